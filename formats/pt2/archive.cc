@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "formats/pt2/archive.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/diagnostic.h"
+#include "formats/pt2/parse.h"
+#include "formats/pt2/recognize.h"
+#include "formats/pt2/zip.h"
+
+namespace cormorant::pt2 {
+namespace {
+
+constexpr std::string_view kFormatEntry = "archive_format";
+
+std::string_view trimmed(std::string_view text) {
+  while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.remove_suffix(1);
+  return text;
+}
+
+// All entries lie under one folder, which is named after the file: the folder of archive_format, with its slash.
+std::string find_root(const Zip& zip, const std::string& file) {
+  for (const std::string& name : zip.names()) {
+    if (!name.ends_with(kFormatEntry)) continue;
+    std::string root = name.substr(0, name.size() - kFormatEntry.size());
+    if (root.empty() || root.find('/') == root.size() - 1) return root;
+  }
+  Diagnostic diagnostic = diagnose_foreign_zip(zip.names());
+  diagnostic.file = file;
+  throw InputError(std::move(diagnostic));
+}
+
+void check_header(Zip& zip, const std::string& root, const std::string& file) {
+  const auto value_of = [&](const std::string& entry) -> std::string {
+    return zip.contains(root + entry) ? std::string(trimmed(zip.read(root + entry).text()).substr(0, 40)) : "";
+  };
+  const auto fail = [&](std::string problem) {
+    throw InputError({.problem = std::move(problem), .advice = kHowToExport, .file = file});
+  };
+  if (const std::string format = value_of(std::string(kFormatEntry)); format != "pt2") {
+    fail(fmt::format("the archive's format is '{}', not 'pt2'", format));
+  }
+  if (const std::string order = value_of("byteorder"); !order.empty() && order != "little") {
+    throw InputError({.problem = fmt::format("the archive was written with byte order '{}'", order),
+                      .advice = "save the model again on a little-endian machine",
+                      .file = file});
+  }
+  if (const std::string version = value_of("archive_version"); !version.empty() && version != "0") {
+    throw InputError({.problem = fmt::format("the archive has version {}, and only 0 is known", version),
+                      .advice = "PyTorch has become newer than this compiler: report it, or export with an older one",
+                      .file = file});
+  }
+}
+
+// The programs in the archive: models/NAME.json.
+std::vector<std::string> program_names(const Zip& zip, const std::string& root) {
+  constexpr std::string_view kSuffix = ".json";
+  const std::string folder = root + "models/";
+  std::vector<std::string> names;
+  for (const std::string& entry : zip.names()) {
+    if (!entry.starts_with(folder) || !entry.ends_with(kSuffix) || entry.size() <= folder.size() + kSuffix.size()) {
+      continue;
+    }
+    names.push_back(entry.substr(folder.size(), entry.size() - folder.size() - kSuffix.size()));
+  }
+  return names;
+}
+
+}  // namespace
+
+Archive parse(std::span<const std::byte> bytes, std::shared_ptr<const void> owner, const std::string& file,
+              ParseOptions options) {
+  const auto refuse = [&](Diagnostic diagnostic) {
+    diagnostic.file = file;
+    throw InputError(std::move(diagnostic));
+  };
+  if (!looks_like_zip(bytes)) refuse(diagnose_foreign_file(bytes));
+  Zip zip({.bytes = bytes, .owner = std::move(owner)}, file, options.verify_checksums);
+  const std::string root = find_root(zip, file);
+  check_header(zip, root, file);
+
+  const std::vector<std::string> names = program_names(zip, root);
+  if (names.empty()) {
+    refuse({.problem = "the archive holds no exported program (it may be a package of AOTInductor's machine code)",
+            .advice = kHowToExport});
+  }
+  Archive archive{.file = file, .programs = {}};
+  for (const std::string& name : names) {
+    const std::string entry = fmt::format("models/{}.json", name);
+    Program program = parse_program(zip.read(root + entry).text(), {.file = file, .entry = entry});
+    program.name = name;
+    load_weights(program, zip, root, file);
+    check_program(program, file);
+    archive.programs.push_back(std::move(program));
+  }
+  return archive;
+}
+
+Archive read(const std::string& path) {
+  const SharedBytes file = map_file(path);
+  return parse(file.bytes, file.owner, path);
+}
+
+const TensorData* initial_value(const Program& program, const InputSpec& input) {
+  if (input.target.empty()) return nullptr;
+  for (const TensorDataMap* tensors : {&program.weights, &program.constants}) {
+    if (const auto found = tensors->find(input.target); found != tensors->end()) return &found->second;
+  }
+  return nullptr;
+}
+
+}  // namespace cormorant::pt2

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// JSON -> structs, piece by piece as torch's serialization schema (major version 8) nests them. Internal to this
+// folder.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "formats/pt2/archive.h"
+#include "formats/pt2/graph.h"
+#include "formats/pt2/json.h"
+#include "formats/pt2/zip.h"
+
+namespace cormorant::pt2 {
+
+// What the messages about parts of a graph need to know about the whole.
+struct ParseContext {
+  std::string file;
+  std::string torch_version;
+  std::map<std::string, std::string, std::less<>> ranges;  // symbol -> "between 2 and 8"
+};
+
+// A size, stride or offset is either a number or an expression.
+struct Extent {
+  std::int64_t value = 0;
+  std::string expression;  // not empty: the number is known only at run time
+};
+Extent parse_extent(const Json& json);
+
+ScalarType parse_scalar_type(const Json& json);
+
+// The meta of the tensor called `name`. Proves that no product of sizes, in bytes, and no offset within the tensor
+// overflows; throws for dynamic shapes, with `name` but without a node.
+TensorMeta parse_tensor_meta(const Json& json, std::string_view name, const ParseContext& context);
+
+Argument parse_argument(const Json& json, const ParseContext& context);  // {"as_int": 3}
+Graph parse_graph(const Json& json, const ParseContext& context);
+
+// models/NAME.json, without weights.
+Program parse_program(std::string_view text, const JsonOrigin& origin);
+
+// Fills in weights and constants of a program from the archive whose entries begin with `root`.
+void load_weights(Program& program, Zip& zip, const std::string& root, const std::string& file);
+
+// The promises that archive.h makes about a program.
+void check_program(const Program& program, const std::string& file);
+
+}  // namespace cormorant::pt2

@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Graph and signature. Whatever goes wrong inside a node is reported with the node and its place in the user's source.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/diagnostic.h"
+#include "formats/pt2/parse.h"
+#include "formats/pt2/recognize.h"
+#include "formats/pt2/source.h"
+
+namespace cormorant::pt2 {
+namespace {
+
+constexpr std::int64_t kSchemaMajor = 8;
+
+// Runs `body`; if it throws without having named a node, this node is added.
+template <typename Body>
+void within(const Node& node, Body body) {
+  try {
+    body();
+  } catch (const InputError& error) {
+    if (!error.diagnostic().node.empty()) throw;
+    Diagnostic diagnostic = error.diagnostic();
+    diagnostic.node = node.name;
+    diagnostic.source = source_of(node);
+    throw InputError(std::move(diagnostic));
+  }
+}
+
+std::string optional_string(const Json& json, std::string_view key) {
+  const std::optional<Json> value = json.find(key);
+  return value ? value->string() : "";
+}
+
+NamedArgument parse_named_argument(const Json& json, const ParseContext& context) {
+  NamedArgument argument{.name = json["name"].string(), .argument = parse_argument(json["arg"], context)};
+  if (const std::optional<Json> kind = json.find("kind")) {
+    const std::int64_t code = kind->integer();
+    if (code < 0 || code > 2) json.fail("the kind of the argument is unknown");
+    argument.kind = static_cast<ArgumentKind>(code);
+  }
+  return argument;
+}
+
+std::vector<Argument> parse_arguments(const Json& json, const ParseContext& context) {
+  std::vector<Argument> arguments;
+  for (const Json& item : json.items()) arguments.push_back(parse_argument(item, context));
+  return arguments;
+}
+
+Node parse_node(const Json& json, const ParseContext& context) {
+  Node node;
+  node.target = json["target"].string();
+  node.name = optional_string(json, "name");
+  if (const std::optional<Json> metadata = json.find("metadata")) {
+    node.stack_trace = optional_string(*metadata, "stack_trace");
+    node.module_stack = parse_module_stack(optional_string(*metadata, "nn_module_stack"));
+  }
+  // Early versions of the schema had no names for nodes; torch calls a node as it calls its first output.
+  const bool unnamed = node.name.empty();
+  if (unnamed) node.name = node.target;
+  within(node, [&] {
+    for (const Json& item : json["inputs"].items()) node.arguments.push_back(parse_named_argument(item, context));
+    node.outputs = parse_arguments(json["outputs"], context);
+  });
+  if (const std::vector<std::string> names = output_names(node); unnamed && !names.empty()) node.name = names.front();
+  return node;
+}
+
+bool produces(const Node& node, std::string_view value) {
+  const std::vector<std::string> names = output_names(node);
+  if (std::find(names.begin(), names.end(), value) != names.end()) return true;
+  return std::any_of(node.outputs.begin(), node.outputs.end(), [&](const Argument& output) {
+    const Symbol* symbol = output.get_if<Symbol>();
+    return symbol != nullptr && symbol->name == value;
+  });
+}
+
+// Runs `body`, which is about a value; what it throws gets the node that produces the value.
+template <typename Body>
+void within_producer(const Graph& graph, std::string_view value, Body body) {
+  const auto node = std::find_if(graph.nodes.begin(), graph.nodes.end(), [&](auto& n) { return produces(n, value); });
+  if (node == graph.nodes.end()) {
+    body();
+  } else {
+    within(*node, body);
+  }
+}
+
+void parse_tensors(Graph& graph, const Json& json, const ParseContext& context) {
+  for (const auto& [name, meta] : json.members()) {
+    TensorMeta parsed;
+    try {
+      parsed = parse_tensor_meta(meta, name, context);
+    } catch (const InputError&) {  // only now is it worth looking for the producer
+      within_producer(graph, name, [] { throw; });
+    }
+    if (!graph.tensors.emplace(std::string(name), std::move(parsed)).second) {
+      json.fail(fmt::format("the tensor '{}' is described twice", name));
+    }
+  }
+}
+
+// Integers that the model computes (x.shape[0], x.item()) are as dynamic as sizes.
+void refuse_symbolic_numbers(const Graph& graph, const Json& json, const ParseContext& context) {
+  for (const std::string_view key : {"sym_int_values", "sym_float_values", "sym_bool_values"}) {
+    const std::optional<Json> values = json.find(key);
+    if (!values) continue;
+    for (const auto& [name, value] : values->members()) {
+      if (value.alternative().first != "as_expr") continue;
+      Diagnostic diagnostic{.problem = fmt::format("the number '{}' is known only at run time", name),
+                            .advice =
+                                "sizes and other numbers must be fixed: call torch.export.export without "
+                                "dynamic_shapes, and avoid item() in forward",
+                            .file = context.file};
+      within_producer(graph, name, [&] { throw InputError(diagnostic); });
+    }
+  }
+}
+
+InputSpec parse_input_spec(const Json& json, const ParseContext& context) {
+  const auto [key, value] = json.alternative();
+  InputSpec spec;
+  if (key == "user_input") {
+    spec.argument = parse_argument(value["arg"], context);
+    if (const TensorRef* tensor = spec.argument.get_if<TensorRef>()) spec.name = tensor->name;
+    return spec;
+  }
+  if (key == "constant_input") {
+    spec.kind = InputKind::constant;
+    spec.name = value["name"].string();
+    spec.argument = parse_argument(value["value"], context);
+    return spec;
+  }
+  spec.name = value["arg"]["name"].string();
+  spec.argument.value = TensorRef{.name = spec.name};
+  if (key == "parameter") {
+    spec.kind = InputKind::parameter;
+    spec.target = value["parameter_name"].string();
+  } else if (key == "buffer") {
+    spec.kind = InputKind::buffer;
+    spec.target = value["buffer_name"].string();
+    spec.persistent = value["persistent"].boolean();
+  } else if (key == "tensor_constant") {
+    spec.kind = InputKind::tensor_constant;
+    spec.target = value["tensor_constant_name"].string();
+  } else if (key == "custom_obj") {
+    spec.kind = InputKind::custom_object;
+    spec.target = value["custom_obj_name"].string();
+    spec.argument.value = CustomObject{.name = spec.name, .class_name = value["arg"]["class_fqn"].string()};
+  } else if (key == "token") {
+    spec.kind = InputKind::token;
+    spec.argument.value = None{};
+  } else {
+    json.fail(fmt::format("the kind of input '{}' is unknown", key));
+  }
+  return spec;
+}
+
+OutputSpec parse_output_spec(const Json& json, const ParseContext& context) {
+  const auto [key, value] = json.alternative();
+  OutputSpec spec;
+  if (key == "user_output") {
+    spec.argument = parse_argument(value["arg"], context);
+    if (const TensorRef* tensor = spec.argument.get_if<TensorRef>()) spec.name = tensor->name;
+    return spec;
+  }
+  const struct {
+    std::string_view key;
+    OutputKind kind;
+    std::string_view target;
+  } kinds[] = {
+      {"loss_output", OutputKind::loss, ""},
+      {"buffer_mutation", OutputKind::buffer_mutation, "buffer_name"},
+      {"parameter_mutation", OutputKind::parameter_mutation, "parameter_name"},
+      {"user_input_mutation", OutputKind::user_input_mutation, "user_input_name"},
+      {"gradient_to_parameter", OutputKind::gradient_to_parameter, "parameter_name"},
+      {"gradient_to_user_input", OutputKind::gradient_to_user_input, "user_input_name"},
+      {"token", OutputKind::token, ""},
+  };
+  for (const auto& known : kinds) {
+    if (known.key != key) continue;
+    spec.kind = known.kind;
+    spec.name = value["arg"]["name"].string();
+    spec.argument.value = TensorRef{.name = spec.name};
+    if (spec.kind == OutputKind::token) spec.argument.value = None{};
+    if (!known.target.empty()) spec.target = value[known.target].string();
+    return spec;
+  }
+  json.fail(fmt::format("the kind of output '{}' is unknown", key));
+}
+
+void check_schema(const Json& root, const ParseContext& context) {
+  const std::int64_t major = root["schema_version"]["major"].integer();
+  if (major == kSchemaMajor) return;
+  throw InputError(
+      {.problem =
+           fmt::format("the model has version {} of torch's serialization schema{}, and only {} is read", major,
+                       context.torch_version.empty() ? "" : " (PyTorch " + context.torch_version + ")", kSchemaMajor),
+       .advice = major < kSchemaMajor ? kHowToExport
+                                      : "PyTorch has become newer than this compiler: report it, or export "
+                                        "with an older PyTorch (2.9 or later)",
+       .file = context.file});
+}
+
+ParseContext parse_context(const Json& root, const std::string& file) {
+  ParseContext context{.file = file, .torch_version = optional_string(root, "torch_version"), .ranges = {}};
+  if (const std::optional<Json> ranges = root.find("range_constraints")) {
+    for (const auto& [symbol, range] : ranges->members()) {
+      const std::optional<Json> low = range.find("min_val");
+      const std::optional<Json> high = range.find("max_val");
+      const std::string text = fmt::format("{}{}", low ? fmt::format("at least {}", low->integer()) : "",
+                                           high ? fmt::format("{}at most {}", low ? ", " : "", high->integer()) : "");
+      if (!text.empty()) context.ranges.emplace(symbol, text);
+    }
+  }
+  return context;
+}
+
+}  // namespace
+
+std::vector<std::string> output_names(const Node& node) {
+  std::vector<std::string> names;
+  for (const Argument& output : node.outputs) {
+    if (const auto* tensor = output.get_if<TensorRef>()) names.push_back(tensor->name);
+    if (const auto* tensors = output.get_if<std::vector<TensorRef>>()) {
+      for (const TensorRef& tensor : *tensors) names.push_back(tensor.name);
+    }
+    if (const auto* tensors = output.get_if<std::vector<std::optional<TensorRef>>>()) {
+      for (const std::optional<TensorRef>& tensor : *tensors) {
+        if (tensor) names.push_back(tensor->name);
+      }
+    }
+  }
+  return names;
+}
+
+Graph parse_graph(const Json& json, const ParseContext& context) {
+  Graph graph;
+  graph.inputs = parse_arguments(json["inputs"], context);
+  for (const Json& node : json["nodes"].items()) graph.nodes.push_back(parse_node(node, context));
+  graph.outputs = parse_arguments(json["outputs"], context);
+  parse_tensors(graph, json["tensor_values"], context);
+  refuse_symbolic_numbers(graph, json, context);
+  return graph;
+}
+
+Program parse_program(std::string_view text, const JsonOrigin& origin) {
+  const JsonDocument document(text, origin);
+  const Json root = document.root();
+  const ParseContext context = parse_context(root, origin.file);
+  check_schema(root, context);
+  Program program;
+  program.torch_version = context.torch_version;
+  const Json module = root["graph_module"];
+  program.graph = parse_graph(module["graph"], context);
+  const Json signature = module["signature"];
+  for (const Json& spec : signature["input_specs"].items()) program.inputs.push_back(parse_input_spec(spec, context));
+  for (const Json& spec : signature["output_specs"].items())
+    program.outputs.push_back(parse_output_spec(spec, context));
+  return program;
+}
+
+}  // namespace cormorant::pt2

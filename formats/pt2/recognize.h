@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Tells people who bring another file what it is they brought, and how to get the right one.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/diagnostic.h"
+
+namespace cormorant::pt2 {
+
+// Is it worth reading as a zip at all?
+bool looks_like_zip(std::span<const std::byte> bytes);
+
+// For a file that is no zip.
+Diagnostic diagnose_foreign_file(std::span<const std::byte> bytes);
+
+// For a zip that is no .pt2 archive, by the names of its entries.
+Diagnostic diagnose_foreign_zip(const std::vector<std::string>& names);
+
+// How to make a file that can be read.
+inline constexpr const char* kHowToExport =
+    "write it with PyTorch 2.9 or later: torch.export.save(torch.export.export(model.eval(), example_inputs), "
+    "\"model.pt2\")";
+
+}  // namespace cormorant::pt2

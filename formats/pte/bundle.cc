@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "formats/pte/bundle.h"
+
+#include <flatbuffers/flatbuffers.h>
+
+#include "base/diagnostic.h"
+#include "formats/pte/bundled_program_generated.h"
+
+namespace cormorant::pte {
+namespace {
+
+using flatbuffers::FlatBufferBuilder;
+using flatbuffers::Offset;
+using flatbuffers::Vector;
+
+const std::uint8_t* as_u8(const std::vector<std::byte>& bytes) {
+  return reinterpret_cast<const std::uint8_t*>(bytes.data());
+}
+
+Offset<Vector<Offset<bundle_schema::Value>>> write_values(FlatBufferBuilder& builder,
+                                                          const std::vector<BundledTensor>& tensors) {
+  std::vector<Offset<bundle_schema::Value>> values;
+  for (const BundledTensor& tensor : tensors) {
+    builder.ForceVectorAlignment(tensor.data.size(), 1, 16);
+    const auto data = builder.CreateVector(as_u8(tensor.data), tensor.data.size());
+    const auto sizes = builder.CreateVector(tensor.sizes);
+    const auto dim_order = builder.CreateVector(tensor.dim_order);
+    const auto table =
+        bundle_schema::CreateTensor(builder, static_cast<std::int8_t>(tensor.dtype), sizes, data, dim_order);
+    values.push_back(bundle_schema::CreateValue(builder, bundle_schema::ValueUnion::Tensor, table.Union()));
+  }
+  return builder.CreateVector(values);
+}
+
+[[noreturn]] void damaged(const std::string& what) {
+  throw InputError({"the bundled program is damaged: " + what, "bundle the program again"});
+}
+
+template <class T>
+std::vector<T> copy(const Vector<T>* vector) {
+  if (vector == nullptr) return {};
+  return {vector->begin(), vector->end()};
+}
+
+std::vector<BundledTensor> read_values(const Vector<Offset<bundle_schema::Value>>* values) {
+  std::vector<BundledTensor> tensors;
+  if (values == nullptr) return tensors;
+  for (const auto* value : *values) {
+    const auto* tensor = value->val_as_Tensor();
+    if (tensor == nullptr) {
+      throw InputError({"the bundled program has an input or output that is not a tensor",
+                        "only tensors can be handed to a program here"});
+    }
+    BundledTensor read{static_cast<DType>(tensor->scalar_type()), copy(tensor->sizes()), copy(tensor->dim_order()), {}};
+    if (tensor->data() != nullptr) {
+      const auto bytes = std::as_bytes(std::span(tensor->data()->data(), tensor->data()->size()));
+      read.data.assign(bytes.begin(), bytes.end());
+    }
+    std::uint64_t expected = size_of(read.dtype);
+    for (const std::int32_t size : read.sizes) {
+      if (size < 0 || expected > read.data.size()) damaged("a tensor's sizes");
+      expected *= static_cast<std::uint64_t>(size);
+    }
+    if (expected != read.data.size()) damaged("a tensor has not as much data as its sizes say");
+    if (read.dim_order.size() != read.sizes.size()) damaged("a tensor's dim_order");
+    tensors.push_back(std::move(read));
+  }
+  return tensors;
+}
+
+}  // namespace
+
+bool is_bundle(std::span<const std::byte> file) {
+  return file.size() >= 8 && bundle_schema::BundledProgramBufferHasIdentifier(file.data());
+}
+
+std::vector<std::byte> write_bundle(const Bundle& bundle) {
+  FlatBufferBuilder builder;
+  builder.ForceVectorAlignment(bundle.program.size(), 1, 32);
+  const auto program = builder.CreateVector(as_u8(bundle.program), bundle.program.size());
+  std::vector<Offset<bundle_schema::BundledMethodTestCase>> cases;
+  for (const TestCase& test : bundle.cases) {
+    const auto inputs = write_values(builder, test.inputs);
+    const auto outputs = write_values(builder, test.expected_outputs);
+    cases.push_back(bundle_schema::CreateBundledMethodTestCase(builder, inputs, outputs));
+  }
+  const auto name = builder.CreateString(bundle.method);
+  const auto case_vector = builder.CreateVector(cases);
+  const std::vector suites = {bundle_schema::CreateBundledMethodTestSuite(builder, name, case_vector)};
+  const auto suite_vector = builder.CreateVector(suites);
+  bundle_schema::FinishBundledProgramBuffer(builder,
+                                            bundle_schema::CreateBundledProgram(builder, 0, suite_vector, program));
+  const auto bytes = std::as_bytes(std::span(builder.GetBufferPointer(), static_cast<std::size_t>(builder.GetSize())));
+  return {bytes.begin(), bytes.end()};
+}
+
+Bundle read_bundle(std::span<const std::byte> file) {
+  if (!is_bundle(file)) throw InputError({"not a bundled program of version BP08", "bundle the program again"});
+  flatbuffers::Verifier verifier(reinterpret_cast<const std::uint8_t*>(file.data()), file.size());
+  if (!bundle_schema::VerifyBundledProgramBuffer(verifier)) damaged("an offset or length leads outside its bounds");
+  const auto* root = bundle_schema::GetBundledProgram(file.data());
+  Bundle bundle;
+  if (root->program() == nullptr) damaged("it holds no program");
+  const auto program = std::as_bytes(std::span(root->program()->data(), root->program()->size()));
+  bundle.program.assign(program.begin(), program.end());
+  if (root->method_test_suites() == nullptr) return bundle;
+  for (const auto* suite : *root->method_test_suites()) {
+    if (suite->test_cases() == nullptr || suite->test_cases()->size() == 0) continue;
+    if (suite->method_name() != nullptr) bundle.method = suite->method_name()->str();
+    for (const auto* test : *suite->test_cases()) {
+      bundle.cases.push_back({read_values(test->inputs()), read_values(test->expected_outputs())});
+    }
+    break;
+  }
+  return bundle;
+}
+
+}  // namespace cormorant::pte

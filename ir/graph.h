@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The graph: values and the nodes that make them, in execution order. Nodes name their operator by a string
+// ("aten.conv2d", "cortex_m.quantized_conv2d", "cormorant.conv2d.mve_1x1") and carry named arguments, as PyTorch's schemas do; what an
+// operator means is known to its folder in ops/, not here. Pointers to nodes and values stay valid until they are erased.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <list>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "ir/types.h"
+
+namespace cormorant::ir {
+
+struct Node;
+struct Value;
+
+// Bytes that somebody owns: a mapped file, or a vector. Never copied when a constant is.
+struct Bytes {
+  std::shared_ptr<const void> owner;
+  std::span<const std::byte> bytes;
+
+  static Bytes own(std::vector<std::byte> data);
+  template <class T>
+  static Bytes of(std::span<const T> data) {
+    const auto raw = std::as_bytes(data);
+    return own(std::vector<std::byte>(raw.begin(), raw.end()));
+  }
+  // The constant as elements; T must be the value's element type.
+  template <class T>
+  [[nodiscard]] std::span<const T> as() const {
+    return {reinterpret_cast<const T*>(bytes.data()), bytes.size() / sizeof(T)};
+  }
+};
+
+// Where in the user's program a node comes from.
+struct Location {
+  std::string module;  // "blocks.2.depthwise.conv"
+  std::string source;  // "kws.py:14"
+  [[nodiscard]] std::string text() const;  // "blocks.2.depthwise.conv (kws.py:14)"
+  friend bool operator==(const Location&, const Location&) = default;
+};
+
+enum class ValueKind : std::uint8_t {
+  input,
+  constant,  // has data, in memory order
+  state,     // a buffer that the model mutates: data is its initial content
+  result,    // made by a node
+  scratch,   // memory that one node needs while it runs; no content before or after
+};
+
+struct Value {
+  std::string name;  // unique in the graph
+  ValueKind kind = ValueKind::result;
+  TensorType type;
+  Node* producer = nullptr;  // results only
+  Bytes data;                // constants and states only
+};
+
+using None = std::monostate;
+using Argument = std::variant<None, Value*, std::vector<Value*>, std::int64_t, std::vector<std::int64_t>, double,
+                              std::vector<double>, bool, std::string, DType>;
+
+struct NamedArgument {
+  std::string name;
+  Argument value;
+};
+
+struct Node {
+  std::string name;  // of PyTorch's node where it has one: what diagnostics call it
+  std::string op;    // "aten.conv2d"
+  std::vector<NamedArgument> args;
+  std::vector<Value*> results;
+  Location location;
+
+  // Argument access by name. get() and the typed forms throw std::logic_error for a name the node does not have:
+  // schemas guarantee presence, so that is a bug of ours.
+  [[nodiscard]] const Argument& get(std::string_view arg) const;
+  [[nodiscard]] bool has(std::string_view arg) const;  // present and not None
+  void set(std::string_view arg, Argument value);      // replaces or appends
+  [[nodiscard]] Value* tensor(std::string_view arg) const;  // null for None
+  [[nodiscard]] const std::vector<Value*>& tensors(std::string_view arg) const;
+  [[nodiscard]] std::int64_t integer(std::string_view arg) const;
+  [[nodiscard]] const std::vector<std::int64_t>& integers(std::string_view arg) const;
+  [[nodiscard]] double number(std::string_view arg) const;  // of an int or float argument
+  [[nodiscard]] bool boolean(std::string_view arg) const;
+  [[nodiscard]] const std::string& string(std::string_view arg) const;
+
+  [[nodiscard]] Value* result() const { return results.at(0); }
+  // All tensors among the arguments, in order, lists included.
+  [[nodiscard]] std::vector<Value*> inputs() const;
+  [[nodiscard]] bool uses(const Value* value) const;
+  void replace_use(const Value* from, Value* to);
+};
+
+class Graph {
+ public:
+  explicit Graph(std::string name = "forward") : name_(std::move(name)) {}
+  Graph(const Graph&) = delete;
+  Graph& operator=(const Graph&) = delete;
+  Graph(Graph&&) = default;
+  Graph& operator=(Graph&&) = default;
+
+  [[nodiscard]] const std::string& name() const { return name_; }
+
+  // Values. A name that is taken gets a number behind it.
+  Value* add_input(std::string name, TensorType type);
+  Value* add_constant(std::string name, TensorType type, Bytes data);
+  Value* add_state(std::string name, TensorType type, Bytes initial);
+  Value* add_scratch(std::string name, std::int64_t bytes);
+  void add_output(Value* value) { outputs_.push_back(value); }
+
+  // A node with one result per type, put before `before` (null: at the end). Result names derive from the node's name.
+  Node* add_node(std::string name, std::string op, std::vector<NamedArgument> args, std::vector<TensorType> types,
+                 Location location = {}, Node* before = nullptr);
+
+  // Results under given names, for readers of the text form.
+  void add_results(Node* node, const std::vector<std::string>& names, const std::vector<TensorType>& types);
+
+  // Structure, in execution order. Erasing during iteration: advance first, or use nodes_snapshot().
+  [[nodiscard]] std::list<Node>& nodes() { return nodes_; }
+  [[nodiscard]] const std::list<Node>& nodes() const { return nodes_; }
+  [[nodiscard]] std::vector<Node*> snapshot();
+  [[nodiscard]] std::vector<Value*>& inputs() { return inputs_; }
+  [[nodiscard]] const std::vector<Value*>& inputs() const { return inputs_; }
+  [[nodiscard]] std::vector<Value*>& outputs() { return outputs_; }
+  [[nodiscard]] const std::vector<Value*>& outputs() const { return outputs_; }
+  [[nodiscard]] const std::list<Value>& values() const { return values_; }
+  [[nodiscard]] std::list<Value>& values() { return values_; }
+
+  // Uses are found by scanning: graphs have hundreds of nodes, and there is no use list to keep right.
+  [[nodiscard]] std::vector<Node*> users(const Value* value);
+  [[nodiscard]] std::vector<const Node*> users(const Value* value) const;
+  [[nodiscard]] bool is_output(const Value* value) const;
+  // The one node that uses the value, if there is exactly one and it is not an output of the graph; else null.
+  [[nodiscard]] Node* only_user(const Value* value);
+  void replace_uses(const Value* from, Value* to);  // in nodes and outputs
+
+  void erase(Node* node);  // its results must be unused
+  void erase_unused();     // dead nodes, then values that nothing names
+  void move_before(Node* node, Node* before);
+
+ private:
+  Value* add_value(std::string name, ValueKind kind, TensorType type);
+
+  std::string name_;
+  std::list<Value> values_;
+  std::list<Node> nodes_;
+  std::vector<Value*> inputs_, outputs_;
+  std::vector<std::string> taken_;  // sorted names of values
+};
+
+}  // namespace cormorant::ir

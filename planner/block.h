@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the planner knows of a tensor: a block of bytes that is needed from one step to another. Nothing here knows of
+// graphs; whoever plans one decides what a step is and which tensors are blocks. Tensors that share their memory (a
+// view and its base, an in-place result) are one block, alive as long as any of them; a window of rows is a block as
+// large as the window; state is a block that is alive always.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+
+namespace cormorant::planner {
+
+struct Block {
+  static constexpr std::uint32_t kForever = std::numeric_limits<std::uint32_t>::max();
+
+  std::uint64_t size = 0;                    // bytes
+  std::uint32_t first = 0, last = 0;         // the steps at which it holds something, both inclusive
+  std::uint32_t alignment = 16;              // of its offset; a power of two
+  std::string name = {};                     // for messages
+  std::uint64_t accesses = 1;                // how often a byte of it is read or written
+  std::optional<std::uint32_t> region = {};  // the only region that will do
+
+  [[nodiscard]] bool lives_with(const Block& other) const { return first <= other.last && other.first <= last; }
+};
+
+}  // namespace cormorant::planner

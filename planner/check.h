@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Proves a plan, independently of how it was found: another algorithm (a sweep over time instead of pairs), no code in
+// common with the planner. Run after every planning, in release builds too; it costs less than a millisecond.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+
+#include "planner/plan.h"
+
+namespace cormorant::planner {
+
+// What is wrong with the plan, naming the blocks; nothing if it is sound: every block lies in a region that exists,
+// within its size, at an offset that is aligned, and no two blocks share a byte at a step at which both are alive.
+std::optional<std::string> find_violation(std::span<const Block> blocks, std::span<const Region> regions,
+                                          std::span<const Placement> placements);
+
+}  // namespace cormorant::planner

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "planner/pack.h"
+
+#include <algorithm>
+#include <bit>
+#include <limits>
+#include <numeric>
+#include <tuple>
+
+#include "planner/exact.h"
+
+namespace cormorant::planner {
+namespace {
+
+using Order = std::vector<std::uint32_t>;
+
+std::uint64_t align(std::uint64_t offset, std::uint64_t alignment) {
+  return (offset + alignment - 1) & ~(alignment - 1);
+}
+
+enum class Fit { lowest, tightest };  // which gap a block takes: the first, or the one it fills best
+
+// Places blocks one after the other, each where those placed before leave room.
+class Packer {
+ public:
+  explicit Packer(std::span<const Block> blocks) : blocks_(blocks), neighbours_(blocks.size()) {
+    for (std::uint32_t a = 0; a < blocks.size(); ++a) {
+      for (std::uint32_t b = 0; b < a; ++b) {
+        if (blocks[a].size == 0 || blocks[b].size == 0 || !blocks[a].lives_with(blocks[b])) continue;
+        neighbours_[a].push_back(b);
+        neighbours_[b].push_back(a);
+      }
+    }
+  }
+
+  Packing place(const Order& order, Fit fit) {
+    Packing packing{std::vector<std::uint64_t>(blocks_.size(), kNowhere), 0, false};
+    for (const std::uint32_t block : order) {
+      packing.offsets[block] = blocks_[block].size == 0 ? 0 : find_gap(block, packing.offsets, fit);
+      packing.peak = std::max(packing.peak, end(block, packing.offsets));
+    }
+    return packing;
+  }
+
+  [[nodiscard]] const std::vector<std::uint32_t>& neighbours(std::uint32_t block) const { return neighbours_[block]; }
+  [[nodiscard]] std::uint64_t end(std::uint32_t block, const std::vector<std::uint64_t>& offsets) const {
+    return offsets[block] + blocks_[block].size;
+  }
+  [[nodiscard]] bool holds_up(std::uint32_t lower, std::uint32_t upper,
+                              const std::vector<std::uint64_t>& offsets) const {
+    return align(end(lower, offsets), blocks_[upper].alignment) == offsets[upper];
+  }
+  // Most bytes alive at a step of the block's life, itself included.
+  [[nodiscard]] std::uint64_t crowd(std::uint32_t block) const {
+    std::uint64_t most = 0;
+    for (const std::uint32_t at : neighbours_[block]) {  // the crowd is largest where something begins
+      if (blocks_[at].first >= blocks_[block].first) most = std::max(most, alive(block, blocks_[at].first));
+    }
+    return std::max(most, alive(block, blocks_[block].first));
+  }
+  [[nodiscard]] std::uint64_t work() const { return work_; }
+
+  static constexpr std::uint64_t kNowhere = std::numeric_limits<std::uint64_t>::max();
+
+ private:
+  [[nodiscard]] std::uint64_t alive(std::uint32_t block, std::uint32_t step) const {
+    std::uint64_t bytes = blocks_[block].size;
+    for (const std::uint32_t other : neighbours_[block]) {
+      if (blocks_[other].first <= step && step <= blocks_[other].last) bytes += blocks_[other].size;
+    }
+    return bytes;
+  }
+
+  std::uint64_t find_gap(std::uint32_t block, const std::vector<std::uint64_t>& offsets, Fit fit) {
+    taken_.clear();
+    for (const std::uint32_t other : neighbours_[block]) {
+      if (offsets[other] != kNowhere) taken_.emplace_back(offsets[other], end(other, offsets));
+    }
+    work_ += neighbours_[block].size() + 1;
+    std::ranges::sort(taken_);
+    const Block& b = blocks_[block];
+    std::uint64_t free_from = 0, best = kNowhere, best_room = kNowhere;
+    for (const auto& [begin, taken_end] : taken_) {
+      const std::uint64_t offset = align(free_from, b.alignment);
+      if (offset + b.size <= begin && begin - free_from < best_room) {
+        if (fit == Fit::lowest) return offset;
+        best = offset;
+        best_room = begin - free_from;
+      }
+      free_from = std::max(free_from, taken_end);
+    }
+    return best != kNowhere ? best : align(free_from, b.alignment);
+  }
+
+  std::span<const Block> blocks_;
+  std::vector<std::vector<std::uint32_t>> neighbours_;
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> taken_;
+  std::uint64_t work_ = 0;
+};
+
+// Orders in which greedy placement does well; each wins on some networks. Ties fall to the earlier block.
+std::vector<Order> greedy_orders(std::span<const Block> blocks, const Packer& packer) {
+  using Key = std::tuple<std::uint64_t, std::uint64_t, std::uint64_t>;
+  const auto life = [&](std::uint32_t i) { return std::uint64_t{blocks[i].last} - blocks[i].first + 1; };
+  const auto descending = [](std::uint64_t value) { return ~value; };
+  std::vector<std::uint64_t> crowds;
+  for (std::uint32_t i = 0; i < blocks.size(); ++i) crowds.push_back(packer.crowd(i));
+  const auto sorted = [&](auto key_of) {
+    Order order(blocks.size());
+    std::iota(order.begin(), order.end(), 0U);
+    std::ranges::stable_sort(order, {}, [&](std::uint32_t i) -> Key { return key_of(i); });
+    return order;
+  };
+  return {
+      sorted([&](std::uint32_t i) { return Key(descending(blocks[i].size), descending(life(i)), 0); }),
+      sorted([&](std::uint32_t i) { return Key(blocks[i].first, descending(blocks[i].size), 0); }),
+      sorted([&](std::uint32_t i) { return Key(descending(life(i)), descending(blocks[i].size), 0); }),
+      sorted([&](std::uint32_t i) { return Key(descending(crowds[i]), descending(blocks[i].size), 0); }),
+      sorted(
+          [&](std::uint32_t i) { return Key(descending(crowds[i]), descending(life(i)), descending(blocks[i].size)); }),
+      sorted([&](std::uint32_t i) {
+        return Key(descending(blocks[i].size * std::min<std::uint64_t>(life(i), 1U << 16U)), 0, 0);
+      }),
+      sorted([&](std::uint32_t i) { return Key(descending(blocks[i].last), descending(blocks[i].size), 0); }),
+  };
+}
+
+// Changes the order where it hurts: a block that reaches the peak, or one of those it stands on, trades places with
+// another of its neighbours. Steps that are no worse are kept, so that plateaus are crossed.
+void climb(Packer& packer, Order order, Packing current, std::uint64_t target, std::uint64_t budget, Packing& best) {
+  std::uint64_t state = 0x9e3779b97f4a7c15;  // xorshift: the same on every machine
+  const auto random = [&](std::size_t bound) {
+    state ^= state << 13U, state ^= state >> 7U, state ^= state << 17U;
+    return static_cast<std::size_t>(state % bound);
+  };
+  std::vector<std::uint32_t> rank(order.size());
+  const std::uint64_t limit = packer.work() + budget;
+  while (packer.work() < limit && best.peak > target) {
+    std::vector<std::uint32_t> tower;  // blocks at the peak and, below them, what holds them up
+    for (const std::uint32_t block : order) {
+      if (packer.end(block, current.offsets) == current.peak) tower.push_back(block);
+    }
+    for (std::size_t i = 0; i < tower.size() && tower.size() < 32; ++i) {
+      for (const std::uint32_t other : packer.neighbours(tower[i])) {
+        const bool supports = packer.holds_up(other, tower[i], current.offsets);
+        if (supports && std::ranges::find(tower, other) == tower.end()) tower.push_back(other);
+      }
+    }
+    const std::uint32_t block = tower[random(tower.size())];
+    const auto& neighbours = packer.neighbours(block);
+    if (neighbours.empty()) return;  // one block alone is the peak
+    const std::uint32_t other = neighbours[random(neighbours.size())];
+    for (std::uint32_t i = 0; i < order.size(); ++i) rank[order[i]] = i;
+    std::swap(order[rank[block]], order[rank[other]]);
+    Packing next = packer.place(order, Fit::lowest);
+    if (next.peak <= current.peak) {
+      current = std::move(next);
+      if (current.peak < best.peak) best = current;
+    } else {
+      std::swap(order[rank[block]], order[rank[other]]);
+    }
+  }
+}
+
+}  // namespace
+
+LowerBound lower_bound(std::span<const Block> blocks) {
+  LowerBound bound;
+  for (const Block& at : blocks) {  // the crowd is largest where something begins
+    std::uint64_t granularity = std::uint64_t{1} << 63U;
+    for (const Block& block : blocks) {
+      if (block.first <= at.first && at.first <= block.last)
+        granularity = std::min<std::uint64_t>(granularity, block.alignment);
+    }
+    // All offsets are multiples of the smallest alignment, so every block but the topmost is rounded up to it.
+    std::uint64_t bytes = 0, slack = 0;
+    for (const Block& block : blocks) {
+      if (block.size == 0 || block.first > at.first || at.first > block.last) continue;
+      bytes += align(block.size, granularity);
+      slack = std::max(slack, align(block.size, granularity) - block.size);
+    }
+    if (bytes - slack > bound.bytes) bound = {bytes - slack, at.first};
+  }
+  return bound;
+}
+
+Packing pack(std::span<const Block> blocks, Effort effort, std::uint64_t good_enough) {
+  const std::uint64_t bound = lower_bound(blocks).bytes;
+  const std::uint64_t target = std::max(bound, good_enough);
+  Packer packer(blocks);
+  Packing best{{}, Packer::kNowhere, false};
+  Packing start = best;  // of the climb, which places by lowest gap
+  Order start_order;
+  for (const Order& order : greedy_orders(blocks, packer)) {
+    for (const Fit fit : {Fit::lowest, Fit::tightest}) {
+      if (best.peak <= target) break;
+      Packing packing = packer.place(order, fit);
+      if (fit == Fit::lowest && packing.peak < start.peak) {
+        start = packing;
+        start_order = order;
+      }
+      if (packing.peak < best.peak) best = std::move(packing);
+    }
+  }
+  if (best.peak > target) climb(packer, start_order, start, target, effort.climb, best);
+  bool complete = false;
+  if (best.peak > target) complete = search_exactly(blocks, target, effort.exact, best);
+  best.optimal = best.peak == bound || (complete && best.peak > target);
+  return best;
+}
+
+}  // namespace cormorant::planner

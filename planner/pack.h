@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Offsets in one memory, so that blocks alive at the same time do not overlap and the memory is as small as possible.
+// The problem is NP-hard in general and easy in practice: a dozen greedy orders find the optimum for almost every
+// network, a hill climb mends most others, and an exact search proves or improves small ones. All of it is
+// deterministic: effort is counted in steps of work, never in seconds.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "planner/block.h"
+
+namespace cormorant::planner {
+
+// No packing can do with less, and the step that says so.
+struct LowerBound {
+  std::uint64_t bytes = 0;
+  std::uint32_t step = 0;
+};
+LowerBound lower_bound(std::span<const Block> blocks);
+
+// Units are visits of one block's neighbour: some hundred million per second.
+struct Effort {
+  std::uint64_t climb = 1'500'000;
+  std::uint64_t exact = 1'500'000;
+};
+
+struct Packing {
+  std::vector<std::uint64_t> offsets;  // parallel to the blocks
+  std::uint64_t peak = 0;
+  bool optimal = false;  // proved: equal to the lower bound, or the search was complete
+};
+
+// Stops early at a packing that needs no more than `good_enough`.
+Packing pack(std::span<const Block> blocks, Effort effort = {}, std::uint64_t good_enough = 0);
+
+}  // namespace cormorant::planner

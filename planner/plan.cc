@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "planner/plan.h"
+
+#include <algorithm>
+#include <bit>
+#include <numeric>
+#include <stdexcept>
+#include <utility>
+
+#include "base/diagnostic.h"
+
+namespace cormorant::planner {
+namespace {
+
+using Indices = std::vector<std::uint32_t>;
+
+constexpr Effort kQuick{20'000, 0};  // for "would it fit as well?", asked once per block
+
+std::vector<Block> select(std::span<const Block> blocks, const Indices& indices) {
+  std::vector<Block> selected;
+  for (const std::uint32_t i : indices) selected.push_back(blocks[i]);
+  return selected;
+}
+
+// What to keep in a region that is too small for all: the blocks of highest gain per byte, as long as they fit. Blocks
+// that may go nowhere else come first.
+struct Split {
+  Indices kept, spilled;
+  Packing packing;  // of those kept
+};
+Split split(std::span<const Block> blocks, const Indices& wanted, std::uint64_t size) {
+  Indices order = wanted;
+  std::ranges::stable_sort(order, [&](std::uint32_t a, std::uint32_t b) {
+    if (blocks[a].region.has_value() != blocks[b].region.has_value()) return blocks[a].region.has_value();
+    if (blocks[a].accesses != blocks[b].accesses) return blocks[a].accesses > blocks[b].accesses;
+    return blocks[a].size > blocks[b].size;
+  });
+  Split split;
+  std::vector<Block> here;
+  for (const std::uint32_t i : order) {
+    here.push_back(blocks[i]);
+    if (lower_bound(here).bytes <= size) {
+      if (Packing packing = pack(here, kQuick, size); packing.peak <= size) {
+        split.packing = std::move(packing);
+        split.kept.push_back(i);
+        continue;
+      }
+    }
+    here.pop_back();
+    split.spilled.push_back(i);
+  }
+  return split;
+}
+
+std::string bytes(std::uint64_t count) { return std::to_string(count) + " bytes"; }
+
+// The message names the largest block at the step that demands most: it is the one to look at.
+[[noreturn]] void does_not_fit(std::span<const Block> blocks, const Indices& wanted, const Region& region,
+                               std::uint64_t needed) {
+  const std::vector<Block> here = select(blocks, wanted);
+  const std::uint32_t step = lower_bound(here).step;
+  const Block* largest = nullptr;
+  for (const Block& block : here) {
+    if (block.first <= step && step <= block.last && (largest == nullptr || block.size > largest->size))
+      largest = &block;
+  }
+  throw InputError({.problem = "memory '" + region.name + "' has " + bytes(region.size) + ", but " + bytes(needed) +
+                               " are needed: " + bytes(needed - region.size) +
+                               " too few. The largest block at that step has " + bytes(largest->size),
+                    .advice = "give '" + region.name + "' at least " + bytes(needed) +
+                              ", or add a region behind it (--memory=NAME=SIZE,…)",
+                    .node = largest->name});
+}
+
+void check_input(std::span<const Block> blocks, std::span<const Region> regions) {
+  if (regions.empty()) throw std::logic_error("no memory regions");
+  for (const Block& block : blocks) {
+    if (block.first > block.last) throw std::logic_error("block '" + block.name + "' ends before it begins");
+    if (!std::has_single_bit(block.alignment)) {
+      throw std::logic_error("alignment of block '" + block.name + "' is no power of two");
+    }
+    if (block.region && *block.region >= regions.size()) {
+      throw std::logic_error("block '" + block.name + "' wants a region that does not exist");
+    }
+  }
+}
+
+}  // namespace
+
+Plan plan(std::span<const Block> blocks, std::span<const Region> regions, Effort effort) {
+  check_input(blocks, regions);
+  Plan plan{std::vector<Placement>(blocks.size()), std::vector<RegionUse>(regions.size())};
+  Indices remaining(blocks.size());
+  std::iota(remaining.begin(), remaining.end(), 0U);
+  for (std::uint32_t r = 0; r < regions.size(); ++r) {
+    const auto is_elsewhere = [&](std::uint32_t i) { return blocks[i].region && *blocks[i].region != r; };
+    Indices wanted, later;
+    for (const std::uint32_t i : remaining) (is_elsewhere(i) ? later : wanted).push_back(i);
+
+    std::vector<Block> here = select(blocks, wanted);
+    Packing packing = pack(here, effort);
+    if (packing.peak > regions[r].size) {
+      Split parts = split(blocks, wanted, regions[r].size);
+      const bool stuck =
+          std::ranges::any_of(parts.spilled, [&](std::uint32_t i) { return blocks[i].region.has_value(); });
+      if (stuck || r + 1 == regions.size()) does_not_fit(blocks, wanted, regions[r], packing.peak);
+      later.insert(later.end(), parts.spilled.begin(), parts.spilled.end());
+      std::ranges::sort(later);
+      wanted = std::move(parts.kept);
+      here = select(blocks, wanted);
+      packing = pack(here, effort);
+      if (packing.peak > regions[r].size) packing = std::move(parts.packing);
+    }
+    for (std::size_t i = 0; i < wanted.size(); ++i) plan.placements[wanted[i]] = {r, packing.offsets[i]};
+    const LowerBound bound = lower_bound(here);
+    plan.regions[r] = {packing.peak, bound.bytes, bound.step, packing.optimal};
+    remaining = std::move(later);
+  }
+  return plan;
+}
+
+}  // namespace cormorant::planner

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One kernel's arguments: taken in the signature's order, checked, and turned into what the signature's fields are.
+// After a failure there is no next argument, the accessors refuse index −1, and the first failure stands: so no
+// function here asks whether an earlier one failed.
+#include <algorithm>
+
+#include "runtime/loader.h"
+
+namespace cormorant {
+
+void Call::fail(Error error, std::uint32_t required, std::uint32_t actual) {
+  if (failure_->error != Error::ok) return;
+  failure_->error = error;
+  failure_->required = required;
+  failure_->actual = actual;
+}
+
+void* Call::allocate(std::size_t bytes, std::size_t alignment) { return loader_->allocate(bytes, alignment); }
+
+std::int32_t Call::next_argument() {
+  if (error() != Error::ok) return -1;
+  const auto args = loader_->arguments();
+  failure_->argument = next_;
+  if (next_ < args.size()) return args[next_++];
+  fail(Error::bad_value, next_ + 1U, static_cast<std::uint32_t>(args.size()));
+  return -1;
+}
+
+void Call::read(Tensor& field) { fail(loader_->source().resolve(next_argument(), field)); }
+
+void Call::read_writable(Tensor& field) {
+  read(field);
+  if (field.constant) fail(Error::bad_constant);
+}
+
+void Call::read(OptionalTensor& field) {
+  const std::int32_t value = next_argument();
+  const auto kind = loader_->source().method.kind(value);
+  if (kind.ok() && kind.value() == pte::ValueKind::none) return;
+  fail(loader_->source().resolve(value, field));
+}
+
+// The file's integers have 64 bits; operators of this size of machine mean no more than 32.
+void Call::read(std::int32_t& field) {
+  const auto value = loader_->source().method.integer(next_argument());
+  field = static_cast<std::int32_t>(value.value());
+  fail(value.ok() && field != value.value() ? Error::bad_value : value.error());
+}
+
+void Call::read(float& field) {
+  const auto value = loader_->source().method.floating(next_argument());
+  field = static_cast<float>(value.value());
+  fail(value.error());
+}
+
+void Call::read(bool& field) {
+  const auto value = loader_->source().method.boolean(next_argument());
+  field = value.value();
+  fail(value.error());
+}
+
+void Call::read(IntList& field) {
+  const auto count = loader_->source().method.integers(next_argument(), field.items);
+  field.count = count.value();
+  fail(count.error());
+}
+
+void Call::read(DType& field) {
+  std::int32_t code = 0;
+  read(code);
+  field = static_cast<DType>(code);
+  if (code < 0 || code > 255 || size_of(field) == 0) fail(Error::unsupported);
+}
+
+void Call::finish() {
+  if (error() != Error::ok) return;
+  const auto args = loader_->arguments();
+  const auto surplus = args.subspan(next_);
+  if (surplus.size() > next_ || !std::ranges::equal(surplus, args.subspan(next_ - surplus.size(), surplus.size()))) {
+    failure_->argument = next_;
+    return fail(Error::bad_value, next_, static_cast<std::uint32_t>(args.size()));
+  }
+  failure_->argument = Failure::kNone;
+}
+
+void Call::require_aligned(const Tensor& tensor, std::uint32_t alignment) {
+  require(reinterpret_cast<std::uintptr_t>(tensor.data) % alignment == 0, Error::misaligned);
+}
+
+void Call::require_scratch(const Tensor& scratch, std::uint32_t bytes, std::uint32_t alignment) {
+  const std::uint32_t planned = scratch.bytes();
+  if (planned < bytes) fail(Error::scratch_too_small, bytes, planned);
+#ifdef CORMORANT_CHECKED
+  if (planned > bytes && loader_->source().is_exactly_planned()) fail(Error::scratch_mismatch, bytes, planned);
+#endif
+  if (bytes != 0) require_aligned(scratch, alignment);
+}
+
+}  // namespace cormorant

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/host.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <iterator>
+#include <new>
+#include <utility>
+
+#include "formats/pte/reader.h"
+
+namespace cormorant {
+namespace {
+
+constexpr std::size_t kAlignment = 16;
+constexpr std::int64_t kLargestArena = std::int64_t{1} << 31;  // no program for a microcontroller means more
+constexpr std::size_t kSmallestState = 4096;
+constexpr std::size_t kLargestState = std::size_t{1} << 28;
+
+std::string full_name(const pte::OperatorView& op) {
+  std::string name(op.name);
+  if (!op.overload.empty()) name.append(".").append(op.overload);
+  return name;
+}
+
+const char* kind_name(pte::ValueKind kind) {
+  constexpr const char* kNames[] = {"nothing",      "none",        "an int",        "a bool",
+                                    "a float",      "a tensor",    "a string",      "an int list",
+                                    "a float list", "a bool list", "a tensor list", "an optional tensor list"};
+  const auto index = static_cast<std::size_t>(kind);
+  return index < std::size(kNames) ? kNames[index] : "of no known kind";
+}
+
+std::string operator_name(const Failure& failure, const pte::MethodView& method) {
+  const auto instruction = method.instruction(failure.instruction);
+  if (!instruction.ok()) return {};
+  const auto op = method.operator_at(instruction.value().op);
+  return op.ok() ? full_name(op.value()) : std::string();
+}
+
+// "instruction 3, argument 5", as far as the failure tells.
+std::string place(const Failure& failure) {
+  const bool in_call = failure.instruction != Failure::kNone;
+  std::string text = in_call ? fmt::format("instruction {}", failure.instruction) : "";
+  if (failure.argument == Failure::kNone) return text;
+  const char* what = in_call ? ", argument " : failure.error == Error::arena_too_small ? "memory " : "input or output ";
+  return text + what + std::to_string(failure.argument);
+}
+
+// What the file has in the place where an argument of another type was expected.
+std::string found(const Failure& failure, const pte::MethodView& method) {
+  const auto instruction = method.instruction(failure.instruction);
+  if (!instruction.ok() || failure.argument >= instruction.value().args.size()) return {};
+  const auto kind = method.kind(instruction.value().args[failure.argument]);
+  return kind.ok() ? fmt::format(" (it is {})", kind_name(kind.value())) : std::string();
+}
+
+std::string delegates(const pte::MethodView& method) {
+  std::vector<std::string> names;
+  const auto count = method.delegate_count();
+  for (std::uint32_t i = 0; count.ok() && i < count.value(); ++i) {
+    if (const auto name = method.delegate_name(i); name.ok()) names.emplace_back(name.value());
+  }
+  std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  return names.empty() ? std::string() : fmt::format(" ({})", fmt::join(names, ", "));
+}
+
+std::string problem(const Failure& failure, const pte::MethodView& method) {
+  std::string text = describe(failure.error);
+  switch (failure.error) {
+    case Error::bad_value:
+      if (failure.required == 0 && failure.actual == 0) return text + found(failure, method);
+      return fmt::format("the operator takes {}{} arguments, the program gives {}",
+                         failure.required > failure.actual ? "at least " : "", failure.required, failure.actual);
+    case Error::has_delegate:
+      return text + delegates(method);
+    default:
+      if (failure.required == 0 && failure.actual == 0) return text;
+      return text + fmt::format(": {} are required, {} are there", failure.required, failure.actual);
+  }
+}
+
+std::string advice(Error error) {
+  switch (error) {
+    case Error::has_delegate:
+      return "export the model again without a delegate (ExecuTorch: --no_delegate)";
+    case Error::unknown_operator:
+      return "compile the model again, or add the operator to the table";
+    case Error::scratch_mismatch:
+      return "the compiler and the kernel disagree about the scratch size: this is a bug of Cormorant";
+    default:
+      return error < Error::unknown_operator ? "the file is damaged or not made by a known compiler: make it again"
+                                             : "";
+  }
+}
+
+// No such operator: all of them at once, since whoever adds one wants to know the others.
+Diagnostic unknown_operators(std::span<const std::byte> pte, std::span<const Kernel* const> table) {
+  return {fmt::format("the operator table does not have: {}", fmt::join(missing_operators(pte, table), ", ")),
+          advice(Error::unknown_operator)};
+}
+
+}  // namespace
+
+AlignedBytes::AlignedBytes(std::size_t size) : size_(size) {
+  // Not std::aligned_alloc, which rounds sizes up: a sanitizer should see the first byte behind an arena.
+  void* data = nullptr;
+  if (posix_memalign(&data, kAlignment, std::max<std::size_t>(size, 1)) != 0) throw std::bad_alloc();
+  std::memset(data, 0, size);
+  data_.reset(static_cast<std::byte*>(data));
+}
+
+AlignedBytes::AlignedBytes(std::span<const std::byte> contents) : AlignedBytes(contents.size()) {
+  std::copy(contents.begin(), contents.end(), data_.get());
+}
+
+void AlignedBytes::Free::operator()(std::byte* data) const { std::free(data); }
+
+std::vector<AlignedBytes> HostProgram::allocate_arenas(const std::string& method) const {
+  std::vector<AlignedBytes> arenas;
+  const auto program = pte::ProgramView::open(pte_.span());
+  if (!program.ok()) return arenas;  // load will say what is wrong
+  const auto found = program.value().method(std::string_view(method));
+  if (!found.ok()) return arenas;
+  const auto sizes = found.value().memory_sizes();
+  for (std::size_t id = 1; id < sizes.size(); ++id) {
+    if (sizes[id] < 0 || sizes[id] > kLargestArena) {
+      throw InputError(
+          {fmt::format("the program plans {} bytes of memory {}", sizes[id], id), advice(Error::bad_structure), file_});
+    }
+    arenas.emplace_back(static_cast<std::size_t>(sizes[id]));
+  }
+  return arenas;
+}
+
+HostProgram::HostProgram(std::span<const std::byte> pte, std::span<const Kernel* const> kernels, std::string file,
+                         std::string method)
+    : file_(std::move(file)), pte_(pte), arenas_(allocate_arenas(method)) {
+  for (const AlignedBytes& arena : arenas_) arena_spans_.push_back(arena.span());
+  for (std::size_t size = kSmallestState;; size *= 2) {
+    state_ = AlignedBytes(size);
+    Failure failure;
+    const auto loaded = Program::load(pte_.span(), method.c_str(), kernels, {state_.span(), arena_spans_}, failure);
+    if (loaded.ok()) {
+      program_ = loaded.value();
+      return;
+    }
+    if (failure.error == Error::state_too_small && size < kLargestState) continue;
+    Diagnostic why =
+        failure.error == Error::unknown_operator ? unknown_operators(pte, kernels) : explain(failure, pte, method);
+    why.file = file_;
+    throw InputError(std::move(why));
+  }
+}
+
+std::vector<std::vector<std::byte>> HostProgram::run(std::span<const std::vector<std::byte>> inputs) {
+  const std::size_t count = program_.input_count();
+  if (inputs.size() > count) {
+    throw InputError({fmt::format("{} inputs are given, the program has {}", inputs.size(), count), "", file_});
+  }
+  for (std::size_t i = 0; i < count; ++i) {
+    const Tensor input = program_.input(i).value();
+    if (i >= inputs.size()) {
+      std::memset(input.data, 0, input.bytes());
+      continue;
+    }
+    if (inputs[i].size() != input.bytes()) {
+      throw InputError(
+          {fmt::format("input {} has {} bytes, the program wants {}", i, inputs[i].size(), input.bytes()), "", file_});
+    }
+    std::copy(inputs[i].begin(), inputs[i].end(), input.data);
+  }
+  program_.execute();
+  std::vector<std::vector<std::byte>> outputs;
+  for (std::size_t i = 0; i < program_.output_count(); ++i) {
+    const Tensor output = program_.output(i).value();
+    outputs.emplace_back(output.data, output.data + output.bytes());
+  }
+  return outputs;
+}
+
+std::vector<std::string> missing_operators(std::span<const std::byte> pte, std::span<const Kernel* const> table) {
+  const AlignedBytes bytes(pte);
+  std::vector<std::string> missing;
+  const auto program = pte::ProgramView::open(bytes.span());
+  for (std::uint32_t m = 0; program.ok() && m < program.value().method_count(); ++m) {
+    const auto method = program.value().method(m);
+    for (std::uint32_t i = 0; method.ok() && i < method.value().operator_count(); ++i) {
+      const auto op = method.value().operator_at(i);
+      if (!op.ok()) continue;
+      const std::string name = full_name(op.value());
+      const bool known = std::any_of(table.begin(), table.end(), [&](const Kernel* k) { return name == k->name; });
+      if (!known && std::find(missing.begin(), missing.end(), name) == missing.end()) missing.push_back(name);
+    }
+  }
+  return missing;
+}
+
+Diagnostic explain(const Failure& failure, std::span<const std::byte> pte, std::string_view method) {
+  const AlignedBytes bytes(pte);
+  pte::MethodView view;  // stays empty if the file cannot be read so far: its accessors then say so
+  if (const auto program = pte::ProgramView::open(bytes.span()); program.ok()) {
+    if (const auto found = program.value().method(method); found.ok()) view = found.value();
+  }
+  return {problem(failure, view), advice(failure.error), {}, operator_name(failure, view), place(failure)};
+}
+
+}  // namespace cormorant

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The contract between the runtime and the kernels. A kernel is two functions: `load` runs once, checks every argument
+// and leaves a plan (usually its signature struct, filled in) in the state memory; `execute` runs per inference, trusts
+// the plan and cannot fail. The executor is then a flat list {execute, plan} with nothing to decide.
+//
+// A hostile file may let tensors overlap in the arena. Wrong numbers are its own affair, but a kernel must not take an
+// address, index or loop bound from tensor data or from its own scratch: an output may have overwritten it meanwhile.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <new>
+
+#include "base/result.h"
+#include "runtime/tensor.h"
+
+namespace cormorant {
+
+class Call;
+
+struct Kernel {
+  const char* name;                   // as the program spells it: "cortex_m::quantized_add.out"
+  Error (*load)(Call& call);          // on success call.plan() is set
+  void (*execute)(const void* plan);  // bit for bit what the reference computes
+};
+
+// What a signature struct's fields are on the target; the compiler has its own world (ops/signature.h).
+struct TargetWorld {
+  using Tensor = cormorant::Tensor;
+  using OptionalTensor = cormorant::OptionalTensor;
+  using Scratch = cormorant::ScratchTensor;
+  using Out = cormorant::OutTensor;
+  using Int = std::int32_t;
+  using Float = float;
+  using Bool = bool;
+  using IntList = cormorant::IntList;
+  using ScalarType = DType;
+};
+
+// Where loading stopped and why; the figures are in the unit of the error (bytes for scratch, 0 where there are none).
+struct Failure {
+  static constexpr std::uint16_t kNone = 0xffff;
+
+  Error error = Error::ok;
+  std::uint16_t instruction = kNone;  // index into the method's instructions; none: header, memory, inputs or outputs
+  std::uint16_t argument = kNone;     // index into the instruction's arguments (inputs, outputs); none: all of them
+  std::uint32_t required = 0;
+  std::uint32_t actual = 0;
+};
+
+// One kernel call while it is being loaded. As a visitor of a signature struct it reads the arguments in order,
+// checking count and type; the first failure sticks, so a kernel checks once after reading all.
+class Call {
+ public:
+  void operator()(const char* /*name*/, Tensor& field) { read(field); }
+  void operator()(const char* /*name*/, OptionalTensor& field) { read(field); }
+  void operator()(const char* /*name*/, OutTensor& field) { read_writable(field); }
+  void operator()(const char* /*name*/, ScratchTensor& field) { read_writable(field); }
+  void operator()(const char* /*name*/, std::int32_t& field) { read(field); }
+  void operator()(const char* /*name*/, float& field) { read(field); }
+  void operator()(const char* /*name*/, bool& field) { read(field); }
+  void operator()(const char* /*name*/, IntList& field) { read(field); }
+  void operator()(const char* /*name*/, DType& field) { read(field); }
+
+  // Memory from the state, for a plan; null (and a sticky failure) when it is used up.
+  void* allocate(std::size_t bytes, std::size_t alignment);
+
+  // Memory for a plan, value-initialised; null (and a failure) when the state is used up. State is scarce, about 80
+  // bytes per operator: a kernel with a long signature keeps what its loop needs and no more.
+  template <class Plan>
+  Plan* make_plan() {
+    void* const memory = allocate(sizeof(Plan), alignof(Plan));
+    if (memory == nullptr) return nullptr;
+    auto* const plan = ::new (memory) Plan{};
+    set_plan(plan);
+    return plan;
+  }
+
+  // Reads a whole signature to the stack, for kernels that keep only an extract as their plan; false after any failure.
+  template <class Signature>
+  bool read_signature(Signature& signature) {
+    signature = Signature{};
+    signature.visit(*this);
+    finish();
+    return error() == Error::ok;
+  }
+
+  // Reads a whole signature into the state memory and makes it the plan; null after any failure.
+  template <class Signature>
+  Signature* read_plan() {
+    auto* const plan = make_plan<Signature>();
+    if (plan == nullptr) return nullptr;
+    plan->visit(*this);
+    finish();
+    return error() == Error::ok ? plan : nullptr;
+  }
+
+  // Every test build demands that planned scratch equals what the kernel requires (unless the program comes from
+  // another compiler or targets any ISA); every build demands that it is not smaller, nor less aligned.
+  void require_scratch(const Tensor& scratch, std::uint32_t bytes, std::uint32_t alignment = 4);
+  // For inner loops whose loads need more than the element's own alignment, which the loader has checked.
+  void require_aligned(const Tensor& tensor, std::uint32_t alignment);
+  // For checks that are one condition each: call.require(a.dtype == DType::i8, Error::bad_value).
+  void require(bool condition, Error error) {
+    if (!condition) fail(error);
+  }
+  void fail(Error error, std::uint32_t required = 0, std::uint32_t actual = 0);
+
+  void set_plan(const void* plan) { plan_ = plan; }
+  [[nodiscard]] const void* plan() const { return plan_; }
+  [[nodiscard]] Error error() const { return failure_->error; }
+
+ private:
+  friend class Loader;
+  explicit Call(class Loader& loader, Failure& failure) : loader_(&loader), failure_(&failure) {}
+
+  // The value index of the next argument, which is from now on the one at fault; negative after a failure.
+  std::int32_t next_argument();
+  void read(Tensor& field);
+  void read(OptionalTensor& field);
+  void read_writable(Tensor& field);
+  void read(std::int32_t& field);
+  void read(float& field);
+  void read(bool& field);
+  void read(IntList& field);
+  void read(DType& field);
+  // Every argument of the program was read. What may follow is what ExecuTorch's compiler appends: the operator's
+  // results, which are its out arguments once more.
+  void finish();
+
+  class Loader* loader_;
+  Failure* failure_;
+  const void* plan_ = nullptr;
+  std::uint16_t next_ = 0;
+};
+
+// Defines a kernel that the generated operator table refers to by symbol. The symbol is the operator's name with "::"
+// and "." as "_", and for operators that are not ours (whose name does not say the ISA) the ISA behind it:
+// cormorant_conv2d_mve_1x1, cortex_m_quantized_add_out_mve.
+#define CORMORANT_KERNEL(symbol, name, load, execute)       \
+  extern "C" {                                              \
+  extern const ::cormorant::Kernel symbol;                  \
+  const ::cormorant::Kernel symbol = {name, load, execute}; \
+  }
+
+}  // namespace cormorant

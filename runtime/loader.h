@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Inside the runtime: what program.cc (the order of loading), source.cc (the file's tensors in the caller's memory) and
+// call.cc (one kernel's arguments) share. The reader checks that the file is whole; here its meaning is checked against
+// the memory that the caller gave.
+#pragma once
+
+#include <span>
+
+#include "formats/pte/reader.h"
+#include "runtime/program.h"
+
+namespace cormorant {
+
+// One method of a file, and the memory its planned tensors lie in. On the stack while something is loaded or looked up.
+struct Source {
+  pte::ProgramView program;
+  pte::MethodView method;
+  std::span<const std::span<std::byte>> arenas;
+
+  [[nodiscard]] Error open(std::span<const std::byte> pte, std::string_view method_name);
+  // The memories that the method plans with are all there, large enough and aligned: from here on every tensor has an
+  // address.
+  [[nodiscard]] Error check_arenas(Failure& why) const;
+  // A value of the method as a kernel's tensor. Whatever it yields can be read in full, and written unless constant.
+  [[nodiscard]] Error resolve(std::int32_t value, Tensor& tensor) const;
+  // One of the method's inputs or outputs: must be a tensor in RAM.
+  [[nodiscard]] Error resolve_border(const Result<std::span<const std::int32_t>>& values, std::size_t index,
+                                     Tensor& tensor) const;
+  // Writes the initial values of all persistent tensors.
+  void reset() const;
+  // Whether our own compiler made the program, for one instruction set: then scratch is planned to the byte. Such a
+  // program's first value is the string "cormorant CPU ISA", which no instruction refers to.
+  [[nodiscard]] bool is_exactly_planned() const;
+};
+
+class Loader {
+ public:
+  Loader(Memory memory, Failure& failure) : state_(memory.state), failure_(failure) { source_.arenas = memory.arenas; }
+
+  [[nodiscard]] Error load(std::span<const std::byte> pte, const char* method,
+                           std::span<const Kernel* const> operators);
+  [[nodiscard]] const Source& source() const { return source_; }
+  [[nodiscard]] std::span<const Step> steps() const { return {steps_, source_.method.instruction_count()}; }
+  [[nodiscard]] std::size_t state_used() const { return used_; }
+
+  // For the call being loaded: its arguments, and memory for its plan (null, and a failure, when that is used up).
+  [[nodiscard]] std::span<const std::int32_t> arguments() const { return instruction_.args; }
+  void* allocate(std::size_t bytes, std::size_t alignment);
+
+ private:
+  [[nodiscard]] Error load_instruction(std::uint32_t index, std::span<const Kernel* const> operators);
+  [[nodiscard]] Error check_border(const Result<std::span<const std::int32_t>>& values);
+
+  Source source_;
+  std::span<std::byte> state_;
+  std::size_t used_ = 0;
+  Step* steps_ = nullptr;
+  pte::InstructionView instruction_;
+  Failure& failure_;
+};
+
+}  // namespace cormorant

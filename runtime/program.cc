@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The order of loading, and the finished program. Loader::load is the diagram: file and method, memory, one step per
+// instruction, inputs and outputs; then the initial state.
+#include "runtime/program.h"
+
+#include "runtime/loader.h"
+
+namespace cormorant {
+namespace {
+
+// What follows `text` at the beginning of a kernel's name; null if the name begins otherwise. No NUL is ever matched:
+// it would lead past the end of the name.
+[[gnu::noinline]] const char* skip(const char* name, std::string_view text) {
+  for (const char character : text) {
+    if (*name != character || character == '\0') return nullptr;
+    ++name;
+  }
+  return name;
+}
+
+// Whether a kernel's name is the operator's: "ns::op.overload", or "ns::op" if the overload is empty.
+bool is_named(const Kernel& kernel, const pte::OperatorView& op) {
+  const char* rest = skip(kernel.name, op.name);
+  if (rest != nullptr && !op.overload.empty()) rest = *rest == '.' ? skip(rest + 1, op.overload) : nullptr;
+  return rest != nullptr && *rest == '\0';
+}
+
+// Begins where the operator stands in a table generated from the program, so that this one finds it at once.
+const Kernel* find(std::span<const Kernel* const> table, std::uint32_t begin, const pte::OperatorView& op) {
+  std::size_t at = begin;
+  for (std::size_t i = 0; i < table.size(); ++i, ++at) {
+    if (at >= table.size()) at = 0;
+    if (is_named(*table[at], op)) return table[at];
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+void* Loader::allocate(std::size_t bytes, std::size_t alignment) {
+  const auto begin = reinterpret_cast<std::uintptr_t>(state_.data());
+  const std::size_t at = ((begin + used_ + alignment - 1) & ~(alignment - 1)) - begin;
+  if (at > state_.size() || bytes > state_.size() - at) {
+    failure_.error = Error::state_too_small;
+    failure_.required = static_cast<std::uint32_t>(at + bytes);
+    failure_.actual = static_cast<std::uint32_t>(state_.size());
+    return nullptr;
+  }
+  used_ = at + bytes;
+  return state_.data() + at;
+}
+
+Error Loader::load(std::span<const std::byte> pte, const char* method, std::span<const Kernel* const> operators) {
+  Error error = source_.open(pte, method);
+  if (error != Error::ok) return error;
+  error = source_.check_arenas(failure_);
+  if (error != Error::ok) return error;
+
+  const std::uint32_t count = source_.method.instruction_count();
+  // A file has less than 2^31 bytes, 4 or more for each instruction: the product fits 32 bits.
+  steps_ = static_cast<Step*>(allocate(count * sizeof(Step), alignof(Step)));
+  if (steps_ == nullptr) return Error::state_too_small;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    failure_.instruction = static_cast<std::uint16_t>(i);
+    error = load_instruction(i, operators);
+    if (error != Error::ok) return error;
+  }
+
+  failure_.instruction = Failure::kNone;
+  error = check_border(source_.method.inputs());
+  if (error != Error::ok) return error;
+  return check_border(source_.method.outputs());
+}
+
+Error Loader::load_instruction(std::uint32_t index, std::span<const Kernel* const> operators) {
+  failure_.argument = Failure::kNone;
+  const auto instruction = source_.method.instruction(index);
+  if (!instruction.ok()) return instruction.error();
+  instruction_ = instruction.value();
+  const auto op = source_.method.operator_at(instruction_.op);
+  if (!op.ok()) return op.error();
+  const Kernel* const kernel = find(operators, instruction_.op, op.value());
+  if (kernel == nullptr) return Error::unknown_operator;
+  Call call(*this, failure_);
+  const Error error = kernel->load(call);
+  steps_[index] = {kernel->execute, call.plan()};
+  return call.error() != Error::ok ? call.error() : error;
+}
+
+Error Loader::check_border(const Result<std::span<const std::int32_t>>& values) {
+  for (std::size_t i = 0; i < values.value().size(); ++i) {
+    failure_.argument = static_cast<std::uint16_t>(i);
+    Tensor tensor;
+    const Error error = source_.resolve_border(values, i, tensor);
+    if (error != Error::ok) return error;
+  }
+  return values.error();
+}
+
+Result<Program> Program::load(std::span<const std::byte> pte, const char* method,
+                              std::span<const Kernel* const> operators, Memory memory, Failure& why) {
+  why = {};
+  Loader loader(memory, why);
+  why.error = loader.load(pte, method, operators);
+  if (why.error != Error::ok) return why.error;
+  why = {};
+  loader.source().reset();
+
+  Program program;
+  program.pte_ = pte;
+  program.method_ = loader.source().method.name().value();
+  program.arenas_ = memory.arenas;
+  program.steps_ = loader.steps();
+  program.state_used_ = loader.state_used();
+  return program;
+}
+
+// load() has seen it succeed.
+Source Program::source() const {
+  Source source;
+  source.arenas = arenas_;
+  static_cast<void>(source.open(pte_, method_));
+  return source;
+}
+
+std::size_t Program::input_count() const { return source().method.inputs().value().size(); }
+std::size_t Program::output_count() const { return source().method.outputs().value().size(); }
+
+Result<Tensor> Program::input(std::size_t index) const { return border(index, false); }
+Result<Tensor> Program::output(std::size_t index) const { return border(index, true); }
+
+Result<Tensor> Program::border(std::size_t index, bool is_output) const {
+  const Source source = this->source();
+  const auto values = is_output ? source.method.outputs() : source.method.inputs();
+  Tensor tensor;
+  const Error error = source.resolve_border(values, index, tensor);
+  if (error != Error::ok) return error;
+  return tensor;
+}
+
+void Program::reset() const { source().reset(); }
+
+}  // namespace cormorant

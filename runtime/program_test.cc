@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a sound program does, and the figures of errors; refuse_test.cc has the table of faults.
+#include "runtime/program.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "runtime/test_load.h"
+
+namespace cormorant::test {
+namespace {
+
+TEST(Load, gives_the_kernel_every_argument) {
+  const Loaded loaded = load(TestProgram().file());
+  ASSERT_EQ(loaded.program.error(), Error::ok);
+  EXPECT_EQ(loaded.why.error, Error::ok);
+  const auto& f = last_read.fields;
+  EXPECT_EQ(std::get<input>(f).data, loaded.arena.span().data());
+  EXPECT_EQ(std::get<input>(f).rank, 2);
+  EXPECT_EQ(std::get<input>(f).size(1), 4);
+  EXPECT_EQ(std::get<input>(f).dtype, DType::i8);
+  EXPECT_FALSE(std::get<input>(f).constant);
+  EXPECT_FALSE(std::get<optional>(f).present());
+  EXPECT_EQ(std::memcmp(std::get<constant>(f).data, kWeights.data(), 16), 0);
+  EXPECT_TRUE(std::get<constant>(f).constant);
+  EXPECT_EQ(std::get<integer>(f), -70000);
+  EXPECT_EQ(std::get<floating>(f), 0.5F);
+  EXPECT_TRUE(std::get<boolean>(f));
+  EXPECT_EQ(std::get<list>(f).count, 3U);
+  EXPECT_EQ(std::get<list>(f)[1], -1);
+  EXPECT_EQ(std::get<dtype>(f), DType::i32);
+  EXPECT_EQ(std::get<scratch>(f).bytes(), 8U);
+  EXPECT_EQ(std::get<out>(f).data, loaded.arena.span().data() + 16);
+}
+
+TEST(Load, keeps_the_count_and_the_first_items_of_a_long_list) {
+  TestProgram program;
+  schema::IntListT items;
+  for (int i = 10; i < 18; ++i) items.items.push_back(program.add(integer_of(i)));
+  program.set(list, items);
+  const Loaded loaded = load(program.file());
+  ASSERT_EQ(loaded.program.error(), Error::ok);
+  EXPECT_EQ(std::get<list>(last_read.fields).count, 8U);
+  EXPECT_EQ(std::get<list>(last_read.fields)[5], 15);
+}
+
+TEST(Load, takes_an_optional_tensor_that_is_there) {
+  TestProgram program;
+  program.set(optional, planned({4}, 0));
+  const Loaded loaded = load(program.file());
+  ASSERT_EQ(loaded.program.error(), Error::ok);
+  EXPECT_TRUE(std::get<optional>(last_read.fields).present());
+}
+
+TEST(Load, finds_operators_without_an_overload) {
+  TestProgram program;
+  program.plan().operators[1] = TestProgram::operator_of("toy::plain", "");
+  EXPECT_EQ(load(program.file()).program.error(), Error::ok);
+}
+
+TEST(Load, needs_no_results_behind_the_outs) {
+  TestProgram program;
+  program.args(0).pop_back();
+  EXPECT_EQ(load(program.file()).program.error(), Error::ok);
+}
+
+TEST(Load, takes_tensors_without_elements) {
+  TestProgram program;
+  program.set(input, planned({0, 5}, 64));  // just behind the last byte is a place for nothing
+  const Loaded loaded = load(program.file());
+  ASSERT_EQ(loaded.program.error(), Error::ok);
+  EXPECT_EQ(std::get<input>(last_read.fields).bytes(), 0U);
+}
+
+TEST(Load, picks_the_method_by_name) {
+  TestProgram program;
+  TestProgram other;
+  other.plan().name = "backward";
+  other.plan().chains[0]->instructions.resize(1);
+  program.program.execution_plan.push_back(std::move(other.program.execution_plan[0]));
+  const std::vector<std::byte> file = program.file();
+  EXPECT_EQ(load(file).program.value().steps().size(), 2U);
+  EXPECT_EQ(load(file, 64, 4096, "backward").program.value().steps().size(), 1U);
+  EXPECT_EQ(load(file, 64, 4096, "back").program.error(), Error::no_such_method);
+  EXPECT_EQ(load(file, 64, 4096, "").program.error(), Error::no_such_method);
+}
+
+TEST(Load, says_that_a_file_is_no_program) {
+  EXPECT_EQ(load({}).program.error(), Error::bad_header);
+  EXPECT_EQ(load(std::vector<std::byte>(1000)).program.error(), Error::bad_header);
+}
+
+// ---- memory ---------------------------------------------------------------------------------------------------------
+
+TEST(Memory, of_the_file_must_be_aligned) {
+  const std::vector<std::byte> file = TestProgram().file();
+  for (const std::size_t shift : {1U, 2U, 4U, 8U}) {
+    const AlignedBytes memory(file.size() + 16);
+    std::copy(file.begin(), file.end(), memory.span().data() + shift);
+    Failure why;
+    const auto loaded = Program::load(memory.span().subspan(shift, file.size()), "forward", kTable, {}, why);
+    EXPECT_EQ(loaded.error(), Error::misaligned);
+  }
+}
+
+TEST(Memory, of_an_arena_must_be_aligned) {
+  const AlignedBytes file(TestProgram().file());
+  const AlignedBytes arena(80);
+  const AlignedBytes state(4096);
+  const std::span<std::byte> arenas[] = {arena.span().subspan(8, 64)};
+  Failure why;
+  EXPECT_EQ(Program::load(file.span(), "forward", kTable, {state.span(), arenas}, why).error(), Error::misaligned);
+}
+
+TEST(Memory, too_small_an_arena_is_told_with_both_figures) {
+  const Loaded loaded = load(TestProgram().file(), 63);
+  EXPECT_EQ(loaded.why.error, Error::arena_too_small);
+  EXPECT_EQ(loaded.why.argument, 1);
+  EXPECT_EQ(loaded.why.required, 64U);
+  EXPECT_EQ(loaded.why.actual, 63U);
+}
+
+TEST(Memory, may_be_several_arenas) {
+  TestProgram program;
+  program.plan().non_const_buffer_sizes.push_back(8);
+  program.place(scratch).memory_id = 2;
+  program.place(scratch).memory_offset_low = 0;
+  const AlignedBytes file(program.file());
+  const AlignedBytes first(64);
+  const AlignedBytes second(8);
+  const AlignedBytes state(4096);
+  const std::span<std::byte> arenas[] = {first.span(), second.span()};
+  Failure why;
+  ASSERT_EQ(Program::load(file.span(), "forward", kTable, {state.span(), arenas}, why).error(), Error::ok);
+  EXPECT_EQ(std::get<scratch>(last_read.fields).data, second.span().data());
+}
+
+// Whatever the state's size: an error with the figures, or a program that uses no more.
+TEST(Memory, of_the_state_is_used_as_far_as_the_program_says) {
+  const std::vector<std::byte> file = TestProgram().file();
+  const std::size_t used = load(file).program.value().state_used();
+  for (std::size_t size = 0; size < used; ++size) {
+    const Loaded loaded = load(file, 64, size);
+    ASSERT_EQ(loaded.why.error, Error::state_too_small) << size;
+    EXPECT_EQ(loaded.why.actual, size);
+    EXPECT_GT(loaded.why.required, size);
+    EXPECT_LE(loaded.why.required, used);
+  }
+  EXPECT_EQ(load(file, 64, used).program.error(), Error::ok);
+}
+
+// ---- execution ------------------------------------------------------------------------------------------------------
+
+TEST(Execute, runs_the_steps_in_order) {
+  const Loaded loaded = load(TestProgram().file());
+  const Program& program = loaded.program.value();
+  ASSERT_EQ(program.input_count(), 1U);
+  ASSERT_EQ(program.output_count(), 2U);
+  std::memcpy(program.input(0).value().data, "\x01\x02\x03\x04", 4);
+  program.execute();
+  // Toy kernels write the sum of all they read, modulo 256: inputs, constants, the integer, the list.
+  unsigned every = 1 + 2 + 3 + 4 + static_cast<unsigned>(-70000) + 3 - 1 + 3;
+  for (const char c : kWeights) every += static_cast<unsigned char>(c);
+  every &= 0xffU;
+  EXPECT_EQ(program.output(1).value().as<std::uint8_t>()[1], every);
+  EXPECT_EQ(program.output(0).value().bytes(), 3U);
+  EXPECT_EQ(program.output(0).value().as<std::uint8_t>()[2], (2 * every) & 0xffU);
+}
+
+TEST(Execute, calls_a_profilers_hook_around_each_step) {
+  const Loaded loaded = load(TestProgram().file());
+  struct Hook {
+    std::string log;
+    void begin(std::size_t i) { log += "(" + std::to_string(i); }
+    void end(std::size_t i) { log += std::to_string(i) + ")"; }
+  } hook;
+  loaded.program.value().execute(hook);
+  EXPECT_EQ(hook.log, "(00)(11)");
+}
+
+TEST(Execute, has_no_inputs_and_outputs_but_those_of_the_program) {
+  const Loaded loaded = load(TestProgram().file());
+  EXPECT_EQ(loaded.program.value().input(1).error(), Error::bad_input);
+  EXPECT_EQ(loaded.program.value().output(2).error(), Error::bad_input);
+}
+
+// ---- scratch and state
+// ------------------------------------------------------------------------------------------------
+
+struct ScratchCase {
+  const char* origin;  // the program's first value; null: a tensor, as in other compilers' programs
+  std::uint32_t required;
+  Error error;
+};
+
+TEST(Scratch, must_be_enough_and_in_our_own_programs_exact) {
+  const ScratchCase cases[] = {
+      {nullptr, 8, Error::ok},
+      {nullptr, 9, Error::scratch_too_small},
+      {nullptr, 7, Error::ok},
+      {"cormorant cortex-m55 mve", 8, Error::ok},
+      {"cormorant cortex-m55 mve", 9, Error::scratch_too_small},
+      {"cormorant cortex-m55 mve", 7, Error::scratch_mismatch},
+      {"cormorant cortex-m55 mve", 0, Error::scratch_mismatch},
+      {"cormorant any any", 7, Error::ok},
+      {"cormorant any any", 9, Error::scratch_too_small},
+      {"another compiler", 7, Error::ok},
+  };
+  for (const ScratchCase& c : cases) {
+    TestProgram program;
+    if (c.origin != nullptr) {
+      program.args(1) = {program.args(0)[out], program.add(planned({3}, 48))};  // makes room at index 0
+      program.plan().outputs.clear();
+      schema::StringT origin;
+      origin.string_val = c.origin;
+      program.plan().values[0]->val.Set(origin);
+    }
+    required_scratch = c.required;
+    const Loaded loaded = load(program.file());
+    required_scratch = 8;
+    EXPECT_EQ(loaded.why.error, c.error) << (c.origin == nullptr ? "-" : c.origin) << " " << c.required;
+    if (c.error == Error::ok) continue;
+    EXPECT_EQ(loaded.why.instruction, 0);
+    EXPECT_EQ(loaded.why.required, c.required);
+    EXPECT_EQ(loaded.why.actual, 8U);
+  }
+}
+
+TEST(State, has_its_initial_value_at_load_and_after_reset) {
+  TestProgram program;
+  program.initial_value("state!");
+  schema::TensorT buffer = planned({6}, 56);
+  buffer.data_buffer_idx = 1;
+  program.args(1) = {program.args(0)[input], program.add(std::move(buffer))};
+
+  const Loaded loaded = load(program.file());
+  ASSERT_EQ(loaded.program.error(), Error::ok);
+  const auto contents = [&] { return std::string(reinterpret_cast<const char*>(loaded.arena.span().data()) + 56, 6); };
+  EXPECT_EQ(contents(), "state!");
+  loaded.program.value().execute();
+  EXPECT_EQ(contents(), std::string(6, '\0'));  // the sum of an input of zeros
+  loaded.program.value().reset();
+  EXPECT_EQ(contents(), "state!");
+}
+
+}  // namespace
+}  // namespace cormorant::test

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The file's tensors in the caller's memory. Nothing is kept per tensor: what a kernel does not take into its plan
+// stays in the file and is looked up again when somebody asks.
+#include <cstring>
+
+#include "runtime/loader.h"
+
+namespace cormorant {
+namespace {
+
+constexpr std::size_t kArenaAlignment = 16;  // what memory planners assume of offset 0
+
+bool is_aligned(const std::byte* data, std::size_t alignment) {  // alignment is a power of two
+  return (reinterpret_cast<std::uintptr_t>(data) & (alignment - 1)) == 0;
+}
+
+}  // namespace
+
+Error Source::open(std::span<const std::byte> pte, std::string_view method_name) {
+  const auto opened = pte::ProgramView::open(pte);
+  if (!opened.ok()) return opened.error();
+  program = opened.value();
+  const auto found = program.method(method_name);
+  method = found.value();
+  return found.error();
+}
+
+Error Source::check_arenas(Failure& why) const {
+  const auto sizes = method.memory_sizes();
+  for (std::size_t id = 1; id < sizes.size(); ++id) {
+    const auto arena = id <= arenas.size() ? arenas[id - 1] : std::span<std::byte>();
+    if (static_cast<std::uint64_t>(sizes[id]) > arena.size()) {  // a negative size is more than anybody has
+      why.argument = static_cast<std::uint16_t>(id);
+      why.required = static_cast<std::uint32_t>(sizes[id]);
+      why.actual = static_cast<std::uint32_t>(arena.size());
+      return Error::arena_too_small;
+    }
+    if (!is_aligned(arena.data(), kArenaAlignment)) return Error::misaligned;
+  }
+  return Error::ok;
+}
+
+Error Source::resolve(std::int32_t value, Tensor& tensor) const {
+  pte::TensorView view;
+  const Error error = method.read_tensor(value, view);
+  if (error != Error::ok) return error;
+  if (view.sizes.size() > kMaxRank) return Error::unsupported;
+  if (view.is_planned()) {
+    if (view.data_index != 0) {  // state: reset() will copy its initial value here
+      const auto initial = program.initial_value(view.data_index, view.bytes);
+      if (!initial.ok()) return initial.error();
+    }
+    tensor.data = arenas[view.memory_id - 1].data() + view.offset;
+  } else {
+    // A tensor with neither place nor data would be the caller's to place, but plans hold addresses from load on.
+    if (view.data_index == 0) return Error::unsupported;
+    const auto constant = program.constant(view.data_index, view.bytes);
+    if (!constant.ok()) return constant.error();
+    tensor.data = const_cast<std::byte*>(constant.value().data());
+    tensor.constant = true;
+  }
+  tensor.sizes = view.sizes.data();
+  tensor.dim_order = view.dim_order.data();
+  tensor.rank = static_cast<std::uint8_t>(view.sizes.size());
+  tensor.dtype = view.dtype;
+  return is_aligned(tensor.data, size_of(view.dtype)) ? Error::ok : Error::misaligned;
+}
+
+Error Source::resolve_border(const Result<std::span<const std::int32_t>>& values, std::size_t index,
+                             Tensor& tensor) const {
+  if (index >= values.value().size()) return Error::bad_input;
+  const Error error = resolve(values.value()[index], tensor);
+  return tensor.constant ? Error::bad_constant : error;
+}
+
+void Source::reset() const {
+  // Most programs have no state. Their file has no initial values, so that looking for the first of them tells.
+  if (!program.initial_value(1, 0).ok()) return;
+  const auto count = static_cast<std::int32_t>(method.value_count());
+  for (std::int32_t i = 0; i < count; ++i) {
+    pte::TensorView view;
+    if (method.read_tensor(i, view) != Error::ok || !view.is_planned() || view.data_index == 0) continue;
+    const auto initial = program.initial_value(view.data_index, view.bytes);
+    if (!initial.ok()) continue;  // of a tensor that no instruction uses: the others were checked
+    std::memcpy(arenas[view.memory_id - 1].data() + view.offset, initial.value().data(), view.bytes);
+  }
+}
+
+bool Source::is_exactly_planned() const {
+  const auto origin = method.string(0);
+  return origin.ok() && origin.value().starts_with("cormorant ") && !origin.value().ends_with(" any");
+}
+
+}  // namespace cormorant

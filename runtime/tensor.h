@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A tensor as a kernel sees it: the data pointer is resolved at load, everything else points into the program in flash,
+// so that a tensor costs no RAM beyond the pointers a kernel keeps.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/dtype.h"
+
+namespace cormorant {
+
+inline constexpr std::size_t kMaxRank = 6;
+
+struct Tensor {
+  std::byte* data = nullptr;                // constants live in flash: kernels write only to their outputs and scratch
+  const std::int32_t* sizes = nullptr;      // logical sizes, PyTorch's order (NCHW)
+  const std::uint8_t* dim_order = nullptr;  // memory order of the dimensions, outermost first
+  std::uint8_t rank = 0;
+  DType dtype = DType::i8;
+  bool constant = false;
+
+  template <class T>
+  [[nodiscard]] T* as() const {
+    return reinterpret_cast<T*>(data);
+  }
+  [[nodiscard]] std::int32_t size(std::size_t dim) const { return sizes[dim]; }
+  // The loader has proved that the product of the sizes fits 31 bits.
+  [[nodiscard]] std::int32_t elements() const {
+    std::int32_t n = 1;
+    for (std::size_t i = 0; i < rank; ++i) n *= sizes[i];
+    return n;
+  }
+  [[nodiscard]] std::uint32_t bytes() const {
+    return static_cast<std::uint32_t>(elements()) * static_cast<std::uint32_t>(size_of(dtype));
+  }
+  // Channels-last in memory, or of a shape for which the two layouts are the same bytes.
+  [[nodiscard]] bool is_channels_last() const {
+    if (rank != 4) return false;
+    if (dim_order[1] == 2 && dim_order[2] == 3 && dim_order[3] == 1) return true;
+    return is_contiguous() && (sizes[1] == 1 || (sizes[2] == 1 && sizes[3] == 1));
+  }
+  [[nodiscard]] bool is_contiguous() const {
+    for (std::size_t i = 0; i < rank; ++i) {
+      if (dim_order[i] != i) return false;
+    }
+    return true;
+  }
+};
+
+// An argument that the signature marks `Tensor?`: absent when data is null.
+struct OptionalTensor : Tensor {
+  [[nodiscard]] bool present() const { return data != nullptr; }
+};
+
+// Tensors that a kernel writes. They are types of their own so that the loader, reading a signature in order, knows
+// which arguments must lie in RAM: a constant in their place would be a store to flash.
+struct OutTensor : Tensor {};
+struct ScratchTensor : Tensor {};
+
+// `int[]`: a copy of at most kMaxRank entries; longer lists keep their true count and their first entries.
+struct IntList {
+  std::uint32_t count = 0;
+  std::int32_t items[kMaxRank] = {};
+  std::int32_t operator[](std::size_t i) const { return items[i]; }
+};
+
+}  // namespace cormorant

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Loads a test program into memory of exactly the size asked for, so that sanitizers see every byte beyond it.
+#pragma once
+
+#include <ostream>
+#include <span>
+#include <vector>
+
+#include "runtime/host.h"
+#include "runtime/test_program.h"
+#include "runtime/toy_kernels.h"
+
+namespace cormorant {
+
+inline void PrintTo(Error error, std::ostream* out) {
+  *out << static_cast<int>(error) << " (" << describe(error) << ")";
+}
+
+namespace test {
+
+// toy::every.out(Tensor, Tensor?, Tensor, int, float, bool, int[], ScalarType, scratch, out)
+using Every =
+    toy::Signature<Tensor, OptionalTensor, Tensor, toy::Int, float, bool, IntList, DType, ScratchTensor, OutTensor>;
+inline Every last_read;                     // what the kernel was given last
+inline std::uint32_t required_scratch = 8;  // what the kernel demands
+
+inline Error load_every(Call& call) {
+  auto* plan = call.read_plan<Every>();
+  if (plan == nullptr) return call.error();
+  last_read = *plan;
+  call.require_scratch(std::get<scratch>(plan->fields), required_scratch);
+  return call.error();
+}
+
+inline constexpr Kernel kEvery = {"toy::every.out", load_every, toy::execute<Every>};
+inline constexpr Kernel kSum = toy::kernel<Tensor, OutTensor>("toy::sum.out");
+inline constexpr Kernel kNoOverload = toy::kernel<Tensor, OutTensor>("toy::plain");
+inline constexpr const Kernel* kTable[] = {&kSum, &kNoOverload, &kEvery};
+
+struct Loaded {
+  AlignedBytes pte, state, arena;
+  std::vector<std::span<std::byte>> arenas;
+  Failure why = {};
+  Result<Program> program = Error::ok;
+};
+
+inline Loaded load(std::span<const std::byte> file, std::size_t arena = 64, std::size_t state = 4096,
+                   const char* method = "forward") {
+  Loaded loaded{AlignedBytes(file), AlignedBytes(state), AlignedBytes(arena), {}};
+  loaded.arenas = {loaded.arena.span()};
+  loaded.program = Program::load(loaded.pte.span(), method, kTable, {loaded.state.span(), loaded.arenas}, loaded.why);
+  return loaded;
+}
+
+}  // namespace test
+}  // namespace cormorant

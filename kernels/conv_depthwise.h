@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// All channels of one output pixel of a depthwise convolution, from pointers to the input under each tap: taps outside
+// of the input point to a row of zero points, so that loops know no border. The packed stream is described in
+// ops/depthwise_conv2d/depthwise_conv2d.h.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/conv_gemm.h"
+
+namespace cormorant::conv {
+
+struct DepthwisePixel {
+  const std::uint8_t* stream;
+  const std::int8_t* const* taps;
+  std::uint32_t tap_count;
+  std::uint32_t channels;
+  std::int8_t* out;
+  Output output;
+};
+void depthwise_pixel_mve(const DepthwisePixel& pixel);
+void depthwise_pixel_dsp(const DepthwisePixel& pixel);
+void depthwise_pixel_scalar(const DepthwisePixel& pixel);
+
+// MVE, 3×3: a row of output pixels, blocks of 16 channels, from nine pointers that walk along the input: each block
+// takes 16 bytes from each, and after a pixel they skip `tap_step`. Stores are whole vectors; after a pixel the output
+// skips `out_step`, which is negative where the last block of channels is not full: the next pixel then overwrites what
+// is too much.
+struct MveDepthwise3x3 {
+  const std::uint8_t* stream;
+  const std::int8_t* taps[9];
+  std::int8_t* out;
+  std::uint32_t blocks;
+  std::uint32_t pixels;
+  std::uint32_t tap_step;
+  std::int32_t out_step;
+  std::int32_t offset;
+  std::int32_t min;
+  std::int32_t max;
+};
+// For Rounding::positive without a clamp beyond saturation, and for everything.
+extern "C" void cormorant_depthwise_3x3_positive_mve(const MveDepthwise3x3* row);
+extern "C" void cormorant_depthwise_3x3_general_mve(const MveDepthwise3x3* row);
+
+}  // namespace cormorant::conv

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Convolution straight from tensors as ExecuTorch lays them out, without scratch, any geometry: for programs that
+// nobody prepacked. Weights of conv2d are OHWI, so that a dot product over channels is contiguous on both sides; those
+// of depthwise_conv2d are HWO. The input's offset is added here, hence padding is skipped.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/conv_patch.h"
+#include "kernels/requantize.h"
+
+namespace cormorant::conv {
+
+struct Direct {
+  Geometry geometry;
+  std::uint16_t group_channels;  // input channels that one output channel sees; 1 for depthwise
+  std::int16_t input_offset;
+  std::int16_t output_offset;
+  std::int8_t activation_min;
+  std::int8_t activation_max;
+  const std::int8_t* input;
+  const std::int8_t* weights;
+  const std::int32_t* bias;  // may be null
+  const std::int32_t* multipliers;
+  const std::int32_t* shifts;
+  std::int8_t* out;
+};
+
+// dot(x, w, count, offset) = Σ (x + offset) · w
+template <class Dot>
+inline void conv_direct(const Direct& d, Dot&& dot) {
+  const Geometry& g = d.geometry;
+  const std::uint32_t group_outputs = g.out_channels / (g.in_channels / d.group_channels);
+  const std::uint32_t window = g.taps() * d.group_channels;
+  Pixel pixel(g, d.input);
+  std::int8_t* out = d.out;
+  for (std::uint32_t left = g.out_pixels(); left > 0; --left, pixel.advance(g)) {
+    const std::int8_t* weights = d.weights;
+    std::uint32_t first = 0;              // channel of the group
+    std::uint32_t until = group_outputs;  // outputs before the next group
+    for (std::uint32_t channel = 0; channel < g.out_channels; ++channel, weights += window) {
+      if (channel == until) {
+        first += d.group_channels;
+        until += group_outputs;
+      }
+      std::int32_t sum = d.bias == nullptr ? 0 : d.bias[channel];
+      const std::int8_t* w = weights;
+      pixel.for_taps(g, [&](const std::int8_t* x) {
+        if (x != nullptr) sum += dot(x + first, w, d.group_channels, d.input_offset);
+        w += d.group_channels;
+      });
+      const std::int32_t value = requantize_for_cpu(sum, d.multipliers[channel], d.shifts[channel]) + d.output_offset;
+      *out++ = static_cast<std::int8_t>(clamp(value, d.activation_min, d.activation_max));
+    }
+  }
+}
+
+inline std::int32_t dot_plain(const std::int8_t* x, const std::int8_t* w, std::uint32_t count, std::int32_t offset) {
+  std::int32_t sum = 0;
+  for (std::uint32_t i = 0; i < count; ++i) sum += (x[i] + offset) * w[i];
+  return sum;
+}
+
+inline void depthwise_direct(const Direct& d) {
+  const Geometry& g = d.geometry;
+  const std::uint32_t multiplier = g.out_channels / g.in_channels;
+  Pixel pixel(g, d.input);
+  std::int8_t* out = d.out;
+  for (std::uint32_t left = g.out_pixels(); left > 0; --left, pixel.advance(g)) {
+    std::uint32_t channel = 0;
+    for (std::uint32_t in = 0; in < g.in_channels; ++in) {
+      for (std::uint32_t i = 0; i < multiplier; ++i, ++channel) {
+        std::int32_t sum = d.bias == nullptr ? 0 : d.bias[channel];
+        const std::int8_t* w = d.weights + channel;
+        pixel.for_taps(g, [&](const std::int8_t* x) {
+          if (x != nullptr) sum += (x[in] + d.input_offset) * *w;
+          w += g.out_channels;
+        });
+        const std::int32_t value = requantize_for_cpu(sum, d.multipliers[channel], d.shifts[channel]) + d.output_offset;
+        *out++ = static_cast<std::int8_t>(clamp(value, d.activation_min, d.activation_max));
+      }
+    }
+  }
+}
+
+}  // namespace cormorant::conv

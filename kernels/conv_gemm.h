@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The matrix product behind every packed convolution: the patches of a few pixels times all output channels, then
+// requantization. One loop per instruction set, over the packed stream that ops/conv2d/conv2d.h describes.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/conv_geometry.h"
+
+namespace cormorant::conv {
+
+// What follows the accumulator: + offset, then clamp.
+struct Output {
+  std::int32_t offset;
+  std::int32_t min;
+  std::int32_t max;
+  Rounding rounding;
+};
+
+inline Output output_of(const Header& header) {
+  return {header.output_offset, header.activation_min, header.activation_max, header.rounding};
+}
+
+// MVE, 4 channels × 2 pixels. Reads `chunks` · 16 bytes of each patch and writes 4 · `blocks` channels of each pixel,
+// then goes on to the next pair of pixels: patches lie `in_step` bytes further, outputs `out_step`.
+struct MveGemm {
+  const std::uint8_t* stream;
+  const std::int8_t* patch0;
+  const std::int8_t* patch1;
+  std::int8_t* out0;
+  std::int8_t* out1;
+  std::uint32_t chunks;
+  std::uint32_t blocks;
+  std::uint32_t pairs;
+  std::uint32_t in_step;
+  std::uint32_t out_step;
+  Output output;
+};
+extern "C" void cormorant_conv_gemm_mve(const MveGemm* gemm);
+// The same in intrinsics: documentation of the assembly, and its test oracle.
+void conv_gemm_mve_plain(const MveGemm& gemm);
+
+// DSP, 2 channels × 3 pixels: `patches` holds, for every four elements of the three patches, the words (0, 2) of each,
+// then the words (1, 3) of each, as SXTB16 leaves them. Pixel i is written to out + i · out_step.
+struct DspGemm {
+  const std::uint8_t* stream;
+  const std::uint32_t* patches;
+  std::int8_t* out;
+  std::uint32_t out_step;
+  std::uint32_t quads;  // elements / 4
+  std::uint32_t channels;
+  Output output;
+};
+// Channels in pairs; `channels` is even. Saturates, but does not clamp further.
+extern "C" void cormorant_conv_gemm_right_dsp(const DspGemm* gemm);     // Rounding::right
+extern "C" void cormorant_conv_gemm_positive_dsp(const DspGemm* gemm);  // Rounding::positive
+// Any rounding, and the clamp: documentation of the assembly, its test oracle, and for what it does not compute.
+void conv_gemm_dsp_plain(const DspGemm& gemm);
+
+// Thumb-2 without DSP, 2 channels × 3 pixels; `patches` holds the element k of the three patches as 32-bit integers, k by
+// k. Pixel i is written to out + i · out_step.
+struct ScalarGemm {
+  const std::uint8_t* stream;
+  const std::int32_t* patches;
+  std::int8_t* out;
+  std::uint32_t out_step;
+  std::uint32_t elements;  // even
+  std::uint32_t channels;
+  Output output;
+};
+// Channels in pairs; `channels` is even. Saturates, but does not clamp further. Not for ARMv6-M.
+extern "C" void cormorant_conv_gemm_right_scalar(const ScalarGemm* gemm);     // Rounding::right
+extern "C" void cormorant_conv_gemm_positive_scalar(const ScalarGemm* gemm);  // Rounding::positive
+// Any rounding, and the clamp: documentation of the assembly, its test oracle, and for what it does not compute.
+void conv_gemm_scalar_plain(const ScalarGemm& gemm);
+
+// ARMv6-M, 1 channel × 4 pixels, likewise. Weights are stored + 128: 128 · Σ elements of each patch is taken back.
+struct V6mGemm {
+  const std::uint8_t* stream;
+  const std::int32_t* patches;
+  std::int32_t excess[4];  // 128 · Σ of each patch
+  std::int8_t* out[4];
+  std::uint32_t elements;  // a multiple of 4
+  std::uint32_t channels;
+  Output output;
+};
+void conv_gemm_v6m_scalar(const V6mGemm& gemm);
+
+}  // namespace cormorant::conv

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Walks over output pixels and hands out their patches as runs: in NHWC a row of the window is contiguous, so a patch
+// is kernel_height runs, and only at the border a run is cut into padding, input, padding.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/conv_geometry.h"
+
+namespace cormorant::conv {
+
+// Output pixels in memory order, with the place of the window's first tap in the input.
+class Pixel {
+ public:
+  Pixel(const Geometry& g, const std::int8_t* input)
+      : image_(input), top_(-std::int32_t{g.pad_top}), left_(-std::int32_t{g.pad_left}) {}
+
+  void advance(const Geometry& g) {
+    left_ += g.stride_width;
+    if (++x_ < g.out_width) return;
+    x_ = 0;
+    left_ = -std::int32_t{g.pad_left};
+    top_ += g.stride_height;
+    if (++y_ < g.out_height) return;
+    y_ = 0;
+    top_ = -std::int32_t{g.pad_top};
+    image_ += std::uint32_t{g.in_height} * g.in_width * g.in_channels;
+  }
+
+  // run(from, count): `count` elements of the patch, from the input or, where `from` is null, padding.
+  template <class Run>
+  void for_runs(const Geometry& g, Run&& run) const {
+    const std::uint32_t channels = g.in_channels;
+    std::int32_t y = top_;
+    for (std::uint32_t ky = 0; ky < g.kernel_height; ++ky, y += g.dilation_height) {
+      if (y < 0 || y >= g.in_height) {
+        run(nullptr, g.kernel_width * channels);
+        continue;
+      }
+      const std::int8_t* row = image_ + static_cast<std::uint32_t>(y) * g.in_width * channels;
+      if (g.dilation_width == 1) {
+        const std::int32_t end = left_ + g.kernel_width;
+        if (left_ >= 0 && end <= g.in_width) {
+          run(row + static_cast<std::uint32_t>(left_) * channels, g.kernel_width * channels);
+          continue;
+        }
+        const std::int32_t from = left_ < 0 ? 0 : left_;
+        const std::int32_t to = end > g.in_width ? g.in_width : end;
+        if (from >= to) {  // the window lies beside the input altogether
+          run(nullptr, g.kernel_width * channels);
+          continue;
+        }
+        if (from > left_) run(nullptr, static_cast<std::uint32_t>(from - left_) * channels);
+        run(row + static_cast<std::uint32_t>(from) * channels, static_cast<std::uint32_t>(to - from) * channels);
+        if (end > to) run(nullptr, static_cast<std::uint32_t>(end - to) * channels);
+        continue;
+      }
+      std::int32_t x = left_;
+      for (std::uint32_t kx = 0; kx < g.kernel_width; ++kx, x += g.dilation_width) {
+        const bool inside = x >= 0 && x < g.in_width;
+        run(inside ? row + static_cast<std::uint32_t>(x) * channels : nullptr, channels);
+      }
+    }
+  }
+
+  // tap(from): the channels under one tap of the window, null for padding.
+  template <class Tap>
+  void for_taps(const Geometry& g, Tap&& tap) const {
+    std::int32_t y = top_;
+    for (std::uint32_t ky = 0; ky < g.kernel_height; ++ky, y += g.dilation_height) {
+      std::int32_t x = left_;
+      for (std::uint32_t kx = 0; kx < g.kernel_width; ++kx, x += g.dilation_width) {
+        const bool inside = y >= 0 && y < g.in_height && x >= 0 && x < g.in_width;
+        tap(inside
+                ? image_ + (static_cast<std::uint32_t>(y) * g.in_width + static_cast<std::uint32_t>(x)) * g.in_channels
+                : nullptr);
+      }
+    }
+  }
+
+  [[nodiscard]] std::int32_t top() const { return top_; }
+  [[nodiscard]] std::int32_t left() const { return left_; }
+  [[nodiscard]] const std::int8_t* image() const { return image_; }
+
+ private:
+  const std::int8_t* image_;
+  std::int32_t top_;
+  std::int32_t left_;
+  std::uint32_t x_ = 0;
+  std::uint32_t y_ = 0;
+};
+
+}  // namespace cormorant::conv

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Copying and filling bytes: what padding, transposition and views are made of. The C library's memcpy is a byte loop
+// in small builds and knows nothing of MVE; these are the loops that each instruction set does best. Any alignment.
+#pragma once
+
+#include <cstdint>
+
+namespace cormorant {
+
+void copy_bytes_scalar(std::int8_t* to, const std::int8_t* from, std::uint32_t count);
+void copy_bytes_dsp(std::int8_t* to, const std::int8_t* from, std::uint32_t count);
+void copy_bytes_mve(std::int8_t* to, const std::int8_t* from, std::uint32_t count);
+
+void fill_bytes_scalar(std::int8_t* to, std::int8_t value, std::uint32_t count);
+void fill_bytes_dsp(std::int8_t* to, std::int8_t value, std::uint32_t count);
+void fill_bytes_mve(std::int8_t* to, std::int8_t value, std::uint32_t count);
+
+}  // namespace cormorant

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Elementwise addition: out = self + alpha · other. What compiler and kernels agree on.
+//
+// cortex_m::quantized_add rescales both operands to a common fine scale, adds, and rescales the sum: three roundings of
+// 64-bit products per element. Its result depends on two bytes only, though, so the compiler can look at all 65,536
+// cases. Where integers exist for which
+//     out = clamp((self · self_factor + other · other_factor + offset) >> shift)
+// gives the same result in every case, the program gets cormorant::add: two multiplications, one shift.
+#pragma once
+
+#include <cstdint>
+
+namespace cormorant::ops::add {
+
+// Operands are shifted left by this before they are rescaled.
+inline constexpr std::int32_t kLeftShift = 20;
+
+template <class W>
+struct QuantizedAdd {
+  static constexpr const char* kName = "cortex_m::quantized_add.out";
+  typename W::Tensor self{};
+  typename W::Int self_zero_point{};
+  typename W::Int self_multiplier{};
+  typename W::Int self_shift{};
+  typename W::Tensor other{};
+  typename W::Int other_zero_point{};
+  typename W::Int other_multiplier{};
+  typename W::Int other_shift{};
+  typename W::Int output_zero_point{};
+  typename W::Int output_multiplier{};
+  typename W::Int output_shift{};
+  typename W::Int activation_min{};
+  typename W::Int activation_max{};
+  typename W::Out out{};
+
+  template <class V>
+  void visit(V&& v) {
+    v("self", self);
+    v("self_zero_point", self_zero_point);
+    v("self_multiplier", self_multiplier);
+    v("self_shift", self_shift);
+    v("other", other);
+    v("other_zero_point", other_zero_point);
+    v("other_multiplier", other_multiplier);
+    v("other_shift", other_shift);
+    v("output_zero_point", output_zero_point);
+    v("output_multiplier", output_multiplier);
+    v("output_shift", output_shift);
+    v("activation_min", activation_min);
+    v("activation_max", activation_max);
+    v("out", out);
+  }
+};
+
+// cormorant::add.scalar (which DSP cores execute too) and cormorant::add.mve.
+template <class W>
+struct FactorAdd {
+  static constexpr const char* kName = "cormorant::add.scalar";
+  typename W::Tensor self{};
+  typename W::Tensor other{};
+  typename W::Int self_factor{};
+  typename W::Int other_factor{};
+  typename W::Int offset{};
+  typename W::Int shift{};
+  typename W::Int activation_min{};
+  typename W::Int activation_max{};
+  typename W::Out out{};
+
+  template <class V>
+  void visit(V&& v) {
+    v("self", self);
+    v("other", other);
+    v("self_factor", self_factor);
+    v("other_factor", other_factor);
+    v("offset", offset);
+    v("shift", shift);
+    v("activation_min", activation_min);
+    v("activation_max", activation_max);
+    v("out", out);
+  }
+};
+
+inline constexpr const char* kFactorAddScalar = "cormorant::add.scalar";
+inline constexpr const char* kFactorAddMve = "cormorant::add.mve";
+
+// The shifts that the compiler tries. The first, an immediate in the kernels' fast loops, carries more of the factors'
+// bits, the second sums that lie far outside of the output's range.
+inline constexpr std::int32_t kShifts[] = {22, 20};
+
+struct Factors {
+  std::int32_t self;
+  std::int32_t other;
+  std::int32_t offset;
+  std::int32_t shift;
+};
+
+constexpr bool is_valid(const Factors& f) {
+  const std::int64_t self = f.self < 0 ? -std::int64_t{f.self} : f.self;
+  const std::int64_t other = f.other < 0 ? -std::int64_t{f.other} : f.other;
+  const std::int64_t offset = f.offset < 0 ? -std::int64_t{f.offset} : f.offset;
+  if (f.shift < 1 || f.shift > 30) return false;
+  return (self | other) < (1 << 24) && (self + other) * 128 + offset < (std::int64_t{1} << 31);
+}
+
+}  // namespace cormorant::ops::add

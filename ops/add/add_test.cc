@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include "base/diagnostic.h"
+#include "emit/emit.h"
+#include "evaluate/graph.h"
+#include "ops/add/prepack.h"
+#include "ops/add/reference.h"
+#include "ops/op.h"
+#include "ops/schema.h"
+#include "runtime/host.h"
+#include "tests/conformance/conformance.h"
+
+namespace cormorant::ops {
+
+Operator add_operator();
+
+namespace {
+
+using conformance::Case;
+
+struct Scales {
+  double self, other, out;
+  std::int32_t self_zero, other_zero, out_zero;
+};
+
+constexpr Scales kUsual = {0.05, 0.03, 0.07, -5, 17, 3};
+
+Case add_case(const ir::Shape& shape, const Scales& s = kUsual, double alpha = 1,
+              std::vector<ir::NamedArgument> more = {}) {
+  return {"sum of " + std::to_string(shape.back()), [=](ir::Graph& g) {
+            ir::Value* a = conformance::int8_input(g, shape, s.self, s.self_zero);
+            ir::Value* b = conformance::int8_input(g, shape, s.other, s.other_zero);
+            std::vector<ir::NamedArgument> args = {{"self", a}, {"other", b}, {"alpha", alpha}};
+            args.insert(args.end(), more.begin(), more.end());
+            return conformance::add_quantized(g, "aten.add", args, shape, s.out, s.out_zero);
+          }};
+}
+
+Case constant_case(const ir::Shape& shape, const ir::Shape& constant, bool first = false) {
+  return {"constant", [=](ir::Graph& g) {
+            ir::Value* a = conformance::int8_input(g, shape, 0.05, 4);
+            ir::TensorType type = ir::quantized_type(constant, ir::per_tensor_i8(0.03, 0));
+            std::vector<std::int8_t> data(static_cast<std::size_t>(type.elements()));
+            for (std::size_t i = 0; i < data.size(); ++i) data[i] = static_cast<std::int8_t>(i * 37 + 11);
+            ir::Value* b = g.add_constant("c", type, ir::Bytes::of(std::span<const std::int8_t>(data)));
+            if (first) std::swap(a, b);
+            return conformance::add_quantized(g, "aten.add", {{"self", a}, {"other", b}, {"alpha", 1.0}}, shape, 0.06,
+                                              -9);
+          }};
+}
+
+std::vector<Case> cases() {
+  std::vector<Case> all;
+  for (const std::int64_t size : {1, 2, 3, 4, 5, 15, 16, 17, 31, 33, 100}) all.push_back(add_case({1, size}));
+  all.push_back(add_case({1, 3, 5, 7}));
+  all.push_back(add_case({2, 17, 3, 2}));
+  const Scales table[] = {{0.05, 0.05, 0.05, 0, 0, 0},       {0.05, 0.05, 0.1, -128, 127, -128},
+                          {1.0, 0.001, 1.0, 5, 5, 5},        {0.001, 1.0, 0.5, 5, -5, 100},
+                          {0.02, 0.03, 0.005, 1, 2, 3},      {0.02, 0.03, 3.0, 1, 2, 3},
+                          {0.1237, 0.0412, 0.0983, -7, 9, 2}};
+  for (const Scales& s : table) all.push_back(add_case({1, 40}, s));
+  all.push_back(add_case({1, 40}, kUsual, 1, {{"activation_min", 0.0}}));
+  all.push_back(add_case({1, 40}, kUsual, 1, {{"activation_min", -1.0}, {"activation_max", 2.0}}));
+  for (const double alpha : {-1.0, 2.0, -0.37}) all.push_back(add_case({1, 40}, kUsual, alpha));
+  all.push_back(constant_case({1, 5, 3, 2}, {}));
+  all.push_back(constant_case({1, 5, 3, 2}, {5, 1, 1}, true));
+  all.push_back(constant_case({1, 5, 3, 2}, {1, 5, 3, 2}));
+  all.push_back(constant_case({2, 5, 3, 2}, {1, 2}));
+  all.push_back(constant_case({1, 9}, {9}));
+  all.push_back({"one value per channel", [](ir::Graph& g) {
+                   ir::Value* a = conformance::int8_input(g, {1, 6, 1, 1}, 0.05, 4);
+                   ir::Value* b = conformance::int8_input(g, {1, 6, 3, 5}, 0.02, -4);
+                   return conformance::add_quantized(g, "aten.add", {{"self", a}, {"other", b}, {"alpha", 1.0}},
+                                                     {1, 6, 3, 5}, 0.06, 0);
+                 }});
+  return all;
+}
+
+TEST(Add, EveryVariantEqualsTheReference) { conformance::expect_same_bits_everywhere(cases()); }
+
+TEST(Add, IsWithinOneStepOfTheFloatSemantics) { conformance::expect_near_float_semantics(cases(), 1.0); }
+
+TEST(Add, ATensorIsAddedToItself) {
+  const Case twice = {"twice", [](ir::Graph& g) {
+                        ir::Value* x = conformance::int8_input(g, {1, 21}, 0.05, 4);
+                        return conformance::add_quantized(g, "aten.add", {{"self", x}, {"other", x}, {"alpha", 1.0}},
+                                                          {1, 21}, 0.1, 4);
+                      }};
+  conformance::expect_near_float_semantics({twice}, 0.5);
+}
+
+// ---- factors --------------------------------------------------------------------------------------------------------
+
+add::Plan plan_of(double self, double other, double out, std::mt19937& random) {
+  const double common = 2 * std::max(self, other);
+  const auto rescale = [&](double factor) {
+    int exponent = 0;
+    const double fraction = std::frexp(factor, &exponent);
+    std::uniform_int_distribution<int> zero(-128, 127);
+    return add::Rescale{static_cast<std::int32_t>(std::lround(std::ldexp(fraction, 31) - 1)),
+                        static_cast<std::int16_t>(zero(random)), static_cast<std::int8_t>(exponent)};
+  };
+  add::Plan plan{};
+  plan.self = rescale(self / common);
+  plan.other = rescale(other / common);
+  plan.output = rescale(std::ldexp(common / out, -add::kLeftShift));
+  plan.activation_min = -128;
+  plan.activation_max = 127;
+  return plan;
+}
+
+TEST(AddFactors, GiveTheSameForEveryPairOfBytes) {
+  std::mt19937 random(1);
+  std::uniform_real_distribution<double> exponent(-2, 2);
+  int found = 0;
+  constexpr int kPlans = 60;
+  for (int i = 0; i < kPlans; ++i) {
+    add::Plan plan =
+        plan_of(std::exp2(exponent(random)), std::exp2(exponent(random)), std::exp2(exponent(random)), random);
+    if (i % 3 == 0)
+      plan.activation_min = plan.output.zero_point < 127 ? static_cast<std::int8_t>(plan.output.zero_point) : 0;
+    if (i % 5 == 0) plan.other.multiplier = -plan.other.multiplier;
+    const auto factors = add::find_factors(plan);
+    if (!factors) continue;
+    ++found;
+    ASSERT_TRUE(add::is_valid(*factors));
+    const add::FactorPlan simple{{},
+                                 factors->self,
+                                 factors->other,
+                                 factors->offset,
+                                 static_cast<std::uint8_t>(factors->shift),
+                                 plan.activation_min,
+                                 plan.activation_max};
+    for (int a = -128; a < 128; ++a) {
+      for (int b = -128; b < 128; ++b) {
+        const auto x = static_cast<std::int8_t>(a);
+        const auto y = static_cast<std::int8_t>(b);
+        ASSERT_EQ(add::add_one(simple, x, y), add::add_one(plan, x, y)) << a << " + " << b << ", plan " << i;
+      }
+    }
+  }
+  EXPECT_GE(found, kPlans * 9 / 10);
+}
+
+TEST(AddFactors, SumsThatCanOverflowAreInvalid) {
+  EXPECT_TRUE(add::is_valid({1 << 22, 1 << 22, 1 << 29, 22}));
+  EXPECT_FALSE(add::is_valid({1 << 23, 1 << 23, 0, 22}));
+  EXPECT_FALSE(add::is_valid({INT32_MIN, 0, 0, 22}));
+  EXPECT_FALSE(add::is_valid({1, 1, INT32_MIN, 22}));
+  EXPECT_FALSE(add::is_valid({1, 1, 1, 0}));
+  EXPECT_FALSE(add::is_valid({1, 1, 1, 31}));
+}
+
+// ---- import and float semantics -------------------------------------------------------------------------------------
+
+TEST(AddImport, ANumberIsAConstantTimesAlpha) {
+  const Operator op = add_operator();
+  for (const char* target : {"aten.add.Tensor", "aten.add_.Tensor", "aten.add.Scalar", "aten.add_.Scalar"}) {
+    for (const AtenForm& form : op.forms) {
+      if (parse_schema(form.schema).target() != target) continue;
+      ir::Graph graph;
+      ir::Node call;
+      call.name = "call";
+      ir::Value* x = graph.add_input("x", ir::float_type({2, 3}));
+      call.args = {{"self", x}, {"other", std::int64_t{3}}, {"alpha", 0.5}};
+      Importer importer{&graph, &call, {x->type}};
+      const ir::Node* node = form.import(importer).front()->producer;
+      EXPECT_EQ(node->op, "aten.add");
+      EXPECT_EQ(node->tensor("other")->data.as<float>()[0], 1.5F);
+      EXPECT_EQ(node->number("alpha"), 1);
+    }
+  }
+}
+
+TEST(AddEvaluate, BroadcastsAsPyTorchDoes) {
+  ir::Graph graph;
+  ir::Value* a = graph.add_input("a", ir::float_type({2, 1, 3}));
+  ir::Value* b = graph.add_input("b", ir::float_type({2, 1}));
+  graph.add_output(
+      graph.add_node("add", "aten.add", {{"self", a}, {"other", b}, {"alpha", 10.0}}, {ir::float_type({2, 2, 3})})
+          ->result());
+  EXPECT_EQ(add_operator().infer(graph.nodes().back()).front().shape, ir::Shape({2, 2, 3}));
+  const evaluate::Tensor inputs[] = {{{2, 1, 3}, {1, 2, 3, 4, 5, 6}}, {{2, 1}, {1, 2}}};
+  const auto result = evaluate::evaluate_graph(graph, inputs);
+  EXPECT_EQ(std::vector<float>(result[0].values().begin(), result[0].values().end()),
+            std::vector<float>({11, 12, 13, 21, 22, 23, 14, 15, 16, 24, 25, 26}));
+}
+
+TEST(AddQuantize, AnOperandThatIsRepeatedIsRejectedWithAReason) {
+  ir::Graph graph;
+  ir::Value* a = graph.add_input("a", ir::float_type({1, 4, 2, 3}));
+  const auto is_rejected = [&](const ir::Shape& shape) {
+    ir::Value* b = graph.add_input("b", ir::float_type(shape));
+    ir::Node* node = graph.add_node("add", "aten.add", {{"self", a}, {"other", b}, {"alpha", 1.0}}, {a->type});
+    return std::holds_alternative<QuantRule::Reject>(add_operator().quantize(*node).output);
+  };
+  EXPECT_FALSE(is_rejected({1, 4, 2, 3}));
+  EXPECT_FALSE(is_rejected({1, 4, 1, 1}));
+  EXPECT_TRUE(is_rejected({1, 1, 2, 3}));
+  EXPECT_TRUE(is_rejected({3}));
+}
+
+TEST(AddLoad, RejectsSumsThatAreNotSound) {
+  struct {
+    const char* what;
+    ir::Shape other, out;
+    std::int64_t factor, shift, min;
+  } table[] = {{"another size", {1, 5}, {1, 4}, 1, 22, -128},
+               {"another result", {1, 4}, {1, 5}, 1, 22, -128},
+               {"an overflow", {1, 4}, {1, 4}, 1 << 24, 22, -128},
+               {"no shift", {1, 4}, {1, 4}, 1, 0, -128},
+               {"a bound beyond int8", {1, 4}, {1, 4}, 1, 22, -129}};
+  for (const auto& t : table) {
+    ir::Graph graph;
+    const auto i8 = [](const ir::Shape& shape) { return ir::quantized_type(shape, ir::per_tensor_i8(1.0, 0)); };
+    graph.add_output(graph
+                         .add_node("add", "cormorant.add.mve",
+                                   {{"self", graph.add_input("a", i8({1, 4}))},
+                                    {"other", graph.add_input("b", i8(t.other))},
+                                    {"self_factor", t.factor},
+                                    {"other_factor", t.factor},
+                                    {"offset", std::int64_t{0}},
+                                    {"shift", t.shift},
+                                    {"activation_min", t.min},
+                                    {"activation_max", std::int64_t{127}}},
+                                   {i8(t.out)})
+                         ->result());
+    EXPECT_THROW(HostProgram(emit::emit(graph, {}, {}).program, host_kernels()), InputError) << t.what;
+  }
+}
+
+}  // namespace
+}  // namespace cormorant::ops

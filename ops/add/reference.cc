@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/add/reference.h"
+
+#include "base/fixed_point.h"
+
+namespace cormorant::ops::add {
+namespace {
+
+// Sums wrap as the hardware's do: a file may hold any multipliers.
+std::int32_t wrapping_add(std::int32_t a, std::int32_t b) {
+  return static_cast<std::int32_t>(static_cast<std::uint32_t>(a) + static_cast<std::uint32_t>(b));
+}
+
+std::int32_t rescaled(std::int8_t value, const Rescale& to) {
+  return requantize(shift_left(value - to.zero_point, kLeftShift), to.multiplier, to.shift);
+}
+
+template <class P>
+void add_all(const P& plan) {
+  const auto& [self, other, out, count, repeat] = plan.tensors;
+  for (std::uint32_t r = 0; r < repeat; ++r) {
+    for (std::uint32_t i = 0; i < count; ++i) out[r * count + i] = add_one(plan, self[r * count + i], other[i]);
+  }
+}
+
+}  // namespace
+
+std::int8_t add_one(const Plan& p, std::int8_t self, std::int8_t other) {
+  const std::int32_t sum = wrapping_add(rescaled(self, p.self), rescaled(other, p.other));
+  const std::int32_t level = wrapping_add(requantize(sum, p.output.multiplier, p.output.shift), p.output.zero_point);
+  return static_cast<std::int8_t>(clamp(level, p.activation_min, p.activation_max));
+}
+
+std::int8_t add_one(const FactorPlan& p, std::int8_t self, std::int8_t other) {
+  const std::int32_t level = (self * p.self_factor + other * p.other_factor + p.offset) >> p.shift;
+  return static_cast<std::int8_t>(clamp(level, p.activation_min, p.activation_max));
+}
+
+void reference(const Plan& plan) { add_all(plan); }
+void reference(const FactorPlan& plan) { add_all(plan); }
+
+namespace {
+
+void execute(const void* plan) { reference(*static_cast<const Plan*>(plan)); }
+void execute_factor(const void* plan) { reference(*static_cast<const FactorPlan*>(plan)); }
+
+}  // namespace
+
+const Kernel kReference = {QuantizedAdd<TargetWorld>::kName, load, execute};
+const Kernel kFactorScalarReference = {kFactorAddScalar, load_factor, execute_factor};
+const Kernel kFactorMveReference = {kFactorAddMve, load_factor, execute_factor};
+
+}  // namespace cormorant::ops::add

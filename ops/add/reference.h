@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "ops/add/kernel.h"
+
+namespace cormorant::ops::add {
+
+// The specification, one element.
+std::int8_t add_one(const Plan& plan, std::int8_t self, std::int8_t other);
+std::int8_t add_one(const FactorPlan& plan, std::int8_t self, std::int8_t other);
+
+void reference(const Plan& plan);
+void reference(const FactorPlan& plan);
+
+extern const Kernel kReference;
+extern const Kernel kFactorScalarReference;
+extern const Kernel kFactorMveReference;
+
+}  // namespace cormorant::ops::add

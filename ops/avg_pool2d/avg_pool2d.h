@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// avg_pool2d on int8, channels-last: the sum of a window divided by the number of its elements that lie inside the
+// input, rounded to nearest, halves away from zero (CMSIS-NN's arithmetic). Input and output share their quantization
+// parameters, so neither zero point nor scale takes part; the schema's zero_point, multiplier and shift are for
+// ExecuTorch's Python semantics only.
+#pragma once
+
+#include <cstdint>
+
+#include "target/target.h"
+
+namespace cormorant::ops {
+
+template <class W>
+struct QuantizedAvgPool2d {
+  static constexpr const char* kName = "cortex_m::quantized_avg_pool2d.out";
+  typename W::Tensor input{};
+  typename W::IntList kernel_size{};
+  typename W::IntList stride{};
+  typename W::IntList padding{};
+  typename W::Bool ceil_mode{};
+  typename W::Int zero_point{};
+  typename W::Int multiplier{};
+  typename W::Int shift{};
+  typename W::Scratch scratch{};
+  typename W::Out out{};
+
+  template <class V>
+  void visit(V&& v) {
+    v("input", input);
+    v("kernel_size", kernel_size);
+    v("stride", stride);
+    v("padding", padding);
+    v("ceil_mode", ceil_mode);
+    v("zero_point", zero_point);
+    v("multiplier", multiplier);
+    v("shift", shift);
+    v("scratch", scratch);
+    v("out", out);
+  }
+};
+
+// How many windows fit one dimension. All sizes positive (padding not negative) and at most 2^28; kernel at most
+// input + 2 · padding. In ceil mode the last window may stick out, but must start inside the input or its left padding.
+template <class Int>
+constexpr Int pooled_size(Int input, Int kernel, Int stride, Int padding, bool ceil_mode) {
+  const Int room = input + 2 * padding - kernel;
+  Int size = (room + (ceil_mode ? stride - 1 : 0)) / stride + 1;
+  if (ceil_mode && (size - 1) * stride >= input + padding) --size;
+  return size;
+}
+
+// Our kernels need no scratch; CMSIS-NN's for DSP keeps a row of sums.
+inline constexpr std::int64_t kAvgPoolScratchBytes = 0;
+constexpr std::int64_t avg_pool_upstream_scratch_bytes(std::int64_t channels, Isa isa) {
+  return isa == Isa::dsp ? channels * 4 : 0;
+}
+
+// A window's division, as a multiplication: sums of at most kLargestWindow int8 values.
+inline constexpr std::int32_t kLargestWindow = 65536;
+struct WindowDivisor {
+  std::uint32_t count;
+  std::uint32_t multiplier;  // 2^24 / count, rounded up
+};
+
+// By shift and subtraction: ARMv6-M has no division.
+constexpr WindowDivisor divisor_of(std::uint32_t count) {
+  std::uint32_t quotient = 0;
+  std::uint32_t remainder = 1;  // of 2^24's leading bit
+  if (remainder >= count) {
+    remainder -= count;
+    quotient = 1;
+  }
+  for (int bit = 0; bit < 24; ++bit) {
+    remainder <<= 1;
+    quotient <<= 1;
+    if (remainder >= count) {
+      remainder -= count;
+      ++quotient;
+    }
+  }
+  return {count, quotient + (remainder != 0 ? 1 : 0)};
+}
+
+// sum / count to nearest, halves away from zero. |sum| <= 128 · count, so the product stays below 2^32, and the
+// quotient is too large by at most one (never, up to 361 elements).
+constexpr std::int32_t average(std::int32_t sum, WindowDivisor divisor) {
+  const std::uint32_t magnitude = static_cast<std::uint32_t>(sum < 0 ? -sum : sum) + divisor.count / 2;
+  std::uint32_t quotient = (magnitude * divisor.multiplier) >> 24;
+  if (quotient * divisor.count > magnitude) --quotient;
+  return sum < 0 ? -static_cast<std::int32_t>(quotient) : static_cast<std::int32_t>(quotient);
+}
+
+}  // namespace cormorant::ops

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "ops/avg_pool2d/avg_pool2d.h"
+#include "runtime/kernel.h"
+
+namespace cormorant::ops {
+
+// Windows are summed in 16-bit lanes, as many rows at once as cannot overflow them.
+inline constexpr std::uint32_t kTapsPerChunk = 256;
+
+struct AvgPoolPlan {
+  const std::int8_t* input;
+  std::int8_t* output;
+  std::uint16_t batch, channels;
+  std::uint16_t input_h, input_w;
+  std::uint16_t output_h, output_w;
+  std::uint16_t kernel_h, kernel_w;
+  std::uint16_t stride_h, stride_w;
+  std::uint16_t padding_h, padding_w;
+  std::uint16_t chunk_rows;  // rows of a window with at most kTapsPerChunk elements; 0 if one row has more
+};
+
+Error load_avg_pool2d(Call& call);
+
+// The part of a window that lies inside the input.
+struct PoolWindow {
+  const std::int8_t* input;
+  std::int8_t* output;
+  std::uint32_t rows;
+  std::uint32_t columns;
+  std::int32_t row_gap;  // bytes from the end of the window's part of a row to the start of the next
+};
+
+// pool(window) for every output pixel.
+template <class Pool>
+inline void for_each_window(const AvgPoolPlan& p, Pool pool) {
+  const std::int32_t channels = p.channels;
+  const std::int32_t row_bytes = p.input_w * channels;
+  const std::int8_t* image = p.input;
+  std::int8_t* output = p.output;
+  for (std::int32_t n = 0; n < p.batch; ++n, image += p.input_h * row_bytes) {
+    std::int32_t top = -static_cast<std::int32_t>(p.padding_h);
+    for (std::int32_t y = 0; y < p.output_h; ++y, top += p.stride_h) {
+      const std::int32_t first_row = top < 0 ? 0 : top;
+      const std::int32_t bottom = top + p.kernel_h;
+      const std::int32_t last_row = bottom > p.input_h ? p.input_h : bottom;
+      const std::int8_t* row = image + first_row * row_bytes;
+      std::int32_t left = -static_cast<std::int32_t>(p.padding_w);
+      for (std::int32_t x = 0; x < p.output_w; ++x, left += p.stride_w, output += channels) {
+        const std::int32_t first = left < 0 ? 0 : left;
+        const std::int32_t right = left + p.kernel_w;
+        const std::int32_t last = right > p.input_w ? p.input_w : right;
+        pool(PoolWindow{row + first * channels, output, static_cast<std::uint32_t>(last_row - first_row),
+                        static_cast<std::uint32_t>(last - first), row_bytes - (last - first) * channels});
+      }
+    }
+  }
+}
+
+}  // namespace cormorant::ops

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "ops/clamp/clamp.h"
+#include "runtime/kernel.h"
+
+namespace cormorant::ops {
+
+struct ClampPlan {
+  const std::int8_t* input;  // may be the output
+  std::int8_t* output;       // both start at whole words
+  std::uint32_t count;
+  std::int8_t low;
+  std::int8_t high;
+};
+
+Error load_clamp(Call& call);
+
+}  // namespace cormorant::ops

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// aten.conv2d -> cortex_m.quantized_conv2d: every convolution that is not depthwise, grouped ones included.
+#include "ops/conv2d/conv2d.h"
+#include "ops/conv2d/convolution.h"
+#include "ops/conv2d/host_kernels.h"
+#include "ops/conv2d/import.h"
+#include "ops/conv2d/prepack.h"
+#include "ops/op.h"
+
+namespace cormorant::ops {
+namespace {
+
+ir::Value* lower(const Rewriter& rewriter) {
+  return conv2d::lower_to_conv2d(rewriter, conv2d::lower_parameters(rewriter));
+}
+
+}  // namespace
+
+Operator conv2d_operator() {
+  Operator op{.name = "conv2d",
+              .layout = ops::Layout::channels_last,
+              .forms = conv2d::convolution_forms(),
+              .canonical = {"aten.conv2d"},
+              .accepts = [](const ir::Node& node) { return !conv2d::is_depthwise(node); },
+              .infer = conv2d::infer_convolution,
+              .evaluate = conv2d::evaluate_convolution,
+              .quantize = conv2d::quantize_convolution,
+              .fuses_activation = true,
+              .lower = lower,
+              .signatures = {signature_of<conv2d::QuantizedConv2d>()},
+              .prepack = conv2d::prepack,
+              .macs = conv2d::count_macs,
+              .host_kernels = {&conv2d::kDirectReference}};
+  for (const conv2d::Variant* variant : conv2d::kVariants) {
+    op.signatures.push_back(signature_of<conv2d::PackedConv2d>(std::string(variant->name)));
+  }
+  for (const Kernel& kernel : conv2d::kPackedReferences) op.host_kernels.push_back(&kernel);
+  return op;
+}
+
+}  // namespace cormorant::ops

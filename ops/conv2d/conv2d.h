@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Convolution in two dimensions: what compiler and kernels agree on. Two program forms:
+//   cortex_m::quantized_conv2d.out   ExecuTorch's, weights as OHWI, grouped or not
+//   cormorant::conv2d.<variant>      one packed constant, made for a kernel's inner loop
+//
+// All packed kernels are one matrix product: a few patches (pixels) times all output channels, blocks of channels ×
+// pixels in registers. The packed constant is a header and one record per block of channels, in the order in which the
+// inner loop reads it:
+//   bias[block] int32, with input_offset · Σ weights folded in, so that kernels multiply the input as it is stored
+//   weights     int8, interleaved as `weight_index` says, the patch padded with zeros
+//   multiplier[block] int32, shift right[block] int8, shift left[block] int8 (for MVE the weights stand before these)
+// Padding must therefore read as the input's zero point: a patch is copied to scratch, except where the input is the
+// matrix already.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "kernels/conv_geometry.h"
+#include "target/target.h"
+
+namespace cormorant::ops::conv2d {
+
+template <class W>
+struct QuantizedConv2d {
+  static constexpr const char* kName = "cortex_m::quantized_conv2d.out";
+  typename W::Tensor input{};
+  typename W::Tensor weight{};
+  typename W::OptionalTensor bias{};
+  typename W::IntList stride{};
+  typename W::IntList padding{};
+  typename W::IntList dilation{};
+  typename W::Int input_offset{};
+  typename W::Int output_offset{};
+  typename W::Tensor requantize_multipliers{};
+  typename W::Tensor requantize_shifts{};
+  typename W::Int activation_min{};
+  typename W::Int activation_max{};
+  typename W::Scratch scratch{};
+  typename W::Out out{};
+
+  template <class V>
+  void visit(V&& v) {
+    v("input", input);
+    v("weight", weight);
+    v("bias", bias);
+    v("stride", stride);
+    v("padding", padding);
+    v("dilation", dilation);
+    v("input_offset", input_offset);
+    v("output_offset", output_offset);
+    v("requantize_multipliers", requantize_multipliers);
+    v("requantize_shifts", requantize_shifts);
+    v("activation_min", activation_min);
+    v("activation_max", activation_max);
+    v("scratch", scratch);
+    v("out", out);
+  }
+};
+
+// The variants share a signature; the overload says what `packed` holds.
+template <class W>
+struct PackedConv2d {
+  static constexpr const char* kName = "cormorant::conv2d.scalar";
+  typename W::Tensor input{};
+  typename W::Tensor packed{};
+  typename W::Scratch scratch{};
+  typename W::Out out{};
+
+  template <class V>
+  void visit(V&& v) {
+    v("input", input);
+    v("packed", packed);
+    v("scratch", scratch);
+    v("out", out);
+  }
+};
+
+enum class Layout : std::uint8_t {
+  mve,     // 4 channels × 2 pixels: 16 elements of each channel in turn
+  dsp,     // 2 channels × 3 pixels: a word is elements k, k + 2 of both channels, the next k + 1, k + 3
+  scalar,  // 2 channels × 3 pixels: element k of both channels
+  v6m,     // 1 channel × 4 pixels: weight + 128, since ARMv6-M loads only unsigned bytes with an immediate offset
+};
+
+struct Variant {
+  std::string_view name;  // of the program
+  Layout layout;
+  bool pointwise;  // reads the input as it stands
+};
+
+inline constexpr Variant kMve1x1{"cormorant::conv2d.mve_1x1", Layout::mve, true};
+inline constexpr Variant kMveKxk{"cormorant::conv2d.mve_kxk", Layout::mve, false};
+inline constexpr Variant kDsp{"cormorant::conv2d.dsp", Layout::dsp, false};
+inline constexpr Variant kScalar{"cormorant::conv2d.scalar", Layout::scalar, false};
+inline constexpr Variant kV6m{"cormorant::conv2d.v6m", Layout::v6m, false};
+inline constexpr const Variant* kVariants[] = {&kMve1x1, &kMveKxk, &kDsp, &kScalar, &kV6m};
+
+// CPUs without a long multiply and with eight registers for most instructions: ARMv6-M, ARMv8-M Baseline.
+constexpr bool is_baseline(const Target& target) {
+  return target.isa == Isa::scalar && (target.cpu->archive == "m0" || target.cpu->archive == "m23");
+}
+
+// Whether a variant computes a geometry: asked by prepack, and by load() of what it finds.
+constexpr bool is_computable(const Variant& variant, const conv::Geometry& g) {
+  return conv::is_sound(g) && (!variant.pointwise || conv::is_one_pixel(g));
+}
+
+constexpr const Variant& choose_variant(const Target& target, const conv::Geometry& g) {
+  if (target.isa == Isa::mve) return conv::is_one_pixel(g) ? kMve1x1 : kMveKxk;
+  if (target.isa == Isa::dsp) return kDsp;
+  return is_baseline(target) ? kV6m : kScalar;
+}
+
+constexpr std::uint32_t round_up(std::uint32_t n, std::uint32_t to) { return (n + to - 1) / to * to; }
+
+// The packed stream behind the header.
+struct Stream {
+  Layout layout;
+  std::uint32_t patch;
+  std::uint32_t channels;
+
+  constexpr Stream(Layout l, const conv::Geometry& g) : layout(l), patch(g.patch()), channels(g.out_channels) {}
+
+  [[nodiscard]] constexpr std::uint32_t block() const {
+    switch (layout) {
+      case Layout::mve:
+        return 4;
+      case Layout::dsp:
+      case Layout::scalar:
+        return 2;
+      case Layout::v6m:
+        break;
+    }
+    return 1;
+  }
+  [[nodiscard]] constexpr std::uint32_t blocks() const { return (channels + block() - 1) / block(); }
+  [[nodiscard]] constexpr std::uint32_t padded_patch() const {
+    switch (layout) {
+      case Layout::mve:
+        return round_up(patch, 16);
+      case Layout::dsp:
+      case Layout::v6m:
+        return round_up(patch, 4);
+      case Layout::scalar:
+        break;
+    }
+    return round_up(patch, 2);
+  }
+  // mve: bias, weights, multiplier, shifts. Others: bias, multiplier, shifts (padded to 4), weights.
+  [[nodiscard]] constexpr std::uint32_t weights_at() const {
+    return layout == Layout::mve ? 4 * block() : 8 * block() + round_up(2 * block(), 4);
+  }
+  [[nodiscard]] constexpr std::uint32_t multipliers_at() const {
+    return layout == Layout::mve ? 4 * block() + block() * padded_patch() : 4 * block();
+  }
+  [[nodiscard]] constexpr std::uint32_t shifts_at() const { return multipliers_at() + 4 * block(); }
+  [[nodiscard]] constexpr std::uint32_t block_bytes() const {
+    return 8 * block() + round_up(2 * block(), 4) + block() * padded_patch();
+  }
+  [[nodiscard]] constexpr std::uint64_t bytes() const { return std::uint64_t{blocks()} * block_bytes(); }
+
+  [[nodiscard]] constexpr std::uint32_t record(std::uint32_t channel) const {
+    return channel / block() * block_bytes();
+  }
+  [[nodiscard]] constexpr std::uint32_t bias_index(std::uint32_t channel) const {
+    return record(channel) + channel % block() * 4;
+  }
+  [[nodiscard]] constexpr std::uint32_t multiplier_index(std::uint32_t channel) const {
+    return record(channel) + multipliers_at() + channel % block() * 4;
+  }
+  [[nodiscard]] constexpr std::uint32_t right_shift_index(std::uint32_t channel) const {  // zero or negative
+    return record(channel) + shifts_at() + channel % block();
+  }
+  [[nodiscard]] constexpr std::uint32_t left_shift_index(std::uint32_t channel) const {  // zero or positive
+    return right_shift_index(channel) + block();
+  }
+  [[nodiscard]] constexpr std::uint32_t weight_index(std::uint32_t channel, std::uint32_t k) const {
+    const std::uint32_t start = record(channel) + weights_at();
+    const std::uint32_t lane = channel % block();
+    switch (layout) {
+      case Layout::mve:
+        return start + (k / 16 * 4 + lane) * 16 + k % 16;
+      case Layout::dsp:
+        return start + k / 4 * 8 + k % 2 * 4 + k % 4 / 2 * 2 + lane;
+      case Layout::scalar:
+        return start + k * 2 + lane;
+      case Layout::v6m:
+        break;
+    }
+    return start + k;
+  }
+  // What is added to a weight before it is stored.
+  [[nodiscard]] constexpr std::int32_t weight_offset() const { return layout == Layout::v6m ? 128 : 0; }
+};
+
+// Pixels that a block computes at a time.
+constexpr std::uint32_t pixels_of(Layout layout) { return layout == Layout::mve ? 2 : layout == Layout::v6m ? 4 : 3; }
+
+// MVE k×k works down the columns of the output: what the window sees of each input row of a column is copied once, and
+// the windows of successive pixels overlap in that copy, so that no patch is ever assembled. Rows of a dilated window
+// are not neighbours, and a very high column costs more memory than it is worth: then each patch is copied.
+constexpr std::uint32_t column_rows(const conv::Geometry& g) {
+  return (g.out_height - 1U) * g.stride_height + g.kernel_height;
+}
+constexpr bool copies_columns(const conv::Geometry& g) {
+  return g.dilation_height == 1 && std::uint64_t{column_rows(g)} * g.kernel_width * g.in_channels <= 16384;
+}
+
+// Bytes of scratch of a packed kernel: the patches of one block of pixels, in the element type of the multiplication.
+constexpr std::uint32_t scratch_bytes(const Variant& variant, const conv::Geometry& g) {
+  const std::uint32_t patch = Stream(variant.layout, g).padded_patch();
+  switch (variant.layout) {
+    case Layout::mve:
+      // Pixels are read in place, but where 16 does not divide the channels whole vectors would leave the input at its
+      // end.
+      if (variant.pointwise) return g.in_channels % 16 == 0 ? 0 : patch;
+      // Vectors read up to 15 bytes behind the last patch, and are written up to 15 bytes behind the last row.
+      if (copies_columns(g)) return column_rows(g) * g.kernel_width * g.in_channels + 16;
+      return 2 * patch;
+    case Layout::dsp:
+      return 3 * 2 * patch + patch;  // 16-bit elements, and one patch of bytes before it is widened
+    case Layout::scalar:
+      return 3 * 4 * patch;
+    case Layout::v6m:
+      break;
+  }
+  return 4 * 4 * patch;
+}
+
+// What CMSIS-NN's arm_convolve_wrapper_s8_get_buffer_size says, which ExecuTorch's kernel demands to the byte.
+// `padding` is symmetric here, and the weights' channels equal the input's unless the convolution is grouped.
+constexpr std::uint32_t upstream_scratch_bytes(Isa isa, const conv::Geometry& g, std::uint32_t kernel_channels) {
+  const bool whole = kernel_channels == g.in_channels;
+  if (g.taps() == 1 && g.pad_top == 0 && g.pad_left == 0 && g.dilation_height == 1 && g.dilation_width == 1 && whole) {
+    return 0;
+  }
+  const std::uint32_t general = isa == Isa::mve ? 4 * round_up(g.patch(), 16) : 4 * round_up(g.patch(), 4);
+  const bool is_row = g.in_height == 1 && g.kernel_height == 1 && g.dilation_width == 1 &&
+                      std::uint32_t{g.stride_width} * g.in_channels % 4 == 0 && whole;
+  if (isa != Isa::mve || !is_row) return general;
+  // One row: the window slides over the row with its padding attached, without a copy where there is none.
+  const std::int32_t stride = g.stride_width;
+  const std::int32_t pad = g.pad_left;
+  const std::int32_t total_pad = (g.out_width - 1) * stride + g.kernel_width - g.in_width;
+  const std::int32_t odd = total_pad % 2;
+  const auto pixels = [stride](std::int32_t padding) {
+    const std::int32_t n = (padding + stride - 1) / stride;
+    return padding == 0 ? 0 : (n > 1 ? n : 1);
+  };
+  const std::int32_t right = pixels(pad + odd);
+  const std::int32_t left = pixels(pad);
+  const std::int32_t inside = g.out_width - (right + left) > 0 ? g.out_width - (right + left) : 0;
+  if (right + inside + left != g.out_width) return general;
+  const std::int32_t channels = g.in_channels;
+  const std::int32_t first = g.kernel_width * channels + pad * channels;
+  const std::int32_t last = (g.kernel_width - 1) * channels + (odd != 0 ? right : pad) * channels;
+  return static_cast<std::uint32_t>(first > last ? first : last);
+}
+
+}  // namespace cormorant::ops::conv2d

@@ -1,0 +1,541 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/conv2d/conv2d.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/diagnostic.h"
+#include "emit/emit.h"
+#include "kernels/requantize.h"
+#include "ops/conv2d/prepack.h"
+#include "ops/op.h"
+#include "ops/schema.h"
+#include "runtime/host.h"
+#include "tests/conformance/conformance.h"
+
+namespace cormorant::ops {
+
+Operator conv2d_operator();
+
+namespace {
+
+using conformance::Case;
+using Ints = std::vector<std::int64_t>;
+
+// ---- cases ----------------------------------------------------------------------------------------------------------
+
+struct Layer {
+  ir::Shape in;  // N C H W
+  std::int64_t outputs = 1;
+  Ints kernel = {1, 1};
+  Ints stride = {1, 1};
+  Ints padding = {0, 0};
+  Ints dilation = {1, 1};
+  std::int64_t groups = 1;
+  bool bias = true;
+  bool relu = false;
+  double output_scale = 0.5;
+  std::int32_t input_zero_point = -5;
+  std::int8_t weight = 0;  // all weights, unless 0
+};
+
+ir::Value* build(ir::Graph& graph, const Layer& l) {
+  std::mt19937 random(static_cast<unsigned>(l.in[1] * 1000 + l.outputs));
+  ir::Value* x = conformance::int8_input(graph, l.in, 0.05, l.input_zero_point);
+  ir::Value* w = conformance::int8_weights(graph, {l.outputs, l.in[1] / l.groups, l.kernel[0], l.kernel[1]}, 0, random);
+  if (l.weight != 0) {
+    const std::vector<std::int8_t> same(static_cast<std::size_t>(w->type.elements()), l.weight);
+    w->data = ir::Bytes::of(std::span<const std::int8_t>(same));
+  }
+  ir::Argument bias;
+  if (l.bias) bias = conformance::int32_bias(graph, x, w, random, 3000);
+  ir::Shape out = {l.in[0], l.outputs, 0, 0};
+  for (std::size_t i = 0; i < 2; ++i) {
+    out[2 + i] = (l.in[2 + i] + 2 * l.padding[i] - l.dilation[i] * (l.kernel[i] - 1) - 1) / l.stride[i] + 1;
+  }
+  std::vector<ir::NamedArgument> args = {{"input", x},         {"weight", w},          {"bias", bias},
+                                         {"stride", l.stride}, {"padding", l.padding}, {"dilation", l.dilation},
+                                         {"groups", l.groups}};
+  if (l.relu) args.push_back({"activation_min", 0.0});
+  return conformance::add_quantized(graph, "aten.conv2d", std::move(args), out, l.output_scale, l.relu ? -128 : 3);
+}
+
+Case case_of(const Layer& l) {
+  std::string name;
+  for (const auto* list : {&l.in, &l.kernel, &l.stride, &l.padding, &l.dilation}) {
+    for (const std::int64_t n : *list) name += (name.empty() ? "" : " ") + std::to_string(n);
+    name += ",";
+  }
+  return {name + " to " + std::to_string(l.outputs) + (l.relu ? " relu" : ""),
+          [l](ir::Graph& graph) { return build(graph, l); }};
+}
+
+std::vector<Case> cases() {
+  std::vector<Case> all;
+  // Channels that fill no vector, word or block, at every alignment a planner leaves them.
+  for (const std::int64_t inputs : {1, 3, 4, 5, 7, 8, 16, 17, 32, 40}) {
+    for (const std::int64_t outputs : {1, 2, 4, 5, 8, 17}) {
+      all.push_back(case_of({.in = {1, inputs, 3, 5}, .outputs = outputs, .relu = outputs % 2 == 0}));
+    }
+    all.push_back(case_of({.in = {1, inputs, 5, 6}, .outputs = 7, .kernel = {3, 3}, .padding = {1, 1}}));
+    all.push_back(case_of(
+        {.in = {1, inputs, 7, 6}, .outputs = 8, .kernel = {3, 3}, .stride = {2, 2}, .padding = {1, 1}, .relu = true}));
+  }
+  // Few pixels: blocks of pixels that are not full.
+  for (const std::int64_t pixels : {1, 2, 3, 4, 5}) {
+    all.push_back(case_of({.in = {1, 20, 1, pixels}, .outputs = 9}));
+    all.push_back(case_of({.in = {1, 6, pixels, 1}, .outputs = 6, .kernel = {3, 1}, .padding = {1, 0}}));
+  }
+  all.push_back(case_of({.in = {2, 5, 4, 4}, .outputs = 6, .kernel = {2, 3}, .padding = {1, 2}, .bias = false}));
+  all.push_back(case_of({.in = {2, 16, 5, 5}, .outputs = 8, .stride = {2, 2}}));
+  all.push_back(case_of({.in = {3, 12, 3, 3}, .outputs = 5}));
+  all.push_back(case_of({.in = {1, 4, 9, 9}, .outputs = 6, .kernel = {3, 3}, .padding = {2, 3}, .dilation = {2, 3}}));
+  all.push_back(case_of({.in = {1, 3, 7, 9}, .outputs = 4, .kernel = {3, 2}, .padding = {0, 1}, .dilation = {1, 2}}));
+  all.push_back(
+      case_of({.in = {1, 2, 2, 2}, .outputs = 4, .kernel = {5, 5}, .padding = {4, 4}}));  // windows beside the input
+  all.push_back(case_of({.in = {1, 1, 12, 8}, .outputs = 8, .kernel = {10, 4}, .stride = {2, 2}, .padding = {4, 1}}));
+  all.push_back(case_of({.in = {1, 8, 1, 9}, .outputs = 3, .kernel = {1, 3}, .padding = {0, 1}}));
+  // Groups that are no depthwise convolution.
+  all.push_back(case_of({.in = {1, 6, 4, 4}, .outputs = 4, .kernel = {3, 3}, .padding = {1, 1}, .groups = 2}));
+  all.push_back(case_of({.in = {1, 4, 3, 3}, .outputs = 6, .groups = 2, .bias = false}));
+  // Shifts to the left; zero points at both ends; the largest sums, and the lowest weight.
+  all.push_back(case_of({.in = {1, 9, 3, 3}, .outputs = 6, .output_scale = 0.0004}));
+  all.push_back(
+      case_of({.in = {1, 9, 4, 4}, .outputs = 6, .kernel = {3, 3}, .padding = {1, 1}, .input_zero_point = -128}));
+  all.push_back(
+      case_of({.in = {1, 9, 4, 4}, .outputs = 6, .kernel = {3, 3}, .padding = {1, 1}, .input_zero_point = 127}));
+  for (const int weight : {-128, -127, 127}) {
+    all.push_back(case_of({.in = {1, 64, 3, 3},
+                           .outputs = 5,
+                           .kernel = {3, 3},
+                           .padding = {1, 1},
+                           .output_scale = 40,
+                           .weight = static_cast<std::int8_t>(weight)}));
+  }
+  return all;
+}
+
+TEST(Conv2d, EveryVariantEqualsTheReference) { conformance::expect_same_bits_everywhere(cases()); }
+
+TEST(Conv2d, IsWithinOneStepOfTheFloatSemantics) { conformance::expect_near_float_semantics(cases()); }
+
+// The patch buffer of a high column would be large: then each patch is copied.
+TEST(Conv2d, HighColumnsAreComputedToo) {
+  const Layer high = {.in = {1, 8, 700, 3}, .outputs = 3, .kernel = {3, 3}, .padding = {1, 1}};
+  conv::Geometry g = {.in_height = 700, .in_width = 3, .in_channels = 8, .out_height = 700, .out_width = 3};
+  g.kernel_height = g.kernel_width = 3;
+  ASSERT_FALSE(conv2d::copies_columns(g));
+  conformance::expect_same_bits_everywhere({case_of(high)}, 1, {{Target{}, "gcc"}});
+}
+
+// ---- aten -----------------------------------------------------------------------------------------------------------
+
+const ir::Node* import_call(ir::Graph& graph, std::string_view target, std::vector<ir::NamedArgument> given,
+                            ir::Shape shape) {
+  const Operator op = conv2d_operator();
+  ir::Node call;
+  call.name = "call";
+  for (const AtenForm& form : op.forms) {
+    const Schema schema = parse_schema(form.schema);
+    if (schema.target() != target) continue;
+    call.args = given;
+    for (const SchemaArgument& argument : schema.arguments) {
+      const auto known = [&](const ir::NamedArgument& arg) { return arg.name == argument.name; };
+      if (std::ranges::none_of(given, known)) call.args.push_back({argument.name, argument.fallback.value()});
+    }
+    Importer importer{&graph, &call, {ir::float_type(std::move(shape))}};
+    return form.import(importer).front()->producer;
+  }
+  return nullptr;
+}
+
+struct Images {
+  ir::Graph graph;
+  ir::Value* x;
+  ir::Value* w;
+  explicit Images(ir::Shape in = {1, 2, 8, 9}, ir::Shape weight = {3, 2, 3, 4})
+      : x(graph.add_input("x", ir::float_type(std::move(in)))),
+        w(graph.add_input("w", ir::float_type(std::move(weight)))) {}
+};
+
+TEST(Conv2dImport, DefaultsAndSingleNumbersBecomePairs) {
+  Images i;
+  const ir::Node* node =
+      import_call(i.graph, "aten.conv2d.default", {{"input", i.x}, {"weight", i.w}, {"stride", Ints{2}}}, {1, 3, 3, 3});
+  ASSERT_NE(node, nullptr);
+  EXPECT_EQ(node->op, "aten.conv2d");
+  EXPECT_EQ(node->integers("stride"), Ints({2, 2}));
+  EXPECT_EQ(node->integers("padding"), Ints({0, 0}));
+  EXPECT_EQ(node->integers("dilation"), Ints({1, 1}));
+  EXPECT_EQ(node->integer("groups"), 1);
+  EXPECT_FALSE(node->has("bias"));
+}
+
+TEST(Conv2dImport, TheGeneralOperatorIsAConvolutionUnlessTransposed) {
+  Images i;
+  const auto args = [&](bool transposed) {
+    return std::vector<ir::NamedArgument>{{"input", i.x},
+                                          {"weight", i.w},
+                                          {"bias", ir::None{}},
+                                          {"stride", Ints{1, 1}},
+                                          {"padding", Ints{1, 2}},
+                                          {"dilation", Ints{1, 1}},
+                                          {"transposed", transposed},
+                                          {"output_padding", Ints{0, 0}},
+                                          {"groups", std::int64_t{1}}};
+  };
+  EXPECT_EQ(import_call(i.graph, "aten.convolution.default", args(false), {1, 3, 8, 10})->integers("padding"),
+            Ints({1, 2}));
+  EXPECT_THROW(import_call(i.graph, "aten.convolution.default", args(true), {1, 3, 8, 10}), InputError);
+}
+
+TEST(Conv2dImport, PaddingByNameIsWrittenOut) {
+  const auto import = [](Images& i, const char* padding) {
+    return import_call(i.graph, "aten.conv2d.padding",
+                       {{"input", i.x}, {"weight", i.w}, {"padding", std::string(padding)}}, {1, 3, 8, 9});
+  };
+  Images odd({1, 2, 8, 9}, {3, 2, 3, 5});
+  EXPECT_EQ(import(odd, "same")->integers("padding"), Ints({1, 2}));
+  EXPECT_EQ(import(odd, "valid")->integers("padding"), Ints({0, 0}));
+  EXPECT_THROW(import(odd, "reflect"), InputError);
+  Images even({1, 2, 8, 9}, {3, 2, 3, 4});  // three columns: one on the left, two on the right
+  const ir::Node* node = import(even, "same");
+  EXPECT_EQ(node->integers("padding"), Ints({0, 0}));
+  const ir::Node* pad = node->tensor("input")->producer;
+  ASSERT_NE(pad, nullptr);
+  EXPECT_EQ(pad->op, "aten.pad");
+  EXPECT_EQ(pad->integers("pad"), Ints({1, 2, 1, 1}));
+  EXPECT_EQ(pad->result()->type.shape, ir::Shape({1, 2, 10, 12}));
+}
+
+TEST(Conv2dImport, OtherThanTwoDimensionsIsRejected) {
+  Images unbatched({2, 8, 9});
+  EXPECT_THROW(
+      import_call(unbatched.graph, "aten.conv2d.default", {{"input", unbatched.x}, {"weight", unbatched.w}}, {1}),
+      InputError);
+  Images line({1, 2, 9}, {3, 2, 3});
+  EXPECT_THROW(import_call(line.graph, "aten.conv2d.default", {{"input", line.x}, {"weight", line.w}}, {1}),
+               InputError);
+}
+
+ir::Node* aten_node(Images& i, Ints stride, Ints padding, Ints dilation, std::int64_t groups) {
+  return i.graph.add_node("conv", "aten.conv2d",
+                          {{"input", i.x},
+                           {"weight", i.w},
+                           {"bias", ir::None{}},
+                           {"stride", std::move(stride)},
+                           {"padding", std::move(padding)},
+                           {"dilation", std::move(dilation)},
+                           {"groups", groups}},
+                          {ir::float_type({1})});
+}
+
+TEST(Conv2dInfer, ShapesFollowPyTorch) {
+  struct Row {
+    ir::Shape in, weight;
+    Ints stride, padding, dilation;
+    std::int64_t groups;
+    ir::Shape out;  // as torch.nn.functional.conv2d says
+  };
+  const Row rows[] = {{{1, 3, 96, 96}, {8, 3, 3, 3}, {2, 2}, {1, 1}, {1, 1}, 1, {1, 8, 48, 48}},
+                      {{2, 1, 49, 10}, {64, 1, 10, 4}, {2, 2}, {5, 1}, {1, 1}, 1, {2, 64, 25, 5}},
+                      {{1, 4, 7, 9}, {6, 2, 3, 2}, {1, 3}, {0, 2}, {2, 3}, 2, {1, 6, 3, 4}}};
+  for (const Row& row : rows) {
+    Images i(row.in, row.weight);
+    EXPECT_EQ(conv2d_operator().infer(*aten_node(i, row.stride, row.padding, row.dilation, row.groups)).front().shape,
+              row.out);
+  }
+}
+
+TEST(Conv2dInfer, ShapesThatDoNotFitAreRejected) {
+  Images channels({1, 3, 8, 8}, {4, 2, 3, 3});
+  EXPECT_THROW(conv2d_operator().infer(*aten_node(channels, {1, 1}, {0, 0}, {1, 1}, 1)), InputError);
+  Images outputs({1, 4, 8, 8}, {3, 2, 3, 3});
+  EXPECT_THROW(conv2d_operator().infer(*aten_node(outputs, {1, 1}, {0, 0}, {1, 1}, 2)), InputError);
+  Images large({1, 2, 3, 3}, {3, 2, 3, 3});
+  EXPECT_THROW(conv2d_operator().infer(*aten_node(large, {1, 1}, {0, 0}, {2, 1}, 1)), InputError);
+  EXPECT_NO_THROW(conv2d_operator().infer(*aten_node(large, {1, 1}, {1, 0}, {2, 1}, 1)));
+}
+
+TEST(Conv2dAccepts, AllButOneChannelPerGroup) {
+  const Operator op = conv2d_operator();
+  Images i({1, 6, 8, 8}, {6, 1, 3, 3});
+  EXPECT_FALSE(op.accepts(*aten_node(i, {1, 1}, {0, 0}, {1, 1}, 6)));
+  EXPECT_TRUE(op.accepts(*aten_node(i, {1, 1}, {0, 0}, {1, 1}, 2)));
+  Images one({1, 1, 8, 8}, {6, 1, 3, 3});
+  EXPECT_TRUE(op.accepts(*aten_node(one, {1, 1}, {0, 0}, {1, 1}, 1)));
+}
+
+// ---- lowering and prepacking
+// ------------------------------------------------------------------------------------------
+
+TEST(Conv2dScratch, EqualsCmsisNn) {
+  struct Row {
+    std::uint16_t height, width, inputs, kernel_height, kernel_width, stride, pad_height, pad_width, dilation;
+    std::uint16_t out_width;
+    std::uint32_t mve, dsp, scalar;  // as arm_convolve_wrapper_s8_get_buffer_size answers on each
+  };
+  const Row rows[] = {{8, 8, 16, 3, 3, 1, 1, 1, 1, 8, 576, 576, 576}, {8, 8, 64, 1, 1, 1, 0, 0, 1, 8, 0, 0, 0},
+                      {8, 8, 64, 1, 1, 2, 0, 0, 1, 4, 0, 0, 0},       {49, 10, 1, 10, 4, 2, 1, 1, 1, 5, 192, 160, 160},
+                      {1, 20, 8, 1, 3, 1, 0, 1, 1, 20, 32, 96, 96},   {1, 20, 8, 1, 3, 2, 0, 0, 1, 9, 24, 96, 96},
+                      {1, 20, 3, 1, 3, 1, 0, 1, 1, 20, 64, 48, 48},   {8, 8, 3, 3, 3, 2, 0, 0, 2, 2, 128, 112, 112}};
+  for (const Row& r : rows) {
+    conv::Geometry g = {.in_height = r.height, .in_width = r.width, .in_channels = r.inputs};
+    g.out_width = r.out_width;
+    g.kernel_height = r.kernel_height;
+    g.kernel_width = r.kernel_width;
+    g.stride_height = g.stride_width = r.stride;
+    g.dilation_height = g.dilation_width = r.dilation;
+    g.pad_top = r.pad_height;
+    g.pad_left = r.pad_width;
+    EXPECT_EQ(conv2d::upstream_scratch_bytes(Isa::mve, g, r.inputs), r.mve) << r.height << "x" << r.width;
+    EXPECT_EQ(conv2d::upstream_scratch_bytes(Isa::dsp, g, r.inputs), r.dsp) << r.height << "x" << r.width;
+    EXPECT_EQ(conv2d::upstream_scratch_bytes(Isa::scalar, g, r.inputs), r.scalar) << r.height << "x" << r.width;
+  }
+}
+
+ir::Node* lowered(ir::Graph& graph, const Layer& layer, const Config& config) {
+  graph.add_output(build(graph, layer));
+  return conv2d_operator().lower({graph, graph.nodes().back(), config})->producer;
+}
+
+TEST(Conv2dLower, TheCallIsWhatExecuTorchExpects) {
+  ir::Graph graph;
+  const Layer layer = {.in = {1, 2, 4, 4}, .outputs = 3, .kernel = {1, 2}, .relu = true, .output_scale = 0.25};
+  const ir::Node* node = lowered(graph, layer, {.target = {}, .runtime = Runtime::executorch});
+  EXPECT_EQ(node->op, "cortex_m.quantized_conv2d");
+  EXPECT_EQ(node->integer("input_offset"), 5);
+  EXPECT_EQ(node->integer("output_offset"), -128);
+  EXPECT_EQ(node->integer("activation_min"), -128);
+  EXPECT_EQ(node->integer("activation_max"), 127);
+  const ir::Value* aten = graph.nodes().back().tensor("weight");
+  const ir::Value* weight = node->tensor("weight");
+  EXPECT_EQ(weight->type.shape, ir::Shape({3, 1, 2, 2}));
+  const auto from = aten->data.as<std::int8_t>();
+  const auto to = weight->data.as<std::int8_t>();
+  for (std::size_t o = 0; o < 3; ++o) {
+    for (std::size_t c = 0; c < 2; ++c) {
+      for (std::size_t x = 0; x < 2; ++x) EXPECT_EQ(to[o * 4 + x * 2 + c], from[o * 4 + c * 2 + x]);
+    }
+  }
+  const double factor = 0.05 * aten->type.quant->scales[1] / 0.25;
+  const auto multiplier = node->tensor("requantize_multipliers")->data.as<std::int32_t>()[1];
+  const auto shift = node->tensor("requantize_shifts")->data.as<std::int32_t>()[1];
+  EXPECT_NEAR(static_cast<double>(multiplier) * std::exp2(shift - 31), factor, factor * 1e-9);
+  EXPECT_EQ(node->tensor("scratch")->type.bytes(), 64);  // four patches of 4 bytes, in whole vectors
+}
+
+TEST(Conv2dLower, OurOwnRuntimeNeedsNoScratch) {
+  ir::Graph graph;
+  const Layer layer = {.in = {1, 16, 4, 4}, .outputs = 3, .kernel = {3, 3}};
+  EXPECT_EQ(lowered(graph, layer, {})->tensor("scratch")->type.bytes(), 0);
+}
+
+TEST(Conv2dLower, AnyTargetIsRefusedWhereExecuTorchsScratchDiffers) {
+  const Config any = {.target = {.cpu = nullptr, .isa = Isa::mve}, .runtime = Runtime::executorch};
+  ir::Graph differs;
+  EXPECT_THROW(lowered(differs, {.in = {1, 3, 4, 4}, .outputs = 3, .kernel = {3, 3}}, any), InputError);
+  ir::Graph same;
+  EXPECT_NO_THROW(lowered(same, {.in = {1, 3, 4, 4}, .outputs = 3}, any));
+}
+
+std::string packed_variant(const Layer& layer, const Cpu& cpu, Isa isa) {
+  ir::Graph graph;
+  const Config config{.target = {&cpu, isa}};
+  const ir::Value* packed = conv2d::prepack({graph, *lowered(graph, layer, config), config});
+  return packed == nullptr ? "" : packed->producer->op;
+}
+
+TEST(Conv2dPrepack, TheVariantSuitsTheTarget) {
+  const Layer pixel = {.in = {1, 16, 4, 4}, .outputs = 8};
+  const Layer window = {.in = {1, 16, 4, 4}, .outputs = 8, .kernel = {3, 3}};
+  const Layer padded = {.in = {1, 16, 4, 4}, .outputs = 8, .padding = {1, 1}};
+  EXPECT_EQ(packed_variant(pixel, kCpus[9], Isa::mve), "cormorant.conv2d.mve_1x1");
+  EXPECT_EQ(packed_variant(window, kCpus[9], Isa::mve), "cormorant.conv2d.mve_kxk");
+  EXPECT_EQ(packed_variant(padded, kCpus[9], Isa::mve), "cormorant.conv2d.mve_kxk");
+  EXPECT_EQ(packed_variant(pixel, kCpus[9], Isa::dsp), "cormorant.conv2d.dsp");
+  EXPECT_EQ(packed_variant(pixel, kCpus[9], Isa::scalar), "cormorant.conv2d.scalar");
+  EXPECT_EQ(packed_variant(pixel, kCpus[2], Isa::scalar), "cormorant.conv2d.scalar");
+  EXPECT_EQ(packed_variant(pixel, kCpus[0], Isa::scalar), "cormorant.conv2d.v6m");
+  EXPECT_EQ(packed_variant(pixel, kCpus[5], Isa::scalar), "cormorant.conv2d.v6m");  // cortex-m23
+  EXPECT_EQ(packed_variant({.in = {1, 4, 4, 4}, .outputs = 4, .groups = 2}, kCpus[9], Isa::mve), "");
+}
+
+// A 3×3 convolution behind an explicit pad of rows and columns.
+struct Padded {
+  ir::Graph graph;
+  ir::Node* pad = nullptr;
+  ir::Node* conv = nullptr;
+
+  Padded(Ints pre, Ints post, std::int64_t value) {
+    const Layer layer = {.in = {1, 4, 7, 7}, .outputs = 3, .kernel = {3, 3}, .stride = {2, 2}};
+    conv = lowered(graph, layer, {});
+    const ir::TensorType inner = ir::quantized_type({1, 4, 6, 6}, ir::per_tensor_i8(0.05, -5));
+    ir::Value* x = graph.add_input("inner", inner);
+    pad =
+        graph.add_node("pad", "cortex_m.pad",
+                       {{"input", x}, {"pre_pad", std::move(pre)}, {"post_pad", std::move(post)}, {"pad_value", value}},
+                       {conv->tensor("input")->type}, {}, conv);
+    conv->set("input", pad->result());
+  }
+  ir::Node* pack() { return conv2d::prepack({graph, *conv, {}})->producer; }
+};
+
+TEST(Conv2dPrepack, APadBeforeItBecomesPartOfIt) {
+  Padded p({0, 0, 0, 0}, {0, 1, 1, 0}, -5);
+  const ir::Node* packed = p.pack();
+  EXPECT_EQ(packed->tensor("input"), p.pad->tensor("input"));
+  const conv::Header header = packed->tensor("packed")->data.as<conv::Header>()[0];
+  EXPECT_EQ(header.geometry.in_height, 6);
+  EXPECT_EQ(header.geometry.out_height, 3);
+  EXPECT_EQ(header.geometry.pad_top, 0);
+  EXPECT_EQ(header.pad_value, -5);
+  Padded before({0, 1, 1, 0}, {0, 0, 0, 0}, -5);
+  EXPECT_EQ(before.pack()->tensor("packed")->data.as<conv::Header>()[0].geometry.pad_left, 1);
+}
+
+TEST(Conv2dPrepack, APadThatMeansSomethingElseStays) {
+  Padded other_value({0, 0, 0, 0}, {0, 1, 1, 0}, 0);
+  EXPECT_EQ(other_value.pack()->tensor("input"), other_value.pad->result());
+  Padded channels({0, 0, 0, 1}, {0, 0, 0, 0}, -5);
+  EXPECT_EQ(channels.pack()->tensor("input"), channels.pad->result());
+  Padded seen({0, 0, 0, 0}, {0, 1, 1, 0}, -5);
+  seen.graph.add_output(seen.pad->result());
+  EXPECT_EQ(seen.pack()->tensor("input"), seen.pad->result());
+}
+
+TEST(Conv2dLayout, EveryConstantHasAPlaceOfItsOwn) {
+  for (const conv2d::Variant* variant : conv2d::kVariants) {
+    for (const std::uint16_t inputs : std::initializer_list<std::uint16_t>{1, 3, 16, 17}) {
+      for (const std::uint16_t outputs : std::initializer_list<std::uint16_t>{1, 2, 5, 8}) {
+        const conv::Geometry g = {
+            .in_channels = inputs, .out_channels = outputs, .kernel_height = 2, .kernel_width = 3};
+        const conv2d::Stream stream(variant->layout, g);
+        std::vector<int> used(stream.bytes());
+        for (std::uint32_t c = 0; c < outputs; ++c) {
+          EXPECT_EQ(stream.bias_index(c) % 4, 0U);
+          EXPECT_EQ(stream.multiplier_index(c) % 4, 0U);
+          for (std::uint32_t i = 0; i < 4; ++i) {
+            ++used.at(stream.bias_index(c) + i);
+            ++used.at(stream.multiplier_index(c) + i);
+          }
+          ++used.at(stream.right_shift_index(c));
+          ++used.at(stream.left_shift_index(c));
+          for (std::uint32_t k = 0; k < g.patch(); ++k) ++used.at(stream.weight_index(c, k));
+        }
+        for (const int count : used) ASSERT_LE(count, 1) << variant->name << " " << inputs << " to " << outputs;
+      }
+    }
+  }
+}
+
+// ---- arithmetic -----------------------------------------------------------------------------------------------------
+
+TEST(Requantize, TheHighMultiplyInPiecesIsExact) {
+  std::mt19937 random(7);
+  std::uniform_int_distribution<std::int32_t> any(std::numeric_limits<std::int32_t>::min(),
+                                                  std::numeric_limits<std::int32_t>::max());
+  const auto expect = [](std::int32_t value, std::int32_t multiplier) {
+    ASSERT_EQ(doubling_high_multiply_in_pieces(value, multiplier), doubling_high_multiply(value, multiplier))
+        << value << " · " << multiplier;
+  };
+  const std::int32_t edges[] = {0,      1,       -1,       0x7fff,     0x8000,         -0x8000,
+                                0xffff, 0x10000, -0x10000, 0x7fffffff, -0x7fffffff - 1};
+  for (const std::int32_t value : edges) {
+    for (const std::int32_t multiplier : {0, 1, 0xffff, 1 << 30, (1 << 30) + 0xffff, 0x7fff0000, 0x7fffffff}) {
+      expect(value, multiplier);
+    }
+  }
+  for (int i = 0; i < 100000; ++i) expect(any(random) >> (i % 32), any(random) & 0x7fffffff);
+}
+
+// ---- damaged programs
+// -------------------------------------------------------------------------------------------------
+
+struct Damaged {
+  conv::Header header;
+  ir::Shape in = {1, 3, 4, 5};
+  ir::Shape out = {1, 6, 4, 5};
+  std::int64_t missing = 0;  // bytes of the constant
+  std::int64_t scratch = -1;
+  std::int8_t right_shift = -3;
+};
+
+void load(const conv2d::Variant& variant, const std::function<void(Damaged&)>& damage) {
+  Damaged d;
+  d.header.geometry = {
+      .in_height = 4, .in_width = 5, .in_channels = 3, .out_height = 4, .out_width = 5, .out_channels = 6};
+  if (!variant.pointwise) {
+    d.header.geometry.kernel_height = d.header.geometry.kernel_width = 3;
+    d.header.geometry.pad_top = d.header.geometry.pad_left = 1;
+  }
+  const conv2d::Stream stream(variant.layout, d.header.geometry);
+  d.header.stream_bytes = static_cast<std::uint32_t>(stream.bytes());
+  const std::int64_t scratch = conv2d::scratch_bytes(variant, d.header.geometry);
+  damage(d);
+  std::vector<std::int8_t> packed(sizeof d.header + stream.bytes());
+  std::memcpy(packed.data(), &d.header, sizeof d.header);
+  packed[sizeof d.header + stream.right_shift_index(5)] = d.right_shift;
+  packed.resize(packed.size() - static_cast<std::size_t>(d.missing));
+  ir::Graph graph;
+  const auto i8 = [](ir::Shape shape) {
+    return ir::quantized_type(std::move(shape), ir::per_tensor_i8(1.0, 0), ir::kChannelsLast);
+  };
+  ir::Value* x = graph.add_input("x", i8(d.in));
+  ir::Value* constant = graph.add_constant(
+      "packed", {.dtype = DType::i8, .shape = {static_cast<std::int64_t>(packed.size())}, .dim_order = {}, .quant = {}},
+      ir::Bytes::of(std::span<const std::int8_t>(packed)));
+  ir::Value* memory = graph.add_scratch("scratch", d.scratch < 0 ? scratch : d.scratch);
+  graph.add_output(graph
+                       .add_node("conv", graph_name(variant.name),
+                                 {{"input", x}, {"packed", constant}, {"scratch", memory}}, {i8(d.out)})
+                       ->result());
+  HostProgram program(emit::emit(graph, {}, {}).program, host_kernels());
+  const std::vector<std::vector<std::byte>> inputs = {
+      std::vector<std::byte>(static_cast<std::size_t>(x->type.bytes()))};
+  program.run(inputs);
+}
+
+TEST(Conv2dLoad, RejectsPackedConstantsThatDoNotFit) {
+  for (const conv2d::Variant* variant : conv2d::kVariants) {
+    SCOPED_TRACE(variant->name);
+    EXPECT_NO_THROW(load(*variant, [](Damaged&) {}));
+    const std::function<void(Damaged&)> damages[] = {
+        [](Damaged& d) { d.missing = 1; },
+        [](Damaged& d) { d.missing = static_cast<std::int64_t>(d.header.stream_bytes) + 1; },
+        [](Damaged& d) { d.header.stream_bytes -= 4; },
+        [](Damaged& d) { d.in[1] = 4; },
+        [](Damaged& d) { d.in[2] = 3; },
+        [](Damaged& d) { d.out[3] = 6; },
+        [](Damaged& d) { d.out[0] = 2; },
+        [](Damaged& d) { d.header.geometry.in_channels = 2; },
+        [](Damaged& d) { d.header.geometry.out_channels = 0xffff; },
+        [](Damaged& d) { d.header.geometry.batch = 0; },
+        [](Damaged& d) { d.header.geometry.kernel_height = 0; },
+        [](Damaged& d) { d.header.geometry.kernel_width = 0xffff; },
+        [](Damaged& d) { d.header.geometry.stride_width = 0; },
+        [](Damaged& d) { d.header.geometry.stride_height = 0xffff; },
+        [](Damaged& d) { d.header.geometry.dilation_height = 0; },
+        [](Damaged& d) { d.header.geometry.pad_left = 0xffff; },
+        [](Damaged& d) { d.header.rounding = static_cast<conv::Rounding>(3); },
+        [](Damaged& d) { d.right_shift = -32; },
+        [](Damaged& d) { d.right_shift = 1; },
+        [](Damaged& d) { d.scratch = 4; },
+    };
+    for (std::size_t i = 0; i < std::size(damages); ++i) EXPECT_THROW(load(*variant, damages[i]), InputError) << i;
+  }
+}
+
+TEST(Conv2dLoad, OnlyTheVariantForSinglePixelsRejectsWindows) {
+  const auto strided = [](Damaged& d) {  // reads beyond the input's last row
+    d.header.geometry.stride_height = 2;
+    d.header.geometry.stride_width = 2;
+  };
+  EXPECT_THROW(load(conv2d::kMve1x1, strided), InputError);
+  EXPECT_NO_THROW(load(conv2d::kDsp, strided));
+}
+
+}  // namespace
+}  // namespace cormorant::ops

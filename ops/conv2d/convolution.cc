@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/conv2d/convolution.h"
+
+#include <algorithm>
+#include <cstring>
+#include <stdexcept>
+
+#include "base/diagnostic.h"
+#include "evaluate/onednn.h"
+#include "ops/conv2d/conv2d.h"
+#include "ops/multiplier.h"
+
+namespace cormorant::ops::conv2d {
+namespace {
+
+[[noreturn]] void fail(const ir::Node& node, std::string problem, std::string advice) {
+  throw InputError(
+      {.problem = std::move(problem), .advice = std::move(advice), .node = node.name, .source = node.location.text()});
+}
+
+std::string text(const ir::Shape& shape) {
+  std::string out = "[";
+  for (const std::int64_t n : shape) out += (out.size() > 1 ? ", " : "") + std::to_string(n);
+  return out + "]";
+}
+
+std::int64_t out_size(std::int64_t in, std::int64_t kernel, std::int64_t stride, std::int64_t pads,
+                      std::int64_t dilation) {
+  return (in + pads - dilation * (kernel - 1) - 1) / stride + 1;
+}
+
+// A constant's elements in logical order, whatever the memory order.
+template <class T>
+std::vector<T> logical_elements(const ir::Value& value) {
+  const auto data = value.data.as<T>();
+  const ir::Shape& shape = value.type.shape;
+  if (value.type.dim_order.empty()) return {data.begin(), data.end()};
+  std::vector<std::int64_t> strides(shape.size(), 1);
+  std::int64_t stride = 1;
+  for (std::size_t i = shape.size(); i-- > 0;) {
+    strides[value.type.dim_order[i]] = stride;
+    stride *= shape[value.type.dim_order[i]];
+  }
+  std::vector<T> elements;
+  elements.reserve(data.size());
+  ir::Shape at(shape.size(), 0);
+  for (std::size_t n = 0; n < data.size(); ++n) {
+    std::int64_t from = 0;
+    for (std::size_t i = 0; i < shape.size(); ++i) from += at[i] * strides[i];
+    elements.push_back(data[static_cast<std::size_t>(from)]);
+    for (std::size_t i = shape.size(); i-- > 0 && ++at[i] == shape[i];) at[i] = 0;
+  }
+  return elements;
+}
+
+}  // namespace
+
+std::optional<conv::Geometry> geometry_of(const ir::Shape& in, const ir::Shape& out, const ir::Shape& kernel,
+                                          const std::vector<std::int64_t>& stride,
+                                          const std::vector<std::int64_t>& dilation,
+                                          const std::vector<std::int64_t>& top_left) {
+  for (const auto* numbers : {&in, &out, &kernel, &stride, &dilation, &top_left}) {
+    if (std::any_of(numbers->begin(), numbers->end(), [](std::int64_t n) { return n < 0 || n > 0xffff; })) return {};
+  }
+  const auto u16 = [](std::int64_t n) { return static_cast<std::uint16_t>(n); };
+  const conv::Geometry geometry = {.batch = u16(in[0]),
+                                   .in_height = u16(in[2]),
+                                   .in_width = u16(in[3]),
+                                   .in_channels = u16(in[1]),
+                                   .out_height = u16(out[2]),
+                                   .out_width = u16(out[3]),
+                                   .out_channels = u16(out[1]),
+                                   .kernel_height = u16(kernel[0]),
+                                   .kernel_width = u16(kernel[1]),
+                                   .stride_height = u16(stride[0]),
+                                   .stride_width = u16(stride[1]),
+                                   .dilation_height = u16(dilation[0]),
+                                   .dilation_width = u16(dilation[1]),
+                                   .pad_top = u16(top_left[0]),
+                                   .pad_left = u16(top_left[1])};
+  if (!conv::is_sound(geometry)) return {};
+  return geometry;
+}
+
+bool is_depthwise(const ir::Node& node) {
+  const std::int64_t groups = node.integer("groups");
+  return groups > 1 && node.tensor("input")->type.rank() == 4 && groups == node.tensor("input")->type.shape[1];
+}
+
+std::vector<ir::TensorType> infer_convolution(const ir::Node& node) {
+  const ir::Shape& in = node.tensor("input")->type.shape;
+  const ir::Shape& weight = node.tensor("weight")->type.shape;
+  const auto& stride = node.integers("stride");
+  const auto& padding = node.integers("padding");
+  const auto& dilation = node.integers("dilation");
+  const std::int64_t groups = node.integer("groups");
+  if (in.size() != 4 || weight.size() != 4) {
+    fail(node,
+         "a 2-D convolution of " + text(in) + " with weights " + text(weight) + " needs four dimensions on both sides",
+         "give the input a batch dimension");
+  }
+  if (groups < 1 || in[1] != weight[1] * groups || weight[0] % groups != 0) {
+    fail(node,
+         "input " + text(in) + " does not fit weights " + text(weight) + " in " + std::to_string(groups) + " groups",
+         "weights are [outputs, inputs / groups, height, width]");
+  }
+  ir::Shape out = {in[0], weight[0], 0, 0};
+  for (std::size_t i = 0; i < 2; ++i) {
+    if (stride[i] < 1 || dilation[i] < 1 || padding[i] < 0) {
+      fail(node, "stride and dilation must be positive, padding not negative", "");
+    }
+    if (in[2 + i] + 2 * padding[i] < dilation[i] * (weight[2 + i] - 1) + 1) {
+      fail(node, "the kernel of weights " + text(weight) + " is larger than the padded input " + text(in), "");
+    }
+    out[2 + i] = out_size(in[2 + i], weight[2 + i], stride[i], 2 * padding[i], dilation[i]);
+  }
+  return {ir::float_type(std::move(out))};
+}
+
+std::vector<evaluate::Tensor> evaluate_convolution(const ir::Node& node, const evaluate::Frame& frame) {
+  const ir::Value* bias = node.tensor("bias");
+  evaluate::Tensor out = evaluate::convolution(
+      frame.get(node.tensor("input")), frame.get(node.tensor("weight")), bias == nullptr ? nullptr : &frame.get(bias),
+      {node.integers("stride"), node.integers("padding"), node.integers("dilation"), node.integer("groups")});
+  if (!node.has("activation_min") && !node.has("activation_max")) return {std::move(out)};
+  std::vector<float> clamped(out.values().begin(), out.values().end());
+  for (float& x : clamped) {
+    if (node.has("activation_min")) x = std::max(x, static_cast<float>(node.number("activation_min")));
+    if (node.has("activation_max")) x = std::min(x, static_cast<float>(node.number("activation_max")));
+  }
+  return {evaluate::Tensor(out.shape, std::move(clamped))};
+}
+
+QuantRule quantize_convolution(const ir::Node& node) {
+  if (node.tensor("weight")->kind != ir::ValueKind::constant) {
+    return {.output = QuantRule::Reject{"its weights are computed by the model, not constant"}, .weights = {}};
+  }
+  if (node.tensor("bias") != nullptr && node.tensor("bias")->kind != ir::ValueKind::constant) {
+    return {.output = QuantRule::Reject{"its bias is computed by the model, not constant"}, .weights = {}};
+  }
+  const ir::Shape& out = node.result()->type.shape;
+  const ir::Shape& weight = node.tensor("weight")->type.shape;
+  if (!geometry_of(node.tensor("input")->type.shape, out, {weight[2], weight[3]}, node.integers("stride"),
+                   node.integers("dilation"), node.integers("padding"))) {
+    return {.output = QuantRule::Reject{"a size of it is beyond what the int8 kernels count to"}, .weights = {}};
+  }
+  QuantRule rule;
+  rule.weights.push_back({.argument = "weight", .axis = 0, .is_bias = false});
+  if (node.has("bias")) rule.weights.push_back({.argument = "bias", .axis = 0, .is_bias = true});
+  return rule;
+}
+
+std::int64_t count_macs(const ir::Node& node) {
+  const std::int64_t outputs = node.result()->type.elements();
+  if (node.op.starts_with("cormorant.")) {
+    const conv::Header header = node.tensor("packed")->data.as<conv::Header>()[0];
+    const bool depthwise = node.op.starts_with("cormorant.depthwise");
+    return outputs * static_cast<std::int64_t>(depthwise ? header.geometry.taps() : header.geometry.patch());
+  }
+  return outputs * node.tensor("weight")->type.elements() / node.result()->type.shape.at(1);
+}
+
+Lowered lower_parameters(const Rewriter& rewriter) {
+  const ir::Node& node = rewriter.node;
+  const ir::Value& weight = *node.tensor("weight");
+  const ir::QuantParams& in = node.tensor("input")->type.quant.value();
+  const ir::QuantParams& out = node.result()->type.quant.value();
+  const ir::QuantParams& scales = weight.type.quant.value();
+  if (in.dtype != DType::i8 || out.dtype != DType::i8 || scales.dtype != DType::i8) {
+    fail(node, "this convolution is not quantized to int8", "quantize activations and weights to int8");
+  }
+  if (std::any_of(scales.zero_points.begin(), scales.zero_points.end(), [](std::int32_t z) { return z != 0; })) {
+    fail(node, "the weights' zero point is not 0", "quantize the weights symmetrically");
+  }
+  if (scales.per_channel() && scales.axis != 0) {
+    fail(node, "the weights are quantized per channel along dimension " + std::to_string(*scales.axis),
+         "quantize them along dimension 0, the output channels");
+  }
+  Lowered lowered;
+  lowered.weights = logical_elements<std::int8_t>(weight);
+  lowered.weight_shape = weight.type.shape;
+  const auto channels = static_cast<std::size_t>(weight.type.shape[0]);
+  std::vector<std::int32_t> multipliers;
+  std::vector<std::int32_t> shifts;
+  for (std::size_t c = 0; c < channels; ++c) {
+    const double scale = scales.per_channel() ? scales.scales.at(c) : scales.scale();
+    const Multiplier m = quantize_multiplier(in.scale() * scale / out.scale());
+    multipliers.push_back(m.multiplier);
+    shifts.push_back(m.shift);
+  }
+  const ir::TensorType per_channel = {
+      .dtype = DType::i32, .shape = {weight.type.shape[0]}, .dim_order = {}, .quant = {}};
+  lowered.multipliers = rewriter.constant<std::int32_t>("multipliers", per_channel, multipliers);
+  lowered.shifts = rewriter.constant<std::int32_t>("shifts", per_channel, shifts);
+  if (ir::Value* bias = node.tensor("bias"); bias != nullptr) {
+    if (bias->type.dtype != DType::i32) fail(node, "the bias is not quantized to int32", "");
+    lowered.bias = rewriter.constant<std::int32_t>("bias", per_channel, bias->data.as<std::int32_t>());
+  }
+  lowered.input_offset = -in.zero_point();
+  lowered.output_offset = out.zero_point();
+  const auto bound = [&](const char* argument, std::int32_t otherwise) {
+    if (!node.has(argument)) return otherwise;
+    return quantize_value(node.number(argument), out.scale(), out.zero_point(), out.qmin, out.qmax);
+  };
+  lowered.activation_min = bound("activation_min", out.qmin);
+  lowered.activation_max = bound("activation_max", out.qmax);
+  const auto geometry = geometry_of(node.tensor("input")->type.shape, node.result()->type.shape,
+                                    {weight.type.shape[2], weight.type.shape[3]}, node.integers("stride"),
+                                    node.integers("dilation"), node.integers("padding"));
+  if (!geometry) fail(node, "a size of this convolution is beyond what the int8 kernels count to", "leave it in float");
+  lowered.geometry = *geometry;
+  return lowered;
+}
+
+ir::Value* zero_bias(const Rewriter& rewriter, std::int64_t channels) {
+  const std::vector<std::int32_t> zeros(static_cast<std::size_t>(channels), 0);
+  return rewriter.constant<std::int32_t>(
+      "zero_bias", {.dtype = DType::i32, .shape = {channels}, .dim_order = {}, .quant = {}}, zeros);
+}
+
+std::int64_t scratch_of(const Rewriter& rewriter, const std::function<std::uint32_t(Isa)>& upstream) {
+  const Config& config = rewriter.config;
+  if (config.runtime == Runtime::cormorant) return 0;
+  if (!config.target.is_any()) return upstream(config.target.isa);
+  const std::uint32_t mve = upstream(Isa::mve);
+  if (upstream(Isa::dsp) != mve || upstream(Isa::scalar) != mve) {
+    fail(rewriter.node,
+         "for ExecuTorch's kernels this convolution needs another amount of scratch on each instruction set",
+         "compile for one CPU instead of 'any'");
+  }
+  return mve;
+}
+
+ir::Value* lower_to_conv2d(const Rewriter& rewriter, const Lowered& lowered) {
+  const ir::Node& node = rewriter.node;
+  const ir::Shape& oihw = lowered.weight_shape;
+  const std::int64_t inputs = oihw[1];
+  const std::int64_t pixels = oihw[2] * oihw[3];
+  std::vector<std::int8_t> ohwi(lowered.weights.size());
+  for (std::int64_t o = 0; o < oihw[0]; ++o) {
+    for (std::int64_t i = 0; i < inputs; ++i) {
+      for (std::int64_t p = 0; p < pixels; ++p) {
+        ohwi[static_cast<std::size_t>((o * pixels + p) * inputs + i)] =
+            lowered.weights[static_cast<std::size_t>((o * inputs + i) * pixels + p)];
+      }
+    }
+  }
+  const ir::TensorType type = {
+      .dtype = DType::i8, .shape = {oihw[0], oihw[2], oihw[3], oihw[1]}, .dim_order = {}, .quant = {}};
+  const bool grouped = inputs != lowered.geometry.in_channels;
+  ir::Value* bias = lowered.bias;
+  if (bias == nullptr && grouped) bias = zero_bias(rewriter, oihw[0]);  // CMSIS-NN's grouped kernel reads it always
+  return rewriter
+      .emit(QuantizedConv2d<HostWorld>{.input = node.tensor("input"),
+                                       .weight = rewriter.constant<std::int8_t>("weight", type, ohwi),
+                                       .bias = {bias},
+                                       .stride = node.integers("stride"),
+                                       .padding = node.integers("padding"),
+                                       .dilation = node.integers("dilation"),
+                                       .input_offset = lowered.input_offset,
+                                       .output_offset = lowered.output_offset,
+                                       .requantize_multipliers = lowered.multipliers,
+                                       .requantize_shifts = lowered.shifts,
+                                       .activation_min = lowered.activation_min,
+                                       .activation_max = lowered.activation_max,
+                                       .scratch = {.bytes = scratch_of(rewriter,
+                                                                       [&](Isa isa) {
+                                                                         return upstream_scratch_bytes(
+                                                                             isa, lowered.geometry,
+                                                                             static_cast<std::uint32_t>(inputs));
+                                                                       })}},
+            node.result()->type)
+      ->result();
+}
+
+}  // namespace cormorant::ops::conv2d

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The compiler's side of aten.conv2d, shared by the folders that lower it: conv2d and depthwise_conv2d. The canonical
+// node is aten.conv2d(input, weight, bias, stride, padding, dilation, groups), lists of two, `padding` symmetric. Host
+// only.
+#pragma once
+
+#include <functional>
+
+#include "kernels/conv_geometry.h"
+#include "ops/op.h"
+
+namespace cormorant::ops::conv2d {
+
+// ---- aten
+bool is_depthwise(const ir::Node& node);  // one input channel per group, and more than one group
+std::vector<ir::TensorType> infer_convolution(const ir::Node& node);
+std::vector<evaluate::Tensor> evaluate_convolution(const ir::Node& node, const evaluate::Frame& frame);
+QuantRule quantize_convolution(const ir::Node& node);
+std::int64_t count_macs(const ir::Node& node);  // of aten, cortex_m and cormorant nodes
+
+// None where a number leaves 16 bits, or a window is larger than kernels count: no network for a microcontroller does.
+std::optional<conv::Geometry> geometry_of(const ir::Shape& in, const ir::Shape& out, const ir::Shape& kernel,
+                                          const std::vector<std::int64_t>& stride,
+                                          const std::vector<std::int64_t>& dilation,
+                                          const std::vector<std::int64_t>& top_left);
+
+// ---- lowering: what both cortex_m operators need of a quantized aten.conv2d
+struct Lowered {
+  std::vector<std::int8_t> weights;  // OIHW, in that memory order
+  ir::Shape weight_shape;
+  ir::Value* bias = nullptr;  // null where the model has none
+  ir::Value* multipliers = nullptr;
+  ir::Value* shifts = nullptr;
+  std::int64_t input_offset = 0;
+  std::int64_t output_offset = 0;
+  std::int64_t activation_min = -128;
+  std::int64_t activation_max = 127;
+  conv::Geometry geometry;
+};
+Lowered lower_parameters(const Rewriter& rewriter);
+ir::Value* zero_bias(const Rewriter& rewriter, std::int64_t channels);
+
+// Bytes of the scratch argument of a cortex_m node: what ExecuTorch's kernels demand where the program is for them,
+// nothing where it is for ours.
+std::int64_t scratch_of(const Rewriter& rewriter, const std::function<std::uint32_t(Isa)>& upstream_scratch_bytes);
+
+ir::Value* lower_to_conv2d(const Rewriter& rewriter, const Lowered& lowered);
+
+// ---- prepacking: a cortex_m node, before its constants are laid out
+struct Unpacked {
+  ir::Value* input = nullptr;  // of an absorbed cortex_m.pad, where there is one
+  conv::Geometry geometry;
+  conv::Header header;             // all but stream_bytes
+  std::vector<std::int32_t> bias;  // input_offset · Σ weights folded in
+  std::vector<std::int32_t> multipliers;
+  std::vector<std::int32_t> shifts;
+  bool has_lowest_weight = false;  // a weight of −128
+};
+// `kernel` is height and width, `weight(channel, k)` counts in the order of the channel's window. None where the
+// geometry or a folded bias leaves its range.
+std::optional<Unpacked> unpack(const Rewriter& rewriter, const ir::Shape& kernel, std::uint32_t window,
+                               const std::function<std::int32_t(std::uint32_t, std::uint32_t)>& weight);
+// The packed constant: header, then the stream.
+ir::Value* packed_constant(const Rewriter& rewriter, conv::Header header, std::vector<std::byte> stream);
+
+}  // namespace cormorant::ops::conv2d

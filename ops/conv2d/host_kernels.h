@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The host's kernels of conv2d, and what depthwise_conv2d's share with them. Host only.
+#pragma once
+
+#include <iterator>
+
+#include "ops/conv2d/kernel.h"
+#include "ops/conv2d/reference.h"
+
+namespace cormorant::ops::conv2d {
+
+ReferenceConvolution packed_reference(const PackedPlan& plan, std::uint32_t group_channels);
+ReferenceConvolution direct_reference(const conv::Direct& plan);
+
+// Constants of a direct plan but for the weights, whose order is the operator's.
+struct DirectParameters {
+  const conv::Direct& plan;
+  [[nodiscard]] std::int32_t bias(std::uint32_t c) const { return plan.bias == nullptr ? 0 : plan.bias[c]; }
+  [[nodiscard]] std::int32_t multiplier(std::uint32_t c) const { return plan.multipliers[c]; }
+  [[nodiscard]] std::int32_t shift(std::uint32_t c) const { return plan.shifts[c]; }
+};
+
+extern const Kernel kDirectReference;
+extern const Kernel kPackedReferences[5];
+
+}  // namespace cormorant::ops::conv2d

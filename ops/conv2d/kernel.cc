@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A packed constant is verified here once: the header against the tensors, the stream's size against the header. What
+// execute() then reads and writes follows from the header alone.
+#include "ops/conv2d/kernel.h"
+
+namespace cormorant::ops::conv2d {
+namespace {
+
+bool is_activation(const Tensor& t) { return t.dtype == DType::i8 && t.rank == 4 && t.is_channels_last(); }
+
+bool has_sizes(const Tensor& t, std::int32_t n, std::int32_t c, std::int32_t h, std::int32_t w) {
+  return t.size(0) == n && t.size(1) == c && t.size(2) == h && t.size(3) == w;
+}
+
+bool is_aligned(const void* p, std::uintptr_t to) { return reinterpret_cast<std::uintptr_t>(p) % to == 0; }
+
+bool is_shift(std::int32_t right, std::int32_t left) { return right >= -31 && right <= 0 && left >= 0 && left <= 31; }
+
+bool has_sound_shifts(const PackedRules& rules, const conv::Header& header) {
+  const auto* stream = reinterpret_cast<const std::int8_t*>(&header + 1);
+  for (std::uint32_t c = 0; c < rules.channels(header.geometry); ++c) {
+    const Shifts at = rules.shifts(header.geometry, c);
+    if (!is_shift(stream[at.right], stream[at.left])) return false;
+  }
+  return true;
+}
+
+template <const Variant& V>
+Error load(Call& call) {
+  return load_packed(call, {.is_computable = [](const conv::Geometry& g) { return is_computable(V, g); },
+                            .stream_bytes = [](const conv::Geometry& g) { return Stream(V.layout, g).bytes(); },
+                            .scratch_bytes = [](const conv::Geometry& g) { return scratch_bytes(V, g); },
+                            .channels = [](const conv::Geometry& g) -> std::uint32_t { return g.out_channels; },
+                            .shifts =
+                                [](const conv::Geometry& g, std::uint32_t channel) {
+                                  const Stream stream(V.layout, g);
+                                  return Shifts{stream.right_shift_index(channel), stream.left_shift_index(channel)};
+                                }});
+}
+
+}  // namespace
+
+Error load_packed(Call& call, const PackedRules& rules) {
+  PackedConv2d<TargetWorld> args;
+  if (!call.read_signature(args)) return call.error();
+  const auto& [input, packed, scratch_tensor, out] = args;
+  call.require(is_activation(input) && is_activation(out), Error::unsupported);
+  call.require(packed.constant && packed.bytes() >= sizeof(conv::Header), Error::bad_constant);
+  call.require(is_aligned(packed.data, 16), Error::misaligned);
+  if (call.error() != Error::ok) return call.error();
+  const conv::Header& header = *packed.as<const conv::Header>();
+  const conv::Geometry& g = header.geometry;
+  call.require(rules.is_computable(g), Error::bad_constant);
+  call.require(has_sizes(input, g.batch, g.in_channels, g.in_height, g.in_width), Error::bad_shape);
+  call.require(has_sizes(out, g.batch, g.out_channels, g.out_height, g.out_width), Error::bad_shape);
+  call.require(header.rounding <= conv::Rounding::positive, Error::bad_constant);
+  if (call.error() != Error::ok) return call.error();
+  call.require(
+      rules.stream_bytes(g) == header.stream_bytes && header.stream_bytes == packed.bytes() - sizeof(conv::Header),
+      Error::bad_constant);
+  if (call.error() != Error::ok) return call.error();
+  call.require(has_sound_shifts(rules, header), Error::bad_constant);
+  const std::uint32_t needed = rules.scratch_bytes(g);
+  call.require_scratch(scratch_tensor, needed);
+  call.require(needed == 0 || is_aligned(scratch_tensor.data, 4), Error::misaligned);
+  auto* plan = static_cast<PackedPlan*>(call.allocate(sizeof(PackedPlan), alignof(PackedPlan)));
+  if (call.error() != Error::ok) return call.error();
+  *plan = {&header, input.as<const std::int8_t>(), scratch_tensor.as<std::int8_t>(), out.as<std::int8_t>()};
+  call.set_plan(plan);
+  return Error::ok;
+}
+
+Error load_mve_1x1(Call& call) { return load<kMve1x1>(call); }
+Error load_mve_kxk(Call& call) { return load<kMveKxk>(call); }
+Error load_dsp(Call& call) { return load<kDsp>(call); }
+Error load_scalar(Call& call) { return load<kScalar>(call); }
+Error load_v6m(Call& call) { return load<kV6m>(call); }
+
+Error plan_direct(Call& call, const DirectArguments& a, const Window& window) {
+  const auto fits = [](std::int32_t n, std::int32_t low) { return n >= low && n <= 0xffff; };
+  const auto is_per_channel = [&](const Tensor& t) {
+    return t.dtype == DType::i32 && t.rank == 1 && t.size(0) == window.out_channels && t.constant &&
+           is_aligned(t.data, 4);
+  };
+  call.require(is_activation(a.input) && is_activation(a.out), Error::unsupported);
+  call.require(a.stride.count == 2 && a.padding.count == 2 && a.dilation.count == 2, Error::bad_value);
+  call.require(a.input_offset >= -127 && a.input_offset <= 128, Error::bad_value);
+  call.require(a.output_offset >= -128 && a.output_offset <= 127, Error::bad_value);
+  call.require(a.activation_min >= -128 && a.activation_min <= a.activation_max && a.activation_max <= 127,
+               Error::bad_value);
+  call.require(is_per_channel(a.multipliers) && is_per_channel(a.shifts), Error::bad_shape);
+  call.require(!a.bias.present() || is_per_channel(a.bias), Error::bad_shape);
+  if (call.error() != Error::ok) return call.error();
+  const std::int32_t numbers[] = {a.input.size(0), a.input.size(2),  a.input.size(3), a.input.size(1),
+                                  a.out.size(2),   a.out.size(3),    a.out.size(1),   window.height,
+                                  window.width,    a.stride[0],      a.stride[1],     a.dilation[0],
+                                  a.dilation[1],   a.padding[0] + 1, a.padding[1] + 1};
+  for (const std::int32_t n : numbers) call.require(fits(n, 1), Error::bad_shape);
+  if (call.error() != Error::ok) return call.error();
+  const auto u16 = [](std::int32_t n) { return static_cast<std::uint16_t>(n); };
+  const conv::Geometry g = {.batch = u16(a.input.size(0)),
+                            .in_height = u16(a.input.size(2)),
+                            .in_width = u16(a.input.size(3)),
+                            .in_channels = u16(a.input.size(1)),
+                            .out_height = u16(a.out.size(2)),
+                            .out_width = u16(a.out.size(3)),
+                            .out_channels = u16(a.out.size(1)),
+                            .kernel_height = u16(window.height),
+                            .kernel_width = u16(window.width),
+                            .stride_height = u16(a.stride[0]),
+                            .stride_width = u16(a.stride[1]),
+                            .dilation_height = u16(a.dilation[0]),
+                            .dilation_width = u16(a.dilation[1]),
+                            .pad_top = u16(a.padding[0]),
+                            .pad_left = u16(a.padding[1])};
+  call.require(conv::is_sound(g) && a.out.size(0) == a.input.size(0) && a.out.size(1) == window.out_channels,
+               Error::bad_shape);
+  const std::int32_t groups = window.group_channels > 0 ? g.in_channels / window.group_channels : 0;
+  call.require(groups > 0 && groups * window.group_channels == g.in_channels && g.out_channels % groups == 0,
+               Error::bad_shape);
+  const auto* shifts = a.shifts.as<const std::int32_t>();
+  for (std::uint32_t i = 0; i < g.out_channels; ++i)
+    call.require(shifts[i] >= -31 && shifts[i] <= 31, Error::bad_value);
+  call.require_scratch(a.scratch, 0);
+  auto* plan = static_cast<conv::Direct*>(call.allocate(sizeof(conv::Direct), alignof(conv::Direct)));
+  if (call.error() != Error::ok) return call.error();
+  *plan = {.geometry = g,
+           .group_channels = u16(window.group_channels),
+           .input_offset = static_cast<std::int16_t>(a.input_offset),
+           .output_offset = static_cast<std::int16_t>(a.output_offset),
+           .activation_min = static_cast<std::int8_t>(a.activation_min),
+           .activation_max = static_cast<std::int8_t>(a.activation_max),
+           .input = a.input.as<const std::int8_t>(),
+           .weights = a.weight.as<const std::int8_t>(),
+           .bias = a.bias.present() ? a.bias.as<const std::int32_t>() : nullptr,
+           .multipliers = a.multipliers.as<const std::int32_t>(),
+           .shifts = shifts,
+           .out = a.out.as<std::int8_t>()};
+  call.set_plan(plan);
+  return Error::ok;
+}
+
+Error load_direct(Call& call) {
+  QuantizedConv2d<TargetWorld> args;
+  if (!call.read_signature(args)) return call.error();
+  const Tensor& weight = args.weight;
+  call.require(weight.dtype == DType::i8 && weight.rank == 4 && weight.is_contiguous(), Error::unsupported);
+  if (call.error() != Error::ok) return call.error();
+  return plan_direct(call,
+                     {args.input, weight, args.bias, args.stride, args.padding, args.dilation, args.input_offset,
+                      args.output_offset, args.requantize_multipliers, args.requantize_shifts, args.activation_min,
+                      args.activation_max, args.scratch, args.out},
+                     {weight.size(1), weight.size(2), weight.size(3), weight.size(0)});
+}
+
+}  // namespace cormorant::ops::conv2d

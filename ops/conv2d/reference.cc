@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The host's kernels: each layout read through its index functions into the reference.
+#include "ops/conv2d/reference.h"
+
+#include <cstring>
+
+#include "ops/conv2d/host_kernels.h"
+#include "ops/conv2d/kernel.h"
+
+namespace cormorant::ops::conv2d {
+namespace {
+
+template <Layout L>
+void execute_packed(const void* raw) {
+  const auto& plan = *static_cast<const PackedPlan*>(raw);
+  struct Constants {
+    Stream stream;
+    const std::uint8_t* data;
+
+    [[nodiscard]] std::int32_t word(std::uint32_t at) const {
+      std::int32_t value = 0;
+      std::memcpy(&value, data + at, sizeof value);
+      return value;
+    }
+    [[nodiscard]] std::int32_t byte(std::uint32_t at) const { return static_cast<std::int8_t>(data[at]); }
+    [[nodiscard]] std::int32_t bias(std::uint32_t c) const { return word(stream.bias_index(c)); }
+    [[nodiscard]] std::int32_t multiplier(std::uint32_t c) const { return word(stream.multiplier_index(c)); }
+    [[nodiscard]] std::int32_t shift(std::uint32_t c) const {
+      return byte(stream.right_shift_index(c)) + byte(stream.left_shift_index(c));
+    }
+    [[nodiscard]] std::int32_t weight(std::uint32_t c, std::uint32_t k) const {
+      const std::uint32_t at = stream.weight_index(c, k);
+      return stream.weight_offset() == 0 ? byte(at) : data[at] - stream.weight_offset();
+    }
+  };
+  reference_convolution(packed_reference(plan, plan.header->geometry.in_channels),
+                        Constants{Stream(L, plan.header->geometry), plan.stream()});
+}
+
+void execute_direct(const void* raw) {
+  const auto& plan = *static_cast<const conv::Direct*>(raw);
+  const std::uint32_t window = plan.geometry.taps() * plan.group_channels;
+  struct Constants : DirectParameters {
+    std::uint32_t window;
+    [[nodiscard]] std::int32_t weight(std::uint32_t c, std::uint32_t k) const { return plan.weights[c * window + k]; }
+  };
+  reference_convolution(direct_reference(plan), Constants{{plan}, window});
+}
+
+}  // namespace
+
+ReferenceConvolution packed_reference(const PackedPlan& plan, std::uint32_t group_channels) {
+  const conv::Header& header = *plan.header;
+  return {.geometry = header.geometry,
+          .group_channels = group_channels,
+          .input_offset = 0,
+          .outside = header.pad_value,
+          .output_offset = header.output_offset,
+          .activation_min = header.activation_min,
+          .activation_max = header.activation_max,
+          .input = plan.input,
+          .out = plan.out};
+}
+
+ReferenceConvolution direct_reference(const conv::Direct& plan) {
+  return {.geometry = plan.geometry,
+          .group_channels = plan.group_channels,
+          .input_offset = plan.input_offset,
+          .outside = -plan.input_offset,
+          .output_offset = plan.output_offset,
+          .activation_min = plan.activation_min,
+          .activation_max = plan.activation_max,
+          .input = plan.input,
+          .out = plan.out};
+}
+
+const Kernel kDirectReference = {QuantizedConv2d<TargetWorld>::kName, load_direct, execute_direct};
+const Kernel kPackedReferences[] = {
+    {kMve1x1.name.data(), load_mve_1x1, execute_packed<Layout::mve>},
+    {kMveKxk.name.data(), load_mve_kxk, execute_packed<Layout::mve>},
+    {kDsp.name.data(), load_dsp, execute_packed<Layout::dsp>},
+    {kScalar.name.data(), load_scalar, execute_packed<Layout::scalar>},
+    {kV6m.name.data(), load_v6m, execute_packed<Layout::v6m>},
+};
+static_assert(std::size(kPackedReferences) == std::size(kVariants));
+
+}  // namespace cormorant::ops::conv2d

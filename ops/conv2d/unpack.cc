@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Before a convolution's constants are laid out for a kernel: an explicit pad becomes part of it, the input's offset
+// goes into the bias, and what the constants prove about requantization is written down.
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <limits>
+
+#include "ops/conv2d/convolution.h"
+
+namespace cormorant::ops::conv2d {
+namespace {
+
+// A cortex_m.pad that the convolution's own padding can stand for: it pads rows and columns with the value that
+// padding has, and nothing else sees its result. Its lists are in memory order, N H W C.
+const ir::Node* absorbable_pad(const Rewriter& rewriter, std::int64_t pad_value) {
+  ir::Value* input = rewriter.node.tensor("input");
+  const ir::Node* pad = input->producer;
+  if (pad == nullptr || pad->op != "cortex_m.pad" || rewriter.graph.only_user(input) != &rewriter.node) return nullptr;
+  const auto& pre = pad->integers("pre_pad");
+  const auto& post = pad->integers("post_pad");
+  const bool only_pixels = pre[0] == 0 && pre[3] == 0 && post[0] == 0 && post[3] == 0;
+  return only_pixels && pad->integer("pad_value") == pad_value ? pad : nullptr;
+}
+
+conv::Rounding proven_rounding(const Unpacked& u, std::int64_t largest_sum) {
+  const bool right = std::all_of(u.shifts.begin(), u.shifts.end(),
+                                 [](std::int32_t shift) { return shift < 0 && shift >= -conv::kMaxShift; });
+  if (!right || largest_sum >= (std::int64_t{1} << 30)) return conv::Rounding::general;
+  return u.header.activation_min >= u.header.output_offset ? conv::Rounding::positive : conv::Rounding::right;
+}
+
+}  // namespace
+
+std::optional<Unpacked> unpack(const Rewriter& rewriter, const ir::Shape& kernel, std::uint32_t window,
+                               const std::function<std::int32_t(std::uint32_t, std::uint32_t)>& weight) {
+  const ir::Node& node = rewriter.node;
+  const std::int64_t input_offset = node.integer("input_offset");
+  std::vector<std::int64_t> top_left = node.integers("padding");
+  Unpacked u;
+  u.input = node.tensor("input");
+  if (const ir::Node* pad = absorbable_pad(rewriter, -input_offset); pad != nullptr) {
+    u.input = pad->tensor("input");
+    top_left[0] += pad->integers("pre_pad")[1];
+    top_left[1] += pad->integers("pre_pad")[2];
+  }
+  const auto geometry = geometry_of(u.input->type.shape, node.result()->type.shape, kernel, node.integers("stride"),
+                                    node.integers("dilation"), top_left);
+  if (!geometry) return {};
+  u.geometry = *geometry;
+  u.header.geometry = u.geometry;
+  u.header.output_offset = static_cast<std::int16_t>(node.integer("output_offset"));
+  u.header.pad_value = static_cast<std::int8_t>(-input_offset);
+  u.header.activation_min = static_cast<std::int8_t>(node.integer("activation_min"));
+  u.header.activation_max = static_cast<std::int8_t>(node.integer("activation_max"));
+
+  const auto multipliers = node.tensor("requantize_multipliers")->data.as<std::int32_t>();
+  const auto shifts = node.tensor("requantize_shifts")->data.as<std::int32_t>();
+  u.multipliers.assign(multipliers.begin(), multipliers.end());
+  u.shifts.assign(shifts.begin(), shifts.end());
+  const ir::Value* bias = node.tensor("bias");
+  std::int64_t largest_sum = 0;
+  for (std::uint32_t c = 0; c < u.geometry.out_channels; ++c) {
+    std::int64_t sum = 0;
+    std::int64_t magnitude = 0;
+    for (std::uint32_t k = 0; k < window; ++k) {
+      const std::int32_t w = weight(c, k);
+      sum += w;
+      magnitude += std::abs(w);
+      u.has_lowest_weight = u.has_lowest_weight || w == -128;
+    }
+    const std::int64_t folded = (bias == nullptr ? 0 : bias->data.as<std::int32_t>()[c]) + input_offset * sum;
+    if (folded < std::numeric_limits<std::int32_t>::min() || folded > std::numeric_limits<std::int32_t>::max())
+      return {};
+    u.bias.push_back(static_cast<std::int32_t>(folded));
+    largest_sum = std::max(largest_sum, std::abs(folded) + 128 * magnitude);
+    if (u.shifts[c] < -31 || u.shifts[c] > 31) return {};
+  }
+  u.header.rounding = proven_rounding(u, largest_sum);
+  return u;
+}
+
+ir::Value* packed_constant(const Rewriter& rewriter, conv::Header header, std::vector<std::byte> stream) {
+  header.stream_bytes = static_cast<std::uint32_t>(stream.size());
+  std::vector<std::byte> bytes(sizeof header + stream.size());
+  std::memcpy(bytes.data(), &header, sizeof header);
+  std::copy(stream.begin(), stream.end(), bytes.begin() + sizeof header);
+  const ir::TensorType type = {
+      .dtype = DType::i8, .shape = {static_cast<std::int64_t>(bytes.size())}, .dim_order = {}, .quant = {}};
+  return rewriter.graph.add_constant(rewriter.node.name + "_packed", type, ir::Bytes::own(std::move(bytes)));
+}
+
+}  // namespace cormorant::ops::conv2d

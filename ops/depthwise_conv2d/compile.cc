@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// aten.conv2d with one input channel per group -> cortex_m.quantized_depthwise_conv2d.
+#include "ops/conv2d/conv2d.h"
+#include "ops/conv2d/convolution.h"
+#include "ops/depthwise_conv2d/depthwise_conv2d.h"
+#include "ops/depthwise_conv2d/host_kernels.h"
+#include "ops/depthwise_conv2d/prepack.h"
+#include "ops/op.h"
+
+namespace cormorant::ops {
+namespace {
+
+using namespace depthwise;  // NOLINT(google-build-using-namespace)
+
+ir::Value* lower(const Rewriter& rewriter) {
+  const ir::Node& node = rewriter.node;
+  const conv2d::Lowered lowered = conv2d::lower_parameters(rewriter);
+  // ExecuTorch's depthwise kernel takes one image only; its grouped convolution takes several.
+  if (rewriter.config.runtime == Runtime::executorch && lowered.geometry.batch != 1) {
+    return conv2d::lower_to_conv2d(rewriter, lowered);
+  }
+  const ir::Shape& oihw = lowered.weight_shape;
+  const std::int64_t channels = oihw[0];
+  const std::int64_t taps = oihw[2] * oihw[3];
+  std::vector<std::int8_t> hwo(lowered.weights.size());
+  for (std::int64_t o = 0; o < channels; ++o) {
+    for (std::int64_t t = 0; t < taps; ++t) {
+      hwo[static_cast<std::size_t>(t * channels + o)] = lowered.weights[static_cast<std::size_t>(o * taps + t)];
+    }
+  }
+  const ir::TensorType type = {
+      .dtype = DType::i8, .shape = {1, oihw[2], oihw[3], channels}, .dim_order = {}, .quant = {}};
+  const auto scratch = [&](Isa isa) { return upstream_scratch_bytes(isa, lowered.geometry); };
+  // CMSIS-NN's MVE kernel reads the bias whether the model has one or not.
+  ir::Value* bias = lowered.bias != nullptr ? lowered.bias : conv2d::zero_bias(rewriter, channels);
+  return rewriter
+      .emit(QuantizedDepthwiseConv2d<HostWorld>{.input = node.tensor("input"),
+                                                .weight = rewriter.constant<std::int8_t>("weight", type, hwo),
+                                                .bias = {bias},
+                                                .stride = node.integers("stride"),
+                                                .padding = node.integers("padding"),
+                                                .dilation = node.integers("dilation"),
+                                                .depth_multiplier = channels / lowered.geometry.in_channels,
+                                                .input_offset = lowered.input_offset,
+                                                .output_offset = lowered.output_offset,
+                                                .requantize_multipliers = lowered.multipliers,
+                                                .requantize_shifts = lowered.shifts,
+                                                .activation_min = lowered.activation_min,
+                                                .activation_max = lowered.activation_max,
+                                                .scratch = {.bytes = conv2d::scratch_of(rewriter, scratch)}},
+            node.result()->type)
+      ->result();
+}
+
+}  // namespace
+
+Operator depthwise_conv2d_operator() {
+  Operator op{.name = "depthwise_conv2d",
+              .layout = ops::Layout::channels_last,
+              .forms = {},  // conv2d's
+              .canonical = {"aten.conv2d"},
+              .accepts = conv2d::is_depthwise,
+              .infer = conv2d::infer_convolution,
+              .evaluate = conv2d::evaluate_convolution,
+              .quantize = conv2d::quantize_convolution,
+              .fuses_activation = true,
+              .lower = lower,
+              .signatures = {signature_of<QuantizedDepthwiseConv2d>()},
+              .prepack = prepack,
+              .macs = conv2d::count_macs,
+              .host_kernels = {&kDirectReference}};
+  for (const Variant* variant : kVariants) {
+    op.signatures.push_back(signature_of<conv2d::PackedConv2d>(std::string(variant->name)));
+  }
+  for (const Kernel& kernel : kPackedReferences) op.host_kernels.push_back(&kernel);
+  return op;
+}
+
+}  // namespace cormorant::ops

@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/depthwise_conv2d/depthwise_conv2d.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "base/diagnostic.h"
+#include "emit/emit.h"
+#include "ops/depthwise_conv2d/prepack.h"
+#include "ops/op.h"
+#include "runtime/host.h"
+#include "tests/conformance/conformance.h"
+
+namespace cormorant::ops {
+
+Operator depthwise_conv2d_operator();
+
+namespace {
+
+using conformance::Case;
+using Ints = std::vector<std::int64_t>;
+
+// ---- cases ----------------------------------------------------------------------------------------------------------
+
+struct Layer {
+  ir::Shape in;  // N C H W
+  std::int64_t multiplier = 1;
+  Ints kernel = {3, 3};
+  Ints stride = {1, 1};
+  Ints padding = {1, 1};
+  Ints dilation = {1, 1};
+  bool bias = true;
+  bool relu = false;
+  double output_scale = 0.1;
+  std::int32_t input_zero_point = -5;
+  std::int8_t weight = 0;     // all weights, unless 0
+  double activation_max = 0;  // unless 0
+};
+
+ir::Value* build(ir::Graph& graph, const Layer& l) {
+  std::mt19937 random(static_cast<unsigned>(l.in[1] * 1000 + l.in[3]));
+  const std::int64_t outputs = l.in[1] * l.multiplier;
+  ir::Value* x = conformance::int8_input(graph, l.in, 0.05, l.input_zero_point);
+  ir::Value* w = conformance::int8_weights(graph, {outputs, 1, l.kernel[0], l.kernel[1]}, 0, random);
+  if (l.weight != 0) {
+    const std::vector<std::int8_t> same(static_cast<std::size_t>(w->type.elements()), l.weight);
+    w->data = ir::Bytes::of(std::span<const std::int8_t>(same));
+  }
+  ir::Argument bias;
+  if (l.bias) bias = conformance::int32_bias(graph, x, w, random, 3000);
+  ir::Shape out = {l.in[0], outputs, 0, 0};
+  for (std::size_t i = 0; i < 2; ++i) {
+    out[2 + i] = (l.in[2 + i] + 2 * l.padding[i] - l.dilation[i] * (l.kernel[i] - 1) - 1) / l.stride[i] + 1;
+  }
+  std::vector<ir::NamedArgument> args = {{"input", x},         {"weight", w},          {"bias", bias},
+                                         {"stride", l.stride}, {"padding", l.padding}, {"dilation", l.dilation},
+                                         {"groups", l.in[1]}};
+  if (l.relu) args.push_back({"activation_min", 0.0});
+  if (l.activation_max != 0) args.push_back({"activation_max", l.activation_max});
+  return conformance::add_quantized(graph, "aten.conv2d", std::move(args), out, l.output_scale, l.relu ? -128 : 3);
+}
+
+Case case_of(const Layer& l) {
+  std::string name;
+  for (const auto* list : {&l.in, &l.kernel, &l.stride, &l.padding, &l.dilation}) {
+    for (const std::int64_t n : *list) name += (name.empty() ? "" : " ") + std::to_string(n);
+    name += ",";
+  }
+  return {name + " times " + std::to_string(l.multiplier) + (l.relu ? " relu" : ""),
+          [l](ir::Graph& graph) { return build(graph, l); }};
+}
+
+std::vector<Case> cases() {
+  std::vector<Case> all;
+  for (const std::int64_t channels : {2, 3, 4, 5, 7, 8, 9, 16, 17, 24, 32, 40}) {
+    all.push_back(case_of({.in = {1, channels, 5, 7}}));
+    all.push_back(case_of({.in = {1, channels, 6, 4}, .relu = true}));
+    all.push_back(case_of({.in = {1, channels, 7, 6}, .stride = {2, 2}, .relu = true}));
+    all.push_back(case_of({.in = {1, channels, 4, 6}, .kernel = {2, 5}, .padding = {0, 2}}));
+  }
+  // Images smaller than the window, single rows and columns, strides beyond it.
+  for (const std::int64_t size : {1, 2, 3}) {
+    all.push_back(case_of({.in = {1, 16, size, 1}}));
+    all.push_back(case_of({.in = {1, 8, 1, size}, .padding = {2, 2}}));
+    all.push_back(case_of({.in = {1, 4, 9, 8}, .stride = {size, 4}}));
+  }
+  all.push_back(case_of({.in = {2, 6, 4, 4}}));
+  all.push_back(case_of({.in = {3, 16, 3, 3}, .bias = false, .relu = true}));
+  all.push_back(case_of({.in = {1, 5, 9, 9}, .padding = {2, 3}, .dilation = {2, 3}}));
+  all.push_back(case_of({.in = {1, 16, 6, 6}, .kernel = {1, 1}, .padding = {0, 0}}));
+  all.push_back(case_of({.in = {1, 12, 9, 9}, .kernel = {5, 5}, .stride = {2, 2}, .padding = {2, 2}}));
+  all.push_back(case_of({.in = {1, 3, 5, 5}, .multiplier = 2}));
+  all.push_back(case_of({.in = {1, 4, 5, 5}, .multiplier = 3, .stride = {2, 1}, .relu = true}));
+  // Shifts to the left, a clamp from above, zero points at both ends, the largest sums, the lowest weight.
+  all.push_back(case_of({.in = {1, 18, 4, 4}, .output_scale = 0.0004}));
+  all.push_back(case_of({.in = {1, 18, 4, 4}, .relu = true, .activation_max = 6.0}));
+  all.push_back(case_of({.in = {1, 18, 4, 4}, .input_zero_point = -128}));
+  all.push_back(case_of({.in = {1, 18, 4, 4}, .input_zero_point = 127}));
+  for (const int weight : {-128, -127, 127}) {
+    all.push_back(case_of({.in = {1, 20, 4, 5}, .output_scale = 2, .weight = static_cast<std::int8_t>(weight)}));
+  }
+  return all;
+}
+
+TEST(DepthwiseConv2d, EveryVariantEqualsTheReference) { conformance::expect_same_bits_everywhere(cases()); }
+
+TEST(DepthwiseConv2d, IsWithinOneStepOfTheFloatSemantics) { conformance::expect_near_float_semantics(cases()); }
+
+// ---- lowering and prepacking
+// ------------------------------------------------------------------------------------------
+
+TEST(DepthwiseScratch, EqualsCmsisNn) {
+  struct Row {
+    std::uint16_t channels, kernel_height, kernel_width, pad_height, pad_width, dilation;
+    std::uint32_t mve, dsp;  // as arm_depthwise_conv_wrapper_s8_get_buffer_size answers; 0 without DSP
+  };
+  const Row rows[] = {{16, 3, 3, 1, 1, 1, 4464, 0},
+                      {64, 1, 1, 0, 0, 1, 496, 128},
+                      {8, 1, 3, 0, 1, 1, 1488, 48},
+                      {8, 3, 3, 2, 1, 1, 4464, 144},
+                      {3, 3, 3, 0, 0, 2, 0, 0}};
+  for (const Row& r : rows) {
+    conv::Geometry g = {.in_height = 8, .in_width = 8, .in_channels = r.channels};
+    g.out_channels = r.channels;
+    g.kernel_height = r.kernel_height;
+    g.kernel_width = r.kernel_width;
+    g.pad_top = r.pad_height;
+    g.pad_left = r.pad_width;
+    g.dilation_height = g.dilation_width = r.dilation;
+    EXPECT_EQ(depthwise::upstream_scratch_bytes(Isa::mve, g), r.mve);
+    EXPECT_EQ(depthwise::upstream_scratch_bytes(Isa::dsp, g), r.dsp);
+    EXPECT_EQ(depthwise::upstream_scratch_bytes(Isa::scalar, g), 0U);
+    g.batch = 2;
+    EXPECT_EQ(depthwise::upstream_scratch_bytes(Isa::mve, g), 0U);
+  }
+}
+
+ir::Node* lowered(ir::Graph& graph, const Layer& layer, const Config& config) {
+  graph.add_output(build(graph, layer));
+  return depthwise_conv2d_operator().lower({graph, graph.nodes().back(), config})->producer;
+}
+
+TEST(DepthwiseLower, TheCallIsWhatExecuTorchExpects) {
+  ir::Graph graph;
+  const ir::Node* node = lowered(graph, {.in = {1, 2, 4, 4}, .multiplier = 2, .kernel = {1, 2}, .bias = false}, {});
+  EXPECT_EQ(node->op, "cortex_m.quantized_depthwise_conv2d");
+  EXPECT_EQ(node->integer("depth_multiplier"), 2);
+  EXPECT_TRUE(node->has("bias"));  // its kernels read one always
+  const ir::Value* weight = node->tensor("weight");
+  EXPECT_EQ(weight->type.shape, ir::Shape({1, 1, 2, 4}));
+  const auto from = graph.nodes().back().tensor("weight")->data.as<std::int8_t>();
+  const auto to = weight->data.as<std::int8_t>();
+  for (std::size_t o = 0; o < 4; ++o) {
+    for (std::size_t x = 0; x < 2; ++x) EXPECT_EQ(to[x * 4 + o], from[o * 2 + x]);
+  }
+}
+
+TEST(DepthwiseLower, ForExecuTorchSeveralImagesAreAGroupedConvolution) {
+  ir::Graph one;
+  const Config executorch{.target = {}, .runtime = Runtime::executorch};
+  EXPECT_EQ(lowered(one, {.in = {1, 4, 4, 4}}, executorch)->op, "cortex_m.quantized_depthwise_conv2d");
+  ir::Graph two;
+  EXPECT_EQ(lowered(two, {.in = {2, 4, 4, 4}}, executorch)->op, "cortex_m.quantized_conv2d");
+}
+
+std::string packed_variant(const Layer& layer, const Cpu& cpu, Isa isa) {
+  ir::Graph graph;
+  const Config config{.target = {&cpu, isa}};
+  const ir::Value* packed = depthwise::prepack({graph, *lowered(graph, layer, config), config});
+  return packed == nullptr ? "" : packed->producer->op;
+}
+
+TEST(DepthwisePrepack, TheVariantSuitsTheTargetAndTheWeights) {
+  const Layer small = {.in = {1, 16, 4, 4}};
+  EXPECT_EQ(packed_variant(small, kCpus[9], Isa::mve), "cormorant.depthwise_conv2d.mve_3x3");
+  EXPECT_EQ(packed_variant({.in = {1, 16, 7, 7}, .kernel = {5, 5}}, kCpus[9], Isa::mve),
+            "cormorant.depthwise_conv2d.mve_kxk");
+  EXPECT_EQ(packed_variant(small, kCpus[3], Isa::dsp), "cormorant.depthwise_conv2d.dsp");
+  EXPECT_EQ(packed_variant(small, kCpus[0], Isa::scalar), "cormorant.depthwise_conv2d.scalar");
+  // Two products with −128 do not fit 16 bits.
+  EXPECT_EQ(packed_variant({.in = {1, 16, 4, 4}, .weight = -128}, kCpus[9], Isa::mve), "");
+  EXPECT_EQ(packed_variant({.in = {1, 16, 4, 4}, .multiplier = 2}, kCpus[9], Isa::mve), "");
+}
+
+TEST(DepthwiseLayout, EveryConstantHasAPlaceOfItsOwn) {
+  for (const depthwise::Variant* variant : depthwise::kVariants) {
+    for (const std::uint16_t channels : std::initializer_list<std::uint16_t>{1, 3, 4, 8, 16, 17, 33}) {
+      conv::Geometry g = {.in_channels = channels, .out_channels = channels, .kernel_height = 3, .kernel_width = 3};
+      const depthwise::Stream stream(*variant, g);
+      std::vector<int> used(stream.bytes());
+      for (std::uint32_t c = 0; c < stream.channels; ++c) {
+        EXPECT_EQ(stream.bias_index(c) % 4, 0U);
+        EXPECT_EQ(stream.multiplier_index(c) % 4, 0U);
+        for (std::uint32_t i = 0; i < 4; ++i) {
+          ++used.at(stream.bias_index(c) + i);
+          ++used.at(stream.multiplier_index(c) + i);
+        }
+        ++used.at(stream.right_shift_index(c));
+        ++used.at(stream.left_shift_index(c));
+        for (std::uint32_t k = 0; k < g.taps(); ++k) ++used.at(stream.weight_index(c, k));
+      }
+      for (const int count : used) ASSERT_LE(count, 1) << variant->name << " " << channels;
+    }
+  }
+}
+
+// ---- damaged programs
+// -------------------------------------------------------------------------------------------------
+
+struct Damaged {
+  conv::Header header;
+  ir::Shape in = {1, 8, 4, 5};
+  ir::Shape out = {1, 8, 4, 5};
+  std::int64_t scratch = -1;
+  std::size_t missing = 0;  // bytes of the constant
+};
+
+void load(const depthwise::Variant& variant, const std::function<void(Damaged&)>& damage) {
+  Damaged d;
+  d.header.geometry = {
+      .in_height = 4, .in_width = 5, .in_channels = 8, .out_height = 4, .out_width = 5, .out_channels = 8};
+  d.header.geometry.kernel_height = d.header.geometry.kernel_width = 3;
+  d.header.geometry.pad_top = d.header.geometry.pad_left = 1;
+  const depthwise::Stream stream(variant, d.header.geometry);
+  d.header.stream_bytes = static_cast<std::uint32_t>(stream.bytes());
+  const std::int64_t scratch = depthwise::scratch_bytes(variant, d.header.geometry);
+  damage(d);
+  std::vector<std::int8_t> packed(sizeof d.header + stream.bytes() - d.missing);
+  std::memcpy(packed.data(), &d.header, sizeof d.header);
+  ir::Graph graph;
+  const auto i8 = [](ir::Shape shape) {
+    return ir::quantized_type(std::move(shape), ir::per_tensor_i8(1.0, 0), ir::kChannelsLast);
+  };
+  ir::Value* x = graph.add_input("x", i8(d.in));
+  ir::Value* constant = graph.add_constant(
+      "packed", {.dtype = DType::i8, .shape = {static_cast<std::int64_t>(packed.size())}, .dim_order = {}, .quant = {}},
+      ir::Bytes::of(std::span<const std::int8_t>(packed)));
+  ir::Value* memory = graph.add_scratch("scratch", d.scratch < 0 ? scratch : d.scratch);
+  graph.add_output(graph
+                       .add_node("conv", graph_name(variant.name),
+                                 {{"input", x}, {"packed", constant}, {"scratch", memory}}, {i8(d.out)})
+                       ->result());
+  HostProgram program(emit::emit(graph, {}, {}).program, host_kernels());
+  const std::vector<std::vector<std::byte>> inputs = {
+      std::vector<std::byte>(static_cast<std::size_t>(x->type.bytes()))};
+  program.run(inputs);
+}
+
+TEST(DepthwiseLoad, RejectsPackedConstantsThatDoNotFit) {
+  for (const depthwise::Variant* variant : depthwise::kVariants) {
+    SCOPED_TRACE(variant->name);
+    EXPECT_NO_THROW(load(*variant, [](Damaged&) {}));
+    const std::function<void(Damaged&)> damages[] = {
+        [](Damaged& d) { d.missing = 1; },
+        [](Damaged& d) { d.header.stream_bytes -= 4; },
+        [](Damaged& d) { d.in[1] = d.out[1] = 9; },
+        [](Damaged& d) { d.in[2] = 5; },
+        [](Damaged& d) { d.header.geometry.out_channels = 16; },
+        [](Damaged& d) { d.header.geometry.kernel_height = 2; },
+        [](Damaged& d) { d.header.geometry.stride_width = 0; },
+        [](Damaged& d) { d.header.geometry.pad_top = 0xffff; },
+        [](Damaged& d) { d.scratch = 16; },
+    };
+    for (std::size_t i = 0; i < std::size(damages); ++i) EXPECT_THROW(load(*variant, damages[i]), InputError) << i;
+  }
+}
+
+}  // namespace
+}  // namespace cormorant::ops

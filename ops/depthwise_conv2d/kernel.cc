@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/depthwise_conv2d/kernel.h"
+
+namespace cormorant::ops::depthwise {
+namespace {
+
+template <const Variant& V>
+Error load(Call& call) {
+  return conv2d::load_packed(call, {.is_computable = [](const conv::Geometry& g) { return is_computable(V, g); },
+                                    .stream_bytes = [](const conv::Geometry& g) { return Stream(V, g).bytes(); },
+                                    .scratch_bytes = [](const conv::Geometry& g) { return scratch_bytes(V, g); },
+                                    .channels = [](const conv::Geometry& g) { return Stream(V, g).channels; },
+                                    .shifts =
+                                        [](const conv::Geometry& g, std::uint32_t channel) {
+                                          const Stream stream(V, g);
+                                          return conv2d::Shifts{stream.right_shift_index(channel),
+                                                                stream.left_shift_index(channel)};
+                                        }});
+}
+
+}  // namespace
+
+Error load_mve_3x3(Call& call) { return load<kMve3x3>(call); }
+Error load_mve_kxk(Call& call) { return load<kMveKxk>(call); }
+Error load_dsp(Call& call) { return load<kDsp>(call); }
+Error load_scalar(Call& call) { return load<kScalar>(call); }
+
+Error load_direct(Call& call) {
+  QuantizedDepthwiseConv2d<TargetWorld> args;
+  if (!call.read_signature(args)) return call.error();
+  const Tensor& weight = args.weight;
+  call.require(weight.dtype == DType::i8 && weight.rank == 4 && weight.is_contiguous(), Error::unsupported);
+  if (call.error() != Error::ok) return call.error();
+  call.require(weight.size(0) == 1 && args.input.rank == 4, Error::bad_shape);
+  if (call.error() != Error::ok) return call.error();
+  const std::int64_t outputs = std::int64_t{args.input.size(1)} * args.depth_multiplier;
+  call.require(outputs == weight.size(3), Error::bad_shape);
+  return conv2d::plan_direct(call,
+                             {args.input, weight, args.bias, args.stride, args.padding, args.dilation,
+                              args.input_offset, args.output_offset, args.requantize_multipliers,
+                              args.requantize_shifts, args.activation_min, args.activation_max, args.scratch, args.out},
+                             {weight.size(1), weight.size(2), 1, weight.size(3)});
+}
+
+}  // namespace cormorant::ops::depthwise

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/depthwise_conv2d/prepack.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "ops/conv2d/conv2d.h"
+#include "ops/conv2d/convolution.h"
+
+namespace cormorant::ops::depthwise {
+namespace {
+
+void put_word(std::vector<std::byte>& to, std::uint32_t at, std::int32_t value) {
+  std::memcpy(to.data() + at, &value, sizeof value);
+}
+
+void put_byte(std::vector<std::byte>& to, std::uint32_t at, std::int32_t value) {
+  to[at] = static_cast<std::byte>(value & 0xff);
+}
+
+}  // namespace
+
+ir::Value* prepack_with(const Rewriter& rewriter, const Variant* forced) {
+  const ir::Node& node = rewriter.node;
+  if (node.integer("depth_multiplier") != 1) return nullptr;
+  const ir::Value& weight = *node.tensor("weight");
+  const ir::Shape& hwo = weight.type.shape;  // behind a leading 1
+  const auto weights = weight.data.as<std::int8_t>();
+  const auto window = static_cast<std::uint32_t>(hwo[1] * hwo[2]);
+  const auto weight_at = [&](std::uint32_t c, std::uint32_t k) -> std::int32_t {
+    return weights[k * static_cast<std::size_t>(hwo[3]) + c];
+  };
+  const std::optional<conv2d::Unpacked> u = conv2d::unpack(rewriter, {hwo[1], hwo[2]}, window, weight_at);
+  if (!u) return nullptr;
+  const Variant& variant = forced != nullptr ? *forced : choose_variant(rewriter.config.target, u->geometry);
+  if (!is_computable(variant, u->geometry)) return nullptr;
+  if (needs_symmetric_weights(variant) && u->has_lowest_weight) return nullptr;
+
+  const Stream layout(variant, u->geometry);
+  if (layout.bytes() > 0x7fff0000U) return nullptr;
+  std::vector<std::byte> stream(layout.bytes(), std::byte{0});
+  for (std::uint32_t i = 0; i < layout.channels; ++i) {
+    const std::uint32_t c = i % u->geometry.out_channels;
+    put_word(stream, layout.bias_index(i), u->bias[c]);
+    put_word(stream, layout.multiplier_index(i), u->multipliers[c]);
+    put_byte(stream, layout.right_shift_index(i), std::min(u->shifts[c], 0));
+    put_byte(stream, layout.left_shift_index(i), std::max(u->shifts[c], 0));
+    for (std::uint32_t k = 0; k < window; ++k) put_byte(stream, layout.weight_index(i, k), weight_at(c, k));
+  }
+  return rewriter
+      .emit(conv2d::PackedConv2d<HostWorld>{.input = u->input,
+                                            .packed = conv2d::packed_constant(rewriter, u->header, std::move(stream)),
+                                            .scratch = {.bytes = scratch_bytes(variant, u->geometry)}},
+            node.result()->type, variant.name)
+      ->result();
+}
+
+ir::Value* prepack(const Rewriter& rewriter) { return prepack_with(rewriter, nullptr); }
+
+}  // namespace cormorant::ops::depthwise

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The host's kernels: conv2d's reference with one input channel per group.
+#include "ops/conv2d/reference.h"
+
+#include <cstring>
+
+#include "ops/conv2d/host_kernels.h"
+#include "ops/depthwise_conv2d/host_kernels.h"
+#include "ops/depthwise_conv2d/kernel.h"
+
+namespace cormorant::ops::depthwise {
+namespace {
+
+template <const Variant& V>
+void execute_packed(const void* raw) {
+  const auto& plan = *static_cast<const PackedPlan*>(raw);
+  struct Constants {
+    Stream stream;
+    const std::uint8_t* data;
+
+    [[nodiscard]] std::int32_t word(std::uint32_t at) const {
+      std::int32_t value = 0;
+      std::memcpy(&value, data + at, sizeof value);
+      return value;
+    }
+    [[nodiscard]] std::int32_t byte(std::uint32_t at) const { return static_cast<std::int8_t>(data[at]); }
+    [[nodiscard]] std::int32_t bias(std::uint32_t c) const { return word(stream.bias_index(c)); }
+    [[nodiscard]] std::int32_t multiplier(std::uint32_t c) const { return word(stream.multiplier_index(c)); }
+    [[nodiscard]] std::int32_t shift(std::uint32_t c) const {
+      return byte(stream.right_shift_index(c)) + byte(stream.left_shift_index(c));
+    }
+    [[nodiscard]] std::int32_t weight(std::uint32_t c, std::uint32_t k) const {
+      return byte(stream.weight_index(c, k));
+    }
+  };
+  conv2d::reference_convolution(conv2d::packed_reference(plan, 1),
+                                Constants{Stream(V, plan.header->geometry), plan.stream()});
+}
+
+void execute_direct(const void* raw) {
+  const auto& plan = *static_cast<const conv::Direct*>(raw);
+  struct Constants : conv2d::DirectParameters {
+    [[nodiscard]] std::int32_t weight(std::uint32_t c, std::uint32_t k) const {
+      return plan.weights[k * plan.geometry.out_channels + c];
+    }
+  };
+  conv2d::reference_convolution(conv2d::direct_reference(plan), Constants{{plan}});
+}
+
+}  // namespace
+
+const Kernel kDirectReference = {QuantizedDepthwiseConv2d<TargetWorld>::kName, load_direct, execute_direct};
+const Kernel kPackedReferences[] = {
+    {kMve3x3.name.data(), load_mve_3x3, execute_packed<kMve3x3>},
+    {kMveKxk.name.data(), load_mve_kxk, execute_packed<kMveKxk>},
+    {kDsp.name.data(), load_dsp, execute_packed<kDsp>},
+    {kScalar.name.data(), load_scalar, execute_packed<kScalar>},
+};
+static_assert(std::size(kPackedReferences) == std::size(kVariants));
+
+}  // namespace cormorant::ops::depthwise

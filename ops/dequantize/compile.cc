@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// quantized_decomposed.dequantize_per_tensor, which PT2E and our quantizer insert, and cortex_m.dequantize_per_tensor.
+#include <bit>
+
+#include "base/diagnostic.h"
+#include "ops/dequantize/dequantize.h"
+#include "ops/dequantize/reference.h"
+#include "ops/op.h"
+
+namespace cormorant::ops {
+namespace {
+
+constexpr const char* kCanonical = "quantized_decomposed.dequantize_per_tensor";
+
+std::vector<ir::TensorType> infer(const ir::Node& node) {
+  ir::TensorType type = node.tensor("input")->type;
+  type.dtype = DType::f32;
+  type.quant.reset();
+  return {std::move(type)};
+}
+
+// The parameters belong to the input: a constant that arrives as bare integers learns here what they mean.
+std::vector<ir::Value*> import_dequantize(Importer& importer) {
+  const ir::Node& call = *importer.call;
+  ir::Value* input = call.tensor("input");
+  if (!input->type.quant) {
+    input->type.quant = ir::QuantParams{.dtype = input->type.dtype,
+                                        .qmin = static_cast<std::int32_t>(call.integer("quant_min")),
+                                        .qmax = static_cast<std::int32_t>(call.integer("quant_max")),
+                                        .axis = std::nullopt,
+                                        .scales = {call.number("scale")},
+                                        .zero_points = {static_cast<std::int32_t>(call.integer("zero_point"))}};
+  }
+  std::vector<ir::NamedArgument> args = call.args;
+  std::erase_if(args, [](const ir::NamedArgument& arg) { return arg.name == "out_dtype"; });
+  return importer.node(kCanonical, std::move(args))->results;
+}
+
+// Tensors of a quantized graph are the real numbers that their integers stand for: nothing is left to do.
+std::vector<evaluate::Tensor> evaluate_dequantize(const ir::Node& node, const evaluate::Frame& frame) {
+  return {frame.get(node.tensor("input"))};
+}
+
+ir::Value* lower(const Rewriter& rewriter) {
+  const ir::Node& node = rewriter.node;
+  const auto dtype = std::get<DType>(node.get("dtype"));
+  const auto scale = static_cast<float>(node.number("scale"));
+  if (!is_dequantizable_dtype(dtype) || !is_dequantizable_scale(std::bit_cast<std::uint32_t>(scale))) {
+    throw InputError({.problem = std::string("cannot dequantize ") + name_of(dtype) + " with this scale",
+                      .advice = "int8 and int16 with a scale between 2^-100 and 2^100 are supported",
+                      .node = node.name,
+                      .source = node.location.text()});
+  }
+  return rewriter
+      .emit(DequantizePerTensor<HostWorld>{.input = node.tensor("input"),
+                                           .scale = node.number("scale"),
+                                           .zero_point = node.integer("zero_point"),
+                                           .quant_min = node.integer("quant_min"),
+                                           .quant_max = node.integer("quant_max"),
+                                           .dtype = dtype},
+            node.result()->type)
+      ->result();
+}
+
+}  // namespace
+
+Operator dequantize_operator() {
+  return {.name = "dequantize",
+          .forms = {{"quantized_decomposed::dequantize_per_tensor.default(Tensor input, float scale, int zero_point, "
+                     "int quant_min, int quant_max, ScalarType dtype, *, ScalarType? out_dtype=None)",
+                     import_dequantize}},
+          .canonical = {kCanonical},
+          .infer = infer,
+          .evaluate = evaluate_dequantize,
+          .lower = lower,
+          .signatures = {signature_of<DequantizePerTensor>()},
+          .host_kernels = {&kDequantizeReference}};
+}
+
+}  // namespace cormorant::ops

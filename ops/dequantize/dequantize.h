@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// dequantize: int8 or int16 -> float, one scale and zero point for the tensor: scale · (q − zero_point), the product
+// rounded to float once.
+#pragma once
+
+#include <cstdint>
+
+#include "base/dtype.h"
+
+namespace cormorant::ops {
+
+template <class W>
+struct DequantizePerTensor {
+  static constexpr const char* kName = "cortex_m::dequantize_per_tensor.out";
+  typename W::Tensor input{};
+  typename W::Float scale{};
+  typename W::Int zero_point{};
+  typename W::Int quant_min{};
+  typename W::Int quant_max{};
+  typename W::ScalarType dtype{};
+  typename W::Out out{};
+
+  template <class V>
+  void visit(V&& v) {
+    v("input", input);
+    v("scale", scale);
+    v("zero_point", zero_point);
+    v("quant_min", quant_min);
+    v("quant_max", quant_max);
+    v("dtype", dtype);
+    v("out", out);
+  }
+};
+
+// Scales as the bits of a float (which order like integers), 2^-100 to 2^100: no result is subnormal (MVE would flush
+// it to zero, the FPU would not) or infinite.
+constexpr bool is_dequantizable_scale(std::uint32_t bits) { return bits >= 0x0D800000 && bits <= 0x71800000; }
+
+constexpr bool is_dequantizable_dtype(DType dtype) { return dtype == DType::i8 || dtype == DType::i16; }
+
+}  // namespace cormorant::ops

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What does nothing at inference: the call's result is its input, and no node is made.
+#include <algorithm>
+
+#include "ops/op.h"
+
+namespace cormorant::ops {
+namespace {
+
+ir::Value* input_of(const ir::Node& call) {
+  const auto first = std::find_if(call.args.begin(), call.args.end(), [](const ir::NamedArgument& arg) {
+    return std::holds_alternative<ir::Value*>(arg.value);
+  });
+  return std::get<ir::Value*>(first->value);
+}
+
+std::vector<ir::Value*> import_identity(Importer& importer) { return {input_of(*importer.call)}; }
+
+std::vector<ir::Value*> import_dropout(Importer& importer) {
+  const ir::Node& call = *importer.call;
+  if (call.has("train") && call.boolean("train") && call.number("p") != 0.0) {
+    importer.reject("dropout in training mode", "call model.eval() before torch.export");
+  }
+  return {input_of(call)};
+}
+
+std::vector<ir::Value*> import_native_dropout(Importer& importer) {
+  return {import_dropout(importer).front(), nullptr};  // nobody reads an inference's mask
+}
+
+// A conversion to the type that the tensor has already.
+std::vector<ir::Value*> import_same_type(Importer& importer) {
+  ir::Value* input = input_of(*importer.call);
+  const DType wanted = importer.types.at(0).dtype;
+  if (input->type.dtype != wanted) {
+    importer.reject(std::string("conversion from ") + name_of(input->type.dtype) + " to " + name_of(wanted),
+                    "convert outside of the model, or keep one element type");
+  }
+  return {input};
+}
+
+}  // namespace
+
+Operator identity_operator() {
+  return {.name = "identity",
+          .forms =
+              {
+                  {"dropout.default(Tensor input, float p, bool train)", import_dropout},
+                  {"dropout_.default(Tensor self, float p, bool train)", import_dropout},
+                  {"feature_dropout.default(Tensor input, float p, bool train)", import_dropout},
+                  {"feature_dropout_.default(Tensor self, float p, bool train)", import_dropout},
+                  {"alpha_dropout.default(Tensor input, float p, bool train)", import_dropout},
+                  {"alpha_dropout_.default(Tensor self, float p, bool train)", import_dropout},
+                  {"feature_alpha_dropout.default(Tensor input, float p, bool train)", import_dropout},
+                  {"native_dropout.default(Tensor input, float p, bool? train)", import_native_dropout},
+                  {"clone.default(Tensor self, *, MemoryFormat? memory_format=None)", import_identity},
+                  {"contiguous.default(Tensor self, *, MemoryFormat memory_format=contiguous_format)", import_identity},
+                  {"alias.default(Tensor self)", import_identity},
+                  {"alias_copy.default(Tensor self)", import_identity},
+                  {"detach.default(Tensor self)", import_identity},
+                  {"detach_.default(Tensor self)", import_identity},
+                  {"detach_copy.default(Tensor self)", import_identity},
+                  {"lift_fresh.default(Tensor self)", import_identity},
+                  {"lift_fresh_copy.default(Tensor self)", import_identity},
+                  {"to.dtype(Tensor self, ScalarType dtype, bool non_blocking=False, bool copy=False, "
+                   "MemoryFormat? memory_format=None)",
+                   import_same_type},
+                  {"to.device(Tensor self, Device device, ScalarType dtype, bool non_blocking=False, bool copy=False, "
+                   "MemoryFormat? memory_format=None)",
+                   import_same_type},
+                  {"to.dtype_layout(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
+                   "bool? pin_memory=None, bool non_blocking=False, bool copy=False, MemoryFormat? memory_format=None)",
+                   import_same_type},
+                  {"_to_copy.default(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
+                   "bool? pin_memory=None, bool non_blocking=False, MemoryFormat? memory_format=None)",
+                   import_same_type},
+              },
+          .canonical = {},
+          .signatures = {},
+          .host_kernels = {}};
+}
+
+}  // namespace cormorant::ops

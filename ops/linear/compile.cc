@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// aten.linear and its spellings as a matrix product with a constant right side, down to cortex_m.quantized_linear.
+#include <algorithm>
+
+#include "base/diagnostic.h"
+#include "evaluate/onednn.h"
+#include "ops/linear/linear.h"
+#include "ops/linear/prepack.h"
+#include "ops/linear/reference.h"
+#include "ops/multiplier.h"
+#include "ops/op.h"
+
+namespace cormorant::ops {
+namespace linear {
+namespace {
+
+constexpr const char* kCanonical = "aten.linear";
+
+[[noreturn]] void refuse(const ir::Node& node, std::string problem, std::string advice) {
+  throw InputError(
+      {.problem = std::move(problem), .advice = std::move(advice), .node = node.name, .source = node.location.text()});
+}
+
+// ---- import: every spelling becomes aten.linear(input, weight[out, in], bias)
+// -----------------------------------------
+
+// The matrix that `right` is the transpose of: the constant behind an exported transposition (a Linear layer that was
+// decomposed into addmm), or a constant made by transposing one. Null if `right` is not constant.
+ir::Value* transposed_constant(Importer& importer, ir::Value* right) {
+  if (right->type.rank() != 2) return nullptr;
+  if (const ir::Node* producer = right->producer; producer != nullptr) {
+    if (producer->op != "aten.permute") return nullptr;  // of two dimensions, and never the identity
+    ir::Value* source = producer->inputs().front();
+    return source->kind == ir::ValueKind::constant ? source : nullptr;
+  }
+  if (right->kind != ir::ValueKind::constant) return nullptr;
+  const evaluate::Tensor matrix = evaluate::constant_tensor(*right);
+  const auto rows = static_cast<std::size_t>(matrix.shape[0]);
+  const auto columns = static_cast<std::size_t>(matrix.shape[1]);
+  std::vector<float> transposed(rows * columns);
+  for (std::size_t r = 0; r < rows; ++r) {
+    for (std::size_t c = 0; c < columns; ++c) transposed[c * rows + r] = matrix.values()[r * columns + c];
+  }
+  return importer.graph->add_constant(right->name + "_transposed",
+                                      ir::float_type({right->type.shape[1], right->type.shape[0]}),
+                                      ir::Bytes::of(std::span<const float>(transposed)));
+}
+
+std::vector<ir::Value*> import_product(Importer& importer, ir::Value* left, ir::Value* right, ir::Value* bias) {
+  ir::Value* weight = transposed_constant(importer, right);
+  if (weight == nullptr) {
+    importer.reject("a matrix product is supported only with a constant matrix of two dimensions on its right side",
+                    "make the right side a parameter or a buffer of the model");
+  }
+  return importer
+      .node(kCanonical,
+            {{"input", left}, {"weight", weight}, {"bias", bias == nullptr ? ir::Argument{} : ir::Argument{bias}}})
+      ->results;
+}
+
+std::vector<ir::Value*> import_addmm(Importer& importer) {
+  const ir::Node& call = *importer.call;
+  ir::Value* bias = call.tensor("self");
+  if (call.number("alpha") != 1 || call.number("beta") != 1) {
+    importer.reject("addmm is supported only with alpha and beta of 1", "scale the operands in the model");
+  }
+  if (bias->kind != ir::ValueKind::constant || bias->type.rank() != 1) {
+    importer.reject("addmm is supported only with a constant vector as its first argument",
+                    "write it as a matrix product and an addition");
+  }
+  return import_product(importer, call.tensor("mat1"), call.tensor("mat2"), bias);
+}
+
+std::vector<ir::Value*> import_mm(Importer& importer) {
+  return import_product(importer, importer.call->tensor("self"), importer.call->tensor("mat2"), nullptr);
+}
+
+std::vector<ir::Value*> import_matmul(Importer& importer) {
+  return import_product(importer, importer.call->tensor("self"), importer.call->tensor("other"), nullptr);
+}
+
+// ---- semantics ------------------------------------------------------------------------------------------------------
+
+std::vector<ir::TensorType> infer(const ir::Node& node) {
+  const ir::TensorType& input = node.tensor("input")->type;
+  const ir::TensorType& weight = node.tensor("weight")->type;
+  if (input.rank() == 0 || weight.rank() != 2 || input.shape.back() != weight.shape[1]) {
+    refuse(node, "the input's last dimension is not the number of columns of the weight",
+           "the model's export is inconsistent: export it again");
+  }
+  if (const ir::Value* bias = node.tensor("bias"); bias != nullptr && bias->type.shape != ir::Shape{weight.shape[0]}) {
+    refuse(node, "the bias does not have one entry per row of the weight",
+           "the model's export is inconsistent: export it again");
+  }
+  ir::Shape shape = input.shape;
+  shape.back() = weight.shape[0];
+  return {ir::float_type(std::move(shape))};
+}
+
+std::vector<evaluate::Tensor> evaluate_linear(const ir::Node& node, const evaluate::Frame& frame) {
+  const ir::Value* bias = node.tensor("bias");
+  evaluate::Tensor result = evaluate::linear(frame.get(node.tensor("input")), frame.get(node.tensor("weight")),
+                                             bias == nullptr ? nullptr : &frame.get(bias));
+  if (!node.has("activation_min") && !node.has("activation_max")) return {std::move(result)};
+  std::vector<float> values(result.values().begin(), result.values().end());
+  for (float& value : values) {
+    if (node.has("activation_min")) value = std::max(value, static_cast<float>(node.number("activation_min")));
+    if (node.has("activation_max")) value = std::min(value, static_cast<float>(node.number("activation_max")));
+  }
+  return {evaluate::Tensor(result.shape, std::move(values))};
+}
+
+QuantRule quantize(const ir::Node& node) {
+  if (node.tensor("weight")->kind != ir::ValueKind::constant) {
+    return {.output = QuantRule::Reject{"its weight is computed by the model, not constant"}, .weights = {}};
+  }
+  QuantRule rule;
+  rule.weights.push_back({.argument = "weight", .axis = 0});
+  if (const ir::Value* bias = node.tensor("bias"); bias != nullptr) {
+    if (bias->kind != ir::ValueKind::constant) {
+      return {.output = QuantRule::Reject{"its bias is computed by the model, not constant"}, .weights = {}};
+    }
+    rule.weights.push_back({.argument = "bias", .axis = 0, .is_bias = true});
+  }
+  return rule;
+}
+
+// ---- lowering -------------------------------------------------------------------------------------------------------
+
+// A fused clamp in the output's integers, within what the output's type holds.
+struct Range {
+  std::int64_t low, high;
+};
+Range activation_range(const ir::Node& node, const ir::QuantParams& q) {
+  Range range{q.qmin, q.qmax};
+  if (node.has("activation_min")) {
+    range.low = quantize_value(node.number("activation_min"), q.scale(), q.zero_point(), q.qmin, q.qmax);
+  }
+  if (node.has("activation_max")) {
+    range.high = quantize_value(node.number("activation_max"), q.scale(), q.zero_point(), q.qmin, q.qmax);
+  }
+  return range;
+}
+
+bool is_prepacked(const Config& config) { return config.runtime == Runtime::cormorant && !config.target.is_any(); }
+
+ir::Value* lower(const Rewriter& rewriter) {
+  const ir::Node& node = rewriter.node;
+  ir::Value* weight = node.tensor("weight");
+  ir::Value* bias = node.tensor("bias");
+  const ir::QuantParams& input_q = node.tensor("input")->type.quant.value();
+  const ir::QuantParams& weight_q = weight->type.quant.value();
+  const ir::QuantParams& output_q = node.result()->type.quant.value();
+  if (input_q.dtype != DType::i8 || weight_q.dtype != DType::i8 || output_q.dtype != DType::i8) {
+    refuse(node, "linear is supported with int8 activations and weights only", "quantize the model to int8");
+  }
+  if (std::ranges::any_of(weight_q.zero_points, [](std::int32_t z) { return z != 0; })) {
+    refuse(node, "the weight's zero point is not 0", "quantize weights symmetrically");
+  }
+  if (weight_q.per_channel() && (*weight_q.axis != 0 || !is_prepacked(rewriter.config))) {
+    refuse(node, "the weight is quantized per output feature, which this runtime's linear operator cannot compute",
+           "quantize the weights of linear layers per tensor, or compile for Cormorant's own runtime and one CPU");
+  }
+
+  QuantizedLinear<HostWorld> call{.input = node.tensor("input"), .weights = weight};
+  call.input_offset = -input_q.zero_point();
+  call.output_offset = output_q.zero_point();
+  for (const double scale : weight_q.scales) {
+    const Multiplier m = quantize_multiplier(input_q.scale() * scale / output_q.scale());
+    if (m.shift > 20) {
+      refuse(node, "the output's scale is too small for its operands' scales", "calibrate with representative data");
+    }
+    call.requantize_multipliers.push_back(m.multiplier);
+    call.requantize_shifts.push_back(m.shift);
+  }
+  const Range range = activation_range(node, output_q);
+  call.activation_min = range.low;
+  call.activation_max = range.high;
+
+  // CMSIS-NN's MVE form wants the sums ready made and ignores the bias; its other forms do the opposite.
+  if (!rewriter.config.target.is_any() && rewriter.config.target.isa == Isa::mve) {
+    const std::vector<std::int32_t> sums = folded_bias(*weight, bias, -input_q.zero_point());
+    call.kernel_sum.value = rewriter.constant(
+        "kernel_sum",
+        ir::TensorType{
+            .dtype = DType::i32, .shape = {1, weight->type.shape[0]}, .dim_order = {}, .quant = std::nullopt},
+        std::span<const std::int32_t>(sums));
+  } else {
+    call.bias.value = bias;
+  }
+  return rewriter.emit(std::move(call), node.result()->type)->result();
+}
+
+std::int64_t macs(const ir::Node& node) {
+  const ir::Shape& input = node.tensor("input")->type.shape;
+  return node.tensor("input")->type.elements() / std::max<std::int64_t>(input.back(), 1) * input.back() *
+         node.result()->type.shape.back();
+}
+
+}  // namespace
+}  // namespace linear
+
+Operator linear_operator() {
+  Operator op{.name = "linear",
+              .layout = Layout::contiguous,
+              .forms = {{"linear.default(Tensor input, Tensor weight, Tensor? bias=None)"},
+                        {"addmm.default(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1)",
+                         linear::import_addmm},
+                        {"mm.default(Tensor self, Tensor mat2)", linear::import_mm},
+                        {"matmul.default(Tensor self, Tensor other)", linear::import_matmul}},
+              .canonical = {linear::kCanonical},
+              .infer = linear::infer,
+              .evaluate = linear::evaluate_linear,
+              .quantize = linear::quantize,
+              .fuses_activation = true,
+              .lower = linear::lower,
+              .signatures = {signature_of<linear::QuantizedLinear>()},
+              .prepack = linear::prepack,
+              .macs = linear::macs,
+              .host_kernels = {&linear::kReference}};
+  for (const linear::Variant& variant : linear::kVariants) {
+    op.signatures.push_back(signature_of<linear::PackedLinear>(std::string(variant.name)));
+  }
+  for (const Kernel* kernel : linear::packed_references()) op.host_kernels.push_back(kernel);
+  return op;
+}
+
+}  // namespace cormorant::ops

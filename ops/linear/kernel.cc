@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/linear/kernel.h"
+
+namespace cormorant::ops::linear {
+namespace {
+
+// Input [..., inputs] and out [..., outputs] are int8, contiguous, and agree in all other dimensions.
+bool activations_fit(const Tensor& input, const Tensor& out) {
+  if (input.rank == 0 || input.rank != out.rank) return false;
+  for (std::size_t i = 0; i + 1 < input.rank; ++i) {
+    if (input.sizes[i] != out.sizes[i]) return false;
+  }
+  return input.is_contiguous() && out.is_contiguous();
+}
+
+std::uint32_t last_size(const Tensor& tensor) { return static_cast<std::uint32_t>(tensor.sizes[tensor.rank - 1]); }
+
+bool is_int8(std::int32_t value) { return value >= -128 && value <= 127; }
+
+void check_activations(Call& call, const Tensor& input, const Tensor& out) {
+  call.require(input.dtype == DType::i8 && out.dtype == DType::i8, Error::bad_value);
+  call.require(activations_fit(input, out), Error::bad_shape);
+}
+
+std::uint32_t count_rows(const Tensor& input) {
+  std::uint32_t rows = 1;
+  for (std::size_t i = 0; i + 1 < input.rank; ++i) rows *= static_cast<std::uint32_t>(input.sizes[i]);
+  return rows;
+}
+
+Error load_packed(Call& call, Layout layout) {
+  PackedLinear<TargetWorld> args;
+  if (!call.read_signature(args)) return call.error();
+  const auto& [input, packed, out] = args;
+  check_activations(call, input, out);
+  call.require(packed.dtype == DType::i8 && packed.constant, Error::bad_value);
+  call.require_aligned(packed, 4);
+  call.require(packed.bytes() >= sizeof(PackedHeader), Error::bad_constant);
+  if (call.error() != Error::ok) return call.error();
+
+  const auto& header = *packed.as<const PackedHeader>();
+  const PackedGeometry geometry{layout, header.inputs, header.outputs};
+  call.require(header.layout == static_cast<std::uint8_t>(layout), Error::bad_constant);
+  call.require(header.inputs - 1 < kMaxFeatures && header.outputs - 1 < kMaxFeatures, Error::bad_constant);
+  call.require(header.inputs == last_size(input) && header.outputs == last_size(out), Error::bad_shape);
+  call.require(packed.bytes() == geometry.bytes(), Error::bad_constant);
+  call.require(layout != Layout::mve || (header.flags & kSimpleRequantize) != 0, Error::bad_constant);
+
+  auto* plan = static_cast<PackedPlan*>(call.allocate(sizeof(PackedPlan), alignof(PackedPlan)));
+  if (call.error() != Error::ok) return call.error();
+  *plan = {.input = input.as<const std::int8_t>(),
+           .packed = packed.data,
+           .out = out.as<std::int8_t>(),
+           .rows = count_rows(input)};
+  call.set_plan(plan);
+  return Error::ok;
+}
+
+}  // namespace
+
+Error load_packed_scalar(Call& call) { return load_packed(call, Layout::scalar); }
+Error load_packed_dsp_pairs(Call& call) { return load_packed(call, Layout::dsp_pairs); }
+Error load_packed_rows(Call& call) { return load_packed(call, Layout::rows); }
+Error load_packed_mve(Call& call) { return load_packed(call, Layout::mve); }
+
+Error load(Call& call) {
+  QuantizedLinear<TargetWorld> a;
+  if (!call.read_signature(a)) return call.error();
+  check_activations(call, a.input, a.out);
+  call.require(a.weights.dtype == DType::i8, Error::bad_value);
+  call.require(a.weights.rank == 2 && a.weights.is_contiguous(), Error::bad_shape);
+  if (call.error() != Error::ok) return call.error();
+  const std::uint32_t inputs = last_size(a.input);
+  const std::uint32_t outputs = last_size(a.out);
+  call.require(last_size(a.weights) == inputs && a.weights.sizes[0] == a.out.sizes[a.out.rank - 1], Error::bad_shape);
+  for (const OptionalTensor* sums : {&a.bias, &a.kernel_sum}) {
+    if (!sums->present()) continue;
+    call.require(sums->dtype == DType::i32, Error::bad_value);
+    call.require(static_cast<std::uint32_t>(sums->elements()) == outputs, Error::bad_shape);
+  }
+  // Upstream's kernel reads one multiplier and ignores others; its compiler writes no second one.
+  call.require(a.requantize_multipliers.count == 1 && a.requantize_shifts.count == 1, Error::unsupported);
+  call.require(a.filter_offset == 0, Error::unsupported);
+  const std::int32_t shift = a.requantize_shifts[0];
+  call.require(shift >= -31 && shift <= 31, Error::bad_value);
+  call.require(a.input_offset >= -127 && a.input_offset <= 128 && is_int8(a.output_offset), Error::bad_value);
+  call.require(is_int8(a.activation_min) && is_int8(a.activation_max), Error::bad_value);
+
+  auto* plan = static_cast<Plan*>(call.allocate(sizeof(Plan), alignof(Plan)));
+  if (call.error() != Error::ok) return call.error();
+  const bool folded = a.kernel_sum.present();
+  *plan = {.input = a.input.as<const std::int8_t>(),
+           .weights = a.weights.as<const std::int8_t>(),
+           .bias = (folded ? a.kernel_sum : a.bias).as<const std::int32_t>(),
+           .out = a.out.as<std::int8_t>(),
+           .rows = count_rows(a.input),
+           .inputs = inputs,
+           .outputs = outputs,
+           .multiplier = a.requantize_multipliers[0],
+           .input_offset = static_cast<std::int16_t>(folded ? 0 : a.input_offset),
+           .output_offset = static_cast<std::int16_t>(a.output_offset),
+           .shift = static_cast<std::int8_t>(shift),
+           .activation_min = static_cast<std::int8_t>(a.activation_min),
+           .activation_max = static_cast<std::int8_t>(a.activation_max)};
+  call.set_plan(plan);
+  return Error::ok;
+}
+
+}  // namespace cormorant::ops::linear

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// SMLAD multiplies two 16-bit pairs. SXTB16 spreads bytes 0 and 2 (after a rotation: 1 and 3) of a word to such pairs,
+// for inputs and weights alike, so nothing is repacked. In the pairs layout a weight word needs one SXTB16 for four
+// products instead of two for four: as it stands it is A + 256 · B for two features, sign-extended it is A alone.
+#include <arm_acle.h>
+
+#include <bit>
+#include <cstring>
+
+#include "base/fixed_point.h"
+#include "kernels/linear_requantize.h"
+#include "ops/linear/kernel.h"
+
+namespace cormorant::ops::linear {
+namespace {
+
+// A group under way: Σ A and Σ A + 256 · B of its two pairs, and what is multiplied next.
+struct Pairs {
+  std::int32_t low01, both01, low23, both23;
+  const std::int8_t* x;
+  const std::uint32_t* weights;
+  std::uint32_t blocks;  // of four inputs, at least one
+};
+
+// Multiplies all blocks; `weights` moves on. 34 instructions per 32 products, for 13 registers: too many for a compiler
+// to hand to inline assembly.
+[[gnu::naked, gnu::noinline]] void accumulate(Pairs* /*pairs: r0*/) {
+  // clang-format off
+#define CORMORANT_BLOCK              \
+  "ldr lr, [r9], #4\n\t"             \
+  "ldmia r10!, {r4, r5, r6, r8}\n\t" \
+  "sxtb16 r12, lr\n\t"               \
+  "sxtb16 lr, lr, ror #8\n\t"        \
+  "smlad r2, r12, r4, r2\n\t"        \
+  "sxtb16 r4, r4\n\t"                \
+  "smlad r1, r12, r4, r1\n\t"        \
+  "smlad r2, lr, r5, r2\n\t"         \
+  "sxtb16 r5, r5\n\t"                \
+  "smlad r1, lr, r5, r1\n\t"         \
+  "smlad r7, r12, r6, r7\n\t"        \
+  "sxtb16 r6, r6\n\t"                \
+  "smlad r3, r12, r6, r3\n\t"        \
+  "smlad r7, lr, r8, r7\n\t"         \
+  "sxtb16 r8, r8\n\t"                \
+  "smlad r3, lr, r8, r3\n\t"
+  asm volatile("push {r4-r11, lr}\n\t"
+               "ldmia r0, {r1, r2, r3, r7, r9, r10, r11}\n\t"
+               "adds r11, r11, #1\n\t"
+               "lsrs r11, r11, #1\n\t"  // two blocks per turn
+               "bcc 2f\n"                // an odd number of blocks starts in the middle
+               "1:\n\t" CORMORANT_BLOCK
+               "2:\n\t" CORMORANT_BLOCK
+               "subs r11, r11, #1\n\t"
+               "bne 1b\n\t"
+               "stmia r0, {r1, r2, r3, r7, r9, r10}\n\t"
+               "pop {r4-r11, pc}");
+#undef CORMORANT_BLOCK
+  // clang-format on
+}
+
+inline std::uint32_t load_word(const std::int8_t* from) {
+  std::uint32_t word;
+  std::memcpy(&word, from, sizeof(word));  // inputs may be unaligned, which LDR allows
+  return word;
+}
+
+// Bytes 0 and 2, and bytes 1 and 3 of a word, as pairs.
+inline std::int32_t even_bytes(std::uint32_t word) { return __sxtb16(static_cast<std::int32_t>(word)); }
+inline std::int32_t odd_bytes(std::uint32_t word) { return __sxtb16(static_cast<std::int32_t>(std::rotr(word, 8))); }
+
+// What follows a sum. A copy of the header's part of it, for registers: a store of a byte could change the header.
+struct Finish {
+  std::int32_t offset, min, max;
+  bool simple;
+
+  explicit Finish(const PackedHeader& h)
+      : offset(h.output_offset),
+        min(h.activation_min),
+        max(h.activation_max),
+        simple((h.flags & kSimpleRequantize) != 0) {}
+  [[nodiscard]] std::int8_t operator()(std::int32_t sum, std::int32_t multiplier, std::int32_t shift) const {
+    std::int32_t scaled;
+    if (simple) {
+      asm("smmulr %0, %1, %2" : "=r"(scaled) : "r"(sum * 2), "r"(multiplier));
+      scaled = simple_rounding_shift(scaled, shift);
+    } else {
+      scaled = requantize(sum, multiplier, shift);
+    }
+    return static_cast<std::int8_t>(clamp(scaled + offset, min, max));
+  }
+};
+
+// A row of input: whole words of four, and what is left as a word filled up with zeros.
+struct Row {
+  const std::int8_t* x;
+  std::uint32_t words;
+  std::uint32_t rest;  // how many are left
+  std::uint32_t rest_word;
+};
+
+inline Row row_of(const std::int8_t* x, std::uint32_t inputs) {
+  Row row{x, inputs / 4, inputs % 4, 0};
+  for (std::uint32_t i = 0; i < row.rest; ++i) {
+    row.rest_word |= static_cast<std::uint32_t>(static_cast<std::uint8_t>(x[row.words * 4 + i])) << (8 * i);
+  }
+  return row;
+}
+
+inline const std::uint32_t* run_group(const Finish& finish, const std::uint32_t* record, const Row& row,
+                                      std::int8_t* out) {
+  const auto* bias = reinterpret_cast<const std::int32_t*>(record);
+  Pairs s{0, 0, 0, 0, row.x, record + 4, row.words};
+  if (row.words != 0) accumulate(&s);
+  if (row.rest != 0) {
+    s.x = reinterpret_cast<const std::int8_t*>(&row.rest_word);
+    s.blocks = 1;
+    accumulate(&s);
+  }
+  const std::int32_t sums[4] = {s.low01 + bias[0], ((s.both01 - s.low01) >> 8) + bias[1], s.low23 + bias[2],
+                                ((s.both23 - s.low23) >> 8) + bias[3]};
+  record = s.weights;
+  const auto* multiplier = reinterpret_cast<const std::int32_t*>(record);
+  const auto* shift = reinterpret_cast<const std::int8_t*>(record + 4);
+#pragma GCC unroll 1
+  for (std::uint32_t n = 0; n < 4; ++n) {
+    out[n] = finish(sums[n], multiplier[n], shift[n]);
+  }
+  return record + 5;
+}
+
+// One feature whose weights stand in a row.
+inline const std::uint32_t* run_single(const Finish& finish, const std::uint32_t* record, const Row& row,
+                                       std::int8_t* out) {
+  auto sum = static_cast<std::int32_t>(*record++);
+  const auto step = [&](std::uint32_t x, std::uint32_t w) {
+    sum = __smlad(even_bytes(x), even_bytes(w), sum);
+    sum = __smlad(odd_bytes(x), odd_bytes(w), sum);
+  };
+  const std::int8_t* x = row.x;
+  for (std::uint32_t i = row.words; i > 0; --i, x += 4) step(load_word(x), *record++);
+  if (row.rest != 0) step(row.rest_word, *record++);
+  *out = finish(sum, static_cast<std::int32_t>(record[0]), static_cast<std::int8_t>(record[1]));
+  return record + 2;
+}
+
+void run_packed(const PackedPlan& p, std::uint32_t groups) {
+  const Finish finish(p.header());
+  const std::uint32_t inputs = p.header().inputs;
+  const std::uint32_t singles = p.header().outputs - 4 * groups;
+  const std::int8_t* x = p.input;
+  std::int8_t* out = p.out;
+  for (std::uint32_t r = 0; r < p.rows; ++r, x += inputs) {
+    const Row row = row_of(x, inputs);
+    const auto* record = reinterpret_cast<const std::uint32_t*>(p.packed + sizeof(PackedHeader));
+    for (std::uint32_t group = groups; group > 0; --group, out += 4) record = run_group(finish, record, row, out);
+    for (std::uint32_t single = singles; single > 0; --single, ++out) {
+      record = run_single(finish, record, row, out);
+    }
+  }
+}
+
+void execute_pairs(const void* plan) {
+  const auto& p = *static_cast<const PackedPlan*>(plan);
+  run_packed(p, p.header().outputs / 4);
+}
+
+void execute_rows(const void* plan) { run_packed(*static_cast<const PackedPlan*>(plan), 0); }
+
+// An unpacked program: rows of the weight one by one, the input's offset added as inputs are spread.
+void execute(const void* plan) {
+  const auto& p = *static_cast<const Plan*>(plan);
+  const std::uint32_t words = p.inputs / 4;
+  const std::uint32_t rest = p.inputs % 4;
+  const std::int32_t offsets = (p.input_offset & 0xffff) | (p.input_offset * 65536);
+  const std::int8_t* input = p.input;
+  std::int8_t* out = p.out;
+  for (std::uint32_t row = 0; row < p.rows; ++row, input += p.inputs) {
+    const std::int8_t* weights = p.weights;
+    for (std::uint32_t n = 0; n < p.outputs; ++n) {
+      std::int32_t sum = p.bias == nullptr ? 0 : p.bias[n];
+      const std::int8_t* x = input;
+      for (std::uint32_t i = words; i > 0; --i, x += 4, weights += 4) {
+        const std::uint32_t xs = load_word(x);
+        const std::uint32_t ws = load_word(weights);
+        sum = __smlad(__sadd16(offsets, even_bytes(xs)), even_bytes(ws), sum);
+        sum = __smlad(__sadd16(offsets, odd_bytes(xs)), odd_bytes(ws), sum);
+      }
+      for (std::uint32_t i = 0; i < rest; ++i) sum += (*x++ + p.input_offset) * *weights++;
+      const std::int32_t level = requantize(sum, p.multiplier, p.shift) + p.output_offset;
+      *out++ = static_cast<std::int8_t>(clamp(level, p.activation_min, p.activation_max));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace cormorant::ops::linear
+
+CORMORANT_KERNEL(cormorant_linear_dsp_pairs, "cormorant::linear.dsp_pairs",
+                 cormorant::ops::linear::load_packed_dsp_pairs, cormorant::ops::linear::execute_pairs)
+CORMORANT_KERNEL(cormorant_linear_dsp_rows, "cormorant::linear.dsp_rows", cormorant::ops::linear::load_packed_rows,
+                 cormorant::ops::linear::execute_rows)
+CORMORANT_KERNEL(cortex_m_quantized_linear_out_dsp, "cortex_m::quantized_linear.out", cormorant::ops::linear::load,
+                 cormorant::ops::linear::execute)

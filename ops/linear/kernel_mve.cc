@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// VMLADAVA adds 16 products to a core register, of which it can name the even ones only: eight sums, r0 to lr, share
+// each load of 16 inputs, and the odd registers hold everything else. The loop over groups is one piece of assembly,
+// because no compiler hands out that many registers, and because gcc 12 takes twice as many instructions.
+#include "base/fixed_point.h"
+#include "ops/linear/kernel.h"
+
+namespace cormorant::ops::linear {
+namespace {
+
+// Groups of eight features for one row of input.
+struct Groups {
+  const std::int8_t* x;
+  std::uint32_t turns;  // inputs / 32
+  std::uint32_t rest;   // inputs % 32
+  const std::byte* record;
+  std::int8_t* out;
+  std::uint32_t count;  // of groups, at least one
+  std::int32_t output_offset;
+  std::int32_t activation_min;
+  std::int32_t activation_max;
+};
+
+// As C++, per group:
+//   for n: sum[n] = bias[n] + Σ x[k] · weight[n][k]
+//   for n: out[n] = clamp(rounding_shift_right(doubling_high_multiply(sum[n], multiplier[n]), −shift[n]) + offset)
+// Even features gather in q0, odd ones in q1: narrowing the two to 16 bits interleaves them again.
+[[gnu::naked, gnu::noinline]] void run_groups(Groups* /*groups: r0*/) {
+  // clang-format off
+#define CORMORANT_PRODUCTS(sum)     \
+  "vldrb.u8 q1, [r3], #16\n\t"      \
+  "vmladava.s8 " #sum ", q0, q1\n\t"
+#define CORMORANT_BLOCK             \
+  "vldrb.u8 q0, [r1], #16\n\t"      \
+  CORMORANT_PRODUCTS(r0) CORMORANT_PRODUCTS(r2) CORMORANT_PRODUCTS(r4) CORMORANT_PRODUCTS(r6) \
+  CORMORANT_PRODUCTS(r8) CORMORANT_PRODUCTS(r10) CORMORANT_PRODUCTS(r12) CORMORANT_PRODUCTS(lr)
+#define CORMORANT_REST(sum)         \
+  "vldrb.u8 q1, [r3]\n\t"           \
+  "add r3, r3, r5\n\t"              \
+  "vmladava.s8 " #sum ", q0, q1\n\t"
+  asm volatile("push {r4-r11, lr}\n\t"
+               "vpush {d8-d15}\n\t"
+               "mov r11, r0\n\t"
+               "ldr r3, [r11, #12]\n\t"
+               "ldrd r7, r9, [r11, #16]\n\t"
+               "ldrd r0, r1, [r11, #24]\n\t"
+               "ldr r2, [r11, #32]\n\t"
+               "vdup.16 q5, r0\n\t"
+               "vdup.16 q6, r1\n\t"
+               "vdup.16 q7, r2\n"
+               // One group.
+               "1:\n\t"
+               "ldrd r1, r5, [r11]\n\t"
+               "ldmia r3!, {r0, r2, r4, r6, r8, r10, r12, lr}\n\t"
+               "cmp r5, #0\n\t"
+               "beq 3f\n"
+               "2:\n\t"
+               CORMORANT_BLOCK
+               CORMORANT_BLOCK
+               "subs r5, r5, #1\n\t"
+               "bne 2b\n"
+               "3:\n\t"
+               "ldr r5, [r11, #8]\n\t"
+               "cbz r5, 6f\n\t"
+               "b 4f\n"
+               // Requantization.
+               "6:\n\t"
+               "vmov q0[2], q0[0], r0, r8\n\t"
+               "vmov q0[3], q0[1], r4, r12\n\t"
+               "vmov q1[2], q1[0], r2, r10\n\t"
+               "vmov q1[3], q1[1], r6, lr\n\t"
+               "vldrw.u32 q2, [r3], #16\n\t"
+               "vldrw.u32 q3, [r3], #16\n\t"
+               "vqrdmulh.s32 q0, q0, q2\n\t"
+               "vqrdmulh.s32 q1, q1, q3\n\t"
+               "vldrb.s32 q2, [r3], #4\n\t"
+               "vshr.s32 q4, q0, #31\n\t"
+               "vadd.i32 q0, q0, q4\n\t"
+               "vldrb.s32 q3, [r3], #4\n\t"
+               "vshr.s32 q4, q1, #31\n\t"
+               "vadd.i32 q1, q1, q4\n\t"
+               "vrshl.s32 q0, q0, q2\n\t"
+               "vrshl.s32 q1, q1, q3\n\t"
+               "vqmovnb.s32 q0, q0\n\t"
+               "vqmovnt.s32 q0, q1\n\t"
+               "vqadd.s16 q0, q0, q5\n\t"
+               "vmax.s16 q0, q0, q6\n\t"
+               "vmin.s16 q0, q0, q7\n\t"
+               "subs r9, r9, #1\n\t"
+               "vstrb.16 q0, [r7], #8\n\t"
+               "bne 1b\n\t"
+               "vpop {d8-d15}\n\t"
+               "pop {r4-r11, pc}\n"
+               // What 32 inputs leave over: at most a block and a piece. Weights of the next feature are loaded along with
+               // a piece's, and multiplied by inputs that the predicated load has set to zero.
+               "4:\n\t"
+               "cmp r5, #16\n\t"
+               "blo 5f\n\t"
+               CORMORANT_BLOCK
+               "subs r5, r5, #16\n\t"
+               "beq 6b\n"
+               "5:\n\t"
+               "vctp.8 r5\n\t"
+               "vpst\n\t"
+               "vldrbt.u8 q0, [r1]\n\t"
+               CORMORANT_REST(r0) CORMORANT_REST(r2) CORMORANT_REST(r4) CORMORANT_REST(r6)
+               CORMORANT_REST(r8) CORMORANT_REST(r10) CORMORANT_REST(r12) CORMORANT_REST(lr)
+               "b 6b");
+#undef CORMORANT_REST
+#undef CORMORANT_BLOCK
+#undef CORMORANT_PRODUCTS
+  // clang-format on
+}
+
+// sum + Σ x[k] · w[k].
+inline std::int32_t dot(std::int32_t sum, const std::int8_t* x, const std::int8_t* w, std::uint32_t count) {
+  asm volatile(
+      "dlstp.8 lr, %[count]\n"
+      "1:\n\t"
+      "vldrb.u8 q0, [%[x]], #16\n\t"
+      "vldrb.u8 q1, [%[w]], #16\n\t"
+      "vmladava.s8 %[sum], q0, q1\n\t"
+      "letp lr, 1b"
+      : [sum] "+Te"(sum), [x] "+r"(x), [w] "+r"(w)
+      : [count] "r"(count)
+      : "q0", "q1", "lr", "memory");
+  return sum;
+}
+
+// sum + Σ (x[k] + offset) · w[k]: the weights' own sum is taken along.
+inline std::int32_t dot(std::int32_t sum, const std::int8_t* x, const std::int8_t* w, std::uint32_t count,
+                        std::int32_t offset) {
+  std::int32_t weights = 0;
+  asm volatile(
+      "dlstp.8 lr, %[count]\n"
+      "1:\n\t"
+      "vldrb.u8 q0, [%[x]], #16\n\t"
+      "vldrb.u8 q1, [%[w]], #16\n\t"
+      "vmladava.s8 %[sum], q0, q1\n\t"
+      "vaddva.s8 %[weights], q1\n\t"
+      "letp lr, 1b"
+      : [sum] "+Te"(sum), [weights] "+Te"(weights), [x] "+r"(x), [w] "+r"(w)
+      : [count] "r"(count)
+      : "q0", "q1", "lr", "memory");
+  return sum + weights * offset;
+}
+
+// One feature whose weights stand in a row; gives the record behind it.
+inline const std::byte* run_single(const PackedHeader& header, const std::byte* record, const std::int8_t* x,
+                                   std::int8_t* out) {
+  const std::int32_t bias = *reinterpret_cast<const std::int32_t*>(record);
+  const std::int32_t sum = dot(bias, x, reinterpret_cast<const std::int8_t*>(record + 4), header.inputs);
+  record += 4 + round_up_4(header.inputs);
+  const std::int32_t multiplier = *reinterpret_cast<const std::int32_t*>(record);
+  const auto shift = static_cast<std::int8_t>(record[4]);
+  const std::int32_t level = requantize(sum, multiplier, shift) + header.output_offset;
+  *out = static_cast<std::int8_t>(clamp(level, header.activation_min, header.activation_max));
+  return record + 8;
+}
+
+void run_packed(const PackedPlan& p, std::uint32_t groups) {
+  const PackedHeader& header = p.header();
+  Groups g{.x = p.input,
+           .turns = header.inputs / 32,
+           .rest = header.inputs % 32,
+           .record = nullptr,
+           .out = p.out,
+           .count = groups,
+           .output_offset = header.output_offset,
+           .activation_min = header.activation_min,
+           .activation_max = header.activation_max};
+  const PackedGeometry geometry{Layout::mve, header.inputs, header.outputs};
+  for (std::uint32_t row = 0; row < p.rows; ++row, g.x += header.inputs) {
+    g.record = p.packed + sizeof(PackedHeader);
+    const std::byte* record = g.record + groups * geometry.group_bytes();
+    if (groups != 0) run_groups(&g);
+    g.out += 8 * groups;
+    for (std::uint32_t single = header.outputs - 8 * groups; single > 0; --single, ++g.out) {
+      record = run_single(header, record, g.x, g.out);
+    }
+  }
+}
+
+void execute_groups(const void* plan) {
+  const auto& p = *static_cast<const PackedPlan*>(plan);
+  run_packed(p, p.header().outputs / 8);
+}
+
+void execute_rows(const void* plan) { run_packed(*static_cast<const PackedPlan*>(plan), 0); }
+
+// An unpacked program: rows of the weight one by one.
+void execute(const void* plan) {
+  const auto& p = *static_cast<const Plan*>(plan);
+  const std::int8_t* x = p.input;
+  std::int8_t* out = p.out;
+  for (std::uint32_t row = 0; row < p.rows; ++row, x += p.inputs) {
+    const std::int8_t* weights = p.weights;
+    for (std::uint32_t n = 0; n < p.outputs; ++n, weights += p.inputs) {
+      const std::int32_t bias = p.bias == nullptr ? 0 : p.bias[n];
+      const std::int32_t sum =
+          p.input_offset == 0 ? dot(bias, x, weights, p.inputs) : dot(bias, x, weights, p.inputs, p.input_offset);
+      const std::int32_t level = requantize(sum, p.multiplier, p.shift) + p.output_offset;
+      *out++ = static_cast<std::int8_t>(clamp(level, p.activation_min, p.activation_max));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace cormorant::ops::linear
+
+CORMORANT_KERNEL(cormorant_linear_mve, "cormorant::linear.mve", cormorant::ops::linear::load_packed_mve,
+                 cormorant::ops::linear::execute_groups)
+CORMORANT_KERNEL(cormorant_linear_mve_rows, "cormorant::linear.mve_rows", cormorant::ops::linear::load_packed_rows,
+                 cormorant::ops::linear::execute_rows)
+CORMORANT_KERNEL(cortex_m_quantized_linear_out_mve, "cortex_m::quantized_linear.out", cormorant::ops::linear::load,
+                 cormorant::ops::linear::execute)

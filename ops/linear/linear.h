@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Linear (fully connected): out[r, n] = Σ_k input[r, k] · weight[n, k] + bias[n]. What compiler and kernels agree on:
+// the two program signatures, and the layout of the packed constant.
+//
+// The packed constant is a header and one record per group of output features, in the order in which the inner loop
+// reads it, so that a kernel walks it with a single pointer:
+//   group of G features:  bias[G] int32, weights (G · padded inputs) int8, multiplier[G] int32, shift[G] int8
+//   single feature:       bias int32, weights (inputs, padded to 4) int8, multiplier int32, shift int8 + 3 zeros
+// The bias has `input_offset · Σ weights` folded in: kernels multiply the input as it is stored. Features that do not
+// fill a group follow as single ones. Multiplier and shift stand in group_slot() order, bias in feature order.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "target/target.h"
+
+namespace cormorant::ops::linear {
+
+// As ExecuTorch has it. Per tensor in a program; between lowering and prepacking the lists may hold one entry per
+// output feature. Either kernel_sum (input_offset · Σ weights + bias) or bias is given; kernel_sum goes first.
+template <class W>
+struct QuantizedLinear {
+  static constexpr const char* kName = "cortex_m::quantized_linear.out";
+  typename W::Tensor input{};
+  typename W::Tensor weights{};
+  typename W::OptionalTensor bias{};
+  typename W::OptionalTensor kernel_sum{};
+  typename W::Int input_offset{};
+  typename W::Int filter_offset{};
+  typename W::Int output_offset{};
+  typename W::IntList requantize_multipliers{};
+  typename W::IntList requantize_shifts{};
+  typename W::Int activation_max{};
+  typename W::Int activation_min{};
+  typename W::Out out{};
+
+  template <class V>
+  void visit(V&& v) {
+    v("input", input);
+    v("weights", weights);
+    v("bias", bias);
+    v("kernel_sum", kernel_sum);
+    v("input_offset", input_offset);
+    v("filter_offset", filter_offset);
+    v("output_offset", output_offset);
+    v("requantize_multipliers", requantize_multipliers);
+    v("requantize_shifts", requantize_shifts);
+    v("activation_max", activation_max);
+    v("activation_min", activation_min);
+    v("out", out);
+  }
+};
+
+// The variants share a signature; the overload says which layout `packed` has.
+template <class W>
+struct PackedLinear {
+  static constexpr const char* kName = "cormorant::linear.scalar";
+  typename W::Tensor input{};
+  typename W::Tensor packed{};
+  typename W::Out out{};
+
+  template <class V>
+  void visit(V&& v) {
+    v("input", input);
+    v("packed", packed);
+    v("out", out);
+  }
+};
+
+// How a group's weights are interleaved.
+enum class Layout : std::uint8_t {
+  // Groups of 4, offset binary (weight + 128): byte 4k + g. ARMv6-M loads unsigned bytes with an immediate offset but
+  // signed ones only through an index register; Σ x · 128 is taken back once per row of input.
+  scalar = 0,
+  // Groups of 4 in two pairs: the 16-bit half of inputs k is A + 256 · B for the features A and B of a pair, in the
+  // order that SXTB16 leaves inputs in: a word holds inputs (k, k + 2), the next (k + 1, k + 3), first pair first.
+  // One SMLAD then accumulates A + 256 B, a second one (behind SXTB16) A alone.
+  dsp_pairs = 1,
+  // No groups: plain rows, for the layers that dsp_pairs and mve cannot carry.
+  rows = 2,
+  // Groups of 8: blocks of 16 inputs, feature by feature, then the rest of the inputs feature by feature. Only for
+  // layers with simple requantization.
+  mve = 3,
+};
+
+struct Variant {
+  std::string_view name;  // of the program
+  Layout layout;
+  Isa isa;  // the smallest that executes it
+};
+
+inline constexpr Variant kVariants[] = {
+    {"cormorant::linear.scalar", Layout::scalar, Isa::scalar},
+    {"cormorant::linear.dsp_pairs", Layout::dsp_pairs, Isa::dsp},
+    {"cormorant::linear.dsp_rows", Layout::rows, Isa::dsp},
+    {"cormorant::linear.mve", Layout::mve, Isa::mve},
+    {"cormorant::linear.mve_rows", Layout::rows, Isa::mve},
+};
+
+// dsp_pairs recovers the sum of B from 24 bits, and its 16-bit halves must hold A + 256 · B.
+constexpr bool pairs_can_carry(std::int32_t weight_a, std::int32_t weight_b) {
+  return weight_a + 256 * weight_b >= -32768;
+}
+constexpr bool pairs_can_carry(std::int64_t sum_of_magnitudes) { return sum_of_magnitudes * 128 < (1 << 23); }
+
+struct PackedHeader {
+  std::uint32_t inputs;
+  std::uint32_t outputs;
+  std::int16_t output_offset;
+  std::int8_t activation_min;
+  std::int8_t activation_max;
+  std::uint8_t layout;
+  std::uint8_t flags;
+  std::uint16_t zero;
+};
+static_assert(sizeof(PackedHeader) == 16);
+
+// Every shift is to the right by 1 … 31 and no accumulator reaches 2^30: requantization needs fewer instructions.
+inline constexpr std::uint8_t kSimpleRequantize = 1;
+
+constexpr std::uint32_t group_of(Layout layout) {
+  switch (layout) {
+    case Layout::scalar:
+    case Layout::dsp_pairs:
+      return 4;
+    case Layout::rows:
+      return 1;
+    case Layout::mve:
+      return 8;
+  }
+  return 1;
+}
+
+constexpr std::uint32_t round_up_4(std::uint32_t n) { return (n + 3U) & ~3U; }
+
+// Byte offsets of a packed constant. `inputs` and `outputs` are at most 2^20, so nothing overflows.
+inline constexpr std::uint32_t kMaxFeatures = 1U << 20;
+
+struct PackedGeometry {
+  Layout layout;
+  std::uint32_t inputs;
+  std::uint32_t outputs;
+
+  [[nodiscard]] constexpr std::uint32_t group() const { return group_of(layout); }
+  [[nodiscard]] constexpr std::uint32_t groups() const { return group() == 1 ? 0 : outputs / group(); }
+  [[nodiscard]] constexpr std::uint32_t padded_inputs() const {
+    return layout == Layout::dsp_pairs ? round_up_4(inputs) : inputs;
+  }
+  [[nodiscard]] constexpr std::uint32_t group_weight_bytes() const { return group() * padded_inputs(); }
+  [[nodiscard]] constexpr std::uint32_t group_bytes() const { return group() * (4 + 4 + 1) + group_weight_bytes(); }
+  [[nodiscard]] constexpr std::uint32_t single_bytes() const { return 12 + round_up_4(inputs); }
+  [[nodiscard]] constexpr std::uint64_t bytes() const {
+    const std::uint32_t singles = outputs - groups() * group();
+    return sizeof(PackedHeader) + std::uint64_t{groups()} * group_bytes() + std::uint64_t{singles} * single_bytes();
+  }
+
+  // The record that holds a feature, and the places inside it.
+  struct Place {
+    std::uint64_t record;   // offset of the record in the constant
+    std::uint32_t feature;  // index inside the group; 0 for a single one
+    bool grouped;
+  };
+  [[nodiscard]] constexpr Place place(std::uint32_t output) const {
+    const std::uint32_t grouped_outputs = groups() * group();
+    if (output < grouped_outputs) {
+      return {sizeof(PackedHeader) + std::uint64_t{output / group()} * group_bytes(), output % group(), true};
+    }
+    return {sizeof(PackedHeader) + std::uint64_t{groups()} * group_bytes() +
+                std::uint64_t{output - grouped_outputs} * single_bytes(),
+            0, false};
+  }
+  [[nodiscard]] constexpr std::uint64_t bias_offset(const Place& p) const { return p.record + p.feature * 4; }
+  [[nodiscard]] constexpr std::uint64_t multiplier_offset(const Place& p) const {
+    if (!p.grouped) return p.record + 4 + round_up_4(inputs);
+    return p.record + group() * 4 + group_weight_bytes() + group_slot(p.feature) * 4;
+  }
+  [[nodiscard]] constexpr std::uint64_t shift_offset(const Place& p) const {
+    if (!p.grouped) return p.record + 8 + round_up_4(inputs);
+    return p.record + group() * 8 + group_weight_bytes() + group_slot(p.feature);
+  }
+  [[nodiscard]] constexpr std::uint64_t weight_offset(const Place& p, std::uint32_t input) const {
+    if (!p.grouped) return p.record + 4 + input;
+    return p.record + group() * 4 + group_weight_index(p.feature, input);
+  }
+
+  // MVE narrows two vectors of four accumulators into one of eight by interleaving them: even features come first.
+  [[nodiscard]] constexpr std::uint32_t group_slot(std::uint32_t feature) const {
+    return layout == Layout::mve ? (feature % 2) * 4 + feature / 2 : feature;
+  }
+  [[nodiscard]] constexpr std::uint32_t group_weight_index(std::uint32_t feature, std::uint32_t input) const {
+    switch (layout) {
+      case Layout::scalar:
+        return input * 4 + feature;
+      case Layout::dsp_pairs: {
+        const std::uint32_t block = input / 4 * 16;
+        const std::uint32_t pair = feature / 2 * 8;
+        return block + pair + (input % 2) * 4 + (input % 4) / 2 * 2 + feature % 2;
+      }
+      case Layout::mve: {
+        const std::uint32_t whole = inputs / 16;
+        if (input / 16 < whole) return input / 16 * 128 + feature * 16 + input % 16;
+        return whole * 128 + feature * (inputs % 16) + input % 16;
+      }
+      case Layout::rows:
+        break;
+    }
+    return input;
+  }
+};
+
+}  // namespace cormorant::ops::linear

@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/linear/linear.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/diagnostic.h"
+#include "emit/emit.h"
+#include "ops/op.h"
+#include "ops/schema.h"
+#include "runtime/host.h"
+#include "tests/conformance/conformance.h"
+
+namespace cormorant::ops {
+
+Operator linear_operator();
+
+namespace {
+
+using conformance::Case;
+
+// ---- cases ----------------------------------------------------------------------------------------------------------
+
+struct Layer {
+  ir::Shape rows;  // the input's dimensions but the last
+  std::int64_t inputs, outputs;
+  bool bias = true;
+  bool relu = false;
+  double output_scale = 0.5;
+  std::int32_t input_zero_point = -5;
+  bool per_tensor = false;
+  std::int8_t weight = 0;  // all weights, unless 0
+};
+
+ir::Value* build(ir::Graph& graph, const Layer& layer) {
+  std::mt19937 random(static_cast<unsigned>(layer.inputs * 1000 + layer.outputs));
+  ir::Shape in = layer.rows;
+  in.push_back(layer.inputs);
+  ir::Shape out = layer.rows;
+  out.push_back(layer.outputs);
+  ir::Value* x = conformance::int8_input(graph, in, 0.05, layer.input_zero_point);
+  ir::Value* w = conformance::int8_weights(graph, {layer.outputs, layer.inputs}, 0, random);
+  if (layer.per_tensor) {
+    w->type.quant->axis.reset();
+    w->type.quant->scales.resize(1);
+    w->type.quant->zero_points.resize(1);
+  }
+  if (layer.weight != 0) {
+    const std::vector<std::int8_t> same(static_cast<std::size_t>(w->type.elements()), layer.weight);
+    w->data = ir::Bytes::of(std::span<const std::int8_t>(same));
+  }
+  ir::Value* b = nullptr;
+  if (layer.bias) {
+    b = conformance::int32_bias(graph, x, w, random, 3000);
+    if (layer.per_tensor) {  // one scale, but still an entry per output
+      std::vector<std::int32_t> entries(static_cast<std::size_t>(layer.outputs), 1234);
+      b->type.shape = {layer.outputs};
+      b->type.quant->axis.reset();
+      b->data = ir::Bytes::of(std::span<const std::int32_t>(entries));
+    }
+  }
+  std::vector<ir::NamedArgument> args = {
+      {"input", x}, {"weight", w}, {"bias", b == nullptr ? ir::Argument{} : ir::Argument{b}}};
+  if (layer.relu) args.push_back({"activation_min", 0.0});
+  return conformance::add_quantized(graph, "aten.linear", std::move(args), out, layer.output_scale,
+                                    layer.relu ? -128 : 3);
+}
+
+Case case_of(const Layer& layer) {
+  return {std::to_string(layer.inputs) + " to " + std::to_string(layer.outputs) + (layer.relu ? " relu" : ""),
+          [layer](ir::Graph& graph) { return build(graph, layer); }};
+}
+
+std::vector<Case> cases() {
+  std::vector<Case> all;
+  for (const std::int64_t inputs : {1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 48, 49, 64, 100}) {
+    for (const std::int64_t outputs : {1, 3, 4, 8, 13}) {
+      all.push_back(case_of({.rows = {1}, .inputs = inputs, .outputs = outputs, .relu = outputs % 2 == 0}));
+    }
+  }
+  for (const std::int64_t inputs : {5, 17, 40}) {  // rows that start anywhere
+    all.push_back(case_of({.rows = {3}, .inputs = inputs, .outputs = 17}));
+    all.push_back(case_of({.rows = {2, 3}, .inputs = inputs, .outputs = 5, .bias = false}));
+  }
+  all.push_back(case_of({.rows = {}, .inputs = 20, .outputs = 9}));
+  all.push_back(case_of({.rows = {1}, .inputs = 640, .outputs = 16, .relu = true, .output_scale = 2}));
+  all.push_back(case_of({.rows = {1}, .inputs = 33, .outputs = 12, .output_scale = 0.0004}));  // shifts to the left
+  all.push_back(case_of({.rows = {1}, .inputs = 33, .outputs = 12, .per_tensor = true}));
+  all.push_back(case_of({.rows = {1}, .inputs = 21, .outputs = 12, .input_zero_point = -128}));
+  all.push_back(case_of({.rows = {1}, .inputs = 21, .outputs = 12, .input_zero_point = 127}));
+  // Extremes of the accumulator, and weights that the DSP layout cannot carry.
+  for (const int weight : {-128, -127, 127}) {
+    all.push_back(case_of(
+        {.rows = {1}, .inputs = 700, .outputs = 9, .output_scale = 40, .weight = static_cast<std::int8_t>(weight)}));
+  }
+  return all;
+}
+
+TEST(Linear, EveryVariantEqualsTheReference) { conformance::expect_same_bits_everywhere(cases()); }
+
+TEST(Linear, IsWithinOneStepOfTheFloatSemantics) { conformance::expect_near_float_semantics(cases(), 1.0); }
+
+// ---- import ---------------------------------------------------------------------------------------------------------
+
+const ir::Node* import_call(ir::Graph& graph, std::string_view target, std::vector<ir::NamedArgument> given,
+                            ir::Shape shape) {
+  static const Operator op = linear_operator();
+  ir::Node call;
+  call.name = "call";
+  for (const AtenForm& form : op.forms) {
+    const Schema schema = parse_schema(form.schema);
+    if (schema.target() != target) continue;
+    call.args = given;
+    for (const SchemaArgument& argument : schema.arguments) {
+      const auto known = [&](const ir::NamedArgument& arg) { return arg.name == argument.name; };
+      if (std::ranges::none_of(given, known)) call.args.push_back({argument.name, argument.fallback.value()});
+    }
+    Importer importer{&graph, &call, {ir::float_type(std::move(shape))}};
+    return form.import(importer).front()->producer;
+  }
+  return nullptr;
+}
+
+ir::Value* float_constant(ir::Graph& graph, ir::Shape shape, std::vector<float> data) {
+  return graph.add_constant("c", ir::float_type(std::move(shape)), ir::Bytes::of(std::span<const float>(data)));
+}
+
+TEST(LinearImport, AProductWithAConstantIsTransposed) {
+  ir::Graph graph;
+  ir::Value* x = graph.add_input("x", ir::float_type({1, 3}));
+  ir::Value* right = float_constant(graph, {3, 2}, {1, 2, 3, 4, 5, 6});
+  ir::Value* bias = float_constant(graph, {2}, {7, 8});
+  struct {
+    const char* target;
+    std::vector<ir::NamedArgument> args;
+    ir::Value* bias;
+  } table[] = {{"aten.mm.default", {{"self", x}, {"mat2", right}}, nullptr},
+               {"aten.matmul.default", {{"self", x}, {"other", right}}, nullptr},
+               {"aten.addmm.default", {{"self", bias}, {"mat1", x}, {"mat2", right}}, bias}};
+  for (const auto& t : table) {
+    const ir::Node* node = import_call(graph, t.target, t.args, {1, 2});
+    ASSERT_NE(node, nullptr) << t.target;
+    EXPECT_EQ(node->op, "aten.linear");
+    EXPECT_EQ(node->tensor("input"), x);
+    EXPECT_EQ(node->tensor("bias"), t.bias);
+    const ir::Value* weight = node->tensor("weight");
+    EXPECT_EQ(weight->type.shape, ir::Shape({2, 3}));
+    const auto data = weight->data.as<float>();
+    EXPECT_EQ(std::vector<float>(data.begin(), data.end()), std::vector<float>({1, 3, 5, 2, 4, 6}));
+  }
+}
+
+TEST(LinearImport, ATransposedWeightIsUsedAsItWasBefore) {
+  ir::Graph graph;
+  ir::Value* x = graph.add_input("x", ir::float_type({1, 3}));
+  ir::Value* weight = float_constant(graph, {2, 3}, {1, 2, 3, 4, 5, 6});
+  ir::Value* turned = graph
+                          .add_node("t", "aten.permute", {{"self", weight}, {"dims", std::vector<std::int64_t>{1, 0}}},
+                                    {ir::float_type({3, 2})})
+                          ->result();
+  EXPECT_EQ(import_call(graph, "aten.mm.default", {{"self", x}, {"mat2", turned}}, {1, 2})->tensor("weight"), weight);
+}
+
+TEST(LinearImport, WhatIsNotALinearLayerIsRejected) {
+  ir::Graph graph;
+  ir::Value* x = graph.add_input("x", ir::float_type({2, 3}));
+  ir::Value* y = graph.add_input("y", ir::float_type({3, 2}));
+  ir::Value* bias = float_constant(graph, {2}, {7, 8});
+  ir::Value* right = float_constant(graph, {3, 2}, {1, 2, 3, 4, 5, 6});
+  EXPECT_THROW(import_call(graph, "aten.mm.default", {{"self", x}, {"mat2", y}}, {2, 2}), InputError);
+  EXPECT_THROW(
+      import_call(graph, "aten.addmm.default", {{"self", bias}, {"mat1", x}, {"mat2", right}, {"alpha", 2.0}}, {2, 2}),
+      InputError);
+  EXPECT_THROW(import_call(graph, "aten.addmm.default", {{"self", y}, {"mat1", x}, {"mat2", right}}, {2, 2}),
+               InputError);
+}
+
+// ---- variants -------------------------------------------------------------------------------------------------------
+
+std::string packed_variant(const Layer& layer, const Cpu& cpu) {
+  ir::Graph graph;
+  graph.add_output(build(graph, layer));
+  const Operator op = linear_operator();
+  const Config config{.target = {&cpu, cpu.isa}};
+  ir::Node& aten = graph.nodes().back();
+  ir::Value* lowered = op.lower({graph, aten, config});
+  return op.prepack({graph, *lowered->producer, config})->producer->op;
+}
+
+TEST(LinearPrepack, TheVariantSuitsTheTargetAndTheWeights) {
+  const Cpu& m0 = kCpus[0];
+  const Cpu& m4 = kCpus[3];
+  const Cpu& m55 = kCpus[9];
+  const Layer plain = {.rows = {1}, .inputs = 64, .outputs = 8};
+  EXPECT_EQ(packed_variant(plain, m0), "cormorant.linear.scalar");
+  EXPECT_EQ(packed_variant(plain, m4), "cormorant.linear.dsp_pairs");
+  EXPECT_EQ(packed_variant(plain, m55), "cormorant.linear.mve");
+  // −128 leaves no room for the borrow of its neighbour; 700 · 127 · 128 needs more than 24 bits.
+  EXPECT_EQ(packed_variant({.rows = {1}, .inputs = 64, .outputs = 8, .weight = -128}, m4), "cormorant.linear.dsp_rows");
+  EXPECT_EQ(packed_variant({.rows = {1}, .inputs = 700, .outputs = 8, .weight = 127}, m4), "cormorant.linear.dsp_rows");
+  // A shift to the left.
+  EXPECT_EQ(packed_variant({.rows = {1}, .inputs = 64, .outputs = 8, .output_scale = 0.0004}, m55),
+            "cormorant.linear.mve_rows");
+}
+
+TEST(LinearLayout, EveryWeightHasAPlaceOfItsOwn) {
+  for (const linear::Variant& variant : linear::kVariants) {
+    for (const std::uint32_t inputs : {1U, 3U, 8U, 16U, 17U, 37U, 64U}) {
+      for (const std::uint32_t outputs : {1U, 4U, 8U, 13U, 19U}) {
+        const linear::PackedGeometry geometry{variant.layout, inputs, outputs};
+        std::vector<int> used(geometry.bytes());
+        for (std::size_t i = 0; i < sizeof(linear::PackedHeader); ++i) ++used[i];
+        for (std::uint32_t n = 0; n < outputs; ++n) {
+          const auto place = geometry.place(n);
+          EXPECT_EQ(geometry.bias_offset(place) % 4, 0U);
+          EXPECT_EQ(geometry.multiplier_offset(place) % 4, 0U);
+          for (std::uint32_t i = 0; i < 4; ++i) ++used.at(geometry.bias_offset(place) + i);
+          for (std::uint32_t i = 0; i < 4; ++i) ++used.at(geometry.multiplier_offset(place) + i);
+          ++used.at(geometry.shift_offset(place));
+          for (std::uint32_t k = 0; k < inputs; ++k) ++used.at(geometry.weight_offset(place, k));
+        }
+        for (const int count : used) ASSERT_LE(count, 1) << variant.name << " " << inputs << " to " << outputs;
+      }
+    }
+  }
+}
+
+// ---- programs of other compilers, damaged programs ------------------------------------------------------------------
+
+std::vector<std::byte> run(const ir::Graph& graph, const std::vector<std::byte>& input) {
+  HostProgram program(emit::emit(graph, {}, {}).program, host_kernels());
+  return program.run({&input, 1}).front();
+}
+
+// cortex_m.quantized_linear with weights {1, 2, 3 | −4, 5, −6}, bias {10, −20}, factor 1/2, by hand:
+// inputs {1, −2, 3} + 1 = {2, −1, 4}: 2 − 2 + 12 + 10 = 22 -> 11; −8 − 5 − 24 − 20 = −57 -> −28.5,
+// which the doubling multiply rounds up to −28; + 7 gives 18 and −21.
+ir::Graph upstream_call(bool kernel_sum, std::int64_t multipliers = 1) {
+  ir::Graph graph;
+  const auto i32 = [&](const char* name, ir::Shape shape, std::vector<std::int32_t> data) {
+    return graph.add_constant(name, {.dtype = DType::i32, .shape = std::move(shape), .dim_order = {}, .quant = {}},
+                              ir::Bytes::of(std::span<const std::int32_t>(data)));
+  };
+  const std::vector<std::int8_t> weights = {1, 2, 3, -4, 5, -6};
+  const auto i8 = [](ir::Shape shape) { return ir::quantized_type(std::move(shape), ir::per_tensor_i8(1.0, 0)); };
+  ir::Value* x = graph.add_input("x", i8({1, 3}));
+  ir::Value* w = graph.add_constant("w", i8({2, 3}), ir::Bytes::of(std::span<const std::int8_t>(weights)));
+  ir::Value* bias = kernel_sum ? nullptr : i32("bias", {2}, {10, -20});
+  ir::Value* sum = kernel_sum ? i32("sum", {1, 2}, {10 + 6, -20 - 5}) : nullptr;
+  const auto optional = [](ir::Value* value) { return value == nullptr ? ir::Argument{} : ir::Argument{value}; };
+  const std::vector<std::int64_t> half(static_cast<std::size_t>(multipliers), 1 << 30);
+  const std::vector<std::int64_t> shifts(static_cast<std::size_t>(multipliers), 0);
+  graph.add_output(graph
+                       .add_node("linear", "cortex_m.quantized_linear",
+                                 {{"input", x},
+                                  {"weights", w},
+                                  {"bias", optional(bias)},
+                                  {"kernel_sum", optional(sum)},
+                                  {"input_offset", std::int64_t{1}},
+                                  {"filter_offset", std::int64_t{0}},
+                                  {"output_offset", std::int64_t{7}},
+                                  {"requantize_multipliers", half},
+                                  {"requantize_shifts", shifts},
+                                  {"activation_max", std::int64_t{127}},
+                                  {"activation_min", std::int64_t{-128}}},
+                                 {i8({1, 2})})
+                       ->result());
+  return graph;
+}
+
+TEST(LinearUpstream, BothFormsOfTheBiasGiveTheSame) {
+  const std::vector<std::byte> input = {std::byte{1}, std::byte{0xfe}, std::byte{3}};  // 1, −2, 3
+  const std::vector<std::byte> expected = {std::byte{18}, std::byte{0xeb}};            // 18, −21
+  EXPECT_EQ(run(upstream_call(false), input), expected);
+  EXPECT_EQ(run(upstream_call(true), input), expected);
+}
+
+TEST(LinearUpstream, MoreThanOneMultiplierIsRejected) {
+  EXPECT_THROW(run(upstream_call(false, 2), std::vector<std::byte>(3)), InputError);
+}
+
+TEST(LinearLoad, RejectsPackedConstantsThatDoNotFit) {
+  const auto load = [](const char* op, auto damage, std::size_t bytes = 0, ir::Shape out = {1, 8}) {
+    ir::Graph graph;
+    const auto layout = std::string_view(op).ends_with("mve") ? linear::Layout::mve : linear::Layout::scalar;
+    const linear::PackedGeometry geometry{layout, 20, 8};
+    std::vector<std::int8_t> packed(bytes == 0 ? geometry.bytes() : bytes);
+    linear::PackedHeader header{20, 8, 0, -128, 127, static_cast<std::uint8_t>(layout), linear::kSimpleRequantize, 0};
+    damage(header);
+    std::memcpy(packed.data(), &header, std::min(packed.size(), sizeof(header)));
+    const auto i8 = [](ir::Shape shape) { return ir::quantized_type(std::move(shape), ir::per_tensor_i8(1.0, 0)); };
+    ir::Value* x = graph.add_input("x", i8({1, 20}));
+    ir::Value* constant = graph.add_constant("packed",
+                                             {.dtype = DType::i8,
+                                              .shape = {static_cast<std::int64_t>(packed.size())},
+                                              .dim_order = {},
+                                              .quant = std::nullopt},
+                                             ir::Bytes::of(std::span<const std::int8_t>(packed)));
+    graph.add_output(
+        graph.add_node("linear", op, {{"input", x}, {"packed", constant}}, {i8(std::move(out))})->result());
+    HostProgram program(emit::emit(graph, {}, {}).program, host_kernels());
+  };
+  using Header = linear::PackedHeader;
+  const auto sound = [](Header&) {};
+  const linear::PackedGeometry geometry{linear::Layout::scalar, 20, 8};
+  EXPECT_NO_THROW(load("cormorant.linear.scalar", sound));
+  EXPECT_NO_THROW(load("cormorant.linear.mve", sound));
+  EXPECT_THROW(load("cormorant.linear.scalar", sound, 8), InputError);
+  EXPECT_THROW(load("cormorant.linear.scalar", sound, geometry.bytes() - 1), InputError);
+  EXPECT_THROW(load("cormorant.linear.scalar", sound, geometry.bytes() + 1), InputError);
+  EXPECT_THROW(load("cormorant.linear.scalar", sound, 0, {1, 9}), InputError);
+  EXPECT_THROW(load("cormorant.linear.scalar", sound, 0, {2, 8}), InputError);
+  EXPECT_THROW(load("cormorant.linear.scalar", [](Header& h) { h.inputs = 21; }), InputError);
+  EXPECT_THROW(load("cormorant.linear.scalar", [](Header& h) { h.inputs = 0; }), InputError);
+  EXPECT_THROW(load("cormorant.linear.scalar", [](Header& h) { h.outputs = 0xffffffff; }), InputError);
+  EXPECT_THROW(load("cormorant.linear.scalar", [](Header& h) { h.layout = 3; }), InputError);
+  EXPECT_THROW(load("cormorant.linear.mve", [](Header& h) { h.flags = 0; }), InputError);
+}
+
+}  // namespace
+}  // namespace cormorant::ops

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/multiplier.h"
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+
+namespace cormorant::ops {
+
+Multiplier quantize_multiplier(double factor) {
+  if (!(factor >= 0) || std::isinf(factor)) throw std::logic_error("a requantization factor must be finite and positive");
+  if (factor == 0) return {0, 0};
+  int exponent = 0;
+  const double fraction = std::frexp(factor, &exponent);  // [0.5, 1)
+  auto multiplier = static_cast<std::int64_t>(std::round(fraction * static_cast<double>(std::int64_t{1} << 31)));
+  if (multiplier == std::int64_t{1} << 31) {  // rounded up to 1.0
+    multiplier /= 2;
+    ++exponent;
+  }
+  if (exponent < -31) return {0, 0};
+  return {static_cast<std::int32_t>(multiplier), exponent};
+}
+
+std::int32_t quantize_value(double value, double scale, std::int32_t zero_point, std::int32_t low, std::int32_t high) {
+  const double level = std::round(value / scale) + zero_point;
+  return static_cast<std::int32_t>(std::clamp(level, static_cast<double>(low), static_cast<double>(high)));
+}
+
+}  // namespace cormorant::ops

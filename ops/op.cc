@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/op.h"
+
+#include <unordered_map>
+
+#include "base/diagnostic.h"
+
+namespace cormorant::ops {
+
+std::vector<Operator> make_operators();  // generated from ops/operators.cmake
+
+namespace {
+
+struct Table {
+  std::vector<Operator> operators = make_operators();
+  std::unordered_map<std::string, std::vector<const Operator*>> by_name;
+  std::unordered_map<std::string, const Signature*> signatures;
+
+  Table() {
+    for (const Operator& op : operators) {
+      for (const std::string& name : op.canonical) by_name[name].push_back(&op);
+      for (const Signature& signature : op.signatures) {
+        by_name[graph_name(signature.name)].push_back(&op);
+        signatures[graph_name(signature.name)] = &signature;
+      }
+    }
+  }
+};
+
+const Table& table() {
+  static const Table instance;
+  return instance;
+}
+
+}  // namespace
+
+std::span<const Operator> all_operators() { return table().operators; }
+
+const Operator* find(const ir::Node& node) {
+  const auto found = table().by_name.find(node.op);
+  if (found == table().by_name.end()) return nullptr;
+  for (const Operator* op : found->second) {
+    const bool is_program_side = table().signatures.contains(node.op);
+    if (is_program_side || op->accepts == nullptr || op->accepts(node)) return op;
+  }
+  return nullptr;
+}
+
+const Signature* find_signature(std::string_view graph_name) {
+  const auto found = table().signatures.find(std::string(graph_name));
+  return found == table().signatures.end() ? nullptr : found->second;
+}
+
+std::vector<const Kernel*> host_kernels() {
+  std::vector<const Kernel*> kernels;
+  for (const Operator& op : all_operators()) {
+    kernels.insert(kernels.end(), op.host_kernels.begin(), op.host_kernels.end());
+  }
+  return kernels;
+}
+
+ir::Node* Importer::node(std::string op, std::vector<ir::NamedArgument> args, std::vector<ir::TensorType> result_types) {
+  return graph->add_node(call->name, std::move(op), std::move(args), result_types.empty() ? types : std::move(result_types),
+                         call->location);
+}
+
+void Importer::reject(std::string problem, std::string advice) const {
+  throw InputError({std::move(problem), std::move(advice), {}, call->name, call->location.text()});
+}
+
+}  // namespace cormorant::ops

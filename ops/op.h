@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The table of operators: what each folder in ops/ tells the rest of the compiler. One folder is one mathematical
+// operator with all its spellings; a null hook means that the operator has no such side. A new operator is a folder
+// with a function that returns this struct and one line in ops/operators.cmake.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "evaluate/tensor.h"
+#include "ir/graph.h"
+#include "ops/signature.h"
+#include "runtime/kernel.h"
+#include "target/target.h"
+
+namespace cormorant::ops {
+
+enum class Runtime : std::uint8_t { cormorant, executorch };
+
+// What lowering and prepacking may ask about the compilation: one plain value.
+struct Config {
+  Target target;
+  Runtime runtime = Runtime::cormorant;
+};
+
+// ---- import -----------------------------------------------------------------------------------------------------
+// The graph under construction, one exported node at a time, with its arguments matched to the schema's names and
+// defaults filled in. A form whose import is null becomes the node `aten.<name>` with exactly these arguments.
+class Importer {
+ public:
+  ir::Graph* graph = nullptr;
+  const ir::Node* call = nullptr;  // the exported call: op is PyTorch's name, args complete, results not yet made
+  std::vector<ir::TensorType> types;  // of the exported results, as recorded by PyTorch
+
+  // Adds a node with the call's name and location; its results have `types` unless others are given.
+  ir::Node* node(std::string op, std::vector<ir::NamedArgument> args, std::vector<ir::TensorType> result_types = {});
+  [[noreturn]] void reject(std::string problem, std::string advice) const;
+};
+
+struct AtenForm {
+  // PyTorch's own notation without the return: "conv2d.default(Tensor input, Tensor weight, Tensor? bias=None, ...)".
+  std::string_view schema;
+  // Yields the values that stand for the call's results: a normalised node's, or an input itself (identity).
+  // Null: the node is taken over as it is, as `aten.` + the name before the overload's dot.
+  std::vector<ir::Value*> (*import)(Importer&) = nullptr;
+};
+
+// ---- quantization -------------------------------------------------------------------------------------------------
+// How a node takes part in quantization. Tensor arguments not named in `weights` are activations.
+struct QuantRule {
+  struct Weight {
+    std::string argument;
+    std::optional<std::int32_t> axis;  // per channel along this axis; none: per tensor
+    bool is_bias = false;              // int32, scale = input scale · weight scale
+  };
+  struct Observe {};                                // the output gets its own range
+  struct Share {};                                  // output (and all activations) share one set of parameters
+  struct Fixed { double scale; std::int32_t zero_point; };  // the range is known
+  struct Reject { std::string reason; };            // stays in float, and the user is told why
+  std::variant<Observe, Share, Fixed, Reject> output = Observe{};
+  std::vector<Weight> weights;
+};
+
+// ---- lowering -----------------------------------------------------------------------------------------------------
+// Rewrites one node in place of `node`: new nodes go before it; the value returned replaces its result.
+struct Rewriter {
+  ir::Graph& graph;
+  ir::Node& node;
+  const Config& config;
+
+  template <class S>
+  ir::Node* emit(S fields, ir::TensorType result, std::string_view op = S::kName) const {
+    return make_node(graph, std::move(fields), {std::move(result)}, node.name, node.location, &node, op);
+  }
+  template <class T>
+  ir::Value* constant(std::string_view suffix, ir::TensorType type, std::span<const T> data) const {
+    return graph.add_constant(node.name + "_" + std::string(suffix), std::move(type), ir::Bytes::of(data));
+  }
+};
+
+// What memory order an operator wants of its 4-D tensors; the layout pass gives it to them.
+enum class Layout : std::uint8_t {
+  same,           // whatever its inputs have, as long as all have the same (elementwise)
+  channels_last,
+  contiguous,     // the order of the logical dimensions (NCHW)
+};
+
+struct Operator {
+  std::string_view name;  // the folder
+  Layout layout = Layout::same;
+
+  // The aten side: spellings that import; the first names the canonical node(s) of this folder.
+  std::vector<AtenForm> forms;
+  std::vector<std::string> canonical;  // graph names of the aten nodes that the hooks below are for: {"aten.conv2d"}
+  // Where two folders share a canonical name (conv2d and depthwise_conv2d), tells whose the node is. Null: all of them.
+  bool (*accepts)(const ir::Node&) = nullptr;
+  // Result types of a canonical node by PyTorch's rules. Throws InputError for shapes that do not fit.
+  std::vector<ir::TensorType> (*infer)(const ir::Node&) = nullptr;
+  // Float semantics on the host: one result tensor per result.
+  std::vector<evaluate::Tensor> (*evaluate)(const ir::Node&, const evaluate::Frame&) = nullptr;
+  QuantRule (*quantize)(const ir::Node&) = nullptr;
+  // Whether a clamp behind it can become part of it, as the arguments activation_min and activation_max (floats).
+  bool fuses_activation = false;
+  // A quantized canonical node -> cortex_m.* nodes with ExecuTorch's schemas.
+  ir::Value* (*lower)(const Rewriter&) = nullptr;
+
+  // The program side: signatures of the nodes that may stand in a .pte (cortex_m::, cormorant::, aten::….out).
+  std::vector<Signature> signatures;
+  // cortex_m.* -> cormorant.* with constants laid out for the target. Null result: nothing better, keep the node.
+  ir::Value* (*prepack)(const Rewriter&) = nullptr;
+  // The result is the argument's memory under another shape: no instruction, no bytes (view).
+  bool is_alias = false;
+  // Whether the result may share memory with the named argument (elementwise operators, exact size match).
+  bool (*in_place)(const ir::Node&, std::string_view argument) = nullptr;
+  // MACs for reports.
+  std::int64_t (*macs)(const ir::Node&) = nullptr;
+  // Reference kernels for the host runtime: every program name of this folder, prepacked overloads by unpacking.
+  std::vector<const Kernel*> host_kernels;
+};
+
+// All of them, in folder order (generated from ops/operators.cmake).
+std::span<const Operator> all_operators();
+// The folder a node belongs to, by its graph name, canonical or of the program side ("aten.conv2d",
+// "cormorant.conv2d.mve_1x1"); null if unknown.
+const Operator* find(const ir::Node& node);
+const Signature* find_signature(std::string_view graph_name);
+std::vector<const Kernel*> host_kernels();
+
+}  // namespace cormorant::ops

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// aten.pad(self, pad, value): constant padding. `pad` is PyTorch's list: last dimension first, before and after.
+#include <algorithm>
+
+#include "base/diagnostic.h"
+#include "ops/multiplier.h"
+#include "ops/op.h"
+#include "ops/pad/pad.h"
+#include "ops/pad/reference.h"
+
+namespace cormorant::ops {
+namespace {
+
+// Borders per dimension, in the tensor's order.
+struct Borders {
+  std::vector<std::int64_t> before, after;
+};
+
+Borders borders_of(const ir::Node& node) {
+  const std::size_t rank = node.tensor("self")->type.rank();
+  const std::vector<std::int64_t>& pad = node.integers("pad");
+  if (pad.size() % 2 != 0 || pad.size() / 2 > rank) {
+    throw InputError({.problem = "a padding list of " + std::to_string(pad.size()) +
+                                 " entries does not fit a tensor of " + std::to_string(rank) + " dimensions",
+                      .advice = "give two entries per padded dimension, last dimension first",
+                      .node = node.name,
+                      .source = node.location.text()});
+  }
+  Borders borders{std::vector<std::int64_t>(rank, 0), std::vector<std::int64_t>(rank, 0)};
+  for (std::size_t i = 0; i < pad.size() / 2; ++i) {
+    borders.before[rank - 1 - i] = pad[2 * i];
+    borders.after[rank - 1 - i] = pad[2 * i + 1];
+  }
+  return borders;
+}
+
+std::vector<ir::Value*> make_pad(Importer& importer, double value) {
+  const ir::Node& call = *importer.call;
+  const std::vector<std::int64_t>& pad = call.integers("pad");
+  if (std::all_of(pad.begin(), pad.end(), [](std::int64_t n) { return n == 0; })) return {call.tensor("self")};
+  return importer.node("aten.pad", {{"self", call.tensor("self")}, {"pad", pad}, {"value", value}})->results;
+}
+
+std::vector<ir::Value*> import_pad(Importer& importer) {
+  const ir::Node& call = *importer.call;
+  if (call.string("mode") != "constant") {
+    importer.reject("padding mode '" + call.string("mode") + "' is not supported", "use constant padding");
+  }
+  return make_pad(importer, call.has("value") ? call.number("value") : 0.0);
+}
+
+std::vector<ir::Value*> import_constant_pad(Importer& importer) {
+  return make_pad(importer, importer.call->number("value"));
+}
+
+std::vector<ir::TensorType> infer(const ir::Node& node) {
+  const Borders borders = borders_of(node);
+  ir::TensorType type = node.tensor("self")->type;
+  for (std::size_t i = 0; i < type.rank(); ++i) {
+    type.shape[i] += borders.before[i] + borders.after[i];
+    if (type.shape[i] < 0) {
+      throw InputError({.problem = "negative padding leaves nothing of dimension " + std::to_string(i),
+                        .advice = {},
+                        .node = node.name,
+                        .source = node.location.text()});
+    }
+  }
+  return {std::move(type)};
+}
+
+std::vector<evaluate::Tensor> evaluate_pad(const ir::Node& node, const evaluate::Frame& frame) {
+  const evaluate::Tensor& input = frame.get(node.tensor("self"));
+  const Borders borders = borders_of(node);
+  const ir::Shape shape = infer(node).front().shape;
+  const std::size_t rank = shape.size();
+  ir::Shape at(rank, 0);
+  std::int64_t elements = 1;
+  for (const std::int64_t size : shape) elements *= size;
+  std::vector<float> out(static_cast<std::size_t>(elements), static_cast<float>(node.number("value")));
+  for (float& element : out) {
+    bool inside = true;
+    std::int64_t index = 0;
+    for (std::size_t i = 0; i < rank; ++i) {
+      const std::int64_t from = at[i] - borders.before[i];
+      inside = inside && from >= 0 && from < input.shape[i];
+      index = index * input.shape[i] + from;
+    }
+    if (inside) element = input.values()[static_cast<std::size_t>(index)];
+    for (std::size_t i = rank; i-- > 0 && ++at[i] == shape[i];) at[i] = 0;
+  }
+  return {evaluate::Tensor(shape, std::move(out))};
+}
+
+QuantRule quantize(const ir::Node& node) {
+  if (node.tensor("self")->type.rank() > kPadRank) {
+    return {.output = QuantRule::Reject{"padding of more than four dimensions has no int8 kernel"}, .weights = {}};
+  }
+  const std::vector<std::int64_t>& pad = node.integers("pad");
+  if (std::any_of(pad.begin(), pad.end(), [](std::int64_t n) { return n < 0; })) {
+    return {.output = QuantRule::Reject{"negative padding (a crop) has no int8 kernel"}, .weights = {}};
+  }
+  return {.output = QuantRule::Share{}, .weights = {}};
+}
+
+// In memory order: 4-D activations are channels-last once the layout is decided.
+std::vector<std::int64_t> memory_order(const std::vector<std::int64_t>& border) {
+  if (border.size() == 4) return {border[0], border[2], border[3], border[1]};
+  std::vector<std::int64_t> aligned(kPadRank, 0);
+  std::copy_backward(border.begin(), border.end(), aligned.end());
+  return aligned;
+}
+
+ir::Value* lower(const Rewriter& rewriter) {
+  const ir::Node& node = rewriter.node;
+  const ir::QuantParams& quant = node.result()->type.quant.value();
+  if (node.tensor("self")->type.quant != quant) {
+    throw InputError({.problem = "padding cannot change the quantization parameters",
+                      .advice = "quantize the model so that input and output of pad share them",
+                      .node = node.name,
+                      .source = node.location.text()});
+  }
+  const Borders borders = borders_of(node);
+  return rewriter
+      .emit(Pad<HostWorld>{.input = node.tensor("self"),
+                           .pre_pad = memory_order(borders.before),
+                           .post_pad = memory_order(borders.after),
+                           .pad_value = quantize_value(node.number("value"), quant.scale(), quant.zero_point(),
+                                                       quant.qmin, quant.qmax)},
+            node.result()->type)
+      ->result();
+}
+
+}  // namespace
+
+Operator pad_operator() {
+  return {.name = "pad",
+          .layout = Layout::channels_last,
+          .forms = {{"pad.default(Tensor self, SymInt[] pad, str mode=\"constant\", float? value=None)", import_pad},
+                    {"constant_pad_nd.default(Tensor self, SymInt[] pad, Scalar value=0)", import_constant_pad}},
+          .canonical = {"aten.pad"},
+          .infer = infer,
+          .evaluate = evaluate_pad,
+          .quantize = quantize,
+          .lower = lower,
+          .signatures = {signature_of<Pad>()},
+          .host_kernels = {&kPadReference}};
+}
+
+}  // namespace cormorant::ops

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// pad: a tensor with a border of one value. cortex_m::pad's two lists have four entries, for the dimensions in *memory*
+// order, outermost first; tensors of lower rank use the last ones. A 4-D tensor whose layout is ambiguous (one channel,
+// or one pixel) counts as channels-last.
+#pragma once
+
+#include <cstdint>
+
+namespace cormorant::ops {
+
+template <class W>
+struct Pad {
+  static constexpr const char* kName = "cortex_m::pad.out";
+  typename W::Tensor input{};
+  typename W::IntList pre_pad{};
+  typename W::IntList post_pad{};
+  typename W::Int pad_value{};
+  typename W::Out out{};
+
+  template <class V>
+  void visit(V&& v) {
+    v("input", input);
+    v("pre_pad", pre_pad);
+    v("post_pad", post_pad);
+    v("pad_value", pad_value);
+    v("out", out);
+  }
+};
+
+inline constexpr int kPadRank = 4;
+
+}  // namespace cormorant::ops

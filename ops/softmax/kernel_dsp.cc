@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// All its products are 32 × 32 bits: there is nothing here for instructions on pairs.
+#include "ops/softmax/rows.h"
+
+namespace cormorant::ops::softmax {
+namespace {
+
+void execute(const void* plan) { softmax_rows<doubling_high_multiply>(*static_cast<const Plan*>(plan)); }
+
+}  // namespace
+}  // namespace cormorant::ops::softmax
+
+CORMORANT_KERNEL(cortex_m_softmax_out_dsp, "cortex_m::softmax.out", cormorant::ops::softmax::load,
+                 cormorant::ops::softmax::execute)

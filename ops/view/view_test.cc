@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include "base/diagnostic.h"
+#include "emit/emit.h"
+#include "evaluate/graph.h"
+#include "ops/op.h"
+#include "ops/schema.h"
+#include "runtime/host.h"
+#include "tests/conformance/conformance.h"
+
+namespace cormorant::ops {
+
+Operator view_operator();
+
+namespace {
+
+using Dims = std::vector<std::int64_t>;
+
+TEST(ViewImport, EverySpellingTakesTheExportedShape) {
+  const Operator op = view_operator();
+  for (const AtenForm& form : op.forms) {
+    ir::Graph graph;
+    ir::Node call;
+    call.name = "call";
+    call.args = {{"self", graph.add_input("x", ir::float_type({2, 1, 6}))}};
+    Importer importer{&graph, &call, {ir::float_type({3, 4})}};
+    const ir::Node* node = form.import(importer).front()->producer;
+    ASSERT_NE(node, nullptr) << form.schema;
+    EXPECT_EQ(node->op, "aten.view") << form.schema;
+    EXPECT_EQ(node->integers("size"), Dims({3, 4})) << form.schema;
+  }
+}
+
+TEST(ViewImport, AViewOfTheSameShapeIsTheInput) {
+  ir::Graph graph;
+  ir::Node call;
+  ir::Value* x = graph.add_input("x", ir::float_type({2, 6}));
+  call.args = {{"self", x}};
+  Importer importer{&graph, &call, {ir::float_type({2, 6})}};
+  EXPECT_EQ(view_operator().forms.front().import(importer).front(), x);
+}
+
+TEST(ViewInfer, TheNumberOfElementsStays) {
+  ir::Graph graph;
+  ir::Value* x = graph.add_input("x", ir::float_type({2, 6}));
+  ir::Node* good = graph.add_node("v", "aten.view", {{"self", x}, {"size", Dims{3, 4}}}, {ir::float_type({3, 4})});
+  EXPECT_EQ(view_operator().infer(*good).front(), ir::float_type({3, 4}));
+  ir::Node* bad = graph.add_node("v", "aten.view", {{"self", x}, {"size", Dims{3, 5}}}, {ir::float_type({3, 5})});
+  EXPECT_THROW(view_operator().infer(*bad), InputError);
+}
+
+// [1, 2, 1, 2] channels-last lies in memory as its [1, 1, 2, 2] reading.
+TEST(RelayoutEvaluate, MovesElementsToWhereTheBytesAre) {
+  ir::Graph graph;
+  ir::TensorType last = ir::float_type({1, 2, 1, 2});
+  last.dim_order = ir::kChannelsLast;
+  ir::Value* x = graph.add_input("x", ir::float_type({1, 1, 2, 2}));  // N, H, W, C
+  graph.add_output(graph.add_node("r", "cormorant.relayout", {{"self", x}}, {last})->result());
+  const evaluate::Tensor input({1, 1, 2, 2}, {1, 2, 3, 4});  // pixel 0: channels 1, 2; pixel 1: 3, 4
+  const auto result = evaluate::evaluate_graph(graph, {&input, 1});
+  EXPECT_EQ(std::vector<float>(result[0].values().begin(), result[0].values().end()), std::vector<float>({1, 3, 2, 4}));
+}
+
+TEST(View, FlattensChannelsLastImagesInLogicalOrder) {
+  std::vector<conformance::Case> cases = {{"flatten", [](ir::Graph& g) {
+                                             ir::Value* x = conformance::int8_input(g, {1, 3, 4, 5}, 0.1, 0);
+                                             return conformance::add_quantized(
+                                                 g, "aten.view", {{"self", x}, {"size", Dims{1, 60}}}, {1, 60}, 0.1, 0);
+                                           }}};
+  conformance::expect_near_float_semantics(cases, 0.0);
+  conformance::expect_same_bits_everywhere(cases, 2);
+}
+
+}  // namespace
+}  // namespace cormorant::ops

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "quantizer/annotate.h"
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <unordered_set>
+
+namespace cormorant::quantizer {
+namespace {
+
+using Rule = ops::QuantRule;
+
+bool is_real(const ir::Value* value) { return value->type.dtype == DType::f32; }
+
+bool is_within(const std::string& module, const std::string& layer) {
+  return module == layer || module.starts_with(layer + ".");
+}
+
+// Why the node cannot compute with integers whatever its rule says; empty if it can.
+std::string obstacle(const ir::Node& node, const ops::Operator* op, const QuantizeOptions& options) {
+  for (const std::string& layer : options.float_layers) {
+    if (is_within(node.location.module, layer)) return "kept in float as asked for layer " + layer;
+  }
+  if (op == nullptr || op->quantize == nullptr) return "operator " + node.op + " has no integer form";
+  return {};
+}
+
+Rule rule_of(const ir::Node& node, const QuantizeOptions& options) {
+  const ops::Operator* op = ops::find(node);
+  if (std::string reason = obstacle(node, op, options); !reason.empty()) return {Rule::Reject{std::move(reason)}, {}};
+  Rule rule = op->quantize(node);
+  const bool one_scale = std::ranges::find(options.per_tensor_weights, node.op) != options.per_tensor_weights.end();
+  for (Rule::Weight& weight : rule.weights) {
+    if (one_scale) weight.axis.reset();
+    if (!node.has(weight.argument)) continue;
+    const ir::Value* value = node.tensor(weight.argument);
+    if (value->kind != ir::ValueKind::constant || !is_real(value)) {
+      return {Rule::Reject{"its " + weight.argument + " is not a constant float tensor"}, {}};
+    }
+  }
+  return rule;
+}
+
+bool is_rejected(const Rule& rule) { return std::holds_alternative<Rule::Reject>(rule.output); }
+bool is_sharing(const Rule& rule) { return std::holds_alternative<Rule::Share>(rule.output); }
+
+std::vector<ir::Value*> activations(const ir::Node& node, const Rule& rule) {
+  std::vector<ir::Value*> result;
+  for (const ir::NamedArgument& argument : node.args) {
+    const bool is_weight =
+        std::ranges::any_of(rule.weights, [&](const Rule::Weight& weight) { return weight.argument == argument.name; });
+    if (is_weight) continue;
+    if (const auto* single = std::get_if<ir::Value*>(&argument.value)) {
+      if (*single != nullptr && is_real(*single)) result.push_back(*single);
+    } else if (const auto* list = std::get_if<std::vector<ir::Value*>>(&argument.value)) {
+      std::ranges::copy_if(*list, std::back_inserter(result), is_real);
+    }
+  }
+  return result;
+}
+
+using Rules = std::unordered_map<const ir::Node*, Rule>;
+
+// Data movement between float nodes moves floats: integers there would cost two conversions and precision for nothing.
+// Chains of it are found by assuming all data movement to be in float and taking back what touches integers.
+void keep_islands_in_float(const ir::Graph& graph, Rules& rules) {
+  std::unordered_set<const ir::Node*> in_float, candidates;
+  for (const auto& [node, rule] : rules) {
+    if (is_rejected(rule)) in_float.insert(node);
+    if (is_sharing(rule)) candidates.insert(node);
+  }
+  in_float.insert(candidates.begin(), candidates.end());
+  const auto is_float_source = [&](const ir::Value* value) {
+    return value->producer != nullptr && in_float.contains(value->producer);
+  };
+  const auto feeds_only_float = [&](const ir::Value* value) {
+    return std::ranges::all_of(graph.users(value), [&](const ir::Node* user) { return in_float.contains(user); });
+  };
+  const auto touches_integers = [&](const ir::Node* node) {
+    return !std::ranges::all_of(activations(*node, rules.at(node)), is_float_source) ||
+           !std::ranges::all_of(node->results, feeds_only_float);
+  };
+  bool changed = true;
+  while (changed) {
+    changed = std::erase_if(candidates, [&](const ir::Node* node) {
+                return touches_integers(node) && in_float.erase(node) == 1;
+              }) > 0;
+  }
+  for (const ir::Node* node : candidates) rules.at(node) = {Rule::Reject{"moves data between float operators"}, {}};
+}
+
+// Union-find over tensors. A set whose range is known by definition (behind softmax) stays apart from sets whose range
+// is measured: the one cannot change, and the other would be clipped by it. Conversion bridges the two instead.
+class Sharing {
+ public:
+  void add(const ir::Value* value, std::optional<Rule::Fixed> fixed = {}) {
+    if (index_.contains(value)) return;
+    index_[value] = values_.size();
+    parent_.push_back(values_.size());
+    fixed_.push_back(fixed);
+    values_.push_back(value);
+    open_.push_back(false);
+  }
+  // A tensor with a range of its own, in contrast to one that only passes on what it gets.
+  void mark_measured(const ir::Value* value) { open_[root(index_.at(value))] = true; }
+
+  void unite(const ir::Value* a, const ir::Value* b) {
+    const std::size_t x = root(index_.at(a)), y = root(index_.at(b));
+    if (x == y || conflict(x, y) || conflict(y, x)) return;
+    const std::size_t first = std::min(x, y), second = std::max(x, y);
+    parent_[second] = first;
+    if (!fixed_[first]) fixed_[first] = fixed_[second];
+    open_[first] = open_[first] || open_[second];
+  }
+
+  void write(Annotation& annotation) {
+    std::map<std::size_t, std::size_t> group_of_root;
+    for (std::size_t k = 0; k < values_.size(); ++k) {
+      const auto [at, is_new] = group_of_root.try_emplace(root(k), annotation.groups.size());
+      if (is_new) annotation.groups.push_back({{}, fixed_[root(k)]});
+      annotation.groups[at->second].members.push_back(values_[k]);
+      annotation.group_of[values_[k]] = at->second;
+    }
+  }
+
+ private:
+  [[nodiscard]] bool conflict(std::size_t known, std::size_t other) const {
+    const std::optional<Rule::Fixed>&a = fixed_[known], &b = fixed_[other];
+    if (!a) return false;
+    if (!b) return open_[other];
+    return a->scale != b->scale || a->zero_point != b->zero_point;
+  }
+  std::size_t root(std::size_t k) {
+    while (parent_[k] != k) k = parent_[k] = parent_[parent_[k]];
+    return k;
+  }
+
+  std::unordered_map<const ir::Value*, std::size_t> index_;
+  std::vector<const ir::Value*> values_;
+  std::vector<std::size_t> parent_;
+  std::vector<std::optional<Rule::Fixed>> fixed_;
+  std::vector<bool> open_;
+};
+
+}  // namespace
+
+Annotation annotate(const ir::Graph& graph, const QuantizeOptions& options) {
+  Rules rules;
+  for (const ir::Node& node : graph.nodes()) rules[&node] = rule_of(node, options);
+  keep_islands_in_float(graph, rules);
+
+  Annotation annotation;
+  Sharing sharing;
+  const auto add_measured = [&](const ir::Value* value) {
+    sharing.add(value);
+    sharing.mark_measured(value);
+  };
+  if (options.int8_io) {
+    for (const ir::Value* input : graph.inputs()) {
+      if (is_real(input)) add_measured(input);
+    }
+  }
+  for (const ir::Node& node : graph.nodes()) {
+    const Rule& rule = rules.at(&node);
+    if (const auto* reject = std::get_if<Rule::Reject>(&rule.output)) {
+      annotation.float_nodes.push_back({node.name, node.op, node.location.text(), reject->reason});
+      continue;
+    }
+    const std::vector<ir::Value*> inputs = activations(node, rule);
+    annotation.quantized[&node] = {rule, inputs};
+    for (const ir::Value* input : inputs) {
+      // Inputs, constants and results of float nodes; what quantized nodes make is there already.
+      const bool is_new = input->producer == nullptr || is_rejected(rules.at(input->producer));
+      if (is_new) add_measured(input);
+    }
+    for (const ir::Value* result : node.results) {
+      if (!is_real(result)) continue;
+      const auto* fixed = std::get_if<Rule::Fixed>(&rule.output);
+      sharing.add(result, fixed != nullptr ? std::optional(*fixed) : std::nullopt);
+      if (std::holds_alternative<Rule::Observe>(rule.output)) sharing.mark_measured(result);
+      if (!is_sharing(rule)) continue;
+      for (const ir::Value* input : inputs) sharing.unite(result, input);
+    }
+  }
+  if (options.int8_io) {
+    for (const ir::Value* output : graph.outputs()) {
+      const bool is_float_result = output->producer != nullptr && is_rejected(rules.at(output->producer));
+      if (is_real(output) && is_float_result) add_measured(output);
+    }
+  }
+  sharing.write(annotation);
+  return annotation;
+}
+
+}  // namespace cormorant::quantizer

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "quantizer/calibrate.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <mutex>
+
+#include "base/diagnostic.h"
+#include "evaluate/graph.h"
+#include "quantizer/parallel.h"
+#include "quantizer/weights.h"
+
+namespace cormorant::quantizer {
+namespace {
+
+[[noreturn]] void reject_non_finite(const ir::Value& value, const std::string& when) {
+  throw InputError(
+      {.problem = fmt::format("'{}' holds an infinite number or a NaN{}", value.name, when),
+       .advice = "integers cannot express it; check the calibration data, and the model's weights at this place",
+       .node = value.producer == nullptr ? value.name : value.producer->name,
+       .source = value.producer == nullptr ? std::string() : value.producer->location.text()});
+}
+
+void require_finite_weights(const ir::Graph& graph, const Annotation& annotation) {
+  for (const ir::Node& node : graph.nodes()) {
+    const auto found = annotation.quantized.find(&node);
+    if (found == annotation.quantized.end()) continue;
+    for (const ops::QuantRule::Weight& weight : found->second.rule.weights) {
+      if (!node.has(weight.argument)) continue;
+      const ir::Value* value = node.tensor(weight.argument);
+      const evaluate::Tensor tensor = evaluate::constant_tensor(*value);
+      if (!std::ranges::all_of(tensor.values(), [](float v) { return std::isfinite(v); }))
+        reject_non_finite(*value, "");
+    }
+  }
+}
+
+// The factor from a node's accumulator to its result must not exceed 1: the accumulator would be shifted left, and
+// inputs a little outside the calibration data would overflow it instead of saturating. Only results that are next to
+// zero by cancellation get there; a wider range costs them nothing, since the accumulator is no finer.
+void widen_results(const ir::Graph& graph, const Annotation& annotation, std::vector<ir::QuantParams>& params) {
+  for (const ir::Node& node : graph.nodes()) {
+    const auto found = annotation.quantized.find(&node);
+    if (found == annotation.quantized.end() || found->second.rule.weights.empty()) continue;
+    const auto& [rule, operands] = found->second;
+    if (!std::holds_alternative<ops::QuantRule::Observe>(rule.output)) continue;
+    const double input_scale = params[annotation.group_of.at(operands.at(0))].scale();
+    double unit = 0;
+    for (const WeightScales& weight : weight_scales(node, rule, input_scale)) {
+      for (const double scale : weight.scales) unit = std::max(unit, scale * input_scale);
+    }
+    for (const ir::Value* result : node.results) {
+      const auto group = annotation.group_of.find(result);
+      if (group == annotation.group_of.end()) continue;
+      double& scale = params[group->second].scales[0];
+      if (scale < unit) scale = std::nextafterf(static_cast<float>(unit), std::numeric_limits<float>::infinity());
+    }
+  }
+}
+
+}  // namespace
+
+Observations calibrate(const ir::Graph& graph, const Annotation& annotation, const Samples& samples,
+                       const QuantizeOptions& options) {
+  require_finite_weights(graph, annotation);
+  const std::size_t threads = thread_count(options.threads, samples.count);
+  std::vector<Observations> per_thread(threads);
+  Observations& all = per_thread[0];
+  for (const auto& [value, group] : annotation.group_of) {
+    for (Observations& observations : per_thread) observations[value];
+    const bool is_constant = value->kind == ir::ValueKind::constant || value->kind == ir::ValueKind::state;
+    if (is_constant) all[value].add(evaluate::constant_tensor(*value).values());
+  }
+
+  const evaluate::Evaluator evaluator(graph);
+  std::mutex mutex;
+  std::size_t done = 0;
+  if (options.progress) options.progress(0, samples.count);
+  parallel_for(samples.count, threads, [&](std::size_t index, std::size_t thread) {
+    (void)evaluator.run(samples.load(index), [&](const ir::Value& value, const evaluate::Tensor& tensor) {
+      const auto at = per_thread[thread].find(&value);
+      if (at == per_thread[thread].end()) return;
+      at->second.add(tensor.values());
+      if (at->second.has_non_finite()) reject_non_finite(value, fmt::format(" for calibration sample {}", index));
+    });
+    if (!options.progress) return;
+    const std::scoped_lock lock(mutex);
+    options.progress(++done, samples.count);
+  });
+  for (std::size_t t = 1; t < threads; ++t) {
+    for (auto& [value, histogram] : all) histogram.merge(per_thread[t].at(value));
+  }
+  return std::move(per_thread[0]);
+}
+
+std::vector<ir::QuantParams> choose_parameters(const ir::Graph& graph, const Annotation& annotation,
+                                               const Observations& observations, const QuantizeOptions& options) {
+  std::vector<ir::QuantParams> params(annotation.groups.size());
+  const std::size_t threads = thread_count(options.threads, params.size());
+  parallel_for(params.size(), threads, [&](std::size_t k, std::size_t) {
+    const Group& group = annotation.groups[k];
+    if (group.fixed) {
+      params[k] = ir::per_tensor_i8(group.fixed->scale, group.fixed->zero_point);
+      return;
+    }
+    Histogram merged;
+    for (const ir::Value* member : group.members) merged.merge(observations.at(member));
+    params[k] = options.range(merged.distribution(), {});
+  });
+  widen_results(graph, annotation, params);
+  return params;
+}
+
+}  // namespace cormorant::quantizer

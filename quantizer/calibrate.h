@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The second step of quantization: the float graph runs over the samples, one sample per thread at a time, and every
+// tensor of interest fills a histogram. From those, each group of tensors gets its parameters.
+#pragma once
+
+#include <unordered_map>
+#include <vector>
+
+#include "ir/graph.h"
+#include "quantizer/annotate.h"
+#include "quantizer/histogram.h"
+#include "quantizer/options.h"
+#include "quantizer/samples.h"
+
+namespace cormorant::quantizer {
+
+using Observations = std::unordered_map<const ir::Value*, Histogram>;
+
+// Watches the members of all groups. Throws InputError when the model computes something that is not a finite number.
+[[nodiscard]] Observations calibrate(const ir::Graph& graph, const Annotation& annotation, const Samples& samples,
+                                     const QuantizeOptions& options);
+
+// One set of parameters per group.
+[[nodiscard]] std::vector<ir::QuantParams> choose_parameters(const ir::Graph& graph, const Annotation& annotation,
+                                                             const Observations& observations,
+                                                             const QuantizeOptions& options);
+
+}  // namespace cormorant::quantizer

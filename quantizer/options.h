@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a caller may decide about quantization.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "quantizer/range.h"
+
+namespace cormorant::quantizer {
+
+struct QuantizeOptions {
+  bool int8_io = false;  // the graph's inputs and outputs become integers themselves
+  std::vector<std::string>
+      per_tensor_weights;                 // operators ("aten.linear") whose kernels take one scale for all channels
+  std::vector<std::string> float_layers;  // module paths whose nodes stay in float
+  RangeRule range = mse_range;
+  std::size_t threads = 0;                                 // 0: one per core; the result is the same for any number
+  std::function<void(std::size_t, std::size_t)> progress;  // (samples done, samples in all), one call at a time
+};
+
+}  // namespace cormorant::quantizer

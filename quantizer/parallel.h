@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Independent pieces of work over all cores.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+
+namespace cormorant::quantizer {
+
+// Threads that parallel_for would use: `wanted`, or one per core for 0, but never more than there is work.
+[[nodiscard]] std::size_t thread_count(std::size_t wanted, std::size_t work);
+
+// Calls body(index, thread) once for every index in [0, count), thread in [0, threads). After an exception no new index
+// is started; of those thrown, the one with the lowest index comes out here.
+void parallel_for(std::size_t count, std::size_t threads, const std::function<void(std::size_t, std::size_t)>& body);
+
+}  // namespace cormorant::quantizer

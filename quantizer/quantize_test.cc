@@ -1,0 +1,383 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The whole quantizer on small graphs of toy operators (evaluate/toy_operators.cc): text in, text out. Ranges are
+// chosen so that scales are round numbers: values from 0 to 255 give scale 1, zero point -128.
+#include "quantizer/quantize.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "base/diagnostic.h"
+#include "evaluate/graph.h"
+#include "ir/text.h"
+#include "ir/verify.h"
+
+namespace cormorant::quantizer {
+namespace {
+
+using evaluate::Tensor;
+
+// One sample per list; one input.
+Samples samples(std::vector<std::vector<float>> lists) {
+  std::vector<Sample> all;
+  for (std::vector<float>& list : lists) {
+    const auto size = static_cast<std::int64_t>(list.size());
+    all.push_back({Tensor({size}, std::move(list))});
+  }
+  return samples_of(std::move(all));
+}
+
+QuantizeOptions exact() {
+  QuantizeOptions options;
+  options.range = minmax_range;
+  return options;
+}
+
+std::string quantized(const std::string& text, const QuantizeOptions& options = exact(),
+                      const Samples& data = samples({{0, 255}, {100, 7}})) {
+  ir::Graph graph = ir::parse("graph g\n" + text, "test");
+  quantize(graph, data, options);
+  ir::verify(graph, "quantize");
+  return ir::print(graph);
+}
+
+TEST(Quantize, ConvertsOnceAtEachBorder) {
+  EXPECT_EQ(quantized(R"(input %x : f32[2]
+node "d" "net.d" "net.py:3"
+  %d : f32[2] = toy.double(input=%x)
+node "s" "net.s" "net.py:4"
+  %s : f32[2] = toy.sum(a=%d, b=%x)
+output %s
+)"),
+            R"(graph g
+input %x : f32[2]
+node "x_quantize" "net.d" "net.py:3"
+  %x_quantize : i8[2] quant([1.0], [-128]) = quantized_decomposed.quantize_per_tensor(input=%x, scale=1.0, zero_point=-128, quant_min=-128, quant_max=127, dtype=dtype.i8)
+node "d" "net.d" "net.py:3"
+  %d : i8[2] quant([2.0], [-128]) = toy.double(input=%x_quantize)
+node "s" "net.s" "net.py:4"
+  %s : i8[2] quant([3.0], [-128]) = toy.sum(a=%d, b=%x_quantize)
+node "s_dequantize" "net.s" "net.py:4"
+  %s_dequantize : f32[2] = quantized_decomposed.dequantize_per_tensor(input=%s, scale=3.0, zero_point=-128, quant_min=-128, quant_max=127, dtype=dtype.i8)
+output %s_dequantize
+)");
+}
+
+TEST(Quantize, WithIntegerInputsAndOutputsThereIsNoConversion) {
+  QuantizeOptions options = exact();
+  options.int8_io = true;
+  EXPECT_EQ(quantized(R"(input %x : f32[2]
+node "d" "" ""
+  %d : f32[2] = toy.double(input=%x)
+output %d
+)",
+                      options),
+            R"(graph g
+input %x : i8[2] quant([1.0], [-128])
+node "d" "" ""
+  %d : i8[2] quant([2.0], [-128]) = toy.double(input=%x)
+output %d
+)");
+}
+
+TEST(Quantize, WeightsAndBiasesBecomeIntegers) {
+  EXPECT_EQ(quantized(R"(input %x : f32[2]
+const %w : f32[2,2] = [127.0, 1.0, 0.0, -254.0]
+const %b : f32[2] = [10.0, -6.0]
+node "d" "" ""
+  %d : f32[2] = toy.dense(input=%x, weight=%w, bias=%b)
+output %d
+)"),
+            R"(graph g
+input %x : f32[2]
+const %w_int : i8[2,2] quant(axis 0, range -127 127, [1.0, 2.0], [0, 0]) = [127, 1, 0, -127]
+const %b_int : i32[2] quant(axis 0, [1.0, 2.0], [0, 0]) = [10, -3]
+node "x_quantize" "" ""
+  %x_quantize : i8[2] quant([1.0], [-128]) = quantized_decomposed.quantize_per_tensor(input=%x, scale=1.0, zero_point=-128, quant_min=-128, quant_max=127, dtype=dtype.i8)
+node "d" "" ""
+  %d : i8[2] quant([303.89410400390625], [85]) = toy.dense(input=%x_quantize, weight=%w_int, bias=%b_int)
+node "d_dequantize" "" ""
+  %d_dequantize : f32[2] = quantized_decomposed.dequantize_per_tensor(input=%d, scale=303.89410400390625, zero_point=85, quant_min=-128, quant_max=127, dtype=dtype.i8)
+output %d_dequantize
+)");
+}
+
+TEST(Quantize, ABiasFollowsTheUnitOfAnInputThatIsAnIntegerAlready) {
+  const std::string text = quantized(R"(input %x : f32[2]
+const %w : f32[1,2] = [127.0, 1.0]
+const %b : f32[1] = [10.0]
+node "a" "" ""
+  %a : f32[2] = toy.double(input=%x)
+node "d" "" ""
+  %d : f32[1] = toy.dense(input=%a, weight=%w, bias=%b)
+output %d
+)");
+  EXPECT_NE(text.find("const %b_int : i32[1] quant(axis 0, [2.0], [0]) = [5]"), std::string::npos) << text;
+}
+
+TEST(Quantize, OneScaleForAllChannelsWhereTheKernelTakesOne) {
+  QuantizeOptions options = exact();
+  options.per_tensor_weights = {"toy.dense"};
+  const std::string text = quantized(R"(input %x : f32[2]
+const %w : f32[2,2] = [127.0, 1.0, 0.0, -254.0]
+const %b : f32[2] = [10.0, -6.0]
+node "d" "" ""
+  %d : f32[2] = toy.dense(input=%x, weight=%w, bias=%b)
+output %d
+)",
+                                     options);
+  EXPECT_NE(text.find("const %w_int : i8[2,2] quant(range -127 127, [2.0], [0]) = [64, 1, 0, -127]"), std::string::npos)
+      << text;
+  EXPECT_NE(text.find("const %b_int : i32[2] quant([2.0], [0]) = [5, -3]"), std::string::npos) << text;
+}
+
+// Both branches meet in a concatenation: all four tensors take the widest range, 0 to 1020.
+TEST(Quantize, DataMovementSharesOneScale) {
+  const std::string text = quantized(R"(input %x : f32[2]
+node "a" "" ""
+  %a : f32[2] = toy.double(input=%x)
+node "b" "" ""
+  %b : f32[2] = toy.double(input=%a)
+node "m" "" ""
+  %m : f32[2] = toy.move(input=%b)
+node "j" "" ""
+  %j : f32[4] = toy.join(tensors={%a, %m})
+output %j
+)");
+  for (const char* part : {"%a : i8[2] quant([4.0], [-128])", "%b : i8[2] quant([4.0], [-128])",
+                           "%m : i8[2] quant([4.0], [-128])", "%j : i8[4] quant([4.0], [-128])"}) {
+    EXPECT_NE(text.find(part), std::string::npos) << text;
+  }
+}
+
+TEST(Quantize, AConstantOperandIsQuantizedWithTheOthersItSharesWith) {
+  const std::string text = quantized(R"(input %x : f32[2]
+const %c : f32[2] = [510.0, 4.0]
+node "j" "" ""
+  %j : f32[4] = toy.join(tensors={%x, %c})
+node "s" "" ""
+  %s : f32[2] = toy.sum(a=%x, b=%c)
+output %j
+output %s
+)");
+  EXPECT_NE(text.find("const %c_int : i8[2] quant([2.0], [-128]) = [127, -126]"), std::string::npos) << text;
+  EXPECT_NE(text.find("toy.join(tensors={%x_quantize, %c_int})"), std::string::npos) << text;
+  EXPECT_NE(text.find("toy.sum(a=%x_quantize, b=%c_int)"), std::string::npos) << text;
+}
+
+TEST(Quantize, AKnownRangeIsKeptAlongDataMovementButForcedOnNobody) {
+  const std::string text = quantized(R"(input %x : f32[2]
+node "u" "" ""
+  %u : f32[2] = toy.unit(input=%x)
+node "m" "" ""
+  %m : f32[2] = toy.move(input=%u)
+node "j" "" ""
+  %j : f32[4] = toy.join(tensors={%x, %m})
+output %j
+)");
+  EXPECT_NE(text.find("%u : i8[2] quant([0.00390625], [-128]) = toy.unit(input=%x_quantize)"), std::string::npos)
+      << text;
+  EXPECT_NE(text.find("%m : i8[2] quant([0.00390625], [-128]) = toy.move(input=%u)"), std::string::npos) << text;
+  // The concatenation has the measured range; what comes in another one is converted.
+  EXPECT_NE(
+      text.find(
+          "%m_quantize : i8[2] quant([1.0], [-128]) = quantized_decomposed.quantize_per_tensor(input=%m_dequantize"),
+      std::string::npos)
+      << text;
+  EXPECT_NE(text.find("%j : i8[4] quant([1.0], [-128]) = toy.join(tensors={%x_quantize, %m_quantize})"),
+            std::string::npos)
+      << text;
+}
+
+TEST(Quantize, FloatNodesAreNamedAndBorderedByOneConversionEach) {
+  ir::Graph graph = ir::parse(R"(graph g
+input %x : f32[2]
+node "a" "" ""
+  %a : f32[2] = toy.double(input=%x)
+node "r" "head.odd" "net.py:9"
+  %r : f32[2] = toy.refuse(input=%a)
+node "f" "head.strange" "net.py:10"
+  %f : f32[2] = toy.float(input=%a)
+node "b" "" ""
+  %b : f32[2] = toy.sum(a=%r, b=%f)
+node "c" "" ""
+  %c : f32[2] = toy.sum(a=%r, b=%b)
+output %c
+output %r
+)",
+                              "test");
+  const QuantizeReport report = quantize(graph, samples({{0, 255}}), exact());
+  ASSERT_EQ(report.float_nodes.size(), 2U);
+  EXPECT_EQ(report.float_nodes[0].node, "r");
+  EXPECT_EQ(report.float_nodes[0].op, "toy.refuse");
+  EXPECT_EQ(report.float_nodes[0].source, "head.odd (net.py:9)");
+  EXPECT_EQ(report.float_nodes[0].reason, "integers are beneath it");
+  EXPECT_EQ(report.float_nodes[1].node, "f");
+  EXPECT_NE(report.float_nodes[1].reason.find("toy.float"), std::string::npos);
+
+  std::vector<std::string> conversions;
+  for (const ir::Node& node : graph.nodes()) {
+    if (node.op.starts_with("quantized_decomposed.")) conversions.push_back(node.name);
+  }
+  EXPECT_EQ(conversions,
+            (std::vector<std::string>{"x_quantize", "a_dequantize", "r_quantize", "f_quantize", "c_dequantize"}));
+  EXPECT_EQ(graph.outputs()[1]->name, "r");  // float already
+}
+
+TEST(Quantize, DataMovementBetweenFloatNodesStaysInFloat) {
+  ir::Graph graph = ir::parse(R"(graph g
+input %x : f32[2]
+node "r" "" ""
+  %r : f32[2] = toy.refuse(input=%x)
+node "m" "" ""
+  %m : f32[2] = toy.move(input=%r)
+node "n" "" ""
+  %n : f32[2] = toy.move(input=%m)
+node "f" "" ""
+  %f : f32[2] = toy.float(input=%n)
+output %f
+)",
+                              "test");
+  EXPECT_EQ(quantize(graph, samples({{0, 255}}), exact()).float_nodes.size(), 4U);
+  EXPECT_EQ(graph.nodes().size(), 4U);
+}
+
+TEST(Quantize, LayersCanBeKeptInFloatByModulePath) {
+  QuantizeOptions options = exact();
+  options.float_layers = {"head"};
+  ir::Graph graph = ir::parse(R"(graph g
+input %x : f32[2]
+node "a" "header" ""
+  %a : f32[2] = toy.double(input=%x)
+node "b" "head.fc" ""
+  %b : f32[2] = toy.double(input=%a)
+output %b
+)",
+                              "test");
+  const QuantizeReport report = quantize(graph, samples({{0, 255}}), options);
+  ASSERT_EQ(report.float_nodes.size(), 1U);
+  EXPECT_EQ(report.float_nodes[0].node, "b");
+}
+
+TEST(Quantize, AWeightThatIsComputedKeepsItsNodeInFloat) {
+  ir::Graph graph = ir::parse(R"(graph g
+input %x : f32[2]
+input %w : f32[1,2]
+node "d" "" ""
+  %d : f32[1] = toy.dense(input=%x, weight=%w, bias=none)
+output %d
+)",
+                              "test");
+  const QuantizeReport report = quantize(graph, samples_of({{Tensor({2}, {1, 2}), Tensor({1, 2}, {3, 4})}}), exact());
+  ASSERT_EQ(report.float_nodes.size(), 1U);
+  EXPECT_NE(report.float_nodes[0].reason.find("weight"), std::string::npos);
+}
+
+constexpr const char* kNetwork = R"(graph g
+input %x : f32[3]
+const %w : f32[4,3] = [0.5, -0.25, 1.5, 0.125, 0.75, -1.0, 2.0, 0.5, -0.5, 0.25, 1.0, 0.3]
+const %b : f32[4] = [0.1, -0.2, 0.3, -0.4]
+node "d" "" ""
+  %d : f32[4] = toy.dense(input=%x, weight=%w, bias=%b)
+node "m" "" ""
+  %m : f32[4] = toy.move(input=%d)
+node "s" "" ""
+  %s : f32[4] = toy.sum(a=%m, b=%d)
+output %s
+)";
+
+TEST(Quantize, GivesTheSameGraphForAnyNumberOfThreads) {
+  std::vector<std::string> texts;
+  for (const std::size_t threads : {1U, 2U, 3U, 8U}) {
+    ir::Graph graph = ir::parse(kNetwork, "test");
+    QuantizeOptions options;
+    options.threads = threads;
+    quantize(graph, random_samples(graph, 101, 5), options);
+    texts.push_back(ir::print(graph));
+  }
+  for (const std::string& text : texts) EXPECT_EQ(text, texts[0]);
+}
+
+TEST(Quantize, StaysCloseToTheFloatGraph) {
+  const ir::Graph real = ir::parse(kNetwork, "test");
+  ir::Graph integers = ir::parse(kNetwork, "test");
+  const Samples data = random_samples(real, 200, 5);
+  const QuantizeReport report = quantize(integers, data);
+  EXPECT_EQ(report.ranges.size(), 4U);
+  for (const ValueRange& range : report.ranges) EXPECT_GT(range.sqnr_db, 35) << range.value;
+  double signal = 0, noise = 0;
+  for (std::size_t k = 0; k < data.count; ++k) {
+    const Tensor a = evaluate::evaluate_graph(real, data.load(k))[0];
+    const Tensor b = evaluate::evaluate_graph(integers, data.load(k))[0];
+    for (std::size_t i = 0; i < 4; ++i) {
+      signal += a.values()[i] * a.values()[i];
+      noise += (a.values()[i] - b.values()[i]) * (a.values()[i] - b.values()[i]);
+    }
+  }
+  EXPECT_GT(10 * std::log10(signal / noise), 33);
+}
+
+TEST(Quantize, WithoutDataRandomInputsStandInAndAWarningSaysSo) {
+  std::vector<std::string> texts;
+  for (int run = 0; run < 2; ++run) {
+    ir::Graph graph = ir::parse(kNetwork, "test");
+    const QuantizeReport report = quantize(graph, {});
+    ASSERT_EQ(report.warnings.size(), 1U);
+    EXPECT_NE(report.warnings[0].find("not representative"), std::string::npos);
+    texts.push_back(ir::print(graph));
+  }
+  EXPECT_EQ(texts[0], texts[1]);
+}
+
+TEST(Quantize, ReportsProgressUpToTheEnd) {
+  ir::Graph graph = ir::parse(kNetwork, "test");
+  std::vector<std::size_t> done;
+  QuantizeOptions options;
+  options.progress = [&](std::size_t now, std::size_t total) {
+    EXPECT_EQ(total, 5U);
+    done.push_back(now);
+  };
+  quantize(graph, random_samples(graph, 5, 1), options);
+  EXPECT_EQ(done, (std::vector<std::size_t>{0, 1, 2, 3, 4, 5}));
+}
+
+TEST(Quantize, NamesTheNodeThatComputesSomethingInfinite) {
+  ir::Graph graph = ir::parse(R"(graph g
+input %x : f32[2]
+node "ok" "" ""
+  %a : f32[2] = toy.double(input=%x)
+node "boom" "net.boom" "net.py:7"
+  %b : f32[2] = toy.double(input=%a)
+output %b
+)",
+                              "test");
+  try {
+    quantize(graph, samples({{0, 1}, {1e38F, 1}}), exact());
+    ADD_FAILURE();
+  } catch (const InputError& error) {
+    const std::string text = error.what();
+    for (const char* part : {"'boom'", "net.boom (net.py:7)", "sample 1"})
+      EXPECT_NE(text.find(part), std::string::npos) << text;
+  }
+}
+
+// The accumulator counts in steps of 1, the result was never seen outside 0 ± 0.013.
+TEST(Quantize, AResultNextToZeroDoesNotGetAFinerUnitThanItsAccumulator) {
+  ir::Graph graph = ir::parse(R"(graph g
+input %x : f32[2]
+const %w : f32[1,2] = [127.0, -127.0]
+node "d" "" ""
+  %d : f32[1] = toy.dense(input=%x, weight=%w, bias=none)
+output %d
+)",
+                              "test");
+  quantize(graph, samples({{255, 255}, {1, 0.9999F}}), exact());
+  for (const ir::Node& node : graph.nodes()) {
+    if (node.name != "d") continue;
+    EXPECT_GE(node.result()->type.quant->scale(), 1);
+  }
+}
+
+}  // namespace
+}  // namespace cormorant::quantizer

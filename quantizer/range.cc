@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "quantizer/range.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace cormorant::quantizer {
+namespace {
+
+// The expressible numbers: step · k for k in [first, last].
+struct Lattice {
+  double step, first, last;
+};
+
+Lattice lattice_of(const ir::QuantParams& params) {
+  return {params.scale(), static_cast<double>(params.qmin) - params.zero_point(),
+          static_cast<double>(params.qmax) - params.zero_point()};
+}
+
+// The nearest integer; halves may go either way, where it is used their errors are equal. (A cast is several times
+// faster than std::round, and this is the inner loop of the search.)
+double nearest(double u) { return static_cast<double>(static_cast<std::int64_t>(u + (u < 0 ? -0.5 : 0.5))); }
+
+// The integral of (t − nearest(t))² from 0 to u: 1/12 for every whole step, and the cubic rest.
+double rounding_integral(double u) {
+  const double whole = nearest(u);
+  const double rest = u - whole;
+  return whole / 12 + rest * rest * rest / 3;
+}
+
+// Squared error of one value, evenly distributed over the cell, in units of step². u in units of step.
+double cell_error(double low, double high, const Lattice& lattice) {
+  if (high - low < 1e-6) {
+    const double u = (low + high) / 2;
+    const double error = u - nearest(std::clamp(u, lattice.first, lattice.last));
+    return error * error;
+  }
+  // The integral over the part that can be expressed, and over what is clipped to the last integer on either side.
+  const double inner_low = std::clamp(low, lattice.first, lattice.last);
+  const double inner_high = std::clamp(high, lattice.first, lattice.last);
+  double integral = rounding_integral(inner_high) - rounding_integral(inner_low);
+  const auto clipped = [](double from, double to) { return (to * to * to - from * from * from) / 3; };
+  if (low < lattice.first) integral += clipped(low - lattice.first, std::min(high, lattice.first) - lattice.first);
+  if (high > lattice.last) integral += clipped(std::max(low, lattice.last) - lattice.last, high - lattice.last);
+  return integral / (high - low);
+}
+
+double squared_error(const Distribution& distribution, const Lattice& lattice) {
+  const double inverse = 1 / lattice.step;
+  double sum = 0;
+  for (const Cell& cell : distribution.cells) {
+    sum += cell.count * cell_error(cell.low * inverse, cell.high * inverse, lattice);
+  }
+  return sum * lattice.step * lattice.step;
+}
+
+// Looks for the ends of the range, as fractions of the observed ones. First both shrink together, since the step
+// depends on their distance; then each alone, in ever smaller steps. Every pass is a scan, not a descent: rounding of
+// the zero point makes the error uneven, and a descent would stop in the first dent.
+class Search {
+ public:
+  Search(const Distribution& distribution, const Grid& grid)
+      : distribution_(distribution),
+        grid_(grid),
+        min_(std::min(distribution.min(), 0.0)),
+        max_(std::max(distribution.max(), 0.0)) {
+    consider(1, 1);
+  }
+
+  ir::QuantParams run() {
+    for (int k = 1; k < 48; ++k) consider(1 - k / 48.0, 1 - k / 48.0);
+    for (const double step : {1 / 32.0, 1 / 128.0, 1 / 512.0}) {
+      const int reach = step == 1 / 32.0 ? 32 : 8;
+      if (max_ > 0) scan(reach, step, low_, high_, false);
+      if (min_ < 0) scan(reach, step, low_, high_, true);
+    }
+    return best_;
+  }
+
+ private:
+  void scan(int reach, double step, double low, double high, bool moves_low) {
+    for (int k = -reach; k <= reach; ++k) {
+      if (moves_low) {
+        consider(low + k * step, high);
+      } else {
+        consider(low, high + k * step);
+      }
+    }
+  }
+
+  void consider(double low, double high) {
+    if (low < 0 || low > 1 || high < 0 || high > 1) return;
+    if (low * min_ == 0 && high * max_ == 0) return;
+    const ir::QuantParams params = params_for_range(low * min_, high * max_, grid_);
+    const double error = squared_error(distribution_, lattice_of(params));
+    if (best_error_ >= 0 && error >= best_error_) return;
+    best_error_ = error;
+    best_ = params;
+    low_ = low;
+    high_ = high;
+  }
+
+  const Distribution& distribution_;
+  const Grid grid_;
+  const double min_, max_;
+  double best_error_ = -1;
+  ir::QuantParams best_;
+  double low_ = 1, high_ = 1;
+};
+
+}  // namespace
+
+ir::QuantParams params_for_range(double low, double high, const Grid& grid) {
+  low = std::min(low, 0.0);
+  high = std::max(high, 0.0);
+  // Nothing but zeros was seen: any scale expresses them, 1 keeps the arithmetic behind it harmless.
+  auto scale = static_cast<double>(static_cast<float>((high - low) / (grid.qmax - grid.qmin)));
+  if (!(scale > 0)) scale = 1;
+  const double zero = std::round(grid.qmin - low / scale);
+  ir::QuantParams params;
+  params.dtype = grid.dtype;
+  params.qmin = grid.qmin;
+  params.qmax = grid.qmax;
+  params.scales = {scale};
+  params.zero_points = {static_cast<std::int32_t>(std::clamp<double>(zero, grid.qmin, grid.qmax))};
+  return params;
+}
+
+ir::QuantParams minmax_range(const Distribution& distribution, const Grid& grid) {
+  return params_for_range(distribution.min(), distribution.max(), grid);
+}
+
+ir::QuantParams mse_range(const Distribution& distribution, const Grid& grid) {
+  if (distribution.min() >= 0 && distribution.max() <= 0) return params_for_range(0, 0, grid);
+  return Search(distribution, grid).run();
+}
+
+RangeError range_error(const Distribution& distribution, const ir::QuantParams& params) {
+  RangeError result;
+  if (distribution.empty()) return result;
+  const Lattice lattice = lattice_of(params);
+  // A value is clipped when it lies more than half a step outside: within, it is only rounded.
+  const double first = (lattice.first - 0.5) * lattice.step;
+  const double last = (lattice.last + 0.5) * lattice.step;
+  for (const Cell& cell : distribution.cells) {
+    const auto share = [&](double low, double high) {  // of the cell, between low and high
+      if (cell.high <= cell.low) return cell.low >= low && cell.low <= high ? 1.0 : 0.0;
+      const double inside = std::min(cell.high, high) - std::max(cell.low, low);
+      return std::max(0.0, inside / (cell.high - cell.low));
+    };
+    result.clipped_share += cell.count * (1 - share(first, last));
+    result.signal += cell.count * (cell.low * cell.low + cell.low * cell.high + cell.high * cell.high) / 3;
+  }
+  result.squared_error = squared_error(distribution, lattice) / distribution.count;
+  result.signal /= distribution.count;
+  result.clipped_share /= distribution.count;
+  return result;
+}
+
+}  // namespace cormorant::quantizer

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "quantizer/weights.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <stdexcept>
+
+#include "ops/multiplier.h"
+
+namespace cormorant::quantizer {
+namespace {
+
+constexpr std::int32_t kWeightMax = 127;
+// Half of int32, so that the sum of products has the other half.
+constexpr double kBiasMax = 1 << 30;
+
+// Calls visit(channel, index) for every element; channel is 0 throughout without an axis.
+template <class Visit>
+void for_each_channel(const ir::Shape& shape, std::optional<std::int32_t> axis, Visit visit) {
+  std::size_t inner = 1, channels = 1, count = 1;
+  for (std::size_t dim = 0; dim < shape.size(); ++dim) {
+    const auto size = static_cast<std::size_t>(shape[dim]);
+    count *= size;
+    if (axis && dim == static_cast<std::size_t>(*axis)) channels = size;
+    if (axis && dim > static_cast<std::size_t>(*axis)) inner *= size;
+  }
+  for (std::size_t k = 0; k < count; ++k) visit(axis ? k / inner % channels : 0, k);
+}
+
+std::size_t channels_of(const ir::Shape& shape, std::optional<std::int32_t> axis) {
+  return axis ? static_cast<std::size_t>(shape.at(static_cast<std::size_t>(*axis))) : 1;
+}
+
+template <class T>
+IntegerConstant integers(const evaluate::Tensor& tensor, ir::QuantParams quant) {
+  std::vector<T> data(tensor.values().size());
+  for_each_channel(tensor.shape, quant.axis, [&](std::size_t channel, std::size_t k) {
+    data[k] = static_cast<T>(ops::quantize_value(tensor.values()[k], quant.scales[channel], quant.zero_points[channel],
+                                                 quant.qmin, quant.qmax));
+  });
+  ir::Bytes bytes = ir::Bytes::of(std::span<const T>(data));
+  return {ir::quantized_type(tensor.shape, std::move(quant)), std::move(bytes)};
+}
+
+}  // namespace
+
+WeightScales weight_scales(const evaluate::Tensor& weight, std::optional<std::int32_t> axis,
+                           const evaluate::Tensor* bias, double input_scale) {
+  if (axis && bias != nullptr && bias->values().size() != channels_of(weight.shape, axis)) axis.reset();
+  std::vector<double> scales(channels_of(weight.shape, axis), 0.0);
+  for_each_channel(weight.shape, axis, [&](std::size_t channel, std::size_t k) {
+    scales[channel] = std::max(scales[channel], static_cast<double>(std::abs(weight.values()[k])) / kWeightMax);
+  });
+  const double largest = scales.empty() ? 0 : *std::ranges::max_element(scales);
+  for (double& scale : scales) {
+    if (scale == 0) scale = largest > 0 ? largest : 1.0 / kWeightMax;
+  }
+  if (bias != nullptr) {
+    for (std::size_t k = 0; k < bias->values().size(); ++k) {
+      double& scale = scales[axis ? k : 0];
+      scale = std::max(scale, static_cast<double>(std::abs(bias->values()[k])) / (input_scale * kBiasMax));
+    }
+  }
+  return {axis, std::move(scales)};
+}
+
+std::vector<WeightScales> weight_scales(const ir::Node& node, const ops::QuantRule& rule, double input_scale) {
+  std::vector<WeightScales> result;
+  for (std::size_t k = 0; k < rule.weights.size(); ++k) {
+    const ops::QuantRule::Weight& weight = rule.weights[k];
+    if (weight.is_bias) {
+      if (result.empty()) throw std::logic_error("the rule of " + node.op + " names a bias before its weight");
+      result.push_back(result.back());
+      continue;
+    }
+    std::optional<evaluate::Tensor> bias;
+    if (k + 1 < rule.weights.size() && rule.weights[k + 1].is_bias && node.has(rule.weights[k + 1].argument)) {
+      bias = evaluate::constant_tensor(*node.tensor(rule.weights[k + 1].argument));
+    }
+    const evaluate::Tensor tensor = evaluate::constant_tensor(*node.tensor(weight.argument));
+    result.push_back(weight_scales(tensor, weight.axis, bias ? &*bias : nullptr, input_scale));
+  }
+  return result;
+}
+
+IntegerConstant integer_weight(const evaluate::Tensor& weight, const WeightScales& scales) {
+  const std::vector<std::int32_t> zeros(scales.scales.size(), 0);
+  return integers<std::int8_t>(weight, {DType::i8, -kWeightMax, kWeightMax, scales.axis, scales.scales, zeros});
+}
+
+IntegerConstant integer_bias(const evaluate::Tensor& bias, const WeightScales& weight_scales, double input_scale) {
+  ir::QuantParams quant;
+  quant.dtype = DType::i32;
+  quant.qmin = std::numeric_limits<std::int32_t>::min();
+  quant.qmax = std::numeric_limits<std::int32_t>::max();
+  if (weight_scales.axis) quant.axis = 0;  // the bias has one dimension, whichever axis of the weight it goes with
+  for (const double scale : weight_scales.scales) quant.scales.push_back(scale * input_scale);
+  quant.zero_points.assign(quant.scales.size(), 0);
+  return integers<std::int32_t>(bias, std::move(quant));
+}
+
+IntegerConstant integer_activation(const evaluate::Tensor& tensor, const ir::QuantParams& params) {
+  switch (params.dtype) {
+    case DType::i8:
+      return integers<std::int8_t>(tensor, params);
+    case DType::i16:
+      return integers<std::int16_t>(tensor, params);
+    default:
+      throw std::logic_error("activations are int8 or int16");
+  }
+}
+
+}  // namespace cormorant::quantizer

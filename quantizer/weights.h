@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Constants as integers: weights as symmetric int8 in [-127, 127], per channel or per tensor, so that no product of two
+// operands needs an offset and pairs of products fit 16 bits; biases as int32 in units of the products they are added
+// to.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "evaluate/tensor.h"
+#include "ir/graph.h"
+#include "ops/op.h"
+
+namespace cormorant::quantizer {
+
+// One scale per index along the axis, or one for the whole tensor.
+struct WeightScales {
+  std::optional<std::int32_t> axis;
+  std::vector<double> scales;
+};
+
+// The largest magnitude of each channel becomes ±127. A channel whose bias would leave int32 in the resulting unit (its
+// weights are next to nothing) gets a coarser scale; a channel of zeros, the scale of the largest one. A bias that does
+// not have one element per channel makes it one scale for all.
+[[nodiscard]] WeightScales weight_scales(const evaluate::Tensor& weight, std::optional<std::int32_t> axis,
+                                         const evaluate::Tensor* bias, double input_scale);
+
+// The same for all that a node's rule names as weights, in the rule's order. A bias gets the scales of the weight that
+// stands before it in the rule.
+[[nodiscard]] std::vector<WeightScales> weight_scales(const ir::Node& node, const ops::QuantRule& rule,
+                                                      double input_scale);
+
+struct IntegerConstant {
+  ir::TensorType type;
+  ir::Bytes data;
+};
+[[nodiscard]] IntegerConstant integer_weight(const evaluate::Tensor& weight, const WeightScales& scales);
+[[nodiscard]] IntegerConstant integer_bias(const evaluate::Tensor& bias, const WeightScales& weight_scales,
+                                           double input_scale);
+// A constant that is used as an activation.
+[[nodiscard]] IntegerConstant integer_activation(const evaluate::Tensor& tensor, const ir::QuantParams& params);
+
+}  // namespace cormorant::quantizer

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// From a graph to a program: the pipeline as data (a list of stages that a caller may change), what it is told, and
+// the facts it records on the way for reports. Nothing here prints.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "evaluate/tensor.h"
+#include "ir/graph.h"
+#include "ops/op.h"
+#include "planner/memory.h"
+#include "quantizer/quantize.h"
+
+namespace cormorant::compiler {
+
+enum class Io : std::uint8_t { as_model, int8 };
+
+struct Options {
+  ops::Config config;
+  bool quantize = false;
+  Io io = Io::as_model;
+  bool strict = false;                      // an operator left in float is an error
+  quantizer::Samples calibration;           // none: seeded random inputs stand in, with a warning
+  std::vector<planner::Region> memory;      // in order of preference; empty: one without limit
+  std::filesystem::path intermediates;      // a folder for the graph as text after every stage; empty: none
+  std::size_t threads = 0;                    // 0: as many as the machine has
+  std::function<void(std::size_t done, std::size_t total)> progress;
+};
+
+struct FloatOperator {
+  std::string node, op, source, reason;
+};
+
+// What the stages found out.
+struct Facts {
+  std::map<std::string, int> operators;  // by the program's names
+  std::vector<FloatOperator> float_operators;
+  std::vector<std::string> warnings;
+  std::int64_t macs = 0;
+  std::int64_t constant_bytes = 0;
+  std::int64_t scratch_bytes = 0;  // the largest of any operator
+  std::map<std::string, std::int64_t> arena_bytes;  // per region
+  std::int64_t arena_lower_bound = 0;
+  std::string peak_node;  // the operator that sets the peak
+  std::vector<std::pair<std::string, double>> seconds;  // per stage
+};
+
+struct Context {
+  const Options& options;
+  Facts& facts;
+};
+
+// One step of the pipeline. `why` is one line for people who read --intermediates or the code.
+struct Stage {
+  std::string name, why;
+  std::function<void(ir::Graph&, Context&)> run;
+};
+
+// The pipeline for these options: what compile() runs unless it is handed another list.
+std::vector<Stage> default_stages(const Options& options);
+
+struct Compiled {
+  std::vector<std::byte> program;  // the .pte
+  Facts facts;
+};
+
+// Runs the stages (verifying the graph after each), plans memory, writes the program.
+Compiled compile(ir::Graph& graph, const Options& options, const std::vector<Stage>& stages);
+inline Compiled compile(ir::Graph& graph, const Options& options) {
+  return compile(graph, options, default_stages(options));
+}
+
+}  // namespace cormorant::compiler

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// From files to graphs: a .pt2 through the operators' import forms, or the compiler's own text form.
+#pragma once
+
+#include <string>
+
+#include "formats/pt2/archive.h"
+#include "ir/graph.h"
+
+namespace cormorant::compiler {
+
+// A .pt2, or a graph as text (.txt, with its constants in FILE.data). Diagnostics name the file.
+ir::Graph import_model(const std::string& path);
+
+ir::Graph import_program(const pt2::Program& program, const std::string& file);
+
+}  // namespace cormorant::compiler

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/samples.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cstring>
+
+#include "base/diagnostic.h"
+
+namespace cormorant::compiler {
+namespace {
+
+template <class T>
+std::vector<float> converted(std::span<const std::byte> bytes) {
+  std::vector<float> out(bytes.size() / sizeof(T));
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    T element;
+    std::memcpy(&element, bytes.data() + i * sizeof(T), sizeof(T));
+    out[i] = static_cast<float>(element);
+  }
+  return out;
+}
+
+const npy::Array& array_for(const npy::DataSet& data, const ir::Graph& graph, const ir::Value& input) {
+  if (const npy::Array* named = npy::find(data.arrays, input.name)) return *named;
+  if (graph.inputs().size() == 1) {
+    if (const npy::Array* x = npy::find(data.arrays, "x")) return *x;
+    if (data.arrays.size() == 1) return data.arrays.front().second;
+  }
+  std::vector<std::string> names;
+  for (const auto& [name, array] : data.arrays) names.push_back(name);
+  throw InputError({fmt::format("no array for the model's input '{}'; the file has {}", input.name, fmt::join(names, ", ")),
+                    "name each array as the model's input (x is accepted for a single input)", data.path});
+}
+
+// A sample is the input's shape, with or without its leading batch axis of 1.
+bool fits(const ir::Shape& input, std::span<const std::int64_t> sample) {
+  const auto equal = [&](std::span<const std::int64_t> wanted) {
+    return std::equal(wanted.begin(), wanted.end(), sample.begin(), sample.end());
+  };
+  return equal(input) || (!input.empty() && input[0] == 1 && equal(std::span(input).subspan(1)));
+}
+
+}  // namespace
+
+std::vector<float> to_float(DType dtype, std::span<const std::byte> bytes) {
+  switch (dtype) {
+    case DType::f32:
+      return converted<float>(bytes);
+    case DType::f64:
+      return converted<double>(bytes);
+    case DType::u8:
+    case DType::boolean:
+      return converted<std::uint8_t>(bytes);
+    case DType::i8:
+      return converted<std::int8_t>(bytes);
+    case DType::i16:
+      return converted<std::int16_t>(bytes);
+    case DType::i32:
+      return converted<std::int32_t>(bytes);
+    case DType::i64:
+      return converted<std::int64_t>(bytes);
+    default:
+      throw InputError({fmt::format("arrays of type {} cannot be inputs", name_of(dtype)), "save them as float32"});
+  }
+}
+
+quantizer::Samples samples_of(std::shared_ptr<const npy::DataSet> data, const ir::Graph& graph) {
+  struct Input {
+    ir::Shape shape;
+    const npy::Array* array;
+  };
+  std::vector<Input> inputs;
+  for (const ir::Value* input : graph.inputs()) {
+    const npy::Array& array = array_for(*data, graph, *input);
+    if (!fits(input->type.shape, std::span(array.shape).subspan(1))) {
+      throw InputError({fmt::format("array of shape [{}] does not fit the model's input '{}' of shape [{}]",
+                                    fmt::join(array.shape, ", "), input->name, fmt::join(input->type.shape, ", ")),
+                        "the first axis counts samples; the rest must be the input's shape", data->path});
+    }
+    inputs.push_back({input->type.shape, &array});
+  }
+  quantizer::Samples samples;
+  samples.count = static_cast<std::size_t>(data->samples);
+  samples.load = [data, inputs](std::size_t index) {
+    quantizer::Sample sample;
+    for (const Input& input : inputs) {
+      sample.emplace_back(input.shape, to_float(input.array->dtype, npy::sample(*input.array, static_cast<std::int64_t>(index))));
+    }
+    return sample;
+  };
+  return samples;
+}
+
+quantizer::Samples read_samples(const std::string& path, const ir::Graph& graph) {
+  return samples_of(std::make_shared<const npy::DataSet>(npy::read_data_set(path)), graph);
+}
+
+}  // namespace cormorant::compiler

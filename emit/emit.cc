@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "emit/emit.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+#include <stdexcept>
+#include <unordered_map>
+
+#include "emit/memory.h"
+#include "formats/pte/writer.h"
+
+namespace cormorant::emit {
+namespace {
+
+class Emitter {
+ public:
+  Emitter(const ir::Graph& graph, const ops::Config& config, const MemoryMap& memory)
+      : graph_(graph), config_(config), memory_(memory) {}
+
+  std::vector<std::byte> run() {
+    plan_.name = graph_.name();
+    for (const planner::RegionUse& use : memory_.plan.regions) {
+      plan_.memory_sizes.push_back(static_cast<std::int64_t>(use.peak));
+    }
+    for (const ir::Value* input : graph_.inputs()) plan_.inputs.push_back(tensor(input));
+    for (const ir::Node* node : memory_.steps) add_call(*node);
+    for (const ir::Value* output : graph_.outputs()) plan_.outputs.push_back(tensor(output));
+    note_quantization("input", graph_.inputs());
+    note_quantization("output", graph_.outputs());
+    // A checked runtime holds our own programs to exact scratch sizes; this string, which no operator uses, tells it.
+    const Target& target = config_.target;
+    plan_.add(fmt::format("cormorant {} {}", target.name(), target.is_any() ? "any" : name_of(target.isa)));
+    program_.plans.push_back(std::move(plan_));
+    return pte::write(program_);
+  }
+
+ private:
+  void add_call(const ir::Node& node) {
+    const ops::Signature* signature = ops::find_signature(node.op);
+    if (signature == nullptr) throw std::logic_error("node '" + node.name + "' (" + node.op + ") is no program operator");
+    const std::size_t dot = signature->name.rfind('.');
+    pte::KernelCall call;
+    call.op = plan_.intern_operator(signature->name.substr(0, dot), signature->name.substr(dot + 1));
+    for (const ops::Parameter& parameter : signature->parameters) call.args.push_back(argument(node.get(parameter.name)));
+    // ExecuTorch's kernels find the out tensors twice: as arguments, and as what they return.
+    for (int times = 0; times < 2; ++times) {
+      for (const ir::Value* result : node.results) call.args.push_back(tensor(result));
+    }
+    plan_.calls.push_back(std::move(call));
+  }
+
+  std::int32_t argument(const ir::Argument& argument) {
+    struct Visitor {
+      Emitter& e;
+      std::int32_t operator()(ir::None) const { return e.plan_.intern(pte::None{}); }
+      std::int32_t operator()(const ir::Value* value) const { return e.tensor(value); }
+      std::int32_t operator()(const std::vector<ir::Value*>& values) const {
+        pte::TensorList list;
+        for (const ir::Value* value : values) list.items.push_back(e.tensor(value));
+        return e.plan_.intern(list);
+      }
+      std::int32_t operator()(std::int64_t value) const { return e.plan_.intern(value); }
+      std::int32_t operator()(const std::vector<std::int64_t>& values) const { return e.plan_.intern_ints(values); }
+      std::int32_t operator()(double value) const { return e.plan_.intern(value); }
+      std::int32_t operator()(const std::vector<double>& values) const { return e.plan_.intern(pte::DoubleList{values}); }
+      std::int32_t operator()(bool value) const { return e.plan_.intern(value); }
+      std::int32_t operator()(const std::string& value) const { return e.plan_.intern(value); }
+      std::int32_t operator()(DType value) const { return e.plan_.intern(static_cast<std::int64_t>(value)); }
+    };
+    return std::visit(Visitor{*this}, argument);
+  }
+
+  // Integers at the border mean nothing without scale and zero point, and the format has no place for them: a string
+  // value per tensor, which no operator uses, tells callers ("input 0 scale 0.0039 zero_point -128").
+  void note_quantization(const char* kind, const std::vector<ir::Value*>& values) {
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      if (!values[i]->type.is_quantized()) continue;
+      const ir::QuantParams& q = *values[i]->type.quant;
+      plan_.add(fmt::format("{} {} scale {} zero_point {}", kind, i, q.scale(), q.zero_point()));
+    }
+  }
+
+  // One tensor value per graph value.
+  std::int32_t tensor(const ir::Value* value) {
+    const auto known = tensors_.find(value);
+    if (known != tensors_.end()) return known->second;
+    pte::Tensor tensor;
+    tensor.dtype = value->type.dtype;
+    tensor.sizes.assign(value->type.shape.begin(), value->type.shape.end());
+    tensor.dim_order = value->type.dim_order;
+    if (tensor.dim_order.empty()) {
+      tensor.dim_order.resize(value->type.rank());
+      std::iota(tensor.dim_order.begin(), tensor.dim_order.end(), std::uint8_t{0});
+    }
+    if (const auto block = memory_.block_of.find(value); block != memory_.block_of.end()) {
+      const planner::Placement place = memory_.plan.placements[block->second];
+      tensor.place = pte::Place{place.region + 1, place.offset};
+    }
+    const bool is_state = value->kind == ir::ValueKind::state;
+    if (is_state || value->kind == ir::ValueKind::constant) {
+      auto& pieces = is_state ? program_.initial_values : program_.constants;
+      tensor.data = static_cast<std::uint32_t>(pieces.size());
+      pieces.push_back(value->data.bytes);
+    }
+    if (!tensor.place && !tensor.data) throw std::logic_error("%" + value->name + " has no place");
+    const std::int32_t index = plan_.add(std::move(tensor));
+    tensors_.emplace(value, index);
+    return index;
+  }
+
+  const ir::Graph& graph_;
+  const ops::Config& config_;
+  const MemoryMap& memory_;
+  pte::Program program_;
+  pte::Plan plan_;
+  std::unordered_map<const ir::Value*, std::int32_t> tensors_;
+};
+
+}  // namespace
+
+Emitted emit(const ir::Graph& graph, const ops::Config& config, const std::vector<planner::Region>& regions) {
+  const MemoryMap memory = map_memory(graph, regions);
+  Emitted emitted;
+  emitted.program = Emitter(graph, config, memory).run();
+  for (const ir::Node* node : memory.steps) ++emitted.operators[ops::program_name(node->op)];
+  for (const ir::Value& value : graph.values()) {
+    const std::int64_t bytes = value.type.bytes();
+    if (value.kind == ir::ValueKind::constant) emitted.constant_bytes += bytes;
+    if (value.kind == ir::ValueKind::scratch) emitted.scratch_bytes = std::max(emitted.scratch_bytes, bytes);
+  }
+  for (std::size_t r = 0; r < memory.regions.size(); ++r) {
+    const planner::RegionUse& use = memory.plan.regions[r];
+    emitted.arena_bytes[memory.regions[r].name] = static_cast<std::int64_t>(use.peak);
+    emitted.arena_lower_bound += static_cast<std::int64_t>(use.lower_bound);
+  }
+  if (const std::size_t peak = memory.plan.regions.at(0).peak_step; peak < memory.steps.size()) {
+    const ir::Node& node = *memory.steps[peak];
+    emitted.peak_node = node.location.module.empty() ? node.name : node.location.module;
+  }
+  return emitted;
+}
+
+}  // namespace cormorant::emit

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A lowered graph becomes a program: tensors get addresses from the planner (checked independently), nodes become
+// instructions, constants a segment. Aliases (views, relabelled layouts) share their source's address and make no
+// instruction.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "ir/graph.h"
+#include "ops/op.h"
+#include "planner/memory.h"
+
+namespace cormorant::emit {
+
+struct Emitted {
+  std::vector<std::byte> program;
+  std::map<std::string, int> operators;
+  std::int64_t constant_bytes = 0;
+  std::int64_t scratch_bytes = 0;
+  std::map<std::string, std::int64_t> arena_bytes;
+  std::int64_t arena_lower_bound = 0;
+  std::string peak_node;
+};
+
+Emitted emit(const ir::Graph& graph, const ops::Config& config, const std::vector<planner::Region>& memory);
+
+}  // namespace cormorant::emit

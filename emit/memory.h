@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// From a lowered graph to addresses: which values share memory (aliases, results computed in place), how long each piece
+// lives, and where the planner put it.
+#pragma once
+
+#include <unordered_map>
+#include <vector>
+
+#include "ir/graph.h"
+#include "planner/plan.h"
+
+namespace cormorant::emit {
+
+struct MemoryMap {
+  std::vector<const ir::Node*> steps;  // the nodes that become instructions, in order
+  std::vector<planner::Block> blocks;
+  std::unordered_map<const ir::Value*, std::size_t> block_of;  // activations, inputs, scratch; not constants
+  std::vector<planner::Region> regions;
+  planner::Plan plan;
+};
+
+// Plans, and has the plan proved by the planner's independent checker. No regions means one without limit, "arena".
+MemoryMap map_memory(const ir::Graph& graph, std::vector<planner::Region> regions);
+
+}  // namespace cormorant::emit

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Before quantization, so that the range of the clamped output is what gets observed: a relu's output spends all 256
+// levels above zero.
+#include <algorithm>
+#include <limits>
+
+#include "passes/passes.h"
+
+namespace cormorant::passes {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+double bound(const ir::Node& node, std::string_view arg, double fallback) {
+  return node.has(arg) ? node.number(arg) : fallback;
+}
+
+void set_bound(ir::Node& node, std::string_view arg, double value) {
+  if (value != kInfinity && value != -kInfinity) node.set(arg, value);
+}
+
+}  // namespace
+
+void fuse_activations(ir::Graph& graph) {
+  for (ir::Node* clamp : graph.snapshot()) {
+    if (clamp->op != "aten.clamp") continue;
+    ir::Value* input = clamp->tensor("self");
+    ir::Node* producer = input->producer;
+    if (producer == nullptr || graph.only_user(input) != clamp) continue;
+    const ops::Operator* op = ops::find(*producer);
+    if (op == nullptr || !op->fuses_activation) continue;
+    // Two clamps in a row: clamp(clamp(x, a, b), c, d) = clamp(x, …) with both ends pulled into [c, d].
+    const double low = bound(*clamp, "min", -kInfinity);
+    const double high = bound(*clamp, "max", kInfinity);
+    const auto pull = [&](double value) { return std::min(std::max(value, low), high); };
+    set_bound(*producer, "activation_min", pull(bound(*producer, "activation_min", -kInfinity)));
+    set_bound(*producer, "activation_max", pull(bound(*producer, "activation_max", kInfinity)));
+    graph.replace_uses(clamp->result(), input);
+    graph.erase(clamp);
+  }
+}
+
+}  // namespace cormorant::passes

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "passes/passes.h"
+
+namespace cormorant::passes {
+namespace {
+
+// Replaces a node by what `hook` makes of it; null keeps it.
+void rewrite(ir::Graph& graph, ir::Node& node, const ops::Config& config, ir::Value* (*hook)(const ops::Rewriter&)) {
+  ir::Value* replacement = hook({graph, node, config});
+  if (replacement == nullptr) return;
+  graph.replace_uses(node.result(), replacement);
+  graph.erase(&node);
+}
+
+bool is_quantized(const ir::Node& node) {
+  return node.op.starts_with("quantized_decomposed.") || node.result()->type.is_quantized();
+}
+
+}  // namespace
+
+void lower(ir::Graph& graph, const ops::Config& config) {
+  for (ir::Node* node : graph.snapshot()) {
+    const ops::Operator* op = ops::find(*node);
+    if (op != nullptr && op->lower != nullptr && is_quantized(*node)) rewrite(graph, *node, config, op->lower);
+  }
+  graph.erase_unused();
+}
+
+void prepack(ir::Graph& graph, const ops::Config& config) {
+  if (config.runtime != ops::Runtime::cormorant || config.target.is_any()) return;
+  for (ir::Node* node : graph.snapshot()) {
+    const ops::Operator* op = ops::find(*node);
+    if (op != nullptr && op->prepack != nullptr && ops::find_signature(node->op) != nullptr) {
+      rewrite(graph, *node, config, op->prepack);
+    }
+  }
+  graph.erase_unused();
+}
+
+}  // namespace cormorant::passes

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Every graph rewrite, one sentence each. A pass is a free function; compiler/pipeline.cc puts them in order.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "ir/graph.h"
+#include "ops/op.h"
+
+namespace cormorant::passes {
+
+// Batch norms behind a convolution or linear become part of its weights and bias.
+void fold_batch_norm(ir::Graph& graph);
+
+// A clamp (relu, relu6, hardtanh) behind an operator that can clamp its own output becomes its activation_min/max.
+void fuse_activations(ir::Graph& graph);
+
+// Quantized aten nodes become cortex_m nodes with ExecuTorch's schemas; nodes still in float stay as they are.
+void lower(ir::Graph& graph, const ops::Config& config);
+
+// Gives every 4-D tensor its memory order, with a transpose only where two operators that disagree meet.
+void decide_layout(ir::Graph& graph);
+
+// Heavy cortex_m nodes become cormorant nodes whose constants are laid out for the target's inner loops.
+void prepack(ir::Graph& graph, const ops::Config& config);
+
+// Nodes and constants that nothing uses go; identical constants are kept once.
+void clean_up(ir::Graph& graph);
+
+// After lowering every node must be one that a program can hold: names each that is not, with reason and source.
+// Throws InputError for operators left in float, std::logic_error for nodes that no stage should have left.
+void require_program_operators(const ir::Graph& graph, const ops::Config& config);
+
+}  // namespace cormorant::passes

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Passes are tested as text in, text out.
+#include "passes/passes.h"
+
+#include <gtest/gtest.h>
+
+#include "ir/text.h"
+#include "ir/verify.h"
+
+namespace cormorant::passes {
+namespace {
+
+std::string after(const char* text, void (*pass)(ir::Graph&)) {
+  ir::Graph graph = ir::parse(text, "test");
+  pass(graph);
+  ir::verify(graph, "pass");
+  return ir::print(graph);
+}
+
+// gamma 2, beta 1, mean 3, var 4 - eps: factor 2 / 2 = 1 for channel 0; gamma 4 -> 2 for channel 1.
+TEST(FoldBatchNorm, ScalesWeightsAndMakesABias) {
+  EXPECT_EQ(after(R"(graph g
+input %x : f32[1,1,2,2]
+const %w : f32[2,1,1,1] = [1.0, 1.0]
+const %gamma : f32[2] = [2.0, 4.0]
+const %beta : f32[2] = [1.0, 1.0]
+const %mean : f32[2] = [3.0, 0.5]
+const %var : f32[2] = [3.0, 3.0]
+node "conv" "stem.conv" "m.py:1"
+  %conv : f32[1,2,2,2] = aten.conv2d(input=%x, weight=%w, bias=none, stride=[1, 1], padding=[0, 0], dilation=[1, 1], groups=1)
+node "bn" "stem.bn" "m.py:2"
+  %bn : f32[1,2,2,2] = aten.batch_norm(input=%conv, weight=%gamma, bias=%beta, running_mean=%mean, running_var=%var, training=false, momentum=0.1, eps=1.0, cudnn_enabled=true)
+output %bn
+)",
+                  fold_batch_norm),
+            R"(graph g
+input %x : f32[1,1,2,2]
+const %w_folded : f32[2,1,1,1] = [1.0, 2.0]
+const %conv_bias_folded : f32[2] = [-2.0, 0.0]
+node "conv" "stem.conv" "m.py:1"
+  %conv : f32[1,2,2,2] = aten.conv2d(input=%x, weight=%w_folded, bias=%conv_bias_folded, stride=[1, 1], padding=[0, 0], dilation=[1, 1], groups=1)
+output %conv
+)");
+}
+
+TEST(FoldBatchNorm, LeavesAConvolutionAloneThatSomebodyElseReads) {
+  const char* text = R"(graph g
+input %x : f32[1,1,2,2]
+const %w : f32[1,1,1,1] = [1.0]
+const %one : f32[1] = [1.0]
+node "conv" "" ""
+  %conv : f32[1,1,2,2] = aten.conv2d(input=%x, weight=%w, bias=none, stride=[1, 1], padding=[0, 0], dilation=[1, 1], groups=1)
+node "bn" "" ""
+  %bn : f32[1,1,2,2] = aten.batch_norm(input=%conv, weight=%one, bias=%one, running_mean=%one, running_var=%one, training=false, momentum=0.1, eps=0.001, cudnn_enabled=true)
+output %conv
+output %bn
+)";
+  EXPECT_EQ(after(text, fold_batch_norm), text);
+}
+
+TEST(FuseActivations, MakesTheClampPartOfItsProducer) {
+  EXPECT_EQ(after(R"(graph g
+input %x : f32[1,4]
+const %w : f32[1,4] = [1.0, 2.0, 3.0, 4.0]
+node "fc" "fc" ""
+  %fc : f32[1,1] = aten.linear(input=%x, weight=%w, bias=none)
+node "relu" "act" ""
+  %relu : f32[1,1] = aten.clamp(self=%fc, min=0.0, max=none)
+node "six" "act" ""
+  %six : f32[1,1] = aten.clamp(self=%relu, min=-1.0, max=6.0)
+output %six
+)",
+                  fuse_activations),
+            R"(graph g
+input %x : f32[1,4]
+const %w : f32[1,4] = [1.0, 2.0, 3.0, 4.0]
+node "fc" "fc" ""
+  %fc : f32[1,1] = aten.linear(input=%x, weight=%w, bias=none, activation_min=0.0, activation_max=6.0)
+output %fc
+)");
+}
+
+TEST(FuseActivations, KeepsAClampWhoseInputIsAnOutput) {
+  const char* text = R"(graph g
+input %x : f32[1,4]
+const %w : f32[1,4] = [1.0, 2.0, 3.0, 4.0]
+node "fc" "fc" ""
+  %fc : f32[1,1] = aten.linear(input=%x, weight=%w, bias=none)
+node "relu" "act" ""
+  %relu : f32[1,1] = aten.clamp(self=%fc, min=0.0, max=none)
+output %fc
+output %relu
+)";
+  EXPECT_EQ(after(text, fuse_activations), text);
+}
+
+TEST(DecideLayout, PutsOneTransposeBetweenAContiguousInputAndAConvolution) {
+  const std::string text = after(R"(graph g
+input %x : f32[1,3,4,4]
+const %w : i8[2,3,1,1] quant(axis 0, [1.0, 1.0], [0, 0]) = [1, 2, 3, 4, 5, 6]
+node "q" "" ""
+  %q : i8[1,3,4,4] quant([0.5], [0]) = cortex_m.quantize_per_tensor(input=%x, scale=0.5, zero_point=0, quant_min=-128, quant_max=127, dtype=dtype.i8)
+node "conv" "" ""
+  %conv : i8[1,2,4,4] quant([0.5], [0]) = aten.conv2d(input=%q, weight=%w, bias=none, stride=[1, 1], padding=[0, 0], dilation=[1, 1], groups=1)
+node "dq" "" ""
+  %dq : f32[1,2,4,4] = cortex_m.dequantize_per_tensor(input=%conv, scale=0.5, zero_point=0, quant_min=-128, quant_max=127, dtype=dtype.i8)
+output %dq
+)",
+                                 decide_layout);
+  EXPECT_EQ(text, R"(graph g
+input %x : f32[1,3,4,4]
+const %w : i8[2,3,1,1] quant(axis 0, [1.0, 1.0], [0, 0]) = [1, 2, 3, 4, 5, 6]
+node "q" "" ""
+  %q : i8[1,3,4,4] quant([0.5], [0]) = cortex_m.quantize_per_tensor(input=%x, scale=0.5, zero_point=0, quant_min=-128, quant_max=127, dtype=dtype.i8)
+node "q_transpose" "" ""
+  %q_transpose : i8[1,4,4,3] quant([0.5], [0]) = cortex_m.transpose(input=%q, perm=[0, 2, 3, 1])
+node "q_relayout" "" ""
+  %q_relayout : i8[1,3,4,4] order(0,2,3,1) quant([0.5], [0]) = cormorant.relayout(self=%q_transpose)
+node "conv" "" ""
+  %conv : i8[1,2,4,4] order(0,2,3,1) quant([0.5], [0]) = aten.conv2d(input=%q_relayout, weight=%w, bias=none, stride=[1, 1], padding=[0, 0], dilation=[1, 1], groups=1)
+node "conv_relayout" "" ""
+  %conv_relayout : i8[1,4,4,2] quant([0.5], [0]) = cormorant.relayout(self=%conv)
+node "conv_transpose" "" ""
+  %conv_transpose : i8[1,2,4,4] quant([0.5], [0]) = cortex_m.transpose(input=%conv_relayout, perm=[0, 3, 1, 2])
+node "dq" "" ""
+  %dq : f32[1,2,4,4] = cortex_m.dequantize_per_tensor(input=%conv_transpose, scale=0.5, zero_point=0, quant_min=-128, quant_max=127, dtype=dtype.i8)
+output %dq
+)");
+}
+
+TEST(DecideLayout, NeedsNoTransposeForOneChannelOrInt8Inputs) {
+  for (const char* input : {"i8[1,1,4,4] quant([0.5], [0])", "i8[1,3,4,4] quant([0.5], [0])"}) {
+    const std::string channels = std::string(input).substr(5, 1);
+    const std::string text = "graph g\ninput %x : " + std::string(input) + "\nconst %w : i8[1," + channels +
+                             ",1,1] quant(axis 0, [1.0], [0]) = [" + (channels == "1" ? "1" : "1, 2, 3") +
+                             "]\nnode \"conv\" \"\" \"\"\n  %conv : i8[1,1,4,4] quant([0.5], [0]) = aten.conv2d(input=%x, "
+                             "weight=%w, bias=none, stride=[1, 1], padding=[0, 0], dilation=[1, 1], groups=1)\noutput %conv\n";
+    EXPECT_EQ(after(text.c_str(), decide_layout).find("transpose"), std::string::npos) << text;
+  }
+}
+
+TEST(CleanUp, KeepsEqualConstantsOnce) {
+  EXPECT_EQ(after(R"(graph g
+input %x : f32[1]
+const %a : f32[1] = [1.0]
+const %b : f32[1] = [1.0]
+const %c : f32[1] = [2.0]
+const %unused : f32[1] = [3.0]
+node "n" "" ""
+  %n : f32[1] = aten.x(self=%x, a=%a, b=%b, c=%c)
+output %n
+)",
+                  clean_up),
+            R"(graph g
+input %x : f32[1]
+const %a : f32[1] = [1.0]
+const %c : f32[1] = [2.0]
+node "n" "" ""
+  %n : f32[1] = aten.x(self=%x, a=%a, b=%a, c=%c)
+output %n
+)");
+}
+
+}  // namespace
+}  // namespace cormorant::passes

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <stdexcept>
+
+#include "base/diagnostic.h"
+#include "passes/passes.h"
+
+namespace cormorant::passes {
+
+void require_program_operators(const ir::Graph& graph, const ops::Config& config) {
+  std::string left;
+  std::size_t count = 0;
+  for (const ir::Node& node : graph.nodes()) {
+    const ops::Operator* op = ops::find(node);
+    if (ops::find_signature(node.op) != nullptr || (op != nullptr && op->is_alias)) continue;
+    if (node.op.starts_with("quantized_decomposed.")) {
+      throw std::logic_error(fmt::format("node '{}' ({}) was not lowered: {} must not reach a program", node.name, node.op,
+                                         node.op));
+    }
+    std::string reason = "it has no float kernel for the target";
+    if (op != nullptr && op->quantize != nullptr) {
+      const ops::QuantRule rule = op->quantize(node);
+      if (const auto* reject = std::get_if<ops::QuantRule::Reject>(&rule.output)) reason = reject->reason;
+    }
+    left += fmt::format("\n    {} ({}) at {}: {}", node.name, node.op, node.location.text(), reason);
+    ++count;
+  }
+  if (count == 0) return;
+  throw InputError({fmt::format("{} operator{} would stay in float, and float operators do not run on {} yet:{}", count,
+                                count == 1 ? "" : "s", config.target.name(), left),
+                    "quantize the model (--quantize, with --calibrate for real ranges)"});
+}
+
+}  // namespace cormorant::passes

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The boards, as the host sees them. A board is a folder here with a linker script, a machine that QEMU emulates, and
+// memories that can hold arenas; which CPU's code runs on which board is in target/target.h. Start-up code and the
+// layout of everything but the arenas are common to all (boards/common).
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+namespace cormorant {
+
+// A memory that the board's linker script offers to arenas, as section ".arena.<name>".
+struct ArenaRegion {
+  std::string_view name;
+  std::uint64_t bytes;  // for arenas: where stack, data and state share the memory, what those leave
+};
+
+struct Board {
+  std::string_view name;                // the folder, and QEMU's -M
+  std::string_view cpu;                 // what it emulates
+  std::uint64_t model_bytes;            // room for the program's bytes
+  std::span<const ArenaRegion> arenas;  // in order of preference, fastest first
+};
+
+inline constexpr std::uint64_t kKiB = 1024;
+inline constexpr std::uint64_t kMiB = 1024 * kKiB;
+// A generous share for the stack, static data and the runtime's state.
+inline constexpr std::uint64_t kReservedData = 64 * kKiB;
+
+inline constexpr std::array<ArenaRegion, 3> kAn547Arenas = {{
+    {"dtcm", 512 * kKiB - kReservedData},
+    {"sram", 2 * kMiB},
+    {"ddr", 256 * kMiB},
+}};
+inline constexpr std::array<ArenaRegion, 1> kMps2Arenas = {{{"sram", 4 * kMiB - kReservedData}}};
+
+inline constexpr std::array<Board, 5> kBoards = {{
+    {"mps3-an547", "Cortex-M55", 8 * kMiB, kAn547Arenas},
+    {"mps2-an505", "Cortex-M33", 16 * kMiB, kMps2Arenas},
+    {"mps2-an500", "Cortex-M7", 16 * kMiB, kMps2Arenas},
+    {"mps2-an386", "Cortex-M4", 16 * kMiB, kMps2Arenas},
+    {"mps2-an385", "Cortex-M3", 16 * kMiB, kMps2Arenas},
+}};
+
+constexpr const Board* find_board(std::string_view name) {
+  for (const Board& board : kBoards) {
+    if (board.name == name) return &board;
+  }
+  return nullptr;
+}
+
+}  // namespace cormorant

@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: Apache-2.0
+find_package(GTest REQUIRED)
+find_package(fmt REQUIRED)
+find_package(Threads REQUIRED)
+
+# cormorant_test(NAME planner SOURCES planner_test.cc LIBS cormorant_planner [LABELS board])
+# One GoogleTest executable, registered with ctest under its name.
+function(cormorant_test)
+  cmake_parse_arguments(T "" "NAME;TIMEOUT" "SOURCES;LIBS;LABELS;ENVIRONMENT" ${ARGN})
+  add_executable(${T_NAME}_test ${T_SOURCES})
+  target_link_libraries(${T_NAME}_test PRIVATE ${T_LIBS} GTest::gtest_main)
+  target_compile_definitions(${T_NAME}_test PRIVATE CORMORANT_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
+  add_test(NAME ${T_NAME} COMMAND ${T_NAME}_test)
+  if(NOT T_TIMEOUT)
+    set(T_TIMEOUT 300)
+  endif()
+  set_tests_properties(${T_NAME} PROPERTIES TIMEOUT ${T_TIMEOUT} LABELS "${T_LABELS}" ENVIRONMENT "${T_ENVIRONMENT}")
+endfunction()

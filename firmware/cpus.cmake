@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+# What the build must know of the CPUs. Which exist, and which of them share an archive and a board, is read from
+# target/target.h, the one list; here stand only the compilers' flags for each archive.
+
+# The Cpu table's lines: {"cortex-m4", Isa::dsp, "m4", "mps2-an386", true}
+file(STRINGS ${CORMORANT_ROOT}/target/target.h cpu_lines REGEX "^ *{\"cortex-m")
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CORMORANT_ROOT}/target/target.h)
+set(CORMORANT_CPUS "")
+set(CORMORANT_ARCHIVES "")
+foreach(line IN LISTS cpu_lines)
+  if(NOT line MATCHES "\"(cortex-m[0-9a-z]+)\", Isa::[a-z]+, \"([a-z0-9]+)\", \"([a-z0-9-]+)\"")
+    message(FATAL_ERROR "target/target.h: cannot read the CPU in: ${line}")
+  endif()
+  set(archive ${CMAKE_MATCH_2})
+  list(APPEND CORMORANT_CPUS ${CMAKE_MATCH_1})
+  set(CORMORANT_ARCHIVE_${CMAKE_MATCH_1} ${archive})
+  set(CORMORANT_BOARD_${archive} ${CMAKE_MATCH_3})
+  list(APPEND CORMORANT_ARCHIVES ${archive})
+endforeach()
+list(REMOVE_DUPLICATES CORMORANT_ARCHIVES)
+
+# flags: the whole CPU. scalar, dsp, mve: the same, reduced to what the instruction set of a *_<isa>.cc file may use, so
+# that --isa=scalar on a Cortex-M55 measures scalar code and not what an auto-vectorizer made of it. An ISA without an
+# entry is one that the CPU does not have. Cortex-M4 and M7 cannot be told to do without DSP instructions.
+set(single_precision_v4 -mfpu=fpv4-sp-d16 -mfloat-abi=hard)
+set(single_precision_v5 -mfpu=fpv5-sp-d16 -mfloat-abi=hard) # also for the M7s without double precision
+
+set(CORMORANT_FLAGS_m0 -mcpu=cortex-m0)
+set(CORMORANT_FLAGS_m0_scalar ${CORMORANT_FLAGS_m0})
+set(CORMORANT_FLAGS_m3 -mcpu=cortex-m3)
+set(CORMORANT_FLAGS_m3_scalar ${CORMORANT_FLAGS_m3})
+set(CORMORANT_FLAGS_m4 -mcpu=cortex-m4 ${single_precision_v4})
+set(CORMORANT_FLAGS_m4_scalar ${CORMORANT_FLAGS_m4})
+set(CORMORANT_FLAGS_m4_dsp ${CORMORANT_FLAGS_m4})
+set(CORMORANT_FLAGS_m7 -mcpu=cortex-m7 ${single_precision_v5})
+set(CORMORANT_FLAGS_m7_scalar ${CORMORANT_FLAGS_m7})
+set(CORMORANT_FLAGS_m7_dsp ${CORMORANT_FLAGS_m7})
+set(CORMORANT_FLAGS_m23 -mcpu=cortex-m23)
+set(CORMORANT_FLAGS_m23_scalar ${CORMORANT_FLAGS_m23})
+set(CORMORANT_FLAGS_m33 -mcpu=cortex-m33 ${single_precision_v5})
+set(CORMORANT_FLAGS_m33_scalar -mcpu=cortex-m33+nodsp ${single_precision_v5})
+set(CORMORANT_FLAGS_m33_dsp ${CORMORANT_FLAGS_m33})
+set(CORMORANT_FLAGS_m55 -mcpu=cortex-m55 -mfloat-abi=hard)
+set(CORMORANT_FLAGS_m55_scalar -mcpu=cortex-m55+nodsp -mfloat-abi=hard) # MVE builds on DSP: both go
+set(CORMORANT_FLAGS_m55_dsp -mcpu=cortex-m55+nomve -mfloat-abi=hard)
+set(CORMORANT_FLAGS_m55_mve ${CORMORANT_FLAGS_m55})

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the launcher reads from a linked firmware: section sizes (for the size accounting), symbols (where to count, and
+// what must not be there) and the architecture it was built for. And from an archive: which symbols it defines.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "target/target.h"
+
+namespace cormorant {
+
+struct ElfSection {
+  std::string name;
+  std::uint32_t size = 0;
+  bool is_allocated = false;  // takes memory on the board
+  bool has_contents = false;  // its bytes are in the file, so also in flash
+};
+
+struct ElfSymbol {
+  std::string name;
+  std::uint32_t address = 0;  // without the Thumb bit
+  std::uint32_t size = 0;
+  bool is_function = false;
+};
+
+// Tag_CPU_arch of the ARM build attributes, for those that Cortex-M knows.
+enum class CpuArchitecture : std::uint8_t {
+  v7 = 10,
+  v6m = 11,
+  v6sm = 12,
+  v7em = 13,
+  v8m_base = 16,
+  v8m_main = 17,
+  v8_1m_main = 21
+};
+
+struct Elf {
+  std::vector<ElfSection> sections;
+  std::vector<ElfSymbol> symbols;
+  std::optional<CpuArchitecture> architecture;
+
+  [[nodiscard]] std::uint32_t section_size(std::string_view name) const;  // 0 when there is none
+  [[nodiscard]] const ElfSymbol* find(std::string_view name) const;
+  // The function that holds the address, for messages; null when it is in none.
+  [[nodiscard]] const ElfSymbol* function_at(std::uint32_t address) const;
+};
+
+// Throws std::runtime_error: our own tools made these files, so a bad one is not the user's fault.
+Elf read_elf(const std::filesystem::path& path);
+std::vector<std::string> archive_symbols(const std::filesystem::path& path);
+
+// Proves that the firmware holds no code of a newer architecture, which the board, often a larger CPU, would execute.
+// The linker merges the attributes of all its inputs, so one wrong object shows.
+bool is_code_for(const Elf& elf, const Cpu& cpu);
+
+// What the runtime promises not to use: heap, exceptions, global constructors, stdio, and the C library's hidden state.
+// One line per offence; empty for a clean firmware.
+std::vector<std::string> forbidden_in(const Elf& elf);
+
+}  // namespace cormorant

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Starts a firmware on its emulated board and reports how it ended, what it said and how many instructions it took.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "boards/boards.h"
+#include "runner/elf.h"
+
+namespace cormorant {
+
+// Addresses for the instruction counter, by their symbols in the firmware (runner/plugin/count.cc).
+struct CountRequest {
+  std::vector<std::string> markers;
+  std::string scope;  // a function; empty for none
+};
+
+struct CountEvent {
+  enum class Kind { marker, excursion, total } kind;
+  std::size_t marker = 0;   // index into CountRequest::markers
+  std::uint64_t count = 0;  // marker, total: instructions so far; excursion: its length
+};
+
+struct EmulationRequest {
+  std::filesystem::path elf;
+  const Board* board = nullptr;
+  std::filesystem::path directory;  // the firmware's files are here
+  std::chrono::milliseconds time_limit{60'000};
+  CountRequest count;  // with neither markers nor scope the counter is not loaded
+};
+
+struct EmulationResult {
+  int status = 0;                    // runner/firmware/semihosting.h, ExitCode
+  std::vector<std::string> console;  // lines
+  std::vector<CountEvent> counts;
+};
+
+// The board did something that no correct firmware does: it faulted, locked up or ended without a word.
+class BoardFault : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// Throws BoardFault after a fault, with its cause in words; InputError when the time limit is reached or QEMU is
+// missing.
+EmulationResult emulate(const EmulationRequest& request, const Elf& elf);
+
+}  // namespace cormorant

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a product's own firmware has to contain to use the runtime: two calls. The harness around them only moves inputs
+// and outputs and measures; it reaches them through measure.S, whose labels the instruction counter looks for.
+#pragma once
+
+#include "runtime/program.h"
+
+extern "C" {
+// The firmware's one program. Static, as in a product, so that its few words count as RAM of the runtime.
+extern constinit cormorant::Program cormorant_program;
+
+// On failure `why` is set and the program must not be used.
+cormorant::Error cormorant_load(cormorant::Failure* why);
+void cormorant_execute();
+
+// The same, counted (measure.S).
+cormorant::Error cormorant_measured_load(cormorant::Failure* why);
+void cormorant_measured_execute();
+}

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The firmware of `cormorant run`: load the one model that is linked in, then for every sample in inputs.bin execute it
+// and append the outputs to outputs.bin. What the launcher wants to know goes to the console, one fact per line:
+//
+//   load 303 instruction 4 argument 12 required 640 actual 512      (0 alone when it loaded)
+//   stack load 412 / state 812 / input 0 bytes 784 / output 0 bytes 10
+//   samples 8 / stack execute 216 / done
+//
+// A sample is all of the program's inputs, one after the other, as they lie in memory. An empty file asks for one run
+// with zeros. All of this is the harness's; the measured code is in inference.cc.
+#include "runner/firmware/generated.h"
+#include "runner/firmware/inference.h"
+#include "runner/firmware/protection.h"
+#include "runner/firmware/semihosting.h"
+#include "runner/firmware/stack.h"
+
+namespace cormorant {
+namespace {
+
+using semihosting::ExitCode;
+using semihosting::File;
+using semihosting::Mode;
+using semihosting::print_line;
+
+[[noreturn]] void fail(ExitCode code, const char* what) {
+  print_line("error ", what);
+  semihosting::exit(code);
+}
+
+// The content of a fresh RAM is anybody's guess on hardware: a kernel that relies on zeros must show here.
+void poison(std::span<std::byte> memory) {
+  volatile std::byte* data = memory.data();
+  for (std::size_t i = 0; i < memory.size(); ++i) data[i] = std::byte{0xA5};
+}
+
+void load() {
+  Failure why;
+  stack::paint();
+  const Error error = cormorant_measured_load(&why);
+  const std::uint32_t depth = stack::used();
+  if (error != Error::ok) {
+    print_line("load ", static_cast<std::uint32_t>(error), " instruction ", std::uint32_t{why.instruction},
+               " argument ", std::uint32_t{why.argument}, " required ", why.required, " actual ", why.actual);
+    semihosting::exit(ExitCode::load_failed);
+  }
+  print_line("load 0");
+  print_line("stack load ", depth);
+  print_line("state ", std::uint32_t{cormorant_program.state_used()});
+}
+
+// Asks once and says what there is; from here on every input and output is known to have memory.
+std::uint32_t describe_tensors() {
+  const Program& program = cormorant_program;
+  std::uint32_t input_bytes = 0;
+  for (std::size_t i = 0; i < program.input_count(); ++i) {
+    const Result<Tensor> input = program.input(i);
+    if (!input.ok() || input.value().data == nullptr) fail(ExitCode::load_failed, "an input has no planned memory");
+    print_line("input ", std::uint32_t{i}, " bytes ", input.value().bytes());
+    input_bytes += input.value().bytes();
+  }
+  for (std::size_t i = 0; i < program.output_count(); ++i) {
+    const Result<Tensor> output = program.output(i);
+    if (!output.ok() || output.value().data == nullptr) fail(ExitCode::load_failed, "an output has no planned memory");
+    print_line("output ", std::uint32_t{i}, " bytes ", output.value().bytes());
+  }
+  return input_bytes;
+}
+
+void fill_inputs(File& inputs, bool with_zeros) {
+  const Program& program = cormorant_program;
+  for (std::size_t i = 0; i < program.input_count(); ++i) {
+    const Tensor input = program.input(i).value();
+    if (with_zeros) {
+      volatile std::byte* data = input.data;
+      for (std::size_t n = 0; n < input.bytes(); ++n) data[n] = std::byte{0};
+    } else if (!inputs.read(input.data, input.bytes())) {
+      fail(ExitCode::io_failed, "inputs.bin ends within a sample");
+    }
+  }
+}
+
+void write_outputs(File& outputs) {
+  const Program& program = cormorant_program;
+  for (std::size_t i = 0; i < program.output_count(); ++i) {
+    const Tensor output = program.output(i).value();
+    if (!outputs.write(output.data, output.bytes())) fail(ExitCode::io_failed, "outputs.bin cannot be written");
+  }
+}
+
+void run_samples(std::uint32_t sample_bytes) {
+  File inputs("inputs.bin", Mode::read);
+  if (!inputs.is_open()) fail(ExitCode::io_failed, "inputs.bin cannot be opened");
+  File outputs("outputs.bin", Mode::write);
+  if (!outputs.is_open()) fail(ExitCode::io_failed, "outputs.bin cannot be opened");
+
+  const std::uint32_t file_bytes = inputs.size();
+  const bool with_zeros = file_bytes == 0 || sample_bytes == 0;
+  std::uint32_t depth = 0;
+  std::uint32_t samples = 0;
+  std::uint32_t position = 0;
+  do {
+    fill_inputs(inputs, with_zeros);
+    stack::paint();
+    cormorant_measured_execute();
+    const std::uint32_t used = stack::used();
+    if (used > depth) depth = used;
+    write_outputs(outputs);
+    position += sample_bytes;
+    ++samples;
+  } while (!with_zeros && position < file_bytes);
+  print_line("samples ", samples);
+  print_line("stack execute ", depth);
+}
+
+}  // namespace
+}  // namespace cormorant
+
+int main() {
+  using namespace cormorant;
+  protect_memory();
+  for (std::size_t i = 0; i < cormorant_arena_count; ++i) poison(cormorant_arenas[i]);
+  load();
+  run_samples(describe_tensors());
+  print_line("done");
+  semihosting::exit(ExitCode::done);
+}

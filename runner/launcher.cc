@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runner/launcher.h"
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <numeric>
+#include <sstream>
+
+#include "base/diagnostic.h"
+#include "base/result.h"
+#include "boards/boards.h"
+#include "fmt/format.h"
+#include "runner/glue.h"
+#include "runner/process.h"
+
+namespace cormorant {
+namespace {
+
+// The labels of runner/firmware/measure.S, in the order in which they are passed.
+enum Marker : std::size_t { load_begin, load_end, execute_begin, execute_end };
+const std::vector<std::string> kMarkers = {"cormorant_load_begin", "cormorant_load_end", "cormorant_execute_begin",
+                                           "cormorant_execute_end"};
+
+void write_file(const std::filesystem::path& path, std::span<const std::byte> bytes) {
+  std::ofstream file(path, std::ios::binary);
+  file.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+  file.close();
+  if (!file) throw std::runtime_error(fmt::format("{}: cannot be written", path.string()));
+}
+
+void write_samples(const std::filesystem::path& path, const std::vector<Sample>& samples, const ProgramFacts& facts) {
+  std::vector<std::byte> all;
+  for (std::size_t s = 0; s < samples.size(); ++s) {
+    if (samples[s].size() != facts.input_bytes.size()) {
+      throw InputError({.problem = fmt::format("sample {} has {} inputs, the program takes {}", s, samples[s].size(),
+                                               facts.input_bytes.size()),
+                        .advice = ""});
+    }
+    for (std::size_t i = 0; i < samples[s].size(); ++i) {
+      if (samples[s][i].size() != facts.input_bytes[i]) {
+        throw InputError({.problem = fmt::format("input {} of sample {} has {} bytes, the program takes {}", i, s,
+                                                 samples[s][i].size(), facts.input_bytes[i]),
+                          .advice = ""});
+      }
+      all.insert(all.end(), samples[s][i].begin(), samples[s][i].end());
+    }
+  }
+  write_file(path, all);
+}
+
+void account_flash_and_ram(const Elf& elf, RunResult& result) {
+  for (const ElfSection& section : elf.sections) {
+    if (!section.is_allocated || section.name.starts_with(".harness") || section.name == ".stack" ||
+        section.name == ".state") {
+      continue;
+    }
+    if (section.name == ".model") {
+      result.model_bytes += section.size;
+    } else if (!section.name.starts_with(".arena")) {
+      if (section.has_contents) result.code_bytes += section.size;
+      if (section.name == ".data" || section.name == ".bss") result.state_bytes += section.size;
+    }
+  }
+}
+
+// The harness's lines begin with a key; anything else on the console is not for us.
+std::vector<std::uint64_t> numbers_of(const std::vector<std::string>& console, const std::string& key) {
+  std::vector<std::uint64_t> numbers;
+  for (const std::string& line : console) {
+    if (!line.starts_with(key + " ")) continue;
+    std::istringstream words(line.substr(key.size()));
+    std::uint64_t number = 0;
+    for (std::string word; words >> word;) {
+      std::istringstream value(word);
+      if (value >> number) numbers.push_back(number);
+    }
+  }
+  return numbers;
+}
+
+[[noreturn]] void report_load_failure(const std::vector<std::string>& console, const ProgramFacts& facts) {
+  const std::vector<std::uint64_t> numbers = numbers_of(console, "load");
+  if (numbers.size() != 5) throw BoardFault("the board could not load the program and did not say why");
+  const auto error = static_cast<Error>(numbers[0]);
+  const std::uint64_t instruction = numbers[1];
+  const std::uint64_t argument = numbers[2];
+  std::string problem = fmt::format("the board cannot load the program: {} (error {})", describe(error), numbers[0]);
+  std::string node;
+  if (instruction < facts.steps.size()) {
+    node = fmt::format("{} (instruction {})", facts.steps[instruction], instruction);
+    constexpr std::uint64_t kNone = 0xffff;
+    if (argument != kNone) problem += fmt::format(", argument {}", argument);
+  }
+  if (numbers[3] != 0 || numbers[4] != 0) problem += fmt::format(": {} required, {} given", numbers[3], numbers[4]);
+  throw InputError({.problem = problem, .advice = "", .node = node});
+}
+
+void check_ending(const EmulationResult& emulation, const ProgramFacts& facts) {
+  const bool is_done = std::ranges::find(emulation.console, "done") != emulation.console.end();
+  if (emulation.status == 0 && is_done) return;
+  for (const std::string& line : emulation.console) {
+    if (line.starts_with("error ")) throw InputError({.problem = line.substr(6), .advice = ""});
+    if (line.starts_with("load ") && line != "load 0") report_load_failure(emulation.console, facts);
+  }
+  std::string words;
+  for (const std::string& line : emulation.console) words += "\n  " + line;
+  throw BoardFault(fmt::format("the board ended with status {} and without finishing:{}", emulation.status, words));
+}
+
+std::vector<Sample> read_outputs(const std::filesystem::path& path, std::size_t samples,
+                                 const std::vector<std::uint64_t>& output_bytes) {
+  std::ifstream file(path, std::ios::binary);
+  std::vector<Sample> outputs(samples);
+  for (Sample& sample : outputs) {
+    for (const std::uint64_t bytes : output_bytes) {
+      std::vector<std::byte>& output = sample.emplace_back(bytes);
+      file.read(reinterpret_cast<char*>(output.data()), static_cast<std::streamsize>(bytes));
+    }
+  }
+  if (!file) throw BoardFault("the firmware wrote fewer outputs than it said");
+  return outputs;
+}
+
+// marker load_begin, load_end, then per sample execute_begin, excursions (with profile), execute_end.
+void account_instructions(const std::vector<CountEvent>& events, const ProgramFacts& facts,
+                          const std::vector<KernelChoice>& kernels, RunResult& result) {
+  std::uint64_t begin = 0;
+  std::vector<std::uint64_t> steps;
+  for (const CountEvent& event : events) {
+    if (event.kind == CountEvent::Kind::excursion && result.sample_instructions.empty()) steps.push_back(event.count);
+    if (event.kind != CountEvent::Kind::marker) continue;
+    if (event.marker == load_begin || event.marker == execute_begin) begin = event.count;
+    if (event.marker == load_end) result.load_instructions = event.count - begin;
+    if (event.marker == execute_end) result.sample_instructions.push_back(event.count - begin);
+  }
+  if (!result.sample_instructions.empty()) result.execute_instructions = result.sample_instructions.front();
+  if (steps.empty()) return;
+  if (steps.size() != facts.steps.size()) {
+    throw BoardFault(fmt::format("{} steps were counted, the program has {}", steps.size(), facts.steps.size()));
+  }
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    const auto kernel = std::ranges::find(kernels, facts.steps[i], &KernelChoice::operator_name);
+    result.steps.push_back({facts.steps[i], kernel == kernels.end() ? "" : kernel->symbol, steps[i]});
+  }
+}
+
+}  // namespace
+
+RunResult run_on_board(const RunRequest& request) {
+  return run_on_board(request, read_facts(request.program, request.method));
+}
+
+RunResult run_on_board(const RunRequest& request, const ProgramFacts& facts) {
+  if (request.target.is_any()) {
+    throw UsageError("a program for any target still runs on one: name the CPU, e.g. --target=cortex-m55");
+  }
+  const Cpu& cpu = *request.target.cpu;
+  const Board& board = *find_board(cpu.board);
+  const std::filesystem::path archives = archive_directory(cpu, request.compiler);
+  if (request.program.size() > board.model_bytes) {
+    throw InputError({.problem = fmt::format("the program has {} bytes, {} has room for {}", request.program.size(),
+                                             board.name, board.model_bytes),
+                      .advice = ""});
+  }
+
+  // Link: the model and the table of its kernels are the only new code.
+  const TemporaryDirectory directory;
+  const std::filesystem::path elf_path = directory.path() / "firmware.elf";
+  write_file(directory.path() / "model.pte", request.program);
+  const std::vector<KernelChoice> kernels =
+      choose_kernels(facts.operators, request.target, archive_symbols(archives / "libkernels.a"));
+  const std::string glue = assembly({.model = "model.pte",
+                                     .method = request.method,
+                                     .kernels = kernels,
+                                     .arenas = place_arenas(facts.arena_bytes, board)});
+  write_file(directory.path() / "model.S", std::as_bytes(std::span(glue)));
+  link_firmware(archives, {"model.S"}, elf_path);
+  if (!request.keep_elf.empty()) {
+    std::filesystem::copy_file(elf_path, request.keep_elf, std::filesystem::copy_options::overwrite_existing);
+  }
+  const Elf elf = read_elf(elf_path);
+  if (!is_code_for(elf, cpu)) {
+    throw std::runtime_error(fmt::format("the firmware holds code that a {} does not execute", cpu.name));
+  }
+
+  // Run: all samples in one boot.
+  write_samples(directory.path() / "inputs.bin", request.samples, facts);
+  const EmulationResult emulation =
+      emulate({.elf = elf_path,
+               .board = &board,
+               .directory = directory.path(),
+               .time_limit = request.time_limit,
+               .count = {.markers = kMarkers, .scope = request.profile ? "cormorant_execute" : ""}},
+              elf);
+  check_ending(emulation, facts);
+
+  RunResult result;
+  result.console = emulation.console;
+  account_flash_and_ram(elf, result);
+  result.arena_bytes = std::accumulate(facts.arena_bytes.begin(), facts.arena_bytes.end(), std::uint64_t{0});
+  for (const std::uint64_t bytes : numbers_of(emulation.console, "state")) result.state_bytes += bytes;
+  for (const std::uint64_t bytes : numbers_of(emulation.console, "stack")) {
+    result.stack_bytes = std::max(result.stack_bytes, bytes);
+  }
+  account_instructions(emulation.counts, facts, kernels, result);
+  result.outputs =
+      read_outputs(directory.path() / "outputs.bin", result.sample_instructions.size(), facts.output_bytes);
+  return result;
+}
+
+}  // namespace cormorant

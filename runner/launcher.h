@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Runs a .pte on the emulated board of its target: links firmware with exactly this model's kernels, starts it, feeds
+// it samples and brings back outputs and figures. The behaviour behind `cormorant run` and `evaluate`, and behind every
+// test that compares a board with the reference.
+//
+//   RunResult result = run_on_board({.program = bytes, .target = {&cpu, Isa::mve}, .samples = {{image}}});
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "runner/emulator.h"
+#include "runner/program_facts.h"
+#include "runner/toolchain.h"
+#include "target/target.h"
+
+namespace cormorant {
+
+// One sample: the bytes of each input (or output), in the layout that the program plans.
+using Sample = std::vector<std::vector<std::byte>>;
+
+struct RunRequest {
+  std::vector<std::byte> program;  // the .pte
+  std::string method = "forward";
+  Target target = {};
+  Compiler compiler = Compiler::gcc;
+  std::vector<Sample> samples = {};  // all in one boot; none means one run with zeros
+  bool profile = false;
+  std::chrono::milliseconds time_limit{60'000};
+  std::filesystem::path keep_elf = {};  // where to leave the firmware; empty for nowhere
+};
+
+struct StepProfile {
+  std::string operator_name;
+  std::string kernel;  // the symbol that ran it
+  std::uint64_t instructions = 0;
+};
+
+struct RunResult {
+  std::vector<Sample> outputs;
+
+  std::uint64_t load_instructions = 0;
+  std::uint64_t execute_instructions = 0;          // of the first sample
+  std::vector<std::uint64_t> sample_instructions;  // of each
+  std::vector<StepProfile> steps;                  // of the first sample; with profile only
+
+  std::uint64_t code_bytes = 0;   // flash: text, read-only data and initialisers, without model and harness
+  std::uint64_t model_bytes = 0;  // flash: the .pte
+  std::uint64_t arena_bytes = 0;  // RAM that the program plans
+  std::uint64_t state_bytes = 0;  // RAM that is neither arena nor stack: what load used, and static data
+  std::uint64_t stack_bytes = 0;  // high-water mark of load and execute
+
+  std::vector<std::string> console;
+};
+
+// Throws InputError when the program, the inputs or the installation is at fault (the board's refusal to load included)
+// and BoardFault when the firmware misbehaves.
+RunResult run_on_board(const RunRequest& request);
+
+// The same for bytes about which the caller knows better than the file does; for tests that damage programs.
+RunResult run_on_board(const RunRequest& request, const ProgramFacts& facts);
+
+}  // namespace cormorant

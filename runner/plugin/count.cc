@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A QEMU plugin that counts guest instructions exactly. The firmware carries no instrumentation: the launcher names
+// addresses, and the plugin writes down the count whenever one of them is reached.
+//
+//   -plugin libcormorant_count.so,out=counts.txt,marker=0x1234,marker=0x1238,scope=0x2000:0x2040
+//
+//   marker 0 1042        the first marker is about to execute; 1042 instructions were executed before it
+//   excursion 5317       5317 instructions were executed between two of the scope's own: one call out of the scope
+//
+// The scope is one function (its address range), entered at its first address. Given the executor's loop, its
+// excursions are the steps of the program, one line each.
+//
+// How it stays fast and exact: a block of code is entered only at its top and left only at its bottom (unless it
+// faults, which ends our runs anyway), so one addition per block counts it. Only blocks that hold an interesting
+// address are counted instruction by instruction. An instruction whose condition fails counts as executed: it costs its
+// cycle too. A count per kind of instruction would be a second counter here: qemu_plugin_insn_data() has the opcode.
+#include <cinttypes>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string_view>
+#include <vector>
+
+#include "runner/plugin/qemu_api.h"
+
+namespace {
+
+// QEMU calls back with raw pointers into this, and the guest has one CPU: one object for the life of the process.
+struct Counter {
+  std::uint64_t executed = 0;
+  std::vector<std::uint64_t> markers;
+  std::uint64_t scope_begin = 0;
+  std::uint64_t scope_end = 0;
+  std::uint64_t last_in_scope = 0;  // the count when an instruction of the scope was last reached
+  std::FILE* out = nullptr;
+};
+Counter counter;
+
+void on_marker(unsigned /*vcpu*/, void* data) {
+  std::fprintf(counter.out, "marker %zu %" PRIu64 "\n", reinterpret_cast<std::size_t>(data), counter.executed);
+}
+
+void on_scope_entry(unsigned /*vcpu*/, void* /*data*/) { counter.last_in_scope = counter.executed; }
+
+void on_scope(unsigned /*vcpu*/, void* /*data*/) {
+  const std::uint64_t between = counter.executed - counter.last_in_scope - 1;
+  if (between > 0) std::fprintf(counter.out, "excursion %" PRIu64 "\n", between);
+  counter.last_in_scope = counter.executed;
+}
+
+bool is_in_scope(std::uint64_t address) { return address >= counter.scope_begin && address < counter.scope_end; }
+
+bool is_interesting(std::uint64_t address) {
+  for (const std::uint64_t marker : counter.markers) {
+    if (address == marker) return true;
+  }
+  return is_in_scope(address);
+}
+
+void watch(qemu_plugin_insn* insn) {
+  const std::uint64_t address = qemu_plugin_insn_vaddr(insn);
+  for (std::size_t i = 0; i < counter.markers.size(); ++i) {
+    if (address != counter.markers[i]) continue;
+    qemu_plugin_register_vcpu_insn_exec_cb(insn, on_marker, QEMU_PLUGIN_CB_NO_REGS, reinterpret_cast<void*>(i));
+  }
+  if (is_in_scope(address)) {
+    const auto callback = address == counter.scope_begin ? on_scope_entry : on_scope;
+    qemu_plugin_register_vcpu_insn_exec_cb(insn, callback, QEMU_PLUGIN_CB_NO_REGS, nullptr);
+  }
+  qemu_plugin_register_vcpu_insn_exec_inline(insn, QEMU_PLUGIN_INLINE_ADD_U64, &counter.executed, 1);
+}
+
+void on_translation(qemu_plugin_id_t /*id*/, qemu_plugin_tb* tb) {
+  const std::size_t count = qemu_plugin_tb_n_insns(tb);
+  bool interesting = false;
+  for (std::size_t i = 0; i < count; ++i) {
+    interesting = interesting || is_interesting(qemu_plugin_insn_vaddr(qemu_plugin_tb_get_insn(tb, i)));
+  }
+  if (!interesting) {
+    qemu_plugin_register_vcpu_tb_exec_inline(tb, QEMU_PLUGIN_INLINE_ADD_U64, &counter.executed, count);
+    return;
+  }
+  for (std::size_t i = 0; i < count; ++i) watch(qemu_plugin_tb_get_insn(tb, i));
+}
+
+void on_exit(qemu_plugin_id_t /*id*/, void* /*data*/) {
+  std::fprintf(counter.out, "total %" PRIu64 "\n", counter.executed);
+  std::fclose(counter.out);
+}
+
+// False when the argument is none that we know.
+bool parse(const char* argument) {
+  const std::string_view text = argument;
+  char* end = nullptr;
+  if (text.starts_with("out=")) {
+    counter.out = std::fopen(argument + 4, "w");
+    if (counter.out == nullptr) std::perror(argument + 4);
+    return counter.out != nullptr;
+  }
+  if (text.starts_with("marker=")) {
+    counter.markers.push_back(std::strtoull(argument + 7, &end, 0));
+    return *end == '\0';
+  }
+  if (text.starts_with("scope=")) {
+    counter.scope_begin = std::strtoull(argument + 6, &end, 0);
+    if (*end != ':') return false;
+    counter.scope_end = std::strtoull(end + 1, &end, 0);
+    return *end == '\0';
+  }
+  return false;
+}
+
+}  // namespace
+
+int qemu_plugin_version = 1;
+
+int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t* /*info*/, int argc, char** argv) {
+  for (int i = 0; i < argc; ++i) {
+    if (!parse(argv[i])) {
+      std::fprintf(stderr, "libcormorant_count: cannot use the argument '%s'\n", argv[i]);
+      return -1;
+    }
+  }
+  if (counter.out == nullptr) {
+    std::fprintf(stderr, "libcormorant_count: the argument out=FILE is missing\n");
+    return -1;
+  }
+  qemu_plugin_register_vcpu_tb_trans_cb(id, on_translation);
+  qemu_plugin_register_atexit_cb(id, on_exit, nullptr);
+  return 0;
+}

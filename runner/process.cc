@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runner/process.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <stdexcept>
+#include <system_error>
+#include <thread>
+
+namespace cormorant {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr std::size_t kMaxOutput = 1 << 20;
+
+[[noreturn]] void fail(const char* what) { throw std::system_error(errno, std::generic_category(), what); }
+
+class Descriptor {
+ public:
+  explicit Descriptor(int fd) : fd_(fd) {}
+  ~Descriptor() { reset(); }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  [[nodiscard]] int get() const { return fd_; }
+  void reset() {
+    if (fd_ >= 0) close(fd_);
+    fd_ = -1;
+  }
+
+ private:
+  int fd_;
+};
+
+struct Pipe {
+  Pipe() {
+    if (pipe2(ends.data(), O_CLOEXEC) != 0) fail("pipe");
+  }
+  std::array<int, 2> ends{};
+};
+
+// Between fork and exec only what is safe in a process that may have had threads. Writes errno to `report` on failure.
+[[noreturn]] void become(char* const* arguments, const char* directory, int output, int report) {
+  setpgid(0, 0);
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  const rlimit no_core = {0, 0};  // QEMU aborts when the guest locks up
+  setrlimit(RLIMIT_CORE, &no_core);
+  const int input = open("/dev/null", O_RDONLY);
+  if (input >= 0 && dup2(input, STDIN_FILENO) >= 0 && dup2(output, STDOUT_FILENO) >= 0 &&
+      dup2(output, STDERR_FILENO) >= 0 && chdir(directory) == 0) {
+    execvp(arguments[0], arguments);
+  }
+  const int error = errno;
+  [[maybe_unused]] const ssize_t written = write(report, &error, sizeof error);
+  _exit(127);
+}
+
+// Appends what the program prints until it closes its output; false at the deadline.
+bool collect(int fd, Clock::time_point deadline, std::string& output) {
+  std::array<char, 4096> buffer{};
+  for (;;) {
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();
+    if (left <= 0) return false;
+    pollfd wait = {fd, POLLIN, 0};
+    const int ready = poll(&wait, 1, static_cast<int>(std::min<long long>(left, 60'000)));
+    if (ready < 0 && errno != EINTR) fail("poll");
+    if (ready <= 0) continue;
+    const ssize_t bytes = read(fd, buffer.data(), buffer.size());
+    if (bytes < 0 && errno == EINTR) continue;
+    if (bytes <= 0) return true;
+    const std::size_t room = kMaxOutput - std::min(kMaxOutput, output.size());
+    output.append(buffer.data(), std::min(room, static_cast<std::size_t>(bytes)));
+  }
+}
+
+// False at the deadline. The program has closed its output, so the end is near: no need to be clever about waiting.
+bool wait_for(pid_t child, Clock::time_point deadline, int& status) {
+  for (;;) {
+    const pid_t ended = waitpid(child, &status, WNOHANG);
+    if (ended == child) return true;
+    if (ended < 0 && errno != EINTR) fail("waitpid");
+    if (Clock::now() >= deadline) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+}
+
+}  // namespace
+
+ProcessResult run_process(const std::vector<std::string>& command, const std::filesystem::path& directory,
+                          std::chrono::milliseconds time_limit) {
+  std::vector<char*> arguments;
+  for (const std::string& argument : command) arguments.push_back(const_cast<char*>(argument.c_str()));
+  arguments.push_back(nullptr);
+
+  const Pipe output;
+  const Pipe report;  // closed by a successful exec, else it brings errno
+  Descriptor output_read(output.ends[0]);
+  Descriptor output_write(output.ends[1]);
+  Descriptor report_read(report.ends[0]);
+  Descriptor report_write(report.ends[1]);
+  const auto deadline = Clock::now() + time_limit;
+
+  const pid_t child = fork();
+  if (child < 0) fail("fork");
+  if (child == 0) become(arguments.data(), directory.c_str(), output.ends[1], report.ends[1]);
+  setpgid(child, child);  // here as well: whoever comes first
+  output_write.reset();
+  report_write.reset();
+
+  ProcessResult result;
+  int error = 0;
+  if (read(report_read.get(), &error, sizeof error) == sizeof error) {
+    waitpid(child, nullptr, 0);
+    result.not_found = true;
+    result.output = std::generic_category().message(error);
+    return result;
+  }
+  int status = 0;
+  const bool ended = collect(output_read.get(), deadline, result.output) && wait_for(child, deadline, status);
+  if (!ended) {
+    result.timed_out = true;
+    kill(-child, SIGKILL);
+    wait_for(child, Clock::time_point::max(), status);
+  }
+  if (WIFEXITED(status)) result.status = WEXITSTATUS(status);
+  if (WIFSIGNALED(status)) result.signal = WTERMSIG(status);
+  return result;
+}
+
+TemporaryDirectory::TemporaryDirectory() {
+  std::string name = (std::filesystem::temp_directory_path() / "cormorant-XXXXXX").string();
+  if (mkdtemp(name.data()) == nullptr) fail(name.c_str());
+  path_ = name;
+}
+
+TemporaryDirectory::~TemporaryDirectory() {
+  std::error_code ignored;
+  std::filesystem::remove_all(path_, ignored);
+}
+
+}  // namespace cormorant

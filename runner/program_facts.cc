@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runner/program_facts.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/diagnostic.h"
+#include "fmt/format.h"
+#include "formats/pte/reader.h"
+
+namespace cormorant {
+namespace {
+
+template <class T>
+T checked(Result<T> result, const char* what) {
+  if (result.ok()) return std::move(result.value());
+  throw InputError({.problem = fmt::format("{}: {}", what, describe(result.error())),
+                    .advice = result.error() == Error::has_delegate
+                                  ? "Export the model without a delegate: Cormorant compiles whole models itself"
+                                  : ""});
+}
+
+std::string name_of(const pte::OperatorView& op) {
+  std::string name(op.name);
+  if (!op.overload.empty()) name.append(".").append(op.overload);
+  return name;
+}
+
+std::vector<std::uint64_t> tensor_bytes(const pte::MethodView& method, std::span<const std::int32_t> values) {
+  std::vector<std::uint64_t> bytes;
+  for (const std::int32_t value : values) bytes.push_back(checked(method.tensor(value), "an input or output").bytes);
+  return bytes;
+}
+
+// The reader demands what the runtime demands of flash: 16-byte alignment, which a span of bytes does not promise.
+struct alignas(16) Block {
+  std::byte bytes[16];
+};
+std::vector<Block> aligned_copy(std::span<const std::byte> pte) {
+  std::vector<Block> blocks((pte.size() + sizeof(Block) - 1) / sizeof(Block));
+  if (!pte.empty()) std::memcpy(blocks.data(), pte.data(), pte.size());
+  return blocks;
+}
+
+}  // namespace
+
+ProgramFacts read_facts(std::span<const std::byte> pte, const std::string& method_name) {
+  const std::vector<Block> copy = aligned_copy(pte);
+  const std::span<const std::byte> bytes(reinterpret_cast<const std::byte*>(copy.data()), pte.size());
+  const auto program = checked(pte::ProgramView::open(bytes), "the program cannot be read");
+  const auto method = checked(program.method(method_name), fmt::format("method '{}'", method_name).c_str());
+
+  ProgramFacts facts;
+  for (std::uint32_t i = 0; i < method.operator_count(); ++i) {
+    const std::string name = name_of(checked(method.operator_at(i), "an operator"));
+    if (std::ranges::find(facts.operators, name) == facts.operators.end()) facts.operators.push_back(name);
+  }
+  for (std::uint32_t i = 0; i < method.instruction_count(); ++i) {
+    const auto instruction = checked(method.instruction(i), fmt::format("instruction {}", i).c_str());
+    facts.steps.push_back(name_of(checked(method.operator_at(instruction.op), "an operator")));
+  }
+  for (const std::int64_t size : method.memory_sizes()) {
+    if (size < 0) throw InputError({.problem = "the program plans a memory of negative size", .advice = ""});
+    facts.arena_bytes.push_back(static_cast<std::uint64_t>(size));
+  }
+  if (!facts.arena_bytes.empty()) facts.arena_bytes.erase(facts.arena_bytes.begin());  // memory id 0 does not exist
+  facts.input_bytes = tensor_bytes(method, checked(method.inputs(), "the inputs"));
+  facts.output_bytes = tensor_bytes(method, checked(method.outputs(), "the outputs"));
+  return facts;
+}
+
+}  // namespace cormorant

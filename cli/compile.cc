@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "base/diagnostic.h"
+#include "cli/cli.h"
+#include "cli/files.h"
+#include "compiler/compile.h"
+#include "compiler/import.h"
+#include "compiler/samples.h"
+#include "planner/memory.h"
+#include "target/parse.h"
+
+namespace cormorant::cli {
+namespace {
+
+struct Flags {
+  std::string model, target = "cortex-m55", isa, output, calibrate, io = "float", runtime = "cormorant", memory, intermediates;
+  std::string delegate;
+  bool quantize = false, strict = false, json = false;
+};
+
+compiler::Options options_of(const Flags& flags) {
+  compiler::Options options;
+  options.config.target = parse_target(flags.target, flags.isa);
+  options.config.runtime = flags.runtime == "executorch" ? ops::Runtime::executorch : ops::Runtime::cormorant;
+  options.io = flags.io == "int8" ? compiler::Io::int8 : compiler::Io::as_model;
+  options.quantize = flags.quantize || !flags.calibrate.empty();
+  options.strict = flags.strict;
+  options.intermediates = flags.intermediates;
+  if (!flags.memory.empty()) options.memory = planner::parse_memory(flags.memory);
+  if (options.io == compiler::Io::int8 && !options.quantize) {
+    throw UsageError("--io=int8 needs a quantized model\n  add --calibrate FILE (or --quantize)");
+  }
+  return options;
+}
+
+std::string default_output(const std::string& model) {
+  return std::filesystem::path(model).stem().string() + ".pte";
+}
+
+void print_json(const compiler::Compiled& compiled, const compiler::Options& options) {
+  const compiler::Facts& facts = compiled.facts;
+  nlohmann::ordered_json json;
+  json["target"] = options.config.target.name();
+  json["isa"] = options.config.target.is_any() ? "any" : name_of(options.config.target.isa);
+  json["operators"] = facts.operators;
+  json["float_operators"] = nlohmann::json::array();
+  for (const compiler::FloatOperator& op : facts.float_operators) {
+    json["float_operators"].push_back({{"node", op.node}, {"operator", op.op}, {"source", op.source}, {"reason", op.reason}});
+  }
+  json["model_bytes"] = compiled.program.size();
+  json["constant_bytes"] = facts.constant_bytes;
+  json["arena_bytes"] = facts.arena_bytes;
+  json["arena_lower_bound"] = facts.arena_lower_bound;
+  json["scratch_bytes"] = facts.scratch_bytes;
+  json["macs"] = facts.macs;
+  for (const auto& [stage, seconds] : facts.seconds) json["seconds"][stage] = seconds;
+  fmt::print("{}\n", json.dump(2));
+}
+
+void print_summary(const compiler::Compiled& compiled, const compiler::Options& options, const std::string& output) {
+  const compiler::Facts& facts = compiled.facts;
+  const Target& target = options.config.target;
+  int count = 0;
+  for (const auto& [name, times] : facts.operators) count += times;
+  fmt::print("compiled for {}, ISA {}\n", target.name(), target.is_any() ? "any" : name_of(target.isa));
+  fmt::print("  operators   {:>11}   {} MACs\n", count, grouped(static_cast<std::uint64_t>(facts.macs)));
+  for (const auto& [name, times] : facts.operators) fmt::print("    {:<44} {:>3}\n", name, times);
+  fmt::print("  model       {:>11} bytes, of it constants {}\n", grouped(compiled.program.size()),
+             grouped(static_cast<std::uint64_t>(facts.constant_bytes)));
+  for (const auto& [region, bytes] : facts.arena_bytes) {
+    fmt::print("  arena       {:>11} bytes in {} (lower bound {}; peak at {})\n", grouped(static_cast<std::uint64_t>(bytes)),
+               region, grouped(static_cast<std::uint64_t>(facts.arena_lower_bound)), facts.peak_node);
+  }
+  fmt::print("  written to  {}\n", output);
+}
+
+void run(const Flags& flags) {
+  compiler::Options options = options_of(flags);
+  if (!flags.delegate.empty()) {
+    fmt::print(stderr, "warning: --delegate is ignored: cormorant has no delegates, every operator runs on the CPU\n");
+  }
+  const auto start = std::chrono::steady_clock::now();
+  ir::Graph graph = compiler::import_model(flags.model);
+  if (!flags.calibrate.empty()) options.calibration = compiler::read_samples(flags.calibrate, graph);
+  const std::chrono::duration<double> import_time = std::chrono::steady_clock::now() - start;
+
+  const bool show_progress = !flags.json && isatty(STDERR_FILENO) != 0;
+  if (show_progress) {
+    options.progress = [](std::size_t done, std::size_t total) {
+      fmt::print(stderr, "\rcalibrating {}/{}{}", done, total, done == total ? "\r\033[K" : "");
+    };
+  }
+  compiler::Compiled compiled;
+  try {
+    compiled = compiler::compile(graph, options);
+  } catch (const InputError& error) {
+    Diagnostic diagnostic = error.diagnostic();
+    if (diagnostic.file.empty()) diagnostic.file = flags.model;
+    throw InputError(std::move(diagnostic));
+  }
+  compiled.facts.seconds.insert(compiled.facts.seconds.begin(), {"import", import_time.count()});
+
+  const std::string output = flags.output.empty() ? default_output(flags.model) : flags.output;
+  write_file(output, compiled.program);
+  for (const std::string& warning : compiled.facts.warnings) fmt::print(stderr, "warning: {}\n", warning);
+  for (const compiler::FloatOperator& op : compiled.facts.float_operators) {
+    fmt::print(stderr, "float: {} ({}) at {}: {}\n", op.node, op.op, op.source, op.reason);
+  }
+  if (flags.json) {
+    print_json(compiled, options);
+  } else {
+    print_summary(compiled, options, output);
+  }
+}
+
+}  // namespace
+
+void add_compile(CLI::App& app) {
+  auto flags = std::make_shared<Flags>();
+  CLI::App* word = app.add_subcommand("compile", "Compile a .pt2 model to a .pte program");
+  word->add_option("model,-m,--model_name", flags->model, "The model: a .pt2 of torch.export.save, or a graph as text (.txt)")->required();
+  word->add_option("-t,--target", flags->target, "CPU: cortex-m0 … cortex-m85, or any")->capture_default_str();
+  word->add_option("--isa", flags->isa, "Override the CPU's instruction set: scalar, dsp or mve");
+  word->add_option("-o,--output", flags->output, "The program to write (default: the model's name with .pte)");
+  word->add_flag("-q,--quantize", flags->quantize, "Quantize to int8 (implied by --calibrate)");
+  word->add_option("--calibrate", flags->calibrate, "Representative inputs: .npz (one array per input, or x) or a folder of .npy");
+  word->add_option("--io", flags->io, "Type of the program's inputs and outputs")->check(CLI::IsMember({"float", "int8"}))->capture_default_str();
+  word->add_option("--runtime", flags->runtime, "Which runtime executes the program")->check(CLI::IsMember({"cormorant", "executorch"}))->capture_default_str();
+  word->add_option("--memory", flags->memory, "Regions in order of preference: dtcm=64K,sram=1M");
+  word->add_option("-i,--intermediates", flags->intermediates, "A folder for the graph as text after every stage");
+  word->add_flag("--strict", flags->strict, "An operator left in float is an error");
+  word->add_option("--delegate", flags->delegate, "Accepted for ExecuTorch's sake, ignored")->expected(0, 1)->default_str("ignored");
+  word->add_flag("--json", flags->json, "Print one JSON object and nothing else");
+  word->callback([flags] { run(*flags); });
+}
+
+}  // namespace cormorant::cli

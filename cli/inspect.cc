@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What is in a file: the graph of a .pt2, the operators, tensors and memory map of a .pte.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "base/diagnostic.h"
+#include "cli/cli.h"
+#include "cli/files.h"
+#include "compiler/import.h"
+#include "formats/pte/reader.h"
+#include "ir/text.h"
+#include "runtime/host.h"
+
+namespace cormorant::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// Errors of the reader become diagnostics that name the file.
+template <class T>
+T value_of(const Result<T>& result, const std::string& file) {
+  if (!result.ok()) throw InputError({describe(result.error()), "compile the model again", file});
+  return result.value();
+}
+
+Json tensor_json(const pte::TensorView& tensor) {
+  Json json;
+  json["dtype"] = name_of(tensor.dtype);
+  json["shape"] = std::vector<std::int32_t>(tensor.sizes.begin(), tensor.sizes.end());
+  json["dim_order"] = std::vector<int>(tensor.dim_order.begin(), tensor.dim_order.end());
+  json["bytes"] = tensor.bytes;
+  if (tensor.is_planned()) {
+    json["memory"] = tensor.memory_id;
+    json["offset"] = tensor.offset;
+  }
+  return json;
+}
+
+Json method_json(const pte::MethodView& method, const std::string& file) {
+  Json json;
+  json["name"] = value_of(method.name(), file);
+  json["arena_bytes"] = Json::array();
+  const auto sizes = method.memory_sizes();
+  for (std::size_t i = 1; i < sizes.size(); ++i) json["arena_bytes"].push_back(sizes[i]);
+  for (const bool inputs : {true, false}) {
+    Json list = Json::array();
+    for (const std::int32_t index : value_of(inputs ? method.inputs() : method.outputs(), file)) {
+      const auto tensor = method.tensor(index);
+      list.push_back(tensor.ok() ? tensor_json(tensor.value()) : Json("not a tensor"));
+    }
+    json[inputs ? "inputs" : "outputs"] = list;
+  }
+  std::map<std::string, int> counts;
+  Json instructions = Json::array();
+  for (std::uint32_t i = 0; i < method.instruction_count(); ++i) {
+    const pte::InstructionView instruction = value_of(method.instruction(i), file);
+    const pte::OperatorView op = value_of(method.operator_at(instruction.op), file);
+    std::string name(op.name);
+    if (!op.overload.empty()) name += "." + std::string(op.overload);
+    ++counts[name];
+    Json row;
+    row["operator"] = name;
+    row["tensors"] = Json::array();
+    for (const std::int32_t arg : instruction.args) {
+      if (const auto kind = method.kind(arg); !kind.ok() || kind.value() != pte::ValueKind::tensor) continue;
+      Json tensor = tensor_json(value_of(method.tensor(arg), file));
+      if (const auto tensor_name = method.tensor_name(arg); tensor_name.ok() && !tensor_name.value().empty()) {
+        tensor["name"] = tensor_name.value();
+      }
+      row["tensors"].push_back(tensor);
+    }
+    instructions.push_back(row);
+  }
+  json["operators"] = counts;
+  json["instructions"] = instructions;
+  return json;
+}
+
+Json program_json(const std::string& file, std::span<const std::byte> bytes) {
+  const pte::ProgramView program = value_of(pte::ProgramView::open(bytes), file);
+  Json json;
+  json["format"] = "pte";
+  json["file_bytes"] = bytes.size();
+  json["flatbuffer_bytes"] = program.flatbuffer_bytes();
+  json["constant_bytes"] = program.constant_bytes();
+  json["methods"] = Json::array();
+  for (std::uint32_t i = 0; i < program.method_count(); ++i) {
+    json["methods"].push_back(method_json(value_of(program.method(i), file), file));
+  }
+  return json;
+}
+
+std::string tensor_text(const Json& tensor) {
+  std::string text = fmt::format("{}[{}]", tensor["dtype"].get<std::string>(),
+                                 fmt::join(tensor["shape"].get<std::vector<int>>(), ","));
+  if (tensor.contains("offset")) {
+    text += fmt::format(" @{}", tensor["offset"].get<std::uint64_t>());
+    if (tensor["memory"].get<int>() != 1) text += fmt::format(" in memory {}", tensor["memory"].get<int>());
+  } else {
+    text += " constant";
+  }
+  return text;
+}
+
+void print_program(const Json& json) {
+  fmt::print("program      {:>11} bytes: {} of description, {} of constants\n", grouped(json["file_bytes"]),
+             grouped(json["flatbuffer_bytes"]), grouped(json["constant_bytes"]));
+  for (const Json& method : json["methods"]) {
+    fmt::print("method       {}\n", method["name"].get<std::string>());
+    for (const Json& bytes : method["arena_bytes"]) fmt::print("  arena      {:>11} bytes\n", grouped(bytes));
+    for (const char* kind : {"inputs", "outputs"}) {
+      for (const Json& tensor : method[kind]) {
+        fmt::print("  {:<10} {}{}\n", std::string(kind, std::string_view(kind).size() - 1), tensor_text(tensor),
+                   tensor["dim_order"] == Json({0, 2, 3, 1}) ? ", channels last" : "");
+      }
+    }
+    fmt::print("  instructions\n");
+    int number = 0;
+    for (const Json& row : method["instructions"]) {
+      std::vector<std::string> tensors;
+      for (const Json& tensor : row["tensors"]) tensors.push_back(tensor_text(tensor));
+      fmt::print("  {:>4} {:<36} {}\n", number++, row["operator"].get<std::string>(), fmt::join(tensors, "  "));
+    }
+  }
+}
+
+void run(const std::string& file, bool as_json) {
+  const std::string extension = std::filesystem::path(file).extension().string();
+  if (extension == ".pt2" || extension == ".txt") {
+    const ir::Graph graph = compiler::import_model(file);
+    if (!as_json) {
+      std::vector<std::byte> blob;
+      fmt::print("{}", ir::print(graph, &blob, 4));
+      return;
+    }
+    std::map<std::string, int> counts;
+    for (const ir::Node& node : graph.nodes()) ++counts[node.op];
+    Json json;
+    json["format"] = "pt2";
+    for (const bool inputs : {true, false}) {
+      Json list = Json::array();
+      for (const ir::Value* value : inputs ? graph.inputs() : graph.outputs()) {
+        list.push_back({{"name", value->name}, {"dtype", name_of(value->type.dtype)}, {"shape", value->type.shape}});
+      }
+      json[inputs ? "inputs" : "outputs"] = list;
+    }
+    json["operators"] = counts;
+    json["nodes"] = Json::array();
+    for (const ir::Node& node : graph.nodes()) {
+      json["nodes"].push_back({{"name", node.name}, {"operator", node.op}, {"source", node.location.text()}});
+    }
+    fmt::print("{}\n", json.dump(2));
+    return;
+  }
+  const AlignedBytes bytes(read_file(file));
+  const Json json = program_json(file, bytes.span());
+  if (as_json) {
+    fmt::print("{}\n", json.dump(2));
+  } else {
+    print_program(json);
+  }
+}
+
+}  // namespace
+
+void add_inspect(CLI::App& app) {
+  struct Flags {
+    std::string file;
+    bool json = false;
+  };
+  auto flags = std::make_shared<Flags>();
+  CLI::App* word = app.add_subcommand("inspect", "Show what is in a .pt2 or .pte file");
+  word->add_option("file", flags->file, "The file")->required();
+  word->add_flag("--json", flags->json, "Print one JSON object and nothing else");
+  word->callback([flags] { run(flags->file, flags->json); });
+}
+
+}  // namespace cormorant::cli

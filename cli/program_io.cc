@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/program_io.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <numeric>
+
+#include "base/diagnostic.h"
+#include "cli/files.h"
+#include "compiler/samples.h"
+#include "formats/pte/reader.h"
+#include "ops/op.h"
+#include "runtime/host.h"
+
+namespace cormorant {
+namespace {
+
+template <class T>
+T value_of(const Result<T>& result, const std::string& file) {
+  if (!result.ok()) throw InputError({describe(result.error()), "compile the model again", file});
+  return result.value();
+}
+
+std::vector<BorderTensor> border(const pte::MethodView& method, std::span<const std::int32_t> indices, const std::string& file) {
+  std::vector<BorderTensor> tensors;
+  for (const std::int32_t index : indices) {
+    const pte::TensorView view = value_of(method.tensor(index), file);
+    BorderTensor tensor;
+    tensor.dtype = view.dtype;
+    tensor.shape.assign(view.sizes.begin(), view.sizes.end());
+    tensor.dim_order.assign(view.dim_order.begin(), view.dim_order.end());
+    tensors.push_back(std::move(tensor));
+  }
+  return tensors;
+}
+
+// The strings that the compiler leaves in a program: "input 0 scale 0.0039 zero_point -128".
+void read_scales(const pte::MethodView& method, ProgramFile& program) {
+  for (std::uint32_t i = 0; i < method.value_count(); ++i) {
+    const auto text = method.string(static_cast<std::int32_t>(i));
+    if (!text.ok()) continue;
+    char kind[8] = {};
+    unsigned index = 0;
+    double scale = 0;
+    int zero_point = 0;
+    if (std::sscanf(std::string(text.value()).c_str(), "%7s %u scale %lf zero_point %d", kind, &index, &scale, &zero_point) != 4) continue;
+    auto& tensors = std::string_view(kind) == "input" ? program.inputs : program.outputs;
+    if (index >= tensors.size()) continue;
+    tensors[index].scale = scale;
+    tensors[index].zero_point = zero_point;
+  }
+}
+
+// Where in memory each element stands, in logical order.
+std::vector<std::size_t> memory_indices(const BorderTensor& tensor) {
+  std::vector<std::size_t> indices = {0};
+  std::vector<std::size_t> stride(tensor.shape.size(), 1);  // in memory, of each logical dimension
+  std::size_t step = 1;
+  for (std::size_t i = tensor.shape.size(); i-- > 0;) {
+    stride[tensor.dim_order[i]] = step;
+    step *= static_cast<std::size_t>(tensor.shape[tensor.dim_order[i]]);
+  }
+  for (std::size_t d = 0; d < tensor.shape.size(); ++d) {
+    std::vector<std::size_t> finer;
+    for (const std::size_t base : indices) {
+      for (std::size_t i = 0; i < static_cast<std::size_t>(tensor.shape[d]); ++i) finer.push_back(base + i * stride[d]);
+    }
+    indices = std::move(finer);
+  }
+  return indices;
+}
+
+std::vector<std::byte> quantized(const npy::Array& array, const BorderTensor& tensor) {
+  std::vector<std::byte> out;
+  for (const float value : compiler::to_float(array.dtype, array.data)) {
+    const double level = std::nearbyint(static_cast<double>(value) / *tensor.scale) + tensor.zero_point;
+    out.push_back(static_cast<std::byte>(static_cast<std::int8_t>(std::clamp(level, -128.0, 127.0))));
+  }
+  return out;
+}
+
+bool same_shape(const std::vector<std::int64_t>& array, const std::vector<std::int64_t>& wanted) {
+  if (array == wanted) return true;
+  return !wanted.empty() && wanted[0] == 1 && std::equal(array.begin(), array.end(), wanted.begin() + 1, wanted.end());
+}
+
+}  // namespace
+
+ProgramFile program_from(std::vector<std::byte> bytes, std::string file) {
+  ProgramFile program{std::move(file), std::move(bytes), {}, {}};
+  const AlignedBytes aligned(program.bytes);
+  const pte::ProgramView view = value_of(pte::ProgramView::open(aligned.span()), program.file);
+  const pte::MethodView method = value_of(view.method("forward"), program.file);
+  program.inputs = border(method, value_of(method.inputs(), program.file), program.file);
+  program.outputs = border(method, value_of(method.outputs(), program.file), program.file);
+  read_scales(method, program);
+  return program;
+}
+
+ProgramFile read_program(const std::string& path) { return program_from(cli::read_file(path), path); }
+
+std::vector<std::byte> to_border(const npy::Array& array, const BorderTensor& tensor, const std::string& what) {
+  if (!same_shape(array.shape, tensor.shape)) {
+    throw InputError({fmt::format("the array has shape [{}], the program's input wants [{}]", fmt::join(array.shape, ", "),
+                                  fmt::join(tensor.shape, ", ")),
+                      "give the model's logical shape (NCHW)", what});
+  }
+  std::vector<std::byte> converted;
+  std::span<const std::byte> elements = array.data;
+  if (array.dtype != tensor.dtype) {
+    const bool widen = tensor.dtype == DType::f32 && array.dtype != DType::f16 && array.dtype != DType::bf16;
+    if (tensor.dtype == DType::i8 && tensor.scale && is_float(array.dtype)) {
+      converted = quantized(array, tensor);
+    } else if (widen) {
+      const std::vector<float> floats = compiler::to_float(array.dtype, array.data);
+      const auto raw = std::as_bytes(std::span(floats));
+      converted.assign(raw.begin(), raw.end());
+    } else {
+      throw InputError({fmt::format("the array is {}, the program's input {}", name_of(array.dtype), name_of(tensor.dtype)),
+                        fmt::format("convert it to {}", name_of(tensor.dtype)), what});
+    }
+    elements = converted;
+  }
+  const std::size_t width = size_of(tensor.dtype);
+  std::vector<std::byte> out(elements.size());
+  const std::vector<std::size_t> at = memory_indices(tensor);
+  for (std::size_t i = 0; i < at.size(); ++i) std::memcpy(&out[at[i] * width], &elements[i * width], width);
+  return out;
+}
+
+npy::Array from_border(std::span<const std::byte> bytes, const BorderTensor& tensor) {
+  const std::size_t width = size_of(tensor.dtype);
+  npy::Array array{tensor.dtype, tensor.shape, std::vector<std::byte>(bytes.size())};
+  const std::vector<std::size_t> at = memory_indices(tensor);
+  for (std::size_t i = 0; i < at.size(); ++i) std::memcpy(&array.data[i * width], &bytes[at[i] * width], width);
+  return array;
+}
+
+std::vector<float> real_values(const npy::Array& array, const BorderTensor& tensor) {
+  std::vector<float> values = compiler::to_float(array.dtype, array.data);
+  if (tensor.scale && !is_float(array.dtype)) {
+    for (float& value : values) value = static_cast<float>((static_cast<double>(value) - tensor.zero_point) * *tensor.scale);
+  }
+  return values;
+}
+
+Execution execute(const ProgramFile& program, const std::vector<Arrays>& samples, const ExecuteOn& where) {
+  std::vector<Sample> raw;
+  for (const Arrays& arrays : samples) {
+    Sample sample;
+    for (std::size_t i = 0; i < program.inputs.size(); ++i) {
+      const BorderTensor& tensor = program.inputs[i];
+      if (i < arrays.size()) {
+        sample.push_back(to_border(arrays[i], tensor, fmt::format("input {} of {}", i, program.file)));
+      } else {
+        const auto elements = std::accumulate(tensor.shape.begin(), tensor.shape.end(), std::int64_t{1}, std::multiplies<>());
+        sample.emplace_back(static_cast<std::size_t>(elements) * size_of(tensor.dtype));
+      }
+    }
+    raw.push_back(std::move(sample));
+  }
+  Execution execution;
+  std::vector<Sample> outputs;
+  if (where.target) {
+    RunRequest request;
+    request.program = program.bytes;
+    request.target = *where.target;
+    request.compiler = where.compiler;
+    request.samples = raw;
+    request.profile = where.profile;
+    request.time_limit = where.time_limit;
+    request.keep_elf = where.keep_elf;
+    execution.board = run_on_board(request);
+    outputs = std::move(execution.board->outputs);
+  } else {
+    const std::vector<const Kernel*> kernels = ops::host_kernels();
+    HostProgram host(program.bytes, kernels, program.file);
+    for (const Sample& sample : raw) outputs.push_back(host.run(sample));
+  }
+  for (const Sample& sample : outputs) {
+    Arrays arrays;
+    for (std::size_t i = 0; i < sample.size(); ++i) arrays.push_back(from_border(sample[i], program.outputs.at(i)));
+    execution.outputs.push_back(std::move(arrays));
+  }
+  return execution;
+}
+
+}  // namespace cormorant

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "base/diagnostic.h"
+#include "cli/cli.h"
+#include "cli/files.h"
+#include "cli/program_io.h"
+#include "target/parse.h"
+
+namespace cormorant::cli {
+namespace {
+
+struct Flags {
+  std::string program, target = "cortex-m55", isa, compiler = "gcc", elf;
+  std::vector<std::string> inputs, outputs;
+  bool profile = false, json = false;
+  double timeout = 60;
+};
+
+nlohmann::ordered_json figures(const Flags& flags, const ExecuteOn& where, const Execution& execution) {
+  nlohmann::ordered_json json;
+  json["target"] = flags.target;
+  json["isa"] = where.target ? name_of(where.target->isa) : "host";
+  if (!execution.board) return json;
+  const RunResult& board = *execution.board;
+  json["instructions"] = {{"load", board.load_instructions}, {"execute", board.execute_instructions}};
+  json["flash"] = {{"code", board.code_bytes}, {"model", board.model_bytes}};
+  json["ram"] = {{"arena", board.arena_bytes}, {"state", board.state_bytes}, {"stack", board.stack_bytes}};
+  if (flags.profile) {
+    json["operators"] = nlohmann::json::array();
+    for (const StepProfile& step : board.steps) {
+      json["operators"].push_back({{"name", step.operator_name}, {"instructions", step.instructions}});
+    }
+  }
+  return json;
+}
+
+void print_figures(const Flags& flags, const ExecuteOn& where, const Execution& execution) {
+  if (!execution.board) {
+    fmt::print("ran on the host with the reference kernels\n");
+    return;
+  }
+  const RunResult& board = *execution.board;
+  fmt::print("ran on {}, ISA {}, {} code\n", flags.target, name_of(where.target->isa), flags.compiler);
+  fmt::print("  instructions {:>12} execute, {} load\n", grouped(board.execute_instructions), grouped(board.load_instructions));
+  fmt::print("  flash        {:>12} bytes: code {}, model {}\n", grouped(board.code_bytes + board.model_bytes),
+             grouped(board.code_bytes), grouped(board.model_bytes));
+  fmt::print("  RAM          {:>12} bytes: arena {}, state {}, stack {}\n",
+             grouped(board.arena_bytes + board.state_bytes + board.stack_bytes), grouped(board.arena_bytes),
+             grouped(board.state_bytes), grouped(board.stack_bytes));
+  for (const StepProfile& step : board.steps) {
+    fmt::print("  {:>14} {:5.1f} %  {}\n", grouped(step.instructions),
+               100.0 * static_cast<double>(step.instructions) / static_cast<double>(board.execute_instructions),
+               step.operator_name);
+  }
+}
+
+void print_outputs(const ProgramFile& program, const Arrays& outputs) {
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    const std::vector<float> values = real_values(outputs[i], program.outputs[i]);
+    fmt::print("  output {}     ", i);
+    for (std::size_t k = 0; k < std::min<std::size_t>(values.size(), 12); ++k) fmt::print(" {:.4g}", values[k]);
+    fmt::print("{}\n", values.size() > 12 ? fmt::format(" … {} values", values.size()) : "");
+  }
+}
+
+void run(const Flags& flags) {
+  ExecuteOn where;
+  if (flags.target != "host") {
+    where.target = parse_target(flags.target, flags.isa);
+    if (where.target->is_any()) throw UsageError("--target=any names no board\n  name a CPU, or host");
+  }
+  where.compiler = flags.compiler == "clang" ? Compiler::clang : Compiler::gcc;
+  where.profile = flags.profile;
+  where.time_limit = std::chrono::milliseconds(static_cast<std::int64_t>(flags.timeout * 1000));
+  where.keep_elf = flags.elf;
+
+  const ProgramFile program = read_program(flags.program);
+  if (flags.inputs.size() > program.inputs.size() || flags.outputs.size() > program.outputs.size()) {
+    throw UsageError(fmt::format("{} has {} input(s) and {} output(s)\n  give at most as many --input and --output",
+                                 flags.program, program.inputs.size(), program.outputs.size()));
+  }
+  Arrays inputs;
+  for (const std::string& path : flags.inputs) inputs.push_back(npy::read_npy(path));
+  const Execution execution = execute(program, {inputs}, where);
+  for (std::size_t i = 0; i < flags.outputs.size(); ++i) npy::write_npy(flags.outputs[i], execution.outputs.at(0).at(i));
+  if (flags.json) {
+    fmt::print("{}\n", figures(flags, where, execution).dump(2));
+    return;
+  }
+  print_figures(flags, where, execution);
+  print_outputs(program, execution.outputs.at(0));
+}
+
+}  // namespace
+
+void add_run(CLI::App& app) {
+  auto flags = std::make_shared<Flags>();
+  CLI::App* word = app.add_subcommand("run", "Run a .pte on the emulated board of its target, or on the host");
+  word->add_option("program", flags->program, "The program")->required();
+  word->add_option("-t,--target", flags->target, "CPU, or host for the reference kernels in this process")->capture_default_str();
+  word->add_option("--isa", flags->isa, "Kernels of this instruction set for operators that do not name one");
+  word->add_option("--input", flags->inputs, "An .npy per input, in order; those left away are zero");
+  word->add_option("--output", flags->outputs, "An .npy to write per output, in order");
+  word->add_flag("--profile", flags->profile, "Instructions per operator");
+  word->add_option("--compiler", flags->compiler, "Whose kernel archives to link")->check(CLI::IsMember({"gcc", "clang"}))->capture_default_str();
+  word->add_option("--elf", flags->elf, "Keep the firmware in this file");
+  word->add_option("--timeout", flags->timeout, "Seconds until a board that hangs is stopped")->check(CLI::PositiveNumber)->capture_default_str();
+  word->add_flag("--json", flags->json, "Print one JSON object and nothing else");
+  word->callback([flags] { run(*flags); });
+}
+
+}  // namespace cormorant::cli

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/conformance/conformance.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <numeric>
+
+#include "cli/program_io.h"
+#include "compiler/compile.h"
+#include "evaluate/graph.h"
+#include "ir/verify.h"
+#include "ops/op.h"
+#include "passes/passes.h"
+#include "runtime/host.h"
+#include "target/parse.h"
+
+namespace cormorant::conformance {
+namespace {
+
+ir::Graph build_graph(const std::vector<Case>& cases) {
+  ir::Graph graph;
+  for (const Case& c : cases) graph.add_output(c.build(graph));
+  ir::verify(graph, "test case");
+  return graph;
+}
+
+std::vector<std::byte> compile_for(const std::vector<Case>& cases, const Target& target) {
+  ir::Graph graph = build_graph(cases);
+  compiler::Options options;
+  options.config.target = target;
+  return compiler::compile(graph, options).program;
+}
+
+// Sample 0 has only extremes, the rest any byte; float inputs are spread over a few orders of magnitude.
+std::vector<std::byte> random_bytes(const BorderTensor& tensor, std::int64_t elements, int sample, std::mt19937& random) {
+  std::vector<std::byte> bytes;
+  for (std::int64_t i = 0; i < elements; ++i) {
+    if (tensor.dtype == DType::f32) {
+      std::normal_distribution<float> normal(0, sample == 0 ? 1000.0F : 3.0F);
+      const float value = normal(random);
+      const auto* raw = reinterpret_cast<const std::byte*>(&value);
+      bytes.insert(bytes.end(), raw, raw + sizeof(value));
+    } else {
+      const std::uint32_t bits = random();
+      bytes.push_back(static_cast<std::byte>(sample == 0 ? ((bits & 1U) != 0 ? 127 : -128) : static_cast<int>(bits & 255U)));
+    }
+  }
+  return bytes;
+}
+
+std::int64_t elements_of(const BorderTensor& tensor) {
+  std::int64_t n = 1;
+  for (const std::int64_t size : tensor.shape) n *= size;
+  return n;
+}
+
+// Inputs in logical order, so that they mean the same in programs of different layout.
+std::vector<Arrays> random_samples(const ProgramFile& program, int samples, unsigned seed) {
+  std::mt19937 random(seed);
+  std::vector<Arrays> all;
+  for (int s = 0; s < samples; ++s) {
+    Arrays arrays;
+    for (const BorderTensor& tensor : program.inputs) {
+      arrays.push_back({tensor.dtype, tensor.shape, random_bytes(tensor, elements_of(tensor), s, random)});
+    }
+    all.push_back(std::move(arrays));
+  }
+  return all;
+}
+
+void expect_equal(const std::vector<Case>& cases, const std::vector<Arrays>& wanted, const std::vector<Arrays>& got,
+                  const std::string& where) {
+  ASSERT_EQ(wanted.size(), got.size()) << where;
+  for (std::size_t c = 0; c < cases.size(); ++c) {
+    for (std::size_t s = 0; s < wanted.size(); ++s) {
+      const auto& expected = wanted[s].at(c).data;
+      const auto& actual = got[s].at(c).data;
+      ASSERT_EQ(expected.size(), actual.size()) << where << ", " << cases[c].name;
+      const auto [e, a] = std::mismatch(expected.begin(), expected.end(), actual.begin());
+      if (e == expected.end()) continue;
+      const auto differing = std::inner_product(expected.begin(), expected.end(), actual.begin(), 0, std::plus<>(),
+                                                [](std::byte x, std::byte y) { return x == y ? 0 : 1; });
+      ADD_FAILURE() << where << ", case '" << cases[c].name << "', sample " << s << ": byte " << (e - expected.begin()) << " is "
+                    << static_cast<int>(static_cast<std::int8_t>(*a)) << ", the reference says "
+                    << static_cast<int>(static_cast<std::int8_t>(*e)) << " (" << differing << " of " << expected.size()
+                    << " bytes differ)";
+      break;
+    }
+  }
+}
+
+// Programs with everything alive at once must fit a board; long tables are cut into several.
+std::vector<std::vector<Case>> in_batches(const std::vector<Case>& cases) {
+  constexpr std::int64_t kBytes = 400'000;
+  std::vector<std::vector<Case>> batches(1);
+  std::int64_t filled = 0;
+  for (const Case& c : cases) {
+    ir::Graph graph;
+    const ir::Value* result = c.build(graph);
+    std::int64_t bytes = result->type.bytes();
+    for (const ir::Value* input : graph.inputs()) bytes += input->type.bytes();
+    for (const ir::Value& value : graph.values()) bytes += value.kind == ir::ValueKind::constant ? value.type.bytes() : 0;
+    if (filled + bytes > kBytes && !batches.back().empty()) {
+      batches.emplace_back();
+      filled = 0;
+    }
+    filled += bytes;
+    batches.back().push_back(c);
+  }
+  return batches;
+}
+
+}  // namespace
+
+std::string Where::text() const {
+  return fmt::format("{} {} {}", target.name(), cormorant::name_of(target.isa), compiler);
+}
+
+std::vector<Where> everywhere() {
+  return {
+      {parse_target("cortex-m3"), "gcc"},           {parse_target("cortex-m0"), "gcc"},
+      {parse_target("cortex-m23"), "gcc"},          {parse_target("cortex-m4"), "gcc"},
+      {parse_target("cortex-m7"), "gcc"},           {parse_target("cortex-m33"), "gcc"},
+      {parse_target("cortex-m33", "scalar"), "gcc"}, {parse_target("cortex-m55"), "gcc"},
+      {parse_target("cortex-m55", "dsp"), "gcc"},   {parse_target("cortex-m55", "scalar"), "gcc"},
+      {parse_target("cortex-m0"), "clang"},         {parse_target("cortex-m4"), "clang"},
+      {parse_target("cortex-m55"), "clang"},
+  };
+}
+
+void expect_same_bits_everywhere(const std::vector<Case>& cases, int samples, const std::vector<Where>& places) {
+  for (const std::vector<Case>& batch : in_batches(cases)) {
+    std::vector<Arrays> inputs;
+    std::vector<Arrays> reference;
+    for (const Where& place : places) {
+      SCOPED_TRACE(place.text());
+      const ProgramFile program = program_from(compile_for(batch, place.target), place.text());
+      if (inputs.empty()) inputs = random_samples(program, samples, 1);
+      const std::vector<Arrays> host = execute(program, inputs, {}).outputs;
+      if (reference.empty()) reference = host;
+      expect_equal(batch, reference, host, "host runtime, program for " + place.text());
+      ExecuteOn board;
+      board.target = place.target;
+      board.compiler = place.compiler == "clang" ? Compiler::clang : Compiler::gcc;
+      expect_equal(batch, reference, execute(program, inputs, board).outputs, "board, " + place.text());
+      if (testing::Test::HasFatalFailure()) return;
+    }
+  }
+}
+
+void expect_near_float_semantics(const std::vector<Case>& cases, double steps, int samples) {
+  const ir::Graph graph = build_graph(cases);
+  const ProgramFile program = program_from(compile_for(cases, Target{}), "conformance");
+  const std::vector<Arrays> inputs = random_samples(program, samples, 2);
+  const std::vector<Arrays> outputs = execute(program, inputs, {}).outputs;
+  const evaluate::Evaluator evaluator(graph);
+  for (std::size_t s = 0; s < inputs.size(); ++s) {
+    std::vector<evaluate::Tensor> tensors;
+    for (std::size_t i = 0; i < program.inputs.size(); ++i) {
+      tensors.emplace_back(graph.inputs()[i]->type.shape, real_values(inputs[s][i], program.inputs[i]));
+    }
+    const std::vector<evaluate::Tensor> wanted = evaluator.run(tensors);
+    for (std::size_t c = 0; c < cases.size(); ++c) {
+      const std::vector<float> got = real_values(outputs[s][c], program.outputs[c]);
+      const double step = program.outputs[c].scale.value_or(1e-6);
+      double worst = 0;
+      for (std::size_t i = 0; i < got.size(); ++i) {
+        worst = std::max(worst, std::abs(static_cast<double>(got[i]) - static_cast<double>(wanted[c].values()[i])) / step);
+      }
+      EXPECT_LE(worst, steps + 1e-3) << "case '" << cases[c].name << "', sample " << s;
+    }
+  }
+}
+
+std::vector<std::pair<std::string, int>> lowered_operators(const Case& c, const Target& target) {
+  ir::Graph graph = build_graph({c});
+  ops::Config config;
+  config.target = target;
+  passes::lower(graph, config);
+  passes::decide_layout(graph);
+  std::vector<std::pair<std::string, int>> counts;
+  for (const ir::Node& node : graph.nodes()) {
+    const ops::Operator* op = ops::find(node);
+    if (op != nullptr && op->is_alias) continue;
+    const auto known = std::find_if(counts.begin(), counts.end(), [&](const auto& count) { return count.first == node.op; });
+    if (known == counts.end()) {
+      counts.emplace_back(node.op, 1);
+    } else {
+      ++known->second;
+    }
+  }
+  return counts;
+}
+
+ir::Value* int8_input(ir::Graph& graph, ir::Shape shape, double scale, std::int32_t zero_point) {
+  return graph.add_input("x", ir::quantized_type(std::move(shape), ir::per_tensor_i8(scale, zero_point)));
+}
+
+ir::Value* float_input(ir::Graph& graph, ir::Shape shape) { return graph.add_input("x", ir::float_type(std::move(shape))); }
+
+ir::Value* int8_weights(ir::Graph& graph, ir::Shape shape, std::int32_t axis, std::mt19937& random, std::vector<double> scales) {
+  ir::QuantParams quant{DType::i8, -127, 127, axis, std::move(scales), {}};
+  const auto channels = static_cast<std::size_t>(shape[static_cast<std::size_t>(axis)]);
+  if (quant.scales.empty()) {
+    std::uniform_real_distribution<double> exponent(-8, -4);
+    for (std::size_t i = 0; i < channels; ++i) quant.scales.push_back(std::exp2(exponent(random)));
+  }
+  quant.zero_points.assign(channels, 0);
+  ir::TensorType type = ir::quantized_type(std::move(shape), std::move(quant));
+  std::vector<std::int8_t> data(static_cast<std::size_t>(type.elements()));
+  std::uniform_int_distribution<int> any(-127, 127);
+  for (auto& element : data) element = static_cast<std::int8_t>(any(random));
+  return graph.add_constant("w", std::move(type), ir::Bytes::of(std::span<const std::int8_t>(data)));
+}
+
+ir::Value* int32_bias(ir::Graph& graph, const ir::Value* input, const ir::Value* weights, std::mt19937& random,
+                      std::int32_t magnitude) {
+  ir::QuantParams quant = *weights->type.quant;
+  quant.dtype = DType::i32;
+  quant.qmin = std::numeric_limits<std::int32_t>::min();
+  quant.qmax = std::numeric_limits<std::int32_t>::max();
+  quant.axis = 0;
+  for (double& scale : quant.scales) scale *= input->type.quant->scale();
+  const auto channels = static_cast<std::int64_t>(quant.scales.size());
+  std::vector<std::int32_t> data(static_cast<std::size_t>(channels));
+  std::uniform_int_distribution<std::int32_t> any(-magnitude, magnitude);
+  for (auto& element : data) element = any(random);
+  return graph.add_constant("b", ir::quantized_type({channels}, std::move(quant)),
+                            ir::Bytes::of(std::span<const std::int32_t>(data)));
+}
+
+ir::Value* add_quantized(ir::Graph& graph, std::string op, std::vector<ir::NamedArgument> args, ir::Shape shape, double scale,
+                         std::int32_t zero_point) {
+  std::string name = op.substr(op.find('.') + 1);
+  return graph.add_node(std::move(name), std::move(op), std::move(args),
+                        {ir::quantized_type(std::move(shape), ir::per_tensor_i8(scale, zero_point))})->result();
+}
+
+}  // namespace cormorant::conformance

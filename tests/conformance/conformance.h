@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The promise that every kernel variant equals its reference bit for bit, as a test that a contributor writes in ten
+// lines: give the cases as quantized nodes, and each goes through lowering, layout, prepacking, planning and emission for
+// every CPU and instruction set, runs in the host runtime and on the emulated boards, and must give the same bits.
+//
+//   TEST(Clamp, EveryVariantEqualsTheReference) {
+//     std::vector<Case> cases;
+//     for (int size : {1, 3, 4, 17}) {
+//       cases.push_back({"size " + std::to_string(size), [=](ir::Graph& g) {
+//         ir::Value* x = int8_input(g, {1, size}, 0.1, 3);
+//         return add_quantized(g, "aten.clamp", {{"self", x}, {"min", 0.0}, {"max", 6.0}}, {1, size}, 0.1, 3);
+//       }});
+//     }
+//     expect_same_bits_everywhere(cases);
+//   }
+#pragma once
+
+#include <functional>
+#include <random>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ir/graph.h"
+#include "target/target.h"
+
+namespace cormorant::conformance {
+
+// Adds inputs and nodes to the graph and gives the value to compare. All cases of a test share one graph.
+struct Case {
+  std::string name;
+  std::function<ir::Value*(ir::Graph&)> build;
+};
+
+struct Where {
+  Target target;
+  std::string compiler;  // "gcc", "clang"
+  [[nodiscard]] std::string text() const;  // "cortex-m55 dsp gcc"
+};
+
+// Every archive in every instruction set it can execute, gcc; and clang where its code differs most.
+std::vector<Where> everywhere();
+
+// Runs the cases on `samples` sets of random inputs (seeded; the first has only the extremes −128 and 127) at each place
+// and expects the bits of the first place's host run from all of them.
+void expect_same_bits_everywhere(const std::vector<Case>& cases, int samples = 3,
+                                 const std::vector<Where>& places = everywhere());
+
+// Builders for cases.
+ir::Value* int8_input(ir::Graph& graph, ir::Shape shape, double scale, std::int32_t zero_point);
+ir::Value* float_input(ir::Graph& graph, ir::Shape shape);
+ir::Value* int8_weights(ir::Graph& graph, ir::Shape shape, std::int32_t axis, std::mt19937& random,
+                        std::vector<double> scales = {});  // per channel along axis, in [-127, 127]
+ir::Value* int32_bias(ir::Graph& graph, const ir::Value* input, const ir::Value* weights, std::mt19937& random,
+                      std::int32_t magnitude = 10000);
+ir::Value* add_quantized(ir::Graph& graph, std::string op, std::vector<ir::NamedArgument> args, ir::Shape shape,
+                         double scale, std::int32_t zero_point);
+
+// The float semantics of the same cases: the operator's evaluate hook on dequantized inputs, against the host run of the
+// compiled program, dequantized. Expects them within `steps` quantization steps of the output.
+void expect_near_float_semantics(const std::vector<Case>& cases, double steps = 1.0, int samples = 3);
+
+// Which operators a case becomes: {"cortex_m.quantized_add", 1}, after lowering (before prepack). Needs no cross compiler.
+std::vector<std::pair<std::string, int>> lowered_operators(const Case& c, const Target& target = {});
+
+}  // namespace cormorant::conformance

@@ -20,8 +20,14 @@ struct DepthwisePixel {
   Output output;
 };
 void depthwise_pixel_mve(const DepthwisePixel& pixel);
-void depthwise_pixel_dsp(const DepthwisePixel& pixel);
-void depthwise_pixel_scalar(const DepthwisePixel& pixel);
+// Blocks of four channels in plain loops, any rounding, and the clamp: from channel `first` on.
+void depthwise_pixel_plain_dsp(const DepthwisePixel& pixel, std::uint32_t first);
+void depthwise_pixel_plain_scalar(const DepthwisePixel& pixel, std::uint32_t first);
+
+// Whole blocks of four channels in assembly, for Rounding::right and positive. Saturates, but does not clamp further.
+extern "C" void cormorant_depthwise_pixel_dsp(const DepthwisePixel* pixel);
+extern "C" void cormorant_depthwise_pixel_thumb2(const DepthwisePixel* pixel);  // not for ARMv6-M
+extern "C" void cormorant_depthwise_pixel_v6m(const DepthwisePixel* pixel);
 
 // MVE, 3×3: a row of output pixels, blocks of 16 channels, from nine pointers that walk along the input: each block
 // takes 16 bytes from each, and after a pixel they skip `tap_step`. Stores are whole vectors; after a pixel the output

@@ -4,10 +4,10 @@
 
 namespace cormorant::conv {
 
-void depthwise_pixel_scalar(const DepthwisePixel& p) {
-  const std::uint8_t* stream = p.stream;
+void depthwise_pixel_plain_scalar(const DepthwisePixel& p, std::uint32_t first) {
   const std::uint32_t record = 4 * (4 + p.tap_count + 4 + 2);
-  for (std::uint32_t block = 0; block < p.channels; block += 4, stream += record) {
+  const std::uint8_t* stream = p.stream + first / 4 * record;
+  for (std::uint32_t block = first; block < p.channels; block += 4, stream += record) {
     const auto* bias = reinterpret_cast<const std::int32_t*>(stream);
     const auto* multipliers = reinterpret_cast<const std::int32_t*>(stream + 16 + 4 * p.tap_count);
     const auto* shifts = reinterpret_cast<const std::int8_t*>(stream + 32 + 4 * p.tap_count);

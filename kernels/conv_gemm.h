@@ -6,6 +6,7 @@
 
 #include <cstdint>
 
+#include "base/fixed_point.h"
 #include "kernels/conv_geometry.h"
 
 namespace cormorant::conv {
@@ -20,6 +21,15 @@ struct Output {
 
 inline Output output_of(const Header& header) {
   return {header.output_offset, header.activation_min, header.activation_max, header.rounding};
+}
+
+// Kernels whose assembly only saturates to int8 clamp their whole output once more where a layer asks for less than
+// that range.
+inline void clamp_output(const Header& header, std::int8_t* at) {
+  if (header.activation_min == -128 && header.activation_max == 127) return;
+  for (std::uint32_t left = header.geometry.out_pixels() * header.geometry.out_channels; left > 0; --left, ++at) {
+    *at = static_cast<std::int8_t>(clamp(*at, header.activation_min, header.activation_max));
+  }
 }
 
 // MVE, 4 channels × 2 pixels. Reads `chunks` · 16 bytes of each patch and writes 4 · `blocks` channels of each pixel,
@@ -58,8 +68,8 @@ extern "C" void cormorant_conv_gemm_positive_dsp(const DspGemm* gemm);  // Round
 // Any rounding, and the clamp: documentation of the assembly, its test oracle, and for what it does not compute.
 void conv_gemm_dsp_plain(const DspGemm& gemm);
 
-// Thumb-2 without DSP, 2 channels × 3 pixels; `patches` holds the element k of the three patches as 32-bit integers, k by
-// k. Pixel i is written to out + i · out_step.
+// Thumb-2 without DSP, 2 channels × 3 pixels; `patches` holds the element k of the three patches as 32-bit integers, k
+// by k. Pixel i is written to out + i · out_step.
 struct ScalarGemm {
   const std::uint8_t* stream;
   const std::int32_t* patches;
@@ -75,16 +85,19 @@ extern "C" void cormorant_conv_gemm_positive_scalar(const ScalarGemm* gemm);  //
 // Any rounding, and the clamp: documentation of the assembly, its test oracle, and for what it does not compute.
 void conv_gemm_scalar_plain(const ScalarGemm& gemm);
 
-// ARMv6-M, 1 channel × 4 pixels, likewise. Weights are stored + 128: 128 · Σ elements of each patch is taken back.
+// ARMv6-M, 1 channel × 4 pixels, likewise. Weights are stored + 128: `excess`, 128 · Σ elements of each patch, is taken
+// back.
 struct V6mGemm {
   const std::uint8_t* stream;
   const std::int32_t* patches;
-  std::int32_t excess[4];  // 128 · Σ of each patch
-  std::int8_t* out[4];
+  std::int8_t* out;
+  std::uint32_t out_step;
   std::uint32_t elements;  // a multiple of 4
   std::uint32_t channels;
   Output output;
+  std::int32_t excess[4];
 };
-void conv_gemm_v6m_scalar(const V6mGemm& gemm);
+extern "C" void cormorant_conv_gemm_right_v6m(const V6mGemm* gemm);  // Rounding::right and positive; saturates only
+void conv_gemm_v6m_plain(const V6mGemm& gemm);
 
 }  // namespace cormorant::conv

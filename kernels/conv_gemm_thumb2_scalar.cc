@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Thumb-2 has MLA, one product per instruction, and nothing that unpacks bytes cheaper than LDRSB does. So the patches,
-// which all channels read again, are widened to words once, of which one LDM loads three; the weights are loaded byte by
-// byte and used three times. 2 channels × 3 pixels fill the registers: 9 instructions for 6 products.
+// which all channels read again, are widened to words once, of which one LDM loads three; the weights are loaded byte
+// by byte and used three times. 2 channels × 3 pixels fill the registers: 9 instructions for 6 products.
 #if defined(__ARM_ARCH_ISA_THUMB) && __ARM_ARCH_ISA_THUMB >= 2
 
 #include <cstddef>
@@ -11,14 +11,15 @@
 
 namespace cormorant::conv {
 
-static_assert(offsetof(ScalarGemm, stream) == 0 && offsetof(ScalarGemm, patches) == 4 && offsetof(ScalarGemm, out) == 8);
+static_assert(offsetof(ScalarGemm, stream) == 0 && offsetof(ScalarGemm, patches) == 4 &&
+              offsetof(ScalarGemm, out) == 8);
 static_assert(offsetof(ScalarGemm, out_step) == 12 && offsetof(ScalarGemm, elements) == 16);
 static_assert(offsetof(ScalarGemm, channels) == 20 && offsetof(ScalarGemm, output.offset) == 24);
 
 // Registers: r0 r1 r2 sums of the first channel, r3 r4 r5 of the second; r6 r7 r8 patches; r9 r10 weights; r11 patches'
-// pointer; r12 stream; lr rounds left. Then: r6 multiplier, r7 shift, r8 rounding and offset, r9 result, r10 2 · offset + 1,
-// r11 record, r12 low half of the product.
-// Stack: 0 out, 4 out_step, 8 patches, 12 rounds, 16 record, 20 channels left, 24 2 · offset + 1, 28 elements, 32 stream.
+// pointer; r12 stream; lr rounds left. Then: r6 multiplier, r7 shift, r8 rounding and offset, r9 result, r10 2 · offset
+// + 1, r11 record, r12 low half of the product. Stack: 0 out, 4 out_step, 8 patches, 12 rounds, 16 record, 20 channels
+// left, 24 2 · offset + 1, 28 elements, 32 stream.
 
 // clang-format off
 #define ELEMENT                       \

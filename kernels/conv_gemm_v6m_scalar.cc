@@ -1,10 +1,173 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// ARMv6-M: MULS and ADD for every product, and most instructions reach only r0 … r7. What can be saved is the loading.
+// The patches are words in scratch, four of which one LDM loads; weights are stored + 128, because LDRB takes an
+// immediate offset and LDRSB does not; the sums live in r8 … r11, which ADD can reach. 10 instructions for 4 products.
+// There is no long multiply: the high half of sum · multiplier is collected from four 16 × 16 products
+// (kernels/requantize.h).
+#include <cstddef>
+
 #include "kernels/conv_gemm.h"
 #include "kernels/requantize.h"
 
 namespace cormorant::conv {
 
-void conv_gemm_v6m_scalar(const V6mGemm& gemm) {
+static_assert(offsetof(V6mGemm, stream) == 0 && offsetof(V6mGemm, patches) == 4 && offsetof(V6mGemm, out) == 8);
+static_assert(offsetof(V6mGemm, out_step) == 12 && offsetof(V6mGemm, elements) == 16 &&
+              offsetof(V6mGemm, channels) == 20);
+static_assert(offsetof(V6mGemm, output.offset) == 24 && offsetof(V6mGemm, excess) == 40);
+
+// Registers: r0 … r3 patches, r4 weight, r5 patches' pointer, r6 stream, r8 … r11 sums, r12 out, lr end of the patches.
+// Stack: 0 patches, 4 end of patches, 8 channels left, 12 2 · offset + 1, 16 out, 20 out_step, 24 the arguments, 28
+// record, 32 stream, 36 whether the number of fours is odd.
+
+// clang-format off
+#define ELEMENT(at)                   \
+  "ldmia r5!, {r0-r3}\n"              \
+  "ldrb r4, [r6, #" at "]\n"          \
+  "muls r0, r4, r0\n"                 \
+  "muls r1, r4, r1\n"                 \
+  "muls r2, r4, r2\n"                 \
+  "muls r3, r4, r3\n"                 \
+  "add r8, r8, r0\n"                  \
+  "add r9, r9, r1\n"                  \
+  "add r10, r10, r2\n"                \
+  "add r11, r11, r3\n"
+
+// r4 and r5 halves of the multiplier, r6 rounding and offset, r7 shift. The doubled high half is high + high + carry, where
+// the carry is bit 31 of the product, and bit 30 rounds.
+#define RESULT(sum)                   \
+  "mov r0, " sum "\n"                 \
+  "uxth r1, r0\n"                     \
+  "asrs r0, r0, #16\n"                \
+  "movs r2, r1\n"                     \
+  "muls r2, r5, r2\n"                 \
+  "lsrs r2, r2, #16\n"                \
+  "movs r3, r0\n"                     \
+  "muls r3, r5, r3\n"                 \
+  "adds r3, r3, r2\n"                 \
+  "muls r1, r4, r1\n"                 \
+  "uxth r2, r3\n"                     \
+  "adds r1, r1, r2\n"                 \
+  "muls r0, r4, r0\n"                 \
+  "asrs r3, r3, #16\n"                \
+  "adds r0, r0, r3\n"                 \
+  "lsrs r2, r1, #16\n"                \
+  "adds r0, r0, r2\n"                 \
+  "lsls r1, r1, #17\n"                \
+  "adcs r0, r0, r0\n"                 \
+  "lsls r1, r1, #1\n"                 \
+  "movs r1, #0\n"                     \
+  "adcs r0, r0, r1\n"                 \
+  "asrs r1, r0, #31\n"                \
+  "adds r0, r0, r1\n"                 \
+  "adds r0, r0, r6\n"                 \
+  "asrs r0, r0, r7\n"                 \
+  "sxtb r1, r0\n"                     \
+  "cmp r1, r0\n"                      \
+  "beq 5f\n"                          \
+  "asrs r0, r0, #31\n"                \
+  "movs r1, #127\n"                   \
+  "eors r0, r0, r1\n"                 \
+  "5:\n"                              \
+  "mov r1, r12\n"                     \
+  "strb r0, [r1]\n"                   \
+  "add r12, r12, lr\n"
+
+extern "C" __attribute__((naked)) void cormorant_conv_gemm_right_v6m(const V6mGemm* /*gemm*/) {
+  asm volatile(
+      ".syntax unified\n"
+      "push {r4-r7, lr}\n"
+      "mov r4, r8\n"
+      "mov r5, r9\n"
+      "mov r6, r10\n"
+      "mov r7, r11\n"
+      "push {r4-r7}\n"
+      "sub sp, sp, #40\n"
+      "str r0, [sp, #24]\n"
+      "ldmia r0!, {r1-r6}\n"           // stream, patches, out, out_step, elements, channels
+      "str r2, [sp]\n"
+      "str r3, [sp, #16]\n"
+      "str r4, [sp, #20]\n"
+      "lsls r7, r5, #4\n"
+      "adds r7, r7, r2\n"
+      "str r7, [sp, #4]\n"
+      "movs r7, #4\n"
+      "ands r5, r5, r7\n"
+      "str r5, [sp, #36]\n"
+      "str r6, [sp, #8]\n"
+      "ldr r7, [r0]\n"                 // offset
+      "lsls r7, r7, #1\n"
+      "adds r7, r7, #1\n"
+      "str r7, [sp, #12]\n"
+      "movs r6, r1\n"
+
+      "1:\n"                           // a channel: bias − excess
+      "str r6, [sp, #28]\n"
+      "ldr r4, [r6]\n"
+      "ldr r5, [sp, #24]\n"
+      "adds r5, r5, #40\n"
+      "ldmia r5!, {r0-r3}\n"
+      "subs r0, r4, r0\n"
+      "mov r8, r0\n"
+      "subs r1, r4, r1\n"
+      "mov r9, r1\n"
+      "subs r2, r4, r2\n"
+      "mov r10, r2\n"
+      "subs r3, r4, r3\n"
+      "mov r11, r3\n"
+      "ldr r5, [sp, #4]\n"
+      "mov lr, r5\n"
+      "ldr r5, [sp]\n"
+      "adds r6, r6, #12\n"
+      "ldr r7, [sp, #36]\n"
+      "subs r6, r6, r7\n"              // the first round may have four elements only: enter it in its middle
+      "cmp r7, #0\n"
+      "bne 3f\n"
+      "2:\n"
+      ELEMENT("0") ELEMENT("1") ELEMENT("2") ELEMENT("3")
+      "3:\n"
+      ELEMENT("4") ELEMENT("5") ELEMENT("6") ELEMENT("7")
+      "adds r6, r6, #8\n"
+      "cmp r5, lr\n"
+      "bne 2b\n"
+
+      "str r6, [sp, #32]\n"
+      "ldr r6, [sp, #28]\n"
+      "ldr r5, [r6, #4]\n"
+      "lsrs r4, r5, #16\n"
+      "uxth r5, r5\n"
+      "movs r7, #8\n"
+      "ldrsb r7, [r6, r7]\n"
+      "mvns r1, r7\n"
+      "rsbs r7, r7, #0\n"
+      "ldr r6, [sp, #12]\n"
+      "lsls r6, r6, r1\n"
+      "ldr r0, [sp, #16]\n"
+      "mov r12, r0\n"
+      "adds r0, r0, #1\n"
+      "str r0, [sp, #16]\n"
+      "ldr r0, [sp, #20]\n"
+      "mov lr, r0\n"
+      RESULT("r8") RESULT("r9") RESULT("r10") RESULT("r11")
+      "ldr r6, [sp, #32]\n"
+      "ldr r0, [sp, #8]\n"
+      "subs r0, r0, #1\n"
+      "str r0, [sp, #8]\n"
+      "beq 4f\n"
+      "b 1b\n"
+      "4:\n"
+      "add sp, sp, #40\n"
+      "pop {r4-r7}\n"
+      "mov r8, r4\n"
+      "mov r9, r5\n"
+      "mov r10, r6\n"
+      "mov r11, r7\n"
+      "pop {r4-r7, pc}\n");
+}
+// clang-format on
+
+void conv_gemm_v6m_plain(const V6mGemm& gemm) {
   const std::uint8_t* stream = gemm.stream;
   for (std::uint32_t channel = 0; channel < gemm.channels; ++channel) {
     const auto* record = reinterpret_cast<const std::int32_t*>(stream);
@@ -18,9 +181,10 @@ void conv_gemm_v6m_scalar(const V6mGemm& gemm) {
       for (std::int32_t& sum : sums) sum += *x++ * w;
     }
     stream = weights;
-    for (int pixel = 0; pixel < 4; ++pixel) {
+    std::int8_t* out = gemm.out + channel;
+    for (int pixel = 0; pixel < 4; ++pixel, out += gemm.out_step) {
       const std::int32_t value = requantize_for_cpu(sums[pixel], record[1], shifts[0] + shifts[1]) + gemm.output.offset;
-      gemm.out[pixel][channel] = static_cast<std::int8_t>(clamp(value, gemm.output.min, gemm.output.max));
+      *out = static_cast<std::int8_t>(clamp(value, gemm.output.min, gemm.output.max));
     }
   }
 }

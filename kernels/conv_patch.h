@@ -81,6 +81,7 @@ class Pixel {
 
   [[nodiscard]] std::int32_t top() const { return top_; }
   [[nodiscard]] std::int32_t left() const { return left_; }
+  [[nodiscard]] std::uint32_t x() const { return x_; }
   [[nodiscard]] const std::int8_t* image() const { return image_; }
 
  private:

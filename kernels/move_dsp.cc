@@ -36,7 +36,7 @@ void copy_bytes_dsp(std::int8_t* to, const std::int8_t* from, std::uint32_t coun
     store_word(to, a);
   }
   for (; count != 0; --count) {
-    std::int32_t byte = *from++;
+    std::uint32_t byte = static_cast<std::uint8_t>(*from++);
     asm volatile("" : "+r"(byte));
     *to++ = static_cast<std::int8_t>(byte);
   }

@@ -13,7 +13,7 @@ inline std::uint32_t misalignment(const void* address) {
 }
 
 inline void copy_byte(std::int8_t*& to, const std::int8_t*& from) {
-  std::int32_t byte = *from++;
+  std::uint32_t byte = static_cast<std::uint8_t>(*from++);
   asm volatile("" : "+r"(byte));
   *to++ = static_cast<std::int8_t>(byte);
 }

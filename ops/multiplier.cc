@@ -8,7 +8,8 @@
 namespace cormorant::ops {
 
 Multiplier quantize_multiplier(double factor) {
-  if (!(factor >= 0) || std::isinf(factor)) throw std::logic_error("a requantization factor must be finite and positive");
+  if (!(factor >= 0) || std::isinf(factor))
+    throw std::logic_error("a requantization factor must be finite and positive");
   if (factor == 0) return {0, 0};
   int exponent = 0;
   const double fraction = std::frexp(factor, &exponent);  // [0.5, 1)

@@ -36,7 +36,7 @@ TEST(QuantizeValue, RoundsHalvesAwayFromZeroAndClamps) {
 // The definition: value · multiplier / 2^31 rounded half up, then / 2^right rounded half away from zero.
 TEST(Requantize, RoundsTiesAwayFromZeroInTheShift) {
   constexpr std::int32_t kHalf = 1 << 30;  // a factor of 0.5
-  EXPECT_EQ(requantize(6, kHalf, -1), 2);   // 3 / 2 = 1.5
+  EXPECT_EQ(requantize(6, kHalf, -1), 2);  // 3 / 2 = 1.5
   EXPECT_EQ(requantize(-6, kHalf, -1), -2);
   EXPECT_EQ(requantize(5, kHalf, 0), 3);    // 2.5 rounds up
   EXPECT_EQ(requantize(-5, kHalf, 0), -2);  // -2.5 rounds up too: the multiply rounds half up

@@ -59,9 +59,10 @@ std::vector<const Kernel*> host_kernels() {
   return kernels;
 }
 
-ir::Node* Importer::node(std::string op, std::vector<ir::NamedArgument> args, std::vector<ir::TensorType> result_types) {
-  return graph->add_node(call->name, std::move(op), std::move(args), result_types.empty() ? types : std::move(result_types),
-                         call->location);
+ir::Node* Importer::node(std::string op, std::vector<ir::NamedArgument> args,
+                         std::vector<ir::TensorType> result_types) {
+  return graph->add_node(call->name, std::move(op), std::move(args),
+                         result_types.empty() ? types : std::move(result_types), call->location);
 }
 
 void Importer::reject(std::string problem, std::string advice) const {

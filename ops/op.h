@@ -35,7 +35,7 @@ struct Config {
 class Importer {
  public:
   ir::Graph* graph = nullptr;
-  const ir::Node* call = nullptr;  // the exported call: op is PyTorch's name, args complete, results not yet made
+  const ir::Node* call = nullptr;     // the exported call: op is PyTorch's name, args complete, results not yet made
   std::vector<ir::TensorType> types;  // of the exported results, as recorded by PyTorch
 
   // Adds a node with the call's name and location; its results have `types` unless others are given.
@@ -59,10 +59,15 @@ struct QuantRule {
     std::optional<std::int32_t> axis;  // per channel along this axis; none: per tensor
     bool is_bias = false;              // int32, scale = input scale · weight scale
   };
-  struct Observe {};                                // the output gets its own range
-  struct Share {};                                  // output (and all activations) share one set of parameters
-  struct Fixed { double scale; std::int32_t zero_point; };  // the range is known
-  struct Reject { std::string reason; };            // stays in float, and the user is told why
+  struct Observe {};  // the output gets its own range
+  struct Share {};    // output (and all activations) share one set of parameters
+  struct Fixed {
+    double scale;
+    std::int32_t zero_point;
+  };  // the range is known
+  struct Reject {
+    std::string reason;
+  };  // stays in float, and the user is told why
   std::variant<Observe, Share, Fixed, Reject> output = Observe{};
   std::vector<Weight> weights;
 };
@@ -86,9 +91,9 @@ struct Rewriter {
 
 // What memory order an operator wants of its 4-D tensors; the layout pass gives it to them.
 enum class Layout : std::uint8_t {
-  same,           // whatever its inputs have, as long as all have the same (elementwise)
+  same,  // whatever its inputs have, as long as all have the same (elementwise)
   channels_last,
-  contiguous,     // the order of the logical dimensions (NCHW)
+  contiguous,  // the order of the logical dimensions (NCHW)
 };
 
 struct Operator {

@@ -97,8 +97,8 @@ Schema parse_schema(std::string_view text) {
     if (const std::size_t equals = part.find('='); equals != std::string_view::npos) {
       const std::string_view fallback = trim(part.substr(equals + 1));
       part = trim(part.substr(0, equals));
-      argument.fallback = parse_default(part.starts_with("Sym") ? "int" + std::string(part.substr(6)) : std::string(part),
-                                        fallback);
+      argument.fallback =
+          parse_default(part.starts_with("Sym") ? "int" + std::string(part.substr(6)) : std::string(part), fallback);
     }
     const std::size_t space = part.rfind(' ');
     if (space == std::string_view::npos) throw std::logic_error("schema argument without a type: " + std::string(part));

@@ -40,20 +40,25 @@ TEST(Schema, EveryOperatorsFormsAreReadable) {
 // facts: the schemas of ExecuTorch 1.5.1's Cortex-M operators that this project lowers to.
 TEST(Signature, MatchesExecuTorchsSchemas) {
   const char* const expected[] = {
-      "cortex_m::quantize_per_tensor(Tensor input, float scale, int zero_point, int quant_min, int quant_max, ScalarType dtype)",
-      "cortex_m::dequantize_per_tensor(Tensor input, float scale, int zero_point, int quant_min, int quant_max, ScalarType dtype)",
+      "cortex_m::quantize_per_tensor(Tensor input, float scale, int zero_point, int quant_min, int quant_max, "
+      "ScalarType dtype)",
+      "cortex_m::dequantize_per_tensor(Tensor input, float scale, int zero_point, int quant_min, int quant_max, "
+      "ScalarType dtype)",
       "cortex_m::quantized_add(Tensor self, int self_zero_point, int self_multiplier, int self_shift, Tensor other, "
       "int other_zero_point, int other_multiplier, int other_shift, int output_zero_point, int output_multiplier, "
       "int output_shift, int activation_min, int activation_max)",
       "cortex_m::quantized_linear(Tensor input, Tensor weights, Tensor? bias, Tensor? kernel_sum, int input_offset, "
-      "int filter_offset, int output_offset, int[] requantize_multipliers, int[] requantize_shifts, int activation_max, "
+      "int filter_offset, int output_offset, int[] requantize_multipliers, int[] requantize_shifts, int "
+      "activation_max, "
       "int activation_min)",
       "cortex_m::softmax(Tensor input, int dim, int input_zero_point, int output_zero_point, int input_multiplier, "
       "int input_shift, int diff_min)",
       "cortex_m::transpose(Tensor input, int[] perm)",
       "cortex_m::pad(Tensor input, int[] pre_pad, int[] post_pad, int pad_value)",
-      "cortex_m::quantized_conv2d(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, "
-      "int input_offset, int output_offset, Tensor requantize_multipliers, Tensor requantize_shifts, int activation_min, "
+      "cortex_m::quantized_conv2d(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] "
+      "dilation, "
+      "int input_offset, int output_offset, Tensor requantize_multipliers, Tensor requantize_shifts, int "
+      "activation_min, "
       "int activation_max, Tensor scratch)",
       "cortex_m::quantized_depthwise_conv2d(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, "
       "int[] dilation, int depth_multiplier, int input_offset, int output_offset, Tensor requantize_multipliers, "

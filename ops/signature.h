@@ -9,7 +9,8 @@
 //     typename W::Int self_zero_point;
 //     ...
 //     typename W::Out out;
-//     template <class V> void visit(V&& v) { v("self", self); v("self_zero_point", self_zero_point); ... v("out", out); }
+//     template <class V> void visit(V&& v) { v("self", self); v("self_zero_point", self_zero_point); ... v("out", out);
+//     }
 //   };
 //
 // In the TargetWorld (runtime/kernel.h) its fields are tensors and integers that the loader reads from a .pte; in the
@@ -54,7 +55,7 @@ struct Parameter {
   std::string name;
 };
 struct Signature {
-  std::string name;  // program name: "cortex_m::quantized_mul.out"
+  std::string name;                   // program name: "cortex_m::quantized_mul.out"
   std::vector<Parameter> parameters;  // without outs
   std::size_t outs = 0;
   [[nodiscard]] std::string text() const;

@@ -83,8 +83,6 @@ std::vector<evaluate::Tensor> evaluate_add(const ir::Node& node, const evaluate:
   const evaluate::Tensor& self = frame.get(node.tensor("self"));
   const evaluate::Tensor& other = frame.get(node.tensor("other"));
   const auto alpha = static_cast<float>(node.number("alpha"));
-  const float low = node.has("activation_min") ? static_cast<float>(node.number("activation_min")) : -INFINITY;
-  const float high = node.has("activation_max") ? static_cast<float>(node.number("activation_max")) : INFINITY;
   const ir::Shape shape = broadcast(self.shape, other.shape).value();
   const bool equal = self.shape == other.shape;
   const auto a = equal ? std::vector<std::size_t>{} : broadcast_indices(self.shape, shape);
@@ -93,9 +91,9 @@ std::vector<evaluate::Tensor> evaluate_add(const ir::Node& node, const evaluate:
   for (std::size_t i = 0; i < out.size(); ++i) {
     const float x = self.values()[equal ? i : a[i]];
     const float y = other.values()[equal ? i : b[i]];
-    out[i] = std::min(std::max(x + alpha * y, low), high);
+    out[i] = x + alpha * y;
   }
-  return {evaluate::Tensor(shape, std::move(out))};
+  return {evaluate::with_activation(node, evaluate::Tensor(shape, std::move(out)))};
 }
 
 // ---- quantization and lowering --------------------------------------------------------------------------------------

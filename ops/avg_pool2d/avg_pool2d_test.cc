@@ -274,6 +274,7 @@ TEST(AvgPool, LoadRejectsWindowsThatDoNotFit) {
     Dims kernel, stride, padding;
     bool ceil_mode;
   } table[] = {
+      {"nothing", {1, 4, 3, 3}, {2, 2}, {2, 2}, {0, 0}, false},
       {"too many windows", {1, 4, 4, 3}, {2, 2}, {2, 2}, {0, 0}, false},
       {"too few windows", {1, 4, 2, 3}, {2, 2}, {2, 2}, {0, 0}, false},
       {"a stride of zero", {1, 4, 3, 3}, {2, 2}, {0, 2}, {0, 0}, false},
@@ -301,7 +302,12 @@ TEST(AvgPool, LoadRejectsWindowsThatDoNotFit) {
                                     {"scratch", graph.add_scratch("scratch", 0)}},
                                    {ir::quantized_type(t.out, ir::per_tensor_i8(1.0, 0), ir::kChannelsLast)})
                          ->result());
-    EXPECT_THROW(HostProgram(emit::emit(graph, {}, {}).program, host_kernels()), InputError) << t.what;
+    const std::vector<std::byte> program = emit::emit(graph, {}, {}).program;
+    if (std::string_view(t.what) == "nothing") {
+      EXPECT_NO_THROW(HostProgram(program, host_kernels()));
+    } else {
+      EXPECT_THROW(HostProgram(program, host_kernels()), InputError) << t.what;
+    }
   }
 }
 

@@ -121,7 +121,8 @@ TEST(Clamp, LoadRejectsWrongBoundsAndShapes) {
     const char* what;
     std::int64_t min, max;
     ir::Shape out;
-  } table[] = {{"a bound below int8", -129, 0, {4}},
+  } table[] = {{"nothing", -128, 127, {4}},
+               {"a bound below int8", -129, 0, {4}},
                {"a bound above int8", 0, 128, {4}},
                {"crossed bounds", 1, 0, {4}},
                {"a larger output", 0, 1, {5}}};
@@ -132,7 +133,12 @@ TEST(Clamp, LoadRejectsWrongBoundsAndShapes) {
                          .add_node("clamp", "cormorant.clamp.mve", {{"input", x}, {"min", t.min}, {"max", t.max}},
                                    {ir::quantized_type(t.out, ir::per_tensor_i8(1.0, 0))})
                          ->result());
-    EXPECT_THROW(HostProgram(emit::emit(graph, {}, {}).program, host_kernels()), InputError) << t.what;
+    const std::vector<std::byte> program = emit::emit(graph, {}, {}).program;
+    if (std::string_view(t.what) == "nothing") {
+      EXPECT_NO_THROW(HostProgram(program, host_kernels()));
+    } else {
+      EXPECT_THROW(HostProgram(program, host_kernels()), InputError) << t.what;
+    }
   }
 }
 

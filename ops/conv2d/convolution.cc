@@ -122,13 +122,7 @@ std::vector<evaluate::Tensor> evaluate_convolution(const ir::Node& node, const e
   evaluate::Tensor out = evaluate::convolution(
       frame.get(node.tensor("input")), frame.get(node.tensor("weight")), bias == nullptr ? nullptr : &frame.get(bias),
       {node.integers("stride"), node.integers("padding"), node.integers("dilation"), node.integer("groups")});
-  if (!node.has("activation_min") && !node.has("activation_max")) return {std::move(out)};
-  std::vector<float> clamped(out.values().begin(), out.values().end());
-  for (float& x : clamped) {
-    if (node.has("activation_min")) x = std::max(x, static_cast<float>(node.number("activation_min")));
-    if (node.has("activation_max")) x = std::min(x, static_cast<float>(node.number("activation_max")));
-  }
-  return {evaluate::Tensor(out.shape, std::move(clamped))};
+  return {evaluate::with_activation(node, std::move(out))};
 }
 
 QuantRule quantize_convolution(const ir::Node& node) {

@@ -15,27 +15,26 @@ bool has_sizes(const Tensor& t, std::int32_t n, std::int32_t c, std::int32_t h, 
 
 bool is_aligned(const void* p, std::uintptr_t to) { return reinterpret_cast<std::uintptr_t>(p) % to == 0; }
 
-bool is_shift(std::int32_t right, std::int32_t left) { return right >= -31 && right <= 0 && left >= 0 && left <= 31; }
-
-bool has_sound_shifts(const PackedRules& rules, const conv::Header& header) {
-  const auto* stream = reinterpret_cast<const std::int8_t*>(&header + 1);
-  for (std::uint32_t c = 0; c < rules.channels(header.geometry); ++c) {
-    const Shifts at = rules.shifts(header.geometry, c);
-    if (!is_shift(stream[at.right], stream[at.left])) return false;
+// All right shifts are 0 … −31 and all left shifts 0 … 31: no bit but the lowest five is set in any of their
+// magnitudes.
+bool has_sound_shifts(const PackedShape& shape, const std::uint8_t* stream) {
+  std::uint32_t bits = 0;
+  for (std::uint32_t i = 0; i < shape.blocks; ++i, stream += shape.block_bytes) {
+    const std::uint8_t* right = stream + shape.shifts_at;
+    const std::uint8_t* left = right + shape.block;
+    for (std::uint32_t lane = 0; lane < shape.block; ++lane) bits |= (-std::uint32_t{right[lane]} & 0xffU) | left[lane];
   }
-  return true;
+  return bits < 32;
 }
 
 template <const Variant& V>
 Error load(Call& call) {
   return load_packed(call, {.is_computable = [](const conv::Geometry& g) { return is_computable(V, g); },
-                            .stream_bytes = [](const conv::Geometry& g) { return Stream(V.layout, g).bytes(); },
-                            .scratch_bytes = [](const conv::Geometry& g) { return scratch_bytes(V, g); },
-                            .channels = [](const conv::Geometry& g) -> std::uint32_t { return g.out_channels; },
-                            .shifts =
-                                [](const conv::Geometry& g, std::uint32_t channel) {
+                            .shape =
+                                [](const conv::Geometry& g) {
                                   const Stream stream(V.layout, g);
-                                  return Shifts{stream.right_shift_index(channel), stream.left_shift_index(channel)};
+                                  return PackedShape{stream.bytes(),       scratch_bytes(V, g), stream.blocks(),
+                                                     stream.block_bytes(), stream.block(),      stream.shifts_at()};
                                 }});
 }
 
@@ -56,14 +55,14 @@ Error load_packed(Call& call, const PackedRules& rules) {
   call.require(has_sizes(out, g.batch, g.out_channels, g.out_height, g.out_width), Error::bad_shape);
   call.require(header.rounding <= conv::Rounding::positive, Error::bad_constant);
   if (call.error() != Error::ok) return call.error();
+  const PackedShape shape = rules.shape(g);
   call.require(
-      rules.stream_bytes(g) == header.stream_bytes && header.stream_bytes == packed.bytes() - sizeof(conv::Header),
+      shape.stream_bytes == header.stream_bytes && header.stream_bytes == packed.bytes() - sizeof(conv::Header),
       Error::bad_constant);
   if (call.error() != Error::ok) return call.error();
-  call.require(has_sound_shifts(rules, header), Error::bad_constant);
-  const std::uint32_t needed = rules.scratch_bytes(g);
-  call.require_scratch(scratch_tensor, needed);
-  call.require(needed == 0 || is_aligned(scratch_tensor.data, 4), Error::misaligned);
+  call.require(has_sound_shifts(shape, reinterpret_cast<const std::uint8_t*>(&header + 1)), Error::bad_constant);
+  call.require_scratch(scratch_tensor, shape.scratch_bytes);
+  call.require(shape.scratch_bytes == 0 || is_aligned(scratch_tensor.data, 4), Error::misaligned);
   auto* plan = static_cast<PackedPlan*>(call.allocate(sizeof(PackedPlan), alignof(PackedPlan)));
   if (call.error() != Error::ok) return call.error();
   *plan = {&header, input.as<const std::int8_t>(), scratch_tensor.as<std::int8_t>(), out.as<std::int8_t>()};
@@ -92,11 +91,11 @@ Error plan_direct(Call& call, const DirectArguments& a, const Window& window) {
   call.require(is_per_channel(a.multipliers) && is_per_channel(a.shifts), Error::bad_shape);
   call.require(!a.bias.present() || is_per_channel(a.bias), Error::bad_shape);
   if (call.error() != Error::ok) return call.error();
-  const std::int32_t numbers[] = {a.input.size(0), a.input.size(2),  a.input.size(3), a.input.size(1),
-                                  a.out.size(2),   a.out.size(3),    a.out.size(1),   window.height,
-                                  window.width,    a.stride[0],      a.stride[1],     a.dilation[0],
-                                  a.dilation[1],   a.padding[0] + 1, a.padding[1] + 1};
+  const std::int32_t numbers[] = {a.input.size(0), a.input.size(2), a.input.size(3), a.input.size(1), a.out.size(2),
+                                  a.out.size(3),   a.out.size(1),   window.height,   window.width,    a.stride[0],
+                                  a.stride[1],     a.dilation[0],   a.dilation[1]};
   for (const std::int32_t n : numbers) call.require(fits(n, 1), Error::bad_shape);
+  call.require(fits(a.padding[0], 0) && fits(a.padding[1], 0), Error::bad_shape);
   if (call.error() != Error::ok) return call.error();
   const auto u16 = [](std::int32_t n) { return static_cast<std::uint16_t>(n); };
   const conv::Geometry g = {.batch = u16(a.input.size(0)),

@@ -19,18 +19,21 @@ struct PackedPlan {
   [[nodiscard]] const std::uint8_t* stream() const { return reinterpret_cast<const std::uint8_t*>(header + 1); }
 };
 
-struct Shifts {  // places in the stream
-  std::uint32_t right;
-  std::uint32_t left;
+// What a packed constant and its kernel need of memory, for a geometry.
+struct PackedShape {
+  std::uint64_t stream_bytes;
+  std::uint32_t scratch_bytes;
+  // Records, each with `block` right shifts and as many left shifts behind them at `shifts_at`.
+  std::uint32_t blocks;
+  std::uint32_t block_bytes;
+  std::uint32_t block;
+  std::uint32_t shifts_at;
 };
-// Checks and plan of the packed form; the variant-specific parts are the caller's: `stream_bytes` and `scratch_bytes`
-// are asked for the header's geometry only after is_computable has accepted it.
+// Checks and plan of the packed form. `shape` is asked for the header's geometry only after `is_computable` accepted
+// it.
 struct PackedRules {
   bool (*is_computable)(const conv::Geometry& geometry);
-  std::uint64_t (*stream_bytes)(const conv::Geometry& geometry);
-  std::uint32_t (*scratch_bytes)(const conv::Geometry& geometry);
-  std::uint32_t (*channels)(const conv::Geometry& geometry);  // that the stream has shifts for
-  Shifts (*shifts)(const conv::Geometry& geometry, std::uint32_t channel);
+  PackedShape (*shape)(const conv::Geometry& geometry);
 };
 Error load_packed(Call& call, const PackedRules& rules);
 

@@ -3,7 +3,7 @@
 
 #include <bit>
 
-#include "base/fixed_point.h"
+#include "kernels/conv_clamp_dsp.h"
 #include "kernels/conv_gemm.h"
 #include "kernels/conv_patch.h"
 #include "kernels/move.h"
@@ -52,23 +52,6 @@ void put_patch(const conv::Header& header, const conv::Pixel& pixel, std::uint32
     next += count;
   });
   widen(to, bytes, (g.patch() + 3U) / 4);
-}
-
-void clamp_bytes(std::int8_t* at, std::uint32_t count, std::int32_t min, std::int32_t max) {
-  const std::uint32_t low = static_cast<std::uint8_t>(min) * std::uint32_t{0x01010101};
-  const std::uint32_t high = static_cast<std::uint8_t>(max) * std::uint32_t{0x01010101};
-  for (; count >= 4; count -= 4, at += 4) {
-    std::uint32_t word = load_word(at);
-    std::uint32_t unused;
-    asm("ssub8 %1, %0, %2\n"
-        "sel %0, %0, %2\n"
-        "ssub8 %1, %3, %0\n"
-        "sel %0, %0, %3"
-        : "+r"(word), "=&r"(unused)
-        : "r"(low), "r"(high));
-    __builtin_memcpy(at, &word, sizeof word);
-  }
-  for (; count > 0; --count, ++at) *at = static_cast<std::int8_t>(clamp(*at, min, max));
 }
 
 void compute(const conv::Header& header, conv::DspGemm gemm, std::uint32_t block_bytes) {
@@ -126,9 +109,7 @@ void execute_packed(const void* raw) {
     compute(header, gemm, stream.block_bytes());
     gemm.out += g.out_channels;
   }
-  if (header.rounding != conv::Rounding::general && (header.activation_min > -128 || header.activation_max < 127)) {
-    clamp_bytes(plan.out, g.out_pixels() * g.out_channels, header.activation_min, header.activation_max);
-  }
+  if (header.rounding != conv::Rounding::general) conv::clamp_output_dsp(header, plan.out);
 }
 
 void execute_direct(const void* raw) { conv::conv_direct(*static_cast<const conv::Direct*>(raw), conv::dot_plain); }

@@ -74,8 +74,15 @@ std::optional<Unpacked> unpack(const Rewriter& rewriter, const ir::Shape& kernel
     if (folded < std::numeric_limits<std::int32_t>::min() || folded > std::numeric_limits<std::int32_t>::max())
       return {};
     u.bias.push_back(static_cast<std::int32_t>(folded));
-    largest_sum = std::max(largest_sum, std::abs(folded) + 128 * magnitude);
+    const std::int64_t largest = std::abs(folded) + 128 * magnitude;
+    largest_sum = std::max(largest_sum, largest);
     if (u.shifts[c] < -31 || u.shifts[c] > 31) return {};
+    // A channel that training has let die has a factor so small that its result is always 0, which an ordinary shift
+    // says too: the high multiply never enlarges a number, and one below half of 2^shift is rounded to 0.
+    if (u.multipliers[c] == 0 || (u.shifts[c] < 0 && largest < (std::int64_t{1} << (-u.shifts[c] - 1)))) {
+      u.multipliers[c] = 0;
+      u.shifts[c] = -1;
+    }
   }
   u.header.rounding = proven_rounding(u, largest_sum);
   return u;

@@ -75,10 +75,13 @@ inline constexpr Variant kDsp{"cormorant::depthwise_conv2d.dsp", Layout::quad, f
 inline constexpr Variant kScalar{"cormorant::depthwise_conv2d.scalar", Layout::quad, false};
 inline constexpr const Variant* kVariants[] = {&kMve3x3, &kMveKxk, &kDsp, &kScalar};
 
+// Whether a variant computes a geometry: asked by prepack, and by load() of what it finds. MVE 3×3 keeps three input
+// rows in scratch, which nobody wants to be large.
 constexpr bool is_computable(const Variant& variant, const conv::Geometry& g) {
-  return conv::is_sound(g) && g.out_channels == g.in_channels &&
-         (!variant.is_3x3 ||
-          (g.kernel_height == 3 && g.kernel_width == 3 && g.dilation_height == 1 && g.dilation_width == 1));
+  if (!conv::is_sound(g) || g.out_channels != g.in_channels) return false;
+  if (!variant.is_3x3) return true;
+  return g.kernel_height == 3 && g.kernel_width == 3 && g.dilation_height == 1 && g.dilation_width == 1 &&
+         (g.out_width * std::uint64_t{g.stride_width} + 3) * (g.in_channels + 15U) <= 65536;
 }
 
 // MVE adds two products of bytes in 16 bits, which overflows only with a weight of −128.
@@ -128,8 +131,9 @@ struct Stream {
   [[nodiscard]] constexpr std::uint32_t multiplier_index(std::uint32_t channel) const {
     return record(channel) + (4 + taps) * block() + 4 * slot(channel);
   }
+  [[nodiscard]] constexpr std::uint32_t shifts_at() const { return (8 + taps) * block(); }
   [[nodiscard]] constexpr std::uint32_t right_shift_index(std::uint32_t channel) const {  // zero or negative
-    return record(channel) + (8 + taps) * block() + slot(channel);
+    return record(channel) + shifts_at() + slot(channel);
   }
   [[nodiscard]] constexpr std::uint32_t left_shift_index(std::uint32_t channel) const {  // zero or positive
     return right_shift_index(channel) + block();

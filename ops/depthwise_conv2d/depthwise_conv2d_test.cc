@@ -260,6 +260,14 @@ TEST(DepthwiseLoad, RejectsPackedConstantsThatDoNotFit) {
         [](Damaged& d) { d.header.geometry.kernel_height = 2; },
         [](Damaged& d) { d.header.geometry.stride_width = 0; },
         [](Damaged& d) { d.header.geometry.pad_top = 0xffff; },
+        // Rows of scratch whose size would overflow 32 bits.
+        [](Damaged& d) {
+          d.out = {1, 8, 1, 65535};
+          d.header.geometry.out_height = 1;
+          d.header.geometry.out_width = 65535;
+          d.header.geometry.stride_width = 4095;
+          d.scratch = 16;
+        },
         [](Damaged& d) { d.scratch = 16; },
     };
     for (std::size_t i = 0; i < std::size(damages); ++i) EXPECT_THROW(load(*variant, damages[i]), InputError) << i;

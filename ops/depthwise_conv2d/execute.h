@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The loop over pixels, which all variants share.
+// The loop over pixels, which all variants but MVE 3×3 share.
 #pragma once
 
 #include "kernels/conv_depthwise.h"
@@ -9,9 +9,9 @@
 
 namespace cormorant::ops::depthwise {
 
+// compute(pixel) for each, with its table of taps; fill(to, value, count) as in kernels/move.h.
 template <class Compute, class Fill>
-void for_pixels(const void* raw, Compute compute, Fill fill) {
-  const auto& plan = *static_cast<const PackedPlan*>(raw);
+void for_pixels(const PackedPlan& plan, Compute compute, Fill fill) {
   const conv::Header& header = *plan.header;
   const conv::Geometry& g = header.geometry;
   auto* taps = reinterpret_cast<const std::int8_t**>(plan.scratch);
@@ -24,9 +24,20 @@ void for_pixels(const void* raw, Compute compute, Fill fill) {
                              .out = plan.out,
                              .output = conv::output_of(header)};
   conv::Pixel place(g, plan.input);
+  const std::uint32_t step = std::uint32_t{g.stride_width} * g.in_channels;
+  const std::int32_t reach = (g.kernel_width - 1) * g.dilation_width;
+  bool was_inside = false;  // whether the window before this one lay between the left and the right border
   for (std::uint32_t left = g.out_pixels(); left > 0; --left) {
-    const std::int8_t** tap = taps;
-    place.for_taps(g, [&](const std::int8_t* from) { *tap++ = from == nullptr ? zeros : from; });
+    const bool is_inside = place.left() >= 0 && place.left() + reach < g.in_width;
+    if (was_inside && is_inside && place.x() != 0) {  // all taps move by as much, but for rows above and below
+      for (const std::int8_t** tap = taps; tap != taps + pixel.tap_count; ++tap) {
+        if (*tap != zeros) *tap += step;
+      }
+    } else {
+      const std::int8_t** tap = taps;
+      place.for_taps(g, [&](const std::int8_t* from) { *tap++ = from == nullptr ? zeros : from; });
+    }
+    was_inside = is_inside;
     compute(pixel);
     pixel.out += g.out_channels;
     place.advance(g);

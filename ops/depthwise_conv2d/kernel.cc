@@ -7,14 +7,12 @@ namespace {
 template <const Variant& V>
 Error load(Call& call) {
   return conv2d::load_packed(call, {.is_computable = [](const conv::Geometry& g) { return is_computable(V, g); },
-                                    .stream_bytes = [](const conv::Geometry& g) { return Stream(V, g).bytes(); },
-                                    .scratch_bytes = [](const conv::Geometry& g) { return scratch_bytes(V, g); },
-                                    .channels = [](const conv::Geometry& g) { return Stream(V, g).channels; },
-                                    .shifts =
-                                        [](const conv::Geometry& g, std::uint32_t channel) {
+                                    .shape =
+                                        [](const conv::Geometry& g) {
                                           const Stream stream(V, g);
-                                          return conv2d::Shifts{stream.right_shift_index(channel),
-                                                                stream.left_shift_index(channel)};
+                                          return conv2d::PackedShape{stream.bytes(),  scratch_bytes(V, g),
+                                                                     stream.blocks(), stream.block_bytes(),
+                                                                     stream.block(),  stream.shifts_at()};
                                         }});
 }
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "kernels/conv_clamp_dsp.h"
 #include "kernels/conv_direct.h"
 #include "kernels/move.h"
 #include "ops/depthwise_conv2d/execute.h"
@@ -6,7 +7,23 @@
 namespace cormorant::ops::depthwise {
 namespace {
 
-void execute_packed(const void* raw) { for_pixels(raw, conv::depthwise_pixel_dsp, fill_bytes_dsp); }
+void execute_packed(const void* raw) {
+  const auto& plan = *static_cast<const PackedPlan*>(raw);
+  if (plan.header->rounding == conv::Rounding::general) {
+    for_pixels(
+        plan, [](const conv::DepthwisePixel& pixel) { conv::depthwise_pixel_plain_dsp(pixel, 0); }, fill_bytes_dsp);
+    return;
+  }
+  for_pixels(
+      plan,
+      [](const conv::DepthwisePixel& pixel) {
+        const std::uint32_t whole = pixel.channels & ~3U;
+        if (whole != 0) conv::cormorant_depthwise_pixel_dsp(&pixel);
+        if (whole != pixel.channels) conv::depthwise_pixel_plain_dsp(pixel, whole);
+      },
+      fill_bytes_dsp);
+  conv::clamp_output_dsp(*plan.header, plan.out);
+}
 
 void execute_direct(const void* raw) { conv::depthwise_direct(*static_cast<const conv::Direct*>(raw)); }
 

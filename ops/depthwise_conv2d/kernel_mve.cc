@@ -91,7 +91,9 @@ void execute_3x3(const void* raw) {
   }
 }
 
-void execute_packed(const void* raw) { for_pixels(raw, conv::depthwise_pixel_mve, fill_bytes_mve); }
+void execute_packed(const void* raw) {
+  for_pixels(*static_cast<const PackedPlan*>(raw), conv::depthwise_pixel_mve, fill_bytes_mve);
+}
 
 void execute_direct(const void* raw) { conv::depthwise_direct(*static_cast<const conv::Direct*>(raw)); }
 

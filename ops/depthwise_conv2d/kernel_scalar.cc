@@ -6,7 +6,29 @@
 namespace cormorant::ops::depthwise {
 namespace {
 
-void execute_packed(const void* raw) { for_pixels(raw, conv::depthwise_pixel_scalar, fill_bytes_scalar); }
+// `Blocks` computes whole blocks of four channels.
+template <void (*Blocks)(const conv::DepthwisePixel*)>
+void execute(const void* raw) {
+  const auto& plan = *static_cast<const PackedPlan*>(raw);
+  if (plan.header->rounding == conv::Rounding::general) {
+    for_pixels(
+        plan, [](const conv::DepthwisePixel& pixel) { conv::depthwise_pixel_plain_scalar(pixel, 0); },
+        fill_bytes_scalar);
+    return;
+  }
+  for_pixels(
+      plan,
+      [](const conv::DepthwisePixel& pixel) {
+        const std::uint32_t whole = pixel.channels & ~3U;
+        if (whole != 0) Blocks(&pixel);
+        if (whole != pixel.channels) conv::depthwise_pixel_plain_scalar(pixel, whole);
+      },
+      fill_bytes_scalar);
+  conv::clamp_output(*plan.header, plan.out);
+}
+
+constexpr auto kBlocks =
+    kHasLongMultiply ? conv::cormorant_depthwise_pixel_thumb2 : conv::cormorant_depthwise_pixel_v6m;
 
 void execute_direct(const void* raw) { conv::depthwise_direct(*static_cast<const conv::Direct*>(raw)); }
 
@@ -14,6 +36,6 @@ void execute_direct(const void* raw) { conv::depthwise_direct(*static_cast<const
 }  // namespace cormorant::ops::depthwise
 
 using namespace cormorant::ops::depthwise;  // NOLINT(google-build-using-namespace)
-CORMORANT_KERNEL(cormorant_depthwise_conv2d_scalar, kScalar.name.data(), load_scalar, execute_packed)
+CORMORANT_KERNEL(cormorant_depthwise_conv2d_scalar, kScalar.name.data(), load_scalar, execute<kBlocks>)
 CORMORANT_KERNEL(cortex_m_quantized_depthwise_conv2d_out_scalar, "cortex_m::quantized_depthwise_conv2d.out",
                  load_direct, execute_direct)

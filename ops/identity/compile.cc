@@ -29,6 +29,9 @@ std::vector<ir::Value*> import_native_dropout(Importer& importer) {
   return {import_dropout(importer).front(), nullptr};  // nobody reads an inference's mask
 }
 
+// Checks that tracing left behind; the file's own types and shapes are believed or refused elsewhere.
+std::vector<ir::Value*> import_nothing(Importer&) { return {}; }
+
 // A conversion to the type that the tensor has already.
 std::vector<ir::Value*> import_same_type(Importer& importer) {
   ir::Value* input = input_of(*importer.call);
@@ -63,6 +66,9 @@ Operator identity_operator() {
                   {"detach_copy.default(Tensor self)", import_identity},
                   {"lift_fresh.default(Tensor self)", import_identity},
                   {"lift_fresh_copy.default(Tensor self)", import_identity},
+                  {"_assert_tensor_metadata.default(Tensor a, SymInt[]? size=None, SymInt[]? stride=None, "
+                   "ScalarType? dtype=None, *, Device? device=None, Layout? layout=None)",
+                   import_nothing},
                   {"to.dtype(Tensor self, ScalarType dtype, bool non_blocking=False, bool copy=False, "
                    "MemoryFormat? memory_format=None)",
                    import_same_type},

@@ -30,14 +30,16 @@ Outcome import_form(const AtenForm& form, bool train, DType to) {
     call.args.push_back({argument.name, value});
   }
   Importer importer{&outcome.graph, &call, {ir::TensorType{to, {2, 3}, {}, {}}}};
-  outcome.result = form.import(importer).front();
+  const std::vector<ir::Value*> results = form.import(importer);
+  outcome.result = results.empty() ? nullptr : results.front();
   return outcome;
 }
 
 TEST(Identity, EverySpellingIsItsInputAtInference) {
   for (const AtenForm& form : identity_operator().forms) {
     const Outcome outcome = import_form(form, false, DType::f32);
-    EXPECT_EQ(outcome.result, outcome.input) << form.schema;
+    const bool is_check = form.schema.starts_with("_assert");
+    EXPECT_EQ(outcome.result, is_check ? nullptr : outcome.input) << form.schema;
     EXPECT_TRUE(outcome.graph.nodes().empty()) << form.schema;
   }
 }
@@ -51,7 +53,7 @@ TEST(Identity, DropoutInTrainingModeIsRejected) {
 
 TEST(Identity, AConversionToAnotherTypeIsRejected) {
   for (const AtenForm& form : identity_operator().forms) {
-    if (form.schema.find("dtype") == std::string_view::npos) continue;
+    if (form.schema.find("to") > 1) continue;  // to.…, _to_copy
     EXPECT_THROW(import_form(form, false, DType::i32), InputError) << form.schema;
   }
 }

@@ -100,15 +100,9 @@ std::vector<ir::TensorType> infer(const ir::Node& node) {
 
 std::vector<evaluate::Tensor> evaluate_linear(const ir::Node& node, const evaluate::Frame& frame) {
   const ir::Value* bias = node.tensor("bias");
-  evaluate::Tensor result = evaluate::linear(frame.get(node.tensor("input")), frame.get(node.tensor("weight")),
-                                             bias == nullptr ? nullptr : &frame.get(bias));
-  if (!node.has("activation_min") && !node.has("activation_max")) return {std::move(result)};
-  std::vector<float> values(result.values().begin(), result.values().end());
-  for (float& value : values) {
-    if (node.has("activation_min")) value = std::max(value, static_cast<float>(node.number("activation_min")));
-    if (node.has("activation_max")) value = std::min(value, static_cast<float>(node.number("activation_max")));
-  }
-  return {evaluate::Tensor(result.shape, std::move(values))};
+  return {evaluate::with_activation(node,
+                                    evaluate::linear(frame.get(node.tensor("input")), frame.get(node.tensor("weight")),
+                                                     bias == nullptr ? nullptr : &frame.get(bias)))};
 }
 
 QuantRule quantize(const ir::Node& node) {

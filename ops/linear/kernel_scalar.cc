@@ -116,6 +116,51 @@ struct V6mLoop {
 
 using Loop = std::conditional_t<kHasLongMultiply, Thumb2Loop, V6mLoop>;
 
+// requantize_simply, in 28 instructions where there is no long multiply: carries take the place of masks.
+template <bool kLong>
+inline std::int32_t requantize_quickly(std::int32_t sum, std::int32_t multiplier, std::int32_t shift) {
+  if constexpr (kLong) {
+    return requantize_simply(sum, multiplier, shift);
+  } else {
+    std::int32_t low;
+    std::int32_t high;
+    std::int32_t product;
+    asm(".syntax unified\n\t"
+        "uxth %[low], %[sum]\n\t"  // sum and multiplier in halves, the upper one of the sum with its sign
+        "asrs %[sum], %[sum], #16\n\t"
+        "lsrs %[high], %[multiplier], #16\n\t"
+        "uxth %[multiplier], %[multiplier]\n\t"
+        "movs %[product], %[low]\n\t"
+        "muls %[product], %[multiplier], %[product]\n\t"
+        "lsrs %[product], %[product], #16\n\t"
+        "muls %[multiplier], %[sum], %[multiplier]\n\t"
+        "adds %[product], %[product], %[multiplier]\n\t"
+        "muls %[low], %[high], %[low]\n\t"
+        "muls %[sum], %[high], %[sum]\n\t"
+        "asrs %[high], %[product], #16\n\t"
+        "adds %[sum], %[sum], %[high]\n\t"
+        "uxth %[product], %[product]\n\t"
+        "adds %[low], %[low], %[product]\n\t"
+        "lsrs %[product], %[low], #16\n\t"
+        "adds %[sum], %[sum], %[product]\n\t"  // the product's bits from 32 up; bits 31 and 30 are 15 and 14 of low
+        "movs %[product], #0\n\t"
+        "lsls %[low], %[low], #17\n\t"
+        "adcs %[sum], %[sum], %[sum]\n\t"
+        "lsls %[low], %[low], #1\n\t"
+        "adcs %[sum], %[sum], %[product]\n\t"
+        "asrs %[low], %[sum], #31\n\t"
+        "adds %[sum], %[sum], %[low]\n\t"
+        "rsbs %[shift], %[shift], #0\n\t"
+        "asrs %[sum], %[sum], %[shift]\n\t"  // leaves the rounding bit as the carry
+        "adcs %[sum], %[sum], %[product]"
+        : [sum] "+l"(sum), [multiplier] "+l"(multiplier), [shift] "+l"(shift), [low] "=&l"(low), [high] "=&l"(high),
+          [product] "=&l"(product)
+        :
+        : "cc");
+    return sum;
+  }
+}
+
 // What follows a sum. A copy of the header's part of it, for registers: a store of a byte could change the header.
 struct Finish {
   std::int32_t offset, min, max;
@@ -127,8 +172,8 @@ struct Finish {
         max(h.activation_max),
         simple((h.flags & kSimpleRequantize) != 0) {}
   [[nodiscard]] std::int8_t operator()(std::int32_t sum, std::int32_t multiplier, std::int32_t shift) const {
-    const std::int32_t scaled =
-        simple ? requantize_simply(sum, multiplier, shift) : requantize_for_cpu(sum, multiplier, shift);
+    const std::int32_t scaled = simple ? requantize_quickly<kHasLongMultiply>(sum, multiplier, shift)
+                                       : requantize_for_cpu(sum, multiplier, shift);
     return static_cast<std::int8_t>(clamp(scaled + offset, min, max));
   }
 };

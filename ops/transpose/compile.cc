@@ -59,6 +59,38 @@ std::vector<ir::Value*> import_reverse(Importer& importer) {
   return make_permute(importer, std::move(dims));
 }
 
+// mT swaps the last two dimensions.
+std::vector<ir::Value*> import_matrix_transpose(Importer& importer) {
+  Dims dims = identity_dims(rank_of(importer));
+  if (dims.size() < 2) importer.reject("a matrix transposition of a tensor that is no matrix", "");
+  std::swap(dims[dims.size() - 1], dims[dims.size() - 2]);
+  return make_permute(importer, std::move(dims));
+}
+
+// movedim puts the named dimensions where it says; the others fill the remaining places in their order.
+std::vector<ir::Value*> import_movedim(Importer& importer) {
+  const ir::Node& call = *importer.call;
+  const auto list = [&](const char* name) {
+    const auto* one = std::get_if<std::int64_t>(&call.get(name));
+    Dims dims = one != nullptr ? Dims{*one} : call.integers(name);
+    for (std::int64_t& dim : dims) dim = wrap(dim, rank_of(importer));
+    return dims;
+  };
+  const Dims source = list("source");
+  const Dims destination = list("destination");
+  Dims dims(static_cast<std::size_t>(rank_of(importer)), -1);
+  for (std::size_t i = 0; i < source.size() && i < destination.size(); ++i) {
+    dims.at(static_cast<std::size_t>(destination[i])) = source[i];
+  }
+  std::int64_t next = 0;
+  for (std::int64_t& dim : dims) {
+    if (dim >= 0) continue;
+    while (std::find(source.begin(), source.end(), next) != source.end()) ++next;
+    dim = next++;
+  }
+  return make_permute(importer, std::move(dims));
+}
+
 std::vector<ir::TensorType> infer(const ir::Node& node) {
   const ir::TensorType& input = node.tensor("self")->type;
   const Dims& dims = node.integers("dims");
@@ -118,7 +150,10 @@ Operator transpose_operator() {
                     {"swapdims.default(Tensor self, int dim0, int dim1)", import_swap},
                     {"t.default(Tensor self)", import_reverse},
                     {"t_copy.default(Tensor self)", import_reverse},
-                    {"numpy_T.default(Tensor self)", import_reverse}},
+                    {"numpy_T.default(Tensor self)", import_reverse},
+                    {"mT.default(Tensor self)", import_matrix_transpose},
+                    {"movedim.int(Tensor self, int source, int destination)", import_movedim},
+                    {"movedim.intlist(Tensor self, int[] source, int[] destination)", import_movedim}},
           .canonical = {"aten.permute"},
           .infer = infer,
           .evaluate = evaluate_permute,

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// ARMv6-M: LDRSB wants its offset in a register, so 0, 1 and 2 live in registers and serve inputs and weights alike.
+// The sums live in r8 … r11. 21 instructions for 4 products.
+#include <cstddef>
+
+#include "kernels/conv_depthwise.h"
+
+namespace cormorant::conv {
+
+static_assert(offsetof(DepthwisePixel, stream) == 0 && offsetof(DepthwisePixel, taps) == 4);
+static_assert(offsetof(DepthwisePixel, tap_count) == 8 && offsetof(DepthwisePixel, channels) == 12);
+static_assert(offsetof(DepthwisePixel, out) == 16 && offsetof(DepthwisePixel, output.offset) == 20);
+
+// Registers: r0 input, r1 r2 factors, r3 stream, r4 taps, r5 r6 r7 0 1 2, r8 … r11 sums, r12 channel, lr end of the
+// taps. Stack: 0 taps, 4 end of taps, 8 whole blocks · 4, 12 2 · offset + 1, 16 out, 20 multipliers and shifts.
+
+// clang-format off
+#define PRODUCT(index, sum)           \
+  "ldrsb r1, [r0, " index "]\n"       \
+  "ldrsb r2, [r3, " index "]\n"       \
+  "muls r1, r2, r1\n"                 \
+  "add " sum ", " sum ", r1\n"
+
+// As in conv_gemm_v6m_scalar.cc, with the channel's parameters from the stream.
+#define RESULT(sum, lane)             \
+  "ldr r3, [sp, #20]\n"               \
+  "ldr r5, [r3, #4*" lane "]\n"       \
+  "movs r7, #16+" lane "\n"           \
+  "ldrsb r7, [r3, r7]\n"              \
+  "lsrs r4, r5, #16\n"                \
+  "uxth r5, r5\n"                     \
+  "mvns r1, r7\n"                     \
+  "rsbs r7, r7, #0\n"                 \
+  "ldr r6, [sp, #12]\n"               \
+  "lsls r6, r6, r1\n"                 \
+  "mov r0, " sum "\n"                 \
+  "uxth r1, r0\n"                     \
+  "asrs r0, r0, #16\n"                \
+  "movs r2, r1\n"                     \
+  "muls r2, r5, r2\n"                 \
+  "lsrs r2, r2, #16\n"                \
+  "movs r3, r0\n"                     \
+  "muls r3, r5, r3\n"                 \
+  "adds r3, r3, r2\n"                 \
+  "muls r1, r4, r1\n"                 \
+  "uxth r2, r3\n"                     \
+  "adds r1, r1, r2\n"                 \
+  "muls r0, r4, r0\n"                 \
+  "asrs r3, r3, #16\n"                \
+  "adds r0, r0, r3\n"                 \
+  "lsrs r2, r1, #16\n"                \
+  "adds r0, r0, r2\n"                 \
+  "lsls r1, r1, #17\n"                \
+  "adcs r0, r0, r0\n"                 \
+  "lsls r1, r1, #1\n"                 \
+  "movs r1, #0\n"                     \
+  "adcs r0, r0, r1\n"                 \
+  "asrs r1, r0, #31\n"                \
+  "adds r0, r0, r1\n"                 \
+  "adds r0, r0, r6\n"                 \
+  "asrs r0, r0, r7\n"                 \
+  "sxtb r1, r0\n"                     \
+  "cmp r1, r0\n"                      \
+  "beq 5f\n"                          \
+  "asrs r0, r0, #31\n"                \
+  "movs r1, #127\n"                   \
+  "eors r0, r0, r1\n"                 \
+  "5:\n"                              \
+  "ldr r1, [sp, #16]\n"               \
+  "strb r0, [r1, #" lane "]\n"
+
+extern "C" __attribute__((naked)) void cormorant_depthwise_pixel_v6m(const DepthwisePixel* /*pixel*/) {
+  asm volatile(
+      ".syntax unified\n"
+      "push {r4-r7, lr}\n"
+      "mov r4, r8\n"
+      "mov r5, r9\n"
+      "mov r6, r10\n"
+      "mov r7, r11\n"
+      "push {r4-r7}\n"
+      "sub sp, sp, #28\n"
+      "ldmia r0!, {r3-r7}\n"           // stream, taps, tap_count, channels, out
+      "str r4, [sp]\n"
+      "lsls r5, r5, #2\n"
+      "adds r5, r5, r4\n"
+      "str r5, [sp, #4]\n"
+      "lsrs r6, r6, #2\n"
+      "lsls r6, r6, #2\n"
+      "str r6, [sp, #8]\n"
+      "str r7, [sp, #16]\n"
+      "ldr r7, [r0]\n"                 // offset
+      "lsls r7, r7, #1\n"
+      "adds r7, r7, #1\n"
+      "str r7, [sp, #12]\n"
+      "movs r5, #0\n"
+      "mov r12, r5\n"
+
+      "1:\n"
+      "ldmia r3!, {r4-r7}\n"           // biases
+      "mov r8, r4\n"
+      "mov r9, r5\n"
+      "mov r10, r6\n"
+      "mov r11, r7\n"
+      "ldr r4, [sp, #4]\n"
+      "mov lr, r4\n"
+      "ldr r4, [sp]\n"
+      "movs r5, #0\n"
+      "movs r6, #1\n"
+      "movs r7, #2\n"
+      "2:\n"
+      "ldmia r4!, {r0}\n"
+      "add r0, r0, r12\n"
+      PRODUCT("r5", "r8")
+      PRODUCT("r6", "r9")
+      PRODUCT("r7", "r10")
+      "adds r0, r0, #3\n"
+      "adds r3, r3, #3\n"
+      PRODUCT("r5", "r11")
+      "adds r3, r3, #1\n"
+      "cmp r4, lr\n"
+      "bne 2b\n"
+
+      "str r3, [sp, #20]\n"
+      RESULT("r8", "0") RESULT("r9", "1") RESULT("r10", "2") RESULT("r11", "3")
+      "adds r1, r1, #4\n"
+      "str r1, [sp, #16]\n"
+      "ldr r3, [sp, #20]\n"
+      "adds r3, r3, #24\n"
+      "movs r0, #4\n"
+      "add r12, r12, r0\n"
+      "ldr r0, [sp, #8]\n"
+      "cmp r12, r0\n"
+      "beq 4f\n"
+      "b 1b\n"
+      "4:\n"
+      "add sp, sp, #28\n"
+      "pop {r4-r7}\n"
+      "mov r8, r4\n"
+      "mov r9, r5\n"
+      "mov r10, r6\n"
+      "mov r11, r7\n"
+      "pop {r4-r7, pc}\n");
+}
+// clang-format on
+
+}  // namespace cormorant::conv

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 #include <vector>
 
 namespace cormorant::planner {
@@ -24,7 +25,7 @@ std::vector<Event> events_of(std::span<const Block> blocks) {
     events.push_back({2 * std::uint64_t{blocks[i].first}, true, i});
     events.push_back({2 * std::uint64_t{blocks[i].last} + 1, false, i});
   }
-  std::ranges::stable_sort(events, {}, &Event::time);
+  std::ranges::sort(events, {}, [](const Event& event) { return std::pair(event.time, event.block); });
   return events;
 }
 

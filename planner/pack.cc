@@ -108,7 +108,7 @@ std::vector<Order> greedy_orders(std::span<const Block> blocks, const Packer& pa
   const auto sorted = [&](auto key_of) {
     Order order(blocks.size());
     std::iota(order.begin(), order.end(), 0U);
-    std::ranges::stable_sort(order, {}, [&](std::uint32_t i) -> Key { return key_of(i); });
+    std::ranges::sort(order, {}, [&](std::uint32_t i) { return std::pair(Key(key_of(i)), i); });
     return order;
   };
   return {
@@ -202,9 +202,11 @@ Packing pack(std::span<const Block> blocks, Effort effort, std::uint64_t good_en
       if (packing.peak < best.peak) best = std::move(packing);
     }
   }
-  if (best.peak > target) climb(packer, start_order, start, target, effort.climb, best);
+  // Small problems are searched at once; larger ones when the climb has brought the bound down that the search needs.
   bool complete = false;
-  if (best.peak > target) complete = search_exactly(blocks, target, effort.exact, best);
+  if (best.peak > target) complete = search_exactly(blocks, target, effort.exact / 4, best);
+  if (!complete && best.peak > target) climb(packer, start_order, start, target, effort.climb, best);
+  if (!complete && best.peak > target) complete = search_exactly(blocks, target, effort.exact, best);
   best.optimal = best.peak == bound || (complete && best.peak > target);
   return best;
 }

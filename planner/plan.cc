@@ -30,10 +30,10 @@ struct Split {
 };
 Split split(std::span<const Block> blocks, const Indices& wanted, std::uint64_t size) {
   Indices order = wanted;
-  std::ranges::stable_sort(order, [&](std::uint32_t a, std::uint32_t b) {
+  std::ranges::sort(order, [&](std::uint32_t a, std::uint32_t b) {
     if (blocks[a].region.has_value() != blocks[b].region.has_value()) return blocks[a].region.has_value();
     if (blocks[a].accesses != blocks[b].accesses) return blocks[a].accesses > blocks[b].accesses;
-    return blocks[a].size > blocks[b].size;
+    return blocks[a].size != blocks[b].size ? blocks[a].size > blocks[b].size : a < b;
   });
   Split split;
   std::vector<Block> here;

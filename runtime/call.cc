@@ -36,32 +36,32 @@ void Call::read_writable(Tensor& field) {
 
 void Call::read(OptionalTensor& field) {
   const std::int32_t value = next_argument();
-  const auto kind = loader_->source().method.kind(value);
+  const auto kind = loader_->source().method().kind(value);
   if (kind.ok() && kind.value() == pte::ValueKind::none) return;
   fail(loader_->source().resolve(value, field));
 }
 
 // The file's integers have 64 bits; operators of this size of machine mean no more than 32.
 void Call::read(std::int32_t& field) {
-  const auto value = loader_->source().method.integer(next_argument());
+  const auto value = loader_->source().method().integer(next_argument());
   field = static_cast<std::int32_t>(value.value());
   fail(value.ok() && field != value.value() ? Error::bad_value : value.error());
 }
 
 void Call::read(float& field) {
-  const auto value = loader_->source().method.floating(next_argument());
+  const auto value = loader_->source().method().floating(next_argument());
   field = static_cast<float>(value.value());
   fail(value.error());
 }
 
 void Call::read(bool& field) {
-  const auto value = loader_->source().method.boolean(next_argument());
+  const auto value = loader_->source().method().boolean(next_argument());
   field = value.value();
   fail(value.error());
 }
 
 void Call::read(IntList& field) {
-  const auto count = loader_->source().method.integers(next_argument(), field.items);
+  const auto count = loader_->source().method().integers(next_argument(), field.items);
   field.count = count.value();
   fail(count.error());
 }

@@ -12,13 +12,19 @@
 
 namespace cormorant {
 
-// One method of a file, and the memory its planned tensors lie in. On the stack while something is loaded or looked up.
-struct Source {
-  pte::ProgramView program;
-  pte::MethodView method;
-  std::span<const std::span<std::byte>> arenas;
+// One method of a file, and the memory its planned tensors lie in. On the stack while something is loaded or looked up;
+// it is made in place, because its views are the largest objects there.
+class Source {
+ public:
+  Source(std::span<const std::byte> pte, std::string_view method, std::span<const std::span<std::byte>> arenas)
+      : program_(pte::ProgramView::open(pte)),
+        method_(program_.ok() ? program_.value().method(method) : Result<pte::MethodView>(program_.error())),
+        arenas_(arenas) {}
 
-  [[nodiscard]] Error open(std::span<const std::byte> pte, std::string_view method_name);
+  // Whether the file could be read so far; nothing else may be called before that is known.
+  [[nodiscard]] Error error() const { return method_.error(); }
+  [[nodiscard]] const pte::MethodView& method() const { return method_.value(); }
+
   // The memories that the method plans with are all there, large enough and aligned: from here on every tensor has an
   // address.
   [[nodiscard]] Error check_arenas(Failure& why) const;
@@ -32,16 +38,21 @@ struct Source {
   // Whether our own compiler made the program, for one instruction set: then scratch is planned to the byte. Such a
   // program's first value is the string "cormorant CPU ISA", which no instruction refers to.
   [[nodiscard]] bool is_exactly_planned() const;
+
+ private:
+  Result<pte::ProgramView> program_;
+  Result<pte::MethodView> method_;
+  std::span<const std::span<std::byte>> arenas_;
 };
 
 class Loader {
  public:
-  Loader(Memory memory, Failure& failure) : state_(memory.state), failure_(failure) { source_.arenas = memory.arenas; }
+  Loader(const Source& source, std::span<std::byte> state, Failure& failure)
+      : source_(source), state_(state), failure_(failure) {}
 
-  [[nodiscard]] Error load(std::span<const std::byte> pte, const char* method,
-                           std::span<const Kernel* const> operators);
+  [[nodiscard]] Error load(std::span<const Kernel* const> operators);
   [[nodiscard]] const Source& source() const { return source_; }
-  [[nodiscard]] std::span<const Step> steps() const { return {steps_, source_.method.instruction_count()}; }
+  [[nodiscard]] std::span<const Step> steps() const { return {steps_, source_.method().instruction_count()}; }
   [[nodiscard]] std::size_t state_used() const { return used_; }
 
   // For the call being loaded: its arguments, and memory for its plan (null, and a failure, when that is used up).
@@ -49,14 +60,16 @@ class Loader {
   void* allocate(std::size_t bytes, std::size_t alignment);
 
  private:
+  [[nodiscard]] Error find_kernel(std::uint32_t index, std::span<const Kernel* const> operators);
   [[nodiscard]] Error load_instruction(std::uint32_t index, std::span<const Kernel* const> operators);
   [[nodiscard]] Error check_border(const Result<std::span<const std::int32_t>>& values);
 
-  Source source_;
+  const Source& source_;
   std::span<std::byte> state_;
   std::size_t used_ = 0;
   Step* steps_ = nullptr;
-  pte::InstructionView instruction_;
+  pte::InstructionView instruction_;  // the one being loaded, and its kernel
+  const Kernel* kernel_ = nullptr;
   Failure& failure_;
 };
 

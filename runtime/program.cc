@@ -51,13 +51,13 @@ void* Loader::allocate(std::size_t bytes, std::size_t alignment) {
   return state_.data() + at;
 }
 
-Error Loader::load(std::span<const std::byte> pte, const char* method, std::span<const Kernel* const> operators) {
-  Error error = source_.open(pte, method);
+Error Loader::load(std::span<const Kernel* const> operators) {
+  Error error = source_.error();
   if (error != Error::ok) return error;
   error = source_.check_arenas(failure_);
   if (error != Error::ok) return error;
 
-  const std::uint32_t count = source_.method.instruction_count();
+  const std::uint32_t count = source_.method().instruction_count();
   // A file has less than 2^31 bytes, 4 or more for each instruction: the product fits 32 bits.
   steps_ = static_cast<Step*>(allocate(count * sizeof(Step), alignof(Step)));
   if (steps_ == nullptr) return Error::state_too_small;
@@ -68,23 +68,29 @@ Error Loader::load(std::span<const std::byte> pte, const char* method, std::span
   }
 
   failure_.instruction = Failure::kNone;
-  error = check_border(source_.method.inputs());
+  error = check_border(source_.method().inputs());
   if (error != Error::ok) return error;
-  return check_border(source_.method.outputs());
+  return check_border(source_.method().outputs());
+}
+
+// Not part of its caller, whose frame lies below that of the kernel's load.
+[[gnu::noinline]] Error Loader::find_kernel(std::uint32_t index, std::span<const Kernel* const> operators) {
+  const auto instruction = source_.method().instruction(index);
+  if (!instruction.ok()) return instruction.error();
+  instruction_ = instruction.value();
+  const auto op = source_.method().operator_at(instruction_.op);
+  if (!op.ok()) return op.error();
+  kernel_ = find(operators, instruction_.op, op.value());
+  return kernel_ != nullptr ? Error::ok : Error::unknown_operator;
 }
 
 Error Loader::load_instruction(std::uint32_t index, std::span<const Kernel* const> operators) {
   failure_.argument = Failure::kNone;
-  const auto instruction = source_.method.instruction(index);
-  if (!instruction.ok()) return instruction.error();
-  instruction_ = instruction.value();
-  const auto op = source_.method.operator_at(instruction_.op);
-  if (!op.ok()) return op.error();
-  const Kernel* const kernel = find(operators, instruction_.op, op.value());
-  if (kernel == nullptr) return Error::unknown_operator;
+  Error error = find_kernel(index, operators);
+  if (error != Error::ok) return error;
   Call call(*this, failure_);
-  const Error error = kernel->load(call);
-  steps_[index] = {kernel->execute, call.plan()};
+  error = kernel_->load(call);
+  steps_[index] = {kernel_->execute, call.plan()};
   return call.error() != Error::ok ? call.error() : error;
 }
 
@@ -101,38 +107,35 @@ Error Loader::check_border(const Result<std::span<const std::int32_t>>& values) 
 Result<Program> Program::load(std::span<const std::byte> pte, const char* method,
                               std::span<const Kernel* const> operators, Memory memory, Failure& why) {
   why = {};
-  Loader loader(memory, why);
-  why.error = loader.load(pte, method, operators);
-  if (why.error != Error::ok) return why.error;
-  why = {};
-  loader.source().reset();
-
-  Program program;
-  program.pte_ = pte;
-  program.method_ = loader.source().method.name().value();
-  program.arenas_ = memory.arenas;
-  program.steps_ = loader.steps();
-  program.state_used_ = loader.state_used();
-  return program;
+  const Source source(pte, method, memory.arenas);
+  Loader loader(source, memory.state, why);
+  Result<Program> loaded = loader.load(operators);
+  why.error = loaded.error();
+  if (loaded.ok()) {
+    why.argument = Failure::kNone;  // the last output was the last thing to be checked
+    source.reset();
+    Program& program = loaded.value();
+    program.pte_ = pte;
+    program.method_ = source.method().name().value();
+    program.arenas_ = memory.arenas;
+    program.steps_ = loader.steps();
+    program.state_used_ = loader.state_used();
+  }
+  return loaded;
 }
 
 // load() has seen it succeed.
-Source Program::source() const {
-  Source source;
-  source.arenas = arenas_;
-  static_cast<void>(source.open(pte_, method_));
-  return source;
-}
+Source Program::source() const { return {pte_, method_, arenas_}; }
 
-std::size_t Program::input_count() const { return source().method.inputs().value().size(); }
-std::size_t Program::output_count() const { return source().method.outputs().value().size(); }
+std::size_t Program::input_count() const { return source().method().inputs().value().size(); }
+std::size_t Program::output_count() const { return source().method().outputs().value().size(); }
 
 Result<Tensor> Program::input(std::size_t index) const { return border(index, false); }
 Result<Tensor> Program::output(std::size_t index) const { return border(index, true); }
 
 Result<Tensor> Program::border(std::size_t index, bool is_output) const {
   const Source source = this->source();
-  const auto values = is_output ? source.method.outputs() : source.method.inputs();
+  const auto values = is_output ? source.method().outputs() : source.method().inputs();
   Tensor tensor;
   const Error error = source.resolve_border(values, index, tensor);
   if (error != Error::ok) return error;

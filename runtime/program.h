@@ -64,7 +64,7 @@ class Program {
   [[nodiscard]] std::size_t state_used() const { return state_used_; }
 
  private:
-  [[nodiscard]] struct Source source() const;
+  [[nodiscard]] class Source source() const;
   [[nodiscard]] Result<Tensor> border(std::size_t index, bool is_output) const;
 
   // Not the views that load made of it: they are made again in a few hundred instructions and would stay in RAM.

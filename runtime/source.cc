@@ -15,21 +15,28 @@ bool is_aligned(const std::byte* data, std::size_t alignment) {  // alignment is
   return (reinterpret_cast<std::uintptr_t>(data) & (alignment - 1)) == 0;
 }
 
-}  // namespace
-
-Error Source::open(std::span<const std::byte> pte, std::string_view method_name) {
-  const auto opened = pte::ProgramView::open(pte);
-  if (!opened.ok()) return opened.error();
-  program = opened.value();
-  const auto found = program.method(method_name);
-  method = found.value();
-  return found.error();
+// What kernels do with a shape stays in bounds. They look up sizes by dim_order, so each entry is a dimension. They
+// multiply some of the sizes and leave others out, so every such product fits 31 bits: those of a tensor with elements
+// do, because all of its bytes lie in memory, but a size of zero could hide any others.
+bool has_sound_shape(const pte::TensorView& view) {
+  for (const std::uint8_t dimension : view.dim_order) {
+    if (dimension >= view.sizes.size()) return false;
+  }
+  if (view.bytes != 0) return true;
+  std::uint64_t product = 1;
+  for (const std::int32_t size : view.sizes) {
+    if (size != 0) product *= static_cast<std::uint32_t>(size);
+    if (product > INT32_MAX) return false;
+  }
+  return true;
 }
 
+}  // namespace
+
 Error Source::check_arenas(Failure& why) const {
-  const auto sizes = method.memory_sizes();
+  const auto sizes = method().memory_sizes();
   for (std::size_t id = 1; id < sizes.size(); ++id) {
-    const auto arena = id <= arenas.size() ? arenas[id - 1] : std::span<std::byte>();
+    const auto arena = id <= arenas_.size() ? arenas_[id - 1] : std::span<std::byte>();
     if (static_cast<std::uint64_t>(sizes[id]) > arena.size()) {  // a negative size is more than anybody has
       why.argument = static_cast<std::uint16_t>(id);
       why.required = static_cast<std::uint32_t>(sizes[id]);
@@ -43,19 +50,20 @@ Error Source::check_arenas(Failure& why) const {
 
 Error Source::resolve(std::int32_t value, Tensor& tensor) const {
   pte::TensorView view;
-  const Error error = method.read_tensor(value, view);
+  const Error error = method().read_tensor(value, view);
   if (error != Error::ok) return error;
   if (view.sizes.size() > kMaxRank) return Error::unsupported;
+  if (!has_sound_shape(view)) return Error::bad_shape;
   if (view.is_planned()) {
     if (view.data_index != 0) {  // state: reset() will copy its initial value here
-      const auto initial = program.initial_value(view.data_index, view.bytes);
+      const auto initial = program_.value().initial_value(view.data_index, view.bytes);
       if (!initial.ok()) return initial.error();
     }
-    tensor.data = arenas[view.memory_id - 1].data() + view.offset;
+    tensor.data = arenas_[view.memory_id - 1].data() + view.offset;
   } else {
     // A tensor with neither place nor data would be the caller's to place, but plans hold addresses from load on.
     if (view.data_index == 0) return Error::unsupported;
-    const auto constant = program.constant(view.data_index, view.bytes);
+    const auto constant = program_.value().constant(view.data_index, view.bytes);
     if (!constant.ok()) return constant.error();
     tensor.data = const_cast<std::byte*>(constant.value().data());
     tensor.constant = true;
@@ -76,19 +84,20 @@ Error Source::resolve_border(const Result<std::span<const std::int32_t>>& values
 
 void Source::reset() const {
   // Most programs have no state. Their file has no initial values, so that looking for the first of them tells.
-  if (!program.initial_value(1, 0).ok()) return;
-  const auto count = static_cast<std::int32_t>(method.value_count());
+  if (!program_.value().initial_value(1, 0).ok()) return;
+  const auto count = static_cast<std::int32_t>(method().value_count());
   for (std::int32_t i = 0; i < count; ++i) {
     pte::TensorView view;
-    if (method.read_tensor(i, view) != Error::ok || !view.is_planned() || view.data_index == 0) continue;
-    const auto initial = program.initial_value(view.data_index, view.bytes);
+    if (method().read_tensor(i, view) != Error::ok) continue;
+    if (!view.is_planned() || view.data_index == 0 || view.bytes == 0) continue;
+    const auto initial = program_.value().initial_value(view.data_index, view.bytes);
     if (!initial.ok()) continue;  // of a tensor that no instruction uses: the others were checked
-    std::memcpy(arenas[view.memory_id - 1].data() + view.offset, initial.value().data(), view.bytes);
+    std::memcpy(arenas_[view.memory_id - 1].data() + view.offset, initial.value().data(), view.bytes);
   }
 }
 
 bool Source::is_exactly_planned() const {
-  const auto origin = method.string(0);
+  const auto origin = method().string(0);
   return origin.ok() && origin.value().starts_with("cormorant ") && !origin.value().ends_with(" any");
 }
 

@@ -8,10 +8,11 @@
 //
 // Arguments are read often, and their tables share two vtables per kind as a rule. So for those a vtable is checked
 // once, noted as a Layout and recognised by its position from then on: a table costs a comparison and a bound, its
-// fields nothing. Loading is three times as fast as with a check per field.
+// fields nothing. Reading all arguments of ds_cnn this way took a third fewer instructions than a check per field, for
+// 0.8 KB more code.
 //
 // Elsewhere a Walk carries one failure for all steps of a function instead of a Result per step: after a failure fields
-// read as absent, reads stay inside the buffer, and the function looks once at the end. This halves the code.
+// read as absent, reads stay inside the buffer, and the function looks once at the end, which makes less code.
 //
 // The extended header, at byte 8: "eh00", u32 its length, u64 size of the flatbuffer (from byte 0, header included),
 // u64 where segments begin, u64 bytes of segments (if the length is 32 or more). Files without segments may lack it.

@@ -2,11 +2,12 @@
 //
 // Reads a .pte where it lies, in flash or in a mapped file, without believing any of it: every offset, vtable, vector,
 // string, union type and index is checked when it is followed, so a damaged file gives an Error and never undefined
-// behaviour. Nothing is copied or cached: views are a few words that point into the file, which must outlive them.
+// behaviour. Views point into the file, which must outlive them; a MethodView also notes the vtables it has checked.
 //
 // Written for the target: no heap, no exceptions, aligned accesses only (ARMv6-M faults on others). Checks are made
 // where the bytes are read, not in a pass of their own, because a loader reads every argument exactly once anyway.
-// On a Cortex-M55 an integer costs about 60 instructions and a tensor about 250; all of it is 2.2 KB of Thumb-2.
+// Measured on Cortex-M55 with gcc 12: an integer costs about 60 instructions, a tensor about 280 (-O2); what a loader
+// links is 3.5 KB (-Os). A ProgramView is 40 bytes, a MethodView 140.
 #pragma once
 
 #include <bit>

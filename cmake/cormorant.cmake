@@ -3,6 +3,11 @@ find_package(GTest REQUIRED)
 find_package(fmt REQUIRED)
 find_package(Threads REQUIRED)
 
+# Loops over whole tensors are worth optimising even where everything else is built to be debugged.
+function(cormorant_hot)
+  set_source_files_properties(${ARGN} PROPERTIES COMPILE_OPTIONS "$<$<CONFIG:Debug>:-O2>")
+endfunction()
+
 # cormorant_test(NAME planner SOURCES planner_test.cc LIBS cormorant_planner [LABELS board])
 # One GoogleTest executable, registered with ctest under its name.
 function(cormorant_test)

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "compiler/compile.h"
+
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -7,9 +9,9 @@
 #include <nlohmann/json.hpp>
 
 #include "base/diagnostic.h"
+#include "cli/bundle_io.h"
 #include "cli/cli.h"
 #include "cli/files.h"
-#include "compiler/compile.h"
 #include "compiler/import.h"
 #include "compiler/samples.h"
 #include "planner/memory.h"
@@ -19,12 +21,33 @@ namespace cormorant::cli {
 namespace {
 
 struct Flags {
-  std::string model, target = "cortex-m55", isa, output, calibrate, io = "float", runtime = "cormorant", memory, intermediates;
-  std::string delegate;
-  bool quantize = false, strict = false, json = false;
+  std::string model, target = "cortex-m55", isa, output, calibrate, io = "float", runtime = "cormorant", memory,
+                     intermediates;
+  std::string bundle, report, optimize = "balanced", float_layers, budget, weights_in = "flash";
+  bool quantize = false, strict = false, bundle_io = false, delegate = false, json = false;
+
+  [[nodiscard]] bool bundles() const { return bundle_io || !bundle.empty(); }
 };
 
+// Options that have their names already, so that scripts need not change when they come.
+void reject_what_is_not_there_yet(const Flags& flags) {
+  const struct {
+    bool given;
+    std::string_view option;
+  } options[] = {
+      {!flags.report.empty(), "--report"},
+      {flags.optimize != "balanced", "--optimize other than balanced"},
+      {!flags.float_layers.empty(), "--float-layers"},
+      {!flags.budget.empty(), "--budget"},
+      {flags.weights_in != "flash", "--weights-in other than flash"},
+  };
+  for (const auto& [given, option] : options) {
+    if (given) throw UsageError(fmt::format("{} is not supported yet\n  leave it away", option));
+  }
+}
+
 compiler::Options options_of(const Flags& flags) {
+  reject_what_is_not_there_yet(flags);
   compiler::Options options;
   options.config.target = parse_target(flags.target, flags.isa);
   options.config.runtime = flags.runtime == "executorch" ? ops::Runtime::executorch : ops::Runtime::cormorant;
@@ -39,8 +62,19 @@ compiler::Options options_of(const Flags& flags) {
   return options;
 }
 
-std::string default_output(const std::string& model) {
-  return std::filesystem::path(model).stem().string() + ".pte";
+// --output is a file, or a folder for one that has the model's name.
+std::string output_of(const Flags& flags, const std::string& model) {
+  std::filesystem::path path = flags.output;
+  if (path.empty() || std::filesystem::is_directory(path))
+    path /= std::filesystem::path(model).stem().string() + ".pte";
+  if (flags.bundles()) path.replace_extension(".bpte");
+  return path.string();
+}
+
+std::vector<std::byte> bundle(const Flags& flags, const compiler::Compiled& compiled, const std::string& model) {
+  const ProgramFile program = program_from(compiled.program, model);
+  return pte::write_bundle(flags.bundle.empty() ? make_random_bundle(program)
+                                                : make_bundle(program, npy::read_data_set(flags.bundle)));
 }
 
 void print_json(const compiler::Compiled& compiled, const compiler::Options& options) {
@@ -51,7 +85,8 @@ void print_json(const compiler::Compiled& compiled, const compiler::Options& opt
   json["operators"] = facts.operators;
   json["float_operators"] = nlohmann::json::array();
   for (const compiler::FloatOperator& op : facts.float_operators) {
-    json["float_operators"].push_back({{"node", op.node}, {"operator", op.op}, {"source", op.source}, {"reason", op.reason}});
+    json["float_operators"].push_back(
+        {{"node", op.node}, {"operator", op.op}, {"source", op.source}, {"reason", op.reason}});
   }
   json["model_bytes"] = compiled.program.size();
   json["constant_bytes"] = facts.constant_bytes;
@@ -74,40 +109,45 @@ void print_summary(const compiler::Compiled& compiled, const compiler::Options& 
   fmt::print("  model       {:>11} bytes, of it constants {}\n", grouped(compiled.program.size()),
              grouped(static_cast<std::uint64_t>(facts.constant_bytes)));
   for (const auto& [region, bytes] : facts.arena_bytes) {
-    fmt::print("  arena       {:>11} bytes in {} (lower bound {}; peak at {})\n", grouped(static_cast<std::uint64_t>(bytes)),
-               region, grouped(static_cast<std::uint64_t>(facts.arena_lower_bound)), facts.peak_node);
+    fmt::print("  arena       {:>11} bytes in {} (lower bound {}; peak at {})\n",
+               grouped(static_cast<std::uint64_t>(bytes)), region,
+               grouped(static_cast<std::uint64_t>(facts.arena_lower_bound)), facts.peak_node);
   }
   fmt::print("  written to  {}\n", output);
 }
 
-void run(const Flags& flags) {
-  compiler::Options options = options_of(flags);
-  if (!flags.delegate.empty()) {
-    fmt::print(stderr, "warning: --delegate is ignored: cormorant has no delegates, every operator runs on the CPU\n");
-  }
-  const auto start = std::chrono::steady_clock::now();
-  ir::Graph graph = compiler::import_model(flags.model);
-  if (!flags.calibrate.empty()) options.calibration = compiler::read_samples(flags.calibrate, graph);
-  const std::chrono::duration<double> import_time = std::chrono::steady_clock::now() - start;
+void show_progress(std::size_t done, std::size_t total) {
+  fmt::print(stderr, "\rcalibrating {}/{}{}", done, total, done == total ? "\r\033[K" : "");
+}
 
-  const bool show_progress = !flags.json && isatty(STDERR_FILENO) != 0;
-  if (show_progress) {
-    options.progress = [](std::size_t done, std::size_t total) {
-      fmt::print(stderr, "\rcalibrating {}/{}{}", done, total, done == total ? "\r\033[K" : "");
-    };
-  }
-  compiler::Compiled compiled;
+// Stages know nodes, not files.
+compiler::Compiled compile(ir::Graph& graph, const compiler::Options& options, const std::string& model) {
   try {
-    compiled = compiler::compile(graph, options);
+    return compiler::compile(graph, options);
   } catch (const InputError& error) {
     Diagnostic diagnostic = error.diagnostic();
-    if (diagnostic.file.empty()) diagnostic.file = flags.model;
+    if (diagnostic.file.empty()) diagnostic.file = model;
     throw InputError(std::move(diagnostic));
   }
-  compiled.facts.seconds.insert(compiled.facts.seconds.begin(), {"import", import_time.count()});
+}
 
-  const std::string output = flags.output.empty() ? default_output(flags.model) : flags.output;
-  write_file(output, compiled.program);
+void run(const Flags& flags) {
+  compiler::Options options = options_of(flags);
+  if (flags.delegate) {
+    fmt::print(stderr, "warning: --delegate is ignored: cormorant has no delegates, every operator runs on the CPU\n");
+  }
+  const std::string model = find_model(flags.model);
+  const auto start = std::chrono::steady_clock::now();
+  ir::Graph graph = compiler::import_model(model);
+  if (!flags.calibrate.empty()) options.calibration = compiler::read_samples(flags.calibrate, graph);
+  const std::chrono::duration<double> import_time = std::chrono::steady_clock::now() - start;
+  if (!flags.json && isatty(STDERR_FILENO) != 0) options.progress = show_progress;
+
+  compiler::Compiled compiled = compile(graph, options, model);
+  compiled.facts.seconds.insert(compiled.facts.seconds.begin(), {"import", import_time.count()});
+  const std::string output = output_of(flags, model);
+  write_file(output, flags.bundles() ? bundle(flags, compiled, model) : compiled.program);
+
   for (const std::string& warning : compiled.facts.warnings) fmt::print(stderr, "warning: {}\n", warning);
   for (const compiler::FloatOperator& op : compiled.facts.float_operators) {
     fmt::print(stderr, "float: {} ({}) at {}: {}\n", op.node, op.op, op.source, op.reason);
@@ -124,18 +164,37 @@ void run(const Flags& flags) {
 void add_compile(CLI::App& app) {
   auto flags = std::make_shared<Flags>();
   CLI::App* word = app.add_subcommand("compile", "Compile a .pt2 model to a .pte program");
-  word->add_option("model,-m,--model_name", flags->model, "The model: a .pt2 of torch.export.save, or a graph as text (.txt)")->required();
+  word->add_option("model,-m,--model_name", flags->model,
+                   "The model: a .pt2 of torch.export.save, a graph as text (.txt), or the name of a model of the zoo")
+      ->required();
   word->add_option("-t,--target", flags->target, "CPU: cortex-m0 … cortex-m85, or any")->capture_default_str();
   word->add_option("--isa", flags->isa, "Override the CPU's instruction set: scalar, dsp or mve");
-  word->add_option("-o,--output", flags->output, "The program to write (default: the model's name with .pte)");
+  word->add_option("-o,--output", flags->output,
+                   "The program to write, or a folder for it (default: the model's name with .pte)");
   word->add_flag("-q,--quantize", flags->quantize, "Quantize to int8 (implied by --calibrate)");
-  word->add_option("--calibrate", flags->calibrate, "Representative inputs: .npz (one array per input, or x) or a folder of .npy");
-  word->add_option("--io", flags->io, "Type of the program's inputs and outputs")->check(CLI::IsMember({"float", "int8"}))->capture_default_str();
-  word->add_option("--runtime", flags->runtime, "Which runtime executes the program")->check(CLI::IsMember({"cormorant", "executorch"}))->capture_default_str();
+  word->add_option("--calibrate", flags->calibrate,
+                   "Representative inputs: .npz (one array per input, or x) or a folder of .npy");
+  word->add_option("--io", flags->io, "Type of the program's inputs and outputs")
+      ->check(CLI::IsMember({"float", "int8"}))
+      ->capture_default_str();
+  word->add_option("--runtime", flags->runtime, "Which runtime executes the program")
+      ->check(CLI::IsMember({"cormorant", "executorch"}))
+      ->capture_default_str();
   word->add_option("--memory", flags->memory, "Regions in order of preference: dtcm=64K,sram=1M");
   word->add_option("-i,--intermediates", flags->intermediates, "A folder for the graph as text after every stage");
   word->add_flag("--strict", flags->strict, "An operator left in float is an error");
-  word->add_option("--delegate", flags->delegate, "Accepted for ExecuTorch's sake, ignored")->expected(0, 1)->default_str("ignored");
+  word->add_option("--bundle", flags->bundle,
+                   "Write a bundled program (.bpte) with the inputs x of this .npz, and the outputs y to expect");
+  word->add_flag("--bundleio", flags->bundle_io, "The same with a random input");
+  word->add_option("--report", flags->report, "Not supported yet");
+  word->add_option("--optimize", flags->optimize, "speed, size or balanced; only balanced is supported yet")
+      ->check(CLI::IsMember({"speed", "size", "balanced"}))
+      ->capture_default_str();
+  word->add_option("--float-layers", flags->float_layers, "Not supported yet");
+  word->add_option("--budget", flags->budget, "Not supported yet");
+  word->add_option("--weights-in", flags->weights_in, "Region for constants; only flash is supported yet")
+      ->capture_default_str();
+  word->add_flag("--delegate", flags->delegate, "Accepted for ExecuTorch's sake, ignored");
   word->add_flag("--json", flags->json, "Print one JSON object and nothing else");
   word->callback([flags] { run(*flags); });
 }

@@ -47,7 +47,8 @@ void draw(std::span<const Reading> readings) {
     fmt::print("\n");
   }
   for (const Reading& reading : readings) {
-    const std::string text = fmt::format("read {}, written {}, {:.1f} %", reading.read, reading.written, static_cast<double>(reading.confidence) * 100);
+    const std::string text = fmt::format("read {}, written {}, {:.1f} %", reading.read, reading.written,
+                                         static_cast<double>(reading.confidence) * 100);
     fmt::print("{:^28}", text);
   }
   fmt::print("\n\n");
@@ -87,7 +88,8 @@ void run(const std::string& zoo) {
     readings[i].confidence = scores[readings[i].read];
     right += static_cast<std::int64_t>(readings[i].read) == readings[i].written ? 1 : 0;
   }
-  for (int row = 0; row < kImages; row += kPerRow) draw(std::span(readings).subspan(static_cast<std::size_t>(row), kPerRow));
+  for (int row = 0; row < kImages; row += kPerRow)
+    draw(std::span(readings).subspan(static_cast<std::size_t>(row), kPerRow));
 
   const RunResult& figures = *execution.board;
   fmt::print("{} of {} read right on an emulated Cortex-M55 (QEMU, mps3-an547)\n", right, kImages);

@@ -11,11 +11,13 @@
 
 #include "base/diagnostic.h"
 #include "cli/cli.h"
+#include "cli/files.h"
 #include "cli/program_io.h"
 #include "compiler/import.h"
 #include "compiler/samples.h"
 #include "evaluate/graph.h"
 #include "formats/npy/data_set.h"
+#include "quantizer/parallel.h"
 #include "target/parse.h"
 
 namespace cormorant::cli {
@@ -38,27 +40,16 @@ std::size_t top(const std::vector<float>& values) {
 }
 
 std::vector<Outputs> evaluate_float(const std::string& path, const npy::DataSet& data) {
-  const ir::Graph graph = compiler::import_model(path);
+  const ir::Graph graph = compiler::import_model(find_model(path));
   const quantizer::Samples samples = compiler::samples_of(std::make_shared<const npy::DataSet>(data), graph);
   const evaluate::Evaluator evaluator(graph);
   std::vector<Outputs> all(samples.count);
-  for (std::size_t i = 0; i < samples.count; ++i) {
+  quantizer::parallel_for(all.size(), quantizer::thread_count(0, all.size()), [&](std::size_t i, std::size_t) {
     for (const evaluate::Tensor& tensor : evaluator.run(samples.load(i))) {
       all[i].emplace_back(tensor.values().begin(), tensor.values().end());
     }
-  }
+  });
   return all;
-}
-
-const npy::Array& input_array(const npy::DataSet& data, std::size_t index, std::size_t inputs) {
-  if (inputs == 1) {
-    if (const npy::Array* x = npy::find(data.arrays, "x")) return *x;
-  }
-  std::size_t position = 0;
-  for (const auto& [name, array] : data.arrays) {
-    if (name != "y" && position++ == index) return array;
-  }
-  throw InputError({fmt::format("no array for input {}", index), "give one array per input, x for a single one", data.path});
 }
 
 std::vector<Outputs> evaluate_program(const Flags& flags, const npy::DataSet& data) {
@@ -67,16 +58,7 @@ std::vector<Outputs> evaluate_program(const Flags& flags, const npy::DataSet& da
   if (flags.target != "host") where.target = parse_target(flags.target, flags.isa);
   where.compiler = flags.compiler == "clang" ? Compiler::clang : Compiler::gcc;
   where.time_limit = std::chrono::minutes(10);
-  std::vector<Arrays> samples(static_cast<std::size_t>(data.samples));
-  for (std::size_t input = 0; input < program.inputs.size(); ++input) {
-    const npy::Array& array = input_array(data, input, program.inputs.size());
-    const std::vector<std::int64_t> shape(array.shape.begin() + 1, array.shape.end());
-    for (std::size_t i = 0; i < samples.size(); ++i) {
-      const auto bytes = npy::sample(array, static_cast<std::int64_t>(i));
-      samples[i].push_back({array.dtype, shape, {bytes.begin(), bytes.end()}});
-    }
-  }
-  const Execution execution = execute(program, samples, where);
+  const Execution execution = execute(program, sample_arrays(program, data), where);
   std::vector<Outputs> all;
   for (const Arrays& arrays : execution.outputs) {
     Outputs outputs;
@@ -113,7 +95,7 @@ double worst_sqnr(const std::vector<Outputs>& all, const std::vector<Outputs>& r
 
 Scores score(const Flags& flags) {
   const npy::DataSet data = npy::read_data_set(flags.data);
-  const bool is_program = std::filesystem::path(flags.model).extension() == ".pte";
+  const bool is_program = kind_of(flags.model) != FileKind::model;
   if (!is_program && flags.target != "host") {
     throw UsageError("a .pt2 is evaluated in float on the host\n  compile it first to evaluate it on " + flags.target);
   }
@@ -124,7 +106,8 @@ Scores score(const Flags& flags) {
   if (const npy::Array* y = npy::find(data.arrays, "y"); y != nullptr && !is_float(y->dtype)) {
     labels = compiler::to_float(y->dtype, y->data);
     if (labels.size() != all.size()) {
-      throw InputError({fmt::format("{} labels for {} samples", labels.size(), all.size()), "y has one label per sample", data.path});
+      throw InputError({fmt::format("{} labels for {} samples", labels.size(), all.size()),
+                        "y has one label per sample", data.path});
     }
     scores.accuracy = accuracy_of(all, labels);
   }
@@ -164,13 +147,16 @@ void run(const Flags& flags) {
 
 void add_evaluate(CLI::App& app) {
   auto flags = std::make_shared<Flags>();
-  CLI::App* word = app.add_subcommand("evaluate", "Accuracy of a model on labelled data, and its agreement with the float model");
+  CLI::App* word =
+      app.add_subcommand("evaluate", "Accuracy of a model on labelled data, and its agreement with the float model");
   word->add_option("model", flags->model, "A .pte, or a .pt2 in float")->required();
   word->add_option("--data", flags->data, ".npz with x (or an array per input) and integer labels y")->required();
   word->add_option("-t,--target", flags->target, "CPU whose emulated board runs it, or host")->capture_default_str();
   word->add_option("--isa", flags->isa, "Kernels of this instruction set for operators that do not name one");
   word->add_option("--float", flags->float_model, "The float .pt2 to compare with");
-  word->add_option("--compiler", flags->compiler, "Whose kernel archives to link")->check(CLI::IsMember({"gcc", "clang"}))->capture_default_str();
+  word->add_option("--compiler", flags->compiler, "Whose kernel archives to link")
+      ->check(CLI::IsMember({"gcc", "clang"}))
+      ->capture_default_str();
   word->add_flag("--json", flags->json, "Print one JSON object and nothing else");
   word->callback([flags] { run(*flags); });
 }

@@ -1,18 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "cli/files.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <string_view>
 
 #include "base/diagnostic.h"
-#include "cli/files.h"
 
 namespace cormorant::cli {
 
 std::vector<std::byte> read_file(const std::filesystem::path& path) {
+  if (std::filesystem::is_directory(path)) throw InputError({"this is a folder", "name a file in it", path.string()});
   std::ifstream file(path, std::ios::binary | std::ios::ate);
-  if (!file || std::filesystem::is_directory(path)) {
-    throw InputError({std::string("cannot read the file: ") + std::strerror(errno), "check its name", path.string()});
-  }
+  if (!file)
+    throw InputError({fmt::format("cannot read the file: {}", std::strerror(errno)), "check its name", path.string()});
   std::vector<std::byte> bytes(static_cast<std::size_t>(file.tellg()));
   file.seekg(0);
   file.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
@@ -24,6 +32,33 @@ void write_file(const std::filesystem::path& path, std::span<const std::byte> by
   std::ofstream file(path, std::ios::binary);
   file.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
   if (!file.flush()) throw InputError({"cannot write the file", "is the folder there and writable?", path.string()});
+}
+
+FileKind kind_of(const std::string& path) {
+  std::array<char, 8> head{};
+  std::ifstream(path, std::ios::binary).read(head.data(), head.size());
+  const std::string_view identifier(head.data() + 4, 4);  // where flatbuffers have it
+  if (identifier == "BP08") return FileKind::bundle;
+  if (identifier == "ET12") return FileKind::program;
+  const std::string extension = std::filesystem::path(path).extension().string();
+  return extension == ".bpte" ? FileKind::bundle : extension == ".pte" ? FileKind::program : FileKind::model;
+}
+
+std::string find_model(const std::string& name) {
+  const std::filesystem::path path(name);
+  if (std::filesystem::exists(path) || path.has_extension() || path.has_parent_path()) return name;
+  const char* elsewhere = std::getenv("CORMORANT_ZOO_DIR");
+  const std::filesystem::path zoo = elsewhere != nullptr ? elsewhere : CORMORANT_DEFAULT_ZOO_DIR;
+  std::vector<std::string> models;
+  std::error_code ignored;  // no zoo, no names
+  for (const auto& entry : std::filesystem::directory_iterator(zoo, ignored)) {
+    if (entry.path().extension() == ".pt2") models.push_back(entry.path().stem().string());
+  }
+  if (std::ranges::find(models, name) != models.end()) return (zoo / (name + ".pt2")).string();
+  std::ranges::sort(models);
+  throw UsageError(
+      fmt::format("'{}' is neither a file nor a model of the zoo\n  the zoo has {}", name,
+                  models.empty() ? "nothing in " + zoo.string() : fmt::format("{}", fmt::join(models, ", "))));
 }
 
 std::string grouped(std::uint64_t number) {

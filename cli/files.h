@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Files as the command line sees them: what a name stands for, what is in it, and bytes in and out.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +14,16 @@ namespace cormorant::cli {
 // Whole files; a file that cannot be read or written is an InputError that names it.
 std::vector<std::byte> read_file(const std::filesystem::path& path);
 void write_file(const std::filesystem::path& path, std::span<const std::byte> bytes);
+
+// By its first bytes; where they say nothing, by its extension. What is neither kind of program is taken for a model,
+// whose reader tells people what else they brought.
+enum class FileKind : std::uint8_t { model, program, bundle };
+FileKind kind_of(const std::string& path);
+
+// A file's name as it is, or the file of the zoo's model by that name ("kws"). A word that is neither is a UsageError
+// that lists the names. The zoo is in the source tree, unless the environment variable CORMORANT_ZOO_DIR says
+// otherwise.
+std::string find_model(const std::string& name);
 
 // 1234567 as 1,234,567.
 std::string grouped(std::uint64_t number);

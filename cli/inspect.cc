@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is in a file: the graph of a .pt2, the operators, tensors and memory map of a .pte.
+// What is in a file: the graph of a .pt2, the operators, tensors and memory map of a .pte, the test cases of a .bpte.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/diagnostic.h"
+#include "cli/bundle_io.h"
 #include "cli/cli.h"
 #include "cli/files.h"
 #include "compiler/import.h"
@@ -128,41 +129,54 @@ void print_program(const Json& json) {
   }
 }
 
-void run(const std::string& file, bool as_json) {
-  const std::string extension = std::filesystem::path(file).extension().string();
-  if (extension == ".pt2" || extension == ".txt") {
+Json model_json(const ir::Graph& graph) {
+  std::map<std::string, int> counts;
+  for (const ir::Node& node : graph.nodes()) ++counts[node.op];
+  Json json;
+  json["format"] = "pt2";
+  for (const bool inputs : {true, false}) {
+    Json list = Json::array();
+    for (const ir::Value* value : inputs ? graph.inputs() : graph.outputs()) {
+      list.push_back({{"name", value->name}, {"dtype", name_of(value->type.dtype)}, {"shape", value->type.shape}});
+    }
+    json[inputs ? "inputs" : "outputs"] = list;
+  }
+  json["operators"] = counts;
+  json["nodes"] = Json::array();
+  for (const ir::Node& node : graph.nodes()) {
+    json["nodes"].push_back({{"name", node.name}, {"operator", node.op}, {"source", node.location.text()}});
+  }
+  return json;
+}
+
+void print_model(const ir::Graph& graph) {
+  std::vector<std::byte> blob;
+  fmt::print("{}", ir::print(graph, &blob, 4));
+}
+
+void run(const std::string& name, bool as_json) {
+  const std::string file = find_model(name);
+  const FileKind kind = kind_of(file);
+  Json json;
+  if (kind == FileKind::model) {
     const ir::Graph graph = compiler::import_model(file);
-    if (!as_json) {
-      std::vector<std::byte> blob;
-      fmt::print("{}", ir::print(graph, &blob, 4));
-      return;
-    }
-    std::map<std::string, int> counts;
-    for (const ir::Node& node : graph.nodes()) ++counts[node.op];
-    Json json;
-    json["format"] = "pt2";
-    for (const bool inputs : {true, false}) {
-      Json list = Json::array();
-      for (const ir::Value* value : inputs ? graph.inputs() : graph.outputs()) {
-        list.push_back({{"name", value->name}, {"dtype", name_of(value->type.dtype)}, {"shape", value->type.shape}});
-      }
-      json[inputs ? "inputs" : "outputs"] = list;
-    }
-    json["operators"] = counts;
-    json["nodes"] = Json::array();
-    for (const ir::Node& node : graph.nodes()) {
-      json["nodes"].push_back({{"name", node.name}, {"operator", node.op}, {"source", node.location.text()}});
-    }
+    if (!as_json) return print_model(graph);
+    json = model_json(graph);
+  } else if (kind == FileKind::bundle) {
+    const pte::Bundle bundle = read_bundle(file);
+    json = program_json(file, AlignedBytes(bundle.program).span());
+    json["format"] = "bpte";
+    json["test_cases"] = bundle.cases.size();
+  } else {
+    json = program_json(file, AlignedBytes(read_file(file)).span());
+  }
+  if (as_json) {
     fmt::print("{}\n", json.dump(2));
     return;
   }
-  const AlignedBytes bytes(read_file(file));
-  const Json json = program_json(file, bytes.span());
-  if (as_json) {
-    fmt::print("{}\n", json.dump(2));
-  } else {
-    print_program(json);
-  }
+  if (json.contains("test_cases"))
+    fmt::print("bundle       {} test case(s) for method forward\n", json["test_cases"].get<int>());
+  print_program(json);
 }
 
 }  // namespace
@@ -173,7 +187,7 @@ void add_inspect(CLI::App& app) {
     bool json = false;
   };
   auto flags = std::make_shared<Flags>();
-  CLI::App* word = app.add_subcommand("inspect", "Show what is in a .pt2 or .pte file");
+  CLI::App* word = app.add_subcommand("inspect", "Show what is in a .pt2, .pte or .bpte file");
   word->add_option("file", flags->file, "The file")->required();
   word->add_flag("--json", flags->json, "Print one JSON object and nothing else");
   word->callback([flags] { run(flags->file, flags->json); });

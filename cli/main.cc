@@ -11,10 +11,12 @@
 // Exit status: 0 done; 1 the model or data is at fault; 2 the command line is at fault; 3 an internal error.
 int main(int argc, char** argv) {
   CLI::App app("Cormorant: PyTorch models on Arm Cortex-M, every byte planned ahead", "cormorant");
-  app.require_subcommand(1);
+  app.require_subcommand(0, 1);
   app.set_help_all_flag("--help-all", "Help of all words");
   app.failure_message([](const CLI::App* a, const CLI::Error& error) {
-    return fmt::format("error: {}\n  {} --help tells what it takes\n", error.what(), a->get_name().empty() ? "cormorant" : a->get_name());
+    const auto given = a->get_subcommands();
+    return fmt::format("error: {}\n  cormorant{} --help tells what it takes\n", error.what(),
+                       given.empty() ? "" : " " + given.front()->get_name());
   });
   cormorant::cli::add_compile(app);
   cormorant::cli::add_run(app);
@@ -22,7 +24,11 @@ int main(int argc, char** argv) {
   cormorant::cli::add_evaluate(app);
   try {
     app.parse(argc, argv);
+    if (app.get_subcommands().empty())
+      throw cormorant::UsageError("nothing to do\n  give compile, run, inspect or evaluate; --help tells more");
     return 0;
+  } catch (const CLI::RuntimeError& error) {  // a word has said what there is to say
+    return error.get_exit_code();
   } catch (const CLI::ParseError& error) {
     return app.exit(error, std::cout, std::cerr) == 0 ? 0 : 2;
   } catch (const cormorant::UsageError& error) {
@@ -32,7 +38,9 @@ int main(int argc, char** argv) {
     fmt::print(stderr, "error: {}\n", error.what());
     return 1;
   } catch (const std::exception& error) {
-    fmt::print(stderr, "internal error: {}\n  this is a bug in cormorant; please report it with the command and the model\n", error.what());
+    fmt::print(stderr,
+               "internal error: {}\n  this is a bug in cormorant; please report it with the command and the model\n",
+               error.what());
     return 3;
   }
 }

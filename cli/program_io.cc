@@ -7,13 +7,17 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <memory>
 #include <numeric>
 
 #include "base/diagnostic.h"
+#include "cli/bundle_io.h"
 #include "cli/files.h"
 #include "compiler/samples.h"
+#include "formats/pt2/recognize.h"
 #include "formats/pte/reader.h"
 #include "ops/op.h"
+#include "quantizer/parallel.h"
 #include "runtime/host.h"
 
 namespace cormorant {
@@ -25,7 +29,8 @@ T value_of(const Result<T>& result, const std::string& file) {
   return result.value();
 }
 
-std::vector<BorderTensor> border(const pte::MethodView& method, std::span<const std::int32_t> indices, const std::string& file) {
+std::vector<BorderTensor> border(const pte::MethodView& method, std::span<const std::int32_t> indices,
+                                 const std::string& file) {
   std::vector<BorderTensor> tensors;
   for (const std::int32_t index : indices) {
     const pte::TensorView view = value_of(method.tensor(index), file);
@@ -47,12 +52,23 @@ void read_scales(const pte::MethodView& method, ProgramFile& program) {
     unsigned index = 0;
     double scale = 0;
     int zero_point = 0;
-    if (std::sscanf(std::string(text.value()).c_str(), "%7s %u scale %lf zero_point %d", kind, &index, &scale, &zero_point) != 4) continue;
+    if (std::sscanf(std::string(text.value()).c_str(), "%7s %u scale %lf zero_point %d", kind, &index, &scale,
+                    &zero_point) != 4)
+      continue;
     auto& tensors = std::string_view(kind) == "input" ? program.inputs : program.outputs;
     if (index >= tensors.size()) continue;
     tensors[index].scale = scale;
     tensors[index].zero_point = zero_point;
   }
+}
+
+// A tensor that has both a place and contents is state.
+bool has_state(const pte::MethodView& method) {
+  for (std::uint32_t i = 0; i < method.value_count(); ++i) {
+    const auto tensor = method.tensor(static_cast<std::int32_t>(i));
+    if (tensor.ok() && tensor.value().is_planned() && tensor.value().data_index != 0) return true;
+  }
+  return false;
 }
 
 // Where in memory each element stands, in logical order.
@@ -83,6 +99,39 @@ std::vector<std::byte> quantized(const npy::Array& array, const BorderTensor& te
   return out;
 }
 
+// y, y0, y1, …
+bool names_outputs(const std::string& name) {
+  return name.starts_with('y') &&
+         std::all_of(name.begin() + 1, name.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+const npy::Array& array_for(const npy::DataSet& data, std::size_t input, std::size_t inputs) {
+  if (inputs == 1) {
+    if (const npy::Array* x = npy::find(data.arrays, "x")) return *x;
+  }
+  std::size_t position = 0;
+  for (const auto& [name, array] : data.arrays) {
+    if (!names_outputs(name) && position++ == input) return array;
+  }
+  throw InputError(
+      {fmt::format("no array for input {}", input), "give one array per input, x for a single one", data.path});
+}
+
+// Every thread has a program, so memory, of its own.
+std::vector<Sample> run_on_host(const ProgramFile& program, const std::vector<Sample>& samples) {
+  const std::vector<const Kernel*> kernels = ops::host_kernels();
+  const std::size_t threads = quantizer::thread_count(program.has_state ? 1 : 0, samples.size());
+  std::vector<std::unique_ptr<HostProgram>> hosts;
+  for (std::size_t i = 0; i < threads; ++i) {
+    hosts.push_back(std::make_unique<HostProgram>(program.bytes, kernels, program.file));
+  }
+  std::vector<Sample> outputs(samples.size());
+  quantizer::parallel_for(samples.size(), threads, [&](std::size_t sample, std::size_t thread) {
+    outputs[sample] = hosts[thread]->run(samples[sample]);
+  });
+  return outputs;
+}
+
 bool same_shape(const std::vector<std::int64_t>& array, const std::vector<std::int64_t>& wanted) {
   if (array == wanted) return true;
   return !wanted.empty() && wanted[0] == 1 && std::equal(array.begin(), array.end(), wanted.begin() + 1, wanted.end());
@@ -90,22 +139,34 @@ bool same_shape(const std::vector<std::int64_t>& array, const std::vector<std::i
 
 }  // namespace
 
+std::size_t BorderTensor::element_count() const {
+  return static_cast<std::size_t>(std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>()));
+}
+
 ProgramFile program_from(std::vector<std::byte> bytes, std::string file) {
-  ProgramFile program{std::move(file), std::move(bytes), {}, {}};
+  ProgramFile program{.file = std::move(file), .bytes = std::move(bytes)};
   const AlignedBytes aligned(program.bytes);
   const pte::ProgramView view = value_of(pte::ProgramView::open(aligned.span()), program.file);
   const pte::MethodView method = value_of(view.method("forward"), program.file);
   program.inputs = border(method, value_of(method.inputs(), program.file), program.file);
   program.outputs = border(method, value_of(method.outputs(), program.file), program.file);
   read_scales(method, program);
+  program.has_state = has_state(method);
   return program;
 }
 
-ProgramFile read_program(const std::string& path) { return program_from(cli::read_file(path), path); }
+ProgramFile read_program(const std::string& path) {
+  if (cli::kind_of(path) == cli::FileKind::bundle) return program_from(read_bundle(path).program, path);
+  std::vector<std::byte> bytes = cli::read_file(path);
+  if (pt2::looks_like_zip(bytes)) {
+    throw InputError({"this is a model, not a program", "compile it first: cormorant compile " + path, path});
+  }
+  return program_from(std::move(bytes), path);
+}
 
 std::vector<std::byte> to_border(const npy::Array& array, const BorderTensor& tensor, const std::string& what) {
   if (!same_shape(array.shape, tensor.shape)) {
-    throw InputError({fmt::format("the array has shape [{}], the program's input wants [{}]", fmt::join(array.shape, ", "),
+    throw InputError({fmt::format("the array has shape [{}], the program wants [{}]", fmt::join(array.shape, ", "),
                                   fmt::join(tensor.shape, ", ")),
                       "give the model's logical shape (NCHW)", what});
   }
@@ -120,8 +181,9 @@ std::vector<std::byte> to_border(const npy::Array& array, const BorderTensor& te
       const auto raw = std::as_bytes(std::span(floats));
       converted.assign(raw.begin(), raw.end());
     } else {
-      throw InputError({fmt::format("the array is {}, the program's input {}", name_of(array.dtype), name_of(tensor.dtype)),
-                        fmt::format("convert it to {}", name_of(tensor.dtype)), what});
+      throw InputError(
+          {fmt::format("the array is {}, the program wants {}", name_of(array.dtype), name_of(tensor.dtype)),
+           fmt::format("convert it to {}", name_of(tensor.dtype)), what});
     }
     elements = converted;
   }
@@ -143,9 +205,23 @@ npy::Array from_border(std::span<const std::byte> bytes, const BorderTensor& ten
 std::vector<float> real_values(const npy::Array& array, const BorderTensor& tensor) {
   std::vector<float> values = compiler::to_float(array.dtype, array.data);
   if (tensor.scale && !is_float(array.dtype)) {
-    for (float& value : values) value = static_cast<float>((static_cast<double>(value) - tensor.zero_point) * *tensor.scale);
+    for (float& value : values)
+      value = static_cast<float>((static_cast<double>(value) - tensor.zero_point) * *tensor.scale);
   }
   return values;
+}
+
+std::vector<Arrays> sample_arrays(const ProgramFile& program, const npy::DataSet& data) {
+  std::vector<Arrays> samples(static_cast<std::size_t>(data.samples));
+  for (std::size_t input = 0; input < program.inputs.size(); ++input) {
+    const npy::Array& array = array_for(data, input, program.inputs.size());
+    const std::vector<std::int64_t> shape(array.shape.begin() + 1, array.shape.end());
+    for (std::size_t i = 0; i < samples.size(); ++i) {
+      const auto bytes = npy::sample(array, static_cast<std::int64_t>(i));
+      samples[i].push_back({array.dtype, shape, {bytes.begin(), bytes.end()}});
+    }
+  }
+  return samples;
 }
 
 Execution execute(const ProgramFile& program, const std::vector<Arrays>& samples, const ExecuteOn& where) {
@@ -157,8 +233,7 @@ Execution execute(const ProgramFile& program, const std::vector<Arrays>& samples
       if (i < arrays.size()) {
         sample.push_back(to_border(arrays[i], tensor, fmt::format("input {} of {}", i, program.file)));
       } else {
-        const auto elements = std::accumulate(tensor.shape.begin(), tensor.shape.end(), std::int64_t{1}, std::multiplies<>());
-        sample.emplace_back(static_cast<std::size_t>(elements) * size_of(tensor.dtype));
+        sample.emplace_back(tensor.element_count() * size_of(tensor.dtype));
       }
     }
     raw.push_back(std::move(sample));
@@ -177,9 +252,7 @@ Execution execute(const ProgramFile& program, const std::vector<Arrays>& samples
     execution.board = run_on_board(request);
     outputs = std::move(execution.board->outputs);
   } else {
-    const std::vector<const Kernel*> kernels = ops::host_kernels();
-    HostProgram host(program.bytes, kernels, program.file);
-    for (const Sample& sample : raw) outputs.push_back(host.run(sample));
+    outputs = run_on_host(program, raw);
   }
   for (const Sample& sample : outputs) {
     Arrays arrays;

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "formats/npy/data_set.h"
 #include "formats/npy/npy.h"
 #include "runner/launcher.h"
 
@@ -15,29 +16,37 @@ namespace cormorant {
 
 struct BorderTensor {
   DType dtype = DType::f32;
-  std::vector<std::int64_t> shape;       // logical
-  std::vector<std::uint8_t> dim_order;   // memory
-  std::optional<double> scale;           // of integers at the border, where the program tells
+  std::vector<std::int64_t> shape;      // logical
+  std::vector<std::uint8_t> dim_order;  // memory
+  std::optional<double> scale;          // of integers at the border, where the program tells
   std::int32_t zero_point = 0;
+
+  [[nodiscard]] std::size_t element_count() const;
 };
 
 struct ProgramFile {
   std::string file;  // for diagnostics
   std::vector<std::byte> bytes;
-  std::vector<BorderTensor> inputs, outputs;
+  std::vector<BorderTensor> inputs = {}, outputs = {};
+  bool has_state = false;  // what one sample leaves behind, the next one finds
 };
 
+// A .pte, or the program in a .bpte. Throws InputError, also for a file that still has to be compiled.
 ProgramFile read_program(const std::string& path);
 ProgramFile program_from(std::vector<std::byte> bytes, std::string file);
 
-// Arrays of the logical shape (a missing batch axis of 1 is fine). A float array for an int8 input is quantized with the
-// input's own scale; any other difference of type is an InputError.
+// Arrays of the logical shape (a missing batch axis of 1 is fine). A float array for an int8 input is quantized with
+// the input's own scale; any other difference of type is an InputError.
 std::vector<std::byte> to_border(const npy::Array& array, const BorderTensor& tensor, const std::string& what);
 npy::Array from_border(std::span<const std::byte> bytes, const BorderTensor& tensor);
 // Integers as the real numbers they stand for; floats as they are.
 std::vector<float> real_values(const npy::Array& array, const BorderTensor& tensor);
 
 using Arrays = std::vector<npy::Array>;
+
+// The program's inputs of every sample: x for a single input, else the arrays in their order but for y, y0, y1, …,
+// which are labels or expected outputs.
+std::vector<Arrays> sample_arrays(const ProgramFile& program, const npy::DataSet& data);
 
 struct Execution {
   std::vector<Arrays> outputs;     // per sample
@@ -52,7 +61,8 @@ struct ExecuteOn {
   std::filesystem::path keep_elf;
 };
 
-// Inputs that a sample leaves away are zero.
+// Inputs that a sample leaves away are zero. On a board all samples run in one boot; on the host on all
+// cores, unless the program keeps state from one to the next.
 Execution execute(const ProgramFile& program, const std::vector<Arrays>& samples, const ExecuteOn& where);
 
 }  // namespace cormorant

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <cstdlib>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "base/diagnostic.h"
+#include "cli/bundle_io.h"
 #include "cli/cli.h"
 #include "cli/files.h"
 #include "cli/program_io.h"
@@ -13,26 +15,42 @@
 namespace cormorant::cli {
 namespace {
 
+// What the figures of `run` are about; a bundle brings several samples and a verdict.
+struct Outcome {
+  Execution execution;
+  std::optional<BundleCheck> check;
+};
+
 struct Flags {
   std::string program, target = "cortex-m55", isa, compiler = "gcc", elf;
   std::vector<std::string> inputs, outputs;
   bool profile = false, json = false;
   double timeout = 60;
+  Tolerance tolerance;
 };
 
-nlohmann::ordered_json figures(const Flags& flags, const ExecuteOn& where, const Execution& execution) {
+const char* verdict(const BundleCheck& check) { return check.passed ? "PASS" : "FAIL"; }
+
+// Null is what is not known: programs carry no names of nodes, and cycles are not estimated yet.
+nlohmann::ordered_json figures(const Flags& flags, const ExecuteOn& where, const Outcome& outcome) {
   nlohmann::ordered_json json;
   json["target"] = flags.target;
   json["isa"] = where.target ? name_of(where.target->isa) : "host";
-  if (!execution.board) return json;
-  const RunResult& board = *execution.board;
+  if (outcome.check) json["test_result"] = verdict(*outcome.check);
+  if (!outcome.execution.board) return json;
+  const RunResult& board = *outcome.execution.board;
   json["instructions"] = {{"load", board.load_instructions}, {"execute", board.execute_instructions}};
+  json["cycles"] = {{"execute", nullptr}};
   json["flash"] = {{"code", board.code_bytes}, {"model", board.model_bytes}};
   json["ram"] = {{"arena", board.arena_bytes}, {"state", board.state_bytes}, {"stack", board.stack_bytes}};
   if (flags.profile) {
     json["operators"] = nlohmann::json::array();
     for (const StepProfile& step : board.steps) {
-      json["operators"].push_back({{"name", step.operator_name}, {"instructions", step.instructions}});
+      json["operators"].push_back({{"name", step.operator_name},
+                                   {"node", nullptr},
+                                   {"source", nullptr},
+                                   {"instructions", step.instructions},
+                                   {"cycles", nullptr}});
     }
   }
   return json;
@@ -45,7 +63,8 @@ void print_figures(const Flags& flags, const ExecuteOn& where, const Execution& 
   }
   const RunResult& board = *execution.board;
   fmt::print("ran on {}, ISA {}, {} code\n", flags.target, name_of(where.target->isa), flags.compiler);
-  fmt::print("  instructions {:>12} execute, {} load\n", grouped(board.execute_instructions), grouped(board.load_instructions));
+  fmt::print("  instructions {:>12} execute, {} load\n", grouped(board.execute_instructions),
+             grouped(board.load_instructions));
   fmt::print("  flash        {:>12} bytes: code {}, model {}\n", grouped(board.code_bytes + board.model_bytes),
              grouped(board.code_bytes), grouped(board.model_bytes));
   fmt::print("  RAM          {:>12} bytes: arena {}, state {}, stack {}\n",
@@ -67,7 +86,7 @@ void print_outputs(const ProgramFile& program, const Arrays& outputs) {
   }
 }
 
-void run(const Flags& flags) {
+ExecuteOn place_of(const Flags& flags) {
   ExecuteOn where;
   if (flags.target != "host") {
     where.target = parse_target(flags.target, flags.isa);
@@ -77,40 +96,88 @@ void run(const Flags& flags) {
   where.profile = flags.profile;
   where.time_limit = std::chrono::milliseconds(static_cast<std::int64_t>(flags.timeout * 1000));
   where.keep_elf = flags.elf;
+  return where;
+}
 
-  const ProgramFile program = read_program(flags.program);
+Arrays read_inputs(const Flags& flags, const ProgramFile& program) {
   if (flags.inputs.size() > program.inputs.size() || flags.outputs.size() > program.outputs.size()) {
     throw UsageError(fmt::format("{} has {} input(s) and {} output(s)\n  give at most as many --input and --output",
                                  flags.program, program.inputs.size(), program.outputs.size()));
   }
   Arrays inputs;
-  for (const std::string& path : flags.inputs) inputs.push_back(npy::read_npy(path));
-  const Execution execution = execute(program, {inputs}, where);
-  for (std::size_t i = 0; i < flags.outputs.size(); ++i) npy::write_npy(flags.outputs[i], execution.outputs.at(0).at(i));
-  if (flags.json) {
-    fmt::print("{}\n", figures(flags, where, execution).dump(2));
-    return;
+  for (const std::string& path : flags.inputs) {
+    inputs.push_back(npy::read_npy(path));
+    to_border(inputs.back(), program.inputs[inputs.size() - 1], path);  // here, where the file's name is known
   }
-  print_figures(flags, where, execution);
-  print_outputs(program, execution.outputs.at(0));
+  return inputs;
+}
+
+Outcome run_bundle(const Flags& flags, const ProgramFile& program, const ExecuteOn& where) {
+  if (!flags.inputs.empty()) throw UsageError(flags.program + " brings its own inputs\n  leave --input away");
+  const pte::Bundle bundle = read_bundle(flags.program);
+  if (bundle.cases.empty())
+    throw InputError({"the bundle has no test case", "bundle the program again", flags.program});
+  Outcome outcome{execute(program, bundled_inputs(bundle, flags.program), where), {}};
+  outcome.check = check_outputs(bundle, outcome.execution.outputs, flags.tolerance, flags.program);
+  return outcome;
+}
+
+// 0, or 1 for a bundle whose outputs are not what it expects.
+int run(const Flags& flags) {
+  const ExecuteOn where = place_of(flags);
+  const ProgramFile program = read_program(flags.program);
+  const bool is_bundle = kind_of(flags.program) == FileKind::bundle;
+  const Arrays inputs = read_inputs(flags, program);
+  const Outcome outcome =
+      is_bundle ? run_bundle(flags, program, where) : Outcome{execute(program, {inputs}, where), {}};
+  const Arrays& first = outcome.execution.outputs.at(0);
+  for (std::size_t i = 0; i < flags.outputs.size(); ++i) npy::write_npy(flags.outputs[i], first.at(i));
+  const int status = outcome.check && !outcome.check->passed ? 1 : 0;
+  if (flags.json) {
+    fmt::print("{}\n", figures(flags, where, outcome).dump(2));
+    return status;
+  }
+  print_figures(flags, where, outcome.execution);
+  print_outputs(program, first);
+  if (outcome.check) {
+    if (!outcome.check->worst.empty()) fmt::print("  farthest      {}\n", outcome.check->worst);
+    fmt::print("Test_result: {}\n", verdict(*outcome.check));
+  }
+  return status;
 }
 
 }  // namespace
 
 void add_run(CLI::App& app) {
   auto flags = std::make_shared<Flags>();
-  CLI::App* word = app.add_subcommand("run", "Run a .pte on the emulated board of its target, or on the host");
-  word->add_option("program", flags->program, "The program")->required();
-  word->add_option("-t,--target", flags->target, "CPU, or host for the reference kernels in this process")->capture_default_str();
+  const CLI::Validator positive(
+      [](const std::string& text) {
+        return std::strtod(text.c_str(), nullptr) > 0 ? std::string() : "'" + text + "' is not a number of seconds";
+      },
+      "");
+  CLI::App* word = app.add_subcommand("run", "Run a .pte or .bpte on the emulated board of its target, or on the host");
+  word->add_option("program", flags->program, "The program: a .pte, or a .bpte, which checks itself")->required();
+  word->add_option("-t,--target", flags->target, "CPU, or host for the reference kernels in this process")
+      ->capture_default_str();
   word->add_option("--isa", flags->isa, "Kernels of this instruction set for operators that do not name one");
-  word->add_option("--input", flags->inputs, "An .npy per input, in order; those left away are zero");
-  word->add_option("--output", flags->outputs, "An .npy to write per output, in order");
+  word->add_option("--input", flags->inputs, "An .npy per input, in order; those left away are zero")
+      ->allow_extra_args(false);
+  word->add_option("--output", flags->outputs, "An .npy to write per output, in order")->allow_extra_args(false);
   word->add_flag("--profile", flags->profile, "Instructions per operator");
-  word->add_option("--compiler", flags->compiler, "Whose kernel archives to link")->check(CLI::IsMember({"gcc", "clang"}))->capture_default_str();
+  word->add_option("--compiler", flags->compiler, "Whose kernel archives to link")
+      ->check(CLI::IsMember({"gcc", "clang"}))
+      ->capture_default_str();
   word->add_option("--elf", flags->elf, "Keep the firmware in this file");
-  word->add_option("--timeout", flags->timeout, "Seconds until a board that hangs is stopped")->check(CLI::PositiveNumber)->capture_default_str();
+  word->add_option("--timeout", flags->timeout, "Seconds until a board that hangs is stopped")
+      ->check(positive)
+      ->capture_default_str();
+  word->add_option("--rtol", flags->tolerance.relative, "How far a bundle's float outputs may be off, relatively")
+      ->capture_default_str();
+  word->add_option("--atol", flags->tolerance.absolute, "The same absolutely")->capture_default_str();
   word->add_flag("--json", flags->json, "Print one JSON object and nothing else");
-  word->callback([flags] { run(*flags); });
+  word->callback([flags] {
+    if (const int status = run(*flags); status != 0) throw CLI::RuntimeError(status);
+  });
 }
 
 }  // namespace cormorant::cli

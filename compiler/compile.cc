@@ -20,7 +20,8 @@ void quantize(ir::Graph& graph, Context& context) {
   options.int8_io = context.options.io == Io::int8;
   // ExecuTorch's linear reads one multiplier only, and `any` runs its kernels.
   const ops::Config& config = context.options.config;
-  if (config.runtime == ops::Runtime::executorch || config.target.is_any()) options.per_tensor_weights = {"aten.linear"};
+  if (config.runtime == ops::Runtime::executorch || config.target.is_any())
+    options.per_tensor_weights = {"aten.linear"};
   options.threads = context.options.threads;
   options.progress = context.options.progress;
   quantizer::QuantizeReport report = quantizer::quantize(graph, context.options.calibration, options);
@@ -33,7 +34,8 @@ void quantize(ir::Graph& graph, Context& context) {
 void count_macs(const ir::Graph& graph, Facts& facts) {
   for (const ir::Node& node : graph.nodes()) {
     const ops::Operator* op = ops::find(node);
-    if (op != nullptr && op->macs != nullptr) facts.macs += op->macs(node);
+    if (op == nullptr || op->macs == nullptr || ops::find_signature(node.op) != nullptr) continue;  // of aten nodes
+    facts.macs += op->macs(node);
   }
 }
 
@@ -49,26 +51,25 @@ std::vector<Stage> default_stages(const Options& options) {
        [](ir::Graph& g, Context&) { passes::fuse_activations(g); }},
   };
   if (options.quantize) {
-    stages.push_back({"quantize", "ranges from calibration; weights, biases and activations become integers", quantize});
+    stages.push_back(
+        {"quantize", "ranges from calibration; weights, biases and activations become integers", quantize});
   }
   // From here every tensor that can be is int8.
-  stages.insert(
-      stages.end(),
-      {
-          {"lower", "the operators that Cortex-M kernels implement, with ExecuTorch's schemas",
-           [config](ir::Graph& g, Context& c) {
-             count_macs(g, c.facts);
-             passes::lower(g, config);
-           }},
-          {"layout", "channels-last inside, a transpose only at the border",
-           [](ir::Graph& g, Context&) { passes::decide_layout(g); }},
-          {"check", "everything left is an operator that a program can hold",
-           [config](ir::Graph& g, Context&) { passes::require_program_operators(g, config); }},
-          {"prepack", "constants laid out for this target's inner loops",
-           [config](ir::Graph& g, Context&) { passes::prepack(g, config); }},
-          {"clean_up", "what nothing uses goes, what exists twice is kept once",
-           [](ir::Graph& g, Context&) { passes::clean_up(g); }},
-      });
+  stages.insert(stages.end(), {
+                                  {"lower", "the operators that Cortex-M kernels implement, with ExecuTorch's schemas",
+                                   [config](ir::Graph& g, Context& c) {
+                                     count_macs(g, c.facts);
+                                     passes::lower(g, config);
+                                   }},
+                                  {"layout", "channels-last inside, a transpose only at the border",
+                                   [](ir::Graph& g, Context&) { passes::decide_layout(g); }},
+                                  {"check", "everything left is an operator that a program can hold",
+                                   [config](ir::Graph& g, Context&) { passes::require_program_operators(g, config); }},
+                                  {"prepack", "constants laid out for this target's inner loops",
+                                   [config](ir::Graph& g, Context&) { passes::prepack(g, config); }},
+                                  {"clean_up", "what nothing uses goes, what exists twice is kept once",
+                                   [](ir::Graph& g, Context&) { passes::clean_up(g); }},
+                              });
   // From here every node is an instruction (or an alias), and only addresses are missing.
   return stages;
 }
@@ -93,7 +94,8 @@ class Intermediates {
   static void save(const std::filesystem::path& path, std::span<const std::byte> bytes) {
     std::ofstream file(path, std::ios::binary);
     file.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
-    if (!file.flush()) throw InputError({"cannot write the file", "is the folder writable, the disk full?", path.string()});
+    if (!file.flush())
+      throw InputError({"cannot write the file", "is the folder writable, the disk full?", path.string()});
   }
   std::filesystem::path folder_;
   int number_ = 0;
@@ -123,7 +125,10 @@ Compiled compile(ir::Graph& graph, const Options& options, const std::vector<Sta
     const FloatOperator& first = compiled.facts.float_operators.front();
     throw InputError({fmt::format("{} operators stay in float, the first being {}: {}",
                                   compiled.facts.float_operators.size(), first.op, first.reason),
-                      "leave --strict away to accept float operators", {}, first.node, first.source});
+                      "leave --strict away to accept float operators",
+                      {},
+                      first.node,
+                      first.source});
   }
   timed("emit", [&] {
     emit::Emitted emitted = emit::emit(graph, options.config, options.memory);

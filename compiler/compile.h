@@ -25,11 +25,11 @@ struct Options {
   ops::Config config;
   bool quantize = false;
   Io io = Io::as_model;
-  bool strict = false;                      // an operator left in float is an error
-  quantizer::Samples calibration;           // none: seeded random inputs stand in, with a warning
-  std::vector<planner::Region> memory;      // in order of preference; empty: one without limit
-  std::filesystem::path intermediates;      // a folder for the graph as text after every stage; empty: none
-  std::size_t threads = 0;                    // 0: as many as the machine has
+  bool strict = false;                  // an operator left in float is an error
+  quantizer::Samples calibration;       // none: seeded random inputs stand in, with a warning
+  std::vector<planner::Region> memory;  // in order of preference; empty: one without limit
+  std::filesystem::path intermediates;  // a folder for the graph as text after every stage; empty: none
+  std::size_t threads = 0;              // 0: as many as the machine has
   std::function<void(std::size_t done, std::size_t total)> progress;
 };
 
@@ -44,10 +44,10 @@ struct Facts {
   std::vector<std::string> warnings;
   std::int64_t macs = 0;
   std::int64_t constant_bytes = 0;
-  std::int64_t scratch_bytes = 0;  // the largest of any operator
+  std::int64_t scratch_bytes = 0;                   // the largest of any operator
   std::map<std::string, std::int64_t> arena_bytes;  // per region
   std::int64_t arena_lower_bound = 0;
-  std::string peak_node;  // the operator that sets the peak
+  std::string peak_node;                                // the operator that sets the peak
   std::vector<std::pair<std::string, double>> seconds;  // per stage
 };
 

@@ -86,7 +86,10 @@ class ProgramImport {
       case pt2::InputKind::user_input: {
         const auto* tensor = input.argument.get_if<pt2::TensorRef>();
         if (tensor == nullptr) {
-          fail({"input '" + input.name + "' is not a tensor", "export the model with this argument fixed", {}, input.name});
+          fail({"input '" + input.name + "' is not a tensor",
+                "export the model with this argument fixed",
+                {},
+                input.name});
         }
         bind(tensor->name, graph_.add_input(tensor->name, type_of(program_.graph.tensors.at(tensor->name))));
         return;
@@ -101,7 +104,9 @@ class ProgramImport {
       }
       default:
         fail({"input '" + input.name + "' is a custom object, token or plain constant",
-              "only tensors can be inputs of a model for a microcontroller", {}, input.name});
+              "only tensors can be inputs of a model for a microcontroller",
+              {},
+              input.name});
     }
   }
 
@@ -130,9 +135,8 @@ class ProgramImport {
 
     std::vector<ir::Value*> results;
     try {
-      results = form.form->import != nullptr
-                    ? form.form->import(importer)
-                    : importer.node(graph_name(form.schema), call.args)->results;
+      results = form.form->import != nullptr ? form.form->import(importer)
+                                             : importer.node(graph_name(form.schema), call.args)->results;
     } catch (const InputError& error) {
       fail(error.diagnostic());
     }
@@ -178,7 +182,8 @@ class ProgramImport {
     for (const pt2::NamedArgument& argument : node.arguments) {
       const auto known = [&](const ops::SchemaArgument& wanted) { return wanted.name == argument.name; };
       if (std::none_of(schema.arguments.begin(), schema.arguments.end(), known)) {
-        fail(pt2::diagnose(node, fmt::format("{} has an argument '{}' that we do not know", schema.target(), argument.name),
+        fail(pt2::diagnose(node,
+                           fmt::format("{} has an argument '{}' that we do not know", schema.target(), argument.name),
                            "the file may be from a newer PyTorch than this program knows"));
       }
     }
@@ -205,7 +210,8 @@ class ProgramImport {
     if (const auto* v = a.get_if<pt2::Layout>()) return static_cast<std::int64_t>(*v);
     if (const auto* v = a.get_if<pt2::Device>()) return v->type;
     // None is not among the plain lists; an empty one has no type in the file.
-    if (const auto* v = a.get_if<std::vector<std::optional<pt2::TensorRef>>>(); v != nullptr && v->empty()) return ir::None{};
+    if (const auto* v = a.get_if<std::vector<std::optional<pt2::TensorRef>>>(); v != nullptr && v->empty())
+      return ir::None{};
     fail(pt2::diagnose(node, "argument '" + named.name + "' is of a kind that no operator here takes",
                        "dynamic shapes, sub-graphs and custom objects cannot be compiled"));
   }
@@ -213,7 +219,9 @@ class ProgramImport {
   void add_output(const pt2::OutputSpec& output) {
     if (output.kind != pt2::OutputKind::user_output) {
       fail({"the model changes '" + output.target + "' between inferences",
-            "models with state between inferences are not supported yet", {}, output.name});
+            "models with state between inferences are not supported yet",
+            {},
+            output.name});
     }
     const auto* tensor = output.argument.get_if<pt2::TensorRef>();
     if (tensor == nullptr) {

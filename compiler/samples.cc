@@ -30,8 +30,9 @@ const npy::Array& array_for(const npy::DataSet& data, const ir::Graph& graph, co
   }
   std::vector<std::string> names;
   for (const auto& [name, array] : data.arrays) names.push_back(name);
-  throw InputError({fmt::format("no array for the model's input '{}'; the file has {}", input.name, fmt::join(names, ", ")),
-                    "name each array as the model's input (x is accepted for a single input)", data.path});
+  throw InputError(
+      {fmt::format("no array for the model's input '{}'; the file has {}", input.name, fmt::join(names, ", ")),
+       "name each array as the model's input (x is accepted for a single input)", data.path});
 }
 
 // A sample is the input's shape, with or without its leading batch axis of 1.
@@ -86,7 +87,8 @@ quantizer::Samples samples_of(std::shared_ptr<const npy::DataSet> data, const ir
   samples.load = [data, inputs](std::size_t index) {
     quantizer::Sample sample;
     for (const Input& input : inputs) {
-      sample.emplace_back(input.shape, to_float(input.array->dtype, npy::sample(*input.array, static_cast<std::int64_t>(index))));
+      sample.emplace_back(input.shape,
+                          to_float(input.array->dtype, npy::sample(*input.array, static_cast<std::int64_t>(index))));
     }
     return sample;
   };

@@ -2,7 +2,8 @@
 //
 // Tensors keep PyTorch's logical NCHW dimensions; this pass decides in which order they lie in memory. One walk in
 // execution order: each node says what it wants (ops::Layout), and where a value comes in another order a transpose is
-// put between, once per value. Where both orders are the same bytes (one channel, or one pixel) it is only a relabelling.
+// put between, once per value. Where both orders are the same bytes (one channel, or one pixel) it is only a
+// relabelling.
 #include <map>
 
 #include "passes/passes.h"
@@ -14,9 +15,7 @@ using Order = std::vector<std::uint8_t>;
 
 bool is_channels_last(const ir::TensorType& type) { return type.dim_order == ir::kChannelsLast; }
 
-bool same_bytes(const ir::TensorType& type) {
-  return type.shape[1] == 1 || (type.shape[2] == 1 && type.shape[3] == 1);
-}
+bool same_bytes(const ir::TensorType& type) { return type.shape[1] == 1 || (type.shape[2] == 1 && type.shape[3] == 1); }
 
 bool is_activation(const ir::Value* value) {
   return value->kind != ir::ValueKind::constant && value->kind != ir::ValueKind::scratch && value->type.rank() == 4;
@@ -40,6 +39,7 @@ class LayoutPass {
 
  private:
   void visit(ir::Node& node) {
+    if (node.op == "cormorant.relayout") return;  // an earlier walk's
     const Order order = wanted(node);
     for (ir::Value* input : node.inputs()) {
       if (is_activation(input)) node.replace_use(input, in_order(input, order, &node));
@@ -68,20 +68,24 @@ class LayoutPass {
   ir::Value* in_order(ir::Value* value, const Order& order, ir::Node* before) {
     if (value->type.dim_order == order) return value;
     ir::Value*& made = made_[{value, order}];
-    if (made == nullptr) made = same_bytes(value->type) ? relabel(value, value->type, order, before) : turn(value, order, before);
+    if (made == nullptr)
+      made = same_bytes(value->type) ? relabel(value, value->type, order, before) : turn(value, order, before);
     return made;
   }
 
   ir::Value* relabel(ir::Value* value, ir::TensorType type, const Order& order, ir::Node* before) {
     type.dim_order = order;
-    return graph_.add_node(value->name + "_relayout", "cormorant.relayout", {{"self", value}}, {std::move(type)},
-                           location_of(value, before), before)->result();
+    return graph_
+        .add_node(value->name + "_relayout", "cormorant.relayout", {{"self", value}}, {std::move(type)},
+                  location_of(value, before), before)
+        ->result();
   }
 
   // Transposing is a permutation of contiguous tensors, so the value is seen with its memory order as its logical one.
   ir::Value* turn(ir::Value* value, const Order& order, ir::Node* before) {
     const bool to_last = order == ir::kChannelsLast;
-    const std::vector<std::int64_t> perm = to_last ? std::vector<std::int64_t>{0, 2, 3, 1} : std::vector<std::int64_t>{0, 3, 1, 2};
+    const std::vector<std::int64_t> perm =
+        to_last ? std::vector<std::int64_t>{0, 2, 3, 1} : std::vector<std::int64_t>{0, 3, 1, 2};
     const ir::Shape& logical = value->type.shape;
     const ir::Shape last = {logical[0], logical[2], logical[3], logical[1]};
     ir::TensorType turned = value->type;
@@ -93,8 +97,10 @@ class LayoutPass {
       source = relabel(value, seen, {}, before);
     }
     turned.shape = to_last ? last : logical;
-    ir::Value* result = graph_.add_node(value->name + "_transpose", "cortex_m.transpose", {{"input", source}, {"perm", perm}},
-                                        {turned}, location_of(value, before), before)->result();
+    ir::Value* result = graph_
+                            .add_node(value->name + "_transpose", "cortex_m.transpose",
+                                      {{"input", source}, {"perm", perm}}, {turned}, location_of(value, before), before)
+                            ->result();
     return to_last ? relabel(result, value->type, order, before) : result;
   }
 

@@ -25,7 +25,8 @@ bool foldable(ir::Graph& graph, const ir::Node& norm) {
   if (producer == nullptr || (producer->op != "aten.conv2d" && producer->op != "aten.linear")) return false;
   // Linear normalises along its last dimension, batch norm along dimension 1: the same only for rank 2.
   if (producer->op == "aten.linear" && input->type.rank() != 2) return false;
-  if (graph.only_user(input) != &norm || producer->has("activation_min") || producer->has("activation_max")) return false;
+  if (graph.only_user(input) != &norm || producer->has("activation_min") || producer->has("activation_max"))
+    return false;
   for (const char* arg : {"weight", "bias", "running_mean", "running_var"}) {
     if (!is_float_constant(norm.tensor(arg))) return false;
   }
@@ -57,9 +58,9 @@ void fold(ir::Graph& graph, ir::Node& norm) {
   }
   producer.set("weight", graph.add_constant(weight->name + "_folded", weight->type,
                                             ir::Bytes::of(std::span<const float>(new_weight))));
-  producer.set("bias", graph.add_constant(producer.name + "_bias_folded",
-                                          ir::float_type({static_cast<std::int64_t>(channels)}),
-                                          ir::Bytes::of(std::span<const float>(new_bias))));
+  producer.set("bias",
+               graph.add_constant(producer.name + "_bias_folded", ir::float_type({static_cast<std::int64_t>(channels)}),
+                                  ir::Bytes::of(std::span<const float>(new_bias))));
   graph.replace_uses(norm.result(), producer.result());
   graph.erase(&norm);
 }

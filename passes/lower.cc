@@ -12,6 +12,10 @@ void rewrite(ir::Graph& graph, ir::Node& node, const ops::Config& config, ir::Va
   graph.erase(&node);
 }
 
+// A graph may come in as the text of a later stage: what is already an operator of programs is not rewritten again.
+bool is_lowered(const ir::Node& node) { return ops::find_signature(node.op) != nullptr; }
+bool is_prepacked(const ir::Node& node) { return node.op.starts_with("cormorant."); }
+
 bool is_quantized(const ir::Node& node) {
   return node.op.starts_with("quantized_decomposed.") || node.result()->type.is_quantized();
 }
@@ -21,7 +25,8 @@ bool is_quantized(const ir::Node& node) {
 void lower(ir::Graph& graph, const ops::Config& config) {
   for (ir::Node* node : graph.snapshot()) {
     const ops::Operator* op = ops::find(*node);
-    if (op != nullptr && op->lower != nullptr && is_quantized(*node)) rewrite(graph, *node, config, op->lower);
+    if (op == nullptr || op->lower == nullptr || is_lowered(*node) || !is_quantized(*node)) continue;
+    rewrite(graph, *node, config, op->lower);
   }
   graph.erase_unused();
 }
@@ -30,9 +35,8 @@ void prepack(ir::Graph& graph, const ops::Config& config) {
   if (config.runtime != ops::Runtime::cormorant || config.target.is_any()) return;
   for (ir::Node* node : graph.snapshot()) {
     const ops::Operator* op = ops::find(*node);
-    if (op != nullptr && op->prepack != nullptr && ops::find_signature(node->op) != nullptr) {
-      rewrite(graph, *node, config, op->prepack);
-    }
+    if (op == nullptr || op->prepack == nullptr || !is_lowered(*node) || is_prepacked(*node)) continue;
+    rewrite(graph, *node, config, op->prepack);
   }
   graph.erase_unused();
 }

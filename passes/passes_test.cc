@@ -115,10 +115,10 @@ node "q" "" ""
   %q : i8[1,3,4,4] quant([0.5], [0]) = cortex_m.quantize_per_tensor(input=%x, scale=0.5, zero_point=0, quant_min=-128, quant_max=127, dtype=dtype.i8)
 node "q_transpose" "" ""
   %q_transpose : i8[1,4,4,3] quant([0.5], [0]) = cortex_m.transpose(input=%q, perm=[0, 2, 3, 1])
-node "q_relayout" "" ""
-  %q_relayout : i8[1,3,4,4] order(0,2,3,1) quant([0.5], [0]) = cormorant.relayout(self=%q_transpose)
+node "q_transpose_relayout" "" ""
+  %q_transpose_relayout : i8[1,3,4,4] order(0,2,3,1) quant([0.5], [0]) = cormorant.relayout(self=%q_transpose)
 node "conv" "" ""
-  %conv : i8[1,2,4,4] order(0,2,3,1) quant([0.5], [0]) = aten.conv2d(input=%q_relayout, weight=%w, bias=none, stride=[1, 1], padding=[0, 0], dilation=[1, 1], groups=1)
+  %conv : i8[1,2,4,4] order(0,2,3,1) quant([0.5], [0]) = aten.conv2d(input=%q_transpose_relayout, weight=%w, bias=none, stride=[1, 1], padding=[0, 0], dilation=[1, 1], groups=1)
 node "conv_relayout" "" ""
   %conv_relayout : i8[1,4,4,2] quant([0.5], [0]) = cormorant.relayout(self=%conv)
 node "conv_transpose" "" ""
@@ -132,10 +132,11 @@ output %dq
 TEST(DecideLayout, NeedsNoTransposeForOneChannelOrInt8Inputs) {
   for (const char* input : {"i8[1,1,4,4] quant([0.5], [0])", "i8[1,3,4,4] quant([0.5], [0])"}) {
     const std::string channels = std::string(input).substr(5, 1);
-    const std::string text = "graph g\ninput %x : " + std::string(input) + "\nconst %w : i8[1," + channels +
-                             ",1,1] quant(axis 0, [1.0], [0]) = [" + (channels == "1" ? "1" : "1, 2, 3") +
-                             "]\nnode \"conv\" \"\" \"\"\n  %conv : i8[1,1,4,4] quant([0.5], [0]) = aten.conv2d(input=%x, "
-                             "weight=%w, bias=none, stride=[1, 1], padding=[0, 0], dilation=[1, 1], groups=1)\noutput %conv\n";
+    const std::string text =
+        "graph g\ninput %x : " + std::string(input) + "\nconst %w : i8[1," + channels +
+        ",1,1] quant(axis 0, [1.0], [0]) = [" + (channels == "1" ? "1" : "1, 2, 3") +
+        "]\nnode \"conv\" \"\" \"\"\n  %conv : i8[1,1,4,4] quant([0.5], [0]) = aten.conv2d(input=%x, "
+        "weight=%w, bias=none, stride=[1, 1], padding=[0, 0], dilation=[1, 1], groups=1)\noutput %conv\n";
     EXPECT_EQ(after(text.c_str(), decide_layout).find("transpose"), std::string::npos) << text;
   }
 }

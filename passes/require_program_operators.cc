@@ -15,8 +15,8 @@ void require_program_operators(const ir::Graph& graph, const ops::Config& config
     const ops::Operator* op = ops::find(node);
     if (ops::find_signature(node.op) != nullptr || (op != nullptr && op->is_alias)) continue;
     if (node.op.starts_with("quantized_decomposed.")) {
-      throw std::logic_error(fmt::format("node '{}' ({}) was not lowered: {} must not reach a program", node.name, node.op,
-                                         node.op));
+      throw std::logic_error(
+          fmt::format("node '{}' ({}) was not lowered: {} must not reach a program", node.name, node.op, node.op));
     }
     std::string reason = "it has no float kernel for the target";
     if (op != nullptr && op->quantize != nullptr) {

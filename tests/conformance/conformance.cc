@@ -37,7 +37,8 @@ std::vector<std::byte> compile_for(const std::vector<Case>& cases, const Target&
 }
 
 // Sample 0 has only extremes, the rest any byte; float inputs are spread over a few orders of magnitude.
-std::vector<std::byte> random_bytes(const BorderTensor& tensor, std::int64_t elements, int sample, std::mt19937& random) {
+std::vector<std::byte> random_bytes(const BorderTensor& tensor, std::int64_t elements, int sample,
+                                    std::mt19937& random) {
   std::vector<std::byte> bytes;
   for (std::int64_t i = 0; i < elements; ++i) {
     if (tensor.dtype == DType::f32) {
@@ -46,8 +47,9 @@ std::vector<std::byte> random_bytes(const BorderTensor& tensor, std::int64_t ele
       const auto* raw = reinterpret_cast<const std::byte*>(&value);
       bytes.insert(bytes.end(), raw, raw + sizeof(value));
     } else {
-      const std::uint32_t bits = random();
-      bytes.push_back(static_cast<std::byte>(sample == 0 ? ((bits & 1U) != 0 ? 127 : -128) : static_cast<int>(bits & 255U)));
+      const auto bits = static_cast<std::uint32_t>(random());
+      bytes.push_back(
+          static_cast<std::byte>(sample == 0 ? ((bits & 1U) != 0 ? 127 : -128) : static_cast<int>(bits & 255U)));
     }
   }
   return bytes;
@@ -85,8 +87,8 @@ void expect_equal(const std::vector<Case>& cases, const std::vector<Arrays>& wan
       if (e == expected.end()) continue;
       const auto differing = std::inner_product(expected.begin(), expected.end(), actual.begin(), 0, std::plus<>(),
                                                 [](std::byte x, std::byte y) { return x == y ? 0 : 1; });
-      ADD_FAILURE() << where << ", case '" << cases[c].name << "', sample " << s << ": byte " << (e - expected.begin()) << " is "
-                    << static_cast<int>(static_cast<std::int8_t>(*a)) << ", the reference says "
+      ADD_FAILURE() << where << ", case '" << cases[c].name << "', sample " << s << ": byte " << (e - expected.begin())
+                    << " is " << static_cast<int>(static_cast<std::int8_t>(*a)) << ", the reference says "
                     << static_cast<int>(static_cast<std::int8_t>(*e)) << " (" << differing << " of " << expected.size()
                     << " bytes differ)";
       break;
@@ -104,7 +106,8 @@ std::vector<std::vector<Case>> in_batches(const std::vector<Case>& cases) {
     const ir::Value* result = c.build(graph);
     std::int64_t bytes = result->type.bytes();
     for (const ir::Value* input : graph.inputs()) bytes += input->type.bytes();
-    for (const ir::Value& value : graph.values()) bytes += value.kind == ir::ValueKind::constant ? value.type.bytes() : 0;
+    for (const ir::Value& value : graph.values())
+      bytes += value.kind == ir::ValueKind::constant ? value.type.bytes() : 0;
     if (filled + bytes > kBytes && !batches.back().empty()) {
       batches.emplace_back();
       filled = 0;
@@ -123,12 +126,18 @@ std::string Where::text() const {
 
 std::vector<Where> everywhere() {
   return {
-      {parse_target("cortex-m3"), "gcc"},           {parse_target("cortex-m0"), "gcc"},
-      {parse_target("cortex-m23"), "gcc"},          {parse_target("cortex-m4"), "gcc"},
-      {parse_target("cortex-m7"), "gcc"},           {parse_target("cortex-m33"), "gcc"},
-      {parse_target("cortex-m33", "scalar"), "gcc"}, {parse_target("cortex-m55"), "gcc"},
-      {parse_target("cortex-m55", "dsp"), "gcc"},   {parse_target("cortex-m55", "scalar"), "gcc"},
-      {parse_target("cortex-m0"), "clang"},         {parse_target("cortex-m4"), "clang"},
+      {parse_target("cortex-m3"), "gcc"},
+      {parse_target("cortex-m0"), "gcc"},
+      {parse_target("cortex-m23"), "gcc"},
+      {parse_target("cortex-m4"), "gcc"},
+      {parse_target("cortex-m7"), "gcc"},
+      {parse_target("cortex-m33"), "gcc"},
+      {parse_target("cortex-m33", "scalar"), "gcc"},
+      {parse_target("cortex-m55"), "gcc"},
+      {parse_target("cortex-m55", "dsp"), "gcc"},
+      {parse_target("cortex-m55", "scalar"), "gcc"},
+      {parse_target("cortex-m0"), "clang"},
+      {parse_target("cortex-m4"), "clang"},
       {parse_target("cortex-m55"), "clang"},
   };
 }
@@ -170,7 +179,8 @@ void expect_near_float_semantics(const std::vector<Case>& cases, double steps, i
       const double step = program.outputs[c].scale.value_or(1e-6);
       double worst = 0;
       for (std::size_t i = 0; i < got.size(); ++i) {
-        worst = std::max(worst, std::abs(static_cast<double>(got[i]) - static_cast<double>(wanted[c].values()[i])) / step);
+        worst =
+            std::max(worst, std::abs(static_cast<double>(got[i]) - static_cast<double>(wanted[c].values()[i])) / step);
       }
       EXPECT_LE(worst, steps + 1e-3) << "case '" << cases[c].name << "', sample " << s;
     }
@@ -187,7 +197,8 @@ std::vector<std::pair<std::string, int>> lowered_operators(const Case& c, const 
   for (const ir::Node& node : graph.nodes()) {
     const ops::Operator* op = ops::find(node);
     if (op != nullptr && op->is_alias) continue;
-    const auto known = std::find_if(counts.begin(), counts.end(), [&](const auto& count) { return count.first == node.op; });
+    const auto known =
+        std::find_if(counts.begin(), counts.end(), [&](const auto& count) { return count.first == node.op; });
     if (known == counts.end()) {
       counts.emplace_back(node.op, 1);
     } else {
@@ -201,9 +212,12 @@ ir::Value* int8_input(ir::Graph& graph, ir::Shape shape, double scale, std::int3
   return graph.add_input("x", ir::quantized_type(std::move(shape), ir::per_tensor_i8(scale, zero_point)));
 }
 
-ir::Value* float_input(ir::Graph& graph, ir::Shape shape) { return graph.add_input("x", ir::float_type(std::move(shape))); }
+ir::Value* float_input(ir::Graph& graph, ir::Shape shape) {
+  return graph.add_input("x", ir::float_type(std::move(shape)));
+}
 
-ir::Value* int8_weights(ir::Graph& graph, ir::Shape shape, std::int32_t axis, std::mt19937& random, std::vector<double> scales) {
+ir::Value* int8_weights(ir::Graph& graph, ir::Shape shape, std::int32_t axis, std::mt19937& random,
+                        std::vector<double> scales) {
   ir::QuantParams quant{DType::i8, -127, 127, axis, std::move(scales), {}};
   const auto channels = static_cast<std::size_t>(shape[static_cast<std::size_t>(axis)]);
   if (quant.scales.empty()) {
@@ -234,11 +248,13 @@ ir::Value* int32_bias(ir::Graph& graph, const ir::Value* input, const ir::Value*
                             ir::Bytes::of(std::span<const std::int32_t>(data)));
 }
 
-ir::Value* add_quantized(ir::Graph& graph, std::string op, std::vector<ir::NamedArgument> args, ir::Shape shape, double scale,
-                         std::int32_t zero_point) {
+ir::Value* add_quantized(ir::Graph& graph, std::string op, std::vector<ir::NamedArgument> args, ir::Shape shape,
+                         double scale, std::int32_t zero_point) {
   std::string name = op.substr(op.find('.') + 1);
-  return graph.add_node(std::move(name), std::move(op), std::move(args),
-                        {ir::quantized_type(std::move(shape), ir::per_tensor_i8(scale, zero_point))})->result();
+  return graph
+      .add_node(std::move(name), std::move(op), std::move(args),
+                {ir::quantized_type(std::move(shape), ir::per_tensor_i8(scale, zero_point))})
+      ->result();
 }
 
 }  // namespace cormorant::conformance

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The promise that every kernel variant equals its reference bit for bit, as a test that a contributor writes in ten
-// lines: give the cases as quantized nodes, and each goes through lowering, layout, prepacking, planning and emission for
-// every CPU and instruction set, runs in the host runtime and on the emulated boards, and must give the same bits.
+// lines: give the cases as quantized nodes, and each goes through lowering, layout, prepacking, planning and emission
+// for every CPU and instruction set, runs in the host runtime and on the emulated boards, and must give the same bits.
 //
 //   TEST(Clamp, EveryVariantEqualsTheReference) {
 //     std::vector<Case> cases;
@@ -35,15 +35,15 @@ struct Case {
 
 struct Where {
   Target target;
-  std::string compiler;  // "gcc", "clang"
+  std::string compiler;                    // "gcc", "clang"
   [[nodiscard]] std::string text() const;  // "cortex-m55 dsp gcc"
 };
 
 // Every archive in every instruction set it can execute, gcc; and clang where its code differs most.
 std::vector<Where> everywhere();
 
-// Runs the cases on `samples` sets of random inputs (seeded; the first has only the extremes −128 and 127) at each place
-// and expects the bits of the first place's host run from all of them.
+// Runs the cases on `samples` sets of random inputs (seeded; the first has only the extremes −128 and 127) at each
+// place and expects the bits of the first place's host run from all of them.
 void expect_same_bits_everywhere(const std::vector<Case>& cases, int samples = 3,
                                  const std::vector<Where>& places = everywhere());
 
@@ -57,11 +57,12 @@ ir::Value* int32_bias(ir::Graph& graph, const ir::Value* input, const ir::Value*
 ir::Value* add_quantized(ir::Graph& graph, std::string op, std::vector<ir::NamedArgument> args, ir::Shape shape,
                          double scale, std::int32_t zero_point);
 
-// The float semantics of the same cases: the operator's evaluate hook on dequantized inputs, against the host run of the
-// compiled program, dequantized. Expects them within `steps` quantization steps of the output.
+// The float semantics of the same cases: the operator's evaluate hook on dequantized inputs, against the host run of
+// the compiled program, dequantized. Expects them within `steps` quantization steps of the output.
 void expect_near_float_semantics(const std::vector<Case>& cases, double steps = 1.0, int samples = 3);
 
-// Which operators a case becomes: {"cortex_m.quantized_add", 1}, after lowering (before prepack). Needs no cross compiler.
+// Which operators a case becomes: {"cortex_m.quantized_add", 1}, after lowering (before prepack). Needs no cross
+// compiler.
 std::vector<std::pair<std::string, int>> lowered_operators(const Case& c, const Target& target = {});
 
 }  // namespace cormorant::conformance

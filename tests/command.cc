@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/command.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+
+#include "runner/process.h"
+
+namespace cormorant::tests {
+namespace {
+
+std::filesystem::path from_environment(const char* variable, const char* otherwise) {
+  const char* const value = std::getenv(variable);
+  return value != nullptr && *value != '\0' ? value : otherwise;
+}
+
+Ran run(const std::filesystem::path& program, const std::filesystem::path& directory, const Arguments& arguments,
+        const Environment& environment) {
+  std::vector<std::string> command = {"env"};
+  command.insert(command.end(), environment.begin(), environment.end());
+  // The shell keeps the streams apart and then becomes the program.
+  command.insert(command.end(), {"sh", "-c", "exec \"$0\" \"$@\" >stdout.txt 2>stderr.txt", program.string()});
+  command.insert(command.end(), arguments.begin(), arguments.end());
+
+  Ran ran{fmt::format("cormorant {}", fmt::join(arguments, " ")), 0, {}, {}, 0};
+  const auto start = std::chrono::steady_clock::now();
+  const ProcessResult result = run_process(command, directory, std::chrono::minutes(4));
+  ran.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  constexpr int kTimedOut = 124;
+  constexpr int kSignal = 128;
+  ran.status = result.timed_out ? kTimedOut : result.signal != 0 ? kSignal + result.signal : result.status;
+  ran.out = read_text(directory / "stdout.txt");
+  ran.err = read_text(directory / "stderr.txt");
+  return ran;
+}
+
+}  // namespace
+
+nlohmann::json Ran::json() const {
+  nlohmann::json parsed = nlohmann::json::parse(out, nullptr, /*allow_exceptions=*/false);
+  EXPECT_TRUE(parsed.is_object()) << command << "\nis not one JSON object:\n" << out << err;
+  return parsed.is_object() ? parsed : nlohmann::json::object();
+}
+
+Ran cormorant(const std::filesystem::path& directory, const Arguments& arguments, const Environment& environment) {
+  return run(from_environment("CORMORANT_BINARY", CORMORANT_OWN_BINARY), directory, arguments, environment);
+}
+
+Ran optimized(const std::filesystem::path& directory, const Arguments& arguments) {
+  const std::filesystem::path release = from_environment("CORMORANT_RELEASE_BINARY", CORMORANT_RELEASE_BINARY);
+  return run(std::filesystem::exists(release) ? release : CORMORANT_OWN_BINARY, directory, arguments, {});
+}
+
+std::string zoo(const std::string& file) {
+  return (from_environment("CORMORANT_ZOO_DIR", CORMORANT_SOURCE_DIR "/zoo") / file).string();
+}
+
+std::string read_text(const std::filesystem::path& path) {
+  std::ostringstream text;
+  text << std::ifstream(path, std::ios::binary).rdbuf();
+  return text.str();
+}
+
+void write_text(const std::filesystem::path& path, const std::string& text) {
+  std::ofstream(path, std::ios::binary) << text;
+}
+
+testing::AssertionResult has(const std::string& text, const std::string& part) {
+  if (text.find(part) != std::string::npos) return testing::AssertionSuccess();
+  return testing::AssertionFailure() << "no '" << part << "' in:\n" << text;
+}
+
+}  // namespace cormorant::tests

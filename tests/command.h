@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The command line as a user has it: a process with arguments, an exit status, and two streams.
+//
+// There are two programs. cormorant() is the one of this build, with sanitizers where the tests have them: it gets the
+// broken files. optimized() is the release build's, for what takes long and for what is timed.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+namespace cormorant::tests {
+
+struct Ran {
+  std::string command;  // for messages
+  int status = 0;       // of a program that did not end by itself: 128 + signal, 124 at the time limit
+  std::string out, err;
+  double seconds = 0;
+
+  // Standard output as the one JSON object that it must be.
+  [[nodiscard]] nlohmann::json json() const;
+};
+
+using Arguments = std::vector<std::string>;
+using Environment = std::vector<std::string>;  // "NAME=value"
+
+// In `directory`, which also takes the two streams.
+Ran cormorant(const std::filesystem::path& directory, const Arguments& arguments, const Environment& environment = {});
+Ran optimized(const std::filesystem::path& directory, const Arguments& arguments);
+
+// Where the zoo's files are; the environment variable CORMORANT_ZOO_DIR points to another one.
+std::string zoo(const std::string& file);
+std::string read_text(const std::filesystem::path& path);
+void write_text(const std::filesystem::path& path, const std::string& text);
+
+// For EXPECT_TRUE(has(text, "part")) << text, with a message that shows both.
+testing::AssertionResult has(const std::string& text, const std::string& part);
+
+}  // namespace cormorant::tests

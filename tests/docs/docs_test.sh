@@ -1,0 +1,101 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# The documentation is true. For README.md and docs/*.md, by the first words behind a block's fence:
+#
+#   ```sh               runs, in the order of the page, from the repository's root, and must succeed
+#   ```sh fails         the same, and must not
+#   ```output           its lines come, in this order, in the output of the sh block before it (blocks.awk says how alike)
+#   ```cpp some/file    is a quotation: its lines stand in that file like this; a line "…" or "// …" leaves some out
+#   ```python some/file the same, and nothing of the file may be missing
+#   ```text             is for the reader only
+#
+# and every relative link leads to a file. The commands read as a user types them; here they run with the program of this
+# build, and what they write goes to this build's folder.
+set -euo pipefail
+[ $# -eq 4 ] || { echo "usage: $0 SOURCE_DIR BUILD_DIR CORMORANT CORMORANT_GLUE" >&2; exit 2; }
+source_dir=$1 build_dir=$2 program=$3 glue=$4
+here=$(cd "$(dirname "$0")" && pwd)
+work=$build_dir/tests/docs/work
+failures=0
+
+fail() {
+  echo "FAILED $*" >&2
+  failures=$((failures + 1))
+}
+
+# What a user types, as this build must run it. ctest only lists the tests: they run beside this one, and ctest within
+# ctest would write over its log.
+localize() {
+  sed -e "s#\(^\|[ (]\)build/cormorant\( \|\$\)#\1$program\2#g" \
+    -e "s#build/tutorial#$work/tutorial#g" \
+    -e "s#cmake --preset firmware#cmake --preset firmware -B $work/firmware -DCORMORANT_GLUE=$glue#" \
+    -e "s#cmake --build --preset firmware#cmake --build $work/firmware#" \
+    -e "s#build/firmware/#$work/firmware/#g" \
+    -e "s#cmake --build --preset debug#cmake --build $build_dir#" \
+    -e "s#ctest --preset debug#ctest --test-dir $build_dir --show-only --no-tests=error#"
+}
+
+check_command() {  # page:line, file with the block, what it must do, where its output goes
+  local status=0
+  (cd "$source_dir" && bash -euo pipefail -c "$(localize <"$2")") >"$4" 2>&1 </dev/null || status=$?
+  if [ "$3" = fails ] && [ $status -eq 0 ]; then
+    fail "$1: the command succeeds, though the page says that it fails"
+  elif [ "$3" != fails ] && [ $status -ne 0 ]; then
+    fail "$1: exit status $status"
+    cat "$4" >&2
+  fi
+  # Folders come out as the page has them.
+  sed -i -e "s#$work/tutorial#build/tutorial#g" -e "s#$program#build/cormorant#g" "$4"
+}
+
+check_page() {
+  local page=$1 blocks=$work/blocks block line language word last_output=/dev/null
+  rm -rf "$blocks"
+  mkdir -p "$blocks"
+  awk -v mode=split -v folder="$blocks" -f "$here/blocks.awk" "$source_dir/$page" >"$blocks/list"
+  while read -r block line language word; do
+    case $language in
+      sh)
+        last_output=$blocks/$block.actual
+        check_command "$page:$line" "$blocks/$block" "$word" "$last_output"
+        ;;
+      output)
+        awk -v mode=compare -f "$here/blocks.awk" "$blocks/$block" "$last_output" ||
+          { fail "$page:$line: this is not the output, which is:"; cat "$last_output" >&2; }
+        ;;
+      python)
+        cmp "$blocks/$block" "$source_dir/$word" || fail "$page:$line: differs from $word"
+        ;;
+      text) ;;
+      *)
+        if [ "$word" = - ]; then
+          fail "$page:$line: a block of $language must name the file that it quotes"
+        else
+          awk -v mode=quote -f "$here/blocks.awk" "$blocks/$block" "$source_dir/$word" ||
+            fail "$page:$line: $word does not have these lines"
+        fi
+        ;;
+    esac
+  done <"$blocks/list"
+}
+
+check_links() {
+  local page=$1 link
+  while read -r link; do
+    [ -e "$source_dir/$(dirname "$page")/${link%%#*}" ] || fail "$page: the link $link leads nowhere"
+  done < <(awk '/^```/ { code = !code } !code' "$source_dir/$page" | grep -oE '\]\([^)]+\)' | sed 's/^](//; s/)$//' |
+    grep -vE '^(https?:|#)' || true)
+}
+
+rm -rf "$work/tutorial"
+mkdir -p "$work"
+cd "$source_dir"
+pages=0
+for page in README.md docs/*.md; do
+  check_page "$page"
+  check_links "$page"
+  pages=$((pages + 1))
+done
+echo "$pages pages, $failures failures"
+[ $failures -eq 0 ]

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Who may include whom: the table of docs/architecture.md, kept true. And what runs on a Cortex-M sees, however
+// indirectly, neither the host's rooms nor a header that brings a heap, exceptions or streams with it.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <regex>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace cormorant {
+namespace {
+
+struct Include {
+  std::string path;
+  bool is_ours = false;  // in quotes
+};
+
+struct Source {
+  std::string path;  // from the root
+  std::vector<Include> includes;
+};
+
+// The rooms that hold sources; build folders and the like are not ours to read.
+constexpr const char* kRooms[] = {"base",    "target",    "formats", "ir",      "evaluate", "ops",
+                                  "kernels", "quantizer", "passes",  "planner", "emit",     "compiler",
+                                  "runtime", "boards",    "runner",  "report",  "cli",      "bench"};
+
+Source read_source(const std::filesystem::path& root, const std::filesystem::path& path) {
+  static const std::regex include("^\\s*#\\s*include\\s*([<\"])([^>\"]+)[>\"].*");
+  Source source{path.lexically_relative(root).generic_string(), {}};
+  std::ifstream file(path);
+  std::smatch match;
+  for (std::string line; std::getline(file, line);) {
+    if (std::regex_match(line, match, include)) source.includes.push_back({match[2], match[1] == "\""});
+  }
+  return source;
+}
+
+const std::map<std::string, Source>& sources() {
+  static const auto all = [] {
+    std::map<std::string, Source> found;
+    const std::filesystem::path root = CORMORANT_SOURCE_DIR;
+    for (const char* room : kRooms) {
+      if (!std::filesystem::exists(root / room)) continue;
+      for (const auto& entry : std::filesystem::recursive_directory_iterator(root / room)) {
+        const std::string extension = entry.path().extension();
+        if (extension != ".h" && extension != ".cc") continue;
+        Source source = read_source(root, entry.path());
+        found.emplace(source.path, std::move(source));
+      }
+    }
+    return found;
+  }();
+  return all;
+}
+
+bool matches(const std::string& text, const std::string& pattern) {
+  return std::regex_match(text, std::regex(pattern));
+}
+
+// Tests may include anything; so may what they share.
+bool is_for_tests(const std::string& path) {
+  return matches(
+      path,
+      ".*(_test\\.cc|_fuzz\\.cc|/testdata/.*|/toy_[a-z_]+\\.(h|cc)|/test_[a-z_]+\\.h|/zip_builder\\.h|/read_all\\.h)");
+}
+
+struct Rule {
+  std::string who;   // the first rule that matches a file holds for it
+  std::string whom;  // besides base and its own folder
+};
+
+// An operator's folder has a host and a target side. Depthwise convolution is convolution with as many groups as
+// channels, and shares its contract.
+const std::vector<Rule>& rules() {
+  static const std::vector<Rule> table = {
+      {"base/.*", ""},
+      {"target/.*", ""},
+      {"formats/.*", ""},
+      {"kernels/.*", ""},
+      {"planner/.*", ""},
+      {"boards/.*", ""},
+      {"ir/.*", "target/.*"},
+      {"evaluate/.*", "ir/.*|ops/op\\.h"},
+      {"ops/depthwise_conv2d/kernel.*", "ops/conv2d/(conv2d|kernel)\\.h|kernels/.*|runtime/kernel\\.h|target/.*"},
+      {"ops/depthwise_conv2d/.*\\.cc",
+       "ops/conv2d/.*\\.h|ops/[a-z0-9_]+\\.h|kernels/.*|runtime/kernel\\.h|evaluate/.*|ir/.*|target/.*"},
+      {"ops/[a-z0-9_]+/kernel.*", "kernels/.*|runtime/kernel\\.h|target/.*"},
+      {"ops/.*", "ops/[a-z0-9_]+\\.h|kernels/.*|runtime/kernel\\.h|evaluate/.*|ir/.*|formats/pt2/.*|target/.*"},
+      {"quantizer/.*", "ir/.*|target/.*|evaluate/.*|ops/(op|multiplier)\\.h"},
+      {"passes/.*", "ir/.*|target/.*|ops/op\\.h"},
+      {"emit/.*", "ir/.*|target/.*|planner/.*|ops/op\\.h|formats/pte/.*"},
+      {"compiler/.*", "(target|formats|ir|evaluate|quantizer|passes|planner|emit)/.*|ops/[a-z0-9_]+\\.h"},
+      {"runtime/.*", "formats/pte/.*"},
+      {"runner/firmware/.*", "runtime/.*"},
+      {"runner/.*", "target/.*|boards/.*|formats/pte/.*|runtime/.*"},
+      {"report/.*", "formats/pte/.*"},
+      {"(cli|bench)/.*", ".*"},
+  };
+  return table;
+}
+
+// ops/conv2d for ops/conv2d/kernel.cc: what a file may always include. The formats do not see each other.
+std::string own_folder(const std::string& path) {
+  const bool has_subfolders = path.starts_with("ops/") || path.starts_with("formats/");
+  const std::size_t first = path.find('/');
+  return path.substr(0, has_subfolders ? path.rfind('/') : first) + "/";
+}
+
+// Others' headers that are written in quotes.
+bool is_library(const std::string& path) {
+  return matches(path, "(fmt|gtest|nlohmann|flatbuffers)/.*") || path == "qemu_api.h";
+}
+
+TEST(Includes, EveryFileIncludesOnlyWhatItsRoomMaySee) {
+  std::size_t checked = 0;
+  for (const auto& [path, source] : sources()) {
+    if (is_for_tests(path)) continue;
+    const auto rule = std::ranges::find_if(rules(), [&](const Rule& r) { return matches(path, r.who); });
+    ASSERT_NE(rule, rules().end()) << path << " is in no room of the table";
+    for (const Include& include : source.includes) {
+      if (!include.is_ours || is_library(include.path)) continue;
+      ++checked;
+      const bool may = include.path.starts_with("base/") || include.path.starts_with(own_folder(path)) ||
+                       matches(include.path, rule->whom);
+      EXPECT_TRUE(may) << path << " includes " << include.path << ", which " << rule->who << " may not see";
+    }
+  }
+  EXPECT_GT(checked, 300U);  // of course there are includes
+}
+
+// What firmware/CMakeLists.txt compiles.
+bool is_compiled_for_target(const std::string& path) {
+  if (is_for_tests(path)) return false;
+  return matches(
+             path,
+             "ops/[a-z0-9_]+/kernel[a-z0-9_]*\\.cc|kernels/.*\\.cc|runner/firmware/.*\\.cc|formats/pte/reader\\.cc") ||
+         (matches(path, "runtime/[a-z0-9_]+\\.cc") && !matches(path, "runtime/host[a-z0-9_]*\\.cc"));
+}
+
+void collect(const std::string& path, std::set<std::string>& ours, std::map<std::string, std::string>& library) {
+  if (!ours.insert(path).second) return;
+  for (const Include& include : sources().at(path).includes) {
+    if (include.is_ours) {
+      ASSERT_TRUE(sources().contains(include.path)) << path << " includes " << include.path << ", which is not there";
+      collect(include.path, ours, library);
+    } else {
+      library.emplace(include.path, path);
+    }
+  }
+}
+
+TEST(Includes, TargetCodeSeesNeitherHeapNorExceptionsNorStreams) {
+  // All of these are header-only in what target code takes from them. <new> declares placement new.
+  const std::set<std::string> allowed = {"algorithm",   "array",   "bit",     "climits",     "concepts",
+                                         "cstddef",     "cstdint", "cstring", "iterator",    "limits",
+                                         "new",         "numeric", "span",    "string_view", "tuple",
+                                         "type_traits", "utility", "cmath",   "arm_acle.h",  "arm_mve.h"};
+  std::set<std::string> ours;
+  std::map<std::string, std::string> library;  // header -> a file that includes it
+  std::size_t units = 0;
+  for (const auto& [path, source] : sources()) {
+    if (!is_compiled_for_target(path)) continue;
+    ++units;
+    collect(path, ours, library);
+  }
+  EXPECT_GT(units, 20U);
+  for (const auto& [header, by] : library)
+    EXPECT_TRUE(allowed.contains(header)) << by << " includes <" << header << ">";
+  for (const std::string& path : ours) {
+    EXPECT_TRUE(
+        matches(path, "(base|target|formats/pte|kernels|ops/[a-z0-9_]+|runtime|runner/firmware)/[a-z0-9_]+\\.(h|cc)"))
+        << path << " is the host's, but target code includes it";
+    EXPECT_NE(path, "base/diagnostic.h");
+  }
+}
+
+}  // namespace
+}  // namespace cormorant

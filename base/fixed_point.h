@@ -9,7 +9,8 @@
 
 namespace cormorant {
 
-// A real factor as multiplier · 2^(shift − 31), multiplier in [2^30, 2^31) (0 for a factor of 0). shift > 0 shifts left.
+// A real factor as multiplier · 2^(shift − 31), multiplier in [2^30, 2^31) (0 for a factor of 0). shift > 0 shifts
+// left.
 struct Multiplier {
   std::int32_t multiplier = 0;
   std::int32_t shift = 0;
@@ -41,9 +42,7 @@ constexpr std::int32_t requantize(std::int32_t value, std::int32_t multiplier, s
   return rounding_shift_right(doubling_high_multiply(shift_left(value, left), multiplier), right);
 }
 
-constexpr std::int32_t requantize(std::int32_t value, Multiplier m) {
-  return requantize(value, m.multiplier, m.shift);
-}
+constexpr std::int32_t requantize(std::int32_t value, Multiplier m) { return requantize(value, m.multiplier, m.shift); }
 
 constexpr std::int32_t clamp(std::int32_t value, std::int32_t low, std::int32_t high) {
   return value < low ? low : (value > high ? high : value);

@@ -12,12 +12,12 @@ namespace cormorant {
 enum class Error : std::uint16_t {
   ok = 0,
   // The file is not one we can believe.
-  bad_header = 100,        // not a .pte, or cut short
-  bad_structure = 101,     // an offset, index or length leads outside its bounds
-  bad_value = 102,         // an argument has another type than the operator's signature says
-  bad_shape = 103,         // sizes that the operator cannot compute, or that disagree with each other
-  bad_constant = 104,      // constant data missing, misplaced or of the wrong size
-  has_delegate = 105,      // a delegate's blob: only plain operators run here
+  bad_header = 100,     // not a .pte, or cut short
+  bad_structure = 101,  // an offset, index or length leads outside its bounds
+  bad_value = 102,      // an argument has another type than the operator's signature says
+  bad_shape = 103,      // sizes that the operator cannot compute, or that disagree with each other
+  bad_constant = 104,   // constant data missing, misplaced or of the wrong size
+  has_delegate = 105,   // a delegate's blob: only plain operators run here
   // The file is sound, but this firmware is not made for it.
   unknown_operator = 200,  // not in the operator table handed to load
   unsupported = 201,       // a known operator with arguments that this kernel variant does not compute

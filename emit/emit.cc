@@ -39,11 +39,13 @@ class Emitter {
  private:
   void add_call(const ir::Node& node) {
     const ops::Signature* signature = ops::find_signature(node.op);
-    if (signature == nullptr) throw std::logic_error("node '" + node.name + "' (" + node.op + ") is no program operator");
+    if (signature == nullptr)
+      throw std::logic_error("node '" + node.name + "' (" + node.op + ") is no program operator");
     const std::size_t dot = signature->name.rfind('.');
     pte::KernelCall call;
     call.op = plan_.intern_operator(signature->name.substr(0, dot), signature->name.substr(dot + 1));
-    for (const ops::Parameter& parameter : signature->parameters) call.args.push_back(argument(node.get(parameter.name)));
+    for (const ops::Parameter& parameter : signature->parameters)
+      call.args.push_back(argument(node.get(parameter.name)));
     // ExecuTorch's kernels find the out tensors twice: as arguments, and as what they return.
     for (int times = 0; times < 2; ++times) {
       for (const ir::Value* result : node.results) call.args.push_back(tensor(result));
@@ -64,7 +66,9 @@ class Emitter {
       std::int32_t operator()(std::int64_t value) const { return e.plan_.intern(value); }
       std::int32_t operator()(const std::vector<std::int64_t>& values) const { return e.plan_.intern_ints(values); }
       std::int32_t operator()(double value) const { return e.plan_.intern(value); }
-      std::int32_t operator()(const std::vector<double>& values) const { return e.plan_.intern(pte::DoubleList{values}); }
+      std::int32_t operator()(const std::vector<double>& values) const {
+        return e.plan_.intern(pte::DoubleList{values});
+      }
       std::int32_t operator()(bool value) const { return e.plan_.intern(value); }
       std::int32_t operator()(const std::string& value) const { return e.plan_.intern(value); }
       std::int32_t operator()(DType value) const { return e.plan_.intern(static_cast<std::int64_t>(value)); }

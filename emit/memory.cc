@@ -55,7 +55,8 @@ class Mapper {
   // A value is needed until its last reader, or the last reader of anything that aliases it; outputs until the end.
   void find_last_uses() {
     for (std::size_t step = 0; step < map_.steps.size(); ++step) {
-      for (const ir::Value* input : map_.steps[step]->inputs()) last_use_[root(input)] = static_cast<std::uint32_t>(step);
+      for (const ir::Value* input : map_.steps[step]->inputs())
+        last_use_[root(input)] = static_cast<std::uint32_t>(step);
     }
     for (const ir::Value* output : graph_.outputs()) last_use_[root(output)] = end();
   }
@@ -105,7 +106,9 @@ class Mapper {
       const planner::Block& block = map_.blocks[map_.block_of.at(*value)];
       const bool dies_here = block.last == step && root(*value)->kind != ir::ValueKind::state;
       const bool once = std::ranges::count(node.inputs(), *value) == 1;
-      if (dies_here && once && block.size == static_cast<std::uint64_t>(node.result()->type.bytes()) && op->in_place(node, argument.name)) return *value;
+      if (dies_here && once && block.size == static_cast<std::uint64_t>(node.result()->type.bytes()) &&
+          op->in_place(node, argument.name))
+        return *value;
     }
     return nullptr;
   }

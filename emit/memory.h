@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// From a lowered graph to addresses: which values share memory (aliases, results computed in place), how long each piece
-// lives, and where the planner put it.
+// From a lowered graph to addresses: which values share memory (aliases, results computed in place), how long each
+// piece lives, and where the planner put it.
 #pragma once
 
 #include <unordered_map>

@@ -46,9 +46,8 @@ const Argument& Node::get(std::string_view arg) const {
 }
 
 bool Node::has(std::string_view arg) const {
-  return std::any_of(args.begin(), args.end(), [&](const NamedArgument& a) {
-    return a.name == arg && !std::holds_alternative<None>(a.value);
-  });
+  return std::any_of(args.begin(), args.end(),
+                     [&](const NamedArgument& a) { return a.name == arg && !std::holds_alternative<None>(a.value); });
 }
 
 void Node::set(std::string_view arg, Argument value) {
@@ -151,7 +150,8 @@ Node* Graph::add_node(std::string name, std::string op, std::vector<NamedArgumen
   if (before != nullptr) {
     position = std::find_if(nodes_.begin(), nodes_.end(), [&](const Node& n) { return &n == before; });
   }
-  Node* node = &*nodes_.insert(position, Node{std::move(name), std::move(op), std::move(args), {}, std::move(location)});
+  Node* node =
+      &*nodes_.insert(position, Node{std::move(name), std::move(op), std::move(args), {}, std::move(location)});
   add_results(node, std::vector<std::string>(types.size(), node->name), types);
   return node;
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The graph: values and the nodes that make them, in execution order. Nodes name their operator by a string
-// ("aten.conv2d", "cortex_m.quantized_conv2d", "cormorant.conv2d.mve_1x1") and carry named arguments, as PyTorch's schemas do; what an
-// operator means is known to its folder in ops/, not here. Pointers to nodes and values stay valid until they are erased.
+// ("aten.conv2d", "cortex_m.quantized_conv2d", "cormorant.conv2d.mve_1x1") and carry named arguments, as PyTorch's
+// schemas do; what an operator means is known to its folder in ops/, not here. Pointers to nodes and values stay valid
+// until they are erased.
 #pragma once
 
 #include <cstddef>
@@ -43,8 +44,8 @@ struct Bytes {
 
 // Where in the user's program a node comes from.
 struct Location {
-  std::string module;  // "blocks.2.depthwise.conv"
-  std::string source;  // "kws.py:14"
+  std::string module;                      // "blocks.2.depthwise.conv"
+  std::string source;                      // "kws.py:14"
   [[nodiscard]] std::string text() const;  // "blocks.2.depthwise.conv (kws.py:14)"
   friend bool operator==(const Location&, const Location&) = default;
 };
@@ -84,8 +85,8 @@ struct Node {
   // Argument access by name. get() and the typed forms throw std::logic_error for a name the node does not have:
   // schemas guarantee presence, so that is a bug of ours.
   [[nodiscard]] const Argument& get(std::string_view arg) const;
-  [[nodiscard]] bool has(std::string_view arg) const;  // present and not None
-  void set(std::string_view arg, Argument value);      // replaces or appends
+  [[nodiscard]] bool has(std::string_view arg) const;       // present and not None
+  void set(std::string_view arg, Argument value);           // replaces or appends
   [[nodiscard]] Value* tensor(std::string_view arg) const;  // null for None
   [[nodiscard]] const std::vector<Value*>& tensors(std::string_view arg) const;
   [[nodiscard]] std::int64_t integer(std::string_view arg) const;

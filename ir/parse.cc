@@ -48,7 +48,8 @@ class Parser {
  private:
   [[noreturn]] void fail(const std::string& problem) const {
     const auto line = 1 + std::count(text_.begin(), text_.begin() + static_cast<std::ptrdiff_t>(at_), '\n');
-    throw InputError({problem, "the text form is described in docs/architecture.md", fmt::format("{}:{}", origin_, line)});
+    throw InputError(
+        {problem, "the text form is described in docs/architecture.md", fmt::format("{}:{}", origin_, line)});
   }
 
   void space() {
@@ -110,7 +111,8 @@ class Parser {
     space();
     const std::size_t start = at_;
     if (at_ < text_.size() && text_[at_] == '-') ++at_;
-    while (at_ < text_.size() && (is_word(text_[at_]) || ((text_[at_] == '-' || text_[at_] == '+') && text_[at_ - 1] == 'e')))
+    while (at_ < text_.size() &&
+           (is_word(text_[at_]) || ((text_[at_] == '-' || text_[at_] == '+') && text_[at_ - 1] == 'e')))
       ++at_;
     const std::string_view token = text_.substr(start, at_ - start);
     const double infinity = std::numeric_limits<double>::infinity();

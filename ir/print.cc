@@ -146,8 +146,8 @@ std::string print(const Graph& graph, std::vector<std::byte>* blob, std::int64_t
     }
   }
   for (const Node& node : graph.nodes()) {
-    text += fmt::format("node {} {} {}\n  ", quoted(node.name), quoted(node.location.module),
-                        quoted(node.location.source));
+    text +=
+        fmt::format("node {} {} {}\n  ", quoted(node.name), quoted(node.location.module), quoted(node.location.source));
     std::string results;
     for (const Value* result : node.results) {
       if (!results.empty()) results += ", ";

@@ -24,7 +24,8 @@ class Verifier {
     }
     for (const Node& node : graph_.nodes()) check_node(node);
     for (const Value* output : graph_.outputs()) {
-      if (!defined_.contains(output)) fail("output %" + (output == nullptr ? "null" : output->name) + " is never defined");
+      if (!defined_.contains(output))
+        fail("output %" + (output == nullptr ? "null" : output->name) + " is never defined");
     }
   }
 
@@ -66,7 +67,8 @@ class Verifier {
     if (q.scales.size() != q.zero_points.size()) fail("%" + value.name + ": scales and zero points differ in number");
     std::size_t expected = 1;
     if (q.axis) {
-      if (*q.axis < 0 || static_cast<std::size_t>(*q.axis) >= type.rank()) fail("%" + value.name + ": axis out of range");
+      if (*q.axis < 0 || static_cast<std::size_t>(*q.axis) >= type.rank())
+        fail("%" + value.name + ": axis out of range");
       expected = static_cast<std::size_t>(type.shape[static_cast<std::size_t>(*q.axis)]);
     }
     if (q.scales.size() != expected) {

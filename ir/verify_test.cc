@@ -29,14 +29,16 @@ TEST(Verify, NamesWhatIsBroken) {
   };
   const Case cases[] = {
       {"before it is defined", [](Graph& g) { g.move_before(&g.nodes().back(), &g.nodes().front()); }},
-      {"scales, expected", [](Graph& g) {
+      {"scales, expected",
+       [](Graph& g) {
          QuantParams& q = *g.nodes().front().tensor("weight")->type.quant;
          q.scales = {1.0};
          q.zero_points = {0};
        }},
       {"differ in number", [](Graph& g) { g.nodes().front().tensor("weight")->type.quant->zero_points = {0}; }},
       {"not positive", [](Graph& g) { g.nodes().front().tensor("weight")->type.quant->scales[1] = 0; }},
-      {"zero point out of range", [](Graph& g) { g.nodes().front().tensor("weight")->type.quant->zero_points[0] = 200; }},
+      {"zero point out of range",
+       [](Graph& g) { g.nodes().front().tensor("weight")->type.quant->zero_points[0] = 200; }},
       {"bytes of data", [](Graph& g) { g.nodes().front().tensor("weight")->data = Bytes::own({}); }},
       {"impossible dim order", [](Graph& g) { g.inputs()[0]->type.dim_order = {0, 0}; }},
       {"shares scratch", [](Graph& g) { g.nodes().front().set("room", g.nodes().back().tensor("room")); }},

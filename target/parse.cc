@@ -46,8 +46,8 @@ Target parse_target(std::string_view target, std::string_view isa) {
     const std::size_t plus = target.find("+int8");
     if (plus != std::string_view::npos) {
       const std::string base(target.substr(0, plus));
-      throw UsageError("unknown target '" + std::string(target) + "': quantization is an option of its own\n  use --target=" +
-                       base + " --quantize");
+      throw UsageError("unknown target '" + std::string(target) +
+                       "': quantization is an option of its own\n  use --target=" + base + " --quantize");
     }
     throw UsageError("unknown target '" + std::string(target) + "'\n  targets are " + all_targets());
   }

@@ -19,9 +19,10 @@ std::string error_of(std::string_view target, std::string_view isa = {}) {
 
 TEST(Target, HasTheDocumentedDefaultIsaOfEachCpu) {
   const std::pair<const char*, Isa> expected[] = {
-      {"cortex-m0", Isa::scalar}, {"cortex-m0plus", Isa::scalar}, {"cortex-m3", Isa::scalar}, {"cortex-m23", Isa::scalar},
-      {"cortex-m4", Isa::dsp},    {"cortex-m7", Isa::dsp},        {"cortex-m33", Isa::dsp},   {"cortex-m35p", Isa::dsp},
-      {"cortex-m52", Isa::mve},   {"cortex-m55", Isa::mve},       {"cortex-m85", Isa::mve}};
+      {"cortex-m0", Isa::scalar},  {"cortex-m0plus", Isa::scalar}, {"cortex-m3", Isa::scalar},
+      {"cortex-m23", Isa::scalar}, {"cortex-m4", Isa::dsp},        {"cortex-m7", Isa::dsp},
+      {"cortex-m33", Isa::dsp},    {"cortex-m35p", Isa::dsp},      {"cortex-m52", Isa::mve},
+      {"cortex-m55", Isa::mve},    {"cortex-m85", Isa::mve}};
   for (const auto& [name, isa] : expected) {
     EXPECT_EQ(parse_target(name).isa, isa) << name;
     EXPECT_EQ(parse_target(name).name(), name);

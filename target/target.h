@@ -12,16 +12,14 @@ namespace cormorant {
 // Ordered: each executes everything before it.
 enum class Isa : std::uint8_t { scalar, dsp, mve };
 
-constexpr std::string_view name_of(Isa isa) {
-  return isa == Isa::scalar ? "scalar" : isa == Isa::dsp ? "dsp" : "mve";
-}
+constexpr std::string_view name_of(Isa isa) { return isa == Isa::scalar ? "scalar" : isa == Isa::dsp ? "dsp" : "mve"; }
 
 struct Cpu {
-  std::string_view name;          // "cortex-m55", as on the command line
-  Isa isa;                        // the default, and the largest it can execute
-  std::string_view archive;       // kernel archives are shared by CPUs that execute the same code: "m55"
-  std::string_view board;         // the emulated board that runs its code: a folder in boards/
-  bool has_fpu;                   // single precision in hardware
+  std::string_view name;     // "cortex-m55", as on the command line
+  Isa isa;                   // the default, and the largest it can execute
+  std::string_view archive;  // kernel archives are shared by CPUs that execute the same code: "m55"
+  std::string_view board;    // the emulated board that runs its code: a folder in boards/
+  bool has_fpu;              // single precision in hardware
 };
 
 inline constexpr std::array<Cpu, 11> kCpus = {{

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <fstream>
-#include <iterator>
 #include <span>
 #include <stdexcept>
 
@@ -13,9 +12,12 @@ namespace cormorant {
 namespace {
 
 std::vector<std::uint8_t> read_bytes(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
+  std::ifstream file(path, std::ios::binary | std::ios::ate);
   if (!file) throw std::runtime_error(fmt::format("{}: cannot be read", path.string()));
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  std::vector<std::uint8_t> bytes(static_cast<std::size_t>(file.tellg()));
+  file.seekg(0);
+  file.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+  return bytes;
 }
 
 // Bounds-checked reads; the file's name goes with them for the message.
@@ -35,9 +37,10 @@ class Bytes {
     return (std::uint32_t{b[0]} << 24) | (std::uint32_t{b[1]} << 16) | (std::uint32_t{b[2]} << 8) | b[3];
   }
   [[nodiscard]] std::string text(std::size_t at) const {
-    std::string result;
-    for (; u8(at) != 0; ++at) result += static_cast<char>(u8(at));
-    return result;
+    const auto rest = slice(at, data_.size() - at);
+    const auto end = std::ranges::find(rest, std::uint8_t{0});
+    if (end == rest.end()) slice(data_.size(), 1);  // cut short
+    return {rest.begin(), end};
   }
   [[nodiscard]] std::span<const std::uint8_t> slice(std::size_t at, std::size_t bytes) const {
     if (at > data_.size() || bytes > data_.size() - at) {

@@ -4,6 +4,7 @@
 #include "ops/conv2d/reference.h"
 
 #include <cstring>
+#include <vector>
 
 #include "ops/conv2d/host_kernels.h"
 #include "ops/conv2d/kernel.h"
@@ -17,6 +18,8 @@ void execute_packed(const void* raw) {
   struct Constants {
     Stream stream;
     const std::uint8_t* data;
+    std::uint32_t window;
+    std::vector<std::int16_t> weights;
 
     [[nodiscard]] std::int32_t word(std::uint32_t at) const {
       std::int32_t value = 0;
@@ -29,13 +32,23 @@ void execute_packed(const void* raw) {
     [[nodiscard]] std::int32_t shift(std::uint32_t c) const {
       return byte(stream.right_shift_index(c)) + byte(stream.left_shift_index(c));
     }
-    [[nodiscard]] std::int32_t weight(std::uint32_t c, std::uint32_t k) const {
-      const std::uint32_t at = stream.weight_index(c, k);
-      return stream.weight_offset() == 0 ? byte(at) : data[at] - stream.weight_offset();
+    [[nodiscard]] std::int32_t weight(std::uint32_t c, std::uint32_t k) const { return weights[c * window + k]; }
+    // Each weight is used once per output pixel, so its index is worth working out only once.
+    void unpack_weights(std::uint32_t channels) {
+      weights.reserve(std::size_t{channels} * window);
+      for (std::uint32_t c = 0; c < channels; ++c) {
+        for (std::uint32_t k = 0; k < window; ++k) {
+          const std::uint32_t at = stream.weight_index(c, k);
+          weights.push_back(
+              static_cast<std::int16_t>(stream.weight_offset() == 0 ? byte(at) : data[at] - stream.weight_offset()));
+        }
+      }
     }
   };
-  reference_convolution(packed_reference(plan, plan.header->geometry.in_channels),
-                        Constants{Stream(L, plan.header->geometry), plan.stream()});
+  const conv::Geometry& geometry = plan.header->geometry;
+  Constants constants{Stream(L, geometry), plan.stream(), geometry.taps() * geometry.in_channels, {}};
+  constants.unpack_weights(geometry.out_channels);
+  reference_convolution(packed_reference(plan, geometry.in_channels), constants);
 }
 
 void execute_direct(const void* raw) {

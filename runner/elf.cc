@@ -39,7 +39,7 @@ class Bytes {
   [[nodiscard]] std::string text(std::size_t at) const {
     const auto rest = slice(at, data_.size() - at);
     const auto end = std::ranges::find(rest, std::uint8_t{0});
-    if (end == rest.end()) slice(data_.size(), 1);  // cut short
+    if (end == rest.end()) static_cast<void>(slice(data_.size(), 1));  // throws: cut short
     return {rest.begin(), end};
   }
   [[nodiscard]] std::span<const std::uint8_t> slice(std::size_t at, std::size_t bytes) const {

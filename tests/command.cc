@@ -19,8 +19,6 @@ std::filesystem::path from_environment(const char* variable, const char* otherwi
   return value != nullptr && *value != '\0' ? value : otherwise;
 }
 
-Ran run(const std::filesystem::path& program, const std::filesystem::path& directory, const Arguments& arguments,
-        const Environment& environment) {
   std::vector<std::string> command = {"env"};
   command.insert(command.end(), environment.begin(), environment.end());
   // The shell keeps the streams apart and then becomes the program.
@@ -45,15 +43,6 @@ nlohmann::json Ran::json() const {
   nlohmann::json parsed = nlohmann::json::parse(out, nullptr, /*allow_exceptions=*/false);
   EXPECT_TRUE(parsed.is_object()) << command << "\nis not one JSON object:\n" << out << err;
   return parsed.is_object() ? parsed : nlohmann::json::object();
-}
-
-Ran cormorant(const std::filesystem::path& directory, const Arguments& arguments, const Environment& environment) {
-  return run(from_environment("CORMORANT_BINARY", CORMORANT_OWN_BINARY), directory, arguments, environment);
-}
-
-Ran optimized(const std::filesystem::path& directory, const Arguments& arguments) {
-  const std::filesystem::path release = from_environment("CORMORANT_RELEASE_BINARY", CORMORANT_RELEASE_BINARY);
-  return run(std::filesystem::exists(release) ? release : CORMORANT_OWN_BINARY, directory, arguments, {});
 }
 
 std::string zoo(const std::string& file) {

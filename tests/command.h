@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The command line as a user has it: a process with arguments, an exit status, and two streams.
-//
-// There are two programs. cormorant() is the one of this build, with sanitizers where the tests have them: it gets the
-// broken files. optimized() is the release build's, for what takes long and for what is timed.
+// The command line as a user has it: a process with arguments, an exit status, and two streams. It is the program of
+// this build, with sanitizers where the tests have them; the environment variable CORMORANT_BINARY names another.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -30,7 +28,6 @@ using Environment = std::vector<std::string>;  // "NAME=value"
 
 // In `directory`, which also takes the two streams.
 Ran cormorant(const std::filesystem::path& directory, const Arguments& arguments, const Environment& environment = {});
-Ran optimized(const std::filesystem::path& directory, const Arguments& arguments);
 
 // Where the zoo's files are; the environment variable CORMORANT_ZOO_DIR points to another one.
 std::string zoo(const std::string& file);

@@ -24,8 +24,8 @@ fail() {
   failures=$((failures + 1))
 }
 
-# What a user types, as this build must run it. ctest only lists the tests: they run beside this one, and ctest within
-# ctest would write over its log.
+# What a user types, as this build must run it. ctest only lists the tests, since they run beside this one, and does so
+# from a folder of its own, since it would write over the log of the ctest that runs this.
 localize() {
   sed -e "s#\(^\|[ (]\)build/cormorant\( \|\$\)#\1$program\2#g" \
     -e "s#build/tutorial#$work/tutorial#g" \
@@ -33,7 +33,7 @@ localize() {
     -e "s#cmake --build --preset firmware#cmake --build $work/firmware#" \
     -e "s#build/firmware/#$work/firmware/#g" \
     -e "s#cmake --build --preset debug#cmake --build $build_dir#" \
-    -e "s#ctest --preset debug#ctest --test-dir $build_dir --show-only --no-tests=error#"
+    -e "s#ctest --preset debug#ctest --test-dir $work/ctest --show-only --no-tests=error#"
 }
 
 check_command() {  # page:line, file with the block, what it must do, where its output goes
@@ -89,7 +89,8 @@ check_links() {
 }
 
 rm -rf "$work/tutorial"
-mkdir -p "$work"
+mkdir -p "$work/ctest"
+echo "subdirs(\"$build_dir\")" >"$work/ctest/CTestTestfile.cmake"
 cd "$source_dir"
 pages=0
 for page in README.md docs/*.md; do

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Every graph rewrite, one sentence each. A pass is a free function; compiler/pipeline.cc puts them in order.
+// Every graph rewrite, one sentence each. A pass is a free function; compiler/compile.cc puts them in order.
 #pragma once
 
 #include <string>

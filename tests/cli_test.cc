@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The command line that scripts rely on: exit status, which stream says what, the fields of --json, and what a person
-// who made a mistake is told. Broken files go to the program with sanitizers.
+// who made a mistake is told.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -30,7 +30,7 @@ class CommandLine : public testing::Test {
  protected:
   static void SetUpTestSuite() {
     directory_ = std::make_unique<TemporaryDirectory>();
-    ASSERT_EQ(optimized(path(), {"compile", "digits", "--calibrate", zoo("digits_calibration.npz"), "--io=int8", "-o",
+    ASSERT_EQ(cormorant(path(), {"compile", "digits", "--calibrate", zoo("digits_calibration.npz"), "--io=int8", "-o",
                                  "digits.pte"})
                   .status,
               0);
@@ -227,7 +227,7 @@ std::set<std::string> keys(const nlohmann::json& object) {
 }
 
 TEST_F(CommandLine, CompileTellsItsFiguresAsJson) {
-  const Ran ran = optimized(path(), {"compile", zoo("ad.pt2"), "--calibrate", zoo("ad_calibration.npz"),
+  const Ran ran = cormorant(path(), {"compile", zoo("ad.pt2"), "--calibrate", zoo("ad_calibration.npz"),
                                      "--target=cortex-m4", "-o", "ad.pte", "--json"});
   ASSERT_EQ(ran.status, kDone) << ran.err;
   EXPECT_EQ(ran.err, "");
@@ -275,7 +275,7 @@ TEST_F(CommandLine, CompileIsDeterministicAndKnowsExecuTorchsSpellings) {
   };
   for (const auto& [arguments, file] : spellings) {
     std::filesystem::remove(path() / file);
-    const Ran ran = optimized(path(), arguments);
+    const Ran ran = cormorant(path(), arguments);
     EXPECT_EQ(ran.status, kDone) << ran.command << ran.err;
     EXPECT_TRUE(has(ran.out, "compiled for cortex-m4, ISA dsp\n"));
     EXPECT_TRUE(read_text(path() / file) == read_text(path() / "a.pte")) << ran.command;
@@ -287,7 +287,7 @@ TEST_F(CommandLine, CompileOfKwsTakesLessThanASecond) {
   double best = 60;  // of three: other tests may be running
   for (int i = 0; i < 3; ++i) {
     const Ran ran =
-        optimized(path(), {"compile", zoo("kws.pt2"), "--calibrate", zoo("kws_calibration.npz"), "-o", "fast.pte"});
+        cormorant(path(), {"compile", zoo("kws.pt2"), "--calibrate", zoo("kws_calibration.npz"), "-o", "fast.pte"});
     ASSERT_EQ(ran.status, kDone) << ran.err;
     best = std::min(best, ran.seconds);
   }
@@ -299,7 +299,7 @@ TEST_F(CommandLine, CompilesTheTextOfEveryStageToTheSameBytes) {
   const Arguments data = {"--calibrate", zoo("fashion_calibration.npz")};
   Arguments arguments = {"compile", zoo("fashion.pt2"), "--intermediates", "texts", "-o", "direct.pte"};
   arguments.insert(arguments.end(), data.begin(), data.end());
-  ASSERT_EQ(optimized(path(), arguments).status, kDone);
+  ASSERT_EQ(cormorant(path(), arguments).status, kDone);
   std::set<std::filesystem::path> texts;
   for (const auto& entry : std::filesystem::directory_iterator(path() / "texts")) {
     if (entry.path().extension() == ".txt") texts.insert(entry.path());
@@ -310,7 +310,7 @@ TEST_F(CommandLine, CompilesTheTextOfEveryStageToTheSameBytes) {
     is_quantized = is_quantized || text.stem() == "03-quantize";
     Arguments again = {"compile", text.string(), "-o", "again.pte"};
     if (!is_quantized) again.insert(again.end(), data.begin(), data.end());
-    const Ran ran = optimized(path(), again);
+    const Ran ran = cormorant(path(), again);
     EXPECT_EQ(ran.status, kDone) << ran.command << ran.err;
     EXPECT_TRUE(read_text(path() / "again.pte") == read_text(path() / "direct.pte")) << text;
   }
@@ -362,7 +362,7 @@ TEST_F(CommandLine, RunWritesTheOutputInTheModelsShape) {
 }
 
 TEST_F(CommandLine, InspectShowsEveryKindOfFile) {
-  ASSERT_EQ(optimized(path(), {"compile", "digits", "-q", "--bundleio", "-o", "d.pte"}).status, kDone);
+  ASSERT_EQ(cormorant(path(), {"compile", "digits", "-q", "--bundleio", "-o", "d.pte"}).status, kDone);
   const struct {
     std::string file, format;
     std::set<std::string> fields;
@@ -414,7 +414,7 @@ TEST_F(CommandLine, EvaluateTellsItsScoresAsJson) {
 
 TEST_F(CommandLine, BundledProgramChecksItself) {
   // Expected outputs from PyTorch; the program's are a little off.
-  ASSERT_EQ(optimized(path(), {"compile", "digits", "--calibrate", zoo("digits_calibration.npz"), "--bundle",
+  ASSERT_EQ(cormorant(path(), {"compile", "digits", "--calibrate", zoo("digits_calibration.npz"), "--bundle",
                                zoo("digits_expected.npz"), "-o", "tested.bpte"})
                 .status,
             kDone);
@@ -436,14 +436,14 @@ TEST_F(CommandLine, BundledProgramChecksItself) {
 TEST_F(CommandLine, BundledIntegersMustBeEqual) {
   npy::Array y = array(DType::i8, {1, 1, 10});
   npy::write_npz(path() / "tampered.npz", {{"x", array(DType::f32, {1, 1, 28, 28})}, {"y", y}});
-  ASSERT_EQ(optimized(path(), {"compile", "digits", "--calibrate", zoo("digits_calibration.npz"), "--io=int8",
+  ASSERT_EQ(cormorant(path(), {"compile", "digits", "--calibrate", zoo("digits_calibration.npz"), "--io=int8",
                                "--bundle", "tampered.npz", "-o", "tampered.bpte"})
                 .status,
             kDone);
   const Ran failed = cormorant(path(), {"run", "tampered.bpte", "--target=host"});
   EXPECT_EQ(failed.status, kInputAtFault);
   EXPECT_TRUE(has(failed.out, "Test_result: FAIL\n"));
-  ASSERT_EQ(optimized(path(), {"compile", "digits", "-q", "--io=int8", "--bundleio", "-o", "random.bpte"}).status,
+  ASSERT_EQ(cormorant(path(), {"compile", "digits", "-q", "--io=int8", "--bundleio", "-o", "random.bpte"}).status,
             kDone);
   EXPECT_TRUE(has(cormorant(path(), {"run", "random.bpte", "--target=host"}).out, "Test_result: PASS\n"));
 }

@@ -19,10 +19,20 @@ std::filesystem::path from_environment(const char* variable, const char* otherwi
   return value != nullptr && *value != '\0' ? value : otherwise;
 }
 
+}  // namespace
+
+nlohmann::json Ran::json() const {
+  nlohmann::json parsed = nlohmann::json::parse(out, nullptr, /*allow_exceptions=*/false);
+  EXPECT_TRUE(parsed.is_object()) << command << "\nis not one JSON object:\n" << out << err;
+  return parsed.is_object() ? parsed : nlohmann::json::object();
+}
+
+Ran cormorant(const std::filesystem::path& directory, const Arguments& arguments, const Environment& environment) {
   std::vector<std::string> command = {"env"};
   command.insert(command.end(), environment.begin(), environment.end());
   // The shell keeps the streams apart and then becomes the program.
-  command.insert(command.end(), {"sh", "-c", "exec \"$0\" \"$@\" >stdout.txt 2>stderr.txt", program.string()});
+  command.insert(command.end(), {"sh", "-c", R"(exec "$0" "$@" >stdout.txt 2>stderr.txt)",
+                                 from_environment("CORMORANT_BINARY", CORMORANT_OWN_BINARY).string()});
   command.insert(command.end(), arguments.begin(), arguments.end());
 
   Ran ran{fmt::format("cormorant {}", fmt::join(arguments, " ")), 0, {}, {}, 0};
@@ -35,14 +45,6 @@ std::filesystem::path from_environment(const char* variable, const char* otherwi
   ran.out = read_text(directory / "stdout.txt");
   ran.err = read_text(directory / "stderr.txt");
   return ran;
-}
-
-}  // namespace
-
-nlohmann::json Ran::json() const {
-  nlohmann::json parsed = nlohmann::json::parse(out, nullptr, /*allow_exceptions=*/false);
-  EXPECT_TRUE(parsed.is_object()) << command << "\nis not one JSON object:\n" << out << err;
-  return parsed.is_object() ? parsed : nlohmann::json::object();
 }
 
 std::string zoo(const std::string& file) {

@@ -114,7 +114,7 @@ TEST_F(Faults, UnknownOperatorsAreAllNamed) {
 // Every damaged file is refused or computes something, on the host and, where the host loads it, on the board. The
 // operators' own tests damage more; here it is the way through the program.
 TEST_F(Faults, DamagedProgramsNeverCrash) {
-  ASSERT_EQ(optimized(directory_.path(), {"compile", "digits", "-q", "--io=int8", "-o", "sound.pte"}).status, 0);
+  ASSERT_EQ(cormorant(directory_.path(), {"compile", "digits", "-q", "--io=int8", "-o", "sound.pte"}).status, 0);
   const std::string sound = read_text(directory_.path() / "sound.pte");
   int refused = 0;
   for (std::size_t i = 0; i < 24; ++i) {

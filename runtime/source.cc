@@ -15,22 +15,6 @@ bool is_aligned(const std::byte* data, std::size_t alignment) {  // alignment is
   return (reinterpret_cast<std::uintptr_t>(data) & (alignment - 1)) == 0;
 }
 
-// What kernels do with a shape stays in bounds. They look up sizes by dim_order, so each entry is a dimension. They
-// multiply some of the sizes and leave others out, so every such product fits 31 bits: those of a tensor with elements
-// do, because all of its bytes lie in memory, but a size of zero could hide any others.
-bool has_sound_shape(const pte::TensorView& view) {
-  for (const std::uint8_t dimension : view.dim_order) {
-    if (dimension >= view.sizes.size()) return false;
-  }
-  if (view.bytes != 0) return true;
-  std::uint64_t product = 1;
-  for (const std::int32_t size : view.sizes) {
-    if (size != 0) product *= static_cast<std::uint32_t>(size);
-    if (product > INT32_MAX) return false;
-  }
-  return true;
-}
-
 }  // namespace
 
 Error Source::check_arenas(Failure& why) const {
@@ -53,7 +37,6 @@ Error Source::resolve(std::int32_t value, Tensor& tensor) const {
   const Error error = method().read_tensor(value, view);
   if (error != Error::ok) return error;
   if (view.sizes.size() > kMaxRank) return Error::unsupported;
-  if (!has_sound_shape(view)) return Error::bad_shape;
   if (view.is_planned()) {
     if (view.data_index != 0) {  // state: reset() will copy its initial value here
       const auto initial = program_.value().initial_value(view.data_index, view.bytes);

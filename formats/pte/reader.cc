@@ -427,17 +427,21 @@ Error check_shape(TensorView& tensor) {
   auto bytes = static_cast<std::uint32_t>(size_of(tensor.dtype));
   if (bytes == 0) return Error::unsupported;
   if (rank > kMaxRank || tensor.dim_order.size() != rank) return Error::bad_shape;
-  std::uint32_t seen = 0, negative = 0, overflow = 0;
+  std::uint32_t seen = 0, order = 0, negative = 0, overflow = 0;
+  bool empty = false;
   for (std::uint32_t i = 0; i < rank; ++i) {
     const auto size = static_cast<std::uint32_t>(tensor.sizes[i]);
-    const std::uint64_t product = std::uint64_t{bytes} * size;
+    empty |= size == 0;
+    // Zeros count as ones, so that the product of any of the sizes, which kernels form, fits as well.
+    const std::uint64_t product = std::uint64_t{bytes} * (size == 0 ? 1 : size);
     bytes = static_cast<std::uint32_t>(product);
     overflow |= static_cast<std::uint32_t>(product >> 32U);
     negative |= size | bytes;
+    order |= tensor.dim_order[i];
     seen |= 1U << (tensor.dim_order[i] & 31U);  // a dimension that does not exist sets a bit too many
   }
-  if (overflow != 0 || negative > kLargestFile || seen != (1U << rank) - 1) return Error::bad_shape;
-  tensor.bytes = bytes;
+  if (overflow != 0 || negative > kLargestFile || order > 31 || seen != (1U << rank) - 1) return Error::bad_shape;
+  tensor.bytes = empty ? 0 : bytes;
   return Error::ok;
 }
 

@@ -11,6 +11,7 @@
 #include "cli/bundle_io.h"
 #include "cli/cli.h"
 #include "cli/files.h"
+#include "cli/program_io.h"
 #include "compiler/import.h"
 #include "formats/pte/reader.h"
 #include "ir/text.h"
@@ -81,6 +82,15 @@ Json method_json(const pte::MethodView& method, const std::string& file) {
   return json;
 }
 
+// What integers at the border stand for: a caller of an int8 program needs it.
+void note_scales(Json& tensors, const std::vector<BorderTensor>& border) {
+  for (std::size_t i = 0; i < border.size() && i < tensors.size(); ++i) {
+    if (!border[i].scale) continue;
+    tensors[i]["scale"] = *border[i].scale;
+    tensors[i]["zero_point"] = border[i].zero_point;
+  }
+}
+
 Json program_json(const std::string& file, std::span<const std::byte> bytes) {
   const pte::ProgramView program = value_of(pte::ProgramView::open(bytes), file);
   Json json;
@@ -91,6 +101,11 @@ Json program_json(const std::string& file, std::span<const std::byte> bytes) {
   json["methods"] = Json::array();
   for (std::uint32_t i = 0; i < program.method_count(); ++i) {
     json["methods"].push_back(method_json(value_of(program.method(i), file), file));
+    Json& method = json["methods"].back();
+    if (method["name"] != "forward") continue;
+    const ProgramFile border = program_from({bytes.begin(), bytes.end()}, file);
+    note_scales(method["inputs"], border.inputs);
+    note_scales(method["outputs"], border.outputs);
   }
   return json;
 }
@@ -115,8 +130,12 @@ void print_program(const Json& json) {
     for (const Json& bytes : method["arena_bytes"]) fmt::print("  arena      {:>11} bytes\n", grouped(bytes));
     for (const char* kind : {"inputs", "outputs"}) {
       for (const Json& tensor : method[kind]) {
-        fmt::print("  {:<10} {}{}\n", std::string(kind, std::string_view(kind).size() - 1), tensor_text(tensor),
-                   tensor["dim_order"] == Json({0, 2, 3, 1}) ? ", channels last" : "");
+        fmt::print("  {:<10} {}{}{}\n", std::string(kind, std::string_view(kind).size() - 1), tensor_text(tensor),
+                   tensor["dim_order"] == Json({0, 2, 3, 1}) ? ", channels last" : "",
+                   tensor.contains("scale")
+                       ? fmt::format(", real = {:.7g} · (stored − {})", tensor["scale"].get<double>(),
+                                     tensor["zero_point"].get<int>())
+                       : "");
       }
     }
     fmt::print("  instructions\n");

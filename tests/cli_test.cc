@@ -347,6 +347,9 @@ TEST_F(CommandLine, RunTellsItsFiguresAsJson) {
   const nlohmann::json shown = cormorant(path(), {"inspect", "digits.pte", "--json"}).json();
   EXPECT_EQ(shown["methods"][0]["arena_bytes"][0], json["ram"]["arena"]);
   EXPECT_EQ(shown["methods"][0]["instructions"].size(), json["operators"].size());
+  // int8 at the border comes with its meaning: probabilities are 0 to 255/256.
+  EXPECT_EQ(shown["methods"][0]["outputs"][0]["scale"], 1.0 / 256);
+  EXPECT_EQ(shown["methods"][0]["outputs"][0]["zero_point"], -128);
 }
 
 TEST_F(CommandLine, RunWritesTheOutputInTheModelsShape) {

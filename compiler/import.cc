@@ -231,7 +231,16 @@ class ProgramImport {
   }
 
   void bind(const std::string& name, ir::Value* value) { values_[name] = value; }
-  ir::Value* value(const std::string& name) const { return values_.at(name); }
+  ir::Value* value(const std::string& name) const {
+    ir::Value* found = values_.at(name);
+    if (found == nullptr) {  // an operator's form gives null for results that exist only in training
+      fail({"'" + name + "' is a result that is not computed at inference",
+            "use only the operator's first result",
+            {},
+            name});
+    }
+    return found;
+  }
 
   const pt2::Program& program_;
   std::string file_;

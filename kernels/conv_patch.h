@@ -4,6 +4,7 @@
 // is kernel_height runs, and only at the border a run is cut into padding, input, padding.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "kernels/conv_geometry.h"
@@ -25,24 +26,24 @@ class Pixel {
     if (++y_ < g.out_height) return;
     y_ = 0;
     top_ = -std::int32_t{g.pad_top};
-    image_ += std::uint32_t{g.in_height} * g.in_width * g.in_channels;
+    image_ += std::size_t{g.in_height} * g.in_width * g.in_channels;
   }
 
   // run(from, count): `count` elements of the patch, from the input or, where `from` is null, padding.
   template <class Run>
   void for_runs(const Geometry& g, Run&& run) const {
-    const std::uint32_t channels = g.in_channels;
+    const std::size_t channels = g.in_channels;
     std::int32_t y = top_;
     for (std::uint32_t ky = 0; ky < g.kernel_height; ++ky, y += g.dilation_height) {
       if (y < 0 || y >= g.in_height) {
         run(nullptr, g.kernel_width * channels);
         continue;
       }
-      const std::int8_t* row = image_ + static_cast<std::uint32_t>(y) * g.in_width * channels;
+      const std::int8_t* row = image_ + static_cast<std::size_t>(y) * g.in_width * channels;
       if (g.dilation_width == 1) {
         const std::int32_t end = left_ + g.kernel_width;
         if (left_ >= 0 && end <= g.in_width) {
-          run(row + static_cast<std::uint32_t>(left_) * channels, g.kernel_width * channels);
+          run(row + static_cast<std::size_t>(left_) * channels, g.kernel_width * channels);
           continue;
         }
         const std::int32_t from = left_ < 0 ? 0 : left_;
@@ -51,15 +52,15 @@ class Pixel {
           run(nullptr, g.kernel_width * channels);
           continue;
         }
-        if (from > left_) run(nullptr, static_cast<std::uint32_t>(from - left_) * channels);
-        run(row + static_cast<std::uint32_t>(from) * channels, static_cast<std::uint32_t>(to - from) * channels);
-        if (end > to) run(nullptr, static_cast<std::uint32_t>(end - to) * channels);
+        if (from > left_) run(nullptr, static_cast<std::size_t>(from - left_) * channels);
+        run(row + static_cast<std::size_t>(from) * channels, static_cast<std::size_t>(to - from) * channels);
+        if (end > to) run(nullptr, static_cast<std::size_t>(end - to) * channels);
         continue;
       }
       std::int32_t x = left_;
       for (std::uint32_t kx = 0; kx < g.kernel_width; ++kx, x += g.dilation_width) {
         const bool inside = x >= 0 && x < g.in_width;
-        run(inside ? row + static_cast<std::uint32_t>(x) * channels : nullptr, channels);
+        run(inside ? row + static_cast<std::size_t>(x) * channels : nullptr, channels);
       }
     }
   }
@@ -72,9 +73,8 @@ class Pixel {
       std::int32_t x = left_;
       for (std::uint32_t kx = 0; kx < g.kernel_width; ++kx, x += g.dilation_width) {
         const bool inside = y >= 0 && y < g.in_height && x >= 0 && x < g.in_width;
-        tap(inside
-                ? image_ + (static_cast<std::uint32_t>(y) * g.in_width + static_cast<std::uint32_t>(x)) * g.in_channels
-                : nullptr);
+        tap(inside ? image_ + (static_cast<std::size_t>(y) * g.in_width + static_cast<std::size_t>(x)) * g.in_channels
+                   : nullptr);
       }
     }
   }

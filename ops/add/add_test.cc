@@ -27,7 +27,7 @@ struct Scales {
 constexpr Scales kUsual = {0.05, 0.03, 0.07, -5, 17, 3};
 
 Case add_case(const ir::Shape& shape, const Scales& s = kUsual, double alpha = 1,
-              std::vector<ir::NamedArgument> more = {}) {
+              const std::vector<ir::NamedArgument>& more = {}) {
   return {"sum of " + std::to_string(shape.back()), [=](ir::Graph& g) {
             ir::Value* a = conformance::int8_input(g, shape, s.self, s.self_zero);
             ir::Value* b = conformance::int8_input(g, shape, s.other, s.other_zero);

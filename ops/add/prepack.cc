@@ -5,49 +5,66 @@
 //     q · 2^shift <= v + offset < (q + 1) · 2^shift
 // (one bound only where q is clamped). Offsets that satisfy all 65,536 cases form an interval; if it is empty, the next
 // pair of factors is tried, in growing distance from the real ones. The real factors' rounding to 22 bits leaves a few
-// cases undecided, so that a pair usually fits among the first ten.
+// cases undecided, so that a pair usually fits among the first ten. Only the few hundred cases whose bounds are nearly
+// the tightest can ever decide, so the others are looked at once.
 #include "ops/add/prepack.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
+#include <vector>
 
 #include "ops/add/reference.h"
 
 namespace cormorant::ops::add {
 namespace {
 
-constexpr std::int64_t kRadius = 12;
+constexpr std::int32_t kRadius = 12;
 
-using Results = std::array<std::array<std::int8_t, 256>, 256>;  // [self + 128][other + 128]
+// A case's bound on the offset, for the factors that the search starts from.
+struct Bound {
+  std::int64_t self, other;
+  std::int64_t offset;
 
-Results all_results(const Plan& plan) {
-  Results results;
-  for (int a = -128; a < 128; ++a) {
-    for (int b = -128; b < 128; ++b) {
-      results[static_cast<std::size_t>(a + 128)][static_cast<std::size_t>(b + 128)] =
-          add_one(plan, static_cast<std::int8_t>(a), static_cast<std::int8_t>(b));
+  // The same for factors that differ by (i, j).
+  [[nodiscard]] std::int64_t at(std::int64_t i, std::int64_t j) const { return offset - self * i - other * j; }
+};
+// How much tighter a bound can get relative to another within the search's radius.
+constexpr std::int64_t kReach = std::int64_t{2} * kRadius * (128 + 128);
+
+struct Bounds {
+  std::vector<Bound> lower, upper;
+
+  Bounds(const Plan& plan, const Factors& f) {
+    for (std::int64_t a = -128; a < 128; ++a) {
+      for (std::int64_t b = -128; b < 128; ++b) {
+        const std::int64_t q{add_one(plan, static_cast<std::int8_t>(a), static_cast<std::int8_t>(b))};
+        const std::int64_t v = a * f.self + b * f.other;
+        if (q > plan.activation_min) lower.push_back({a, b, (q << f.shift) - v});
+        if (q < plan.activation_max) upper.push_back({a, b, ((q + 1) << f.shift) - 1 - v});
+      }
+    }
+    const auto by_offset = [](const Bound& x, const Bound& y) { return x.offset < y.offset; };
+    if (!lower.empty()) {
+      const std::int64_t tightest = std::ranges::max_element(lower, by_offset)->offset;
+      std::erase_if(lower, [&](const Bound& bound) { return bound.offset < tightest - kReach; });
+    }
+    if (!upper.empty()) {
+      const std::int64_t tightest = std::ranges::min_element(upper, by_offset)->offset;
+      std::erase_if(upper, [&](const Bound& bound) { return bound.offset > tightest + kReach; });
     }
   }
-  return results;
-}
 
-// The offset in the middle of those that fit; none if none does.
-std::optional<std::int32_t> find_offset(const Plan& plan, const Results& results, const Factors& f) {
-  std::int64_t low = std::numeric_limits<std::int32_t>::min();
-  std::int64_t high = std::numeric_limits<std::int32_t>::max();
-  for (std::int64_t a = -128; a < 128; ++a) {
-    for (std::int64_t b = -128; b < 128; ++b) {
-      const std::int64_t q = results[static_cast<std::size_t>(a + 128)][static_cast<std::size_t>(b + 128)];
-      const std::int64_t v = a * f.self + b * f.other;
-      if (q > plan.activation_min) low = std::max(low, (q << f.shift) - v);
-      if (q < plan.activation_max) high = std::min(high, ((q + 1) << f.shift) - 1 - v);
-    }
+  // The offset in the middle of those that fit; none if none does.
+  [[nodiscard]] std::optional<std::int32_t> find_offset(std::int64_t i, std::int64_t j) const {
+    std::int64_t low = std::numeric_limits<std::int32_t>::min();
+    std::int64_t high = std::numeric_limits<std::int32_t>::max();
+    for (const Bound& bound : lower) low = std::max(low, bound.at(i, j));
+    for (const Bound& bound : upper) high = std::min(high, bound.at(i, j));
     if (low > high) return std::nullopt;
+    return static_cast<std::int32_t>(low + (high - low) / 2);
   }
-  return static_cast<std::int32_t>(low + (high - low) / 2);
-}
+};
 
 double real_factor(const Rescale& r) { return std::ldexp(r.multiplier, r.shift - 31); }
 
@@ -55,21 +72,21 @@ double real_factor(const Rescale& r) { return std::ldexp(r.multiplier, r.shift -
 
 std::optional<Factors> find_factors(const Plan& plan) {
   const double scale = std::ldexp(real_factor(plan.output), kLeftShift);
-  const Results results = all_results(plan);
   for (const std::int32_t shift : kShifts) {
     const double self = std::ldexp(real_factor(plan.self) * scale, shift);
     const double other = std::ldexp(real_factor(plan.other) * scale, shift);
     if (std::abs(self) + std::abs(other) >= 1 << 24) continue;
-    for (std::int64_t distance = 0; distance <= kRadius; ++distance) {
-      for (std::int64_t i = -distance; i <= distance; ++i) {
-        for (std::int64_t j = -distance; j <= distance; ++j) {
+    const Factors start{static_cast<std::int32_t>(std::lround(self)), static_cast<std::int32_t>(std::lround(other)), 0,
+                        shift};
+    const Bounds bounds(plan, start);
+    for (std::int32_t distance = 0; distance <= kRadius; ++distance) {
+      for (std::int32_t i = -distance; i <= distance; ++i) {
+        for (std::int32_t j = -distance; j <= distance; ++j) {
           if (std::max(std::abs(i), std::abs(j)) != distance) continue;
-          Factors f{static_cast<std::int32_t>(std::llround(self) + i),
-                    static_cast<std::int32_t>(std::llround(other) + j), 0, shift};
-          const auto offset = find_offset(plan, results, f);
+          const auto offset = bounds.find_offset(i, j);
           if (!offset) continue;
-          f.offset = *offset;
-          if (is_valid(f)) return f;
+          const Factors found{start.self + i, start.other + j, *offset, shift};
+          if (is_valid(found)) return found;
         }
       }
     }

@@ -33,7 +33,7 @@ Operator conv2d_operator() {
               .macs = conv2d::count_macs,
               .host_kernels = {&conv2d::kDirectReference}};
   for (const conv2d::Variant* variant : conv2d::kVariants) {
-    op.signatures.push_back(signature_of<conv2d::PackedConv2d>(std::string(variant->name)));
+    op.signatures.push_back(signature_of<conv2d::PackedConv2d>(variant->name));
   }
   for (const Kernel& kernel : conv2d::kPackedReferences) op.host_kernels.push_back(&kernel);
   return op;

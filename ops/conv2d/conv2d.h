@@ -16,7 +16,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <string_view>
 
 #include "kernels/conv_geometry.h"
 #include "target/target.h"
@@ -86,7 +85,7 @@ enum class Layout : std::uint8_t {
 };
 
 struct Variant {
-  std::string_view name;  // of the program
+  const char* name;  // of the program
   Layout layout;
   bool pointwise;  // reads the input as it stands
 };

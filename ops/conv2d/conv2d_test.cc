@@ -143,7 +143,8 @@ const ir::Node* import_call(ir::Graph& graph, std::string_view target, std::vect
     call.args = given;
     for (const SchemaArgument& argument : schema.arguments) {
       const auto known = [&](const ir::NamedArgument& arg) { return arg.name == argument.name; };
-      if (std::ranges::none_of(given, known)) call.args.push_back({argument.name, argument.fallback.value()});
+      if (std::ranges::none_of(given, known))
+        call.args.push_back({argument.name, argument.fallback.value_or(ir::None{})});
     }
     Importer importer{&graph, &call, {ir::float_type(std::move(shape))}};
     return form.import(importer).front()->producer;
@@ -320,7 +321,7 @@ TEST(Conv2dLower, TheCallIsWhatExecuTorchExpects) {
       for (std::size_t x = 0; x < 2; ++x) EXPECT_EQ(to[o * 4 + x * 2 + c], from[o * 4 + c * 2 + x]);
     }
   }
-  const double factor = 0.05 * aten->type.quant->scales[1] / 0.25;
+  const double factor = 0.05 * aten->type.quant.value_or(ir::QuantParams{}).scales.at(1) / 0.25;
   const auto multiplier = node->tensor("requantize_multipliers")->data.as<std::int32_t>()[1];
   const auto shift = node->tensor("requantize_shifts")->data.as<std::int32_t>()[1];
   EXPECT_NEAR(static_cast<double>(multiplier) * std::exp2(shift - 31), factor, factor * 1e-9);
@@ -519,7 +520,7 @@ TEST(Conv2dLoad, RejectsPackedConstantsThatDoNotFit) {
         [](Damaged& d) { d.header.geometry.stride_height = 0xffff; },
         [](Damaged& d) { d.header.geometry.dilation_height = 0; },
         [](Damaged& d) { d.header.geometry.pad_left = 0xffff; },
-        [](Damaged& d) { d.header.rounding = static_cast<conv::Rounding>(3); },
+        [](Damaged& d) { std::memset(&d.header.rounding, 3, 1); },
         [](Damaged& d) { d.right_shift = -32; },
         [](Damaged& d) { d.right_shift = 1; },
         [](Damaged& d) { d.scratch = 4; },

@@ -29,6 +29,13 @@ std::int64_t out_size(std::int64_t in, std::int64_t kernel, std::int64_t stride,
   return (in + pads - dilation * (kernel - 1) - 1) / stride + 1;
 }
 
+// Lowering is asked of quantized nodes only.
+const ir::QuantParams& quant_of(const ir::Value& value) {
+  if (!value.type.quant.has_value())
+    throw std::logic_error("lowering a convolution whose '" + value.name + "' is in float");
+  return *value.type.quant;
+}
+
 // A constant's elements in logical order, whatever the memory order.
 template <class T>
 std::vector<T> logical_elements(const ir::Value& value) {
@@ -48,7 +55,10 @@ std::vector<T> logical_elements(const ir::Value& value) {
     std::int64_t from = 0;
     for (std::size_t i = 0; i < shape.size(); ++i) from += at[i] * strides[i];
     elements.push_back(data[static_cast<std::size_t>(from)]);
-    for (std::size_t i = shape.size(); i-- > 0 && ++at[i] == shape[i];) at[i] = 0;
+    for (std::size_t i = shape.size(); i > 0; --i) {  // the next place, the last dimension first
+      if (++at[i - 1] < shape[i - 1]) break;
+      at[i - 1] = 0;
+    }
   }
   return elements;
 }
@@ -157,9 +167,9 @@ std::int64_t count_macs(const ir::Node& node) {
 Lowered lower_parameters(const Rewriter& rewriter) {
   const ir::Node& node = rewriter.node;
   const ir::Value& weight = *node.tensor("weight");
-  const ir::QuantParams& in = node.tensor("input")->type.quant.value();
-  const ir::QuantParams& out = node.result()->type.quant.value();
-  const ir::QuantParams& scales = weight.type.quant.value();
+  const ir::QuantParams& in = quant_of(*node.tensor("input"));
+  const ir::QuantParams& out = quant_of(*node.result());
+  const ir::QuantParams& scales = quant_of(weight);
   if (in.dtype != DType::i8 || out.dtype != DType::i8 || scales.dtype != DType::i8) {
     fail(node, "this convolution is not quantized to int8", "quantize activations and weights to int8");
   }

@@ -118,5 +118,5 @@ void execute_direct(const void* raw) { conv::conv_direct(*static_cast<const conv
 }  // namespace cormorant::ops::conv2d
 
 using namespace cormorant::ops::conv2d;  // NOLINT(google-build-using-namespace)
-CORMORANT_KERNEL(cormorant_conv2d_dsp, kDsp.name.data(), load_dsp, execute_packed)
+CORMORANT_KERNEL(cormorant_conv2d_dsp, kDsp.name, load_dsp, execute_packed)
 CORMORANT_KERNEL(cortex_m_quantized_conv2d_out_dsp, "cortex_m::quantized_conv2d.out", load_direct, execute_direct)

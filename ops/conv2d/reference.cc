@@ -90,11 +90,11 @@ ReferenceConvolution direct_reference(const conv::Direct& plan) {
 
 const Kernel kDirectReference = {QuantizedConv2d<TargetWorld>::kName, load_direct, execute_direct};
 const Kernel kPackedReferences[] = {
-    {kMve1x1.name.data(), load_mve_1x1, execute_packed<Layout::mve>},
-    {kMveKxk.name.data(), load_mve_kxk, execute_packed<Layout::mve>},
-    {kDsp.name.data(), load_dsp, execute_packed<Layout::dsp>},
-    {kScalar.name.data(), load_scalar, execute_packed<Layout::scalar>},
-    {kV6m.name.data(), load_v6m, execute_packed<Layout::v6m>},
+    {kMve1x1.name, load_mve_1x1, execute_packed<Layout::mve>},
+    {kMveKxk.name, load_mve_kxk, execute_packed<Layout::mve>},
+    {kDsp.name, load_dsp, execute_packed<Layout::dsp>},
+    {kScalar.name, load_scalar, execute_packed<Layout::scalar>},
+    {kV6m.name, load_v6m, execute_packed<Layout::v6m>},
 };
 static_assert(std::size(kPackedReferences) == std::size(kVariants));
 

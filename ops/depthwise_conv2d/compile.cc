@@ -71,7 +71,7 @@ Operator depthwise_conv2d_operator() {
               .macs = conv2d::count_macs,
               .host_kernels = {&kDirectReference}};
   for (const Variant* variant : kVariants) {
-    op.signatures.push_back(signature_of<conv2d::PackedConv2d>(std::string(variant->name)));
+    op.signatures.push_back(signature_of<conv2d::PackedConv2d>(variant->name));
   }
   for (const Kernel& kernel : kPackedReferences) op.host_kernels.push_back(&kernel);
   return op;

@@ -12,7 +12,6 @@
 #pragma once
 
 #include <cstdint>
-#include <string_view>
 
 #include "kernels/conv_geometry.h"
 #include "target/target.h"
@@ -64,7 +63,7 @@ enum class Layout : std::uint8_t {
 };
 
 struct Variant {
-  std::string_view name;  // of the program
+  const char* name;  // of the program
   Layout layout;
   bool is_3x3;
 };

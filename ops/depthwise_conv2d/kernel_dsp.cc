@@ -31,6 +31,6 @@ void execute_direct(const void* raw) { conv::depthwise_direct(*static_cast<const
 }  // namespace cormorant::ops::depthwise
 
 using namespace cormorant::ops::depthwise;  // NOLINT(google-build-using-namespace)
-CORMORANT_KERNEL(cormorant_depthwise_conv2d_dsp, kDsp.name.data(), load_dsp, execute_packed)
+CORMORANT_KERNEL(cormorant_depthwise_conv2d_dsp, kDsp.name, load_dsp, execute_packed)
 CORMORANT_KERNEL(cortex_m_quantized_depthwise_conv2d_out_dsp, "cortex_m::quantized_depthwise_conv2d.out", load_direct,
                  execute_direct)

@@ -101,7 +101,7 @@ void execute_direct(const void* raw) { conv::depthwise_direct(*static_cast<const
 }  // namespace cormorant::ops::depthwise
 
 using namespace cormorant::ops::depthwise;  // NOLINT(google-build-using-namespace)
-CORMORANT_KERNEL(cormorant_depthwise_conv2d_mve_3x3, kMve3x3.name.data(), load_mve_3x3, execute_3x3)
-CORMORANT_KERNEL(cormorant_depthwise_conv2d_mve_kxk, kMveKxk.name.data(), load_mve_kxk, execute_packed)
+CORMORANT_KERNEL(cormorant_depthwise_conv2d_mve_3x3, kMve3x3.name, load_mve_3x3, execute_3x3)
+CORMORANT_KERNEL(cormorant_depthwise_conv2d_mve_kxk, kMveKxk.name, load_mve_kxk, execute_packed)
 CORMORANT_KERNEL(cortex_m_quantized_depthwise_conv2d_out_mve, "cortex_m::quantized_depthwise_conv2d.out", load_direct,
                  execute_direct)

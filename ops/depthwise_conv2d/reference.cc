@@ -52,10 +52,10 @@ void execute_direct(const void* raw) {
 
 const Kernel kDirectReference = {QuantizedDepthwiseConv2d<TargetWorld>::kName, load_direct, execute_direct};
 const Kernel kPackedReferences[] = {
-    {kMve3x3.name.data(), load_mve_3x3, execute_packed<kMve3x3>},
-    {kMveKxk.name.data(), load_mve_kxk, execute_packed<kMveKxk>},
-    {kDsp.name.data(), load_dsp, execute_packed<kDsp>},
-    {kScalar.name.data(), load_scalar, execute_packed<kScalar>},
+    {kMve3x3.name, load_mve_3x3, execute_packed<kMve3x3>},
+    {kMveKxk.name, load_mve_kxk, execute_packed<kMveKxk>},
+    {kDsp.name, load_dsp, execute_packed<kDsp>},
+    {kScalar.name, load_scalar, execute_packed<kScalar>},
 };
 static_assert(std::size(kPackedReferences) == std::size(kVariants));
 

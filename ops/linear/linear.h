@@ -172,18 +172,23 @@ struct PackedGeometry {
                 std::uint64_t{output - grouped_outputs} * single_bytes(),
             0, false};
   }
-  [[nodiscard]] constexpr std::uint64_t bias_offset(const Place& p) const { return p.record + p.feature * 4; }
-  [[nodiscard]] constexpr std::uint64_t multiplier_offset(const Place& p) const {
-    if (!p.grouped) return p.record + 4 + round_up_4(inputs);
-    return p.record + group() * 4 + group_weight_bytes() + group_slot(p.feature) * 4;
-  }
-  [[nodiscard]] constexpr std::uint64_t shift_offset(const Place& p) const {
-    if (!p.grouped) return p.record + 8 + round_up_4(inputs);
-    return p.record + group() * 8 + group_weight_bytes() + group_slot(p.feature);
+  [[nodiscard]] constexpr std::uint64_t bias_offset(const Place& p) const {
+    const std::uint32_t inside = p.feature * 4;
+    return p.record + inside;
   }
   [[nodiscard]] constexpr std::uint64_t weight_offset(const Place& p, std::uint32_t input) const {
-    if (!p.grouped) return p.record + 4 + input;
-    return p.record + group() * 4 + group_weight_index(p.feature, input);
+    const std::uint32_t inside = p.grouped ? group() * 4 + group_weight_index(p.feature, input) : 4 + input;
+    return p.record + inside;
+  }
+  [[nodiscard]] constexpr std::uint64_t multiplier_offset(const Place& p) const {
+    const std::uint32_t inside =
+        p.grouped ? group() * 4 + group_weight_bytes() + group_slot(p.feature) * 4 : 4 + round_up_4(inputs);
+    return p.record + inside;
+  }
+  [[nodiscard]] constexpr std::uint64_t shift_offset(const Place& p) const {
+    const std::uint32_t inside =
+        p.grouped ? group() * 8 + group_weight_bytes() + group_slot(p.feature) : 8 + round_up_4(inputs);
+    return p.record + inside;
   }
 
   // MVE narrows two vectors of four accumulators into one of eight by interleaving them: even features come first.

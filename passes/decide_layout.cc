@@ -3,8 +3,10 @@
 // Tensors keep PyTorch's logical NCHW dimensions; this pass decides in which order they lie in memory. One walk in
 // execution order: each node says what it wants (ops::Layout), and where a value comes in another order a transpose is
 // put between, once per value. Where both orders are the same bytes (one channel, or one pixel) it is only a
-// relabelling.
+// relabelling. Constants among the operands of an elementwise node are turned here, not on the target.
+#include <algorithm>
 #include <map>
+#include <numeric>
 
 #include "passes/passes.h"
 
@@ -19,6 +21,36 @@ bool same_bytes(const ir::TensorType& type) { return type.shape[1] == 1 || (type
 
 bool is_activation(const ir::Value* value) {
   return value->kind != ir::ValueKind::constant && value->kind != ir::ValueKind::scratch && value->type.rank() == 4;
+}
+
+// The bytes of a 4-D tensor, laid out in another order.
+std::vector<std::byte> turned_bytes(const ir::Value& value, const Order& to) {
+  const ir::TensorType& type = value.type;
+  const auto strides_of = [&](const Order& order) {
+    std::vector<std::size_t> strides(type.rank());
+    std::size_t stride = size_of(type.dtype);
+    for (std::size_t i = type.rank(); i-- > 0;) {
+      const std::size_t dim = order.empty() ? i : order[i];
+      strides[dim] = stride;
+      stride *= static_cast<std::size_t>(type.shape[dim]);
+    }
+    return strides;
+  };
+  const std::vector<std::size_t> from_strides = strides_of(type.dim_order);
+  const std::vector<std::size_t> to_strides = strides_of(to);
+  std::vector<std::byte> bytes(value.data.bytes.size());
+  std::vector<std::int64_t> index(type.rank());
+  for (std::int64_t left = type.elements(); left > 0; --left) {
+    const auto offset = [&](const std::vector<std::size_t>& strides) {
+      return std::inner_product(index.begin(), index.end(), strides.begin(), std::size_t{0});
+    };
+    std::copy_n(value.data.bytes.data() + offset(from_strides), size_of(type.dtype), bytes.data() + offset(to_strides));
+    for (std::size_t d = type.rank(); d-- > 0;) {
+      if (++index[d] < type.shape[d]) break;
+      index[d] = 0;
+    }
+  }
+  return bytes;
 }
 
 class LayoutPass {
@@ -43,10 +75,29 @@ class LayoutPass {
     const Order order = wanted(node);
     for (ir::Value* input : node.inputs()) {
       if (is_activation(input)) node.replace_use(input, in_order(input, order, &node));
+      if (is_elementwise_constant(node, input)) node.replace_use(input, constant_in_order(input, order));
     }
     for (ir::Value* result : node.results) {
       if (result->type.rank() == 4) result->type.dim_order = order;
     }
+  }
+
+  static bool is_elementwise_constant(const ir::Node& node, const ir::Value* value) {
+    const ops::Operator* op = ops::find(node);
+    return op != nullptr && op->layout == ops::Layout::same && value->kind == ir::ValueKind::constant &&
+           value->type.rank() == 4;
+  }
+
+  ir::Value* constant_in_order(ir::Value* value, const Order& order) {
+    if (value->type.dim_order == order) return value;
+    ir::Value*& made = made_[{value, order}];
+    if (made == nullptr) {
+      ir::TensorType type = value->type;
+      type.dim_order = order;
+      made = graph_.add_constant(value->name + "_relayout", std::move(type),
+                                 same_bytes(value->type) ? value->data : ir::Bytes::own(turned_bytes(*value, order)));
+    }
+    return made;
   }
 
   Order wanted(const ir::Node& node) const {

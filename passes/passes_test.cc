@@ -141,6 +141,24 @@ TEST(DecideLayout, NeedsNoTransposeForOneChannelOrInt8Inputs) {
   }
 }
 
+TEST(DecideLayout, TurnsTheConstantsOfElementwiseNodes) {
+  const std::string text = after(R"(graph g
+input %x : i8[1,2,1,3] quant([0.5], [0])
+const %c : i8[1,2,1,3] quant([0.5], [0]) = [1, 2, 3, 4, 5, 6]
+const %one : i8[1,2,1,1] quant([0.5], [0]) = [7, 8]
+node "a" "" ""
+  %a : i8[1,2,1,3] quant([0.5], [0]) = cormorant.clamp.scalar(input=%x, other=%c, third=%one)
+output %a
+)",
+                                 decide_layout);
+  EXPECT_NE(text.find("const %c_relayout : i8[1,2,1,3] order(0,2,3,1) quant([0.5], [0]) = [1, 4, 2, 5, 3, 6]"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("const %one_relayout : i8[1,2,1,1] order(0,2,3,1) quant([0.5], [0]) = [7, 8]"), std::string::npos)
+      << text;
+  EXPECT_NE(text.find("(input=%x, other=%c_relayout, third=%one_relayout)"), std::string::npos) << text;
+}
+
 TEST(CleanUp, KeepsEqualConstantsOnce) {
   EXPECT_EQ(after(R"(graph g
 input %x : f32[1]

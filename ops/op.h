@@ -64,6 +64,7 @@ struct QuantRule {
   struct Fixed {
     double scale;
     std::int32_t zero_point;
+    bool any_will_do = false;  // a model that gives other parameters gets them: the kernel does not depend on these
   };  // the range is known
   struct Reject {
     std::string reason;
@@ -99,6 +100,8 @@ enum class Layout : std::uint8_t {
 struct Operator {
   std::string_view name;  // the folder
   Layout layout = Layout::same;
+  // An element of the result depends on the operands' elements at its own place alone (broadcasting included).
+  bool elementwise = false;
 
   // The aten side: spellings that import; the first names the canonical node(s) of this folder.
   std::vector<AtenForm> forms;

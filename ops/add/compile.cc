@@ -212,6 +212,7 @@ bool in_place(const ir::Node& node, std::string_view argument) {
 Operator add_operator() {
   return {.name = "add",
           .layout = Layout::channels_last,  // which constants are made for
+          .elementwise = true,
           .forms = {{"add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1)", add::import_add},
                     {"add_.Tensor(Tensor(a!) self, Tensor other, *, Scalar alpha=1)", add::import_add},
                     {"add.Scalar(Tensor self, Scalar other, Scalar alpha=1)", add::import_add},

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # One line per operator: the folder's name. Everything else about an operator stands in its folder.
 set(CORMORANT_OPERATORS
+  activation
   add
   avg_pool2d
   batch_norm

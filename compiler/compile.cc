@@ -66,6 +66,7 @@ std::vector<Stage> default_stages(const Options& options) {
       {"lift_views", "one-dimensional convolutions stay in one layout", pass(passes::lift_views)},
       {"fold_batch_norm", "a batch norm costs nothing as part of the weights", pass(passes::fold_batch_norm)},
       {"fold_pad", "a convolution pads by itself", pass(passes::fold_pad)},
+      {"fuse_hardsigmoid", "a line with two bends is weights, bias and a clamp", pass(passes::fuse_hardsigmoid)},
       {"fuse_activations", "the clamped range is the one to quantize", pass(passes::fuse_activations)},
       {"quantize", "ranges from calibration or from the model; weights, biases, activations become integers", quantize},
       // From here every tensor that can be is int8.

@@ -29,6 +29,9 @@ void fold_pad(ir::Graph& graph);
 // Batch norms behind a convolution or linear become part of its weights and bias.
 void fold_batch_norm(ir::Graph& graph);
 
+// A hardsigmoid behind a convolution or linear becomes part of its weights, bias and clamp.
+void fuse_hardsigmoid(ir::Graph& graph);
+
 // A clamp (relu, relu6, hardtanh) behind an operator that can clamp its own output becomes its activation_min/max.
 void fuse_activations(ir::Graph& graph);
 

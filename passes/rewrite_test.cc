@@ -122,6 +122,47 @@ output %y
   EXPECT_EQ(after(text, fuse_hard_functions), text);
 }
 
+// clamp((3x + 3) / 6 + 1/2, 0, 1) = clamp(x / 2 + 1, 0, 1)
+TEST(FuseHardsigmoid, BecomesWeightsBiasAndClamp) {
+  EXPECT_EQ(after(R"(graph g
+input %x : f32[1,1]
+const %w : f32[1,1] = [3.0]
+const %b : f32[1] = [3.0]
+node "fc" "fc" ""
+  %fc : f32[1,1] = aten.linear(input=%x, weight=%w, bias=%b)
+node "h" "act" ""
+  %h : f32[1,1] = aten.hardsigmoid(self=%fc)
+output %h
+)",
+                  fuse_hardsigmoid),
+            R"(graph g
+input %x : f32[1,1]
+const %w_scaled : f32[1,1] = [0.5]
+const %fc_bias_shifted : f32[1] = [1.0]
+node "fc" "fc" ""
+  %fc : f32[1,1] = aten.linear(input=%x, weight=%w_scaled, bias=%fc_bias_shifted, activation_min=0.0, activation_max=1.0)
+output %fc
+)");
+}
+
+TEST(FuseHardsigmoid, KeepsTheIntegersOfQuantizedWeights) {
+  const std::string text = after(R"(graph g
+input %x : f32[1,1]
+const %w : i8[1,1] quant([0.75], [0]) = [5]
+node "dq" "" ""
+  %dq : f32[1,1] = quantized_decomposed.dequantize_per_tensor(input=%w, scale=0.75, zero_point=0, quant_min=-128, quant_max=127, dtype=dtype.i8)
+node "fc" "fc" ""
+  %fc : f32[1,1] = aten.linear(input=%x, weight=%dq, bias=none)
+node "h" "act" ""
+  %h : f32[1,1] = aten.hardsigmoid(self=%fc)
+output %h
+)",
+                                 fuse_hardsigmoid);
+  EXPECT_NE(text.find("i8[1,1] quant([0.125], [0]) = [5]"), std::string::npos) << text;
+  EXPECT_NE(text.find("scale=0.125"), std::string::npos) << text;
+  EXPECT_NE(text.find("= [0.5]"), std::string::npos) << text;
+}
+
 constexpr const char* kPadded = R"(graph g
 input %x : f32[1,1,4,4]
 const %w : f32[1,1,3,3] = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0]

@@ -18,7 +18,8 @@ bool is_conversion(const ir::Node& node) { return node.op.starts_with("quantized
 bool is_real(const ir::Value* value) { return value->type.dtype == DType::f32; }
 
 // The integers behind a float tensor: what a dequantize was made from; null if it comes from elsewhere.
-ir::Value* integers_of(const ir::Value* value) {
+ir::Value* integers_of(ir::Value* value) {
+  if (value->type.is_quantized()) return value;
   const ir::Node* producer = value->producer;
   return producer != nullptr && producer->op.starts_with(kDequantize) ? producer->tensor("input") : nullptr;
 }
@@ -28,11 +29,17 @@ class Adoption {
   explicit Adoption(ir::Graph& graph) : graph_(graph) {}
 
   AdoptReport run(bool int8_io) {
+    std::vector<ir::Node*> operators = graph_.snapshot();
+    std::erase_if(operators, [](const ir::Node* node) {
+      return is_conversion(*node) || !std::ranges::any_of(node->results, is_real);
+    });
+    show_constants();
     if (int8_io) adopt_inputs();
-    for (ir::Node* node : graph_.snapshot()) {
-      if (is_conversion(*node) || !std::ranges::any_of(node->results, is_real)) continue;
+    for (ir::Node* node : operators) {
       std::string reason = adopt(*node);
-      if (!reason.empty()) report_.float_nodes.push_back({node->name, node->op, node->location.text(), reason});
+      if (reason.empty()) continue;
+      report_.float_nodes.push_back({node->name, node->op, node->location.text(), reason});
+      hide_constants(*node);
     }
     if (int8_io) {
       for (ir::Value*& output : graph_.outputs()) {
@@ -44,6 +51,27 @@ class Adoption {
   }
 
  private:
+  // Operators' rules ask which operands are constant, so quantized ones stand in place of their conversions.
+  void show_constants() {
+    for (ir::Node* node : graph_.snapshot()) {
+      if (!node->op.starts_with(kDequantize)) continue;
+      ir::Value* input = node->tensor("input");
+      if (input->kind != ir::ValueKind::constant) continue;
+      graph_.replace_uses(node->result(), input);
+      graph_.erase(node);
+    }
+  }
+
+  // What stays in float reads floats.
+  void hide_constants(ir::Node& node) {
+    for (ir::Value* input : node.inputs()) {
+      if (input->kind != ir::ValueKind::constant || !input->type.is_quantized()) continue;
+      const evaluate::Tensor real = evaluate::constant_tensor(*input);
+      node.replace_use(input, graph_.add_constant(input->name + "_real", ir::float_type(real.shape),
+                                                  ir::Bytes::of(real.values())));
+    }
+  }
+
   // An input that is only ever read as the same integers is those integers.
   void adopt_inputs() {
     for (ir::Value* input : graph_.inputs()) {
@@ -109,8 +137,8 @@ class Adoption {
     bool any = false;
     for (const ir::NamedArgument& argument : node.args) {
       const Rule::Weight* weight = weight_named(rule, argument.name);
-      for (const ir::Value* value : tensors(argument)) {
-        if (!is_real(value)) continue;
+      for (ir::Value* value : tensors(argument)) {
+        if (!is_real(value) && !value->type.is_quantized()) continue;
         const bool constant = value->kind == ir::ValueKind::constant;
         // A bias, or a number in the model's code, may come in float: its integers follow from the rest.
         if (integers_of(value) == nullptr && !(constant && (weight == nullptr || weight->is_bias || !weight->axis))) {
@@ -136,7 +164,7 @@ class Adoption {
     for (ir::NamedArgument& argument : node.args) {
       const Rule::Weight* weight = weight_named(rule, argument.name);
       for (ir::Value* value : tensors(argument)) {
-        if (!is_real(value) || (weight != nullptr && weight->is_bias)) continue;
+        if ((!is_real(value) && !value->type.is_quantized()) || (weight != nullptr && weight->is_bias)) continue;
         ir::Value* integers = integers_of(value);
         if (integers == nullptr) integers = number(value);
         replace(argument, value, integers);
@@ -159,11 +187,9 @@ class Adoption {
   // A bias is added to products, so its unit is theirs, whatever unit the model gives it.
   void take_bias(ir::Node& node, const std::string& argument, const ir::Value* weights, double input_scale) {
     const ir::Value* value = node.tensor(argument);
-    if (!is_real(value) || weights == nullptr) return;
-    const ir::Value* given = integers_of(value);
-    const ir::Value& source = given != nullptr ? *given : *value;
+    if (weights == nullptr) return;
     const ir::QuantParams& scales = *weights->type.quant;
-    IntegerConstant made = integer_bias(evaluate::constant_tensor(source), {scales.axis, scales.scales}, input_scale);
+    IntegerConstant made = integer_bias(evaluate::constant_tensor(*value), {scales.axis, scales.scales}, input_scale);
     node.set(argument, graph_.add_constant(value->name + "_int", std::move(made.type), std::move(made.data)));
   }
 

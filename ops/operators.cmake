@@ -5,6 +5,7 @@ set(CORMORANT_OPERATORS
   add
   avg_pool2d
   batch_norm
+  cat
   clamp
   conv2d
   depthwise_conv2d

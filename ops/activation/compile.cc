@@ -76,6 +76,7 @@ std::vector<std::string> canonical_names() {
 
 Operator activation_operator() {
   return {.name = "activation",
+          .elementwise = true,
           .forms = activation_forms(),
           .canonical = canonical_names(),
           .infer = infer,

@@ -97,8 +97,14 @@ enum class Layout : std::uint8_t {
   contiguous,  // the order of the logical dimensions (NCHW)
 };
 
+// What a program can hold of an operator: bits of weights and activations.
+enum class Precision : std::uint8_t { w8a8, w8a16, w4a8, f32 };
+
 struct Operator {
   std::string_view name;  // the folder
+  // For the page of supported operators (docs/operators.md): what runs on the target, and in one line what does not.
+  std::vector<Precision> precisions = {Precision::w8a8};
+  std::string_view limits = {};
   Layout layout = Layout::same;
   // An element of the result depends on the operands' elements at its own place alone (broadcasting included).
   bool elementwise = false;

@@ -121,6 +121,7 @@ ir::Value* lower(const Rewriter& rewriter) {
 
 Operator dequantize_operator() {
   return {.name = "dequantize",
+          .precisions = {Precision::w8a8, Precision::w8a16},
           .forms = {{"quantized_decomposed::dequantize_per_tensor.default(Tensor input, float scale, int zero_point, "
                      "int quant_min, int quant_max, ScalarType dtype, *, ScalarType? out_dtype=None)",
                      import_dequantize},

@@ -12,6 +12,7 @@ set(CORMORANT_OPERATORS
   dequantize
   identity
   linear
+  max_pool2d
   pad
   quantize
   softmax

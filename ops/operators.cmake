@@ -3,6 +3,7 @@
 set(CORMORANT_OPERATORS
   add
   avg_pool2d
+  batch_matmul
   batch_norm
   clamp
   conv2d

@@ -4,6 +4,7 @@ set(CORMORANT_OPERATORS
   activation
   add
   avg_pool2d
+  batch_matmul
   batch_norm
   cat
   clamp

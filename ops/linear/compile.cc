@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// aten.linear and its spellings as a matrix product with a constant right side, down to cortex_m.quantized_linear.
+// aten.linear(input, weight[out, in], bias): a matrix product with a constant right side, down to
+// cortex_m.quantized_linear. Its spellings are those of matrix products (ops/batch_matmul/import.cc).
 #include <algorithm>
 
 #include "base/diagnostic.h"
@@ -20,64 +21,6 @@ constexpr const char* kCanonical = "aten.linear";
 [[noreturn]] void refuse(const ir::Node& node, std::string problem, std::string advice) {
   throw InputError(
       {.problem = std::move(problem), .advice = std::move(advice), .node = node.name, .source = node.location.text()});
-}
-
-// ---- import: every spelling becomes aten.linear(input, weight[out, in], bias)
-// -----------------------------------------
-
-// The matrix that `right` is the transpose of: the constant behind an exported transposition (a Linear layer that was
-// decomposed into addmm), or a constant made by transposing one. Null if `right` is not constant.
-ir::Value* transposed_constant(Importer& importer, ir::Value* right) {
-  if (right->type.rank() != 2) return nullptr;
-  if (const ir::Node* producer = right->producer; producer != nullptr) {
-    if (producer->op != "aten.permute") return nullptr;  // of two dimensions, and never the identity
-    ir::Value* source = producer->inputs().front();
-    return source->kind == ir::ValueKind::constant ? source : nullptr;
-  }
-  if (right->kind != ir::ValueKind::constant) return nullptr;
-  const evaluate::Tensor matrix = evaluate::constant_tensor(*right);
-  const auto rows = static_cast<std::size_t>(matrix.shape[0]);
-  const auto columns = static_cast<std::size_t>(matrix.shape[1]);
-  std::vector<float> transposed(rows * columns);
-  for (std::size_t r = 0; r < rows; ++r) {
-    for (std::size_t c = 0; c < columns; ++c) transposed[c * rows + r] = matrix.values()[r * columns + c];
-  }
-  return importer.graph->add_constant(right->name + "_transposed",
-                                      ir::float_type({right->type.shape[1], right->type.shape[0]}),
-                                      ir::Bytes::of(std::span<const float>(transposed)));
-}
-
-std::vector<ir::Value*> import_product(Importer& importer, ir::Value* left, ir::Value* right, ir::Value* bias) {
-  ir::Value* weight = transposed_constant(importer, right);
-  if (weight == nullptr) {
-    importer.reject("a matrix product is supported only with a constant matrix of two dimensions on its right side",
-                    "make the right side a parameter or a buffer of the model");
-  }
-  return importer
-      .node(kCanonical,
-            {{"input", left}, {"weight", weight}, {"bias", bias == nullptr ? ir::Argument{} : ir::Argument{bias}}})
-      ->results;
-}
-
-std::vector<ir::Value*> import_addmm(Importer& importer) {
-  const ir::Node& call = *importer.call;
-  ir::Value* bias = call.tensor("self");
-  if (call.number("alpha") != 1 || call.number("beta") != 1) {
-    importer.reject("addmm is supported only with alpha and beta of 1", "scale the operands in the model");
-  }
-  if (bias->kind != ir::ValueKind::constant || bias->type.rank() != 1) {
-    importer.reject("addmm is supported only with a constant vector as its first argument",
-                    "write it as a matrix product and an addition");
-  }
-  return import_product(importer, call.tensor("mat1"), call.tensor("mat2"), bias);
-}
-
-std::vector<ir::Value*> import_mm(Importer& importer) {
-  return import_product(importer, importer.call->tensor("self"), importer.call->tensor("mat2"), nullptr);
-}
-
-std::vector<ir::Value*> import_matmul(Importer& importer) {
-  return import_product(importer, importer.call->tensor("self"), importer.call->tensor("other"), nullptr);
 }
 
 // ---- semantics ------------------------------------------------------------------------------------------------------
@@ -139,6 +82,57 @@ Range activation_range(const ir::Node& node, const ir::QuantParams& q) {
 
 bool is_prepacked(const Config& config) { return config.runtime == Runtime::cormorant && !config.target.is_any(); }
 
+// Rows of input that share each load of the weights make it a 1 × 1 convolution over as many pixels, whose kernels do
+// just that; the bytes are the same. A single row is quicker as it is: there is nothing to share, or to lay out.
+constexpr std::int64_t kRowsOfAConvolution = 2;
+constexpr std::int64_t kLargestExtent = 65535;  // that a convolution counts
+
+bool is_convolution(const Rewriter& rewriter) {
+  const ir::Shape& weight = rewriter.node.tensor("weight")->type.shape;
+  const std::int64_t rows = rewriter.node.result()->type.elements() / std::max<std::int64_t>(weight[0], 1);
+  return is_prepacked(rewriter.config) && rows >= kRowsOfAConvolution && rows <= kLargestExtent &&
+         weight[0] <= kLargestExtent && weight[1] <= kLargestExtent;
+}
+
+ir::Value* relayout(const Rewriter& rewriter, ir::Value* value, ir::TensorType type) {
+  return rewriter.graph
+      .add_node(rewriter.node.name + "_relayout", "cormorant.relayout", {{"self", value}}, {std::move(type)},
+                rewriter.node.location, &rewriter.node)
+      ->result();
+}
+
+ir::Value* lower_to_convolution(const Rewriter& rewriter) {
+  const ir::Node& node = rewriter.node;
+  ir::Value* weight = node.tensor("weight");
+  const std::int64_t outputs = weight->type.shape[0];
+  const std::int64_t inputs = weight->type.shape[1];
+  const std::int64_t rows = node.result()->type.elements() / outputs;
+  const auto pixels = [&](ir::TensorType type, std::int64_t channels) {
+    type.shape = {1, channels, 1, rows};
+    type.dim_order = ir::kChannelsLast;
+    return type;
+  };
+  ir::TensorType kernel = weight->type;
+  kernel.shape = {outputs, inputs, 1, 1};
+  const std::vector<std::int64_t> ones = {1, 1};
+  std::vector<ir::NamedArgument> args = {
+      {"input", relayout(rewriter, node.tensor("input"), pixels(node.tensor("input")->type, inputs))},
+      {"weight", rewriter.graph.add_constant(weight->name + "_kernel", std::move(kernel), weight->data)},
+      {"bias", node.get("bias")},
+      {"stride", ones},
+      {"padding", std::vector<std::int64_t>{0, 0}},
+      {"dilation", ones},
+      {"groups", std::int64_t{1}}};
+  for (const char* bound : {"activation_min", "activation_max"}) {
+    if (node.has(bound)) args.push_back({bound, node.get(bound)});
+  }
+  ir::Node* convolution = rewriter.graph.add_node(
+      node.name, "aten.conv2d", std::move(args), {pixels(node.result()->type, outputs)}, node.location, &rewriter.node);
+  ir::Value* lowered = find(*convolution)->lower({rewriter.graph, *convolution, rewriter.config});
+  rewriter.graph.erase(convolution);
+  return relayout(rewriter, lowered, node.result()->type);
+}
+
 ir::Value* lower(const Rewriter& rewriter) {
   const ir::Node& node = rewriter.node;
   ir::Value* weight = node.tensor("weight");
@@ -156,6 +150,8 @@ ir::Value* lower(const Rewriter& rewriter) {
     refuse(node, "the weight is quantized per output feature, which this runtime's linear operator cannot compute",
            "quantize the weights of linear layers per tensor, or compile for Cormorant's own runtime and one CPU");
   }
+
+  if (is_convolution(rewriter)) return lower_to_convolution(rewriter);
 
   QuantizedLinear<HostWorld> call{.input = node.tensor("input"), .weights = weight};
   call.input_offset = -input_q.zero_point();
@@ -198,11 +194,7 @@ std::int64_t macs(const ir::Node& node) {
 Operator linear_operator() {
   Operator op{.name = "linear",
               .layout = Layout::contiguous,
-              .forms = {{"linear.default(Tensor input, Tensor weight, Tensor? bias=None)"},
-                        {"addmm.default(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1)",
-                         linear::import_addmm},
-                        {"mm.default(Tensor self, Tensor mat2)", linear::import_mm},
-                        {"matmul.default(Tensor self, Tensor other)", linear::import_matmul}},
+              .forms = {},
               .canonical = {linear::kCanonical},
               .infer = linear::infer,
               .evaluate = linear::evaluate_linear,

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The product of int8 rows with columns that stand packed in memory, one requantization for all: what batch_matmul does
+// on MVE, where neither side's offset can be added to bytes and both come as terms of rows and columns.
+#pragma once
+
+#include <cstdint>
+
+namespace cormorant {
+
+// 4 columns × 2 rows at a time. `stream` holds, per block of four columns, their terms (int32) and then, for every 16
+// of the inner dimension, 16 bytes of each; the last 16 are padded with anything. Writes 4 · `blocks` columns of each
+// row, then goes on to the next pair of rows: `lhs_step` and `out_step` bytes further, with the next two `row_terms`.
+struct MveMatmul {
+  const std::byte* stream;
+  const std::int8_t* lhs0;
+  const std::int8_t* lhs1;
+  std::int8_t* out0;
+  std::int8_t* out1;
+  std::uint32_t inner;
+  std::uint32_t blocks;  // at least one
+  std::uint32_t pairs;   // at least one
+  std::uint32_t lhs_step;
+  std::uint32_t out_step;
+  const std::int32_t* row_terms;
+  std::int32_t multiplier;
+  std::int32_t left;   // shift, not negative
+  std::int32_t right;  // shift, not positive
+  std::int32_t offset;
+};
+extern "C" void cormorant_matmul_mve(const MveMatmul* matmul);
+// The same in intrinsics: documentation of the assembly.
+void matmul_mve_plain(const MveMatmul& matmul);
+
+}  // namespace cormorant

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Products of two tensors that the model computes: out[b] = lhs[b] · rhs[b], one scale and zero point per tensor. What
+// compiler and kernels agree on. Two program forms:
+//   cortex_m::quantized_batch_matmul.out   ExecuTorch's: the right side comes transposed, [batch, columns, inner]
+//   cormorant::batch_matmul.<variant>      takes the right side as it stands, [batch, inner, columns] or transposed,
+//   and
+//                                          lays each batch's out in scratch for the inner loop of a convolution
+//
+// With offsets a = −lhs zero point and b = −rhs zero point, Σ (l + a)(r + b) = Σ l·r + a Σ r + b Σ l + K·a·b: what
+// belongs to a column is added once per column, what belongs to a row once per row.
+#pragma once
+
+#include <cstdint>
+
+#include "target/target.h"
+
+namespace cormorant::ops::batch_matmul {
+
+// The zero points are given with their sign turned, as upstream's compiler writes them. One batch on the left may serve
+// all of the right (an extension: upstream demands equal numbers).
+template <class W>
+struct QuantizedBatchMatmul {
+  static constexpr const char* kName = "cortex_m::quantized_batch_matmul.out";
+  typename W::Tensor lhs{};
+  typename W::Int lhs_zero_point{};
+  typename W::Tensor rhs_transposed{};
+  typename W::Int rhs_zero_point{};
+  typename W::Int output_zero_point{};
+  typename W::Int output_multiplier{};
+  typename W::Int output_shift{};
+  typename W::Scratch scratch{};
+  typename W::Out out{};
+
+  template <class V>
+  void visit(V&& v) {
+    v("lhs", lhs);
+    v("lhs_zero_point", lhs_zero_point);
+    v("rhs_transposed", rhs_transposed);
+    v("rhs_zero_point", rhs_zero_point);
+    v("output_zero_point", output_zero_point);
+    v("output_multiplier", output_multiplier);
+    v("output_shift", output_shift);
+    v("scratch", scratch);
+    v("out", out);
+  }
+};
+
+template <class W>
+struct PackedBatchMatmul {
+  static constexpr const char* kName = "cormorant::batch_matmul.scalar";
+  typename W::Tensor lhs{};
+  typename W::Int lhs_offset{};
+  typename W::Tensor rhs{};
+  typename W::Int rhs_offset{};
+  typename W::Bool rhs_is_transposed{};
+  typename W::Int output_offset{};
+  typename W::Int multiplier{};
+  typename W::Int shift{};
+  typename W::Scratch scratch{};
+  typename W::Out out{};
+
+  template <class V>
+  void visit(V&& v) {
+    v("lhs", lhs);
+    v("lhs_offset", lhs_offset);
+    v("rhs", rhs);
+    v("rhs_offset", rhs_offset);
+    v("rhs_is_transposed", rhs_is_transposed);
+    v("output_offset", output_offset);
+    v("multiplier", multiplier);
+    v("shift", shift);
+    v("scratch", scratch);
+    v("out", out);
+  }
+};
+
+enum class Layout : std::uint8_t { mve, dsp, scalar, v6m };
+
+struct Variant {
+  const char* name;  // of the program
+  Layout layout;
+};
+inline constexpr Variant kMve{"cormorant::batch_matmul.mve", Layout::mve};
+inline constexpr Variant kDsp{"cormorant::batch_matmul.dsp", Layout::dsp};
+inline constexpr Variant kScalar{"cormorant::batch_matmul.scalar", Layout::scalar};
+inline constexpr Variant kV6m{"cormorant::batch_matmul.v6m", Layout::v6m};
+inline constexpr const Variant* kVariants[] = {&kMve, &kDsp, &kScalar, &kV6m};
+
+// CPUs without a long multiply have a loop of their own, as for convolutions.
+constexpr const Variant& choose_variant(const Target& target) {
+  if (target.isa == Isa::mve) return kMve;
+  if (target.isa == Isa::dsp) return kDsp;
+  return target.cpu->archive == "m0" || target.cpu->archive == "m23" ? kV6m : kScalar;
+}
+
+// Sums of products of 9-bit numbers stay below 2^30, so that no kernel needs more than 32 bits for one.
+inline constexpr std::uint32_t kMaxInner = 16384;
+inline constexpr std::uint32_t kMaxRows = 1U << 20;
+inline constexpr std::uint32_t kMaxColumns = 1U << 16;
+
+struct Size {
+  std::uint32_t rows;
+  std::uint32_t inner;
+  std::uint32_t columns;
+};
+
+// How the right side stands in scratch: one record per block of columns, in the order in which the inner loop reads it.
+//   mve     the 4 columns' terms, then for every 16 of the inner dimension the 4 columns one after the other
+//   others  the record of a convolution (bias, multiplier, shifts) and its interleaved weights (ops/conv2d/conv2d.h)
+// The others multiply rows that were widened and have the offset a added. Their sum, times b, comes as further elements
+// of the inner dimension: b is split in two because 128 is no int8, and in DSP's 16-bit halves a sum may need more than
+// one piece.
+struct Packing {
+  Layout layout;
+  Size size;
+
+  [[nodiscard]] constexpr std::uint32_t block() const {
+    return layout == Layout::mve ? 4 : layout == Layout::v6m ? 1 : 2;
+  }
+  [[nodiscard]] constexpr std::uint32_t blocks() const { return (size.columns + block() - 1) / block(); }
+  [[nodiscard]] constexpr std::uint32_t rows_at_once() const {
+    return layout == Layout::mve ? 2 : layout == Layout::v6m ? 4 : 3;
+  }
+  [[nodiscard]] constexpr std::uint32_t padded_inner() const {
+    const std::uint32_t unit = layout == Layout::mve ? 16 : layout == Layout::scalar ? 2 : 4;
+    return (size.inner + unit - 1) / unit * unit;
+  }
+  // Elements behind padded_inner that carry a row's sum.
+  [[nodiscard]] constexpr std::uint32_t sum_elements() const {
+    switch (layout) {
+      case Layout::mve:
+        return 0;
+      case Layout::scalar:
+        return 2;
+      case Layout::v6m:
+        return 4;
+      case Layout::dsp:
+        break;
+    }
+    return 4 * ((255 * size.inner + 65533) / 65534);
+  }
+  [[nodiscard]] constexpr std::uint32_t elements() const { return padded_inner() + sum_elements(); }
+  [[nodiscard]] constexpr std::uint32_t record_bytes() const {
+    return layout == Layout::mve ? 16 : layout == Layout::v6m ? 12 : 20;
+  }
+  [[nodiscard]] constexpr std::uint32_t block_bytes() const { return record_bytes() + block() * elements(); }
+  [[nodiscard]] constexpr std::uint32_t stream_bytes() const { return blocks() * block_bytes(); }
+  // The widened rows of one pass; for MVE, which reads rows in place, every row's term.
+  [[nodiscard]] constexpr std::uint32_t row_bytes() const {
+    switch (layout) {
+      case Layout::mve:
+        return 4 * size.rows;
+      case Layout::dsp:
+        return 3 * 2 * elements();
+      case Layout::scalar:
+        return 3 * 4 * elements();
+      case Layout::v6m:
+        break;
+    }
+    return 4 * 4 * elements();
+  }
+};
+
+constexpr bool is_computable(const Size& size) {
+  return size.rows >= 1 && size.inner >= 1 && size.columns >= 1 && size.rows <= kMaxRows && size.inner <= kMaxInner &&
+         size.columns <= kMaxColumns && std::uint64_t{size.inner} * size.columns <= (1U << 26);
+}
+
+constexpr std::uint32_t scratch_bytes(const Variant& variant, const Size& size) {
+  const Packing packing{variant.layout, size};
+  return packing.stream_bytes() + packing.row_bytes();
+}
+
+// Laying out pays when several rows use it; one or two rows multiply a transposed right side where it stands.
+constexpr bool is_worth_packing(const Size& size, bool rhs_is_transposed) {
+  return size.rows > 2 || !rhs_is_transposed;
+}
+
+// What CMSIS-NN's arm_fully_connected_s8_get_buffer_size says of the columns: room for their sums on MVE.
+constexpr std::uint32_t upstream_scratch_bytes(Isa isa, std::uint32_t columns) {
+  return isa == Isa::mve ? 4 * columns : 0;
+}
+
+}  // namespace cormorant::ops::batch_matmul

@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// aten.bmm(self, mat2, transposed, scale): scale · self · mat2, of any rank, down to cortex_m.quantized_batch_matmul.
+#include <algorithm>
+#include <cmath>
+
+#include "base/diagnostic.h"
+#include "evaluate/onednn.h"
+#include "ops/batch_matmul/batch_matmul.h"
+#include "ops/batch_matmul/products.h"
+#include "ops/batch_matmul/reference.h"
+#include "ops/multiplier.h"
+#include "ops/op.h"
+
+namespace cormorant::ops {
+namespace batch_matmul {
+
+namespace {
+
+std::int64_t count(const ir::Shape& shape) {
+  std::int64_t n = 1;
+  for (const std::int64_t size : shape) n *= size;
+  return n;
+}
+
+[[noreturn]] void refuse(const ir::Node& node, std::string problem, std::string advice) {
+  throw InputError(
+      {.problem = std::move(problem), .advice = std::move(advice), .node = node.name, .source = node.location.text()});
+}
+
+}  // namespace
+
+std::int64_t Product::batches() const { return count(batch); }
+
+ir::Shape Product::result() const {
+  ir::Shape shape = batch;
+  shape.insert(shape.end(), {rows, columns});
+  return shape;
+}
+
+std::optional<Product> product_of(const ir::Shape& self, const ir::Shape& mat2, bool transposed) {
+  if (self.size() < 2 || mat2.size() < 2) return {};
+  const std::size_t a = self.size() - 2;
+  const std::size_t b = mat2.size() - 2;
+  Product p{.rows = self[a],
+            .inner = self[a + 1],
+            .columns = transposed ? mat2[b] : mat2[b + 1],
+            .batch = ir::Shape(std::max(a, b)),
+            .lhs_batches = 1,
+            .rhs_batches = 1,
+            .mixed = false};
+  if (p.inner != (transposed ? mat2[b + 1] : mat2[b])) return {};
+  bool repeats_self = false;
+  bool repeats_mat2 = false;
+  for (std::size_t i = 1; i <= p.batch.size(); ++i) {
+    const std::int64_t x = i <= a ? self[a - i] : 1;
+    const std::int64_t y = i <= b ? mat2[b - i] : 1;
+    if (x != y && x != 1 && y != 1) return {};
+    p.batch[p.batch.size() - i] = x == 1 ? y : x;
+    p.lhs_batches *= x;
+    p.rhs_batches *= y;
+    repeats_self = repeats_self || x < y;
+    repeats_mat2 = repeats_mat2 || y < x;
+  }
+  p.mixed = (repeats_self && p.lhs_batches != 1) || (repeats_mat2 && p.rhs_batches != 1);
+  return p;
+}
+
+namespace {
+
+Product product_of(const ir::Node& node) {
+  const std::optional<Product> p = batch_matmul::product_of(
+      node.tensor("self")->type.shape, node.tensor("mat2")->type.shape, node.boolean("transposed"));
+  if (!p) {
+    refuse(node, "the shapes of a matrix product do not match", "the model's export is inconsistent: export it again");
+  }
+  return *p;
+}
+
+std::vector<ir::TensorType> infer(const ir::Node& node) { return {ir::float_type(product_of(node).result())}; }
+
+// One matrix per batch of the result, [batches, rows, columns], with rows and columns exchanged where asked.
+evaluate::Tensor matrices(const evaluate::Tensor& source, const ir::Shape& batch, bool exchanged, double scale) {
+  const std::size_t rank = source.shape.size();
+  const auto rows = static_cast<std::size_t>(source.shape[rank - 2]);
+  const auto columns = static_cast<std::size_t>(source.shape[rank - 1]);
+  const std::size_t size = rows * columns;
+  std::vector<float> out;
+  out.reserve(size * static_cast<std::size_t>(count(batch)));
+  std::vector<std::int64_t> at(batch.size(), 0);
+  for (std::int64_t n = 0; n < count(batch); ++n) {
+    std::size_t index = 0;
+    for (std::size_t d = 0; d < batch.size(); ++d) {
+      const std::size_t missing = batch.size() + 2 - rank;
+      if (d < missing) continue;
+      const std::int64_t extent = source.shape[d - missing];
+      index = index * static_cast<std::size_t>(extent) + static_cast<std::size_t>(extent == 1 ? 0 : at[d]);
+    }
+    const float* from = source.values().data() + index * size;
+    for (std::size_t i = 0; i < size; ++i) {
+      const float value = exchanged ? from[i % rows * columns + i / rows] : from[i];
+      out.push_back(static_cast<float>(value * scale));
+    }
+    for (std::size_t d = batch.size(); d-- > 0 && ++at[d] == batch[d];) at[d] = 0;
+  }
+  const auto r = static_cast<std::int64_t>(exchanged ? columns : rows);
+  const auto c = static_cast<std::int64_t>(exchanged ? rows : columns);
+  return {{count(batch), r, c}, std::move(out)};
+}
+
+std::vector<evaluate::Tensor> evaluate_bmm(const ir::Node& node, const evaluate::Frame& frame) {
+  const Product p = product_of(node);
+  const evaluate::Tensor left = matrices(frame.get(node.tensor("self")), p.batch, false, node.number("scale"));
+  const evaluate::Tensor right = matrices(frame.get(node.tensor("mat2")), p.batch, node.boolean("transposed"), 1.0);
+  return {evaluate::matmul(left, right).reshaped(p.result())};
+}
+
+QuantRule quantize(const ir::Node& node) {
+  QuantRule rule;
+  for (const char* name : {"self", "mat2"}) {
+    if (node.tensor(name)->kind == ir::ValueKind::constant) rule.weights.push_back({.argument = name, .axis = {}});
+  }
+  const Product p = product_of(node);
+  if (rule.weights.size() == 2) rule.output = QuantRule::Reject{"both of its operands are constant"};
+  if (p.mixed) {
+    rule.output = QuantRule::Reject{"its operands repeat along different dimensions; expand one of them in the model"};
+  }
+  if (p.inner > kMaxInner) {
+    rule.output = QuantRule::Reject{"it sums more than " + std::to_string(kMaxInner) + " products"};
+  }
+  return rule;
+}
+
+// ---- lowering -------------------------------------------------------------------------------------------------------
+
+const ir::QuantParams& per_tensor(const ir::Node& node, const ir::Value* value) {
+  const ir::QuantParams& q = value->type.quant.value();
+  if (q.dtype != DType::i8 || q.per_channel()) {
+    refuse(node, "a matrix product is supported only with int8 tensors of one scale each",
+           "quantize both operands per tensor");
+  }
+  return q;
+}
+
+ir::Value* viewed(const Rewriter& rewriter, ir::Value* value, const ir::Shape& shape) {
+  if (value->type.shape == shape) return value;
+  ir::TensorType type = value->type;
+  type.shape = shape;
+  type.dim_order.clear();
+  if (value->kind == ir::ValueKind::constant) {
+    return rewriter.graph.add_constant(value->name + "_view", std::move(type), value->data);
+  }
+  return rewriter.graph
+      .add_node(rewriter.node.name + "_view", "aten.view", {{"self", value}, {"size", shape}}, {std::move(type)},
+                rewriter.node.location, &rewriter.node)
+      ->result();
+}
+
+// The last two of three dimensions exchanged.
+ir::Value* turned(const Rewriter& rewriter, ir::Value* value) {
+  ir::TensorType type = value->type;
+  std::swap(type.shape[1], type.shape[2]);
+  if (type.shape[1] == 1 || type.shape[2] == 1) return viewed(rewriter, value, type.shape);
+  if (value->kind != ir::ValueKind::constant) {
+    return rewriter.graph
+        .add_node(rewriter.node.name + "_transpose", "cortex_m.transpose",
+                  {{"input", value}, {"perm", std::vector<std::int64_t>{0, 2, 1}}}, {std::move(type)},
+                  rewriter.node.location, &rewriter.node)
+        ->result();
+  }
+  const auto data = value->data.as<std::int8_t>();
+  const auto rows = static_cast<std::size_t>(type.shape[1]);
+  const auto columns = static_cast<std::size_t>(type.shape[2]);
+  std::vector<std::int8_t> out(data.size());
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    const std::size_t matrix = i / (rows * columns);
+    const std::size_t at = i % (rows * columns);
+    out[i] = data[matrix * rows * columns + at % columns * rows + at / columns];
+  }
+  return rewriter.constant("transposed", std::move(type), std::span<const std::int8_t>(out));
+}
+
+// Behind a transposition of the last two dimensions, in a model that came quantized: what it was made of.
+ir::Value* before_transposition(ir::Value* value) {
+  if (value->producer == nullptr || value->producer->op != "cortex_m.transpose") return nullptr;
+  std::vector<std::int64_t> perm = value->producer->integers("perm");
+  if (perm.size() < 2) return nullptr;
+  std::swap(perm[perm.size() - 1], perm[perm.size() - 2]);
+  return std::ranges::is_sorted(perm) ? value->producer->tensor("input") : nullptr;
+}
+
+std::int64_t scratch_of(const Rewriter& rewriter, std::int64_t columns) {
+  const Config& config = rewriter.config;
+  if (config.runtime == Runtime::cormorant) return 0;
+  if (config.target.is_any()) {
+    refuse(rewriter.node,
+           "for ExecuTorch's kernels a matrix product needs another amount of scratch on each instruction set",
+           "compile for one CPU instead of 'any'");
+  }
+  return upstream_scratch_bytes(config.target.isa, static_cast<std::uint32_t>(columns));
+}
+
+ir::Value* lower(const Rewriter& rewriter) {
+  const ir::Node& node = rewriter.node;
+  Product p = product_of(node);
+  ir::Value* self = node.tensor("self");
+  ir::Value* mat2 = node.tensor("mat2");
+  bool transposed = node.boolean("transposed");
+  const ir::QuantParams& self_q = per_tensor(node, self);
+  const ir::QuantParams& mat2_q = per_tensor(node, mat2);
+  const ir::QuantParams& out_q = per_tensor(node, node.result());
+  if (p.mixed || p.inner > kMaxInner || p.columns > kMaxColumns) {
+    refuse(node, "a matrix product of these shapes is not supported", "expand the operands, or split the product");
+  }
+  if (ir::Value* source = before_transposition(mat2); source != nullptr) {
+    mat2 = source;
+    transposed = !transposed;
+  }
+  // A right side without batches serves all rows at once.
+  std::int64_t batches = p.batches();
+  if (p.rhs_batches == 1) {
+    p.rows *= batches;
+    batches = p.lhs_batches = 1;
+  }
+  if (p.lhs_batches != batches && rewriter.config.runtime == Runtime::executorch) {
+    refuse(node, "ExecuTorch's batch_matmul does not repeat the left side for each batch of the right side",
+           "expand it in the model");
+  }
+  self = viewed(rewriter, self, {p.lhs_batches, p.rows, p.inner});
+  mat2 = viewed(rewriter, mat2,
+                transposed ? ir::Shape{batches, p.columns, p.inner} : ir::Shape{batches, p.inner, p.columns});
+  if (!transposed) mat2 = turned(rewriter, mat2);
+
+  const Multiplier m =
+      quantize_multiplier(self_q.scale() * mat2_q.scale() * std::abs(node.number("scale")) / out_q.scale());
+  const std::int64_t largest = std::int64_t{255} * 255 * p.inner;
+  if (node.number("scale") < 0 || m.shift > 20 || (m.shift > 0 && largest << m.shift >= std::int64_t{1} << 31)) {
+    refuse(node, "the output's scale is too small for its operands' scales", "calibrate with representative data");
+  }
+  QuantizedBatchMatmul<HostWorld> call{.lhs = self, .rhs_transposed = mat2};
+  call.lhs_zero_point = -self_q.zero_point();
+  call.rhs_zero_point = -mat2_q.zero_point();
+  call.output_zero_point = out_q.zero_point();
+  call.output_multiplier = m.multiplier;
+  call.output_shift = std::max(m.shift, -31);
+  call.scratch.bytes = scratch_of(rewriter, p.columns);
+  ir::TensorType type = node.result()->type;
+  type.shape = {batches, p.rows, p.columns};
+  type.dim_order.clear();
+  return viewed(rewriter, rewriter.emit(std::move(call), std::move(type))->result(), node.result()->type.shape);
+}
+
+// The right side in the orientation that it has without a transposition, laid out for the inner loop at run time.
+ir::Value* prepack(const Rewriter& rewriter) {
+  const auto call = read_node<QuantizedBatchMatmul<HostWorld>>(rewriter.node);
+  ir::Value* source = before_transposition(call.rhs_transposed);
+  const bool transposed = source == nullptr;
+  ir::Value* rhs = transposed ? call.rhs_transposed : source;
+  const ir::Shape& left = call.lhs->type.shape;
+  const Size size{static_cast<std::uint32_t>(left[1]), static_cast<std::uint32_t>(left[2]),
+                  static_cast<std::uint32_t>(call.rhs_transposed->type.shape[1])};
+  if (!is_computable(size) || !is_worth_packing(size, transposed)) return nullptr;
+  const Variant& variant = choose_variant(rewriter.config.target);
+  PackedBatchMatmul<HostWorld> packed{.lhs = call.lhs, .lhs_offset = call.lhs_zero_point, .rhs = rhs};
+  packed.rhs_offset = call.rhs_zero_point;
+  packed.rhs_is_transposed = transposed;
+  packed.output_offset = call.output_zero_point;
+  packed.multiplier = call.output_multiplier;
+  packed.shift = call.output_shift;
+  packed.scratch.bytes = scratch_bytes(variant, size);
+  return rewriter.emit(std::move(packed), rewriter.node.result()->type, variant.name)->result();
+}
+
+std::int64_t macs(const ir::Node& node) {
+  const Product p = product_of(node);
+  return p.batches() * p.rows * p.inner * p.columns;
+}
+
+}  // namespace
+}  // namespace batch_matmul
+
+Operator batch_matmul_operator() {
+  Operator op{.name = "batch_matmul",
+              .layout = Layout::contiguous,
+              .forms = batch_matmul::product_forms(),
+              .canonical = {batch_matmul::kCanonical},
+              .infer = batch_matmul::infer,
+              .evaluate = batch_matmul::evaluate_bmm,
+              .quantize = batch_matmul::quantize,
+              .lower = batch_matmul::lower,
+              .signatures = {signature_of<batch_matmul::QuantizedBatchMatmul>()},
+              .prepack = batch_matmul::prepack,
+              .macs = batch_matmul::macs,
+              .host_kernels = {&batch_matmul::kReference}};
+  for (const batch_matmul::Variant* variant : batch_matmul::kVariants) {
+    op.signatures.push_back(signature_of<batch_matmul::PackedBatchMatmul>(variant->name));
+  }
+  for (const Kernel* kernel : batch_matmul::packed_references()) op.host_kernels.push_back(kernel);
+  return op;
+}
+
+}  // namespace cormorant::ops

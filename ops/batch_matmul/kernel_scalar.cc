@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A product is a convolution whose weights are the right side: it is laid out in scratch as a convolution's stream,
+// rows are widened to words, and the convolutions' inner loops do the rest.
+#include "kernels/requantize.h"
+#include "ops/batch_matmul/pack_scalar.h"
+
+namespace cormorant::ops::batch_matmul {
+namespace {
+
+// Columns in pairs, element by element; a missing second column is zeros.
+void pack_pairs(const Plan& p, const Packing& packing, const std::int8_t* rhs) {
+  auto* to = reinterpret_cast<std::uint8_t*>(p.scratch);
+  const Halves halves(p.rhs_offset);
+  const std::uint32_t step = p.inner_step();
+  for (std::uint32_t column = 0; column < p.size.columns; column += 2) {
+    to = put_record<2>(to, p);
+    const std::int8_t* a = rhs + column * p.column_step();
+    const bool both = column + 1 < p.size.columns;
+    const std::int8_t* b = a + (both ? p.column_step() : 0);
+    for (std::uint32_t k = p.size.inner; k > 0; --k, a += step, b += step) {
+      *to++ = static_cast<std::uint8_t>(*a);
+      *to++ = static_cast<std::uint8_t>(both ? *b : 0);
+    }
+    for (std::uint32_t k = p.size.inner; k < packing.padded_inner(); ++k, to += 2) to[0] = to[1] = 0;
+    to[0] = to[1] = static_cast<std::uint8_t>(halves.first);
+    to[2] = to[3] = static_cast<std::uint8_t>(halves.second);
+    to += 4;
+  }
+}
+
+// One column after the other, + 128.
+void pack_columns(const Plan& p, const Packing& packing, const std::int8_t* rhs) {
+  auto* to = reinterpret_cast<std::uint8_t*>(p.scratch);
+  const Halves halves(p.rhs_offset);
+  const std::uint32_t step = p.inner_step();
+  for (std::uint32_t column = 0; column < p.size.columns; ++column) {
+    to = put_record<1>(to, p);
+    const std::int8_t* from = rhs + column * p.column_step();
+    for (std::uint32_t k = p.size.inner; k > 0; --k, from += step) *to++ = static_cast<std::uint8_t>(*from + 128);
+    for (std::uint32_t k = p.size.inner; k < packing.padded_inner(); ++k) *to++ = 128;
+    to[0] = static_cast<std::uint8_t>(halves.first + 128);
+    to[1] = static_cast<std::uint8_t>(halves.second + 128);
+    to[2] = to[3] = 128;
+    to += 4;
+  }
+}
+
+// A row into its place among N, its offset added, its sum behind it; gives the sum of all that.
+template <std::uint32_t N>
+std::int32_t put_row(const Plan& p, const Packing& packing, const std::int8_t* from, std::int32_t* to) {
+  std::int32_t sum = 0;
+  for (std::uint32_t k = p.size.inner; k > 0; --k, to += N) {
+    const std::int32_t value = *from++ + p.lhs_offset;
+    *to = value;
+    sum += value;
+  }
+  for (std::uint32_t k = p.size.inner; k < packing.padded_inner(); ++k, to += N) *to = 0;
+  to[0] = to[N] = sum;
+  for (std::uint32_t k = 2; k < packing.sum_elements(); ++k) to[k * N] = 0;
+  return 3 * sum;
+}
+
+template <std::uint32_t N, class Gemm, class Compute>
+void multiply(const Plan& p, const Packing& packing, Gemm& gemm, const std::int8_t* lhs, std::int8_t* out,
+              Compute compute) {
+  auto* rows = reinterpret_cast<std::int32_t*>(p.scratch + packing.stream_bytes());
+  gemm.stream = reinterpret_cast<const std::uint8_t*>(p.scratch);
+  gemm.patches = rows;
+  gemm.elements = packing.elements();
+  gemm.channels = p.size.columns;
+  gemm.output = output_of(p);
+  for_row_blocks<N>(p.size.rows, [&](std::uint32_t row, std::uint32_t step) {
+    for (std::uint32_t i = 0; i < N; ++i) {
+      const std::int32_t sum = put_row<N>(p, packing, lhs + (row + i * step) * p.size.inner, rows + i);
+      if constexpr (requires { gemm.excess; }) gemm.excess[i] = 128 * sum;
+    }
+    gemm.out = out + row * p.size.columns;
+    gemm.out_step = step * p.size.columns;
+    compute(gemm);
+  });
+}
+
+// The pairs of columns in assembly, a column that is left over not.
+[[maybe_unused]] void compute_pairs(conv::ScalarGemm gemm, std::uint32_t block_bytes) {
+  const std::uint32_t columns = gemm.channels;
+  gemm.channels = columns / 2 * 2;
+  if (gemm.channels != 0) conv::cormorant_conv_gemm_right_scalar(&gemm);
+  if (columns % 2 == 0) return;
+  gemm.stream += columns / 2 * block_bytes;
+  gemm.out += columns - 1;
+  gemm.channels = 1;
+  conv::conv_gemm_scalar_plain(gemm);
+}
+
+void execute_packed(const void* raw) {
+  const auto& p = *static_cast<const Plan*>(raw);
+  const Packing packing{Layout::scalar, p.size};
+  for_batches(p, [&](const std::int8_t* lhs, const std::int8_t* rhs, std::int8_t* out) {
+    pack_pairs(p, packing, rhs);
+    conv::ScalarGemm gemm{};
+    if constexpr (kHasLongMultiply) {
+      if (p.simple_requantize) {
+        multiply<3>(p, packing, gemm, lhs, out,
+                    [&](const conv::ScalarGemm& block) { compute_pairs(block, packing.block_bytes()); });
+        return;
+      }
+    }
+    multiply<3>(p, packing, gemm, lhs, out, conv::conv_gemm_scalar_plain);
+  });
+}
+
+void execute_v6m(const void* raw) {
+  const auto& p = *static_cast<const Plan*>(raw);
+  const Packing packing{Layout::v6m, p.size};
+  for_batches(p, [&](const std::int8_t* lhs, const std::int8_t* rhs, std::int8_t* out) {
+    pack_columns(p, packing, rhs);
+    conv::V6mGemm gemm{};
+    if (p.simple_requantize) {
+      multiply<4>(p, packing, gemm, lhs, out,
+                  [](const conv::V6mGemm& block) { conv::cormorant_conv_gemm_right_v6m(&block); });
+    } else {
+      multiply<4>(p, packing, gemm, lhs, out, conv::conv_gemm_v6m_plain);
+    }
+  });
+}
+
+// Where a program of another compiler brings its own form, and for a row or two: products as they stand.
+void execute(const void* raw) {
+  const auto& p = *static_cast<const Plan*>(raw);
+  for_batches(p, [&](const std::int8_t* lhs, const std::int8_t* rhs, std::int8_t* out) {
+    for (std::uint32_t row = 0; row < p.size.rows; ++row, lhs += p.size.inner) {
+      const std::int8_t* r = rhs;
+      for (std::uint32_t column = 0; column < p.size.columns; ++column) {
+        std::int32_t sum = 0;
+        for (std::uint32_t k = 0; k < p.size.inner; ++k) sum += (lhs[k] + p.lhs_offset) * (*r++ + p.rhs_offset);
+        const std::int32_t level = requantize_for_cpu(sum, p.multiplier, p.shift) + p.output_offset;
+        *out++ = static_cast<std::int8_t>(clamp(level, -128, 127));
+      }
+    }
+  });
+}
+
+}  // namespace
+}  // namespace cormorant::ops::batch_matmul
+
+using namespace cormorant::ops::batch_matmul;  // NOLINT(google-build-using-namespace)
+CORMORANT_KERNEL(cormorant_batch_matmul_scalar, kScalar.name, load_scalar, execute_packed)
+CORMORANT_KERNEL(cormorant_batch_matmul_v6m, kV6m.name, load_v6m, execute_v6m)
+CORMORANT_KERNEL(cortex_m_quantized_batch_matmul_out_scalar, "cortex_m::quantized_batch_matmul.out", load, execute)

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/batch_matmul/reference.h"
+
+#include "base/fixed_point.h"
+
+namespace cormorant::ops::batch_matmul {
+
+void reference(const Plan& p) {
+  for_batches(p, [&](const std::int8_t* lhs, const std::int8_t* rhs, std::int8_t* out) {
+    for (std::uint32_t row = 0; row < p.size.rows; ++row, lhs += p.size.inner) {
+      for (std::uint32_t column = 0; column < p.size.columns; ++column) {
+        std::int32_t sum = 0;
+        const std::int8_t* r = rhs + column * p.column_step();
+        for (std::uint32_t k = 0; k < p.size.inner; ++k, r += p.inner_step()) {
+          sum += (lhs[k] + p.lhs_offset) * (*r + p.rhs_offset);
+        }
+        const std::int32_t level = requantize(sum, p.multiplier, p.shift) + p.output_offset;
+        *out++ = static_cast<std::int8_t>(clamp(level, -128, 127));
+      }
+    }
+  });
+}
+
+namespace {
+
+void execute(const void* plan) { reference(*static_cast<const Plan*>(plan)); }
+
+const Kernel kMveReference = {kMve.name, load_mve, execute};
+const Kernel kDspReference = {kDsp.name, load_dsp, execute};
+const Kernel kScalarReference = {kScalar.name, load_scalar, execute};
+const Kernel kV6mReference = {kV6m.name, load_v6m, execute};
+const Kernel* const kPackedReferences[] = {&kMveReference, &kDspReference, &kScalarReference, &kV6mReference};
+
+}  // namespace
+
+const Kernel kReference = {QuantizedBatchMatmul<TargetWorld>::kName, load, execute};
+std::span<const Kernel* const> packed_references() { return kPackedReferences; }
+
+}  // namespace cormorant::ops::batch_matmul

@@ -32,6 +32,9 @@ std::string spellings(const Operator& op) {
     if (name.starts_with("aten.")) name = name.substr(5);
     names.insert('`' + name + '`');
   }
+  std::erase_if(names, [&](const std::string& name) {  // in place: the same name with an underscore behind it
+    return name.ends_with("_`") && names.contains(name.substr(0, name.size() - 2) + '`');
+  });
   return fmt::format("{}", fmt::join(names, " "));
 }
 

@@ -10,6 +10,7 @@ set(CORMORANT_OPERATORS
   dequantize
   identity
   linear
+  minimum_maximum
   pad
   quantize
   softmax

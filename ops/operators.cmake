@@ -11,6 +11,7 @@ set(CORMORANT_OPERATORS
   identity
   linear
   minimum_maximum
+  mul
   pad
   quantize
   softmax

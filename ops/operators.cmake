@@ -14,6 +14,8 @@ set(CORMORANT_OPERATORS
   identity
   linear
   max_pool2d
+  minimum_maximum
+  mul
   pad
   quantize
   softmax

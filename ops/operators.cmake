@@ -9,10 +9,14 @@ set(CORMORANT_OPERATORS
   conv2d
   depthwise_conv2d
   dequantize
+  expand
+  flip
   identity
   linear
   pad
   quantize
+  repeat_interleave
+  slice
   softmax
   transpose
   view

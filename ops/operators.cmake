@@ -11,6 +11,8 @@ set(CORMORANT_OPERATORS
   conv2d
   depthwise_conv2d
   dequantize
+  expand
+  flip
   identity
   linear
   max_pool2d
@@ -18,6 +20,8 @@ set(CORMORANT_OPERATORS
   mul
   pad
   quantize
+  repeat_interleave
+  slice
   softmax
   transpose
   view

@@ -14,5 +14,6 @@ set(CORMORANT_OPERATORS
   quantize
   softmax
   transpose
+  transpose_conv2d
   view
 )

@@ -24,5 +24,6 @@ set(CORMORANT_OPERATORS
   slice
   softmax
   transpose
+  transpose_conv2d
   view
 )

@@ -10,6 +10,7 @@ set(CORMORANT_OPERATORS
   depthwise_conv2d
   dequantize
   identity
+  layer_norm
   linear
   pad
   quantize

@@ -11,11 +11,27 @@
 #include "ir/text.h"
 #include "ir/verify.h"
 #include "passes/passes.h"
+#include "quantizer/adopt.h"
 
 namespace cormorant::compiler {
 namespace {
 
+// A model that arrives quantized keeps its parameters; any other gets them by calibration.
 void quantize(ir::Graph& graph, Context& context) {
+  const auto report_float = [&](const std::vector<quantizer::FloatNode>& nodes) {
+    for (const auto& left : nodes) {
+      context.facts.float_operators.push_back({left.node, left.op, left.source, left.reason});
+    }
+  };
+  if (quantizer::is_quantized_model(graph)) {
+    report_float(quantizer::adopt(graph, context.options.io == Io::int8).float_nodes);
+    passes::fuse_activations(graph);
+    if (context.options.quantize) {
+      context.facts.warnings.push_back("the model is quantized already: its own parameters are kept, no calibration");
+    }
+    return;
+  }
+  if (!context.options.quantize) return;
   quantizer::QuantizeOptions options;
   options.int8_io = context.options.io == Io::int8;
   // ExecuTorch's linear reads one multiplier only, and `any` runs its kernels.
@@ -25,9 +41,7 @@ void quantize(ir::Graph& graph, Context& context) {
   options.threads = context.options.threads;
   options.progress = context.options.progress;
   quantizer::QuantizeReport report = quantizer::quantize(graph, context.options.calibration, options);
-  for (const auto& left : report.float_nodes) {
-    context.facts.float_operators.push_back({left.node, left.op, left.source, left.reason});
-  }
+  report_float(report.float_nodes);
   for (std::string& warning : report.warnings) context.facts.warnings.push_back(std::move(warning));
 }
 
@@ -43,35 +57,34 @@ void count_macs(const ir::Graph& graph, Facts& facts) {
 
 std::vector<Stage> default_stages(const Options& options) {
   const ops::Config config = options.config;
-  std::vector<Stage> stages = {
+  const auto pass = [](void (*run)(ir::Graph&)) { return [run](ir::Graph& g, Context&) { run(g); }; };
+  return {
       // From here the graph is PyTorch's, in float.
-      {"fold_batch_norm", "a batch norm costs nothing as part of the weights",
-       [](ir::Graph& g, Context&) { passes::fold_batch_norm(g); }},
-      {"fuse_activations", "the clamped range is the one to quantize",
-       [](ir::Graph& g, Context&) { passes::fuse_activations(g); }},
+      {"fold_constants", "what depends on constants alone is a constant", pass(passes::fold_constants)},
+      {"merge_duplicates", "what is computed twice is computed once", pass(passes::merge_duplicates)},
+      {"fuse_hard_functions", "one table instead of four operators", pass(passes::fuse_hard_functions)},
+      {"lift_views", "one-dimensional convolutions stay in one layout", pass(passes::lift_views)},
+      {"fold_batch_norm", "a batch norm costs nothing as part of the weights", pass(passes::fold_batch_norm)},
+      {"fold_pad", "a convolution pads by itself", pass(passes::fold_pad)},
+      {"fuse_hardsigmoid", "a line with two bends is weights, bias and a clamp", pass(passes::fuse_hardsigmoid)},
+      {"fuse_activations", "the clamped range is the one to quantize", pass(passes::fuse_activations)},
+      {"quantize", "ranges from calibration or from the model; weights, biases, activations become integers", quantize},
+      // From here every tensor that can be is int8.
+      {"join_conversions", "from int8 to int8 is a table, not a way through float", pass(passes::join_conversions)},
+      {"lower", "the operators that Cortex-M kernels implement, with ExecuTorch's schemas",
+       [config](ir::Graph& g, Context& c) {
+         count_macs(g, c.facts);
+         passes::lower(g, config);
+       }},
+      {"layout", "channels-last inside, a transpose only where somebody needs one", pass(passes::decide_layout)},
+      {"merge_duplicates", "lowering and layout may have made equal ones", pass(passes::merge_duplicates)},
+      {"check", "everything left is an operator that a program can hold",
+       [config](ir::Graph& g, Context&) { passes::require_program_operators(g, config); }},
+      {"prepack", "constants laid out for this target's inner loops",
+       [config](ir::Graph& g, Context&) { passes::prepack(g, config); }},
+      {"clean_up", "what nothing uses goes, what exists twice is kept once", pass(passes::clean_up)},
+      // From here every node is an instruction (or an alias), and only addresses are missing.
   };
-  if (options.quantize) {
-    stages.push_back(
-        {"quantize", "ranges from calibration; weights, biases and activations become integers", quantize});
-  }
-  // From here every tensor that can be is int8.
-  stages.insert(stages.end(), {
-                                  {"lower", "the operators that Cortex-M kernels implement, with ExecuTorch's schemas",
-                                   [config](ir::Graph& g, Context& c) {
-                                     count_macs(g, c.facts);
-                                     passes::lower(g, config);
-                                   }},
-                                  {"layout", "channels-last inside, a transpose only at the border",
-                                   [](ir::Graph& g, Context&) { passes::decide_layout(g); }},
-                                  {"check", "everything left is an operator that a program can hold",
-                                   [config](ir::Graph& g, Context&) { passes::require_program_operators(g, config); }},
-                                  {"prepack", "constants laid out for this target's inner loops",
-                                   [config](ir::Graph& g, Context&) { passes::prepack(g, config); }},
-                                  {"clean_up", "what nothing uses goes, what exists twice is kept once",
-                                   [](ir::Graph& g, Context&) { passes::clean_up(g); }},
-                              });
-  // From here every node is an instruction (or an alias), and only addresses are missing.
-  return stages;
 }
 
 namespace {

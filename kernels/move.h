@@ -12,6 +12,17 @@ void copy_bytes_scalar(std::int8_t* to, const std::int8_t* from, std::uint32_t c
 void copy_bytes_dsp(std::int8_t* to, const std::int8_t* from, std::uint32_t count);
 void copy_bytes_mve(std::int8_t* to, const std::int8_t* from, std::uint32_t count);
 
+// Rows of bytes that lie a step apart: what a slice or a concatenation is.
+struct RowCopy {
+  std::uint32_t rows;
+  std::uint32_t bytes;  // of each row
+  std::int32_t to_step;
+  std::int32_t from_step;
+};
+void copy_rows_scalar(std::int8_t* to, const std::int8_t* from, const RowCopy& rows);
+void copy_rows_dsp(std::int8_t* to, const std::int8_t* from, const RowCopy& rows);
+void copy_rows_mve(std::int8_t* to, const std::int8_t* from, const RowCopy& rows);
+
 void fill_bytes_scalar(std::int8_t* to, std::int8_t value, std::uint32_t count);
 void fill_bytes_dsp(std::int8_t* to, std::int8_t value, std::uint32_t count);
 void fill_bytes_mve(std::int8_t* to, std::int8_t value, std::uint32_t count);

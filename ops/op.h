@@ -64,6 +64,7 @@ struct QuantRule {
   struct Fixed {
     double scale;
     std::int32_t zero_point;
+    bool any_will_do = false;  // a model that gives other parameters gets them: the kernel does not depend on these
   };  // the range is known
   struct Reject {
     std::string reason;
@@ -96,9 +97,17 @@ enum class Layout : std::uint8_t {
   contiguous,  // the order of the logical dimensions (NCHW)
 };
 
+// What a program can hold of an operator: bits of weights and activations.
+enum class Precision : std::uint8_t { w8a8, w8a16, w4a8, f32 };
+
 struct Operator {
   std::string_view name;  // the folder
+  // For the page of supported operators (docs/operators.md): what runs on the target, and in one line what does not.
+  std::vector<Precision> precisions = {Precision::w8a8};
+  std::string_view limits = {};
   Layout layout = Layout::same;
+  // An element of the result depends on the operands' elements at its own place alone (broadcasting included).
+  bool elementwise = false;
 
   // The aten side: spellings that import; the first names the canonical node(s) of this folder.
   std::vector<AtenForm> forms;

@@ -18,6 +18,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -41,6 +42,9 @@ struct HostWorld {
   using Float = double;
   using Bool = bool;
   using IntList = std::vector<std::int64_t>;
+  using OptionalInt = std::optional<std::int64_t>;
+  using OptionalIntList = std::optional<std::vector<std::int64_t>>;
+  using TensorList = std::vector<ir::Value*>;
   using ScalarType = DType;
 };
 
@@ -51,7 +55,9 @@ std::string program_name(std::string_view graph_name);
 
 // "cortex_m::quantized_mul(Tensor self, int self_zero_point, ...) -> Tensor", as PyTorch writes schemas.
 struct Parameter {
-  std::string type;  // "Tensor", "Tensor?", "int", "int[]", "float", "bool", "ScalarType"; "scratch" for Scratch
+  // "Tensor", "Tensor?", "Tensor[]", "int", "int?", "int[]", "int[]?", "float", "bool", "ScalarType"; "scratch" for
+  // Scratch
+  std::string type;
   std::string name;
 };
 struct Signature {
@@ -70,14 +76,17 @@ Signature signature_of(std::string name = S<HostWorld>::kName) {
     if constexpr (std::is_same_v<F, H::Out>) {
       ++signature.outs;
     } else {
-      const char* type = std::is_same_v<F, H::Tensor>           ? "Tensor"
-                         : std::is_same_v<F, H::OptionalTensor> ? "Tensor?"
-                         : std::is_same_v<F, H::Scratch>        ? "scratch"
-                         : std::is_same_v<F, H::Int>            ? "int"
-                         : std::is_same_v<F, H::Float>          ? "float"
-                         : std::is_same_v<F, H::Bool>           ? "bool"
-                         : std::is_same_v<F, H::IntList>        ? "int[]"
-                                                                : "ScalarType";
+      const char* type = std::is_same_v<F, H::Tensor>            ? "Tensor"
+                         : std::is_same_v<F, H::OptionalTensor>  ? "Tensor?"
+                         : std::is_same_v<F, H::Scratch>         ? "scratch"
+                         : std::is_same_v<F, H::Int>             ? "int"
+                         : std::is_same_v<F, H::Float>           ? "float"
+                         : std::is_same_v<F, H::Bool>            ? "bool"
+                         : std::is_same_v<F, H::IntList>         ? "int[]"
+                         : std::is_same_v<F, H::OptionalInt>     ? "int?"
+                         : std::is_same_v<F, H::OptionalIntList> ? "int[]?"
+                         : std::is_same_v<F, H::TensorList>      ? "Tensor[]"
+                                                                 : "ScalarType";
       signature.parameters.push_back({type, field_name});
     }
   });
@@ -97,6 +106,8 @@ ir::Node* make_node(ir::Graph& graph, S fields, std::vector<ir::TensorType> resu
     } else if constexpr (std::is_same_v<F, H::Scratch>) {
       if (field.value == nullptr) field.value = graph.add_scratch(node_name + "_" + name, field.bytes);
       args.push_back({name, field.value});
+    } else if constexpr (std::is_same_v<F, H::OptionalInt> || std::is_same_v<F, H::OptionalIntList>) {
+      args.push_back({name, field ? ir::Argument{*field} : ir::Argument{}});
     } else {
       args.push_back({name, ir::Argument{field}});
     }
@@ -117,6 +128,8 @@ S read_node(const ir::Node& node) {
     } else if constexpr (std::is_same_v<F, H::Scratch>) {
       field.value = node.tensor(name);
       field.bytes = field.value == nullptr ? 0 : field.value->type.bytes();
+    } else if constexpr (std::is_same_v<F, H::OptionalInt> || std::is_same_v<F, H::OptionalIntList>) {
+      if (node.has(name)) field = std::get<typename F::value_type>(node.get(name));
     } else {
       field = std::get<F>(node.get(name));
     }

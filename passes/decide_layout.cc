@@ -1,24 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tensors keep PyTorch's logical NCHW dimensions; this pass decides in which order they lie in memory. One walk in
-// execution order: each node says what it wants (ops::Layout), and where a value comes in another order a transpose is
-// put between, once per value. Where both orders are the same bytes (one channel, or one pixel) it is only a
-// relabelling.
+// Tensors keep PyTorch's logical dimensions; this pass decides in which order they lie in memory. One walk in execution
+// order: each node says what it wants (ops::Layout), and where a value comes in another order it is turned, once per
+// value and order. Permutations and views move nothing by themselves: they only change how the same bytes are read,
+// and a transpose is made where a reader cannot take them so. Hence permutations cancel, flatten-and-transpose of a
+// channels-last image is free, and a channel shuffle is one transpose of its groups. A flatten into a linear does not
+// cost one either: the weights' columns are reordered instead.
 #include <map>
 
+#include "passes/memory_order.h"
 #include "passes/passes.h"
 
 namespace cormorant::passes {
 namespace {
 
-using Order = std::vector<std::uint8_t>;
-
-bool is_channels_last(const ir::TensorType& type) { return type.dim_order == ir::kChannelsLast; }
-
-bool same_bytes(const ir::TensorType& type) { return type.shape[1] == 1 || (type.shape[2] == 1 && type.shape[3] == 1); }
-
 bool is_activation(const ir::Value* value) {
-  return value->kind != ir::ValueKind::constant && value->kind != ir::ValueKind::scratch && value->type.rank() == 4;
+  return value->kind != ir::ValueKind::constant && value->kind != ir::ValueKind::scratch;
 }
 
 class LayoutPass {
@@ -29,29 +26,48 @@ class LayoutPass {
     // Quantized inputs are a contract between this compiler and its caller: channels-last, so that no transpose is
     // needed at all. Float inputs stay as the model has them.
     for (ir::Value* input : graph_.inputs()) {
-      if (is_activation(input) && input->type.is_quantized()) input->type.dim_order = ir::kChannelsLast;
+      if (input->type.rank() == 4 && input->type.is_quantized()) input->type.dim_order = ir::kChannelsLast;
+    }
+    // A relayout, from an earlier walk, reads bytes as they were when it was made.
+    for (ir::Node& node : graph_.nodes()) {
+      if (node.op == "cormorant.relayout") read_as_[&node] = node.inputs().front()->type.dim_order;
     }
     for (ir::Node* node : graph_.snapshot()) visit(*node);
     for (ir::Value*& output : graph_.outputs()) {
-      if (is_activation(output) && !output->type.is_quantized()) output = in_order(output, {}, nullptr);
+      const bool free = output->type.is_quantized() && output->type.dim_order == ir::kChannelsLast;
+      if (is_activation(output) && !free) output = in_order(output, {}, nullptr);
     }
+    merge_relayouts();
   }
 
  private:
   void visit(ir::Node& node) {
-    if (node.op == "cormorant.relayout") return;  // an earlier walk's
-    const Order order = wanted(node);
-    for (ir::Value* input : node.inputs()) {
-      if (is_activation(input)) node.replace_use(input, in_order(input, order, &node));
-    }
-    for (ir::Value* result : node.results) {
-      if (result->type.rank() == 4) result->type.dim_order = order;
+    if (const auto reading = read_as_.find(&node); reading != read_as_.end()) {
+      ir::Value* input = node.inputs().front();
+      node.replace_use(input, in_order(input, reading->second, &node));
+    } else if (node.op == "aten.view") {
+      visit_view(node);
+    } else if (node.op == "cortex_m.transpose") {
+      visit_transpose(node);
+    } else {
+      const Order order = wanted(node);
+      const bool any = layout_of(node) == ops::Layout::same;
+      for (ir::Value* input : node.inputs()) {
+        const bool four = input->type.rank() == 4;
+        if (is_activation(input)) node.replace_use(input, in_order(input, four ? order : Order{}, &node));
+        if (input->kind == ir::ValueKind::constant && four && any) node.replace_use(input, turned(input, order));
+      }
+      for (ir::Value* result : node.results) result->type.dim_order = result->type.rank() == 4 ? order : Order{};
     }
   }
 
-  Order wanted(const ir::Node& node) const {
+  static ops::Layout layout_of(const ir::Node& node) {
     const ops::Operator* op = ops::find(node);
-    const ops::Layout layout = op == nullptr ? ops::Layout::contiguous : op->layout;
+    return op == nullptr ? ops::Layout::contiguous : op->layout;
+  }
+
+  Order wanted(const ir::Node& node) const {
+    const ops::Layout layout = layout_of(node);
     if (layout == ops::Layout::channels_last) return ir::kChannelsLast;
     if (layout == ops::Layout::contiguous) return {};
     // A float output of the graph is contiguous: turn the int8 tensor before it is widened, not the floats after it.
@@ -59,49 +75,123 @@ class LayoutPass {
       if (graph_.is_output(result) && !result->type.is_quantized()) return {};
     }
     for (const ir::Value* input : node.inputs()) {
-      if (is_activation(input) && is_channels_last(input->type)) return ir::kChannelsLast;
+      if (is_activation(input) && input->type.dim_order == ir::kChannelsLast) return ir::kChannelsLast;
     }
     return {};
+  }
+
+  // A view takes its input's order along if the dimensions that it merges lie beside each other.
+  void visit_view(ir::Node& node) {
+    ir::Value* input = node.tensor("self");
+    ir::Value* result = node.result();
+    if (!is_activation(input)) return;
+    std::optional<Order> order = order_of_view(input->type, result->type.shape);
+    if (!order) {
+      if (fold_into_linear(node)) return;
+      input = in_order(input, order_for_view(input->type, result->type.shape), &node);
+      node.set("self", input);
+      order = order_of_view(input->type, result->type.shape);
+    }
+    result->type.dim_order = std::move(order).value();
+  }
+
+  // view([N, C, H, W] channels-last -> [N, C·H·W]) into a linear: the linear reads H, W, C with its columns in that
+  // order. The view's result is then a relayout, whose logical order is that of its bytes.
+  bool fold_into_linear(ir::Node& view) {
+    ir::Value* input = view.tensor("self");
+    ir::Node* linear = graph_.only_user(view.result());
+    const ir::Shape& shape = input->type.shape;
+    if (linear == nullptr || linear->op != "cortex_m.quantized_linear" || linear->tensor("input") != view.result() ||
+        input->type.rank() != 4 || view.result()->type.shape != ir::Shape{shape[0], shape[1] * shape[2] * shape[3]}) {
+      return false;
+    }
+    const ir::Value* weights = linear->tensor("weights");
+    if (weights->kind != ir::ValueKind::constant || weights->type.dtype != DType::i8) return false;
+    const std::vector<std::size_t> columns = memory_sequence(input->type);
+    const auto rows = static_cast<std::size_t>(weights->type.shape[0]);
+    const std::size_t width = columns.size() / static_cast<std::size_t>(shape[0]);
+    const auto from = weights->data.as<std::int8_t>();
+    std::vector<std::int8_t> to(from.size());
+    for (std::size_t row = 0; row < rows; ++row) {
+      for (std::size_t k = 0; k < width; ++k) to[row * width + k] = from[row * width + columns[k]];
+    }
+    linear->set("weights", graph_.add_constant(weights->name + "_columns", weights->type,
+                                               ir::Bytes::of(std::span<const std::int8_t>(to))));
+    linear->set("input", relabel(input, view.result()->type, linear));
+    return true;
+  }
+
+  // Nothing is moved yet: the result is the input's bytes, read in another order.
+  void visit_transpose(ir::Node& node) {
+    ir::Value* input = node.tensor("input");
+    if (!is_activation(input)) return;
+    ir::TensorType type = node.result()->type;
+    type.dim_order = order_of_permutation(input->type, node.integers("perm"));
+    graph_.replace_uses(node.result(), relabel(input, std::move(type), &node));
+    graph_.erase(&node);
   }
 
   // The value in that order, made before `before` if it does not exist yet.
   ir::Value* in_order(ir::Value* value, const Order& order, ir::Node* before) {
     if (value->type.dim_order == order) return value;
     ir::Value*& made = made_[{value, order}];
-    if (made == nullptr)
-      made = same_bytes(value->type) ? relabel(value, value->type, order, before) : turn(value, order, before);
+    if (made == nullptr) {
+      ir::TensorType type = value->type;
+      type.dim_order = order;
+      made = same_bytes(value->type, type) ? relabel(value, type, before) : turn(value, type, before);
+    }
     return made;
   }
 
-  ir::Value* relabel(ir::Value* value, ir::TensorType type, const Order& order, ir::Node* before) {
-    type.dim_order = order;
+  ir::Value* relabel(ir::Value* value, ir::TensorType type, ir::Node* before) {
     return graph_
         .add_node(value->name + "_relayout", "cormorant.relayout", {{"self", value}}, {std::move(type)},
                   location_of(value, before), before)
         ->result();
   }
 
-  // Transposing is a permutation of contiguous tensors, so the value is seen with its memory order as its logical one.
-  ir::Value* turn(ir::Value* value, const Order& order, ir::Node* before) {
-    const bool to_last = order == ir::kChannelsLast;
-    const std::vector<std::int64_t> perm =
-        to_last ? std::vector<std::int64_t>{0, 2, 3, 1} : std::vector<std::int64_t>{0, 3, 1, 2};
-    const ir::Shape& logical = value->type.shape;
-    const ir::Shape last = {logical[0], logical[2], logical[3], logical[1]};
-    ir::TensorType turned = value->type;
-    turned.dim_order.clear();
-    ir::Value* source = value;
-    if (!to_last) {
-      ir::TensorType seen = turned;
-      seen.shape = last;
-      source = relabel(value, seen, {}, before);
-    }
-    turned.shape = to_last ? last : logical;
+  // The kernel permutes contiguous tensors, so memory order is presented to it as the logical one.
+  ir::Value* turn(ir::Value* value, const ir::TensorType& type, ir::Node* before) {
+    const Permutation p = permutation_between(value->type, type);
+    ir::TensorType seen = value->type;
+    seen.shape = p.from;
+    seen.dim_order.clear();
+    ir::Value* source = seen == value->type ? value : relabel(value, seen, before);
+    seen.shape = p.to;
     ir::Value* result = graph_
                             .add_node(value->name + "_transpose", "cortex_m.transpose",
-                                      {{"input", source}, {"perm", perm}}, {turned}, location_of(value, before), before)
+                                      {{"input", source}, {"perm", p.dims}}, {seen}, location_of(value, before), before)
                             ->result();
-    return to_last ? relabel(result, value->type, order, before) : result;
+    return seen == type ? result : relabel(result, type, before);
+  }
+
+  // A constant is turned here and now.
+  ir::Value* turned(ir::Value* constant, const Order& order) {
+    ir::TensorType type = constant->type;
+    if (type.dim_order == order) return constant;
+    ir::Value*& made = made_[{constant, order}];
+    if (made != nullptr) return made;
+    type.dim_order = order;
+    std::vector<std::byte> bytes = reordered(constant->data.bytes, constant->type, type);
+    made = graph_.add_constant(constant->name + "_turned", std::move(type), ir::Bytes::own(std::move(bytes)));
+    return made;
+  }
+
+  // What was read in one way only to be read in another.
+  void merge_relayouts() {
+    for (ir::Node* node : graph_.snapshot()) {
+      if (node->op != "cormorant.relayout") continue;
+      ir::Value* source = node->inputs().front();
+      while (source->producer != nullptr && is_alias(*source->producer)) source = source->producer->inputs().front();
+      node->set("self", source);
+      if (source->type == node->result()->type) graph_.replace_uses(node->result(), source);
+    }
+    graph_.erase_unused();
+  }
+
+  static bool is_alias(const ir::Node& node) {
+    const ops::Operator* op = ops::find(node);
+    return op != nullptr && op->is_alias && ops::find_signature(node.op) == nullptr;
   }
 
   static ir::Location location_of(const ir::Value* value, const ir::Node* before) {
@@ -111,6 +201,7 @@ class LayoutPass {
 
   ir::Graph& graph_;
   std::map<std::pair<const ir::Value*, Order>, ir::Value*> made_;
+  std::map<const ir::Node*, Order> read_as_;
 };
 
 }  // namespace

@@ -29,7 +29,7 @@ void fuse_activations(ir::Graph& graph) {
     ir::Node* producer = input->producer;
     if (producer == nullptr || graph.only_user(input) != clamp) continue;
     const ops::Operator* op = ops::find(*producer);
-    if (op == nullptr || !op->fuses_activation) continue;
+    if (op == nullptr || !op->fuses_activation || input->type.quant != clamp->result()->type.quant) continue;
     // Two clamps in a row: clamp(clamp(x, a, b), c, d) = clamp(x, …) with both ends pulled into [c, d].
     const double low = bound(*clamp, "min", -kInfinity);
     const double high = bound(*clamp, "max", kInfinity);

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
 #include "passes/passes.h"
 
 namespace cormorant::passes {
@@ -13,7 +15,11 @@ void rewrite(ir::Graph& graph, ir::Node& node, const ops::Config& config, ir::Va
 }
 
 // A graph may come in as the text of a later stage: what is already an operator of programs is not rewritten again.
+// Where both have one name (aten.cat), lowering changes nothing the second time.
 bool is_lowered(const ir::Node& node) { return ops::find_signature(node.op) != nullptr; }
+bool is_canonical(const ir::Node& node, const ops::Operator& op) {
+  return std::ranges::find(op.canonical, node.op) != op.canonical.end();
+}
 bool is_prepacked(const ir::Node& node) { return node.op.starts_with("cormorant."); }
 
 bool is_quantized(const ir::Node& node) {
@@ -25,7 +31,8 @@ bool is_quantized(const ir::Node& node) {
 void lower(ir::Graph& graph, const ops::Config& config) {
   for (ir::Node* node : graph.snapshot()) {
     const ops::Operator* op = ops::find(*node);
-    if (op == nullptr || op->lower == nullptr || is_lowered(*node) || !is_quantized(*node)) continue;
+    if (op == nullptr || op->lower == nullptr || !is_quantized(*node)) continue;
+    if (is_lowered(*node) && !is_canonical(*node, *op)) continue;
     rewrite(graph, *node, config, op->lower);
   }
   graph.erase_unused();

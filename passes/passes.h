@@ -11,11 +11,32 @@
 
 namespace cormorant::passes {
 
+// What depends on constants alone is computed now.
+void fold_constants(ir::Graph& graph);
+
+// What is computed twice is computed once.
+void merge_duplicates(ir::Graph& graph);
+
+// hardswish and hardsigmoid that are spelled as sums, clamps and products become the functions that they are.
+void fuse_hard_functions(ir::Graph& graph);
+
+// Elementwise operators between one-dimensional convolutions move to the four-dimensional side of the views.
+void lift_views(ir::Graph& graph);
+
+// Zeros that a model puts around an image become the padding of the convolution that reads it.
+void fold_pad(ir::Graph& graph);
+
 // Batch norms behind a convolution or linear become part of its weights and bias.
 void fold_batch_norm(ir::Graph& graph);
 
+// A hardsigmoid behind a convolution or linear becomes part of its weights, bias and clamp.
+void fuse_hardsigmoid(ir::Graph& graph);
+
 // A clamp (relu, relu6, hardtanh) behind an operator that can clamp its own output becomes its activation_min/max.
 void fuse_activations(ir::Graph& graph);
+
+// Integers that pass through float only to get another scale are converted by a table.
+void join_conversions(ir::Graph& graph);
 
 // Quantized aten nodes become cortex_m nodes with ExecuTorch's schemas; nodes still in float stay as they are.
 void lower(ir::Graph& graph, const ops::Config& config);

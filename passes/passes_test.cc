@@ -3,10 +3,13 @@
 // Passes are tested as text in, text out.
 #include "passes/passes.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
 #include "ir/text.h"
 #include "ir/verify.h"
+#include "passes/memory_order.h"
 
 namespace cormorant::passes {
 namespace {
@@ -139,6 +142,118 @@ TEST(DecideLayout, NeedsNoTransposeForOneChannelOrInt8Inputs) {
         "weight=%w, bias=none, stride=[1, 1], padding=[0, 0], dilation=[1, 1], groups=1)\noutput %conv\n";
     EXPECT_EQ(after(text.c_str(), decide_layout).find("transpose"), std::string::npos) << text;
   }
+}
+
+// The transposes in a graph after the layout is decided, as "[from] perm [to]".
+std::vector<std::string> transposes(const char* text) {
+  ir::Graph graph = ir::parse(text, "test");
+  decide_layout(graph);
+  ir::verify(graph, "layout");
+  std::vector<std::string> all;
+  for (const ir::Node& node : graph.nodes()) {
+    if (node.op != "cortex_m.transpose") continue;
+    all.push_back(
+        fmt::format("{} {} {}", node.tensor("input")->type.shape, node.integers("perm"), node.result()->type.shape));
+  }
+  return all;
+}
+
+TEST(DecideLayout, ReadsAFlattenedAndTransposedImageInPlace) {
+  EXPECT_EQ(transposes(R"(graph g
+input %x : i8[1,8,3,5] quant([0.5], [0])
+node "flat" "" ""
+  %flat : i8[1,8,15] quant([0.5], [0]) = aten.view(self=%x, size=[1, 8, 15])
+node "tokens" "" ""
+  %tokens : i8[1,15,8] quant([0.5], [0]) = cortex_m.transpose(input=%flat, perm=[0, 2, 1])
+output %tokens
+)"),
+            std::vector<std::string>{});
+}
+
+TEST(DecideLayout, MakesOneTransposeOfAChannelShuffle) {
+  EXPECT_EQ(transposes(R"(graph g
+input %x : i8[1,6,3,5] quant([0.5], [0])
+node "groups" "" ""
+  %groups : i8[1,2,3,3,5] quant([0.5], [0]) = aten.view(self=%x, size=[1, 2, 3, 3, 5])
+node "swap" "" ""
+  %swap : i8[1,3,2,3,5] quant([0.5], [0]) = cortex_m.transpose(input=%groups, perm=[0, 2, 1, 3, 4])
+node "join" "" ""
+  %join : i8[1,6,3,5] quant([0.5], [0]) = aten.view(self=%swap, size=[1, 6, 3, 5])
+node "max" "" ""
+  %max : i8[1,6,3,5] quant([0.5], [0]) = cortex_m.pad(input=%join, pre_pad=[0, 0, 0, 0], post_pad=[0, 0, 0, 0], pad_value=0)
+output %max
+)"),
+            std::vector<std::string>{"[15, 2, 3] [0, 2, 1] [15, 3, 2]"});
+}
+
+TEST(DecideLayout, CancelsPermutationsThatUndoEachOther) {
+  EXPECT_EQ(transposes(R"(graph g
+input %x : f32[2,3,4]
+node "a" "" ""
+  %a : f32[4,2,3] = cortex_m.transpose(input=%x, perm=[2, 0, 1])
+node "b" "" ""
+  %b : f32[2,3,4] = cortex_m.transpose(input=%a, perm=[1, 2, 0])
+node "c" "" ""
+  %c : f32[3,2,4] = cortex_m.transpose(input=%b, perm=[1, 0, 2])
+output %b
+output %c
+)"),
+            std::vector<std::string>{"[2, 3, 4] [1, 0, 2] [3, 2, 4]"});
+}
+
+TEST(DecideLayout, ReordersALinearsColumnsInsteadOfTheImageBeforeIt) {
+  const std::string text = after(R"(graph g
+input %x : i8[1,2,1,3] quant([0.5], [0])
+const %w : i8[1,6] quant([1.0], [0]) = [1, 2, 3, 4, 5, 6]
+node "flat" "" ""
+  %flat : i8[1,6] quant([0.5], [0]) = aten.view(self=%x, size=[1, 6])
+node "fc" "" ""
+  %fc : i8[1,1] quant([0.5], [0]) = cortex_m.quantized_linear(input=%flat, weights=%w)
+output %fc
+)",
+                                 decide_layout);
+  EXPECT_NE(text.find("= [1, 4, 2, 5, 3, 6]"), std::string::npos) << text;  // channels of a pixel side by side
+  EXPECT_EQ(text.find("transpose"), std::string::npos) << text;
+}
+
+TEST(DecideLayout, TurnsAConstantOperandAtCompileTime) {
+  const std::string text = after(R"(graph g
+input %x : i8[1,2,1,3] quant([0.5], [0])
+const %c : i8[1,2,1,3] quant([0.5], [0]) = [1, 2, 3, 4, 5, 6]
+node "clamp" "" ""
+  %clamp : i8[1,2,1,3] quant([0.5], [0]) = cortex_m.quantize_per_tensor(self=%x, other=%c)
+output %clamp
+)",
+                                 decide_layout);
+  EXPECT_NE(text.find("order(0,2,3,1) quant([0.5], [0]) = [1, 4, 2, 5, 3, 6]"), std::string::npos) << text;
+}
+
+// By brute force: a view keeps every element's place in memory.
+TEST(MemoryOrder, OfAViewKeepsElementsInPlace) {
+  const std::vector<ir::Shape> shapes = {{2, 3, 4, 5}, {2, 12, 5},    {6, 20},    {2, 3, 2, 2, 5},
+                                         {120},        {2, 1, 3, 20}, {1, 2, 60}, {2, 3, 4, 1, 5}};
+  const std::vector<Order> orders4 = {{}, {0, 2, 3, 1}, {3, 2, 1, 0}, {0, 2, 1, 3}, {2, 3, 0, 1}};
+  int kept = 0, refused = 0;
+  for (const Order& order : orders4) {
+    ir::TensorType type = ir::float_type({2, 3, 4, 5});
+    type.dim_order = order;
+    for (const ir::Shape& shape : shapes) {
+      const std::optional<Order> viewed = order_of_view(type, shape);
+      if (!viewed) {
+        ++refused;
+        ir::TensorType near = type;
+        near.dim_order = order_for_view(type, shape);
+        EXPECT_TRUE(order_of_view(near, shape)) << fmt::format("{} {}", shape, order);
+        continue;
+      }
+      ++kept;
+      ir::TensorType to = ir::float_type(shape);
+      to.dim_order = *viewed;
+      EXPECT_EQ(memory_sequence(type), memory_sequence(to)) << fmt::format("{} {}", shape, order);
+    }
+  }
+  EXPECT_GT(kept, 15);
+  EXPECT_GT(refused, 10);
 }
 
 TEST(CleanUp, KeepsEqualConstantsOnce) {

@@ -66,6 +66,39 @@ void Call::read(IntList& field) {
   fail(count.error());
 }
 
+void Call::read(OptionalInt& field) {
+  const std::int32_t value = next_argument();
+  const auto kind = loader_->source().method().kind(value);
+  if (kind.ok() && kind.value() == pte::ValueKind::none) return;
+  constexpr std::int64_t kLimit = 0x7FFFFFFF;
+  const auto integer = loader_->source().method().integer(value);
+  field.value = static_cast<std::int32_t>(std::clamp(integer.value(), -kLimit, kLimit));
+  field.present = true;
+  fail(integer.error());
+}
+
+void Call::read(OptionalIntList& field) {
+  const std::int32_t value = next_argument();
+  const auto kind = loader_->source().method().kind(value);
+  if (kind.ok() && kind.value() == pte::ValueKind::none) return;
+  const auto count = loader_->source().method().integers(value, field.items);
+  field.count = count.value();
+  field.present = true;
+  fail(count.error());
+}
+
+void Call::read(TensorList& field) {
+  const auto values = loader_->source().method().tensor_list(next_argument());
+  if (values.ok()) field = {values.value().data(), static_cast<std::uint32_t>(values.value().size())};
+  fail(values.error());
+}
+
+bool Call::item(const TensorList& list, std::uint32_t index, Tensor& tensor) {
+  tensor = {};
+  fail(loader_->source().resolve(list.values[index], tensor));
+  return error() == Error::ok;
+}
+
 void Call::read(DType& field) {
   std::int32_t code = 0;
   read(code);

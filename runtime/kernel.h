@@ -35,6 +35,9 @@ struct TargetWorld {
   using Float = float;
   using Bool = bool;
   using IntList = cormorant::IntList;
+  using OptionalInt = cormorant::OptionalInt;
+  using OptionalIntList = cormorant::OptionalIntList;
+  using TensorList = cormorant::TensorList;
   using ScalarType = DType;
 };
 
@@ -61,7 +64,13 @@ class Call {
   void operator()(const char* /*name*/, float& field) { read(field); }
   void operator()(const char* /*name*/, bool& field) { read(field); }
   void operator()(const char* /*name*/, IntList& field) { read(field); }
+  void operator()(const char* /*name*/, OptionalInt& field) { read(field); }
+  void operator()(const char* /*name*/, OptionalIntList& field) { read(field); }
+  void operator()(const char* /*name*/, TensorList& field) { read(field); }
   void operator()(const char* /*name*/, DType& field) { read(field); }
+
+  // A tensor of a list; false after any failure. `index` is less than the list's count.
+  bool item(const TensorList& list, std::uint32_t index, Tensor& tensor);
 
   // Memory from the state, for a plan; null (and a sticky failure) when it is used up.
   void* allocate(std::size_t bytes, std::size_t alignment);
@@ -124,6 +133,9 @@ class Call {
   void read(float& field);
   void read(bool& field);
   void read(IntList& field);
+  void read(OptionalInt& field);
+  void read(OptionalIntList& field);
+  void read(TensorList& field);
   void read(DType& field);
   // Every argument of the program was read. What may follow is what ExecuTorch's compiler appends: the operator's
   // results, which are its out arguments once more.

@@ -66,4 +66,23 @@ struct IntList {
   std::int32_t operator[](std::size_t i) const { return items[i]; }
 };
 
+// `int[]?`: absent when the file has none.
+struct OptionalIntList : IntList {
+  bool present = false;
+};
+
+// `int?`. Python writes "to the end" as the largest integer of 64 bits: what does not fit 32 becomes the nearest that
+// does.
+struct OptionalInt {
+  std::int32_t value = 0;
+  bool present = false;
+  [[nodiscard]] std::int32_t value_or(std::int32_t otherwise) const { return present ? value : otherwise; }
+};
+
+// `Tensor[]`: the file's own list, so that it costs no RAM. Call::item() gives its tensors one by one.
+struct TensorList {
+  const std::int32_t* values = nullptr;
+  std::uint32_t count = 0;
+};
+
 }  // namespace cormorant

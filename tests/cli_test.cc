@@ -307,7 +307,7 @@ TEST_F(CommandLine, CompilesTheTextOfEveryStageToTheSameBytes) {
   ASSERT_GE(texts.size(), 8U);
   bool is_quantized = false;
   for (const std::filesystem::path& text : texts) {
-    is_quantized = is_quantized || text.stem() == "03-quantize";
+    is_quantized = is_quantized || text.stem().string().ends_with("-quantize");
     Arguments again = {"compile", text.string(), "-o", "again.pte"};
     if (!is_quantized) again.insert(again.end(), data.begin(), data.end());
     const Ran ran = cormorant(path(), again);

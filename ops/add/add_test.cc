@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "base/diagnostic.h"
 #include "emit/emit.h"
 #include "evaluate/graph.h"
 #include "ops/add/prepack.h"
 #include "ops/add/reference.h"
+#include "ops/broadcast_cases.h"
 #include "ops/op.h"
 #include "ops/schema.h"
 #include "runtime/host.h"
@@ -40,13 +43,30 @@ Case add_case(const ir::Shape& shape, const Scales& s = kUsual, double alpha = 1
 Case constant_case(const ir::Shape& shape, const ir::Shape& constant, bool first = false) {
   return {"constant", [=](ir::Graph& g) {
             ir::Value* a = conformance::int8_input(g, shape, 0.05, 4);
-            ir::TensorType type = ir::quantized_type(constant, ir::per_tensor_i8(0.03, 0));
-            std::vector<std::int8_t> data(static_cast<std::size_t>(type.elements()));
-            for (std::size_t i = 0; i < data.size(); ++i) data[i] = static_cast<std::int8_t>(i * 37 + 11);
-            ir::Value* b = g.add_constant("c", type, ir::Bytes::of(std::span<const std::int8_t>(data)));
+            ir::Value* b = broadcast_constant(g, constant, 0.03, first ? -7 : 0);
             if (first) std::swap(a, b);
             return conformance::add_quantized(g, "aten.add", {{"self", a}, {"other", b}, {"alpha", 1.0}}, shape, 0.06,
                                               -9);
+          }};
+}
+
+Case broadcast_case(const BroadcastCase& c, const std::vector<ir::NamedArgument>& more = {}) {
+  return {c.text(), [=](ir::Graph& g) {
+            ir::Value* a = broadcast_input(g, c.self, c.contiguous, 0.05, 4);
+            ir::Value* b = broadcast_input(g, c.other, c.contiguous, 0.02, -4);
+            std::vector<ir::NamedArgument> args = {{"self", a}, {"other", b}, {"alpha", -1.0}};
+            args.insert(args.end(), more.begin(), more.end());
+            return conformance::add_quantized(g, "aten.add", args, c.result(), 0.06, 3);
+          }};
+}
+
+// Scales for which no factors exist: the kernels of cortex_m::quantized_add.
+Case unpacked_case(const BroadcastCase& c) {
+  return {c.text() + ", unpacked", [=](ir::Graph& g) {
+            ir::Value* a = broadcast_input(g, c.self, c.contiguous, 0.02, 1);
+            ir::Value* b = broadcast_input(g, c.other, c.contiguous, 0.03, 2);
+            return conformance::add_quantized(g, "aten.add", {{"self", a}, {"other", b}, {"alpha", 1.0}}, c.result(),
+                                              0.000012, 3);
           }};
 }
 
@@ -68,12 +88,15 @@ std::vector<Case> cases() {
   all.push_back(constant_case({1, 5, 3, 2}, {1, 5, 3, 2}));
   all.push_back(constant_case({2, 5, 3, 2}, {1, 2}));
   all.push_back(constant_case({1, 9}, {9}));
-  all.push_back({"one value per channel", [](ir::Graph& g) {
-                   ir::Value* a = conformance::int8_input(g, {1, 6, 1, 1}, 0.05, 4);
-                   ir::Value* b = conformance::int8_input(g, {1, 6, 3, 5}, 0.02, -4);
-                   return conformance::add_quantized(g, "aten.add", {{"self", a}, {"other", b}, {"alpha", 1.0}},
-                                                     {1, 6, 3, 5}, 0.06, 0);
-                 }});
+  // In turn through the loops for sums that are clamped to int8, to an activation, and of the unpacked operator.
+  std::size_t turn = 0;
+  std::vector<BroadcastCase> shapes = broadcast_cases();
+  for (const BroadcastCase& c : random_broadcast_cases(1, 12)) shapes.push_back(c);
+  for (const BroadcastCase& c : shapes) {
+    const std::size_t kind = turn++ % 7;
+    if (kind == 3) all.push_back(broadcast_case(c, {{"activation_min", 0.0}, {"activation_max", 2.0}}));
+    all.push_back(kind < 3 ? broadcast_case(c) : unpacked_case(c));
+  }
   return all;
 }
 
@@ -154,22 +177,44 @@ TEST(AddFactors, SumsThatCanOverflowAreInvalid) {
 
 // ---- import and float semantics -------------------------------------------------------------------------------------
 
-TEST(AddImport, ANumberIsAConstantTimesAlpha) {
+struct Spelling {
+  const char* target;
+  bool number;     // other is one
+  float constant;  // its value with the factors
+  double alpha;    // or the factor of the second operand
+  bool swapped = false;
+};
+
+// x, 3 or y, alpha 0.5.
+TEST(AddImport, EverySpellingIsASum) {
+  const Spelling table[] = {{"aten.add.Tensor", true, 1.5F, 1},        {"aten.add_.Tensor", true, 1.5F, 1},
+                            {"aten.add.Scalar", true, 1.5F, 1},        {"aten.add_.Scalar", true, 1.5F, 1},
+                            {"aten.sub.Tensor", true, -1.5F, 1},       {"aten.sub_.Tensor", true, -1.5F, 1},
+                            {"aten.sub.Scalar", true, -1.5F, 1},       {"aten.sub_.Scalar", true, -1.5F, 1},
+                            {"aten.subtract.Tensor", true, -1.5F, 1},  {"aten.subtract_.Tensor", true, -1.5F, 1},
+                            {"aten.subtract.Scalar", true, -1.5F, 1},  {"aten.subtract_.Scalar", true, -1.5F, 1},
+                            {"aten.rsub.Tensor", true, 3, -0.5, true}, {"aten.rsub.Scalar", true, 3, -0.5, true},
+                            {"aten.add.Tensor", false, 0, 0.5},        {"aten.sub.Tensor", false, 0, -0.5},
+                            {"aten.rsub.Tensor", false, 0, -0.5, true}};
   const Operator op = add_operator();
-  for (const char* target : {"aten.add.Tensor", "aten.add_.Tensor", "aten.add.Scalar", "aten.add_.Scalar"}) {
-    for (const AtenForm& form : op.forms) {
-      if (parse_schema(form.schema).target() != target) continue;
-      ir::Graph graph;
-      ir::Node call;
-      call.name = "call";
-      ir::Value* x = graph.add_input("x", ir::float_type({2, 3}));
-      call.args = {{"self", x}, {"other", std::int64_t{3}}, {"alpha", 0.5}};
-      Importer importer{&graph, &call, {x->type}};
-      const ir::Node* node = form.import(importer).front()->producer;
-      EXPECT_EQ(node->op, "aten.add");
-      EXPECT_EQ(node->tensor("other")->data.as<float>()[0], 1.5F);
-      EXPECT_EQ(node->number("alpha"), 1);
-    }
+  for (const Spelling& t : table) {
+    const auto form =
+        std::ranges::find_if(op.forms, [&](const AtenForm& f) { return parse_schema(f.schema).target() == t.target; });
+    ASSERT_NE(form, op.forms.end()) << t.target;
+    ir::Graph graph;
+    ir::Node call;
+    call.name = "call";
+    ir::Value* x = graph.add_input("x", ir::float_type({2, 3}));
+    ir::Value* y = graph.add_input("y", ir::float_type({2, 3}));
+    call.args = {{"self", x}, {"other", t.number ? ir::Argument{std::int64_t{3}} : ir::Argument{y}}, {"alpha", 0.5}};
+    Importer importer{&graph, &call, {x->type}};
+    const ir::Node* node = form->import(importer).front()->producer;
+    EXPECT_EQ(node->op, "aten.add");
+    EXPECT_EQ(node->number("alpha"), t.alpha) << t.target;
+    EXPECT_EQ(node->tensor(t.swapped ? "other" : "self"), x) << t.target;
+    const ir::Value* other = node->tensor(t.swapped ? "self" : "other");
+    if (t.number) EXPECT_EQ(other->data.as<float>()[0], t.constant) << t.target;
+    if (!t.number) EXPECT_EQ(other, y) << t.target;
   }
 }
 
@@ -187,18 +232,35 @@ TEST(AddEvaluate, BroadcastsAsPyTorchDoes) {
             std::vector<float>({11, 12, 13, 21, 22, 23, 14, 15, 16, 24, 25, 26}));
 }
 
-TEST(AddQuantize, AnOperandThatIsRepeatedIsRejectedWithAReason) {
+TEST(AddQuantize, TwoConstantsAreRejectedWithAReason) {
   ir::Graph graph;
-  ir::Value* a = graph.add_input("a", ir::float_type({1, 4, 2, 3}));
-  const auto is_rejected = [&](const ir::Shape& shape) {
-    ir::Value* b = graph.add_input("b", ir::float_type(shape));
-    ir::Node* node = graph.add_node("add", "aten.add", {{"self", a}, {"other", b}, {"alpha", 1.0}}, {a->type});
+  ir::Value* x = graph.add_input("x", ir::float_type({1, 4}));
+  const float numbers[] = {1, 2, 3, 4};
+  ir::Value* c = graph.add_constant("c", x->type, ir::Bytes::of(std::span<const float>(numbers)));
+  const auto is_rejected = [&](ir::Value* self, ir::Value* other) {
+    ir::Node* node = graph.add_node("add", "aten.add", {{"self", self}, {"other", other}, {"alpha", 1.0}}, {x->type});
     return std::holds_alternative<QuantRule::Reject>(add_operator().quantize(*node).output);
   };
-  EXPECT_FALSE(is_rejected({1, 4, 2, 3}));
-  EXPECT_FALSE(is_rejected({1, 4, 1, 1}));
-  EXPECT_TRUE(is_rejected({1, 1, 2, 3}));
-  EXPECT_TRUE(is_rejected({3}));
+  EXPECT_FALSE(is_rejected(x, x));
+  EXPECT_FALSE(is_rejected(c, x));
+  EXPECT_TRUE(is_rejected(c, c));
+}
+
+TEST(AddLower, ExecutorchGetsConstantsInFullAndRefusesWhatItCannotRepeat) {
+  const auto lowered_shape = [](const ir::Shape& other, bool constant) {
+    ir::Graph graph;
+    ir::Value* x = conformance::int8_input(graph, {2, 3, 4, 5}, 0.1, 0);
+    ir::Value* y = constant ? broadcast_constant(graph, other, 0.1, 0) : conformance::int8_input(graph, other, 0.1, 0);
+    const ir::Value* sum = conformance::add_quantized(graph, "aten.add", {{"self", x}, {"other", y}, {"alpha", 1.0}},
+                                                      {2, 3, 4, 5}, 0.2, 0);
+    const Config config{.target = {}, .runtime = Runtime::executorch};
+    return add_operator().lower({graph, *sum->producer, config})->producer->tensor("other")->type.shape;
+  };
+  EXPECT_EQ(lowered_shape({}, true), ir::Shape({2, 3, 4, 5}));
+  EXPECT_EQ(lowered_shape({3, 1, 1}, true), ir::Shape({2, 3, 4, 5}));
+  EXPECT_EQ(lowered_shape({1, 3, 1, 1}, false), ir::Shape({1, 3, 1, 1}));
+  EXPECT_THROW(lowered_shape({2, 3, 1, 1}, false), InputError);
+  EXPECT_THROW(lowered_shape({1}, false), InputError);
 }
 
 TEST(AddLoad, RejectsSumsThatAreNotSound) {

@@ -1,22 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What loading an add leaves for every variant's execute().
+// What loading an add leaves for every variant's execute(). Operands may have changed places, so that it is never self
+// that repeats along a stretch.
 #pragma once
 
+#include "kernels/broadcast.h"
 #include "ops/add/add.h"
 #include "runtime/kernel.h"
 
 namespace cormorant::ops::add {
-
-// `repeat` stretches of `count` elements; `other` is the same for each stretch (one stretch: an operand of equal size,
-// more: an operand with one value per channel).
-struct Operands {
-  const std::int8_t* self;
-  const std::int8_t* other;
-  std::int8_t* out;
-  std::uint32_t count;
-  std::uint32_t repeat;
-};
 
 struct Rescale {
   std::int32_t multiplier;
@@ -25,7 +17,7 @@ struct Rescale {
 };
 
 struct Plan {
-  Operands tensors;
+  Broadcast tensors;
   Rescale self;
   Rescale other;
   Rescale output;
@@ -36,7 +28,7 @@ struct Plan {
 Error load(Call& call);
 
 struct FactorPlan {
-  Operands tensors;
+  Broadcast tensors;
   std::int32_t self_factor;
   std::int32_t other_factor;
   std::int32_t offset;

@@ -12,21 +12,18 @@ inline std::int32_t rescaled(std::int8_t value, const Rescale& to) {
   return requantize(shift_left(value - to.zero_point, kLeftShift), to.multiplier, to.shift);
 }
 
-void execute(const void* plan) {
-  const auto& p = *static_cast<const Plan*>(plan);
-  const Rescale self = p.self;
-  const Rescale other = p.other;
-  const Rescale output = p.output;
-  const std::int8_t* a = p.tensors.self;
-  std::int8_t* out = p.tensors.out;
-  for (std::uint32_t r = 0; r < p.tensors.repeat; ++r) {
-    for (std::uint32_t i = 0; i < p.tensors.count; ++i) {
-      const std::int32_t sum = rescaled(*a++, self) + rescaled(p.tensors.other[i], other);
-      const std::int32_t level = requantize(sum, output.multiplier, output.shift) + output.zero_point;
-      *out++ = static_cast<std::int8_t>(clamp(level, p.activation_min, p.activation_max));
-    }
+void add(const void* plan, const std::int8_t* self, const std::int8_t* other, std::int8_t* out) {
+  const Plan p = *static_cast<const Plan*>(plan);
+  std::int32_t y = 0;
+  for (std::uint32_t i = 0; i < p.tensors.count; ++i) {
+    if (i == 0 || !p.tensors.other_repeats) y = rescaled(other[i], p.other);
+    const std::int32_t sum = rescaled(self[i], p.self) + y;
+    const std::int32_t level = requantize(sum, p.output.multiplier, p.output.shift) + p.output.zero_point;
+    out[i] = static_cast<std::int8_t>(clamp(level, p.activation_min, p.activation_max));
   }
 }
+
+void execute(const void* plan) { run_stretches(static_cast<const Plan*>(plan)->tensors, add, plan); }
 
 }  // namespace
 }  // namespace cormorant::ops::add

@@ -10,52 +10,70 @@ namespace {
 // Four elements in 32-bit lanes, of which the lowest bytes are loaded and stored. In the plain case the sum is shifted
 // left, with saturation, until its eight bits are uppermost, and then right. As C++:
 //   out[i] = saturate_int8((self[i] · self_factor + offset + other[i] · other_factor) >> 22)
-// (VQSHRN would do as well, but binutils 2.40 encodes it as VQRSHRN, which rounds.)
+// (VQSHRN would do as well, but binutils 2.40 encodes it as VQRSHRN, which rounds.) Where other repeats, its product is
+// part of the offset.
 // clang-format off
+#define CORMORANT_ONE                        \
+  "vldrb.s32 q0, [%[self]], #4\n\t"          \
+  "vmlas.u32 q0, q2, %[offset]\n\t"
 #define CORMORANT_SUM                        \
   "vldrb.s32 q0, [%[self]], #4\n\t"          \
   "vldrb.s32 q1, [%[other]], #4\n\t"         \
   "vmlas.u32 q0, q2, %[offset]\n\t"          \
   "vmla.u32 q0, q1, %[factor]\n\t"
 #define CORMORANT_PLAIN                      \
-  CORMORANT_SUM                              \
   "vqshl.s32 q0, q0, %[up]\n\t"              \
   "vshr.s32 q0, q0, #24\n\t"                 \
   "vstrb.32 q0, [%[out]], #4\n\t"
+#define CORMORANT_CLAMPED                    \
+  "vshl.s32 q0, %[shift]\n\t"                \
+  "vmax.s32 q0, q0, q3\n\t"                  \
+  "vmin.s32 q0, q0, q4\n\t"                  \
+  "vstrb.32 q0, [%[out]], #4\n\t"
+#define CORMORANT_PLAIN_LOOPS(sum)           \
+  "vdup.32 q2, %[self_factor]\n\t"           \
+  "wls lr, %[turns], 2f\n"                   \
+  "1:\n\t"                                   \
+  sum CORMORANT_PLAIN sum CORMORANT_PLAIN    \
+  sum CORMORANT_PLAIN sum CORMORANT_PLAIN    \
+  "le lr, 1b\n"                              \
+  "2:\n\t"                                   \
+  "wlstp.32 lr, %[left], 4f\n"               \
+  "3:\n\t"                                   \
+  sum CORMORANT_PLAIN                        \
+  "letp lr, 3b\n"                            \
+  "4:"
+#define CORMORANT_CLAMPED_LOOP(sum)          \
+  "vdup.32 q2, %[self_factor]\n\t"           \
+  "vdup.32 q3, %[low]\n\t"                   \
+  "vdup.32 q4, %[high]\n\t"                  \
+  "wlstp.32 lr, %[count], 2f\n"              \
+  "1:\n\t"                                   \
+  sum CORMORANT_CLAMPED                      \
+  "letp lr, 1b\n"                            \
+  "2:"
 
-void add_plain(const FactorPlan& p, const std::int8_t* self, std::int8_t* out) {
-  const std::int8_t* other = p.tensors.other;
-  asm volatile("vdup.32 q2, %[self_factor]\n\t"
-               "wls lr, %[turns], 2f\n"
-               "1:\n\t"
-               CORMORANT_PLAIN CORMORANT_PLAIN CORMORANT_PLAIN CORMORANT_PLAIN
-               "le lr, 1b\n"
-               "2:\n\t"
-               "wlstp.32 lr, %[left], 4f\n"
-               "3:\n\t"
-               CORMORANT_PLAIN
-               "letp lr, 3b\n"
-               "4:"
+void add_plain(const void* plan, const std::int8_t* self, const std::int8_t* other, std::int8_t* out) {
+  const auto& p = *static_cast<const FactorPlan*>(plan);
+  asm volatile(CORMORANT_PLAIN_LOOPS(CORMORANT_SUM)
                : [self] "+l"(self), [other] "+l"(other), [out] "+l"(out)
                : [offset] "r"(p.offset), [factor] "r"(p.other_factor), [self_factor] "r"(p.self_factor),
                  [turns] "r"(p.tensors.count / 16), [left] "r"(p.tensors.count % 16), [up] "i"(24 - kShifts[0])
                : "q0", "q1", "q2", "lr", "memory");
 }
 
-void add_clamped(const FactorPlan& p, const std::int8_t* self, std::int8_t* out) {
-  const std::int8_t* other = p.tensors.other;
-  asm volatile("vdup.32 q2, %[self_factor]\n\t"
-               "vdup.32 q3, %[low]\n\t"
-               "vdup.32 q4, %[high]\n\t"
-               "wlstp.32 lr, %[count], 2f\n"
-               "1:\n\t"
-               CORMORANT_SUM
-               "vshl.s32 q0, %[shift]\n\t"
-               "vmax.s32 q0, q0, q3\n\t"
-               "vmin.s32 q0, q0, q4\n\t"
-               "vstrb.32 q0, [%[out]], #4\n\t"
-               "letp lr, 1b\n"
-               "2:"
+void add_one_plain(const void* plan, const std::int8_t* self, const std::int8_t* other, std::int8_t* out) {
+  const auto& p = *static_cast<const FactorPlan*>(plan);
+  asm volatile(CORMORANT_PLAIN_LOOPS(CORMORANT_ONE)
+               : [self] "+l"(self), [out] "+l"(out)
+               : [offset] "r"(p.offset + *other * p.other_factor), [self_factor] "r"(p.self_factor),
+                 [turns] "r"(p.tensors.count / 16), [left] "r"(p.tensors.count % 16), [up] "i"(24 - kShifts[0])
+               : "q0", "q2", "lr", "memory");
+}
+
+void add_clamped(const void* plan, const std::int8_t* self, const std::int8_t* other, std::int8_t* out) {
+  const auto& p = *static_cast<const FactorPlan*>(plan);
+  asm volatile(CORMORANT_CLAMPED_LOOP(CORMORANT_SUM)
                : [self] "+l"(self), [other] "+l"(other), [out] "+l"(out)
                : [offset] "r"(p.offset), [factor] "r"(p.other_factor), [self_factor] "r"(p.self_factor),
                  [low] "r"(std::int32_t{p.activation_min}), [high] "r"(std::int32_t{p.activation_max}), [shift] "r"(-p.shift),
@@ -63,16 +81,29 @@ void add_clamped(const FactorPlan& p, const std::int8_t* self, std::int8_t* out)
                : "q0", "q1", "q2", "q3", "q4", "lr", "memory");
 }
 
+void add_one_clamped(const void* plan, const std::int8_t* self, const std::int8_t* other, std::int8_t* out) {
+  const auto& p = *static_cast<const FactorPlan*>(plan);
+  asm volatile(CORMORANT_CLAMPED_LOOP(CORMORANT_ONE)
+               : [self] "+l"(self), [out] "+l"(out)
+               : [offset] "r"(p.offset + *other * p.other_factor), [self_factor] "r"(p.self_factor),
+                 [low] "r"(std::int32_t{p.activation_min}), [high] "r"(std::int32_t{p.activation_max}), [shift] "r"(-p.shift),
+                 [count] "r"(p.tensors.count)
+               : "q0", "q2", "q3", "q4", "lr", "memory");
+}
+
+#undef CORMORANT_CLAMPED_LOOP
+#undef CORMORANT_PLAIN_LOOPS
+#undef CORMORANT_CLAMPED
 #undef CORMORANT_PLAIN
 #undef CORMORANT_SUM
+#undef CORMORANT_ONE
 // clang-format on
 
 void execute_factor(const void* plan) {
   const auto& p = *static_cast<const FactorPlan*>(plan);
-  const auto stretch = p.is_plain() ? add_plain : add_clamped;
-  for (std::uint32_t r = 0; r < p.tensors.repeat; ++r) {
-    stretch(p, p.tensors.self + r * p.tensors.count, p.tensors.out + r * p.tensors.count);
-  }
+  const Stretch one = p.is_plain() ? add_one_plain : add_one_clamped;
+  const Stretch each = p.is_plain() ? add_plain : add_clamped;
+  run_stretches(p.tensors, p.tensors.other_repeats ? one : each, plan);
 }
 
 // A rescaling in all lanes alike.
@@ -93,25 +124,24 @@ struct Lanes {
   }
 };
 
-void execute(const void* plan) {
+void add(const void* plan, const std::int8_t* a, const std::int8_t* b, std::int8_t* out) {
   const auto& p = *static_cast<const Plan*>(plan);
   const Lanes self(p.self);
   const Lanes other(p.other);
   const Lanes output(p.output);
   const int32x4_t low = vdupq_n_s32(p.activation_min);
   const int32x4_t high = vdupq_n_s32(p.activation_max);
-  const std::int8_t* a = p.tensors.self;
-  std::int8_t* out = p.tensors.out;
-  for (std::uint32_t r = 0; r < p.tensors.repeat; ++r, a += p.tensors.count, out += p.tensors.count) {
-    for (std::uint32_t i = 0; i < p.tensors.count; i += 4) {
-      const mve_pred16_t lanes = vctp32q(p.tensors.count - i);
-      const int32x4_t x = self.rescaled_operand(vldrbq_z_s32(a + i, lanes));
-      const int32x4_t y = other.rescaled_operand(vldrbq_z_s32(p.tensors.other + i, lanes));
-      const int32x4_t level = vaddq_n_s32(output.rescaled(vaddq_s32(x, y)), output.zero_point);
-      vstrbq_p_s32(out + i, vminq_s32(vmaxq_s32(level, low), high), lanes);
-    }
+  const int32x4_t one = vdupq_n_s32(*b);
+  for (std::uint32_t i = 0; i < p.tensors.count; i += 4) {
+    const mve_pred16_t lanes = vctp32q(p.tensors.count - i);
+    const int32x4_t x = self.rescaled_operand(vldrbq_z_s32(a + i, lanes));
+    const int32x4_t y = other.rescaled_operand(p.tensors.other_repeats ? one : vldrbq_z_s32(b + i, lanes));
+    const int32x4_t level = vaddq_n_s32(output.rescaled(vaddq_s32(x, y)), output.zero_point);
+    vstrbq_p_s32(out + i, vminq_s32(vmaxq_s32(level, low), high), lanes);
   }
 }
+
+void execute(const void* plan) { run_stretches(static_cast<const Plan*>(plan)->tensors, add, plan); }
 
 }  // namespace
 }  // namespace cormorant::ops::add

@@ -21,37 +21,45 @@ inline std::int8_t shifted_down(std::int32_t sum) {
   }
 }
 
-void add_plain(const FactorPlan& plan, const std::int8_t* self, std::int8_t* out) {
-  const FactorPlan p = plan;  // in registers: a store through out could otherwise change it
-  const auto sum = [&](std::int32_t x, std::int32_t y) {
-    return shifted_down<kHasLongMultiply>(x * p.self_factor + p.offset + y * p.other_factor);
+// Where other repeats, its product is part of the offset.
+template <bool kRepeats>
+void add_plain(const void* plan, const std::int8_t* self, const std::int8_t* other, std::int8_t* out) {
+  const FactorPlan p = *static_cast<const FactorPlan*>(plan);  // in registers: a store to out could otherwise change it
+  const std::int32_t offset = p.offset + (kRepeats ? *other * p.other_factor : 0);
+  const auto sum = [&](std::int32_t i) {
+    return shifted_down<kHasLongMultiply>(self[i] * p.self_factor + offset +
+                                          (kRepeats ? 0 : other[i] * p.other_factor));
   };
-  const std::int8_t* other = p.tensors.other;
   const std::int8_t* const end = self + p.tensors.count;
   const std::int8_t* const whole = self + p.tensors.count / 4 * 4;
-  for (; self != whole; self += 4, other += 4, out += 4) {
-    out[0] = sum(self[0], other[0]);
-    out[1] = sum(self[1], other[1]);
-    out[2] = sum(self[2], other[2]);
-    out[3] = sum(self[3], other[3]);
+  for (; self != whole; self += 4, out += 4) {
+    out[0] = sum(0);
+    out[1] = sum(1);
+    out[2] = sum(2);
+    out[3] = sum(3);
+    if constexpr (!kRepeats) other += 4;
   }
-  for (; self != end; ++self, ++other, ++out) *out = sum(*self, *other);
+  for (; self != end; ++self, ++out) {
+    *out = sum(0);
+    if constexpr (!kRepeats) ++other;
+  }
 }
 
-void add_clamped(const FactorPlan& plan, const std::int8_t* self, std::int8_t* out) {
-  const FactorPlan p = plan;
+template <bool kRepeats>
+void add_clamped(const void* plan, const std::int8_t* self, const std::int8_t* other, std::int8_t* out) {
+  const FactorPlan p = *static_cast<const FactorPlan*>(plan);
+  const std::int32_t offset = p.offset + (kRepeats ? *other * p.other_factor : 0);
   for (std::uint32_t i = 0; i < p.tensors.count; ++i) {
-    const std::int32_t sum = self[i] * p.self_factor + p.offset + p.tensors.other[i] * p.other_factor;
+    const std::int32_t sum = self[i] * p.self_factor + offset + (kRepeats ? 0 : other[i] * p.other_factor);
     out[i] = static_cast<std::int8_t>(clamp(sum >> p.shift, p.activation_min, p.activation_max));
   }
 }
 
 void execute_factor(const void* plan) {
   const auto& p = *static_cast<const FactorPlan*>(plan);
-  const auto stretch = p.is_plain() ? add_plain : add_clamped;
-  for (std::uint32_t r = 0; r < p.tensors.repeat; ++r) {
-    stretch(p, p.tensors.self + r * p.tensors.count, p.tensors.out + r * p.tensors.count);
-  }
+  const Stretch one = p.is_plain() ? add_plain<true> : add_clamped<true>;
+  const Stretch each = p.is_plain() ? add_plain<false> : add_clamped<false>;
+  run_stretches(p.tensors, p.tensors.other_repeats ? one : each, plan);
 }
 
 // An operand's rescaling with a multiplier that is not negative: the sign goes to the left shift.
@@ -71,20 +79,20 @@ struct Operand {
   }
 };
 
-void execute(const void* plan) {
-  const auto& p = *static_cast<const Plan*>(plan);
+void add(const void* plan, const std::int8_t* a, const std::int8_t* b, std::int8_t* out) {
+  const Plan p = *static_cast<const Plan*>(plan);
   const Operand self(p.self);
   const Operand other(p.other);
-  const std::int8_t* a = p.tensors.self;
-  std::int8_t* out = p.tensors.out;
-  for (std::uint32_t r = 0; r < p.tensors.repeat; ++r) {
-    for (std::uint32_t i = 0; i < p.tensors.count; ++i) {
-      const std::int32_t sum = self.rescaled(*a++) + other.rescaled(p.tensors.other[i]);
-      const std::int32_t level = requantize_for_cpu(sum, p.output.multiplier, p.output.shift) + p.output.zero_point;
-      *out++ = static_cast<std::int8_t>(clamp(level, p.activation_min, p.activation_max));
-    }
+  std::int32_t y = 0;
+  for (std::uint32_t i = 0; i < p.tensors.count; ++i) {
+    if (i == 0 || !p.tensors.other_repeats) y = other.rescaled(b[i]);
+    const std::int32_t sum = self.rescaled(a[i]) + y;
+    const std::int32_t level = requantize_for_cpu(sum, p.output.multiplier, p.output.shift) + p.output.zero_point;
+    out[i] = static_cast<std::int8_t>(clamp(level, p.activation_min, p.activation_max));
   }
 }
+
+void execute(const void* plan) { run_stretches(static_cast<const Plan*>(plan)->tensors, add, plan); }
 
 }  // namespace
 }  // namespace cormorant::ops::add

@@ -17,10 +17,10 @@ std::int32_t rescaled(std::int8_t value, const Rescale& to) {
 
 template <class P>
 void add_all(const P& plan) {
-  const auto& [self, other, out, count, repeat] = plan.tensors;
-  for (std::uint32_t r = 0; r < repeat; ++r) {
-    for (std::uint32_t i = 0; i < count; ++i) out[r * count + i] = add_one(plan, self[r * count + i], other[i]);
-  }
+  for_each_stretch(plan.tensors, [&](const std::int8_t* self, const std::int8_t* other, std::int8_t* out) {
+    for (std::uint32_t i = 0; i < plan.tensors.count; ++i)
+      out[i] = add_one(plan, self[i], other[plan.tensors.other_repeats ? 0 : i]);
+  });
 }
 
 }  // namespace

@@ -101,6 +101,7 @@ bool in_place(const ir::Node&, std::string_view argument) { return argument == "
 Operator clamp_operator() {
   return {
       .name = "clamp",
+      .elementwise = true,
       .forms = {{"relu.default(Tensor self)", import_relu},
                 {"relu_.default(Tensor self)", import_relu},
                 {"relu6.default(Tensor self)", import_relu6},

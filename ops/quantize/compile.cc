@@ -76,6 +76,7 @@ ir::Value* lower(const Rewriter& rewriter) {
 
 Operator quantize_operator() {
   return {.name = "quantize",
+          .precisions = {Precision::w8a8, Precision::w8a16},
           .forms = {{"quantized_decomposed::quantize_per_tensor.default(Tensor input, float scale, int zero_point, "
                      "int quant_min, int quant_max, ScalarType dtype)",
                      import_quantize}},

@@ -132,6 +132,12 @@ QuantRule quantize(const ir::Node&) { return {.output = QuantRule::Share{}, .wei
 
 ir::Value* lower(const Rewriter& rewriter) {
   const ir::Node& node = rewriter.node;
+  const bool portable = rewriter.config.runtime == Runtime::executorch || rewriter.config.target.is_any();
+  if (portable && node.result()->type.rank() > kExecutorchTransposeRank) {
+    return rewriter
+        .emit(PermuteCopy<HostWorld>{.self = node.tensor("self"), .dims = node.integers("dims")}, node.result()->type)
+        ->result();
+  }
   return rewriter
       .emit(Transpose<HostWorld>{.input = node.tensor("self"), .perm = node.integers("dims")}, node.result()->type)
       ->result();
@@ -159,8 +165,8 @@ Operator transpose_operator() {
           .evaluate = evaluate_permute,
           .quantize = quantize,
           .lower = lower,
-          .signatures = {signature_of<Transpose>()},
-          .host_kernels = {&kTransposeReference}};
+          .signatures = {signature_of<Transpose>(), signature_of<PermuteCopy>()},
+          .host_kernels = {&kTransposeReference, &kPermuteCopyReference}};
 }
 
 }  // namespace cormorant::ops

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/transpose/reference.h"
 
+#include "ops/move_reference.h"
+
 namespace cormorant::ops {
 
 void transpose_reference(std::size_t rank, const std::int32_t* sizes, const std::int32_t* perm,
@@ -20,23 +22,7 @@ void transpose_reference(std::size_t rank, const std::int32_t* sizes, const std:
   }
 }
 
-namespace {
-
-// By the plan; tests hold it against transpose_reference.
-void execute(const void* plan) {
-  const auto& p = *static_cast<const TransposePlan*>(plan);
-  const TransposeTile& tile = p.tile;
-  for_each_tile(p, [&](std::int8_t* output, const std::int8_t* input) {
-    for (std::int32_t row = 0; row < tile.rows; ++row) {
-      for (std::int32_t column = 0; column < tile.columns; ++column) {
-        output[row * tile.row_step_out + column] = input[row * tile.row_step_in + column * tile.column_step_in];
-      }
-    }
-  });
-}
-
-}  // namespace
-
-const Kernel kTransposeReference = {Transpose<TargetWorld>::kName, load_transpose, execute};
+const Kernel kTransposeReference = {Transpose<TargetWorld>::kName, load_transpose, execute_move_reference};
+const Kernel kPermuteCopyReference = {PermuteCopy<TargetWorld>::kName, load_permute_copy, execute_move_reference};
 
 }  // namespace cormorant::ops

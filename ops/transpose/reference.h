@@ -10,5 +10,6 @@ void transpose_reference(std::size_t rank, const std::int32_t* sizes, const std:
                          const std::int8_t* input, std::int8_t* output);
 
 extern const Kernel kTransposeReference;
+extern const Kernel kPermuteCopyReference;
 
 }  // namespace cormorant::ops

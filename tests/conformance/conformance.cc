@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <limits>
 #include <numeric>
@@ -34,6 +35,22 @@ std::vector<std::byte> compile_for(const std::vector<Case>& cases, const Target&
   compiler::Options options;
   options.config.target = target;
   return compiler::compile(graph, options).program;
+}
+
+// The kind of test that ctest asked this process for.
+bool is_wanted(std::string_view kind) {
+  const char* asked = std::getenv("CORMORANT_CONFORMANCE");
+  return asked == nullptr || asked == kind;
+}
+
+std::map<std::string, int> count_operators(const ir::Graph& graph) {
+  std::map<std::string, int> counts;
+  for (const ir::Node& node : graph.nodes()) {
+    const ops::Operator* op = ops::find(node);
+    if (op != nullptr && op->is_alias && ops::find_signature(node.op) == nullptr) continue;
+    ++counts[node.op];
+  }
+  return counts;
 }
 
 // Sample 0 has only extremes, the rest any byte; float inputs are spread over a few orders of magnitude.
@@ -143,6 +160,7 @@ std::vector<Where> everywhere() {
 }
 
 void expect_same_bits_everywhere(const std::vector<Case>& cases, int samples, const std::vector<Where>& places) {
+  if (!is_wanted("implementation")) return;
   for (const std::vector<Case>& batch : in_batches(cases)) {
     std::vector<Arrays> inputs;
     std::vector<Arrays> reference;
@@ -162,9 +180,10 @@ void expect_same_bits_everywhere(const std::vector<Case>& cases, int samples, co
   }
 }
 
-void expect_near_float_semantics(const std::vector<Case>& cases, double steps, int samples) {
+void expect_near_float_semantics(const std::vector<Case>& cases, double steps, int samples, const Target& target) {
+  if (!is_wanted("dialect")) return;
   const ir::Graph graph = build_graph(cases);
-  const ProgramFile program = program_from(compile_for(cases, Target{}), "conformance");
+  const ProgramFile program = program_from(compile_for(cases, target), "conformance");
   const std::vector<Arrays> inputs = random_samples(program, samples, 2);
   const std::vector<Arrays> outputs = execute(program, inputs, {}).outputs;
   const evaluate::Evaluator evaluator(graph);
@@ -187,25 +206,26 @@ void expect_near_float_semantics(const std::vector<Case>& cases, double steps, i
   }
 }
 
+void expect_dialect(const Case& c, const Dialect& expected, const Target& target) {
+  if (!is_wanted("dialect")) return;
+  ir::Graph graph = build_graph({c});
+  EXPECT_EQ(count_operators(graph), expected.before) << c.name << ", before lowering";
+  ops::Config config;
+  config.target = target;
+  passes::lower(graph, config);
+  passes::decide_layout(graph);
+  EXPECT_EQ(count_operators(graph), expected.after) << c.name << ", after lowering for " << target.name();
+  expect_near_float_semantics({c}, expected.steps, 3, target);
+}
+
 std::vector<std::pair<std::string, int>> lowered_operators(const Case& c, const Target& target) {
   ir::Graph graph = build_graph({c});
   ops::Config config;
   config.target = target;
   passes::lower(graph, config);
   passes::decide_layout(graph);
-  std::vector<std::pair<std::string, int>> counts;
-  for (const ir::Node& node : graph.nodes()) {
-    const ops::Operator* op = ops::find(node);
-    if (op != nullptr && op->is_alias) continue;
-    const auto known =
-        std::find_if(counts.begin(), counts.end(), [&](const auto& count) { return count.first == node.op; });
-    if (known == counts.end()) {
-      counts.emplace_back(node.op, 1);
-    } else {
-      ++known->second;
-    }
-  }
-  return counts;
+  const std::map<std::string, int> counts = count_operators(graph);
+  return {counts.begin(), counts.end()};
 }
 
 ir::Value* int8_input(ir::Graph& graph, ir::Shape shape, double scale, std::int32_t zero_point) {

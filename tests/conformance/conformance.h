@@ -1,8 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The promise that every kernel variant equals its reference bit for bit, as a test that a contributor writes in ten
-// lines: give the cases as quantized nodes, and each goes through lowering, layout, prepacking, planning and emission
-// for every CPU and instruction set, runs in the host runtime and on the emulated boards, and must give the same bits.
+// Two kinds of test for an operator, each ten lines for a contributor.
+//
+// *Dialect*: what the compiler makes of a node, and that the result is right. Needs no cross compiler and no board.
+//
+//   TEST(Clamp, BecomesOneOperator) {
+//     expect_dialect(relu6_case(), {.before = {{"aten.clamp", 1}}, .after = {{"cormorant.clamp.mve", 1}}, .steps =
+//     0.5},
+//                    parse_target("cortex-m55"));
+//   }
+//
+// *Implementation*: the promise that every kernel variant equals its reference bit for bit. Give the cases as quantized
+// nodes, and each goes through lowering, layout, prepacking, planning and emission for every CPU and instruction set,
+// runs in the host runtime and on the emulated boards, and must give the same bits.
+//
+// ctest runs the first kind as dialect_<op> (label "dialect"), the second as op_<op> (label "operator"): the variable
+// CORMORANT_CONFORMANCE says which; without it a test executable does both.
 //
 //   TEST(Clamp, EveryVariantEqualsTheReference) {
 //     std::vector<Case> cases;
@@ -17,6 +30,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <random>
 #include <string>
 #include <string_view>
@@ -59,7 +73,16 @@ ir::Value* add_quantized(ir::Graph& graph, std::string op, std::vector<ir::Named
 
 // The float semantics of the same cases: the operator's evaluate hook on dequantized inputs, against the host run of
 // the compiled program, dequantized. Expects them within `steps` quantization steps of the output.
-void expect_near_float_semantics(const std::vector<Case>& cases, double steps = 1.0, int samples = 3);
+void expect_near_float_semantics(const std::vector<Case>& cases, double steps = 1.0, int samples = 3,
+                                 const Target& target = {});
+
+// Which operators stand in the graph before lowering and after it, aliases aside, and how far the result may be from
+// the float semantics, in quantization steps. A name that is not given must not be there.
+struct Dialect {
+  std::map<std::string, int> before, after;
+  double steps = 1.0;
+};
+void expect_dialect(const Case& c, const Dialect& expected, const Target& target = {});
 
 // Which operators a case becomes: {"cortex_m.quantized_add", 1}, after lowering (before prepack). Needs no cross
 // compiler.

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Moving a tensor's elements to other places is a nest of loops over the output's memory, with any step through the
+// input: a permutation has the input's strides in another order, a slice multiples of them, an expansion zero, a flip
+// negative ones. Loading sorts the nest out (ops/move_plan.h). What is left inside is a *tile* of rows and columns,
+// byte by byte: rows are runs of contiguous bytes (columns step by 1 in the input), or of one byte (columns step by 0),
+// or the tile is a real transposition (rows step by 1 in the input), or bytes are collected by a step.
+#pragma once
+
+#include <cstdint>
+
+namespace cormorant {
+
+struct MoveTile {
+  std::int32_t rows;
+  std::int32_t columns;  // contiguous in the output
+  std::int32_t row_step_in;
+  std::int32_t row_step_out;
+  std::int32_t column_step_in;
+};
+
+struct MoveLoop {
+  std::int32_t count;
+  std::int32_t step_in;
+  std::int32_t step_out;
+};
+
+inline constexpr int kMaxMoveLoops = 7;  // six dimensions and the bytes of an element
+
+struct MovePlan {
+  const std::int8_t* input;
+  std::int8_t* output;
+  MoveTile tile;
+  std::int32_t loop_count;
+  // followed by loop_count MoveLoops, outermost first
+  [[nodiscard]] const MoveLoop* loops() const { return reinterpret_cast<const MoveLoop*>(this + 1); }
+};
+
+void move_nest_scalar(const MovePlan& plan);
+void move_nest_dsp(const MovePlan& plan);
+void move_nest_mve(const MovePlan& plan);
+
+// Calls tile(output, input) for every position of the outer loops.
+template <class Tile>
+inline void for_each_tile(const MovePlan& p, Tile tile) {
+  const MoveLoop* loops = p.loops();
+  std::int32_t at[kMaxMoveLoops] = {};
+  const std::int8_t* input = p.input;
+  std::int8_t* output = p.output;
+  for (;;) {
+    tile(output, input);
+    std::int32_t level = p.loop_count - 1;
+    for (; level >= 0; --level) {
+      const MoveLoop& loop = loops[level];
+      input += loop.step_in;
+      output += loop.step_out;
+      if (++at[level] < loop.count) break;
+      input -= loop.step_in * loop.count;
+      output -= loop.step_out * loop.count;
+      at[level] = 0;
+    }
+    if (level < 0) return;
+  }
+}
+
+}  // namespace cormorant

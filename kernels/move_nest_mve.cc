@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A tile is transposed along its longer side: contiguous bytes of the input are scattered, or places of the input that
+// are a step apart are gathered. Lanes of 8 bits hold offsets for steps up to 17 (RGB and other few channels), lanes of
+// 16 bits up to 9362, lanes of 32 bits any. Four instructions per vector; a lane takes about a cycle in memory whatever
+// the instruction, so wider lanes cost no more time than narrow ones.
+#include <arm_mve.h>
+
+#include "kernels/move.h"
+#include "kernels/move_nest.h"
+
+namespace cormorant {
+namespace {
+
+// count bytes from consecutive addresses to addresses `step` apart, by a loop that masks its last lanes.
+struct Scatter {
+  static void bytes_16(std::int8_t* to, const std::int8_t* from, std::uint32_t step, std::uint32_t count) {
+    const uint8x16_t offsets = vmulq_n_u8(vidupq_n_u8(0, 1), static_cast<std::uint8_t>(step));
+    asm volatile(
+        "wlstp.8 lr, %[count], 2f\n"
+        "1: vldrb.u8 q0, [%[from]], #16\n"
+        "vstrb.8 q0, [%[to], %q[offsets]]\n"
+        "add %[to], %[stride]\n"
+        "letp lr, 1b\n"
+        "2:\n"
+        : [to] "+r"(to), [from] "+r"(from)
+        : [offsets] "w"(offsets), [stride] "r"(16 * step), [count] "r"(count)
+        : "q0", "lr", "memory");
+  }
+  static void bytes_8(std::int8_t* to, const std::int8_t* from, std::uint32_t step, std::uint32_t count) {
+    const uint16x8_t offsets = vmulq_n_u16(vidupq_n_u16(0, 1), static_cast<std::uint16_t>(step));
+    asm volatile(
+        "wlstp.16 lr, %[count], 2f\n"
+        "1: vldrb.u16 q0, [%[from]], #8\n"
+        "vstrb.16 q0, [%[to], %q[offsets]]\n"
+        "add %[to], %[stride]\n"
+        "letp lr, 1b\n"
+        "2:\n"
+        : [to] "+r"(to), [from] "+r"(from)
+        : [offsets] "w"(offsets), [stride] "r"(8 * step), [count] "r"(count)
+        : "q0", "lr", "memory");
+  }
+  static void bytes_4(std::int8_t* to, const std::int8_t* from, std::uint32_t step, std::uint32_t count) {
+    const uint32x4_t offsets = vmulq_n_u32(vidupq_n_u32(0, 1), step);
+    asm volatile(
+        "wlstp.32 lr, %[count], 2f\n"
+        "1: vldrb.u32 q0, [%[from]], #4\n"
+        "vstrb.32 q0, [%[to], %q[offsets]]\n"
+        "add %[to], %[stride]\n"
+        "letp lr, 1b\n"
+        "2:\n"
+        : [to] "+r"(to), [from] "+r"(from)
+        : [offsets] "w"(offsets), [stride] "r"(4 * step), [count] "r"(count)
+        : "q0", "lr", "memory");
+  }
+};
+
+// The other way round.
+struct Gather {
+  static void bytes_16(std::int8_t* to, const std::int8_t* from, std::uint32_t step, std::uint32_t count) {
+    const uint8x16_t offsets = vmulq_n_u8(vidupq_n_u8(0, 1), static_cast<std::uint8_t>(step));
+    asm volatile(
+        "wlstp.8 lr, %[count], 2f\n"
+        "1: vldrb.u8 q0, [%[from], %q[offsets]]\n"
+        "add %[from], %[stride]\n"
+        "vstrb.8 q0, [%[to]], #16\n"
+        "letp lr, 1b\n"
+        "2:\n"
+        : [to] "+r"(to), [from] "+r"(from)
+        : [offsets] "w"(offsets), [stride] "r"(16 * step), [count] "r"(count)
+        : "q0", "lr", "memory");
+  }
+  static void bytes_8(std::int8_t* to, const std::int8_t* from, std::uint32_t step, std::uint32_t count) {
+    const uint16x8_t offsets = vmulq_n_u16(vidupq_n_u16(0, 1), static_cast<std::uint16_t>(step));
+    asm volatile(
+        "wlstp.16 lr, %[count], 2f\n"
+        "1: vldrb.u16 q0, [%[from], %q[offsets]]\n"
+        "add %[from], %[stride]\n"
+        "vstrb.16 q0, [%[to]], #8\n"
+        "letp lr, 1b\n"
+        "2:\n"
+        : [to] "+r"(to), [from] "+r"(from)
+        : [offsets] "w"(offsets), [stride] "r"(8 * step), [count] "r"(count)
+        : "q0", "lr", "memory");
+  }
+  static void bytes_4(std::int8_t* to, const std::int8_t* from, std::uint32_t step, std::uint32_t count) {
+    const uint32x4_t offsets = vmulq_n_u32(vidupq_n_u32(0, 1), step);
+    asm volatile(
+        "wlstp.32 lr, %[count], 2f\n"
+        "1: vldrb.u32 q0, [%[from], %q[offsets]]\n"
+        "add %[from], %[stride]\n"
+        "vstrb.32 q0, [%[to]], #4\n"
+        "letp lr, 1b\n"
+        "2:\n"
+        : [to] "+r"(to), [from] "+r"(from)
+        : [offsets] "w"(offsets), [stride] "r"(4 * step), [count] "r"(count)
+        : "q0", "lr", "memory");
+  }
+};
+
+using MoveLine = void (*)(std::int8_t* to, const std::int8_t* from, std::uint32_t step, std::uint32_t count);
+
+// Offsets of lanes are not negative unless they have as many bits as addresses, which wrap.
+template <class Direction>
+MoveLine mover_for(std::int32_t step) {
+  if (step < 0) return Direction::bytes_4;
+  return step <= 255 / 15 ? Direction::bytes_16 : step <= 65535 / 7 ? Direction::bytes_8 : Direction::bytes_4;
+}
+
+void fill_line(std::int8_t* to, const std::int8_t* from, std::uint32_t /*step*/, std::uint32_t count) {
+  fill_bytes_mve(to, *from, count);
+}
+
+// Lines of a tile: `count` bytes that one call moves, and how far apart the lines are.
+struct Lines {
+  MoveLine move;
+  std::int32_t step;
+  std::int32_t count;
+  std::int32_t lines;
+  std::int32_t line_step_in;
+  std::int32_t line_step_out;
+};
+
+Lines lines_of(const MoveTile& tile) {
+  if (tile.row_step_in == 1 && tile.rows >= tile.columns && tile.column_step_in != 0) {
+    return {mover_for<Scatter>(tile.row_step_out), tile.row_step_out, tile.rows, tile.columns, tile.column_step_in, 1};
+  }
+  return {tile.column_step_in == 0 ? fill_line : mover_for<Gather>(tile.column_step_in),
+          tile.column_step_in,
+          tile.columns,
+          tile.rows,
+          tile.row_step_in,
+          tile.row_step_out};
+}
+
+}  // namespace
+
+void move_nest_mve(const MovePlan& plan) {
+  const MoveTile& tile = plan.tile;
+  if (tile.column_step_in == 1) {
+    const RowCopy rows = {static_cast<std::uint32_t>(tile.rows), static_cast<std::uint32_t>(tile.columns),
+                          tile.row_step_out, tile.row_step_in};
+    for_each_tile(plan, [&](std::int8_t* output, const std::int8_t* input) { copy_rows_mve(output, input, rows); });
+    return;
+  }
+  const Lines lines = lines_of(tile);
+  for_each_tile(plan, [&](std::int8_t* output, const std::int8_t* input) {
+    for (std::int32_t i = 0; i < lines.lines; ++i, input += lines.line_step_in, output += lines.line_step_out) {
+      lines.move(output, input, static_cast<std::uint32_t>(lines.step), static_cast<std::uint32_t>(lines.count));
+    }
+  });
+}
+
+}  // namespace cormorant

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// aten.sigmoid(self), aten.elu(self, alpha, scale, input_scale) and some fifty more: every function of one element is a
+// node of its own name. cormorant.requantize(self) is the identity between two sets of quantization parameters; passes
+// put it where an operator needs its input in the parameters of its result.
+//
+// All results get a range of their own. Sigmoid's and tanh's could be fixed to what the function can reach, but what
+// a model does reach is often less: gates around one half gain 3 dB by it, a tanh near its origin 9 dB.
+#include "base/diagnostic.h"
+#include "ops/activation/activation.h"
+#include "ops/activation/functions.h"
+#include "ops/activation/import.h"
+#include "ops/activation/reference.h"
+#include "ops/activation/table.h"
+#include "ops/op.h"
+
+namespace cormorant::ops {
+namespace {
+
+std::vector<ir::TensorType> infer(const ir::Node& node) {
+  // Only the identity keeps what its result was quantized to.
+  if (node.op == "cormorant.requantize") {
+    ir::TensorType type = node.result()->type;
+    type.shape = node.tensor("self")->type.shape;
+    return {type};
+  }
+  return {node.tensor("self")->type};
+}
+
+std::vector<evaluate::Tensor> evaluate_activation(const ir::Node& node, const evaluate::Frame& frame) {
+  const evaluate::Tensor& input = frame.get(node.tensor("self"));
+  const std::function<double(double)> function = function_of(node);
+  std::vector<float> out(input.values().begin(), input.values().end());
+  for (float& value : out) value = static_cast<float>(function(static_cast<double>(value)));
+  return {evaluate::Tensor(input.shape, std::move(out))};
+}
+
+QuantRule quantize(const ir::Node&) { return {.output = QuantRule::Observe{}, .weights = {}}; }
+
+ir::Value* lower(const Rewriter& rewriter) {
+  const ir::Node& node = rewriter.node;
+  const auto reject = [&](std::string problem, std::string advice) {
+    throw InputError({.problem = std::move(problem),
+                      .advice = std::move(advice),
+                      .node = node.name,
+                      .source = node.location.text()});
+  };
+  const auto is_int8 = [](const ir::TensorType& type) {
+    return type.quant && type.quant->dtype == DType::i8 && !type.quant->per_channel();
+  };
+  const ir::TensorType& input = node.tensor("self")->type;
+  const ir::TensorType& output = node.result()->type;
+  if (!is_int8(input) || !is_int8(output)) {
+    reject(node.op + " needs an input and a result that are int8 with one scale each",
+           "quantize both sides of it per tensor to int8");
+  }
+  const std::optional<Table> table = make_table(function_of(node), *input.quant, *output.quant);
+  if (!table) {
+    reject(node.op + " is undefined for every value that its input can have",
+           "calibrate with data for which the model computes finite numbers");
+  }
+  const ir::TensorType type{.dtype = DType::i8, .shape = {kTableEntries}, .dim_order = {}, .quant = {}};
+  ir::Value* lut = rewriter.constant("lut", type, std::span<const std::int8_t>(*table));
+  return rewriter.emit(QuantizedActivation<HostWorld>{.input = node.tensor("self"), .lut = lut}, output)->result();
+}
+
+bool in_place(const ir::Node&, std::string_view argument) { return argument == "input"; }
+
+std::vector<std::string> canonical_names() {
+  std::vector<std::string> names = {"aten.pow", "aten.pow_of_base", "aten.round_decimals", "cormorant.requantize"};
+  for (const Function& function : unary_functions()) names.push_back("aten." + std::string(function.name));
+  return names;
+}
+
+}  // namespace
+
+Operator activation_operator() {
+  return {.name = "activation",
+          .elementwise = true,
+          .forms = activation_forms(),
+          .canonical = canonical_names(),
+          .infer = infer,
+          .evaluate = evaluate_activation,
+          .quantize = quantize,
+          .lower = lower,
+          .signatures = {signature_of<QuantizedActivation>()},
+          .in_place = in_place,
+          .host_kernels = {&kActivationReference}};
+}
+
+}  // namespace cormorant::ops

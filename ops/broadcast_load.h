@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// From the shapes and dim orders of a call's tensors to the loops of kernels/broadcast.h, at load. Nothing in the file
+// is believed but what the loader has proved: sizes that fit 31 bits and dim orders that are permutations.
+#pragma once
+
+#include <utility>
+
+#include "kernels/broadcast.h"
+#include "runtime/kernel.h"
+
+namespace cormorant::ops {
+
+// A broadcast on its way into the state memory: `loops` of `broadcast` stays null until store_plan().
+struct LoadedBroadcast {
+  Broadcast broadcast{};
+  BroadcastLoop loops[kMaxRank]{};
+};
+
+// The distance in elements between neighbours along each dimension of the result, 0 where the operand repeats. Shapes
+// are aligned at the last dimension.
+inline bool broadcast_strides(const Tensor& operand, const Tensor& out, std::int32_t (&strides)[kMaxRank]) {
+  if (operand.rank > out.rank || out.rank > kMaxRank) return false;
+  const std::size_t missing = out.rank - std::size_t{operand.rank};
+  for (std::int32_t& stride : strides) stride = 0;
+  std::int32_t distance = 1;
+  for (std::size_t i = operand.rank; i-- > 0;) {
+    const std::size_t dim = operand.dim_order[i];
+    const std::int32_t size = operand.sizes[dim];
+    if (size != 1 && size != out.sizes[missing + dim]) return false;
+    if (size != 1) strides[missing + dim] = distance;
+    distance *= size;
+  }
+  return true;
+}
+
+// Loops over the result's dimensions from the innermost in memory outwards, neighbours merged where neither operand
+// notices the border.
+inline void read_broadcast(Call& call, const Tensor& self, const Tensor& other, const Tensor& out,
+                           LoadedBroadcast& loaded) {
+  std::int32_t a[kMaxRank];
+  std::int32_t b[kMaxRank];
+  const bool fits = broadcast_strides(self, out, a) && broadcast_strides(other, out, b);
+  call.require(fits, Error::bad_shape);
+  if (!fits) return;
+  std::int32_t self_strides[kMaxRank];
+  std::int32_t other_strides[kMaxRank];
+  BroadcastLoop* const loops = loaded.loops;
+  std::uint32_t n = 0;
+  for (std::size_t i = out.rank; i-- > 0;) {
+    const std::size_t dim = out.dim_order[i];
+    const std::int32_t size = out.sizes[dim];
+    if (size == 1) continue;
+    call.require(a[dim] != 0 || b[dim] != 0, Error::bad_shape);
+    if (n != 0) {
+      const auto turns = static_cast<std::int32_t>(loops[n - 1].turns);
+      if (a[dim] == self_strides[n - 1] * turns && b[dim] == other_strides[n - 1] * turns) {
+        loops[n - 1].turns = static_cast<std::uint32_t>(turns * size);
+        continue;
+      }
+    }
+    self_strides[n] = a[dim];
+    other_strides[n] = b[dim];
+    loops[n++].turns = static_cast<std::uint32_t>(size);
+  }
+  Broadcast& result = loaded.broadcast;
+  result.self = self.as<const std::int8_t>();
+  result.other = other.as<const std::int8_t>();
+  result.out = out.as<std::int8_t>();
+  result.count = 1;
+  // An operand in another memory order than the result jumps in the innermost loop: stretches of one element.
+  std::uint32_t first = 0;
+  if (n != 0 && self_strides[0] <= 1 && other_strides[0] <= 1) {
+    result.count = loops[0].turns;
+    result.self_repeats = self_strides[0] == 0;
+    result.other_repeats = other_strides[0] == 0;
+    first = 1;
+  }
+  if (out.elements() == 0) {
+    result.count = 0;
+    first = n;
+  }
+  std::int32_t self_inner = 0;
+  std::int32_t other_inner = 0;
+  for (std::uint32_t i = first; i < n; ++i) {
+    const auto last = static_cast<std::int32_t>(loops[i].turns) - 1;
+    loops[i - first] = {loops[i].turns, self_strides[i] - self_inner, other_strides[i] - other_inner};
+    self_inner += self_strides[i] * last;
+    other_inner += other_strides[i] * last;
+  }
+  result.outer = static_cast<std::uint8_t>(n - first);
+}
+
+// The same where all three are int8.
+inline void read_int8_broadcast(Call& call, const Tensor& self, const Tensor& other, const Tensor& out,
+                                LoadedBroadcast& loaded) {
+  call.require(self.dtype == DType::i8 && other.dtype == DType::i8 && out.dtype == DType::i8, Error::bad_value);
+  read_broadcast(call, self, other, out, loaded);
+}
+
+// Where the operator allows it, the operands change places so that it is never self that repeats. True if they did.
+inline bool swap_repeating(LoadedBroadcast& loaded) {
+  Broadcast& b = loaded.broadcast;
+  if (!b.self_repeats) return false;
+  std::swap(b.self, b.other);
+  std::swap(b.self_repeats, b.other_repeats);
+  for (BroadcastLoop& loop : loaded.loops) std::swap(loop.self_step, loop.other_step);
+  return true;
+}
+
+// Puts the plan, whose `tensors` become the loaded ones, and the loops behind it into the state memory.
+template <class Plan>
+Error store_plan(Call& call, Plan& plan, const LoadedBroadcast& loaded) {
+  plan.tensors = loaded.broadcast;
+  const std::uint32_t outer = plan.tensors.outer;
+  BroadcastLoop* loops = nullptr;
+  if (call.error() == Error::ok && outer != 0)
+    loops = static_cast<BroadcastLoop*>(call.allocate(outer * sizeof(BroadcastLoop), alignof(BroadcastLoop)));
+  if (call.error() != Error::ok) return call.error();
+  for (std::uint32_t i = 0; i < outer; ++i) loops[i] = loaded.loops[i];
+  plan.tensors.loops = loops;
+  auto* const stored = call.make_plan<Plan>();
+  if (stored == nullptr) return call.error();
+  *stored = plan;
+  return Error::ok;
+}
+
+}  // namespace cormorant::ops

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/cat/kernel.h"
+
+#include "ops/move_plan.h"
+
+namespace cormorant::ops {
+namespace {
+
+// Whether the tensor's bytes lie as they would in the output's order; dimensions of size 1 may stand anywhere.
+bool lies_like(const Tensor& tensor, const Tensor& out) {
+  std::size_t next = 0;
+  for (std::size_t i = 0; i < tensor.rank; ++i) {
+    const std::uint8_t dim = tensor.dim_order[i];
+    if (tensor.sizes[dim] == 1) continue;
+    while (next < out.rank && out.dim_order[next] != dim) {
+      if (tensor.sizes[out.dim_order[next]] != 1) return false;
+      ++next;
+    }
+    ++next;
+  }
+  return true;
+}
+
+// PyTorch lets vectors without elements stand anywhere in the list.
+bool is_nothing(const Tensor& tensor) { return tensor.elements() == 0 && tensor.rank == 1; }
+
+void check_part(Call& call, const Tensor& part, const Tensor& out, std::int32_t dim) {
+  call.require(part.dtype == out.dtype, Error::bad_value);
+  if (is_nothing(part)) return;
+  call.require(part.rank == out.rank, Error::bad_shape);
+  if (call.error() != Error::ok) return;
+  for (std::int32_t i = 0; i < out.rank; ++i) {
+    call.require(i == dim || part.sizes[i] == out.sizes[i], Error::bad_shape);
+  }
+  call.require(part.elements() == 0 || lies_like(part, out), Error::unsupported);
+}
+
+}  // namespace
+
+Error load_cat(Call& call) {
+  Cat<TargetWorld> args;
+  if (!call.read_signature(args)) return call.error();
+  const auto& [tensors, signed_dim, out] = args;
+  const std::int32_t dim = wrap_dim(signed_dim, out.rank);
+  call.require(dim >= 0 && tensors.count > 0, Error::bad_value);
+  if (call.error() != Error::ok) return call.error();
+
+  // A list has 4 bytes of the file per entry, and a file less than 2^31: the product fits 32 bits.
+  const std::size_t parts_bytes = tensors.count * sizeof(CatPart);
+  auto* const plan = static_cast<CatPlan*>(call.allocate(sizeof(CatPlan) + parts_bytes, alignof(CatPlan)));
+  if (plan == nullptr) return call.error();
+  auto* part = reinterpret_cast<CatPart*>(plan + 1);
+  // Bytes of a chunk of size 1 along the axis; what stands outside of it repeats.
+  const auto unit = static_cast<std::uint32_t>(steps_of(out).bytes[dim]);
+  const auto size = static_cast<std::uint32_t>(out.sizes[dim]);
+  const std::uint32_t row_bytes = unit * size;
+  *plan = {out.as<std::int8_t>(), row_bytes == 0 ? 0 : out.bytes() / row_bytes, row_bytes, tensors.count};
+  std::uint32_t filled = 0;
+  for (std::uint32_t i = 0; i < tensors.count; ++i, ++part) {
+    Tensor tensor;
+    if (!call.item(tensors, i, tensor)) return call.error();
+    check_part(call, tensor, out, dim);
+    if (call.error() != Error::ok) return call.error();
+    const auto length = static_cast<std::uint32_t>(is_nothing(tensor) ? 0 : tensor.sizes[dim]);
+    call.require(length <= size - filled, Error::bad_shape);  // what a hostile file adds up to must not wrap
+    if (call.error() != Error::ok) return call.error();
+    filled += length;
+    *part = {tensor.as<const std::int8_t>(), unit * length};
+  }
+  call.require(filled == size, Error::bad_shape);
+  call.set_plan(plan);
+  return call.error();
+}
+
+}  // namespace cormorant::ops

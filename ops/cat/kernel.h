@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Seen from the axis, every tensor is as many chunks of contiguous bytes as there are places outside of it; the output
+// has the tensors' chunks side by side. Any element size, rank and memory order is the same loop.
+#pragma once
+
+#include "ops/cat/cat.h"
+#include "runtime/kernel.h"
+
+namespace cormorant::ops {
+
+struct CatPart {
+  const std::int8_t* input;
+  std::uint32_t bytes;  // of a chunk
+};
+
+struct CatPlan {
+  std::int8_t* output;
+  std::uint32_t rows;
+  std::uint32_t row_bytes;
+  std::uint32_t count;
+  // followed by count CatParts
+  [[nodiscard]] const CatPart* parts() const { return reinterpret_cast<const CatPart*>(this + 1); }
+};
+
+Error load_cat(Call& call);
+
+// copy_rows is the variant's, of kernels/move.h.
+template <class CopyRows>
+inline void cat_with(const CatPlan& p, CopyRows copy_rows) {
+  std::int8_t* to = p.output;
+  const CatPart* const end = p.parts() + p.count;
+  for (const CatPart* part = p.parts(); part != end; ++part) {
+    const auto bytes = static_cast<std::int32_t>(part->bytes);
+    copy_rows(to, part->input, {p.rows, part->bytes, static_cast<std::int32_t>(p.row_bytes), bytes});
+    to += bytes;
+  }
+}
+
+}  // namespace cormorant::ops

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/max_pool2d/kernel.h"
+
+namespace cormorant::ops {
+namespace {
+
+constexpr std::int32_t kLargestSize = 65535;
+
+bool fits(std::int32_t value, std::int32_t lowest) { return value >= lowest && value <= kLargestSize; }
+
+PoolAxis axis_of(Call& call, const QuantizedMaxPool2d<TargetWorld>& args, std::size_t i) {
+  const std::int32_t input = args.input.size(2 + i);
+  const std::int32_t output = args.out.size(2 + i);
+  const std::int32_t kernel = args.kernel_size[i];
+  const std::int32_t stride = args.stride[i];
+  const std::int32_t padding = args.padding[i];
+  const std::int32_t dilation = args.dilation[i];
+  call.require(
+      fits(input, 1) && fits(output, 1) && fits(kernel, 1) && fits(stride, 1) && fits(padding, 0) && fits(dilation, 1),
+      Error::unsupported);
+  if (call.error() != Error::ok) return {};
+  // Both factors are below 2^16; a window that reaches further than this fits no input.
+  const std::uint32_t reach = static_cast<std::uint32_t>(kernel - 1) * static_cast<std::uint32_t>(dilation) + 1;
+  call.require(reach < 1U << 30 &&
+                   is_pooled_size(output, input, static_cast<std::int32_t>(reach), stride, padding, args.ceil_mode),
+               Error::bad_shape);
+  const auto narrow = [](std::int32_t value) { return static_cast<std::uint16_t>(value); };
+  return {narrow(input), narrow(output), narrow(kernel), narrow(stride), narrow(padding), narrow(dilation)};
+}
+
+}  // namespace
+
+Error load_max_pool2d(Call& call) {
+  QuantizedMaxPool2d<TargetWorld> args;
+  if (!call.read_signature(args)) return call.error();
+  const Tensor& input = args.input;
+  const Tensor& out = args.out;
+  const std::int32_t low = args.activation_min;
+  const std::int32_t high = args.activation_max;
+  call.require(input.dtype == DType::i8 && out.dtype == DType::i8, Error::bad_value);
+  call.require(
+      args.kernel_size.count == 2 && args.stride.count == 2 && args.padding.count == 2 && args.dilation.count == 2,
+      Error::bad_value);
+  call.require(args.input_zero_point == args.output_zero_point, Error::unsupported);
+  call.require(low >= -128 && low <= high && high <= 127, Error::bad_value);
+  call.require(input.rank == 4 && out.rank == 4, Error::bad_shape);
+  if (call.error() != Error::ok) return call.error();
+  call.require(input.is_channels_last() && out.is_channels_last(), Error::unsupported);
+  call.require(input.size(0) == out.size(0) && input.size(1) == out.size(1), Error::bad_shape);
+  call.require(fits(input.size(0), 1) && fits(input.size(1), 1), Error::unsupported);
+  const PoolAxis height = axis_of(call, args, 0);
+  const PoolAxis width = axis_of(call, args, 1);
+  if (call.error() != Error::ok) return call.error();
+  auto* const plan = call.make_plan<MaxPoolPlan>();
+  if (plan == nullptr) return call.error();
+  *plan = {.geometry = {.input = input.as<const std::int8_t>(),
+                        .output = out.as<std::int8_t>(),
+                        .batch = static_cast<std::uint16_t>(input.size(0)),
+                        .channels = static_cast<std::uint16_t>(input.size(1)),
+                        .height = height,
+                        .width = width},
+           .low = static_cast<std::int8_t>(low),
+           .high = static_cast<std::int8_t>(high)};
+  return Error::ok;
+}
+
+}  // namespace cormorant::ops

@@ -1,0 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/max_pool2d/kernel.h"
+
+CORMORANT_KERNEL(cortex_m_quantized_max_pool2d_out_dsp, "cortex_m::quantized_max_pool2d.out",
+                 cormorant::ops::load_max_pool2d, cormorant::ops::execute_max_pool2d<cormorant::window_max_dsp>)

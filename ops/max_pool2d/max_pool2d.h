@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// max_pool2d on int8, channels-last: the largest element of each window that lies inside the input. Input and output
+// share their quantization parameters, so the order of the integers is that of the real numbers and zero points take no
+// part. A clamp behind it is part of it.
+#pragma once
+
+#include <cstdint>
+
+namespace cormorant::ops {
+
+template <class W>
+struct QuantizedMaxPool2d {
+  static constexpr const char* kName = "cortex_m::quantized_max_pool2d.out";
+  typename W::Tensor input{};
+  typename W::IntList kernel_size{};
+  typename W::IntList stride{};
+  typename W::IntList padding{};
+  typename W::IntList dilation{};
+  typename W::Bool ceil_mode{};
+  typename W::Int input_zero_point{};
+  typename W::Int output_zero_point{};
+  typename W::Int activation_min{};
+  typename W::Int activation_max{};
+  typename W::Out out{};
+
+  template <class V>
+  void visit(V&& v) {
+    v("input", input);
+    v("kernel_size", kernel_size);
+    v("stride", stride);
+    v("padding", padding);
+    v("dilation", dilation);
+    v("ceil_mode", ceil_mode);
+    v("input_zero_point", input_zero_point);
+    v("output_zero_point", output_zero_point);
+    v("activation_min", activation_min);
+    v("activation_max", activation_max);
+    v("out", out);
+  }
+};
+
+}  // namespace cormorant::ops

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// From an operator that moves elements to the nest of loops that its kernels run (kernels/move_nest.h). The caller says
+// by how many bytes the input's address moves with each logical dimension of the output; here dimensions that stay
+// together become one, those of size 1 vanish, an element of several bytes is one more dimension. Works for any rank
+// and any memory order of either tensor. Shared by the operators as inline functions, so that a program links them
+// once.
+#pragma once
+
+#include "kernels/move_nest.h"
+#include "runtime/kernel.h"
+
+namespace cormorant::ops {
+
+// Bytes between neighbours along each logical dimension.
+struct MoveSteps {
+  std::int32_t bytes[kMaxRank] = {};
+};
+
+// The tensor has at most 2^31 - 1 bytes, as the loader has checked.
+inline MoveSteps steps_of(const Tensor& tensor) {
+  MoveSteps steps;
+  auto step = static_cast<std::int32_t>(size_of(tensor.dtype));
+  for (std::size_t i = tensor.rank; i-- > 0;) {
+    const std::uint8_t dim = tensor.dim_order[i];
+    steps.bytes[dim] = step;
+    step *= tensor.sizes[dim];
+  }
+  return steps;
+}
+
+// Python's negative dimensions; -1 for what is none.
+inline std::int32_t wrap_dim(std::int32_t dim, std::size_t rank) {
+  const auto limit = static_cast<std::int32_t>(rank);
+  if (dim < -limit || dim >= limit) return -1;
+  return dim < 0 ? dim + limit : dim;
+}
+
+// Loops over the output's memory, outermost first, in bytes.
+struct MoveNest {
+  MoveLoop loops[kMaxMoveLoops];
+  std::int32_t count = 0;
+
+  // Appends an inner loop, or widens the last one if the two walk through the input like one.
+  void add(std::int32_t size, std::int32_t step_in) {
+    if (size == 1) return;
+    if (count > 0 && loops[count - 1].step_in == size * step_in) {
+      loops[count - 1].count *= size;
+      loops[count - 1].step_in = step_in;
+      return;
+    }
+    loops[count++] = {size, step_in, 0};
+  }
+
+  MoveLoop take(std::int32_t index) {
+    const MoveLoop taken = loops[index];
+    --count;
+    for (std::int32_t i = index; i < count; ++i) loops[i] = loops[i + 1];
+    return taken;
+  }
+};
+
+// Makes the plan: steps are the input's for each logical dimension of `out`, first is the input's byte that the
+// output's first element comes from. The caller has proved that every place the loops lead to lies in the input.
+[[gnu::noinline]] inline Error plan_move(Call& call, const Tensor& input, const Tensor& out, const MoveSteps& steps,
+                                         std::int32_t first) {
+  const auto element = static_cast<std::int32_t>(size_of(out.dtype));
+  constexpr MoveLoop kOnce = {1, 1, 1};
+  MoveNest nest;
+  MoveLoop rows = kOnce;
+  MoveLoop columns = kOnce;
+  if (out.elements() == 0) {
+    rows.count = 0;
+  } else {
+    for (std::size_t i = 0; i < out.rank; ++i) {
+      const std::uint8_t dim = out.dim_order[i];
+      nest.add(out.sizes[dim], steps.bytes[dim]);
+    }
+    nest.add(element, 1);
+    std::int32_t step = 1;
+    for (std::int32_t i = nest.count; i-- > 0;) {
+      nest.loops[i].step_out = step;
+      step *= nest.loops[i].count;
+    }
+    if (nest.count > 0) columns = nest.take(nest.count - 1);
+    // Rows: the next loop out; where columns are not contiguous in the input, the loop that is.
+    if (nest.count > 0) {
+      std::int32_t index = nest.count - 1;
+      for (std::int32_t i = 0; i < nest.count && columns.step_in != 1; ++i) {
+        if (nest.loops[i].step_in == 1) index = i;
+      }
+      rows = nest.take(index);
+    }
+  }
+  const std::size_t loop_bytes = static_cast<std::size_t>(nest.count) * sizeof(MoveLoop);
+  auto* plan = static_cast<MovePlan*>(call.allocate(sizeof(MovePlan) + loop_bytes, alignof(MovePlan)));
+  if (plan == nullptr) return call.error();
+  *plan = {.input = input.as<const std::int8_t>() + first,
+           .output = out.as<std::int8_t>(),
+           .tile = {.rows = rows.count,
+                    .columns = columns.count,
+                    .row_step_in = rows.step_in,
+                    .row_step_out = rows.step_out,
+                    .column_step_in = columns.step_in},
+           .loop_count = nest.count};
+  auto* loops = reinterpret_cast<MoveLoop*>(plan + 1);
+  for (std::int32_t i = 0; i < nest.count; ++i) loops[i] = nest.loops[i];
+  call.set_plan(plan);
+  return Error::ok;
+}
+
+}  // namespace cormorant::ops

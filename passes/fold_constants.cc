@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What depends on constants alone is computed now, in float: positional embeddings, scaled weights, masks. Integers
+// that stand for real numbers (behind a dequantize) are left as they are, since their parameters are worth keeping.
+#include <algorithm>
+
+#include "passes/passes.h"
+
+namespace cormorant::passes {
+namespace {
+
+bool is_float(const ir::TensorType& type) { return type.dtype == DType::f32 && !type.is_quantized(); }
+
+bool is_foldable(const ir::Node& node, const ops::Operator* op) {
+  if (op == nullptr || op->evaluate == nullptr || node.op.starts_with("quantized_decomposed.")) return false;
+  const std::vector<ir::Value*> inputs = node.inputs();
+  return !inputs.empty() && std::ranges::all_of(inputs, [](const ir::Value* v) {
+    return v->kind == ir::ValueKind::constant && is_float(v->type);
+  }) && std::ranges::all_of(node.results, [](const ir::Value* v) { return is_float(v->type); });
+}
+
+}  // namespace
+
+void fold_constants(ir::Graph& graph) {
+  for (ir::Node* node : graph.snapshot()) {
+    const ops::Operator* op = ops::find(*node);
+    if (!is_foldable(*node, op)) continue;
+    const std::vector<evaluate::Tensor> values = op->evaluate(*node, evaluate::Frame());
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      graph.replace_uses(node->results[i],
+                         graph.add_constant(node->results[i]->name + "_folded", node->results[i]->type,
+                                            ir::Bytes::of(values[i].values())));
+    }
+    graph.erase(node);
+  }
+  graph.erase_unused();
+}
+
+}  // namespace cormorant::passes

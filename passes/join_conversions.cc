@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// From integers to float and on to integers of another scale is a function of one int8 value: a table, without float.
+#include "passes/passes.h"
+
+namespace cormorant::passes {
+
+void join_conversions(ir::Graph& graph) {
+  for (ir::Node* node : graph.snapshot()) {
+    if (node->op != "quantized_decomposed.quantize_per_tensor") continue;
+    const ir::Node* before = node->tensor("input")->producer;
+    if (before == nullptr || before->op != "quantized_decomposed.dequantize_per_tensor") continue;
+    ir::Value* integers = before->tensor("input");
+    const ir::TensorType& type = node->result()->type;
+    if (integers->kind == ir::ValueKind::constant || integers->type.dtype != DType::i8 || type.dtype != DType::i8)
+      continue;
+    ir::Value* joined = integers;
+    if (integers->type.quant != type.quant) {
+      joined = graph.add_node(node->name, "cormorant.requantize", {{"self", integers}}, {type}, node->location, node)
+                   ->result();
+    }
+    graph.replace_uses(node->result(), joined);
+    graph.erase(node);
+  }
+  graph.erase_unused();
+}
+
+}  // namespace cormorant::passes

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A one-dimensional convolution is imported as a two-dimensional one between two views, [N, C, L] -> [N, C, 1, L] and
+// back. Between two of them stand elementwise operators, slices, pads: done on the four-dimensional side, views meet
+// and vanish, clamps and batch norms reach the convolution they can be fused with, and nothing has to leave the
+// channels-last order. Views of views are merged on the way.
+#include <algorithm>
+#include <optional>
+
+#include "passes/passes.h"
+
+namespace cormorant::passes {
+namespace {
+
+using Dims = std::vector<std::int64_t>;
+
+// shape with a 1 put in at `place`.
+ir::Shape with_one(ir::Shape shape, std::size_t place) {
+  shape.insert(shape.begin() + static_cast<std::ptrdiff_t>(place), 1);
+  return shape;
+}
+
+constexpr std::size_t kPlace = 2;  // of the dimension that views add: [N, C, 1, L]
+
+ir::Value* add_view(ir::Graph& graph, ir::Value* value, ir::Shape shape, ir::Node* before) {
+  ir::TensorType type = value->type;
+  type.shape = shape;
+  const ir::Location location = value->producer != nullptr ? value->producer->location : before->location;
+  return graph
+      .add_node(value->name + "_view", "aten.view", {{"self", value}, {"size", std::move(shape)}}, {std::move(type)},
+                location, before)
+      ->result();
+}
+
+bool is_view(const ir::Value* value) { return value->producer != nullptr && value->producer->op == "aten.view"; }
+
+// The four-dimensional tensor that this one is a view of.
+bool is_lowered_image(const ir::Value* value) {
+  if (!is_view(value) || value->type.rank() != 3) return false;
+  return value->producer->tensor("self")->type.shape == with_one(value->type.shape, kPlace);
+}
+
+// Merges views; true if anything changed.
+bool merge_views(ir::Graph& graph) {
+  bool changed = false;
+  for (ir::Node* node : graph.snapshot()) {
+    if (node->op != "aten.view") continue;
+    ir::Value* source = node->tensor("self");
+    if (is_view(source) && source->producer->tensor("self")->type.quant == node->result()->type.quant) {
+      source = source->producer->tensor("self");
+      node->set("self", source);
+      changed = true;
+    }
+    if (source->type == node->result()->type) {
+      graph.replace_uses(node->result(), source);
+      changed = true;
+    }
+  }
+  graph.erase_unused();
+  return changed;
+}
+
+// An argument that names a dimension, or all of them, says the same one dimension higher.
+bool lift_dimensions(ir::Node& node) {
+  const auto lifted = [](std::int64_t dim) { return dim >= static_cast<std::int64_t>(kPlace) ? dim + 1 : dim; };
+  if (node.op == "aten.slice" || node.op == "aten.cat") {
+    node.set("dim", lifted(node.integer("dim")));
+    return true;
+  }
+  if (node.op == "aten.pad") return node.integers("pad").size() == 2;  // of the last dimension only
+  const ops::Operator* op = ops::find(node);
+  return op != nullptr && op->elementwise;
+}
+
+bool is_liftable(const ir::Node& node) {
+  if (node.results.size() != 1 || node.result()->type.rank() != 3) return false;
+  if (node.op == "aten.pad" && node.integers("pad").size() != 2) return false;
+  const ops::Operator* op = ops::find(node);
+  if (node.op != "aten.slice" && node.op != "aten.cat" && node.op != "aten.pad" && node.op != "aten.batch_norm" &&
+      (op == nullptr || !op->elementwise)) {
+    return false;
+  }
+  return std::ranges::any_of(node.inputs(), is_lowered_image);
+}
+
+// A batch norm's other arguments are vectors of channels, which have nothing to lift.
+bool is_operand(const ir::Node& node, const ir::Value* value) {
+  return node.op != "aten.batch_norm" || value == node.tensor("input");
+}
+
+void lift(ir::Graph& graph, ir::Node& node) {
+  if (node.op != "aten.batch_norm" && !lift_dimensions(node)) return;
+  for (ir::Value* input : node.inputs()) {
+    const std::size_t rank = input->type.rank();
+    // Broadcasting aligns at the end: an operand of one dimension already means the last, and none means any.
+    if (!is_operand(node, input) || rank < 2) continue;
+    const std::size_t place = kPlace + rank - 3;
+    if (is_lowered_image(input)) {
+      node.replace_use(input, input->producer->tensor("self"));
+    } else {
+      node.replace_use(input, add_view(graph, input, with_one(input->type.shape, place), &node));
+    }
+  }
+  ir::Value* result = node.result();
+  const ir::Shape flat = result->type.shape;
+  result->type.shape = with_one(flat, kPlace);
+  // The view comes right behind the node, in front of its first reader.
+  const auto next = std::next(std::ranges::find_if(graph.nodes(), [&](const ir::Node& n) { return &n == &node; }));
+  ir::Node* before = next == graph.nodes().end() ? nullptr : &*next;
+  ir::TensorType type = result->type;
+  type.shape = flat;
+  ir::Node* view = graph.add_node(result->name + "_view", "aten.view", {{"self", result}, {"size", Dims(flat)}}, {type},
+                                  node.location, before);
+  graph.replace_uses(result, view->result());
+  view->set("self", result);
+}
+
+}  // namespace
+
+void lift_views(ir::Graph& graph) {
+  merge_views(graph);
+  for (ir::Node* node : graph.snapshot()) {
+    if (is_liftable(*node)) lift(graph, *node);
+  }
+  while (merge_views(graph)) {
+  }
+}
+
+}  // namespace cormorant::passes

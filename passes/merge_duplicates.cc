@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Nodes are pure, so two with the same operator, arguments and result types compute the same: the later one goes. Equal
+// constants are merged first, so that what is computed from them is found to be equal too.
+#include <algorithm>
+#include <map>
+
+#include "passes/passes.h"
+
+namespace cormorant::passes {
+namespace {
+
+bool same_arguments(const ir::Node& a, const ir::Node& b) {
+  return std::ranges::equal(a.args, b.args, [](const ir::NamedArgument& x, const ir::NamedArgument& y) {
+    return x.name == y.name && x.value == y.value;
+  });
+}
+
+bool same_types(const ir::Node& a, const ir::Node& b) {
+  return std::ranges::equal(a.results, b.results,
+                            [](const ir::Value* x, const ir::Value* y) { return x->type == y->type; });
+}
+
+bool owns_scratch(const ir::Node& node) {
+  return std::ranges::any_of(node.inputs(), [](const ir::Value* v) { return v->kind == ir::ValueKind::scratch; });
+}
+
+}  // namespace
+
+void merge_duplicates(ir::Graph& graph) {
+  clean_up(graph);
+  std::map<std::string, std::vector<ir::Node*>> by_operator;
+  for (ir::Node* node : graph.snapshot()) {
+    if (owns_scratch(*node)) continue;
+    std::vector<ir::Node*>& seen = by_operator[node->op];
+    const auto twin = std::ranges::find_if(
+        seen, [&](const ir::Node* other) { return same_arguments(*other, *node) && same_types(*other, *node); });
+    if (twin == seen.end()) {
+      seen.push_back(node);
+      continue;
+    }
+    for (std::size_t i = 0; i < node->results.size(); ++i) graph.replace_uses(node->results[i], (*twin)->results[i]);
+    graph.erase(node);
+  }
+}
+
+}  // namespace cormorant::passes

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The rewrites of the float graph, text in, text out.
+#include <gtest/gtest.h>
+
+#include "ir/text.h"
+#include "ir/verify.h"
+#include "passes/passes.h"
+
+namespace cormorant::passes {
+namespace {
+
+std::string after(const char* text, void (*pass)(ir::Graph&)) {
+  ir::Graph graph = ir::parse(text, "test");
+  pass(graph);
+  ir::verify(graph, "pass");
+  return ir::print(graph);
+}
+
+TEST(FoldConstants, ComputesWhatDependsOnConstantsAlone) {
+  EXPECT_EQ(after(R"(graph g
+input %x : f32[2]
+const %a : f32[2] = [1.0, -2.0]
+const %b : f32[2] = [10.0, 20.0]
+node "sum" "" ""
+  %sum : f32[2] = aten.add(self=%a, other=%b, alpha=2.0)
+node "relu" "" ""
+  %relu : f32[2] = aten.clamp(self=%a, min=0.0, max=none)
+node "all" "" ""
+  %all : f32[2] = aten.add(self=%x, other=%sum, alpha=1.0)
+node "more" "" ""
+  %more : f32[2] = aten.add(self=%all, other=%relu, alpha=1.0)
+output %more
+)",
+                  fold_constants),
+            R"(graph g
+input %x : f32[2]
+const %sum_folded : f32[2] = [21.0, 38.0]
+const %relu_folded : f32[2] = [1.0, 0.0]
+node "all" "" ""
+  %all : f32[2] = aten.add(self=%x, other=%sum_folded, alpha=1.0)
+node "more" "" ""
+  %more : f32[2] = aten.add(self=%all, other=%relu_folded, alpha=1.0)
+output %more
+)");
+}
+
+TEST(MergeDuplicates, ComputesOnceWhatIsWrittenTwice) {
+  EXPECT_EQ(after(R"(graph g
+input %x : f32[2]
+const %a : f32[2] = [1.0, 2.0]
+const %b : f32[2] = [1.0, 2.0]
+node "first" "" ""
+  %first : f32[2] = aten.add(self=%x, other=%a, alpha=1.0)
+node "second" "" ""
+  %second : f32[2] = aten.add(self=%x, other=%b, alpha=1.0)
+node "other" "" ""
+  %other : f32[2] = aten.add(self=%x, other=%b, alpha=2.0)
+node "sum" "" ""
+  %sum : f32[2] = aten.add(self=%first, other=%second, alpha=1.0)
+output %sum
+output %other
+)",
+                  merge_duplicates),
+            R"(graph g
+input %x : f32[2]
+const %a : f32[2] = [1.0, 2.0]
+node "first" "" ""
+  %first : f32[2] = aten.add(self=%x, other=%a, alpha=1.0)
+node "other" "" ""
+  %other : f32[2] = aten.add(self=%x, other=%a, alpha=2.0)
+node "sum" "" ""
+  %sum : f32[2] = aten.add(self=%first, other=%first, alpha=1.0)
+output %sum
+output %other
+)");
+}
+
+// x · clamp(x + 3, 0, 6) / 6 in the orders that people and decompositions write it.
+TEST(FuseHardFunctions, FindsHardswishHoweverItIsSpelled) {
+  const std::string head = R"(graph g
+input %x : f32[2]
+const %three : f32[] = [3.0]
+const %six : f32[] = [6.0]
+const %sixth : f32[] = [0.1666666716337204]
+node "sum" "" ""
+  %sum : f32[2] = aten.add(self=%x, other=%three, alpha=1.0)
+node "clamp" "" ""
+  %clamp : f32[2] = aten.clamp(self=%sum, min=0.0, max=6.0)
+)";
+  const char* spellings[] = {
+      "node \"p\" \"\" \"\"\n  %p : f32[2] = aten.mul(self=%x, other=%clamp)\n"
+      "node \"y\" \"\" \"\"\n  %y : f32[2] = aten.div(self=%p, other=%six)\n",
+      "node \"p\" \"\" \"\"\n  %p : f32[2] = aten.mul(self=%clamp, other=%sixth)\n"
+      "node \"y\" \"\" \"\"\n  %y : f32[2] = aten.mul(self=%p, other=%x)\n",
+      "node \"p\" \"\" \"\"\n  %p : f32[2] = aten.div(self=%clamp, other=%six)\n"
+      "node \"y\" \"\" \"\"\n  %y : f32[2] = aten.mul(self=%x, other=%p)\n",
+  };
+  for (const char* spelling : spellings) {
+    EXPECT_EQ(after((head + spelling + "output %y\n").c_str(), fuse_hard_functions), R"(graph g
+input %x : f32[2]
+node "y" "" ""
+  %y_1 : f32[2] = aten.hardswish(self=%x)
+output %y_1
+)");
+  }
+}
+
+TEST(FuseHardFunctions, LeavesOtherConstantsAlone) {
+  const char* text = R"(graph g
+input %x : f32[2]
+const %three : f32[] = [3.0]
+const %five : f32[] = [5.0]
+node "sum" "" ""
+  %sum : f32[2] = aten.add(self=%x, other=%three, alpha=1.0)
+node "clamp" "" ""
+  %clamp : f32[2] = aten.clamp(self=%sum, min=0.0, max=6.0)
+node "y" "" ""
+  %y : f32[2] = aten.div(self=%clamp, other=%five)
+output %y
+)";
+  EXPECT_EQ(after(text, fuse_hard_functions), text);
+}
+
+// clamp((3x + 3) / 6 + 1/2, 0, 1) = clamp(x / 2 + 1, 0, 1)
+TEST(FuseHardsigmoid, BecomesWeightsBiasAndClamp) {
+  EXPECT_EQ(after(R"(graph g
+input %x : f32[1,1]
+const %w : f32[1,1] = [3.0]
+const %b : f32[1] = [3.0]
+node "fc" "fc" ""
+  %fc : f32[1,1] = aten.linear(input=%x, weight=%w, bias=%b)
+node "h" "act" ""
+  %h : f32[1,1] = aten.hardsigmoid(self=%fc)
+output %h
+)",
+                  fuse_hardsigmoid),
+            R"(graph g
+input %x : f32[1,1]
+const %w_scaled : f32[1,1] = [0.5]
+const %fc_bias_shifted : f32[1] = [1.0]
+node "fc" "fc" ""
+  %fc : f32[1,1] = aten.linear(input=%x, weight=%w_scaled, bias=%fc_bias_shifted, activation_min=0.0, activation_max=1.0)
+output %fc
+)");
+}
+
+TEST(FuseHardsigmoid, KeepsTheIntegersOfQuantizedWeights) {
+  const std::string text = after(R"(graph g
+input %x : f32[1,1]
+const %w : i8[1,1] quant([0.75], [0]) = [5]
+node "dq" "" ""
+  %dq : f32[1,1] = quantized_decomposed.dequantize_per_tensor(input=%w, scale=0.75, zero_point=0, quant_min=-128, quant_max=127, dtype=dtype.i8)
+node "fc" "fc" ""
+  %fc : f32[1,1] = aten.linear(input=%x, weight=%dq, bias=none)
+node "h" "act" ""
+  %h : f32[1,1] = aten.hardsigmoid(self=%fc)
+output %h
+)",
+                                 fuse_hardsigmoid);
+  EXPECT_NE(text.find("i8[1,1] quant([0.125], [0]) = [5]"), std::string::npos) << text;
+  EXPECT_NE(text.find("scale=0.125"), std::string::npos) << text;
+  EXPECT_NE(text.find("= [0.5]"), std::string::npos) << text;
+}
+
+constexpr const char* kPadded = R"(graph g
+input %x : f32[1,1,4,4]
+const %w : f32[1,1,3,3] = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0]
+node "pad" "" ""
+  %pad : f32[1,1,6,8] = aten.pad(self=%x, pad=[2, 2, 1, 1], value=VALUE)
+node "conv" "" ""
+  %conv : f32[1,1,6,8] = aten.conv2d(input=%pad, weight=%w, bias=none, stride=[1, 1], padding=[1, 1], dilation=[1, 1], groups=1)
+output %conv
+)";
+
+std::string padded(const std::string& value) {
+  std::string text = kPadded;
+  return text.replace(text.find("VALUE"), 5, value);
+}
+
+TEST(FoldPad, LetsTheConvolutionPad) {
+  const std::string text = after(padded("0.0").c_str(), fold_pad);
+  EXPECT_EQ(text.find("aten.pad"), std::string::npos) << text;
+  EXPECT_NE(text.find("padding=[2, 3]"), std::string::npos) << text;
+}
+
+TEST(FoldPad, KeepsAPadThatIsNotZero) { EXPECT_EQ(after(padded("1.0").c_str(), fold_pad), padded("1.0")); }
+
+// Two one-dimensional convolutions with a clamp and a sum between them: the views meet and vanish.
+TEST(LiftViews, BringsElementwiseOperatorsToTheFourDimensionalSide) {
+  const std::string text = after(R"(graph g
+input %x : f32[1,2,5]
+const %w : f32[2,2,1,1] = [1.0, 2.0, 3.0, 4.0]
+const %c : f32[2,1] = [1.0, 2.0]
+node "in" "" ""
+  %in : f32[1,2,1,5] = aten.view(self=%x, size=[1, 2, 1, 5])
+node "a" "" ""
+  %a : f32[1,2,1,5] = aten.conv2d(input=%in, weight=%w, bias=none, stride=[1, 1], padding=[0, 0], dilation=[1, 1], groups=1)
+node "out" "" ""
+  %out : f32[1,2,5] = aten.view(self=%a, size=[1, 2, 5])
+node "relu" "" ""
+  %relu : f32[1,2,5] = aten.clamp(self=%out, min=0.0, max=none)
+node "shift" "" ""
+  %shift : f32[1,2,5] = aten.add(self=%relu, other=%c, alpha=1.0)
+node "back" "" ""
+  %back : f32[1,2,1,5] = aten.view(self=%shift, size=[1, 2, 1, 5])
+node "b" "" ""
+  %b : f32[1,2,1,5] = aten.conv2d(input=%back, weight=%w, bias=none, stride=[1, 1], padding=[0, 0], dilation=[1, 1], groups=1)
+output %b
+)",
+                                 lift_views);
+  EXPECT_EQ(text, R"(graph g
+input %x : f32[1,2,5]
+const %w : f32[2,2,1,1] = [1.0, 2.0, 3.0, 4.0]
+const %c : f32[2,1] = [1.0, 2.0]
+node "in" "" ""
+  %in : f32[1,2,1,5] = aten.view(self=%x, size=[1, 2, 1, 5])
+node "a" "" ""
+  %a : f32[1,2,1,5] = aten.conv2d(input=%in, weight=%w, bias=none, stride=[1, 1], padding=[0, 0], dilation=[1, 1], groups=1)
+node "relu" "" ""
+  %relu : f32[1,2,1,5] = aten.clamp(self=%a, min=0.0, max=none)
+node "c_view" "" ""
+  %c_view : f32[2,1,1] = aten.view(self=%c, size=[2, 1, 1])
+node "shift" "" ""
+  %shift : f32[1,2,1,5] = aten.add(self=%relu, other=%c_view, alpha=1.0)
+node "b" "" ""
+  %b : f32[1,2,1,5] = aten.conv2d(input=%shift, weight=%w, bias=none, stride=[1, 1], padding=[0, 0], dilation=[1, 1], groups=1)
+output %b
+)");
+}
+
+TEST(JoinConversions, NeedsNoFloatBetweenTwoScales) {
+  EXPECT_EQ(after(R"(graph g
+input %x : i8[4] quant([0.5], [0])
+node "dq" "" ""
+  %dq : f32[4] = quantized_decomposed.dequantize_per_tensor(input=%x, scale=0.5, zero_point=0, quant_min=-128, quant_max=127, dtype=dtype.i8)
+node "same" "" ""
+  %same : i8[4] quant([0.5], [0]) = quantized_decomposed.quantize_per_tensor(input=%dq, scale=0.5, zero_point=0, quant_min=-128, quant_max=127, dtype=dtype.i8)
+node "other" "" ""
+  %other : i8[4] quant([0.25], [3]) = quantized_decomposed.quantize_per_tensor(input=%dq, scale=0.25, zero_point=3, quant_min=-128, quant_max=127, dtype=dtype.i8)
+output %same
+output %other
+)",
+                  join_conversions),
+            R"(graph g
+input %x : i8[4] quant([0.5], [0])
+node "other" "" ""
+  %other_1 : i8[4] quant([0.25], [3]) = cormorant.requantize(self=%x)
+output %x
+output %other_1
+)");
+}
+
+}  // namespace
+}  // namespace cormorant::passes

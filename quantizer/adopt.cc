@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "quantizer/adopt.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "quantizer/weights.h"
+
+namespace cormorant::quantizer {
+namespace {
+
+using Rule = ops::QuantRule;
+
+constexpr const char* kQuantize = "quantized_decomposed.quantize_per_tensor";
+constexpr std::string_view kDequantize = "quantized_decomposed.dequantize";
+
+bool is_conversion(const ir::Node& node) { return node.op.starts_with("quantized_decomposed."); }
+bool is_real(const ir::Value* value) { return value->type.dtype == DType::f32; }
+
+// The integers behind a float tensor: what a dequantize was made from; null if it comes from elsewhere.
+ir::Value* integers_of(ir::Value* value) {
+  if (value->type.is_quantized()) return value;
+  const ir::Node* producer = value->producer;
+  return producer != nullptr && producer->op.starts_with(kDequantize) ? producer->tensor("input") : nullptr;
+}
+
+class Adoption {
+ public:
+  explicit Adoption(ir::Graph& graph) : graph_(graph) {}
+
+  AdoptReport run(bool int8_io) {
+    std::vector<ir::Node*> operators = graph_.snapshot();
+    std::erase_if(operators, [](const ir::Node* node) {
+      return is_conversion(*node) || !std::ranges::any_of(node->results, is_real);
+    });
+    show_constants();
+    if (int8_io) adopt_inputs();
+    for (ir::Node* node : operators) {
+      std::string reason = adopt(*node);
+      if (reason.empty()) continue;
+      report_.float_nodes.push_back({node->name, node->op, node->location.text(), reason});
+      hide_constants(*node);
+    }
+    if (int8_io) {
+      for (ir::Value*& output : graph_.outputs()) {
+        if (ir::Value* integers = integers_of(output)) output = integers;
+      }
+    }
+    graph_.erase_unused();
+    return std::move(report_);
+  }
+
+ private:
+  // Operators' rules ask which operands are constant, so quantized ones stand in place of their conversions.
+  void show_constants() {
+    for (ir::Node* node : graph_.snapshot()) {
+      if (!node->op.starts_with(kDequantize)) continue;
+      ir::Value* input = node->tensor("input");
+      if (input->kind != ir::ValueKind::constant) continue;
+      graph_.replace_uses(node->result(), input);
+      graph_.erase(node);
+    }
+  }
+
+  // What stays in float reads floats.
+  void hide_constants(ir::Node& node) {
+    for (ir::Value* input : node.inputs()) {
+      if (input->kind != ir::ValueKind::constant || !input->type.is_quantized()) continue;
+      const evaluate::Tensor real = evaluate::constant_tensor(*input);
+      node.replace_use(input, graph_.add_constant(input->name + "_real", ir::float_type(real.shape),
+                                                  ir::Bytes::of(real.values())));
+    }
+  }
+
+  // An input that is only ever read as the same integers is those integers.
+  void adopt_inputs() {
+    for (ir::Value* input : graph_.inputs()) {
+      if (const auto params = only_parameters(input)) {
+        input->type = ir::quantized_type(input->type.shape, *params, input->type.dim_order);
+        drop_quantizations(input);
+      }
+    }
+  }
+
+  // The parameters that all readers of a float tensor quantize it to; none if some read it in float, or differ.
+  std::optional<ir::QuantParams> only_parameters(const ir::Value* value) {
+    if (!is_real(value) || graph_.is_output(value)) return std::nullopt;
+    std::optional<ir::QuantParams> params;
+    for (const ir::Node* user : graph_.users(value)) {
+      if (user->op != kQuantize) return std::nullopt;
+      if (params && *params != user->result()->type.quant) return std::nullopt;
+      params = user->result()->type.quant;
+    }
+    return params;
+  }
+
+  void drop_quantizations(ir::Value* value) {
+    for (ir::Node* user : graph_.users(value)) {
+      graph_.replace_uses(user->result(), value);
+      graph_.erase(user);
+    }
+  }
+
+  // Makes the node a quantized one; or says why it cannot be.
+  std::string adopt(ir::Node& node) {
+    const ops::Operator* op = ops::find(node);
+    if (op == nullptr || op->quantize == nullptr) return "operator " + node.op + " has no integer form";
+    const Rule rule = op->quantize(node);
+    if (const auto* reject = std::get_if<Rule::Reject>(&rule.output)) return reject->reason;
+    std::vector<std::optional<ir::QuantParams>> params;
+    for (const ir::Value* result : node.results) {
+      if (is_real(result)) params.push_back(only_parameters(result));
+    }
+    if (params.empty() || !std::ranges::all_of(params, [](const auto& p) { return p.has_value(); })) {
+      return "the model does not quantize its result";
+    }
+    if (std::string reason = check_operands(node, rule); !reason.empty()) return reason;
+
+    take_operands(node, rule);
+    std::size_t k = 0;
+    for (ir::Value* result : node.results) {
+      if (!is_real(result)) continue;
+      result->type = ir::quantized_type(result->type.shape, *params[k++], result->type.dim_order);
+      drop_quantizations(result);
+    }
+    share(node, rule);
+    return {};
+  }
+
+  static const Rule::Weight* weight_named(const Rule& rule, std::string_view argument) {
+    const auto found =
+        std::ranges::find_if(rule.weights, [&](const Rule::Weight& weight) { return weight.argument == argument; });
+    return found == rule.weights.end() ? nullptr : &*found;
+  }
+
+  static std::string check_operands(const ir::Node& node, const Rule& rule) {
+    bool any = false;
+    for (const ir::NamedArgument& argument : node.args) {
+      const Rule::Weight* weight = weight_named(rule, argument.name);
+      for (ir::Value* value : tensors(argument)) {
+        if (!is_real(value) && !value->type.is_quantized()) continue;
+        const bool constant = value->kind == ir::ValueKind::constant;
+        // A bias, or a number in the model's code, may come in float: its integers follow from the rest.
+        if (integers_of(value) == nullptr && !(constant && (weight == nullptr || weight->is_bias || !weight->axis))) {
+          return "the model does not quantize its " + argument.name;
+        }
+        any = any || weight == nullptr;
+      }
+    }
+    return any ? std::string() : "it has no quantized operand";
+  }
+
+  static std::vector<ir::Value*> tensors(const ir::NamedArgument& argument) {
+    if (auto* const* single = std::get_if<ir::Value*>(&argument.value)) {
+      return *single == nullptr ? std::vector<ir::Value*>{} : std::vector<ir::Value*>{*single};
+    }
+    const auto* list = std::get_if<std::vector<ir::Value*>>(&argument.value);
+    return list == nullptr ? std::vector<ir::Value*>{} : *list;
+  }
+
+  void take_operands(ir::Node& node, const Rule& rule) {
+    double input_scale = 0;
+    const ir::Value* weights = nullptr;
+    for (ir::NamedArgument& argument : node.args) {
+      const Rule::Weight* weight = weight_named(rule, argument.name);
+      for (ir::Value* value : tensors(argument)) {
+        if ((!is_real(value) && !value->type.is_quantized()) || (weight != nullptr && weight->is_bias)) continue;
+        ir::Value* integers = integers_of(value);
+        if (integers == nullptr) integers = number(value);
+        replace(argument, value, integers);
+        if (weight == nullptr && input_scale == 0) input_scale = integers->type.quant->scale();
+        if (weight != nullptr) weights = integers;
+      }
+    }
+    for (const Rule::Weight& weight : rule.weights) {
+      if (weight.is_bias && node.has(weight.argument)) take_bias(node, weight.argument, weights, input_scale);
+    }
+  }
+
+  static void replace(ir::NamedArgument& argument, const ir::Value* from, ir::Value* to) {
+    if (auto* single = std::get_if<ir::Value*>(&argument.value)) *single = to;
+    if (auto* list = std::get_if<std::vector<ir::Value*>>(&argument.value)) {
+      std::ranges::replace_if(*list, [&](const ir::Value* value) { return value == from; }, to);
+    }
+  }
+
+  // A bias is added to products, so its unit is theirs, whatever unit the model gives it.
+  void take_bias(ir::Node& node, const std::string& argument, const ir::Value* weights, double input_scale) {
+    const ir::Value* value = node.tensor(argument);
+    if (weights == nullptr) return;
+    const ir::QuantParams& scales = *weights->type.quant;
+    IntegerConstant made = integer_bias(evaluate::constant_tensor(*value), {scales.axis, scales.scales}, input_scale);
+    node.set(argument, graph_.add_constant(value->name + "_int", std::move(made.type), std::move(made.data)));
+  }
+
+  // A constant that the model left in float.
+  ir::Value* number(const ir::Value* value) {
+    const evaluate::Tensor tensor = evaluate::constant_tensor(*value);
+    IntegerConstant made = integer_weight(tensor, weight_scales(tensor, std::nullopt, nullptr, 1.0));
+    return graph_.add_constant(value->name + "_int", std::move(made.type), std::move(made.data));
+  }
+
+  // Operators that only pass values on have one set of parameters; where the model gives them two, a conversion stands
+  // before them. Where an operator's result has parameters of its own by definition, one stands behind it.
+  void share(ir::Node& node, const Rule& rule) {
+    if (std::holds_alternative<Rule::Share>(rule.output)) {
+      for (ir::Value* input : node.inputs()) {
+        if (!input->type.quant || input->type.quant == node.result()->type.quant) continue;
+        ir::TensorType type = input->type;
+        type.quant = node.result()->type.quant;
+        node.replace_use(input, requantize(input, std::move(type), &node));
+      }
+    }
+    const auto* fixed = std::get_if<Rule::Fixed>(&rule.output);
+    if (fixed == nullptr || fixed->any_will_do) return;
+    ir::QuantParams params = *node.result()->type.quant;
+    params.scales = {fixed->scale};
+    params.zero_points = {fixed->zero_point};
+    if (params == node.result()->type.quant) return;
+    ir::TensorType wanted = node.result()->type;
+    node.result()->type.quant = params;
+    const auto next = std::next(std::ranges::find_if(graph_.nodes(), [&](const ir::Node& n) { return &n == &node; }));
+    ir::Value* converted =
+        requantize(node.result(), std::move(wanted), next == graph_.nodes().end() ? nullptr : &*next);
+    graph_.replace_uses(node.result(), converted);
+    converted->producer->set("self", node.result());
+  }
+
+  ir::Value* requantize(ir::Value* value, ir::TensorType type, ir::Node* before) {
+    const ir::Location location = value->producer != nullptr ? value->producer->location : ir::Location();
+    return graph_
+        .add_node(value->name + "_requantize", "cormorant.requantize", {{"self", value}}, {std::move(type)}, location,
+                  before)
+        ->result();
+  }
+
+  ir::Graph& graph_;
+  AdoptReport report_;
+};
+
+}  // namespace
+
+bool is_quantized_model(const ir::Graph& graph) {
+  return std::ranges::any_of(graph.nodes(), is_conversion) ||
+         std::ranges::any_of(graph.values(), [](const ir::Value& value) { return value.type.is_quantized(); });
+}
+
+AdoptReport adopt(ir::Graph& graph, bool int8_io) { return Adoption(graph).run(int8_io); }
+
+}  // namespace cormorant::quantizer

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Models that arrive quantized (PyTorch's PT2E flow, after calibration or quantization-aware training) say so by
+// conversions around float operators: dequantize -> operator -> quantize. Such an operator becomes a quantized node,
+// with the parameters that the model gives, and the conversions around it go. An operator that the model leaves in
+// float stays in float.
+#pragma once
+
+#include <vector>
+
+#include "ir/graph.h"
+#include "quantizer/annotate.h"
+
+namespace cormorant::quantizer {
+
+// Whether the graph holds conversions, or integers that stand for real numbers, at all.
+[[nodiscard]] bool is_quantized_model(const ir::Graph& graph);
+
+struct AdoptReport {
+  std::vector<FloatNode> float_nodes;  // in the graph's order
+};
+
+// With int8_io a conversion at the border is left to the caller: inputs and outputs become integers.
+AdoptReport adopt(ir::Graph& graph, bool int8_io);
+
+}  // namespace cormorant::quantizer

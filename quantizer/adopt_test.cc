@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Models that arrive quantized, text in, text out, with the real operators.
+#include "quantizer/adopt.h"
+
+#include <gtest/gtest.h>
+
+#include "ir/text.h"
+#include "ir/verify.h"
+
+namespace cormorant::quantizer {
+namespace {
+
+struct Adopted {
+  std::string text;
+  std::vector<FloatNode> left;
+};
+
+Adopted adopted(const std::string& text, bool int8_io = false) {
+  ir::Graph graph = ir::parse(text, "test");
+  EXPECT_TRUE(is_quantized_model(graph));
+  AdoptReport report = adopt(graph, int8_io);
+  ir::verify(graph, "adopt");
+  return {ir::print(graph), std::move(report.float_nodes)};
+}
+
+std::string quantize(const std::string& name, const std::string& from, const std::string& type, const char* scale,
+                     const char* zero) {
+  return "node \"" + name + "\" \"\" \"\"\n  %" + name + " : i8" + type + " quant([" + scale + "], [" + zero +
+         "]) = quantized_decomposed.quantize_per_tensor(input=%" + from + ", scale=" + scale + ", zero_point=" + zero +
+         ", quant_min=-128, quant_max=127, dtype=dtype.i8)\n";
+}
+
+std::string dequantize(const std::string& name, const std::string& from, const std::string& type, const char* scale,
+                       const char* zero) {
+  return "node \"" + name + "\" \"\" \"\"\n  %" + name + " : f32" + type +
+         " = quantized_decomposed.dequantize_per_tensor(input=%" + from + ", scale=" + scale + ", zero_point=" + zero +
+         ", quant_min=-128, quant_max=127, dtype=dtype.i8)\n";
+}
+
+const std::string kLinear = R"(graph g
+input %x : f32[1,2]
+const %w : i8[1,2] quant([0.5], [0]) = [-128, 3]
+const %b : f32[1] = [2.0]
+)" + quantize("xq", "x", "[1,2]", "0.25", "-3") +
+                            dequantize("xd", "xq", "[1,2]", "0.25", "-3") + dequantize("wd", "w", "[1,2]", "0.5", "0") +
+                            R"(node "fc" "fc" ""
+  %fc : f32[1,1] = aten.linear(input=%xd, weight=%wd, bias=%b)
+)" + quantize("yq", "fc", "[1,1]", "1.0", "7") +
+                            dequantize("yd", "yq", "[1,1]", "1.0", "7") + "output %yd\n";
+
+// The bias's unit is 0.25 · 0.5: 2.0 is 16 of them. Weights of -128 are the model's own and stay.
+TEST(Adopt, TakesTheModelsParametersAndIntegers) {
+  EXPECT_EQ(adopted(kLinear).text, R"(graph g
+input %x : f32[1,2]
+const %w : i8[1,2] quant([0.5], [0]) = [-128, 3]
+const %b_int : i32[1] quant([0.125], [0]) = [16]
+)" + quantize("xq", "x", "[1,2]", "0.25", "-3") +
+                                       R"(node "fc" "fc" ""
+  %fc : i8[1,1] quant([1.0], [7]) = aten.linear(input=%xq, weight=%w, bias=%b_int)
+)" + dequantize("yd", "fc", "[1,1]", "1.0", "7") +
+                                       "output %yd\n");
+  EXPECT_TRUE(adopted(kLinear).left.empty());
+}
+
+TEST(Adopt, LeavesTheBorderToTheCallerWithIntegerInputsAndOutputs) {
+  const std::string text = adopted(kLinear, true).text;
+  EXPECT_EQ(text.find("quantized_decomposed"), std::string::npos) << text;
+  EXPECT_NE(text.find("input %x : i8[1,2] quant([0.25], [-3])"), std::string::npos) << text;
+  EXPECT_NE(text.find("output %fc"), std::string::npos) << text;
+}
+
+TEST(Adopt, NamesWhatTheModelLeavesInFloat) {
+  const Adopted result = adopted(R"(graph g
+input %x : f32[1,2]
+const %w : i8[1,2] quant([0.5], [0]) = [1, 2]
+)" + quantize("xq", "x", "[1,2]", "0.25", "0") +
+                                 dequantize("xd", "xq", "[1,2]", "0.25", "0") +
+                                 dequantize("wd", "w", "[1,2]", "0.5", "0") + R"(node "fc" "blocks.fc" "m.py:7"
+  %fc : f32[1,1] = aten.linear(input=%xd, weight=%wd, bias=none)
+output %fc
+)");
+  ASSERT_EQ(result.left.size(), 1U);
+  EXPECT_EQ(result.left[0].node, "fc");
+  EXPECT_EQ(result.left[0].source, "blocks.fc (m.py:7)");
+  EXPECT_EQ(result.left[0].reason, "the model does not quantize its result");
+  EXPECT_NE(result.text.find("f32[1,2] = [0.5, 1.0]"), std::string::npos) << result.text;  // the weights, in float
+}
+
+// A view cannot change a scale: the model that does so gets a conversion before it.
+TEST(Adopt, ConvertsBeforeDataMovementThatChangesTheScale) {
+  const std::string text =
+      adopted("graph g\ninput %x : f32[4]\n" + quantize("xq", "x", "[4]", "0.25", "0") +
+              dequantize("xd", "xq", "[4]", "0.25", "0") +
+              "node \"v\" \"\" \"\"\n  %v : f32[2,2] = aten.view(self=%xd, size=[2, 2])\n" +
+              quantize("vq", "v", "[2,2]", "0.5", "1") + dequantize("vd", "vq", "[2,2]", "0.5", "1") + "output %vd\n")
+          .text;
+  EXPECT_NE(text.find("%xq_requantize : i8[4] quant([0.5], [1]) = cormorant.requantize(self=%xq)"), std::string::npos)
+      << text;
+  EXPECT_NE(text.find("%v : i8[2,2] quant([0.5], [1]) = aten.view(self=%xq_requantize"), std::string::npos) << text;
+}
+
+}  // namespace
+}  // namespace cormorant::quantizer

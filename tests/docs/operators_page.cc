@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/docs/operators_page.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <set>
+
+#include "ops/op.h"
+#include "ops/schema.h"
+
+namespace cormorant {
+namespace {
+
+using ops::Operator;
+using ops::Precision;
+
+std::string read_text(const std::filesystem::path& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+// conv2d.default and conv2d.padding are both conv2d to a user.
+std::string spellings(const Operator& op) {
+  std::set<std::string> names;
+  for (const ops::AtenForm& form : op.forms) {
+    const std::string target = ops::parse_schema(form.schema).target();
+    std::string name = target.substr(0, target.rfind('.'));
+    if (name.starts_with("aten.")) name = name.substr(5);
+    names.insert('`' + name + '`');
+  }
+  std::erase_if(names, [&](const std::string& name) {  // in place: the same name with an underscore behind it
+    return name.ends_with("_`") && names.contains(name.substr(0, name.size() - 2) + '`');
+  });
+  return fmt::format("{}", fmt::join(names, " "));
+}
+
+// Operators without a node of their own are gone after import or after a pass.
+bool is_compiled_away(const Operator& op) { return op.signatures.empty() && op.host_kernels.empty(); }
+
+std::string cell(const Operator& op, Precision precision) {
+  const bool has = std::ranges::find(op.precisions, precision) != op.precisions.end();
+  return has ? "yes" : "";
+}
+
+std::string tested_on(const Operator& op, const std::filesystem::path& folder) {
+  if (is_compiled_away(op)) return "host";
+  std::vector<std::string> isas;
+  for (const char* isa : {"scalar", "dsp", "mve"}) {
+    if (std::filesystem::exists(folder / fmt::format("kernel_{}.cc", isa))) isas.emplace_back(isa);
+  }
+  bool on_boards = false;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    const std::string name = entry.path().filename().string();
+    if (name.ends_with("_test.cc") && read_text(entry.path()).find("same_bits_everywhere") != std::string::npos)
+      on_boards = true;
+  }
+  return on_boards ? fmt::format("{}", fmt::join(isas, " ")) : "host";
+}
+
+}  // namespace
+
+std::string operators_page(const std::filesystem::path& source_root) {
+  std::string page = R"(# Operators
+
+Made from the code by `./dev docs`; a test compares. One row is one folder in `ops/`. 8w8a is int8 weights and activations,
+8w16a int16 activations, 4w8a int4 weights, float the operator on 32-bit floats; an empty cell is not there yet. The last
+column says for which instruction sets the kernels are compared with the reference, bit for bit, on emulated boards
+("host": the operator is gone before a program is written). In-place spellings (`relu_`) mean the same as the others.
+
+| operator | PyTorch's spellings | 8w8a | 8w16a | 4w8a | float | limits | tested on |
+|---|---|---|---|---|---|---|---|
+)";
+  for (const Operator& op : ops::all_operators()) {
+    const std::filesystem::path folder = source_root / "ops" / op.name;
+    const auto at = [&](Precision precision) { return is_compiled_away(op) ? "–" : cell(op, precision); };
+    page +=
+        fmt::format("| {} | {} | {} | {} | {} | {} | {} | {} |\n", op.name, spellings(op), at(Precision::w8a8),
+                    at(Precision::w8a16), at(Precision::w4a8), at(Precision::f32), op.limits, tested_on(op, folder));
+  }
+  return page;
+}
+
+}  // namespace cormorant

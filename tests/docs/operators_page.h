@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// docs/operators.md, made from the table of operators and the folders they live in, so that it cannot be wrong.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+namespace cormorant {
+
+[[nodiscard]] std::string operators_page(const std::filesystem::path& source_root);
+
+}  // namespace cormorant

@@ -14,6 +14,7 @@ set(CORMORANT_OPERATORS
   expand
   flip
   identity
+  layer_norm
   linear
   max_pool2d
   minimum_maximum

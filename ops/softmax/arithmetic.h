@@ -91,4 +91,29 @@ constexpr std::int8_t normalize(std::int32_t exponential, const Normalizer& by) 
   return static_cast<std::int8_t>(level > 127 ? 127 : level);
 }
 
+// The binary logarithm of a row's sum of exponentials, Q12.19, with kLogBits behind the point: squaring a number in
+// [1, 2) doubles its logarithm, and whether the square reaches 2 is the next bit.
+template <auto Multiply>
+constexpr std::int32_t binary_logarithm(std::uint32_t sum) {
+  std::int32_t leading_zeros = 0;
+  for (; (sum >> 31) == 0; sum <<= 1) ++leading_zeros;
+  auto y = static_cast<std::int32_t>(sum >> 1);  // Q1.30
+  std::int32_t result = kSumBits - leading_zeros;
+  for (std::int32_t bit = 0; bit < kLogBits; ++bit) {
+    const std::int32_t square = Multiply(y, y);  // Q2.29
+    const bool reaches = square >= (1 << 30);
+    result = 2 * result + (reaches ? 1 : 0);
+    y = reaches ? square : 2 * square;
+  }
+  return result;
+}
+
+// In the unit of the result, at least 0: the largest value's own exponential is 1. Bounded, whatever the numbers are.
+template <auto Multiply>
+constexpr std::int32_t log_of_sum(std::uint32_t sum, std::int32_t multiplier, std::int32_t shift) {
+  const std::int32_t logarithm = binary_logarithm<Multiply>(sum == 0 ? 1U << (31 - kSumBits) : sum);
+  const std::int32_t scaled = Multiply(shift > 0 ? 2 * logarithm : logarithm, multiplier);
+  return clamp(shift > 0 ? scaled : rounding_shift_right(scaled, -shift), -kLogBound, kLogBound);
+}
+
 }  // namespace cormorant::ops::softmax

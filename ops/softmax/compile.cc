@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// aten.softmax(self, dim), dim not negative, from PyTorch's spellings down to cortex_m.softmax.
+// aten.softmax(self, dim) and aten.log_softmax(self, dim), dim not negative, from PyTorch's spellings down to
+// cortex_m.softmax and cormorant.log_softmax.
 #include <algorithm>
 #include <cmath>
 
@@ -14,9 +15,10 @@ namespace cormorant::ops {
 namespace softmax {
 namespace {
 
-constexpr const char* kCanonical = "aten.softmax";
+constexpr const char* kSoftmax = "aten.softmax";
+constexpr const char* kLogSoftmax = "aten.log_softmax";
 
-std::vector<ir::Value*> import_softmax(Importer& importer) {
+std::vector<ir::Value*> make_node(Importer& importer, const char* op) {
   ir::Value* self = importer.call->tensor("self");
   const auto rank = static_cast<std::int64_t>(self->type.rank());
   const std::int64_t dim = importer.call->integer("dim");
@@ -24,8 +26,17 @@ std::vector<ir::Value*> import_softmax(Importer& importer) {
   if (wrapped < 0 || wrapped >= rank) {
     importer.reject("softmax over a dimension that its input does not have", "the model's export is inconsistent");
   }
-  return importer.node(kCanonical, {{"self", self}, {"dim", wrapped}})->results;
+  for (const ir::NamedArgument& argument : importer.call->args) {
+    const auto* type = std::get_if<DType>(&argument.value);
+    if (type != nullptr && *type != DType::f32) {
+      importer.reject("softmax in another type than float32", "leave its argument dtype away");
+    }
+  }
+  return importer.node(op, {{"self", self}, {"dim", wrapped}})->results;
 }
+
+std::vector<ir::Value*> import_softmax(Importer& importer) { return make_node(importer, kSoftmax); }
+std::vector<ir::Value*> import_log_softmax(Importer& importer) { return make_node(importer, kLogSoftmax); }
 
 std::vector<ir::TensorType> infer(const ir::Node& node) { return {ir::float_type(node.tensor("self")->type.shape)}; }
 
@@ -46,6 +57,7 @@ Extents extents(const ir::Shape& shape, std::int64_t dim) {
 std::vector<evaluate::Tensor> evaluate_softmax(const ir::Node& node, const evaluate::Frame& frame) {
   const evaluate::Tensor& self = frame.get(node.tensor("self"));
   const Extents e = extents(self.shape, node.integer("dim"));
+  const bool is_log = node.op == kLogSoftmax;
   std::vector<float> out(self.values().begin(), self.values().end());
   for (std::size_t o = 0; o < e.outer; ++o) {
     for (std::size_t i = 0; i < e.inner; ++i) {
@@ -53,56 +65,137 @@ std::vector<evaluate::Tensor> evaluate_softmax(const ir::Node& node, const evalu
       float largest = -INFINITY;
       for (std::size_t k = 0; k < e.size; ++k) largest = std::max(largest, at(k));
       float sum = 0;
-      for (std::size_t k = 0; k < e.size; ++k) sum += at(k) = std::exp(at(k) - largest);
-      for (std::size_t k = 0; k < e.size; ++k) at(k) /= sum;
+      for (std::size_t k = 0; k < e.size; ++k) sum += std::exp(at(k) -= largest);
+      const float logarithm = std::log(sum);
+      for (std::size_t k = 0; k < e.size; ++k) at(k) = is_log ? at(k) - logarithm : std::exp(at(k)) / sum;
     }
   }
   return {evaluate::Tensor(self.shape, std::move(out))};
 }
 
 QuantRule quantize(const ir::Node& node) {
-  const ir::Shape& shape = node.tensor("self")->type.shape;
-  const auto dim = static_cast<std::size_t>(node.integer("dim"));
-  if (dim + 1 != shape.size()) {
-    return {
-        .output = QuantRule::Reject{"softmax is supported over the last dimension only; this one is over dimension " +
-                                    std::to_string(dim) + " of " + std::to_string(shape.size())},
-        .weights = {}};
-  }
-  if (shape[dim] > kMaxRow) {
-    return {.output = QuantRule::Reject{"softmax is supported over at most " + std::to_string(kMaxRow) + " values"},
+  const std::int64_t size = node.tensor("self")->type.shape[static_cast<std::size_t>(node.integer("dim"))];
+  if (size > kMaxRow) {
+    return {.output = QuantRule::Reject{"softmax is supported over at most " + std::to_string(kMaxRow) +
+                                        " values; this one is over " + std::to_string(size)},
             .weights = {}};
   }
+  if (node.op == kLogSoftmax) return {};
   return {.output = QuantRule::Fixed{kOutputScale, kOutputZeroPoint}, .weights = {}};
+}
+
+// ---- lowering -------------------------------------------------------------------------------------------------------
+
+[[noreturn]] void refuse(const ir::Node& node, std::string problem, std::string advice) {
+  throw InputError(
+      {.problem = std::move(problem), .advice = std::move(advice), .node = node.name, .source = node.location.text()});
+}
+
+// Stored differences to fixed-point exponents, and the difference below which an exponential is nothing.
+struct Exponents {
+  Multiplier multiplier;
+  std::int64_t diff_min;
+};
+Exponents exponents_of(const ir::QuantParams& input) {
+  // The largest factor makes every difference but 0 vanish, the smallest makes all exponents 0: both as they should.
+  constexpr int kFractionBits = 31 - kInputIntegerBits;
+  const double factor = std::clamp(std::ldexp(input.scale(), kFractionBits), 0.5, std::ldexp(1.0, 31) - 1);
+  const Multiplier m = quantize_multiplier(factor);
+  const double range = std::ldexp((1 << kInputIntegerBits) - 1, kFractionBits - m.shift);
+  return {m, -static_cast<std::int64_t>(std::floor(range))};
+}
+
+ir::Value* emit_softmax(const Rewriter& rewriter, ir::Value* input, std::int64_t dim) {
+  const ir::QuantParams& input_q = input->type.quant.value();
+  const Exponents e = exponents_of(input_q);
+  Softmax<HostWorld> call{.input = input, .dim = dim};
+  call.input_zero_point = input_q.zero_point();
+  call.output_zero_point = kOutputZeroPoint;
+  call.input_multiplier = e.multiplier.multiplier;
+  call.input_shift = e.multiplier.shift;
+  call.diff_min = e.diff_min;
+  ir::TensorType type = rewriter.node.result()->type;
+  type.shape = input->type.shape;
+  type.dim_order.clear();
+  return rewriter.emit(call, std::move(type))->result();
+}
+
+// ExecuTorch's kernel takes rows that lie one after the other: the dimension is moved behind the others, and the rest
+// is seen as one.
+ir::Value* emit_for_executorch(const Rewriter& rewriter) {
+  const ir::Node& node = rewriter.node;
+  const auto add = [&](const char* op, std::vector<ir::NamedArgument> args, ir::TensorType type, ir::Shape shape) {
+    type.shape = std::move(shape);
+    type.dim_order.clear();
+    return rewriter.graph.add_node(node.name, op, std::move(args), {std::move(type)}, node.location, &rewriter.node)
+        ->result();
+  };
+  ir::Value* input = node.tensor("self");
+  const ir::Shape shape = input->type.shape;
+  const auto rank = static_cast<std::int64_t>(shape.size());
+  const std::int64_t dim = node.integer("dim");
+  if (rank < 4 && dim + 1 == rank) return emit_softmax(rewriter, input, dim);
+  std::vector<std::int64_t> there, back;
+  for (std::int64_t d = 0; d < rank; ++d) {
+    if (d != dim) there.push_back(d);
+    back.push_back(d < dim ? d : d == dim ? rank - 1 : d - 1);
+  }
+  there.push_back(dim);
+  ir::Shape turned;
+  for (const std::int64_t d : there) turned.push_back(shape[static_cast<std::size_t>(d)]);
+  if (dim + 1 != rank) {
+    input = add("cortex_m.transpose", {{"input", input}, {"perm", there}}, input->type, turned);
+  }
+  const ir::Shape rows = {input->type.elements() / turned.back(), turned.back()};
+  ir::Value* result = emit_softmax(rewriter, add("aten.view", {{"self", input}, {"size", rows}}, input->type, rows), 1);
+  result = add("aten.view", {{"self", result}, {"size", turned}}, result->type, turned);
+  if (dim + 1 == rank) return result;
+  return add("cortex_m.transpose", {{"input", result}, {"perm", back}}, result->type, shape);
+}
+
+ir::Value* lower_log(const Rewriter& rewriter) {
+  const ir::Node& node = rewriter.node;
+  const ir::QuantParams& input_q = node.tensor("self")->type.quant.value();
+  const ir::QuantParams& output_q = node.result()->type.quant.value();
+  if (rewriter.config.runtime == Runtime::executorch) {
+    refuse(node, "ExecuTorch's Cortex-M kernels have no log_softmax in int8",
+           "use softmax, or Cormorant's own runtime");
+  }
+  const Exponents e = exponents_of(input_q);
+  const double ratio = input_q.scale() / output_q.scale();
+  const double log_step = std::log(2.0) / output_q.scale();  // of one bit of a binary logarithm
+  const double reach = std::max({255 * ratio, log_step * (kLargestLog + 1), 130.0});
+  const int shift = std::min(28 - (std::ilogb(reach) + 1), 24);
+  if (shift < 0) {
+    refuse(node, "the output's scale is too small for log_softmax", "calibrate with representative data");
+  }
+  const Multiplier log = quantize_multiplier(std::ldexp(log_step, shift - kLogBits));
+  LogSoftmax<HostWorld> call{.input = node.tensor("self"), .dim = node.integer("dim")};
+  call.input_multiplier = e.multiplier.multiplier;
+  call.input_shift = e.multiplier.shift;
+  call.diff_min = e.diff_min;
+  call.factor = std::llround(std::ldexp(ratio, shift));
+  call.term = std::llround(std::ldexp(output_q.zero_point() + 0.5, shift));
+  call.shift = shift;
+  call.log_multiplier = log.multiplier;
+  call.log_shift = std::max(log.shift, -31);
+  return rewriter.emit(call, node.result()->type, log_variant(rewriter.config.target))->result();
 }
 
 ir::Value* lower(const Rewriter& rewriter) {
   const ir::Node& node = rewriter.node;
   const ir::QuantParams& input_q = node.tensor("self")->type.quant.value();
   const ir::QuantParams& output_q = node.result()->type.quant.value();
-  const auto refuse = [&](std::string problem, std::string advice) {
-    throw InputError({.problem = std::move(problem),
-                      .advice = std::move(advice),
-                      .node = node.name,
-                      .source = node.location.text()});
-  };
-  if (input_q.dtype != DType::i8 || output_q.dtype != DType::i8 || output_q.zero_point() != kOutputZeroPoint ||
-      std::abs(output_q.scale() - kOutputScale) > 1e-9) {
-    refuse("softmax is supported only with int8 tensors and an output of scale 1/256 and zero point -128",
+  if (input_q.dtype != DType::i8 || output_q.dtype != DType::i8 || input_q.per_channel() || output_q.per_channel()) {
+    refuse(node, "softmax is supported only with int8 tensors of one scale each", "quantize the model to int8");
+  }
+  if (node.op == kLogSoftmax) return lower_log(rewriter);
+  if (output_q.zero_point() != kOutputZeroPoint || std::abs(output_q.scale() - kOutputScale) > 1e-9) {
+    refuse(node, "softmax is supported only with an output of scale 1/256 and zero point -128",
            "leave the quantization of softmax to this compiler");
   }
-  // The largest factor makes every difference but 0 vanish, the smallest makes all exponents 0: both as they should.
-  constexpr int kFractionBits = 31 - kInputIntegerBits;
-  const double factor = std::clamp(std::ldexp(input_q.scale(), kFractionBits), 0.5, std::ldexp(1.0, 31) - 1);
-  const Multiplier m = quantize_multiplier(factor);
-  const double range = std::ldexp((1 << kInputIntegerBits) - 1, kFractionBits - m.shift);
-  Softmax<HostWorld> call{.input = node.tensor("self"), .dim = node.integer("dim")};
-  call.input_zero_point = input_q.zero_point();
-  call.output_zero_point = kOutputZeroPoint;
-  call.input_multiplier = m.multiplier;
-  call.input_shift = m.shift;
-  call.diff_min = -static_cast<std::int64_t>(std::floor(range));
-  return rewriter.emit(call, node.result()->type)->result();
+  if (rewriter.config.runtime == Runtime::executorch) return emit_for_executorch(rewriter);
+  return emit_softmax(rewriter, node.tensor("self"), node.integer("dim"));
 }
 
 // A row's values are read for the last time just before the same places are written.
@@ -112,18 +205,29 @@ bool in_place(const ir::Node& /*node*/, std::string_view argument) { return argu
 }  // namespace softmax
 
 Operator softmax_operator() {
-  return {.name = "softmax",
-          .layout = Layout::contiguous,
-          .forms = {{"softmax.int(Tensor self, int dim, ScalarType? dtype=None)", softmax::import_softmax},
-                    {"_softmax.default(Tensor self, int dim, bool half_to_float)", softmax::import_softmax}},
-          .canonical = {softmax::kCanonical},
-          .infer = softmax::infer,
-          .evaluate = softmax::evaluate_softmax,
-          .quantize = softmax::quantize,
-          .lower = softmax::lower,
-          .signatures = {signature_of<softmax::Softmax>()},
-          .in_place = softmax::in_place,
-          .host_kernels = {&softmax::kReference}};
+  Operator op{
+      .name = "softmax",
+      .forms = {{"softmax.int(Tensor self, int dim, ScalarType? dtype=None)", softmax::import_softmax},
+                {"_softmax.default(Tensor self, int dim, bool half_to_float)", softmax::import_softmax},
+                {"_safe_softmax.default(Tensor self, int dim, ScalarType? dtype=None)", softmax::import_softmax},
+                {"special_softmax.default(Tensor self, int dim, ScalarType? dtype=None)", softmax::import_softmax},
+                {"log_softmax.int(Tensor self, int dim, ScalarType? dtype=None)", softmax::import_log_softmax},
+                {"_log_softmax.default(Tensor self, int dim, bool half_to_float)", softmax::import_log_softmax},
+                {"special_log_softmax.default(Tensor self, int dim, *, ScalarType? dtype=None)",
+                 softmax::import_log_softmax}},
+      .canonical = {softmax::kSoftmax, softmax::kLogSoftmax},
+      .infer = softmax::infer,
+      .evaluate = softmax::evaluate_softmax,
+      .quantize = softmax::quantize,
+      .lower = softmax::lower,
+      .signatures = {signature_of<softmax::Softmax>()},
+      .in_place = softmax::in_place,
+      .host_kernels = {&softmax::kReference}};
+  for (const char* variant : {softmax::kLogScalar, softmax::kLogDsp, softmax::kLogMve}) {
+    op.signatures.push_back(signature_of<softmax::LogSoftmax>(variant));
+  }
+  for (const Kernel* kernel : softmax::log_references()) op.host_kernels.push_back(kernel);
+  return op;
 }
 
 }  // namespace cormorant::ops

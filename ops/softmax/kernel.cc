@@ -4,48 +4,80 @@
 namespace cormorant::ops::softmax {
 namespace {
 
-// Equal sizes and memory order, and the dimension is the innermost of those that have more than one index.
-bool shapes_fit(const Tensor& input, std::int32_t dim, const Tensor& out) {
-  if (input.rank == 0 || input.rank != out.rank || dim < 0 || dim >= input.rank) return false;
-  for (std::size_t i = 0; i < input.rank; ++i) {
-    if (input.sizes[i] != out.sizes[i] || input.dim_order[i] != out.dim_order[i]) return false;
+// Equal sizes, and equal orders in memory but for dimensions of one index, whose place does not matter.
+bool same_bytes(const Tensor& input, const Tensor& out) {
+  if (input.rank == 0 || input.rank != out.rank) return false;
+  std::size_t b = 0;
+  for (std::size_t a = 0; a < input.rank; ++a) {
+    if (input.sizes[a] != out.sizes[a]) return false;
   }
-  std::size_t innermost = input.rank - 1U;
-  while (innermost > 0 && input.dim_order[innermost] != dim && input.sizes[input.dim_order[innermost]] == 1) {
-    --innermost;
+  for (std::size_t a = 0; a < input.rank; ++a) {
+    if (input.sizes[input.dim_order[a]] == 1) continue;
+    while (out.sizes[out.dim_order[b]] == 1) ++b;
+    if (input.dim_order[a] != out.dim_order[b++]) return false;
   }
-  return input.dim_order[innermost] == dim || input.sizes[dim] == 1;
+  return true;
 }
+
+// What both forms have in common; dim may be negative.
+bool fill(Call& call, const Tensor& input, std::int32_t dim, const Tensor& out, std::int32_t multiplier,
+          std::int32_t shift, std::int32_t diff_min, Plan& plan) {
+  if (dim < 0) dim += input.rank;
+  call.require(input.dtype == DType::i8 && out.dtype == DType::i8, Error::bad_value);
+  call.require(same_bytes(input, out) && dim >= 0 && dim < input.rank, Error::bad_shape);
+  call.require(multiplier >= 0 && shift >= 0 && shift <= 31 && diff_min <= 0, Error::bad_value);
+  if (call.error() != Error::ok) return false;
+  const std::int32_t row_size = input.sizes[dim];
+  call.require(row_size >= 1 && row_size <= kMaxRow, Error::unsupported);
+  if (call.error() != Error::ok) return false;
+  std::uint32_t inner = 1;
+  for (std::size_t i = input.rank; input.dim_order[--i] != dim;) {
+    inner *= static_cast<std::uint32_t>(input.sizes[input.dim_order[i]]);
+  }
+  const std::uint32_t block = inner * static_cast<std::uint32_t>(row_size);
+  plan = {.input = input.as<const std::int8_t>(),
+          .out = out.as<std::int8_t>(),
+          .outer = block == 0 ? 0 : static_cast<std::uint32_t>(input.elements()) / block,
+          .inner = inner,
+          .row_size = static_cast<std::uint32_t>(row_size),
+          .multiplier = multiplier,
+          .diff_min = static_cast<std::int16_t>(diff_min < -256 ? -256 : diff_min),
+          .shift = static_cast<std::uint8_t>(shift)};
+  return true;
+}
+
+bool is_within(std::int32_t value, std::int32_t bound) { return value > -bound && value < bound; }
 
 }  // namespace
 
 Error load(Call& call) {
   Softmax<TargetWorld> a;
   if (!call.read_signature(a)) return call.error();
-  const std::int32_t dim = a.dim < 0 ? a.dim + a.input.rank : a.dim;
-  call.require(a.input.dtype == DType::i8 && a.out.dtype == DType::i8, Error::bad_value);
-  call.require(shapes_fit(a.input, dim, a.out), Error::bad_shape);
   call.require(a.output_zero_point == kOutputZeroPoint, Error::unsupported);
-  call.require(a.input_multiplier >= 0 && a.input_shift >= 0 && a.input_shift <= 31, Error::bad_value);
-  call.require(a.diff_min <= 0, Error::bad_value);
-  if (call.error() != Error::ok) return call.error();
-  const std::int32_t row_size = a.input.sizes[dim];
-  call.require(row_size >= 1 && row_size <= kMaxRow, Error::unsupported);
+  Plan rows{};
+  if (!fill(call, a.input, a.dim, a.out, a.input_multiplier, a.input_shift, a.diff_min, rows)) return call.error();
+  auto* plan = call.make_plan<Plan>();
+  if (plan == nullptr) return call.error();
+  *plan = rows;
+  return call.error();
+}
 
-  auto* plan = static_cast<Plan*>(call.allocate(sizeof(Plan), alignof(Plan)));
-  if (call.error() != Error::ok) return call.error();
-  std::uint32_t rows = 1;
-  for (std::size_t i = 0; i < a.input.rank; ++i) {
-    if (i != static_cast<std::size_t>(dim)) rows *= static_cast<std::uint32_t>(a.input.sizes[i]);
-  }
-  *plan = {.input = a.input.as<const std::int8_t>(),
-           .out = a.out.as<std::int8_t>(),
-           .rows = rows,
-           .row_size = static_cast<std::uint32_t>(row_size),
-           .multiplier = a.input_multiplier,
-           .diff_min = static_cast<std::int16_t>(a.diff_min < -256 ? -256 : a.diff_min),
-           .shift = static_cast<std::uint8_t>(a.input_shift)};
-  call.set_plan(plan);
+Error load_log(Call& call) {
+  LogSoftmax<TargetWorld> a;
+  if (!call.read_signature(a)) return call.error();
+  Plan rows{};
+  if (!fill(call, a.input, a.dim, a.out, a.input_multiplier, a.input_shift, a.diff_min, rows)) return call.error();
+  call.require(a.factor >= 0 && a.factor < kLogBound / 255 && is_within(a.term, kLogBound), Error::bad_value);
+  call.require(a.shift >= 0 && a.shift <= 31 && a.log_multiplier >= 0, Error::bad_value);
+  call.require(a.log_shift >= -31 && a.log_shift <= 1, Error::bad_value);
+  auto* plan = call.make_plan<LogPlan>();
+  if (plan == nullptr || call.error() != Error::ok) return call.error();
+  *plan = {.rows = rows,
+           .factor = a.factor,
+           .term = a.term,
+           .log_multiplier = a.log_multiplier,
+           .log_shift = static_cast<std::int8_t>(a.log_shift),
+           .shift = static_cast<std::uint8_t>(a.shift)};
   return Error::ok;
 }
 

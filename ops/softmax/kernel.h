@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What loading a softmax leaves for every variant's execute().
+// What loading a softmax or its logarithm leaves for every variant's execute().
 #pragma once
 
 #include "ops/softmax/softmax.h"
@@ -8,16 +8,28 @@
 
 namespace cormorant::ops::softmax {
 
+// Elements are [outer, row_size, inner] in memory: a row's elements are `inner` apart.
 struct Plan {
   const std::int8_t* input;
   std::int8_t* out;
-  std::uint32_t rows;
+  std::uint32_t outer;
+  std::uint32_t inner;
   std::uint32_t row_size;
   std::int32_t multiplier;
   std::int16_t diff_min;  // inputs farther below the largest count as 0; −256 keeps all
   std::uint8_t shift;
 };
 
+struct LogPlan {
+  Plan rows;
+  std::int32_t factor;
+  std::int32_t term;
+  std::int32_t log_multiplier;
+  std::int8_t log_shift;
+  std::uint8_t shift;
+};
+
 Error load(Call& call);
+Error load_log(Call& call);
 
 }  // namespace cormorant::ops::softmax

@@ -8,6 +8,7 @@
 
 #include "ops/softmax/arithmetic.h"
 #include "ops/softmax/kernel.h"
+#include "ops/softmax/rows.h"
 
 namespace cormorant::ops::softmax {
 namespace {
@@ -40,44 +41,109 @@ inline int32x4_t exp_of_negative(int32x4_t value) {
   return vpselq_s32(vdupq_n_s32(INT32_MAX), result, vcmpeqq_n_s32(value, 0));
 }
 
-inline std::int32_t largest_of(const std::int8_t* row, std::uint32_t count) {
-  std::int8_t largest = -128;
-  for (std::uint32_t i = 0; i < count; i += 16) {
-    const mve_pred16_t lanes = vctp8q(count - i);
-    largest = vmaxvq_p_s8(largest, vldrbq_z_s8(row + i, lanes), lanes);
+// Rows of neighbours are loaded sixteen or four at a time, others byte by byte from `inner` apart.
+template <bool kNeighbours>
+struct Elements {
+  std::uint32_t inner;
+  uint32x4_t places;
+
+  explicit Elements(std::uint32_t step) : inner(step), places(vmulq_n_u32(vidupq_n_u32(0, 1), step)) {}
+  [[nodiscard]] int32x4_t load(const std::int8_t* row, std::uint32_t i, mve_pred16_t lanes) const {
+    if constexpr (kNeighbours) return vldrbq_z_s32(row + i, lanes);
+    return vldrbq_gather_offset_z_s32(row + i * inner, places, lanes);
   }
-  return largest;
+  void store(std::int8_t* row, std::uint32_t i, int32x4_t values, mve_pred16_t lanes) const {
+    if constexpr (kNeighbours) {
+      vstrbq_p_s32(row + i, values, lanes);
+    } else {
+      vstrbq_scatter_offset_p_s32(row + i * inner, places, values, lanes);
+    }
+  }
+  [[nodiscard]] std::int32_t largest_of(const std::int8_t* row, std::uint32_t count) const {
+    if constexpr (kNeighbours) {
+      std::int8_t largest = -128;
+      for (std::uint32_t i = 0; i < count; i += 16) {
+        const mve_pred16_t lanes = vctp8q(count - i);
+        largest = vmaxvq_p_s8(largest, vldrbq_z_s8(row + i, lanes), lanes);
+      }
+      return largest;
+    }
+    std::int32_t largest = -128;
+    for (std::uint32_t i = 0; i < count; i += 4) {
+      const mve_pred16_t lanes = vctp32q(count - i);
+      largest = vmaxvq_p_s32(largest, load(row, i, lanes), lanes);
+    }
+    return largest;
+  }
+};
+
+// Exponentials of four differences to the largest, 0 for those that are too far below it.
+inline int32x4_t exponentials(const Plan& p, int32x4_t difference) {
+  const int32x4_t exponent = vqrdmulhq_n_s32(vmulq_n_s32(difference, shift_left(1, p.shift)), p.multiplier);
+  return vpselq_s32(exp_of_negative(exponent), vdupq_n_s32(0), vcmpgeq_n_s32(difference, p.diff_min));
 }
 
-void execute(const void* plan) {
-  const auto& p = *static_cast<const Plan*>(plan);
-  const std::int8_t* input = p.input;
-  std::int8_t* out = p.out;
-  const std::int32_t factor = shift_left(1, p.shift);
-  for (std::uint32_t row = 0; row < p.rows; ++row, input += p.row_size, out += p.row_size) {
-    const std::int32_t largest = largest_of(input, p.row_size);
-    // Exponentials of four inputs, 0 for those that are too far below the largest.
-    const auto exponentials = [&](std::uint32_t i, mve_pred16_t lanes) {
-      const int32x4_t difference = vsubq_n_s32(vldrbq_z_s32(input + i, lanes), largest);
-      const int32x4_t exponent = vqrdmulhq_n_s32(vmulq_n_s32(difference, factor), p.multiplier);
-      const mve_pred16_t near = vcmpgeq_n_s32(difference, p.diff_min);
-      return vpselq_s32(exp_of_negative(exponent), vdupq_n_s32(0), near);
-    };
-    std::uint32_t sum = 0;
-    for (std::uint32_t i = 0; i < p.row_size; i += 4) {
-      const mve_pred16_t lanes = vctp32q(p.row_size - i);
-      const int32x4_t rounded = vrshrq_n_s32(exponentials(i, lanes), kSumBits);
-      sum = static_cast<std::uint32_t>(vaddvaq_p_s32(static_cast<std::int32_t>(sum), rounded, lanes));
-    }
+template <bool kNeighbours>
+std::uint32_t sum_of_exponentials(const Plan& p, const Elements<kNeighbours>& elements, const std::int8_t* row,
+                                  std::int32_t largest) {
+  std::uint32_t sum = 0;
+  for (std::uint32_t i = 0; i < p.row_size; i += 4) {
+    const mve_pred16_t lanes = vctp32q(p.row_size - i);
+    const int32x4_t difference = vsubq_n_s32(elements.load(row, i, lanes), largest);
+    const int32x4_t rounded = vrshrq_n_s32(exponentials(p, difference), kSumBits);
+    sum = static_cast<std::uint32_t>(vaddvaq_p_s32(static_cast<std::int32_t>(sum), rounded, lanes));
+  }
+  return sum;
+}
+
+template <bool kNeighbours>
+void vector_softmax(const Plan& p) {
+  const Elements<kNeighbours> elements(p.inner);
+  for_rows(p, [&](std::uint32_t at) {
+    const std::int8_t* row = p.input + at;
+    std::int8_t* out = p.out + at;
+    const std::int32_t largest = elements.largest_of(row, p.row_size);
+    const std::uint32_t sum = sum_of_exponentials(p, elements, row, largest);
     const Normalizer normalizer = normalizer_of<doubling_high_multiply>(sum, std::countl_zero(sum));
     const int32x4_t shift = vdupq_n_s32(-normalizer.shift);
     for (std::uint32_t i = 0; i < p.row_size; i += 4) {
       const mve_pred16_t lanes = vctp32q(p.row_size - i);
-      const int32x4_t scaled = vqrdmulhq_n_s32(exponentials(i, lanes), normalizer.scale);
+      const int32x4_t difference = vsubq_n_s32(elements.load(row, i, lanes), largest);
+      const int32x4_t scaled = vqrdmulhq_n_s32(exponentials(p, difference), normalizer.scale);
       const int32x4_t level = vsubq_n_s32(vrshlq_s32(scaled, shift), 128);
-      vstrbq_p_s32(out + i, vminq_s32(level, vdupq_n_s32(127)), lanes);
+      elements.store(out, i, vminq_s32(level, vdupq_n_s32(127)), lanes);
     }
-  }
+  });
+}
+
+template <bool kNeighbours>
+void vector_log_softmax(const LogPlan& plan) {
+  const Plan& p = plan.rows;
+  const Elements<kNeighbours> elements(p.inner);
+  const int32x4_t shift = vdupq_n_s32(-plan.shift);
+  for_rows(p, [&](std::uint32_t at) {
+    const std::int8_t* row = p.input + at;
+    std::int8_t* out = p.out + at;
+    const std::int32_t largest = elements.largest_of(row, p.row_size);
+    const std::uint32_t sum = sum_of_exponentials(p, elements, row, largest);
+    const std::int32_t start = plan.term - log_of_sum<doubling_high_multiply>(sum, plan.log_multiplier, plan.log_shift);
+    for (std::uint32_t i = 0; i < p.row_size; i += 4) {
+      const mve_pred16_t lanes = vctp32q(p.row_size - i);
+      const int32x4_t difference = vsubq_n_s32(elements.load(row, i, lanes), largest);
+      const int32x4_t level = vshlq_s32(vaddq_n_s32(vmulq_n_s32(difference, plan.factor), start), shift);
+      elements.store(out, i, vmaxq_s32(vminq_s32(level, vdupq_n_s32(127)), vdupq_n_s32(-128)), lanes);
+    }
+  });
+}
+
+void execute(const void* plan) {
+  const auto& p = *static_cast<const Plan*>(plan);
+  p.inner == 1 ? vector_softmax<true>(p) : vector_softmax<false>(p);
+}
+
+void execute_log(const void* plan) {
+  const auto& p = *static_cast<const LogPlan*>(plan);
+  p.rows.inner == 1 ? vector_log_softmax<true>(p) : vector_log_softmax<false>(p);
 }
 
 }  // namespace
@@ -85,3 +151,5 @@ void execute(const void* plan) {
 
 CORMORANT_KERNEL(cortex_m_softmax_out_mve, "cortex_m::softmax.out", cormorant::ops::softmax::load,
                  cormorant::ops::softmax::execute)
+CORMORANT_KERNEL(cormorant_log_softmax_mve, cormorant::ops::softmax::kLogMve, cormorant::ops::softmax::load_log,
+                 cormorant::ops::softmax::execute_log)

@@ -8,9 +8,12 @@ namespace {
 constexpr auto kMultiply = kHasLongMultiply ? doubling_high_multiply : doubling_high_multiply_in_pieces;
 
 void execute(const void* plan) { softmax_rows<kMultiply>(*static_cast<const Plan*>(plan)); }
+void execute_log(const void* plan) { log_softmax_rows<kMultiply>(*static_cast<const LogPlan*>(plan)); }
 
 }  // namespace
 }  // namespace cormorant::ops::softmax
 
 CORMORANT_KERNEL(cortex_m_softmax_out_scalar, "cortex_m::softmax.out", cormorant::ops::softmax::load,
                  cormorant::ops::softmax::execute)
+CORMORANT_KERNEL(cormorant_log_softmax_scalar, cormorant::ops::softmax::kLogScalar, cormorant::ops::softmax::load_log,
+                 cormorant::ops::softmax::execute_log)

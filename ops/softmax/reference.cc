@@ -6,13 +6,21 @@
 namespace cormorant::ops::softmax {
 
 void reference(const Plan& plan) { softmax_rows<doubling_high_multiply>(plan); }
+void reference(const LogPlan& plan) { log_softmax_rows<doubling_high_multiply>(plan); }
 
 namespace {
 
 void execute(const void* plan) { reference(*static_cast<const Plan*>(plan)); }
+void execute_log(const void* plan) { reference(*static_cast<const LogPlan*>(plan)); }
+
+const Kernel kLogScalarReference = {kLogScalar, load_log, execute_log};
+const Kernel kLogDspReference = {kLogDsp, load_log, execute_log};
+const Kernel kLogMveReference = {kLogMve, load_log, execute_log};
+const Kernel* const kLogReferences[] = {&kLogScalarReference, &kLogDspReference, &kLogMveReference};
 
 }  // namespace
 
 const Kernel kReference = {Softmax<TargetWorld>::kName, load, execute};
+std::span<const Kernel* const> log_references() { return kLogReferences; }
 
 }  // namespace cormorant::ops::softmax

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Softmax row by row, one value at a time, for any multiply: the specification as the reference instantiates it, and
-// the kernel of CPUs without vectors. Exponentials are computed twice rather than kept: keeping them takes memory.
+// Softmax and its logarithm row by row, one value at a time, for any multiply: the specification as the reference
+// instantiates it, and the kernel of CPUs without vectors. Exponentials are computed twice rather than kept: keeping
+// them takes memory.
 #pragma once
 
 #include <algorithm>
@@ -12,30 +13,68 @@
 
 namespace cormorant::ops::softmax {
 
+// visit(offset of the row's first element) for every row.
+template <class Visit>
+void for_rows(const Plan& p, Visit visit) {
+  std::uint32_t block = 0;
+  for (std::uint32_t outer = 0; outer < p.outer; ++outer, block += p.row_size * p.inner) {
+    for (std::uint32_t inner = 0; inner < p.inner; ++inner) visit(block + inner);
+  }
+}
+
+inline std::int32_t largest_of(const Plan& p, const std::int8_t* row) {
+  std::int32_t largest = -128;
+  for (std::uint32_t i = 0; i < p.row_size; ++i, row += p.inner) largest = std::max<std::int32_t>(largest, *row);
+  return largest;
+}
+
+template <auto Multiply>
+std::int32_t exponential(const Plan& p, std::int32_t difference) {
+  return exp_of_negative<Multiply>(exponent_of<Multiply>(difference, p.multiplier, p.shift));
+}
+
+// Q12.19, of what is not too far below the largest.
+template <auto Multiply>
+std::uint32_t sum_of_exponentials(const Plan& p, const std::int8_t* row, std::int32_t largest) {
+  std::uint32_t sum = 0;
+  for (std::uint32_t i = 0; i < p.row_size; ++i, row += p.inner) {
+    const std::int32_t difference = *row - largest;
+    if (difference < p.diff_min) continue;
+    sum += static_cast<std::uint32_t>(rounding_shift_right(exponential<Multiply>(p, difference), kSumBits));
+  }
+  return sum;
+}
+
 template <auto Multiply>
 void softmax_rows(const Plan& p) {
-  const auto exponential = [&](std::int32_t difference) {
-    return exp_of_negative<Multiply>(exponent_of<Multiply>(difference, p.multiplier, p.shift));
-  };
-  const std::int8_t* input = p.input;
-  std::int8_t* out = p.out;
-  for (std::uint32_t row = 0; row < p.rows; ++row, input += p.row_size, out += p.row_size) {
-    std::int32_t largest = -128;
-    for (std::uint32_t i = 0; i < p.row_size; ++i) largest = std::max<std::int32_t>(largest, input[i]);
-
-    std::uint32_t sum = 0;
-    for (std::uint32_t i = 0; i < p.row_size; ++i) {
-      const std::int32_t difference = input[i] - largest;
-      if (difference < p.diff_min) continue;
-      sum += static_cast<std::uint32_t>(rounding_shift_right(exponential(difference), kSumBits));
-    }
-
+  for_rows(p, [&](std::uint32_t at) {
+    const std::int8_t* row = p.input + at;
+    std::int8_t* out = p.out + at;
+    const std::int32_t largest = largest_of(p, row);
+    const std::uint32_t sum = sum_of_exponentials<Multiply>(p, row, largest);
     const Normalizer normalizer = normalizer_of<Multiply>(sum, std::countl_zero(sum));
-    for (std::uint32_t i = 0; i < p.row_size; ++i) {
-      const std::int32_t difference = input[i] - largest;
-      out[i] = difference < p.diff_min ? std::int8_t{-128} : normalize<Multiply>(exponential(difference), normalizer);
+    for (std::uint32_t i = 0; i < p.row_size; ++i, row += p.inner, out += p.inner) {
+      const std::int32_t difference = *row - largest;
+      *out = difference < p.diff_min ? std::int8_t{-128}
+                                     : normalize<Multiply>(exponential<Multiply>(p, difference), normalizer);
     }
-  }
+  });
+}
+
+template <auto Multiply>
+void log_softmax_rows(const LogPlan& plan) {
+  const Plan& p = plan.rows;
+  for_rows(p, [&](std::uint32_t at) {
+    const std::int8_t* row = p.input + at;
+    std::int8_t* out = p.out + at;
+    const std::int32_t largest = largest_of(p, row);
+    const std::uint32_t sum = sum_of_exponentials<Multiply>(p, row, largest);
+    const std::int32_t start = plan.term - log_of_sum<Multiply>(sum, plan.log_multiplier, plan.log_shift);
+    for (std::uint32_t i = 0; i < p.row_size; ++i, row += p.inner, out += p.inner) {
+      const std::int32_t level = ((*row - largest) * plan.factor + start) >> plan.shift;
+      *out = static_cast<std::int8_t>(clamp(level, -128, 127));
+    }
+  });
 }
 
 }  // namespace cormorant::ops::softmax

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Softmax over one dimension that is innermost in memory: out[i] = exp(x[i]) / Σ exp(x[j]). What compiler and kernels
-// agree on. The output always has the scale 1/256 and the zero point −128.
+// Softmax over one dimension, out[i] = exp(x[i]) / Σ exp(x[j]), and its logarithm. What compiler and kernels agree on.
+// Softmax always has the output scale 1/256 and the zero point −128. The dimension may lie anywhere in memory: rows of
+// elements that are not neighbours cost loads of single bytes, but no transposition.
 #pragma once
 
 #include <cstdint>
+
+#include "target/target.h"
 
 namespace cormorant::ops::softmax {
 
@@ -33,6 +36,49 @@ struct Softmax {
   }
 };
 
+// The logarithm: (x − largest) · factor − log Σ exp + term, shifted right. `term` holds the output's zero point and the
+// half that rounds; log_multiplier and log_shift turn a binary logarithm with 24 bits behind the point into the same
+// unit, which is 2^-shift of an output step.
+template <class W>
+struct LogSoftmax {
+  static constexpr const char* kName = "cormorant::log_softmax.scalar";
+  typename W::Tensor input{};
+  typename W::Int dim{};
+  typename W::Int input_multiplier{};
+  typename W::Int input_shift{};
+  typename W::Int diff_min{};
+  typename W::Int factor{};
+  typename W::Int term{};
+  typename W::Int shift{};
+  typename W::Int log_multiplier{};
+  typename W::Int log_shift{};
+  typename W::Out out{};
+
+  template <class V>
+  void visit(V&& v) {
+    v("input", input);
+    v("dim", dim);
+    v("input_multiplier", input_multiplier);
+    v("input_shift", input_shift);
+    v("diff_min", diff_min);
+    v("factor", factor);
+    v("term", term);
+    v("shift", shift);
+    v("log_multiplier", log_multiplier);
+    v("log_shift", log_shift);
+    v("out", out);
+  }
+};
+
+inline constexpr const char* kLogScalar = "cormorant::log_softmax.scalar";
+inline constexpr const char* kLogDsp = "cormorant::log_softmax.dsp";
+inline constexpr const char* kLogMve = "cormorant::log_softmax.mve";
+
+constexpr const char* log_variant(const Target& target) {
+  if (target.is_any() || target.isa == Isa::scalar) return kLogScalar;
+  return target.isa == Isa::dsp ? kLogDsp : kLogMve;
+}
+
 inline constexpr double kOutputScale = 1.0 / 256;
 inline constexpr std::int32_t kOutputZeroPoint = -128;
 
@@ -41,5 +87,12 @@ inline constexpr std::int32_t kInputIntegerBits = 5;
 
 // The sum of exponentials has 12 integer bits. A row of 4096 equal values would need one more.
 inline constexpr std::int32_t kMaxRow = 4095;
+
+// Fractional bits of a binary logarithm, and what the logarithm of a sum stays below.
+inline constexpr std::int32_t kLogBits = 24;
+inline constexpr std::int32_t kLargestLog = 12;
+
+// Every number that the logarithm adds up stays below this.
+inline constexpr std::int32_t kLogBound = 1 << 29;
 
 }  // namespace cormorant::ops::softmax

@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// aten.layer_norm(input, groups, channels, inner, weight, bias, eps, subtracts_mean), of which layer_norm.h says what
+// it computes: layer norm, group norm, instance norm and RMS norm. γ and β are lists of numbers, not tensors: they are
+// neither weights of a product nor activations, and only lowering turns them into integers.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "base/diagnostic.h"
+#include "ops/layer_norm/layer_norm.h"
+#include "ops/layer_norm/reference.h"
+#include "ops/op.h"
+
+namespace cormorant::ops {
+namespace layer_norm {
+namespace {
+
+constexpr const char* kCanonical = "aten.layer_norm";
+
+std::int64_t count(const std::vector<std::int64_t>& shape) {
+  std::int64_t n = 1;
+  for (const std::int64_t size : shape) n *= size;
+  return n;
+}
+
+// ---- import ---------------------------------------------------------------------------------------------------------
+
+ir::Argument numbers(Importer& importer, const char* name, std::int64_t expected) {
+  const ir::Value* value = importer.call->tensor(name);
+  if (value == nullptr) return {};
+  if (value->kind != ir::ValueKind::constant) {
+    importer.reject(std::string("the ") + name + " of a normalisation is computed by the model",
+                    "make it a parameter or a buffer");
+  }
+  if (value->type.elements() != expected) {
+    importer.reject(
+        std::string("the ") + name + " of a normalisation does not have " + std::to_string(expected) + " entries",
+        "the model's export is inconsistent");
+  }
+  const evaluate::Tensor tensor = evaluate::constant_tensor(*value);
+  return std::vector<double>(tensor.values().begin(), tensor.values().end());
+}
+
+struct Kind {
+  std::int64_t groups, channels, inner;
+  bool subtracts_mean = true;
+  bool has_bias = true;
+};
+
+ir::Value* make_norm(Importer& importer, const Kind& kind, double eps) {
+  const std::int64_t parameters = kind.groups * kind.channels;
+  return importer
+      .node(kCanonical,
+            {{"input", importer.call->tensor("input")},
+             {"groups", kind.groups},
+             {"channels", kind.channels},
+             {"inner", kind.inner},
+             {"weight", numbers(importer, "weight", parameters)},
+             {"bias", kind.has_bias ? numbers(importer, "bias", parameters) : ir::Argument{}},
+             {"eps", eps},
+             {"subtracts_mean", kind.subtracts_mean}},
+            {importer.types.at(0)})
+      ->result();
+}
+
+std::vector<ir::Value*> import_layer_norm(Importer& importer) {
+  const Kind kind{1, count(importer.call->integers("normalized_shape")), 1};
+  return {make_norm(importer, kind, importer.call->number("eps"))};
+}
+// The core form also returns statistics, which nothing reads at inference.
+std::vector<ir::Value*> import_native_layer_norm(Importer& importer) {
+  return {import_layer_norm(importer).front(), nullptr, nullptr};
+}
+
+std::vector<ir::Value*> import_rms_norm(Importer& importer) {
+  const Kind kind{1, count(importer.call->integers("normalized_shape")), 1, false, false};
+  const double fallback = std::numeric_limits<float>::epsilon();
+  return {make_norm(importer, kind, importer.call->has("eps") ? importer.call->number("eps") : fallback)};
+}
+std::vector<ir::Value*> import_fused_rms_norm(Importer& importer) {
+  return {import_rms_norm(importer).front(), nullptr};
+}
+
+ir::Value* make_group_norm(Importer& importer, std::int64_t groups) {
+  const ir::Shape& shape = importer.call->tensor("input")->type.shape;
+  if (shape.size() < 2 || groups < 1 || shape[1] % groups != 0) {
+    importer.reject("a group norm whose groups do not divide its channels", "the model's export is inconsistent");
+  }
+  const Kind kind{groups, shape[1] / groups, count({shape.begin() + 2, shape.end()})};
+  return make_norm(importer, kind, importer.call->number("eps"));
+}
+std::vector<ir::Value*> import_group_norm(Importer& importer) {
+  return {make_group_norm(importer, importer.call->integer("num_groups"))};
+}
+std::vector<ir::Value*> import_native_group_norm(Importer& importer) {
+  return {make_group_norm(importer, importer.call->integer("group")), nullptr, nullptr};
+}
+
+// With statistics of its own an instance norm is a batch norm.
+std::vector<ir::Value*> import_instance_norm(Importer& importer) {
+  const ir::Node& call = *importer.call;
+  const ir::Shape& shape = call.tensor("input")->type.shape;
+  if (call.boolean("use_input_stats")) return {make_group_norm(importer, shape.size() < 2 ? 0 : shape[1])};
+  return importer
+      .node("aten.batch_norm", {{"input", call.get("input")},
+                                {"weight", call.get("weight")},
+                                {"bias", call.get("bias")},
+                                {"running_mean", call.get("running_mean")},
+                                {"running_var", call.get("running_var")},
+                                {"eps", call.number("eps")}})
+      ->results;
+}
+
+// ---- semantics ------------------------------------------------------------------------------------------------------
+
+std::vector<ir::TensorType> infer(const ir::Node& node) {
+  const ir::TensorType& input = node.tensor("input")->type;
+  const std::int64_t block = node.integer("groups") * node.integer("channels") * node.integer("inner");
+  if (block < 1 || input.elements() % block != 0) {
+    throw InputError(
+        {.problem = "a normalisation over " + std::to_string(block) + " elements of an input that these do not divide",
+         .advice = "the model's export is inconsistent: export it again",
+         .node = node.name,
+         .source = node.location.text()});
+  }
+  return {ir::float_type(input.shape)};
+}
+
+// γ or β of every (group, channel).
+std::vector<double> parameters_of(const ir::Node& node, const char* name, double fallback) {
+  if (node.has(name)) return std::get<std::vector<double>>(node.get(name));
+  return std::vector<double>(static_cast<std::size_t>(node.integer("groups") * node.integer("channels")), fallback);
+}
+
+std::vector<evaluate::Tensor> evaluate_norm(const ir::Node& node, const evaluate::Frame& frame) {
+  const evaluate::Tensor& input = frame.get(node.tensor("input"));
+  const std::vector<double> gamma = parameters_of(node, "weight", 1);
+  const std::vector<double> beta = parameters_of(node, "bias", 0);
+  const auto channels = static_cast<std::size_t>(node.integer("channels"));
+  const auto inner = static_cast<std::size_t>(node.integer("inner"));
+  const std::size_t size = channels * inner;
+  std::vector<float> out(input.values().begin(), input.values().end());
+  for (std::size_t row = 0; row * size < out.size(); ++row) {
+    const std::span<float> values(out.data() + row * size, size);
+    double mean = 0;
+    double spread = 0;
+    if (node.boolean("subtracts_mean")) {
+      for (const float v : values) mean += v;
+      mean /= static_cast<double>(size);
+    }
+    for (const float v : values) spread += (v - mean) * (v - mean);
+    const double factor = 1 / std::sqrt(spread / static_cast<double>(size) + node.number("eps"));
+    const std::size_t first = row * channels % gamma.size();
+    for (std::size_t i = 0; i < size; ++i) {
+      const std::size_t c = first + i / inner;
+      values[i] = static_cast<float>((values[i] - mean) * factor * gamma[c] + beta[c]);
+    }
+  }
+  return {evaluate::Tensor(input.shape, std::move(out))};
+}
+
+QuantRule quantize(const ir::Node& node) {
+  const std::int64_t size = node.integer("channels") * node.integer("inner");
+  if (size > kMaxSize || node.integer("groups") * node.integer("channels") > kMaxParameters) {
+    return {.output = QuantRule::Reject{"it normalises over " + std::to_string(size) + " elements, more than " +
+                                        std::to_string(kMaxSize)},
+            .weights = {}};
+  }
+  return {};
+}
+
+// ---- lowering -------------------------------------------------------------------------------------------------------
+
+double largest_of(const std::vector<double>& values) {
+  double largest = 0;
+  for (const double v : values) largest = std::max(largest, std::abs(v));
+  return largest;
+}
+
+std::vector<std::byte> pack(const ir::Node& node) {
+  const ir::QuantParams& in = node.tensor("input")->type.quant.value();
+  const ir::QuantParams& out = node.result()->type.quant.value();
+  std::vector<double> gamma = parameters_of(node, "weight", 1);  // in steps of the output
+  std::vector<double> beta = parameters_of(node, "bias", 0);
+  for (double& g : gamma) g /= out.scale();
+  for (double& b : beta) b = b / out.scale() + out.zero_point();
+
+  Header h{};
+  h.groups = static_cast<std::uint32_t>(node.integer("groups"));
+  h.channels = static_cast<std::uint32_t>(node.integer("channels"));
+  h.inner = static_cast<std::uint32_t>(node.integer("inner"));
+  h.zero_point = static_cast<std::int16_t>(in.zero_point());
+  h.subtracts_mean = node.boolean("subtracts_mean") ? 1 : 0;
+  const double size = h.size();
+  const double epsilon = size * size * node.number("eps") / (in.scale() * in.scale());
+  h.epsilon = static_cast<std::uint64_t>(std::min(std::round(std::ldexp(epsilon, kVarianceBits)), std::ldexp(1, 61)));
+
+  // γ = mantissa · 2^(exponent − 31): the largest one fills 31 bits. Results may use 30.
+  const double largest = std::max(largest_of(gamma), 1e-30);
+  const std::int32_t exponent = std::ilogb(largest) + 1;
+  const double reach = std::sqrt(size) * largest + largest_of(beta) + 1;
+  const std::int32_t bits = std::min(29 - (std::ilogb(reach) + 1), 24);
+  h.fraction = static_cast<std::int8_t>(std::clamp(bits + exponent, -100, largest_fraction(h.size())));
+  const std::int32_t shift = h.fraction - exponent;
+  if (shift < 0 || shift > 31) {
+    throw InputError({.problem = "the output's scale is too small for this normalisation",
+                      .advice = "calibrate with representative data",
+                      .node = node.name,
+                      .source = node.location.text()});
+  }
+  h.shift = static_cast<std::uint32_t>(shift);
+
+  std::vector<std::byte> packed(packed_bytes(static_cast<std::uint32_t>(gamma.size())));
+  std::memcpy(packed.data(), &h, sizeof(h));
+  std::byte* at = packed.data() + sizeof(h);
+  const auto put = [&](double value) {
+    const auto integer = static_cast<std::int32_t>(std::clamp(std::round(value), -2147483647.0, 2147483647.0));
+    std::memcpy(at, &integer, sizeof(integer));
+    at += sizeof(integer);
+  };
+  for (const double g : gamma) put(std::ldexp(g, 31 - exponent));
+  for (const double b : beta) put(std::ldexp(b + 0.5, shift));
+  return packed;
+}
+
+ir::Value* lower(const Rewriter& rewriter) {
+  const ir::Node& node = rewriter.node;
+  const auto refuse = [&](std::string problem, std::string advice) {
+    throw InputError({.problem = std::move(problem),
+                      .advice = std::move(advice),
+                      .node = node.name,
+                      .source = node.location.text()});
+  };
+  if (rewriter.config.runtime == Runtime::executorch) {
+    refuse("ExecuTorch's Cortex-M kernels have no normalisation in int8", "compile for Cormorant's own runtime");
+  }
+  for (const ir::Value* value : {node.tensor("input"), node.result()}) {
+    const ir::QuantParams& q = value->type.quant.value();
+    if (q.dtype != DType::i8 || q.per_channel()) {
+      refuse("a normalisation is supported only with int8 tensors of one scale each", "quantize the model to int8");
+    }
+  }
+  const std::vector<std::byte> packed = pack(node);
+  LayerNorm<HostWorld> call{.input = node.tensor("input")};
+  call.packed = rewriter.constant("packed",
+                                  ir::TensorType{.dtype = DType::i8,
+                                                 .shape = {static_cast<std::int64_t>(packed.size())},
+                                                 .dim_order = {},
+                                                 .quant = std::nullopt},
+                                  std::span<const std::byte>(packed));
+  return rewriter.emit(std::move(call), node.result()->type, variant_of(rewriter.config.target))->result();
+}
+
+// A row is read for the last time just before the same places are written.
+bool in_place(const ir::Node& /*node*/, std::string_view argument) { return argument == "input"; }
+
+}  // namespace
+}  // namespace layer_norm
+
+Operator layer_norm_operator() {
+  Operator op{
+      .name = "layer_norm",
+      .layout = Layout::contiguous,
+      .forms = {{"layer_norm.default(Tensor input, SymInt[] normalized_shape, Tensor? weight=None, Tensor? bias=None, "
+                 "float eps=1e-05, bool cudnn_enable=True)",
+                 layer_norm::import_layer_norm},
+                {"native_layer_norm.default(Tensor input, SymInt[] normalized_shape, Tensor? weight, Tensor? bias, "
+                 "float eps)",
+                 layer_norm::import_native_layer_norm},
+                {"rms_norm.default(Tensor input, SymInt[] normalized_shape, Tensor? weight=None, float? eps=None)",
+                 layer_norm::import_rms_norm},
+                {"_fused_rms_norm.default(Tensor input, int[] normalized_shape, Tensor? weight, float? eps)",
+                 layer_norm::import_fused_rms_norm},
+                {"group_norm.default(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, "
+                 "float eps=1e-05, bool cudnn_enabled=True)",
+                 layer_norm::import_group_norm},
+                {"native_group_norm.default(Tensor input, Tensor? weight, Tensor? bias, SymInt N, SymInt C, "
+                 "SymInt HxW, int group, float eps)",
+                 layer_norm::import_native_group_norm},
+                {"instance_norm.default(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, "
+                 "Tensor? running_var, bool use_input_stats, float momentum, float eps, bool cudnn_enabled)",
+                 layer_norm::import_instance_norm}},
+      .canonical = {layer_norm::kCanonical},
+      .infer = layer_norm::infer,
+      .evaluate = layer_norm::evaluate_norm,
+      .quantize = layer_norm::quantize,
+      .lower = layer_norm::lower,
+      .signatures = {},
+      .in_place = layer_norm::in_place,
+      .host_kernels = {layer_norm::references().begin(), layer_norm::references().end()}};
+  for (const char* variant : {layer_norm::kScalar, layer_norm::kDsp, layer_norm::kMve}) {
+    op.signatures.push_back(signature_of<layer_norm::LayerNorm>(variant));
+  }
+  return op;
+}
+
+}  // namespace cormorant::ops

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The statistics are sums of products, four bytes at a time; all other products are 32 × 32 bits.
+#include <arm_acle.h>
+
+#include <bit>
+#include <cstring>
+
+#include "ops/layer_norm/rows.h"
+
+namespace cormorant::ops::layer_norm {
+namespace {
+
+Sums statistics(const std::int8_t* row, std::uint32_t size) {
+  constexpr std::int32_t kOnes = 0x00010001;
+  Sums sums;
+  std::uint32_t left = size;
+  for (; left >= 4; left -= 4, row += 4) {
+    std::uint32_t word;
+    std::memcpy(&word, row, sizeof(word));  // may be unaligned, which LDR allows
+    const auto even = __sxtb16(static_cast<std::int32_t>(word));
+    const auto odd = __sxtb16(static_cast<std::int32_t>(std::rotr(word, 8)));
+    sums.sum = __smlad(even, kOnes, sums.sum);
+    sums.squares = __smlad(even, even, sums.squares);
+    sums.sum = __smlad(odd, kOnes, sums.sum);
+    sums.squares = __smlad(odd, odd, sums.squares);
+  }
+  const Sums rest = plain_statistics(row, left);
+  return {sums.sum + rest.sum, sums.squares + rest.squares};
+}
+
+void execute(const void* plan) { normalise_rows<doubling_high_multiply, statistics>(*static_cast<const Plan*>(plan)); }
+
+}  // namespace
+}  // namespace cormorant::ops::layer_norm
+
+CORMORANT_KERNEL(cormorant_layer_norm_dsp, cormorant::ops::layer_norm::kDsp, cormorant::ops::layer_norm::load,
+                 cormorant::ops::layer_norm::execute)

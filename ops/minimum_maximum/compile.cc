@@ -74,6 +74,7 @@ ir::Value* lower(const Rewriter& rewriter) {
 Operator minimum_maximum_operator() {
   using namespace minimum_maximum;  // NOLINT(google-build-using-namespace)
   return {.name = "minimum_maximum",
+          .elementwise = true,
           .forms = {{"minimum.default(Tensor self, Tensor other)", import_minimum},
                     {"min.other(Tensor self, Tensor other)", import_minimum},
                     {"maximum.default(Tensor self, Tensor other)", import_maximum},

@@ -101,6 +101,7 @@ ir::Value* lower(const Rewriter& rewriter) {
 Operator mul_operator() {
   using namespace mul;  // NOLINT(google-build-using-namespace)
   return {.name = "mul",
+          .elementwise = true,
           .forms = {{"mul.Tensor(Tensor self, Tensor other)", import_mul},
                     {"mul_.Tensor(Tensor(a!) self, Tensor other)", import_mul},
                     {"mul.Scalar(Tensor self, Scalar other)", import_mul},

@@ -64,6 +64,7 @@ std::vector<Stage> default_stages(const Options& options) {
       {"merge_duplicates", "what is computed twice is computed once", pass(passes::merge_duplicates)},
       {"fuse_hard_functions", "one table instead of four operators", pass(passes::fuse_hard_functions)},
       {"lift_views", "one-dimensional convolutions stay in one layout", pass(passes::lift_views)},
+      {"fold_crop", "outputs that are cut off are not computed", pass(passes::fold_crop)},
       {"fold_batch_norm", "a batch norm costs nothing as part of the weights", pass(passes::fold_batch_norm)},
       {"fold_pad", "a convolution pads by itself", pass(passes::fold_pad)},
       {"fuse_hardsigmoid", "a line with two bends is weights, bias and a clamp", pass(passes::fuse_hardsigmoid)},

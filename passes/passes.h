@@ -23,6 +23,9 @@ void fuse_hard_functions(ir::Graph& graph);
 // Elementwise operators between one-dimensional convolutions move to the four-dimensional side of the views.
 void lift_views(ir::Graph& graph);
 
+// Outputs of a convolution that are cut off are not computed.
+void fold_crop(ir::Graph& graph);
+
 // Zeros that a model puts around an image become the padding of the convolution that reads it.
 void fold_pad(ir::Graph& graph);
 

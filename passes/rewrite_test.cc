@@ -186,6 +186,43 @@ TEST(FoldPad, LetsTheConvolutionPad) {
 
 TEST(FoldPad, KeepsAPadThatIsNotZero) { EXPECT_EQ(after(padded("1.0").c_str(), fold_pad), padded("1.0")); }
 
+// Four outputs of six: of the padding of 2 on each side, only that before the input is left.
+TEST(FoldCrop, PadsUnevenlyInsteadOfCuttingOff) {
+  EXPECT_EQ(after(R"(graph g
+input %x : f32[1,1,1,4]
+const %w : f32[1,1,1,3] = [1.0, 2.0, 3.0]
+node "conv" "c" "m.py:3"
+  %conv : f32[1,1,1,6] = aten.conv2d(input=%x, weight=%w, bias=none, stride=[1, 1], padding=[0, 2], dilation=[1, 1], groups=1)
+node "cut" "" ""
+  %cut : f32[1,1,1,4] = aten.slice(self=%conv, dim=3, start=0, end=4, step=1)
+output %cut
+)",
+                  fold_crop),
+            R"(graph g
+input %x : f32[1,1,1,4]
+const %w : f32[1,1,1,3] = [1.0, 2.0, 3.0]
+node "conv_pad" "c" "m.py:3"
+  %conv_pad : f32[1,1,1,6] = aten.pad(self=%x, pad=[2, 0], value=0.0)
+node "conv" "c" "m.py:3"
+  %conv : f32[1,1,1,4] = aten.conv2d(input=%conv_pad, weight=%w, bias=none, stride=[1, 1], padding=[0, 0], dilation=[1, 1], groups=1)
+output %conv
+)");
+}
+
+// Without padding, output 1 of two is the only one that reads input 3: the slice stays.
+TEST(FoldCrop, KeepsASliceThatLeavesInputsOut) {
+  const char* text = R"(graph g
+input %x : f32[1,1,1,4]
+const %w : f32[1,1,1,3] = [1.0, 2.0, 3.0]
+node "conv" "c" "m.py:3"
+  %conv : f32[1,1,1,2] = aten.conv2d(input=%x, weight=%w, bias=none, stride=[1, 1], padding=[0, 0], dilation=[1, 1], groups=1)
+node "cut" "" ""
+  %cut : f32[1,1,1,1] = aten.slice(self=%conv, dim=3, start=0, end=1, step=1)
+output %cut
+)";
+  EXPECT_EQ(after(text, fold_crop), text);
+}
+
 // Two one-dimensional convolutions with a clamp and a sum between them: the views meet and vanish.
 TEST(LiftViews, BringsElementwiseOperatorsToTheFourDimensionalSide) {
   const std::string text = after(R"(graph g

@@ -63,7 +63,8 @@ Error load_packed(Call& call, const PackedRules& rules) {
   call.require(has_sizes(out, g.batch, g.out_channels, g.out_height, g.out_width), Error::bad_shape);
   if (call.error() != Error::ok) return call.error();
   const PackedShape shape = rules.shape(g);
-  call.require(is_sound_stream(shape, header, packed.bytes() - sizeof(conv::Header)), Error::bad_constant);
+  call.require(is_sound_stream(shape, header, static_cast<std::uint32_t>(packed.bytes() - sizeof(conv::Header))),
+               Error::bad_constant);
   call.require_scratch(scratch_tensor, shape.scratch_bytes);
   call.require(shape.scratch_bytes == 0 || is_aligned(scratch_tensor.data, 4), Error::misaligned);
   auto* plan = static_cast<PackedPlan*>(call.allocate(sizeof(PackedPlan), alignof(PackedPlan)));

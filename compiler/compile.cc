@@ -62,6 +62,7 @@ std::vector<Stage> default_stages(const Options& options) {
       // From here the graph is PyTorch's, in float.
       {"fold_constants", "what depends on constants alone is a constant", pass(passes::fold_constants)},
       {"merge_duplicates", "what is computed twice is computed once", pass(passes::merge_duplicates)},
+      {"find_clamps", "the maximum with a number can be part of the operator before", pass(passes::find_clamps)},
       {"fuse_hard_functions", "one table instead of four operators", pass(passes::fuse_hard_functions)},
       {"lift_views", "one-dimensional convolutions stay in one layout", pass(passes::lift_views)},
       {"fold_crop", "outputs that are cut off are not computed", pass(passes::fold_crop)},

@@ -102,8 +102,10 @@ class ProgramImport {
         weights_.insert(input.name);
         return;
       }
+      case pt2::InputKind::constant:
+        return;  // a number that the export was given: it stands in the nodes already
       default:
-        fail({"input '" + input.name + "' is a custom object, token or plain constant",
+        fail({"input '" + input.name + "' is a custom object or token",
               "only tensors can be inputs of a model for a microcontroller",
               {},
               input.name});

@@ -8,6 +8,7 @@ set(CORMORANT_OPERATORS
   batch_norm
   cat
   clamp
+  constant
   conv2d
   depthwise_conv2d
   dequantize

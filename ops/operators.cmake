@@ -8,6 +8,7 @@ set(CORMORANT_OPERATORS
   conv2d
   depthwise_conv2d
   dequantize
+  div
   identity
   linear
   minimum_maximum

@@ -14,6 +14,7 @@ set(CORMORANT_OPERATORS
   minimum_maximum
   mul
   pad
+  prelu
   quantize
   softmax
   transpose

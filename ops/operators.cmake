@@ -12,6 +12,7 @@ set(CORMORANT_OPERATORS
   conv2d
   depthwise_conv2d
   dequantize
+  div
   expand
   flip
   identity
@@ -21,6 +22,7 @@ set(CORMORANT_OPERATORS
   minimum_maximum
   mul
   pad
+  prelu
   quantize
   repeat_interleave
   slice

@@ -45,6 +45,13 @@ std::string target_of(const pt2::Node& node) {
   return node.target.starts_with(kPrefix) ? node.target.substr(kPrefix.size()) : node.target;
 }
 
+// nn.LSTM, nn.GRU, nn.RNN and their cells.
+bool is_recurrent(std::string_view target) {
+  constexpr std::string_view kNames[] = {"aten.lstm", "aten.gru", "aten.rnn_", "aten.quantized_lstm",
+                                         "aten.quantized_gru"};
+  return std::ranges::any_of(kNames, [&](std::string_view name) { return target.starts_with(name); });
+}
+
 ir::TensorType type_of(const pt2::TensorMeta& meta) { return {meta.dtype, meta.sizes, {}, std::nullopt}; }
 
 class ProgramImport {
@@ -72,13 +79,19 @@ class ProgramImport {
     std::set<std::string> unknown;
     for (const pt2::Node& node : program_.graph.nodes) {
       if (forms().contains(target_of(node))) continue;
-      if (first == nullptr) first = &node;
+      // A layer's own operator says more than what surrounds it, such as the zeros that an LSTM starts from.
+      if (first == nullptr || (!is_recurrent(target_of(*first)) && is_recurrent(target_of(node)))) first = &node;
       unknown.insert(target_of(node));
     }
     if (first == nullptr) return;
-    std::string problem = "unknown operator " + target_of(*first);
+    const bool recurrent = is_recurrent(target_of(*first));
+    std::string problem = (recurrent ? "a recurrent layer as one operator, " : "unknown operator ") + target_of(*first);
     if (unknown.size() > 1) problem += fmt::format(" (all that are unknown: {})", fmt::join(unknown, ", "));
-    fail(pt2::diagnose(*first, problem, "docs/adding-an-operator.md tells how to add one"));
+    fail(pt2::diagnose(*first, problem,
+                       recurrent ? "write the cell out as Linear, sigmoid, tanh and products, as "
+                                   "torch.ao.nn.quantizable.LSTM does; for one step per inference make the state an "
+                                   "input and an output of the model"
+                                 : "docs/adding-an-operator.md tells how to add one"));
   }
 
   void add_input(const pt2::InputSpec& input) {

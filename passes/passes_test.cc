@@ -47,21 +47,6 @@ output %conv
 )");
 }
 
-TEST(FoldBatchNorm, LeavesAConvolutionAloneThatSomebodyElseReads) {
-  const char* text = R"(graph g
-input %x : f32[1,1,2,2]
-const %w : f32[1,1,1,1] = [1.0]
-const %one : f32[1] = [1.0]
-node "conv" "" ""
-  %conv : f32[1,1,2,2] = aten.conv2d(input=%x, weight=%w, bias=none, stride=[1, 1], padding=[0, 0], dilation=[1, 1], groups=1)
-node "bn" "" ""
-  %bn : f32[1,1,2,2] = aten.batch_norm(input=%conv, weight=%one, bias=%one, running_mean=%one, running_var=%one, training=false, momentum=0.1, eps=0.001, cudnn_enabled=true)
-output %conv
-output %bn
-)";
-  EXPECT_EQ(after(text, fold_batch_norm), text);
-}
-
 TEST(FuseActivations, MakesTheClampPartOfItsProducer) {
   EXPECT_EQ(after(R"(graph g
 input %x : f32[1,4]

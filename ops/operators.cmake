@@ -14,6 +14,7 @@ set(CORMORANT_OPERATORS
   max_pool2d
   pad
   quantize
+  reduce
   softmax
   transpose
   view

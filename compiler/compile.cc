@@ -36,8 +36,8 @@ void quantize(ir::Graph& graph, Context& context) {
   options.int8_io = context.options.io == Io::int8;
   // ExecuTorch's linear reads one multiplier only, and `any` runs its kernels.
   const ops::Config& config = context.options.config;
-  if (config.runtime == ops::Runtime::executorch || config.target.is_any())
-    options.per_tensor_weights = {"aten.linear"};
+  options.executorch_operators = config.runtime == ops::Runtime::executorch || config.target.is_any();
+  if (options.executorch_operators) options.per_tensor_weights = {"aten.linear"};
   options.threads = context.options.threads;
   options.progress = context.options.progress;
   quantizer::QuantizeReport report = quantizer::quantize(graph, context.options.calibration, options);

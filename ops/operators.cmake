@@ -24,6 +24,7 @@ set(CORMORANT_OPERATORS
   pad
   prelu
   quantize
+  reduce
   repeat_interleave
   slice
   softmax

@@ -149,6 +149,7 @@ Compiled compile(ir::Graph& graph, const Options& options, const std::vector<Sta
     emit::Emitted emitted = emit::emit(graph, options.config, options.memory);
     compiled.program = std::move(emitted.program);
     compiled.facts.operators = std::move(emitted.operators);
+    compiled.facts.steps = std::move(emitted.steps);
     compiled.facts.constant_bytes = emitted.constant_bytes;
     compiled.facts.scratch_bytes = emitted.scratch_bytes;
     compiled.facts.arena_bytes = std::move(emitted.arena_bytes);

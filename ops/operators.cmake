@@ -7,6 +7,7 @@ set(CORMORANT_OPERATORS
   cat
   clamp
   conv2d
+  copy
   depthwise_conv2d
   dequantize
   expand
@@ -18,6 +19,7 @@ set(CORMORANT_OPERATORS
   repeat_interleave
   slice
   softmax
+  split
   transpose
   view
 )

@@ -42,12 +42,6 @@ void copy_bytes_dsp(std::int8_t* to, const std::int8_t* from, std::uint32_t coun
   }
 }
 
-void copy_rows_dsp(std::int8_t* to, const std::int8_t* from, const RowCopy& rows) {
-  for (std::uint32_t row = 0; row < rows.rows; ++row, to += rows.to_step, from += rows.from_step) {
-    copy_bytes_dsp(to, from, rows.bytes);
-  }
-}
-
 void fill_bytes_dsp(std::int8_t* to, std::int8_t value, std::uint32_t count) {
   std::uint32_t word = static_cast<std::uint8_t>(value) * std::uint32_t{0x01010101};
   for (; count >= 16; count -= 16, to += 16) {

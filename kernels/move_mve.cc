@@ -20,12 +20,6 @@ void copy_bytes_mve(std::int8_t* to, const std::int8_t* from, std::uint32_t coun
       : "q0", "lr", "memory");
 }
 
-void copy_rows_mve(std::int8_t* to, const std::int8_t* from, const RowCopy& rows) {
-  for (std::uint32_t row = 0; row < rows.rows; ++row, to += rows.to_step, from += rows.from_step) {
-    copy_bytes_mve(to, from, rows.bytes);
-  }
-}
-
 void fill_bytes_mve(std::int8_t* to, std::int8_t value, std::uint32_t count) {
   asm volatile(
       "vdup.8 q0, %[value]\n"

@@ -21,6 +21,6 @@ struct AnyWords {
 
 }  // namespace
 
-void move_nest_dsp(const MovePlan& plan) { move_nest<AnyWords>(plan); }
+void move_nest_dsp(const MovePlan& plan) { for_each_tile(plan, move_tile<AnyWords>); }
 
 }  // namespace cormorant

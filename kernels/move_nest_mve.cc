@@ -107,48 +107,38 @@ MoveLine mover_for(std::int32_t step) {
   return step <= 255 / 15 ? Direction::bytes_16 : step <= 65535 / 7 ? Direction::bytes_8 : Direction::bytes_4;
 }
 
-void fill_line(std::int8_t* to, const std::int8_t* from, std::uint32_t /*step*/, std::uint32_t count) {
-  fill_bytes_mve(to, *from, count);
-}
-
-// Lines of a tile: `count` bytes that one call moves, and how far apart the lines are.
-struct Lines {
-  MoveLine move;
-  std::int32_t step;
-  std::int32_t count;
-  std::int32_t lines;
-  std::int32_t line_step_in;
-  std::int32_t line_step_out;
-};
-
-Lines lines_of(const MoveTile& tile) {
-  if (tile.row_step_in == 1 && tile.rows >= tile.columns && tile.column_step_in != 0) {
-    return {mover_for<Scatter>(tile.row_step_out), tile.row_step_out, tile.rows, tile.columns, tile.column_step_in, 1};
+void move_tile(const MoveTile& tile, std::int8_t* output, const std::int8_t* input) {
+  std::int32_t lines = tile.rows;
+  std::int32_t line_in = tile.row_step_in;
+  std::int32_t line_out = tile.row_step_out;
+  std::int32_t count = tile.columns;
+  std::int32_t step = tile.column_step_in;
+  if (step == 1) {
+    const RowCopy rows = {static_cast<std::uint32_t>(lines), static_cast<std::uint32_t>(count), line_out, line_in};
+    return copy_rows_mve(output, input, rows);
   }
-  return {tile.column_step_in == 0 ? fill_line : mover_for<Gather>(tile.column_step_in),
-          tile.column_step_in,
-          tile.columns,
-          tile.rows,
-          tile.row_step_in,
-          tile.row_step_out};
+  if (step == 0) {
+    for (; lines != 0; --lines, input += line_in, output += line_out) {
+      fill_bytes_mve(output, *input, static_cast<std::uint32_t>(count));
+    }
+    return;
+  }
+  MoveLine move = mover_for<Gather>(step);
+  if (line_in == 1 && lines >= count) {  // by columns, then
+    line_in = step;
+    step = line_out;
+    line_out = 1;
+    lines = tile.columns;
+    count = tile.rows;
+    move = mover_for<Scatter>(step);
+  }
+  for (; lines != 0; --lines, input += line_in, output += line_out) {
+    move(output, input, static_cast<std::uint32_t>(step), static_cast<std::uint32_t>(count));
+  }
 }
 
 }  // namespace
 
-void move_nest_mve(const MovePlan& plan) {
-  const MoveTile& tile = plan.tile;
-  if (tile.column_step_in == 1) {
-    const RowCopy rows = {static_cast<std::uint32_t>(tile.rows), static_cast<std::uint32_t>(tile.columns),
-                          tile.row_step_out, tile.row_step_in};
-    for_each_tile(plan, [&](std::int8_t* output, const std::int8_t* input) { copy_rows_mve(output, input, rows); });
-    return;
-  }
-  const Lines lines = lines_of(tile);
-  for_each_tile(plan, [&](std::int8_t* output, const std::int8_t* input) {
-    for (std::int32_t i = 0; i < lines.lines; ++i, input += lines.line_step_in, output += lines.line_step_out) {
-      lines.move(output, input, static_cast<std::uint32_t>(lines.step), static_cast<std::uint32_t>(lines.count));
-    }
-  });
-}
+void move_nest_mve(const MovePlan& plan) { for_each_tile(plan, move_tile); }
 
 }  // namespace cormorant

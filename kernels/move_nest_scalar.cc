@@ -17,6 +17,6 @@ struct AlignedWords {
 
 }  // namespace
 
-void move_nest_scalar(const MovePlan& plan) { move_nest<AlignedWords>(plan); }
+void move_nest_scalar(const MovePlan& plan) { for_each_tile(plan, move_tile<AlignedWords>); }
 
 }  // namespace cormorant

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Tiles moved with word accesses. A transposition takes blocks of four by four bytes: four words in, sixteen bytes
-// rearranged in registers, four words out, one and a half instructions per byte. At the edges, a word of the input is
-// four rows of one column, which are stored one by one (scatter); or four columns of one row are loaded one by one and
-// stored as a word (gather). Words says what a word access may do on the instruction set:
+// rearranged in registers, four words out, less than two instructions per byte. At the edges, and on ARMv6-M, whose
+// instructions are too few for that, a word of the input is four rows of one column, which are stored one by one
+// (scatter); or four columns of one row are loaded one by one and stored as a word (gather). Words says what a word
+// access may do on the instruction set:
 //   static bool can_access(std::uint32_t address_or_step);   // whether words may be accessed there
 //   static std::uint32_t load(const std::int8_t*);
 //   static void store(std::int8_t*, std::uint32_t);
@@ -20,7 +21,7 @@ inline std::uint32_t address_of(const void* pointer) {
 }
 
 template <class Words>
-inline void scatter_columns(const MoveTile& tile, std::int8_t* output, const std::int8_t* input) {
+[[gnu::noinline]] void scatter_columns(const MoveTile& tile, std::int8_t* output, const std::int8_t* input) {
   const std::int32_t step = tile.row_step_out;
   for (std::int32_t column = 0; column < tile.columns; ++column, ++output, input += tile.column_step_in) {
     const std::int8_t* from = input;
@@ -39,12 +40,15 @@ inline void scatter_columns(const MoveTile& tile, std::int8_t* output, const std
         to += step;
       }
     }
-    for (; left != 0; --left, to += step) *to = *from++;
+    for (; left != 0; --left, to += step) {
+      *to = *from++;
+      asm volatile("");  // or the few bytes that are left become a large loop of words
+    }
   }
 }
 
 template <class Words>
-inline void gather_rows(const MoveTile& tile, std::int8_t* output, const std::int8_t* input) {
+[[gnu::noinline]] void gather_rows(const MoveTile& tile, std::int8_t* output, const std::int8_t* input) {
   const std::int32_t step = tile.column_step_in;
   for (std::int32_t row = 0; row < tile.rows; ++row, output += tile.row_step_out, input += tile.row_step_in) {
     const std::int8_t* from = input;
@@ -64,80 +68,104 @@ inline void gather_rows(const MoveTile& tile, std::int8_t* output, const std::in
         Words::store(to, bytes);
       }
     }
-    for (; left != 0; --left) *to++ = static_cast<std::int8_t>(next());
+    for (; left != 0; --left) {
+      *to++ = static_cast<std::int8_t>(next());
+      asm volatile("");
+    }
   }
 }
 
-// Four bytes of each of four columns become four bytes of each of four rows.
+#if __ARM_ARCH_ISA_THUMB >= 2
+inline constexpr bool kTransposesBlocks = true;
+
+// Four columns of 4 · blocks rows. With the bytes of a word written from the lowest, and a, b, c, d the columns' words:
+//   ab = a0 b0 a2 b2, cd = c0 d0 c2 d2; the rows 0 and 2 are their lower and their upper halves
+//   b  = a1 b1 a3 b3, d  = c1 d1 c3 d3; the rows 1 and 3
+inline void transpose_blocks(std::int8_t* to, std::int32_t row_step, const std::int8_t* from, std::int32_t column_step,
+                             std::int32_t blocks) {
+  std::uint32_t a, b, c, d, ab, t;
+  asm volatile(
+      "1: ldr %[b], [%[from], %[cs]]\n"
+      "add %[t], %[from], %[cs], lsl #1\n"
+      "ldr %[d], [%[t], %[cs]]\n"
+      "ldr %[c], [%[t]]\n"
+      "ldr %[a], [%[from]], #4\n"
+      "and %[ab], %[a], %[even]\n"
+      "and %[t], %[b], %[even]\n"
+      "orr %[ab], %[ab], %[t], lsl #8\n"
+      "and %[t], %[even], %[a], lsr #8\n"
+      "bic %[b], %[b], %[even]\n"
+      "orr %[b], %[b], %[t]\n"
+      "and %[a], %[c], %[even]\n"  // a is cd from here
+      "and %[t], %[d], %[even]\n"
+      "orr %[a], %[a], %[t], lsl #8\n"
+      "and %[t], %[even], %[c], lsr #8\n"
+      "bic %[d], %[d], %[even]\n"
+      "orr %[d], %[d], %[t]\n"
+      "lsr %[t], %[ab], #16\n"
+      "bfi %[ab], %[a], #16, #16\n"
+      "bfi %[a], %[t], #0, #16\n"
+      "lsr %[t], %[b], #16\n"
+      "bfi %[b], %[d], #16, #16\n"
+      "bfi %[d], %[t], #0, #16\n"
+      "add %[c], %[to], %[rs], lsl #1\n"
+      "str %[ab], [%[to]]\n"
+      "str %[b], [%[to], %[rs]]\n"
+      "str %[a], [%[c]]\n"
+      "str %[d], [%[c], %[rs]]\n"
+      "add %[to], %[to], %[rs], lsl #2\n"
+      "subs %[blocks], #1\n"
+      "bne 1b\n"
+      : [to] "+r"(to), [from] "+r"(from), [blocks] "+r"(blocks), [a] "=&r"(a), [b] "=&r"(b), [c] "=&r"(c), [d] "=&r"(d),
+        [ab] "=&r"(ab), [t] "=&r"(t)
+      : [cs] "r"(column_step), [rs] "r"(row_step), [even] "r"(0x00FF00FF)
+      : "cc", "memory");
+}
+#else
+inline constexpr bool kTransposesBlocks = false;
+inline void transpose_blocks(std::int8_t*, std::int32_t, const std::int8_t*, std::int32_t, std::int32_t) {}
+#endif
+
 template <class Words>
-inline void transpose_block(std::int8_t* to, std::int32_t row_step, const std::int8_t* from, std::int32_t column_step) {
-  constexpr std::uint32_t kEven = 0x00FF00FF;
-  const std::uint32_t a = Words::load(from);
-  const std::uint32_t b = Words::load(from + column_step);
-  const std::uint32_t c = Words::load(from + 2 * column_step);
-  const std::uint32_t d = Words::load(from + 3 * column_step);
-  const std::uint32_t ab02 = (a & kEven) | ((b & kEven) << 8);
-  const std::uint32_t ab13 = ((a >> 8) & kEven) | (b & ~kEven);
-  const std::uint32_t cd02 = (c & kEven) | ((d & kEven) << 8);
-  const std::uint32_t cd13 = ((c >> 8) & kEven) | (d & ~kEven);
-  Words::store(to, (ab02 & 0xFFFF) | (cd02 << 16));
-  Words::store(to + row_step, (ab13 & 0xFFFF) | (cd13 << 16));
-  Words::store(to + 2 * row_step, (ab02 >> 16) | (cd02 & 0xFFFF0000));
-  Words::store(to + 3 * row_step, (ab13 >> 16) | (cd13 & 0xFFFF0000));
+void scatter_or_gather(const MoveTile& tile, std::int8_t* output, const std::int8_t* input) {
+  const bool by_column = tile.rows >= tile.columns;
+  return by_column ? scatter_columns<Words>(tile, output, input) : gather_rows<Words>(tile, output, input);
 }
 
 // Rows step by 1 in the input. Whole blocks first, then the columns and the rows that are left.
 template <class Words>
-inline void transpose_tile(const MoveTile& tile, std::int8_t* output, const std::int8_t* input) {
-  std::int32_t rows = 0;
-  std::int32_t columns = 0;
-  if (Words::can_access(address_of(input) | static_cast<std::uint32_t>(tile.column_step_in) | address_of(output) |
-                        static_cast<std::uint32_t>(tile.row_step_out))) {
-    rows = tile.rows & ~3;
-    columns = rows == 0 ? 0 : tile.columns & ~3;
+void transpose_tile(const MoveTile& tile, std::int8_t* output, const std::int8_t* input) {
+  const bool fits = Words::can_access(address_of(input) | static_cast<std::uint32_t>(tile.column_step_in) |
+                                      address_of(output) | static_cast<std::uint32_t>(tile.row_step_out));
+  if (!kTransposesBlocks || !fits || tile.rows < 4 || tile.columns < 4) {
+    return scatter_or_gather<Words>(tile, output, input);
   }
-  for (std::int32_t column = 0; column < columns; column += 4) {
-    const std::int8_t* from = input + column * tile.column_step_in;
-    std::int8_t* to = output + column;
-    for (std::int32_t row = 0; row < rows; row += 4, from += 4, to += 4 * tile.row_step_out) {
-      transpose_block<Words>(to, tile.row_step_out, from, tile.column_step_in);
-    }
-  }
-  if (columns == 0) rows = 0;
-  if (columns < tile.columns) {
-    MoveTile right = tile;
-    right.columns -= columns;
-    const std::int8_t* from = input + columns * tile.column_step_in;
-    if (right.rows >= right.columns) {
-      scatter_columns<Words>(right, output + columns, from);
-    } else {
-      gather_rows<Words>(right, output + columns, from);
-    }
-  }
-  if (columns != 0 && rows < tile.rows) {
-    const MoveTile below = {tile.rows - rows, columns, 1, tile.row_step_out, tile.column_step_in};
+  const std::int32_t rows = tile.rows & ~3;
+  MoveTile left = tile;
+  for (; left.columns >= 4; left.columns -= 4, output += 4, input += 4 * tile.column_step_in) {
+    transpose_blocks(output, tile.row_step_out, input, tile.column_step_in, rows >> 2);
+    if (rows == tile.rows) continue;
+    const MoveTile below = {tile.rows - rows, 4, 1, tile.row_step_out, tile.column_step_in};
     gather_rows<Words>(below, output + rows * tile.row_step_out, input + rows);
   }
+  if (left.columns != 0) scatter_or_gather<Words>(left, output, input);
 }
 
 template <class Words>
-inline void move_nest(const MovePlan& p) {
-  const MoveTile& tile = p.tile;
-  for_each_tile(p, [&](std::int8_t* output, const std::int8_t* input) {
-    if (tile.column_step_in == 1) {
-      Words::copy_rows(output, input,
-                       {static_cast<std::uint32_t>(tile.rows), static_cast<std::uint32_t>(tile.columns),
-                        tile.row_step_out, tile.row_step_in});
-    } else if (tile.column_step_in == 0) {
-      for (std::int32_t row = 0; row < tile.rows; ++row, output += tile.row_step_out, input += tile.row_step_in) {
-        Words::fill(output, *input, static_cast<std::uint32_t>(tile.columns));
-      }
-    } else if (tile.row_step_in == 1) {
-      transpose_tile<Words>(tile, output, input);
-    } else {
-      gather_rows<Words>(tile, output, input);
+void move_tile(const MoveTile& tile, std::int8_t* output, const std::int8_t* input) {
+  if (tile.column_step_in == 1) {
+    Words::copy_rows(output, input,
+                     {static_cast<std::uint32_t>(tile.rows), static_cast<std::uint32_t>(tile.columns),
+                      tile.row_step_out, tile.row_step_in});
+  } else if (tile.column_step_in == 0) {
+    for (std::int32_t row = 0; row < tile.rows; ++row, output += tile.row_step_out, input += tile.row_step_in) {
+      Words::fill(output, *input, static_cast<std::uint32_t>(tile.columns));
     }
-  });
+  } else if (tile.row_step_in == 1) {
+    transpose_tile<Words>(tile, output, input);
+  } else {
+    gather_rows<Words>(tile, output, input);
+  }
 }
 
 }  // namespace cormorant

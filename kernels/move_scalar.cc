@@ -75,12 +75,6 @@ void copy_bytes_scalar(std::int8_t* to, const std::int8_t* from, std::uint32_t c
   for (; count != 0; --count) copy_byte(to, from);
 }
 
-void copy_rows_scalar(std::int8_t* to, const std::int8_t* from, const RowCopy& rows) {
-  for (std::uint32_t row = 0; row < rows.rows; ++row, to += rows.to_step, from += rows.from_step) {
-    copy_bytes_scalar(to, from, rows.bytes);
-  }
-}
-
 void fill_bytes_scalar(std::int8_t* to, std::int8_t value, std::uint32_t count) {
   for (; count != 0 && misalignment(to) != 0; --count) *to++ = value;
   std::uint32_t word = static_cast<std::uint8_t>(value) * std::uint32_t{0x01010101};

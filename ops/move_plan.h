@@ -36,6 +36,21 @@ inline std::int32_t wrap_dim(std::int32_t dim, std::size_t rank) {
   return dim < 0 ? dim + limit : dim;
 }
 
+// Whether the tensor's bytes lie as they would in the other's order; dimensions of size 1 may stand anywhere.
+inline bool lies_like(const Tensor& tensor, const Tensor& other) {
+  std::size_t next = 0;
+  for (std::size_t i = 0; i < tensor.rank; ++i) {
+    const std::uint8_t dim = tensor.dim_order[i];
+    if (tensor.sizes[dim] == 1) continue;
+    while (next < other.rank && other.dim_order[next] != dim) {
+      if (tensor.sizes[other.dim_order[next]] != 1) return false;
+      ++next;
+    }
+    ++next;
+  }
+  return true;
+}
+
 // Loops over the output's memory, outermost first, in bytes.
 struct MoveNest {
   MoveLoop loops[kMaxMoveLoops];
@@ -79,11 +94,15 @@ struct MoveNest {
     step *= nest.loops[i].count;
   }
   if (nest.count > 0) columns = nest.take(nest.count - 1);
-  // Rows: the next loop out; where columns are not contiguous in the input, the loop that is.
+  // Rows: where columns are not contiguous in the input, the loop that is; else the longest, of equals the inner one.
   if (nest.count > 0) {
     std::int32_t index = nest.count - 1;
-    for (std::int32_t i = 0; i < nest.count && columns.step_in != 1; ++i) {
-      if (nest.loops[i].step_in == 1) index = i;
+    for (std::int32_t i = nest.count; i-- > 0;) {
+      if (columns.step_in != 1 && nest.loops[i].step_in == 1) {
+        index = i;
+        break;
+      }
+      if (nest.loops[i].count > nest.loops[index].count) index = i;
     }
     rows = nest.take(index);
   }

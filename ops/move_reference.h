@@ -9,15 +9,14 @@
 namespace cormorant::ops {
 
 inline void execute_move_reference(const void* plan) {
-  const auto& p = *static_cast<const MovePlan*>(plan);
-  const MoveTile& tile = p.tile;
-  for_each_tile(p, [&](std::int8_t* output, const std::int8_t* input) {
-    for (std::int32_t row = 0; row < tile.rows; ++row) {
-      for (std::int32_t column = 0; column < tile.columns; ++column) {
-        output[row * tile.row_step_out + column] = input[row * tile.row_step_in + column * tile.column_step_in];
-      }
-    }
-  });
+  for_each_tile(
+      *static_cast<const MovePlan*>(plan), [](const MoveTile& tile, std::int8_t* output, const std::int8_t* input) {
+        for (std::int32_t row = 0; row < tile.rows; ++row) {
+          for (std::int32_t column = 0; column < tile.columns; ++column) {
+            output[row * tile.row_step_out + column] = input[row * tile.row_step_in + column * tile.column_step_in];
+          }
+        }
+      });
 }
 
 }  // namespace cormorant::ops

@@ -10,6 +10,7 @@ set(CORMORANT_OPERATORS
   clamp
   constant
   conv2d
+  copy
   depthwise_conv2d
   dequantize
   div
@@ -28,6 +29,7 @@ set(CORMORANT_OPERATORS
   repeat_interleave
   slice
   softmax
+  split
   transpose
   transpose_conv2d
   view

@@ -6,21 +6,6 @@
 namespace cormorant::ops {
 namespace {
 
-// Whether the tensor's bytes lie as they would in the output's order; dimensions of size 1 may stand anywhere.
-bool lies_like(const Tensor& tensor, const Tensor& out) {
-  std::size_t next = 0;
-  for (std::size_t i = 0; i < tensor.rank; ++i) {
-    const std::uint8_t dim = tensor.dim_order[i];
-    if (tensor.sizes[dim] == 1) continue;
-    while (next < out.rank && out.dim_order[next] != dim) {
-      if (tensor.sizes[out.dim_order[next]] != 1) return false;
-      ++next;
-    }
-    ++next;
-  }
-  return true;
-}
-
 // PyTorch lets vectors without elements stand anywhere in the list.
 bool is_nothing(const Tensor& tensor) { return tensor.elements() == 0 && tensor.rank == 1; }
 

@@ -132,8 +132,8 @@ Operator expand_operator() {
           .evaluate = evaluate_expand,
           .quantize = quantize,
           .lower = lower,
-          .signatures = {signature_of<ExpandCopy>()},
-          .host_kernels = {&kExpandCopyReference}};
+          .signatures = {signature_of<ExpandCopy>(), signature_of<Repeat>()},
+          .host_kernels = {&kExpandCopyReference, &kRepeatReference}};
 }
 
 }  // namespace cormorant::ops

@@ -24,4 +24,20 @@ struct ExpandCopy {
   }
 };
 
+// Each dimension that often, one copy behind the other, and new dimensions in front.
+template <class W>
+struct Repeat {
+  static constexpr const char* kName = "aten::repeat.out";
+  typename W::Tensor self{};
+  typename W::IntList repeats{};
+  typename W::Out out{};
+
+  template <class V>
+  void visit(V&& v) {
+    v("self", self);
+    v("repeats", repeats);
+    v("out", out);
+  }
+};
+
 }  // namespace cormorant::ops

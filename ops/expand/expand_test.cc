@@ -112,5 +112,47 @@ TEST(Expand, LoadRefusesWhatDoesNotFit) {
   EXPECT_FALSE(expand({DType::u8, {2, 1}, {}, {}}, {3, 2, 4}, i8({3, 2, 4})));
 }
 
+// ExecuTorch's compiler keeps repeat as it is; ours never makes one.
+conformance::Case repeat_case(ir::Shape shape, Dims repeats) {
+  return {"aten::repeat.out of rank " + std::to_string(shape.size()), [=](ir::Graph& g) {
+            ir::Shape out = repeats;
+            for (std::size_t i = 0; i < shape.size(); ++i) out[out.size() - shape.size() + i] *= shape[i];
+            ir::Value* x = conformance::int8_input(g, shape, 0.1, -5);
+            return conformance::add_quantized(g, "aten.repeat", {{"self", x}, {"repeats", repeats}}, out, 0.1, -5);
+          }};
+}
+
+TEST(Repeat, EveryVariantEqualsTheReference) {
+  conformance::expect_same_bits_everywhere(
+      {repeat_case({7}, {3}), repeat_case({3, 5}, {2, 1, 4}), repeat_case({2, 3, 5}, {1, 2, 1})}, 1);
+}
+
+TEST(Repeat, PutsCopiesBehindEachOther) {
+  ir::Graph graph;
+  ir::Value* x = graph.add_input("x", i8({2, 2}));
+  graph.add_output(
+      graph.add_node("repeat", "aten.repeat", {{"self", x}, {"repeats", Dims{2, 1, 2}}}, {i8({2, 2, 4})})->result());
+  const std::vector<std::byte> file = emit::emit(graph, {}, {}).program;
+  HostProgram program(file, host_kernels());
+  std::vector<std::byte> input;
+  for (int i = 0; i < 4; ++i) input.push_back(static_cast<std::byte>(i));
+  const std::vector<std::byte> output = program.run({&input, 1}).at(0);
+  std::vector<int> got;
+  for (const std::byte byte : output) got.push_back(static_cast<int>(byte));
+  EXPECT_EQ(got, std::vector<int>({0, 1, 0, 1, 2, 3, 2, 3, 0, 1, 0, 1, 2, 3, 2, 3}));
+}
+
+TEST(Repeat, LoadRefusesWhatDoesNotFit) {
+  const auto repeat = [](Dims repeats, const ir::TensorType& out) {
+    return loads("aten.repeat", i8({2, 3}), {{"repeats", std::move(repeats)}}, out);
+  };
+  EXPECT_TRUE(repeat({4, 1, 2}, i8({4, 2, 6})));
+  EXPECT_FALSE(repeat({4, 1, 2}, i8({4, 2, 3})));
+  EXPECT_FALSE(repeat({2}, i8({2, 6})));
+  EXPECT_FALSE(repeat({1, 0}, i8({2, 0})));
+  EXPECT_FALSE(repeat({1, 2147483647}, i8({2, 1})));
+  EXPECT_FALSE(repeat({1, 2}, {DType::u8, {2, 6}, {}, {}}));
+}
+
 }  // namespace
 }  // namespace cormorant::ops

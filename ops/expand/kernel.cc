@@ -28,4 +28,28 @@ Error load_expand_copy(Call& call) {
   return plan_move(call, self, out, steps, 0);
 }
 
+Error load_repeat(Call& call) {
+  Repeat<TargetWorld> args;
+  if (!call.read_signature(args)) return call.error();
+  const Tensor& self = args.self;
+  const Tensor& out = args.out;
+  call.require(self.dtype == out.dtype, Error::bad_value);
+  call.require(self.rank <= out.rank && args.repeats.count == out.rank, Error::bad_shape);
+  if (call.error() != Error::ok) return call.error();
+  const MoveSteps steps = steps_of(self);
+  const std::int32_t added = out.rank - self.rank;
+  MoveNest nest;
+  for (std::int32_t i = 0; i < out.rank; ++i) {
+    const std::int32_t dim = out.dim_order[i];
+    const std::int32_t repeats = args.repeats.items[dim];
+    const std::int32_t size = dim < added ? 1 : self.sizes[dim - added];
+    call.require(repeats >= 1 && (size == 0 || repeats <= 0x7FFFFFFF / size) && out.sizes[dim] == size * repeats,
+                 Error::bad_shape);
+    nest.add(repeats, 0);
+    if (dim >= added) nest.add(size, steps.bytes[dim - added]);
+  }
+  if (call.error() != Error::ok) return call.error();
+  return plan_nest(call, self, out, nest, 0);
+}
+
 }  // namespace cormorant::ops

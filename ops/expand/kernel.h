@@ -9,5 +9,6 @@
 namespace cormorant::ops {
 
 Error load_expand_copy(Call& call);
+Error load_repeat(Call& call);
 
 }  // namespace cormorant::ops

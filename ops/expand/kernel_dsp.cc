@@ -12,3 +12,4 @@ void execute(const void* plan) { move_nest_dsp(*static_cast<const MovePlan*>(pla
 
 CORMORANT_KERNEL(aten_expand_copy_out_dsp, "aten::expand_copy.out", cormorant::ops::load_expand_copy,
                  cormorant::ops::execute)
+CORMORANT_KERNEL(aten_repeat_out_dsp, "aten::repeat.out", cormorant::ops::load_repeat, cormorant::ops::execute)

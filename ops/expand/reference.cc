@@ -6,5 +6,6 @@
 namespace cormorant::ops {
 
 const Kernel kExpandCopyReference = {ExpandCopy<TargetWorld>::kName, load_expand_copy, execute_move_reference};
+const Kernel kRepeatReference = {Repeat<TargetWorld>::kName, load_repeat, execute_move_reference};
 
 }  // namespace cormorant::ops

@@ -6,5 +6,6 @@
 namespace cormorant::ops {
 
 extern const Kernel kExpandCopyReference;
+extern const Kernel kRepeatReference;
 
 }  // namespace cormorant::ops

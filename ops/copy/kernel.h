@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Loading leaves a MovePlan, of which kernels/move_nest.h tells.
+#pragma once
+
+#include "ops/copy/copy.h"
+#include "runtime/kernel.h"
+
+namespace cormorant::ops {
+
+Error load_plain_copy(Call& call);
+Error load_clone(Call& call);
+Error load_to_copy(Call& call);
+Error load_dim_order_copy(Call& call);
+Error load_squeeze_copy(Call& call);
+Error load_squeeze_dims_copy(Call& call);
+
+}  // namespace cormorant::ops

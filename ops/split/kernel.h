@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A concatenation the other way round: the input has the outs' chunks side by side.
+#pragma once
+
+#include "ops/split/split.h"
+
+namespace cormorant::ops {
+
+struct SplitPart {
+  std::int8_t* output;
+  std::uint32_t bytes;  // of a chunk
+};
+
+struct SplitPlan {
+  const std::int8_t* input;
+  std::uint32_t rows;
+  std::uint32_t row_bytes;
+  std::uint32_t count;
+  // followed by count SplitParts
+  [[nodiscard]] const SplitPart* parts() const { return reinterpret_cast<const SplitPart*>(this + 1); }
+};
+
+Error load_split_with_sizes_copy(Call& call);
+Error load_split_copy(Call& call);
+
+// copy_rows is the variant's, of kernels/move.h.
+template <class CopyRows>
+inline void split_with(const SplitPlan& p, CopyRows copy_rows) {
+  const std::int8_t* from = p.input;
+  const SplitPart* const end = p.parts() + p.count;
+  for (const SplitPart* part = p.parts(); part != end; ++part) {
+    const auto bytes = static_cast<std::int32_t>(part->bytes);
+    copy_rows(part->output, from, {p.rows, part->bytes, bytes, static_cast<std::int32_t>(p.row_bytes)});
+    from += bytes;
+  }
+}
+
+}  // namespace cormorant::ops

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/move.h"
+#include "ops/split/kernel.h"
+
+namespace cormorant::ops {
+namespace {
+
+void execute(const void* plan) { split_with(*static_cast<const SplitPlan*>(plan), copy_rows_mve); }
+
+}  // namespace
+}  // namespace cormorant::ops
+
+CORMORANT_KERNEL(aten_split_with_sizes_copy_out_mve, "aten::split_with_sizes_copy.out",
+                 cormorant::ops::load_split_with_sizes_copy, cormorant::ops::execute)
+CORMORANT_KERNEL(aten_split_copy_Tensor_out_mve, "aten::split_copy.Tensor_out", cormorant::ops::load_split_copy,
+                 cormorant::ops::execute)

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// split: pieces of a tensor along one dimension, all by one instruction with a list of outs. Our own compiler makes
+// slices instead; this is for files of ExecuTorch's. Signatures of the target's world only: no node of a graph has
+// them.
+#pragma once
+
+#include "runtime/kernel.h"
+
+namespace cormorant::ops {
+
+struct SplitWithSizesCopy {
+  static constexpr const char* kName = "aten::split_with_sizes_copy.out";
+  Tensor self{};
+  IntList split_sizes{};  // the outs say them again
+  std::int32_t dim{};
+  TensorList out{};
+  TensorList results{};  // the same tensors, as ExecuTorch's compiler appends them: in a list of its own
+
+  template <class V>
+  void visit(V&& v) {
+    v("self", self);
+    v("split_sizes", split_sizes);
+    v("dim", dim);
+    v("out", out);
+    v("results", results);
+  }
+};
+
+struct SplitCopy {
+  static constexpr const char* kName = "aten::split_copy.Tensor_out";
+  Tensor self{};
+  std::int32_t split_size{};
+  std::int32_t dim{};
+  TensorList out{};
+  TensorList results{};  // the same tensors, as ExecuTorch's compiler appends them: in a list of its own
+
+  template <class V>
+  void visit(V&& v) {
+    v("self", self);
+    v("split_size", split_size);
+    v("dim", dim);
+    v("out", out);
+    v("results", results);
+  }
+};
+
+}  // namespace cormorant::ops

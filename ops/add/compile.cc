@@ -49,12 +49,15 @@ QuantRule quantize(const ir::Node& node) {
 }
 
 // A rescaling of the sum to the left is done in 32 bits: the largest sum must survive it.
-void check_overflow(const ir::Node& node, const ir::QuantParams& self, const ir::QuantParams& other, double other_scale,
-                    double common, std::int32_t shift) {
-  const auto extent = [](const ir::QuantParams& q) {
-    return std::max(std::abs(q.qmin - q.zero_point()), std::abs(q.qmax - q.zero_point()));
-  };
-  const double largest = std::ldexp((extent(self) * self.scale() + extent(other) * other_scale) / common, kLeftShift);
+void check_overflow(const ir::Node& node, const ir::QuantParams& self, const ir::QuantParams& other,
+                    double other_factor, double common, std::int32_t shift) {
+  double largest = 0;
+  for (const std::int32_t x : {self.qmin, self.qmax}) {
+    for (const std::int32_t y : {other.qmin, other.qmax}) {
+      const double sum = (x - self.zero_point()) * self.scale() + (y - other.zero_point()) * other_factor;
+      largest = std::max(largest, std::ldexp(std::abs(sum) / common, kLeftShift));
+    }
+  }
   if (std::ldexp(largest, std::max(shift, 0)) >= std::ldexp(1.0, 31)) {
     refuse(node, "the sum's scale is too small for its operands' scales: they nearly cancel in the calibration data",
            "calibrate with representative data");
@@ -73,7 +76,7 @@ ir::Value* lower(const Rewriter& rewriter) {
   const Multiplier self = quantize_multiplier(self_q.scale() / common);
   const Multiplier other = quantize_multiplier(other_scale / common);
   const Multiplier output = quantize_multiplier(common / (output_q.scale() * (1 << kLeftShift)));
-  check_overflow(node, self_q, other_q, other_scale, common, output.shift);
+  check_overflow(node, self_q, other_q, other_q.scale() * alpha, common, output.shift);
 
   QuantizedAdd<HostWorld> call{.self = operands.self};
   call.self_zero_point = self_q.zero_point();

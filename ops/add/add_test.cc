@@ -246,6 +246,17 @@ TEST(AddQuantize, TwoConstantsAreRejectedWithAReason) {
   EXPECT_TRUE(is_rejected(c, c));
 }
 
+// Operands that cancel, as far as 32 bits go: the differences of these two fit, their sums do not.
+TEST(AddLower, RefusesASumThatOverflowsAndNoOther) {
+  const auto lower = [](double alpha) {
+    ir::Graph graph;
+    const ir::Value* sum = add_case({4}, {200 / 255.0, 200 / 255.0, 1.1920929e-7, 0, 0, 0}, alpha).build(graph);
+    add_operator().lower({graph, *sum->producer, {}});
+  };
+  EXPECT_NO_THROW(lower(-1));
+  EXPECT_THROW(lower(1), InputError);
+}
+
 TEST(AddLower, ExecutorchGetsConstantsInFullAndRefusesWhatItCannotRepeat) {
   const auto lowered_shape = [](const ir::Shape& other, bool constant) {
     ir::Graph graph;

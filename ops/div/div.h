@@ -12,7 +12,6 @@
 
 #include <cstdint>
 
-#include "base/fixed_point.h"
 #include "target/target.h"
 
 namespace cormorant::ops::div {
@@ -73,16 +72,18 @@ constexpr const char* div_variant(const Target& target) {
   return !target.is_any() && target.isa == Isa::mve ? kDivMve : kDivScalar;
 }
 
-// An entry of the table: the factor, which has the divisor's sign, above five bits of shift. Magnitudes below 2^23
-// times differences below 2^8 stay within 31 bits.
+// An entry of the table: the factor, which has the divisor's sign, above five bits that hold a shift of 1 … 32, less
+// one. Magnitudes below 2^23 times differences below 2^8 stay within 31 bits.
 inline constexpr std::int32_t kFactorLimit = 1 << 23;
 
-constexpr std::int32_t make_entry(std::int32_t factor, std::int32_t shift) { return factor * 32 + shift; }
+constexpr std::int32_t make_entry(std::int32_t factor, std::int32_t shift) { return factor * 32 + (shift - 1); }
 
+// rounding_shift_right(difference · factor, shift): a negative number, whose ties round down, is lowered by one.
 constexpr std::int32_t apply_entry(std::int32_t entry, std::int32_t difference) {
   // A file may hold any factor: unsigned products wrap.
   const auto product = static_cast<std::uint32_t>(difference) * static_cast<std::uint32_t>(entry >> 5);
-  return rounding_shift_right(static_cast<std::int32_t>(product), entry & 31);
+  const auto sign = static_cast<std::uint32_t>(static_cast<std::int32_t>(product) >> 31);
+  return ((static_cast<std::int32_t>(product + sign) >> (entry & 31)) + 1) >> 1;
 }
 
 // round(numerator / denominator · scale), halves away from zero, without the C library. Far beyond int8 it is

@@ -23,10 +23,9 @@ void divide_by_table(const void* plan, const std::int8_t* self, const std::int8_
       entry = vldrwq_gather_shifted_offset_z_s32(table, vreinterpretq_u32_s32(index), lanes);
     }
     const int32x4_t product = vmulq_s32(vsubq_n_s32(x, p.self_zero_point), vshrq_n_s32(entry, 5));
-    const int32x4_t right = vnegq_s32(vandq_s32(entry, vdupq_n_s32(31)));
+    const int32x4_t right = vmvnq_s32(vandq_s32(entry, vdupq_n_s32(31)));  // minus one, negated
     // Ties of negative numbers round down.
-    const int32x4_t lower = vshrq_n_s32(vandq_s32(product, right), 31);
-    const int32x4_t level = vrshlq_s32(vaddq_s32(product, lower), right);
+    const int32x4_t level = vrshlq_s32(vaddq_s32(product, vshrq_n_s32(product, 31)), right);
     vstrbq_p_s32(out + i, vaddq_n_s32(vminq_s32(vmaxq_s32(level, low), high), p.output_zero_point), lanes);
   }
 }

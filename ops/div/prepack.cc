@@ -43,7 +43,7 @@ std::optional<std::vector<std::int32_t>> find_table(std::int32_t other_zero_poin
     }
     const auto entry = find_entry(std::abs(divisor), scale);
     if (!entry) return std::nullopt;
-    table.push_back(divisor > 0 ? *entry : make_entry(-(*entry >> 5), *entry & 31));
+    table.push_back(divisor > 0 ? *entry : make_entry(-(*entry >> 5), (*entry & 31) + 1));
   }
   return table;
 }

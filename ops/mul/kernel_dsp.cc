@@ -62,8 +62,7 @@ void multiply(const void* plan, const std::int8_t* self, const std::int8_t* othe
   const std::int32_t right = -p.shift;
   const std::int32_t offset = (1 << (right - 1)) + shift_left(p.output_zero_point, right);
   const auto store = [&](std::int8_t* to, std::int32_t doubled) {
-    const std::int32_t level = level_of(doubled, p.multiplier, offset, right);
-    *to = static_cast<std::int8_t>(clamp(level, p.activation_min, p.activation_max));
+    *to = static_cast<std::int8_t>(level_of(doubled, p.multiplier, offset, right));
   };
   const int16x2_t self_offset = in_both(-p.self_zero_point);
   const int16x2_t other_offset = in_both(-p.other_zero_point);
@@ -103,11 +102,24 @@ void multiply_any(const void* plan, const std::int8_t* self, const std::int8_t* 
   }
 }
 
+// The fast loops saturate to int8; tighter bounds are rare and cost a second pass.
+void clamp_output(const Plan& p) {
+  if (p.activation_min == -128 && p.activation_max == 127) return;
+  std::int8_t* out = p.tensors.out;
+  const std::int32_t low = p.activation_min;
+  const std::int32_t high = p.activation_max;
+  for (std::uint32_t left = elements_of(p.tensors); left != 0; --left, ++out)
+    *out = static_cast<std::int8_t>(clamp(*out, low, high));
+}
+
 void execute(const void* plan) {
   const auto& p = *static_cast<const Plan*>(plan);
-  Stretch stretch = p.tensors.other_repeats ? multiply<true> : multiply<false>;
-  if (!p.is_simple() || p.shift < -kMaxShift) stretch = multiply_any;
-  run_stretches(p.tensors, stretch, plan);
+  if (!p.is_simple() || p.shift < -kMaxShift) {
+    run_stretches(p.tensors, multiply_any, plan);
+  } else {
+    run_stretches(p.tensors, p.tensors.other_repeats ? multiply<true> : multiply<false>, plan);
+    clamp_output(p);
+  }
 }
 
 }  // namespace

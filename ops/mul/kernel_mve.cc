@@ -16,7 +16,7 @@ namespace cormorant::ops::mul {
 namespace {
 
 // clang-format off
-// q0 and q1 or q5: the factors; q1: the result. q3, q4: the bounds.
+// q0 and q1, or q3: the factors; q1: the result.
 #define CORMORANT_RESCALE                    \
   "vshr.s32 q1, q2, #31\n\t"                 \
   "vqrdmlah.s32 q1, q2, %[multiplier]\n\t"   \
@@ -27,8 +27,7 @@ namespace {
   "vqmovnb.s32 q1, q1\n\t"                   \
   "vqmovnt.s32 q1, q2\n\t"                   \
   "vqadd.s16 q1, q1, %[zero_point]\n\t"      \
-  "vmax.s16 q1, q1, q3\n\t"                  \
-  "vmin.s16 q1, q1, q4\n\t"
+  "vqmovnb.s16 q1, q1\n\t"
 #define CORMORANT_EACH                       \
   "vadd.i16 q0, q0, %[self_offset]\n\t"      \
   "vadd.i16 q1, q1, %[other_offset]\n\t"     \
@@ -37,53 +36,48 @@ namespace {
   CORMORANT_RESCALE
 #define CORMORANT_ONE                        \
   "vadd.i16 q0, q0, %[self_offset]\n\t"      \
-  "vmullb.s16 q2, q0, q5\n\t"                \
-  "vmullt.s16 q0, q0, q5\n\t"                \
+  "vmullb.s16 q2, q0, q3\n\t"                \
+  "vmullt.s16 q0, q0, q3\n\t"                \
   CORMORANT_RESCALE
-#define CORMORANT_BOUNDS                     \
-  "vdup.16 q3, %[bounds]\n\t"                \
-  "lsr lr, %[bounds], #16\n\t"               \
-  "vdup.16 q4, lr\n\t"
 
-// Both bounds in one register: there are not many.
-std::uint32_t bounds_of(const Plan& p) {
-  return static_cast<std::uint16_t>(p.activation_min) |
-         static_cast<std::uint32_t>(static_cast<std::uint16_t>(p.activation_max)) << 16;
-}
-
+// All rows that one vector of other serves.
 void multiply(const void* plan, const std::int8_t* self, const std::int8_t* other, std::int8_t* out) {
   const auto& p = *static_cast<const Plan*>(plan);
-  asm volatile(CORMORANT_BOUNDS
-               "wls lr, %[turns], 2f\n"
-               "1:\n\t"
+  std::uint32_t rows = rows_of(p.tensors);
+  asm volatile("1:\n\t"
+               "wls lr, %[turns], 3f\n"
+               "2:\n\t"
                "vldrb.s16 q0, [%[self]], #8\n\t"
                "vldrb.s16 q1, [%[other]], #8\n\t"
                CORMORANT_EACH
                "vstrb.16 q1, [%[out]], #8\n\t"
-               "le lr, 1b\n"
-               "2:\n\t"
-               "cbz %[left], 3f\n\t"
+               "le lr, 2b\n"
+               "3:\n\t"
+               "cbz %[left], 4f\n\t"
                "vctp.16 %[left]\n\t"
                "vpstt\n\t"
                "vldrbt.s16 q0, [%[self]]\n\t"
                "vldrbt.s16 q1, [%[other]]\n\t"
                CORMORANT_EACH
                "vpst\n\t"
-               "vstrbt.16 q1, [%[out]]\n"
-               "3:"
-               : [self] "+l"(self), [other] "+l"(other), [out] "+l"(out)
+               "vstrbt.16 q1, [%[out]]\n\t"
+               "add %[self], %[left]\n\t"
+               "add %[out], %[left]\n"
+               "4:\n\t"
+               "sub %[other], %[other], %[turns], lsl #3\n\t"
+               "subs %[rows], %[rows], #1\n\t"
+               "bne 1b"
+               : [self] "+l"(self), [other] "+l"(other), [out] "+l"(out), [rows] "+r"(rows)
                : [turns] "r"(p.tensors.count / 8), [left] "l"(p.tensors.count % 8),
                  [self_offset] "r"(-std::int32_t{p.self_zero_point}),
                  [other_offset] "r"(-std::int32_t{p.other_zero_point}), [multiplier] "r"(p.multiplier),
-                 [right] "r"(std::int32_t{p.shift}), [zero_point] "r"(std::int32_t{p.output_zero_point}),
-                 [bounds] "r"(bounds_of(p))
-               : "q0", "q1", "q2", "q3", "q4", "lr", "memory");
+                 [right] "r"(std::int32_t{p.shift}), [zero_point] "r"(std::int32_t{p.output_zero_point})
+               : "q0", "q1", "q2", "lr", "cc", "memory");
 }
 
 void multiply_one(const void* plan, const std::int8_t* self, const std::int8_t* other, std::int8_t* out) {
   const auto& p = *static_cast<const Plan*>(plan);
-  asm volatile(CORMORANT_BOUNDS
-               "vdup.16 q5, %[other]\n\t"
+  asm volatile("vdup.16 q3, %[other]\n\t"
                "wls lr, %[turns], 2f\n"
                "1:\n\t"
                "vldrb.s16 q0, [%[self]], #8\n\t"
@@ -103,14 +97,32 @@ void multiply_one(const void* plan, const std::int8_t* self, const std::int8_t* 
                : [turns] "r"(p.tensors.count / 8), [left] "l"(p.tensors.count % 8),
                  [self_offset] "r"(-std::int32_t{p.self_zero_point}), [other] "r"(*other - p.other_zero_point),
                  [multiplier] "r"(p.multiplier), [right] "r"(std::int32_t{p.shift}),
-                 [zero_point] "r"(std::int32_t{p.output_zero_point}), [bounds] "r"(bounds_of(p))
-               : "q0", "q1", "q2", "q3", "q4", "q5", "lr", "memory");
+                 [zero_point] "r"(std::int32_t{p.output_zero_point})
+               : "q0", "q1", "q2", "q3", "lr", "memory");
 }
 
-#undef CORMORANT_BOUNDS
 #undef CORMORANT_ONE
 #undef CORMORANT_EACH
 #undef CORMORANT_RESCALE
+
+// The loops saturate to int8; tighter bounds are rare and cost a second pass.
+void clamp_output(const Plan& p) {
+  if (p.activation_min == -128 && p.activation_max == 127) return;
+  std::int8_t* out = p.tensors.out;
+  asm volatile("vdup.8 q1, %[low]\n\t"
+               "vdup.8 q2, %[high]\n\t"
+               "wlstp.8 lr, %[count], 2f\n"
+               "1: vldrb.u8 q0, [%[out]]\n\t"
+               "vmax.s8 q0, q0, q1\n\t"
+               "vmin.s8 q0, q0, q2\n\t"
+               "vstrb.8 q0, [%[out]], #16\n\t"
+               "letp lr, 1b\n"
+               "2:"
+               : [out] "+r"(out)
+               : [count] "r"(elements_of(p.tensors)), [low] "r"(std::int32_t{p.activation_min}),
+                 [high] "r"(std::int32_t{p.activation_max})
+               : "q0", "q1", "q2", "lr", "memory");
+}
 // clang-format on
 
 // Factors of 1/2 and more.
@@ -132,9 +144,14 @@ void multiply_any(const void* plan, const std::int8_t* self, const std::int8_t* 
 
 void execute(const void* plan) {
   const auto& p = *static_cast<const Plan*>(plan);
-  Stretch stretch = p.tensors.other_repeats ? multiply_one : multiply;
-  if (!p.is_simple()) stretch = multiply_any;
-  run_stretches(p.tensors, stretch, plan);
+  if (!p.is_simple()) {
+    run_stretches(p.tensors, multiply_any, plan);
+  } else if (p.tensors.other_repeats) {
+    run_stretches(p.tensors, multiply_one, plan);
+  } else {
+    run_rows(p.tensors, multiply, plan);
+  }
+  if (p.is_simple()) clamp_output(p);
 }
 
 }  // namespace

@@ -68,6 +68,9 @@ std::vector<Case> cases() {
   }
   for (const BroadcastCase& c : broadcast_cases()) all.push_back(mul_case(c));
   for (const BroadcastCase& c : random_broadcast_cases(3, 12)) all.push_back(mul_case(c));
+  for (const BroadcastCase& c :
+       {BroadcastCase{{2, 17, 3, 5}, {2, 17, 1, 1}}, BroadcastCase{{3, 8, 2, 2}, {1, 8, 1, 1}}})
+    all.push_back(mul_case(c, kUsual, {{"activation_min", -0.2}, {"activation_max", 0.9}}));
   all.push_back(constant_case({1, 5, 3, 2}, {}, false));
   all.push_back(constant_case({1, 5, 3, 2}, {5, 1, 1}, true));
   all.push_back(constant_case({1, 5, 3, 2}, {1, 5, 3, 2}, false));

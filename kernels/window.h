@@ -41,8 +41,8 @@ struct MeanScale {
   std::int32_t offset;  // −taps · input zero point
   std::int32_t multiplier;
   std::int32_t left;
-  std::int32_t right;
-  std::int32_t low;  // bounds of the result, less its zero point
+  std::int32_t right;  // at least 1
+  std::int32_t low;    // bounds of the result, less its zero point
   std::int32_t high;
   std::int32_t zero_point;
 };

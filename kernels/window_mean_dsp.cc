@@ -30,13 +30,17 @@ void mean_of_words(const Window& w, std::uint32_t channel, const MeanScale& scal
   add_in_lanes(
       w, channel,
       [&](const std::int8_t* tap, std::uint32_t count) {
+        // Copies, which stay in registers.
+        std::uint32_t e[kWords], o[kWords];
+        for (std::uint32_t i = 0; i < kWords; ++i) e[i] = even[i], o[i] = odd[i];
         for (; count != 0; --count, tap += step) {
           for (std::uint32_t i = 0; i < kWords; ++i) {
             const std::uint32_t bytes = load_word(tap + 4 * i);
-            add_even(even[i], bytes);
-            add_odd(odd[i], bytes);
+            add_even(e[i], bytes);
+            add_odd(o[i], bytes);
           }
         }
+        for (std::uint32_t i = 0; i < kWords; ++i) even[i] = e[i], odd[i] = o[i];
         return tap;
       },
       [&] {
@@ -79,8 +83,9 @@ inline std::int32_t sum_of_run(const std::int8_t* tap, std::uint32_t count) {
 
 }  // namespace
 
-void window_mean_dsp(const Window& window, const MeanScale& scale) {
+void window_mean_dsp(const Window& window, const MeanScale& mean_scale) {
   Window w = window;
+  const MeanScale scale = mean_scale;  // a copy, which stores cannot change
   join_rows(w);
   if (w.channels == 1 && w.column_step == 1) {
     std::int32_t sum = 0;

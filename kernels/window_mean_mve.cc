@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sixteen channels at a time in 16-bit lanes, the last ones eight at a time. A single channel whose taps lie side by
-// side is summed sixteen taps at a time by VADDVA.
+// Sixteen channels at a time in 16-bit lanes, the last ones eight at a time; windows too large for such lanes hand them
+// over to wider ones now and then. A single channel whose taps lie side by side is summed sixteen taps at a time by
+// VADDVA.
 #include <arm_mve.h>
 
 #include "kernels/window.h"
@@ -42,77 +43,115 @@ inline std::int32_t sum_of_run(std::int32_t sum, const std::int8_t* tap, std::ui
   return sum;
 }
 
-// mean_of() without its clamp. VRSHL rounds halves up; one less for negative numbers makes that away from zero.
-inline int32x4_t scaled(int32x4_t sums, const MeanScale& scale) {
-  const int32x4_t distance = vshlq_r_s32(vaddq_n_s32(sums, scale.offset), scale.left);
-  int32x4_t product = vqrdmulhq_n_s32(distance, scale.multiplier);
-  if (scale.right == 0) return product;
-  product = vaddq_s32(product, vshrq_n_s32(product, 31));
-  return vrshlq_n_s32(product, -scale.right);
-}
+// What mean_of() needs, in the form that vector instructions take.
+struct Scale {
+  explicit Scale(const MeanScale& scale)
+      : offset(scale.offset),
+        multiplier(scale.multiplier),
+        left(scale.left),
+        right(-scale.right),
+        zero_point(scale.zero_point),
+        low(vdupq_n_s16(static_cast<std::int16_t>(scale.low))),
+        high(vdupq_n_s16(static_cast<std::int16_t>(scale.high))) {}
 
-// Eight sums, those of even and odd channels apart, to eight results in 16-bit lanes.
-inline int16x8_t means(int32x4_t even, int32x4_t odd, const MeanScale& scale) {
-  int16x8_t result = vqmovnbq_s32(vdupq_n_s16(0), scaled(even, scale));
-  result = vqmovntq_s32(result, scaled(odd, scale));
-  result = vmaxq_s16(result, vdupq_n_s16(static_cast<std::int16_t>(scale.low)));
-  result = vminq_s16(result, vdupq_n_s16(static_cast<std::int16_t>(scale.high)));
-  return vaddq_n_s16(result, static_cast<std::int16_t>(scale.zero_point));
-}
-
-// Sums of eight channels: 16-bit lanes, and wider ones that take them over before they overflow.
-struct Sums {
-  int16x8_t lanes = vdupq_n_s16(0);
-  int32x4_t even = vdupq_n_s32(0);
-  int32x4_t odd = vdupq_n_s32(0);
-
-  void flush() {
-    even = vaddq_s32(even, vmovlbq_s16(lanes));
-    odd = vaddq_s32(odd, vmovltq_s16(lanes));
-    lanes = vdupq_n_s16(0);
-  }
+  std::int32_t offset, multiplier, left, right, zero_point;
+  int16x8_t low, high;
 };
 
-void mean_of_16(const Window& w, std::uint32_t channel, const MeanScale& scale) {
-  Sums low;
-  Sums high;
-  const std::int32_t step = w.column_step;
-  add_in_lanes(
-      w, channel,
-      [&](const std::int8_t* tap, std::uint32_t count) { return add_taps(tap, count, step, low.lanes, high.lanes); },
-      [&] {
-        low.flush();
-        high.flush();
-      });
-  vstrbq_s16(w.output + channel, means(low.even, low.odd, scale));
-  vstrbq_s16(w.output + channel + 8, means(high.even, high.odd, scale));
+// mean_of() of eight sums, even and odd channels apart, as 16-bit lanes. VRSHL rounds halves up; one less for negative
+// numbers makes that away from zero.
+inline int16x8_t means(int32x4_t even, int32x4_t odd, const Scale& scale) {
+  int16x8_t result;
+  asm("vadd.i32 %q[even], %q[even], %[offset]\n"
+      "vadd.i32 %q[odd], %q[odd], %[offset]\n"
+      "vshl.s32 %q[even], %[left]\n"
+      "vshl.s32 %q[odd], %[left]\n"
+      "vqrdmulh.s32 %q[even], %q[even], %[multiplier]\n"
+      "vqrdmulh.s32 %q[odd], %q[odd], %[multiplier]\n"
+      "vshr.s32 q0, %q[even], #31\n"
+      "vshr.s32 q1, %q[odd], #31\n"
+      "vadd.i32 %q[even], %q[even], q0\n"
+      "vadd.i32 %q[odd], %q[odd], q1\n"
+      "vrshl.s32 %q[even], %[right]\n"
+      "vrshl.s32 %q[odd], %[right]\n"
+      "vqmovnb.s32 %q[result], %q[even]\n"
+      "vqmovnt.s32 %q[result], %q[odd]\n"
+      "vmax.s16 %q[result], %q[result], %q[low]\n"
+      "vmin.s16 %q[result], %q[result], %q[high]\n"
+      "vadd.i16 %q[result], %q[result], %[zero_point]\n"
+      : [even] "+w"(even), [odd] "+w"(odd), [result] "=&w"(result)
+      : [offset] "r"(scale.offset), [left] "r"(scale.left), [multiplier] "r"(scale.multiplier),
+        [right] "r"(scale.right), [low] "w"(scale.low), [high] "w"(scale.high), [zero_point] "r"(scale.zero_point)
+      : "q0", "q1");
+  return result;
 }
 
-void mean_of_up_to_8(const Window& w, std::uint32_t channel, const MeanScale& scale) {
-  Sums sums;
-  const std::int32_t step = w.column_step;
+inline int16x8_t means(int16x8_t sums, const Scale& scale) {
+  return means(vmovlbq_s16(sums), vmovltq_s16(sums), scale);
+}
+
+// Windows whose sums fit 16 bits.
+inline void mean_of_16(const Window& w, std::uint32_t channel, const Scale& scale) {
+  const std::int8_t* row = w.input + channel;
+  int16x8_t low = vdupq_n_s16(0);
+  int16x8_t high = vdupq_n_s16(0);
+  for (std::uint32_t y = w.rows; y != 0; --y, row += w.row_step) add_taps(row, w.columns, w.column_step, low, high);
+  vstrbq_s16(w.output + channel, means(low, scale));
+  vstrbq_s16(w.output + channel + 8, means(high, scale));
+}
+
+inline void mean_of_up_to_8(const Window& w, std::uint32_t channel, const Scale& scale) {
   const mve_pred16_t mask = vctp16q(w.channels - channel);
-  add_in_lanes(
-      w, channel,
-      [&](const std::int8_t* tap, std::uint32_t count) {
-        for (; count != 0; --count, tap += step) sums.lanes = vaddq_s16(sums.lanes, vldrbq_z_s16(tap, mask));
-        return tap;
-      },
-      [&] { sums.flush(); });
-  vstrbq_p_s16(w.output + channel, means(sums.even, sums.odd, scale), mask);
+  const std::int8_t* row = w.input + channel;
+  int16x8_t sums = vdupq_n_s16(0);
+  for (std::uint32_t y = w.rows; y != 0; --y, row += w.row_step) {
+    const std::int8_t* tap = row;
+    for (std::uint32_t x = w.columns; x != 0; --x, tap += w.column_step) {
+      sums = vaddq_s16(sums, vldrbq_z_s16(tap, mask));
+    }
+  }
+  vstrbq_p_s16(w.output + channel, means(sums, scale), mask);
+}
+
+// Larger windows, eight channels at a time.
+[[gnu::noinline]] void mean_of_many(const Window& w, const Scale& scale) {
+  const std::int32_t step = w.column_step;
+  for (std::uint32_t channel = 0; channel < w.channels; channel += 8) {
+    const mve_pred16_t mask = vctp16q(w.channels - channel);
+    int16x8_t lanes = vdupq_n_s16(0);
+    int32x4_t even = vdupq_n_s32(0);
+    int32x4_t odd = vdupq_n_s32(0);
+    add_in_lanes(
+        w, channel,
+        [&](const std::int8_t* tap, std::uint32_t count) {
+          int16x8_t sums = lanes;
+          for (; count != 0; --count, tap += step) sums = vaddq_s16(sums, vldrbq_z_s16(tap, mask));
+          lanes = sums;
+          return tap;
+        },
+        [&] {
+          even = vaddq_s32(even, vmovlbq_s16(lanes));
+          odd = vaddq_s32(odd, vmovltq_s16(lanes));
+          lanes = vdupq_n_s16(0);
+        });
+    vstrbq_p_s16(w.output + channel, means(even, odd, scale), mask);
+  }
 }
 
 }  // namespace
 
-void window_mean_mve(const Window& window, const MeanScale& scale) {
+void window_mean_mve(const Window& window, const MeanScale& mean_scale) {
   Window w = window;
   join_rows(w);
   if (w.channels == 1 && w.column_step == 1) {
     std::int32_t sum = 0;
     for (std::uint32_t y = w.rows; y != 0; --y, w.input += w.row_step) sum = sum_of_run(sum, w.input, w.columns);
-    *w.output = static_cast<std::int8_t>(mean_of(sum, scale));
+    *w.output = static_cast<std::int8_t>(mean_of(sum, mean_scale));
     return;
   }
+  const Scale scale(mean_scale);
+  const std::uint32_t taps = w.rows * w.columns;
+  if (taps == 0 || taps > kTapsPerLane) return mean_of_many(w, scale);
   std::uint32_t channel = 0;
   for (; channel + 16 <= w.channels; channel += 16) mean_of_16(w, channel, scale);
   for (; channel < w.channels; channel += 8) mean_of_up_to_8(w, channel, scale);

@@ -24,11 +24,15 @@ void mean_of_words(const Window& w, std::uint32_t channel, const MeanScale& scal
       w, channel,
       [&](const std::int8_t* tap, std::uint32_t count) {
         const auto* from = reinterpret_cast<const std::uint32_t*>(tap);
+        std::uint32_t e = even;  // copies, which stay in registers
+        std::uint32_t o = odd;
         for (; count != 0; --count, from += step) {
           const std::uint32_t bytes = *from ^ kFlip;
-          even += bytes & kEven;
-          odd += (bytes >> 8) & kEven;
+          e += bytes & kEven;
+          o += (bytes >> 8) & kEven;
         }
+        even = e;
+        odd = o;
         return reinterpret_cast<const std::int8_t*>(from);
       },
       [&] {
@@ -75,8 +79,9 @@ std::int32_t sum_of_run(const std::int8_t* tap, std::uint32_t count) {
 
 }  // namespace
 
-void window_mean_scalar(const Window& window, const MeanScale& scale) {
+void window_mean_scalar(const Window& window, const MeanScale& mean_scale) {
   Window w = window;
+  const MeanScale scale = mean_scale;  // a copy, which stores cannot change
   join_rows(w);
   if (w.channels == 1 && w.column_step == 1) {
     std::int32_t sum = 0;
@@ -85,7 +90,7 @@ void window_mean_scalar(const Window& window, const MeanScale& scale) {
     return;
   }
   std::uint32_t channel = 0;
-  if (is_whole_words(w.input) && is_whole_words(w.column_step) && is_whole_words(w.row_step)) {
+  if (is_whole_words(w.input) && is_whole_words(w.column_step) && (w.rows == 1 || is_whole_words(w.row_step))) {
     for (; channel + 4 <= w.channels; channel += 4) mean_of_words(w, channel, scale);
   }
   for (; channel < w.channels; ++channel) {

@@ -43,8 +43,8 @@ std::optional<MeanMultiplier> mean_multiplier(double factor, std::int32_t left) 
     ++exponent;
   }
   const std::int32_t right = left - exponent;
-  if (right < 0) return std::nullopt;
-  if (right > 31) return MeanMultiplier{0, 0};  // less than half of the last place, whatever the sum
+  if (right < 1) return std::nullopt;
+  if (right > 31) return MeanMultiplier{0, 1};  // less than half of the last place, whatever the sum
   return MeanMultiplier{static_cast<std::int32_t>(multiplier), right};
 }
 

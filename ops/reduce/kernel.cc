@@ -111,7 +111,7 @@ Error load_mean(Call& call) {
   call.require(is_int8(args.input_zero_point) && is_int8(args.output_zero_point), Error::bad_value);
   call.require(is_int8(args.output_min) && args.output_min <= args.output_max && is_int8(args.output_max),
                Error::bad_value);
-  call.require(args.left_shift >= 0 && args.left_shift < 32 && args.right_shift >= 0 && args.right_shift < 32 &&
+  call.require(args.left_shift >= 0 && args.left_shift < 32 && args.right_shift >= 1 && args.right_shift < 32 &&
                    args.multiplier >= 0,
                Error::bad_value);
   if (call.error() != Error::ok) return call.error();

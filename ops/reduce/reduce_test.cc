@@ -228,7 +228,7 @@ TEST(Reduce, LoadRejectsWrongDimensionsAndShapes) {
   table[6] = {.what = "a result of another rank", .out = {2, 4}};
   table[7] = {.what = "three groups of dimensions", .input = {2, 2, 2, 2, 2}, .out = {1, 2, 1, 2, 1}, .dim = {0, 2, 4}};
   table[8] = {.what = "a shift out of 32 bits", .left = 32};
-  table[9] = {.what = "a negative shift", .right = -1};
+  table[9] = {.what = "no shift", .right = 0};
   table[10] = {.what = "a negative multiplier", .multiplier = -1};
   table[11] = {.what = "a zero point beyond int8", .zero_point = -129};
   table[12] = {.what = "a bound beyond int8", .min = -129};

@@ -7,6 +7,7 @@
 
 #include "base/diagnostic.h"
 #include "cli/cli.h"
+#include "runner/emulator.h"
 
 // Exit status: 0 done; 1 the model or data is at fault; 2 the command line is at fault; 3 an internal error.
 int main(int argc, char** argv) {
@@ -35,6 +36,9 @@ int main(int argc, char** argv) {
     fmt::print(stderr, "error: {}\n", error.what());
     return 2;
   } catch (const cormorant::InputError& error) {
+    fmt::print(stderr, "error: {}\n", error.what());
+    return 1;
+  } catch (const cormorant::BoardFault& error) {  // of the firmware, with its cause in words
     fmt::print(stderr, "error: {}\n", error.what());
     return 1;
   } catch (const std::exception& error) {

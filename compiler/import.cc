@@ -115,8 +115,10 @@ class ProgramImport {
         weights_.insert(input.name);
         return;
       }
+      case pt2::InputKind::constant:
+        return;  // a number that the export was given: it stands in the nodes already
       default:
-        fail({"input '" + input.name + "' is a custom object, token or plain constant",
+        fail({"input '" + input.name + "' is a custom object or token",
               "only tensors can be inputs of a model for a microcontroller",
               {},
               input.name});
@@ -153,7 +155,15 @@ class ProgramImport {
     } catch (const InputError& error) {
       fail(error.diagnostic());
     }
-    for (std::size_t i = 0; i < names.size() && i < results.size(); ++i) bind(names[i], results[i]);
+    for (std::size_t i = 0; i < names.size() && i < results.size(); ++i) {
+      bind(names[i], results[i]);
+      if (results[i] == nullptr) {
+        missing_.emplace(
+            names[i],
+            pt2::diagnose(node, fmt::format("the model uses result {} of {}, which is not computed here", i, call.op),
+                          "use only its first result (for a pooling: the maxima without their indices)"));
+      }
+    }
     rebind_mutated(node, results);
   }
 
@@ -246,12 +256,7 @@ class ProgramImport {
   void bind(const std::string& name, ir::Value* value) { values_[name] = value; }
   ir::Value* value(const std::string& name) const {
     ir::Value* found = values_.at(name);
-    if (found == nullptr) {  // an operator's form gives null for results that exist only in training
-      fail({"'" + name + "' is a result that is not computed at inference",
-            "use only the operator's first result",
-            {},
-            name});
-    }
+    if (found == nullptr) fail(missing_.at(name));
     return found;
   }
 
@@ -259,6 +264,7 @@ class ProgramImport {
   std::string file_;
   ir::Graph graph_;
   std::unordered_map<std::string, ir::Value*> values_;
+  std::unordered_map<std::string, Diagnostic> missing_;  // results that no operator here computes: masks, indices
   std::set<std::string> weights_;
 };
 

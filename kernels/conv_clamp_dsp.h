@@ -9,13 +9,10 @@
 
 namespace cormorant::conv {
 
-inline void clamp_output_dsp(const Header& header, std::int8_t* at) {
-  const std::int32_t min = header.activation_min;
-  const std::int32_t max = header.activation_max;
+inline void clamp_bytes_dsp(std::int8_t* at, std::uint32_t count, std::int32_t min, std::int32_t max) {
   if (min == -128 && max == 127) return;
   const std::uint32_t low = static_cast<std::uint8_t>(min) * std::uint32_t{0x01010101};
   const std::uint32_t high = static_cast<std::uint8_t>(max) * std::uint32_t{0x01010101};
-  std::uint32_t count = header.geometry.out_pixels() * header.geometry.out_channels;
   for (; count >= 4; count -= 4, at += 4) {
     std::uint32_t word;
     __builtin_memcpy(&word, at, sizeof word);
@@ -29,6 +26,11 @@ inline void clamp_output_dsp(const Header& header, std::int8_t* at) {
     __builtin_memcpy(at, &word, sizeof word);
   }
   for (; count > 0; --count, ++at) *at = static_cast<std::int8_t>(clamp(*at, min, max));
+}
+
+inline void clamp_output_dsp(const Header& header, std::int8_t* at) {
+  clamp_bytes_dsp(at, header.geometry.out_pixels() * header.geometry.out_channels, header.activation_min,
+                  header.activation_max);
 }
 
 }  // namespace cormorant::conv

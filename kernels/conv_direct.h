@@ -84,4 +84,46 @@ inline void depthwise_direct(const Direct& d) {
   }
 }
 
+// Transposed: output y sees tap k from the input at (y + padding − k · dilation) / stride, where that is one. Weights
+// are OHWI; the geometry's stride and padding are those of the transposed convolution.
+inline void transpose_direct(const Direct& d) {
+  const Geometry& g = d.geometry;
+  const std::uint32_t group_outputs = g.out_channels / (g.in_channels / d.group_channels);
+  const std::uint32_t window = g.taps() * d.group_channels;
+  // The input under tap k, or -1.
+  const auto input_at = [](std::int32_t from, std::int32_t stride, std::int32_t size) {
+    if (from < 0) return std::int32_t{-1};
+    const std::int32_t at = from / stride;
+    return at * stride == from && at < size ? at : std::int32_t{-1};
+  };
+  std::int8_t* out = d.out;
+  const std::int8_t* image = d.input;
+  for (std::uint32_t n = 0; n < g.batch; ++n, image += std::size_t{g.in_height} * g.in_width * g.in_channels) {
+    for (std::int32_t y = 0; y < g.out_height; ++y) {
+      for (std::int32_t x = 0; x < g.out_width; ++x) {
+        const std::int8_t* weights = d.weights;
+        for (std::uint32_t channel = 0; channel < g.out_channels; ++channel, weights += window) {
+          const std::uint32_t first = channel / group_outputs * d.group_channels;
+          std::int32_t sum = d.bias == nullptr ? 0 : d.bias[channel];
+          for (std::int32_t ky = 0; ky < g.kernel_height; ++ky) {
+            const std::int32_t iy = input_at(y + g.pad_top - ky * g.dilation_height, g.stride_height, g.in_height);
+            if (iy < 0) continue;
+            for (std::int32_t kx = 0; kx < g.kernel_width; ++kx) {
+              const std::int32_t ix = input_at(x + g.pad_left - kx * g.dilation_width, g.stride_width, g.in_width);
+              if (ix < 0) continue;
+              const auto pixel = static_cast<std::size_t>(iy) * g.in_width + static_cast<std::size_t>(ix);
+              const auto tap = static_cast<std::size_t>(ky) * g.kernel_width + static_cast<std::size_t>(kx);
+              sum += dot_plain(image + pixel * g.in_channels + first, weights + tap * d.group_channels,
+                               d.group_channels, d.input_offset);
+            }
+          }
+          const std::int32_t value =
+              requantize_for_cpu(sum, d.multipliers[channel], d.shifts[channel]) + d.output_offset;
+          *out++ = static_cast<std::int8_t>(clamp(value, d.activation_min, d.activation_max));
+        }
+      }
+    }
+  }
+}
+
 }  // namespace cormorant::conv

@@ -25,11 +25,13 @@ inline Output output_of(const Header& header) {
 
 // Kernels whose assembly only saturates to int8 clamp their whole output once more where a layer asks for less than
 // that range.
+inline void clamp_bytes(std::int8_t* at, std::uint32_t count, std::int32_t min, std::int32_t max) {
+  if (min == -128 && max == 127) return;
+  for (; count > 0; --count, ++at) *at = static_cast<std::int8_t>(clamp(*at, min, max));
+}
 inline void clamp_output(const Header& header, std::int8_t* at) {
-  if (header.activation_min == -128 && header.activation_max == 127) return;
-  for (std::uint32_t left = header.geometry.out_pixels() * header.geometry.out_channels; left > 0; --left, ++at) {
-    *at = static_cast<std::int8_t>(clamp(*at, header.activation_min, header.activation_max));
-  }
+  clamp_bytes(at, header.geometry.out_pixels() * header.geometry.out_channels, header.activation_min,
+              header.activation_max);
 }
 
 // MVE, 4 channels × 2 pixels. Reads `chunks` · 16 bytes of each patch and writes 4 · `blocks` channels of each pixel,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The plain data of a convolution: its geometry, and the header that stands before every packed constant of conv2d and
-// depthwise_conv2d. The compiler writes it, load() verifies it, kernels read it from flash: it costs no RAM.
+// its kin. The compiler writes it, load() verifies it, kernels read it from flash: it costs no RAM.
 // Tensors are NHWC; a patch is the window that one output pixel sees, its elements in the order ky, kx, channel.
 #pragma once
 
@@ -25,9 +25,12 @@ struct Geometry {
   std::uint16_t dilation_width = 1;
   std::uint16_t pad_top = 0;  // those at the bottom and at the right follow from the output's size
   std::uint16_t pad_left = 0;
+  std::uint16_t groups = 1;  // of a packed convolution that is not depthwise: inputs and outputs in as many slices
 
+  [[nodiscard]] constexpr std::uint32_t group_inputs() const { return std::uint32_t{in_channels} / groups; }
+  [[nodiscard]] constexpr std::uint32_t group_outputs() const { return std::uint32_t{out_channels} / groups; }
   [[nodiscard]] constexpr std::uint32_t taps() const { return std::uint32_t{kernel_height} * kernel_width; }
-  [[nodiscard]] constexpr std::uint32_t patch() const { return taps() * in_channels; }
+  [[nodiscard]] constexpr std::uint32_t patch() const { return taps() * group_inputs(); }
   [[nodiscard]] constexpr std::uint32_t out_pixels() const { return std::uint32_t{batch} * out_height * out_width; }
   friend constexpr bool operator==(const Geometry&, const Geometry&) = default;
 };
@@ -42,7 +45,8 @@ constexpr bool is_sound(const Geometry& g) {
          g.kernel_width >= 1 && g.kernel_width < kMaxStep && g.stride_height >= 1 && g.stride_height < kMaxStep &&
          g.stride_width >= 1 && g.stride_width < kMaxStep && g.dilation_height >= 1 && g.dilation_height < kMaxStep &&
          g.dilation_width >= 1 && g.dilation_width < kMaxStep && g.pad_top < kMaxStep && g.pad_left < kMaxStep &&
-         g.taps() <= kMaxPatch / g.in_channels;
+         g.taps() <= kMaxPatch / g.in_channels && g.groups >= 1 && g.group_inputs() * g.groups == g.in_channels &&
+         g.group_outputs() * g.groups == g.out_channels;
 }
 
 // The window is one pixel, and none lies outside of the input: patches are pixels of the input as it stands.
@@ -74,8 +78,9 @@ struct alignas(16) Header {
   std::int8_t activation_min = -128;
   std::int8_t activation_max = 127;
   Rounding rounding = Rounding::general;
+  std::uint16_t zero = 0;          // the header's bytes are all defined, so that a compilation is reproducible
   std::uint32_t stream_bytes = 0;  // what follows the header
-  std::uint64_t zero = 0;          // the header's bytes are all defined, so that a compilation is reproducible
+  std::uint32_t zero_too = 0;
 };
 static_assert(sizeof(Header) == 48);
 

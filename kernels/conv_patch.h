@@ -14,6 +14,7 @@ namespace cormorant::conv {
 // Output pixels in memory order, with the place of the window's first tap in the input.
 class Pixel {
  public:
+  Pixel() = default;
   Pixel(const Geometry& g, const std::int8_t* input)
       : image_(input), top_(-std::int32_t{g.pad_top}), left_(-std::int32_t{g.pad_left}) {}
 
@@ -29,9 +30,14 @@ class Pixel {
     image_ += std::size_t{g.in_height} * g.in_width * g.in_channels;
   }
 
-  // run(from, count): `count` elements of the patch, from the input or, where `from` is null, padding.
+  // run(from, count): `count` elements of the patch, from the input or, where `from` is null, padding. Of a grouped
+  // convolution a patch is one group's channels, `first` being the first of them.
   template <class Run>
-  void for_runs(const Geometry& g, Run&& run) const {
+  void for_runs(const Geometry& g, std::uint32_t first, Run&& run) const {
+    if (g.groups != 1) {
+      for_taps(g, [&](const std::int8_t* from) { run(from == nullptr ? from : from + first, g.group_inputs()); });
+      return;
+    }
     const std::size_t channels = g.in_channels;
     std::int32_t y = top_;
     for (std::uint32_t ky = 0; ky < g.kernel_height; ++ky, y += g.dilation_height) {
@@ -85,9 +91,9 @@ class Pixel {
   [[nodiscard]] const std::int8_t* image() const { return image_; }
 
  private:
-  const std::int8_t* image_;
-  std::int32_t top_;
-  std::int32_t left_;
+  const std::int8_t* image_ = nullptr;
+  std::int32_t top_ = 0;
+  std::int32_t left_ = 0;
   std::uint32_t x_ = 0;
   std::uint32_t y_ = 0;
 };

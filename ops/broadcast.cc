@@ -101,21 +101,29 @@ ir::Shape with_rank(const ir::Shape& shape, std::size_t rank) {
 }
 
 // A number in an already quantized model has no parameters yet; its largest element gets the last level.
-ir::Value* quantized_constant(const Rewriter& rewriter, const char* name, const ir::Value& value) {
-  const auto numbers = value.data.as<float>();
+ir::QuantParams parameters_for(const Rewriter& rewriter, const char* name, std::span<const float> numbers) {
   double largest = 0;
-  for (const float number : numbers) largest = std::max(largest, std::abs(static_cast<double>(number)));
-  if (!std::isfinite(largest)) {
-    refuse(rewriter.node, std::string("its constant ") + name + " holds an infinite number or a NaN",
-           "check the model's constants at this place");
+  for (const float number : numbers) {
+    if (!std::isfinite(number)) {
+      refuse(rewriter.node, std::string("its constant ") + name + " holds an infinite number or a NaN",
+             "check the model's constants at this place");
+    }
+    largest = std::max(largest, std::abs(static_cast<double>(number)));
   }
-  const double scale = largest == 0 ? 1.0 : largest / 127;
+  return ir::per_tensor_i8(largest == 0 ? 1.0 : largest / 127, 0);
+}
+
+ir::Value* quantized_constant(const Rewriter& rewriter, const char* name, const ir::Value& value,
+                              const ir::QuantParams* given) {
+  const evaluate::Tensor tensor = evaluate::constant_tensor(value);  // contiguous
+  const ir::QuantParams quant = given != nullptr ? *given : parameters_for(rewriter, name, tensor.values());
   std::vector<std::int8_t> integers;
-  integers.reserve(numbers.size());
-  for (const float number : numbers)
-    integers.push_back(static_cast<std::int8_t>(quantize_value(number, scale, 0, -127, 127)));
-  ir::TensorType type = ir::quantized_type(value.type.shape, ir::per_tensor_i8(scale, 0), value.type.dim_order);
-  return rewriter.constant(name, std::move(type), std::span<const std::int8_t>(integers));
+  integers.reserve(tensor.values().size());
+  for (const float number : tensor.values()) {
+    integers.push_back(
+        static_cast<std::int8_t>(quantize_value(number, quant.scale(), quant.zero_point(), quant.qmin, quant.qmax)));
+  }
+  return rewriter.constant(name, ir::quantized_type(value.type.shape, quant), std::span<const std::int8_t>(integers));
 }
 
 // The same constant under another shape; a full one is repeated to it.
@@ -171,12 +179,13 @@ ir::Value* full_rank_operand(const Rewriter& rewriter, const char* name, Executo
 
 }  // namespace
 
-Operands broadcast_operands(const Rewriter& rewriter, ExecutorchBroadcast allowed) {
+Operands broadcast_operands(const Rewriter& rewriter, ExecutorchBroadcast allowed, const ir::QuantParams* constants) {
   ir::Node& node = rewriter.node;
   for (const char* name : {"self", "other"}) {
     const ir::Value* value = node.tensor(name);
-    if (value->kind == ir::ValueKind::constant && value->type.dtype == DType::f32)
-      node.set(name, quantized_constant(rewriter, name, *value));
+    if (value->kind != ir::ValueKind::constant) continue;
+    const bool is_foreign = constants != nullptr && value->type.quant != *constants;
+    if (!value->type.quant || is_foreign) node.set(name, quantized_constant(rewriter, name, *value, constants));
   }
   for (const ir::Value* value : {node.tensor("self"), node.tensor("other"), node.result()}) {
     const auto& quant = value->type.quant;

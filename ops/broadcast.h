@@ -72,7 +72,9 @@ struct Operands {
   ir::Value* self;
   ir::Value* other;
 };
-Operands broadcast_operands(const Rewriter& rewriter, ExecutorchBroadcast allowed);
+// Constants come in the parameters that are given, else in their own.
+Operands broadcast_operands(const Rewriter& rewriter, ExecutorchBroadcast allowed,
+                            const ir::QuantParams* constants = nullptr);
 
 // The levels that the output is clamped to: its own range, or the activation that was fused into the node.
 struct Levels {

@@ -40,6 +40,7 @@ inline std::int32_t wrap_dim(std::int32_t dim, std::size_t rank) {
 struct MoveNest {
   MoveLoop loops[kMaxMoveLoops];
   std::int32_t count = 0;
+  bool too_deep = false;
 
   // Appends an inner loop, or widens the last one if the two walk through the input like one.
   void add(std::int32_t size, std::int32_t step_in) {
@@ -49,7 +50,8 @@ struct MoveNest {
       loops[count - 1].step_in = step_in;
       return;
     }
-    loops[count++] = {size, step_in, 0};
+    too_deep = too_deep || count == kMaxMoveLoops;
+    if (!too_deep) loops[count++] = {size, step_in, 0};
   }
 
   MoveLoop take(std::int32_t index) {
@@ -60,37 +62,34 @@ struct MoveNest {
   }
 };
 
-// Makes the plan: steps are the input's for each logical dimension of `out`, first is the input's byte that the
-// output's first element comes from. The caller has proved that every place the loops lead to lies in the input.
-[[gnu::noinline]] inline Error plan_move(Call& call, const Tensor& input, const Tensor& out, const MoveSteps& steps,
+// Makes the plan of loops over the output's memory, to which those over an element's bytes are added here. `first` is
+// the byte of the input that the output's first element comes from. The caller has proved that every place the loops
+// lead to lies in the input.
+[[gnu::noinline]] inline Error plan_nest(Call& call, const Tensor& input, const Tensor& out, MoveNest& nest,
                                          std::int32_t first) {
-  const auto element = static_cast<std::int32_t>(size_of(out.dtype));
   constexpr MoveLoop kOnce = {1, 1, 1};
-  MoveNest nest;
   MoveLoop rows = kOnce;
   MoveLoop columns = kOnce;
+  nest.add(static_cast<std::int32_t>(size_of(out.dtype)), 1);
+  call.require(!nest.too_deep, Error::unsupported);
+  if (call.error() != Error::ok) return call.error();
+  std::int32_t step = 1;
+  for (std::int32_t i = nest.count; i-- > 0;) {
+    nest.loops[i].step_out = step;
+    step *= nest.loops[i].count;
+  }
+  if (nest.count > 0) columns = nest.take(nest.count - 1);
+  // Rows: the next loop out; where columns are not contiguous in the input, the loop that is.
+  if (nest.count > 0) {
+    std::int32_t index = nest.count - 1;
+    for (std::int32_t i = 0; i < nest.count && columns.step_in != 1; ++i) {
+      if (nest.loops[i].step_in == 1) index = i;
+    }
+    rows = nest.take(index);
+  }
   if (out.elements() == 0) {
     rows.count = 0;
-  } else {
-    for (std::size_t i = 0; i < out.rank; ++i) {
-      const std::uint8_t dim = out.dim_order[i];
-      nest.add(out.sizes[dim], steps.bytes[dim]);
-    }
-    nest.add(element, 1);
-    std::int32_t step = 1;
-    for (std::int32_t i = nest.count; i-- > 0;) {
-      nest.loops[i].step_out = step;
-      step *= nest.loops[i].count;
-    }
-    if (nest.count > 0) columns = nest.take(nest.count - 1);
-    // Rows: the next loop out; where columns are not contiguous in the input, the loop that is.
-    if (nest.count > 0) {
-      std::int32_t index = nest.count - 1;
-      for (std::int32_t i = 0; i < nest.count && columns.step_in != 1; ++i) {
-        if (nest.loops[i].step_in == 1) index = i;
-      }
-      rows = nest.take(index);
-    }
+    nest.count = 0;
   }
   const std::size_t loop_bytes = static_cast<std::size_t>(nest.count) * sizeof(MoveLoop);
   auto* plan = static_cast<MovePlan*>(call.allocate(sizeof(MovePlan) + loop_bytes, alignof(MovePlan)));
@@ -107,6 +106,17 @@ struct MoveNest {
   for (std::int32_t i = 0; i < nest.count; ++i) loops[i] = nest.loops[i];
   call.set_plan(plan);
   return Error::ok;
+}
+
+// The usual case: one loop per dimension, with the input's step for each logical dimension of `out`.
+[[gnu::noinline]] inline Error plan_move(Call& call, const Tensor& input, const Tensor& out, const MoveSteps& steps,
+                                         std::int32_t first) {
+  MoveNest nest;
+  for (std::size_t i = 0; i < out.rank; ++i) {
+    const std::uint8_t dim = out.dim_order[i];
+    nest.add(out.sizes[dim], steps.bytes[dim]);
+  }
+  return plan_nest(call, input, out, nest, first);
 }
 
 }  // namespace cormorant::ops

@@ -68,10 +68,19 @@ ir::Value* Mover::flip(ir::Value* self, Dims dims) const {
 }
 
 ir::Value* Mover::repeat_interleave(ir::Value* self, Dims repeats) const {
-  if (std::ranges::all_of(repeats, [](std::int64_t n) { return n == 1; })) return self;
+  // Two dimensions at a time are seven loops at most, whatever the rank: as many as kernels take.
+  Dims now(repeats.size(), 1);
   ir::Shape shape = self->type.shape;
-  for (std::size_t i = 0; i < shape.size(); ++i) shape[i] *= repeats.at(i);
-  return add("aten.repeat_interleave", {{"self", self}, {"repeats", std::move(repeats)}}, self, std::move(shape));
+  int repeated = 0;
+  for (std::size_t i = 0; i < repeats.size() && repeated < 2; ++i) {
+    if (repeats[i] == 1) continue;
+    ++repeated;
+    std::swap(now[i], repeats[i]);
+    shape.at(i) *= now[i];
+  }
+  if (repeated == 0) return self;
+  self = add("aten.repeat_interleave", {{"self", self}, {"repeats", std::move(now)}}, self, std::move(shape));
+  return repeat_interleave(self, std::move(repeats));
 }
 
 std::int64_t dim_argument(const Importer& importer, std::int64_t dim, std::size_t rank) {

@@ -8,16 +8,27 @@ set(CORMORANT_OPERATORS
   batch_norm
   cat
   clamp
+  constant
   conv2d
   depthwise_conv2d
   dequantize
+  div
+  expand
+  flip
   identity
   layer_norm
   linear
   max_pool2d
+  minimum_maximum
+  mul
   pad
+  prelu
   quantize
+  reduce
+  repeat_interleave
+  slice
   softmax
   transpose
+  transpose_conv2d
   view
 )

@@ -17,11 +17,17 @@ void fold_constants(ir::Graph& graph);
 // What is computed twice is computed once.
 void merge_duplicates(ir::Graph& graph);
 
+// A maximum or minimum with one number becomes the clamp that it is.
+void find_clamps(ir::Graph& graph);
+
 // hardswish and hardsigmoid that are spelled as sums, clamps and products become the functions that they are.
 void fuse_hard_functions(ir::Graph& graph);
 
 // Elementwise operators between one-dimensional convolutions move to the four-dimensional side of the views.
 void lift_views(ir::Graph& graph);
+
+// Outputs of a convolution that are cut off are not computed.
+void fold_crop(ir::Graph& graph);
 
 // Zeros that a model puts around an image become the padding of the convolution that reads it.
 void fold_pad(ir::Graph& graph);

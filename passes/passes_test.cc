@@ -69,6 +69,24 @@ output %fc
 )");
 }
 
+TEST(FuseActivations, MergesTwoClampsThatNobodyElseTakes) {
+  EXPECT_EQ(after(R"(graph g
+input %x : f32[2]
+node "a" "" ""
+  %a : f32[2] = aten.clamp(self=%x, min=none, max=6.0)
+node "b" "" ""
+  %b : f32[2] = aten.clamp(self=%a, min=0.0, max=8.0)
+output %b
+)",
+                  fuse_activations),
+            R"(graph g
+input %x : f32[2]
+node "a" "" ""
+  %a : f32[2] = aten.clamp(self=%x, min=0.0, max=6.0)
+output %a
+)");
+}
+
 TEST(FuseActivations, KeepsAClampWhoseInputIsAnOutput) {
   const char* text = R"(graph g
 input %x : f32[1,4]

@@ -76,6 +76,46 @@ output %other
 )");
 }
 
+TEST(FoldConstants, QuantizesNumbersOfAQuantizedModel) {
+  const std::string text = after(R"(graph g
+input %x : f32[1]
+const %c : f32[3] = [1.0, -0.3, 100.0]
+node "q" "" ""
+  %q : i8[3] quant([0.25], [2]) = quantized_decomposed.quantize_per_tensor(input=%c, scale=0.25, zero_point=2, quant_min=-128, quant_max=127, dtype=dtype.i8)
+output %q
+)",
+                                 fold_constants);
+  EXPECT_NE(text.find("i8[3] quant([0.25], [2]) = [6, 1, 127]"), std::string::npos) << text;
+}
+
+TEST(FindClamps, InMaximumAndMinimumWithOneNumber) {
+  EXPECT_EQ(after(R"(graph g
+input %x : f32[2]
+const %low : f32[2] = [-1.0, -1.0]
+const %high : f32[] = [3.0]
+const %both : f32[2] = [1.0, 2.0]
+node "a" "" ""
+  %a : f32[2] = aten.maximum(self=%x, other=%low)
+node "b" "" ""
+  %b : f32[2] = aten.minimum(self=%high, other=%a)
+node "c" "" ""
+  %c : f32[2] = aten.minimum(self=%b, other=%both)
+output %c
+)",
+                  find_clamps),
+            R"(graph g
+input %x : f32[2]
+const %both : f32[2] = [1.0, 2.0]
+node "a" "" ""
+  %a_1 : f32[2] = aten.clamp(self=%x, min=-1.0, max=none)
+node "b" "" ""
+  %b_1 : f32[2] = aten.clamp(self=%a_1, min=none, max=3.0)
+node "c" "" ""
+  %c : f32[2] = aten.minimum(self=%b_1, other=%both)
+output %c
+)");
+}
+
 // x · clamp(x + 3, 0, 6) / 6 in the orders that people and decompositions write it.
 TEST(FuseHardFunctions, FindsHardswishHoweverItIsSpelled) {
   const std::string head = R"(graph g
@@ -185,6 +225,43 @@ TEST(FoldPad, LetsTheConvolutionPad) {
 }
 
 TEST(FoldPad, KeepsAPadThatIsNotZero) { EXPECT_EQ(after(padded("1.0").c_str(), fold_pad), padded("1.0")); }
+
+// Four outputs of six: of the padding of 2 on each side, only that before the input is left.
+TEST(FoldCrop, PadsUnevenlyInsteadOfCuttingOff) {
+  EXPECT_EQ(after(R"(graph g
+input %x : f32[1,1,1,4]
+const %w : f32[1,1,1,3] = [1.0, 2.0, 3.0]
+node "conv" "c" "m.py:3"
+  %conv : f32[1,1,1,6] = aten.conv2d(input=%x, weight=%w, bias=none, stride=[1, 1], padding=[0, 2], dilation=[1, 1], groups=1)
+node "cut" "" ""
+  %cut : f32[1,1,1,4] = aten.slice(self=%conv, dim=3, start=0, end=4, step=1)
+output %cut
+)",
+                  fold_crop),
+            R"(graph g
+input %x : f32[1,1,1,4]
+const %w : f32[1,1,1,3] = [1.0, 2.0, 3.0]
+node "conv_pad" "c" "m.py:3"
+  %conv_pad : f32[1,1,1,6] = aten.pad(self=%x, pad=[2, 0], value=0.0)
+node "conv" "c" "m.py:3"
+  %conv : f32[1,1,1,4] = aten.conv2d(input=%conv_pad, weight=%w, bias=none, stride=[1, 1], padding=[0, 0], dilation=[1, 1], groups=1)
+output %conv
+)");
+}
+
+// Without padding, output 1 of two is the only one that reads input 3: the slice stays.
+TEST(FoldCrop, KeepsASliceThatLeavesInputsOut) {
+  const char* text = R"(graph g
+input %x : f32[1,1,1,4]
+const %w : f32[1,1,1,3] = [1.0, 2.0, 3.0]
+node "conv" "c" "m.py:3"
+  %conv : f32[1,1,1,2] = aten.conv2d(input=%x, weight=%w, bias=none, stride=[1, 1], padding=[0, 0], dilation=[1, 1], groups=1)
+node "cut" "" ""
+  %cut : f32[1,1,1,1] = aten.slice(self=%conv, dim=3, start=0, end=1, step=1)
+output %cut
+)";
+  EXPECT_EQ(after(text, fold_crop), text);
+}
 
 // Two one-dimensional convolutions with a clamp and a sum between them: the views meet and vanish.
 TEST(LiftViews, BringsElementwiseOperatorsToTheFourDimensionalSide) {

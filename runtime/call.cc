@@ -20,18 +20,16 @@ void* Call::allocate(std::size_t bytes, std::size_t alignment) { return loader_-
 
 std::int32_t Call::next_argument() {
   if (error() != Error::ok) return -1;
-  const auto args = loader_->arguments();
+  const std::span<const std::int32_t>& args = loader_->arguments();
   failure_->argument = next_;
   if (next_ < args.size()) return args[next_++];
   fail(Error::bad_value, next_ + 1U, static_cast<std::uint32_t>(args.size()));
   return -1;
 }
 
-void Call::read(Tensor& field) { fail(loader_->source().resolve(next_argument(), field)); }
-
-void Call::read_writable(Tensor& field) {
-  read(field);
-  if (field.constant) fail(Error::bad_constant);
+void Call::read(Tensor& field, bool must_be_writable) {
+  fail(loader_->source().resolve(next_argument(), field));
+  if (must_be_writable && field.constant) fail(Error::bad_constant);
 }
 
 void Call::read(OptionalTensor& field) {

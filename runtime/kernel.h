@@ -56,10 +56,10 @@ struct Failure {
 // checking count and type; the first failure sticks, so a kernel checks once after reading all.
 class Call {
  public:
-  void operator()(const char* /*name*/, Tensor& field) { read(field); }
+  void operator()(const char* /*name*/, Tensor& field) { read(field, false); }
   void operator()(const char* /*name*/, OptionalTensor& field) { read(field); }
-  void operator()(const char* /*name*/, OutTensor& field) { read_writable(field); }
-  void operator()(const char* /*name*/, ScratchTensor& field) { read_writable(field); }
+  void operator()(const char* /*name*/, OutTensor& field) { read(field, true); }
+  void operator()(const char* /*name*/, ScratchTensor& field) { read(field, true); }
   void operator()(const char* /*name*/, std::int32_t& field) { read(field); }
   void operator()(const char* /*name*/, float& field) { read(field); }
   void operator()(const char* /*name*/, bool& field) { read(field); }
@@ -126,9 +126,8 @@ class Call {
 
   // The value index of the next argument, which is from now on the one at fault; negative after a failure.
   std::int32_t next_argument();
-  void read(Tensor& field);
+  void read(Tensor& field, bool must_be_writable);
   void read(OptionalTensor& field);
-  void read_writable(Tensor& field);
   void read(std::int32_t& field);
   void read(float& field);
   void read(bool& field);

@@ -16,23 +16,24 @@ namespace cormorant {
 // it is made in place, because its views are the largest objects there.
 class Source {
  public:
-  Source(std::span<const std::byte> pte, std::string_view method, std::span<const std::span<std::byte>> arenas)
-      : program_(pte::ProgramView::open(pte)),
-        method_(program_.ok() ? program_.value().method(method) : Result<pte::MethodView>(program_.error())),
-        arenas_(arenas) {}
+  Source(std::span<const std::byte> pte, const char* method, const std::span<const std::span<std::byte>>& arenas);
+  // Of a method that was found before, by its position.
+  Source(std::span<const std::byte> pte, std::uint32_t method, const std::span<const std::span<std::byte>>& arenas);
 
   // Whether the file could be read so far; nothing else may be called before that is known.
-  [[nodiscard]] Error error() const { return method_.error(); }
-  [[nodiscard]] const pte::MethodView& method() const { return method_.value(); }
+  [[nodiscard]] Error error() const { return error_; }
+  [[nodiscard]] const pte::MethodView& method() const { return method_; }
 
   // The memories that the method plans with are all there, large enough and aligned: from here on every tensor has an
   // address.
   [[nodiscard]] Error check_arenas(Failure& why) const;
   // A value of the method as a kernel's tensor. Whatever it yields can be read in full, and written unless constant.
   [[nodiscard]] Error resolve(std::int32_t value, Tensor& tensor) const;
-  // One of the method's inputs or outputs: must be a tensor in RAM.
-  [[nodiscard]] Error resolve_border(const Result<std::span<const std::int32_t>>& values, std::size_t index,
-                                     Tensor& tensor) const;
+  // The method's inputs or outputs; one of them, which must be a tensor in RAM.
+  [[nodiscard]] Result<std::span<const std::int32_t>> border(bool is_output) const {
+    return is_output ? method_.outputs() : method_.inputs();
+  }
+  [[nodiscard]] Error resolve_border(std::span<const std::int32_t> values, std::size_t index, Tensor& tensor) const;
   // Writes the initial values of all persistent tensors.
   void reset() const;
   // Whether our own compiler made the program, for one instruction set: then scratch is planned to the byte. Such a
@@ -40,9 +41,13 @@ class Source {
   [[nodiscard]] bool is_exactly_planned() const;
 
  private:
-  Result<pte::ProgramView> program_;
-  Result<pte::MethodView> method_;
+  pte::ProgramView program_;
+  pte::MethodView method_;
+  Error error_;
   std::span<const std::span<std::byte>> arenas_;
+  // What was resolved last: as a rule an operator's result, which is the next one's input.
+  mutable std::int32_t last_value_ = 0;
+  mutable Tensor last_;  // without data: nothing was
 };
 
 class Loader {
@@ -56,13 +61,13 @@ class Loader {
   [[nodiscard]] std::size_t state_used() const { return used_; }
 
   // For the call being loaded: its arguments, and memory for its plan (null, and a failure, when that is used up).
-  [[nodiscard]] std::span<const std::int32_t> arguments() const { return instruction_.args; }
+  [[nodiscard]] const std::span<const std::int32_t>& arguments() const { return instruction_.args; }
   void* allocate(std::size_t bytes, std::size_t alignment);
 
  private:
   [[nodiscard]] Error find_kernel(std::uint32_t index, std::span<const Kernel* const> operators);
   [[nodiscard]] Error load_instruction(std::uint32_t index, std::span<const Kernel* const> operators);
-  [[nodiscard]] Error check_border(const Result<std::span<const std::int32_t>>& values);
+  [[nodiscard]] Error check_border(bool is_output);
 
   const Source& source_;
   std::span<std::byte> state_;
@@ -70,6 +75,7 @@ class Loader {
   Step* steps_ = nullptr;
   pte::InstructionView instruction_;  // the one being loaded, and its kernel
   const Kernel* kernel_ = nullptr;
+  std::uint32_t found_ = 0;  // bit i: operator i of the program is known to be entry i of the table
   Failure& failure_;
 };
 

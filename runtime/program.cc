@@ -51,6 +51,34 @@ void* Loader::allocate(std::size_t bytes, std::size_t alignment) {
   return state_.data() + at;
 }
 
+// Not part of its caller, whose frame lies below that of the kernel's load.
+[[gnu::noinline]] Error Loader::find_kernel(std::uint32_t index, std::span<const Kernel* const> operators) {
+  const auto instruction = source_.method().instruction(index);
+  if (!instruction.ok()) return instruction.error();
+  instruction_ = instruction.value();
+  const std::uint32_t index_bit = instruction_.op < 32 ? 1U << instruction_.op : 0;
+  if ((found_ & index_bit) != 0) {  // most programs call few operators often
+    kernel_ = operators[instruction_.op];
+    return Error::ok;
+  }
+  const auto op = source_.method().operator_at(instruction_.op);
+  if (!op.ok()) return op.error();
+  kernel_ = find(operators, instruction_.op, op.value());
+  if (instruction_.op < operators.size() && operators[instruction_.op] == kernel_) found_ |= index_bit;
+  return kernel_ != nullptr ? Error::ok : Error::unknown_operator;
+}
+
+[[gnu::always_inline]] inline Error Loader::load_instruction(std::uint32_t index,
+                                                             std::span<const Kernel* const> operators) {
+  failure_.argument = Failure::kNone;
+  Error error = find_kernel(index, operators);
+  if (error != Error::ok) return error;
+  Call call(*this, failure_);
+  error = kernel_->load(call);
+  steps_[index] = {kernel_->execute, call.plan()};
+  return call.error() != Error::ok ? call.error() : error;
+}
+
 Error Loader::load(std::span<const Kernel* const> operators) {
   Error error = source_.error();
   if (error != Error::ok) return error;
@@ -68,45 +96,25 @@ Error Loader::load(std::span<const Kernel* const> operators) {
   }
 
   failure_.instruction = Failure::kNone;
-  error = check_border(source_.method().inputs());
-  if (error != Error::ok) return error;
-  return check_border(source_.method().outputs());
+  error = check_border(false);
+  return error == Error::ok ? check_border(true) : error;
 }
 
-// Not part of its caller, whose frame lies below that of the kernel's load.
-[[gnu::noinline]] Error Loader::find_kernel(std::uint32_t index, std::span<const Kernel* const> operators) {
-  const auto instruction = source_.method().instruction(index);
-  if (!instruction.ok()) return instruction.error();
-  instruction_ = instruction.value();
-  const auto op = source_.method().operator_at(instruction_.op);
-  if (!op.ok()) return op.error();
-  kernel_ = find(operators, instruction_.op, op.value());
-  return kernel_ != nullptr ? Error::ok : Error::unknown_operator;
-}
-
-Error Loader::load_instruction(std::uint32_t index, std::span<const Kernel* const> operators) {
-  failure_.argument = Failure::kNone;
-  Error error = find_kernel(index, operators);
-  if (error != Error::ok) return error;
-  Call call(*this, failure_);
-  error = kernel_->load(call);
-  steps_[index] = {kernel_->execute, call.plan()};
-  return call.error() != Error::ok ? call.error() : error;
-}
-
-Error Loader::check_border(const Result<std::span<const std::int32_t>>& values) {
+// Not part of its caller either.
+[[gnu::noinline]] Error Loader::check_border(bool is_output) {
+  const auto values = source_.border(is_output);
   for (std::size_t i = 0; i < values.value().size(); ++i) {
     failure_.argument = static_cast<std::uint16_t>(i);
     Tensor tensor;
-    const Error error = source_.resolve_border(values, i, tensor);
+    const Error error = source_.resolve_border(values.value(), i, tensor);
     if (error != Error::ok) return error;
   }
   return values.error();
 }
 
 Result<Program> Program::load(std::span<const std::byte> pte, const char* method,
-                              std::span<const Kernel* const> operators, Memory memory, Failure& why) {
-  why = {};
+                              std::span<const Kernel* const> operators, const Memory& memory, Failure& why) {
+  ::new (&why) Failure;
   const Source source(pte, method, memory.arenas);
   Loader loader(source, memory.state, why);
   Result<Program> loaded = loader.load(operators);
@@ -116,7 +124,7 @@ Result<Program> Program::load(std::span<const std::byte> pte, const char* method
     source.reset();
     Program& program = loaded.value();
     program.pte_ = pte;
-    program.method_ = source.method().name().value();
+    program.method_ = source.method().position();
     program.arenas_ = memory.arenas;
     program.steps_ = loader.steps();
     program.state_used_ = loader.state_used();
@@ -135,9 +143,8 @@ Result<Tensor> Program::output(std::size_t index) const { return border(index, t
 
 Result<Tensor> Program::border(std::size_t index, bool is_output) const {
   const Source source = this->source();
-  const auto values = is_output ? source.method().outputs() : source.method().inputs();
   Tensor tensor;
-  const Error error = source.resolve_border(values, index, tensor);
+  const Error error = source.resolve_border(source.border(is_output).value(), index, tensor);
   if (error != Error::ok) return error;
   return tensor;
 }

@@ -11,7 +11,6 @@
 #pragma once
 
 #include <span>
-#include <string_view>
 
 #include "runtime/kernel.h"
 
@@ -36,7 +35,8 @@ class Program {
   // this program needs, so that several programs share one table; one in the order of the program's operators is
   // searched fastest. The program's bytes must be 16-byte aligned and stay where they are: tensors point into them.
   [[nodiscard]] static Result<Program> load(std::span<const std::byte> pte, const char* method,
-                                            std::span<const Kernel* const> operators, Memory memory, Failure& why);
+                                            std::span<const Kernel* const> operators, const Memory& memory,
+                                            Failure& why);
 
   [[nodiscard]] std::size_t input_count() const;
   [[nodiscard]] std::size_t output_count() const;
@@ -72,7 +72,7 @@ class Program {
   std::span<const std::span<std::byte>> arenas_;
   std::span<const Step> steps_;
   std::size_t state_used_ = 0;
-  std::string_view method_;  // the name in the file
+  std::uint32_t method_ = 0;  // its position in the file
 };
 
 }  // namespace cormorant

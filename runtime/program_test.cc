@@ -248,5 +248,38 @@ TEST(State, has_its_initial_value_at_load_and_after_reset) {
   EXPECT_EQ(contents(), "state!");
 }
 
+// Dimensions of size 1 have no place in memory, so the file may put them anywhere.
+TEST(Tensor, knows_its_order_whatever_dimensions_of_size_one_say) {
+  const struct {
+    std::vector<std::int32_t> sizes;
+    std::vector<std::uint8_t> order;
+    bool is_contiguous, is_channels_last;
+  } cases[] = {
+      {{2, 3, 4, 5}, {0, 1, 2, 3}, true, false},
+      {{2, 3, 4, 5}, {0, 2, 3, 1}, false, true},
+      {{2, 3, 4, 5}, {0, 2, 1, 3}, false, false},
+      {{1, 1, 49, 10}, {0, 2, 1, 3}, true, true},
+      {{1, 1, 49, 10}, {0, 3, 1, 2}, false, false},
+      {{2, 3, 1, 1}, {3, 0, 2, 1}, true, true},
+      {{2, 3, 1, 1}, {1, 0, 2, 3}, false, false},
+      {{2, 3, 1, 5}, {0, 1, 2, 3}, true, false},
+      {{2, 0, 4, 5}, {0, 2, 3, 1}, false, true},
+      {{1, 1, 1, 1}, {3, 2, 1, 0}, true, true},
+      {{7}, {0}, true, false},
+      {{}, {}, true, false},
+      {{2, 1, 3}, {1, 0, 2}, true, false},
+      {{2, 3, 4, 5, 6, 7}, {0, 1, 2, 3, 4, 5}, true, false},
+      {{2, 3, 4, 5, 6, 7}, {0, 1, 2, 3, 5, 4}, false, false},
+  };
+  for (const auto& c : cases) {
+    const Tensor tensor = {.data = nullptr,
+                           .sizes = c.sizes.data(),
+                           .dim_order = c.order.data(),
+                           .rank = static_cast<std::uint8_t>(c.sizes.size())};
+    EXPECT_EQ(tensor.is_contiguous(), c.is_contiguous) << testing::PrintToString(c.sizes);
+    EXPECT_EQ(tensor.is_channels_last(), c.is_channels_last) << testing::PrintToString(c.sizes);
+  }
+}
+
 }  // namespace
 }  // namespace cormorant::test

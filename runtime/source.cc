@@ -17,6 +17,17 @@ bool is_aligned(const std::byte* data, std::size_t alignment) {  // alignment is
 
 }  // namespace
 
+Source::Source(std::span<const std::byte> pte, const char* method, const std::span<const std::span<std::byte>>& arenas)
+    : error_(program_.read(pte)), arenas_(arenas) {
+  if (error_ == Error::ok) error_ = program_.find_method(method, method_);
+}
+
+Source::Source(std::span<const std::byte> pte, std::uint32_t method,
+               const std::span<const std::span<std::byte>>& arenas)
+    : error_(program_.read(pte)), arenas_(arenas) {
+  if (error_ == Error::ok) error_ = program_.open_method(method, method_);
+}
+
 Error Source::check_arenas(Failure& why) const {
   const auto sizes = method().memory_sizes();
   for (std::size_t id = 1; id < sizes.size(); ++id) {
@@ -33,49 +44,54 @@ Error Source::check_arenas(Failure& why) const {
 }
 
 Error Source::resolve(std::int32_t value, Tensor& tensor) const {
+  if (value == last_value_ && last_.data != nullptr) {
+    tensor = last_;
+    return Error::ok;
+  }
   pte::TensorView view;
   const Error error = method().read_tensor(value, view);
   if (error != Error::ok) return error;
   if (view.sizes.size() > kMaxRank) return Error::unsupported;
   if (view.is_planned()) {
-    if (view.data_index != 0) {  // state: reset() will copy its initial value here
-      const auto initial = program_.value().initial_value(view.data_index, view.bytes);
-      if (!initial.ok()) return initial.error();
+    // State: reset() will copy its initial value here.
+    if (view.data_index != 0 && program_.initial_data(view.data_index, view.bytes) == nullptr) {
+      return Error::bad_constant;
     }
     tensor.data = arenas_[view.memory_id - 1].data() + view.offset;
   } else {
     // A tensor with neither place nor data would be the caller's to place, but plans hold addresses from load on.
     if (view.data_index == 0) return Error::unsupported;
-    const auto constant = program_.value().constant(view.data_index, view.bytes);
-    if (!constant.ok()) return constant.error();
-    tensor.data = const_cast<std::byte*>(constant.value().data());
+    tensor.data = const_cast<std::byte*>(program_.constant_data(view.data_index, view.bytes));
+    if (tensor.data == nullptr) return Error::bad_constant;
     tensor.constant = true;
   }
   tensor.sizes = view.sizes.data();
   tensor.dim_order = view.dim_order.data();
   tensor.rank = static_cast<std::uint8_t>(view.sizes.size());
   tensor.dtype = view.dtype;
-  return is_aligned(tensor.data, size_of(view.dtype)) ? Error::ok : Error::misaligned;
+  if (!is_aligned(tensor.data, size_of(view.dtype))) return Error::misaligned;
+  last_ = tensor;
+  last_value_ = value;
+  return Error::ok;
 }
 
-Error Source::resolve_border(const Result<std::span<const std::int32_t>>& values, std::size_t index,
-                             Tensor& tensor) const {
-  if (index >= values.value().size()) return Error::bad_input;
-  const Error error = resolve(values.value()[index], tensor);
+Error Source::resolve_border(std::span<const std::int32_t> values, std::size_t index, Tensor& tensor) const {
+  if (index >= values.size()) return Error::bad_input;
+  const Error error = resolve(values[index], tensor);
   return tensor.constant ? Error::bad_constant : error;
 }
 
 void Source::reset() const {
   // Most programs have no state. Their file has no initial values, so that looking for the first of them tells.
-  if (!program_.value().initial_value(1, 0).ok()) return;
+  if (program_.initial_data(1, 0) == nullptr) return;
   const auto count = static_cast<std::int32_t>(method().value_count());
   for (std::int32_t i = 0; i < count; ++i) {
     pte::TensorView view;
     if (method().read_tensor(i, view) != Error::ok) continue;
     if (!view.is_planned() || view.data_index == 0 || view.bytes == 0) continue;
-    const auto initial = program_.value().initial_value(view.data_index, view.bytes);
-    if (!initial.ok()) continue;  // of a tensor that no instruction uses: the others were checked
-    std::memcpy(arenas_[view.memory_id - 1].data() + view.offset, initial.value().data(), view.bytes);
+    const std::byte* const initial = program_.initial_data(view.data_index, view.bytes);
+    if (initial == nullptr) continue;  // of a tensor that no instruction uses: the others were checked
+    std::memcpy(arenas_[view.memory_id - 1].data() + view.offset, initial, view.bytes);
   }
 }
 

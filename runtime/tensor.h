@@ -20,6 +20,7 @@ struct Tensor {
   std::uint8_t rank = 0;
   DType dtype = DType::i8;
   bool constant = false;
+  bool unused = false;  // a tensor without tail padding is copied in words
 
   template <class T>
   [[nodiscard]] T* as() const {
@@ -35,18 +36,21 @@ struct Tensor {
   [[nodiscard]] std::uint32_t bytes() const {
     return static_cast<std::uint32_t>(elements()) * static_cast<std::uint32_t>(size_of(dtype));
   }
-  // Channels-last in memory, or of a shape for which the two layouts are the same bytes.
+  // Whether memory order is channels-last, or row by row. Dimensions of size 1 have no place in memory: a shape for
+  // which two orders are the same bytes has both, however the file spells it.
   [[nodiscard]] bool is_channels_last() const {
     if (rank != 4) return false;
-    if (dim_order[1] == 2 && dim_order[2] == 3 && dim_order[3] == 1) return true;
-    return is_contiguous() && (sizes[1] == 1 || (sizes[2] == 1 && sizes[3] == 1));
+    std::uint32_t order;  // as a rule {0, 2, 3, 1}
+    __builtin_memcpy(&order, dim_order, sizeof order);
+    return order == 0x01030200 || is_ordered(kChannelsLastPositions);
   }
-  [[nodiscard]] bool is_contiguous() const {
-    for (std::size_t i = 0; i < rank; ++i) {
-      if (dim_order[i] != i) return false;
-    }
-    return true;
-  }
+  [[nodiscard]] bool is_contiguous() const { return is_ordered(kContiguousPositions); }
+
+ private:
+  // The position in memory of each dimension, four bits each, dimension 0 lowest.
+  static constexpr std::uint32_t kContiguousPositions = 0x543210;
+  static constexpr std::uint32_t kChannelsLastPositions = 0x2130;
+  [[nodiscard]] bool is_ordered(std::uint32_t positions) const;  // tensor.cc
 };
 
 // An argument that the signature marks `Tensor?`: absent when data is null.

@@ -79,7 +79,8 @@ class Faults : public testing::Test {
 
 TEST_F(Faults, OfHardwareNameKernelAndCause) {
   const Ran ran = run({{"cormorant::test", "fault"}});
-  EXPECT_NE(ran.status, 0);
+  EXPECT_EQ(ran.status, 1);
+  EXPECT_FALSE(has(ran.err, "internal error"));
   for (const char* part : {"BusFault", "touch_nothing", "a load or store at a bad address", "0xf0000000"})
     EXPECT_TRUE(has(ran.err, part));
   EXPECT_EQ(ran.out, "");

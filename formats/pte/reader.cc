@@ -98,15 +98,22 @@ std::uint32_t vtable_bytes(const std::byte* base, std::uint32_t size, std::uint3
 std::uint32_t entry(const std::byte* base, Vector tables, std::uint32_t index) {
   return index < tables.count ? follow(base, tables.at + 4 * index) : kNowhere;
 }
+// A Vector in two registers: the ABI returns structs of this size in memory.
+using PackedVector = std::uint64_t;
+constexpr PackedVector pack(std::uint32_t at, std::uint32_t count) { return PackedVector{count} << 32U | at; }
+constexpr Vector unpack(PackedVector packed) {
+  return {static_cast<std::uint32_t>(packed), static_cast<std::uint32_t>(packed >> 32U)};
+}
 // The vector of elements of 2^log2_width bytes at `at`; one that is not sound has no count but a position.
-[[gnu::noinline]] Vector vector_at(const std::byte* base, std::uint32_t size, std::uint32_t at, unsigned log2_width) {
+[[gnu::noinline]] PackedVector vector_at(const std::byte* base, std::uint32_t size, std::uint32_t at,
+                                         unsigned log2_width) {
   if (inside(size, at, kWord)) {
     const auto count = load<std::uint32_t>(base, at);
     at += 4;
-    if (count == 0) return {};
-    if (inside(size, at, log2_width) && count <= (size - at) >> log2_width) return {at, count};
+    if (count == 0) return pack(0, 0);
+    if (inside(size, at, log2_width) && count <= (size - at) >> log2_width) return pack(at, count);
   }
-  return {kNowhere, 0};
+  return pack(kNowhere, 0);
 }
 
 class Walk {
@@ -164,16 +171,20 @@ class Walk {
     return at == 0 ? kNowhere : follow(base_, at);
   }
   // A vector; empty if there is no field.
-  [[gnu::noinline]] Vector vector(Slot slot, unsigned log2_width) {
-    const std::uint32_t at = table(slot);
-    if (at == kNowhere) return {};
-    const Vector vector = vector_at(base_, size_, at, log2_width);
-    if (vector.at == kNowhere) fail(Error::bad_structure);
-    return vector;
+  [[gnu::always_inline]] Vector vector(Slot slot, unsigned log2_width) {
+    return unpack(packed_vector(slot, log2_width));
   }
   std::string_view string(Slot slot) { return as_string(base_, vector(slot, 0)); }
 
  private:
+  [[gnu::noinline]] PackedVector packed_vector(Slot slot, unsigned log2_width) {
+    const std::uint32_t at = table(slot);
+    if (at == kNowhere) return pack(0, 0);
+    const PackedVector vector = vector_at(base_, size_, at, log2_width);
+    if (unpack(vector).at == kNowhere) fail(Error::bad_structure);
+    return vector;
+  }
+
   const std::byte* base_;
   std::uint32_t size_;
   Error error_ = Error::ok;
@@ -187,16 +198,13 @@ class Walk {
 
 // ---- the file ---------------------------------------------------------------------------------------------------
 
-Result<ProgramView> ProgramView::open(std::span<const std::byte> file) {
+Error ProgramView::read(std::span<const std::byte> file) {
   if (reinterpret_cast<std::uintptr_t>(file.data()) % kFileAlignment != 0) return Error::misaligned;
   if (file.size() < kSmallestFile || file.size() > kLargestFile) return Error::bad_header;
-  ProgramView view;
-  view.base_ = file.data();
-  view.size_ = static_cast<std::uint32_t>(file.size());
-  Error error = view.read_header();
-  if (error == Error::ok) error = view.read_root();
-  if (error != Error::ok) return error;
-  return view;
+  base_ = file.data();
+  size_ = static_cast<std::uint32_t>(file.size());
+  const Error error = read_header();
+  return error == Error::ok ? read_root() : error;
 }
 
 // On entry size_ is that of the file, afterwards that of the flatbuffer.
@@ -247,27 +255,25 @@ Error ProgramView::find_pieces(std::uint32_t table, Pieces& pieces) const {
   return walk.error() == Error::ok ? Error::ok : Error::bad_constant;
 }
 
-Result<std::span<const std::byte>> ProgramView::piece(const Pieces& pieces, std::uint32_t index, std::uint32_t bytes,
-                                                      std::uint32_t alignment) const {
-  if (index == 0 || index >= pieces.offsets.count) return Error::bad_constant;
+const std::byte* ProgramView::piece(const Pieces& pieces, std::uint32_t index, std::uint32_t bytes,
+                                    std::uint32_t alignment) const {
+  if (index == 0 || index >= pieces.offsets.count) return nullptr;
   const std::uint32_t offset = load_clamped(base_, pieces.offsets.at + 8 * index);
-  if (offset > pieces.bytes || bytes > pieces.bytes - offset) return Error::bad_constant;
+  if (offset > pieces.bytes || bytes > pieces.bytes - offset) return nullptr;
   const std::uint32_t at = pieces.begin + offset;
-  if ((at & (alignment - 1)) != 0) return Error::bad_constant;
-  return as_span<std::byte>(base_, Vector{at, bytes});
+  return (at & (alignment - 1)) == 0 ? base_ + at : nullptr;
 }
 
-Result<std::span<const std::byte>> ProgramView::constant(std::uint32_t index, std::uint32_t bytes) const {
+const std::byte* ProgramView::constant_data(std::uint32_t index, std::uint32_t bytes) const {
   return piece(constants_, index, bytes, kFileAlignment);
 }
 
-Result<std::span<const std::byte>> ProgramView::initial_value(std::uint32_t index, std::uint32_t bytes) const {
+const std::byte* ProgramView::initial_data(std::uint32_t index, std::uint32_t bytes) const {
   Walk walk{base_, size_};
   walk.enter(load<std::uint32_t>(base_, 0));
   Pieces pieces;
   const Error error = find_pieces(entry(base_, walk.vector(slot::program::mutable_data_segments, 2), 0), pieces);
-  if (error != Error::ok) return error;
-  return piece(pieces, index, bytes, 1);  // copied at load, so it may lie anywhere
+  return error == Error::ok ? piece(pieces, index, bytes, 1) : nullptr;  // copied at load, so it may lie anywhere
 }
 
 Result<MethodView> ProgramView::method(std::uint32_t index) const {
@@ -278,11 +284,13 @@ Result<MethodView> ProgramView::method(std::uint32_t index) const {
   return method;
 }
 
-Result<MethodView> ProgramView::method(std::string_view name) const {
+Error ProgramView::find_method(std::string_view name, MethodView& method) const {
   for (std::uint32_t i = 0; i < methods_.count; ++i) {
     Walk walk{base_, size_};
     walk.enter(methods_, i);
-    if (walk.string(slot::execution_plan::name) == name && walk.error() == Error::ok) return method(i);
+    if (walk.string(slot::execution_plan::name) == name && walk.error() == Error::ok) {
+      return method.open(base_, size_, entry(base_, methods_, i));
+    }
   }
   return Error::no_such_method;
 }
@@ -321,18 +329,6 @@ Result<std::span<const std::int32_t>> MethodView::outputs() const {
 }
 std::span<const std::int64_t> MethodView::memory_sizes() const { return as_span<std::int64_t>(file_.base, memories_); }
 
-Result<InstructionView> MethodView::instruction(std::uint32_t index) const {
-  constexpr std::uint32_t kKernelCall = 1, kDelegateCall = 2;
-  Walk walk{file_.base, file_.size};
-  walk.enter(instructions_, index);
-  const std::uint32_t type = walk.u8(slot::instruction::args_type);
-  if (type != kKernelCall) walk.fail(type == kDelegateCall ? Error::has_delegate : Error::unsupported);
-  walk.enter(walk.table(slot::instruction::args));
-  const std::uint32_t op = walk.u32(slot::kernel_call::op_index);
-  if (op >= operators_.count) walk.fail(Error::bad_structure);
-  return walk.done(InstructionView{op, as_span<std::int32_t>(file_.base, walk.vector(slot::kernel_call::args, 2))});
-}
-
 Result<OperatorView> MethodView::operator_at(std::uint32_t index) const {
   Walk walk{file_.base, file_.size};
   walk.enter(operators_, index);
@@ -352,8 +348,12 @@ struct Wanted {
   std::uint8_t count;
   std::uint8_t fields[Layout::kMaxFields];
 };
-enum ValueField : unsigned { kType, kValue };
-constexpr Wanted kValueFields = {2, {want(slot::evalue::type, kByte), want(slot::evalue::value, kWord)}};
+// A union, of a value or of an instruction: tables of the same form, which therefore share their vtable as a rule.
+enum UnionField : unsigned { kType, kValue };
+constexpr Wanted kUnionFields = {2, {want(slot::evalue::type, kByte), want(slot::evalue::value, kWord)}};
+static_assert(slot::instruction::args_type == slot::evalue::type && slot::instruction::args == slot::evalue::value);
+enum CallField : unsigned { kOperator, kArguments };
+constexpr Wanted kCallFields = {2, {want(slot::kernel_call::op_index, kWord), want(slot::kernel_call::args, kWord)}};
 constexpr Wanted kNumberField = {1, {want(slot::only_field, kWide)}};
 constexpr Wanted kListField = {1, {want(slot::only_field, kWord)}};
 enum TensorField : unsigned { kScalarType, kSizes, kDimOrder, kData, kPlace, kStorageOffset, kDynamism, kExtra };
@@ -427,22 +427,25 @@ Error check_shape(TensorView& tensor) {
   auto bytes = static_cast<std::uint32_t>(size_of(tensor.dtype));
   if (bytes == 0) return Error::unsupported;
   if (rank > kMaxRank || tensor.dim_order.size() != rank) return Error::bad_shape;
-  std::uint32_t seen = 0, order = 0, negative = 0, overflow = 0;
+  const std::int32_t* const sizes = tensor.sizes.data();
+  const std::uint8_t* const order = tensor.dim_order.data();
+  std::uint32_t missing = (1U << rank) - 1;  // dimensions that the order does not have yet
   bool empty = false;
-  for (std::uint32_t i = 0; i < rank; ++i) {
-    const auto size = static_cast<std::uint32_t>(tensor.sizes[i]);
-    empty |= size == 0;
-    // Zeros count as ones, so that the product of any of the sizes, which kernels form, fits as well.
-    const std::uint64_t product = std::uint64_t{bytes} * (size == 0 ? 1 : size);
+  for (std::uint32_t i = rank; i-- > 0;) {
+    const std::uint32_t dim = order[i];
+    if (dim >= rank) return Error::bad_shape;
+    missing &= ~(1U << dim);
+    const auto size = static_cast<std::uint32_t>(sizes[i]);
+    if (size == 0) {  // counts as one, so that the product of any of the sizes, which kernels form, fits as well
+      empty = true;
+      continue;
+    }
+    const std::uint64_t product = std::uint64_t{bytes} * size;
+    if (product > kLargestFile) return Error::bad_shape;  // or negative
     bytes = static_cast<std::uint32_t>(product);
-    overflow |= static_cast<std::uint32_t>(product >> 32U);
-    negative |= size | bytes;
-    order |= tensor.dim_order[i];
-    seen |= 1U << (tensor.dim_order[i] & 31U);  // a dimension that does not exist sets a bit too many
   }
-  if (overflow != 0 || negative > kLargestFile || order > 31 || seen != (1U << rank) - 1) return Error::bad_shape;
   tensor.bytes = empty ? 0 : bytes;
-  return Error::ok;
+  return missing == 0 ? Error::ok : Error::bad_shape;
 }
 
 }  // namespace
@@ -450,10 +453,31 @@ Error check_shape(TensorView& tensor) {
 // The table of a value's own kind (Int, Tensor…); kNowhere if the file is damaged, kWrongKind if it is of another kind.
 std::uint32_t MethodView::value_table(std::int32_t index, ValueKind kind) const {
   const std::uint32_t at = entry(file_.base, values_, static_cast<std::uint32_t>(index));
-  const Known value{file_.base, at, layout_of(file_, at, known_.values, kValueFields)};
+  const Known value{file_.base, at, layout_of(file_, at, known_.unions, kUnionFields)};
   if (value.layout == nullptr || !value.has(kValue)) return kNowhere;
   if (value.u8(kType) != static_cast<std::uint32_t>(kind)) return kWrongKind;
   return follow(file_.base, value.at(kValue));
+}
+
+Result<InstructionView> MethodView::instruction(std::uint32_t index) const {
+  constexpr std::uint32_t kKernelCall = 1, kDelegateCall = 2;
+  const std::byte* const base = file_.base;
+  const std::uint32_t at = entry(base, instructions_, index);
+  const Known instruction{base, at, layout_of(file_, at, known_.unions, kUnionFields)};
+  if (instruction.layout == nullptr || !instruction.has(kValue)) return Error::bad_structure;
+  const std::uint32_t type = instruction.u8(kType);
+  if (type != kKernelCall) return type == kDelegateCall ? Error::has_delegate : Error::unsupported;
+  const std::uint32_t call_at = follow(base, instruction.at(kValue));
+  const Known call{base, call_at, layout_of(file_, call_at, known_.calls, kCallFields)};
+  if (call.layout == nullptr) return Error::bad_structure;
+  InstructionView view{call.u32(kOperator), {}};
+  if (call.has(kArguments)) {
+    const Vector args = unpack(vector_at(base, file_.size, follow(base, call.at(kArguments)), kWord));
+    if (args.at == kNowhere) return Error::bad_structure;
+    view.args = as_span<std::int32_t>(base, args);
+  }
+  if (view.op >= operators_.count) return Error::bad_structure;
+  return view;
 }
 
 Result<ValueKind> MethodView::kind(std::int32_t index) const {
@@ -462,11 +486,18 @@ Result<ValueKind> MethodView::kind(std::int32_t index) const {
   return walk.done(static_cast<ValueKind>(walk.u8(slot::evalue::type)));
 }
 
-Result<std::uint64_t> MethodView::number(std::int32_t index, ValueKind kind) const {
+// Position of a value's 64 bits, 0 if it is the default; else as value_table().
+[[gnu::noinline]] std::uint32_t MethodView::find_number(std::int32_t index, ValueKind kind) const {
   const std::uint32_t at = value_table(index, kind);
   const Known table{file_.base, at, layout_of(file_, at, known_.numbers, kNumberField)};
-  if (table.layout == nullptr) return why(at);
-  return table.has(0) ? load_wide(file_.base, table.at(0)) : 0;
+  if (table.layout == nullptr) return at == kWrongKind ? kWrongKind : kNowhere;
+  return table.has(0) ? table.at(0) : 0;
+}
+
+Result<std::uint64_t> MethodView::number(std::int32_t index, ValueKind kind) const {
+  const std::uint32_t at = find_number(index, kind);
+  if (at >= kWrongKind) return why(at);
+  return at != 0 ? load_wide(file_.base, at) : 0;
 }
 
 Result<bool> MethodView::boolean(std::int32_t index) const {
@@ -482,7 +513,7 @@ Result<Vector> MethodView::list(std::int32_t index, ValueKind kind, unsigned log
   const Known table{file_.base, at, layout_of(file_, at, known_.lists, kListField)};
   if (table.layout == nullptr) return why(at);
   if (!table.has(0)) return Vector{};
-  const Vector vector = vector_at(file_.base, file_.size, follow(file_.base, table.at(0)), log2_width);
+  const Vector vector = unpack(vector_at(file_.base, file_.size, follow(file_.base, table.at(0)), log2_width));
   if (vector.at == kNowhere) return Error::bad_structure;
   return vector;
 }
@@ -507,15 +538,16 @@ Result<std::span<const std::int32_t>> MethodView::optional_tensor_list(std::int3
 }
 
 Result<std::uint32_t> MethodView::integers(std::int32_t index, std::span<std::int32_t> out) const {
+  const std::byte* const base = file_.base;
   const Result<Vector> items = list(index, ValueKind::int_list, 3);
   if (!items.ok()) return items.error();
   const std::uint32_t count = items.value().count;
   for (std::uint32_t i = 0; i < count && i < out.size(); ++i) {
-    const std::uint32_t item = load_clamped(file_.base, items.value().at + 8 * i);
-    const Result<std::uint64_t> word = number(static_cast<std::int32_t>(item), ValueKind::integer);
-    if (!word.ok()) return word.error();
-    out[i] = static_cast<std::int32_t>(word.value());
-    if (static_cast<std::uint64_t>(std::int64_t{out[i]}) != word.value()) return Error::bad_value;
+    const std::uint32_t item = load_clamped(base, items.value().at + 8 * i);
+    const std::uint32_t at = find_number(static_cast<std::int32_t>(item), ValueKind::integer);
+    if (at >= kWrongKind) return why(at);
+    out[i] = at != 0 ? load<std::int32_t>(base, at) : 0;
+    if (at != 0 && load<std::int32_t>(base, at + 4) != out[i] >> 31) return Error::bad_value;
   }
   return count;
 }
@@ -526,8 +558,8 @@ Error MethodView::read_tensor(std::int32_t index, TensorView& view) const {
   const Known table{base, at, layout_of(file_, at, known_.tensors, kTensorFields)};
   if (table.layout == nullptr) return why(at);
   if (!table.has(kSizes) || !table.has(kDimOrder)) return Error::bad_structure;
-  const Vector sizes = vector_at(base, file_.size, follow(base, table.at(kSizes)), 2);
-  const Vector dim_order = vector_at(base, file_.size, follow(base, table.at(kDimOrder)), 0);
+  const Vector sizes = unpack(vector_at(base, file_.size, follow(base, table.at(kSizes)), 2));
+  const Vector dim_order = unpack(vector_at(base, file_.size, follow(base, table.at(kDimOrder)), 0));
   if (sizes.at == kNowhere || dim_order.at == kNowhere) return Error::bad_structure;
   if ((table.u32(kStorageOffset) | table.u8(kDynamism)) != 0) return Error::unsupported;
   view.dtype = static_cast<DType>(table.u8(kScalarType));

@@ -6,8 +6,8 @@
 //
 // Written for the target: no heap, no exceptions, aligned accesses only (ARMv6-M faults on others). Checks are made
 // where the bytes are read, not in a pass of their own, because a loader reads every argument exactly once anyway.
-// Measured on Cortex-M55 with gcc 12: an integer costs about 60 instructions, a tensor about 280 (-O2); what a loader
-// links is 3.5 KB (-Os). A ProgramView is 40 bytes, a MethodView 140.
+// Measured on Cortex-M55 with gcc 12 -Os: an integer costs about 80 instructions, a tensor about 270; what a loader
+// links is 3.5 KB. A ProgramView is 40 bytes, a MethodView 156.
 #pragma once
 
 #include <bit>
@@ -40,14 +40,16 @@ inline constexpr std::uint32_t kMaxRank = 16;  // what ExecuTorch permits
 
 // Sizes are not negative and their product in bytes is `bytes`, below 2^31; dim_order is a permutation; a planned place
 // lies within its memory.
+// Nothing is known of it before read_tensor() has succeeded: zeros that are overwritten would cost a loader more than
+// the checks.
 struct TensorView {
   std::span<const std::int32_t> sizes;      // logical sizes, NCHW
   std::span<const std::uint8_t> dim_order;  // memory order of the dimensions, outermost first
-  std::uint32_t bytes = 0;
-  std::uint32_t data_index = 0;  // 0: none; else of ProgramView::constant, or ::initial_value if it has a place
-  std::uint32_t memory_id = 0;   // 0: no place; else index of MethodView::memory_sizes
-  std::uint32_t offset = 0;      // bytes from the start of that memory
-  DType dtype = DType::u8;
+  std::uint32_t bytes;
+  std::uint32_t data_index;  // 0: none; else of ProgramView::constant, or ::initial_value if it has a place
+  std::uint32_t memory_id;   // 0: no place; else index of MethodView::memory_sizes
+  std::uint32_t offset;      // bytes from the start of that memory
+  DType dtype;
 
   [[nodiscard]] bool is_planned() const { return memory_id != 0; }
   [[nodiscard]] bool is_constant() const { return memory_id == 0 && data_index != 0; }
@@ -90,17 +92,33 @@ class ProgramView {
 
   // bad_header: not a .pte of this version, or shorter than its header says. misaligned: `file` is not 16-byte aligned.
   // bad_constant: constants are not in a segment of this file.
-  [[nodiscard]] static Result<ProgramView> open(std::span<const std::byte> file);
+  [[nodiscard]] static Result<ProgramView> open(std::span<const std::byte> file) {
+    ProgramView view;
+    const Error error = view.read(file);
+    if (error != Error::ok) return error;
+    return view;
+  }
+  [[nodiscard]] Error read(std::span<const std::byte> file);  // the same in place; what failed must not be used
 
   [[nodiscard]] std::uint32_t method_count() const { return methods_.count; }
   [[nodiscard]] Result<MethodView> method(std::uint32_t index) const;
   // no_such_method if no method has that name.
   [[nodiscard]] Result<MethodView> method(std::string_view name) const;
+  // The same in place; and once more, by the method's position.
+  [[nodiscard]] Error find_method(std::string_view name, MethodView& method) const;
+  [[nodiscard]] Error open_method(std::uint32_t position, MethodView& method) const;
 
   // The bytes of a tensor's data, by its data_index. The file knows where a constant begins, the tensor how long it is.
-  [[nodiscard]] Result<std::span<const std::byte>> constant(std::uint32_t index, std::uint32_t bytes) const;
+  [[nodiscard]] Result<std::span<const std::byte>> constant(std::uint32_t index, std::uint32_t bytes) const {
+    return as_result(constant_data(index, bytes), bytes);
+  }
   // Likewise for state: what a tensor that has both a place and data holds before the first execution.
-  [[nodiscard]] Result<std::span<const std::byte>> initial_value(std::uint32_t index, std::uint32_t bytes) const;
+  [[nodiscard]] Result<std::span<const std::byte>> initial_value(std::uint32_t index, std::uint32_t bytes) const {
+    return as_result(initial_data(index, bytes), bytes);
+  }
+  // The same without the length that the caller knows; null for bad_constant.
+  [[nodiscard]] const std::byte* constant_data(std::uint32_t index, std::uint32_t bytes) const;
+  [[nodiscard]] const std::byte* initial_data(std::uint32_t index, std::uint32_t bytes) const;
 
   [[nodiscard]] std::uint32_t flatbuffer_bytes() const { return size_; }
   [[nodiscard]] std::uint32_t constant_count() const {
@@ -115,11 +133,15 @@ class ProgramView {
     std::uint32_t begin = 0, bytes = 0;  // of the segment
     detail::Vector offsets;              // of the pieces within it, u64 each
   };
+  static Result<std::span<const std::byte>> as_result(const std::byte* data, std::uint32_t bytes) {
+    if (data == nullptr) return Error::bad_constant;
+    return std::span(data, bytes);
+  }
   [[nodiscard]] Error read_header();
   [[nodiscard]] Error read_root();
   [[nodiscard]] Error find_pieces(std::uint32_t table, Pieces& pieces) const;
-  [[nodiscard]] Result<std::span<const std::byte>> piece(const Pieces& pieces, std::uint32_t index, std::uint32_t bytes,
-                                                         std::uint32_t alignment) const;
+  [[nodiscard]] const std::byte* piece(const Pieces& pieces, std::uint32_t index, std::uint32_t bytes,
+                                       std::uint32_t alignment) const;
 
   const std::byte* base_ = nullptr;
   std::uint32_t size_ = 0;          // of the flatbuffer
@@ -135,6 +157,7 @@ class MethodView {
  public:
   MethodView() = default;
 
+  [[nodiscard]] std::uint32_t position() const { return table_; }
   [[nodiscard]] Result<std::string_view> name() const;
   [[nodiscard]] Result<std::span<const std::int32_t>> inputs() const;   // value indices
   [[nodiscard]] Result<std::span<const std::int32_t>> outputs() const;  // value indices
@@ -197,6 +220,7 @@ class MethodView {
   [[nodiscard]] Error read_place(std::uint32_t at, TensorView& view) const;
   [[nodiscard]] Error check_extra(std::uint32_t at) const;
   [[nodiscard]] Result<std::uint64_t> number(std::int32_t index, ValueKind kind) const;
+  [[nodiscard]] std::uint32_t find_number(std::int32_t index, ValueKind kind) const;
   [[nodiscard]] Result<Vector> list(std::int32_t index, ValueKind kind, unsigned log2_width) const;
 
   detail::Bytes file_;
@@ -204,8 +228,19 @@ class MethodView {
   Vector values_, instructions_, operators_, memories_;
   // The vtables met last. They were checked, so what is here is only a matter of speed.
   mutable struct {
-    detail::Layout values[1], numbers[1], lists[1], tensors[2], places[1];
+    detail::Layout unions[1], calls[1], numbers[1], lists[1], tensors[2], places[1];
   } known_;
 };
+
+inline Error ProgramView::open_method(std::uint32_t position, MethodView& method) const {
+  return method.open(base_, size_, position);
+}
+
+inline Result<MethodView> ProgramView::method(std::string_view name) const {
+  MethodView view;
+  const Error error = find_method(name, view);
+  if (error != Error::ok) return error;
+  return view;
+}
 
 }  // namespace cormorant::pte

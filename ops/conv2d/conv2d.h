@@ -5,8 +5,8 @@
 //   cormorant::conv2d.<variant>      one packed constant, made for a kernel's inner loop
 //
 // All packed kernels are one matrix product: a few patches (pixels) times all output channels, blocks of channels ×
-// pixels in registers. The packed constant is a header and one record per block of channels, in the order in which the
-// inner loop reads it:
+// pixels in registers; grouped ones are as many products. The packed constant is a header and one record per block of
+// channels of a group, in the order in which the inner loop reads it:
 //   bias[block] int32, with input_offset · Σ weights folded in, so that kernels multiply the input as it is stored
 //   weights     int8, interleaved as `weight_index` says, the patch padded with zeros
 //   multiplier[block] int32, shift right[block] int8, shift left[block] int8 (for MVE the weights stand before these)
@@ -119,9 +119,11 @@ constexpr std::uint32_t round_up(std::uint32_t n, std::uint32_t to) { return (n 
 struct Stream {
   Layout layout;
   std::uint32_t patch;
-  std::uint32_t channels;
+  std::uint32_t channels;  // outputs of a group
+  std::uint32_t groups;
 
-  constexpr Stream(Layout l, const conv::Geometry& g) : layout(l), patch(g.patch()), channels(g.out_channels) {}
+  constexpr Stream(Layout l, const conv::Geometry& g)
+      : layout(l), patch(g.patch()), channels(g.group_outputs()), groups(g.groups) {}
 
   [[nodiscard]] constexpr std::uint32_t block() const {
     switch (layout) {
@@ -135,7 +137,9 @@ struct Stream {
     }
     return 1;
   }
-  [[nodiscard]] constexpr std::uint32_t blocks() const { return (channels + block() - 1) / block(); }
+  [[nodiscard]] constexpr std::uint32_t group_blocks() const { return (channels + block() - 1) / block(); }
+  [[nodiscard]] constexpr std::uint32_t blocks() const { return groups * group_blocks(); }
+  [[nodiscard]] constexpr std::uint32_t group_bytes() const { return group_blocks() * block_bytes(); }
   [[nodiscard]] constexpr std::uint32_t padded_patch() const {
     switch (layout) {
       case Layout::mve:
@@ -162,30 +166,30 @@ struct Stream {
   [[nodiscard]] constexpr std::uint64_t bytes() const { return std::uint64_t{blocks()} * block_bytes(); }
 
   [[nodiscard]] constexpr std::uint32_t record(std::uint32_t channel) const {
-    return channel / block() * block_bytes();
+    return (channel / channels * group_blocks() + channel % channels / block()) * block_bytes();
   }
+  [[nodiscard]] constexpr std::uint32_t lane(std::uint32_t channel) const { return channel % channels % block(); }
   [[nodiscard]] constexpr std::uint32_t bias_index(std::uint32_t channel) const {
-    return record(channel) + channel % block() * 4;
+    return record(channel) + lane(channel) * 4;
   }
   [[nodiscard]] constexpr std::uint32_t multiplier_index(std::uint32_t channel) const {
-    return record(channel) + multipliers_at() + channel % block() * 4;
+    return record(channel) + multipliers_at() + lane(channel) * 4;
   }
   [[nodiscard]] constexpr std::uint32_t right_shift_index(std::uint32_t channel) const {  // zero or negative
-    return record(channel) + shifts_at() + channel % block();
+    return record(channel) + shifts_at() + lane(channel);
   }
   [[nodiscard]] constexpr std::uint32_t left_shift_index(std::uint32_t channel) const {  // zero or positive
     return right_shift_index(channel) + block();
   }
   [[nodiscard]] constexpr std::uint32_t weight_index(std::uint32_t channel, std::uint32_t k) const {
     const std::uint32_t start = record(channel) + weights_at();
-    const std::uint32_t lane = channel % block();
     switch (layout) {
       case Layout::mve:
-        return start + (k / 16 * 4 + lane) * 16 + k % 16;
+        return start + (k / 16 * 4 + lane(channel)) * 16 + k % 16;
       case Layout::dsp:
-        return start + k / 4 * 8 + k % 2 * 4 + k % 4 / 2 * 2 + lane;
+        return start + k / 4 * 8 + k % 2 * 4 + k % 4 / 2 * 2 + lane(channel);
       case Layout::scalar:
-        return start + k * 2 + lane;
+        return start + k * 2 + lane(channel);
       case Layout::v6m:
         break;
     }
@@ -198,26 +202,58 @@ struct Stream {
 // Pixels that a block computes at a time.
 constexpr std::uint32_t pixels_of(Layout layout) { return layout == Layout::mve ? 2 : layout == Layout::v6m ? 4 : 3; }
 
-// MVE k×k works down the columns of the output: what the window sees of each input row of a column is copied once, and
-// the windows of successive pixels overlap in that copy, so that no patch is ever assembled. Rows of a dilated window
-// are not neighbours, and a very high column costs more memory than it is worth: then each patch is copied.
-constexpr std::uint32_t column_rows(const conv::Geometry& g) {
-  return (g.out_height - 1U) * g.stride_height + g.kernel_height;
+// How MVE finds its patches, the cheapest first.
+enum class Walk : std::uint8_t {
+  // Along the rows of the input, in place: the window is one row of neighbours. Only at the border patches are copied.
+  rows,
+  // Down the columns of the output, a stretch at a time: what the window sees of each input row is copied once, and the
+  // windows of successive pixels overlap in that copy. With a dilation of d these are d columns of every d-th row.
+  columns,
+  // Each patch is copied.
+  pixels,
+};
+constexpr Walk walk_of(const conv::Geometry& g) {
+  if (g.kernel_height == 1 && (g.kernel_width == 1 || (g.dilation_width == 1 && g.groups == 1))) return Walk::rows;
+  // A column of one pixel would be computed twice.
+  return g.out_height == 1 || (g.dilation_height != 1 && g.stride_height != 1) ? Walk::pixels : Walk::columns;
 }
-constexpr bool copies_columns(const conv::Geometry& g) {
-  return g.dilation_height == 1 && std::uint64_t{column_rows(g)} * g.kernel_width * g.in_channels <= 16384;
-}
+
+// Outputs of a stretch: as many as a small copy serves, but some, for their windows overlap; pairs are not split.
+struct Stretch {
+  std::uint32_t row;  // bytes that the window sees of a row
+  std::uint32_t outputs;
+  std::uint32_t rows;
+
+  constexpr explicit Stretch(const conv::Geometry& g)
+      : row(std::uint32_t{g.kernel_width} * g.group_inputs()), outputs(column_outputs(g)), rows(0) {
+    constexpr std::uint32_t kBytes = 1024;
+    const std::uint32_t fit =
+        kBytes / row < g.kernel_height ? 0 : (kBytes / row - g.kernel_height) / g.stride_height + 1;
+    const std::uint32_t some = fit < 4 ? 4 : fit / 2 * 2;
+    if (some < outputs) outputs = some;
+    rows = (outputs - 1) * g.stride_height + g.kernel_height;
+  }
+  // Rows of the output whose windows begin in the same class of rows.
+  static constexpr std::uint32_t column_outputs(const conv::Geometry& g) {
+    return (std::uint32_t{g.out_height} + g.dilation_height - 1) / g.dilation_height;
+  }
+};
 
 // Bytes of scratch of a packed kernel: the patches of one block of pixels, in the element type of the multiplication.
 constexpr std::uint32_t scratch_bytes(const Variant& variant, const conv::Geometry& g) {
   const std::uint32_t patch = Stream(variant.layout, g).padded_patch();
   switch (variant.layout) {
     case Layout::mve:
-      // Pixels are read in place, but where 16 does not divide the channels whole vectors would leave the input at its
-      // end.
-      if (variant.pointwise) return g.in_channels % 16 == 0 ? 0 : patch;
-      // Vectors read up to 15 bytes behind the last patch, and are written up to 15 bytes behind the last row.
-      if (copies_columns(g)) return column_rows(g) * g.kernel_width * g.in_channels + 16;
+      switch (walk_of(g)) {
+        case Walk::rows:
+          // Where 16 does not divide the patch whole vectors would leave the input at its end.
+          return variant.pointwise && patch == g.patch() ? 0 : patch;
+        case Walk::columns:
+          // Vectors read up to 15 bytes behind the last patch, and are written up to 15 bytes behind the last row.
+          return Stretch(g).rows * Stretch(g).row + 16;
+        case Walk::pixels:
+          break;
+      }
       return 2 * patch;
     case Layout::dsp:
       return 3 * 2 * patch + patch;  // 16-bit elements, and one patch of bytes before it is widened

@@ -164,7 +164,7 @@ std::int64_t count_macs(const ir::Node& node) {
   return outputs * node.tensor("weight")->type.elements() / node.result()->type.shape.at(1);
 }
 
-Lowered lower_parameters(const Rewriter& rewriter) {
+Lowered lower_constants(const Rewriter& rewriter, std::int32_t axis, std::int64_t channels) {
   const ir::Node& node = rewriter.node;
   const ir::Value& weight = *node.tensor("weight");
   const ir::QuantParams& in = quant_of(*node.tensor("input"));
@@ -176,24 +176,22 @@ Lowered lower_parameters(const Rewriter& rewriter) {
   if (std::any_of(scales.zero_points.begin(), scales.zero_points.end(), [](std::int32_t z) { return z != 0; })) {
     fail(node, "the weights' zero point is not 0", "quantize the weights symmetrically");
   }
-  if (scales.per_channel() && scales.axis != 0) {
+  if (scales.per_channel() && scales.axis != axis) {
     fail(node, "the weights are quantized per channel along dimension " + std::to_string(*scales.axis),
-         "quantize them along dimension 0, the output channels");
+         "quantize them along dimension " + std::to_string(axis) + ", the output channels");
   }
   Lowered lowered;
   lowered.weights = logical_elements<std::int8_t>(weight);
   lowered.weight_shape = weight.type.shape;
-  const auto channels = static_cast<std::size_t>(weight.type.shape[0]);
   std::vector<std::int32_t> multipliers;
   std::vector<std::int32_t> shifts;
-  for (std::size_t c = 0; c < channels; ++c) {
-    const double scale = scales.per_channel() ? scales.scales.at(c) : scales.scale();
+  for (std::size_t c = 0; c < static_cast<std::size_t>(channels); ++c) {
+    const double scale = scales.per_channel() ? scales.scales.at(c % scales.scales.size()) : scales.scale();
     const Multiplier m = quantize_multiplier(in.scale() * scale / out.scale());
     multipliers.push_back(m.multiplier);
     shifts.push_back(m.shift);
   }
-  const ir::TensorType per_channel = {
-      .dtype = DType::i32, .shape = {weight.type.shape[0]}, .dim_order = {}, .quant = {}};
+  const ir::TensorType per_channel = {.dtype = DType::i32, .shape = {channels}, .dim_order = {}, .quant = {}};
   lowered.multipliers = rewriter.constant<std::int32_t>("multipliers", per_channel, multipliers);
   lowered.shifts = rewriter.constant<std::int32_t>("shifts", per_channel, shifts);
   if (ir::Value* bias = node.tensor("bias"); bias != nullptr) {
@@ -208,6 +206,13 @@ Lowered lower_parameters(const Rewriter& rewriter) {
   };
   lowered.activation_min = bound("activation_min", out.qmin);
   lowered.activation_max = bound("activation_max", out.qmax);
+  return lowered;
+}
+
+Lowered lower_parameters(const Rewriter& rewriter) {
+  const ir::Node& node = rewriter.node;
+  const ir::Value& weight = *node.tensor("weight");
+  Lowered lowered = lower_constants(rewriter, 0, weight.type.shape[0]);
   const auto geometry = geometry_of(node.tensor("input")->type.shape, node.result()->type.shape,
                                     {weight.type.shape[2], weight.type.shape[3]}, node.integers("stride"),
                                     node.integers("dilation"), node.integers("padding"));

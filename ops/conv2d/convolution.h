@@ -39,6 +39,9 @@ struct Lowered {
   conv::Geometry geometry;
 };
 Lowered lower_parameters(const Rewriter& rewriter);
+// The same but for the geometry, for weights whose output channels are dimension `axis`: of a grouped transposed
+// convolution, those of one group.
+Lowered lower_constants(const Rewriter& rewriter, std::int32_t axis, std::int64_t channels);
 ir::Value* zero_bias(const Rewriter& rewriter, std::int64_t channels);
 
 // Bytes of the scratch argument of a cortex_m node: what ExecuTorch's kernels demand where the program is for them,
@@ -57,11 +60,16 @@ struct Unpacked {
   std::vector<std::int32_t> shifts;
   bool has_lowest_weight = false;  // a weight of −128
 };
-// `kernel` is height and width, `weight(channel, k)` counts in the order of the channel's window. None where the
-// geometry or a folded bias leaves its range.
+// (channel, k) -> weight; k counts in the order of the channel's window.
+using WeightAt = std::function<std::int32_t(std::uint32_t, std::uint32_t)>;
+// `kernel` is height and width. None where the geometry or a folded bias leaves its range.
 std::optional<Unpacked> unpack(const Rewriter& rewriter, const ir::Shape& kernel, std::uint32_t window,
-                               const std::function<std::int32_t(std::uint32_t, std::uint32_t)>& weight);
+                               const WeightAt& weight);
+// The same for a geometry that is known.
+std::optional<Unpacked> unpack_as(const Rewriter& rewriter, const conv::Geometry& geometry, std::uint32_t window,
+                                  const WeightAt& weight);
 // The packed constant: header, then the stream.
-ir::Value* packed_constant(const Rewriter& rewriter, conv::Header header, std::vector<std::byte> stream);
+std::vector<std::byte> packed_bytes(conv::Header header, const std::vector<std::byte>& stream);
+ir::Value* packed_constant(const Rewriter& rewriter, std::vector<std::byte> bytes);
 
 }  // namespace cormorant::ops::conv2d

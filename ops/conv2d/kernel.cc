@@ -7,8 +7,6 @@
 namespace cormorant::ops::conv2d {
 namespace {
 
-bool is_activation(const Tensor& t) { return t.dtype == DType::i8 && t.rank == 4 && t.is_channels_last(); }
-
 bool has_sizes(const Tensor& t, std::int32_t n, std::int32_t c, std::int32_t h, std::int32_t w) {
   return t.size(0) == n && t.size(1) == c && t.size(2) == h && t.size(3) == w;
 }
@@ -30,15 +28,25 @@ bool has_sound_shifts(const PackedShape& shape, const std::uint8_t* stream) {
 template <const Variant& V>
 Error load(Call& call) {
   return load_packed(call, {.is_computable = [](const conv::Geometry& g) { return is_computable(V, g); },
-                            .shape =
-                                [](const conv::Geometry& g) {
-                                  const Stream stream(V.layout, g);
-                                  return PackedShape{stream.bytes(),       scratch_bytes(V, g), stream.blocks(),
-                                                     stream.block_bytes(), stream.block(),      stream.shifts_at()};
-                                }});
+                            .shape = [](const conv::Geometry& g) { return packed_shape(V, g); }});
 }
 
 }  // namespace
+
+bool is_activation(const Tensor& tensor) {
+  return tensor.dtype == DType::i8 && tensor.rank == 4 && tensor.is_channels_last();
+}
+
+PackedShape packed_shape(const Variant& variant, const conv::Geometry& geometry) {
+  const Stream stream(variant.layout, geometry);
+  return {stream.bytes(),    scratch_bytes(variant, geometry), stream.blocks(), stream.block_bytes(), stream.block(),
+          stream.shifts_at()};
+}
+
+bool is_sound_stream(const PackedShape& shape, const conv::Header& header, std::uint32_t bytes) {
+  return header.rounding <= conv::Rounding::positive && shape.stream_bytes == header.stream_bytes &&
+         header.stream_bytes == bytes && has_sound_shifts(shape, reinterpret_cast<const std::uint8_t*>(&header + 1));
+}
 
 Error load_packed(Call& call, const PackedRules& rules) {
   PackedConv2d<TargetWorld> args;
@@ -53,14 +61,10 @@ Error load_packed(Call& call, const PackedRules& rules) {
   call.require(rules.is_computable(g), Error::bad_constant);
   call.require(has_sizes(input, g.batch, g.in_channels, g.in_height, g.in_width), Error::bad_shape);
   call.require(has_sizes(out, g.batch, g.out_channels, g.out_height, g.out_width), Error::bad_shape);
-  call.require(header.rounding <= conv::Rounding::positive, Error::bad_constant);
   if (call.error() != Error::ok) return call.error();
   const PackedShape shape = rules.shape(g);
-  call.require(
-      shape.stream_bytes == header.stream_bytes && header.stream_bytes == packed.bytes() - sizeof(conv::Header),
-      Error::bad_constant);
-  if (call.error() != Error::ok) return call.error();
-  call.require(has_sound_shifts(shape, reinterpret_cast<const std::uint8_t*>(&header + 1)), Error::bad_constant);
+  call.require(is_sound_stream(shape, header, static_cast<std::uint32_t>(packed.bytes() - sizeof(conv::Header))),
+               Error::bad_constant);
   call.require_scratch(scratch_tensor, shape.scratch_bytes);
   call.require(shape.scratch_bytes == 0 || is_aligned(scratch_tensor.data, 4), Error::misaligned);
   auto* plan = static_cast<PackedPlan*>(call.allocate(sizeof(PackedPlan), alignof(PackedPlan)));

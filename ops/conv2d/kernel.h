@@ -19,6 +19,40 @@ struct PackedPlan {
   [[nodiscard]] const std::uint8_t* stream() const { return reinterpret_cast<const std::uint8_t*>(header + 1); }
 };
 
+// Where the pixels of an output go: densely, or between those of others (transposed convolution).
+struct Places {
+  std::int8_t* out;
+  std::uint32_t pixel;  // bytes from one to the next
+  std::uint32_t row;
+  std::uint32_t image;
+
+  [[nodiscard]] bool is_dense(const conv::Geometry& g) const {
+    return pixel == g.out_channels && row == pixel * g.out_width && image == row * g.out_height;
+  }
+};
+inline Places dense_places(const conv::Geometry& g, std::int8_t* out) {
+  const std::uint32_t row = std::uint32_t{g.out_width} * g.out_channels;
+  return {out, g.out_channels, row, row * g.out_height};
+}
+
+// A packed convolution, its stream behind the header. All but MVE only saturate where the header's rounding is not
+// general: then the whole output is to be clamped, once.
+struct Convolution {
+  const conv::Header& header;
+  const std::int8_t* input;
+  std::int8_t* scratch;
+  Places places;
+
+  [[nodiscard]] const std::uint8_t* stream() const { return reinterpret_cast<const std::uint8_t*>(&header + 1); }
+};
+inline Convolution convolution_of(const PackedPlan& plan) {
+  return {*plan.header, plan.input, plan.scratch, dense_places(plan.header->geometry, plan.out)};
+}
+void convolve_mve(const Convolution& c);
+void convolve_dsp(const Convolution& c);
+void convolve_scalar(const Convolution& c);
+void convolve_v6m(const Convolution& c);
+
 // What a packed constant and its kernel need of memory, for a geometry.
 struct PackedShape {
   std::uint64_t stream_bytes;
@@ -36,6 +70,11 @@ struct PackedRules {
   PackedShape (*shape)(const conv::Geometry& geometry);
 };
 Error load_packed(Call& call, const PackedRules& rules);
+// The packed shape of a variant for a geometry that it computes.
+PackedShape packed_shape(const Variant& variant, const conv::Geometry& geometry);
+// A header whose geometry `shape` is for, and the stream behind it, of which `bytes` are there.
+bool is_sound_stream(const PackedShape& shape, const conv::Header& header, std::uint32_t bytes);
+bool is_activation(const Tensor& tensor);  // int8, channels-last
 
 Error load_mve_1x1(Call& call);
 Error load_mve_kxk(Call& call);

@@ -7,6 +7,7 @@
 #include "kernels/conv_gemm.h"
 #include "kernels/conv_patch.h"
 #include "kernels/move.h"
+#include "ops/conv2d/blocks.h"
 #include "ops/conv2d/kernel.h"
 
 namespace cormorant::ops::conv2d {
@@ -34,16 +35,18 @@ std::uint32_t* fill(std::uint32_t* to, std::int8_t value, std::uint32_t quads) {
   return to;
 }
 
-void put_patch(const conv::Header& header, const conv::Pixel& pixel, std::uint32_t* to, std::int8_t* bytes) {
+// Of the group whose first channel is `first`.
+void put_patch(const conv::Header& header, const conv::Pixel& pixel, std::uint32_t first, std::uint32_t* to,
+               std::int8_t* bytes) {
   const conv::Geometry& g = header.geometry;
-  if (g.in_channels % 4 == 0) {  // runs are whole words
-    pixel.for_runs(g, [&](const std::int8_t* from, std::uint32_t count) {
+  if (g.group_inputs() % 4 == 0) {  // runs are whole words
+    pixel.for_runs(g, first, [&](const std::int8_t* from, std::uint32_t count) {
       to = from == nullptr ? fill(to, header.pad_value, count / 4) : widen(to, from, count / 4);
     });
     return;
   }
   std::int8_t* next = bytes;
-  pixel.for_runs(g, [&](const std::int8_t* from, std::uint32_t count) {
+  pixel.for_runs(g, first, [&](const std::int8_t* from, std::uint32_t count) {
     if (from == nullptr) {
       fill_bytes_dsp(next, header.pad_value, count);
     } else {
@@ -77,44 +80,42 @@ void compute(const conv::Header& header, conv::DspGemm gemm, std::uint32_t block
 
 void execute_packed(const void* raw) {
   const auto& plan = *static_cast<const PackedPlan*>(raw);
-  const conv::Header& header = *plan.header;
-  const conv::Geometry& g = header.geometry;
-  const Stream stream(Layout::dsp, g);
-  const std::uint32_t quads = stream.padded_patch() / 4;
-  auto* patches = reinterpret_cast<std::uint32_t*>(plan.scratch);
-  std::int8_t* bytes = plan.scratch + 24 * quads;
-  conv::DspGemm gemm{.stream = plan.stream(),
-                     .patches = patches,
-                     .out = plan.out,
-                     .out_step = g.out_channels,
-                     .quads = quads,
-                     .channels = g.out_channels,
-                     .output = conv::output_of(header)};
-  conv::Pixel pixel(g, plan.input);
-  std::uint32_t left = g.out_pixels();
-  for (; left >= 3; left -= 3) {
-    for (std::uint32_t i = 0; i < 3; ++i) {
-      put_patch(header, pixel, patches + i, bytes);
-      pixel.advance(g);
-    }
-    compute(header, gemm, stream.block_bytes());
-    gemm.out += 3U * g.out_channels;
-  }
-  // A pixel alone is computed by all three places, which write to the same address: what stands in the other two does
-  // not matter as long as it is the same.
-  gemm.out_step = 0;
-  for (; left > 0; --left) {
-    for (std::uint32_t i = 0; i < 3; ++i) put_patch(header, pixel, patches + i, bytes);
-    pixel.advance(g);
-    compute(header, gemm, stream.block_bytes());
-    gemm.out += g.out_channels;
-  }
-  if (header.rounding != conv::Rounding::general) conv::clamp_output_dsp(header, plan.out);
+  convolve_dsp(convolution_of(plan));
+  if (plan.header->rounding != conv::Rounding::general) conv::clamp_output_dsp(*plan.header, plan.out);
 }
 
 void execute_direct(const void* raw) { conv::conv_direct(*static_cast<const conv::Direct*>(raw), conv::dot_plain); }
 
 }  // namespace
+
+// Three pixels of a row at a time. A pixel alone is computed by all three places, which write to the same address: what
+// stands in the other two does not matter as long as it is the same.
+void convolve_dsp(const Convolution& c) {
+  const conv::Geometry& g = c.header.geometry;
+  const Stream stream(Layout::dsp, g);
+  const std::uint32_t quads = stream.padded_patch() / 4;
+  auto* patches = reinterpret_cast<std::uint32_t*>(c.scratch);
+  std::int8_t* bytes = c.scratch + 24 * quads;
+  conv::DspGemm gemm{.stream = nullptr,
+                     .patches = patches,
+                     .out = nullptr,
+                     .out_step = 0,
+                     .quads = quads,
+                     .channels = g.group_outputs(),
+                     .output = conv::output_of(c.header)};
+  for_blocks<3>(c, [&](const conv::Pixel(&pixels)[3], std::int8_t* out, std::uint32_t out_step) {
+    gemm.stream = c.stream();
+    gemm.out = out;
+    gemm.out_step = out_step;
+    for (std::uint32_t first = 0; first < g.in_channels; first += g.group_inputs()) {
+      for (std::uint32_t i = 0; i < 3; ++i) put_patch(c.header, pixels[i], first, patches + i, bytes);
+      compute(c.header, gemm, stream.block_bytes());
+      gemm.stream += stream.group_bytes();
+      gemm.out += g.group_outputs();
+    }
+  });
+}
+
 }  // namespace cormorant::ops::conv2d
 
 using namespace cormorant::ops::conv2d;  // NOLINT(google-build-using-namespace)

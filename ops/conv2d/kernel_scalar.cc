@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/conv_gemm.h"
 #include "kernels/conv_patch.h"
+#include "ops/conv2d/blocks.h"
 #include "ops/conv2d/kernel.h"
 
 namespace cormorant::ops::conv2d {
@@ -8,10 +9,11 @@ namespace {
 
 // One patch into its place among N patches of words, filled up with zeros; the sum of its elements.
 template <std::uint32_t N>
-std::int32_t put_patch(const conv::Header& header, const conv::Pixel& pixel, std::int32_t* to, std::uint32_t elements) {
+std::int32_t put_patch(const conv::Header& header, const conv::Pixel& pixel, std::uint32_t first, std::int32_t* to,
+                       std::uint32_t elements) {
   std::int32_t sum = 0;
   const std::int32_t* end = to + elements * N;
-  pixel.for_runs(header.geometry, [&](const std::int8_t* from, std::uint32_t count) {
+  pixel.for_runs(header.geometry, first, [&](const std::int8_t* from, std::uint32_t count) {
     if (from == nullptr) {
       const std::int32_t value = header.pad_value;
       for (; count > 0; --count, to += N, sum += value) *to = value;
@@ -35,25 +37,25 @@ std::int32_t put_patch(const conv::Header& header, const conv::Pixel& pixel, std
   return sum;
 }
 
-// Blocks of N pixels. A pixel alone is computed N times and written to the same place.
+// Blocks of N pixels, group by group. A pixel alone is computed N times and written to the same place.
 template <std::uint32_t N, class Gemm, class Compute>
-void convolve(const PackedPlan& plan, Gemm& gemm, Compute compute) {
-  const conv::Header& header = *plan.header;
-  const conv::Geometry& g = header.geometry;
-  auto* patches = reinterpret_cast<std::int32_t*>(plan.scratch);
-  conv::Pixel pixel(g, plan.input);
-  for (std::uint32_t left = g.out_pixels(); left > 0;) {
-    const std::uint32_t pixels = left >= N ? N : 1;
-    for (std::uint32_t i = 0; i < N; ++i) {
-      const std::int32_t sum = put_patch<N>(header, pixel, patches + i, gemm.elements);
-      if constexpr (requires { gemm.excess; }) gemm.excess[i] = 128 * sum;
-      if (pixels == N || i + 1 == N) pixel.advance(g);
+void convolve(const Convolution& c, const Stream& stream, Gemm& gemm, Compute compute) {
+  const conv::Geometry& g = c.header.geometry;
+  auto* patches = reinterpret_cast<std::int32_t*>(c.scratch);
+  for_blocks<N>(c, [&](const conv::Pixel(&pixels)[N], std::int8_t* out, std::uint32_t out_step) {
+    gemm.stream = c.stream();
+    gemm.out = out;
+    gemm.out_step = out_step;
+    for (std::uint32_t first = 0; first < g.in_channels; first += g.group_inputs()) {
+      for (std::uint32_t i = 0; i < N; ++i) {
+        const std::int32_t sum = put_patch<N>(c.header, pixels[i], first, patches + i, gemm.elements);
+        if constexpr (requires { gemm.excess; }) gemm.excess[i] = 128 * sum;
+      }
+      compute(gemm);
+      gemm.stream += stream.group_bytes();
+      gemm.out += g.group_outputs();
     }
-    gemm.out_step = pixels == 1 ? 0 : g.out_channels;
-    compute(gemm);
-    gemm.out += pixels * g.out_channels;
-    left -= pixels;
-  }
+  });
 }
 
 // The pairs of channels in assembly, a channel that is left over not.
@@ -76,47 +78,57 @@ void compute_pairs(conv::ScalarGemm gemm, std::uint32_t block_bytes) {
 
 void execute_packed(const void* raw) {
   const auto& plan = *static_cast<const PackedPlan*>(raw);
-  const conv::Geometry& g = plan.header->geometry;
-  const Stream stream(Layout::scalar, g);
-  conv::ScalarGemm gemm{.stream = plan.stream(),
-                        .patches = reinterpret_cast<const std::int32_t*>(plan.scratch),
-                        .out = plan.out,
-                        .out_step = 0,
-                        .elements = stream.padded_patch(),
-                        .channels = g.out_channels,
-                        .output = conv::output_of(*plan.header)};
-  if constexpr (kHasLongMultiply) {
-    if (gemm.output.rounding != conv::Rounding::general) {
-      convolve<3>(plan, gemm, [&](const conv::ScalarGemm& block) { compute_pairs(block, stream.block_bytes()); });
-      conv::clamp_output(*plan.header, plan.out);
-      return;
-    }
-  }
-  convolve<3>(plan, gemm, conv::conv_gemm_scalar_plain);
+  convolve_scalar(convolution_of(plan));
+  if (plan.header->rounding != conv::Rounding::general) conv::clamp_output(*plan.header, plan.out);
 }
 
 void execute_v6m(const void* raw) {
   const auto& plan = *static_cast<const PackedPlan*>(raw);
-  const conv::Geometry& g = plan.header->geometry;
-  conv::V6mGemm gemm{.stream = plan.stream(),
-                     .patches = reinterpret_cast<const std::int32_t*>(plan.scratch),
-                     .out = plan.out,
-                     .out_step = 0,
-                     .elements = Stream(Layout::v6m, g).padded_patch(),
-                     .channels = g.out_channels,
-                     .output = conv::output_of(*plan.header),
-                     .excess = {}};
-  if (gemm.output.rounding == conv::Rounding::general) {
-    convolve<4>(plan, gemm, conv::conv_gemm_v6m_plain);
-    return;
-  }
-  convolve<4>(plan, gemm, [](const conv::V6mGemm& block) { conv::cormorant_conv_gemm_right_v6m(&block); });
-  conv::clamp_output(*plan.header, plan.out);
+  convolve_v6m(convolution_of(plan));
+  if (plan.header->rounding != conv::Rounding::general) conv::clamp_output(*plan.header, plan.out);
 }
 
 void execute_direct(const void* raw) { conv::conv_direct(*static_cast<const conv::Direct*>(raw), conv::dot_plain); }
 
 }  // namespace
+
+void convolve_scalar(const Convolution& c) {
+  const conv::Geometry& g = c.header.geometry;
+  const Stream stream(Layout::scalar, g);
+  conv::ScalarGemm gemm{.stream = nullptr,
+                        .patches = reinterpret_cast<const std::int32_t*>(c.scratch),
+                        .out = nullptr,
+                        .out_step = 0,
+                        .elements = stream.padded_patch(),
+                        .channels = g.group_outputs(),
+                        .output = conv::output_of(c.header)};
+  if constexpr (kHasLongMultiply) {
+    if (gemm.output.rounding != conv::Rounding::general) {
+      convolve<3>(c, stream, gemm, [&](const conv::ScalarGemm& block) { compute_pairs(block, stream.block_bytes()); });
+      return;
+    }
+  }
+  convolve<3>(c, stream, gemm, conv::conv_gemm_scalar_plain);
+}
+
+void convolve_v6m(const Convolution& c) {
+  const conv::Geometry& g = c.header.geometry;
+  const Stream stream(Layout::v6m, g);
+  conv::V6mGemm gemm{.stream = nullptr,
+                     .patches = reinterpret_cast<const std::int32_t*>(c.scratch),
+                     .out = nullptr,
+                     .out_step = 0,
+                     .elements = stream.padded_patch(),
+                     .channels = g.group_outputs(),
+                     .output = conv::output_of(c.header),
+                     .excess = {}};
+  if (gemm.output.rounding == conv::Rounding::general) {
+    convolve<4>(c, stream, gemm, conv::conv_gemm_v6m_plain);
+    return;
+  }
+  convolve<4>(c, stream, gemm, [](const conv::V6mGemm& block) { conv::cormorant_conv_gemm_right_v6m(&block); });
+}
+
 }  // namespace cormorant::ops::conv2d
 
 using namespace cormorant::ops::conv2d;  // NOLINT(google-build-using-namespace)

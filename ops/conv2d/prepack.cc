@@ -18,39 +18,86 @@ void put_byte(std::vector<std::byte>& to, std::uint32_t at, std::int32_t value) 
   to[at] = static_cast<std::byte>(value & 0xff);
 }
 
+// Some groups as one, whose weights between them are zeros: worth it where a group's channels fill no block or vector.
+// The estimate is the inner loop's: a block of channels costs its patch and something besides, and so does copying it.
+std::uint32_t merged_groups(const Variant& variant, const conv::Geometry& g) {
+  std::uint32_t best = 1;
+  std::uint64_t least = ~std::uint64_t{0};
+  for (std::uint32_t merged = 1; merged <= g.groups; ++merged) {
+    if (g.groups % merged != 0) continue;
+    conv::Geometry candidate = g;
+    candidate.groups = static_cast<std::uint16_t>(g.groups / merged);
+    if (!is_computable(variant, candidate)) continue;
+    const Stream stream(variant.layout, candidate);
+    const std::uint32_t patch = stream.padded_patch();
+    std::uint64_t cost = 0;  // instructions per pixel
+    if (variant.layout == Layout::mve) {
+      // Channels behind the last block of four are computed by a call of their own.
+      cost = stream.group_blocks() * (7 * patch / 16 + 14) + (stream.channels % 4 != 0 ? 60 : 0);
+      cost += walk_of(candidate) == Walk::rows ? 10 : 15 + g.kernel_width * (8 + candidate.group_inputs() / 4);
+    } else {
+      cost = stream.group_blocks() * (2 * patch + 30) + g.taps() * 20 + 3 * patch;
+    }
+    cost *= candidate.groups;
+    if (cost < least - least / 8) {  // zeros take flash, so it must be worth more than a little
+      least = cost;
+      best = merged;
+    }
+  }
+  return best;
+}
+
 }  // namespace
+
+std::optional<std::vector<std::byte>> pack(const Variant& variant, Unpacked& u, std::uint32_t inputs,
+                                           const WeightAt& weight_at) {
+  const std::uint32_t window = u.geometry.taps() * inputs;
+  u.geometry.groups = static_cast<std::uint16_t>(u.geometry.in_channels / inputs);
+  const std::uint32_t outputs = u.geometry.group_outputs();
+  const std::uint32_t merged = merged_groups(variant, u.geometry);
+  u.geometry.groups = static_cast<std::uint16_t>(u.geometry.groups / merged);
+  u.header.geometry = u.geometry;
+  if (!is_computable(variant, u.geometry)) return {};
+
+  const Stream layout(variant.layout, u.geometry);
+  if (layout.bytes() > 0x7fff0000U) return {};
+  std::vector<std::byte> stream(layout.bytes(), std::byte{0});
+  for (std::uint32_t c = 0; c < u.geometry.out_channels; ++c) {
+    put_word(stream, layout.bias_index(c), u.bias[c]);
+    put_word(stream, layout.multiplier_index(c), u.multipliers[c]);
+    put_byte(stream, layout.right_shift_index(c), std::min(u.shifts[c], 0));
+    put_byte(stream, layout.left_shift_index(c), std::max(u.shifts[c], 0));
+    // Elements of the other groups in the patch have weights of zero.
+    for (std::uint32_t k = 0; k < u.geometry.patch(); ++k) {
+      put_byte(stream, layout.weight_index(c, k), layout.weight_offset());
+    }
+    const std::uint32_t first = c / outputs % merged * inputs;
+    for (std::uint32_t k = 0; k < window; ++k) {
+      const std::uint32_t at = k / inputs * (inputs * merged) + first + k % inputs;
+      put_byte(stream, layout.weight_index(c, at), weight_at(c, k) + layout.weight_offset());
+    }
+  }
+  return packed_bytes(u.header, stream);
+}
 
 ir::Value* prepack_with(const Rewriter& rewriter, const Variant* forced) {
   const ir::Node& node = rewriter.node;
   const ir::Value& weight = *node.tensor("weight");
   const ir::Shape& ohwi = weight.type.shape;
-  if (ohwi[3] != node.tensor("input")->type.shape[1]) return nullptr;  // grouped
   const auto weights = weight.data.as<std::int8_t>();
-  const auto window = static_cast<std::uint32_t>(ohwi[1] * ohwi[2] * ohwi[3]);
+  const auto inputs = static_cast<std::uint32_t>(ohwi[3]);
+  const auto window = static_cast<std::uint32_t>(ohwi[1] * ohwi[2]) * inputs;
   const auto weight_at = [&](std::uint32_t c, std::uint32_t k) -> std::int32_t {
     return weights[std::size_t{c} * window + k];
   };
-  const std::optional<Unpacked> u = unpack(rewriter, {ohwi[1], ohwi[2]}, window, weight_at);
+  std::optional<Unpacked> u = unpack(rewriter, {ohwi[1], ohwi[2]}, window, weight_at);
   if (!u) return nullptr;
   const Variant& variant = forced != nullptr ? *forced : choose_variant(rewriter.config.target, u->geometry);
-  if (!is_computable(variant, u->geometry)) return nullptr;
-
-  const Stream layout(variant.layout, u->geometry);
-  if (layout.bytes() > 0x7fff0000U) return nullptr;
-  // Channels and elements that only fill up have weights of zero.
-  std::vector<std::byte> stream(layout.bytes(), std::byte{0});
-  for (std::uint32_t c = 0; c < layout.channels; ++c) {
-    put_word(stream, layout.bias_index(c), u->bias[c]);
-    put_word(stream, layout.multiplier_index(c), u->multipliers[c]);
-    put_byte(stream, layout.right_shift_index(c), std::min(u->shifts[c], 0));
-    put_byte(stream, layout.left_shift_index(c), std::max(u->shifts[c], 0));
-    for (std::uint32_t k = 0; k < window; ++k) {
-      put_byte(stream, layout.weight_index(c, k), weight_at(c, k) + layout.weight_offset());
-    }
-  }
+  std::optional<std::vector<std::byte>> bytes = pack(variant, *u, inputs, weight_at);
+  if (!bytes) return nullptr;
   return rewriter
       .emit(PackedConv2d<HostWorld>{.input = u->input,
-                                    .packed = packed_constant(rewriter, u->header, std::move(stream)),
+                                    .packed = packed_constant(rewriter, std::move(*bytes)),
                                     .scratch = {.bytes = scratch_bytes(variant, u->geometry)}},
             node.result()->type, variant.name)
       ->result();

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "ops/conv2d/conv2d.h"
+#include "ops/conv2d/convolution.h"
 #include "ops/op.h"
 
 namespace cormorant::ops::conv2d {
@@ -12,5 +13,10 @@ ir::Value* prepack(const Rewriter& rewriter);
 
 // The same for a variant of the caller's choice, for tests; null where it cannot compute the node.
 ir::Value* prepack_with(const Rewriter& rewriter, const Variant* forced);
+
+// Header and stream for a variant; `inputs` is the number of input channels that an output channel sees. Completes the
+// geometry by its groups. None where the variant cannot compute it.
+std::optional<std::vector<std::byte>> pack(const Variant& variant, Unpacked& unpacked, std::uint32_t inputs,
+                                           const WeightAt& weight);
 
 }  // namespace cormorant::ops::conv2d

@@ -12,9 +12,24 @@
 namespace cormorant::ops::conv2d {
 namespace {
 
+void execute_direct(const void* raw) {
+  const auto& plan = *static_cast<const conv::Direct*>(raw);
+  const std::uint32_t window = plan.geometry.taps() * plan.group_channels;
+  struct Constants : DirectParameters {
+    std::uint32_t window;
+    [[nodiscard]] std::int32_t weight(std::uint32_t c, std::uint32_t k) const { return plan.weights[c * window + k]; }
+  };
+  reference_convolution(direct_reference(plan), Constants{{plan}, window});
+}
+
 template <Layout L>
 void execute_packed(const void* raw) {
-  const auto& plan = *static_cast<const PackedPlan*>(raw);
+  reference_packed(L, *static_cast<const PackedPlan*>(raw));
+}
+
+}  // namespace
+
+void reference_packed(Layout layout, const PackedPlan& plan) {
   struct Constants {
     Stream stream;
     const std::uint8_t* data;
@@ -46,22 +61,10 @@ void execute_packed(const void* raw) {
     }
   };
   const conv::Geometry& geometry = plan.header->geometry;
-  Constants constants{Stream(L, geometry), plan.stream(), geometry.taps() * geometry.in_channels, {}};
+  Constants constants{Stream(layout, geometry), plan.stream(), geometry.patch(), {}};
   constants.unpack_weights(geometry.out_channels);
-  reference_convolution(packed_reference(plan, geometry.in_channels), constants);
+  reference_convolution(packed_reference(plan, geometry.group_inputs()), constants);
 }
-
-void execute_direct(const void* raw) {
-  const auto& plan = *static_cast<const conv::Direct*>(raw);
-  const std::uint32_t window = plan.geometry.taps() * plan.group_channels;
-  struct Constants : DirectParameters {
-    std::uint32_t window;
-    [[nodiscard]] std::int32_t weight(std::uint32_t c, std::uint32_t k) const { return plan.weights[c * window + k]; }
-  };
-  reference_convolution(direct_reference(plan), Constants{{plan}, window});
-}
-
-}  // namespace
 
 ReferenceConvolution packed_reference(const PackedPlan& plan, std::uint32_t group_channels) {
   const conv::Header& header = *plan.header;

@@ -34,21 +34,30 @@ conv::Rounding proven_rounding(const Unpacked& u, std::int64_t largest_sum) {
 }  // namespace
 
 std::optional<Unpacked> unpack(const Rewriter& rewriter, const ir::Shape& kernel, std::uint32_t window,
-                               const std::function<std::int32_t(std::uint32_t, std::uint32_t)>& weight) {
+                               const WeightAt& weight) {
   const ir::Node& node = rewriter.node;
-  const std::int64_t input_offset = node.integer("input_offset");
   std::vector<std::int64_t> top_left = node.integers("padding");
-  Unpacked u;
-  u.input = node.tensor("input");
-  if (const ir::Node* pad = absorbable_pad(rewriter, -input_offset); pad != nullptr) {
-    u.input = pad->tensor("input");
+  ir::Value* input = node.tensor("input");
+  if (const ir::Node* pad = absorbable_pad(rewriter, -node.integer("input_offset")); pad != nullptr) {
+    input = pad->tensor("input");
     top_left[0] += pad->integers("pre_pad")[1];
     top_left[1] += pad->integers("pre_pad")[2];
   }
-  const auto geometry = geometry_of(u.input->type.shape, node.result()->type.shape, kernel, node.integers("stride"),
+  const auto geometry = geometry_of(input->type.shape, node.result()->type.shape, kernel, node.integers("stride"),
                                     node.integers("dilation"), top_left);
   if (!geometry) return {};
-  u.geometry = *geometry;
+  std::optional<Unpacked> u = unpack_as(rewriter, *geometry, window, weight);
+  if (u) u->input = input;
+  return u;
+}
+
+std::optional<Unpacked> unpack_as(const Rewriter& rewriter, const conv::Geometry& geometry, std::uint32_t window,
+                                  const WeightAt& weight) {
+  const ir::Node& node = rewriter.node;
+  const std::int64_t input_offset = node.integer("input_offset");
+  Unpacked u;
+  u.input = node.tensor("input");
+  u.geometry = geometry;
   u.header.geometry = u.geometry;
   u.header.output_offset = static_cast<std::int16_t>(node.integer("output_offset"));
   u.header.pad_value = static_cast<std::int8_t>(-input_offset);
@@ -88,11 +97,15 @@ std::optional<Unpacked> unpack(const Rewriter& rewriter, const ir::Shape& kernel
   return u;
 }
 
-ir::Value* packed_constant(const Rewriter& rewriter, conv::Header header, std::vector<std::byte> stream) {
+std::vector<std::byte> packed_bytes(conv::Header header, const std::vector<std::byte>& stream) {
   header.stream_bytes = static_cast<std::uint32_t>(stream.size());
   std::vector<std::byte> bytes(sizeof header + stream.size());
   std::memcpy(bytes.data(), &header, sizeof header);
   std::copy(stream.begin(), stream.end(), bytes.begin() + sizeof header);
+  return bytes;
+}
+
+ir::Value* packed_constant(const Rewriter& rewriter, std::vector<std::byte> bytes) {
   const ir::TensorType type = {
       .dtype = DType::i8, .shape = {static_cast<std::int64_t>(bytes.size())}, .dim_order = {}, .quant = {}};
   return rewriter.graph.add_constant(rewriter.node.name + "_packed", type, ir::Bytes::own(std::move(bytes)));

@@ -77,7 +77,7 @@ inline constexpr const Variant* kVariants[] = {&kMve3x3, &kMveKxk, &kDsp, &kScal
 // Whether a variant computes a geometry: asked by prepack, and by load() of what it finds. MVE 3×3 keeps three input
 // rows in scratch, which nobody wants to be large.
 constexpr bool is_computable(const Variant& variant, const conv::Geometry& g) {
-  if (!conv::is_sound(g) || g.out_channels != g.in_channels) return false;
+  if (!conv::is_sound(g) || g.out_channels != g.in_channels || g.groups != 1) return false;
   if (!variant.is_3x3) return true;
   return g.kernel_height == 3 && g.kernel_width == 3 && g.dilation_height == 1 && g.dilation_width == 1 &&
          (g.out_width * std::uint64_t{g.stride_width} + 3) * (g.in_channels + 15U) <= 65536;

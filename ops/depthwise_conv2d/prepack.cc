@@ -49,7 +49,8 @@ ir::Value* prepack_with(const Rewriter& rewriter, const Variant* forced) {
   }
   return rewriter
       .emit(conv2d::PackedConv2d<HostWorld>{.input = u->input,
-                                            .packed = conv2d::packed_constant(rewriter, u->header, std::move(stream)),
+                                            .packed = conv2d::packed_constant(rewriter,
+                                                                              conv2d::packed_bytes(u->header, stream)),
                                             .scratch = {.bytes = scratch_bytes(variant, u->geometry)}},
             node.result()->type, variant.name)
       ->result();

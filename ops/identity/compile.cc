@@ -66,6 +66,15 @@ Operator identity_operator() {
                   {"detach_copy.default(Tensor self)", import_identity},
                   {"lift_fresh.default(Tensor self)", import_identity},
                   {"lift_fresh_copy.default(Tensor self)", import_identity},
+                  {"lift.default(Tensor self)", import_identity},
+                  {"positive.default(Tensor self)", import_identity},
+                  {"conj.default(Tensor self)", import_identity},
+                  {"_conj.default(Tensor self)", import_identity},
+                  {"resolve_conj.default(Tensor self)", import_identity},
+                  {"resolve_neg.default(Tensor self)", import_identity},
+                  {"dim_order_ops::_clone_dim_order.default(Tensor self, *, bool non_blocking=False, "
+                   "int[]? dim_order=None)",
+                   import_identity},
                   {"_assert_tensor_metadata.default(Tensor a, SymInt[]? size=None, SymInt[]? stride=None, "
                    "ScalarType? dtype=None, *, Device? device=None, Layout? layout=None)",
                    import_nothing},
@@ -77,6 +86,15 @@ Operator identity_operator() {
                    import_same_type},
                   {"to.dtype_layout(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
                    "bool? pin_memory=None, bool non_blocking=False, bool copy=False, MemoryFormat? memory_format=None)",
+                   import_same_type},
+                  {"to.other(Tensor self, Tensor other, bool non_blocking=False, bool copy=False, "
+                   "MemoryFormat? memory_format=None)",
+                   import_same_type},
+                  {"type_as.default(Tensor self, Tensor other)", import_same_type},
+                  {"view.dtype(Tensor self, ScalarType dtype)", import_same_type},
+                  {"dim_order_ops::_to_dim_order_copy.default(Tensor self, *, ScalarType? dtype=None, "
+                   "Layout? layout=None, Device? device=None, bool? pin_memory=None, bool non_blocking=False, "
+                   "int[]? dim_order=None)",
                    import_same_type},
                   {"_to_copy.default(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
                    "bool? pin_memory=None, bool non_blocking=False, MemoryFormat? memory_format=None)",

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// aten.pad(self, pad, value): constant padding. `pad` is PyTorch's list: last dimension first, before and after.
+// aten.pad(self, pad, value): constant padding of up to four dimensions. `pad` is PyTorch's list: last dimension first,
+// before and after.
 #include <algorithm>
 
 #include "base/diagnostic.h"
 #include "ops/multiplier.h"
 #include "ops/op.h"
+#include "ops/pad/import.h"
 #include "ops/pad/pad.h"
 #include "ops/pad/reference.h"
 
@@ -33,25 +35,6 @@ Borders borders_of(const ir::Node& node) {
     borders.after[rank - 1 - i] = pad[2 * i + 1];
   }
   return borders;
-}
-
-std::vector<ir::Value*> make_pad(Importer& importer, double value) {
-  const ir::Node& call = *importer.call;
-  const std::vector<std::int64_t>& pad = call.integers("pad");
-  if (std::all_of(pad.begin(), pad.end(), [](std::int64_t n) { return n == 0; })) return {call.tensor("self")};
-  return importer.node("aten.pad", {{"self", call.tensor("self")}, {"pad", pad}, {"value", value}})->results;
-}
-
-std::vector<ir::Value*> import_pad(Importer& importer) {
-  const ir::Node& call = *importer.call;
-  if (call.string("mode") != "constant") {
-    importer.reject("padding mode '" + call.string("mode") + "' is not supported", "use constant padding");
-  }
-  return make_pad(importer, call.has("value") ? call.number("value") : 0.0);
-}
-
-std::vector<ir::Value*> import_constant_pad(Importer& importer) {
-  return make_pad(importer, importer.call->number("value"));
 }
 
 std::vector<ir::TensorType> infer(const ir::Node& node) {
@@ -136,8 +119,7 @@ ir::Value* lower(const Rewriter& rewriter) {
 Operator pad_operator() {
   return {.name = "pad",
           .layout = Layout::channels_last,
-          .forms = {{"pad.default(Tensor self, SymInt[] pad, str mode=\"constant\", float? value=None)", import_pad},
-                    {"constant_pad_nd.default(Tensor self, SymInt[] pad, Scalar value=0)", import_constant_pad}},
+          .forms = pad_forms(),
           .canonical = {"aten.pad"},
           .infer = infer,
           .evaluate = evaluate_pad,

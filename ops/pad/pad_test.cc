@@ -8,8 +8,12 @@
 #include "ops/pad/reference.h"
 #include "runtime/host.h"
 #include "tests/conformance/conformance.h"
+#include "tests/conformance/import_rows.h"
 
 namespace cormorant::ops {
+
+Operator pad_operator();
+
 namespace {
 
 using Dims = std::vector<std::int64_t>;
@@ -47,6 +51,82 @@ TEST(PadEvaluate, NegativePaddingCrops) {
   const evaluate::Tensor input({4}, {1, 2, 3, 4});
   const auto result = evaluate::evaluate_graph(graph, {&input, 1});
   EXPECT_EQ(std::vector<float>(result[0].values().begin(), result[0].values().end()), std::vector<float>({2, 3, 4, 0}));
+}
+
+TEST(PadImport, EverySpellingIsPyTorchs) {
+  const conformance::ImportRow rows[] = {
+      {"aten.reflection_pad1d.default",
+       {{1, 2, 4}},
+       {{"padding", Dims{2, 3}}},
+       {{{1, 2, 9}, {2, 1, 0, 1, 2, 3, 2, 1, 0, 6, 5, 4, 5, 6, 7, 6, 5, 4}}}},
+      {"aten.reflection_pad2d.default",
+       {{1, 1, 3, 3}},
+       {{"padding", Dims{1, 2, 0, 1}}},
+       {{{1, 1, 4, 6}, {1, 0, 1, 2, 1, 0, 4, 3, 4, 5, 4, 3, 7, 6, 7, 8, 7, 6, 4, 3, 4, 5, 4, 3}}}},
+      {"aten.reflection_pad2d.default",
+       {{1, 3, 3}},
+       {{"padding", Dims{1, 0, 2, 1}}},
+       {{{1, 6, 4}, {7, 6, 7, 8, 4, 3, 4, 5, 1, 0, 1, 2, 4, 3, 4, 5, 7, 6, 7, 8, 4, 3, 4, 5}}}},
+      {"aten.replication_pad1d.default",
+       {{1, 2, 2}},
+       {{"padding", Dims{2, 1}}},
+       {{{1, 2, 5}, {0, 0, 0, 1, 1, 2, 2, 2, 3, 3}}}},
+      {"aten.replication_pad2d.default",
+       {{1, 1, 2, 2}},
+       {{"padding", Dims{1, 0, 0, 2}}},
+       {{{1, 1, 4, 3}, {0, 0, 1, 2, 2, 3, 2, 2, 3, 2, 2, 3}}}},
+      {"aten.replication_pad3d.default",
+       {{1, 1, 1, 2, 2}},
+       {{"padding", Dims{1, 0, 0, 1, 1, 0}}},
+       {{{1, 1, 2, 3, 3}, {0, 0, 1, 2, 2, 3, 2, 2, 3, 0, 0, 1, 2, 2, 3, 2, 2, 3}}}},
+      {"aten.reflection_pad3d.default",
+       {{1, 1, 2, 2, 2}},
+       {{"padding", Dims{1, 0, 0, 1, 1, 0}}},
+       {{{1, 1, 3, 3, 3}, {5, 4, 5, 7, 6, 7, 5, 4, 5, 1, 0, 1, 3, 2, 3, 1, 0, 1, 5, 4, 5, 7, 6, 7, 5, 4, 5}}}},
+      {"aten._pad_circular.default", {{1, 1, 3}}, {{"pad", Dims{1, 2}}}, {{{1, 1, 6}, {2, 0, 1, 2, 0, 1}}}},
+      {"aten.pad.default",
+       {{1, 1, 2, 2}},
+       {{"pad", Dims{1, 1, 1, 0}}, {"mode", std::string("circular")}},
+       {{{1, 1, 3, 4}, {3, 2, 3, 2, 1, 0, 1, 0, 3, 2, 3, 2}}}},
+      {"aten.pad.default",
+       {{1, 1, 4}},
+       {{"pad", Dims{3, 2}}, {"mode", std::string("reflect")}},
+       {{{1, 1, 9}, {3, 2, 1, 0, 1, 2, 3, 2, 1}}}},
+      {"aten.pad.default",
+       {{1, 1, 2}},
+       {{"pad", Dims{1, 2}}, {"mode", std::string("replicate")}},
+       {{{1, 1, 5}, {0, 0, 1, 1, 1}}}},
+      {"aten.pad.default", {{2, 3}}, {{"pad", Dims{1, 0}}, {"value", 7.0}}, {{{2, 4}, {7, 0, 1, 2, 7, 3, 4, 5}}}},
+      {"aten.pad.default", {{2, 4}}, {{"pad", Dims{-1, 1, -1, 0}}, {"value", 7.0}}, {{{1, 4}, {5, 6, 7, 7}}}},
+      {"aten.pad.default", {{1, 4}}, {{"pad", Dims{-1, -2}}}, {{{1, 1}, {1}}}},
+      {"aten.constant_pad_nd.default",
+       {{2, 2}},
+       {{"pad", Dims{0, 1, 1, -1}}, {"value", std::int64_t{9}}},
+       {{{2, 3}, {9, 9, 9, 0, 1, 9}}}},
+      {"aten.pad.default",
+       {{1, 1, 4}},
+       {{"pad", Dims{-1, 2}}, {"mode", std::string("replicate")}},
+       {{{1, 1, 5}, {1, 2, 3, 3, 3}}}},
+      {"aten.pad.default",
+       {{1, 1, 4}},
+       {{"pad", Dims{-1, 2}}, {"mode", std::string("circular")}},
+       {{{1, 1, 5}, {1, 2, 3, 1, 2}}}},
+  };
+  const Operator op = pad_operator();
+  for (const auto& row : rows) conformance::expect_as_pytorch(op, row);
+}
+
+TEST(PadImport, ABorderThatTheTensorDoesNotHaveIsRefused) {
+  for (const char* mode : {"reflect", "circular", "nonsense"}) {
+    ir::Graph graph;
+    ir::Node call;
+    call.args = {{"self", graph.add_input("x", ir::float_type({1, 1, 3}))},
+                 {"pad", Dims{4, 0}},
+                 {"mode", std::string(mode)},
+                 {"value", {}}};
+    Importer importer{&graph, &call, {}};
+    EXPECT_THROW(pad_operator().forms.front().import(importer), InputError) << mode;
+  }
 }
 
 conformance::Case pad_case(ir::Shape shape, Dims pad, double value) {

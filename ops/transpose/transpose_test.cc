@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <random>
 
 #include "base/diagnostic.h"
 #include "emit/emit.h"
@@ -10,8 +11,10 @@
 #include "ops/op.h"
 #include "ops/schema.h"
 #include "ops/transpose/reference.h"
+#include "passes/passes.h"
 #include "runtime/host.h"
 #include "tests/conformance/conformance.h"
+#include "tests/conformance/import_rows.h"
 
 namespace cormorant::ops {
 
@@ -69,6 +72,24 @@ TEST(TransposeImport, EverySpellingBecomesNonNegativeDimensions) {
   }
 }
 
+TEST(TransposeImport, MoreSpellingsArePyTorchs) {
+  const conformance::ImportRow rows[] = {
+      {"aten.moveaxis.int",
+       {{2, 3, 1}},
+       {{"source", std::int64_t{0}}, {"destination", std::int64_t{-1}}},
+       {{{3, 1, 2}, {0, 3, 1, 4, 2, 5}}}},
+      {"aten.moveaxis.intlist",
+       {{2, 1, 3}},
+       {{"source", Dims{2, 0}}, {"destination", Dims{0, 1}}},
+       {{{3, 2, 1}, {0, 3, 1, 4, 2, 5}}}},
+      {"aten.adjoint.default", {{2, 3}}, {}, {{{3, 2}, {0, 3, 1, 4, 2, 5}}}},
+      {"aten.matrix_H.default", {{2, 3}}, {}, {{{3, 2}, {0, 3, 1, 4, 2, 5}}}},
+      {"aten.mH.default", {{1, 2, 3}}, {}, {{{1, 3, 2}, {0, 3, 1, 4, 2, 5}}}},
+  };
+  const Operator op = transpose_operator();
+  for (const auto& row : rows) conformance::expect_as_pytorch(op, row);
+}
+
 conformance::Case permute_case(ir::Shape shape, Dims dims) {
   std::string name = "permutation of";
   for (const std::int64_t size : shape) name += " " + std::to_string(size);
@@ -92,15 +113,22 @@ std::vector<conformance::Case> cases() {
   }
   all.push_back(permute_case({3, 300}, {1, 0}));
   all.push_back(permute_case({300, 3}, {1, 0}));
-  all.push_back(permute_case({2, 3, 4, 5}, {0, 2, 3, 1}));
-  all.push_back(permute_case({2, 3, 4, 5}, {3, 2, 1, 0}));
-  all.push_back(permute_case({2, 3, 4, 5}, {1, 0, 2, 3}));
-  Dims dims = {0, 1, 2, 3, 4};
-  for (int i = 0; i < 120; ++i) {
-    if (i % 7 == 0) all.push_back(permute_case({2, 3, 1, 5, 4}, dims));
-    std::next_permutation(dims.begin(), dims.end());
+  all.push_back(permute_case({5, 3, 44, 20}, {0, 2, 3, 1}));
+  for (const ir::Shape& shape : {ir::Shape{9, 21}, ir::Shape{3, 7, 5}, ir::Shape{8, 4, 12}, ir::Shape{3, 5, 7, 9}}) {
+    Dims dims(shape.size());
+    std::iota(dims.begin(), dims.end(), 0);
+    do all.push_back(permute_case(shape, dims));
+    while (std::next_permutation(dims.begin(), dims.end()));
   }
-  all.push_back(permute_case({2, 3, 2, 3, 2, 3}, {5, 3, 1, 0, 2, 4}));
+  std::mt19937 random(5);
+  for (const ir::Shape& shape : {ir::Shape{2, 3, 1, 5, 4}, ir::Shape{3, 2, 5, 3, 2, 3}}) {
+    Dims dims(shape.size());
+    std::iota(dims.begin(), dims.end(), 0);
+    for (int i = 0; i < 12; ++i) {
+      std::shuffle(dims.begin(), dims.end(), random);
+      all.push_back(permute_case(shape, dims));
+    }
+  }
   return all;
 }
 
@@ -137,6 +165,40 @@ TEST(Transpose, LoadRejectsWhatIsNoPermutation) {
       EXPECT_THROW(HostProgram(program, host_kernels()), InputError) << t.what;
     }
   }
+}
+
+TEST(Transpose, ExecutorchsKernelTakesFourDimensions) {
+  for (const bool executorch : {false, true}) {
+    ir::Graph graph;
+    graph.add_output(permute_case({2, 3, 4, 5, 6}, {4, 3, 2, 1, 0}).build(graph));
+    Config config;
+    if (executorch) config.runtime = Runtime::executorch;
+    passes::lower(graph, config);
+    EXPECT_EQ(graph.outputs()[0]->producer->op, executorch ? "aten.permute_copy" : "cortex_m.transpose");
+  }
+}
+
+TEST(PermuteCopy, LoadTakesNegativeDimensions) {
+  const auto loads = [](Dims dims) {
+    ir::Graph graph;
+    ir::Value* x = conformance::int8_input(graph, {2, 3, 4}, 1.0, 0);
+    graph.add_output(graph
+                         .add_node("permute", "aten.permute_copy", {{"self", x}, {"dims", std::move(dims)}},
+                                   {ir::quantized_type({4, 2, 3}, ir::per_tensor_i8(1.0, 0))})
+                         ->result());
+    const std::vector<std::byte> program = emit::emit(graph, {}, {}).program;
+    try {
+      HostProgram(program, host_kernels());
+      return true;
+    } catch (const InputError&) {
+      return false;
+    }
+  };
+  EXPECT_TRUE(loads({2, 0, 1}));
+  EXPECT_TRUE(loads({-1, -3, 1}));
+  EXPECT_FALSE(loads({-4, 0, 1}));
+  EXPECT_FALSE(loads({2, 0, 0}));
+  EXPECT_FALSE(loads({2, 0}));
 }
 
 }  // namespace

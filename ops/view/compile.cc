@@ -9,14 +9,12 @@
 #include <algorithm>
 
 #include "base/diagnostic.h"
-#include "ops/op.h"
+#include "ops/movement.h"
 #include "ops/view/reference.h"
 #include "ops/view/view.h"
 
 namespace cormorant::ops {
 namespace {
-
-using Dims = std::vector<std::int64_t>;
 
 std::vector<ir::Value*> make_view(Importer& importer, Dims size) {
   ir::Value* self = importer.call->tensor("self");
@@ -26,6 +24,59 @@ std::vector<ir::Value*> make_view(Importer& importer, Dims size) {
 
 // The exported result's shape says it all: -1 is resolved, dimensions are squeezed, flattened or split.
 std::vector<ir::Value*> import_view(Importer& importer) { return make_view(importer, importer.types.at(0).shape); }
+
+// Pixels between channels and space. Dimensions in front of the channels are one here, so that six are enough.
+struct Image {
+  std::int64_t batch = 1;
+  std::int64_t channels, height, width;
+};
+
+Image image_of(const Importer& importer) {
+  const ir::Shape& shape = importer.call->tensor("self")->type.shape;
+  if (shape.size() < 3) importer.reject("a shuffle of pixels needs channels, height and width", {});
+  Image image{1, shape.end()[-3], shape.end()[-2], shape.end()[-1]};
+  for (std::size_t i = 0; i + 3 < shape.size(); ++i) image.batch *= shape[i];
+  return image;
+}
+
+std::vector<ir::Value*> import_pixel_shuffle(Importer& importer) {
+  const std::int64_t r = importer.call->integer("upscale_factor");
+  const Image image = image_of(importer);
+  if (r < 1 || image.channels % (r * r) != 0) importer.reject("the channels do not divide into pixels", {});
+  const Mover mover(importer);
+  ir::Value* seen = mover.view(importer.call->tensor("self"),
+                               {image.batch, image.channels / (r * r), r, r, image.height, image.width});
+  return {mover.view(mover.permute(seen, {0, 1, 4, 2, 5, 3}), importer.types.at(0).shape)};
+}
+
+std::vector<ir::Value*> import_pixel_unshuffle(Importer& importer) {
+  const std::int64_t r = importer.call->integer("downscale_factor");
+  const Image image = image_of(importer);
+  if (r < 1 || image.height % r != 0 || image.width % r != 0) {
+    importer.reject("height and width do not divide into blocks of pixels", {});
+  }
+  const Mover mover(importer);
+  ir::Value* seen =
+      mover.view(importer.call->tensor("self"), {image.batch, image.channels, image.height / r, r, image.width / r, r});
+  return {mover.view(mover.permute(seen, {0, 1, 3, 5, 2, 4}), importer.types.at(0).shape)};
+}
+
+// The channels as a matrix of groups, transposed.
+std::vector<ir::Value*> import_channel_shuffle(Importer& importer) {
+  ir::Value* self = importer.call->tensor("self");
+  const std::int64_t groups = importer.call->integer("groups");
+  ir::Shape shape = self->type.shape;
+  if (shape.size() < 3 || groups < 1 || shape[1] % groups != 0) {
+    importer.reject("the channels do not divide into groups", {});
+  }
+  shape[1] /= groups;
+  shape.insert(shape.begin() + 1, groups);
+  Dims dims;
+  for (std::size_t i = 0; i < shape.size(); ++i) dims.push_back(static_cast<std::int64_t>(i));
+  std::swap(dims[1], dims[2]);
+  const Mover mover(importer);
+  return {mover.view(mover.permute(mover.view(self, std::move(shape)), std::move(dims)), self->type.shape)};
+}
 
 std::int64_t elements(const Dims& shape) {
   std::int64_t n = 1;
@@ -109,7 +160,19 @@ Operator view_operator() {
                     {"squeeze_copy.default(Tensor self)", import_view},
                     {"squeeze_copy.dim(Tensor self, int dim)", import_view},
                     {"squeeze_copy.dims(Tensor self, int[] dim)", import_view},
+                    {"squeeze_.default(Tensor self)", import_view},
+                    {"squeeze_.dim(Tensor self, int dim)", import_view},
+                    {"squeeze_.dims(Tensor self, int[] dim)", import_view},
                     {"unsqueeze.default(Tensor self, int dim)", import_view},
+                    {"unsqueeze_.default(Tensor self, int dim)", import_view},
+                    {"ravel.default(Tensor self)", import_view},
+                    {"atleast_1d.default(Tensor self)", import_view},
+                    {"atleast_2d.default(Tensor self)", import_view},
+                    {"atleast_3d.default(Tensor self)", import_view},
+                    {"pixel_shuffle.default(Tensor self, int upscale_factor)", import_pixel_shuffle},
+                    {"pixel_unshuffle.default(Tensor self, int downscale_factor)", import_pixel_unshuffle},
+                    {"channel_shuffle.default(Tensor self, SymInt groups)", import_channel_shuffle},
+                    {"native_channel_shuffle.default(Tensor self, SymInt groups)", import_channel_shuffle},
                     {"unsqueeze_copy.default(Tensor self, int dim)", import_view}},
           .canonical = {"aten.view", "cormorant.relayout"},
           .infer = infer,

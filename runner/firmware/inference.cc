@@ -6,9 +6,9 @@
 constinit cormorant::Program cormorant_program;
 
 cormorant::Error cormorant_load(cormorant::Failure* why) {
-  const cormorant::Memory memory = {{__state_start, __state_end}, {cormorant_arenas, cormorant_arena_count}};
-  auto loaded = cormorant::Program::load({cormorant_model, cormorant_model_end}, cormorant_method,
-                                         {cormorant_operators, cormorant_operator_count}, memory, *why);
+  auto loaded = cormorant::Program::load(
+      {cormorant_model, cormorant_model_end}, cormorant_method, {cormorant_operators, cormorant_operator_count},
+      {{__state_start, __state_end}, {cormorant_arenas, cormorant_arena_count}}, *why);
   if (loaded.ok()) cormorant_program = loaded.value();
   return loaded.error();
 }

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Loading leaves a MovePlan, of which kernels/move_nest.h tells.
+#pragma once
+
+#include "ops/flip/flip.h"
+#include "runtime/kernel.h"
+
+namespace cormorant::ops {
+
+Error load_flip(Call& call);
+
+}  // namespace cormorant::ops

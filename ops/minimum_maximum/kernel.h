@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "kernels/broadcast.h"
+#include "ops/minimum_maximum/minimum_maximum.h"
+#include "runtime/kernel.h"
+
+namespace cormorant::ops::minimum_maximum {
+
+// The operands may have changed places, so that it is never self that repeats along a stretch.
+struct Plan {
+  Broadcast tensors;
+};
+
+Error load(Call& call);
+
+}  // namespace cormorant::ops::minimum_maximum

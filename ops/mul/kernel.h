@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What loading a product leaves for every variant's execute(). The operands may have changed places, so that it is
+// never self that repeats along a stretch.
+#pragma once
+
+#include "kernels/broadcast.h"
+#include "ops/mul/mul.h"
+#include "runtime/kernel.h"
+
+namespace cormorant::ops::mul {
+
+struct Plan {
+  Broadcast tensors;
+  std::int32_t multiplier;  // not negative
+  std::int16_t self_zero_point;
+  std::int16_t other_zero_point;
+  std::int8_t output_zero_point;
+  std::int8_t shift;
+  std::int8_t activation_min;
+  std::int8_t activation_max;
+
+  // A factor below 1/2, which nearly all are: the product is shifted right by 1 … 31.
+  [[nodiscard]] bool is_simple() const { return shift < 0; }
+};
+
+Error load(Call& call);          // cortex_m::quantized_mul
+Error load_clamped(Call& call);  // cormorant::mul
+
+}  // namespace cormorant::ops::mul

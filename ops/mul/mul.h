@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Elementwise product. What compiler and kernels agree on. The zero points' differences are multiplied as they are, and
+// the product is rescaled once: out = clamp(requantize((self − zs) · (other − zo)) + zero point).
+//
+// cortex_m::quantized_mul clamps to int8 only. Where a fused activation, or parameters that leave out a level, want
+// less than that, the program has cormorant::mul, the same with two bounds.
+#pragma once
+
+#include <cstdint>
+
+#include "target/target.h"
+
+namespace cormorant::ops::mul {
+
+template <class W>
+struct QuantizedMul {
+  static constexpr const char* kName = "cortex_m::quantized_mul.out";
+  typename W::Tensor self{};
+  typename W::Int self_zero_point{};
+  typename W::Tensor other{};
+  typename W::Int other_zero_point{};
+  typename W::Int output_zero_point{};
+  typename W::Int output_multiplier{};
+  typename W::Int output_shift{};
+  typename W::Out out{};
+
+  template <class V>
+  void visit(V&& v) {
+    visit_operands(v);
+    v("out", out);
+  }
+  template <class V>
+  void visit_operands(V&& v) {
+    v("self", self);
+    v("self_zero_point", self_zero_point);
+    v("other", other);
+    v("other_zero_point", other_zero_point);
+    v("output_zero_point", output_zero_point);
+    v("output_multiplier", output_multiplier);
+    v("output_shift", output_shift);
+  }
+};
+
+template <class W>
+struct ClampedMul : QuantizedMul<W> {
+  static constexpr const char* kName = "cormorant::mul.scalar";
+  typename W::Int activation_min{};
+  typename W::Int activation_max{};
+
+  template <class V>
+  void visit(V&& v) {
+    this->visit_operands(v);
+    v("activation_min", activation_min);
+    v("activation_max", activation_max);
+    v("out", this->out);
+  }
+};
+
+inline constexpr const char* kMulScalar = "cormorant::mul.scalar";
+inline constexpr const char* kMulDsp = "cormorant::mul.dsp";
+inline constexpr const char* kMulMve = "cormorant::mul.mve";
+
+constexpr const char* mul_variant(const Target& target) {
+  if (target.is_any() || target.isa == Isa::scalar) return kMulScalar;
+  return target.isa == Isa::dsp ? kMulDsp : kMulMve;
+}
+
+// Operands' zero points may lie outside of int8 (ExecuTorch's hardswish shifts one by three), but differences must fit
+// 14 bits so that no kernel's product overflows.
+inline constexpr std::int32_t kMaxZeroPoint = 8000;
+
+}  // namespace cormorant::ops::mul

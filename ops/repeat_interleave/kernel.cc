@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/repeat_interleave/kernel.h"
+
+#include "ops/move_plan.h"
+
+namespace cormorant::ops {
+
+Error load_repeat_interleave(Call& call) {
+  RepeatInterleave<TargetWorld> args;
+  if (!call.read_signature(args)) return call.error();
+  const Tensor& self = args.self;
+  const Tensor& out = args.out;
+  call.require(self.dtype == out.dtype, Error::bad_value);
+  call.require(self.rank == out.rank && args.repeats.count == out.rank, Error::bad_shape);
+  if (call.error() != Error::ok) return call.error();
+  const MoveSteps steps = steps_of(self);
+  MoveNest nest;
+  for (std::size_t i = 0; i < out.rank; ++i) {
+    const std::uint8_t dim = out.dim_order[i];
+    const std::int32_t repeats = args.repeats.items[dim];
+    const std::int32_t size = self.sizes[dim];
+    call.require(repeats >= 1 && (size == 0 || repeats <= 0x7FFFFFFF / size) && out.sizes[dim] == size * repeats,
+                 Error::bad_shape);
+    nest.add(size, steps.bytes[dim]);
+    nest.add(repeats, 0);
+  }
+  if (call.error() != Error::ok) return call.error();
+  return plan_nest(call, self, out, nest, 0);
+}
+
+}  // namespace cormorant::ops

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Loading leaves a MovePlan, of which kernels/move_nest.h tells.
+#pragma once
+
+#include "ops/repeat_interleave/repeat_interleave.h"
+#include "runtime/kernel.h"
+
+namespace cormorant::ops {
+
+Error load_repeat_interleave(Call& call);
+
+}  // namespace cormorant::ops

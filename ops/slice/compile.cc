@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// aten.slice(self, dim, start, end, step) with 0 <= start <= end <= size and step >= 1: slices, selections and every
+// kind of splitting, whose results are several slices.
+#include "base/diagnostic.h"
+#include "ops/movement.h"
+#include "ops/slice/import.h"
+#include "ops/slice/reference.h"
+#include "ops/slice/slice.h"
+
+namespace cormorant::ops {
+namespace {
+
+[[noreturn]] void reject(const ir::Node& node, std::string problem) {
+  throw InputError({.problem = std::move(problem), .advice = {}, .node = node.name, .source = node.location.text()});
+}
+
+std::vector<ir::TensorType> infer(const ir::Node& node) {
+  ir::TensorType type = node.tensor("self")->type;
+  const auto dim = static_cast<std::size_t>(node.integer("dim"));
+  const std::int64_t start = node.integer("start"), end = node.integer("end"), step = node.integer("step");
+  if (dim >= type.rank()) reject(node, "the sliced dimension is out of range");
+  if (start < 0 || start > end || end > type.shape[dim] || step < 1) {
+    reject(node, "a slice does not lie within its dimension");
+  }
+  type.shape[dim] = (end - start + step - 1) / step;
+  return {std::move(type)};
+}
+
+std::vector<evaluate::Tensor> evaluate_slice(const ir::Node& node, const evaluate::Frame& frame) {
+  const evaluate::Tensor& input = frame.get(node.tensor("self"));
+  const auto dim = static_cast<std::size_t>(node.integer("dim"));
+  Dims steps = contiguous_steps(input.shape);
+  const std::int64_t first = node.integer("start") * steps[dim];
+  steps[dim] *= node.integer("step");
+  return {strided(input, infer(node).front().shape, steps, first)};
+}
+
+QuantRule quantize(const ir::Node&) { return {.output = QuantRule::Share{}, .weights = {}}; }
+
+ir::Value* lower(const Rewriter& rewriter) {
+  const ir::Node& node = rewriter.node;
+  const PortableOrder order{rewriter};
+  const ir::TensorType& type = node.result()->type;
+  require_same_quantization(node, node.tensor("self"));
+  return order.back(rewriter
+                        .emit(SliceCopy<HostWorld>{.self = order.contiguous(node.tensor("self")),
+                                                   .dim = node.integer("dim"),
+                                                   .start = node.integer("start"),
+                                                   .end = node.integer("end"),
+                                                   .step = node.integer("step")},
+                              order.type(type))
+                        ->result(),
+                    type);
+}
+
+}  // namespace
+
+Operator slice_operator() {
+  return {.name = "slice",
+          .forms = slice_forms(),
+          .canonical = {"aten.slice"},
+          .infer = infer,
+          .evaluate = evaluate_slice,
+          .quantize = quantize,
+          .lower = lower,
+          .signatures = {signature_of<SliceCopy>(), signature_of<SelectCopy>()},
+          .host_kernels = {&kSliceCopyReference, &kSelectCopyReference}};
+}
+
+}  // namespace cormorant::ops

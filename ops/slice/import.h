@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "ops/op.h"
+
+namespace cormorant::ops {
+
+// PyTorch's spellings of slicing, selecting and splitting.
+std::vector<AtenForm> slice_forms();
+
+}  // namespace cormorant::ops

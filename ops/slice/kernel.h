@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Loading leaves a MovePlan, of which kernels/move_nest.h tells.
+#pragma once
+
+#include "ops/slice/slice.h"
+#include "runtime/kernel.h"
+
+namespace cormorant::ops {
+
+Error load_slice_copy(Call& call);
+Error load_select_copy(Call& call);
+
+}  // namespace cormorant::ops

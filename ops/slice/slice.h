@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// slice: every step-th place from start up to end along one dimension; select: one place, without the dimension. Both
+// are PyTorch's operators: bounds may be negative (from the end) or beyond the size (up to it).
+#pragma once
+
+#include <cstdint>
+
+namespace cormorant::ops {
+
+template <class W>
+struct SliceCopy {
+  static constexpr const char* kName = "aten::slice_copy.Tensor_out";
+  typename W::Tensor self{};
+  typename W::Int dim{};
+  typename W::OptionalInt start{};
+  typename W::OptionalInt end{};
+  typename W::Int step{};
+  typename W::Out out{};
+
+  template <class V>
+  void visit(V&& v) {
+    v("self", self);
+    v("dim", dim);
+    v("start", start);
+    v("end", end);
+    v("step", step);
+    v("out", out);
+  }
+};
+
+template <class W>
+struct SelectCopy {
+  static constexpr const char* kName = "aten::select_copy.int_out";
+  typename W::Tensor self{};
+  typename W::Int dim{};
+  typename W::Int index{};
+  typename W::Out out{};
+
+  template <class V>
+  void visit(V&& v) {
+    v("self", self);
+    v("dim", dim);
+    v("index", index);
+    v("out", out);
+  }
+};
+
+}  // namespace cormorant::ops

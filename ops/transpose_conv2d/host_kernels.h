@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "runtime/kernel.h"
+
+namespace cormorant::ops::transpose_conv2d {
+
+extern const Kernel kDirectReference;
+extern const Kernel kPackedReferences[4];
+
+}  // namespace cormorant::ops::transpose_conv2d

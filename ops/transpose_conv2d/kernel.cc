@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A packed constant is verified here once, phase by phase: what execute() reads and writes follows from the headers.
+#include "ops/transpose_conv2d/kernel.h"
+
+namespace cormorant::ops::transpose_conv2d {
+namespace {
+
+bool is_aligned(const void* p, std::uintptr_t to) { return reinterpret_cast<std::uintptr_t>(p) % to == 0; }
+
+bool fits(const Header& header, const Phase& phase, const conv::Geometry& g, const Tensor& input, const Tensor& out) {
+  return input.size(0) == g.batch && input.size(1) == g.in_channels && input.size(2) == g.in_height &&
+         input.size(3) == g.in_width && out.size(0) == g.batch && out.size(1) == g.out_channels &&
+         phase.y + (g.out_height - 1U) * header.stride_height < header.out_height &&
+         phase.x + (g.out_width - 1U) * header.stride_width < header.out_width;
+}
+
+// The largest scratch of all phases; none where one of them is not sound.
+bool check_phases(const conv2d::Variant& variant, const Header& header, std::uint32_t bytes, const Tensor& input,
+                  const Tensor& out, std::uint32_t& scratch) {
+  constexpr std::uint32_t kHeaders = sizeof(Phase) + sizeof(conv::Header);
+  const auto* at = reinterpret_cast<const std::uint8_t*>(&header + 1);
+  scratch = 0;
+  for (std::uint32_t i = 0; i < header.phases; ++i) {
+    if (bytes < kHeaders) return false;
+    const auto& phase = *reinterpret_cast<const Phase*>(at);
+    if (phase.bytes > bytes - sizeof phase || phase.bytes < sizeof(conv::Header) || phase.bytes % 16 != 0) return false;
+    const auto& convolution = *reinterpret_cast<const conv::Header*>(&phase + 1);
+    const conv::Geometry& g = convolution.geometry;
+    if (!conv2d::is_computable(variant, g) || !fits(header, phase, g, input, out)) return false;
+    const conv2d::PackedShape shape = conv2d::packed_shape(variant, g);
+    const auto space = static_cast<std::uint32_t>(phase.bytes - sizeof convolution);
+    if (convolution.stream_bytes > space || space - convolution.stream_bytes >= 16) return false;
+    if (!conv2d::is_sound_stream(shape, convolution, convolution.stream_bytes)) return false;
+    if (shape.scratch_bytes > scratch) scratch = shape.scratch_bytes;
+    at += sizeof phase + phase.bytes;
+    bytes -= static_cast<std::uint32_t>(sizeof phase) + phase.bytes;
+  }
+  return bytes == 0;
+}
+
+template <const Variant& V>
+Error load(Call& call) {
+  conv2d::PackedConv2d<TargetWorld> args;
+  if (!call.read_signature(args)) return call.error();
+  const auto& [input, packed, scratch, out] = args;
+  call.require(conv2d::is_activation(input) && conv2d::is_activation(out), Error::unsupported);
+  call.require(packed.constant && packed.bytes() >= sizeof(Header), Error::bad_constant);
+  call.require(is_aligned(packed.data, 16), Error::misaligned);
+  if (call.error() != Error::ok) return call.error();
+  const Header& header = *packed.as<const Header>();
+  call.require(out.size(2) == header.out_height && out.size(3) == header.out_width, Error::bad_shape);
+  call.require(header.phases != 0 && header.stride_height != 0 && header.stride_width != 0, Error::bad_constant);
+  if (call.error() != Error::ok) return call.error();
+  std::uint32_t bytes = 0;
+  call.require(
+      check_phases(*V.phase, header, packed.bytes() - static_cast<std::uint32_t>(sizeof header), input, out, bytes),
+      Error::bad_constant);
+  if (call.error() != Error::ok) return call.error();
+  call.require_scratch(scratch, bytes);
+  call.require(bytes == 0 || is_aligned(scratch.data, 4), Error::misaligned);
+  auto* plan = call.make_plan<PackedPlan>();
+  if (call.error() != Error::ok) return call.error();
+  *plan = {&header, input.as<const std::int8_t>(), scratch.as<std::int8_t>(), out.as<std::int8_t>(), out.bytes()};
+  return Error::ok;
+}
+
+}  // namespace
+
+Error load_mve(Call& call) { return load<kMve>(call); }
+Error load_dsp(Call& call) { return load<kDsp>(call); }
+Error load_scalar(Call& call) { return load<kScalar>(call); }
+Error load_v6m(Call& call) { return load<kV6m>(call); }
+
+// The plan is conv2d's direct one, which checks all that both have in common. Their geometries differ only in what
+// stride and padding mean.
+Error load_direct(Call& call) {
+  QuantizedTransposeConv2d<TargetWorld> args;
+  if (!call.read_signature(args)) return call.error();
+  const Tensor& weight = args.weight;
+  call.require(weight.dtype == DType::i8 && weight.rank == 4 && weight.is_contiguous(), Error::unsupported);
+  call.require_scratch(args.output_scratch, 0);
+  if (call.error() != Error::ok) return call.error();
+  return conv2d::plan_direct(call,
+                             {args.input, weight, args.bias, args.stride, args.padding, args.dilation,
+                              args.input_offset, args.output_offset, args.requantize_multipliers,
+                              args.requantize_shifts, args.activation_min, args.activation_max, args.scratch, args.out},
+                             {weight.size(1), weight.size(2), weight.size(3), weight.size(0)});
+}
+
+}  // namespace cormorant::ops::transpose_conv2d

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Transposed convolution: every input pixel adds its window to the output, windows `stride` apart. Two program forms:
+//   cortex_m::quantized_transpose_conv2d.out   ExecuTorch's, weights as OHWI (of a grouped one, I is a group's inputs)
+//   cormorant::transpose_conv2d.<variant>      one packed constant
+//
+// Seen from the output, pixels whose distance is a multiple of the stride see the same taps: each of these stride²
+// phases is an ordinary convolution with stride 1 whose results go between those of the others. So the packed constant
+// is a list of conv2d's packed constants, and no accumulator ever leaves its register:
+//   Header, then for each phase: Phase, conv::Header, the stream, padded to 16 bytes
+#pragma once
+
+#include <cstdint>
+
+#include "ops/conv2d/conv2d.h"
+
+namespace cormorant::ops::transpose_conv2d {
+
+template <class W>
+struct QuantizedTransposeConv2d {
+  static constexpr const char* kName = "cortex_m::quantized_transpose_conv2d.out";
+  typename W::Tensor input{};
+  typename W::Tensor weight{};
+  typename W::OptionalTensor bias{};
+  typename W::IntList stride{};
+  typename W::IntList padding{};
+  typename W::IntList output_padding{};
+  typename W::IntList dilation{};
+  typename W::Int input_offset{};
+  typename W::Int output_offset{};
+  typename W::Tensor requantize_multipliers{};
+  typename W::Tensor requantize_shifts{};
+  typename W::Int activation_min{};
+  typename W::Int activation_max{};
+  typename W::Scratch scratch{};
+  typename W::Scratch output_scratch{};
+  typename W::Out out{};
+
+  template <class V>
+  void visit(V&& v) {
+    v("input", input);
+    v("weight", weight);
+    v("bias", bias);
+    v("stride", stride);
+    v("padding", padding);
+    v("output_padding", output_padding);
+    v("dilation", dilation);
+    v("input_offset", input_offset);
+    v("output_offset", output_offset);
+    v("requantize_multipliers", requantize_multipliers);
+    v("requantize_shifts", requantize_shifts);
+    v("activation_min", activation_min);
+    v("activation_max", activation_max);
+    v("scratch", scratch);
+    v("output_scratch", output_scratch);
+    v("out", out);
+  }
+};
+
+// The layouts are those of conv2d's variants for windows of any size.
+struct Variant {
+  const char* name;  // of the program
+  const conv2d::Variant* phase;
+};
+inline constexpr Variant kMve{"cormorant::transpose_conv2d.mve", &conv2d::kMveKxk};
+inline constexpr Variant kDsp{"cormorant::transpose_conv2d.dsp", &conv2d::kDsp};
+inline constexpr Variant kScalar{"cormorant::transpose_conv2d.scalar", &conv2d::kScalar};
+inline constexpr Variant kV6m{"cormorant::transpose_conv2d.v6m", &conv2d::kV6m};
+inline constexpr const Variant* kVariants[] = {&kMve, &kDsp, &kScalar, &kV6m};
+
+constexpr const Variant& choose_variant(const Target& target) {
+  if (target.isa == Isa::mve) return kMve;
+  if (target.isa == Isa::dsp) return kDsp;
+  return conv2d::is_baseline(target) ? kV6m : kScalar;
+}
+
+struct alignas(16) Header {
+  std::uint16_t out_height = 0;
+  std::uint16_t out_width = 0;
+  std::uint16_t stride_height = 0;
+  std::uint16_t stride_width = 0;
+  std::uint16_t phases = 0;
+  std::int8_t activation_min = -128;
+  std::int8_t activation_max = 127;
+  std::uint32_t zero = 0;
+};
+static_assert(sizeof(Header) == 16);
+
+struct alignas(16) Phase {
+  std::uint16_t y = 0;  // of its first output pixel
+  std::uint16_t x = 0;
+  std::uint32_t bytes = 0;  // of header and stream behind it, padded
+  std::uint64_t zero = 0;
+};
+static_assert(sizeof(Phase) == 16);
+
+// What CMSIS-NN's arm_transpose_conv_s8_get_buffer_size and …_get_reverse_conv_buffer_size say, which ExecuTorch's
+// kernel demands to the byte.
+struct UpstreamScratch {
+  std::uint32_t scratch;
+  std::uint32_t output_scratch;
+};
+struct UpstreamShape {
+  std::uint32_t in_width, in_channels, out_channels, kernel_height, kernel_width, stride_height, stride_width;
+};
+constexpr UpstreamScratch upstream_scratch_bytes(Isa isa, const UpstreamShape& s) {
+  constexpr std::uint32_t kReverseAbove =
+      16;  // input channels from which on it runs a convolution of the reversed kernel
+  const auto larger = [](std::uint32_t a, std::uint32_t b) { return a > b ? a : b; };
+  const std::uint32_t patch = s.kernel_height * s.kernel_width * s.in_channels;
+  if (s.stride_height <= 2 && s.stride_width <= 2 && s.in_channels > kReverseAbove) {
+    return {4 * conv2d::round_up(patch, isa == Isa::mve ? 16 : 4), patch * s.out_channels};
+  }
+  // The stride that widens a row is the vertical one there, too.
+  const std::uint32_t row = (s.in_width - 1) * s.stride_width + larger(s.kernel_width, s.stride_height);
+  return {4 * row * s.out_channels * larger(s.kernel_height, s.stride_height), 0};
+}
+
+}  // namespace cormorant::ops::transpose_conv2d

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The statistics are sums of products, four bytes at a time; all other products are 32 × 32 bits.
+// The statistics are sums of products, four bytes at a time; SMMULR is the high half of all
+// other products.
 #include <arm_acle.h>
 
 #include <bit>
@@ -29,7 +30,13 @@ Sums statistics(const std::int8_t* row, std::uint32_t size) {
   return {sums.sum + rest.sum, sums.squares + rest.squares};
 }
 
-void execute(const void* plan) { normalise_rows<doubling_high_multiply, statistics>(*static_cast<const Plan*>(plan)); }
+inline std::int32_t quick(std::int32_t doubled, std::int32_t factor) {
+  std::int32_t product;
+  asm("smmulr %0, %1, %2" : "=r"(product) : "r"(doubled), "r"(factor));
+  return product;
+}
+
+void execute(const void* plan) { normalise_rows_quickly<quick, statistics>(*static_cast<const Plan*>(plan)); }
 
 }  // namespace
 }  // namespace cormorant::ops::layer_norm

@@ -23,60 +23,76 @@ Sums statistics(const std::int8_t* row, std::uint32_t size) {
   return sums;
 }
 
-// A row under way.
-struct Lanes {
-  std::int32_t size, mean, root;
-  int32x4_t left, shift;
-};
+// As C++, for four elements at a time:
+//   d = size · x − mean;  value = vqrdmulhq_n_s32(vshlq_s32(d, left), root);
+//   out = saturated(vshlq_s32(vaddq_s32(vqrdmulhq_s32(value, gamma), beta), −shift))
+// Saturation takes two narrowing steps; the store takes the lowest byte of each lane.
+// clang-format off
+#define CORMORANT_VALUE             \
+  "vldrb.s32 q0, [%[in]], #4\n\t"   \
+  "vmul.i32 q0, q0, %[size]\n\t"    \
+  "vsub.i32 q0, q0, %[mean]\n\t"    \
+  "vshl.s32 q0, q0, %q[left]\n\t"         \
+  "vqrdmulh.s32 q0, q0, %[root]\n\t"
+#define CORMORANT_RESULT            \
+  "vshl.s32 q0, q0, %q[shift]\n\t"         \
+  "vqmovnb.s32 q0, q0\n\t"          \
+  "vqmovnb.s16 q0, q0\n\t"          \
+  "vstrb.32 q0, [%[out]], #4\n\t"   \
+  "letp lr, 1b"
 
-// Four elements; γ and β are vectors, or the same for all.
-inline int32x4_t values_of(const Lanes& l, const std::int8_t* input, mve_pred16_t lanes) {
-  const int32x4_t d = vsubq_n_s32(vmulq_n_s32(vldrbq_z_s32(input, lanes), l.size), l.mean);
-  return vqrdmulhq_n_s32(vshlq_s32(d, l.left), l.root);
+// γ and β of their own for each.
+inline void run_channels(const Row& row, std::int32_t size, std::int32_t shift, const std::int8_t* in, std::int8_t* out,
+                         std::uint32_t count, const std::int32_t* gamma, const std::int32_t* beta) {
+  asm volatile(
+      "dlstp.32 lr, %[count]\n"
+      "1:\n\t"
+      CORMORANT_VALUE
+      "vldrw.u32 q1, [%[gamma]], #16\n\t"
+      "vqrdmulh.s32 q0, q0, q1\n\t"
+      "vldrw.u32 q1, [%[beta]], #16\n\t"
+      "vadd.i32 q0, q0, q1\n\t"
+      CORMORANT_RESULT
+      : [in] "+l"(in), [out] "+l"(out), [gamma] "+r"(gamma), [beta] "+r"(beta)
+      : [size] "r"(size), [mean] "r"(row.mean), [root] "r"(row.root), [left] "w"(vdupq_n_s32(row.left)), [shift] "w"(vdupq_n_s32(-shift)),
+        [count] "r"(count)
+      : "q0", "q1", "lr", "memory");
 }
 
-inline void put(const Lanes& l, std::int8_t* out, int32x4_t sum, mve_pred16_t lanes) {
-  const int32x4_t level = vshlq_s32(sum, l.shift);
-  vstrbq_p_s32(out, vmaxq_s32(vminq_s32(level, vdupq_n_s32(127)), vdupq_n_s32(-128)), lanes);
+// The same γ and β for all.
+inline void run_inner(const Row& row, std::int32_t size, std::int32_t shift, const std::int8_t* in, std::int8_t* out,
+                      std::uint32_t count, std::int32_t gamma, std::int32_t beta) {
+  asm volatile(
+      "dlstp.32 lr, %[count]\n"
+      "1:\n\t"
+      CORMORANT_VALUE
+      "vqrdmulh.s32 q0, q0, %[gamma]\n\t"
+      "vadd.i32 q0, q0, %[beta]\n\t"
+      CORMORANT_RESULT
+      : [in] "+l"(in), [out] "+l"(out)
+      : [size] "r"(size), [mean] "r"(row.mean), [root] "r"(row.root), [left] "w"(vdupq_n_s32(row.left)), [shift] "w"(vdupq_n_s32(-shift)),
+        [count] "r"(count), [gamma] "r"(gamma), [beta] "r"(beta)
+      : "q0", "lr", "memory");
 }
+#undef CORMORANT_RESULT
+#undef CORMORANT_VALUE
+// clang-format on
 
 void execute(const void* plan) {
   const auto& p = *static_cast<const Plan*>(plan);
   const Header& h = p.header();
-  const std::uint32_t parameters = h.groups * h.channels;
-  const std::int8_t* input = p.input;
-  std::int8_t* out = p.out;
-  for (std::uint32_t o = 0; o < p.outer; ++o) {
-    const std::int32_t* gamma = p.gammas();
-    for (std::uint32_t group = 0; group < h.groups; ++group) {
-      const Sums sums = statistics(input, h.size());
-      const Row row = row_of<doubling_high_multiply>(h, sums.sum, sums.squares);
-      const Lanes l{static_cast<std::int32_t>(h.size()), row.mean, row.root, vdupq_n_s32(row.left),
-                    vdupq_n_s32(-static_cast<std::int32_t>(h.shift))};
-      if (h.inner == 1) {
-        for (std::uint32_t i = 0; i < h.channels; i += 4) {
-          const mve_pred16_t lanes = vctp32q(h.channels - i);
-          const int32x4_t scaled = vqrdmulhq_s32(values_of(l, input + i, lanes), vldrwq_z_s32(gamma + i, lanes));
-          put(l, out + i, vaddq_s32(scaled, vldrwq_z_s32(gamma + parameters + i, lanes)), lanes);
+  const auto size = static_cast<std::int32_t>(h.size());
+  const auto shift = static_cast<std::int32_t>(h.shift);
+  for_channels<statistics>(
+      p, [&](const Sums& sums) { return row_of<doubling_high_multiply>(h, sums.sum, sums.squares); },
+      [&](const Row& row, const std::int8_t* in, std::int8_t* out, std::uint32_t count, const std::int32_t* gamma,
+          const std::int32_t* beta, std::uint32_t step) {
+        if (step != 0) {
+          run_channels(row, size, shift, in, out, count, gamma, beta);
+        } else {
+          run_inner(row, size, shift, in, out, count, *gamma, *beta);
         }
-        gamma += h.channels;
-        input += h.channels;
-        out += h.channels;
-        continue;
-      }
-      for (std::uint32_t channel = 0; channel < h.channels; ++channel, ++gamma) {
-        const std::int32_t factor = gamma[0];
-        const std::int32_t term = gamma[parameters];
-        for (std::uint32_t i = 0; i < h.inner; i += 4) {
-          const mve_pred16_t lanes = vctp32q(h.inner - i);
-          const int32x4_t scaled = vqrdmulhq_n_s32(values_of(l, input + i, lanes), factor);
-          put(l, out + i, vaddq_n_s32(scaled, term), lanes);
-        }
-        input += h.inner;
-        out += h.inner;
-      }
-    }
-  }
+      });
 }
 
 }  // namespace

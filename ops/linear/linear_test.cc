@@ -82,8 +82,13 @@ std::vector<Case> cases() {
   }
   for (const std::int64_t inputs : {5, 17, 40}) {  // rows that start anywhere
     all.push_back(case_of({.rows = {3}, .inputs = inputs, .outputs = 17}));
+    all.push_back(case_of({.rows = {13}, .inputs = inputs, .outputs = 6, .relu = true}));
     all.push_back(case_of({.rows = {2, 3}, .inputs = inputs, .outputs = 5, .bias = false}));
   }
+  all.push_back(case_of({.rows = {2, 1, 2}, .inputs = 16, .outputs = 32}));
+  all.push_back(case_of({.rows = {5, 2, 1, 2}, .inputs = 4, .outputs = 3}));
+  all.push_back(case_of({.rows = {12}, .inputs = 33, .outputs = 9, .per_tensor = true}));
+  all.push_back(case_of({.rows = {12}, .inputs = 33, .outputs = 9, .output_scale = 0.0004}));
   all.push_back(case_of({.rows = {}, .inputs = 20, .outputs = 9}));
   all.push_back(case_of({.rows = {1}, .inputs = 640, .outputs = 16, .relu = true, .output_scale = 2}));
   all.push_back(case_of({.rows = {1}, .inputs = 33, .outputs = 12, .output_scale = 0.0004}));  // shifts to the left
@@ -128,6 +133,25 @@ TEST(LinearPrepack, TheVariantSuitsTheTargetAndTheWeights) {
   // A shift to the left.
   EXPECT_EQ(packed_variant({.rows = {1}, .inputs = 64, .outputs = 8, .output_scale = 0.0004}, m55),
             "cormorant.linear.mve_rows");
+}
+
+// Rows that fill the blocks of a convolution's kernel are quicker there; one row is not.
+TEST(LinearLower, ManyRowsAreAConvolution) {
+  const auto lowered = [](std::int64_t rows, const Cpu& cpu, Runtime runtime) {
+    ir::Graph graph;
+    graph.add_output(build(graph, {.rows = {1, rows}, .inputs = 8, .outputs = 4, .per_tensor = true}));
+    const Config config{.target = {&cpu, cpu.isa}, .runtime = runtime};
+    ir::Value* result = linear_operator().lower({graph, graph.nodes().back(), config});
+    EXPECT_EQ(result->type.shape, ir::Shape({1, rows, 4}));
+    return result->producer->op == "cormorant.relayout";
+  };
+  for (const std::size_t cpu : {0U, 2U, 3U, 9U}) {
+    EXPECT_FALSE(lowered(1, kCpus[cpu], Runtime::cormorant)) << kCpus[cpu].name;
+    EXPECT_TRUE(lowered(12, kCpus[cpu], Runtime::cormorant)) << kCpus[cpu].name;
+    EXPECT_TRUE(lowered(65, kCpus[cpu], Runtime::cormorant)) << kCpus[cpu].name;
+    EXPECT_FALSE(lowered(12, kCpus[cpu], Runtime::executorch)) << kCpus[cpu].name;
+  }
+  EXPECT_FALSE(lowered(2, kCpus[3], Runtime::cormorant));
 }
 
 TEST(LinearLayout, EveryWeightHasAPlaceOfItsOwn) {

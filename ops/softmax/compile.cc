@@ -8,6 +8,7 @@
 #include "base/diagnostic.h"
 #include "ops/multiplier.h"
 #include "ops/op.h"
+#include "ops/softmax/arithmetic.h"
 #include "ops/softmax/reference.h"
 #include "ops/softmax/softmax.h"
 
@@ -198,6 +199,27 @@ ir::Value* lower(const Rewriter& rewriter) {
   return emit_softmax(rewriter, node.tensor("self"), node.integer("dim"));
 }
 
+// ---- prepacking -----------------------------------------------------------------------------------------------------
+
+ir::Value* prepack(const Rewriter& rewriter) {
+  if (rewriter.node.op != graph_name(Softmax<HostWorld>::kName)) return nullptr;
+  const auto call = read_node<Softmax<HostWorld>>(rewriter.node);
+  if (call.input->type.elements() < kElementsWorthATable) return nullptr;
+  std::vector<std::int32_t> table(kDifferences, 0);
+  for (std::int32_t i = 0; i < static_cast<std::int32_t>(kDifferences) && -i >= call.diff_min; ++i) {
+    const std::int32_t exponent = exponent_of<doubling_high_multiply>(
+        -i, static_cast<std::int32_t>(call.input_multiplier), static_cast<std::int32_t>(call.input_shift));
+    table[static_cast<std::size_t>(i)] = exp_of_negative<doubling_high_multiply>(exponent);
+  }
+  TableSoftmax<HostWorld> quick{.input = call.input};
+  quick.exponentials = rewriter.constant(
+      "exponentials", {.dtype = DType::i32, .shape = {kDifferences}, .dim_order = {}, .quant = std::nullopt},
+      std::span<const std::int32_t>(table));
+  quick.dim = call.dim;
+  return rewriter.emit(std::move(quick), rewriter.node.result()->type, table_variant(rewriter.config.target.isa))
+      ->result();
+}
+
 // A row's values are read for the last time just before the same places are written.
 bool in_place(const ir::Node& /*node*/, std::string_view argument) { return argument == "input"; }
 
@@ -222,8 +244,13 @@ Operator softmax_operator() {
       .quantize = softmax::quantize,
       .lower = softmax::lower,
       .signatures = {signature_of<softmax::Softmax>()},
+      .prepack = softmax::prepack,
       .in_place = softmax::in_place,
       .host_kernels = {&softmax::kReference}};
+  for (const char* variant : {softmax::kTableScalar, softmax::kTableDsp, softmax::kTableMve}) {
+    op.signatures.push_back(signature_of<softmax::TableSoftmax>(variant));
+  }
+  for (const Kernel* kernel : softmax::table_references()) op.host_kernels.push_back(kernel);
   for (const char* variant : {softmax::kLogScalar, softmax::kLogDsp, softmax::kLogMve}) {
     op.signatures.push_back(signature_of<softmax::LogSoftmax>(variant));
   }

@@ -62,6 +62,24 @@ Error load(Call& call) {
   return call.error();
 }
 
+Error load_table(Call& call) {
+  TableSoftmax<TargetWorld> a;
+  if (!call.read_signature(a)) return call.error();
+  call.require(a.exponentials.dtype == DType::i32 && a.exponentials.constant, Error::bad_value);
+  call.require(a.exponentials.rank == 1 && a.exponentials.size(0) == kDifferences, Error::bad_shape);
+  Plan rows{};
+  if (!fill(call, a.input, a.dim, a.out, 0, 0, 0, rows)) return call.error();
+  auto* plan = call.make_plan<TablePlan>();
+  if (plan == nullptr || call.error() != Error::ok) return call.error();
+  *plan = {.input = rows.input,
+           .out = rows.out,
+           .exponentials = a.exponentials.as<const std::int32_t>(),
+           .outer = rows.outer,
+           .inner = rows.inner,
+           .row_size = rows.row_size};
+  return Error::ok;
+}
+
 Error load_log(Call& call) {
   LogSoftmax<TargetWorld> a;
   if (!call.read_signature(a)) return call.error();

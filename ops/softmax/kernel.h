@@ -29,7 +29,17 @@ struct LogPlan {
   std::uint8_t shift;
 };
 
+struct TablePlan {
+  const std::int8_t* input;
+  std::int8_t* out;
+  const std::int32_t* exponentials;
+  std::uint32_t outer;
+  std::uint32_t inner;
+  std::uint32_t row_size;
+};
+
 Error load(Call& call);
+Error load_table(Call& call);
 Error load_log(Call& call);
 
 }  // namespace cormorant::ops::softmax

@@ -136,6 +136,69 @@ void vector_log_softmax(const LogPlan& plan) {
   });
 }
 
+// A row of neighbours with exponentials from a table, as C++ four at a time:
+//   index = (largest − x) & 255;  e = vldrwq_gather_shifted_offset_s32(table, index)
+//   sum += vrshrq_n_s32(e, 12);  out = min(vrshlq_s32(vqrdmulhq_n_s32(e, scale), −shift) − 128, 127)
+// clang-format off
+#define CORMORANT_EXPONENTIALS              \
+  "vldrb.u32 q0, [%[row]], #4\n\t"          \
+  "vsub.i32 q0, %q[largest], q0\n\t"        \
+  "vand q0, q0, %q[byte]\n\t"               \
+  "vldrw.u32 q1, [%[table], q0, uxtw #2]\n\t"
+
+inline std::uint32_t sum_by_table(const TablePlan& p, const std::int8_t* row, uint32x4_t largest) {
+  std::int32_t sum = 0;
+  asm volatile(
+      "dlstp.32 lr, %[count]\n"
+      "1:\n\t"
+      CORMORANT_EXPONENTIALS
+      "vrshr.s32 q1, q1, #12\n\t"
+      "vaddva.s32 %[sum], q1\n\t"
+      "letp lr, 1b"
+      : [sum] "+Te"(sum), [row] "+l"(row)
+      : [table] "r"(p.exponentials), [count] "r"(p.row_size), [largest] "w"(largest), [byte] "w"(vdupq_n_u32(255))
+      : "q0", "q1", "lr", "memory");
+  return static_cast<std::uint32_t>(sum);
+}
+
+inline void normalize_by_table(const TablePlan& p, const std::int8_t* row, std::int8_t* out, uint32x4_t largest,
+                               const Normalizer& by) {
+  asm volatile(
+      "dlstp.32 lr, %[count]\n"
+      "1:\n\t"
+      CORMORANT_EXPONENTIALS
+      "vqrdmulh.s32 q1, q1, %[scale]\n\t"
+      "vrshl.s32 q1, q1, %q[shift]\n\t"
+      "vsub.i32 q1, q1, %[zero]\n\t"
+      "vmin.s32 q1, q1, %q[top]\n\t"
+      "vstrb.32 q1, [%[out]], #4\n\t"
+      "letp lr, 1b"
+      : [row] "+l"(row), [out] "+l"(out)
+      : [table] "r"(p.exponentials), [count] "r"(p.row_size), [largest] "w"(largest), [byte] "w"(vdupq_n_u32(255)),
+        [scale] "r"(by.scale), [shift] "w"(vdupq_n_s32(-by.shift)), [zero] "r"(128), [top] "w"(vdupq_n_s32(127))
+      : "q0", "q1", "lr", "memory");
+}
+#undef CORMORANT_EXPONENTIALS
+// clang-format on
+static_assert(kSumBits == 12);
+
+void execute_table(const void* plan) {
+  const auto& p = *static_cast<const TablePlan*>(plan);
+  if (p.inner != 1) {  // elements that are not neighbours are loaded one by one anyway
+    table_softmax_rows<doubling_high_multiply>(p);
+    return;
+  }
+  const Elements<true> elements(1);
+  for_rows(p, [&](std::uint32_t at) {
+    const std::int8_t* row = p.input + at;
+    const std::int32_t largest = elements.largest_of(row, p.row_size);
+    const uint32x4_t top = vdupq_n_u32(static_cast<std::uint8_t>(largest));
+    std::uint32_t sum = sum_by_table(p, row, top);
+    if (sum == 0) sum = 1;
+    normalize_by_table(p, row, p.out + at, top, normalizer_of<doubling_high_multiply>(sum, std::countl_zero(sum)));
+  });
+}
+
 void execute(const void* plan) {
   const auto& p = *static_cast<const Plan*>(plan);
   p.inner == 1 ? vector_softmax<true>(p) : vector_softmax<false>(p);
@@ -153,3 +216,5 @@ CORMORANT_KERNEL(cortex_m_softmax_out_mve, "cortex_m::softmax.out", cormorant::o
                  cormorant::ops::softmax::execute)
 CORMORANT_KERNEL(cormorant_log_softmax_mve, cormorant::ops::softmax::kLogMve, cormorant::ops::softmax::load_log,
                  cormorant::ops::softmax::execute_log)
+CORMORANT_KERNEL(cormorant_softmax_mve, cormorant::ops::softmax::kTableMve, cormorant::ops::softmax::load_table,
+                 cormorant::ops::softmax::execute_table)

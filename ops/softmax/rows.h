@@ -14,17 +14,19 @@
 namespace cormorant::ops::softmax {
 
 // visit(offset of the row's first element) for every row.
-template <class Visit>
-void for_rows(const Plan& p, Visit visit) {
+template <class AnyPlan, class Visit>
+void for_rows(const AnyPlan& p, Visit visit) {
   std::uint32_t block = 0;
   for (std::uint32_t outer = 0; outer < p.outer; ++outer, block += p.row_size * p.inner) {
     for (std::uint32_t inner = 0; inner < p.inner; ++inner) visit(block + inner);
   }
 }
 
-inline std::int32_t largest_of(const Plan& p, const std::int8_t* row) {
+template <class AnyPlan>
+std::int32_t largest_of(const AnyPlan& p, const std::int8_t* row) {
   std::int32_t largest = -128;
-  for (std::uint32_t i = 0; i < p.row_size; ++i, row += p.inner) largest = std::max<std::int32_t>(largest, *row);
+  const std::uint32_t step = p.inner;
+  for (std::uint32_t i = p.row_size; i > 0; --i, row += step) largest = std::max<std::int32_t>(largest, *row);
   return largest;
 }
 
@@ -57,6 +59,37 @@ void softmax_rows(const Plan& p) {
       const std::int32_t difference = *row - largest;
       *out = difference < p.diff_min ? std::int8_t{-128}
                                      : normalize<Multiply>(exponential<Multiply>(p, difference), normalizer);
+    }
+  });
+}
+
+// With the exponentials from a table. The index is a byte whatever the data are. No number here is negative, so that
+// ties which go up are right; a shift beyond 31 leaves less than a half.
+// (Bytes that are stored could be the plan's, as far as a compiler knows: what loops need is copied.)
+template <auto Multiply>
+void table_softmax_rows(const TablePlan& p) {
+  const std::int32_t* const exponentials = p.exponentials;
+  const std::uint32_t step = p.inner;
+  const std::uint32_t size = p.row_size;
+  for_rows(p, [&](std::uint32_t at) {
+    const std::int8_t* row = p.input + at;
+    std::int8_t* out = p.out + at;
+    const std::int32_t largest = largest_of(p, row);
+    const auto exponential_of = [=](std::int8_t x) { return exponentials[static_cast<std::uint8_t>(largest - x)]; };
+    std::uint32_t sum = 0;
+    const std::int8_t* from = row;
+    for (std::uint32_t i = size; i > 0; --i, from += step) {
+      sum += (static_cast<std::uint32_t>(exponential_of(*from)) + (1U << (kSumBits - 1))) >> kSumBits;
+    }
+    if (sum == 0) sum = 1;  // no table of ours does that
+    const Normalizer by = normalizer_of<Multiply>(sum, std::countl_zero(sum));
+    const std::uint32_t half = by.shift > 31 ? 0 : 1U << (by.shift - 1);
+    const std::int32_t shift = by.shift > 31 ? 31 : by.shift;
+    const std::int32_t scale = by.shift > 31 ? 0 : by.scale;
+    for (std::uint32_t i = size; i > 0; --i, row += step, out += step) {
+      const auto share = static_cast<std::uint32_t>(Multiply(exponential_of(*row), scale));
+      const auto level = static_cast<std::int32_t>((share + half) >> shift) - 128;
+      *out = static_cast<std::int8_t>(level > 127 ? 127 : level);
     }
   });
 }

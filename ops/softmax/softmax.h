@@ -70,6 +70,37 @@ struct LogSoftmax {
   }
 };
 
+// For our own runtime, where many elements are worth a kilobyte: the exponential of every difference to the largest
+// value, Q0.31, 0 where it is too far below. The same bits as cortex_m::softmax.
+template <class W>
+struct TableSoftmax {
+  static constexpr const char* kName = "cormorant::softmax.scalar";
+  typename W::Tensor input{};
+  typename W::Tensor exponentials{};  // int32[256]
+  typename W::Int dim{};
+  typename W::Out out{};
+
+  template <class V>
+  void visit(V&& v) {
+    v("input", input);
+    v("exponentials", exponentials);
+    v("dim", dim);
+    v("out", out);
+  }
+};
+
+inline constexpr std::uint32_t kDifferences = 256;
+inline constexpr const char* kTableScalar = "cormorant::softmax.scalar";
+inline constexpr const char* kTableDsp = "cormorant::softmax.dsp";
+inline constexpr const char* kTableMve = "cormorant::softmax.mve";
+
+constexpr const char* table_variant(Isa isa) {
+  return isa == Isa::scalar ? kTableScalar : isa == Isa::dsp ? kTableDsp : kTableMve;
+}
+
+// From here on the table costs less than it saves. Classifiers with a few outputs stay as small as they are.
+inline constexpr std::int64_t kElementsWorthATable = 512;
+
 inline constexpr const char* kLogScalar = "cormorant::log_softmax.scalar";
 inline constexpr const char* kLogDsp = "cormorant::log_softmax.dsp";
 inline constexpr const char* kLogMve = "cormorant::log_softmax.mve";

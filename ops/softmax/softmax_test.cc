@@ -100,6 +100,47 @@ TEST(Softmax, EveryVariantEqualsTheReference) { conformance::expect_same_bits_ev
 
 TEST(Softmax, IsWithinOneStepOfTheFloatSemantics) { conformance::expect_near_float_semantics(cases(), 1.0); }
 
+// Large enough for the table, in every way that rows can lie.
+std::vector<Case> large() {
+  std::vector<Case> all;
+  for (const double scale : {1e-9, 0.01, 0.2, 3.0, 100.0}) all.push_back(softmax_case({8, 65}, scale));
+  all.push_back(softmax_case({600, 1}, 0.1));
+  all.push_back(softmax_case({1, 4095}, 0.001));
+  for (std::int64_t dim = 0; dim < 4; ++dim) all.push_back(over({3, 5, 7, 9}, dim));
+  return all;
+}
+
+TEST(TableSoftmax, EveryVariantEqualsTheReference) { conformance::expect_same_bits_everywhere(large()); }
+
+TEST(TableSoftmax, IsWithinOneStepOfTheFloatSemantics) {
+  conformance::expect_near_float_semantics(large(), 1.0, 3, {&kCpus[9], kCpus[9].isa});
+}
+
+// The two forms of one program, over all differences and a few scales.
+TEST(TableSoftmax, GivesTheBitsOfTheOtherForm) {
+  for (const double scale : {1e-6, 0.003, 0.05, 0.7, 20.0}) {
+    std::vector<std::vector<std::byte>> results;
+    for (const bool packs : {false, true}) {
+      ir::Graph graph;
+      graph.add_output(softmax_case({2, 300}, scale).build(graph));
+      const Config config{.target = {&kCpus[9], kCpus[9].isa}};
+      const Operator op = softmax_operator();
+      for (auto* hook : {op.lower, packs ? op.prepack : nullptr}) {
+        if (hook == nullptr) continue;
+        ir::Node& node = graph.nodes().back();
+        graph.replace_uses(node.result(), hook({graph, node, config}));
+        graph.erase(&node);
+      }
+      EXPECT_EQ(graph.nodes().back().op, packs ? "cormorant.softmax.mve" : "cortex_m.softmax");
+      std::vector<std::byte> input;
+      for (int i = 0; i < 600; ++i) input.push_back(static_cast<std::byte>(i * 7));
+      HostProgram program(emit::emit(graph, {}, {}).program, host_kernels());
+      results.push_back(program.run({&input, 1}).front());
+    }
+    EXPECT_EQ(results[0], results[1]) << scale;
+  }
+}
+
 TEST(LogSoftmax, EveryVariantEqualsTheReference) { conformance::expect_same_bits_everywhere(logarithms()); }
 
 TEST(LogSoftmax, IsWithinOneStepOfTheFloatSemantics) { conformance::expect_near_float_semantics(logarithms(), 1.0); }

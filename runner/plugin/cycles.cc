@@ -298,11 +298,9 @@ std::uint32_t junction(const Cpu& cpu, const Run& before, const Run& after, bool
   unsigned refill = 0;
   switch (before.last) {
     case Kind::branch:
-      refill = cpu.branch;
-      break;
     case Kind::branch_conditional:
     case Kind::loop_start:
-      refill = was_taken ? cpu.branch : 0;
+      refill = cpu.branch;
       break;
     case Kind::call:
       refill = cpu.call;
@@ -315,11 +313,12 @@ std::uint32_t junction(const Cpu& cpu, const Run& before, const Run& after, bool
       refill = cpu.load_branch;
       break;
     case Kind::loop_end:
-      refill = !was_taken ? 1 : is_known_loop ? 0 : 1U + cpu.branch;
+      refill = is_known_loop ? 0 : 1U + cpu.branch;
       break;
     default:
       break;
   }
+  if (!was_taken) refill = before.last == Kind::loop_end ? 1 : 0;  // any branch may stand in an IT block
   unsigned wait = before.exit.busy[static_cast<std::size_t>(after.first_unit)];
   if ((after.first_reads & before.exit.late) != 0) wait = std::max<unsigned>(wait, before.exit.late_by);
   if (before.exit.hidden_cycle && !after.first_is_access) ++wait;

@@ -7,8 +7,10 @@
 namespace cormorant::ops::conv2d {
 namespace {
 
+// A line may be packed as a column: the bytes are the same.
 bool has_sizes(const Tensor& t, std::int32_t n, std::int32_t c, std::int32_t h, std::int32_t w) {
-  return t.size(0) == n && t.size(1) == c && t.size(2) == h && t.size(3) == w;
+  const bool same = t.size(2) == h && t.size(3) == w;
+  return t.size(0) == n && t.size(1) == c && (same || (t.size(2) == 1 && w == 1 && t.size(3) == h));
 }
 
 bool is_aligned(const void* p, std::uintptr_t to) { return reinterpret_cast<std::uintptr_t>(p) % to == 0; }
@@ -63,7 +65,8 @@ Error load_packed(Call& call, const PackedRules& rules) {
   call.require(has_sizes(out, g.batch, g.out_channels, g.out_height, g.out_width), Error::bad_shape);
   if (call.error() != Error::ok) return call.error();
   const PackedShape shape = rules.shape(g);
-  call.require(is_sound_stream(shape, header, packed.bytes() - sizeof(conv::Header)), Error::bad_constant);
+  call.require(is_sound_stream(shape, header, static_cast<std::uint32_t>(packed.bytes() - sizeof(conv::Header))),
+               Error::bad_constant);
   call.require_scratch(scratch_tensor, shape.scratch_bytes);
   call.require(shape.scratch_bytes == 0 || is_aligned(scratch_tensor.data, 4), Error::misaligned);
   auto* plan = static_cast<PackedPlan*>(call.allocate(sizeof(PackedPlan), alignof(PackedPlan)));

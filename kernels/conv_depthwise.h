@@ -18,8 +18,15 @@ struct DepthwisePixel {
   std::uint32_t channels;
   std::int8_t* out;
   Output output;
+  std::uint32_t shift = 0;  // bytes that every tap has moved since the table was made
+  std::uint32_t pairs = 0;  // MVE: taps whose products may be added in 16 bits, two by two; the rest one by one
 };
-void depthwise_pixel_mve(const DepthwisePixel& pixel);
+// MVE: whole vectors of channels, read and written up to 15 bytes beyond the last one.
+extern "C" void cormorant_depthwise_positive_mve(const DepthwisePixel* pixel);  // Rounding::positive, saturates only
+extern "C" void cormorant_depthwise_right_mve(const DepthwisePixel* pixel);     // Rounding::right
+extern "C" void cormorant_depthwise_general_mve(const DepthwisePixel* pixel);
+// The same in intrinsics: documentation of the assembly.
+void depthwise_pixel_plain_mve(const DepthwisePixel& pixel);
 // Blocks of four channels in plain loops, any rounding, and the clamp: from channel `first` on.
 void depthwise_pixel_plain_dsp(const DepthwisePixel& pixel, std::uint32_t first);
 void depthwise_pixel_plain_scalar(const DepthwisePixel& pixel, std::uint32_t first);
@@ -29,24 +36,25 @@ extern "C" void cormorant_depthwise_pixel_dsp(const DepthwisePixel* pixel);
 extern "C" void cormorant_depthwise_pixel_thumb2(const DepthwisePixel* pixel);  // not for ARMv6-M
 extern "C" void cormorant_depthwise_pixel_v6m(const DepthwisePixel* pixel);
 
-// MVE, 3×3: a row of output pixels, blocks of 16 channels, from nine pointers that walk along the input: each block
-// takes 16 bytes from each, and after a pixel they skip `tap_step`. Stores are whole vectors; after a pixel the output
-// skips `out_step`, which is negative where the last block of channels is not full: the next pixel then overwrites what
-// is too much.
+// MVE, 3×3: a line of output pixels, blocks of 16 channels, from nine pointers that walk along the input: each block
+// takes 16 bytes from each, and after a pixel each three of them skip `tap_steps` (where these are rows outside of the
+// input they go back to the zero points). Stores are whole vectors; after a pixel the output skips `out_step`, which is
+// negative where the last block of channels is not full: the next pixel then overwrites what is too much.
 struct MveDepthwise3x3 {
   const std::uint8_t* stream;
   const std::int8_t* taps[9];
   std::int8_t* out;
   std::uint32_t blocks;
   std::uint32_t pixels;
-  std::uint32_t tap_step;
+  std::int32_t tap_steps[3];
   std::int32_t out_step;
   std::int32_t offset;
   std::int32_t min;
   std::int32_t max;
 };
-// For Rounding::positive without a clamp beyond saturation, and for everything.
-extern "C" void cormorant_depthwise_3x3_positive_mve(const MveDepthwise3x3* row);
-extern "C" void cormorant_depthwise_3x3_general_mve(const MveDepthwise3x3* row);
+// For Rounding::positive without a clamp beyond saturation; for right; for everything.
+extern "C" void cormorant_depthwise_3x3_positive_mve(const MveDepthwise3x3* line);
+extern "C" void cormorant_depthwise_3x3_right_mve(const MveDepthwise3x3* line);
+extern "C" void cormorant_depthwise_3x3_general_mve(const MveDepthwise3x3* line);
 
 }  // namespace cormorant::conv

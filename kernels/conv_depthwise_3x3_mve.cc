@@ -8,30 +8,21 @@
 #include <cstddef>
 
 #include "kernels/conv_depthwise.h"
+#include "kernels/conv_depthwise_mve_asm.h"
 
 namespace cormorant::conv {
 
 static_assert(offsetof(MveDepthwise3x3, stream) == 0 && offsetof(MveDepthwise3x3, taps) == 4);
 static_assert(offsetof(MveDepthwise3x3, out) == 40 && offsetof(MveDepthwise3x3, blocks) == 44);
-static_assert(offsetof(MveDepthwise3x3, pixels) == 48 && offsetof(MveDepthwise3x3, tap_step) == 52);
-static_assert(offsetof(MveDepthwise3x3, out_step) == 56 && offsetof(MveDepthwise3x3, offset) == 60);
-static_assert(offsetof(MveDepthwise3x3, min) == 64 && offsetof(MveDepthwise3x3, max) == 68);
+static_assert(offsetof(MveDepthwise3x3, pixels) == 48 && offsetof(MveDepthwise3x3, tap_steps) == 52);
+static_assert(offsetof(MveDepthwise3x3, out_step) == 64 && offsetof(MveDepthwise3x3, offset) == 68);
+static_assert(offsetof(MveDepthwise3x3, min) == 72 && offsetof(MveDepthwise3x3, max) == 76);
 
 // Registers: r0 stream (loads that widen want a low register); r1 … r9 taps; r10 out; r11 offset; r12 scratch; lr
-// blocks left. q0 … q3 sums: channels 0 4 8 12, 2 6 10 14, 1 5 9 13, 3 7 11 15. Stack: 0 stream, 4 blocks, 8 pixels, 12
-// tap_step, 16 out_step, 20 min, 24 max.
+// blocks left. Stack: 0 stream, 4 blocks, 8 pixels, 12 16 20 tap_steps, 24 out_step, 28 min, 32 max, 36 whether taps
+// step.
 
 // clang-format off
-#define WIDEN(even, odd, t)          \
-  "vmovlb.s16 " t ", " even "\n"     \
-  "vadd.i32 q0, q0, " t "\n"         \
-  "vmovlt.s16 " even ", " even "\n"  \
-  "vmovlb.s16 " t ", " odd "\n"      \
-  "vadd.i32 q1, q1, " even "\n"      \
-  "vadd.i32 q2, q2, " t "\n"         \
-  "vmovlt.s16 " odd ", " odd "\n"    \
-  "vadd.i32 q3, q3, " odd "\n"
-
 // Two taps. Four sums leave four registers, one too few: the second tap's input is loaded once for each half.
 #define PAIR(a, b)                   \
   "vldrb.u8 q4, [" a "], #16\n"      \
@@ -72,67 +63,24 @@ static_assert(offsetof(MveDepthwise3x3, min) == 64 && offsetof(MveDepthwise3x3, 
   "vmullt.s8 q4, q4, q5\n"           \
   WIDEN("q6", "q4", "q5")
 
-// Behind it stand the multipliers, 64 bytes, the right shifts, 16, and the left shifts, 16.
-#define MULTIPLY(q, t)               \
-  "vldrw.u32 " t ", [r0], #16\n"     \
-  "vqrdmulh.s32 " q ", " q ", " t "\n"
-#define SHIFT(q, t)                  \
-  "vldrb.s32 " t ", [r0], #4\n"      \
-  "vrshl.s32 " q ", " q ", " t "\n"
-#define SHIFT_LEFT(q, t, at)         \
-  "vldrb.s32 " t ", [r0, #" at "]\n" \
-  "vshl.s32 " q ", " q ", " t "\n"
-#define SHIFT_AWAY(q, t, u)          \
-  "vldrb.s32 " t ", [r0], #4\n"      \
-  "vand " u ", " q ", " t "\n"       \
-  "vshr.s32 " u ", " u ", #31\n"     \
-  "vadd.i32 " q ", " q ", " u "\n"   \
-  "vrshl.s32 " q ", " q ", " t "\n"
-
-#define REQUANTIZE_POSITIVE                                             \
-  MULTIPLY("q0", "q4") MULTIPLY("q1", "q5") MULTIPLY("q2", "q6") MULTIPLY("q3", "q7") \
-  SHIFT("q0", "q4") SHIFT("q1", "q5") SHIFT("q2", "q6") SHIFT("q3", "q7")             \
-  "adds r0, r0, #16\n"
-
-#define REQUANTIZE_GENERAL                                              \
-  SHIFT_LEFT("q0", "q4", "80") SHIFT_LEFT("q1", "q5", "84")             \
-  SHIFT_LEFT("q2", "q6", "88") SHIFT_LEFT("q3", "q7", "92")             \
-  MULTIPLY("q0", "q4") MULTIPLY("q1", "q5") MULTIPLY("q2", "q6") MULTIPLY("q3", "q7") \
-  SHIFT_AWAY("q0", "q4", "q5") SHIFT_AWAY("q1", "q6", "q7")             \
-  SHIFT_AWAY("q2", "q4", "q5") SHIFT_AWAY("q3", "q6", "q7")             \
-  "adds r0, r0, #16\n"
-
-#define NARROW                       \
-  "vqmovnb.s32 q4, q0\n"             \
-  "vqmovnb.s32 q5, q2\n"             \
-  "vqmovnt.s32 q4, q1\n"             \
-  "vqmovnt.s32 q5, q3\n"             \
-  "vqadd.s16 q4, q4, r11\n"          \
-  "vqadd.s16 q5, q5, r11\n"          \
-  "vqmovnb.s16 q6, q4\n"             \
-  "vqmovnt.s16 q6, q5\n"
-
-#define CLAMP                        \
-  "ldr r12, [sp, #20]\n"             \
-  "vdup.8 q7, r12\n"                 \
-  "ldr r12, [sp, #24]\n"             \
-  "vmax.s8 q6, q6, q7\n"             \
-  "vdup.8 q7, r12\n"                 \
-  "vmin.s8 q6, q6, q7\n"
-
 #define ROW(REQUANTIZE, AND_CLAMP)   \
   "push {r4-r11, lr}\n"              \
   "vpush {d8-d15}\n"                 \
-  "sub sp, sp, #28\n"                \
+  "sub sp, sp, #44\n"                \
   "ldr r1, [r0]\n"                   \
   "ldrd r2, r3, [r0, #44]\n"         \
   "strd r1, r2, [sp]\n"              \
   "str r3, [sp, #8]\n"               \
   "ldrd r1, r2, [r0, #52]\n"         \
   "strd r1, r2, [sp, #12]\n"         \
-  "ldrd r1, r2, [r0, #64]\n"         \
-  "strd r1, r2, [sp, #20]\n"         \
-  "ldr r11, [r0, #60]\n"             \
+  "ldrd r3, r4, [r0, #60]\n"         \
+  "strd r3, r4, [sp, #20]\n"         \
+  "orr r1, r1, r2\n"                 \
+  "orr r1, r1, r3\n"                 \
+  "str r1, [sp, #36]\n"              \
+  "ldrd r1, r2, [r0, #72]\n"         \
+  "strd r1, r2, [sp, #28]\n"         \
+  "ldr r11, [r0, #68]\n"             \
   "adds r0, r0, #4\n"                \
   "ldm r0, {r1-r10}\n"               \
   "1:\n"                             \
@@ -152,22 +100,24 @@ static_assert(offsetof(MveDepthwise3x3, min) == 64 && offsetof(MveDepthwise3x3, 
   "subs r12, r12, #1\n"              \
   "beq 3f\n"                         \
   "str r12, [sp, #8]\n"              \
-  "ldrd r12, lr, [sp, #12]\n"        \
+  "ldrd r12, lr, [sp, #20]\n"        \
   "add r10, r10, lr\n"               \
-  "cmp r12, #0\n"                    \
+  "ldr lr, [sp, #36]\n"              \
+  "cmp lr, #0\n"                     \
   "beq 1b\n"                         \
-  "add r1, r1, r12\n"                \
-  "add r2, r2, r12\n"                \
-  "add r3, r3, r12\n"                \
-  "add r4, r4, r12\n"                \
-  "add r5, r5, r12\n"                \
-  "add r6, r6, r12\n"                \
   "add r7, r7, r12\n"                \
   "add r8, r8, r12\n"                \
   "add r9, r9, r12\n"                \
+  "ldrd r12, lr, [sp, #12]\n"        \
+  "add r1, r1, r12\n"                \
+  "add r2, r2, r12\n"                \
+  "add r3, r3, r12\n"                \
+  "add r4, r4, lr\n"                 \
+  "add r5, r5, lr\n"                 \
+  "add r6, r6, lr\n"                 \
   "b 1b\n"                           \
   "3:\n"                             \
-  "add sp, sp, #28\n"                \
+  "add sp, sp, #44\n"                \
   "vpop {d8-d15}\n"                  \
   "pop {r4-r11, pc}\n"
 
@@ -175,8 +125,12 @@ extern "C" __attribute__((naked)) void cormorant_depthwise_3x3_positive_mve(cons
   asm volatile(ROW(REQUANTIZE_POSITIVE, ""));
 }
 
+extern "C" __attribute__((naked)) void cormorant_depthwise_3x3_right_mve(const MveDepthwise3x3* /*row*/) {
+  asm volatile(ROW(REQUANTIZE_RIGHT, CLAMP("28", "32")));
+}
+
 extern "C" __attribute__((naked)) void cormorant_depthwise_3x3_general_mve(const MveDepthwise3x3* /*row*/) {
-  asm volatile(ROW(REQUANTIZE_GENERAL, CLAMP));
+  asm volatile(ROW(REQUANTIZE_GENERAL, CLAMP("28", "32")));
 }
 // clang-format on
 

@@ -12,11 +12,12 @@ namespace cormorant::conv {
 
 static_assert(offsetof(DepthwisePixel, stream) == 0 && offsetof(DepthwisePixel, taps) == 4);
 static_assert(offsetof(DepthwisePixel, tap_count) == 8 && offsetof(DepthwisePixel, channels) == 12);
-static_assert(offsetof(DepthwisePixel, out) == 16 && offsetof(DepthwisePixel, output.offset) == 20);
+static_assert(offsetof(DepthwisePixel, out) == 16 && offsetof(DepthwisePixel, output.offset) == 20 &&
+              offsetof(DepthwisePixel, shift) == 36);
 
-// Registers: r0 … r3 sums, r4 taps, r5 end of the taps, r6 … r10 inputs and weights, r11 channel, r12 stream, lr out.
+// Registers: r0 … r3 sums, r4 taps, r5 end of the taps, r6 … r10 inputs and weights, r11 shift and channel, r12 stream, lr out.
 // Then: r4 2 · offset + 1, r5 … r8 multipliers, r9 shifts − 1, one per byte, r10 rounding and offset.
-// Stack: 0 taps, 4 end of taps, 8 whole blocks · 4, 12 2 · offset + 1.
+// Stack: 0 taps, 4 end of taps, 8 the end of r11, 12 2 · offset + 1.
 
 // clang-format off
 #define TAP                           \
@@ -53,11 +54,12 @@ extern "C" __attribute__((naked)) void cormorant_depthwise_pixel_dsp(const Depth
       "ldrd lr, r7, [r0, #16]\n"
       "add r5, r4, r5, lsl #2\n"
       "bic r6, r6, #3\n"
+      "ldr r11, [r0, #36]\n"
+      "add r6, r6, r11\n"
       "lsl r7, r7, #1\n"
       "add r7, r7, #1\n"
       "strd r4, r5, [sp]\n"
       "strd r6, r7, [sp, #8]\n"
-      "mov r11, #0\n"
       "1:\n"
       "ldm r12!, {r0-r3}\n"
       "ldrd r4, r5, [sp]\n"
@@ -99,7 +101,7 @@ void depthwise_pixel_plain_dsp(const DepthwisePixel& p, std::uint32_t first) {
     for (std::uint32_t lane = 0; lane < lanes; ++lane) {
       std::int32_t sum = bias[lane];
       const auto* weights = reinterpret_cast<const std::int8_t*>(stream + 16 + lane);
-      for (std::uint32_t tap = 0; tap < p.tap_count; ++tap, weights += 4) sum += p.taps[tap][block + lane] * *weights;
+      for (std::uint32_t tap = 0; tap < p.tap_count; ++tap, weights += 4) sum += p.taps[tap][p.shift + block + lane] * *weights;
       const std::int32_t value =
           requantize_for_cpu(sum, multipliers[lane], shifts[lane] + shifts[4 + lane]) + p.output.offset;
       p.out[block + lane] = static_cast<std::int8_t>(clamp(value, p.output.min, p.output.max));

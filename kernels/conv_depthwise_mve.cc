@@ -1,10 +1,106 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Depthwise windows of any size on MVE, see conv_depthwise_3x3_mve.cc: here the pointers to the taps come from a table.
+// 23 instructions for two taps of 16 channels.
 #include <arm_mve.h>
 
+#include <cstddef>
+
 #include "kernels/conv_depthwise.h"
+#include "kernels/conv_depthwise_mve_asm.h"
 #include "kernels/requantize_mve.h"
 
 namespace cormorant::conv {
+static_assert(offsetof(DepthwisePixel, stream) == 0 && offsetof(DepthwisePixel, taps) == 4);
+static_assert(offsetof(DepthwisePixel, tap_count) == 8 && offsetof(DepthwisePixel, channels) == 12);
+static_assert(offsetof(DepthwisePixel, out) == 16 && offsetof(DepthwisePixel, output.offset) == 20);
+static_assert(offsetof(DepthwisePixel, output.min) == 24 && offsetof(DepthwisePixel, output.max) == 28);
+static_assert(offsetof(DepthwisePixel, shift) == 36 && offsetof(DepthwisePixel, pairs) == 40);
+
+// Registers: r0 stream; r1 blocks left; r2 shift and channel; r3 out; r4 taps; r5 r6 inputs; r11 offset; lr pairs or
+// taps left. Stack: 0 taps, 4 pairs, 8 single taps, 12 min, 16 max.
+
+// clang-format off
+#define TAPS                          \
+  "wls lr, lr, 3f\n"                  \
+  "2:\n"                              \
+  "ldrd r5, r6, [r4], #8\n"           \
+  "vldrb.u8 q5, [r0], #16\n"          \
+  "add r5, r5, r2\n"                  \
+  "add r6, r6, r2\n"                  \
+  "vldrb.u8 q4, [r5]\n"               \
+  "vmullb.s8 q6, q4, q5\n"            \
+  "vldrb.u8 q7, [r0], #16\n"          \
+  "vmullt.s8 q4, q4, q5\n"            \
+  "vldrb.u8 q5, [r6]\n"               \
+  "vmullb.s8 q5, q5, q7\n"            \
+  "vadd.i16 q6, q6, q5\n"             \
+  "vldrb.u8 q5, [r6]\n"               \
+  "vmullt.s8 q5, q5, q7\n"            \
+  "vadd.i16 q4, q4, q5\n"             \
+  WIDEN("q6", "q4", "q5")             \
+  "le lr, 2b\n"                       \
+  "3:\n"                              \
+  "ldr lr, [sp, #8]\n"                \
+  "wls lr, lr, 5f\n"                  \
+  "4:\n"                              \
+  "ldr r5, [r4], #4\n"                \
+  "vldrb.u8 q5, [r0], #16\n"          \
+  "add r5, r5, r2\n"                  \
+  "vldrb.u8 q4, [r5]\n"               \
+  "vmullb.s8 q6, q4, q5\n"            \
+  "vmullt.s8 q4, q4, q5\n"            \
+  WIDEN("q6", "q4", "q5")             \
+  "le lr, 4b\n"                       \
+  "5:\n"
+
+#define PIXEL(REQUANTIZE, AND_CLAMP)  \
+  "push {r4-r11, lr}\n"               \
+  "vpush {d8-d15}\n"                  \
+  "sub sp, sp, #28\n"                 \
+  "ldrd r7, r8, [r0]\n"               \
+  "ldrd r9, r1, [r0, #8]\n"           \
+  "ldrd r3, r11, [r0, #16]\n"         \
+  "ldrd r5, r6, [r0, #24]\n"          \
+  "ldrd r2, r10, [r0, #36]\n"         \
+  "sub r9, r9, r10, lsl #1\n"         \
+  "strd r8, r10, [sp]\n"              \
+  "str r9, [sp, #8]\n"                \
+  "strd r5, r6, [sp, #12]\n"          \
+  "add r1, r1, #15\n"                 \
+  "lsr r1, r1, #4\n"                  \
+  "mov r0, r7\n"                      \
+  "1:\n"                              \
+  "vldrw.u32 q0, [r0], #16\n"         \
+  "ldrd r4, lr, [sp]\n"               \
+  "vldrw.u32 q1, [r0], #16\n"         \
+  "vldrw.u32 q2, [r0], #16\n"         \
+  "vldrw.u32 q3, [r0], #16\n"         \
+  TAPS                                \
+  REQUANTIZE                          \
+  NARROW                              \
+  AND_CLAMP                           \
+  "vstrb.8 q6, [r3], #16\n"           \
+  "add r2, r2, #16\n"                 \
+  "subs r1, r1, #1\n"                 \
+  "bne.w 1b\n"                        \
+  "add sp, sp, #28\n"                 \
+  "vpop {d8-d15}\n"                   \
+  "pop {r4-r11, pc}\n"
+
+extern "C" __attribute__((naked)) void cormorant_depthwise_positive_mve(const DepthwisePixel* /*pixel*/) {
+  asm volatile(PIXEL(REQUANTIZE_POSITIVE, ""));
+}
+
+extern "C" __attribute__((naked)) void cormorant_depthwise_right_mve(const DepthwisePixel* /*pixel*/) {
+  asm volatile(PIXEL(REQUANTIZE_RIGHT, CLAMP("12", "16")));
+}
+
+extern "C" __attribute__((naked)) void cormorant_depthwise_general_mve(const DepthwisePixel* /*pixel*/) {
+  asm volatile(PIXEL(REQUANTIZE_GENERAL, CLAMP("12", "16")));
+}
+// clang-format on
+
 namespace {
 
 // Sixteen sums; even channels first, as VMULLB/T and VMOVLB/T split them.
@@ -21,7 +117,7 @@ struct Sums {
 
 }  // namespace
 
-void depthwise_pixel_mve(const DepthwisePixel& p) {
+void depthwise_pixel_plain_mve(const DepthwisePixel& p) {
   const auto* stream = reinterpret_cast<const std::int8_t*>(p.stream);
   for (std::uint32_t channel = 0; channel < p.channels; channel += 16) {
     const mve_pred16_t lanes = vctp8q(p.channels - channel);
@@ -29,19 +125,18 @@ void depthwise_pixel_mve(const DepthwisePixel& p) {
     for (int i = 0; i < 4; ++i) sums.part[i] = vldrwq_s32(reinterpret_cast<const std::int32_t*>(stream) + 4 * i);
     stream += 64;
     std::uint32_t tap = 0;
-    for (; tap + 2 <= p.tap_count; tap += 2, stream += 32) {
-      const int8x16_t x0 = vldrbq_z_s8(p.taps[tap] + channel, lanes);
-      const int8x16_t x1 = vldrbq_z_s8(p.taps[tap + 1] + channel, lanes);
+    for (; tap < 2 * p.pairs; tap += 2, stream += 32) {
+      const int8x16_t x0 = vldrbq_z_s8(p.taps[tap] + p.shift + channel, lanes);
+      const int8x16_t x1 = vldrbq_z_s8(p.taps[tap + 1] + p.shift + channel, lanes);
       const int8x16_t w0 = vldrbq_s8(stream);
       const int8x16_t w1 = vldrbq_s8(stream + 16);
       sums.add(vaddq_s16(vmullbq_int_s8(x0, w0), vmullbq_int_s8(x1, w1)),
                vaddq_s16(vmulltq_int_s8(x0, w0), vmulltq_int_s8(x1, w1)));
     }
-    if (tap < p.tap_count) {
-      const int8x16_t x = vldrbq_z_s8(p.taps[tap] + channel, lanes);
+    for (; tap < p.tap_count; ++tap, stream += 16) {
+      const int8x16_t x = vldrbq_z_s8(p.taps[tap] + p.shift + channel, lanes);
       const int8x16_t w = vldrbq_s8(stream);
       sums.add(vmullbq_int_s8(x, w), vmulltq_int_s8(x, w));
-      stream += 16;
     }
     for (int i = 0; i < 4; ++i) {
       const int32x4_t multiplier = vldrwq_s32(reinterpret_cast<const std::int32_t*>(stream) + 4 * i);

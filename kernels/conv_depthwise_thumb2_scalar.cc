@@ -11,7 +11,8 @@ namespace cormorant::conv {
 
 static_assert(offsetof(DepthwisePixel, stream) == 0 && offsetof(DepthwisePixel, taps) == 4);
 static_assert(offsetof(DepthwisePixel, tap_count) == 8 && offsetof(DepthwisePixel, channels) == 12);
-static_assert(offsetof(DepthwisePixel, out) == 16 && offsetof(DepthwisePixel, output.offset) == 20);
+static_assert(offsetof(DepthwisePixel, out) == 16 && offsetof(DepthwisePixel, output.offset) == 20 &&
+              offsetof(DepthwisePixel, shift) == 36);
 
 // Registers and stack as in conv_depthwise_dsp.cc; r4 is also the low half of a product.
 
@@ -54,11 +55,12 @@ extern "C" __attribute__((naked)) void cormorant_depthwise_pixel_thumb2(const De
       "ldrd lr, r7, [r0, #16]\n"
       "add r5, r4, r5, lsl #2\n"
       "bic r6, r6, #3\n"
+      "ldr r11, [r0, #36]\n"
+      "add r6, r6, r11\n"
       "lsl r7, r7, #1\n"
       "add r7, r7, #1\n"
       "strd r4, r5, [sp]\n"
       "strd r6, r7, [sp, #8]\n"
-      "mov r11, #0\n"
       "1:\n"
       "ldm r12!, {r0-r3}\n"
       "ldrd r4, r5, [sp]\n"

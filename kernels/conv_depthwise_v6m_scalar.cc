@@ -10,10 +10,11 @@ namespace cormorant::conv {
 
 static_assert(offsetof(DepthwisePixel, stream) == 0 && offsetof(DepthwisePixel, taps) == 4);
 static_assert(offsetof(DepthwisePixel, tap_count) == 8 && offsetof(DepthwisePixel, channels) == 12);
-static_assert(offsetof(DepthwisePixel, out) == 16 && offsetof(DepthwisePixel, output.offset) == 20);
+static_assert(offsetof(DepthwisePixel, out) == 16 && offsetof(DepthwisePixel, output.offset) == 20 &&
+              offsetof(DepthwisePixel, shift) == 36);
 
-// Registers: r0 input, r1 r2 factors, r3 stream, r4 taps, r5 r6 r7 0 1 2, r8 … r11 sums, r12 channel, lr end of the
-// taps. Stack: 0 taps, 4 end of taps, 8 whole blocks · 4, 12 2 · offset + 1, 16 out, 20 multipliers and shifts.
+// Registers: r0 input, r1 r2 factors, r3 stream, r4 taps, r5 r6 r7 0 1 2, r8 … r11 sums, r12 shift and channel, lr end of the
+// taps. Stack: 0 taps, 4 end of taps, 8 the end of r12, 12 2 · offset + 1, 16 out, 20 multipliers and shifts.
 
 // clang-format off
 #define PRODUCT(index, sum)           \
@@ -87,14 +88,15 @@ extern "C" __attribute__((naked)) void cormorant_depthwise_pixel_v6m(const Depth
       "str r5, [sp, #4]\n"
       "lsrs r6, r6, #2\n"
       "lsls r6, r6, #2\n"
+      "ldr r5, [r0, #16]\n"            // shift
+      "mov r12, r5\n"
+      "adds r6, r6, r5\n"
       "str r6, [sp, #8]\n"
       "str r7, [sp, #16]\n"
       "ldr r7, [r0]\n"                 // offset
       "lsls r7, r7, #1\n"
       "adds r7, r7, #1\n"
       "str r7, [sp, #12]\n"
-      "movs r5, #0\n"
-      "mov r12, r5\n"
 
       "1:\n"
       "ldmia r3!, {r4-r7}\n"           // biases

@@ -78,9 +78,9 @@ struct alignas(16) Header {
   std::int8_t activation_min = -128;
   std::int8_t activation_max = 127;
   Rounding rounding = Rounding::general;
-  std::uint16_t zero = 0;          // the header's bytes are all defined, so that a compilation is reproducible
-  std::uint32_t stream_bytes = 0;  // what follows the header
-  std::uint32_t zero_too = 0;
+  std::uint16_t has_lowest_weight = 0;  // depthwise: some weight is −128, so that two products may not fit 16 bits
+  std::uint32_t stream_bytes = 0;       // what follows the header
+  std::uint32_t zero = 0;               // the header's bytes are all defined, so that a compilation is reproducible
 };
 static_assert(sizeof(Header) == 48);
 

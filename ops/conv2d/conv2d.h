@@ -226,9 +226,8 @@ struct Stretch {
 
   constexpr explicit Stretch(const conv::Geometry& g)
       : row(std::uint32_t{g.kernel_width} * g.group_inputs()), outputs(column_outputs(g)), rows(0) {
-    constexpr std::uint32_t kBytes = 1024;
-    const std::uint32_t fit =
-        kBytes / row < g.kernel_height ? 0 : (kBytes / row - g.kernel_height) / g.stride_height + 1;
+    const std::uint32_t fit_rows = (row < 64 ? 1024 : 2048) / row;
+    const std::uint32_t fit = fit_rows < g.kernel_height ? 0 : (fit_rows - g.kernel_height) / g.stride_height + 1;
     const std::uint32_t some = fit < 4 ? 4 : fit / 2 * 2;
     if (some < outputs) outputs = some;
     rows = (outputs - 1) * g.stride_height + g.kernel_height;

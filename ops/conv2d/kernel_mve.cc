@@ -155,8 +155,8 @@ void by_rows(const Convolution& c) {
   }
 }
 
-// `rows` runs of `count` bytes, `stride` apart, packed without gaps. Vectors are written whole: what a run spoils of
-// the 15 bytes behind it the next run mends.
+// `rows` runs of `count` bytes, `stride` apart, packed without gaps. Short ones are written as whole vectors: what one
+// spoils of the 15 bytes behind it the next one mends.
 void copy_rows(std::int8_t* to, const std::int8_t* from, std::uint32_t rows, std::uint32_t count,
                std::uint32_t stride) {
   if (count <= 16) {
@@ -164,13 +164,20 @@ void copy_rows(std::int8_t* to, const std::int8_t* from, std::uint32_t rows, std
     for (; rows > 0; --rows, to += count, from += stride) vstrbq_s8(to, vldrbq_z_s8(from, lanes));
     return;
   }
-  for (; rows > 0; --rows, from += stride - count) {
-    std::uint32_t left = count;
-    for (; left >= 16; left -= 16, to += 16, from += 16) vstrbq_s8(to, vldrbq_s8(from));
-    if (left != 0) vstrbq_s8(to, vldrbq_z_s8(from, vctp8q(left)));
-    to += left;
-    from += left;
-  }
+  // Pointers go on by whole vectors; so they are set back behind each row.
+  const std::uint32_t vectors = (count + 15) / 16 * 16;
+  asm volatile(
+      "1: wlstp.8 lr, %[count], 3f\n"
+      "2: vldrb.u8 q0, [%[from]], #16\n"
+      "vstrb.8 q0, [%[to]], #16\n"
+      "letp lr, 2b\n"
+      "3: sub %[to], %[to], %[over]\n"
+      "add %[from], %[from], %[skip]\n"
+      "subs %[rows], %[rows], #1\n"
+      "bne 1b\n"
+      : [to] "+r"(to), [from] "+r"(from), [rows] "+r"(rows)
+      : [count] "r"(count), [over] "r"(vectors - count), [skip] "r"(stride - vectors)
+      : "q0", "lr", "cc", "memory");
 }
 
 // The same to places `to_stride` apart, of which nothing else is written.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "ops/conv2d/conv2d.h"
 #include "ops/conv2d/convolution.h"
@@ -16,6 +17,20 @@ void put_word(std::vector<std::byte>& to, std::uint32_t at, std::int32_t value) 
 
 void put_byte(std::vector<std::byte>& to, std::uint32_t at, std::int32_t value) {
   to[at] = static_cast<std::byte>(value & 0xff);
+}
+
+// A line is the same bytes as a column, and a dilated window over a column overlaps with the next ones in every
+// dilation-th row, which kernels know to use.
+bool is_dilated_line(const conv::Geometry& g) {
+  return g.in_height == 1 && g.out_height == 1 && g.kernel_height == 1 && g.pad_top == 0 && g.dilation_width != 1;
+}
+void turn(conv::Geometry& g) {
+  std::swap(g.in_height, g.in_width);
+  std::swap(g.out_height, g.out_width);
+  std::swap(g.kernel_height, g.kernel_width);
+  std::swap(g.stride_height, g.stride_width);
+  std::swap(g.dilation_height, g.dilation_width);
+  std::swap(g.pad_top, g.pad_left);
 }
 
 // Some groups as one, whose weights between them are zeros: worth it where a group's channels fill no block or vector.
@@ -92,6 +107,7 @@ ir::Value* prepack_with(const Rewriter& rewriter, const Variant* forced) {
   };
   std::optional<Unpacked> u = unpack(rewriter, {ohwi[1], ohwi[2]}, window, weight_at);
   if (!u) return nullptr;
+  if (is_dilated_line(u->geometry)) turn(u->geometry);
   const Variant& variant = forced != nullptr ? *forced : choose_variant(rewriter.config.target, u->geometry);
   std::optional<std::vector<std::byte>> bytes = pack(variant, *u, inputs, weight_at);
   if (!bytes) return nullptr;

@@ -2,11 +2,12 @@
 //
 // Depthwise convolution: every input channel has its own window. Two program forms, as for conv2d:
 //   cortex_m::quantized_depthwise_conv2d.out   ExecuTorch's, weights as HWO, any depth multiplier
-//   cormorant::depthwise_conv2d.<variant>      one packed constant, for one output channel per input channel
+//   cormorant::depthwise_conv2d.<variant>      one packed constant
 //
 // Channels lie side by side in NHWC, so kernels compute a block of channels of one pixel at a time, tap by tap,
-// straight from the input. Padding reads a row of the input's zero point in scratch, to which taps outside of the input
-// point. A packed constant is conv2d's header and one record per block of channels:
+// straight from the input. Padding reads a pixel of the input's zero point in scratch, to which taps outside of the
+// input point. With several outputs per input channel the rows under the window are spread out in scratch first, every
+// byte as often as it has outputs. A packed constant is conv2d's header and one record per block of channels:
 //   bias[block] int32, weights[taps][block] int8, multiplier[block] int32, right shift[block] int8, left shift[block]
 //   int8
 #pragma once
@@ -66,46 +67,58 @@ struct Variant {
   const char* name;  // of the program
   Layout layout;
   bool is_3x3;
+  bool is_narrow;  // vectors of several pixels
 };
 
-inline constexpr Variant kMve3x3{"cormorant::depthwise_conv2d.mve_3x3", Layout::mve, true};
-inline constexpr Variant kMveKxk{"cormorant::depthwise_conv2d.mve_kxk", Layout::mve, false};
-inline constexpr Variant kDsp{"cormorant::depthwise_conv2d.dsp", Layout::quad, false};
-inline constexpr Variant kScalar{"cormorant::depthwise_conv2d.scalar", Layout::quad, false};
-inline constexpr const Variant* kVariants[] = {&kMve3x3, &kMveKxk, &kDsp, &kScalar};
+inline constexpr Variant kMve3x3{"cormorant::depthwise_conv2d.mve_3x3", Layout::mve, true, false};
+inline constexpr Variant kMve3x3Narrow{"cormorant::depthwise_conv2d.mve_3x3_narrow", Layout::mve, true, true};
+inline constexpr Variant kMveKxk{"cormorant::depthwise_conv2d.mve_kxk", Layout::mve, false, false};
+inline constexpr Variant kDsp{"cormorant::depthwise_conv2d.dsp", Layout::quad, false, false};
+inline constexpr Variant kScalar{"cormorant::depthwise_conv2d.scalar", Layout::quad, false, false};
+inline constexpr const Variant* kVariants[] = {&kMve3x3, &kMve3x3Narrow, &kMveKxk, &kDsp, &kScalar};
 
-// Whether a variant computes a geometry: asked by prepack, and by load() of what it finds. MVE 3×3 keeps three input
-// rows in scratch, which nobody wants to be large.
+constexpr std::uint32_t whole_vectors(std::uint32_t bytes) { return (bytes + 15) / 16 * 16; }
+constexpr std::uint32_t multiplier_of(const conv::Geometry& g) { return std::uint32_t{g.out_channels} / g.in_channels; }
+
+// Whether a variant computes a geometry: asked by prepack, and by load() of what it finds.
 constexpr bool is_computable(const Variant& variant, const conv::Geometry& g) {
-  if (!conv::is_sound(g) || g.out_channels != g.in_channels || g.groups != 1) return false;
+  if (!conv::is_sound(g) || g.groups != 1 || multiplier_of(g) * g.in_channels != g.out_channels) return false;
   if (!variant.is_3x3) return true;
-  return g.kernel_height == 3 && g.kernel_width == 3 && g.dilation_height == 1 && g.dilation_width == 1 &&
-         (g.out_width * std::uint64_t{g.stride_width} + 3) * (g.in_channels + 15U) <= 65536;
+  if (g.kernel_height != 3 || g.kernel_width != 3) return false;
+  // With 1, 2, 4 or 8 channels a vector holds that many neighbouring pixels, and the output follows the input byte by
+  // byte.
+  return !variant.is_narrow || (g.in_channels < 16 && 16 % g.in_channels == 0 && g.stride_width == 1 &&
+                                g.out_channels == g.in_channels && g.dilation_height == 1 && g.dilation_width == 1);
 }
 
 // MVE adds two products of bytes in 16 bits, which overflows only with a weight of −128.
-constexpr bool needs_symmetric_weights(const Variant& variant) { return variant.layout == Layout::mve; }
-
-constexpr const Variant& choose_variant(const Target& target, const conv::Geometry& g) {
-  if (target.isa == Isa::mve) return is_computable(kMve3x3, g) ? kMve3x3 : kMveKxk;
-  return target.isa == Isa::dsp ? kDsp : kScalar;
+constexpr const Variant& choose_variant(const Target& target, const conv::Geometry& g, bool has_lowest_weight) {
+  if (target.isa != Isa::mve) return target.isa == Isa::dsp ? kDsp : kScalar;
+  if (has_lowest_weight) return kMveKxk;
+  return is_computable(kMve3x3Narrow, g) ? kMve3x3Narrow : is_computable(kMve3x3, g) ? kMve3x3 : kMveKxk;
 }
 
-// With 1, 2, 4 or 8 channels a vector holds that many neighbouring pixels, and the output follows the input byte by
-// byte.
-constexpr bool packs_pixels(const Variant& variant, const conv::Geometry& g) {
-  return variant.is_3x3 && g.in_channels < 16 && 16 % g.in_channels == 0 && g.stride_width == 1;
+// MVE 3×3 walks along rows, or down columns where these are longer: each line's ends are computed one by one. Vectors
+// that write beyond their pixel spoil the next one of the row, so that columns want whole vectors of channels.
+constexpr bool walks_columns(const Variant& variant, const conv::Geometry& g) {
+  return variant.is_3x3 && !variant.is_narrow && g.out_height > g.out_width && g.in_channels % 16 == 0 &&
+         g.out_channels == g.in_channels;
 }
 
-// The packed stream behind the header. Where pixels are packed, `channels` counts to 16 and channel c stands at c, c +
-// C, c + 2 C, …
+// The packed stream behind the header. In vectors of several pixels `channels` counts to 16 and channel c stands at c,
+// c
+// + C, c + 2 C, …
 struct Stream {
   Layout layout;
   std::uint32_t taps;
   std::uint32_t channels;
+  bool by_columns;
 
   constexpr Stream(const Variant& variant, const conv::Geometry& g)
-      : layout(variant.layout), taps(g.taps()), channels(packs_pixels(variant, g) ? 16 : g.out_channels) {}
+      : layout(variant.layout),
+        taps(g.taps()),
+        channels(variant.is_narrow ? 16 : g.out_channels),
+        by_columns(walks_columns(variant, g)) {}
 
   [[nodiscard]] constexpr std::uint32_t block() const { return layout == Layout::mve ? 16 : 4; }
   [[nodiscard]] constexpr std::uint32_t blocks() const { return (channels + block() - 1) / block(); }
@@ -125,7 +138,8 @@ struct Stream {
     return record(channel) + 4 * slot(channel);
   }
   [[nodiscard]] constexpr std::uint32_t weight_index(std::uint32_t channel, std::uint32_t tap) const {
-    return record(channel) + (4 + tap) * block() + channel % block();
+    const std::uint32_t place = by_columns ? tap % 3 * 3 + tap / 3 : tap;
+    return record(channel) + (4 + place) * block() + channel % block();
   }
   [[nodiscard]] constexpr std::uint32_t multiplier_index(std::uint32_t channel) const {
     return record(channel) + (4 + taps) * block() + 4 * slot(channel);
@@ -139,25 +153,42 @@ struct Stream {
   }
 };
 
-// MVE 3×3 keeps the three input rows under the window in scratch, with padding around them and channels filled up to
-// whole vectors: then there is no border in the inner loop. Each row is copied once, 3 instructions for 16 bytes,
-// against some 120 that compute 16 bytes of output.
-struct Rows {
+// Narrow MVE 3×3 keeps the three input rows under the window in scratch, with padding around them: then there is no
+// border in the inner loop, which there would be in the middle of a vector.
+struct NarrowRows {
   std::uint32_t width;  // in pixels
-  std::uint32_t pixel;  // bytes from one pixel to the next
-  std::uint32_t row;    // bytes from one row to the next; vectors reach up to 15 bytes beyond the last of packed pixels
+  std::uint32_t row;    // bytes from one row to the next; vectors reach up to 15 bytes beyond the last pixel
 
-  constexpr Rows(const Variant& variant, const conv::Geometry& g)
-      : width((g.out_width - 1U) * g.stride_width + 3),
-        pixel(packs_pixels(variant, g) ? g.in_channels : (g.in_channels + 15U) / 16 * 16),
-        row((width * pixel + 15 + 15) / 16 * 16) {}
+  constexpr explicit NarrowRows(const conv::Geometry& g)
+      : width((g.out_width - 1U) + 3), row((width * g.in_channels + 15 + 15) / 16 * 16) {}
 };
-// Others: where the taps of a pixel lie, then a row of zero points.
-constexpr std::uint32_t tap_table_bytes(const conv::Geometry& g) { return (4 * g.taps() + 15U) / 16 * 16; }
-constexpr std::uint32_t scratch_bytes(const Variant& variant, const conv::Geometry& g) {
-  // Behind the rows there is room for a pixel whose vectors would reach beyond the output.
-  if (variant.is_3x3) return 3 * Rows(variant, g).row + (g.in_channels + 15U) / 16 * 16;
-  return tap_table_bytes(g) + (g.in_channels + 15U) / 16 * 16;
+
+// What the others keep in scratch, one behind the other. Kernels that use whole vectors need a place for what they
+// write beyond the last pixel, and a copy of the input's end, so that they do not read beyond it.
+struct Scratch {
+  std::uint32_t vectors;  // bytes of a pixel
+  std::uint32_t taps;     // where the taps of a pixel lie
+  std::uint32_t zeros;    // a pixel of zero points
+  std::uint32_t spill;
+  std::uint32_t tail;
+  std::uint32_t span;  // input rows under a window
+  bool spreads;
+  std::uint32_t ring_row;  // bytes of a spread row
+
+  constexpr Scratch(const Variant& variant, const conv::Geometry& g)
+      : vectors(whole_vectors(g.out_channels)),
+        taps(variant.is_3x3 ? 0 : whole_vectors(4 * g.taps())),
+        zeros(vectors),
+        spill(variant.layout == Layout::mve && g.out_channels % 16 != 0 ? vectors : 0),
+        tail(multiplier_of(g) == 1 ? 2 * spill : 0),
+        span((g.kernel_height - 1U) * g.dilation_height + 1),
+        spreads(multiplier_of(g) != 1),
+        ring_row(spreads ? whole_vectors(std::uint32_t{g.in_width} * g.out_channels) : 0) {}
+};
+constexpr std::uint64_t scratch_bytes(const Variant& variant, const conv::Geometry& g) {
+  if (variant.is_narrow) return 3 * NarrowRows(g).row + 16;
+  const Scratch s(variant, g);
+  return std::uint64_t{s.taps} + s.zeros + s.spill + s.tail + (s.spreads ? std::uint64_t{s.span} * s.ring_row + 16 : 0);
 }
 
 // What CMSIS-NN's arm_depthwise_conv_wrapper_s8_get_buffer_size says, which ExecuTorch's kernel demands to the byte.

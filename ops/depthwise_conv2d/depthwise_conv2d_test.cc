@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "base/diagnostic.h"
@@ -73,11 +74,25 @@ Case case_of(const Layer& l) {
 
 std::vector<Case> cases() {
   std::vector<Case> all;
-  for (const std::int64_t channels : {2, 3, 4, 5, 7, 8, 9, 16, 17, 24, 32, 40}) {
+  for (const std::int64_t channels : {2, 3, 5, 8, 16, 17, 40}) {
     all.push_back(case_of({.in = {1, channels, 5, 7}}));
-    all.push_back(case_of({.in = {1, channels, 6, 4}, .relu = true}));
+    all.push_back(case_of({.in = {1, channels, 8, 4}, .relu = true}));
     all.push_back(case_of({.in = {1, channels, 7, 6}, .stride = {2, 2}, .relu = true}));
-    all.push_back(case_of({.in = {1, channels, 4, 6}, .kernel = {2, 5}, .padding = {0, 2}}));
+    all.push_back(case_of({.in = {1, channels, 4, 6}, .kernel = {2, 5}, .padding = {0, 2}, .relu = channels == 16}));
+    all.push_back(case_of({.in = {2, channels, 7, 6}, .padding = {2, 3}, .dilation = {2, 3}}));
+    all.push_back(case_of({.in = {1, channels, 6, 5}, .kernel = {3, 2}, .padding = {2, 1}, .dilation = {2, 3}}));
+  }
+  // Several outputs per input.
+  for (const std::int64_t multiplier : {2, 3, 16, 17}) {
+    const std::int64_t channels = multiplier > 4 ? 2 : 5;
+    all.push_back(case_of({.in = {2, channels, 5, 6}, .multiplier = multiplier, .relu = multiplier == 2}));
+    all.push_back(case_of({.in = {1, channels, 9, 8},
+                           .multiplier = multiplier,
+                           .kernel = {5, 4},
+                           .stride = {3, 2},
+                           .padding = {2, 1},
+                           .dilation = {1, 2}}));
+    all.push_back(case_of({.in = {1, 4, 9, 4}, .multiplier = multiplier, .stride = {4, 1}, .dilation = {2, 1}}));
   }
   // Images smaller than the window, single rows and columns, strides beyond it.
   for (const std::int64_t size : {1, 2, 3}) {
@@ -90,20 +105,30 @@ std::vector<Case> cases() {
   all.push_back(case_of({.in = {1, 5, 9, 9}, .padding = {2, 3}, .dilation = {2, 3}}));
   all.push_back(case_of({.in = {1, 16, 6, 6}, .kernel = {1, 1}, .padding = {0, 0}}));
   all.push_back(case_of({.in = {1, 12, 9, 9}, .kernel = {5, 5}, .stride = {2, 2}, .padding = {2, 2}}));
-  all.push_back(case_of({.in = {1, 3, 5, 5}, .multiplier = 2}));
-  all.push_back(case_of({.in = {1, 4, 5, 5}, .multiplier = 3, .stride = {2, 1}, .relu = true}));
+  all.push_back(case_of({.in = {1, 33, 11, 11}, .kernel = {7, 7}, .padding = {3, 3}}));
+  all.push_back(case_of({.in = {1, 16, 1, 12}, .kernel = {1, 9}, .padding = {0, 4}, .relu = true}));
   // Shifts to the left, a clamp from above, zero points at both ends, the largest sums, the lowest weight.
   all.push_back(case_of({.in = {1, 18, 4, 4}, .output_scale = 0.0004}));
   all.push_back(case_of({.in = {1, 18, 4, 4}, .relu = true, .activation_max = 6.0}));
   all.push_back(case_of({.in = {1, 18, 4, 4}, .input_zero_point = -128}));
   all.push_back(case_of({.in = {1, 18, 4, 4}, .input_zero_point = 127}));
+  all.push_back(case_of({.in = {1, 20, 5, 4}, .kernel = {2, 2}, .output_scale = 2, .weight = -128}));
   for (const int weight : {-128, -127, 127}) {
     all.push_back(case_of({.in = {1, 20, 4, 5}, .output_scale = 2, .weight = static_cast<std::int8_t>(weight)}));
   }
   return all;
 }
 
-TEST(DepthwiseConv2d, EveryVariantEqualsTheReference) { conformance::expect_same_bits_everywhere(cases()); }
+// A compilation's time grows faster than its graph, so that some graphs are quicker than one.
+TEST(DepthwiseConv2d, EveryVariantEqualsTheReference) {
+  const std::vector<Case> all = cases();
+  constexpr std::size_t kTogether = 40;
+  for (std::size_t i = 0; i < all.size(); i += kTogether) {
+    const auto first = all.begin() + static_cast<std::ptrdiff_t>(i);
+    const auto count = static_cast<std::ptrdiff_t>(std::min(kTogether, all.size() - i));
+    conformance::expect_same_bits_everywhere({first, first + count}, 2);
+  }
+}
 
 TEST(DepthwiseConv2d, IsWithinOneStepOfTheFloatSemantics) { conformance::expect_near_float_semantics(cases()); }
 
@@ -179,8 +204,11 @@ TEST(DepthwisePrepack, TheVariantSuitsTheTargetAndTheWeights) {
   EXPECT_EQ(packed_variant(small, kCpus[3], Isa::dsp), "cormorant.depthwise_conv2d.dsp");
   EXPECT_EQ(packed_variant(small, kCpus[0], Isa::scalar), "cormorant.depthwise_conv2d.scalar");
   // Two products with −128 do not fit 16 bits.
-  EXPECT_EQ(packed_variant({.in = {1, 16, 4, 4}, .weight = -128}, kCpus[9], Isa::mve), "");
-  EXPECT_EQ(packed_variant({.in = {1, 16, 4, 4}, .multiplier = 2}, kCpus[9], Isa::mve), "");
+  EXPECT_EQ(packed_variant({.in = {1, 16, 4, 4}, .weight = -128}, kCpus[9], Isa::mve),
+            "cormorant.depthwise_conv2d.mve_kxk");
+  EXPECT_EQ(packed_variant({.in = {1, 16, 4, 4}, .multiplier = 2}, kCpus[9], Isa::mve),
+            "cormorant.depthwise_conv2d.mve_3x3");
+  EXPECT_EQ(packed_variant({.in = {1, 8, 4, 4}}, kCpus[9], Isa::mve), "cormorant.depthwise_conv2d.mve_3x3_narrow");
 }
 
 TEST(DepthwiseLayout, EveryConstantHasAPlaceOfItsOwn) {
@@ -224,7 +252,7 @@ void load(const depthwise::Variant& variant, const std::function<void(Damaged&)>
   d.header.geometry.pad_top = d.header.geometry.pad_left = 1;
   const depthwise::Stream stream(variant, d.header.geometry);
   d.header.stream_bytes = static_cast<std::uint32_t>(stream.bytes());
-  const std::int64_t scratch = depthwise::scratch_bytes(variant, d.header.geometry);
+  const auto scratch = static_cast<std::int64_t>(depthwise::scratch_bytes(variant, d.header.geometry));
   damage(d);
   std::vector<std::int8_t> packed(sizeof d.header + stream.bytes() - d.missing);
   std::memcpy(packed.data(), &d.header, sizeof d.header);

@@ -6,6 +6,6 @@
 namespace cormorant::ops::depthwise {
 
 extern const Kernel kDirectReference;
-extern const Kernel kPackedReferences[4];
+extern const Kernel kPackedReferences[5];
 
 }  // namespace cormorant::ops::depthwise

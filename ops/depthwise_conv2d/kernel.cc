@@ -6,19 +6,22 @@ namespace {
 
 template <const Variant& V>
 Error load(Call& call) {
-  return conv2d::load_packed(call, {.is_computable = [](const conv::Geometry& g) { return is_computable(V, g); },
-                                    .shape =
-                                        [](const conv::Geometry& g) {
-                                          const Stream stream(V, g);
-                                          return conv2d::PackedShape{stream.bytes(),  scratch_bytes(V, g),
-                                                                     stream.blocks(), stream.block_bytes(),
-                                                                     stream.block(),  stream.shifts_at()};
-                                        }});
+  return conv2d::load_packed(
+      call, {.is_computable =
+                 [](const conv::Geometry& g) { return is_computable(V, g) && scratch_bytes(V, g) <= 0x7fffffffU; },
+             .shape =
+                 [](const conv::Geometry& g) {
+                   const Stream stream(V, g);
+                   return conv2d::PackedShape{stream.bytes(),  static_cast<std::uint32_t>(scratch_bytes(V, g)),
+                                              stream.blocks(), stream.block_bytes(),
+                                              stream.block(),  stream.shifts_at()};
+                 }});
 }
 
 }  // namespace
 
 Error load_mve_3x3(Call& call) { return load<kMve3x3>(call); }
+Error load_mve_3x3_narrow(Call& call) { return load<kMve3x3Narrow>(call); }
 Error load_mve_kxk(Call& call) { return load<kMveKxk>(call); }
 Error load_dsp(Call& call) { return load<kDsp>(call); }
 Error load_scalar(Call& call) { return load<kScalar>(call); }

@@ -9,6 +9,7 @@ namespace cormorant::ops::depthwise {
 using conv2d::PackedPlan;
 
 Error load_mve_3x3(Call& call);
+Error load_mve_3x3_narrow(Call& call);
 Error load_mve_kxk(Call& call);
 Error load_dsp(Call& call);
 Error load_scalar(Call& call);

@@ -7,21 +7,24 @@
 namespace cormorant::ops::depthwise {
 namespace {
 
+struct Dsp {
+  static void fill(std::int8_t* to, std::int8_t value, std::uint32_t count) { fill_bytes_dsp(to, value, count); }
+  static void spread(std::int8_t* to, const std::int8_t* from, std::uint32_t count, std::uint32_t times) {
+    spread_plain(to, from, count, times);
+  }
+};
+
 void execute_packed(const void* raw) {
   const auto& plan = *static_cast<const PackedPlan*>(raw);
   if (plan.header->rounding == conv::Rounding::general) {
-    for_pixels(
-        plan, [](const conv::DepthwisePixel& pixel) { conv::depthwise_pixel_plain_dsp(pixel, 0); }, fill_bytes_dsp);
+    for_pixels<Dsp>(plan, kDsp, [](const conv::DepthwisePixel& pixel) { conv::depthwise_pixel_plain_dsp(pixel, 0); });
     return;
   }
-  for_pixels(
-      plan,
-      [](const conv::DepthwisePixel& pixel) {
-        const std::uint32_t whole = pixel.channels & ~3U;
-        if (whole != 0) conv::cormorant_depthwise_pixel_dsp(&pixel);
-        if (whole != pixel.channels) conv::depthwise_pixel_plain_dsp(pixel, whole);
-      },
-      fill_bytes_dsp);
+  for_pixels<Dsp>(plan, kDsp, [](const conv::DepthwisePixel& pixel) {
+    const std::uint32_t whole = pixel.channels & ~3U;
+    if (whole != 0) conv::cormorant_depthwise_pixel_dsp(&pixel);
+    if (whole != pixel.channels) conv::depthwise_pixel_plain_dsp(pixel, whole);
+  });
   conv::clamp_output_dsp(*plan.header, plan.out);
 }
 

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <arm_mve.h>
+
 #include "kernels/conv_direct.h"
 #include "kernels/move.h"
 #include "ops/depthwise_conv2d/execute.h"
@@ -6,93 +8,250 @@
 namespace cormorant::ops::depthwise {
 namespace {
 
+using Compute3x3 = void (*)(const conv::MveDepthwise3x3*);
+using Compute = void (*)(const conv::DepthwisePixel*);
+
+// The cheapest requantization that computes it.
+template <class Function>
+Function choose(const conv::Header& header, Function positive, Function right, Function general) {
+  const bool saturates = header.activation_min == -128 && header.activation_max == 127;
+  if (header.rounding == conv::Rounding::positive && saturates) return positive;
+  return header.rounding == conv::Rounding::general ? general : right;
+}
+
+conv::MveDepthwise3x3 line_of(const PackedPlan& plan, std::uint32_t vectors) {
+  const conv::Header& header = *plan.header;
+  return {.stream = plan.stream(),
+          .taps = {},
+          .out = nullptr,
+          .blocks = vectors / 16,
+          .pixels = 0,
+          .tap_steps = {},
+          .out_step = 0,
+          .offset = header.output_offset,
+          .min = header.activation_min,
+          .max = header.activation_max};
+}
+
+// One direction of the image: neighbours, and how far they lie apart in memory.
+struct Axis {
+  std::uint32_t in;
+  std::uint32_t out;
+  std::uint32_t stride;
+  std::uint32_t pad;
+  std::uint32_t dilation;
+  std::uint32_t in_step;
+  std::uint32_t out_step;
+};
+
+struct Walk3x3 {
+  const PackedPlan& plan;
+  Scratch s;
+  Axis along;
+  Axis across;
+  Compute3x3 compute;
+  conv::MveDepthwise3x3 line;
+  const std::int8_t* rows[3] = {};  // under the window, null outside of the input
+
+  [[nodiscard]] const std::int8_t* zeros() const { return plan.scratch; }
+  [[nodiscard]] std::int8_t* spill() const { return plan.scratch + s.zeros; }
+  [[nodiscard]] std::int8_t* tail() const { return spill() + s.spill; }
+
+  // Pixels from `first` on, of which none sees the border, nor whole vectors the end of the input or of the output.
+  void run(std::uint32_t first, std::uint32_t count, std::int8_t* out) {
+    const std::uint32_t start = (first * along.stride - along.pad) * along.in_step;
+    for (std::uint32_t k = 0; k < 3; ++k) {
+      const bool inside = rows[k] != nullptr;
+      const std::int8_t* at = inside ? rows[k] + start : zeros();
+      const std::uint32_t next = inside ? along.dilation * along.in_step : 0;
+      for (std::uint32_t i = 0; i < 3; ++i, at += next) line.taps[3 * k + i] = at;
+      line.tap_steps[k] = static_cast<std::int32_t>((inside ? along.stride * along.in_step : 0) - s.vectors);
+    }
+    line.pixels = count;
+    line.out = out;
+    compute(&line);
+  }
+
+  // One pixel, anywhere.
+  void one(std::uint32_t at, std::int8_t* out, const std::int8_t* input_end, const std::int8_t* out_end) {
+    const std::uint32_t start = at * along.stride - along.pad;  // wraps before the first
+    for (std::uint32_t k = 0; k < 3; ++k) {
+      for (std::uint32_t i = 0; i < 3; ++i) {
+        const std::int8_t* tap = zeros();
+        const std::uint32_t place = start + i * along.dilation;
+        if (rows[k] != nullptr && place < along.in) {
+          tap = rows[k] + place * along.in_step;
+          if (s.tail != 0 && tap + s.vectors > input_end) {
+            tap = tail() + (s.vectors - static_cast<std::uint32_t>(input_end - tap));
+          }
+        }
+        line.taps[3 * k + i] = tap;
+      }
+    }
+    line.pixels = 1;
+    line.out = out + s.vectors > out_end ? spill() : out;
+    compute(&line);
+    if (line.out == spill()) copy_bytes_mve(out, line.out, plan.header->geometry.out_channels);
+  }
+};
+
+struct Mve {
+  static void fill(std::int8_t* to, std::int8_t value, std::uint32_t count) { fill_bytes_mve(to, value, count); }
+  // A vector of outputs takes 16 / times inputs, gathered byte by byte.
+  static void spread(std::int8_t* to, const std::int8_t* from, std::uint32_t count, std::uint32_t times) {
+    if (16 % times != 0) {
+      spread_plain(to, from, count, times);
+      return;
+    }
+    const std::uint32_t taken = 16 / times;
+    uint8x16_t offsets = vidupq_n_u8(0, 1);
+    for (std::uint32_t i = times; i > 1; i /= 2) offsets = vshrq_n_u8(offsets, 1);
+    for (std::uint32_t left = count * times; left > 0; left -= left < 16 ? left : 16, to += 16, from += taken) {
+      const mve_pred16_t lanes = vctp8q(left);
+      vstrbq_p_s8(to, vldrbq_gather_offset_z_s8(from, offsets, lanes), lanes);
+    }
+  }
+};
+
+void execute_3x3(const void* raw) {
+  const auto& plan = *static_cast<const PackedPlan*>(raw);
+  const conv::Header& header = *plan.header;
+  const conv::Geometry& g = header.geometry;
+  const Scratch s(kMve3x3, g);
+  const std::uint32_t channels = g.out_channels;
+  const Axis x{g.in_width, g.out_width, g.stride_width, g.pad_left, g.dilation_width, channels, channels};
+  const Axis y{g.in_height,       g.out_height,          g.stride_height,       g.pad_top,
+               g.dilation_height, g.in_width * channels, g.out_width * channels};
+  const bool columns = walks_columns(kMve3x3, g);
+  const Axis& along = columns ? y : x;
+  Walk3x3 walk{plan,
+               s,
+               along,
+               columns ? x : y,
+               choose(header, conv::cormorant_depthwise_3x3_positive_mve, conv::cormorant_depthwise_3x3_right_mve,
+                      conv::cormorant_depthwise_3x3_general_mve),
+               line_of(plan, s.vectors)};
+  walk.line.out_step = static_cast<std::int32_t>(along.out_step - s.vectors);
+  fill_bytes_mve(plan.scratch, header.pad_value, s.vectors);
+  const std::uint32_t image_bytes = std::uint32_t{g.in_height} * g.in_width * g.in_channels;
+  const std::uint32_t input_bytes = g.batch * image_bytes;
+  const std::int8_t* input_end = plan.input + input_bytes;
+  const std::int8_t* out_end = plan.out + g.out_pixels() * channels;
+  if (s.tail != 0) {
+    const std::uint32_t copied = input_bytes < s.vectors ? input_bytes : s.vectors;
+    copy_bytes_mve(walk.tail() + s.vectors - copied, input_end - copied, copied);
+  }
+  // Pixels before `first` and from `last` on see the border.
+  std::uint32_t first = (along.pad + along.stride - 1) / along.stride;
+  if (first > along.out) first = along.out;
+  const std::uint32_t reach = 2 * along.dilation;
+  std::uint32_t last = along.in + along.pad <= reach ? 0 : (along.in + along.pad - reach - 1) / along.stride + 1;
+  if (last > along.out) last = along.out;
+  if (last < first) last = first;
+  InputRows<Mve> spread(g, s, walk.tail() + s.tail);
+  const std::int8_t* image = plan.input;
+  std::int8_t* out_image = plan.out;
+  for (std::uint32_t n = 0; n < g.batch; ++n, image += image_bytes, out_image += g.out_height * y.out_step) {
+    spread.begin(image);
+    for (std::uint32_t a = 0; a < walk.across.out; ++a) {
+      const std::int8_t* furthest = image;
+      std::uint32_t at = a * walk.across.stride - walk.across.pad;  // wraps before the first
+      spread.begin_window(static_cast<std::int32_t>(at));
+      for (std::uint32_t k = 0; k < 3; ++k, at += walk.across.dilation) {
+        walk.rows[k] = at >= walk.across.in ? nullptr : s.spreads ? spread.row(at) : image + at * walk.across.in_step;
+        if (walk.rows[k] != nullptr) furthest = walk.rows[k];
+      }
+      std::int8_t* out = out_image + a * walk.across.out_step;
+      for (std::uint32_t i = 0; i < first; ++i) walk.one(i, out + i * along.out_step, input_end, out_end);
+      std::uint32_t until = last;
+      while (s.spill != 0 && until > first &&
+             (out + (until - 1) * along.out_step + s.vectors > out_end ||
+              (s.tail != 0 &&
+               furthest + ((until - 1) * along.stride + reach - along.pad) * along.in_step + s.vectors > input_end))) {
+        --until;
+      }
+      if (until > first) walk.run(first, until - first, out + first * along.out_step);
+      for (std::uint32_t i = until; i < along.out; ++i) walk.one(i, out + i * along.out_step, input_end, out_end);
+    }
+  }
+}
+
 // Copies the input row of window row `index` (counted from the padding's first row on) to its place in the ring.
-void put_row(const conv::Header& header, const Rows& rows, const std::int8_t* image, std::uint32_t index,
+void put_row(const conv::Header& header, const NarrowRows& rows, const std::int8_t* image, std::uint32_t index,
              std::int8_t* to) {
   const conv::Geometry& g = header.geometry;
-  const std::int32_t y = static_cast<std::int32_t>(index) - g.pad_top;
-  if (y < 0 || y >= g.in_height) {
+  const std::uint32_t y = index - g.pad_top;  // wraps before the first
+  if (y >= g.in_height) {
     fill_bytes_mve(to, header.pad_value, rows.row);
     return;
   }
   const std::uint32_t before = g.pad_left < rows.width ? g.pad_left : rows.width;
   const std::uint32_t inside = g.in_width < rows.width - before ? g.in_width : rows.width - before;
-  const std::int8_t* from = image + static_cast<std::uint32_t>(y) * g.in_width * g.in_channels;
-  if (before != 0) fill_bytes_mve(to, header.pad_value, before * rows.pixel);
-  to += before * rows.pixel;
-  if (rows.pixel == g.in_channels) {
-    copy_bytes_mve(to, from, inside * rows.pixel);
-    to += inside * rows.pixel;
-  } else {
-    for (std::uint32_t x = 0; x < inside; ++x, to += rows.pixel, from += g.in_channels)
-      copy_bytes_mve(to, from, g.in_channels);
-  }
-  const std::uint32_t after = rows.width - before - inside;
-  if (after != 0) fill_bytes_mve(to, header.pad_value, after * rows.pixel);
+  fill_bytes_mve(to, header.pad_value, before * g.in_channels);
+  to += before * g.in_channels;
+  copy_bytes_mve(to, image + y * g.in_width * g.in_channels, inside * g.in_channels);
+  fill_bytes_mve(to + inside * g.in_channels, header.pad_value, (rows.width - before - inside) * g.in_channels);
 }
 
-// Row by row. A unit is what the loop calls a pixel: one, or several packed into a vector.
-void execute_3x3(const void* raw) {
+// Row by row, a vector of pixels at a time.
+void execute_3x3_narrow(const void* raw) {
   const auto& plan = *static_cast<const PackedPlan*>(raw);
   const conv::Header& header = *plan.header;
   const conv::Geometry& g = header.geometry;
-  const Rows rows(kMve3x3, g);
-  const bool packed = packs_pixels(kMve3x3, g);
+  const NarrowRows rows(g);
   const std::uint32_t row_bytes = std::uint32_t{g.out_width} * g.out_channels;
-  const std::uint32_t unit = packed ? 16 : g.in_channels;  // bytes of output
-  const std::uint32_t written = packed ? 16 : rows.pixel;  // bytes that are stored for it
-  const std::uint32_t units = packed ? (row_bytes + 15) / 16 : g.out_width;
-  const std::uint32_t unit_step = packed ? 16 : g.stride_width * rows.pixel;  // bytes of input from one to the next
-  const bool is_positive =
-      header.rounding == conv::Rounding::positive && header.activation_min == -128 && header.activation_max == 127;
-  const auto compute =
-      is_positive ? conv::cormorant_depthwise_3x3_positive_mve : conv::cormorant_depthwise_3x3_general_mve;
-  conv::MveDepthwise3x3 row{.stream = plan.stream(),
-                            .taps = {},
-                            .out = nullptr,
-                            .blocks = written / 16,
-                            .pixels = 0,
-                            .tap_step = unit_step - written,
-                            .out_step = static_cast<std::int32_t>(unit - written),
-                            .offset = header.output_offset,
-                            .min = header.activation_min,
-                            .max = header.activation_max};
+  const std::uint32_t units = (row_bytes + 15) / 16;
+  const auto compute = choose(header, conv::cormorant_depthwise_3x3_positive_mve,
+                              conv::cormorant_depthwise_3x3_right_mve, conv::cormorant_depthwise_3x3_general_mve);
+  conv::MveDepthwise3x3 line = line_of(plan, 16);
+  std::int8_t* spill = plan.scratch + 3 * rows.row;
   const std::int8_t* image = plan.input;
   std::int8_t* out = plan.out;
-  std::uint32_t left = g.out_pixels() * g.out_channels;  // bytes of output to come
+  const std::int8_t* out_end = plan.out + g.out_pixels() * g.out_channels;
   for (std::uint32_t n = 0; n < g.batch; ++n) {
     std::uint32_t have = 0;  // rows of this image that were copied
-    for (std::uint32_t y = 0; y < g.out_height; ++y) {
+    for (std::uint32_t y = 0; y < g.out_height; ++y, out += row_bytes) {
       const std::uint32_t top = y * g.stride_height;
       if (have < top) have = top;
       for (; have < top + 3; ++have) put_row(header, rows, image, have, plan.scratch + have % 3 * rows.row);
       for (std::uint32_t ky = 0; ky < 3; ++ky) {
         const std::int8_t* start = plan.scratch + (top + ky) % 3 * rows.row;
-        for (std::uint32_t kx = 0; kx < 3; ++kx) row.taps[3 * ky + kx] = start + kx * rows.pixel;
+        for (std::uint32_t kx = 0; kx < 3; ++kx) line.taps[3 * ky + kx] = start + kx * g.in_channels;
       }
-      // Units whose stores would reach beyond the output are computed one by one, to scratch.
-      std::uint32_t safe = left < written ? 0 : (left - written) / unit + 1;
-      if (safe > units) safe = units;
-      row.pixels = safe;
-      row.out = out;
-      if (safe != 0) compute(&row);
-      for (std::uint32_t i = safe; i < units; ++i) {
-        for (const std::int8_t*& tap : row.taps) tap += (i == safe ? safe : 1) * unit_step;
-        row.pixels = 1;
-        row.out = plan.scratch + 3 * rows.row;
-        compute(&row);
-        const std::uint32_t rest = row_bytes - i * unit;
-        copy_bytes_mve(out + i * unit, row.out, rest < unit ? rest : unit);
-      }
-      out += row_bytes;
-      left -= row_bytes;
+      // A vector that would reach beyond the output goes to scratch.
+      line.pixels = out + 16 * units > out_end ? units - 1 : units;
+      line.out = out;
+      if (line.pixels != 0) compute(&line);
+      if (line.pixels == units) continue;
+      for (const std::int8_t*& tap : line.taps) tap += 16 * (units - 1);
+      line.pixels = 1;
+      line.out = spill;
+      compute(&line);
+      copy_bytes_mve(out + 16 * (units - 1), spill, row_bytes - 16 * (units - 1));
     }
     image += std::uint32_t{g.in_height} * g.in_width * g.in_channels;
   }
 }
 
-void execute_packed(const void* raw) {
-  for_pixels(*static_cast<const PackedPlan*>(raw), conv::depthwise_pixel_mve, fill_bytes_mve);
+void execute_kxk(const void* raw) {
+  const auto& plan = *static_cast<const PackedPlan*>(raw);
+  const conv::Geometry& g = plan.header->geometry;
+  const Scratch s(kMveKxk, g);
+  const auto compute = choose(*plan.header, conv::cormorant_depthwise_positive_mve, conv::cormorant_depthwise_right_mve,
+                              conv::cormorant_depthwise_general_mve);
+  std::int8_t* spill = plan.scratch + s.taps + s.zeros;
+  const std::int8_t* out_end = plan.out + g.out_pixels() * g.out_channels;
+  for_pixels<Mve>(plan, kMveKxk, [&](conv::DepthwisePixel& pixel) {
+    if (pixel.out + s.vectors <= out_end) {
+      compute(&pixel);
+      return;
+    }
+    std::int8_t* out = pixel.out;
+    pixel.out = spill;
+    compute(&pixel);
+    pixel.out = out;
+    copy_bytes_mve(out, spill, g.out_channels);
+  });
 }
 
 void execute_direct(const void* raw) { conv::depthwise_direct(*static_cast<const conv::Direct*>(raw)); }
@@ -102,6 +261,7 @@ void execute_direct(const void* raw) { conv::depthwise_direct(*static_cast<const
 
 using namespace cormorant::ops::depthwise;  // NOLINT(google-build-using-namespace)
 CORMORANT_KERNEL(cormorant_depthwise_conv2d_mve_3x3, kMve3x3.name, load_mve_3x3, execute_3x3)
-CORMORANT_KERNEL(cormorant_depthwise_conv2d_mve_kxk, kMveKxk.name, load_mve_kxk, execute_packed)
+CORMORANT_KERNEL(cormorant_depthwise_conv2d_mve_3x3_narrow, kMve3x3Narrow.name, load_mve_3x3_narrow, execute_3x3_narrow)
+CORMORANT_KERNEL(cormorant_depthwise_conv2d_mve_kxk, kMveKxk.name, load_mve_kxk, execute_kxk)
 CORMORANT_KERNEL(cortex_m_quantized_depthwise_conv2d_out_mve, "cortex_m::quantized_depthwise_conv2d.out", load_direct,
                  execute_direct)

@@ -6,24 +6,27 @@
 namespace cormorant::ops::depthwise {
 namespace {
 
+struct Scalar {
+  static void fill(std::int8_t* to, std::int8_t value, std::uint32_t count) { fill_bytes_scalar(to, value, count); }
+  static void spread(std::int8_t* to, const std::int8_t* from, std::uint32_t count, std::uint32_t times) {
+    spread_plain(to, from, count, times);
+  }
+};
+
 // `Blocks` computes whole blocks of four channels.
 template <void (*Blocks)(const conv::DepthwisePixel*)>
 void execute(const void* raw) {
   const auto& plan = *static_cast<const PackedPlan*>(raw);
   if (plan.header->rounding == conv::Rounding::general) {
-    for_pixels(
-        plan, [](const conv::DepthwisePixel& pixel) { conv::depthwise_pixel_plain_scalar(pixel, 0); },
-        fill_bytes_scalar);
+    for_pixels<Scalar>(plan, kScalar,
+                       [](const conv::DepthwisePixel& pixel) { conv::depthwise_pixel_plain_scalar(pixel, 0); });
     return;
   }
-  for_pixels(
-      plan,
-      [](const conv::DepthwisePixel& pixel) {
-        const std::uint32_t whole = pixel.channels & ~3U;
-        if (whole != 0) Blocks(&pixel);
-        if (whole != pixel.channels) conv::depthwise_pixel_plain_scalar(pixel, whole);
-      },
-      fill_bytes_scalar);
+  for_pixels<Scalar>(plan, kScalar, [](const conv::DepthwisePixel& pixel) {
+    const std::uint32_t whole = pixel.channels & ~3U;
+    if (whole != 0) Blocks(&pixel);
+    if (whole != pixel.channels) conv::depthwise_pixel_plain_scalar(pixel, whole);
+  });
   conv::clamp_output(*plan.header, plan.out);
 }
 

@@ -22,7 +22,6 @@ void put_byte(std::vector<std::byte>& to, std::uint32_t at, std::int32_t value) 
 
 ir::Value* prepack_with(const Rewriter& rewriter, const Variant* forced) {
   const ir::Node& node = rewriter.node;
-  if (node.integer("depth_multiplier") != 1) return nullptr;
   const ir::Value& weight = *node.tensor("weight");
   const ir::Shape& hwo = weight.type.shape;  // behind a leading 1
   const auto weights = weight.data.as<std::int8_t>();
@@ -30,11 +29,13 @@ ir::Value* prepack_with(const Rewriter& rewriter, const Variant* forced) {
   const auto weight_at = [&](std::uint32_t c, std::uint32_t k) -> std::int32_t {
     return weights[k * static_cast<std::size_t>(hwo[3]) + c];
   };
-  const std::optional<conv2d::Unpacked> u = conv2d::unpack(rewriter, {hwo[1], hwo[2]}, window, weight_at);
+  std::optional<conv2d::Unpacked> u = conv2d::unpack(rewriter, {hwo[1], hwo[2]}, window, weight_at);
   if (!u) return nullptr;
-  const Variant& variant = forced != nullptr ? *forced : choose_variant(rewriter.config.target, u->geometry);
-  if (!is_computable(variant, u->geometry)) return nullptr;
-  if (needs_symmetric_weights(variant) && u->has_lowest_weight) return nullptr;
+  const Variant& variant =
+      forced != nullptr ? *forced : choose_variant(rewriter.config.target, u->geometry, u->has_lowest_weight);
+  if (!is_computable(variant, u->geometry) || scratch_bytes(variant, u->geometry) > 0x7fffffffU) return nullptr;
+  if (variant.is_3x3 && u->has_lowest_weight) return nullptr;
+  u->header.has_lowest_weight = u->has_lowest_weight ? 1 : 0;
 
   const Stream layout(variant, u->geometry);
   if (layout.bytes() > 0x7fff0000U) return nullptr;
@@ -48,11 +49,12 @@ ir::Value* prepack_with(const Rewriter& rewriter, const Variant* forced) {
     for (std::uint32_t k = 0; k < window; ++k) put_byte(stream, layout.weight_index(i, k), weight_at(c, k));
   }
   return rewriter
-      .emit(conv2d::PackedConv2d<HostWorld>{.input = u->input,
-                                            .packed = conv2d::packed_constant(rewriter,
-                                                                              conv2d::packed_bytes(u->header, stream)),
-                                            .scratch = {.bytes = scratch_bytes(variant, u->geometry)}},
-            node.result()->type, variant.name)
+      .emit(
+          conv2d::PackedConv2d<HostWorld>{
+              .input = u->input,
+              .packed = conv2d::packed_constant(rewriter, conv2d::packed_bytes(u->header, stream)),
+              .scratch = {.bytes = static_cast<std::int64_t>(scratch_bytes(variant, u->geometry))}},
+          node.result()->type, variant.name)
       ->result();
 }
 

@@ -53,6 +53,7 @@ void execute_direct(const void* raw) {
 const Kernel kDirectReference = {QuantizedDepthwiseConv2d<TargetWorld>::kName, load_direct, execute_direct};
 const Kernel kPackedReferences[] = {
     {kMve3x3.name, load_mve_3x3, execute_packed<kMve3x3>},
+    {kMve3x3Narrow.name, load_mve_3x3_narrow, execute_packed<kMve3x3Narrow>},
     {kMveKxk.name, load_mve_kxk, execute_packed<kMveKxk>},
     {kDsp.name, load_dsp, execute_packed<kDsp>},
     {kScalar.name, load_scalar, execute_packed<kScalar>},

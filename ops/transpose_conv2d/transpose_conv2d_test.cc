@@ -7,11 +7,14 @@
 #include <cstring>
 
 #include "base/diagnostic.h"
+#include "cli/program_io.h"
+#include "compiler/compile.h"
 #include "emit/emit.h"
 #include "ops/op.h"
 #include "ops/schema.h"
 #include "ops/transpose_conv2d/prepack.h"
 #include "runtime/host.h"
+#include "target/parse.h"
 #include "tests/conformance/conformance.h"
 
 namespace cormorant::ops {
@@ -137,6 +140,38 @@ std::vector<Case> cases() {
 TEST(TransposeConv2d, EveryVariantEqualsTheReference) { conformance::expect_same_bits_everywhere(cases(), 2); }
 
 TEST(TransposeConv2d, IsWithinOneStepOfTheFloatSemantics) { conformance::expect_near_float_semantics(cases()); }
+
+// A program for any target is not prepacked: the definition itself on the host, the same loop on every board.
+TEST(TransposeConv2d, ProgramsForAnyTargetGiveTheSameBits) {
+  const auto compiled = [](const Target& target) {
+    ir::Graph graph;
+    for (const Case& c : cases()) graph.add_output(c.build(graph));
+    compiler::Options options;
+    options.config.target = target;
+    return program_from(compiler::compile(graph, options).program, "test");
+  };
+  const ProgramFile any = compiled(parse_target("any"));
+  const ProgramFile packed = compiled(parse_target("cortex-m55"));
+  std::mt19937 random(5);
+  Arrays inputs;
+  for (const BorderTensor& tensor : any.inputs) {
+    std::int64_t count = 1;
+    for (const std::int64_t n : tensor.shape) count *= n;
+    std::vector<std::byte> bytes(static_cast<std::size_t>(count));
+    for (std::byte& b : bytes) b = static_cast<std::byte>(random() & 255U);
+    inputs.push_back({tensor.dtype, tensor.shape, std::move(bytes)});
+  }
+  const Arrays wanted = execute(any, {inputs}, {}).outputs.at(0);
+  std::vector<Arrays> got = {execute(packed, {inputs}, {}).outputs.at(0)};
+  for (const char* cpu : {"cortex-m55", "cortex-m4", "cortex-m0"}) {
+    ExecuteOn board;
+    board.target = parse_target(cpu);
+    got.push_back(execute(any, {inputs}, board).outputs.at(0));
+  }
+  for (const Arrays& arrays : got) {
+    for (std::size_t i = 0; i < wanted.size(); ++i) EXPECT_EQ(arrays.at(i).data, wanted[i].data) << cases()[i].name;
+  }
+}
 
 // ---- aten -----------------------------------------------------------------------------------------------------------
 

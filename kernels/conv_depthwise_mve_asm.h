@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Pieces of assembly that the depthwise loops on MVE share. Registers: r0 stream, r11 output offset, r12 free; q0 … q3
+// sums of 16 channels: 0 4 8 12, 2 6 10 14, 1 5 9 13, 3 7 11 15.
+#pragma once
+
+// clang-format off
+#define WIDEN(even, odd, t)          \
+  "vmovlb.s16 " t ", " even "\n"     \
+  "vadd.i32 q0, q0, " t "\n"         \
+  "vmovlt.s16 " even ", " even "\n"  \
+  "vmovlb.s16 " t ", " odd "\n"      \
+  "vadd.i32 q1, q1, " even "\n"      \
+  "vadd.i32 q2, q2, " t "\n"         \
+  "vmovlt.s16 " odd ", " odd "\n"    \
+  "vadd.i32 q3, q3, " odd "\n"
+
+// Behind it stand the multipliers, 64 bytes, the right shifts, 16, and the left shifts, 16.
+#define MULTIPLY(q, t)               \
+  "vldrw.u32 " t ", [r0], #16\n"     \
+  "vqrdmulh.s32 " q ", " q ", " t "\n"
+#define SHIFT(q, t)                  \
+  "vldrb.s32 " t ", [r0], #4\n"      \
+  "vrshl.s32 " q ", " q ", " t "\n"
+#define LOWER(q, t)                  \
+  "vshr.s32 " t ", " q ", #31\n"     \
+  "vadd.i32 " q ", " q ", " t "\n"
+#define SHIFT_LEFT(q, t, at)         \
+  "vldrb.s32 " t ", [r0, #" at "]\n" \
+  "vshl.s32 " q ", " q ", " t "\n"
+#define SHIFT_AWAY(q, t, u)          \
+  "vldrb.s32 " t ", [r0], #4\n"      \
+  "vand " u ", " q ", " t "\n"       \
+  "vshr.s32 " u ", " u ", #31\n"     \
+  "vadd.i32 " q ", " q ", " u "\n"   \
+  "vrshl.s32 " q ", " q ", " t "\n"
+
+#define REQUANTIZE_POSITIVE                                             \
+  MULTIPLY("q0", "q4") MULTIPLY("q1", "q5") MULTIPLY("q2", "q6") MULTIPLY("q3", "q7") \
+  SHIFT("q0", "q4") SHIFT("q1", "q5") SHIFT("q2", "q6") SHIFT("q3", "q7")             \
+  "adds r0, r0, #16\n"
+
+#define REQUANTIZE_RIGHT                                                \
+  MULTIPLY("q0", "q4") MULTIPLY("q1", "q5") MULTIPLY("q2", "q6") MULTIPLY("q3", "q7") \
+  LOWER("q0", "q4") LOWER("q1", "q5") LOWER("q2", "q6") LOWER("q3", "q7")             \
+  SHIFT("q0", "q4") SHIFT("q1", "q5") SHIFT("q2", "q6") SHIFT("q3", "q7")             \
+  "adds r0, r0, #16\n"
+
+#define REQUANTIZE_GENERAL                                              \
+  SHIFT_LEFT("q0", "q4", "80") SHIFT_LEFT("q1", "q5", "84")             \
+  SHIFT_LEFT("q2", "q6", "88") SHIFT_LEFT("q3", "q7", "92")             \
+  MULTIPLY("q0", "q4") MULTIPLY("q1", "q5") MULTIPLY("q2", "q6") MULTIPLY("q3", "q7") \
+  SHIFT_AWAY("q0", "q4", "q5") SHIFT_AWAY("q1", "q6", "q7")             \
+  SHIFT_AWAY("q2", "q4", "q5") SHIFT_AWAY("q3", "q6", "q7")             \
+  "adds r0, r0, #16\n"
+
+#define NARROW                       \
+  "vqmovnb.s32 q4, q0\n"             \
+  "vqmovnb.s32 q5, q2\n"             \
+  "vqmovnt.s32 q4, q1\n"             \
+  "vqmovnt.s32 q5, q3\n"             \
+  "vqadd.s16 q4, q4, r11\n"          \
+  "vqadd.s16 q5, q5, r11\n"          \
+  "vqmovnb.s16 q6, q4\n"             \
+  "vqmovnt.s16 q6, q5\n"
+
+// min and max stand at sp + `at`.
+#define CLAMP(min_at, max_at)        \
+  "ldr r12, [sp, #" min_at "]\n"     \
+  "vdup.8 q7, r12\n"                 \
+  "ldr r12, [sp, #" max_at "]\n"     \
+  "vmax.s8 q6, q6, q7\n"             \
+  "vdup.8 q7, r12\n"                 \
+  "vmin.s8 q6, q6, q7\n"
+// clang-format on

@@ -213,8 +213,12 @@ TEST(AddImport, EverySpellingIsASum) {
     EXPECT_EQ(node->number("alpha"), t.alpha) << t.target;
     EXPECT_EQ(node->tensor(t.swapped ? "other" : "self"), x) << t.target;
     const ir::Value* other = node->tensor(t.swapped ? "self" : "other");
-    if (t.number) EXPECT_EQ(other->data.as<float>()[0], t.constant) << t.target;
-    if (!t.number) EXPECT_EQ(other, y) << t.target;
+    if (t.number) {
+      EXPECT_EQ(other->data.as<float>()[0], t.constant) << t.target;
+    }
+    if (!t.number) {
+      EXPECT_EQ(other, y) << t.target;
+    }
   }
 }
 

@@ -122,8 +122,12 @@ TEST(DivImport, ANumberBecomesAFactorAndRoundingIsRefused) {
     EXPECT_EQ(by_number->tensor("other")->data.as<float>()[0], 0.125F);
     EXPECT_EQ(import(y, {})->op, "aten.div");
     EXPECT_THROW(import(0.0, {}), InputError);
-    if (has_mode) EXPECT_THROW(import(y, std::string("floor")), InputError);
-    if (has_mode) EXPECT_THROW(import(2.0, std::string("trunc")), InputError);
+    if (has_mode) {
+      EXPECT_THROW(import(y, std::string("floor")), InputError);
+    }
+    if (has_mode) {
+      EXPECT_THROW(import(2.0, std::string("trunc")), InputError);
+    }
   }
 }
 
@@ -168,8 +172,12 @@ TEST(DivLoad, RejectsCallsThatAreNotSound) {
                       {i8})
             ->result());
     const auto program = emit::emit(graph, {}, {}).program;
-    if (t.sound) EXPECT_NO_THROW(HostProgram(program, host_kernels())) << t.what;
-    if (!t.sound) EXPECT_THROW(HostProgram(program, host_kernels()), InputError) << t.what;
+    if (t.sound) {
+      EXPECT_NO_THROW(HostProgram(program, host_kernels())) << t.what;
+    }
+    if (!t.sound) {
+      EXPECT_THROW(HostProgram(program, host_kernels()), InputError) << t.what;
+    }
   }
 }
 

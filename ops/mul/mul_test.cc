@@ -137,8 +137,12 @@ TEST(MulImport, NumbersAreConstants) {
       const ir::Node* node = form.import(importer).front()->producer;
       EXPECT_EQ(node->op, "aten.mul") << form.schema;
       EXPECT_EQ(node->tensor("self"), x);
-      if (number) EXPECT_EQ(node->tensor("other")->data.as<float>()[0], 0.25F);
-      if (!number) EXPECT_EQ(node->tensor("other"), y);
+      if (number) {
+        EXPECT_EQ(node->tensor("other")->data.as<float>()[0], 0.25F);
+      }
+      if (!number) {
+        EXPECT_EQ(node->tensor("other"), y);
+      }
       EXPECT_EQ(op.infer(*node).front().shape, ir::Shape({2, 3}));
     }
   }
@@ -175,8 +179,12 @@ TEST(MulLoad, RejectsProductsThatAreNotSound) {
                                    {i8(t.out)})
                          ->result());
     const auto program = emit::emit(graph, {}, {}).program;
-    if (t.sound) EXPECT_NO_THROW(HostProgram(program, host_kernels())) << t.what;
-    if (!t.sound) EXPECT_THROW(HostProgram(program, host_kernels()), InputError) << t.what;
+    if (t.sound) {
+      EXPECT_NO_THROW(HostProgram(program, host_kernels())) << t.what;
+    }
+    if (!t.sound) {
+      EXPECT_THROW(HostProgram(program, host_kernels()), InputError) << t.what;
+    }
   }
 }
 

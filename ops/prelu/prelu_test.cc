@@ -135,8 +135,12 @@ TEST(PreluLoad, RejectsCallsThatAreNotSound) {
                       {i8})
             ->result());
     const auto program = emit::emit(graph, {}, {}).program;
-    if (t.sound) EXPECT_NO_THROW(HostProgram(program, host_kernels())) << t.what;
-    if (!t.sound) EXPECT_THROW(HostProgram(program, host_kernels()), InputError) << t.what;
+    if (t.sound) {
+      EXPECT_NO_THROW(HostProgram(program, host_kernels())) << t.what;
+    }
+    if (!t.sound) {
+      EXPECT_THROW(HostProgram(program, host_kernels()), InputError) << t.what;
+    }
   }
 }
 

@@ -52,16 +52,25 @@ struct PoolSpan {
   std::int32_t counted;  // taps and those in the padding, but not what sticks out of it
 };
 
+// What an operator's windows may be besides regular; what it cannot have costs it no code.
+enum class PoolKind : std::uint8_t { dilated, adaptive };
+
 // One span after the other.
+template <PoolKind kKind>
 class PoolSpans {
  public:
   explicit PoolSpans(const PoolAxis& axis) : axis_(axis), begin_(-static_cast<std::int32_t>(axis.padding)) {}
 
-  PoolSpan next() { return axis_.stride == 0 ? next_adaptive() : next_regular(); }
+  PoolSpan next() {
+    if constexpr (kKind == PoolKind::adaptive) {
+      if (axis_.stride == 0) return next_adaptive();
+    }
+    return next_regular();
+  }
 
  private:
   PoolSpan next_regular() {
-    const std::int32_t step = axis_.dilation;
+    const std::int32_t step = kKind == PoolKind::dilated ? axis_.dilation : 1;
     std::int32_t first = begin_;
     std::int32_t taps = axis_.kernel;
     const std::int32_t end = begin_ + (taps - 1) * step + 1;
@@ -91,18 +100,18 @@ class PoolSpans {
 };
 
 // pool(window, rows, columns) for every output pixel, rows and columns being its spans.
-template <class Pool>
+template <PoolKind kKind, class Pool>
 inline void for_each_pool_window(const PoolGeometry& g, Pool pool) {
   const std::int32_t channels = g.channels;
   const std::int32_t row_bytes = g.width.input * channels;
   const std::int8_t* image = g.input;
   std::int8_t* output = g.output;
   for (std::int32_t n = 0; n < g.batch; ++n, image += g.height.input * row_bytes) {
-    PoolSpans down(g.height);
+    PoolSpans<kKind> down(g.height);
     for (std::int32_t y = 0; y < g.height.output; ++y) {
       const PoolSpan rows = down.next();
       const std::int8_t* row = image + rows.first * row_bytes;
-      PoolSpans across(g.width);
+      PoolSpans<kKind> across(g.width);
       for (std::int32_t x = 0; x < g.width.output; ++x, output += channels) {
         const PoolSpan columns = across.next();
         pool(Window{.input = row + columns.first * channels,

@@ -42,7 +42,7 @@ ir::Value* add_integers(ir::Graph& graph, const ir::Node& node) {
 
 void fold_constants(ir::Graph& graph) {
   for (ir::Node* node : graph.snapshot()) {
-    if (is_quantized_number(*node)) {
+    if (is_quantized_number(*node) && !graph.is_output(node->result())) {
       graph.replace_uses(node->result(), add_integers(graph, *node));
       graph.erase(node);
       continue;

@@ -56,7 +56,7 @@ class Adoption {
     for (ir::Node* node : graph_.snapshot()) {
       if (!node->op.starts_with(kDequantize)) continue;
       ir::Value* input = node->tensor("input");
-      if (input->kind != ir::ValueKind::constant) continue;
+      if (input->kind != ir::ValueKind::constant || graph_.is_output(node->result())) continue;
       graph_.replace_uses(node->result(), input);
       graph_.erase(node);
     }
@@ -67,8 +67,8 @@ class Adoption {
     for (ir::Value* input : node.inputs()) {
       if (input->kind != ir::ValueKind::constant || !input->type.is_quantized()) continue;
       const evaluate::Tensor real = evaluate::constant_tensor(*input);
-      node.replace_use(input, graph_.add_constant(input->name + "_real", ir::float_type(real.shape),
-                                                  ir::Bytes::of(real.values())));
+      node.replace_use(
+          input, graph_.add_constant(input->name + "_real", ir::float_type(real.shape), ir::Bytes::of(real.values())));
     }
   }
 

@@ -88,10 +88,18 @@ const std::vector<Rule>& rules() {
       {"boards/.*", ""},
       {"ir/.*", "target/.*"},
       {"evaluate/.*", "ir/.*|ops/op\\.h"},
-      {"ops/depthwise_conv2d/kernel.*", "ops/conv2d/(conv2d|kernel)\\.h|kernels/.*|runtime/kernel\\.h|target/.*"},
-      {"ops/depthwise_conv2d/.*\\.cc",
+      // The three convolutions share what they have in common in ops/conv2d.
+      {"ops/(depthwise|transpose)_conv2d/kernel.*",
+       "ops/conv2d/(conv2d|kernel)\\.h|kernels/.*|runtime/kernel\\.h|target/.*"},
+      {"ops/(depthwise|transpose)_conv2d/.*",
        "ops/conv2d/.*\\.h|ops/[a-z0-9_]+\\.h|kernels/.*|runtime/kernel\\.h|evaluate/.*|ir/.*|target/.*"},
-      {"ops/[a-z0-9_]+/kernel.*", "kernels/.*|runtime/kernel\\.h|target/.*"},
+      // What loading has in common in a family of operators.
+      {"ops/[a-z0-9_]+/kernel.*", "ops/(broadcast_load|move_plan)\\.h|kernels/.*|runtime/kernel\\.h|target/.*"},
+      // Operators that are made of others: their contracts, and how their nodes are made.
+      {"ops/repeat_interleave/compile\\.cc", "ops/expand/expand\\.h|ops/[a-z0-9_]+\\.h|evaluate/.*|ir/.*|target/.*"},
+      {"ops/mul/compile\\.cc",
+       "ops/minimum_maximum/minimum_maximum\\.h|ops/[a-z0-9_]+\\.h|evaluate/.*|ir/.*|target/.*"},
+      {"ops/linear/compile\\.cc", "ops/batch_matmul/products\\.h|ops/[a-z0-9_]+\\.h|evaluate/.*|ir/.*|target/.*"},
       {"ops/.*", "ops/[a-z0-9_]+\\.h|kernels/.*|runtime/kernel\\.h|evaluate/.*|ir/.*|formats/pt2/.*|target/.*"},
       {"quantizer/.*", "ir/.*|target/.*|evaluate/.*|ops/(op|multiplier)\\.h"},
       {"passes/.*", "ir/.*|target/.*|ops/op\\.h"},

@@ -8,10 +8,10 @@
 #include "evaluate/graph.h"
 #include "ops/add/prepack.h"
 #include "ops/add/reference.h"
-#include "ops/broadcast_cases.h"
 #include "ops/op.h"
 #include "ops/schema.h"
 #include "runtime/host.h"
+#include "tests/conformance/broadcast_cases.h"
 #include "tests/conformance/conformance.h"
 
 namespace cormorant::ops {

@@ -135,4 +135,23 @@ Error load_mean_pool2d(Call& call) {
   return Error::ok;
 }
 
+void execute_mean_pool2d(const MeanPoolPlan& p, void (*window_mean)(const Window&, const MeanScale&)) {
+  MeanScale scale = {.offset = 0,
+                     .multiplier = 0,
+                     .left = p.left,
+                     .right = 0,
+                     .low = p.low - p.output_zero_point,
+                     .high = p.high - p.output_zero_point,
+                     .zero_point = p.output_zero_point};
+  const auto pool = [&](const Window& window, const PoolSpan& rows, const PoolSpan& columns) {
+    const std::int32_t taps = rows.taps * columns.taps;
+    const std::int32_t* divisor = divisor_row(p, p.count_include_pad ? rows.counted * columns.counted : taps);
+    scale.offset = -taps * p.input_zero_point;
+    scale.multiplier = divisor[1];
+    scale.right = divisor[2] & 31;
+    window_mean(window, scale);
+  };
+  for_each_pool_window<PoolKind::adaptive>(p.geometry, pool);
+}
+
 }  // namespace cormorant::ops

@@ -112,10 +112,12 @@ void execute(const void* plan) {
   });
 }
 
+void execute_mean(const void* plan) { execute_mean_pool2d(*static_cast<const MeanPoolPlan*>(plan), window_mean_mve); }
+
 }  // namespace
 }  // namespace cormorant::ops
 
 CORMORANT_KERNEL(cortex_m_quantized_avg_pool2d_out_mve, "cortex_m::quantized_avg_pool2d.out",
                  cormorant::ops::load_avg_pool2d, cormorant::ops::execute)
 CORMORANT_KERNEL(cormorant_avg_pool2d_mve, cormorant::ops::kAvgPool2dMve, cormorant::ops::load_mean_pool2d,
-                 cormorant::ops::execute_mean_pool2d<cormorant::window_mean_mve>)
+                 cormorant::ops::execute_mean)

@@ -64,4 +64,10 @@ Error load_max_pool2d(Call& call) {
   return Error::ok;
 }
 
+void execute_max_pool2d(const MaxPoolPlan& plan, void (*window_max)(const Window&, std::int32_t, std::int32_t)) {
+  for_each_pool_window<PoolKind::dilated>(plan.geometry, [&](const Window& window, const PoolSpan&, const PoolSpan&) {
+    window_max(window, plan.low, plan.high);
+  });
+}
+
 }  // namespace cormorant::ops

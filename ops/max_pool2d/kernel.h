@@ -15,13 +15,7 @@ struct MaxPoolPlan {
 
 Error load_max_pool2d(Call& call);
 
-template <void (*kWindowMax)(const Window&, std::int32_t, std::int32_t)>
-inline void execute_max_pool2d(const void* plan) {
-  const auto& p = *static_cast<const MaxPoolPlan*>(plan);
-  const std::int32_t low = p.low;
-  const std::int32_t high = p.high;
-  for_each_pool_window(p.geometry,
-                       [=](const Window& window, const PoolSpan&, const PoolSpan&) { kWindowMax(window, low, high); });
-}
+// The loop over windows is the same for all instruction sets, and small.
+void execute_max_pool2d(const MaxPoolPlan& plan, void (*window_max)(const Window&, std::int32_t, std::int32_t));
 
 }  // namespace cormorant::ops

@@ -1,5 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/max_pool2d/kernel.h"
 
+namespace cormorant::ops {
+namespace {
+
+void execute(const void* plan) { execute_max_pool2d(*static_cast<const MaxPoolPlan*>(plan), window_max_mve); }
+
+}  // namespace
+}  // namespace cormorant::ops
+
 CORMORANT_KERNEL(cortex_m_quantized_max_pool2d_out_mve, "cortex_m::quantized_max_pool2d.out",
-                 cormorant::ops::load_max_pool2d, cormorant::ops::execute_max_pool2d<cormorant::window_max_mve>)
+                 cormorant::ops::load_max_pool2d, cormorant::ops::execute)

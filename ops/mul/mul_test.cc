@@ -6,10 +6,10 @@
 #include "base/diagnostic.h"
 #include "emit/emit.h"
 #include "evaluate/graph.h"
-#include "ops/broadcast_cases.h"
 #include "ops/op.h"
 #include "ops/schema.h"
 #include "runtime/host.h"
+#include "tests/conformance/broadcast_cases.h"
 #include "tests/conformance/conformance.h"
 
 namespace cormorant::ops {

@@ -12,6 +12,7 @@
 #include "cli/bundle_io.h"
 #include "cli/cli.h"
 #include "cli/files.h"
+#include "cli/names.h"
 #include "compiler/import.h"
 #include "compiler/samples.h"
 #include "planner/memory.h"
@@ -25,7 +26,7 @@ struct Flags {
                      intermediates;
   std::string bundle, report, optimize = "balanced", budget, weights_in = "flash";
   std::vector<std::string> float_layers;
-  bool quantize = false, strict = false, bundle_io = false, delegate = false, json = false;
+  bool quantize = false, strict = false, bundle_io = false, delegate = false, json = false, names = true;
 
   [[nodiscard]] bool bundles() const { return bundle_io || !bundle.empty(); }
 };
@@ -151,6 +152,7 @@ void run(const Flags& flags) {
   compiled.facts.seconds.insert(compiled.facts.seconds.begin(), {"import", import_time.count()});
   const std::string output = output_of(flags, model);
   write_file(output, flags.bundles() ? bundle(flags, compiled, model) : compiled.program);
+  if (flags.names) write_names(output, compiled.program, compiled.facts.steps);
 
   for (const std::string& warning : compiled.facts.warnings) fmt::print(stderr, "warning: {}\n", warning);
   for (const compiler::FloatOperator& op : compiled.facts.float_operators) {
@@ -200,6 +202,8 @@ void add_compile(CLI::App& app) {
   word->add_option("--budget", flags->budget, "Not supported yet");
   word->add_option("--weights-in", flags->weights_in, "Region for constants; only flash is supported yet")
       ->capture_default_str();
+  word->add_flag("!--no-names", flags->names,
+                 "Do not write OUTPUT.names.json, from which run --profile takes the names of nodes and source lines");
   word->add_flag("--delegate", flags->delegate, "Accepted for ExecuTorch's sake, ignored");
   word->add_flag("--json", flags->json, "Print one JSON object and nothing else");
   word->callback([flags] { run(*flags); });

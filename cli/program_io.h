@@ -57,6 +57,7 @@ struct ExecuteOn {
   std::optional<Target> target;  // none: this process, with the reference kernels
   Compiler compiler = Compiler::gcc;
   bool profile = false;
+  bool estimate_cycles = false;
   std::chrono::milliseconds time_limit{60'000};
   std::filesystem::path keep_elf;
 };

@@ -9,6 +9,7 @@
 #include "cli/bundle_io.h"
 #include "cli/cli.h"
 #include "cli/files.h"
+#include "cli/names.h"
 #include "cli/program_io.h"
 #include "target/parse.h"
 
@@ -19,6 +20,7 @@ namespace {
 struct Outcome {
   Execution execution;
   std::optional<BundleCheck> check;
+  std::optional<StepNames> names = {};  // of the steps of a profile
 };
 
 struct Flags {
@@ -29,9 +31,13 @@ struct Flags {
   Tolerance tolerance;
 };
 
+const emit::Step* name_of_step(const Outcome& outcome, std::size_t index) {
+  return outcome.names && index < outcome.names->size() ? &(*outcome.names)[index] : nullptr;
+}
+
 const char* verdict(const BundleCheck& check) { return check.passed ? "PASS" : "FAIL"; }
 
-// Null is what is not known: programs carry no names of nodes, and cycles are not estimated yet.
+// Null is what is not known: a program from elsewhere has no names of nodes beside it.
 nlohmann::ordered_json figures(const Flags& flags, const ExecuteOn& where, const Outcome& outcome) {
   nlohmann::ordered_json json;
   json["target"] = flags.target;
@@ -40,23 +46,26 @@ nlohmann::ordered_json figures(const Flags& flags, const ExecuteOn& where, const
   if (!outcome.execution.board) return json;
   const RunResult& board = *outcome.execution.board;
   json["instructions"] = {{"load", board.load_instructions}, {"execute", board.execute_instructions}};
-  json["cycles"] = {{"execute", nullptr}};
+  json["cycles"] = {{"load", board.load_cycles}, {"execute", board.execute_cycles}};
   json["flash"] = {{"code", board.code_bytes}, {"model", board.model_bytes}};
   json["ram"] = {{"arena", board.arena_bytes}, {"state", board.state_bytes}, {"stack", board.stack_bytes}};
   if (flags.profile) {
     json["operators"] = nlohmann::json::array();
-    for (const StepProfile& step : board.steps) {
+    for (std::size_t i = 0; i < board.steps.size(); ++i) {
+      const StepProfile& step = board.steps[i];
+      const emit::Step* const origin = name_of_step(outcome, i);
       json["operators"].push_back({{"name", step.operator_name},
-                                   {"node", nullptr},
-                                   {"source", nullptr},
+                                   {"node", origin ? nlohmann::json(origin->node) : nullptr},
+                                   {"source", origin ? nlohmann::json(origin->source) : nullptr},
                                    {"instructions", step.instructions},
-                                   {"cycles", nullptr}});
+                                   {"cycles", step.cycles}});
     }
   }
   return json;
 }
 
-void print_figures(const Flags& flags, const ExecuteOn& where, const Execution& execution) {
+void print_figures(const Flags& flags, const ExecuteOn& where, const Outcome& outcome) {
+  const Execution& execution = outcome.execution;
   if (!execution.board) {
     fmt::print("ran on the host with the reference kernels\n");
     return;
@@ -65,15 +74,21 @@ void print_figures(const Flags& flags, const ExecuteOn& where, const Execution& 
   fmt::print("ran on {}, ISA {}, {} code\n", flags.target, name_of(where.target->isa), flags.compiler);
   fmt::print("  instructions {:>12} execute, {} load\n", grouped(board.execute_instructions),
              grouped(board.load_instructions));
+  fmt::print("  cycles       {:>12} execute, {} load, estimated with memory that never waits\n",
+             grouped(board.execute_cycles), grouped(board.load_cycles));
   fmt::print("  flash        {:>12} bytes: code {}, model {}\n", grouped(board.code_bytes + board.model_bytes),
              grouped(board.code_bytes), grouped(board.model_bytes));
   fmt::print("  RAM          {:>12} bytes: arena {}, state {}, stack {}\n",
              grouped(board.arena_bytes + board.state_bytes + board.stack_bytes), grouped(board.arena_bytes),
              grouped(board.state_bytes), grouped(board.stack_bytes));
-  for (const StepProfile& step : board.steps) {
-    fmt::print("  {:>14} {:5.1f} %  {}\n", grouped(step.instructions),
-               100.0 * static_cast<double>(step.instructions) / static_cast<double>(board.execute_instructions),
-               step.operator_name);
+  if (board.steps.empty()) return;
+  fmt::print("  {:>14} {:>14}\n", "instructions", "cycles");
+  for (std::size_t i = 0; i < board.steps.size(); ++i) {
+    const StepProfile& step = board.steps[i];
+    const emit::Step* const origin = name_of_step(outcome, i);
+    fmt::print("  {:>14} {:>14} {:5.1f} %  {:<36} {}\n", grouped(step.instructions), grouped(step.cycles),
+               100.0 * static_cast<double>(step.cycles) / static_cast<double>(board.execute_cycles), step.operator_name,
+               origin ? origin->source.empty() ? origin->node : origin->source : "");
   }
 }
 
@@ -94,6 +109,7 @@ ExecuteOn place_of(const Flags& flags) {
   }
   where.compiler = flags.compiler == "clang" ? Compiler::clang : Compiler::gcc;
   where.profile = flags.profile;
+  where.estimate_cycles = true;
   where.time_limit = std::chrono::milliseconds(static_cast<std::int64_t>(flags.timeout * 1000));
   where.keep_elf = flags.elf;
   return where;
@@ -128,8 +144,8 @@ int run(const Flags& flags) {
   const ProgramFile program = read_program(flags.program);
   const bool is_bundle = kind_of(flags.program) == FileKind::bundle;
   const Arrays inputs = read_inputs(flags, program);
-  const Outcome outcome =
-      is_bundle ? run_bundle(flags, program, where) : Outcome{execute(program, {inputs}, where), {}};
+  Outcome outcome = is_bundle ? run_bundle(flags, program, where) : Outcome{execute(program, {inputs}, where), {}};
+  if (flags.profile) outcome.names = read_names(flags.program, program.bytes);
   const Arrays& first = outcome.execution.outputs.at(0);
   for (std::size_t i = 0; i < flags.outputs.size(); ++i) npy::write_npy(flags.outputs[i], first.at(i));
   const int status = outcome.check && !outcome.check->passed ? 1 : 0;
@@ -137,7 +153,7 @@ int run(const Flags& flags) {
     fmt::print("{}\n", figures(flags, where, outcome).dump(2));
     return status;
   }
-  print_figures(flags, where, outcome.execution);
+  print_figures(flags, where, outcome);
   print_outputs(program, first);
   if (outcome.check) {
     if (!outcome.check->worst.empty()) fmt::print("  farthest      {}\n", outcome.check->worst);
@@ -163,7 +179,9 @@ void add_run(CLI::App& app) {
   word->add_option("--input", flags->inputs, "An .npy per input, in order; those left away are zero")
       ->allow_extra_args(false);
   word->add_option("--output", flags->outputs, "An .npy to write per output, in order")->allow_extra_args(false);
-  word->add_flag("--profile", flags->profile, "Instructions per operator");
+  word->add_flag("--profile", flags->profile,
+                 "Instructions and estimated cycles per operator, with the names that compile left in "
+                 "PROGRAM.names.json");
   word->add_option("--compiler", flags->compiler, "Whose kernel archives to link")
       ->check(CLI::IsMember({"gcc", "clang"}))
       ->capture_default_str();

@@ -52,8 +52,8 @@ void quantize(ir::Graph& graph, Context& context) {
   options.int8_io = context.options.io == Io::int8;
   // ExecuTorch's linear reads one multiplier only, and `any` runs its kernels.
   const ops::Config& config = context.options.config;
-  if (config.runtime == ops::Runtime::executorch || config.target.is_any())
-    options.per_tensor_weights = {"aten.linear"};
+  options.executorch_operators = config.runtime == ops::Runtime::executorch || config.target.is_any();
+  if (options.executorch_operators) options.per_tensor_weights = {"aten.linear"};
   options.threads = context.options.threads;
   options.progress = context.options.progress;
   quantizer::QuantizeReport report = quantizer::quantize(graph, context.options.calibration, options);
@@ -80,6 +80,7 @@ std::vector<Stage> default_stages(const Options& options) {
       // From here the graph is PyTorch's, in float.
       {"fold_constants", "what depends on constants alone is a constant", pass(passes::fold_constants)},
       {"merge_duplicates", "what is computed twice is computed once", pass(passes::merge_duplicates)},
+      {"find_clamps", "the maximum with a number can be part of the operator before", pass(passes::find_clamps)},
       {"fuse_hard_functions", "one table instead of four operators", pass(passes::fuse_hard_functions)},
       {"lift_views", "one-dimensional convolutions stay in one layout", pass(passes::lift_views)},
       {"fold_crop", "outputs that are cut off are not computed", pass(passes::fold_crop)},
@@ -167,6 +168,7 @@ Compiled compile(ir::Graph& graph, const Options& options, const std::vector<Sta
     emit::Emitted emitted = emit::emit(graph, options.config, options.memory);
     compiled.program = std::move(emitted.program);
     compiled.facts.operators = std::move(emitted.operators);
+    compiled.facts.steps = std::move(emitted.steps);
     compiled.facts.constant_bytes = emitted.constant_bytes;
     compiled.facts.scratch_bytes = emitted.scratch_bytes;
     compiled.facts.arena_bytes = std::move(emitted.arena_bytes);

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "emit/emit.h"
 #include "evaluate/tensor.h"
 #include "ir/graph.h"
 #include "ops/op.h"
@@ -41,6 +42,7 @@ struct FloatOperator {
 // What the stages found out.
 struct Facts {
   std::map<std::string, int> operators;  // by the program's names
+  std::vector<emit::Step> steps;         // where each instruction of the program comes from
   std::vector<FloatOperator> float_operators;
   std::vector<std::string> warnings;
   std::int64_t macs = 0;

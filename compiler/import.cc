@@ -45,6 +45,13 @@ std::string target_of(const pt2::Node& node) {
   return node.target.starts_with(kPrefix) ? node.target.substr(kPrefix.size()) : node.target;
 }
 
+// nn.LSTM, nn.GRU, nn.RNN and their cells.
+bool is_recurrent(std::string_view target) {
+  constexpr std::string_view kNames[] = {"aten.lstm", "aten.gru", "aten.rnn_", "aten.quantized_lstm",
+                                         "aten.quantized_gru"};
+  return std::ranges::any_of(kNames, [&](std::string_view name) { return target.starts_with(name); });
+}
+
 ir::TensorType type_of(const pt2::TensorMeta& meta) { return {meta.dtype, meta.sizes, {}, std::nullopt}; }
 
 class ProgramImport {
@@ -72,13 +79,19 @@ class ProgramImport {
     std::set<std::string> unknown;
     for (const pt2::Node& node : program_.graph.nodes) {
       if (forms().contains(target_of(node))) continue;
-      if (first == nullptr) first = &node;
+      // A layer's own operator says more than what surrounds it, such as the zeros that an LSTM starts from.
+      if (first == nullptr || (!is_recurrent(target_of(*first)) && is_recurrent(target_of(node)))) first = &node;
       unknown.insert(target_of(node));
     }
     if (first == nullptr) return;
-    std::string problem = "unknown operator " + target_of(*first);
+    const bool recurrent = is_recurrent(target_of(*first));
+    std::string problem = (recurrent ? "a recurrent layer as one operator, " : "unknown operator ") + target_of(*first);
     if (unknown.size() > 1) problem += fmt::format(" (all that are unknown: {})", fmt::join(unknown, ", "));
-    fail(pt2::diagnose(*first, problem, "docs/adding-an-operator.md tells how to add one"));
+    fail(pt2::diagnose(*first, problem,
+                       recurrent ? "write the cell out as Linear, sigmoid, tanh and products, as "
+                                   "torch.ao.nn.quantizable.LSTM does; for one step per inference make the state an "
+                                   "input and an output of the model"
+                                 : "docs/adding-an-operator.md tells how to add one"));
   }
 
   void add_input(const pt2::InputSpec& input) {
@@ -102,8 +115,10 @@ class ProgramImport {
         weights_.insert(input.name);
         return;
       }
+      case pt2::InputKind::constant:
+        return;  // a number that the export was given: it stands in the nodes already
       default:
-        fail({"input '" + input.name + "' is a custom object, token or plain constant",
+        fail({"input '" + input.name + "' is a custom object or token",
               "only tensors can be inputs of a model for a microcontroller",
               {},
               input.name});
@@ -140,7 +155,15 @@ class ProgramImport {
     } catch (const InputError& error) {
       fail(error.diagnostic());
     }
-    for (std::size_t i = 0; i < names.size() && i < results.size(); ++i) bind(names[i], results[i]);
+    for (std::size_t i = 0; i < names.size() && i < results.size(); ++i) {
+      bind(names[i], results[i]);
+      if (results[i] == nullptr) {
+        missing_.emplace(
+            names[i],
+            pt2::diagnose(node, fmt::format("the model uses result {} of {}, which is not computed here", i, call.op),
+                          "use only its first result (for a pooling: the maxima without their indices)"));
+      }
+    }
     rebind_mutated(node, results);
   }
 
@@ -233,12 +256,7 @@ class ProgramImport {
   void bind(const std::string& name, ir::Value* value) { values_[name] = value; }
   ir::Value* value(const std::string& name) const {
     ir::Value* found = values_.at(name);
-    if (found == nullptr) {  // an operator's form gives null for results that exist only in training
-      fail({"'" + name + "' is a result that is not computed at inference",
-            "use only the operator's first result",
-            {},
-            name});
-    }
+    if (found == nullptr) fail(missing_.at(name));
     return found;
   }
 
@@ -246,6 +264,7 @@ class ProgramImport {
   std::string file_;
   ir::Graph graph_;
   std::unordered_map<std::string, ir::Value*> values_;
+  std::unordered_map<std::string, Diagnostic> missing_;  // results that no operator here computes: masks, indices
   std::set<std::string> weights_;
 };
 

@@ -128,7 +128,10 @@ Emitted emit(const ir::Graph& graph, const ops::Config& config, const std::vecto
   const MemoryMap memory = map_memory(graph, regions);
   Emitted emitted;
   emitted.program = Emitter(graph, config, memory).run();
-  for (const ir::Node* node : memory.steps) ++emitted.operators[ops::program_name(node->op)];
+  for (const ir::Node* node : memory.steps) {
+    ++emitted.operators[ops::program_name(node->op)];
+    emitted.steps.push_back({node->name, node->location.text()});
+  }
   for (const ir::Value& value : graph.values()) {
     const std::int64_t bytes = value.type.bytes();
     if (value.kind == ir::ValueKind::constant) emitted.constant_bytes += bytes;

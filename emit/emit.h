@@ -16,8 +16,14 @@
 
 namespace cormorant::emit {
 
+// Where an instruction of the program comes from.
+struct Step {
+  std::string node, source;
+};
+
 struct Emitted {
   std::vector<std::byte> program;
+  std::vector<Step> steps;  // one per instruction
   std::map<std::string, int> operators;
   std::int64_t constant_bytes = 0;
   std::int64_t scratch_bytes = 0;

@@ -44,3 +44,11 @@ set(CORMORANT_FLAGS_m55 -mcpu=cortex-m55 -mfloat-abi=hard)
 set(CORMORANT_FLAGS_m55_scalar -mcpu=cortex-m55+nodsp -mfloat-abi=hard) # MVE builds on DSP: both go
 set(CORMORANT_FLAGS_m55_dsp -mcpu=cortex-m55+nomve -mfloat-abi=hard)
 set(CORMORANT_FLAGS_m55_mve ${CORMORANT_FLAGS_m55})
+
+# Kernels are written for speed. Where flash is scarcest, -O3's unrolling buys hardly an instruction (the inner loops are
+# assembly) and costs kilobytes.
+foreach(archive IN LISTS CORMORANT_ARCHIVES)
+  set(CORMORANT_OPTIMIZE_${archive} -O3)
+endforeach()
+set(CORMORANT_OPTIMIZE_m0 -O2)
+set(CORMORANT_OPTIMIZE_m23 -O2)

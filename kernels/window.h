@@ -7,7 +7,7 @@
 
 #include <cstdint>
 
-#include "base/fixed_point.h"
+#include "kernels/requantize.h"
 
 namespace cormorant {
 
@@ -32,5 +32,56 @@ inline void join_rows(Window& window) {
 void window_max_scalar(const Window& window, std::int32_t low, std::int32_t high);
 void window_max_dsp(const Window& window, std::int32_t low, std::int32_t high);
 void window_max_mve(const Window& window, std::int32_t low, std::int32_t high);
+
+// From a sum of taps to a mean in other quantization parameters. The sum's distance to `taps` times the input's zero
+// point, multiplied by input scale / (output scale · divisor), is rounded to nearest: shifted to the top of 31 bits
+// first (left), so that the high half of the product keeps all but the last bits of the fraction, then shifted back
+// (right). The compiler rounds multipliers up: halves, which dividing by 6 makes often, then go away from zero.
+struct MeanScale {
+  std::int32_t offset;  // −taps · input zero point
+  std::int32_t multiplier;
+  std::int32_t left;
+  std::int32_t right;
+  std::int32_t low;  // bounds of the result, less its zero point
+  std::int32_t high;
+  std::int32_t zero_point;
+};
+
+constexpr std::int32_t mean_of(std::int32_t sum, const MeanScale& scale) {
+  const std::int32_t distance = shift_left(sum + scale.offset, scale.left);
+  const std::int32_t product = kHasLongMultiply ? doubling_high_multiply(distance, scale.multiplier)
+                                                : doubling_high_multiply_in_pieces(distance, scale.multiplier);
+  return clamp(rounding_shift_right(product, scale.right), scale.low, scale.high) + scale.zero_point;
+}
+
+inline constexpr std::uint32_t kLargestMeanWindow = 1U << 22;  // taps, so that sums and offsets stay below 2^30
+
+void window_mean_scalar(const Window& window, const MeanScale& scale);
+void window_mean_dsp(const Window& window, const MeanScale& scale);
+void window_mean_mve(const Window& window, const MeanScale& scale);
+
+// Sums of bytes fit 16-bit lanes up to this many taps. add(tap, count) is called for pieces of rows, flush() after as
+// many taps as a lane holds, and at the end.
+inline constexpr std::uint32_t kTapsPerLane = 256;
+
+template <class Add, class Flush>
+inline void add_in_lanes(const Window& w, std::uint32_t channel, Add add, Flush flush) {
+  const std::int8_t* row = w.input + channel;
+  std::uint32_t room = kTapsPerLane;
+  for (std::uint32_t y = w.rows; y != 0; --y, row += w.row_step) {
+    const std::int8_t* tap = row;
+    for (std::uint32_t left = w.columns; left != 0;) {
+      const std::uint32_t count = left < room ? left : room;
+      tap = add(tap, count);
+      left -= count;
+      room -= count;
+      if (room == 0) {
+        flush();
+        room = kTapsPerLane;
+      }
+    }
+  }
+  flush();
+}
 
 }  // namespace cormorant

@@ -27,4 +27,25 @@ std::int32_t quantize_value(double value, double scale, std::int32_t zero_point,
   return static_cast<std::int32_t>(std::clamp(level, static_cast<double>(low), static_cast<double>(high)));
 }
 
+std::int32_t mean_left_shift(std::int64_t taps) {
+  std::int32_t left = 0;
+  while ((255 * taps) << (left + 1) <= std::int64_t{1} << 30) ++left;
+  return left;
+}
+
+std::optional<MeanMultiplier> mean_multiplier(double factor, std::int32_t left) {
+  if (!(factor > 0) || std::isinf(factor)) throw std::logic_error("a mean's factor must be finite and positive");
+  int exponent = 0;
+  const double fraction = std::frexp(factor, &exponent);  // [0.5, 1)
+  auto multiplier = static_cast<std::int64_t>(std::ceil(fraction * static_cast<double>(std::int64_t{1} << 31)));
+  if (multiplier == std::int64_t{1} << 31) {
+    multiplier /= 2;
+    ++exponent;
+  }
+  const std::int32_t right = left - exponent;
+  if (right < 0) return std::nullopt;
+  if (right > 31) return MeanMultiplier{0, 0};  // less than half of the last place, whatever the sum
+  return MeanMultiplier{static_cast<std::int32_t>(multiplier), right};
+}
+
 }  // namespace cormorant::ops

@@ -3,6 +3,8 @@
 // Real scales to the integers that kernels multiply by. Host only: kernels never see a float scale.
 #pragma once
 
+#include <optional>
+
 #include "base/fixed_point.h"
 
 namespace cormorant::ops {
@@ -13,5 +15,17 @@ Multiplier quantize_multiplier(double factor);
 
 // A real value in the integers of (scale, zero_point): nearest, halves away from zero, then clamped to [low, high].
 std::int32_t quantize_value(double value, double scale, std::int32_t zero_point, std::int32_t low, std::int32_t high);
+
+// For kernels/window.h: how far sums of so many int8 values' distances to their zero point can be shifted left without
+// reaching 2^30.
+std::int32_t mean_left_shift(std::int64_t taps);
+
+// The same kernels' factor, behind that shift: rounded up, so that halves which are exact in real numbers go away from
+// zero. None for a factor that would carry every sum out of int8.
+struct MeanMultiplier {
+  std::int32_t multiplier = 0;
+  std::int32_t right = 0;
+};
+std::optional<MeanMultiplier> mean_multiplier(double factor, std::int32_t left);
 
 }  // namespace cormorant::ops

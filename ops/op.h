@@ -61,6 +61,8 @@ struct QuantRule {
   };
   struct Observe {};  // the output gets its own range
   struct Share {};    // output (and all activations) share one set of parameters
+  // Observe where our own operators run, which may change the parameters; Share where ExecuTorch's do, which cannot.
+  struct ObserveOrShare {};
   struct Fixed {
     double scale;
     std::int32_t zero_point;
@@ -69,7 +71,7 @@ struct QuantRule {
   struct Reject {
     std::string reason;
   };  // stays in float, and the user is told why
-  std::variant<Observe, Share, Fixed, Reject> output = Observe{};
+  std::variant<Observe, Share, ObserveOrShare, Fixed, Reject> output = Observe{};
   std::vector<Weight> weights;
 };
 

@@ -8,9 +8,11 @@ set(CORMORANT_OPERATORS
   batch_norm
   cat
   clamp
+  constant
   conv2d
   depthwise_conv2d
   dequantize
+  div
   expand
   flip
   identity
@@ -20,7 +22,9 @@ set(CORMORANT_OPERATORS
   minimum_maximum
   mul
   pad
+  prelu
   quantize
+  reduce
   repeat_interleave
   slice
   softmax

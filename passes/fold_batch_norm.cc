@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // y = (conv(x) − mean) / sqrt(var + eps) · gamma + beta is a convolution again, with weights scaled per output channel.
-// Done in double: the folded weights are what gets quantized, so they should carry no error of their own.
+// Done in double: the folded weights are what gets quantized, so they should carry no error of their own. Views and
+// permutations may stand between the two.
+//
+// What is left (in front of a convolution, or behind one that others read as well) is one factor and one term per
+// channel: a depthwise 1 × 1 convolution, which is quantized per channel and has fast kernels.
 #include <cmath>
+#include <optional>
 
 #include "passes/passes.h"
 
@@ -19,49 +24,201 @@ bool is_float_constant(const ir::Value* value) {
   return value == nullptr || (value->kind == ir::ValueKind::constant && value->type.dtype == DType::f32);
 }
 
-bool foldable(ir::Graph& graph, const ir::Node& norm) {
-  const ir::Value* input = norm.tensor("input");
-  const ir::Node* producer = input->producer;
-  if (producer == nullptr || (producer->op != "aten.conv2d" && producer->op != "aten.linear")) return false;
-  // Linear normalises along its last dimension, batch norm along dimension 1: the same only for rank 2.
-  if (producer->op == "aten.linear" && input->type.rank() != 2) return false;
-  if (graph.only_user(input) != &norm || producer->has("activation_min") || producer->has("activation_max"))
-    return false;
+bool has_constant_statistics(const ir::Node& norm) {
   for (const char* arg : {"weight", "bias", "running_mean", "running_var"}) {
     if (!is_float_constant(norm.tensor(arg))) return false;
   }
-  return norm.has("running_mean") && norm.has("running_var") && is_float_constant(producer->tensor("weight")) &&
-         is_float_constant(producer->tensor("bias"));
+  return norm.has("running_mean") && norm.has("running_var");
 }
 
-void fold(ir::Graph& graph, ir::Node& norm) {
-  ir::Node& producer = *norm.tensor("input")->producer;
-  const ir::Value* weight = producer.tensor("weight");
-  const auto channels = static_cast<std::size_t>(weight->type.shape[0]);
+// What a batch norm does to a channel.
+struct Affine {
+  std::vector<double> factor, term;
+};
+
+Affine affine_of(const ir::Node& norm) {
+  const auto channels = static_cast<std::size_t>(norm.tensor("running_mean")->type.elements());
   const auto gamma = channel_values(norm.tensor("weight"), channels, 1);
   const auto beta = channel_values(norm.tensor("bias"), channels, 0);
   const auto mean = channel_values(norm.tensor("running_mean"), channels, 0);
   const auto variance = channel_values(norm.tensor("running_var"), channels, 1);
+  Affine affine{std::vector<double>(channels), std::vector<double>(channels)};
+  for (std::size_t c = 0; c < channels; ++c) {
+    affine.factor[c] = gamma[c] / std::sqrt(variance[c] + norm.number("eps"));
+    affine.term[c] = beta[c] - mean[c] * affine.factor[c];
+  }
+  return affine;
+}
+
+// ---- folding --------------------------------------------------------------------------------------------------------
+
+// Producers that a batch norm folds into: where their result has its channels, and which axis of the weight they are.
+struct Absorber {
+  std::string_view op;
+  bool channels_last;  // in the logical order; else dimension 1
+  std::size_t weight_axis;
+};
+constexpr Absorber kAbsorbers[] = {
+    {"aten.conv2d", false, 0}, {"aten.linear", true, 0}, {"aten.conv_transpose2d", false, 1},  // within a group
+};
+
+const Absorber* absorber_of(const ir::Node* node) {
+  for (const Absorber& absorber : kAbsorbers) {
+    if (node != nullptr && node->op == absorber.op) return &absorber;
+  }
+  return nullptr;
+}
+
+// The dimension of a view's or permutation's input that is dimension `dim` of its result, if there is one.
+std::optional<std::size_t> dimension_before(const ir::Node& node, std::size_t dim) {
+  const ir::Shape& in = node.tensor("self")->type.shape;
+  const ir::Shape& out = node.result()->type.shape;
+  if (node.op == "aten.permute") return static_cast<std::size_t>(node.integers("dims")[dim]);
+  std::int64_t before = 1;
+  for (std::size_t d = 0; d < dim; ++d) before *= out[d];
+  std::int64_t passed = 1;
+  for (std::size_t d = 0; d < in.size(); ++d) {
+    if (passed == before && in[d] == out[dim]) return d;
+    passed *= in[d];
+  }
+  return std::nullopt;
+}
+
+// The convolution or linear layer that computes what the batch norm reads, and nothing else.
+ir::Node* producer_of(ir::Graph& graph, const ir::Node& norm) {
+  ir::Value* value = norm.tensor("input");
+  const ir::Node* reader = &norm;
+  std::size_t channels = 1;
+  while (value->producer != nullptr && graph.only_user(value) == reader) {
+    ir::Node* producer = value->producer;
+    if (const Absorber* absorber = absorber_of(producer); absorber != nullptr) {
+      const std::size_t wanted = absorber->channels_last ? value->type.rank() - 1 : 1;
+      return channels == wanted ? producer : nullptr;
+    }
+    if (producer->op != "aten.view" && producer->op != "aten.permute") return nullptr;
+    const auto before = dimension_before(*producer, channels);
+    if (!before) return nullptr;
+    channels = *before;
+    reader = producer;
+    value = producer->tensor("self");
+  }
+  return nullptr;
+}
+
+// The output channel that an element of a weight belongs to.
+class ChannelOf {
+ public:
+  ChannelOf(const ir::Node& producer, const Absorber& absorber) {
+    const ir::Shape& shape = producer.tensor("weight")->type.shape;
+    for (std::size_t d = absorber.weight_axis + 1; d < shape.size(); ++d) inner_ *= static_cast<std::size_t>(shape[d]);
+    size_ = static_cast<std::size_t>(shape[absorber.weight_axis]);
+    if (absorber.weight_axis == 0) return;
+    rows_ = static_cast<std::size_t>(shape[0] / producer.integer("groups"));
+    grouped_ = true;
+  }
+  std::size_t operator()(std::size_t element) const {
+    const std::size_t channel = element / inner_ % size_;
+    return grouped_ ? element / (inner_ * size_) / rows_ * size_ + channel : channel;
+  }
+
+ private:
+  std::size_t inner_ = 1, size_ = 1;
+  std::size_t rows_ = 1;  // of the weight per group, where its first axis is the input's
+  bool grouped_ = false;
+};
+
+bool foldable(const ir::Node& producer, const ir::Node& norm) {
+  return has_constant_statistics(norm) && !producer.has("activation_min") && !producer.has("activation_max") &&
+         is_float_constant(producer.tensor("weight")) && is_float_constant(producer.tensor("bias"));
+}
+
+void fold(ir::Graph& graph, ir::Node& producer, ir::Node& norm) {
+  const ir::Value* weight = producer.tensor("weight");
+  const Affine affine = affine_of(norm);
+  const std::size_t channels = affine.factor.size();
   const auto old_bias = channel_values(producer.tensor("bias"), channels, 0);
   const auto old_weight = weight->data.as<float>();
-  const std::size_t per_channel = old_weight.size() / channels;
-
+  const ChannelOf channel_of(producer, *absorber_of(&producer));
   std::vector<float> new_weight(old_weight.size());
+  for (std::size_t i = 0; i < new_weight.size(); ++i) {
+    new_weight[i] = static_cast<float>(static_cast<double>(old_weight[i]) * affine.factor.at(channel_of(i)));
+  }
   std::vector<float> new_bias(channels);
   for (std::size_t c = 0; c < channels; ++c) {
-    const double factor = gamma[c] / std::sqrt(variance[c] + norm.number("eps"));
-    for (std::size_t i = 0; i < per_channel; ++i) {
-      const std::size_t at = c * per_channel + i;
-      new_weight[at] = static_cast<float>(static_cast<double>(old_weight[at]) * factor);
-    }
-    new_bias[c] = static_cast<float>((old_bias[c] - mean[c]) * factor + beta[c]);
+    new_bias[c] = static_cast<float>(old_bias[c] * affine.factor[c] + affine.term[c]);
   }
   producer.set("weight", graph.add_constant(weight->name + "_folded", weight->type,
                                             ir::Bytes::of(std::span<const float>(new_weight))));
   producer.set("bias",
                graph.add_constant(producer.name + "_bias_folded", ir::float_type({static_cast<std::int64_t>(channels)}),
                                   ir::Bytes::of(std::span<const float>(new_bias))));
-  graph.replace_uses(norm.result(), producer.result());
+  graph.replace_uses(norm.result(), norm.tensor("input"));
+  graph.erase(&norm);
+}
+
+// ---- what is left ---------------------------------------------------------------------------------------------------
+
+bool is_dequantized(const ir::Value* value) {
+  return value->producer != nullptr && value->producer->op.starts_with("quantized_decomposed.");
+}
+
+// As [N, C, H, W]; none for more dimensions. Between the conversions of a quantized model only one node may stand.
+std::optional<ir::Shape> image_of(const ir::Value* value) {
+  ir::Shape shape = value->type.shape;
+  if (shape.size() < 2 || shape.size() > 4 || (shape.size() < 4 && is_dequantized(value))) return std::nullopt;
+  while (shape.size() < 4) shape.insert(shape.begin() + 2, 1);
+  return shape;
+}
+
+ir::Value* viewed(ir::Graph& graph, ir::Value* value, const ir::Shape& shape, ir::Node& norm) {
+  if (value->type.shape == shape) return value;
+  return graph
+      .add_node(norm.name + "_view", "aten.view", {{"self", value}, {"size", shape}}, {ir::float_type(shape)},
+                norm.location, &norm)
+      ->result();
+}
+
+// A quantized model says how its activations are stored; a factor that it left in float is stored exactly.
+ir::Value* exact_weight(ir::Graph& graph, const ir::Node& norm, const std::vector<double>& factors) {
+  ir::QuantParams quant;
+  quant.qmin = -127;
+  quant.axis = 0;
+  std::vector<std::int8_t> values;
+  for (const double factor : factors) {
+    quant.scales.push_back(factor == 0 ? 1.0 : std::abs(factor) / 127);
+    quant.zero_points.push_back(0);
+    values.push_back(static_cast<std::int8_t>(factor == 0 ? 0 : factor < 0 ? -127 : 127));
+  }
+  return graph.add_constant(norm.name + "_weight",
+                            ir::quantized_type({static_cast<std::int64_t>(factors.size()), 1, 1, 1}, std::move(quant)),
+                            ir::Bytes::of(std::span<const std::int8_t>(values)));
+}
+
+void make_convolution(ir::Graph& graph, ir::Node& norm) {
+  ir::Value* input = norm.tensor("input");
+  const std::optional<ir::Shape> image = image_of(input);
+  if (!image || !has_constant_statistics(norm)) return;
+  const Affine affine = affine_of(norm);
+  const auto channels = static_cast<std::int64_t>(affine.factor.size());
+  const std::vector<float> factors(affine.factor.begin(), affine.factor.end());
+  const std::vector<float> terms(affine.term.begin(), affine.term.end());
+  const std::vector<std::int64_t> ones = {1, 1};
+  ir::Value* weight = is_dequantized(input)
+                          ? exact_weight(graph, norm, affine.factor)
+                          : graph.add_constant(norm.name + "_weight", ir::float_type({channels, 1, 1, 1}),
+                                               ir::Bytes::of(std::span<const float>(factors)));
+  ir::Value* bias =
+      graph.add_constant(norm.name + "_bias", ir::float_type({channels}), ir::Bytes::of(std::span<const float>(terms)));
+  ir::Node* convolution = graph.add_node(norm.name, "aten.conv2d",
+                                         {{"input", viewed(graph, input, *image, norm)},
+                                          {"weight", weight},
+                                          {"bias", bias},
+                                          {"stride", ones},
+                                          {"padding", std::vector<std::int64_t>{0, 0}},
+                                          {"dilation", ones},
+                                          {"groups", channels}},
+                                         {ir::float_type(*image)}, norm.location, &norm);
+  graph.replace_uses(norm.result(), viewed(graph, convolution->result(), norm.result()->type.shape, norm));
   graph.erase(&norm);
 }
 
@@ -69,7 +226,13 @@ void fold(ir::Graph& graph, ir::Node& norm) {
 
 void fold_batch_norm(ir::Graph& graph) {
   for (ir::Node* node : graph.snapshot()) {
-    if (node->op == "aten.batch_norm" && foldable(graph, *node)) fold(graph, *node);
+    if (node->op != "aten.batch_norm") continue;
+    ir::Node* producer = producer_of(graph, *node);
+    if (producer != nullptr && foldable(*producer, *node)) {
+      fold(graph, *producer, *node);
+    } else {
+      make_convolution(graph, *node);
+    }
   }
   graph.erase_unused();
 }

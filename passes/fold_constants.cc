@@ -3,6 +3,7 @@
 // What depends on constants alone is computed now, in float: positional embeddings, scaled weights, masks. Integers
 // that stand for real numbers (behind a dequantize) are left as they are, since their parameters are worth keeping.
 #include <algorithm>
+#include <cmath>
 
 #include "passes/passes.h"
 
@@ -19,10 +20,33 @@ bool is_foldable(const ir::Node& node, const ops::Operator* op) {
   }) && std::ranges::all_of(node.results, [](const ir::Value* v) { return is_float(v->type); });
 }
 
+// A number that a quantized model still quantizes by itself: the integers it becomes.
+bool is_quantized_number(const ir::Node& node) {
+  if (node.op != "quantized_decomposed.quantize_per_tensor" || node.result()->type.dtype != DType::i8) return false;
+  const ir::Value* input = node.tensor("input");
+  return input->kind == ir::ValueKind::constant && is_float(input->type);
+}
+
+ir::Value* add_integers(ir::Graph& graph, const ir::Node& node) {
+  const ir::QuantParams& quant = *node.result()->type.quant;
+  std::vector<std::int8_t> integers;
+  for (const float value : node.tensor("input")->data.as<float>()) {
+    const double rounded = std::nearbyint(double{value} / quant.scale()) + quant.zero_point();
+    integers.push_back(static_cast<std::int8_t>(std::clamp<double>(rounded, quant.qmin, quant.qmax)));
+  }
+  return graph.add_constant(node.result()->name + "_int", node.result()->type,
+                            ir::Bytes::of(std::span<const std::int8_t>(integers)));
+}
+
 }  // namespace
 
 void fold_constants(ir::Graph& graph) {
   for (ir::Node* node : graph.snapshot()) {
+    if (is_quantized_number(*node)) {
+      graph.replace_uses(node->result(), add_integers(graph, *node));
+      graph.erase(node);
+      continue;
+    }
     const ops::Operator* op = ops::find(*node);
     if (!is_foldable(*node, op)) continue;
     const std::vector<evaluate::Tensor> values = op->evaluate(*node, evaluate::Frame());

@@ -28,14 +28,18 @@ void fuse_activations(ir::Graph& graph) {
     ir::Value* input = clamp->tensor("self");
     ir::Node* producer = input->producer;
     if (producer == nullptr || graph.only_user(input) != clamp) continue;
+    // Two clamps in a row are one, whoever takes it.
+    const bool twice = producer->op == "aten.clamp";
+    const std::string_view min = twice ? "min" : "activation_min", max = twice ? "max" : "activation_max";
     const ops::Operator* op = ops::find(*producer);
-    if (op == nullptr || !op->fuses_activation || input->type.quant != clamp->result()->type.quant) continue;
+    if ((!twice && (op == nullptr || !op->fuses_activation)) || input->type.quant != clamp->result()->type.quant)
+      continue;
     // Two clamps in a row: clamp(clamp(x, a, b), c, d) = clamp(x, …) with both ends pulled into [c, d].
     const double low = bound(*clamp, "min", -kInfinity);
     const double high = bound(*clamp, "max", kInfinity);
     const auto pull = [&](double value) { return std::min(std::max(value, low), high); };
-    set_bound(*producer, "activation_min", pull(bound(*producer, "activation_min", -kInfinity)));
-    set_bound(*producer, "activation_max", pull(bound(*producer, "activation_max", kInfinity)));
+    set_bound(*producer, min, pull(bound(*producer, min, -kInfinity)));
+    set_bound(*producer, max, pull(bound(*producer, max, kInfinity)));
     graph.replace_uses(clamp->result(), input);
     graph.erase(clamp);
   }

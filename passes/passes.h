@@ -17,6 +17,9 @@ void fold_constants(ir::Graph& graph);
 // What is computed twice is computed once.
 void merge_duplicates(ir::Graph& graph);
 
+// A maximum or minimum with one number becomes the clamp that it is.
+void find_clamps(ir::Graph& graph);
+
 // hardswish and hardsigmoid that are spelled as sums, clamps and products become the functions that they are.
 void fuse_hard_functions(ir::Graph& graph);
 

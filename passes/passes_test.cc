@@ -47,21 +47,6 @@ output %conv
 )");
 }
 
-TEST(FoldBatchNorm, LeavesAConvolutionAloneThatSomebodyElseReads) {
-  const char* text = R"(graph g
-input %x : f32[1,1,2,2]
-const %w : f32[1,1,1,1] = [1.0]
-const %one : f32[1] = [1.0]
-node "conv" "" ""
-  %conv : f32[1,1,2,2] = aten.conv2d(input=%x, weight=%w, bias=none, stride=[1, 1], padding=[0, 0], dilation=[1, 1], groups=1)
-node "bn" "" ""
-  %bn : f32[1,1,2,2] = aten.batch_norm(input=%conv, weight=%one, bias=%one, running_mean=%one, running_var=%one, training=false, momentum=0.1, eps=0.001, cudnn_enabled=true)
-output %conv
-output %bn
-)";
-  EXPECT_EQ(after(text, fold_batch_norm), text);
-}
-
 TEST(FuseActivations, MakesTheClampPartOfItsProducer) {
   EXPECT_EQ(after(R"(graph g
 input %x : f32[1,4]
@@ -81,6 +66,24 @@ const %w : f32[1,4] = [1.0, 2.0, 3.0, 4.0]
 node "fc" "fc" ""
   %fc : f32[1,1] = aten.linear(input=%x, weight=%w, bias=none, activation_min=0.0, activation_max=6.0)
 output %fc
+)");
+}
+
+TEST(FuseActivations, MergesTwoClampsThatNobodyElseTakes) {
+  EXPECT_EQ(after(R"(graph g
+input %x : f32[2]
+node "a" "" ""
+  %a : f32[2] = aten.clamp(self=%x, min=none, max=6.0)
+node "b" "" ""
+  %b : f32[2] = aten.clamp(self=%a, min=0.0, max=8.0)
+output %b
+)",
+                  fuse_activations),
+            R"(graph g
+input %x : f32[2]
+node "a" "" ""
+  %a : f32[2] = aten.clamp(self=%x, min=0.0, max=6.0)
+output %a
 )");
 }
 

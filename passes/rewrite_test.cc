@@ -76,6 +76,46 @@ output %other
 )");
 }
 
+TEST(FoldConstants, QuantizesNumbersOfAQuantizedModel) {
+  const std::string text = after(R"(graph g
+input %x : f32[1]
+const %c : f32[3] = [1.0, -0.3, 100.0]
+node "q" "" ""
+  %q : i8[3] quant([0.25], [2]) = quantized_decomposed.quantize_per_tensor(input=%c, scale=0.25, zero_point=2, quant_min=-128, quant_max=127, dtype=dtype.i8)
+output %q
+)",
+                                 fold_constants);
+  EXPECT_NE(text.find("i8[3] quant([0.25], [2]) = [6, 1, 127]"), std::string::npos) << text;
+}
+
+TEST(FindClamps, InMaximumAndMinimumWithOneNumber) {
+  EXPECT_EQ(after(R"(graph g
+input %x : f32[2]
+const %low : f32[2] = [-1.0, -1.0]
+const %high : f32[] = [3.0]
+const %both : f32[2] = [1.0, 2.0]
+node "a" "" ""
+  %a : f32[2] = aten.maximum(self=%x, other=%low)
+node "b" "" ""
+  %b : f32[2] = aten.minimum(self=%high, other=%a)
+node "c" "" ""
+  %c : f32[2] = aten.minimum(self=%b, other=%both)
+output %c
+)",
+                  find_clamps),
+            R"(graph g
+input %x : f32[2]
+const %both : f32[2] = [1.0, 2.0]
+node "a" "" ""
+  %a_1 : f32[2] = aten.clamp(self=%x, min=-1.0, max=none)
+node "b" "" ""
+  %b_1 : f32[2] = aten.clamp(self=%a_1, min=none, max=3.0)
+node "c" "" ""
+  %c : f32[2] = aten.minimum(self=%b_1, other=%both)
+output %c
+)");
+}
+
 // x · clamp(x + 3, 0, 6) / 6 in the orders that people and decompositions write it.
 TEST(FuseHardFunctions, FindsHardswishHoweverItIsSpelled) {
   const std::string head = R"(graph g

@@ -30,6 +30,13 @@ Rule rule_of(const ir::Node& node, const QuantizeOptions& options) {
   const ops::Operator* op = ops::find(node);
   if (std::string reason = obstacle(node, op, options); !reason.empty()) return {Rule::Reject{std::move(reason)}, {}};
   Rule rule = op->quantize(node);
+  if (std::holds_alternative<Rule::ObserveOrShare>(rule.output)) {
+    if (options.executorch_operators) {
+      rule.output = Rule::Share{};
+    } else {
+      rule.output = Rule::Observe{};
+    }
+  }
   const bool one_scale = std::ranges::find(options.per_tensor_weights, node.op) != options.per_tensor_weights.end();
   for (Rule::Weight& weight : rule.weights) {
     if (one_scale) weight.axis.reset();

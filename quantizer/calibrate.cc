@@ -108,7 +108,10 @@ std::vector<ir::QuantParams> choose_parameters(const ir::Graph& graph, const Ann
     }
     Histogram merged;
     for (const ir::Value* member : group.members) merged.merge(observations.at(member));
-    params[k] = options.range(merged.distribution(), {});
+    // Of a few hundred numbers, the largest says little about what inference will bring: nothing is clipped then.
+    constexpr double kEnough = 2048;
+    const Distribution seen = merged.distribution();
+    params[k] = seen.count < kEnough ? minmax_range(seen, {}) : options.range(seen, {});
   });
   widen_results(graph, annotation, params);
   return params;

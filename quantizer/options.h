@@ -17,6 +17,7 @@ struct QuantizeOptions {
   std::vector<std::string>
       per_tensor_weights;                 // operators ("aten.linear") whose kernels take one scale for all channels
   std::vector<std::string> float_layers;  // module paths whose nodes stay in float
+  bool executorch_operators = false;      // ExecuTorch's kernels run: rules that leave the choice share parameters
   RangeRule range = mse_range;
   std::size_t threads = 0;                                 // 0: one per core; the result is the same for any number
   std::function<void(std::size_t, std::size_t)> progress;  // (samples done, samples in all), one call at a time

@@ -198,6 +198,123 @@ TEST_P(EveryCore, CountsInstructionsExactlyAndRepeatably) {
   }
 }
 
+struct Estimate {
+  std::string_view archive;  // whose code runs
+  std::string cpu;           // whose cycles are estimated
+  std::map<std::string, std::uint64_t> cycles;
+};
+
+// Derived by hand in runner/testdata/cycles.S.
+const Estimate kEstimates[] = {
+    {"m0",
+     "cortex-m0",
+     {{"plain", 3}, {"loop", 398}, {"load", 6}, {"chain", 5}, {"list", 11}, {"call", 9}, {"multiply", 2}}},
+    {"m0",
+     "cortex-m0plus",
+     {{"plain", 3}, {"loop", 299}, {"load", 6}, {"chain", 5}, {"list", 11}, {"call", 7}, {"multiply", 2}}},
+    {"m23",
+     "cortex-m23",
+     {{"plain", 3}, {"loop", 299}, {"load", 6}, {"chain", 5}, {"list", 11}, {"call", 7}, {"multiply", 2}}},
+    {"m3",
+     "cortex-m3",
+     {{"plain", 3},
+      {"loop", 398},
+      {"load", 5},
+      {"chain", 5},
+      {"list", 11},
+      {"call", 8},
+      {"multiply", 2},
+      {"accumulate", 9},
+      {"divide", 8}}},
+    {"m4",
+     "cortex-m4",
+     {{"plain", 3},
+      {"loop", 398},
+      {"load", 5},
+      {"chain", 5},
+      {"list", 11},
+      {"call", 8},
+      {"multiply", 2},
+      {"accumulate", 4},
+      {"divide", 8}}},
+    {"m33",
+     "cortex-m33",
+     {{"plain", 3},
+      {"loop", 398},
+      {"load", 5},
+      {"chain", 5},
+      {"list", 11},
+      {"call", 8},
+      {"multiply", 2},
+      {"accumulate", 4},
+      {"divide", 8}}},
+    {"m7",
+     "cortex-m7",
+     {{"plain", 2},
+      {"loop", 100},
+      {"load", 2},
+      {"chain", 3},
+      {"list", 7},
+      {"call", 3},
+      {"multiply", 1},
+      {"accumulate", 3},
+      {"divide", 8}}},
+    {"m55",
+     "cortex-m55",
+     {{"plain", 2},
+      {"loop", 298},
+      {"load", 4},
+      {"chain", 3},
+      {"list", 7},
+      {"call", 7},
+      {"multiply", 1},
+      {"accumulate", 4},
+      {"divide", 8},
+      {"units", 5},
+      {"busy", 6},
+      {"product", 4},
+      {"gather", 5},
+      {"hardware_loop", 10}}},
+    {"m55",
+     "cortex-m85",
+     {{"plain", 2},
+      {"loop", 100},
+      {"load", 2},
+      {"chain", 3},
+      {"list", 7},
+      {"call", 3},
+      {"multiply", 1},
+      {"accumulate", 3},
+      {"divide", 8},
+      {"units", 4},
+      {"busy", 5},
+      {"product", 3},
+      {"gather", 5},
+      {"hardware_loop", 8}}},
+};
+
+TEST(Board, EstimatesCyclesAsTheTablesSay) {
+  for (const Estimate& estimate : kEstimates) {
+    const auto* const cpu =
+        std::find_if(kCpus.begin(), kCpus.end(), [&](const Cpu& one) { return one.archive == estimate.archive; });
+    Firmware firmware({cpu, Compiler::gcc}, "cycles.S");
+    CountRequest request{.markers = {}, .scope = {}, .cpu = estimate.cpu};
+    std::vector<std::string> names;
+    for (const auto& [name, cycles] : estimate.cycles) {
+      names.push_back(name);
+      request.markers.push_back(name + "_begin");
+      request.markers.push_back(name + "_end");
+    }
+    std::map<std::size_t, std::uint64_t> first;
+    for (const CountEvent& event : firmware.run(request).counts) {
+      if (event.kind == CountEvent::Kind::marker) first.try_emplace(event.marker, event.cycles);
+    }
+    std::map<std::string, std::uint64_t> cycles;
+    for (std::size_t i = 0; i < names.size(); ++i) cycles[names[i]] = first.at(2 * i + 1) - first.at(2 * i);
+    EXPECT_EQ(cycles, estimate.cycles) << estimate.cpu;
+  }
+}
+
 TEST(Elf, KnowsTheCpusThatExecuteIt) {
   for (const Core& core : all_cores()) {
     const Firmware firmware(core, "hello.S");

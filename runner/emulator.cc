@@ -42,6 +42,7 @@ std::string plugin_option(const CountRequest& count, const Elf& elf) {
     const ElfSymbol& scope = symbol(elf, count.scope);
     option += fmt::format(",scope={:#x}:{:#x}", scope.address, scope.address + scope.size);
   }
+  if (!count.cpu.empty()) option += fmt::format(",cpu={}", count.cpu);
   return option;
 }
 
@@ -63,7 +64,7 @@ std::vector<CountEvent> read_counts(const std::filesystem::path& path) {
     } else {
       event.kind = word == "excursion" ? CountEvent::Kind::excursion : CountEvent::Kind::total;
     }
-    file >> event.count;
+    file >> event.count >> event.cycles;
     events.push_back(event);
   }
   if (events.empty() || events.back().kind != CountEvent::Kind::total) {

@@ -18,13 +18,15 @@ namespace cormorant {
 // Addresses for the instruction counter, by their symbols in the firmware (runner/plugin/count.cc).
 struct CountRequest {
   std::vector<std::string> markers;
-  std::string scope;  // a function; empty for none
+  std::string scope;     // a function; empty for none
+  std::string cpu = {};  // whose cycles to estimate; empty for none
 };
 
 struct CountEvent {
   enum class Kind { marker, excursion, total } kind;
-  std::size_t marker = 0;   // index into CountRequest::markers
-  std::uint64_t count = 0;  // marker, total: instructions so far; excursion: its length
+  std::size_t marker = 0;    // index into CountRequest::markers
+  std::uint64_t count = 0;   // marker, total: instructions so far; excursion: its length
+  std::uint64_t cycles = 0;  // the same in estimated cycles
 };
 
 struct EmulationRequest {

@@ -125,14 +125,21 @@ std::vector<Sample> read_outputs(const std::filesystem::path& path, std::size_t 
 // marker load_begin, load_end, then per sample execute_begin, excursions (with profile), execute_end.
 void account_instructions(const std::vector<CountEvent>& events, const ProgramFacts& facts,
                           const std::vector<KernelChoice>& kernels, RunResult& result) {
-  std::uint64_t begin = 0;
-  std::vector<std::uint64_t> steps;
+  CountEvent begin{};
+  std::vector<CountEvent> steps;
   for (const CountEvent& event : events) {
-    if (event.kind == CountEvent::Kind::excursion && result.sample_instructions.empty()) steps.push_back(event.count);
+    const bool is_first_sample = result.sample_instructions.empty();
+    if (event.kind == CountEvent::Kind::excursion && is_first_sample) steps.push_back(event);
     if (event.kind != CountEvent::Kind::marker) continue;
-    if (event.marker == load_begin || event.marker == execute_begin) begin = event.count;
-    if (event.marker == load_end) result.load_instructions = event.count - begin;
-    if (event.marker == execute_end) result.sample_instructions.push_back(event.count - begin);
+    if (event.marker == load_begin || event.marker == execute_begin) begin = event;
+    if (event.marker == load_end) {
+      result.load_instructions = event.count - begin.count;
+      result.load_cycles = event.cycles - begin.cycles;
+    }
+    if (event.marker == execute_end) {
+      if (is_first_sample) result.execute_cycles = event.cycles - begin.cycles;
+      result.sample_instructions.push_back(event.count - begin.count);
+    }
   }
   if (!result.sample_instructions.empty()) result.execute_instructions = result.sample_instructions.front();
   if (steps.empty()) return;
@@ -141,7 +148,8 @@ void account_instructions(const std::vector<CountEvent>& events, const ProgramFa
   }
   for (std::size_t i = 0; i < steps.size(); ++i) {
     const auto kernel = std::ranges::find(kernels, facts.steps[i], &KernelChoice::operator_name);
-    result.steps.push_back({facts.steps[i], kernel == kernels.end() ? "" : kernel->symbol, steps[i]});
+    result.steps.push_back(
+        {facts.steps[i], kernel == kernels.end() ? "" : kernel->symbol, steps[i].count, steps[i].cycles});
   }
 }
 
@@ -186,13 +194,14 @@ RunResult run_on_board(const RunRequest& request, const ProgramFacts& facts) {
 
   // Run: all samples in one boot.
   write_samples(directory.path() / "inputs.bin", request.samples, facts);
-  const EmulationResult emulation =
-      emulate({.elf = elf_path,
-               .board = &board,
-               .directory = directory.path(),
-               .time_limit = request.time_limit,
-               .count = {.markers = kMarkers, .scope = request.profile ? "cormorant_execute" : ""}},
-              elf);
+  const EmulationResult emulation = emulate({.elf = elf_path,
+                                             .board = &board,
+                                             .directory = directory.path(),
+                                             .time_limit = request.time_limit,
+                                             .count = {.markers = kMarkers,
+                                                       .scope = request.profile ? "cormorant_execute" : "",
+                                                       .cpu = request.estimate_cycles ? std::string(cpu.name) : ""}},
+                                            elf);
   check_ending(emulation, facts);
 
   RunResult result;

@@ -31,6 +31,7 @@ struct RunRequest {
   Compiler compiler = Compiler::gcc;
   std::vector<Sample> samples = {};  // all in one boot; none means one run with zeros
   bool profile = false;
+  bool estimate_cycles = false;  // the emulation then takes about twice as long
   std::chrono::milliseconds time_limit{60'000};
   std::filesystem::path keep_elf = {};  // where to leave the firmware; empty for nowhere
 };
@@ -39,6 +40,7 @@ struct StepProfile {
   std::string operator_name;
   std::string kernel;  // the symbol that ran it
   std::uint64_t instructions = 0;
+  std::uint64_t cycles = 0;  // estimated, as all cycles are (docs/cycles.md); with the call
 };
 
 struct RunResult {
@@ -47,7 +49,8 @@ struct RunResult {
   std::uint64_t load_instructions = 0;
   std::uint64_t execute_instructions = 0;          // of the first sample
   std::vector<std::uint64_t> sample_instructions;  // of each
-  std::vector<StepProfile> steps;                  // of the first sample; with profile only
+  std::uint64_t load_cycles = 0, execute_cycles = 0;
+  std::vector<StepProfile> steps;  // of the first sample; with profile only
 
   std::uint64_t code_bytes = 0;   // flash: text, read-only data and initialisers, without model and harness
   std::uint64_t model_bytes = 0;  // flash: the .pte

@@ -331,18 +331,24 @@ TEST_F(CommandLine, RunTellsItsFiguresAsJson) {
   EXPECT_EQ(json["target"], "cortex-m55");
   EXPECT_EQ(json["isa"], "mve");
   EXPECT_EQ(keys(json["instructions"]), (std::set<std::string>{"load", "execute"}));
-  EXPECT_EQ(keys(json["cycles"]), (std::set<std::string>{"execute"}));
+  EXPECT_EQ(keys(json["cycles"]), (std::set<std::string>{"load", "execute"}));
   EXPECT_EQ(keys(json["flash"]), (std::set<std::string>{"code", "model"}));
   EXPECT_EQ(keys(json["ram"]), (std::set<std::string>{"arena", "state", "stack"}));
   EXPECT_EQ(json["flash"]["model"], std::filesystem::file_size(path() / "digits.pte"));
-  std::uint64_t in_operators = 0;
+  std::uint64_t in_operators = 0, cycles_in_operators = 0;
   for (const nlohmann::json& op : json["operators"]) {
     EXPECT_EQ(keys(op), (std::set<std::string>{"name", "node", "source", "instructions", "cycles"}));
     in_operators += op["instructions"].get<std::uint64_t>();
+    cycles_in_operators += op["cycles"].get<std::uint64_t>();
   }
   const auto execute = json["instructions"]["execute"].get<std::uint64_t>();
   EXPECT_LT(in_operators, execute);
   EXPECT_GT(in_operators, execute * 9 / 10);
+  const auto cycles = json["cycles"]["execute"].get<std::uint64_t>();
+  EXPECT_LT(cycles_in_operators, cycles);
+  EXPECT_GT(cycles_in_operators, cycles * 9 / 10);
+  EXPECT_GT(cycles, execute / 2);
+  EXPECT_LT(cycles, execute * 3);
   EXPECT_TRUE(std::filesystem::exists(path() / "kept.elf"));
 
   const nlohmann::json shown = cormorant(path(), {"inspect", "digits.pte", "--json"}).json();
@@ -351,6 +357,30 @@ TEST_F(CommandLine, RunTellsItsFiguresAsJson) {
   // int8 at the border comes with its meaning: probabilities are 0 to 255/256.
   EXPECT_EQ(shown["methods"][0]["outputs"][0]["scale"], 1.0 / 256);
   EXPECT_EQ(shown["methods"][0]["outputs"][0]["zero_point"], -128);
+}
+
+// Names of nodes and source lines lie beside the program, and are believed only if they are this program's.
+TEST_F(CommandLine, ProfileNamesNodesAndSourceLines) {
+  const Arguments profile = {"run", "named.pte", "--profile", "--json"};
+  ASSERT_EQ(cormorant(path(), {"compile", "digits", "-q", "-o", "named.pte"}).status, kDone);
+  const nlohmann::json named = cormorant(path(), profile).json()["operators"];
+  ASSERT_FALSE(named.empty());
+  for (const nlohmann::json& op : named) {
+    EXPECT_NE(op["node"], "");
+    EXPECT_TRUE(has(op["source"].get<std::string>(), ".py:"));
+  }
+  EXPECT_TRUE(has(named[1]["source"].get<std::string>(), "(train.py:"));
+
+  const std::string names = read_text(path() / "named.pte.names.json");
+  ASSERT_EQ(cormorant(path(), {"compile", "digits", "-q", "--io=int8", "--no-names", "-o", "named.pte"}).status, kDone);
+  EXPECT_EQ(read_text(path() / "named.pte.names.json"), names);
+  for (const std::string& text : {names, std::string("[]"), std::string("{\"program\": 1")}) {
+    write_text(path() / "named.pte.names.json", text);
+    const Ran ran = cormorant(path(), profile);
+    EXPECT_EQ(ran.status, kDone);
+    EXPECT_TRUE(has(ran.err, "named.pte.names.json"));
+    EXPECT_EQ(ran.json()["operators"][0]["node"], nullptr);
+  }
 }
 
 TEST_F(CommandLine, RunWritesTheOutputInTheModelsShape) {

@@ -58,7 +58,7 @@ std::vector<Case> pairs() {
   const std::pair<ir::Shape, ir::Shape> shapes[] = {
       {{2, 3, 5}, {2, 3, 5}}, {{2, 3, 4, 5}, {3, 1, 1}}, {{1, 5}, {3, 1}}, {{2, 3, 4, 5}, {2, 1, 4, 1}}, {{}, {7}}};
   for (const auto& [a, b] : shapes) {
-    for (const char* op : {"aten.add", "aten.mul", "aten.minimum", "aten.maximum"}) {
+    for (const char* op : {"aten.add", "aten.mul", "aten.div", "aten.minimum", "aten.maximum"}) {
       cases.push_back({op, [=](ir::Graph& g) {
                          std::vector<ir::NamedArgument> args = {{"self", float_input(g, a)},
                                                                 {"other", float_input(g, b)}};
@@ -74,6 +74,12 @@ std::vector<Case> pairs() {
                                        {"other", float_constant(g, {3, 1, 1}, random)},
                                        {"alpha", 1.0},
                                        {"activation_min", 0.0}});
+                   }});
+  cases.push_back({"prelu", [](ir::Graph& g) {
+                     std::mt19937 random(4);
+                     return add_float(
+                         g, "aten.prelu",
+                         {{"self", float_input(g, {2, 3, 4, 4})}, {"weight", float_constant(g, {3}, random)}});
                    }});
   return cases;
 }
@@ -176,6 +182,12 @@ std::vector<Case> rows_and_windows() {
                             {"ceil_mode", false},
                             {"count_include_pad", true},
                             {"divisor_override", i(3)}}));
+  cases.push_back(of_input("aten.adaptive_avg_pool2d", {2, 3, 7, 5}, {{"output_size", Ints{3, 4}}}));
+  for (const char* op : {"aten.mean", "aten.sum", "aten.amax", "aten.amin"}) {
+    cases.push_back(of_input(op, {2, 3, 4, 5}, {{"dim", Ints{2, 3}}}));
+    cases.push_back(of_input(op, {2, 3, 4, 5}, {{"dim", Ints{1}}}));
+    cases.push_back(of_input(op, {7}, {{"dim", Ints{0}}}));
+  }
   for (const std::int64_t dim : {0, 1, 2}) {
     cases.push_back(of_input("aten.softmax", {3, 5, 4}, {{"dim", dim}}));
     cases.push_back(of_input("aten.log_softmax", {3, 5, 4}, {{"dim", dim}}));

@@ -211,7 +211,7 @@ def main(kind, out, names):
     small = kind == "small"
     for name, (make, shape) in (SMALL if small else FULL).items():
         if not names or name in names:
-            write(name, make, shape, out, *((8, 40, 32) if small else (32, 6, 8)))
+            write(name, make, shape, out, *((16, 40, 32) if small else (32, 6, 8)))
 
 
 if __name__ == "__main__":

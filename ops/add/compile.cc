@@ -49,13 +49,16 @@ QuantRule quantize(const ir::Node& node) {
 }
 
 // A rescaling of the sum to the left is done in 32 bits: the largest sum must survive it.
-void check_overflow(const ir::Node& node, const ir::QuantParams& self, const ir::QuantParams& other, double other_scale,
+void check_overflow(const ir::Node& node, const ir::QuantParams& self, const ir::QuantParams& other, double alpha,
                     double common, std::int32_t shift) {
-  const auto extent = [](const ir::QuantParams& q) {
-    return std::max(std::abs(q.qmin - q.zero_point()), std::abs(q.qmax - q.zero_point()));
+  const auto extent = [](const ir::QuantParams& q, double factor) {
+    const double low = (q.qmin - q.zero_point()) * factor, high = (q.qmax - q.zero_point()) * factor;
+    return std::pair(std::min(low, high), std::max(low, high));
   };
-  const double largest = std::ldexp((extent(self) * self.scale() + extent(other) * other_scale) / common, kLeftShift);
-  if (std::ldexp(largest, std::max(shift, 0)) >= std::ldexp(1.0, 31)) {
+  const auto a = extent(self, self.scale() / common);
+  const auto b = extent(other, other.scale() * alpha / common);
+  const double largest = std::max(-(a.first + b.first), a.second + b.second);
+  if (std::ldexp(largest, kLeftShift + std::max(shift, 0)) >= std::ldexp(1.0, 31)) {
     refuse(node, "the sum's scale is too small for its operands' scales: they nearly cancel in the calibration data",
            "calibrate with representative data");
   }
@@ -73,7 +76,7 @@ ir::Value* lower(const Rewriter& rewriter) {
   const Multiplier self = quantize_multiplier(self_q.scale() / common);
   const Multiplier other = quantize_multiplier(other_scale / common);
   const Multiplier output = quantize_multiplier(common / (output_q.scale() * (1 << kLeftShift)));
-  check_overflow(node, self_q, other_q, other_scale, common, output.shift);
+  check_overflow(node, self_q, other_q, alpha, common, output.shift);
 
   QuantizedAdd<HostWorld> call{.self = operands.self};
   call.self_zero_point = self_q.zero_point();

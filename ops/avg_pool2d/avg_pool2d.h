@@ -1,13 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// avg_pool2d on int8, channels-last: the sum of a window divided by the number of its elements that lie inside the
-// input, rounded to nearest, halves away from zero (CMSIS-NN's arithmetic). Input and output share their quantization
-// parameters, so neither zero point nor scale takes part; the schema's zero_point, multiplier and shift are for
-// ExecuTorch's Python semantics only.
+// avg_pool2d on int8, channels-last, in two forms.
+//
+// ExecuTorch's: the sum of a window divided by the number of its elements that lie inside the input, rounded to
+// nearest, halves away from zero (CMSIS-NN's arithmetic). Input and output share their quantization parameters, so
+// neither zero point nor scale takes part; the schema's zero_point, multiplier and shift are for ExecuTorch's Python
+// semantics only.
+//
+// Ours: the result has parameters of its own. A mean of many elements spans a fraction of their range, which the shared
+// parameters leave to a few integers; with its own it has all 256. It also knows padding that counts, other divisors
+// and adaptive windows. The arithmetic is mean_of() in kernels/window.h.
 #pragma once
 
 #include <cstdint>
 
+#include "kernels/pool_geometry.h"
 #include "target/target.h"
 
 namespace cormorant::ops {
@@ -41,14 +48,46 @@ struct QuantizedAvgPool2d {
   }
 };
 
-// How many windows fit one dimension. All sizes positive (padding not negative) and at most 2^28; kernel at most
-// input + 2 · padding. In ceil mode the last window may stick out, but must start inside the input or its left padding.
-template <class Int>
-constexpr Int pooled_size(Int input, Int kernel, Int stride, Int padding, bool ceil_mode) {
-  const Int room = input + 2 * padding - kernel;
-  Int size = (room + (ceil_mode ? stride - 1 : 0)) / stride + 1;
-  if (ceil_mode && (size - 1) * stride >= input + padding) --size;
-  return size;
+template <class W>
+struct AvgPool2d {
+  static constexpr const char* kName = "cormorant::avg_pool2d.scalar";
+  typename W::Tensor input{};
+  typename W::IntList kernel_size{};
+  typename W::IntList stride{};  // zeros: adaptive windows, all by output sizes
+  typename W::IntList padding{};
+  typename W::Bool count_include_pad{};
+  typename W::Tensor divisors{};  // i32 [n, 3]: number of elements, multiplier, right shift. One row: for all windows.
+  typename W::Int left_shift{};
+  typename W::Int input_zero_point{};
+  typename W::Int output_zero_point{};
+  typename W::Int output_min{};
+  typename W::Int output_max{};
+  typename W::Out out{};
+
+  template <class V>
+  void visit(V&& v) {
+    v("input", input);
+    v("kernel_size", kernel_size);
+    v("stride", stride);
+    v("padding", padding);
+    v("count_include_pad", count_include_pad);
+    v("divisors", divisors);
+    v("left_shift", left_shift);
+    v("input_zero_point", input_zero_point);
+    v("output_zero_point", output_zero_point);
+    v("output_min", output_min);
+    v("output_max", output_max);
+    v("out", out);
+  }
+};
+
+inline constexpr const char* kAvgPool2dScalar = "cormorant::avg_pool2d.scalar";
+inline constexpr const char* kAvgPool2dDsp = "cormorant::avg_pool2d.dsp";
+inline constexpr const char* kAvgPool2dMve = "cormorant::avg_pool2d.mve";
+
+constexpr const char* avg_pool2d_variant(const Target& target) {
+  if (target.is_any() || target.isa == Isa::scalar) return kAvgPool2dScalar;
+  return target.isa == Isa::dsp ? kAvgPool2dDsp : kAvgPool2dMve;
 }
 
 // Our kernels need no scratch; CMSIS-NN's for DSP keeps a row of sums.

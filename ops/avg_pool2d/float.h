@@ -30,4 +30,20 @@ struct FloatAvgPool2d {
   }
 };
 
+// Windows that cover the input evenly: window i of n is [i · size / n, (i + 1) · size / n), ends rounded outwards.
+template <class W>
+struct FloatAdaptiveAvgPool2d {
+  static constexpr const char* kName = "aten::_adaptive_avg_pool2d.out";
+  typename W::Tensor self{};
+  typename W::IntList output_size{};
+  typename W::Out out{};
+
+  template <class V>
+  void visit(V&& v) {
+    v("self", self);
+    v("output_size", output_size);
+    v("out", out);
+  }
+};
+
 }  // namespace cormorant::ops

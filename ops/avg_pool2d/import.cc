@@ -3,129 +3,89 @@
 
 #include <algorithm>
 
-#include "ops/avg_pool2d/avg_pool2d.h"
-
 namespace cormorant::ops {
 namespace {
 
 using Dims = std::vector<std::int64_t>;
-
-struct Pooling {
-  Dims kernel, stride, padding;
-  bool ceil_mode = false;
-  bool count_include_pad = false;
-  ir::Argument divisor_override = {};
-};
-
-// PyTorch takes one number for both dimensions.
-Dims pair(Dims list) {
-  if (list.size() == 1) list.push_back(list[0]);
-  return list;
-}
 
 ir::Value* view(Importer& importer, ir::Value* value, Dims size) {
   if (value->type.shape == size) return value;
   return importer.node("aten.view", {{"self", value}, {"size", size}}, {ir::float_type(size)})->result();
 }
 
-// [C, H, W] is one image.
-Dims batched(const Dims& shape) { return shape.size() == 3 ? Dims{1, shape[0], shape[1], shape[2]} : shape; }
-
-bool sizes_agree(const Pooling& pooling, const Dims& input, const Dims& result) {
-  for (std::size_t i = 0; i < 2; ++i) {
-    const std::int64_t padded = input[2 + i] + 2 * pooling.padding[i];
-    if (padded < pooling.kernel[i]) return false;
-    if (pooled_size<std::int64_t>(padded, pooling.kernel[i], pooling.stride[i], 0, pooling.ceil_mode) !=
-        result[2 + i]) {
-      return false;
-    }
-  }
-  return true;
+// [N, C, L] is an image of height 1, and a missing batch is one of one.
+Dims as_images(const Dims& shape, std::size_t dimensions) {
+  Dims images = shape;
+  if (images.size() == dimensions + 1) images.insert(images.begin(), 1);
+  if (dimensions == 1) images.insert(images.begin() + 2, 1);
+  return images;
 }
 
-// `result` is 4-D; the call's own result may have fewer dimensions.
-std::vector<ir::Value*> make_pool(Importer& importer, Pooling pooling, const Dims& result) {
-  ir::Value* input = view(importer, importer.call->tensor("self"), batched(importer.call->tensor("self")->type.shape));
-  const bool padded = pooling.padding != Dims{0, 0};
-  // Padding that counts is an explicit border of zeros, unless that would change the number of windows (ceil mode).
-  if (padded && pooling.count_include_pad && !std::holds_alternative<std::int64_t>(pooling.divisor_override) &&
-      sizes_agree(pooling, input->type.shape, result)) {
-    const std::int64_t h = pooling.padding[0];
-    const std::int64_t w = pooling.padding[1];
-    Dims shape = input->type.shape;
-    shape[2] += 2 * h;
-    shape[3] += 2 * w;
-    input = importer
-                .node("aten.pad", {{"self", input}, {"pad", Dims{w, w, h, h}}, {"value", 0.0}}, {ir::float_type(shape)})
-                ->result();
-    pooling.padding = {0, 0};
-  }
-  ir::Value* pooled = importer
-                          .node("aten.avg_pool2d",
-                                {{"self", input},
-                                 {"kernel_size", pooling.kernel},
-                                 {"stride", pooling.stride},
-                                 {"padding", pooling.padding},
-                                 {"ceil_mode", pooling.ceil_mode},
-                                 {"count_include_pad", pooling.count_include_pad && pooling.padding != Dims{0, 0}},
-                                 {"divisor_override", pooling.divisor_override}},
-                                {ir::float_type(result)})
-                          ->result();
-  return {view(importer, pooled, importer.types.at(0).shape)};
+// PyTorch takes one number for all dimensions.
+Dims complete(Dims list, std::size_t dimensions, std::int64_t of_missing) {
+  if (list.size() == 1) list.resize(dimensions, list[0]);
+  if (dimensions == 1) list.insert(list.begin(), of_missing);
+  return list;
 }
 
-void require_images(Importer& importer) {
+// The pooling `op` of images, whatever the rank of the model's tensors.
+std::vector<ir::Value*> make_pool(Importer& importer, std::size_t dimensions, const char* op,
+                                  std::vector<ir::NamedArgument> args) {
+  ir::Value* self = importer.call->tensor("self");
+  const Dims& result = importer.types.at(0).shape;
+  args.insert(args.begin(), {"self", view(importer, self, as_images(self->type.shape, dimensions))});
+  ir::Value* pooled = importer.node(op, std::move(args), {ir::float_type(as_images(result, dimensions))})->result();
+  return {view(importer, pooled, result)};
+}
+
+void require_images(Importer& importer, std::size_t dimensions) {
   const std::size_t rank = importer.call->tensor("self")->type.rank();
-  if (rank != 3 && rank != 4) importer.reject("two-dimensional pooling of a tensor that is no image", "");
+  if (rank != dimensions + 1 && rank != dimensions + 2) {
+    importer.reject("pooling of a tensor with " + std::to_string(rank) + " dimensions", "");
+  }
 }
 
-std::vector<ir::Value*> import_avg_pool(Importer& importer) {
-  require_images(importer);
+std::vector<ir::Value*> make_avg_pool(Importer& importer, std::size_t dimensions, ir::Argument divisor_override) {
+  require_images(importer, dimensions);
   const ir::Node& call = *importer.call;
-  Pooling pooling{.kernel = pair(call.integers("kernel_size")),
-                  .stride = pair(call.integers("stride")),
-                  .padding = pair(call.integers("padding")),
-                  .ceil_mode = call.boolean("ceil_mode"),
-                  .count_include_pad = call.boolean("count_include_pad"),
-                  .divisor_override = call.get("divisor_override")};
-  if (pooling.stride.empty()) pooling.stride = pooling.kernel;
-  return make_pool(importer, std::move(pooling), batched(importer.types.at(0).shape));
+  const Dims kernel = call.integers("kernel_size");
+  const Dims stride = call.integers("stride").empty() ? kernel : call.integers("stride");
+  const Dims padding = complete(call.integers("padding"), dimensions, 0);
+  return make_pool(importer, dimensions, "aten.avg_pool2d",
+                   {{"kernel_size", complete(kernel, dimensions, 1)},
+                    {"stride", complete(stride, dimensions, 1)},
+                    {"padding", padding},
+                    {"ceil_mode", call.boolean("ceil_mode")},
+                    {"count_include_pad", call.boolean("count_include_pad") && padding != Dims{0, 0}},
+                    {"divisor_override", std::move(divisor_override)}});
 }
 
-// Windows of equal size, where the sizes divide.
+std::vector<ir::Value*> import_avg_pool2d(Importer& importer) {
+  return make_avg_pool(importer, 2, importer.call->get("divisor_override"));
+}
+std::vector<ir::Value*> import_avg_pool1d(Importer& importer) { return make_avg_pool(importer, 1, {}); }
+
+// Where the sizes divide, all windows are of one size.
+template <std::size_t kDimensions>
 std::vector<ir::Value*> import_adaptive(Importer& importer) {
-  require_images(importer);
-  const Dims input = batched(importer.call->tensor("self")->type.shape);
-  const Dims result = batched(importer.types.at(0).shape);
-  if (input[2] % result[2] != 0 || input[3] % result[3] != 0) {
-    importer.reject("adaptive pooling from " + std::to_string(input[2]) + "×" + std::to_string(input[3]) + " to " +
-                        std::to_string(result[2]) + "×" + std::to_string(result[3]) + " needs windows of unequal size",
-                    "choose output sizes that divide the input's");
+  require_images(importer, kDimensions);
+  const Dims input = as_images(importer.call->tensor("self")->type.shape, kDimensions);
+  const Dims result = as_images(importer.types.at(0).shape, kDimensions);
+  const Dims size = {result[2], result[3]};
+  if (std::ranges::any_of(size, [](std::int64_t n) { return n < 1; })) {
+    importer.reject("adaptive pooling to nothing", "choose output sizes of at least 1");
   }
-  Pooling pooling{.kernel = {input[2] / result[2], input[3] / result[3]}, .stride = {}, .padding = {0, 0}};
-  pooling.stride = pooling.kernel;
-  return make_pool(importer, std::move(pooling), result);
-}
-
-// The mean over height, width or both is one window.
-std::vector<ir::Value*> import_mean(Importer& importer) {
-  const ir::Node& call = *importer.call;
-  const Dims& shape = call.tensor("self")->type.shape;
-  Dims dims = call.has("dim") ? call.integers("dim") : Dims{};
-  for (std::int64_t& dim : dims) dim = dim < 0 ? dim + static_cast<std::int64_t>(shape.size()) : dim;
-  const bool spatial = std::all_of(dims.begin(), dims.end(), [](std::int64_t dim) { return dim == 2 || dim == 3; });
-  if (shape.size() != 4 || dims.empty() || !spatial) {
-    importer.reject("mean over other dimensions than the height and width of images",
-                    "only dimensions 2 and 3 of a 4-D tensor are supported");
+  if (input[2] % size[0] != 0 || input[3] % size[1] != 0) {
+    return make_pool(importer, kDimensions, "aten.adaptive_avg_pool2d", {{"output_size", size}});
   }
-  Pooling pooling{.kernel = {1, 1}, .stride = {}, .padding = {0, 0}};
-  Dims result = shape;
-  for (const std::int64_t dim : dims) {
-    pooling.kernel[static_cast<std::size_t>(dim) - 2] = shape[static_cast<std::size_t>(dim)];
-    result[static_cast<std::size_t>(dim)] = 1;
-  }
-  pooling.stride = pooling.kernel;
-  return make_pool(importer, std::move(pooling), result);
+  const Dims kernel = {input[2] / size[0], input[3] / size[1]};
+  return make_pool(importer, kDimensions, "aten.avg_pool2d",
+                   {{"kernel_size", kernel},
+                    {"stride", kernel},
+                    {"padding", Dims{0, 0}},
+                    {"ceil_mode", false},
+                    {"count_include_pad", false},
+                    {"divisor_override", ir::None{}}});
 }
 
 }  // namespace
@@ -134,10 +94,13 @@ std::vector<AtenForm> avg_pool2d_forms() {
   return {
       {"avg_pool2d.default(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, bool ceil_mode=False, "
        "bool count_include_pad=True, int? divisor_override=None)",
-       import_avg_pool},
-      {"adaptive_avg_pool2d.default(Tensor self, SymInt[2] output_size)", import_adaptive},
-      {"_adaptive_avg_pool2d.default(Tensor self, SymInt[2] output_size)", import_adaptive},
-      {"mean.dim(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None)", import_mean}};
+       import_avg_pool2d},
+      {"avg_pool1d.default(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, bool ceil_mode=False, "
+       "bool count_include_pad=True)",
+       import_avg_pool1d},
+      {"adaptive_avg_pool2d.default(Tensor self, SymInt[2] output_size)", import_adaptive<2>},
+      {"_adaptive_avg_pool2d.default(Tensor self, SymInt[2] output_size)", import_adaptive<2>},
+      {"adaptive_avg_pool1d.default(Tensor self, int[1] output_size)", import_adaptive<1>}};
 }
 
 }  // namespace cormorant::ops

@@ -15,19 +15,27 @@ std::uint16_t chunk_rows(std::uint32_t kernel_w) {
   return static_cast<std::uint16_t>(rows);
 }
 
-// The output size without a division: the last window is where pooled_size() says, and one more would not be.
-bool is_pooled_size(std::int32_t size, std::int32_t input, std::int32_t kernel, std::int32_t stride,
-                    std::int32_t padding, bool ceil_mode) {
-  const std::int32_t room = input + 2 * padding - kernel;
-  if (room < 0) return false;
-  // fits() bounds both factors by 2^16.
-  const auto starts = [&](std::int32_t index) {
-    const std::uint32_t at = static_cast<std::uint32_t>(index) * static_cast<std::uint32_t>(stride);
-    const auto last = static_cast<std::uint32_t>(ceil_mode ? room + stride - 1 : room);
-    return at <= last && (!ceil_mode || at < static_cast<std::uint32_t>(input + padding));
-  };
-  return starts(size - 1) && !starts(size);
+PoolAxis mean_axis(Call& call, const AvgPool2d<TargetWorld>& args, std::size_t i) {
+  const std::int32_t input = args.input.size(2 + i);
+  const std::int32_t output = args.out.size(2 + i);
+  const std::int32_t kernel = args.kernel_size[i];
+  const std::int32_t stride = args.stride[i];
+  const std::int32_t padding = args.padding[i];
+  call.require(fits(input, 1) && fits(output, 1) && fits(kernel, 1) && fits(stride, 0) && fits(padding, 0),
+               Error::unsupported);
+  if (call.error() != Error::ok) return {};
+  // Windows are clipped to the input wherever they start, but starts must not overflow.
+  const auto last = static_cast<std::uint32_t>(output - 1) * static_cast<std::uint32_t>(stride);
+  call.require(last < static_cast<std::uint32_t>(input + padding) && (stride != 0 || padding == 0), Error::bad_shape);
+  const auto narrow = [](std::int32_t value) { return static_cast<std::uint16_t>(value); };
+  return {narrow(input), narrow(output), narrow(kernel), narrow(stride), narrow(padding), 1};
 }
+
+std::uint32_t most_taps(const PoolAxis& axis) {
+  return axis.stride == 0 || axis.kernel > axis.input ? axis.input : axis.kernel;
+}
+
+bool is_int8(std::int32_t value) { return value >= -128 && value <= 127; }
 
 }  // namespace
 
@@ -82,6 +90,48 @@ Error load_avg_pool2d(Call& call) {
            .padding_h = narrow(args.padding[0]),
            .padding_w = narrow(args.padding[1]),
            .chunk_rows = chunk_rows(static_cast<std::uint32_t>(clipped(1)))};
+  return Error::ok;
+}
+
+Error load_mean_pool2d(Call& call) {
+  AvgPool2d<TargetWorld> args;
+  if (!call.read_signature(args)) return call.error();
+  const Tensor& input = args.input;
+  const Tensor& out = args.out;
+  const Tensor& divisors = args.divisors;
+  call.require(input.dtype == DType::i8 && out.dtype == DType::i8 && divisors.dtype == DType::i32, Error::bad_value);
+  call.require(args.kernel_size.count == 2 && args.stride.count == 2 && args.padding.count == 2, Error::bad_value);
+  call.require(is_int8(args.input_zero_point) && is_int8(args.output_zero_point), Error::bad_value);
+  call.require(is_int8(args.output_min) && args.output_min <= args.output_max && is_int8(args.output_max),
+               Error::bad_value);
+  call.require(args.left_shift >= 0 && args.left_shift < 32, Error::bad_value);
+  call.require(input.rank == 4 && out.rank == 4 && divisors.rank == 2, Error::bad_shape);
+  if (call.error() != Error::ok) return call.error();
+  call.require(input.is_channels_last() && out.is_channels_last(), Error::unsupported);
+  call.require(divisors.size(1) == 3 && fits(divisors.size(0), 1) && divisors.is_contiguous(), Error::bad_shape);
+  call.require(input.size(0) == out.size(0) && input.size(1) == out.size(1), Error::bad_shape);
+  call.require(fits(input.size(0), 1) && fits(input.size(1), 1), Error::unsupported);
+  const PoolAxis height = mean_axis(call, args, 0);
+  const PoolAxis width = mean_axis(call, args, 1);
+  if (call.error() != Error::ok) return call.error();
+  call.require(most_taps(height) * most_taps(width) <= kLargestMeanWindow, Error::unsupported);
+  if (call.error() != Error::ok) return call.error();
+  auto* const plan = call.make_plan<MeanPoolPlan>();
+  if (plan == nullptr) return call.error();
+  *plan = {.geometry = {.input = input.as<const std::int8_t>(),
+                        .output = out.as<std::int8_t>(),
+                        .batch = static_cast<std::uint16_t>(input.size(0)),
+                        .channels = static_cast<std::uint16_t>(input.size(1)),
+                        .height = height,
+                        .width = width},
+           .divisors = divisors.as<const std::int32_t>(),
+           .divisor_count = static_cast<std::uint16_t>(divisors.size(0)),
+           .count_include_pad = args.count_include_pad,
+           .left = static_cast<std::uint8_t>(args.left_shift),
+           .input_zero_point = static_cast<std::int8_t>(args.input_zero_point),
+           .output_zero_point = static_cast<std::int8_t>(args.output_zero_point),
+           .low = static_cast<std::int8_t>(args.output_min),
+           .high = static_cast<std::int8_t>(args.output_max)};
   return Error::ok;
 }
 

@@ -58,4 +58,54 @@ inline void for_each_window(const AvgPoolPlan& p, Pool pool) {
   }
 }
 
+// Ours.
+struct MeanPoolPlan {
+  PoolGeometry geometry;
+  const std::int32_t* divisors;
+  std::uint16_t divisor_count;
+  bool count_include_pad;
+  std::uint8_t left;
+  std::int8_t input_zero_point;
+  std::int8_t output_zero_point;
+  std::int8_t low, high;
+};
+
+Error load_mean_pool2d(Call& call);
+
+// The row for windows of so many elements; the first where there is none.
+inline const std::int32_t* divisor_row(const MeanPoolPlan& p, std::int32_t elements) {
+  for (std::uint32_t i = 0; i < p.divisor_count; ++i) {
+    if (p.divisors[3 * i] == elements) return p.divisors + 3 * i;
+  }
+  return p.divisors;
+}
+
+inline void set_divisor(MeanScale& scale, const MeanPoolPlan& p, const PoolSpan& rows, const PoolSpan& columns) {
+  const std::int32_t taps = rows.taps * columns.taps;
+  const std::int32_t* divisor = divisor_row(p, p.count_include_pad ? rows.counted * columns.counted : taps);
+  scale.offset = -taps * p.input_zero_point;
+  scale.multiplier = divisor[1];
+  scale.right = divisor[2] & 31;
+}
+
+inline MeanScale scale_of(const MeanPoolPlan& p) {
+  return {.offset = 0,
+          .multiplier = 0,
+          .left = p.left,
+          .right = 0,
+          .low = p.low - p.output_zero_point,
+          .high = p.high - p.output_zero_point,
+          .zero_point = p.output_zero_point};
+}
+
+template <void (*kWindowMean)(const Window&, const MeanScale&)>
+inline void execute_mean_pool2d(const void* plan) {
+  const auto& p = *static_cast<const MeanPoolPlan*>(plan);
+  MeanScale scale = scale_of(p);
+  for_each_pool_window(p.geometry, [&](const Window& window, const PoolSpan& rows, const PoolSpan& columns) {
+    set_divisor(scale, p, rows, columns);
+    kWindowMean(window, scale);
+  });
+}
+
 }  // namespace cormorant::ops

@@ -17,6 +17,7 @@
 namespace cormorant::ops {
 
 Operator batch_matmul_operator();
+Operator linear_operator();
 
 namespace {
 
@@ -152,10 +153,14 @@ TEST(BatchMatmul, LowersAsUpstreamDoes) {
 
 std::vector<ir::Value*> import_call(ir::Graph& graph, std::string_view target, std::vector<ir::NamedArgument> given,
                                     ir::Shape shape) {
-  static const Operator op = batch_matmul_operator();
+  static const std::vector<AtenForm> forms = [] {
+    std::vector<AtenForm> all = batch_matmul_operator().forms;
+    std::ranges::copy(linear_operator().forms, std::back_inserter(all));
+    return all;
+  }();
   ir::Node call;
   call.name = "call";
-  for (const AtenForm& form : op.forms) {
+  for (const AtenForm& form : forms) {
     const Schema schema = parse_schema(form.schema);
     if (schema.target() != target) continue;
     call.args = given;

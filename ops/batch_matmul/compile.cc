@@ -282,6 +282,7 @@ std::int64_t macs(const ir::Node& node) {
 
 Operator batch_matmul_operator() {
   Operator op{.name = "batch_matmul",
+              .limits = "at most 16384 products per sum; operands that repeat do so along the same dimensions",
               .layout = Layout::contiguous,
               .forms = batch_matmul::product_forms(),
               .canonical = {batch_matmul::kCanonical},

@@ -181,24 +181,6 @@ std::vector<ir::Value*> import_baddbmm(Importer& importer) {
   return add_product(importer, importer.call->tensor("batch1"), importer.call->tensor("batch2"));
 }
 
-// Linear layers whose weight the model computes.
-std::vector<ir::Value*> import_linear(Importer& importer) {
-  const ir::Node& call = *importer.call;
-  ir::Value* input = call.tensor("input");
-  ir::Value* weight = call.tensor("weight");
-  ir::Value* bias = call.tensor("bias");
-  if (weight->type.rank() == 1) weight = reshaped(importer, weight, {1, weight->type.shape[0]});
-  const Dims& shape = importer.types.at(0).shape;
-  if (is_weight(weight) && (bias == nullptr || is_weight(bias))) {
-    return {reshaped(importer, linear(importer, input, weight, bias), shape)};
-  }
-  if (input->type.rank() == 1) input = reshaped(importer, input, {1, input->type.shape[0]});
-  ir::Value* result =
-      is_weight(weight) ? linear(importer, input, weight, nullptr) : product(importer, input, weight, true, 1.0);
-  if (bias != nullptr) result = add(importer, result, bias, 1.0);
-  return {reshaped(importer, result, shape)};
-}
-
 // ---- einsum of two operands -----------------------------------------------------------------------------------------
 
 // "bqd,bkd->bqk": letters in both operands and the result are batches, those of one operand and the result its rows or
@@ -360,6 +342,23 @@ std::vector<ir::Value*> import_attention_pair(Importer& importer) { return {atte
 
 }  // namespace
 
+std::vector<ir::Value*> import_linear(Importer& importer) {
+  const ir::Node& call = *importer.call;
+  ir::Value* input = call.tensor("input");
+  ir::Value* weight = call.tensor("weight");
+  ir::Value* bias = call.tensor("bias");
+  if (weight->type.rank() == 1) weight = reshaped(importer, weight, {1, weight->type.shape[0]});
+  const Dims& shape = importer.types.at(0).shape;
+  if (is_weight(weight) && (bias == nullptr || is_weight(bias))) {
+    return {reshaped(importer, linear(importer, input, weight, bias), shape)};
+  }
+  if (input->type.rank() == 1) input = reshaped(importer, input, {1, input->type.shape[0]});
+  ir::Value* result =
+      is_weight(weight) ? linear(importer, input, weight, nullptr) : product(importer, input, weight, true, 1.0);
+  if (bias != nullptr) result = add(importer, result, bias, 1.0);
+  return {reshaped(importer, result, shape)};
+}
+
 std::vector<AtenForm> product_forms() {
   return {
       {"bmm.default(Tensor self, Tensor mat2)", import_bmm},
@@ -372,7 +371,6 @@ std::vector<AtenForm> product_forms() {
       {"addmm_.default(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1)", import_addmm},
       {"baddbmm.default(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1)", import_baddbmm},
       {"baddbmm_.default(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1)", import_baddbmm},
-      {"linear.default(Tensor input, Tensor weight, Tensor? bias=None)", import_linear},
       {"einsum.default(str equation, Tensor[] tensors, *, int[]? path=None)", import_einsum},
       {"scaled_dot_product_attention.default(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, "
        "float dropout_p=0.0, bool is_causal=False, *, float? scale=None, bool enable_gqa=False)",

@@ -24,5 +24,7 @@ struct Product {
 std::optional<Product> product_of(const ir::Shape& self, const ir::Shape& mat2, bool transposed);
 
 std::vector<AtenForm> product_forms();
+// linear.default: aten.linear, or aten.bmm where the model computes the weight.
+std::vector<ir::Value*> import_linear(Importer& importer);
 
 }  // namespace cormorant::ops::batch_matmul

@@ -40,7 +40,8 @@ ir::Value* import_as(ir::Graph& graph, std::string_view name, bool training) {
 }
 
 TEST(BatchNorm, NormalisesEachChannelByItsStatistics) {
-  for (const char* name : {"batch_norm", "_native_batch_norm_legit_no_training", "native_batch_norm"}) {
+  for (const char* name : {"batch_norm", "_native_batch_norm_legit_no_training", "native_batch_norm",
+                           "_native_batch_norm_legit.default", "_batch_norm_no_update"}) {
     ir::Graph graph;
     graph.add_output(import_as(graph, name, false));
     const evaluate::Tensor input({1, 2, 2}, {3, 5, 1, 2});
@@ -54,6 +55,8 @@ TEST(BatchNorm, NormalisesEachChannelByItsStatistics) {
 
 TEST(BatchNorm, TrainingModeIsRejected) {
   ir::Graph graph;
+  EXPECT_THROW(import_as(graph, "_native_batch_norm_legit.default", true), InputError);
+  EXPECT_THROW(import_as(graph, "_native_batch_norm_legit.no_stats", true), InputError);
   EXPECT_THROW(import_as(graph, "batch_norm", true), InputError);
   EXPECT_THROW(import_as(graph, "native_batch_norm", true), InputError);
 }

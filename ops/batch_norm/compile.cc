@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // aten.batch_norm(input, weight, bias, running_mean, running_var, eps) with fixed statistics: one factor and one term
-// per channel. A pass folds it into the convolution or linear layer before it; what cannot be folded stays in float.
+// per channel. A pass folds it into the convolution or linear layer before it, or makes a convolution of it; one of
+// more than four dimensions, or with statistics that are not constant, stays in float.
 #include <cmath>
 
 #include "base/diagnostic.h"
@@ -41,6 +42,9 @@ std::vector<ir::Value*> import_batch_norm(Importer& importer) {
 std::vector<ir::Value*> import_native(Importer& importer) {
   if (importer.call->has("training")) check_inference(importer);
   return {make_batch_norm(importer, {importer.types.at(0)})->result(), nullptr, nullptr};
+}
+std::vector<ir::Value*> import_no_update(Importer& importer) {
+  return {make_batch_norm(importer, {importer.types.at(0)})->result(), nullptr, nullptr, nullptr};
 }
 
 std::vector<ir::TensorType> infer(const ir::Node& node) {
@@ -85,7 +89,8 @@ std::vector<evaluate::Tensor> evaluate_batch_norm(const ir::Node& node, const ev
 }
 
 QuantRule quantize(const ir::Node&) {
-  return {.output = QuantRule::Reject{"batch norm that no convolution or linear layer before it can absorb"},
+  return {.output =
+              QuantRule::Reject{"a batch norm of more than four dimensions, or with statistics that are not constant"},
           .weights = {}};
 }
 
@@ -101,7 +106,16 @@ Operator batch_norm_operator() {
                      import_native},
                     {"native_batch_norm.default(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, "
                      "Tensor? running_var, bool training, float momentum, float eps)",
-                     import_native}},
+                     import_native},
+                    {"_native_batch_norm_legit.default(Tensor input, Tensor? weight, Tensor? bias, "
+                     "Tensor running_mean, Tensor running_var, bool training, float momentum, float eps)",
+                     import_native},
+                    {"_native_batch_norm_legit.no_stats(Tensor input, Tensor? weight, Tensor? bias, bool training, "
+                     "float momentum, float eps)",
+                     import_native},
+                    {"_batch_norm_no_update.default(Tensor input, Tensor? weight, Tensor? bias, "
+                     "Tensor? running_mean, Tensor? running_var, float momentum, float eps)",
+                     import_no_update}},
           .canonical = {"aten.batch_norm"},
           .infer = infer,
           .evaluate = evaluate_batch_norm,

@@ -39,6 +39,28 @@ std::vector<ir::Value*> import_clamp_max(Importer& importer) {
   return make_clamp(importer, {}, bound(*importer.call, "max"));
 }
 
+// A constant tensor of one repeated number, as full_like makes it; None stays None.
+std::optional<ir::Argument> uniform(const ir::Value* value) {
+  if (value == nullptr) return ir::Argument{};
+  if (value->kind != ir::ValueKind::constant || value->type.dtype != DType::f32) return std::nullopt;
+  const auto data = value->data.as<float>();
+  if (data.empty() || !std::ranges::all_of(data, [&](float x) { return x == data[0]; })) return std::nullopt;
+  return ir::Argument{double{data[0]}};
+}
+
+// Bounds of one number each are a clamp; others are what they say, a minimum of a maximum.
+std::vector<ir::Value*> import_clamp_tensors(Importer& importer) {
+  const ir::Node& call = *importer.call;
+  ir::Value* min = call.has("min") ? call.tensor("min") : nullptr;
+  ir::Value* max = call.has("max") ? call.tensor("max") : nullptr;
+  const std::optional<ir::Argument> low = uniform(min), high = uniform(max);
+  if (low && high) return make_clamp(importer, *low, *high);
+  ir::Value* value = call.tensor("self");
+  if (min != nullptr) value = importer.node("aten.maximum", {{"self", value}, {"other", min}})->result();
+  if (max != nullptr) value = importer.node("aten.minimum", {{"self", value}, {"other", max}})->result();
+  return {value};
+}
+
 // Where the bounds cross, PyTorch's maximum wins.
 struct Bounds {
   double low = -std::numeric_limits<double>::infinity();
@@ -110,6 +132,9 @@ Operator clamp_operator() {
                 {"hardtanh_.default(Tensor self, Scalar min_val=-1, Scalar max_val=1)", import_hardtanh},
                 {"clamp.default(Tensor self, Scalar? min=None, Scalar? max=None)", import_clamp},
                 {"clamp_.default(Tensor self, Scalar? min=None, Scalar? max=None)", import_clamp},
+                {"clamp.Tensor(Tensor self, Tensor? min=None, Tensor? max=None)", import_clamp_tensors},
+                {"clamp_.Tensor(Tensor(a!) self, Tensor? min=None, Tensor? max=None)", import_clamp_tensors},
+                {"clip.Tensor(Tensor self, Tensor? min=None, Tensor? max=None)", import_clamp_tensors},
                 {"clip.default(Tensor self, Scalar? min=None, Scalar? max=None)", import_clamp},
                 {"clip_.default(Tensor self, Scalar? min=None, Scalar? max=None)", import_clamp},
                 {"clamp_min.default(Tensor self, Scalar min)", import_clamp_min},

@@ -261,6 +261,7 @@ bool in_place(const ir::Node& /*node*/, std::string_view argument) { return argu
 Operator layer_norm_operator() {
   Operator op{
       .name = "layer_norm",
+      .limits = "at most 32768 elements per mean",
       .layout = Layout::contiguous,
       .forms = {{"layer_norm.default(Tensor input, SymInt[] normalized_shape, Tensor? weight=None, Tensor? bias=None, "
                  "float eps=1e-05, bool cudnn_enable=True)",

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // aten.linear(input, weight[out, in], bias): a matrix product with a constant right side, down to
-// cortex_m.quantized_linear. Its spellings are those of matrix products (ops/batch_matmul/import.cc).
+// cortex_m.quantized_linear. Matrix products with a constant become it as well (ops/batch_matmul/import.cc).
 #include <algorithm>
 
 #include "base/diagnostic.h"
 #include "evaluate/onednn.h"
+#include "ops/batch_matmul/products.h"
 #include "ops/linear/linear.h"
 #include "ops/linear/prepack.h"
 #include "ops/linear/reference.h"
@@ -192,19 +193,20 @@ std::int64_t macs(const ir::Node& node) {
 }  // namespace linear
 
 Operator linear_operator() {
-  Operator op{.name = "linear",
-              .layout = Layout::contiguous,
-              .forms = {},
-              .canonical = {linear::kCanonical},
-              .infer = linear::infer,
-              .evaluate = linear::evaluate_linear,
-              .quantize = linear::quantize,
-              .fuses_activation = true,
-              .lower = linear::lower,
-              .signatures = {signature_of<linear::QuantizedLinear>()},
-              .prepack = linear::prepack,
-              .macs = linear::macs,
-              .host_kernels = {&linear::kReference}};
+  Operator op{
+      .name = "linear",
+      .layout = Layout::contiguous,
+      .forms = {{"linear.default(Tensor input, Tensor weight, Tensor? bias=None)", batch_matmul::import_linear}},
+      .canonical = {linear::kCanonical},
+      .infer = linear::infer,
+      .evaluate = linear::evaluate_linear,
+      .quantize = linear::quantize,
+      .fuses_activation = true,
+      .lower = linear::lower,
+      .signatures = {signature_of<linear::QuantizedLinear>()},
+      .prepack = linear::prepack,
+      .macs = linear::macs,
+      .host_kernels = {&linear::kReference}};
   for (const linear::Variant& variant : linear::kVariants) {
     op.signatures.push_back(signature_of<linear::PackedLinear>(std::string(variant.name)));
   }

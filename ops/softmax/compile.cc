@@ -207,6 +207,7 @@ bool in_place(const ir::Node& /*node*/, std::string_view argument) { return argu
 Operator softmax_operator() {
   Operator op{
       .name = "softmax",
+      .limits = "rows of at most 4095",
       .forms = {{"softmax.int(Tensor self, int dim, ScalarType? dtype=None)", softmax::import_softmax},
                 {"_softmax.default(Tensor self, int dim, bool half_to_float)", softmax::import_softmax},
                 {"_safe_softmax.default(Tensor self, int dim, ScalarType? dtype=None)", softmax::import_softmax},

@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A QEMU plugin that counts guest instructions exactly. The firmware carries no instrumentation: the launcher names
-// addresses, and the plugin writes down the count whenever one of them is reached.
+// A QEMU plugin that counts guest instructions exactly and estimates the cycles of one CPU. The firmware carries no
+// instrumentation: the launcher names addresses, and the plugin writes down the counts whenever one of them is reached.
 //
-//   -plugin libcormorant_count.so,out=counts.txt,marker=0x1234,marker=0x1238,scope=0x2000:0x2040
+//   -plugin libcormorant_count.so,out=counts.txt,marker=0x1234,marker=0x1238,scope=0x2000:0x2040,cpu=cortex-m55
 //
-//   marker 0 1042        the first marker is about to execute; 1042 instructions were executed before it
-//   excursion 5317       5317 instructions were executed between two of the scope's own: one call out of the scope
+//   marker 0 1042 1530   the first marker is about to execute; 1042 instructions in 1530 cycles were executed before it
+//   excursion 5317 7012  5317 instructions were executed between two of the scope's own: one call out of the scope;
+//                        7012 cycles went by with them and the call
 //
 // The scope is one function (its address range), entered at its first address. Given the executor's loop, its
-// excursions are the steps of the program, one line each.
+// excursions are the steps of the program, one line each. Without cpu= cycles are 0.
 //
 // How it stays fast and exact: a block of code is entered only at its top and left only at its bottom (unless it
 // faults, which ends our runs anyway), so one addition per block counts it. Only blocks that hold an interesting
 // address are counted instruction by instruction. An instruction whose condition fails counts as executed: it costs its
-// cycle too. A count per kind of instruction would be a second counter here: qemu_plugin_insn_data() has the opcode.
+// cycle too. Cycles are scheduled once per block, when it is translated (cycles.h); what is left for its execution is
+// how it joins the one before.
 #include <cinttypes>
 #include <cstdio>
 #include <cstdlib>
@@ -22,31 +24,67 @@
 #include <string_view>
 #include <vector>
 
+#include "runner/plugin/cycles.h"
 #include "runner/plugin/qemu_api.h"
 
 namespace {
 
+using namespace cormorant::plugin;
+
+// A run of instructions without an interesting address but its first, and where it is.
+struct Segment {
+  Run run;
+  std::uint64_t begin = 0, end = 0;
+};
+
 // QEMU calls back with raw pointers into this, and the guest has one CPU: one object for the life of the process.
 struct Counter {
   std::uint64_t executed = 0;
+  std::uint64_t cycles = 0;
   std::vector<std::uint64_t> markers;
   std::uint64_t scope_begin = 0;
   std::uint64_t scope_end = 0;
-  std::uint64_t last_in_scope = 0;  // the count when an instruction of the scope was last reached
+  std::uint64_t last_in_scope = 0;  // the counts when an instruction of the scope was last reached
+  std::uint64_t last_cycles_in_scope = 0;
+  const Cpu* cpu = nullptr;
+  const Segment* last = nullptr;
+  std::uint64_t loop = 0;  // the end of the loop that the CPU remembers
   std::FILE* out = nullptr;
 };
 Counter counter;
 
 void on_marker(unsigned /*vcpu*/, void* data) {
-  std::fprintf(counter.out, "marker %zu %" PRIu64 "\n", reinterpret_cast<std::size_t>(data), counter.executed);
+  std::fprintf(counter.out, "marker %zu %" PRIu64 " %" PRIu64 "\n", reinterpret_cast<std::size_t>(data),
+               counter.executed, counter.cycles);
 }
 
-void on_scope_entry(unsigned /*vcpu*/, void* /*data*/) { counter.last_in_scope = counter.executed; }
+void remember_scope() {
+  counter.last_in_scope = counter.executed;
+  counter.last_cycles_in_scope = counter.cycles;
+}
+
+void on_scope_entry(unsigned /*vcpu*/, void* /*data*/) { remember_scope(); }
 
 void on_scope(unsigned /*vcpu*/, void* /*data*/) {
   const std::uint64_t between = counter.executed - counter.last_in_scope - 1;
-  if (between > 0) std::fprintf(counter.out, "excursion %" PRIu64 "\n", between);
-  counter.last_in_scope = counter.executed;
+  if (between > 0) {
+    std::fprintf(counter.out, "excursion %" PRIu64 " %" PRIu64 "\n", between,
+                 counter.cycles - counter.last_cycles_in_scope);
+  }
+  remember_scope();
+}
+
+void on_segment(unsigned /*vcpu*/, void* data) {
+  const auto& segment = *static_cast<const Segment*>(data);
+  if (counter.last != nullptr) {
+    const Segment& last = *counter.last;
+    const bool was_taken = segment.begin != last.end;
+    const bool is_known_loop = counter.loop == last.end;
+    counter.cycles += junction(*counter.cpu, last.run, segment.run, was_taken, is_known_loop);
+    if (last.run.last == Kind::loop_end && was_taken) counter.loop = last.end;
+  }
+  counter.cycles += segment.run.cycles;
+  counter.last = &segment;
 }
 
 bool is_in_scope(std::uint64_t address) { return address >= counter.scope_begin && address < counter.scope_end; }
@@ -71,21 +109,47 @@ void watch(qemu_plugin_insn* insn) {
   qemu_plugin_register_vcpu_insn_exec_inline(insn, QEMU_PLUGIN_INLINE_ADD_U64, &counter.executed, 1);
 }
 
+Instruction decoded(const qemu_plugin_insn* insn) {
+  std::uint16_t halves[2] = {};
+  std::memcpy(halves, qemu_plugin_insn_data(insn), qemu_plugin_insn_size(insn) == 4 ? 4 : 2);
+  return decode(halves[0], halves[1]);
+}
+
+// A block is one segment, or is cut at its interesting addresses.
+void estimate(qemu_plugin_tb* tb, std::size_t count) {
+  std::vector<Instruction> instructions;
+  for (std::size_t i = 0; i < count;) {
+    qemu_plugin_insn* const first = qemu_plugin_tb_get_insn(tb, i);
+    std::uint64_t end = qemu_plugin_insn_vaddr(first);
+    auto* const segment = new Segment{{}, end, 0};  // for as long as the block may be executed, which is never told
+    instructions.clear();
+    do {
+      const qemu_plugin_insn* const insn = qemu_plugin_tb_get_insn(tb, i);
+      instructions.push_back(decoded(insn));
+      end += qemu_plugin_insn_size(insn);
+    } while (++i < count && !is_interesting(qemu_plugin_insn_vaddr(qemu_plugin_tb_get_insn(tb, i))));
+    segment->run = schedule(*counter.cpu, instructions);
+    segment->end = end;
+    qemu_plugin_register_vcpu_insn_exec_cb(first, on_segment, QEMU_PLUGIN_CB_NO_REGS, segment);
+  }
+}
+
 void on_translation(qemu_plugin_id_t /*id*/, qemu_plugin_tb* tb) {
   const std::size_t count = qemu_plugin_tb_n_insns(tb);
   bool interesting = false;
   for (std::size_t i = 0; i < count; ++i) {
     interesting = interesting || is_interesting(qemu_plugin_insn_vaddr(qemu_plugin_tb_get_insn(tb, i)));
   }
-  if (!interesting) {
+  if (interesting) {
+    for (std::size_t i = 0; i < count; ++i) watch(qemu_plugin_tb_get_insn(tb, i));
+  } else {
     qemu_plugin_register_vcpu_tb_exec_inline(tb, QEMU_PLUGIN_INLINE_ADD_U64, &counter.executed, count);
-    return;
   }
-  for (std::size_t i = 0; i < count; ++i) watch(qemu_plugin_tb_get_insn(tb, i));
+  if (counter.cpu != nullptr) estimate(tb, count);
 }
 
 void on_exit(qemu_plugin_id_t /*id*/, void* /*data*/) {
-  std::fprintf(counter.out, "total %" PRIu64 "\n", counter.executed);
+  std::fprintf(counter.out, "total %" PRIu64 " %" PRIu64 "\n", counter.executed, counter.cycles);
   std::fclose(counter.out);
 }
 
@@ -101,6 +165,10 @@ bool parse(const char* argument) {
   if (text.starts_with("marker=")) {
     counter.markers.push_back(std::strtoull(argument + 7, &end, 0));
     return *end == '\0';
+  }
+  if (text.starts_with("cpu=")) {
+    counter.cpu = find_cpu(argument + 4);
+    return counter.cpu != nullptr;
   }
   if (text.starts_with("scope=")) {
     counter.scope_begin = std::strtoull(argument + 6, &end, 0);

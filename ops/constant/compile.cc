@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Tensors that a model makes out of nothing: a constant each, from here on like any other. The export records their
+// shape and type; only float ones mean something to the operators here.
+
+#include "ops/op.h"
+
+namespace cormorant::ops {
+namespace {
+
+std::vector<ir::Value*> add_constant(Importer& importer, const std::vector<float>& values) {
+  const ir::TensorType& type = importer.types.at(0);
+  if (type.dtype != DType::f32) {
+    importer.reject(std::string("a constant tensor of ") + name_of(type.dtype) + " is made in the model",
+                    "make it a float tensor, or compute what depends on it outside of the model");
+  }
+  return {importer.graph->add_constant(importer.call->name, ir::float_type(type.shape),
+                                       ir::Bytes::of(std::span<const float>(values)))};
+}
+
+std::vector<ir::Value*> fill(Importer& importer, double value) {
+  return add_constant(importer, std::vector<float>(static_cast<std::size_t>(importer.types.at(0).elements()),
+                                                   static_cast<float>(value)));
+}
+
+std::vector<ir::Value*> import_zeros(Importer& importer) { return fill(importer, 0); }
+std::vector<ir::Value*> import_ones(Importer& importer) { return fill(importer, 1); }
+std::vector<ir::Value*> import_full(Importer& importer) { return fill(importer, importer.call->number("fill_value")); }
+std::vector<ir::Value*> import_scalar(Importer& importer) { return fill(importer, importer.call->number("s")); }
+
+std::vector<ir::Value*> import_arange(Importer& importer) {
+  const ir::Node& call = *importer.call;
+  const double start = call.has("start") ? call.number("start") : 0;
+  const double step = call.has("step") ? call.number("step") : 1;
+  std::vector<float> values(static_cast<std::size_t>(importer.types.at(0).elements()));
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(start + static_cast<double>(i) * step);
+  return add_constant(importer, values);
+}
+
+#define OPTIONS "*, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None"
+#define LIKE_OPTIONS OPTIONS ", MemoryFormat? memory_format=None"
+
+}  // namespace
+
+Operator constant_operator() {
+  return {.name = "constant",
+          .limits = "float, known when the model is exported",
+          .forms = {{"zeros.default(SymInt[] size, " OPTIONS ")", import_zeros},
+                    {"ones.default(SymInt[] size, " OPTIONS ")", import_ones},
+                    {"full.default(SymInt[] size, Scalar fill_value, " OPTIONS ")", import_full},
+                    {"zeros_like.default(Tensor self, " LIKE_OPTIONS ")", import_zeros},
+                    {"ones_like.default(Tensor self, " LIKE_OPTIONS ")", import_ones},
+                    {"full_like.default(Tensor self, Scalar fill_value, " LIKE_OPTIONS ")", import_full},
+                    {"new_zeros.default(Tensor self, SymInt[] size, " OPTIONS ")", import_zeros},
+                    {"new_ones.default(Tensor self, SymInt[] size, " OPTIONS ")", import_ones},
+                    {"new_full.default(Tensor self, SymInt[] size, Scalar fill_value, " OPTIONS ")", import_full},
+                    {"scalar_tensor.default(Scalar s, " OPTIONS ")", import_scalar},
+                    {"arange.default(Scalar end, " OPTIONS ")", import_arange},
+                    {"arange.start(Scalar start, Scalar end, " OPTIONS ")", import_arange},
+                    {"arange.start_step(Scalar start, Scalar end, Scalar step=1, " OPTIONS ")", import_arange}},
+          .canonical = {},
+          .signatures = {},
+          .host_kernels = {}};
+}
+
+#undef OPTIONS
+#undef LIKE_OPTIONS
+
+}  // namespace cormorant::ops

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// aten.div(self, other) of two tensors, from PyTorch's spellings down to cortex_m.quantized_div. Division by a number
+// is a multiplication.
+#include <cmath>
+
+#include "ops/broadcast.h"
+#include "ops/div/div.h"
+#include "ops/div/prepack.h"
+#include "ops/div/reference.h"
+#include "ops/op.h"
+
+namespace cormorant::ops {
+namespace div {
+namespace {
+
+constexpr const char* kCanonical = "aten.div";
+
+std::vector<ir::Value*> import_div(Importer& importer) {
+  const ir::Node& call = *importer.call;
+  for (const ir::NamedArgument& argument : call.args) {
+    if (argument.name == "rounding_mode" && call.has("rounding_mode")) {
+      importer.reject(
+          "a division that rounds its quotient ('" + call.string("rounding_mode") + "') has no integer form",
+          "leave rounding_mode away, or round outside of the model");
+    }
+  }
+  ir::Value* self = operand_of(importer, "self");
+  if (const auto number = as_number(call, "other")) {
+    if (*number == 0 || !std::isfinite(1 / *number))
+      importer.reject("a division by zero", "check the model's constants at this place");
+    ir::Value* other = number_constant(importer, "other", 1 / *number);
+    return importer.node("aten.mul", {{"self", self}, {"other", other}})->results;
+  }
+  return importer.node(kCanonical, {{"self", self}, {"other", call.tensor("other")}})->results;
+}
+
+std::vector<evaluate::Tensor> evaluate_div(const ir::Node& node, const evaluate::Frame& frame) {
+  return {evaluate_broadcast(frame.get(node.tensor("self")), frame.get(node.tensor("other")),
+                             [](float x, float y) { return x / y; })};
+}
+
+QuantRule quantize(const ir::Node& node) {
+  return quantize_broadcast(node, {.output = QuantRule::Observe{}, .weights = {}});
+}
+
+ir::Value* lower(const Rewriter& rewriter) {
+  const ir::Node& node = rewriter.node;
+  const Operands operands = broadcast_operands(rewriter, ExecutorchBroadcast::none);
+  const ir::QuantParams& self = operands.self->type.quant.value();
+  const ir::QuantParams& other = operands.other->type.quant.value();
+  const ir::QuantParams& output = node.result()->type.quant.value();
+  const double scale = self.scale() / (other.scale() * output.scale());
+  if (!std::isfinite(static_cast<float>(scale))) {
+    refuse(node, "the quotient's scale is too small for its operands' scales", "calibrate with representative data");
+  }
+  QuantizedDiv<HostWorld> call{.self = operands.self};
+  call.self_zero_point = self.zero_point();
+  call.other = operands.other;
+  call.other_zero_point = other.zero_point();
+  call.output_zero_point = output.zero_point();
+  call.output_scale = scale;
+  return rewriter.emit(call, node.result()->type)->result();
+}
+
+bool in_place(const ir::Node& node, std::string_view argument) {
+  return argument != "table" && takes_place_of(node, argument);
+}
+
+}  // namespace
+}  // namespace div
+
+Operator div_operator() {
+  using namespace div;  // NOLINT(google-build-using-namespace)
+  return {
+      .name = "div",
+      .forms = {{"div.Tensor(Tensor self, Tensor other)", import_div},
+                {"div_.Tensor(Tensor(a!) self, Tensor other)", import_div},
+                {"div.Scalar(Tensor self, Scalar other)", import_div},
+                {"div_.Scalar(Tensor(a!) self, Scalar other)", import_div},
+                {"div.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode)", import_div},
+                {"div_.Tensor_mode(Tensor(a!) self, Tensor other, *, str? rounding_mode)", import_div},
+                {"div.Scalar_mode(Tensor self, Scalar other, *, str? rounding_mode)", import_div},
+                {"div_.Scalar_mode(Tensor(a!) self, Scalar other, *, str? rounding_mode)", import_div},
+                {"divide.Tensor(Tensor self, Tensor other)", import_div},
+                {"divide_.Tensor(Tensor(a!) self, Tensor other)", import_div},
+                {"divide.Scalar(Tensor self, Scalar other)", import_div},
+                {"divide_.Scalar(Tensor(a!) self, Scalar other)", import_div},
+                {"true_divide.Tensor(Tensor self, Tensor other)", import_div},
+                {"true_divide_.Tensor(Tensor(a!) self, Tensor other)", import_div},
+                {"true_divide.Scalar(Tensor self, Scalar other)", import_div},
+                {"true_divide_.Scalar(Tensor(a!) self, Scalar other)", import_div}},
+      .canonical = {kCanonical},
+      .infer = infer_broadcast,
+      .evaluate = evaluate_div,
+      .quantize = quantize,
+      .lower = lower,
+      .signatures = {signature_of<QuantizedDiv>(), signature_of<TableDiv>(kDivScalar), signature_of<TableDiv>(kDivMve)},
+      .prepack = prepack,
+      .in_place = in_place,
+      .host_kernels = {&kReference, &kTableScalarReference, &kTableMveReference}};
+}
+
+}  // namespace cormorant::ops

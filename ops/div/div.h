@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Elementwise quotient. What compiler and kernels agree on.
+//
+// cortex_m::quantized_div divides in float: round((self − zs) / (other − zo) · scale) + zero point, halves away from
+// zero, and 0 for a divisor of zero. The result depends on two bytes only, and for one divisor it is a multiplication:
+// the compiler finds for each of the 256 bytes that other can be an integer factor and a shift with which
+//     rounding_shift_right((self − zs) · factor, shift)
+// gives the float's result for every self. cormorant::div reads them from a table: no float, no division, and a product
+// of 32 bits.
+#pragma once
+
+#include <cstdint>
+
+#include "base/fixed_point.h"
+#include "target/target.h"
+
+namespace cormorant::ops::div {
+
+template <class W>
+struct QuantizedDiv {
+  static constexpr const char* kName = "cortex_m::quantized_div.out";
+  typename W::Tensor self{};
+  typename W::Int self_zero_point{};
+  typename W::Tensor other{};
+  typename W::Int other_zero_point{};
+  typename W::Int output_zero_point{};
+  typename W::Float output_scale{};
+  typename W::Out out{};
+
+  template <class V>
+  void visit(V&& v) {
+    v("self", self);
+    v("self_zero_point", self_zero_point);
+    v("other", other);
+    v("other_zero_point", other_zero_point);
+    v("output_zero_point", output_zero_point);
+    v("output_scale", output_scale);
+    v("out", out);
+  }
+};
+
+// cormorant::div.scalar (which DSP cores execute too) and cormorant::div.mve.
+template <class W>
+struct TableDiv {
+  static constexpr const char* kName = "cormorant::div.scalar";
+  typename W::Tensor self{};
+  typename W::Int self_zero_point{};
+  typename W::Tensor other{};
+  typename W::Tensor table{};  // i32[256], by other + 128
+  typename W::Int output_zero_point{};
+  typename W::Int activation_min{};
+  typename W::Int activation_max{};
+  typename W::Out out{};
+
+  template <class V>
+  void visit(V&& v) {
+    v("self", self);
+    v("self_zero_point", self_zero_point);
+    v("other", other);
+    v("table", table);
+    v("output_zero_point", output_zero_point);
+    v("activation_min", activation_min);
+    v("activation_max", activation_max);
+    v("out", out);
+  }
+};
+
+inline constexpr const char* kDivScalar = "cormorant::div.scalar";
+inline constexpr const char* kDivMve = "cormorant::div.mve";
+
+constexpr const char* div_variant(const Target& target) {
+  return !target.is_any() && target.isa == Isa::mve ? kDivMve : kDivScalar;
+}
+
+// An entry of the table: the factor, which has the divisor's sign, above five bits of shift. Magnitudes below 2^23
+// times differences below 2^8 stay within 31 bits.
+inline constexpr std::int32_t kFactorLimit = 1 << 23;
+
+constexpr std::int32_t make_entry(std::int32_t factor, std::int32_t shift) { return factor * 32 + shift; }
+
+constexpr std::int32_t apply_entry(std::int32_t entry, std::int32_t difference) {
+  // A file may hold any factor: unsigned products wrap.
+  const auto product = static_cast<std::uint32_t>(difference) * static_cast<std::uint32_t>(entry >> 5);
+  return rounding_shift_right(static_cast<std::int32_t>(product), entry & 31);
+}
+
+// round(numerator / denominator · scale), halves away from zero, without the C library. Far beyond int8 it is
+// saturated.
+constexpr std::int32_t float_quotient(std::int32_t numerator, std::int32_t denominator, float scale) {
+  if (denominator == 0) return 0;
+  const float scaled = static_cast<float>(numerator) / static_cast<float>(denominator) * scale;
+  constexpr std::int32_t kFar = 1 << 20;
+  if (!(scaled < static_cast<float>(kFar))) return kFar;
+  if (!(scaled > static_cast<float>(-kFar))) return -kFar;
+  const auto whole = static_cast<std::int32_t>(scaled);
+  const float rest = scaled - static_cast<float>(whole);
+  return whole + (rest >= 0.5F ? 1 : 0) - (rest <= -0.5F ? 1 : 0);
+}
+
+}  // namespace cormorant::ops::div

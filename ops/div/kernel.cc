@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/div/kernel.h"
+
+#include "ops/broadcast_load.h"
+
+namespace cormorant::ops::div {
+namespace {
+
+bool is_int8(std::int32_t value) { return value >= -128 && value <= 127; }
+
+}  // namespace
+
+Error load(Call& call) {
+  QuantizedDiv<TargetWorld> a;
+  if (!call.read_signature(a)) return call.error();
+  LoadedBroadcast loaded;
+  read_int8_broadcast(call, a.self, a.other, a.out, loaded);
+  call.require(is_int8(a.self_zero_point) && is_int8(a.other_zero_point) && is_int8(a.output_zero_point),
+               Error::bad_value);
+  Plan p{};
+  p.scale = a.output_scale;
+  p.self_zero_point = static_cast<std::int16_t>(a.self_zero_point);
+  p.other_zero_point = static_cast<std::int16_t>(a.other_zero_point);
+  p.output_zero_point = static_cast<std::int8_t>(a.output_zero_point);
+  return store_plan(call, p, loaded);
+}
+
+Error load_table(Call& call) {
+  TableDiv<TargetWorld> a;
+  if (!call.read_signature(a)) return call.error();
+  LoadedBroadcast loaded;
+  read_int8_broadcast(call, a.self, a.other, a.out, loaded);
+  call.require(a.table.dtype == DType::i32, Error::bad_value);
+  call.require(a.table.elements() == 256, Error::bad_shape);
+  call.require(is_int8(a.self_zero_point) && is_int8(a.output_zero_point), Error::bad_value);
+  call.require(is_int8(a.activation_min) && is_int8(a.activation_max), Error::bad_value);
+  TablePlan p{};
+  p.table = a.table.as<const std::int32_t>() + 128;
+  p.self_zero_point = static_cast<std::int16_t>(a.self_zero_point);
+  p.output_zero_point = static_cast<std::int8_t>(a.output_zero_point);
+  p.activation_min = static_cast<std::int8_t>(a.activation_min);
+  p.activation_max = static_cast<std::int8_t>(a.activation_max);
+  return store_plan(call, p, loaded);
+}
+
+}  // namespace cormorant::ops::div

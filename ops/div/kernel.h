@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What loading a quotient leaves for every variant's execute().
+#pragma once
+
+#include "kernels/broadcast.h"
+#include "ops/div/div.h"
+#include "runtime/kernel.h"
+
+namespace cormorant::ops::div {
+
+struct Plan {
+  Broadcast tensors;
+  float scale;
+  std::int16_t self_zero_point;
+  std::int16_t other_zero_point;
+  std::int8_t output_zero_point;
+};
+
+Error load(Call& call);
+
+struct TablePlan {
+  Broadcast tensors;
+  const std::int32_t* table;  // of the byte 0, so that int8 is the index
+  std::int16_t self_zero_point;
+  std::int8_t output_zero_point;
+  std::int8_t activation_min;
+  std::int8_t activation_max;
+};
+
+Error load_table(Call& call);
+
+}  // namespace cormorant::ops::div

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The float form is for programs of other compilers. Both run on all cores; DSP instructions have nothing to add.
+#include "base/fixed_point.h"
+#include "ops/div/kernel.h"
+
+namespace cormorant::ops::div {
+namespace {
+
+void divide_by_table(const void* plan, const std::int8_t* self, const std::int8_t* other, std::int8_t* out) {
+  const TablePlan p = *static_cast<const TablePlan*>(plan);  // in registers: a store to out could otherwise change it
+  const std::int32_t low = p.activation_min - p.output_zero_point;
+  const std::int32_t high = p.activation_max - p.output_zero_point;
+  const std::int32_t self_step = p.tensors.self_repeats ? 0 : 1;
+  const std::int32_t other_step = p.tensors.other_repeats ? 0 : 1;
+  for (std::uint32_t i = 0; i < p.tensors.count; ++i, self += self_step, other += other_step) {
+    const std::int32_t level = apply_entry(p.table[*other], *self - p.self_zero_point);
+    out[i] = static_cast<std::int8_t>(clamp(level, low, high) + p.output_zero_point);
+  }
+}
+
+void divide(const void* plan, const std::int8_t* self, const std::int8_t* other, std::int8_t* out) {
+  const Plan p = *static_cast<const Plan*>(plan);
+  const std::int32_t self_step = p.tensors.self_repeats ? 0 : 1;
+  const std::int32_t other_step = p.tensors.other_repeats ? 0 : 1;
+  for (std::uint32_t i = 0; i < p.tensors.count; ++i, self += self_step, other += other_step) {
+    const std::int32_t level = float_quotient(*self - p.self_zero_point, *other - p.other_zero_point, p.scale);
+    out[i] = static_cast<std::int8_t>(clamp(level + p.output_zero_point, -128, 127));
+  }
+}
+
+void execute_table(const void* plan) {
+  run_stretches(static_cast<const TablePlan*>(plan)->tensors, divide_by_table, plan);
+}
+void execute(const void* plan) { run_stretches(static_cast<const Plan*>(plan)->tensors, divide, plan); }
+
+}  // namespace
+}  // namespace cormorant::ops::div
+
+CORMORANT_KERNEL(cormorant_div_scalar, cormorant::ops::div::kDivScalar, cormorant::ops::div::load_table,
+                 cormorant::ops::div::execute_table)
+CORMORANT_KERNEL(cortex_m_quantized_div_out_scalar, "cortex_m::quantized_div.out", cormorant::ops::div::load,
+                 cormorant::ops::div::execute)

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// max(x, 0) + slope · min(x, 0) with a slope per channel (dimension 1). What compiler and kernels agree on. With one
+// slope for all it is a leaky relu, whose table belongs to ops/activation.
+//
+// A difference of bytes has nine bits, so a factor in 32-bit arithmetic is exact to 2^-14 steps and one shift does for
+// all channels: out = clamp(((x − zx) · factor + offset) >> shift), where offset holds the output's zero point and the
+// half that makes it round. Sums that could overflow are not compiled.
+#pragma once
+
+#include <cstdint>
+
+#include "target/target.h"
+
+namespace cormorant::ops::prelu {
+
+template <class W>
+struct Prelu {
+  static constexpr const char* kName = "cormorant::prelu.scalar";
+  typename W::Tensor input{};
+  typename W::Tensor factors{};  // i32, of negative inputs; one per channel: [1, C, 1, …], of the input's rank
+  typename W::Int positive_factor{};
+  typename W::Int input_zero_point{};
+  typename W::Int offset{};
+  typename W::Int shift{};
+  typename W::Int activation_min{};
+  typename W::Int activation_max{};
+  typename W::Out out{};
+
+  template <class V>
+  void visit(V&& v) {
+    v("input", input);
+    v("factors", factors);
+    v("positive_factor", positive_factor);
+    v("input_zero_point", input_zero_point);
+    v("offset", offset);
+    v("shift", shift);
+    v("activation_min", activation_min);
+    v("activation_max", activation_max);
+    v("out", out);
+  }
+};
+
+// DSP cores execute the scalar one: a byte load, a choice and an MLA per element leave nothing for pairs to save.
+inline constexpr const char* kPreluScalar = "cormorant::prelu.scalar";
+inline constexpr const char* kPreluMve = "cormorant::prelu.mve";
+
+constexpr const char* prelu_variant(const Target& target) {
+  return !target.is_any() && target.isa == Isa::mve ? kPreluMve : kPreluScalar;
+}
+
+}  // namespace cormorant::ops::prelu

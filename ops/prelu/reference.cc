@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/prelu/reference.h"
+
+namespace cormorant::ops::prelu {
+namespace {
+
+void execute(const void* plan) {
+  const auto& p = *static_cast<const Plan*>(plan);
+  for_each_stretch(p.tensors, [&](const std::int8_t* input, const std::int8_t* other, std::int8_t* out) {
+    const auto* factors = reinterpret_cast<const std::int32_t*>(other);
+    for (std::uint32_t i = 0; i < p.tensors.count; ++i)
+      out[i] = prelu_one(p, input[i], factors[p.tensors.other_repeats ? 0 : i]);
+  });
+}
+
+}  // namespace
+
+const Kernel kReferences[2] = {{kPreluScalar, load, execute}, {kPreluMve, load, execute}};
+
+}  // namespace cormorant::ops::prelu

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <array>
+#include <limits>
+
+#include "base/diagnostic.h"
+#include "ops/multiplier.h"
+#include "ops/op.h"
+#include "ops/reduce/import.h"
+#include "ops/reduce/reduce.h"
+#include "ops/reduce/reference.h"
+
+namespace cormorant::ops {
+namespace {
+
+[[noreturn]] void reject(const ir::Node& node, std::string problem, std::string advice) {
+  throw InputError(
+      {.problem = std::move(problem), .advice = std::move(advice), .node = node.name, .source = node.location.text()});
+}
+
+bool is_sum(const ir::Node& node) { return node.op == "aten.sum"; }
+bool is_mean(const ir::Node& node) { return node.op == "aten.mean" || is_sum(node); }
+
+std::vector<ir::TensorType> infer(const ir::Node& node) {
+  ir::TensorType type = node.tensor("self")->type;
+  for (const std::int64_t dim : node.integers("dim")) {
+    if (dim < 0 || dim >= static_cast<std::int64_t>(type.rank())) {
+      reject(node, "a reduction over dimension " + std::to_string(dim) + ", which its input does not have", {});
+    }
+    type.shape[static_cast<std::size_t>(dim)] = 1;
+  }
+  return {std::move(type)};
+}
+
+std::int64_t reduced_elements(const ir::Node& node) {
+  return node.tensor("self")->type.elements() / std::max<std::int64_t>(1, infer(node).front().elements());
+}
+
+std::vector<evaluate::Tensor> evaluate_reduce(const ir::Node& node, const evaluate::Frame& frame) {
+  const evaluate::Tensor& input = frame.get(node.tensor("self"));
+  const ir::Shape shape = infer(node).front().shape;
+  const bool adds = is_mean(node);
+  const bool largest = node.op == "aten.amax";
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  // The output's strides, 0 along what is reduced.
+  std::vector<std::size_t> strides(shape.size(), 0);
+  std::size_t elements = 1;
+  for (std::size_t i = shape.size(); i-- > 0;) {
+    if (shape[i] == input.shape[i]) strides[i] = elements;
+    elements *= static_cast<std::size_t>(shape[i]);
+  }
+  std::vector<double> out(elements, adds ? 0.0 : (largest ? -kInfinity : kInfinity));
+  std::vector<std::int64_t> at(shape.size(), 0);
+  std::size_t index = 0;
+  for (const float value : input.values()) {
+    double& result = out[index];
+    const auto x = static_cast<double>(value);
+    result = adds ? result + x : (largest ? std::max(result, x) : std::min(result, x));
+    for (std::size_t i = at.size(); i-- > 0;) {
+      index += strides[i];
+      if (++at[i] < input.shape[i]) break;
+      index -= strides[i] * static_cast<std::size_t>(input.shape[i]);
+      at[i] = 0;
+    }
+  }
+  if (node.op == "aten.mean") {
+    for (double& sum : out) sum /= static_cast<double>(reduced_elements(node));
+  }
+  return {evaluate::Tensor(shape, std::vector<float>(out.begin(), out.end()))};
+}
+
+QuantRule quantize(const ir::Node& node) {
+  if (is_mean(node)) return {.output = QuantRule::Observe{}, .weights = {}};
+  return {.output = QuantRule::Share{}, .weights = {}};
+}
+
+// Dimensions of more than one index in their order in memory: how many separate groups of them are reduced.
+int reduced_groups(const ir::Node& node, const std::vector<std::size_t>& order) {
+  const ir::Shape& shape = node.tensor("self")->type.shape;
+  const auto& dims = node.integers("dim");
+  int groups = 0;
+  bool inside = false;
+  for (const std::size_t dim : order) {
+    if (shape[dim] == 1) continue;
+    const bool reduced = std::ranges::find(dims, static_cast<std::int64_t>(dim)) != dims.end();
+    if (reduced && !inside) ++groups;
+    inside = reduced;
+  }
+  return groups;
+}
+
+void require_kernel(const Rewriter& rewriter) {
+  const ir::Node& node = rewriter.node;
+  const ir::TensorType& input = node.tensor("self")->type;
+  if (!input.quant || input.quant->dtype != DType::i8 || node.result()->type.quant->dtype != DType::i8) {
+    reject(node, node.op + " needs an int8 input and result", "quantize both sides of it to int8");
+  }
+  if (rewriter.config.runtime == Runtime::executorch) {
+    reject(node,
+           node.op + " has no Cortex-M operator in ExecuTorch, but for a mean over the height and width of images",
+           "compile for our own runtime");
+  }
+  std::vector<std::size_t> order(input.rank());
+  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+  if (reduced_groups(node, order) > 2) {
+    reject(node, node.op + " over three dimensions that are not next to each other", "reduce them one after the other");
+  }
+}
+
+ir::Value* lower_mean(const Rewriter& rewriter) {
+  const ir::Node& node = rewriter.node;
+  const ir::QuantParams& input = node.tensor("self")->type.quant.value();
+  const ir::QuantParams& output = node.result()->type.quant.value();
+  const std::int64_t taps = reduced_elements(node);
+  if (taps > static_cast<std::int64_t>(kLargestMeanWindow)) {
+    reject(node, node.op + " over more than 4 million elements", "reduce in two steps");
+  }
+  const std::int32_t left = mean_left_shift(taps);
+  const double divisor = is_sum(node) ? 1.0 : static_cast<double>(taps);
+  const std::optional<MeanMultiplier> factor = mean_multiplier(input.scale() / output.scale() / divisor, left);
+  if (!factor) reject(node, "the scale of the result is too small for its input's", "calibrate it again");
+  return rewriter
+      .emit(Mean<HostWorld>{.input = node.tensor("self"),
+                            .dim = node.integers("dim"),
+                            .input_zero_point = input.zero_point(),
+                            .left_shift = left,
+                            .multiplier = factor->multiplier,
+                            .right_shift = factor->right,
+                            .output_zero_point = output.zero_point(),
+                            .output_min = output.qmin,
+                            .output_max = output.qmax},
+            node.result()->type, mean_variant(rewriter.config.target))
+      ->result();
+}
+
+// The table operator's table for −1 − x, which turns the order of the integers round.
+ir::Value* reversed(const Rewriter& rewriter, ir::Value* value) {
+  std::array<std::int8_t, 256> table{};
+  for (std::size_t i = 0; i < table.size(); ++i) table[i] = static_cast<std::int8_t>(127 - static_cast<int>(i));
+  const ir::TensorType type{.dtype = DType::i8, .shape = {256}, .dim_order = {}, .quant = {}};
+  ir::Value* lut = rewriter.constant("reverse", type, std::span<const std::int8_t>(table));
+  ir::TensorType result = value->type;
+  result.quant->zero_points[0] = -1 - result.quant->zero_point();
+  return rewriter.graph
+      .add_node(rewriter.node.name + "_reverse", "cortex_m.quantized_activation", {{"input", value}, {"lut", lut}},
+                {result}, rewriter.node.location, &rewriter.node)
+      ->result();
+}
+
+ir::Value* lower_amax(const Rewriter& rewriter, ir::Value* input, ir::TensorType result) {
+  result.quant = input->type.quant;
+  return rewriter
+      .emit(Amax<HostWorld>{.input = input, .dim = rewriter.node.integers("dim")}, std::move(result),
+            amax_variant(rewriter.config.target))
+      ->result();
+}
+
+ir::Value* lower(const Rewriter& rewriter) {
+  const ir::Node& node = rewriter.node;
+  require_kernel(rewriter);
+  if (is_mean(node)) return lower_mean(rewriter);
+  ir::Value* input = node.tensor("self");
+  if (input->type.quant != node.result()->type.quant) {
+    reject(node, node.op + " cannot change the quantization parameters",
+           "quantize the model so that its input and output share them");
+  }
+  if (node.op == "aten.amax") return lower_amax(rewriter, input, node.result()->type);
+  // The smallest is the largest in reverse.
+  return reversed(rewriter, lower_amax(rewriter, reversed(rewriter, input), node.result()->type));
+}
+
+}  // namespace
+
+Operator reduce_operator() {
+  return {.name = "reduce",
+          .forms = reduce_forms(),
+          .canonical = {"aten.mean", "aten.sum", "aten.amax", "aten.amin"},
+          .infer = infer,
+          .evaluate = evaluate_reduce,
+          .quantize = quantize,
+          .lower = lower,
+          .signatures = {signature_of<Mean>(kMeanScalar), signature_of<Mean>(kMeanDsp), signature_of<Mean>(kMeanMve),
+                         signature_of<Amax>(kAmaxScalar), signature_of<Amax>(kAmaxDsp), signature_of<Amax>(kAmaxMve)},
+          .host_kernels = {&kMeanReferences[0], &kMeanReferences[1], &kMeanReferences[2], &kAmaxReferences[0],
+                           &kAmaxReferences[1], &kAmaxReferences[2]}};
+}
+
+}  // namespace cormorant::ops

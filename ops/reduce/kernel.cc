@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/reduce/kernel.h"
+
+namespace cormorant::ops {
+namespace {
+
+// Dimensions that follow each other in memory and are all reduced, or all kept.
+struct Group {
+  std::int32_t size = 1;
+  std::int32_t step = 1;
+  bool reduced = false;
+};
+
+struct Groups {
+  Group items[kMaxRank];
+  std::size_t count = 0;
+};
+
+// Each bit a dimension that is reduced; false for dimensions that the tensor does not have.
+bool read_dims(const IntList& dims, std::size_t rank, std::uint32_t& mask) {
+  if (dims.count > kMaxRank) return false;
+  for (std::size_t i = 0; i < dims.count; ++i) {
+    if (dims[i] < 0 || dims[i] >= static_cast<std::int32_t>(rank)) return false;
+    mask |= 1U << dims[i];
+  }
+  return true;
+}
+
+// Sizes as the reduction makes them, and kept dimensions in the same order in memory.
+bool is_reduced(const Tensor& input, const Tensor& out, std::uint32_t mask) {
+  if (input.rank != out.rank) return false;
+  for (std::size_t i = 0; i < input.rank; ++i) {
+    if (out.sizes[i] != ((mask >> i & 1) != 0 ? 1 : input.sizes[i])) return false;
+  }
+  std::size_t j = 0;
+  for (std::size_t i = 0; i < input.rank; ++i) {
+    if (out.sizes[input.dim_order[i]] == 1) continue;
+    while (out.sizes[out.dim_order[j]] == 1) ++j;
+    if (input.dim_order[i] != out.dim_order[j]) return false;
+    ++j;
+  }
+  return true;
+}
+
+// Innermost first.
+Groups groups_of(const Tensor& input, std::uint32_t mask) {
+  Groups groups;
+  std::int32_t step = 1;
+  for (std::size_t i = input.rank; i-- > 0;) {
+    const std::size_t dim = input.dim_order[i];
+    const std::int32_t size = input.sizes[dim];
+    const bool reduced = (mask >> dim & 1) != 0;
+    if (size == 1) continue;
+    if (groups.count != 0 && groups.items[groups.count - 1].reduced == reduced) {
+      groups.items[groups.count - 1].size *= size;
+    } else {
+      groups.items[groups.count++] = {size, step, reduced};
+    }
+    step *= size;
+  }
+  return groups;
+}
+
+// Takes the next group if it is of that kind.
+Group take(const Groups& groups, std::size_t& next, bool reduced) {
+  if (next < groups.count && groups.items[next].reduced == reduced) return groups.items[next++];
+  return {};
+}
+
+void plan_windows(Call& call, const Tensor& input, const IntList& dims, const Tensor& out, ReducePlan& plan) {
+  std::uint32_t mask = 0;
+  call.require(input.dtype == DType::i8 && out.dtype == DType::i8, Error::bad_value);
+  call.require(read_dims(dims, input.rank, mask), Error::bad_value);
+  call.require(is_reduced(input, out, mask), Error::bad_shape);
+  call.require(input.elements() > 0, Error::bad_shape);
+  if (call.error() != Error::ok) return;
+  const Groups groups = groups_of(input, mask);
+  std::size_t next = 0;
+  const Group channels = take(groups, next, false);
+  const Group columns = take(groups, next, true);
+  const Group inner = take(groups, next, false);
+  const Group rows = take(groups, next, true);
+  const Group outer = take(groups, next, false);
+  call.require(next == groups.count, Error::unsupported);
+  plan = {.first = {.input = input.as<const std::int8_t>(),
+                    .output = out.as<std::int8_t>(),
+                    .rows = static_cast<std::uint32_t>(rows.size),
+                    .columns = static_cast<std::uint32_t>(columns.size),
+                    .row_step = rows.step,
+                    .column_step = columns.step,
+                    .channels = static_cast<std::uint32_t>(channels.size)},
+          .outer = static_cast<std::uint32_t>(outer.size),
+          .inner = static_cast<std::uint32_t>(inner.size),
+          .outer_step = outer.step,
+          .inner_step = inner.step};
+}
+
+bool is_int8(std::int32_t value) { return value >= -128 && value <= 127; }
+
+}  // namespace
+
+Error load_mean(Call& call) {
+  Mean<TargetWorld> args;
+  if (!call.read_signature(args)) return call.error();
+  ReducePlan windows{};
+  plan_windows(call, args.input, args.dim, args.out, windows);
+  if (call.error() != Error::ok) return call.error();
+  // Elements of a tensor are fewer than 2^31, so is the product.
+  const std::uint32_t taps = windows.first.rows * windows.first.columns;
+  call.require(taps <= kLargestMeanWindow, Error::unsupported);
+  call.require(is_int8(args.input_zero_point) && is_int8(args.output_zero_point), Error::bad_value);
+  call.require(is_int8(args.output_min) && args.output_min <= args.output_max && is_int8(args.output_max),
+               Error::bad_value);
+  call.require(args.left_shift >= 0 && args.left_shift < 32 && args.right_shift >= 0 && args.right_shift < 32 &&
+                   args.multiplier >= 0,
+               Error::bad_value);
+  if (call.error() != Error::ok) return call.error();
+  auto* const plan = call.make_plan<MeanPlan>();
+  if (plan == nullptr) return call.error();
+  *plan = {.windows = windows,
+           .scale = {.offset = -static_cast<std::int32_t>(taps) * args.input_zero_point,
+                     .multiplier = args.multiplier,
+                     .left = args.left_shift,
+                     .right = args.right_shift,
+                     .low = args.output_min - args.output_zero_point,
+                     .high = args.output_max - args.output_zero_point,
+                     .zero_point = args.output_zero_point}};
+  return Error::ok;
+}
+
+Error load_amax(Call& call) {
+  Amax<TargetWorld> args;
+  if (!call.read_signature(args)) return call.error();
+  ReducePlan windows{};
+  plan_windows(call, args.input, args.dim, args.out, windows);
+  if (call.error() != Error::ok) return call.error();
+  auto* const plan = call.make_plan<ReducePlan>();
+  if (plan == nullptr) return call.error();
+  *plan = windows;
+  return Error::ok;
+}
+
+}  // namespace cormorant::ops

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "kernels/window.h"
+#include "ops/reduce/reduce.h"
+#include "runtime/kernel.h"
+
+namespace cormorant::ops {
+
+// Windows on a grid of two kept groups of dimensions; a third, inside all reduced ones, is the windows' channels.
+struct ReducePlan {
+  Window first;
+  std::uint32_t outer, inner;           // windows
+  std::int32_t outer_step, inner_step;  // bytes of input
+};
+
+struct MeanPlan {
+  ReducePlan windows;
+  MeanScale scale;
+};
+
+Error load_mean(Call& call);
+Error load_amax(Call& call);
+
+template <class Reduce>
+inline void for_each_reduced(const ReducePlan& p, Reduce reduce) {
+  Window window = p.first;
+  for (std::uint32_t i = 0; i < p.outer; ++i) {
+    window.input = p.first.input + static_cast<std::int32_t>(i) * p.outer_step;
+    for (std::uint32_t j = 0; j < p.inner; ++j, window.input += p.inner_step, window.output += window.channels) {
+      reduce(window);
+    }
+  }
+}
+
+template <void (*kWindowMean)(const Window&, const MeanScale&)>
+inline void execute_mean(const void* plan) {
+  const auto& p = *static_cast<const MeanPlan*>(plan);
+  for_each_reduced(p.windows, [&](const Window& window) { kWindowMean(window, p.scale); });
+}
+
+template <void (*kWindowMax)(const Window&, std::int32_t, std::int32_t)>
+inline void execute_amax(const void* plan) {
+  for_each_reduced(*static_cast<const ReducePlan*>(plan), [](const Window& window) { kWindowMax(window, -128, 127); });
+}
+
+}  // namespace cormorant::ops

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Small versions of the architectures that people bring (zoo/architectures.py): each compiles with every operator in
+// int8, comes close to PyTorch's float outputs, and computes on the boards the bits that the host computes.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+
+#include "cli/program_io.h"
+#include "formats/npy/data_set.h"
+#include "runner/process.h"
+#include "target/parse.h"
+#include "tests/command.h"
+
+namespace cormorant::tests {
+namespace {
+
+struct Architecture {
+  const char* name;
+  double sqnr_db;  // against float, at least: weights are random, so that errors do not cancel as in trained ones
+  // What stands for what the model is: an operator, and how often the program holds it.
+  const char* program_operator;
+  int count;
+};
+
+const Architecture kArchitectures[] = {
+    {"mobilenet_v2", 32, "cormorant::add.mve", 2},
+    {"mobilenet_v3", 35, "cortex_m::quantized_activation.out", 7},
+    {"efficientnet", 32, "cortex_m::quantized_activation.out", 17},
+    {"shufflenet", 28, "cortex_m::transpose.out", 6},  // one per channel shuffle, one for the float input
+    {"squeezenet", 35, "aten::cat.out", 3},
+    {"vit", 25, "cormorant::layer_norm.mve", 5},
+    {"unet", 30, "cormorant::transpose_conv2d.mve", 2},
+    {"tcn", 24, "cormorant::conv2d.mve_kxk", 4},
+};
+
+class Architectures : public testing::TestWithParam<Architecture> {
+ protected:
+  // With assertions, so it cannot return the program.
+  void compile(const std::string& target, nlohmann::json& facts, ProgramFile& program) {
+    const std::string base = std::string("architectures/") + GetParam().name;
+    const Ran ran =
+        cormorant(directory_.path(), {"compile", zoo(base + ".pt2"), "--calibrate", zoo(base + "_calibration.npz"),
+                                      "--target", target, "--strict", "--json", "-o", "model.pte"});
+    ASSERT_EQ(ran.status, 0) << ran.command << "\n" << ran.err;
+    facts = ran.json();
+    program = read_program(directory_.path() / "model.pte");
+  }
+
+  static npy::DataSet expected() {
+    return npy::read_data_set(zoo(std::string("architectures/") + GetParam().name + "_expected.npz"));
+  }
+
+ private:
+  TemporaryDirectory directory_;
+};
+
+INSTANTIATE_TEST_SUITE_P(Zoo, Architectures, testing::ValuesIn(kArchitectures),
+                         [](const auto& info) { return info.param.name; });
+
+std::vector<float> floats(const npy::Array& array) {
+  std::vector<float> values(array.data.size() / sizeof(float));
+  std::memcpy(values.data(), array.data.data(), array.data.size());
+  return values;
+}
+
+double sqnr(const std::vector<float>& wanted, const std::vector<float>& got) {
+  double signal = 0, noise = 0;
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    const double error = double{wanted[i]} - double{got[i]};
+    signal += double{wanted[i]} * double{wanted[i]};
+    noise += error * error;
+  }
+  return 10 * std::log10(signal / noise);
+}
+
+TEST_P(Architectures, ComputeInIntegersAndOnBoardsTheHostsBits) {
+  const npy::DataSet data = expected();
+  npy::Array wanted;
+  for (const auto& [name, array] : data.arrays) {
+    if (name == "y") wanted = array;
+  }
+  std::vector<Arrays> reference;
+  for (const char* target : {"cortex-m55", "cortex-m4", "cortex-m0"}) {
+    SCOPED_TRACE(target);
+    nlohmann::json facts;
+    ProgramFile program;
+    ASSERT_NO_FATAL_FAILURE(compile(target, facts, program));
+    EXPECT_TRUE(facts["float_operators"].empty()) << facts["float_operators"];
+    const std::vector<Arrays> inputs = sample_arrays(program, data);
+    if (reference.empty()) {
+      EXPECT_EQ(facts["operators"][GetParam().program_operator], GetParam().count) << facts["operators"];
+      reference = execute(program, inputs, {}).outputs;
+      std::vector<float> got;
+      for (const Arrays& outputs : reference) {
+        const std::vector<float> one = floats(outputs.at(0));
+        got.insert(got.end(), one.begin(), one.end());
+      }
+      EXPECT_GE(sqnr(floats(wanted), got), GetParam().sqnr_db);
+    }
+    ExecuteOn board;
+    board.target = parse_target(target);
+    board.time_limit = std::chrono::minutes(4);
+    const std::vector<Arrays> outputs = execute(program, inputs, board).outputs;
+    EXPECT_TRUE(outputs == reference);
+  }
+}
+
+}  // namespace
+}  // namespace cormorant::tests

@@ -24,7 +24,8 @@ namespace {
 struct Flags {
   std::string model, target = "cortex-m55", isa, output, calibrate, io = "float", runtime = "cormorant", memory,
                      intermediates;
-  std::string bundle, report, optimize = "balanced", float_layers, budget, weights_in = "flash";
+  std::string bundle, report, optimize = "balanced", budget, weights_in = "flash";
+  std::vector<std::string> float_layers;
   bool quantize = false, strict = false, bundle_io = false, delegate = false, json = false, names = true;
 
   [[nodiscard]] bool bundles() const { return bundle_io || !bundle.empty(); }
@@ -38,7 +39,6 @@ void reject_what_is_not_there_yet(const Flags& flags) {
   } options[] = {
       {!flags.report.empty(), "--report"},
       {flags.optimize != "balanced", "--optimize other than balanced"},
-      {!flags.float_layers.empty(), "--float-layers"},
       {!flags.budget.empty(), "--budget"},
       {flags.weights_in != "flash", "--weights-in other than flash"},
   };
@@ -55,6 +55,10 @@ compiler::Options options_of(const Flags& flags) {
   options.io = flags.io == "int8" ? compiler::Io::int8 : compiler::Io::as_model;
   options.quantize = flags.quantize || !flags.calibrate.empty();
   options.strict = flags.strict;
+  options.float_layers = flags.float_layers;
+  if (!options.float_layers.empty() && !options.quantize) {
+    throw UsageError("--float-layers excepts layers from quantization\n  add --calibrate FILE (or --quantize)");
+  }
   options.intermediates = flags.intermediates;
   if (!flags.memory.empty()) options.memory = planner::parse_memory(flags.memory);
   if (options.io == compiler::Io::int8 && !options.quantize) {
@@ -192,7 +196,9 @@ void add_compile(CLI::App& app) {
   word->add_option("--optimize", flags->optimize, "speed, size or balanced; only balanced is supported yet")
       ->check(CLI::IsMember({"speed", "size", "balanced"}))
       ->capture_default_str();
-  word->add_option("--float-layers", flags->float_layers, "Not supported yet");
+  word->add_option("--float-layers", flags->float_layers,
+                   "Modules that stay in float, with all inside them: features.0,classifier")
+      ->delimiter(',');
   word->add_option("--budget", flags->budget, "Not supported yet");
   word->add_option("--weights-in", flags->weights_in, "Region for constants; only flash is supported yet")
       ->capture_default_str();

@@ -3,10 +3,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <fstream>
 
 #include "base/diagnostic.h"
+#include "compiler/float_layers.h"
 #include "emit/emit.h"
 #include "ir/text.h"
 #include "ir/verify.h"
@@ -15,6 +17,16 @@
 
 namespace cormorant::compiler {
 namespace {
+
+// A batch norm or a relu becomes part of the convolution before it; alone it cannot stay in float.
+void warn_of_absorbed_layers(const std::vector<quantizer::FloatNode>& nodes, Context& context) {
+  for (const std::string& layer : context.options.float_layers) {
+    const auto named = [&](const quantizer::FloatNode& node) { return node.reason.ends_with(" layer " + layer); };
+    if (std::ranges::any_of(nodes, named)) continue;
+    context.facts.warnings.push_back(fmt::format(
+        "--float-layers: nothing of {} is left to keep in float: it is part of the layer before it now", layer));
+  }
+}
 
 // A model that arrives quantized keeps its parameters; any other gets them by calibration.
 void quantize(ir::Graph& graph, Context& context) {
@@ -26,6 +38,9 @@ void quantize(ir::Graph& graph, Context& context) {
   if (quantizer::is_quantized_model(graph)) {
     report_float(quantizer::adopt(graph, context.options.io == Io::int8).float_nodes);
     passes::fuse_activations(graph);
+    if (!context.options.float_layers.empty()) {
+      context.facts.warnings.push_back("the model is quantized already: --float-layers changes nothing");
+    }
     if (context.options.quantize) {
       context.facts.warnings.push_back("the model is quantized already: its own parameters are kept, no calibration");
     }
@@ -33,6 +48,7 @@ void quantize(ir::Graph& graph, Context& context) {
   }
   if (!context.options.quantize) return;
   quantizer::QuantizeOptions options;
+  options.float_layers = context.options.float_layers;
   options.int8_io = context.options.io == Io::int8;
   // ExecuTorch's linear reads one multiplier only, and `any` runs its kernels.
   const ops::Config& config = context.options.config;
@@ -42,13 +58,15 @@ void quantize(ir::Graph& graph, Context& context) {
   options.progress = context.options.progress;
   quantizer::QuantizeReport report = quantizer::quantize(graph, context.options.calibration, options);
   report_float(report.float_nodes);
+  warn_of_absorbed_layers(report.float_nodes, context);
   for (std::string& warning : report.warnings) context.facts.warnings.push_back(std::move(warning));
 }
 
 void count_macs(const ir::Graph& graph, Facts& facts) {
   for (const ir::Node& node : graph.nodes()) {
     const ops::Operator* op = ops::find(node);
-    if (op == nullptr || op->macs == nullptr || ops::find_signature(node.op) != nullptr) continue;  // of aten nodes
+    const bool is_aten = op != nullptr && std::ranges::find(op->canonical, node.op) != op->canonical.end();
+    if (!is_aten || op->macs == nullptr) continue;
     facts.macs += op->macs(node);
   }
 }
@@ -129,6 +147,7 @@ Compiled compile(ir::Graph& graph, const Options& options, const std::vector<Sta
     compiled.facts.seconds.emplace_back(name, took.count());
   };
 
+  check_float_layers(graph, options.float_layers);
   ir::verify(graph, "import");
   intermediates.write(graph, "import");
   for (const Stage& stage : stages) {

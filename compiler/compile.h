@@ -26,11 +26,12 @@ struct Options {
   ops::Config config;
   bool quantize = false;
   Io io = Io::as_model;
-  bool strict = false;                  // an operator left in float is an error
-  quantizer::Samples calibration;       // none: seeded random inputs stand in, with a warning
-  std::vector<planner::Region> memory;  // in order of preference; empty: one without limit
-  std::filesystem::path intermediates;  // a folder for the graph as text after every stage; empty: none
-  std::size_t threads = 0;              // 0: as many as the machine has
+  bool strict = false;                    // an operator left in float is an error
+  std::vector<std::string> float_layers;  // module paths whose nodes --quantize leaves in float
+  quantizer::Samples calibration;         // none: seeded random inputs stand in, with a warning
+  std::vector<planner::Region> memory;    // in order of preference; empty: one without limit
+  std::filesystem::path intermediates;    // a folder for the graph as text after every stage; empty: none
+  std::size_t threads = 0;                // 0: as many as the machine has
   std::function<void(std::size_t done, std::size_t total)> progress;
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/op.h"
 
+#include <algorithm>
 #include <unordered_map>
 
 #include "base/diagnostic.h"
@@ -33,6 +34,18 @@ const Table& table() {
 }
 
 }  // namespace
+
+Operator with_float(Operator op, FloatForm form) {
+  op.lower_float = form.lower;
+  op.precisions.push_back(Precision::f32);
+  op.signatures.insert(op.signatures.end(), form.signatures.begin(), form.signatures.end());
+  op.host_kernels.insert(op.host_kernels.end(), form.kernels.begin(), form.kernels.end());
+  return op;
+}
+
+bool is_float(const ir::Node& node) {
+  return std::ranges::all_of(node.results, [](const ir::Value* v) { return v->type.dtype == DType::f32; });
+}
 
 std::span<const Operator> all_operators() { return table().operators; }
 

@@ -125,6 +125,9 @@ struct Operator {
   bool fuses_activation = false;
   // A quantized canonical node -> cortex_m.* nodes with ExecuTorch's schemas.
   ir::Value* (*lower)(const Rewriter&) = nullptr;
+  // The same for a node in float: the portable operators that ExecuTorch runs (aten::….out), or cormorant.<op>.float.
+  // Usually in the folder's float.cc; operators that move elements of any type give the hook above.
+  ir::Value* (*lower_float)(const Rewriter&) = nullptr;
 
   // The program side: signatures of the nodes that may stand in a .pte (cortex_m::, cormorant::, aten::….out).
   std::vector<Signature> signatures;
@@ -139,6 +142,19 @@ struct Operator {
   // Reference kernels for the host runtime: every program name of this folder, prepacked overloads by unpacking.
   std::vector<const Kernel*> host_kernels;
 };
+
+// What a folder's float.cc adds to the operator: signatures and kernels that compute in float, on the host and on every
+// CPU by the same source (kernel_float.cc). The memory order of 4-D tensors is then the logical one, unless the
+// operator takes any (Layout::same).
+struct FloatForm {
+  ir::Value* (*lower)(const Rewriter&) = nullptr;
+  std::vector<Signature> signatures;
+  std::vector<const Kernel*> kernels;
+};
+Operator with_float(Operator op, FloatForm form);
+
+// Whether a node computes in float: all its results do.
+bool is_float(const ir::Node& node);
 
 // All of them, in folder order (generated from ops/operators.cmake).
 std::span<const Operator> all_operators();

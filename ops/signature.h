@@ -46,6 +46,13 @@ struct HostWorld {
   using OptionalIntList = std::optional<std::vector<std::int64_t>>;
   using TensorList = std::vector<ir::Value*>;
   using ScalarType = DType;
+  struct Scalar {
+    double value = 0;
+  };
+  struct OptionalScalar {
+    std::optional<double> value;
+  };
+  using String = std::string;
 };
 
 // "cortex_m::quantized_mul.out" -> "cortex_m.quantized_mul" (the graph leaves the overload "out" away, others stay:
@@ -55,8 +62,8 @@ std::string program_name(std::string_view graph_name);
 
 // "cortex_m::quantized_mul(Tensor self, int self_zero_point, ...) -> Tensor", as PyTorch writes schemas.
 struct Parameter {
-  // "Tensor", "Tensor?", "Tensor[]", "int", "int?", "int[]", "int[]?", "float", "bool", "ScalarType"; "scratch" for
-  // Scratch
+  // "Tensor", "Tensor?", "Tensor[]", "int", "int?", "int[]", "int[]?", "float", "bool", "ScalarType", "Scalar",
+  // "Scalar?", "str"; "scratch" for Scratch
   std::string type;
   std::string name;
 };
@@ -86,6 +93,9 @@ Signature signature_of(std::string name = S<HostWorld>::kName) {
                          : std::is_same_v<F, H::OptionalInt>     ? "int?"
                          : std::is_same_v<F, H::OptionalIntList> ? "int[]?"
                          : std::is_same_v<F, H::TensorList>      ? "Tensor[]"
+                         : std::is_same_v<F, H::Scalar>          ? "Scalar"
+                         : std::is_same_v<F, H::OptionalScalar>  ? "Scalar?"
+                         : std::is_same_v<F, H::String>          ? "str"
                                                                  : "ScalarType";
       signature.parameters.push_back({type, field_name});
     }
@@ -108,6 +118,10 @@ ir::Node* make_node(ir::Graph& graph, S fields, std::vector<ir::TensorType> resu
       args.push_back({name, field.value});
     } else if constexpr (std::is_same_v<F, H::OptionalInt> || std::is_same_v<F, H::OptionalIntList>) {
       args.push_back({name, field ? ir::Argument{*field} : ir::Argument{}});
+    } else if constexpr (std::is_same_v<F, H::Scalar>) {
+      args.push_back({name, field.value});
+    } else if constexpr (std::is_same_v<F, H::OptionalScalar>) {
+      args.push_back({name, field.value ? ir::Argument{*field.value} : ir::Argument{}});
     } else {
       args.push_back({name, ir::Argument{field}});
     }
@@ -130,6 +144,8 @@ S read_node(const ir::Node& node) {
       field.bytes = field.value == nullptr ? 0 : field.value->type.bytes();
     } else if constexpr (std::is_same_v<F, H::OptionalInt> || std::is_same_v<F, H::OptionalIntList>) {
       if (node.has(name)) field = std::get<typename F::value_type>(node.get(name));
+    } else if constexpr (std::is_same_v<F, H::Scalar> || std::is_same_v<F, H::OptionalScalar>) {
+      if (node.has(name)) field.value = node.number(name);
     } else {
       field = std::get<F>(node.get(name));
     }

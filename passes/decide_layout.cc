@@ -63,7 +63,10 @@ class LayoutPass {
 
   static ops::Layout layout_of(const ir::Node& node) {
     const ops::Operator* op = ops::find(node);
-    return op == nullptr ? ops::Layout::contiguous : op->layout;
+    if (op == nullptr) return ops::Layout::contiguous;
+    // Portable float kernels know one order, the logical one, unless they work in any.
+    const bool other = op->layout != ops::Layout::same && ops::is_float(node);
+    return other ? ops::Layout::contiguous : op->layout;
   }
 
   Order wanted(const ir::Node& node) const {
@@ -158,9 +161,12 @@ class LayoutPass {
     seen.dim_order.clear();
     ir::Value* source = seen == value->type ? value : relabel(value, seen, before);
     seen.shape = p.to;
+    // The operator of the Cortex-M kernels is for integers; the portable one takes any type.
+    const bool real = value->type.dtype == DType::f32;
     ir::Value* result = graph_
-                            .add_node(value->name + "_transpose", "cortex_m.transpose",
-                                      {{"input", source}, {"perm", p.dims}}, {seen}, location_of(value, before), before)
+                            .add_node(value->name + "_transpose", real ? "aten.permute_copy" : "cortex_m.transpose",
+                                      {{real ? "self" : "input", source}, {real ? "dims" : "perm", p.dims}}, {seen},
+                                      location_of(value, before), before)
                             ->result();
     return seen == type ? result : relabel(result, type, before);
   }

@@ -26,14 +26,37 @@ bool is_quantized(const ir::Node& node) {
   return node.op.starts_with("quantized_decomposed.") || node.result()->type.is_quantized();
 }
 
+// An activation that was fused into a node is a clamp of its own again: float operators have none inside.
+void unfuse_activation(ir::Graph& graph, ir::Node& node) {
+  if (!node.has("activation_min") && !node.has("activation_max")) return;
+  const auto bound = [&](const char* name) { return node.has(name) ? node.get(name) : ir::Argument{}; };
+  std::vector<ir::NamedArgument> args = {
+      {"self", node.result()}, {"min", bound("activation_min")}, {"max", bound("activation_max")}};
+  std::erase_if(node.args, [](const ir::NamedArgument& argument) { return argument.name.starts_with("activation_m"); });
+  const std::vector<ir::Node*> users = graph.users(node.result());
+  ir::Node* clamp = graph.add_node(node.name + "_clamp", "aten.clamp", std::move(args), {node.result()->type},
+                                   node.location, users.empty() ? nullptr : users.front());
+  graph.replace_uses(node.result(), clamp->result());
+  clamp->set("self", node.result());
+}
+
 }  // namespace
 
 void lower(ir::Graph& graph, const ops::Config& config) {
   for (ir::Node* node : graph.snapshot()) {
+    if (ops::is_float(*node)) unfuse_activation(graph, *node);
+  }
+  for (ir::Node* node : graph.snapshot()) {
     const ops::Operator* op = ops::find(*node);
-    if (op == nullptr || op->lower == nullptr || !is_quantized(*node)) continue;
-    if (is_lowered(*node) && !is_canonical(*node, *op)) continue;
-    rewrite(graph, *node, config, op->lower);
+    if (op == nullptr || (is_lowered(*node) && !is_canonical(*node, *op))) continue;
+    auto* const hook = is_quantized(*node) ? op->lower : ops::is_float(*node) ? op->lower_float : nullptr;
+    if (hook != nullptr) rewrite(graph, *node, config, hook);
+  }
+  // What float operators were decomposed into: views, permutations and the like.
+  for (ir::Node* node : graph.snapshot()) {
+    const ops::Operator* op = ops::find(*node);
+    if (op == nullptr || op->lower_float == nullptr || is_lowered(*node) || !ops::is_float(*node)) continue;
+    rewrite(graph, *node, config, op->lower_float);
   }
   graph.erase_unused();
 }
@@ -42,7 +65,8 @@ void prepack(ir::Graph& graph, const ops::Config& config) {
   if (config.runtime != ops::Runtime::cormorant || config.target.is_any()) return;
   for (ir::Node* node : graph.snapshot()) {
     const ops::Operator* op = ops::find(*node);
-    if (op == nullptr || op->prepack == nullptr || !is_lowered(*node) || is_prepacked(*node)) continue;
+    if (op == nullptr || op->prepack == nullptr || !is_lowered(*node) || is_prepacked(*node) || ops::is_float(*node))
+      continue;
     rewrite(graph, *node, config, op->prepack);
   }
   graph.erase_unused();

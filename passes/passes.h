@@ -44,7 +44,7 @@ void fuse_activations(ir::Graph& graph);
 // Integers that pass through float only to get another scale are converted by a table.
 void join_conversions(ir::Graph& graph);
 
-// Quantized aten nodes become cortex_m nodes with ExecuTorch's schemas; nodes still in float stay as they are.
+// Quantized aten nodes become cortex_m nodes with ExecuTorch's schemas, nodes in float the portable operators.
 void lower(ir::Graph& graph, const ops::Config& config);
 
 // Gives every 4-D tensor its memory order, with a transpose only where two operators that disagree meet.

@@ -18,18 +18,19 @@ void require_program_operators(const ir::Graph& graph, const ops::Config& config
       throw std::logic_error(
           fmt::format("node '{}' ({}) was not lowered: {} must not reach a program", node.name, node.op, node.op));
     }
-    std::string reason = "it has no float kernel for the target";
+    std::string reason = "no float kernel";
     if (op != nullptr && op->quantize != nullptr) {
       const ops::QuantRule rule = op->quantize(node);
-      if (const auto* reject = std::get_if<ops::QuantRule::Reject>(&rule.output)) reason = reject->reason;
+      if (const auto* reject = std::get_if<ops::QuantRule::Reject>(&rule.output))
+        reason = reject->reason + "; " + reason;
     }
     left += fmt::format("\n    {} ({}) at {}: {}", node.name, node.op, node.location.text(), reason);
     ++count;
   }
   if (count == 0) return;
-  throw InputError({fmt::format("{} operator{} would stay in float, and float operators do not run on {} yet:{}", count,
+  throw InputError({fmt::format("{} operator{} can run on {} neither in int8 nor in float:{}", count,
                                 count == 1 ? "" : "s", config.target.name(), left),
-                    "quantize the model (--quantize, with --calibrate for real ranges)"});
+                    "spell it with operators of docs/operators.md in the model"});
 }
 
 }  // namespace cormorant::passes

@@ -104,6 +104,37 @@ void Call::read(DType& field) {
   if (code < 0 || code > 255 || size_of(field) == 0) fail(Error::unsupported);
 }
 
+void Call::read_scalar(std::int32_t value, Scalar& field) {
+  const pte::MethodView& method = loader_->source().method();
+  const auto kind = method.kind(value);
+  if (kind.ok() && kind.value() == pte::ValueKind::integer) {
+    std::int32_t integer = 0;
+    const auto wide = method.integer(value);
+    integer = static_cast<std::int32_t>(wide.value());
+    field.value = static_cast<float>(integer);
+    return fail(wide.ok() && integer != wide.value() ? Error::bad_value : wide.error());
+  }
+  const auto number = method.floating(value);
+  field.value = static_cast<float>(number.value());
+  fail(number.error());
+}
+
+void Call::read(Scalar& field) { read_scalar(next_argument(), field); }
+
+void Call::read(OptionalScalar& field) {
+  const std::int32_t value = next_argument();
+  const auto kind = loader_->source().method().kind(value);
+  if (kind.ok() && kind.value() == pte::ValueKind::none) return;
+  read_scalar(value, field);
+  field.present = true;
+}
+
+void Call::read(std::string_view& field) {
+  const auto text = loader_->source().method().string(next_argument());
+  if (text.ok()) field = text.value();
+  fail(text.error());
+}
+
 void Call::finish() {
   if (error() != Error::ok) return;
   const auto args = loader_->arguments();

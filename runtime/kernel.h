@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <new>
+#include <string_view>
 
 #include "base/result.h"
 #include "runtime/tensor.h"
@@ -39,6 +40,9 @@ struct TargetWorld {
   using OptionalIntList = cormorant::OptionalIntList;
   using TensorList = cormorant::TensorList;
   using ScalarType = DType;
+  using Scalar = cormorant::Scalar;
+  using OptionalScalar = cormorant::OptionalScalar;
+  using String = std::string_view;
 };
 
 // Where loading stopped and why; the figures are in the unit of the error (bytes for scratch, 0 where there are none).
@@ -68,6 +72,9 @@ class Call {
   void operator()(const char* /*name*/, OptionalIntList& field) { read(field); }
   void operator()(const char* /*name*/, TensorList& field) { read(field); }
   void operator()(const char* /*name*/, DType& field) { read(field); }
+  void operator()(const char* /*name*/, Scalar& field) { read(field); }
+  void operator()(const char* /*name*/, OptionalScalar& field) { read(field); }
+  void operator()(const char* /*name*/, std::string_view& field) { read(field); }
 
   // A tensor of a list; false after any failure. `index` is less than the list's count.
   bool item(const TensorList& list, std::uint32_t index, Tensor& tensor);
@@ -136,6 +143,10 @@ class Call {
   void read(OptionalIntList& field);
   void read(TensorList& field);
   void read(DType& field);
+  void read(Scalar& field);
+  void read(OptionalScalar& field);
+  void read(std::string_view& field);
+  void read_scalar(std::int32_t value, Scalar& field);
   // Every argument of the program was read. What may follow is what ExecuTorch's compiler appends: the operator's
   // results, which are its out arguments once more.
   void finish();

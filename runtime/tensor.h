@@ -83,6 +83,15 @@ struct OptionalInt {
   [[nodiscard]] std::int32_t value_or(std::int32_t otherwise) const { return present ? value : otherwise; }
 };
 
+// `Scalar`, `Scalar?` and `float?`: a number that files write as an integer or with a fraction.
+struct Scalar {
+  float value = 0;
+};
+struct OptionalScalar : Scalar {
+  bool present = false;
+  [[nodiscard]] float value_or(float otherwise) const { return present ? value : otherwise; }
+};
+
 // `Tensor[]`: the file's own list, so that it costs no RAM. Call::item() gives its tensors one by one.
 struct TensorList {
   const std::int32_t* values = nullptr;

@@ -64,7 +64,7 @@ ir::Value* lower(const Rewriter& rewriter) {
   return rewriter.emit(QuantizedActivation<HostWorld>{.input = node.tensor("self"), .lut = lut}, output)->result();
 }
 
-bool in_place(const ir::Node&, std::string_view argument) { return argument == "input"; }
+bool in_place(const ir::Node&, std::string_view argument) { return argument == "input" || argument == "self"; }
 
 std::vector<std::string> canonical_names() {
   std::vector<std::string> names = {"aten.pow", "aten.pow_of_base", "aten.round_decimals", "cormorant.requantize"};

@@ -69,8 +69,9 @@ std::optional<Product> product_of(const ir::Shape& self, const ir::Shape& mat2, 
 namespace {
 
 Product product_of(const ir::Node& node) {
-  const std::optional<Product> p = batch_matmul::product_of(
-      node.tensor("self")->type.shape, node.tensor("mat2")->type.shape, node.boolean("transposed"));
+  const std::optional<Product> p =
+      batch_matmul::product_of(node.tensor("self")->type.shape, node.tensor("mat2")->type.shape,
+                               node.has("transposed") && node.boolean("transposed"));
   if (!p) {
     refuse(node, "the shapes of a matrix product do not match", "the model's export is inconsistent: export it again");
   }

@@ -165,6 +165,7 @@ Operator cat_operator() {
           .evaluate = evaluate_cat,
           .quantize = quantize,
           .lower = lower,
+          .lower_float = lower,
           .signatures = {signature_of<Cat>()},
           .host_kernels = {&kCatReference}};
 }

@@ -116,7 +116,7 @@ ir::Value* lower(const Rewriter& rewriter) {
       ->result();
 }
 
-bool in_place(const ir::Node&, std::string_view argument) { return argument == "input"; }
+bool in_place(const ir::Node&, std::string_view argument) { return argument == "input" || argument == "self"; }
 
 }  // namespace
 

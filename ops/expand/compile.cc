@@ -132,6 +132,7 @@ Operator expand_operator() {
           .evaluate = evaluate_expand,
           .quantize = quantize,
           .lower = lower,
+          .lower_float = lower,
           .signatures = {signature_of<ExpandCopy>(), signature_of<Repeat>()},
           .host_kernels = {&kExpandCopyReference, &kRepeatReference}};
 }

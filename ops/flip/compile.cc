@@ -96,6 +96,7 @@ Operator flip_operator() {
           .evaluate = evaluate_flip,
           .quantize = quantize,
           .lower = lower,
+          .lower_float = lower,
           .signatures = {signature_of<Flip>()},
           .host_kernels = {&kFlipReference}};
 }

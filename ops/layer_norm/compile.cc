@@ -253,7 +253,7 @@ ir::Value* lower(const Rewriter& rewriter) {
 }
 
 // A row is read for the last time just before the same places are written.
-bool in_place(const ir::Node& /*node*/, std::string_view argument) { return argument == "input"; }
+bool in_place(const ir::Node& /*node*/, std::string_view argument) { return argument == "input" || argument == "self"; }
 
 }  // namespace
 }  // namespace layer_norm

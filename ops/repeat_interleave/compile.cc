@@ -159,6 +159,7 @@ Operator repeat_interleave_operator() {
       .evaluate = evaluate_repeat,
       .quantize = quantize,
       .lower = lower,
+      .lower_float = lower,
       .signatures = {signature_of<RepeatInterleave>(kRepeatInterleaveScalar),
                      signature_of<RepeatInterleave>(kRepeatInterleaveDsp),
                      signature_of<RepeatInterleave>(kRepeatInterleaveMve)},

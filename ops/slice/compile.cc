@@ -64,6 +64,7 @@ Operator slice_operator() {
           .evaluate = evaluate_slice,
           .quantize = quantize,
           .lower = lower,
+          .lower_float = lower,
           .signatures = {signature_of<SliceCopy>(), signature_of<SelectCopy>()},
           .host_kernels = {&kSliceCopyReference, &kSelectCopyReference}};
 }

@@ -221,7 +221,7 @@ ir::Value* prepack(const Rewriter& rewriter) {
 }
 
 // A row's values are read for the last time just before the same places are written.
-bool in_place(const ir::Node& /*node*/, std::string_view argument) { return argument == "input"; }
+bool in_place(const ir::Node& /*node*/, std::string_view argument) { return argument == "input" || argument == "self"; }
 
 }  // namespace
 }  // namespace softmax

@@ -174,6 +174,7 @@ Operator transpose_operator() {
           .evaluate = evaluate_permute,
           .quantize = quantize,
           .lower = lower,
+          .lower_float = lower,
           .signatures = {signature_of<Transpose>(), signature_of<PermuteCopy>()},
           .host_kernels = {&kTransposeReference, &kPermuteCopyReference}};
 }

@@ -206,6 +206,53 @@ void expect_near_float_semantics(const std::vector<Case>& cases, double steps, i
   }
 }
 
+void expect_near_evaluation(const std::vector<Case>& cases, double relative, int samples) {
+  if (!is_wanted("dialect")) return;
+  const ir::Graph graph = build_graph(cases);
+  const ProgramFile program = program_from(compile_for(cases, {}), "conformance");
+  const std::vector<Arrays> inputs = random_samples(program, samples, 2);
+  const std::vector<Arrays> outputs = execute(program, inputs, {}).outputs;
+  const evaluate::Evaluator evaluator(graph);
+  for (std::size_t s = 0; s < inputs.size(); ++s) {
+    std::vector<evaluate::Tensor> tensors;
+    for (std::size_t i = 0; i < program.inputs.size(); ++i) {
+      tensors.emplace_back(graph.inputs()[i]->type.shape, real_values(inputs[s][i], program.inputs[i]));
+    }
+    const std::vector<evaluate::Tensor> all = evaluator.run(tensors);
+    for (std::size_t c = 0; c < cases.size(); ++c) {
+      const std::vector<float> got = real_values(outputs[s][c], program.outputs[c]);
+      const auto wanted = all[c].values();
+      ASSERT_EQ(got.size(), wanted.size()) << cases[c].name;
+      double sum = 0;
+      for (const float w : wanted) sum += std::isfinite(w) ? std::abs(w) : 0;
+      const double mean = sum / static_cast<double>(wanted.size());
+      for (std::size_t i = 0; i < got.size(); ++i) {
+        if (got[i] == wanted[i] || (std::isnan(got[i]) && std::isnan(wanted[i]))) continue;
+        const double error = std::abs(static_cast<double>(got[i]) - static_cast<double>(wanted[i]));
+        if (error <= relative * (std::abs(static_cast<double>(wanted[i])) + mean)) continue;
+        ADD_FAILURE() << "case '" << cases[c].name << "', sample " << s << ", element " << i << ": " << got[i]
+                      << ", not " << wanted[i];
+        break;
+      }
+    }
+  }
+}
+
+ir::Value* add_float(ir::Graph& graph, std::string op, std::vector<ir::NamedArgument> args) {
+  std::string name = op.substr(op.find('.') + 1);
+  ir::Node* node = graph.add_node(std::move(name), std::move(op), std::move(args), {ir::float_type({})});
+  node->result()->type = ops::find(*node)->infer(*node).front();
+  return node->result();
+}
+
+ir::Value* float_constant(ir::Graph& graph, ir::Shape shape, std::mt19937& random) {
+  const ir::TensorType type = ir::float_type(std::move(shape));
+  std::normal_distribution<float> normal(0, 1);
+  std::vector<float> data(static_cast<std::size_t>(type.elements()));
+  for (float& value : data) value = normal(random);
+  return graph.add_constant("w", type, ir::Bytes::of(std::span<const float>(data)));
+}
+
 void expect_dialect(const Case& c, const Dialect& expected, const Target& target) {
   if (!is_wanted("dialect")) return;
   ir::Graph graph = build_graph({c});

@@ -76,6 +76,13 @@ ir::Value* add_quantized(ir::Graph& graph, std::string op, std::vector<ir::Named
 void expect_near_float_semantics(const std::vector<Case>& cases, double steps = 1.0, int samples = 3,
                                  const Target& target = {});
 
+// The same for cases in float: each element within `relative` of its own size and the mean size of its tensor together.
+void expect_near_evaluation(const std::vector<Case>& cases, double relative = 1e-5, int samples = 3);
+
+// Adds a canonical node in float, whose result's type follows from its arguments.
+ir::Value* add_float(ir::Graph& graph, std::string op, std::vector<ir::NamedArgument> args);
+ir::Value* float_constant(ir::Graph& graph, ir::Shape shape, std::mt19937& random);
+
 // Which operators stand in the graph before lowering and after it, aliases aside, and how far the result may be from
 // the float semantics, in quantization steps. A name that is not given must not be there.
 struct Dialect {

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/activation/float.h"
+
+#include "ops/float_form.h"
+
+#define CORMORANT_DECLARE_PORTABLE(function, S) extern const cormorant::Kernel aten_##function##_out_scalar;
+#define CORMORANT_DECLARE_OWN(function, S) extern const cormorant::Kernel cormorant_##function##_float;
+extern "C" {
+CORMORANT_PORTABLE_FUNCTIONS(CORMORANT_DECLARE_PORTABLE)
+CORMORANT_OWN_FUNCTIONS(CORMORANT_DECLARE_OWN)
+extern const cormorant::Kernel aten_pow_Tensor_Scalar_out_scalar, aten_pow_Scalar_out_scalar;
+}
+
+namespace cormorant::ops {
+namespace activation {
+namespace {
+
+// A function that has a portable operator is that operator already; the others take their parameters by number.
+ir::Value* lower_float(const Rewriter& rewriter) {
+  const ir::Node& node = rewriter.node;
+  ir::Value* self = node.tensor("self");
+  const ir::TensorType& type = node.result()->type;
+  const auto number = [&](std::size_t i) { return HostWorld::Scalar{node.number(node.args.at(i).name)}; };
+  if (node.op == "cormorant.requantize") return self;  // between floats it is nothing
+  if (node.op == "aten.pow") return rewriter.emit(Pow<HostWorld>{.self = self, .exponent = number(1)}, type)->result();
+  if (node.op == "aten.pow_of_base")
+    return rewriter.emit(PowOfBase<HostWorld>{.self = number(1), .exponent = self}, type)->result();
+  if (find_signature(node.op) != nullptr) return nullptr;
+  require_own_runtime(rewriter);
+  const std::string name = "cormorant::" + node.op.substr(5) + ".float";  // behind "aten."
+  const std::size_t parameters = node.args.size() - 1;
+  if (parameters == 0) return rewriter.emit(Unary<HostWorld>{.self = self}, type, name)->result();
+  if (parameters == 1) return rewriter.emit(Unary1<HostWorld>{.self = self, .a = number(1)}, type, name)->result();
+  return rewriter.emit(Unary2<HostWorld>{.self = self, .a = number(1), .b = number(2)}, type, name)->result();
+}
+
+}  // namespace
+}  // namespace activation
+
+FloatForm activation_float() {
+  using namespace activation;  // NOLINT(google-build-using-namespace)
+  FloatForm form{.lower = lower_float,
+                 .signatures = {signature_of<Pow>(), signature_of<PowOfBase>()},
+                 .kernels = {&aten_pow_Tensor_Scalar_out_scalar, &aten_pow_Scalar_out_scalar}};
+#define CORMORANT_ADD_PORTABLE(function, S)                              \
+  form.signatures.push_back(signature_of<S>("aten::" #function ".out")); \
+  form.kernels.push_back(&aten_##function##_out_scalar);
+#define CORMORANT_ADD_OWN(function, S)                                          \
+  form.signatures.push_back(signature_of<S>("cormorant::" #function ".float")); \
+  form.kernels.push_back(&cormorant_##function##_float);
+  CORMORANT_PORTABLE_FUNCTIONS(CORMORANT_ADD_PORTABLE)
+  CORMORANT_OWN_FUNCTIONS(CORMORANT_ADD_OWN)
+  return form;
+}
+
+}  // namespace cormorant::ops

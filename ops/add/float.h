@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// out = self + alpha · other and self − alpha · other in float: ExecuTorch's portable operators.
+#pragma once
+
+namespace cormorant::ops::add {
+
+template <class W>
+struct FloatAdd {
+  static constexpr const char* kName = "aten::add.out";
+  typename W::Tensor self{};
+  typename W::Tensor other{};
+  typename W::Scalar alpha{};
+  typename W::Out out{};
+
+  template <class V>
+  void visit(V&& v) {
+    v("self", self);
+    v("other", other);
+    v("alpha", alpha);
+    v("out", out);
+  }
+};
+
+inline constexpr const char* kFloatSub = "aten::sub.out";  // in programs of other compilers
+
+}  // namespace cormorant::ops::add

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/add/float.h"
+#include "ops/float_kernel.h"
+
+namespace cormorant::ops::add {
+namespace {
+
+template <int sign>
+Error load_float(Call& call) {
+  FloatAdd<TargetWorld> args;
+  if (!call.read_signature(args)) return call.error();
+  return plan_float_broadcast(call, args.self, args.other, args.out, sign < 0 ? -args.alpha.value : args.alpha.value);
+}
+
+void execute_float(const void* plan) {
+  const auto& p = *static_cast<const FloatBroadcastPlan*>(plan);
+  const float alpha = p.parameter;
+  run_float_broadcast(p.tensors, [=](float x, float y) { return x + alpha * y; });
+}
+
+}  // namespace
+}  // namespace cormorant::ops::add
+
+CORMORANT_KERNEL(aten_add_out_scalar, "aten::add.out", cormorant::ops::add::load_float<1>,
+                 cormorant::ops::add::execute_float)
+CORMORANT_KERNEL(aten_sub_out_scalar, "aten::sub.out", cormorant::ops::add::load_float<-1>,
+                 cormorant::ops::add::execute_float)

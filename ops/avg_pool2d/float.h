@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Average pooling in float: ExecuTorch's portable operator, in logical order.
+#pragma once
+
+namespace cormorant::ops {
+
+template <class W>
+struct FloatAvgPool2d {
+  static constexpr const char* kName = "aten::avg_pool2d.out";
+  typename W::Tensor self{};
+  typename W::IntList kernel_size{};
+  typename W::IntList stride{};  // empty: the kernel's size
+  typename W::IntList padding{};
+  typename W::Bool ceil_mode{};
+  typename W::Bool count_include_pad{};
+  typename W::OptionalInt divisor_override{};
+  typename W::Out out{};
+
+  template <class V>
+  void visit(V&& v) {
+    v("self", self);
+    v("kernel_size", kernel_size);
+    v("stride", stride);
+    v("padding", padding);
+    v("ceil_mode", ceil_mode);
+    v("count_include_pad", count_include_pad);
+    v("divisor_override", divisor_override);
+    v("out", out);
+  }
+};
+
+// Windows that cover the input evenly: window i of n is [i · size / n, (i + 1) · size / n), ends rounded outwards.
+template <class W>
+struct FloatAdaptiveAvgPool2d {
+  static constexpr const char* kName = "aten::_adaptive_avg_pool2d.out";
+  typename W::Tensor self{};
+  typename W::IntList output_size{};
+  typename W::Out out{};
+
+  template <class V>
+  void visit(V&& v) {
+    v("self", self);
+    v("output_size", output_size);
+    v("out", out);
+  }
+};
+
+}  // namespace cormorant::ops

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/conv2d/float.h"
+
+#include "ops/conv2d/lower_float.h"
+
+extern "C" {
+extern const cormorant::Kernel aten_convolution_out_scalar;
+}
+
+namespace cormorant::ops {
+
+ir::Value* conv2d::lower_float(const Rewriter& rewriter) {
+  const ir::Node& node = rewriter.node;
+  const bool transposed = node.op == "aten.conv_transpose2d";
+  return rewriter
+      .emit(FloatConvolution<HostWorld>{.input = node.tensor("input"),
+                                        .weight = in_logical_order(rewriter, "weight", node.tensor("weight")),
+                                        .bias = {node.tensor("bias")},
+                                        .stride = node.integers("stride"),
+                                        .padding = node.integers("padding"),
+                                        .dilation = node.integers("dilation"),
+                                        .transposed = transposed,
+                                        .output_padding = transposed ? node.integers("output_padding")
+                                                                     : std::vector<std::int64_t>{0, 0},
+                                        .groups = node.integer("groups")},
+            node.result()->type)
+      ->result();
+}
+
+FloatForm conv2d_float() {
+  return {.lower = conv2d::lower_float,
+          .signatures = {signature_of<conv2d::FloatConvolution>()},
+          .kernels = {&aten_convolution_out_scalar}};
+}
+
+}  // namespace cormorant::ops

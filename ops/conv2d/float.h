@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Convolutions in float: ExecuTorch's portable operator for all kinds, depthwise, grouped and transposed ones too.
+// Tensors lie in logical order, [N, C, H, W]; weights are [outputs, inputs / groups, height, width], of a transposed
+// convolution [inputs, outputs / groups, height, width].
+#pragma once
+
+namespace cormorant::ops::conv2d {
+
+template <class W>
+struct FloatConvolution {
+  static constexpr const char* kName = "aten::convolution.out";
+  typename W::Tensor input{};
+  typename W::Tensor weight{};
+  typename W::OptionalTensor bias{};
+  typename W::IntList stride{};
+  typename W::IntList padding{};
+  typename W::IntList dilation{};
+  typename W::Bool transposed{};
+  typename W::IntList output_padding{};
+  typename W::Int groups{};
+  typename W::Out out{};
+
+  template <class V>
+  void visit(V&& v) {
+    v("input", input);
+    v("weight", weight);
+    v("bias", bias);
+    v("stride", stride);
+    v("padding", padding);
+    v("dilation", dilation);
+    v("transposed", transposed);
+    v("output_padding", output_padding);
+    v("groups", groups);
+    v("out", out);
+  }
+};
+
+}  // namespace cormorant::ops::conv2d

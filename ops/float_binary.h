@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The signature of ExecuTorch's portable operators on two tensors: aten::mul.out, aten::div.out, aten::minimum.out …
+#pragma once
+
+namespace cormorant::ops {
+
+template <class W>
+struct FloatBinary {
+  static constexpr const char* kName = "aten::mul.out";
+  typename W::Tensor self{};
+  typename W::Tensor other{};
+  typename W::Out out{};
+
+  template <class V>
+  void visit(V&& v) {
+    v("self", self);
+    v("other", other);
+    v("out", out);
+  }
+};
+
+}  // namespace cormorant::ops

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/float_form.h"
+
+#include "base/diagnostic.h"
+
+namespace cormorant::ops {
+
+ir::Value* in_logical_order(const Rewriter& rewriter, std::string_view suffix, ir::Value* value) {
+  if (value == nullptr || value->kind != ir::ValueKind::constant || value->type.dim_order.empty()) return value;
+  const evaluate::Tensor tensor = evaluate::constant_tensor(*value);
+  return rewriter.constant(suffix, ir::float_type(tensor.shape), tensor.values());
+}
+
+void require_own_runtime(const Rewriter& rewriter) {
+  if (rewriter.config.runtime == Runtime::cormorant) return;
+  throw InputError({.problem = "ExecuTorch's portable kernels have no " + rewriter.node.op + " in float",
+                    .advice = "compile for Cormorant's own runtime, or spell it with other operators in the model",
+                    .node = rewriter.node.name,
+                    .source = rewriter.node.location.text()});
+}
+
+}  // namespace cormorant::ops

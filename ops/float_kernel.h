@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the float kernels (ops/<op>/kernel_float.cc) share. Each is one source for the host and for every CPU: plain
+// loops whose order of operations is the specification, so that all machines give the same bits. Here are the checks at
+// load and the loops over elements.
+#pragma once
+
+#include "ops/broadcast_load.h"
+#include "runtime/kernel.h"
+
+namespace cormorant::ops {
+
+inline bool is_f32(const Tensor& tensor) { return tensor.dtype == DType::f32; }
+
+// The largest size that a float kernel counts to, so that products of two fit 32 bits.
+inline constexpr std::int32_t kLargestFloatSize = 0x7FFF;
+inline bool is_countable(const IntList& list, std::uint32_t count, std::int32_t least) {
+  if (list.count != count) return false;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    if (list.items[i] < least || list.items[i] > kLargestFloatSize) return false;
+  }
+  return true;
+}
+inline bool is_countable(const Tensor& tensor) {
+  for (std::size_t i = 0; i < tensor.rank; ++i) {
+    if (tensor.sizes[i] > kLargestFloatSize) return false;
+  }
+  return true;
+}
+
+// Same sizes, and the same order in memory of all dimensions that have more than one index.
+inline bool lies_alike(const Tensor& a, const Tensor& b) {
+  if (a.rank != b.rank) return false;
+  for (std::size_t i = 0; i < a.rank; ++i) {
+    if (a.sizes[i] != b.sizes[i]) return false;
+  }
+  std::size_t j = 0;
+  for (std::size_t i = 0; i < a.rank; ++i) {
+    if (a.sizes[a.dim_order[i]] == 1) continue;
+    while (b.sizes[b.dim_order[j]] == 1) ++j;
+    if (a.dim_order[i] != b.dim_order[j]) return false;
+    ++j;
+  }
+  return true;
+}
+
+// ---- functions of one element ---------------------------------------------------------------------------------------
+
+struct FloatMapPlan {
+  const float* input;  // may be the output
+  float* output;
+  std::uint32_t count;
+  float parameters[3];
+};
+
+inline Error plan_float_map(Call& call, const Tensor& input, const Tensor& out, const float (&parameters)[3]) {
+  call.require(is_f32(input) && is_f32(out), Error::unsupported);
+  call.require(lies_alike(input, out), Error::bad_shape);
+  if (call.error() != Error::ok) return call.error();
+  auto* const plan = call.make_plan<FloatMapPlan>();
+  if (plan == nullptr) return call.error();
+  *plan = {.input = input.as<const float>(),
+           .output = out.as<float>(),
+           .count = static_cast<std::uint32_t>(out.elements()),
+           .parameters = {parameters[0], parameters[1], parameters[2]}};
+  return Error::ok;
+}
+
+// f(element, parameters)
+template <class F>
+inline void run_float_map(const void* plan, F f) {
+  const auto& p = *static_cast<const FloatMapPlan*>(plan);
+  for (std::uint32_t i = 0; i < p.count; ++i) p.output[i] = f(p.input[i], p.parameters);
+}
+
+// ---- functions of two elements --------------------------------------------------------------------------------------
+
+struct FloatBroadcastPlan {
+  Broadcast tensors;  // of floats; steps count elements
+  float parameter;
+};
+
+inline Error plan_float_broadcast(Call& call, const Tensor& self, const Tensor& other, const Tensor& out,
+                                  float parameter) {
+  call.require(is_f32(self) && is_f32(other) && is_f32(out), Error::unsupported);
+  LoadedBroadcast loaded;
+  read_broadcast(call, self, other, out, loaded);
+  FloatBroadcastPlan plan{};
+  plan.parameter = parameter;
+  return store_plan(call, plan, loaded);
+}
+
+// f(self, other), in the order of the result.
+template <class F>
+inline void run_float_broadcast(const Broadcast& b, F f) {
+  std::uint32_t turn[kMaxBroadcastLoops] = {};
+  const auto* self = reinterpret_cast<const float*>(b.self);
+  const auto* other = reinterpret_cast<const float*>(b.other);
+  auto* out = reinterpret_cast<float*>(b.out);
+  const std::uint32_t self_step = b.self_repeats ? 0 : 1;
+  const std::uint32_t other_step = b.other_repeats ? 0 : 1;
+  for (;;) {
+    for (std::uint32_t i = 0; i < b.count; ++i) out[i] = f(self[i * self_step], other[i * other_step]);
+    out += b.count;
+    std::uint32_t i = 0;
+    for (; i < b.outer && ++turn[i] == b.loops[i].turns; ++i) turn[i] = 0;
+    if (i == b.outer) return;
+    self += b.loops[i].self_step;
+    other += b.loops[i].other_step;
+  }
+}
+
+}  // namespace cormorant::ops

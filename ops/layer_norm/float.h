@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Normalisations in float, in logical order: ExecuTorch's portable layer norm and group norm, which also give mean and
+// 1 / standard deviation of each row, and an RMS norm of ours.
+#pragma once
+
+namespace cormorant::ops::layer_norm {
+
+template <class W>
+struct NativeLayerNorm {
+  static constexpr const char* kName = "aten::native_layer_norm.out";
+  typename W::Tensor input{};
+  typename W::IntList normalized_shape{};
+  typename W::OptionalTensor weight{};
+  typename W::OptionalTensor bias{};
+  typename W::Float eps{};
+  typename W::Out out0{};
+  typename W::Out out1{};  // mean
+  typename W::Out out2{};  // 1 / standard deviation
+
+  template <class V>
+  void visit(V&& v) {
+    v("input", input);
+    v("normalized_shape", normalized_shape);
+    v("weight", weight);
+    v("bias", bias);
+    v("eps", eps);
+    v("out0", out0);
+    v("out1", out1);
+    v("out2", out2);
+  }
+};
+
+template <class W>
+struct NativeGroupNorm {
+  static constexpr const char* kName = "aten::native_group_norm.out";
+  typename W::Tensor input{};
+  typename W::OptionalTensor weight{};
+  typename W::OptionalTensor bias{};
+  typename W::Int N{};
+  typename W::Int C{};
+  typename W::Int HxW{};
+  typename W::Int group{};
+  typename W::Float eps{};
+  typename W::Out out0{};
+  typename W::Out out1{};
+  typename W::Out out2{};
+
+  template <class V>
+  void visit(V&& v) {
+    v("input", input);
+    v("weight", weight);
+    v("bias", bias);
+    v("N", N);
+    v("C", C);
+    v("HxW", HxW);
+    v("group", group);
+    v("eps", eps);
+    v("out0", out0);
+    v("out1", out1);
+    v("out2", out2);
+  }
+};
+
+// Over the last dimension; weight has as many entries.
+template <class W>
+struct FloatRmsNorm {
+  static constexpr const char* kName = "cormorant::rms_norm.float";
+  typename W::Tensor input{};
+  typename W::OptionalTensor weight{};
+  typename W::Float eps{};
+  typename W::Out out{};
+
+  template <class V>
+  void visit(V&& v) {
+    v("input", input);
+    v("weight", weight);
+    v("eps", eps);
+    v("out", out);
+  }
+};
+
+}  // namespace cormorant::ops::layer_norm

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Linear layers in float, as ExecuTorch spells them: mm(input, weightᵀ), with a bias addmm. Matrices in logical order.
+#pragma once
+
+namespace cormorant::ops::linear {
+
+// beta · self + alpha · mat1 · mat2, self [columns], [1, columns] or [rows, columns]
+template <class W>
+struct Addmm {
+  static constexpr const char* kName = "aten::addmm.out";
+  typename W::Tensor self{};
+  typename W::Tensor mat1{};
+  typename W::Tensor mat2{};
+  typename W::Scalar beta{};
+  typename W::Scalar alpha{};
+  typename W::Out out{};
+
+  template <class V>
+  void visit(V&& v) {
+    v("self", self);
+    v("mat1", mat1);
+    v("mat2", mat2);
+    v("beta", beta);
+    v("alpha", alpha);
+    v("out", out);
+  }
+};
+
+template <class W>
+struct Mm {
+  static constexpr const char* kName = "aten::mm.out";
+  typename W::Tensor self{};
+  typename W::Tensor mat2{};
+  typename W::Out out{};
+
+  template <class V>
+  void visit(V&& v) {
+    v("self", self);
+    v("mat2", mat2);
+    v("out", out);
+  }
+};
+
+}  // namespace cormorant::ops::linear

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/float_kernel.h"
+#include "ops/float_matmul.h"
+#include "ops/linear/float.h"
+
+namespace cormorant::ops::linear {
+namespace {
+
+struct FloatPlan {
+  const float* left;
+  const float* right;
+  float* output;
+  FloatMatrixSize size;
+  const float* bias;        // null: none
+  std::uint32_t bias_step;  // from row to row
+  float alpha, beta;
+};
+
+FloatPlan* plan_product(Call& call, const Tensor& left, const Tensor& right, const Tensor& out) {
+  const bool matrices = left.rank == 2 && right.rank == 2 && out.rank == 2;
+  call.require(matrices && is_f32(left) && is_f32(right) && is_f32(out), Error::unsupported);
+  if (call.error() != Error::ok) return nullptr;
+  call.require(left.is_contiguous() && right.is_contiguous() && out.is_contiguous(), Error::unsupported);
+  call.require(left.sizes[0] == out.sizes[0] && left.sizes[1] == right.sizes[0] && right.sizes[1] == out.sizes[1],
+               Error::bad_shape);
+  if (call.error() != Error::ok) return nullptr;
+  auto* const plan = call.make_plan<FloatPlan>();
+  if (plan == nullptr) return nullptr;
+  const auto u32 = [](std::int32_t n) { return static_cast<std::uint32_t>(n); };
+  *plan = {.left = left.as<const float>(),
+           .right = right.as<const float>(),
+           .output = out.as<float>(),
+           .size = {u32(left.sizes[0]), u32(left.sizes[1]), u32(right.sizes[1])},
+           .bias = nullptr,
+           .bias_step = 0,
+           .alpha = 1,
+           .beta = 0};
+  return plan;
+}
+
+Error load_mm(Call& call) {
+  Mm<TargetWorld> args;
+  if (!call.read_signature(args)) return call.error();
+  plan_product(call, args.self, args.mat2, args.out);
+  return call.error();
+}
+
+Error load_addmm(Call& call) {
+  Addmm<TargetWorld> args;
+  if (!call.read_signature(args)) return call.error();
+  FloatPlan* const plan = plan_product(call, args.mat1, args.mat2, args.out);
+  if (plan == nullptr) return call.error();
+  const Tensor& bias = args.self;
+  call.require(is_f32(bias) && (bias.rank == 1 || bias.rank == 2), Error::unsupported);
+  if (call.error() != Error::ok) return call.error();
+  const std::int32_t rows = bias.rank == 2 ? bias.sizes[0] : 1;
+  call.require(bias.is_contiguous(), Error::unsupported);
+  call.require(bias.sizes[bias.rank - 1] == args.out.sizes[1] && (rows == 1 || rows == args.out.sizes[0]),
+               Error::bad_shape);
+  plan->bias = bias.as<const float>();
+  plan->bias_step = rows == 1 ? 0 : plan->size.columns;
+  plan->alpha = args.alpha.value;
+  plan->beta = args.beta.value;
+  return call.error();
+}
+
+void execute_float(const void* plan) {
+  const auto& p = *static_cast<const FloatPlan*>(plan);
+  multiply_matrices(p.left, p.right, p.output, p.size);
+  if (p.bias == nullptr) return;
+  const float* bias = p.bias;
+  float* out = p.output;
+  for (std::uint32_t m = 0; m < p.size.rows; ++m, bias += p.bias_step, out += p.size.columns) {
+    for (std::uint32_t n = 0; n < p.size.columns; ++n) out[n] = p.alpha * out[n] + p.beta * bias[n];
+  }
+}
+
+}  // namespace
+}  // namespace cormorant::ops::linear
+
+CORMORANT_KERNEL(aten_mm_out_scalar, "aten::mm.out", cormorant::ops::linear::load_mm,
+                 cormorant::ops::linear::execute_float)
+CORMORANT_KERNEL(aten_addmm_out_scalar, "aten::addmm.out", cormorant::ops::linear::load_addmm,
+                 cormorant::ops::linear::execute_float)

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/max_pool2d/float.h"
+
+#include "ops/op.h"
+
+extern "C" {
+extern const cormorant::Kernel cormorant_max_pool2d_float, aten_max_pool2d_with_indices_out_scalar;
+}
+
+namespace cormorant::ops {
+namespace {
+
+ir::Value* lower_float(const Rewriter& rewriter) {
+  const ir::Node& node = rewriter.node;
+  const auto fill = [&](auto call) {
+    call.self = node.tensor("self");
+    call.kernel_size = node.integers("kernel_size");
+    call.stride = node.integers("stride");
+    call.padding = node.integers("padding");
+    call.dilation = node.integers("dilation");
+    call.ceil_mode = node.boolean("ceil_mode");
+    return call;
+  };
+  const ir::TensorType& type = node.result()->type;
+  if (rewriter.config.runtime == Runtime::cormorant) {
+    return rewriter.emit(fill(FloatMaxPool2d<HostWorld>{}), type)->result();
+  }
+  ir::TensorType indices = type;
+  indices.dtype = DType::i64;
+  return make_node(rewriter.graph, fill(MaxPool2dWithIndices<HostWorld>{}), {type, indices}, node.name, node.location,
+                   &rewriter.node)
+      ->results.front();
+}
+
+}  // namespace
+
+FloatForm max_pool2d_float() {
+  return {.lower = lower_float,
+          .signatures = {signature_of<FloatMaxPool2d>(), signature_of<MaxPool2dWithIndices>()},
+          .kernels = {&cormorant_max_pool2d_float, &aten_max_pool2d_with_indices_out_scalar}};
+}
+
+}  // namespace cormorant::ops

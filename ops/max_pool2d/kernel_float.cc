@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The first of the largest elements, row by row; as in PyTorch a NaN is larger than anything.
+#include "base/float_math.h"
+#include "ops/float_pool.h"
+#include "ops/max_pool2d/float.h"
+
+namespace cormorant::ops {
+namespace {
+
+struct FloatMaxPlan {
+  FloatPool pool;
+  std::int64_t* indices;  // null: nobody asks
+};
+
+template <class S>
+FloatMaxPlan* load_pool(Call& call, S& args) {
+  if (!call.read_signature(args)) return nullptr;
+  FloatMaxPlan plan{};
+  const FloatPoolLists lists{args.kernel_size, args.stride, args.padding, args.dilation};
+  if (!read_float_pool(call, args.self, args.out, lists, args.ceil_mode, plan.pool)) return nullptr;
+  auto* const stored = call.make_plan<FloatMaxPlan>();
+  if (stored != nullptr) *stored = plan;
+  return stored;
+}
+
+Error load_float_max_pool(Call& call) {
+  FloatMaxPool2d<TargetWorld> args;
+  load_pool(call, args);
+  return call.error();
+}
+
+Error load_max_pool_with_indices(Call& call) {
+  MaxPool2dWithIndices<TargetWorld> args;
+  FloatMaxPlan* const plan = load_pool(call, args);
+  if (plan == nullptr) return call.error();
+  call.require(args.indices.dtype == DType::i64 && lies_alike(args.indices, args.out), Error::bad_shape);
+  plan->indices = args.indices.as<std::int64_t>();
+  return call.error();
+}
+
+void execute_float_max_pool(const void* plan) {
+  const auto& p = *static_cast<const FloatMaxPlan*>(plan);
+  const std::int32_t width = p.pool.axes[1].in;
+  std::int64_t* index = p.indices;
+  run_float_pool(p.pool, [&](const float* image, const FloatTaps& rows, const FloatTaps& columns) {
+    float largest = -float_math::kInfinity;
+    std::int32_t where = rows.first * width + columns.first;
+    for (std::int32_t y = 0; y < rows.count; ++y) {
+      const std::int32_t row = (rows.first + y * p.pool.axes[0].dilation) * width + columns.first;
+      for (std::int32_t x = 0; x < columns.count; ++x) {
+        const std::int32_t at = row + x * p.pool.axes[1].dilation;
+        const float value = image[at];
+        if (!(value > largest) && value == value) continue;
+        largest = value;
+        where = at;
+      }
+    }
+    if (index != nullptr) *index++ = where;
+    return largest;
+  });
+}
+
+}  // namespace
+}  // namespace cormorant::ops
+
+CORMORANT_KERNEL(cormorant_max_pool2d_float, "cormorant::max_pool2d.float", cormorant::ops::load_float_max_pool,
+                 cormorant::ops::execute_float_max_pool)
+CORMORANT_KERNEL(aten_max_pool2d_with_indices_out_scalar, "aten::max_pool2d_with_indices.out",
+                 cormorant::ops::load_max_pool_with_indices, cormorant::ops::execute_float_max_pool)

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Padding with a number in float, in logical order: ExecuTorch's portable operator. `pad` is PyTorch's list, last
+// dimension first, before and after; negative entries cut off. The runtime reads lists of six entries.
+#pragma once
+
+namespace cormorant::ops {
+
+template <class W>
+struct ConstantPad {
+  static constexpr const char* kName = "aten::constant_pad_nd.out";
+  typename W::Tensor self{};
+  typename W::IntList pad{};
+  typename W::Scalar value{};
+  typename W::Out out{};
+
+  template <class V>
+  void visit(V&& v) {
+    v("self", self);
+    v("pad", pad);
+    v("value", value);
+    v("out", out);
+  }
+};
+
+inline constexpr int kPaddedDims = 3;
+
+}  // namespace cormorant::ops

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Up to three inner dimensions have borders; those outside are one.
+#include "ops/float_kernel.h"
+#include "ops/pad/float.h"
+
+namespace cormorant::ops {
+namespace {
+
+struct FloatPadPlan {
+  const float* input;
+  float* output;
+  std::int32_t outer;
+  std::int32_t in[kPaddedDims], out[kPaddedDims], before[kPaddedDims];  // outermost first
+  float value;
+};
+
+Error load_constant_pad(Call& call) {
+  ConstantPad<TargetWorld> args;
+  if (!call.read_signature(args)) return call.error();
+  const auto& [self, pad, value, out] = args;
+  call.require(is_f32(self) && is_f32(out) && self.is_contiguous() && out.is_contiguous(), Error::unsupported);
+  call.require(pad.count % 2 == 0 && pad.count <= 2 * kPaddedDims && pad.count / 2 <= self.rank, Error::unsupported);
+  call.require(self.rank == out.rank, Error::bad_shape);
+  if (call.error() != Error::ok) return call.error();
+  FloatPadPlan plan{self.as<const float>(), out.as<float>(), 1, {1, 1, 1}, {1, 1, 1}, {}, value.value};
+  const std::uint32_t padded = pad.count / 2;
+  for (std::uint32_t i = 0; i < self.rank; ++i) {  // the i-th from the end
+    const std::size_t dim = self.rank - 1U - i;
+    const std::int64_t before = i < padded ? pad.items[2 * i] : 0;
+    const std::int64_t after = i < padded ? pad.items[2 * i + 1] : 0;
+    call.require(out.sizes[dim] == self.sizes[dim] + before + after, Error::bad_shape);
+    if (i < kPaddedDims) {
+      const std::size_t at = kPaddedDims - 1U - i;
+      plan.in[at] = self.sizes[dim];
+      plan.out[at] = out.sizes[dim];
+      plan.before[at] = static_cast<std::int32_t>(before);
+    } else {
+      plan.outer *= self.sizes[dim];
+    }
+  }
+  if (call.error() != Error::ok) return call.error();
+  auto* const stored = call.make_plan<FloatPadPlan>();
+  if (stored == nullptr) return call.error();
+  *stored = plan;
+  return Error::ok;
+}
+
+bool is_inside(std::int32_t index, std::int32_t size) {
+  return static_cast<std::uint32_t>(index) < static_cast<std::uint32_t>(size);
+}
+
+void execute_constant_pad(const void* plan) {
+  const auto& p = *static_cast<const FloatPadPlan*>(plan);
+  const float* image = p.input;
+  float* out = p.output;
+  for (std::int32_t n = 0; n < p.outer; ++n, image += p.in[0] * p.in[1] * p.in[2]) {
+    for (std::int32_t z = 0; z < p.out[0]; ++z) {
+      const std::int32_t from_z = z - p.before[0];
+      for (std::int32_t y = 0; y < p.out[1]; ++y) {
+        const std::int32_t from_y = y - p.before[1];
+        const bool inside = is_inside(from_z, p.in[0]) && is_inside(from_y, p.in[1]);
+        const std::int32_t row = inside ? (from_z * p.in[1] + from_y) * p.in[2] : 0;
+        for (std::int32_t x = 0; x < p.out[2]; ++x) {
+          const std::int32_t from_x = x - p.before[2];
+          *out++ = inside && is_inside(from_x, p.in[2]) ? image[row + from_x] : p.value;
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace cormorant::ops
+
+CORMORANT_KERNEL(aten_constant_pad_nd_out_scalar, "aten::constant_pad_nd.out", cormorant::ops::load_constant_pad,
+                 cormorant::ops::execute_constant_pad)

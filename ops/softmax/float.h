@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Softmax and its logarithm in float over any dimension, in any memory order: ExecuTorch's portable operators.
+#pragma once
+
+namespace cormorant::ops::softmax {
+
+template <class W>
+struct FloatSoftmax {
+  static constexpr const char* kName = "aten::_softmax.out";
+  typename W::Tensor self{};
+  typename W::Int dim{};
+  typename W::Bool half_to_float{};
+  typename W::Out out{};
+
+  template <class V>
+  void visit(V&& v) {
+    v("self", self);
+    v("dim", dim);
+    v("half_to_float", half_to_float);
+    v("out", out);
+  }
+};
+
+inline constexpr const char* kFloatLogSoftmax = "aten::_log_softmax.out";
+
+}  // namespace cormorant::ops::softmax

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Distances to the largest element, their exponentials added up in order, then a division; or a logarithm subtracted.
+#include "base/float_math.h"
+#include "ops/float_kernel.h"
+#include "ops/softmax/float.h"
+
+namespace cormorant::ops::softmax {
+namespace {
+
+struct FloatPlan {
+  const float* input;  // may be the output
+  float* output;
+  std::uint32_t outer, size, inner;
+};
+
+Error load_float(Call& call) {
+  FloatSoftmax<TargetWorld> args;
+  if (!call.read_signature(args)) return call.error();
+  const auto& [self, signed_dim, half, out] = args;
+  call.require(is_f32(self) && is_f32(out) && !half, Error::unsupported);
+  call.require(lies_alike(self, out), Error::bad_shape);
+  const std::int32_t dim = signed_dim < 0 ? signed_dim + self.rank : signed_dim;
+  call.require(dim >= 0 && dim < self.rank, Error::bad_value);
+  if (call.error() != Error::ok) return call.error();
+  auto* const plan = call.make_plan<FloatPlan>();
+  if (plan == nullptr) return call.error();
+  *plan = {self.as<const float>(), out.as<float>(), 1, static_cast<std::uint32_t>(self.sizes[dim]), 1};
+  bool inside = false;
+  for (std::size_t i = 0; i < self.rank; ++i) {
+    const std::uint8_t d = self.dim_order[i];
+    if (d == dim) {
+      inside = true;
+    } else {
+      (inside ? plan->inner : plan->outer) *= static_cast<std::uint32_t>(self.sizes[d]);
+    }
+  }
+  return Error::ok;
+}
+
+template <bool is_log>
+void execute_float(const void* plan) {
+  const auto& p = *static_cast<const FloatPlan*>(plan);
+  for (std::uint32_t o = 0; o < p.outer; ++o) {
+    for (std::uint32_t i = 0; i < p.inner; ++i) {
+      const std::uint32_t first = o * p.size * p.inner + i;
+      const float* const from = p.input + first;
+      float* const to = p.output + first;
+      float largest = -float_math::kInfinity;
+      for (std::uint32_t k = 0; k < p.size; ++k) largest = from[k * p.inner] > largest ? from[k * p.inner] : largest;
+      float sum = 0;
+      for (std::uint32_t k = 0; k < p.size; ++k) {
+        const float distance = from[k * p.inner] - largest;
+        const float power = float_math::exp(distance);
+        to[k * p.inner] = is_log ? distance : power;
+        sum += power;
+      }
+      const float logarithm = is_log ? float_math::log(sum) : 0;
+      for (std::uint32_t k = 0; k < p.size; ++k) {
+        float& value = to[k * p.inner];
+        value = is_log ? value - logarithm : value / sum;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace cormorant::ops::softmax
+
+CORMORANT_KERNEL(aten__softmax_out_scalar, "aten::_softmax.out", cormorant::ops::softmax::load_float,
+                 cormorant::ops::softmax::execute_float<false>)
+CORMORANT_KERNEL(aten__log_softmax_out_scalar, "aten::_log_softmax.out", cormorant::ops::softmax::load_float,
+                 cormorant::ops::softmax::execute_float<true>)

@@ -91,6 +91,7 @@ std::vector<Stage> default_stages(const Options& options) {
       {"quantize", "ranges from calibration or from the model; weights, biases, activations become integers", quantize},
       // From here every tensor that can be is int8.
       {"join_conversions", "from int8 to int8 is a table, not a way through float", pass(passes::join_conversions)},
+      {"fold_constants", "integers that only change their shape", pass(passes::fold_constants)},
       {"lower", "the operators that Cortex-M kernels implement, with ExecuTorch's schemas",
        [config](ir::Graph& g, Context& c) {
          count_macs(g, c.facts);

@@ -38,12 +38,29 @@ ir::Value* add_integers(ir::Graph& graph, const ir::Node& node) {
                             ir::Bytes::of(std::span<const std::int8_t>(integers)));
 }
 
+// Integers under another shape are the same bytes.
+bool is_view_of_integers(const ir::Node& node) {
+  if (node.op != "aten.view") return false;
+  const ir::Value* input = node.tensor("self");
+  return input->kind == ir::ValueKind::constant && input->type.is_quantized() && !input->type.quant->per_channel() &&
+         input->type.dim_order.empty() && node.result()->type.quant == input->type.quant;
+}
+
 }  // namespace
 
 void fold_constants(ir::Graph& graph) {
   for (ir::Node* node : graph.snapshot()) {
-    if (is_quantized_number(*node) && !graph.is_output(node->result())) {
+    // What the graph returns stays something that is computed.
+    if (std::ranges::any_of(node->results, [&](const ir::Value* v) { return graph.is_output(v); })) continue;
+    if (is_quantized_number(*node)) {
       graph.replace_uses(node->result(), add_integers(graph, *node));
+      graph.erase(node);
+      continue;
+    }
+    if (is_view_of_integers(*node)) {
+      ir::Value* input = node->tensor("self");
+      graph.replace_uses(node->result(),
+                         graph.add_constant(input->name + "_viewed", node->result()->type, input->data));
       graph.erase(node);
       continue;
     }

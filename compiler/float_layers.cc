@@ -51,7 +51,7 @@ void check_float_layers(const ir::Graph& graph, const std::vector<std::string>& 
     if (modules.contains(layer)) continue;
     constexpr std::size_t kShown = 5;
     std::vector<std::string> near(modules.begin(), modules.end());
-    std::ranges::stable_sort(near, {}, [&](const std::string& name) { return distance(name, layer); });
+    std::ranges::sort(near, {}, [&](const std::string& name) { return std::pair(distance(name, layer), name); });
     near.resize(std::min(near.size(), kShown));
     throw InputError({.problem = fmt::format("the model has no layer {}", layer),
                       .advice = near.empty() ? "it names no modules at all"

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/float_form.h"
 
+#include <algorithm>
+
 #include "base/diagnostic.h"
 
 namespace cormorant::ops {
@@ -9,6 +11,19 @@ ir::Value* in_logical_order(const Rewriter& rewriter, std::string_view suffix, i
   if (value == nullptr || value->kind != ir::ValueKind::constant || value->type.dim_order.empty()) return value;
   const evaluate::Tensor tensor = evaluate::constant_tensor(*value);
   return rewriter.constant(suffix, ir::float_type(tensor.shape), tensor.values());
+}
+
+void require_sizes_up_to(const Rewriter& rewriter, std::int64_t largest) {
+  std::vector<const ir::Value*> values = {rewriter.node.result()};
+  for (const ir::Value* input : rewriter.node.inputs()) values.push_back(input);
+  for (const ir::Value* value : values) {
+    if (std::ranges::all_of(value->type.shape, [&](std::int64_t size) { return size <= largest; })) continue;
+    throw InputError({.problem = rewriter.node.op + " in float with a dimension of more than " +
+                                 std::to_string(largest) + " elements",
+                      .advice = "quantize it, or fold the long dimension into two",
+                      .node = rewriter.node.name,
+                      .source = rewriter.node.location.text()});
+  }
 }
 
 void require_own_runtime(const Rewriter& rewriter) {

@@ -11,6 +11,9 @@ namespace cormorant::ops {
 // come back as they are, since the layout pass gives them that order.
 ir::Value* in_logical_order(const Rewriter& rewriter, std::string_view suffix, ir::Value* value);
 
+// Throws where a tensor of the node has a dimension of more than `largest`, which its float kernel cannot count.
+void require_sizes_up_to(const Rewriter& rewriter, std::int64_t largest);
+
 // Throws for an operator that ExecuTorch's portable kernels do not have.
 void require_own_runtime(const Rewriter& rewriter);
 

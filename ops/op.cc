@@ -18,7 +18,11 @@ struct Table {
   std::unordered_map<std::string, const Signature*> signatures;
 
   Table() {
-    for (const Operator& op : operators) {
+    for (Operator& op : operators) {
+      // What moves data, or costs nothing at all, does so in float too.
+      const bool in_float = op.lower_float != nullptr || op.is_alias;
+      const bool is_listed = std::ranges::find(op.precisions, Precision::f32) != op.precisions.end();
+      if (in_float && !is_listed) op.precisions.push_back(Precision::f32);
       for (const std::string& name : op.canonical) by_name[name].push_back(&op);
       for (const Signature& signature : op.signatures) {
         by_name[graph_name(signature.name)].push_back(&op);
@@ -44,7 +48,7 @@ Operator with_float(Operator op, FloatForm form) {
 }
 
 bool is_float(const ir::Node& node) {
-  return std::ranges::all_of(node.results, [](const ir::Value* v) { return v->type.dtype == DType::f32; });
+  return !node.results.empty() && node.results.front()->type.dtype == DType::f32;
 }
 
 std::span<const Operator> all_operators() { return table().operators; }

@@ -3,7 +3,8 @@
 // aten.avg_pool2d in float is the portable operator as it stands.
 #include "ops/avg_pool2d/float.h"
 
-#include "ops/op.h"
+#include "ops/float_form.h"
+#include "ops/float_kernel.h"
 
 extern "C" {
 extern const cormorant::Kernel aten_avg_pool2d_out_scalar, aten__adaptive_avg_pool2d_out_scalar;
@@ -14,6 +15,7 @@ namespace {
 
 ir::Value* lower_float(const Rewriter& rewriter) {
   const ir::Node& node = rewriter.node;
+  require_sizes_up_to(rewriter, kLargestFloatSize);
   if (node.op != "aten.adaptive_avg_pool2d") return nullptr;
   const FloatAdaptiveAvgPool2d<HostWorld> call{.self = node.tensor("self"),
                                                .output_size = node.integers("output_size")};

@@ -2,6 +2,7 @@
 #include "ops/conv2d/float.h"
 
 #include "ops/conv2d/lower_float.h"
+#include "ops/float_kernel.h"
 
 extern "C" {
 extern const cormorant::Kernel aten_convolution_out_scalar;
@@ -11,6 +12,7 @@ namespace cormorant::ops {
 
 ir::Value* conv2d::lower_float(const Rewriter& rewriter) {
   const ir::Node& node = rewriter.node;
+  require_sizes_up_to(rewriter, kLargestFloatSize);
   const bool transposed = node.op == "aten.conv_transpose2d";
   return rewriter
       .emit(FloatConvolution<HostWorld>{.input = node.tensor("input"),

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/max_pool2d/float.h"
 
-#include "ops/op.h"
+#include "ops/float_form.h"
+#include "ops/float_kernel.h"
 
 extern "C" {
 extern const cormorant::Kernel cormorant_max_pool2d_float, aten_max_pool2d_with_indices_out_scalar;
@@ -12,6 +13,7 @@ namespace {
 
 ir::Value* lower_float(const Rewriter& rewriter) {
   const ir::Node& node = rewriter.node;
+  require_sizes_up_to(rewriter, kLargestFloatSize);
   const auto fill = [&](auto call) {
     call.self = node.tensor("self");
     call.kernel_size = node.integers("kernel_size");

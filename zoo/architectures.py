@@ -198,11 +198,11 @@ def write(name, make, shape, out, samples, batches, batch):
         for _ in range(batches):
             model(smooth(batch, *shape))
     model.eval()
-    x = smooth(samples + 4, *shape)
+    x = smooth(samples, *shape)
     with torch.no_grad():
         y = torch.cat([model(x[i:i + 1]) for i in range(4)])
     torch.export.save(torch.export.export(model, (x[:1].clone(),)), f"{out}/{name}.pt2")
-    np.savez_compressed(f"{out}/{name}_calibration.npz", x=x[4:].numpy())
+    np.savez_compressed(f"{out}/{name}_calibration.npz", x=x.numpy())
     np.savez_compressed(f"{out}/{name}_expected.npz", x=x[:4].numpy(), y=y.numpy())
     print(name, tuple(y.shape), f"{y.min():.4f} .. {y.max():.4f}", flush=True)
 
@@ -211,7 +211,7 @@ def main(kind, out, names):
     small = kind == "small"
     for name, (make, shape) in (SMALL if small else FULL).items():
         if not names or name in names:
-            write(name, make, shape, out, *((16, 40, 32) if small else (32, 6, 8)))
+            write(name, make, shape, out, *((20, 40, 32) if small else (32, 6, 8)))
 
 
 if __name__ == "__main__":

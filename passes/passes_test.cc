@@ -191,13 +191,13 @@ output %max
 
 TEST(DecideLayout, CancelsPermutationsThatUndoEachOther) {
   EXPECT_EQ(transposes(R"(graph g
-input %x : f32[2,3,4]
+input %x : i8[2,3,4] quant([0.5], [0])
 node "a" "" ""
-  %a : f32[4,2,3] = cortex_m.transpose(input=%x, perm=[2, 0, 1])
+  %a : i8[4,2,3] quant([0.5], [0]) = cortex_m.transpose(input=%x, perm=[2, 0, 1])
 node "b" "" ""
-  %b : f32[2,3,4] = cortex_m.transpose(input=%a, perm=[1, 2, 0])
+  %b : i8[2,3,4] quant([0.5], [0]) = cortex_m.transpose(input=%a, perm=[1, 2, 0])
 node "c" "" ""
-  %c : f32[3,2,4] = cortex_m.transpose(input=%b, perm=[1, 0, 2])
+  %c : i8[3,2,4] quant([0.5], [0]) = cortex_m.transpose(input=%b, perm=[1, 0, 2])
 output %b
 output %c
 )"),

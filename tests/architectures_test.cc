@@ -29,7 +29,7 @@ const Architecture kArchitectures[] = {
     {"mobilenet_v2", 32, "cormorant::add.mve", 2},
     {"mobilenet_v3", 35, "cortex_m::quantized_activation.out", 7},
     {"efficientnet", 32, "cortex_m::quantized_activation.out", 17},
-    {"shufflenet", 28, "cortex_m::transpose.out", 6},  // one per channel shuffle, one for the float input
+    {"shufflenet", 20, "cortex_m::transpose.out", 6},  // one per channel shuffle, one for the float input
     {"squeezenet", 35, "aten::cat.out", 3},
     {"vit", 25, "cormorant::layer_norm.mve", 5},
     {"unet", 30, "cormorant::transpose_conv2d.mve", 2},

@@ -3,16 +3,25 @@
 // Programs that another compiler wrote (tests/executorch) run here and give the bits that its own runtime gives.
 #include <gtest/gtest.h>
 
+#include <ostream>
+
 #include "cli/program_io.h"
 #include "target/parse.h"
 
 namespace cormorant::tests {
 namespace {
 
-class Executorch : public testing::TestWithParam<const char*> {
+struct Foreign {
+  const char* name;
+  const char* cpu;  // that it was compiled for
+};
+
+void PrintTo(const Foreign& program, std::ostream* out) { *out << program.name; }
+
+class Executorch : public testing::TestWithParam<Foreign> {
  protected:
   [[nodiscard]] static std::string file(const char* ending) {
-    return std::string(CORMORANT_SOURCE_DIR "/tests/executorch/") + GetParam() + ending;
+    return std::string(CORMORANT_SOURCE_DIR "/tests/executorch/") + GetParam().name + ending;
   }
   static npy::Array output_of(const ExecuteOn& where) {
     const ProgramFile program = read_program(file(".pte"));
@@ -24,14 +33,25 @@ TEST_P(Executorch, SameBitsOnTheHost) { EXPECT_EQ(output_of({}), npy::read_npy(f
 
 TEST_P(Executorch, SameBitsOnTheBoard) {
   ExecuteOn board;
-  board.target = parse_target("cortex-m55");
+  board.target = parse_target(GetParam().cpu);
   EXPECT_EQ(output_of(board), npy::read_npy(file(".out.npy")));
 }
 
 // ds_cnn's input [1, 1, 49, 10] is written with the order (0, 2, 1, 3): the same bytes as channels-last.
-INSTANTIATE_TEST_SUITE_P(Programs, Executorch,
-                         testing::Values("ds_cnn", "mobilenet_v1_025", "resnet8", "deep_autoencoder"),
-                         [](const auto& program) { return std::string(program.param); });
+const Foreign kPrograms[] = {
+    {"ds_cnn", "cortex-m55"},
+    {"mobilenet_v1_025", "cortex-m55"},
+    {"resnet8", "cortex-m55"},
+    {"deep_autoencoder", "cortex-m55"},
+    {"keyword_net_m4", "cortex-m4"},
+    {"keyword_net_m0", "cortex-m0"},
+    // Layout written out: logical N, H, W, C, and operators whose names end with _nhwc.
+    {"keyword_net_nhwc_m55", "cortex-m55"},
+    {"pools_nhwc_m4", "cortex-m4"},
+    {"pools_nhwc_m0", "cortex-m0"},
+};
+INSTANTIATE_TEST_SUITE_P(Programs, Executorch, testing::ValuesIn(kPrograms),
+                         [](const auto& program) { return std::string(program.param.name); });
 
 }  // namespace
 }  // namespace cormorant::tests

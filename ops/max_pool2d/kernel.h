@@ -14,6 +14,7 @@ struct MaxPoolPlan {
 };
 
 Error load_max_pool2d(Call& call);
+Error load_max_pool2d_nhwc(Call& call);
 
 template <void (*kWindowMax)(const Window&, std::int32_t, std::int32_t)>
 inline void execute_max_pool2d(const void* plan) {

@@ -3,3 +3,5 @@
 
 CORMORANT_KERNEL(cortex_m_quantized_max_pool2d_out_dsp, "cortex_m::quantized_max_pool2d.out",
                  cormorant::ops::load_max_pool2d, cormorant::ops::execute_max_pool2d<cormorant::window_max_dsp>)
+CORMORANT_KERNEL(cortex_m_quantized_max_pool2d_nhwc_out_dsp, "cortex_m::quantized_max_pool2d_nhwc.out",
+                 cormorant::ops::load_max_pool2d_nhwc, cormorant::ops::execute_max_pool2d<cormorant::window_max_dsp>)

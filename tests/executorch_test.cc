@@ -4,8 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <ostream>
+#include <random>
 
+#include "base/diagnostic.h"
 #include "cli/program_io.h"
+#include "ops/op.h"
+#include "runtime/host.h"
 #include "target/parse.h"
 
 namespace cormorant::tests {
@@ -35,6 +39,30 @@ TEST_P(Executorch, SameBitsOnTheBoard) {
   ExecuteOn board;
   board.target = parse_target(GetParam().cpu);
   EXPECT_EQ(output_of(board), npy::read_npy(file(".out.npy")));
+}
+
+// Random bytes of the program changed: it is refused, or does whatever it does inside its memory, as the sanitizers
+// see.
+TEST_P(Executorch, DamagedProgramStaysInsideItsMemory) {
+  constexpr int kChanged = 200;
+  std::vector<std::byte> bytes = read_program(file(".pte")).bytes;
+  // Constants come last and are only numbers to the kernels.
+  const std::size_t structure = std::min<std::size_t>(bytes.size(), 4096);
+  const std::vector<const Kernel*> kernels = ops::host_kernels();
+  std::mt19937 random(7);
+  int refused = 0;
+  for (int i = 0; i < kChanged; ++i) {
+    const std::size_t at = random() % structure;
+    const std::byte before = std::exchange(bytes[at], static_cast<std::byte>(random()));
+    try {
+      HostProgram(bytes, kernels, "damaged").run({});
+    } catch (const InputError&) {
+      ++refused;
+    }
+    bytes[at] = before;
+  }
+  EXPECT_GT(refused, 0);
+  EXPECT_LT(refused, kChanged);
 }
 
 // ds_cnn's input [1, 1, 49, 10] is written with the order (0, 2, 1, 3): the same bytes as channels-last.

@@ -15,6 +15,7 @@
 #include "cli/files.h"
 #include "compiler/samples.h"
 #include "formats/pt2/recognize.h"
+#include "formats/pte/plan_border.h"
 #include "formats/pte/reader.h"
 #include "ops/op.h"
 #include "quantizer/parallel.h"
@@ -144,7 +145,7 @@ std::size_t BorderTensor::element_count() const {
 }
 
 ProgramFile program_from(std::vector<std::byte> bytes, std::string file) {
-  ProgramFile program{.file = std::move(file), .bytes = std::move(bytes)};
+  ProgramFile program{.file = std::move(file), .bytes = pte::with_planned_border(std::move(bytes))};
   const AlignedBytes aligned(program.bytes);
   const auto opened = pte::ProgramView::open(aligned.span());
   if (!opened.ok()) {

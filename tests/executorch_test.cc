@@ -7,7 +7,9 @@
 #include <random>
 
 #include "base/diagnostic.h"
+#include "cli/files.h"
 #include "cli/program_io.h"
+#include "formats/pte/plan_border.h"
 #include "ops/op.h"
 #include "runtime/host.h"
 #include "target/parse.h"
@@ -65,7 +67,29 @@ TEST_P(Executorch, DamagedProgramStaysInsideItsMemory) {
   EXPECT_LT(refused, kChanged);
 }
 
-// ds_cnn's input [1, 1, 49, 10] is written with the order (0, 2, 1, 3): the same bytes as channels-last.
+TEST(PlannedBorder, ChangesOnlyProgramsThatLeaveMemoryToTheCaller) {
+  const auto file = [](const char* name) {
+    return cli::read_file(CORMORANT_SOURCE_DIR "/tests/executorch/" + std::string(name));
+  };
+  EXPECT_EQ(pte::with_planned_border(file("ds_cnn.pte")), file("ds_cnn.pte"));
+  EXPECT_EQ(pte::with_planned_border(file("README.md")), file("README.md"));
+  const std::vector<std::byte> foreign = file("keyword_net_caller_m4.pte");
+  const std::vector<std::byte> planned = pte::with_planned_border(foreign);
+  EXPECT_NE(planned, foreign);
+  EXPECT_EQ(pte::with_planned_border(planned), planned);
+}
+
+TEST(PlannedBorder, DamagedProgramsAreReadAsFarAsTheyAreSound) {
+  const std::vector<std::byte> foreign =
+      cli::read_file(CORMORANT_SOURCE_DIR "/tests/executorch/keyword_net_caller_m4.pte");
+  for (std::size_t size = 0; size < foreign.size(); size += 97) {
+    const std::vector<std::byte> cut(foreign.begin(), foreign.begin() + static_cast<std::ptrdiff_t>(size));
+    EXPECT_THROW(program_from(cut, "cut"), InputError) << size;
+  }
+}
+
+// ds_cnn's input [1, 1, 49, 10] is written with the order (0, 2, 1, 3): the same bytes as channels-last. In "caller"
+// the memory of inputs and outputs is left to the caller, in "nhwc" layout is written out.
 const Foreign kPrograms[] = {
     {"ds_cnn", "cortex-m55"},
     {"mobilenet_v1_025", "cortex-m55"},
@@ -73,10 +97,12 @@ const Foreign kPrograms[] = {
     {"deep_autoencoder", "cortex-m55"},
     {"keyword_net_m4", "cortex-m4"},
     {"keyword_net_m0", "cortex-m0"},
-    // Layout written out: logical N, H, W, C, and operators whose names end with _nhwc.
+    {"keyword_net_caller_m4", "cortex-m4"},
     {"keyword_net_nhwc_m55", "cortex-m55"},
     {"pools_nhwc_m4", "cortex-m4"},
     {"pools_nhwc_m0", "cortex-m0"},
+    {"upsampler_nhwc_m55", "cortex-m55"},
+    {"upsampler_nhwc_m0", "cortex-m0"},
 };
 INSTANTIATE_TEST_SUITE_P(Programs, Executorch, testing::ValuesIn(kPrograms),
                          [](const auto& program) { return std::string(program.param.name); });

@@ -69,10 +69,20 @@ class Run:
         try:
             actual = self.outputs(pte, target, inputs, len(expected))
         except Refused as refusal:
-            return self.row(model, what, target, f"refused: {refusal}", False)
+            missing = portable_operators(str(refusal))
+            answer = f"not yet, needs {', '.join(missing)}" if missing else f"refused: {refusal}"
+            return self.row(model, what, target, answer, bool(missing))
         answer, worst = distance(actual, expected, steps)
         self.row(model, what, f"executed on {target.removeprefix('cortex-')}", answer,
                  answer == "bits" or (not exact and worst <= ALLOWED_STEPS))
+
+
+def portable_operators(refusal):
+    """The operators that a program lacks here, if it lacks nothing but portable ones (float, or 64-bit integers)."""
+    if "does not have: " not in refusal and "no kernel for " not in refusal:
+        return []
+    missing = refusal.rsplit(": ", 1)[1].split(", ")
+    return missing if all(name.startswith("aten::") for name in missing) else []
 
 
 def distance(actual, expected, steps):
@@ -125,6 +135,10 @@ def check_theirs(run, name, exported, inputs, steps, explicit):
             return first
         pte = run.folder / f"{name}.{'nhwc' if explicit else 'dim_order'}.{cpu}.pte"
         pte.write_bytes(theirs.pte)
+        for i, x in enumerate(inputs):
+            np.save(pte.with_suffix(f".in{i}.npy"), x.numpy())
+        for i, y in enumerate(theirs.outputs):
+            np.save(pte.with_suffix(f".out{i}.npy"), y.detach().contiguous().numpy())
         if first is None:
             first = (pte, theirs)
             run.compare(name, f"theirs: {kind}", pte, "host", inputs, theirs.outputs, steps)
@@ -232,5 +246,5 @@ if __name__ == "__main__":
     parser.add_argument("folder")
     parser.add_argument("--kernels")
     parser.add_argument("models", nargs="*")
-    given = parser.parse_args()
+    given = parser.parse_intermixed_args()
     sys.exit(main(given.program, given.folder, given.kernels, given.models))

@@ -39,6 +39,7 @@ Json tensor_json(const pte::TensorView& tensor) {
     json["memory"] = tensor.memory_id;
     json["offset"] = tensor.offset;
   }
+  if (tensor.is_constant()) json["constant"] = true;
   return json;
 }
 
@@ -117,7 +118,7 @@ std::string tensor_text(const Json& tensor) {
     text += fmt::format(" @{}", tensor["offset"].get<std::uint64_t>());
     if (tensor["memory"].get<int>() != 1) text += fmt::format(" in memory {}", tensor["memory"].get<int>());
   } else {
-    text += " constant";
+    text += tensor.contains("constant") ? " constant" : " of the caller's";
   }
   return text;
 }

@@ -15,6 +15,7 @@
 #include "cli/files.h"
 #include "compiler/samples.h"
 #include "formats/pt2/recognize.h"
+#include "formats/pte/plan_border.h"
 #include "formats/pte/reader.h"
 #include "ops/op.h"
 #include "quantizer/parallel.h"
@@ -144,9 +145,15 @@ std::size_t BorderTensor::element_count() const {
 }
 
 ProgramFile program_from(std::vector<std::byte> bytes, std::string file) {
-  ProgramFile program{.file = std::move(file), .bytes = std::move(bytes)};
+  ProgramFile program{.file = std::move(file), .bytes = pte::with_planned_border(std::move(bytes))};
   const AlignedBytes aligned(program.bytes);
-  const pte::ProgramView view = value_of(pte::ProgramView::open(aligned.span()), program.file);
+  const auto opened = pte::ProgramView::open(aligned.span());
+  if (!opened.ok()) {
+    Diagnostic why = explain({.error = opened.error()}, program.bytes, "forward");
+    why.file = program.file;
+    throw InputError(std::move(why));
+  }
+  const pte::ProgramView& view = opened.value();
   const pte::MethodView method = value_of(view.method("forward"), program.file);
   program.inputs = border(method, value_of(method.inputs(), program.file), program.file);
   program.outputs = border(method, value_of(method.outputs(), program.file), program.file);

@@ -70,9 +70,45 @@ std::string delegates(const pte::MethodView& method) {
   return names.empty() ? std::string() : fmt::format(" ({})", fmt::join(names, ", "));
 }
 
-std::string problem(const Failure& failure, const pte::MethodView& method) {
+// The version of ExecuTorch's format that a file says it has, where it is not ours; empty otherwise.
+std::string other_version(std::span<const std::byte> pte) {
+  if (pte.size() < 8) return {};
+  const std::string_view identifier(reinterpret_cast<const char*>(pte.data()) + 4, 4);
+  return identifier.starts_with("ET") && identifier != "ET12" ? std::string(identifier) : std::string();
+}
+
+bool has_no_memory(const pte::MethodView& method, std::int32_t value) {
+  const auto tensor = method.tensor(value);
+  return tensor.ok() && !tensor.value().is_planned() && tensor.value().data_index == 0;
+}
+
+// Whether a load stopped at a tensor for which the file has neither a place nor data.
+bool stopped_without_memory(const Failure& failure, const pte::MethodView& method) {
+  if (failure.error != Error::unsupported || failure.argument == Failure::kNone) return false;
+  const auto at = [&](std::span<const std::int32_t> values) {
+    return failure.argument < values.size() && has_no_memory(method, values[failure.argument]);
+  };
+  if (failure.instruction == Failure::kNone) {
+    const auto inputs = method.inputs();
+    const auto outputs = method.outputs();
+    return (inputs.ok() && at(inputs.value())) || (outputs.ok() && at(outputs.value()));
+  }
+  const auto instruction = method.instruction(failure.instruction);
+  return instruction.ok() && at(instruction.value().args);
+}
+
+std::string problem(const Failure& failure, const pte::MethodView& method, std::span<const std::byte> pte) {
   std::string text = describe(failure.error);
+  if (stopped_without_memory(failure, method)) {
+    return "the tensor has neither a planned place nor data in this file: buffers that the caller brings and data in "
+           "separate files (.ptd) are not supported";
+  }
   switch (failure.error) {
+    case Error::bad_header:
+      if (const std::string version = other_version(pte); !version.empty()) {
+        return fmt::format("the file has version {} of ExecuTorch's format, known is ET12", version);
+      }
+      return text;
     case Error::bad_value:
       if (failure.required == 0 && failure.actual == 0) return text + found(failure, method);
       return fmt::format("the operator takes {}{} arguments, the program gives {}",
@@ -207,7 +243,12 @@ Diagnostic explain(const Failure& failure, std::span<const std::byte> pte, std::
   if (const auto program = pte::ProgramView::open(bytes.span()); program.ok()) {
     if (const auto found = program.value().method(method); found.ok()) view = found.value();
   }
-  return {problem(failure, view), advice(failure.error), {}, operator_name(failure, view), place(failure)};
+  const std::string what_to_do =
+      stopped_without_memory(failure, view)
+          ? "plan inputs and outputs (ExecuTorch: alloc_graph_input, alloc_graph_output) and "
+            "keep the constants in the program"
+          : advice(failure.error);
+  return {problem(failure, view, pte), what_to_do, {}, operator_name(failure, view), place(failure)};
 }
 
 }  // namespace cormorant

@@ -97,6 +97,27 @@ TEST(HostProgram, says_what_is_wrong_outside_of_instructions) {
   EXPECT_TRUE(contains(refusal(bytes({1, 2, 3})), "m.pte: not a .pte program, or cut short"));
 }
 
+TEST(HostProgram, says_which_version_a_file_has) {
+  std::vector<std::byte> file = TestProgram().file();
+  file[7] = std::byte{'3'};  // of the identifier "ET12"
+  EXPECT_TRUE(contains(refusal(file), "m.pte: the file has version ET13 of ExecuTorch's format, known is ET12\n"));
+  file[4] = std::byte{'X'};
+  EXPECT_TRUE(contains(refusal(file), "m.pte: not a .pte program, or cut short"));
+}
+
+TEST(HostProgram, says_what_segment_or_memory_is_missing) {
+  TestProgram without_segments;
+  without_segments.program.segments.clear();
+  EXPECT_TRUE(contains(refusal(without_segments.file()), "m.pte: constant data is missing"));
+  TestProgram unplanned;
+  unplanned.tensor(input).allocation_info = nullptr;
+  EXPECT_TRUE(
+      contains(refusal(unplanned.file()),
+               "m.pte: node 'toy::every.out', instruction 0, argument 0: the tensor has neither a planned place "
+               "nor data in this file"));
+  EXPECT_TRUE(contains(refusal(unplanned.file()), "alloc_graph_input"));
+}
+
 TEST(HostProgram, names_the_delegates_of_a_program) {
   TestProgram program;
   program.plan().chains[0]->instructions[1]->instr_args.Set(schema::DelegateCallT());

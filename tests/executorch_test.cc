@@ -3,16 +3,31 @@
 // Programs that another compiler wrote (tests/executorch) run here and give the bits that its own runtime gives.
 #include <gtest/gtest.h>
 
+#include <ostream>
+#include <random>
+
+#include "base/diagnostic.h"
+#include "cli/files.h"
 #include "cli/program_io.h"
+#include "formats/pte/plan_border.h"
+#include "ops/op.h"
+#include "runtime/host.h"
 #include "target/parse.h"
 
 namespace cormorant::tests {
 namespace {
 
-class Executorch : public testing::TestWithParam<const char*> {
+struct Foreign {
+  const char* name;
+  const char* cpu;  // that it was compiled for
+};
+
+void PrintTo(const Foreign& program, std::ostream* out) { *out << program.name; }
+
+class Executorch : public testing::TestWithParam<Foreign> {
  protected:
   [[nodiscard]] static std::string file(const char* ending) {
-    return std::string(CORMORANT_SOURCE_DIR "/tests/executorch/") + GetParam() + ending;
+    return std::string(CORMORANT_SOURCE_DIR "/tests/executorch/") + GetParam().name + ending;
   }
   static npy::Array output_of(const ExecuteOn& where) {
     const ProgramFile program = read_program(file(".pte"));
@@ -24,14 +39,73 @@ TEST_P(Executorch, SameBitsOnTheHost) { EXPECT_EQ(output_of({}), npy::read_npy(f
 
 TEST_P(Executorch, SameBitsOnTheBoard) {
   ExecuteOn board;
-  board.target = parse_target("cortex-m55");
+  board.target = parse_target(GetParam().cpu);
   EXPECT_EQ(output_of(board), npy::read_npy(file(".out.npy")));
 }
 
-// ds_cnn's input [1, 1, 49, 10] is written with the order (0, 2, 1, 3): the same bytes as channels-last.
-INSTANTIATE_TEST_SUITE_P(Programs, Executorch,
-                         testing::Values("ds_cnn", "mobilenet_v1_025", "resnet8", "deep_autoencoder"),
-                         [](const auto& program) { return std::string(program.param); });
+// Random bytes of the program changed: it is refused, or does whatever it does inside its memory, as the sanitizers
+// see.
+TEST_P(Executorch, DamagedProgramStaysInsideItsMemory) {
+  constexpr int kChanged = 200;
+  std::vector<std::byte> bytes = read_program(file(".pte")).bytes;
+  // Constants come last and are only numbers to the kernels.
+  const std::size_t structure = std::min<std::size_t>(bytes.size(), 4096);
+  const std::vector<const Kernel*> kernels = ops::host_kernels();
+  std::mt19937 random(7);
+  int refused = 0;
+  for (int i = 0; i < kChanged; ++i) {
+    const std::size_t at = random() % structure;
+    const std::byte before = std::exchange(bytes[at], static_cast<std::byte>(random()));
+    try {
+      HostProgram(bytes, kernels, "damaged").run({});
+    } catch (const InputError&) {
+      ++refused;
+    }
+    bytes[at] = before;
+  }
+  EXPECT_GT(refused, 0);
+  EXPECT_LT(refused, kChanged);
+}
+
+TEST(PlannedBorder, ChangesOnlyProgramsThatLeaveMemoryToTheCaller) {
+  const auto file = [](const char* name) {
+    return cli::read_file(CORMORANT_SOURCE_DIR "/tests/executorch/" + std::string(name));
+  };
+  EXPECT_EQ(pte::with_planned_border(file("ds_cnn.pte")), file("ds_cnn.pte"));
+  EXPECT_EQ(pte::with_planned_border(file("README.md")), file("README.md"));
+  const std::vector<std::byte> foreign = file("keyword_net_caller_m4.pte");
+  const std::vector<std::byte> planned = pte::with_planned_border(foreign);
+  EXPECT_NE(planned, foreign);
+  EXPECT_EQ(pte::with_planned_border(planned), planned);
+}
+
+TEST(PlannedBorder, DamagedProgramsAreReadAsFarAsTheyAreSound) {
+  const std::vector<std::byte> foreign =
+      cli::read_file(CORMORANT_SOURCE_DIR "/tests/executorch/keyword_net_caller_m4.pte");
+  for (std::size_t size = 0; size < foreign.size(); size += 97) {
+    const std::vector<std::byte> cut(foreign.begin(), foreign.begin() + static_cast<std::ptrdiff_t>(size));
+    EXPECT_THROW(program_from(cut, "cut"), InputError) << size;
+  }
+}
+
+// ds_cnn's input [1, 1, 49, 10] is written with the order (0, 2, 1, 3): the same bytes as channels-last. In "caller"
+// the memory of inputs and outputs is left to the caller, in "nhwc" layout is written out.
+const Foreign kPrograms[] = {
+    {"ds_cnn", "cortex-m55"},
+    {"mobilenet_v1_025", "cortex-m55"},
+    {"resnet8", "cortex-m55"},
+    {"deep_autoencoder", "cortex-m55"},
+    {"keyword_net_m4", "cortex-m4"},
+    {"keyword_net_m0", "cortex-m0"},
+    {"keyword_net_caller_m4", "cortex-m4"},
+    {"keyword_net_nhwc_m55", "cortex-m55"},
+    {"pools_nhwc_m4", "cortex-m4"},
+    {"pools_nhwc_m0", "cortex-m0"},
+    {"upsampler_nhwc_m55", "cortex-m55"},
+    {"upsampler_nhwc_m0", "cortex-m0"},
+};
+INSTANTIATE_TEST_SUITE_P(Programs, Executorch, testing::ValuesIn(kPrograms),
+                         [](const auto& program) { return std::string(program.param.name); });
 
 }  // namespace
 }  // namespace cormorant::tests

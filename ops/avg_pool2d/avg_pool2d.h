@@ -47,6 +47,8 @@ struct QuantizedAvgPool2d {
     v("out", out);
   }
 };
+// The same where layout is written out: input and out are logically N, H, W, C.
+inline constexpr const char* kQuantizedAvgPool2dNhwc = "cortex_m::quantized_avg_pool2d_nhwc.out";
 
 template <class W>
 struct AvgPool2d {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/avg_pool2d/kernel.h"
 
+#include "ops/explicit_layout.h"
+
 namespace cormorant::ops {
 namespace {
 
@@ -37,11 +39,12 @@ std::uint32_t most_taps(const PoolAxis& axis) {
 
 bool is_int8(std::int32_t value) { return value >= -128 && value <= 127; }
 
-}  // namespace
-
-Error load_avg_pool2d(Call& call) {
+template <class Tensors>
+Error load_avg_pool2d_as(Call& call) {
   QuantizedAvgPool2d<TargetWorld> args;
   if (!call.read_signature(args)) return call.error();
+  const Tensors tensors(call, args.input, args.out);
+  if (!tensors.fit()) return call.error();
   const Tensor& input = args.input;
   const Tensor& out = args.out;
   call.require(input.dtype == DType::i8 && out.dtype == DType::i8, Error::bad_value);
@@ -92,6 +95,11 @@ Error load_avg_pool2d(Call& call) {
            .chunk_rows = chunk_rows(static_cast<std::uint32_t>(clipped(1)))};
   return Error::ok;
 }
+
+}  // namespace
+
+Error load_avg_pool2d(Call& call) { return load_avg_pool2d_as<TensorsAsGiven>(call); }
+Error load_avg_pool2d_nhwc(Call& call) { return load_avg_pool2d_as<NhwcTensors>(call); }
 
 Error load_mean_pool2d(Call& call) {
   AvgPool2d<TargetWorld> args;

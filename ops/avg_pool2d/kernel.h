@@ -22,6 +22,7 @@ struct AvgPoolPlan {
 };
 
 Error load_avg_pool2d(Call& call);
+Error load_avg_pool2d_nhwc(Call& call);
 
 // The part of a window that lies inside the input.
 struct PoolWindow {

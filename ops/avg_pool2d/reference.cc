@@ -82,6 +82,7 @@ void execute_mean(const void* plan) {
 }  // namespace
 
 const Kernel kAvgPool2dReference = {QuantizedAvgPool2d<TargetWorld>::kName, load_avg_pool2d, execute};
+const Kernel kAvgPool2dNhwcReference = {kQuantizedAvgPool2dNhwc, load_avg_pool2d_nhwc, execute};
 
 const Kernel kMeanPool2dReferences[3] = {{kAvgPool2dScalar, load_mean_pool2d, execute_mean},
                                          {kAvgPool2dDsp, load_mean_pool2d, execute_mean},

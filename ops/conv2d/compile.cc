@@ -28,10 +28,11 @@ Operator conv2d_operator() {
               .quantize = conv2d::quantize_convolution,
               .fuses_activation = true,
               .lower = lower,
-              .signatures = {signature_of<conv2d::QuantizedConv2d>()},
+              .signatures = {signature_of<conv2d::QuantizedConv2d>(),
+                             signature_of<conv2d::QuantizedConv2d>(conv2d::kQuantizedConv2dNhwc)},
               .prepack = conv2d::prepack,
               .macs = conv2d::count_macs,
-              .host_kernels = {&conv2d::kDirectReference}};
+              .host_kernels = {&conv2d::kDirectReference, &conv2d::kDirectNhwcReference}};
   for (const conv2d::Variant* variant : conv2d::kVariants) {
     op.signatures.push_back(signature_of<conv2d::PackedConv2d>(variant->name));
   }

@@ -58,6 +58,8 @@ struct QuantizedConv2d {
     v("out", out);
   }
 };
+// The same where layout is written out: input and out are logically N, H, W, C.
+inline constexpr const char* kQuantizedConv2dNhwc = "cortex_m::quantized_conv2d_nhwc.out";
 
 // The variants share a signature; the overload says what `packed` holds.
 template <class W>

@@ -23,6 +23,7 @@ struct DirectParameters {
 };
 
 extern const Kernel kDirectReference;
+extern const Kernel kDirectNhwcReference;
 extern const Kernel kPackedReferences[5];
 
 }  // namespace cormorant::ops::conv2d

@@ -4,6 +4,8 @@
 // execute() then reads and writes follows from the header alone.
 #include "ops/conv2d/kernel.h"
 
+#include "ops/explicit_layout.h"
+
 namespace cormorant::ops::conv2d {
 namespace {
 
@@ -31,6 +33,22 @@ template <const Variant& V>
 Error load(Call& call) {
   return load_packed(call, {.is_computable = [](const conv::Geometry& g) { return is_computable(V, g); },
                             .shape = [](const conv::Geometry& g) { return packed_shape(V, g); }});
+}
+
+template <class Tensors>
+Error load_direct_as(Call& call) {
+  QuantizedConv2d<TargetWorld> args;
+  if (!call.read_signature(args)) return call.error();
+  const Tensors tensors(call, args.input, args.out);
+  if (!tensors.fit()) return call.error();
+  const Tensor& weight = args.weight;
+  call.require(weight.dtype == DType::i8 && weight.rank == 4 && weight.is_contiguous(), Error::unsupported);
+  if (call.error() != Error::ok) return call.error();
+  return plan_direct(call,
+                     {args.input, weight, args.bias, args.stride, args.padding, args.dilation, args.input_offset,
+                      args.output_offset, args.requantize_multipliers, args.requantize_shifts, args.activation_min,
+                      args.activation_max, args.scratch, args.out},
+                     {weight.size(1), weight.size(2), weight.size(3), weight.size(0)});
 }
 
 }  // namespace
@@ -146,17 +164,7 @@ Error plan_direct(Call& call, const DirectArguments& a, const Window& window) {
   return Error::ok;
 }
 
-Error load_direct(Call& call) {
-  QuantizedConv2d<TargetWorld> args;
-  if (!call.read_signature(args)) return call.error();
-  const Tensor& weight = args.weight;
-  call.require(weight.dtype == DType::i8 && weight.rank == 4 && weight.is_contiguous(), Error::unsupported);
-  if (call.error() != Error::ok) return call.error();
-  return plan_direct(call,
-                     {args.input, weight, args.bias, args.stride, args.padding, args.dilation, args.input_offset,
-                      args.output_offset, args.requantize_multipliers, args.requantize_shifts, args.activation_min,
-                      args.activation_max, args.scratch, args.out},
-                     {weight.size(1), weight.size(2), weight.size(3), weight.size(0)});
-}
+Error load_direct(Call& call) { return load_direct_as<TensorsAsGiven>(call); }
+Error load_direct_nhwc(Call& call) { return load_direct_as<NhwcTensors>(call); }
 
 }  // namespace cormorant::ops::conv2d

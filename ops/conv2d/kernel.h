@@ -84,6 +84,7 @@ Error load_v6m(Call& call);
 
 // cortex_m::quantized_conv2d.out on every instruction set: the plan is a conv::Direct.
 Error load_direct(Call& call);
+Error load_direct_nhwc(Call& call);
 
 // What the two direct forms have in common: tensors, lists, offsets -> plan. `weight_channels` is the number of input
 // channels in the weights.

@@ -121,3 +121,5 @@ void convolve_dsp(const Convolution& c) {
 using namespace cormorant::ops::conv2d;  // NOLINT(google-build-using-namespace)
 CORMORANT_KERNEL(cormorant_conv2d_dsp, kDsp.name, load_dsp, execute_packed)
 CORMORANT_KERNEL(cortex_m_quantized_conv2d_out_dsp, "cortex_m::quantized_conv2d.out", load_direct, execute_direct)
+CORMORANT_KERNEL(cortex_m_quantized_conv2d_nhwc_out_dsp, "cortex_m::quantized_conv2d_nhwc.out", load_direct_nhwc,
+                 execute_direct)

@@ -368,3 +368,5 @@ using namespace cormorant::ops::conv2d;  // NOLINT(google-build-using-namespace)
 CORMORANT_KERNEL(cormorant_conv2d_mve_1x1, kMve1x1.name, load_mve_1x1, execute_1x1)
 CORMORANT_KERNEL(cormorant_conv2d_mve_kxk, kMveKxk.name, load_mve_kxk, execute_kxk)
 CORMORANT_KERNEL(cortex_m_quantized_conv2d_out_mve, "cortex_m::quantized_conv2d.out", load_direct, execute_direct)
+CORMORANT_KERNEL(cortex_m_quantized_conv2d_nhwc_out_mve, "cortex_m::quantized_conv2d_nhwc.out", load_direct_nhwc,
+                 execute_direct)

@@ -135,3 +135,5 @@ using namespace cormorant::ops::conv2d;  // NOLINT(google-build-using-namespace)
 CORMORANT_KERNEL(cormorant_conv2d_scalar, kScalar.name, load_scalar, execute_packed)
 CORMORANT_KERNEL(cormorant_conv2d_v6m, kV6m.name, load_v6m, execute_v6m)
 CORMORANT_KERNEL(cortex_m_quantized_conv2d_out_scalar, "cortex_m::quantized_conv2d.out", load_direct, execute_direct)
+CORMORANT_KERNEL(cortex_m_quantized_conv2d_nhwc_out_scalar, "cortex_m::quantized_conv2d_nhwc.out", load_direct_nhwc,
+                 execute_direct)

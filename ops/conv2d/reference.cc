@@ -92,6 +92,7 @@ ReferenceConvolution direct_reference(const conv::Direct& plan) {
 }
 
 const Kernel kDirectReference = {QuantizedConv2d<TargetWorld>::kName, load_direct, execute_direct};
+const Kernel kDirectNhwcReference = {kQuantizedConv2dNhwc, load_direct_nhwc, execute_direct};
 const Kernel kPackedReferences[] = {
     {kMve1x1.name, load_mve_1x1, execute_packed<Layout::mve>},
     {kMveKxk.name, load_mve_kxk, execute_packed<Layout::mve>},

@@ -66,10 +66,11 @@ Operator depthwise_conv2d_operator() {
               .quantize = conv2d::quantize_convolution,
               .fuses_activation = true,
               .lower = lower,
-              .signatures = {signature_of<QuantizedDepthwiseConv2d>()},
+              .signatures = {signature_of<QuantizedDepthwiseConv2d>(),
+                             signature_of<QuantizedDepthwiseConv2d>(kQuantizedDepthwiseConv2dNhwc)},
               .prepack = prepack,
               .macs = conv2d::count_macs,
-              .host_kernels = {&kDirectReference}};
+              .host_kernels = {&kDirectReference, &kDirectNhwcReference}};
   for (const Variant* variant : kVariants) {
     op.signatures.push_back(signature_of<conv2d::PackedConv2d>(variant->name));
   }

@@ -57,6 +57,8 @@ struct QuantizedDepthwiseConv2d {
     v("out", out);
   }
 };
+// The same where layout is written out: input and out are logically N, H, W, C.
+inline constexpr const char* kQuantizedDepthwiseConv2dNhwc = "cortex_m::quantized_depthwise_conv2d_nhwc.out";
 
 enum class Layout : std::uint8_t {
   mve,   // blocks of 16, parameters in the order in which VMULLB/T and VMOVLB/T widen bytes to words

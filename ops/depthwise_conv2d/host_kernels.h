@@ -6,6 +6,7 @@
 namespace cormorant::ops::depthwise {
 
 extern const Kernel kDirectReference;
+extern const Kernel kDirectNhwcReference;
 extern const Kernel kPackedReferences[5];
 
 }  // namespace cormorant::ops::depthwise

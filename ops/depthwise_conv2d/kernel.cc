@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/depthwise_conv2d/kernel.h"
 
+#include "ops/explicit_layout.h"
+
 namespace cormorant::ops::depthwise {
 namespace {
 
@@ -18,17 +20,12 @@ Error load(Call& call) {
                  }});
 }
 
-}  // namespace
-
-Error load_mve_3x3(Call& call) { return load<kMve3x3>(call); }
-Error load_mve_3x3_narrow(Call& call) { return load<kMve3x3Narrow>(call); }
-Error load_mve_kxk(Call& call) { return load<kMveKxk>(call); }
-Error load_dsp(Call& call) { return load<kDsp>(call); }
-Error load_scalar(Call& call) { return load<kScalar>(call); }
-
-Error load_direct(Call& call) {
+template <class Tensors>
+Error load_direct_as(Call& call) {
   QuantizedDepthwiseConv2d<TargetWorld> args;
   if (!call.read_signature(args)) return call.error();
+  const Tensors tensors(call, args.input, args.out);
+  if (!tensors.fit()) return call.error();
   const Tensor& weight = args.weight;
   call.require(weight.dtype == DType::i8 && weight.rank == 4 && weight.is_contiguous(), Error::unsupported);
   if (call.error() != Error::ok) return call.error();
@@ -42,5 +39,16 @@ Error load_direct(Call& call) {
                               args.requantize_shifts, args.activation_min, args.activation_max, args.scratch, args.out},
                              {weight.size(1), weight.size(2), 1, weight.size(3)});
 }
+
+}  // namespace
+
+Error load_mve_3x3(Call& call) { return load<kMve3x3>(call); }
+Error load_mve_3x3_narrow(Call& call) { return load<kMve3x3Narrow>(call); }
+Error load_mve_kxk(Call& call) { return load<kMveKxk>(call); }
+Error load_dsp(Call& call) { return load<kDsp>(call); }
+Error load_scalar(Call& call) { return load<kScalar>(call); }
+
+Error load_direct(Call& call) { return load_direct_as<TensorsAsGiven>(call); }
+Error load_direct_nhwc(Call& call) { return load_direct_as<NhwcTensors>(call); }
 
 }  // namespace cormorant::ops::depthwise

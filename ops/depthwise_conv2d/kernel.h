@@ -14,5 +14,6 @@ Error load_mve_kxk(Call& call);
 Error load_dsp(Call& call);
 Error load_scalar(Call& call);
 Error load_direct(Call& call);  // the plan is a conv::Direct
+Error load_direct_nhwc(Call& call);
 
 }  // namespace cormorant::ops::depthwise

@@ -37,3 +37,5 @@ using namespace cormorant::ops::depthwise;  // NOLINT(google-build-using-namespa
 CORMORANT_KERNEL(cormorant_depthwise_conv2d_dsp, kDsp.name, load_dsp, execute_packed)
 CORMORANT_KERNEL(cortex_m_quantized_depthwise_conv2d_out_dsp, "cortex_m::quantized_depthwise_conv2d.out", load_direct,
                  execute_direct)
+CORMORANT_KERNEL(cortex_m_quantized_depthwise_conv2d_nhwc_out_dsp, "cortex_m::quantized_depthwise_conv2d_nhwc.out",
+                 load_direct_nhwc, execute_direct)

@@ -265,3 +265,5 @@ CORMORANT_KERNEL(cormorant_depthwise_conv2d_mve_3x3_narrow, kMve3x3Narrow.name, 
 CORMORANT_KERNEL(cormorant_depthwise_conv2d_mve_kxk, kMveKxk.name, load_mve_kxk, execute_kxk)
 CORMORANT_KERNEL(cortex_m_quantized_depthwise_conv2d_out_mve, "cortex_m::quantized_depthwise_conv2d.out", load_direct,
                  execute_direct)
+CORMORANT_KERNEL(cortex_m_quantized_depthwise_conv2d_nhwc_out_mve, "cortex_m::quantized_depthwise_conv2d_nhwc.out",
+                 load_direct_nhwc, execute_direct)

@@ -42,3 +42,5 @@ using namespace cormorant::ops::depthwise;  // NOLINT(google-build-using-namespa
 CORMORANT_KERNEL(cormorant_depthwise_conv2d_scalar, kScalar.name, load_scalar, execute<kBlocks>)
 CORMORANT_KERNEL(cortex_m_quantized_depthwise_conv2d_out_scalar, "cortex_m::quantized_depthwise_conv2d.out",
                  load_direct, execute_direct)
+CORMORANT_KERNEL(cortex_m_quantized_depthwise_conv2d_nhwc_out_scalar, "cortex_m::quantized_depthwise_conv2d_nhwc.out",
+                 load_direct_nhwc, execute_direct)

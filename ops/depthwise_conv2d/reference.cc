@@ -51,6 +51,7 @@ void execute_direct(const void* raw) {
 }  // namespace
 
 const Kernel kDirectReference = {QuantizedDepthwiseConv2d<TargetWorld>::kName, load_direct, execute_direct};
+const Kernel kDirectNhwcReference = {kQuantizedDepthwiseConv2dNhwc, load_direct_nhwc, execute_direct};
 const Kernel kPackedReferences[] = {
     {kMve3x3.name, load_mve_3x3, execute_packed<kMve3x3>},
     {kMve3x3Narrow.name, load_mve_3x3_narrow, execute_packed<kMve3x3Narrow>},

@@ -132,8 +132,8 @@ Operator max_pool2d_operator() {
           .quantize = quantize,
           .fuses_activation = true,
           .lower = lower,
-          .signatures = {signature_of<QuantizedMaxPool2d>()},
-          .host_kernels = {&kMaxPool2dReference}};
+          .signatures = {signature_of<QuantizedMaxPool2d>(), signature_of<QuantizedMaxPool2d>(kQuantizedMaxPool2dNhwc)},
+          .host_kernels = {&kMaxPool2dReference, &kMaxPool2dNhwcReference}};
 }
 
 }  // namespace cormorant::ops

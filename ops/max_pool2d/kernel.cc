@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/max_pool2d/kernel.h"
 
+#include "ops/explicit_layout.h"
+
 namespace cormorant::ops {
 namespace {
 
@@ -28,11 +30,12 @@ PoolAxis axis_of(Call& call, const QuantizedMaxPool2d<TargetWorld>& args, std::s
   return {narrow(input), narrow(output), narrow(kernel), narrow(stride), narrow(padding), narrow(dilation)};
 }
 
-}  // namespace
-
-Error load_max_pool2d(Call& call) {
+template <class Tensors>
+Error load_max_pool2d_as(Call& call) {
   QuantizedMaxPool2d<TargetWorld> args;
   if (!call.read_signature(args)) return call.error();
+  const Tensors tensors(call, args.input, args.out);
+  if (!tensors.fit()) return call.error();
   const Tensor& input = args.input;
   const Tensor& out = args.out;
   const std::int32_t low = args.activation_min;
@@ -63,6 +66,11 @@ Error load_max_pool2d(Call& call) {
            .high = static_cast<std::int8_t>(high)};
   return Error::ok;
 }
+
+}  // namespace
+
+Error load_max_pool2d(Call& call) { return load_max_pool2d_as<TensorsAsGiven>(call); }
+Error load_max_pool2d_nhwc(Call& call) { return load_max_pool2d_as<NhwcTensors>(call); }
 
 void execute_max_pool2d(const MaxPoolPlan& plan, void (*window_max)(const Window&, std::int32_t, std::int32_t)) {
   for_each_pool_window<PoolKind::dilated>(plan.geometry, [&](const Window& window, const PoolSpan&, const PoolSpan&) {

@@ -11,3 +11,5 @@ void execute(const void* plan) { execute_max_pool2d(*static_cast<const MaxPoolPl
 
 CORMORANT_KERNEL(cortex_m_quantized_max_pool2d_out_scalar, "cortex_m::quantized_max_pool2d.out",
                  cormorant::ops::load_max_pool2d, cormorant::ops::execute)
+CORMORANT_KERNEL(cortex_m_quantized_max_pool2d_nhwc_out_scalar, "cortex_m::quantized_max_pool2d_nhwc.out",
+                 cormorant::ops::load_max_pool2d_nhwc, cormorant::ops::execute)

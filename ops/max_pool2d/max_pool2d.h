@@ -39,5 +39,7 @@ struct QuantizedMaxPool2d {
     v("out", out);
   }
 };
+// The same where layout is written out: input and out are logically N, H, W, C.
+inline constexpr const char* kQuantizedMaxPool2dNhwc = "cortex_m::quantized_max_pool2d_nhwc.out";
 
 }  // namespace cormorant::ops

@@ -33,5 +33,6 @@ void execute(const void* plan) {
 }  // namespace
 
 const Kernel kMaxPool2dReference = {QuantizedMaxPool2d<TargetWorld>::kName, load_max_pool2d, execute};
+const Kernel kMaxPool2dNhwcReference = {kQuantizedMaxPool2dNhwc, load_max_pool2d_nhwc, execute};
 
 }  // namespace cormorant::ops

@@ -6,5 +6,6 @@
 namespace cormorant::ops {
 
 extern const Kernel kMaxPool2dReference;
+extern const Kernel kMaxPool2dNhwcReference;
 
 }  // namespace cormorant::ops

@@ -221,10 +221,11 @@ Operator transpose_conv2d_operator() {
       .quantize = quantize,
       .fuses_activation = true,
       .lower = lower,
-      .signatures = {signature_of<QuantizedTransposeConv2d>()},
+      .signatures = {signature_of<QuantizedTransposeConv2d>(),
+                     signature_of<QuantizedTransposeConv2d>(kQuantizedTransposeConv2dNhwc)},
       .prepack = prepack,
       .macs = count_macs,
-      .host_kernels = {&kDirectReference}};
+      .host_kernels = {&kDirectReference, &kDirectNhwcReference}};
   for (const Variant* variant : kVariants) {
     op.signatures.push_back(signature_of<conv2d::PackedConv2d>(variant->name));
   }

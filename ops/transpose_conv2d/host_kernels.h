@@ -6,6 +6,7 @@
 namespace cormorant::ops::transpose_conv2d {
 
 extern const Kernel kDirectReference;
+extern const Kernel kDirectNhwcReference;
 extern const Kernel kPackedReferences[4];
 
 }  // namespace cormorant::ops::transpose_conv2d

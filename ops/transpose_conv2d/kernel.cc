@@ -3,6 +3,8 @@
 // A packed constant is verified here once, phase by phase: what execute() reads and writes follows from the headers.
 #include "ops/transpose_conv2d/kernel.h"
 
+#include "ops/explicit_layout.h"
+
 namespace cormorant::ops::transpose_conv2d {
 namespace {
 
@@ -65,18 +67,14 @@ Error load(Call& call) {
   return Error::ok;
 }
 
-}  // namespace
-
-Error load_mve(Call& call) { return load<kMve>(call); }
-Error load_dsp(Call& call) { return load<kDsp>(call); }
-Error load_scalar(Call& call) { return load<kScalar>(call); }
-Error load_v6m(Call& call) { return load<kV6m>(call); }
-
 // The plan is conv2d's direct one, which checks all that both have in common. Their geometries differ only in what
 // stride and padding mean.
-Error load_direct(Call& call) {
+template <class Tensors>
+Error load_direct_as(Call& call) {
   QuantizedTransposeConv2d<TargetWorld> args;
   if (!call.read_signature(args)) return call.error();
+  const Tensors tensors(call, args.input, args.out);
+  if (!tensors.fit()) return call.error();
   const Tensor& weight = args.weight;
   call.require(weight.dtype == DType::i8 && weight.rank == 4 && weight.is_contiguous(), Error::unsupported);
   call.require_scratch(args.output_scratch, 0);
@@ -87,5 +85,15 @@ Error load_direct(Call& call) {
                               args.requantize_shifts, args.activation_min, args.activation_max, args.scratch, args.out},
                              {weight.size(1), weight.size(2), weight.size(3), weight.size(0)});
 }
+
+}  // namespace
+
+Error load_mve(Call& call) { return load<kMve>(call); }
+Error load_dsp(Call& call) { return load<kDsp>(call); }
+Error load_scalar(Call& call) { return load<kScalar>(call); }
+Error load_v6m(Call& call) { return load<kV6m>(call); }
+
+Error load_direct(Call& call) { return load_direct_as<TensorsAsGiven>(call); }
+Error load_direct_nhwc(Call& call) { return load_direct_as<NhwcTensors>(call); }
 
 }  // namespace cormorant::ops::transpose_conv2d

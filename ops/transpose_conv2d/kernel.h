@@ -23,6 +23,7 @@ Error load_dsp(Call& call);
 Error load_scalar(Call& call);
 Error load_v6m(Call& call);
 Error load_direct(Call& call);  // the plan is a conv::Direct
+Error load_direct_nhwc(Call& call);
 
 // Each phase's convolution, by one of conv2d's.
 template <class Convolve>

@@ -15,3 +15,5 @@ using namespace cormorant::ops::transpose_conv2d;  // NOLINT(google-build-using-
 CORMORANT_KERNEL(cormorant_transpose_conv2d_mve, kMve.name, load_mve, execute)
 CORMORANT_KERNEL(cortex_m_quantized_transpose_conv2d_out_mve, "cortex_m::quantized_transpose_conv2d.out", load_direct,
                  execute_direct)
+CORMORANT_KERNEL(cortex_m_quantized_transpose_conv2d_nhwc_out_mve, "cortex_m::quantized_transpose_conv2d_nhwc.out",
+                 load_direct_nhwc, execute_direct)

@@ -23,3 +23,5 @@ CORMORANT_KERNEL(cormorant_transpose_conv2d_scalar, kScalar.name, load_scalar,
 CORMORANT_KERNEL(cormorant_transpose_conv2d_v6m, kV6m.name, load_v6m, execute<cormorant::ops::conv2d::convolve_v6m>)
 CORMORANT_KERNEL(cortex_m_quantized_transpose_conv2d_out_scalar, "cortex_m::quantized_transpose_conv2d.out",
                  load_direct, execute_direct)
+CORMORANT_KERNEL(cortex_m_quantized_transpose_conv2d_nhwc_out_scalar, "cortex_m::quantized_transpose_conv2d_nhwc.out",
+                 load_direct_nhwc, execute_direct)

@@ -73,6 +73,7 @@ void execute_packed(const void* raw) {
 }  // namespace
 
 const Kernel kDirectReference = {QuantizedTransposeConv2d<TargetWorld>::kName, load_direct, execute_direct};
+const Kernel kDirectNhwcReference = {kQuantizedTransposeConv2dNhwc, load_direct_nhwc, execute_direct};
 const Kernel kPackedReferences[] = {
     {kMve.name, load_mve, execute_packed<kMve>},
     {kDsp.name, load_dsp, execute_packed<kDsp>},

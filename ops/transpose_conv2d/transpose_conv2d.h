@@ -56,6 +56,8 @@ struct QuantizedTransposeConv2d {
     v("out", out);
   }
 };
+// The same where layout is written out: input and out are logically N, H, W, C.
+inline constexpr const char* kQuantizedTransposeConv2dNhwc = "cortex_m::quantized_transpose_conv2d_nhwc.out";
 
 // The layouts are those of conv2d's variants for windows of any size.
 struct Variant {

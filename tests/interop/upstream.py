@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ExecuTorch's side of the interoperability run: its quantizer, its Cortex-M compiler, its checks of our files.
+
+Everything is called as its own aot_arm_compiler calls it (backends/arm/scripts of executorch 1.5.1).
+"""
+import copy
+import dataclasses
+import logging
+import warnings
+
+import torch
+
+warnings.filterwarnings("ignore")
+logging.disable(logging.WARNING)
+
+from executorch.backends.cortex_m.edge_compile_config import cortex_m_edge_compile_config  # noqa: E402
+from executorch.backends.cortex_m.passes.cortex_m_pass_manager import CortexMPassManager  # noqa: E402
+from executorch.backends.cortex_m.quantizer.quantizer import CortexMQuantizer  # noqa: E402
+from executorch.backends.cortex_m.target_config import CortexMTargetConfig  # noqa: E402
+from executorch.exir import to_edge_transform_and_lower  # noqa: E402
+from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e  # noqa: E402
+
+
+def channels_last(x):
+    return x.to(memory_format=torch.channels_last) if x.dim() == 4 else x
+
+
+def as_tuple(y):
+    return tuple(y) if isinstance(y, (tuple, list)) else (y,)
+
+
+def quantized(module, samples, explicit):
+    """A PT2E-quantized exported program."""
+    quantizer = CortexMQuantizer(use_explicit_layout=explicit)
+    place = (lambda x: x) if explicit else channels_last
+    module = copy.deepcopy(module)
+    if not explicit:
+        module = module.to(memory_format=torch.channels_last)
+    samples = [tuple(place(x) for x in sample) for sample in samples]
+    graph = torch.export.export(module, samples[0], strict=True).module(check_guards=False)
+    prepared = prepare_pt2e(graph, quantizer)
+    with torch.no_grad():
+        for sample in samples:
+            prepared(*sample)
+    return torch.export.export(convert_pt2e(prepared), samples[0], strict=True)
+
+
+@dataclasses.dataclass
+class Compiled:
+    pte: bytes
+    outputs: tuple  # what its operators' Python semantics give
+    operators: list
+
+
+def compiled(exported, inputs, cpu, explicit=False):
+    """Its program for a CPU ("cortex-m55"), and what that program computes."""
+    edge = to_edge_transform_and_lower(copy.deepcopy(exported), compile_config=cortex_m_edge_compile_config())
+    target = CortexMTargetConfig.from_target_string(cpu)
+    manager = CortexMPassManager(edge.exported_program(), target_config=target, use_explicit_layout=explicit)
+    edge._edge_programs["forward"] = manager.transform()
+    program = edge.exported_program()
+    place = (lambda x: x) if explicit else channels_last
+    with torch.no_grad():
+        outputs = as_tuple(program.module(check_guards=False)(*(place(x) for x in inputs)))
+    operators = sorted({str(node.target) for node in program.graph.nodes if node.op == "call_function"})
+    return Compiled(edge.to_executorch().buffer, outputs, operators)
+
+
+def bundled(pte_file, inputs, outputs):
+    """A .bpte of a program with one test case."""
+    from executorch.devtools import BundledProgram
+    from executorch.devtools.bundled_program.config import MethodTestCase, MethodTestSuite
+    from executorch.devtools.bundled_program.serialize import serialize_from_bundled_program_to_flatbuffer
+    suite = MethodTestSuite("forward", [MethodTestCase(list(inputs), list(outputs))])
+    return bytes(serialize_from_bundled_program_to_flatbuffer(BundledProgram(None, [suite], pte_file_path=pte_file)))
+
+
+def read_bundle(data):
+    """The program inside, and the number of its test cases."""
+    from executorch.devtools.bundled_program.serialize import deserialize_from_flatbuffer_to_bundled_program
+    bundle = deserialize_from_flatbuffer_to_bundled_program(data)
+    return bytes(bundle.program), sum(len(suite.test_cases) for suite in bundle.method_test_suites)
+
+
+def use_kernels(library):
+    """Registers the kernels that host_kernels.sh built with its host runtime."""
+    import ctypes
+    import executorch.runtime  # noqa: F401, before the library that refers to its symbols
+    ctypes.CDLL(library, mode=ctypes.RTLD_GLOBAL)
+
+
+def load(data):
+    """Its runtime's verdict about a file: the verifier's, and the method's inputs and outputs."""
+    from executorch.runtime import Runtime, Verification
+    program = Runtime.get().load_program(data, verification=Verification.InternalConsistency)
+    return program, program.metadata("forward")
+
+
+def execute(data, inputs):
+    """What its host runtime computes: portable operators, and Cortex-M's after use_kernels()."""
+    program, _ = load(data)
+    return as_tuple(program.load_method("forward").execute(list(inputs)))
+
+
+def scratch_sizes(data, cpu):
+    """Per operator with scratch: (name, bytes planned in the file, bytes that CMSIS-NN asks for on this CPU)."""
+    from executorch.backends.cortex_m.passes.scratch_buffer_sizes import required_cmsis_nn_buffer_sizes
+    from executorch.exir._serialize._program import deserialize_pte_binary
+    from executorch.exir.dialects._ops import ops as exir_ops
+    from executorch.exir.schema import Int, IntList, KernelCall, Null, Tensor
+    backend = CortexMTargetConfig.from_target_string(cpu).backend
+    plan = deserialize_pte_binary(data).program.execution_plan[0]
+    graph = torch.fx.Graph()
+
+    def argument(index):
+        value = plan.values[index].val
+        if isinstance(value, Tensor):
+            node = graph.placeholder(f"value_{index}")
+            node.meta["val"] = torch.empty(value.sizes, dtype=torch.int8, device="meta")
+            return node
+        if isinstance(value, IntList):
+            return [plan.values[i].val.int_val for i in value.items]
+        return None if isinstance(value, Null) else value.int_val if isinstance(value, Int) else value
+
+    sizes = []
+    for instruction in plan.chains[0].instructions:
+        call = instruction.instr_args
+        if not isinstance(call, KernelCall):
+            continue
+        operator = plan.operators[call.op_index]
+        namespace, name = operator.name.split("::")
+        if namespace != "cortex_m":
+            continue
+        target = getattr(exir_ops.edge.cortex_m, name).default
+        schema = target._schema.arguments
+        scratch = [i for i, a in enumerate(schema) if a.name.endswith("scratch")]
+        if not scratch:
+            continue
+        node = graph.call_function(target, tuple(argument(i) for i in call.args[: len(schema)]))
+        out = plan.values[call.args[len(schema)]].val
+        node.meta["val"] = torch.empty(out.sizes, dtype=torch.int8, device="meta")
+        required = required_cmsis_nn_buffer_sizes(node, backend)
+        for position, expected in zip(scratch, required):
+            tensor = plan.values[call.args[position]].val
+            sizes.append((name, int(torch.tensor(tensor.sizes).prod()), expected))
+    return sizes

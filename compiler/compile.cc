@@ -166,7 +166,7 @@ Compiled compile(ir::Graph& graph, const Options& options, const std::vector<Sta
                       first.source});
   }
   timed("emit", [&] {
-    emit::Emitted emitted = emit::emit(graph, options.config, options.memory);
+    emit::Emitted emitted = emit::emit(graph, options.config, options.memory, options.reuse);
     compiled.program = std::move(emitted.program);
     compiled.facts.operators = std::move(emitted.operators);
     compiled.facts.steps = std::move(emitted.steps);

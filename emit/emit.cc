@@ -8,7 +8,6 @@
 #include <stdexcept>
 #include <unordered_map>
 
-#include "emit/memory.h"
 #include "formats/pte/writer.h"
 
 namespace cormorant::emit {
@@ -124,8 +123,9 @@ class Emitter {
 
 }  // namespace
 
-Emitted emit(const ir::Graph& graph, const ops::Config& config, const std::vector<planner::Region>& regions) {
-  const MemoryMap memory = map_memory(graph, regions);
+Emitted emit(const ir::Graph& graph, const ops::Config& config, const std::vector<planner::Region>& regions,
+             Reuse reuse) {
+  const MemoryMap memory = map_memory(graph, regions, reuse);
   Emitted emitted;
   emitted.program = Emitter(graph, config, memory).run();
   for (const ir::Node* node : memory.steps) {
@@ -140,7 +140,7 @@ Emitted emit(const ir::Graph& graph, const ops::Config& config, const std::vecto
   for (std::size_t r = 0; r < memory.regions.size(); ++r) {
     const planner::RegionUse& use = memory.plan.regions[r];
     emitted.arena_bytes[memory.regions[r].name] = static_cast<std::int64_t>(use.peak);
-    emitted.arena_lower_bound += static_cast<std::int64_t>(use.lower_bound);
+    emitted.arena_lower_bound += static_cast<std::int64_t>(use.optimal ? use.peak : use.lower_bound);
   }
   if (const std::size_t peak = memory.plan.regions.at(0).peak_step; peak < memory.steps.size()) {
     const ir::Node& node = *memory.steps[peak];

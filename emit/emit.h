@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "emit/memory.h"
 #include "ir/graph.h"
 #include "ops/op.h"
 #include "planner/memory.h"
@@ -32,6 +33,7 @@ struct Emitted {
   std::string peak_node;
 };
 
-Emitted emit(const ir::Graph& graph, const ops::Config& config, const std::vector<planner::Region>& memory);
+Emitted emit(const ir::Graph& graph, const ops::Config& config, const std::vector<planner::Region>& memory,
+             Reuse reuse = Reuse::all);
 
 }  // namespace cormorant::emit

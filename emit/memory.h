@@ -20,7 +20,10 @@ struct MemoryMap {
   planner::Plan plan;
 };
 
+// For tests, and to find out whether memory that is used again is at fault: every tensor in a place of its own.
+enum class Reuse : std::uint8_t { all, none };
+
 // Plans, and has the plan proved by the planner's independent checker. No regions means one without limit, "arena".
-MemoryMap map_memory(const ir::Graph& graph, std::vector<planner::Region> regions);
+MemoryMap map_memory(const ir::Graph& graph, std::vector<planner::Region> regions, Reuse reuse = Reuse::all);
 
 }  // namespace cormorant::emit

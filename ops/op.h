@@ -137,6 +137,9 @@ struct Operator {
   bool is_alias = false;
   // Whether the result may share memory with the named argument (elementwise operators, exact size match).
   bool (*in_place)(const ir::Node&, std::string_view argument) = nullptr;
+  // How many bytes before the named argument the result must at least begin, so that what the kernel writes covers only
+  // what it, and the host's reference, have read for the last time. None, or the result's size: they must not overlap.
+  std::optional<std::uint64_t> (*overlap)(const ir::Node&, std::string_view argument) = nullptr;
   // MACs for reports.
   std::int64_t (*macs)(const ir::Node&) = nullptr;
   // Reference kernels for the host runtime: every program name of this folder, prepacked overloads by unpacking.

@@ -16,12 +16,22 @@ namespace cormorant::planner {
 struct Block {
   static constexpr std::uint32_t kForever = std::numeric_limits<std::uint32_t>::max();
 
+  static constexpr std::uint32_t kAlignment = 16;
+
   std::uint64_t size = 0;                    // bytes
   std::uint32_t first = 0, last = 0;         // the steps at which it holds something, both inclusive
-  std::uint32_t alignment = 16;              // of its offset; a power of two
+  std::uint32_t alignment = kAlignment;      // of its offset; a power of two
   std::string name = {};                     // for messages
   std::uint64_t accesses = 1;                // how often a byte of it is read or written
   std::optional<std::uint32_t> region = {};  // the only region that will do
+
+  // This block may cover the beginning of another one, which is needed for the last time at this one's first step: if
+  // it begins at least `distance` bytes before it. (An operator writes where it has read for the last time.)
+  struct Over {
+    std::uint32_t block = 0;  // index among the blocks that are planned together
+    std::uint64_t distance = 0;
+  };
+  std::optional<Over> over = {};
 
   [[nodiscard]] bool lives_with(const Block& other) const { return first <= other.last && other.first <= last; }
 };

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The sweep goes through time and keeps, per region, the live blocks by offset. When a block begins, only those next to
-// it can overlap it, because the ones that are there do not overlap each other.
+// The sweep goes through time and keeps, per region, the live blocks. When a block begins it is compared with those.
 #include "planner/check.h"
 
 #include <algorithm>
-#include <map>
 #include <utility>
 #include <vector>
 
@@ -36,6 +34,20 @@ std::string describe(std::span<const Block> blocks, std::span<const Placement> p
          std::to_string(blocks[i].last) + ")";
 }
 
+bool share_bytes(std::span<const Block> blocks, std::span<const Placement> placements, std::size_t a, std::size_t b) {
+  return placements[a].offset < placements[b].offset + blocks[b].size &&
+         placements[b].offset < placements[a].offset + blocks[a].size;
+}
+
+// Whether `cover` is allowed to lie on the beginning of `covered`, as it does here.
+bool may_cover(std::span<const Block> blocks, std::span<const Placement> placements, std::size_t cover,
+               std::size_t covered) {
+  const auto& over = blocks[cover].over;
+  return over && over->block == covered && blocks[covered].last == blocks[cover].first &&
+         placements[covered].offset >= over->distance &&
+         placements[cover].offset <= placements[covered].offset - over->distance;
+}
+
 }  // namespace
 
 std::optional<std::string> find_violation(std::span<const Block> blocks, std::span<const Region> regions,
@@ -50,24 +62,20 @@ std::optional<std::string> find_violation(std::span<const Block> blocks, std::sp
       return describe(blocks, placements, i) + " leaves region '" + regions[region].name + "'";
     }
   }
-  std::vector<std::map<std::uint64_t, std::size_t>> live(regions.size());  // by offset
+  std::vector<std::vector<std::size_t>> live(regions.size());
   for (const Event& event : events_of(blocks)) {
-    const auto [region, offset] = placements[event.block];
-    auto& here = live[region];
+    auto& here = live[placements[event.block].region];
     if (!event.begins) {
-      here.erase(offset);
+      std::erase(here, event.block);
       continue;
     }
-    const auto above = here.lower_bound(offset);
-    const auto overlap = [&](std::size_t other) {
-      return describe(blocks, placements, event.block) + " and " + describe(blocks, placements, other) + " overlap";
-    };
-    if (above != here.end() && above->first < offset + blocks[event.block].size) return overlap(above->second);
-    if (above != here.begin()) {
-      const auto below = std::prev(above);
-      if (below->first + blocks[below->second].size > offset) return overlap(below->second);
+    for (const std::size_t other : here) {
+      if (share_bytes(blocks, placements, event.block, other) && !may_cover(blocks, placements, event.block, other) &&
+          !may_cover(blocks, placements, other, event.block)) {
+        return describe(blocks, placements, event.block) + " and " + describe(blocks, placements, other) + " overlap";
+      }
     }
-    here.emplace(offset, event.block);
+    here.push_back(event.block);
   }
   return std::nullopt;
 }

@@ -13,7 +13,8 @@
 namespace cormorant::planner {
 
 // What is wrong with the plan, naming the blocks; nothing if it is sound: every block lies in a region that exists,
-// within its size, at an offset that is aligned, and no two blocks share a byte at a step at which both are alive.
+// within its size, at an offset that is aligned, and no two blocks share a byte at a step at which both are alive,
+// unless one may cover the beginning of the other (Block::over) and lies as far before it as it must.
 std::optional<std::string> find_violation(std::span<const Block> blocks, std::span<const Region> regions,
                                           std::span<const Placement> placements);
 

@@ -20,6 +20,9 @@ class Search {
     steps.erase(std::unique(steps.begin(), steps.end()), steps.end());
     top_.assign(steps.size(), 0);
     waiting_.assign(steps.size(), 0);
+    saving_.assign(steps.size(), 0);
+    in_pair_.assign(blocks.size(), false);
+    is_placed_.assign(blocks.size(), false);
     for (std::uint32_t i = 0; i < blocks.size(); ++i) {
       const auto first = std::ranges::lower_bound(steps, blocks[i].first) - steps.begin();
       const auto last = std::ranges::upper_bound(steps, blocks[i].last) - steps.begin();
@@ -27,6 +30,9 @@ class Search {
       if (blocks[i].size == 0) continue;
       unplaced_.push_back(i);
       for (std::size_t s = spans_[i].begin; s < spans_[i].end; ++s) waiting_[s] += blocks[i].size;
+      if (!blocks[i].over) continue;
+      in_pair_[i] = in_pair_[blocks[i].over->block] = true;
+      saving_[spans_[i].begin] += saved_by_covering(blocks, blocks[i]);
     }
   }
 
@@ -59,11 +65,16 @@ class Search {
       const auto [begin_step, end_step] = spans_[candidate.block];
       const std::vector<std::uint64_t> kept(top_.begin() + static_cast<std::ptrdiff_t>(begin_step),
                                             top_.begin() + static_cast<std::ptrdiff_t>(end_step));
-      for (std::size_t s = begin_step; s < end_step; ++s) top_[s] = end, waiting_[s] -= block.size;
+      for (std::size_t s = begin_step; s < end_step; ++s) {
+        top_[s] = std::max(top_[s], end);
+        waiting_[s] -= block.size;
+      }
       std::erase(unplaced_, candidate.block);
       offsets_[candidate.block] = candidate.offset;
+      is_placed_[candidate.block] = true;
       const bool complete = visit(candidate.offset, std::max(peak, end));
       unplaced_.push_back(candidate.block);
+      is_placed_[candidate.block] = false;
       std::ranges::copy(kept, top_.begin() + static_cast<std::ptrdiff_t>(begin_step));
       for (std::size_t s = begin_step; s < end_step; ++s) waiting_[s] += block.size;
       if (!complete) return false;
@@ -72,13 +83,30 @@ class Search {
     return true;
   }
 
-  // At some step, what waits does not fit between what is there and the best peak.
+  // At some step, what waits does not fit between what is there and the best peak, whatever it may cover.
   bool hopeless(std::uint64_t floor) {
     work_ += top_.size();
     for (std::size_t s = 0; s < top_.size(); ++s) {
-      if (waiting_[s] != 0 && std::max(top_[s], floor) + waiting_[s] >= best_.peak) return true;
+      if (waiting_[s] != 0 && std::max(top_[s], floor) + waiting_[s] >= best_.peak + saving_[s]) return true;
     }
     return false;
+  }
+
+  // The lowest offset of a waiting block above those that are placed.
+  std::uint64_t lowest_offset(std::uint32_t block, std::uint64_t floor) {
+    std::uint64_t offset = floor;
+    if (!in_pair_[block]) {
+      for (std::size_t s = spans_[block].begin; s < spans_[block].end; ++s) offset = std::max(offset, top_[s]);
+      work_ += spans_[block].end - spans_[block].begin;
+    } else {
+      for (std::uint32_t other = 0; other < blocks_.size(); ++other) {
+        if (!is_placed_[other] || !blocks_[other].lives_with(blocks_[block])) continue;
+        offset = std::max(offset, offsets_[other] + distance(blocks_, other, block));
+      }
+      work_ += blocks_.size();
+    }
+    const std::uint64_t alignment = blocks_[block].alignment;
+    return (offset + alignment - 1) & ~(alignment - 1);
   }
 
   // Where the waiting blocks would go now. One that would end below where another begins must come first: it could
@@ -87,11 +115,7 @@ class Search {
     std::vector<Candidate> candidates;
     std::uint64_t lowest_end = best_.peak;
     for (const std::uint32_t i : unplaced_) {
-      std::uint64_t offset = floor;
-      for (std::size_t s = spans_[i].begin; s < spans_[i].end; ++s) offset = std::max(offset, top_[s]);
-      work_ += spans_[i].end - spans_[i].begin;
-      const std::uint64_t alignment = blocks_[i].alignment;
-      offset = (offset + alignment - 1) & ~(alignment - 1);
+      const std::uint64_t offset = lowest_offset(i, floor);
       candidates.push_back({offset, i});
       lowest_end = std::min(lowest_end, offset + blocks_[i].size);
     }
@@ -104,7 +128,8 @@ class Search {
     });
     const auto alike = std::ranges::unique(candidates, [&](const Candidate& a, const Candidate& b) {
       return a.offset == b.offset && blocks_[a.block].size == blocks_[b.block].size &&
-             blocks_[a.block].alignment == blocks_[b.block].alignment && spans_[a.block] == spans_[b.block];
+             blocks_[a.block].alignment == blocks_[b.block].alignment && spans_[a.block] == spans_[b.block] &&
+             !in_pair_[a.block] && !in_pair_[b.block];
     });
     candidates.erase(alike.begin(), alike.end());
     return candidates;
@@ -117,6 +142,9 @@ class Search {
   std::vector<Steps> spans_;            // a block's life in the steps that matter
   std::vector<std::uint64_t> top_;      // per step, where the next block can stand
   std::vector<std::uint64_t> waiting_;  // per step, bytes of blocks that are not placed yet
+  std::vector<std::uint64_t> saving_;   // per step, bytes that pairs need less if one covers the other
+  std::vector<bool> in_pair_;           // covers another block, or is covered
+  std::vector<bool> is_placed_;
   std::vector<std::uint32_t> unplaced_;
 };
 

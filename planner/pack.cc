@@ -33,6 +33,11 @@ class Packer {
     }
   }
 
+  // How far `upper` must begin behind `lower`, if it is the one that lies higher.
+  [[nodiscard]] std::uint64_t distance(std::uint32_t lower, std::uint32_t upper) const {
+    return planner::distance(blocks_, lower, upper);
+  }
+
   Packing place(const Order& order, Fit fit) {
     Packing packing{std::vector<std::uint64_t>(blocks_.size(), kNowhere), 0, false};
     for (const std::uint32_t block : order) {
@@ -48,7 +53,7 @@ class Packer {
   }
   [[nodiscard]] bool holds_up(std::uint32_t lower, std::uint32_t upper,
                               const std::vector<std::uint64_t>& offsets) const {
-    return align(end(lower, offsets), blocks_[upper].alignment) == offsets[upper];
+    return align(offsets[lower] + distance(lower, upper), blocks_[upper].alignment) == offsets[upper];
   }
   // Most bytes alive at a step of the block's life, itself included.
   [[nodiscard]] std::uint64_t crowd(std::uint32_t block) const {
@@ -71,30 +76,40 @@ class Packer {
     return bytes;
   }
 
+  // A neighbour forbids the offsets between those at which the block lies below it and those at which it lies above.
   std::uint64_t find_gap(std::uint32_t block, const std::vector<std::uint64_t>& offsets, Fit fit) {
     taken_.clear();
     for (const std::uint32_t other : neighbours_[block]) {
-      if (offsets[other] != kNowhere) taken_.emplace_back(offsets[other], end(other, offsets));
+      if (offsets[other] == kNowhere) continue;
+      const std::uint64_t below = distance(block, other);
+      taken_.push_back({offsets[other] >= below, offsets[other] - below, offsets[other] + distance(other, block)});
     }
     work_ += neighbours_[block].size() + 1;
     std::ranges::sort(taken_);
-    const Block& b = blocks_[block];
+    const std::uint64_t alignment = blocks_[block].alignment;
     std::uint64_t free_from = 0, best = kNowhere, best_room = kNowhere;
-    for (const auto& [begin, taken_end] : taken_) {
-      const std::uint64_t offset = align(free_from, b.alignment);
-      if (offset + b.size <= begin && begin - free_from < best_room) {
+    for (const Taken& taken : taken_) {
+      const std::uint64_t offset = align(free_from, alignment);
+      if (taken.has_room_below && offset <= taken.last_below && taken.last_below - free_from < best_room) {
         if (fit == Fit::lowest) return offset;
         best = offset;
-        best_room = begin - free_from;
+        best_room = taken.last_below - free_from;
       }
-      free_from = std::max(free_from, taken_end);
+      free_from = std::max(free_from, taken.first_above);
     }
-    return best != kNowhere ? best : align(free_from, b.alignment);
+    return best != kNowhere ? best : align(free_from, alignment);
   }
+
+  struct Taken {
+    bool has_room_below;       // false sorts first
+    std::uint64_t last_below;  // the highest offset at which the block lies below
+    std::uint64_t first_above;
+    friend auto operator<=>(const Taken&, const Taken&) = default;
+  };
 
   std::span<const Block> blocks_;
   std::vector<std::vector<std::uint32_t>> neighbours_;
-  std::vector<std::pair<std::uint64_t, std::uint64_t>> taken_;
+  std::vector<Taken> taken_;
   std::uint64_t work_ = 0;
 };
 
@@ -123,6 +138,31 @@ std::vector<Order> greedy_orders(std::span<const Block> blocks, const Packer& pa
       }),
       sorted([&](std::uint32_t i) { return Key(descending(blocks[i].last), descending(blocks[i].size), 0); }),
   };
+}
+
+// A block that is to cover another one's beginning must be placed before it, or it finds no room below. Where the step
+// at which they meet is too crowded otherwise, it is.
+Order covers_first(std::span<const Block> blocks, const Order& order, std::uint64_t target) {
+  std::vector<std::uint32_t> cover(blocks.size(), 0);  // index + 1
+  for (std::uint32_t i = 0; i < blocks.size(); ++i) {
+    if (!blocks[i].over) continue;
+    std::uint64_t crowd = 0;
+    for (const Block& block : blocks) {
+      if (block.first <= blocks[i].first && blocks[i].first <= block.last) crowd += block.size;
+    }
+    if (crowd > target) cover[blocks[i].over->block] = i + 1;
+  }
+  Order result, chain;
+  std::vector<bool> is_placed(blocks.size(), false);
+  for (const std::uint32_t block : order) {
+    chain.clear();
+    for (std::uint32_t at = block + 1; at != 0 && !is_placed[at - 1]; at = cover[at - 1]) {
+      chain.push_back(at - 1);
+      is_placed[at - 1] = true;
+    }
+    result.insert(result.end(), chain.rbegin(), chain.rend());
+  }
+  return result;
 }
 
 // Changes the order where it hurts: a block that reaches the peak, or one of those it stands on, trades places with
@@ -164,6 +204,20 @@ void climb(Packer& packer, Order order, Packing current, std::uint64_t target, s
 
 }  // namespace
 
+std::uint64_t distance(std::span<const Block> blocks, std::uint32_t lower, std::uint32_t upper) {
+  const Block& below = blocks[lower];
+  const bool may_cover = below.over && below.over->block == upper;
+  return may_cover ? std::min(below.over->distance, below.size) : below.size;
+}
+
+std::uint64_t saved_by_covering(std::span<const Block> blocks, const Block& block) {
+  if (!block.over) return 0;
+  const Block& other = blocks[block.over->block];
+  if (block.size == 0 || other.size == 0) return 0;
+  const std::uint64_t together = std::max(std::min(block.over->distance, block.size) + other.size, block.size);
+  return block.size + other.size - together;
+}
+
 LowerBound lower_bound(std::span<const Block> blocks) {
   LowerBound bound;
   for (const Block& at : blocks) {  // the crowd is largest where something begins
@@ -178,6 +232,7 @@ LowerBound lower_bound(std::span<const Block> blocks) {
       if (block.size == 0 || block.first > at.first || at.first > block.last) continue;
       bytes += align(block.size, granularity);
       slack = std::max(slack, align(block.size, granularity) - block.size);
+      if (block.first == at.first) bytes -= align(saved_by_covering(blocks, block), granularity);
     }
     if (bytes - slack > bound.bytes) bound = {bytes - slack, at.first};
   }
@@ -191,7 +246,13 @@ Packing pack(std::span<const Block> blocks, Effort effort, std::uint64_t good_en
   Packing best{{}, Packer::kNowhere, false};
   Packing start = best;  // of the climb, which places by lowest gap
   Order start_order;
-  for (const Order& order : greedy_orders(blocks, packer)) {
+  std::vector<Order> orders = greedy_orders(blocks, packer);
+  if (std::ranges::any_of(blocks, [](const Block& block) { return block.over.has_value(); })) {
+    for (std::size_t i = 0, count = orders.size(); i < count; ++i) {
+      orders.push_back(covers_first(blocks, orders[i], target));
+    }
+  }
+  for (const Order& order : orders) {
     for (const Fit fit : {Fit::lowest, Fit::tightest}) {
       if (best.peak <= target) break;
       Packing packing = packer.place(order, fit);

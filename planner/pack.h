@@ -14,6 +14,11 @@
 
 namespace cormorant::planner {
 
+// How far `upper` must begin behind `lower`, if both are needed at the same time and it is the one that lies higher.
+std::uint64_t distance(std::span<const Block> blocks, std::uint32_t lower, std::uint32_t upper);
+// Bytes that both need less at the step at which the block comes into being.
+std::uint64_t saved_by_covering(std::span<const Block> blocks, const Block& block);
+
 // No packing can do with less, and the step that says so.
 struct LowerBound {
   std::uint64_t bytes = 0;

@@ -16,9 +16,23 @@ using Indices = std::vector<std::uint32_t>;
 
 constexpr Effort kQuick{20'000, 0};  // for "would it fit as well?", asked once per block
 
+// A block that may cover another one keeps that only if the other is selected, too.
 std::vector<Block> select(std::span<const Block> blocks, const Indices& indices) {
   std::vector<Block> selected;
-  for (const std::uint32_t i : indices) selected.push_back(blocks[i]);
+  std::vector<std::uint32_t> place(blocks.size(), 0);  // index + 1
+  for (const std::uint32_t i : indices) {
+    selected.push_back(blocks[i]);
+    place[i] = static_cast<std::uint32_t>(selected.size());
+  }
+  for (Block& block : selected) {
+    if (!block.over) continue;
+    const std::uint32_t other = place[block.over->block];
+    if (other == 0) {
+      block.over.reset();
+    } else {
+      block.over->block = other - 1;
+    }
+  }
   return selected;
 }
 
@@ -36,17 +50,16 @@ Split split(std::span<const Block> blocks, const Indices& wanted, std::uint64_t 
     return blocks[a].size != blocks[b].size ? blocks[a].size > blocks[b].size : a < b;
   });
   Split split;
-  std::vector<Block> here;
   for (const std::uint32_t i : order) {
-    here.push_back(blocks[i]);
+    split.kept.push_back(i);
+    const std::vector<Block> here = select(blocks, split.kept);
     if (lower_bound(here).bytes <= size) {
       if (Packing packing = pack(here, kQuick, size); packing.peak <= size) {
         split.packing = std::move(packing);
-        split.kept.push_back(i);
         continue;
       }
     }
-    here.pop_back();
+    split.kept.pop_back();
     split.spilled.push_back(i);
   }
   return split;
@@ -78,6 +91,10 @@ void check_input(std::span<const Block> blocks, std::span<const Region> regions)
     if (block.first > block.last) throw std::logic_error("block '" + block.name + "' ends before it begins");
     if (!std::has_single_bit(block.alignment)) {
       throw std::logic_error("alignment of block '" + block.name + "' is no power of two");
+    }
+    if (block.over && (block.over->block >= blocks.size() || blocks[block.over->block].last != block.first ||
+                       &blocks[block.over->block] == &block)) {
+      throw std::logic_error("block '" + block.name + "' may not cover what is not needed for the last time");
     }
     if (block.region && *block.region >= regions.size()) {
       throw std::logic_error("block '" + block.name + "' wants a region that does not exist");

@@ -5,6 +5,8 @@
 #include "ops/conv2d/convolution.h"
 #include "ops/conv2d/host_kernels.h"
 #include "ops/conv2d/import.h"
+#include "ops/conv2d/overlap.h"
+#include "ops/conv2d/overlap_hook.h"
 #include "ops/conv2d/prepack.h"
 #include "ops/op.h"
 
@@ -13,6 +15,10 @@ namespace {
 
 ir::Value* lower(const Rewriter& rewriter) {
   return conv2d::lower_to_conv2d(rewriter, conv2d::lower_parameters(rewriter));
+}
+
+std::optional<std::uint64_t> overlap(const ir::Node& node, std::string_view argument) {
+  return conv2d::packed_overlap(node, argument, conv2d::kVariants, conv2d::order_of);
 }
 
 }  // namespace
@@ -31,6 +37,7 @@ Operator conv2d_operator() {
               .signatures = {signature_of<conv2d::QuantizedConv2d>(),
                              signature_of<conv2d::QuantizedConv2d>(conv2d::kQuantizedConv2dNhwc)},
               .prepack = conv2d::prepack,
+              .overlap = overlap,
               .macs = conv2d::count_macs,
               .host_kernels = {&conv2d::kDirectReference, &conv2d::kDirectNhwcReference}};
   for (const conv2d::Variant* variant : conv2d::kVariants) {

@@ -3,8 +3,10 @@
 // aten.conv2d with one input channel per group -> cortex_m.quantized_depthwise_conv2d.
 #include "ops/conv2d/conv2d.h"
 #include "ops/conv2d/convolution.h"
+#include "ops/conv2d/overlap_hook.h"
 #include "ops/depthwise_conv2d/depthwise_conv2d.h"
 #include "ops/depthwise_conv2d/host_kernels.h"
+#include "ops/depthwise_conv2d/overlap.h"
 #include "ops/depthwise_conv2d/prepack.h"
 #include "ops/op.h"
 
@@ -53,6 +55,10 @@ ir::Value* lower(const Rewriter& rewriter) {
       ->result();
 }
 
+std::optional<std::uint64_t> overlap(const ir::Node& node, std::string_view argument) {
+  return conv2d::packed_overlap(node, argument, kVariants, order_of);
+}
+
 }  // namespace
 
 Operator depthwise_conv2d_operator() {
@@ -69,6 +75,7 @@ Operator depthwise_conv2d_operator() {
               .signatures = {signature_of<QuantizedDepthwiseConv2d>(),
                              signature_of<QuantizedDepthwiseConv2d>(kQuantizedDepthwiseConv2dNhwc)},
               .prepack = prepack,
+              .overlap = overlap,
               .macs = conv2d::count_macs,
               .host_kernels = {&kDirectReference, &kDirectNhwcReference}};
   for (const Variant* variant : kVariants) {

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// In which order the packed kernels of conv2d read and write (kernels/conv_overlap.h): what allows an output to cover
+// its input. The host's references compute pixel by pixel, which all of these contain.
+#pragma once
+
+#include <optional>
+
+#include "kernels/conv_overlap.h"
+#include "ops/conv2d/conv2d.h"
+
+namespace cormorant::ops::conv2d {
+
+constexpr std::optional<conv::Order> order_of(const Variant& variant, const conv::Geometry& g) {
+  if (variant.layout != Layout::mve) return conv::Order{pixels_of(variant.layout), 0};
+  switch (variant.pointwise ? Walk::rows : walk_of(g)) {
+    case Walk::rows:
+      // Groups, and channels behind the last four, are rounds of their own over a row.
+      if (g.groups != 1 || g.out_channels % 4 != 0) return std::nullopt;
+      return conv::Order{2, 0};
+    case Walk::columns:
+      break;
+    case Walk::pixels:
+      return conv::Order{2, 0};
+  }
+  return std::nullopt;
+}
+
+}  // namespace cormorant::ops::conv2d

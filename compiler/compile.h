@@ -32,12 +32,7 @@ struct Options {
   std::vector<planner::Region> memory;    // in order of preference; empty: one without limit
   std::filesystem::path intermediates;    // a folder for the graph as text after every stage; empty: none
   std::size_t threads = 0;                // 0: as many as the machine has
-  bool strict = false;                  // an operator left in float is an error
-  quantizer::Samples calibration;       // none: seeded random inputs stand in, with a warning
-  std::vector<planner::Region> memory;  // in order of preference; empty: one without limit
   emit::Reuse reuse = emit::Reuse::all;
-  std::filesystem::path intermediates;  // a folder for the graph as text after every stage; empty: none
-  std::size_t threads = 0;              // 0: as many as the machine has
   std::function<void(std::size_t done, std::size_t total)> progress;
 };
 

@@ -46,8 +46,9 @@ class CommandLine : public testing::Test {
                "graph forward\ninput %x : f32[1,2]\nnode \"n\" \"\" \"\"\n  %y : f32[1,2] = "
                "aten.relu(self=%nobody)\noutput %y\n");
     write_text(path() / "rejected.txt",
-               "graph forward\ninput %x : f32[1,2,4,4]\nnode \"soft\" \"head.soft\" \"net.py:7\"\n"
-               "  %y : f32[1,2,4,4] = aten.softmax(self=%x, dim=1)\noutput %y\n");
+               "graph forward\ninput %x : f32[1,5000]\nnode \"soft\" \"head.soft\" \"net.py:7\"\n"
+               "  %y : f32[1,5000] = aten.softmax(self=%x, dim=1)\noutput %y\n");
+    npy::write_npz(path() / "rejected.npz", {{"x", array(DType::f32, {2, 1, 5000})}});
     npy::write_npy(path() / "x.npy", array(DType::f32, {1, 1, 28, 28}));
     npy::write_npy(path() / "x_i32.npy", array(DType::i32, {1, 1, 28, 28}));
     npy::write_npy(path() / "kws.npy", array(DType::f32, {1, 1, 49, 10}));
@@ -132,10 +133,9 @@ std::vector<Mistake> mistakes() {
       {{"compile", "x.npy", "-q"}, kInputAtFault, {"x.npy", "NumPy array"}},
       {{"compile", zoo("README.md"), "-q"}, kInputAtFault, {"README.md", "a text file"}},
       {{"compile", "bad.txt", "-q"}, kInputAtFault, {"bad.txt", "nobody"}},
-      {{"compile", "rejected.txt", "-q"},
+      {{"compile", "rejected.txt", "--calibrate", "rejected.npz", "--strict"},
        kInputAtFault,
-       {"rejected.txt", "soft", "head.soft", "net.py:7", "over the last dimension"}},
-      {{"compile", digits}, kInputAtFault, {"conv2d_1 (aten.conv2d) at blocks.0.conv (train.py:", "--quantize"}},
+       {"rejected.txt", "soft", "head.soft", "net.py:7", "4095"}},
       {{"compile", digits, "-q", "--memory=dtcm=4K"},
        kInputAtFault,
        {"digits.pt2", "'dtcm' has 4096 bytes", "are needed"}},

@@ -90,12 +90,12 @@ const std::vector<Rule>& rules() {
       {"evaluate/.*", "ir/.*|ops/op\\.h"},
       // The three convolutions share what they have in common in ops/conv2d.
       {"ops/(depthwise|transpose)_conv2d/kernel.*",
-       "ops/conv2d/(conv2d|kernel)\\.h|kernels/.*|runtime/kernel\\.h|target/.*"},
+       "ops/conv2d/(conv2d|kernel)\\.h|ops/explicit_layout\\.h|kernels/.*|runtime/kernel\\.h|target/.*"},
       {"ops/(depthwise|transpose)_conv2d/.*",
        "ops/conv2d/.*\\.h|ops/[a-z0-9_]+\\.h|kernels/.*|runtime/kernel\\.h|evaluate/.*|ir/.*|target/.*"},
       // What loading has in common in a family of operators.
       {"ops/[a-z0-9_]+/kernel.*",
-       "ops/(broadcast_load|move_plan|float_[a-z]+)\\.h|kernels/.*|runtime/kernel\\.h|target/.*"},
+       "ops/(broadcast_load|explicit_layout|move_plan|float_[a-z]+)\\.h|kernels/.*|runtime/kernel\\.h|target/.*"},
       // Operators that are made of others: their contracts, and how their nodes are made.
       {"ops/repeat_interleave/compile\\.cc", "ops/expand/expand\\.h|ops/[a-z0-9_]+\\.h|evaluate/.*|ir/.*|target/.*"},
       {"ops/mul/compile\\.cc",
@@ -185,7 +185,7 @@ TEST(Includes, TargetCodeSeesNeitherHeapNorExceptionsNorStreams) {
   for (const std::string& path : ours) {
     EXPECT_TRUE(matches(path,
                         "(base|target|formats/pte|kernels|ops/[a-z0-9_]+|runtime|runner/firmware)/[a-z0-9_]+\\.(h|cc)|"
-                        "ops/(broadcast_load|move_plan|float_[a-z]+)\\.h"))
+                        "ops/(broadcast_load|explicit_layout|move_plan|float_[a-z]+)\\.h"))
         << path << " is the host's, but target code includes it";
     EXPECT_NE(path, "base/diagnostic.h");
   }

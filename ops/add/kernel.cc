@@ -17,15 +17,10 @@ Rescale rescale(Call& call, std::int32_t zero_point, std::int32_t multiplier, st
   return {multiplier, static_cast<std::int16_t>(zero_point), static_cast<std::int8_t>(shift)};
 }
 
-}  // namespace
-
-Error load(Call& call) {
-  QuantizedAdd<TargetWorld> a;
-  if (!call.read_signature(a)) return call.error();
-  Plan p{};
-  LoadedBroadcast loaded;
-  read_int8_broadcast(call, a.self, a.other, a.out, loaded);
+// These are not parts of load functions, whose stack carries the reading of the arguments and of the shapes.
+[[gnu::noinline]] Error plan(Call& call, const QuantizedAdd<TargetWorld>& a, LoadedBroadcast& loaded) {
   const bool swap = swap_repeating(loaded);
+  Plan p{};
   p.self = rescale(call, a.self_zero_point, a.self_multiplier, a.self_shift);
   p.other = rescale(call, a.other_zero_point, a.other_multiplier, a.other_shift);
   p.output = rescale(call, a.output_zero_point, a.output_multiplier, a.output_shift);
@@ -36,13 +31,9 @@ Error load(Call& call) {
   return store_plan(call, p, loaded);
 }
 
-Error load_factor(Call& call) {
-  FactorAdd<TargetWorld> a;
-  if (!call.read_signature(a)) return call.error();
-  FactorPlan p{};
-  LoadedBroadcast loaded;
-  read_int8_broadcast(call, a.self, a.other, a.out, loaded);
+[[gnu::noinline]] Error plan_factor(Call& call, const FactorAdd<TargetWorld>& a, LoadedBroadcast& loaded) {
   const bool swap = swap_repeating(loaded);
+  FactorPlan p{};
   call.require(is_valid({a.self_factor, a.other_factor, a.offset, a.shift}), Error::bad_value);
   call.require(is_int8(a.activation_min) && is_int8(a.activation_max), Error::bad_value);
   p.self_factor = swap ? a.other_factor : a.self_factor;
@@ -52,6 +43,24 @@ Error load_factor(Call& call) {
   p.activation_min = static_cast<std::int8_t>(a.activation_min);
   p.activation_max = static_cast<std::int8_t>(a.activation_max);
   return store_plan(call, p, loaded);
+}
+
+}  // namespace
+
+Error load(Call& call) {
+  QuantizedAdd<TargetWorld> a;
+  if (!call.read_signature(a)) return call.error();
+  LoadedBroadcast loaded;
+  read_int8_broadcast(call, a.self, a.other, a.out, loaded);
+  return plan(call, a, loaded);
+}
+
+Error load_factor(Call& call) {
+  FactorAdd<TargetWorld> a;
+  if (!call.read_signature(a)) return call.error();
+  LoadedBroadcast loaded;
+  read_int8_broadcast(call, a.self, a.other, a.out, loaded);
+  return plan_factor(call, a, loaded);
 }
 
 }  // namespace cormorant::ops::add

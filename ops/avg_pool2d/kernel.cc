@@ -39,6 +39,46 @@ std::uint32_t most_taps(const PoolAxis& axis) {
 
 bool is_int8(std::int32_t value) { return value >= -128 && value <= 127; }
 
+// Not a part of load_mean_pool2d, whose stack carries the reading of the arguments.
+[[gnu::noinline]] Error plan_mean_pool2d(Call& call, const AvgPool2d<TargetWorld>& args) {
+  const Tensor& input = args.input;
+  const Tensor& out = args.out;
+  const Tensor& divisors = args.divisors;
+  const bool is_typed = input.dtype == DType::i8 && out.dtype == DType::i8 && divisors.dtype == DType::i32;
+  const bool is_paired = args.kernel_size.count == 2 && args.stride.count == 2 && args.padding.count == 2;
+  const bool is_bounded = is_int8(args.input_zero_point) && is_int8(args.output_zero_point) &&
+                          is_int8(args.output_min) && is_int8(args.output_max) && args.output_min <= args.output_max;
+  call.require(is_typed && is_paired && is_bounded && args.left_shift >= 0 && args.left_shift < 32, Error::bad_value);
+  call.require(input.rank == 4 && out.rank == 4 && divisors.rank == 2, Error::bad_shape);
+  if (call.error() != Error::ok) return call.error();
+  call.require(input.is_channels_last() && out.is_channels_last(), Error::unsupported);
+  call.require(divisors.size(1) == 3 && fits(divisors.size(0), 1) && divisors.is_contiguous(), Error::bad_shape);
+  call.require(input.size(0) == out.size(0) && input.size(1) == out.size(1), Error::bad_shape);
+  call.require(fits(input.size(0), 1) && fits(input.size(1), 1), Error::unsupported);
+  const PoolAxis height = mean_axis(call, args, 0);
+  const PoolAxis width = mean_axis(call, args, 1);
+  if (call.error() != Error::ok) return call.error();
+  call.require(most_taps(height) * most_taps(width) <= kLargestMeanWindow, Error::unsupported);
+  if (call.error() != Error::ok) return call.error();
+  auto* const plan = call.make_plan<MeanPoolPlan>();
+  if (plan == nullptr) return call.error();
+  *plan = {.geometry = {.input = input.as<const std::int8_t>(),
+                        .output = out.as<std::int8_t>(),
+                        .batch = static_cast<std::uint16_t>(input.size(0)),
+                        .channels = static_cast<std::uint16_t>(input.size(1)),
+                        .height = height,
+                        .width = width},
+           .divisors = divisors.as<const std::int32_t>(),
+           .divisor_count = static_cast<std::uint16_t>(divisors.size(0)),
+           .count_include_pad = args.count_include_pad,
+           .left = static_cast<std::uint8_t>(args.left_shift),
+           .input_zero_point = static_cast<std::int8_t>(args.input_zero_point),
+           .output_zero_point = static_cast<std::int8_t>(args.output_zero_point),
+           .low = static_cast<std::int8_t>(args.output_min),
+           .high = static_cast<std::int8_t>(args.output_max)};
+  return Error::ok;
+}
+
 template <class Tensors>
 Error load_avg_pool2d_as(Call& call) {
   QuantizedAvgPool2d<TargetWorld> args;
@@ -103,44 +143,7 @@ Error load_avg_pool2d_nhwc(Call& call) { return load_avg_pool2d_as<NhwcTensors>(
 
 Error load_mean_pool2d(Call& call) {
   AvgPool2d<TargetWorld> args;
-  if (!call.read_signature(args)) return call.error();
-  const Tensor& input = args.input;
-  const Tensor& out = args.out;
-  const Tensor& divisors = args.divisors;
-  call.require(input.dtype == DType::i8 && out.dtype == DType::i8 && divisors.dtype == DType::i32, Error::bad_value);
-  call.require(args.kernel_size.count == 2 && args.stride.count == 2 && args.padding.count == 2, Error::bad_value);
-  call.require(is_int8(args.input_zero_point) && is_int8(args.output_zero_point), Error::bad_value);
-  call.require(is_int8(args.output_min) && args.output_min <= args.output_max && is_int8(args.output_max),
-               Error::bad_value);
-  call.require(args.left_shift >= 0 && args.left_shift < 32, Error::bad_value);
-  call.require(input.rank == 4 && out.rank == 4 && divisors.rank == 2, Error::bad_shape);
-  if (call.error() != Error::ok) return call.error();
-  call.require(input.is_channels_last() && out.is_channels_last(), Error::unsupported);
-  call.require(divisors.size(1) == 3 && fits(divisors.size(0), 1) && divisors.is_contiguous(), Error::bad_shape);
-  call.require(input.size(0) == out.size(0) && input.size(1) == out.size(1), Error::bad_shape);
-  call.require(fits(input.size(0), 1) && fits(input.size(1), 1), Error::unsupported);
-  const PoolAxis height = mean_axis(call, args, 0);
-  const PoolAxis width = mean_axis(call, args, 1);
-  if (call.error() != Error::ok) return call.error();
-  call.require(most_taps(height) * most_taps(width) <= kLargestMeanWindow, Error::unsupported);
-  if (call.error() != Error::ok) return call.error();
-  auto* const plan = call.make_plan<MeanPoolPlan>();
-  if (plan == nullptr) return call.error();
-  *plan = {.geometry = {.input = input.as<const std::int8_t>(),
-                        .output = out.as<std::int8_t>(),
-                        .batch = static_cast<std::uint16_t>(input.size(0)),
-                        .channels = static_cast<std::uint16_t>(input.size(1)),
-                        .height = height,
-                        .width = width},
-           .divisors = divisors.as<const std::int32_t>(),
-           .divisor_count = static_cast<std::uint16_t>(divisors.size(0)),
-           .count_include_pad = args.count_include_pad,
-           .left = static_cast<std::uint8_t>(args.left_shift),
-           .input_zero_point = static_cast<std::int8_t>(args.input_zero_point),
-           .output_zero_point = static_cast<std::int8_t>(args.output_zero_point),
-           .low = static_cast<std::int8_t>(args.output_min),
-           .high = static_cast<std::int8_t>(args.output_max)};
-  return Error::ok;
+  return call.read_signature(args) ? plan_mean_pool2d(call, args) : call.error();
 }
 
 void execute_mean_pool2d(const MeanPoolPlan& p, void (*window_mean)(const Window&, const MeanScale&)) {

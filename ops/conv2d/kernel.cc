@@ -17,14 +17,16 @@ bool has_sizes(const Tensor& t, std::int32_t n, std::int32_t c, std::int32_t h, 
 
 bool is_aligned(const void* p, std::uintptr_t to) { return reinterpret_cast<std::uintptr_t>(p) % to == 0; }
 
-// All right shifts are 0 … −31 and all left shifts 0 … 31: no bit but the lowest five is set in any of their
-// magnitudes.
+// All right shifts are 0 … −31 and all left shifts 0 … 31: no bit but the lowest five is set in any of the numbers that
+// they are once the right ones are negated.
 bool has_sound_shifts(const PackedShape& shape, const std::uint8_t* stream) {
   std::uint32_t bits = 0;
   for (std::uint32_t i = 0; i < shape.blocks; ++i, stream += shape.block_bytes) {
-    const std::uint8_t* right = stream + shape.shifts_at;
-    const std::uint8_t* left = right + shape.block;
-    for (std::uint32_t lane = 0; lane < shape.block; ++lane) bits |= (-std::uint32_t{right[lane]} & 0xffU) | left[lane];
+    const auto* right = reinterpret_cast<const std::int8_t*>(stream + shape.shifts_at);
+    const std::int8_t* left = right + shape.block;
+    for (std::uint32_t lane = 0; lane < shape.block; ++lane) {
+      bits |= static_cast<std::uint32_t>(-std::int32_t{right[lane]} | std::int32_t{left[lane]});
+    }
   }
   return bits < 32;
 }

@@ -11,30 +11,34 @@ namespace {
 template <std::uint32_t N>
 std::int32_t put_patch(const conv::Header& header, const conv::Pixel& pixel, std::uint32_t first, std::int32_t* to,
                        std::uint32_t elements) {
-  std::int32_t sum = 0;
   const std::int32_t* end = to + elements * N;
+  std::int32_t sum_of_all = 0;
+  std::int32_t* next = to;
   pixel.for_runs(header.geometry, first, [&](const std::int8_t* from, std::uint32_t count) {
+    std::int32_t* at = next;  // copies, which stay in registers
+    std::int32_t sum = sum_of_all;
     if (from == nullptr) {
       const std::int32_t value = header.pad_value;
-      for (; count > 0; --count, to += N, sum += value) *to = value;
-      return;
+      for (; count > 0; --count, at += N, sum += value) *at = value;
+    } else {
+      for (; count >= 4; count -= 4, at += 4 * N, from += 4) {
+        // One after the other: ARMv6-M has no registers for four.
+        sum += at[0] = from[0];
+        sum += at[N] = from[1];
+        sum += at[2 * N] = from[2];
+        sum += at[3 * N] = from[3];
+      }
+      for (; count > 0; --count, at += N) {
+        const std::int32_t value = *from++;
+        *at = value;
+        sum += value;
+      }
     }
-    for (; count >= 4; count -= 4, to += 4 * N, from += 4) {
-      const std::int32_t values[] = {from[0], from[1], from[2], from[3]};
-      to[0] = values[0];
-      to[N] = values[1];
-      to[2 * N] = values[2];
-      to[3 * N] = values[3];
-      sum += values[0] + values[1] + values[2] + values[3];
-    }
-    for (; count > 0; --count, to += N) {
-      const std::int32_t value = *from++;
-      *to = value;
-      sum += value;
-    }
+    next = at;
+    sum_of_all = sum;
   });
-  for (; to < end; to += N) *to = 0;
-  return sum;
+  for (; next < end; next += N) *next = 0;
+  return sum_of_all;
 }
 
 // Blocks of N pixels, group by group. A pixel alone is computed N times and written to the same place.

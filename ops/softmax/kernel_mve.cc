@@ -13,13 +13,6 @@
 namespace cormorant::ops::softmax {
 namespace {
 
-// The product where bit 31 − kBelow of `bits` is set. (The bit is moved to the sign: gcc 12 fails on a mask.)
-template <int kBelow>
-inline int32x4_t multiply_if(int32x4_t value, std::int32_t factor, int32x4_t bits) {
-  const mve_pred16_t chosen = vcmpltq_n_s32(vshlq_n_s32(bits, kBelow), 0);
-  return vpselq_s32(vqrdmulhq_n_s32(value, factor), value, chosen);
-}
-
 // exp_of_negative in four lanes.
 inline int32x4_t exp_of_negative(int32x4_t value) {
   const int32x4_t rest = vsubq_n_s32(vandq_s32(value, vdupq_n_s32(kQuarter - 1)), kQuarter);
@@ -31,43 +24,29 @@ inline int32x4_t exp_of_negative(int32x4_t value) {
   const int32x4_t higher = vaddq_s32(vqrdmulhq_n_s32(vaddq_s32(vrshrq_n_s32(x4, 2), x3), kThird), x2);
   const int32x4_t series = vaddq_s32(x, vrshrq_n_s32(higher, 1));
   int32x4_t result = vaddq_n_s32(vqrdmulhq_n_s32(series, kExpOfMinusEighth), kExpOfMinusEighth);
-  result = multiply_if<7>(result, kExpOfMinusPower[0], quarters);
-  result = multiply_if<6>(result, kExpOfMinusPower[1], quarters);
-  result = multiply_if<5>(result, kExpOfMinusPower[2], quarters);
-  result = multiply_if<4>(result, kExpOfMinusPower[3], quarters);
-  result = multiply_if<3>(result, kExpOfMinusPower[4], quarters);
-  result = multiply_if<2>(result, kExpOfMinusPower[5], quarters);
-  result = multiply_if<1>(result, kExpOfMinusPower[6], quarters);
+  // A bit of the quarters is moved to the sign to choose its product: gcc 12 fails on a mask.
+  std::int32_t below = 7;
+  for (const std::int32_t power : kExpOfMinusPower) {
+    const mve_pred16_t chosen = vcmpltq_n_s32(vshlq_r_s32(quarters, below--), 0);
+    result = vpselq_s32(vqrdmulhq_n_s32(result, power), result, chosen);
+  }
   return vpselq_s32(vdupq_n_s32(INT32_MAX), result, vcmpeqq_n_s32(value, 0));
 }
 
-// Rows of neighbours are loaded sixteen or four at a time, others byte by byte from `inner` apart.
-template <bool kNeighbours>
+// A row's elements, four at a time, byte by byte: a form of its own for rows of neighbours is not worth its code, for
+// exponentials take most of the time.
 struct Elements {
   std::uint32_t inner;
   uint32x4_t places;
 
   explicit Elements(std::uint32_t step) : inner(step), places(vmulq_n_u32(vidupq_n_u32(0, 1), step)) {}
   [[nodiscard]] int32x4_t load(const std::int8_t* row, std::uint32_t i, mve_pred16_t lanes) const {
-    if constexpr (kNeighbours) return vldrbq_z_s32(row + i, lanes);
     return vldrbq_gather_offset_z_s32(row + i * inner, places, lanes);
   }
   void store(std::int8_t* row, std::uint32_t i, int32x4_t values, mve_pred16_t lanes) const {
-    if constexpr (kNeighbours) {
-      vstrbq_p_s32(row + i, values, lanes);
-    } else {
-      vstrbq_scatter_offset_p_s32(row + i * inner, places, values, lanes);
-    }
+    vstrbq_scatter_offset_p_s32(row + i * inner, places, values, lanes);
   }
   [[nodiscard]] std::int32_t largest_of(const std::int8_t* row, std::uint32_t count) const {
-    if constexpr (kNeighbours) {
-      std::int8_t largest = -128;
-      for (std::uint32_t i = 0; i < count; i += 16) {
-        const mve_pred16_t lanes = vctp8q(count - i);
-        largest = vmaxvq_p_s8(largest, vldrbq_z_s8(row + i, lanes), lanes);
-      }
-      return largest;
-    }
     std::int32_t largest = -128;
     for (std::uint32_t i = 0; i < count; i += 4) {
       const mve_pred16_t lanes = vctp32q(count - i);
@@ -78,13 +57,12 @@ struct Elements {
 };
 
 // Exponentials of four differences to the largest, 0 for those that are too far below it.
-inline int32x4_t exponentials(const Plan& p, int32x4_t difference) {
+[[gnu::noinline]] int32x4_t exponentials(const Plan& p, int32x4_t difference) {
   const int32x4_t exponent = vqrdmulhq_n_s32(vmulq_n_s32(difference, shift_left(1, p.shift)), p.multiplier);
   return vpselq_s32(exp_of_negative(exponent), vdupq_n_s32(0), vcmpgeq_n_s32(difference, p.diff_min));
 }
 
-template <bool kNeighbours>
-std::uint32_t sum_of_exponentials(const Plan& p, const Elements<kNeighbours>& elements, const std::int8_t* row,
+std::uint32_t sum_of_exponentials(const Plan& p, const Elements& elements, const std::int8_t* row,
                                   std::int32_t largest) {
   std::uint32_t sum = 0;
   for (std::uint32_t i = 0; i < p.row_size; i += 4) {
@@ -96,9 +74,9 @@ std::uint32_t sum_of_exponentials(const Plan& p, const Elements<kNeighbours>& el
   return sum;
 }
 
-template <bool kNeighbours>
-void vector_softmax(const Plan& p) {
-  const Elements<kNeighbours> elements(p.inner);
+void execute(const void* plan) {
+  const auto& p = *static_cast<const Plan*>(plan);
+  const Elements elements(p.inner);
   for_rows(p, [&](std::uint32_t at) {
     const std::int8_t* row = p.input + at;
     std::int8_t* out = p.out + at;
@@ -116,10 +94,10 @@ void vector_softmax(const Plan& p) {
   });
 }
 
-template <bool kNeighbours>
-void vector_log_softmax(const LogPlan& plan) {
+void execute_log(const void* raw) {
+  const auto& plan = *static_cast<const LogPlan*>(raw);
   const Plan& p = plan.rows;
-  const Elements<kNeighbours> elements(p.inner);
+  const Elements elements(p.inner);
   const int32x4_t shift = vdupq_n_s32(-plan.shift);
   for_rows(p, [&](std::uint32_t at) {
     const std::int8_t* row = p.input + at;
@@ -182,31 +160,29 @@ inline void normalize_by_table(const TablePlan& p, const std::int8_t* row, std::
 // clang-format on
 static_assert(kSumBits == 12);
 
+inline std::int32_t largest_of_neighbours(const std::int8_t* row, std::uint32_t count) {
+  std::int8_t largest = -128;
+  for (std::uint32_t i = 0; i < count; i += 16) {
+    const mve_pred16_t lanes = vctp8q(count - i);
+    largest = vmaxvq_p_s8(largest, vldrbq_z_s8(row + i, lanes), lanes);
+  }
+  return largest;
+}
+
 void execute_table(const void* plan) {
   const auto& p = *static_cast<const TablePlan*>(plan);
   if (p.inner != 1) {  // elements that are not neighbours are loaded one by one anyway
     table_softmax_rows<doubling_high_multiply>(p);
     return;
   }
-  const Elements<true> elements(1);
   for_rows(p, [&](std::uint32_t at) {
     const std::int8_t* row = p.input + at;
-    const std::int32_t largest = elements.largest_of(row, p.row_size);
+    const std::int32_t largest = largest_of_neighbours(row, p.row_size);
     const uint32x4_t top = vdupq_n_u32(static_cast<std::uint8_t>(largest));
     std::uint32_t sum = sum_by_table(p, row, top);
     if (sum == 0) sum = 1;
     normalize_by_table(p, row, p.out + at, top, normalizer_of<doubling_high_multiply>(sum, std::countl_zero(sum)));
   });
-}
-
-void execute(const void* plan) {
-  const auto& p = *static_cast<const Plan*>(plan);
-  p.inner == 1 ? vector_softmax<true>(p) : vector_softmax<false>(p);
-}
-
-void execute_log(const void* plan) {
-  const auto& p = *static_cast<const LogPlan*>(plan);
-  p.rows.inner == 1 ? vector_log_softmax<true>(p) : vector_log_softmax<false>(p);
 }
 
 }  // namespace

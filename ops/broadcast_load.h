@@ -43,9 +43,7 @@ inline void read_broadcast(Call& call, const Tensor& self, const Tensor& other, 
   const bool fits = broadcast_strides(self, out, a) && broadcast_strides(other, out, b);
   call.require(fits, Error::bad_shape);
   if (!fits) return;
-  std::int32_t self_strides[kMaxRank];
-  std::int32_t other_strides[kMaxRank];
-  BroadcastLoop* const loops = loaded.loops;
+  BroadcastLoop* const loops = loaded.loops;  // whose steps are strides at first
   std::uint32_t n = 0;
   for (std::size_t i = out.rank; i-- > 0;) {
     const std::size_t dim = out.dim_order[i];
@@ -54,14 +52,12 @@ inline void read_broadcast(Call& call, const Tensor& self, const Tensor& other, 
     call.require(a[dim] != 0 || b[dim] != 0, Error::bad_shape);
     if (n != 0) {
       const auto turns = static_cast<std::int32_t>(loops[n - 1].turns);
-      if (a[dim] == self_strides[n - 1] * turns && b[dim] == other_strides[n - 1] * turns) {
+      if (a[dim] == loops[n - 1].self_step * turns && b[dim] == loops[n - 1].other_step * turns) {
         loops[n - 1].turns = static_cast<std::uint32_t>(turns * size);
         continue;
       }
     }
-    self_strides[n] = a[dim];
-    other_strides[n] = b[dim];
-    loops[n++].turns = static_cast<std::uint32_t>(size);
+    loops[n++] = {static_cast<std::uint32_t>(size), a[dim], b[dim]};
   }
   Broadcast& result = loaded.broadcast;
   result.self = self.as<const std::int8_t>();
@@ -70,10 +66,10 @@ inline void read_broadcast(Call& call, const Tensor& self, const Tensor& other, 
   result.count = 1;
   // An operand in another memory order than the result jumps in the innermost loop: stretches of one element.
   std::uint32_t first = 0;
-  if (n != 0 && self_strides[0] <= 1 && other_strides[0] <= 1) {
+  if (n != 0 && loops[0].self_step <= 1 && loops[0].other_step <= 1) {
     result.count = loops[0].turns;
-    result.self_repeats = self_strides[0] == 0;
-    result.other_repeats = other_strides[0] == 0;
+    result.self_repeats = loops[0].self_step == 0;
+    result.other_repeats = loops[0].other_step == 0;
     first = 1;
   }
   if (out.elements() == 0) {
@@ -83,17 +79,18 @@ inline void read_broadcast(Call& call, const Tensor& self, const Tensor& other, 
   std::int32_t self_inner = 0;
   std::int32_t other_inner = 0;
   for (std::uint32_t i = first; i < n; ++i) {
-    const auto last = static_cast<std::int32_t>(loops[i].turns) - 1;
-    loops[i - first] = {loops[i].turns, self_strides[i] - self_inner, other_strides[i] - other_inner};
-    self_inner += self_strides[i] * last;
-    other_inner += other_strides[i] * last;
+    const BroadcastLoop loop = loops[i];
+    const auto last = static_cast<std::int32_t>(loop.turns) - 1;
+    loops[i - first] = {loop.turns, loop.self_step - self_inner, loop.other_step - other_inner};
+    self_inner += loop.self_step * last;
+    other_inner += loop.other_step * last;
   }
   result.outer = static_cast<std::uint8_t>(n - first);
 }
 
 // The same where all three are int8.
-inline void read_int8_broadcast(Call& call, const Tensor& self, const Tensor& other, const Tensor& out,
-                                LoadedBroadcast& loaded) {
+[[gnu::always_inline]] inline void read_int8_broadcast(Call& call, const Tensor& self, const Tensor& other,
+                                                       const Tensor& out, LoadedBroadcast& loaded) {
   call.require(self.dtype == DType::i8 && other.dtype == DType::i8 && out.dtype == DType::i8, Error::bad_value);
   read_broadcast(call, self, other, out, loaded);
 }

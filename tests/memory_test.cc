@@ -80,7 +80,7 @@ void expect_equal(const std::vector<Arrays>& wanted, const std::vector<Arrays>& 
   }
 }
 
-// Layers whose output covers their input: `distance` is the most that the arena may be larger than the larger of both.
+// Layers whose output covers their input, planned alone and so as tightly as it can be.
 TEST(Memory, LayersCoverTheirInput) {
   const struct {
     const char* what;
@@ -91,6 +91,9 @@ TEST(Memory, LayersCoverTheirInput) {
       {"expand from an odd number", {.in = {5, 6, 7}, .outputs = 24}},
       {"shrink", {.in = {48, 7, 9}, .outputs = 8}},
       {"shrink with a stride", {.in = {24, 9, 9}, .outputs = 12, .stride = {2, 2}}},
+      {"a line", {.in = {16, 1, 40}, .outputs = 24, .kernel = {1, 5}, .stride = {1, 2}, .padding = {0, 2}}},
+      {"neighbours in a row", {.in = {3, 5, 11}, .outputs = 8, .kernel = {1, 3}, .padding = {0, 1}}},
+      {"one row of three", {.in = {8, 3, 21}, .outputs = 6, .kernel = {3, 3}, .padding = {0, 1}}},
       {"depthwise", {.in = {32, 9, 11}, .outputs = 32, .kernel = {3, 3}, .padding = {1, 1}, .groups = 32}},
       {"depthwise of no whole vector",
        {.in = {20, 7, 9}, .outputs = 20, .kernel = {3, 3}, .padding = {1, 1}, .groups = 20}},

@@ -17,15 +17,11 @@ Rescale rescale(Call& call, std::int32_t zero_point, std::int32_t multiplier, st
   return {multiplier, static_cast<std::int16_t>(zero_point), static_cast<std::int8_t>(shift)};
 }
 
-}  // namespace
-
-Error load(Call& call) {
-  QuantizedAdd<TargetWorld> a;
-  if (!call.read_signature(a)) return call.error();
+// Steps of loading are functions of their own: together they would have one frame, as large as all of them, below those
+// that read the file.
+[[gnu::noinline]] Error store(Call& call, const QuantizedAdd<TargetWorld>& a, const LoadedBroadcast& loaded,
+                              bool swap) {
   Plan p{};
-  LoadedBroadcast loaded;
-  read_int8_broadcast(call, a.self, a.other, a.out, loaded);
-  const bool swap = swap_repeating(loaded);
   p.self = rescale(call, a.self_zero_point, a.self_multiplier, a.self_shift);
   p.other = rescale(call, a.other_zero_point, a.other_multiplier, a.other_shift);
   p.output = rescale(call, a.output_zero_point, a.output_multiplier, a.output_shift);
@@ -36,13 +32,8 @@ Error load(Call& call) {
   return store_plan(call, p, loaded);
 }
 
-Error load_factor(Call& call) {
-  FactorAdd<TargetWorld> a;
-  if (!call.read_signature(a)) return call.error();
+[[gnu::noinline]] Error store(Call& call, const FactorAdd<TargetWorld>& a, const LoadedBroadcast& loaded, bool swap) {
   FactorPlan p{};
-  LoadedBroadcast loaded;
-  read_int8_broadcast(call, a.self, a.other, a.out, loaded);
-  const bool swap = swap_repeating(loaded);
   call.require(is_valid({a.self_factor, a.other_factor, a.offset, a.shift}), Error::bad_value);
   call.require(is_int8(a.activation_min) && is_int8(a.activation_max), Error::bad_value);
   p.self_factor = swap ? a.other_factor : a.self_factor;
@@ -52,6 +43,26 @@ Error load_factor(Call& call) {
   p.activation_min = static_cast<std::int8_t>(a.activation_min);
   p.activation_max = static_cast<std::int8_t>(a.activation_max);
   return store_plan(call, p, loaded);
+}
+
+template <class Signature>
+[[gnu::noinline]] Error make_plan(Call& call, const Signature& a) {
+  LoadedBroadcast loaded;
+  read_int8_broadcast(call, a.self, a.other, a.out, loaded);
+  const bool swap = swap_repeating(loaded);
+  return store(call, a, loaded, swap);
+}
+
+}  // namespace
+
+Error load(Call& call) {
+  QuantizedAdd<TargetWorld> a;
+  return call.read_signature(a) ? make_plan(call, a) : call.error();
+}
+
+Error load_factor(Call& call) {
+  FactorAdd<TargetWorld> a;
+  return call.read_signature(a) ? make_plan(call, a) : call.error();
 }
 
 }  // namespace cormorant::ops::add

@@ -93,9 +93,8 @@ Error load_avg_pool2d(Call& call) {
   return Error::ok;
 }
 
-Error load_mean_pool2d(Call& call) {
-  AvgPool2d<TargetWorld> args;
-  if (!call.read_signature(args)) return call.error();
+// Not part of its caller, whose frame lies below those that read the file.
+[[gnu::noinline]] static Error plan_mean_pool2d(Call& call, const AvgPool2d<TargetWorld>& args) {
   const Tensor& input = args.input;
   const Tensor& out = args.out;
   const Tensor& divisors = args.divisors;
@@ -133,6 +132,11 @@ Error load_mean_pool2d(Call& call) {
            .low = static_cast<std::int8_t>(args.output_min),
            .high = static_cast<std::int8_t>(args.output_max)};
   return Error::ok;
+}
+
+Error load_mean_pool2d(Call& call) {
+  AvgPool2d<TargetWorld> args;
+  return call.read_signature(args) ? plan_mean_pool2d(call, args) : call.error();
 }
 
 }  // namespace cormorant::ops

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/diagnostic.h"
+#include "cli/budget.h"
 #include "cli/bundle_io.h"
 #include "cli/cli.h"
 #include "cli/files.h"
@@ -26,7 +27,8 @@ struct Flags {
                      intermediates;
   std::string bundle, report, optimize = "balanced", budget, weights_in = "flash";
   std::vector<std::string> float_layers;
-  bool quantize = false, strict = false, bundle_io = false, delegate = false, json = false, names = true;
+  bool quantize = false, strict = false, bundle_io = false, delegate = false, json = false, names = true,
+       measure = false;
 
   [[nodiscard]] bool bundles() const { return bundle_io || !bundle.empty(); }
 };
@@ -39,7 +41,6 @@ void reject_what_is_not_there_yet(const Flags& flags) {
   } options[] = {
       {!flags.report.empty(), "--report"},
       {flags.optimize != "balanced", "--optimize other than balanced"},
-      {!flags.budget.empty(), "--budget"},
       {flags.weights_in != "flash", "--weights-in other than flash"},
   };
   for (const auto& [given, option] : options) {
@@ -82,7 +83,8 @@ std::vector<std::byte> bundle(const Flags& flags, const compiler::Compiled& comp
                                                 : make_bundle(program, npy::read_data_set(flags.bundle)));
 }
 
-void print_json(const compiler::Compiled& compiled, const compiler::Options& options) {
+void print_json(const compiler::Compiled& compiled, const compiler::Options& options,
+                const std::optional<RunResult>& measured) {
   const compiler::Facts& facts = compiled.facts;
   nlohmann::ordered_json json;
   json["target"] = options.config.target.name();
@@ -95,15 +97,27 @@ void print_json(const compiler::Compiled& compiled, const compiler::Options& opt
   }
   json["model_bytes"] = compiled.program.size();
   json["constant_bytes"] = facts.constant_bytes;
-  json["arena_bytes"] = facts.arena_bytes;
-  json["arena_lower_bound"] = facts.arena_lower_bound;
+  std::int64_t lower_bound = 0;
+  json["arena_bytes"] = nlohmann::ordered_json::object();
+  json["peaks"] = nlohmann::ordered_json::object();
+  for (const emit::RegionFacts& region : facts.regions) {
+    json["arena_bytes"][region.name] = region.bytes;
+    json["peaks"][region.name] = region.peak_node;
+    lower_bound += region.lower_bound;
+  }
+  json["arena_lower_bound"] = lower_bound;
   json["scratch_bytes"] = facts.scratch_bytes;
   json["macs"] = facts.macs;
+  if (measured) {
+    json["measured"] = {
+        {"code", measured->code_bytes}, {"state", measured->state_bytes}, {"stack", measured->stack_bytes}};
+  }
   for (const auto& [stage, seconds] : facts.seconds) json["seconds"][stage] = seconds;
   fmt::print("{}\n", json.dump(2));
 }
 
-void print_summary(const compiler::Compiled& compiled, const compiler::Options& options, const std::string& output) {
+void print_summary(const compiler::Compiled& compiled, const compiler::Options& options, const std::string& output,
+                   const std::optional<RunResult>& measured) {
   const compiler::Facts& facts = compiled.facts;
   const Target& target = options.config.target;
   int count = 0;
@@ -113,12 +127,35 @@ void print_summary(const compiler::Compiled& compiled, const compiler::Options& 
   for (const auto& [name, times] : facts.operators) fmt::print("    {:<44} {:>3}\n", name, times);
   fmt::print("  model       {:>11} bytes, of it constants {}\n", grouped(compiled.program.size()),
              grouped(static_cast<std::uint64_t>(facts.constant_bytes)));
-  for (const auto& [region, bytes] : facts.arena_bytes) {
-    fmt::print("  arena       {:>11} bytes in {} (lower bound {}; peak at {})\n",
-               grouped(static_cast<std::uint64_t>(bytes)), region,
-               grouped(static_cast<std::uint64_t>(facts.arena_lower_bound)), facts.peak_node);
+  for (const emit::RegionFacts& region : facts.regions) {
+    fmt::print("  arena       {:>11} bytes in {}", grouped(static_cast<std::uint64_t>(region.bytes)), region.name);
+    if (!region.peak_node.empty()) {
+      fmt::print(" (lower bound {}; peak at {})", grouped(static_cast<std::uint64_t>(region.lower_bound)),
+                 region.peak_node);
+    }
+    fmt::print("\n");
+  }
+  if (measured) {
+    const std::uint64_t arena = static_cast<std::uint64_t>(compiler::arena_bytes(facts));
+    fmt::print("  code        {:>11} bytes\n", grouped(measured->code_bytes));
+    fmt::print("  state       {:>11} bytes\n", grouped(measured->state_bytes));
+    fmt::print("  stack       {:>11} bytes\n", grouped(measured->stack_bytes));
+    fmt::print("  flash       {:>11} bytes: code and model\n", grouped(measured->code_bytes + compiled.program.size()));
+    fmt::print("  RAM         {:>11} bytes: arena, state and stack\n",
+               grouped(arena + measured->state_bytes + measured->stack_bytes));
   }
   fmt::print("  written to  {}\n", output);
+}
+
+// Code, state and stack are known of a firmware that was linked and has run: with the program's kernels and zeros as
+// inputs.
+RunResult measure(const compiler::Compiled& compiled, const compiler::Options& options) {
+  if (options.config.target.is_any()) throw UsageError("--measure needs a CPU\n  name one with --target");
+  RunRequest request;
+  request.program = compiled.program;
+  request.target = options.config.target;
+  request.time_limit = std::chrono::minutes(10);
+  return run_on_board(request);
 }
 
 void show_progress(std::size_t done, std::size_t total) {
@@ -138,6 +175,7 @@ compiler::Compiled compile(ir::Graph& graph, const compiler::Options& options, c
 
 void run(const Flags& flags) {
   compiler::Options options = options_of(flags);
+  if (!flags.budget.empty()) parse_budget(flags.budget);  // a mistake in it is told at once
   if (flags.delegate) {
     fmt::print(stderr, "warning: --delegate is ignored: cormorant has no delegates, every operator runs on the CPU\n");
   }
@@ -150,6 +188,9 @@ void run(const Flags& flags) {
 
   compiler::Compiled compiled = compile(graph, options, model);
   compiled.facts.seconds.insert(compiled.facts.seconds.begin(), {"import", import_time.count()});
+  std::optional<RunResult> measured;
+  if (flags.measure) measured = measure(compiled, options);
+  if (!flags.budget.empty()) require_budget(parse_budget(flags.budget), compiled, measured);
   const std::string output = output_of(flags, model);
   write_file(output, flags.bundles() ? bundle(flags, compiled, model) : compiled.program);
   if (flags.names) write_names(output, compiled.program, compiled.facts.steps);
@@ -159,9 +200,9 @@ void run(const Flags& flags) {
     fmt::print(stderr, "float: {} ({}) at {}: {}\n", op.node, op.op, op.source, op.reason);
   }
   if (flags.json) {
-    print_json(compiled, options);
+    print_json(compiled, options, measured);
   } else {
-    print_summary(compiled, options, output);
+    print_summary(compiled, options, output, measured);
   }
 }
 
@@ -199,8 +240,13 @@ void add_compile(CLI::App& app) {
   word->add_option("--float-layers", flags->float_layers,
                    "Modules that stay in float, with all inside them: features.0,classifier")
       ->delimiter(',');
-  word->add_option("--budget", flags->budget, "Not supported yet");
-  word->add_option("--weights-in", flags->weights_in, "Region for constants; only flash is supported yet")
+  word->add_option(
+      "--budget", flags->budget,
+      "Limits that are an error to exceed: ram=64K,flash=256K; with --measure code, state and stack count");
+  word->add_flag("--measure", flags->measure,
+                 "Link the firmware and run it once on the emulated board: its code, state and stack in the report");
+  word->add_option("--weights-in", flags->weights_in,
+                   "Where constants lie; only flash: kernels read them where the program is")
       ->capture_default_str();
   word->add_flag("!--no-names", flags->names,
                  "Do not write OUTPUT.names.json, from which run --profile takes the names of nodes and source lines");

@@ -137,6 +137,12 @@ class Intermediates {
 
 }  // namespace
 
+std::int64_t arena_bytes(const Facts& facts) {
+  std::int64_t bytes = 0;
+  for (const emit::RegionFacts& region : facts.regions) bytes += region.bytes;
+  return bytes;
+}
+
 Compiled compile(ir::Graph& graph, const Options& options, const std::vector<Stage>& stages) {
   Compiled compiled;
   Context context{options, compiled.facts};
@@ -172,9 +178,8 @@ Compiled compile(ir::Graph& graph, const Options& options, const std::vector<Sta
     compiled.facts.steps = std::move(emitted.steps);
     compiled.facts.constant_bytes = emitted.constant_bytes;
     compiled.facts.scratch_bytes = emitted.scratch_bytes;
-    compiled.facts.arena_bytes = std::move(emitted.arena_bytes);
-    compiled.facts.arena_lower_bound = emitted.arena_lower_bound;
-    compiled.facts.peak_node = std::move(emitted.peak_node);
+    compiled.facts.regions = std::move(emitted.regions);
+    compiled.facts.constants = std::move(emitted.constants);
   });
   return compiled;
 }

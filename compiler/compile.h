@@ -48,17 +48,19 @@ struct Facts {
   std::vector<std::string> warnings;
   std::int64_t macs = 0;
   std::int64_t constant_bytes = 0;
-  std::int64_t scratch_bytes = 0;                   // the largest of any operator
-  std::map<std::string, std::int64_t> arena_bytes;  // per region
-  std::int64_t arena_lower_bound = 0;
-  std::string peak_node;                                // the operator that sets the peak
-  std::vector<std::pair<std::string, double>> seconds;  // per stage
+  std::int64_t scratch_bytes = 0;                               // the largest of any operator
+  std::vector<emit::RegionFacts> regions;                       // memory for tensors, in order of preference
+  std::vector<std::pair<std::string, std::int64_t>> constants;  // and their bytes, the largest first
+  std::vector<std::pair<std::string, double>> seconds;          // per stage
 };
 
 struct Context {
   const Options& options;
   Facts& facts;
 };
+
+// Bytes of all regions.
+std::int64_t arena_bytes(const Facts& facts);
 
 // One step of the pipeline. `why` is one line for people who read --intermediates or the code.
 struct Stage {

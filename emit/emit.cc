@@ -121,6 +121,31 @@ class Emitter {
   std::unordered_map<const ir::Value*, std::int32_t> tensors_;
 };
 
+using Sizes = std::vector<std::pair<std::string, std::int64_t>>;
+
+void largest_first(Sizes& sizes) {
+  std::ranges::sort(sizes, [](const auto& a, const auto& b) {
+    return a.second != b.second ? a.second > b.second : a.first < b.first;
+  });
+}
+
+RegionFacts region_facts(const MemoryMap& memory, std::uint32_t region) {
+  const planner::RegionUse& use = memory.plan.regions[region];
+  RegionFacts facts;
+  facts.name = memory.regions[region].name;
+  facts.bytes = static_cast<std::int64_t>(use.peak);
+  facts.lower_bound = static_cast<std::int64_t>(use.optimal ? use.peak : use.lower_bound);
+  if (use.peak != 0 && use.peak_step < memory.steps.size()) facts.peak_node = called(*memory.steps[use.peak_step]);
+  for (std::size_t i = 0; i < memory.blocks.size(); ++i) {
+    const planner::Block& block = memory.blocks[i];
+    if (memory.plan.placements[i].region != region || block.first > use.peak_step || block.last < use.peak_step)
+      continue;
+    facts.at_peak.emplace_back(block.name, static_cast<std::int64_t>(block.size));
+  }
+  largest_first(facts.at_peak);
+  return facts;
+}
+
 }  // namespace
 
 Emitted emit(const ir::Graph& graph, const ops::Config& config, const std::vector<planner::Region>& regions,
@@ -134,18 +159,14 @@ Emitted emit(const ir::Graph& graph, const ops::Config& config, const std::vecto
   }
   for (const ir::Value& value : graph.values()) {
     const std::int64_t bytes = value.type.bytes();
-    if (value.kind == ir::ValueKind::constant) emitted.constant_bytes += bytes;
+    if (value.kind == ir::ValueKind::constant) {
+      emitted.constant_bytes += bytes;
+      emitted.constants.emplace_back(value.name, bytes);
+    }
     if (value.kind == ir::ValueKind::scratch) emitted.scratch_bytes = std::max(emitted.scratch_bytes, bytes);
   }
-  for (std::size_t r = 0; r < memory.regions.size(); ++r) {
-    const planner::RegionUse& use = memory.plan.regions[r];
-    emitted.arena_bytes[memory.regions[r].name] = static_cast<std::int64_t>(use.peak);
-    emitted.arena_lower_bound += static_cast<std::int64_t>(use.optimal ? use.peak : use.lower_bound);
-  }
-  if (const std::size_t peak = memory.plan.regions.at(0).peak_step; peak < memory.steps.size()) {
-    const ir::Node& node = *memory.steps[peak];
-    emitted.peak_node = node.location.module.empty() ? node.name : node.location.module;
-  }
+  largest_first(emitted.constants);
+  for (std::uint32_t r = 0; r < memory.regions.size(); ++r) emitted.regions.push_back(region_facts(memory, r));
   return emitted;
 }
 

@@ -22,15 +22,23 @@ struct Step {
   std::string node, source;
 };
 
+// What a region of memory is used for.
+struct RegionFacts {
+  std::string name;
+  std::int64_t bytes = 0;
+  std::int64_t lower_bound = 0;  // no plan could do with less for what lies here, in this order
+  std::string peak_node;         // the operator that sets the peak; empty where nothing lies here
+  std::vector<std::pair<std::string, std::int64_t>> at_peak;  // what is alive then, and its bytes, the largest first
+};
+
 struct Emitted {
   std::vector<std::byte> program;
   std::vector<Step> steps;  // one per instruction
   std::map<std::string, int> operators;
   std::int64_t constant_bytes = 0;
   std::int64_t scratch_bytes = 0;
-  std::map<std::string, std::int64_t> arena_bytes;
-  std::int64_t arena_lower_bound = 0;
-  std::string peak_node;
+  std::vector<RegionFacts> regions;                             // in order of preference
+  std::vector<std::pair<std::string, std::int64_t>> constants;  // and their bytes, the largest first
 };
 
 Emitted emit(const ir::Graph& graph, const ops::Config& config, const std::vector<planner::Region>& memory,

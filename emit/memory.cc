@@ -81,8 +81,10 @@ class Mapper {
   // A value is needed until its last reader, or the last reader of anything that aliases it; outputs until the end.
   void find_last_uses() {
     for (std::size_t step = 0; step < map_.steps.size(); ++step) {
-      for (const ir::Value* input : map_.steps[step]->inputs())
+      for (const ir::Value* input : map_.steps[step]->inputs()) {
         last_use_[root(input)] = static_cast<std::uint32_t>(step);
+        ++uses_[root(input)];
+      }
     }
     for (const ir::Value* output : graph_.outputs()) last_use_[root(output)] = end();
   }
@@ -97,8 +99,19 @@ class Mapper {
     block.size = static_cast<std::uint64_t>(value->type.bytes());
     block.first = first;
     block.last = value->kind == ir::ValueKind::scratch ? first : last_use(value, first);
-    block.name = value->name;
+    block.name = name_of(value, first);
+    block.accesses = accesses_of(value);
     map_.blocks.push_back(std::move(block));
+  }
+  // In messages: the operator whose it is.
+  [[nodiscard]] std::string name_of(const ir::Value* value, std::uint32_t step) const {
+    if (value->kind == ir::ValueKind::scratch) return "scratch of " + called(*map_.steps[step]);
+    return value->producer == nullptr ? value->name : called(*value->producer);
+  }
+  // Written once, and read by each of its users; scratch is written and read by its own.
+  [[nodiscard]] std::uint64_t accesses_of(const ir::Value* value) const {
+    const auto found = uses_.find(root(value));
+    return value->kind == ir::ValueKind::scratch ? 2 : 1 + (found == uses_.end() ? 0 : found->second);
   }
   void share(const ir::Value* value, const ir::Value* with) {
     const auto found = map_.block_of.find(with);
@@ -165,6 +178,7 @@ class Mapper {
   Reuse reuse_;
   MemoryMap map_;
   std::unordered_map<const ir::Value*, std::uint32_t> last_use_;
+  std::unordered_map<const ir::Value*, std::uint64_t> uses_;
 };
 
 // The nodes in an order that needs as little memory as possible; the graph's own, if no better is found.
@@ -237,6 +251,8 @@ class Scheduler {
 };
 
 }  // namespace
+
+std::string called(const ir::Node& node) { return node.location.module.empty() ? node.name : node.location.module; }
 
 MemoryMap map_memory(const ir::Graph& graph, std::vector<planner::Region> regions, Reuse reuse) {
   Order given;

@@ -20,6 +20,9 @@ struct MemoryMap {
   planner::Plan plan;
 };
 
+// What people call a node: its module, where it has one.
+std::string called(const ir::Node& node);
+
 // For tests, and to find out whether memory that is used again is at fault: every tensor in a place of its own.
 enum class Reuse : std::uint8_t { all, none };
 

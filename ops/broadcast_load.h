@@ -89,8 +89,8 @@ inline void read_broadcast(Call& call, const Tensor& self, const Tensor& other, 
 }
 
 // The same where all three are int8.
-inline void read_int8_broadcast(Call& call, const Tensor& self, const Tensor& other, const Tensor& out,
-                                LoadedBroadcast& loaded) {
+[[gnu::always_inline]] inline void read_int8_broadcast(Call& call, const Tensor& self, const Tensor& other,
+                                                       const Tensor& out, LoadedBroadcast& loaded) {
   call.require(self.dtype == DType::i8 && other.dtype == DType::i8 && out.dtype == DType::i8, Error::bad_value);
   read_broadcast(call, self, other, out, loaded);
 }

@@ -37,6 +37,6 @@ std::uint64_t peak_of(std::span<const Task> tasks, std::span<const Buffer> buffe
 
 // The order given (0, 1, 2, …) unless a better one is found.
 std::vector<std::uint32_t> schedule(std::span<const Task> tasks, std::span<const Buffer> buffers,
-                                    std::size_t width = 256);
+                                    std::size_t width = 64);
 
 }  // namespace cormorant::planner

@@ -116,7 +116,10 @@ std::vector<Mistake> mistakes() {
        kInputAtFault,
        {"no layer stam.conv", "stem.conv"}},
       {{"compile", digits, "--float-layers", "classifier"}, kCommandLineAtFault, {"--calibrate", "--quantize"}},
-      {{"compile", digits, "-q", "--budget=ram=64K"}, kCommandLineAtFault, {"--budget is not supported yet"}},
+      {{"compile", digits, "-q", "--budget=rom=64K"}, kCommandLineAtFault, {"ram and flash, not 'rom'"}},
+      {{"compile", digits, "-q", "--budget=ram"}, kCommandLineAtFault, {"ram"}},
+      {{"compile", digits, "-q", "--budget=ram=4K"}, kInputAtFault, {"4,096 bytes", "too many. The largest: "}},
+      {{"compile", digits, "-q", "--budget=flash=1K"}, kInputAtFault, {"1,024 bytes", "too many. The largest: "}},
       {{"compile", digits, "-q", "--weights-in=sram"}, kCommandLineAtFault, {"not supported yet"}},
       {{"run", "digits.pte", "--input", "x.npy", "--input", "x.npy"}, kCommandLineAtFault, {"1 input(s)"}},
       {{"evaluate", digits, "--data", zoo("digits_expected.npz"), "--target=cortex-m4"},
@@ -235,7 +238,7 @@ TEST_F(CommandLine, CompileTellsItsFiguresAsJson) {
   const nlohmann::json json = ran.json();
   EXPECT_EQ(keys(json),
             (std::set<std::string>{"target", "isa", "operators", "float_operators", "model_bytes", "constant_bytes",
-                                   "arena_bytes", "arena_lower_bound", "scratch_bytes", "macs", "seconds"}));
+                                   "arena_bytes", "peaks", "arena_lower_bound", "scratch_bytes", "macs", "seconds"}));
   EXPECT_EQ(json["target"], "cortex-m4");
   EXPECT_EQ(json["isa"], "dsp");
   EXPECT_EQ(json["float_operators"], nlohmann::json::array());

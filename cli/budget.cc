@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/budget.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/diagnostic.h"
+#include "cli/files.h"
+#include "planner/memory.h"
+
+namespace cormorant::cli {
+namespace {
+
+using Sizes = std::vector<std::pair<std::string, std::uint64_t>>;
+
+[[noreturn]] void exceed(std::string_view what, std::uint64_t limit, std::uint64_t needed, Sizes parts) {
+  constexpr std::size_t kNamed = 5;
+  std::ranges::sort(parts, [](const auto& a, const auto& b) {
+    return a.second != b.second ? a.second > b.second : a.first < b.first;
+  });
+  if (parts.size() > kNamed) parts.resize(kNamed);
+  std::string list;
+  for (const auto& [name, bytes] : parts)
+    list += fmt::format("{}{} {}", list.empty() ? "" : ", ", name, grouped(bytes));
+  throw InputError({.problem = fmt::format("the budget for {} is {} bytes, {} are needed: {} too many. The largest: {}",
+                                           what, grouped(limit), grouped(needed), grouped(needed - limit), list),
+                    .advice = "raise --budget, or make the largest smaller"});
+}
+
+std::uint64_t unsigned_of(std::int64_t bytes) { return static_cast<std::uint64_t>(bytes); }
+
+}  // namespace
+
+Budget parse_budget(std::string_view text) {
+  Budget budget;
+  for (const planner::Region& part : planner::parse_memory(text)) {
+    if (part.name == "ram") {
+      budget.ram = part.size;
+    } else if (part.name == "flash") {
+      budget.flash = part.size;
+    } else {
+      throw UsageError(
+          fmt::format("--budget knows ram and flash, not '{}'\n  for example --budget=ram=64K,flash=256K", part.name));
+    }
+  }
+  return budget;
+}
+
+void require_budget(const Budget& budget, const compiler::Compiled& compiled,
+                    const std::optional<RunResult>& measured) {
+  const compiler::Facts& facts = compiled.facts;
+  std::uint64_t ram = unsigned_of(compiler::arena_bytes(facts));
+  std::uint64_t flash = compiled.program.size();
+  Sizes in_ram, in_flash;
+  for (const emit::RegionFacts& region : facts.regions) {
+    for (const auto& [name, bytes] : region.at_peak) in_ram.emplace_back(name, unsigned_of(bytes));
+  }
+  for (const auto& [name, bytes] : facts.constants) in_flash.emplace_back(name, unsigned_of(bytes));
+  if (measured) {
+    ram += measured->state_bytes + measured->stack_bytes;
+    flash += measured->code_bytes;
+    in_ram.insert(in_ram.end(), {{"state", measured->state_bytes}, {"stack", measured->stack_bytes}});
+    in_flash.emplace_back("code", measured->code_bytes);
+  }
+  if (budget.ram && ram > *budget.ram) exceed("RAM", *budget.ram, ram, std::move(in_ram));
+  if (budget.flash && flash > *budget.flash) exceed("flash", *budget.flash, flash, std::move(in_flash));
+}
+
+}  // namespace cormorant::cli

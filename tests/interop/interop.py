@@ -146,7 +146,7 @@ def check_theirs(run, name, exported, inputs, steps, explicit):
         programs = compile_theirs(run, name, exported, inputs, explicit)
     except Exception as error:  # its compiler refuses some models for itself
         run.row(name, what, "upstream's compiler", f"refused: {str(error).splitlines()[0][:90]}")
-        return None
+        return None, False
     first = programs[CPUS[0]]
     # Its kernels and its Python semantics differ now and then; and some of its programs its runtime refuses itself.
     known_bad = False
@@ -161,7 +161,7 @@ def check_theirs(run, name, exported, inputs, steps, explicit):
     run.compare(name, what, first[0], "host", inputs, first[1].outputs, steps, known_bad)
     for cpu, (pte, theirs) in programs.items():
         run.compare(name, what, pte, cpu, inputs, theirs.outputs, steps, known_bad)
-    return None if known_bad else first
+    return first, not known_bad
 
 
 def check_ours(run, name, pt2, inputs, expected, steps, quantized):
@@ -225,12 +225,12 @@ def check(run, name, model):
     exported = upstream.quantized(module, samples, explicit=False)
     torch.export.save(exported, pt2)
     steps = output_steps(pt2)
-    theirs = check_theirs(run, name, exported, inputs, steps, False)
+    theirs, runs = check_theirs(run, name, exported, inputs, steps, False)
     with torch.no_grad():
         expected = upstream.as_tuple(exported.module(check_guards=False)(*map(upstream.channels_last, inputs)))
     check_model(run, name, pt2, inputs, theirs[1].outputs if theirs else expected, steps)
     check_ours(run, name, pt2, inputs, expected, steps, True)
-    if theirs is not None:
+    if theirs is not None and runs:
         check_bundles(run, name, theirs, pt2, inputs)
     if any(len(shape) >= 3 for shape in model.shapes):
         explicit = upstream.quantized(module, samples, explicit=True)

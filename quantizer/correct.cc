@@ -22,7 +22,9 @@ std::size_t samples_at_once(const ir::Graph& graph, const Samples& samples) {
   std::int64_t largest = 1;
   for (const ir::Node& node : graph.nodes()) {
     std::int64_t elements = 0;
-    for (const ir::Value* value : node.inputs()) elements += value->type.elements();
+    for (const ir::Value* value : node.inputs()) {
+      if (value->kind != ir::ValueKind::constant) elements += value->type.elements();
+    }
     for (const ir::Value* value : node.results) elements += value->type.elements();
     largest = std::max(largest, elements);
   }

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -13,6 +12,7 @@
 #include "cli/cli.h"
 #include "cli/files.h"
 #include "cli/program_io.h"
+#include "compiler/compile.h"
 #include "compiler/import.h"
 #include "compiler/samples.h"
 #include "evaluate/graph.h"
@@ -24,8 +24,8 @@ namespace cormorant::cli {
 namespace {
 
 struct Flags {
-  std::string model, data, float_model, target = "host", isa, compiler = "gcc";
-  bool json = false;
+  std::string model, data, float_model, target = "host", isa, compiler = "gcc", calibrate;
+  bool json = false, layers = false, equalize = true, correct_biases = true;
 };
 
 using Outputs = std::vector<std::vector<float>>;  // per output
@@ -33,6 +33,8 @@ using Outputs = std::vector<std::vector<float>>;  // per output
 struct Scores {
   std::size_t samples = 0;
   std::optional<double> accuracy, float_accuracy, agreement, sqnr_db;
+  std::vector<double> output_db;                    // per output, against the float model
+  std::vector<std::vector<std::size_t>> confusion;  // [label][answer], of a classifier with labelled data
 };
 
 std::size_t top(const std::vector<float>& values) {
@@ -74,9 +76,9 @@ double accuracy_of(const std::vector<Outputs>& all, const std::vector<float>& la
   return static_cast<double>(right) / static_cast<double>(all.size());
 }
 
-// Of the worst output: signal is the float model's, noise the difference, over all samples.
-double worst_sqnr(const std::vector<Outputs>& all, const std::vector<Outputs>& reference) {
-  double worst = std::numeric_limits<double>::infinity();
+// Of every output: signal is the float model's, noise the difference, over all samples.
+std::vector<double> output_sqnr(const std::vector<Outputs>& all, const std::vector<Outputs>& reference) {
+  std::vector<double> result;
   for (std::size_t output = 0; output < reference.at(0).size(); ++output) {
     double signal = 0;
     double noise = 0;
@@ -88,9 +90,19 @@ double worst_sqnr(const std::vector<Outputs>& all, const std::vector<Outputs>& r
         noise += error * error;
       }
     }
-    worst = std::min(worst, 10 * std::log10(signal / noise));
+    result.push_back(10 * std::log10(signal / noise));
   }
-  return worst;
+  return result;
+}
+
+std::vector<std::vector<std::size_t>> confusion_of(const std::vector<Outputs>& all, const std::vector<float>& labels) {
+  const std::size_t classes = all.empty() ? 0 : all[0].at(0).size();
+  std::vector<std::vector<std::size_t>> counts(classes, std::vector<std::size_t>(classes, 0));
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const auto label = static_cast<std::size_t>(labels[i]);
+    if (label < classes) ++counts[label][top(all[i].at(0))];
+  }
+  return counts;
 }
 
 Scores score(const Flags& flags) {
@@ -110,6 +122,7 @@ Scores score(const Flags& flags) {
                         "y has one label per sample", data.path});
     }
     scores.accuracy = accuracy_of(all, labels);
+    scores.confusion = confusion_of(all, labels);
   }
   if (flags.float_model.empty()) return scores;
   const std::vector<Outputs> reference = evaluate_float(flags.float_model, data);
@@ -117,11 +130,104 @@ Scores score(const Flags& flags) {
   std::size_t same = 0;
   for (std::size_t i = 0; i < all.size(); ++i) same += top(all[i].at(0)) == top(reference[i].at(0)) ? 1 : 0;
   scores.agreement = static_cast<double>(same) / static_cast<double>(all.size());
-  scores.sqnr_db = worst_sqnr(all, reference);
+  scores.output_db = output_sqnr(all, reference);
+  if (!scores.output_db.empty()) scores.sqnr_db = *std::ranges::min_element(scores.output_db);
   return scores;
 }
 
+nlohmann::json number_or_null(double value) { return std::isfinite(value) ? nlohmann::json(value) : nlohmann::json(); }
+
+void print_layers_json(const compiler::Accuracy& accuracy) {
+  nlohmann::ordered_json json;
+  json["outputs"] = nlohmann::json::array();
+  for (const double db : accuracy.report.output_db) json["outputs"].push_back({{"sqnr_db", number_or_null(db)}});
+  json["equalized"] = nlohmann::json::array();
+  for (const quantizer::EqualizedLayer& layer : accuracy.equalized) {
+    json["equalized"].push_back({{"node", layer.node},
+                                 {"source", layer.source},
+                                 {"next", layer.next},
+                                 {"channels", layer.channels},
+                                 {"largest_factor", layer.largest_factor}});
+  }
+  json["layers"] = nlohmann::json::array();
+  for (const quantizer::LayerError& layer : accuracy.report.layers) {
+    nlohmann::ordered_json entry = {
+        {"value", layer.value}, {"node", layer.node}, {"operator", layer.op}, {"source", layer.source}};
+    entry["alone_db"] = number_or_null(layer.alone_db);
+    entry["sqnr_db"] = number_or_null(layer.sqnr_db);
+    entry["own_db"] = number_or_null(layer.own_db);
+    entry["inherited_db"] = number_or_null(layer.inherited_db);
+    entry["range"] = {layer.min, layer.max};
+    entry["scale"] = layer.scale;
+    entry["zero_point"] = layer.zero_point;
+    entry["clipped_share"] = layer.clipped_share;
+    json["layers"].push_back(std::move(entry));
+  }
+  fmt::print("{}\n", json.dump(2));
+}
+
+void print_layers(const compiler::Accuracy& accuracy) {
+  for (std::size_t k = 0; k < accuracy.report.output_db.size(); ++k) {
+    fmt::print("output {}: {:.1f} dB with all layers quantized\n", k, accuracy.report.output_db[k]);
+  }
+  for (const quantizer::EqualizedLayer& layer : accuracy.equalized) {
+    fmt::print("hostile: {} {} had {} outlier channels, equalized by up to {} with {}\n", layer.node, layer.source,
+               layer.channels, layer.largest_factor, layer.next);
+  }
+  fmt::print("\n{:>8} {:>8} {:>8} {:>9} {:>8}  {:<24} {}\n", "alone", "SQNR", "own", "inherited", "clipped", "range",
+             "layer");
+  for (const quantizer::LayerError& layer : accuracy.report.layers) {
+    const auto db = [](double value) { return std::isfinite(value) ? fmt::format("{:.1f}", value) : "exact"; };
+    fmt::print("{:>8} {:>8} {:>8} {:>9} {:>6.2f} %  {:<24} {} {}  {}\n", db(layer.alone_db), db(layer.sqnr_db),
+               db(layer.own_db), db(layer.inherited_db), layer.clipped_share * 100,
+               fmt::format("{:.4g} to {:.4g}", layer.min, layer.max), layer.node, layer.op, layer.source);
+  }
+}
+
+// The model is quantized here as `compile` does it, and every layer compared with its float form over the data.
+void run_layers(const Flags& flags) {
+  if (kind_of(flags.model) != FileKind::model) {
+    throw UsageError(
+        "--layers compares a float model with what quantization makes of it\n  give the .pt2, not the .pte");
+  }
+  ir::Graph graph = compiler::import_model(find_model(flags.model));
+  const quantizer::Samples data = compiler::read_samples(flags.data, graph);
+  compiler::Options options;
+  options.config.target = parse_target(flags.target == "host" ? "cortex-m55" : flags.target, flags.isa);
+  options.quantize = true;
+  options.equalize = flags.equalize;
+  options.correct_biases = flags.correct_biases;
+  options.calibration = flags.calibrate.empty() ? data : compiler::read_samples(flags.calibrate, graph);
+  const compiler::Accuracy accuracy = compiler::compare_layers(graph, options, data);
+  if (flags.json) {
+    print_layers_json(accuracy);
+  } else {
+    print_layers(accuracy);
+  }
+}
+
+void print_confusion(const std::vector<std::vector<std::size_t>>& counts) {
+  constexpr std::size_t kMany = 20;  // more than a terminal is wide
+  if (counts.empty()) return;
+  if (counts.size() > kMany) {
+    fmt::print("  (confusion of {} classes: --json)\n", counts.size());
+    return;
+  }
+  fmt::print("  confusion (rows: label, columns: answer)\n       ");
+  for (std::size_t k = 0; k < counts.size(); ++k) fmt::print("{:>6}", k);
+  for (std::size_t label = 0; label < counts.size(); ++label) {
+    fmt::print("\n  {:>5}", label);
+    for (const std::size_t count : counts[label]) fmt::print("{:>6}", count);
+  }
+  fmt::print("\n");
+}
+
 void run(const Flags& flags) {
+  if (flags.layers) {
+    run_layers(flags);
+    return;
+  }
+  if (!flags.calibrate.empty()) throw UsageError("--calibrate goes with --layers\n  add --layers, or leave it away");
   const Scores scores = score(flags);
   if (flags.json) {
     nlohmann::ordered_json json;
@@ -133,6 +239,9 @@ void run(const Flags& flags) {
     put("float_accuracy", scores.float_accuracy);
     put("agreement", scores.agreement);
     put("sqnr_db", scores.sqnr_db);
+    json["output_sqnr_db"] = nlohmann::json::array();
+    for (const double db : scores.output_db) json["output_sqnr_db"].emplace_back(number_or_null(db));
+    if (!scores.confusion.empty()) json["confusion"] = scores.confusion;
     fmt::print("{}\n", json.dump(2));
     return;
   }
@@ -141,6 +250,10 @@ void run(const Flags& flags) {
   if (scores.float_accuracy) fmt::print("  float accuracy  {:6.2f} %\n", *scores.float_accuracy * 100);
   if (scores.agreement) fmt::print("  agreement       {:6.2f} %\n", *scores.agreement * 100);
   if (scores.sqnr_db) fmt::print("  worst SQNR      {:6.1f} dB\n", *scores.sqnr_db);
+  for (std::size_t k = 0; scores.output_db.size() > 1 && k < scores.output_db.size(); ++k) {
+    fmt::print("    output {:<3}    {:6.1f} dB\n", k, scores.output_db[k]);
+  }
+  print_confusion(scores.confusion);
 }
 
 }  // namespace
@@ -157,6 +270,11 @@ void add_evaluate(CLI::App& app) {
   word->add_option("--compiler", flags->compiler, "Whose kernel archives to link")
       ->check(CLI::IsMember({"gcc", "clang"}))
       ->capture_default_str();
+  word->add_flag("--layers", flags->layers,
+                 "Quantize the .pt2 as compile does and tell what every layer costs, the worst first");
+  word->add_option("--calibrate", flags->calibrate, "With --layers: inputs to calibrate on (default: those of --data)");
+  word->add_flag("!--no-equalize", flags->equalize, "With --layers: as of compile");
+  word->add_flag("!--no-bias-correction", flags->correct_biases, "With --layers: as of compile");
   word->add_flag("--json", flags->json, "Print one JSON object and nothing else");
   word->callback([flags] { run(*flags); });
 }

@@ -28,6 +28,21 @@ void warn_of_absorbed_layers(const std::vector<quantizer::FloatNode>& nodes, Con
   }
 }
 
+quantizer::QuantizeOptions quantizer_options(const Options& from) {
+  quantizer::QuantizeOptions options;
+  options.int8_io = from.io == Io::int8;
+  // ExecuTorch's linear reads one multiplier only, and `any` runs its kernels.
+  const ops::Config& config = from.config;
+  options.executorch_operators = config.runtime == ops::Runtime::executorch || config.target.is_any();
+  if (options.executorch_operators) options.per_tensor_weights = {"aten.linear"};
+  options.float_layers = from.float_layers;
+  options.threads = from.threads;
+  options.progress = from.progress;
+  options.equalize = from.equalize;
+  options.correct_biases = from.correct_biases;
+  return options;
+}
+
 // A model that arrives quantized keeps its parameters; any other gets them by calibration.
 void quantize(ir::Graph& graph, Context& context) {
   const auto report_float = [&](const std::vector<quantizer::FloatNode>& nodes) {
@@ -47,18 +62,12 @@ void quantize(ir::Graph& graph, Context& context) {
     return;
   }
   if (!context.options.quantize) return;
-  quantizer::QuantizeOptions options;
-  options.float_layers = context.options.float_layers;
-  options.int8_io = context.options.io == Io::int8;
-  // ExecuTorch's linear reads one multiplier only, and `any` runs its kernels.
-  const ops::Config& config = context.options.config;
-  options.executorch_operators = config.runtime == ops::Runtime::executorch || config.target.is_any();
-  if (options.executorch_operators) options.per_tensor_weights = {"aten.linear"};
-  options.threads = context.options.threads;
-  options.progress = context.options.progress;
-  quantizer::QuantizeReport report = quantizer::quantize(graph, context.options.calibration, options);
+  quantizer::QuantizeReport report =
+      quantizer::quantize(graph, context.options.calibration, quantizer_options(context.options));
   report_float(report.float_nodes);
   warn_of_absorbed_layers(report.float_nodes, context);
+  context.facts.decisions = std::move(report.decisions);
+  context.facts.equalized = std::move(report.equalized);
   for (std::string& warning : report.warnings) context.facts.warnings.push_back(std::move(warning));
 }
 
@@ -135,12 +144,58 @@ class Intermediates {
   int number_ = 0;
 };
 
+// Nodes keep their names through the stages, so a stage's effect on a node is what stands under its name before and
+// after.
+class Changes {
+ public:
+  explicit Changes(const ir::Graph& graph) : now_(nodes_by_name(graph)) { remember_sources(graph); }
+
+  void record(const ir::Graph& graph, const Stage& stage, std::vector<Change>& changes) {
+    Names after = nodes_by_name(graph);
+    remember_sources(graph);
+    for (const auto& [name, ops] : now_) {
+      const auto at = after.find(name);
+      std::vector<std::string> became = at == after.end() ? std::vector<std::string>() : at->second;
+      if (became != ops) changes.push_back({name, ops.front(), sources_[name], stage.name, stage.why, became});
+    }
+    now_ = std::move(after);
+  }
+
+ private:
+  void remember_sources(const ir::Graph& graph) {
+    for (const ir::Node& node : graph.nodes()) sources_[node.name] = node.location.text();
+  }
+  using Names = std::map<std::string, std::vector<std::string>>;
+  static Names nodes_by_name(const ir::Graph& graph) {
+    Names names;
+    for (const ir::Node& node : graph.nodes()) names[node.name].push_back(node.op);
+    return names;
+  }
+  Names now_;
+  std::map<std::string, std::string> sources_;
+};
+
 }  // namespace
 
 std::int64_t arena_bytes(const Facts& facts) {
   std::int64_t bytes = 0;
   for (const emit::RegionFacts& region : facts.regions) bytes += region.bytes;
   return bytes;
+}
+
+Accuracy compare_layers(ir::Graph& graph, const Options& options, const quantizer::Samples& data) {
+  Facts facts;
+  Context context{options, facts};
+  for (const Stage& stage : default_stages(options)) {
+    if (stage.name == "quantize") break;
+    stage.run(graph, context);
+  }
+  if (quantizer::is_quantized_model(graph)) {
+    throw InputError({"the model is quantized already: there is no float form to compare its layers with",
+                      "give the float model, exported before quantization"});
+  }
+  quantizer::QuantizeReport report = quantizer::quantize(graph, options.calibration, quantizer_options(options));
+  return {quantizer::compare_layers(graph, *report.real, data, options.threads), std::move(report.equalized)};
 }
 
 Compiled compile(ir::Graph& graph, const Options& options, const std::vector<Stage>& stages) {
@@ -157,8 +212,11 @@ Compiled compile(ir::Graph& graph, const Options& options, const std::vector<Sta
   check_float_layers(graph, options.float_layers);
   ir::verify(graph, "import");
   intermediates.write(graph, "import");
+  std::optional<Changes> changes;
+  if (options.explain) changes.emplace(graph);
   for (const Stage& stage : stages) {
     timed(stage.name, [&] { stage.run(graph, context); });
+    if (changes) changes->record(graph, stage, compiled.facts.changes);
     ir::verify(graph, stage.name);
     intermediates.write(graph, stage.name);
   }

@@ -16,6 +16,7 @@
 #include "ir/graph.h"
 #include "ops/op.h"
 #include "planner/memory.h"
+#include "quantizer/layers.h"
 #include "quantizer/quantize.h"
 
 namespace cormorant::compiler {
@@ -33,11 +34,21 @@ struct Options {
   std::filesystem::path intermediates;    // a folder for the graph as text after every stage; empty: none
   std::size_t threads = 0;                // 0: as many as the machine has
   emit::Reuse reuse = emit::Reuse::all;
+  bool explain = false;        // record what became of every node
+  bool equalize = true;        // outlier channels, and
+  bool correct_biases = true;  // means that quantization shifts: see quantizer/options.h
   std::function<void(std::size_t done, std::size_t total)> progress;
 };
 
 struct FloatOperator {
   std::string node, op, source, reason;
+};
+
+// A node that a stage replaced by others or took away.
+struct Change {
+  std::string node, op, source;
+  std::string stage, why;
+  std::vector<std::string> became;  // operators under the node's name after the stage; none: part of others, or dead
 };
 
 // What the stages found out.
@@ -52,6 +63,9 @@ struct Facts {
   std::vector<emit::RegionFacts> regions;                       // memory for tensors, in order of preference
   std::vector<std::pair<std::string, std::int64_t>> constants;  // and their bytes, the largest first
   std::vector<std::pair<std::string, double>> seconds;          // per stage
+  std::vector<quantizer::Decision> decisions;                   // of quantization, one per node
+  std::vector<quantizer::EqualizedLayer> equalized;
+  std::vector<Change> changes;  // with options.explain
 };
 
 struct Context {
@@ -81,5 +95,13 @@ Compiled compile(ir::Graph& graph, const Options& options, const std::vector<Sta
 inline Compiled compile(ir::Graph& graph, const Options& options) {
   return compile(graph, options, default_stages(options));
 }
+
+// Quantizes the graph as compile() would and compares every layer with its float form over `data`. Throws InputError
+// for a model that arrives quantized: there is no float form to compare with.
+struct Accuracy {
+  quantizer::LayerReport report;
+  std::vector<quantizer::EqualizedLayer> equalized;
+};
+Accuracy compare_layers(ir::Graph& graph, const Options& options, const quantizer::Samples& data);
 
 }  // namespace cormorant::compiler

@@ -19,7 +19,9 @@ struct QuantizeOptions {
   std::vector<std::string> float_layers;  // module paths whose nodes stay in float
   bool executorch_operators = false;      // ExecuTorch's kernels run: rules that leave the choice share parameters
   RangeRule range = mse_range;
-  std::size_t threads = 0;                                 // 0: one per core; the result is the same for any number
+  bool equalize = true;        // outlier channels between two layers, which changes nothing in float
+  bool correct_biases = true;  // by what calibration finds layers to be off on average
+  std::size_t threads = 0;     // 0: one per core; the result is the same for any number
   std::function<void(std::size_t, std::size_t)> progress;  // (samples done, samples in all), one call at a time
 };
 

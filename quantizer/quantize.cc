@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "quantizer/quantize.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include "quantizer/calibrate.h"
 #include "quantizer/convert.h"
+#include "quantizer/copy.h"
+#include "quantizer/correct.h"
+#include "quantizer/weights.h"
 
 namespace cormorant::quantizer {
 namespace {
@@ -30,6 +36,54 @@ std::vector<ValueRange> describe(const Annotation& annotation, const Observation
   return ranges;
 }
 
+std::string describe_weights(const ir::Node& node, const ops::QuantRule& rule, double input_scale) {
+  if (rule.weights.empty()) return {};
+  const WeightScales first = weight_scales(node, rule, input_scale).at(0);
+  const auto [low, high] = std::ranges::minmax(first.scales);
+  if (!first.axis) return fmt::format("int8 per tensor, scale {:.4g}", low);
+  return fmt::format("int8 per channel, {} scales from {:.4g} to {:.4g}", first.scales.size(), low, high);
+}
+
+std::string names_of_others(const Group& group, const ir::Value* self) {
+  std::string names;
+  for (const ir::Value* member : group.members) {
+    if (member != self) names += (names.empty() ? "" : ", ") + member->name;
+  }
+  return names;
+}
+
+std::vector<Decision> decisions(const ir::Graph& graph, const Annotation& annotation, const Observations& observations,
+                                const std::vector<ir::QuantParams>& params) {
+  std::vector<Decision> all;
+  auto left = annotation.float_nodes.begin();  // in the graph's order, too
+  for (const ir::Node& node : graph.nodes()) {
+    Decision decision{node.name, node.op, node.location.text()};
+    const auto found = annotation.quantized.find(&node);
+    if (found == annotation.quantized.end()) {
+      decision.rule = "float";
+      if (left != annotation.float_nodes.end()) decision.reason = (left++)->reason;
+      all.push_back(std::move(decision));
+      continue;
+    }
+    const auto& [rule, operands] = found->second;
+    const auto at = annotation.group_of.find(node.result());
+    if (at != annotation.group_of.end()) {
+      const Group& group = annotation.groups[at->second];
+      const Distribution seen = observations.at(node.result()).distribution();
+      decision.rule = group.fixed ? "known range" : group.members.size() > 1 ? "shared range" : "own range";
+      decision.shares = names_of_others(group, node.result());
+      decision.min = seen.min();
+      decision.max = seen.max();
+      decision.scale = params[at->second].scale();
+      decision.zero_point = params[at->second].zero_point();
+    }
+    const double input_scale = operands.empty() ? 1 : params[annotation.group_of.at(operands[0])].scale();
+    decision.weights = describe_weights(node, rule, input_scale);
+    all.push_back(std::move(decision));
+  }
+  return all;
+}
+
 }  // namespace
 
 QuantizeReport quantize(ir::Graph& graph, const Samples& samples, const QuantizeOptions& options) {
@@ -40,13 +94,18 @@ QuantizeReport quantize(ir::Graph& graph, const Samples& samples, const Quantize
         "no calibration data: activation ranges come from random inputs and are not representative; give some with "
         "--calibrate");
   }
+  const Samples inputs = is_random ? random_samples(graph, kRandomSamples, kRandomSeed) : samples;
+  if (options.equalize) report.equalized = equalize(graph);
+  const auto real = std::make_shared<const ir::Graph>(copy_of(graph));
+  report.real = real;
   const Annotation annotation = annotate(graph, options);
-  const Observations observations =
-      calibrate(graph, annotation, is_random ? random_samples(graph, kRandomSamples, kRandomSeed) : samples, options);
+  const Observations observations = calibrate(graph, annotation, inputs, options);
   const std::vector<ir::QuantParams> params = choose_parameters(graph, annotation, observations, options);
   report.float_nodes = annotation.float_nodes;
+  report.decisions = decisions(graph, annotation, observations, params);
   report.ranges = describe(annotation, observations, params, graph);
   convert(graph, annotation, params, options);
+  if (options.correct_biases) correct_biases(graph, *real, inputs, options);
   return report;
 }
 

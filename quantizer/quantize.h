@@ -7,11 +7,13 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "ir/graph.h"
 #include "quantizer/annotate.h"
+#include "quantizer/equalize.h"
 #include "quantizer/options.h"
 #include "quantizer/samples.h"
 
@@ -27,10 +29,24 @@ struct ValueRange {
   double sqnr_db = 0;        // of rounding this tensor alone; infinite if it is exact
 };
 
+// What became of one node.
+struct Decision {
+  std::string node, op, source;
+  std::string rule = {};    // "own range", "shared range", "known range", or "float"
+  std::string reason = {};  // of a node in float
+  std::string shares = {};  // the other tensors of a shared range, with commas between
+  double min = 0, max = 0, scale = 0;
+  std::int32_t zero_point = 0;
+  std::string weights = {};  // "int8 per channel, scales 0.001 to 0.02"; empty without
+};
+
 struct QuantizeReport {
   std::vector<FloatNode> float_nodes;
   std::vector<ValueRange> ranges;  // in the graph's order
   std::vector<std::string> warnings;
+  std::vector<Decision> decisions;        // one per node, in the graph's order
+  std::vector<EqualizedLayer> equalized;  // the largest factor first
+  std::shared_ptr<const ir::Graph> real;  // the float graph that the quantized one stands for, equalized
 };
 
 // Without samples, seeded random inputs stand in and a warning says so. Throws InputError where the data does not fit

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 
 #include "compiler/import.h"
@@ -13,6 +14,7 @@
 #include "formats/npy/data_set.h"
 #include "ir/text.h"
 #include "passes/passes.h"
+#include "quantizer/copy.h"
 #include "quantizer/parallel.h"
 #include "quantizer/quantize.h"
 
@@ -152,6 +154,39 @@ TEST(Zoo, ConvertsOnlyAtTheBorders) {
     EXPECT_EQ(graph.inputs()[0]->type.dtype, int8_io ? DType::i8 : DType::f32);
     EXPECT_EQ(graph.outputs()[0]->type.dtype, int8_io ? DType::i8 : DType::f32);
   }
+}
+
+// Signal to noise of the first output over the calibration data, dB.
+double sqnr_db(const ir::Graph& real, const ir::Graph& integers, const Samples& samples) {
+  const evaluate::Evaluator evaluate_real(real), evaluate_integers(integers);
+  double signal = 0, noise = 0;
+  for (std::size_t k = 0; k < samples.count; ++k) {
+    const Sample sample = samples.load(k);
+    const evaluate::Tensor wanted = evaluate_real.run(sample)[0], got = evaluate_integers.run(sample)[0];
+    for (std::size_t i = 0; i < wanted.values().size(); ++i) {
+      const double value = wanted.values()[i], error = value - static_cast<double>(got.values()[i]);
+      signal += value * value;
+      noise += error * error;
+    }
+  }
+  return 10 * std::log10(signal / noise);
+}
+
+TEST(Zoo, CorrectedBiasesComeCloserToTheFloatModelForAnyNumberOfThreads) {
+  const ir::Graph real = prepared("fashion");
+  const auto data = std::make_shared<const npy::DataSet>(npy::read_data_set(zoo("fashion_calibration.npz")));
+  const Samples samples = compiler::samples_of(data, real);
+  const auto quantized = [&](bool correct, std::size_t threads) {
+    ir::Graph graph = copy_of(real);
+    QuantizeOptions options;
+    options.correct_biases = correct;
+    options.threads = threads;
+    quantize(graph, samples, options);
+    return graph;
+  };
+  const ir::Graph plain = quantized(false, 1), corrected = quantized(true, 1);
+  EXPECT_GT(sqnr_db(real, corrected, samples), sqnr_db(real, plain, samples) + 0.3);
+  EXPECT_EQ(ir::print(corrected), ir::print(quantized(true, 3)));
 }
 
 }  // namespace

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A graph once more, so that the quantized and the float form can be run side by side.
+#pragma once
+
+#include "ir/graph.h"
+
+namespace cormorant::quantizer {
+
+// Same names in the same order; the bytes of constants are shared, not copied. What nothing uses is left behind.
+[[nodiscard]] ir::Graph copy_of(const ir::Graph& graph);
+
+}  // namespace cormorant::quantizer

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "quantizer/correct.h"
+
+#include <algorithm>
+#include <cmath>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "evaluate/graph.h"
+#include "ops/op.h"
+#include "quantizer/parallel.h"
+
+namespace cormorant::quantizer {
+namespace {
+
+// All of them are in work at once, so that memory does not depend on how many samples there are; fewer for a model with
+// large tensors.
+constexpr std::size_t kSamples = 16;
+constexpr std::size_t kBytes = std::size_t{256} << 20;
+
+std::size_t samples_at_once(const ir::Graph& graph, const Samples& samples) {
+  std::int64_t largest = 1;
+  for (const ir::Node& node : graph.nodes()) {
+    std::int64_t elements = 0;
+    for (const ir::Value* value : node.inputs()) {
+      if (value->kind != ir::ValueKind::constant) elements += value->type.elements();
+    }
+    for (const ir::Value* value : node.results) elements += value->type.elements();
+    largest = std::max(largest, elements);
+  }
+  const std::size_t bytes = 2 * sizeof(float) * static_cast<std::size_t>(largest);  // in both graphs
+  return std::min({samples.count, kSamples, std::max<std::size_t>(2, kBytes / bytes)});
+}
+
+constexpr double kBiasMax = 1 << 30;  // half of int32: the sum of products has the other half
+
+// Where a layer's output channels are, for the operators whose bias is one number per channel.
+std::optional<std::size_t> channel_axis(const ir::Node& node) {
+  if (node.op == "aten.linear") return node.result()->type.rank() - 1;
+  if (node.op == "aten.conv2d") return 1;
+  return std::nullopt;
+}
+
+bool is_correctable(const ir::Node& node) {
+  if (!channel_axis(node) || !node.has("bias") || !node.result()->type.quant) return false;
+  const ir::Value* bias = node.tensor("bias");
+  return bias->kind == ir::ValueKind::constant && bias->type.dtype == DType::i32 && bias->type.quant.has_value();
+}
+
+// The node without the activation that was fused into it: behind a clamp, an error of the mean is hidden in part.
+ir::Node before_activation(const ir::Node& node) {
+  ir::Node bare = node;
+  std::erase_if(bare.args,
+                [](const ir::NamedArgument& a) { return a.name == "activation_min" || a.name == "activation_max"; });
+  return bare;
+}
+
+struct Channels {
+  std::size_t count, inner;
+  Channels(const ir::Shape& shape, std::size_t axis) : count(static_cast<std::size_t>(shape[axis])), inner(1) {
+    for (std::size_t k = axis + 1; k < shape.size(); ++k) inner *= static_cast<std::size_t>(shape[k]);
+  }
+};
+
+std::vector<double> mean_difference(const evaluate::Tensor& wanted, const evaluate::Tensor& got, std::size_t axis) {
+  const Channels channels(wanted.shape, axis);
+  std::vector<double> sums(channels.count, 0.0);
+  const std::span<const float> a = wanted.values(), b = got.values();
+  for (std::size_t at = 0, channel = 0; at < a.size(); at += channels.inner, channel = (channel + 1) % channels.count) {
+    double sum = 0;
+    for (std::size_t k = 0; k < channels.inner; ++k) sum += static_cast<double>(a[at + k] - b[at + k]);
+    sums[channel] += sum;
+  }
+  for (double& sum : sums) sum /= static_cast<double>(a.size() / channels.count);
+  return sums;
+}
+
+evaluate::Tensor plus(const evaluate::Tensor& tensor, const std::vector<double>& per_channel, std::size_t axis) {
+  const Channels channels(tensor.shape, axis);
+  std::vector<float> out(tensor.values().begin(), tensor.values().end());
+  for (std::size_t at = 0, channel = 0; at < out.size();
+       at += channels.inner, channel = (channel + 1) % channels.count) {
+    for (std::size_t k = 0; k < channels.inner; ++k) out[at + k] += static_cast<float>(per_channel[channel]);
+  }
+  return {tensor.shape, std::move(out)};
+}
+
+// What is off in the same way for all samples. The spread between samples says how much of their mean is chance: that
+// share is left alone, so that a correction learned from a few samples does not harm others.
+double consistent_part(const std::vector<std::vector<double>>& means, std::size_t channel) {
+  const auto count = static_cast<double>(means.size());
+  double sum = 0, squares = 0;
+  for (const std::vector<double>& of_sample : means) {
+    sum += of_sample[channel];
+    squares += of_sample[channel] * of_sample[channel];
+  }
+  const double mean = sum / count;
+  if (means.size() < 2 || mean == 0) return 0;
+  const double variance_of_mean = std::max(0.0, squares / count - mean * mean) / (count - 1);
+  return mean * std::max(0.0, 1 - variance_of_mean / (mean * mean));
+}
+
+class Correction {
+ public:
+  Correction(ir::Graph& quantized, const ir::Graph& real, const Samples& samples, std::size_t threads)
+      : quantized_(quantized),
+        real_(real),
+        count_(samples_at_once(real, samples)),
+        threads_(thread_count(threads, count_)) {
+    const auto constants = std::make_shared<evaluate::Constants>();
+    const auto real_constants = std::make_shared<evaluate::Constants>();
+    for (std::size_t k = 0; k < count_; ++k) {
+      const Sample sample = samples.load(k * samples.count / count_);
+      Lane& lane = lanes_.emplace_back(evaluate::Frame(constants), evaluate::Frame(real_constants));
+      for (std::size_t i = 0; i < sample.size(); ++i) {
+        const ir::Value* input = quantized.inputs()[i];
+        lane.integers.set(input, settled(*input, sample[i]));
+        lane.reals.set(real.inputs()[i], sample[i]);
+      }
+    }
+    for (const ir::Node& node : real.nodes()) real_nodes_[node.results.at(0)->name] = &node;
+  }
+
+  void run() {
+    const Uses uses = last_uses(quantized_), real_uses = last_uses(real_);
+    for (ir::Node& node : quantized_.nodes()) {
+      const auto at = real_nodes_.find(node.results.at(0)->name);
+      const ir::Node* real = at != real_nodes_.end() && at->second->op == node.op ? at->second : nullptr;
+      if (real != nullptr && is_correctable(node)) {
+        correct(node, *real);
+      } else {
+        each_lane([&](Lane& lane, std::size_t) {
+          if (real != nullptr) define(*real, lane.reals, run_node(*real, lane.reals));
+          define(node, lane.integers, run_node(node, lane.integers));
+        });
+      }
+      for (Lane& lane : lanes_) {
+        for (const ir::Value* value : uses.at(&node)) lane.integers.drop(value);
+        if (real == nullptr) continue;
+        for (const ir::Value* value : real_uses.at(real)) lane.reals.drop(value);
+      }
+    }
+  }
+
+ private:
+  struct Lane {  // one sample in both graphs
+    evaluate::Frame integers, reals;
+  };
+  using Uses = std::unordered_map<const ir::Node*, std::vector<const ir::Value*>>;
+
+  static Uses last_uses(const ir::Graph& graph) {
+    Uses uses;
+    std::unordered_set<const ir::Value*> seen;
+    for (auto node = graph.nodes().rbegin(); node != graph.nodes().rend(); ++node) {
+      std::vector<const ir::Value*>& last = uses[&*node];
+      std::vector<ir::Value*> touched = node->inputs();
+      touched.insert(touched.end(), node->results.begin(), node->results.end());
+      for (const ir::Value* value : touched) {
+        if (seen.insert(value).second) last.push_back(value);
+      }
+    }
+    return uses;
+  }
+
+  static std::vector<evaluate::Tensor> run_node(const ir::Node& node, const evaluate::Frame& frame) {
+    return ops::find(node)->evaluate(node, frame);
+  }
+  static evaluate::Tensor settled(const ir::Value& value, const evaluate::Tensor& tensor) {
+    return value.type.quant ? evaluate::round_to(*value.type.quant, tensor) : tensor;
+  }
+  static void define(const ir::Node& node, evaluate::Frame& frame, const std::vector<evaluate::Tensor>& results) {
+    for (std::size_t k = 0; k < results.size(); ++k) {
+      frame.set(node.results[k], settled(*node.results[k], results[k]));
+    }
+  }
+  template <class Body>
+  void each_lane(const Body& body) {
+    parallel_for(lanes_.size(), threads_, [&](std::size_t k, std::size_t) { body(lanes_[k], k); });
+  }
+
+  void correct(ir::Node& node, const ir::Node& real) {
+    const ir::Node bare = before_activation(node), bare_real = before_activation(real);
+    const std::size_t axis = *channel_axis(node);
+    std::vector<evaluate::Tensor> sums(count_);
+    std::vector<std::vector<double>> means(count_);
+    each_lane([&](Lane& lane, std::size_t k) {
+      const evaluate::Tensor wanted = run_node(bare_real, lane.reals).at(0);
+      sums[k] = run_node(bare, lane.integers).at(0);
+      means[k] = mean_difference(wanted, sums[k], axis);
+      define(real, lane.reals, {evaluate::with_activation(real, wanted)});
+    });
+    const std::vector<double> added = add_to_bias(node, means);
+    each_lane([&](Lane& lane, std::size_t k) {
+      define(node, lane.integers, {evaluate::with_activation(node, plus(sums[k], added, axis))});
+    });
+  }
+
+  // Returns what was really added, in whole units of the bias.
+  std::vector<double> add_to_bias(ir::Node& node, const std::vector<std::vector<double>>& means) {
+    const ir::Value* bias = node.tensor("bias");
+    const ir::QuantParams& quant = *bias->type.quant;
+    const std::span<const std::int32_t> old = bias->data.as<std::int32_t>();
+    std::vector<std::int32_t> corrected(old.begin(), old.end());
+    std::vector<double> added(old.size());
+    for (std::size_t c = 0; c < old.size(); ++c) {
+      const double unit = quant.scales[quant.per_channel() ? c : 0];
+      const double wanted = std::round(old[c] + consistent_part(means, c) / unit);
+      if (std::abs(wanted) > kBiasMax) continue;
+      corrected[c] = static_cast<std::int32_t>(wanted);
+      added[c] = (static_cast<double>(corrected[c]) - old[c]) * unit;
+    }
+    node.set("bias",
+             quantized_.add_constant(bias->name, bias->type, ir::Bytes::of(std::span<const std::int32_t>(corrected))));
+    return added;
+  }
+
+  ir::Graph& quantized_;
+  const ir::Graph& real_;
+  const std::size_t count_, threads_;
+  std::vector<Lane> lanes_;
+  std::unordered_map<std::string, const ir::Node*> real_nodes_;
+};
+
+}  // namespace
+
+void correct_biases(ir::Graph& quantized, const ir::Graph& real, const Samples& samples,
+                    const QuantizeOptions& options) {
+  Correction(quantized, real, samples, options.threads).run();
+  quantized.erase_unused();
+}
+
+}  // namespace cormorant::quantizer

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "quantizer/layers.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <mutex>
+#include <unordered_map>
+
+#include "evaluate/graph.h"
+#include "ops/op.h"
+#include "quantizer/parallel.h"
+
+namespace cormorant::quantizer {
+namespace {
+
+using evaluate::Tensor;
+using Tensors = std::unordered_map<const ir::Value*, Tensor>;
+
+// What each layer does alone is measured on a few samples: every one costs half a network per layer.
+constexpr std::size_t kSamplesAlone = 4;
+
+struct Energy {
+  double signal = 0, noise = 0;
+
+  void add(const Tensor& wanted, const Tensor& got) {
+    const std::span<const float> a = wanted.values(), b = got.values();
+    for (std::size_t k = 0; k < a.size(); ++k) {
+      const double value = static_cast<double>(a[k]);
+      const double error = static_cast<double>(b[k]) - value;
+      signal += value * value;
+      noise += error * error;
+    }
+  }
+  void add(const Energy& other) {
+    signal += other.signal;
+    noise += other.noise;
+  }
+  [[nodiscard]] double db() const {
+    return noise > 0 ? 10 * std::log10(signal / noise) : std::numeric_limits<double>::infinity();
+  }
+};
+
+struct Measured {
+  Energy total, own, inherited;
+  std::vector<Energy> alone;  // per output
+  double min = std::numeric_limits<double>::infinity(), max = -std::numeric_limits<double>::infinity();
+  double clipped = 0, elements = 0;
+
+  void add(const Measured& other) {
+    total.add(other.total);
+    own.add(other.own);
+    inherited.add(other.inherited);
+    for (std::size_t k = 0; k < alone.size(); ++k) alone[k].add(other.alone[k]);
+    min = std::min(min, other.min);
+    max = std::max(max, other.max);
+    clipped += other.clipped;
+    elements += other.elements;
+  }
+  void look_at(const Tensor& tensor, const ir::QuantParams& quant) {
+    const double low = quant.scale() * (quant.qmin - quant.zero_point() - 0.5);
+    const double high = quant.scale() * (quant.qmax - quant.zero_point() + 0.5);
+    for (const float element : tensor.values()) {
+      const auto value = static_cast<double>(element);
+      min = std::min(min, value);
+      max = std::max(max, value);
+      clipped += value < low || value > high ? 1 : 0;
+    }
+    elements += static_cast<double>(tensor.values().size());
+  }
+};
+
+// A quantized tensor, the node that makes it, and what both are in the float graph.
+struct Layer {
+  const ir::Node* node;
+  const ir::Value* value;
+  const ir::Node* real_node;  // null for a conversion
+  const ir::Value* real_value;
+  std::size_t index;  // among the node's results
+};
+
+bool is_conversion(const ir::Node& node) { return node.op.starts_with("quantized_decomposed."); }
+bool is_constant(const ir::Value* value) {
+  return value->kind == ir::ValueKind::constant || value->kind == ir::ValueKind::state;
+}
+
+class Comparison {
+ public:
+  Comparison(const ir::Graph& quantized, const ir::Graph& real)
+      : quantized_(quantized), real_(real), run_quantized_(quantized), run_real_(real) {
+    for (const ir::Value& value : real.values()) real_values_[value.name] = &value;
+    for (const ir::Node& node : quantized.nodes()) {
+      for (std::size_t k = 0; k < node.results.size(); ++k) {
+        const ir::Value* value = node.results[k];
+        const ir::Value* twin = real_of(value);
+        if (!value->type.quant || twin == nullptr) continue;
+        layers_.push_back({&node, value, is_conversion(node) ? nullptr : twin->producer, twin, k});
+      }
+    }
+  }
+
+  [[nodiscard]] const std::vector<Layer>& layers() const { return layers_; }
+  [[nodiscard]] std::vector<Measured> nothing() const {
+    Measured empty;
+    empty.alone.resize(real_.outputs().size());
+    return std::vector<Measured>(layers_.size(), empty);
+  }
+
+  void measure(const Sample& sample, bool alone, std::vector<Measured>& into, std::vector<Energy>& outputs) const {
+    Tensors reals, integers;
+    const std::vector<Tensor> wanted =
+        run_real_.run(sample, [&](const ir::Value& value, const Tensor& tensor) { reals[&value] = tensor; });
+    const std::vector<Tensor> got =
+        run_quantized_.run(sample, [&](const ir::Value& value, const Tensor& tensor) { integers[&value] = tensor; });
+    for (std::size_t k = 0; k < wanted.size(); ++k) outputs[k].add(wanted[k], got[k]);
+    for (std::size_t k = 0; k < layers_.size(); ++k) {
+      const Layer& layer = layers_[k];
+      const Tensor& exact = reals.at(layer.real_value);
+      const Tensor own = own_result(layer, reals);
+      into[k].look_at(exact, *layer.value->type.quant);
+      into[k].total.add(exact, integers.at(layer.value));
+      into[k].own.add(exact, own);
+      into[k].inherited.add(exact, inherited_result(layer, integers, exact));
+      if (alone) follow(layer, own, reals, into[k].alone);
+    }
+  }
+
+ private:
+  // The value's float form: its own, or that of what a conversion was made from; null if there is none.
+  [[nodiscard]] const ir::Value* real_of(const ir::Value* value) const {
+    while (!real_values_.contains(value->name)) {
+      if (value->producer == nullptr || !is_conversion(*value->producer)) return nullptr;
+      value = value->producer->tensor("input");
+    }
+    return real_values_.at(value->name);
+  }
+
+  // The quantized node on exact operands.
+  [[nodiscard]] Tensor own_result(const Layer& layer, const Tensors& reals) const {
+    evaluate::Frame frame(constants_);
+    for (const ir::Value* operand : layer.node->inputs()) {
+      if (!is_constant(operand)) frame.set(operand, reals.at(real_of(operand)));
+    }
+    return evaluate::round_to(*layer.value->type.quant, run(*layer.node, frame).at(layer.index));
+  }
+
+  // The float node on the quantized graph's operands.
+  [[nodiscard]] Tensor inherited_result(const Layer& layer, const Tensors& integers, const Tensor& exact) const {
+    if (layer.real_node == nullptr) {
+      const auto at = integers.find(layer.node->tensor("input"));
+      return at == integers.end() ? exact : at->second;
+    }
+    evaluate::Frame frame(real_constants_);
+    const std::vector<ir::Value*> operands = layer.node->inputs(), real_operands = layer.real_node->inputs();
+    for (std::size_t k = 0; k < real_operands.size(); ++k) {
+      if (!is_constant(real_operands[k])) frame.set(real_operands[k], integers.at(operands.at(k)));
+    }
+    return run(*layer.real_node, frame).at(layer.index);
+  }
+
+  // Exact arithmetic from the layer to the outputs, where it makes a difference.
+  void follow(const Layer& layer, const Tensor& own, const Tensors& reals, std::vector<Energy>& outputs) const {
+    Tensors changed = {{layer.real_value, own}};
+    for (const ir::Node& node : real_.nodes()) {
+      const std::vector<ir::Value*> operands = node.inputs();
+      if (&node == layer.real_value->producer) continue;
+      if (std::ranges::none_of(operands, [&](const ir::Value* v) { return changed.contains(v); })) continue;
+      evaluate::Frame frame(real_constants_);
+      for (const ir::Value* operand : operands) {
+        if (is_constant(operand)) continue;
+        const auto at = changed.find(operand);
+        frame.set(operand, at != changed.end() ? at->second : reals.at(operand));
+      }
+      std::vector<Tensor> results = run(node, frame);
+      for (std::size_t k = 0; k < results.size(); ++k) changed[node.results[k]] = std::move(results[k]);
+    }
+    for (std::size_t k = 0; k < outputs.size(); ++k) {
+      const ir::Value* output = real_.outputs()[k];
+      if (is_constant(output)) continue;
+      const auto at = changed.find(output);
+      outputs[k].add(reals.at(output), at != changed.end() ? at->second : reals.at(output));
+    }
+  }
+
+  static std::vector<Tensor> run(const ir::Node& node, const evaluate::Frame& frame) {
+    return ops::find(node)->evaluate(node, frame);
+  }
+
+  const ir::Graph& quantized_;
+  const ir::Graph& real_;
+  const evaluate::Evaluator run_quantized_, run_real_;
+  std::shared_ptr<evaluate::Constants> constants_ = std::make_shared<evaluate::Constants>();
+  std::shared_ptr<evaluate::Constants> real_constants_ = std::make_shared<evaluate::Constants>();
+  std::unordered_map<std::string, const ir::Value*> real_values_;
+  std::vector<Layer> layers_;
+};
+
+LayerError described(const Layer& layer, const Measured& measured) {
+  const ir::QuantParams& quant = *layer.value->type.quant;
+  LayerError error{layer.value->name, layer.node->name, layer.node->op, layer.node->location.text()};
+  error.min = measured.min;
+  error.max = measured.max;
+  error.scale = quant.scale();
+  error.zero_point = quant.zero_point();
+  error.clipped_share = measured.elements > 0 ? measured.clipped / measured.elements : 0;
+  error.sqnr_db = measured.total.db();
+  error.own_db = measured.own.db();
+  error.inherited_db = measured.inherited.db();
+  error.alone_db = std::numeric_limits<double>::infinity();
+  for (const Energy& output : measured.alone) error.alone_db = std::min(error.alone_db, output.db());
+  return error;
+}
+
+}  // namespace
+
+LayerReport compare_layers(const ir::Graph& quantized, const ir::Graph& real, const Samples& samples,
+                           std::size_t threads) {
+  const Comparison comparison(quantized, real);
+  std::vector<Measured> all = comparison.nothing();
+  std::vector<Energy> outputs(real.outputs().size());
+  const std::size_t stride = std::max<std::size_t>(1, samples.count / kSamplesAlone);
+  // Sums are taken in the samples' order, a bunch at a time: the same digits for any number of threads.
+  constexpr std::size_t kBunch = 8;
+  for (std::size_t first = 0; first < samples.count; first += kBunch) {
+    const std::size_t count = std::min(kBunch, samples.count - first);
+    std::vector<std::vector<Measured>> parts(count, comparison.nothing());
+    std::vector<std::vector<Energy>> part_outputs(count, std::vector<Energy>(outputs.size()));
+    parallel_for(count, thread_count(threads, count), [&](std::size_t k, std::size_t) {
+      const std::size_t index = first + k;
+      const bool alone = index % stride == 0 && index / stride < kSamplesAlone;
+      comparison.measure(samples.load(index), alone, parts[k], part_outputs[k]);
+    });
+    for (std::size_t k = 0; k < count; ++k) {
+      for (std::size_t i = 0; i < all.size(); ++i) all[i].add(parts[k][i]);
+      for (std::size_t i = 0; i < outputs.size(); ++i) outputs[i].add(part_outputs[k][i]);
+    }
+  }
+  LayerReport report;
+  for (std::size_t k = 0; k < all.size(); ++k) report.layers.push_back(described(comparison.layers()[k], all[k]));
+  std::ranges::stable_sort(report.layers, {}, &LayerError::alone_db);
+  for (const Energy& output : outputs) report.output_db.push_back(output.db());
+  return report;
+}
+
+}  // namespace cormorant::quantizer

@@ -10,15 +10,13 @@ namespace {
 
 bool is_int8(std::int32_t value) { return value >= -128 && value <= 127; }
 
-bool is_operand_zero_point(std::int32_t value) { return value >= -kMaxZeroPoint && value <= kMaxZeroPoint; }
-
 // Not part of its caller: together they would have one frame, as large as both, below the broadcast's.
 [[gnu::noinline]] Error store(Call& call, const QuantizedMul<TargetWorld>& a, std::int32_t min, std::int32_t max,
                               LoadedBroadcast& loaded) {
   Plan p{};
   p.multiplier = a.output_multiplier;
-  p.self_zero_point = static_cast<std::int16_t>(a.self_zero_point);
-  p.other_zero_point = static_cast<std::int16_t>(a.other_zero_point);
+  p.self_zero_point = a.self_zero_point;
+  p.other_zero_point = a.other_zero_point;
   p.output_zero_point = static_cast<std::int8_t>(a.output_zero_point);
   p.shift = static_cast<std::int8_t>(a.output_shift);
   p.activation_min = static_cast<std::int8_t>(min);
@@ -30,7 +28,7 @@ bool is_operand_zero_point(std::int32_t value) { return value >= -kMaxZeroPoint 
 Error load_product(Call& call, const QuantizedMul<TargetWorld>& a, std::int32_t min, std::int32_t max) {
   LoadedBroadcast loaded;
   read_int8_broadcast(call, a.self, a.other, a.out, loaded);
-  call.require(is_operand_zero_point(a.self_zero_point) && is_operand_zero_point(a.other_zero_point), Error::bad_value);
+  call.require(is_computable(a.self_zero_point, a.other_zero_point), Error::bad_value);
   call.require(is_int8(a.output_zero_point) && is_int8(min) && is_int8(max), Error::bad_value);
   call.require(a.output_multiplier >= 0 && a.output_shift >= -31 && a.output_shift <= 31, Error::bad_value);
   return store(call, a, min, max, loaded);

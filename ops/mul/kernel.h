@@ -13,8 +13,8 @@ namespace cormorant::ops::mul {
 struct Plan {
   Broadcast tensors;
   std::int32_t multiplier;  // not negative
-  std::int16_t self_zero_point;
-  std::int16_t other_zero_point;
+  std::int32_t self_zero_point;
+  std::int32_t other_zero_point;
   std::int8_t output_zero_point;
   std::int8_t shift;
   std::int8_t activation_min;
@@ -22,6 +22,11 @@ struct Plan {
 
   // A factor below 1/2, which nearly all are: the product is shifted right by 1 … 31.
   [[nodiscard]] bool is_simple() const { return shift < 0; }
+  // Twice a difference fits 16 bits.
+  [[nodiscard]] bool is_narrow() const {
+    constexpr std::int32_t kFar = 8000;
+    return self_zero_point >= -kFar && self_zero_point <= kFar && other_zero_point >= -kFar && other_zero_point <= kFar;
+  }
 };
 
 Error load(Call& call);          // cortex_m::quantized_mul

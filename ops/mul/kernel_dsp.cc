@@ -114,7 +114,7 @@ void clamp_output(const Plan& p) {
 
 void execute(const void* plan) {
   const auto& p = *static_cast<const Plan*>(plan);
-  if (!p.is_simple() || p.shift < -kMaxShift) {
+  if (!p.is_simple() || p.shift < -kMaxShift || !p.is_narrow()) {
     run_stretches(p.tensors, multiply_any, plan);
   } else {
     run_stretches(p.tensors, p.tensors.other_repeats ? multiply<true> : multiply<false>, plan);

@@ -69,8 +69,8 @@ void multiply(const void* plan, const std::int8_t* self, const std::int8_t* othe
                "bne 1b"
                : [self] "+l"(self), [other] "+l"(other), [out] "+l"(out), [rows] "+r"(rows)
                : [turns] "r"(p.tensors.count / 8), [left] "l"(p.tensors.count % 8),
-                 [self_offset] "r"(-std::int32_t{p.self_zero_point}),
-                 [other_offset] "r"(-std::int32_t{p.other_zero_point}), [multiplier] "r"(p.multiplier),
+                 [self_offset] "r"(-p.self_zero_point),
+                 [other_offset] "r"(-p.other_zero_point), [multiplier] "r"(p.multiplier),
                  [right] "r"(std::int32_t{p.shift}), [zero_point] "r"(std::int32_t{p.output_zero_point})
                : "q0", "q1", "q2", "lr", "cc", "memory");
 }
@@ -95,7 +95,7 @@ void multiply_one(const void* plan, const std::int8_t* self, const std::int8_t* 
                "3:"
                : [self] "+l"(self), [out] "+l"(out)
                : [turns] "r"(p.tensors.count / 8), [left] "l"(p.tensors.count % 8),
-                 [self_offset] "r"(-std::int32_t{p.self_zero_point}), [other] "r"(*other - p.other_zero_point),
+                 [self_offset] "r"(-p.self_zero_point), [other] "r"(*other - p.other_zero_point),
                  [multiplier] "r"(p.multiplier), [right] "r"(std::int32_t{p.shift}),
                  [zero_point] "r"(std::int32_t{p.output_zero_point})
                : "q0", "q1", "q2", "q3", "lr", "memory");
@@ -125,11 +125,12 @@ void clamp_output(const Plan& p) {
 }
 // clang-format on
 
-// Factors of 1/2 and more.
+// Factors of 1/2 and more, and zero points far away.
 void multiply_any(const void* plan, const std::int8_t* self, const std::int8_t* other, std::int8_t* out) {
   const auto& p = *static_cast<const Plan*>(plan);
   const int32x4_t multiplier = vdupq_n_s32(p.multiplier);
-  const int32x4_t left = vdupq_n_s32(p.shift);
+  const int32x4_t left = vdupq_n_s32(p.shift > 0 ? p.shift : 0);
+  const int32x4_t right = vdupq_n_s32(p.shift > 0 ? 0 : p.shift);
   const int32x4_t low = vdupq_n_s32(p.activation_min - p.output_zero_point);
   const int32x4_t high = vdupq_n_s32(p.activation_max - p.output_zero_point);
   const int32x4_t one = vdupq_n_s32(*other);
@@ -137,14 +138,14 @@ void multiply_any(const void* plan, const std::int8_t* self, const std::int8_t* 
     const mve_pred16_t lanes = vctp32q(p.tensors.count - i);
     const int32x4_t x = vsubq_n_s32(vldrbq_z_s32(self + i, lanes), p.self_zero_point);
     const int32x4_t y = vsubq_n_s32(p.tensors.other_repeats ? one : vldrbq_z_s32(other + i, lanes), p.other_zero_point);
-    const int32x4_t level = requantize_mve(vmulq_s32(x, y), multiplier, left, vdupq_n_s32(0));
+    const int32x4_t level = requantize_mve(vmulq_s32(x, y), multiplier, left, right);
     vstrbq_p_s32(out + i, vaddq_n_s32(vminq_s32(vmaxq_s32(level, low), high), p.output_zero_point), lanes);
   }
 }
 
 void execute(const void* plan) {
   const auto& p = *static_cast<const Plan*>(plan);
-  if (!p.is_simple()) {
+  if (!p.is_simple() || !p.is_narrow()) {
     run_stretches(p.tensors, multiply_any, plan);
   } else if (p.tensors.other_repeats) {
     run_stretches(p.tensors, multiply_one, plan);

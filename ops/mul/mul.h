@@ -66,8 +66,13 @@ constexpr const char* mul_variant(const Target& target) {
   return target.isa == Isa::dsp ? kMulDsp : kMulMve;
 }
 
-// Operands' zero points may lie outside of int8 (ExecuTorch's hardswish shifts one by three), but differences must fit
-// 14 bits so that no kernel's product overflows.
-inline constexpr std::int32_t kMaxZeroPoint = 8000;
+// Operands' zero points may lie outside of int8 (ExecuTorch's hardswish shifts one by three, in steps that can be
+// tiny), as far as the product of differences fits 32 bits.
+constexpr bool is_computable(std::int32_t self_zero_point, std::int32_t other_zero_point) {
+  constexpr std::int32_t kFar = 1 << 24;
+  const auto farthest = [](std::int32_t z) { return static_cast<std::uint32_t>(z < 0 ? -z : z) + 128U; };
+  return self_zero_point >= -kFar && self_zero_point <= kFar && other_zero_point >= -kFar && other_zero_point <= kFar &&
+         std::uint64_t{farthest(self_zero_point)} * farthest(other_zero_point) < (1U << 31U);
+}
 
 }  // namespace cormorant::ops::mul

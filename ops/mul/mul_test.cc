@@ -158,7 +158,8 @@ TEST(MulLoad, RejectsProductsThatAreNotSound) {
                {"a shifted zero point", {1, 4}, {1, 4}, -300, 1 << 30, -3, -128, true},
                {"another size", {1, 5}, {1, 4}, 0, 1 << 30, -3, -128},
                {"another result", {1, 4}, {1, 5}, 0, 1 << 30, -3, -128},
-               {"an overflow", {1, 4}, {1, 4}, 20000, 1 << 30, -3, -128},
+               {"a far zero point", {1, 4}, {1, 4}, -60000, 1 << 30, -15, -128, true},
+               {"an overflow", {1, 4}, {1, 4}, 1 << 24, 1 << 30, -3, -128},
                {"a negative multiplier", {1, 4}, {1, 4}, 0, -1, -3, -128},
                {"a shift of 32", {1, 4}, {1, 4}, 0, 1 << 30, -32, -128},
                {"a bound beyond int8", {1, 4}, {1, 4}, 0, 1 << 30, -3, -129}};

@@ -74,7 +74,7 @@ Case case_of(const Layer& l) {
 
 std::vector<Case> cases() {
   std::vector<Case> all;
-  for (const std::int64_t channels : {2, 3, 5, 8, 16, 17, 40}) {
+  for (const std::int64_t channels : {3, 16, 17, 40}) {
     all.push_back(case_of({.in = {1, channels, 5, 7}}));
     all.push_back(case_of({.in = {1, channels, 8, 4}, .relu = true}));
     all.push_back(case_of({.in = {1, channels, 7, 6}, .stride = {2, 2}, .relu = true}));

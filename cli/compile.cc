@@ -181,14 +181,16 @@ void print_json(const compiler::Compiled& compiled, const compiler::Options& opt
   json["scratch_bytes"] = facts.scratch_bytes;
   json["macs"] = facts.macs;
   for (const auto& [stage, seconds] : facts.seconds) json["seconds"][stage] = seconds;
-  if (options.explain) json["nodes"] = explanation_json(facts);
-  json["equalized"] = nlohmann::json::array();
-  for (const quantizer::EqualizedLayer& layer : facts.equalized) {
-    json["equalized"].push_back({{"node", layer.node},
-                                 {"source", layer.source},
-                                 {"next", layer.next},
-                                 {"channels", layer.channels},
-                                 {"largest_factor", layer.largest_factor}});
+  if (options.explain) {
+    json["nodes"] = explanation_json(facts);
+    json["equalized"] = nlohmann::json::array();
+    for (const quantizer::EqualizedLayer& layer : facts.equalized) {
+      json["equalized"].push_back({{"node", layer.node},
+                                   {"source", layer.source},
+                                   {"next", layer.next},
+                                   {"channels", layer.channels},
+                                   {"largest_factor", layer.largest_factor}});
+    }
   }
   fmt::print("{}\n", json.dump(2));
 }

@@ -150,7 +150,9 @@ std::vector<EqualizedLayer> equalize(ir::Graph& graph) {
     if (std::optional<EqualizedLayer> done = equalize_pair(graph, *node, *next)) all.push_back(std::move(*done));
   }
   graph.erase_unused();
-  std::ranges::stable_sort(all, std::greater(), &EqualizedLayer::largest_factor);
+  std::ranges::sort(all, [](const EqualizedLayer& a, const EqualizedLayer& b) {
+    return a.largest_factor != b.largest_factor ? a.largest_factor > b.largest_factor : a.node < b.node;
+  });
   return all;
 }
 

@@ -87,7 +87,7 @@ bool is_constant(const ir::Value* value) {
 class Comparison {
  public:
   Comparison(const ir::Graph& quantized, const ir::Graph& real)
-      : quantized_(quantized), real_(real), run_quantized_(quantized), run_real_(real) {
+      : real_(real), run_quantized_(quantized), run_real_(real) {
     for (const ir::Value& value : real.values()) real_values_[value.name] = &value;
     for (const ir::Node& node : quantized.nodes()) {
       for (std::size_t k = 0; k < node.results.size(); ++k) {
@@ -186,7 +186,6 @@ class Comparison {
     return ops::find(node)->evaluate(node, frame);
   }
 
-  const ir::Graph& quantized_;
   const ir::Graph& real_;
   const evaluate::Evaluator run_quantized_, run_real_;
   std::shared_ptr<evaluate::Constants> constants_ = std::make_shared<evaluate::Constants>();
@@ -237,7 +236,9 @@ LayerReport compare_layers(const ir::Graph& quantized, const ir::Graph& real, co
   }
   LayerReport report;
   for (std::size_t k = 0; k < all.size(); ++k) report.layers.push_back(described(comparison.layers()[k], all[k]));
-  std::ranges::stable_sort(report.layers, {}, &LayerError::alone_db);
+  std::ranges::sort(report.layers, [](const LayerError& a, const LayerError& b) {
+    return a.alone_db != b.alone_db ? a.alone_db < b.alone_db : a.value < b.value;
+  });
   for (const Energy& output : outputs) report.output_db.push_back(output.db());
   return report;
 }

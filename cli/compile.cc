@@ -197,14 +197,16 @@ void print_json(const compiler::Compiled& compiled, const compiler::Options& opt
         {"code", measured->code_bytes}, {"state", measured->state_bytes}, {"stack", measured->stack_bytes}};
   }
   for (const auto& [stage, seconds] : facts.seconds) json["seconds"][stage] = seconds;
-  if (options.explain) json["nodes"] = explanation_json(facts);
-  json["equalized"] = nlohmann::json::array();
-  for (const quantizer::EqualizedLayer& layer : facts.equalized) {
-    json["equalized"].push_back({{"node", layer.node},
-                                 {"source", layer.source},
-                                 {"next", layer.next},
-                                 {"channels", layer.channels},
-                                 {"largest_factor", layer.largest_factor}});
+  if (options.explain) {
+    json["nodes"] = explanation_json(facts);
+    json["equalized"] = nlohmann::json::array();
+    for (const quantizer::EqualizedLayer& layer : facts.equalized) {
+      json["equalized"].push_back({{"node", layer.node},
+                                   {"source", layer.source},
+                                   {"next", layer.next},
+                                   {"channels", layer.channels},
+                                   {"largest_factor", layer.largest_factor}});
+    }
   }
   fmt::print("{}\n", json.dump(2));
 }

@@ -171,8 +171,8 @@ void print_layers(const compiler::Accuracy& accuracy) {
     fmt::print("output {}: {:.1f} dB with all layers quantized\n", k, accuracy.report.output_db[k]);
   }
   for (const quantizer::EqualizedLayer& layer : accuracy.equalized) {
-    fmt::print("hostile: {} {} had {} outlier channels, equalized by up to {} with {}\n", layer.node, layer.source,
-               layer.channels, layer.largest_factor, layer.next);
+    fmt::print("outliers: {} {}: {} channels equalized by up to {} with {}\n", layer.node, layer.source, layer.channels,
+               layer.largest_factor, layer.next);
   }
   fmt::print("\n{:>8} {:>8} {:>8} {:>9} {:>8}  {:<24} {}\n", "alone", "SQNR", "own", "inherited", "clipped", "range",
              "layer");

@@ -237,7 +237,7 @@ LayerReport compare_layers(const ir::Graph& quantized, const ir::Graph& real, co
   LayerReport report;
   for (std::size_t k = 0; k < all.size(); ++k) report.layers.push_back(described(comparison.layers()[k], all[k]));
   std::ranges::sort(report.layers, [](const LayerError& a, const LayerError& b) {
-    return a.alone_db != b.alone_db ? a.alone_db < b.alone_db : a.node < b.node;
+    return a.alone_db != b.alone_db ? a.alone_db < b.alone_db : a.value < b.value;
   });
   for (const Energy& output : outputs) report.output_db.push_back(output.db());
   return report;

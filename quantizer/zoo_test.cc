@@ -15,6 +15,7 @@
 #include "ir/text.h"
 #include "passes/passes.h"
 #include "quantizer/copy.h"
+#include "quantizer/layers.h"
 #include "quantizer/parallel.h"
 #include "quantizer/quantize.h"
 
@@ -187,6 +188,87 @@ TEST(Zoo, CorrectedBiasesComeCloserToTheFloatModelForAnyNumberOfThreads) {
   const ir::Graph plain = quantized(false, 1), corrected = quantized(true, 1);
   EXPECT_GT(sqnr_db(real, corrected, samples), sqnr_db(real, plain, samples) + 0.3);
   EXPECT_EQ(ir::print(corrected), ir::print(quantized(true, 3)));
+}
+
+ir::Node& node_named(ir::Graph& graph, const std::string& name) {
+  return *std::ranges::find_if(graph.nodes(), [&](const ir::Node& node) { return node.name == name; });
+}
+
+// Multiplies every `stride`-th run of a constant's elements, of which there are `run` each, beginning with the first.
+void scale(ir::Graph& graph, ir::Node& node, const std::string& argument, std::size_t first, std::size_t run,
+           std::size_t stride, float factor) {
+  const ir::Value* old = node.tensor(argument);
+  const evaluate::Tensor tensor = evaluate::constant_tensor(*old);
+  std::vector<float> values(tensor.values().begin(), tensor.values().end());
+  for (std::size_t at = first; at < values.size(); at += stride) {
+    for (std::size_t k = at; k < at + run; ++k) values[k] *= factor;
+  }
+  node.set(argument, graph.add_constant(old->name, old->type, ir::Bytes::of(std::span<const float>(values))));
+}
+
+// Digits with a channel between two layers that is a thousand times larger, and still the same function: a tensor has
+// one scale, and there is next to nothing left for its other channels.
+ir::Graph hostile_digits() {
+  ir::Graph graph = prepared("digits");
+  ir::Node& first = node_named(graph, "conv2d_2");
+  ir::Node& next = node_named(graph, "conv2d_3");
+  constexpr std::size_t kChannel = 5;
+  const std::size_t row = static_cast<std::size_t>(first.tensor("weight")->type.elements()) / 32;
+  const auto all = static_cast<std::size_t>(first.tensor("weight")->type.elements());
+  EXPECT_EQ(first.tensor("weight")->type.shape[0], 32);
+  EXPECT_EQ(next.integer("groups"), 32);
+  scale(graph, first, "weight", kChannel * row, row, all, 1000);
+  scale(graph, first, "bias", kChannel, 1, 32, 1000);
+  scale(graph, next, "weight", kChannel * 9, 9, std::size_t{32} * 9, 1e-3F);
+  return graph;
+}
+
+TEST(Zoo, AnOutlierChannelCostsNextToNothingAndIsNamedFirst) {
+  const ir::Graph real = compiler::import_model(zoo("digits.pt2"));
+  Samples data = compiler::read_samples(zoo("digits_calibration.npz"), real);
+  data.count = std::min<std::size_t>(data.count, 64);
+
+  ir::Graph integers = hostile_digits();
+  const QuantizeReport report = quantize(integers, data);
+  ASSERT_FALSE(report.equalized.empty());
+  EXPECT_EQ(report.equalized[0].node, "conv2d_2");
+  EXPECT_GE(report.equalized[0].largest_factor, 16);
+  const Accuracy found = accuracy(real, integers, "digits_test.npz", 300);
+  EXPECT_GE(found.integers, found.real - 1);
+
+  // As it comes, it is the layer that costs most.
+  ir::Graph as_it_comes = hostile_digits();
+  QuantizeOptions options;
+  options.equalize = false;
+  data.count = 8;
+  const QuantizeReport plain = quantize(as_it_comes, data, options);
+  const LayerReport layers = compare_layers(as_it_comes, *plain.real, data);
+  EXPECT_EQ(layers.layers.at(0).node, "conv2d_2");
+  EXPECT_LT(layers.layers[0].alone_db, 10);
+}
+
+TEST(Zoo, LayersErrorsAreOwnAndInherited) {
+  ir::Graph graph = prepared("digits");
+  Samples data = compiler::read_samples(zoo("digits_calibration.npz"), graph);
+  data.count = 8;
+  const QuantizeReport report = quantize(graph, data);
+  const LayerReport layers = compare_layers(graph, *report.real, data, 1),
+                    again = compare_layers(graph, *report.real, data, 3);
+  EXPECT_NEAR(layers.output_db.at(0), sqnr_db(*report.real, graph, data), 1e-6);
+  ASSERT_EQ(layers.layers.size(), again.layers.size());
+  for (std::size_t k = 0; k < layers.layers.size(); ++k) {
+    const LayerError& layer = layers.layers[k];
+    SCOPED_TRACE(layer.value);
+    EXPECT_EQ(layer.value, again.layers[k].value);
+    EXPECT_EQ(layer.sqnr_db, again.layers[k].sqnr_db);
+    if (k > 0) EXPECT_GE(layer.alone_db, layers.layers[k - 1].alone_db);
+    EXPECT_LE(layer.min, layer.max);
+    // The first layer inherits the rounding of the input alone, which is exact for k/255.
+    if (layer.node == "conv2d") {
+      EXPECT_GT(layer.inherited_db, 100);
+      EXPECT_NEAR(layer.sqnr_db, layer.own_db, 0.1);
+    }
+  }
 }
 
 }  // namespace

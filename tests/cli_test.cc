@@ -430,7 +430,8 @@ TEST_F(CommandLine, InspectShowsEveryKindOfFile) {
 }
 
 TEST_F(CommandLine, EvaluateTellsItsScoresAsJson) {
-  const std::set<std::string> fields = {"samples", "accuracy", "float_accuracy", "agreement", "sqnr_db"};
+  const std::set<std::string> fields = {"samples",   "accuracy", "float_accuracy",
+                                        "agreement", "sqnr_db",  "output_sqnr_db"};
   const Ran board = cormorant(path(), {"evaluate", "digits.pte", "--data", zoo("digits_expected.npz"),
                                        "--target=cortex-m55", "--float", "digits", "--json"});
   EXPECT_EQ(board.status, kDone) << board.err;
@@ -448,6 +449,47 @@ TEST_F(CommandLine, EvaluateTellsItsScoresAsJson) {
 }
 
 // ---- bundles ----------------------------------------------------------------------------------------------------
+
+TEST_F(CommandLine, EvaluateTellsWhatEveryLayerCosts) {
+  const Ran ran = cormorant(path(), {"evaluate", "digits", "--layers", "--data", zoo("digits_expected.npz"),
+                                     "--calibrate", zoo("digits_calibration.npz"), "--json"});
+  ASSERT_EQ(ran.status, 0) << ran.err;
+  const nlohmann::json json = ran.json();
+  EXPECT_GT(json.at("outputs").at(0).at("sqnr_db").get<double>(), 20);
+  ASSERT_GE(json.at("layers").size(), 10U);
+  double before = 0;
+  for (const nlohmann::json& layer : json.at("layers")) {
+    for (const char* key : {"value", "node", "operator", "source", "sqnr_db", "own_db", "inherited_db", "range",
+                            "scale", "zero_point", "clipped_share"}) {
+      EXPECT_TRUE(layer.contains(key)) << key;
+    }
+    if (layer.at("alone_db").is_null()) continue;
+    EXPECT_GE(layer.at("alone_db").get<double>(), before);
+    before = layer.at("alone_db").get<double>();
+  }
+  const Ran program = cormorant(path(), {"evaluate", "digits.pte", "--layers", "--data", zoo("digits_expected.npz")});
+  EXPECT_EQ(program.status, 2);
+  EXPECT_TRUE(has(program.err, "give the .pt2"));
+}
+
+TEST_F(CommandLine, CompileExplainsEveryNode) {
+  const Ran ran = cormorant(path(), {"compile", "digits", "--calibrate", zoo("digits_calibration.npz"), "--explain",
+                                     "--json", "-o", "explained.pte"});
+  ASSERT_EQ(ran.status, 0) << ran.err;
+  const nlohmann::json json = ran.json();
+  const auto find = [&](const std::string& name) {
+    for (const nlohmann::json& node : json.at("nodes")) {
+      if (node.at("node") == name) return node;
+    }
+    return nlohmann::json();
+  };
+  EXPECT_EQ(find("conv2d").at("rule"), "own range");
+  EXPECT_GT(find("conv2d").at("scale").get<double>(), 0);
+  EXPECT_TRUE(has(find("conv2d").at("weights").get<std::string>(), "int8 per channel"));
+  EXPECT_EQ(find("batch_norm").at("stages").at(0).at("stage"), "fold_batch_norm");
+  EXPECT_EQ(find("flatten").at("rule"), "shared range");
+  EXPECT_EQ(find("softmax").at("rule"), "known range");
+}
 
 TEST_F(CommandLine, BundledProgramChecksItself) {
   // Expected outputs from PyTorch; the program's are a little off.

@@ -15,9 +15,9 @@ static_assert(offsetof(DepthwisePixel, tap_count) == 8 && offsetof(DepthwisePixe
 static_assert(offsetof(DepthwisePixel, out) == 16 && offsetof(DepthwisePixel, output.offset) == 20 &&
               offsetof(DepthwisePixel, shift) == 36);
 
-// Registers: r0 … r3 sums, r4 taps, r5 end of the taps, r6 … r10 inputs and weights, r11 shift and channel, r12 stream, lr out.
-// Then: r4 2 · offset + 1, r5 … r8 multipliers, r9 shifts − 1, one per byte, r10 rounding and offset.
-// Stack: 0 taps, 4 end of taps, 8 the end of r11, 12 2 · offset + 1.
+// Registers: r0 … r3 sums, r4 taps, r5 end of the taps, r6 … r10 inputs and weights, r11 shift and channel, r12 stream,
+// lr out. Then: r4 2 · offset + 1, r5 … r8 multipliers, r9 shifts − 1, one per byte, r10 rounding and offset. Stack: 0
+// taps, 4 end of taps, 8 the end of r11, 12 2 · offset + 1.
 
 // clang-format off
 #define TAP                           \
@@ -101,7 +101,8 @@ void depthwise_pixel_plain_dsp(const DepthwisePixel& p, std::uint32_t first) {
     for (std::uint32_t lane = 0; lane < lanes; ++lane) {
       std::int32_t sum = bias[lane];
       const auto* weights = reinterpret_cast<const std::int8_t*>(stream + 16 + lane);
-      for (std::uint32_t tap = 0; tap < p.tap_count; ++tap, weights += 4) sum += p.taps[tap][p.shift + block + lane] * *weights;
+      for (std::uint32_t tap = 0; tap < p.tap_count; ++tap, weights += 4)
+        sum += p.taps[tap][p.shift + block + lane] * *weights;
       const std::int32_t value =
           requantize_for_cpu(sum, multipliers[lane], shifts[lane] + shifts[4 + lane]) + p.output.offset;
       p.out[block + lane] = static_cast<std::int8_t>(clamp(value, p.output.min, p.output.max));

@@ -15,7 +15,8 @@ void depthwise_pixel_plain_scalar(const DepthwisePixel& p, std::uint32_t first) 
     for (std::uint32_t lane = 0; lane < lanes; ++lane) {
       std::int32_t sum = bias[lane];
       const auto* weights = reinterpret_cast<const std::int8_t*>(stream + 16 + lane);
-      for (std::uint32_t tap = 0; tap < p.tap_count; ++tap, weights += 4) sum += p.taps[tap][p.shift + block + lane] * *weights;
+      for (std::uint32_t tap = 0; tap < p.tap_count; ++tap, weights += 4)
+        sum += p.taps[tap][p.shift + block + lane] * *weights;
       const std::int32_t value =
           requantize_for_cpu(sum, multipliers[lane], shifts[lane] + shifts[4 + lane]) + p.output.offset;
       p.out[block + lane] = static_cast<std::int8_t>(clamp(value, p.output.min, p.output.max));

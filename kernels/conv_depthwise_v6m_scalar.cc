@@ -13,8 +13,8 @@ static_assert(offsetof(DepthwisePixel, tap_count) == 8 && offsetof(DepthwisePixe
 static_assert(offsetof(DepthwisePixel, out) == 16 && offsetof(DepthwisePixel, output.offset) == 20 &&
               offsetof(DepthwisePixel, shift) == 36);
 
-// Registers: r0 input, r1 r2 factors, r3 stream, r4 taps, r5 r6 r7 0 1 2, r8 … r11 sums, r12 shift and channel, lr end of the
-// taps. Stack: 0 taps, 4 end of taps, 8 the end of r12, 12 2 · offset + 1, 16 out, 20 multipliers and shifts.
+// Registers: r0 input, r1 r2 factors, r3 stream, r4 taps, r5 r6 r7 0 1 2, r8 … r11 sums, r12 shift and channel, lr end
+// of the taps. Stack: 0 taps, 4 end of taps, 8 the end of r12, 12 2 · offset + 1, 16 out, 20 multipliers and shifts.
 
 // clang-format off
 #define PRODUCT(index, sum)           \

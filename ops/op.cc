@@ -47,9 +47,7 @@ Operator with_float(Operator op, FloatForm form) {
   return op;
 }
 
-bool is_float(const ir::Node& node) {
-  return !node.results.empty() && node.results.front()->type.dtype == DType::f32;
-}
+bool is_float(const ir::Node& node) { return !node.results.empty() && node.results.front()->type.dtype == DType::f32; }
 
 std::span<const Operator> all_operators() { return table().operators; }
 

@@ -162,25 +162,22 @@ struct PowOfBase {
   void get(float (&p)[3]) const { p[0] = self.value; }
 };
 
+// clang-format off
 // function, signature: the portable operators aten::<function>.out …
-#define CORMORANT_PORTABLE_FUNCTIONS(X)                                                                                \
-  X(abs, Unary)                                                                                                        \
-  X(acos, Unary)                                                                                                       \
-  X(acosh, Unary)                                                                                                      \
-  X(asin, Unary)                                                                                                       \
-  X(asinh, Unary) X(atan, Unary) X(atanh, Unary) X(ceil, Unary) X(cos, Unary) X(cosh, Unary) X(elu, Elu) X(erf, Unary) \
-      X(exp, Unary) X(expm1, Unary) X(floor, Unary) X(gelu, Gelu) X(leaky_relu, LeakyRelu) X(log, Unary)               \
-          X(log10, Unary) X(log1p, Unary) X(log2, Unary) X(logit, Logit) X(neg, Unary) X(reciprocal, Unary)            \
-              X(round, Unary) X(rsqrt, Unary) X(sigmoid, Unary) X(sign, Unary) X(sin, Unary) X(sinh, Unary)            \
-                  X(sqrt, Unary) X(tan, Unary) X(tanh, Unary) X(trunc, Unary)
+#define CORMORANT_PORTABLE_FUNCTIONS(X) \
+  X(abs, Unary) X(acos, Unary) X(acosh, Unary) X(asin, Unary) X(asinh, Unary) \
+  X(atan, Unary) X(atanh, Unary) X(ceil, Unary) X(cos, Unary) X(cosh, Unary) \
+  X(elu, Elu) X(erf, Unary) X(exp, Unary) X(expm1, Unary) X(floor, Unary) \
+  X(gelu, Gelu) X(leaky_relu, LeakyRelu) X(log, Unary) X(log10, Unary) X(log1p, Unary) \
+  X(log2, Unary) X(logit, Logit) X(neg, Unary) X(reciprocal, Unary) X(round, Unary) \
+  X(rsqrt, Unary) X(sigmoid, Unary) X(sign, Unary) X(sin, Unary) X(sinh, Unary) \
+  X(sqrt, Unary) X(tan, Unary) X(tanh, Unary) X(trunc, Unary)
 // … and ours, cormorant::<function>.float.
-#define CORMORANT_OWN_FUNCTIONS(X)                                                                                    \
-  X(celu, Unary1)                                                                                                     \
-  X(erfc, Unary)                                                                                                      \
-  X(exp2, Unary)                                                                                                      \
-  X(frac, Unary)                                                                                                      \
-  X(hardshrink, Unary1) X(hardsigmoid, Unary) X(hardswish, Unary) X(log_sigmoid, Unary) X(mish, Unary)                \
-      X(round_decimals, Unary1) X(selu, Unary) X(sgn, Unary) X(silu, Unary) X(softplus, Unary2) X(softshrink, Unary1) \
-          X(square, Unary) X(threshold, Unary2)
+#define CORMORANT_OWN_FUNCTIONS(X) \
+  X(celu, Unary1) X(erfc, Unary) X(exp2, Unary) X(frac, Unary) X(hardshrink, Unary1) \
+  X(hardsigmoid, Unary) X(hardswish, Unary) X(log_sigmoid, Unary) X(mish, Unary) X(round_decimals, Unary1) \
+  X(selu, Unary) X(sgn, Unary) X(silu, Unary) X(softplus, Unary2) X(softshrink, Unary1) \
+  X(square, Unary) X(threshold, Unary2)
+// clang-format on
 
 }  // namespace cormorant::ops::activation

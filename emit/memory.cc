@@ -15,12 +15,8 @@ namespace {
 
 using Order = std::vector<const ir::Node*>;
 
-bool is_alias(const ir::Node& node) {
-  const ops::Operator* op = ops::find(node);
-  return op != nullptr && op->is_alias;
-}
 const ir::Value* root(const ir::Value* value) {
-  while (value->producer != nullptr && is_alias(*value->producer)) value = value->producer->inputs().front();
+  while (value->producer != nullptr && ops::is_alias(*value->producer)) value = value->producer->inputs().front();
   return value;
 }
 std::uint64_t bytes_of(const ir::Value* value) { return static_cast<std::uint64_t>(value->type.bytes()); }
@@ -49,7 +45,7 @@ class Mapper {
   // Without regions and plan.
   MemoryMap run(const Order& order) {
     for (const ir::Node* node : order) {
-      if (!is_alias(*node)) map_.steps.push_back(node);
+      if (!ops::is_alias(*node)) map_.steps.push_back(node);
     }
     find_last_uses();
     for (const ir::Value* input : graph_.inputs()) add_block(input, 0);
@@ -62,7 +58,7 @@ class Mapper {
     }
     std::uint32_t step = 0;
     for (const ir::Node* node : order) {
-      if (is_alias(*node)) {
+      if (ops::is_alias(*node)) {
         share(node->result(), node->inputs().front());
       } else {
         place_results(*node, step++);
@@ -187,7 +183,7 @@ class Scheduler {
   explicit Scheduler(const ir::Graph& graph) : graph_(graph) {
     for (const ir::Value* input : graph.inputs()) buffers_[buffer_of(input)].is_input = true;
     for (const ir::Node& node : graph.nodes()) {
-      if (!is_alias(node)) add_task(node);
+      if (!ops::is_alias(node)) add_task(node);
     }
     for (const ir::Value* output : graph.outputs()) {
       if (is_planned(output)) buffers_[buffer_of(output)].is_output = true;

@@ -5,6 +5,7 @@
 #include <cstddef>
 
 #include "kernels/conv_depthwise.h"
+#include "kernels/requantize_v6m.h"
 
 namespace cormorant::conv {
 
@@ -23,7 +24,7 @@ static_assert(offsetof(DepthwisePixel, out) == 16 && offsetof(DepthwisePixel, ou
   "muls r1, r2, r1\n"                 \
   "add " sum ", " sum ", r1\n"
 
-// As in conv_gemm_v6m_scalar.cc, with the channel's parameters from the stream.
+// With the channel's parameters from the stream.
 #define RESULT(sum, lane)             \
   "ldr r3, [sp, #20]\n"               \
   "ldr r5, [r3, #4*" lane "]\n"       \
@@ -35,39 +36,7 @@ static_assert(offsetof(DepthwisePixel, out) == 16 && offsetof(DepthwisePixel, ou
   "rsbs r7, r7, #0\n"                 \
   "ldr r6, [sp, #12]\n"               \
   "lsls r6, r6, r1\n"                 \
-  "mov r0, " sum "\n"                 \
-  "uxth r1, r0\n"                     \
-  "asrs r0, r0, #16\n"                \
-  "movs r2, r1\n"                     \
-  "muls r2, r5, r2\n"                 \
-  "lsrs r2, r2, #16\n"                \
-  "movs r3, r0\n"                     \
-  "muls r3, r5, r3\n"                 \
-  "adds r3, r3, r2\n"                 \
-  "muls r1, r4, r1\n"                 \
-  "uxth r2, r3\n"                     \
-  "adds r1, r1, r2\n"                 \
-  "muls r0, r4, r0\n"                 \
-  "asrs r3, r3, #16\n"                \
-  "adds r0, r0, r3\n"                 \
-  "lsrs r2, r1, #16\n"                \
-  "adds r0, r0, r2\n"                 \
-  "lsls r1, r1, #17\n"                \
-  "adcs r0, r0, r0\n"                 \
-  "lsls r1, r1, #1\n"                 \
-  "movs r1, #0\n"                     \
-  "adcs r0, r0, r1\n"                 \
-  "asrs r1, r0, #31\n"                \
-  "adds r0, r0, r1\n"                 \
-  "adds r0, r0, r6\n"                 \
-  "asrs r0, r0, r7\n"                 \
-  "sxtb r1, r0\n"                     \
-  "cmp r1, r0\n"                      \
-  "beq 5f\n"                          \
-  "asrs r0, r0, #31\n"                \
-  "movs r1, #127\n"                   \
-  "eors r0, r0, r1\n"                 \
-  "5:\n"                              \
+  CORMORANT_REQUANTIZE_V6M(sum)       \
   "ldr r1, [sp, #16]\n"               \
   "strb r0, [r1, #" lane "]\n"
 

@@ -9,6 +9,7 @@
 
 #include "kernels/conv_gemm.h"
 #include "kernels/requantize.h"
+#include "kernels/requantize_v6m.h"
 
 namespace cormorant::conv {
 
@@ -34,42 +35,8 @@ static_assert(offsetof(V6mGemm, output.offset) == 24 && offsetof(V6mGemm, excess
   "add r10, r10, r2\n"                \
   "add r11, r11, r3\n"
 
-// r4 and r5 halves of the multiplier, r6 rounding and offset, r7 shift. The doubled high half is high + high + carry, where
-// the carry is bit 31 of the product, and bit 30 rounds.
 #define RESULT(sum)                   \
-  "mov r0, " sum "\n"                 \
-  "uxth r1, r0\n"                     \
-  "asrs r0, r0, #16\n"                \
-  "movs r2, r1\n"                     \
-  "muls r2, r5, r2\n"                 \
-  "lsrs r2, r2, #16\n"                \
-  "movs r3, r0\n"                     \
-  "muls r3, r5, r3\n"                 \
-  "adds r3, r3, r2\n"                 \
-  "muls r1, r4, r1\n"                 \
-  "uxth r2, r3\n"                     \
-  "adds r1, r1, r2\n"                 \
-  "muls r0, r4, r0\n"                 \
-  "asrs r3, r3, #16\n"                \
-  "adds r0, r0, r3\n"                 \
-  "lsrs r2, r1, #16\n"                \
-  "adds r0, r0, r2\n"                 \
-  "lsls r1, r1, #17\n"                \
-  "adcs r0, r0, r0\n"                 \
-  "lsls r1, r1, #1\n"                 \
-  "movs r1, #0\n"                     \
-  "adcs r0, r0, r1\n"                 \
-  "asrs r1, r0, #31\n"                \
-  "adds r0, r0, r1\n"                 \
-  "adds r0, r0, r6\n"                 \
-  "asrs r0, r0, r7\n"                 \
-  "sxtb r1, r0\n"                     \
-  "cmp r1, r0\n"                      \
-  "beq 5f\n"                          \
-  "asrs r0, r0, #31\n"                \
-  "movs r1, #127\n"                   \
-  "eors r0, r0, r1\n"                 \
-  "5:\n"                              \
+  CORMORANT_REQUANTIZE_V6M(sum)       \
   "mov r1, r12\n"                     \
   "strb r0, [r1]\n"                   \
   "add r12, r12, lr\n"

@@ -47,6 +47,11 @@ Operator with_float(Operator op, FloatForm form) {
   return op;
 }
 
+bool is_alias(const ir::Node& node) {
+  const Operator* op = find(node);
+  return op != nullptr && op->is_alias && find_signature(node.op) == nullptr;
+}
+
 bool is_float(const ir::Node& node) { return !node.results.empty() && node.results.front()->type.dtype == DType::f32; }
 
 std::span<const Operator> all_operators() { return table().operators; }

@@ -66,7 +66,6 @@ struct QuantRule {
   struct Fixed {
     double scale;
     std::int32_t zero_point;
-    bool any_will_do = false;  // a model that gives other parameters gets them: the kernel does not depend on these
   };  // the range is known
   struct Reject {
     std::string reason;
@@ -156,7 +155,10 @@ struct FloatForm {
 };
 Operator with_float(Operator op, FloatForm form);
 
-// Whether a node computes in float: all its results do.
+// Whether a node is only another reading of its first input's memory, and no instruction of a program.
+bool is_alias(const ir::Node& node);
+
+// Whether a node computes in float: its first result is.
 bool is_float(const ir::Node& node);
 
 // All of them, in folder order (generated from ops/operators.cmake).

@@ -108,6 +108,8 @@ class LayoutPass {
         input->type.rank() != 4 || view.result()->type.shape != ir::Shape{shape[0], shape[1] * shape[2] * shape[3]}) {
       return false;
     }
+    // A row of the matrix is one image: the batch has to be outermost in memory, too.
+    if (shape[0] != 1 && input->type.dim_order.front() != 0) return false;
     const ir::Value* weights = linear->tensor("weights");
     if (weights->kind != ir::ValueKind::constant || weights->type.dtype != DType::i8) return false;
     const std::vector<std::size_t> columns = memory_sequence(input->type);
@@ -188,16 +190,12 @@ class LayoutPass {
     for (ir::Node* node : graph_.snapshot()) {
       if (node->op != "cormorant.relayout") continue;
       ir::Value* source = node->inputs().front();
-      while (source->producer != nullptr && is_alias(*source->producer)) source = source->producer->inputs().front();
+      while (source->producer != nullptr && ops::is_alias(*source->producer))
+        source = source->producer->inputs().front();
       node->set("self", source);
       if (source->type == node->result()->type) graph_.replace_uses(node->result(), source);
     }
     graph_.erase_unused();
-  }
-
-  static bool is_alias(const ir::Node& node) {
-    const ops::Operator* op = ops::find(node);
-    return op != nullptr && op->is_alias && ops::find_signature(node.op) == nullptr;
   }
 
   static ir::Location location_of(const ir::Value* value, const ir::Node* before) {

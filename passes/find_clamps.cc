@@ -4,18 +4,18 @@
 #include <algorithm>
 #include <optional>
 
+#include "passes/match.h"
 #include "passes/passes.h"
 
 namespace cormorant::passes {
 namespace {
 
 // The number that a constant consists of, also where the model quantizes it first.
-std::optional<double> number_of(const ir::Value* value) {
-  if (value->producer != nullptr && value->producer->op.starts_with("quantized_decomposed.dequantize"))
-    value = value->producer->tensor("input");
-  const bool is_real = value->type.dtype == DType::f32 || value->type.is_quantized();
-  if (value->kind != ir::ValueKind::constant || !is_real) return std::nullopt;
-  const evaluate::Tensor tensor = evaluate::constant_tensor(*value);
+std::optional<double> number_of(ir::Value* value) {
+  const ir::Value* constant = constant_behind(value);
+  if (constant == nullptr || (constant->type.dtype != DType::f32 && !constant->type.is_quantized()))
+    return std::nullopt;
+  const evaluate::Tensor tensor = evaluate::constant_tensor(*constant);
   const auto values = tensor.values();
   if (values.empty() || !std::ranges::all_of(values, [&](float x) { return x == values[0]; })) return std::nullopt;
   return double{values[0]};

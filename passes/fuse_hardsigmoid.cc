@@ -3,6 +3,7 @@
 // hardsigmoid(x) = clamp(x / 6 + 1/2, 0, 1): behind a convolution or linear, the sixth belongs to its weights, the half
 // to its bias, and the clamp to its output. Weights that arrive quantized keep their integers; their scale gets the
 // sixth.
+#include "passes/match.h"
 #include "passes/passes.h"
 
 namespace cormorant::passes {
@@ -14,21 +15,13 @@ bool is_matrix_product(const ir::Node& node) {
 
 bool is_constant(const ir::Value* value) { return value->kind == ir::ValueKind::constant; }
 
-// The constant behind an operand: itself, or what a dequantize makes into it.
-ir::Value* constant_of(ir::Value* value) {
-  if (is_constant(value)) return value;
-  if (value->producer == nullptr || !value->producer->op.starts_with("quantized_decomposed.dequantize")) return nullptr;
-  ir::Value* input = value->producer->tensor("input");
-  return is_constant(input) && input->type.is_quantized() ? input : nullptr;
-}
-
 ir::Value* add_float(ir::Graph& graph, const std::string& name, ir::Shape shape, std::span<const float> values) {
   return graph.add_constant(name, ir::float_type(std::move(shape)), ir::Bytes::of(values));
 }
 
 // The operand times `factor`, for the node alone.
 ir::Value* scaled(ir::Graph& graph, ir::Node& node, ir::Value* value, double factor) {
-  const ir::Value* constant = constant_of(value);
+  const ir::Value* constant = constant_behind(value);
   if (is_constant(value) && !value->type.is_quantized()) {
     std::vector<float> values;
     for (const float v : value->data.as<float>()) values.push_back(static_cast<float>(double{v} * factor));
@@ -60,13 +53,13 @@ void fuse_hardsigmoid(ir::Graph& graph) {
     if (product->has("activation_min") || product->has("activation_max") || input->type.is_quantized()) continue;
     ir::Value* weight = product->tensor("weight");
     ir::Value* bias = product->tensor("bias");
-    if (constant_of(weight) == nullptr || (bias != nullptr && constant_of(bias) == nullptr)) continue;
+    if (constant_behind(weight) == nullptr || (bias != nullptr && constant_behind(bias) == nullptr)) continue;
     const bool transposed = product->op == "aten.conv_transpose2d";
     const std::int64_t outputs =
         transposed ? weight->type.shape[1] * product->integer("groups") : weight->type.shape[0];
     std::vector<float> half(static_cast<std::size_t>(outputs), 0.5F);
     if (bias != nullptr) {
-      const evaluate::Tensor old = evaluate::constant_tensor(*constant_of(bias));
+      const evaluate::Tensor old = evaluate::constant_tensor(*constant_behind(bias));
       for (std::size_t i = 0; i < half.size(); ++i) half[i] += old.values()[i] / 6;
     }
     product->set("weight", scaled(graph, *product, weight, 1.0 / 6));

@@ -60,23 +60,11 @@ bool merge_views(ir::Graph& graph) {
   return changed;
 }
 
-// An argument that names a dimension, or all of them, says the same one dimension higher.
-bool lift_dimensions(ir::Node& node) {
-  const auto lifted = [](std::int64_t dim) { return dim >= static_cast<std::int64_t>(kPlace) ? dim + 1 : dim; };
-  if (node.op == "aten.slice" || node.op == "aten.cat") {
-    node.set("dim", lifted(node.integer("dim")));
-    return true;
-  }
-  if (node.op == "aten.pad") return node.integers("pad").size() == 2;  // of the last dimension only
-  const ops::Operator* op = ops::find(node);
-  return op != nullptr && op->elementwise;
-}
-
 bool is_liftable(const ir::Node& node) {
   if (node.results.size() != 1 || node.result()->type.rank() != 3) return false;
-  if (node.op == "aten.pad" && node.integers("pad").size() != 2) return false;
   const ops::Operator* op = ops::find(node);
-  if (node.op != "aten.slice" && node.op != "aten.cat" && node.op != "aten.pad" && node.op != "aten.batch_norm" &&
+  const bool pads_the_last = node.op == "aten.pad" && node.integers("pad").size() == 2;
+  if (node.op != "aten.slice" && node.op != "aten.cat" && node.op != "aten.batch_norm" && !pads_the_last &&
       (op == nullptr || !op->elementwise)) {
     return false;
   }
@@ -89,7 +77,11 @@ bool is_operand(const ir::Node& node, const ir::Value* value) {
 }
 
 void lift(ir::Graph& graph, ir::Node& node) {
-  if (node.op != "aten.batch_norm" && !lift_dimensions(node)) return;
+  // An argument that names a dimension says the same one dimension higher.
+  if (node.op == "aten.slice" || node.op == "aten.cat") {
+    const std::int64_t dim = node.integer("dim");
+    node.set("dim", dim >= static_cast<std::int64_t>(kPlace) ? dim + 1 : dim);
+  }
   for (ir::Value* input : node.inputs()) {
     const std::size_t rank = input->type.rank();
     // Broadcasting aligns at the end: an operand of one dimension already means the last, and none means any.

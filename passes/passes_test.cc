@@ -219,6 +219,26 @@ output %fc
   EXPECT_EQ(text.find("transpose"), std::string::npos) << text;
 }
 
+// Two images side by side, row by row: a row of the linear's input is no longer one stretch of memory.
+TEST(DecideLayout, TurnsImagesWhoseBatchIsNotOutermostBeforeALinear) {
+  const std::string text = after(R"(graph g
+input %x : i8[2,2,3] quant([0.5], [0])
+const %w : i8[1,6] quant([1.0], [0]) = [1, 2, 3, 4, 5, 6]
+node "swap" "" ""
+  %swap : i8[2,2,3] quant([0.5], [0]) = cortex_m.transpose(input=%x, perm=[1, 0, 2])
+node "image" "" ""
+  %image : i8[2,2,1,3] quant([0.5], [0]) = aten.view(self=%swap, size=[2, 2, 1, 3])
+node "flat" "" ""
+  %flat : i8[2,6] quant([0.5], [0]) = aten.view(self=%image, size=[2, 6])
+node "fc" "" ""
+  %fc : i8[2,1] quant([0.5], [0]) = cortex_m.quantized_linear(input=%flat, weights=%w)
+output %fc
+)",
+                                 decide_layout);
+  EXPECT_NE(text.find("weights=%w)"), std::string::npos) << text;
+  EXPECT_NE(text.find("cortex_m.transpose"), std::string::npos) << text;
+}
+
 TEST(DecideLayout, TurnsAConstantOperandAtCompileTime) {
   const std::string text = after(R"(graph g
 input %x : i8[1,2,1,3] quant([0.5], [0])

@@ -13,7 +13,7 @@ void require_program_operators(const ir::Graph& graph, const ops::Config& config
   std::size_t count = 0;
   for (const ir::Node& node : graph.nodes()) {
     const ops::Operator* op = ops::find(node);
-    if (ops::find_signature(node.op) != nullptr || (op != nullptr && op->is_alias)) continue;
+    if (ops::find_signature(node.op) != nullptr || ops::is_alias(node)) continue;
     if (node.op.starts_with("quantized_decomposed.")) {
       throw std::logic_error(
           fmt::format("node '{}' ({}) was not lowered: {} must not reach a program", node.name, node.op, node.op));

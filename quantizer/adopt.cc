@@ -212,7 +212,7 @@ class Adoption {
       }
     }
     const auto* fixed = std::get_if<Rule::Fixed>(&rule.output);
-    if (fixed == nullptr || fixed->any_will_do) return;
+    if (fixed == nullptr) return;
     ir::QuantParams params = *node.result()->type.quant;
     params.scales = {fixed->scale};
     params.zero_points = {fixed->zero_point};

@@ -39,25 +39,14 @@ std::vector<ir::Value*> import_clamp_max(Importer& importer) {
   return make_clamp(importer, {}, bound(*importer.call, "max"));
 }
 
-// A constant tensor of one repeated number, as full_like makes it; None stays None.
-std::optional<ir::Argument> uniform(const ir::Value* value) {
-  if (value == nullptr) return ir::Argument{};
-  if (value->kind != ir::ValueKind::constant || value->type.dtype != DType::f32) return std::nullopt;
-  const auto data = value->data.as<float>();
-  if (data.empty() || !std::ranges::all_of(data, [&](float x) { return x == data[0]; })) return std::nullopt;
-  return ir::Argument{double{data[0]}};
-}
-
-// Bounds of one number each are a clamp; others are what they say, a minimum of a maximum.
+// A minimum of a maximum; where a bound is one number, a pass finds the clamp in it.
 std::vector<ir::Value*> import_clamp_tensors(Importer& importer) {
   const ir::Node& call = *importer.call;
-  ir::Value* min = call.has("min") ? call.tensor("min") : nullptr;
-  ir::Value* max = call.has("max") ? call.tensor("max") : nullptr;
-  const std::optional<ir::Argument> low = uniform(min), high = uniform(max);
-  if (low && high) return make_clamp(importer, *low, *high);
   ir::Value* value = call.tensor("self");
-  if (min != nullptr) value = importer.node("aten.maximum", {{"self", value}, {"other", min}})->result();
-  if (max != nullptr) value = importer.node("aten.minimum", {{"self", value}, {"other", max}})->result();
+  if (call.has("min"))
+    value = importer.node("aten.maximum", {{"self", value}, {"other", call.tensor("min")}})->result();
+  if (call.has("max"))
+    value = importer.node("aten.minimum", {{"self", value}, {"other", call.tensor("max")}})->result();
   return {value};
 }
 

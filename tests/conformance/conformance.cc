@@ -48,9 +48,7 @@ bool is_wanted(std::string_view kind) {
 std::map<std::string, int> count_operators(const ir::Graph& graph) {
   std::map<std::string, int> counts;
   for (const ir::Node& node : graph.nodes()) {
-    const ops::Operator* op = ops::find(node);
-    if (op != nullptr && op->is_alias && ops::find_signature(node.op) == nullptr) continue;
-    ++counts[node.op];
+    if (!ops::is_alias(node)) ++counts[node.op];
   }
   return counts;
 }

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What several rewrites ask about operands.
+#pragma once
+
+#include "ir/graph.h"
+
+namespace cormorant::passes {
+
+// The constant behind an operand: itself, or the integers that a dequantize makes into it; null if it is computed.
+inline ir::Value* constant_behind(ir::Value* value) {
+  if (value->kind == ir::ValueKind::constant) return value;
+  if (value->producer == nullptr || !value->producer->op.starts_with("quantized_decomposed.dequantize")) return nullptr;
+  ir::Value* input = value->producer->tensor("input");
+  return input->kind == ir::ValueKind::constant && input->type.is_quantized() ? input : nullptr;
+}
+
+}  // namespace cormorant::passes

@@ -6,7 +6,30 @@ find_package(Threads REQUIRED)
 # Loops over whole tensors are worth optimising even where everything else is built to be debugged; of the sanitizers
 # only the one for addresses stays, since checking every sum and product would take the tests' ten minutes alone.
 function(cormorant_hot)
-  set_source_files_properties(${ARGN} PROPERTIES COMPILE_OPTIONS "$<$<CONFIG:Debug>:-O2;-fno-sanitize=undefined>")
+  set_source_files_properties(${ARGN} PROPERTIES COMPILE_OPTIONS "$<$<CONFIG:Debug>:-O2;-fno-sanitize=undefined>"
+    SKIP_PRECOMPILE_HEADERS ON) # made with other options
+endfunction()
+
+# cormorant_precompile_headers(DIRECTORY): everything below includes one precompiled header, since compiling a source
+# of this size is mostly reading its headers. Not behind ccache, which would have to be told to trust it.
+function(cormorant_precompile_headers directory)
+  if(NOT TARGET cormorant_precompiled)
+    file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/precompiled.cc CONTENT "")
+    add_library(cormorant_precompiled OBJECT ${CMAKE_BINARY_DIR}/precompiled.cc)
+    target_link_libraries(cormorant_precompiled PRIVATE fmt::fmt GTest::gtest)
+    target_precompile_headers(cormorant_precompiled PRIVATE ${CMAKE_SOURCE_DIR}/cmake/precompiled.h)
+  endif()
+  get_property(targets DIRECTORY ${directory} PROPERTY BUILDSYSTEM_TARGETS)
+  foreach(target IN LISTS targets)
+    get_target_property(type ${target} TYPE)
+    if(type MATCHES "STATIC_LIBRARY|OBJECT_LIBRARY|EXECUTABLE" AND NOT target STREQUAL cormorant_precompiled)
+      target_precompile_headers(${target} REUSE_FROM cormorant_precompiled)
+    endif()
+  endforeach()
+  get_property(below DIRECTORY ${directory} PROPERTY SUBDIRECTORIES)
+  foreach(subdirectory IN LISTS below)
+    cormorant_precompile_headers(${subdirectory})
+  endforeach()
 endfunction()
 
 # cormorant_test(NAME planner SOURCES planner_test.cc LIBS cormorant_planner [LABELS board])

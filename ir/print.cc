@@ -33,7 +33,7 @@ std::string list(const std::vector<T>& items, F item) {
   return text + "]";
 }
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   std::string out = "\"";
   for (const char c : text) {
     if (c == '"' || c == '\\') out += '\\';
@@ -59,7 +59,7 @@ struct ArgumentText {
     return "floats" + list(values, [](double v) { return number(v); });
   }
   std::string operator()(bool value) const { return value ? "true" : "false"; }
-  std::string operator()(const std::string& value) const { return quoted(value); }
+  std::string operator()(const std::string& value) const { return in_quotes(value); }
   std::string operator()(DType value) const { return std::string("dtype.") + name_of(value); }
 
   static std::vector<std::string> names(const std::vector<Value*>& values) {
@@ -146,8 +146,8 @@ std::string print(const Graph& graph, std::vector<std::byte>* blob, std::int64_t
     }
   }
   for (const Node& node : graph.nodes()) {
-    text +=
-        fmt::format("node {} {} {}\n  ", quoted(node.name), quoted(node.location.module), quoted(node.location.source));
+    text += fmt::format("node {} {} {}\n  ", in_quotes(node.name), in_quotes(node.location.module),
+                        in_quotes(node.location.source));
     std::string results;
     for (const Value* result : node.results) {
       if (!results.empty()) results += ", ";

@@ -5,6 +5,7 @@
 #include <numeric>
 #include <tuple>
 #include <unordered_map>
+#include <unordered_set>
 
 namespace cormorant::planner {
 namespace {
@@ -14,18 +15,23 @@ using Set = std::vector<std::uint64_t>;  // of tasks, a bit each
 bool contains(const Set& set, std::uint32_t i) { return (set[i / 64] >> (i % 64) & 1U) != 0; }
 void insert(Set& set, std::uint32_t i) { set[i / 64] |= std::uint64_t{1} << (i % 64); }
 
-struct HashSet {
-  std::size_t operator()(const Set& set) const {
-    std::uint64_t hash = 0x9e3779b97f4a7c15;
-    for (const std::uint64_t word : set) hash = (hash ^ word) * 0xff51afd7ed558ccd, hash ^= hash >> 29U;
-    return static_cast<std::size_t>(hash);
-  }
-};
+// A number for each task; a set's hash is the exclusive or of its tasks' numbers.
+std::uint64_t number_of(std::uint32_t task) {
+  std::uint64_t x = (task + 1) * 0x9e3779b97f4a7c15;
+  x = (x ^ x >> 30U) * 0xbf58476d1ce4e5b9;
+  x = (x ^ x >> 27U) * 0x94d049bb133111eb;
+  return x ^ x >> 31U;
+}
 
 class Model {
  public:
   Model(std::span<const Task> tasks, std::span<const Buffer> buffers)
-      : tasks_(tasks), buffers_(buffers), readers_(buffers.size()), before_(tasks.size()), after_(tasks.size()) {
+      : tasks_(tasks),
+        buffers_(buffers),
+        reads_(tasks.size()),
+        readers_(buffers.size()),
+        before_(tasks.size()),
+        after_(tasks.size()) {
     constexpr std::uint32_t kNobody = ~std::uint32_t{0};
     std::vector<std::uint32_t> writer(buffers.size(), kNobody);
     std::unordered_map<std::uint32_t, std::uint32_t> last_of;
@@ -34,7 +40,8 @@ class Model {
       after_[on].push_back(task);
     };
     for (std::uint32_t t = 0; t < tasks.size(); ++t) {
-      for (const std::uint32_t b : unique(tasks[t].reads)) {
+      reads_[t] = unique(tasks[t].reads);
+      for (const std::uint32_t b : reads_[t]) {
         readers_[b].push_back(t);
         if (writer[b] != kNobody) depends(t, writer[b]);
       }
@@ -68,7 +75,7 @@ class Model {
     for (const Task::Saving& s : t.savings) {
       if (dies(done, s.buffer, task)) saving = std::max(saving, s.bytes);
     }
-    for (const std::uint32_t b : unique(t.reads)) dead += dies(done, b, task) ? buffers_[b].size : 0;
+    for (const std::uint32_t b : reads_[task]) dead += dies(done, b, task) ? buffers_[b].size : 0;
     for (const std::uint32_t b : t.writes) {
       if (readers_[b].empty() && !buffers_[b].is_output) dead += buffers_[b].size;
     }
@@ -88,18 +95,36 @@ class Model {
 
   std::span<const Task> tasks_;
   std::span<const Buffer> buffers_;
-  std::vector<std::vector<std::uint32_t>> readers_, before_, after_;
+  std::vector<std::vector<std::uint32_t>> reads_, readers_, before_, after_;
 };
 
 struct State {
   Set done;
-  std::uint64_t live = 0, peak = 0;
+  std::uint64_t hash = 0, live = 0, peak = 0;
   std::vector<std::uint32_t> ready;
   std::uint32_t history = 0;  // index of the last task's entry
 };
 struct Entry {
   std::uint32_t before, task;
 };
+// One task more: what a state would become. Most are dropped, so a state is made only of those that are kept.
+struct Step {
+  std::uint64_t peak, live, hash;
+  std::uint32_t from, task;
+};
+
+State after(const Model& model, const State& state, const Step& step, std::uint32_t history) {
+  State then{state.done, step.hash, step.live, step.peak, {}, history};
+  insert(then.done, step.task);
+  for (const std::uint32_t t : state.ready) {
+    if (t != step.task) then.ready.push_back(t);
+  }
+  for (const std::uint32_t t : model.after(step.task)) {
+    if (model.is_ready(then.done, t) && std::ranges::find(then.ready, t) == then.ready.end()) then.ready.push_back(t);
+  }
+  std::ranges::sort(then.ready);
+  return then;
+}
 
 std::uint64_t peak_of(const Model& model, std::size_t count, std::span<const std::uint32_t> order) {
   Set done((count + 63) / 64, 0);
@@ -128,48 +153,32 @@ std::vector<std::uint32_t> schedule(std::span<const Task> tasks, std::span<const
   const std::uint64_t given = peak_of(model, count, order);
 
   std::vector<Entry> history = {{0, 0}};
-  State start{Set((count + 63) / 64, 0), model.at_start(), model.at_start(), {}, 0};
+  State start{Set((count + 63) / 64, 0), 0, model.at_start(), model.at_start(), {}, 0};
   for (std::uint32_t t = 0; t < count; ++t) {
     if (model.has_nothing_before(t)) start.ready.push_back(t);
   }
   std::vector<State> level = {std::move(start)};
+  std::vector<Step> steps;
   for (std::uint32_t depth = 0; depth < count; ++depth) {
-    std::vector<State> next;
-    std::unordered_map<Set, std::size_t, HashSet> known;
-    for (const State& state : level) {
+    steps.clear();
+    for (std::uint32_t from = 0; from < level.size(); ++from) {
+      const State& state = level[from];
       for (const std::uint32_t task : state.ready) {
         const Model::Bytes bytes = model.run(state.done, state.live, task);
         const std::uint64_t peak = std::max(state.peak, bytes.during);
         if (peak >= given) continue;  // nothing to gain
-        Set done = state.done;
-        insert(done, task);
-        const auto [found, is_new] = known.try_emplace(done, next.size());
-        if (!is_new) {
-          State& same = next[found->second];
-          if (peak < same.peak) {
-            same.peak = peak;
-            history.push_back({state.history, task});
-            same.history = static_cast<std::uint32_t>(history.size() - 1);
-          }
-          continue;
-        }
-        history.push_back({state.history, task});
-        State then{std::move(done), bytes.after, peak, {}, static_cast<std::uint32_t>(history.size() - 1)};
-        for (const std::uint32_t t : state.ready) {
-          if (t != task) then.ready.push_back(t);
-        }
-        for (const std::uint32_t t : model.after(task)) {
-          if (model.is_ready(then.done, t) && std::ranges::find(then.ready, t) == then.ready.end())
-            then.ready.push_back(t);
-        }
-        std::ranges::sort(then.ready);
-        next.push_back(std::move(then));
+        steps.push_back({peak, bytes.after, state.hash ^ number_of(task), from, task});
       }
     }
-    if (next.empty()) return order;  // every other order is as bad
-    if (next.size() > width) {
-      std::ranges::sort(next, {}, [](const State& s) { return std::tuple(s.peak, s.live, s.history); });
-      next.resize(width);
+    if (steps.empty()) return order;  // every other order is as bad
+    std::ranges::sort(steps, {}, [](const Step& s) { return std::tuple(s.peak, s.live, s.from, s.task); });
+    std::vector<State> next;
+    std::unordered_set<std::uint64_t> known;
+    for (const Step& step : steps) {
+      if (next.size() == width) break;
+      if (!known.insert(step.hash).second) continue;  // the same set, reached with a smaller peak
+      history.push_back({level[step.from].history, step.task});
+      next.push_back(after(model, level[step.from], step, static_cast<std::uint32_t>(history.size() - 1)));
     }
     level = std::move(next);
   }

@@ -28,22 +28,6 @@ inline bool is_countable(const Tensor& tensor) {
   return true;
 }
 
-// Same sizes, and the same order in memory of all dimensions that have more than one index.
-inline bool lies_alike(const Tensor& a, const Tensor& b) {
-  if (a.rank != b.rank) return false;
-  for (std::size_t i = 0; i < a.rank; ++i) {
-    if (a.sizes[i] != b.sizes[i]) return false;
-  }
-  std::size_t j = 0;
-  for (std::size_t i = 0; i < a.rank; ++i) {
-    if (a.sizes[a.dim_order[i]] == 1) continue;
-    while (b.sizes[b.dim_order[j]] == 1) ++j;
-    if (a.dim_order[i] != b.dim_order[j]) return false;
-    ++j;
-  }
-  return true;
-}
-
 // ---- functions of one element ---------------------------------------------------------------------------------------
 
 struct FloatMapPlan {
@@ -55,7 +39,7 @@ struct FloatMapPlan {
 
 inline Error plan_float_map(Call& call, const Tensor& input, const Tensor& out, const float (&parameters)[3]) {
   call.require(is_f32(input) && is_f32(out), Error::unsupported);
-  call.require(lies_alike(input, out), Error::bad_shape);
+  call.require(input.lies_like(out), Error::bad_shape);
   if (call.error() != Error::ok) return call.error();
   auto* const plan = call.make_plan<FloatMapPlan>();
   if (plan == nullptr) return call.error();

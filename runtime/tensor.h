@@ -45,6 +45,8 @@ struct Tensor {
     return order == 0x01030200 || is_ordered(kChannelsLastPositions);
   }
   [[nodiscard]] bool is_contiguous() const { return is_ordered(kContiguousPositions); }
+  // Same sizes in the same memory order: element by element the same places.
+  [[nodiscard]] bool lies_like(const Tensor& other) const;  // tensor.cc
 
  private:
   // The position in memory of each dimension, four bits each, dimension 0 lowest.

@@ -10,7 +10,6 @@
 #include "emit/emit.h"
 #include "evaluate/graph.h"
 #include "ops/op.h"
-#include "ops/schema.h"
 #include "runtime/host.h"
 #include "tests/conformance/conformance.h"
 
@@ -151,29 +150,7 @@ TEST(BatchMatmul, LowersAsUpstreamDoes) {
 
 // ---- import ---------------------------------------------------------------------------------------------------------
 
-std::vector<ir::Value*> import_call(ir::Graph& graph, std::string_view target, std::vector<ir::NamedArgument> given,
-                                    ir::Shape shape) {
-  static const std::vector<AtenForm> forms = [] {
-    std::vector<AtenForm> all = batch_matmul_operator().forms;
-    std::ranges::copy(linear_operator().forms, std::back_inserter(all));
-    return all;
-  }();
-  ir::Node call;
-  call.name = "call";
-  for (const AtenForm& form : forms) {
-    const Schema schema = parse_schema(form.schema);
-    if (schema.target() != target) continue;
-    call.args = given;
-    for (const SchemaArgument& argument : schema.arguments) {
-      const auto known = [&](const ir::NamedArgument& arg) { return arg.name == argument.name; };
-      if (std::ranges::none_of(given, known)) call.args.push_back({argument.name, argument.fallback.value()});
-    }
-    Importer importer{&graph, &call, {ir::float_type(std::move(shape))}};
-    return form.import(importer);
-  }
-  ADD_FAILURE() << "no form " << target;
-  return {};
-}
+using conformance::import_call;
 
 ir::Value* constant(ir::Graph& graph, ir::Shape shape, std::vector<float> data) {
   return graph.add_constant("c", ir::float_type(std::move(shape)), ir::Bytes::of(std::span<const float>(data)));

@@ -12,7 +12,6 @@
 #include "kernels/requantize.h"
 #include "ops/conv2d/prepack.h"
 #include "ops/op.h"
-#include "ops/schema.h"
 #include "runtime/host.h"
 #include "tests/conformance/conformance.h"
 
@@ -186,24 +185,9 @@ TEST(Conv2d, HighColumnsAreComputedToo) {
 
 // ---- aten -----------------------------------------------------------------------------------------------------------
 
-const ir::Node* import_call(ir::Graph& graph, std::string_view target, std::vector<ir::NamedArgument> given,
-                            ir::Shape shape) {
-  const Operator op = conv2d_operator();
-  ir::Node call;
-  call.name = "call";
-  for (const AtenForm& form : op.forms) {
-    const Schema schema = parse_schema(form.schema);
-    if (schema.target() != target) continue;
-    call.args = given;
-    for (const SchemaArgument& argument : schema.arguments) {
-      const auto known = [&](const ir::NamedArgument& arg) { return arg.name == argument.name; };
-      if (std::ranges::none_of(given, known))
-        call.args.push_back({argument.name, argument.fallback.value_or(ir::None{})});
-    }
-    Importer importer{&graph, &call, {ir::float_type(std::move(shape))}};
-    return form.import(importer).front()->producer;
-  }
-  return nullptr;
+const ir::Node* import_call(ir::Graph& graph, std::string_view target, const std::vector<ir::NamedArgument>& given,
+                            const ir::Shape& shape) {
+  return conformance::import_call(graph, target, given, shape).front()->producer;
 }
 
 struct Images {

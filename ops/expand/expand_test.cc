@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
-#include "base/diagnostic.h"
 #include "emit/emit.h"
 #include "ops/op.h"
 #include "passes/passes.h"
@@ -81,26 +80,11 @@ TEST(Expand, KeepsTheMemoryOrderOfItsInput) {
   EXPECT_EQ(lowered, (std::vector<std::pair<std::string, int>>{{"aten.expand_copy", 1}}));
 }
 
-// Builds the program operator as a file could have it, whatever its arguments, and says whether it loads.
-bool loads(const std::string& op, const ir::TensorType& in, std::vector<ir::NamedArgument> args,
-           const ir::TensorType& out) {
-  ir::Graph graph;
-  args.insert(args.begin(), {"self", graph.add_input("x", in)});
-  graph.add_output(graph.add_node("node", op, std::move(args), {out})->result());
-  const std::vector<std::byte> program = emit::emit(graph, {}, {}).program;
-  try {
-    HostProgram(program, host_kernels());
-    return true;
-  } catch (const InputError&) {
-    return false;
-  }
-}
-
 ir::TensorType i8(ir::Shape shape) { return {DType::i8, std::move(shape), {}, {}}; }
 
 TEST(Expand, LoadRefusesWhatDoesNotFit) {
   const auto expand = [](const ir::TensorType& in, Dims size, const ir::TensorType& out) {
-    return loads("aten.expand_copy", in, {{"size", std::move(size)}, {"implicit", false}}, out);
+    return conformance::loads("aten.expand_copy", in, {{"size", std::move(size)}, {"implicit", false}}, out);
   };
   EXPECT_TRUE(expand(i8({2, 1}), {3, -1, 4}, i8({3, 2, 4})));
   EXPECT_TRUE(expand(i8({}), {2}, i8({2})));
@@ -144,7 +128,7 @@ TEST(Repeat, PutsCopiesBehindEachOther) {
 
 TEST(Repeat, LoadRefusesWhatDoesNotFit) {
   const auto repeat = [](Dims repeats, const ir::TensorType& out) {
-    return loads("aten.repeat", i8({2, 3}), {{"repeats", std::move(repeats)}}, out);
+    return conformance::loads("aten.repeat", i8({2, 3}), {{"repeats", std::move(repeats)}}, out);
   };
   EXPECT_TRUE(repeat({4, 1, 2}, i8({4, 2, 6})));
   EXPECT_FALSE(repeat({4, 1, 2}, i8({4, 2, 3})));

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
-#include "base/diagnostic.h"
-#include "emit/emit.h"
 #include "ops/op.h"
 #include "passes/passes.h"
-#include "runtime/host.h"
 #include "tests/conformance/conformance.h"
 #include "tests/conformance/import_rows.h"
 
@@ -71,26 +68,11 @@ TEST(Flip, EveryVariantEqualsTheReference) { conformance::expect_same_bits_every
 
 TEST(Flip, EqualsTheFloatSemantics) { conformance::expect_near_float_semantics(cases(), 0.0, 2); }
 
-// Builds the program operator as a file could have it, whatever its arguments, and says whether it loads.
-bool loads(const std::string& op, const ir::TensorType& in, std::vector<ir::NamedArgument> args,
-           const ir::TensorType& out) {
-  ir::Graph graph;
-  args.insert(args.begin(), {"self", graph.add_input("x", in)});
-  graph.add_output(graph.add_node("node", op, std::move(args), {out})->result());
-  const std::vector<std::byte> program = emit::emit(graph, {}, {}).program;
-  try {
-    HostProgram(program, host_kernels());
-    return true;
-  } catch (const InputError&) {
-    return false;
-  }
-}
-
 ir::TensorType i8(ir::Shape shape) { return {DType::i8, std::move(shape), {}, {}}; }
 
 TEST(Flip, LoadRefusesWhatDoesNotFit) {
   const auto flip = [](Dims dims, const ir::TensorType& out) {
-    return loads("aten.flip", i8({2, 3}), {{"dims", std::move(dims)}}, out);
+    return conformance::loads("aten.flip", i8({2, 3}), {{"dims", std::move(dims)}}, out);
   };
   EXPECT_TRUE(flip({-1, 0}, i8({2, 3})));
   EXPECT_FALSE(flip({1, -1}, i8({2, 3})));

@@ -31,7 +31,7 @@ bool are_parameters(const OptionalTensor& tensor, std::int32_t count) {
 FloatPlan* plan_rows(Call& call, const Tensor& input, const OptionalTensor& weight, const OptionalTensor& bias,
                      const Tensor& out, std::int32_t groups, std::int32_t channels, std::int32_t inner) {
   call.require(is_f32(input) && is_f32(out) && input.is_contiguous() && out.is_contiguous(), Error::unsupported);
-  call.require(lies_alike(input, out), Error::bad_shape);
+  call.require(input.lies_like(out), Error::bad_shape);
   call.require(groups >= 1 && channels >= 1 && inner >= 1 && input.elements() > 0, Error::bad_shape);
   if (call.error() != Error::ok) return nullptr;
   // Each factor divides what is left of the tensor, so that no product overflows.

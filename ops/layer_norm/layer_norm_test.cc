@@ -10,7 +10,6 @@
 #include "evaluate/graph.h"
 #include "ops/layer_norm/arithmetic.h"
 #include "ops/op.h"
-#include "ops/schema.h"
 #include "runtime/host.h"
 #include "tests/conformance/conformance.h"
 
@@ -138,27 +137,8 @@ ir::Value* constant(ir::Graph& graph, std::vector<float> data) {
                             ir::Bytes::of(std::span<const float>(data)));
 }
 
-std::vector<ir::Value*> import_call(ir::Graph& graph, std::string_view target, std::vector<ir::NamedArgument> given,
-                                    const ir::Shape& shape) {
-  static const Operator op = layer_norm_operator();
-  ir::Node call;
-  call.name = "call";
-  for (const AtenForm& form : op.forms) {
-    const Schema schema = parse_schema(form.schema);
-    if (schema.target() != target) continue;
-    call.args = given;
-    for (const SchemaArgument& argument : schema.arguments) {
-      const auto known = [&](const ir::NamedArgument& arg) { return arg.name == argument.name; };
-      if (std::ranges::none_of(given, known)) call.args.push_back({argument.name, argument.fallback.value()});
-    }
-    Importer importer{&graph, &call, {ir::float_type(shape)}};
-    return form.import(importer);
-  }
-  ADD_FAILURE() << "no form " << target;
-  return {};
-}
-
 using Dims = std::vector<std::int64_t>;
+using conformance::import_call;
 
 // [1, 2, 1, 2] with the values 1, 3, 10, 14, by hand: over all, over each channel, and by the root of the mean square.
 TEST(LayerNormImport, EverySpellingNormalisesWhatItShould) {

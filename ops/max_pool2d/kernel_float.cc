@@ -34,7 +34,7 @@ Error load_max_pool_with_indices(Call& call) {
   MaxPool2dWithIndices<TargetWorld> args;
   FloatMaxPlan* const plan = load_pool(call, args);
   if (plan == nullptr) return call.error();
-  call.require(args.indices.dtype == DType::i64 && lies_alike(args.indices, args.out), Error::bad_shape);
+  call.require(args.indices.dtype == DType::i64 && args.indices.lies_like(args.out), Error::bad_shape);
   plan->indices = args.indices.as<std::int64_t>();
   return call.error();
 }

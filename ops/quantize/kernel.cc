@@ -4,25 +4,6 @@
 #include <bit>
 
 namespace cormorant::ops {
-namespace {
-
-// Same sizes, and the same order in memory of all dimensions that have more than one index.
-bool same_layout(const Tensor& a, const Tensor& b) {
-  if (a.rank != b.rank) return false;
-  std::size_t j = 0;
-  for (std::size_t i = 0; i < a.rank; ++i) {
-    if (a.sizes[i] != b.sizes[i]) return false;
-  }
-  for (std::size_t i = 0; i < a.rank; ++i) {
-    if (a.sizes[a.dim_order[i]] == 1) continue;
-    while (b.sizes[b.dim_order[j]] == 1) ++j;
-    if (a.dim_order[i] != b.dim_order[j]) return false;
-    ++j;
-  }
-  return true;
-}
-
-}  // namespace
 
 Error load_quantize(Call& call) {
   QuantizePerTensor<TargetWorld> call_args;
@@ -30,7 +11,7 @@ Error load_quantize(Call& call) {
   const auto& [input, scale, zero_point, low, high, dtype, out] = call_args;
   call.require(input.dtype == DType::f32 && out.dtype == dtype, Error::bad_value);
   call.require(is_quantized_dtype(dtype), Error::unsupported);
-  call.require(same_layout(input, out), Error::bad_shape);
+  call.require(input.lies_like(out), Error::bad_shape);
   const auto scale_bits = std::bit_cast<std::uint32_t>(scale);
   call.require(is_supported_scale(scale_bits), Error::unsupported);
   const auto in_range = [&](std::int32_t value) { return value >= lowest(dtype) && value <= highest(dtype); };

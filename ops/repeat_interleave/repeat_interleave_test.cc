@@ -2,10 +2,8 @@
 #include <gtest/gtest.h>
 
 #include "base/diagnostic.h"
-#include "emit/emit.h"
 #include "ops/op.h"
 #include "passes/passes.h"
-#include "runtime/host.h"
 #include "tests/conformance/conformance.h"
 #include "tests/conformance/import_rows.h"
 
@@ -127,26 +125,11 @@ TEST(RepeatInterleave, ExecutorchGetsAnExpansion) {
   EXPECT_EQ(expansions, 1);
 }
 
-// Builds the program operator as a file could have it, whatever its arguments, and says whether it loads.
-bool loads(const std::string& op, const ir::TensorType& in, std::vector<ir::NamedArgument> args,
-           const ir::TensorType& out) {
-  ir::Graph graph;
-  args.insert(args.begin(), {"self", graph.add_input("x", in)});
-  graph.add_output(graph.add_node("node", op, std::move(args), {out})->result());
-  const std::vector<std::byte> program = emit::emit(graph, {}, {}).program;
-  try {
-    HostProgram(program, host_kernels());
-    return true;
-  } catch (const InputError&) {
-    return false;
-  }
-}
-
 ir::TensorType i8(ir::Shape shape) { return {DType::i8, std::move(shape), {}, {}}; }
 
 TEST(RepeatInterleave, LoadRefusesWhatDoesNotFit) {
   const auto repeat = [](Dims repeats, const ir::TensorType& out) {
-    return loads("cormorant.repeat_interleave.scalar", i8({2, 3}), {{"repeats", std::move(repeats)}}, out);
+    return conformance::loads("cormorant.repeat_interleave.scalar", i8({2, 3}), {{"repeats", std::move(repeats)}}, out);
   };
   EXPECT_TRUE(repeat({2, 1}, i8({4, 3})));
   EXPECT_FALSE(repeat({2, 2}, i8({4, 3})));

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
-#include "base/diagnostic.h"
 #include "emit/emit.h"
 #include "ops/op.h"
 #include "passes/passes.h"
@@ -181,27 +180,13 @@ TEST(Slice, KeepsTheMemoryOrderOfItsInput) {
   EXPECT_EQ(lowered, (std::vector<std::pair<std::string, int>>{{"aten.slice_copy.Tensor_out", 1}}));
 }
 
-// Builds the program operator as a file could have it, whatever its arguments, and says whether it loads.
-bool loads(const std::string& op, const ir::TensorType& in, std::vector<ir::NamedArgument> args,
-           const ir::TensorType& out) {
-  ir::Graph graph;
-  args.insert(args.begin(), {"self", graph.add_input("x", in)});
-  graph.add_output(graph.add_node("node", op, std::move(args), {out})->result());
-  const std::vector<std::byte> program = emit::emit(graph, {}, {}).program;
-  try {
-    HostProgram(program, host_kernels());
-    return true;
-  } catch (const InputError&) {
-    return false;
-  }
-}
-
 ir::TensorType i8(ir::Shape shape) { return {DType::i8, std::move(shape), {}, {}}; }
 
 TEST(Slice, LoadTakesPythonsBounds) {
   const auto slice = [](ir::Argument start, ir::Argument end, std::int64_t out) {
-    return loads("aten.slice_copy.Tensor_out", i8({2, 5}),
-                 {{"dim", std::int64_t{-1}}, {"start", start}, {"end", end}, {"step", std::int64_t{2}}}, i8({2, out}));
+    return conformance::loads("aten.slice_copy.Tensor_out", i8({2, 5}),
+                              {{"dim", std::int64_t{-1}}, {"start", start}, {"end", end}, {"step", std::int64_t{2}}},
+                              i8({2, out}));
   };
   EXPECT_TRUE(slice({}, {}, 3));
   EXPECT_TRUE(slice(std::int64_t{1}, std::int64_t{9223372036854775807}, 2));
@@ -214,8 +199,9 @@ TEST(Slice, LoadTakesPythonsBounds) {
 
 TEST(Slice, LoadRefusesWhatDoesNotFit) {
   const auto slice = [](std::int64_t dim, std::int64_t step, const ir::TensorType& out) {
-    return loads("aten.slice_copy.Tensor_out", i8({2, 5}),
-                 {{"dim", dim}, {"start", std::int64_t{0}}, {"end", std::int64_t{4}}, {"step", step}}, out);
+    return conformance::loads("aten.slice_copy.Tensor_out", i8({2, 5}),
+                              {{"dim", dim}, {"start", std::int64_t{0}}, {"end", std::int64_t{4}}, {"step", step}},
+                              out);
   };
   EXPECT_TRUE(slice(1, 2, i8({2, 2})));
   EXPECT_TRUE(slice(1, 2147483647, i8({2, 1})));
@@ -230,7 +216,8 @@ TEST(Slice, LoadRefusesWhatDoesNotFit) {
 
 TEST(Select, LoadTakesOnePlace) {
   const auto select = [](std::int64_t dim, std::int64_t index, ir::Shape out) {
-    return loads("aten.select_copy.int_out", i8({2, 5, 3}), {{"dim", dim}, {"index", index}}, i8(std::move(out)));
+    return conformance::loads("aten.select_copy.int_out", i8({2, 5, 3}), {{"dim", dim}, {"index", index}},
+                              i8(std::move(out)));
   };
   EXPECT_TRUE(select(1, 4, {2, 3}));
   EXPECT_TRUE(select(-2, -5, {2, 3}));

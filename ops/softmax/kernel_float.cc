@@ -19,7 +19,7 @@ Error load_float(Call& call) {
   if (!call.read_signature(args)) return call.error();
   const auto& [self, signed_dim, half, out] = args;
   call.require(is_f32(self) && is_f32(out) && !half, Error::unsupported);
-  call.require(lies_alike(self, out), Error::bad_shape);
+  call.require(self.lies_like(out), Error::bad_shape);
   const std::int32_t dim = signed_dim < 0 ? signed_dim + self.rank : signed_dim;
   call.require(dim >= 0 && dim < self.rank, Error::bad_value);
   if (call.error() != Error::ok) return call.error();

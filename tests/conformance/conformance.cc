@@ -11,11 +11,14 @@
 #include <limits>
 #include <numeric>
 
+#include "base/diagnostic.h"
 #include "cli/program_io.h"
 #include "compiler/compile.h"
+#include "emit/emit.h"
 #include "evaluate/graph.h"
 #include "ir/verify.h"
 #include "ops/op.h"
+#include "ops/schema.h"
 #include "passes/passes.h"
 #include "runtime/host.h"
 #include "target/parse.h"
@@ -328,6 +331,57 @@ ir::Value* add_quantized(ir::Graph& graph, std::string op, std::vector<ir::Named
       .add_node(std::move(name), std::move(op), std::move(args),
                 {ir::quantized_type(std::move(shape), ir::per_tensor_i8(scale, zero_point))})
       ->result();
+}
+
+std::vector<ir::Value*> import_call(ir::Graph& graph, std::string_view target,
+                                    const std::vector<ir::NamedArgument>& given, const ir::Shape& shape,
+                                    std::size_t results) {
+  for (const ops::Operator& op : ops::all_operators()) {
+    for (const ops::AtenForm& form : op.forms) {
+      const ops::Schema schema = ops::parse_schema(form.schema);
+      if (schema.target() != target) continue;
+      ir::Node call;
+      call.name = "call";
+      call.op = schema.target();
+      for (const ops::SchemaArgument& argument : schema.arguments) {
+        const auto known = std::ranges::find(given, argument.name, &ir::NamedArgument::name);
+        call.args.push_back(
+            {argument.name, known != given.end() ? known->value : argument.fallback.value_or(ir::None{})});
+      }
+      ops::Importer importer{&graph, &call, std::vector<ir::TensorType>(results, ir::float_type(shape))};
+      return form.import(importer);
+    }
+  }
+  ADD_FAILURE() << "no operator imports " << target;
+  return {};
+}
+
+Import import_call(std::string_view target, const ir::Shape& input, const ir::Shape& output,
+                   const std::vector<ir::NamedArgument>& given) {
+  Import import;
+  std::vector<ir::NamedArgument> args = given;
+  args.push_back({"self", import.graph.add_input("x", ir::float_type(input))});
+  import.results = import_call(import.graph, target, args, output, 2);
+  for (const ir::Node& node : import.graph.nodes()) import.operators.push_back(node.op);
+  return import;
+}
+
+bool loads(const ir::Graph& graph) {
+  const std::vector<std::byte> program = emit::emit(graph, {}, {}).program;
+  try {
+    HostProgram(program, ops::host_kernels());
+    return true;
+  } catch (const InputError&) {
+    return false;
+  }
+}
+
+bool loads(const std::string& op, const ir::TensorType& in, std::vector<ir::NamedArgument> args,
+           const ir::TensorType& out) {
+  ir::Graph graph;
+  args.insert(args.begin(), {"self", graph.add_input("x", in)});
+  graph.add_output(graph.add_node("node", op, std::move(args), {out})->result());
+  return loads(graph);
 }
 
 }  // namespace cormorant::conformance

@@ -97,4 +97,23 @@ void expect_dialect(const Case& c, const Dialect& expected, const Target& target
 // compiler.
 std::vector<std::pair<std::string, int>> lowered_operators(const Case& c, const Target& target = {});
 
+// Imports a call as the compiler does: what is not given has the schema's default. All results have that shape.
+std::vector<ir::Value*> import_call(ir::Graph& graph, std::string_view target,
+                                    const std::vector<ir::NamedArgument>& given, const ir::Shape& shape,
+                                    std::size_t results = 1);
+// The same on the input `self`, in a graph of its own.
+struct Import {
+  ir::Graph graph;
+  std::vector<std::string> operators;
+  std::vector<ir::Value*> results;
+};
+Import import_call(std::string_view target, const ir::Shape& input, const ir::Shape& output,
+                   const std::vector<ir::NamedArgument>& given);
+
+// Whether the runtime takes a graph of program operators as it stands, whatever a file may have said of them.
+bool loads(const ir::Graph& graph);
+// The same of one operator on the input `self`.
+bool loads(const std::string& op, const ir::TensorType& in, std::vector<ir::NamedArgument> args,
+           const ir::TensorType& out);
+
 }  // namespace cormorant::conformance

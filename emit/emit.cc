@@ -138,8 +138,9 @@ RegionFacts region_facts(const MemoryMap& memory, std::uint32_t region) {
   if (use.peak != 0 && use.peak_step < memory.steps.size()) facts.peak_node = called(*memory.steps[use.peak_step]);
   for (std::size_t i = 0; i < memory.blocks.size(); ++i) {
     const planner::Block& block = memory.blocks[i];
-    if (memory.plan.placements[i].region != region || block.first > use.peak_step || block.last < use.peak_step)
-      continue;
+    const auto is_alive = [&](const planner::Block& b) { return b.first <= use.peak_step && use.peak_step <= b.last; };
+    if (memory.plan.placements[i].region != region || !is_alive(block)) continue;
+    if (block.part && is_alive(memory.blocks[block.part->whole])) continue;  // its bytes are named already
     facts.at_peak.emplace_back(block.name, static_cast<std::int64_t>(block.size));
   }
   largest_first(facts.at_peak);
@@ -150,7 +151,7 @@ RegionFacts region_facts(const MemoryMap& memory, std::uint32_t region) {
 
 Emitted emit(const ir::Graph& graph, const ops::Config& config, const std::vector<planner::Region>& regions,
              Reuse reuse) {
-  const MemoryMap memory = map_memory(graph, regions, reuse);
+  const MemoryMap memory = map_memory(graph, regions, config.runtime, reuse);
   Emitted emitted;
   emitted.program = Emitter(graph, config, memory).run();
   for (const ir::Node* node : memory.steps) {

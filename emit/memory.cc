@@ -2,9 +2,11 @@
 #include "emit/memory.h"
 
 #include <algorithm>
+#include <bit>
 #include <stdexcept>
 #include <unordered_set>
 
+#include "emit/parts.h"
 #include "ops/op.h"
 #include "planner/check.h"
 #include "planner/pack.h"
@@ -15,16 +17,16 @@ namespace {
 
 using Order = std::vector<const ir::Node*>;
 
-const ir::Value* root(const ir::Value* value) {
-  while (value->producer != nullptr && ops::is_alias(*value->producer)) value = value->producer->inputs().front();
-  return value;
-}
 std::uint64_t bytes_of(const ir::Value* value) { return static_cast<std::uint64_t>(value->type.bytes()); }
 
-// How far a result must begin before an argument that it may cover, as offsets go.
-std::optional<std::uint64_t> cover_distance(const ir::Node& node, const ir::NamedArgument& argument) {
+// How far a result must begin before an argument that it may cover, as offsets go. In which order ExecuTorch's kernels
+// read and write is not known.
+std::optional<std::uint64_t> cover_distance(const ir::Node& node, const ir::NamedArgument& argument,
+                                            ops::Runtime runtime) {
   const ops::Operator* op = ops::find(node);
-  if (op == nullptr || op->overlap == nullptr || node.results.size() != 1) return std::nullopt;
+  if (runtime != ops::Runtime::cormorant || op == nullptr || op->overlap == nullptr || node.results.size() != 1) {
+    return std::nullopt;
+  }
   const std::optional<std::uint64_t> exact = op->overlap(node, argument.name);
   if (!exact) return std::nullopt;
   const std::uint64_t distance =
@@ -40,12 +42,13 @@ bool can_work_in_place(const ir::Node& node, const ir::NamedArgument& argument, 
 // The blocks of a graph whose nodes are computed in a given order.
 class Mapper {
  public:
-  Mapper(const ir::Graph& graph, Reuse reuse) : graph_(graph), reuse_(reuse) {}
+  Mapper(const ir::Graph& graph, const Parts& parts, ops::Runtime runtime, Reuse reuse)
+      : graph_(graph), parts_(parts), runtime_(runtime), reuse_(reuse) {}
 
   // Without regions and plan.
   MemoryMap run(const Order& order) {
     for (const ir::Node* node : order) {
-      if (!ops::is_alias(*node)) map_.steps.push_back(node);
+      if (!ops::is_alias(*node) && !parts_.contains(*node)) map_.steps.push_back(node);
     }
     find_last_uses();
     for (const ir::Value* input : graph_.inputs()) add_block(input, 0);
@@ -60,6 +63,9 @@ class Mapper {
     for (const ir::Node* node : order) {
       if (ops::is_alias(*node)) {
         share(node->result(), node->inputs().front());
+      } else if (parts_.contains(*node)) {
+        const Parts::Place* view = parts_.find(node->result());
+        view != nullptr && view->is_view ? add_view(*node, *view) : join(*node);
       } else {
         place_results(*node, step++);
       }
@@ -91,6 +97,7 @@ class Mapper {
 
   void add_block(const ir::Value* value, std::uint32_t first) {
     map_.block_of[value] = map_.blocks.size();
+    made_at_[value] = first;
     planner::Block block;
     block.size = static_cast<std::uint64_t>(value->type.bytes());
     block.first = first;
@@ -114,18 +121,62 @@ class Mapper {
     if (found != map_.block_of.end()) map_.block_of[value] = found->second;  // a view of a constant has no block either
   }
 
+  // A slice: it is there when its source is.
+  void add_view(const ir::Node& node, const Parts::Place& place) {
+    const std::size_t whole = map_.block_of.at(place.whole);
+    add_block(node.result(), made_at_.at(place.whole));
+    make_part(map_.blocks.size() - 1, whole, place.offset, planner::Block::Part::Kind::view);
+  }
+  // A concatenation begins when the last of its pieces is there.
+  void join(const ir::Node& node) {
+    std::uint32_t first = 0;
+    for (const ir::Value* input : node.inputs()) first = std::max(first, made_at_.at(root(input)));
+    add_block(node.result(), first);
+    const std::size_t whole = map_.blocks.size() - 1;
+    for (const ir::Value* input : node.inputs()) {
+      const std::size_t piece = map_.block_of.at(input);
+      make_part(piece, whole, parts_.find(root(input))->offset, planner::Block::Part::Kind::piece);
+      map_.blocks[piece].last = std::max(map_.blocks[piece].last, first);
+    }
+  }
+  void make_part(std::size_t part, std::size_t whole, std::uint64_t offset, planner::Block::Part::Kind kind) {
+    planner::Block& block = map_.blocks[part];
+    if (block.part) throw std::logic_error("'" + block.name + "' is part of two blocks");
+    block.part = {static_cast<std::uint32_t>(whole), offset, kind};
+    if (offset != 0) {
+      block.alignment =
+          std::min<std::uint32_t>(block.alignment, 1U << static_cast<unsigned>(std::countr_zero(offset) & 31));
+    }
+    block.alignment = std::min(block.alignment, map_.blocks[whole].alignment);
+  }
+  [[nodiscard]] bool is_part_or_whole(std::size_t block) const {
+    const auto is_of_it = [&](const planner::Block& other) { return other.part && other.part->whole == block; };
+    return map_.blocks[block].part || std::ranges::any_of(map_.blocks, is_of_it);
+  }
+
   void place_results(const ir::Node& node, std::uint32_t step) {
     for (const ir::Value* input : node.inputs()) {
       if (input->kind == ir::ValueKind::scratch) add_block(input, step);
     }
     if (const ir::Value* over = in_place_input(node, step)) {
-      share(node.result(), over);
-      planner::Block& block = map_.blocks[map_.block_of.at(over)];
-      block.last = last_use(node.result(), step);
+      work_in_place(node.result(), map_.block_of.at(over), step);
       return;
     }
     for (const ir::Value* result : node.results) add_block(result, step);
     if (node.results.size() == 1) map_.blocks.back().over = find_cover(node, step);
+  }
+
+  // Where nothing but the block lies, the result is it from now on. Else it is a part of the block that is as large, so
+  // that the checker sees when it is written.
+  void work_in_place(const ir::Value* result, std::size_t over, std::uint32_t step) {
+    if (is_part_or_whole(over)) {
+      add_block(result, step);
+      make_part(map_.blocks.size() - 1, over, 0, planner::Block::Part::Kind::rewritten);
+      return;
+    }
+    map_.block_of[result] = over;
+    made_at_[result] = step;
+    map_.blocks[over].last = last_use(result, step);
   }
 
   // Whether the result, whose block is the last one, may cover the beginning of an input that dies here: of several the
@@ -137,7 +188,7 @@ class Mapper {
     for (const ir::NamedArgument& argument : node.args) {
       const auto* value = std::get_if<ir::Value*>(&argument.value);
       if (value == nullptr || !dies_at(node, *value, step)) continue;
-      const std::optional<std::uint64_t> distance = cover_distance(node, argument);
+      const std::optional<std::uint64_t> distance = cover_distance(node, argument, runtime_);
       if (!distance) continue;
       const std::size_t block = map_.block_of.at(*value);
       const std::uint64_t saving = std::min(map_.blocks.back().size - *distance, map_.blocks[block].size);
@@ -152,12 +203,15 @@ class Mapper {
   [[nodiscard]] bool dies_at(const ir::Node& node, const ir::Value* value, std::uint32_t step) const {
     const auto block = map_.block_of.find(value);
     if (block == map_.block_of.end() || value->kind == ir::ValueKind::scratch) return false;
+    const std::vector<const ir::Value*> sharing = parts_.sharing(root(value));
     const auto shares = [&](const ir::Value* other) {
       const auto found = map_.block_of.find(other);
-      return found != map_.block_of.end() && found->second == block->second;
+      return (found != map_.block_of.end() && found->second == block->second) ||
+             std::ranges::count(sharing, root(other)) != 0;
     };
+    const auto dies_too = [&](const ir::Value* other) { return last_use(other, 0) <= step; };
     return map_.blocks[block->second].last == step && root(value)->kind != ir::ValueKind::state &&
-           std::ranges::count_if(node.inputs(), shares) == 1;
+           std::ranges::count_if(node.inputs(), shares) == 1 && std::ranges::all_of(sharing, dies_too);
   }
 
   // An input that dies here and whose memory the operator may write its result over.
@@ -165,14 +219,19 @@ class Mapper {
     if (reuse_ == Reuse::none) return nullptr;
     for (const ir::NamedArgument& argument : node.args) {
       const auto* value = std::get_if<ir::Value*>(&argument.value);
-      if (value != nullptr && dies_at(node, *value, step) && can_work_in_place(node, argument, *value)) return *value;
+      if (value == nullptr || !dies_at(node, *value, step) || !can_work_in_place(node, argument, *value)) continue;
+      const bool has_place = parts_.find(node.result()) != nullptr;  // and cannot take one of another's parts
+      if (!has_place || !is_part_or_whole(map_.block_of.at(*value))) return *value;
     }
     return nullptr;
   }
 
   const ir::Graph& graph_;
+  const Parts& parts_;
+  ops::Runtime runtime_;
   Reuse reuse_;
   MemoryMap map_;
+  std::unordered_map<const ir::Value*, std::uint32_t> made_at_;  // the step, for roots
   std::unordered_map<const ir::Value*, std::uint32_t> last_use_;
   std::unordered_map<const ir::Value*, std::uint64_t> uses_;
 };
@@ -180,13 +239,14 @@ class Mapper {
 // The nodes in an order that needs as little memory as possible; the graph's own, if no better is found.
 class Scheduler {
  public:
-  explicit Scheduler(const ir::Graph& graph) : graph_(graph) {
+  Scheduler(const ir::Graph& graph, const Parts& parts, ops::Runtime runtime)
+      : graph_(graph), parts_(parts), runtime_(runtime) {
     for (const ir::Value* input : graph.inputs()) buffers_[buffer_of(input)].is_input = true;
     for (const ir::Node& node : graph.nodes()) {
-      if (!ops::is_alias(node)) add_task(node);
+      if (!ops::is_alias(node) && !parts.contains(node)) add_task(node);
     }
     for (const ir::Value* output : graph.outputs()) {
-      if (is_planned(output)) buffers_[buffer_of(output)].is_output = true;
+      for (const std::uint32_t buffer : buffers_of(output)) buffers_[buffer].is_output = true;
     }
   }
 
@@ -197,9 +257,15 @@ class Scheduler {
   }
 
  private:
-  static bool is_planned(const ir::Value* value) {
-    const ir::ValueKind kind = root(value)->kind;
-    return kind == ir::ValueKind::input || kind == ir::ValueKind::result;
+  // What is in memory for a value: one buffer, or all those that it is made of or a part of.
+  std::vector<std::uint32_t> buffers_of(const ir::Value* value) {
+    std::vector<std::uint32_t> buffers;
+    for (const ir::Value* source : parts_.sources(value)) {
+      if (source->kind == ir::ValueKind::input || source->kind == ir::ValueKind::result) {
+        buffers.push_back(buffer_of(source));
+      }
+    }
+    return buffers;
   }
   std::uint32_t buffer_of(const ir::Value* value) {
     const auto [found, is_new] = index_.try_emplace(root(value), static_cast<std::uint32_t>(buffers_.size()));
@@ -211,16 +277,18 @@ class Scheduler {
     for (const ir::Value* input : node.inputs()) {
       if (input->kind == ir::ValueKind::scratch) task.scratch += bytes_of(input);
       if (root(input)->kind == ir::ValueKind::state) task.keeps_order = 1;
-      if (is_planned(input)) task.reads.push_back(buffer_of(input));
+      for (const std::uint32_t buffer : buffers_of(input)) task.reads.push_back(buffer);
     }
     for (const ir::NamedArgument& argument : node.args) {
       const auto* value = std::get_if<ir::Value*>(&argument.value);
-      if (value == nullptr || *value == nullptr || !is_planned(*value)) continue;
-      const std::uint32_t buffer = buffer_of(*value);
+      if (value == nullptr || *value == nullptr) continue;
+      const std::vector<std::uint32_t> buffers = buffers_of(*value);
+      if (buffers.size() != 1 || parts_.sources(*value).front() != root(*value)) continue;
+      const std::uint32_t buffer = buffers.front();
       if (std::ranges::count(task.reads, buffer) != 1) continue;
       if (can_work_in_place(node, argument, *value)) {
         task.savings.push_back({buffer, buffers_[buffer].size});
-      } else if (const auto distance = cover_distance(node, argument)) {
+      } else if (const auto distance = cover_distance(node, argument, runtime_)) {
         task.savings.push_back({buffer, std::min(bytes_of(node.result()) - *distance, buffers_[buffer].size)});
       }
     }
@@ -238,6 +306,8 @@ class Scheduler {
   }
 
   const ir::Graph& graph_;
+  const Parts& parts_;
+  ops::Runtime runtime_;
   std::vector<planner::Task> tasks_;
   std::vector<planner::Buffer> buffers_;
   std::vector<const ir::Node*> nodes_;
@@ -246,19 +316,55 @@ class Scheduler {
   Order order_;
 };
 
+struct Attempt {
+  MemoryMap map;
+  std::uint64_t peak = 0;
+};
+
+// The better of two orders, the graph's own and the one that was searched for.
+Attempt attempt(const ir::Graph& graph, const Order& given, const Parts& parts, ops::Runtime runtime) {
+  Attempt best{Mapper(graph, parts, runtime, Reuse::all).run(given)};
+  best.peak = planner::pack(best.map.blocks).peak;
+  MemoryMap other = Mapper(graph, parts, runtime, Reuse::all).run(Scheduler(graph, parts, runtime).run());
+  if (other.steps == best.map.steps) return best;
+  const std::uint64_t peak = planner::pack(other.blocks).peak;
+  return peak < best.peak ? Attempt{std::move(other), peak} : std::move(best);
+}
+
+// A part costs nothing to make, but keeps its place from the beginning and can demand a whole that is in the way. So
+// operators become parts all at once if that needs no more memory than none of them, else one by one.
+MemoryMap place_parts(const ir::Graph& graph, const Order& given, ops::Runtime runtime) {
+  constexpr std::size_t kMostAttempts = 24;
+  // Our kernels read activations by words at most; of others nothing is known.
+  const std::uint64_t alignment = runtime == ops::Runtime::cormorant ? 4 : planner::Block::kAlignment;
+  Attempt best = attempt(graph, given, {}, runtime);
+  const Parts all(given, alignment);
+  if (all.nodes().empty()) return std::move(best.map);
+  if (Attempt every = attempt(graph, given, all, runtime); every.peak <= best.peak) return std::move(every.map);
+  Order chosen;
+  for (std::size_t i = 0; i < std::min(kMostAttempts, all.nodes().size()); ++i) {
+    chosen.push_back(all.nodes()[i]);
+    const Parts parts(chosen, alignment);
+    if (parts.contains(*chosen.back())) {
+      if (Attempt next = attempt(graph, given, parts, runtime); next.peak <= best.peak) {
+        best = std::move(next);
+        continue;
+      }
+    }
+    chosen.pop_back();
+  }
+  return std::move(best.map);
+}
+
 }  // namespace
 
 std::string called(const ir::Node& node) { return node.location.module.empty() ? node.name : node.location.module; }
 
-MemoryMap map_memory(const ir::Graph& graph, std::vector<planner::Region> regions, Reuse reuse) {
+MemoryMap map_memory(const ir::Graph& graph, std::vector<planner::Region> regions, ops::Runtime runtime, Reuse reuse) {
   Order given;
   for (const ir::Node& node : graph.nodes()) given.push_back(&node);
-  MemoryMap map = Mapper(graph, reuse).run(given);
-  if (reuse == Reuse::all) {
-    MemoryMap other = Mapper(graph, reuse).run(Scheduler(graph).run());
-    if (other.steps != map.steps && planner::pack(other.blocks).peak < planner::pack(map.blocks).peak)
-      map = std::move(other);
-  }
+  MemoryMap map =
+      reuse == Reuse::none ? Mapper(graph, {}, runtime, reuse).run(given) : place_parts(graph, given, runtime);
   if (regions.empty()) regions.push_back({"arena"});
   map.regions = std::move(regions);
   map.plan = planner::plan(map.blocks, map.regions);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "ir/graph.h"
+#include "ops/op.h"
 #include "planner/plan.h"
 
 namespace cormorant::emit {
@@ -27,6 +28,8 @@ std::string called(const ir::Node& node);
 enum class Reuse : std::uint8_t { all, none };
 
 // Plans, and has the plan proved by the planner's independent checker. No regions means one without limit, "arena".
-MemoryMap map_memory(const ir::Graph& graph, std::vector<planner::Region> regions, Reuse reuse = Reuse::all);
+// What may lie where depends on whose kernels execute the program.
+MemoryMap map_memory(const ir::Graph& graph, std::vector<planner::Region> regions, ops::Runtime runtime,
+                     Reuse reuse = Reuse::all);
 
 }  // namespace cormorant::emit

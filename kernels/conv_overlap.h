@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How far a convolution's output must begin before its input, so that both can lie in the same memory: the kernel walks
-// over both from the beginning to the end, and what it writes covers only what it has read for the last time.
+// How far the output of a convolution, or of another operator with windows, must begin before its input, so that both
+// can lie in the same memory: the kernel walks over both from the beginning to the end, and what it writes covers only
+// what it has read for the last time.
 // Host only; the facts about the kernels stand in their operators' headers.
 #pragma once
 
@@ -20,24 +21,36 @@ struct Order {
   std::uint32_t beyond = 0;
 };
 
-// For every block of pixels: the end of what is written less the lowest place that it or a later one reads.
-constexpr std::uint64_t overlap_distance(const Geometry& g, const Order& order) {
-  const std::uint64_t image = std::uint64_t{g.in_height} * g.in_width;
-  const std::uint64_t total = g.out_pixels();
+struct Image {
+  std::uint64_t batch, height, width, channels;
+};
+
+// For every block of pixels: the end of what is written less the lowest place that it or a later one reads. row_of and
+// column_of: where in the input the window of an output's row or column begins, be it outside.
+template <class RowOf, class ColumnOf>
+constexpr std::uint64_t overlap_distance(const Image& in, const Image& out, const Order& order, RowOf row_of,
+                                         ColumnOf column_of) {
+  const std::uint64_t total = out.batch * out.height * out.width;
   std::int64_t distance = 0;
-  std::uint64_t lowest = g.batch * image;  // in pixels of the input; of all that come behind
+  std::uint64_t lowest = in.batch * in.height * in.width;  // in pixels of the input; of all that come behind
   for (std::uint64_t p = total; p-- > 0;) {
-    const std::uint64_t n = p / (std::uint64_t{g.out_height} * g.out_width);
-    const std::int64_t y = static_cast<std::int64_t>(p / g.out_width % g.out_height) * g.stride_height - g.pad_top;
-    const std::int64_t x = static_cast<std::int64_t>(p % g.out_width) * g.stride_width - g.pad_left;
-    const std::int64_t row = std::clamp<std::int64_t>(y, 0, g.in_height);
-    const std::int64_t column = std::clamp<std::int64_t>(x, 0, g.in_width);
-    lowest = std::min(lowest, n * image + static_cast<std::uint64_t>(row * g.in_width + column));
-    const std::uint64_t written = std::min(p + order.pixels, total) * g.out_channels + order.beyond;
-    distance =
-        std::max(distance, static_cast<std::int64_t>(written) - static_cast<std::int64_t>(lowest * g.in_channels));
+    const std::uint64_t n = p / (out.height * out.width);
+    const std::int64_t y = row_of(static_cast<std::int64_t>(p / out.width % out.height));
+    const std::int64_t x = column_of(static_cast<std::int64_t>(p % out.width));
+    const auto row = static_cast<std::uint64_t>(std::clamp<std::int64_t>(y, 0, static_cast<std::int64_t>(in.height)));
+    const auto column = static_cast<std::uint64_t>(std::clamp<std::int64_t>(x, 0, static_cast<std::int64_t>(in.width)));
+    lowest = std::min(lowest, (n * in.height + row) * in.width + column);
+    const std::uint64_t written = std::min(p + order.pixels, total) * out.channels + order.beyond;
+    distance = std::max(distance, static_cast<std::int64_t>(written) - static_cast<std::int64_t>(lowest * in.channels));
   }
   return static_cast<std::uint64_t>(distance);
+}
+
+constexpr std::uint64_t overlap_distance(const Geometry& g, const Order& order) {
+  return overlap_distance(
+      {g.batch, g.in_height, g.in_width, g.in_channels}, {g.batch, g.out_height, g.out_width, g.out_channels}, order,
+      [&](std::int64_t y) { return y * g.stride_height - g.pad_top; },
+      [&](std::int64_t x) { return x * g.stride_width - g.pad_left; });
 }
 
 }  // namespace cormorant::conv

@@ -118,6 +118,15 @@ evaluate::Tensor strided(const evaluate::Tensor& input, ir::Shape shape, const D
   return {std::move(shape), std::move(out)};
 }
 
+bool is_outermost(const ir::TensorType& type, std::size_t dim) {
+  for (std::size_t i = 0; i < type.rank(); ++i) {
+    const std::size_t at = type.dim_order.empty() ? i : type.dim_order[i];
+    if (at == dim) return true;
+    if (type.shape[at] != 1) return false;
+  }
+  return false;
+}
+
 void require_same_quantization(const ir::Node& node, const ir::Value* input) {
   if (input->type.quant == node.result()->type.quant) return;
   throw InputError({.problem = node.op + " moves data and cannot change its quantization parameters",

@@ -50,6 +50,9 @@ std::int64_t dim_argument(const Importer& importer, std::int64_t dim, std::size_
 evaluate::Tensor strided(const evaluate::Tensor& input, ir::Shape shape, const Dims& steps, std::int64_t first = 0);
 Dims contiguous_steps(const ir::Shape& shape);
 
+// Whether the dimension's places are stretches of memory: no dimension of more than one place lies outside of it.
+bool is_outermost(const ir::TensorType& type, std::size_t dim);
+
 // Throws unless input and result have equal parameters: moving data cannot change what it means.
 void require_same_quantization(const ir::Node& node, const ir::Value* input);
 

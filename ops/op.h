@@ -134,6 +134,10 @@ struct Operator {
   ir::Value* (*prepack)(const Rewriter&) = nullptr;
   // The result is the argument's memory under another shape: no instruction, no bytes (view).
   bool is_alias = false;
+  // Where in its argument's memory the result lies, in bytes, if it is one stretch of it (slice): as good as an alias.
+  std::optional<std::uint64_t> (*stretch)(const ir::Node&) = nullptr;
+  // Whether the result is its arguments' memory, one behind the other (cat): nothing to do if they lie there already.
+  bool (*joins)(const ir::Node&) = nullptr;
   // Whether the result may share memory with the named argument (elementwise operators, exact size match).
   bool (*in_place)(const ir::Node&, std::string_view argument) = nullptr;
   // How many bytes before the named argument the result must at least begin, so that what the kernel writes covers only

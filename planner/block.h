@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What the planner knows of a tensor: a block of bytes that is needed from one step to another. Nothing here knows of
-// graphs; whoever plans one decides what a step is and which tensors are blocks. Tensors that share their memory (a
-// view and its base, an in-place result) are one block, alive as long as any of them; a window of rows is a block as
-// large as the window; state is a block that is alive always.
+// graphs; whoever plans one decides what a step is and which tensors are blocks. Tensors that share all of their memory
+// (a view and its base, an in-place result) are one block, alive as long as any of them; one that is a stretch of
+// another (a slice, a piece of a concatenation) is a part of its block; state is a block that is alive always.
 #pragma once
 
 #include <cstdint>
@@ -32,6 +32,19 @@ struct Block {
     std::uint64_t distance = 0;
   };
   std::optional<Over> over = {};
+
+  // This block lies inside of another one, the whole, at a fixed place. Both may be parts and wholes of more.
+  struct Part {
+    enum class Kind : std::uint8_t {
+      piece,     // written by itself before the whole begins: of a concatenation
+      view,      // what the whole holds there, from some step on: a slice
+      rewritten  // written over what lies there, all of which is needed at this step for the last time
+    };
+    std::uint32_t whole = 0;  // index among the blocks that are planned together
+    std::uint64_t offset = 0;
+    Kind kind = Kind::piece;
+  };
+  std::optional<Part> part = {};
 
   [[nodiscard]] bool lives_with(const Block& other) const { return first <= other.last && other.first <= last; }
 };

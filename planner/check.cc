@@ -48,6 +48,51 @@ bool may_cover(std::span<const Block> blocks, std::span<const Placement> placeme
          placements[cover].offset <= placements[covered].offset - over->distance;
 }
 
+using Kind = Block::Part::Kind;
+
+// A block, what it is a part of, what that is a part of, and so on.
+std::vector<std::size_t> way_up(std::span<const Block> blocks, std::size_t block) {
+  std::vector<std::size_t> way = {block};
+  while (blocks[way.back()].part && way.size() <= blocks.size()) way.push_back(blocks[way.back()].part->whole);
+  return way;
+}
+
+// Whether both hold the same where they meet, or one of them something for the last time.
+bool may_share(std::span<const Block> blocks, std::size_t a, std::size_t b) {
+  std::vector<std::size_t> from_a = way_up(blocks, a), from_b = way_up(blocks, b);
+  if (from_a.back() != from_b.back()) return false;
+  // What both are parts of is left away.
+  while (!from_a.empty() && !from_b.empty() && from_a.back() == from_b.back()) {
+    from_a.pop_back();
+    from_b.pop_back();
+  }
+  bool is_rewritten = false, in_time = true;
+  const auto look = [&](const std::vector<std::size_t>& way, std::size_t other) {
+    for (const std::size_t at : way) {
+      if (blocks[at].part->kind != Kind::rewritten) continue;
+      is_rewritten = true;
+      in_time = in_time && blocks[other].last <= blocks[at].first;
+    }
+  };
+  look(from_a, b);
+  look(from_b, a);
+  if (is_rewritten) return in_time;
+  const auto is_view = [&](const std::vector<std::size_t>& way) { return blocks[way.back()].part->kind == Kind::view; };
+  return from_a.empty() || from_b.empty() || is_view(from_a) || is_view(from_b);
+}
+
+// A piece is kept until the whole begins, and the whole at least until what is made of it begins.
+bool is_in_its_place(std::span<const Block> blocks, std::span<const Placement> placements, std::size_t i) {
+  const auto& [index, offset, kind] = *blocks[i].part;
+  if (index >= blocks.size() || index == i) return false;
+  const Block& whole = blocks[index];
+  const Block& earlier = kind == Kind::piece ? blocks[i] : whole;
+  const Block& later = kind == Kind::piece ? whole : blocks[i];
+  return placements[i].region == placements[index].region &&
+         placements[i].offset == placements[index].offset + offset && offset + blocks[i].size <= whole.size &&
+         earlier.first <= later.first && later.first <= earlier.last;
+}
+
 }  // namespace
 
 std::optional<std::string> find_violation(std::span<const Block> blocks, std::span<const Region> regions,
@@ -61,6 +106,9 @@ std::optional<std::string> find_violation(std::span<const Block> blocks, std::sp
     if (offset > regions[region].size || blocks[i].size > regions[region].size - offset) {
       return describe(blocks, placements, i) + " leaves region '" + regions[region].name + "'";
     }
+    if (blocks[i].part && !is_in_its_place(blocks, placements, i)) {
+      return describe(blocks, placements, i) + " is not where or when its whole is";
+    }
   }
   std::vector<std::vector<std::size_t>> live(regions.size());
   for (const Event& event : events_of(blocks)) {
@@ -71,7 +119,7 @@ std::optional<std::string> find_violation(std::span<const Block> blocks, std::sp
     }
     for (const std::size_t other : here) {
       if (share_bytes(blocks, placements, event.block, other) && !may_cover(blocks, placements, event.block, other) &&
-          !may_cover(blocks, placements, other, event.block)) {
+          !may_cover(blocks, placements, other, event.block) && !may_share(blocks, event.block, other)) {
         return describe(blocks, placements, event.block) + " and " + describe(blocks, placements, other) + " overlap";
       }
     }

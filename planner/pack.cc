@@ -20,16 +20,30 @@ std::uint64_t align(std::uint64_t offset, std::uint64_t alignment) {
 
 enum class Fit { lowest, tightest };  // which gap a block takes: the first, or the one it fills best
 
-// Places blocks one after the other, each where those placed before leave room.
+// Places blocks one after the other, each where those placed before leave room. A block with parts is placed as they
+// all demand: whoever says "block" below means one that is part of none, and its parts with it.
 class Packer {
  public:
-  explicit Packer(std::span<const Block> blocks) : blocks_(blocks), neighbours_(blocks.size()) {
+  explicit Packer(std::span<const Block> blocks)
+      : blocks_(blocks),
+        anchors_(anchors_of(blocks)),
+        members_(blocks.size()),
+        pairs_(blocks.size()),
+        neighbours_(blocks.size()) {
     for (std::uint32_t a = 0; a < blocks.size(); ++a) {
+      members_[anchor(a)].push_back(a);
       for (std::uint32_t b = 0; b < a; ++b) {
         if (blocks[a].size == 0 || blocks[b].size == 0 || !blocks[a].lives_with(blocks[b])) continue;
-        neighbours_[a].push_back(b);
-        neighbours_[b].push_back(a);
+        if (anchor(a) == anchor(b)) continue;
+        pairs_[anchor(a)].push_back({a, b});
+        pairs_[anchor(b)].push_back({b, a});
       }
+    }
+    for (std::uint32_t block = 0; block < blocks.size(); ++block) {
+      for (const Pair& pair : pairs_[block]) neighbours_[block].push_back(anchor(pair.other));
+      std::ranges::sort(neighbours_[block]);
+      const auto twice = std::ranges::unique(neighbours_[block]);
+      neighbours_[block].erase(twice.begin(), twice.end());
     }
   }
 
@@ -41,19 +55,32 @@ class Packer {
   Packing place(const Order& order, Fit fit) {
     Packing packing{std::vector<std::uint64_t>(blocks_.size(), kNowhere), 0, false};
     for (const std::uint32_t block : order) {
-      packing.offsets[block] = blocks_[block].size == 0 ? 0 : find_gap(block, packing.offsets, fit);
+      const std::uint64_t offset = blocks_[block].size == 0 ? 0 : find_gap(block, packing.offsets, fit);
+      for (const std::uint32_t member : members_[block]) packing.offsets[member] = offset + anchors_[member].offset;
       packing.peak = std::max(packing.peak, end(block, packing.offsets));
     }
     return packing;
   }
 
+  // All but parts.
+  [[nodiscard]] Order everything() const {
+    Order order;
+    for (std::uint32_t i = 0; i < blocks_.size(); ++i) {
+      if (anchor(i) == i) order.push_back(i);
+    }
+    return order;
+  }
+  [[nodiscard]] std::uint32_t anchor(std::uint32_t block) const { return anchors_[block].block; }
   [[nodiscard]] const std::vector<std::uint32_t>& neighbours(std::uint32_t block) const { return neighbours_[block]; }
   [[nodiscard]] std::uint64_t end(std::uint32_t block, const std::vector<std::uint64_t>& offsets) const {
     return offsets[block] + blocks_[block].size;
   }
   [[nodiscard]] bool holds_up(std::uint32_t lower, std::uint32_t upper,
                               const std::vector<std::uint64_t>& offsets) const {
-    return align(offsets[lower] + distance(lower, upper), blocks_[upper].alignment) == offsets[upper];
+    return std::ranges::any_of(pairs_[upper], [&](const Pair& pair) {
+      return anchor(pair.other) == lower && align(offsets[pair.other] + distance(pair.other, pair.member),
+                                                  blocks_[pair.member].alignment) == offsets[pair.member];
+    });
   }
   // Most bytes alive at a step of the block's life, itself included.
   [[nodiscard]] std::uint64_t crowd(std::uint32_t block) const {
@@ -62,6 +89,14 @@ class Packer {
       if (blocks_[at].first >= blocks_[block].first) most = std::max(most, alive(block, blocks_[at].first));
     }
     return std::max(most, alive(block, blocks_[block].first));
+  }
+  // From the first to the last step of the block and its parts.
+  [[nodiscard]] std::pair<std::uint32_t, std::uint32_t> life(std::uint32_t block) const {
+    std::pair life(blocks_[block].first, blocks_[block].last);
+    for (const std::uint32_t member : members_[block]) {
+      life = {std::min(life.first, blocks_[member].first), std::max(life.second, blocks_[member].last)};
+    }
+    return life;
   }
   [[nodiscard]] std::uint64_t work() const { return work_; }
 
@@ -79,12 +114,13 @@ class Packer {
   // A neighbour forbids the offsets between those at which the block lies below it and those at which it lies above.
   std::uint64_t find_gap(std::uint32_t block, const std::vector<std::uint64_t>& offsets, Fit fit) {
     taken_.clear();
-    for (const std::uint32_t other : neighbours_[block]) {
+    for (const auto& [member, other] : pairs_[block]) {
       if (offsets[other] == kNowhere) continue;
-      const std::uint64_t below = distance(block, other);
-      taken_.push_back({offsets[other] >= below, offsets[other] - below, offsets[other] + distance(other, block)});
+      const std::uint64_t inside = anchors_[member].offset;
+      const std::uint64_t below = inside + distance(member, other), above = offsets[other] + distance(other, member);
+      taken_.push_back({offsets[other] >= below, offsets[other] - below, above > inside ? above - inside : 0});
     }
-    work_ += neighbours_[block].size() + 1;
+    work_ += pairs_[block].size() + 1;
     std::ranges::sort(taken_);
     const std::uint64_t alignment = blocks_[block].alignment;
     std::uint64_t free_from = 0, best = kNowhere, best_room = kNowhere;
@@ -107,7 +143,14 @@ class Packer {
     friend auto operator<=>(const Taken&, const Taken&) = default;
   };
 
+  struct Pair {
+    std::uint32_t member, other;  // alive at the same time
+  };
+
   std::span<const Block> blocks_;
+  std::vector<Anchor> anchors_;
+  std::vector<std::vector<std::uint32_t>> members_;
+  std::vector<std::vector<Pair>> pairs_;
   std::vector<std::vector<std::uint32_t>> neighbours_;
   std::vector<Taken> taken_;
   std::uint64_t work_ = 0;
@@ -116,19 +159,21 @@ class Packer {
 // Orders in which greedy placement does well; each wins on some networks. Ties fall to the earlier block.
 std::vector<Order> greedy_orders(std::span<const Block> blocks, const Packer& packer) {
   using Key = std::tuple<std::uint64_t, std::uint64_t, std::uint64_t>;
-  const auto life = [&](std::uint32_t i) { return std::uint64_t{blocks[i].last} - blocks[i].first + 1; };
+  const auto life = [&](std::uint32_t i) {
+    const auto [first, last] = packer.life(i);
+    return std::uint64_t{last} - first + 1;
+  };
   const auto descending = [](std::uint64_t value) { return ~value; };
   std::vector<std::uint64_t> crowds;
   for (std::uint32_t i = 0; i < blocks.size(); ++i) crowds.push_back(packer.crowd(i));
   const auto sorted = [&](auto key_of) {
-    Order order(blocks.size());
-    std::iota(order.begin(), order.end(), 0U);
+    Order order = packer.everything();
     std::ranges::sort(order, {}, [&](std::uint32_t i) { return std::pair(Key(key_of(i)), i); });
     return order;
   };
   return {
       sorted([&](std::uint32_t i) { return Key(descending(blocks[i].size), descending(life(i)), 0); }),
-      sorted([&](std::uint32_t i) { return Key(blocks[i].first, descending(blocks[i].size), 0); }),
+      sorted([&](std::uint32_t i) { return Key(packer.life(i).first, descending(blocks[i].size), 0); }),
       sorted([&](std::uint32_t i) { return Key(descending(life(i)), descending(blocks[i].size), 0); }),
       sorted([&](std::uint32_t i) { return Key(descending(crowds[i]), descending(blocks[i].size), 0); }),
       sorted(
@@ -136,13 +181,13 @@ std::vector<Order> greedy_orders(std::span<const Block> blocks, const Packer& pa
       sorted([&](std::uint32_t i) {
         return Key(descending(blocks[i].size * std::min<std::uint64_t>(life(i), 1U << 16U)), 0, 0);
       }),
-      sorted([&](std::uint32_t i) { return Key(descending(blocks[i].last), descending(blocks[i].size), 0); }),
+      sorted([&](std::uint32_t i) { return Key(descending(packer.life(i).second), descending(blocks[i].size), 0); }),
   };
 }
 
 // A block that is to cover another one's beginning must be placed before it, or it finds no room below. Where the step
 // at which they meet is too crowded otherwise, it is.
-Order covers_first(std::span<const Block> blocks, const Order& order, std::uint64_t target) {
+Order covers_first(std::span<const Block> blocks, const Packer& packer, const Order& order, std::uint64_t target) {
   std::vector<std::uint32_t> cover(blocks.size(), 0);  // index + 1
   for (std::uint32_t i = 0; i < blocks.size(); ++i) {
     if (!blocks[i].over) continue;
@@ -150,7 +195,7 @@ Order covers_first(std::span<const Block> blocks, const Order& order, std::uint6
     for (const Block& block : blocks) {
       if (block.first <= blocks[i].first && blocks[i].first <= block.last) crowd += block.size;
     }
-    if (crowd > target) cover[blocks[i].over->block] = i + 1;
+    if (crowd > target) cover[packer.anchor(blocks[i].over->block)] = packer.anchor(i) + 1;
   }
   Order result, chain;
   std::vector<bool> is_placed(blocks.size(), false);
@@ -173,7 +218,7 @@ void climb(Packer& packer, Order order, Packing current, std::uint64_t target, s
     state ^= state << 13U, state ^= state >> 7U, state ^= state << 17U;
     return static_cast<std::size_t>(state % bound);
   };
-  std::vector<std::uint32_t> rank(order.size());
+  std::vector<std::uint32_t> rank(current.offsets.size());
   const std::uint64_t limit = packer.work() + budget;
   while (packer.work() < limit && best.peak > target) {
     std::vector<std::uint32_t> tower;  // blocks at the peak and, below them, what holds them up
@@ -210,6 +255,18 @@ std::uint64_t distance(std::span<const Block> blocks, std::uint32_t lower, std::
   return may_cover ? std::min(below.over->distance, below.size) : below.size;
 }
 
+std::vector<Anchor> anchors_of(std::span<const Block> blocks) {
+  std::vector<Anchor> anchors;
+  for (std::uint32_t i = 0; i < blocks.size(); ++i) {
+    Anchor anchor{i, 0};
+    for (; blocks[anchor.block].part; anchor.block = blocks[anchor.block].part->whole) {
+      anchor.offset += blocks[anchor.block].part->offset;
+    }
+    anchors.push_back(anchor);
+  }
+  return anchors;
+}
+
 std::uint64_t saved_by_covering(std::span<const Block> blocks, const Block& block) {
   if (!block.over) return 0;
   const Block& other = blocks[block.over->block];
@@ -218,8 +275,46 @@ std::uint64_t saved_by_covering(std::span<const Block> blocks, const Block& bloc
   return block.size + other.size - together;
 }
 
+namespace {
+
+// Bytes of the blocks that are parts or have some, counted once where they lie on each other.
+class SharedBytes {
+ public:
+  explicit SharedBytes(std::span<const Block> blocks) : blocks_(blocks), anchors_(anchors_of(blocks)) {
+    is_shared_.assign(blocks.size(), false);
+    for (std::uint32_t i = 0; i < blocks.size(); ++i) {
+      if (anchors_[i].block != i) is_shared_[i] = is_shared_[anchors_[i].block] = true;
+    }
+  }
+  [[nodiscard]] bool is_shared(std::uint32_t block) const { return is_shared_[block]; }
+  void add(std::uint32_t block) { spans_.push_back({anchors_[block].block, anchors_[block].offset, block}); }
+  [[nodiscard]] std::uint64_t take() {
+    std::ranges::sort(spans_);
+    std::uint64_t bytes = 0, end = 0;
+    std::uint32_t anchor = 0;
+    for (const auto& [next_anchor, begin, block] : spans_) {
+      if (next_anchor != anchor) end = 0;
+      anchor = next_anchor;
+      const std::uint64_t next_end = begin + blocks_[block].size;
+      if (next_end > end) bytes += next_end - std::max(begin, end);
+      end = std::max(end, next_end);
+    }
+    spans_.clear();
+    return bytes;
+  }
+
+ private:
+  std::span<const Block> blocks_;
+  std::vector<Anchor> anchors_;
+  std::vector<bool> is_shared_;
+  std::vector<std::tuple<std::uint32_t, std::uint64_t, std::uint32_t>> spans_;  // anchor, begin, block
+};
+
+}  // namespace
+
 LowerBound lower_bound(std::span<const Block> blocks) {
   LowerBound bound;
+  SharedBytes shared(blocks);
   for (const Block& at : blocks) {  // the crowd is largest where something begins
     std::uint64_t granularity = std::uint64_t{1} << 63U;
     for (const Block& block : blocks) {
@@ -227,14 +322,21 @@ LowerBound lower_bound(std::span<const Block> blocks) {
         granularity = std::min<std::uint64_t>(granularity, block.alignment);
     }
     // All offsets are multiples of the smallest alignment, so every block but the topmost is rounded up to it.
-    std::uint64_t bytes = 0, slack = 0;
-    for (const Block& block : blocks) {
+    std::uint64_t bytes = 0, slack = 0, saved = 0;
+    for (std::uint32_t i = 0; i < blocks.size(); ++i) {
+      const Block& block = blocks[i];
       if (block.size == 0 || block.first > at.first || at.first > block.last) continue;
+      if (block.first == at.first) saved += align(saved_by_covering(blocks, block), granularity);
+      if (shared.is_shared(i)) {
+        shared.add(i);
+        continue;
+      }
       bytes += align(block.size, granularity);
       slack = std::max(slack, align(block.size, granularity) - block.size);
-      if (block.first == at.first) bytes -= align(saved_by_covering(blocks, block), granularity);
     }
-    if (bytes - slack > bound.bytes) bound = {bytes - slack, at.first};
+    bytes += shared.take();
+    bytes -= std::min(bytes, saved);
+    if (bytes > slack + bound.bytes) bound = {bytes - slack, at.first};
   }
   return bound;
 }
@@ -249,7 +351,7 @@ Packing pack(std::span<const Block> blocks, Effort effort, std::uint64_t good_en
   std::vector<Order> orders = greedy_orders(blocks, packer);
   if (std::ranges::any_of(blocks, [](const Block& block) { return block.over.has_value(); })) {
     for (std::size_t i = 0, count = orders.size(); i < count; ++i) {
-      orders.push_back(covers_first(blocks, orders[i], target));
+      orders.push_back(covers_first(blocks, packer, orders[i], target));
     }
   }
   for (const Order& order : orders) {
@@ -264,10 +366,12 @@ Packing pack(std::span<const Block> blocks, Effort effort, std::uint64_t good_en
     }
   }
   // Small problems are searched at once; larger ones when the climb has brought the bound down that the search needs.
+  // The search knows nothing of parts.
+  const bool can_search = std::ranges::none_of(blocks, [](const Block& block) { return block.part.has_value(); });
   bool complete = false;
-  if (best.peak > target) complete = search_exactly(blocks, target, effort.exact / 4, best);
+  if (can_search && best.peak > target) complete = search_exactly(blocks, target, effort.exact / 4, best);
   if (!complete && best.peak > target) climb(packer, start_order, start, target, effort.climb, best);
-  if (!complete && best.peak > target) complete = search_exactly(blocks, target, effort.exact, best);
+  if (can_search && !complete && best.peak > target) complete = search_exactly(blocks, target, effort.exact, best);
   best.optimal = best.peak == bound || (complete && best.peak > target);
   return best;
 }

@@ -19,6 +19,13 @@ std::uint64_t distance(std::span<const Block> blocks, std::uint32_t lower, std::
 // Bytes that both need less at the step at which the block comes into being.
 std::uint64_t saved_by_covering(std::span<const Block> blocks, const Block& block);
 
+// What a block and all its parts hang on, and how far from its beginning the block lies. They are placed together.
+struct Anchor {
+  std::uint32_t block = 0;
+  std::uint64_t offset = 0;
+};
+std::vector<Anchor> anchors_of(std::span<const Block> blocks);
+
 // No packing can do with less, and the step that says so.
 struct LowerBound {
   std::uint64_t bytes = 0;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <iterator>
 #include <numeric>
 #include <stdexcept>
 #include <utility>
@@ -16,7 +17,7 @@ using Indices = std::vector<std::uint32_t>;
 
 constexpr Effort kQuick{20'000, 0};  // for "would it fit as well?", asked once per block
 
-// A block that may cover another one keeps that only if the other is selected, too.
+// A block that may cover another one keeps that only if the other is selected, too; a part is never without its whole.
 std::vector<Block> select(std::span<const Block> blocks, const Indices& indices) {
   std::vector<Block> selected;
   std::vector<std::uint32_t> place(blocks.size(), 0);  // index + 1
@@ -25,6 +26,7 @@ std::vector<Block> select(std::span<const Block> blocks, const Indices& indices)
     place[i] = static_cast<std::uint32_t>(selected.size());
   }
   for (Block& block : selected) {
+    if (block.part) block.part->whole = place[block.part->whole] - 1;
     if (!block.over) continue;
     const std::uint32_t other = place[block.over->block];
     if (other == 0) {
@@ -43,7 +45,9 @@ struct Split {
   Packing packing;  // of those kept
 };
 Split split(std::span<const Block> blocks, const Indices& wanted, std::uint64_t size) {
+  const std::vector<Anchor> anchors = anchors_of(blocks);
   Indices order = wanted;
+  std::erase_if(order, [&](std::uint32_t i) { return anchors[i].block != i; });
   std::ranges::sort(order, [&](std::uint32_t a, std::uint32_t b) {
     if (blocks[a].region.has_value() != blocks[b].region.has_value()) return blocks[a].region.has_value();
     if (blocks[a].accesses != blocks[b].accesses) return blocks[a].accesses > blocks[b].accesses;
@@ -51,7 +55,9 @@ Split split(std::span<const Block> blocks, const Indices& wanted, std::uint64_t 
   });
   Split split;
   for (const std::uint32_t i : order) {
-    split.kept.push_back(i);
+    const std::size_t before = split.kept.size();
+    const auto belongs = [&](std::uint32_t other) { return anchors[other].block == i; };
+    std::ranges::copy_if(wanted, std::back_inserter(split.kept), belongs);
     const std::vector<Block> here = select(blocks, split.kept);
     if (lower_bound(here).bytes <= size) {
       if (Packing packing = pack(here, kQuick, size); packing.peak <= size) {
@@ -59,8 +65,8 @@ Split split(std::span<const Block> blocks, const Indices& wanted, std::uint64_t 
         continue;
       }
     }
-    split.kept.pop_back();
-    split.spilled.push_back(i);
+    split.kept.resize(before);
+    std::ranges::copy_if(wanted, std::back_inserter(split.spilled), belongs);
   }
   return split;
 }
@@ -85,6 +91,22 @@ std::string bytes(std::uint64_t count) { return std::to_string(count) + " bytes"
                     .node = largest->name});
 }
 
+// Inside its whole, by way of which no block is a part of itself, and where that has the block's alignment.
+void check_part(const Block& block, std::span<const Block> blocks) {
+  if (!block.part) return;
+  const auto& [index, offset, kind] = *block.part;
+  const auto wrong = [&](const char* what) { throw std::logic_error("part '" + block.name + "' " + what); };
+  if (index >= blocks.size()) wrong("is of nothing");
+  const Block& whole = blocks[index];
+  if (offset > whole.size || block.size > whole.size - offset) wrong("leaves its whole");
+  if (offset % block.alignment != 0 || block.alignment > whole.alignment) wrong("cannot be aligned");
+  if (block.region != whole.region) wrong("wants another region than its whole");
+  std::size_t height = 0;
+  for (const Block* above = &block; above->part; above = &blocks[above->part->whole]) {
+    if (above->part->whole >= blocks.size() || ++height > blocks.size()) wrong("is a part of itself");
+  }
+}
+
 void check_input(std::span<const Block> blocks, std::span<const Region> regions) {
   if (regions.empty()) throw std::logic_error("no memory regions");
   for (const Block& block : blocks) {
@@ -96,6 +118,7 @@ void check_input(std::span<const Block> blocks, std::span<const Region> regions)
                        &blocks[block.over->block] == &block)) {
       throw std::logic_error("block '" + block.name + "' may not cover what is not needed for the last time");
     }
+    check_part(block, blocks);
     if (block.region && *block.region >= regions.size()) {
       throw std::logic_error("block '" + block.name + "' wants a region that does not exist");
     }

@@ -7,6 +7,7 @@
 #include "ops/avg_pool2d/lower.h"
 #include "ops/avg_pool2d/reference.h"
 #include "ops/op.h"
+#include "ops/pool_overlap.h"
 
 namespace cormorant::ops {
 namespace {
@@ -110,6 +111,7 @@ Operator avg_pool2d_operator() {
           .signatures = {signature_of<QuantizedAvgPool2d>(), signature_of<QuantizedAvgPool2d>(kQuantizedAvgPool2dNhwc),
                          signature_of<AvgPool2d>(kAvgPool2dScalar), signature_of<AvgPool2d>(kAvgPool2dDsp),
                          signature_of<AvgPool2d>(kAvgPool2dMve)},
+          .overlap = pool_overlap,
           .host_kernels = {&kAvgPool2dReference, &kAvgPool2dNhwcReference, &kMeanPool2dReferences[0],
                            &kMeanPool2dReferences[1], &kMeanPool2dReferences[2]}};
 }

@@ -147,6 +147,11 @@ ir::Value* lower(const Rewriter& rewriter) {
       type);
 }
 
+bool joins(const ir::Node& node) {
+  const std::int64_t dim = node.integer("dim");
+  return dim >= 0 && is_outermost(node.result()->type, static_cast<std::size_t>(dim));
+}
+
 }  // namespace
 
 Operator cat_operator() {
@@ -167,6 +172,7 @@ Operator cat_operator() {
           .lower = lower,
           .lower_float = lower,
           .signatures = {signature_of<Cat>()},
+          .joins = joins,
           .host_kernels = {&kCatReference}};
 }
 

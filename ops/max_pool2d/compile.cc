@@ -9,6 +9,7 @@
 #include "ops/max_pool2d/reference.h"
 #include "ops/multiplier.h"
 #include "ops/op.h"
+#include "ops/pool_overlap.h"
 
 namespace cormorant::ops {
 namespace {
@@ -133,6 +134,7 @@ Operator max_pool2d_operator() {
           .fuses_activation = true,
           .lower = lower,
           .signatures = {signature_of<QuantizedMaxPool2d>(), signature_of<QuantizedMaxPool2d>(kQuantizedMaxPool2dNhwc)},
+          .overlap = pool_overlap,
           .host_kernels = {&kMaxPool2dReference, &kMaxPool2dNhwcReference}};
 }
 

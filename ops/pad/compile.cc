@@ -114,6 +114,25 @@ ir::Value* lower(const Rewriter& rewriter) {
       ->result();
 }
 
+// Runs are copied in order, to places that lie further and further behind those they come from: by all borders in the
+// end, but for those behind the last run. An input that begins so far behind the output is read before it is covered.
+std::optional<std::uint64_t> overlap(const ir::Node& node, std::string_view argument) {
+  if (argument != "input" || !node.has("pre_pad")) return std::nullopt;
+  const ir::TensorType& in = node.tensor("input")->type;
+  const std::vector<std::int64_t>& before = node.integers("pre_pad");
+  const std::vector<std::int64_t>& after = node.integers("post_pad");
+  std::int64_t bytes = static_cast<std::int64_t>(size_of(in.dtype)), behind = 0;
+  for (std::size_t i = kPadRank; i-- > 0;) {
+    const std::size_t missing = kPadRank - in.rank();
+    const std::size_t dim = missing == 0 ? ir::kChannelsLast[i] : i - missing;
+    const std::int64_t size = i < missing ? 1 : in.shape[dim];
+    behind += after[i] * bytes;
+    bytes *= before[i] + size + after[i];
+  }
+  if (bytes != node.result()->type.bytes()) return std::nullopt;
+  return static_cast<std::uint64_t>(bytes - in.bytes() - behind);
+}
+
 }  // namespace
 
 Operator pad_operator() {
@@ -126,6 +145,7 @@ Operator pad_operator() {
           .quantize = quantize,
           .lower = lower,
           .signatures = {signature_of<Pad>()},
+          .overlap = overlap,
           .host_kernels = {&kPadReference}};
 }
 

@@ -54,6 +54,21 @@ ir::Value* lower(const Rewriter& rewriter) {
                     type);
 }
 
+std::optional<std::uint64_t> stretch(const ir::Node& node) {
+  const ir::TensorType& type = node.tensor("self")->type;
+  if (!node.has("start") || node.integer("step") != 1) return std::nullopt;
+  const std::int64_t dim = node.integer("dim"), start = node.integer("start");
+  if (dim < 0 || start < 0 || !is_outermost(type, static_cast<std::size_t>(dim))) return std::nullopt;
+  const std::int64_t size = type.shape[static_cast<std::size_t>(dim)];
+  return size == 0 ? 0 : static_cast<std::uint64_t>(start * (type.bytes() / size));
+}
+
+// Rows are copied in order, each from where it goes to or from behind that.
+std::optional<std::uint64_t> overlap(const ir::Node& node, std::string_view argument) {
+  if (argument != "self" || !node.has("step") || node.integer("step") != 1) return std::nullopt;
+  return 0;
+}
+
 }  // namespace
 
 Operator slice_operator() {
@@ -66,6 +81,8 @@ Operator slice_operator() {
           .lower = lower,
           .lower_float = lower,
           .signatures = {signature_of<SliceCopy>(), signature_of<SelectCopy>()},
+          .stretch = stretch,
+          .overlap = overlap,
           .host_kernels = {&kSliceCopyReference, &kSelectCopyReference}};
 }
 

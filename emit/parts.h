@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Values that are stretches of others' memory: a slice of its source, a piece of the concatenation it goes into. The
+// operators between them then have nothing to do and are left out of the program.
+#pragma once
+
+#include <cstdint>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "ir/graph.h"
+
+namespace cormorant::emit {
+
+// The value whose memory this one is under another shape.
+const ir::Value* root(const ir::Value* value);
+
+class Parts {
+ public:
+  struct Place {
+    const ir::Value* whole = nullptr;  // a root
+    std::uint64_t offset = 0;
+    bool is_view = false;  // the whole was there first
+  };
+  using Nodes = std::vector<const ir::Node*>;
+
+  Parts() = default;
+  // Of these nodes' values, where they can; nodes in execution order. Offsets are multiples of the alignment.
+  Parts(const Nodes& nodes, std::uint64_t alignment);
+
+  [[nodiscard]] const Nodes& nodes() const { return nodes_; }  // that are no instructions
+  [[nodiscard]] bool contains(const ir::Node& node) const { return is_left_out_.contains(&node); }
+  // Null if the root is no part.
+  [[nodiscard]] const Place* find(const ir::Value* root) const;
+  // The other roots that lie, in part at least, on the bytes of this one.
+  [[nodiscard]] std::vector<const ir::Value*> sharing(const ir::Value* root) const;
+  // The values that must be computed and kept for this one, parts and wholes seen through.
+  [[nodiscard]] std::vector<const ir::Value*> sources(const ir::Value* value) const;
+
+ private:
+  [[nodiscard]] bool add_view(const ir::Node& node, std::uint64_t offset);
+  [[nodiscard]] bool add_pieces(const ir::Node& node);
+  void put(const ir::Value* part, Place place);
+  [[nodiscard]] Place top(const ir::Value* root) const;
+
+  std::uint64_t alignment_ = 1;
+  Nodes nodes_;
+  std::unordered_set<const ir::Node*> is_left_out_;
+  std::unordered_map<const ir::Value*, Place> places_;
+  std::unordered_map<const ir::Value*, std::vector<const ir::Value*>> trees_;  // by their outermost whole
+};
+
+}  // namespace cormorant::emit

@@ -48,7 +48,7 @@ Budget parse_budget(std::string_view text) {
 }
 
 void require_budget(const Budget& budget, const compiler::Compiled& compiled,
-                    const std::optional<RunResult>& measured) {
+                    const std::optional<RunResult>& firmware) {
   const compiler::Facts& facts = compiled.facts;
   std::uint64_t ram = unsigned_of(compiler::arena_bytes(facts));
   std::uint64_t flash = compiled.program.size();
@@ -57,11 +57,12 @@ void require_budget(const Budget& budget, const compiler::Compiled& compiled,
     for (const auto& [name, bytes] : region.at_peak) in_ram.emplace_back(name, unsigned_of(bytes));
   }
   for (const auto& [name, bytes] : facts.constants) in_flash.emplace_back(name, unsigned_of(bytes));
-  if (measured) {
-    ram += measured->state_bytes + measured->stack_bytes;
-    flash += measured->code_bytes;
-    in_ram.insert(in_ram.end(), {{"state", measured->state_bytes}, {"stack", measured->stack_bytes}});
-    in_flash.emplace_back("code", measured->code_bytes);
+  if (firmware) {
+    ram += firmware->state_bytes + stack_needed(*firmware);
+    flash += firmware->code_bytes;
+    in_ram.insert(in_ram.end(), {{"state", firmware->state_bytes}, {"stack", stack_needed(*firmware)}});
+    for (const CodePart& part : firmware->code_parts) in_flash.emplace_back("code of " + part.name, part.bytes);
+    if (firmware->code_parts.empty()) in_flash.emplace_back("code", firmware->code_bytes);
   }
   if (budget.ram && ram > *budget.ram) exceed("RAM", *budget.ram, ram, std::move(in_ram));
   if (budget.flash && flash > *budget.flash) exceed("flash", *budget.flash, flash, std::move(in_flash));

@@ -15,6 +15,7 @@
 #include "cli/bundle_io.h"
 #include "cli/cli.h"
 #include "cli/files.h"
+#include "cli/firmware_table.h"
 #include "cli/names.h"
 #include "compiler/import.h"
 #include "compiler/samples.h"
@@ -27,10 +28,10 @@ namespace {
 struct Flags {
   std::string model, target = "cortex-m55", isa, output, calibrate, io = "float", runtime = "cormorant", memory,
                      intermediates;
-  std::string bundle, report, optimize = "balanced", budget, weights_in = "flash";
+  std::string bundle, report, optimize = "balanced", budget, weights_in = "flash", compiler = "gcc";
   std::vector<std::string> float_layers;
   bool quantize = false, strict = false, bundle_io = false, delegate = false, json = false, names = true,
-       measure = false, explain = false;
+       measure = false, link = true, explain = false;
   bool equalize = true, correct_biases = true;
 
   [[nodiscard]] bool bundles() const { return bundle_io || !bundle.empty(); }
@@ -167,8 +168,8 @@ void print_explanation(const compiler::Facts& facts) {
   fmt::print("\n");
 }
 
-void print_json(const compiler::Compiled& compiled, const compiler::Options& options,
-                const std::optional<RunResult>& measured) {
+void print_json(const compiler::Compiled& compiled, const compiler::Options& options, const Firmware& firmware,
+                bool measured) {
   const compiler::Facts& facts = compiled.facts;
   nlohmann::ordered_json json;
   json["target"] = options.config.target.name();
@@ -192,9 +193,11 @@ void print_json(const compiler::Compiled& compiled, const compiler::Options& opt
   json["arena_lower_bound"] = lower_bound;
   json["scratch_bytes"] = facts.scratch_bytes;
   json["macs"] = facts.macs;
+  json["firmware"] = firmware_json(firmware, options.config.target);
   if (measured) {
-    json["measured"] = {
-        {"code", measured->code_bytes}, {"state", measured->state_bytes}, {"stack", measured->stack_bytes}};
+    json["measured"] = {{"code", firmware.facts->code_bytes},
+                        {"state", firmware.facts->state_bytes},
+                        {"stack", firmware.facts->stack_bytes}};
   }
   for (const auto& [stage, seconds] : facts.seconds) json["seconds"][stage] = seconds;
   if (options.explain) {
@@ -212,7 +215,7 @@ void print_json(const compiler::Compiled& compiled, const compiler::Options& opt
 }
 
 void print_summary(const compiler::Compiled& compiled, const compiler::Options& options, const std::string& output,
-                   const std::optional<RunResult>& measured) {
+                   const Firmware& firmware, bool measured) {
   const compiler::Facts& facts = compiled.facts;
   const Target& target = options.config.target;
   int count = 0;
@@ -230,27 +233,10 @@ void print_summary(const compiler::Compiled& compiled, const compiler::Options& 
     }
     fmt::print("\n");
   }
-  if (measured) {
-    const std::uint64_t arena = static_cast<std::uint64_t>(compiler::arena_bytes(facts));
-    fmt::print("  code        {:>11} bytes\n", grouped(measured->code_bytes));
-    fmt::print("  state       {:>11} bytes\n", grouped(measured->state_bytes));
-    fmt::print("  stack       {:>11} bytes\n", grouped(measured->stack_bytes));
-    fmt::print("  flash       {:>11} bytes: code and model\n", grouped(measured->code_bytes + compiled.program.size()));
-    fmt::print("  RAM         {:>11} bytes: arena, state and stack\n",
-               grouped(arena + measured->state_bytes + measured->stack_bytes));
-  }
+  print_firmware(firmware, compiled, target);
+  if (measured) fmt::print("  measured    {:>11} bytes of stack\n", grouped(firmware.facts->stack_bytes));
+  if (options.explain && firmware.facts && firmware.facts->stack_bound) print_stack_path(*firmware.facts->stack_bound);
   fmt::print("  written to  {}\n", output);
-}
-
-// Code, state and stack are known of a firmware that was linked and has run: with the program's kernels and zeros as
-// inputs.
-RunResult measure(const compiler::Compiled& compiled, const compiler::Options& options) {
-  if (options.config.target.is_any()) throw UsageError("--measure needs a CPU\n  name one with --target");
-  RunRequest request;
-  request.program = compiled.program;
-  request.target = options.config.target;
-  request.time_limit = std::chrono::minutes(10);
-  return run_on_board(request);
 }
 
 void show_progress(std::size_t done, std::size_t total) {
@@ -283,9 +269,11 @@ void run(const Flags& flags) {
 
   compiler::Compiled compiled = compile(graph, options, model);
   compiled.facts.seconds.insert(compiled.facts.seconds.begin(), {"import", import_time.count()});
-  std::optional<RunResult> measured;
-  if (flags.measure) measured = measure(compiled, options);
-  if (!flags.budget.empty()) require_budget(parse_budget(flags.budget), compiled, measured);
+  const Firmware firmware = link_for(compiled, options.config.target,
+                                     {.compiler = flags.compiler == "clang" ? Compiler::clang : Compiler::gcc,
+                                      .link = flags.link && options.config.runtime == ops::Runtime::cormorant,
+                                      .execute = flags.measure});
+  if (!flags.budget.empty()) require_budget(parse_budget(flags.budget), compiled, firmware.facts);
   const std::string output = output_of(flags, model);
   write_file(output, flags.bundles() ? bundle(flags, compiled, model) : compiled.program);
   if (flags.names) write_names(output, compiled.program, compiled.facts.steps);
@@ -295,10 +283,10 @@ void run(const Flags& flags) {
     fmt::print(stderr, "float: {} ({}) at {}: {}\n", op.node, op.op, op.source, op.reason);
   }
   if (flags.json) {
-    print_json(compiled, options, measured);
+    print_json(compiled, options, firmware, flags.measure);
   } else {
     if (flags.explain) print_explanation(compiled.facts);
-    print_summary(compiled, options, output, measured);
+    print_summary(compiled, options, output, firmware, flags.measure);
   }
 }
 
@@ -341,11 +329,16 @@ void add_compile(CLI::App& app) {
   word->add_option("--float-layers", flags->float_layers,
                    "Modules that stay in float, with all inside them: features.0,classifier")
       ->delimiter(',');
-  word->add_option(
-      "--budget", flags->budget,
-      "Limits that are an error to exceed: ram=64K,flash=256K; with --measure code, state and stack count");
+  word->add_option("--budget", flags->budget,
+                   "Limits that are an error to exceed: ram=64K,flash=256K; code, state and stack count where they are "
+                   "known");
   word->add_flag("--measure", flags->measure,
-                 "Link the firmware and run it once on the emulated board: its code, state and stack in the report");
+                 "Run the firmware once on the emulated board: how deep the stack was, beside how deep it can be");
+  word->add_flag("--link,!--no-link", flags->link,
+                 "Link firmware for code, state and stack; without, they stay unknown");
+  word->add_option("--compiler", flags->compiler, "Whose kernel archives to link for these figures")
+      ->check(CLI::IsMember({"gcc", "clang"}))
+      ->capture_default_str();
   word->add_option("--weights-in", flags->weights_in,
                    "Where constants lie; only flash: kernels read them where the program is")
       ->capture_default_str();

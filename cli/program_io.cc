@@ -255,6 +255,7 @@ Execution execute(const ProgramFile& program, const std::vector<Arrays>& samples
     request.samples = raw;
     request.profile = where.profile;
     request.estimate_cycles = where.estimate_cycles;
+    request.account = where.account;
     request.time_limit = where.time_limit;
     request.keep_elf = where.keep_elf;
     execution.board = run_on_board(request);

@@ -58,6 +58,7 @@ struct ExecuteOn {
   Compiler compiler = Compiler::gcc;
   bool profile = false;
   bool estimate_cycles = false;
+  bool account = false;  // code by part, and the stack's bound
   std::chrono::milliseconds time_limit{60'000};
   std::filesystem::path keep_elf;
 };

@@ -9,6 +9,7 @@
 #include "cli/bundle_io.h"
 #include "cli/cli.h"
 #include "cli/files.h"
+#include "cli/firmware_table.h"
 #include "cli/names.h"
 #include "cli/program_io.h"
 #include "target/parse.h"
@@ -49,6 +50,9 @@ nlohmann::ordered_json figures(const Flags& flags, const ExecuteOn& where, const
   json["cycles"] = {{"load", board.load_cycles}, {"execute", board.execute_cycles}};
   json["flash"] = {{"code", board.code_bytes}, {"model", board.model_bytes}};
   json["ram"] = {{"arena", board.arena_bytes}, {"state", board.state_bytes}, {"stack", board.stack_bytes}};
+  json["stack_bound"] = board.stack_bound ? stack_json(*board.stack_bound, *where.target) : nullptr;
+  json["code_parts"] = nlohmann::ordered_json::object();
+  for (const CodePart& part : board.code_parts) json["code_parts"][part.name] = part.bytes;
   if (flags.profile) {
     json["operators"] = nlohmann::json::array();
     for (std::size_t i = 0; i < board.steps.size(); ++i) {
@@ -81,7 +85,7 @@ void print_figures(const Flags& flags, const ExecuteOn& where, const Outcome& ou
   fmt::print("  RAM          {:>12} bytes: arena {}, state {}, stack {}\n",
              grouped(board.arena_bytes + board.state_bytes + board.stack_bytes), grouped(board.arena_bytes),
              grouped(board.state_bytes), grouped(board.stack_bytes));
-  if (board.steps.empty()) return;
+  if (!flags.profile) return;
   fmt::print("  {:>14} {:>14}\n", "instructions", "cycles");
   for (std::size_t i = 0; i < board.steps.size(); ++i) {
     const StepProfile& step = board.steps[i];
@@ -89,6 +93,11 @@ void print_figures(const Flags& flags, const ExecuteOn& where, const Outcome& ou
     fmt::print("  {:>14} {:>14} {:5.1f} %  {:<36} {}\n", grouped(step.instructions), grouped(step.cycles),
                100.0 * static_cast<double>(step.cycles) / static_cast<double>(board.execute_cycles), step.operator_name,
                origin ? origin->source.empty() ? origin->node : origin->source : "");
+  }
+  if (board.stack_bound) {
+    print_stack_path(*board.stack_bound);
+  } else {
+    fmt::print("  the stack has no bound: {}\n", board.why_unbounded);
   }
 }
 
@@ -110,6 +119,7 @@ ExecuteOn place_of(const Flags& flags) {
   where.compiler = flags.compiler == "clang" ? Compiler::clang : Compiler::gcc;
   where.profile = flags.profile;
   where.estimate_cycles = true;
+  where.account = true;
   where.time_limit = std::chrono::milliseconds(static_cast<std::int64_t>(flags.timeout * 1000));
   where.keep_elf = flags.elf;
   return where;

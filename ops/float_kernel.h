@@ -14,7 +14,7 @@ inline bool is_f32(const Tensor& tensor) { return tensor.dtype == DType::f32; }
 
 // The largest size that a float kernel counts to, so that products of two fit 32 bits.
 inline constexpr std::int32_t kLargestFloatSize = 0x7FFF;
-inline bool is_countable(const IntList& list, std::uint32_t count, std::int32_t least) {
+inline bool is_countable(const IntPair& list, std::uint32_t count, std::int32_t least) {
   if (list.count != count) return false;
   for (std::uint32_t i = 0; i < count; ++i) {
     if (list.items[i] < least || list.items[i] > kLargestFloatSize) return false;

@@ -21,12 +21,12 @@ struct FloatPool {
 
 // Python's lists of one or two numbers; an empty stride is the kernel's size.
 struct FloatPoolLists {
-  IntList kernel, stride, padding, dilation;
+  const IntPair &kernel, &given_stride, &padding, &dilation;
+  const IntPair& stride = given_stride.count == 0 ? kernel : given_stride;
 };
 
-inline bool read_float_pool(Call& call, const Tensor& input, const Tensor& out, FloatPoolLists lists, bool ceil_mode,
-                            FloatPool& pool) {
-  if (lists.stride.count == 0) lists.stride = lists.kernel;
+inline bool read_float_pool(Call& call, const Tensor& input, const Tensor& out, const FloatPoolLists& lists,
+                            bool ceil_mode, FloatPool& pool) {
   call.require(input.rank == 4 && out.rank == 4 && is_f32(input) && is_f32(out), Error::unsupported);
   if (call.error() != Error::ok) return false;
   call.require(input.is_contiguous() && out.is_contiguous() && is_countable(input) && is_countable(out),

@@ -42,6 +42,7 @@ struct HostWorld {
   using Float = double;
   using Bool = bool;
   using IntList = std::vector<std::int64_t>;
+  using IntPair = IntList;
   using OptionalInt = std::optional<std::int64_t>;
   using OptionalIntList = std::optional<std::vector<std::int64_t>>;
   using TensorList = std::vector<ir::Value*>;

@@ -86,7 +86,8 @@ std::vector<ElfSymbol> read_symbols(const Bytes& table, const Bytes& names) {
     symbols.push_back({.name = names.text(table.u32(at)),
                        .address = is_function ? value & ~std::uint32_t{1} : value,
                        .size = table.u32(at + 8),
-                       .is_function = is_function});
+                       .is_function = is_function,
+                       .section = table.u16(at + 14)});
   }
   return symbols;
 }
@@ -126,15 +127,12 @@ std::optional<CpuArchitecture> read_architecture(const Bytes& attributes) {
   return std::nullopt;
 }
 
-}  // namespace
+constexpr std::uint32_t kMagic = 0x464c457f;
 
-Elf read_elf(const std::filesystem::path& path) {
-  const std::vector<std::uint8_t> data = read_bytes(path);
-  const Bytes file(data, path.string());
-  constexpr std::uint32_t kMagic = 0x464c457f;
+Elf read_elf(const Bytes& file, const std::string& name) {
   constexpr std::uint8_t k32Bit = 1;
   if (file.u32(0) != kMagic || file.u8(4) != k32Bit) {
-    throw std::runtime_error(fmt::format("{}: not a 32-bit ELF file", path.string()));
+    throw std::runtime_error(fmt::format("{}: not a 32-bit ELF file", name));
   }
   const std::vector<SectionHeader> headers = read_headers(file);
   const auto contents = [&](std::size_t i) { return file.part(headers.at(i).offset, headers.at(i).size); };
@@ -143,14 +141,36 @@ Elf read_elf(const std::filesystem::path& path) {
   Elf elf;
   for (std::size_t i = 0; i < headers.size(); ++i) {
     const SectionHeader& header = headers[i];
-    elf.sections.push_back({.name = section_names.text(header.name),
-                            .size = header.size,
-                            .is_allocated = (header.flags & kAllocated) != 0,
-                            .has_contents = header.type != kNoBits});
+    ElfSection& section = elf.sections.emplace_back();
+    section = {.name = section_names.text(header.name),
+               .address = header.address,
+               .size = header.size,
+               .is_allocated = (header.flags & kAllocated) != 0,
+               .has_contents = header.type != kNoBits};
+    if (section.is_allocated && section.has_contents) {
+      const auto bytes = file.slice(header.offset, header.size);
+      section.contents.assign(bytes.begin(), bytes.end());
+    }
     if (header.type == kSymbolTable) elf.symbols = read_symbols(contents(i), contents(header.link));
     if (header.type == kArmAttributes) elf.architecture = read_architecture(contents(i));
   }
   return elf;
+}
+
+constexpr std::size_t kArchiveMagicBytes = 8;
+constexpr std::size_t kMemberHeaderBytes = 60;
+
+void require_archive(const Bytes& file, const std::string& name) {
+  if (!std::ranges::equal(file.slice(0, kArchiveMagicBytes), std::string_view("!<arch>\n"))) {
+    throw std::runtime_error(fmt::format("{}: not an archive", name));
+  }
+}
+
+}  // namespace
+
+Elf read_elf(const std::filesystem::path& path) {
+  const std::vector<std::uint8_t> data = read_bytes(path);
+  return read_elf(Bytes(data, path.string()), path.string());
 }
 
 std::uint32_t Elf::section_size(std::string_view name) const {
@@ -161,6 +181,21 @@ std::uint32_t Elf::section_size(std::string_view name) const {
 const ElfSymbol* Elf::find(std::string_view name) const {
   const auto found = std::ranges::find(symbols, name, &ElfSymbol::name);
   return found == symbols.end() ? nullptr : &*found;
+}
+
+std::optional<std::uint16_t> Elf::halfword(std::uint32_t address) const {
+  for (const ElfSection& section : sections) {
+    if (section.contents.empty() || !section.holds(address, 2)) continue;
+    const std::uint8_t* const at = section.contents.data() + (address - section.address);
+    return static_cast<std::uint16_t>(at[0] | at[1] << 8);
+  }
+  return std::nullopt;
+}
+
+std::optional<std::uint32_t> Elf::word(std::uint32_t address) const {
+  const auto low = halfword(address), high = halfword(address + 2);
+  if (!low || !high) return std::nullopt;
+  return *low | std::uint32_t{*high} << 16;
 }
 
 const ElfSymbol* Elf::function_at(std::uint32_t address) const {
@@ -174,14 +209,12 @@ const ElfSymbol* Elf::function_at(std::uint32_t address) const {
 std::vector<std::string> archive_symbols(const std::filesystem::path& path) {
   const std::vector<std::uint8_t> data = read_bytes(path);
   const Bytes file(data, path.string());
-  constexpr std::size_t kMagicBytes = 8;
-  constexpr std::size_t kHeaderBytes = 60;
-  const auto magic = file.slice(0, kMagicBytes);
-  if (!std::ranges::equal(magic, std::string_view("!<arch>\n"))) {
-    throw std::runtime_error(fmt::format("{}: not an archive", path.string()));
+  require_archive(file, path.string());
+  if (file.size() == kArchiveMagicBytes || file.u8(kArchiveMagicBytes) != '/' ||
+      file.u8(kArchiveMagicBytes + 1) != ' ') {
+    return {};
   }
-  if (file.size() == kMagicBytes || file.u8(kMagicBytes) != '/' || file.u8(kMagicBytes + 1) != ' ') return {};
-  const std::size_t begin = kMagicBytes + kHeaderBytes;
+  const std::size_t begin = kArchiveMagicBytes + kMemberHeaderBytes;
   const std::uint32_t count = file.big_endian_u32(begin);
   std::size_t at = begin + 4 + std::size_t{4} * count;
   std::vector<std::string> symbols;
@@ -190,6 +223,22 @@ std::vector<std::string> archive_symbols(const std::filesystem::path& path) {
     at += symbols.back().size() + 1;
   }
   return symbols;
+}
+
+// Members begin at even positions, each behind a header of texts, of which the size in decimals stands at 48.
+std::vector<Elf> read_archive(const std::filesystem::path& path) {
+  const std::vector<std::uint8_t> data = read_bytes(path);
+  const Bytes file(data, path.string());
+  require_archive(file, path.string());
+  std::vector<Elf> members;
+  for (std::size_t at = kArchiveMagicBytes; at + kMemberHeaderBytes <= file.size();) {
+    const auto digits = file.slice(at + 48, 10);
+    const std::size_t size = std::stoul(std::string(digits.begin(), digits.end()));
+    at += kMemberHeaderBytes;
+    if (size >= 4 && file.u32(at) == kMagic) members.push_back(read_elf(file.part(at, size), path.string()));
+    at += size + size % 2;
+  }
+  return members;
 }
 
 bool is_code_for(const Elf& elf, const Cpu& cpu) {

@@ -17,9 +17,15 @@ namespace cormorant {
 
 struct ElfSection {
   std::string name;
+  std::uint32_t address = 0;
   std::uint32_t size = 0;
-  bool is_allocated = false;  // takes memory on the board
-  bool has_contents = false;  // its bytes are in the file, so also in flash
+  bool is_allocated = false;                // takes memory on the board
+  bool has_contents = false;                // its bytes are in the file, so also in flash
+  std::vector<std::uint8_t> contents = {};  // of sections that are both
+
+  [[nodiscard]] bool holds(std::uint32_t at, std::uint32_t bytes = 1) const {
+    return is_allocated && at >= address && at - address < size && bytes <= size - (at - address);
+  }
 };
 
 struct ElfSymbol {
@@ -27,6 +33,7 @@ struct ElfSymbol {
   std::uint32_t address = 0;  // without the Thumb bit
   std::uint32_t size = 0;
   bool is_function = false;
+  std::uint32_t section = 0;  // index into the sections; some numbers beyond them have meanings of their own
 };
 
 // Tag_CPU_arch of the ARM build attributes, for those that Cortex-M knows.
@@ -47,6 +54,9 @@ struct Elf {
 
   [[nodiscard]] std::uint32_t section_size(std::string_view name) const;  // 0 when there is none
   [[nodiscard]] const ElfSymbol* find(std::string_view name) const;
+  // What the flash holds there; nothing where it holds nothing.
+  [[nodiscard]] std::optional<std::uint16_t> halfword(std::uint32_t address) const;
+  [[nodiscard]] std::optional<std::uint32_t> word(std::uint32_t address) const;
   // The function that holds the address, for messages; null when it is in none.
   [[nodiscard]] const ElfSymbol* function_at(std::uint32_t address) const;
 };
@@ -54,6 +64,7 @@ struct Elf {
 // Throws std::runtime_error: our own tools made these files, so a bad one is not the user's fault.
 Elf read_elf(const std::filesystem::path& path);
 std::vector<std::string> archive_symbols(const std::filesystem::path& path);
+std::vector<Elf> read_archive(const std::filesystem::path& path);  // its objects
 
 // Proves that the firmware holds no code of a newer architecture, which the board, often a larger CPU, would execute.
 // The linker merges the attributes of all its inputs, so one wrong object shows.

@@ -64,6 +64,17 @@ void account_flash_and_ram(const Elf& elf, RunResult& result) {
   }
 }
 
+void account_code_and_stack(const Elf& elf, const std::filesystem::path& map, RunResult& result) {
+  try {
+    CallGraph graph(elf);
+    const std::vector<KernelCode> kernels = read_operator_table(graph);
+    result.code_parts = code_parts(graph, kernels, map);
+    result.stack_bound = bound_stack(graph, kernels);
+  } catch (const StackError& error) {
+    result.why_unbounded = error.what();
+  }
+}
+
 // The harness's lines begin with a key; anything else on the console is not for us.
 std::vector<std::uint64_t> numbers_of(const std::vector<std::string>& console, const std::string& key) {
   std::vector<std::uint64_t> numbers;
@@ -183,7 +194,9 @@ RunResult run_on_board(const RunRequest& request, const ProgramFacts& facts) {
                                      .kernels = kernels,
                                      .arenas = place_arenas(facts.arena_bytes, board)});
   write_file(directory.path() / "model.S", std::as_bytes(std::span(glue)));
-  link_firmware(archives, {"model.S"}, elf_path);
+  std::vector<std::string> link = {"model.S"};
+  if (request.account) link.emplace_back("-Wl,-Map=firmware.map");
+  link_firmware(archives, link, elf_path);
   if (!request.keep_elf.empty()) {
     std::filesystem::copy_file(elf_path, request.keep_elf, std::filesystem::copy_options::overwrite_existing);
   }
@@ -193,7 +206,7 @@ RunResult run_on_board(const RunRequest& request, const ProgramFacts& facts) {
   }
 
   // Run: all samples in one boot.
-  write_samples(directory.path() / "inputs.bin", request.samples, facts);
+  if (!request.only_load) write_samples(directory.path() / "inputs.bin", request.samples, facts);
   const EmulationResult emulation = emulate({.elf = elf_path,
                                              .board = &board,
                                              .directory = directory.path(),
@@ -207,12 +220,14 @@ RunResult run_on_board(const RunRequest& request, const ProgramFacts& facts) {
   RunResult result;
   result.console = emulation.console;
   account_flash_and_ram(elf, result);
+  if (request.account) account_code_and_stack(elf, directory.path() / "firmware.map", result);
   result.arena_bytes = std::accumulate(facts.arena_bytes.begin(), facts.arena_bytes.end(), std::uint64_t{0});
   for (const std::uint64_t bytes : numbers_of(emulation.console, "state")) result.state_bytes += bytes;
   for (const std::uint64_t bytes : numbers_of(emulation.console, "stack")) {
     result.stack_bytes = std::max(result.stack_bytes, bytes);
   }
   account_instructions(emulation.counts, facts, kernels, result);
+  if (request.only_load) return result;
   result.outputs =
       read_outputs(directory.path() / "outputs.bin", result.sample_instructions.size(), facts.output_bytes);
   return result;

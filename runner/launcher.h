@@ -14,8 +14,10 @@
 #include <string>
 #include <vector>
 
+#include "runner/code_parts.h"
 #include "runner/emulator.h"
 #include "runner/program_facts.h"
+#include "runner/stack_bound.h"
 #include "runner/toolchain.h"
 #include "target/target.h"
 
@@ -32,6 +34,8 @@ struct RunRequest {
   std::vector<Sample> samples = {};  // all in one boot; none means one run with zeros
   bool profile = false;
   bool estimate_cycles = false;  // the emulation then takes about twice as long
+  bool account = false;          // code by part, and the stack's bound
+  bool only_load = false;        // execute nothing: for what is known by then
   std::chrono::milliseconds time_limit{60'000};
   std::filesystem::path keep_elf = {};  // where to leave the firmware; empty for nowhere
 };
@@ -57,9 +61,18 @@ struct RunResult {
   std::uint64_t arena_bytes = 0;  // RAM that the program plans
   std::uint64_t state_bytes = 0;  // RAM that is neither arena nor stack: what load used, and static data
   std::uint64_t stack_bytes = 0;  // high-water mark of load and execute
+  // From the linked firmware, with account only: where its code comes from, and what the stack cannot exceed.
+  std::vector<CodePart> code_parts;
+  std::optional<StackBound> stack_bound;
+  std::string why_unbounded;
 
   std::vector<std::string> console;
 };
+
+// RAM that the firmware needs for its stack: what it cannot exceed, else what was seen.
+inline std::uint64_t stack_needed(const RunResult& result) {
+  return result.stack_bound ? result.stack_bound->bytes : result.stack_bytes;
+}
 
 // Throws InputError when the program, the inputs or the installation is at fault (the board's refusal to load included)
 // and BoardFault when the firmware misbehaves.

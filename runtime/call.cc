@@ -58,10 +58,10 @@ void Call::read(bool& field) {
   fail(value.error());
 }
 
-void Call::read(IntList& field) {
-  const auto count = loader_->source().method().integers(next_argument(), field.items);
-  field.count = count.value();
-  fail(count.error());
+void Call::read(std::uint32_t& count, std::span<std::int32_t> items) {
+  const auto listed = loader_->source().method().integers(next_argument(), items);
+  count = listed.value();
+  fail(listed.error());
 }
 
 void Call::read(OptionalInt& field) {

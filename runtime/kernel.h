@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <new>
+#include <span>
 #include <string_view>
 
 #include "base/result.h"
@@ -36,6 +37,7 @@ struct TargetWorld {
   using Float = float;
   using Bool = bool;
   using IntList = cormorant::IntList;
+  using IntPair = cormorant::IntPair;
   using OptionalInt = cormorant::OptionalInt;
   using OptionalIntList = cormorant::OptionalIntList;
   using TensorList = cormorant::TensorList;
@@ -67,7 +69,8 @@ class Call {
   void operator()(const char* /*name*/, std::int32_t& field) { read(field); }
   void operator()(const char* /*name*/, float& field) { read(field); }
   void operator()(const char* /*name*/, bool& field) { read(field); }
-  void operator()(const char* /*name*/, IntList& field) { read(field); }
+  void operator()(const char* /*name*/, IntList& field) { read(field.count, field.items); }
+  void operator()(const char* /*name*/, IntPair& field) { read(field.count, field.items); }
   void operator()(const char* /*name*/, OptionalInt& field) { read(field); }
   void operator()(const char* /*name*/, OptionalIntList& field) { read(field); }
   void operator()(const char* /*name*/, TensorList& field) { read(field); }
@@ -138,7 +141,7 @@ class Call {
   void read(std::int32_t& field);
   void read(float& field);
   void read(bool& field);
-  void read(IntList& field);
+  void read(std::uint32_t& count, std::span<std::int32_t> items);
   void read(OptionalInt& field);
   void read(OptionalIntList& field);
   void read(TensorList& field);

@@ -38,12 +38,15 @@ class Source {
   void reset() const;
   // Whether our own compiler made the program, for one instruction set: then scratch is planned to the byte. Such a
   // program's first value is the string "cormorant CPU ISA", which no instruction refers to.
-  [[nodiscard]] bool is_exactly_planned() const;
+  [[nodiscard]] bool is_exactly_planned() const { return is_exactly_planned_; }
 
  private:
+  [[nodiscard]] bool is_ours_for_one_isa() const;
+
   pte::ProgramView program_;
   pte::MethodView method_;
   Error error_;
+  bool is_exactly_planned_ = false;  // known from the beginning: kernels ask where the stack is deep already
   std::span<const std::span<std::byte>> arenas_;
   // What was resolved last: as a rule an operator's result, which is the next one's input.
   mutable std::int32_t last_value_ = 0;

@@ -20,6 +20,9 @@ bool is_aligned(const std::byte* data, std::size_t alignment) {  // alignment is
 Source::Source(std::span<const std::byte> pte, const char* method, const std::span<const std::span<std::byte>>& arenas)
     : error_(program_.read(pte)), arenas_(arenas) {
   if (error_ == Error::ok) error_ = program_.find_method(method, method_);
+#ifdef CORMORANT_CHECKED
+  is_exactly_planned_ = error_ == Error::ok && is_ours_for_one_isa();
+#endif
 }
 
 Source::Source(std::span<const std::byte> pte, std::uint32_t method,
@@ -95,7 +98,7 @@ void Source::reset() const {
   }
 }
 
-bool Source::is_exactly_planned() const {
+bool Source::is_ours_for_one_isa() const {
   const auto origin = method().string(0);
   return origin.ok() && origin.value().starts_with("cormorant ") && !origin.value().ends_with(" any");
 }

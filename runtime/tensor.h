@@ -65,12 +65,15 @@ struct OptionalTensor : Tensor {
 struct OutTensor : Tensor {};
 struct ScratchTensor : Tensor {};
 
-// `int[]`: a copy of at most kMaxRank entries; longer lists keep their true count and their first entries.
-struct IntList {
+// `int[]`: a copy of at most kItems entries; longer lists keep their true count and their first entries.
+template <std::size_t kItems>
+struct Ints {
   std::uint32_t count = 0;
-  std::int32_t items[kMaxRank] = {};
+  std::int32_t items[kItems] = {};
   std::int32_t operator[](std::size_t i) const { return items[i]; }
 };
+using IntList = Ints<kMaxRank>;
+using IntPair = Ints<2>;  // of operators that take nothing longer: signatures lie on the stack while they are loaded
 
 // `int[]?`: absent when the file has none.
 struct OptionalIntList : IntList {

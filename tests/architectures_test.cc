@@ -13,6 +13,7 @@
 #include "runner/process.h"
 #include "target/parse.h"
 #include "tests/command.h"
+#include "tests/stack.h"
 
 namespace cormorant::tests {
 namespace {
@@ -76,6 +77,22 @@ double sqnr(const std::vector<float>& wanted, const std::vector<float>& got) {
   return 10 * std::log10(signal / noise);
 }
 
+// Firmware that has loaded the program and not executed it: loading is what needs most of the stack.
+RunResult loaded(const ProgramFile& program, const Target& target, Compiler compiler) {
+  RunRequest request;
+  request.program = program.bytes;
+  request.target = target;
+  request.compiler = compiler;
+  request.account = request.only_load = true;
+  return run_on_board(request);
+}
+
+std::uint64_t count_operators(const nlohmann::json& facts) {
+  std::uint64_t count = 0;
+  for (const auto& [name, times] : facts["operators"].items()) count += times.get<std::uint64_t>();
+  return count;
+}
+
 TEST_P(Architectures, ComputeInIntegersAndOnBoardsTheHostsBits) {
   const npy::DataSet data = expected();
   npy::Array wanted;
@@ -103,8 +120,13 @@ TEST_P(Architectures, ComputeInIntegersAndOnBoardsTheHostsBits) {
     ExecuteOn board;
     board.target = parse_target(target);
     board.time_limit = std::chrono::minutes(4);
-    const std::vector<Arrays> outputs = execute(program, inputs, board).outputs;
-    EXPECT_TRUE(outputs == reference);
+    board.account = true;
+    const Execution execution = execute(program, inputs, board);
+    EXPECT_TRUE(execution.outputs == reference);
+    expect_bounded_stack(*execution.board, "gcc");
+    expect_bounded_stack(loaded(program, *board.target, Compiler::clang), "clang");
+    // 6,000 bytes for MobileNetV2's 67 operators.
+    EXPECT_LE(execution.board->state_bytes, 6000U * count_operators(facts) / 67);
   }
 }
 

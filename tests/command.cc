@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <fstream>
@@ -34,6 +35,12 @@ Ran cormorant(const std::filesystem::path& directory, const Arguments& arguments
   command.insert(command.end(), {"sh", "-c", R"(exec "$0" "$@" >stdout.txt 2>stderr.txt)",
                                  from_environment("CORMORANT_BINARY", CORMORANT_OWN_BINARY).string()});
   command.insert(command.end(), arguments.begin(), arguments.end());
+  // Most tests are about the program, and linking firmware for its figures would take each of them half a second.
+  constexpr std::string_view kAboutFirmware[] = {"--link", "--measure", "--budget"};
+  const bool is_about_firmware = std::ranges::any_of(arguments, [&](const std::string& argument) {
+    return std::ranges::any_of(kAboutFirmware, [&](std::string_view option) { return argument.starts_with(option); });
+  });
+  if (!arguments.empty() && arguments[0] == "compile" && !is_about_firmware) command.emplace_back("--no-link");
 
   Ran ran{fmt::format("cormorant {}", fmt::join(arguments, " ")), 0, {}, {}, 0};
   const auto start = std::chrono::steady_clock::now();

@@ -2,7 +2,8 @@
 //
 // The promise that everything else rests on: a model of the zoo, compiled for any target, computes on the emulated
 // board exactly the bits that the reference kernels compute on the host, and the same bits in every instruction set.
-// The firmware that does so holds no heap, no exceptions and no global constructors, and no code that its CPU lacks.
+// The firmware that does so holds no heap, no exceptions and no global constructors, and no code that its CPU lacks,
+// keeps within 1,200 bytes of state, and its stack within its bound.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -15,6 +16,7 @@
 #include "runner/process.h"
 #include "target/target.h"
 #include "tests/command.h"
+#include "tests/stack.h"
 
 namespace cormorant::tests {
 namespace {
@@ -43,6 +45,7 @@ std::vector<Place> every_place() {
   places.push_back(place_of("cortex-m55", Isa::dsp));
   places.push_back(place_of("cortex-m55", Isa::scalar));
   places.push_back(place_of("cortex-m0", {}, Compiler::clang));
+  places.push_back(place_of("cortex-m4", {}, Compiler::clang));
   places.push_back(place_of("cortex-m55", {}, Compiler::clang));
   return places;
 }
@@ -112,9 +115,12 @@ class EveryModel : public testing::TestWithParam<std::string> {
     board.compiler = place.compiler;
     board.keep_elf = directory_.path() / "firmware.elf";
     board.time_limit = std::chrono::minutes(4);  // a second or two, on a machine that has nothing else to do
-    std::vector<Arrays> outputs = execute(program, sample_arrays(program, inputs_), board).outputs;
+    board.account = true;
+    Execution execution = execute(program, sample_arrays(program, inputs_), board);
     expect_clean_firmware(board.keep_elf, *place.target.cpu);
-    return outputs;
+    expect_bounded_stack(*execution.board, place.text());
+    EXPECT_LE(execution.board->state_bytes, 1200U);
+    return std::move(execution.outputs);
   }
 
  private:

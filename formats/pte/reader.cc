@@ -25,7 +25,6 @@
 namespace cormorant::pte {
 namespace {
 
-using detail::Layout;
 using detail::Vector;
 using slot::Slot;
 
@@ -234,8 +233,10 @@ Error ProgramView::read_root() {
   methods_ = walk.vector(slot::program::execution_plan, 2);
   if (walk.vector(slot::program::constant_buffer, 2).count > 1) walk.fail(Error::bad_constant);
   const std::uint32_t constants = walk.table(slot::program::constant_segment);
-  if (walk.error() != Error::ok || constants == kNowhere) return walk.error();
-  return find_pieces(constants, constants_);
+  const Vector states = walk.vector(slot::program::mutable_data_segments, 2);
+  if (walk.error() != Error::ok) return walk.error();
+  if (states.count != 0 && find_pieces(entry(base_, states, 0), initial_values_) != Error::ok) initial_values_ = {};
+  return constants == kNowhere ? Error::ok : find_pieces(constants, constants_);
 }
 
 // Where the segment of a SubsegmentOffsets table and its list of offsets are.
@@ -269,11 +270,7 @@ const std::byte* ProgramView::constant_data(std::uint32_t index, std::uint32_t b
 }
 
 const std::byte* ProgramView::initial_data(std::uint32_t index, std::uint32_t bytes) const {
-  Walk walk{base_, size_};
-  walk.enter(load<std::uint32_t>(base_, 0));
-  Pieces pieces;
-  const Error error = find_pieces(entry(base_, walk.vector(slot::program::mutable_data_segments, 2), 0), pieces);
-  return error == Error::ok ? piece(pieces, index, bytes, 1) : nullptr;  // copied at load, so it may lie anywhere
+  return piece(initial_values_, index, bytes, 1);  // copied at load, so it may lie anywhere
 }
 
 Result<MethodView> ProgramView::method(std::uint32_t index) const {
@@ -346,7 +343,7 @@ constexpr std::uint8_t want(Slot slot, unsigned log2_width) {
 }
 struct Wanted {
   std::uint8_t count;
-  std::uint8_t fields[Layout::kMaxFields];
+  std::uint8_t fields[8];
 };
 // A union, of a value or of an instruction: tables of the same form, which therefore share their vtable as a rule.
 enum UnionField : unsigned { kType, kValue };
@@ -373,10 +370,10 @@ constexpr Wanted kPlaceFields = {
 struct Known {
   const std::byte* base;
   std::uint32_t table;
-  const Layout* layout;
+  const std::uint8_t* fields;  // distances from the table; null: the table is not sound
 
-  [[gnu::always_inline, nodiscard]] std::uint32_t at(unsigned field) const { return table + layout->at[field]; }
-  [[gnu::always_inline, nodiscard]] bool has(unsigned field) const { return layout->at[field] != 0; }
+  [[gnu::always_inline, nodiscard]] std::uint32_t at(unsigned field) const { return table + fields[field]; }
+  [[gnu::always_inline, nodiscard]] bool has(unsigned field) const { return fields[field] != 0; }
   [[gnu::always_inline, nodiscard]] std::uint32_t u8(unsigned field) const {
     return has(field) ? load<std::uint8_t>(base, at(field)) : 0;
   }
@@ -385,29 +382,31 @@ struct Known {
   }
 };
 
-// Checks a vtable and notes where it puts the wanted fields.
-[[gnu::noinline]] void learn(const detail::Bytes& file, std::uint32_t vtable, Layout& layout, const Wanted& wanted) {
+// Checks a vtable and notes where it puts the wanted fields. The result is how far a table must reach for them, 0 if
+// the vtable is not sound.
+[[gnu::noinline]] std::uint16_t learn(const detail::Bytes& file, std::uint32_t vtable, std::uint8_t* fields,
+                                      const Wanted& wanted) {
   const std::uint32_t vtable_size = vtable_bytes(file.base, file.size, vtable);
-  std::uint32_t extent = vtable_size == 0 ? kNowhere : 4;  // no table can be as long as that
+  if (vtable_size == 0) return 0;
+  std::uint32_t extent = 4;
   for (std::uint32_t i = 0; i < wanted.count; ++i) {
     const Slot slot = wanted.fields[i] >> 2U;
     std::uint32_t distance = 0;
     if (slot < vtable_size) {
       distance = load<std::uint16_t>(file.base, vtable + slot);
       const std::uint32_t width = 1U << (wanted.fields[i] & 3U);
-      if ((distance & (width - 1) & 3U) != 0 || distance > 0xff) extent = kNowhere;
+      if ((distance & (width - 1) & 3U) != 0 || distance > 0xff) return 0;
       if (distance != 0 && extent < distance + width) extent = distance + width;
     }
-    layout.at[i] = static_cast<std::uint8_t>(distance);
+    fields[i] = static_cast<std::uint8_t>(distance);
   }
-  layout.vtable = vtable;
-  layout.extent = extent;
+  return static_cast<std::uint16_t>(extent);
 }
 
-// The layout of the table at `at`, one of those met before if possible; null if the table is not sound.
-template <std::size_t kCount>
-[[gnu::always_inline]] inline const Layout* layout_of(const detail::Bytes& file, std::uint32_t at,
-                                                      Layout (&known)[kCount], const Wanted& wanted) {
+// The fields of the table at `at`, by a layout met before if possible; null if the table is not sound.
+template <class Layout, std::size_t kCount>
+[[gnu::always_inline]] inline const std::uint8_t* fields_of(const detail::Bytes& file, std::uint32_t at,
+                                                            Layout (&known)[kCount], const Wanted& wanted) {
   if (!inside(file.size, at, kWord)) return nullptr;
   const std::uint32_t vtable = at - load<std::uint32_t>(file.base, at);
   Layout* layout = known;
@@ -415,10 +414,11 @@ template <std::size_t kCount>
     if constexpr (kCount == 2) ++layout;
     if (kCount == 1 || vtable != layout->vtable) {
       if constexpr (kCount == 2) known[0] = known[1];
-      learn(file, vtable, *layout, wanted);
+      layout->extent = learn(file, vtable, layout->at, wanted);
+      layout->vtable = vtable;
     }
   }
-  return layout->extent <= file.size - at ? layout : nullptr;
+  return std::uint32_t{layout->extent} - 1 < file.size - at ? layout->at : nullptr;
 }
 
 // Sizes and order of the dimensions, and how many bytes they make.
@@ -453,8 +453,8 @@ Error check_shape(TensorView& tensor) {
 // The table of a value's own kind (Int, Tensor…); kNowhere if the file is damaged, kWrongKind if it is of another kind.
 std::uint32_t MethodView::value_table(std::int32_t index, ValueKind kind) const {
   const std::uint32_t at = entry(file_.base, values_, static_cast<std::uint32_t>(index));
-  const Known value{file_.base, at, layout_of(file_, at, known_.unions, kUnionFields)};
-  if (value.layout == nullptr || !value.has(kValue)) return kNowhere;
+  const Known value{file_.base, at, fields_of(file_, at, known_.unions, kUnionFields)};
+  if (value.fields == nullptr || !value.has(kValue)) return kNowhere;
   if (value.u8(kType) != static_cast<std::uint32_t>(kind)) return kWrongKind;
   return follow(file_.base, value.at(kValue));
 }
@@ -463,13 +463,13 @@ Result<InstructionView> MethodView::instruction(std::uint32_t index) const {
   constexpr std::uint32_t kKernelCall = 1, kDelegateCall = 2;
   const std::byte* const base = file_.base;
   const std::uint32_t at = entry(base, instructions_, index);
-  const Known instruction{base, at, layout_of(file_, at, known_.unions, kUnionFields)};
-  if (instruction.layout == nullptr || !instruction.has(kValue)) return Error::bad_structure;
+  const Known instruction{base, at, fields_of(file_, at, known_.unions, kUnionFields)};
+  if (instruction.fields == nullptr || !instruction.has(kValue)) return Error::bad_structure;
   const std::uint32_t type = instruction.u8(kType);
   if (type != kKernelCall) return type == kDelegateCall ? Error::has_delegate : Error::unsupported;
   const std::uint32_t call_at = follow(base, instruction.at(kValue));
-  const Known call{base, call_at, layout_of(file_, call_at, known_.calls, kCallFields)};
-  if (call.layout == nullptr) return Error::bad_structure;
+  const Known call{base, call_at, fields_of(file_, call_at, known_.calls, kCallFields)};
+  if (call.fields == nullptr) return Error::bad_structure;
   InstructionView view{call.u32(kOperator), {}};
   if (call.has(kArguments)) {
     const Vector args = unpack(vector_at(base, file_.size, follow(base, call.at(kArguments)), kWord));
@@ -489,8 +489,8 @@ Result<ValueKind> MethodView::kind(std::int32_t index) const {
 // Position of a value's 64 bits, 0 if it is the default; else as value_table().
 [[gnu::noinline]] std::uint32_t MethodView::find_number(std::int32_t index, ValueKind kind) const {
   const std::uint32_t at = value_table(index, kind);
-  const Known table{file_.base, at, layout_of(file_, at, known_.numbers, kNumberField)};
-  if (table.layout == nullptr) return at == kWrongKind ? kWrongKind : kNowhere;
+  const Known table{file_.base, at, fields_of(file_, at, known_.numbers, kNumberField)};
+  if (table.fields == nullptr) return at == kWrongKind ? kWrongKind : kNowhere;
   return table.has(0) ? table.at(0) : 0;
 }
 
@@ -510,8 +510,8 @@ Result<bool> MethodView::boolean(std::int32_t index) const {
 
 Result<Vector> MethodView::list(std::int32_t index, ValueKind kind, unsigned log2_width) const {
   const std::uint32_t at = value_table(index, kind);
-  const Known table{file_.base, at, layout_of(file_, at, known_.lists, kListField)};
-  if (table.layout == nullptr) return why(at);
+  const Known table{file_.base, at, fields_of(file_, at, known_.lists, kListField)};
+  if (table.fields == nullptr) return why(at);
   if (!table.has(0)) return Vector{};
   const Vector vector = unpack(vector_at(file_.base, file_.size, follow(file_.base, table.at(0)), log2_width));
   if (vector.at == kNowhere) return Error::bad_structure;
@@ -555,8 +555,8 @@ Result<std::uint32_t> MethodView::integers(std::int32_t index, std::span<std::in
 Error MethodView::read_tensor(std::int32_t index, TensorView& view) const {
   const std::byte* const base = file_.base;
   const std::uint32_t at = value_table(index, ValueKind::tensor);
-  const Known table{base, at, layout_of(file_, at, known_.tensors, kTensorFields)};
-  if (table.layout == nullptr) return why(at);
+  const Known table{base, at, fields_of(file_, at, known_.tensors, kTensorFields)};
+  if (table.fields == nullptr) return why(at);
   if (!table.has(kSizes) || !table.has(kDimOrder)) return Error::bad_structure;
   const Vector sizes = unpack(vector_at(base, file_.size, follow(base, table.at(kSizes)), 2));
   const Vector dim_order = unpack(vector_at(base, file_.size, follow(base, table.at(kDimOrder)), 0));
@@ -575,8 +575,8 @@ Error MethodView::read_tensor(std::int32_t index, TensorView& view) const {
 }
 
 Error MethodView::read_place(std::uint32_t at, TensorView& view) const {
-  const Known place{file_.base, at, layout_of(file_, at, known_.places, kPlaceFields)};
-  if (place.layout == nullptr) return Error::bad_structure;
+  const Known place{file_.base, at, fields_of(file_, at, known_.places, kPlaceFields)};
+  if (place.fields == nullptr) return Error::bad_structure;
   view.memory_id = place.u32(kMemoryId);
   view.offset = place.u32(kOffsetLow);
   if (view.memory_id == 0 || view.memory_id >= memories_.count || place.u32(kOffsetHigh) != 0) {
@@ -599,8 +599,8 @@ Error MethodView::check_extra(std::uint32_t at) const {
 
 Result<std::string_view> MethodView::tensor_name(std::int32_t index) const {
   const std::uint32_t at = value_table(index, ValueKind::tensor);
-  const Known table{file_.base, at, layout_of(file_, at, known_.tensors, kTensorFields)};
-  if (table.layout == nullptr) return why(at);
+  const Known table{file_.base, at, fields_of(file_, at, known_.tensors, kTensorFields)};
+  if (table.fields == nullptr) return why(at);
   if (!table.has(kExtra)) return std::string_view{};
   Walk walk{file_.base, file_.size};
   walk.enter(follow(file_.base, table.at(kExtra)));

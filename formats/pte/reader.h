@@ -76,11 +76,11 @@ struct Bytes {
 };
 // A vtable that has been checked: where it puts the fields of a table, 0 for those it leaves out, and how far they
 // reach.
+template <std::size_t kFields>
 struct Layout {
-  static constexpr std::size_t kMaxFields = 8;
   std::uint32_t vtable = 0;
-  std::uint32_t extent = 0;
-  std::uint8_t at[kMaxFields] = {};
+  std::uint16_t extent = 0;  // how many bytes of the table its fields reach; 0: nothing is known, or it is not sound
+  std::uint8_t at[kFields] = {};
 };
 }  // namespace detail
 
@@ -148,7 +148,7 @@ class ProgramView {
   std::uint32_t segment_base_ = 0;  // 0: the file has no segments
   std::uint32_t segments_size_ = 0;
   detail::Vector methods_;
-  Pieces constants_;
+  Pieces constants_, initial_values_;
 };
 
 // One method ("forward"). Accessors give bad_structure where the file is damaged (an index out of range included) and
@@ -228,7 +228,10 @@ class MethodView {
   Vector values_, instructions_, operators_, memories_;
   // The vtables met last. They were checked, so what is here is only a matter of speed.
   mutable struct {
-    detail::Layout unions[1], calls[1], numbers[1], lists[1], tensors[2], places[1];
+    detail::Layout<2> unions[1], calls[1];
+    detail::Layout<1> numbers[1], lists[1];
+    detail::Layout<8> tensors[2];
+    detail::Layout<3> places[1];
   } known_;
 };
 

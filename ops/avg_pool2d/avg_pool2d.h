@@ -23,9 +23,9 @@ template <class W>
 struct QuantizedAvgPool2d {
   static constexpr const char* kName = "cortex_m::quantized_avg_pool2d.out";
   typename W::Tensor input{};
-  typename W::IntList kernel_size{};
-  typename W::IntList stride{};
-  typename W::IntList padding{};
+  typename W::IntPair kernel_size{};
+  typename W::IntPair stride{};
+  typename W::IntPair padding{};
   typename W::Bool ceil_mode{};
   typename W::Int zero_point{};
   typename W::Int multiplier{};
@@ -54,9 +54,9 @@ template <class W>
 struct AvgPool2d {
   static constexpr const char* kName = "cormorant::avg_pool2d.scalar";
   typename W::Tensor input{};
-  typename W::IntList kernel_size{};
-  typename W::IntList stride{};  // zeros: adaptive windows, all by output sizes
-  typename W::IntList padding{};
+  typename W::IntPair kernel_size{};
+  typename W::IntPair stride{};  // zeros: adaptive windows, all by output sizes
+  typename W::IntPair padding{};
   typename W::Bool count_include_pad{};
   typename W::Tensor divisors{};  // i32 [n, 3]: number of elements, multiplier, right shift. One row: for all windows.
   typename W::Int left_shift{};

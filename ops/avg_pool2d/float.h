@@ -9,9 +9,9 @@ template <class W>
 struct FloatAvgPool2d {
   static constexpr const char* kName = "aten::avg_pool2d.out";
   typename W::Tensor self{};
-  typename W::IntList kernel_size{};
-  typename W::IntList stride{};  // empty: the kernel's size
-  typename W::IntList padding{};
+  typename W::IntPair kernel_size{};
+  typename W::IntPair stride{};  // empty: the kernel's size
+  typename W::IntPair padding{};
   typename W::Bool ceil_mode{};
   typename W::Bool count_include_pad{};
   typename W::OptionalInt divisor_override{};
@@ -35,7 +35,7 @@ template <class W>
 struct FloatAdaptiveAvgPool2d {
   static constexpr const char* kName = "aten::_adaptive_avg_pool2d.out";
   typename W::Tensor self{};
-  typename W::IntList output_size{};
+  typename W::IntPair output_size{};
   typename W::Out out{};
 
   template <class V>

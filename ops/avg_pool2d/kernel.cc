@@ -79,10 +79,9 @@ bool is_int8(std::int32_t value) { return value >= -128 && value <= 127; }
   return Error::ok;
 }
 
+// Not part of its caller, whose frame lies below all that reads the arguments.
 template <class Tensors>
-Error load_avg_pool2d_as(Call& call) {
-  QuantizedAvgPool2d<TargetWorld> args;
-  if (!call.read_signature(args)) return call.error();
+[[gnu::noinline]] Error plan_avg_pool2d(Call& call, QuantizedAvgPool2d<TargetWorld>& args) {
   const Tensors tensors(call, args.input, args.out);
   if (!tensors.fit()) return call.error();
   const Tensor& input = args.input;
@@ -134,6 +133,12 @@ Error load_avg_pool2d_as(Call& call) {
            .padding_w = narrow(args.padding[1]),
            .chunk_rows = chunk_rows(static_cast<std::uint32_t>(clipped(1)))};
   return Error::ok;
+}
+
+template <class Tensors>
+Error load_avg_pool2d_as(Call& call) {
+  QuantizedAvgPool2d<TargetWorld> args;
+  return call.read_signature(args) ? plan_avg_pool2d<Tensors>(call, args) : call.error();
 }
 
 }  // namespace

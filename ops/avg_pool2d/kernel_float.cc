@@ -16,20 +16,15 @@ struct FloatAvgPlan {
 Error load_float_avg_pool(Call& call) {
   FloatAvgPool2d<TargetWorld> args;
   if (!call.read_signature(args)) return call.error();
-  IntList once;
-  once.count = 2;
-  once.items[0] = once.items[1] = 1;
-  FloatAvgPlan plan{};
-  const FloatPoolLists lists{args.kernel_size, args.stride, args.padding, once};
-  if (!read_float_pool(call, args.self, args.out, lists, args.ceil_mode, plan.pool)) return call.error();
-  plan.divisor = args.divisor_override.value_or(0);
-  plan.count_padding = args.count_include_pad;
-  call.require(!args.divisor_override.present || plan.divisor != 0, Error::bad_value);
-  if (call.error() != Error::ok) return call.error();
-  auto* const stored = call.make_plan<FloatAvgPlan>();
-  if (stored == nullptr) return call.error();
-  *stored = plan;
-  return Error::ok;
+  static constexpr IntPair kOnce = {.count = 2, .items = {1, 1}};
+  auto* const plan = call.make_plan<FloatAvgPlan>();
+  if (plan == nullptr) return call.error();
+  const FloatPoolLists lists{args.kernel_size, args.stride, args.padding, kOnce};
+  if (!read_float_pool(call, args.self, args.out, lists, args.ceil_mode, plan->pool)) return call.error();
+  plan->divisor = args.divisor_override.value_or(0);
+  plan->count_padding = args.count_include_pad;
+  call.require(!args.divisor_override.present || plan->divisor != 0, Error::bad_value);
+  return call.error();
 }
 
 void execute_float_avg_pool(const void* plan) {

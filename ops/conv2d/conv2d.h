@@ -28,9 +28,9 @@ struct QuantizedConv2d {
   typename W::Tensor input{};
   typename W::Tensor weight{};
   typename W::OptionalTensor bias{};
-  typename W::IntList stride{};
-  typename W::IntList padding{};
-  typename W::IntList dilation{};
+  typename W::IntPair stride{};
+  typename W::IntPair padding{};
+  typename W::IntPair dilation{};
   typename W::Int input_offset{};
   typename W::Int output_offset{};
   typename W::Tensor requantize_multipliers{};

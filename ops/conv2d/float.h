@@ -13,11 +13,11 @@ struct FloatConvolution {
   typename W::Tensor input{};
   typename W::Tensor weight{};
   typename W::OptionalTensor bias{};
-  typename W::IntList stride{};
-  typename W::IntList padding{};
-  typename W::IntList dilation{};
+  typename W::IntPair stride{};
+  typename W::IntPair padding{};
+  typename W::IntPair dilation{};
   typename W::Bool transposed{};
-  typename W::IntList output_padding{};
+  typename W::IntPair output_padding{};
   typename W::Int groups{};
   typename W::Out out{};
 

@@ -31,16 +31,20 @@ bool has_sound_shifts(const PackedShape& shape, const std::uint8_t* stream) {
   return bits < 32;
 }
 
+[[gnu::noinline]] void put(Call& call, std::uint16_t& field, std::int32_t value, std::int32_t low = 1) {
+  call.require(value >= low && value <= 0xffff, Error::bad_shape);
+  field = static_cast<std::uint16_t>(value);
+}
+
 template <const Variant& V>
 Error load(Call& call) {
   return load_packed(call, {.is_computable = [](const conv::Geometry& g) { return is_computable(V, g); },
                             .shape = [](const conv::Geometry& g) { return packed_shape(V, g); }});
 }
 
+// Not part of its caller, whose frame lies below all that reads the arguments.
 template <class Tensors>
-Error load_direct_as(Call& call) {
-  QuantizedConv2d<TargetWorld> args;
-  if (!call.read_signature(args)) return call.error();
+[[gnu::noinline]] Error plan_direct_as(Call& call, QuantizedConv2d<TargetWorld>& args) {
   const Tensors tensors(call, args.input, args.out);
   if (!tensors.fit()) return call.error();
   const Tensor& weight = args.weight;
@@ -51,6 +55,12 @@ Error load_direct_as(Call& call) {
                       args.output_offset, args.requantize_multipliers, args.requantize_shifts, args.activation_min,
                       args.activation_max, args.scratch, args.out},
                      {weight.size(1), weight.size(2), weight.size(3), weight.size(0)});
+}
+
+template <class Tensors>
+Error load_direct_as(Call& call) {
+  QuantizedConv2d<TargetWorld> args;
+  return call.read_signature(args) ? plan_direct_as<Tensors>(call, args) : call.error();
 }
 
 }  // namespace
@@ -103,7 +113,6 @@ Error load_scalar(Call& call) { return load<kScalar>(call); }
 Error load_v6m(Call& call) { return load<kV6m>(call); }
 
 Error plan_direct(Call& call, const DirectArguments& a, const Window& window) {
-  const auto fits = [](std::int32_t n, std::int32_t low) { return n >= low && n <= 0xffff; };
   const auto is_per_channel = [&](const Tensor& t) {
     return t.dtype == DType::i32 && t.rank == 1 && t.size(0) == window.out_channels && t.constant &&
            is_aligned(t.data, 4);
@@ -116,29 +125,28 @@ Error plan_direct(Call& call, const DirectArguments& a, const Window& window) {
                Error::bad_value);
   call.require(is_per_channel(a.multipliers) && is_per_channel(a.shifts), Error::bad_shape);
   call.require(!a.bias.present() || is_per_channel(a.bias), Error::bad_shape);
+  call.require_scratch(a.scratch, 0);
   if (call.error() != Error::ok) return call.error();
-  const std::int32_t numbers[] = {a.input.size(0), a.input.size(2), a.input.size(3), a.input.size(1), a.out.size(2),
-                                  a.out.size(3),   a.out.size(1),   window.height,   window.width,    a.stride[0],
-                                  a.stride[1],     a.dilation[0],   a.dilation[1]};
-  for (const std::int32_t n : numbers) call.require(fits(n, 1), Error::bad_shape);
-  call.require(fits(a.padding[0], 0) && fits(a.padding[1], 0), Error::bad_shape);
+  auto* const plan = call.make_plan<conv::Direct>();
+  if (plan == nullptr) return call.error();
+  // In place: a copy on the stack would lie on top of the whole signature.
+  conv::Geometry& g = plan->geometry;
+  put(call, g.batch, a.input.size(0));
+  put(call, g.in_height, a.input.size(2));
+  put(call, g.in_width, a.input.size(3));
+  put(call, g.in_channels, a.input.size(1));
+  put(call, g.out_height, a.out.size(2));
+  put(call, g.out_width, a.out.size(3));
+  put(call, g.out_channels, a.out.size(1));
+  put(call, g.kernel_height, window.height);
+  put(call, g.kernel_width, window.width);
+  put(call, g.stride_height, a.stride[0]);
+  put(call, g.stride_width, a.stride[1]);
+  put(call, g.dilation_height, a.dilation[0]);
+  put(call, g.dilation_width, a.dilation[1]);
+  put(call, g.pad_top, a.padding[0], 0);
+  put(call, g.pad_left, a.padding[1], 0);
   if (call.error() != Error::ok) return call.error();
-  const auto u16 = [](std::int32_t n) { return static_cast<std::uint16_t>(n); };
-  const conv::Geometry g = {.batch = u16(a.input.size(0)),
-                            .in_height = u16(a.input.size(2)),
-                            .in_width = u16(a.input.size(3)),
-                            .in_channels = u16(a.input.size(1)),
-                            .out_height = u16(a.out.size(2)),
-                            .out_width = u16(a.out.size(3)),
-                            .out_channels = u16(a.out.size(1)),
-                            .kernel_height = u16(window.height),
-                            .kernel_width = u16(window.width),
-                            .stride_height = u16(a.stride[0]),
-                            .stride_width = u16(a.stride[1]),
-                            .dilation_height = u16(a.dilation[0]),
-                            .dilation_width = u16(a.dilation[1]),
-                            .pad_top = u16(a.padding[0]),
-                            .pad_left = u16(a.padding[1])};
   call.require(conv::is_sound(g) && a.out.size(0) == a.input.size(0) && a.out.size(1) == window.out_channels,
                Error::bad_shape);
   const std::int32_t groups = window.group_channels > 0 ? g.in_channels / window.group_channels : 0;
@@ -147,23 +155,18 @@ Error plan_direct(Call& call, const DirectArguments& a, const Window& window) {
   const auto* shifts = a.shifts.as<const std::int32_t>();
   for (std::uint32_t i = 0; i < g.out_channels; ++i)
     call.require(shifts[i] >= -31 && shifts[i] <= 31, Error::bad_value);
-  call.require_scratch(a.scratch, 0);
-  auto* plan = static_cast<conv::Direct*>(call.allocate(sizeof(conv::Direct), alignof(conv::Direct)));
-  if (call.error() != Error::ok) return call.error();
-  *plan = {.geometry = g,
-           .group_channels = u16(window.group_channels),
-           .input_offset = static_cast<std::int16_t>(a.input_offset),
-           .output_offset = static_cast<std::int16_t>(a.output_offset),
-           .activation_min = static_cast<std::int8_t>(a.activation_min),
-           .activation_max = static_cast<std::int8_t>(a.activation_max),
-           .input = a.input.as<const std::int8_t>(),
-           .weights = a.weight.as<const std::int8_t>(),
-           .bias = a.bias.present() ? a.bias.as<const std::int32_t>() : nullptr,
-           .multipliers = a.multipliers.as<const std::int32_t>(),
-           .shifts = shifts,
-           .out = a.out.as<std::int8_t>()};
-  call.set_plan(plan);
-  return Error::ok;
+  plan->group_channels = static_cast<std::uint16_t>(window.group_channels);
+  plan->input_offset = static_cast<std::int16_t>(a.input_offset);
+  plan->output_offset = static_cast<std::int16_t>(a.output_offset);
+  plan->activation_min = static_cast<std::int8_t>(a.activation_min);
+  plan->activation_max = static_cast<std::int8_t>(a.activation_max);
+  plan->input = a.input.as<const std::int8_t>();
+  plan->weights = a.weight.as<const std::int8_t>();
+  plan->bias = a.bias.present() ? a.bias.as<const std::int32_t>() : nullptr;
+  plan->multipliers = a.multipliers.as<const std::int32_t>();
+  plan->shifts = shifts;
+  plan->out = a.out.as<std::int8_t>();
+  return call.error();
 }
 
 Error load_direct(Call& call) { return load_direct_as<TensorsAsGiven>(call); }

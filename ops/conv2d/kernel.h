@@ -92,9 +92,9 @@ struct DirectArguments {
   const Tensor& input;
   const Tensor& weight;
   const OptionalTensor& bias;
-  const IntList& stride;
-  const IntList& padding;
-  const IntList& dilation;
+  const IntPair& stride;
+  const IntPair& padding;
+  const IntPair& dilation;
   std::int32_t input_offset;
   std::int32_t output_offset;
   const Tensor& multipliers;

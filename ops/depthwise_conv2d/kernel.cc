@@ -20,10 +20,9 @@ Error load(Call& call) {
                  }});
 }
 
+// Not part of its caller, whose frame lies below all that reads the arguments.
 template <class Tensors>
-Error load_direct_as(Call& call) {
-  QuantizedDepthwiseConv2d<TargetWorld> args;
-  if (!call.read_signature(args)) return call.error();
+[[gnu::noinline]] Error plan_direct_as(Call& call, QuantizedDepthwiseConv2d<TargetWorld>& args) {
   const Tensors tensors(call, args.input, args.out);
   if (!tensors.fit()) return call.error();
   const Tensor& weight = args.weight;
@@ -38,6 +37,12 @@ Error load_direct_as(Call& call) {
                               args.input_offset, args.output_offset, args.requantize_multipliers,
                               args.requantize_shifts, args.activation_min, args.activation_max, args.scratch, args.out},
                              {weight.size(1), weight.size(2), 1, weight.size(3)});
+}
+
+template <class Tensors>
+Error load_direct_as(Call& call) {
+  QuantizedDepthwiseConv2d<TargetWorld> args;
+  return call.read_signature(args) ? plan_direct_as<Tensors>(call, args) : call.error();
 }
 
 }  // namespace

@@ -10,9 +10,8 @@ bool is_int8(std::int32_t value) { return value >= -128 && value <= 127; }
 
 }  // namespace
 
-Error load(Call& call) {
-  QuantizedDiv<TargetWorld> a;
-  if (!call.read_signature(a)) return call.error();
+// Not part of its caller, whose frame lies below all that reads the arguments.
+[[gnu::noinline]] static Error plan_div(Call& call, QuantizedDiv<TargetWorld>& a) {
   LoadedBroadcast loaded;
   read_int8_broadcast(call, a.self, a.other, a.out, loaded);
   call.require(is_int8(a.self_zero_point) && is_int8(a.other_zero_point) && is_int8(a.output_zero_point),
@@ -25,9 +24,13 @@ Error load(Call& call) {
   return store_plan(call, p, loaded);
 }
 
-Error load_table(Call& call) {
-  TableDiv<TargetWorld> a;
-  if (!call.read_signature(a)) return call.error();
+Error load(Call& call) {
+  QuantizedDiv<TargetWorld> a;
+  return call.read_signature(a) ? plan_div(call, a) : call.error();
+}
+
+// Not part of its caller, whose frame lies below all that reads the arguments.
+[[gnu::noinline]] static Error plan_table_div(Call& call, TableDiv<TargetWorld>& a) {
   LoadedBroadcast loaded;
   read_int8_broadcast(call, a.self, a.other, a.out, loaded);
   call.require(a.table.dtype == DType::i32, Error::bad_value);
@@ -41,6 +44,11 @@ Error load_table(Call& call) {
   p.activation_min = static_cast<std::int8_t>(a.activation_min);
   p.activation_max = static_cast<std::int8_t>(a.activation_max);
   return store_plan(call, p, loaded);
+}
+
+Error load_table(Call& call) {
+  TableDiv<TargetWorld> a;
+  return call.read_signature(a) ? plan_table_div(call, a) : call.error();
 }
 
 }  // namespace cormorant::ops::div

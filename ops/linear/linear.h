@@ -31,8 +31,8 @@ struct QuantizedLinear {
   typename W::Int input_offset{};
   typename W::Int filter_offset{};
   typename W::Int output_offset{};
-  typename W::IntList requantize_multipliers{};
-  typename W::IntList requantize_shifts{};
+  typename W::IntPair requantize_multipliers{};
+  typename W::IntPair requantize_shifts{};
   typename W::Int activation_max{};
   typename W::Int activation_min{};
   typename W::Out out{};

@@ -10,10 +10,10 @@ template <class W>
 struct FloatMaxPool2d {
   static constexpr const char* kName = "cormorant::max_pool2d.float";
   typename W::Tensor self{};
-  typename W::IntList kernel_size{};
-  typename W::IntList stride{};  // empty: the kernel's size
-  typename W::IntList padding{};
-  typename W::IntList dilation{};
+  typename W::IntPair kernel_size{};
+  typename W::IntPair stride{};  // empty: the kernel's size
+  typename W::IntPair padding{};
+  typename W::IntPair dilation{};
   typename W::Bool ceil_mode{};
   typename W::Out out{};
 
@@ -33,10 +33,10 @@ template <class W>
 struct MaxPool2dWithIndices {
   static constexpr const char* kName = "aten::max_pool2d_with_indices.out";
   typename W::Tensor self{};
-  typename W::IntList kernel_size{};
-  typename W::IntList stride{};
-  typename W::IntList padding{};
-  typename W::IntList dilation{};
+  typename W::IntPair kernel_size{};
+  typename W::IntPair stride{};
+  typename W::IntPair padding{};
+  typename W::IntPair dilation{};
   typename W::Bool ceil_mode{};
   typename W::Out out{};
   typename W::Out indices{};  // int64: the place in the image

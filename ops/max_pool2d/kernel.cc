@@ -30,10 +30,9 @@ PoolAxis axis_of(Call& call, const QuantizedMaxPool2d<TargetWorld>& args, std::s
   return {narrow(input), narrow(output), narrow(kernel), narrow(stride), narrow(padding), narrow(dilation)};
 }
 
+// Not part of its caller, whose frame lies below all that reads the arguments.
 template <class Tensors>
-Error load_max_pool2d_as(Call& call) {
-  QuantizedMaxPool2d<TargetWorld> args;
-  if (!call.read_signature(args)) return call.error();
+[[gnu::noinline]] Error plan_max_pool2d(Call& call, QuantizedMaxPool2d<TargetWorld>& args) {
   const Tensors tensors(call, args.input, args.out);
   if (!tensors.fit()) return call.error();
   const Tensor& input = args.input;
@@ -65,6 +64,12 @@ Error load_max_pool2d_as(Call& call) {
            .low = static_cast<std::int8_t>(low),
            .high = static_cast<std::int8_t>(high)};
   return Error::ok;
+}
+
+template <class Tensors>
+Error load_max_pool2d_as(Call& call) {
+  QuantizedMaxPool2d<TargetWorld> args;
+  return call.read_signature(args) ? plan_max_pool2d<Tensors>(call, args) : call.error();
 }
 
 }  // namespace

@@ -16,12 +16,10 @@ struct FloatMaxPlan {
 template <class S>
 FloatMaxPlan* load_pool(Call& call, S& args) {
   if (!call.read_signature(args)) return nullptr;
-  FloatMaxPlan plan{};
+  auto* const plan = call.make_plan<FloatMaxPlan>();
+  if (plan == nullptr) return nullptr;
   const FloatPoolLists lists{args.kernel_size, args.stride, args.padding, args.dilation};
-  if (!read_float_pool(call, args.self, args.out, lists, args.ceil_mode, plan.pool)) return nullptr;
-  auto* const stored = call.make_plan<FloatMaxPlan>();
-  if (stored != nullptr) *stored = plan;
-  return stored;
+  return read_float_pool(call, args.self, args.out, lists, args.ceil_mode, plan->pool) ? plan : nullptr;
 }
 
 Error load_float_max_pool(Call& call) {

@@ -13,10 +13,10 @@ template <class W>
 struct QuantizedMaxPool2d {
   static constexpr const char* kName = "cortex_m::quantized_max_pool2d.out";
   typename W::Tensor input{};
-  typename W::IntList kernel_size{};
-  typename W::IntList stride{};
-  typename W::IntList padding{};
-  typename W::IntList dilation{};
+  typename W::IntPair kernel_size{};
+  typename W::IntPair stride{};
+  typename W::IntPair padding{};
+  typename W::IntPair dilation{};
   typename W::Bool ceil_mode{};
   typename W::Int input_zero_point{};
   typename W::Int output_zero_point{};

@@ -10,9 +10,8 @@ bool is_int8(std::int32_t value) { return value >= -128 && value <= 127; }
 
 }  // namespace
 
-Error load(Call& call) {
-  Prelu<TargetWorld> a;
-  if (!call.read_signature(a)) return call.error();
+// Not part of its caller, whose frame lies below all that reads the arguments.
+[[gnu::noinline]] static Error plan_prelu(Call& call, Prelu<TargetWorld>& a) {
   call.require(a.input.dtype == DType::i8 && a.factors.dtype == DType::i32 && a.out.dtype == DType::i8,
                Error::bad_value);
   LoadedBroadcast loaded;
@@ -29,6 +28,11 @@ Error load(Call& call) {
   p.activation_min = static_cast<std::int8_t>(a.activation_min);
   p.activation_max = static_cast<std::int8_t>(a.activation_max);
   return store_plan(call, p, loaded);
+}
+
+Error load(Call& call) {
+  Prelu<TargetWorld> a;
+  return call.read_signature(a) ? plan_prelu(call, a) : call.error();
 }
 
 }  // namespace cormorant::ops::prelu

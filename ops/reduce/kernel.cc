@@ -99,9 +99,8 @@ bool is_int8(std::int32_t value) { return value >= -128 && value <= 127; }
 
 }  // namespace
 
-Error load_mean(Call& call) {
-  Mean<TargetWorld> args;
-  if (!call.read_signature(args)) return call.error();
+// Not part of its caller, whose frame lies below all that reads the arguments.
+[[gnu::noinline]] static Error plan_mean(Call& call, Mean<TargetWorld>& args) {
   ReducePlan windows{};
   plan_windows(call, args.input, args.dim, args.out, windows);
   if (call.error() != Error::ok) return call.error();
@@ -126,6 +125,11 @@ Error load_mean(Call& call) {
                      .high = args.output_max - args.output_zero_point,
                      .zero_point = args.output_zero_point}};
   return Error::ok;
+}
+
+Error load_mean(Call& call) {
+  Mean<TargetWorld> args;
+  return call.read_signature(args) ? plan_mean(call, args) : call.error();
 }
 
 Error load_amax(Call& call) {

@@ -69,10 +69,9 @@ Error load(Call& call) {
 
 // The plan is conv2d's direct one, which checks all that both have in common. Their geometries differ only in what
 // stride and padding mean.
+// Not part of its caller, whose frame lies below all that reads the arguments.
 template <class Tensors>
-Error load_direct_as(Call& call) {
-  QuantizedTransposeConv2d<TargetWorld> args;
-  if (!call.read_signature(args)) return call.error();
+[[gnu::noinline]] Error plan_direct_as(Call& call, QuantizedTransposeConv2d<TargetWorld>& args) {
   const Tensors tensors(call, args.input, args.out);
   if (!tensors.fit()) return call.error();
   const Tensor& weight = args.weight;
@@ -84,6 +83,12 @@ Error load_direct_as(Call& call) {
                               args.input_offset, args.output_offset, args.requantize_multipliers,
                               args.requantize_shifts, args.activation_min, args.activation_max, args.scratch, args.out},
                              {weight.size(1), weight.size(2), weight.size(3), weight.size(0)});
+}
+
+template <class Tensors>
+Error load_direct_as(Call& call) {
+  QuantizedTransposeConv2d<TargetWorld> args;
+  return call.read_signature(args) ? plan_direct_as<Tensors>(call, args) : call.error();
 }
 
 }  // namespace

@@ -8,7 +8,7 @@
 //   samples 8 / stack execute 216 / done
 //
 // A sample is all of the program's inputs, one after the other, as they lie in memory. An empty file asks for one run
-// with zeros. All of this is the harness's; the measured code is in inference.cc.
+// with zeros; without a file nothing is executed. All of this is the harness's; the measured code is in inference.cc.
 #include "runner/firmware/generated.h"
 #include "runner/firmware/inference.h"
 #include "runner/firmware/protection.h"
@@ -29,15 +29,16 @@ using semihosting::print_line;
 }
 
 // The content of a fresh RAM is anybody's guess on hardware: a kernel that relies on zeros must show here.
-void poison(std::span<std::byte> memory) {
+[[gnu::noinline]] void poison(std::span<std::byte> memory) {
   volatile std::byte* data = memory.data();
   for (std::size_t i = 0; i < memory.size(); ++i) data[i] = std::byte{0xA5};
 }
 
-// These two are functions of their own, not parts of main(), so that the harness's frame below the measured code stays
+// These are functions of their own, not parts of main(), so that the harness's frame below the measured code stays
 // small.
 [[gnu::noinline]] void load() {
-  Failure why;
+  alignas(Failure) static std::byte place[sizeof(Failure)];  // zeros: with the harness's memory, not the program's
+  auto& why = *::new (place) Failure;
   stack::paint();
   const Error error = cormorant_measured_load(&why);
   const std::uint32_t depth = stack::used();
@@ -52,7 +53,7 @@ void poison(std::span<std::byte> memory) {
 }
 
 // Asks once and says what there is; from here on every input and output is known to have memory.
-std::uint32_t describe_tensors() {
+[[gnu::noinline]] std::uint32_t describe_tensors() {
   const Program& program = cormorant_program;
   std::uint32_t input_bytes = 0;
   for (std::size_t i = 0; i < program.input_count(); ++i) {
@@ -69,7 +70,7 @@ std::uint32_t describe_tensors() {
   return input_bytes;
 }
 
-void fill_inputs(File& inputs, bool with_zeros) {
+[[gnu::noinline]] void fill_inputs(File& inputs, bool with_zeros) {
   const Program& program = cormorant_program;
   for (std::size_t i = 0; i < program.input_count(); ++i) {
     const Tensor input = program.input(i).value();
@@ -82,7 +83,7 @@ void fill_inputs(File& inputs, bool with_zeros) {
   }
 }
 
-void write_outputs(File& outputs) {
+[[gnu::noinline]] void write_outputs(File& outputs) {
   const Program& program = cormorant_program;
   for (std::size_t i = 0; i < program.output_count(); ++i) {
     const Tensor output = program.output(i).value();
@@ -92,7 +93,7 @@ void write_outputs(File& outputs) {
 
 [[gnu::noinline]] void run_samples(std::uint32_t sample_bytes) {
   File inputs("inputs.bin", Mode::read);
-  if (!inputs.is_open()) fail(ExitCode::io_failed, "inputs.bin cannot be opened");
+  if (!inputs.is_open()) return;
   File outputs("outputs.bin", Mode::write);
   if (!outputs.is_open()) fail(ExitCode::io_failed, "outputs.bin cannot be opened");
 

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The stack's bound: right to the byte for a firmware made by hand, refused where there is none, as the compilers see
+// it, and small for all operators that there are. That painting never shows more is tested with the models.
+#include <algorithm>
+#include <fstream>
+#include <map>
+#include <set>
+
+#include "fmt/format.h"
+#include "gtest/gtest.h"
+#include "runner/glue.h"
+#include "runner/process.h"
+#include "runner/stack_bound.h"
+#include "runner/toolchain.h"
+
+namespace cormorant {
+namespace {
+
+struct Core {
+  const Cpu* cpu;
+  Compiler compiler;
+};
+
+std::ostream& operator<<(std::ostream& out, const Core& core) {
+  return out << core.cpu->name << " with " << name_of(core.compiler);
+}
+
+// One CPU of each archive, with each compiler.
+std::vector<Core> all_cores() {
+  std::vector<Core> cores;
+  std::string_view last;
+  for (const Cpu& cpu : kCpus) {
+    if (cpu.archive != last) cores.insert(cores.end(), {{&cpu, Compiler::gcc}, {&cpu, Compiler::clang}});
+    last = cpu.archive;
+  }
+  return cores;
+}
+
+Elf link(const Core& core, const std::vector<std::string>& sources, const TemporaryDirectory& directory) {
+  const std::filesystem::path elf = directory.path() / "firmware.elf";
+  link_firmware(archive_directory(*core.cpu, core.compiler), sources, elf);
+  return read_elf(elf);
+}
+
+StackBound bound_of(const Elf& elf) {
+  CallGraph graph(elf);
+  return bound_stack(graph, read_operator_table(graph));
+}
+
+Elf by_hand(const Core& core, const std::string& variant = "PLAIN") {
+  const TemporaryDirectory directory;
+  return link(core, {std::string(CORMORANT_SOURCE_DIR) + "/runner/testdata/stack.S", "-D" + variant}, directory);
+}
+
+class EveryCore : public testing::TestWithParam<Core> {};
+INSTANTIATE_TEST_SUITE_P(Stack, EveryCore, testing::ValuesIn(all_cores()), [](const auto& core) {
+  return fmt::format("{}_{}", core.param.cpu->archive, name_of(core.param.compiler));
+});
+
+TEST_P(EveryCore, IsBoundedToTheByte) {
+  const StackBound bound = bound_of(by_hand(GetParam()));
+  EXPECT_EQ(bound.load, 40U + 608U);
+  EXPECT_EQ(bound.execute, 8U + 32U + 408U + 16U);
+  EXPECT_EQ(bound.bytes, 8U + 40U + 608U);
+  std::string path;
+  for (const StackFrame& frame : bound.path) path += fmt::format("{} {}, ", frame.function, frame.bytes);
+  EXPECT_EQ(path, "cormorant_reset 0, main 8, cormorant_load 40, kernel_load 608, ");
+}
+
+TEST_P(EveryCore, WithoutABoundSaysWhy) {
+  const std::pair<const char*, const char*> table[] = {
+      {"RECURSION", "kernel_execute calls itself"},
+      {"UNKNOWN_POINTER", "calls through a pointer, and nothing is known that it could call"},
+      {"VARYING", "the stack is not always equally deep here"},
+      {"UNKNOWN_DEPTH", "the stack pointer is set to what is not known here"},
+  };
+  for (const auto& [variant, expected] : table) {
+    std::string said = "nothing";
+    try {
+      bound_of(by_hand(GetParam(), variant));
+    } catch (const StackError& error) {
+      said = error.what();
+    }
+    EXPECT_NE(said.find(expected), std::string::npos) << variant << ": " << said;
+  }
+}
+
+// ---- all operators --------------------------------------------------------------------------------------------------
+
+// A kernel is a global constant of three words with a C name.
+std::vector<KernelChoice> kernels_of(const std::filesystem::path& archive) {
+  const std::vector<std::string> symbols = archive_symbols(archive);
+  const std::set<std::string> global(symbols.begin(), symbols.end());
+  std::vector<KernelChoice> kernels;
+  for (const Elf& object : read_archive(archive)) {
+    for (const ElfSymbol& symbol : object.symbols) {
+      const bool is_constant =
+          symbol.section < object.sections.size() && object.sections[symbol.section].name == ".rodata." + symbol.name;
+      if (symbol.size != 12 || !is_constant || symbol.name.starts_with("_Z")) continue;
+      if (global.contains(symbol.name)) kernels.push_back({"", symbol.name});
+    }
+  }
+  return kernels;
+}
+
+struct Everything {
+  std::vector<KernelChoice> kernels;
+  Elf elf;
+
+  explicit Everything(const Core& core) {
+    const TemporaryDirectory directory;
+    kernels = kernels_of(archive_directory(*core.cpu, core.compiler) / "libkernels.a");
+    std::ofstream(directory.path() / "model.pte") << "none";
+    std::ofstream(directory.path() / "model.S")
+        << assembly({.model = "model.pte", .method = "forward", .kernels = kernels, .arenas = {}});
+    elf = link(core, {"model.S"}, directory);
+  }
+};
+
+// -fstack-usage: file:line:column:name, bytes, kind. gcc writes the name as people do, clang as the linker has it.
+// Functions of the same name are told apart by neither, so that what is known of a name is a set.
+std::string name_in_usage(const std::string& line, Compiler compiler) {
+  std::string name = line.substr(0, line.find('\t'));
+  if (compiler == Compiler::clang) return name.substr(name.rfind(':') + 1);
+  name = name.substr(0, name.find(" [with "));
+  for (int colons = 0; colons < 3; ++colons) name = name.substr(name.find(':') + 1);
+  for (std::size_t at = name.find("{anonymous}"); at != std::string::npos; at = name.find("{anonymous}")) {
+    name.replace(at, 11, "(anonymous namespace)");
+  }
+  return name;
+}
+
+std::map<std::string, std::set<std::uint32_t>> read_usage(const std::filesystem::path& directory, Compiler compiler) {
+  std::map<std::string, std::set<std::uint32_t>> usage;
+  for (const char* const archive : {"libruntime.su", "libkernels.su"}) {
+    std::ifstream file(directory / archive);
+    EXPECT_TRUE(file) << directory << archive;
+    for (std::string line; std::getline(file, line);) {
+      const std::size_t tab = line.find('\t');
+      EXPECT_NE(tab, std::string::npos) << line;
+      EXPECT_TRUE(line.ends_with("static") || line.ends_with("bounded")) << line;
+      const std::string name = name_in_usage(line, compiler);
+      const auto bytes = static_cast<std::uint32_t>(std::stoul(line.substr(tab + 1)));
+      usage[compiler == Compiler::gcc ? short_name(name) : name].insert(bytes);
+    }
+  }
+  return usage;
+}
+
+TEST_P(EveryCore, IsBoundedForAllOperatorsAndTheCompilersAgree) {
+  const Everything all(GetParam());
+  EXPECT_GT(all.kernels.size(), 130U);
+  CallGraph graph(all.elf);
+  const std::vector<KernelCode> kernels = read_operator_table(graph);
+  ASSERT_EQ(kernels.size(), all.kernels.size());
+  const StackBound bound = bound_stack(graph, kernels);
+  EXPECT_LE(bound.bytes, 1024U) << testing::PrintToString(GetParam());
+  EXPECT_GT(bound.load, 600U);
+  EXPECT_GT(bound.execute, 300U);
+
+  const Compiler compiler = GetParam().compiler;
+  const auto usage = read_usage(archive_directory(*GetParam().cpu, compiler), compiler);
+  std::set<std::uint32_t> reached;
+  for (const KernelCode& kernel : kernels) {
+    for (const Reach* reach : {&kernel.load, &kernel.execute}) {
+      reached.insert(reach->functions.begin(), reach->functions.end());
+    }
+  }
+  // The compilers do not count what assembly pushes, nor gcc arguments that it spills: never more, and seldom less.
+  std::size_t compared = 0, equal = 0;
+  for (const std::uint32_t entry : reached) {
+    const FunctionCode& function = graph.function(entry);
+    const auto known = usage.find(compiler == Compiler::gcc ? short_name(function.name) : function.name);
+    if (known == usage.end()) continue;  // of the library
+    EXPECT_GE(function.frame, *known->second.begin()) << function.name;
+    ++compared;
+    equal += known->second.count(function.frame);
+  }
+  EXPECT_GT(compared, reached.size() * 3 / 4);
+  EXPECT_GT(equal, compared * 97 / 100);
+}
+
+}  // namespace
+}  // namespace cormorant

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What `compile` says about the firmware that a program needs is what `run` finds, and where it cannot be known, it
+// says so.
+#include <gtest/gtest.h>
+
+#include "runner/process.h"
+#include "tests/command.h"
+
+namespace cormorant::tests {
+namespace {
+
+class Firmware : public testing::Test {
+ protected:
+  Ran compile(const Arguments& more, const Environment& environment = {}) {
+    Arguments arguments = {"compile", zoo("ad.pt2"), "--quantize", "--io=int8", "--target=cortex-m4", "-o", "ad.pte"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return cormorant(directory_.path(), arguments, environment);
+  }
+  Ran run(const Arguments& more) {
+    Arguments arguments = {"run", "ad.pte", "--target=cortex-m4"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return cormorant(directory_.path(), arguments);
+  }
+
+ private:
+  TemporaryDirectory directory_;
+};
+
+TEST_F(Firmware, IsWhatRunFinds) {
+  for (const char* const compiler : {"--compiler=gcc", "--compiler=clang"}) {
+    const nlohmann::json told = compile({"--link", "--json", compiler}).json()["firmware"];
+    const nlohmann::json found = run({"--json", compiler}).json();
+    EXPECT_EQ(told["code"], found["flash"]["code"]);
+    EXPECT_EQ(told["state"], found["ram"]["state"]);
+    EXPECT_EQ(told["code_parts"], found["code_parts"]);
+    EXPECT_EQ(told["stack_bound"], found["stack_bound"]);
+    EXPECT_LE(found["ram"]["stack"], told["stack_bound"]["bytes"]);
+    EXPECT_EQ(told["stack_bound"]["exception_frame"], 108);  // with the registers of the FPU, and aligned
+
+    std::uint64_t sum = 0;
+    for (const auto& [part, bytes] : told["code_parts"].items()) sum += bytes.get<std::uint64_t>();
+    EXPECT_EQ(sum, told["code"]);
+    for (const char* const part : {"runtime", "linear", "start-up", "operator table"}) {
+      EXPECT_GT(told["code_parts"].value(part, 0), 0) << part;
+    }
+    EXPECT_EQ(told["code_parts"].count("conv2d"), 0U);
+    std::uint64_t depth = 0;
+    for (const nlohmann::json& frame : told["stack_bound"]["path"]) depth += frame["bytes"].get<std::uint64_t>();
+    EXPECT_EQ(depth, told["stack_bound"]["bytes"]);
+  }
+}
+
+TEST_F(Firmware, EndsWhatCompilePrints) {
+  const Ran ran = compile({"--link"});
+  ASSERT_EQ(ran.status, 0) << ran.err;
+  std::size_t at = 0;
+  for (const char* const line : {"\n  model ", "\n  arena ", "\n  state ", "\n  stack ", "\n  code ", "\n    runtime ",
+                                 "\n  flash ", "\n  RAM ", "\n  written to "}) {
+    at = ran.out.find(line, at);
+    ASSERT_NE(at, std::string::npos) << line << "\n" << ran.out;
+  }
+  EXPECT_TRUE(has(run({"--profile"}).out, "the stack's deepest point"));
+}
+
+TEST_F(Firmware, IsUnknownWithoutArchives) {
+  const Environment nowhere = {"CORMORANT_TARGET_DIR=/nonexistent"};
+  const Ran ran = compile({"--link"}, nowhere);
+  EXPECT_EQ(ran.status, 0) << ran.err;
+  EXPECT_TRUE(has(ran.out, "unknown: /nonexistent/gcc/m4/link.txt is not built"));
+  const nlohmann::json told = compile({"--link", "--json"}, nowhere).json()["firmware"];
+  EXPECT_TRUE(told["code"].is_null() && told["state"].is_null() && told["stack_bound"].is_null()) << told;
+  EXPECT_EQ(compile({"--measure"}, nowhere).status, 1);  // asked for, so it is an error
+}
+
+TEST_F(Firmware, CountsForTheBudget) {
+  const Ran ran = compile({"--budget=flash=1K"});
+  EXPECT_EQ(ran.status, 1);
+  EXPECT_TRUE(has(ran.err, "code of runtime"));
+  EXPECT_TRUE(has(compile({"--budget=ram=1K"}).err, "stack"));
+}
+
+}  // namespace
+}  // namespace cormorant::tests

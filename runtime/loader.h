@@ -34,17 +34,28 @@ class Source {
     return is_output ? method_.outputs() : method_.inputs();
   }
   [[nodiscard]] Error resolve_border(std::span<const std::int32_t> values, std::size_t index, Tensor& tensor) const;
-  // Writes the initial values of all persistent tensors.
+  // Writes the initial values of all persistent tensors, and constants to where they are kept in RAM.
   void reset() const;
   // Whether our own compiler made the program, for one instruction set: then scratch is planned to the byte. Such a
   // program's first value is the string "cormorant CPU ISA", which no instruction refers to.
   [[nodiscard]] bool is_exactly_planned() const;
 
  private:
+  // Constants that are to be read from RAM are planned tensors with an initial value, all of them in one stretch of
+  // one memory. If there are any the string ends with " constants", and the second value is a tensor that says where.
+  // Kernels trust what they have checked at load, so nothing else may lie there.
+  struct Stretch {
+    std::uint32_t memory_id = 0, begin = 0, end = 0;
+  };
+  [[nodiscard]] Error find_constants();
+  [[nodiscard]] bool touches_constants(const pte::TensorView& view) const;
+  [[nodiscard]] bool is_constant_in_ram(const pte::TensorView& view) const;
+
   pte::ProgramView program_;
   pte::MethodView method_;
   Error error_;
   std::span<const std::span<std::byte>> arenas_;
+  Stretch constants_;
   // What was resolved last: as a rule an operator's result, which is the next one's input.
   mutable std::int32_t last_value_ = 0;
   mutable Tensor last_;  // without data: nothing was

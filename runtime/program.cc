@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The order of loading, and the finished program. Loader::load is the diagram: file and method, memory, one step per
-// instruction, inputs and outputs; then the initial state.
+// The order of loading, and the finished program. Loader::load is the diagram: file and method, memory and what it
+// holds at the beginning, one step per instruction, inputs and outputs.
 #include "runtime/program.h"
 
 #include "runtime/loader.h"
@@ -84,6 +84,7 @@ Error Loader::load(std::span<const Kernel* const> operators) {
   if (error != Error::ok) return error;
   error = source_.check_arenas(failure_);
   if (error != Error::ok) return error;
+  source_.reset();  // before the instructions, which look at their constants
 
   const std::uint32_t count = source_.method().instruction_count();
   // A file has less than 2^31 bytes, 4 or more for each instruction: the product fits 32 bits.
@@ -121,7 +122,6 @@ Result<Program> Program::load(std::span<const std::byte> pte, const char* method
   why.error = loaded.error();
   if (loaded.ok()) {
     why.argument = Failure::kNone;  // the last output was the last thing to be checked
-    source.reset();
     Program& program = loaded.value();
     program.pte_ = pte;
     program.method_ = source.method().position();

@@ -20,12 +20,35 @@ bool is_aligned(const std::byte* data, std::size_t alignment) {  // alignment is
 Source::Source(std::span<const std::byte> pte, const char* method, const std::span<const std::span<std::byte>>& arenas)
     : error_(program_.read(pte)), arenas_(arenas) {
   if (error_ == Error::ok) error_ = program_.find_method(method, method_);
+  if (error_ == Error::ok) error_ = find_constants();
 }
 
 Source::Source(std::span<const std::byte> pte, std::uint32_t method,
                const std::span<const std::span<std::byte>>& arenas)
     : error_(program_.read(pte)), arenas_(arenas) {
   if (error_ == Error::ok) error_ = program_.open_method(method, method_);
+  if (error_ == Error::ok) error_ = find_constants();
+}
+
+Error Source::find_constants() {
+  const auto origin = method().string(0);
+  if (!origin.ok() || !origin.value().ends_with(" constants")) return Error::ok;
+  pte::TensorView view;
+  const Error error = method().read_tensor(1, view);
+  if (error != Error::ok) return error;
+  if (!view.is_planned() || view.data_index != 0) return Error::bad_constant;
+  constants_ = {view.memory_id, view.offset, view.offset + view.bytes};
+  return Error::ok;
+}
+
+bool Source::touches_constants(const pte::TensorView& view) const {
+  return view.memory_id == constants_.memory_id && view.offset < constants_.end &&
+         view.offset + view.bytes > constants_.begin;
+}
+
+bool Source::is_constant_in_ram(const pte::TensorView& view) const {
+  return view.data_index != 0 && view.memory_id == constants_.memory_id && view.offset >= constants_.begin &&
+         view.offset + view.bytes <= constants_.end;
 }
 
 Error Source::check_arenas(Failure& why) const {
@@ -53,7 +76,9 @@ Error Source::resolve(std::int32_t value, Tensor& tensor) const {
   if (error != Error::ok) return error;
   if (view.sizes.size() > kMaxRank) return Error::unsupported;
   if (view.is_planned()) {
-    // State: reset() will copy its initial value here.
+    // State and constants in RAM: reset() copies the initial value here.
+    tensor.constant = is_constant_in_ram(view);
+    if (touches_constants(view) && !tensor.constant) return Error::bad_constant;
     if (view.data_index != 0 && program_.initial_data(view.data_index, view.bytes) == nullptr) {
       return Error::bad_constant;
     }
@@ -89,6 +114,7 @@ void Source::reset() const {
     pte::TensorView view;
     if (method().read_tensor(i, view) != Error::ok) continue;
     if (!view.is_planned() || view.data_index == 0 || view.bytes == 0) continue;
+    if (touches_constants(view) && !is_constant_in_ram(view)) continue;
     const std::byte* const initial = program_.initial_data(view.data_index, view.bytes);
     if (initial == nullptr) continue;  // of a tensor that no instruction uses: the others were checked
     std::memcpy(arenas_[view.memory_id - 1].data() + view.offset, initial, view.bytes);
@@ -97,7 +123,7 @@ void Source::reset() const {
 
 bool Source::is_exactly_planned() const {
   const auto origin = method().string(0);
-  return origin.ok() && origin.value().starts_with("cormorant ") && !origin.value().ends_with(" any");
+  return origin.ok() && origin.value().starts_with("cormorant ") && !origin.value().starts_with("cormorant any ");
 }
 
 }  // namespace cormorant

@@ -43,19 +43,14 @@ class Source {
  private:
   // Constants that are to be read from RAM are planned tensors with an initial value, all of them in one stretch of
   // one memory. If there are any the string ends with " constants", and the second value is a tensor that says where.
-  // Kernels trust what they have checked at load, so nothing else may lie there.
-  struct Stretch {
-    std::uint32_t memory_id = 0, begin = 0, end = 0;
-  };
-  [[nodiscard]] Error find_constants();
-  [[nodiscard]] bool touches_constants(const pte::TensorView& view) const;
-  [[nodiscard]] bool is_constant_in_ram(const pte::TensorView& view) const;
+  // Kernels trust what they have checked at load: an error if anything else lies there.
+  [[nodiscard]] Error check_constants(const pte::TensorView& view, bool& is_constant) const;
 
   pte::ProgramView program_;
   pte::MethodView method_;
   Error error_;
+  bool has_constants_in_ram_ = false;
   std::span<const std::span<std::byte>> arenas_;
-  Stretch constants_;
   // What was resolved last: as a rule an operator's result, which is the next one's input.
   mutable std::int32_t last_value_ = 0;
   mutable Tensor last_;  // without data: nothing was

@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <map>
 #include <memory>
@@ -45,11 +46,28 @@ void reject_what_is_not_there_yet(const Flags& flags) {
   } options[] = {
       {!flags.report.empty(), "--report"},
       {flags.optimize != "balanced", "--optimize other than balanced"},
-      {flags.weights_in != "flash", "--weights-in other than flash"},
   };
   for (const auto& [given, option] : options) {
     if (given) throw UsageError(fmt::format("{} is not supported yet\n  leave it away", option));
   }
+}
+
+// The region for copies of the constants; none for flash, where they are anyway.
+std::optional<std::uint32_t> constants_region(const Flags& flags, const compiler::Options& options) {
+  if (flags.weights_in == "flash") return std::nullopt;
+  std::vector<std::string> names;
+  for (const planner::Region& region : options.memory) names.push_back(region.name);
+  const auto found = std::ranges::find(names, flags.weights_in);
+  if (found == names.end()) {
+    names.insert(names.begin(), "flash");
+    throw UsageError(fmt::format(
+        "--weights-in={} names no region: there is {}\n  name the regions with --memory, for example --memory={}=512K",
+        flags.weights_in, fmt::join(names, ", "), flags.weights_in));
+  }
+  if (options.config.runtime != ops::Runtime::cormorant) {
+    throw UsageError("--weights-in is for our own runtime\n  leave it away, or --runtime=executorch");
+  }
+  return static_cast<std::uint32_t>(found - names.begin());
 }
 
 compiler::Options options_of(const Flags& flags) {
@@ -69,6 +87,7 @@ compiler::Options options_of(const Flags& flags) {
   options.correct_biases = flags.correct_biases;
   options.intermediates = flags.intermediates;
   if (!flags.memory.empty()) options.memory = planner::parse_memory(flags.memory);
+  options.constants_in = constants_region(flags, options);
   if (options.io == compiler::Io::int8 && !options.quantize) {
     throw UsageError("--io=int8 needs a quantized model\n  add --calibrate FILE (or --quantize)");
   }
@@ -191,6 +210,7 @@ void print_json(const compiler::Compiled& compiled, const compiler::Options& opt
     lower_bound += region.lower_bound;
   }
   json["arena_lower_bound"] = lower_bound;
+  if (options.constants_in) json["weights_in"] = facts.regions[*options.constants_in].name;
   json["scratch_bytes"] = facts.scratch_bytes;
   json["macs"] = facts.macs;
   json["firmware"] = firmware_json(firmware, options.config.target);
@@ -232,6 +252,10 @@ void print_summary(const compiler::Compiled& compiled, const compiler::Options& 
                  region.peak_node);
     }
     fmt::print("\n");
+    if (region.constant_bytes != 0) {
+      fmt::print("              {:>11} of them for copies of the constants\n",
+                 grouped(static_cast<std::uint64_t>(region.constant_bytes)));
+    }
   }
   print_firmware(firmware, compiled, target);
   if (measured) fmt::print("  measured    {:>11} bytes of stack\n", grouped(firmware.facts->stack_bytes));
@@ -340,7 +364,7 @@ void add_compile(CLI::App& app) {
       ->check(CLI::IsMember({"gcc", "clang"}))
       ->capture_default_str();
   word->add_option("--weights-in", flags->weights_in,
-                   "Where constants lie; only flash: kernels read them where the program is")
+                   "Where kernels read constants: flash, or a region of --memory to which they are copied at load")
       ->capture_default_str();
   word->add_flag("!--no-names", flags->names,
                  "Do not write OUTPUT.names.json, from which run --profile takes the names of nodes and source lines");

@@ -63,11 +63,20 @@ void read_scales(const pte::MethodView& method, ProgramFile& program) {
   }
 }
 
-// A tensor that has both a place and contents is state.
+// A tensor that has both a place and contents is state, unless it lies where the program keeps copies of its constants
+// (runtime/loader.h).
 bool has_state(const pte::MethodView& method) {
+  const auto origin = method.string(0);
+  const auto copies = method.tensor(1);
+  const bool has_copies = copies.ok() && origin.ok() && origin.value().ends_with(" constants");
+  const auto is_copy = [&](const pte::TensorView& tensor) {
+    return has_copies && tensor.memory_id == copies.value().memory_id && tensor.offset >= copies.value().offset &&
+           tensor.offset < copies.value().offset + copies.value().bytes;
+  };
   for (std::uint32_t i = 0; i < method.value_count(); ++i) {
     const auto tensor = method.tensor(static_cast<std::int32_t>(i));
-    if (tensor.ok() && tensor.value().is_planned() && tensor.value().data_index != 0) return true;
+    if (!tensor.ok() || !tensor.value().is_planned() || tensor.value().data_index == 0) continue;
+    if (!is_copy(tensor.value())) return true;
   }
   return false;
 }

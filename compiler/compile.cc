@@ -236,7 +236,7 @@ Compiled compile(ir::Graph& graph, const Options& options, const std::vector<Sta
                       first.source});
   }
   timed("emit", [&] {
-    emit::Emitted emitted = emit::emit(graph, options.config, options.memory, options.reuse);
+    emit::Emitted emitted = emit::emit(graph, options.config, options.memory, options.reuse, options.constants_in);
     compiled.program = std::move(emitted.program);
     compiled.facts.operators = std::move(emitted.operators);
     compiled.facts.steps = std::move(emitted.steps);

@@ -20,17 +20,16 @@ class Emitter {
 
   std::vector<std::byte> run() {
     plan_.name = graph_.name();
+    note_origin();
     for (const planner::RegionUse& use : memory_.plan.regions) {
       plan_.memory_sizes.push_back(static_cast<std::int64_t>(use.peak));
     }
     for (const ir::Value* input : graph_.inputs()) plan_.inputs.push_back(tensor(input));
     for (const ir::Node* node : memory_.steps) add_call(*node);
     for (const ir::Value* output : graph_.outputs()) plan_.outputs.push_back(tensor(output));
+    note_regions();
     note_quantization("input", graph_.inputs());
     note_quantization("output", graph_.outputs());
-    // A checked runtime holds our own programs to exact scratch sizes; this string, which no operator uses, tells it.
-    const Target& target = config_.target;
-    plan_.add(fmt::format("cormorant {} {}", target.name(), target.is_any() ? "any" : name_of(target.isa)));
     program_.plans.push_back(std::move(plan_));
     return pte::write(program_);
   }
@@ -75,6 +74,24 @@ class Emitter {
     return std::visit(Visitor{*this}, argument);
   }
 
+  // A checked runtime holds our own programs to exact scratch sizes; this string, which no operator uses, tells it, and
+  // whether the next value says where constants lie in RAM (runtime/loader.h).
+  void note_origin() {
+    const Target& target = config_.target;
+    const std::string_view isa = target.is_any() ? "any" : name_of(target.isa);
+    plan_.add(fmt::format("cormorant {} {}{}", target.name(), isa, memory_.constants ? " constants" : ""));
+    if (!memory_.constants) return;
+    const auto bytes = static_cast<std::int32_t>(memory_.blocks[*memory_.constants].size);
+    plan_.add(pte::Tensor{.dtype = DType::i8, .sizes = {bytes}, .dim_order = {0}, .place = place(*memory_.constants)});
+  }
+  // For boards that have memories of these names.
+  void note_regions() {
+    if (memory_.regions.size() == 1 && memory_.regions[0].size == planner::Region::kUnlimited) return;
+    for (std::size_t i = 0; i < memory_.regions.size(); ++i) {
+      plan_.add(fmt::format("memory {} {}", i + 1, memory_.regions[i].name));
+    }
+  }
+
   // Integers at the border mean nothing without scale and zero point, and the format has no place for them: a string
   // value per tensor, which no operator uses, tells callers ("input 0 scale 0.0039 zero_point -128").
   void note_quantization(const char* kind, const std::vector<ir::Value*>& values) {
@@ -83,6 +100,11 @@ class Emitter {
       const ir::QuantParams& q = *values[i]->type.quant;
       plan_.add(fmt::format("{} {} scale {} zero_point {}", kind, i, q.scale(), q.zero_point()));
     }
+  }
+
+  [[nodiscard]] pte::Place place(std::size_t block, std::uint64_t inside = 0) const {
+    const auto& [region, offset] = memory_.plan.placements[block];
+    return {region + 1, offset + inside};
   }
 
   // One tensor value per graph value.
@@ -98,12 +120,13 @@ class Emitter {
       std::iota(tensor.dim_order.begin(), tensor.dim_order.end(), std::uint8_t{0});
     }
     if (const auto block = memory_.block_of.find(value); block != memory_.block_of.end()) {
-      const planner::Placement place = memory_.plan.placements[block->second];
-      tensor.place = pte::Place{place.region + 1, place.offset};
+      tensor.place = place(block->second);
     }
-    const bool is_state = value->kind == ir::ValueKind::state;
-    if (is_state || value->kind == ir::ValueKind::constant) {
-      auto& pieces = is_state ? program_.initial_values : program_.constants;
+    if (const auto copy = memory_.constant_at.find(value); copy != memory_.constant_at.end()) {
+      tensor.place = place(memory_.constants.value(), copy->second);
+    }
+    if (value->kind == ir::ValueKind::state || value->kind == ir::ValueKind::constant) {
+      auto& pieces = tensor.place ? program_.initial_values : program_.constants;
       tensor.data = static_cast<std::uint32_t>(pieces.size());
       pieces.push_back(value->data.bytes);
     }
@@ -143,6 +166,9 @@ RegionFacts region_facts(const MemoryMap& memory, std::uint32_t region) {
     if (block.part && is_alive(memory.blocks[block.part->whole])) continue;  // its bytes are named already
     facts.at_peak.emplace_back(block.name, static_cast<std::int64_t>(block.size));
   }
+  if (memory.constants && memory.plan.placements[*memory.constants].region == region) {
+    facts.constant_bytes = static_cast<std::int64_t>(memory.blocks[*memory.constants].size);
+  }
   largest_first(facts.at_peak);
   return facts;
 }
@@ -150,8 +176,8 @@ RegionFacts region_facts(const MemoryMap& memory, std::uint32_t region) {
 }  // namespace
 
 Emitted emit(const ir::Graph& graph, const ops::Config& config, const std::vector<planner::Region>& regions,
-             Reuse reuse) {
-  const MemoryMap memory = map_memory(graph, regions, config.runtime, reuse);
+             Reuse reuse, std::optional<std::uint32_t> constants_in) {
+  const MemoryMap memory = map_memory(graph, regions, config.runtime, reuse, constants_in);
   Emitted emitted;
   emitted.program = Emitter(graph, config, memory).run();
   for (const ir::Node* node : memory.steps) {

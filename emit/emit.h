@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,8 +27,9 @@ struct Step {
 struct RegionFacts {
   std::string name;
   std::int64_t bytes = 0;
-  std::int64_t lower_bound = 0;  // no plan could do with less for what lies here, in this order
-  std::string peak_node;         // the operator that sets the peak; empty where nothing lies here
+  std::int64_t constant_bytes = 0;  // of these, for copies of the constants
+  std::int64_t lower_bound = 0;     // no plan could do with less for what lies here, in this order
+  std::string peak_node;            // the operator that sets the peak; empty where nothing lies here
   std::vector<std::pair<std::string, std::int64_t>> at_peak;  // what is alive then, and its bytes, the largest first
 };
 
@@ -41,7 +43,9 @@ struct Emitted {
   std::vector<std::pair<std::string, std::int64_t>> constants;  // and their bytes, the largest first
 };
 
+// Regions in order of preference; none: one without limit. Constants stay in the program, and are copied to a region at
+// load if its index is given.
 Emitted emit(const ir::Graph& graph, const ops::Config& config, const std::vector<planner::Region>& memory,
-             Reuse reuse = Reuse::all);
+             Reuse reuse = Reuse::all, std::optional<std::uint32_t> constants_in = {});
 
 }  // namespace cormorant::emit

@@ -356,15 +356,33 @@ MemoryMap place_parts(const ir::Graph& graph, const Order& given, ops::Runtime r
   return std::move(best.map);
 }
 
+// One block for all of them, to which the runtime copies them before anything is executed.
+void add_constants(const ir::Graph& graph, std::uint32_t region, MemoryMap& map) {
+  planner::Block block;
+  for (const ir::Value& value : graph.values()) {
+    if (value.kind != ir::ValueKind::constant) continue;
+    map.constant_at[&value] = block.size;
+    block.size +=
+        (bytes_of(&value) + planner::Block::kAlignment - 1) / planner::Block::kAlignment * planner::Block::kAlignment;
+  }
+  block.last = planner::Block::kForever;
+  block.name = "constants";
+  block.region = region;
+  map.constants = map.blocks.size();
+  map.blocks.push_back(std::move(block));
+}
+
 }  // namespace
 
 std::string called(const ir::Node& node) { return node.location.module.empty() ? node.name : node.location.module; }
 
-MemoryMap map_memory(const ir::Graph& graph, std::vector<planner::Region> regions, ops::Runtime runtime, Reuse reuse) {
+MemoryMap map_memory(const ir::Graph& graph, std::vector<planner::Region> regions, ops::Runtime runtime, Reuse reuse,
+                     std::optional<std::uint32_t> constants_in) {
   Order given;
   for (const ir::Node& node : graph.nodes()) given.push_back(&node);
   MemoryMap map =
       reuse == Reuse::none ? Mapper(graph, {}, runtime, reuse).run(given) : place_parts(graph, given, runtime);
+  if (constants_in) add_constants(graph, *constants_in, map);
   if (regions.empty()) regions.push_back({"arena"});
   map.regions = std::move(regions);
   map.plan = planner::plan(map.blocks, map.regions);

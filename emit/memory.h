@@ -4,6 +4,7 @@
 // piece lives, and where the planner put it.
 #pragma once
 
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -17,6 +18,9 @@ struct MemoryMap {
   std::vector<const ir::Node*> steps;  // the nodes that become instructions, in order
   std::vector<planner::Block> blocks;
   std::unordered_map<const ir::Value*, std::size_t> block_of;  // activations, inputs, scratch; not constants
+  // Constants that are kept in RAM: where in their block, and which that is.
+  std::unordered_map<const ir::Value*, std::uint64_t> constant_at;
+  std::optional<std::size_t> constants;
   std::vector<planner::Region> regions;
   planner::Plan plan;
 };
@@ -28,8 +32,8 @@ std::string called(const ir::Node& node);
 enum class Reuse : std::uint8_t { all, none };
 
 // Plans, and has the plan proved by the planner's independent checker. No regions means one without limit, "arena".
-// What may lie where depends on whose kernels execute the program.
+// What may lie where depends on whose kernels execute the program. Constants get memory in a region if one is given.
 MemoryMap map_memory(const ir::Graph& graph, std::vector<planner::Region> regions, ops::Runtime runtime,
-                     Reuse reuse = Reuse::all);
+                     Reuse reuse = Reuse::all, std::optional<std::uint32_t> constants_in = {});
 
 }  // namespace cormorant::emit

@@ -55,14 +55,20 @@ std::vector<KernelChoice> choose_kernels(const std::vector<std::string>& operato
   return kernels;
 }
 
-std::vector<PlacedArena> place_arenas(const std::vector<std::uint64_t>& arena_bytes, const Board& board) {
+std::vector<PlacedArena> place_arenas(const std::vector<std::uint64_t>& arena_bytes, const Board& board,
+                                      const std::vector<std::string>& names) {
   std::vector<std::uint64_t> left;
   for (const ArenaRegion& region : board.arenas) left.push_back(region.bytes);
 
   std::vector<PlacedArena> placed;
   for (std::size_t i = 0; i < arena_bytes.size(); ++i) {
     const std::uint64_t needed = (arena_bytes[i] + kArenaAlignment - 1) / kArenaAlignment * kArenaAlignment;
-    const auto room = std::ranges::find_if(left, [&](std::uint64_t bytes) { return bytes >= needed; });
+    const auto named = [&](const ArenaRegion& region) { return i < names.size() && region.name == names[i]; };
+    const auto wanted = std::ranges::find_if(board.arenas, named) - board.arenas.begin();
+    auto room = left.begin() + wanted;
+    if (room == left.end() || *room < needed) {
+      room = std::ranges::find_if(left, [&](std::uint64_t bytes) { return bytes >= needed; });
+    }
     if (room == left.end()) {
       throw InputError({.problem = fmt::format("the program plans {} bytes for memory {}, more than {} has left",
                                                arena_bytes[i], i + 1, board.name),

@@ -32,8 +32,10 @@ struct PlacedArena {
   std::uint64_t bytes = 0;
 };
 
-// Each arena in the first of the board's memories that still has room. Throws InputError when none has.
-std::vector<PlacedArena> place_arenas(const std::vector<std::uint64_t>& arena_bytes, const Board& board);
+// Each arena in the board's memory of its name, if it has a name and that has room; else in the first that still has.
+// Throws InputError when none has.
+std::vector<PlacedArena> place_arenas(const std::vector<std::uint64_t>& arena_bytes, const Board& board,
+                                      const std::vector<std::string>& names = {});
 
 struct Glue {
   std::filesystem::path model;  // the .pte; read when the file is assembled

@@ -34,7 +34,7 @@ void write_glue(const Flags& flags) {
   Glue glue = {.model = std::filesystem::absolute(flags.model),
                .method = flags.method,
                .kernels = choose_kernels(facts.operators, target, archive_symbols(flags.kernels)),
-               .arenas = place_arenas(facts.arena_bytes, *find_board(target.cpu->board))};
+               .arenas = place_arenas(facts.arena_bytes, *find_board(target.cpu->board), facts.arena_names)};
   if (flags.state_bytes != 0) glue.state_bytes = flags.state_bytes;
   std::ofstream file(flags.output);
   file << assembly(glue);

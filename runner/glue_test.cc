@@ -68,6 +68,16 @@ TEST(PlaceArenas, FillsTheFastestMemoryFirstAndSpills) {
   EXPECT_EQ(placed[3].region, "ddr");
 }
 
+TEST(PlaceArenas, TakesTheMemoryThatTheProgramNames) {
+  const Board& board = *find_board("mps3-an547");
+  const auto placed = place_arenas({100, 100, 3 * kMiB, 100}, board, {"sram", "tcm", "sram", "ddr"});
+  ASSERT_EQ(placed.size(), 4U);
+  EXPECT_EQ(placed[0].region, "sram");
+  EXPECT_EQ(placed[1].region, "dtcm");  // the board has no such memory
+  EXPECT_EQ(placed[2].region, "ddr");   // has too little
+  EXPECT_EQ(placed[3].region, "ddr");
+}
+
 TEST(PlaceArenas, SaysWhenNothingHasRoom) {
   EXPECT_THROW(place_arenas({5 * kMiB}, *find_board("mps2-an385")), InputError);
   EXPECT_THROW(place_arenas({~std::uint64_t{0} >> 1}, *find_board("mps3-an547")), InputError);

@@ -192,7 +192,7 @@ RunResult run_on_board(const RunRequest& request, const ProgramFacts& facts) {
   const std::string glue = assembly({.model = "model.pte",
                                      .method = request.method,
                                      .kernels = kernels,
-                                     .arenas = place_arenas(facts.arena_bytes, board)});
+                                     .arenas = place_arenas(facts.arena_bytes, board, facts.arena_names)});
   write_file(directory.path() / "model.S", std::as_bytes(std::span(glue)));
   std::vector<std::string> link = {"model.S"};
   if (request.account) link.emplace_back("-Wl,-Map=firmware.map");

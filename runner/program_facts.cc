@@ -32,6 +32,22 @@ std::vector<std::uint64_t> tensor_bytes(const pte::MethodView& method, std::span
   return bytes;
 }
 
+// Our compiler leaves a string per region that it was told of: "memory 1 dtcm".
+std::vector<std::string> region_names(const pte::MethodView& method, std::size_t count) {
+  std::vector<std::string> names(count);
+  bool has_any = false;
+  for (std::uint32_t i = 0; i < method.value_count(); ++i) {
+    const auto text = method.string(static_cast<std::int32_t>(i));
+    for (std::size_t id = 1; text.ok() && id <= count; ++id) {
+      const std::string prefix = fmt::format("memory {} ", id);
+      if (!text.value().starts_with(prefix)) continue;
+      names[id - 1] = text.value().substr(prefix.size());
+      has_any = true;
+    }
+  }
+  return has_any ? names : std::vector<std::string>();
+}
+
 // The reader demands what the runtime demands of flash: 16-byte alignment, which a span of bytes does not promise.
 struct alignas(16) Block {
   std::byte bytes[16];
@@ -64,6 +80,7 @@ ProgramFacts read_facts(std::span<const std::byte> pte, const std::string& metho
     facts.arena_bytes.push_back(static_cast<std::uint64_t>(size));
   }
   if (!facts.arena_bytes.empty()) facts.arena_bytes.erase(facts.arena_bytes.begin());  // memory id 0 does not exist
+  facts.arena_names = region_names(method, facts.arena_bytes.size());
   facts.input_bytes = tensor_bytes(method, checked(method.inputs(), "the inputs"));
   facts.output_bytes = tensor_bytes(method, checked(method.outputs(), "the outputs"));
   return facts;

@@ -34,7 +34,7 @@ class Source {
     return is_output ? method_.outputs() : method_.inputs();
   }
   [[nodiscard]] Error resolve_border(std::span<const std::int32_t> values, std::size_t index, Tensor& tensor) const;
-  // Writes the initial values of all persistent tensors.
+  // Writes the initial values of all persistent tensors, and constants to where they are kept in RAM.
   void reset() const;
   // Whether our own compiler made the program, for one instruction set: then scratch is planned to the byte. Such a
   // program's first value is the string "cormorant CPU ISA", which no instruction refers to.
@@ -42,11 +42,16 @@ class Source {
 
  private:
   [[nodiscard]] bool is_ours_for_one_isa() const;
+  // Constants that are to be read from RAM are planned tensors with an initial value, all of them in one stretch of
+  // one memory. If there are any the string ends with " constants", and the second value is a tensor that says where.
+  // Kernels trust what they have checked at load: an error if anything else lies there.
+  [[nodiscard]] Error check_constants(const pte::TensorView& view, bool& is_constant) const;
 
   pte::ProgramView program_;
   pte::MethodView method_;
   Error error_;
   bool is_exactly_planned_ = false;  // known from the beginning: kernels ask where the stack is deep already
+  bool has_constants_in_ram_ = false;
   std::span<const std::span<std::byte>> arenas_;
   // What was resolved last: as a rule an operator's result, which is the next one's input.
   mutable std::int32_t last_value_ = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The order of loading, and the finished program. Loader::load is the diagram: file and method, memory, one step per
-// instruction, inputs and outputs; then the initial state.
+// The order of loading, and the finished program. Program::load and Loader::load are the diagram: file and method,
+// memory and what it holds at the beginning; one step per instruction, inputs and outputs.
 #include "runtime/program.h"
 
 #include "runtime/loader.h"
@@ -80,11 +80,7 @@ void* Loader::allocate(std::size_t bytes, std::size_t alignment) {
 }
 
 Error Loader::load(std::span<const Kernel* const> operators) {
-  Error error = source_.error();
-  if (error != Error::ok) return error;
-  error = source_.check_arenas(failure_);
-  if (error != Error::ok) return error;
-
+  Error error = Error::ok;
   const std::uint32_t count = source_.method().instruction_count();
   // A file has less than 2^31 bytes, 4 or more for each instruction: the product fits 32 bits.
   steps_ = static_cast<Step*>(allocate(count * sizeof(Step), alignof(Step)));
@@ -117,11 +113,16 @@ Result<Program> Program::load(std::span<const std::byte> pte, const char* method
   ::new (&why) Failure;
   const Source source(pte, method, memory.arenas);
   Loader loader(source, memory.state, why);
-  Result<Program> loaded = loader.load(operators);
-  why.error = loaded.error();
+  Error error = source.error();
+  if (error == Error::ok) error = source.check_arenas(why);
+  if (error == Error::ok) {
+    source.reset();  // before the instructions, which look at their constants
+    error = loader.load(operators);
+  }
+  Result<Program> loaded = error;
+  why.error = error;
   if (loaded.ok()) {
     why.argument = Failure::kNone;  // the last output was the last thing to be checked
-    source.reset();
     Program& program = loaded.value();
     program.pte_ = pte;
     program.method_ = source.method().position();

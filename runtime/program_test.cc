@@ -248,6 +248,80 @@ TEST(State, has_its_initial_value_at_load_and_after_reset) {
   EXPECT_EQ(contents(), "state!");
 }
 
+// ---- constants in RAM -----------------------------------------------------------------------------------------------
+
+// The program's constant at 64, where bytes 64 to 96 are for constants.
+TestProgram with_constant_in_ram() {
+  TestProgram program;
+  program.plan().non_const_buffer_sizes = {0, 128};
+  program.initial_value(kWeights);
+  schema::TensorT weights = planned({2, 8}, 64);
+  weights.data_buffer_idx = 1;
+  program.set(constant, std::move(weights));
+  // Makes room for the first two values.
+  program.args(1) = {program.args(0)[out], program.add(planned({3}, 48))};
+  program.plan().outputs = {program.args(0)[out]};
+  program.value(list).val.AsIntList()->items[0] = program.add(integer_of(3));
+  schema::StringT origin;
+  origin.string_val = "cormorant cortex-m55 mve constants";
+  program.plan().values[0]->val.Set(origin);
+  program.plan().values[1]->val.Set(planned({32}, 64));
+  return program;
+}
+
+TEST(ConstantsInRam, are_copied_at_load_and_read_there) {
+  const auto run = [](const Program& program) {
+    program.execute();
+    return program.output(program.output_count() - 1).value().as<std::uint8_t>()[0];
+  };
+  const std::uint8_t expected = run(load(TestProgram().file()).program.value());
+  const Loaded loaded = load(with_constant_in_ram().file(), 128);
+  ASSERT_EQ(loaded.why.error, Error::ok);
+  const Tensor& weights = std::get<constant>(last_read.fields);
+  EXPECT_TRUE(weights.constant);
+  std::byte* const copy = loaded.arena.span().data() + 64;
+  EXPECT_EQ(weights.data, copy);
+  EXPECT_EQ(std::memcmp(copy, kWeights.data(), kWeights.size()), 0);
+  EXPECT_EQ(run(loaded.program.value()), expected);
+  copy[3] ^= std::byte{1};
+  EXPECT_NE(run(loaded.program.value()), expected);
+  loaded.program.value().reset();
+  EXPECT_EQ(run(loaded.program.value()), expected);
+}
+
+// Kernels rely on what they have checked at load.
+TEST(ConstantsInRam, are_shared_with_nothing_that_is_written) {
+  const struct {
+    const char* what;
+    void (*change)(TestProgram&);
+  } cases[] = {
+      {"a result on a constant", [](auto& p) { p.place(out).memory_offset_low = 70; }},
+      {"a result that reaches in", [](auto& p) { p.place(out).memory_offset_low = 63; }},
+      {"a result that begins before the end", [](auto& p) { p.place(out).memory_offset_low = 95; }},
+      {"scratch around all of them", [](auto& p) { p.set(scratch, planned({80}, 32)); }},
+      {"an input", [](auto& p) { p.place(input).memory_offset_low = 80; }},
+      {"a constant that reaches out", [](auto& p) { p.place(constant).memory_offset_low = 88; }},
+      {"a constant without a value", [](auto& p) { p.tensor(constant).data_buffer_idx = 0; }},
+      {"a stretch that has a value itself", [](auto& p) { p.plan().values[1]->val.AsTensor()->data_buffer_idx = 1; }},
+      {"a stretch that is nowhere", [](auto& p) { p.plan().values[1]->val.AsTensor()->allocation_info = nullptr; }},
+  };
+  for (const auto& [what, change] : cases) {
+    TestProgram program = with_constant_in_ram();
+    change(program);
+    EXPECT_EQ(load(program.file(), 128).why.error, Error::bad_constant) << what;
+  }
+}
+
+TEST(ConstantsInRam, are_not_what_state_is_reset_to) {
+  TestProgram program = with_constant_in_ram();
+  schema::TensorT state = planned({2, 8}, 56);  // reaches in; no instruction names it
+  state.data_buffer_idx = 1;
+  program.add(std::move(state));
+  const Loaded loaded = load(program.file(), 128);
+  ASSERT_EQ(loaded.why.error, Error::ok);
+  EXPECT_EQ(std::memcmp(loaded.arena.span().data() + 64, kWeights.data(), kWeights.size()), 0);
+}
+
 // Dimensions of size 1 have no place in memory, so the file may put them anywhere.
 TEST(Tensor, knows_its_order_whatever_dimensions_of_size_one_say) {
   const struct {

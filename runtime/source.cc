@@ -15,6 +15,11 @@ bool is_aligned(const std::byte* data, std::size_t alignment) {  // alignment is
   return (reinterpret_cast<std::uintptr_t>(data) & (alignment - 1)) == 0;
 }
 
+bool has_constants_in_ram(const pte::MethodView& method) {
+  const auto origin = method.string(0);
+  return origin.ok() && origin.value().ends_with(" constants");
+}
+
 }  // namespace
 
 Source::Source(std::span<const std::byte> pte, const char* method, const std::span<const std::span<std::byte>>& arenas)
@@ -23,12 +28,29 @@ Source::Source(std::span<const std::byte> pte, const char* method, const std::sp
 #ifdef CORMORANT_CHECKED
   is_exactly_planned_ = error_ == Error::ok && is_ours_for_one_isa();
 #endif
+  has_constants_in_ram_ = has_constants_in_ram(method_);
 }
 
 Source::Source(std::span<const std::byte> pte, std::uint32_t method,
                const std::span<const std::span<std::byte>>& arenas)
     : error_(program_.read(pte)), arenas_(arenas) {
   if (error_ == Error::ok) error_ = program_.open_method(method, method_);
+  has_constants_in_ram_ = has_constants_in_ram(method_);
+}
+
+// Looked up for every tensor: few programs have any, and those that do not keep nothing for it.
+[[gnu::noinline]] Error Source::check_constants(const pte::TensorView& view, bool& is_constant) const {
+  pte::TensorView copies;
+  const Error error = method().read_tensor(1, copies);
+  if (error != Error::ok) return error;
+  if (!copies.is_planned() || copies.data_index != 0) return Error::bad_constant;
+  if (view.memory_id != copies.memory_id || view.offset >= copies.offset + copies.bytes ||
+      view.offset + view.bytes <= copies.offset) {
+    return Error::ok;
+  }
+  is_constant =
+      view.data_index != 0 && view.offset >= copies.offset && view.offset + view.bytes <= copies.offset + copies.bytes;
+  return is_constant ? Error::ok : Error::bad_constant;
 }
 
 Error Source::check_arenas(Failure& why) const {
@@ -56,7 +78,10 @@ Error Source::resolve(std::int32_t value, Tensor& tensor) const {
   if (error != Error::ok) return error;
   if (view.sizes.size() > kMaxRank) return Error::unsupported;
   if (view.is_planned()) {
-    // State: reset() will copy its initial value here.
+    // State and constants in RAM: reset() copies the initial value here.
+    tensor.constant = false;
+    const Error shared = has_constants_in_ram_ ? check_constants(view, tensor.constant) : Error::ok;
+    if (shared != Error::ok) return shared;
     if (view.data_index != 0 && program_.initial_data(view.data_index, view.bytes) == nullptr) {
       return Error::bad_constant;
     }
@@ -92,6 +117,8 @@ void Source::reset() const {
     pte::TensorView view;
     if (method().read_tensor(i, view) != Error::ok) continue;
     if (!view.is_planned() || view.data_index == 0 || view.bytes == 0) continue;
+    bool is_constant = false;
+    if (has_constants_in_ram_ && check_constants(view, is_constant) != Error::ok) continue;
     const std::byte* const initial = program_.initial_data(view.data_index, view.bytes);
     if (initial == nullptr) continue;  // of a tensor that no instruction uses: the others were checked
     std::memcpy(arenas_[view.memory_id - 1].data() + view.offset, initial, view.bytes);
@@ -100,7 +127,7 @@ void Source::reset() const {
 
 bool Source::is_ours_for_one_isa() const {
   const auto origin = method().string(0);
-  return origin.ok() && origin.value().starts_with("cormorant ") && !origin.value().ends_with(" any");
+  return origin.ok() && origin.value().starts_with("cormorant ") && !origin.value().starts_with("cormorant any ");
 }
 
 }  // namespace cormorant

@@ -10,6 +10,8 @@
 
 #include "cli/program_io.h"
 #include "compiler/compile.h"
+#include "formats/pte/reader.h"
+#include "runtime/host.h"
 #include "target/parse.h"
 #include "tests/conformance/conformance.h"
 
@@ -292,6 +294,54 @@ TEST(Memory, SlicesPadsAndPoolsCoverTheirInput) {
        }},
   };
   expect_tighter(cases, {});
+}
+
+// Constants in RAM: the same bits, nothing left for kernels to read in flash, and counted where they lie.
+TEST(Memory, ConstantsCanBeReadFromARegion) {
+  const auto build = [](ir::Graph& graph) {
+    std::mt19937 random(5);
+    ir::Value* x = int8_input(graph, {1, 8, 6, 6}, kScale, kZeroPoint);
+    x = convolve(graph, x, {.in = {}, .outputs = 24}, random);
+    x = convolve(graph, x, {.in = {}, .outputs = 24, .kernel = {3, 3}, .padding = {1, 1}, .groups = 24}, random);
+    graph.add_output(convolve(graph, x, {.in = {}, .outputs = 10, .kernel = {3, 3}}, random));
+  };
+  for (const char* cpu : {"cortex-m55", "cortex-m4"}) {
+    const Target target = parse_target(cpu);
+    const Program in_flash = compile(build, target, emit::Reuse::all);
+    ir::Graph graph;
+    build(graph);
+    compiler::Options options;
+    options.config.target = target;
+    options.memory = {{"dtcm", 16 << 10}, {"sram", 64 << 10}};
+    options.constants_in = 1;
+    compiler::Compiled compiled = compiler::compile(graph, options);
+    const std::vector<emit::RegionFacts>& regions = compiled.facts.regions;
+    EXPECT_EQ(regions[0].bytes, in_flash.arena) << cpu;
+    EXPECT_GE(regions[1].constant_bytes, compiled.facts.constant_bytes) << cpu;
+    EXPECT_EQ(regions[1].bytes, regions[1].constant_bytes) << cpu;
+
+    const ProgramFile in_ram = program_from(std::move(compiled.program), cpu);
+    EXPECT_FALSE(in_ram.has_state) << cpu;
+    const AlignedBytes bytes(in_ram.bytes);
+    const auto view = pte::ProgramView::open(bytes.span());
+    const auto method = view.value().method("forward");
+    EXPECT_TRUE(method.value().string(0).value().starts_with("cormorant cortex-m")) << cpu;
+    std::int64_t with_data = 0;
+    for (std::uint32_t i = 0; i < method.value().value_count(); ++i) {
+      const auto tensor = method.value().tensor(static_cast<std::int32_t>(i));
+      if (!tensor.ok() || tensor.value().data_index == 0) continue;
+      EXPECT_EQ(tensor.value().memory_id, 2U) << cpu;
+      with_data += tensor.value().bytes;
+    }
+    EXPECT_EQ(with_data, compiled.facts.constant_bytes) << cpu;
+
+    const std::vector<Arrays> inputs = random_inputs(in_flash.file, 3);
+    const std::vector<Arrays> wanted = execute(in_flash.file, inputs, {}).outputs;
+    expect_equal(wanted, execute(in_ram, inputs, {}).outputs, std::string(cpu) + ", host");
+    ExecuteOn board;
+    board.target = target;
+    expect_equal(wanted, execute(in_ram, inputs, board).outputs, std::string(cpu) + ", board");
+  }
 }
 
 // A network that grows from values it has: branches, residuals, concatenations, views.

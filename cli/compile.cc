@@ -368,7 +368,7 @@ void add_compile(CLI::App& app) {
       ->capture_default_str();
   word->add_flag("!--no-names", flags->names,
                  "Do not write OUTPUT.names.json, from which run --profile takes the names of nodes and source lines");
-  word->add_flag("--delegate", flags->delegate, "Accepted for ExecuTorch's sake, ignored");
+  word->add_flag("-d,--delegate", flags->delegate, "Accepted for ExecuTorch's sake, ignored");
   word->add_flag("--json", flags->json, "Print one JSON object and nothing else");
   word->callback([flags] { run(*flags); });
 }

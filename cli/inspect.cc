@@ -43,6 +43,12 @@ Json tensor_json(const pte::TensorView& tensor) {
   return json;
 }
 
+// One whose data is in another file has a name and nothing else to read.
+Json argument_json(const pte::MethodView& method, std::int32_t index, const std::string& file) {
+  if (!value_of(method.is_external(index), file)) return tensor_json(value_of(method.tensor(index), file));
+  return {{"external", true}};
+}
+
 Json method_json(const pte::MethodView& method, const std::string& file) {
   Json json;
   json["name"] = value_of(method.name(), file);
@@ -57,10 +63,20 @@ Json method_json(const pte::MethodView& method, const std::string& file) {
     }
     json[inputs ? "inputs" : "outputs"] = list;
   }
+  Json delegates = Json::array();
+  for (std::uint32_t i = 0; i < value_of(method.delegate_count(), file); ++i) {
+    delegates.push_back(value_of(method.delegate_name(i), file));
+  }
+  if (!delegates.empty()) json["delegates"] = delegates;
   std::map<std::string, int> counts;
   Json instructions = Json::array();
   for (std::uint32_t i = 0; i < method.instruction_count(); ++i) {
-    const pte::InstructionView instruction = value_of(method.instruction(i), file);
+    const auto read = method.instruction(i);
+    if (read.error() == Error::has_delegate) {
+      instructions.push_back({{"operator", "a delegate's call"}, {"tensors", Json::array()}});
+      continue;
+    }
+    const pte::InstructionView instruction = value_of(read, file);
     const pte::OperatorView op = value_of(method.operator_at(instruction.op), file);
     std::string name(op.name);
     if (!op.overload.empty()) name += "." + std::string(op.overload);
@@ -70,7 +86,7 @@ Json method_json(const pte::MethodView& method, const std::string& file) {
     row["tensors"] = Json::array();
     for (const std::int32_t arg : instruction.args) {
       if (const auto kind = method.kind(arg); !kind.ok() || kind.value() != pte::ValueKind::tensor) continue;
-      Json tensor = tensor_json(value_of(method.tensor(arg), file));
+      Json tensor = argument_json(method, arg, file);
       if (const auto tensor_name = method.tensor_name(arg); tensor_name.ok() && !tensor_name.value().empty()) {
         tensor["name"] = tensor_name.value();
       }
@@ -104,7 +120,7 @@ Json program_json(const std::string& file, std::span<const std::byte> bytes) {
     json["methods"].push_back(method_json(value_of(program.method(i), file), file));
     Json& method = json["methods"].back();
     if (method["name"] != "forward") continue;
-    const ProgramFile border = program_from({bytes.begin(), bytes.end()}, file);
+    const ProgramFile border = program_from({bytes.begin(), bytes.end()}, file, false);
     note_scales(method["inputs"], border.inputs);
     note_scales(method["outputs"], border.outputs);
   }
@@ -112,6 +128,7 @@ Json program_json(const std::string& file, std::span<const std::byte> bytes) {
 }
 
 std::string tensor_text(const Json& tensor) {
+  if (tensor.contains("external")) return "data in another file";
   std::string text = fmt::format("{}[{}]", tensor["dtype"].get<std::string>(),
                                  fmt::join(tensor["shape"].get<std::vector<int>>(), ","));
   if (tensor.contains("offset")) {
@@ -128,6 +145,9 @@ void print_program(const Json& json) {
              grouped(json["flatbuffer_bytes"]), grouped(json["constant_bytes"]));
   for (const Json& method : json["methods"]) {
     fmt::print("method       {}\n", method["name"].get<std::string>());
+    for (const Json& name : method.value("delegates", Json::array())) {
+      fmt::print("  delegate   {}\n", name.get<std::string>());
+    }
     for (const Json& bytes : method["arena_bytes"]) fmt::print("  arena      {:>11} bytes\n", grouped(bytes));
     for (const char* kind : {"inputs", "outputs"}) {
       for (const Json& tensor : method[kind]) {

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <memory>
 #include <numeric>
+#include <set>
 
 #include "base/diagnostic.h"
 #include "cli/bundle_io.h"
@@ -142,9 +143,41 @@ std::vector<Sample> run_on_host(const ProgramFile& program, const std::vector<Sa
   return outputs;
 }
 
+RunResult run_on_board(const ProgramFile& program, const RunRequest& request) {
+  try {
+    return cormorant::run_on_board(request);
+  } catch (const InputError& error) {
+    Diagnostic diagnostic = error.diagnostic();
+    if (diagnostic.file.empty()) diagnostic.file = program.file;
+    throw InputError(std::move(diagnostic));
+  }
+}
+
 bool same_shape(const std::vector<std::int64_t>& array, const std::vector<std::int64_t>& wanted) {
   if (array == wanted) return true;
   return !wanted.empty() && wanted[0] == 1 && std::equal(array.begin(), array.end(), wanted.begin() + 1, wanted.end());
+}
+
+// Refuses what no runtime without delegates and data files can run, and names all of it; the rest load checks.
+void require_plain(const pte::MethodView& method, const std::string& file) {
+  std::set<std::string> delegates, elsewhere;
+  const auto count = method.delegate_count();
+  for (std::uint32_t i = 0; count.ok() && i < count.value(); ++i) {
+    delegates.emplace(value_of(method.delegate_name(i), file));
+  }
+  if (!delegates.empty()) {
+    throw InputError({fmt::format("parts of the program are blobs of delegates: {}", fmt::join(delegates, ", ")),
+                      "only plain operators run here: export the model without a delegate", file});
+  }
+  for (std::int32_t i = 0; i < static_cast<std::int32_t>(method.value_count()); ++i) {
+    const auto kind = method.kind(i);
+    if (!kind.ok() || kind.value() != pte::ValueKind::tensor || !value_of(method.is_external(i), file)) continue;
+    elsewhere.emplace(value_of(method.tensor_name(i), file));
+  }
+  if (!elsewhere.empty()) {
+    throw InputError({fmt::format("its data is in another file (.ptd): {}", fmt::join(elsewhere, ", ")),
+                      "export the model with its constants in the program (external_constants=False)", file});
+  }
 }
 
 }  // namespace
@@ -153,7 +186,7 @@ std::size_t BorderTensor::element_count() const {
   return static_cast<std::size_t>(std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>()));
 }
 
-ProgramFile program_from(std::vector<std::byte> bytes, std::string file) {
+ProgramFile program_from(std::vector<std::byte> bytes, std::string file, bool plain) {
   ProgramFile program{.file = std::move(file), .bytes = pte::with_planned_border(std::move(bytes))};
   const AlignedBytes aligned(program.bytes);
   const auto opened = pte::ProgramView::open(aligned.span());
@@ -164,6 +197,7 @@ ProgramFile program_from(std::vector<std::byte> bytes, std::string file) {
   }
   const pte::ProgramView& view = opened.value();
   const pte::MethodView method = value_of(view.method("forward"), program.file);
+  if (plain) require_plain(method, program.file);
   program.inputs = border(method, value_of(method.inputs(), program.file), program.file);
   program.outputs = border(method, value_of(method.outputs(), program.file), program.file);
   read_scales(method, program);
@@ -267,7 +301,7 @@ Execution execute(const ProgramFile& program, const std::vector<Arrays>& samples
     request.account = where.account;
     request.time_limit = where.time_limit;
     request.keep_elf = where.keep_elf;
-    execution.board = run_on_board(request);
+    execution.board = run_on_board(program, request);
     outputs = std::move(execution.board->outputs);
   } else {
     outputs = run_on_host(program, raw);

@@ -31,9 +31,10 @@ struct ProgramFile {
   bool has_state = false;  // what one sample leaves behind, the next one finds
 };
 
-// A .pte, or the program in a .bpte. Throws InputError, also for a file that still has to be compiled.
+// A .pte, or the program in a .bpte. Throws InputError, also for a file that still has to be compiled, and for one with
+// delegates or data in other files unless it need not be plain.
 ProgramFile read_program(const std::string& path);
-ProgramFile program_from(std::vector<std::byte> bytes, std::string file);
+ProgramFile program_from(std::vector<std::byte> bytes, std::string file, bool plain = true);
 
 // Arrays of the logical shape (a missing batch axis of 1 is fine). A float array for an int8 input is quantized with
 // the input's own scale; any other difference of type is an InputError.

@@ -44,10 +44,9 @@ class Emitter {
     call.op = plan_.intern_operator(signature->name.substr(0, dot), signature->name.substr(dot + 1));
     for (const ops::Parameter& parameter : signature->parameters)
       call.args.push_back(argument(node.get(parameter.name)));
-    // ExecuTorch's kernels find the out tensors twice: as arguments, and as what they return.
-    for (int times = 0; times < 2; ++times) {
-      for (const ir::Value* result : node.results) call.args.push_back(tensor(result));
-    }
+    // ExecuTorch's kernels find the out tensors twice: as arguments, and as what they return, several as a list.
+    for (const ir::Value* result : node.results) call.args.push_back(tensor(result));
+    call.args.push_back(node.results.size() == 1 ? call.args.back() : argument(node.results));
     plan_.calls.push_back(std::move(call));
   }
 

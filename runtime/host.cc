@@ -124,7 +124,7 @@ std::string problem(const Failure& failure, const pte::MethodView& method, std::
 std::string advice(Error error) {
   switch (error) {
     case Error::has_delegate:
-      return "export the model again without a delegate (ExecuTorch: --no_delegate)";
+      return "export the model again without a delegate (ExecuTorch: without --delegate)";
     case Error::unknown_operator:
       return "compile the model again, or add the operator to the table";
     case Error::scratch_mismatch:

@@ -34,6 +34,19 @@ Error load_lists(Call& call) {
 
 constexpr Kernel kLists = {"toy::lists.out", load_lists, [](const void*) {}};
 
+// The first instruction alone.
+Error load_with(TestProgram& program, const Kernel& kernel) {
+  program.plan().inputs.clear();
+  program.plan().outputs.clear();
+  const std::vector<std::byte> bytes = program.file();
+  const AlignedBytes pte(bytes);
+  const AlignedBytes state(4096), arena(64);
+  const std::vector<std::span<std::byte>> arenas = {arena.span()};
+  const Kernel* const table[] = {&kernel};
+  Failure why;
+  return Program::load(pte.span(), "forward", table, {state.span(), arenas}, why).error();
+}
+
 // The small program with one instruction: lists(input, weights; integer; list).
 struct ListProgram : TestProgram {
   schema::TensorListT items;
@@ -50,15 +63,7 @@ struct ListProgram : TestProgram {
     plan().operators[0] = operator_of("toy::lists", "out");
     args(0) = {add(items), integer_value, integers_value, result, result};
     plan().chains[0]->instructions.resize(1);
-    plan().inputs.clear();
-    plan().outputs.clear();
-    const std::vector<std::byte> bytes = file();
-    const AlignedBytes pte(bytes);
-    const AlignedBytes state(4096), arena(64);
-    const std::vector<std::span<std::byte>> arenas = {arena.span()};
-    const Kernel* const table[] = {&kLists};
-    Failure why;
-    return Program::load(pte.span(), "forward", table, {state.span(), arenas}, why).error();
+    return load_with(*this, kLists);
   }
 };
 
@@ -90,6 +95,27 @@ TEST(Lists, AnOptionalIntegerOf64BitsIsTheNearestThatFits) {
     ASSERT_EQ(program.load_it(), Error::ok);
     EXPECT_EQ(last.integer.value, value > 0 ? 2147483647 : -2147483647);
   }
+}
+
+// toy::pair.out(Tensor, out, out), as ExecuTorch's compiler calls it: behind several outs stands one list of them.
+TEST(Lists, MayRepeatTheOuts) {
+  constexpr Kernel kPair = toy::kernel<Tensor, OutTensor, OutTensor>("toy::pair.out");
+  const auto load = [&](auto results) {
+    TestProgram program;
+    const std::int32_t first = program.args(0)[out];
+    const std::int32_t second = program.add(planned({4}, 32));
+    schema::TensorListT list;
+    list.items = results(first, second);
+    program.plan().operators[0] = program.operator_of("toy::pair", "out");
+    program.args(0) = {program.args(0)[input], first, second, program.add(list)};
+    program.plan().chains[0]->instructions.resize(1);
+    return load_with(program, kPair);
+  };
+  using Items = std::vector<std::int32_t>;
+  EXPECT_EQ(load([](int a, int b) { return Items{a, b}; }), Error::ok);
+  EXPECT_EQ(load([](int a, int b) { return Items{b, a}; }), Error::bad_value);
+  EXPECT_EQ(load([](int a, int) { return Items{a}; }), Error::bad_value);
+  EXPECT_EQ(load([](int a, int b) { return Items{a, a, a, a, b}; }), Error::bad_value);
 }
 
 TEST(Lists, RefuseItemsThatAreNoTensors) {

@@ -25,6 +25,8 @@ npy::Array array(DType dtype, std::vector<std::int64_t> shape) {
   return {dtype, std::move(shape), std::vector<std::byte>(bytes)};
 }
 
+std::string foreign(const std::string& name) { return CORMORANT_SOURCE_DIR "/tests/executorch/" + name; }
+
 // A folder with files of every kind, made once.
 class CommandLine : public testing::Test {
  protected:
@@ -41,6 +43,10 @@ class CommandLine : public testing::Test {
     write_text(path() / "garbage.pt2", std::string(1000, '\xa5'));
     write_text(path() / "garbage.pte", std::string(1000, '\xa5'));
     write_text(path() / "garbage.bpte", "....BP08" + std::string(1000, '\xa5'));
+    std::string foreign_text = read_text(foreign("ds_cnn.pte"));
+    write_text(path() / "segments.pte", foreign_text.substr(0, foreign_text.size() / 2));  // constants are at the end
+    write_text(path() / "version.pte", foreign_text.replace(4, 4, "ET13"));
+    write_text(path() / "version.bpte", read_text(foreign("keyword_net_m55.bpte")).replace(4, 4, "BP07"));
     write_text(path() / "garbage.npy", std::string(1000, '\xa5'));
     write_text(path() / "bad.txt",
                "graph forward\ninput %x : f32[1,2]\nnode \"n\" \"\" \"\"\n  %y : f32[1,2] = "
@@ -172,6 +178,22 @@ std::vector<Mistake> mistakes() {
       {{"run", "digits.pte", "--target=cortex-m0"},
        kInputAtFault,
        {"cormorant::conv2d.mve_1x1", "cormorant::linear.mve", "--target=cortex-m0"}},
+      // Programs of ExecuTorch's compiler that cannot run here, on the host and on a board.
+      {{"run", foreign("xnnpack_delegate.pte"), "--target=host"}, kInputAtFault, {"delegate", "XnnpackBackend"}},
+      {{"run", foreign("xnnpack_delegate.pte")}, kInputAtFault, {"xnnpack_delegate.pte", "delegate", "XnnpackBackend"}},
+      {{"run", foreign("external_data.pte"), "--target=host"}, kInputAtFault, {".ptd", "l.bias, l.weight"}},
+      {{"run", foreign("external_data.pte")}, kInputAtFault, {"external_data.pte", ".ptd", "l.bias, l.weight"}},
+      {{"run", foreign("unknown_operators.pte"), "--target=host"},
+       kInputAtFault,
+       {"unknown_operators.pte", "aten::topk.values", "aten::cumsum.out", "aten::where.self_out", "aten::atan2.out"}},
+      {{"run", foreign("unknown_operators.pte")},
+       kInputAtFault,
+       {"unknown_operators.pte", "aten::topk.values", "aten::cumsum.out", "aten::where.self_out", "aten::atan2.out"}},
+      {{"run", "version.pte", "--target=host"}, kInputAtFault, {"version.pte", "version ET13"}},
+      {{"run", "version.pte"}, kInputAtFault, {"version.pte", "version ET13"}},
+      {{"run", "version.bpte"}, kInputAtFault, {"version.bpte", "BP08"}},
+      {{"run", "segments.pte", "--target=host"}, kInputAtFault, {"segments.pte", "cut short"}},
+      {{"run", "segments.pte"}, kInputAtFault, {"segments.pte", "cut short"}},
       {{"inspect", "cut.pte"}, kInputAtFault, {"cut.pte"}},
       {{"inspect", "cut.pt2"}, kInputAtFault, {"cut.pt2", "truncated"}},
       {{"inspect", "missing.pte"}, kInputAtFault, {"missing.pte", "No such file"}},
@@ -516,6 +538,57 @@ TEST_F(CommandLine, BundledProgramChecksItself) {
   EXPECT_EQ(json.json()["test_result"], "PASS");
   const Ran with_input = cormorant(path(), {"run", "tested.bpte", "--input", "x.npy"});
   EXPECT_EQ(with_input.status, kCommandLineAtFault);
+}
+
+TEST_F(CommandLine, ExecuTorchsBundlesCheckThemselves) {
+  for (const std::string target : {"--target=host", "--target=cortex-m55"}) {
+    const Ran passed = cormorant(path(), {"run", foreign("keyword_net_m55.bpte"), target, "--output", "y.npy"});
+    EXPECT_EQ(passed.status, kDone) << passed.err;
+    EXPECT_TRUE(has(passed.out, "Test_result: PASS\n"));
+  }
+  // What it expects has the same bits; another number among them is a failure.
+  const npy::Array y = npy::read_npy((path() / "y.npy").string());
+  const std::string expected(reinterpret_cast<const char*>(y.data.data()), y.data.size());
+  std::string bundle = read_text(foreign("keyword_net_m55.bpte"));
+  const std::size_t at = bundle.find(expected);
+  ASSERT_NE(at, std::string::npos);
+  const float wrong = 1000;
+  bundle.replace(at + 2 * sizeof(float), sizeof(float), reinterpret_cast<const char*>(&wrong), sizeof(float));
+  write_text(path() / "wrong.bpte", bundle);
+  const Ran failed = cormorant(path(), {"run", "wrong.bpte", "--target=host"});
+  EXPECT_EQ(failed.status, kInputAtFault);
+  EXPECT_TRUE(has(failed.out, "Test_result: FAIL\n"));
+  EXPECT_TRUE(has(failed.out, "case 0, output 0, element 2: "));
+  EXPECT_TRUE(has(failed.out, "expected 1000"));
+}
+
+// The element that is named is the one outside of its tolerance, not one that is farther off and may be.
+TEST_F(CommandLine, BundleNamesTheElementOutsideOfItsTolerance) {
+  write_text(path() / "same.txt",
+             "graph forward\ninput %x : f32[2]\nnode \"n\" \"\" \"\"\n  %y : f32[2] = "
+             "aten.neg(self=%x)\noutput %y\n");
+  const std::vector<float> x = {1000, 1}, y = {-1001, -1.5F};
+  const auto bytes = [](const std::vector<float>& values) {
+    const auto raw = std::as_bytes(std::span(values));
+    return std::vector<std::byte>(raw.begin(), raw.end());
+  };
+  npy::write_npz(path() / "same.npz", {{"x", {DType::f32, {1, 2}, bytes(x)}}, {"y", {DType::f32, {1, 2}, bytes(y)}}});
+  ASSERT_EQ(cormorant(path(), {"compile", "same.txt", "--bundle", "same.npz", "-o", "same.bpte"}).status, kDone);
+  const Ran failed = cormorant(path(), {"run", "same.bpte", "--target=host", "--rtol=0.01", "--atol=0"});
+  EXPECT_EQ(failed.status, kInputAtFault);
+  EXPECT_TRUE(has(failed.out, "element 1: -1, expected -1.5")) << failed.out;
+  const Ran passed = cormorant(path(), {"run", "same.bpte", "--target=host", "--rtol=0.01", "--atol=1"});
+  EXPECT_EQ(passed.status, kDone);
+  EXPECT_TRUE(has(passed.out, "element 0: -1000, expected -1001")) << passed.out;
+}
+
+TEST_F(CommandLine, InspectShowsDelegatesAndDataElsewhere) {
+  const Ran delegate = cormorant(path(), {"inspect", foreign("xnnpack_delegate.pte")});
+  EXPECT_EQ(delegate.status, kDone) << delegate.err;
+  EXPECT_TRUE(has(delegate.out, "XnnpackBackend"));
+  const Ran elsewhere = cormorant(path(), {"inspect", foreign("external_data.pte"), "--json"});
+  EXPECT_EQ(elsewhere.status, kDone) << elsewhere.err;
+  EXPECT_TRUE(has(elsewhere.out, "l.weight"));
 }
 
 TEST_F(CommandLine, BundledIntegersMustBeEqual) {

@@ -3,12 +3,15 @@
 // Programs that another compiler wrote (tests/executorch) run here and give the bits that its own runtime gives.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <ostream>
 #include <random>
 
 #include "base/diagnostic.h"
 #include "cli/files.h"
 #include "cli/program_io.h"
+#include "compiler/samples.h"
 #include "formats/pte/plan_border.h"
 #include "ops/op.h"
 #include "runtime/host.h"
@@ -66,6 +69,31 @@ TEST_P(Executorch, DamagedProgramStaysInsideItsMemory) {
   EXPECT_GT(refused, 0);
   EXPECT_LT(refused, kChanged);
 }
+
+// Float programs add in another order than ExecuTorch's kernels; host and board have the same bits.
+class ExecutorchFloat : public Executorch {};
+
+TEST_P(ExecutorchFloat, SameNumbersOnHostAndBoard) {
+  const npy::Array expected = npy::read_npy(file(".out.npy"));
+  const npy::Array here = output_of({});
+  ASSERT_EQ(here.shape, expected.shape);
+  const std::vector<float> numbers = compiler::to_float(here.dtype, here.data);
+  const std::vector<float> wanted = compiler::to_float(expected.dtype, expected.data);
+  float largest = 0;
+  for (const float number : wanted) largest = std::max(largest, std::abs(number));
+  for (std::size_t i = 0; i < wanted.size(); ++i) EXPECT_NEAR(numbers[i], wanted[i], 1e-5F * largest) << i;
+  ExecuteOn board;
+  board.target = parse_target(GetParam().cpu);
+  EXPECT_EQ(output_of(board), here);
+}
+
+const Foreign kFloatPrograms[] = {
+    {"float_keyword_net_portable", "cortex-m4"},
+    {"float_pools_portable", "cortex-m55"},
+    {"float_mlp_m55", "cortex-m0"},
+};
+INSTANTIATE_TEST_SUITE_P(Programs, ExecutorchFloat, testing::ValuesIn(kFloatPrograms),
+                         [](const auto& program) { return std::string(program.param.name); });
 
 TEST(PlannedBorder, ChangesOnlyProgramsThatLeaveMemoryToTheCaller) {
   const auto file = [](const char* name) {

@@ -57,6 +57,11 @@ std::vector<BundledTensor> read_values(const Vector<Offset<bundle_schema::Value>
       read.data.assign(bytes.begin(), bytes.end());
     }
     std::uint64_t expected = size_of(read.dtype);
+    if (expected == 0) {
+      throw InputError({"the bundled program has a tensor of an unknown element type, number " +
+                            std::to_string(tensor->scalar_type()),
+                        "bundle the program with tensors of integers, floats or booleans"});
+    }
     for (const std::int32_t size : read.sizes) {
       if (size < 0 || expected > read.data.size()) damaged("a tensor's sizes");
       expected *= static_cast<std::uint64_t>(size);

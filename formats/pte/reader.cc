@@ -607,6 +607,16 @@ Result<std::string_view> MethodView::tensor_name(std::int32_t index) const {
   return walk.done(walk.string(slot::extra_tensor_info::fully_qualified_name));
 }
 
+Result<bool> MethodView::is_external(std::int32_t index) const {
+  const std::uint32_t at = value_table(index, ValueKind::tensor);
+  const Known table{file_.base, at, layout_of(file_, at, known_.tensors, kTensorFields)};
+  if (table.layout == nullptr) return why(at);
+  if (!table.has(kExtra)) return false;
+  Walk walk{file_.base, file_.size};
+  walk.enter(follow(file_.base, table.at(kExtra)));
+  return walk.done(walk.u8(slot::extra_tensor_info::location) != 0);
+}
+
 // ---- delegates: only so that a message can name them ------------------------------------------------------------
 
 Result<std::uint32_t> MethodView::delegate_count() const {

@@ -196,6 +196,8 @@ class MethodView {
   }
   [[nodiscard]] Error read_tensor(std::int32_t index, TensorView& view) const;   // without the copy
   [[nodiscard]] Result<std::string_view> tensor_name(std::int32_t index) const;  // empty if the file gives none
+  // Whether a tensor's data is in another file, for a message; such a tensor cannot be read.
+  [[nodiscard]] Result<bool> is_external(std::int32_t index) const;
   // Each item is the index of an integer value.
   [[nodiscard]] Result<std::span<const std::int64_t>> int_list(std::int32_t index) const;
   // The integers of an int list: fills `out` as far as it goes and yields the list's full length. bad_value where one

@@ -15,6 +15,7 @@
 #include <random>
 #include <stdexcept>
 
+#include "base/diagnostic.h"
 #include "formats/pte/bundle.h"
 #include "formats/pte/program_generated.h"
 #include "formats/pte/read_all.h"
@@ -440,6 +441,14 @@ TEST(PteWriter, ExecutorchFilesShrinkToHalfAndLess) {
     // A second time round nothing is left to gain or lose.
     EXPECT_EQ(write(Rewrite(ours.bytes()).program()), file) << name;
   }
+}
+
+TEST(PteBundle, UnknownElementTypesAreRefused) {
+  Bundle bundle;
+  bundle.program = write(Sample().program);
+  // Without elements nothing but the type itself is wrong.
+  bundle.cases.push_back({{{static_cast<DType>(99), {1 << 30, 1 << 30}, {0, 1}, {}}}, {}});
+  EXPECT_THROW(read_bundle(write_bundle(bundle)), InputError);
 }
 
 TEST(PteBundle, ProgramAndCasesComeBack) {

@@ -7,6 +7,7 @@
 #define CORMORANT_DECLARE_OWN(function, S) extern const cormorant::Kernel cormorant_##function##_float;
 extern "C" {
 CORMORANT_PORTABLE_FUNCTIONS(CORMORANT_DECLARE_PORTABLE)
+CORMORANT_FOREIGN_FUNCTIONS(CORMORANT_DECLARE_PORTABLE)
 CORMORANT_OWN_FUNCTIONS(CORMORANT_DECLARE_OWN)
 extern const cormorant::Kernel aten_pow_Tensor_Scalar_out_scalar, aten_pow_Scalar_out_scalar;
 }
@@ -45,10 +46,12 @@ FloatForm activation_float() {
 #define CORMORANT_ADD_PORTABLE(function, S)                              \
   form.signatures.push_back(signature_of<S>("aten::" #function ".out")); \
   form.kernels.push_back(&aten_##function##_out_scalar);
+#define CORMORANT_ADD_FOREIGN(function, S) form.kernels.push_back(&aten_##function##_out_scalar);
 #define CORMORANT_ADD_OWN(function, S)                                          \
   form.signatures.push_back(signature_of<S>("cormorant::" #function ".float")); \
   form.kernels.push_back(&cormorant_##function##_float);
   CORMORANT_PORTABLE_FUNCTIONS(CORMORANT_ADD_PORTABLE)
+  CORMORANT_FOREIGN_FUNCTIONS(CORMORANT_ADD_FOREIGN)
   CORMORANT_OWN_FUNCTIONS(CORMORANT_ADD_OWN)
   return form;
 }

@@ -172,6 +172,8 @@ struct PowOfBase {
   X(log2, Unary) X(logit, Logit) X(neg, Unary) X(reciprocal, Unary) X(round, Unary) \
   X(rsqrt, Unary) X(sigmoid, Unary) X(sign, Unary) X(sin, Unary) X(sinh, Unary) \
   X(sqrt, Unary) X(tan, Unary) X(tanh, Unary) X(trunc, Unary)
+// … those that only programs of ExecuTorch's Cortex-M compiler name so, also aten::<function>.out …
+#define CORMORANT_FOREIGN_FUNCTIONS(X) X(hardsigmoid, Unary) X(hardswish, Unary) X(silu, Unary)
 // … and ours, cormorant::<function>.float.
 #define CORMORANT_OWN_FUNCTIONS(X) \
   X(celu, Unary1) X(erfc, Unary) X(exp2, Unary) X(frac, Unary) X(hardshrink, Unary1) \

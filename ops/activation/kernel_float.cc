@@ -122,6 +122,7 @@ void execute_function(const void* plan) {
                    cormorant::ops::activation::execute_function<cormorant::ops::activation::Functions::function>)
 
 CORMORANT_PORTABLE_FUNCTIONS(CORMORANT_PORTABLE)
+CORMORANT_FOREIGN_FUNCTIONS(CORMORANT_PORTABLE)
 CORMORANT_OWN_FUNCTIONS(CORMORANT_OWN)
 CORMORANT_KERNEL(aten_pow_Tensor_Scalar_out_scalar, "aten::pow.Tensor_Scalar_out",
                  cormorant::ops::activation::load_function<cormorant::ops::activation::Pow>,

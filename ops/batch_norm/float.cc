@@ -5,6 +5,10 @@
 
 #include "ops/float_form.h"
 
+extern "C" {
+extern const cormorant::Kernel aten__native_batch_norm_legit_no_training_out_scalar;
+}
+
 namespace cormorant::ops {
 namespace {
 
@@ -44,6 +48,8 @@ ir::Value* lower_float(const Rewriter& rewriter) {
 
 }  // namespace
 
-FloatForm batch_norm_float() { return {.lower = lower_float, .signatures = {}, .kernels = {}}; }
+FloatForm batch_norm_float() {
+  return {.lower = lower_float, .signatures = {}, .kernels = {&aten__native_batch_norm_legit_no_training_out_scalar}};
+}
 
 }  // namespace cormorant::ops

@@ -5,7 +5,7 @@
 #include "ops/op.h"
 
 extern "C" {
-extern const cormorant::Kernel aten_mm_out_scalar, aten_addmm_out_scalar;
+extern const cormorant::Kernel aten_mm_out_scalar, aten_addmm_out_scalar, aten_linear_out_scalar;
 }
 
 namespace cormorant::ops {
@@ -49,7 +49,7 @@ ir::Value* lower_float(const Rewriter& rewriter) {
 FloatForm linear_float() {
   return {.lower = linear::lower_float,
           .signatures = {signature_of<linear::Addmm>(), signature_of<linear::Mm>()},
-          .kernels = {&aten_mm_out_scalar, &aten_addmm_out_scalar}};
+          .kernels = {&aten_mm_out_scalar, &aten_addmm_out_scalar, &aten_linear_out_scalar}};
 }
 
 }  // namespace cormorant::ops

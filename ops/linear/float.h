@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Linear layers in float, as ExecuTorch spells them: mm(input, weightᵀ), with a bias addmm. Matrices in logical order.
+// Programs of its Cortex-M compiler have linear itself, which its portable kernels do not: we read it and do not make
+// it.
 #pragma once
 
 namespace cormorant::ops::linear {
@@ -38,6 +40,23 @@ struct Mm {
   void visit(V&& v) {
     v("self", self);
     v("mat2", mat2);
+    v("out", out);
+  }
+};
+
+template <class W>
+struct FloatLinear {
+  static constexpr const char* kName = "aten::linear.out";
+  typename W::Tensor input{};
+  typename W::Tensor weight{};  // [outputs, inputs]
+  typename W::OptionalTensor bias{};
+  typename W::Out out{};
+
+  template <class V>
+  void visit(V&& v) {
+    v("input", input);
+    v("weight", weight);
+    v("bias", bias);
     v("out", out);
   }
 };

@@ -64,6 +64,51 @@ Error load_addmm(Call& call) {
   return call.error();
 }
 
+// The weight's rows are the columns of the product's right matrix.
+Error load_linear(Call& call) {
+  FloatLinear<TargetWorld> a;
+  if (!call.read_signature(a)) return call.error();
+  call.require(is_f32(a.input) && is_f32(a.weight) && is_f32(a.out) && a.weight.rank == 2, Error::unsupported);
+  call.require(a.input.rank >= 1 && a.out.rank == a.input.rank, Error::bad_shape);
+  if (call.error() != Error::ok) return call.error();
+  call.require(a.input.is_contiguous() && a.weight.is_contiguous() && a.out.is_contiguous(), Error::unsupported);
+  const std::size_t last = a.input.rank - 1U;
+  const std::int32_t inner = a.weight.sizes[1];
+  const std::int32_t columns = a.weight.sizes[0];
+  call.require(a.input.sizes[last] == inner && a.out.sizes[last] == columns && inner > 0 && columns > 0,
+               Error::bad_shape);
+  for (std::size_t i = 0; i < last; ++i) call.require(a.input.sizes[i] == a.out.sizes[i], Error::bad_shape);
+  call.require(!a.bias.present() || (is_f32(a.bias) && a.bias.rank == 1 && a.bias.sizes[0] == columns),
+               Error::bad_shape);
+  if (call.error() != Error::ok) return call.error();
+  auto* const plan = call.make_plan<FloatPlan>();
+  if (plan == nullptr) return call.error();
+  const auto u32 = [](std::int32_t n) { return static_cast<std::uint32_t>(n); };
+  *plan = {.left = a.input.as<const float>(),
+           .right = a.weight.as<const float>(),
+           .output = a.out.as<float>(),
+           .size = {u32(a.out.elements() / columns), u32(inner), u32(columns)},
+           .bias = a.bias.as<const float>(),
+           .bias_step = 0,
+           .alpha = 1,
+           .beta = 1};
+  return Error::ok;
+}
+
+void execute_linear(const void* plan) {
+  const auto& p = *static_cast<const FloatPlan*>(plan);
+  const float* left = p.left;
+  float* out = p.output;
+  for (std::uint32_t m = 0; m < p.size.rows; ++m, left += p.size.inner) {
+    const float* weight = p.right;
+    for (std::uint32_t n = 0; n < p.size.columns; ++n) {
+      float sum = 0;
+      for (std::uint32_t k = 0; k < p.size.inner; ++k) sum += left[k] * *weight++;
+      *out++ = p.bias == nullptr ? sum : sum + p.bias[n];
+    }
+  }
+}
+
 void execute_float(const void* plan) {
   const auto& p = *static_cast<const FloatPlan*>(plan);
   multiply_matrices(p.left, p.right, p.output, p.size);
@@ -82,3 +127,5 @@ CORMORANT_KERNEL(aten_mm_out_scalar, "aten::mm.out", cormorant::ops::linear::loa
                  cormorant::ops::linear::execute_float)
 CORMORANT_KERNEL(aten_addmm_out_scalar, "aten::addmm.out", cormorant::ops::linear::load_addmm,
                  cormorant::ops::linear::execute_float)
+CORMORANT_KERNEL(aten_linear_out_scalar, "aten::linear.out", cormorant::ops::linear::load_linear,
+                 cormorant::ops::linear::execute_linear)

@@ -4,120 +4,40 @@
 
 usage: interop.py CORMORANT WORK_DIR [--kernels LIBRARY] [MODEL...]
 
-Four questions per model, answered with "bits" (equal to the last bit), "N steps" (of the output's quantization) or what
-went wrong; the exit status is 1 where an answer is not as good as it should be:
-  model    a PT2E-quantized .pt2 through our compiler, on the host and an emulated M55, beside upstream's semantics
-  theirs   upstream's .pte for M55, M4 and M0, in both of its layouts, in our runtime on the host and on those boards,
-           beside its Python semantics and, for M0, its kernels
-  ours     our .pte for upstream's runtime: read by its deserializer, accepted by its verifier, scratch as CMSIS-NN
-           wants it. Float programs are executed there; so are quantized ones for M0, beside our own runtime, with the
-           kernels of host_kernels.sh (--kernels), which are CMSIS-NN's plain C. Those for other CPUs are only loaded.
-  bundle   .bpte both ways
+Questions per model, answered with "bits" (equal to the last bit), "N steps" (of the output's quantization), "N · 1e-5"
+(of a float output's largest value) or what went wrong; the exit status is 1 where an answer is not as good as it should
+be. "executed" and "loaded" say what happened to a file, and where:
+  model     a .pt2, PT2E-quantized or float, through our compiler, on the host and an emulated M55, beside upstream's
+            semantics
+  operators the same model with every operator's output returned
+  theirs    upstream's .pte for M55, M4 and M0, in both of its layouts, in our runtime on the host and on those boards,
+            beside its Python semantics and, for M0, its kernels; of float models also its program without a backend
+  ours      our .pte for upstream's runtime: read by its deserializer, accepted by its verifier, scratch as CMSIS-NN
+            wants it. Float programs are executed there. Quantized ones need its Cortex-M kernels: with --kernels, a
+            library that registers them for this machine (CMSIS-NN's plain C, which is what a Cortex-M0 runs), those for
+            M0 are executed there, beside our own runtime; those for other CPUs are only loaded.
+  bundle    .bpte both ways
 """
 import argparse
 import json
 import pathlib
-import subprocess
 import sys
 import traceback
-import zipfile
 
 import numpy as np
 import torch
 
 import networks
 import upstream
+from answers import ALLOWED_STEPS, Refused, Run, distance, output_steps
 
 CPUS = ("cortex-m55", "cortex-m4", "cortex-m0")
 ZOO = ("kws", "vww", "digits", "fashion", "ad")
-ALLOWED_STEPS = 1.001
 
 
-class Refused(Exception):
-    """The program says no: its first line, as it is a legitimate answer in some places."""
-
-
-class Run:
-    def __init__(self, program, folder, has_kernels):
-        self.program, self.folder, self.has_kernels = program, folder, has_kernels
-        self.rows, self.failures = [], 0
-
-    def cormorant(self, *arguments):
-        done = subprocess.run([self.program, *map(str, arguments)], capture_output=True, text=True)
-        if done.returncode:
-            raise Refused((done.stderr or done.stdout).strip().splitlines()[0])
-        return done.stdout
-
-    def row(self, model, what, where, answer, good=True):
-        self.rows.append((model, what, where, answer, good))
-        self.failures += not good
-        print(f"{model:<18} {what:<30} {where:<22} {answer}{'' if good else '   <-- not as it should be'}", flush=True)
-
-    # ---- running ----
-    def outputs(self, pte, target, inputs, count):
-        arguments = ["run", pte, f"--target={target}"]
-        for i, x in enumerate(inputs):
-            path = self.folder / f"in{i}.npy"
-            np.save(path, x.contiguous().numpy())
-            arguments += ["--input", path]
-        paths = [self.folder / f"out{i}.npy" for i in range(count)]
-        for path in paths:
-            arguments += ["--output", path]
-        self.cormorant(*arguments)
-        return [np.load(path) for path in paths]
-
-    def compare(self, model, what, pte, target, inputs, expected, steps, may_refuse=False):
-        """Runs a program of ours or theirs here, beside what upstream computes."""
-        try:
-            actual = self.outputs(pte, target, inputs, len(expected))
-        except Refused as refusal:
-            missing = portable_operators(str(refusal))
-            answer = f"not yet, needs {', '.join(missing)}" if missing else f"refused: {refusal}"
-            return self.row(model, what, target, answer, may_refuse or bool(missing))
-        answer, worst = distance(actual, expected, steps)
-        self.row(model, what, f"executed on {target.removeprefix('cortex-')}", answer, worst <= ALLOWED_STEPS)
-
-
-def portable_operators(refusal):
-    """The operators that a program lacks here, if it lacks nothing but portable ones (float, or 64-bit integers)."""
-    if "does not have: " not in refusal and "no kernel for " not in refusal:
-        return []
-    missing = refusal.rsplit(": ", 1)[1].split(", ")
-    return missing if all(name.startswith("aten::") for name in missing) else []
-
-
-def awaits_float(refusal):
-    """Whether all that is missing are float operators, for which a quantizer has left room in many models."""
-    return "stay in float" in refusal or bool(portable_operators(refusal))
-
-
-def distance(actual, expected, steps):
-    """In words and in steps; steps of 0 means a float output, compared at 1e-5 of its largest value."""
-    worst = 0.0
-    for a, e, step in zip(actual, expected, steps):
-        e = e.detach().contiguous().numpy()
-        if a.shape != e.shape:
-            return f"shape {a.shape} instead of {e.shape}", float("inf")
-        if not np.array_equal(a, e):
-            apart = float(np.abs(a.astype(np.float64) - e).max())
-            worst = max(worst, apart / (step or 1e-5 * max(float(np.abs(e).max()), 1e-30)), 1e-9)
-    return ("bits" if worst == 0 else f"{worst:.2f} steps" if all(steps) else f"{worst:.2f} · 1e-5"), worst
-
-
-def output_steps(pt2):
-    """The scale of each output of a quantized .pt2, 0 for one that is not quantized."""
-    with zipfile.ZipFile(pt2) as archive:
-        name = next(n for n in archive.namelist() if n.endswith("models/model.json"))
-        graph = json.loads(archive.read(name))["graph_module"]["graph"]
-    makers = {o["as_tensor"]["name"]: node for node in graph["nodes"] for o in node["outputs"] if "as_tensor" in o}
-
-    def step(output):
-        node = makers.get(output.get("as_tensor", {}).get("name"))
-        if node is None or "dequantize_per_tensor" not in node["target"]:
-            return 0
-        return next(i["arg"]["as_float"] for i in node["inputs"] if i["name"] == "scale")
-
-    return [step(output) for output in graph["outputs"]]
+def stays_in_float(refusal):
+    """Whether our compiler refuses a mixed model because upstream's runtime has no kernel for what stays in float."""
+    return "stay in float" in refusal
 
 
 def check_model(run, name, pt2, inputs, expected, steps):
@@ -125,30 +45,56 @@ def check_model(run, name, pt2, inputs, expected, steps):
     try:
         run.cormorant("compile", pt2, "--target=cortex-m55", "-o", pte)
     except Refused as refusal:
-        return run.row(name, "model: .pt2", "our compiler", f"refused: {refusal}", awaits_float(str(refusal)))
+        return run.row(name, "model: .pt2", "our compiler", f"refused: {refusal}", False)
     for target in ("host", "cortex-m55"):
         run.compare(name, "model: .pt2", pte, target, inputs, expected, steps)
 
 
-def compile_theirs(run, name, exported, inputs, explicit):
-    """Upstream's program per CPU; files that can become fixtures are written beside each other."""
-    programs = {}
-    for cpu in CPUS:
-        theirs = upstream.compiled(exported, inputs, cpu, explicit)
-        pte = run.folder / f"{name}.{'nhwc' if explicit else 'dim_order'}.{cpu}.pte"
-        pte.write_bytes(theirs.pte)
-        for i, x in enumerate(inputs):
-            np.save(pte.with_suffix(f".in{i}.npy"), x.numpy())
-        for i, y in enumerate(theirs.outputs):
-            np.save(pte.with_suffix(f".out{i}.npy"), y.detach().contiguous().numpy())
-        programs[cpu] = (pte, theirs)
-    return programs
+def check_operators(run, name, module, samples, own_outputs):
+    """Every operator's output, beside both of upstream's implementations: Python and, where they are, its kernels."""
+    inputs, what, where = samples[0], "operators: .pt2", "executed on host"
+    exported = upstream.quantized(module, samples, explicit=False, every_output=True)
+    pt2, pte = run.folder / f"{name}.operators.pt2", run.folder / f"{name}.operators.pte"
+    torch.export.save(exported, pt2)
+    steps = output_steps(pt2)
+    theirs = upstream.compiled(exported, inputs, "cortex-m0")
+    kernels = upstream.execute_apart(theirs.pte, list(map(upstream.channels_last, inputs))) if run.has_kernels else None
+    run.cormorant("compile", pt2, "--target=cortex-m55", "-o", pte)
+    here = run.outputs(pte, "host", inputs, len(steps))
+    # In the graph's order, so that a difference is not held against the operators behind it.
+    order = [*range(own_outputs, len(steps)), *range(own_outputs)]
+    apart = [distance([here[i]], [theirs.outputs[i]], [steps[i]])[1] for i in order]
+    answer = f"{len(order)} outputs: {apart.count(0)} bits, others within {max(apart):.2f} steps"
+    contradicted = 0
+    if kernels is not None:
+        agree = [distance([kernels[i]], [theirs.outputs[i]], [steps[i]])[1] == 0 for i in order]
+        contradicted = sum(all(agree[: i + 1]) and distant > 0 for i, distant in enumerate(apart))
+        answer += f"; upstream's own two: {sum(agree)} bits"
+    if contradicted:
+        answer += f"; {contradicted} differ where those two agree"
+    run.row(name, what, where, answer, max(apart) <= ALLOWED_STEPS and not contradicted)
+
+
+def write_fixture(pte, data, inputs, outputs):
+    """A program and its data beside each other, so that they can become a fixture."""
+    pte.write_bytes(data)
+    for i, x in enumerate(inputs):
+        np.save(pte.with_suffix(f".in{i}.npy"), x.numpy())
+    for i, y in enumerate(outputs):
+        np.save(pte.with_suffix(f".out{i}.npy"), y.detach().contiguous().numpy())
 
 
 def check_theirs(run, name, exported, inputs, steps, explicit):
-    what = f"theirs: {'_nhwc' if explicit else 'dim order'}"
+    """The first of upstream's programs and whether its own runtime takes it."""
+    layout = "nhwc" if explicit else "dim_order"
+    what = f"theirs: {layout}"
+    programs = {}
     try:
-        programs = compile_theirs(run, name, exported, inputs, explicit)
+        for cpu in CPUS:
+            theirs = upstream.compiled(exported, inputs, cpu, explicit)
+            pte = run.folder / f"{name}.{layout}.{cpu}.pte"
+            write_fixture(pte, theirs.pte, inputs, theirs.outputs)
+            programs[cpu] = (pte, theirs)
     except Exception as error:  # its compiler refuses some models for itself
         run.row(name, what, "upstream's compiler", f"refused: {str(error).splitlines()[0][:90]}")
         return None, False
@@ -162,58 +108,93 @@ def check_theirs(run, name, exported, inputs, steps, explicit):
         answer, apart = ("refused", 0) if known_bad else distance(outputs, theirs.outputs, steps)
         run.row(name, what, "executed upstream", f"{answer}, beside its Python semantics")
         if not known_bad and apart <= ALLOWED_STEPS:  # else it contradicts itself
-            run.compare(name, f"{what}, its kernels", pte, "host", inputs, [torch.from_numpy(y) for y in outputs], steps)
+            run.compare(name, f"{what}, its kernels", pte, "host", inputs, outputs, steps)
     run.compare(name, what, first[0], "host", inputs, first[1].outputs, steps, known_bad)
     for cpu, (pte, theirs) in programs.items():
         run.compare(name, what, pte, cpu, inputs, theirs.outputs, steps, known_bad)
     return first, not known_bad
 
 
+def check_theirs_in_float(run, name, exported, inputs, expected):
+    """Float programs: of its Cortex-M compiler without quantization, and of its compiler without a backend."""
+    steps = [0] * len(expected)
+    for what, make in (("theirs: Cortex-M, float", lambda: upstream.compiled(exported, inputs, CPUS[0]).pte),
+                       ("theirs: portable", lambda: upstream.portable(exported))):
+        pte = run.folder / f"{name}.{what.split()[1].strip(',').lower()}.pte"
+        try:
+            write_fixture(pte, make(), inputs, expected)
+        except Exception as error:
+            run.row(name, what, "upstream's compiler", f"refused: {str(error).splitlines()[0][:90]}")
+            continue
+        there = upstream.execute_apart(pte.read_bytes(), inputs)
+        answer, worst = ("refused", 0) if there is None else distance(there, expected, steps)
+        run.row(name, what, "executed upstream", f"{answer}, beside PyTorch", worst <= 1)
+        for target in ("host", *CPUS):
+            run.compare(name, what, pte, target, inputs, expected if there is None else there, steps)
+
+
 def check_ours(run, name, pt2, inputs, expected, steps, quantized):
-    for cpu in CPUS if quantized else CPUS[:1]:
+    """Returns our program for upstream's runtime if it was executed there."""
+    executed = None
+    for cpu in CPUS:
         pte = run.folder / f"{name}.executorch.{cpu}.pte"
         what = f"ours: for {cpu.removeprefix('cortex-')}"
         try:
             run.cormorant("compile", pt2, f"--target={cpu}", "--runtime=executorch", "-o", pte)
         except Refused as refusal:
             # What ExecuTorch's kernels cannot do is refused, with a reason.
-            expected_refusal = "ExecuTorch" in str(refusal) or awaits_float(str(refusal)) or not quantized
-            run.row(name, what, "our compiler", f"refused: {refusal}", expected_refusal)
+            good = "ExecuTorch" in str(refusal) or stays_in_float(str(refusal))
+            run.row(name, what, "our compiler", f"refused: {refusal}", good)
             continue
-        data = pte.read_bytes()
-        sizes = upstream.scratch_sizes(data, cpu)
-        wrong = [f"{op} {have} instead of {want}" for op, have, want in sizes if have != want]
-        _, meta = upstream.load(data)
-        answer = f"verified, {meta.num_inputs()} inputs, scratch of {len(sizes)} operators "
-        run.row(name, what, "loaded upstream", answer + ("equal" if not wrong else f"differs: {wrong}"), not wrong)
-        if not quantized:
-            answer, worst = distance([y.numpy() for y in upstream.execute(data, inputs)], expected, [0] * len(expected))
-            run.row(name, what, "executed upstream", answer, worst <= 1)
-        elif cpu == "cortex-m0" and run.has_kernels:
-            here = [torch.from_numpy(y) for y in run.outputs(pte, "host", inputs, len(expected))]
-            there = upstream.execute_apart(data, inputs)
-            answer = "refused" if there is None else distance(there, here, steps)[0]
-            run.row(name, what, "executed upstream", f"{answer}, beside our runtime", answer == "bits")
+        check_loaded(run, name, what, pte, cpu)
+        if quantized and not (cpu == "cortex-m0" and run.has_kernels):
+            continue
+        here = run.outputs(pte, "host", inputs, len(expected))
+        there = upstream.execute_apart(pte.read_bytes(), inputs)
+        answer, worst = ("refused", 2) if there is None else distance(there, here, steps)
+        run.row(name, what, "executed upstream", f"{answer}, beside our runtime", worst <= (0 if quantized else 1))
+        executed = pte if there is not None else executed
+    return executed
 
 
-def check_bundles(run, name, theirs, pt2, inputs):
-    pte, compiled = theirs
+def check_loaded(run, name, what, pte, cpu):
+    data = pte.read_bytes()
+    sizes = upstream.scratch_sizes(data, cpu)
+    wrong = [f"{op} {have} instead of {want}" for op, have, want in sizes if have != want]
+    _, meta = upstream.load(data)
+    answer = f"verified, {meta.num_inputs()} inputs, scratch of {len(sizes)} operators "
+    run.row(name, what, "loaded upstream", answer + ("equal" if not wrong else f"differs: {wrong}"), not wrong)
+
+
+def check_their_bundle(run, name, pte, inputs, outputs):
     bundle = run.folder / f"{name}.theirs.bpte"
-    bundle.write_bytes(upstream.bundled(str(pte), [upstream.channels_last(x) for x in inputs], compiled.outputs))
+    bundle.write_bytes(upstream.bundled(str(pte), inputs, outputs))
     try:
         verdict = run.cormorant("run", bundle, "--target=host").splitlines()[-1]
     except Refused as refusal:
         verdict = str(refusal)
-    run.row(name, "bundle: theirs", "executed on host", verdict,
-            verdict == "Test_result: PASS" or awaits_float(verdict))
-    ours = run.folder / f"{name}.ours.bpte"
-    try:
-        run.cormorant("compile", pt2, "--target=cortex-m55", "--bundleio", "-o", ours)
-    except Refused as refusal:
-        return run.row(name, "bundle: ours", "our compiler", f"refused: {refusal}", awaits_float(str(refusal)))
+    run.row(name, "bundle: theirs", "executed on host", verdict, verdict == "Test_result: PASS")
+
+
+def check_our_bundle(run, name, pt2, inputs, expected, is_executed):
+    """With inputs and outputs that we name; a program that upstream's runtime can execute is checked there by it."""
+    data, ours = run.folder / f"{name}.bundle.npz", run.folder / f"{name}.ours.bpte"
+    cpu = ("--target=cortex-m0", "--runtime=executorch") if is_executed else ("--target=cortex-m55",)
+    names = (lambda letter, count: [letter] if count == 1 else [f"{letter}{i}" for i in range(count)])
+    arrays = dict(zip(names("x", len(inputs)), (x.contiguous().numpy()[None] for x in inputs)))
+    arrays |= dict(zip(names("y", len(expected)), (y.detach().contiguous().numpy()[None] for y in expected)))
+    np.savez(data, **arrays)
+    run.cormorant("compile", pt2, *cpu, "--bundle", data, "-o", ours)
     program, cases = upstream.read_bundle(ours.read_bytes())
     upstream.load(program)
-    run.row(name, "bundle: ours", "loaded upstream", f"program verified, {cases} test case", cases == 1)
+    same = len(cases) == 1 and all(
+        np.array_equal(found, given[0]) for found, given in zip([*cases[0][0], *cases[0][1]], arrays.values(), strict=True))
+    run.row(name, "bundle: ours", "loaded upstream", f"program verified, data {'equal' if same else 'differs'}", same)
+    if is_executed:
+        # Expected are our own runtime's outputs here: the tolerance is the verifier's, not ours.
+        run.cormorant("compile", pt2, *cpu, "--bundleio", "-o", ours)
+        passed = upstream.apart(lambda: upstream.check_bundle(ours.read_bytes())) is not None
+        run.row(name, "bundle: ours", "executed upstream", "passes" if passed else "fails", passed)
 
 
 def check_zoo(run, name):
@@ -223,52 +204,67 @@ def check_zoo(run, name):
     pte = run.folder / f"zoo_{name}.pte"
     run.cormorant("compile", zoo / f"{name}.pt2", "--calibrate", zoo / f"{name}_calibration.npz", "--target=cortex-m0",
                   "--runtime=executorch", "-o", pte)
-    data = pte.read_bytes()
-    sizes = upstream.scratch_sizes(data, "cortex-m0")
-    equal = all(have == want for _, have, want in sizes)
-    run.row(f"zoo/{name}", "ours: for m0", "loaded upstream",
-            f"scratch of {len(sizes)} operators {'equal' if equal else 'differs'}", equal)
+    check_loaded(run, f"zoo/{name}", "ours: for m0", pte, "cortex-m0")
     if run.has_kernels:
-        here = [torch.from_numpy(y) for y in run.outputs(pte, "host", inputs, 1)]
-        there = upstream.execute_apart(data, inputs)
+        here = run.outputs(pte, "host", inputs, 1)
+        there = upstream.execute_apart(pte.read_bytes(), inputs)
         answer = "refused" if there is None else distance(there, here, [1])[0]
         run.row(f"zoo/{name}", "ours: for m0", "executed upstream", f"{answer}, beside our runtime", answer == "bits")
 
 
-def check(run, name, model):
-    module, make_inputs = networks.make(model)
-    samples = [make_inputs() for _ in range(4)]
+def check_float(run, name, module, inputs):
+    pt2 = run.folder / f"{name}.pt2"
+    exported = torch.export.export(module, inputs)
+    torch.export.save(exported, pt2)
+    with torch.no_grad():
+        expected = upstream.as_tuple(module(*inputs))
+    steps = [0] * len(expected)
+    check_model(run, name, pt2, inputs, expected, steps)
+    check_theirs_in_float(run, name, exported, inputs, expected)
+    executed = check_ours(run, name, pt2, inputs, expected, steps, False)
+    check_their_bundle(run, name, run.folder / f"{name}.portable.pte", inputs, expected)
+    check_our_bundle(run, name, pt2, inputs, expected, executed is not None)
+
+
+def check_quantized(run, name, module, samples, has_layout):
     inputs = samples[0]
     pt2 = run.folder / f"{name}.pt2"
-    if not model.quantized:
-        exported = torch.export.export(module, inputs)
-        torch.export.save(exported, pt2)
-        with torch.no_grad():
-            expected = upstream.as_tuple(module(*inputs))
-        check_model(run, name, pt2, inputs, expected, [0] * len(expected))
-        check_theirs(run, name, exported, inputs, [0] * len(expected), False)
-        check_ours(run, name, pt2, inputs, expected, [0] * len(expected), False)
-        return
     exported = upstream.quantized(module, samples, explicit=False)
     torch.export.save(exported, pt2)
     steps = output_steps(pt2)
     theirs, runs = check_theirs(run, name, exported, inputs, steps, False)
     with torch.no_grad():
         expected = upstream.as_tuple(exported.module(check_guards=False)(*map(upstream.channels_last, inputs)))
-    check_model(run, name, pt2, inputs, theirs[1].outputs if theirs else expected, steps)
-    check_ours(run, name, pt2, inputs, expected, steps, True)
+    if theirs is not None:
+        expected = theirs[1].outputs
+        check_operators(run, name, module, samples, len(expected))
+    check_model(run, name, pt2, inputs, expected, steps)
+    executed = check_ours(run, name, pt2, inputs, expected, steps, True)
     if theirs is not None and runs:
-        check_bundles(run, name, theirs, pt2, inputs)
-    if any(len(shape) >= 3 for shape in model.shapes):
+        check_their_bundle(run, name, theirs[0], list(map(upstream.channels_last, inputs)), expected)
+    check_our_bundle(run, name, pt2, inputs, expected, executed is not None)
+    if has_layout:
         explicit = upstream.quantized(module, samples, explicit=True)
         check_theirs(run, name, explicit, inputs, steps, True)
+
+
+def check(run, name, model):
+    if name.startswith("zoo/"):
+        return check_zoo(run, name.removeprefix("zoo/"))
+    module, make_inputs = networks.make(model)
+    samples = [make_inputs() for _ in range(4)]
+    if not model.quantized:
+        return check_float(run, name, module, samples[0])
+    return check_quantized(run, name, module, samples, any(len(shape) >= 3 for shape in model.shapes))
 
 
 def main(program, folder, kernels, names):
     models = {**networks.all_models(), **{f"zoo/{name}": None for name in ZOO}}
     unknown = [name for name in names if name not in models]
     if unknown:
-        sys.exit(f"no model {', '.join(unknown)}; there are {', '.join(models)}")
+        sys.exit(f"error: no model {', '.join(unknown)}; there are {', '.join(models)}")
+    if kernels and not pathlib.Path(kernels).is_file():
+        sys.exit(f"error: no library {kernels}; docs/from-executorch.md says what it has to be")
     folder = pathlib.Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     if kernels:
@@ -278,15 +274,12 @@ def main(program, folder, kernels, names):
         if names and name not in names:
             continue
         try:
-            if model is None:
-                check_zoo(run, name.removeprefix("zoo/"))
-            else:
-                check(run, name, model)
+            check(run, name, model)
         except Exception as error:  # one model must not hide the others
             traceback.print_exc()
             run.row(name, "", "", f"{type(error).__name__}: {error}", False)
     (folder / "table.json").write_text(json.dumps(run.rows, indent=1))
-    print(f"{len(run.rows)} answers, {run.failures} not as they should be")
+    print(run.summary())
     return 1 if run.failures else 0
 
 

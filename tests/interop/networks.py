@@ -139,13 +139,12 @@ class Model:
     make: Callable[[], nn.Module]
     shapes: tuple
     quantized: bool = True
-    explicit: bool = True  # whether upstream's explicit layout can take it
 
 
-def architecture(name):
+def architecture(name, quantized=True):
     import architectures  # needs torchvision, which not every user of this module has
     make, shape = architectures.SMALL[name]
-    return Model(make, ((1, *shape),))
+    return Model(make, ((1, *shape),), quantized)
 
 
 def all_models():
@@ -167,6 +166,10 @@ def all_models():
         "float_mlp": Model(FloatMlp, ((2, 16),), quantized=False),
         "float_conv": Model(FloatConv, ((1, 3, 12, 12),), quantized=False),
         "float_arithmetic": Model(FloatArithmetic, ((4, 9), (4, 9)), quantized=False),
+        "float_keyword_net": Model(KeywordNet, ((1, 1, 25, 10),), quantized=False),
+        "float_mobilenet_v2": architecture("mobilenet_v2", quantized=False),
+        "float_tcn": architecture("tcn", quantized=False),
+        "float_vit": architecture("vit", quantized=False),
     }
 
 

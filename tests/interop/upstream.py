@@ -29,8 +29,8 @@ def as_tuple(y):
     return tuple(y) if isinstance(y, (tuple, list)) else (y,)
 
 
-def quantized(module, samples, explicit):
-    """A PT2E-quantized exported program."""
+def quantized(module, samples, explicit, every_output=False):
+    """A PT2E-quantized exported program; with every_output it also returns what each of its operators gives."""
     quantizer = CortexMQuantizer(use_explicit_layout=explicit)
     place = (lambda x: x) if explicit else channels_last
     module = copy.deepcopy(module)
@@ -42,7 +42,28 @@ def quantized(module, samples, explicit):
     with torch.no_grad():
         for sample in samples:
             prepared(*sample)
-    return torch.export.export(convert_pt2e(prepared), samples[0], strict=True)
+    converted = convert_pt2e(prepared)
+    if every_output:
+        return_intermediates(converted)
+    return torch.export.export(converted, samples[0], strict=True)
+
+
+def return_intermediates(graph_module):
+    """Adds every quantized activation behind the model's inputs, dequantized, to a converted module's outputs."""
+    ops = torch.ops.quantized_decomposed
+    output = next(node for node in graph_module.graph.nodes if node.op == "output")
+    returned = list(output.args[0])
+    sources = {node.args[0] for node in returned if node.op == "call_function"}
+    for node in graph_module.graph.nodes:
+        source = node.args[0] if node.target == ops.dequantize_per_tensor.default else None
+        if source is None or source.target != ops.quantize_per_tensor.default or source in sources:
+            continue
+        if source.args[0].op == "call_function":
+            sources.add(source)
+            returned.append(node)
+    output.args = (tuple(returned),)
+    graph_module.graph.set_codegen(torch.fx.graph.CodeGen())  # the model's own signature has fewer outputs
+    graph_module.recompile()
 
 
 @dataclasses.dataclass
@@ -66,6 +87,12 @@ def compiled(exported, inputs, cpu, explicit=False):
     return Compiled(edge.to_executorch().buffer, outputs, operators)
 
 
+def portable(exported):
+    """Its program without a backend: portable operators, as every ExecuTorch runtime has them."""
+    from executorch.exir import to_edge
+    return to_edge(copy.deepcopy(exported)).to_executorch().buffer
+
+
 def bundled(pte_file, inputs, outputs):
     """A .bpte of a program with one test case."""
     from executorch.devtools import BundledProgram
@@ -76,14 +103,32 @@ def bundled(pte_file, inputs, outputs):
 
 
 def read_bundle(data):
-    """The program inside, and the number of its test cases."""
+    """The program inside, and its test cases as (inputs, outputs), arrays in logical order."""
+    import numpy as np
     from executorch.devtools.bundled_program.serialize import deserialize_from_flatbuffer_to_bundled_program
     bundle = deserialize_from_flatbuffer_to_bundled_program(data)
-    return bytes(bundle.program), sum(len(suite.test_cases) for suite in bundle.method_test_suites)
+
+    def array(value):
+        tensor = value.val
+        order = list(tensor.dim_order)
+        assert tensor.scalar_type.name == "FLOAT"
+        lying = np.frombuffer(bytes(tensor.data), np.float32).reshape([tensor.sizes[d] for d in order])
+        return lying.transpose(np.argsort(order)) if order else lying
+
+    cases = [([array(x) for x in case.inputs], [array(y) for y in case.expected_outputs])
+             for suite in bundle.method_test_suites for case in suite.test_cases]
+    return bytes(bundle.program), cases
+
+
+def check_bundle(data):
+    """Its runtime's verdict about a bundle's first test case; it raises if an output is not as expected."""
+    from executorch.extension.pybindings.portable_lib import _load_bundled_program_from_buffer
+    _load_bundled_program_from_buffer(data, 1 << 20).verify_result_with_bundled_expected_output("forward", 0)
+    return []
 
 
 def use_kernels(library):
-    """Registers the kernels that host_kernels.sh built with its host runtime."""
+    """Registers a library of its Cortex-M kernels with its host runtime."""
     import ctypes
     import executorch.runtime  # noqa: F401, before the library that refers to its symbols
     ctypes.CDLL(library, mode=ctypes.RTLD_GLOBAL)
@@ -104,6 +149,11 @@ def execute(data, inputs):
 
 def execute_apart(data, inputs):
     """The same in a child process, because its kernels abort where a check fails; None if this one does not end well."""
+    return apart(lambda: [y.contiguous().numpy() for y in execute(data, inputs)])
+
+
+def apart(function):
+    """What a function returns in a child process, or None if that does not end well."""
     import os
     import pickle
     import signal
@@ -114,9 +164,8 @@ def execute_apart(data, inputs):
         os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
         signal.alarm(60)
         try:
-            outputs = [y.contiguous().numpy() for y in execute(data, inputs)]
             with os.fdopen(writer, "wb") as pipe:
-                pickle.dump(outputs, pipe)
+                pickle.dump(function(), pipe)
             os._exit(0)
         except Exception:
             os._exit(1)

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Batch norm with fixed statistics, for files of ExecuTorch's: our own compiler folds it or makes a product and a sum.
+// Per element: (x − mean) · (1 / √(variance + eps)) · weight + bias. The other two outs are empty at inference.
+#include "base/float_math.h"
+#include "ops/float_kernel.h"
+
+namespace cormorant::ops::batch_norm {
+namespace {
+
+struct NoTraining {  // aten::_native_batch_norm_legit_no_training.out
+  Tensor input{};
+  OptionalTensor weight{}, bias{};
+  Tensor running_mean{}, running_var{};
+  float momentum = 0, eps = 0;
+  OutTensor out0{}, out1{}, out2{};
+
+  template <class V>
+  void visit(V&& v) {
+    v("input", input);
+    v("weight", weight);
+    v("bias", bias);
+    v("running_mean", running_mean);
+    v("running_var", running_var);
+    v("momentum", momentum);
+    v("eps", eps);
+    v("out0", out0);
+    v("out1", out1);
+    v("out2", out2);
+  }
+};
+
+struct Plan {
+  const float* input;  // may be the output
+  const float* weight;
+  const float* bias;  // may be null, as weight
+  const float* mean;
+  const float* variance;
+  float* output;
+  std::uint32_t batch, channels, inner;
+  float eps;
+};
+
+bool is_per_channel(const Tensor& tensor, std::int32_t channels) {
+  return is_f32(tensor) && tensor.rank == 1 && tensor.sizes[0] == channels;
+}
+
+Error load(Call& call) {
+  NoTraining a;
+  if (!call.read_signature(a)) return call.error();
+  call.require(is_f32(a.input) && is_f32(a.out0) && a.input.is_contiguous() && a.out0.is_contiguous(),
+               Error::unsupported);
+  call.require(lies_alike(a.input, a.out0) && a.input.rank >= 2 && a.input.elements() > 0, Error::bad_shape);
+  if (call.error() != Error::ok) return call.error();
+  const std::int32_t channels = a.input.sizes[1];
+  call.require(is_per_channel(a.running_mean, channels) && is_per_channel(a.running_var, channels), Error::bad_shape);
+  call.require((!a.weight.present() || is_per_channel(a.weight, channels)) &&
+                   (!a.bias.present() || is_per_channel(a.bias, channels)),
+               Error::bad_shape);
+  if (call.error() != Error::ok) return call.error();
+  auto* const plan = call.make_plan<Plan>();
+  if (plan == nullptr) return call.error();
+  const auto batch = static_cast<std::uint32_t>(a.input.sizes[0]);
+  const auto count = static_cast<std::uint32_t>(channels);
+  *plan = {.input = a.input.as<const float>(),
+           .weight = a.weight.as<const float>(),
+           .bias = a.bias.as<const float>(),
+           .mean = a.running_mean.as<const float>(),
+           .variance = a.running_var.as<const float>(),
+           .output = a.out0.as<float>(),
+           .batch = batch,
+           .channels = count,
+           .inner = static_cast<std::uint32_t>(a.input.elements()) / (batch * count),
+           .eps = a.eps};
+  return Error::ok;
+}
+
+void execute(const void* plan) {
+  const auto& p = *static_cast<const Plan*>(plan);
+  const float* in = p.input;
+  float* out = p.output;
+  for (std::uint32_t n = 0; n < p.batch; ++n) {
+    for (std::uint32_t c = 0; c < p.channels; ++c) {
+      const float factor = 1 / float_math::sqrt(p.variance[c] + p.eps);
+      const float weight = p.weight == nullptr ? 1 : p.weight[c];
+      const float bias = p.bias == nullptr ? 0 : p.bias[c];
+      const float mean = p.mean[c];
+      for (std::uint32_t i = 0; i < p.inner; ++i) *out++ = (*in++ - mean) * factor * weight + bias;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace cormorant::ops::batch_norm
+
+CORMORANT_KERNEL(aten__native_batch_norm_legit_no_training_out_scalar, "aten::_native_batch_norm_legit_no_training.out",
+                 cormorant::ops::batch_norm::load, cormorant::ops::batch_norm::execute)

@@ -609,8 +609,8 @@ Result<std::string_view> MethodView::tensor_name(std::int32_t index) const {
 
 Result<bool> MethodView::is_external(std::int32_t index) const {
   const std::uint32_t at = value_table(index, ValueKind::tensor);
-  const Known table{file_.base, at, layout_of(file_, at, known_.tensors, kTensorFields)};
-  if (table.layout == nullptr) return why(at);
+  const Known table{file_.base, at, fields_of(file_, at, known_.tensors, kTensorFields)};
+  if (table.fields == nullptr) return why(at);
   if (!table.has(kExtra)) return false;
   Walk walk{file_.base, file_.size};
   walk.enter(follow(file_.base, table.at(kExtra)));

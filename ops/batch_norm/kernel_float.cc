@@ -50,7 +50,7 @@ Error load(Call& call) {
   if (!call.read_signature(a)) return call.error();
   call.require(is_f32(a.input) && is_f32(a.out0) && a.input.is_contiguous() && a.out0.is_contiguous(),
                Error::unsupported);
-  call.require(lies_alike(a.input, a.out0) && a.input.rank >= 2 && a.input.elements() > 0, Error::bad_shape);
+  call.require(a.input.lies_like(a.out0) && a.input.rank >= 2 && a.input.elements() > 0, Error::bad_shape);
   if (call.error() != Error::ok) return call.error();
   const std::int32_t channels = a.input.sizes[1];
   call.require(is_per_channel(a.running_mean, channels) && is_per_channel(a.running_var, channels), Error::bad_shape);

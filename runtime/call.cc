@@ -8,22 +8,6 @@
 #include "runtime/loader.h"
 
 namespace cormorant {
-namespace {
-
-// Whether results are the last of the arguments: the same values, or one list of them.
-bool are_last(const pte::MethodView& method, std::span<const std::int32_t> args,
-              std::span<const std::int32_t> results) {
-  const auto are_end = [&](std::span<const std::int32_t> values) {
-    return values.size() <= args.size() && std::ranges::equal(values, args.last(values.size()));
-  };
-  if (are_end(results)) return true;
-  if (results.size() != 1) return false;
-  const auto list = method.tensor_list(results[0]);
-  return list.ok() && are_end(list.value());
-}
-
-}  // namespace
-
 void Call::fail(Error error, std::uint32_t required, std::uint32_t actual) {
   if (failure_->error != Error::ok) return;
   failure_->error = error;
@@ -153,7 +137,13 @@ void Call::read(std::string_view& field) {
 void Call::finish() {
   if (error() != Error::ok) return;
   const auto args = loader_->arguments();
-  if (!are_last(loader_->source().method(), args.first(next_), args.subspan(next_))) {
+  // Results are named once more behind the arguments: the same values, or one list of them.
+  auto results = args.subspan(next_);
+  if (results.size() == 1 && results[0] != args[next_ - 1]) {
+    const auto list = loader_->source().method().tensor_list(results[0]);
+    if (list.ok()) results = list.value();
+  }
+  if (results.size() > next_ || !std::ranges::equal(results, args.subspan(next_ - results.size(), results.size()))) {
     failure_->argument = next_;
     return fail(Error::bad_value, next_, static_cast<std::uint32_t>(args.size()));
   }

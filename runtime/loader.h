@@ -41,7 +41,8 @@ class Source {
   [[nodiscard]] bool is_exactly_planned() const { return is_exactly_planned_; }
 
  private:
-  [[nodiscard]] bool is_ours_for_one_isa() const;
+  Source(std::span<const std::byte> pte, const std::span<const std::span<std::byte>>& arenas);
+  void read_origin();
   // Constants that are to be read from RAM are planned tensors with an initial value, all of them in one stretch of
   // one memory. If there are any the string ends with " constants", and the second value is a tensor that says where.
   // Kernels trust what they have checked at load: an error if anything else lies there.

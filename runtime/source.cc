@@ -15,27 +15,33 @@ bool is_aligned(const std::byte* data, std::size_t alignment) {  // alignment is
   return (reinterpret_cast<std::uintptr_t>(data) & (alignment - 1)) == 0;
 }
 
-bool has_constants_in_ram(const pte::MethodView& method) {
-  const auto origin = method.string(0);
-  return origin.ok() && origin.value().ends_with(" constants");
-}
-
 }  // namespace
 
+[[gnu::noinline]] Source::Source(std::span<const std::byte> pte, const std::span<const std::span<std::byte>>& arenas)
+    : error_(program_.read(pte)), arenas_(arenas) {}
+
 Source::Source(std::span<const std::byte> pte, const char* method, const std::span<const std::span<std::byte>>& arenas)
-    : error_(program_.read(pte)), arenas_(arenas) {
+    : Source(pte, arenas) {
   if (error_ == Error::ok) error_ = program_.find_method(method, method_);
-#ifdef CORMORANT_CHECKED
-  is_exactly_planned_ = error_ == Error::ok && is_ours_for_one_isa();
-#endif
-  has_constants_in_ram_ = has_constants_in_ram(method_);
+  read_origin();
 }
 
 Source::Source(std::span<const std::byte> pte, std::uint32_t method,
                const std::span<const std::span<std::byte>>& arenas)
-    : error_(program_.read(pte)), arenas_(arenas) {
+    : Source(pte, arenas) {
   if (error_ == Error::ok) error_ = program_.open_method(method, method_);
-  has_constants_in_ram_ = has_constants_in_ram(method_);
+  read_origin();
+}
+
+[[gnu::noinline]] void Source::read_origin() {
+  if (error_ != Error::ok) return;
+  const auto origin = method().string(0);
+  constexpr std::string_view kOurs = "cormorant ";
+  if (!origin.ok() || !origin.value().starts_with(kOurs)) return;
+  std::string_view target = origin.value();
+  target.remove_prefix(kOurs.size());
+  is_exactly_planned_ = !target.starts_with("any ");
+  has_constants_in_ram_ = target.ends_with(" constants");
 }
 
 // Looked up for every tensor: few programs have any, and those that do not keep nothing for it.
@@ -123,11 +129,6 @@ void Source::reset() const {
     if (initial == nullptr) continue;  // of a tensor that no instruction uses: the others were checked
     std::memcpy(arenas_[view.memory_id - 1].data() + view.offset, initial, view.bytes);
   }
-}
-
-bool Source::is_ours_for_one_isa() const {
-  const auto origin = method().string(0);
-  return origin.ok() && origin.value().starts_with("cormorant ") && !origin.value().starts_with("cormorant any ");
 }
 
 }  // namespace cormorant

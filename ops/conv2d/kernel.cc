@@ -36,10 +36,14 @@ bool has_sound_shifts(const PackedShape& shape, const std::uint8_t* stream) {
   field = static_cast<std::uint16_t>(value);
 }
 
+// A variable each, so that a firmware keeps only those of its own variants.
+template <const Variant& V>
+constexpr PackedRules kRules = {.is_computable = [](const conv::Geometry& g) { return is_computable(V, g); },
+                                .shape = [](const conv::Geometry& g) { return packed_shape(V, g); }};
+
 template <const Variant& V>
 Error load(Call& call) {
-  return load_packed(call, {.is_computable = [](const conv::Geometry& g) { return is_computable(V, g); },
-                            .shape = [](const conv::Geometry& g) { return packed_shape(V, g); }});
+  return load_packed(call, kRules<V>);
 }
 
 // Not part of its caller, whose frame lies below all that reads the arguments.

@@ -6,18 +6,22 @@
 namespace cormorant::ops::depthwise {
 namespace {
 
+conv2d::PackedShape packed_shape(const Variant& variant, const conv::Geometry& geometry) {
+  const Stream stream(variant, geometry);
+  return {stream.bytes(),  static_cast<std::uint32_t>(scratch_bytes(variant, geometry)),
+          stream.blocks(), stream.block_bytes(),
+          stream.block(),  stream.shifts_at()};
+}
+
+// A variable each, so that a firmware keeps only those of its own variants.
+template <const Variant& V>
+constexpr conv2d::PackedRules kRules = {
+    .is_computable = [](const conv::Geometry& g) { return is_computable(V, g) && scratch_bytes(V, g) <= 0x7fffffffU; },
+    .shape = [](const conv::Geometry& g) { return packed_shape(V, g); }};
+
 template <const Variant& V>
 Error load(Call& call) {
-  return conv2d::load_packed(
-      call, {.is_computable =
-                 [](const conv::Geometry& g) { return is_computable(V, g) && scratch_bytes(V, g) <= 0x7fffffffU; },
-             .shape =
-                 [](const conv::Geometry& g) {
-                   const Stream stream(V, g);
-                   return conv2d::PackedShape{stream.bytes(),  static_cast<std::uint32_t>(scratch_bytes(V, g)),
-                                              stream.blocks(), stream.block_bytes(),
-                                              stream.block(),  stream.shifts_at()};
-                 }});
+  return conv2d::load_packed(call, kRules<V>);
 }
 
 // Not part of its caller, whose frame lies below all that reads the arguments.

@@ -367,7 +367,7 @@ Import import_call(std::string_view target, const ir::Shape& input, const ir::Sh
 }
 
 bool loads(const ir::Graph& graph) {
-  const std::vector<std::byte> program = emit::emit(graph, {}, {}).program;
+  const std::vector<std::byte> program = emit::emit(graph, {}, {}, emit::Reuse::none).program;  // nothing is left out
   try {
     HostProgram(program, ops::host_kernels());
     return true;

@@ -46,13 +46,16 @@ class Source {
   // Constants that are to be read from RAM are planned tensors with an initial value, all of them in one stretch of
   // one memory. If there are any the string ends with " constants", and the second value is a tensor that says where.
   // Kernels trust what they have checked at load: an error if anything else lies there.
+  void find_constants_in_ram();
   [[nodiscard]] Error check_constants(const pte::TensorView& view, bool& is_constant) const;
 
   pte::ProgramView program_;
   pte::MethodView method_;
   Error error_;
   bool is_exactly_planned_ = false;  // known from the beginning: kernels ask where the stack is deep already
-  bool has_constants_in_ram_ = false;
+  struct {
+    std::uint32_t memory_id = 0, begin = 0, end = 0;
+  } copies_;  // of constants in RAM; id 0: there are none
   std::span<const std::span<std::byte>> arenas_;
   // What was resolved last: as a rule an operator's result, which is the next one's input.
   mutable std::int32_t last_value_ = 0;

@@ -41,21 +41,22 @@ Source::Source(std::span<const std::byte> pte, std::uint32_t method,
   std::string_view target = origin.value();
   target.remove_prefix(kOurs.size());
   is_exactly_planned_ = !target.starts_with("any ");
-  has_constants_in_ram_ = target.ends_with(" constants");
+  if (target.ends_with(" constants")) find_constants_in_ram();
 }
 
-// Looked up for every tensor: few programs have any, and those that do not keep nothing for it.
-[[gnu::noinline]] Error Source::check_constants(const pte::TensorView& view, bool& is_constant) const {
+// The second value tells where: a tensor without data.
+[[gnu::noinline]] void Source::find_constants_in_ram() {
   pte::TensorView copies;
-  const Error error = method().read_tensor(1, copies);
-  if (error != Error::ok) return error;
-  if (!copies.is_planned() || copies.data_index != 0) return Error::bad_constant;
-  if (view.memory_id != copies.memory_id || view.offset >= copies.offset + copies.bytes ||
-      view.offset + view.bytes <= copies.offset) {
-    return Error::ok;
-  }
-  is_constant =
-      view.data_index != 0 && view.offset >= copies.offset && view.offset + view.bytes <= copies.offset + copies.bytes;
+  error_ = method().read_tensor(1, copies);
+  if (error_ == Error::ok && (!copies.is_planned() || copies.data_index != 0)) error_ = Error::bad_constant;
+  copies_ = {copies.memory_id, copies.offset, copies.offset + copies.bytes};
+}
+
+// Here, on the deepest path, it takes no call.
+Error Source::check_constants(const pte::TensorView& view, bool& is_constant) const {
+  const std::uint32_t end = view.offset + view.bytes;
+  if (view.memory_id != copies_.memory_id || view.offset >= copies_.end || end <= copies_.begin) return Error::ok;
+  is_constant = view.data_index != 0 && view.offset >= copies_.begin && end <= copies_.end;
   return is_constant ? Error::ok : Error::bad_constant;
 }
 
@@ -86,7 +87,7 @@ Error Source::resolve(std::int32_t value, Tensor& tensor) const {
   if (view.is_planned()) {
     // State and constants in RAM: reset() copies the initial value here.
     tensor.constant = false;
-    const Error shared = has_constants_in_ram_ ? check_constants(view, tensor.constant) : Error::ok;
+    const Error shared = check_constants(view, tensor.constant);
     if (shared != Error::ok) return shared;
     if (view.data_index != 0 && program_.initial_data(view.data_index, view.bytes) == nullptr) {
       return Error::bad_constant;
@@ -124,7 +125,7 @@ void Source::reset() const {
     if (method().read_tensor(i, view) != Error::ok) continue;
     if (!view.is_planned() || view.data_index == 0 || view.bytes == 0) continue;
     bool is_constant = false;
-    if (has_constants_in_ram_ && check_constants(view, is_constant) != Error::ok) continue;
+    if (check_constants(view, is_constant) != Error::ok) continue;
     const std::byte* const initial = program_.initial_data(view.data_index, view.bytes);
     if (initial == nullptr) continue;  // of a tensor that no instruction uses: the others were checked
     std::memcpy(arenas_[view.memory_id - 1].data() + view.offset, initial, view.bytes);

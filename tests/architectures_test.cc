@@ -59,7 +59,7 @@ class Architectures : public testing::TestWithParam<Architecture> {
 };
 
 INSTANTIATE_TEST_SUITE_P(Zoo, Architectures, testing::ValuesIn(kArchitectures),
-                         [](const auto& info) { return info.param.name; });
+                         [](const auto& one) { return one.param.name; });
 
 std::vector<float> floats(const npy::Array& array) {
   std::vector<float> values(array.data.size() / sizeof(float));

@@ -47,12 +47,16 @@ Rescale rescale(Call& call, std::int32_t zero_point, std::int32_t multiplier, st
 
 }  // namespace
 
-Error load(Call& call) {
-  QuantizedAdd<TargetWorld> a;
-  if (!call.read_signature(a)) return call.error();
+// Not part of its caller, whose frame lies below all that reads the arguments.
+[[gnu::noinline]] static Error plan_add(Call& call, QuantizedAdd<TargetWorld>& a) {
   LoadedBroadcast loaded;
   read_int8_broadcast(call, a.self, a.other, a.out, loaded);
   return plan(call, a, loaded);
+}
+
+Error load(Call& call) {
+  QuantizedAdd<TargetWorld> a;
+  return call.read_signature(a) ? plan_add(call, a) : call.error();
 }
 
 Error load_factor(Call& call) {

@@ -28,9 +28,8 @@ Error load_expand_copy(Call& call) {
   return plan_move(call, self, out, steps, 0);
 }
 
-Error load_repeat(Call& call) {
-  Repeat<TargetWorld> args;
-  if (!call.read_signature(args)) return call.error();
+// Not part of its caller, whose frame lies below all that reads the arguments.
+[[gnu::noinline]] static Error plan_repeat(Call& call, Repeat<TargetWorld>& args) {
   const Tensor& self = args.self;
   const Tensor& out = args.out;
   call.require(self.dtype == out.dtype, Error::bad_value);
@@ -50,6 +49,11 @@ Error load_repeat(Call& call) {
   }
   if (call.error() != Error::ok) return call.error();
   return plan_nest(call, self, out, nest, 0);
+}
+
+Error load_repeat(Call& call) {
+  Repeat<TargetWorld> args;
+  return call.read_signature(args) ? plan_repeat(call, args) : call.error();
 }
 
 }  // namespace cormorant::ops

@@ -19,9 +19,8 @@ Dims memory_dims(const Tensor& tensor) {
 
 }  // namespace
 
-Error load_pad(Call& call) {
-  Pad<TargetWorld> args;
-  if (!call.read_signature(args)) return call.error();
+// Not part of its caller, whose frame lies below all that reads the arguments.
+[[gnu::noinline]] static Error plan_pad(Call& call, Pad<TargetWorld>& args) {
   const auto& [input, pre, post, value, out] = args;
   call.require(input.dtype == DType::i8 && out.dtype == DType::i8, Error::unsupported);
   call.require(pre.count == kPadRank && post.count == kPadRank, Error::bad_value);
@@ -74,6 +73,11 @@ Error load_pad(Call& call) {
     block *= inner[i];
   }
   return Error::ok;
+}
+
+Error load_pad(Call& call) {
+  Pad<TargetWorld> args;
+  return call.read_signature(args) ? plan_pad(call, args) : call.error();
 }
 
 }  // namespace cormorant::ops

@@ -5,9 +5,8 @@
 
 namespace cormorant::ops {
 
-Error load_repeat_interleave(Call& call) {
-  RepeatInterleave<TargetWorld> args;
-  if (!call.read_signature(args)) return call.error();
+// Not part of its caller, whose frame lies below all that reads the arguments.
+[[gnu::noinline]] static Error plan_repeat_interleave(Call& call, RepeatInterleave<TargetWorld>& args) {
   const Tensor& self = args.self;
   const Tensor& out = args.out;
   call.require(self.dtype == out.dtype, Error::bad_value);
@@ -26,6 +25,11 @@ Error load_repeat_interleave(Call& call) {
   }
   if (call.error() != Error::ok) return call.error();
   return plan_nest(call, self, out, nest, 0);
+}
+
+Error load_repeat_interleave(Call& call) {
+  RepeatInterleave<TargetWorld> args;
+  return call.read_signature(args) ? plan_repeat_interleave(call, args) : call.error();
 }
 
 }  // namespace cormorant::ops

@@ -36,12 +36,7 @@ using semihosting::print_line;
 
 // These are functions of their own, not parts of main(), so that the harness's frame below the measured code stays
 // small.
-[[gnu::noinline]] void load() {
-  alignas(Failure) static std::byte place[sizeof(Failure)];  // zeros: with the harness's memory, not the program's
-  auto& why = *::new (place) Failure;
-  stack::paint();
-  const Error error = cormorant_measured_load(&why);
-  const std::uint32_t depth = stack::used();
+[[gnu::noinline]] void report_load(Error error, const Failure& why, std::uint32_t depth) {
   if (error != Error::ok) {
     print_line("load ", static_cast<std::uint32_t>(error), " instruction ", std::uint32_t{why.instruction},
                " argument ", std::uint32_t{why.argument}, " required ", why.required, " actual ", why.actual);
@@ -50,6 +45,14 @@ using semihosting::print_line;
   print_line("load 0");
   print_line("stack load ", depth);
   print_line("state ", std::uint32_t{cormorant_program.state_used()});
+}
+
+[[gnu::noinline]] void load() {
+  alignas(Failure) static std::byte place[sizeof(Failure)];  // zeros: with the harness's memory, not the program's
+  auto& why = *::new (place) Failure;
+  stack::paint();
+  const Error error = cormorant_measured_load(&why);
+  report_load(error, why, stack::used());
 }
 
 // Asks once and says what there is; from here on every input and output is known to have memory.

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -15,9 +14,11 @@
 #include "cli/budget.h"
 #include "cli/bundle_io.h"
 #include "cli/cli.h"
+#include "cli/explain.h"
 #include "cli/files.h"
 #include "cli/firmware_table.h"
 #include "cli/names.h"
+#include "cli/quantization.h"
 #include "compiler/import.h"
 #include "compiler/samples.h"
 #include "planner/memory.h"
@@ -30,10 +31,9 @@ struct Flags {
   std::string model, target = "cortex-m55", isa, output, calibrate, io = "float", runtime = "cormorant", memory,
                      intermediates;
   std::string bundle, report, optimize = "balanced", budget, weights_in = "flash", compiler = "gcc";
-  std::vector<std::string> float_layers;
+  QuantizationFlags quantization;
   bool quantize = false, strict = false, bundle_io = false, delegate = false, json = false, names = true,
        measure = false, link = true, explain = false;
-  bool equalize = true, correct_biases = true;
 
   [[nodiscard]] bool bundles() const { return bundle_io || !bundle.empty(); }
 };
@@ -78,13 +78,12 @@ compiler::Options options_of(const Flags& flags) {
   options.io = flags.io == "int8" ? compiler::Io::int8 : compiler::Io::as_model;
   options.quantize = flags.quantize || !flags.calibrate.empty();
   options.strict = flags.strict;
-  options.float_layers = flags.float_layers;
-  if (!options.float_layers.empty() && !options.quantize) {
-    throw UsageError("--float-layers excepts layers from quantization\n  add --calibrate FILE (or --quantize)");
+  apply(flags.quantization, options);
+  if (flags.quantization.names_layers() && !options.quantize) {
+    throw UsageError(
+        "--float-layers and --layers except layers from quantization\n  add --calibrate FILE (or --quantize)");
   }
-  options.explain = flags.explain;
-  options.equalize = flags.equalize;
-  options.correct_biases = flags.correct_biases;
+  options.explain = flags.explain || flags.names;
   options.intermediates = flags.intermediates;
   if (!flags.memory.empty()) options.memory = planner::parse_memory(flags.memory);
   options.constants_in = constants_region(flags, options);
@@ -109,86 +108,8 @@ std::vector<std::byte> bundle(const Flags& flags, const compiler::Compiled& comp
                                                 : make_bundle(program, npy::read_data_set(flags.bundle)));
 }
 
-// What became of every node: the parameters that quantization gave it or why it stays in float, and which stage made
-// which operator of it. In the order of the graph that was quantized; what was folded into others before comes first.
-struct Explained {
-  std::string op, source;
-  const quantizer::Decision* decision = nullptr;
-  std::vector<const compiler::Change*> changes;
-};
-std::vector<std::pair<std::string, Explained>> explained(const compiler::Facts& facts) {
-  std::vector<std::pair<std::string, Explained>> all;
-  std::map<std::string, std::size_t> index;
-  const auto find = [&](const std::string& node, const std::string& op, const std::string& source) -> Explained& {
-    const auto [at, is_new] = index.try_emplace(node, all.size());
-    if (is_new) all.push_back({node, {op, source, nullptr, {}}});
-    return all[at->second].second;
-  };
-  for (const compiler::Change& change : facts.changes) {
-    if (change.became.empty() && change.stage != "clean_up") find(change.node, change.op, change.source);
-  }
-  for (const quantizer::Decision& decision : facts.decisions) {
-    find(decision.node, decision.op, decision.source).decision = &decision;
-  }
-  for (const compiler::Change& change : facts.changes) {
-    find(change.node, change.op, change.source).changes.push_back(&change);
-  }
-  return all;
-}
-
-nlohmann::ordered_json explanation_json(const compiler::Facts& facts) {
-  nlohmann::ordered_json nodes = nlohmann::json::array();
-  for (const auto& [name, node] : explained(facts)) {
-    nlohmann::ordered_json json = {{"node", name}, {"operator", node.op}, {"source", node.source}};
-    if (const quantizer::Decision* decision = node.decision; decision != nullptr) {
-      json["rule"] = decision->rule;
-      if (decision->rule == "float") {
-        json["reason"] = decision->reason;
-      } else {
-        json["range"] = {decision->min, decision->max};
-        json["scale"] = decision->scale;
-        json["zero_point"] = decision->zero_point;
-        if (!decision->shares.empty()) json["shares_with"] = decision->shares;
-        if (!decision->weights.empty()) json["weights"] = decision->weights;
-      }
-    }
-    json["stages"] = nlohmann::json::array();
-    for (const compiler::Change* change : node.changes) {
-      json["stages"].push_back({{"stage", change->stage}, {"why", change->why}, {"became", change->became}});
-    }
-    nodes.push_back(std::move(json));
-  }
-  return nodes;
-}
-
-void print_explanation(const compiler::Facts& facts) {
-  for (const auto& [name, node] : explained(facts)) {
-    fmt::print("{}  {}  {}\n", name, node.op, node.source);
-    if (const quantizer::Decision* decision = node.decision; decision != nullptr) {
-      if (decision->rule == "float") {
-        fmt::print("  stays in float: {}\n", decision->reason);
-      } else {
-        fmt::print("  int8, {}: {:.4g} to {:.4g} seen, scale {:.6g}, zero point {}\n", decision->rule, decision->min,
-                   decision->max, decision->scale, decision->zero_point);
-        if (!decision->shares.empty()) fmt::print("  shares its range with {}\n", decision->shares);
-        if (!decision->weights.empty()) fmt::print("  weights {}\n", decision->weights);
-      }
-    }
-    for (const compiler::Change* change : node.changes) {
-      const std::string became =
-          change->became.empty() ? "no operator of its own" : fmt::format("{}", fmt::join(change->became, ", "));
-      fmt::print("  {}: {} ({})\n", change->stage, became, change->why);
-    }
-  }
-  for (const quantizer::EqualizedLayer& layer : facts.equalized) {
-    fmt::print("equalized: {} outlier channels of {} by up to {}, undone in {}\n", layer.channels, layer.node,
-               layer.largest_factor, layer.next);
-  }
-  fmt::print("\n");
-}
-
 void print_json(const compiler::Compiled& compiled, const compiler::Options& options, const Firmware& firmware,
-                bool measured) {
+                bool measured, bool explain) {
   const compiler::Facts& facts = compiled.facts;
   nlohmann::ordered_json json;
   json["target"] = options.config.target.name();
@@ -220,16 +141,8 @@ void print_json(const compiler::Compiled& compiled, const compiler::Options& opt
                         {"stack", firmware.facts->stack_bytes}};
   }
   for (const auto& [stage, seconds] : facts.seconds) json["seconds"][stage] = seconds;
-  if (options.explain) {
-    json["nodes"] = explanation_json(facts);
-    json["equalized"] = nlohmann::json::array();
-    for (const quantizer::EqualizedLayer& layer : facts.equalized) {
-      json["equalized"].push_back({{"node", layer.node},
-                                   {"source", layer.source},
-                                   {"next", layer.next},
-                                   {"channels", layer.channels},
-                                   {"largest_factor", layer.largest_factor}});
-    }
+  if (explain) {
+    json.update(explanation_json(facts));
   }
   fmt::print("{}\n", json.dump(2));
 }
@@ -300,16 +213,16 @@ void run(const Flags& flags) {
   if (!flags.budget.empty()) require_budget(parse_budget(flags.budget), compiled, firmware.facts);
   const std::string output = output_of(flags, model);
   write_file(output, flags.bundles() ? bundle(flags, compiled, model) : compiled.program);
-  if (flags.names) write_names(output, compiled.program, compiled.facts.steps);
+  if (flags.names) write_names(output, compiled.program, compiled.facts.steps, explanation_json(compiled.facts));
 
   for (const std::string& warning : compiled.facts.warnings) fmt::print(stderr, "warning: {}\n", warning);
   for (const compiler::FloatOperator& op : compiled.facts.float_operators) {
     fmt::print(stderr, "float: {} ({}) at {}: {}\n", op.node, op.op, op.source, op.reason);
   }
   if (flags.json) {
-    print_json(compiled, options, firmware, flags.measure);
+    print_json(compiled, options, firmware, flags.measure, flags.explain);
   } else {
-    if (flags.explain) print_explanation(compiled.facts);
+    if (flags.explain) print_explanation(explanation_json(compiled.facts));
     print_summary(compiled, options, output, firmware, flags.measure);
   }
 }
@@ -339,9 +252,7 @@ void add_compile(CLI::App& app) {
   word->add_option("-i,--intermediates", flags->intermediates, "A folder for the graph as text after every stage");
   word->add_flag("--explain", flags->explain,
                  "Say of every node which rule took it, with which parameters, or why it stays in float");
-  word->add_flag("!--no-equalize", flags->equalize, "Leave outlier channels between two layers as they are");
-  word->add_flag("!--no-bias-correction", flags->correct_biases,
-                 "Leave biases as they are where quantization shifts a layer's mean");
+  add_quantization(*word, flags->quantization, "--layers,--layer-settings");
   word->add_flag("--strict", flags->strict, "An operator left in float is an error");
   word->add_option("--bundle", flags->bundle,
                    "Write a bundled program (.bpte) with the inputs x of this .npz, and the outputs y to expect");
@@ -350,9 +261,6 @@ void add_compile(CLI::App& app) {
   word->add_option("--optimize", flags->optimize, "speed, size or balanced; only balanced is supported yet")
       ->check(CLI::IsMember({"speed", "size", "balanced"}))
       ->capture_default_str();
-  word->add_option("--float-layers", flags->float_layers,
-                   "Modules that stay in float, with all inside them: features.0,classifier")
-      ->delimiter(',');
   word->add_option("--budget", flags->budget,
                    "Limits that are an error to exceed: ram=64K,flash=256K; code, state and stack count where they are "
                    "known");

@@ -12,6 +12,7 @@
 #include "cli/cli.h"
 #include "cli/files.h"
 #include "cli/program_io.h"
+#include "cli/quantization.h"
 #include "compiler/compile.h"
 #include "compiler/import.h"
 #include "compiler/samples.h"
@@ -25,7 +26,8 @@ namespace {
 
 struct Flags {
   std::string model, data, float_model, target = "host", isa, compiler = "gcc", calibrate;
-  bool json = false, layers = false, equalize = true, correct_biases = true;
+  bool json = false, layers = false;
+  QuantizationFlags quantization;  // with layers
 };
 
 using Outputs = std::vector<std::vector<float>>;  // per output
@@ -195,8 +197,7 @@ void run_layers(const Flags& flags) {
   compiler::Options options;
   options.config.target = parse_target(flags.target == "host" ? "cortex-m55" : flags.target, flags.isa);
   options.quantize = true;
-  options.equalize = flags.equalize;
-  options.correct_biases = flags.correct_biases;
+  apply(flags.quantization, options);
   options.calibration = flags.calibrate.empty() ? data : compiler::read_samples(flags.calibrate, graph);
   const compiler::Accuracy accuracy = compiler::compare_layers(graph, options, data);
   if (flags.json) {
@@ -273,8 +274,7 @@ void add_evaluate(CLI::App& app) {
   word->add_flag("--layers", flags->layers,
                  "Quantize the .pt2 as compile does and tell what every layer costs, the worst first");
   word->add_option("--calibrate", flags->calibrate, "With --layers: inputs to calibrate on (default: those of --data)");
-  word->add_flag("!--no-equalize", flags->equalize, "With --layers: as of compile");
-  word->add_flag("!--no-bias-correction", flags->correct_biases, "With --layers: as of compile");
+  add_quantization(*word, flags->quantization, "--layer-settings");
   word->add_flag("--json", flags->json, "Print one JSON object and nothing else");
   word->callback([flags] { run(*flags); });
 }

@@ -4,18 +4,26 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "base/diagnostic.h"
 #include "cli/bundle_io.h"
 #include "cli/cli.h"
+#include "cli/explain.h"
 #include "cli/files.h"
+#include "cli/names.h"
 #include "cli/program_io.h"
+#include "compiler/compile.h"
 #include "compiler/import.h"
+#include "compiler/samples.h"
 #include "formats/pte/reader.h"
 #include "ir/text.h"
+#include "ops/op.h"
+#include "quantizer/adopt.h"
 #include "runtime/host.h"
+#include "target/parse.h"
 
 namespace cormorant::cli {
 namespace {
@@ -47,6 +55,27 @@ Json tensor_json(const pte::TensorView& tensor) {
 Json argument_json(const pte::MethodView& method, std::int32_t index, const std::string& file) {
   if (!value_of(method.is_external(index), file)) return tensor_json(value_of(method.tensor(index), file));
   return {{"external", true}};
+}
+
+// The numbers that an instruction computes with (zero points, multipliers, bounds, strides), by their names in the
+// operator's signature. Of operators with packed constants, most of them lie in those.
+Json parameters_json(const pte::MethodView& method, const pte::InstructionView& instruction, const std::string& name) {
+  Json json = Json::object();
+  const ops::Signature* signature = ops::find_signature(ops::graph_name(name));
+  if (signature == nullptr) return json;
+  const std::size_t count = std::min<std::size_t>(signature->parameters.size(), instruction.args.size());
+  for (std::size_t k = 0; k < count; ++k) {
+    const std::int32_t arg = instruction.args[k];
+    const auto put = [&](const auto& value) {
+      if (value.ok()) json[signature->parameters[k].name] = value.value();
+    };
+    const auto kind = method.kind(arg);
+    if (!kind.ok()) continue;
+    if (kind.value() == pte::ValueKind::integer) put(method.integer(arg));
+    if (kind.value() == pte::ValueKind::floating) put(method.floating(arg));
+    if (kind.value() == pte::ValueKind::boolean) put(method.boolean(arg));
+  }
+  return json;
 }
 
 Json method_json(const pte::MethodView& method, const std::string& file) {
@@ -83,6 +112,7 @@ Json method_json(const pte::MethodView& method, const std::string& file) {
     ++counts[name];
     Json row;
     row["operator"] = name;
+    row["parameters"] = parameters_json(method, instruction, name);
     row["tensors"] = Json::array();
     for (const std::int32_t arg : instruction.args) {
       if (const auto kind = method.kind(arg); !kind.ok() || kind.value() != pte::ValueKind::tensor) continue;
@@ -140,7 +170,17 @@ std::string tensor_text(const Json& tensor) {
   return text;
 }
 
-void print_program(const Json& json) {
+// Where an instruction comes from, and its numbers.
+void print_row(const Json& row) {
+  if (row.contains("node")) {
+    fmt::print("       from {}  {}\n", row["node"].get<std::string>(), row["source"].get<std::string>());
+  }
+  std::vector<std::string> numbers;
+  for (const auto& [name, value] : row["parameters"].items()) numbers.push_back(name + "=" + value.dump());
+  if (!numbers.empty()) fmt::print("       {}\n", fmt::join(numbers, " "));
+}
+
+void print_program(const Json& json, bool explain) {
   fmt::print("program      {:>11} bytes: {} of description, {} of constants\n", grouped(json["file_bytes"]),
              grouped(json["flatbuffer_bytes"]), grouped(json["constant_bytes"]));
   for (const Json& method : json["methods"]) {
@@ -165,6 +205,7 @@ void print_program(const Json& json) {
       std::vector<std::string> tensors;
       for (const Json& tensor : row["tensors"]) tensors.push_back(tensor_text(tensor));
       fmt::print("  {:>4} {:<36} {}\n", number++, row["operator"].get<std::string>(), fmt::join(tensors, "  "));
+      if (explain) print_row(row);
     }
   }
 }
@@ -194,43 +235,90 @@ void print_model(const ir::Graph& graph) {
   fmt::print("{}", ir::print(graph, &blob, 4));
 }
 
-void run(const std::string& name, bool as_json) {
-  const std::string file = find_model(name);
+struct Flags {
+  std::string file, calibrate, target = "cortex-m55";
+  bool json = false, explain = false;
+};
+
+// What compile would decide about a model: the compiler runs, and its program is thrown away.
+Json explain_model(ir::Graph& graph, const Flags& flags) {
+  compiler::Options options;
+  options.config.target = parse_target(flags.target);
+  options.quantize = !quantizer::is_quantized_model(graph);
+  options.explain = true;
+  if (!flags.calibrate.empty()) options.calibration = compiler::read_samples(flags.calibrate, graph);
+  const compiler::Compiled compiled = compiler::compile(graph, options);
+  for (const std::string& warning : compiled.facts.warnings) fmt::print(stderr, "warning: {}\n", warning);
+  return explanation_json(compiled.facts);
+}
+
+// What was decided when a program was compiled: `compile` wrote it beside the program.
+Json explain_program(const std::string& file, std::span<const std::byte> bytes, Json& program) {
+  if (const auto names = read_names(file, bytes)) {
+    for (Json& method : program["methods"]) {
+      Json& rows = method["instructions"];
+      if (rows.size() != names->size()) continue;
+      for (std::size_t k = 0; k < rows.size(); ++k) {
+        rows[k]["node"] = (*names)[k].node;
+        rows[k]["source"] = (*names)[k].source;
+      }
+    }
+  }
+  Json explanation = read_explanation(file, bytes);
+  if (explanation.is_null()) {
+    fmt::print(stderr, "note: {} is not there: a program alone knows its operators and their numbers, not why\n",
+               names_file(file));
+  }
+  return explanation;
+}
+
+void run(const Flags& flags) {
+  const bool as_json = flags.json;
+  const std::string file = find_model(flags.file);
   const FileKind kind = kind_of(file);
-  Json json;
+  Json json, explanation;
   if (kind == FileKind::model) {
-    const ir::Graph graph = compiler::import_model(file);
-    if (!as_json) return print_model(graph);
+    ir::Graph graph = compiler::import_model(file);
+    if (!as_json && !flags.explain) return print_model(graph);
     json = model_json(graph);
+    if (flags.explain) explanation = explain_model(graph, flags);
   } else if (kind == FileKind::bundle) {
     const pte::Bundle bundle = read_bundle(file);
     json = program_json(file, AlignedBytes(bundle.program).span());
+    if (flags.explain) explanation = explain_program(file, bundle.program, json);
     json["format"] = "bpte";
     json["test_cases"] = bundle.cases.size();
   } else {
-    json = program_json(file, AlignedBytes(read_file(file)).span());
+    const std::vector<std::byte> bytes = read_file(file);
+    json = program_json(file, AlignedBytes(bytes).span());
+    if (flags.explain) explanation = explain_program(file, bytes, json);
   }
+  if (!explanation.is_null()) json["explanation"] = explanation;
   if (as_json) {
     fmt::print("{}\n", json.dump(2));
     return;
   }
+  if (!explanation.is_null()) print_explanation(explanation);
+  if (kind == FileKind::model) return;
   if (json.contains("test_cases"))
     fmt::print("bundle       {} test case(s) for method forward\n", json["test_cases"].get<int>());
-  print_program(json);
+  print_program(json, flags.explain);
 }
 
 }  // namespace
 
 void add_inspect(CLI::App& app) {
-  struct Flags {
-    std::string file;
-    bool json = false;
-  };
   auto flags = std::make_shared<Flags>();
   CLI::App* word = app.add_subcommand("inspect", "Show what is in a .pt2, .pte or .bpte file");
   word->add_option("file", flags->file, "The file")->required();
   word->add_flag("--json", flags->json, "Print one JSON object and nothing else");
-  word->callback([flags] { run(flags->file, flags->json); });
+  word->add_flag(
+      "--explain", flags->explain,
+      "Say of every node which rule takes it, with which parameters, or why it stays in float; of a program, "
+      "what compile wrote beside it, and the numbers of every instruction");
+  word->add_option("--calibrate", flags->calibrate, "With --explain of a float .pt2: inputs to calibrate on");
+  word->add_option("-t,--target", flags->target, "With --explain of a .pt2: the CPU")->capture_default_str();
+  word->callback([flags] { run(*flags); });
 }
 
 }  // namespace cormorant::cli

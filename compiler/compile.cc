@@ -8,7 +8,7 @@
 #include <fstream>
 
 #include "base/diagnostic.h"
-#include "compiler/float_layers.h"
+#include "compiler/layer_settings.h"
 #include "emit/emit.h"
 #include "ir/text.h"
 #include "ir/verify.h"
@@ -18,13 +18,14 @@
 namespace cormorant::compiler {
 namespace {
 
-// A batch norm or a relu becomes part of the convolution before it; alone it cannot stay in float.
-void warn_of_absorbed_layers(const std::vector<quantizer::FloatNode>& nodes, Context& context) {
-  for (const std::string& layer : context.options.float_layers) {
-    const auto named = [&](const quantizer::FloatNode& node) { return node.reason.ends_with(" layer " + layer); };
-    if (std::ranges::any_of(nodes, named)) continue;
-    context.facts.warnings.push_back(fmt::format(
-        "--float-layers: nothing of {} is left to keep in float: it is part of the layer before it now", layer));
+// A batch norm or a relu becomes part of the convolution before it; alone it cannot be treated otherwise.
+void warn_of_absorbed_layers(const ir::Graph& graph, Context& context) {
+  for (const quantizer::LayerSettings& layer : context.options.layers) {
+    const auto is_meant = [&](const ir::Node& node) { return layer.covers(node.location.module); };
+    if (std::ranges::any_of(graph.nodes(), is_meant)) continue;
+    context.facts.warnings.push_back(
+        fmt::format("{}: nothing of {} is left to {}: it is part of the layer before it now", layer.where, layer.path,
+                    layer.keep_float.value_or(false) ? "keep in float" : "change"));
   }
 }
 
@@ -35,10 +36,12 @@ quantizer::QuantizeOptions quantizer_options(const Options& from) {
   const ops::Config& config = from.config;
   options.executorch_operators = config.runtime == ops::Runtime::executorch || config.target.is_any();
   if (options.executorch_operators) options.per_tensor_weights = {"aten.linear"};
-  options.float_layers = from.float_layers;
+  options.layers = from.layers;
   options.threads = from.threads;
   options.progress = from.progress;
+  options.observer = from.observer;
   options.equalize = from.equalize;
+  options.round_weights = from.round_weights;
   options.correct_biases = from.correct_biases;
   return options;
 }
@@ -51,10 +54,13 @@ void quantize(ir::Graph& graph, Context& context) {
     }
   };
   if (quantizer::is_quantized_model(graph)) {
-    report_float(quantizer::adopt(graph, context.options.io == Io::int8).float_nodes);
+    quantizer::AdoptReport report = quantizer::adopt(graph, context.options.io == Io::int8);
+    report_float(report.float_nodes);
+    context.facts.decisions = std::move(report.decisions);
     passes::fuse_activations(graph);
-    if (!context.options.float_layers.empty()) {
-      context.facts.warnings.push_back("the model is quantized already: --float-layers changes nothing");
+    if (!context.options.layers.empty()) {
+      context.facts.warnings.push_back(
+          fmt::format("the model is quantized already: {} changes nothing", context.options.layers.front().where));
     }
     if (context.options.quantize) {
       context.facts.warnings.push_back("the model is quantized already: its own parameters are kept, no calibration");
@@ -62,10 +68,10 @@ void quantize(ir::Graph& graph, Context& context) {
     return;
   }
   if (!context.options.quantize) return;
+  warn_of_absorbed_layers(graph, context);
   quantizer::QuantizeReport report =
       quantizer::quantize(graph, context.options.calibration, quantizer_options(context.options));
   report_float(report.float_nodes);
-  warn_of_absorbed_layers(report.float_nodes, context);
   context.facts.decisions = std::move(report.decisions);
   context.facts.equalized = std::move(report.equalized);
   for (std::string& warning : report.warnings) context.facts.warnings.push_back(std::move(warning));
@@ -184,6 +190,7 @@ std::int64_t arena_bytes(const Facts& facts) {
 }
 
 Accuracy compare_layers(ir::Graph& graph, const Options& options, const quantizer::Samples& data) {
+  check_layer_settings(graph, options.layers);
   Facts facts;
   Context context{options, facts};
   for (const Stage& stage : default_stages(options)) {
@@ -215,7 +222,7 @@ Compiled compile(ir::Graph& graph, const Options& options, const std::vector<Sta
     }
   };
 
-  check_float_layers(graph, options.float_layers);
+  check_layer_settings(graph, options.layers);
   ir::verify(graph, "import");
   intermediates.write(graph, "import");
   std::optional<Changes> changes;

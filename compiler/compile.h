@@ -27,16 +27,18 @@ struct Options {
   ops::Config config;
   bool quantize = false;
   Io io = Io::as_model;
-  bool strict = false;                        // an operator left in float is an error
-  std::vector<std::string> float_layers;      // module paths whose nodes --quantize leaves in float
-  quantizer::Samples calibration;             // none: seeded random inputs stand in, with a warning
-  std::vector<planner::Region> memory;        // in order of preference; empty: one without limit
-  std::optional<std::uint32_t> constants_in;  // index of a region to which constants are copied at load
-  std::filesystem::path intermediates;        // a folder for the graph as text after every stage; empty: none
-  std::size_t threads = 0;                    // 0: as many as the machine has
+  bool strict = false;                           // an operator left in float is an error
+  std::vector<quantizer::LayerSettings> layers;  // exceptions from quantization, by module path
+  quantizer::Samples calibration;                // none: seeded random inputs stand in, with a warning
+  std::vector<planner::Region> memory;           // in order of preference; empty: one without limit
+  std::optional<std::uint32_t> constants_in;     // index of a region to which constants are copied at load
+  std::filesystem::path intermediates;           // a folder for the graph as text after every stage; empty: none
+  std::size_t threads = 0;                       // 0: as many as the machine has
   emit::Reuse reuse = emit::Reuse::all;
-  bool explain = false;        // record what became of every node
-  bool equalize = true;        // outlier channels, and
+  bool explain = false;  // record what became of every node
+  quantizer::Observer observer = quantizer::Observer::automatic;
+  bool equalize = true;        // outlier channels,
+  bool round_weights = true;   // by their layer's sums, and
   bool correct_biases = true;  // means that quantization shifts: see quantizer/options.h
   std::function<void(std::size_t done, std::size_t total)> progress;
 };

@@ -166,7 +166,7 @@ void require(bool condition, const char* what) {
   if (!condition) throw std::logic_error(std::string("evaluate: ") + what);
 }
 
-enum Kind : std::int64_t { kConvolution, kLinear, kMatmul };
+enum Kind : std::int64_t { kConvolution, kLinear, kMatmul, kGram };
 
 }  // namespace
 
@@ -259,6 +259,26 @@ Tensor matmul(const Tensor& left, const Tensor& right) {
   shape.back() = right.shape.back();
   return {std::move(shape), execute(thread, *entry, left_dims, left.values(), dst_dims,
                                     view_of(plain(right_dims), right.values()), nullptr)};
+}
+
+Tensor gram(const Tensor& rows, std::size_t first, std::size_t count) {
+  require(rows.shape.size() == 2 && static_cast<std::int64_t>(first + count) <= rows.shape[0], "gram wants rows");
+  const memory::dim columns = rows.shape[1], height = static_cast<memory::dim>(count);
+  const memory::dims left_dims = {1, height, columns}, dst_dims = {1, height, rows.shape[0]};
+  // The same numbers once more, read along the other dimension.
+  const memory::desc turned({1, columns, rows.shape[0]}, memory::data_type::f32, {rows.shape[0] * columns, 1, columns});
+
+  const Key key = {nullptr, {kGram, height, columns, rows.shape[0]}};
+  ThreadState& thread = ThreadState::get();
+  const auto entry = cache().get(key, nullptr, [&] {
+    const dnnl::matmul::desc desc(plain(left_dims), turned, plain(dst_dims));
+    const dnnl::matmul::primitive_desc primitive(desc, attributes(), engine());
+    return prepared(thread, primitive, dnnl::matmul(primitive), turned, nullptr);
+  });
+  const auto panel =
+      rows.values().subspan(first * static_cast<std::size_t>(columns), count * static_cast<std::size_t>(columns));
+  return {{height, rows.shape[0]},
+          execute(thread, *entry, left_dims, panel, dst_dims, view_of(turned, rows.values()), nullptr)};
 }
 
 }  // namespace cormorant::evaluate

@@ -37,6 +37,7 @@ class Adoption {
     if (int8_io) adopt_inputs();
     for (ir::Node* node : operators) {
       std::string reason = adopt(*node);
+      report_.decisions.push_back(decision_about(*node, reason));
       if (reason.empty()) continue;
       report_.float_nodes.push_back({node->name, node->op, node->location.text(), reason});
       hide_constants(*node);
@@ -125,6 +126,23 @@ class Adoption {
     }
     share(node, rule);
     return {};
+  }
+
+  // After adopt(): its types are the decision.
+  static Decision decision_about(const ir::Node& node, const std::string& reason) {
+    Decision decision{node.name, node.op, node.location.text()};
+    decision.rule = reason.empty() ? "the model's parameters" : "float";
+    decision.reason = reason;
+    if (!reason.empty()) return decision;
+    for (const ir::Value* result : node.results) {
+      if (!result->type.quant) continue;
+      decision.scale = result->type.quant->scale();
+      decision.zero_point = result->type.quant->zero_point();
+    }
+    if (!node.has("weight") || !node.tensor("weight")->type.quant) return decision;
+    const ir::QuantParams& weights = *node.tensor("weight")->type.quant;
+    decision.weights = describe_scales(weights.per_channel(), weights.scales);
+    return decision;
   }
 
   static const Rule::Weight* weight_named(const Rule& rule, std::string_view argument) {

@@ -18,6 +18,7 @@ namespace cormorant::quantizer {
 
 struct AdoptReport {
   std::vector<FloatNode> float_nodes;  // in the graph's order
+  std::vector<Decision> decisions;     // of every operator, likewise
 };
 
 // With int8_io a conversion at the border is left to the caller: inputs and outputs become integers.

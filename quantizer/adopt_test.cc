@@ -14,6 +14,7 @@ namespace {
 struct Adopted {
   std::string text;
   std::vector<FloatNode> left;
+  std::vector<Decision> decisions;
 };
 
 Adopted adopted(const std::string& text, bool int8_io = false) {
@@ -21,7 +22,7 @@ Adopted adopted(const std::string& text, bool int8_io = false) {
   EXPECT_TRUE(is_quantized_model(graph));
   AdoptReport report = adopt(graph, int8_io);
   ir::verify(graph, "adopt");
-  return {ir::print(graph), std::move(report.float_nodes)};
+  return {ir::print(graph), std::move(report.float_nodes), std::move(report.decisions)};
 }
 
 std::string quantize(const std::string& name, const std::string& from, const std::string& type, const char* scale,
@@ -61,6 +62,11 @@ const %b_int : i32[1] quant([0.125], [0]) = [16]
 )" + dequantize("yd", "fc", "[1,1]", "1.0", "7") +
                                        "output %yd\n");
   EXPECT_TRUE(adopted(kLinear).left.empty());
+  const Decision decision = adopted(kLinear).decisions.at(0);
+  EXPECT_EQ(decision.rule, "the model's parameters");
+  EXPECT_EQ(decision.scale, 1.0);
+  EXPECT_EQ(decision.zero_point, 7);
+  EXPECT_NE(decision.weights.find("int8 per "), std::string::npos) << decision.weights;
 }
 
 TEST(Adopt, LeavesTheBorderToTheCallerWithIntegerInputsAndOutputs) {
@@ -84,6 +90,9 @@ output %fc
   EXPECT_EQ(result.left[0].node, "fc");
   EXPECT_EQ(result.left[0].source, "blocks.fc (m.py:7)");
   EXPECT_EQ(result.left[0].reason, "the model does not quantize its result");
+  ASSERT_EQ(result.decisions.size(), 1U);
+  EXPECT_EQ(result.decisions[0].rule, "float");
+  EXPECT_EQ(result.decisions[0].reason, result.left[0].reason);
   EXPECT_NE(result.text.find("f32[1,2] = [0.5, 1.0]"), std::string::npos) << result.text;  // the weights, in float
 }
 

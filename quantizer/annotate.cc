@@ -13,14 +13,11 @@ using Rule = ops::QuantRule;
 
 bool is_real(const ir::Value* value) { return value->type.dtype == DType::f32; }
 
-bool is_within(const std::string& module, const std::string& layer) {
-  return module == layer || module.starts_with(layer + ".");
-}
-
 // Why the node cannot compute with integers whatever its rule says; empty if it can.
 std::string obstacle(const ir::Node& node, const ops::Operator* op, const QuantizeOptions& options) {
-  for (const std::string& layer : options.float_layers) {
-    if (is_within(node.location.module, layer)) return "kept in float as asked for layer " + layer;
+  if (const LayerSettings own = settings_for(options.layers, node.location.module); own.keep_float.value_or(false)) {
+    const bool in_file = !own.where.starts_with("--");
+    return "kept in float as asked for layer " + own.path + (in_file ? " in " + own.where : "");
   }
   if (op == nullptr || op->quantize == nullptr) return "operator " + node.op + " has no integer form";
   return {};

@@ -5,9 +5,11 @@
 // (one set of parameters along data movement, known ranges, islands of float) is decided here.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "ir/graph.h"
@@ -22,6 +24,20 @@ struct FloatNode {
   std::string op;
   std::string source;  // module path and source line
   std::string reason;
+};
+
+// What became of one node.
+struct Decision {
+  std::string node, op, source;
+  std::string rule = {};      // "own range", "shared range", "known range", "the model's parameters", or "float"
+  std::string reason = {};    // of a node in float
+  std::string observer = {};  // whose range it is: "mse", "minmax", …; empty for a known range
+  std::string shares = {};    // the other tensors of a shared range, with commas between
+  std::optional<std::pair<double, double>> seen = {};  // smallest and largest, where it was observed
+  double scale = 0;
+  std::int32_t zero_point = 0;
+  std::optional<std::size_t> rounded_otherwise = {};  // weights not rounded to the nearest, where it was tried
+  std::string weights = {};                           // "int8 per channel, scales 0.001 to 0.02"; empty without
 };
 
 // Tensors that share one set of quantization parameters.

@@ -10,6 +10,7 @@
 
 #include "base/diagnostic.h"
 #include "evaluate/graph.h"
+#include "quantizer/observe.h"
 #include "quantizer/parallel.h"
 #include "quantizer/weights.h"
 
@@ -61,6 +62,32 @@ void widen_results(const ir::Graph& graph, const Annotation& annotation, std::ve
   }
 }
 
+// Tensors that share a range are made in several layers; the first that has an exception decides for all.
+LayerSettings settings_of(const Group& group, const QuantizeOptions& options) {
+  for (const ir::Value* member : group.members) {
+    if (member->producer == nullptr) continue;
+    LayerSettings own = settings_for(options.layers, member->producer->location.module);
+    if (own.observer || own.range) return own;
+  }
+  return {};
+}
+
+// What there is to choose from, without duplicates.
+std::vector<Proposal> proposals_for(const Distribution& seen, Observer observer) {
+  // Of a few hundred numbers, the largest says little about what inference will bring: nothing is clipped then.
+  constexpr double kEnough = 2048;
+  if (seen.count < kEnough) return {{Observer::minmax, minmax_range(seen, {})}};
+  if (observer != Observer::automatic) return {{observer, observed_range(observer, seen, {})}};
+  std::vector<Proposal> proposals;
+  for (const Observer candidate : {Observer::mse, Observer::minmax, Observer::percentile, Observer::kl}) {
+    Proposal proposal{candidate, observed_range(candidate, seen, {})};
+    const bool is_known =
+        std::ranges::any_of(proposals, [&](const Proposal& p) { return p.params == proposal.params; });
+    if (!is_known) proposals.push_back(std::move(proposal));
+  }
+  return proposals;
+}
+
 }  // namespace
 
 Observations calibrate(const ir::Graph& graph, const Annotation& annotation, const Samples& samples,
@@ -96,25 +123,37 @@ Observations calibrate(const ir::Graph& graph, const Annotation& annotation, con
   return std::move(per_thread[0]);
 }
 
-std::vector<ir::QuantParams> choose_parameters(const ir::Graph& graph, const Annotation& annotation,
-                                               const Observations& observations, const QuantizeOptions& options) {
-  std::vector<ir::QuantParams> params(annotation.groups.size());
-  const std::size_t threads = thread_count(options.threads, params.size());
-  parallel_for(params.size(), threads, [&](std::size_t k, std::size_t) {
+Parameters choose_parameters(const ir::Graph& graph, const Annotation& annotation, const Observations& observations,
+                             const Samples& samples, const QuantizeOptions& options) {
+  std::vector<std::vector<Proposal>> proposals(annotation.groups.size());
+  std::vector<std::string> asked(annotation.groups.size());  // who asked for a range of its own
+  const std::size_t threads = thread_count(options.threads, proposals.size());
+  parallel_for(proposals.size(), threads, [&](std::size_t k, std::size_t) {
     const Group& group = annotation.groups[k];
-    if (group.fixed) {
-      params[k] = ir::per_tensor_i8(group.fixed->scale, group.fixed->zero_point);
+    if (group.fixed) return;
+    const LayerSettings own = settings_of(group, options);
+    if (own.range) {
+      proposals[k] = {{Observer::minmax, params_for_range(own.range->first, own.range->second, {})}};
+      asked[k] = "range as asked";
       return;
     }
     Histogram merged;
     for (const ir::Value* member : group.members) merged.merge(observations.at(member));
-    // Of a few hundred numbers, the largest says little about what inference will bring: nothing is clipped then.
-    constexpr double kEnough = 2048;
-    const Distribution seen = merged.distribution();
-    params[k] = seen.count < kEnough ? minmax_range(seen, {}) : options.range(seen, {});
+    proposals[k] = proposals_for(merged.distribution(), own.observer.value_or(options.observer));
   });
-  widen_results(graph, annotation, params);
-  return params;
+  const std::vector<std::size_t> best = best_proposals(graph, annotation, proposals, samples, options.threads);
+  Parameters chosen;
+  for (std::size_t k = 0; k < proposals.size(); ++k) {
+    if (const auto& fixed = annotation.groups[k].fixed) {
+      chosen.params.push_back(ir::per_tensor_i8(fixed->scale, fixed->zero_point));
+      chosen.chosen_by.emplace_back();
+    } else {
+      chosen.params.push_back(proposals[k][best[k]].params);
+      chosen.chosen_by.emplace_back(!asked[k].empty() ? asked[k] : name_of(proposals[k][best[k]].observer));
+    }
+  }
+  widen_results(graph, annotation, chosen.params);
+  return chosen;
 }
 
 }  // namespace cormorant::quantizer

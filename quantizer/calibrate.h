@@ -4,6 +4,7 @@
 // tensor of interest fills a histogram. From those, each group of tensors gets its parameters.
 #pragma once
 
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -22,8 +23,12 @@ using Observations = std::unordered_map<const ir::Value*, Histogram>;
                                      const QuantizeOptions& options);
 
 // One set of parameters per group.
-[[nodiscard]] std::vector<ir::QuantParams> choose_parameters(const ir::Graph& graph, const Annotation& annotation,
-                                                             const Observations& observations,
-                                                             const QuantizeOptions& options);
+struct Parameters {
+  std::vector<ir::QuantParams> params;
+  std::vector<std::string> chosen_by;  // an observer's name; empty for a range that is known without
+};
+[[nodiscard]] Parameters choose_parameters(const ir::Graph& graph, const Annotation& annotation,
+                                           const Observations& observations, const Samples& samples,
+                                           const QuantizeOptions& options);
 
 }  // namespace cormorant::quantizer

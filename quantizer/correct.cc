@@ -9,6 +9,7 @@
 #include "evaluate/graph.h"
 #include "ops/op.h"
 #include "quantizer/parallel.h"
+#include "quantizer/rounding.h"
 
 namespace cormorant::quantizer {
 namespace {
@@ -100,13 +101,14 @@ double consistent_part(const std::vector<std::vector<double>>& means, std::size_
   return mean * std::max(0.0, 1 - variance_of_mean / (mean * mean));
 }
 
-class Correction {
+class Refinement {
  public:
-  Correction(ir::Graph& quantized, const ir::Graph& real, const Samples& samples, std::size_t threads)
-      : quantized_(quantized),
+  Refinement(ir::Graph& quantized, const ir::Graph& real, const Samples& samples, const QuantizeOptions& options)
+      : options_(options),
+        quantized_(quantized),
         real_(real),
         count_(samples_at_once(real, samples)),
-        threads_(thread_count(threads, count_)) {
+        threads_(thread_count(options.threads, count_)) {
     const auto constants = std::make_shared<evaluate::Constants>();
     const auto real_constants = std::make_shared<evaluate::Constants>();
     for (std::size_t k = 0; k < count_; ++k) {
@@ -121,12 +123,18 @@ class Correction {
     for (const ir::Node& node : real.nodes()) real_nodes_[node.results.at(0)->name] = &node;
   }
 
-  void run() {
+  std::unordered_map<std::string, std::size_t> run() {
     const Uses uses = last_uses(quantized_), real_uses = last_uses(real_);
     for (ir::Node& node : quantized_.nodes()) {
       const auto at = real_nodes_.find(node.results.at(0)->name);
       const ir::Node* real = at != real_nodes_.end() && at->second->op == node.op ? at->second : nullptr;
-      if (real != nullptr && is_correctable(node)) {
+      const LayerSettings own = settings_for(options_.layers, node.location.module);
+      const bool corrects = options_.correct_biases && own.correct_bias.value_or(true);
+      const bool rounds = options_.round_weights && own.round_weights.value_or(true);
+      if (rounds && real != nullptr && can_refine_weights(quantized_, node)) {
+        round(node, *real, corrects && is_correctable(node));
+      }
+      if (corrects && real != nullptr && is_correctable(node)) {
         correct(node, *real);
       } else {
         each_lane([&](Lane& lane, std::size_t) {
@@ -140,6 +148,7 @@ class Correction {
         for (const ir::Value* value : real_uses.at(real)) lane.reals.drop(value);
       }
     }
+    return std::move(changed_);
   }
 
  private:
@@ -178,6 +187,18 @@ class Correction {
     parallel_for(lanes_.size(), threads_, [&](std::size_t k, std::size_t) { body(lanes_[k], k); });
   }
 
+  void round(ir::Node& node, const ir::Node& real, bool bias_takes_mean) {
+    std::vector<evaluate::Tensor> inputs;
+    for (const Lane& lane : lanes_) inputs.push_back(lane.integers.get(node.tensor("input")));
+    const RoundedWeights rounded = refine_weights(node, evaluate::constant_tensor(*real.tensor("weight")), inputs,
+                                                  bias_takes_mean, options_.threads);
+    changed_[node.name] = rounded.changed;
+    if (rounded.changed == 0) return;
+    const ir::Value* old = node.tensor("weight");
+    node.set("weight", quantized_.add_constant(old->name, old->type,
+                                               ir::Bytes::of(std::span<const std::int8_t>(rounded.weights))));
+  }
+
   void correct(ir::Node& node, const ir::Node& real) {
     const ir::Node bare = before_activation(node), bare_real = before_activation(real);
     const std::size_t axis = *channel_axis(node);
@@ -214,19 +235,23 @@ class Correction {
     return added;
   }
 
+  const QuantizeOptions& options_;
   ir::Graph& quantized_;
   const ir::Graph& real_;
   const std::size_t count_, threads_;
   std::vector<Lane> lanes_;
   std::unordered_map<std::string, const ir::Node*> real_nodes_;
+  std::unordered_map<std::string, std::size_t> changed_;
 };
 
 }  // namespace
 
-void correct_biases(ir::Graph& quantized, const ir::Graph& real, const Samples& samples,
-                    const QuantizeOptions& options) {
-  Correction(quantized, real, samples, options.threads).run();
+std::unordered_map<std::string, std::size_t> refine(ir::Graph& quantized, const ir::Graph& real, const Samples& samples,
+                                                    const QuantizeOptions& options) {
+  if (!options.round_weights && !options.correct_biases) return {};
+  std::unordered_map<std::string, std::size_t> changed = Refinement(quantized, real, samples, options).run();
   quantized.erase_unused();
+  return changed;
 }
 
 }  // namespace cormorant::quantizer

@@ -141,12 +141,15 @@ std::optional<EqualizedLayer> equalize_pair(ir::Graph& graph, ir::Node& first, i
 
 }  // namespace
 
-std::vector<EqualizedLayer> equalize(ir::Graph& graph) {
+std::vector<EqualizedLayer> equalize(ir::Graph& graph, const std::vector<LayerSettings>& settings) {
+  const auto is_allowed = [&](const ir::Node& node) {
+    return settings_for(settings, node.location.module).equalize.value_or(true);
+  };
   std::vector<EqualizedLayer> all;
   for (ir::Node* node : graph.snapshot()) {
     if (!is_layer(*node) || !scales_through(*node)) continue;
     ir::Node* next = next_layer(graph, *node);
-    if (next == nullptr) continue;
+    if (next == nullptr || !is_allowed(*node) || !is_allowed(*next)) continue;
     if (std::optional<EqualizedLayer> done = equalize_pair(graph, *node, *next)) all.push_back(std::move(*done));
   }
   graph.erase_unused();

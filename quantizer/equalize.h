@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "ir/graph.h"
+#include "quantizer/settings.h"
 
 namespace cormorant::quantizer {
 
@@ -22,6 +23,6 @@ struct EqualizedLayer {
 
 // Leaves channels alone that are within a factor of a few: they cost less than a bit. The layers come with the largest
 // factor first.
-std::vector<EqualizedLayer> equalize(ir::Graph& graph);
+std::vector<EqualizedLayer> equalize(ir::Graph& graph, const std::vector<LayerSettings>& settings = {});
 
 }  // namespace cormorant::quantizer

@@ -8,18 +8,19 @@
 #include <string>
 #include <vector>
 
-#include "quantizer/range.h"
+#include "quantizer/settings.h"
 
 namespace cormorant::quantizer {
 
 struct QuantizeOptions {
   bool int8_io = false;  // the graph's inputs and outputs become integers themselves
   std::vector<std::string>
-      per_tensor_weights;                 // operators ("aten.linear") whose kernels take one scale for all channels
-  std::vector<std::string> float_layers;  // module paths whose nodes stay in float
-  bool executorch_operators = false;      // ExecuTorch's kernels run: rules that leave the choice share parameters
-  RangeRule range = mse_range;
+      per_tensor_weights;             // operators ("aten.linear") whose kernels take one scale for all channels
+  std::vector<LayerSettings> layers;  // exceptions by module path; of two that set the same, the later counts
+  bool executorch_operators = false;  // ExecuTorch's kernels run: rules that leave the choice share parameters
+  Observer observer = Observer::automatic;
   bool equalize = true;        // outlier channels between two layers, which changes nothing in float
+  bool round_weights = true;   // to the neighbour that is best for the layer's sums, not the nearest
   bool correct_biases = true;  // by what calibration finds layers to be off on average
   std::size_t threads = 0;     // 0: one per core; the result is the same for any number
   std::function<void(std::size_t, std::size_t)> progress;  // (samples done, samples in all), one call at a time

@@ -36,14 +36,6 @@ std::vector<ValueRange> describe(const Annotation& annotation, const Observation
   return ranges;
 }
 
-std::string describe_weights(const ir::Node& node, const ops::QuantRule& rule, double input_scale) {
-  if (rule.weights.empty()) return {};
-  const WeightScales first = weight_scales(node, rule, input_scale).at(0);
-  const auto [low, high] = std::ranges::minmax(first.scales);
-  if (!first.axis) return fmt::format("int8 per tensor, scale {:.4g}", low);
-  return fmt::format("int8 per channel, {} scales from {:.4g} to {:.4g}", first.scales.size(), low, high);
-}
-
 std::string names_of_others(const Group& group, const ir::Value* self) {
   std::string names;
   for (const ir::Value* member : group.members) {
@@ -53,7 +45,7 @@ std::string names_of_others(const Group& group, const ir::Value* self) {
 }
 
 std::vector<Decision> decisions(const ir::Graph& graph, const Annotation& annotation, const Observations& observations,
-                                const std::vector<ir::QuantParams>& params) {
+                                const std::vector<ir::QuantParams>& params, const std::vector<std::string>& chosen_by) {
   std::vector<Decision> all;
   auto left = annotation.float_nodes.begin();  // in the graph's order, too
   for (const ir::Node& node : graph.nodes()) {
@@ -71,14 +63,17 @@ std::vector<Decision> decisions(const ir::Graph& graph, const Annotation& annota
       const Group& group = annotation.groups[at->second];
       const Distribution seen = observations.at(node.result()).distribution();
       decision.rule = group.fixed ? "known range" : group.members.size() > 1 ? "shared range" : "own range";
+      decision.observer = chosen_by[at->second];
       decision.shares = names_of_others(group, node.result());
-      decision.min = seen.min();
-      decision.max = seen.max();
+      decision.seen = {seen.min(), seen.max()};
       decision.scale = params[at->second].scale();
       decision.zero_point = params[at->second].zero_point();
     }
     const double input_scale = operands.empty() ? 1 : params[annotation.group_of.at(operands[0])].scale();
-    decision.weights = describe_weights(node, rule, input_scale);
+    if (!rule.weights.empty()) {
+      const WeightScales first = weight_scales(node, rule, input_scale).at(0);
+      decision.weights = describe_scales(first.axis.has_value(), first.scales);
+    }
     all.push_back(std::move(decision));
   }
   return all;
@@ -95,17 +90,21 @@ QuantizeReport quantize(ir::Graph& graph, const Samples& samples, const Quantize
         "--calibrate");
   }
   const Samples inputs = is_random ? random_samples(graph, kRandomSamples, kRandomSeed) : samples;
-  if (options.equalize) report.equalized = equalize(graph);
+  if (options.equalize) report.equalized = equalize(graph, options.layers);
   const auto real = std::make_shared<const ir::Graph>(copy_of(graph));
   report.real = real;
   const Annotation annotation = annotate(graph, options);
   const Observations observations = calibrate(graph, annotation, inputs, options);
-  const std::vector<ir::QuantParams> params = choose_parameters(graph, annotation, observations, options);
+  const auto [params, chosen_by] = choose_parameters(graph, annotation, observations, inputs, options);
   report.float_nodes = annotation.float_nodes;
-  report.decisions = decisions(graph, annotation, observations, params);
+  report.decisions = decisions(graph, annotation, observations, params, chosen_by);
   report.ranges = describe(annotation, observations, params, graph);
   convert(graph, annotation, params, options);
-  if (options.correct_biases) correct_biases(graph, *real, inputs, options);
+  const auto rounded = refine(graph, *real, inputs, options);
+  for (Decision& decision : report.decisions) {
+    const auto at = rounded.find(decision.node);
+    if (at != rounded.end()) decision.rounded_otherwise = at->second;
+  }
   return report;
 }
 

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,17 +28,6 @@ struct ValueRange {
   std::int32_t zero_point = 0;
   double clipped_share = 0;  // of the observed values
   double sqnr_db = 0;        // of rounding this tensor alone; infinite if it is exact
-};
-
-// What became of one node.
-struct Decision {
-  std::string node, op, source;
-  std::string rule = {};    // "own range", "shared range", "known range", or "float"
-  std::string reason = {};  // of a node in float
-  std::string shares = {};  // the other tensors of a shared range, with commas between
-  double min = 0, max = 0, scale = 0;
-  std::int32_t zero_point = 0;
-  std::string weights = {};  // "int8 per channel, scales 0.001 to 0.02"; empty without
 };
 
 struct QuantizeReport {

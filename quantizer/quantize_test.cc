@@ -28,9 +28,17 @@ Samples samples(std::vector<std::vector<float>> lists) {
   return samples_of(std::move(all));
 }
 
+// As text: one for all elements but the sixth, which has the other of 0 and 1.
+std::string weights(std::size_t count, bool only_sixth) {
+  std::string text;
+  for (std::size_t k = 0; k < count; ++k)
+    text += (k == 0 ? "" : ", ") + std::string((k == 5) == only_sixth ? "1.0" : "0.0");
+  return text;
+}
+
 QuantizeOptions exact() {
   QuantizeOptions options;
-  options.range = minmax_range;
+  options.observer = Observer::minmax;
   return options;
 }
 
@@ -245,7 +253,7 @@ output %f
 
 TEST(Quantize, LayersCanBeKeptInFloatByModulePath) {
   QuantizeOptions options = exact();
-  options.float_layers = {"head"};
+  options.layers = {{.path = "head", .where = "--float-layers", .keep_float = true}};
   ir::Graph graph = ir::parse(R"(graph g
 input %x : f32[2]
 node "a" "header" ""
@@ -377,6 +385,61 @@ output %d
     if (node.name != "d") continue;
     EXPECT_GE(node.result()->type.quant->scale(), 1);
   }
+}
+
+// A tensor with one value in 16,000 that is ten times larger. By its own squared error it must be expressed; a layer
+// that does not read it is better off without, and one that reads nothing else needs it.
+TEST(Quantize, TheRangeIsChosenByWhatIsBestWhereTheTensorIsUsed) {
+  constexpr std::size_t kCount = 16000;
+  std::vector<std::vector<float>> lists;
+  for (std::size_t s = 0; s < 6; ++s) {
+    std::vector<float>& list = lists.emplace_back(kCount);
+    for (std::size_t k = 0; k < kCount; ++k) list[k] = static_cast<float>((k * 7919 + s * 104729) % 10007) / 10007;
+    list[5] = 10 - static_cast<float>(s) / 20;
+  }
+  for (const bool reads_it : {false, true}) {
+    ir::Graph graph =
+        ir::parse("graph g\ninput %x : f32[16000]\nconst %w : f32[1,16000] = [" + weights(kCount, reads_it) +
+                      "]\nnode \"c\" \"\" \"\"\n  %c : f32[16000] = toy.double(input=%x)\n"
+                      "node \"d\" \"\" \"\"\n  %d : f32[1] = toy.dense(input=%c, weight=%w, bias=none)\n"
+                      "output %d\n",
+                  "test");
+    const QuantizeReport report = quantize(graph, samples(lists));
+    const auto& decision = report.decisions.at(0);
+    EXPECT_EQ(decision.node, "c");
+    EXPECT_EQ(decision.observer == "percentile" || decision.observer == "kl", !reads_it) << decision.observer;
+    EXPECT_EQ(decision.scale < 0.02, !reads_it) << decision.scale;
+  }
+}
+
+TEST(Quantize, LayersMayHaveObserversAndRangesOfTheirOwn) {
+  std::vector<float> many(4096);
+  for (std::size_t k = 0; k < many.size(); ++k) many[k] = static_cast<float>(k % 256);
+  many[0] = 2550;
+  QuantizeOptions options;
+  options.observer = Observer::percentile;
+  options.layers = {{.path = "a", .where = "", .observer = Observer::minmax},
+                    {.path = "b", .where = "", .range = std::pair(-128.0, 127.0)}};
+  ir::Graph graph = ir::parse(R"(graph g
+input %x : f32[4096]
+node "a" "a" ""
+  %a : f32[4096] = toy.double(input=%x)
+node "b" "b" ""
+  %b : f32[4096] = toy.double(input=%x)
+node "c" "c" ""
+  %c : f32[4096] = toy.double(input=%x)
+output %a
+output %b
+output %c
+)",
+                              "test");
+  const QuantizeReport report = quantize(graph, samples({many, many, many}), options);
+  EXPECT_EQ(report.decisions.at(0).observer, "minmax");
+  EXPECT_EQ(report.decisions.at(0).scale, 20);
+  EXPECT_EQ(report.decisions.at(1).observer, "range as asked");
+  EXPECT_EQ(report.decisions.at(1).scale, 1);
+  EXPECT_EQ(report.decisions.at(1).zero_point, 0);
+  EXPECT_EQ(report.decisions.at(2).observer, "percentile");
 }
 
 }  // namespace

@@ -3,6 +3,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <stdexcept>
+#include <utility>
 
 namespace cormorant::quantizer {
 namespace {
@@ -57,10 +60,11 @@ double squared_error(const Distribution& distribution, const Lattice& lattice) {
 // Looks for the ends of the range, as fractions of the observed ones. First both shrink together, since the step
 // depends on their distance; then each alone, in ever smaller steps. Every pass is a scan, not a descent: rounding of
 // the zero point makes the error uneven, and a descent would stop in the first dent.
+template <class ErrorOf>
 class Search {
  public:
-  Search(const Distribution& distribution, const Grid& grid)
-      : distribution_(distribution),
+  Search(const Distribution& distribution, const Grid& grid, ErrorOf error_of)
+      : error_of_(std::move(error_of)),
         grid_(grid),
         min_(std::min(distribution.min(), 0.0)),
         max_(std::max(distribution.max(), 0.0)) {
@@ -92,7 +96,7 @@ class Search {
     if (low < 0 || low > 1 || high < 0 || high > 1) return;
     if (low * min_ == 0 && high * max_ == 0) return;
     const ir::QuantParams params = params_for_range(low * min_, high * max_, grid_);
-    const double error = squared_error(distribution_, lattice_of(params));
+    const double error = error_of_(lattice_of(params));
     if (best_error_ >= 0 && error >= best_error_) return;
     best_error_ = error;
     best_ = params;
@@ -100,12 +104,89 @@ class Search {
     high_ = high;
   }
 
-  const Distribution& distribution_;
+  const ErrorOf error_of_;
   const Grid grid_;
   const double min_, max_;
   double best_error_ = -1;
   ir::QuantParams best_;
   double low_ = 1, high_ = 1;
+};
+
+bool is_zero(const Distribution& distribution) { return distribution.min() >= 0 && distribution.max() <= 0; }
+
+// The number that this share of the values lies below.
+double quantile(const Distribution& distribution, double share) {
+  double below = 0;
+  const double wanted = share * distribution.count;
+  for (const Cell& cell : distribution.cells) {
+    if (below + cell.count >= wanted) return cell.low + (cell.high - cell.low) * (wanted - below) / cell.count;
+    below += cell.count;
+  }
+  return distribution.max();
+}
+
+// The distribution in equal bins, several to a step of the full range. Zeros are left out: they are expressed exactly
+// by any range, and where a ReLU makes most values zero they would outweigh all others.
+class Bins {
+ public:
+  explicit Bins(const Distribution& distribution) : low_(std::min(distribution.min(), 0.0)) {
+    width_ = (std::max(distribution.max(), 0.0) - low_) / kCount;
+    for (const Cell& cell : distribution.cells) {
+      if (cell.low == 0 && cell.high == 0) continue;
+      const std::size_t first = bin_of(cell.low), last = bin_of(cell.high);
+      if (cell.high <= cell.low) {
+        shares_[first] += cell.count;
+        continue;
+      }
+      for (std::size_t bin = first; bin <= last; ++bin) {
+        const double from = std::max(cell.low, low_ + static_cast<double>(bin) * width_);
+        const double to = std::min(cell.high, low_ + static_cast<double>(bin + 1) * width_);
+        shares_[bin] += cell.count * std::max(0.0, to - from) / (cell.high - cell.low);
+      }
+    }
+    for (const double share : shares_) total_ += share;
+  }
+
+  // Of the integers' idea (all bins of a step equally likely, as far as they occur; nothing beyond the last step) from
+  // what was seen, with the values beyond counted in the last bin that is left.
+  [[nodiscard]] double divergence(const Lattice& lattice) const {
+    const std::size_t first = bin_of((lattice.first - 0.5) * lattice.step);
+    const std::size_t last = bin_of((lattice.last + 0.5) * lattice.step);
+    double below = 0, above = 0;
+    for (std::size_t bin = 0; bin < first; ++bin) below += shares_[bin];
+    for (std::size_t bin = last + 1; bin < kCount; ++bin) above += shares_[bin];
+    const double inside = total_ - below - above;
+    if (inside <= 0) return std::numeric_limits<double>::max();
+    double sum = 0;
+    for (std::size_t bin = first; bin <= last;) {
+      const double step = nearest(center_of(bin) / lattice.step);
+      std::size_t end = bin, used = 0;
+      double mass = 0;
+      for (; end <= last && nearest(center_of(end) / lattice.step) == step; ++end) {
+        mass += shares_[end];
+        used += shares_[end] > 0 ? 1 : 0;
+      }
+      for (std::size_t k = bin; k < end; ++k) {
+        const double seen = shares_[k] + (k == first ? below : 0) + (k == last ? above : 0);
+        // Where nothing else is, what lies beyond finds itself told as if one value were there.
+        const double told = (shares_[k] > 0 ? mass / static_cast<double>(used) : 1.0) / inside;
+        if (seen > 0) sum += seen / total_ * std::log(seen / total_ / told);
+      }
+      bin = end;
+    }
+    return sum;
+  }
+
+ private:
+  static constexpr std::size_t kCount = 2048;
+
+  [[nodiscard]] std::size_t bin_of(double value) const {
+    return static_cast<std::size_t>(std::clamp((value - low_) / width_, 0.0, static_cast<double>(kCount - 1)));
+  }
+  [[nodiscard]] double center_of(std::size_t bin) const { return low_ + (static_cast<double>(bin) + 0.5) * width_; }
+
+  double low_, width_ = 0, total_ = 0;
+  std::array<double, kCount> shares_ = {};
 };
 
 }  // namespace
@@ -131,8 +212,47 @@ ir::QuantParams minmax_range(const Distribution& distribution, const Grid& grid)
 }
 
 ir::QuantParams mse_range(const Distribution& distribution, const Grid& grid) {
-  if (distribution.min() >= 0 && distribution.max() <= 0) return params_for_range(0, 0, grid);
-  return Search(distribution, grid).run();
+  if (is_zero(distribution)) return params_for_range(0, 0, grid);
+  return Search(distribution, grid, [&](const Lattice& lattice) { return squared_error(distribution, lattice); }).run();
+}
+
+ir::QuantParams percentile_range(const Distribution& distribution, const Grid& grid) {
+  constexpr double kOutside = 1e-4;
+  return params_for_range(quantile(distribution, kOutside), quantile(distribution, 1 - kOutside), grid);
+}
+
+ir::QuantParams kl_range(const Distribution& distribution, const Grid& grid) {
+  if (is_zero(distribution)) return params_for_range(0, 0, grid);
+  const Bins bins(distribution);
+  return Search(distribution, grid, [&](const Lattice& lattice) { return bins.divergence(lattice); }).run();
+}
+
+ir::QuantParams observed_range(Observer observer, const Distribution& distribution, const Grid& grid) {
+  switch (observer) {
+    case Observer::minmax:
+      return minmax_range(distribution, grid);
+    case Observer::percentile:
+      return percentile_range(distribution, grid);
+    case Observer::mse:
+      return mse_range(distribution, grid);
+    case Observer::kl:
+      return kl_range(distribution, grid);
+    case Observer::automatic:
+      break;
+  }
+  throw std::logic_error("the automatic choice needs more than a distribution");
+}
+
+std::string_view name_of(Observer observer) {
+  constexpr std::array<std::string_view, 5> kNames = {"auto", "minmax", "percentile", "mse", "kl"};
+  return kNames.at(static_cast<std::size_t>(observer));
+}
+
+std::optional<Observer> parse_observer(std::string_view name) {
+  for (const Observer observer : kObservers) {
+    if (name == name_of(observer)) return observer;
+  }
+  return name == name_of(Observer::automatic) ? std::optional(Observer::automatic) : std::nullopt;
 }
 
 RangeError range_error(const Distribution& distribution, const ir::QuantParams& params) {

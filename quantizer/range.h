@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// From what a tensor was observed to hold to the integers that will stand for it. A rule looks at a distribution and
-// proposes quantization parameters; rules are plain functions, so another one (percentile, divergence) is one more
-// function with this type. 0 is always expressed exactly: padding and ReLU depend on it.
+// From what a tensor was observed to hold to the integers that will stand for it. An observer looks at a distribution
+// and proposes quantization parameters. 0 is always expressed exactly: padding and ReLU depend on it.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <optional>
+#include <string_view>
 
 #include "ir/types.h"
 #include "quantizer/histogram.h"
@@ -19,12 +21,24 @@ struct Grid {
   std::int32_t qmax = 127;
 };
 
-using RangeRule = ir::QuantParams (*)(const Distribution&, const Grid&);
+// Who proposes. `automatic` is none of its own: quantizer/observe.h lets the others propose and measures which one is
+// best where the tensor is used.
+enum class Observer : std::uint8_t { automatic, minmax, percentile, mse, kl };
+inline constexpr std::array kObservers = {Observer::minmax, Observer::percentile, Observer::mse, Observer::kl};
+
+[[nodiscard]] std::string_view name_of(Observer observer);
+[[nodiscard]] std::optional<Observer> parse_observer(std::string_view name);
+// Not of `automatic`.
+[[nodiscard]] ir::QuantParams observed_range(Observer observer, const Distribution& distribution, const Grid& grid);
 
 // Everything that was seen is expressed: no clipping, the coarsest step.
 [[nodiscard]] ir::QuantParams minmax_range(const Distribution& distribution, const Grid& grid);
 // Clips where a finer step gains more than the clipped values lose: least expected squared error.
 [[nodiscard]] ir::QuantParams mse_range(const Distribution& distribution, const Grid& grid);
+// Leaves 0.01 % of the values outside at either end: a few strays do not decide.
+[[nodiscard]] ir::QuantParams percentile_range(const Distribution& distribution, const Grid& grid);
+// The range whose integers tell least wrong how often values occur: least Kullback–Leibler divergence.
+[[nodiscard]] ir::QuantParams kl_range(const Distribution& distribution, const Grid& grid);
 
 // Parameters whose integers cover [low, high] widened to include 0. The scale is a float32 number, since the kernels
 // that convert from and to float compute with one; the zero point is rounded, so an end may move by half a step.

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <map>
 #include <numbers>
 #include <random>
 
@@ -159,6 +160,65 @@ TEST(MseRange, HasAnAnswerForDegenerateTensors) {
     const ir::QuantParams params = mse_range(distribution_of({only, only}), {});
     EXPECT_LT(measured_error({only}, params), 1e-6 * only * only) << only;
   }
+}
+
+TEST(PercentileRange, LeavesAFewStraysOutside) {
+  std::vector<float> values(100000);
+  for (std::size_t k = 0; k < values.size(); ++k) values[k] = static_cast<float>(k % 1001) / 1000;
+  const double usual = percentile_range(distribution_of(values), {}).scale() * 255;
+  EXPECT_NEAR(usual, 1, 0.01);
+  for (std::size_t k = 0; k < 5; ++k) values[k * 1000] = 50;  // fewer than one in ten thousand
+  EXPECT_NEAR(percentile_range(distribution_of(values), {}).scale() * 255, 1, 0.01);
+  for (std::size_t k = 0; k < 50; ++k) values[k * 1000] = 50;  // more
+  EXPECT_NEAR(percentile_range(distribution_of(values), {}).scale() * 255, 50, 0.01);
+}
+
+// The definition with bins as fine as the values: probability of a value, and of its step spread over its values.
+double divergence(const std::vector<float>& values, const ir::QuantParams& params) {
+  std::map<double, double> seen, of_step, distinct;
+  const auto step_of = [&](double value) {
+    return std::clamp<double>(std::round(value / params.scale()) + params.zero_point(), -128, 127);
+  };
+  for (const float value : values) ++seen[static_cast<double>(value)];
+  for (const auto& [value, count] : seen) {
+    of_step[step_of(value)] += count;
+    ++distinct[step_of(value)];
+  }
+  double sum = 0;
+  for (const auto& [value, count] : seen) {
+    const double told = of_step[step_of(value)] / distinct[step_of(value)];
+    sum += count * std::log(count / told);
+  }
+  return sum / static_cast<double>(values.size());
+}
+
+TEST(KlRange, TellsTheDistributionBetterThanTheFullRangeDoes) {
+  // A narrow hump with a thin, long tail, in multiples of 1/512, so that values repeat and have a frequency.
+  std::vector<float> values =
+      draw(60000, [](std::mt19937& g) { return std::round(std::normal_distribution<float>(0, 0.1F)(g) * 512) / 512; });
+  for (int k = 0; k < 20; ++k) values.push_back(1 + static_cast<float>(k) / 8);
+  const Distribution d = distribution_of(values);
+  const ir::QuantParams kl = kl_range(d, {}), full = minmax_range(d, {});
+  EXPECT_LT(kl.scale(), full.scale() / 2);
+  EXPECT_LT(divergence(values, kl), divergence(values, full) / 2);
+  // And it is no clipping for clipping's sake: of an even distribution nothing is left outside.
+  const std::vector<float> even =
+      draw(60000, [](std::mt19937& g) { return std::uniform_real_distribution<float>(-1, 1)(g); });
+  EXPECT_LT(range_error(distribution_of(even), kl_range(distribution_of(even), {})).clipped_share, 0.02);
+}
+
+TEST(KlRange, ZerosBehindAReluDoNotDecide) {
+  std::vector<float> values = draw(60000, [](std::mt19937& g) { return std::exponential_distribution<float>(1)(g); });
+  const ir::QuantParams alone = kl_range(distribution_of(values), {});
+  values.resize(300000, 0.0F);
+  EXPECT_EQ(kl_range(distribution_of(values), {}), alone);
+  EXPECT_EQ(kl_range(distribution_of({0, 0, 0}), {}).scale(), 1);
+}
+
+TEST(Observers, HaveNamesThatParse) {
+  for (const Observer observer : kObservers) EXPECT_EQ(parse_observer(name_of(observer)), observer);
+  EXPECT_EQ(parse_observer("auto"), Observer::automatic);
+  EXPECT_FALSE(parse_observer("best").has_value());
 }
 
 }  // namespace

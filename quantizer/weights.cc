@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "quantizer/weights.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -109,6 +111,12 @@ IntegerConstant integer_activation(const evaluate::Tensor& tensor, const ir::Qua
     default:
       throw std::logic_error("activations are int8 or int16");
   }
+}
+
+std::string describe_scales(bool per_channel, const std::vector<double>& scales) {
+  const auto [low, high] = std::ranges::minmax(scales);
+  if (!per_channel) return fmt::format("int8 per tensor, scale {:.4g}", low);
+  return fmt::format("int8 per channel, {} scales from {:.4g} to {:.4g}", scales.size(), low, high);
 }
 
 }  // namespace cormorant::quantizer

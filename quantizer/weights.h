@@ -41,4 +41,7 @@ struct IntegerConstant {
 // A constant that is used as an activation.
 [[nodiscard]] IntegerConstant integer_activation(const evaluate::Tensor& tensor, const ir::QuantParams& params);
 
+// "int8 per channel, 16 scales from 0.001 to 0.02", for reports.
+[[nodiscard]] std::string describe_scales(bool per_channel, const std::vector<double>& scales);
+
 }  // namespace cormorant::quantizer

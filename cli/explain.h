@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What `--explain` says of every node: the parameters that quantization gave it or why it stays in float, and which
+// stage made which operator of it. `compile` writes it beside the program, too, so that `inspect` can tell it later.
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include "compiler/compile.h"
+
+namespace cormorant::cli {
+
+// {"nodes": […], "equalized": […]}, from facts recorded with compiler::Options::explain.
+[[nodiscard]] nlohmann::ordered_json explanation_json(const compiler::Facts& facts);
+void print_explanation(const nlohmann::ordered_json& explanation);
+
+}  // namespace cormorant::cli

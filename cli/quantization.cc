@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/quantization.h"
+
+#include "compiler/layer_settings.h"
+
+namespace cormorant::cli {
+
+void add_quantization(CLI::App& word, QuantizationFlags& flags, const std::string& layers_option) {
+  word.add_option("--observer", flags.observer,
+                  "How ranges are chosen from what calibration sees; auto: by what is best where the tensor is used")
+      ->check(CLI::IsMember({"auto", "minmax", "percentile", "mse", "kl"}))
+      ->capture_default_str();
+  word.add_flag("!--no-equalize", flags.equalize, "Leave outlier channels between two layers as they are");
+  word.add_flag("!--no-weight-rounding", flags.round_weights,
+                "Round weights to the nearest integer, not to the one that is best for their layer's sums");
+  word.add_flag("!--no-bias-correction", flags.correct_biases,
+                "Leave biases as they are where quantization shifts a layer's mean");
+  word.add_option("--float-layers", flags.float_layers,
+                  "Modules that stay in float, with all inside them: features.0,classifier")
+      ->delimiter(',');
+  word.add_option(layers_option, flags.layers_file,
+                  "A file of exceptions, a line each: a module path (* and ? allowed), then float, int8, observer=…, "
+                  "range=MIN..MAX, no-equalize, no-weight-rounding or no-bias-correction");
+}
+
+void apply(const QuantizationFlags& flags, compiler::Options& options) {
+  options.observer = *quantizer::parse_observer(flags.observer);
+  options.equalize = flags.equalize;
+  options.round_weights = flags.round_weights;
+  options.correct_biases = flags.correct_biases;
+  if (!flags.layers_file.empty()) options.layers = compiler::read_layer_settings(flags.layers_file);
+  for (const std::string& layer : flags.float_layers) {
+    options.layers.push_back({.path = layer, .where = "--float-layers", .keep_float = true});
+  }
+}
+
+}  // namespace cormorant::cli

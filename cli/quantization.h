@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How to quantize, as told on the command line: the same options for `compile` and for `evaluate --layers`.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+#include "compiler/compile.h"
+
+namespace cormorant::cli {
+
+struct QuantizationFlags {
+  std::string observer = "auto";
+  bool equalize = true, round_weights = true, correct_biases = true;
+  std::vector<std::string> float_layers;
+  std::string layers_file;
+
+  [[nodiscard]] bool names_layers() const { return !float_layers.empty() || !layers_file.empty(); }
+};
+
+// `layers_option` is how the word spells the option for the file of exceptions.
+void add_quantization(CLI::App& word, QuantizationFlags& flags, const std::string& layers_option);
+// Reads the file of exceptions.
+void apply(const QuantizationFlags& flags, compiler::Options& options);
+
+}  // namespace cormorant::cli

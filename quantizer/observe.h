@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which observer's range is best for a tensor. By the tensor's own squared error it is always the one that minimises
+// just that; what counts is the error that it makes of it where the tensor is used. Rounding noise averages out in the
+// sums of a convolution, clipped values do not. So the float graph runs over a few samples, and every layer that reads
+// the tensor is computed with each of the proposed ranges.
+#pragma once
+
+#include <vector>
+
+#include "ir/graph.h"
+#include "quantizer/annotate.h"
+#include "quantizer/options.h"
+#include "quantizer/samples.h"
+
+namespace cormorant::quantizer {
+
+struct Proposal {
+  Observer observer = Observer::minmax;
+  ir::QuantParams params;
+};
+
+// For every group the index of the best of its proposals: 0 unless another is better on more than chance.
+[[nodiscard]] std::vector<std::size_t> best_proposals(const ir::Graph& graph, const Annotation& annotation,
+                                                      const std::vector<std::vector<Proposal>>& proposals,
+                                                      const Samples& samples, std::size_t threads);
+
+}  // namespace cormorant::quantizer

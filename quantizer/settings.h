@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Exceptions for layers by module path: what a user wants otherwise than the options for the whole model say.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "quantizer/range.h"
+
+namespace cormorant::quantizer {
+
+// For the nodes of a module and of all inside it. What is not set stays as it is.
+struct LayerSettings {
+  std::string path;   // "blocks.2.conv"; * stands for any characters, ? for one
+  std::string where;  // "layers.txt:3" or "--float-layers": for messages
+  std::optional<bool> keep_float = {};
+  std::optional<Observer> observer = {};
+  std::optional<std::pair<double, double>> range = {};  // instead of an observed one
+  std::optional<bool> equalize = {}, round_weights = {}, correct_bias = {};
+
+  // Whether a node of this module, "blocks.2.conv.0", is meant.
+  [[nodiscard]] bool covers(std::string_view module) const;
+};
+
+// All settings that cover the module as one; where two of them set the same, the later one counts. `path` and `where`
+// are those of the one that decided between float and integers.
+[[nodiscard]] LayerSettings settings_for(const std::vector<LayerSettings>& all, std::string_view module);
+
+}  // namespace cormorant::quantizer

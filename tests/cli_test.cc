@@ -264,9 +264,9 @@ TEST_F(CommandLine, CompileTellsItsFiguresAsJson) {
   ASSERT_EQ(ran.status, kDone) << ran.err;
   EXPECT_EQ(ran.err, "");
   const nlohmann::json json = ran.json();
-  EXPECT_EQ(keys(json),
-            (std::set<std::string>{"target", "isa", "operators", "float_operators", "model_bytes", "constant_bytes",
-                                   "arena_bytes", "peaks", "arena_lower_bound", "scratch_bytes", "macs", "seconds"}));
+  EXPECT_EQ(keys(json), (std::set<std::string>{"target", "isa", "operators", "float_operators", "model_bytes",
+                                               "constant_bytes", "arena_bytes", "peaks", "arena_lower_bound",
+                                               "scratch_bytes", "macs", "firmware", "seconds"}));
   EXPECT_EQ(json["target"], "cortex-m4");
   EXPECT_EQ(json["isa"], "dsp");
   EXPECT_EQ(json["float_operators"], nlohmann::json::array());
@@ -357,8 +357,8 @@ TEST_F(CommandLine, RunTellsItsFiguresAsJson) {
   ASSERT_EQ(ran.status, kDone) << ran.err;
   EXPECT_EQ(ran.err, "");
   const nlohmann::json json = ran.json();
-  EXPECT_EQ(keys(json),
-            (std::set<std::string>{"target", "isa", "instructions", "cycles", "flash", "ram", "operators"}));
+  EXPECT_EQ(keys(json), (std::set<std::string>{"target", "isa", "instructions", "cycles", "flash", "ram", "stack_bound",
+                                               "code_parts", "operators"}));
   EXPECT_EQ(json["target"], "cortex-m55");
   EXPECT_EQ(json["isa"], "mve");
   EXPECT_EQ(keys(json["instructions"]), (std::set<std::string>{"load", "execute"}));

@@ -109,7 +109,8 @@ class EveryModel : public testing::TestWithParam<std::string> {
   }
 
   // All samples in one boot.
-  [[nodiscard]] std::vector<Arrays> run_on_board(const ProgramFile& program, const Place& place) const {
+  [[nodiscard]] std::vector<Arrays> run_on_board(const ProgramFile& program, const Place& place,
+                                                 std::uint32_t most_state = 1200) const {
     ExecuteOn board;
     board.target = place.target;
     board.compiler = place.compiler;
@@ -119,7 +120,7 @@ class EveryModel : public testing::TestWithParam<std::string> {
     Execution execution = execute(program, sample_arrays(program, inputs_), board);
     expect_clean_firmware(board.keep_elf, *place.target.cpu);
     expect_bounded_stack(*execution.board, place.text());
-    EXPECT_LE(execution.board->state_bytes, 1200U);
+    EXPECT_LE(execution.board->state_bytes, most_state);
     return std::move(execution.outputs);
   }
 
@@ -212,7 +213,8 @@ TEST_P(EveryModel, CompiledForAnyTargetIsOneProgramForAllBoards) {
   std::vector<Arrays> first;
   for (const Place& place : three_places()) {
     SCOPED_TRACE(place.text());
-    const std::vector<Arrays> outputs = run_on_board(program, place);
+    // What other programs have in their packed constants, this one works out at load.
+    const std::vector<Arrays> outputs = run_on_board(program, place, 2500);
     expect_same(outputs, reference);
     if (first.empty()) first = outputs;
     expect_same(outputs, first);

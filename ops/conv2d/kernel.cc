@@ -36,14 +36,17 @@ bool has_sound_shifts(const PackedShape& shape, const std::uint8_t* stream) {
   field = static_cast<std::uint16_t>(value);
 }
 
-// A variable each, so that a firmware keeps only those of its own variants.
 template <const Variant& V>
-constexpr PackedRules kRules = {.is_computable = [](const conv::Geometry& g) { return is_computable(V, g); },
-                                .shape = [](const conv::Geometry& g) { return packed_shape(V, g); }};
-
+bool is_computable_by(const conv::Geometry& geometry) {
+  return is_computable(V, geometry);
+}
+template <const Variant& V>
+PackedShape packed_shape_of(const conv::Geometry& geometry) {
+  return packed_shape(V, geometry);
+}
 template <const Variant& V>
 Error load(Call& call) {
-  return load_packed(call, kRules<V>);
+  return load_packed(call, is_computable_by<V>, packed_shape_of<V>);
 }
 
 // Not part of its caller, whose frame lies below all that reads the arguments.
@@ -84,7 +87,8 @@ bool is_sound_stream(const PackedShape& shape, const conv::Header& header, std::
          header.stream_bytes == bytes && has_sound_shifts(shape, reinterpret_cast<const std::uint8_t*>(&header + 1));
 }
 
-Error load_packed(Call& call, const PackedRules& rules) {
+Error load_packed(Call& call, bool (*is_computable)(const conv::Geometry&),
+                  PackedShape (*shape_of)(const conv::Geometry&)) {
   PackedConv2d<TargetWorld> args;
   if (!call.read_signature(args)) return call.error();
   const auto& [input, packed, scratch_tensor, out] = args;
@@ -94,11 +98,11 @@ Error load_packed(Call& call, const PackedRules& rules) {
   if (call.error() != Error::ok) return call.error();
   const conv::Header& header = *packed.as<const conv::Header>();
   const conv::Geometry& g = header.geometry;
-  call.require(rules.is_computable(g), Error::bad_constant);
+  call.require(is_computable(g), Error::bad_constant);
   call.require(has_sizes(input, g.batch, g.in_channels, g.in_height, g.in_width), Error::bad_shape);
   call.require(has_sizes(out, g.batch, g.out_channels, g.out_height, g.out_width), Error::bad_shape);
   if (call.error() != Error::ok) return call.error();
-  const PackedShape shape = rules.shape(g);
+  const PackedShape shape = shape_of(g);
   call.require(is_sound_stream(shape, header, static_cast<std::uint32_t>(packed.bytes() - sizeof(conv::Header))),
                Error::bad_constant);
   call.require_scratch(scratch_tensor, shape.scratch_bytes);

@@ -63,13 +63,10 @@ struct PackedShape {
   std::uint32_t block;
   std::uint32_t shifts_at;
 };
-// Checks and plan of the packed form. `shape` is asked for the header's geometry only after `is_computable` accepted
+// Checks and plan of the packed form. `shape_of` is asked for the header's geometry only after `is_computable` accepted
 // it.
-struct PackedRules {
-  bool (*is_computable)(const conv::Geometry& geometry);
-  PackedShape (*shape)(const conv::Geometry& geometry);
-};
-Error load_packed(Call& call, const PackedRules& rules);
+Error load_packed(Call& call, bool (*is_computable)(const conv::Geometry&),
+                  PackedShape (*shape_of)(const conv::Geometry&));
 // The packed shape of a variant for a geometry that it computes.
 PackedShape packed_shape(const Variant& variant, const conv::Geometry& geometry);
 // A header whose geometry `shape` is for, and the stream behind it, of which `bytes` are there.

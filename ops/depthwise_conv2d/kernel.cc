@@ -13,15 +13,17 @@ conv2d::PackedShape packed_shape(const Variant& variant, const conv::Geometry& g
           stream.block(),  stream.shifts_at()};
 }
 
-// A variable each, so that a firmware keeps only those of its own variants.
 template <const Variant& V>
-constexpr conv2d::PackedRules kRules = {
-    .is_computable = [](const conv::Geometry& g) { return is_computable(V, g) && scratch_bytes(V, g) <= 0x7fffffffU; },
-    .shape = [](const conv::Geometry& g) { return packed_shape(V, g); }};
-
+bool is_computable_by(const conv::Geometry& geometry) {
+  return is_computable(V, geometry) && scratch_bytes(V, geometry) <= 0x7fffffffU;
+}
+template <const Variant& V>
+conv2d::PackedShape packed_shape_of(const conv::Geometry& geometry) {
+  return packed_shape(V, geometry);
+}
 template <const Variant& V>
 Error load(Call& call) {
-  return conv2d::load_packed(call, kRules<V>);
+  return conv2d::load_packed(call, is_computable_by<V>, packed_shape_of<V>);
 }
 
 // Not part of its caller, whose frame lies below all that reads the arguments.

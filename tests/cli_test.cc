@@ -231,12 +231,35 @@ TEST_F(CommandLine, HasHelpOnEverything) {
     std::vector<std::string> parts;
   } cases[] = {
       {{}, {"compile", "run", "inspect", "evaluate"}},
-      {{"compile"}, {"-q,--quantize", "--calibrate",        "--isa",       "--io",         "--runtime",
-                     "--memory",      "-i,--intermediates", "--bundle",    "--report",     "--strict",
-                     "--optimize",    "--float-layers",     "--budget",    "--weights-in", "--json",
-                     "-m,",           "-t,--target",        "-o,--output", "--bundleio",   "--delegate"}},
+      {{"compile"},
+       {"-q,--quantize",
+        "--calibrate",
+        "--isa",
+        "--io",
+        "--runtime",
+        "--memory",
+        "-i,--intermediates",
+        "--bundle",
+        "--report",
+        "--strict",
+        "--optimize",
+        "--float-layers",
+        "--budget",
+        "--weights-in",
+        "--json",
+        "-m,",
+        "-t,--target",
+        "-o,--output",
+        "--bundleio",
+        "--delegate",
+        "--observer",
+        "--layers",
+        "--explain",
+        "--no-equalize",
+        "--no-weight-rounding",
+        "--no-bias-correction"}},
       {{"run"}, {"-t,--target", "--input", "--output", "--profile", "--compiler", "--json", "--elf", "--timeout"}},
-      {{"inspect"}, {"--json"}},
+      {{"inspect"}, {"--json", "--explain"}},
       {{"evaluate"}, {"--data", "-t,--target", "--float", "--json"}},
   };
   for (const auto& [word, parts] : cases) {
@@ -516,11 +539,67 @@ TEST_F(CommandLine, CompileExplainsEveryNode) {
     return nlohmann::json();
   };
   EXPECT_EQ(find("conv2d").at("rule"), "own range");
+  EXPECT_FALSE(find("conv2d").at("observer").get<std::string>().empty());
+  EXPECT_GT(find("conv2d_1").at("rounded_otherwise").get<int>(), 0);
   EXPECT_GT(find("conv2d").at("scale").get<double>(), 0);
   EXPECT_TRUE(has(find("conv2d").at("weights").get<std::string>(), "int8 per channel"));
   EXPECT_EQ(find("batch_norm").at("stages").at(0).at("stage"), "fold_batch_norm");
   EXPECT_EQ(find("flatten").at("rule"), "shared range");
   EXPECT_EQ(find("softmax").at("rule"), "known range");
+}
+
+TEST_F(CommandLine, InspectTellsWhatCompileDecided) {
+  const auto node = [](const nlohmann::json& json, const std::string& name) {
+    for (const nlohmann::json& node : json.at("explanation").at("nodes")) {
+      if (node.at("node") == name) return node;
+    }
+    return nlohmann::json();
+  };
+  const std::string calibration = zoo("digits_calibration.npz");
+  ASSERT_EQ(cormorant(path(), {"compile", "digits", "--calibrate", calibration, "-o", "told.pte"}).status, kDone);
+  const nlohmann::json program = cormorant(path(), {"inspect", "told.pte", "--explain", "--json"}).json();
+  const nlohmann::json model =
+      cormorant(path(), {"inspect", "digits", "--explain", "--calibrate", calibration, "--json"}).json();
+  EXPECT_EQ(node(program, "conv2d"), node(model, "conv2d"));
+  EXPECT_EQ(node(program, "conv2d").at("rule"), "own range");
+  const nlohmann::json softmax = program.at("methods").at(0).at("instructions").back();
+  EXPECT_EQ(softmax.at("operator"), "cortex_m::dequantize_per_tensor.out");
+  EXPECT_EQ(softmax.at("parameters").at("zero_point"), -128);
+  EXPECT_FALSE(softmax.at("node").get<std::string>().empty());
+
+  // Without the file beside it, a program knows its operators.
+  std::filesystem::remove(path() / "told.pte.names.json");
+  const Ran alone = cormorant(path(), {"inspect", "told.pte", "--explain"});
+  EXPECT_EQ(alone.status, kDone);
+  EXPECT_TRUE(has(alone.err, "told.pte.names.json is not there")) << alone.err;
+  EXPECT_TRUE(has(alone.out, "zero_point=-128"));
+}
+
+TEST_F(CommandLine, ExceptionsForLayersComeFromAFile) {
+  write_text(path() / "layers.txt", "classifier float\nblocks.* observer=minmax\nstem range=0..8\n");
+  const std::vector<std::string> compile = {"compile", "digits", "--calibrate", zoo("digits_calibration.npz"),
+                                            "-o",      "x.pte"};
+  const auto with = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), compile.begin(), compile.end());
+    return cormorant(path(), more);
+  };
+  const Ran ran = with({"--layers=layers.txt", "--float-layers", "blocks.7", "--explain", "--json"});
+  ASSERT_EQ(ran.status, kDone) << ran.err;
+  const nlohmann::json json = ran.json();
+  const nlohmann::json& left = json.at("float_operators");
+  ASSERT_EQ(left.size(), 2U);
+  EXPECT_TRUE(has(left[0].at("reason"), "as asked for layer blocks.7"));
+  EXPECT_TRUE(has(left[1].at("reason"), "as asked for layer classifier in layers.txt:1"));
+  for (const nlohmann::json& node : json.at("nodes")) {
+    if (node.at("node") == "conv2d") EXPECT_NEAR(node.at("scale").get<double>(), 8 / 255.0, 1e-6);
+    if (node.at("node") == "conv2d_2") EXPECT_EQ(node.at("observer"), "minmax");
+  }
+
+  write_text(path() / "wrong.txt", "# one line\nblokcs.1 float\n");
+  const Ran wrong = with({"--layers", "wrong.txt"});
+  EXPECT_EQ(wrong.status, kInputAtFault);
+  EXPECT_TRUE(has(wrong.err, "wrong.txt:2: the model has no layer blokcs.1")) << wrong.err;
+  EXPECT_TRUE(has(wrong.err, "blocks.1")) << wrong.err;
 }
 
 TEST_F(CommandLine, BundledProgramChecksItself) {

@@ -70,6 +70,7 @@ class Mapper {
         place_results(*node, step++);
       }
     }
+    for (std::size_t i = 0; i < map_.blocks.size(); ++i) align_part(i);
     if (reuse_ == Reuse::none) {
       for (planner::Block& block : map_.blocks) block.last = planner::Block::kForever;
     }
@@ -143,11 +144,15 @@ class Mapper {
     planner::Block& block = map_.blocks[part];
     if (block.part) throw std::logic_error("'" + block.name + "' is part of two blocks");
     block.part = {static_cast<std::uint32_t>(whole), offset, kind};
-    if (offset != 0) {
-      block.alignment =
-          std::min<std::uint32_t>(block.alignment, 1U << static_cast<unsigned>(std::countr_zero(offset) & 31));
-    }
-    block.alignment = std::min(block.alignment, map_.blocks[whole].alignment);
+  }
+  // As the whole has it, of which nothing is known before it is a part itself.
+  std::uint32_t align_part(std::size_t index) {
+    planner::Block& block = map_.blocks[index];
+    if (!block.part) return block.alignment;
+    const std::uint64_t offset = block.part->offset;
+    const std::uint64_t own = offset == 0 ? planner::Block::kAlignment : std::uint64_t{1} << std::countr_zero(offset);
+    block.alignment = static_cast<std::uint32_t>(std::min<std::uint64_t>(own, align_part(block.part->whole)));
+    return block.alignment;
   }
   [[nodiscard]] bool is_part_or_whole(std::size_t block) const {
     const auto is_of_it = [&](const planner::Block& other) { return other.part && other.part->whole == block; };

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <map>
 
 #include "cli/program_io.h"
@@ -236,6 +237,13 @@ TEST(Memory, SlicesAndConcatenationsOfRowsMoveNothing) {
          ir::Value* part = clamp(graph, slice(graph, x, 1, 4, 32), -1.0);
          graph.add_output(clamp(graph, cat(graph, {part, clamp(graph, y, 0.5)}, 1), 0.0));
        }},
+      {"a slice of what then becomes a less aligned piece",
+       [](ir::Graph& graph) {
+         ir::Value* x = clamp(graph, int8_input(graph, {1, 12}, kScale, kZeroPoint), 0.5);
+         ir::Value* y = clamp(graph, int8_input(graph, {1, 24}, kScale, kZeroPoint), 0.5);
+         graph.add_output(slice(graph, y, 1, 8, 20));
+         graph.add_output(cat(graph, {x, y}, 1));
+       }},
   };
   expect_tighter(cases, {"aten::slice_copy.Tensor_out", "aten::cat.out"});
 }
@@ -458,7 +466,10 @@ void grow(ir::Graph& graph, unsigned seed) {
 
 TEST(Memory, RandomNetworksComputeTheSameBitsAsWithoutReuse) {
   int smaller = 0;
-  for (unsigned seed = 0; seed < 36; ++seed) {
+  // A few here; thousands when asked for.
+  const char* const asked = std::getenv("CORMORANT_NETWORKS");
+  const unsigned count = asked == nullptr ? 36 : static_cast<unsigned>(std::strtoul(asked, nullptr, 10));
+  for (unsigned seed = 0; seed < count; ++seed) {
     SCOPED_TRACE(seed);
     const Target target = parse_target(seed % 3 == 0 ? "cortex-m0" : seed % 3 == 1 ? "cortex-m4" : "cortex-m55");
     const auto build = [seed](ir::Graph& graph) { grow(graph, seed); };
@@ -469,7 +480,7 @@ TEST(Memory, RandomNetworksComputeTheSameBitsAsWithoutReuse) {
     const std::vector<Arrays> inputs = random_inputs(apart.file, seed);
     const std::vector<Arrays> wanted = execute(apart.file, inputs, {}).outputs;
     expect_equal(wanted, execute(tight.file, inputs, {}).outputs, "host");
-    if (seed % 16 != 0) continue;
+    if (seed % 16 != 0 || seed >= 36) continue;
     ExecuteOn board;
     board.target = target;
     const Execution run = execute(tight.file, inputs, board);
@@ -479,7 +490,7 @@ TEST(Memory, RandomNetworksComputeTheSameBitsAsWithoutReuse) {
         tight.operators.contains("cortex_m::quantized_max_pool2d.out") || tight.operators.contains("cortex_m::pad.out");
     if (!is_deep) EXPECT_LE(run.board->stack_bytes, 1024U);
   }
-  EXPECT_GT(smaller, 30);
+  EXPECT_GT(smaller, 30 * static_cast<int>(count) / 36);
 }
 
 }  // namespace

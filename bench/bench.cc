@@ -31,7 +31,8 @@ struct Model {
   const char* zoo;   // the file's
 };
 constexpr Model kModels[] = {{"kws", "kws"}, {"vww", "vww"}, {"ic", "fashion"}, {"ad", "ad"}};
-constexpr const char* kCores[] = {"m55", "m33", "m7", "m4", "m3", "m0"};
+// A core, or a core with another goal than balanced: what --optimize trades there.
+constexpr const char* kCores[] = {"m55", "m33", "m7", "m4", "m3", "m0", "m4-speed", "m4-size", "m55-size", "m0-size"};
 // Dispatch is what the executor spends per operator outside its kernel.
 constexpr const char* kFigures[] = {"instructions", "cycles", "load",  "dispatch", "code",
                                     "model",        "arena",  "state", "stack"};
@@ -89,9 +90,18 @@ Json measure(const ProgramFile& program, const Arrays& sample, const Target& tar
           {"operators", operators}};
 }
 
+std::string name_of_core(const std::string& core) { return core.substr(0, core.find('-')); }
+
+Target target_of(const std::string& core) {
+  Target target = parse_target("cortex-" + name_of_core(core));
+  if (core.ends_with("-speed")) target.optimize = Optimize::speed;
+  if (core.ends_with("-size")) target.optimize = Optimize::size;
+  return target;
+}
+
 // One model on one core, with both compilers' code.
 Json measure_both(const Model& model, const std::string& core) {
-  const Target target = parse_target("cortex-" + core);
+  const Target target = target_of(core);
   const ProgramFile program = compile_for(model, target);
   const Arrays sample = first_sample(model);
   return {{"gcc", measure(program, sample, target, Compiler::gcc)},
@@ -149,7 +159,7 @@ void print_block(const Json& ours, const Json& peers, const Json& bars, const st
     for (const char* compiler : kCompilers) fmt::print(" {:>12}", with_commas(ours[compiler][figure].get<double>()));
     const double best = best_of(ours, figure);
     for (const Json& peer : peers["peers"]) {
-      const auto theirs = peer_figure(peer, figure, core, model);
+      const auto theirs = peer_figure(peer, figure, name_of_core(core), model);
       fmt::print("  {:>12} {:>6}", theirs ? with_commas(*theirs) : "-",
                  theirs ? fmt::format("{:.2f}", best / *theirs) : "");
     }
@@ -255,7 +265,8 @@ int main(int argc, char** argv) {
   cormorant::Flags flags;
   app.add_flag("--check", flags.check, "Fail when a figure is more than 2 % worse than the committed one");
   app.add_flag("--operators", flags.operators, "Figures per operator too");
-  app.add_option("--cores", flags.cores, "Of m55, m33, m7, m4, m3, m0")->delimiter(',');
+  app.add_option("--cores", flags.cores, "Of m55, m33, m7, m4, m3, m0; m4-speed, m4-size for other goals")
+      ->delimiter(',');
   app.add_option("--root", cormorant::directory, "The project's folder");
   CLI11_PARSE(app, argc, argv);
   try {

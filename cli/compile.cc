@@ -17,6 +17,7 @@
 #include "cli/explain.h"
 #include "cli/files.h"
 #include "cli/firmware_table.h"
+#include "cli/goal.h"
 #include "cli/names.h"
 #include "cli/quantization.h"
 #include "compiler/import.h"
@@ -45,7 +46,6 @@ void reject_what_is_not_there_yet(const Flags& flags) {
     std::string_view option;
   } options[] = {
       {!flags.report.empty(), "--report"},
-      {flags.optimize != "balanced", "--optimize other than balanced"},
   };
   for (const auto& [given, option] : options) {
     if (given) throw UsageError(fmt::format("{} is not supported yet\n  leave it away", option));
@@ -70,10 +70,15 @@ std::optional<std::uint32_t> constants_region(const Flags& flags, const compiler
   return static_cast<std::uint32_t>(found - names.begin());
 }
 
+Optimize parse_optimize(std::string_view text) {
+  return text == "speed" ? Optimize::speed : text == "size" ? Optimize::size : Optimize::balanced;
+}
+
 compiler::Options options_of(const Flags& flags) {
   reject_what_is_not_there_yet(flags);
   compiler::Options options;
   options.config.target = parse_target(flags.target, flags.isa);
+  options.config.target.optimize = parse_optimize(flags.optimize);
   options.config.runtime = flags.runtime == "executorch" ? ops::Runtime::executorch : ops::Runtime::cormorant;
   options.io = flags.io == "int8" ? compiler::Io::int8 : compiler::Io::as_model;
   options.quantize = flags.quantize || !flags.calibrate.empty();
@@ -109,7 +114,7 @@ std::vector<std::byte> bundle(const Flags& flags, const compiler::Compiled& comp
 }
 
 void print_json(const compiler::Compiled& compiled, const compiler::Options& options, const Firmware& firmware,
-                bool measured, bool explain) {
+                bool measured, bool explain, const std::optional<MeasuredGoal>& goal) {
   const compiler::Facts& facts = compiled.facts;
   nlohmann::ordered_json json;
   json["target"] = options.config.target.name();
@@ -140,6 +145,9 @@ void print_json(const compiler::Compiled& compiled, const compiler::Options& opt
                         {"state", firmware.facts->state_bytes},
                         {"stack", firmware.facts->stack_bytes}};
   }
+  if (facts.balanced) {
+    json["optimize"] = goal_json(goal_of(compiled, goal), name_of(options.config.target.optimize), goal.has_value());
+  }
   for (const auto& [stage, seconds] : facts.seconds) json["seconds"][stage] = seconds;
   if (explain) {
     json.update(explanation_json(facts));
@@ -148,7 +156,7 @@ void print_json(const compiler::Compiled& compiled, const compiler::Options& opt
 }
 
 void print_summary(const compiler::Compiled& compiled, const compiler::Options& options, const std::string& output,
-                   const Firmware& firmware, bool measured) {
+                   const Firmware& firmware, bool measured, bool explain, const std::optional<MeasuredGoal>& goal) {
   const compiler::Facts& facts = compiled.facts;
   const Target& target = options.config.target;
   int count = 0;
@@ -172,8 +180,24 @@ void print_summary(const compiler::Compiled& compiled, const compiler::Options& 
   }
   print_firmware(firmware, compiled, target);
   if (measured) fmt::print("  measured    {:>11} bytes of stack\n", grouped(firmware.facts->stack_bytes));
-  if (options.explain && firmware.facts && firmware.facts->stack_bound) print_stack_path(*firmware.facts->stack_bound);
+  if (explain && firmware.facts && firmware.facts->stack_bound) print_stack_path(*firmware.facts->stack_bound);
   fmt::print("  written to  {}\n", output);
+  if (facts.balanced) print_goal(goal_of(compiled, goal), name_of(target.optimize), goal.has_value());
+}
+
+// A run on zeros.
+RunResult measure(const std::vector<std::byte>& program, const compiler::Options& options, bool profile = false) {
+  RunRequest request;
+  request.program = program;
+  request.target = options.config.target;
+  request.time_limit = std::chrono::minutes(10);
+  request.profile = profile;
+  return run_on_board(request);
+}
+std::optional<MeasuredGoal> measure_goal(const compiler::Compiled& compiled, const compiler::Options& options) {
+  if (!compiled.facts.balanced) return std::nullopt;
+  return MeasuredGoal{measure(compiled.program, options, true),
+                      measure(compiled.facts.balanced->program, options, true)};
 }
 
 void show_progress(std::size_t done, std::size_t total) {
@@ -211,6 +235,7 @@ void run(const Flags& flags) {
                                       .link = flags.link && options.config.runtime == ops::Runtime::cormorant,
                                       .execute = flags.measure});
   if (!flags.budget.empty()) require_budget(parse_budget(flags.budget), compiled, firmware.facts);
+  const std::optional<MeasuredGoal> goal = flags.measure ? measure_goal(compiled, options) : std::nullopt;
   const std::string output = output_of(flags, model);
   write_file(output, flags.bundles() ? bundle(flags, compiled, model) : compiled.program);
   if (flags.names) write_names(output, compiled.program, compiled.facts.steps, explanation_json(compiled.facts));
@@ -220,10 +245,10 @@ void run(const Flags& flags) {
     fmt::print(stderr, "float: {} ({}) at {}: {}\n", op.node, op.op, op.source, op.reason);
   }
   if (flags.json) {
-    print_json(compiled, options, firmware, flags.measure, flags.explain);
+    print_json(compiled, options, firmware, flags.measure, flags.explain, goal);
   } else {
     if (flags.explain) print_explanation(explanation_json(compiled.facts));
-    print_summary(compiled, options, output, firmware, flags.measure);
+    print_summary(compiled, options, output, firmware, flags.measure, flags.explain, goal);
   }
 }
 
@@ -258,7 +283,8 @@ void add_compile(CLI::App& app) {
                    "Write a bundled program (.bpte) with the inputs x of this .npz, and the outputs y to expect");
   word->add_flag("--bundleio", flags->bundle_io, "The same with a random input");
   word->add_option("--report", flags->report, "Not supported yet");
-  word->add_option("--optimize", flags->optimize, "speed, size or balanced; only balanced is supported yet")
+  word->add_option("--optimize", flags->optimize,
+                   "What flash is worth: speed (larger constants, more code), size (fewest kernels) or balanced")
       ->check(CLI::IsMember({"speed", "size", "balanced"}))
       ->capture_default_str();
   word->add_option("--budget", flags->budget,

@@ -205,6 +205,48 @@ Accuracy compare_layers(ir::Graph& graph, const Options& options, const quantize
   return {quantizer::compare_layers(graph, *report.real, data, options.threads), std::move(report.equalized)};
 }
 
+namespace {
+
+std::vector<Layer> layers_of(const ir::Graph& graph) {
+  std::vector<Layer> layers;
+  for (const ir::Node& node : graph.nodes()) {
+    const ops::Operator* op = ops::find(node);
+    if (op == nullptr || op->is_alias) continue;
+    Layer layer{node.name, ops::program_name(node.op), node.location.text(), 0, {}};
+    for (const ir::Value* value : node.inputs()) {
+      if (value->kind == ir::ValueKind::constant) layer.constant_bytes += value->type.bytes();
+    }
+    if (op->estimate != nullptr) layer.instructions = op->estimate(node);
+    layers.push_back(std::move(layer));
+  }
+  return layers;
+}
+
+// The goal matters from here on.
+constexpr std::string_view kFirstWithGoal = "lower";
+
+// The same model for the default goal, from the graph before it mattered.
+Balanced compile_balanced(ir::Graph graph, Options options) {
+  options.config.target.optimize = Optimize::balanced;
+  Facts unused;
+  Context context{options, unused};
+  bool begun = false;
+  for (const Stage& stage : default_stages(options)) {
+    begun = begun || stage.name == kFirstWithGoal;
+    if (begun) stage.run(graph, context);
+  }
+  emit::Emitted emitted = emit::emit(graph, options.config, options.memory, options.reuse);
+  return {std::move(emitted.program), std::move(emitted.steps), layers_of(graph)};
+}
+
+ir::Graph copy_of(const ir::Graph& graph) {
+  std::vector<std::byte> blob;
+  const std::string text = ir::print(graph, &blob);
+  return ir::parse(text, "copy", ir::Bytes::own(std::move(blob)));
+}
+
+}  // namespace
+
 Compiled compile(ir::Graph& graph, const Options& options, const std::vector<Stage>& stages) {
   Compiled compiled;
   Context context{options, compiled.facts};
@@ -227,7 +269,11 @@ Compiled compile(ir::Graph& graph, const Options& options, const std::vector<Sta
   intermediates.write(graph, "import");
   std::optional<Changes> changes;
   if (options.explain) changes.emplace(graph);
+  std::optional<ir::Graph> before_goal;
   for (const Stage& stage : stages) {
+    if (stage.name == kFirstWithGoal && options.config.target.optimize != Optimize::balanced) {
+      before_goal = copy_of(graph);
+    }
     timed(stage.name, [&] { stage.run(graph, context); });
     if (changes) changes->record(graph, stage, compiled.facts.changes);
     ir::verify(graph, stage.name);
@@ -241,6 +287,10 @@ Compiled compile(ir::Graph& graph, const Options& options, const std::vector<Sta
                       {},
                       first.node,
                       first.source});
+  }
+  compiled.facts.layers = layers_of(graph);
+  if (before_goal) {
+    timed("balanced", [&] { compiled.facts.balanced = compile_balanced(std::move(*before_goal), options); });
   }
   timed("emit", [&] {
     emit::Emitted emitted = emit::emit(graph, options.config, options.memory, options.reuse, options.constants_in);

@@ -54,6 +54,20 @@ struct Change {
   std::vector<std::string> became;  // operators under the node's name after the stage; none: part of others, or dead
 };
 
+// A node of the finished graph: what --optimize decides about.
+struct Layer {
+  std::string node, op, source;
+  std::int64_t constant_bytes = 0;
+  std::optional<std::int64_t> instructions;  // estimated
+};
+
+// What the same model is when compiled with --optimize=balanced.
+struct Balanced {
+  std::vector<std::byte> program;
+  std::vector<emit::Step> steps;
+  std::vector<Layer> layers;
+};
+
 // What the stages found out.
 struct Facts {
   std::map<std::string, int> operators;  // by the program's names
@@ -69,6 +83,8 @@ struct Facts {
   std::vector<quantizer::Decision> decisions;                   // of quantization, one per node
   std::vector<quantizer::EqualizedLayer> equalized;
   std::vector<Change> changes;  // with options.explain
+  std::vector<Layer> layers;
+  std::optional<Balanced> balanced;  // where another goal was asked for
 };
 
 struct Context {

@@ -27,13 +27,28 @@ extern "C" void cormorant_depthwise_right_mve(const DepthwisePixel* pixel);     
 extern "C" void cormorant_depthwise_general_mve(const DepthwisePixel* pixel);
 // The same in intrinsics: documentation of the assembly.
 void depthwise_pixel_plain_mve(const DepthwisePixel& pixel);
+// DSP multiplies taps in pairs. Where a weight stands behind the four biases of its block, in bytes: of a pair of taps
+// the first two channels of either tap, then the other two; what is left of an odd number as one word.
+constexpr std::uint32_t pair_weight_index(std::uint32_t taps, std::uint32_t tap, std::uint32_t lane) {
+  if (tap == taps - 1 && taps % 2 != 0) return tap * 4 + lane;
+  return tap / 2 * 8 + lane / 2 * 4 + tap % 2 * 2 + lane % 2;
+}
+// The same with weights of 16 bits: the pair of each channel; of what is left channels 0 and 2, then 1 and 3.
+constexpr std::uint32_t wide_pair_weight_index(std::uint32_t taps, std::uint32_t tap, std::uint32_t lane) {
+  if (tap == taps - 1 && taps % 2 != 0) return tap * 8 + lane % 2 * 4 + lane / 2 * 2;
+  return tap / 2 * 16 + lane * 4 + tap % 2 * 2;
+}
+
 // Blocks of four channels in plain loops, any rounding, and the clamp: from channel `first` on.
 void depthwise_pixel_plain_dsp(const DepthwisePixel& pixel, std::uint32_t first);
+void depthwise_pixel_plain_dsp_wide(const DepthwisePixel& pixel, std::uint32_t first);
 void depthwise_pixel_plain_scalar(const DepthwisePixel& pixel, std::uint32_t first);
 
 // Whole blocks of four channels in assembly, for Rounding::right and positive. Saturates, but does not clamp further.
 extern "C" void cormorant_depthwise_pixel_dsp(const DepthwisePixel* pixel);
-extern "C" void cormorant_depthwise_pixel_thumb2(const DepthwisePixel* pixel);  // not for ARMv6-M
+extern "C" void cormorant_depthwise_pixel_dsp_wide(const DepthwisePixel* pixel);
+extern "C" void cormorant_depthwise_3x3_positive_dsp_wide(const DepthwisePixel* pixel);  // nine taps, positive only
+extern "C" void cormorant_depthwise_pixel_thumb2(const DepthwisePixel* pixel);           // not for ARMv6-M
 extern "C" void cormorant_depthwise_pixel_v6m(const DepthwisePixel* pixel);
 
 // MVE, 3×3: a line of output pixels, blocks of 16 channels, from nine pointers that walk along the input: each block

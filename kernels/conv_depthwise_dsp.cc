@@ -1,15 +1,52 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Four channels at a time: SXTB16 splits a word of inputs and one of weights into halves, of which SMLABB and SMLATT
-// multiply the lower and the upper ones. 11 instructions for 4 products; the accumulators are then requantized in
-// place.
-#include "kernels/conv_depthwise_plain.h"
-#include "kernels/conv_depthwise_thumb2.h"
+// Four channels at a time, taps in pairs: PKHBT and PKHTB put the same two channels of two taps into a word, SXTB16
+// makes pairs of 16-bit halves of it, and SMLAD multiplies both taps of a channel. Weights stand so that SXTB16 makes
+// the same of them: 18 instructions for 8 products; or 15 with weights that are stored as such pairs, and 14 where
+// there is a register more. The accumulators are then requantized in place.
+#include <cstddef>
+
+#include "kernels/conv_depthwise.h"
+#include "kernels/requantize.h"
 
 namespace cormorant::conv {
 
+static_assert(offsetof(DepthwisePixel, stream) == 0 && offsetof(DepthwisePixel, taps) == 4);
+static_assert(offsetof(DepthwisePixel, tap_count) == 8 && offsetof(DepthwisePixel, channels) == 12);
+static_assert(offsetof(DepthwisePixel, out) == 16 && offsetof(DepthwisePixel, output.offset) == 20 &&
+              offsetof(DepthwisePixel, shift) == 36);
+
+// Registers: r0 … r3 sums, r4 taps, r5 end of the taps that come in fours, r6 … r10 and lr inputs and weights, r11
+// shift and channel, r12 stream. Then: r4 2 · offset + 1, r5 … r8 multipliers, r9 shifts − 1, one per byte, r10
+// rounding and offset, lr out. Stack: 0 taps, 4 end of the fours, 8 the end of r11, 12 2 · offset + 1, 16 taps beyond
+// the fours, 20 out.
+
 // clang-format off
-#define TAP                           \
+// Two taps: channels 0 and 1 in r8, 2 and 3 in r7.
+#define INPUTS                        \
+  "ldrd r6, r7, [r4], #8\n"           \
+  "ldr r6, [r6, r11]\n"               \
+  "ldr r7, [r7, r11]\n"               \
+  "ldrd r9, r10, [r12], #8\n"         \
+  "pkhbt r8, r6, r7, lsl #16\n"       \
+  "pkhtb r7, r7, r6, asr #16\n"
+
+#define PAIR_bytes                    \
+  INPUTS                              \
+  "sxtb16 r6, r8\n"                   \
+  "sxtb16 lr, r9\n"                   \
+  "sxtb16 r8, r8, ror #8\n"           \
+  "sxtb16 r9, r9, ror #8\n"           \
+  "smlad r0, r6, lr, r0\n"            \
+  "sxtb16 r6, r7\n"                   \
+  "smlad r1, r8, r9, r1\n"            \
+  "sxtb16 lr, r10\n"                  \
+  "sxtb16 r7, r7, ror #8\n"           \
+  "sxtb16 r10, r10, ror #8\n"         \
+  "smlad r2, r6, lr, r2\n"            \
+  "smlad r3, r7, r10, r3\n"
+
+#define TAP_bytes                     \
   "ldr r6, [r4], #4\n"                \
   "ldr r7, [r12], #4\n"               \
   "ldr r6, [r6, r11]\n"               \
@@ -22,23 +59,181 @@ namespace cormorant::conv {
   "smlatt r2, r8, r10, r2\n"          \
   "smlatt r3, r9, r7, r3\n"
 
+#define PAIR_wide                     \
+  INPUTS                              \
+  "sxtb16 r6, r8\n"                   \
+  "sxtb16 r8, r8, ror #8\n"           \
+  "smlad r0, r6, r9, r0\n"            \
+  "sxtb16 r6, r7\n"                   \
+  "smlad r1, r8, r10, r1\n"           \
+  "ldrd r9, r10, [r12], #8\n"         \
+  "sxtb16 r7, r7, ror #8\n"           \
+  "smlad r2, r6, r9, r2\n"            \
+  "smlad r3, r7, r10, r3\n"
+
+#define TAP_wide                      \
+  "ldr r6, [r4], #4\n"                \
+  "ldrd r9, r10, [r12], #8\n"         \
+  "ldr r6, [r6, r11]\n"               \
+  "sxtb16 r8, r6\n"                   \
+  "sxtb16 r7, r6, ror #8\n"           \
+  "smlabb r0, r8, r9, r0\n"           \
+  "smlabb r1, r7, r10, r1\n"          \
+  "smlatt r2, r8, r9, r2\n"           \
+  "smlatt r3, r7, r10, r3\n"
+
+// Two of nine taps, `at` bytes on in the table.
+#define PAIR_9(at)                    \
+  "ldrd r6, r7, [r4, #" at "]\n"      \
+  "ldr r6, [r6, r11]\n"               \
+  "ldr r7, [r7, r11]\n"               \
+  "ldm r12!, {r8, r9, r10, lr}\n"     \
+  "pkhbt r5, r6, r7, lsl #16\n"       \
+  "pkhtb r7, r7, r6, asr #16\n"       \
+  "sxtb16 r6, r5\n"                   \
+  "sxtb16 r5, r5, ror #8\n"           \
+  "smlad r0, r6, r8, r0\n"            \
+  "sxtb16 r6, r7\n"                   \
+  "smlad r1, r5, r9, r1\n"            \
+  "sxtb16 r7, r7, ror #8\n"           \
+  "smlad r2, r6, r10, r2\n"           \
+  "smlad r3, r7, lr, r3\n"
+
 // See conv_gemm_dsp.cc. Shifts by a register take its lowest byte: the next channel's comes by shifting all of them.
-#define RESULT(sum, multiplier)       \
-  "lsl " sum ", " sum ", #1\n"        \
+#define SCALED(sum, multiplier)       \
   "smmulr " sum ", " sum ", " multiplier "\n" \
   "lsl r10, r4, r9\n"                 \
   "add " sum ", " sum ", " sum ", asr #31\n" \
-  "add " sum ", " sum ", r10\n"       \
+  "add " sum ", " sum ", r10\n"
+#define STORED(sum)                   \
   "asr " sum ", " sum ", r9\n"        \
   "lsr r9, r9, #8\n"                  \
   "ssat " sum ", #8, " sum ", asr #1\n" \
   "strb " sum ", [lr], #1\n"
+#define RESULT_bytes(sum, multiplier) "lsl " sum ", " sum ", #1\n" SCALED(sum, multiplier) STORED(sum)
+// Wide weights and biases are doubled, and so are their sums.
+#define RESULT_wide(sum, multiplier) SCALED(sum, multiplier) STORED(sum)
+#define RESULT_positive_wide(sum, multiplier) \
+  "lsl r10, r4, r9\n"                 \
+  "smmlar " sum ", " sum ", " multiplier ", r10\n" \
+  STORED(sum)
+
+#define ALL_TAPS(PAIR, TAP)           \
+  "ldrd r4, r5, [sp]\n"               \
+  "cmp r4, r5\n"                      \
+  "beq 3f\n"                          \
+  "2:\n"                              \
+  PAIR PAIR                           \
+  "cmp r4, r5\n"                      \
+  "bne 2b\n"                          \
+  "3:\n"                              \
+  "ldr r6, [sp, #16]\n"               \
+  "lsls r6, r6, #31\n"                \
+  "bcc 4f\n"                          \
+  PAIR                                \
+  "4:\n"                              \
+  "bpl 5f\n"                          \
+  TAP                                 \
+  "5:\n"
+
+#define NINE_TAPS                     \
+  "ldr r4, [sp]\n"                    \
+  PAIR_9("0") PAIR_9("8") PAIR_9("16") PAIR_9("24") \
+  "ldr r6, [r4, #32]\n"               \
+  "ldrd r9, r10, [r12], #8\n"         \
+  "ldr r6, [r6, r11]\n"               \
+  "sxtb16 r8, r6\n"                   \
+  "sxtb16 r7, r6, ror #8\n"           \
+  "smlabb r0, r8, r9, r0\n"           \
+  "smlabb r1, r7, r10, r1\n"          \
+  "smlatt r2, r8, r9, r2\n"           \
+  "smlatt r3, r7, r10, r3\n"
+
+#define DEPTHWISE(TAPS, RESULT)       \
+  "push {r4-r11, lr}\n"               \
+  "sub sp, sp, #28\n"                 \
+  "ldrd r12, r4, [r0]\n"              \
+  "ldrd r5, r6, [r0, #8]\n"           \
+  "ldrd r8, r7, [r0, #16]\n"          \
+  "and r9, r5, #3\n"                  \
+  "bic r5, r5, #3\n"                  \
+  "strd r9, r8, [sp, #16]\n"          \
+  "add r5, r4, r5, lsl #2\n"          \
+  "bic r6, r6, #3\n"                  \
+  "ldr r11, [r0, #36]\n"              \
+  "add r6, r6, r11\n"                 \
+  "lsl r7, r7, #1\n"                  \
+  "add r7, r7, #1\n"                  \
+  "strd r4, r5, [sp]\n"               \
+  "strd r6, r7, [sp, #8]\n"           \
+  "1:\n"                              \
+  "ldm r12!, {r0-r3}\n"               \
+  TAPS                                \
+  "ldm r12!, {r5-r8}\n"               \
+  "ldr r9, [r12], #8\n"               \
+  "ldr r4, [sp, #12]\n"               \
+  "ldr lr, [sp, #20]\n"               \
+  "mvn r9, r9\n"                      \
+  RESULT("r0", "r5") RESULT("r1", "r6") RESULT("r2", "r7") RESULT("r3", "r8") \
+  "ldr r4, [sp, #8]\n"                \
+  "str lr, [sp, #20]\n"               \
+  "add r11, r11, #4\n"                \
+  "cmp r11, r4\n"                     \
+  "bne 1b\n"                          \
+  "add sp, sp, #28\n"                 \
+  "pop {r4-r11, pc}\n"
 
 extern "C" __attribute__((naked)) void cormorant_depthwise_pixel_dsp(const DepthwisePixel* /*pixel*/) {
-  asm volatile(CORMORANT_DEPTHWISE_PIXEL);
+  asm volatile(DEPTHWISE(ALL_TAPS(PAIR_bytes, TAP_bytes), RESULT_bytes));
+}
+
+extern "C" __attribute__((naked)) void cormorant_depthwise_pixel_dsp_wide(const DepthwisePixel* /*pixel*/) {
+  asm volatile(DEPTHWISE(ALL_TAPS(PAIR_wide, TAP_wide), RESULT_wide));
+}
+
+extern "C" __attribute__((naked)) void cormorant_depthwise_3x3_positive_dsp_wide(const DepthwisePixel* /*pixel*/) {
+  asm volatile(DEPTHWISE(NINE_TAPS, RESULT_positive_wide));
 }
 // clang-format on
 
-void depthwise_pixel_plain_dsp(const DepthwisePixel& p, std::uint32_t first) { depthwise_pixel_plain(p, first); }
+namespace {
+
+// weight(weights, tap, lane) of a block whose weights take `bytes` for each tap; `scale` is what sums are a multiple
+// of.
+template <class Weight>
+inline void pixel_plain(const DepthwisePixel& p, std::uint32_t first, std::uint32_t bytes, std::int32_t scale,
+                        Weight weight) {
+  const std::uint32_t record = 16 + bytes * p.tap_count + 16 + 8;
+  const std::uint8_t* stream = p.stream + first / 4 * record;
+  for (std::uint32_t block = first; block < p.channels; block += 4, stream += record) {
+    const auto* bias = reinterpret_cast<const std::int32_t*>(stream);
+    const std::uint8_t* weights = stream + 16;
+    const auto* multipliers = reinterpret_cast<const std::int32_t*>(weights + bytes * p.tap_count);
+    const auto* shifts = reinterpret_cast<const std::int8_t*>(multipliers + 4);
+    const std::uint32_t lanes = p.channels - block < 4 ? p.channels - block : 4;
+    for (std::uint32_t lane = 0; lane < lanes; ++lane) {
+      std::int32_t sum = bias[lane];
+      for (std::uint32_t tap = 0; tap < p.tap_count; ++tap)
+        sum += p.taps[tap][p.shift + block + lane] * weight(weights, tap, lane);
+      const std::int32_t value =
+          requantize_for_cpu(sum / scale, multipliers[lane], shifts[lane] + shifts[4 + lane]) + p.output.offset;
+      p.out[block + lane] = static_cast<std::int8_t>(clamp(value, p.output.min, p.output.max));
+    }
+  }
+}
+
+}  // namespace
+
+void depthwise_pixel_plain_dsp(const DepthwisePixel& p, std::uint32_t first) {
+  pixel_plain(p, first, 4, 1, [&](const std::uint8_t* weights, std::uint32_t tap, std::uint32_t lane) {
+    return static_cast<std::int8_t>(weights[pair_weight_index(p.tap_count, tap, lane)]);
+  });
+}
+
+void depthwise_pixel_plain_dsp_wide(const DepthwisePixel& p, std::uint32_t first) {
+  pixel_plain(p, first, 8, 2, [&](const std::uint8_t* weights, std::uint32_t tap, std::uint32_t lane) {
+    return *reinterpret_cast<const std::int16_t*>(weights + wide_pair_weight_index(p.tap_count, tap, lane));
+  });
+}
 
 }  // namespace cormorant::conv

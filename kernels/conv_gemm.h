@@ -67,8 +67,12 @@ struct DspGemm {
 // Channels in pairs; `channels` is even. Saturates, but does not clamp further.
 extern "C" void cormorant_conv_gemm_right_dsp(const DspGemm* gemm);     // Rounding::right
 extern "C" void cormorant_conv_gemm_positive_dsp(const DspGemm* gemm);  // Rounding::positive
+// The same with weights of 16 bits.
+extern "C" void cormorant_conv_gemm_right_dsp_wide(const DspGemm* gemm);
+extern "C" void cormorant_conv_gemm_positive_dsp_wide(const DspGemm* gemm);
 // Any rounding, and the clamp: documentation of the assembly, its test oracle, and for what it does not compute.
 void conv_gemm_dsp_plain(const DspGemm& gemm);
+void conv_gemm_dsp_wide_plain(const DspGemm& gemm);
 
 // Thumb-2 without DSP, 2 channels × 3 pixels; `patches` holds the element k of the three patches as 32-bit integers, k
 // by k. Pixel i is written to out + i · out_step.

@@ -3,7 +3,8 @@
 // SMLAD multiplies two pairs of 16-bit halves and adds both products. SXTB16 makes such pairs of a word's bytes 0 and
 // 2, and behind a rotation of bytes 1 and 3; so a word of weights holds two elements of two channels, and the patches,
 // which were widened by SXTB16 too, have their elements in the order 0 2 1 3: nothing is ever repacked. With 2 channels
-// × 3 pixels the six sums, three patches and two weights fill the registers: 10 instructions for 12 products.
+// × 3 pixels the six sums, three patches and two weights fill the registers: 10 instructions for 12 products, or 8 with
+// weights that are stored as such pairs.
 #include <arm_acle.h>
 
 #include <bit>
@@ -24,7 +25,7 @@ static_assert(offsetof(DspGemm, channels) == 20 && offsetof(DspGemm, output.offs
 // 28 quads.
 
 // clang-format off
-#define WORD                          \
+#define BYTES                         \
   "ldr r9, [r12], #4\n"               \
   "ldm r11!, {r6, r7, r8}\n"          \
   "sxtb16 r10, r9\n"                  \
@@ -35,6 +36,16 @@ static_assert(offsetof(DspGemm, channels) == 20 && offsetof(DspGemm, output.offs
   "smlad r3, r6, r9, r3\n"            \
   "smlad r4, r7, r9, r4\n"            \
   "smlad r5, r8, r9, r5\n"
+
+#define PAIRS                         \
+  "ldrd r9, r10, [r12], #8\n"         \
+  "ldm r11!, {r6, r7, r8}\n"          \
+  "smlad r0, r6, r9, r0\n"            \
+  "smlad r1, r7, r9, r1\n"            \
+  "smlad r2, r8, r9, r2\n"            \
+  "smlad r3, r6, r10, r3\n"           \
+  "smlad r4, r7, r10, r4\n"           \
+  "smlad r5, r8, r10, r5\n"
 
 // Accumulators are below 2^30 and shifts at least 1: SMMULR is the doubling high multiply of twice the sum, and the
 // rounding term (2^(e − 1)) with the output's offset (offset · 2^e) is one number, (2 · offset + 1) · 2^(e − 1).
@@ -60,7 +71,19 @@ static_assert(offsetof(DspGemm, channels) == 20 && offsetof(DspGemm, output.offs
   "asr r9, r9, r7\n"                  \
   "ssat " sum ", #8, r9\n"
 
-#define GEMM(RESULT)                  \
+// Wide weights and biases are doubled, and so are their sums: SMMLAR multiplies and adds.
+#define RESULT_positive_wide(sum)     \
+  "smmlar r9, " sum ", r6, r8\n"      \
+  "asr r9, r9, r7\n"                  \
+  "ssat " sum ", #8, r9\n"
+#define RESULT_right_wide(sum)        \
+  "smmulr r9, " sum ", r6\n"          \
+  "add r9, r9, r9, asr #31\n"         \
+  "add r9, r9, r8\n"                  \
+  "asr r9, r9, r7\n"                  \
+  "ssat " sum ", #8, r9\n"
+
+#define GEMM(WORD, RESULT)            \
   "push {r4-r11, lr}\n"               \
   "sub sp, sp, #36\n"                 \
   "ldrd r12, r1, [r0]\n"              \
@@ -116,15 +139,27 @@ static_assert(offsetof(DspGemm, channels) == 20 && offsetof(DspGemm, output.offs
   "pop {r4-r11, pc}\n"
 
 extern "C" __attribute__((naked)) void cormorant_conv_gemm_right_dsp(const DspGemm* /*gemm*/) {
-  asm volatile(GEMM(RESULT_right));
+  asm volatile(GEMM(BYTES, RESULT_right));
 }
 
 extern "C" __attribute__((naked)) void cormorant_conv_gemm_positive_dsp(const DspGemm* /*gemm*/) {
-  asm volatile(GEMM(RESULT_positive));
+  asm volatile(GEMM(BYTES, RESULT_positive));
+}
+
+extern "C" __attribute__((naked)) void cormorant_conv_gemm_right_dsp_wide(const DspGemm* /*gemm*/) {
+  asm volatile(GEMM(PAIRS, RESULT_right_wide));
+}
+
+extern "C" __attribute__((naked)) void cormorant_conv_gemm_positive_dsp_wide(const DspGemm* /*gemm*/) {
+  asm volatile(GEMM(PAIRS, RESULT_positive_wide));
 }
 // clang-format on
 
-void conv_gemm_dsp_plain(const DspGemm& gemm) {
+namespace {
+
+// next(stream, a, b): the next pair of weights of both channels; `scale` is what sums are a multiple of.
+template <class Next>
+inline void gemm_plain(const DspGemm& gemm, std::int32_t scale, Next next) {
   const auto* stream = reinterpret_cast<const std::uint32_t*>(gemm.stream);
   for (std::uint32_t channel = 0; channel < gemm.channels; channel += 2) {
     const auto* record = reinterpret_cast<const std::int32_t*>(stream);
@@ -133,9 +168,9 @@ void conv_gemm_dsp_plain(const DspGemm& gemm) {
     std::int32_t sums[2][3] = {{record[0], record[0], record[0]}, {record[1], record[1], record[1]}};
     const std::uint32_t* x = gemm.patches;
     for (std::uint32_t i = 0; i < gemm.quads * 2; ++i) {
-      const std::uint32_t both = *stream++;
-      const int16x2_t a = __sxtb16(static_cast<int8x4_t>(both));
-      const int16x2_t b = __sxtb16(static_cast<int8x4_t>(std::rotr(both, 8)));
+      int16x2_t a;
+      int16x2_t b;
+      next(stream, a, b);
       for (int pixel = 0; pixel < 3; ++pixel) {
         const auto pair = static_cast<int16x2_t>(*x++);
         sums[0][pixel] = __smlad(pair, a, sums[0][pixel]);
@@ -146,11 +181,28 @@ void conv_gemm_dsp_plain(const DspGemm& gemm) {
       const std::int32_t shift = shifts[lane] + shifts[2 + lane];
       std::int8_t* out = gemm.out + channel + lane;
       for (int pixel = 0; pixel < 3; ++pixel, out += gemm.out_step) {
-        const std::int32_t value = requantize(sums[lane][pixel], record[2 + lane], shift) + gemm.output.offset;
+        const std::int32_t value = requantize(sums[lane][pixel] / scale, record[2 + lane], shift) + gemm.output.offset;
         *out = static_cast<std::int8_t>(clamp(value, gemm.output.min, gemm.output.max));
       }
     }
   }
+}
+
+}  // namespace
+
+void conv_gemm_dsp_plain(const DspGemm& gemm) {
+  gemm_plain(gemm, 1, [](const std::uint32_t*& stream, int16x2_t& a, int16x2_t& b) {
+    const std::uint32_t both = *stream++;
+    a = __sxtb16(static_cast<int8x4_t>(both));
+    b = __sxtb16(static_cast<int8x4_t>(std::rotr(both, 8)));
+  });
+}
+
+void conv_gemm_dsp_wide_plain(const DspGemm& gemm) {
+  gemm_plain(gemm, 2, [](const std::uint32_t*& stream, int16x2_t& a, int16x2_t& b) {
+    a = static_cast<int16x2_t>(*stream++);
+    b = static_cast<int16x2_t>(*stream++);
+  });
 }
 
 }  // namespace cormorant::conv

@@ -7,6 +7,8 @@
 
 #include <cstdint>
 
+#include "base/wide_product.h"
+
 namespace cormorant::conv {
 
 struct Geometry {
@@ -26,9 +28,13 @@ struct Geometry {
   std::uint16_t pad_top = 0;  // those at the bottom and at the right follow from the output's size
   std::uint16_t pad_left = 0;
   std::uint16_t groups = 1;  // of a packed convolution that is not depthwise: inputs and outputs in as many slices
+  // What a group has: targets without a divider need not divide. Of a depthwise convolution the second is how many
+  // outputs an input has.
+  std::uint16_t inputs_per_group = in_channels;
+  std::uint16_t outputs_per_group = out_channels;
 
-  [[nodiscard]] constexpr std::uint32_t group_inputs() const { return std::uint32_t{in_channels} / groups; }
-  [[nodiscard]] constexpr std::uint32_t group_outputs() const { return std::uint32_t{out_channels} / groups; }
+  [[nodiscard]] constexpr std::uint32_t group_inputs() const { return inputs_per_group; }
+  [[nodiscard]] constexpr std::uint32_t group_outputs() const { return outputs_per_group; }
   [[nodiscard]] constexpr std::uint32_t taps() const { return std::uint32_t{kernel_height} * kernel_width; }
   [[nodiscard]] constexpr std::uint32_t patch() const { return taps() * group_inputs(); }
   [[nodiscard]] constexpr std::uint32_t out_pixels() const { return std::uint32_t{batch} * out_height * out_width; }
@@ -45,7 +51,11 @@ constexpr bool is_sound(const Geometry& g) {
          g.kernel_width >= 1 && g.kernel_width < kMaxStep && g.stride_height >= 1 && g.stride_height < kMaxStep &&
          g.stride_width >= 1 && g.stride_width < kMaxStep && g.dilation_height >= 1 && g.dilation_height < kMaxStep &&
          g.dilation_width >= 1 && g.dilation_width < kMaxStep && g.pad_top < kMaxStep && g.pad_left < kMaxStep &&
-         g.taps() <= kMaxPatch / g.in_channels && g.groups >= 1 && g.group_inputs() * g.groups == g.in_channels &&
+         wide_product(g.taps(), g.in_channels) <= kMaxPatch;
+}
+
+constexpr bool has_sound_groups(const Geometry& g) {
+  return g.groups >= 1 && g.group_inputs() * g.groups == g.in_channels &&
          g.group_outputs() * g.groups == g.out_channels;
 }
 
@@ -80,8 +90,7 @@ struct alignas(16) Header {
   Rounding rounding = Rounding::general;
   std::uint16_t has_lowest_weight = 0;  // depthwise: some weight is −128, so that two products may not fit 16 bits
   std::uint32_t stream_bytes = 0;       // what follows the header
-  std::uint32_t zero = 0;               // the header's bytes are all defined, so that a compilation is reproducible
 };
-static_assert(sizeof(Header) == 48);
+static_assert(sizeof(Header) == 48);  // all bytes are defined, so that a compilation is reproducible
 
 }  // namespace cormorant::conv

@@ -7,7 +7,7 @@
 
 #include <cstdint>
 
-#include "kernels/requantize.h"
+#include "kernels/linear_requantize.h"
 
 namespace cormorant {
 
@@ -48,10 +48,8 @@ struct MeanScale {
 };
 
 constexpr std::int32_t mean_of(std::int32_t sum, const MeanScale& scale) {
-  const std::int32_t distance = shift_left(sum + scale.offset, scale.left);
-  const std::int32_t product = kHasLongMultiply ? doubling_high_multiply(distance, scale.multiplier)
-                                                : doubling_high_multiply_in_pieces(distance, scale.multiplier);
-  return clamp(rounding_shift_right(product, scale.right), scale.low, scale.high) + scale.zero_point;
+  const std::int32_t distance = shift_left(sum + scale.offset, scale.left);  // below 2^30
+  return clamp(requantize_simply(distance, scale.multiplier, -scale.right), scale.low, scale.high) + scale.zero_point;
 }
 
 inline constexpr std::uint32_t kLargestMeanWindow = 1U << 22;  // taps, so that sums and offsets stay below 2^30

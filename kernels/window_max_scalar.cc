@@ -1,31 +1,43 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Four channels share the walk over the taps, two where registers are few.
+// Eight channels share the walk over the taps, four where registers are few, as words; byte by byte what is left, and
+// everything where words would not be aligned and must be.
+#include "kernels/bytes_scalar.h"
 #include "kernels/window.h"
 
 namespace cormorant {
 namespace {
 
 #if defined(__ARM_ARCH_ISA_THUMB) && __ARM_ARCH_ISA_THUMB < 2
-constexpr std::uint32_t kChannels = 2;
+constexpr std::uint32_t kWordsPerTurn = 1;
 #else
-constexpr std::uint32_t kChannels = 4;
+constexpr std::uint32_t kWordsPerTurn = 2;
 #endif
 
-template <std::uint32_t kCount>
-inline void max_of(const Window& w, std::uint32_t channel, std::int32_t low, std::int32_t high) {
-  std::int32_t largest[kCount];
-  for (std::int32_t& value : largest) value = low;
+template <std::uint32_t kWords>
+inline void max_of_words(const Window& w, std::uint32_t channel, std::uint32_t low, std::uint32_t high) {
+  std::uint32_t largest[kWords];
+  for (std::uint32_t& word : largest) word = low;
   const std::int8_t* row = w.input + channel;
   for (std::uint32_t y = w.rows; y != 0; --y, row += w.row_step) {
     const std::int8_t* tap = row;
     for (std::uint32_t x = w.columns; x != 0; --x, tap += w.column_step) {
-      for (std::uint32_t c = 0; c < kCount; ++c) largest[c] = tap[c] > largest[c] ? tap[c] : largest[c];
+      for (std::uint32_t i = 0; i < kWords; ++i) largest[i] = max_of_bytes(largest[i], load_four(tap + 4 * i));
     }
   }
-  for (std::uint32_t c = 0; c < kCount; ++c) {
-    w.output[channel + c] = static_cast<std::int8_t>(largest[c] > high ? high : largest[c]);
+  for (std::uint32_t i = 0; i < kWords; ++i) {
+    store_four(w.output + channel + 4 * i, high == 0x7f7f7f7fU ? largest[i] : min_of_bytes(largest[i], high));
   }
+}
+
+inline void max_of_channel(const Window& w, std::uint32_t channel, std::int32_t low, std::int32_t high) {
+  std::int32_t largest = low;
+  const std::int8_t* row = w.input + channel;
+  for (std::uint32_t y = w.rows; y != 0; --y, row += w.row_step) {
+    const std::int8_t* tap = row;
+    for (std::uint32_t x = w.columns; x != 0; --x, tap += w.column_step) largest = *tap > largest ? *tap : largest;
+  }
+  w.output[channel] = static_cast<std::int8_t>(largest > high ? high : largest);
 }
 
 }  // namespace
@@ -34,8 +46,18 @@ void window_max_scalar(const Window& window, std::int32_t low, std::int32_t high
   Window w = window;
   join_rows(w);
   std::uint32_t channel = 0;
-  for (; channel + kChannels <= w.channels; channel += kChannels) max_of<kChannels>(w, channel, low, high);
-  for (; channel < w.channels; ++channel) max_of<1>(w, channel, low, high);
+  const auto steps = static_cast<std::uintptr_t>(w.column_step | (w.rows == 1 ? 0 : w.row_step));
+  if (can_access_words(reinterpret_cast<std::uintptr_t>(w.input) | reinterpret_cast<std::uintptr_t>(w.output) |
+                       steps)) {
+    const std::uint32_t lows = in_all_bytes(low);
+    const std::uint32_t highs = in_all_bytes(high);
+    constexpr std::uint32_t kTurn = 4 * kWordsPerTurn;
+    for (; channel + kTurn <= w.channels; channel += kTurn) max_of_words<kWordsPerTurn>(w, channel, lows, highs);
+    if constexpr (kWordsPerTurn != 1) {
+      for (; channel + 4 <= w.channels; channel += 4) max_of_words<1>(w, channel, lows, highs);
+    }
+  }
+  for (; channel < w.channels; ++channel) max_of_channel(w, channel, low, high);
 }
 
 }  // namespace cormorant

@@ -145,6 +145,8 @@ struct Operator {
   std::optional<std::uint64_t> (*overlap)(const ir::Node&, std::string_view argument) = nullptr;
   // MACs for reports.
   std::int64_t (*macs)(const ir::Node&) = nullptr;
+  // Instructions that a prepacked node takes, estimated: what one variant costs beside another of the same CPU.
+  std::optional<std::int64_t> (*estimate)(const ir::Node&) = nullptr;
   // Reference kernels for the host runtime: every program name of this folder, prepacked overloads by unpacking.
   std::vector<const Kernel*> host_kernels;
 };

@@ -255,6 +255,19 @@ bool is_code_for(const Elf& elf, const Cpu& cpu) {
   });
 }
 
+std::vector<std::string> library_arithmetic_in(const Elf& elf) {
+  static constexpr std::string_view kPrefixes[] = {
+      "__aeabi_f",        "__aeabi_d",   "__aeabi_cf",   "__aeabi_cd",   "__aeabi_i2",    "__aeabi_ui2",
+      "__aeabi_l2",       "__aeabi_ul2", "__aeabi_lmul", "__aeabi_idiv", "__aeabi_uidiv", "__aeabi_ldivmod",
+      "__aeabi_uldivmod", "__divsi3",    "__udivsi3",    "__muldi3",     "__divdi3",      "__udivdi3"};
+  std::vector<std::string> found;
+  for (const ElfSymbol& symbol : elf.symbols) {
+    if (std::ranges::any_of(kPrefixes, [&](auto prefix) { return symbol.name.starts_with(prefix); }))
+      found.push_back(symbol.name);
+  }
+  return found;
+}
+
 std::vector<std::string> forbidden_in(const Elf& elf) {
   static constexpr std::string_view kNames[] = {
       "malloc",  "calloc", "realloc", "free",        "_malloc_r",      "_free_r", "_calloc_r", "_realloc_r", "_sbrk",

@@ -74,4 +74,7 @@ bool is_code_for(const Elf& elf, const Cpu& cpu);
 // One line per offence; empty for a clean firmware.
 std::vector<std::string> forbidden_in(const Elf& elf);
 
+// The compiler's routines for what a CPU cannot: soft float, division, 64-bit products. No int8 program needs one.
+std::vector<std::string> library_arithmetic_in(const Elf& elf);
+
 }  // namespace cormorant

@@ -151,7 +151,7 @@ void Call::finish() {
 }
 
 void Call::require_aligned(const Tensor& tensor, std::uint32_t alignment) {
-  require(reinterpret_cast<std::uintptr_t>(tensor.data) % alignment == 0, Error::misaligned);
+  require((reinterpret_cast<std::uintptr_t>(tensor.data) & (alignment - 1)) == 0, Error::misaligned);
 }
 
 void Call::require_scratch(const Tensor& scratch, std::uint32_t bytes, std::uint32_t alignment) {

@@ -36,10 +36,19 @@ inline constexpr std::array<Cpu, 11> kCpus = {{
     {"cortex-m85", Isa::mve, "m55", "mps3-an547", true},
 }};
 
+// Where speed costs flash: how much of it to spend. `balanced` takes what is faster at the same size (weights stay one
+// byte each), `speed` also what needs larger constants or further code, `size` the fewest kernels that compute a model.
+enum class Optimize : std::uint8_t { balanced, speed, size };
+
+constexpr std::string_view name_of(Optimize optimize) {
+  return optimize == Optimize::balanced ? "balanced" : optimize == Optimize::speed ? "speed" : "size";
+}
+
 // What a program is compiled for: the one value that every pass which asks gets.
 struct Target {
   const Cpu* cpu = &kCpus[9];  // cortex-m55; null for `any`
   Isa isa = Isa::mve;          // for `any`: meaningless, look at is_any() first
+  Optimize optimize = Optimize::balanced;
 
   [[nodiscard]] constexpr bool is_any() const { return cpu == nullptr; }
   [[nodiscard]] constexpr std::string_view name() const { return is_any() ? "any" : cpu->name; }

@@ -116,7 +116,6 @@ std::vector<Mistake> mistakes() {
       {{"compile", digits, "--io=int8"}, kCommandLineAtFault, {"--calibrate", "--quantize"}},
       {{"compile", digits, "-q", "--memory=dtcm"}, kCommandLineAtFault, {"dtcm", "NAME=SIZE"}},
       {{"compile", digits, "-q", "--report", "r.html"}, kCommandLineAtFault, {"--report is not supported yet"}},
-      {{"compile", digits, "-q", "--optimize=speed"}, kCommandLineAtFault, {"not supported yet"}},
       {{"compile", digits, "-q", "--optimize=fast"}, kCommandLineAtFault, {"speed", "size", "balanced"}},
       {{"compile", digits, "-q", "--float-layers", "classifier,stam.conv"},
        kInputAtFault,
@@ -308,6 +307,41 @@ TEST_F(CommandLine, CompileTellsItsFiguresAsJson) {
     operators += count.get<int>();
   }
   EXPECT_EQ(operators, 12);  // ten layers with their ReLUs, quantize, dequantize
+}
+
+// Speed is bought with flash: of every layer, and against the program that there is without it.
+TEST_F(CommandLine, CompileTellsWhatSpeedCosts) {
+  const auto arguments = [](const std::string& goal) -> Arguments {
+    return {"compile",    zoo("digits.pt2"),    "--calibrate",        zoo("digits_calibration.npz"),
+            "--io=int8",  "--target=cortex-m4", "--optimize=" + goal, "-o",
+            goal + ".pte"};
+  };
+  const auto json_of = [&](const std::string& goal) {
+    Arguments all = arguments(goal);
+    all.emplace_back("--json");
+    return cormorant(path(), all).json();
+  };
+  const nlohmann::json balanced = json_of("balanced");
+  const nlohmann::json speed = json_of("speed");
+  EXPECT_FALSE(balanced.contains("optimize"));
+  const nlohmann::json& told = speed["optimize"];
+  EXPECT_EQ(told["name"], "speed");
+  EXPECT_EQ(told["instructions_are"], "estimated");
+  EXPECT_EQ(speed["model_bytes"].get<int>() - told["model_bytes_added"].get<int>(), balanced["model_bytes"]);
+  ASSERT_FALSE(told["layers"].empty());
+  for (const nlohmann::json& layer : told["layers"]) {
+    EXPECT_TRUE(has(layer["operator"], "_wide") && !has(layer["balanced_operator"], "_wide")) << layer;
+    EXPECT_GT(layer["constant_bytes_added"], 0) << layer;
+    EXPECT_LT(layer["instructions_added"], 0) << layer;
+  }
+  Arguments measured = arguments("speed");
+  measured.emplace_back("--measure");
+  const Ran ran = cormorant(path(), measured);
+  EXPECT_EQ(ran.status, kDone) << ran.err;
+  for (const char* line : {"optimized for speed; beside balanced, instructions measured", "  model  ", "  code  ",
+                           "  execute  ", " instructions (-"}) {
+    EXPECT_TRUE(has(ran.out, line)) << line << ran.out;
+  }
 }
 
 TEST_F(CommandLine, CompileWithoutDataWarnsAndStillPrintsOnlyJson) {

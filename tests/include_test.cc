@@ -89,6 +89,11 @@ const std::vector<Rule>& rules() {
       {"ir/.*", "target/.*"},
       {"evaluate/.*", "ir/.*|ops/op\\.h"},
       // The three convolutions share what they have in common in ops/conv2d.
+      // A transposed one with a filter per channel is computed as a depthwise one.
+      {"ops/transpose_conv2d/kernel.*",
+       "ops/(depthwise_)?conv2d/([a-z0-9_]+)\\.h|ops/explicit_layout\\.h|kernels/.*|runtime/kernel\\.h|target/.*"},
+      {"ops/transpose_conv2d/.*",
+       "ops/(depthwise_)?conv2d/.*\\.h|ops/[a-z0-9_]+\\.h|kernels/.*|runtime/kernel\\.h|evaluate/.*|ir/.*|target/.*"},
       {"ops/(depthwise|transpose)_conv2d/kernel.*",
        "ops/conv2d/(conv2d|kernel)\\.h|ops/explicit_layout\\.h|kernels/.*|runtime/kernel\\.h|target/.*"},
       {"ops/(depthwise|transpose)_conv2d/.*",

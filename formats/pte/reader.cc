@@ -20,6 +20,7 @@
 
 #include <bit>
 
+#include "base/wide_product.h"
 #include "formats/pte/slots.h"
 
 namespace cormorant::pte {
@@ -440,7 +441,7 @@ Error check_shape(TensorView& tensor) {
       empty = true;
       continue;
     }
-    const std::uint64_t product = std::uint64_t{bytes} * size;
+    const std::uint64_t product = wide_product(bytes, size);
     if (product > kLargestFile) return Error::bad_shape;  // or negative
     bytes = static_cast<std::uint32_t>(product);
   }

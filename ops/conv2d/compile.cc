@@ -3,6 +3,7 @@
 // aten.conv2d -> cortex_m.quantized_conv2d: every convolution that is not depthwise, grouped ones included.
 #include "ops/conv2d/conv2d.h"
 #include "ops/conv2d/convolution.h"
+#include "ops/conv2d/estimate.h"
 #include "ops/conv2d/host_kernels.h"
 #include "ops/conv2d/import.h"
 #include "ops/conv2d/overlap.h"
@@ -19,6 +20,10 @@ ir::Value* lower(const Rewriter& rewriter) {
 
 std::optional<std::uint64_t> overlap(const ir::Node& node, std::string_view argument) {
   return conv2d::packed_overlap(node, argument, conv2d::kVariants, conv2d::order_of);
+}
+
+std::optional<std::int64_t> estimate(const ir::Node& node) {
+  return conv2d::with_packed(node, conv2d::kVariants, conv2d::estimated_instructions);
 }
 
 }  // namespace
@@ -39,6 +44,7 @@ Operator conv2d_operator() {
               .prepack = conv2d::prepack,
               .overlap = overlap,
               .macs = conv2d::count_macs,
+              .estimate = estimate,
               .host_kernels = {&conv2d::kDirectReference, &conv2d::kDirectNhwcReference}};
   for (const conv2d::Variant* variant : conv2d::kVariants) {
     op.signatures.push_back(signature_of<conv2d::PackedConv2d>(variant->name));

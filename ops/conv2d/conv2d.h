@@ -18,6 +18,7 @@
 #include <cstdint>
 
 #include "kernels/conv_geometry.h"
+#include "kernels/requantize.h"
 #include "target/target.h"
 
 namespace cormorant::ops::conv2d {
@@ -84,6 +85,10 @@ enum class Layout : std::uint8_t {
   dsp,     // 2 channels × 3 pixels: a word is elements k, k + 2 of both channels, the next k + 1, k + 3
   scalar,  // 2 channels × 3 pixels: element k of both channels
   v6m,     // 1 channel × 4 pixels: weight + 128, since ARMv6-M loads only unsigned bytes with an immediate offset
+  // As dsp, but weights of 16 bits, which need no unpacking: a word is elements k, k + 2 of a channel, the next the
+  // same of the other channel, then k + 1, k + 3. Weights and biases are doubled, which spares requantization doubling
+  // the sum.
+  dsp_wide,
 };
 
 struct Variant {
@@ -95,9 +100,11 @@ struct Variant {
 inline constexpr Variant kMve1x1{"cormorant::conv2d.mve_1x1", Layout::mve, true};
 inline constexpr Variant kMveKxk{"cormorant::conv2d.mve_kxk", Layout::mve, false};
 inline constexpr Variant kDsp{"cormorant::conv2d.dsp", Layout::dsp, false};
+inline constexpr Variant kDspWide{"cormorant::conv2d.dsp_wide", Layout::dsp_wide, false};
+inline constexpr Variant kDspSmall{"cormorant::conv2d.dsp_small", Layout::dsp, false};
 inline constexpr Variant kScalar{"cormorant::conv2d.scalar", Layout::scalar, false};
 inline constexpr Variant kV6m{"cormorant::conv2d.v6m", Layout::v6m, false};
-inline constexpr const Variant* kVariants[] = {&kMve1x1, &kMveKxk, &kDsp, &kScalar, &kV6m};
+inline constexpr const Variant* kVariants[] = {&kMve1x1, &kMveKxk, &kDsp, &kDspWide, &kDspSmall, &kScalar, &kV6m};
 
 // CPUs without a long multiply and with eight registers for most instructions: ARMv6-M, ARMv8-M Baseline.
 constexpr bool is_baseline(const Target& target) {
@@ -106,16 +113,22 @@ constexpr bool is_baseline(const Target& target) {
 
 // Whether a variant computes a geometry: asked by prepack, and by load() of what it finds.
 constexpr bool is_computable(const Variant& variant, const conv::Geometry& g) {
-  return conv::is_sound(g) && (!variant.pointwise || conv::is_one_pixel(g));
+  return conv::is_sound(g) && conv::has_sound_groups(g) && (!variant.pointwise || conv::is_one_pixel(g));
 }
 
-constexpr const Variant& choose_variant(const Target& target, const conv::Geometry& g) {
-  if (target.isa == Isa::mve) return conv::is_one_pixel(g) ? kMve1x1 : kMveKxk;
-  if (target.isa == Isa::dsp) return kDsp;
+constexpr const Variant& choose_variant(const Target& target, const conv::Geometry& g, conv::Rounding rounding) {
+  if (target.isa == Isa::mve) {
+    return conv::is_one_pixel(g) && target.optimize != Optimize::size ? kMve1x1 : kMveKxk;
+  }
+  if (target.isa == Isa::dsp) {
+    if (target.optimize == Optimize::size) return kDspSmall;
+    // Doubled sums must fit 32 bits.
+    return target.optimize == Optimize::speed && rounding != conv::Rounding::general ? kDspWide : kDsp;
+  }
   return is_baseline(target) ? kV6m : kScalar;
 }
 
-constexpr std::uint32_t round_up(std::uint32_t n, std::uint32_t to) { return (n + to - 1) / to * to; }
+constexpr std::uint32_t round_up(std::uint32_t n, std::uint32_t to) { return (n + to - 1) & ~(to - 1); }  // 2^n
 
 // The packed stream behind the header.
 struct Stream {
@@ -127,19 +140,21 @@ struct Stream {
   constexpr Stream(Layout l, const conv::Geometry& g)
       : layout(l), patch(g.patch()), channels(g.group_outputs()), groups(g.groups) {}
 
-  [[nodiscard]] constexpr std::uint32_t block() const {
+  [[nodiscard]] constexpr std::uint32_t block_bits() const {
     switch (layout) {
       case Layout::mve:
-        return 4;
-      case Layout::dsp:
-      case Layout::scalar:
         return 2;
+      case Layout::dsp:
+      case Layout::dsp_wide:
+      case Layout::scalar:
+        return 1;
       case Layout::v6m:
         break;
     }
-    return 1;
+    return 0;
   }
-  [[nodiscard]] constexpr std::uint32_t group_blocks() const { return (channels + block() - 1) / block(); }
+  [[nodiscard]] constexpr std::uint32_t block() const { return 1U << block_bits(); }
+  [[nodiscard]] constexpr std::uint32_t group_blocks() const { return (channels + block() - 1) >> block_bits(); }
   [[nodiscard]] constexpr std::uint32_t blocks() const { return groups * group_blocks(); }
   [[nodiscard]] constexpr std::uint32_t group_bytes() const { return group_blocks() * block_bytes(); }
   [[nodiscard]] constexpr std::uint32_t padded_patch() const {
@@ -147,6 +162,7 @@ struct Stream {
       case Layout::mve:
         return round_up(patch, 16);
       case Layout::dsp:
+      case Layout::dsp_wide:
       case Layout::v6m:
         return round_up(patch, 4);
       case Layout::scalar:
@@ -154,6 +170,7 @@ struct Stream {
     }
     return round_up(patch, 2);
   }
+  [[nodiscard]] constexpr std::uint32_t weight_bytes() const { return layout == Layout::dsp_wide ? 2 : 1; }
   // mve: bias, weights, multiplier, shifts. Others: bias, multiplier, shifts (padded to 4), weights.
   [[nodiscard]] constexpr std::uint32_t weights_at() const {
     return layout == Layout::mve ? 4 * block() : 8 * block() + round_up(2 * block(), 4);
@@ -163,9 +180,9 @@ struct Stream {
   }
   [[nodiscard]] constexpr std::uint32_t shifts_at() const { return multipliers_at() + 4 * block(); }
   [[nodiscard]] constexpr std::uint32_t block_bytes() const {
-    return 8 * block() + round_up(2 * block(), 4) + block() * padded_patch();
+    return 8 * block() + round_up(2 * block(), 4) + block() * padded_patch() * weight_bytes();
   }
-  [[nodiscard]] constexpr std::uint64_t bytes() const { return std::uint64_t{blocks()} * block_bytes(); }
+  [[nodiscard]] constexpr std::uint64_t bytes() const { return wide_product(blocks(), block_bytes()); }
 
   [[nodiscard]] constexpr std::uint32_t record(std::uint32_t channel) const {
     return (channel / channels * group_blocks() + channel % channels / block()) * block_bytes();
@@ -190,6 +207,8 @@ struct Stream {
         return start + (k / 16 * 4 + lane(channel)) * 16 + k % 16;
       case Layout::dsp:
         return start + k / 4 * 8 + k % 2 * 4 + k % 4 / 2 * 2 + lane(channel);
+      case Layout::dsp_wide:
+        return start + k / 4 * 16 + k % 2 * 8 + lane(channel) * 4 + k % 4 / 2 * 2;
       case Layout::scalar:
         return start + k * 2 + lane(channel);
       case Layout::v6m:
@@ -197,6 +216,8 @@ struct Stream {
     }
     return start + k;
   }
+  // What biases and weights are multiplied with before they are stored.
+  [[nodiscard]] constexpr std::int32_t scale() const { return layout == Layout::dsp_wide ? 2 : 1; }
   // What is added to a weight before it is stored.
   [[nodiscard]] constexpr std::int32_t weight_offset() const { return layout == Layout::v6m ? 128 : 0; }
 };
@@ -245,18 +266,24 @@ constexpr std::uint32_t scratch_bytes(const Variant& variant, const conv::Geomet
   const std::uint32_t patch = Stream(variant.layout, g).padded_patch();
   switch (variant.layout) {
     case Layout::mve:
-      switch (walk_of(g)) {
-        case Walk::rows:
-          // Where 16 does not divide the patch whole vectors would leave the input at its end.
-          return variant.pointwise && patch == g.patch() ? 0 : patch;
-        case Walk::columns:
-          // Vectors read up to 15 bytes behind the last patch, and are written up to 15 bytes behind the last row.
-          return Stretch(g).rows * Stretch(g).row + 16;
-        case Walk::pixels:
-          break;
+      // CPUs that know no MVE need not divide for it either.
+      if constexpr (kHasLongMultiply) {
+        switch (walk_of(g)) {
+          case Walk::rows:
+            // Where 16 does not divide the patch whole vectors would leave the input at its end.
+            return variant.pointwise && patch == g.patch() ? 0 : patch;
+          case Walk::columns:
+            // Vectors read up to 15 bytes behind the last patch, and are written up to 15 bytes behind the last row.
+            return Stretch(g).rows * Stretch(g).row + 16;
+          case Walk::pixels:
+            break;
+        }
+        return 2 * patch;
+      } else {
+        return 0;
       }
-      return 2 * patch;
     case Layout::dsp:
+    case Layout::dsp_wide:
       return 3 * 2 * patch + patch;  // 16-bit elements, and one patch of bytes before it is widened
     case Layout::scalar:
       return 3 * 4 * patch;

@@ -13,6 +13,7 @@
 #include "ops/conv2d/prepack.h"
 #include "ops/op.h"
 #include "runtime/host.h"
+#include "target/parse.h"
 #include "tests/conformance/conformance.h"
 
 namespace cormorant::ops {
@@ -437,9 +438,9 @@ TEST(Conv2dLower, AnyTargetIsRefusedWhereExecuTorchsScratchDiffers) {
   EXPECT_NO_THROW(lowered(same, {.in = {1, 3, 4, 4}, .outputs = 3}, any));
 }
 
-std::string packed_variant(const Layer& layer, const Cpu& cpu, Isa isa) {
+std::string packed_variant(const Layer& layer, const Cpu& cpu, Isa isa, Optimize optimize = Optimize::balanced) {
   ir::Graph graph;
-  const Config config{.target = {&cpu, isa}};
+  const Config config{.target = {&cpu, isa, optimize}};
   const ir::Value* packed = conv2d::prepack({graph, *lowered(graph, layer, config), config});
   return packed == nullptr ? "" : packed->producer->op;
 }
@@ -458,6 +459,18 @@ TEST(Conv2dPrepack, TheVariantSuitsTheTarget) {
   EXPECT_EQ(packed_variant(pixel, kCpus[5], Isa::scalar), "cormorant.conv2d.v6m");  // cortex-m23
   EXPECT_EQ(packed_variant({.in = {1, 4, 4, 4}, .outputs = 4, .groups = 2}, kCpus[9], Isa::mve),
             "cormorant.conv2d.mve_1x1");
+  EXPECT_EQ(packed_variant(pixel, kCpus[3], Isa::dsp, Optimize::speed), "cormorant.conv2d.dsp_wide");
+  EXPECT_EQ(packed_variant(pixel, kCpus[3], Isa::dsp, Optimize::size), "cormorant.conv2d.dsp_small");
+  EXPECT_EQ(packed_variant(pixel, kCpus[9], Isa::mve, Optimize::size), "cormorant.conv2d.mve_kxk");
+}
+
+// What conformance::everywhere() leaves out.
+TEST(Conv2d, EqualsTheReferenceWhereFlashIsSaved) {
+  Target small = parse_target("cortex-m4");
+  small.optimize = Optimize::size;
+  std::vector<conformance::Case> some = cases();
+  some.resize(8);
+  conformance::expect_same_bits_everywhere(some, 2, {{parse_target("cortex-m3"), "gcc"}, {small, "gcc"}});
 }
 
 // A 3×3 convolution behind an explicit pad of rows and columns.
@@ -520,7 +533,9 @@ TEST(Conv2dLayout, EveryConstantHasAPlaceOfItsOwn) {
           }
           ++used.at(stream.right_shift_index(c));
           ++used.at(stream.left_shift_index(c));
-          for (std::uint32_t k = 0; k < g.patch(); ++k) ++used.at(stream.weight_index(c, k));
+          for (std::uint32_t i = 0; i < g.patch() * stream.weight_bytes(); ++i) {
+            ++used.at(stream.weight_index(c, i / stream.weight_bytes()) + i % stream.weight_bytes());
+          }
         }
         for (const int count : used) ASSERT_LE(count, 1) << variant->name << " " << inputs << " to " << outputs;
       }

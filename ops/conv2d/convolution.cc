@@ -87,7 +87,8 @@ std::optional<conv::Geometry> geometry_of(const ir::Shape& in, const ir::Shape& 
                                    .dilation_height = u16(dilation[0]),
                                    .dilation_width = u16(dilation[1]),
                                    .pad_top = u16(top_left[0]),
-                                   .pad_left = u16(top_left[1])};
+                                   .pad_left = u16(top_left[1]),
+                                   .outputs_per_group = u16(in[1] == 0 ? 0 : out[1] / in[1])};
   if (!conv::is_sound(geometry)) return {};
   return geometry;
 }

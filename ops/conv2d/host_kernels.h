@@ -24,6 +24,6 @@ struct DirectParameters {
 
 extern const Kernel kDirectReference;
 extern const Kernel kDirectNhwcReference;
-extern const Kernel kPackedReferences[5];
+extern const Kernel kPackedReferences[7];
 
 }  // namespace cormorant::ops::conv2d

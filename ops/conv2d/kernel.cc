@@ -117,6 +117,7 @@ Error load_packed(Call& call, bool (*is_computable)(const conv::Geometry&),
 Error load_mve_1x1(Call& call) { return load<kMve1x1>(call); }
 Error load_mve_kxk(Call& call) { return load<kMveKxk>(call); }
 Error load_dsp(Call& call) { return load<kDsp>(call); }
+Error load_dsp_wide(Call& call) { return load<kDspWide>(call); }
 Error load_scalar(Call& call) { return load<kScalar>(call); }
 Error load_v6m(Call& call) { return load<kV6m>(call); }
 

@@ -50,6 +50,7 @@ inline Convolution convolution_of(const PackedPlan& plan) {
 }
 void convolve_mve(const Convolution& c);
 void convolve_dsp(const Convolution& c);
+void convolve_dsp_wide(const Convolution& c);
 void convolve_scalar(const Convolution& c);
 void convolve_v6m(const Convolution& c);
 
@@ -76,6 +77,7 @@ bool is_activation(const Tensor& tensor);  // int8, channels-last
 Error load_mve_1x1(Call& call);
 Error load_mve_kxk(Call& call);
 Error load_dsp(Call& call);
+Error load_dsp_wide(Call& call);
 Error load_scalar(Call& call);
 Error load_v6m(Call& call);
 

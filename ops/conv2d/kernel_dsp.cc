@@ -1,125 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <arm_acle.h>
-
-#include <bit>
-
-#include "kernels/conv_clamp_dsp.h"
-#include "kernels/conv_gemm.h"
-#include "kernels/conv_patch.h"
-#include "kernels/move.h"
-#include "ops/conv2d/blocks.h"
-#include "ops/conv2d/kernel.h"
+#include "ops/conv2d/execute_dsp.h"
 
 namespace cormorant::ops::conv2d {
 namespace {
 
-inline std::uint32_t load_word(const std::int8_t* at) {  // unaligned
-  std::uint32_t word;
-  __builtin_memcpy(&word, at, sizeof word);
-  return word;
-}
-
-// Bytes into their place among three patches of 16-bit elements.
-std::uint32_t* widen(std::uint32_t* to, const std::int8_t* from, std::uint32_t quads) {
-  for (; quads > 0; --quads, to += 6, from += 4) {
-    const std::uint32_t four = load_word(from);
-    to[0] = static_cast<std::uint32_t>(__sxtb16(static_cast<int8x4_t>(four)));
-    to[3] = static_cast<std::uint32_t>(__sxtb16(static_cast<int8x4_t>(std::rotr(four, 8))));
-  }
-  return to;
-}
-
-std::uint32_t* fill(std::uint32_t* to, std::int8_t value, std::uint32_t quads) {
-  const std::uint32_t pair = static_cast<std::uint16_t>(value) * std::uint32_t{0x10001};
-  for (; quads > 0; --quads, to += 6) to[0] = to[3] = pair;
-  return to;
-}
-
-// Of the group whose first channel is `first`.
-void put_patch(const conv::Header& header, const conv::Pixel& pixel, std::uint32_t first, std::uint32_t* to,
-               std::int8_t* bytes) {
-  const conv::Geometry& g = header.geometry;
-  if (g.group_inputs() % 4 == 0) {  // runs are whole words
-    pixel.for_runs(g, first, [&](const std::int8_t* from, std::uint32_t count) {
-      to = from == nullptr ? fill(to, header.pad_value, count / 4) : widen(to, from, count / 4);
-    });
-    return;
-  }
-  std::int8_t* next = bytes;
-  pixel.for_runs(g, first, [&](const std::int8_t* from, std::uint32_t count) {
-    if (from == nullptr) {
-      fill_bytes_dsp(next, header.pad_value, count);
-    } else {
-      copy_bytes_dsp(next, from, count);
-    }
-    next += count;
-  });
-  widen(to, bytes, (g.patch() + 3U) / 4);
-}
-
-void compute(const conv::Header& header, conv::DspGemm gemm, std::uint32_t block_bytes) {
-  if (header.rounding == conv::Rounding::general) {
-    conv::conv_gemm_dsp_plain(gemm);
-    return;
-  }
-  const std::uint32_t channels = gemm.channels;
-  gemm.channels = channels / 2 * 2;
-  if (gemm.channels != 0) {
-    if (header.rounding == conv::Rounding::positive) {
-      conv::cormorant_conv_gemm_positive_dsp(&gemm);
-    } else {
-      conv::cormorant_conv_gemm_right_dsp(&gemm);
-    }
-  }
-  if (channels % 2 == 0) return;
-  gemm.stream += channels / 2 * block_bytes;
-  gemm.out += channels - 1;
-  gemm.channels = 1;
-  conv::conv_gemm_dsp_plain(gemm);
-}
-
-void execute_packed(const void* raw) {
-  const auto& plan = *static_cast<const PackedPlan*>(raw);
-  convolve_dsp(convolution_of(plan));
-  if (plan.header->rounding != conv::Rounding::general) conv::clamp_output_dsp(*plan.header, plan.out);
-}
+// The loops for one width of weights.
+struct Bytes {
+  static constexpr Layout kLayout = Layout::dsp;
+  static constexpr auto plain = conv::conv_gemm_dsp_plain;
+  static constexpr auto right = conv::cormorant_conv_gemm_right_dsp;
+  static constexpr auto positive = conv::cormorant_conv_gemm_positive_dsp;
+};
+struct Pairs {
+  static constexpr Layout kLayout = Layout::dsp_wide;
+  static constexpr auto plain = conv::conv_gemm_dsp_wide_plain;
+  static constexpr auto right = conv::cormorant_conv_gemm_right_dsp_wide;
+  static constexpr auto positive = conv::cormorant_conv_gemm_positive_dsp_wide;
+};
 
 void execute_direct(const void* raw) { conv::conv_direct(*static_cast<const conv::Direct*>(raw), conv::dot_plain); }
 
 }  // namespace
 
-// Three pixels of a row at a time. A pixel alone is computed by all three places, which write to the same address: what
-// stands in the other two does not matter as long as it is the same.
-void convolve_dsp(const Convolution& c) {
-  const conv::Geometry& g = c.header.geometry;
-  const Stream stream(Layout::dsp, g);
-  const std::uint32_t quads = stream.padded_patch() / 4;
-  auto* patches = reinterpret_cast<std::uint32_t*>(c.scratch);
-  std::int8_t* bytes = c.scratch + 24 * quads;
-  conv::DspGemm gemm{.stream = nullptr,
-                     .patches = patches,
-                     .out = nullptr,
-                     .out_step = 0,
-                     .quads = quads,
-                     .channels = g.group_outputs(),
-                     .output = conv::output_of(c.header)};
-  for_blocks<3>(c, [&](const conv::Pixel(&pixels)[3], std::int8_t* out, std::uint32_t out_step) {
-    gemm.stream = c.stream();
-    gemm.out = out;
-    gemm.out_step = out_step;
-    for (std::uint32_t first = 0; first < g.in_channels; first += g.group_inputs()) {
-      for (std::uint32_t i = 0; i < 3; ++i) put_patch(c.header, pixels[i], first, patches + i, bytes);
-      compute(c.header, gemm, stream.block_bytes());
-      gemm.stream += stream.group_bytes();
-      gemm.out += g.group_outputs();
-    }
-  });
-}
+void convolve_dsp(const Convolution& c) { DspConvolution<Bytes>::run(c); }
+void convolve_dsp_wide(const Convolution& c) { DspConvolution<Pairs>::run(c); }
 
 }  // namespace cormorant::ops::conv2d
 
 using namespace cormorant::ops::conv2d;  // NOLINT(google-build-using-namespace)
-CORMORANT_KERNEL(cormorant_conv2d_dsp, kDsp.name, load_dsp, execute_packed)
+CORMORANT_KERNEL(cormorant_conv2d_dsp, kDsp.name, load_dsp, execute_packed_dsp<convolve_dsp>)
+CORMORANT_KERNEL(cormorant_conv2d_dsp_wide, kDspWide.name, load_dsp_wide, execute_packed_dsp<convolve_dsp_wide>)
 CORMORANT_KERNEL(cortex_m_quantized_conv2d_out_dsp, "cortex_m::quantized_conv2d.out", load_direct, execute_direct)
 CORMORANT_KERNEL(cortex_m_quantized_conv2d_nhwc_out_dsp, "cortex_m::quantized_conv2d_nhwc.out", load_direct_nhwc,
                  execute_direct)

@@ -11,11 +11,10 @@
 
 namespace cormorant::ops::conv2d {
 
-// order_of(variant, geometry) as in overlap.h.
-template <class Variants, class OrderOf>
-std::optional<std::uint64_t> packed_overlap(const ir::Node& node, std::string_view argument, const Variants& variants,
-                                            OrderOf order_of) {
-  if (argument != "input") return std::nullopt;
+// The variant that a packed node names, and its geometry, to read(variant, geometry); none where it is another node.
+template <class Variants, class Read>
+auto with_packed(const ir::Node& node, const Variants& variants, Read read)
+    -> std::optional<decltype(read(*variants[0], conv::Geometry{}))> {
   const std::string name = program_name(node.op);
   for (const auto* variant : variants) {
     if (variant->name != name) continue;
@@ -23,11 +22,21 @@ std::optional<std::uint64_t> packed_overlap(const ir::Node& node, std::string_vi
     if (packed.size() < sizeof(conv::Header)) return std::nullopt;
     conv::Header header;
     std::memcpy(&header, packed.data(), sizeof header);
-    const std::optional<conv::Order> order = order_of(*variant, header.geometry);
-    if (!order) return std::nullopt;
-    return conv::overlap_distance(header.geometry, *order);
+    return read(*variant, header.geometry);
   }
   return std::nullopt;
+}
+
+// order_of(variant, geometry) as in overlap.h.
+template <class Variants, class OrderOf>
+std::optional<std::uint64_t> packed_overlap(const ir::Node& node, std::string_view argument, const Variants& variants,
+                                            OrderOf order_of) {
+  if (argument != "input") return std::nullopt;
+  const auto order = with_packed(node, variants, [&](const auto& variant, const conv::Geometry& g) {
+    const std::optional<conv::Order> found = order_of(variant, g);
+    return found ? std::optional<std::uint64_t>(conv::overlap_distance(g, *found)) : std::nullopt;
+  });
+  return order.value_or(std::nullopt);
 }
 
 }  // namespace cormorant::ops::conv2d

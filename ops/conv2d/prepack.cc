@@ -33,6 +33,12 @@ void turn(conv::Geometry& g) {
   std::swap(g.pad_top, g.pad_left);
 }
 
+void set_groups(conv::Geometry& g, std::uint32_t groups) {
+  g.groups = static_cast<std::uint16_t>(groups);
+  g.inputs_per_group = static_cast<std::uint16_t>(g.in_channels / groups);
+  g.outputs_per_group = static_cast<std::uint16_t>(g.out_channels / groups);
+}
+
 // Some groups as one, whose weights between them are zeros: worth it where a group's channels fill no block or vector.
 // The estimate is the inner loop's: a block of channels costs its patch and something besides, and so does copying it.
 std::uint32_t merged_groups(const Variant& variant, const conv::Geometry& g) {
@@ -41,7 +47,7 @@ std::uint32_t merged_groups(const Variant& variant, const conv::Geometry& g) {
   for (std::uint32_t merged = 1; merged <= g.groups; ++merged) {
     if (g.groups % merged != 0) continue;
     conv::Geometry candidate = g;
-    candidate.groups = static_cast<std::uint16_t>(g.groups / merged);
+    set_groups(candidate, g.groups / merged);
     if (!is_computable(variant, candidate)) continue;
     const Stream stream(variant.layout, candidate);
     const std::uint32_t patch = stream.padded_patch();
@@ -65,31 +71,35 @@ std::uint32_t merged_groups(const Variant& variant, const conv::Geometry& g) {
 }  // namespace
 
 std::optional<std::vector<std::byte>> pack(const Variant& variant, Unpacked& u, std::uint32_t inputs,
-                                           const WeightAt& weight_at) {
+                                           const WeightAt& weight_at, Optimize optimize) {
   const std::uint32_t window = u.geometry.taps() * inputs;
-  u.geometry.groups = static_cast<std::uint16_t>(u.geometry.in_channels / inputs);
+  set_groups(u.geometry, u.geometry.in_channels / inputs);
   const std::uint32_t outputs = u.geometry.group_outputs();
-  const std::uint32_t merged = merged_groups(variant, u.geometry);
-  u.geometry.groups = static_cast<std::uint16_t>(u.geometry.groups / merged);
+  const std::uint32_t merged = optimize == Optimize::size ? 1 : merged_groups(variant, u.geometry);
+  set_groups(u.geometry, u.geometry.groups / merged);
   u.header.geometry = u.geometry;
   if (!is_computable(variant, u.geometry)) return {};
+  if (variant.layout == Layout::dsp_wide && u.header.rounding == conv::Rounding::general) return {};
 
   const Stream layout(variant.layout, u.geometry);
   if (layout.bytes() > 0x7fff0000U) return {};
   std::vector<std::byte> stream(layout.bytes(), std::byte{0});
   for (std::uint32_t c = 0; c < u.geometry.out_channels; ++c) {
-    put_word(stream, layout.bias_index(c), u.bias[c]);
+    put_word(stream, layout.bias_index(c), u.bias[c] * layout.scale());
     put_word(stream, layout.multiplier_index(c), u.multipliers[c]);
     put_byte(stream, layout.right_shift_index(c), std::min(u.shifts[c], 0));
     put_byte(stream, layout.left_shift_index(c), std::max(u.shifts[c], 0));
     // Elements of the other groups in the patch have weights of zero.
-    for (std::uint32_t k = 0; k < u.geometry.patch(); ++k) {
-      put_byte(stream, layout.weight_index(c, k), layout.weight_offset());
-    }
+    const auto put_weight = [&](std::uint32_t k, std::int32_t weight) {
+      const std::int32_t stored = weight * layout.scale() + layout.weight_offset();
+      put_byte(stream, layout.weight_index(c, k), stored);
+      if (layout.weight_bytes() == 2) put_byte(stream, layout.weight_index(c, k) + 1, stored >> 8);
+    };
+    for (std::uint32_t k = 0; k < u.geometry.patch(); ++k) put_weight(k, 0);
     const std::uint32_t first = c / outputs % merged * inputs;
     for (std::uint32_t k = 0; k < window; ++k) {
       const std::uint32_t at = k / inputs * (inputs * merged) + first + k % inputs;
-      put_byte(stream, layout.weight_index(c, at), weight_at(c, k) + layout.weight_offset());
+      put_weight(at, weight_at(c, k));
     }
   }
   return packed_bytes(u.header, stream);
@@ -108,8 +118,9 @@ ir::Value* prepack_with(const Rewriter& rewriter, const Variant* forced) {
   std::optional<Unpacked> u = unpack(rewriter, {ohwi[1], ohwi[2]}, window, weight_at);
   if (!u) return nullptr;
   if (is_dilated_line(u->geometry)) turn(u->geometry);
-  const Variant& variant = forced != nullptr ? *forced : choose_variant(rewriter.config.target, u->geometry);
-  std::optional<std::vector<std::byte>> bytes = pack(variant, *u, inputs, weight_at);
+  const Variant& variant =
+      forced != nullptr ? *forced : choose_variant(rewriter.config.target, u->geometry, u->header.rounding);
+  std::optional<std::vector<std::byte>> bytes = pack(variant, *u, inputs, weight_at, rewriter.config.target.optimize);
   if (!bytes) return nullptr;
   return rewriter
       .emit(PackedConv2d<HostWorld>{.input = u->input,

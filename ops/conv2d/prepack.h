@@ -17,6 +17,6 @@ ir::Value* prepack_with(const Rewriter& rewriter, const Variant* forced);
 // Header and stream for a variant; `inputs` is the number of input channels that an output channel sees. Completes the
 // geometry by its groups. None where the variant cannot compute it.
 std::optional<std::vector<std::byte>> pack(const Variant& variant, Unpacked& unpacked, std::uint32_t inputs,
-                                           const WeightAt& weight);
+                                           const WeightAt& weight, Optimize optimize);
 
 }  // namespace cormorant::ops::conv2d

@@ -42,20 +42,22 @@ void reference_packed(Layout layout, const PackedPlan& plan) {
       return value;
     }
     [[nodiscard]] std::int32_t byte(std::uint32_t at) const { return static_cast<std::int8_t>(data[at]); }
-    [[nodiscard]] std::int32_t bias(std::uint32_t c) const { return word(stream.bias_index(c)); }
+    [[nodiscard]] std::int32_t bias(std::uint32_t c) const { return word(stream.bias_index(c)) / stream.scale(); }
     [[nodiscard]] std::int32_t multiplier(std::uint32_t c) const { return word(stream.multiplier_index(c)); }
     [[nodiscard]] std::int32_t shift(std::uint32_t c) const {
       return byte(stream.right_shift_index(c)) + byte(stream.left_shift_index(c));
     }
     [[nodiscard]] std::int32_t weight(std::uint32_t c, std::uint32_t k) const { return weights[c * window + k]; }
+    [[nodiscard]] std::int32_t stored_weight(std::uint32_t at) const {
+      if (stream.weight_bytes() == 2) return (byte(at + 1) * 256 + data[at]) / stream.scale();
+      return stream.weight_offset() == 0 ? byte(at) : data[at] - stream.weight_offset();
+    }
     // Each weight is used once per output pixel, so its index is worth working out only once.
     void unpack_weights(std::uint32_t channels) {
       weights.reserve(std::size_t{channels} * window);
       for (std::uint32_t c = 0; c < channels; ++c) {
         for (std::uint32_t k = 0; k < window; ++k) {
-          const std::uint32_t at = stream.weight_index(c, k);
-          weights.push_back(
-              static_cast<std::int16_t>(stream.weight_offset() == 0 ? byte(at) : data[at] - stream.weight_offset()));
+          weights.push_back(static_cast<std::int16_t>(stored_weight(stream.weight_index(c, k))));
         }
       }
     }
@@ -97,6 +99,8 @@ const Kernel kPackedReferences[] = {
     {kMve1x1.name, load_mve_1x1, execute_packed<Layout::mve>},
     {kMveKxk.name, load_mve_kxk, execute_packed<Layout::mve>},
     {kDsp.name, load_dsp, execute_packed<Layout::dsp>},
+    {kDspWide.name, load_dsp_wide, execute_packed<Layout::dsp_wide>},
+    {kDspSmall.name, load_dsp, execute_packed<Layout::dsp>},
     {kScalar.name, load_scalar, execute_packed<Layout::scalar>},
     {kV6m.name, load_v6m, execute_packed<Layout::v6m>},
 };

@@ -5,6 +5,7 @@
 #include "ops/conv2d/convolution.h"
 #include "ops/conv2d/overlap_hook.h"
 #include "ops/depthwise_conv2d/depthwise_conv2d.h"
+#include "ops/depthwise_conv2d/estimate.h"
 #include "ops/depthwise_conv2d/host_kernels.h"
 #include "ops/depthwise_conv2d/overlap.h"
 #include "ops/depthwise_conv2d/prepack.h"
@@ -59,6 +60,10 @@ std::optional<std::uint64_t> overlap(const ir::Node& node, std::string_view argu
   return conv2d::packed_overlap(node, argument, kVariants, order_of);
 }
 
+std::optional<std::int64_t> estimate(const ir::Node& node) {
+  return conv2d::with_packed(node, kVariants, depthwise::estimated_instructions);
+}
+
 }  // namespace
 
 Operator depthwise_conv2d_operator() {
@@ -77,6 +82,7 @@ Operator depthwise_conv2d_operator() {
               .prepack = prepack,
               .overlap = overlap,
               .macs = conv2d::count_macs,
+              .estimate = estimate,
               .host_kernels = {&kDirectReference, &kDirectNhwcReference}};
   for (const Variant* variant : kVariants) {
     op.signatures.push_back(signature_of<conv2d::PackedConv2d>(variant->name));

@@ -14,6 +14,7 @@
 
 #include <cstdint>
 
+#include "kernels/conv_depthwise.h"
 #include "kernels/conv_geometry.h"
 #include "target/target.h"
 
@@ -63,6 +64,9 @@ inline constexpr const char* kQuantizedDepthwiseConv2dNhwc = "cortex_m::quantize
 enum class Layout : std::uint8_t {
   mve,   // blocks of 16, parameters in the order in which VMULLB/T and VMOVLB/T widen bytes to words
   quad,  // blocks of 4
+  // Blocks of 4, taps in pairs (kernels/conv_depthwise.h).
+  dsp,
+  dsp_wide,  // as 16-bit integers; these and the biases doubled, which spares requantization doubling the sum
 };
 
 struct Variant {
@@ -75,12 +79,17 @@ struct Variant {
 inline constexpr Variant kMve3x3{"cormorant::depthwise_conv2d.mve_3x3", Layout::mve, true, false};
 inline constexpr Variant kMve3x3Narrow{"cormorant::depthwise_conv2d.mve_3x3_narrow", Layout::mve, true, true};
 inline constexpr Variant kMveKxk{"cormorant::depthwise_conv2d.mve_kxk", Layout::mve, false, false};
-inline constexpr Variant kDsp{"cormorant::depthwise_conv2d.dsp", Layout::quad, false, false};
+inline constexpr Variant kDsp{"cormorant::depthwise_conv2d.dsp", Layout::dsp, false, false};
+inline constexpr Variant kDspWide{"cormorant::depthwise_conv2d.dsp_wide", Layout::dsp_wide, false, false};
+inline constexpr Variant kDspSmall{"cormorant::depthwise_conv2d.dsp_small", Layout::dsp, false, false};
 inline constexpr Variant kScalar{"cormorant::depthwise_conv2d.scalar", Layout::quad, false, false};
-inline constexpr const Variant* kVariants[] = {&kMve3x3, &kMve3x3Narrow, &kMveKxk, &kDsp, &kScalar};
+inline constexpr const Variant* kVariants[] = {&kMve3x3,  &kMve3x3Narrow, &kMveKxk, &kDsp,
+                                               &kDspWide, &kDspSmall,     &kScalar};
 
 constexpr std::uint32_t whole_vectors(std::uint32_t bytes) { return (bytes + 15) / 16 * 16; }
-constexpr std::uint32_t multiplier_of(const conv::Geometry& g) { return std::uint32_t{g.out_channels} / g.in_channels; }
+constexpr std::uint32_t multiplier_of(const conv::Geometry& g) {
+  return g.out_channels == g.in_channels ? 1 : g.outputs_per_group;
+}
 
 // Whether a variant computes a geometry: asked by prepack, and by load() of what it finds.
 constexpr bool is_computable(const Variant& variant, const conv::Geometry& g) {
@@ -89,14 +98,21 @@ constexpr bool is_computable(const Variant& variant, const conv::Geometry& g) {
   if (g.kernel_height != 3 || g.kernel_width != 3) return false;
   // With 1, 2, 4 or 8 channels a vector holds that many neighbouring pixels, and the output follows the input byte by
   // byte.
-  return !variant.is_narrow || (g.in_channels < 16 && 16 % g.in_channels == 0 && g.stride_width == 1 &&
-                                g.out_channels == g.in_channels && g.dilation_height == 1 && g.dilation_width == 1);
+  return !variant.is_narrow ||
+         (g.in_channels < 16 && (g.in_channels & (g.in_channels - 1)) == 0 && g.stride_width == 1 &&
+          g.out_channels == g.in_channels && g.dilation_height == 1 && g.dilation_width == 1);
 }
 
 // MVE adds two products of bytes in 16 bits, which overflows only with a weight of −128.
-constexpr const Variant& choose_variant(const Target& target, const conv::Geometry& g, bool has_lowest_weight) {
-  if (target.isa != Isa::mve) return target.isa == Isa::dsp ? kDsp : kScalar;
-  if (has_lowest_weight) return kMveKxk;
+constexpr const Variant& choose_variant(const Target& target, const conv::Geometry& g, bool has_lowest_weight,
+                                        conv::Rounding rounding) {
+  if (target.isa == Isa::scalar) return kScalar;
+  if (target.isa == Isa::dsp) {
+    if (target.optimize == Optimize::size) return kDspSmall;
+    // Doubled sums must fit 32 bits.
+    return target.optimize == Optimize::speed && rounding != conv::Rounding::general ? kDspWide : kDsp;
+  }
+  if (has_lowest_weight || target.optimize == Optimize::size) return kMveKxk;
   return is_computable(kMve3x3Narrow, g) ? kMve3x3Narrow : is_computable(kMve3x3, g) ? kMve3x3 : kMveKxk;
 }
 
@@ -122,10 +138,12 @@ struct Stream {
         channels(variant.is_narrow ? 16 : g.out_channels),
         by_columns(walks_columns(variant, g)) {}
 
-  [[nodiscard]] constexpr std::uint32_t block() const { return layout == Layout::mve ? 16 : 4; }
-  [[nodiscard]] constexpr std::uint32_t blocks() const { return (channels + block() - 1) / block(); }
-  [[nodiscard]] constexpr std::uint32_t block_bytes() const { return block() * (4 + taps + 4 + 2); }
-  [[nodiscard]] constexpr std::uint64_t bytes() const { return std::uint64_t{blocks()} * block_bytes(); }
+  [[nodiscard]] constexpr std::uint32_t block_bits() const { return layout == Layout::mve ? 4 : 2; }
+  [[nodiscard]] constexpr std::uint32_t block() const { return 1U << block_bits(); }
+  [[nodiscard]] constexpr std::uint32_t blocks() const { return (channels + block() - 1) >> block_bits(); }
+  [[nodiscard]] constexpr std::uint32_t weight_bytes() const { return layout == Layout::dsp_wide ? 2 : 1; }
+  [[nodiscard]] constexpr std::uint32_t block_bytes() const { return block() * (4 + taps * weight_bytes() + 4 + 2); }
+  [[nodiscard]] constexpr std::uint64_t bytes() const { return wide_product(blocks(), block_bytes()); }
   [[nodiscard]] constexpr std::uint32_t record(std::uint32_t channel) const {
     return channel / block() * block_bytes();
   }
@@ -140,19 +158,23 @@ struct Stream {
     return record(channel) + 4 * slot(channel);
   }
   [[nodiscard]] constexpr std::uint32_t weight_index(std::uint32_t channel, std::uint32_t tap) const {
+    if (layout == Layout::dsp) return record(channel) + 16 + conv::pair_weight_index(taps, tap, channel % 4);
+    if (layout == Layout::dsp_wide) return record(channel) + 16 + conv::wide_pair_weight_index(taps, tap, channel % 4);
     const std::uint32_t place = by_columns ? tap % 3 * 3 + tap / 3 : tap;
     return record(channel) + (4 + place) * block() + channel % block();
   }
   [[nodiscard]] constexpr std::uint32_t multiplier_index(std::uint32_t channel) const {
-    return record(channel) + (4 + taps) * block() + 4 * slot(channel);
+    return record(channel) + (4 + taps * weight_bytes()) * block() + 4 * slot(channel);
   }
-  [[nodiscard]] constexpr std::uint32_t shifts_at() const { return (8 + taps) * block(); }
+  [[nodiscard]] constexpr std::uint32_t shifts_at() const { return (8 + taps * weight_bytes()) * block(); }
   [[nodiscard]] constexpr std::uint32_t right_shift_index(std::uint32_t channel) const {  // zero or negative
     return record(channel) + shifts_at() + slot(channel);
   }
   [[nodiscard]] constexpr std::uint32_t left_shift_index(std::uint32_t channel) const {  // zero or positive
     return right_shift_index(channel) + block();
   }
+  // What biases and weights are multiplied with before they are stored.
+  [[nodiscard]] constexpr std::int32_t scale() const { return layout == Layout::dsp_wide ? 2 : 1; }
 };
 
 // Narrow MVE 3×3 keeps the three input rows under the window in scratch, with padding around them: then there is no
@@ -190,7 +212,7 @@ struct Scratch {
 constexpr std::uint64_t scratch_bytes(const Variant& variant, const conv::Geometry& g) {
   if (variant.is_narrow) return 3 * NarrowRows(g).row + 16;
   const Scratch s(variant, g);
-  return std::uint64_t{s.taps} + s.zeros + s.spill + s.tail + (s.spreads ? std::uint64_t{s.span} * s.ring_row + 16 : 0);
+  return std::uint64_t{s.taps} + s.zeros + s.spill + s.tail + (s.spreads ? wide_product(s.span, s.ring_row) + 16 : 0);
 }
 
 // What CMSIS-NN's arm_depthwise_conv_wrapper_s8_get_buffer_size says, which ExecuTorch's kernel demands to the byte.

@@ -27,9 +27,11 @@ class InputRows {
     const std::uint32_t bytes = std::uint32_t{g_.in_width} * g_.in_channels;
     if (!s_.spreads) return image_ + y * bytes;
     for (; next_ <= y; ++next_) {
-      Machine::spread(ring_ + next_ % s_.span * s_.ring_row, image_ + next_ * bytes, bytes, multiplier_of(g_));
+      Machine::spread(ring_ + slot_ * s_.ring_row, image_ + next_ * bytes, bytes, multiplier_of(g_));
+      slot_ = slot_ + 1 == s_.span ? 0 : slot_ + 1;
     }
-    return ring_ + y % s_.span * s_.ring_row;
+    const std::uint32_t back = next_ - y;  // 1 … span
+    return ring_ + (slot_ >= back ? slot_ - back : slot_ + s_.span - back) * s_.ring_row;
   }
 
  private:
@@ -38,34 +40,35 @@ class InputRows {
   std::int8_t* ring_;
   const std::int8_t* image_ = nullptr;
   std::uint32_t next_ = 0;  // the first row that is not in the ring yet
+  std::uint32_t slot_ = 0;  // and where it will be
 };
 
 // compute(pixel) for each, with its table of taps. A machine has
 //   fill(to, value, count)                 as in kernels/move.h
 //   spread(to, from, count, times)         every byte so many times
 template <class Machine, class Compute>
-void for_pixels(const PackedPlan& plan, const Variant& variant, Compute compute) {
-  const conv::Header& header = *plan.header;
+void for_pixels(const conv2d::Convolution& c, const Variant& variant, Compute compute) {
+  const conv::Header& header = c.header;
   const conv::Geometry& g = header.geometry;
   const Scratch s(variant, g);
-  auto* taps = reinterpret_cast<const std::int8_t**>(plan.scratch);
-  std::int8_t* zeros = plan.scratch + s.taps;
+  auto* taps = reinterpret_cast<const std::int8_t**>(c.scratch);
+  std::int8_t* zeros = c.scratch + s.taps;
   std::int8_t* tail = zeros + s.zeros + s.spill;
   Machine::fill(zeros, header.pad_value, g.out_channels);
   const std::uint32_t image_bytes = std::uint32_t{g.in_height} * g.in_width * g.in_channels;
   // From `last_whole` on whole vectors would leave the input: there the copy of its end is read.
   const std::uint32_t input_bytes = g.batch * image_bytes;
-  const std::int8_t* end = plan.input + input_bytes;
+  const std::int8_t* end = c.input + input_bytes;
   const std::int8_t* last_whole = end - s.vectors;
   if (s.tail != 0) {
     const std::uint32_t copied = input_bytes < s.vectors ? input_bytes : s.vectors;
     for (std::uint32_t i = 0; i < copied; ++i) (tail + s.vectors - copied)[i] = (end - copied)[i];
   }
-  conv::DepthwisePixel pixel{.stream = plan.stream(),
+  conv::DepthwisePixel pixel{.stream = c.stream(),
                              .taps = taps,
                              .tap_count = g.taps(),
                              .channels = g.out_channels,
-                             .out = plan.out,
+                             .out = c.places.out,
                              .output = conv::output_of(header),
                              .shift = 0,
                              .pairs = header.has_lowest_weight != 0 ? 0 : g.taps() / 2};
@@ -99,11 +102,14 @@ void for_pixels(const PackedPlan& plan, const Variant& variant, Compute compute)
     return can_move;
   };
 
-  const std::int8_t* image = plan.input;
-  for (std::uint32_t n = 0; n < g.batch; ++n, image += image_bytes) {
+  const std::int8_t* image = c.input;
+  std::int8_t* out_image = c.places.out;
+  for (std::uint32_t n = 0; n < g.batch; ++n, image += image_bytes, out_image += c.places.image) {
     rows.begin(image);
     std::int32_t top = -std::int32_t{g.pad_top};
-    for (std::uint32_t y = 0; y < g.out_height; ++y, top += g.stride_height) {
+    std::int8_t* out_row = out_image;
+    for (std::uint32_t y = 0; y < g.out_height; ++y, top += g.stride_height, out_row += c.places.row) {
+      pixel.out = out_row;
       std::int32_t left = -std::int32_t{g.pad_left};
       bool can_move = false;
       for (std::uint32_t x = 0; x < g.out_width; ++x, left += g.stride_width) {
@@ -116,10 +122,15 @@ void for_pixels(const PackedPlan& plan, const Variant& variant, Compute compute)
           pixel.shift = 0;
         }
         compute(pixel);
-        pixel.out += g.out_channels;
+        pixel.out += c.places.pixel;
       }
     }
   }
+}
+
+template <class Machine, class Compute>
+void for_pixels(const PackedPlan& plan, const Variant& variant, Compute compute) {
+  for_pixels<Machine>(conv2d::convolution_of(plan), variant, compute);
 }
 
 // Every byte so many times, where nothing is gained by more than that.

@@ -6,13 +6,6 @@
 namespace cormorant::ops::depthwise {
 namespace {
 
-conv2d::PackedShape packed_shape(const Variant& variant, const conv::Geometry& geometry) {
-  const Stream stream(variant, geometry);
-  return {stream.bytes(),  static_cast<std::uint32_t>(scratch_bytes(variant, geometry)),
-          stream.blocks(), stream.block_bytes(),
-          stream.block(),  stream.shifts_at()};
-}
-
 template <const Variant& V>
 bool is_computable_by(const conv::Geometry& geometry) {
   return is_computable(V, geometry) && scratch_bytes(V, geometry) <= 0x7fffffffU;
@@ -53,10 +46,19 @@ Error load_direct_as(Call& call) {
 
 }  // namespace
 
+conv2d::PackedShape packed_shape(const Variant& variant, const conv::Geometry& geometry) {
+  const Stream stream(variant, geometry);
+  return {stream.bytes(),  static_cast<std::uint32_t>(scratch_bytes(variant, geometry)),
+          stream.blocks(), stream.block_bytes(),
+          stream.block(),  stream.shifts_at()};
+}
+
 Error load_mve_3x3(Call& call) { return load<kMve3x3>(call); }
 Error load_mve_3x3_narrow(Call& call) { return load<kMve3x3Narrow>(call); }
 Error load_mve_kxk(Call& call) { return load<kMveKxk>(call); }
 Error load_dsp(Call& call) { return load<kDsp>(call); }
+Error load_dsp_wide(Call& call) { return load<kDspWide>(call); }
+Error load_dsp_small(Call& call) { return load<kDspSmall>(call); }
 Error load_scalar(Call& call) { return load<kScalar>(call); }
 
 Error load_direct(Call& call) { return load_direct_as<TensorsAsGiven>(call); }

@@ -8,10 +8,19 @@ namespace cormorant::ops::depthwise {
 
 using conv2d::PackedPlan;
 
+// As conv2d's: without the clamp where the rounding is not general.
+void convolve_dsp(const conv2d::Convolution& c);
+void convolve_scalar(const conv2d::Convolution& c);
+
+// The packed shape of a variant for a geometry that it computes.
+conv2d::PackedShape packed_shape(const Variant& variant, const conv::Geometry& geometry);
+
 Error load_mve_3x3(Call& call);
 Error load_mve_3x3_narrow(Call& call);
 Error load_mve_kxk(Call& call);
 Error load_dsp(Call& call);
+Error load_dsp_wide(Call& call);
+Error load_dsp_small(Call& call);
 Error load_scalar(Call& call);
 Error load_direct(Call& call);  // the plan is a conv::Direct
 Error load_direct_nhwc(Call& call);

@@ -15,19 +15,19 @@ struct Scalar {
 
 // `Blocks` computes whole blocks of four channels.
 template <void (*Blocks)(const conv::DepthwisePixel*)>
-void execute(const void* raw) {
-  const auto& plan = *static_cast<const PackedPlan*>(raw);
-  if (plan.header->rounding == conv::Rounding::general) {
-    for_pixels<Scalar>(plan, kScalar,
-                       [](const conv::DepthwisePixel& pixel) { conv::depthwise_pixel_plain_scalar(pixel, 0); });
-    return;
-  }
-  for_pixels<Scalar>(plan, kScalar, [](const conv::DepthwisePixel& pixel) {
-    const std::uint32_t whole = pixel.channels & ~3U;
+void convolve(const conv2d::Convolution& c) {
+  const bool general = c.header.rounding == conv::Rounding::general;
+  for_pixels<Scalar>(c, kScalar, [general](const conv::DepthwisePixel& pixel) {
+    const std::uint32_t whole = general ? 0 : pixel.channels & ~3U;
     if (whole != 0) Blocks(&pixel);
     if (whole != pixel.channels) conv::depthwise_pixel_plain_scalar(pixel, whole);
   });
-  conv::clamp_output(*plan.header, plan.out);
+}
+
+void execute(const void* raw) {
+  const auto& plan = *static_cast<const PackedPlan*>(raw);
+  depthwise::convolve_scalar(conv2d::convolution_of(plan));
+  if (plan.header->rounding != conv::Rounding::general) conv::clamp_output(*plan.header, plan.out);
 }
 
 constexpr auto kBlocks =
@@ -36,10 +36,13 @@ constexpr auto kBlocks =
 void execute_direct(const void* raw) { conv::depthwise_direct(*static_cast<const conv::Direct*>(raw)); }
 
 }  // namespace
+
+void convolve_scalar(const conv2d::Convolution& c) { convolve<kBlocks>(c); }
+
 }  // namespace cormorant::ops::depthwise
 
 using namespace cormorant::ops::depthwise;  // NOLINT(google-build-using-namespace)
-CORMORANT_KERNEL(cormorant_depthwise_conv2d_scalar, kScalar.name, load_scalar, execute<kBlocks>)
+CORMORANT_KERNEL(cormorant_depthwise_conv2d_scalar, kScalar.name, load_scalar, execute)
 CORMORANT_KERNEL(cortex_m_quantized_depthwise_conv2d_out_scalar, "cortex_m::quantized_depthwise_conv2d.out",
                  load_direct, execute_direct)
 CORMORANT_KERNEL(cortex_m_quantized_depthwise_conv2d_nhwc_out_scalar, "cortex_m::quantized_depthwise_conv2d_nhwc.out",

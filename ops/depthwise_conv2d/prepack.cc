@@ -20,6 +20,31 @@ void put_byte(std::vector<std::byte>& to, std::uint32_t at, std::int32_t value) 
 
 }  // namespace
 
+std::optional<std::vector<std::byte>> pack(const Variant& variant, conv2d::Unpacked& u, std::uint32_t window,
+                                           const conv2d::WeightAt& weight_at) {
+  if (!is_computable(variant, u.geometry) || scratch_bytes(variant, u.geometry) > 0x7fffffffU) return {};
+  if (variant.is_3x3 && u.has_lowest_weight) return {};
+  if (variant.layout == Layout::dsp_wide && u.header.rounding == conv::Rounding::general) return {};
+  u.header.has_lowest_weight = u.has_lowest_weight ? 1 : 0;
+
+  const Stream layout(variant, u.geometry);
+  if (layout.bytes() > 0x7fff0000U) return {};
+  std::vector<std::byte> stream(layout.bytes(), std::byte{0});
+  for (std::uint32_t i = 0; i < layout.channels; ++i) {
+    const std::uint32_t c = i % u.geometry.out_channels;
+    put_word(stream, layout.bias_index(i), u.bias[c] * layout.scale());
+    put_word(stream, layout.multiplier_index(i), u.multipliers[c]);
+    put_byte(stream, layout.right_shift_index(i), std::min(u.shifts[c], 0));
+    put_byte(stream, layout.left_shift_index(i), std::max(u.shifts[c], 0));
+    for (std::uint32_t k = 0; k < window; ++k) {
+      const std::int32_t stored = weight_at(c, k) * layout.scale();
+      put_byte(stream, layout.weight_index(i, k), stored);
+      if (layout.weight_bytes() == 2) put_byte(stream, layout.weight_index(i, k) + 1, stored >> 8);
+    }
+  }
+  return conv2d::packed_bytes(u.header, stream);
+}
+
 ir::Value* prepack_with(const Rewriter& rewriter, const Variant* forced) {
   const ir::Node& node = rewriter.node;
   const ir::Value& weight = *node.tensor("weight");
@@ -32,27 +57,15 @@ ir::Value* prepack_with(const Rewriter& rewriter, const Variant* forced) {
   std::optional<conv2d::Unpacked> u = conv2d::unpack(rewriter, {hwo[1], hwo[2]}, window, weight_at);
   if (!u) return nullptr;
   const Variant& variant =
-      forced != nullptr ? *forced : choose_variant(rewriter.config.target, u->geometry, u->has_lowest_weight);
-  if (!is_computable(variant, u->geometry) || scratch_bytes(variant, u->geometry) > 0x7fffffffU) return nullptr;
-  if (variant.is_3x3 && u->has_lowest_weight) return nullptr;
-  u->header.has_lowest_weight = u->has_lowest_weight ? 1 : 0;
-
-  const Stream layout(variant, u->geometry);
-  if (layout.bytes() > 0x7fff0000U) return nullptr;
-  std::vector<std::byte> stream(layout.bytes(), std::byte{0});
-  for (std::uint32_t i = 0; i < layout.channels; ++i) {
-    const std::uint32_t c = i % u->geometry.out_channels;
-    put_word(stream, layout.bias_index(i), u->bias[c]);
-    put_word(stream, layout.multiplier_index(i), u->multipliers[c]);
-    put_byte(stream, layout.right_shift_index(i), std::min(u->shifts[c], 0));
-    put_byte(stream, layout.left_shift_index(i), std::max(u->shifts[c], 0));
-    for (std::uint32_t k = 0; k < window; ++k) put_byte(stream, layout.weight_index(i, k), weight_at(c, k));
-  }
+      forced != nullptr ? *forced
+                        : choose_variant(rewriter.config.target, u->geometry, u->has_lowest_weight, u->header.rounding);
+  const std::optional<std::vector<std::byte>> bytes = pack(variant, *u, window, weight_at);
+  if (!bytes) return nullptr;
   return rewriter
       .emit(
           conv2d::PackedConv2d<HostWorld>{
               .input = u->input,
-              .packed = conv2d::packed_constant(rewriter, conv2d::packed_bytes(u->header, stream)),
+              .packed = conv2d::packed_constant(rewriter, *bytes),
               .scratch = {.bytes = static_cast<std::int64_t>(scratch_bytes(variant, u->geometry))}},
           node.result()->type, variant.name)
       ->result();

@@ -102,11 +102,21 @@ bool are_quicker_in_blocks(const Target& target, std::int64_t rows) {
 }
 constexpr std::int64_t kLargestExtent = 65535;  // that a convolution counts
 
+// To keep firmware small, whatever can be computed by a kernel that is there anyway.
+bool are_smaller_in_blocks(const Rewriter& rewriter) {
+  if (rewriter.config.target.optimize != Optimize::size) return false;
+  return std::ranges::any_of(rewriter.graph.nodes(), [](const ir::Node& node) {
+    return node.op.starts_with("cortex_m.quantized_conv2d") ||
+           (node.op == "aten.conv2d" && !is_float(node) && find(node)->name == "conv2d");
+  });
+}
+
 bool is_convolution(const Rewriter& rewriter) {
   const ir::Shape& weight = rewriter.node.tensor("weight")->type.shape;
   const std::int64_t rows = rewriter.node.result()->type.elements() / std::max<std::int64_t>(weight[0], 1);
   return is_prepacked(rewriter.config) && rows <= kLargestExtent && weight[0] <= kLargestExtent &&
-         weight[1] <= kLargestExtent && are_quicker_in_blocks(rewriter.config.target, rows);
+         weight[1] <= kLargestExtent &&
+         (are_quicker_in_blocks(rewriter.config.target, rows) || are_smaller_in_blocks(rewriter));
 }
 
 ir::Value* relayout(const Rewriter& rewriter, ir::Value* value, ir::TensorType type) {
@@ -203,6 +213,38 @@ std::int64_t macs(const ir::Node& node) {
          node.result()->type.shape.back();
 }
 
+// As in ops/conv2d/estimate.h.
+std::optional<std::int64_t> estimate(const ir::Node& node) {
+  const std::string name = program_name(node.op);
+  const auto* const variant = std::ranges::find(kVariants, std::string_view(name), &Variant::name);
+  if (variant == std::end(kVariants)) return std::nullopt;
+  struct Cost {
+    std::int64_t sixteen;  // inputs of a group of features
+    std::int64_t group;
+  };
+  const auto cost_of = [](Layout layout) -> Cost {
+    switch (layout) {
+      case Layout::scalar:
+        return {148, 140};
+      case Layout::dsp_pairs:
+        return {68, 95};
+      case Layout::dsp_wide:
+        return {56, 90};
+      case Layout::rows:
+        return {32, 30};
+      case Layout::mve:
+        break;
+    }
+    return {18, 40};
+  };
+  const Cost cost = cost_of(variant->layout);
+  const std::int64_t inputs = node.tensor("input")->type.shape.back();
+  const std::int64_t outputs = node.result()->type.shape.back();
+  const std::int64_t group = group_of(variant->layout);
+  const std::int64_t rows = node.result()->type.elements() / std::max<std::int64_t>(outputs, 1);
+  return rows * ((outputs + group - 1) / group) * (cost.sixteen * inputs / 16 + cost.group);
+}
+
 }  // namespace
 }  // namespace linear
 
@@ -220,6 +262,7 @@ Operator linear_operator() {
       .signatures = {signature_of<linear::QuantizedLinear>()},
       .prepack = linear::prepack,
       .macs = linear::macs,
+      .estimate = linear::estimate,
       .host_kernels = {&linear::kReference}};
   for (const linear::Variant& variant : linear::kVariants) {
     op.signatures.push_back(signature_of<linear::PackedLinear>(std::string(variant.name)));

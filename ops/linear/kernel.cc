@@ -60,6 +60,7 @@ Error load_packed(Call& call, Layout layout) {
 
 Error load_packed_scalar(Call& call) { return load_packed(call, Layout::scalar); }
 Error load_packed_dsp_pairs(Call& call) { return load_packed(call, Layout::dsp_pairs); }
+Error load_packed_dsp_wide(Call& call) { return load_packed(call, Layout::dsp_wide); }
 Error load_packed_rows(Call& call) { return load_packed(call, Layout::rows); }
 Error load_packed_mve(Call& call) { return load_packed(call, Layout::mve); }
 

@@ -20,6 +20,7 @@ struct PackedPlan {
 
 Error load_packed_scalar(Call& call);
 Error load_packed_dsp_pairs(Call& call);
+Error load_packed_dsp_wide(Call& call);
 Error load_packed_rows(Call& call);
 Error load_packed_mve(Call& call);
 

@@ -15,49 +15,70 @@
 namespace cormorant::ops::linear {
 namespace {
 
-// A group under way: Σ A and Σ A + 256 · B of its two pairs, and what is multiplied next.
-struct Pairs {
-  std::int32_t low01, both01, low23, both23;
+// A group under way: sums, and what is multiplied next. In the pairs layout the sums are Σ A and Σ A + 256 · B of two
+// pairs of features, in the wide one those of the features.
+struct Group {
+  std::int32_t sums[4];
   const std::int8_t* x;
   const std::uint32_t* weights;
   std::uint32_t blocks;  // of four inputs, at least one
 };
 
-// Multiplies all blocks; `weights` moves on. 34 instructions per 32 products, for 13 registers: too many for a compiler
-// to hand to inline assembly.
-[[gnu::naked, gnu::noinline]] void accumulate(Pairs* /*pairs: r0*/) {
-  // clang-format off
-#define CORMORANT_BLOCK              \
-  "ldr lr, [r9], #4\n\t"             \
-  "ldmia r10!, {r4, r5, r6, r8}\n\t" \
-  "sxtb16 r12, lr\n\t"               \
-  "sxtb16 lr, lr, ror #8\n\t"        \
-  "smlad r2, r12, r4, r2\n\t"        \
-  "sxtb16 r4, r4\n\t"                \
-  "smlad r1, r12, r4, r1\n\t"        \
-  "smlad r2, lr, r5, r2\n\t"         \
-  "sxtb16 r5, r5\n\t"                \
-  "smlad r1, lr, r5, r1\n\t"         \
-  "smlad r7, r12, r6, r7\n\t"        \
-  "sxtb16 r6, r6\n\t"                \
-  "smlad r3, r12, r6, r3\n\t"        \
-  "smlad r7, lr, r8, r7\n\t"         \
-  "sxtb16 r8, r8\n\t"                \
-  "smlad r3, lr, r8, r3\n\t"
-  asm volatile("push {r4-r11, lr}\n\t"
-               "ldmia r0, {r1, r2, r3, r7, r9, r10, r11}\n\t"
-               "adds r11, r11, #1\n\t"
-               "lsrs r11, r11, #1\n\t"  // two blocks per turn
-               "bcc 2f\n"                // an odd number of blocks starts in the middle
-               "1:\n\t" CORMORANT_BLOCK
-               "2:\n\t" CORMORANT_BLOCK
-               "subs r11, r11, #1\n\t"
-               "bne 1b\n\t"
-               "stmia r0, {r1, r2, r3, r7, r9, r10}\n\t"
-               "pop {r4-r11, pc}");
-#undef CORMORANT_BLOCK
-  // clang-format on
+// Multiplies all blocks; `weights` moves on. For 13 registers: too many for a compiler to hand to inline assembly.
+// clang-format off
+#define CORMORANT_BLOCKS(BLOCK)                              \
+  asm volatile("push {r4-r11, lr}\n\t"                       \
+               "ldmia r0, {r1, r2, r3, r7, r9, r10, r11}\n\t" \
+               "adds r11, r11, #1\n\t"                       \
+               "lsrs r11, r11, #1\n\t" /* two blocks per turn */ \
+               "bcc 2f\n" /* an odd number of blocks starts in the middle */ \
+               "1:\n\t" BLOCK                                \
+               "2:\n\t" BLOCK                                \
+               "subs r11, r11, #1\n\t"                       \
+               "bne 1b\n\t"                                  \
+               "stmia r0, {r1, r2, r3, r7, r9, r10}\n\t"     \
+               "pop {r4-r11, pc}")
+
+// 34 instructions per 32 products.
+[[gnu::naked, gnu::noinline]] void accumulate_pairs(Group* /*group: r0*/) {
+  CORMORANT_BLOCKS(
+  "ldr lr, [r9], #4\n\t"
+  "ldmia r10!, {r4, r5, r6, r8}\n\t"
+  "sxtb16 r12, lr\n\t"
+  "sxtb16 lr, lr, ror #8\n\t"
+  "smlad r2, r12, r4, r2\n\t"
+  "sxtb16 r4, r4\n\t"
+  "smlad r1, r12, r4, r1\n\t"
+  "smlad r2, lr, r5, r2\n\t"
+  "sxtb16 r5, r5\n\t"
+  "smlad r1, lr, r5, r1\n\t"
+  "smlad r7, r12, r6, r7\n\t"
+  "sxtb16 r6, r6\n\t"
+  "smlad r3, r12, r6, r3\n\t"
+  "smlad r7, lr, r8, r7\n\t"
+  "sxtb16 r8, r8\n\t"
+  "smlad r3, lr, r8, r3\n\t");
 }
+
+// 28 instructions per 32 products.
+[[gnu::naked, gnu::noinline]] void accumulate_wide(Group* /*group: r0*/) {
+  CORMORANT_BLOCKS(
+  "ldr lr, [r9], #4\n\t"
+  "ldmia r10!, {r4, r5, r6, r8}\n\t"
+  "sxtb16 r12, lr\n\t"
+  "sxtb16 lr, lr, ror #8\n\t"
+  "smlad r1, r12, r4, r1\n\t"
+  "smlad r2, r12, r5, r2\n\t"
+  "smlad r3, r12, r6, r3\n\t"
+  "smlad r7, r12, r8, r7\n\t"
+  "ldmia r10!, {r4, r5, r6, r8}\n\t"
+  "smlad r1, lr, r4, r1\n\t"
+  "smlad r2, lr, r5, r2\n\t"
+  "smlad r3, lr, r6, r3\n\t"
+  "smlad r7, lr, r8, r7\n\t");
+}
+#undef CORMORANT_BLOCKS
+// clang-format on
 
 inline std::uint32_t load_word(const std::int8_t* from) {
   std::uint32_t word;
@@ -107,24 +128,37 @@ inline Row row_of(const std::int8_t* x, std::uint32_t inputs) {
   return row;
 }
 
+// How a group's weights stand, and what its sums then mean.
+struct Pairs {
+  static void accumulate(Group& group) { accumulate_pairs(&group); }
+  static void separate(std::int32_t (&sums)[4]) {
+    sums[1] = (sums[1] - sums[0]) >> 8;
+    sums[3] = (sums[3] - sums[2]) >> 8;
+  }
+};
+struct Wide {
+  static void accumulate(Group& group) { accumulate_wide(&group); }
+  static void separate(std::int32_t (& /*sums*/)[4]) {}
+};
+
+template <class Weights>
 inline const std::uint32_t* run_group(const Finish& finish, const std::uint32_t* record, const Row& row,
                                       std::int8_t* out) {
   const auto* bias = reinterpret_cast<const std::int32_t*>(record);
-  Pairs s{0, 0, 0, 0, row.x, record + 4, row.words};
-  if (row.words != 0) accumulate(&s);
+  Group group{{0, 0, 0, 0}, row.x, record + 4, row.words};
+  if (row.words != 0) Weights::accumulate(group);
   if (row.rest != 0) {
-    s.x = reinterpret_cast<const std::int8_t*>(&row.rest_word);
-    s.blocks = 1;
-    accumulate(&s);
+    group.x = reinterpret_cast<const std::int8_t*>(&row.rest_word);
+    group.blocks = 1;
+    Weights::accumulate(group);
   }
-  const std::int32_t sums[4] = {s.low01 + bias[0], ((s.both01 - s.low01) >> 8) + bias[1], s.low23 + bias[2],
-                                ((s.both23 - s.low23) >> 8) + bias[3]};
-  record = s.weights;
+  Weights::separate(group.sums);
+  record = group.weights;
   const auto* multiplier = reinterpret_cast<const std::int32_t*>(record);
   const auto* shift = reinterpret_cast<const std::int8_t*>(record + 4);
 #pragma GCC unroll 1
   for (std::uint32_t n = 0; n < 4; ++n) {
-    out[n] = finish(sums[n], multiplier[n], shift[n]);
+    out[n] = finish(group.sums[n] + bias[n], multiplier[n], shift[n]);
   }
   return record + 5;
 }
@@ -144,7 +178,8 @@ inline const std::uint32_t* run_single(const Finish& finish, const std::uint32_t
   return record + 2;
 }
 
-void run_packed(const PackedPlan& p, std::uint32_t groups) {
+template <class Weights>
+inline void run_packed(const PackedPlan& p, std::uint32_t groups) {
   const Finish finish(p.header());
   const std::uint32_t inputs = p.header().inputs;
   const std::uint32_t singles = p.header().outputs - 4 * groups;
@@ -153,19 +188,21 @@ void run_packed(const PackedPlan& p, std::uint32_t groups) {
   for (std::uint32_t r = 0; r < p.rows; ++r, x += inputs) {
     const Row row = row_of(x, inputs);
     const auto* record = reinterpret_cast<const std::uint32_t*>(p.packed + sizeof(PackedHeader));
-    for (std::uint32_t group = groups; group > 0; --group, out += 4) record = run_group(finish, record, row, out);
+    for (std::uint32_t group = groups; group > 0; --group, out += 4)
+      record = run_group<Weights>(finish, record, row, out);
     for (std::uint32_t single = singles; single > 0; --single, ++out) {
       record = run_single(finish, record, row, out);
     }
   }
 }
 
-void execute_pairs(const void* plan) {
+template <class Weights>
+void execute_groups(const void* plan) {
   const auto& p = *static_cast<const PackedPlan*>(plan);
-  run_packed(p, p.header().outputs / 4);
+  run_packed<Weights>(p, p.header().outputs / 4);
 }
 
-void execute_rows(const void* plan) { run_packed(*static_cast<const PackedPlan*>(plan), 0); }
+void execute_rows(const void* plan) { run_packed<Pairs>(*static_cast<const PackedPlan*>(plan), 0); }
 
 // An unpacked program: rows of the weight one by one, the input's offset added as inputs are spread.
 void execute(const void* plan) {
@@ -197,7 +234,10 @@ void execute(const void* plan) {
 }  // namespace cormorant::ops::linear
 
 CORMORANT_KERNEL(cormorant_linear_dsp_pairs, "cormorant::linear.dsp_pairs",
-                 cormorant::ops::linear::load_packed_dsp_pairs, cormorant::ops::linear::execute_pairs)
+                 cormorant::ops::linear::load_packed_dsp_pairs,
+                 cormorant::ops::linear::execute_groups<cormorant::ops::linear::Pairs>)
+CORMORANT_KERNEL(cormorant_linear_dsp_wide, "cormorant::linear.dsp_wide", cormorant::ops::linear::load_packed_dsp_wide,
+                 cormorant::ops::linear::execute_groups<cormorant::ops::linear::Wide>)
 CORMORANT_KERNEL(cormorant_linear_dsp_rows, "cormorant::linear.dsp_rows", cormorant::ops::linear::load_packed_rows,
                  cormorant::ops::linear::execute_rows)
 CORMORANT_KERNEL(cortex_m_quantized_linear_out_dsp, "cortex_m::quantized_linear.out", cormorant::ops::linear::load,

@@ -5,7 +5,7 @@
 //
 // The packed constant is a header and one record per group of output features, in the order in which the inner loop
 // reads it, so that a kernel walks it with a single pointer:
-//   group of G features:  bias[G] int32, weights (G · padded inputs) int8, multiplier[G] int32, shift[G] int8
+//   group of G features:  bias[G] int32, weights (G · padded inputs) int8 or int16, multiplier[G] int32, shift[G] int8
 //   single feature:       bias int32, weights (inputs, padded to 4) int8, multiplier int32, shift int8 + 3 zeros
 // The bias has `input_offset · Σ weights` folded in: kernels multiply the input as it is stored. Features that do not
 // fill a group follow as single ones. Multiplier and shift stand in group_slot() order, bias in feature order.
@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "base/wide_product.h"
 #include "target/target.h"
 
 namespace cormorant::ops::linear {
@@ -84,6 +85,9 @@ enum class Layout : std::uint8_t {
   // Groups of 8: blocks of 16 inputs, feature by feature, then the rest of the inputs feature by feature. Only for
   // layers with simple requantization.
   mve = 3,
+  // Groups of 4, weights of 16 bits in the order that SXTB16 leaves inputs in, which need no unpacking: a word holds
+  // inputs (k, k + 2) of a feature; the four features, then the same of (k + 1, k + 3).
+  dsp_wide = 4,
 };
 
 struct Variant {
@@ -91,11 +95,13 @@ struct Variant {
   Layout layout;
   Isa isa;  // the smallest that executes it
 };
+constexpr std::uint32_t weight_bytes_of(Layout layout) { return layout == Layout::dsp_wide ? 2 : 1; }
 
 inline constexpr Variant kVariants[] = {
     {"cormorant::linear.scalar", Layout::scalar, Isa::scalar},
     {"cormorant::linear.dsp_pairs", Layout::dsp_pairs, Isa::dsp},
     {"cormorant::linear.dsp_rows", Layout::rows, Isa::dsp},
+    {"cormorant::linear.dsp_wide", Layout::dsp_wide, Isa::dsp},
     {"cormorant::linear.mve", Layout::mve, Isa::mve},
     {"cormorant::linear.mve_rows", Layout::rows, Isa::mve},
 };
@@ -125,6 +131,7 @@ constexpr std::uint32_t group_of(Layout layout) {
   switch (layout) {
     case Layout::scalar:
     case Layout::dsp_pairs:
+    case Layout::dsp_wide:
       return 4;
     case Layout::rows:
       return 1;
@@ -145,16 +152,20 @@ struct PackedGeometry {
   std::uint32_t outputs;
 
   [[nodiscard]] constexpr std::uint32_t group() const { return group_of(layout); }
-  [[nodiscard]] constexpr std::uint32_t groups() const { return group() == 1 ? 0 : outputs / group(); }
-  [[nodiscard]] constexpr std::uint32_t padded_inputs() const {
-    return layout == Layout::dsp_pairs ? round_up_4(inputs) : inputs;
+  [[nodiscard]] constexpr std::uint32_t groups() const {
+    return group() == 8 ? outputs / 8 : group() == 4 ? outputs / 4 : 0;
   }
-  [[nodiscard]] constexpr std::uint32_t group_weight_bytes() const { return group() * padded_inputs(); }
+  [[nodiscard]] constexpr std::uint32_t padded_inputs() const {
+    return layout == Layout::dsp_pairs || layout == Layout::dsp_wide ? round_up_4(inputs) : inputs;
+  }
+  [[nodiscard]] constexpr std::uint32_t group_weight_bytes() const {
+    return group() * padded_inputs() * weight_bytes_of(layout);
+  }
   [[nodiscard]] constexpr std::uint32_t group_bytes() const { return group() * (4 + 4 + 1) + group_weight_bytes(); }
   [[nodiscard]] constexpr std::uint32_t single_bytes() const { return 12 + round_up_4(inputs); }
   [[nodiscard]] constexpr std::uint64_t bytes() const {
     const std::uint32_t singles = outputs - groups() * group();
-    return sizeof(PackedHeader) + std::uint64_t{groups()} * group_bytes() + std::uint64_t{singles} * single_bytes();
+    return sizeof(PackedHeader) + wide_product(groups(), group_bytes()) + wide_product(singles, single_bytes());
   }
 
   // The record that holds a feature, and the places inside it.
@@ -204,6 +215,8 @@ struct PackedGeometry {
         const std::uint32_t pair = feature / 2 * 8;
         return block + pair + (input % 2) * 4 + (input % 4) / 2 * 2 + feature % 2;
       }
+      case Layout::dsp_wide:
+        return input / 4 * 32 + (input % 2) * 16 + feature * 4 + (input % 4) / 2 * 2;
       case Layout::mve: {
         const std::uint32_t whole = inputs / 16;
         if (input / 16 < whole) return input / 16 * 128 + feature * 16 + input % 16;

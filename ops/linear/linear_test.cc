@@ -109,11 +109,11 @@ TEST(Linear, IsWithinOneStepOfTheFloatSemantics) { conformance::expect_near_floa
 
 // ---- variants -------------------------------------------------------------------------------------------------------
 
-std::string packed_variant(const Layer& layer, const Cpu& cpu) {
+std::string packed_variant(const Layer& layer, const Cpu& cpu, Optimize optimize = Optimize::balanced) {
   ir::Graph graph;
   graph.add_output(build(graph, layer));
   const Operator op = linear_operator();
-  const Config config{.target = {&cpu, cpu.isa}};
+  const Config config{.target = {&cpu, cpu.isa, optimize}};
   ir::Node& aten = graph.nodes().back();
   ir::Value* lowered = op.lower({graph, aten, config});
   return op.prepack({graph, *lowered->producer, config})->producer->op;
@@ -133,6 +133,23 @@ TEST(LinearPrepack, TheVariantSuitsTheTargetAndTheWeights) {
   // A shift to the left.
   EXPECT_EQ(packed_variant({.rows = {1}, .inputs = 64, .outputs = 8, .output_scale = 0.0004}, m55),
             "cormorant.linear.mve_rows");
+  EXPECT_EQ(packed_variant(plain, m4, Optimize::speed), "cormorant.linear.dsp_wide");
+}
+
+// With a convolution in the firmware anyway, a linear layer needs no kernel of its own.
+TEST(LinearLower, ToSaveFlashItIsAConvolutionWhereThereIsOne) {
+  const auto is_convolution = [](bool beside_one) {
+    ir::Graph graph;
+    graph.add_output(build(graph, {.rows = {1}, .inputs = 8, .outputs = 4}));
+    ir::Node& linear = graph.nodes().back();
+    if (beside_one) {
+      graph.add_node("conv", "cortex_m.quantized_conv2d", {}, {ir::quantized_type({1}, ir::per_tensor_i8(1.0, 0))});
+    }
+    const Config config{.target = {&kCpus[3], Isa::dsp, Optimize::size}};
+    return linear_operator().lower({graph, linear, config})->producer->op == "cormorant.relayout";
+  };
+  EXPECT_TRUE(is_convolution(true));
+  EXPECT_FALSE(is_convolution(false));
 }
 
 // Rows that fill the blocks of a convolution's kernel are quicker there; one row is not.
@@ -168,7 +185,10 @@ TEST(LinearLayout, EveryWeightHasAPlaceOfItsOwn) {
           for (std::uint32_t i = 0; i < 4; ++i) ++used.at(geometry.bias_offset(place) + i);
           for (std::uint32_t i = 0; i < 4; ++i) ++used.at(geometry.multiplier_offset(place) + i);
           ++used.at(geometry.shift_offset(place));
-          for (std::uint32_t k = 0; k < inputs; ++k) ++used.at(geometry.weight_offset(place, k));
+          const std::uint32_t bytes = place.grouped ? linear::weight_bytes_of(variant.layout) : 1;
+          for (std::uint32_t i = 0; i < inputs * bytes; ++i) {
+            ++used.at(geometry.weight_offset(place, i / bytes) + i % bytes);
+          }
         }
         for (const int count : used) ASSERT_LE(count, 1) << variant.name << " " << inputs << " to " << outputs;
       }

@@ -79,11 +79,12 @@ bool fits_pairs(const Layer& layer) {
   return true;
 }
 
-Layout choose_layout(const Layer& layer, Isa isa) {
-  switch (isa) {
+Layout choose_layout(const Layer& layer, const Target& target) {
+  switch (target.isa) {
     case Isa::scalar:
       return Layout::scalar;
     case Isa::dsp:
+      if (target.optimize == Optimize::speed && layer.outputs >= 4) return Layout::dsp_wide;
       return fits_pairs(layer) ? Layout::dsp_pairs : Layout::rows;
     case Isa::mve:
       return requantizes_simply(layer) ? Layout::mve : Layout::rows;
@@ -117,6 +118,9 @@ std::vector<std::uint8_t> pack(const Layer& layer, Layout layout) {
     packed[geometry.shift_offset(place)] = static_cast<std::uint8_t>(shift);
     for (std::uint32_t k = 0; k < layer.inputs; ++k) {
       packed[geometry.weight_offset(place, k)] = stored_weight(layer, geometry, n, k);
+      if (place.grouped && weight_bytes_of(layout) == 2) {
+        packed[geometry.weight_offset(place, k) + 1] = layer.weight(n, k) < 0 ? 0xff : 0;
+      }
     }
   }
   return packed;
@@ -142,7 +146,7 @@ ir::Value* prepack(const Rewriter& rewriter) {
   if (call.weights->kind != ir::ValueKind::constant) return nullptr;
   const Layer layer = read_layer(call);
   if (layer.inputs == 0 || layer.inputs > kMaxFeatures || layer.outputs > kMaxFeatures) return nullptr;
-  const Layout layout = choose_layout(layer, rewriter.config.target.isa);
+  const Layout layout = choose_layout(layer, rewriter.config.target);
   const std::vector<std::uint8_t> packed = pack(layer, layout);
   ir::Value* constant = rewriter.constant("packed",
                                           ir::TensorType{.dtype = DType::i8,

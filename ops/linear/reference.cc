@@ -27,6 +27,7 @@ std::int32_t PackedFeature::weight(std::uint32_t input) const {
   const std::int32_t stored = load_at<std::int8_t>(packed, at);
   if (!place.grouped) return stored;
   if (geometry.layout == Layout::scalar) return load_at<std::uint8_t>(packed, at) - 128;
+  if (weight_bytes_of(geometry.layout) == 2) return load_at<std::int16_t>(packed, at);
   // The upper half of a pair has lost one where the lower half is negative.
   const bool is_upper = geometry.layout == Layout::dsp_pairs && place.feature % 2 == 1;
   return is_upper && load_at<std::int8_t>(packed, at - 1) < 0 ? stored + 1 : stored;
@@ -81,9 +82,10 @@ void execute_packed(const void* plan) { packed_reference(*static_cast<const Pack
 const Kernel kScalar = {"cormorant::linear.scalar", load_packed_scalar, execute_packed};
 const Kernel kDspPairs = {"cormorant::linear.dsp_pairs", load_packed_dsp_pairs, execute_packed};
 const Kernel kDspRows = {"cormorant::linear.dsp_rows", load_packed_rows, execute_packed};
+const Kernel kDspWide = {"cormorant::linear.dsp_wide", load_packed_dsp_wide, execute_packed};
 const Kernel kMve = {"cormorant::linear.mve", load_packed_mve, execute_packed};
 const Kernel kMveRows = {"cormorant::linear.mve_rows", load_packed_rows, execute_packed};
-const Kernel* const kPackedReferences[] = {&kScalar, &kDspPairs, &kDspRows, &kMve, &kMveRows};
+const Kernel* const kPackedReferences[] = {&kScalar, &kDspPairs, &kDspRows, &kDspWide, &kMve, &kMveRows};
 
 }  // namespace
 

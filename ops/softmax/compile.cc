@@ -204,7 +204,8 @@ ir::Value* lower(const Rewriter& rewriter) {
 ir::Value* prepack(const Rewriter& rewriter) {
   if (rewriter.node.op != graph_name(Softmax<HostWorld>::kName)) return nullptr;
   const auto call = read_node<Softmax<HostWorld>>(rewriter.node);
-  if (call.input->type.elements() < kElementsWorthATable) return nullptr;
+  const bool is_small = rewriter.config.target.optimize == Optimize::size;
+  if (is_small || call.input->type.elements() < kElementsWorthATable) return nullptr;
   std::vector<std::int32_t> table(kDifferences, 0);
   for (std::int32_t i = 0; i < static_cast<std::int32_t>(kDifferences) && -i >= call.diff_min; ++i) {
     const std::int32_t exponent = exponent_of<doubling_high_multiply>(

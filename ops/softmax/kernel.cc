@@ -34,10 +34,13 @@ bool fill(Call& call, const Tensor& input, std::int32_t dim, const Tensor& out, 
   for (std::size_t i = input.rank; input.dim_order[--i] != dim;) {
     inner *= static_cast<std::uint32_t>(input.sizes[input.dim_order[i]]);
   }
-  const std::uint32_t block = inner * static_cast<std::uint32_t>(row_size);
+  std::uint32_t outer = 1;
+  for (std::size_t i = 0; input.dim_order[i] != dim; ++i) {
+    outer *= static_cast<std::uint32_t>(input.sizes[input.dim_order[i]]);
+  }
   plan = {.input = input.as<const std::int8_t>(),
           .out = out.as<std::int8_t>(),
-          .outer = block == 0 ? 0 : static_cast<std::uint32_t>(input.elements()) / block,
+          .outer = inner == 0 ? 0 : outer,
           .inner = inner,
           .row_size = static_cast<std::uint32_t>(row_size),
           .multiplier = multiplier,

@@ -7,6 +7,6 @@ namespace cormorant::ops::transpose_conv2d {
 
 extern const Kernel kDirectReference;
 extern const Kernel kDirectNhwcReference;
-extern const Kernel kPackedReferences[4];
+extern const Kernel kPackedReferences[6];
 
 }  // namespace cormorant::ops::transpose_conv2d

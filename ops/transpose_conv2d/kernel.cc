@@ -18,7 +18,7 @@ bool fits(const Header& header, const Phase& phase, const conv::Geometry& g, con
 }
 
 // The largest scratch of all phases; none where one of them is not sound.
-bool check_phases(const conv2d::Variant& variant, const Header& header, std::uint32_t bytes, const Tensor& input,
+bool check_phases(const Variant& variant, const Header& header, std::uint32_t bytes, const Tensor& input,
                   const Tensor& out, std::uint32_t& scratch) {
   constexpr std::uint32_t kHeaders = sizeof(Phase) + sizeof(conv::Header);
   const auto* at = reinterpret_cast<const std::uint8_t*>(&header + 1);
@@ -29,8 +29,9 @@ bool check_phases(const conv2d::Variant& variant, const Header& header, std::uin
     if (phase.bytes > bytes - sizeof phase || phase.bytes < sizeof(conv::Header) || phase.bytes % 16 != 0) return false;
     const auto& convolution = *reinterpret_cast<const conv::Header*>(&phase + 1);
     const conv::Geometry& g = convolution.geometry;
-    if (!conv2d::is_computable(variant, g) || !fits(header, phase, g, input, out)) return false;
-    const conv2d::PackedShape shape = conv2d::packed_shape(variant, g);
+    if (!is_computable(variant, g) || !fits(header, phase, g, input, out)) return false;
+    const conv2d::PackedShape shape = variant.phase != nullptr ? conv2d::packed_shape(*variant.phase, g)
+                                                               : depthwise::packed_shape(*variant.depthwise_phase, g);
     const auto space = static_cast<std::uint32_t>(phase.bytes - sizeof convolution);
     if (convolution.stream_bytes > space || space - convolution.stream_bytes >= 16) return false;
     if (!conv2d::is_sound_stream(shape, convolution, convolution.stream_bytes)) return false;
@@ -55,9 +56,8 @@ Error load(Call& call) {
   call.require(header.phases != 0 && header.stride_height != 0 && header.stride_width != 0, Error::bad_constant);
   if (call.error() != Error::ok) return call.error();
   std::uint32_t bytes = 0;
-  call.require(
-      check_phases(*V.phase, header, packed.bytes() - static_cast<std::uint32_t>(sizeof header), input, out, bytes),
-      Error::bad_constant);
+  call.require(check_phases(V, header, packed.bytes() - static_cast<std::uint32_t>(sizeof header), input, out, bytes),
+               Error::bad_constant);
   if (call.error() != Error::ok) return call.error();
   call.require_scratch(scratch, bytes);
   call.require(bytes == 0 || is_aligned(scratch.data, 4), Error::misaligned);
@@ -97,6 +97,8 @@ Error load_mve(Call& call) { return load<kMve>(call); }
 Error load_dsp(Call& call) { return load<kDsp>(call); }
 Error load_scalar(Call& call) { return load<kScalar>(call); }
 Error load_v6m(Call& call) { return load<kV6m>(call); }
+Error load_dsp_depthwise(Call& call) { return load<kDspDepthwise>(call); }
+Error load_scalar_depthwise(Call& call) { return load<kScalarDepthwise>(call); }
 
 Error load_direct(Call& call) { return load_direct_as<TensorsAsGiven>(call); }
 Error load_direct_nhwc(Call& call) { return load_direct_as<NhwcTensors>(call); }

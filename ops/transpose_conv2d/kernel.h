@@ -5,6 +5,7 @@
 
 #include "kernels/conv_direct.h"
 #include "ops/conv2d/kernel.h"
+#include "ops/depthwise_conv2d/kernel.h"
 #include "ops/transpose_conv2d/transpose_conv2d.h"
 #include "runtime/kernel.h"
 
@@ -22,6 +23,8 @@ Error load_mve(Call& call);
 Error load_dsp(Call& call);
 Error load_scalar(Call& call);
 Error load_v6m(Call& call);
+Error load_dsp_depthwise(Call& call);
+Error load_scalar_depthwise(Call& call);
 Error load_direct(Call& call);  // the plan is a conv::Direct
 Error load_direct_nhwc(Call& call);
 

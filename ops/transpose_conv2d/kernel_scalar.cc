@@ -21,6 +21,8 @@ using namespace cormorant::ops::transpose_conv2d;  // NOLINT(google-build-using-
 CORMORANT_KERNEL(cormorant_transpose_conv2d_scalar, kScalar.name, load_scalar,
                  execute<cormorant::ops::conv2d::convolve_scalar>)
 CORMORANT_KERNEL(cormorant_transpose_conv2d_v6m, kV6m.name, load_v6m, execute<cormorant::ops::conv2d::convolve_v6m>)
+CORMORANT_KERNEL(cormorant_transpose_conv2d_scalar_depthwise, kScalarDepthwise.name, load_scalar_depthwise,
+                 execute<cormorant::ops::depthwise::convolve_scalar>)
 CORMORANT_KERNEL(cortex_m_quantized_transpose_conv2d_out_scalar, "cortex_m::quantized_transpose_conv2d.out",
                  load_direct, execute_direct)
 CORMORANT_KERNEL(cortex_m_quantized_transpose_conv2d_nhwc_out_scalar, "cortex_m::quantized_transpose_conv2d_nhwc.out",

@@ -11,6 +11,7 @@
 
 #include "ops/conv2d/convolution.h"
 #include "ops/conv2d/prepack.h"
+#include "ops/depthwise_conv2d/prepack.h"
 
 namespace cormorant::ops::transpose_conv2d {
 namespace {
@@ -28,7 +29,7 @@ struct Kernel {
 
 struct Packer {
   const Rewriter& rewriter;
-  const conv2d::Variant& variant;
+  const Variant& variant;
   Kernel kernel;
   std::int64_t scratch = 0;
 
@@ -53,10 +54,13 @@ struct Packer {
     const auto window = static_cast<std::uint32_t>(height * width) * kernel.inputs;
     std::optional<conv2d::Unpacked> u = conv2d::unpack_as(rewriter, *geometry, window, weight_at);
     if (!u) return {};
-    std::optional<std::vector<std::byte>> bytes = conv2d::pack(variant, *u, kernel.inputs, weight_at);
+    std::optional<std::vector<std::byte>> bytes =
+        variant.phase != nullptr
+            ? conv2d::pack(*variant.phase, *u, kernel.inputs, weight_at, rewriter.config.target.optimize)
+            : depthwise::pack(*variant.depthwise_phase, *u, window, weight_at);
     if (!bytes) return {};
     bytes->resize((bytes->size() + 15) / 16 * 16, std::byte{0});
-    scratch = std::max<std::int64_t>(scratch, conv2d::scratch_bytes(variant, u->geometry));
+    scratch = std::max<std::int64_t>(scratch, phase_scratch_bytes(variant, u->geometry));
     std::vector<std::byte> all;
     append(all, Phase{.y = static_cast<std::uint16_t>(rows.first),
                       .x = static_cast<std::uint16_t>(columns.first),
@@ -101,9 +105,10 @@ ir::Value* prepack(const Rewriter& rewriter) {
   const auto& padding = node.integers("padding");
   const auto& dilation = node.integers("dilation");
   if (std::max({out[2], out[3], stride[0], stride[1]}) > 0xffff) return nullptr;
-  const Variant& variant = choose_variant(rewriter.config.target);
+  const bool is_depthwise = ohwi[3] == 1 && node.tensor("input")->type.shape[1] > 1;
+  const Variant& variant = choose_variant(rewriter.config.target, is_depthwise);
   Packer packer{rewriter,
-                *variant.phase,
+                variant,
                 {weight.data.as<std::int8_t>(), static_cast<std::uint32_t>(ohwi[1]),
                  static_cast<std::uint32_t>(ohwi[2]), static_cast<std::uint32_t>(ohwi[3])}};
   std::vector<std::byte> phases;
@@ -140,6 +145,7 @@ std::int64_t packed_macs(const ir::Node& node) {
   const std::span<const std::byte> bytes = node.tensor("packed")->data.bytes;
   Header header;
   std::memcpy(&header, bytes.data(), sizeof header);
+  const bool is_depthwise = node.op.ends_with("_depthwise");
   std::size_t at = sizeof header;
   std::int64_t macs = 0;
   for (int i = 0; i < header.phases; ++i) {
@@ -148,7 +154,7 @@ std::int64_t packed_macs(const ir::Node& node) {
     std::memcpy(&phase, bytes.data() + at, sizeof phase);
     std::memcpy(&convolution, bytes.data() + at + sizeof phase, sizeof convolution);
     const conv::Geometry& g = convolution.geometry;
-    macs += std::int64_t{g.out_pixels()} * g.out_channels * g.patch();
+    macs += std::int64_t{g.out_pixels()} * g.out_channels * (is_depthwise ? g.taps() : g.patch());
     at += sizeof phase + phase.bytes;
   }
   return macs;

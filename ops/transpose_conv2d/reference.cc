@@ -6,6 +6,7 @@
 
 #include "base/fixed_point.h"
 #include "ops/conv2d/host_kernels.h"
+#include "ops/depthwise_conv2d/host_kernels.h"
 #include "ops/transpose_conv2d/host_kernels.h"
 #include "ops/transpose_conv2d/kernel.h"
 
@@ -57,7 +58,12 @@ void execute_packed(const void* raw) {
   for_phases(*static_cast<const PackedPlan*>(raw), [](const conv2d::Convolution& c) {
     const conv::Geometry& g = c.header.geometry;
     std::vector<std::int8_t> dense(std::size_t{g.out_pixels()} * g.out_channels);
-    conv2d::reference_packed(V.phase->layout, {&c.header, c.input, c.scratch, dense.data()});
+    const conv2d::PackedPlan plan{&c.header, c.input, c.scratch, dense.data()};
+    if (V.phase != nullptr) {
+      conv2d::reference_packed(V.phase->layout, plan);
+    } else {
+      depthwise::reference_packed(*V.depthwise_phase, plan);
+    }
     const std::int8_t* from = dense.data();
     for (std::uint32_t n = 0; n < g.batch; ++n) {
       for (std::uint32_t y = 0; y < g.out_height; ++y) {
@@ -79,6 +85,8 @@ const Kernel kPackedReferences[] = {
     {kDsp.name, load_dsp, execute_packed<kDsp>},
     {kScalar.name, load_scalar, execute_packed<kScalar>},
     {kV6m.name, load_v6m, execute_packed<kV6m>},
+    {kDspDepthwise.name, load_dsp_depthwise, execute_packed<kDspDepthwise>},
+    {kScalarDepthwise.name, load_scalar_depthwise, execute_packed<kScalarDepthwise>},
 };
 
 }  // namespace cormorant::ops::transpose_conv2d

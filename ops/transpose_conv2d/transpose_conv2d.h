@@ -6,13 +6,14 @@
 //
 // Seen from the output, pixels whose distance is a multiple of the stride see the same taps: each of these stride²
 // phases is an ordinary convolution with stride 1 whose results go between those of the others. So the packed constant
-// is a list of conv2d's packed constants, and no accumulator ever leaves its register:
+// is a list of conv2d's packed constants (or depthwise_conv2d's), and no accumulator ever leaves its register:
 //   Header, then for each phase: Phase, conv::Header, the stream, padded to 16 bytes
 #pragma once
 
 #include <cstdint>
 
 #include "ops/conv2d/conv2d.h"
+#include "ops/depthwise_conv2d/depthwise_conv2d.h"
 
 namespace cormorant::ops::transpose_conv2d {
 
@@ -61,19 +62,36 @@ inline constexpr const char* kQuantizedTransposeConv2dNhwc = "cortex_m::quantize
 
 // The layouts are those of conv2d's variants for windows of any size.
 struct Variant {
-  const char* name;  // of the program
-  const conv2d::Variant* phase;
+  const char* name;              // of the program
+  const conv2d::Variant* phase;  // what its phases are; or
+  const depthwise::Variant* depthwise_phase = nullptr;
 };
 inline constexpr Variant kMve{"cormorant::transpose_conv2d.mve", &conv2d::kMveKxk};
 inline constexpr Variant kDsp{"cormorant::transpose_conv2d.dsp", &conv2d::kDsp};
 inline constexpr Variant kScalar{"cormorant::transpose_conv2d.scalar", &conv2d::kScalar};
 inline constexpr Variant kV6m{"cormorant::transpose_conv2d.v6m", &conv2d::kV6m};
-inline constexpr const Variant* kVariants[] = {&kMve, &kDsp, &kScalar, &kV6m};
+inline constexpr Variant kDspDepthwise{"cormorant::transpose_conv2d.dsp_depthwise", nullptr, &depthwise::kDsp};
+inline constexpr Variant kScalarDepthwise{"cormorant::transpose_conv2d.scalar_depthwise", nullptr, &depthwise::kScalar};
+inline constexpr const Variant* kVariants[] = {&kMve, &kDsp, &kScalar, &kV6m, &kDspDepthwise, &kScalarDepthwise};
 
-constexpr const Variant& choose_variant(const Target& target) {
+// Depthwise: every input channel has its own window. (MVE's depthwise kernels write whole vectors, which the pixels of
+// other phases do not bear.)
+constexpr const Variant& choose_variant(const Target& target, bool is_depthwise) {
   if (target.isa == Isa::mve) return kMve;
+  if (is_depthwise) return target.isa == Isa::dsp ? kDspDepthwise : kScalarDepthwise;
   if (target.isa == Isa::dsp) return kDsp;
   return conv2d::is_baseline(target) ? kV6m : kScalar;
+}
+
+// Whether a variant computes a phase of this geometry.
+constexpr bool is_computable(const Variant& variant, const conv::Geometry& g) {
+  if (variant.phase != nullptr) return conv2d::is_computable(*variant.phase, g);
+  return depthwise::is_computable(*variant.depthwise_phase, g) &&
+         depthwise::scratch_bytes(*variant.depthwise_phase, g) <= 0x7fffffffU;
+}
+constexpr std::uint32_t phase_scratch_bytes(const Variant& variant, const conv::Geometry& g) {
+  if (variant.phase != nullptr) return conv2d::scratch_bytes(*variant.phase, g);
+  return static_cast<std::uint32_t>(depthwise::scratch_bytes(*variant.depthwise_phase, g));
 }
 
 struct alignas(16) Header {

@@ -366,12 +366,12 @@ TEST(TransposeConv2dPhases, TogetherAreTheTransposedConvolution) {
 void load(const transpose_conv2d::Variant& variant, const std::function<void(std::vector<std::byte>&)>& damage,
           std::int64_t more_scratch = 0) {
   ir::Graph graph;
-  const Cpu* cpu = variant.phase->layout == conv2d::Layout::v6m ? &kCpus[0] : &kCpus[9];
-  const Isa isa = variant.phase->layout == conv2d::Layout::mve   ? Isa::mve
-                  : variant.phase->layout == conv2d::Layout::dsp ? Isa::dsp
-                                                                 : Isa::scalar;
+  const Cpu* cpu = variant.phase == &conv2d::kV6m ? &kCpus[0] : &kCpus[9];
+  const bool is_dsp = variant.phase == &conv2d::kDsp || variant.depthwise_phase == &depthwise::kDsp;
+  const Isa isa = variant.phase == &conv2d::kMveKxk ? Isa::mve : is_dsp ? Isa::dsp : Isa::scalar;
   const Config config{.target = {cpu, isa}};
-  ir::Node* aten = node_of(graph, {.in = {1, 3, 4, 5}, .outputs = 6});
+  const std::int64_t groups = variant.phase == nullptr ? 3 : 1;
+  ir::Node* aten = node_of(graph, {.in = {1, 3, 4, 5}, .outputs = 6, .groups = groups});
   ir::Node* lowered = transpose_conv2d_operator().lower({graph, *aten, config})->producer;
   ir::Node* packed = transpose_conv2d::prepack({graph, *lowered, config})->producer;
   ASSERT_EQ(packed->op, graph_name(variant.name));

@@ -141,17 +141,39 @@ std::vector<std::vector<Case>> in_batches(const std::vector<Case>& cases) {
 }  // namespace
 
 std::string Where::text() const {
-  return fmt::format("{} {} {}", target.name(), cormorant::name_of(target.isa), compiler);
+  return fmt::format("{} {} {} {}", target.name(), cormorant::name_of(target.isa), cormorant::name_of(target.optimize),
+                     compiler);
 }
 
+namespace {
+
+Target optimized(std::string_view target, Optimize optimize) {
+  Target t = parse_target(target);
+  t.optimize = optimize;
+  return t;
+}
+
+}  // namespace
+
+// Where two of an instruction set run, they have different goals.
 std::vector<Where> everywhere() {
   std::vector<Where> places = {
-      {parse_target("cortex-m3"), "gcc"},   {parse_target("cortex-m0"), "gcc"},    {parse_target("cortex-m23"), "gcc"},
-      {parse_target("cortex-m4"), "gcc"},   {parse_target("cortex-m33"), "gcc"},   {parse_target("cortex-m55"), "gcc"},
-      {parse_target("cortex-m0"), "clang"}, {parse_target("cortex-m55"), "clang"},
+      {parse_target("cortex-m3"), "gcc"},
+      {parse_target("cortex-m0"), "gcc"},
+      {optimized("cortex-m23", Optimize::size), "gcc"},
+      {parse_target("cortex-m4"), "gcc"},
+      {optimized("cortex-m33", Optimize::speed), "gcc"},
+      {parse_target("cortex-m55"), "gcc"},
+      {parse_target("cortex-m0"), "clang"},
+      {optimized("cortex-m55", Optimize::size), "clang"},
   };
   if (std::getenv("CORMORANT_ALL_PLACES") == nullptr) return places;
   places.insert(places.end(), {{parse_target("cortex-m7"), "gcc"},
+                               {parse_target("cortex-m23"), "gcc"},
+                               {parse_target("cortex-m33"), "gcc"},
+                               {optimized("cortex-m4", Optimize::size), "gcc"},
+                               {optimized("cortex-m4", Optimize::speed), "clang"},
+                               {parse_target("cortex-m55"), "clang"},
                                {parse_target("cortex-m33", "scalar"), "gcc"},
                                {parse_target("cortex-m55", "dsp"), "gcc"},
                                {parse_target("cortex-m55", "scalar"), "gcc"},

@@ -50,7 +50,7 @@ struct Case {
 struct Where {
   Target target;
   std::string compiler;                    // "gcc", "clang"
-  [[nodiscard]] std::string text() const;  // "cortex-m55 dsp gcc"
+  [[nodiscard]] std::string text() const;  // "cortex-m55 dsp balanced gcc"
 };
 
 // The archives whose code differs, gcc, and clang where its code differs most; with CORMORANT_ALL_PLACES in the

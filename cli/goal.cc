@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/goal.h"
+
+#include <fmt/format.h>
+
+#include <map>
+
+#include "cli/files.h"
+
+namespace cormorant::cli {
+namespace {
+
+using Counts = std::map<std::string, std::int64_t>;
+
+Counts measured_counts(const std::vector<emit::Step>& steps, const RunResult& run) {
+  Counts counts;
+  for (std::size_t i = 0; i < steps.size() && i < run.steps.size(); ++i) {
+    counts[steps[i].node] += static_cast<std::int64_t>(run.steps[i].instructions);
+  }
+  return counts;
+}
+
+Counts estimated_counts(const std::vector<compiler::Layer>& layers) {
+  Counts counts;
+  for (const compiler::Layer& layer : layers) {
+    if (layer.instructions) counts[layer.node] += *layer.instructions;
+  }
+  return counts;
+}
+
+std::string signed_number(std::int64_t n) {
+  return (n < 0 ? "-" : "+") + grouped(static_cast<std::uint64_t>(n < 0 ? -n : n));
+}
+std::string percentage(std::optional<double> share) {
+  return share ? fmt::format(" ({:+.0f} %)", *share * 100) : std::string();
+}
+
+}  // namespace
+
+Goal goal_of(const compiler::Compiled& compiled, const std::optional<MeasuredGoal>& measured) {
+  const compiler::Facts& facts = compiled.facts;
+  const compiler::Balanced& balanced = *facts.balanced;
+  const Counts now = measured ? measured_counts(facts.steps, measured->chosen) : estimated_counts(facts.layers);
+  const Counts then =
+      measured ? measured_counts(balanced.steps, measured->balanced) : estimated_counts(balanced.layers);
+  Goal goal;
+  std::map<std::string, const compiler::Layer*> before;
+  for (const compiler::Layer& layer : balanced.layers) before.emplace(layer.node, &layer);
+  for (const compiler::Layer& layer : facts.layers) {
+    const auto at = before.find(layer.node);
+    if (at == before.end()) continue;
+    const compiler::Layer& other = *at->second;
+    if (layer.op == other.op && layer.constant_bytes == other.constant_bytes) continue;
+    GoalRow row{layer.node, layer.op, layer.source, other.op, layer.constant_bytes - other.constant_bytes, {}, {}};
+    if (now.contains(layer.node) && then.contains(layer.node)) {
+      const std::int64_t was = then.at(layer.node);
+      row.instructions = now.at(layer.node) - was;
+      if (was != 0) row.share = static_cast<double>(*row.instructions) / static_cast<double>(was);
+    }
+    goal.rows.push_back(std::move(row));
+  }
+  goal.model_bytes =
+      static_cast<std::int64_t>(compiled.program.size()) - static_cast<std::int64_t>(balanced.program.size());
+  if (measured) {
+    const RunResult& chosen = measured->chosen;
+    const RunResult& other = measured->balanced;
+    goal.code_bytes = static_cast<std::int64_t>(chosen.code_bytes) - static_cast<std::int64_t>(other.code_bytes);
+    goal.instructions =
+        static_cast<std::int64_t>(chosen.execute_instructions) - static_cast<std::int64_t>(other.execute_instructions);
+    goal.share = static_cast<double>(*goal.instructions) / static_cast<double>(other.execute_instructions);
+  }
+  return goal;
+}
+
+void print_goal(const Goal& goal, std::string_view name, bool measured) {
+  fmt::print("optimized for {}; beside balanced, instructions {}\n", name, measured ? "measured" : "estimated");
+  for (const GoalRow& row : goal.rows) {
+    fmt::print("    {:<30} {:<36} {:>9} bytes", row.node, row.op, signed_number(row.constant_bytes));
+    if (row.instructions) fmt::print(" {:>12} instructions{}", signed_number(*row.instructions), percentage(row.share));
+    fmt::print("\n");
+  }
+  fmt::print("  model       {:>11} bytes\n", signed_number(goal.model_bytes));
+  if (goal.code_bytes) {
+    fmt::print("  code        {:>11} bytes\n", signed_number(*goal.code_bytes));
+    fmt::print("  execute     {:>11} instructions{}\n", signed_number(*goal.instructions), percentage(goal.share));
+  } else {
+    fmt::print("  code        --measure tells\n");
+  }
+}
+
+nlohmann::ordered_json goal_json(const Goal& goal, std::string_view name, bool measured) {
+  nlohmann::ordered_json json = {
+      {"name", name}, {"instructions_are", measured ? "measured" : "estimated"}, {"layers", nlohmann::json::array()}};
+  for (const GoalRow& row : goal.rows) {
+    nlohmann::ordered_json layer = {{"node", row.node},
+                                    {"source", row.source},
+                                    {"operator", row.op},
+                                    {"balanced_operator", row.balanced_op},
+                                    {"constant_bytes_added", row.constant_bytes}};
+    if (row.instructions) layer["instructions_added"] = *row.instructions;
+    json["layers"].push_back(std::move(layer));
+  }
+  json["model_bytes_added"] = goal.model_bytes;
+  if (goal.code_bytes) json["code_bytes_added"] = *goal.code_bytes;
+  if (goal.instructions) json["instructions_added"] = *goal.instructions;
+  return json;
+}
+
+}  // namespace cormorant::cli

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What --optimize=speed or size costs and gains, layer by layer, beside the balanced program of the same model.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "compiler/compile.h"
+#include "runner/launcher.h"
+
+namespace cormorant::cli {
+
+// Both programs on the board, profiled.
+struct MeasuredGoal {
+  RunResult chosen, balanced;
+};
+
+struct GoalRow {
+  std::string node, op, source;
+  std::string balanced_op;
+  std::int64_t constant_bytes = 0;           // more than balanced
+  std::optional<std::int64_t> instructions;  // likewise; estimated, or measured
+  std::optional<double> share;               // of balanced's
+};
+
+struct Goal {
+  std::vector<GoalRow> rows;     // layers that differ
+  std::int64_t model_bytes = 0;  // more than balanced
+  std::optional<std::int64_t> code_bytes, instructions;
+  std::optional<double> share;
+};
+
+// `facts.balanced` is there.
+Goal goal_of(const compiler::Compiled& compiled, const std::optional<MeasuredGoal>& measured);
+void print_goal(const Goal& goal, std::string_view name, bool measured);
+nlohmann::ordered_json goal_json(const Goal& goal, std::string_view name, bool measured);
+
+}  // namespace cormorant::cli

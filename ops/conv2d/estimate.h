@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Instructions of the packed kernels, within some 10 %: the inner loops are counted, what lies around them was measured
+// (docs/kernels.md). Host only.
+#pragma once
+
+#include "ops/conv2d/conv2d.h"
+
+namespace cormorant::ops::conv2d {
+
+constexpr std::int64_t estimated_instructions(const Variant& variant, const conv::Geometry& g) {
+  struct Cost {
+    std::int64_t sixteen;  // elements of the patch, of a block of channels × pixels
+    std::int64_t block;    // its beginning and its results
+    std::int64_t element;  // of a pixel's patch, to copy and widen
+  };
+  const auto cost_of = [](Layout layout) -> Cost {
+    switch (layout) {
+      case Layout::mve:
+        return {7, 18, 0};
+      case Layout::dsp:
+        return {84, 75, 2};
+      case Layout::dsp_wide:
+        return {68, 62, 2};
+      case Layout::scalar:
+        return {152, 95, 5};
+      case Layout::v6m:
+        break;
+    }
+    return {168, 195, 5};
+  };
+  const Cost cost = cost_of(variant.layout);
+  const Stream stream(variant.layout, g);
+  const std::int64_t pixels = pixels_of(variant.layout);
+  const std::int64_t blocks = g.out_pixels() / pixels + g.out_pixels() % pixels;
+  const std::int64_t patch = stream.padded_patch();
+  return blocks * g.groups *
+         (std::int64_t{stream.group_blocks()} * (cost.sixteen * patch / 16 + cost.block) +
+          pixels * patch * cost.element);
+}
+
+}  // namespace cormorant::ops::conv2d

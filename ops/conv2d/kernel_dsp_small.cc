@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The same packed constants as conv2d.dsp, with one inner loop for all kinds of rounding but the general one, and
+// compiled for size (firmware/CMakeLists.txt).
+#include "ops/conv2d/execute_dsp.h"
+
+namespace cormorant::ops::conv2d {
+namespace {
+
+struct Small {
+  static constexpr Layout kLayout = Layout::dsp;
+  static constexpr auto plain = conv::conv_gemm_dsp_plain;
+  static constexpr auto right = conv::cormorant_conv_gemm_right_dsp;
+  static constexpr auto positive = conv::cormorant_conv_gemm_right_dsp;
+};
+
+void convolve(const Convolution& c) { DspConvolution<Small>::run(c); }
+
+}  // namespace
+}  // namespace cormorant::ops::conv2d
+
+using namespace cormorant::ops::conv2d;  // NOLINT(google-build-using-namespace)
+CORMORANT_KERNEL(cormorant_conv2d_dsp_small, kDspSmall.name, load_dsp, execute_packed_dsp<convolve>)

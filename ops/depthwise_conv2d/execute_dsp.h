@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the DSP variants share. A machine of its own for each variant gives it code of its own, compiled its own way.
+#pragma once
+
+#include "kernels/conv_clamp_dsp.h"
+#include "kernels/move.h"
+#include "ops/depthwise_conv2d/execute.h"
+
+namespace cormorant::ops::depthwise {
+
+struct DspMachine {
+  static void fill(std::int8_t* to, std::int8_t value, std::uint32_t count) { fill_bytes_dsp(to, value, count); }
+  static void spread(std::int8_t* to, const std::int8_t* from, std::uint32_t count, std::uint32_t times) {
+    spread_plain(to, from, count, times);
+  }
+};
+
+// Whole blocks of channels in assembly, the rest, and all where the rounding is general, in plain loops.
+template <class Machine>
+void convolve_pixels(const conv2d::Convolution& c) {
+  const bool general = c.header.rounding == conv::Rounding::general;
+  for_pixels<Machine>(c, kDsp, [general](const conv::DepthwisePixel& pixel) {
+    const std::uint32_t whole = general ? 0 : pixel.channels & ~3U;
+    if (whole != 0) conv::cormorant_depthwise_pixel_dsp(&pixel);
+    if (whole != pixel.channels) conv::depthwise_pixel_plain_dsp(pixel, whole);
+  });
+}
+
+}  // namespace cormorant::ops::depthwise

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// depthwise_conv2d.dsp, compiled for size (firmware/CMakeLists.txt).
+#include "ops/depthwise_conv2d/execute_dsp.h"
+
+namespace cormorant::ops::depthwise {
+namespace {
+
+struct Small : DspMachine {};
+
+void execute_small(const void* raw) {
+  const auto& plan = *static_cast<const PackedPlan*>(raw);
+  convolve_pixels<Small>(conv2d::convolution_of(plan));
+  conv::clamp_output_dsp(*plan.header, plan.out);
+}
+
+}  // namespace
+}  // namespace cormorant::ops::depthwise
+
+using namespace cormorant::ops::depthwise;  // NOLINT(google-build-using-namespace)
+CORMORANT_KERNEL(cormorant_depthwise_conv2d_dsp_small, kDspSmall.name, load_dsp_small, execute_small)

@@ -485,10 +485,7 @@ TEST(Memory, RandomNetworksComputeTheSameBitsAsWithoutReuse) {
     board.target = target;
     const Execution run = execute(tight.file, inputs, board);
     expect_equal(wanted, run.outputs, "board");
-    // Loading these two takes up to 1,108 bytes.
-    const bool is_deep =
-        tight.operators.contains("cortex_m::quantized_max_pool2d.out") || tight.operators.contains("cortex_m::pad.out");
-    if (!is_deep) EXPECT_LE(run.board->stack_bytes, 1024U);
+    EXPECT_LE(run.board->stack_bytes, 1024U);
   }
   EXPECT_GT(smaller, 30 * static_cast<int>(count) / 36);
 }

@@ -42,14 +42,14 @@ class Run:
         self.cormorant(*arguments)
         return [np.load(path) for path in paths]
 
-    def compare(self, model, what, pte, target, inputs, expected, steps, may_refuse=False):
+    def compare(self, model, what, pte, target, inputs, expected, steps, may_refuse=False, allowed=ALLOWED_STEPS):
         """Runs a program of ours or theirs here, beside what upstream computes."""
         try:
             actual = self.outputs(pte, target, inputs, len(expected))
         except Refused as refusal:
             return self.row(model, what, target, f"refused: {refusal}", may_refuse)
         answer, worst = distance(actual, expected, steps)
-        self.row(model, what, f"executed on {target.removeprefix('cortex-')}", answer, worst <= ALLOWED_STEPS)
+        self.row(model, what, f"executed on {target.removeprefix('cortex-')}", answer, worst <= allowed)
 
     def summary(self):
         """How many answers of each kind there are per place: what was executed, and what only loaded."""

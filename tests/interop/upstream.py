@@ -54,13 +54,16 @@ def return_intermediates(graph_module):
     output = next(node for node in graph_module.graph.nodes if node.op == "output")
     returned = list(output.args[0])
     sources = {node.args[0] for node in returned if node.op == "call_function"}
-    for node in graph_module.graph.nodes:
+    for node in list(graph_module.graph.nodes):
         source = node.args[0] if node.target == ops.dequantize_per_tensor.default else None
         if source is None or source.target != ops.quantize_per_tensor.default or source in sources:
             continue
-        if source.args[0].op == "call_function":
+        # Its compiler takes a value's readers apart where this is one of several, and makes a program that fails.
+        taken_apart = any("hardswish" in str(user.target) for user in node.users)
+        if source.args[0].op == "call_function" and not taken_apart:
             sources.add(source)
-            returned.append(node)
+            with graph_module.graph.inserting_after(node):
+                returned.append(graph_module.graph.node_copy(node))  # the model may change its own in place
     output.args = (tuple(returned),)
     graph_module.graph.set_codegen(torch.fx.graph.CodeGen())  # the model's own signature has fewer outputs
     graph_module.recompile()

@@ -40,12 +40,12 @@ void execute_packed(const void* raw) {
 
 void execute_direct(const void* raw) {
   const auto& plan = *static_cast<const conv::Direct*>(raw);
-  struct Constants : conv2d::DirectParameters {
+  struct Direct : conv2d::DirectParameters {
     [[nodiscard]] std::int32_t weight(std::uint32_t c, std::uint32_t k) const {
       return plan.weights[k * plan.geometry.out_channels + c];
     }
   };
-  conv2d::reference_convolution(conv2d::direct_reference(plan), Constants{{plan}});
+  conv2d::reference_convolution(conv2d::direct_reference(plan), Direct{{plan}});
 }
 
 }  // namespace

@@ -225,6 +225,8 @@ class Mapper {
     for (const ir::NamedArgument& argument : node.args) {
       const auto* value = std::get_if<ir::Value*>(&argument.value);
       if (value == nullptr || !dies_at(node, *value, step) || !can_work_in_place(node, argument, *value)) continue;
+      // What will be a piece of something has its place, even if nobody reads it there.
+      if (parts_.find(root(*value)) != nullptr && !map_.blocks[map_.block_of.at(*value)].part) continue;
       const bool has_place = parts_.find(node.result()) != nullptr;  // and cannot take one of another's parts
       if (!has_place || !is_part_or_whole(map_.block_of.at(*value))) return *value;
     }

@@ -39,19 +39,6 @@ struct Flags {
   [[nodiscard]] bool bundles() const { return bundle_io || !bundle.empty(); }
 };
 
-// Options that have their names already, so that scripts need not change when they come.
-void reject_what_is_not_there_yet(const Flags& flags) {
-  const struct {
-    bool given;
-    std::string_view option;
-  } options[] = {
-      {!flags.report.empty(), "--report"},
-  };
-  for (const auto& [given, option] : options) {
-    if (given) throw UsageError(fmt::format("{} is not supported yet\n  leave it away", option));
-  }
-}
-
 // The region for copies of the constants; none for flash, where they are anyway.
 std::optional<std::uint32_t> constants_region(const Flags& flags, const compiler::Options& options) {
   if (flags.weights_in == "flash") return std::nullopt;
@@ -75,7 +62,7 @@ Optimize parse_optimize(std::string_view text) {
 }
 
 compiler::Options options_of(const Flags& flags) {
-  reject_what_is_not_there_yet(flags);
+  if (!flags.report.empty()) throw UsageError("--report is not supported yet\n  leave it away");
   compiler::Options options;
   options.config.target = parse_target(flags.target, flags.isa);
   options.config.target.optimize = parse_optimize(flags.optimize);
@@ -114,7 +101,7 @@ std::vector<std::byte> bundle(const Flags& flags, const compiler::Compiled& comp
 }
 
 void print_json(const compiler::Compiled& compiled, const compiler::Options& options, const Firmware& firmware,
-                bool measured, bool explain, const std::optional<MeasuredGoal>& goal) {
+                bool measured, const nlohmann::ordered_json* explanation, const std::optional<MeasuredGoal>& goal) {
   const compiler::Facts& facts = compiled.facts;
   nlohmann::ordered_json json;
   json["target"] = options.config.target.name();
@@ -149,9 +136,7 @@ void print_json(const compiler::Compiled& compiled, const compiler::Options& opt
     json["optimize"] = goal_json(goal_of(compiled, goal), name_of(options.config.target.optimize), goal.has_value());
   }
   for (const auto& [stage, seconds] : facts.seconds) json["seconds"][stage] = seconds;
-  if (explain) {
-    json.update(explanation_json(facts));
-  }
+  if (explanation != nullptr) json.update(*explanation);
   fmt::print("{}\n", json.dump(2));
 }
 
@@ -185,21 +170,6 @@ void print_summary(const compiler::Compiled& compiled, const compiler::Options& 
   if (facts.balanced) print_goal(goal_of(compiled, goal), name_of(target.optimize), goal.has_value());
 }
 
-// A run on zeros.
-RunResult measure(const std::vector<std::byte>& program, const compiler::Options& options, bool profile = false) {
-  RunRequest request;
-  request.program = program;
-  request.target = options.config.target;
-  request.time_limit = std::chrono::minutes(10);
-  request.profile = profile;
-  return run_on_board(request);
-}
-std::optional<MeasuredGoal> measure_goal(const compiler::Compiled& compiled, const compiler::Options& options) {
-  if (!compiled.facts.balanced) return std::nullopt;
-  return MeasuredGoal{measure(compiled.program, options, true),
-                      measure(compiled.facts.balanced->program, options, true)};
-}
-
 void show_progress(std::size_t done, std::size_t total) {
   fmt::print(stderr, "\rcalibrating {}/{}{}", done, total, done == total ? "\r\033[K" : "");
 }
@@ -230,24 +200,28 @@ void run(const Flags& flags) {
 
   compiler::Compiled compiled = compile(graph, options, model);
   compiled.facts.seconds.insert(compiled.facts.seconds.begin(), {"import", import_time.count()});
-  const Firmware firmware = link_for(compiled, options.config.target,
-                                     {.compiler = flags.compiler == "clang" ? Compiler::clang : Compiler::gcc,
-                                      .link = flags.link && options.config.runtime == ops::Runtime::cormorant,
-                                      .execute = flags.measure});
+  const FirmwareRequest request = {.compiler = flags.compiler == "clang" ? Compiler::clang : Compiler::gcc,
+                                   .link = flags.link && options.config.runtime == ops::Runtime::cormorant,
+                                   .execute = flags.measure};
+  const Firmware firmware = link_for(compiled.program, options.config.target, request);
   if (!flags.budget.empty()) require_budget(parse_budget(flags.budget), compiled, firmware.facts);
-  const std::optional<MeasuredGoal> goal = flags.measure ? measure_goal(compiled, options) : std::nullopt;
+  std::optional<MeasuredGoal> goal;
+  if (flags.measure && compiled.facts.balanced) {
+    goal = {*firmware.facts, *link_for(compiled.facts.balanced->program, options.config.target, request).facts};
+  }
   const std::string output = output_of(flags, model);
   write_file(output, flags.bundles() ? bundle(flags, compiled, model) : compiled.program);
-  if (flags.names) write_names(output, compiled.program, compiled.facts.steps, explanation_json(compiled.facts));
+  const nlohmann::ordered_json explanation = options.explain ? explanation_json(compiled.facts) : nullptr;
+  if (flags.names) write_names(output, compiled.program, compiled.facts.steps, explanation);
 
   for (const std::string& warning : compiled.facts.warnings) fmt::print(stderr, "warning: {}\n", warning);
   for (const compiler::FloatOperator& op : compiled.facts.float_operators) {
     fmt::print(stderr, "float: {} ({}) at {}: {}\n", op.node, op.op, op.source, op.reason);
   }
   if (flags.json) {
-    print_json(compiled, options, firmware, flags.measure, flags.explain, goal);
+    print_json(compiled, options, firmware, flags.measure, flags.explain ? &explanation : nullptr, goal);
   } else {
-    if (flags.explain) print_explanation(explanation_json(compiled.facts));
+    if (flags.explain) print_explanation(explanation);
     print_summary(compiled, options, output, firmware, flags.measure, flags.explain, goal);
   }
 }

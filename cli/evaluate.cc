@@ -10,6 +10,7 @@
 
 #include "base/diagnostic.h"
 #include "cli/cli.h"
+#include "cli/explain.h"
 #include "cli/files.h"
 #include "cli/program_io.h"
 #include "cli/quantization.h"
@@ -143,14 +144,7 @@ void print_layers_json(const compiler::Accuracy& accuracy) {
   nlohmann::ordered_json json;
   json["outputs"] = nlohmann::json::array();
   for (const double db : accuracy.report.output_db) json["outputs"].push_back({{"sqnr_db", number_or_null(db)}});
-  json["equalized"] = nlohmann::json::array();
-  for (const quantizer::EqualizedLayer& layer : accuracy.equalized) {
-    json["equalized"].push_back({{"node", layer.node},
-                                 {"source", layer.source},
-                                 {"next", layer.next},
-                                 {"channels", layer.channels},
-                                 {"largest_factor", layer.largest_factor}});
-  }
+  json["equalized"] = equalized_json(accuracy.equalized);
   json["layers"] = nlohmann::json::array();
   for (const quantizer::LayerError& layer : accuracy.report.layers) {
     nlohmann::ordered_json entry = {

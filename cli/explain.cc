@@ -36,18 +36,6 @@ std::vector<std::pair<std::string, Explained>> explained(const compiler::Facts& 
   return all;
 }
 
-nlohmann::ordered_json equalized_json(const compiler::Facts& facts) {
-  nlohmann::ordered_json layers = nlohmann::json::array();
-  for (const quantizer::EqualizedLayer& layer : facts.equalized) {
-    layers.push_back({{"node", layer.node},
-                      {"source", layer.source},
-                      {"next", layer.next},
-                      {"channels", layer.channels},
-                      {"largest_factor", layer.largest_factor}});
-  }
-  return layers;
-}
-
 void describe(const quantizer::Decision& decision, nlohmann::ordered_json& json) {
   json["rule"] = decision.rule;
   if (decision.rule == "float") {
@@ -86,6 +74,18 @@ void print_decision(const nlohmann::ordered_json& node) {
 
 }  // namespace
 
+nlohmann::ordered_json equalized_json(const std::vector<quantizer::EqualizedLayer>& equalized) {
+  nlohmann::ordered_json layers = nlohmann::json::array();
+  for (const quantizer::EqualizedLayer& layer : equalized) {
+    layers.push_back({{"node", layer.node},
+                      {"source", layer.source},
+                      {"next", layer.next},
+                      {"channels", layer.channels},
+                      {"largest_factor", layer.largest_factor}});
+  }
+  return layers;
+}
+
 nlohmann::ordered_json explanation_json(const compiler::Facts& facts) {
   nlohmann::ordered_json nodes = nlohmann::json::array();
   for (const auto& [name, node] : explained(facts)) {
@@ -97,7 +97,7 @@ nlohmann::ordered_json explanation_json(const compiler::Facts& facts) {
     }
     nodes.push_back(std::move(json));
   }
-  return {{"nodes", std::move(nodes)}, {"equalized", equalized_json(facts)}};
+  return {{"nodes", std::move(nodes)}, {"equalized", equalized_json(facts.equalized)}};
 }
 
 void print_explanation(const nlohmann::ordered_json& explanation) {

@@ -12,6 +12,7 @@ namespace cormorant::cli {
 
 // {"nodes": […], "equalized": […]}, from facts recorded with compiler::Options::explain.
 [[nodiscard]] nlohmann::ordered_json explanation_json(const compiler::Facts& facts);
+[[nodiscard]] nlohmann::ordered_json equalized_json(const std::vector<quantizer::EqualizedLayer>& equalized);
 void print_explanation(const nlohmann::ordered_json& explanation);
 
 }  // namespace cormorant::cli

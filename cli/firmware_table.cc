@@ -8,7 +8,7 @@
 
 namespace cormorant::cli {
 
-Firmware link_for(const compiler::Compiled& compiled, const Target& target, const FirmwareRequest& request) {
+Firmware link_for(const std::vector<std::byte>& program, const Target& target, const FirmwareRequest& request) {
   Firmware firmware{.facts = {}, .why_unknown = {}, .compiler = request.compiler};
   if (target.is_any()) {
     if (request.execute) throw UsageError("--measure needs a CPU\n  name one with --target");
@@ -18,11 +18,12 @@ Firmware link_for(const compiler::Compiled& compiled, const Target& target, cons
   }
   if (!firmware.why_unknown.empty()) return firmware;
   RunRequest run;
-  run.program = compiled.program;
+  run.program = program;
   run.target = target;
   run.compiler = request.compiler;
   run.account = true;
   run.only_load = !request.execute;
+  run.profile = request.execute;
   run.time_limit = std::chrono::minutes(10);
   try {
     firmware.facts = run_on_board(run);
@@ -77,6 +78,12 @@ nlohmann::ordered_json stack_json(const StackBound& bound, const Target& target)
   return json;
 }
 
+nlohmann::ordered_json code_parts_json(const RunResult& facts) {
+  nlohmann::ordered_json json = nlohmann::ordered_json::object();
+  for (const CodePart& part : facts.code_parts) json[part.name] = part.bytes;
+  return json;
+}
+
 // Null is what is not known.
 nlohmann::ordered_json firmware_json(const Firmware& firmware, const Target& target) {
   nlohmann::ordered_json json;
@@ -88,8 +95,7 @@ nlohmann::ordered_json firmware_json(const Firmware& firmware, const Target& tar
   }
   const RunResult& facts = *firmware.facts;
   json["code"] = facts.code_bytes;
-  json["code_parts"] = nlohmann::ordered_json::object();
-  for (const CodePart& part : facts.code_parts) json["code_parts"][part.name] = part.bytes;
+  json["code_parts"] = code_parts_json(facts);
   json["state"] = facts.state_bytes;
   if (facts.stack_bound) {
     json["stack_bound"] = stack_json(*facts.stack_bound, target);

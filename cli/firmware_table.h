@@ -23,14 +23,15 @@ struct Firmware {
 struct FirmwareRequest {
   Compiler compiler = Compiler::gcc;
   bool link = true;      // else all is unknown
-  bool execute = false;  // once, with zeros: shows how deep the stack was, beside how deep it can be
+  bool execute = false;  // once, with zeros, profiled: shows how deep the stack was, beside how deep it can be
 };
 
 // What the caller asks for and cannot have (execute) throws; else the reason is in the result.
-Firmware link_for(const compiler::Compiled& compiled, const Target& target, const FirmwareRequest& request);
+Firmware link_for(const std::vector<std::byte>& program, const Target& target, const FirmwareRequest& request);
 
 void print_firmware(const Firmware& firmware, const compiler::Compiled& compiled, const Target& target);
 nlohmann::ordered_json firmware_json(const Firmware& firmware, const Target& target);
+nlohmann::ordered_json code_parts_json(const RunResult& facts);
 
 // "952 to load, 472 to execute", and the functions on the way to the deepest point.
 nlohmann::ordered_json stack_json(const StackBound& bound, const Target& target);

@@ -51,8 +51,7 @@ nlohmann::ordered_json figures(const Flags& flags, const ExecuteOn& where, const
   json["flash"] = {{"code", board.code_bytes}, {"model", board.model_bytes}};
   json["ram"] = {{"arena", board.arena_bytes}, {"state", board.state_bytes}, {"stack", board.stack_bytes}};
   json["stack_bound"] = board.stack_bound ? stack_json(*board.stack_bound, *where.target) : nullptr;
-  json["code_parts"] = nlohmann::ordered_json::object();
-  for (const CodePart& part : board.code_parts) json["code_parts"][part.name] = part.bytes;
+  json["code_parts"] = code_parts_json(board);
   if (flags.profile) {
     json["operators"] = nlohmann::json::array();
     for (std::size_t i = 0; i < board.steps.size(); ++i) {

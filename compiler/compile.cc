@@ -14,6 +14,7 @@
 #include "ir/verify.h"
 #include "passes/passes.h"
 #include "quantizer/adopt.h"
+#include "quantizer/copy.h"
 
 namespace cormorant::compiler {
 namespace {
@@ -211,7 +212,7 @@ std::vector<Layer> layers_of(const ir::Graph& graph) {
   std::vector<Layer> layers;
   for (const ir::Node& node : graph.nodes()) {
     const ops::Operator* op = ops::find(node);
-    if (op == nullptr || op->is_alias) continue;
+    if (op == nullptr || ops::is_alias(node)) continue;
     Layer layer{node.name, ops::program_name(node.op), node.location.text(), 0, {}};
     for (const ir::Value* value : node.inputs()) {
       if (value->kind == ir::ValueKind::constant) layer.constant_bytes += value->type.bytes();
@@ -235,14 +236,8 @@ Balanced compile_balanced(ir::Graph graph, Options options) {
     begun = begun || stage.name == kFirstWithGoal;
     if (begun) stage.run(graph, context);
   }
-  emit::Emitted emitted = emit::emit(graph, options.config, options.memory, options.reuse);
+  emit::Emitted emitted = emit::emit(graph, options.config, options.memory, options.reuse, options.constants_in);
   return {std::move(emitted.program), std::move(emitted.steps), layers_of(graph)};
-}
-
-ir::Graph copy_of(const ir::Graph& graph) {
-  std::vector<std::byte> blob;
-  const std::string text = ir::print(graph, &blob);
-  return ir::parse(text, "copy", ir::Bytes::own(std::move(blob)));
 }
 
 }  // namespace
@@ -272,7 +267,7 @@ Compiled compile(ir::Graph& graph, const Options& options, const std::vector<Sta
   std::optional<ir::Graph> before_goal;
   for (const Stage& stage : stages) {
     if (stage.name == kFirstWithGoal && options.config.target.optimize != Optimize::balanced) {
-      before_goal = copy_of(graph);
+      before_goal = quantizer::copy_of(graph);
     }
     timed(stage.name, [&] { stage.run(graph, context); });
     if (changes) changes->record(graph, stage, compiled.facts.changes);

@@ -104,6 +104,7 @@ std::vector<Stage> default_stages(const Options& options) {
       {"fold_pad", "a convolution pads by itself", pass(passes::fold_pad)},
       {"fuse_hardsigmoid", "a line with two bends is weights, bias and a clamp", pass(passes::fuse_hardsigmoid)},
       {"fuse_activations", "the clamped range is the one to quantize", pass(passes::fuse_activations)},
+      {"keep_hardswish", "a model that ExecuTorch quantized gets its bits", pass(passes::keep_hardswish)},
       {"quantize", "ranges from calibration or from the model; weights, biases, activations become integers", quantize},
       // From here every tensor that can be is int8.
       {"join_conversions", "from int8 to int8 is a table, not a way through float", pass(passes::join_conversions)},

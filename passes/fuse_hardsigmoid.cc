@@ -3,15 +3,18 @@
 // hardsigmoid(x) = clamp(x / 6 + 1/2, 0, 1): behind a convolution or linear, the sixth belongs to its weights, the half
 // to its bias, and the clamp to its output. Weights that arrive quantized keep their integers; their scale gets the
 // sixth.
+//
+// In a model that arrives quantized, whose result's integers end at 0 and 1, they need not change at all: the integers
+// of x with six times the result's scale, and a zero point that is half the range further, are the integers of the
+// result. ExecuTorch does that, with half the range in whole steps; such a model expects its bits.
+#include <cmath>
+
+#include "ops/multiplier.h"
 #include "passes/match.h"
 #include "passes/passes.h"
 
 namespace cormorant::passes {
 namespace {
-
-bool is_matrix_product(const ir::Node& node) {
-  return node.op == "aten.conv2d" || node.op == "aten.linear" || node.op == "aten.conv_transpose2d";
-}
 
 bool is_constant(const ir::Value* value) { return value->kind == ir::ValueKind::constant; }
 
@@ -42,6 +45,44 @@ ir::Value* scaled(ir::Graph& graph, ir::Node& node, ir::Value* value, double fac
       ->result();
 }
 
+// The parameters of x whose integers are those of hardsigmoid(x) in `result`; none if that takes a clamp.
+std::optional<ir::QuantParams> parameters_before(const ir::QuantParams& result) {
+  if (result.dtype != DType::i8 || result.per_channel()) return std::nullopt;
+  const double step = result.scale();
+  const auto level = [&](double y) {
+    return ops::quantize_value(y, step, result.zero_point(), result.qmin, result.qmax);
+  };
+  if (level(0) != result.qmin || level(1) != result.qmax) return std::nullopt;
+  ir::QuantParams x = result;
+  x.scales = {6 * step};
+  const auto half = static_cast<std::int32_t>(std::nearbyint(1 / (2 * step)));
+  x.zero_points = {std::clamp(result.zero_point() + half, result.qmin, result.qmax)};
+  return x;
+}
+
+// quantize(hardsigmoid(x)) becomes quantize(x) with parameters of its own, read with the result's.
+bool fuse_into_parameters(ir::Graph& graph, ir::Node& function, ir::Value* input) {
+  const ir::Node* quantize = graph.only_user(function.result());
+  if (quantize == nullptr || quantize->op != "quantized_decomposed.quantize_per_tensor") return false;
+  const ir::TensorType result = quantize->result()->type;
+  const std::optional<ir::QuantParams> params = parameters_before(*result.quant);
+  if (!params) return false;
+  std::vector<ir::NamedArgument> args = quantize->args;
+  for (ir::NamedArgument& arg : args) {
+    if (arg.name == "input") arg.value = input;
+    if (arg.name == "scale") arg.value = params->scale();
+    if (arg.name == "zero_point") arg.value = std::int64_t{params->zero_point()};
+  }
+  ir::TensorType type = result;
+  type.quant = params;
+  ir::Node* before =
+      graph.add_node(function.name + "_input", quantize->op, std::move(args), {type}, function.location, &function);
+  ir::Node* after = graph.add_node(function.name, "cormorant.reinterpret", {{"self", before->result()}}, {result},
+                                   function.location, &function);
+  graph.replace_uses(quantize->result(), after->result());
+  return true;
+}
+
 }  // namespace
 
 void fuse_hardsigmoid(ir::Graph& graph) {
@@ -51,6 +92,7 @@ void fuse_hardsigmoid(ir::Graph& graph) {
     ir::Node* product = input->producer;
     if (product == nullptr || !is_matrix_product(*product) || graph.only_user(input) != function) continue;
     if (product->has("activation_min") || product->has("activation_max") || input->type.is_quantized()) continue;
+    if (fuse_into_parameters(graph, *function, input)) continue;
     ir::Value* weight = product->tensor("weight");
     ir::Value* bias = product->tensor("bias");
     if (constant_behind(weight) == nullptr || (bias != nullptr && constant_behind(bias) == nullptr)) continue;

@@ -15,4 +15,8 @@ inline ir::Value* constant_behind(ir::Value* value) {
   return input->kind == ir::ValueKind::constant && input->type.is_quantized() ? input : nullptr;
 }
 
+inline bool is_matrix_product(const ir::Node& node) {
+  return node.op == "aten.conv2d" || node.op == "aten.linear" || node.op == "aten.conv_transpose2d";
+}
+
 }  // namespace cormorant::passes

@@ -35,8 +35,12 @@ void fold_pad(ir::Graph& graph);
 // Batch norms behind a convolution or linear become part of its weights and bias.
 void fold_batch_norm(ir::Graph& graph);
 
-// A hardsigmoid behind a convolution or linear becomes part of its weights, bias and clamp.
+// A hardsigmoid behind a convolution or linear becomes part of its weights, bias and clamp, or of its result's
+// quantization parameters.
 void fuse_hardsigmoid(ir::Graph& graph);
+
+// A hardswish between conversions, as ExecuTorch's quantizer leaves it, rounds as ExecuTorch does.
+void keep_hardswish(ir::Graph& graph);
 
 // A clamp (relu, relu6, hardtanh) behind an operator that can clamp its own output becomes its activation_min/max.
 void fuse_activations(ir::Graph& graph);

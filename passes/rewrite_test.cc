@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The rewrites of the float graph, text in, text out.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "ir/text.h"
@@ -206,6 +207,56 @@ output %h
   EXPECT_NE(text.find("i8[1,1] quant([0.125], [0]) = [5]"), std::string::npos) << text;
   EXPECT_NE(text.find("scale=0.125"), std::string::npos) << text;
   EXPECT_NE(text.find("= [0.5]"), std::string::npos) << text;
+}
+
+// In a model that arrives quantized: 255 steps of 1/255 from 0, half of them 127.5, which is 128 in whole steps.
+TEST(FuseHardsigmoid, BecomesTheParametersOfAQuantizedResult) {
+  const std::string head = R"(graph g
+input %x : f32[1,1]
+const %w : f32[1,1] = [3.0]
+node "fc" "fc" ""
+  %fc : f32[1,1] = aten.linear(input=%x, weight=%w, bias=none)
+)";
+  const auto quantize = [](const std::string& name, const std::string& of, const std::string& scale,
+                           const std::string& zero_point) {
+    return fmt::format(
+        "  %{0} : i8[1,1] quant([{2}], [{3}]) = quantized_decomposed.quantize_per_tensor(input=%{1}, scale={2}, "
+        "zero_point={3}, quant_min=-128, quant_max=127, dtype=dtype.i8)\n",
+        name, of, scale, zero_point);
+  };
+  const std::string function = "node \"h\" \"act\" \"\"\n  %h : f32[1,1] = aten.hardsigmoid(self=%fc)\n";
+  const std::string before =
+      head + function + "node \"q\" \"\" \"\"\n" + quantize("q", "h", "0.00390625", "-128") + "output %q\n";
+  EXPECT_EQ(after(before.c_str(), fuse_hardsigmoid),
+            head + "node \"h_input\" \"act\" \"\"\n" + quantize("h_input", "fc", "0.0234375", "0") +
+                "node \"h\" \"act\" \"\"\n  %h_1 : i8[1,1] quant([0.00390625], [-128]) = "
+                "cormorant.reinterpret(self=%h_input)\noutput %h_1\n");
+  // Integers that go on beyond 1 need a clamp.
+  const std::string wide =
+      head + function + "node \"q\" \"\" \"\"\n" + quantize("q", "h", "0.0078125", "-128") + "output %q\n";
+  EXPECT_EQ(after(wide.c_str(), fuse_hardsigmoid).find("reinterpret"), std::string::npos);
+}
+
+TEST(KeepHardswish, MarksThoseThatExecuTorchMultiplies) {
+  const std::string text = R"(graph g
+input %x : f32[1,1]
+const %w : f32[1,1] = [3.0]
+node "fc" "fc" ""
+  %fc : f32[1,1] = aten.linear(input=%x, weight=%w, bias=none)
+node "q" "" ""
+  %q : i8[1,1] quant([0.5], [0]) = quantized_decomposed.quantize_per_tensor(input=%fc, scale=0.5, zero_point=0, quant_min=-128, quant_max=127, dtype=dtype.i8)
+node "dq" "" ""
+  %dq : f32[1,1] = quantized_decomposed.dequantize_per_tensor(input=%q, scale=0.5, zero_point=0, quant_min=-128, quant_max=127, dtype=dtype.i8)
+node "h" "act" ""
+  %h : f32[1,1] = aten.hardswish(self=%dq)
+output %h
+)";
+  EXPECT_NE(after(text.c_str(), keep_hardswish).find("as_product=true"), std::string::npos);
+  EXPECT_EQ(after((text + "output %dq\n").c_str(), keep_hardswish), text + "output %dq\n");
+  std::string of_sum = text;
+  of_sum.replace(of_sum.find("aten.linear(input=%x, weight=%w, bias=none)"), 43,
+                 "aten.add(self=%x, other=%w, alpha=1.0)");
+  EXPECT_EQ(after(of_sum.c_str(), keep_hardswish), of_sum);
 }
 
 constexpr const char* kPadded = R"(graph g

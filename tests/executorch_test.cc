@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Programs that another compiler wrote (tests/executorch) run here and give the bits that its own runtime gives.
+// Programs that another compiler wrote (tests/executorch) run here and give the bits that its own runtime gives; and
+// the models that it made them of, compiled here, give those bits too, in programs that its runtime can run.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -11,8 +12,11 @@
 #include "base/diagnostic.h"
 #include "cli/files.h"
 #include "cli/program_io.h"
+#include "compiler/compile.h"
+#include "compiler/import.h"
 #include "compiler/samples.h"
 #include "formats/pte/plan_border.h"
+#include "formats/pte/reader.h"
 #include "ops/op.h"
 #include "runtime/host.h"
 #include "target/parse.h"
@@ -131,9 +135,87 @@ const Foreign kPrograms[] = {
     {"pools_nhwc_m0", "cortex-m0"},
     {"upsampler_nhwc_m55", "cortex-m55"},
     {"upsampler_nhwc_m0", "cortex-m0"},
+    {"tcn_m0", "cortex-m0"},
+    {"squeeze_excite_m55", "cortex-m55"},
+    {"squeeze_excite_m4", "cortex-m4"},
+    {"squeeze_excite_m0", "cortex-m0"},
 };
 INSTANTIATE_TEST_SUITE_P(Programs, Executorch, testing::ValuesIn(kPrograms),
                          [](const auto& program) { return std::string(program.param.name); });
+
+// NAME.pt2, quantized by ExecuTorch's quantizer, for every CPU that NAME_CPU.pte was compiled for.
+class ExecutorchModel : public testing::TestWithParam<std::tuple<const char*, const char*>> {
+ protected:
+  [[nodiscard]] static std::string base() {
+    return std::string(CORMORANT_SOURCE_DIR "/tests/executorch/") + std::get<0>(GetParam());
+  }
+  [[nodiscard]] static std::string beside(const char* ending) {
+    return base() + "_" + std::get<1>(GetParam()) + ending;
+  }
+  [[nodiscard]] static Target cpu() { return parse_target(std::string("cortex-") + std::get<1>(GetParam())); }
+
+  static ProgramFile compiled(ops::Runtime runtime) {
+    ir::Graph graph = compiler::import_model(base() + ".pt2");
+    compiler::Options options;
+    options.config = {.target = cpu(), .runtime = runtime};
+    return program_from(compiler::compile(graph, options).program, "compiled.pte");
+  }
+};
+
+TEST_P(ExecutorchModel, GivesItsBitsInProgramsForBothRuntimes) {
+  const std::vector<Arrays> inputs = {{npy::read_npy(beside(".in.npy"))}};
+  const npy::Array expected = npy::read_npy(beside(".out.npy"));
+  ExecuteOn board;
+  board.target = cpu();
+  for (const ops::Runtime runtime : {ops::Runtime::cormorant, ops::Runtime::executorch}) {
+    const ProgramFile program = compiled(runtime);
+    EXPECT_EQ(execute(program, inputs, {}).outputs.at(0).at(0), expected);
+    EXPECT_EQ(execute(program, inputs, board).outputs.at(0).at(0), expected);
+  }
+}
+
+// Operator by operator, in the program's order: its name, and the bytes of its scratch where its kernel takes some.
+using Scratch = std::vector<std::pair<std::string, std::uint32_t>>;
+Scratch scratch_of(const std::vector<std::byte>& bytes) {
+  const auto program = pte::ProgramView::open(bytes);
+  const pte::MethodView method = program.value().method(0).value();
+  Scratch all;
+  for (std::uint32_t i = 0; i < method.instruction_count(); ++i) {
+    const pte::InstructionView instruction = method.instruction(i).value();
+    const pte::OperatorView op = method.operator_at(instruction.op).value();
+    const std::string name = std::string(op.name) + "." + std::string(op.overload);
+    EXPECT_TRUE(name.starts_with("cortex_m::") || name.starts_with("aten::")) << name;
+    const ops::Signature* signature = ops::find_signature(ops::graph_name(name));
+    if (signature == nullptr) continue;
+    for (std::size_t k = 0; k < signature->parameters.size(); ++k) {
+      if (signature->parameters[k].type != "scratch") continue;
+      all.emplace_back(name, method.tensor(instruction.args[k]).value().bytes);
+    }
+  }
+  return all;
+}
+
+// ExecuTorch's checked kernels demand that scratch is exactly what CMSIS-NN asks for on that CPU. A convolution of one
+// channel is a depthwise one to ExecuTorch's compiler and an ordinary one here: another kernel, other scratch.
+TEST_P(ExecutorchModel, PlansTheScratchThatItsCompilerPlans) {
+  const Scratch theirs = scratch_of(cli::read_file(beside(".pte")));
+  const Scratch ours = scratch_of(compiled(ops::Runtime::executorch).bytes);
+  ASSERT_EQ(ours.size(), theirs.size());
+  std::size_t same_operators = 0;
+  for (std::size_t i = 0; i < ours.size(); ++i) {
+    if (ours[i].first != theirs[i].first) continue;
+    EXPECT_EQ(ours[i].second, theirs[i].second) << i << " " << ours[i].first;
+    ++same_operators;
+  }
+  EXPECT_GE(same_operators, 3U);
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, ExecutorchModel,
+                         testing::Combine(testing::Values("keyword_net", "squeeze_excite"),
+                                          testing::Values("m55", "m4", "m0")),
+                         [](const auto& one) {
+                           return std::string(std::get<0>(one.param)) + "_" + std::get<1>(one.param);
+                         });
 
 }  // namespace
 }  // namespace cormorant::tests

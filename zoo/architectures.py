@@ -20,6 +20,7 @@ from torchvision.models.efficientnet import EfficientNet, MBConvConfig
 from torchvision.models.mobilenetv3 import InvertedResidualConfig, MobileNetV3
 from torchvision.ops.misc import Conv2dNormActivation
 
+from portable import make_portable
 from untrained import smooth
 
 
@@ -202,6 +203,7 @@ def write(name, make, shape, out, samples, batches, batch):
     with torch.no_grad():
         y = torch.cat([model(x[i:i + 1]) for i in range(4)])
     torch.export.save(torch.export.export(model, (x[:1].clone(),)), f"{out}/{name}.pt2")
+    make_portable(f"{out}/{name}.pt2")
     np.savez_compressed(f"{out}/{name}_calibration.npz", x=x.numpy())
     np.savez_compressed(f"{out}/{name}_expected.npz", x=x[:4].numpy(), y=y.numpy())
     print(name, tuple(y.shape), f"{y.min():.4f} .. {y.max():.4f}", flush=True)

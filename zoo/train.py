@@ -17,6 +17,7 @@ import torch
 import torch.nn.functional as F
 
 from models import Digits, ResNet8
+from portable import make_portable
 
 BATCH = 128
 
@@ -85,6 +86,7 @@ def main(name, folder, out):
     model = train(model, *data, epochs, mirror=name == "fashion")
     x = (xte / np.float32(255)).astype(np.float32)
     torch.export.save(torch.export.export(model, (torch.tensor(x[:1]),)), f"{out}/{name}.pt2")
+    make_portable(f"{out}/{name}.pt2")
     with torch.no_grad():
         y = torch.cat([model(torch.tensor(x[i:i + 1])) for i in range(8)]).numpy()
     np.savez_compressed(f"{out}/{name}_calibration.npz", x=(xtr[:200] / np.float32(255)).astype(np.float32))

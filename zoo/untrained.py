@@ -12,6 +12,7 @@ import torch.nn as nn
 import torch.nn.functional as F
 
 from models import Autoencoder, KeywordSpotter, PersonDetector
+from portable import make_portable
 
 
 def smooth(count, *shape):
@@ -39,6 +40,7 @@ def main(out):
         with torch.no_grad():
             y = torch.cat([model(x[i:i + 1]) for i in range(8)])
         torch.export.save(torch.export.export(model, (x[:1].clone(),)), f"{out}/{name}.pt2")
+        make_portable(f"{out}/{name}.pt2")
         np.savez_compressed(f"{out}/{name}_calibration.npz", x=x[8:].numpy())
         np.savez_compressed(f"{out}/{name}_expected.npz", x=x[:8].numpy(), y=y.numpy())
         print(name, tuple(y.shape), f"{y.min():.4f} .. {y.max():.4f}")

@@ -300,6 +300,18 @@ TEST(Table, PolesAreTheEndsAndUndefinedPartsContinueTheBoundary) {
   EXPECT_FALSE(make_table([](double) { return std::nan(""); }, params(0.02, 0), params(0.05, 7)).has_value());
 }
 
+// (q + 85) · (min(q, −42) + 128) · 0.07² / (6 · 0.06) − 122, by hand: 3 is 43 steps here instead of 42.86.
+TEST(Table, MultipliesHardswishInWholeStepsWhenAsked) {
+  const Table table = make_hardswish_product_table(ir::per_tensor_i8(0.07, -85), ir::per_tensor_i8(0.06, -122));
+  const auto at = [&](int q) { return int{table[static_cast<std::size_t>(q + 128)]}; };
+  EXPECT_EQ(at(-128), -122);
+  EXPECT_EQ(at(-127), -123);  // −42 · 1 · 0.01361 = −0.57; the exact function is at −0.42
+  EXPECT_EQ(at(-85), -122);
+  EXPECT_EQ(at(-46), -78);  // 39 · 82 · 0.01361 = 43.53; exactly 43.46
+  EXPECT_EQ(at(0), -22);    // 85 · 86 · 0.01361 = 99.50; exactly 99.17
+  EXPECT_EQ(at(127), 126);  // 212 · 86 · 0.01361 = 248.2
+}
+
 TEST(Table, KeepsWithinTheResultsRange) {
   ir::QuantParams narrow = ir::per_tensor_i8(0.01, 0);
   narrow.qmin = -127;

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ops/multiplier.h"
+
 namespace cormorant::ops {
 
 std::optional<Table> make_table(const std::function<double(double)>& function, const ir::QuantParams& input,
@@ -30,6 +32,24 @@ std::optional<Table> make_table(const std::function<double(double)>& function, c
     if (distance == kTableEntries) return std::nullopt;
     const std::int32_t nearest = is_defined(i - distance) ? i - distance : i + distance;
     table[static_cast<std::size_t>(i)] = table[static_cast<std::size_t>(nearest)];
+  }
+  return table;
+}
+
+Table make_hardswish_product_table(const ir::QuantParams& input, const ir::QuantParams& output) {
+  const double step = input.scale();
+  const auto rounded = [](double x) { return static_cast<std::int32_t>(std::nearbyint(x)); };
+  const std::int32_t zero = input.zero_point();
+  const std::int32_t three = std::clamp(rounded(3 / step + zero), input.qmin, input.qmax);
+  const std::int32_t shifted_zero = zero - rounded(3 / step);
+  const Multiplier factor = quantize_multiplier(step * step / (output.scale() * 6));
+  Table table{};
+  for (std::int32_t i = 0; i < kTableEntries; ++i) {
+    const std::int32_t x = i - 128;
+    const std::int32_t product = (x - zero) * (std::min(x, three) - shifted_zero);
+    const std::int64_t level = std::int64_t{requantize(product, factor)} + output.zero_point();
+    table[static_cast<std::size_t>(i)] =
+        static_cast<std::int8_t>(std::clamp(level, std::int64_t{output.qmin}, std::int64_t{output.qmax}));
   }
   return table;
 }

@@ -19,4 +19,7 @@ using Table = std::array<std::int8_t, kTableEntries>;
 std::optional<Table> make_table(const std::function<double(double)>& function, const ir::QuantParams& input,
                                 const ir::QuantParams& output);
 
+// hardswish as ExecuTorch multiplies it: the integers of x times those of min(x, 3) + 3, with 3 in whole steps of x.
+Table make_hardswish_product_table(const ir::QuantParams& input, const ir::QuantParams& output);
+
 }  // namespace cormorant::ops

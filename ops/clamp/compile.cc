@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // aten.clamp(self, min, max), bounds as floats or None: relu and all its relatives. A pass moves most of them into the
-// operator before; what is left is a byte-wise clamp.
+// operator before; what is left is a byte-wise clamp. For ExecuTorch that is its portable operator, of the same name,
+// with integers as bounds.
 #include <algorithm>
 #include <limits>
 #include <optional>
 
 #include "base/diagnostic.h"
 #include "ops/clamp/clamp.h"
+#include "ops/clamp/float.h"
 #include "ops/clamp/reference.h"
 #include "ops/multiplier.h"
 #include "ops/op.h"
@@ -78,8 +80,14 @@ std::vector<evaluate::Tensor> evaluate_clamp(const ir::Node& node, const evaluat
 
 QuantRule quantize(const ir::Node&) { return {.output = QuantRule::Share{}, .weights = {}}; }
 
+// Lowered already, in a graph that comes in as the text of a later stage.
+bool has_integer_bounds(const ir::Node& node) {
+  return node.has("min") && std::holds_alternative<std::int64_t>(node.get("min"));
+}
+
 ir::Value* lower(const Rewriter& rewriter) {
   const ir::Node& node = rewriter.node;
+  if (has_integer_bounds(node)) return nullptr;
   const ir::QuantParams& quant = node.result()->type.quant.value();
   const auto reject = [&](std::string problem, std::string advice) {
     throw InputError({.problem = std::move(problem),
@@ -91,14 +99,16 @@ ir::Value* lower(const Rewriter& rewriter) {
     reject("a clamp between tensors with different quantization parameters",
            "quantize the model so that input and output of the clamp share them");
   }
-  if (rewriter.config.runtime == Runtime::executorch) {
-    reject("a clamp that no operator before it can absorb has no Cortex-M operator in ExecuTorch",
-           "compile for our own runtime, or put it behind a convolution, linear layer or addition");
-  }
   const Bounds bounds = bounds_of(node);
-  const auto integer = [&](double value) {
+  const auto integer = [&](double value) -> std::int64_t {
     return quantize_value(value, quant.scale(), quant.zero_point(), quant.qmin, quant.qmax);
   };
+  if (rewriter.config.runtime == Runtime::executorch) {
+    ir::Node* portable = rewriter.emit(FloatClamp<HostWorld>{.self = node.tensor("self")}, node.result()->type);
+    portable->set("min", integer(bounds.low));
+    portable->set("max", integer(bounds.high));
+    return portable->result();
+  }
   return rewriter
       .emit(Clamp<HostWorld>{.input = node.tensor("self"), .min = integer(bounds.low), .max = integer(bounds.high)},
             node.result()->type, clamp_variant(rewriter.config.target))

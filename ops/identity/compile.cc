@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What does nothing at inference: the call's result is its input, and no node is made.
+//
+// cormorant.reinterpret(self) is what a pass leaves where integers change their meaning and not their bits: its result
+// has other quantization parameters.
 #include <algorithm>
 
 #include "ops/op.h"
@@ -41,6 +44,33 @@ std::vector<ir::Value*> import_same_type(Importer& importer) {
                     "convert outside of the model, or keep one element type");
   }
   return {input};
+}
+
+constexpr const char* kReinterpret = "cormorant.reinterpret";
+
+std::vector<ir::TensorType> infer(const ir::Node& node) {
+  ir::TensorType type = node.tensor("self")->type;
+  type.quant = node.result()->type.quant;
+  return {type};
+}
+
+std::vector<evaluate::Tensor> evaluate_reinterpret(const ir::Node& node, const evaluate::Frame& frame) {
+  const ir::QuantParams& from = *node.tensor("self")->type.quant;
+  const ir::QuantParams& to = *node.result()->type.quant;
+  const evaluate::Tensor& input = frame.get(node.tensor("self"));
+  std::vector<float> out(input.values().begin(), input.values().end());
+  for (float& value : out) {
+    const double level = double{value} / from.scale() + from.zero_point();
+    value = static_cast<float>((level - to.zero_point()) * to.scale());
+  }
+  return {evaluate::Tensor(input.shape, std::move(out))};
+}
+
+// Operators before it have their parameters in their arguments by now: the value's type is for those behind it.
+ir::Value* lower(const Rewriter& rewriter) {
+  ir::Value* value = rewriter.node.tensor("self");
+  value->type.quant = rewriter.node.result()->type.quant;
+  return value;
 }
 
 }  // namespace
@@ -100,7 +130,10 @@ Operator identity_operator() {
                    "bool? pin_memory=None, bool non_blocking=False, MemoryFormat? memory_format=None)",
                    import_same_type},
               },
-          .canonical = {},
+          .canonical = {kReinterpret},
+          .infer = infer,
+          .evaluate = evaluate_reinterpret,
+          .lower = lower,
           .signatures = {},
           .host_kernels = {}};
 }

@@ -92,6 +92,23 @@ class HardActivations(nn.Module):
         return x * F.hardsigmoid(x)
 
 
+class SqueezeExcite(nn.Module):
+    """The block of MobileNetV3, with a hard function behind every kind of layer that ExecuTorch joins it with."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv, self.point = nn.Conv2d(3, 8, 3, stride=2), nn.Conv2d(8, 12, 1)
+        self.squeeze, self.excite = nn.Conv2d(8, 4, 1), nn.Conv2d(4, 8, 1)
+        self.hidden, self.gate = nn.Linear(12, 10), nn.Linear(10, 6)
+
+    def forward(self, x):
+        x = F.hardswish(self.conv(x))
+        attention = F.relu(self.squeeze(F.adaptive_avg_pool2d(x, 1)))
+        x = x * F.hardsigmoid(self.excite(attention))
+        x = F.hardswish(self.point(x)).mean((2, 3))
+        return F.hardsigmoid(self.gate(F.hardswish(self.hidden(x))))
+
+
 class Arithmetic(nn.Module):
     def forward(self, x, y):
         return torch.maximum(x + y, x * y) - torch.minimum(x, y)
@@ -156,6 +173,7 @@ def all_models():
         "attention": Model(Attention, ((2, 5, 8), (2, 8, 7), (2, 7, 6))),
         "activations": Model(Activations, ((3, 50),)),
         "hard_activations": Model(HardActivations, ((1, 3, 11, 11),)),
+        "squeeze_excite": Model(SqueezeExcite, ((1, 3, 11, 11),)),
         "arithmetic": Model(Arithmetic, ((1, 4, 6, 5), (1, 4, 6, 5))),
         "rearranged": Model(Rearranged, ((1, 8, 6, 5),)),
         "mobilenet_v2": architecture("mobilenet_v2"),

@@ -179,6 +179,7 @@ std::vector<Mistake> mistakes() {
        {"cormorant::conv2d.mve_1x1", "cormorant::linear.mve", "--target=cortex-m0"}},
       // Programs of ExecuTorch's compiler that cannot run here, on the host and on a board.
       {{"run", foreign("xnnpack_delegate.pte"), "--target=host"}, kInputAtFault, {"delegate", "XnnpackBackend"}},
+      {{"run", foreign("ethosu_delegate.pte")}, kInputAtFault, {"ethosu_delegate.pte", "delegate", "EthosUBackend"}},
       {{"run", foreign("xnnpack_delegate.pte")}, kInputAtFault, {"xnnpack_delegate.pte", "delegate", "XnnpackBackend"}},
       {{"run", foreign("external_data.pte"), "--target=host"}, kInputAtFault, {".ptd", "l.bias, l.weight"}},
       {{"run", foreign("external_data.pte")}, kInputAtFault, {"external_data.pte", ".ptd", "l.bias, l.weight"}},

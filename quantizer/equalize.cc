@@ -13,6 +13,11 @@ namespace {
 // Factors below this are not worth it: equal weights' ranges do not mean equal activations.
 constexpr double kOutlier = 8;
 
+// Training can wither channels until their weights are 1e-20 and matter no more. What two layers make of a channel
+// together, which equalizing does not change, tells: channels with less than this share of the largest are dead. They
+// say nothing of what is usual, and nothing is gained by scaling them.
+constexpr double kAlive = 1e-4;
+
 bool is_float_constant(const ir::Node& node, std::string_view argument) {
   const ir::Value* value = node.has(argument) ? node.tensor(argument) : nullptr;
   return value != nullptr && value->kind == ir::ValueKind::constant && value->type.dtype == DType::f32;
@@ -76,8 +81,6 @@ ir::Node* next_layer(ir::Graph& graph, const ir::Node& first) {
 }
 
 double median(std::vector<double> values) {
-  std::erase(values, 0.0);
-  if (values.empty()) return 0;
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
   std::ranges::nth_element(values, middle);
   return *middle;
@@ -96,11 +99,20 @@ void replace(ir::Graph& graph, ir::Node& node, std::string_view argument, const 
 
 // How many times too large each channel is, as a power of two; 1 for all but outliers.
 std::vector<double> factors(const std::vector<double>& made, const std::vector<double>& used) {
-  const double usual_made = median(made), usual_used = median(used);
-  std::vector<double> result(made.size(), 1.0);
-  if (usual_made == 0 || usual_used == 0) return result;
+  double most = 0;
+  for (std::size_t c = 0; c < made.size(); ++c) most = std::max(most, made[c] * used[c]);
+  const auto is_alive = [&](std::size_t c) { return made[c] * used[c] > kAlive * most; };
+  std::vector<double> alive_made, alive_used;
   for (std::size_t c = 0; c < made.size(); ++c) {
-    if (made[c] == 0 || used[c] == 0) continue;
+    if (!is_alive(c)) continue;
+    alive_made.push_back(made[c]);
+    alive_used.push_back(used[c]);
+  }
+  std::vector<double> result(made.size(), 1.0);
+  if (alive_made.empty()) return result;
+  const double usual_made = median(std::move(alive_made)), usual_used = median(std::move(alive_used));
+  for (std::size_t c = 0; c < made.size(); ++c) {
+    if (!is_alive(c)) continue;
     const double factor = std::sqrt((made[c] / usual_made) / (used[c] / usual_used));
     const bool is_outlier = made[c] / usual_made > kOutlier && factor > kOutlier;
     if (is_outlier) result[c] = std::exp2(std::round(std::log2(factor)));

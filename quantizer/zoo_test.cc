@@ -249,6 +249,22 @@ TEST(Zoo, AnOutlierChannelCostsNextToNothingAndIsNamedFirst) {
   EXPECT_LT(layers.layers[0].alone_db, 10);
 }
 
+// Training leaves such: most channels of a layer withered to nothing. Those that are left are no outliers.
+TEST(Zoo, WitheredChannelsMakeNoOutliersOfTheOthers) {
+  ir::Graph graph = prepared("digits");
+  ir::Node& layer = node_named(graph, "conv2d_2");
+  const std::size_t row = static_cast<std::size_t>(layer.tensor("weight")->type.elements()) / 32;
+  for (std::size_t channel = 8; channel < 32; ++channel) {
+    scale(graph, layer, "weight", channel * row, row, 32 * row, 1e-20F);
+    scale(graph, layer, "bias", channel, 1, 32, 1e-20F);
+  }
+  Samples data = compiler::read_samples(zoo("digits_calibration.npz"), graph);
+  data.count = 8;
+  const QuantizeReport report = quantize(graph, data);
+  for (const EqualizedLayer& equalized : report.equalized) EXPECT_NE(equalized.node, "conv2d_2");
+  EXPECT_GT(sqnr_db(*report.real, graph, data), 25);
+}
+
 TEST(Zoo, LayersErrorsAreOwnAndInherited) {
   ir::Graph graph = prepared("digits");
   Samples data = compiler::read_samples(zoo("digits_calibration.npz"), graph);

@@ -76,14 +76,17 @@ LayerSettings settings_of(const Group& group, const QuantizeOptions& options) {
 std::vector<Proposal> proposals_for(const Distribution& seen, Observer observer) {
   // Of a few hundred numbers, the largest says little about what inference will bring: nothing is clipped then.
   constexpr double kEnough = 2048;
-  if (seen.count < kEnough) return {{Observer::minmax, minmax_range(seen, {})}};
-  if (observer != Observer::automatic) return {{observer, observed_range(observer, seen, {})}};
+  if (seen.count < kEnough) return {{{Observer::minmax}, minmax_range(seen, {})}};
+  if (observer != Observer::automatic) return {{{observer}, observed_range(observer, seen, {})}};
   std::vector<Proposal> proposals;
   for (const Observer candidate : {Observer::mse, Observer::minmax, Observer::percentile, Observer::kl}) {
-    Proposal proposal{candidate, observed_range(candidate, seen, {})};
-    const bool is_known =
-        std::ranges::any_of(proposals, [&](const Proposal& p) { return p.params == proposal.params; });
-    if (!is_known) proposals.push_back(std::move(proposal));
+    const ir::QuantParams params = observed_range(candidate, seen, {});
+    const auto known = std::ranges::find(proposals, params, &Proposal::params);
+    if (known != proposals.end()) {
+      known->observers.push_back(candidate);
+    } else {
+      proposals.push_back({{candidate}, params});
+    }
   }
   return proposals;
 }
@@ -123,8 +126,9 @@ Observations calibrate(const ir::Graph& graph, const Annotation& annotation, con
   return std::move(per_thread[0]);
 }
 
-Parameters choose_parameters(const ir::Graph& graph, const Annotation& annotation, const Observations& observations,
-                             const Samples& samples, const QuantizeOptions& options) {
+std::vector<Parameters> choose_parameters(const ir::Graph& graph, const Annotation& annotation,
+                                          const Observations& observations, const Samples& samples,
+                                          const QuantizeOptions& options) {
   std::vector<std::vector<Proposal>> proposals(annotation.groups.size());
   std::vector<std::string> asked(annotation.groups.size());  // who asked for a range of its own
   const std::size_t threads = thread_count(options.threads, proposals.size());
@@ -133,7 +137,7 @@ Parameters choose_parameters(const ir::Graph& graph, const Annotation& annotatio
     if (group.fixed) return;
     const LayerSettings own = settings_of(group, options);
     if (own.range) {
-      proposals[k] = {{Observer::minmax, params_for_range(own.range->first, own.range->second, {})}};
+      proposals[k] = {{{Observer::minmax}, params_for_range(own.range->first, own.range->second, {})}};
       asked[k] = "range as asked";
       return;
     }
@@ -141,19 +145,29 @@ Parameters choose_parameters(const ir::Graph& graph, const Annotation& annotatio
     for (const ir::Value* member : group.members) merged.merge(observations.at(member));
     proposals[k] = proposals_for(merged.distribution(), own.observer.value_or(options.observer));
   });
-  const std::vector<std::size_t> best = best_proposals(graph, annotation, proposals, samples, options.threads);
-  Parameters chosen;
-  for (std::size_t k = 0; k < proposals.size(); ++k) {
-    if (const auto& fixed = annotation.groups[k].fixed) {
-      chosen.params.push_back(ir::per_tensor_i8(fixed->scale, fixed->zero_point));
-      chosen.chosen_by.emplace_back();
-    } else {
-      chosen.params.push_back(proposals[k][best[k]].params);
-      chosen.chosen_by.emplace_back(!asked[k].empty() ? asked[k] : name_of(proposals[k][best[k]].observer));
-    }
+  std::vector<std::vector<std::size_t>> choices = {
+      best_proposals(graph, annotation, proposals, samples, options.threads)};
+  // Not by divergence: it is blind to how large the values are that it clips.
+  for (const Observer observer : {Observer::minmax, Observer::percentile, Observer::mse}) {
+    std::vector<std::size_t> choice = proposals_by(observer, proposals);
+    if (std::ranges::find(choices, choice) == choices.end()) choices.push_back(std::move(choice));
   }
-  widen_results(graph, annotation, chosen.params);
-  return chosen;
+  std::vector<Parameters> all;
+  for (const std::vector<std::size_t>& choice : choices) {
+    Parameters& chosen = all.emplace_back();
+    for (std::size_t k = 0; k < proposals.size(); ++k) {
+      if (const auto& fixed = annotation.groups[k].fixed) {
+        chosen.params.push_back(ir::per_tensor_i8(fixed->scale, fixed->zero_point));
+        chosen.chosen_by.emplace_back();
+      } else {
+        const Proposal& proposal = proposals[k][choice[k]];
+        chosen.params.push_back(proposal.params);
+        chosen.chosen_by.emplace_back(!asked[k].empty() ? asked[k] : name_of(proposal.observers.front()));
+      }
+    }
+    widen_results(graph, annotation, chosen.params);
+  }
+  return all;
 }
 
 }  // namespace cormorant::quantizer

@@ -27,8 +27,11 @@ struct Parameters {
   std::vector<ir::QuantParams> params;
   std::vector<std::string> chosen_by;  // an observer's name; empty for a range that is known without
 };
-[[nodiscard]] Parameters choose_parameters(const ir::Graph& graph, const Annotation& annotation,
-                                           const Observations& observations, const Samples& samples,
-                                           const QuantizeOptions& options);
+
+// First what is best for each tensor by itself; then what single observers would have for all of them, where that is
+// something else. What is best together is for the caller to find out.
+[[nodiscard]] std::vector<Parameters> choose_parameters(const ir::Graph& graph, const Annotation& annotation,
+                                                        const Observations& observations, const Samples& samples,
+                                                        const QuantizeOptions& options);
 
 }  // namespace cormorant::quantizer

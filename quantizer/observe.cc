@@ -15,16 +15,6 @@ namespace {
 using evaluate::Tensor;
 using Tensors = std::unordered_map<const ir::Value*, Tensor>;
 
-// Every sample costs as many evaluations of the network as there are proposals: large networks, whose layers have many
-// results to compare, are judged by fewer.
-std::size_t samples_to_judge_by(const ir::Graph& graph, const Samples& samples) {
-  constexpr std::int64_t kElements = 1 << 25;
-  std::int64_t elements = 1;
-  for (const ir::Node& node : graph.nodes()) elements += node.results.at(0)->type.elements();
-  return std::min<std::size_t>(samples.count,
-                               static_cast<std::size_t>(std::clamp<std::int64_t>(kElements / elements, 4, 32)));
-}
-
 // A place where the proposals for a group can be told apart: a node that reads tensors of the group, or an output of
 // the graph (no node).
 struct Place {
@@ -149,6 +139,14 @@ std::size_t best_of(const std::vector<Costs>& of_sample, std::size_t proposals) 
 
 }  // namespace
 
+std::size_t samples_to_judge_by(const ir::Graph& graph, const Samples& samples) {
+  constexpr std::int64_t kElements = 1 << 25;
+  std::int64_t elements = 1;
+  for (const ir::Node& node : graph.nodes()) elements += node.results.at(0)->type.elements();
+  return std::min<std::size_t>(samples.count,
+                               static_cast<std::size_t>(std::clamp<std::int64_t>(kElements / elements, 4, 32)));
+}
+
 std::vector<std::size_t> best_proposals(const ir::Graph& graph, const Annotation& annotation,
                                         const std::vector<std::vector<Proposal>>& proposals, const Samples& samples,
                                         std::size_t threads) {
@@ -174,6 +172,16 @@ std::vector<std::size_t> best_proposals(const ir::Graph& graph, const Annotation
   std::vector<std::size_t> best(proposals.size(), 0);
   for (std::size_t g = 0; g < proposals.size(); ++g) best[g] = best_of(costs[g], proposals[g].size());
   return best;
+}
+
+std::vector<std::size_t> proposals_by(Observer observer, const std::vector<std::vector<Proposal>>& proposals) {
+  std::vector<std::size_t> choice(proposals.size(), 0);
+  for (std::size_t g = 0; g < proposals.size(); ++g) {
+    for (std::size_t k = 0; k < proposals[g].size(); ++k) {
+      if (std::ranges::find(proposals[g][k].observers, observer) != proposals[g][k].observers.end()) choice[g] = k;
+    }
+  }
+  return choice;
 }
 
 }  // namespace cormorant::quantizer

@@ -16,13 +16,22 @@
 namespace cormorant::quantizer {
 
 struct Proposal {
-  Observer observer = Observer::minmax;
+  std::vector<Observer> observers;  // who proposes it; more than one where they agree
   ir::QuantParams params;
 };
 
-// For every group the index of the best of its proposals: 0 unless another is better on more than chance.
+// Every sample costs several evaluations of the network: large ones, whose layers have many results to compare, are
+// judged by fewer.
+[[nodiscard]] std::size_t samples_to_judge_by(const ir::Graph& graph, const Samples& samples);
+
+// For every group the index of the best of its proposals: 0 unless another is better on more than chance. Groups whose
+// parameters are fixed have none.
 [[nodiscard]] std::vector<std::size_t> best_proposals(const ir::Graph& graph, const Annotation& annotation,
                                                       const std::vector<std::vector<Proposal>>& proposals,
                                                       const Samples& samples, std::size_t threads);
+
+// For every group the index of what one observer proposes, 0 where it proposes nothing.
+[[nodiscard]] std::vector<std::size_t> proposals_by(Observer observer,
+                                                    const std::vector<std::vector<Proposal>>& proposals);
 
 }  // namespace cormorant::quantizer

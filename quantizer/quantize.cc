@@ -8,9 +8,8 @@
 #include <limits>
 
 #include "quantizer/calibrate.h"
-#include "quantizer/convert.h"
 #include "quantizer/copy.h"
-#include "quantizer/correct.h"
+#include "quantizer/trial.h"
 #include "quantizer/weights.h"
 
 namespace cormorant::quantizer {
@@ -95,16 +94,17 @@ QuantizeReport quantize(ir::Graph& graph, const Samples& samples, const Quantize
   report.real = real;
   const Annotation annotation = annotate(graph, options);
   const Observations observations = calibrate(graph, annotation, inputs, options);
-  const auto [params, chosen_by] = choose_parameters(graph, annotation, observations, inputs, options);
+  const std::vector<Parameters> candidates = choose_parameters(graph, annotation, observations, inputs, options);
+  Trial best = quantize_with_best(*real, candidates, inputs, options);
+  const auto& [params, chosen_by] = candidates[best.chosen];
   report.float_nodes = annotation.float_nodes;
   report.decisions = decisions(graph, annotation, observations, params, chosen_by);
   report.ranges = describe(annotation, observations, params, graph);
-  convert(graph, annotation, params, options);
-  const auto rounded = refine(graph, *real, inputs, options);
   for (Decision& decision : report.decisions) {
-    const auto at = rounded.find(decision.node);
-    if (at != rounded.end()) decision.rounded_otherwise = at->second;
+    const auto at = best.rounded.find(decision.node);
+    if (at != best.rounded.end()) decision.rounded_otherwise = at->second;
   }
+  graph = std::move(best.graph);
   return report;
 }
 

@@ -12,6 +12,7 @@
 #include "evaluate/graph.h"
 #include "ir/text.h"
 #include "ir/verify.h"
+#include "quantizer/trial.h"
 
 namespace cormorant::quantizer {
 namespace {
@@ -410,6 +411,32 @@ TEST(Quantize, TheRangeIsChosenByWhatIsBestWhereTheTensorIsUsed) {
     EXPECT_EQ(decision.observer == "percentile" || decision.observer == "kl", !reads_it) << decision.observer;
     EXPECT_EQ(decision.scale < 0.02, !reads_it) << decision.scale;
   }
+}
+
+// Values from 0 to 255 in steps of 1, and the sets of parameters that a network is tried with.
+TEST(Trial, KeepsTheFirstSetUnlessAnotherIsClearlyBetter) {
+  const ir::Graph real = ir::parse(
+      "graph g\ninput %x : f32[4]\nnode \"c\" \"\" \"\"\n  %c : f32[4] = toy.double(input=%x)\noutput %c\n", "test");
+  const auto all_with = [&](double scale) {
+    Parameters parameters;
+    const std::size_t groups = annotate(real, {}).groups.size();
+    parameters.params.assign(groups, ir::per_tensor_i8(scale, -128));
+    return parameters;
+  };
+  std::vector<std::vector<float>> lists;
+  for (int k = 0; k < 8; ++k) lists.push_back({static_cast<float>(10 * k), 250, 33, 7});
+  const auto chosen = [&](const std::vector<double>& scales, std::size_t count = 8) {
+    std::vector<Parameters> candidates;
+    for (const double scale : scales) candidates.push_back(all_with(scale));
+    Samples data = samples(lists);
+    data.count = count;
+    return quantize_with_best(real, candidates, data, {}).chosen;
+  };
+  EXPECT_EQ(chosen({5.0, 2.0, 8.0}), 1U);  // 2 is exact for doubled values
+  EXPECT_EQ(chosen({1.0, 2.0}), 1U);       // 1 clips
+  EXPECT_EQ(chosen({2.0, 5.0, 1.0}), 0U);
+  EXPECT_EQ(chosen({5.0, 4.95}), 0U);
+  EXPECT_EQ(chosen({5.0, 2.0}, 7), 0U);  // too few samples to tell
 }
 
 TEST(Quantize, LayersMayHaveObserversAndRangesOfTheirOwn) {

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which set of parameters is best for the network. What is best for every tensor by itself need not be best together:
+// errors of one layer add to those of the next or cancel them, and biases and weights make up for some. So the network
+// is quantized with each set, and what its outputs are off decides.
+#pragma once
+
+#include "quantizer/calibrate.h"
+
+namespace cormorant::quantizer {
+
+struct Trial {
+  ir::Graph graph;
+  std::size_t chosen = 0;                                // of the candidates
+  std::unordered_map<std::string, std::size_t> rounded;  // what refine() returned
+};
+
+// `real` is the float graph that annotate() gives the candidates' groups of. The first candidate is kept unless another
+// is clearly better; large networks are not tried, the first it is.
+[[nodiscard]] Trial quantize_with_best(const ir::Graph& real, const std::vector<Parameters>& candidates,
+                                       const Samples& samples, const QuantizeOptions& options);
+
+}  // namespace cormorant::quantizer

@@ -7,9 +7,9 @@
 // In a model that arrives quantized, whose result's integers end at 0 and 1, they need not change at all: the integers
 // of x with six times the result's scale, and a zero point that is half the range further, are the integers of the
 // result. ExecuTorch does that, with half the range in whole steps; such a model expects its bits.
+#include <algorithm>
 #include <cmath>
 
-#include "ops/multiplier.h"
 #include "passes/match.h"
 #include "passes/passes.h"
 
@@ -50,7 +50,8 @@ std::optional<ir::QuantParams> parameters_before(const ir::QuantParams& result) 
   if (result.dtype != DType::i8 || result.per_channel()) return std::nullopt;
   const double step = result.scale();
   const auto level = [&](double y) {
-    return ops::quantize_value(y, step, result.zero_point(), result.qmin, result.qmax);
+    const double nearest = std::nearbyint(y / step + result.zero_point());
+    return static_cast<std::int32_t>(std::clamp<double>(nearest, result.qmin, result.qmax));
   };
   if (level(0) != result.qmin || level(1) != result.qmax) return std::nullopt;
   ir::QuantParams x = result;

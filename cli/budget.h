@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/diagnostic.h"
 #include "compiler/compile.h"
 #include "runner/launcher.h"
 
@@ -20,7 +21,14 @@ struct Budget {
 
 Budget parse_budget(std::string_view text);  // throws UsageError
 
-// Throws InputError, which names the largest contributors, if the budget is exceeded.
-void require_budget(const Budget& budget, const compiler::Compiled& compiled, const std::optional<RunResult>& firmware);
+// What a device must have: arena, state and stack; code and model.
+struct Needs {
+  std::uint64_t ram = 0, flash = 0;
+};
+Needs needs_of(const compiler::Compiled& compiled, const std::optional<RunResult>& firmware);
+
+// Which limit is exceeded, if any, with the largest contributors.
+std::optional<Diagnostic> over_budget(const Budget& budget, const compiler::Compiled& compiled,
+                                      const std::optional<RunResult>& firmware);
 
 }  // namespace cormorant::cli

@@ -20,6 +20,7 @@
 #include "cli/goal.h"
 #include "cli/names.h"
 #include "cli/quantization.h"
+#include "cli/report.h"
 #include "compiler/import.h"
 #include "compiler/samples.h"
 #include "planner/memory.h"
@@ -62,7 +63,6 @@ Optimize parse_optimize(std::string_view text) {
 }
 
 compiler::Options options_of(const Flags& flags) {
-  if (!flags.report.empty()) throw UsageError("--report is not supported yet\n  leave it away");
   compiler::Options options;
   options.config.target = parse_target(flags.target, flags.isa);
   options.config.target.optimize = parse_optimize(flags.optimize);
@@ -75,7 +75,7 @@ compiler::Options options_of(const Flags& flags) {
     throw UsageError(
         "--float-layers and --layers except layers from quantization\n  add --calibrate FILE (or --quantize)");
   }
-  options.explain = flags.explain || flags.names;
+  options.explain = flags.explain || flags.names || !flags.report.empty();
   options.intermediates = flags.intermediates;
   if (!flags.memory.empty()) options.memory = planner::parse_memory(flags.memory);
   options.constants_in = constants_region(flags, options);
@@ -100,8 +100,9 @@ std::vector<std::byte> bundle(const Flags& flags, const compiler::Compiled& comp
                                                 : make_bundle(program, npy::read_data_set(flags.bundle)));
 }
 
-void print_json(const compiler::Compiled& compiled, const compiler::Options& options, const Firmware& firmware,
-                bool measured, const nlohmann::ordered_json* explanation, const std::optional<MeasuredGoal>& goal) {
+// What --json prints, without the explanation.
+nlohmann::ordered_json figures_of(const compiler::Compiled& compiled, const compiler::Options& options,
+                                  const Firmware& firmware, bool measured, const std::optional<MeasuredGoal>& goal) {
   const compiler::Facts& facts = compiled.facts;
   nlohmann::ordered_json json;
   json["target"] = options.config.target.name();
@@ -136,8 +137,42 @@ void print_json(const compiler::Compiled& compiled, const compiler::Options& opt
     json["optimize"] = goal_json(goal_of(compiled, goal), name_of(options.config.target.optimize), goal.has_value());
   }
   for (const auto& [stage, seconds] : facts.seconds) json["seconds"][stage] = seconds;
-  if (explanation != nullptr) json.update(*explanation);
-  fmt::print("{}\n", json.dump(2));
+  return json;
+}
+
+std::string calibration_text(const Flags& flags, const compiler::Compiled& compiled, const compiler::Options& options) {
+  const std::vector<quantizer::Decision>& decisions = compiled.facts.decisions;
+  const auto is_adopted = [](const quantizer::Decision& d) { return d.rule == "the model's parameters"; };
+  if (decisions.empty()) return "none: not quantized";
+  if (std::ranges::any_of(decisions, is_adopted)) return "none: the model brings its parameters";
+  if (options.calibration.count == 0) return "seeded random inputs, which are not representative";
+  return fmt::format("{} samples of {}", options.calibration.count, flags.calibrate);
+}
+
+Report report_of(const Flags& flags, const compiler::Compiled& compiled, const compiler::Options& options,
+                 const Firmware& firmware, const nlohmann::ordered_json& figures,
+                 const nlohmann::ordered_json& explanation) {
+  Report report{.model = flags.model,
+                .settings = {},
+                .compiled = compiled,
+                .firmware = firmware,
+                .measured = flags.measure,
+                .budget = {},
+                .over_budget = {},
+                .figures = figures,
+                .explanation = explanation};
+  const auto none_if_empty = [](const std::string& text, const char* none) { return text.empty() ? none : text; };
+  report.settings = {
+      {"Model", flags.model},
+      {"CPU and ISA", fmt::format("{}, {}", figures["target"].get<std::string>(), figures["isa"].get<std::string>())},
+      {"Runtime", flags.runtime},
+      {"Inputs and outputs", flags.io == "int8" ? "int8" : "as the model has them"},
+      {"Calibration", calibration_text(flags, compiled, options)},
+      {"Optimized for", flags.optimize},
+      {"Memory", none_if_empty(flags.memory, "one region without limit")},
+      {"Constants read from", flags.weights_in},
+      {"Budget", none_if_empty(flags.budget, "none")}};
+  return report;
 }
 
 void print_summary(const compiler::Compiled& compiled, const compiler::Options& options, const std::string& output,
@@ -187,10 +222,12 @@ compiler::Compiled compile(ir::Graph& graph, const compiler::Options& options, c
 
 void run(const Flags& flags) {
   compiler::Options options = options_of(flags);
-  if (!flags.budget.empty()) parse_budget(flags.budget);  // a mistake in it is told at once
+  std::optional<Budget> budget;
+  if (!flags.budget.empty()) budget = parse_budget(flags.budget);
   if (flags.delegate) {
     fmt::print(stderr, "warning: --delegate is ignored: cormorant has no delegates, every operator runs on the CPU\n");
   }
+  if (!flags.report.empty()) require_writable(flags.report);
   const std::string model = find_model(flags.model);
   const auto start = std::chrono::steady_clock::now();
   ir::Graph graph = compiler::import_model(model);
@@ -202,16 +239,28 @@ void run(const Flags& flags) {
   compiled.facts.seconds.insert(compiled.facts.seconds.begin(), {"import", import_time.count()});
   const FirmwareRequest request = {.compiler = flags.compiler == "clang" ? Compiler::clang : Compiler::gcc,
                                    .link = flags.link && options.config.runtime == ops::Runtime::cormorant,
-                                   .execute = flags.measure};
+                                   .execute = flags.measure,
+                                   .cycles = !flags.report.empty()};
   const Firmware firmware = link_for(compiled.program, options.config.target, request);
-  if (!flags.budget.empty()) require_budget(parse_budget(flags.budget), compiled, firmware.facts);
+  std::optional<Diagnostic> excess;
+  if (budget) excess = over_budget(*budget, compiled, firmware.facts);
+  if (excess && flags.report.empty()) throw InputError(*excess);
   std::optional<MeasuredGoal> goal;
   if (flags.measure && compiled.facts.balanced) {
     goal = {*firmware.facts, *link_for(compiled.facts.balanced->program, options.config.target, request).facts};
   }
+  const nlohmann::ordered_json figures = figures_of(compiled, options, firmware, flags.measure, goal);
+  const nlohmann::ordered_json explanation = options.explain ? explanation_json(compiled.facts) : nullptr;
+  if (!flags.report.empty()) {
+    Report report = report_of(flags, compiled, options, firmware, figures, explanation);
+    report.budget = budget.value_or(Budget());
+    report.over_budget = excess;
+    const std::string page = report_page(report);
+    write_file(flags.report, std::as_bytes(std::span(page)));
+  }
+  if (excess) throw InputError(*excess);  // with a report that shows where it goes
   const std::string output = output_of(flags, model);
   write_file(output, flags.bundles() ? bundle(flags, compiled, model) : compiled.program);
-  const nlohmann::ordered_json explanation = options.explain ? explanation_json(compiled.facts) : nullptr;
   if (flags.names) write_names(output, compiled.program, compiled.facts.steps, explanation);
 
   for (const std::string& warning : compiled.facts.warnings) fmt::print(stderr, "warning: {}\n", warning);
@@ -219,7 +268,9 @@ void run(const Flags& flags) {
     fmt::print(stderr, "float: {} ({}) at {}: {}\n", op.node, op.op, op.source, op.reason);
   }
   if (flags.json) {
-    print_json(compiled, options, firmware, flags.measure, flags.explain ? &explanation : nullptr, goal);
+    nlohmann::ordered_json json = figures;
+    if (flags.explain) json.update(explanation);
+    fmt::print("{}\n", json.dump(2));
   } else {
     if (flags.explain) print_explanation(explanation);
     print_summary(compiled, options, output, firmware, flags.measure, flags.explain, goal);
@@ -256,7 +307,9 @@ void add_compile(CLI::App& app) {
   word->add_option("--bundle", flags->bundle,
                    "Write a bundled program (.bpte) with the inputs x of this .npz, and the outputs y to expect");
   word->add_flag("--bundleio", flags->bundle_io, "The same with a random input");
-  word->add_option("--report", flags->report, "Not supported yet");
+  word->add_option(
+      "--report", flags->report,
+      "Write a page (HTML) on flash and RAM, the arena over time, and every layer's cost and quantization");
   word->add_option("--optimize", flags->optimize,
                    "What flash is worth: speed (larger constants, more code), size (fewest kernels) or balanced")
       ->check(CLI::IsMember({"speed", "size", "balanced"}))

@@ -28,10 +28,24 @@ std::vector<std::byte> read_file(const std::filesystem::path& path) {
   return bytes;
 }
 
+namespace {
+
+[[noreturn]] void fail_to_write(const std::filesystem::path& path) {
+  throw InputError({"cannot write the file", "is the folder there and writable?", path.string()});
+}
+
+}  // namespace
+
+void require_writable(const std::filesystem::path& path) {
+  const bool is_new = !std::filesystem::exists(path);
+  if (!std::ofstream(path, std::ios::binary | std::ios::app)) fail_to_write(path);
+  if (is_new) std::filesystem::remove(path);
+}
+
 void write_file(const std::filesystem::path& path, std::span<const std::byte> bytes) {
   std::ofstream file(path, std::ios::binary);
   file.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
-  if (!file.flush()) throw InputError({"cannot write the file", "is the folder there and writable?", path.string()});
+  if (!file.flush()) fail_to_write(path);
 }
 
 FileKind kind_of(const std::string& path) {
@@ -65,6 +79,10 @@ std::string grouped(std::uint64_t number) {
   if (number < 1000) return std::to_string(number);
   const std::string last = std::to_string(number % 1000);
   return grouped(number / 1000) + "," + std::string(3 - last.size(), '0') + last;
+}
+
+std::string grouped_signed(std::int64_t number) {
+  return (number < 0 ? "-" : "+") + grouped(static_cast<std::uint64_t>(number < 0 ? -number : number));
 }
 
 }  // namespace cormorant::cli

@@ -25,7 +25,11 @@ FileKind kind_of(const std::string& path);
 // otherwise.
 std::string find_model(const std::string& name);
 
-// 1234567 as 1,234,567.
+// 1234567 as 1,234,567, and as +1,234,567.
 std::string grouped(std::uint64_t number);
+std::string grouped_signed(std::int64_t number);
+
+// Throws the InputError that write_file() would, and leaves the file as it is.
+void require_writable(const std::filesystem::path& path);
 
 }  // namespace cormorant::cli

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "base/diagnostic.h"
+#include "cli/budget.h"
 #include "cli/files.h"
 
 namespace cormorant::cli {
@@ -24,6 +25,7 @@ Firmware link_for(const std::vector<std::byte>& program, const Target& target, c
   run.account = true;
   run.only_load = !request.execute;
   run.profile = request.execute;
+  run.estimate_cycles = request.execute && request.cycles;
   run.time_limit = std::chrono::minutes(10);
   try {
     firmware.facts = run_on_board(run);
@@ -60,10 +62,9 @@ void print_firmware(const Firmware& firmware, const compiler::Compiled& compiled
   print_stack(facts, target);
   fmt::print("  code        {:>11} bytes, by {}\n", grouped(facts.code_bytes), name_of(firmware.compiler));
   for (const CodePart& part : facts.code_parts) fmt::print("    {:<22} {:>10}\n", part.name, grouped(part.bytes));
-  const auto arena = static_cast<std::uint64_t>(compiler::arena_bytes(compiled.facts));
-  fmt::print("  flash       {:>11} bytes: code and model\n", grouped(facts.code_bytes + compiled.program.size()));
-  fmt::print("  RAM         {:>11} bytes: arena, state and stack\n",
-             grouped(arena + facts.state_bytes + stack_needed(facts)));
+  const Needs needs = needs_of(compiled, firmware.facts);
+  fmt::print("  flash       {:>11} bytes: code and model\n", grouped(needs.flash));
+  fmt::print("  RAM         {:>11} bytes: arena, state and stack\n", grouped(needs.ram));
 }
 
 nlohmann::ordered_json stack_json(const StackBound& bound, const Target& target) {

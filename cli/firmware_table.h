@@ -24,6 +24,7 @@ struct FirmwareRequest {
   Compiler compiler = Compiler::gcc;
   bool link = true;      // else all is unknown
   bool execute = false;  // once, with zeros, profiled: shows how deep the stack was, beside how deep it can be
+  bool cycles = false;   // estimated too, of every step; takes twice as long
 };
 
 // What the caller asks for and cannot have (execute) throws; else the reason is in the result.

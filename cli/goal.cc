@@ -28,9 +28,6 @@ Counts estimated_counts(const std::vector<compiler::Layer>& layers) {
   return counts;
 }
 
-std::string signed_number(std::int64_t n) {
-  return (n < 0 ? "-" : "+") + grouped(static_cast<std::uint64_t>(n < 0 ? -n : n));
-}
 std::string percentage(std::optional<double> share) {
   return share ? fmt::format(" ({:+.0f} %)", *share * 100) : std::string();
 }
@@ -75,14 +72,15 @@ Goal goal_of(const compiler::Compiled& compiled, const std::optional<MeasuredGoa
 void print_goal(const Goal& goal, std::string_view name, bool measured) {
   fmt::print("optimized for {}; beside balanced, instructions {}\n", name, measured ? "measured" : "estimated");
   for (const GoalRow& row : goal.rows) {
-    fmt::print("    {:<30} {:<36} {:>9} bytes", row.node, row.op, signed_number(row.constant_bytes));
-    if (row.instructions) fmt::print(" {:>12} instructions{}", signed_number(*row.instructions), percentage(row.share));
+    fmt::print("    {:<30} {:<36} {:>9} bytes", row.node, row.op, grouped_signed(row.constant_bytes));
+    if (row.instructions)
+      fmt::print(" {:>12} instructions{}", grouped_signed(*row.instructions), percentage(row.share));
     fmt::print("\n");
   }
-  fmt::print("  model       {:>11} bytes\n", signed_number(goal.model_bytes));
+  fmt::print("  model       {:>11} bytes\n", grouped_signed(goal.model_bytes));
   if (goal.code_bytes) {
-    fmt::print("  code        {:>11} bytes\n", signed_number(*goal.code_bytes));
-    fmt::print("  execute     {:>11} instructions{}\n", signed_number(*goal.instructions), percentage(goal.share));
+    fmt::print("  code        {:>11} bytes\n", grouped_signed(*goal.code_bytes));
+    fmt::print("  execute     {:>11} instructions{}\n", grouped_signed(*goal.instructions), percentage(goal.share));
   } else {
     fmt::print("  code        --measure tells\n");
   }

@@ -84,6 +84,21 @@ void count_macs(const ir::Graph& graph, Facts& facts) {
     const bool is_aten = op != nullptr && std::ranges::find(op->canonical, node.op) != op->canonical.end();
     if (!is_aten || op->macs == nullptr) continue;
     facts.macs += op->macs(node);
+    facts.node_macs[node.name] += op->macs(node);
+  }
+}
+
+// Nodes keep their names. Of a name's steps (there may be conversions beside it) one is such that it multiplies.
+void give_steps_macs(const ir::Graph& graph, Facts& facts) {
+  for (const ir::Node& node : graph.nodes()) {
+    const ops::Operator* op = ops::find(node);
+    const auto counted = facts.node_macs.find(node.name);
+    if (op == nullptr || op->macs == nullptr || counted == facts.node_macs.end()) continue;
+    const auto is_it = [name = ops::program_name(node.op), &node](const emit::Step& step) {
+      return step.node == node.name && step.op == name;
+    };
+    const auto step = std::ranges::find_if(facts.steps, is_it);
+    if (step != facts.steps.end()) step->macs = counted->second;
   }
 }
 
@@ -297,6 +312,7 @@ Compiled compile(ir::Graph& graph, const Options& options, const std::vector<Sta
     compiled.facts.scratch_bytes = emitted.scratch_bytes;
     compiled.facts.regions = std::move(emitted.regions);
     compiled.facts.constants = std::move(emitted.constants);
+    give_steps_macs(graph, compiled.facts);
   });
   return compiled;
 }

@@ -75,6 +75,7 @@ struct Facts {
   std::vector<FloatOperator> float_operators;
   std::vector<std::string> warnings;
   std::int64_t macs = 0;
+  std::map<std::string, std::int64_t> node_macs;  // of nodes that have any, before lowering
   std::int64_t constant_bytes = 0;
   std::int64_t scratch_bytes = 0;                               // the largest of any operator
   std::vector<emit::RegionFacts> regions;                       // memory for tensors, in order of preference

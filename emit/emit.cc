@@ -153,11 +153,22 @@ void largest_first(Sizes& sizes) {
   });
 }
 
-RegionFacts region_facts(const MemoryMap& memory, std::uint32_t region) {
+Step step_of(const ir::Node& node) {
+  Step step{node.name, node.location.text(), ops::program_name(node.op)};
+  if (!node.results.empty()) step.result = short_text(node.result()->type);
+  for (const ir::Value* value : node.inputs()) {
+    if (value->kind == ir::ValueKind::constant) step.constant_bytes += value->type.bytes();
+    if (value->kind == ir::ValueKind::scratch) step.scratch_bytes += value->type.bytes();
+  }
+  return step;
+}
+
+RegionFacts region_facts(const ir::Graph& graph, const MemoryMap& memory, std::uint32_t region) {
   const planner::RegionUse& use = memory.plan.regions[region];
   RegionFacts facts;
   facts.name = memory.regions[region].name;
   facts.bytes = static_cast<std::int64_t>(use.peak);
+  facts.peak_step = use.peak_step;
   facts.lower_bound = static_cast<std::int64_t>(use.optimal ? use.peak : use.lower_bound);
   if (use.peak != 0 && use.peak_step < memory.steps.size()) facts.peak_node = called(*memory.steps[use.peak_step]);
   for (std::size_t i = 0; i < memory.blocks.size(); ++i) {
@@ -171,6 +182,7 @@ RegionFacts region_facts(const MemoryMap& memory, std::uint32_t region) {
     facts.constant_bytes = static_cast<std::int64_t>(memory.blocks[*memory.constants].size);
   }
   largest_first(facts.at_peak);
+  facts.buffers = buffers_of(graph, memory, region);
   return facts;
 }
 
@@ -183,7 +195,7 @@ Emitted emit(const ir::Graph& graph, const ops::Config& config, const std::vecto
   emitted.program = Emitter(graph, config, memory).run();
   for (const ir::Node* node : memory.steps) {
     ++emitted.operators[ops::program_name(node->op)];
-    emitted.steps.push_back({node->name, node->location.text()});
+    emitted.steps.push_back(step_of(*node));
   }
   for (const ir::Value& value : graph.values()) {
     const std::int64_t bytes = value.type.bytes();
@@ -194,7 +206,7 @@ Emitted emit(const ir::Graph& graph, const ops::Config& config, const std::vecto
     if (value.kind == ir::ValueKind::scratch) emitted.scratch_bytes = std::max(emitted.scratch_bytes, bytes);
   }
   largest_first(emitted.constants);
-  for (std::uint32_t r = 0; r < memory.regions.size(); ++r) emitted.regions.push_back(region_facts(memory, r));
+  for (std::uint32_t r = 0; r < memory.regions.size(); ++r) emitted.regions.push_back(region_facts(graph, memory, r));
   return emitted;
 }
 

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "emit/buffers.h"
 #include "emit/memory.h"
 #include "ir/graph.h"
 #include "ops/op.h"
@@ -18,9 +19,14 @@
 
 namespace cormorant::emit {
 
-// Where an instruction of the program comes from.
+// Where an instruction of the program comes from, and what it is.
 struct Step {
   std::string node, source;
+  std::string op = {};              // by the program's name
+  std::string result = {};          // "i8[1,16,14,14]"; the first, of several
+  std::int64_t constant_bytes = 0;  // that it reads
+  std::int64_t scratch_bytes = 0;
+  std::int64_t macs = 0;  // of the node that it stands for, counted by the compiler before lowering
 };
 
 // What a region of memory is used for.
@@ -30,7 +36,9 @@ struct RegionFacts {
   std::int64_t constant_bytes = 0;  // of these, for copies of the constants
   std::int64_t lower_bound = 0;     // no plan could do with less for what lies here, in this order
   std::string peak_node;            // the operator that sets the peak; empty where nothing lies here
+  std::uint32_t peak_step = 0;
   std::vector<std::pair<std::string, std::int64_t>> at_peak;  // what is alive then, and its bytes, the largest first
+  std::vector<Buffer> buffers;
 };
 
 struct Emitted {

@@ -112,10 +112,13 @@ std::vector<Mistake> mistakes() {
       {{"run", "digits.pte", "--target=cortex-m4", "--isa=mve"}, kCommandLineAtFault, {"scalar, dsp"}},
       {{"run", "digits.pte", "--target=any"}, kCommandLineAtFault, {"name a CPU"}},
       {{"run", "digits.pte", "--target=m4"}, kCommandLineAtFault, {every_target()}},
-      // Options that go together, and those that come later.
+      // Options that go together.
       {{"compile", digits, "--io=int8"}, kCommandLineAtFault, {"--calibrate", "--quantize"}},
       {{"compile", digits, "-q", "--memory=dtcm"}, kCommandLineAtFault, {"dtcm", "NAME=SIZE"}},
-      {{"compile", digits, "-q", "--report", "r.html"}, kCommandLineAtFault, {"--report is not supported yet"}},
+      {{"compile", digits, "-q", "--report", "nowhere/r.html", "-o", "unreported.pte"},
+       kInputAtFault,
+       {"nowhere/r.html: cannot write the file"}},
+      {{"compile", digits, "-q", "--report", ".", "-o", "unreported.pte"}, kInputAtFault, {"cannot write the file"}},
       {{"compile", digits, "-q", "--optimize=fast"}, kCommandLineAtFault, {"speed", "size", "balanced"}},
       {{"compile", digits, "-q", "--float-layers", "classifier,stam.conv"},
        kInputAtFault,

@@ -94,7 +94,7 @@ class Picture {
     const Buffer& b = region_.buffers[index];
     if (b.kind == Buffer::Kind::value) is_odd_ = !is_odd_;  // so that neighbours can be told apart
     const std::string kind = fmt::format("{}{}{}", name_of(b.kind), b.whole ? " part" : "", is_odd_ ? " odd" : "");
-    const auto link = html_.in("a", {{"href", fmt::format("#step-{}", b.first)}});
+    const auto link = html_.in("a", {{"href", columns_ == 1 ? "#layers" : fmt::format("#step-{}", b.first)}});
     const auto rectangle = html_.in("rect", {{"class", kind},
                                              {"x", std::to_string(b.first)},
                                              {"y", std::to_string(bytes_ - b.offset - b.bytes)},
@@ -162,7 +162,9 @@ class Picture {
     const double middle = x_of(region_.peak_step + 0.5);
     const char* const side = middle < kWidth / 3 ? "peak right" : middle > kWidth * 2 / 3 ? "peak left" : "peak";
     write(middle, kTop - 8,
-          fmt::format("peak: {} bytes at step {}, {}", grouped(bytes_), region_.peak_step, region_.peak_node), side);
+          fmt::format("peak: {} bytes at step {}{}{}", grouped(bytes_), region_.peak_step,
+                      region_.peak_node.empty() ? "" : ", ", region_.peak_node),
+          side);
   }
 
   Html& html_;

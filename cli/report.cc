@@ -175,7 +175,7 @@ void write_seconds(Html& html, const Report& report) {
 
 }  // namespace
 
-void write_headings(Html& html, std::initializer_list<Column> columns) {
+void write_headings(Html& html, const std::vector<Column>& columns) {
   const auto row = html.in("tr");
   for (const Column& column : columns) {
     html.element("th", column.name, {{"class", column.is_number ? "n" : "text"}});

@@ -43,7 +43,7 @@ struct Column {
   std::string_view name;
   bool is_number = false;
 };
-void write_headings(Html& html, std::initializer_list<Column> columns);
+void write_headings(Html& html, const std::vector<Column>& columns);
 void write_number(Html& html, std::uint64_t number);
 // A part of a whole, with a bar that is as long as possible for the largest such part.
 void write_share(Html& html, double share, double largest = 1);

@@ -146,9 +146,10 @@ void write_step(Html& html, const Report& report, const Cost& cost, std::size_t 
   const emit::Step& step = report.compiled.facts.steps[index];
   const auto row = html.in("tr", {{"id", fmt::format("step-{}", index)}, {"class", is_float ? "float" : "integer"}});
   html.element("td", std::to_string(index), {{"class", "n"}});
-  for (const std::string* text : {&step.op, &step.node, &step.source, &step.result}) {
-    html.element("td", *text, {{"class", "code"}});
-  }
+  html.element("td", step.op, {{"class", "code whole"}});
+  html.element("td", step.node, {{"class", "code"}});
+  html.element("td", step.source, {{"class", "code"}});
+  html.element("td", step.result, {{"class", "code whole"}});
   for (const std::int64_t number : {step.macs, step.constant_bytes, step.scratch_bytes}) {
     write_number_if_any(html, number);
   }
@@ -312,30 +313,12 @@ void write_layers(Html& html, const Report& report) {
                    : "In the order of the program. Shares are of the MACs; --measure counts instructions.",
                {{"class", "faint"}});
   const auto scroll = html.in("div", {{"class", "scroll"}});
-  const auto table = html.in("table", {{"class", "wide"}});
-  if (report.measured) {
-    write_headings(html, {{"Step", true},
-                          {"Operator"},
-                          {"Node"},
-                          {"Source"},
-                          {"Output"},
-                          {"MACs", true},
-                          {"Constants", true},
-                          {"Scratch", true},
-                          {"Instructions", true},
-                          {"Cycles", true},
-                          {"Share"}});
-  } else {
-    write_headings(html, {{"Step", true},
-                          {"Operator"},
-                          {"Node"},
-                          {"Source"},
-                          {"Output"},
-                          {"MACs", true},
-                          {"Constants", true},
-                          {"Scratch", true},
-                          {"Share"}});
-  }
+  const auto table = html.in("table", {{"class", "wide steps"}});
+  std::vector<Column> columns = {{"Step", true}, {"Operator"},        {"Node"},         {"Source"}, {"Output"},
+                                 {"MACs", true}, {"Constants", true}, {"Scratch", true}};
+  if (report.measured) columns.insert(columns.end(), {{"Instructions", true}, {"Cycles", true}});
+  columns.push_back({"Share"});
+  write_headings(html, columns);
   const Cost cost(report);
   for (std::size_t i = 0; i < facts.steps.size(); ++i) {
     write_step(html, report, cost, i, left_in_float.contains(facts.steps[i].node));

@@ -19,7 +19,7 @@ constexpr std::string_view kReportStyle = R"css(
   --value: #2c577d; --value-odd: #3a6d98; --input: #2b6e45; --output: #8a611d; --state: #62478a; --scratch: #524d45;
   --constants: #4a5159; --edge: #b4c4d3; } }
 * { box-sizing: border-box; print-color-adjust: exact; -webkit-print-color-adjust: exact; }
-body { margin: 0 auto; padding: 1.5rem; max-width: 84rem; background: var(--ground); color: var(--ink);
+body { margin: 0 auto; padding: 1.5rem; max-width: 92rem; background: var(--ground); color: var(--ink);
   font: 14px/1.45 system-ui, sans-serif; }
 h1 { font-size: 1.5rem; margin: 0; } h2 { font-size: 1.15rem; margin: 2.2rem 0 .6rem; } h3 { font-size: 1rem; margin: 1.4rem 0 .3rem; }
 p { margin: .4rem 0; } nav a { margin-right: 1rem; } a { color: inherit; } .faint { color: var(--faint); }
@@ -32,7 +32,8 @@ table { border-collapse: collapse; font-variant-numeric: tabular-nums; margin: .
 th, td { padding: .18rem .6rem; border-bottom: 1px solid var(--line); text-align: left; vertical-align: top; }
 th { color: var(--faint); font-weight: 600; } td.n, th.n { text-align: right; white-space: nowrap; }
 td.code { font-family: ui-monospace, monospace; font-size: .9em; overflow-wrap: anywhere; min-width: 8rem; }
-td.text { min-width: 12rem; }
+td.whole { white-space: nowrap; } td.text { min-width: 12rem; }
+.steps { font-size: 12px; } .steps th, .steps td { padding: .18rem .35rem; } .steps .track { width: 4rem; }
 tr.total td { font-weight: 600; } tr.inner td:first-child { padding-left: 1.8rem; } tr.inner td { color: var(--faint); }
 tr:target td { background: var(--wash); } tr.float td { color: var(--note); }
 td.share { min-width: 8rem; white-space: nowrap; } .bar { display: inline-block; height: .7em; background: var(--bar); }
@@ -55,7 +56,7 @@ summary { cursor: pointer; color: var(--faint); }
 @media print {
 nav { display: none; } body { font-size: 8pt; padding: 0; } .map, tr, h2, h3 { break-inside: avoid; }
 h2, h3 { break-after: avoid; } .scroll { overflow: visible; } th, td { padding: .1rem .3rem; }
-td.code { min-width: 0; } td.text { min-width: 7rem; } td.share { min-width: 0; } .track { width: 2rem; } }
+td.code { min-width: 0; white-space: normal; } td.text { min-width: 7rem; } td.share { min-width: 0; } .track { width: 2rem; } }
 )css";
 
 }  // namespace cormorant::cli

@@ -21,17 +21,32 @@ Trial quantized_with(const ir::Graph& real, const Parameters& parameters, const 
   return trial;
 }
 
-// Squared, of all outputs over the samples that a network of this size is judged by.
-double error_of(const ir::Graph& quantized, const ir::Graph& real, const Samples& samples, std::size_t count,
-                std::size_t threads) {
-  const evaluate::Evaluator run_real(real), run_quantized(quantized);
-  std::vector<double> errors(count, 0.0);
+// What the network should compute for the samples that one of its size is judged by.
+struct Judged {
+  std::vector<Sample> samples;
+  std::vector<std::vector<evaluate::Tensor>> outputs;
+};
+
+Judged judge_with(const ir::Graph& real, const Samples& samples, std::size_t count, std::size_t threads) {
+  Judged judged{std::vector<Sample>(count), std::vector<std::vector<evaluate::Tensor>>(count)};
+  const evaluate::Evaluator evaluator(real);
   parallel_for(count, thread_count(threads, count), [&](std::size_t k, std::size_t) {
-    const Sample sample = samples.load(k * samples.count / count);
-    const std::vector<evaluate::Tensor> wanted = run_real.run(sample), got = run_quantized.run(sample);
-    for (std::size_t output = 0; output < wanted.size(); ++output) {
-      for (std::size_t i = 0; i < wanted[output].values().size(); ++i) {
-        const double error = double{wanted[output].values()[i]} - double{got[output].values()[i]};
+    judged.samples[k] = samples.load(k * samples.count / count);
+    judged.outputs[k] = evaluator.run(judged.samples[k]);
+  });
+  return judged;
+}
+
+// Squared, of all outputs.
+double error_of(const ir::Graph& quantized, const Judged& judged, std::size_t threads) {
+  const evaluate::Evaluator evaluator(quantized);
+  std::vector<double> errors(judged.samples.size(), 0.0);
+  parallel_for(errors.size(), thread_count(threads, errors.size()), [&](std::size_t k, std::size_t) {
+    const std::vector<evaluate::Tensor> got = evaluator.run(judged.samples[k]);
+    for (std::size_t output = 0; output < got.size(); ++output) {
+      const std::span<const float> wanted = judged.outputs[k][output].values(), values = got[output].values();
+      for (std::size_t i = 0; i < values.size(); ++i) {
+        const double error = double{wanted[i]} - double{values[i]};
         errors[k] += error * error;
       }
     }
@@ -50,10 +65,11 @@ Trial quantize_with_best(const ir::Graph& real, const std::vector<Parameters>& c
   Trial best = quantized_with(real, candidates.at(0), samples, options);
   const std::size_t count = samples_to_judge_by(real, samples);
   if (candidates.size() == 1 || count < kEnough) return best;
-  double least = kClearly * error_of(best.graph, real, samples, count, options.threads);
+  const Judged judged = judge_with(real, samples, count, options.threads);
+  double least = kClearly * error_of(best.graph, judged, options.threads);
   for (std::size_t k = 1; k < candidates.size(); ++k) {
     Trial trial = quantized_with(real, candidates[k], samples, options);
-    const double error = error_of(trial.graph, real, samples, count, options.threads);
+    const double error = error_of(trial.graph, judged, options.threads);
     if (error >= least) continue;
     least = error;
     best = std::move(trial);

@@ -16,6 +16,7 @@
 #include "cli/files.h"
 #include "compiler/samples.h"
 #include "formats/pt2/recognize.h"
+#include "formats/pte/origin.h"
 #include "formats/pte/plan_border.h"
 #include "formats/pte/reader.h"
 #include "ops/op.h"
@@ -65,11 +66,11 @@ void read_scales(const pte::MethodView& method, ProgramFile& program) {
 }
 
 // A tensor that has both a place and contents is state, unless it lies where the program keeps copies of its constants
-// (runtime/loader.h).
+// (formats/pte/origin.h).
 bool has_state(const pte::MethodView& method) {
-  const auto origin = method.string(0);
-  const auto copies = method.tensor(1);
-  const bool has_copies = copies.ok() && origin.ok() && origin.value().ends_with(" constants");
+  const auto copies = method.tensor(pte::kCopies);
+  std::string_view origin;
+  const bool has_copies = copies.ok() && pte::find_origin(method, origin) && pte::has_constants_in_ram(origin);
   const auto is_copy = [&](const pte::TensorView& tensor) {
     return has_copies && tensor.memory_id == copies.value().memory_id && tensor.offset >= copies.value().offset &&
            tensor.offset < copies.value().offset + copies.value().bytes;

@@ -8,7 +8,8 @@ namespace cormorant::cli {
 void add_quantization(CLI::App& word, QuantizationFlags& flags, const std::string& layers_option) {
   word.add_option("--observer", flags.observer,
                   "How ranges are chosen from what calibration sees; auto: by what is best where the tensor is used")
-      ->check(CLI::IsMember({"auto", "minmax", "percentile", "mse", "kl"}))
+      ->check(
+          CLI::IsMember(std::vector<std::string>(quantizer::kObserverNames.begin(), quantizer::kObserverNames.end())))
       ->capture_default_str();
   word.add_flag("!--no-equalize", flags.equalize, "Leave outlier channels between two layers as they are");
   word.add_flag("!--no-weight-rounding", flags.round_weights,

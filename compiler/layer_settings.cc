@@ -20,9 +20,10 @@ namespace {
 
 using quantizer::LayerSettings;
 
-constexpr const char* kWords =
-    "float, int8, observer=auto|minmax|percentile|mse|kl, range=MIN..MAX, no-equalize, no-weight-rounding, "
-    "no-bias-correction";
+std::string all_words() {
+  return fmt::format("float, int8, observer={}, range=MIN..MAX, no-equalize, no-weight-rounding, no-bias-correction",
+                     fmt::join(quantizer::kObserverNames, "|"));
+}
 
 std::optional<double> number(std::string_view text) {
   double value = 0;
@@ -60,8 +61,8 @@ void parse_setting(std::string_view word, LayerSettings& settings) {
   } else if (word.starts_with(kObserver) && quantizer::parse_observer(word.substr(kObserver.size()))) {
     settings.observer = quantizer::parse_observer(word.substr(kObserver.size()));
   } else {
-    throw InputError(
-        {fmt::format("'{}' is no setting of a layer", word), fmt::format("settings are {}", kWords), settings.where});
+    throw InputError({fmt::format("'{}' is no setting of a layer", word), fmt::format("settings are {}", all_words()),
+                      settings.where});
   }
 }
 
@@ -110,7 +111,7 @@ std::vector<LayerSettings> parse_layer_settings(std::string_view text, const std
     for (; words >> word; any = true) parse_setting(word, settings);
     if (!any) {
       throw InputError({fmt::format("nothing is said about {}", settings.path),
-                        fmt::format("write behind it what is different there: {}", kWords), settings.where});
+                        fmt::format("write behind it what is different there: {}", all_words()), settings.where});
     }
     all.push_back(std::move(settings));
   }

@@ -8,6 +8,7 @@
 #include <stdexcept>
 #include <unordered_map>
 
+#include "formats/pte/origin.h"
 #include "formats/pte/writer.h"
 
 namespace cormorant::emit {
@@ -74,13 +75,13 @@ class Emitter {
   }
 
   // A checked runtime holds our own programs to exact scratch sizes; this string, which no operator uses, tells it, and
-  // whether the next value says where constants lie in RAM (runtime/loader.h). Programs for ExecuTorch have the scratch
-  // that its kernels want.
+  // whether the next value says where constants lie in RAM (formats/pte/origin.h). Programs for ExecuTorch have the
+  // scratch that its kernels want.
   void note_origin() {
     const Target& target = config_.target;
     const std::string_view isa = target.is_any() ? "any" : name_of(target.isa);
-    const std::string_view runtime = config_.runtime == ops::Runtime::executorch ? "cormorant/executorch" : "cormorant";
-    plan_.add(fmt::format("{} {} {}{}", runtime, target.name(), isa, memory_.constants ? " constants" : ""));
+    const std::string_view made = config_.runtime == ops::Runtime::executorch ? pte::kForExecuTorch : pte::kOurs;
+    plan_.add(fmt::format("{}{} {}{}", made, target.name(), isa, memory_.constants ? pte::kConstantsInRam : ""));
     if (!memory_.constants) return;
     const auto bytes = static_cast<std::int32_t>(memory_.blocks[*memory_.constants].size);
     plan_.add(pte::Tensor{.dtype = DType::i8, .sizes = {bytes}, .dim_order = {0}, .place = place(*memory_.constants)});

@@ -17,8 +17,6 @@ namespace {
 
 using Order = std::vector<const ir::Node*>;
 
-std::uint64_t bytes_of(const ir::Value* value) { return static_cast<std::uint64_t>(value->type.bytes()); }
-
 // How far a result must begin before an argument that it may cover, as offsets go. In which order ExecuTorch's kernels
 // read and write is not known.
 std::optional<std::uint64_t> cover_distance(const ir::Node& node, const ir::NamedArgument& argument,
@@ -29,8 +27,7 @@ std::optional<std::uint64_t> cover_distance(const ir::Node& node, const ir::Name
   }
   const std::optional<std::uint64_t> exact = op->overlap(node, argument.name);
   if (!exact) return std::nullopt;
-  const std::uint64_t distance =
-      (*exact + planner::Block::kAlignment - 1) / planner::Block::kAlignment * planner::Block::kAlignment;
+  const std::uint64_t distance = planner::align(*exact, planner::Block::kAlignment);
   return distance < bytes_of(node.result()) ? std::optional(distance) : std::nullopt;
 }
 bool can_work_in_place(const ir::Node& node, const ir::NamedArgument& argument, const ir::Value* value) {
@@ -100,7 +97,7 @@ class Mapper {
     map_.block_of[value] = map_.blocks.size();
     made_at_[value] = first;
     planner::Block block;
-    block.size = static_cast<std::uint64_t>(value->type.bytes());
+    block.size = bytes_of(value);
     block.first = first;
     block.last = value->kind == ir::ValueKind::scratch ? first : last_use(value, first);
     block.name = name_of(value, first);
@@ -208,6 +205,8 @@ class Mapper {
   [[nodiscard]] bool dies_at(const ir::Node& node, const ir::Value* value, std::uint32_t step) const {
     const auto block = map_.block_of.find(value);
     if (block == map_.block_of.end() || value->kind == ir::ValueKind::scratch) return false;
+    // What will be a piece of something has its place, even if nobody reads it there.
+    if (parts_.find(root(value)) != nullptr && !map_.blocks[block->second].part) return false;
     const std::vector<const ir::Value*> sharing = parts_.sharing(root(value));
     const auto shares = [&](const ir::Value* other) {
       const auto found = map_.block_of.find(other);
@@ -225,8 +224,6 @@ class Mapper {
     for (const ir::NamedArgument& argument : node.args) {
       const auto* value = std::get_if<ir::Value*>(&argument.value);
       if (value == nullptr || !dies_at(node, *value, step) || !can_work_in_place(node, argument, *value)) continue;
-      // What will be a piece of something has its place, even if nobody reads it there.
-      if (parts_.find(root(*value)) != nullptr && !map_.blocks[map_.block_of.at(*value)].part) continue;
       const bool has_place = parts_.find(node.result()) != nullptr;  // and cannot take one of another's parts
       if (!has_place || !is_part_or_whole(map_.block_of.at(*value))) return *value;
     }
@@ -369,8 +366,7 @@ void add_constants(const ir::Graph& graph, std::uint32_t region, MemoryMap& map)
   for (const ir::Value& value : graph.values()) {
     if (value.kind != ir::ValueKind::constant) continue;
     map.constant_at[&value] = block.size;
-    block.size +=
-        (bytes_of(&value) + planner::Block::kAlignment - 1) / planner::Block::kAlignment * planner::Block::kAlignment;
+    block.size += planner::align(bytes_of(&value), planner::Block::kAlignment);
   }
   block.last = planner::Block::kForever;
   block.name = "constants";

@@ -8,8 +8,6 @@
 namespace cormorant::emit {
 namespace {
 
-std::uint64_t bytes_of(const ir::Value* value) { return static_cast<std::uint64_t>(value->type.bytes()); }
-
 // Constants are not in RAM, and states keep what they hold when others change.
 bool is_movable(const ir::Value* root) {
   return root->kind == ir::ValueKind::input || root->kind == ir::ValueKind::result;

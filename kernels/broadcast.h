@@ -32,13 +32,13 @@ struct Broadcast {
 
 inline constexpr std::uint32_t kMaxBroadcastLoops = 6;
 
-// stretch(self, other, out) for each, in the order of the result.
-template <class F>
+// stretch(self, other, out) for each, in the order of the result; steps count elements.
+template <class Element = std::int8_t, class F>
 inline void for_each_stretch(const Broadcast& b, F&& stretch) {
   std::uint32_t turn[kMaxBroadcastLoops] = {};
-  const std::int8_t* self = b.self;
-  const std::int8_t* other = b.other;
-  std::int8_t* out = b.out;
+  const auto* self = reinterpret_cast<const Element*>(b.self);
+  const auto* other = reinterpret_cast<const Element*>(b.other);
+  auto* out = reinterpret_cast<Element*>(b.out);
   for (;;) {
     stretch(self, other, out);
     out += b.count;

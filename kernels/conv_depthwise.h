@@ -5,6 +5,7 @@
 // ops/depthwise_conv2d/depthwise_conv2d.h.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "kernels/conv_gemm.h"
@@ -21,6 +22,14 @@ struct DepthwisePixel {
   std::uint32_t shift = 0;  // bytes that every tap has moved since the table was made
   std::uint32_t pairs = 0;  // MVE: taps whose products may be added in 16 bits, two by two; the rest one by one
 };
+// As the assembly reads it.
+static_assert(sizeof(void*) != 4 ||
+              (offsetof(DepthwisePixel, stream) == 0 && offsetof(DepthwisePixel, taps) == 4 &&
+               offsetof(DepthwisePixel, tap_count) == 8 && offsetof(DepthwisePixel, channels) == 12 &&
+               offsetof(DepthwisePixel, out) == 16 && offsetof(DepthwisePixel, output.offset) == 20 &&
+               offsetof(DepthwisePixel, output.min) == 24 && offsetof(DepthwisePixel, output.max) == 28 &&
+               offsetof(DepthwisePixel, shift) == 36 && offsetof(DepthwisePixel, pairs) == 40));
+
 // MVE: whole vectors of channels, read and written up to 15 bytes beyond the last one.
 extern "C" void cormorant_depthwise_positive_mve(const DepthwisePixel* pixel);  // Rounding::positive, saturates only
 extern "C" void cormorant_depthwise_right_mve(const DepthwisePixel* pixel);     // Rounding::right
@@ -39,7 +48,7 @@ constexpr std::uint32_t wide_pair_weight_index(std::uint32_t taps, std::uint32_t
   return tap / 2 * 16 + lane * 4 + tap % 2 * 2;
 }
 
-// Blocks of four channels in plain loops, any rounding, and the clamp: from channel `first` on.
+// Channels in plain loops, any rounding, and the clamp: from `first` on, a multiple of four.
 void depthwise_pixel_plain_dsp(const DepthwisePixel& pixel, std::uint32_t first);
 void depthwise_pixel_plain_dsp_wide(const DepthwisePixel& pixel, std::uint32_t first);
 void depthwise_pixel_plain_scalar(const DepthwisePixel& pixel, std::uint32_t first);

@@ -4,17 +4,9 @@
 // makes pairs of 16-bit halves of it, and SMLAD multiplies both taps of a channel. Weights stand so that SXTB16 makes
 // the same of them: 18 instructions for 8 products; or 15 with weights that are stored as such pairs, and 14 where
 // there is a register more. The accumulators are then requantized in place.
-#include <cstddef>
-
-#include "kernels/conv_depthwise.h"
-#include "kernels/requantize.h"
+#include "kernels/conv_depthwise_plain.h"
 
 namespace cormorant::conv {
-
-static_assert(offsetof(DepthwisePixel, stream) == 0 && offsetof(DepthwisePixel, taps) == 4);
-static_assert(offsetof(DepthwisePixel, tap_count) == 8 && offsetof(DepthwisePixel, channels) == 12);
-static_assert(offsetof(DepthwisePixel, out) == 16 && offsetof(DepthwisePixel, output.offset) == 20 &&
-              offsetof(DepthwisePixel, shift) == 36);
 
 // Registers: r0 … r3 sums, r4 taps, r5 end of the taps that come in fours, r6 … r10 and lr inputs and weights, r11
 // shift and channel, r12 stream. Then: r4 2 · offset + 1, r5 … r8 multipliers, r9 shifts − 1, one per byte, r10
@@ -196,42 +188,14 @@ extern "C" __attribute__((naked)) void cormorant_depthwise_3x3_positive_dsp_wide
 }
 // clang-format on
 
-namespace {
-
-// weight(weights, tap, lane) of a block whose weights take `bytes` for each tap; `scale` is what sums are a multiple
-// of.
-template <class Weight>
-inline void pixel_plain(const DepthwisePixel& p, std::uint32_t first, std::uint32_t bytes, std::int32_t scale,
-                        Weight weight) {
-  const std::uint32_t record = 16 + bytes * p.tap_count + 16 + 8;
-  const std::uint8_t* stream = p.stream + first / 4 * record;
-  for (std::uint32_t block = first; block < p.channels; block += 4, stream += record) {
-    const auto* bias = reinterpret_cast<const std::int32_t*>(stream);
-    const std::uint8_t* weights = stream + 16;
-    const auto* multipliers = reinterpret_cast<const std::int32_t*>(weights + bytes * p.tap_count);
-    const auto* shifts = reinterpret_cast<const std::int8_t*>(multipliers + 4);
-    const std::uint32_t lanes = p.channels - block < 4 ? p.channels - block : 4;
-    for (std::uint32_t lane = 0; lane < lanes; ++lane) {
-      std::int32_t sum = bias[lane];
-      for (std::uint32_t tap = 0; tap < p.tap_count; ++tap)
-        sum += p.taps[tap][p.shift + block + lane] * weight(weights, tap, lane);
-      const std::int32_t value =
-          requantize_for_cpu(sum / scale, multipliers[lane], shifts[lane] + shifts[4 + lane]) + p.output.offset;
-      p.out[block + lane] = static_cast<std::int8_t>(clamp(value, p.output.min, p.output.max));
-    }
-  }
-}
-
-}  // namespace
-
 void depthwise_pixel_plain_dsp(const DepthwisePixel& p, std::uint32_t first) {
-  pixel_plain(p, first, 4, 1, [&](const std::uint8_t* weights, std::uint32_t tap, std::uint32_t lane) {
+  depthwise_pixel_plain<4, 1>(p, first, [&p](const std::uint8_t* weights, std::uint32_t tap, std::uint32_t lane) {
     return static_cast<std::int8_t>(weights[pair_weight_index(p.tap_count, tap, lane)]);
   });
 }
 
 void depthwise_pixel_plain_dsp_wide(const DepthwisePixel& p, std::uint32_t first) {
-  pixel_plain(p, first, 8, 2, [&](const std::uint8_t* weights, std::uint32_t tap, std::uint32_t lane) {
+  depthwise_pixel_plain<8, 2>(p, first, [&p](const std::uint8_t* weights, std::uint32_t tap, std::uint32_t lane) {
     return *reinterpret_cast<const std::int16_t*>(weights + wide_pair_weight_index(p.tap_count, tap, lane));
   });
 }

@@ -4,18 +4,11 @@
 // 23 instructions for two taps of 16 channels.
 #include <arm_mve.h>
 
-#include <cstddef>
-
 #include "kernels/conv_depthwise.h"
 #include "kernels/conv_depthwise_mve_asm.h"
 #include "kernels/requantize_mve.h"
 
 namespace cormorant::conv {
-static_assert(offsetof(DepthwisePixel, stream) == 0 && offsetof(DepthwisePixel, taps) == 4);
-static_assert(offsetof(DepthwisePixel, tap_count) == 8 && offsetof(DepthwisePixel, channels) == 12);
-static_assert(offsetof(DepthwisePixel, out) == 16 && offsetof(DepthwisePixel, output.offset) == 20);
-static_assert(offsetof(DepthwisePixel, output.min) == 24 && offsetof(DepthwisePixel, output.max) == 28);
-static_assert(offsetof(DepthwisePixel, shift) == 36 && offsetof(DepthwisePixel, pairs) == 40);
 
 // Registers: r0 stream; r1 blocks left; r2 shift and channel; r3 out; r4 taps; r5 r6 inputs; r11 offset; lr pairs or
 // taps left. Stack: 0 taps, 4 pairs, 8 single taps, 12 min, 16 max.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Blocks of four channels in plain loops, for any rounding and clamp; each instruction set compiles it for itself.
+// Channel by channel in plain loops, for any rounding and clamp; each instruction set compiles it for itself.
 #pragma once
 
 #include "kernels/conv_depthwise.h"
@@ -8,23 +8,24 @@
 
 namespace cormorant::conv {
 
-inline void depthwise_pixel_plain(const DepthwisePixel& p, std::uint32_t first) {
-  const std::uint32_t record = 4 * (4 + p.tap_count + 4 + 2);
+// weight(weights, tap, lane) of a block whose weights take `kBytes` for each tap; sums are multiples of `kScale`.
+template <std::uint32_t kBytes, std::int32_t kScale, class Weight>
+inline void depthwise_pixel_plain(const DepthwisePixel& p, std::uint32_t first, Weight weight) {
+  const std::uint32_t record = 16 + kBytes * p.tap_count + 16 + 8;
   const std::uint8_t* stream = p.stream + first / 4 * record;
-  for (std::uint32_t block = first; block < p.channels; block += 4, stream += record) {
-    const auto* bias = reinterpret_cast<const std::int32_t*>(stream);
-    const auto* multipliers = reinterpret_cast<const std::int32_t*>(stream + 16 + 4 * p.tap_count);
-    const auto* shifts = reinterpret_cast<const std::int8_t*>(stream + 32 + 4 * p.tap_count);
-    const std::uint32_t lanes = p.channels - block < 4 ? p.channels - block : 4;
-    for (std::uint32_t lane = 0; lane < lanes; ++lane) {
-      std::int32_t sum = bias[lane];
-      const auto* weights = reinterpret_cast<const std::int8_t*>(stream + 16 + lane);
-      for (std::uint32_t tap = 0; tap < p.tap_count; ++tap, weights += 4)
-        sum += p.taps[tap][p.shift + block + lane] * *weights;
-      const std::int32_t value =
-          requantize_for_cpu(sum, multipliers[lane], shifts[lane] + shifts[4 + lane]) + p.output.offset;
-      p.out[block + lane] = static_cast<std::int8_t>(clamp(value, p.output.min, p.output.max));
+  for (std::uint32_t channel = first; channel < p.channels; ++channel) {
+    const std::uint32_t lane = channel % 4;
+    const std::uint8_t* weights = stream + 16;
+    std::int32_t sum = reinterpret_cast<const std::int32_t*>(stream)[lane];
+    for (std::uint32_t tap = 0; tap < p.tap_count; ++tap) {
+      sum += p.taps[tap][p.shift + channel] * weight(weights, tap, lane);
     }
+    const auto* multipliers = reinterpret_cast<const std::int32_t*>(weights + kBytes * p.tap_count);
+    const auto* shifts = reinterpret_cast<const std::int8_t*>(multipliers + 4);
+    const std::int32_t value =
+        requantize_for_cpu(sum / kScale, multipliers[lane], shifts[lane] + shifts[4 + lane]) + p.output.offset;
+    p.out[channel] = static_cast<std::int8_t>(clamp(value, p.output.min, p.output.max));
+    if (lane == 3) stream += record;
   }
 }
 

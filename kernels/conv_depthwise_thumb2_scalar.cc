@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Thumb-2 without DSP: four channels at a time share the pointers to a tap. 14 instructions for 4 products.
+// Thumb-2 without DSP: four channels at a time share the pointers to a tap. 14 instructions for 4 products. Taps are
+// taken three at a time while there are three.
 #if defined(__ARM_ARCH_ISA_THUMB) && __ARM_ARCH_ISA_THUMB >= 2
 
-#include "kernels/conv_depthwise_thumb2.h"
+#include "kernels/conv_depthwise.h"
 
 namespace cormorant::conv {
 
-// r10 is also the low half of a product.
+// Registers: r0 … r3 sums, r4 taps, r5 end of the taps, r6 … r10 inputs and weights, r11 shift and channel, r12 stream,
+// lr out. Then: r4 2 · offset + 1, r5 … r8 multipliers, r9 shifts − 1, one per byte, r10 the low half of a product,
+// then rounding and offset. Stack: 0 taps, 4 end of taps, 8 the end of r11, 12 2 · offset + 1.
 
 // clang-format off
+// Four products of the next tap.
 #define TAP                           \
   "ldr r6, [r4], #4\n"                \
   "ldrsb r8, [r12], #1\n"             \
@@ -26,7 +30,8 @@ namespace cormorant::conv {
   "mla r2, r7, r8, r2\n"              \
   "mla r3, r9, r10, r3\n"
 
-// See conv_gemm_thumb2_scalar.cc. Shifts by a register take its lowest byte: the next channel's comes by shifting all of them.
+// Requantizes and stores one sum, see conv_gemm_thumb2_scalar.cc. Shifts by a register take its lowest byte: the next
+// channel's comes by shifting all of them.
 #define RESULT(sum, multiplier)       \
   "lsl " sum ", " sum ", #1\n"        \
   "smull r10, " sum ", " sum ", " multiplier "\n" \
@@ -40,7 +45,47 @@ namespace cormorant::conv {
   "strb " sum ", [lr], #1\n"
 
 extern "C" __attribute__((naked)) void cormorant_depthwise_pixel_thumb2(const DepthwisePixel* /*pixel*/) {
-  asm volatile(CORMORANT_DEPTHWISE_PIXEL);
+  asm volatile(
+      "push {r4-r11, lr}\n"
+      "sub sp, sp, #20\n"
+      "ldrd r12, r4, [r0]\n"
+      "ldrd r5, r6, [r0, #8]\n"
+      "ldrd lr, r7, [r0, #16]\n"
+      "add r5, r4, r5, lsl #2\n"
+      "bic r6, r6, #3\n"
+      "ldr r11, [r0, #36]\n"
+      "add r6, r6, r11\n"
+      "lsl r7, r7, #1\n"
+      "add r7, r7, #1\n"
+      "strd r4, r5, [sp]\n"
+      "strd r6, r7, [sp, #8]\n"
+      "1:\n"
+      "ldm r12!, {r0-r3}\n"
+      "ldrd r4, r5, [sp]\n"
+      "b 3f\n"
+      "2:\n"
+      TAP TAP TAP
+      "3:\n"
+      "add r6, r4, #12\n"
+      "cmp r6, r5\n"
+      "bls 2b\n"
+      "b 5f\n"
+      "4:\n"
+      TAP
+      "5:\n"
+      "cmp r4, r5\n"
+      "bne 4b\n"
+      "ldm r12!, {r5-r8}\n"
+      "ldr r9, [r12], #8\n"
+      "ldr r4, [sp, #12]\n"
+      "mvn r9, r9\n"
+      RESULT("r0", "r5") RESULT("r1", "r6") RESULT("r2", "r7") RESULT("r3", "r8")
+      "ldr r4, [sp, #8]\n"
+      "add r11, r11, #4\n"
+      "cmp r11, r4\n"
+      "bne 1b\n"
+      "add sp, sp, #20\n"
+      "pop {r4-r11, pc}\n");
 }
 // clang-format on
 

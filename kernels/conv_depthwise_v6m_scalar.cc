@@ -2,17 +2,10 @@
 //
 // ARMv6-M: LDRSB wants its offset in a register, so 0, 1 and 2 live in registers and serve inputs and weights alike.
 // The sums live in r8 … r11. 21 instructions for 4 products.
-#include <cstddef>
-
 #include "kernels/conv_depthwise.h"
 #include "kernels/requantize_v6m.h"
 
 namespace cormorant::conv {
-
-static_assert(offsetof(DepthwisePixel, stream) == 0 && offsetof(DepthwisePixel, taps) == 4);
-static_assert(offsetof(DepthwisePixel, tap_count) == 8 && offsetof(DepthwisePixel, channels) == 12);
-static_assert(offsetof(DepthwisePixel, out) == 16 && offsetof(DepthwisePixel, output.offset) == 20 &&
-              offsetof(DepthwisePixel, shift) == 36);
 
 // Registers: r0 input, r1 r2 factors, r3 stream, r4 taps, r5 r6 r7 0 1 2, r8 … r11 sums, r12 shift and channel, lr end
 // of the taps. Stack: 0 taps, 4 end of taps, 8 the end of r12, 12 2 · offset + 1, 16 out, 20 multipliers and shifts.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Eight channels share the walk over the taps, four where registers are few, as words; byte by byte what is left, and
-// everything where words would not be aligned and must be.
+// Eight channels share the walk over the taps, four where registers are few, as words; what is left goes byte by byte.
+// Where words must be aligned that can be everything, so two bytes at a time.
 #include "kernels/bytes_scalar.h"
 #include "kernels/window.h"
 
@@ -30,14 +30,20 @@ inline void max_of_words(const Window& w, std::uint32_t channel, std::uint32_t l
   }
 }
 
-inline void max_of_channel(const Window& w, std::uint32_t channel, std::int32_t low, std::int32_t high) {
-  std::int32_t largest = low;
+template <std::uint32_t kCount>
+inline void max_of_channels(const Window& w, std::uint32_t channel, std::int32_t low, std::int32_t high) {
+  std::int32_t largest[kCount];
+  for (std::int32_t& value : largest) value = low;
   const std::int8_t* row = w.input + channel;
   for (std::uint32_t y = w.rows; y != 0; --y, row += w.row_step) {
     const std::int8_t* tap = row;
-    for (std::uint32_t x = w.columns; x != 0; --x, tap += w.column_step) largest = *tap > largest ? *tap : largest;
+    for (std::uint32_t x = w.columns; x != 0; --x, tap += w.column_step) {
+      for (std::uint32_t c = 0; c < kCount; ++c) largest[c] = tap[c] > largest[c] ? tap[c] : largest[c];
+    }
   }
-  w.output[channel] = static_cast<std::int8_t>(largest > high ? high : largest);
+  for (std::uint32_t c = 0; c < kCount; ++c) {
+    w.output[channel + c] = static_cast<std::int8_t>(largest[c] > high ? high : largest[c]);
+  }
 }
 
 }  // namespace
@@ -47,8 +53,8 @@ void window_max_scalar(const Window& window, std::int32_t low, std::int32_t high
   join_rows(w);
   std::uint32_t channel = 0;
   const auto steps = static_cast<std::uintptr_t>(w.column_step | (w.rows == 1 ? 0 : w.row_step));
-  if (can_access_words(reinterpret_cast<std::uintptr_t>(w.input) | reinterpret_cast<std::uintptr_t>(w.output) |
-                       steps)) {
+  if (w.channels >= 4 && can_access_words(reinterpret_cast<std::uintptr_t>(w.input) |
+                                          reinterpret_cast<std::uintptr_t>(w.output) | steps)) {
     const std::uint32_t lows = in_all_bytes(low);
     const std::uint32_t highs = in_all_bytes(high);
     constexpr std::uint32_t kTurn = 4 * kWordsPerTurn;
@@ -57,7 +63,12 @@ void window_max_scalar(const Window& window, std::int32_t low, std::int32_t high
       for (; channel + 4 <= w.channels; channel += 4) max_of_words<1>(w, channel, lows, highs);
     }
   }
-  for (; channel < w.channels; ++channel) max_of_channel(w, channel, low, high);
+  if constexpr (kWordsAnywhere) {
+    for (; channel < w.channels; ++channel) max_of_channels<1>(w, channel, low, high);
+  } else {
+    for (; channel + 2 <= w.channels; channel += 2) max_of_channels<2>(w, channel, low, high);
+    if (channel < w.channels) max_of_channels<1>(w, channel, low, high);
+  }
 }
 
 }  // namespace cormorant

@@ -77,21 +77,11 @@ inline Error plan_float_broadcast(Call& call, const Tensor& self, const Tensor& 
 // f(self, other), in the order of the result.
 template <class F>
 inline void run_float_broadcast(const Broadcast& b, F f) {
-  std::uint32_t turn[kMaxBroadcastLoops] = {};
-  const auto* self = reinterpret_cast<const float*>(b.self);
-  const auto* other = reinterpret_cast<const float*>(b.other);
-  auto* out = reinterpret_cast<float*>(b.out);
   const std::uint32_t self_step = b.self_repeats ? 0 : 1;
   const std::uint32_t other_step = b.other_repeats ? 0 : 1;
-  for (;;) {
+  for_each_stretch<float>(b, [&](const float* self, const float* other, float* out) {
     for (std::uint32_t i = 0; i < b.count; ++i) out[i] = f(self[i * self_step], other[i * other_step]);
-    out += b.count;
-    std::uint32_t i = 0;
-    for (; i < b.outer && ++turn[i] == b.loops[i].turns; ++i) turn[i] = 0;
-    if (i == b.outer) return;
-    self += b.loops[i].self_step;
-    other += b.loops[i].other_step;
-  }
+  });
 }
 
 }  // namespace cormorant::ops

@@ -13,6 +13,11 @@
 
 namespace cormorant::planner {
 
+// The next multiple of a power of two.
+constexpr std::uint64_t align(std::uint64_t offset, std::uint64_t alignment) {
+  return (offset + alignment - 1) & ~(alignment - 1);
+}
+
 struct Block {
   static constexpr std::uint32_t kForever = std::numeric_limits<std::uint32_t>::max();
 

@@ -105,8 +105,7 @@ class Search {
       }
       work_ += blocks_.size();
     }
-    const std::uint64_t alignment = blocks_[block].alignment;
-    return (offset + alignment - 1) & ~(alignment - 1);
+    return align(offset, blocks_[block].alignment);
   }
 
   // Where the waiting blocks would go now. One that would end below where another begins must come first: it could

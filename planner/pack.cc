@@ -14,10 +14,6 @@ namespace {
 
 using Order = std::vector<std::uint32_t>;
 
-std::uint64_t align(std::uint64_t offset, std::uint64_t alignment) {
-  return (offset + alignment - 1) & ~(alignment - 1);
-}
-
 enum class Fit { lowest, tightest };  // which gap a block takes: the first, or the one it fills best
 
 // Places blocks one after the other, each where those placed before leave room. A block with parts is placed as they

@@ -243,16 +243,12 @@ ir::QuantParams observed_range(Observer observer, const Distribution& distributi
   throw std::logic_error("the automatic choice needs more than a distribution");
 }
 
-std::string_view name_of(Observer observer) {
-  constexpr std::array<std::string_view, 5> kNames = {"auto", "minmax", "percentile", "mse", "kl"};
-  return kNames.at(static_cast<std::size_t>(observer));
-}
+std::string_view name_of(Observer observer) { return kObserverNames.at(static_cast<std::size_t>(observer)); }
 
 std::optional<Observer> parse_observer(std::string_view name) {
-  for (const Observer observer : kObservers) {
-    if (name == name_of(observer)) return observer;
-  }
-  return name == name_of(Observer::automatic) ? std::optional(Observer::automatic) : std::nullopt;
+  const auto found = std::ranges::find(kObserverNames, name);
+  if (found == kObserverNames.end()) return std::nullopt;
+  return static_cast<Observer>(found - kObserverNames.begin());
 }
 
 RangeError range_error(const Distribution& distribution, const ir::QuantParams& params) {

@@ -25,6 +25,7 @@ struct Grid {
 // best where the tensor is used.
 enum class Observer : std::uint8_t { automatic, minmax, percentile, mse, kl };
 inline constexpr std::array kObservers = {Observer::minmax, Observer::percentile, Observer::mse, Observer::kl};
+inline constexpr std::array<std::string_view, 5> kObserverNames = {"auto", "minmax", "percentile", "mse", "kl"};
 
 [[nodiscard]] std::string_view name_of(Observer observer);
 [[nodiscard]] std::optional<Observer> parse_observer(std::string_view name);

@@ -9,6 +9,7 @@
 #include "base/diagnostic.h"
 #include "fmt/format.h"
 #include "gtest/gtest.h"
+#include "runner/all_cores.h"
 #include "runner/emulator.h"
 #include "runner/process.h"
 #include "runner/toolchain.h"
@@ -17,28 +18,6 @@ namespace cormorant {
 namespace {
 
 using namespace std::chrono_literals;
-
-struct Core {
-  const Cpu* cpu;
-  Compiler compiler;
-};
-
-std::ostream& operator<<(std::ostream& out, const Core& core) {
-  return out << core.cpu->name << " with " << name_of(core.compiler);
-}
-
-// One CPU of each archive, with each compiler.
-std::vector<Core> all_cores() {
-  std::vector<Core> cores;
-  std::string_view last;
-  for (const Cpu& cpu : kCpus) {
-    if (cpu.archive == last) continue;
-    last = cpu.archive;
-    cores.push_back({&cpu, Compiler::gcc});
-    cores.push_back({&cpu, Compiler::clang});
-  }
-  return cores;
-}
 
 const Cpu& cpu_named(std::string_view name) {
   return *std::find_if(kCpus.begin(), kCpus.end(), [&](const Cpu& cpu) { return cpu.name == name; });
@@ -67,9 +46,8 @@ struct Firmware {
 };
 
 class EveryCore : public testing::TestWithParam<Core> {};
-INSTANTIATE_TEST_SUITE_P(Boards, EveryCore, testing::ValuesIn(all_cores()), [](const auto& core) {
-  return fmt::format("{}_{}", core.param.cpu->archive, name_of(core.param.compiler));
-});
+INSTANTIATE_TEST_SUITE_P(Boards, EveryCore, testing::ValuesIn(all_cores()),
+                         [](const auto& core) { return identifier_of(core.param); });
 
 TEST_P(EveryCore, BootsAndSaysHello) {
   Firmware firmware(GetParam(), "hello.S");

@@ -9,6 +9,7 @@
 
 #include "fmt/format.h"
 #include "gtest/gtest.h"
+#include "runner/all_cores.h"
 #include "runner/glue.h"
 #include "runner/process.h"
 #include "runner/stack_bound.h"
@@ -16,26 +17,6 @@
 
 namespace cormorant {
 namespace {
-
-struct Core {
-  const Cpu* cpu;
-  Compiler compiler;
-};
-
-std::ostream& operator<<(std::ostream& out, const Core& core) {
-  return out << core.cpu->name << " with " << name_of(core.compiler);
-}
-
-// One CPU of each archive, with each compiler.
-std::vector<Core> all_cores() {
-  std::vector<Core> cores;
-  std::string_view last;
-  for (const Cpu& cpu : kCpus) {
-    if (cpu.archive != last) cores.insert(cores.end(), {{&cpu, Compiler::gcc}, {&cpu, Compiler::clang}});
-    last = cpu.archive;
-  }
-  return cores;
-}
 
 Elf link(const Core& core, const std::vector<std::string>& sources, const TemporaryDirectory& directory) {
   const std::filesystem::path elf = directory.path() / "firmware.elf";
@@ -54,9 +35,8 @@ Elf by_hand(const Core& core, const std::string& variant = "PLAIN") {
 }
 
 class EveryCore : public testing::TestWithParam<Core> {};
-INSTANTIATE_TEST_SUITE_P(Stack, EveryCore, testing::ValuesIn(all_cores()), [](const auto& core) {
-  return fmt::format("{}_{}", core.param.cpu->archive, name_of(core.param.compiler));
-});
+INSTANTIATE_TEST_SUITE_P(Stack, EveryCore, testing::ValuesIn(all_cores()),
+                         [](const auto& core) { return identifier_of(core.param); });
 
 class ByHand : public testing::TestWithParam<const char*> {
  protected:

@@ -36,16 +36,13 @@ class Source {
   [[nodiscard]] Error resolve_border(std::span<const std::int32_t> values, std::size_t index, Tensor& tensor) const;
   // Writes the initial values of all persistent tensors, and constants to where they are kept in RAM.
   void reset() const;
-  // Whether our own compiler made the program, for one instruction set: then scratch is planned to the byte. Such a
-  // program's first value is the string "cormorant CPU ISA", which no instruction refers to.
+  // Whether our own compiler made the program, for one instruction set: then scratch is planned to the byte.
   [[nodiscard]] bool is_exactly_planned() const { return is_exactly_planned_; }
 
  private:
   Source(std::span<const std::byte> pte, const std::span<const std::span<std::byte>>& arenas);
   void read_origin();
-  // Constants that are to be read from RAM are planned tensors with an initial value, all of them in one stretch of
-  // one memory. If there are any the string ends with " constants", and the second value is a tensor that says where.
-  // Kernels trust what they have checked at load: an error if anything else lies there.
+  // Kernels trust what they have checked at load: an error if anything else lies where constants are read from RAM.
   void find_constants_in_ram();
   [[nodiscard]] Error check_constants(const pte::TensorView& view, bool& is_constant) const;
 

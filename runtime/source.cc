@@ -4,6 +4,7 @@
 // stays in the file and is looked up again when somebody asks.
 #include <cstring>
 
+#include "formats/pte/origin.h"
 #include "runtime/loader.h"
 
 namespace cormorant {
@@ -34,20 +35,16 @@ Source::Source(std::span<const std::byte> pte, std::uint32_t method,
 }
 
 [[gnu::noinline]] void Source::read_origin() {
-  if (error_ != Error::ok) return;
-  const auto origin = method().string(0);
-  constexpr std::string_view kOurs = "cormorant ";
-  if (!origin.ok() || !origin.value().starts_with(kOurs)) return;
-  std::string_view target = origin.value();
-  target.remove_prefix(kOurs.size());
-  is_exactly_planned_ = !target.starts_with("any ");
-  if (target.ends_with(" constants")) find_constants_in_ram();
+  std::string_view origin;
+  if (error_ != Error::ok || !pte::find_origin(method(), origin)) return;
+  is_exactly_planned_ = pte::is_for_one_cpu(origin);
+  if (pte::has_constants_in_ram(origin)) find_constants_in_ram();
 }
 
-// The second value tells where: a tensor without data.
+// A tensor without data tells where.
 [[gnu::noinline]] void Source::find_constants_in_ram() {
   pte::TensorView copies;
-  error_ = method().read_tensor(1, copies);
+  error_ = method().read_tensor(pte::kCopies, copies);
   if (error_ == Error::ok && (!copies.is_planned() || copies.data_index != 0)) error_ = Error::bad_constant;
   copies_ = {copies.memory_id, copies.offset, copies.offset + copies.bytes};
 }

@@ -22,8 +22,9 @@ void execute_direct(const void* raw) { conv::conv_direct(*static_cast<const conv
 
 }  // namespace
 
-void convolve_dsp(const Convolution& c) { DspConvolution<Bytes>::run(c); }
-void convolve_dsp_wide(const Convolution& c) { DspConvolution<Pairs>::run(c); }
+// As functions, or their loops stand in the code twice.
+[[gnu::noinline]] void convolve_dsp(const Convolution& c) { DspConvolution<Bytes>::run(c); }
+[[gnu::noinline]] void convolve_dsp_wide(const Convolution& c) { DspConvolution<Pairs>::run(c); }
 
 }  // namespace cormorant::ops::conv2d
 

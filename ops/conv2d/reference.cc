@@ -3,7 +3,6 @@
 // The host's kernels: each layout read through its index functions into the reference.
 #include "ops/conv2d/reference.h"
 
-#include <cstring>
 #include <vector>
 
 #include "ops/conv2d/host_kernels.h"
@@ -30,40 +29,26 @@ void execute_packed(const void* raw) {
 }  // namespace
 
 void reference_packed(Layout layout, const PackedPlan& plan) {
-  struct Constants {
-    Stream stream;
-    const std::uint8_t* data;
+  struct Constants : PackedConstants<Stream> {
     std::uint32_t window;
     std::vector<std::int16_t> weights;
 
-    [[nodiscard]] std::int32_t word(std::uint32_t at) const {
-      std::int32_t value = 0;
-      std::memcpy(&value, data + at, sizeof value);
-      return value;
-    }
-    [[nodiscard]] std::int32_t byte(std::uint32_t at) const { return static_cast<std::int8_t>(data[at]); }
-    [[nodiscard]] std::int32_t bias(std::uint32_t c) const { return word(stream.bias_index(c)) / stream.scale(); }
-    [[nodiscard]] std::int32_t multiplier(std::uint32_t c) const { return word(stream.multiplier_index(c)); }
-    [[nodiscard]] std::int32_t shift(std::uint32_t c) const {
-      return byte(stream.right_shift_index(c)) + byte(stream.left_shift_index(c));
-    }
     [[nodiscard]] std::int32_t weight(std::uint32_t c, std::uint32_t k) const { return weights[c * window + k]; }
-    [[nodiscard]] std::int32_t stored_weight(std::uint32_t at) const {
-      if (stream.weight_bytes() == 2) return (byte(at + 1) * 256 + data[at]) / stream.scale();
-      return stream.weight_offset() == 0 ? byte(at) : data[at] - stream.weight_offset();
+    [[nodiscard]] std::int32_t weight_at(std::uint32_t at) const {
+      return stream.weight_offset() == 0 ? stored_weight(at) : data[at] - stream.weight_offset();
     }
     // Each weight is used once per output pixel, so its index is worth working out only once.
     void unpack_weights(std::uint32_t channels) {
       weights.reserve(std::size_t{channels} * window);
       for (std::uint32_t c = 0; c < channels; ++c) {
         for (std::uint32_t k = 0; k < window; ++k) {
-          weights.push_back(static_cast<std::int16_t>(stored_weight(stream.weight_index(c, k))));
+          weights.push_back(static_cast<std::int16_t>(weight_at(stream.weight_index(c, k))));
         }
       }
     }
   };
   const conv::Geometry& geometry = plan.header->geometry;
-  Constants constants{Stream(layout, geometry), plan.stream(), geometry.patch(), {}};
+  Constants constants{{Stream(layout, geometry), plan.stream()}, geometry.patch(), {}};
   constants.unpack_weights(geometry.out_channels);
   reference_convolution(packed_reference(plan, geometry.group_inputs()), constants);
 }

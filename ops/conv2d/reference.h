@@ -4,6 +4,8 @@
 // come from functions, so that every layout, packed or not, computes through the same lines.
 #pragma once
 
+#include <cstring>
+
 #include "base/fixed_point.h"
 #include "kernels/conv_geometry.h"
 
@@ -59,5 +61,28 @@ void reference_convolution(const ReferenceConvolution& c, const Constants& const
     }
   }
 }
+
+// What of these answers all packed layouts have in common, read where their stream says that it stands.
+template <class Stream>
+struct PackedConstants {
+  Stream stream;
+  const std::uint8_t* data;
+
+  [[nodiscard]] std::int32_t word(std::uint32_t at) const {
+    std::int32_t value = 0;
+    std::memcpy(&value, data + at, sizeof value);
+    return value;
+  }
+  [[nodiscard]] std::int32_t byte(std::uint32_t at) const { return static_cast<std::int8_t>(data[at]); }
+  [[nodiscard]] std::int32_t bias(std::uint32_t c) const { return word(stream.bias_index(c)) / stream.scale(); }
+  [[nodiscard]] std::int32_t multiplier(std::uint32_t c) const { return word(stream.multiplier_index(c)); }
+  [[nodiscard]] std::int32_t shift(std::uint32_t c) const {
+    return byte(stream.right_shift_index(c)) + byte(stream.left_shift_index(c));
+  }
+  // A weight as it stands in the stream: a byte, or 16 bits of a multiple.
+  [[nodiscard]] std::int32_t stored_weight(std::uint32_t at) const {
+    return stream.weight_bytes() == 2 ? (byte(at + 1) * 256 + data[at]) / stream.scale() : byte(at);
+  }
+};
 
 }  // namespace cormorant::ops::conv2d

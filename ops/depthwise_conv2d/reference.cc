@@ -3,8 +3,6 @@
 // The host's kernels: conv2d's reference with one input channel per group.
 #include "ops/conv2d/reference.h"
 
-#include <cstring>
-
 #include "ops/conv2d/host_kernels.h"
 #include "ops/depthwise_conv2d/host_kernels.h"
 #include "ops/depthwise_conv2d/kernel.h"
@@ -12,24 +10,9 @@
 namespace cormorant::ops::depthwise {
 namespace {
 
-struct Constants {
-  Stream stream;
-  const std::uint8_t* data;
-
-  [[nodiscard]] std::int32_t word(std::uint32_t at) const {
-    std::int32_t value = 0;
-    std::memcpy(&value, data + at, sizeof value);
-    return value;
-  }
-  [[nodiscard]] std::int32_t byte(std::uint32_t at) const { return static_cast<std::int8_t>(data[at]); }
-  [[nodiscard]] std::int32_t bias(std::uint32_t c) const { return word(stream.bias_index(c)) / stream.scale(); }
-  [[nodiscard]] std::int32_t multiplier(std::uint32_t c) const { return word(stream.multiplier_index(c)); }
-  [[nodiscard]] std::int32_t shift(std::uint32_t c) const {
-    return byte(stream.right_shift_index(c)) + byte(stream.left_shift_index(c));
-  }
+struct Constants : conv2d::PackedConstants<Stream> {
   [[nodiscard]] std::int32_t weight(std::uint32_t c, std::uint32_t k) const {
-    const std::uint32_t at = stream.weight_index(c, k);
-    return stream.weight_bytes() == 2 ? (byte(at + 1) * 256 + data[at]) / stream.scale() : byte(at);
+    return stored_weight(stream.weight_index(c, k));
   }
 };
 
@@ -52,7 +35,7 @@ void execute_direct(const void* raw) {
 
 void reference_packed(const Variant& variant, const PackedPlan& plan) {
   conv2d::reference_convolution(conv2d::packed_reference(plan, 1),
-                                Constants{Stream(variant, plan.header->geometry), plan.stream()});
+                                Constants{{Stream(variant, plan.header->geometry), plan.stream()}});
 }
 
 const Kernel kDirectReference = {QuantizedDepthwiseConv2d<TargetWorld>::kName, load_direct, execute_direct};

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <limits>
 #include <numeric>
+#include <span>
 
 #include "base/diagnostic.h"
 #include "cli/program_io.h"
@@ -211,7 +212,11 @@ void expect_same_bits_everywhere(const std::vector<Case>& cases, int samples, co
   }
 }
 
-void expect_near_float_semantics(const std::vector<Case>& cases, double steps, int samples, const Target& target) {
+namespace {
+
+// check(what the program computed, what the graph means, the tensor) for the result of each case and sample.
+template <class Check>
+void compare_with_evaluation(const std::vector<Case>& cases, int samples, const Target& target, Check check) {
   if (!is_wanted("dialect")) return;
   const ir::Graph graph = build_graph(cases);
   const ProgramFile program = program_from(compile_for(cases, target), "conformance");
@@ -225,48 +230,42 @@ void expect_near_float_semantics(const std::vector<Case>& cases, double steps, i
     }
     const std::vector<evaluate::Tensor> wanted = evaluator.run(tensors);
     for (std::size_t c = 0; c < cases.size(); ++c) {
+      SCOPED_TRACE(fmt::format("case '{}', sample {}", cases[c].name, s));
       const std::vector<float> got = real_values(outputs[s][c], program.outputs[c]);
-      const double step = program.outputs[c].scale.value_or(1e-6);
-      double worst = 0;
-      for (std::size_t i = 0; i < got.size(); ++i) {
-        worst =
-            std::max(worst, std::abs(static_cast<double>(got[i]) - static_cast<double>(wanted[c].values()[i])) / step);
-      }
-      EXPECT_LE(worst, steps + 1e-3) << "case '" << cases[c].name << "', sample " << s;
+      ASSERT_EQ(got.size(), wanted[c].values().size());
+      check(std::span(got), std::span<const float>(wanted[c].values()), program.outputs[c]);
     }
   }
 }
 
+}  // namespace
+
+void expect_near_float_semantics(const std::vector<Case>& cases, double steps, int samples, const Target& target) {
+  const auto check = [steps](std::span<const float> got, std::span<const float> wanted, const BorderTensor& tensor) {
+    const double step = tensor.scale.value_or(1e-6);
+    double worst = 0;
+    for (std::size_t i = 0; i < got.size(); ++i) {
+      worst = std::max(worst, std::abs(static_cast<double>(got[i]) - static_cast<double>(wanted[i])) / step);
+    }
+    EXPECT_LE(worst, steps + 1e-3);
+  };
+  compare_with_evaluation(cases, samples, target, check);
+}
+
 void expect_near_evaluation(const std::vector<Case>& cases, double relative, int samples) {
-  if (!is_wanted("dialect")) return;
-  const ir::Graph graph = build_graph(cases);
-  const ProgramFile program = program_from(compile_for(cases, {}), "conformance");
-  const std::vector<Arrays> inputs = random_samples(program, samples, 2);
-  const std::vector<Arrays> outputs = execute(program, inputs, {}).outputs;
-  const evaluate::Evaluator evaluator(graph);
-  for (std::size_t s = 0; s < inputs.size(); ++s) {
-    std::vector<evaluate::Tensor> tensors;
-    for (std::size_t i = 0; i < program.inputs.size(); ++i) {
-      tensors.emplace_back(graph.inputs()[i]->type.shape, real_values(inputs[s][i], program.inputs[i]));
+  const auto check = [relative](std::span<const float> got, std::span<const float> wanted, const BorderTensor&) {
+    double sum = 0;
+    for (const float w : wanted) sum += std::isfinite(w) ? std::abs(w) : 0;
+    const double mean = sum / static_cast<double>(wanted.size());
+    for (std::size_t i = 0; i < got.size(); ++i) {
+      if (got[i] == wanted[i] || (std::isnan(got[i]) && std::isnan(wanted[i]))) continue;
+      const double error = std::abs(static_cast<double>(got[i]) - static_cast<double>(wanted[i]));
+      if (error <= relative * (std::abs(static_cast<double>(wanted[i])) + mean)) continue;
+      ADD_FAILURE() << "element " << i << ": " << got[i] << ", not " << wanted[i];
+      break;
     }
-    const std::vector<evaluate::Tensor> all = evaluator.run(tensors);
-    for (std::size_t c = 0; c < cases.size(); ++c) {
-      const std::vector<float> got = real_values(outputs[s][c], program.outputs[c]);
-      const auto wanted = all[c].values();
-      ASSERT_EQ(got.size(), wanted.size()) << cases[c].name;
-      double sum = 0;
-      for (const float w : wanted) sum += std::isfinite(w) ? std::abs(w) : 0;
-      const double mean = sum / static_cast<double>(wanted.size());
-      for (std::size_t i = 0; i < got.size(); ++i) {
-        if (got[i] == wanted[i] || (std::isnan(got[i]) && std::isnan(wanted[i]))) continue;
-        const double error = std::abs(static_cast<double>(got[i]) - static_cast<double>(wanted[i]));
-        if (error <= relative * (std::abs(static_cast<double>(wanted[i])) + mean)) continue;
-        ADD_FAILURE() << "case '" << cases[c].name << "', sample " << s << ", element " << i << ": " << got[i]
-                      << ", not " << wanted[i];
-        break;
-      }
-    }
-  }
+  };
+  compare_with_evaluation(cases, samples, {}, check);
 }
 
 ir::Value* add_float(ir::Graph& graph, std::string op, std::vector<ir::NamedArgument> args) {

@@ -129,7 +129,8 @@ std::vector<Stage> default_stages(const Options& options) {
          count_macs(g, c.facts);
          passes::lower(g, config);
        }},
-      {"layout", "channels-last inside, a transpose only where somebody needs one", pass(passes::decide_layout)},
+      {"layout", "channels-last inside, a transpose only where somebody needs one",
+       [config](ir::Graph& g, Context&) { passes::decide_layout(g, config); }},
       {"merge_duplicates", "lowering and layout may have made equal ones", pass(passes::merge_duplicates)},
       {"check", "everything left is an operator that a program can hold",
        [config](ir::Graph& g, Context&) { passes::require_program_operators(g, config); }},

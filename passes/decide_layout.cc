@@ -6,6 +6,7 @@
 // and a transpose is made where a reader cannot take them so. Hence permutations cancel, flatten-and-transpose of a
 // channels-last image is free, and a channel shuffle is one transpose of its groups. A flatten into a linear does not
 // cost one either: the weights' columns are reordered instead.
+#include <algorithm>
 #include <map>
 
 #include "passes/memory_order.h"
@@ -20,7 +21,8 @@ bool is_activation(const ir::Value* value) {
 
 class LayoutPass {
  public:
-  explicit LayoutPass(ir::Graph& graph) : graph_(graph) {}
+  LayoutPass(ir::Graph& graph, const ops::Config& config)
+      : graph_(graph), is_for_executorch_(config.runtime == ops::Runtime::executorch) {}
 
   void run() {
     // Quantized inputs are a contract between this compiler and its caller: channels-last, so that no transpose is
@@ -51,7 +53,7 @@ class LayoutPass {
       visit_transpose(node);
     } else {
       const Order order = wanted(node);
-      const bool any = layout_of(node) == ops::Layout::same;
+      const bool any = layout_of(node) == ops::Layout::same || repeats_channels(node);
       for (ir::Value* input : node.inputs()) {
         const bool four = input->type.rank() == 4;
         if (is_activation(input)) node.replace_use(input, in_order(input, four ? order : Order{}, &node));
@@ -61,12 +63,22 @@ class LayoutPass {
     }
   }
 
-  static ops::Layout layout_of(const ir::Node& node) {
+  [[nodiscard]] ops::Layout layout_of(const ir::Node& node) const {
     const ops::Operator* op = ops::find(node);
     if (op == nullptr) return ops::Layout::contiguous;
+    if (is_for_executorch_ && repeats_channels(node)) return ops::Layout::channels_last;
     // Portable float kernels know one order, the logical one, unless they work in any.
     const bool other = op->layout != ops::Layout::same && ops::is_float(node);
     return other ? ops::Layout::contiguous : op->layout;
+  }
+
+  // ExecuTorch's sums and products repeat one number per channel along memory, which is right only where channels lie
+  // beside each other.
+  static bool repeats_channels(const ir::Node& node) {
+    if (node.op != "cortex_m.quantized_add" && node.op != "cortex_m.quantized_mul") return false;
+    return std::ranges::any_of(node.inputs(), [&](const ir::Value* input) {
+      return input->type.rank() == 4 && input->type.shape != node.result()->type.shape;
+    });
   }
 
   Order wanted(const ir::Node& node) const {
@@ -204,12 +216,13 @@ class LayoutPass {
   }
 
   ir::Graph& graph_;
+  const bool is_for_executorch_;
   std::map<std::pair<const ir::Value*, Order>, ir::Value*> made_;
   std::map<const ir::Node*, Order> read_as_;
 };
 
 }  // namespace
 
-void decide_layout(ir::Graph& graph) { LayoutPass(graph).run(); }
+void decide_layout(ir::Graph& graph, const ops::Config& config) { LayoutPass(graph, config).run(); }
 
 }  // namespace cormorant::passes

@@ -52,7 +52,7 @@ void join_conversions(ir::Graph& graph);
 void lower(ir::Graph& graph, const ops::Config& config);
 
 // Gives every 4-D tensor its memory order, with a transpose only where two operators that disagree meet.
-void decide_layout(ir::Graph& graph);
+void decide_layout(ir::Graph& graph, const ops::Config& config = {});
 
 // Heavy cortex_m nodes become cormorant nodes whose constants are laid out for the target's inner loops.
 void prepack(ir::Graph& graph, const ops::Config& config);

@@ -14,6 +14,11 @@
 namespace cormorant::passes {
 namespace {
 
+void lay_out(ir::Graph& graph) { decide_layout(graph); }
+void lay_out_for_executorch(ir::Graph& graph) {
+  decide_layout(graph, {.target = {}, .runtime = ops::Runtime::executorch});
+}
+
 std::string after(const char* text, void (*pass)(ir::Graph&)) {
   ir::Graph graph = ir::parse(text, "test");
   pass(graph);
@@ -113,7 +118,7 @@ node "dq" "" ""
   %dq : f32[1,2,4,4] = cortex_m.dequantize_per_tensor(input=%conv, scale=0.5, zero_point=0, quant_min=-128, quant_max=127, dtype=dtype.i8)
 output %dq
 )",
-                                 decide_layout);
+                                 lay_out);
   EXPECT_EQ(text, R"(graph g
 input %x : f32[1,3,4,4]
 const %w : i8[2,3,1,1] quant(axis 0, [1.0, 1.0], [0, 0]) = [1, 2, 3, 4, 5, 6]
@@ -143,8 +148,27 @@ TEST(DecideLayout, NeedsNoTransposeForOneChannelOrInt8Inputs) {
         ",1,1] quant(axis 0, [1.0], [0]) = [" + (channels == "1" ? "1" : "1, 2, 3") +
         "]\nnode \"conv\" \"\" \"\"\n  %conv : i8[1,1,4,4] quant([0.5], [0]) = aten.conv2d(input=%x, "
         "weight=%w, bias=none, stride=[1, 1], padding=[0, 0], dilation=[1, 1], groups=1)\noutput %conv\n";
-    EXPECT_EQ(after(text.c_str(), decide_layout).find("transpose"), std::string::npos) << text;
+    EXPECT_EQ(after(text.c_str(), lay_out).find("transpose"), std::string::npos) << text;
   }
+}
+
+// A float input, quantized, times one number per channel. Our own kernels do that in any order.
+TEST(DecideLayout, ForExecuTorchChannelsThatRepeatLieBesideEachOther) {
+  const char* text = R"(graph g
+input %x : f32[1,3,4,4]
+const %c : i8[1,3,1,1] quant([0.5], [0]) = [1, 2, 3]
+node "q" "" ""
+  %q : i8[1,3,4,4] quant([0.5], [0]) = cortex_m.quantize_per_tensor(input=%x, scale=0.5, zero_point=0, quant_min=-128, quant_max=127, dtype=dtype.i8)
+node "m" "" ""
+  %m : i8[1,3,4,4] quant([0.5], [0]) = cortex_m.quantized_mul(self=%q, self_zero_point=0, other=%c, other_zero_point=0, output_zero_point=0, output_multiplier=1073741824, output_shift=0)
+node "dq" "" ""
+  %dq : f32[1,3,4,4] = cortex_m.dequantize_per_tensor(input=%m, scale=0.5, zero_point=0, quant_min=-128, quant_max=127, dtype=dtype.i8)
+output %dq
+)";
+  EXPECT_EQ(after(text, lay_out).find("transpose"), std::string::npos);
+  const std::string turned = after(text, lay_out_for_executorch);
+  EXPECT_NE(turned.find("%m : i8[1,3,4,4] order(0,2,3,1)"), std::string::npos) << turned;
+  EXPECT_NE(turned.find("cortex_m.transpose"), std::string::npos) << turned;
 }
 
 // The transposes in a graph after the layout is decided, as "[from] perm [to]".
@@ -214,7 +238,7 @@ node "fc" "" ""
   %fc : i8[1,1] quant([0.5], [0]) = cortex_m.quantized_linear(input=%flat, weights=%w)
 output %fc
 )",
-                                 decide_layout);
+                                 lay_out);
   EXPECT_NE(text.find("= [1, 4, 2, 5, 3, 6]"), std::string::npos) << text;  // channels of a pixel side by side
   EXPECT_EQ(text.find("transpose"), std::string::npos) << text;
 }
@@ -234,7 +258,7 @@ node "fc" "" ""
   %fc : i8[2,1] quant([0.5], [0]) = cortex_m.quantized_linear(input=%flat, weights=%w)
 output %fc
 )",
-                                 decide_layout);
+                                 lay_out);
   EXPECT_NE(text.find("weights=%w)"), std::string::npos) << text;
   EXPECT_NE(text.find("cortex_m.transpose"), std::string::npos) << text;
 }
@@ -247,7 +271,7 @@ node "clamp" "" ""
   %clamp : i8[1,2,1,3] quant([0.5], [0]) = cortex_m.quantize_per_tensor(self=%x, other=%c)
 output %clamp
 )",
-                                 decide_layout);
+                                 lay_out);
   EXPECT_NE(text.find("order(0,2,3,1) quant([0.5], [0]) = [1, 4, 2, 5, 3, 6]"), std::string::npos) << text;
 }
 

@@ -113,7 +113,7 @@ std::vector<Case> large() {
 TEST(TableSoftmax, EveryVariantEqualsTheReference) { conformance::expect_same_bits_everywhere(large()); }
 
 TEST(TableSoftmax, IsWithinOneStepOfTheFloatSemantics) {
-  conformance::expect_near_float_semantics(large(), 1.0, 3, {&kCpus[9], kCpus[9].isa});
+  conformance::expect_near_float_semantics(large(), 1.0, 3, {.target = {&kCpus[9], kCpus[9].isa}});
 }
 
 // The two forms of one program, over all differences and a few scales.

@@ -124,6 +124,8 @@ QuantRule quantize(const ir::Node& node) {
   return rule;
 }
 
+using Ints = std::vector<std::int64_t>;
+
 // OHWI of the weights: [O, kh, kw, I / groups], or with zeros for what other groups and the gaps of a dilation would
 // be.
 struct Weights {
@@ -154,6 +156,44 @@ Weights ohwi_weights(const conv2d::Lowered& lowered, std::int64_t groups, const 
   return w;
 }
 
+// Zeros around the weights with which CMSIS-NN's transposed convolution is right. With up to 16 input channels, or a
+// stride above 2, it adds up in a ring of rows: that wants a padding in whole strides, no more rows of padding than
+// there are, and columns only as far as the last tap reaches. Else it turns the weights and convolves, which wants a
+// padding smaller than the kernel. Row k of the weights goes to row k + top, so that the padding grows by as much.
+struct Border {
+  std::int64_t top = 0, bottom = 0, left = 0, right = 0;
+};
+Border border_for_cmsis_nn(const ir::Shape& weights, const Ints& stride, const Ints& padding, const Ints& more) {
+  const std::int64_t height = weights[1], width = weights[2], inputs = weights[3];
+  const auto positive = [](std::int64_t n) { return std::max<std::int64_t>(0, n); };
+  Border border;
+  if (stride[0] <= 2 && stride[1] <= 2 && inputs > 16) {
+    border.bottom = positive(padding[0] - height + 1);
+    border.right = positive(padding[1] - width + 1);
+    return border;
+  }
+  border.top = positive(padding[0] + stride[0] - height - more[0]);
+  border.top += (stride[0] - (padding[0] + border.top) % stride[0]) % stride[0];
+  border.bottom = positive(more[0] - padding[0]);
+  if (stride[1] > stride[0]) border.left = positive(stride[1] - width);
+  border.right = positive(more[1] - padding[1]);
+  return border;
+}
+
+Weights with_border(const Weights& from, const Border& border) {
+  const ir::Shape& old = from.shape;
+  Weights w{{}, {old[0], old[1] + border.top + border.bottom, old[2] + border.left + border.right, old[3]}};
+  w.elements.resize(static_cast<std::size_t>(w.shape[0] * w.shape[1] * w.shape[2] * w.shape[3]), 0);
+  const std::int64_t row = old[2] * old[3];
+  for (std::int64_t o = 0; o < old[0]; ++o) {
+    for (std::int64_t y = 0; y < old[1]; ++y) {
+      const std::int64_t to = ((o * w.shape[1] + y + border.top) * w.shape[2] + border.left) * old[3];
+      std::copy_n(from.elements.begin() + (o * old[1] + y) * row, row, w.elements.begin() + to);
+    }
+  }
+  return w;
+}
+
 ir::Value* lower(const Rewriter& rewriter) {
   const ir::Node& node = rewriter.node;
   const ir::Shape& in = node.tensor("input")->type.shape;
@@ -161,7 +201,14 @@ ir::Value* lower(const Rewriter& rewriter) {
   const auto& stride = node.integers("stride");
   const bool upstream = rewriter.config.runtime == Runtime::executorch;
   const conv2d::Lowered lowered = conv2d::lower_constants(rewriter, 1, node.result()->type.shape[1]);
-  const Weights weights = ohwi_weights(lowered, groups, node.integers("dilation"), upstream);
+  Weights weights = ohwi_weights(lowered, groups, node.integers("dilation"), upstream);
+  Ints padding = node.integers("padding"), more = node.integers("output_padding");
+  if (upstream) {
+    const Border border = border_for_cmsis_nn(weights.shape, stride, padding, more);
+    weights = with_border(weights, border);
+    padding = {padding[0] + border.top, padding[1] + border.left};
+    more = {more[0] + border.top - border.bottom, more[1] + border.left - border.right};
+  }
   const auto u32 = [](std::int64_t n) { return static_cast<std::uint32_t>(n); };
   const UpstreamShape shape{
       u32(in[3]),     u32(in[1]),    u32(weights.shape[0]), u32(weights.shape[1]), u32(weights.shape[2]),
@@ -176,8 +223,8 @@ ir::Value* lower(const Rewriter& rewriter) {
               .weight = rewriter.constant<std::int8_t>("weight", type, weights.elements),
               .bias = {lowered.bias},
               .stride = stride,
-              .padding = node.integers("padding"),
-              .output_padding = node.integers("output_padding"),
+              .padding = padding,
+              .output_padding = more,
               .dilation = upstream ? std::vector<std::int64_t>{1, 1} : node.integers("dilation"),
               .input_offset = lowered.input_offset,
               .output_offset = lowered.output_offset,

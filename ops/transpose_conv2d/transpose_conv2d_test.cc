@@ -265,6 +265,30 @@ TEST(TransposeConv2dScratch, EqualsCmsisNn) {
   EXPECT_EQ(of(Isa::scalar, {5, 17, 4, 2, 3, 1, 3}), std::pair(4U * 15 * 4 * 2, 0U));
 }
 
+// With borders of zeros as CMSIS-NN needs them, it is the same convolution.
+TEST(TransposeConv2d, ForExecuTorchIsWithinOneStepOfTheFloatSemanticsToo) {
+  conformance::expect_near_float_semantics(cases(), 1.0, 2, {.target = {}, .runtime = Runtime::executorch});
+}
+
+TEST(TransposeConv2dLower, ForExecuTorchPaddingIsInWholeStridesAndWithinTheKernel) {
+  const auto lowered = [](const Layer& layer) {
+    ir::Graph graph;
+    const ir::Node* node = transpose_conv2d_operator()
+                               .lower({graph, *node_of(graph, layer), {.target = {}, .runtime = Runtime::executorch}})
+                               ->producer;
+    return std::tuple(node->integers("padding"), node->integers("output_padding"), node->tensor("weight")->type.shape);
+  };
+  // A ring of rows: one row of padding becomes a stride of two.
+  EXPECT_EQ(lowered({.in = {1, 3, 4, 4}, .outputs = 2, .kernel = {3, 3}, .padding = {1, 1}}),
+            std::tuple(Ints{2, 1}, Ints{1, 0}, ir::Shape({2, 4, 3, 3})));
+  // More rows behind the output than padding: they are zeros of the kernel.
+  EXPECT_EQ(lowered({.in = {1, 3, 4, 4}, .outputs = 2, .kernel = {3, 3}, .more = {1, 1}}),
+            std::tuple(Ints{0, 0}, Ints{0, 0}, ir::Shape({2, 4, 4, 3})));
+  // Turned weights: no padding beyond the kernel.
+  EXPECT_EQ(lowered({.in = {1, 17, 6, 6}, .outputs = 2, .kernel = {2, 2}, .padding = {2, 3}}),
+            std::tuple(Ints{2, 3}, Ints{-1, -2}, ir::Shape({2, 3, 4, 17})));
+}
+
 TEST(TransposeConv2dLower, TheCallIsWhatExecuTorchExpects) {
   ir::Graph graph;
   const Layer layer = {.in = {1, 2, 4, 4}, .outputs = 3, .kernel = {1, 2}, .more = {1, 0}, .relu = true};

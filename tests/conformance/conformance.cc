@@ -34,11 +34,11 @@ ir::Graph build_graph(const std::vector<Case>& cases) {
   return graph;
 }
 
-std::vector<std::byte> compile_for(const std::vector<Case>& cases, const Target& target,
+std::vector<std::byte> compile_for(const std::vector<Case>& cases, const ops::Config& config,
                                    emit::Reuse reuse = emit::Reuse::all) {
   ir::Graph graph = build_graph(cases);
   compiler::Options options;
-  options.config.target = target;
+  options.config = config;
   options.reuse = reuse;
   return compiler::compile(graph, options).program;
 }
@@ -193,12 +193,13 @@ void expect_same_bits_everywhere(const std::vector<Case>& cases, int samples, co
       const auto [at, is_new] = programs.try_emplace(Where{place.target, ""}.text());
       ProgramFile& program = at->second;
       if (is_new) {
-        program = program_from(compile_for(batch, place.target), place.text());
+        program = program_from(compile_for(batch, {.target = place.target}), place.text());
         if (inputs.empty()) inputs = random_samples(program, samples, 1);
         const std::vector<Arrays> host = execute(program, inputs, {}).outputs;
         if (reference.empty()) {  // every tensor in a place of its own
           reference =
-              execute(program_from(compile_for(batch, place.target, emit::Reuse::none), place.text()), inputs, {})
+              execute(program_from(compile_for(batch, {.target = place.target}, emit::Reuse::none), place.text()),
+                      inputs, {})
                   .outputs;
         }
         expect_equal(batch, reference, host, "host runtime, program for " + place.text());
@@ -216,10 +217,10 @@ namespace {
 
 // check(what the program computed, what the graph means, the tensor) for the result of each case and sample.
 template <class Check>
-void compare_with_evaluation(const std::vector<Case>& cases, int samples, const Target& target, Check check) {
+void compare_with_evaluation(const std::vector<Case>& cases, int samples, const ops::Config& config, Check check) {
   if (!is_wanted("dialect")) return;
   const ir::Graph graph = build_graph(cases);
-  const ProgramFile program = program_from(compile_for(cases, target), "conformance");
+  const ProgramFile program = program_from(compile_for(cases, config), "conformance");
   const std::vector<Arrays> inputs = random_samples(program, samples, 2);
   const std::vector<Arrays> outputs = execute(program, inputs, {}).outputs;
   const evaluate::Evaluator evaluator(graph);
@@ -240,7 +241,7 @@ void compare_with_evaluation(const std::vector<Case>& cases, int samples, const 
 
 }  // namespace
 
-void expect_near_float_semantics(const std::vector<Case>& cases, double steps, int samples, const Target& target) {
+void expect_near_float_semantics(const std::vector<Case>& cases, double steps, int samples, const ops::Config& config) {
   const auto check = [steps](std::span<const float> got, std::span<const float> wanted, const BorderTensor& tensor) {
     const double step = tensor.scale.value_or(1e-6);
     double worst = 0;
@@ -249,7 +250,7 @@ void expect_near_float_semantics(const std::vector<Case>& cases, double steps, i
     }
     EXPECT_LE(worst, steps + 1e-3);
   };
-  compare_with_evaluation(cases, samples, target, check);
+  compare_with_evaluation(cases, samples, config, check);
 }
 
 void expect_near_evaluation(const std::vector<Case>& cases, double relative, int samples) {
@@ -290,9 +291,9 @@ void expect_dialect(const Case& c, const Dialect& expected, const Target& target
   ops::Config config;
   config.target = target;
   passes::lower(graph, config);
-  passes::decide_layout(graph);
+  passes::decide_layout(graph, config);
   EXPECT_EQ(count_operators(graph), expected.after) << c.name << ", after lowering for " << target.name();
-  expect_near_float_semantics({c}, expected.steps, 3, target);
+  expect_near_float_semantics({c}, expected.steps, 3, config);
 }
 
 std::vector<std::pair<std::string, int>> lowered_operators(const Case& c, const Target& target) {
@@ -300,7 +301,7 @@ std::vector<std::pair<std::string, int>> lowered_operators(const Case& c, const 
   ops::Config config;
   config.target = target;
   passes::lower(graph, config);
-  passes::decide_layout(graph);
+  passes::decide_layout(graph, config);
   const std::map<std::string, int> counts = count_operators(graph);
   return {counts.begin(), counts.end()};
 }

@@ -37,6 +37,7 @@
 #include <vector>
 
 #include "ir/graph.h"
+#include "ops/op.h"
 #include "target/target.h"
 
 namespace cormorant::conformance {
@@ -76,7 +77,7 @@ ir::Value* add_quantized(ir::Graph& graph, std::string op, std::vector<ir::Named
 // The float semantics of the same cases: the operator's evaluate hook on dequantized inputs, against the host run of
 // the compiled program, dequantized. Expects them within `steps` quantization steps of the output.
 void expect_near_float_semantics(const std::vector<Case>& cases, double steps = 1.0, int samples = 3,
-                                 const Target& target = {});
+                                 const ops::Config& config = {});
 
 // The same for cases in float: each element within `relative` of its own size and the mean size of its tensor together.
 void expect_near_evaluation(const std::vector<Case>& cases, double relative = 1e-5, int samples = 3);

@@ -279,7 +279,9 @@ TEST(Zoo, LayersErrorsAreOwnAndInherited) {
     SCOPED_TRACE(layer.value);
     EXPECT_EQ(layer.value, again.layers[k].value);
     EXPECT_EQ(layer.sqnr_db, again.layers[k].sqnr_db);
-    if (k > 0) EXPECT_GE(layer.alone_db, layers.layers[k - 1].alone_db);
+    if (k > 0) {
+      EXPECT_GE(layer.alone_db, layers.layers[k - 1].alone_db);
+    }
     EXPECT_LE(layer.min, layer.max);
     // The first layer inherits the rounding of the input alone, which is exact for k/255.
     if (layer.node == "conv2d") {

@@ -175,6 +175,24 @@ TEST(Conv2d, EveryVariantEqualsTheReference) {
 
 TEST(Conv2d, IsWithinOneStepOfTheFloatSemantics) { conformance::expect_near_float_semantics(cases()); }
 
+// Rows with a stride, for ExecuTorch on MVE: zeros beside the weights change nothing but what CMSIS-NN makes of it.
+TEST(Conv2d, RowsForExecuTorchAreWithinOneStepOfTheFloatSemantics) {
+  std::vector<Case> rows;
+  for (const std::int64_t kernel : {1, 2, 3, 4, 7}) {
+    for (const std::int64_t stride : {1, 2, 3}) {
+      for (const std::int64_t padding : {std::int64_t{0}, std::int64_t{1}, kernel / 2}) {
+        rows.push_back(case_of({.in = {1, 8, 1, 20},
+                                .outputs = 5,
+                                .kernel = {1, kernel},
+                                .stride = {1, stride},
+                                .padding = {0, padding}}));
+      }
+    }
+  }
+  const Config config{.target = {&kCpus[9], Isa::mve}, .runtime = Runtime::executorch};
+  conformance::expect_near_float_semantics(rows, 1.0, 1, config);
+}
+
 // A high column is computed in stretches.
 TEST(Conv2d, HighColumnsAreComputedToo) {
   const Layer high = {.in = {1, 8, 700, 3}, .outputs = 3, .kernel = {3, 3}, .padding = {1, 1}};
@@ -422,6 +440,20 @@ TEST(Conv2dLower, TheCallIsWhatExecuTorchExpects) {
   const auto shift = node->tensor("requantize_shifts")->data.as<std::int32_t>()[1];
   EXPECT_NEAR(static_cast<double>(multiplier) * std::exp2(shift - 31), factor, factor * 1e-9);
   EXPECT_EQ(node->tensor("scratch")->type.bytes(), 64);  // four patches of 4 bytes, in whole vectors
+}
+
+TEST(Conv2dLower, RowsForExecuTorchEndAsFarBehindAsTheyBeginBefore) {
+  const auto geometry = [](std::int64_t stride, std::int64_t padding, Isa isa) {
+    ir::Graph graph;
+    const Layer layer = {
+        .in = {1, 8, 1, 39}, .outputs = 4, .kernel = {1, 4}, .stride = {1, stride}, .padding = {0, padding}};
+    const ir::Node* node = lowered(graph, layer, {.target = {&kCpus[9], isa}, .runtime = Runtime::executorch});
+    return std::pair(node->integers("padding")[1], node->tensor("weight")->type.shape[2]);
+  };
+  // 19 outputs: the last window ends at 2 · 18 + 4 − 1 = 39, one before the end that would match the padding of 1.
+  EXPECT_EQ(geometry(2, 1, Isa::mve), std::pair(std::int64_t{1}, std::int64_t{5}));
+  EXPECT_EQ(geometry(2, 1, Isa::dsp), std::pair(std::int64_t{1}, std::int64_t{4}));
+  EXPECT_EQ(geometry(1, 0, Isa::mve), std::pair(std::int64_t{0}, std::int64_t{4}));
 }
 
 TEST(Conv2dLower, OurOwnRuntimeNeedsNoScratch) {

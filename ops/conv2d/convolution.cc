@@ -241,8 +241,53 @@ std::int64_t scratch_of(const Rewriter& rewriter, const std::function<std::uint3
   return mve;
 }
 
-ir::Value* lower_to_conv2d(const Rewriter& rewriter, const Lowered& lowered) {
+namespace {
+
+// CMSIS-NN's MVE kernel for a single row is right only where the window's last position ends as far behind the row as
+// the first begins before it, and that distance is 0, or one more than whole strides. Zeros beside the weights make it
+// so.
+struct RowBorder {
+  std::int64_t left = 0, right = 0;
+};
+RowBorder border_for_cmsis_nn(const conv::Geometry& g, std::int64_t inputs) {
+  const std::int64_t stride = g.stride_width;
+  const bool is_row = g.in_height == 1 && g.kernel_height == 1 && g.dilation_width == 1 && inputs == g.in_channels &&
+                      stride * g.in_channels % 4 == 0 && (g.kernel_width > 1 || g.pad_left > 0);
+  if (!is_row) return {};
+  const auto is_right = [&](std::int64_t distance) { return distance == 0 || (distance - 1) % stride == 0; };
+  const std::int64_t behind = (g.out_width - 1) * stride + g.kernel_width - g.in_width - g.pad_left;
+  if (behind == g.pad_left && is_right(behind)) return {};
+  std::int64_t distance = std::max<std::int64_t>(g.pad_left, behind);
+  while (!is_right(distance)) ++distance;
+  return {distance - g.pad_left, distance - behind};
+}
+
+Lowered with_border(Lowered lowered, const RowBorder& border) {
+  const std::int64_t from = lowered.weight_shape[3], to = from + border.left + border.right;
+  const std::int64_t rows = static_cast<std::int64_t>(lowered.weights.size()) / from;
+  std::vector<std::int8_t> wide(static_cast<std::size_t>(rows * to), 0);
+  for (std::int64_t row = 0; row < rows; ++row) {
+    std::copy_n(lowered.weights.begin() + row * from, from, wide.begin() + row * to + border.left);
+  }
+  lowered.weights = std::move(wide);
+  lowered.weight_shape[3] = to;
+  lowered.geometry.kernel_width = static_cast<decltype(lowered.geometry.kernel_width)>(to);
+  lowered.geometry.pad_left = static_cast<decltype(lowered.geometry.pad_left)>(lowered.geometry.pad_left + border.left);
+  return lowered;
+}
+
+}  // namespace
+
+ir::Value* lower_to_conv2d(const Rewriter& rewriter, const Lowered& given) {
   const ir::Node& node = rewriter.node;
+  const Config& config = rewriter.config;
+  RowBorder border;
+  if (config.runtime == Runtime::executorch && (config.target.is_any() || config.target.isa == Isa::mve)) {
+    border = border_for_cmsis_nn(given.geometry, given.weight_shape[1]);
+  }
+  const Lowered lowered = with_border(given, border);
+  std::vector<std::int64_t> padding = node.integers("padding");
+  padding.back() += border.left;
   const ir::Shape& oihw = lowered.weight_shape;
   const std::int64_t inputs = oihw[1];
   const std::int64_t pixels = oihw[2] * oihw[3];
@@ -265,7 +310,7 @@ ir::Value* lower_to_conv2d(const Rewriter& rewriter, const Lowered& lowered) {
                                        .weight = rewriter.constant<std::int8_t>("weight", type, ohwi),
                                        .bias = {bias},
                                        .stride = node.integers("stride"),
-                                       .padding = node.integers("padding"),
+                                       .padding = padding,
                                        .dilation = node.integers("dilation"),
                                        .input_offset = lowered.input_offset,
                                        .output_offset = lowered.output_offset,

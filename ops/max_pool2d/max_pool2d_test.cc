@@ -111,7 +111,9 @@ TEST(MaxPoolImport, EverySpellingBecomesOnePooling) {
     EXPECT_EQ(import.operators, t.operators) << t.target;
     ASSERT_EQ(import.results.size(), t.results) << t.target;
     EXPECT_EQ(import.results[0]->type.shape, t.output) << t.target;
-    if (t.results == 2) EXPECT_EQ(import.results[1], nullptr) << t.target;
+    if (t.results == 2) {
+      EXPECT_EQ(import.results[1], nullptr) << t.target;
+    }
     for (const ir::Node& node : import.graph.nodes()) {
       if (node.op != "aten.max_pool2d") continue;
       EXPECT_EQ(node.integers("kernel_size"), t.kernel) << t.target;

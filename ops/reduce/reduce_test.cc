@@ -64,7 +64,9 @@ TEST(ReduceImport, EverySpellingBecomesAReductionThatKeepsItsDimensions) {
     EXPECT_EQ(import.operators, t.operators) << t.target;
     ASSERT_EQ(import.results.size(), t.results) << t.target;
     EXPECT_EQ(import.results[0]->type.shape, t.output) << t.target;
-    if (t.results == 2) EXPECT_EQ(import.results[1], nullptr) << t.target;
+    if (t.results == 2) {
+      EXPECT_EQ(import.results[1], nullptr) << t.target;
+    }
     const ir::Node& node = import.graph.nodes().front();
     EXPECT_EQ(node.integers(node.op == "aten.avg_pool2d" ? "kernel_size" : "dim"), t.dim) << t.target;
     if (node.op != "aten.avg_pool2d") {

@@ -42,6 +42,7 @@ const Table& table() {
 Operator with_float(Operator op, FloatForm form) {
   op.lower_float = form.lower;
   op.precisions.push_back(Precision::f32);
+  op.float_signatures += form.signatures.size();
   op.signatures.insert(op.signatures.end(), form.signatures.begin(), form.signatures.end());
   op.host_kernels.insert(op.host_kernels.end(), form.kernels.begin(), form.kernels.end());
   return op;
@@ -53,6 +54,13 @@ bool is_alias(const ir::Node& node) {
 }
 
 bool is_float(const ir::Node& node) { return !node.results.empty() && node.results.front()->type.dtype == DType::f32; }
+
+bool wants_float(const ir::Node& node) {
+  const Operator* op = find(node);
+  if (op == nullptr) return false;
+  const auto float_ones = std::span(op->signatures).last(op->float_signatures);
+  return std::ranges::any_of(float_ones, [&](const Signature& s) { return graph_name(s.name) == node.op; });
+}
 
 std::span<const Operator> all_operators() { return table().operators; }
 

@@ -130,6 +130,7 @@ struct Operator {
 
   // The program side: signatures of the nodes that may stand in a .pte (cortex_m::, cormorant::, aten::….out).
   std::vector<Signature> signatures;
+  std::size_t float_signatures = 0;  // how many of them, the last ones, compute in float alone: with_float() counts
   // cortex_m.* -> cormorant.* with constants laid out for the target. Null result: nothing better, keep the node.
   ir::Value* (*prepack)(const Rewriter&) = nullptr;
   // The result is the argument's memory under another shape: no instruction, no bytes (view).
@@ -166,6 +167,8 @@ bool is_alias(const ir::Node& node);
 
 // Whether a node computes in float: its first result is.
 bool is_float(const ir::Node& node);
+// Whether a program's operator computes in float alone.
+bool wants_float(const ir::Node& node);
 
 // All of them, in folder order (generated from ops/operators.cmake).
 std::span<const Operator> all_operators();

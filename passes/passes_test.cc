@@ -7,6 +7,7 @@
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
+#include "base/diagnostic.h"
 #include "ir/text.h"
 #include "ir/verify.h"
 #include "passes/memory_order.h"
@@ -323,6 +324,31 @@ node "n" "" ""
   %n : f32[1] = aten.x(self=%x, a=%a, b=%a, c=%c)
 output %n
 )");
+}
+
+// aten.pad is what int8 borders are; this is its float kernel's name, which would fail only when the program is loaded.
+TEST(RequireProgramOperators, RefusesInt8ForAKernelThatComputesInFloat) {
+  const auto complaint = [](const std::string& type) -> std::string {
+    const ir::Graph graph = ir::parse(fmt::format(R"(graph g
+input %x : {0}
+node "pad" "border" "m.py:7"
+  %y : {0} = aten.constant_pad_nd(self=%x, pad=[0, 0], value=0.0)
+output %y
+)",
+                                                  type),
+                                      "test");
+    try {
+      require_program_operators(graph, {});
+    } catch (const InputError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_EQ(complaint("f32[1,3,4,4]"), "");
+  const std::string refusal = complaint("i8[1,3,4,4] quant([0.05], [-5])");
+  EXPECT_NE(refusal.find("aten.constant_pad_nd computes in float"), std::string::npos) << refusal;
+  EXPECT_NE(refusal.find("m.py:7"), std::string::npos) << refusal;
+  EXPECT_NE(refusal.find("write aten.pad"), std::string::npos) << refusal;
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <stdexcept>
 
@@ -13,6 +14,14 @@ void require_program_operators(const ir::Graph& graph, const ops::Config& config
   std::size_t count = 0;
   for (const ir::Node& node : graph.nodes()) {
     const ops::Operator* op = ops::find(node);
+    if (ops::wants_float(node) && !ops::is_float(node)) {
+      throw InputError(
+          {.problem =
+               fmt::format("{} computes in float, not in {}", node.op, name_of(node.results.front()->type.dtype)),
+           .advice = fmt::format("write {}, which becomes an operator for int8", fmt::join(op->canonical, " or ")),
+           .node = node.name,
+           .source = node.location.text()});
+    }
     if (ops::find_signature(node.op) != nullptr || ops::is_alias(node)) continue;
     if (node.op.starts_with("quantized_decomposed.")) {
       throw std::logic_error(

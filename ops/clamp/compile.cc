@@ -145,7 +145,8 @@ Operator clamp_operator() {
       .evaluate = evaluate_clamp,
       .quantize = quantize,
       .lower = lower,
-      .signatures = {signature_of<Clamp>(kClampScalar), signature_of<Clamp>(kClampDsp), signature_of<Clamp>(kClampMve)},
+      .signatures = {signature_of<Clamp>(kClampScalar), signature_of<Clamp>(kClampDsp), signature_of<Clamp>(kClampMve),
+                     signature_of<FloatClamp>()},  // which clamps int8 too, for ExecuTorch
       .in_place = in_place,
       .host_kernels = {&kClampReferences[0], &kClampReferences[1], &kClampReferences[2]}};
 }

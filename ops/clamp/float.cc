@@ -13,7 +13,7 @@ namespace cormorant::ops {
 
 FloatForm clamp_float() {
   return {.lower = nullptr,
-          .signatures = {signature_of<FloatClamp>(), signature_of<FloatHardtanh>(), signature_of<FloatRelu>()},
+          .signatures = {signature_of<FloatHardtanh>(), signature_of<FloatRelu>()},
           .kernels = {&aten_clamp_out_scalar, &aten_hardtanh_out_scalar, &aten_relu_out_scalar}};
 }
 

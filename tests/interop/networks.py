@@ -58,6 +58,40 @@ class Upsampler(nn.Module):
         return F.relu(self.smooth(self.up(x)))
 
 
+class Rows(nn.Module):
+    """Signals as images of one row, with strides that leave something over at the end."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = nn.Conv2d(8, 16, (1, 4), stride=(1, 2), padding=(0, 1)), nn.Conv2d(16, 4, (1, 3), stride=(1, 3))
+
+    def forward(self, x):
+        return self.second(F.relu(self.first(x)))
+
+
+class Decoder(nn.Module):
+    """Transposed convolutions whose padding is no multiple of the stride."""
+
+    def __init__(self):
+        super().__init__()
+        self.first = nn.ConvTranspose2d(5, 6, 3, stride=2, padding=1)
+        self.second = nn.ConvTranspose2d(6, 3, 4, stride=3, padding=2)
+
+    def forward(self, x):
+        return self.second(F.relu(self.first(x)))
+
+
+class ChannelFactors(nn.Module):
+    """A factor and a summand per channel, and nothing that would want channels beside each other."""
+
+    def __init__(self):
+        super().__init__()
+        self.factor, self.summand = nn.Parameter(torch.randn(1, 5, 1, 1)), nn.Parameter(torch.randn(1, 5, 1, 1))
+
+    def forward(self, x):
+        return x * self.factor + self.summand
+
+
 class Autoencoder(nn.Module):
     def __init__(self):
         super().__init__()
@@ -169,6 +203,9 @@ def all_models():
         "keyword_net": Model(KeywordNet, ((1, 1, 25, 10),)),
         "pools": Model(Pools, ((1, 3, 12, 9),)),
         "upsampler": Model(Upsampler, ((1, 6, 7, 5),)),
+        "rows": Model(Rows, ((1, 8, 1, 39),)),
+        "decoder": Model(Decoder, ((1, 5, 6, 7),)),
+        "channel_factors": Model(ChannelFactors, ((1, 5, 6, 7),)),
         "autoencoder": Model(Autoencoder, ((1, 40),)),
         "attention": Model(Attention, ((2, 5, 8), (2, 8, 7), (2, 7, 6))),
         "activations": Model(Activations, ((3, 50),)),

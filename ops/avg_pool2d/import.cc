@@ -3,61 +3,26 @@
 
 #include <algorithm>
 
+#include "ops/pool_import.h"
+
 namespace cormorant::ops {
 namespace {
 
 using Dims = std::vector<std::int64_t>;
-
-ir::Value* view(Importer& importer, ir::Value* value, Dims size) {
-  if (value->type.shape == size) return value;
-  return importer.node("aten.view", {{"self", value}, {"size", size}}, {ir::float_type(size)})->result();
-}
-
-// [N, C, L] is an image of height 1, and a missing batch is one of one.
-Dims as_images(const Dims& shape, std::size_t dimensions) {
-  Dims images = shape;
-  if (images.size() == dimensions + 1) images.insert(images.begin(), 1);
-  if (dimensions == 1) images.insert(images.begin() + 2, 1);
-  return images;
-}
-
-// PyTorch takes one number for all dimensions.
-Dims complete(Dims list, std::size_t dimensions, std::int64_t of_missing) {
-  if (list.size() == 1) list.resize(dimensions, list[0]);
-  if (dimensions == 1) list.insert(list.begin(), of_missing);
-  return list;
-}
-
-// The pooling `op` of images, whatever the rank of the model's tensors.
-std::vector<ir::Value*> make_pool(Importer& importer, std::size_t dimensions, const char* op,
-                                  std::vector<ir::NamedArgument> args) {
-  ir::Value* self = importer.call->tensor("self");
-  const Dims& result = importer.types.at(0).shape;
-  args.insert(args.begin(), {"self", view(importer, self, as_images(self->type.shape, dimensions))});
-  ir::Value* pooled = importer.node(op, std::move(args), {ir::float_type(as_images(result, dimensions))})->result();
-  return {view(importer, pooled, result)};
-}
-
-void require_images(Importer& importer, std::size_t dimensions) {
-  const std::size_t rank = importer.call->tensor("self")->type.rank();
-  if (rank != dimensions + 1 && rank != dimensions + 2) {
-    importer.reject("pooling of a tensor with " + std::to_string(rank) + " dimensions", "");
-  }
-}
 
 std::vector<ir::Value*> make_avg_pool(Importer& importer, std::size_t dimensions, ir::Argument divisor_override) {
   require_images(importer, dimensions);
   const ir::Node& call = *importer.call;
   const Dims kernel = call.integers("kernel_size");
   const Dims stride = call.integers("stride").empty() ? kernel : call.integers("stride");
-  const Dims padding = complete(call.integers("padding"), dimensions, 0);
-  return make_pool(importer, dimensions, "aten.avg_pool2d",
-                   {{"kernel_size", complete(kernel, dimensions, 1)},
-                    {"stride", complete(stride, dimensions, 1)},
-                    {"padding", padding},
-                    {"ceil_mode", call.boolean("ceil_mode")},
-                    {"count_include_pad", call.boolean("count_include_pad") && padding != Dims{0, 0}},
-                    {"divisor_override", std::move(divisor_override)}});
+  const Dims padding = for_images(call.integers("padding"), dimensions, 0);
+  return {make_pool(importer, dimensions, "aten.avg_pool2d",
+                    {{"kernel_size", for_images(kernel, dimensions, 1)},
+                     {"stride", for_images(stride, dimensions, 1)},
+                     {"padding", padding},
+                     {"ceil_mode", call.boolean("ceil_mode")},
+                     {"count_include_pad", call.boolean("count_include_pad") && padding != Dims{0, 0}},
+                     {"divisor_override", std::move(divisor_override)}})};
 }
 
 std::vector<ir::Value*> import_avg_pool2d(Importer& importer) {
@@ -76,16 +41,16 @@ std::vector<ir::Value*> import_adaptive(Importer& importer) {
     importer.reject("adaptive pooling to nothing", "choose output sizes of at least 1");
   }
   if (input[2] % size[0] != 0 || input[3] % size[1] != 0) {
-    return make_pool(importer, kDimensions, "aten.adaptive_avg_pool2d", {{"output_size", size}});
+    return {make_pool(importer, kDimensions, "aten.adaptive_avg_pool2d", {{"output_size", size}})};
   }
   const Dims kernel = {input[2] / size[0], input[3] / size[1]};
-  return make_pool(importer, kDimensions, "aten.avg_pool2d",
-                   {{"kernel_size", kernel},
-                    {"stride", kernel},
-                    {"padding", Dims{0, 0}},
-                    {"ceil_mode", false},
-                    {"count_include_pad", false},
-                    {"divisor_override", ir::None{}}});
+  return {make_pool(importer, kDimensions, "aten.avg_pool2d",
+                    {{"kernel_size", kernel},
+                     {"stride", kernel},
+                     {"padding", Dims{0, 0}},
+                     {"ceil_mode", false},
+                     {"count_include_pad", false},
+                     {"divisor_override", ir::None{}}})};
 }
 
 }  // namespace

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/max_pool2d/import.h"
 
+#include "ops/pool_import.h"
+
 namespace cormorant::ops {
 namespace {
 
@@ -12,44 +14,15 @@ struct Pooling {
   bool ceil_mode = false;
 };
 
-ir::Value* view(Importer& importer, ir::Value* value, Dims size) {
-  if (value->type.shape == size) return value;
-  return importer.node("aten.view", {{"self", value}, {"size", size}}, {ir::float_type(size)})->result();
-}
-
-// [N, C, L] is an image of height 1, and a missing batch is one of one.
-Dims as_images(const Dims& shape, std::size_t dimensions) {
-  Dims images = shape;
-  if (images.size() == dimensions + 1) images.insert(images.begin(), 1);
-  if (dimensions == 1) images.insert(images.begin() + 2, 1);
-  return images;
-}
-
-// PyTorch takes one number for all dimensions.
-Dims complete(Dims list, std::size_t dimensions, std::int64_t of_missing) {
-  if (list.size() == 1) list.resize(dimensions, list[0]);
-  if (dimensions == 1) list.insert(list.begin(), of_missing);
-  return list;
-}
-
-ir::Value* make_pool(Importer& importer, std::size_t dimensions, Pooling pooling) {
-  ir::Value* self = importer.call->tensor("self");
-  if (self->type.rank() != dimensions + 1 && self->type.rank() != dimensions + 2) {
-    importer.reject("pooling of a tensor with " + std::to_string(self->type.rank()) + " dimensions", "");
-  }
+ir::Value* make_max_pool(Importer& importer, std::size_t dimensions, Pooling pooling) {
+  require_images(importer, dimensions);
   if (pooling.stride.empty()) pooling.stride = pooling.kernel;
-  ir::Value* images = view(importer, self, as_images(self->type.shape, dimensions));
-  ir::Value* pooled = importer
-                          .node("aten.max_pool2d",
-                                {{"self", images},
-                                 {"kernel_size", complete(pooling.kernel, dimensions, 1)},
-                                 {"stride", complete(pooling.stride, dimensions, 1)},
-                                 {"padding", complete(pooling.padding, dimensions, 0)},
-                                 {"dilation", complete(pooling.dilation, dimensions, 1)},
-                                 {"ceil_mode", pooling.ceil_mode}},
-                                {ir::float_type(as_images(importer.types.at(0).shape, dimensions))})
-                          ->result();
-  return view(importer, pooled, importer.types.at(0).shape);
+  return make_pool(importer, dimensions, "aten.max_pool2d",
+                   {{"kernel_size", for_images(pooling.kernel, dimensions, 1)},
+                    {"stride", for_images(pooling.stride, dimensions, 1)},
+                    {"padding", for_images(pooling.padding, dimensions, 0)},
+                    {"dilation", for_images(pooling.dilation, dimensions, 1)},
+                    {"ceil_mode", pooling.ceil_mode}});
 }
 
 Pooling pooling_of(const ir::Node& call) {
@@ -59,12 +32,12 @@ Pooling pooling_of(const ir::Node& call) {
 
 template <std::size_t kDimensions>
 std::vector<ir::Value*> import_pool(Importer& importer) {
-  return {make_pool(importer, kDimensions, pooling_of(*importer.call))};
+  return {make_max_pool(importer, kDimensions, pooling_of(*importer.call))};
 }
 // The indices do not exist at inference: whoever uses them is told so.
 template <std::size_t kDimensions>
 std::vector<ir::Value*> import_pool_with_indices(Importer& importer) {
-  return {make_pool(importer, kDimensions, pooling_of(*importer.call)), nullptr};
+  return {make_max_pool(importer, kDimensions, pooling_of(*importer.call)), nullptr};
 }
 
 // Windows of equal size, where the sizes divide.
@@ -81,7 +54,7 @@ std::vector<ir::Value*> import_adaptive(Importer& importer) {
     }
     pooling.kernel.push_back(input[i] / result[i]);
   }
-  return {make_pool(importer, kDimensions, std::move(pooling)), nullptr};
+  return {make_max_pool(importer, kDimensions, std::move(pooling)), nullptr};
 }
 
 }  // namespace

@@ -588,8 +588,8 @@ TEST_F(CommandLine, CompileExplainsEveryNode) {
 
 TEST_F(CommandLine, InspectTellsWhatCompileDecided) {
   const auto node = [](const nlohmann::json& json, const std::string& name) {
-    for (const nlohmann::json& node : json.at("explanation").at("nodes")) {
-      if (node.at("node") == name) return node;
+    for (const nlohmann::json& other : json.at("explanation").at("nodes")) {
+      if (other.at("node") == name) return other;
     }
     return nlohmann::json();
   };
@@ -629,8 +629,12 @@ TEST_F(CommandLine, ExceptionsForLayersComeFromAFile) {
   EXPECT_TRUE(has(left[0].at("reason"), "as asked for layer blocks.7"));
   EXPECT_TRUE(has(left[1].at("reason"), "as asked for layer classifier in layers.txt:1"));
   for (const nlohmann::json& node : json.at("nodes")) {
-    if (node.at("node") == "conv2d") EXPECT_NEAR(node.at("scale").get<double>(), 8 / 255.0, 1e-6);
-    if (node.at("node") == "conv2d_2") EXPECT_EQ(node.at("observer"), "minmax");
+    if (node.at("node") == "conv2d") {
+      EXPECT_NEAR(node.at("scale").get<double>(), 8 / 255.0, 1e-6);
+    }
+    if (node.at("node") == "conv2d_2") {
+      EXPECT_EQ(node.at("observer"), "minmax");
+    }
   }
 
   write_text(path() / "wrong.txt", "# one line\nblokcs.1 float\n");

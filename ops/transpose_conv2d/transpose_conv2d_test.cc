@@ -291,21 +291,21 @@ TEST(TransposeConv2dLower, ForExecuTorchPaddingIsInWholeStridesAndWithinTheKerne
 
 TEST(TransposeConv2dLower, TheCallIsWhatExecuTorchExpects) {
   ir::Graph graph;
-  const Layer layer = {.in = {1, 2, 4, 4}, .outputs = 3, .kernel = {1, 2}, .more = {1, 0}, .relu = true};
+  const Layer layer = {.in = {1, 2, 4, 4}, .outputs = 3, .kernel = {2, 2}, .relu = true};
   ir::Node* aten = node_of(graph, layer);
   const Config config{.target = {}, .runtime = Runtime::executorch};
   const ir::Node* node = transpose_conv2d_operator().lower({graph, *aten, config})->producer;
   EXPECT_EQ(node->op, "cortex_m.quantized_transpose_conv2d");
-  EXPECT_EQ(node->integers("output_padding"), Ints({1, 0}));
+  EXPECT_EQ(node->integers("output_padding"), Ints({0, 0}));
   EXPECT_EQ(node->integer("input_offset"), 5);
   EXPECT_EQ(node->integer("activation_min"), -128);
   const ir::Value* weight = node->tensor("weight");
-  ASSERT_EQ(weight->type.shape, ir::Shape({3, 1, 2, 2}));
-  const auto from = aten->tensor("weight")->data.as<std::int8_t>();  // [2, 3, 1, 2]
+  ASSERT_EQ(weight->type.shape, ir::Shape({3, 2, 2, 2}));
+  const auto from = aten->tensor("weight")->data.as<std::int8_t>();  // [2, 3, 2, 2]
   const auto to = weight->data.as<std::int8_t>();
   for (std::size_t o = 0; o < 3; ++o) {
-    for (std::size_t x = 0; x < 2; ++x) {
-      for (std::size_t i = 0; i < 2; ++i) EXPECT_EQ(to[o * 4 + x * 2 + i], from[i * 6 + o * 2 + x]);
+    for (std::size_t p = 0; p < 4; ++p) {
+      for (std::size_t i = 0; i < 2; ++i) EXPECT_EQ(to[o * 8 + p * 2 + i], from[i * 12 + o * 4 + p]);
     }
   }
   EXPECT_EQ(node->tensor("scratch")->type.bytes(), 4 * 8 * 3 * 2);

@@ -32,10 +32,11 @@ function(cormorant_precompile_headers directory)
   endforeach()
 endfunction()
 
-# cormorant_test(NAME planner SOURCES planner_test.cc LIBS cormorant_planner [LABELS board])
-# One GoogleTest executable, registered with ctest under its name.
+# cormorant_test(NAME planner SOURCES planner_test.cc LIBS cormorant_planner [LABELS board] [COST 20])
+# One GoogleTest executable, registered with ctest under its name. Those of high cost start first: at the end they would
+# run alone.
 function(cormorant_test)
-  cmake_parse_arguments(T "" "NAME;TIMEOUT" "SOURCES;LIBS;LABELS;ENVIRONMENT" ${ARGN})
+  cmake_parse_arguments(T "" "NAME;TIMEOUT;COST" "SOURCES;LIBS;LABELS;ENVIRONMENT" ${ARGN})
   add_executable(${T_NAME}_test ${T_SOURCES})
   target_link_libraries(${T_NAME}_test PRIVATE ${T_LIBS} GTest::gtest_main)
   target_compile_definitions(${T_NAME}_test PRIVATE CORMORANT_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
@@ -44,4 +45,7 @@ function(cormorant_test)
     set(T_TIMEOUT 300)
   endif()
   set_tests_properties(${T_NAME} PROPERTIES TIMEOUT ${T_TIMEOUT} LABELS "${T_LABELS}" ENVIRONMENT "${T_ENVIRONMENT}")
+  if(T_COST)
+    set_tests_properties(${T_NAME} PROPERTIES COST ${T_COST})
+  endif()
 endfunction()

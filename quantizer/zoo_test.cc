@@ -97,7 +97,7 @@ TEST(Zoo, QuantizedNetworksRecogniseWhatTheFloatOnesDo) {
     double may_lose;  // points
     std::size_t images;
   };
-  for (const Case& c : {Case{"digits", 0.2, 500}, Case{"fashion", 0.4, 250}}) {
+  for (const Case& c : {Case{"digits", 0.2, 500}, Case{"fashion", 0.4, 125}}) {
     SCOPED_TRACE(c.model);
     const ir::Graph real = compiler::import_model(zoo(std::string(c.model) + ".pt2"));
     for (const bool one_scale : {false, true}) {

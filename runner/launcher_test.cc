@@ -12,6 +12,7 @@
 #include "fmt/format.h"
 #include "formats/pte/writer.h"
 #include "gtest/gtest.h"
+#include "runner/all_cores.h"
 #include "runner/process.h"
 
 namespace cormorant {
@@ -86,7 +87,7 @@ std::vector<Configuration> every_configuration() {
   for (const Cpu& cpu : kCpus) {
     for (int isa = 0; isa <= static_cast<int>(cpu.isa); ++isa) {
       for (const Compiler compiler : {Compiler::gcc, Compiler::clang}) {
-        all.push_back({&cpu, static_cast<Isa>(isa), compiler});
+        if (is_tested_with(cpu, compiler)) all.push_back({&cpu, static_cast<Isa>(isa), compiler});
       }
     }
   }

@@ -116,8 +116,8 @@ class EveryModel : public testing::TestWithParam<std::string> {
     return execute(program, inputs, {}).outputs;
   }
 
-  // All samples in one boot.
-  [[nodiscard]] std::vector<Arrays> run_on_board(const ProgramFile& program, const Place& place,
+  // In one boot.
+  [[nodiscard]] std::vector<Arrays> run_on_board(const ProgramFile& program, const Place& place, std::size_t samples,
                                                  bool is_packed = true) const {
     ExecuteOn board;
     board.target = place.target;
@@ -126,7 +126,7 @@ class EveryModel : public testing::TestWithParam<std::string> {
     board.time_limit = std::chrono::minutes(4);  // a second or two, on a machine that has nothing else to do
     board.account = true;
     std::vector<Arrays> inputs = sample_arrays(program, inputs_);
-    if (!is_among(place, three_places())) inputs.resize(kFewSamples);
+    inputs.resize(samples);
     Execution execution = execute(program, inputs, board);
     const bool is_int8 = std::ranges::all_of(program.inputs, [](const auto& in) { return in.dtype == DType::i8; });
     expect_clean_firmware(board.keep_elf, *place.target.cpu, is_int8 && is_packed);
@@ -180,7 +180,7 @@ TEST_P(EveryModel, ComputesTheReferencesBitsOnEveryBoardInEveryInstructionSet) {
       reference = run_on_host(program, kSamples);
       expect_various(reference);
     }
-    expect_same(run_on_board(program, place), reference);
+    expect_same(run_on_board(program, place, is_among(place, three_places()) ? kSamples : kFewSamples), reference);
   }
 }
 
@@ -208,8 +208,8 @@ TEST_P(EveryModel, TakesAndGivesFloatsWithTheSameBitsInEveryInstructionSet) {
     ASSERT_NO_FATAL_FAILURE(compile(place.target, program));
     EXPECT_EQ(program.inputs.at(0).dtype, DType::f32);
     EXPECT_EQ(program.outputs.at(0).dtype, DType::f32);
-    if (reference.empty()) reference = run_on_host(program, 2);
-    const std::vector<Arrays> outputs = run_on_board(program, place);
+    if (reference.empty()) reference = run_on_host(program, kFewSamples);
+    const std::vector<Arrays> outputs = run_on_board(program, place, kFewSamples);
     expect_same(outputs, reference);
     if (first.empty()) first = outputs;
     expect_same(outputs, first);
@@ -220,12 +220,12 @@ TEST_P(EveryModel, CompiledForAnyTargetIsOneProgramForAllBoards) {
   ASSERT_NO_FATAL_FAILURE(quantize("any", "int8"));
   ProgramFile program;
   ASSERT_NO_FATAL_FAILURE(compile({nullptr, Isa::scalar}, program));
-  const std::vector<Arrays> reference = run_on_host(program, 2);
+  const std::vector<Arrays> reference = run_on_host(program, kFewSamples);
   std::vector<Arrays> first;
   for (const Place& place : three_places()) {
     SCOPED_TRACE(place.text());
     // What other programs have in their packed constants, this one works out at load and keeps.
-    const std::vector<Arrays> outputs = run_on_board(program, place, false);
+    const std::vector<Arrays> outputs = run_on_board(program, place, kFewSamples, false);
     expect_same(outputs, reference);
     if (first.empty()) first = outputs;
     expect_same(outputs, first);

@@ -150,15 +150,15 @@ std::string calibration_text(const Flags& flags, const compiler::Compiled& compi
 }
 
 Report report_of(const Flags& flags, const compiler::Compiled& compiled, const compiler::Options& options,
-                 const Firmware& firmware, const nlohmann::ordered_json& figures,
-                 const nlohmann::ordered_json& explanation) {
+                 const Firmware& firmware, const std::optional<Budget>& budget, const std::optional<Diagnostic>& excess,
+                 const nlohmann::ordered_json& figures, const nlohmann::ordered_json& explanation) {
   Report report{.model = flags.model,
                 .settings = {},
                 .compiled = compiled,
                 .firmware = firmware,
                 .measured = flags.measure,
-                .budget = {},
-                .over_budget = {},
+                .budget = budget.value_or(Budget()),
+                .over_budget = excess,
                 .figures = figures,
                 .explanation = explanation};
   const auto none_if_empty = [](const std::string& text, const char* none) { return text.empty() ? none : text; };
@@ -244,7 +244,6 @@ void run(const Flags& flags) {
   const Firmware firmware = link_for(compiled.program, options.config.target, request);
   std::optional<Diagnostic> excess;
   if (budget) excess = over_budget(*budget, compiled, firmware.facts);
-  if (excess && flags.report.empty()) throw InputError(*excess);
   std::optional<MeasuredGoal> goal;
   if (flags.measure && compiled.facts.balanced) {
     goal = {*firmware.facts, *link_for(compiled.facts.balanced->program, options.config.target, request).facts};
@@ -252,13 +251,11 @@ void run(const Flags& flags) {
   const nlohmann::ordered_json figures = figures_of(compiled, options, firmware, flags.measure, goal);
   const nlohmann::ordered_json explanation = options.explain ? explanation_json(compiled.facts) : nullptr;
   if (!flags.report.empty()) {
-    Report report = report_of(flags, compiled, options, firmware, figures, explanation);
-    report.budget = budget.value_or(Budget());
-    report.over_budget = excess;
-    const std::string page = report_page(report);
+    const std::string page =
+        report_page(report_of(flags, compiled, options, firmware, budget, excess, figures, explanation));
     write_file(flags.report, std::as_bytes(std::span(page)));
   }
-  if (excess) throw InputError(*excess);  // with a report that shows where it goes
+  if (excess) throw InputError(*excess);  // after the report, which shows where it goes
   const std::string output = output_of(flags, model);
   write_file(output, flags.bundles() ? bundle(flags, compiled, model) : compiled.program);
   if (flags.names) write_names(output, compiled.program, compiled.facts.steps, explanation);

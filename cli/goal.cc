@@ -20,10 +20,10 @@ Counts measured_counts(const std::vector<emit::Step>& steps, const RunResult& ru
   return counts;
 }
 
-Counts estimated_counts(const std::vector<compiler::Layer>& layers) {
+Counts estimated_counts(const std::vector<emit::Step>& steps) {
   Counts counts;
-  for (const compiler::Layer& layer : layers) {
-    if (layer.instructions) counts[layer.node] += *layer.instructions;
+  for (const emit::Step& step : steps) {
+    if (step.estimate) counts[step.node] += *step.estimate;
   }
   return counts;
 }
@@ -37,16 +37,15 @@ std::string percentage(std::optional<double> share) {
 Goal goal_of(const compiler::Compiled& compiled, const std::optional<MeasuredGoal>& measured) {
   const compiler::Facts& facts = compiled.facts;
   const compiler::Balanced& balanced = *facts.balanced;
-  const Counts now = measured ? measured_counts(facts.steps, measured->chosen) : estimated_counts(facts.layers);
-  const Counts then =
-      measured ? measured_counts(balanced.steps, measured->balanced) : estimated_counts(balanced.layers);
+  const Counts now = measured ? measured_counts(facts.steps, measured->chosen) : estimated_counts(facts.steps);
+  const Counts then = measured ? measured_counts(balanced.steps, measured->balanced) : estimated_counts(balanced.steps);
   Goal goal;
-  std::map<std::string, const compiler::Layer*> before;
-  for (const compiler::Layer& layer : balanced.layers) before.emplace(layer.node, &layer);
-  for (const compiler::Layer& layer : facts.layers) {
+  std::map<std::string, const emit::Step*> before;
+  for (const emit::Step& step : balanced.steps) before.emplace(step.node, &step);
+  for (const emit::Step& layer : facts.steps) {
     const auto at = before.find(layer.node);
     if (at == before.end()) continue;
-    const compiler::Layer& other = *at->second;
+    const emit::Step& other = *at->second;
     if (layer.op == other.op && layer.constant_bytes == other.constant_bytes) continue;
     GoalRow row{layer.node, layer.op, layer.source, other.op, layer.constant_bytes - other.constant_bytes, {}, {}};
     if (now.contains(layer.node) && then.contains(layer.node)) {

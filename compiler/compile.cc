@@ -225,21 +225,6 @@ Accuracy compare_layers(ir::Graph& graph, const Options& options, const quantize
 
 namespace {
 
-std::vector<Layer> layers_of(const ir::Graph& graph) {
-  std::vector<Layer> layers;
-  for (const ir::Node& node : graph.nodes()) {
-    const ops::Operator* op = ops::find(node);
-    if (op == nullptr || ops::is_alias(node)) continue;
-    Layer layer{node.name, ops::program_name(node.op), node.location.text(), 0, {}};
-    for (const ir::Value* value : node.inputs()) {
-      if (value->kind == ir::ValueKind::constant) layer.constant_bytes += value->type.bytes();
-    }
-    if (op->estimate != nullptr) layer.instructions = op->estimate(node);
-    layers.push_back(std::move(layer));
-  }
-  return layers;
-}
-
 // The goal matters from here on.
 constexpr std::string_view kFirstWithGoal = "lower";
 
@@ -254,7 +239,7 @@ Balanced compile_balanced(ir::Graph graph, Options options) {
     if (begun) stage.run(graph, context);
   }
   emit::Emitted emitted = emit::emit(graph, options.config, options.memory, options.reuse, options.constants_in);
-  return {std::move(emitted.program), std::move(emitted.steps), layers_of(graph)};
+  return {std::move(emitted.program), std::move(emitted.steps)};
 }
 
 }  // namespace
@@ -277,7 +262,11 @@ Compiled compile(ir::Graph& graph, const Options& options, const std::vector<Sta
   };
 
   check_layer_settings(graph, options.layers);
-  ir::verify(graph, "import");
+  try {
+    ir::verify(graph, "import");
+  } catch (const std::logic_error& error) {
+    throw InputError({.problem = error.what(), .advice = "the model is damaged: export it again"});
+  }
   intermediates.write(graph, "import");
   std::optional<Changes> changes;
   if (options.explain) changes.emplace(graph);
@@ -300,7 +289,6 @@ Compiled compile(ir::Graph& graph, const Options& options, const std::vector<Sta
                       first.node,
                       first.source});
   }
-  compiled.facts.layers = layers_of(graph);
   if (before_goal) {
     timed("balanced", [&] { compiled.facts.balanced = compile_balanced(std::move(*before_goal), options); });
   }

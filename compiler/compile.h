@@ -54,18 +54,10 @@ struct Change {
   std::vector<std::string> became;  // operators under the node's name after the stage; none: part of others, or dead
 };
 
-// A node of the finished graph: what --optimize decides about.
-struct Layer {
-  std::string node, op, source;
-  std::int64_t constant_bytes = 0;
-  std::optional<std::int64_t> instructions;  // estimated
-};
-
 // What the same model is when compiled with --optimize=balanced.
 struct Balanced {
   std::vector<std::byte> program;
   std::vector<emit::Step> steps;
-  std::vector<Layer> layers;
 };
 
 // What the stages found out.
@@ -83,8 +75,7 @@ struct Facts {
   std::vector<std::pair<std::string, double>> seconds;          // per stage
   std::vector<quantizer::Decision> decisions;                   // of quantization, one per node
   std::vector<quantizer::EqualizedLayer> equalized;
-  std::vector<Change> changes;  // with options.explain
-  std::vector<Layer> layers;
+  std::vector<Change> changes;       // with options.explain
   std::optional<Balanced> balanced;  // where another goal was asked for
 };
 

@@ -161,6 +161,8 @@ Step step_of(const ir::Node& node) {
     if (value->kind == ir::ValueKind::constant) step.constant_bytes += value->type.bytes();
     if (value->kind == ir::ValueKind::scratch) step.scratch_bytes += value->type.bytes();
   }
+  const ops::Operator* op = ops::find(node);
+  if (op != nullptr && op->estimate != nullptr) step.estimate = op->estimate(node);
   return step;
 }
 

@@ -26,7 +26,8 @@ struct Step {
   std::string result = {};          // "i8[1,16,14,14]"; the first, of several
   std::int64_t constant_bytes = 0;  // that it reads
   std::int64_t scratch_bytes = 0;
-  std::int64_t macs = 0;  // of the node that it stands for, counted by the compiler before lowering
+  std::optional<std::int64_t> estimate = {};  // of its instructions, by the operator
+  std::int64_t macs = 0;                      // of the node that it stands for, counted by the compiler before lowering
 };
 
 // What a region of memory is used for.

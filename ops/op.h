@@ -107,6 +107,8 @@ struct Operator {
   std::vector<Precision> precisions = {Precision::w8a8};
   std::string_view limits = {};
   Layout layout = Layout::same;
+  // The same of ExecuTorch's kernel, where it repeats an operand that is smaller than the result.
+  Layout executorch_repeats = Layout::same;
   // An element of the result depends on the operands' elements at its own place alone (broadcasting included).
   bool elementwise = false;
 

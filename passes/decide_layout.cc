@@ -53,7 +53,8 @@ class LayoutPass {
       visit_transpose(node);
     } else {
       const Order order = wanted(node);
-      const bool any = layout_of(node) == ops::Layout::same || repeats_channels(node);
+      const ops::Operator* op = ops::find(node);
+      const bool any = op != nullptr && op->layout == ops::Layout::same;
       for (ir::Value* input : node.inputs()) {
         const bool four = input->type.rank() == 4;
         if (is_activation(input)) node.replace_use(input, in_order(input, four ? order : Order{}, &node));
@@ -66,16 +67,16 @@ class LayoutPass {
   [[nodiscard]] ops::Layout layout_of(const ir::Node& node) const {
     const ops::Operator* op = ops::find(node);
     if (op == nullptr) return ops::Layout::contiguous;
-    if (is_for_executorch_ && repeats_channels(node)) return ops::Layout::channels_last;
+    if (is_for_executorch_ && repeats(node) && op->executorch_repeats != ops::Layout::same) {
+      return op->executorch_repeats;
+    }
     // Portable float kernels know one order, the logical one, unless they work in any.
     const bool other = op->layout != ops::Layout::same && ops::is_float(node);
     return other ? ops::Layout::contiguous : op->layout;
   }
 
-  // ExecuTorch's sums and products repeat one number per channel along memory, which is right only where channels lie
-  // beside each other.
-  static bool repeats_channels(const ir::Node& node) {
-    if (node.op != "cortex_m.quantized_add" && node.op != "cortex_m.quantized_mul") return false;
+  // Whether an operand is smaller than the result.
+  static bool repeats(const ir::Node& node) {
     return std::ranges::any_of(node.inputs(), [&](const ir::Value* input) {
       return input->type.rank() == 4 && input->type.shape != node.result()->type.shape;
     });

@@ -101,6 +101,7 @@ ir::Value* lower(const Rewriter& rewriter) {
 Operator mul_operator() {
   using namespace mul;  // NOLINT(google-build-using-namespace)
   return {.name = "mul",
+          .executorch_repeats = Layout::channels_last,  // one number per channel, along memory
           .elementwise = true,
           .forms = {{"mul.Tensor(Tensor self, Tensor other)", import_mul},
                     {"mul_.Tensor(Tensor(a!) self, Tensor other)", import_mul},

@@ -49,15 +49,14 @@ ir::Value* scaled(ir::Graph& graph, ir::Node& node, ir::Value* value, double fac
 std::optional<ir::QuantParams> parameters_before(const ir::QuantParams& result) {
   if (result.dtype != DType::i8 || result.per_channel()) return std::nullopt;
   const double step = result.scale();
-  const auto level = [&](double y) {
-    const double nearest = std::nearbyint(y / step + result.zero_point());
-    return static_cast<std::int32_t>(std::clamp<double>(nearest, result.qmin, result.qmax));
+  const auto clamped = [&](double level) {
+    return static_cast<std::int32_t>(std::clamp<double>(level, result.qmin, result.qmax));
   };
+  const auto level = [&](double y) { return clamped(std::nearbyint(y / step + result.zero_point())); };
   if (level(0) != result.qmin || level(1) != result.qmax) return std::nullopt;
   ir::QuantParams x = result;
   x.scales = {6 * step};
-  const auto half = static_cast<std::int32_t>(std::nearbyint(1 / (2 * step)));
-  x.zero_points = {std::clamp(result.zero_point() + half, result.qmin, result.qmax)};
+  x.zero_points = {clamped(result.zero_point() + std::nearbyint(1 / (2 * step)))};
   return x;
 }
 

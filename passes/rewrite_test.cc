@@ -235,6 +235,10 @@ node "fc" "fc" ""
   const std::string wide =
       head + function + "node \"q\" \"\" \"\"\n" + quantize("q", "h", "0.0078125", "-128") + "output %q\n";
   EXPECT_EQ(after(wide.c_str(), fuse_hardsigmoid).find("reinterpret"), std::string::npos);
+  // Of steps far too fine the zero point stays an int8.
+  const std::string fine =
+      head + function + "node \"q\" \"\" \"\"\n" + quantize("q", "h", "9.5367431640625e-13", "-128") + "output %q\n";
+  EXPECT_NE(after(fine.c_str(), fuse_hardsigmoid).find("zero_point=127"), std::string::npos);
 }
 
 TEST(KeepHardswish, MarksThoseThatExecuTorchMultiplies) {

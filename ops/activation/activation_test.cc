@@ -302,7 +302,7 @@ TEST(Table, PolesAreTheEndsAndUndefinedPartsContinueTheBoundary) {
 
 // (q + 85) · (min(q, −42) + 128) · 0.07² / (6 · 0.06) − 122, by hand: 3 is 43 steps here instead of 42.86.
 TEST(Table, MultipliesHardswishInWholeStepsWhenAsked) {
-  const Table table = make_hardswish_product_table(ir::per_tensor_i8(0.07, -85), ir::per_tensor_i8(0.06, -122));
+  const Table table = make_hardswish_product_table(ir::per_tensor_i8(0.07, -85), ir::per_tensor_i8(0.06, -122)).value();
   const auto at = [&](int q) { return int{table[static_cast<std::size_t>(q + 128)]}; };
   EXPECT_EQ(at(-128), -122);
   EXPECT_EQ(at(-127), -123);  // −42 · 1 · 0.01361 = −0.57; the exact function is at −0.42
@@ -310,6 +310,15 @@ TEST(Table, MultipliesHardswishInWholeStepsWhenAsked) {
   EXPECT_EQ(at(-46), -78);  // 39 · 82 · 0.01361 = 43.53; exactly 43.46
   EXPECT_EQ(at(0), -22);    // 85 · 86 · 0.01361 = 99.50; exactly 99.17
   EXPECT_EQ(at(127), 126);  // 212 · 86 · 0.01361 = 248.2
+}
+
+TEST(Table, DoesNotMultiplyWhatOverflows) {
+  const auto can = [](double from, double to) {
+    return make_hardswish_product_table(ir::per_tensor_i8(from, -128), ir::per_tensor_i8(to, -128)).has_value();
+  };
+  EXPECT_TRUE(can(1e-6, 0.01));
+  EXPECT_FALSE(can(1e-10, 0.01));  // 3 is 3e10 steps
+  EXPECT_FALSE(can(0.05, 1e-12));  // a product of one step is 4e8 steps of the result
 }
 
 TEST(Table, KeepsWithinTheResultsRange) {

@@ -54,9 +54,9 @@ ir::Value* lower(const Rewriter& rewriter) {
     reject(node.op + " needs an input and a result that are int8 with one scale each",
            "quantize both sides of it per tensor to int8");
   }
-  const std::optional<Table> table = node.has("as_product")
-                                         ? make_hardswish_product_table(*input.quant, *output.quant)
-                                         : make_table(function_of(node), *input.quant, *output.quant);
+  std::optional<Table> table;
+  if (node.has("as_product")) table = make_hardswish_product_table(*input.quant, *output.quant);
+  if (!table) table = make_table(function_of(node), *input.quant, *output.quant);
   if (!table) {
     reject(node.op + " is undefined for every value that its input can have",
            "calibrate with data for which the model computes finite numbers");

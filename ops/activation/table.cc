@@ -36,13 +36,17 @@ std::optional<Table> make_table(const std::function<double(double)>& function, c
   return table;
 }
 
-Table make_hardswish_product_table(const ir::QuantParams& input, const ir::QuantParams& output) {
+std::optional<Table> make_hardswish_product_table(const ir::QuantParams& input, const ir::QuantParams& output) {
   const double step = input.scale();
+  const double real_factor = step * step / (output.scale() * 6);
+  const double largest_product = 255 * (255 + 3 / step);
+  constexpr double kFits = 1 << 30;
+  if (largest_product >= kFits || largest_product * real_factor >= kFits) return std::nullopt;
   const auto rounded = [](double x) { return static_cast<std::int32_t>(std::nearbyint(x)); };
   const std::int32_t zero = input.zero_point();
   const std::int32_t three = std::clamp(rounded(3 / step + zero), input.qmin, input.qmax);
   const std::int32_t shifted_zero = zero - rounded(3 / step);
-  const Multiplier factor = quantize_multiplier(step * step / (output.scale() * 6));
+  const Multiplier factor = quantize_multiplier(real_factor);
   Table table{};
   for (std::int32_t i = 0; i < kTableEntries; ++i) {
     const std::int32_t x = i - 128;

@@ -20,6 +20,7 @@ std::optional<Table> make_table(const std::function<double(double)>& function, c
                                 const ir::QuantParams& output);
 
 // hardswish as ExecuTorch multiplies it: the integers of x times those of min(x, 3) + 3, with 3 in whole steps of x.
-Table make_hardswish_product_table(const ir::QuantParams& input, const ir::QuantParams& output);
+// None where steps are so fine that the product, or what it is requantized to, would not fit 32 bits.
+std::optional<Table> make_hardswish_product_table(const ir::QuantParams& input, const ir::QuantParams& output);
 
 }  // namespace cormorant::ops

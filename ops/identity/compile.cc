@@ -6,6 +6,7 @@
 // has other quantization parameters.
 #include <algorithm>
 
+#include "base/diagnostic.h"
 #include "ops/op.h"
 
 namespace cormorant::ops {
@@ -50,6 +51,12 @@ constexpr const char* kReinterpret = "cormorant.reinterpret";
 
 std::vector<ir::TensorType> infer(const ir::Node& node) {
   ir::TensorType type = node.tensor("self")->type;
+  if (!type.quant || !node.result()->type.quant) {
+    throw InputError({.problem = node.op + " of a tensor without quantization parameters",
+                      .advice = "give its operand and its result some",
+                      .node = node.name,
+                      .source = node.location.text()});
+  }
   type.quant = node.result()->type.quant;
   return {type};
 }

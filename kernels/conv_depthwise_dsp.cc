@@ -63,8 +63,8 @@ namespace cormorant::conv {
   "smlad r2, r6, r9, r2\n"            \
   "smlad r3, r7, r10, r3\n"
 
-#define TAP_wide                      \
-  "ldr r6, [r4], #4\n"                \
+// One tap, whose pointer is in r6.
+#define LAST_wide                     \
   "ldrd r9, r10, [r12], #8\n"         \
   "ldr r6, [r6, r11]\n"               \
   "sxtb16 r8, r6\n"                   \
@@ -73,6 +73,8 @@ namespace cormorant::conv {
   "smlabb r1, r7, r10, r1\n"          \
   "smlatt r2, r8, r9, r2\n"           \
   "smlatt r3, r7, r10, r3\n"
+
+#define TAP_wide "ldr r6, [r4], #4\n" LAST_wide
 
 // Two of nine taps, `at` bytes on in the table.
 #define PAIR_9(at)                    \
@@ -131,15 +133,7 @@ namespace cormorant::conv {
 #define NINE_TAPS                     \
   "ldr r4, [sp]\n"                    \
   PAIR_9("0") PAIR_9("8") PAIR_9("16") PAIR_9("24") \
-  "ldr r6, [r4, #32]\n"               \
-  "ldrd r9, r10, [r12], #8\n"         \
-  "ldr r6, [r6, r11]\n"               \
-  "sxtb16 r8, r6\n"                   \
-  "sxtb16 r7, r6, ror #8\n"           \
-  "smlabb r0, r8, r9, r0\n"           \
-  "smlabb r1, r7, r10, r1\n"          \
-  "smlatt r2, r8, r9, r2\n"           \
-  "smlatt r3, r7, r10, r3\n"
+  "ldr r6, [r4, #32]\n" LAST_wide
 
 #define DEPTHWISE(TAPS, RESULT)       \
   "push {r4-r11, lr}\n"               \

@@ -496,14 +496,7 @@ TEST(Conv2dPrepack, TheVariantSuitsTheTarget) {
   EXPECT_EQ(packed_variant(pixel, kCpus[9], Isa::mve, Optimize::size), "cormorant.conv2d.mve_kxk");
 }
 
-// What conformance::everywhere() leaves out.
-TEST(Conv2d, EqualsTheReferenceWhereFlashIsSaved) {
-  Target small = parse_target("cortex-m4");
-  small.optimize = Optimize::size;
-  std::vector<conformance::Case> some = cases();
-  some.resize(8);
-  conformance::expect_same_bits_everywhere(some, 2, {{parse_target("cortex-m3"), "gcc"}, {small, "gcc"}});
-}
+TEST(Conv2d, EqualsTheReferenceWhereFlashIsSaved) { conformance::expect_same_bits_where_flash_is_saved(cases()); }
 
 // A 3×3 convolution behind an explicit pad of rows and columns.
 struct Padded {

@@ -262,7 +262,7 @@ RowBorder border_for_cmsis_nn(const conv::Geometry& g, std::int64_t inputs) {
   return {distance - g.pad_left, distance - behind};
 }
 
-Lowered with_border(Lowered lowered, const RowBorder& border) {
+void add_border(Lowered& lowered, const RowBorder& border) {
   const std::int64_t from = lowered.weight_shape[3], to = from + border.left + border.right;
   const std::int64_t rows = static_cast<std::int64_t>(lowered.weights.size()) / from;
   std::vector<std::int8_t> wide(static_cast<std::size_t>(rows * to), 0);
@@ -273,21 +273,19 @@ Lowered with_border(Lowered lowered, const RowBorder& border) {
   lowered.weight_shape[3] = to;
   lowered.geometry.kernel_width = static_cast<decltype(lowered.geometry.kernel_width)>(to);
   lowered.geometry.pad_left = static_cast<decltype(lowered.geometry.pad_left)>(lowered.geometry.pad_left + border.left);
-  return lowered;
 }
 
 }  // namespace
 
-ir::Value* lower_to_conv2d(const Rewriter& rewriter, const Lowered& given) {
+ir::Value* lower_to_conv2d(const Rewriter& rewriter, Lowered lowered) {
   const ir::Node& node = rewriter.node;
   const Config& config = rewriter.config;
-  RowBorder border;
-  if (config.runtime == Runtime::executorch && (config.target.is_any() || config.target.isa == Isa::mve)) {
-    border = border_for_cmsis_nn(given.geometry, given.weight_shape[1]);
-  }
-  const Lowered lowered = with_border(given, border);
   std::vector<std::int64_t> padding = node.integers("padding");
-  padding.back() += border.left;
+  if (config.runtime == Runtime::executorch && (config.target.is_any() || config.target.isa == Isa::mve)) {
+    const RowBorder border = border_for_cmsis_nn(lowered.geometry, lowered.weight_shape[1]);
+    add_border(lowered, border);
+    padding.back() += border.left;
+  }
   const ir::Shape& oihw = lowered.weight_shape;
   const std::int64_t inputs = oihw[1];
   const std::int64_t pixels = oihw[2] * oihw[3];

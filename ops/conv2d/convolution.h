@@ -48,7 +48,7 @@ ir::Value* zero_bias(const Rewriter& rewriter, std::int64_t channels);
 // nothing where it is for ours.
 std::int64_t scratch_of(const Rewriter& rewriter, const std::function<std::uint32_t(Isa)>& upstream_scratch_bytes);
 
-ir::Value* lower_to_conv2d(const Rewriter& rewriter, const Lowered& lowered);
+ir::Value* lower_to_conv2d(const Rewriter& rewriter, Lowered lowered);
 
 // ---- prepacking: a cortex_m node, before its constants are laid out
 struct Unpacked {

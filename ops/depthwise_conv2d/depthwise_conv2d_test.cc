@@ -215,13 +215,8 @@ TEST(DepthwisePrepack, TheVariantSuitsTheTargetAndTheWeights) {
   EXPECT_EQ(packed_variant(small, kCpus[9], Isa::mve, Optimize::size), "cormorant.depthwise_conv2d.mve_kxk");
 }
 
-// What conformance::everywhere() leaves out.
 TEST(DepthwiseConv2d, EqualsTheReferenceWhereFlashIsSaved) {
-  Target small = parse_target("cortex-m4");
-  small.optimize = Optimize::size;
-  std::vector<conformance::Case> some = cases();
-  some.resize(8);
-  conformance::expect_same_bits_everywhere(some, 2, {{parse_target("cortex-m3"), "gcc"}, {small, "gcc"}});
+  conformance::expect_same_bits_where_flash_is_saved(cases());
 }
 
 TEST(DepthwiseLayout, EveryConstantHasAPlaceOfItsOwn) {

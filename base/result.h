@@ -18,6 +18,7 @@ enum class Error : std::uint16_t {
   bad_shape = 103,      // sizes that the operator cannot compute, or that disagree with each other
   bad_constant = 104,   // constant data missing, misplaced or of the wrong size
   has_delegate = 105,   // a delegate's blob: only plain operators run here
+  bad_memory = 106,     // tensors of an instruction share memory in a way that its kernel does not offer
   // The file is sound, but this firmware is not made for it.
   unknown_operator = 200,  // not in the operator table handed to load
   unsupported = 201,       // a known operator with arguments that this kernel variant does not compute
@@ -65,6 +66,8 @@ constexpr const char* describe(Error error) {
       return "constant data is missing, misplaced or of the wrong size";
     case Error::has_delegate:
       return "the program holds a delegate's blob; only plain operators run here";
+    case Error::bad_memory:
+      return "tensors of an instruction share memory in a way that the operator does not offer";
     case Error::unknown_operator:
       return "the operator table of this firmware does not have the operator";
     case Error::unsupported:

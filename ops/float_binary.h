@@ -3,11 +3,14 @@
 // The signature of ExecuTorch's portable operators on two tensors: aten::mul.out, aten::div.out, aten::minimum.out …
 #pragma once
 
+#include "base/overlap.h"
+
 namespace cormorant::ops {
 
 template <class W>
 struct FloatBinary {
   static constexpr const char* kName = "aten::mul.out";
+  static constexpr Overlap kOverlap = Overlap::in_place;
   typename W::Tensor self{};
   typename W::Tensor other{};
   typename W::Out out{};

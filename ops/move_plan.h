@@ -7,6 +7,7 @@
 // once.
 #pragma once
 
+#include "base/checked_size.h"
 #include "kernels/move_nest.h"
 #include "runtime/kernel.h"
 
@@ -34,6 +35,14 @@ inline std::int32_t wrap_dim(std::int32_t dim, std::size_t rank) {
   const auto limit = static_cast<std::int32_t>(rank);
   if (dim < -limit || dim >= limit) return -1;
   return dim < 0 ? dim + limit : dim;
+}
+
+// Whether the size times the repeats is the output's. Nothing that is repeated is nothing, which loops need not know.
+inline bool is_repeated(std::int32_t size, std::int32_t& repeats, std::int32_t out_size) {
+  const CheckedSize product = CheckedSize(static_cast<std::uint32_t>(size)) * static_cast<std::uint32_t>(repeats);
+  if (repeats < 1 || !(product == CheckedSize(static_cast<std::uint32_t>(out_size)))) return false;
+  if (size == 0) repeats = 1;
+  return true;
 }
 
 // Whether the tensor's bytes lie as they would in the other's order; dimensions of size 1 may stand anywhere.

@@ -26,9 +26,10 @@ std::int32_t Call::next_argument() {
   return -1;
 }
 
-void Call::read(Tensor& field, bool must_be_writable) {
+void Call::read(Tensor& field, Role role) {
   fail(loader_->source().resolve(next_argument(), field));
-  if (must_be_writable && field.constant) fail(Error::bad_constant);
+  field.role = role;
+  if (role != Role::read && field.constant) fail(Error::bad_constant);
 }
 
 void Call::read(OptionalTensor& field) {
@@ -148,6 +149,43 @@ void Call::finish() {
     return fail(Error::bad_value, next_, static_cast<std::uint32_t>(args.size()));
   }
   failure_->argument = Failure::kNone;
+}
+
+namespace {
+
+// Whether they have a byte in common.
+bool overlaps(const Tensor& a, const Tensor& b) {
+  return a.data < b.data + b.bytes() && b.data < a.data + a.bytes() && a.bytes() != 0 && b.bytes() != 0;
+}
+
+bool is_offered(const Tensor& written, const Tensor& other, Overlap permitted) {
+  if (written.role != Role::written || other.role != Role::read) return false;
+  return written.data == other.data ? permitted != Overlap::none
+                                    : permitted == Overlap::covered && written.data < other.data;
+}
+
+}  // namespace
+
+void Call::require_apart(const Tensor& a, const Tensor& b) { require(!overlaps(a, b), Error::bad_memory); }
+
+void Call::check_overlap(const Tensor* const* begin, const Tensor* const* end, Overlap permitted) {
+  if (error() != Error::ok) return;
+  std::uint32_t results = 0;
+  std::uint32_t bytes = 0;  // of one of the results at least, if any has some
+  for (const Tensor* const* at = begin; at != end; ++at) {
+    const Tensor& written = **at;
+    if (written.role == Role::read) continue;
+    if (written.role == Role::written) {
+      ++results;
+      bytes |= written.bytes();
+    }
+    for (const Tensor* const* other = begin; other != end; ++other) {
+      // Constants lie where nothing is written. Two that are written meet twice.
+      if (other == at || (*other)->constant) continue;
+      if (overlaps(written, **other) && !is_offered(written, **other, permitted)) fail(Error::bad_memory);
+    }
+  }
+  computes_nothing_ = results != 0 && bytes == 0;
 }
 
 void Call::require_aligned(const Tensor& tensor, std::uint32_t alignment) {

@@ -4,8 +4,9 @@
 // and leaves a plan (usually its signature struct, filled in) in the state memory; `execute` runs per inference, trusts
 // the plan and cannot fail. The executor is then a flat list {execute, plan} with nothing to decide.
 //
-// A hostile file may let tensors overlap in the arena. Wrong numbers are its own affair, but a kernel must not take an
-// address, index or loop bound from tensor data or from its own scratch: an output may have overwritten it meanwhile.
+// A kernel's scratch is its own: load refuses a call in which it shares memory with another argument, and one whose
+// results share memory with its inputs in another way than the signature offers (Overlap). Nevertheless no kernel takes
+// an address, index or loop bound from tensor data.
 #pragma once
 
 #include <cstddef>
@@ -14,6 +15,7 @@
 #include <span>
 #include <string_view>
 
+#include "base/overlap.h"
 #include "base/result.h"
 #include "runtime/tensor.h"
 
@@ -62,10 +64,10 @@ struct Failure {
 // checking count and type; the first failure sticks, so a kernel checks once after reading all.
 class Call {
  public:
-  void operator()(const char* /*name*/, Tensor& field) { read(field, false); }
+  void operator()(const char* /*name*/, Tensor& field) { read(field, Role::read); }
   void operator()(const char* /*name*/, OptionalTensor& field) { read(field); }
-  void operator()(const char* /*name*/, OutTensor& field) { read(field, true); }
-  void operator()(const char* /*name*/, ScratchTensor& field) { read(field, true); }
+  void operator()(const char* /*name*/, OutTensor& field) { read(field, Role::written); }
+  void operator()(const char* /*name*/, ScratchTensor& field) { read(field, Role::scratch); }
   void operator()(const char* /*name*/, std::int32_t& field) { read(field); }
   void operator()(const char* /*name*/, float& field) { read(field); }
   void operator()(const char* /*name*/, bool& field) { read(field); }
@@ -102,6 +104,7 @@ class Call {
     signature = Signature{};
     signature.visit(*this);
     finish();
+    check_overlap(signature);
     return error() == Error::ok;
   }
 
@@ -112,12 +115,15 @@ class Call {
     if (plan == nullptr) return nullptr;
     plan->visit(*this);
     finish();
+    check_overlap(*plan);
     return error() == Error::ok ? plan : nullptr;
   }
 
   // Every test build demands that planned scratch equals what the kernel requires (unless the program comes from
   // another compiler or targets any ISA); every build demands that it is not smaller, nor less aligned.
   void require_scratch(const Tensor& scratch, std::uint32_t bytes, std::uint32_t alignment = 4);
+  // For tensors of lists, which no signature shows: they share no memory. Those of signatures are checked already.
+  void require_apart(const Tensor& a, const Tensor& b);
   // For inner loops whose loads need more than the element's own alignment, which the loader has checked.
   void require_aligned(const Tensor& tensor, std::uint32_t alignment);
   // For checks that are one condition each: call.require(a.dtype == DType::i8, Error::bad_value).
@@ -136,7 +142,7 @@ class Call {
 
   // The value index of the next argument, which is from now on the one at fault; negative after a failure.
   std::int32_t next_argument();
-  void read(Tensor& field, bool must_be_writable);
+  void read(Tensor& field, Role role);
   void read(OptionalTensor& field);
   void read(std::int32_t& field);
   void read(float& field);
@@ -150,6 +156,30 @@ class Call {
   void read(OptionalScalar& field);
   void read(std::string_view& field);
   void read_scalar(std::int32_t value, Scalar& field);
+  // The tensors of a signature, one after the other.
+  struct Tensors {
+    const Tensor** next;
+    void operator()(const char* /*name*/, Tensor& field) { *next++ = &field; }
+    void operator()(const char* /*name*/, OptionalTensor& field) { *next++ = &field; }
+    void operator()(const char* /*name*/, OutTensor& field) { *next++ = &field; }
+    void operator()(const char* /*name*/, ScratchTensor& field) { *next++ = &field; }
+    template <class Other>
+    void operator()(const char* /*name*/, Other& /*field*/) {}
+  };
+  // Scratch and results lie apart from what they may not share memory with. Not part of its caller: while arguments are
+  // read the list is not needed yet.
+  template <class Signature>
+  [[gnu::noinline]] void check_overlap(Signature& signature) {
+    constexpr Overlap kPermitted = [] {
+      if constexpr (requires { Signature::kOverlap; }) return Signature::kOverlap;
+      return Overlap::none;
+    }();
+    const Tensor* tensors[sizeof(Signature) / sizeof(Tensor)];  // it has no more
+    Tensors list{tensors};
+    signature.visit(list);
+    check_overlap(tensors, list.next, kPermitted);
+  }
+  void check_overlap(const Tensor* const* begin, const Tensor* const* end, Overlap permitted);
   // Every argument of the program was read. What may follow is what ExecuTorch's compiler appends: the operator's
   // results, which are its out arguments once more.
   void finish();
@@ -158,6 +188,7 @@ class Call {
   Failure* failure_;
   const void* plan_ = nullptr;
   std::uint16_t next_ = 0;
+  bool computes_nothing_ = false;  // all results are empty: execute is not called, so that no kernel need think of it
 };
 
 // Defines a kernel that the generated operator table refers to by symbol. The symbol is the operator's name with "::"

@@ -36,6 +36,8 @@ const Kernel* find(std::span<const Kernel* const> table, std::uint32_t begin, co
   return nullptr;
 }
 
+void do_nothing(const void* /*plan*/) {}
+
 }  // namespace
 
 void* Loader::allocate(std::size_t bytes, std::size_t alignment) {
@@ -75,7 +77,7 @@ void* Loader::allocate(std::size_t bytes, std::size_t alignment) {
   if (error != Error::ok) return error;
   Call call(*this, failure_);
   error = kernel_->load(call);
-  steps_[index] = {kernel_->execute, call.plan()};
+  steps_[index] = {call.computes_nothing_ ? do_nothing : kernel_->execute, call.plan()};
   return call.error() != Error::ok ? call.error() : error;
 }
 

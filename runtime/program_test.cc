@@ -77,6 +77,51 @@ TEST(Load, takes_tensors_without_elements) {
   EXPECT_EQ(std::get<input>(last_read.fields).bytes(), 0U);
 }
 
+// The second instruction, toy::sum, as one of another signature: its result of 3 bytes and its input of 2 at places.
+Error load_with_places(const char* op, std::uint32_t input_at, std::uint32_t result_at) {
+  TestProgram program;
+  program.plan().operators[1] = TestProgram::operator_of("toy::sum", op);
+  program.place(out).memory_offset_low = input_at;
+  const auto result = static_cast<std::size_t>(program.args(1)[1]);
+  program.plan().values[result]->val.AsTensor()->allocation_info->memory_offset_low = result_at;
+  return load(program.file()).program.error();
+}
+
+TEST(Load, permits_the_overlap_that_a_signature_offers) {
+  struct Row {
+    const char* op;
+    std::uint32_t input_at, result_at;
+    Error error;
+  };
+  const Row table[] = {
+      {"out", 16, 18, Error::ok},
+      {"out", 16, 13, Error::ok},
+      {"out", 16, 16, Error::bad_memory},
+      {"out", 16, 14, Error::bad_memory},
+      {"in_place", 16, 16, Error::ok},
+      {"in_place", 16, 18, Error::ok},
+      {"in_place", 16, 15, Error::bad_memory},
+      {"in_place", 16, 17, Error::bad_memory},
+      {"covered", 16, 16, Error::ok},
+      {"covered", 16, 14, Error::ok},
+      {"covered", 16, 17, Error::bad_memory},
+  };
+  for (const Row& row : table) {
+    EXPECT_EQ(load_with_places(row.op, row.input_at, row.result_at), row.error) << row.op << " " << row.result_at;
+  }
+}
+
+TEST(Execute, skips_what_has_no_result) {
+  TestProgram program;
+  program.set(out, planned({0, 3}, 64));
+  const Loaded loaded = load(program.file());
+  ASSERT_EQ(loaded.program.error(), Error::ok);
+  const std::byte before = loaded.arena.span()[32];  // scratch, which toy kernels fill
+  std::fill_n(loaded.program.value().input(0).value().data, 4, std::byte{0x55});
+  loaded.program.value().execute();
+  EXPECT_EQ(loaded.arena.span()[32], before);
+}
+
 TEST(Load, picks_the_method_by_name) {
   TestProgram program;
   TestProgram other;

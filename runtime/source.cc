@@ -45,7 +45,8 @@ Source::Source(std::span<const std::byte> pte, std::uint32_t method,
 [[gnu::noinline]] void Source::find_constants_in_ram() {
   pte::TensorView copies;
   error_ = method().read_tensor(pte::kCopies, copies);
-  if (error_ == Error::ok && (!copies.is_planned() || copies.data_index != 0)) error_ = Error::bad_constant;
+  if (error_ != Error::ok) return;
+  if (!copies.is_planned() || copies.data_index != 0) error_ = Error::bad_constant;
   copies_ = {copies.memory_id, copies.offset, copies.offset + copies.bytes};
 }
 
@@ -61,7 +62,8 @@ Error Source::check_arenas(Failure& why) const {
   const auto sizes = method().memory_sizes();
   for (std::size_t id = 1; id < sizes.size(); ++id) {
     const auto arena = id <= arenas_.size() ? arenas_[id - 1] : std::span<std::byte>();
-    if (static_cast<std::uint64_t>(sizes[id]) > arena.size()) {  // a negative size is more than anybody has
+    // A negative size is more than anybody has; an arena of no bytes is one, too: empty tensors lie there.
+    if (id > arenas_.size() || static_cast<std::uint64_t>(sizes[id]) > arena.size()) {
       why.argument = static_cast<std::uint16_t>(id);
       why.required = static_cast<std::uint32_t>(sizes[id]);
       why.actual = static_cast<std::uint32_t>(arena.size());
@@ -99,6 +101,7 @@ Error Source::resolve(std::int32_t value, Tensor& tensor) const {
   }
   tensor.sizes = view.sizes.data();
   tensor.dim_order = view.dim_order.data();
+  tensor.size_in_bytes = view.bytes;
   tensor.rank = static_cast<std::uint8_t>(view.sizes.size());
   tensor.dtype = view.dtype;
   if (!is_aligned(tensor.data, size_of(view.dtype))) return Error::misaligned;

@@ -13,14 +13,18 @@ namespace cormorant {
 
 inline constexpr std::size_t kMaxRank = 6;
 
+// What a kernel does with a tensor of its signature. (One byte: a tensor without tail padding is copied in words.)
+enum class Role : std::uint8_t { read, written, scratch };
+
 struct Tensor {
   std::byte* data = nullptr;                // constants live in flash: kernels write only to their outputs and scratch
   const std::int32_t* sizes = nullptr;      // logical sizes, PyTorch's order (NCHW)
   const std::uint8_t* dim_order = nullptr;  // memory order of the dimensions, outermost first
+  std::uint32_t size_in_bytes = 0;
   std::uint8_t rank = 0;
   DType dtype = DType::i8;
   bool constant = false;
-  bool unused = false;  // a tensor without tail padding is copied in words
+  Role role = Role::read;
 
   template <class T>
   [[nodiscard]] T* as() const {
@@ -33,9 +37,7 @@ struct Tensor {
     for (std::size_t i = 0; i < rank; ++i) n *= sizes[i];
     return n;
   }
-  [[nodiscard]] std::uint32_t bytes() const {
-    return static_cast<std::uint32_t>(elements()) * static_cast<std::uint32_t>(size_of(dtype));
-  }
+  [[nodiscard]] std::uint32_t bytes() const { return size_in_bytes; }
   // Whether memory order is channels-last, or row by row. Dimensions of size 1 have no place in memory: a shape for
   // which two orders are the same bytes has both, however the file spells it.
   [[nodiscard]] bool is_channels_last() const {

@@ -36,7 +36,17 @@ inline Error load_every(Call& call) {
 inline constexpr Kernel kEvery = {"toy::every.out", load_every, toy::execute<Every>};
 inline constexpr Kernel kSum = toy::kernel<Tensor, OutTensor>("toy::sum.out");
 inline constexpr Kernel kNoOverload = toy::kernel<Tensor, OutTensor>("toy::plain");
-inline constexpr const Kernel* kTable[] = {&kSum, &kNoOverload, &kEvery};
+
+// The same, with results that may share memory with their inputs.
+struct InPlaceSum : toy::Signature<Tensor, OutTensor> {
+  static constexpr Overlap kOverlap = Overlap::in_place;
+};
+struct CoveringSum : toy::Signature<Tensor, OutTensor> {
+  static constexpr Overlap kOverlap = Overlap::covered;
+};
+inline constexpr Kernel kInPlace = {"toy::sum.in_place", toy::load<InPlaceSum>, toy::execute<InPlaceSum>};
+inline constexpr Kernel kCovering = {"toy::sum.covered", toy::load<CoveringSum>, toy::execute<CoveringSum>};
+inline constexpr const Kernel* kTable[] = {&kSum, &kNoOverload, &kEvery, &kInPlace, &kCovering};
 
 struct Loaded {
   AlignedBytes pte, state, arena;

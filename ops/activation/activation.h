@@ -7,11 +7,14 @@
 
 #include <cstdint>
 
+#include "base/overlap.h"
+
 namespace cormorant::ops {
 
 template <class W>
 struct QuantizedActivation {
   static constexpr const char* kName = "cortex_m::quantized_activation.out";
+  static constexpr Overlap kOverlap = Overlap::in_place;
   typename W::Tensor input{};
   typename W::Tensor lut{};
   typename W::Out out{};

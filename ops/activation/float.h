@@ -4,11 +4,14 @@
 // others are cormorant::<function>.float with up to two parameters.
 #pragma once
 
+#include "base/overlap.h"
+
 namespace cormorant::ops::activation {
 
 template <class W>
 struct Unary {
   static constexpr const char* kName = "aten::exp.out";
+  static constexpr Overlap kOverlap = Overlap::in_place;
   typename W::Tensor self{};
   typename W::Out out{};
 
@@ -24,6 +27,7 @@ struct Unary {
 template <class W>
 struct Unary1 {
   static constexpr const char* kName = "cormorant::celu.float";
+  static constexpr Overlap kOverlap = Overlap::in_place;
   typename W::Tensor self{};
   typename W::Scalar a{};
   typename W::Out out{};
@@ -40,6 +44,7 @@ struct Unary1 {
 template <class W>
 struct Unary2 {
   static constexpr const char* kName = "cormorant::softplus.float";
+  static constexpr Overlap kOverlap = Overlap::in_place;
   typename W::Tensor self{};
   typename W::Scalar a{};
   typename W::Scalar b{};
@@ -61,6 +66,7 @@ struct Unary2 {
 template <class W>
 struct Elu {
   static constexpr const char* kName = "aten::elu.out";
+  static constexpr Overlap kOverlap = Overlap::in_place;
   typename W::Tensor self{};
   typename W::Scalar alpha{};
   typename W::Scalar scale{};
@@ -85,6 +91,7 @@ struct Elu {
 template <class W>
 struct Gelu {
   static constexpr const char* kName = "aten::gelu.out";
+  static constexpr Overlap kOverlap = Overlap::in_place;
   typename W::Tensor self{};
   typename W::String approximate{};  // "none" or "tanh"
   typename W::Out out{};
@@ -101,6 +108,7 @@ struct Gelu {
 template <class W>
 struct LeakyRelu {
   static constexpr const char* kName = "aten::leaky_relu.out";
+  static constexpr Overlap kOverlap = Overlap::in_place;
   typename W::Tensor self{};
   typename W::Scalar negative_slope{};
   typename W::Out out{};
@@ -117,6 +125,7 @@ struct LeakyRelu {
 template <class W>
 struct Logit {
   static constexpr const char* kName = "aten::logit.out";
+  static constexpr Overlap kOverlap = Overlap::in_place;
   typename W::Tensor self{};
   typename W::OptionalScalar eps{};
   typename W::Out out{};
@@ -133,6 +142,7 @@ struct Logit {
 template <class W>
 struct Pow {
   static constexpr const char* kName = "aten::pow.Tensor_Scalar_out";
+  static constexpr Overlap kOverlap = Overlap::in_place;
   typename W::Tensor self{};
   typename W::Scalar exponent{};
   typename W::Out out{};
@@ -149,6 +159,7 @@ struct Pow {
 template <class W>
 struct PowOfBase {
   static constexpr const char* kName = "aten::pow.Scalar_out";
+  static constexpr Overlap kOverlap = Overlap::in_place;
   typename W::Scalar self{};
   typename W::Tensor exponent{};
   typename W::Out out{};

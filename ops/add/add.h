@@ -11,6 +11,8 @@
 
 #include <cstdint>
 
+#include "base/overlap.h"
+
 namespace cormorant::ops::add {
 
 // Operands are shifted left by this before they are rescaled.
@@ -19,6 +21,7 @@ inline constexpr std::int32_t kLeftShift = 20;
 template <class W>
 struct QuantizedAdd {
   static constexpr const char* kName = "cortex_m::quantized_add.out";
+  static constexpr Overlap kOverlap = Overlap::in_place;
   typename W::Tensor self{};
   typename W::Int self_zero_point{};
   typename W::Int self_multiplier{};
@@ -57,6 +60,7 @@ struct QuantizedAdd {
 template <class W>
 struct FactorAdd {
   static constexpr const char* kName = "cormorant::add.scalar";
+  static constexpr Overlap kOverlap = Overlap::in_place;
   typename W::Tensor self{};
   typename W::Tensor other{};
   typename W::Int self_factor{};

@@ -3,11 +3,14 @@
 // out = self + alpha · other and self − alpha · other in float: ExecuTorch's portable operators.
 #pragma once
 
+#include "base/overlap.h"
+
 namespace cormorant::ops::add {
 
 template <class W>
 struct FloatAdd {
   static constexpr const char* kName = "aten::add.out";
+  static constexpr Overlap kOverlap = Overlap::in_place;
   typename W::Tensor self{};
   typename W::Tensor other{};
   typename W::Scalar alpha{};

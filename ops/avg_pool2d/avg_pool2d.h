@@ -14,6 +14,7 @@
 
 #include <cstdint>
 
+#include "base/overlap.h"
 #include "kernels/pool_geometry.h"
 #include "target/target.h"
 
@@ -22,6 +23,7 @@ namespace cormorant::ops {
 template <class W>
 struct QuantizedAvgPool2d {
   static constexpr const char* kName = "cortex_m::quantized_avg_pool2d.out";
+  static constexpr Overlap kOverlap = Overlap::covered;
   typename W::Tensor input{};
   typename W::IntPair kernel_size{};
   typename W::IntPair stride{};
@@ -53,6 +55,7 @@ inline constexpr const char* kQuantizedAvgPool2dNhwc = "cortex_m::quantized_avg_
 template <class W>
 struct AvgPool2d {
   static constexpr const char* kName = "cormorant::avg_pool2d.scalar";
+  static constexpr Overlap kOverlap = Overlap::covered;
   typename W::Tensor input{};
   typename W::IntPair kernel_size{};
   typename W::IntPair stride{};  // zeros: adaptive windows, all by output sizes

@@ -30,9 +30,8 @@ Error load_cat(Call& call) {
   call.require(dim >= 0 && tensors.count > 0, Error::bad_value);
   if (call.error() != Error::ok) return call.error();
 
-  // A list has 4 bytes of the file per entry, and a file less than 2^31: the product fits 32 bits.
-  const std::size_t parts_bytes = tensors.count * sizeof(CatPart);
-  auto* const plan = static_cast<CatPlan*>(call.allocate(sizeof(CatPlan) + parts_bytes, alignof(CatPlan)));
+  const CheckedSize bytes = CheckedSize(tensors.count) * sizeof(CatPart) + sizeof(CatPlan);
+  auto* const plan = static_cast<CatPlan*>(call.allocate(bytes.value(), alignof(CatPlan)));
   if (plan == nullptr) return call.error();
   auto* part = reinterpret_cast<CatPart*>(plan + 1);
   // Bytes of a chunk of size 1 along the axis; what stands outside of it repeats.
@@ -44,6 +43,7 @@ Error load_cat(Call& call) {
   for (std::uint32_t i = 0; i < tensors.count; ++i, ++part) {
     Tensor tensor;
     if (!call.item(tensors, i, tensor)) return call.error();
+    call.require_apart(out, tensor);
     check_part(call, tensor, out, dim);
     if (call.error() != Error::ok) return call.error();
     const auto length = static_cast<std::uint32_t>(is_nothing(tensor) ? 0 : tensor.sizes[dim]);

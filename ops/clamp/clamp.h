@@ -6,6 +6,7 @@
 
 #include <cstdint>
 
+#include "base/overlap.h"
 #include "target/target.h"
 
 namespace cormorant::ops {
@@ -13,6 +14,7 @@ namespace cormorant::ops {
 template <class W>
 struct Clamp {
   static constexpr const char* kName = "cormorant::clamp.scalar";
+  static constexpr Overlap kOverlap = Overlap::in_place;
   typename W::Tensor input{};
   typename W::Int min{};
   typename W::Int max{};

@@ -4,11 +4,14 @@
 // have those too.
 #pragma once
 
+#include "base/overlap.h"
+
 namespace cormorant::ops {
 
 template <class W>
 struct FloatClamp {
   static constexpr const char* kName = "aten::clamp.out";
+  static constexpr Overlap kOverlap = Overlap::in_place;
   typename W::Tensor self{};
   typename W::OptionalScalar min{};
   typename W::OptionalScalar max{};
@@ -26,6 +29,7 @@ struct FloatClamp {
 template <class W>
 struct FloatHardtanh {
   static constexpr const char* kName = "aten::hardtanh.out";
+  static constexpr Overlap kOverlap = Overlap::in_place;
   typename W::Tensor self{};
   typename W::Scalar min_val{};
   typename W::Scalar max_val{};
@@ -43,6 +47,7 @@ struct FloatHardtanh {
 template <class W>
 struct FloatRelu {
   static constexpr const char* kName = "aten::relu.out";
+  static constexpr Overlap kOverlap = Overlap::in_place;
   typename W::Tensor self{};
   typename W::Out out{};
 

@@ -17,6 +17,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/checked_size.h"
+#include "base/overlap.h"
 #include "kernels/conv_geometry.h"
 #include "kernels/requantize.h"
 #include "target/target.h"
@@ -66,6 +68,7 @@ inline constexpr const char* kQuantizedConv2dNhwc = "cortex_m::quantized_conv2d_
 template <class W>
 struct PackedConv2d {
   static constexpr const char* kName = "cormorant::conv2d.scalar";
+  static constexpr Overlap kOverlap = Overlap::covered;
   typename W::Tensor input{};
   typename W::Tensor packed{};
   typename W::Scratch scratch{};
@@ -262,7 +265,7 @@ struct Stretch {
 };
 
 // Bytes of scratch of a packed kernel: the patches of one block of pixels, in the element type of the multiplication.
-constexpr std::uint32_t scratch_bytes(const Variant& variant, const conv::Geometry& g) {
+constexpr CheckedSize scratch_bytes(const Variant& variant, const conv::Geometry& g) {
   const std::uint32_t patch = Stream(variant.layout, g).padded_patch();
   switch (variant.layout) {
     case Layout::mve:
@@ -271,16 +274,16 @@ constexpr std::uint32_t scratch_bytes(const Variant& variant, const conv::Geomet
         switch (walk_of(g)) {
           case Walk::rows:
             // Where 16 does not divide the patch whole vectors would leave the input at its end.
-            return variant.pointwise && patch == g.patch() ? 0 : patch;
+            return variant.pointwise && patch == g.patch() ? 0U : patch;
           case Walk::columns:
             // Vectors read up to 15 bytes behind the last patch, and are written up to 15 bytes behind the last row.
-            return Stretch(g).rows * Stretch(g).row + 16;
+            return CheckedSize(Stretch(g).rows) * Stretch(g).row + 16U;
           case Walk::pixels:
             break;
         }
         return 2 * patch;
       } else {
-        return 0;
+        return 0U;
       }
     case Layout::dsp:
     case Layout::dsp_wide:

@@ -78,8 +78,9 @@ bool is_activation(const Tensor& tensor) {
 
 PackedShape packed_shape(const Variant& variant, const conv::Geometry& geometry) {
   const Stream stream(variant.layout, geometry);
-  return {stream.bytes(),    scratch_bytes(variant, geometry), stream.blocks(), stream.block_bytes(), stream.block(),
-          stream.shifts_at()};
+  return {stream.bytes(),  scratch_bytes(variant, geometry).value(),
+          stream.blocks(), stream.block_bytes(),
+          stream.block(),  stream.shifts_at()};
 }
 
 bool is_sound_stream(const PackedShape& shape, const conv::Header& header, std::uint32_t bytes) {
@@ -161,9 +162,12 @@ Error plan_direct(Call& call, const DirectArguments& a, const Window& window) {
   const std::int32_t groups = window.group_channels > 0 ? g.in_channels / window.group_channels : 0;
   call.require(groups > 0 && groups * window.group_channels == g.in_channels && g.out_channels % groups == 0,
                Error::bad_shape);
+  if (call.error() != Error::ok) return call.error();  // there are as many shifts as channels of the output
+  const auto* multipliers = a.multipliers.as<const std::int32_t>();
   const auto* shifts = a.shifts.as<const std::int32_t>();
-  for (std::uint32_t i = 0; i < g.out_channels; ++i)
-    call.require(shifts[i] >= -31 && shifts[i] <= 31, Error::bad_value);
+  for (std::uint32_t i = 0; i < g.out_channels; ++i) {
+    call.require(multipliers[i] >= 0 && shifts[i] >= -31 && shifts[i] <= 31, Error::bad_value);
+  }
   plan->group_channels = static_cast<std::uint16_t>(window.group_channels);
   plan->input_offset = static_cast<std::int16_t>(a.input_offset);
   plan->output_offset = static_cast<std::int16_t>(a.output_offset);
@@ -172,7 +176,7 @@ Error plan_direct(Call& call, const DirectArguments& a, const Window& window) {
   plan->input = a.input.as<const std::int8_t>();
   plan->weights = a.weight.as<const std::int8_t>();
   plan->bias = a.bias.present() ? a.bias.as<const std::int32_t>() : nullptr;
-  plan->multipliers = a.multipliers.as<const std::int32_t>();
+  plan->multipliers = multipliers;
   plan->shifts = shifts;
   plan->out = a.out.as<std::int8_t>();
   return call.error();

@@ -57,7 +57,7 @@ void convolve_v6m(const Convolution& c);
 // What a packed constant and its kernel need of memory, for a geometry.
 struct PackedShape {
   std::uint64_t stream_bytes;
-  std::uint32_t scratch_bytes;
+  std::uint32_t scratch_bytes;  // CheckedSize::kOverflow: more than there is
   // Records, each with `block` right shifts and as many left shifts behind them at `shifts_at`.
   std::uint32_t blocks;
   std::uint32_t block_bytes;

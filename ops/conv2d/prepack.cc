@@ -78,7 +78,7 @@ std::optional<std::vector<std::byte>> pack(const Variant& variant, Unpacked& u, 
   const std::uint32_t merged = optimize == Optimize::size ? 1 : merged_groups(variant, u.geometry);
   set_groups(u.geometry, u.geometry.groups / merged);
   u.header.geometry = u.geometry;
-  if (!is_computable(variant, u.geometry)) return {};
+  if (!is_computable(variant, u.geometry) || !scratch_bytes(variant, u.geometry).fits()) return {};
   if (variant.layout == Layout::dsp_wide && u.header.rounding == conv::Rounding::general) return {};
 
   const Stream layout(variant.layout, u.geometry);
@@ -125,7 +125,7 @@ ir::Value* prepack_with(const Rewriter& rewriter, const Variant* forced) {
   return rewriter
       .emit(PackedConv2d<HostWorld>{.input = u->input,
                                     .packed = packed_constant(rewriter, std::move(*bytes)),
-                                    .scratch = {.bytes = scratch_bytes(variant, u->geometry)}},
+                                    .scratch = {.bytes = scratch_bytes(variant, u->geometry).value()}},
             node.result()->type, variant.name)
       ->result();
 }

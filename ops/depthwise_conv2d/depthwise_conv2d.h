@@ -14,6 +14,7 @@
 
 #include <cstdint>
 
+#include "base/checked_size.h"
 #include "kernels/conv_depthwise.h"
 #include "kernels/conv_geometry.h"
 #include "target/target.h"
@@ -209,10 +210,11 @@ struct Scratch {
         spreads(multiplier_of(g) != 1),
         ring_row(spreads ? whole_vectors(std::uint32_t{g.in_width} * g.out_channels) : 0) {}
 };
-constexpr std::uint64_t scratch_bytes(const Variant& variant, const conv::Geometry& g) {
+constexpr CheckedSize scratch_bytes(const Variant& variant, const conv::Geometry& g) {
   if (variant.is_narrow) return 3 * NarrowRows(g).row + 16;
   const Scratch s(variant, g);
-  return std::uint64_t{s.taps} + s.zeros + s.spill + s.tail + (s.spreads ? wide_product(s.span, s.ring_row) + 16 : 0);
+  const std::uint32_t one_pixel = s.taps + s.zeros + s.spill + s.tail;  // some patches and pixels: below 2^28
+  return s.spreads ? CheckedSize(s.span) * s.ring_row + (one_pixel + 16) : one_pixel;
 }
 
 // What CMSIS-NN's arm_depthwise_conv_wrapper_s8_get_buffer_size says, which ExecuTorch's kernel demands to the byte.

@@ -8,7 +8,7 @@ namespace {
 
 template <const Variant& V>
 bool is_computable_by(const conv::Geometry& geometry) {
-  return is_computable(V, geometry) && scratch_bytes(V, geometry) <= 0x7fffffffU;
+  return is_computable(V, geometry);
 }
 template <const Variant& V>
 conv2d::PackedShape packed_shape_of(const conv::Geometry& geometry) {
@@ -48,7 +48,7 @@ Error load_direct_as(Call& call) {
 
 conv2d::PackedShape packed_shape(const Variant& variant, const conv::Geometry& geometry) {
   const Stream stream(variant, geometry);
-  return {stream.bytes(),  static_cast<std::uint32_t>(scratch_bytes(variant, geometry)),
+  return {stream.bytes(),  scratch_bytes(variant, geometry).value(),
           stream.blocks(), stream.block_bytes(),
           stream.block(),  stream.shifts_at()};
 }

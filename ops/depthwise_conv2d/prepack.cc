@@ -22,7 +22,7 @@ void put_byte(std::vector<std::byte>& to, std::uint32_t at, std::int32_t value) 
 
 std::optional<std::vector<std::byte>> pack(const Variant& variant, conv2d::Unpacked& u, std::uint32_t window,
                                            const conv2d::WeightAt& weight_at) {
-  if (!is_computable(variant, u.geometry) || scratch_bytes(variant, u.geometry) > 0x7fffffffU) return {};
+  if (!is_computable(variant, u.geometry) || !scratch_bytes(variant, u.geometry).fits()) return {};
   if (variant.is_3x3 && u.has_lowest_weight) return {};
   if (variant.layout == Layout::dsp_wide && u.header.rounding == conv::Rounding::general) return {};
   u.header.has_lowest_weight = u.has_lowest_weight ? 1 : 0;
@@ -62,12 +62,10 @@ ir::Value* prepack_with(const Rewriter& rewriter, const Variant* forced) {
   const std::optional<std::vector<std::byte>> bytes = pack(variant, *u, window, weight_at);
   if (!bytes) return nullptr;
   return rewriter
-      .emit(
-          conv2d::PackedConv2d<HostWorld>{
-              .input = u->input,
-              .packed = conv2d::packed_constant(rewriter, *bytes),
-              .scratch = {.bytes = static_cast<std::int64_t>(scratch_bytes(variant, u->geometry))}},
-          node.result()->type, variant.name)
+      .emit(conv2d::PackedConv2d<HostWorld>{.input = u->input,
+                                            .packed = conv2d::packed_constant(rewriter, *bytes),
+                                            .scratch = {.bytes = scratch_bytes(variant, u->geometry).value()}},
+            node.result()->type, variant.name)
       ->result();
 }
 

@@ -12,6 +12,7 @@
 
 #include <cstdint>
 
+#include "base/overlap.h"
 #include "target/target.h"
 
 namespace cormorant::ops::div {
@@ -19,6 +20,7 @@ namespace cormorant::ops::div {
 template <class W>
 struct QuantizedDiv {
   static constexpr const char* kName = "cortex_m::quantized_div.out";
+  static constexpr Overlap kOverlap = Overlap::in_place;
   typename W::Tensor self{};
   typename W::Int self_zero_point{};
   typename W::Tensor other{};
@@ -43,6 +45,7 @@ struct QuantizedDiv {
 template <class W>
 struct TableDiv {
   static constexpr const char* kName = "cormorant::div.scalar";
+  static constexpr Overlap kOverlap = Overlap::in_place;
   typename W::Tensor self{};
   typename W::Int self_zero_point{};
   typename W::Tensor other{};

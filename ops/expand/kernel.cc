@@ -40,10 +40,10 @@ Error load_expand_copy(Call& call) {
   MoveNest nest;
   for (std::int32_t i = 0; i < out.rank; ++i) {
     const std::int32_t dim = out.dim_order[i];
-    const std::int32_t repeats = args.repeats.items[dim];
+    std::int32_t repeats = args.repeats.items[dim];
     const std::int32_t size = dim < added ? 1 : self.sizes[dim - added];
-    call.require(repeats >= 1 && (size == 0 || repeats <= 0x7FFFFFFF / size) && out.sizes[dim] == size * repeats,
-                 Error::bad_shape);
+    call.require(is_repeated(size, repeats, out.sizes[dim]), Error::bad_shape);
+    if (call.error() != Error::ok) return call.error();
     nest.add(repeats, 0);
     if (dim >= added) nest.add(size, steps.bytes[dim - added]);
   }

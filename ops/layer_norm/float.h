@@ -4,11 +4,14 @@
 // 1 / standard deviation of each row, and an RMS norm of ours.
 #pragma once
 
+#include "base/overlap.h"
+
 namespace cormorant::ops::layer_norm {
 
 template <class W>
 struct NativeLayerNorm {
   static constexpr const char* kName = "aten::native_layer_norm.out";
+  static constexpr Overlap kOverlap = Overlap::in_place;
   typename W::Tensor input{};
   typename W::IntList normalized_shape{};
   typename W::OptionalTensor weight{};
@@ -34,6 +37,7 @@ struct NativeLayerNorm {
 template <class W>
 struct NativeGroupNorm {
   static constexpr const char* kName = "aten::native_group_norm.out";
+  static constexpr Overlap kOverlap = Overlap::in_place;
   typename W::Tensor input{};
   typename W::OptionalTensor weight{};
   typename W::OptionalTensor bias{};
@@ -66,6 +70,7 @@ struct NativeGroupNorm {
 template <class W>
 struct FloatRmsNorm {
   static constexpr const char* kName = "cormorant::rms_norm.float";
+  static constexpr Overlap kOverlap = Overlap::in_place;
   typename W::Tensor input{};
   typename W::OptionalTensor weight{};
   typename W::Float eps{};

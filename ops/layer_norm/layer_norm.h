@@ -8,6 +8,7 @@
 
 #include <cstdint>
 
+#include "base/overlap.h"
 #include "target/target.h"
 
 namespace cormorant::ops::layer_norm {
@@ -15,6 +16,7 @@ namespace cormorant::ops::layer_norm {
 template <class W>
 struct LayerNorm {
   static constexpr const char* kName = "cormorant::layer_norm.scalar";
+  static constexpr Overlap kOverlap = Overlap::in_place;
   typename W::Tensor input{};
   typename W::Tensor packed{};
   typename W::Out out{};

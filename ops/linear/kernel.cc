@@ -28,6 +28,27 @@ std::uint32_t count_rows(const Tensor& input) {
   return rows;
 }
 
+// Every shift is one that all CPUs do alike: to the right by 1 … 31 where requantization is simple, else by up to 31
+// in either direction.
+bool has_sound_shifts(const PackedGeometry& geometry, const std::byte* record, bool simple) {
+  const std::uint32_t kinds = simple ? 31 : 63;
+  const std::uint32_t groups = geometry.groups();
+  std::uint32_t largest = 0;
+  const auto look_at = [&](const std::byte* shift, std::uint32_t count) {
+    for (; count > 0; --count, ++shift) {
+      const auto kind = static_cast<std::uint32_t>(static_cast<std::int8_t>(*shift) + 31);
+      if (kind > largest) largest = kind;
+    }
+  };
+  for (std::uint32_t i = groups; i > 0; --i, record += geometry.group_bytes()) {
+    look_at(record + 8 * geometry.group() + geometry.group_weight_bytes(), geometry.group());
+  }
+  for (std::uint32_t i = geometry.outputs - groups * geometry.group(); i > 0; --i, record += geometry.single_bytes()) {
+    look_at(record + 8 + round_up_4(geometry.inputs), 1);
+  }
+  return largest < kinds;
+}
+
 Error load_packed(Call& call, Layout layout) {
   PackedLinear<TargetWorld> args;
   if (!call.read_signature(args)) return call.error();
@@ -44,7 +65,10 @@ Error load_packed(Call& call, Layout layout) {
   call.require(header.inputs - 1 < kMaxFeatures && header.outputs - 1 < kMaxFeatures, Error::bad_constant);
   call.require(header.inputs == last_size(input) && header.outputs == last_size(out), Error::bad_shape);
   call.require(packed.bytes() == geometry.bytes(), Error::bad_constant);
-  call.require(layout != Layout::mve || (header.flags & kSimpleRequantize) != 0, Error::bad_constant);
+  const bool simple = (header.flags & kSimpleRequantize) != 0;
+  call.require(layout != Layout::mve || simple, Error::bad_constant);
+  if (call.error() != Error::ok) return call.error();
+  call.require(has_sound_shifts(geometry, packed.data + sizeof header, simple), Error::bad_constant);
 
   auto* plan = static_cast<PackedPlan*>(call.allocate(sizeof(PackedPlan), alignof(PackedPlan)));
   if (call.error() != Error::ok) return call.error();
@@ -83,7 +107,7 @@ Error load(Call& call) {
   call.require(a.requantize_multipliers.count == 1 && a.requantize_shifts.count == 1, Error::unsupported);
   call.require(a.filter_offset == 0, Error::unsupported);
   const std::int32_t shift = a.requantize_shifts[0];
-  call.require(shift >= -31 && shift <= 31, Error::bad_value);
+  call.require(shift >= -31 && shift <= 31 && a.requantize_multipliers[0] >= 0, Error::bad_value);
   call.require(a.input_offset >= -127 && a.input_offset <= 128 && is_int8(a.output_offset), Error::bad_value);
   call.require(is_int8(a.activation_min) && is_int8(a.activation_max), Error::bad_value);
 

@@ -37,11 +37,7 @@ std::int32_t PackedFeature::bias() const { return load_at<std::int32_t>(packed, 
 std::int32_t PackedFeature::multiplier() const {
   return load_at<std::int32_t>(packed, geometry.multiplier_offset(place));
 }
-// Kept in the range that shifts are defined for: loading does not look at every feature, and a damaged file may hold
-// anything.
-std::int32_t PackedFeature::shift() const {
-  return clamp(load_at<std::int8_t>(packed, geometry.shift_offset(place)), -31, 31);
-}
+std::int32_t PackedFeature::shift() const { return load_at<std::int8_t>(packed, geometry.shift_offset(place)); }
 
 void reference(const Plan& p) {
   for (std::uint32_t row = 0; row < p.rows; ++row) {

@@ -7,11 +7,14 @@
 
 #include <cstdint>
 
+#include "base/overlap.h"
+
 namespace cormorant::ops {
 
 template <class W>
 struct QuantizedMaxPool2d {
   static constexpr const char* kName = "cortex_m::quantized_max_pool2d.out";
+  static constexpr Overlap kOverlap = Overlap::covered;
   typename W::Tensor input{};
   typename W::IntPair kernel_size{};
   typename W::IntPair stride{};

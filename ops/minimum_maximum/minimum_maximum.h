@@ -4,11 +4,14 @@
 // compared as they are.
 #pragma once
 
+#include "base/overlap.h"
+
 namespace cormorant::ops::minimum_maximum {
 
 template <class W>
 struct Minimum {
   static constexpr const char* kName = "cortex_m::minimum.out";
+  static constexpr Overlap kOverlap = Overlap::in_place;
   typename W::Tensor self{};
   typename W::Tensor other{};
   typename W::Out out{};
@@ -25,6 +28,7 @@ struct Minimum {
 template <class W>
 struct Maximum : Minimum<W> {
   static constexpr const char* kName = "cortex_m::maximum.out";
+  static constexpr Overlap kOverlap = Overlap::in_place;
 };
 
 }  // namespace cormorant::ops::minimum_maximum

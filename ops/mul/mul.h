@@ -9,6 +9,7 @@
 
 #include <cstdint>
 
+#include "base/overlap.h"
 #include "target/target.h"
 
 namespace cormorant::ops::mul {
@@ -16,6 +17,7 @@ namespace cormorant::ops::mul {
 template <class W>
 struct QuantizedMul {
   static constexpr const char* kName = "cortex_m::quantized_mul.out";
+  static constexpr Overlap kOverlap = Overlap::in_place;
   typename W::Tensor self{};
   typename W::Int self_zero_point{};
   typename W::Tensor other{};
@@ -45,6 +47,7 @@ struct QuantizedMul {
 template <class W>
 struct ClampedMul : QuantizedMul<W> {
   static constexpr const char* kName = "cormorant::mul.scalar";
+  static constexpr Overlap kOverlap = Overlap::in_place;
   typename W::Int activation_min{};
   typename W::Int activation_max{};
 

@@ -46,8 +46,9 @@ Error load_constant_pad(Call& call) {
   return Error::ok;
 }
 
-bool is_inside(std::int32_t index, std::int32_t size) {
-  return static_cast<std::uint32_t>(index) < static_cast<std::uint32_t>(size);
+// Whether `index` less the border before lies in the input. Borders may be negative, and as large as they like.
+bool is_inside(std::int32_t index, std::int32_t before, std::int32_t size) {
+  return static_cast<std::uint32_t>(index) - static_cast<std::uint32_t>(before) < static_cast<std::uint32_t>(size);
 }
 
 void execute_constant_pad(const void* plan) {
@@ -56,14 +57,11 @@ void execute_constant_pad(const void* plan) {
   float* out = p.output;
   for (std::int32_t n = 0; n < p.outer; ++n, image += p.in[0] * p.in[1] * p.in[2]) {
     for (std::int32_t z = 0; z < p.out[0]; ++z) {
-      const std::int32_t from_z = z - p.before[0];
       for (std::int32_t y = 0; y < p.out[1]; ++y) {
-        const std::int32_t from_y = y - p.before[1];
-        const bool inside = is_inside(from_z, p.in[0]) && is_inside(from_y, p.in[1]);
-        const std::int32_t row = inside ? (from_z * p.in[1] + from_y) * p.in[2] : 0;
+        const bool inside = is_inside(z, p.before[0], p.in[0]) && is_inside(y, p.before[1], p.in[1]);
+        const std::int32_t row = inside ? ((z - p.before[0]) * p.in[1] + y - p.before[1]) * p.in[2] : 0;
         for (std::int32_t x = 0; x < p.out[2]; ++x) {
-          const std::int32_t from_x = x - p.before[2];
-          *out++ = inside && is_inside(from_x, p.in[2]) ? image[row + from_x] : p.value;
+          *out++ = inside && is_inside(x, p.before[2], p.in[2]) ? image[row + x - p.before[2]] : p.value;
         }
       }
     }

@@ -7,11 +7,14 @@
 
 #include <cstdint>
 
+#include "base/overlap.h"
+
 namespace cormorant::ops {
 
 template <class W>
 struct Pad {
   static constexpr const char* kName = "cortex_m::pad.out";
+  static constexpr Overlap kOverlap = Overlap::covered;
   typename W::Tensor input{};
   typename W::IntList pre_pad{};
   typename W::IntList post_pad{};

@@ -10,6 +10,7 @@
 
 #include <cstdint>
 
+#include "base/overlap.h"
 #include "target/target.h"
 
 namespace cormorant::ops::prelu {
@@ -17,6 +18,7 @@ namespace cormorant::ops::prelu {
 template <class W>
 struct Prelu {
   static constexpr const char* kName = "cormorant::prelu.scalar";
+  static constexpr Overlap kOverlap = Overlap::in_place;
   typename W::Tensor input{};
   typename W::Tensor factors{};  // i32, of negative inputs; one per channel: [1, C, 1, …], of the input's rank
   typename W::Int positive_factor{};

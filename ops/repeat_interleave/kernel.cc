@@ -16,10 +16,10 @@ namespace cormorant::ops {
   MoveNest nest;
   for (std::size_t i = 0; i < out.rank; ++i) {
     const std::uint8_t dim = out.dim_order[i];
-    const std::int32_t repeats = args.repeats.items[dim];
+    std::int32_t repeats = args.repeats.items[dim];
     const std::int32_t size = self.sizes[dim];
-    call.require(repeats >= 1 && (size == 0 || repeats <= 0x7FFFFFFF / size) && out.sizes[dim] == size * repeats,
-                 Error::bad_shape);
+    call.require(is_repeated(size, repeats, out.sizes[dim]), Error::bad_shape);
+    if (call.error() != Error::ok) return call.error();
     nest.add(size, steps.bytes[dim]);
     nest.add(repeats, 0);
   }

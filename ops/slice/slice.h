@@ -6,11 +6,14 @@
 
 #include <cstdint>
 
+#include "base/overlap.h"
+
 namespace cormorant::ops {
 
 template <class W>
 struct SliceCopy {
   static constexpr const char* kName = "aten::slice_copy.Tensor_out";
+  static constexpr Overlap kOverlap = Overlap::covered;
   typename W::Tensor self{};
   typename W::Int dim{};
   typename W::OptionalInt start{};

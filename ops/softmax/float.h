@@ -3,11 +3,14 @@
 // Softmax and its logarithm in float over any dimension, in any memory order: ExecuTorch's portable operators.
 #pragma once
 
+#include "base/overlap.h"
+
 namespace cormorant::ops::softmax {
 
 template <class W>
 struct FloatSoftmax {
   static constexpr const char* kName = "aten::_softmax.out";
+  static constexpr Overlap kOverlap = Overlap::in_place;
   typename W::Tensor self{};
   typename W::Int dim{};
   typename W::Bool half_to_float{};

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 
+#include "base/overlap.h"
 #include "target/target.h"
 
 namespace cormorant::ops::softmax {
@@ -14,6 +15,7 @@ namespace cormorant::ops::softmax {
 template <class W>
 struct Softmax {
   static constexpr const char* kName = "cortex_m::softmax.out";
+  static constexpr Overlap kOverlap = Overlap::in_place;
   typename W::Tensor input{};
   typename W::Int dim{};
   typename W::Int input_zero_point{};  // without effect: only differences to the largest value count
@@ -42,6 +44,7 @@ struct Softmax {
 template <class W>
 struct LogSoftmax {
   static constexpr const char* kName = "cormorant::log_softmax.scalar";
+  static constexpr Overlap kOverlap = Overlap::in_place;
   typename W::Tensor input{};
   typename W::Int dim{};
   typename W::Int input_multiplier{};
@@ -75,6 +78,7 @@ struct LogSoftmax {
 template <class W>
 struct TableSoftmax {
   static constexpr const char* kName = "cormorant::softmax.scalar";
+  static constexpr Overlap kOverlap = Overlap::in_place;
   typename W::Tensor input{};
   typename W::Tensor exponentials{};  // int32[256]
   typename W::Int dim{};

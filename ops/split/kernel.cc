@@ -20,9 +20,8 @@ Error plan_split(Call& call, const Tensor& self, std::int32_t signed_dim, const 
   const std::int32_t dim = wrap_dim(signed_dim, self.rank);
   call.require(dim >= 0, Error::bad_value);
   if (call.error() != Error::ok) return call.error();
-  // A list has 4 bytes of the file per entry, and a file less than 2^31: the product fits 32 bits.
-  const std::size_t parts_bytes = outs.count * sizeof(SplitPart);
-  auto* const plan = static_cast<SplitPlan*>(call.allocate(sizeof(SplitPlan) + parts_bytes, alignof(SplitPlan)));
+  const CheckedSize bytes = CheckedSize(outs.count) * sizeof(SplitPart) + sizeof(SplitPlan);
+  auto* const plan = static_cast<SplitPlan*>(call.allocate(bytes.value(), alignof(SplitPlan)));
   if (plan == nullptr) return call.error();
   auto* part = reinterpret_cast<SplitPart*>(plan + 1);
   const auto unit = static_cast<std::uint32_t>(steps_of(self).bytes[dim]);
@@ -34,6 +33,7 @@ Error plan_split(Call& call, const Tensor& self, std::int32_t signed_dim, const 
     Tensor tensor;
     if (!call.item(outs, i, tensor)) return call.error();
     call.require(!tensor.constant, Error::bad_constant);  // a store to flash
+    call.require_apart(tensor, self);
     check_part(call, tensor, self, dim);
     if (call.error() != Error::ok) return call.error();
     const auto length = static_cast<std::uint32_t>(tensor.sizes[dim]);

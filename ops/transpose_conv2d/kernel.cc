@@ -49,6 +49,7 @@ Error load(Call& call) {
   const auto& [input, packed, scratch, out] = args;
   call.require(conv2d::is_activation(input) && conv2d::is_activation(out), Error::unsupported);
   call.require(packed.constant && packed.bytes() >= sizeof(Header), Error::bad_constant);
+  call.require_apart(input, out);  // which the signature that it shares with conv2d permits
   call.require(is_aligned(packed.data, 16), Error::misaligned);
   if (call.error() != Error::ok) return call.error();
   const Header& header = *packed.as<const Header>();

@@ -60,7 +60,7 @@ struct Packer {
             : depthwise::pack(*variant.depthwise_phase, *u, window, weight_at);
     if (!bytes) return {};
     bytes->resize((bytes->size() + 15) / 16 * 16, std::byte{0});
-    scratch = std::max<std::int64_t>(scratch, phase_scratch_bytes(variant, u->geometry));
+    scratch = std::max<std::int64_t>(scratch, phase_scratch_bytes(variant, u->geometry).value());
     std::vector<std::byte> all;
     append(all, Phase{.y = static_cast<std::uint16_t>(rows.first),
                       .x = static_cast<std::uint16_t>(columns.first),

@@ -86,12 +86,11 @@ constexpr const Variant& choose_variant(const Target& target, bool is_depthwise)
 // Whether a variant computes a phase of this geometry.
 constexpr bool is_computable(const Variant& variant, const conv::Geometry& g) {
   if (variant.phase != nullptr) return conv2d::is_computable(*variant.phase, g);
-  return depthwise::is_computable(*variant.depthwise_phase, g) &&
-         depthwise::scratch_bytes(*variant.depthwise_phase, g) <= 0x7fffffffU;
+  return depthwise::is_computable(*variant.depthwise_phase, g);
 }
-constexpr std::uint32_t phase_scratch_bytes(const Variant& variant, const conv::Geometry& g) {
-  if (variant.phase != nullptr) return conv2d::scratch_bytes(*variant.phase, g);
-  return static_cast<std::uint32_t>(depthwise::scratch_bytes(*variant.depthwise_phase, g));
+constexpr CheckedSize phase_scratch_bytes(const Variant& variant, const conv::Geometry& g) {
+  return variant.phase != nullptr ? conv2d::scratch_bytes(*variant.phase, g)
+                                  : depthwise::scratch_bytes(*variant.depthwise_phase, g);
 }
 
 struct alignas(16) Header {

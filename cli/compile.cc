@@ -35,7 +35,7 @@ struct Flags {
   std::string bundle, report, optimize = "balanced", budget, weights_in = "flash", compiler = "gcc";
   QuantizationFlags quantization;
   bool quantize = false, strict = false, bundle_io = false, delegate = false, json = false, names = true,
-       measure = false, link = true, explain = false;
+       measure = false, link = true, explain = false, sequence = false;
 
   [[nodiscard]] bool bundles() const { return bundle_io || !bundle.empty(); }
 };
@@ -126,6 +126,7 @@ nlohmann::ordered_json figures_of(const compiler::Compiled& compiled, const comp
   json["arena_lower_bound"] = lower_bound;
   if (options.constants_in) json["weights_in"] = facts.regions[*options.constants_in].name;
   json["scratch_bytes"] = facts.scratch_bytes;
+  json["buffer_bytes"] = facts.buffer_bytes;
   json["macs"] = facts.macs;
   json["firmware"] = firmware_json(firmware, options.config.target);
   if (measured) {
@@ -231,7 +232,10 @@ void run(const Flags& flags) {
   const std::string model = find_model(flags.model);
   const auto start = std::chrono::steady_clock::now();
   ir::Graph graph = compiler::import_model(model);
-  if (!flags.calibrate.empty()) options.calibration = compiler::read_samples(flags.calibrate, graph);
+  if (!flags.calibrate.empty()) {
+    options.calibration = compiler::read_samples(flags.calibrate, graph,
+                                                 flags.sequence ? compiler::Axes::sequences : compiler::Axes::samples);
+  }
   const std::chrono::duration<double> import_time = std::chrono::steady_clock::now() - start;
   if (!flags.json && isatty(STDERR_FILENO) != 0) options.progress = show_progress;
 
@@ -287,6 +291,9 @@ void add_compile(CLI::App& app) {
   word->add_option("-o,--output", flags->output,
                    "The program to write, or a folder for it (default: the model's name with .pte)");
   word->add_flag("-q,--quantize", flags->quantize, "Quantize to int8 (implied by --calibrate)");
+  word->add_flag("--sequence", flags->sequence,
+                 "Calibration arrays are [samples, steps, …] with the input's whole shape behind: the model's state is "
+                 "kept along the steps");
   word->add_option("--calibrate", flags->calibrate,
                    "Representative inputs: .npz (one array per input, or x) or a folder of .npy");
   word->add_option("--io", flags->io, "Type of the program's inputs and outputs")

@@ -27,7 +27,9 @@ namespace {
 
 struct Flags {
   std::string model, data, float_model, target = "host", isa, compiler = "gcc", calibrate;
-  bool json = false, layers = false;
+  bool json = false, layers = false, sequence = false;
+
+  [[nodiscard]] compiler::Axes axes() const { return sequence ? compiler::Axes::sequences : compiler::Axes::samples; }
   QuantizationFlags quantization;  // with layers
 };
 
@@ -44,14 +46,19 @@ std::size_t top(const std::vector<float>& values) {
   return static_cast<std::size_t>(std::max_element(values.begin(), values.end()) - values.begin());
 }
 
-std::vector<Outputs> evaluate_float(const std::string& path, const npy::DataSet& data) {
+// Of every step, where there are sequences.
+std::vector<Outputs> evaluate_float(const std::string& path, const npy::DataSet& data, compiler::Axes axes) {
   const ir::Graph graph = compiler::import_model(find_model(path));
-  const quantizer::Samples samples = compiler::samples_of(std::make_shared<const npy::DataSet>(data), graph);
+  const quantizer::Samples samples = compiler::samples_of(std::make_shared<const npy::DataSet>(data), graph, axes);
   const evaluate::Evaluator evaluator(graph);
   std::vector<Outputs> all(samples.count);
-  quantizer::parallel_for(all.size(), quantizer::thread_count(0, all.size()), [&](std::size_t i, std::size_t) {
-    for (const evaluate::Tensor& tensor : evaluator.run(samples.load(i))) {
-      all[i].emplace_back(tensor.values().begin(), tensor.values().end());
+  const std::size_t sequences = samples.count / samples.steps;
+  quantizer::parallel_for(sequences, quantizer::thread_count(0, sequences), [&](std::size_t sequence, std::size_t) {
+    std::vector<evaluate::Tensor> states = evaluator.initial_states();
+    for (std::size_t i = sequence * samples.steps; i < (sequence + 1) * samples.steps; ++i) {
+      for (const evaluate::Tensor& tensor : evaluator.step(samples.load(i), states)) {
+        all[i].emplace_back(tensor.values().begin(), tensor.values().end());
+      }
     }
   });
   return all;
@@ -63,7 +70,9 @@ std::vector<Outputs> evaluate_program(const Flags& flags, const npy::DataSet& da
   if (flags.target != "host") where.target = parse_target(flags.target, flags.isa);
   where.compiler = flags.compiler == "clang" ? Compiler::clang : Compiler::gcc;
   where.time_limit = std::chrono::minutes(10);
-  const Execution execution = execute(program, sample_arrays(program, data), where);
+  const std::vector<Arrays> samples = sample_arrays(program, data, flags.axes());
+  where.steps = samples.size() / static_cast<std::size_t>(std::max<std::int64_t>(1, data.samples));
+  const Execution execution = execute(program, samples, where);
   std::vector<Outputs> all;
   for (const Arrays& arrays : execution.outputs) {
     Outputs outputs;
@@ -108,28 +117,41 @@ std::vector<std::vector<std::size_t>> confusion_of(const std::vector<Outputs>& a
   return counts;
 }
 
+// The outputs that labels speak of: all of them, or those of every sequence's last step.
+std::vector<Outputs> labelled_steps(const std::vector<Outputs>& all, std::size_t labels, const npy::DataSet& data) {
+  if (labels == all.size()) return all;
+  const auto sequences = static_cast<std::size_t>(data.samples);
+  if (labels != sequences || all.size() % sequences != 0) {
+    throw InputError({fmt::format("{} labels for {} samples", labels, all.size()),
+                      "y has one label per sample, or of sequences one per step", data.path});
+  }
+  std::vector<Outputs> last;
+  const std::size_t steps = all.size() / sequences;
+  for (std::size_t i = steps - 1; i < all.size(); i += steps) last.push_back(all[i]);
+  return last;
+}
+
 Scores score(const Flags& flags) {
   const npy::DataSet data = npy::read_data_set(flags.data);
   const bool is_program = kind_of(flags.model) != FileKind::model;
   if (!is_program && flags.target != "host") {
     throw UsageError("a .pt2 is evaluated in float on the host\n  compile it first to evaluate it on " + flags.target);
   }
-  const std::vector<Outputs> all = is_program ? evaluate_program(flags, data) : evaluate_float(flags.model, data);
+  const std::vector<Outputs> all =
+      is_program ? evaluate_program(flags, data) : evaluate_float(flags.model, data, flags.axes());
   Scores scores;
   scores.samples = all.size();
   std::vector<float> labels;
+  std::vector<Outputs> labelled;
   if (const npy::Array* y = npy::find(data.arrays, "y"); y != nullptr && !is_float(y->dtype)) {
     labels = compiler::to_float(y->dtype, y->data);
-    if (labels.size() != all.size()) {
-      throw InputError({fmt::format("{} labels for {} samples", labels.size(), all.size()),
-                        "y has one label per sample", data.path});
-    }
-    scores.accuracy = accuracy_of(all, labels);
-    scores.confusion = confusion_of(all, labels);
+    labelled = labelled_steps(all, labels.size(), data);
+    scores.accuracy = accuracy_of(labelled, labels);
+    scores.confusion = confusion_of(labelled, labels);
   }
   if (flags.float_model.empty()) return scores;
-  const std::vector<Outputs> reference = evaluate_float(flags.float_model, data);
-  if (!labels.empty()) scores.float_accuracy = accuracy_of(reference, labels);
+  const std::vector<Outputs> reference = evaluate_float(flags.float_model, data, flags.axes());
+  if (!labels.empty()) scores.float_accuracy = accuracy_of(labelled_steps(reference, labels.size(), data), labels);
   std::size_t same = 0;
   for (std::size_t i = 0; i < all.size(); ++i) same += top(all[i].at(0)) == top(reference[i].at(0)) ? 1 : 0;
   scores.agreement = static_cast<double>(same) / static_cast<double>(all.size());
@@ -187,12 +209,12 @@ void run_layers(const Flags& flags) {
         "--layers compares a float model with what quantization makes of it\n  give the .pt2, not the .pte");
   }
   ir::Graph graph = compiler::import_model(find_model(flags.model));
-  const quantizer::Samples data = compiler::read_samples(flags.data, graph);
+  const quantizer::Samples data = compiler::read_samples(flags.data, graph, flags.axes());
   compiler::Options options;
   options.config.target = parse_target(flags.target == "host" ? "cortex-m55" : flags.target, flags.isa);
   options.quantize = true;
   apply(flags.quantization, options);
-  options.calibration = flags.calibrate.empty() ? data : compiler::read_samples(flags.calibrate, graph);
+  options.calibration = flags.calibrate.empty() ? data : compiler::read_samples(flags.calibrate, graph, flags.axes());
   const compiler::Accuracy accuracy = compiler::compare_layers(graph, options, data);
   if (flags.json) {
     print_layers_json(accuracy);
@@ -265,6 +287,9 @@ void add_evaluate(CLI::App& app) {
   word->add_option("--compiler", flags->compiler, "Whose kernel archives to link")
       ->check(CLI::IsMember({"gcc", "clang"}))
       ->capture_default_str();
+  word->add_flag("--sequence", flags->sequence,
+                 "x is [samples, steps, …] with the input's whole shape behind, y [samples] of the last step or "
+                 "[samples, steps]: state is kept along the steps");
   word->add_flag("--layers", flags->layers,
                  "Quantize the .pt2 as compile does and tell what every layer costs, the worst first");
   word->add_option("--calibrate", flags->calibrate, "With --layers: inputs to calibrate on (default: those of --data)");

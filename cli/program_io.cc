@@ -130,16 +130,19 @@ const npy::Array& array_for(const npy::DataSet& data, std::size_t input, std::si
 }
 
 // Every thread has a program, so memory, of its own.
-std::vector<Sample> run_on_host(const ProgramFile& program, const std::vector<Sample>& samples) {
+std::vector<Sample> run_on_host(const ProgramFile& program, const std::vector<Sample>& samples, std::size_t steps) {
   const std::vector<const Kernel*> kernels = ops::host_kernels();
-  const std::size_t threads = quantizer::thread_count(program.has_state ? 1 : 0, samples.size());
+  const std::size_t sequences = (samples.size() + steps - 1) / steps;
+  const std::size_t threads = quantizer::thread_count(0, sequences);
   std::vector<std::unique_ptr<HostProgram>> hosts;
   for (std::size_t i = 0; i < threads; ++i) {
     hosts.push_back(std::make_unique<HostProgram>(program.bytes, kernels, program.file));
   }
   std::vector<Sample> outputs(samples.size());
-  quantizer::parallel_for(samples.size(), threads, [&](std::size_t sample, std::size_t thread) {
-    outputs[sample] = hosts[thread]->run(samples[sample]);
+  quantizer::parallel_for(sequences, threads, [&](std::size_t sequence, std::size_t thread) {
+    hosts[thread]->program().reset();
+    const std::size_t end = std::min(samples.size(), (sequence + 1) * steps);
+    for (std::size_t k = sequence * steps; k < end; ++k) outputs[k] = hosts[thread]->run(samples[k]);
   });
   return outputs;
 }
@@ -262,17 +265,52 @@ std::vector<float> real_values(const npy::Array& array, const BorderTensor& tens
   return values;
 }
 
-std::vector<Arrays> sample_arrays(const ProgramFile& program, const npy::DataSet& data) {
-  std::vector<Arrays> samples(static_cast<std::size_t>(data.samples));
+std::vector<Arrays> sample_arrays(const ProgramFile& program, const npy::DataSet& data, compiler::Axes axes) {
+  std::vector<Arrays> samples;
   for (std::size_t input = 0; input < program.inputs.size(); ++input) {
     const npy::Array& array = array_for(data, input, program.inputs.size());
     const std::vector<std::int64_t> shape(array.shape.begin() + 1, array.shape.end());
-    for (std::size_t i = 0; i < samples.size(); ++i) {
-      const auto bytes = npy::sample(array, static_cast<std::int64_t>(i));
-      samples[i].push_back({array.dtype, shape, {bytes.begin(), bytes.end()}});
+    std::size_t next = 0;
+    for (std::int64_t i = 0; i < data.samples; ++i) {
+      const auto bytes = npy::sample(array, i);
+      std::vector<npy::Array> steps = {{array.dtype, shape, {bytes.begin(), bytes.end()}}};
+      if (axes == compiler::Axes::sequences) steps = steps_of(steps.front(), program.inputs[input], data.path);
+      for (npy::Array& step : steps) {
+        if (input == 0) samples.emplace_back();
+        if (next >= samples.size()) break;
+        samples[next++].push_back(std::move(step));
+      }
+    }
+    if (next != samples.size()) {
+      throw InputError({fmt::format("the array for input {} has another number of steps than the first", input),
+                        "all inputs of a sequence have as many steps", data.path});
     }
   }
   return samples;
+}
+
+std::vector<npy::Array> steps_of(const npy::Array& sequence, const BorderTensor& tensor, const std::string& what) {
+  if (sequence.shape.empty() ||
+      !std::equal(sequence.shape.begin() + 1, sequence.shape.end(), tensor.shape.begin(), tensor.shape.end())) {
+    throw InputError({fmt::format("the array has shape [{}], a sequence for this input [steps, {}]",
+                                  fmt::join(sequence.shape, ", "), fmt::join(tensor.shape, ", ")),
+                      "with --sequence the first axis counts steps; the rest is the input's whole shape", what});
+  }
+  std::vector<npy::Array> steps;
+  for (std::int64_t i = 0; i < sequence.shape[0]; ++i) {
+    const auto bytes = npy::sample(sequence, i);
+    steps.push_back({sequence.dtype, tensor.shape, {bytes.begin(), bytes.end()}});
+  }
+  return steps;
+}
+
+npy::Array sequence_of(std::span<const npy::Array> steps) {
+  npy::Array sequence = steps.front();
+  sequence.shape.insert(sequence.shape.begin(), static_cast<std::int64_t>(steps.size()));
+  for (const npy::Array& step : steps.subspan(1)) {
+    sequence.data.insert(sequence.data.end(), step.data.begin(), step.data.end());
+  }
+  return sequence;
 }
 
 Execution execute(const ProgramFile& program, const std::vector<Arrays>& samples, const ExecuteOn& where) {
@@ -297,6 +335,7 @@ Execution execute(const ProgramFile& program, const std::vector<Arrays>& samples
     request.target = *where.target;
     request.compiler = where.compiler;
     request.samples = raw;
+    request.steps = where.steps;
     request.profile = where.profile;
     request.estimate_cycles = where.estimate_cycles;
     request.account = where.account;
@@ -305,7 +344,7 @@ Execution execute(const ProgramFile& program, const std::vector<Arrays>& samples
     execution.board = run_on_board(program, request);
     outputs = std::move(execution.board->outputs);
   } else {
-    outputs = run_on_host(program, raw);
+    outputs = run_on_host(program, raw, where.steps);
   }
   for (const Sample& sample : outputs) {
     Arrays arrays;

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "compiler/samples.h"
 #include "formats/npy/data_set.h"
 #include "formats/npy/npy.h"
 #include "runner/launcher.h"
@@ -46,8 +47,13 @@ std::vector<float> real_values(const npy::Array& array, const BorderTensor& tens
 using Arrays = std::vector<npy::Array>;
 
 // The program's inputs of every sample: x for a single input, else the arrays in their order but for y, y0, y1, …,
-// which are labels or expected outputs.
-std::vector<Arrays> sample_arrays(const ProgramFile& program, const npy::DataSet& data);
+// which are labels or expected outputs. Of sequences every step is a sample.
+std::vector<Arrays> sample_arrays(const ProgramFile& program, const npy::DataSet& data,
+                                  compiler::Axes axes = compiler::Axes::samples);
+
+// A sequence [steps, …] as one array per step, and back. The rest of the shape is the tensor's whole shape.
+std::vector<npy::Array> steps_of(const npy::Array& sequence, const BorderTensor& tensor, const std::string& what);
+npy::Array sequence_of(std::span<const npy::Array> steps);
 
 struct Execution {
   std::vector<Arrays> outputs;     // per sample
@@ -56,6 +62,7 @@ struct Execution {
 
 struct ExecuteOn {
   std::optional<Target> target;  // none: this process, with the reference kernels
+  std::size_t steps = 1;         // samples that a program with state executes one after the other before it is reset
   Compiler compiler = Compiler::gcc;
   bool profile = false;
   bool estimate_cycles = false;
@@ -64,8 +71,7 @@ struct ExecuteOn {
   std::filesystem::path keep_elf;
 };
 
-// Inputs that a sample leaves away are zero. On a board all samples run in one boot; on the host on all
-// cores, unless the program keeps state from one to the next.
+// Inputs that a sample leaves out are zero. On a board all samples run in one boot, on the host on all cores.
 Execution execute(const ProgramFile& program, const std::vector<Arrays>& samples, const ExecuteOn& where);
 
 }  // namespace cormorant

@@ -27,7 +27,7 @@ struct Outcome {
 struct Flags {
   std::string program, target = "cortex-m55", isa, compiler = "gcc", elf;
   std::vector<std::string> inputs, outputs;
-  bool profile = false, json = false;
+  bool profile = false, json = false, sequence = false;
   double timeout = 60;
   Tolerance tolerance;
 };
@@ -124,17 +124,29 @@ ExecuteOn place_of(const Flags& flags) {
   return where;
 }
 
-Arrays read_inputs(const Flags& flags, const ProgramFile& program) {
+// Per step, or of one execution.
+std::vector<Arrays> read_inputs(const Flags& flags, const ProgramFile& program) {
   if (flags.inputs.size() > program.inputs.size() || flags.outputs.size() > program.outputs.size()) {
     throw UsageError(fmt::format("{} has {} input(s) and {} output(s)\n  give at most as many --input and --output",
                                  flags.program, program.inputs.size(), program.outputs.size()));
   }
-  Arrays inputs;
-  for (const std::string& path : flags.inputs) {
-    inputs.push_back(npy::read_npy(path));
-    to_border(inputs.back(), program.inputs[inputs.size() - 1], path);  // here, where the file's name is known
+  std::vector<Arrays> samples(1);
+  for (std::size_t i = 0; i < flags.inputs.size(); ++i) {
+    const std::string& path = flags.inputs[i];
+    std::vector<npy::Array> steps = {npy::read_npy(path)};
+    if (flags.sequence) steps = steps_of(steps.front(), program.inputs[i], path);
+    if (i == 0) samples.resize(steps.size());
+    if (steps.size() != samples.size() || steps.empty()) {
+      throw InputError(
+          {fmt::format("the sequence has {} steps, the first input's has {}", steps.size(), samples.size()),
+           "give sequences of the same length, and of one step at least", path});
+    }
+    for (std::size_t k = 0; k < steps.size(); ++k) {
+      to_border(steps[k], program.inputs[i], path);  // here, where the file's name is known
+      samples[k].push_back(std::move(steps[k]));
+    }
   }
-  return inputs;
+  return samples;
 }
 
 Outcome run_bundle(const Flags& flags, const ProgramFile& program, const ExecuteOn& where) {
@@ -149,21 +161,26 @@ Outcome run_bundle(const Flags& flags, const ProgramFile& program, const Execute
 
 // 0, or 1 for a bundle whose outputs are not what it expects.
 int run(const Flags& flags) {
-  const ExecuteOn where = place_of(flags);
+  ExecuteOn where = place_of(flags);
   const ProgramFile program = read_program(flags.program);
   const bool is_bundle = kind_of(flags.program) == FileKind::bundle;
-  const Arrays inputs = read_inputs(flags, program);
-  Outcome outcome = is_bundle ? run_bundle(flags, program, where) : Outcome{execute(program, {inputs}, where), {}};
+  const std::vector<Arrays> inputs = read_inputs(flags, program);
+  where.steps = inputs.size();
+  Outcome outcome = is_bundle ? run_bundle(flags, program, where) : Outcome{execute(program, inputs, where), {}};
   if (flags.profile) outcome.names = read_names(flags.program, program.bytes);
-  const Arrays& first = outcome.execution.outputs.at(0);
-  for (std::size_t i = 0; i < flags.outputs.size(); ++i) npy::write_npy(flags.outputs[i], first.at(i));
+  const std::vector<Arrays>& outputs = outcome.execution.outputs;
+  for (std::size_t i = 0; i < flags.outputs.size(); ++i) {
+    Arrays steps;
+    for (const Arrays& step : outputs) steps.push_back(step.at(i));
+    npy::write_npy(flags.outputs[i], flags.sequence ? sequence_of(steps) : steps.front());
+  }
   const int status = outcome.check && !outcome.check->passed ? 1 : 0;
   if (flags.json) {
     fmt::print("{}\n", figures(flags, where, outcome).dump(2));
     return status;
   }
   print_figures(flags, where, outcome);
-  print_outputs(program, first);
+  print_outputs(program, outputs.back());
   if (outcome.check) {
     if (!outcome.check->worst.empty()) fmt::print("  farthest      {}\n", outcome.check->worst);
     fmt::print("Test_result: {}\n", verdict(*outcome.check));
@@ -188,6 +205,8 @@ void add_run(CLI::App& app) {
   word->add_option("--input", flags->inputs, "An .npy per input, in order; those left away are zero")
       ->allow_extra_args(false);
   word->add_option("--output", flags->outputs, "An .npy to write per output, in order")->allow_extra_args(false);
+  word->add_flag("--sequence", flags->sequence,
+                 "Inputs and outputs are [steps, …]: one execution per step, with the program's state kept along them");
   word->add_flag("--profile", flags->profile,
                  "Instructions and estimated cycles per operator, with the names that compile left in "
                  "PROGRAM.names.json");

@@ -136,6 +136,7 @@ std::vector<Stage> default_stages(const Options& options) {
        [config](ir::Graph& g, Context&) { passes::require_program_operators(g, config); }},
       {"prepack", "constants laid out for this target's inner loops",
        [config](ir::Graph& g, Context&) { passes::prepack(g, config); }},
+      {"place_updates", "state is written where it lies, when nobody reads it any more", pass(passes::place_updates)},
       {"clean_up", "what nothing uses goes, what exists twice is kept once", pass(passes::clean_up)},
       // From here every node is an instruction (or an alias), and only addresses are missing.
   };
@@ -220,7 +221,8 @@ Accuracy compare_layers(ir::Graph& graph, const Options& options, const quantize
                       "give the float model, exported before quantization"});
   }
   quantizer::QuantizeReport report = quantizer::quantize(graph, options.calibration, quantizer_options(options));
-  return {quantizer::compare_layers(graph, *report.real, data, options.threads), std::move(report.equalized)};
+  const quantizer::Samples samples = quantizer::with_states(*report.real, data, options.threads);
+  return {quantizer::compare_layers(graph, *report.real, samples, options.threads), std::move(report.equalized)};
 }
 
 namespace {
@@ -299,6 +301,7 @@ Compiled compile(ir::Graph& graph, const Options& options, const std::vector<Sta
     compiled.facts.steps = std::move(emitted.steps);
     compiled.facts.constant_bytes = emitted.constant_bytes;
     compiled.facts.scratch_bytes = emitted.scratch_bytes;
+    compiled.facts.buffer_bytes = emitted.buffer_bytes;
     compiled.facts.regions = std::move(emitted.regions);
     compiled.facts.constants = std::move(emitted.constants);
     give_steps_macs(graph, compiled.facts);

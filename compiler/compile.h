@@ -70,6 +70,7 @@ struct Facts {
   std::map<std::string, std::int64_t> node_macs;  // of nodes that have any, before lowering
   std::int64_t constant_bytes = 0;
   std::int64_t scratch_bytes = 0;                               // the largest of any operator
+  std::int64_t buffer_bytes = 0;                                // of state, which persists between executions
   std::vector<emit::RegionFacts> regions;                       // memory for tensors, in order of preference
   std::vector<std::pair<std::string, std::int64_t>> constants;  // and their bytes, the largest first
   std::vector<std::pair<std::string, double>> seconds;          // per stage

@@ -10,9 +10,11 @@
 #include <unordered_map>
 
 #include "base/diagnostic.h"
+#include "compiler/aliases.h"
 #include "formats/pt2/source.h"
 #include "formats/pt2/zip.h"
 #include "ir/text.h"
+#include "ops/movement.h"
 #include "ops/op.h"
 #include "ops/schema.h"
 
@@ -45,24 +47,29 @@ std::string target_of(const pt2::Node& node) {
   return node.target.starts_with(kPrefix) ? node.target.substr(kPrefix.size()) : node.target;
 }
 
-// nn.LSTM, nn.GRU, nn.RNN and their cells.
-bool is_recurrent(std::string_view target) {
-  constexpr std::string_view kNames[] = {"aten.lstm", "aten.gru", "aten.rnn_", "aten.quantized_lstm",
-                                         "aten.quantized_gru"};
-  return std::ranges::any_of(kNames, [&](std::string_view name) { return target.starts_with(name); });
-}
-
 ir::TensorType type_of(const pt2::TensorMeta& meta) { return {meta.dtype, meta.sizes, {}, std::nullopt}; }
 
 class ProgramImport {
  public:
-  ProgramImport(const pt2::Program& program, std::string file) : program_(program), file_(std::move(file)) {}
+  ProgramImport(const pt2::Program& program, std::string file)
+      : program_(program), file_(std::move(file)), aliases_(program.graph) {
+    for (const pt2::OutputSpec& output : program.outputs) {
+      if (output.kind == pt2::OutputKind::buffer_mutation) replaced_.insert(output.target);
+    }
+  }
 
   ir::Graph run() {
     require_known_operators();
     for (const pt2::InputSpec& input : program_.inputs) add_input(input);
     for (const pt2::Node& node : program_.graph.nodes) add_node(node);
     for (const pt2::OutputSpec& output : program_.outputs) add_output(output);
+    for (const auto& [name, state] : states_) {
+      const auto returned = returned_.find(name);
+      add_update(name, state, returned == returned_.end() ? value(name) : returned->second);
+    }
+    for (const pt2::InputSpec& input : program_.inputs) {
+      if (input.kind == pt2::InputKind::user_input) keep_if_changed(input.name);
+    }
     graph_.erase_unused();
     return std::move(graph_);
   }
@@ -79,19 +86,13 @@ class ProgramImport {
     std::set<std::string> unknown;
     for (const pt2::Node& node : program_.graph.nodes) {
       if (forms().contains(target_of(node))) continue;
-      // A layer's own operator says more than what surrounds it, such as the zeros that an LSTM starts from.
-      if (first == nullptr || (!is_recurrent(target_of(*first)) && is_recurrent(target_of(node)))) first = &node;
+      if (first == nullptr) first = &node;
       unknown.insert(target_of(node));
     }
     if (first == nullptr) return;
-    const bool recurrent = is_recurrent(target_of(*first));
-    std::string problem = (recurrent ? "a recurrent layer as one operator, " : "unknown operator ") + target_of(*first);
+    std::string problem = "unknown operator " + target_of(*first);
     if (unknown.size() > 1) problem += fmt::format(" (all that are unknown: {})", fmt::join(unknown, ", "));
-    fail(pt2::diagnose(*first, problem,
-                       recurrent ? "write the cell out as Linear, sigmoid, tanh and products, as "
-                                   "torch.ao.nn.quantizable.LSTM does; for one step per inference make the state an "
-                                   "input and an output of the model"
-                                 : "docs/adding-an-operator.md tells how to add one"));
+    fail(pt2::diagnose(*first, problem, "docs/adding-an-operator.md tells how to add one"));
   }
 
   void add_input(const pt2::InputSpec& input) {
@@ -111,8 +112,19 @@ class ProgramImport {
       case pt2::InputKind::buffer:
       case pt2::InputKind::tensor_constant: {
         const pt2::TensorData* data = pt2::initial_value(program_, input);
-        bind(input.name, graph_.add_constant(input.target, type_of(data->meta), bytes_of(*data)));
-        weights_.insert(input.name);
+        if (!aliases_.is_changed(input.name) && !replaced_.contains(input.target)) {
+          bind(input.name, graph_.add_constant(input.target, type_of(data->meta), bytes_of(*data)));
+          return;
+        }
+        if (input.kind != pt2::InputKind::buffer) {
+          fail({"the model changes its parameter '" + input.target + "'",
+                "make it a buffer (register_buffer) if it is state between inferences; training is not for the target",
+                {},
+                input.name});
+        }
+        ir::Value* state = graph_.add_state(input.target, type_of(data->meta), bytes_of(*data));
+        bind(input.name, state);
+        states_.emplace_back(input.name, state);
         return;
       }
       case pt2::InputKind::constant:
@@ -164,7 +176,11 @@ class ProgramImport {
                           "use only its first result (for a pooling: the maxima without their indices)"));
       }
     }
-    rebind_mutated(node, results);
+    if (!works_in_place(node.target) || node.arguments.empty() || results.empty()) return;
+    const auto* self = node.arguments.front().argument.get_if<pt2::TensorRef>();
+    if (self == nullptr) return;
+    write(node, self->name, results.front());
+    if (!names.empty()) bind(names.front(), results.front());
   }
 
   static std::string graph_name(const ops::Schema& schema) {
@@ -172,21 +188,124 @@ class ProgramImport {
     return name.replace(name.find("::"), 2, ".");
   }
 
-  // relu_(x) changes x itself: whoever names x later means the result.
-  void rebind_mutated(const pt2::Node& node, const std::vector<ir::Value*>& results) {
-    const std::string target = target_of(node);
-    const std::string name = target.substr(0, target.rfind('.'));
-    if (!name.ends_with('_') || node.arguments.empty() || results.empty()) return;
-    const auto* self = node.arguments.front().argument.get_if<pt2::TensorRef>();
-    if (self == nullptr) return;
-    if (weights_.contains(self->name)) {
-      fail(pt2::diagnose(node, "changes the buffer '" + self->name + "' in place",
-                         "models with state between inferences are not supported yet"));
+  // relu_(x) changes x itself: whoever names x later, or any view of the same memory, means the result.
+  void write(const pt2::Node& by, const std::string& name, ir::Value* now) {
+    const Aliases::View* view = aliases_.view(name);
+    if (view == nullptr) {
+      ++versions_[name];
+    } else {
+      write(by, view->of, view->node == nullptr ? now : put_back(by, *view->node, value(view->of), now));
     }
-    bind(self->name, results.front());
+    bind(name, now);
   }
 
-  std::vector<ir::NamedArgument> arguments_of(const pt2::Node& node, const ops::Schema& schema) const {
+  // The whole tensor, with the part that the view shows replaced.
+  ir::Value* put_back(const pt2::Node& by, const pt2::Node& view, ir::Value* whole, ir::Value* part) {
+    ir::Node call;
+    call.name = by.name;
+    call.location = {pt2::module_path(by), pt2::source_line(by)};
+    call.args = arguments_of(view, forms().at(target_of(view)).schema);
+    ops::Importer importer;
+    importer.graph = &graph_;
+    importer.call = &call;
+    const ops::Mover mover(importer);
+    const std::string target = target_of(view);
+    const std::string name = target.substr(0, target.rfind('.'));
+    const auto dim = [&](const char* argument) {
+      return ops::dim_argument(importer, call.integer(argument), whole->type.rank());
+    };
+    if (name == "aten.slice" || name == "aten.select" || name == "aten.narrow") {
+      const auto at = static_cast<std::size_t>(dim("dim"));
+      const std::int64_t size = whole->type.shape[at];
+      const auto place = [&](const char* argument, std::int64_t otherwise) {
+        const std::int64_t given = call.has(argument) ? call.integer(argument) : otherwise;
+        return std::clamp<std::int64_t>(given < 0 ? given + size : given, 0, size);
+      };
+      if (name == "aten.slice" && call.integer("step") != 1) fail(cannot_follow(by, view));
+      const std::int64_t start = place(name == "aten.select" ? "index" : "start", 0);
+      ir::Shape shape = whole->type.shape;
+      shape[at] = name == "aten.select" ? 1 : part->type.shape.at(at);
+      std::vector<ir::Value*> pieces;
+      if (start > 0) pieces.push_back(mover.slice(whole, static_cast<std::int64_t>(at), 0, start));
+      pieces.push_back(mover.view(part, shape));
+      const std::int64_t end = start + shape[at];
+      if (end < size) pieces.push_back(mover.slice(whole, static_cast<std::int64_t>(at), end, size));
+      return mover.cat(std::move(pieces), static_cast<std::int64_t>(at));
+    }
+    if (name == "aten.transpose" || name == "aten.t" || name == "aten.permute") {
+      ops::Dims dims(whole->type.rank());
+      for (std::size_t i = 0; i < dims.size(); ++i) dims[i] = static_cast<std::int64_t>(i);
+      if (name == "aten.permute") {
+        const std::vector<std::int64_t>& order = call.integers("dims");
+        for (std::size_t i = 0; i < order.size(); ++i) {
+          dims[static_cast<std::size_t>(ops::dim_argument(importer, order[i], dims.size()))] =
+              static_cast<std::int64_t>(i);
+        }
+      } else if (dims.size() > 1) {
+        std::swap(dims[static_cast<std::size_t>(name == "aten.t" ? 0 : dim("dim0"))],
+                  dims[static_cast<std::size_t>(name == "aten.t" ? 1 : dim("dim1"))]);
+      }
+      return mover.permute(part, dims);
+    }
+    constexpr std::string_view kReshaping[] = {"aten.alias",   "aten.detach",    "aten.flatten",   "aten.reshape",
+                                               "aten.squeeze", "aten.unflatten", "aten.unsqueeze", "aten.view"};
+    if (std::ranges::find(kReshaping, name) == std::end(kReshaping)) fail(cannot_follow(by, view));
+    return mover.view(part, whole->type.shape);
+  }
+
+  static Diagnostic cannot_follow(const pt2::Node& by, const pt2::Node& view) {
+    return pt2::diagnose(by, "changes a tensor through " + target_of(view) + ", which cannot be followed to its source",
+                         "assign to the tensor itself, or to a slice of it with step 1");
+  }
+
+  // What a state holds when the next execution begins.
+  void add_update(const std::string& name, ir::Value* state, ir::Value* now) {
+    if (now == state) return;
+    if (now->type.shape != state->type.shape || now->type.dtype != state->type.dtype) {
+      const ir::Node* producer = now->producer;
+      fail({"the buffer '" + state->name + "' changes its shape or element type",
+            "a state keeps its type from one execution to the next: allocate it as large as it gets",
+            {},
+            producer == nullptr ? name : producer->name,
+            producer == nullptr ? std::string() : producer->location.text()});
+    }
+    graph_.add_update(state, now);
+  }
+
+  // An input that the model changes by what other inputs bring is state that the caller kept; it begins with zeros. One
+  // that only depends on itself (an activation in place) is an input like any other.
+  void keep_if_changed(const std::string& name) {
+    const auto found = values_.find(name);
+    if (found == values_.end()) return;
+    const auto input = std::ranges::find_if(graph_.inputs(), [&](const ir::Value* v) { return v->name == name; });
+    if (input == graph_.inputs().end()) return;
+    const auto returned = returned_.find(name);
+    ir::Value* now = returned != returned_.end() ? returned->second : value(name);
+    if (now == *input || !depends_on_other_inputs(now, *input)) return;
+    ir::Value* from = *input;
+    ir::Value* state = graph_.add_state(
+        name, from->type, ir::Bytes::own(std::vector<std::byte>(static_cast<std::size_t>(from->type.bytes()))));
+    graph_.inputs().erase(input);
+    graph_.replace_uses(from, state);
+    add_update(name, state, now);
+  }
+
+  static bool depends_on_other_inputs(const ir::Value* value, const ir::Value* self) {
+    std::set<const ir::Value*> seen = {value};
+    std::vector<const ir::Value*> waiting = {value};
+    while (!waiting.empty()) {
+      const ir::Value* at = waiting.back();
+      waiting.pop_back();
+      if (at->kind == ir::ValueKind::input && at != self) return true;
+      if (at->producer == nullptr) continue;
+      for (const ir::Value* operand : at->producer->inputs()) {
+        if (seen.insert(operand).second) waiting.push_back(operand);
+      }
+    }
+    return false;
+  }
+
+  std::vector<ir::NamedArgument> arguments_of(const pt2::Node& node, const ops::Schema& schema) {
     std::vector<ir::NamedArgument> args;
     for (const ops::SchemaArgument& wanted : schema.arguments) {
       const pt2::NamedArgument* given = nullptr;
@@ -213,7 +332,7 @@ class ProgramImport {
     return args;
   }
 
-  ir::Argument convert(const pt2::Node& node, const pt2::NamedArgument& named) const {
+  ir::Argument convert(const pt2::Node& node, const pt2::NamedArgument& named) {
     const pt2::Argument& a = named.argument;
     if (a.is_none()) return ir::None{};
     if (const auto* v = a.get_if<pt2::TensorRef>()) return value(v->name);
@@ -240,21 +359,40 @@ class ProgramImport {
   }
 
   void add_output(const pt2::OutputSpec& output) {
-    if (output.kind != pt2::OutputKind::user_output) {
-      fail({"the model changes '" + output.target + "' between inferences",
-            "models with state between inferences are not supported yet",
-            {},
-            output.name});
-    }
     const auto* tensor = output.argument.get_if<pt2::TensorRef>();
     if (tensor == nullptr) {
       fail({"an output is not a tensor", "return only tensors from forward()", {}, output.name});
     }
-    graph_.add_output(value(tensor->name));
+    if (output.kind == pt2::OutputKind::user_output) return graph_.add_output(value(tensor->name));
+    if (output.kind == pt2::OutputKind::user_input_mutation) {
+      returned_[output.target] = value(tensor->name);
+      return;
+    }
+    const auto is_it = [&](const pt2::InputSpec& input) { return input.target == output.target; };
+    const auto input = std::ranges::find_if(program_.inputs, is_it);
+    if (output.kind != pt2::OutputKind::buffer_mutation || input == program_.inputs.end()) {
+      fail({"the model changes '" + output.target + "', which is no buffer",
+            "only buffers (register_buffer) can be state between inferences",
+            {},
+            output.name});
+    }
+    returned_[input->name] = value(tensor->name);
   }
 
-  void bind(const std::string& name, ir::Value* value) { values_[name] = value; }
-  ir::Value* value(const std::string& name) const {
+  void bind(const std::string& name, ir::Value* value) {
+    values_[name] = value;
+    seen_[name] = versions_[aliases_.base(name)];
+  }
+  // A view of what has changed since it was made shows the change.
+  ir::Value* value(const std::string& name) {
+    const Aliases::View* view = aliases_.view(name);
+    if (view != nullptr && seen_.at(name) != versions_[aliases_.base(name)]) {
+      if (view->node != nullptr) {
+        add_node(*view->node);
+      } else {
+        bind(name, value(view->of));
+      }
+    }
     ir::Value* found = values_.at(name);
     if (found == nullptr) fail(missing_.at(name));
     return found;
@@ -265,7 +403,12 @@ class ProgramImport {
   ir::Graph graph_;
   std::unordered_map<std::string, ir::Value*> values_;
   std::unordered_map<std::string, Diagnostic> missing_;  // results that no operator here computes: masks, indices
-  std::set<std::string> weights_;
+  const Aliases aliases_;
+  std::unordered_map<std::string, int> versions_;  // of a base: how often it was changed so far
+  std::unordered_map<std::string, int> seen_;      // of a name: the version of its base that it was bound at
+  std::vector<std::pair<std::string, ir::Value*>> states_;
+  std::set<std::string> replaced_;  // buffers that the exported graph returns anew
+  std::unordered_map<std::string, ir::Value*> returned_;  // what buffers and inputs become, where the graph says so
 };
 
 }  // namespace

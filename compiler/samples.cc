@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "base/diagnostic.h"
@@ -43,6 +44,19 @@ bool fits(const ir::Shape& input, std::span<const std::int64_t> sample) {
   return equal(input) || (!input.empty() && input[0] == 1 && equal(std::span(input).subspan(1)));
 }
 
+// How many steps the sequences of an array have.
+std::size_t steps_of(const npy::Array& array, const ir::Value& input, const std::string& path) {
+  const bool has_steps = array.shape.size() >= 2 && array.shape[1] > 0;
+  if (!has_steps || !std::ranges::equal(std::span(array.shape).subspan(2), input.type.shape)) {
+    throw InputError({fmt::format("array of shape [{}] is no set of sequences for the model's input '{}' of shape [{}]",
+                                  fmt::join(array.shape, ", "), input.name, fmt::join(input.type.shape, ", ")),
+                      "with --sequence the first axis counts samples, the second steps; the rest must be the input's "
+                      "whole shape, its leading 1 included",
+                      path});
+  }
+  return static_cast<std::size_t>(array.shape[1]);
+}
+
 }  // namespace
 
 std::vector<float> to_float(DType dtype, std::span<const std::byte> bytes) {
@@ -67,15 +81,23 @@ std::vector<float> to_float(DType dtype, std::span<const std::byte> bytes) {
   }
 }
 
-quantizer::Samples samples_of(std::shared_ptr<const npy::DataSet> data, const ir::Graph& graph) {
+quantizer::Samples samples_of(std::shared_ptr<const npy::DataSet> data, const ir::Graph& graph, Axes axes) {
   struct Input {
     ir::Shape shape;
     const npy::Array* array;
   };
   std::vector<Input> inputs;
+  std::size_t steps = 1;
   for (const ir::Value* input : graph.inputs()) {
     const npy::Array& array = array_for(*data, graph, *input);
-    if (!fits(input->type.shape, std::span(array.shape).subspan(1))) {
+    if (axes == Axes::sequences) {
+      const std::size_t own = steps_of(array, *input, data->path);
+      if (!inputs.empty() && own != steps) {
+        throw InputError({fmt::format("the array for '{}' has {} steps, others have {}", input->name, own, steps),
+                          "all inputs of a sequence have as many steps", data->path});
+      }
+      steps = own;
+    } else if (!fits(input->type.shape, std::span(array.shape).subspan(1))) {
       throw InputError({fmt::format("array of shape [{}] does not fit the model's input '{}' of shape [{}]",
                                     fmt::join(array.shape, ", "), input->name, fmt::join(input->type.shape, ", ")),
                         "the first axis counts samples; the rest must be the input's shape", data->path});
@@ -83,20 +105,22 @@ quantizer::Samples samples_of(std::shared_ptr<const npy::DataSet> data, const ir
     inputs.push_back({input->type.shape, &array});
   }
   quantizer::Samples samples;
-  samples.count = static_cast<std::size_t>(data->samples);
-  samples.load = [data, inputs](std::size_t index) {
+  samples.count = static_cast<std::size_t>(data->samples) * steps;
+  samples.steps = steps;
+  samples.load = [data, inputs, steps](std::size_t index) {
     quantizer::Sample sample;
     for (const Input& input : inputs) {
-      sample.emplace_back(input.shape,
-                          to_float(input.array->dtype, npy::sample(*input.array, static_cast<std::int64_t>(index))));
+      const auto sequence = npy::sample(*input.array, static_cast<std::int64_t>(index / steps));
+      const std::size_t bytes = sequence.size() / steps;
+      sample.emplace_back(input.shape, to_float(input.array->dtype, sequence.subspan(index % steps * bytes, bytes)));
     }
     return sample;
   };
   return samples;
 }
 
-quantizer::Samples read_samples(const std::string& path, const ir::Graph& graph) {
-  return samples_of(std::make_shared<const npy::DataSet>(npy::read_data_set(path)), graph);
+quantizer::Samples read_samples(const std::string& path, const ir::Graph& graph, Axes axes) {
+  return samples_of(std::make_shared<const npy::DataSet>(npy::read_data_set(path)), graph, axes);
 }
 
 }  // namespace cormorant::compiler

@@ -26,6 +26,7 @@ class Emitter {
       plan_.memory_sizes.push_back(static_cast<std::int64_t>(use.peak));
     }
     for (const ir::Value* input : graph_.inputs()) plan_.inputs.push_back(tensor(input));
+    for (const ir::Value* state : graph_.states()) tensor(state);  // for reset(), also where only views of it are read
     for (const ir::Node* node : memory_.steps) add_call(*node);
     for (const ir::Value* output : graph_.outputs()) plan_.outputs.push_back(tensor(output));
     note_regions();
@@ -207,6 +208,7 @@ Emitted emit(const ir::Graph& graph, const ops::Config& config, const std::vecto
       emitted.constants.emplace_back(value.name, bytes);
     }
     if (value.kind == ir::ValueKind::scratch) emitted.scratch_bytes = std::max(emitted.scratch_bytes, bytes);
+    if (value.kind == ir::ValueKind::state) emitted.buffer_bytes += bytes;
   }
   largest_first(emitted.constants);
   for (std::uint32_t r = 0; r < memory.regions.size(); ++r) emitted.regions.push_back(region_facts(graph, memory, r));

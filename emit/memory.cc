@@ -48,6 +48,7 @@ class Mapper {
       if (!ops::is_alias(*node) && !parts_.contains(*node)) map_.steps.push_back(node);
     }
     find_last_uses();
+    for (const ir::Update& update : graph_.updates()) state_of_[root(update.value)] = update.state;
     for (const ir::Value* input : graph_.inputs()) add_block(input, 0);
     for (const ir::Value& value : graph_.values()) {
       // State is initialised at load and lives from inference to inference.
@@ -160,6 +161,11 @@ class Mapper {
     for (const ir::Value* input : node.inputs()) {
       if (input->kind == ir::ValueKind::scratch) add_block(input, step);
     }
+    if (const auto state = state_of_.find(node.result()); state != state_of_.end()) {
+      share(node.result(), state->second);
+      made_at_[node.result()] = step;
+      return;
+    }
     if (const ir::Value* over = in_place_input(node, step)) {
       work_in_place(node.result(), map_.block_of.at(over), step);
       return;
@@ -235,7 +241,8 @@ class Mapper {
   ops::Runtime runtime_;
   Reuse reuse_;
   MemoryMap map_;
-  std::unordered_map<const ir::Value*, std::uint32_t> made_at_;  // the step, for roots
+  std::unordered_map<const ir::Value*, const ir::Value*> state_of_;  // by the root that is its new contents
+  std::unordered_map<const ir::Value*, std::uint32_t> made_at_;      // the step, for roots
   std::unordered_map<const ir::Value*, std::uint32_t> last_use_;
   std::unordered_map<const ir::Value*, std::uint64_t> uses_;
 };
@@ -245,6 +252,7 @@ class Scheduler {
  public:
   Scheduler(const ir::Graph& graph, const Parts& parts, ops::Runtime runtime)
       : graph_(graph), parts_(parts), runtime_(runtime) {
+    for (const ir::Update& update : graph.updates()) placed_.insert(root(update.value));
     for (const ir::Value* input : graph.inputs()) buffers_[buffer_of(input)].is_input = true;
     for (const ir::Node& node : graph.nodes()) {
       if (!ops::is_alias(node) && !parts.contains(node)) add_task(node);
@@ -273,7 +281,8 @@ class Scheduler {
   }
   std::uint32_t buffer_of(const ir::Value* value) {
     const auto [found, is_new] = index_.try_emplace(root(value), static_cast<std::uint32_t>(buffers_.size()));
-    if (is_new) buffers_.push_back({.size = bytes_of(root(value))});
+    // What a state becomes lies in the state's memory, which is there all the time.
+    if (is_new) buffers_.push_back({.size = placed_.contains(root(value)) ? 0 : bytes_of(root(value))});
     return found->second;
   }
   void add_task(const ir::Node& node) {
@@ -289,14 +298,17 @@ class Scheduler {
       const std::vector<std::uint32_t> buffers = buffers_of(*value);
       if (buffers.size() != 1 || parts_.sources(*value).front() != root(*value)) continue;
       const std::uint32_t buffer = buffers.front();
-      if (std::ranges::count(task.reads, buffer) != 1) continue;
+      if (std::ranges::count(task.reads, buffer) != 1 || placed_.contains(node.result())) continue;
       if (can_work_in_place(node, argument, *value)) {
         task.savings.push_back({buffer, buffers_[buffer].size});
       } else if (const auto distance = cover_distance(node, argument, runtime_)) {
         task.savings.push_back({buffer, std::min(bytes_of(node.result()) - *distance, buffers_[buffer].size)});
       }
     }
-    for (const ir::Value* result : node.results) task.writes.push_back(buffer_of(result));
+    for (const ir::Value* result : node.results) {
+      task.writes.push_back(buffer_of(result));
+      if (placed_.contains(result)) task.keeps_order = 1;
+    }
     tasks_.push_back(std::move(task));
     nodes_.push_back(&node);
   }
@@ -317,6 +329,7 @@ class Scheduler {
   std::vector<const ir::Node*> nodes_;
   std::unordered_map<const ir::Value*, std::uint32_t> index_;
   std::unordered_set<const ir::Node*> is_put_;
+  std::unordered_set<const ir::Value*> placed_;  // roots in a state's memory
   Order order_;
 };
 
@@ -342,13 +355,13 @@ MemoryMap place_parts(const ir::Graph& graph, const Order& given, ops::Runtime r
   // Our kernels read activations by words at most; of others nothing is known.
   const std::uint64_t alignment = runtime == ops::Runtime::cormorant ? 4 : planner::Block::kAlignment;
   Attempt best = attempt(graph, given, {}, runtime);
-  const Parts all(given, alignment);
+  const Parts all(given, alignment, graph.updates());
   if (all.nodes().empty()) return std::move(best.map);
   if (Attempt every = attempt(graph, given, all, runtime); every.peak <= best.peak) return std::move(every.map);
   Order chosen;
   for (std::size_t i = 0; i < std::min(kMostAttempts, all.nodes().size()); ++i) {
     chosen.push_back(all.nodes()[i]);
-    const Parts parts(chosen, alignment);
+    const Parts parts(chosen, alignment, graph.updates());
     if (parts.contains(*chosen.back())) {
       if (Attempt next = attempt(graph, given, parts, runtime); next.peak <= best.peak) {
         best = std::move(next);

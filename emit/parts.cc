@@ -6,24 +6,23 @@
 #include "ops/op.h"
 
 namespace cormorant::emit {
-namespace {
-
-// Constants are not in RAM, and states keep what they hold when others change.
-bool is_movable(const ir::Value* root) {
-  return root->kind == ir::ValueKind::input || root->kind == ir::ValueKind::result;
-}
-
-}  // namespace
-
 const ir::Value* root(const ir::Value* value) {
   while (value->producer != nullptr && ops::is_alias(*value->producer)) value = value->producer->inputs().front();
   return value;
 }
 
-Parts::Parts(const Nodes& nodes, std::uint64_t alignment) : alignment_(alignment) {
+// Constants are not in RAM, and states keep what they hold when others change.
+bool Parts::is_movable(const ir::Value* root) const {
+  return (root->kind == ir::ValueKind::input || root->kind == ir::ValueKind::result) && !placed_.contains(root);
+}
+
+Parts::Parts(const Nodes& nodes, std::uint64_t alignment, const std::vector<ir::Update>& updates)
+    : alignment_(alignment) {
+  for (const ir::Update& update : updates) placed_.insert(root(update.value));
   for (const ir::Node* node : nodes) {
     const ops::Operator* op = ops::find(*node);
     if (op == nullptr || node->results.size() != 1 || bytes_of(node->result()) == 0) continue;
+    if (placed_.contains(node->result())) continue;
     bool is_part = op->joins != nullptr && op->joins(*node) && add_pieces(*node);
     if (!is_part && op->stretch != nullptr) {
       const std::optional<std::uint64_t> offset = op->stretch(*node);

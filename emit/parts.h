@@ -28,8 +28,9 @@ class Parts {
   using Nodes = std::vector<const ir::Node*>;
 
   Parts() = default;
-  // Of these nodes' values, where they can; nodes in execution order. Offsets are multiples of the alignment.
-  Parts(const Nodes& nodes, std::uint64_t alignment);
+  // Of these nodes' values, where they can; nodes in execution order. Offsets are multiples of the alignment. What
+  // states become has a place already.
+  Parts(const Nodes& nodes, std::uint64_t alignment, const std::vector<ir::Update>& updates);
 
   [[nodiscard]] const Nodes& nodes() const { return nodes_; }  // that are no instructions
   [[nodiscard]] bool contains(const ir::Node& node) const { return is_left_out_.contains(&node); }
@@ -46,7 +47,10 @@ class Parts {
   void put(const ir::Value* part, Place place);
   [[nodiscard]] Place top(const ir::Value* root) const;
 
+  [[nodiscard]] bool is_movable(const ir::Value* root) const;
+
   std::uint64_t alignment_ = 1;
+  std::unordered_set<const ir::Value*> placed_;  // in a state's memory
   Nodes nodes_;
   std::unordered_set<const ir::Node*> is_left_out_;
   std::unordered_map<const ir::Value*, Place> places_;

@@ -31,8 +31,11 @@ Tensor settled(const ir::Value& value, Tensor tensor) {
 
 }  // namespace
 
-Evaluator::Evaluator(const ir::Graph& graph) : graph_(graph), constants_(std::make_shared<Constants>()) {
+Evaluator::Evaluator(const ir::Graph& graph)
+    : graph_(graph), states_(graph.states()), constants_(std::make_shared<Constants>()) {
   std::unordered_set<const ir::Value*> kept(graph.outputs().begin(), graph.outputs().end());
+  kept.insert(states_.begin(), states_.end());
+  for (const ir::Update& update : graph.updates()) kept.insert(update.value);
   for (auto node = graph.nodes().rbegin(); node != graph.nodes().rend(); ++node) {
     check_evaluable(*node);
     std::vector<const ir::Value*>& last = last_uses_[&*node];
@@ -45,14 +48,31 @@ Evaluator::Evaluator(const ir::Graph& graph) : graph_(graph), constants_(std::ma
   }
 }
 
+std::vector<Tensor> Evaluator::initial_states() const {
+  std::vector<Tensor> states;
+  for (const ir::Value* state : states_) states.push_back(constant_tensor(*state));
+  return states;
+}
+
 std::vector<Tensor> Evaluator::run(std::span<const Tensor> inputs, const Observer& observer) const {
+  const std::size_t count = graph_.inputs().size();
+  std::vector<Tensor> states = initial_states();
+  if (inputs.size() == count + states.size())
+    states.assign(inputs.begin() + static_cast<std::ptrdiff_t>(count), inputs.end());
+  return step(inputs.size() < count ? inputs : inputs.first(count), states, observer);
+}
+
+std::vector<Tensor> Evaluator::step(std::span<const Tensor> inputs, std::vector<Tensor>& states,
+                                    const Observer& observer) const {
   if (inputs.size() != graph_.inputs().size()) throw std::logic_error("evaluation needs one tensor per graph input");
+  if (states.size() != states_.size()) throw std::logic_error("evaluation needs one tensor per state");
   Frame frame(constants_);
   const auto define = [&](const ir::Value& value, Tensor tensor) {
     frame.set(&value, settled(value, std::move(tensor)));
     if (observer) observer(value, frame.get(&value));
   };
   for (std::size_t k = 0; k < inputs.size(); ++k) define(*graph_.inputs()[k], inputs[k]);
+  for (std::size_t k = 0; k < states.size(); ++k) define(*states_[k], states[k]);
   for (const ir::Node& node : graph_.nodes()) {
     std::vector<Tensor> results = ops::find(node)->evaluate(node, frame);
     if (results.size() != node.results.size())
@@ -63,6 +83,11 @@ std::vector<Tensor> Evaluator::run(std::span<const Tensor> inputs, const Observe
   std::vector<Tensor> outputs;
   outputs.reserve(graph_.outputs().size());
   for (const ir::Value* value : graph_.outputs()) outputs.push_back(frame.get(value));
+  for (std::size_t k = 0; k < states.size(); ++k) states[k] = frame.get(states_[k]);
+  for (const ir::Update& update : graph_.updates()) {
+    const auto at = std::ranges::find(states_, update.state);
+    states[static_cast<std::size_t>(at - states_.begin())] = frame.get(update.value);
+  }
   return outputs;
 }
 

@@ -16,7 +16,7 @@
 
 namespace cormorant::evaluate {
 
-// Called for every graph input and every node's result, as soon as it exists.
+// Called for every graph input, every state and every node's result, as soon as it exists.
 using Observer = std::function<void(const ir::Value&, const Tensor&)>;
 
 // Bound to one graph, which must not change meanwhile. run() may be called by several threads at once: they share the
@@ -27,10 +27,18 @@ class Evaluator {
   explicit Evaluator(const ir::Graph& graph);
 
   // One tensor per graph input, in the graph's order; returns one per output. A tensor lives until its last use.
+  // Behind the inputs there may be one tensor per state, in the order of Graph::states(): what the states hold when
+  // this execution begins. Without them they hold their initial contents.
   [[nodiscard]] std::vector<Tensor> run(std::span<const Tensor> inputs, const Observer& observer = {}) const;
+
+  // One execution of several: what the states hold, one tensor each, becomes what the next execution begins with.
+  [[nodiscard]] std::vector<Tensor> step(std::span<const Tensor> inputs, std::vector<Tensor>& states,
+                                         const Observer& observer = {}) const;
+  [[nodiscard]] std::vector<Tensor> initial_states() const;
 
  private:
   const ir::Graph& graph_;
+  std::vector<const ir::Value*> states_;
   std::shared_ptr<Constants> constants_;
   std::unordered_map<const ir::Node*, std::vector<const ir::Value*>> last_uses_;
 };

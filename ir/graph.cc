@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <unordered_map>
 #include <unordered_set>
 
 namespace cormorant::ir {
@@ -191,8 +192,20 @@ bool Graph::is_output(const Value* value) const {
   return std::find(outputs_.begin(), outputs_.end(), value) != outputs_.end();
 }
 
+bool Graph::is_update(const Value* value) const {
+  return std::any_of(updates_.begin(), updates_.end(), [&](const Update& update) { return update.value == value; });
+}
+
+std::vector<const Value*> Graph::states() const {
+  std::vector<const Value*> states;
+  for (const Value& value : values_) {
+    if (value.kind == ValueKind::state) states.push_back(&value);
+  }
+  return states;
+}
+
 Node* Graph::only_user(const Value* value) {
-  if (is_output(value)) return nullptr;
+  if (is_kept(value)) return nullptr;
   const std::vector<Node*> found = users(value);
   return found.size() == 1 ? found.front() : nullptr;
 }
@@ -200,11 +213,14 @@ Node* Graph::only_user(const Value* value) {
 void Graph::replace_uses(const Value* from, Value* to) {
   for (Node& node : nodes_) node.replace_use(from, to);
   std::replace(outputs_.begin(), outputs_.end(), const_cast<Value*>(from), to);
+  for (Update& update : updates_) {
+    if (update.value == from) update.value = to;
+  }
 }
 
 void Graph::erase(Node* node) {
   for (Value* result : node->results) {
-    if (is_output(result) || !users(result).empty()) {
+    if (is_kept(result) || !users(result).empty()) {
       throw std::logic_error("erasing node '" + node->name + "' whose result is still used");
     }
   }
@@ -217,21 +233,28 @@ void Graph::erase(Node* node) {
 }
 
 void Graph::erase_unused() {
-  std::unordered_set<const Value*> used(outputs_.begin(), outputs_.end());
-  for (auto node = nodes_.rbegin(); node != nodes_.rend();) {
-    const bool live = std::any_of(node->results.begin(), node->results.end(),
-                                  [&](const Value* result) { return used.contains(result); });
-    if (live) {
-      for (const Value* input : node->inputs()) used.insert(input);
-      ++node;
-    } else {
-      node = std::make_reverse_iterator(nodes_.erase(std::next(node).base()));
+  std::unordered_map<const Value*, const Value*> becomes;
+  for (const Update& update : updates_) becomes.emplace(update.state, update.value);
+  std::unordered_set<const Value*> used(inputs_.begin(), inputs_.end());
+  std::unordered_set<const Node*> live;
+  std::vector<const Value*> waiting(outputs_.begin(), outputs_.end());
+  while (!waiting.empty()) {
+    const Value* value = waiting.back();
+    waiting.pop_back();
+    used.insert(value);
+    if (const auto next = becomes.find(value); next != becomes.end() && !used.contains(next->second)) {
+      waiting.push_back(next->second);
+    }
+    if (value->producer == nullptr || !live.insert(value->producer).second) continue;
+    used.insert(value->producer->results.begin(), value->producer->results.end());
+    for (const Value* input : value->producer->inputs()) {
+      if (!used.contains(input)) waiting.push_back(input);
     }
   }
-  for (const Node& node : nodes_) used.insert(node.results.begin(), node.results.end());
-  used.insert(inputs_.begin(), inputs_.end());
-  std::erase_if(taken_, [](const std::string&) { return true; });
-  values_.remove_if([&](const Value& value) { return value.kind != ValueKind::state && !used.contains(&value); });
+  nodes_.remove_if([&](const Node& node) { return !live.contains(&node); });
+  std::erase_if(updates_, [&](const Update& update) { return !used.contains(update.state); });
+  values_.remove_if([&](const Value& value) { return !used.contains(&value); });
+  taken_.clear();
   for (const Value& value : values_) taken_.push_back(value.name);
   std::sort(taken_.begin(), taken_.end());
 }

@@ -70,6 +70,13 @@ using None = std::monostate;
 using Argument = std::variant<None, Value*, std::vector<Value*>, std::int64_t, std::vector<std::int64_t>, double,
                               std::vector<double>, bool, std::string, DType>;
 
+// What a state holds when the next execution begins: a value of this one. Until then every reader of the state sees
+// what it held before, so that order among reads and writes is the order of the data.
+struct Update {
+  Value* state = nullptr;
+  Value* value = nullptr;  // of the state's type
+};
+
 struct NamedArgument {
   std::string name;
   Argument value;
@@ -118,6 +125,7 @@ class Graph {
   Value* add_state(std::string name, TensorType type, Bytes initial);
   Value* add_scratch(std::string name, std::int64_t bytes);
   void add_output(Value* value) { outputs_.push_back(value); }
+  void add_update(Value* state, Value* value) { updates_.push_back({state, value}); }
 
   // A node with one result per type, put before `before` (null: at the end). Result names derive from the node's name.
   Node* add_node(std::string name, std::string op, std::vector<NamedArgument> args, std::vector<TensorType> types,
@@ -134,6 +142,10 @@ class Graph {
   [[nodiscard]] const std::vector<Value*>& inputs() const { return inputs_; }
   [[nodiscard]] std::vector<Value*>& outputs() { return outputs_; }
   [[nodiscard]] const std::vector<Value*>& outputs() const { return outputs_; }
+  // One per state that changes, in the order of the states.
+  [[nodiscard]] std::vector<Update>& updates() { return updates_; }
+  [[nodiscard]] const std::vector<Update>& updates() const { return updates_; }
+  [[nodiscard]] std::vector<const Value*> states() const;
   [[nodiscard]] const std::list<Value>& values() const { return values_; }
   [[nodiscard]] std::list<Value>& values() { return values_; }
 
@@ -141,12 +153,16 @@ class Graph {
   [[nodiscard]] std::vector<Node*> users(const Value* value);
   [[nodiscard]] std::vector<const Node*> users(const Value* value) const;
   [[nodiscard]] bool is_output(const Value* value) const;
-  // The one node that uses the value, if there is exactly one and it is not an output of the graph; else null.
+  [[nodiscard]] bool is_update(const Value* value) const;
+  // Whether the value is wanted after the last node: as an output or as what a state becomes.
+  [[nodiscard]] bool is_kept(const Value* value) const { return is_output(value) || is_update(value); }
+  // The one node that uses the value, if there is exactly one and the value is not kept; else null.
   [[nodiscard]] Node* only_user(const Value* value);
-  void replace_uses(const Value* from, Value* to);  // in nodes and outputs
+  void replace_uses(const Value* from, Value* to);  // in nodes, outputs and updates
 
   void erase(Node* node);  // its results must be unused
-  void erase_unused();     // dead nodes, then values that nothing names
+  // Dead nodes, then values that nothing names. A state that no output depends on goes with its update.
+  void erase_unused();
   void move_before(Node* node, Node* before);
 
  private:
@@ -156,6 +172,7 @@ class Graph {
   std::list<Value> values_;
   std::list<Node> nodes_;
   std::vector<Value*> inputs_, outputs_;
+  std::vector<Update> updates_;
   std::vector<std::string> taken_;  // sorted names of values
 };
 

@@ -36,10 +36,12 @@ class Parser {
         define(name, graph.add_scratch(name, type.elements()));
       } else if (keyword == "node") {
         node();
+      } else if (keyword == "update") {
+        update();
       } else if (keyword == "output") {
         graph.add_output(value());
       } else {
-        fail("expected input, const, state, scratch, node or output, not '" + keyword + "'");
+        fail("expected input, const, state, scratch, node, update or output, not '" + keyword + "'");
       }
     }
     return graph;
@@ -223,6 +225,13 @@ class Parser {
   void append(std::vector<std::byte>& out, T element) {
     const auto* raw = reinterpret_cast<const std::byte*>(&element);
     out.insert(out.end(), raw, raw + sizeof(T));
+  }
+
+  void update() {
+    Value* state = value();
+    if (state->kind != ValueKind::state) fail("%" + state->name + " is no state");
+    expect("=");
+    graph_->add_update(state, value());
   }
 
   void constant(bool is_state) {

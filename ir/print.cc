@@ -160,6 +160,9 @@ std::string print(const Graph& graph, std::vector<std::byte>* blob, std::int64_t
     }
     text += fmt::format("{} = {}({})\n", results, node.op, arguments);
   }
+  for (const Update& update : graph.updates()) {
+    text += fmt::format("update %{} = %{}\n", update.state->name, update.value->name);
+  }
   for (const Value* output : graph.outputs()) text += fmt::format("output %{}\n", output->name);
   return text;
 }

@@ -27,6 +27,7 @@ class Verifier {
       if (!defined_.contains(output))
         fail("output %" + (output == nullptr ? "null" : output->name) + " is never defined");
     }
+    for (const Update& update : graph_.updates()) check_update(update);
   }
 
  private:
@@ -102,9 +103,18 @@ class Verifier {
     }
   }
 
+  void check_update(const Update& update) {
+    if (!owned_.contains(update.state) || update.state->kind != ValueKind::state) fail("an update of what is no state");
+    if (!updated_.insert(update.state).second) fail("state %" + update.state->name + " is updated twice");
+    if (!defined_.contains(update.value)) fail("what state %" + update.state->name + " becomes is never defined");
+    if (update.value->type != update.state->type) {
+      fail(fmt::format("state %{} becomes %{}, which has another type", update.state->name, update.value->name));
+    }
+  }
+
   const Graph& graph_;
   std::string_view stage_;
-  std::unordered_set<const Value*> owned_, defined_;
+  std::unordered_set<const Value*> owned_, defined_, updated_;
   std::unordered_set<std::string_view> names_;
   std::unordered_map<const Value*, const Node*> scratch_owner_;
 };

@@ -25,6 +25,7 @@ set(CORMORANT_OPERATORS
   pad
   prelu
   quantize
+  recurrent
   reduce
   repeat_interleave
   slice

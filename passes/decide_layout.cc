@@ -30,6 +30,9 @@ class LayoutPass {
     for (ir::Value* input : graph_.inputs()) {
       if (input->type.rank() == 4 && input->type.is_quantized()) input->type.dim_order = ir::kChannelsLast;
     }
+    for (ir::Value& value : graph_.values()) {
+      if (value.kind == ir::ValueKind::state) place_state(value);
+    }
     // A relayout, from an earlier walk, reads bytes as they were when it was made.
     for (ir::Node& node : graph_.nodes()) {
       if (node.op == "cormorant.relayout") read_as_[&node] = node.inputs().front()->type.dim_order;
@@ -39,10 +42,31 @@ class LayoutPass {
       const bool free = output->type.is_quantized() && output->type.dim_order == ir::kChannelsLast;
       if (is_activation(output) && !free) output = in_order(output, {}, nullptr);
     }
+    for (ir::Update& update : graph_.updates()) {
+      update.value = in_order(update.value, update.state->type.dim_order, nullptr);
+    }
     merge_relayouts();
   }
 
  private:
+  // A state lies as those want it who read it, perhaps behind operators that take any order: its initial contents are
+  // turned now, so that no execution has to.
+  void place_state(ir::Value& state) {
+    if (state.type.rank() != 4 || !state.type.dim_order.empty() || !is_read_channels_last(&state)) return;
+    ir::TensorType type = state.type;
+    type.dim_order = ir::kChannelsLast;
+    state.data = ir::Bytes::own(reordered(state.data.bytes, state.type, type));
+    state.type = std::move(type);
+  }
+  [[nodiscard]] bool is_read_channels_last(const ir::Value* value) const {
+    return std::ranges::any_of(graph_.users(value), [&](const ir::Node* user) {
+      const ops::Layout layout = layout_of(*user);
+      if (layout == ops::Layout::channels_last) return true;
+      return layout == ops::Layout::same && user->op != "aten.view" && user->op != "cortex_m.transpose" &&
+             std::ranges::any_of(user->results, [&](const ir::Value* result) { return is_read_channels_last(result); });
+    });
+  }
+
   void visit(ir::Node& node) {
     if (const auto reading = read_as_.find(&node); reading != read_as_.end()) {
       ir::Value* input = node.inputs().front();

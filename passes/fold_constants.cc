@@ -51,7 +51,7 @@ bool is_view_of_integers(const ir::Node& node) {
 void fold_constants(ir::Graph& graph) {
   for (ir::Node* node : graph.snapshot()) {
     // What the graph returns stays something that is computed.
-    if (std::ranges::any_of(node->results, [&](const ir::Value* v) { return graph.is_output(v); })) continue;
+    if (std::ranges::any_of(node->results, [&](const ir::Value* v) { return graph.is_kept(v); })) continue;
     if (is_quantized_number(*node)) {
       graph.replace_uses(node->result(), add_integers(graph, *node));
       graph.erase(node);

@@ -57,6 +57,9 @@ void decide_layout(ir::Graph& graph, const ops::Config& config = {});
 // Heavy cortex_m nodes become cormorant nodes whose constants are laid out for the target's inner loops.
 void prepack(ir::Graph& graph, const ops::Config& config);
 
+// What a state becomes is made in the state's memory, or copied there when nobody reads the old contents any more.
+void place_updates(ir::Graph& graph);
+
 // Nodes and constants that nothing uses go; identical constants are kept once.
 void clean_up(ir::Graph& graph);
 

@@ -57,7 +57,7 @@ class Adoption {
     for (ir::Node* node : graph_.snapshot()) {
       if (!node->op.starts_with(kDequantize)) continue;
       ir::Value* input = node->tensor("input");
-      if (input->kind != ir::ValueKind::constant || graph_.is_output(node->result())) continue;
+      if (input->kind != ir::ValueKind::constant || graph_.is_kept(node->result())) continue;
       graph_.replace_uses(node->result(), input);
       graph_.erase(node);
     }
@@ -85,7 +85,7 @@ class Adoption {
 
   // The parameters that all readers of a float tensor quantize it to; none if some read it in float, or differ.
   std::optional<ir::QuantParams> only_parameters(const ir::Value* value) {
-    if (!is_real(value) || graph_.is_output(value)) return std::nullopt;
+    if (!is_real(value) || graph_.is_kept(value)) return std::nullopt;
     std::optional<ir::QuantParams> params;
     for (const ir::Node* user : graph_.users(value)) {
       if (user->op != kQuantize) return std::nullopt;

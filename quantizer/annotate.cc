@@ -46,6 +46,23 @@ Rule rule_of(const ir::Node& node, const QuantizeOptions& options) {
   return rule;
 }
 
+// The nodes between a state and what it becomes, if all they do is to add: a running sum or a counter outgrows every
+// range that calibration has seen. Empty if there is no such way.
+std::vector<const ir::Node*> running_sum(const ir::Value* state, const ir::Value* value) {
+  const ir::Node* node = value->producer;
+  if (node == nullptr || (node->op != "aten.add" && node->op != "aten.view")) return {};
+  for (const char* argument : {"self", "other"}) {
+    if (!node->has(argument) || (node->op == "aten.view" && argument != std::string_view("self"))) continue;
+    const ir::Value* operand = node->tensor(argument);
+    std::vector<const ir::Node*> before =
+        operand == state ? std::vector<const ir::Node*>{} : running_sum(state, operand);
+    if (operand != state && before.empty()) continue;
+    before.push_back(node);
+    return before;
+  }
+  return {};
+}
+
 bool is_rejected(const Rule& rule) { return std::holds_alternative<Rule::Reject>(rule.output); }
 bool is_sharing(const Rule& rule) { return std::holds_alternative<Rule::Share>(rule.output); }
 
@@ -79,7 +96,8 @@ void keep_islands_in_float(const ir::Graph& graph, Rules& rules) {
     return value->producer != nullptr && in_float.contains(value->producer);
   };
   const auto feeds_only_float = [&](const ir::Value* value) {
-    return std::ranges::all_of(graph.users(value), [&](const ir::Node* user) { return in_float.contains(user); });
+    return !graph.is_update(value) &&
+           std::ranges::all_of(graph.users(value), [&](const ir::Node* user) { return in_float.contains(user); });
   };
   const auto touches_integers = [&](const ir::Node* node) {
     return !std::ranges::all_of(activations(*node, rules.at(node)), is_float_source) ||
@@ -108,6 +126,8 @@ class Sharing {
   }
   // A tensor with a range of its own, in contrast to one that only passes on what it gets.
   void mark_measured(const ir::Value* value) { open_[root(index_.at(value))] = true; }
+
+  [[nodiscard]] bool contains(const ir::Value* value) const { return index_.contains(value); }
 
   void unite(const ir::Value* a, const ir::Value* b) {
     const std::size_t x = root(index_.at(a)), y = root(index_.at(b));
@@ -152,9 +172,17 @@ class Sharing {
 Annotation annotate(const ir::Graph& graph, const QuantizeOptions& options) {
   Rules rules;
   for (const ir::Node& node : graph.nodes()) rules[&node] = rule_of(node, options);
+  Annotation annotation;
+  for (const ir::Update& update : graph.updates()) {
+    const std::vector<const ir::Node*> sum = running_sum(update.state, update.value);
+    if (!sum.empty()) annotation.float_states.insert(update.state);
+    for (const ir::Node* node : sum) {
+      rules.at(node) = {
+          Rule::Reject{"the buffer '" + update.state->name + "' is a running sum, which outgrows any range"}, {}};
+    }
+  }
   keep_islands_in_float(graph, rules);
 
-  Annotation annotation;
   Sharing sharing;
   const auto add_measured = [&](const ir::Value* value) {
     sharing.add(value);
@@ -186,6 +214,13 @@ Annotation annotate(const ir::Graph& graph, const QuantizeOptions& options) {
       if (!is_sharing(rule)) continue;
       for (const ir::Value* input : inputs) sharing.unite(result, input);
     }
+  }
+  // What a state holds and what it becomes have one set of parameters; where they cannot (a range that is known by
+  // definition), conversion bridges the two.
+  for (const auto& [state, value] : graph.updates()) {
+    if (annotation.float_states.contains(state) || !is_real(state)) continue;
+    if (sharing.contains(value) && !sharing.contains(state)) add_measured(state);
+    if (sharing.contains(value)) sharing.unite(state, value);
   }
   if (options.int8_io) {
     for (const ir::Value* output : graph.outputs()) {

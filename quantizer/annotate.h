@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -56,6 +57,7 @@ struct Annotation {
   std::vector<FloatNode> float_nodes;                            // in the graph's order
   std::vector<Group> groups;
   std::unordered_map<const ir::Value*, std::size_t> group_of;  // every tensor that some node handles as integers
+  std::unordered_set<const ir::Value*> float_states;           // running sums: integers, if any, are made of them anew
 };
 
 [[nodiscard]] Annotation annotate(const ir::Graph& graph, const QuantizeOptions& options);

@@ -101,8 +101,7 @@ Observations calibrate(const ir::Graph& graph, const Annotation& annotation, con
   Observations& all = per_thread[0];
   for (const auto& [value, group] : annotation.group_of) {
     for (Observations& observations : per_thread) observations[value];
-    const bool is_constant = value->kind == ir::ValueKind::constant || value->kind == ir::ValueKind::state;
-    if (is_constant) all[value].add(evaluate::constant_tensor(*value).values());
+    if (value->kind == ir::ValueKind::constant) all[value].add(evaluate::constant_tensor(*value).values());
   }
 
   const evaluate::Evaluator evaluator(graph);

@@ -34,6 +34,9 @@ class Converter {
     if (int8_io) {
       for (ir::Value* input : graph_.inputs()) retype(input);
     }
+    for (ir::Value& value : graph_.values()) {
+      if (value.kind == ir::ValueKind::state) hold_integers(value);
+    }
     for (ir::Node* node : graph_.snapshot()) {
       before_ = node;
       location_ = node->location;
@@ -53,10 +56,22 @@ class Converter {
         output = as_integers(output, group->second);
       }
     }
+    for (ir::Update& update : graph_.updates()) {
+      update.value = update.state->type.quant ? as_integers(update.value, annotation_.group_of.at(update.state))
+                                              : as_float(update.value);
+    }
     graph_.erase_unused();
   }
 
  private:
+  void hold_integers(ir::Value& state) {
+    const auto group = annotation_.group_of.find(&state);
+    if (group == annotation_.group_of.end() || annotation_.float_states.contains(&state)) return;
+    IntegerConstant initial = integer_activation(evaluate::constant_tensor(state), params_[group->second]);
+    state.type = std::move(initial.type);
+    state.data = std::move(initial.data);
+  }
+
   void quantize_node(ir::Node& node, const Rule& rule, const std::vector<ir::Value*>& operands) {
     // A node that shares parameters takes all its operands in those of its result; others take them as they come.
     const bool shares = std::holds_alternative<Rule::Share>(rule.output);

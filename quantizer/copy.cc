@@ -31,6 +31,9 @@ ir::Graph copy_of(const ir::Graph& graph) {
   }
   for (const ir::Value* input : graph.inputs()) other.inputs().push_back(twins.at(input));
   for (const ir::Value* output : graph.outputs()) other.outputs().push_back(twins.at(output));
+  for (const ir::Update& update : graph.updates()) {
+    other.updates().push_back({twins.at(update.state), twins.at(update.value)});
+  }
   other.erase_unused();  // also makes the graph know its names
   return other;
 }

@@ -101,6 +101,13 @@ double consistent_part(const std::vector<std::vector<double>>& means, std::size_
   return mean * std::max(0.0, 1 - variance_of_mean / (mean * mean));
 }
 
+// What a sample gives: the inputs, then the states.
+std::vector<const ir::Value*> given(const ir::Graph& graph) {
+  std::vector<const ir::Value*> values(graph.inputs().begin(), graph.inputs().end());
+  for (const ir::Value* state : graph.states()) values.push_back(state);
+  return values;
+}
+
 class Refinement {
  public:
   Refinement(ir::Graph& quantized, const ir::Graph& real, const Samples& samples, const QuantizeOptions& options)
@@ -111,13 +118,13 @@ class Refinement {
         threads_(thread_count(options.threads, count_)) {
     const auto constants = std::make_shared<evaluate::Constants>();
     const auto real_constants = std::make_shared<evaluate::Constants>();
+    const std::vector<const ir::Value*> begin = given(quantized), real_begin = given(real);
     for (std::size_t k = 0; k < count_; ++k) {
       const Sample sample = samples.load(k * samples.count / count_);
       Lane& lane = lanes_.emplace_back(evaluate::Frame(constants), evaluate::Frame(real_constants));
       for (std::size_t i = 0; i < sample.size(); ++i) {
-        const ir::Value* input = quantized.inputs()[i];
-        lane.integers.set(input, settled(*input, sample[i]));
-        lane.reals.set(real.inputs()[i], sample[i]);
+        lane.integers.set(begin[i], settled(*begin[i], sample[i]));
+        lane.reals.set(real_begin[i], sample[i]);
       }
     }
     for (const ir::Node& node : real.nodes()) real_nodes_[node.results.at(0)->name] = &node;

@@ -80,9 +80,7 @@ struct Layer {
 };
 
 bool is_conversion(const ir::Node& node) { return node.op.starts_with("quantized_decomposed."); }
-bool is_constant(const ir::Value* value) {
-  return value->kind == ir::ValueKind::constant || value->kind == ir::ValueKind::state;
-}
+bool is_constant(const ir::Value* value) { return value->kind == ir::ValueKind::constant; }
 
 class Comparison {
  public:

@@ -88,8 +88,14 @@ QuantizeReport quantize(ir::Graph& graph, const Samples& samples, const Quantize
         "no calibration data: activation ranges come from random inputs and are not representative; give some with "
         "--calibrate");
   }
-  const Samples inputs = is_random ? random_samples(graph, kRandomSamples, kRandomSeed) : samples;
+  if (!is_random && samples.steps == 1 && !graph.states().empty()) {
+    report.warnings.emplace_back(
+        "the model keeps state, and every calibration sample begins with its initial contents: ranges of what the "
+        "state becomes later are not seen; give sequences with --sequence");
+  }
   if (options.equalize) report.equalized = equalize(graph, options.layers);
+  const Samples inputs =
+      with_states(graph, is_random ? random_samples(graph, kRandomSamples, kRandomSeed) : samples, options.threads);
   const auto real = std::make_shared<const ir::Graph>(copy_of(graph));
   report.real = real;
   const Annotation annotation = annotate(graph, options);

@@ -6,11 +6,34 @@
 #include <numbers>
 #include <random>
 
+#include "evaluate/graph.h"
+#include "quantizer/parallel.h"
+
 namespace cormorant::quantizer {
 
 Samples samples_of(std::vector<Sample> samples) {
   const auto shared = std::make_shared<const std::vector<Sample>>(std::move(samples));
   return {shared->size(), [shared](std::size_t k) { return shared->at(k); }};
+}
+
+Samples with_states(const ir::Graph& graph, const Samples& samples, std::size_t threads) {
+  if (graph.states().empty()) return samples;
+  const evaluate::Evaluator evaluator(graph);
+  const auto states = std::make_shared<std::vector<std::vector<evaluate::Tensor>>>(samples.count);
+  const std::size_t sequences = samples.count / samples.steps;
+  parallel_for(sequences, thread_count(threads, sequences), [&](std::size_t sequence, std::size_t) {
+    std::vector<evaluate::Tensor> held = evaluator.initial_states();
+    for (std::size_t k = sequence * samples.steps; k < (sequence + 1) * samples.steps; ++k) {
+      (*states)[k] = held;
+      (void)evaluator.step(samples.load(k), held);
+    }
+  });
+  const auto load = [samples, states](std::size_t k) {
+    Sample sample = samples.load(k);
+    sample.insert(sample.end(), (*states)[k].begin(), (*states)[k].end());
+    return sample;
+  };
+  return {samples.count, load, samples.steps};
 }
 
 Samples random_samples(const ir::Graph& graph, std::size_t count, std::uint64_t seed) {
@@ -34,7 +57,9 @@ Samples random_samples(const ir::Graph& graph, std::size_t count, std::uint64_t 
     }
     return sample;
   };
-  return {count, load};
+  constexpr std::size_t kSteps = 8;
+  const std::size_t steps = graph.states().empty() ? 1 : kSteps;
+  return {count * steps, load, steps};
 }
 
 }  // namespace cormorant::quantizer

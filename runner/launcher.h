@@ -32,6 +32,7 @@ struct RunRequest {
   Target target = {};
   Compiler compiler = Compiler::gcc;
   std::vector<Sample> samples = {};  // all in one boot; none means one run with zeros
+  std::size_t steps = 0;             // samples after which the program is reset; 0 for never
   bool profile = false;
   bool estimate_cycles = false;  // the emulation then takes about twice as long
   bool account = false;          // code by part, and the stack's bound

@@ -26,6 +26,7 @@ std::vector<ir::Value*> fill(Importer& importer, double value) {
 std::vector<ir::Value*> import_zeros(Importer& importer) { return fill(importer, 0); }
 std::vector<ir::Value*> import_ones(Importer& importer) { return fill(importer, 1); }
 std::vector<ir::Value*> import_full(Importer& importer) { return fill(importer, importer.call->number("fill_value")); }
+std::vector<ir::Value*> import_fill(Importer& importer) { return fill(importer, importer.call->number("value")); }
 std::vector<ir::Value*> import_scalar(Importer& importer) { return fill(importer, importer.call->number("s")); }
 
 std::vector<ir::Value*> import_arange(Importer& importer) {
@@ -54,6 +55,10 @@ Operator constant_operator() {
                     {"new_zeros.default(Tensor self, SymInt[] size, " OPTIONS ")", import_zeros},
                     {"new_ones.default(Tensor self, SymInt[] size, " OPTIONS ")", import_ones},
                     {"new_full.default(Tensor self, SymInt[] size, Scalar fill_value, " OPTIONS ")", import_full},
+                    {"fill.Scalar(Tensor self, Scalar value)", import_fill},
+                    {"fill_.Scalar(Tensor(a!) self, Scalar value)", import_fill},
+                    {"zero.default(Tensor self)", import_zeros},
+                    {"zero_.default(Tensor(a!) self)", import_zeros},
                     {"scalar_tensor.default(Scalar s, " OPTIONS ")", import_scalar},
                     {"arange.default(Scalar end, " OPTIONS ")", import_arange},
                     {"arange.start(Scalar start, Scalar end, " OPTIONS ")", import_arange},

@@ -1,13 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/copy/copy.h"
 #include "ops/copy/reference.h"
+#include "ops/movement.h"
 #include "ops/op.h"
 
 namespace cormorant::ops {
+namespace {
+
+// What self holds from now on: src, repeated where it is smaller.
+std::vector<ir::Value*> import_copy(Importer& importer) {
+  const ir::Value* self = importer.call->tensor("self");
+  ir::Value* src = importer.call->tensor("src");
+  if (src->type.dtype != self->type.dtype) {
+    importer.reject(std::string("copies ") + name_of(src->type.dtype) + " to a tensor of " + name_of(self->type.dtype),
+                    "give both the same element type");
+  }
+  return {Mover(importer).expand(src, self->type.shape)};
+}
+
+}  // namespace
 
 Operator copy_operator() {
   Operator op{.name = "copy",
-              .forms = {},
+              .forms = {{"copy.default(Tensor self, Tensor src, bool non_blocking=False)", import_copy},
+                        {"copy_.default(Tensor(a!) self, Tensor src, bool non_blocking=False)", import_copy}},
               .canonical = {},
               .signatures = {signature_of<PlainCopy>(), signature_of<PlainCopy>(kDetachCopy),
                              signature_of<PlainCopy>(kLiftFreshCopy), signature_of<Clone>(), signature_of<ToCopy>(),

@@ -8,7 +8,8 @@
 //   samples 8 / stack execute 216 / done
 //
 // A sample is all of the program's inputs, one after the other, as they lie in memory. An empty file asks for one run
-// with zeros; without a file nothing is executed. All of this is the harness's; the measured code is in inference.cc.
+// with zeros; without a file nothing is executed. A file steps.bin with a number has the program's state reset after so
+// many samples each. All of this is the harness's; the measured code is in inference.cc.
 #include "runner/firmware/generated.h"
 #include "runner/firmware/inference.h"
 #include "runner/firmware/protection.h"
@@ -94,6 +95,13 @@ using semihosting::print_line;
   }
 }
 
+// After how many samples the program begins anew; 0 for never.
+[[gnu::noinline]] std::uint32_t steps_of_a_sequence() {
+  File file("steps.bin", Mode::read);
+  std::uint32_t steps = 0;
+  return file.is_open() && file.read(&steps, sizeof steps) ? steps : 0;
+}
+
 [[gnu::noinline]] void run_samples(std::uint32_t sample_bytes) {
   File inputs("inputs.bin", Mode::read);
   if (!inputs.is_open()) return;
@@ -105,7 +113,13 @@ using semihosting::print_line;
   std::uint32_t depth = 0;
   std::uint32_t samples = 0;
   std::uint32_t position = 0;
+  const std::uint32_t steps = steps_of_a_sequence();
+  std::uint32_t next_reset = steps;
   do {
+    if (steps != 0 && samples == next_reset) {
+      cormorant_program.reset();
+      next_reset += steps;
+    }
     fill_inputs(inputs, with_zeros);
     stack::paint();
     cormorant_measured_execute();

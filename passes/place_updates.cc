@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a state becomes is computed in the state's own memory wherever that is possible: where every reader of the old
+// contents comes before the node that makes the new ones, or is that node and works in place. Elsewhere the new value
+// is copied at the end, after the last reader: so is what one state becomes of another (a delay line) or of an input.
+// Copies that read what others overwrite come first; states that exchange their contents cost one copy more.
+#include <algorithm>
+#include <unordered_set>
+
+#include "ops/op.h"
+#include "passes/passes.h"
+
+namespace cormorant::passes {
+namespace {
+
+const ir::Value* root(const ir::Value* value) {
+  while (value->producer != nullptr && ops::is_alias(*value->producer)) value = value->producer->inputs().front();
+  return value;
+}
+
+class Placement {
+ public:
+  explicit Placement(ir::Graph& graph) : graph_(graph) {}
+
+  void run() {
+    std::erase_if(graph_.updates(), [](const ir::Update& update) { return root(update.value) == update.state; });
+    for (ir::Value*& output : graph_.outputs()) {
+      const auto is_it = [&](const ir::Update& update) { return update.state == root(output); };
+      if (std::ranges::any_of(graph_.updates(), is_it)) output = copy_of(output);  // the caller reads it at the end
+    }
+    std::unordered_set<const ir::Value*> made;  // roots that are somebody's new contents already
+    for (ir::Update& update : graph_.updates()) {
+      if (!can_be_made_there(update) || !made.insert(root(update.value)).second) copied_.push_back(&update);
+    }
+    // A copy is one more reader of its source, which may be a state.
+    for (bool changed = true; changed;) {
+      changed = false;
+      for (ir::Update& update : graph_.updates()) {
+        if (is_copied(update) || !is_copied_from(update.state, nullptr)) continue;
+        copied_.push_back(&update);
+        changed = true;
+      }
+    }
+    while (!copied_.empty()) add_next_copy();
+  }
+
+ private:
+  [[nodiscard]] bool is_copied(const ir::Update& update) const {
+    return std::ranges::find(copied_, &update) != copied_.end();
+  }
+  // Whether a copy that is still to be made, other than the given one, reads the state's old contents.
+  [[nodiscard]] bool is_copied_from(const ir::Value* state, const ir::Update* but) const {
+    return std::ranges::any_of(copied_, [&](const ir::Update* u) { return u != but && root(u->value) == state; });
+  }
+
+  void add_next_copy() {
+    const auto is_free = [&](const ir::Update* update) { return !is_copied_from(update->state, update); };
+    auto next = std::ranges::find_if(copied_, is_free);
+    if (next == copied_.end()) {  // all wait for each other: one of them takes what it wants aside
+      copied_.front()->value = copy_of(copied_.front()->value);
+      return;
+    }
+    (*next)->value = copy_of((*next)->value);
+    copied_.erase(next);
+  }
+
+  ir::Value* copy_of(ir::Value* value) {
+    return graph_
+        .add_node(value->name + "_kept", "aten.clone", {{"self", value}, {"memory_format", ir::None{}}}, {value->type},
+                  value->producer == nullptr ? ir::Location{} : value->producer->location)
+        ->result();
+  }
+
+  [[nodiscard]] bool can_be_made_there(const ir::Update& update) const {
+    const ir::Value* made = root(update.value);
+    if (made->kind != ir::ValueKind::result || made->type.bytes() != update.state->type.bytes()) return false;
+    return made->producer->results.size() == 1 && is_read_before(update.state, made->producer);
+  }
+
+  // Whether all that read the state's old contents have done so when the node writes the new ones.
+  [[nodiscard]] bool is_read_before(const ir::Value* state, const ir::Node* writer) const {
+    bool is_written = false;
+    for (const ir::Node& node : graph_.nodes()) {
+      if (ops::is_alias(node)) continue;
+      if (&node == writer) {
+        is_written = true;
+        if (!works_in_place(node, state)) return false;
+      } else if (is_written && count_reads(node, state) > 0) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  static std::ptrdiff_t count_reads(const ir::Node& node, const ir::Value* state) {
+    return std::ranges::count_if(node.inputs(), [&](const ir::Value* input) { return root(input) == state; });
+  }
+
+  // Whether the node does not read the state, or reads it once and may write over it.
+  static bool works_in_place(const ir::Node& node, const ir::Value* state) {
+    const std::ptrdiff_t count = count_reads(node, state);
+    const ops::Operator* op = ops::find(node);
+    if (count != 1 || op == nullptr || op->in_place == nullptr) return count == 0;
+    return std::ranges::any_of(node.args, [&](const ir::NamedArgument& argument) {
+      const auto* value = std::get_if<ir::Value*>(&argument.value);
+      return value != nullptr && *value != nullptr && root(*value) == state && op->in_place(node, argument.name);
+    });
+  }
+
+  ir::Graph& graph_;
+  std::vector<ir::Update*> copied_;  // those whose copy is still to be made
+};
+
+}  // namespace
+
+void place_updates(ir::Graph& graph) { Placement(graph).run(); }
+
+}  // namespace cormorant::passes

@@ -1,0 +1,197 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Exports small models that keep state from one inference to the next, or along a sequence, in the ways people write it.
+
+usage: state.py OUT_DIR     writes NAME.pt2 (as torch.export leaves it), NAME_functional.pt2 (after run_decompositions)
+                            and NAME_expected.npz: x [samples, steps, ...] and PyTorch's y [samples, steps, ...]
+"""
+import sys
+from pathlib import Path
+
+import numpy as np
+import torch
+import torch.nn as nn
+
+from portable import make_portable
+
+
+class ShiftRegister(nn.Module):
+    """A window of the last eight inputs, shifted by concatenation; a convolution over it."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("window", torch.zeros(1, 4, 8))
+        self.conv = nn.Conv1d(4, 6, 8)
+
+    def forward(self, x):
+        self.window.copy_(torch.cat([self.window[:, :, 1:], x], 2))
+        return torch.relu(self.conv(self.window)).flatten(1)
+
+
+class Assigned(ShiftRegister):
+    """The same with an assignment, and the output computed before it: a read sees the old contents."""
+
+    def forward(self, x):
+        y = torch.relu(self.conv(self.window)).flatten(1)
+        self.window = torch.cat([self.window[:, :, 1:], x], 2)
+        return y
+
+
+class Cell(nn.Module):
+    """A gated recurrent cell, written out, whose state is a buffer."""
+
+    def __init__(self):
+        super().__init__()
+        self.gates = nn.Linear(5 + 6, 6)
+        self.candidate = nn.Linear(5 + 6, 6)
+        self.register_buffer("h", torch.zeros(1, 6))
+
+    def forward(self, x):
+        both = torch.cat([x, self.h], 1)
+        z = torch.sigmoid(self.gates(both))
+        self.h.copy_(z * self.h + (1 - z) * torch.tanh(self.candidate(both)))
+        return self.h * 1.0
+
+
+class Views(nn.Module):
+    """Parts of a buffer are written through views, and the whole is read afterwards."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("grid", torch.zeros(1, 3, 4))
+        self.fc = nn.Linear(12, 5)
+
+    def forward(self, x):
+        row = self.grid[:, 1]
+        self.grid[:, 0] = row
+        row.copy_(x)
+        self.grid[:, 2, 1:3] = x[:, :2] * 2
+        return self.fc(self.grid.flatten(1))
+
+
+class Delays(nn.Module):
+    """A delay line of single buffers, and two that exchange their contents."""
+
+    def __init__(self):
+        super().__init__()
+        for name in ("first", "second", "left", "right"):
+            self.register_buffer(name, torch.zeros(1, 4))
+
+    def forward(self, x):
+        y = x + 2 * self.first - self.second + self.left
+        left = self.left * 1.0
+        self.second.copy_(self.first)
+        self.first.copy_(x)
+        self.left.copy_(self.right + x)
+        self.right.copy_(left)
+        return y
+
+
+class RunningMean(nn.Module):
+    """A running sum, which outgrows every range, and a counter in float."""
+
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(4, 4)
+        self.register_buffer("total", torch.zeros(1, 4))
+        self.register_buffer("count", torch.zeros(1, 1))
+
+    def forward(self, x):
+        self.total += torch.relu(self.fc(x))
+        self.count += 1
+        return self.total / self.count
+
+
+class Recurrent(nn.Module):
+    """A recurrent layer over a sequence, its states zero; the last outputs go through a linear layer."""
+
+    def __init__(self, layer):
+        super().__init__()
+        self.layer = layer
+        self.fc = nn.LazyLinear(4)
+
+    def forward(self, x):
+        return self.fc(self.layer(x)[0][:, -1])
+
+
+class Streamed(nn.Module):
+    """A recurrent layer that goes on where it was: three steps per inference."""
+
+    def __init__(self, layer):
+        super().__init__()
+        self.layer = layer
+        self.register_buffer("h", torch.zeros(1, 1, 6))
+        self.register_buffer("c", torch.zeros(1, 1, 6))
+
+    def forward(self, x):
+        y, (h, c) = self.layer(x, (self.h, self.c))
+        self.h.copy_(h)
+        self.c.copy_(c)
+        return y
+
+
+class Cells(nn.Module):
+    """The single cells, one after the other, each with a buffer."""
+
+    def __init__(self):
+        super().__init__()
+        self.gru, self.rnn, self.lstm = nn.GRUCell(5, 6), nn.RNNCell(6, 6), nn.LSTMCell(6, 6)
+        for name in ("g", "r", "h", "c"):
+            self.register_buffer(name, torch.zeros(1, 6))
+
+    def forward(self, x):
+        self.g.copy_(self.gru(x, self.g))
+        self.r.copy_(self.rnn(self.g, self.r))
+        h, c = self.lstm(self.r, (self.h, self.c))
+        self.h.copy_(h)
+        self.c.copy_(c)
+        return h
+
+
+MODELS = {
+    "lstm": (lambda: Streamed(nn.LSTM(5, 6, batch_first=True)), (1, 3, 5)),
+    "cells": (Cells, (1, 5)),
+    "shift_register": (ShiftRegister, (1, 4, 1)),
+    "assigned": (Assigned, (1, 4, 1)),
+    "cell": (Cell, (1, 5)),
+    "views": (Views, (1, 4)),
+    "delays": (Delays, (1, 4)),
+    "running_mean": (RunningMean, (1, 4)),
+}
+# Without state between inferences: zeros begin each.
+WINDOWS = {
+    "lstm_window": lambda: Recurrent(nn.LSTM(5, 6, num_layers=2, bidirectional=True, batch_first=True)),
+    "lstm_projected": lambda: Recurrent(nn.LSTM(5, 6, bias=False, proj_size=3, batch_first=True)),
+    "gru_window": lambda: Recurrent(nn.GRU(5, 6, num_layers=2, bidirectional=True, batch_first=True)),
+    "rnn_window": lambda: Recurrent(nn.RNN(5, 6, nonlinearity="relu", batch_first=True)),
+}
+for name, make in WINDOWS.items():
+    MODELS[name] = (make, (1, 7, 5))
+SAMPLES, STEPS = 6, 24
+
+
+def main(folder):
+    for seed, (name, (make, shape)) in enumerate(MODELS.items()):
+        torch.manual_seed(seed)
+        model = make().eval()
+        model(torch.randn(shape))  # lazy layers find out their sizes
+        for value in model.buffers():
+            value.zero_()
+        exported = torch.export.export(model, (torch.randn(shape),))
+        torch.export.save(exported, folder / f"{name}.pt2")
+        make_portable(folder / f"{name}.pt2")
+        torch.export.save(exported.run_decompositions(), folder / f"{name}_functional.pt2")
+        make_portable(folder / f"{name}_functional.pt2")
+        x = torch.randn(SAMPLES, STEPS, *shape)
+        initial = {key: value.clone() for key, value in model.named_buffers()}
+        with torch.no_grad():
+            y = []
+            for sequence in x:
+                for key, value in model.named_buffers():
+                    value.copy_(initial[key])
+                y.append(torch.stack([model(step).clone() for step in sequence]))
+        np.savez_compressed(folder / f"{name}_expected.npz", x=x.numpy(), y=torch.stack(y).numpy())
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

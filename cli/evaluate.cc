@@ -18,6 +18,7 @@
 #include "compiler/import.h"
 #include "compiler/samples.h"
 #include "evaluate/graph.h"
+#include "evaluate/sqnr.h"
 #include "formats/npy/data_set.h"
 #include "quantizer/parallel.h"
 #include "target/parse.h"
@@ -88,22 +89,14 @@ double accuracy_of(const std::vector<Outputs>& all, const std::vector<float>& la
   return static_cast<double>(right) / static_cast<double>(all.size());
 }
 
-// Of every output: signal is the float model's, noise the difference, over all samples.
+// Of every output, against the float model's, over all samples.
 std::vector<double> output_sqnr(const std::vector<Outputs>& all, const std::vector<Outputs>& reference) {
-  std::vector<double> result;
-  for (std::size_t output = 0; output < reference.at(0).size(); ++output) {
-    double signal = 0;
-    double noise = 0;
-    for (std::size_t i = 0; i < reference.size(); ++i) {
-      for (std::size_t k = 0; k < reference[i][output].size(); ++k) {
-        const double wanted = static_cast<double>(reference[i][output][k]);
-        const double error = static_cast<double>(all[i].at(output).at(k)) - wanted;
-        signal += wanted * wanted;
-        noise += error * error;
-      }
-    }
-    result.push_back(10 * std::log10(signal / noise));
+  std::vector<evaluate::Sqnr> outputs(reference.at(0).size());
+  for (std::size_t i = 0; i < reference.size(); ++i) {
+    for (std::size_t k = 0; k < outputs.size(); ++k) outputs[k].add(reference[i][k], all[i].at(k));
   }
+  std::vector<double> result;
+  for (const evaluate::Sqnr& output : outputs) result.push_back(output.db());
   return result;
 }
 
@@ -266,7 +259,11 @@ void run(const Flags& flags) {
   if (scores.accuracy) fmt::print("  accuracy        {:6.2f} %\n", *scores.accuracy * 100);
   if (scores.float_accuracy) fmt::print("  float accuracy  {:6.2f} %\n", *scores.float_accuracy * 100);
   if (scores.agreement) fmt::print("  agreement       {:6.2f} %\n", *scores.agreement * 100);
-  if (scores.sqnr_db) fmt::print("  worst SQNR      {:6.1f} dB\n", *scores.sqnr_db);
+  const bool is_plain = scores.samples == 1;
+  if (scores.sqnr_db) {
+    fmt::print("  worst SQNR      {:6.1f} dB{}\n", *scores.sqnr_db,
+               is_plain ? " (one sample: of the whole output, not of what varies)" : "");
+  }
   for (std::size_t k = 0; scores.output_db.size() > 1 && k < scores.output_db.size(); ++k) {
     fmt::print("    output {:<3}    {:6.1f} dB\n", k, scores.output_db[k]);
   }

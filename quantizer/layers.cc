@@ -8,42 +8,23 @@
 #include <unordered_map>
 
 #include "evaluate/graph.h"
+#include "evaluate/sqnr.h"
 #include "ops/op.h"
 #include "quantizer/parallel.h"
 
 namespace cormorant::quantizer {
 namespace {
 
+using evaluate::Sqnr;
 using evaluate::Tensor;
 using Tensors = std::unordered_map<const ir::Value*, Tensor>;
 
 // What each layer does alone is measured on a few samples: every one costs half a network per layer.
 constexpr std::size_t kSamplesAlone = 4;
 
-struct Energy {
-  double signal = 0, noise = 0;
-
-  void add(const Tensor& wanted, const Tensor& got) {
-    const std::span<const float> a = wanted.values(), b = got.values();
-    for (std::size_t k = 0; k < a.size(); ++k) {
-      const double value = static_cast<double>(a[k]);
-      const double error = static_cast<double>(b[k]) - value;
-      signal += value * value;
-      noise += error * error;
-    }
-  }
-  void add(const Energy& other) {
-    signal += other.signal;
-    noise += other.noise;
-  }
-  [[nodiscard]] double db() const {
-    return noise > 0 ? 10 * std::log10(signal / noise) : std::numeric_limits<double>::infinity();
-  }
-};
-
 struct Measured {
-  Energy total, own, inherited;
-  std::vector<Energy> alone;  // per output
+  Sqnr total, own, inherited;
+  std::vector<Sqnr> alone;  // per output
   double min = std::numeric_limits<double>::infinity(), max = -std::numeric_limits<double>::infinity();
   double clipped = 0, elements = 0;
 
@@ -104,21 +85,21 @@ class Comparison {
     return std::vector<Measured>(layers_.size(), empty);
   }
 
-  void measure(const Sample& sample, bool alone, std::vector<Measured>& into, std::vector<Energy>& outputs) const {
+  void measure(const Sample& sample, bool alone, std::vector<Measured>& into, std::vector<Sqnr>& outputs) const {
     Tensors reals, integers;
     const std::vector<Tensor> wanted =
         run_real_.run(sample, [&](const ir::Value& value, const Tensor& tensor) { reals[&value] = tensor; });
     const std::vector<Tensor> got =
         run_quantized_.run(sample, [&](const ir::Value& value, const Tensor& tensor) { integers[&value] = tensor; });
-    for (std::size_t k = 0; k < wanted.size(); ++k) outputs[k].add(wanted[k], got[k]);
+    for (std::size_t k = 0; k < wanted.size(); ++k) outputs[k].add(wanted[k].values(), got[k].values());
     for (std::size_t k = 0; k < layers_.size(); ++k) {
       const Layer& layer = layers_[k];
       const Tensor& exact = reals.at(layer.real_value);
       const Tensor own = own_result(layer, reals);
       into[k].look_at(exact, *layer.value->type.quant);
-      into[k].total.add(exact, integers.at(layer.value));
-      into[k].own.add(exact, own);
-      into[k].inherited.add(exact, inherited_result(layer, integers, exact));
+      into[k].total.add(exact.values(), integers.at(layer.value).values());
+      into[k].own.add(exact.values(), own.values());
+      into[k].inherited.add(exact.values(), inherited_result(layer, integers, exact).values());
       if (alone) follow(layer, own, reals, into[k].alone);
     }
   }
@@ -157,7 +138,7 @@ class Comparison {
   }
 
   // Exact arithmetic from the layer to the outputs, where it makes a difference.
-  void follow(const Layer& layer, const Tensor& own, const Tensors& reals, std::vector<Energy>& outputs) const {
+  void follow(const Layer& layer, const Tensor& own, const Tensors& reals, std::vector<Sqnr>& outputs) const {
     Tensors changed = {{layer.real_value, own}};
     for (const ir::Node& node : real_.nodes()) {
       const std::vector<ir::Value*> operands = node.inputs();
@@ -176,7 +157,7 @@ class Comparison {
       const ir::Value* output = real_.outputs()[k];
       if (is_constant(output)) continue;
       const auto at = changed.find(output);
-      outputs[k].add(reals.at(output), at != changed.end() ? at->second : reals.at(output));
+      outputs[k].add(reals.at(output).values(), (at != changed.end() ? at->second : reals.at(output)).values());
     }
   }
 
@@ -204,7 +185,7 @@ LayerError described(const Layer& layer, const Measured& measured) {
   error.own_db = measured.own.db();
   error.inherited_db = measured.inherited.db();
   error.alone_db = std::numeric_limits<double>::infinity();
-  for (const Energy& output : measured.alone) error.alone_db = std::min(error.alone_db, output.db());
+  for (const Sqnr& output : measured.alone) error.alone_db = std::min(error.alone_db, output.db());
   return error;
 }
 
@@ -214,14 +195,14 @@ LayerReport compare_layers(const ir::Graph& quantized, const ir::Graph& real, co
                            std::size_t threads) {
   const Comparison comparison(quantized, real);
   std::vector<Measured> all = comparison.nothing();
-  std::vector<Energy> outputs(real.outputs().size());
+  std::vector<Sqnr> outputs(real.outputs().size());
   const std::size_t stride = std::max<std::size_t>(1, samples.count / kSamplesAlone);
   // Sums are taken in the samples' order, a bunch at a time: the same digits for any number of threads.
   constexpr std::size_t kBunch = 8;
   for (std::size_t first = 0; first < samples.count; first += kBunch) {
     const std::size_t count = std::min(kBunch, samples.count - first);
     std::vector<std::vector<Measured>> parts(count, comparison.nothing());
-    std::vector<std::vector<Energy>> part_outputs(count, std::vector<Energy>(outputs.size()));
+    std::vector<std::vector<Sqnr>> part_outputs(count, std::vector<Sqnr>(outputs.size()));
     parallel_for(count, thread_count(threads, count), [&](std::size_t k, std::size_t) {
       const std::size_t index = first + k;
       const bool alone = index % stride == 0 && index / stride < kSamplesAlone;
@@ -237,7 +218,7 @@ LayerReport compare_layers(const ir::Graph& quantized, const ir::Graph& real, co
   std::ranges::sort(report.layers, [](const LayerError& a, const LayerError& b) {
     return a.alone_db != b.alone_db ? a.alone_db < b.alone_db : a.value < b.value;
   });
-  for (const Energy& output : outputs) report.output_db.push_back(output.db());
+  for (const Sqnr& output : outputs) report.output_db.push_back(output.db());
   return report;
 }
 

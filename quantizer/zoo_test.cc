@@ -157,17 +157,26 @@ TEST(Zoo, ConvertsOnlyAtTheBorders) {
   }
 }
 
-// Signal to noise of the first output over the calibration data, dB.
+// Signal to noise of the first output over the calibration data, dB; what is the same for all samples is no signal.
 double sqnr_db(const ir::Graph& real, const ir::Graph& integers, const Samples& samples) {
   const evaluate::Evaluator evaluate_real(real), evaluate_integers(integers);
+  std::vector<evaluate::Tensor> wanted;
+  std::vector<double> mean;
   double signal = 0, noise = 0;
   for (std::size_t k = 0; k < samples.count; ++k) {
     const Sample sample = samples.load(k);
-    const evaluate::Tensor wanted = evaluate_real.run(sample)[0], got = evaluate_integers.run(sample)[0];
-    for (std::size_t i = 0; i < wanted.values().size(); ++i) {
-      const double value = wanted.values()[i], error = value - static_cast<double>(got.values()[i]);
-      signal += value * value;
+    wanted.push_back(evaluate_real.run(sample)[0]);
+    const evaluate::Tensor got = evaluate_integers.run(sample)[0];
+    mean.resize(got.values().size());
+    for (std::size_t i = 0; i < mean.size(); ++i) {
+      const double value = wanted.back().values()[i], error = value - static_cast<double>(got.values()[i]);
+      mean[i] += value / static_cast<double>(samples.count);
       noise += error * error;
+    }
+  }
+  for (const evaluate::Tensor& tensor : wanted) {
+    for (std::size_t i = 0; i < mean.size(); ++i) {
+      signal += (double{tensor.values()[i]} - mean[i]) * (double{tensor.values()[i]} - mean[i]);
     }
   }
   return 10 * std::log10(signal / noise);

@@ -89,6 +89,11 @@ std::vector<Value*> Node::inputs() const {
   return found;
 }
 
+bool Node::touches_state() const {
+  const std::vector<Value*> all = inputs();
+  return std::any_of(all.begin(), all.end(), [](const Value* value) { return value->kind == ValueKind::state; });
+}
+
 bool Node::uses(const Value* value) const {
   bool found = false;
   for (const NamedArgument& a : args) {
@@ -219,8 +224,8 @@ void Graph::erase(Node* node) {
 void Graph::erase_unused() {
   std::unordered_set<const Value*> used(outputs_.begin(), outputs_.end());
   for (auto node = nodes_.rbegin(); node != nodes_.rend();) {
-    const bool live = std::any_of(node->results.begin(), node->results.end(),
-                                  [&](const Value* result) { return used.contains(result); });
+    const bool live = node->touches_state() || std::any_of(node->results.begin(), node->results.end(),
+                                                           [&](const Value* result) { return used.contains(result); });
     if (live) {
       for (const Value* input : node->inputs()) used.insert(input);
       ++node;

@@ -99,6 +99,9 @@ struct Node {
   // All tensors among the arguments, in order, lists included.
   [[nodiscard]] std::vector<Value*> inputs() const;
   [[nodiscard]] bool uses(const Value* value) const;
+  // Nodes are pure, except those that have a state among their arguments: what such a node reads or writes depends on
+  // when it runs, so it is neither erased, nor merged with another, nor computed at compile time.
+  [[nodiscard]] bool touches_state() const;
   void replace_use(const Value* from, Value* to);
 };
 
@@ -146,7 +149,7 @@ class Graph {
   void replace_uses(const Value* from, Value* to);  // in nodes and outputs
 
   void erase(Node* node);  // its results must be unused
-  void erase_unused();     // dead nodes, then values that nothing names
+  void erase_unused();     // dead nodes without effect, then values that nothing names
   void move_before(Node* node, Node* before);
 
  private:

@@ -37,6 +37,16 @@ TEST(Graph, ErasesWhatNothingUses) {
   EXPECT_EQ(graph.add_input("c", float_type({1}))->name, "c");
 }
 
+TEST(Graph, KeepsWhatTouchesStateThoughNothingUsesIt) {
+  Graph graph;
+  Value* x = graph.add_input("x", float_type({1}));
+  Value* state = graph.add_state("h", float_type({1}), Bytes::own(std::vector<std::byte>(4)));
+  graph.add_node("write", "aten.copy_", {{"self", state}, {"src", x}}, {float_type({1})});
+  graph.add_output(x);
+  graph.erase_unused();
+  EXPECT_EQ(graph.nodes().size(), 1U);
+}
+
 TEST(Graph, RefusesToEraseANodeThatIsUsed) {
   Graph graph;
   Value* x = graph.add_input("x", float_type({1}));

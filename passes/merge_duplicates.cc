@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Nodes are pure, so two with the same operator, arguments and result types compute the same: the later one goes. Equal
-// constants are merged first, so that what is computed from them is found to be equal too.
+// Nodes without effect are pure, so two with the same operator, arguments and result types compute the same: the later
+// one goes. Equal constants are merged first, so that what is computed from them is found to be equal too.
 #include <algorithm>
 #include <map>
 
@@ -31,7 +31,7 @@ void merge_duplicates(ir::Graph& graph) {
   clean_up(graph);
   std::map<std::string, std::vector<ir::Node*>> by_operator;
   for (ir::Node* node : graph.snapshot()) {
-    if (owns_scratch(*node)) continue;
+    if (owns_scratch(*node) || node->touches_state()) continue;
     std::vector<ir::Node*>& seen = by_operator[node->op];
     const auto twin = std::ranges::find_if(
         seen, [&](const ir::Node* other) { return same_arguments(*other, *node) && same_types(*other, *node); });

@@ -46,6 +46,20 @@ output %more
 )");
 }
 
+TEST(MergeDuplicates, LeavesTwoReadingsOfStateApart) {
+  constexpr const char* kText = R"(graph g
+input %x : f32[2]
+state %h : f32[2] = [0.0, 0.0]
+node "before" "" ""
+  %before : f32[2] = aten.add(self=%x, other=%h, alpha=1.0)
+node "after" "" ""
+  %after : f32[2] = aten.add(self=%x, other=%h, alpha=1.0)
+output %before
+output %after
+)";
+  EXPECT_EQ(after(kText, merge_duplicates), kText);
+}
+
 TEST(MergeDuplicates, ComputesOnceWhatIsWrittenTwice) {
   EXPECT_EQ(after(R"(graph g
 input %x : f32[2]

@@ -7,7 +7,6 @@ namespace cormorant::ops {
 
 template <class W>
 struct FloatBinary {
-  static constexpr const char* kName = "aten::mul.out";
   typename W::Tensor self{};
   typename W::Tensor other{};
   typename W::Out out{};

@@ -8,7 +8,6 @@ namespace cormorant::ops::activation {
 
 template <class W>
 struct Unary {
-  static constexpr const char* kName = "aten::exp.out";
   typename W::Tensor self{};
   typename W::Out out{};
 
@@ -23,7 +22,6 @@ struct Unary {
 // cormorant::<function>.float
 template <class W>
 struct Unary1 {
-  static constexpr const char* kName = "cormorant::celu.float";
   typename W::Tensor self{};
   typename W::Scalar a{};
   typename W::Out out{};
@@ -39,7 +37,6 @@ struct Unary1 {
 
 template <class W>
 struct Unary2 {
-  static constexpr const char* kName = "cormorant::softplus.float";
   typename W::Tensor self{};
   typename W::Scalar a{};
   typename W::Scalar b{};
@@ -60,7 +57,6 @@ struct Unary2 {
 
 template <class W>
 struct Elu {
-  static constexpr const char* kName = "aten::elu.out";
   typename W::Tensor self{};
   typename W::Scalar alpha{};
   typename W::Scalar scale{};
@@ -84,7 +80,6 @@ struct Elu {
 
 template <class W>
 struct Gelu {
-  static constexpr const char* kName = "aten::gelu.out";
   typename W::Tensor self{};
   typename W::String approximate{};  // "none" or "tanh"
   typename W::Out out{};
@@ -100,7 +95,6 @@ struct Gelu {
 
 template <class W>
 struct LeakyRelu {
-  static constexpr const char* kName = "aten::leaky_relu.out";
   typename W::Tensor self{};
   typename W::Scalar negative_slope{};
   typename W::Out out{};
@@ -116,7 +110,6 @@ struct LeakyRelu {
 
 template <class W>
 struct Logit {
-  static constexpr const char* kName = "aten::logit.out";
   typename W::Tensor self{};
   typename W::OptionalScalar eps{};
   typename W::Out out{};
@@ -132,7 +125,6 @@ struct Logit {
 
 template <class W>
 struct Pow {
-  static constexpr const char* kName = "aten::pow.Tensor_Scalar_out";
   typename W::Tensor self{};
   typename W::Scalar exponent{};
   typename W::Out out{};
@@ -148,7 +140,6 @@ struct Pow {
 
 template <class W>
 struct PowOfBase {
-  static constexpr const char* kName = "aten::pow.Scalar_out";
   typename W::Scalar self{};
   typename W::Tensor exponent{};
   typename W::Out out{};
@@ -161,25 +152,5 @@ struct PowOfBase {
   }
   void get(float (&p)[3]) const { p[0] = self.value; }
 };
-
-// clang-format off
-// function, signature: the portable operators aten::<function>.out …
-#define CORMORANT_PORTABLE_FUNCTIONS(X) \
-  X(abs, Unary) X(acos, Unary) X(acosh, Unary) X(asin, Unary) X(asinh, Unary) \
-  X(atan, Unary) X(atanh, Unary) X(ceil, Unary) X(cos, Unary) X(cosh, Unary) \
-  X(elu, Elu) X(erf, Unary) X(exp, Unary) X(expm1, Unary) X(floor, Unary) \
-  X(gelu, Gelu) X(leaky_relu, LeakyRelu) X(log, Unary) X(log10, Unary) X(log1p, Unary) \
-  X(log2, Unary) X(logit, Logit) X(neg, Unary) X(reciprocal, Unary) X(round, Unary) \
-  X(rsqrt, Unary) X(sigmoid, Unary) X(sign, Unary) X(sin, Unary) X(sinh, Unary) \
-  X(sqrt, Unary) X(tan, Unary) X(tanh, Unary) X(trunc, Unary)
-// … those that only programs of ExecuTorch's Cortex-M compiler name so, also aten::<function>.out …
-#define CORMORANT_FOREIGN_FUNCTIONS(X) X(hardsigmoid, Unary) X(hardswish, Unary) X(silu, Unary)
-// … and ours, cormorant::<function>.float.
-#define CORMORANT_OWN_FUNCTIONS(X) \
-  X(celu, Unary1) X(erfc, Unary) X(exp2, Unary) X(frac, Unary) X(hardshrink, Unary1) \
-  X(hardsigmoid, Unary) X(hardswish, Unary) X(log_sigmoid, Unary) X(mish, Unary) X(round_decimals, Unary1) \
-  X(selu, Unary) X(sgn, Unary) X(silu, Unary) X(softplus, Unary2) X(softshrink, Unary1) \
-  X(square, Unary) X(threshold, Unary2)
-// clang-format on
 
 }  // namespace cormorant::ops::activation

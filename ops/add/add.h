@@ -11,6 +11,16 @@
 
 #include <cstdint>
 
+#include "ops/kernel_list.h"
+
+#define CORMORANT_ADD_KERNELS(OURS, THEIRS, FOREIGN)                                      \
+  THEIRS(cortex_m, quantized_add, out, scalar_dsp_mve, load, execute, w8a8, QuantizedAdd) \
+  OURS(add, scalar, scalar, load_factor, execute_factor, w8a8, FactorAdd)                 \
+  OURS(add, mve, mve, load_factor, execute_factor, w8a8, FactorAdd)                       \
+  THEIRS(aten, add, out, any_cpu, load_float<1>, execute_float, f32, FloatAdd)            \
+  THEIRS(aten, sub, out, any_cpu, load_float<-1>, execute_float, f32, FloatAdd)
+CORMORANT_NAMES(CORMORANT_ADD_KERNELS)
+
 namespace cormorant::ops::add {
 
 // Operands are shifted left by this before they are rescaled.
@@ -18,7 +28,6 @@ inline constexpr std::int32_t kLeftShift = 20;
 
 template <class W>
 struct QuantizedAdd {
-  static constexpr const char* kName = "cortex_m::quantized_add.out";
   typename W::Tensor self{};
   typename W::Int self_zero_point{};
   typename W::Int self_multiplier{};
@@ -56,7 +65,6 @@ struct QuantizedAdd {
 // cormorant::add.scalar (which DSP cores execute too) and cormorant::add.mve.
 template <class W>
 struct FactorAdd {
-  static constexpr const char* kName = "cormorant::add.scalar";
   typename W::Tensor self{};
   typename W::Tensor other{};
   typename W::Int self_factor{};
@@ -80,9 +88,6 @@ struct FactorAdd {
     v("out", out);
   }
 };
-
-inline constexpr const char* kFactorAddScalar = "cormorant::add.scalar";
-inline constexpr const char* kFactorAddMve = "cormorant::add.mve";
 
 // The shifts that the compiler tries. The first, an immediate in the kernels' fast loops, carries more of the factors'
 // bits, the second sums that lie far outside of the output's range.

@@ -7,7 +7,6 @@ namespace cormorant::ops::add {
 
 template <class W>
 struct FloatAdd {
-  static constexpr const char* kName = "aten::add.out";
   typename W::Tensor self{};
   typename W::Tensor other{};
   typename W::Scalar alpha{};
@@ -21,7 +20,5 @@ struct FloatAdd {
     v("out", out);
   }
 };
-
-inline constexpr const char* kFloatSub = "aten::sub.out";  // in programs of other compilers
 
 }  // namespace cormorant::ops::add

@@ -8,7 +8,6 @@ namespace cormorant::ops {
 
 template <class W>
 struct FloatClamp {
-  static constexpr const char* kName = "aten::clamp.out";
   typename W::Tensor self{};
   typename W::OptionalScalar min{};
   typename W::OptionalScalar max{};
@@ -25,7 +24,6 @@ struct FloatClamp {
 
 template <class W>
 struct FloatHardtanh {
-  static constexpr const char* kName = "aten::hardtanh.out";
   typename W::Tensor self{};
   typename W::Scalar min_val{};
   typename W::Scalar max_val{};
@@ -42,7 +40,6 @@ struct FloatHardtanh {
 
 template <class W>
 struct FloatRelu {
-  static constexpr const char* kName = "aten::relu.out";
   typename W::Tensor self{};
   typename W::Out out{};
 

@@ -8,7 +8,6 @@ namespace cormorant::ops::layer_norm {
 
 template <class W>
 struct NativeLayerNorm {
-  static constexpr const char* kName = "aten::native_layer_norm.out";
   typename W::Tensor input{};
   typename W::IntList normalized_shape{};
   typename W::OptionalTensor weight{};
@@ -33,7 +32,6 @@ struct NativeLayerNorm {
 
 template <class W>
 struct NativeGroupNorm {
-  static constexpr const char* kName = "aten::native_group_norm.out";
   typename W::Tensor input{};
   typename W::OptionalTensor weight{};
   typename W::OptionalTensor bias{};
@@ -65,7 +63,6 @@ struct NativeGroupNorm {
 // Over the last dimension; weight has as many entries.
 template <class W>
 struct FloatRmsNorm {
-  static constexpr const char* kName = "cormorant::rms_norm.float";
   typename W::Tensor input{};
   typename W::OptionalTensor weight{};
   typename W::Float eps{};

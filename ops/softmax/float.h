@@ -7,7 +7,6 @@ namespace cormorant::ops::softmax {
 
 template <class W>
 struct FloatSoftmax {
-  static constexpr const char* kName = "aten::_softmax.out";
   typename W::Tensor self{};
   typename W::Int dim{};
   typename W::Bool half_to_float{};
@@ -21,7 +20,5 @@ struct FloatSoftmax {
     v("out", out);
   }
 };
-
-inline constexpr const char* kFloatLogSoftmax = "aten::_log_softmax.out";
 
 }  // namespace cormorant::ops::softmax

@@ -49,26 +49,20 @@ std::string directory = ".";
 // Calibrating takes longest, and gives the same integers for every core: done once per model, in the first compilation.
 ProgramFile compile_for(const Model& model, const Target& target) {
   static std::map<std::string, ir::Graph> quantized;
-  constexpr std::string_view kQuantize = "quantize";
   const std::string base = directory + "/zoo/" + model.zoo;
   compiler::Options options;
   options.config.target = target;
   options.quantize = true;
   options.io = compiler::Io::int8;
-  std::vector<compiler::Stage> stages = compiler::default_stages(options);
-  const auto behind = std::ranges::find(stages, kQuantize, &compiler::Stage::name) + 1;
-  const auto known = quantized.find(model.zoo);
-  const bool is_known = known != quantized.end();
-  ir::Graph graph = is_known ? quantizer::copy_of(known->second) : compiler::import_model(base + ".pt2");
-  if (is_known) {
-    stages.erase(stages.begin(), behind);
-  } else {
+  auto known = quantized.find(model.zoo);
+  if (known == quantized.end()) {
+    ir::Graph graph = compiler::import_model(base + ".pt2");
     options.calibration = compiler::read_samples(base + "_calibration.npz", graph);
-    stages.insert(behind, {"keep", "for the other cores", [&](const ir::Graph& now, compiler::Context&) {
-                             quantized.emplace(model.zoo, quantizer::copy_of(now));
-                           }});
+    compiler::Compilation(graph, options).quantize();
+    known = quantized.emplace(model.zoo, std::move(graph)).first;
   }
-  return program_from(compiler::compile(graph, options, stages).program, std::string(model.name) + ".pte");
+  ir::Graph graph = quantizer::copy_of(known->second);
+  return program_from(compiler::Compilation(graph, options).finish().program, std::string(model.name) + ".pte");
 }
 
 // The first calibration sample: instruction counts of int8 kernels hardly depend on data, but zeros would flatter.

@@ -24,6 +24,7 @@
 #include "compiler/import.h"
 #include "compiler/samples.h"
 #include "planner/memory.h"
+#include "quantizer/copy.h"
 #include "target/parse.h"
 
 namespace cormorant::cli {
@@ -102,7 +103,7 @@ std::vector<std::byte> bundle(const Flags& flags, const compiler::Compiled& comp
 
 // What --json prints, without the explanation.
 nlohmann::ordered_json figures_of(const compiler::Compiled& compiled, const compiler::Options& options,
-                                  const Firmware& firmware, bool measured, const std::optional<MeasuredGoal>& goal) {
+                                  const Firmware& firmware, bool measured, const std::optional<Goal>& goal) {
   const compiler::Facts& facts = compiled.facts;
   nlohmann::ordered_json json;
   json["target"] = options.config.target.name();
@@ -134,9 +135,7 @@ nlohmann::ordered_json figures_of(const compiler::Compiled& compiled, const comp
                         {"state", firmware.facts->state_bytes},
                         {"stack", firmware.facts->stack_bytes}};
   }
-  if (facts.balanced) {
-    json["optimize"] = goal_json(goal_of(compiled, goal), name_of(options.config.target.optimize), goal.has_value());
-  }
+  if (goal) json["optimize"] = goal_json(*goal, name_of(options.config.target.optimize));
   for (const auto& [stage, seconds] : facts.seconds) json["seconds"][stage] = seconds;
   return json;
 }
@@ -177,7 +176,7 @@ Report report_of(const Flags& flags, const compiler::Compiled& compiled, const c
 }
 
 void print_summary(const compiler::Compiled& compiled, const compiler::Options& options, const std::string& output,
-                   const Firmware& firmware, bool measured, bool explain, const std::optional<MeasuredGoal>& goal) {
+                   const Firmware& firmware, bool measured, bool explain, const std::optional<Goal>& goal) {
   const compiler::Facts& facts = compiled.facts;
   const Target& target = options.config.target;
   int count = 0;
@@ -203,17 +202,37 @@ void print_summary(const compiler::Compiled& compiled, const compiler::Options& 
   if (measured) fmt::print("  measured    {:>11} bytes of stack\n", grouped(firmware.facts->stack_bytes));
   if (explain && firmware.facts && firmware.facts->stack_bound) print_stack_path(*firmware.facts->stack_bound);
   fmt::print("  written to  {}\n", output);
-  if (facts.balanced) print_goal(goal_of(compiled, goal), name_of(target.optimize), goal.has_value());
+  if (goal) print_goal(*goal, name_of(target.optimize));
 }
 
 void show_progress(std::size_t done, std::size_t total) {
   fmt::print(stderr, "\rcalibrating {}/{}{}", done, total, done == total ? "\r\033[K" : "");
 }
 
+// The same model for the default goal, from its quantized graph.
+compiler::Compiled compile_balanced(ir::Graph graph, compiler::Options options) {
+  options.config.target.optimize = Optimize::balanced;
+  options.explain = false;
+  options.intermediates.clear();
+  return compiler::Compilation(graph, options).finish();
+}
+
+struct Programs {
+  compiler::Compiled chosen;
+  std::optional<compiler::Compiled> balanced;  // beside another goal
+};
+
 // Stages know nodes, not files.
-compiler::Compiled compile(ir::Graph& graph, const compiler::Options& options, const std::string& model) {
+Programs compile(ir::Graph& graph, const compiler::Options& options, const std::string& model) {
   try {
-    return compiler::compile(graph, options);
+    compiler::Compilation compilation(graph, options);
+    compilation.quantize();
+    Programs programs;
+    if (options.config.target.optimize != Optimize::balanced) {
+      programs.balanced = compile_balanced(quantizer::copy_of(graph), options);
+    }
+    programs.chosen = compilation.finish();
+    return programs;
   } catch (const InputError& error) {
     Diagnostic diagnostic = error.diagnostic();
     if (diagnostic.file.empty()) diagnostic.file = model;
@@ -239,7 +258,7 @@ void run(const Flags& flags) {
   const std::chrono::duration<double> import_time = std::chrono::steady_clock::now() - start;
   if (!flags.json && isatty(STDERR_FILENO) != 0) options.progress = show_progress;
 
-  compiler::Compiled compiled = compile(graph, options, model);
+  auto [compiled, balanced] = compile(graph, options, model);
   compiled.facts.seconds.insert(compiled.facts.seconds.begin(), {"import", import_time.count()});
   const FirmwareRequest request = {.compiler = flags.compiler == "clang" ? Compiler::clang : Compiler::gcc,
                                    .link = flags.link && options.config.runtime == ops::Runtime::cormorant,
@@ -248,9 +267,13 @@ void run(const Flags& flags) {
   const Firmware firmware = link_for(compiled.program, options.config.target, request);
   std::optional<Diagnostic> excess;
   if (budget) excess = over_budget(*budget, compiled, firmware.facts);
-  std::optional<MeasuredGoal> goal;
-  if (flags.measure && compiled.facts.balanced) {
-    goal = {*firmware.facts, *link_for(compiled.facts.balanced->program, options.config.target, request).facts};
+  std::optional<Goal> goal;
+  if (balanced) {
+    std::optional<MeasuredGoal> both;
+    if (flags.measure) {
+      both = {*firmware.facts, *link_for(balanced->program, options.config.target, request).facts};
+    }
+    goal = goal_of(compiled, *balanced, both);
   }
   const nlohmann::ordered_json figures = figures_of(compiled, options, firmware, flags.measure, goal);
   const nlohmann::ordered_json explanation = options.explain ? explanation_json(compiled.facts) : nullptr;

@@ -34,15 +34,17 @@ std::string percentage(std::optional<double> share) {
 
 }  // namespace
 
-Goal goal_of(const compiler::Compiled& compiled, const std::optional<MeasuredGoal>& measured) {
-  const compiler::Facts& facts = compiled.facts;
-  const compiler::Balanced& balanced = *facts.balanced;
-  const Counts now = measured ? measured_counts(facts.steps, measured->chosen) : estimated_counts(facts.steps);
-  const Counts then = measured ? measured_counts(balanced.steps, measured->balanced) : estimated_counts(balanced.steps);
+Goal goal_of(const compiler::Compiled& compiled, const compiler::Compiled& balanced,
+             const std::optional<MeasuredGoal>& measured) {
+  const std::vector<emit::Step>& steps = compiled.facts.steps;
+  const std::vector<emit::Step>& balanced_steps = balanced.facts.steps;
+  const Counts now = measured ? measured_counts(steps, measured->chosen) : estimated_counts(steps);
+  const Counts then = measured ? measured_counts(balanced_steps, measured->balanced) : estimated_counts(balanced_steps);
   Goal goal;
+  goal.measured = measured.has_value();
   std::map<std::string, const emit::Step*> before;
-  for (const emit::Step& step : balanced.steps) before.emplace(step.node, &step);
-  for (const emit::Step& layer : facts.steps) {
+  for (const emit::Step& step : balanced_steps) before.emplace(step.node, &step);
+  for (const emit::Step& layer : steps) {
     const auto at = before.find(layer.node);
     if (at == before.end()) continue;
     const emit::Step& other = *at->second;
@@ -68,8 +70,8 @@ Goal goal_of(const compiler::Compiled& compiled, const std::optional<MeasuredGoa
   return goal;
 }
 
-void print_goal(const Goal& goal, std::string_view name, bool measured) {
-  fmt::print("optimized for {}; beside balanced, instructions {}\n", name, measured ? "measured" : "estimated");
+void print_goal(const Goal& goal, std::string_view name) {
+  fmt::print("optimized for {}; beside balanced, instructions {}\n", name, goal.measured ? "measured" : "estimated");
   for (const GoalRow& row : goal.rows) {
     fmt::print("    {:<30} {:<36} {:>9} bytes", row.node, row.op, grouped_signed(row.constant_bytes));
     if (row.instructions)
@@ -85,9 +87,10 @@ void print_goal(const Goal& goal, std::string_view name, bool measured) {
   }
 }
 
-nlohmann::ordered_json goal_json(const Goal& goal, std::string_view name, bool measured) {
-  nlohmann::ordered_json json = {
-      {"name", name}, {"instructions_are", measured ? "measured" : "estimated"}, {"layers", nlohmann::json::array()}};
+nlohmann::ordered_json goal_json(const Goal& goal, std::string_view name) {
+  nlohmann::ordered_json json = {{"name", name},
+                                 {"instructions_are", goal.measured ? "measured" : "estimated"},
+                                 {"layers", nlohmann::json::array()}};
   for (const GoalRow& row : goal.rows) {
     nlohmann::ordered_json layer = {{"node", row.node},
                                     {"source", row.source},

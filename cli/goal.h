@@ -29,13 +29,14 @@ struct GoalRow {
 struct Goal {
   std::vector<GoalRow> rows;     // layers that differ
   std::int64_t model_bytes = 0;  // more than balanced
+  bool measured = false;         // instructions; else estimated
   std::optional<std::int64_t> code_bytes, instructions;
   std::optional<double> share;
 };
 
-// `facts.balanced` is there.
-Goal goal_of(const compiler::Compiled& compiled, const std::optional<MeasuredGoal>& measured);
-void print_goal(const Goal& goal, std::string_view name, bool measured);
-nlohmann::ordered_json goal_json(const Goal& goal, std::string_view name, bool measured);
+Goal goal_of(const compiler::Compiled& compiled, const compiler::Compiled& balanced,
+             const std::optional<MeasuredGoal>& measured);
+void print_goal(const Goal& goal, std::string_view name);
+nlohmann::ordered_json goal_json(const Goal& goal, std::string_view name);
 
 }  // namespace cormorant::cli

@@ -4,17 +4,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
-#include <fstream>
 
 #include "base/diagnostic.h"
 #include "compiler/layer_settings.h"
+#include "compiler/trace.h"
 #include "emit/emit.h"
-#include "ir/text.h"
 #include "ir/verify.h"
 #include "passes/passes.h"
 #include "quantizer/adopt.h"
-#include "quantizer/copy.h"
 
 namespace cormorant::compiler {
 namespace {
@@ -48,7 +45,7 @@ quantizer::QuantizeOptions quantizer_options(const Options& from) {
 }
 
 // A model that arrives quantized keeps its parameters; any other gets them by calibration.
-void quantize(ir::Graph& graph, Context& context) {
+void quantize_graph(ir::Graph& graph, Context& context) {
   const auto report_float = [&](const std::vector<quantizer::FloatNode>& nodes) {
     for (const auto& left : nodes) {
       context.facts.float_operators.push_back({left.node, left.op, left.source, left.reason});
@@ -104,11 +101,11 @@ void give_steps_macs(const ir::Graph& graph, Facts& facts) {
 
 }  // namespace
 
-std::vector<Stage> default_stages(const Options& options) {
+Stages default_stages(const Options& options) {
   const ops::Config config = options.config;
   const auto pass = [](void (*run)(ir::Graph&)) { return [run](ir::Graph& g, Context&) { run(g); }; };
-  return {
-      // From here the graph is PyTorch's, in float.
+  Stages stages;
+  stages.in_float = {
       {"fold_constants", "what depends on constants alone is a constant", pass(passes::fold_constants)},
       {"merge_duplicates", "what is computed twice is computed once", pass(passes::merge_duplicates)},
       {"find_clamps", "the maximum with a number can be part of the operator before", pass(passes::find_clamps)},
@@ -120,10 +117,14 @@ std::vector<Stage> default_stages(const Options& options) {
       {"fuse_hardsigmoid", "a line with two bends is weights, bias and a clamp", pass(passes::fuse_hardsigmoid)},
       {"fuse_activations", "the clamped range is the one to quantize", pass(passes::fuse_activations)},
       {"keep_hardswish", "a model that ExecuTorch quantized gets its bits", pass(passes::keep_hardswish)},
-      {"quantize", "ranges from calibration or from the model; weights, biases, activations become integers", quantize},
-      // From here every tensor that can be is int8.
+  };
+  stages.quantize = {
+      {"quantize", "ranges from calibration or from the model; weights, biases, activations become integers",
+       quantize_graph},
       {"join_conversions", "from int8 to int8 is a table, not a way through float", pass(passes::join_conversions)},
       {"fold_constants", "integers that only change their shape", pass(passes::fold_constants)},
+  };
+  stages.for_target = {
       {"lower", "the operators that Cortex-M kernels implement, with ExecuTorch's schemas",
        [config](ir::Graph& g, Context& c) {
          count_macs(g, c.facts);
@@ -138,69 +139,10 @@ std::vector<Stage> default_stages(const Options& options) {
        [config](ir::Graph& g, Context&) { passes::prepack(g, config); }},
       {"place_updates", "state is written where it lies, when nobody reads it any more", pass(passes::place_updates)},
       {"clean_up", "what nothing uses goes, what exists twice is kept once", pass(passes::clean_up)},
-      // From here every node is an instruction (or an alias), and only addresses are missing.
+      // From here only addresses are missing.
   };
+  return stages;
 }
-
-namespace {
-
-class Intermediates {
- public:
-  explicit Intermediates(const std::filesystem::path& folder) : folder_(folder) {
-    if (!folder_.empty()) std::filesystem::create_directories(folder_);
-  }
-  void write(const ir::Graph& graph, const std::string& stage) {
-    if (folder_.empty()) return;
-    std::vector<std::byte> blob;
-    const std::string text = ir::print(graph, &blob);
-    const std::filesystem::path base = folder_ / fmt::format("{:02}-{}.txt", number_++, stage);
-    save(base, std::as_bytes(std::span(text)));
-    save(base.string() + ".data", blob);
-  }
-
- private:
-  static void save(const std::filesystem::path& path, std::span<const std::byte> bytes) {
-    std::ofstream file(path, std::ios::binary);
-    file.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
-    if (!file.flush())
-      throw InputError({"cannot write the file", "is the folder writable, the disk full?", path.string()});
-  }
-  std::filesystem::path folder_;
-  int number_ = 0;
-};
-
-// Nodes keep their names through the stages, so a stage's effect on a node is what stands under its name before and
-// after.
-class Changes {
- public:
-  explicit Changes(const ir::Graph& graph) : now_(nodes_by_name(graph)) { remember_sources(graph); }
-
-  void record(const ir::Graph& graph, const Stage& stage, std::vector<Change>& changes) {
-    Names after = nodes_by_name(graph);
-    remember_sources(graph);
-    for (const auto& [name, ops] : now_) {
-      const auto at = after.find(name);
-      std::vector<std::string> became = at == after.end() ? std::vector<std::string>() : at->second;
-      if (became != ops) changes.push_back({name, ops.front(), sources_[name], stage.name, stage.why, became});
-    }
-    now_ = std::move(after);
-  }
-
- private:
-  void remember_sources(const ir::Graph& graph) {
-    for (const ir::Node& node : graph.nodes()) sources_[node.name] = node.location.text();
-  }
-  using Names = std::map<std::string, std::vector<std::string>>;
-  static Names nodes_by_name(const ir::Graph& graph) {
-    Names names;
-    for (const ir::Node& node : graph.nodes()) names[node.name].push_back(node.op);
-    return names;
-  }
-  Names now_;
-  std::map<std::string, std::string> sources_;
-};
-
-}  // namespace
 
 std::int64_t arena_bytes(const Facts& facts) {
   std::int64_t bytes = 0;
@@ -212,10 +154,7 @@ Accuracy compare_layers(ir::Graph& graph, const Options& options, const quantize
   check_layer_settings(graph, options.layers);
   Facts facts;
   Context context{options, facts};
-  for (const Stage& stage : default_stages(options)) {
-    if (stage.name == "quantize") break;
-    stage.run(graph, context);
-  }
+  for (const Stage& stage : default_stages(options).in_float) stage.run(graph, context);
   if (quantizer::is_quantized_model(graph)) {
     throw InputError({"the model is quantized already: there is no float form to compare its layers with",
                       "give the float model, exported before quantization"});
@@ -225,88 +164,81 @@ Accuracy compare_layers(ir::Graph& graph, const Options& options, const quantize
   return {quantizer::compare_layers(graph, *report.real, samples, options.threads), std::move(report.equalized)};
 }
 
-namespace {
+Compilation::Compilation(ir::Graph& graph, const Options& options, Stages stages)
+    : graph_(graph), options_(options), stages_(std::move(stages)), trace_(std::make_unique<Trace>(graph, options)) {}
+Compilation::~Compilation() = default;
 
-// The goal matters from here on.
-constexpr std::string_view kFirstWithGoal = "lower";
-
-// The same model for the default goal, from the graph before it mattered.
-Balanced compile_balanced(ir::Graph graph, Options options) {
-  options.config.target.optimize = Optimize::balanced;
-  Facts unused;
-  Context context{options, unused};
-  bool begun = false;
-  for (const Stage& stage : default_stages(options)) {
-    begun = begun || stage.name == kFirstWithGoal;
-    if (begun) stage.run(graph, context);
+void Compilation::run(const std::vector<Stage>& stages) {
+  Context context{options_, facts_};
+  for (const Stage& stage : stages) {
+    Trace::timed(stage.name, facts_, [&] { stage.run(graph_, context); });
+    ir::verify(graph_, stage.name);
+    trace_->ran(graph_, stage, facts_);
   }
-  emit::Emitted emitted = emit::emit(graph, options.config, options.memory, options.reuse, options.constants_in);
-  return {std::move(emitted.program), std::move(emitted.steps)};
 }
 
-}  // namespace
+void Compilation::quantize() {
+  check_import();
+  run(stages_.in_float);
+  run(stages_.quantize);
+}
 
-Compiled compile(ir::Graph& graph, const Options& options, const std::vector<Stage>& stages) {
-  Compiled compiled;
-  Context context{options, compiled.facts};
-  Intermediates intermediates(options.intermediates);
-  const auto timed = [&](const std::string& name, const auto& work) {
-    const auto start = std::chrono::steady_clock::now();
-    work();
-    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
-    auto& seconds = compiled.facts.seconds;
-    const auto known = std::ranges::find(seconds, name, &std::pair<std::string, double>::first);
-    if (known == seconds.end()) {
-      seconds.emplace_back(name, took.count());
-    } else {
-      known->second += took.count();  // a stage that runs twice
-    }
-  };
+Compiled Compilation::finish() {
+  run(stages_.for_target);
+  check_strictness();
+  const emit::MemoryMap memory = plan_memory();
+  Compiled compiled = emit(memory);
+  return compiled;
+}
 
-  check_layer_settings(graph, options.layers);
+// What was imported may be anybody's text.
+void Compilation::check_import() {
+  check_layer_settings(graph_, options_.layers);
   try {
-    ir::verify(graph, "import");
+    ir::verify(graph_, "import");
   } catch (const std::logic_error& error) {
     throw InputError({.problem = error.what(), .advice = "the model is damaged: export it again"});
   }
-  intermediates.write(graph, "import");
-  std::optional<Changes> changes;
-  if (options.explain) changes.emplace(graph);
-  std::optional<ir::Graph> before_goal;
-  for (const Stage& stage : stages) {
-    if (stage.name == kFirstWithGoal && options.config.target.optimize != Optimize::balanced) {
-      before_goal = quantizer::copy_of(graph);
-    }
-    timed(stage.name, [&] { stage.run(graph, context); });
-    if (changes) changes->record(graph, stage, compiled.facts.changes);
-    ir::verify(graph, stage.name);
-    intermediates.write(graph, stage.name);
-  }
-  if (options.strict && !compiled.facts.float_operators.empty()) {
-    const FloatOperator& first = compiled.facts.float_operators.front();
-    throw InputError({fmt::format("{} operators stay in float, the first being {}: {}",
-                                  compiled.facts.float_operators.size(), first.op, first.reason),
-                      "leave --strict away to accept float operators",
-                      {},
-                      first.node,
-                      first.source});
-  }
-  if (before_goal) {
-    timed("balanced", [&] { compiled.facts.balanced = compile_balanced(std::move(*before_goal), options); });
-  }
-  timed("emit", [&] {
-    emit::Emitted emitted = emit::emit(graph, options.config, options.memory, options.reuse, options.constants_in);
-    compiled.program = std::move(emitted.program);
-    compiled.facts.operators = std::move(emitted.operators);
-    compiled.facts.steps = std::move(emitted.steps);
-    compiled.facts.constant_bytes = emitted.constant_bytes;
-    compiled.facts.scratch_bytes = emitted.scratch_bytes;
-    compiled.facts.buffer_bytes = emitted.buffer_bytes;
-    compiled.facts.regions = std::move(emitted.regions);
-    compiled.facts.constants = std::move(emitted.constants);
-    give_steps_macs(graph, compiled.facts);
+  trace_->imported(graph_);
+}
+
+void Compilation::check_strictness() const {
+  if (!options_.strict || facts_.float_operators.empty()) return;
+  const FloatOperator& first = facts_.float_operators.front();
+  throw InputError({fmt::format("{} operators stay in float, the first being {}: {}", facts_.float_operators.size(),
+                                first.op, first.reason),
+                    "leave --strict away to accept float operators",
+                    {},
+                    first.node,
+                    first.source});
+}
+
+emit::MemoryMap Compilation::plan_memory() {
+  emit::MemoryMap memory;
+  Trace::timed("plan_memory", facts_, [&] {
+    memory = emit::map_memory(graph_, options_.memory, options_.config.runtime, options_.reuse, options_.constants_in);
   });
-  return compiled;
+  return memory;
+}
+
+Compiled Compilation::emit(const emit::MemoryMap& memory) {
+  emit::Emitted emitted;
+  Trace::timed("emit", facts_, [&] { emitted = emit::emit(graph_, options_.config, memory); });
+  facts_.operators = std::move(emitted.operators);
+  facts_.steps = std::move(emitted.steps);
+  facts_.constant_bytes = emitted.constant_bytes;
+  facts_.scratch_bytes = emitted.scratch_bytes;
+  facts_.buffer_bytes = emitted.buffer_bytes;
+  facts_.regions = std::move(emitted.regions);
+  facts_.constants = std::move(emitted.constants);
+  give_steps_macs(graph_, facts_);
+  return {std::move(emitted.program), std::move(facts_)};
+}
+
+Compiled compile(ir::Graph& graph, const Options& options) {
+  Compilation compilation(graph, options);
+  compilation.quantize();
+  return compilation.finish();
 }
 
 }  // namespace cormorant::compiler

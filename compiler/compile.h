@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// From a graph to a program: the pipeline as data (a list of stages that a caller may change), what it is told, and
-// the facts it records on the way for reports. Nothing here prints.
+// From a graph to a program: the pipeline as data (stages that a caller may change), what it is told, and the facts it
+// records on the way for reports. Nothing here prints.
 #pragma once
 
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -54,12 +55,6 @@ struct Change {
   std::vector<std::string> became;  // operators under the node's name after the stage; none: part of others, or dead
 };
 
-// What the same model is when compiled with --optimize=balanced.
-struct Balanced {
-  std::vector<std::byte> program;
-  std::vector<emit::Step> steps;
-};
-
 // What the stages found out.
 struct Facts {
   std::map<std::string, int> operators;  // by the program's names
@@ -76,8 +71,7 @@ struct Facts {
   std::vector<std::pair<std::string, double>> seconds;          // per stage
   std::vector<quantizer::Decision> decisions;                   // of quantization, one per node
   std::vector<quantizer::EqualizedLayer> equalized;
-  std::vector<Change> changes;       // with options.explain
-  std::optional<Balanced> balanced;  // where another goal was asked for
+  std::vector<Change> changes;  // with options.explain
 };
 
 struct Context {
@@ -94,19 +88,48 @@ struct Stage {
   std::function<void(ir::Graph&, Context&)> run;
 };
 
-// The pipeline for these options: what compile() runs unless it is handed another list.
-std::vector<Stage> default_stages(const Options& options);
+// The pipeline in its segments. What the first two leave is the same for every CPU and every goal of optimization.
+struct Stages {
+  std::vector<Stage> in_float;    // PyTorch's graph becomes one that is worth quantizing
+  std::vector<Stage> quantize;    // every tensor that can be becomes int8
+  std::vector<Stage> for_target;  // every node becomes an instruction or an alias
+};
+Stages default_stages(const Options& options);
 
 struct Compiled {
   std::vector<std::byte> program;  // the .pte
   Facts facts;
 };
 
-// Runs the stages (verifying the graph after each), plans memory, writes the program.
-Compiled compile(ir::Graph& graph, const Options& options, const std::vector<Stage>& stages);
-inline Compiled compile(ir::Graph& graph, const Options& options) {
-  return compile(graph, options, default_stages(options));
-}
+// Imported graph → stages in float → quantize → stages for the target → plan memory → emit, with the graph verified
+// after each stage. In two halves, for those who compile a quantized graph several times: for other CPUs or another
+// goal.
+class Compilation {
+ public:
+  // Both outlive it.
+  Compilation(ir::Graph& graph, const Options& options, Stages stages);
+  Compilation(ir::Graph& graph, const Options& options) : Compilation(graph, options, default_stages(options)) {}
+  ~Compilation();
+
+  void quantize();
+  Compiled finish();
+
+ private:
+  void check_import();
+  void run(const std::vector<Stage>& stages);
+  void check_strictness() const;
+  emit::MemoryMap plan_memory();
+  Compiled emit(const emit::MemoryMap& memory);
+
+  ir::Graph& graph_;
+  const Options& options_;
+  Stages stages_;
+  Facts facts_;
+  std::unique_ptr<class Trace> trace_;
+};
+
+// Both.
+Compiled compile(ir::Graph& graph, const Options& options);
 
 // Quantizes the graph as compile() would and compares every layer with its float form over `data`. Throws InputError
 // for a model that arrives quantized: there is no float form to compare with.

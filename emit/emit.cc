@@ -192,9 +192,7 @@ RegionFacts region_facts(const ir::Graph& graph, const MemoryMap& memory, std::u
 
 }  // namespace
 
-Emitted emit(const ir::Graph& graph, const ops::Config& config, const std::vector<planner::Region>& regions,
-             Reuse reuse, std::optional<std::uint32_t> constants_in) {
-  const MemoryMap memory = map_memory(graph, regions, config.runtime, reuse, constants_in);
+Emitted emit(const ir::Graph& graph, const ops::Config& config, const MemoryMap& memory) {
   Emitted emitted;
   emitted.program = Emitter(graph, config, memory).run();
   for (const ir::Node* node : memory.steps) {

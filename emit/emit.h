@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A lowered graph becomes a program: tensors get addresses from the planner (checked independently), nodes become
-// instructions, constants a segment. Aliases (views, relabelled layouts) share their source's address and make no
-// instruction.
+// A lowered graph whose memory is planned (emit/memory.h) becomes a program: nodes become instructions, constants a
+// segment. Aliases (views, relabelled layouts) share their source's address and make no instruction.
 #pragma once
 
 #include <cstdint>
@@ -53,9 +52,6 @@ struct Emitted {
   std::vector<std::pair<std::string, std::int64_t>> constants;  // and their bytes, the largest first
 };
 
-// Regions in order of preference; none: one without limit. Constants stay in the program, and are copied to a region at
-// load if its index is given.
-Emitted emit(const ir::Graph& graph, const ops::Config& config, const std::vector<planner::Region>& memory,
-             Reuse reuse = Reuse::all, std::optional<std::uint32_t> constants_in = {});
+Emitted emit(const ir::Graph& graph, const ops::Config& config, const MemoryMap& memory);
 
 }  // namespace cormorant::emit

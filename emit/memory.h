@@ -15,6 +15,8 @@
 namespace cormorant::emit {
 
 struct MemoryMap {
+  explicit MemoryMap() = default;  // {} in a call is no memory at all
+
   std::vector<const ir::Node*> steps;  // the nodes that become instructions, in order
   std::vector<planner::Block> blocks;
   std::unordered_map<const ir::Value*, std::size_t> block_of;  // activations, inputs, scratch; not constants
@@ -31,8 +33,9 @@ std::string called(const ir::Node& node);
 // For tests, and to find out whether memory that is used again is at fault: every tensor in a place of its own.
 enum class Reuse : std::uint8_t { all, none };
 
-// Plans, and has the plan proved by the planner's independent checker. No regions means one without limit, "arena".
-// What may lie where depends on whose kernels execute the program. Constants get memory in a region if one is given.
+// Plans, and has the plan proved by the planner's independent checker. Regions come in order of preference; none means
+// one without limit, "arena". What may lie where depends on whose kernels execute the program. Constants stay in the
+// program, and get memory to which they are copied at load if a region's index is given.
 MemoryMap map_memory(const ir::Graph& graph, std::vector<planner::Region> regions, ops::Runtime runtime,
                      Reuse reuse = Reuse::all, std::optional<std::uint32_t> constants_in = {});
 

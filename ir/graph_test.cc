@@ -37,6 +37,23 @@ TEST(Graph, ErasesWhatNothingUses) {
   EXPECT_EQ(graph.add_input("c", float_type({1}))->name, "c");
 }
 
+TEST(Graph, KeepsWhatAStateBecomesAsLongAsAnOutputDependsOnTheState) {
+  const auto left = [](bool is_read) {
+    Graph graph;
+    Value* x = graph.add_input("x", float_type({1}));
+    Value* state = graph.add_state("h", float_type({1}), Bytes::own(std::vector<std::byte>(4)));
+    Node* next = graph.add_node("next", "aten.add", {{"self", x}, {"other", x}}, {float_type({1})});
+    Node* read = graph.add_node("read", "aten.add", {{"self", x}, {"other", state}}, {float_type({1})});
+    graph.add_update(state, next->result());
+    graph.add_output(is_read ? read->result() : x);
+    graph.erase_unused();
+    EXPECT_EQ(graph.updates().size(), graph.states().size());
+    return graph.nodes().size();
+  };
+  EXPECT_EQ(left(true), 2U);
+  EXPECT_EQ(left(false), 0U);
+}
+
 TEST(Graph, RefusesToEraseANodeThatIsUsed) {
   Graph graph;
   Value* x = graph.add_input("x", float_type({1}));

@@ -9,6 +9,8 @@
 
 #include <cstdint>
 
+#include "kernels/loops.h"
+
 namespace cormorant {
 
 struct MoveTile {
@@ -39,6 +41,13 @@ struct MovePlan {
 void move_nest_scalar(const MovePlan& plan);
 void move_nest_dsp(const MovePlan& plan);
 void move_nest_mve(const MovePlan& plan);
+
+// The kernel of every operator whose load leaves a MovePlan; the host's is in ops/move_reference.h.
+template <Loops kLoops>
+void execute_move(const void* plan) {
+  constexpr auto* move = kLoops == Loops::mve ? move_nest_mve : kLoops == Loops::dsp ? move_nest_dsp : move_nest_scalar;
+  move(*static_cast<const MovePlan*>(plan));
+}
 
 using MoveOneTile = void (*)(const MoveTile& tile, std::int8_t* output, const std::int8_t* input);
 

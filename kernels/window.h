@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "kernels/linear_requantize.h"
+#include "kernels/loops.h"
 
 namespace cormorant {
 
@@ -32,6 +33,10 @@ inline void join_rows(Window& window) {
 void window_max_scalar(const Window& window, std::int32_t low, std::int32_t high);
 void window_max_dsp(const Window& window, std::int32_t low, std::int32_t high);
 void window_max_mve(const Window& window, std::int32_t low, std::int32_t high);
+template <Loops kLoops>
+inline constexpr auto* window_max = kLoops == Loops::mve   ? window_max_mve
+                                    : kLoops == Loops::dsp ? window_max_dsp
+                                                           : window_max_scalar;
 
 // From a sum of taps to a mean in other quantization parameters. The sum's distance to `taps` times the input's zero
 // point, multiplied by input scale / (output scale · divisor), is rounded to nearest: shifted to the top of 31 bits
@@ -57,6 +62,10 @@ inline constexpr std::uint32_t kLargestMeanWindow = 1U << 22;  // taps, so that 
 void window_mean_scalar(const Window& window, const MeanScale& scale);
 void window_mean_dsp(const Window& window, const MeanScale& scale);
 void window_mean_mve(const Window& window, const MeanScale& scale);
+template <Loops kLoops>
+inline constexpr auto* window_mean = kLoops == Loops::mve   ? window_mean_mve
+                                     : kLoops == Loops::dsp ? window_mean_dsp
+                                                            : window_mean_scalar;
 
 // Sums of bytes fit 16-bit lanes up to this many taps. add(tap, count) is called for pieces of rows, flush() after as
 // many taps as a lane holds, and at the end.

@@ -9,7 +9,6 @@ namespace cormorant::ops {
 
 template <class W>
 struct FloatBinary {
-  static constexpr const char* kName = "aten::mul.out";
   static constexpr Overlap kOverlap = Overlap::in_place;
   typename W::Tensor self{};
   typename W::Tensor other{};

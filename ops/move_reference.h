@@ -6,9 +6,10 @@
 
 #include "kernels/move_nest.h"
 
-namespace cormorant::ops {
+namespace cormorant {
 
-inline void execute_move_reference(const void* plan) {
+template <>
+inline void execute_move<Loops::reference>(const void* plan) {
   for_each_tile(
       *static_cast<const MovePlan*>(plan), [](const MoveTile& tile, std::int8_t* output, const std::int8_t* input) {
         for (std::int32_t row = 0; row < tile.rows; ++row) {
@@ -19,4 +20,4 @@ inline void execute_move_reference(const void* plan) {
       });
 }
 
-}  // namespace cormorant::ops
+}  // namespace cormorant

@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "base/diagnostic.h"
+#include "runtime/kernel.h"
 
 namespace cormorant::ops {
 
@@ -15,18 +16,15 @@ namespace {
 struct Table {
   std::vector<Operator> operators = make_operators();
   std::unordered_map<std::string, std::vector<const Operator*>> by_name;
-  std::unordered_map<std::string, const Signature*> signatures;
+  std::unordered_map<std::string, const ListedKernel*> listed;  // those that nodes can be
 
   Table() {
-    for (Operator& op : operators) {
-      // What moves data, or costs nothing at all, does so in float too.
-      const bool in_float = op.lower_float != nullptr || op.is_alias;
-      const bool is_listed = std::ranges::find(op.precisions, Precision::f32) != op.precisions.end();
-      if (in_float && !is_listed) op.precisions.push_back(Precision::f32);
+    for (const Operator& op : operators) {
       for (const std::string& name : op.canonical) by_name[name].push_back(&op);
-      for (const Signature& signature : op.signatures) {
-        by_name[graph_name(signature.name)].push_back(&op);
-        signatures[graph_name(signature.name)] = &signature;
+      for (const ListedKernel& kernel : op.kernels) {
+        if (!kernel.signature) continue;
+        by_name[graph_name(kernel.name)].push_back(&op);
+        listed[graph_name(kernel.name)] = &kernel;
       }
     }
   }
@@ -39,13 +37,19 @@ const Table& table() {
 
 }  // namespace
 
-Operator with_float(Operator op, FloatForm form) {
-  op.lower_float = form.lower;
-  op.precisions.push_back(Precision::f32);
-  op.float_signatures += form.signatures.size();
-  op.signatures.insert(op.signatures.end(), form.signatures.begin(), form.signatures.end());
-  op.host_kernels.insert(op.host_kernels.end(), form.kernels.begin(), form.kernels.end());
-  return op;
+std::vector<Isa> isas_of(unsigned bits) {
+  std::vector<Isa> isas;
+  for (const Isa isa : {Isa::scalar, Isa::dsp, Isa::mve}) {
+    if ((bits >> static_cast<unsigned>(isa) & 1U) != 0) isas.push_back(isa);
+  }
+  return isas;
+}
+
+bool Operator::has(Precision precision) const {
+  if (precision == Precision::f32 && (lower_float != nullptr || is_alias)) return true;
+  return std::ranges::any_of(kernels, [&](const ListedKernel& kernel) {
+    return std::ranges::find(kernel.precisions, precision) != kernel.precisions.end();
+  });
 }
 
 bool is_alias(const ir::Node& node) {
@@ -56,10 +60,8 @@ bool is_alias(const ir::Node& node) {
 bool is_float(const ir::Node& node) { return !node.results.empty() && node.results.front()->type.dtype == DType::f32; }
 
 bool wants_float(const ir::Node& node) {
-  const Operator* op = find(node);
-  if (op == nullptr) return false;
-  const auto float_ones = std::span(op->signatures).last(op->float_signatures);
-  return std::ranges::any_of(float_ones, [&](const Signature& s) { return graph_name(s.name) == node.op; });
+  const auto found = table().listed.find(node.op);
+  return found != table().listed.end() && found->second->precisions == precisions::f32();
 }
 
 std::span<const Operator> all_operators() { return table().operators; }
@@ -68,21 +70,21 @@ const Operator* find(const ir::Node& node) {
   const auto found = table().by_name.find(node.op);
   if (found == table().by_name.end()) return nullptr;
   for (const Operator* op : found->second) {
-    const bool is_program_side = table().signatures.contains(node.op);
+    const bool is_program_side = table().listed.contains(node.op);
     if (is_program_side || op->accepts == nullptr || op->accepts(node)) return op;
   }
   return nullptr;
 }
 
 const Signature* find_signature(std::string_view graph_name) {
-  const auto found = table().signatures.find(std::string(graph_name));
-  return found == table().signatures.end() ? nullptr : found->second;
+  const auto found = table().listed.find(std::string(graph_name));
+  return found == table().listed.end() ? nullptr : &*found->second->signature;
 }
 
 std::vector<const Kernel*> host_kernels() {
   std::vector<const Kernel*> kernels;
   for (const Operator& op : all_operators()) {
-    kernels.insert(kernels.end(), op.host_kernels.begin(), op.host_kernels.end());
+    for (const ListedKernel& kernel : op.kernels) kernels.push_back(kernel.host);
   }
   return kernels;
 }

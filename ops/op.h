@@ -16,8 +16,11 @@
 #include "evaluate/tensor.h"
 #include "ir/graph.h"
 #include "ops/signature.h"
-#include "runtime/kernel.h"
 #include "target/target.h"
+
+namespace cormorant {
+struct Kernel;
+}  // namespace cormorant
 
 namespace cormorant::ops {
 
@@ -51,6 +54,19 @@ struct AtenForm {
   std::vector<ir::Value*> (*import)(Importer&) = nullptr;
 };
 
+// ---- precision ------------------------------------------------------------------------------------------------------
+// What an operator computes with: bits of weights and activations.
+enum class Precision : std::uint8_t { w8a8, w8a16, w4a8, f32 };
+
+// How operators' lists call them.
+namespace precisions {
+inline std::vector<Precision> w8a8() { return {Precision::w8a8}; }
+inline std::vector<Precision> w8a8_w8a16() { return {Precision::w8a8, Precision::w8a16}; }
+inline std::vector<Precision> f32() { return {Precision::f32}; }
+// Elements of whatever type, moved or compared as they are.
+inline std::vector<Precision> any() { return {Precision::w8a8, Precision::f32}; }
+}  // namespace precisions
+
 // ---- quantization -------------------------------------------------------------------------------------------------
 // How a node takes part in quantization. Tensor arguments not named in `weights` are activations.
 struct QuantRule {
@@ -72,6 +88,8 @@ struct QuantRule {
   };  // stays in float, and the user is told why
   std::variant<Observe, Share, ObserveOrShare, Fixed, Reject> output = Observe{};
   std::vector<Weight> weights;
+  // What the node can be computed with once it is quantized; the quantizer chooses.
+  std::vector<Precision> precisions = precisions::w8a8();
 };
 
 // ---- lowering -----------------------------------------------------------------------------------------------------
@@ -82,7 +100,7 @@ struct Rewriter {
   const Config& config;
 
   template <class S>
-  ir::Node* emit(S fields, ir::TensorType result, std::string_view op = S::kName) const {
+  ir::Node* emit(S fields, ir::TensorType result, std::string_view op) const {
     return make_node(graph, std::move(fields), {std::move(result)}, node.name, node.location, &node, op);
   }
   template <class T>
@@ -90,6 +108,7 @@ struct Rewriter {
     return graph.add_constant(node.name + "_" + std::string(suffix), std::move(type), ir::Bytes::of(data));
   }
 };
+using Lower = ir::Value* (*)(const Rewriter&);
 
 // What memory order an operator wants of its 4-D tensors; the layout pass gives it to them.
 enum class Layout : std::uint8_t {
@@ -98,13 +117,20 @@ enum class Layout : std::uint8_t {
   contiguous,  // the order of the logical dimensions (NCHW)
 };
 
-// What a program can hold of an operator: bits of weights and activations.
-enum class Precision : std::uint8_t { w8a8, w8a16, w4a8, f32 };
+// One instruction that a program can hold (cortex_m::, cormorant::, aten::….out): a line of the operator's list, which
+// ops/kernel_list.h explains.
+struct ListedKernel {
+  std::string_view name;               // of the program
+  std::optional<Signature> signature;  // none: only programs of other compilers have it
+  std::vector<Precision> precisions;
+  std::vector<Isa> isas;  // that have a kernel of their own; none: one source for every CPU
+  const Kernel* host;     // the reference, under this name
+};
+std::vector<Isa> isas_of(unsigned bits);  // bit 0 is scalar, 1 dsp, 2 mve
 
 struct Operator {
   std::string_view name;  // the folder
-  // For the page of supported operators (docs/operators.md): what runs on the target, and in one line what does not.
-  std::vector<Precision> precisions = {Precision::w8a8};
+  // For the page of supported operators (docs/operators.md): in one line, what does not run on the target.
   std::string_view limits = {};
   Layout layout = Layout::same;
   // The same of ExecuTorch's kernel, where it repeats an operand that is smaller than the result.
@@ -125,16 +151,15 @@ struct Operator {
   // Whether a clamp behind it can become part of it, as the arguments activation_min and activation_max (floats).
   bool fuses_activation = false;
   // A quantized canonical node -> cortex_m.* nodes with ExecuTorch's schemas.
-  ir::Value* (*lower)(const Rewriter&) = nullptr;
+  Lower lower = nullptr;
   // The same for a node in float: the portable operators that ExecuTorch runs (aten::….out), or cormorant.<op>.float.
   // Usually in the folder's float.cc; operators that move elements of any type give the hook above.
-  ir::Value* (*lower_float)(const Rewriter&) = nullptr;
+  Lower lower_float = nullptr;
 
-  // The program side: signatures of the nodes that may stand in a .pte (cortex_m::, cormorant::, aten::….out).
-  std::vector<Signature> signatures;
-  std::size_t float_signatures = 0;  // how many of them, the last ones, compute in float alone: with_float() counts
+  // The program side, from the operator's list.
+  std::vector<ListedKernel> kernels = {};
   // cortex_m.* -> cormorant.* with constants laid out for the target. Null result: nothing better, keep the node.
-  ir::Value* (*prepack)(const Rewriter&) = nullptr;
+  Lower prepack = nullptr;
   // The result is the argument's memory under another shape: no instruction, no bytes (view).
   bool is_alias = false;
   // Where in its argument's memory the result lies, in bytes, if it is one stretch of it (slice): as good as an alias.
@@ -150,19 +175,10 @@ struct Operator {
   std::int64_t (*macs)(const ir::Node&) = nullptr;
   // Instructions that a prepacked node takes, estimated: what one variant costs beside another of the same CPU.
   std::optional<std::int64_t> (*estimate)(const ir::Node&) = nullptr;
-  // Reference kernels for the host runtime: every program name of this folder, prepacked overloads by unpacking.
-  std::vector<const Kernel*> host_kernels;
-};
 
-// What a folder's float.cc adds to the operator: signatures and kernels that compute in float, on the host and on every
-// CPU by the same source (kernel_float.cc). The memory order of 4-D tensors is then the logical one, unless the
-// operator takes any (Layout::same).
-struct FloatForm {
-  ir::Value* (*lower)(const Rewriter&) = nullptr;
-  std::vector<Signature> signatures;
-  std::vector<const Kernel*> kernels;
+  // What some instruction of the operator computes with, or what it becomes.
+  [[nodiscard]] bool has(Precision precision) const;
 };
-Operator with_float(Operator op, FloatForm form);
 
 // Whether a node is only another reading of its first input's memory, and no instruction of a program.
 bool is_alias(const ir::Node& node);

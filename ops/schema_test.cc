@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "ops/op.h"
+#include "runtime/kernel.h"
 
 namespace cormorant::ops {
 namespace {
@@ -77,9 +78,9 @@ TEST(Signature, MatchesExecuTorchsSchemas) {
 
 TEST(Operators, EveryProgramNameHasAReferenceKernelForTheHost) {
   for (const Operator& op : all_operators()) {
-    for (const Signature& signature : op.signatures) {
-      const auto named = [&](const Kernel* kernel) { return kernel->name == signature.name; };
-      EXPECT_EQ(std::count_if(op.host_kernels.begin(), op.host_kernels.end(), named), 1) << signature.name;
+    for (const ListedKernel& listed : op.kernels) {
+      EXPECT_EQ(listed.host->name, listed.name);
+      EXPECT_EQ(std::ranges::count(op.kernels, listed.name, &ListedKernel::name), 1) << listed.name;
     }
   }
 }

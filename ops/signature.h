@@ -3,8 +3,7 @@
 // A signature is written once, as a struct template over a "world" in the operator's header:
 //
 //   template <class W>
-//   struct QuantizedMul {                                   // cortex_m::quantized_mul.out
-//     static constexpr const char* kName = "cortex_m::quantized_mul.out";
+//   struct QuantizedMul {
 //     typename W::Tensor self;
 //     typename W::Int self_zero_point;
 //     ...
@@ -76,7 +75,7 @@ struct Signature {
 };
 
 template <template <class> class S>
-Signature signature_of(std::string name = S<HostWorld>::kName) {
+Signature signature_of(std::string name) {
   Signature signature{std::move(name), {}, 0};
   S<HostWorld> fields{};
   fields.visit([&]<class F>(const char* field_name, F&) {
@@ -107,7 +106,7 @@ Signature signature_of(std::string name = S<HostWorld>::kName) {
 // Makes a node out of a filled-in signature, before `before`; scratch values are created at their final size.
 template <class S>
 ir::Node* make_node(ir::Graph& graph, S fields, std::vector<ir::TensorType> results, std::string node_name,
-                    ir::Location location, ir::Node* before, std::string_view op = S::kName) {
+                    ir::Location location, ir::Node* before, std::string_view op) {
   std::vector<ir::NamedArgument> args;
   fields.visit([&]<class F>(const char* name, F& field) {
     using H = HostWorld;

@@ -46,6 +46,28 @@ output %more
 )");
 }
 
+TEST(MergeDuplicates, ReadsStateOnceForTwoThatComputeTheSame) {
+  EXPECT_EQ(after(R"(graph g
+input %x : f32[2]
+state %h : f32[2] = [0.0, 0.0]
+node "before" "" ""
+  %before : f32[2] = aten.add(self=%x, other=%h, alpha=1.0)
+node "after" "" ""
+  %after : f32[2] = aten.add(self=%x, other=%h, alpha=1.0)
+update %h = %after
+output %before
+)",
+                  merge_duplicates),
+            R"(graph g
+input %x : f32[2]
+state %h : f32[2] = [0.0, 0.0]
+node "before" "" ""
+  %before : f32[2] = aten.add(self=%x, other=%h, alpha=1.0)
+update %h = %before
+output %before
+)");
+}
+
 TEST(MergeDuplicates, ComputesOnceWhatIsWrittenTwice) {
   EXPECT_EQ(after(R"(graph g
 input %x : f32[2]

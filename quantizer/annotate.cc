@@ -27,6 +27,9 @@ Rule rule_of(const ir::Node& node, const QuantizeOptions& options) {
   const ops::Operator* op = ops::find(node);
   if (std::string reason = obstacle(node, op, options); !reason.empty()) return {Rule::Reject{std::move(reason)}, {}};
   Rule rule = op->quantize(node);
+  if (std::ranges::find(rule.precisions, ops::Precision::w8a8) == rule.precisions.end()) {
+    return {Rule::Reject{"operator " + node.op + " has no form with 8-bit activations"}, {}};
+  }
   if (std::holds_alternative<Rule::ObserveOrShare>(rule.output)) {
     if (options.executorch_operators) {
       rule.output = Rule::Share{};

@@ -193,7 +193,8 @@ class Call {
 
 // Defines a kernel that the generated operator table refers to by symbol. The symbol is the operator's name with "::"
 // and "." as "_", and for operators that are not ours (whose name does not say the ISA) the ISA behind it:
-// cormorant_conv2d_mve_1x1, cortex_m_quantized_add_out_mve.
+// cormorant_conv2d_mve_1x1, cortex_m_quantized_add_out_mve. An operator's kernels get theirs from its list
+// (ops/kernel_list.h).
 #define CORMORANT_KERNEL(symbol, name, load, execute)       \
   extern "C" {                                              \
   extern const ::cormorant::Kernel symbol;                  \

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The pipeline is a list that its caller may change. What then goes wrong is told by the stage that notices, and no
+// The pipeline is lists that its caller may change. What then goes wrong is told by the stage that notices, and no
 // node that is not an operator of programs gets into one.
 #include <gtest/gtest.h>
 
@@ -22,18 +22,17 @@ struct Pipeline {
     o.quantize = true;
     return o;
   }();
-  std::vector<compiler::Stage> stages = compiler::default_stages(options);
+  compiler::Stages stages = compiler::default_stages(options);
 
-  void leave_out(const std::string& name) {
-    const auto count = std::erase_if(stages, [&](const compiler::Stage& stage) { return stage.name == name; });
-    ASSERT_EQ(count, 1U) << "no stage " << name;
+  void leave_out_for_target(const std::string& name) {
+    const auto is_it = [&](const compiler::Stage& stage) { return stage.name == name; };
+    ASSERT_EQ(std::erase_if(stages.for_target, is_it), 1U) << "no stage " << name;
   }
-  void add_behind(const std::string& name, compiler::Stage stage) {
-    const auto found = std::ranges::find(stages, name, &compiler::Stage::name);
-    ASSERT_NE(found, stages.end());
-    stages.insert(found + 1, std::move(stage));
+  compiler::Compiled run() {
+    compiler::Compilation compilation(graph, options, stages);
+    compilation.quantize();
+    return compilation.finish();
   }
-  compiler::Compiled run() { return compiler::compile(graph, options, stages); }
 
   // What it threw; empty if nothing.
   std::string complaint() {
@@ -56,16 +55,20 @@ std::vector<Arrays> outputs_of(const std::vector<std::byte>& program) {
 
 TEST(Pipeline, EveryStageSaysWhy) {
   const Pipeline pipeline;
-  for (const compiler::Stage& stage : pipeline.stages) {
-    EXPECT_FALSE(stage.name.empty());
-    EXPECT_FALSE(stage.why.empty()) << stage.name;
+  const compiler::Stages& stages = pipeline.stages;
+  for (const auto* segment : {&stages.in_float, &stages.quantize, &stages.for_target}) {
+    EXPECT_FALSE(segment->empty());
+    for (const compiler::Stage& stage : *segment) {
+      EXPECT_FALSE(stage.name.empty());
+      EXPECT_FALSE(stage.why.empty()) << stage.name;
+    }
   }
 }
 
 TEST(Pipeline, WithoutPrepackGivesExecuTorchsOperatorsAndTheSameBits) {
   Pipeline with;
   Pipeline without;
-  without.leave_out("prepack");
+  without.leave_out_for_target("prepack");
   // ExecuTorch's linear has one scale for all channels; the stage that quantizes asks the options for that.
   for (Pipeline* pipeline : {&with, &without}) pipeline->options.config.runtime = ops::Runtime::executorch;
   const compiler::Compiled packed = with.run();
@@ -79,11 +82,10 @@ TEST(Pipeline, WithoutPrepackGivesExecuTorchsOperatorsAndTheSameBits) {
 TEST(Pipeline, RunsAStageThatTheCallerAdds) {
   Pipeline pipeline;
   int quantized = 0;
-  pipeline.add_behind("quantize",
-                      {"count", "a caller's own look at the graph", [&](ir::Graph& graph, compiler::Context&) {
-                         for (const ir::Node& node : graph.nodes())
-                           quantized += node.result()->type.is_quantized() ? 1 : 0;
-                       }});
+  pipeline.stages.quantize.push_back(
+      {"count", "a caller's own look at the graph", [&](ir::Graph& graph, compiler::Context&) {
+         for (const ir::Node& node : graph.nodes()) quantized += node.result()->type.is_quantized() ? 1 : 0;
+       }});
   const compiler::Compiled compiled = pipeline.run();
   EXPECT_GE(quantized, 12);  // nine convolutions, pool, linear, softmax
   EXPECT_TRUE(std::ranges::any_of(compiled.facts.seconds, [](const auto& entry) { return entry.first == "count"; }));
@@ -91,20 +93,20 @@ TEST(Pipeline, RunsAStageThatTheCallerAdds) {
 
 TEST(Pipeline, NamesTheStageThatBreaksTheGraph) {
   Pipeline pipeline;
-  pipeline.add_behind("quantize",
-                      {"vandal", "breaks what a stage must not break",
-                       [](ir::Graph& graph, compiler::Context&) { graph.outputs()[0]->type.shape = {-1}; }});
+  pipeline.stages.quantize.push_back(
+      {"vandal", "breaks what a stage must not break",
+       [](ir::Graph& graph, compiler::Context&) { graph.outputs()[0]->type.shape = {-1}; }});
   EXPECT_TRUE(has(pipeline.complaint(), "vandal"));
 }
 
 TEST(Pipeline, NamesAQuantizedDecomposedNodeThatWasNotLowered) {
   Pipeline checked;
-  checked.leave_out("lower");
+  checked.leave_out_for_target("lower");
   EXPECT_TRUE(has(checked.complaint(), "quantized_decomposed.quantize_per_tensor"));
   Pipeline unchecked;
-  unchecked.leave_out("lower");
-  unchecked.leave_out("check");
-  unchecked.leave_out("prepack");
+  unchecked.leave_out_for_target("lower");
+  unchecked.leave_out_for_target("check");
+  unchecked.leave_out_for_target("prepack");
   EXPECT_TRUE(has(unchecked.complaint(), "quantized_decomposed.quantize_per_tensor"));
 }
 

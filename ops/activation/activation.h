@@ -8,12 +8,49 @@
 #include <cstdint>
 
 #include "base/overlap.h"
+#include "ops/kernel_list.h"
+
+// clang-format off
+// Functions in float (float.h): ExecuTorch's portable ones, those that only its Cortex-M compiler leaves, and ours.
+#define CORMORANT_PORTABLE(THEIRS, function, S) \
+  THEIRS(aten, function, out, any_cpu, load_function<activation::S>, execute_function<Functions::function>, f32, activation::S)
+#define CORMORANT_FOREIGN(FOREIGN, function, S) \
+  FOREIGN(aten, function, out, any_cpu, load_function<activation::S>, execute_function<Functions::function>, f32)
+#define CORMORANT_OWN(OURS, function, S) \
+  OURS(function, float, any_cpu, load_function<activation::S>, execute_function<Functions::function>, f32, activation::S)
+
+#define CORMORANT_ACTIVATION_KERNELS(OURS, THEIRS, FOREIGN) \
+  THEIRS(cortex_m, quantized_activation, out, scalar_dsp_mve, load_activation, execute, w8a8, QuantizedActivation) \
+  CORMORANT_PORTABLE(THEIRS, abs, Unary) CORMORANT_PORTABLE(THEIRS, acos, Unary) CORMORANT_PORTABLE(THEIRS, acosh, Unary) \
+  CORMORANT_PORTABLE(THEIRS, asin, Unary) CORMORANT_PORTABLE(THEIRS, asinh, Unary) CORMORANT_PORTABLE(THEIRS, atan, Unary) \
+  CORMORANT_PORTABLE(THEIRS, atanh, Unary) CORMORANT_PORTABLE(THEIRS, ceil, Unary) CORMORANT_PORTABLE(THEIRS, cos, Unary) \
+  CORMORANT_PORTABLE(THEIRS, cosh, Unary) CORMORANT_PORTABLE(THEIRS, elu, Elu) CORMORANT_PORTABLE(THEIRS, erf, Unary) \
+  CORMORANT_PORTABLE(THEIRS, exp, Unary) CORMORANT_PORTABLE(THEIRS, expm1, Unary) CORMORANT_PORTABLE(THEIRS, floor, Unary) \
+  CORMORANT_PORTABLE(THEIRS, gelu, Gelu) CORMORANT_PORTABLE(THEIRS, leaky_relu, LeakyRelu) CORMORANT_PORTABLE(THEIRS, log, Unary) \
+  CORMORANT_PORTABLE(THEIRS, log10, Unary) CORMORANT_PORTABLE(THEIRS, log1p, Unary) CORMORANT_PORTABLE(THEIRS, log2, Unary) \
+  CORMORANT_PORTABLE(THEIRS, logit, Logit) CORMORANT_PORTABLE(THEIRS, neg, Unary) CORMORANT_PORTABLE(THEIRS, reciprocal, Unary) \
+  CORMORANT_PORTABLE(THEIRS, round, Unary) CORMORANT_PORTABLE(THEIRS, rsqrt, Unary) CORMORANT_PORTABLE(THEIRS, sigmoid, Unary) \
+  CORMORANT_PORTABLE(THEIRS, sign, Unary) CORMORANT_PORTABLE(THEIRS, sin, Unary) CORMORANT_PORTABLE(THEIRS, sinh, Unary) \
+  CORMORANT_PORTABLE(THEIRS, sqrt, Unary) CORMORANT_PORTABLE(THEIRS, tan, Unary) CORMORANT_PORTABLE(THEIRS, tanh, Unary) \
+  CORMORANT_PORTABLE(THEIRS, trunc, Unary) \
+  THEIRS(aten, pow, Tensor_Scalar_out, any_cpu, load_function<activation::Pow>, execute_function<Functions::pow>, f32, \
+         activation::Pow) \
+  THEIRS(aten, pow, Scalar_out, any_cpu, load_function<activation::PowOfBase>, execute_function<Functions::pow_of_base>, \
+         f32, activation::PowOfBase) \
+  CORMORANT_FOREIGN(FOREIGN, hardsigmoid, Unary) CORMORANT_FOREIGN(FOREIGN, hardswish, Unary) CORMORANT_FOREIGN(FOREIGN, silu, Unary) \
+  CORMORANT_OWN(OURS, celu, Unary1) CORMORANT_OWN(OURS, erfc, Unary) CORMORANT_OWN(OURS, exp2, Unary) \
+  CORMORANT_OWN(OURS, frac, Unary) CORMORANT_OWN(OURS, hardshrink, Unary1) CORMORANT_OWN(OURS, hardsigmoid, Unary) \
+  CORMORANT_OWN(OURS, hardswish, Unary) CORMORANT_OWN(OURS, log_sigmoid, Unary) CORMORANT_OWN(OURS, mish, Unary) \
+  CORMORANT_OWN(OURS, round_decimals, Unary1) CORMORANT_OWN(OURS, selu, Unary) CORMORANT_OWN(OURS, sgn, Unary) \
+  CORMORANT_OWN(OURS, silu, Unary) CORMORANT_OWN(OURS, softplus, Unary2) CORMORANT_OWN(OURS, softshrink, Unary1) \
+  CORMORANT_OWN(OURS, square, Unary) CORMORANT_OWN(OURS, threshold, Unary2)
+CORMORANT_NAMES(CORMORANT_ACTIVATION_KERNELS)
+// clang-format on
 
 namespace cormorant::ops {
 
 template <class W>
 struct QuantizedActivation {
-  static constexpr const char* kName = "cortex_m::quantized_activation.out";
   static constexpr Overlap kOverlap = Overlap::in_place;
   typename W::Tensor input{};
   typename W::Tensor lut{};

@@ -10,7 +10,6 @@
 #include "ops/activation/activation.h"
 #include "ops/activation/functions.h"
 #include "ops/activation/import.h"
-#include "ops/activation/reference.h"
 #include "ops/activation/table.h"
 #include "ops/op.h"
 
@@ -63,7 +62,10 @@ ir::Value* lower(const Rewriter& rewriter) {
   }
   const ir::TensorType type{.dtype = DType::i8, .shape = {kTableEntries}, .dim_order = {}, .quant = {}};
   ir::Value* lut = rewriter.constant("lut", type, std::span<const std::int8_t>(*table));
-  return rewriter.emit(QuantizedActivation<HostWorld>{.input = node.tensor("self"), .lut = lut}, output)->result();
+  return rewriter
+      .emit(QuantizedActivation<HostWorld>{.input = node.tensor("self"), .lut = lut}, output,
+            names::cortex_m_quantized_activation_out)
+      ->result();
 }
 
 bool in_place(const ir::Node&, std::string_view argument) { return argument == "input" || argument == "self"; }
@@ -85,9 +87,7 @@ Operator activation_operator() {
           .evaluate = evaluate_activation,
           .quantize = quantize,
           .lower = lower,
-          .signatures = {signature_of<QuantizedActivation>()},
-          .in_place = in_place,
-          .host_kernels = {&kActivationReference}};
+          .in_place = in_place};
 }
 
 }  // namespace cormorant::ops

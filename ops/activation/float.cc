@@ -1,16 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/activation/float.h"
 
+#include "ops/activation/activation.h"
 #include "ops/float_form.h"
-
-#define CORMORANT_DECLARE_PORTABLE(function, S) extern const cormorant::Kernel aten_##function##_out_scalar;
-#define CORMORANT_DECLARE_OWN(function, S) extern const cormorant::Kernel cormorant_##function##_float;
-extern "C" {
-CORMORANT_PORTABLE_FUNCTIONS(CORMORANT_DECLARE_PORTABLE)
-CORMORANT_FOREIGN_FUNCTIONS(CORMORANT_DECLARE_PORTABLE)
-CORMORANT_OWN_FUNCTIONS(CORMORANT_DECLARE_OWN)
-extern const cormorant::Kernel aten_pow_Tensor_Scalar_out_scalar, aten_pow_Scalar_out_scalar;
-}
 
 namespace cormorant::ops {
 namespace activation {
@@ -23,9 +15,12 @@ ir::Value* lower_float(const Rewriter& rewriter) {
   const ir::TensorType& type = node.result()->type;
   const auto number = [&](std::size_t i) { return HostWorld::Scalar{node.number(node.args.at(i).name)}; };
   if (node.op == "cormorant.requantize") return self;  // between floats it is nothing
-  if (node.op == "aten.pow") return rewriter.emit(Pow<HostWorld>{.self = self, .exponent = number(1)}, type)->result();
+  if (node.op == "aten.pow")
+    return rewriter.emit(Pow<HostWorld>{.self = self, .exponent = number(1)}, type, names::aten_pow_Tensor_Scalar_out)
+        ->result();
   if (node.op == "aten.pow_of_base")
-    return rewriter.emit(PowOfBase<HostWorld>{.self = number(1), .exponent = self}, type)->result();
+    return rewriter.emit(PowOfBase<HostWorld>{.self = number(1), .exponent = self}, type, names::aten_pow_Scalar_out)
+        ->result();
   if (find_signature(node.op) != nullptr) return nullptr;
   require_own_runtime(rewriter);
   const std::string name = "cormorant::" + node.op.substr(5) + ".float";  // behind "aten."
@@ -38,22 +33,6 @@ ir::Value* lower_float(const Rewriter& rewriter) {
 }  // namespace
 }  // namespace activation
 
-FloatForm activation_float() {
-  using namespace activation;  // NOLINT(google-build-using-namespace)
-  FloatForm form{.lower = lower_float,
-                 .signatures = {signature_of<Pow>(), signature_of<PowOfBase>()},
-                 .kernels = {&aten_pow_Tensor_Scalar_out_scalar, &aten_pow_Scalar_out_scalar}};
-#define CORMORANT_ADD_PORTABLE(function, S)                              \
-  form.signatures.push_back(signature_of<S>("aten::" #function ".out")); \
-  form.kernels.push_back(&aten_##function##_out_scalar);
-#define CORMORANT_ADD_FOREIGN(function, S) form.kernels.push_back(&aten_##function##_out_scalar);
-#define CORMORANT_ADD_OWN(function, S)                                          \
-  form.signatures.push_back(signature_of<S>("cormorant::" #function ".float")); \
-  form.kernels.push_back(&cormorant_##function##_float);
-  CORMORANT_PORTABLE_FUNCTIONS(CORMORANT_ADD_PORTABLE)
-  CORMORANT_FOREIGN_FUNCTIONS(CORMORANT_ADD_FOREIGN)
-  CORMORANT_OWN_FUNCTIONS(CORMORANT_ADD_OWN)
-  return form;
-}
+Lower activation_float() { return activation::lower_float; }
 
 }  // namespace cormorant::ops

@@ -10,7 +10,6 @@ namespace cormorant::ops::activation {
 
 template <class W>
 struct Unary {
-  static constexpr const char* kName = "aten::exp.out";
   static constexpr Overlap kOverlap = Overlap::in_place;
   typename W::Tensor self{};
   typename W::Out out{};
@@ -26,7 +25,6 @@ struct Unary {
 // cormorant::<function>.float
 template <class W>
 struct Unary1 {
-  static constexpr const char* kName = "cormorant::celu.float";
   static constexpr Overlap kOverlap = Overlap::in_place;
   typename W::Tensor self{};
   typename W::Scalar a{};
@@ -43,7 +41,6 @@ struct Unary1 {
 
 template <class W>
 struct Unary2 {
-  static constexpr const char* kName = "cormorant::softplus.float";
   static constexpr Overlap kOverlap = Overlap::in_place;
   typename W::Tensor self{};
   typename W::Scalar a{};
@@ -65,7 +62,6 @@ struct Unary2 {
 
 template <class W>
 struct Elu {
-  static constexpr const char* kName = "aten::elu.out";
   static constexpr Overlap kOverlap = Overlap::in_place;
   typename W::Tensor self{};
   typename W::Scalar alpha{};
@@ -90,7 +86,6 @@ struct Elu {
 
 template <class W>
 struct Gelu {
-  static constexpr const char* kName = "aten::gelu.out";
   static constexpr Overlap kOverlap = Overlap::in_place;
   typename W::Tensor self{};
   typename W::String approximate{};  // "none" or "tanh"
@@ -107,7 +102,6 @@ struct Gelu {
 
 template <class W>
 struct LeakyRelu {
-  static constexpr const char* kName = "aten::leaky_relu.out";
   static constexpr Overlap kOverlap = Overlap::in_place;
   typename W::Tensor self{};
   typename W::Scalar negative_slope{};
@@ -124,7 +118,6 @@ struct LeakyRelu {
 
 template <class W>
 struct Logit {
-  static constexpr const char* kName = "aten::logit.out";
   static constexpr Overlap kOverlap = Overlap::in_place;
   typename W::Tensor self{};
   typename W::OptionalScalar eps{};
@@ -141,7 +134,6 @@ struct Logit {
 
 template <class W>
 struct Pow {
-  static constexpr const char* kName = "aten::pow.Tensor_Scalar_out";
   static constexpr Overlap kOverlap = Overlap::in_place;
   typename W::Tensor self{};
   typename W::Scalar exponent{};
@@ -158,7 +150,6 @@ struct Pow {
 
 template <class W>
 struct PowOfBase {
-  static constexpr const char* kName = "aten::pow.Scalar_out";
   static constexpr Overlap kOverlap = Overlap::in_place;
   typename W::Scalar self{};
   typename W::Tensor exponent{};
@@ -172,25 +163,5 @@ struct PowOfBase {
   }
   void get(float (&p)[3]) const { p[0] = self.value; }
 };
-
-// clang-format off
-// function, signature: the portable operators aten::<function>.out …
-#define CORMORANT_PORTABLE_FUNCTIONS(X) \
-  X(abs, Unary) X(acos, Unary) X(acosh, Unary) X(asin, Unary) X(asinh, Unary) \
-  X(atan, Unary) X(atanh, Unary) X(ceil, Unary) X(cos, Unary) X(cosh, Unary) \
-  X(elu, Elu) X(erf, Unary) X(exp, Unary) X(expm1, Unary) X(floor, Unary) \
-  X(gelu, Gelu) X(leaky_relu, LeakyRelu) X(log, Unary) X(log10, Unary) X(log1p, Unary) \
-  X(log2, Unary) X(logit, Logit) X(neg, Unary) X(reciprocal, Unary) X(round, Unary) \
-  X(rsqrt, Unary) X(sigmoid, Unary) X(sign, Unary) X(sin, Unary) X(sinh, Unary) \
-  X(sqrt, Unary) X(tan, Unary) X(tanh, Unary) X(trunc, Unary)
-// … those that only programs of ExecuTorch's Cortex-M compiler name so, also aten::<function>.out …
-#define CORMORANT_FOREIGN_FUNCTIONS(X) X(hardsigmoid, Unary) X(hardswish, Unary) X(silu, Unary)
-// … and ours, cormorant::<function>.float.
-#define CORMORANT_OWN_FUNCTIONS(X) \
-  X(celu, Unary1) X(erfc, Unary) X(exp2, Unary) X(frac, Unary) X(hardshrink, Unary1) \
-  X(hardsigmoid, Unary) X(hardswish, Unary) X(log_sigmoid, Unary) X(mish, Unary) X(round_decimals, Unary1) \
-  X(selu, Unary) X(sgn, Unary) X(silu, Unary) X(softplus, Unary2) X(softshrink, Unary1) \
-  X(square, Unary) X(threshold, Unary2)
-// clang-format on
 
 }  // namespace cormorant::ops::activation

@@ -2,6 +2,7 @@
 //
 // One loop per function; the functions are those of functions.cc, in the arithmetic of base/float_math.h.
 #include "base/float_math.h"
+#include "ops/activation/activation.h"
 #include "ops/activation/float.h"
 #include "ops/float_kernel.h"
 
@@ -110,23 +111,7 @@ void execute_function(const void* plan) {
 }
 
 }  // namespace
+
+CORMORANT_KERNELS(CORMORANT_ACTIVATION_KERNELS, any_cpu)
+
 }  // namespace cormorant::ops::activation
-
-#define CORMORANT_PORTABLE(function, S)                                                      \
-  CORMORANT_KERNEL(aten_##function##_out_scalar, "aten::" #function ".out",                  \
-                   cormorant::ops::activation::load_function<cormorant::ops::activation::S>, \
-                   cormorant::ops::activation::execute_function<cormorant::ops::activation::Functions::function>)
-#define CORMORANT_OWN(function, S)                                                           \
-  CORMORANT_KERNEL(cormorant_##function##_float, "cormorant::" #function ".float",           \
-                   cormorant::ops::activation::load_function<cormorant::ops::activation::S>, \
-                   cormorant::ops::activation::execute_function<cormorant::ops::activation::Functions::function>)
-
-CORMORANT_PORTABLE_FUNCTIONS(CORMORANT_PORTABLE)
-CORMORANT_FOREIGN_FUNCTIONS(CORMORANT_PORTABLE)
-CORMORANT_OWN_FUNCTIONS(CORMORANT_OWN)
-CORMORANT_KERNEL(aten_pow_Tensor_Scalar_out_scalar, "aten::pow.Tensor_Scalar_out",
-                 cormorant::ops::activation::load_function<cormorant::ops::activation::Pow>,
-                 cormorant::ops::activation::execute_function<cormorant::ops::activation::Functions::pow>)
-CORMORANT_KERNEL(aten_pow_Scalar_out_scalar, "aten::pow.Scalar_out",
-                 cormorant::ops::activation::load_function<cormorant::ops::activation::PowOfBase>,
-                 cormorant::ops::activation::execute_function<cormorant::ops::activation::Functions::pow_of_base>)

@@ -30,7 +30,7 @@ void execute(const void* plan) {
 }
 
 }  // namespace
-}  // namespace cormorant::ops
 
-CORMORANT_KERNEL(cortex_m_quantized_activation_out_mve, "cortex_m::quantized_activation.out",
-                 cormorant::ops::load_activation, cormorant::ops::execute)
+CORMORANT_KERNELS(CORMORANT_ACTIVATION_KERNELS, mve)
+
+}  // namespace cormorant::ops

@@ -45,7 +45,7 @@ void look_up(const ActivationPlan& p) { look_up_words(p); }
 void execute(const void* plan) { look_up(*static_cast<const ActivationPlan*>(plan)); }
 
 }  // namespace
-}  // namespace cormorant::ops
 
-CORMORANT_KERNEL(cortex_m_quantized_activation_out_scalar, "cortex_m::quantized_activation.out",
-                 cormorant::ops::load_activation, cormorant::ops::execute)
+CORMORANT_KERNELS(CORMORANT_ACTIVATION_KERNELS, scalar)
+
+}  // namespace cormorant::ops

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/activation/reference.h"
+#include "ops/activation/float.h"
+#include "ops/activation/kernel.h"
+#include "ops/references.h"
 
 namespace cormorant::ops {
 namespace {
@@ -11,6 +13,6 @@ void execute(const void* plan) {
 
 }  // namespace
 
-const Kernel kActivationReference = {QuantizedActivation<TargetWorld>::kName, load_activation, execute};
+CORMORANT_REFERENCES(activation, CORMORANT_ACTIVATION_KERNELS)
 
 }  // namespace cormorant::ops

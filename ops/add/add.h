@@ -12,6 +12,15 @@
 #include <cstdint>
 
 #include "base/overlap.h"
+#include "ops/kernel_list.h"
+
+#define CORMORANT_ADD_KERNELS(OURS, THEIRS, FOREIGN)                                      \
+  THEIRS(cortex_m, quantized_add, out, scalar_dsp_mve, load, execute, w8a8, QuantizedAdd) \
+  OURS(add, scalar, scalar, load_factor, execute_factor, w8a8, FactorAdd)                 \
+  OURS(add, mve, mve, load_factor, execute_factor, w8a8, FactorAdd)                       \
+  THEIRS(aten, add, out, any_cpu, load_float<1>, execute_float, f32, FloatAdd)            \
+  THEIRS(aten, sub, out, any_cpu, load_float<-1>, execute_float, f32, FloatAdd)
+CORMORANT_NAMES(CORMORANT_ADD_KERNELS)
 
 namespace cormorant::ops::add {
 
@@ -20,7 +29,6 @@ inline constexpr std::int32_t kLeftShift = 20;
 
 template <class W>
 struct QuantizedAdd {
-  static constexpr const char* kName = "cortex_m::quantized_add.out";
   static constexpr Overlap kOverlap = Overlap::in_place;
   typename W::Tensor self{};
   typename W::Int self_zero_point{};
@@ -59,7 +67,6 @@ struct QuantizedAdd {
 // cormorant::add.scalar (which DSP cores execute too) and cormorant::add.mve.
 template <class W>
 struct FactorAdd {
-  static constexpr const char* kName = "cormorant::add.scalar";
   static constexpr Overlap kOverlap = Overlap::in_place;
   typename W::Tensor self{};
   typename W::Tensor other{};
@@ -84,9 +91,6 @@ struct FactorAdd {
     v("out", out);
   }
 };
-
-inline constexpr const char* kFactorAddScalar = "cormorant::add.scalar";
-inline constexpr const char* kFactorAddMve = "cormorant::add.mve";
 
 // The shifts that the compiler tries. The first, an immediate in the kernels' fast loops, carries more of the factors'
 // bits, the second sums that lie far outside of the output's range.

@@ -92,7 +92,7 @@ ir::Value* lower(const Rewriter& rewriter) {
   const Levels levels = activation_levels(node);
   call.activation_min = levels.low;
   call.activation_max = levels.high;
-  return rewriter.emit(call, node.result()->type)->result();
+  return rewriter.emit(call, node.result()->type, names::cortex_m_quantized_add_out)->result();
 }
 
 }  // namespace
@@ -122,11 +122,8 @@ Operator add_operator() {
           .quantize = add::quantize,
           .fuses_activation = true,
           .lower = add::lower,
-          .signatures = {signature_of<add::QuantizedAdd>(), signature_of<add::FactorAdd>(add::kFactorAddScalar),
-                         signature_of<add::FactorAdd>(add::kFactorAddMve)},
           .prepack = add::prepack,
-          .in_place = takes_place_of,
-          .host_kernels = {&add::kReference, &add::kFactorScalarReference, &add::kFactorMveReference}};
+          .in_place = takes_place_of};
 }
 
 }  // namespace cormorant::ops

@@ -9,7 +9,6 @@ namespace cormorant::ops::add {
 
 template <class W>
 struct FloatAdd {
-  static constexpr const char* kName = "aten::add.out";
   static constexpr Overlap kOverlap = Overlap::in_place;
   typename W::Tensor self{};
   typename W::Tensor other{};
@@ -24,7 +23,5 @@ struct FloatAdd {
     v("out", out);
   }
 };
-
-inline constexpr const char* kFloatSub = "aten::sub.out";  // in programs of other compilers
 
 }  // namespace cormorant::ops::add

@@ -26,7 +26,7 @@ void add(const void* plan, const std::int8_t* self, const std::int8_t* other, st
 void execute(const void* plan) { run_stretches(static_cast<const Plan*>(plan)->tensors, add, plan); }
 
 }  // namespace
-}  // namespace cormorant::ops::add
 
-CORMORANT_KERNEL(cortex_m_quantized_add_out_dsp, "cortex_m::quantized_add.out", cormorant::ops::add::load,
-                 cormorant::ops::add::execute)
+CORMORANT_KERNELS(CORMORANT_ADD_KERNELS, dsp)
+
+}  // namespace cormorant::ops::add

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ops/add/add.h"
 #include "ops/add/float.h"
 #include "ops/float_kernel.h"
 
@@ -19,9 +20,7 @@ void execute_float(const void* plan) {
 }
 
 }  // namespace
-}  // namespace cormorant::ops::add
 
-CORMORANT_KERNEL(aten_add_out_scalar, "aten::add.out", cormorant::ops::add::load_float<1>,
-                 cormorant::ops::add::execute_float)
-CORMORANT_KERNEL(aten_sub_out_scalar, "aten::sub.out", cormorant::ops::add::load_float<-1>,
-                 cormorant::ops::add::execute_float)
+CORMORANT_KERNELS(CORMORANT_ADD_KERNELS, any_cpu)
+
+}  // namespace cormorant::ops::add

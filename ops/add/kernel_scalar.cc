@@ -95,9 +95,7 @@ void add(const void* plan, const std::int8_t* a, const std::int8_t* b, std::int8
 void execute(const void* plan) { run_stretches(static_cast<const Plan*>(plan)->tensors, add, plan); }
 
 }  // namespace
-}  // namespace cormorant::ops::add
 
-CORMORANT_KERNEL(cormorant_add_scalar, "cormorant::add.scalar", cormorant::ops::add::load_factor,
-                 cormorant::ops::add::execute_factor)
-CORMORANT_KERNEL(cortex_m_quantized_add_out_scalar, "cortex_m::quantized_add.out", cormorant::ops::add::load,
-                 cormorant::ops::add::execute)
+CORMORANT_KERNELS(CORMORANT_ADD_KERNELS, scalar)
+
+}  // namespace cormorant::ops::add

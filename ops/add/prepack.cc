@@ -116,7 +116,9 @@ ir::Value* prepack(const Rewriter& rewriter) {
   packed.activation_min = call.activation_min;
   packed.activation_max = call.activation_max;
   const bool mve = rewriter.config.target.isa == Isa::mve;
-  return rewriter.emit(packed, rewriter.node.result()->type, mve ? kFactorAddMve : kFactorAddScalar)->result();
+  return rewriter
+      .emit(packed, rewriter.node.result()->type, mve ? names::cormorant_add_mve : names::cormorant_add_scalar)
+      ->result();
 }
 
 }  // namespace cormorant::ops::add

@@ -2,6 +2,8 @@
 #include "ops/add/reference.h"
 
 #include "base/fixed_point.h"
+#include "ops/add/float.h"
+#include "ops/references.h"
 
 namespace cormorant::ops::add {
 namespace {
@@ -46,8 +48,6 @@ void execute_factor(const void* plan) { reference(*static_cast<const FactorPlan*
 
 }  // namespace
 
-const Kernel kReference = {QuantizedAdd<TargetWorld>::kName, load, execute};
-const Kernel kFactorScalarReference = {kFactorAddScalar, load_factor, execute_factor};
-const Kernel kFactorMveReference = {kFactorAddMve, load_factor, execute_factor};
+CORMORANT_REFERENCES(add, CORMORANT_ADD_KERNELS)
 
 }  // namespace cormorant::ops::add

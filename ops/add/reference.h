@@ -12,8 +12,4 @@ std::int8_t add_one(const FactorPlan& plan, std::int8_t self, std::int8_t other)
 void reference(const Plan& plan);
 void reference(const FactorPlan& plan);
 
-extern const Kernel kReference;
-extern const Kernel kFactorScalarReference;
-extern const Kernel kFactorMveReference;
-
 }  // namespace cormorant::ops::add

@@ -16,13 +16,26 @@
 
 #include "base/overlap.h"
 #include "kernels/pool_geometry.h"
+#include "ops/kernel_list.h"
 #include "target/target.h"
+
+// _nhwc is the same where layout is written out: input and out are logically N, H, W, C.
+#define CORMORANT_AVG_POOL2D_KERNELS(OURS, THEIRS, FOREIGN)                                                       \
+  THEIRS(cortex_m, quantized_avg_pool2d, out, scalar_dsp_mve, load_avg_pool2d, execute, w8a8, QuantizedAvgPool2d) \
+  THEIRS(cortex_m, quantized_avg_pool2d_nhwc, out, scalar_dsp_mve, load_avg_pool2d_nhwc, execute, w8a8,           \
+         QuantizedAvgPool2d)                                                                                      \
+  OURS(avg_pool2d, scalar, scalar, load_mean_pool2d, execute_mean, w8a8, AvgPool2d)                               \
+  OURS(avg_pool2d, dsp, dsp, load_mean_pool2d, execute_mean, w8a8, AvgPool2d)                                     \
+  OURS(avg_pool2d, mve, mve, load_mean_pool2d, execute_mean, w8a8, AvgPool2d)                                     \
+  THEIRS(aten, avg_pool2d, out, any_cpu, load_float_avg_pool, execute_float_avg_pool, f32, FloatAvgPool2d)        \
+  THEIRS(aten, _adaptive_avg_pool2d, out, any_cpu, load_adaptive_avg_pool, execute_adaptive_avg_pool, f32,        \
+         FloatAdaptiveAvgPool2d)
+CORMORANT_NAMES(CORMORANT_AVG_POOL2D_KERNELS)
 
 namespace cormorant::ops {
 
 template <class W>
 struct QuantizedAvgPool2d {
-  static constexpr const char* kName = "cortex_m::quantized_avg_pool2d.out";
   static constexpr Overlap kOverlap = Overlap::covered;
   typename W::Tensor input{};
   typename W::IntPair kernel_size{};
@@ -49,12 +62,9 @@ struct QuantizedAvgPool2d {
     v("out", out);
   }
 };
-// The same where layout is written out: input and out are logically N, H, W, C.
-inline constexpr const char* kQuantizedAvgPool2dNhwc = "cortex_m::quantized_avg_pool2d_nhwc.out";
 
 template <class W>
 struct AvgPool2d {
-  static constexpr const char* kName = "cormorant::avg_pool2d.scalar";
   static constexpr Overlap kOverlap = Overlap::covered;
   typename W::Tensor input{};
   typename W::IntPair kernel_size{};
@@ -86,13 +96,9 @@ struct AvgPool2d {
   }
 };
 
-inline constexpr const char* kAvgPool2dScalar = "cormorant::avg_pool2d.scalar";
-inline constexpr const char* kAvgPool2dDsp = "cormorant::avg_pool2d.dsp";
-inline constexpr const char* kAvgPool2dMve = "cormorant::avg_pool2d.mve";
-
 constexpr const char* avg_pool2d_variant(const Target& target) {
-  if (target.is_any() || target.isa == Isa::scalar) return kAvgPool2dScalar;
-  return target.isa == Isa::dsp ? kAvgPool2dDsp : kAvgPool2dMve;
+  if (target.is_any() || target.isa == Isa::scalar) return names::cormorant_avg_pool2d_scalar;
+  return target.isa == Isa::dsp ? names::cormorant_avg_pool2d_dsp : names::cormorant_avg_pool2d_mve;
 }
 
 // Our kernels need no scratch; CMSIS-NN's for DSP keeps a row of sums.

@@ -108,12 +108,7 @@ Operator avg_pool2d_operator() {
           .evaluate = evaluate_avg_pool,
           .quantize = quantize,
           .lower = lower_avg_pool2d,
-          .signatures = {signature_of<QuantizedAvgPool2d>(), signature_of<QuantizedAvgPool2d>(kQuantizedAvgPool2dNhwc),
-                         signature_of<AvgPool2d>(kAvgPool2dScalar), signature_of<AvgPool2d>(kAvgPool2dDsp),
-                         signature_of<AvgPool2d>(kAvgPool2dMve)},
-          .overlap = pool_overlap,
-          .host_kernels = {&kAvgPool2dReference, &kAvgPool2dNhwcReference, &kMeanPool2dReferences[0],
-                           &kMeanPool2dReferences[1], &kMeanPool2dReferences[2]}};
+          .overlap = pool_overlap};
 }
 
 }  // namespace cormorant::ops

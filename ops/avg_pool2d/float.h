@@ -7,7 +7,6 @@ namespace cormorant::ops {
 
 template <class W>
 struct FloatAvgPool2d {
-  static constexpr const char* kName = "aten::avg_pool2d.out";
   typename W::Tensor self{};
   typename W::IntPair kernel_size{};
   typename W::IntPair stride{};  // empty: the kernel's size
@@ -33,7 +32,6 @@ struct FloatAvgPool2d {
 // Windows that cover the input evenly: window i of n is [i · size / n, (i + 1) · size / n), ends rounded outwards.
 template <class W>
 struct FloatAdaptiveAvgPool2d {
-  static constexpr const char* kName = "aten::_adaptive_avg_pool2d.out";
   typename W::Tensor self{};
   typename W::IntPair output_size{};
   typename W::Out out{};

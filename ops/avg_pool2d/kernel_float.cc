@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The window's elements added up row by row, divided by their number.
+#include "ops/avg_pool2d/avg_pool2d.h"
 #include "ops/avg_pool2d/float.h"
 #include "ops/float_pool.h"
 
@@ -96,9 +97,7 @@ void execute_adaptive_avg_pool(const void* plan) {
 }
 
 }  // namespace
-}  // namespace cormorant::ops
 
-CORMORANT_KERNEL(aten_avg_pool2d_out_scalar, "aten::avg_pool2d.out", cormorant::ops::load_float_avg_pool,
-                 cormorant::ops::execute_float_avg_pool)
-CORMORANT_KERNEL(aten__adaptive_avg_pool2d_out_scalar, "aten::_adaptive_avg_pool2d.out",
-                 cormorant::ops::load_adaptive_avg_pool, cormorant::ops::execute_adaptive_avg_pool)
+CORMORANT_KERNELS(CORMORANT_AVG_POOL2D_KERNELS, any_cpu)
+
+}  // namespace cormorant::ops

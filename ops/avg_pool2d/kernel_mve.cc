@@ -115,11 +115,7 @@ void execute(const void* plan) {
 void execute_mean(const void* plan) { execute_mean_pool2d(*static_cast<const MeanPoolPlan*>(plan), window_mean_mve); }
 
 }  // namespace
-}  // namespace cormorant::ops
 
-CORMORANT_KERNEL(cortex_m_quantized_avg_pool2d_out_mve, "cortex_m::quantized_avg_pool2d.out",
-                 cormorant::ops::load_avg_pool2d, cormorant::ops::execute)
-CORMORANT_KERNEL(cortex_m_quantized_avg_pool2d_nhwc_out_mve, "cortex_m::quantized_avg_pool2d_nhwc.out",
-                 cormorant::ops::load_avg_pool2d_nhwc, cormorant::ops::execute)
-CORMORANT_KERNEL(cormorant_avg_pool2d_mve, cormorant::ops::kAvgPool2dMve, cormorant::ops::load_mean_pool2d,
-                 cormorant::ops::execute_mean)
+CORMORANT_KERNELS(CORMORANT_AVG_POOL2D_KERNELS, mve)
+
+}  // namespace cormorant::ops

@@ -66,11 +66,7 @@ void execute_mean(const void* plan) {
 }
 
 }  // namespace
-}  // namespace cormorant::ops
 
-CORMORANT_KERNEL(cortex_m_quantized_avg_pool2d_out_scalar, "cortex_m::quantized_avg_pool2d.out",
-                 cormorant::ops::load_avg_pool2d, cormorant::ops::execute)
-CORMORANT_KERNEL(cortex_m_quantized_avg_pool2d_nhwc_out_scalar, "cortex_m::quantized_avg_pool2d_nhwc.out",
-                 cormorant::ops::load_avg_pool2d_nhwc, cormorant::ops::execute)
-CORMORANT_KERNEL(cormorant_avg_pool2d_scalar, cormorant::ops::kAvgPool2dScalar, cormorant::ops::load_mean_pool2d,
-                 cormorant::ops::execute_mean)
+CORMORANT_KERNELS(CORMORANT_AVG_POOL2D_KERNELS, scalar)
+
+}  // namespace cormorant::ops

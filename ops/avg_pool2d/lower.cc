@@ -101,7 +101,7 @@ ir::Value* emit_executorchs(const Rewriter& rewriter) {
                                           .multiplier = scale.multiplier,
                                           .shift = scale.shift,
                                           .scratch = {.bytes = scratch_bytes(rewriter, input->type.shape[1])}},
-            node.result()->type)
+            node.result()->type, names::cortex_m_quantized_avg_pool2d_out)
       ->result();
 }
 

@@ -3,6 +3,9 @@
 
 #include <algorithm>
 
+#include "ops/avg_pool2d/float.h"
+#include "ops/references.h"
+
 namespace cormorant::ops {
 
 void avg_pool2d_reference(const AvgPoolPlan& g) {
@@ -81,11 +84,6 @@ void execute_mean(const void* plan) {
 
 }  // namespace
 
-const Kernel kAvgPool2dReference = {QuantizedAvgPool2d<TargetWorld>::kName, load_avg_pool2d, execute};
-const Kernel kAvgPool2dNhwcReference = {kQuantizedAvgPool2dNhwc, load_avg_pool2d_nhwc, execute};
-
-const Kernel kMeanPool2dReferences[3] = {{kAvgPool2dScalar, load_mean_pool2d, execute_mean},
-                                         {kAvgPool2dDsp, load_mean_pool2d, execute_mean},
-                                         {kAvgPool2dMve, load_mean_pool2d, execute_mean}};
+CORMORANT_REFERENCES(avg_pool2d, CORMORANT_AVG_POOL2D_KERNELS)
 
 }  // namespace cormorant::ops

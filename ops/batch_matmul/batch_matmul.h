@@ -13,7 +13,17 @@
 
 #include <cstdint>
 
+#include "ops/kernel_list.h"
 #include "target/target.h"
+
+#define CORMORANT_BATCH_MATMUL_KERNELS(OURS, THEIRS, FOREIGN)                                              \
+  THEIRS(cortex_m, quantized_batch_matmul, out, scalar_dsp_mve, load, execute, w8a8, QuantizedBatchMatmul) \
+  OURS(batch_matmul, scalar, scalar, load_scalar, execute_packed, w8a8, PackedBatchMatmul)                 \
+  OURS(batch_matmul, v6m, scalar, load_v6m, execute_v6m, w8a8, PackedBatchMatmul)                          \
+  OURS(batch_matmul, dsp, dsp, load_dsp, execute_packed, w8a8, PackedBatchMatmul)                          \
+  OURS(batch_matmul, mve, mve, load_mve, execute_packed, w8a8, PackedBatchMatmul)                          \
+  THEIRS(aten, bmm, out, any_cpu, load_bmm, execute_bmm, f32, Bmm)
+CORMORANT_NAMES(CORMORANT_BATCH_MATMUL_KERNELS)
 
 namespace cormorant::ops::batch_matmul {
 
@@ -21,7 +31,6 @@ namespace cormorant::ops::batch_matmul {
 // all of the right (an extension: upstream demands equal numbers).
 template <class W>
 struct QuantizedBatchMatmul {
-  static constexpr const char* kName = "cortex_m::quantized_batch_matmul.out";
   typename W::Tensor lhs{};
   typename W::Int lhs_zero_point{};
   typename W::Tensor rhs_transposed{};
@@ -48,7 +57,6 @@ struct QuantizedBatchMatmul {
 
 template <class W>
 struct PackedBatchMatmul {
-  static constexpr const char* kName = "cormorant::batch_matmul.scalar";
   typename W::Tensor lhs{};
   typename W::Int lhs_offset{};
   typename W::Tensor rhs{};
@@ -81,10 +89,10 @@ struct Variant {
   const char* name;  // of the program
   Layout layout;
 };
-inline constexpr Variant kMve{"cormorant::batch_matmul.mve", Layout::mve};
-inline constexpr Variant kDsp{"cormorant::batch_matmul.dsp", Layout::dsp};
-inline constexpr Variant kScalar{"cormorant::batch_matmul.scalar", Layout::scalar};
-inline constexpr Variant kV6m{"cormorant::batch_matmul.v6m", Layout::v6m};
+inline constexpr Variant kMve{names::cormorant_batch_matmul_mve, Layout::mve};
+inline constexpr Variant kDsp{names::cormorant_batch_matmul_dsp, Layout::dsp};
+inline constexpr Variant kScalar{names::cormorant_batch_matmul_scalar, Layout::scalar};
+inline constexpr Variant kV6m{names::cormorant_batch_matmul_v6m, Layout::v6m};
 inline constexpr const Variant* kVariants[] = {&kMve, &kDsp, &kScalar, &kV6m};
 
 // CPUs without a long multiply have a loop of their own, as for convolutions.

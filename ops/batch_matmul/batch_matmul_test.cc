@@ -7,7 +7,6 @@
 #include <cmath>
 
 #include "base/diagnostic.h"
-#include "emit/emit.h"
 #include "evaluate/graph.h"
 #include "ops/op.h"
 #include "runtime/host.h"
@@ -428,7 +427,7 @@ void load(const Call& c, bool packed) {
                                    {i8(c.out)})
                          ->result());
   }
-  HostProgram program(emit::emit(graph, {}, {}).program, host_kernels());
+  HostProgram program(conformance::program_of(graph), host_kernels());
 }
 
 TEST(BatchMatmulLoad, RejectsWhatDoesNotFit) {

@@ -248,7 +248,9 @@ ir::Value* lower(const Rewriter& rewriter) {
   ir::TensorType type = node.result()->type;
   type.shape = {batches, p.rows, p.columns};
   type.dim_order.clear();
-  return viewed(rewriter, rewriter.emit(std::move(call), std::move(type))->result(), node.result()->type.shape);
+  return viewed(rewriter,
+                rewriter.emit(std::move(call), std::move(type), names::cortex_m_quantized_batch_matmul_out)->result(),
+                node.result()->type.shape);
 }
 
 // The right side in the orientation that it has without a transposition, laid out for the inner loop at run time.
@@ -281,24 +283,17 @@ std::int64_t macs(const ir::Node& node) {
 }  // namespace batch_matmul
 
 Operator batch_matmul_operator() {
-  Operator op{.name = "batch_matmul",
-              .limits = "at most 16384 products per sum; operands that repeat do so along the same dimensions",
-              .layout = Layout::contiguous,
-              .forms = batch_matmul::product_forms(),
-              .canonical = {batch_matmul::kCanonical},
-              .infer = batch_matmul::infer,
-              .evaluate = batch_matmul::evaluate_bmm,
-              .quantize = batch_matmul::quantize,
-              .lower = batch_matmul::lower,
-              .signatures = {signature_of<batch_matmul::QuantizedBatchMatmul>()},
-              .prepack = batch_matmul::prepack,
-              .macs = batch_matmul::macs,
-              .host_kernels = {&batch_matmul::kReference}};
-  for (const batch_matmul::Variant* variant : batch_matmul::kVariants) {
-    op.signatures.push_back(signature_of<batch_matmul::PackedBatchMatmul>(variant->name));
-  }
-  for (const Kernel* kernel : batch_matmul::packed_references()) op.host_kernels.push_back(kernel);
-  return op;
+  return {.name = "batch_matmul",
+          .limits = "at most 16384 products per sum; operands that repeat do so along the same dimensions",
+          .layout = Layout::contiguous,
+          .forms = batch_matmul::product_forms(),
+          .canonical = {batch_matmul::kCanonical},
+          .infer = batch_matmul::infer,
+          .evaluate = batch_matmul::evaluate_bmm,
+          .quantize = batch_matmul::quantize,
+          .lower = batch_matmul::lower,
+          .prepack = batch_matmul::prepack,
+          .macs = batch_matmul::macs};
 }
 
 }  // namespace cormorant::ops

@@ -3,13 +3,9 @@
 // aten.bmm of any rank as the portable operator, which takes rank 3 and repeats nothing.
 #include "ops/batch_matmul/float.h"
 
+#include "ops/batch_matmul/batch_matmul.h"
 #include "ops/batch_matmul/products.h"
-#include "ops/float_binary.h"
 #include "ops/movement.h"
-
-extern "C" {
-extern const cormorant::Kernel aten_bmm_out_scalar;
-}
 
 namespace cormorant::ops {
 namespace batch_matmul {
@@ -62,13 +58,17 @@ ir::Value* lower_float(const Rewriter& rewriter) {
   } else {
     self = mover.view(self, {batches, rows, p.inner});
   }
-  ir::Value* product =
-      rewriter.emit(Bmm<HostWorld>{.self = self, .mat2 = mat2}, ir::float_type({batches, rows, p.columns}))->result();
+  ir::Value* product = rewriter
+                           .emit(Bmm<HostWorld>{.self = self, .mat2 = mat2}, ir::float_type({batches, rows, p.columns}),
+                                 names::aten_bmm_out)
+                           ->result();
   if (node.number("scale") != 1) {
     const float scale[] = {static_cast<float>(node.number("scale"))};
     ir::Value* factor = rewriter.constant("scale", ir::float_type({}), std::span<const float>(scale));
-    const ir::TensorType type = product->type;
-    product = rewriter.emit(FloatBinary<HostWorld>{.self = product, .other = factor}, type, "aten::mul.out")->result();
+    product = rewriter.graph
+                  .add_node(node.name, "aten.mul", {{"self", product}, {"other", factor}}, {product->type},
+                            node.location, &rewriter.node)
+                  ->result();
   }
   return mover.view(product, node.result()->type.shape);
 }
@@ -76,10 +76,6 @@ ir::Value* lower_float(const Rewriter& rewriter) {
 }  // namespace
 }  // namespace batch_matmul
 
-FloatForm batch_matmul_float() {
-  return {.lower = batch_matmul::lower_float,
-          .signatures = {signature_of<batch_matmul::Bmm>()},
-          .kernels = {&aten_bmm_out_scalar}};
-}
+Lower batch_matmul_float() { return batch_matmul::lower_float; }
 
 }  // namespace cormorant::ops

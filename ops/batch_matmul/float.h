@@ -7,7 +7,6 @@ namespace cormorant::ops::batch_matmul {
 
 template <class W>
 struct Bmm {
-  static constexpr const char* kName = "aten::bmm.out";
   typename W::Tensor self{};
   typename W::Tensor mat2{};
   typename W::Out out{};

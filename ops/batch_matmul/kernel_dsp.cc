@@ -181,8 +181,7 @@ void execute(const void* raw) {
 }
 
 }  // namespace
-}  // namespace cormorant::ops::batch_matmul
 
-using namespace cormorant::ops::batch_matmul;  // NOLINT(google-build-using-namespace)
-CORMORANT_KERNEL(cormorant_batch_matmul_dsp, kDsp.name, load_dsp, execute_packed)
-CORMORANT_KERNEL(cortex_m_quantized_batch_matmul_out_dsp, "cortex_m::quantized_batch_matmul.out", load, execute)
+CORMORANT_KERNELS(CORMORANT_BATCH_MATMUL_KERNELS, dsp)
+
+}  // namespace cormorant::ops::batch_matmul

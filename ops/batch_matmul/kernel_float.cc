@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ops/batch_matmul/batch_matmul.h"
 #include "ops/batch_matmul/float.h"
 #include "ops/float_kernel.h"
 #include "ops/float_matmul.h"
@@ -46,7 +47,7 @@ void execute_bmm(const void* plan) {
 }
 
 }  // namespace
-}  // namespace cormorant::ops::batch_matmul
 
-CORMORANT_KERNEL(aten_bmm_out_scalar, "aten::bmm.out", cormorant::ops::batch_matmul::load_bmm,
-                 cormorant::ops::batch_matmul::execute_bmm)
+CORMORANT_KERNELS(CORMORANT_BATCH_MATMUL_KERNELS, any_cpu)
+
+}  // namespace cormorant::ops::batch_matmul

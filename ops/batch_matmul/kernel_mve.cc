@@ -179,8 +179,7 @@ void execute(const void* raw) {
 }
 
 }  // namespace
-}  // namespace cormorant::ops::batch_matmul
 
-using namespace cormorant::ops::batch_matmul;  // NOLINT(google-build-using-namespace)
-CORMORANT_KERNEL(cormorant_batch_matmul_mve, kMve.name, load_mve, execute_packed)
-CORMORANT_KERNEL(cortex_m_quantized_batch_matmul_out_mve, "cortex_m::quantized_batch_matmul.out", load, execute)
+CORMORANT_KERNELS(CORMORANT_BATCH_MATMUL_KERNELS, mve)
+
+}  // namespace cormorant::ops::batch_matmul

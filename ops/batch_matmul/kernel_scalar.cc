@@ -142,9 +142,7 @@ void execute(const void* raw) {
 }
 
 }  // namespace
-}  // namespace cormorant::ops::batch_matmul
 
-using namespace cormorant::ops::batch_matmul;  // NOLINT(google-build-using-namespace)
-CORMORANT_KERNEL(cormorant_batch_matmul_scalar, kScalar.name, load_scalar, execute_packed)
-CORMORANT_KERNEL(cormorant_batch_matmul_v6m, kV6m.name, load_v6m, execute_v6m)
-CORMORANT_KERNEL(cortex_m_quantized_batch_matmul_out_scalar, "cortex_m::quantized_batch_matmul.out", load, execute)
+CORMORANT_KERNELS(CORMORANT_BATCH_MATMUL_KERNELS, scalar)
+
+}  // namespace cormorant::ops::batch_matmul

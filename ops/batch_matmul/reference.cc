@@ -2,6 +2,8 @@
 #include "ops/batch_matmul/reference.h"
 
 #include "base/fixed_point.h"
+#include "ops/batch_matmul/float.h"
+#include "ops/references.h"
 
 namespace cormorant::ops::batch_matmul {
 
@@ -25,15 +27,10 @@ namespace {
 
 void execute(const void* plan) { reference(*static_cast<const Plan*>(plan)); }
 
-const Kernel kMveReference = {kMve.name, load_mve, execute};
-const Kernel kDspReference = {kDsp.name, load_dsp, execute};
-const Kernel kScalarReference = {kScalar.name, load_scalar, execute};
-const Kernel kV6mReference = {kV6m.name, load_v6m, execute};
-const Kernel* const kPackedReferences[] = {&kMveReference, &kDspReference, &kScalarReference, &kV6mReference};
-
 }  // namespace
 
-const Kernel kReference = {QuantizedBatchMatmul<TargetWorld>::kName, load, execute};
-std::span<const Kernel* const> packed_references() { return kPackedReferences; }
+constexpr auto* execute_packed = execute;
+constexpr auto* execute_v6m = execute;
+CORMORANT_REFERENCES(batch_matmul, CORMORANT_BATCH_MATMUL_KERNELS)
 
 }  // namespace cormorant::ops::batch_matmul

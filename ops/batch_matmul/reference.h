@@ -10,7 +10,4 @@ namespace cormorant::ops::batch_matmul {
 // What every variant computes, bit for bit.
 void reference(const Plan& plan);
 
-extern const Kernel kReference;
-std::span<const Kernel* const> packed_references();
-
 }  // namespace cormorant::ops::batch_matmul

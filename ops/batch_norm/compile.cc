@@ -6,7 +6,8 @@
 #include <cmath>
 
 #include "base/diagnostic.h"
-#include "ops/op.h"
+#include "ops/batch_norm/batch_norm.h"
+#include "ops/references.h"
 
 namespace cormorant::ops {
 namespace {
@@ -119,9 +120,9 @@ Operator batch_norm_operator() {
           .canonical = {"aten.batch_norm"},
           .infer = infer,
           .evaluate = evaluate_batch_norm,
-          .quantize = quantize,
-          .signatures = {},
-          .host_kernels = {}};
+          .quantize = quantize};
 }
+
+CORMORANT_REFERENCES(batch_norm, CORMORANT_BATCH_NORM_KERNELS)
 
 }  // namespace cormorant::ops

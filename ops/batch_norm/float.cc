@@ -5,10 +5,6 @@
 
 #include "ops/float_form.h"
 
-extern "C" {
-extern const cormorant::Kernel aten__native_batch_norm_legit_no_training_out_scalar;
-}
-
 namespace cormorant::ops {
 namespace {
 
@@ -48,8 +44,6 @@ ir::Value* lower_float(const Rewriter& rewriter) {
 
 }  // namespace
 
-FloatForm batch_norm_float() {
-  return {.lower = lower_float, .signatures = {}, .kernels = {&aten__native_batch_norm_legit_no_training_out_scalar}};
-}
+Lower batch_norm_float() { return lower_float; }
 
 }  // namespace cormorant::ops

@@ -3,6 +3,7 @@
 // Batch norm with fixed statistics, for files of ExecuTorch's: our own compiler folds it or makes a product and a sum.
 // Per element: (x − mean) · (1 / √(variance + eps)) · weight + bias. The other two outs are empty at inference.
 #include "base/float_math.h"
+#include "ops/batch_norm/batch_norm.h"
 #include "ops/float_kernel.h"
 
 namespace cormorant::ops::batch_norm {
@@ -91,7 +92,7 @@ void execute(const void* plan) {
 }
 
 }  // namespace
-}  // namespace cormorant::ops::batch_norm
 
-CORMORANT_KERNEL(aten__native_batch_norm_legit_no_training_out_scalar, "aten::_native_batch_norm_legit_no_training.out",
-                 cormorant::ops::batch_norm::load, cormorant::ops::batch_norm::execute)
+CORMORANT_KERNELS(CORMORANT_BATCH_NORM_KERNELS, any_cpu)
+
+}  // namespace cormorant::ops::batch_norm

@@ -5,11 +5,16 @@
 
 #include <cstdint>
 
+#include "ops/kernel_list.h"
+
+#define CORMORANT_CAT_KERNELS(OURS, THEIRS, FOREIGN) \
+  THEIRS(aten, cat, out, scalar_dsp_mve, load_cat, execute_cat<kLoops>, any, Cat)
+CORMORANT_NAMES(CORMORANT_CAT_KERNELS)
+
 namespace cormorant::ops {
 
 template <class W>
 struct Cat {
-  static constexpr const char* kName = "aten::cat.out";
   typename W::TensorList tensors{};
   typename W::Int dim{};
   typename W::Out out{};

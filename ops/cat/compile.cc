@@ -6,7 +6,6 @@
 
 #include "base/diagnostic.h"
 #include "ops/cat/cat.h"
-#include "ops/cat/reference.h"
 #include "ops/movement.h"
 
 namespace cormorant::ops {
@@ -141,10 +140,11 @@ ir::Value* lower(const Rewriter& rewriter) {
     part = order.contiguous(part);
   }
   const ir::TensorType& type = node.result()->type;
-  return order.back(
-      rewriter.emit(Cat<HostWorld>{.tensors = std::move(parts), .dim = node.integer("dim")}, order.type(type))
-          ->result(),
-      type);
+  return order.back(rewriter
+                        .emit(Cat<HostWorld>{.tensors = std::move(parts), .dim = node.integer("dim")}, order.type(type),
+                              names::aten_cat_out)
+                        ->result(),
+                    type);
 }
 
 bool joins(const ir::Node& node) {
@@ -171,9 +171,7 @@ Operator cat_operator() {
           .quantize = quantize,
           .lower = lower,
           .lower_float = lower,
-          .signatures = {signature_of<Cat>()},
-          .joins = joins,
-          .host_kernels = {&kCatReference}};
+          .joins = joins};
 }
 
 }  // namespace cormorant::ops

@@ -4,6 +4,7 @@
 // has the tensors' chunks side by side. Any element size, rank and memory order is the same loop.
 #pragma once
 
+#include "kernels/move.h"
 #include "ops/cat/cat.h"
 #include "runtime/kernel.h"
 
@@ -25,14 +26,14 @@ struct CatPlan {
 
 Error load_cat(Call& call);
 
-// copy_rows is the variant's, of kernels/move.h.
-template <class CopyRows>
-inline void cat_with(const CatPlan& p, CopyRows copy_rows) {
+template <Loops kLoops>
+void execute_cat(const void* plan) {
+  const auto& p = *static_cast<const CatPlan*>(plan);
   std::int8_t* to = p.output;
   const CatPart* const end = p.parts() + p.count;
   for (const CatPart* part = p.parts(); part != end; ++part) {
     const auto bytes = static_cast<std::int32_t>(part->bytes);
-    copy_rows(to, part->input, {p.rows, part->bytes, static_cast<std::int32_t>(p.row_bytes), bytes});
+    copy_rows<kLoops>(to, part->input, {p.rows, part->bytes, static_cast<std::int32_t>(p.row_bytes), bytes});
     to += bytes;
   }
 }

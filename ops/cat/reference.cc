@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/cat/reference.h"
-
 #include <algorithm>
 
+#include "ops/cat/kernel.h"
+#include "ops/references.h"
+
 namespace cormorant::ops {
-namespace {
 
 // Row by row, as the definition has it: the kernels go part by part.
-void execute(const void* plan) {
+template <>
+void execute_cat<Loops::reference>(const void* plan) {
   const auto& p = *static_cast<const CatPlan*>(plan);
   std::int8_t* to = p.output;
   for (std::uint32_t row = 0; row < p.rows; ++row) {
@@ -18,8 +19,6 @@ void execute(const void* plan) {
   }
 }
 
-}  // namespace
-
-const Kernel kCatReference = {Cat<TargetWorld>::kName, load_cat, execute};
+CORMORANT_REFERENCES(cat, CORMORANT_CAT_KERNELS)
 
 }  // namespace cormorant::ops

@@ -7,13 +7,22 @@
 #include <cstdint>
 
 #include "base/overlap.h"
+#include "ops/kernel_list.h"
 #include "target/target.h"
+
+#define CORMORANT_CLAMP_KERNELS(OURS, THEIRS, FOREIGN)                                         \
+  OURS(clamp, scalar, scalar, load_clamp, execute, w8a8, Clamp)                                \
+  OURS(clamp, dsp, dsp, load_clamp, execute, w8a8, Clamp)                                      \
+  OURS(clamp, mve, mve, load_clamp, execute, w8a8, Clamp)                                      \
+  THEIRS(aten, clamp, out, any_cpu, load_float_clamp, execute_float_clamp, any, FloatClamp)    \
+  THEIRS(aten, hardtanh, out, any_cpu, load_hardtanh, execute_float_clamp, f32, FloatHardtanh) \
+  THEIRS(aten, relu, out, any_cpu, load_relu, execute_float_clamp, f32, FloatRelu)
+CORMORANT_NAMES(CORMORANT_CLAMP_KERNELS)
 
 namespace cormorant::ops {
 
 template <class W>
 struct Clamp {
-  static constexpr const char* kName = "cormorant::clamp.scalar";
   static constexpr Overlap kOverlap = Overlap::in_place;
   typename W::Tensor input{};
   typename W::Int min{};
@@ -29,14 +38,10 @@ struct Clamp {
   }
 };
 
-inline constexpr const char* kClampScalar = "cormorant::clamp.scalar";
-inline constexpr const char* kClampDsp = "cormorant::clamp.dsp";
-inline constexpr const char* kClampMve = "cormorant::clamp.mve";
-
 // The variant for a target; the scalar one runs everywhere.
 constexpr const char* clamp_variant(const Target& target) {
-  if (target.is_any() || target.isa == Isa::scalar) return kClampScalar;
-  return target.isa == Isa::dsp ? kClampDsp : kClampMve;
+  if (target.is_any() || target.isa == Isa::scalar) return names::cormorant_clamp_scalar;
+  return target.isa == Isa::dsp ? names::cormorant_clamp_dsp : names::cormorant_clamp_mve;
 }
 
 }  // namespace cormorant::ops

@@ -10,7 +10,6 @@
 #include "base/diagnostic.h"
 #include "ops/clamp/clamp.h"
 #include "ops/clamp/float.h"
-#include "ops/clamp/reference.h"
 #include "ops/multiplier.h"
 #include "ops/op.h"
 
@@ -104,7 +103,8 @@ ir::Value* lower(const Rewriter& rewriter) {
     return quantize_value(value, quant.scale(), quant.zero_point(), quant.qmin, quant.qmax);
   };
   if (rewriter.config.runtime == Runtime::executorch) {
-    ir::Node* portable = rewriter.emit(FloatClamp<HostWorld>{.self = node.tensor("self")}, node.result()->type);
+    ir::Node* portable =
+        rewriter.emit(FloatClamp<HostWorld>{.self = node.tensor("self")}, node.result()->type, names::aten_clamp_out);
     portable->set("min", integer(bounds.low));
     portable->set("max", integer(bounds.high));
     return portable->result();
@@ -120,35 +120,31 @@ bool in_place(const ir::Node&, std::string_view argument) { return argument == "
 }  // namespace
 
 Operator clamp_operator() {
-  return {
-      .name = "clamp",
-      .elementwise = true,
-      .forms = {{"relu.default(Tensor self)", import_relu},
-                {"relu_.default(Tensor self)", import_relu},
-                {"relu6.default(Tensor self)", import_relu6},
-                {"relu6_.default(Tensor self)", import_relu6},
-                {"hardtanh.default(Tensor self, Scalar min_val=-1, Scalar max_val=1)", import_hardtanh},
-                {"hardtanh_.default(Tensor self, Scalar min_val=-1, Scalar max_val=1)", import_hardtanh},
-                {"clamp.default(Tensor self, Scalar? min=None, Scalar? max=None)", import_clamp},
-                {"clamp_.default(Tensor self, Scalar? min=None, Scalar? max=None)", import_clamp},
-                {"clamp.Tensor(Tensor self, Tensor? min=None, Tensor? max=None)", import_clamp_tensors},
-                {"clamp_.Tensor(Tensor(a!) self, Tensor? min=None, Tensor? max=None)", import_clamp_tensors},
-                {"clip.Tensor(Tensor self, Tensor? min=None, Tensor? max=None)", import_clamp_tensors},
-                {"clip.default(Tensor self, Scalar? min=None, Scalar? max=None)", import_clamp},
-                {"clip_.default(Tensor self, Scalar? min=None, Scalar? max=None)", import_clamp},
-                {"clamp_min.default(Tensor self, Scalar min)", import_clamp_min},
-                {"clamp_min_.default(Tensor self, Scalar min)", import_clamp_min},
-                {"clamp_max.default(Tensor self, Scalar max)", import_clamp_max},
-                {"clamp_max_.default(Tensor self, Scalar max)", import_clamp_max}},
-      .canonical = {"aten.clamp"},
-      .infer = infer,
-      .evaluate = evaluate_clamp,
-      .quantize = quantize,
-      .lower = lower,
-      .signatures = {signature_of<Clamp>(kClampScalar), signature_of<Clamp>(kClampDsp), signature_of<Clamp>(kClampMve),
-                     signature_of<FloatClamp>()},  // which clamps int8 too, for ExecuTorch
-      .in_place = in_place,
-      .host_kernels = {&kClampReferences[0], &kClampReferences[1], &kClampReferences[2]}};
+  return {.name = "clamp",
+          .elementwise = true,
+          .forms = {{"relu.default(Tensor self)", import_relu},
+                    {"relu_.default(Tensor self)", import_relu},
+                    {"relu6.default(Tensor self)", import_relu6},
+                    {"relu6_.default(Tensor self)", import_relu6},
+                    {"hardtanh.default(Tensor self, Scalar min_val=-1, Scalar max_val=1)", import_hardtanh},
+                    {"hardtanh_.default(Tensor self, Scalar min_val=-1, Scalar max_val=1)", import_hardtanh},
+                    {"clamp.default(Tensor self, Scalar? min=None, Scalar? max=None)", import_clamp},
+                    {"clamp_.default(Tensor self, Scalar? min=None, Scalar? max=None)", import_clamp},
+                    {"clamp.Tensor(Tensor self, Tensor? min=None, Tensor? max=None)", import_clamp_tensors},
+                    {"clamp_.Tensor(Tensor(a!) self, Tensor? min=None, Tensor? max=None)", import_clamp_tensors},
+                    {"clip.Tensor(Tensor self, Tensor? min=None, Tensor? max=None)", import_clamp_tensors},
+                    {"clip.default(Tensor self, Scalar? min=None, Scalar? max=None)", import_clamp},
+                    {"clip_.default(Tensor self, Scalar? min=None, Scalar? max=None)", import_clamp},
+                    {"clamp_min.default(Tensor self, Scalar min)", import_clamp_min},
+                    {"clamp_min_.default(Tensor self, Scalar min)", import_clamp_min},
+                    {"clamp_max.default(Tensor self, Scalar max)", import_clamp_max},
+                    {"clamp_max_.default(Tensor self, Scalar max)", import_clamp_max}},
+          .canonical = {"aten.clamp"},
+          .infer = infer,
+          .evaluate = evaluate_clamp,
+          .quantize = quantize,
+          .lower = lower,
+          .in_place = in_place};
 }
 
 }  // namespace cormorant::ops

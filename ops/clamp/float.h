@@ -10,7 +10,6 @@ namespace cormorant::ops {
 
 template <class W>
 struct FloatClamp {
-  static constexpr const char* kName = "aten::clamp.out";
   static constexpr Overlap kOverlap = Overlap::in_place;
   typename W::Tensor self{};
   typename W::OptionalScalar min{};
@@ -28,7 +27,6 @@ struct FloatClamp {
 
 template <class W>
 struct FloatHardtanh {
-  static constexpr const char* kName = "aten::hardtanh.out";
   static constexpr Overlap kOverlap = Overlap::in_place;
   typename W::Tensor self{};
   typename W::Scalar min_val{};
@@ -46,7 +44,6 @@ struct FloatHardtanh {
 
 template <class W>
 struct FloatRelu {
-  static constexpr const char* kName = "aten::relu.out";
   static constexpr Overlap kOverlap = Overlap::in_place;
   typename W::Tensor self{};
   typename W::Out out{};

@@ -36,6 +36,7 @@ void execute(const void* plan) {
 }
 
 }  // namespace
-}  // namespace cormorant::ops
 
-CORMORANT_KERNEL(cormorant_clamp_dsp, cormorant::ops::kClampDsp, cormorant::ops::load_clamp, cormorant::ops::execute)
+CORMORANT_KERNELS(CORMORANT_CLAMP_KERNELS, dsp)
+
+}  // namespace cormorant::ops

@@ -3,6 +3,7 @@
 // As in PyTorch, the maximum wins where the bounds cross, and a NaN stays one. ExecuTorch's Cortex-M compiler also
 // leaves clamps of int8 in its programs, whose bounds are stored integers.
 #include "base/float_math.h"
+#include "ops/clamp/clamp.h"
 #include "ops/clamp/float.h"
 #include "ops/float_kernel.h"
 
@@ -68,10 +69,7 @@ void execute_float_clamp(const void* plan) {
 }
 
 }  // namespace
-}  // namespace cormorant::ops
 
-CORMORANT_KERNEL(aten_clamp_out_scalar, "aten::clamp.out", cormorant::ops::load_float_clamp,
-                 cormorant::ops::execute_float_clamp)
-CORMORANT_KERNEL(aten_hardtanh_out_scalar, "aten::hardtanh.out", cormorant::ops::load_hardtanh,
-                 cormorant::ops::execute_float_clamp)
-CORMORANT_KERNEL(aten_relu_out_scalar, "aten::relu.out", cormorant::ops::load_relu, cormorant::ops::execute_float_clamp)
+CORMORANT_KERNELS(CORMORANT_CLAMP_KERNELS, any_cpu)
+
+}  // namespace cormorant::ops

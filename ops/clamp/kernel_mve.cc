@@ -30,6 +30,7 @@ void execute(const void* plan) {
 }
 
 }  // namespace
-}  // namespace cormorant::ops
 
-CORMORANT_KERNEL(cormorant_clamp_mve, cormorant::ops::kClampMve, cormorant::ops::load_clamp, cormorant::ops::execute)
+CORMORANT_KERNELS(CORMORANT_CLAMP_KERNELS, mve)
+
+}  // namespace cormorant::ops

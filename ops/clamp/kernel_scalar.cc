@@ -34,7 +34,7 @@ void execute(const void* plan) {
 }
 
 }  // namespace
-}  // namespace cormorant::ops
 
-CORMORANT_KERNEL(cormorant_clamp_scalar, cormorant::ops::kClampScalar, cormorant::ops::load_clamp,
-                 cormorant::ops::execute)
+CORMORANT_KERNELS(CORMORANT_CLAMP_KERNELS, scalar)
+
+}  // namespace cormorant::ops

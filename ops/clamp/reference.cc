@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/clamp/reference.h"
-
 #include <algorithm>
+
+#include "ops/clamp/float.h"
+#include "ops/clamp/kernel.h"
+#include "ops/references.h"
 
 namespace cormorant::ops {
 namespace {
@@ -13,7 +15,6 @@ void execute(const void* plan) {
 
 }  // namespace
 
-const Kernel kClampReferences[3] = {
-    {kClampScalar, load_clamp, execute}, {kClampDsp, load_clamp, execute}, {kClampMve, load_clamp, execute}};
+CORMORANT_REFERENCES(clamp, CORMORANT_CLAMP_KERNELS)
 
 }  // namespace cormorant::ops

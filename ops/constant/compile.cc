@@ -63,9 +63,7 @@ Operator constant_operator() {
                     {"arange.default(Scalar end, " OPTIONS ")", import_arange},
                     {"arange.start(Scalar start, Scalar end, " OPTIONS ")", import_arange},
                     {"arange.start_step(Scalar start, Scalar end, Scalar step=1, " OPTIONS ")", import_arange}},
-          .canonical = {},
-          .signatures = {},
-          .host_kernels = {}};
+          .canonical = {}};
 }
 
 #undef OPTIONS

@@ -29,28 +29,20 @@ std::optional<std::int64_t> estimate(const ir::Node& node) {
 }  // namespace
 
 Operator conv2d_operator() {
-  Operator op{.name = "conv2d",
-              .layout = ops::Layout::channels_last,
-              .forms = conv2d::convolution_forms(),
-              .canonical = {"aten.conv2d"},
-              .accepts = [](const ir::Node& node) { return !conv2d::is_depthwise(node); },
-              .infer = conv2d::infer_convolution,
-              .evaluate = conv2d::evaluate_convolution,
-              .quantize = conv2d::quantize_convolution,
-              .fuses_activation = true,
-              .lower = lower,
-              .signatures = {signature_of<conv2d::QuantizedConv2d>(),
-                             signature_of<conv2d::QuantizedConv2d>(conv2d::kQuantizedConv2dNhwc)},
-              .prepack = conv2d::prepack,
-              .overlap = overlap,
-              .macs = conv2d::count_macs,
-              .estimate = estimate,
-              .host_kernels = {&conv2d::kDirectReference, &conv2d::kDirectNhwcReference}};
-  for (const conv2d::Variant* variant : conv2d::kVariants) {
-    op.signatures.push_back(signature_of<conv2d::PackedConv2d>(variant->name));
-  }
-  for (const Kernel& kernel : conv2d::kPackedReferences) op.host_kernels.push_back(&kernel);
-  return op;
+  return {.name = "conv2d",
+          .layout = ops::Layout::channels_last,
+          .forms = conv2d::convolution_forms(),
+          .canonical = {"aten.conv2d"},
+          .accepts = [](const ir::Node& node) { return !conv2d::is_depthwise(node); },
+          .infer = conv2d::infer_convolution,
+          .evaluate = conv2d::evaluate_convolution,
+          .quantize = conv2d::quantize_convolution,
+          .fuses_activation = true,
+          .lower = lower,
+          .prepack = conv2d::prepack,
+          .overlap = overlap,
+          .macs = conv2d::count_macs,
+          .estimate = estimate};
 }
 
 }  // namespace cormorant::ops

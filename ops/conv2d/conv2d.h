@@ -21,13 +21,28 @@
 #include "base/overlap.h"
 #include "kernels/conv_geometry.h"
 #include "kernels/requantize.h"
+#include "ops/kernel_list.h"
 #include "target/target.h"
+
+// _nhwc is the same where layout is written out: input and out are logically N, H, W, C.
+#define CORMORANT_CONV2D_KERNELS(OURS, THEIRS, FOREIGN)                                                       \
+  THEIRS(cortex_m, quantized_conv2d, out, scalar_dsp_mve, load_direct, execute_direct, w8a8, QuantizedConv2d) \
+  THEIRS(cortex_m, quantized_conv2d_nhwc, out, scalar_dsp_mve, load_direct_nhwc, execute_direct, w8a8,        \
+         QuantizedConv2d)                                                                                     \
+  OURS(conv2d, scalar, scalar, load_scalar, execute_scalar, w8a8, PackedConv2d)                               \
+  OURS(conv2d, v6m, scalar, load_v6m, execute_v6m, w8a8, PackedConv2d)                                        \
+  OURS(conv2d, dsp, dsp, load_dsp, execute_dsp, w8a8, PackedConv2d)                                           \
+  OURS(conv2d, dsp_wide, dsp, load_dsp_wide, execute_dsp_wide, w8a8, PackedConv2d)                            \
+  OURS(conv2d, dsp_small, dsp_small, load_dsp, execute_dsp_small, w8a8, PackedConv2d)                         \
+  OURS(conv2d, mve_1x1, mve, load_mve_1x1, execute_mve_1x1, w8a8, PackedConv2d)                               \
+  OURS(conv2d, mve_kxk, mve, load_mve_kxk, execute_mve_kxk, w8a8, PackedConv2d)                               \
+  THEIRS(aten, convolution, out, any_cpu, load_convolution, execute_convolution, f32, FloatConvolution)
+CORMORANT_NAMES(CORMORANT_CONV2D_KERNELS)
 
 namespace cormorant::ops::conv2d {
 
 template <class W>
 struct QuantizedConv2d {
-  static constexpr const char* kName = "cortex_m::quantized_conv2d.out";
   typename W::Tensor input{};
   typename W::Tensor weight{};
   typename W::OptionalTensor bias{};
@@ -61,13 +76,10 @@ struct QuantizedConv2d {
     v("out", out);
   }
 };
-// The same where layout is written out: input and out are logically N, H, W, C.
-inline constexpr const char* kQuantizedConv2dNhwc = "cortex_m::quantized_conv2d_nhwc.out";
 
 // The variants share a signature; the overload says what `packed` holds.
 template <class W>
 struct PackedConv2d {
-  static constexpr const char* kName = "cormorant::conv2d.scalar";
   static constexpr Overlap kOverlap = Overlap::covered;
   typename W::Tensor input{};
   typename W::Tensor packed{};
@@ -100,13 +112,13 @@ struct Variant {
   bool pointwise;  // reads the input as it stands
 };
 
-inline constexpr Variant kMve1x1{"cormorant::conv2d.mve_1x1", Layout::mve, true};
-inline constexpr Variant kMveKxk{"cormorant::conv2d.mve_kxk", Layout::mve, false};
-inline constexpr Variant kDsp{"cormorant::conv2d.dsp", Layout::dsp, false};
-inline constexpr Variant kDspWide{"cormorant::conv2d.dsp_wide", Layout::dsp_wide, false};
-inline constexpr Variant kDspSmall{"cormorant::conv2d.dsp_small", Layout::dsp, false};
-inline constexpr Variant kScalar{"cormorant::conv2d.scalar", Layout::scalar, false};
-inline constexpr Variant kV6m{"cormorant::conv2d.v6m", Layout::v6m, false};
+inline constexpr Variant kMve1x1{names::cormorant_conv2d_mve_1x1, Layout::mve, true};
+inline constexpr Variant kMveKxk{names::cormorant_conv2d_mve_kxk, Layout::mve, false};
+inline constexpr Variant kDsp{names::cormorant_conv2d_dsp, Layout::dsp, false};
+inline constexpr Variant kDspWide{names::cormorant_conv2d_dsp_wide, Layout::dsp_wide, false};
+inline constexpr Variant kDspSmall{names::cormorant_conv2d_dsp_small, Layout::dsp, false};
+inline constexpr Variant kScalar{names::cormorant_conv2d_scalar, Layout::scalar, false};
+inline constexpr Variant kV6m{names::cormorant_conv2d_v6m, Layout::v6m, false};
 inline constexpr const Variant* kVariants[] = {&kMve1x1, &kMveKxk, &kDsp, &kDspWide, &kDspSmall, &kScalar, &kV6m};
 
 // CPUs without a long multiply and with eight registers for most instructions: ARMv6-M, ARMv8-M Baseline.

@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "base/diagnostic.h"
-#include "emit/emit.h"
 #include "kernels/requantize.h"
 #include "ops/conv2d/prepack.h"
 #include "ops/op.h"
@@ -629,7 +628,7 @@ void load(const conv2d::Variant& variant, const std::function<void(Damaged&)>& d
                        .add_node("conv", graph_name(variant.name),
                                  {{"input", x}, {"packed", constant}, {"scratch", memory}}, {i8(d.out)})
                        ->result());
-  HostProgram program(emit::emit(graph, {}, {}).program, host_kernels());
+  HostProgram program(conformance::program_of(graph), host_kernels());
   const std::vector<std::vector<std::byte>> inputs = {
       std::vector<std::byte>(static_cast<std::size_t>(x->type.bytes()))};
   program.run(inputs);

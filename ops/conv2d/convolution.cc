@@ -322,7 +322,7 @@ ir::Value* lower_to_conv2d(const Rewriter& rewriter, Lowered lowered) {
                                                                              isa, lowered.geometry,
                                                                              static_cast<std::uint32_t>(inputs));
                                                                        })}},
-            node.result()->type)
+            node.result()->type, names::cortex_m_quantized_conv2d_out)
       ->result();
 }
 

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/conv2d/float.h"
 
+#include "ops/conv2d/conv2d.h"
 #include "ops/conv2d/lower_float.h"
 #include "ops/float_kernel.h"
-
-extern "C" {
-extern const cormorant::Kernel aten_convolution_out_scalar;
-}
 
 namespace cormorant::ops {
 
@@ -25,14 +22,10 @@ ir::Value* conv2d::lower_float(const Rewriter& rewriter) {
                                         .output_padding = transposed ? node.integers("output_padding")
                                                                      : std::vector<std::int64_t>{0, 0},
                                         .groups = node.integer("groups")},
-            node.result()->type)
+            node.result()->type, names::aten_convolution_out)
       ->result();
 }
 
-FloatForm conv2d_float() {
-  return {.lower = conv2d::lower_float,
-          .signatures = {signature_of<conv2d::FloatConvolution>()},
-          .kernels = {&aten_convolution_out_scalar}};
-}
+Lower conv2d_float() { return conv2d::lower_float; }
 
 }  // namespace cormorant::ops

@@ -9,7 +9,6 @@ namespace cormorant::ops::conv2d {
 
 template <class W>
 struct FloatConvolution {
-  static constexpr const char* kName = "aten::convolution.out";
   typename W::Tensor input{};
   typename W::Tensor weight{};
   typename W::OptionalTensor bias{};

@@ -22,8 +22,4 @@ struct DirectParameters {
   [[nodiscard]] std::int32_t shift(std::uint32_t c) const { return plan.shifts[c]; }
 };
 
-extern const Kernel kDirectReference;
-extern const Kernel kDirectNhwcReference;
-extern const Kernel kPackedReferences[7];
-
 }  // namespace cormorant::ops::conv2d

@@ -26,11 +26,8 @@ void execute_direct(const void* raw) { conv::conv_direct(*static_cast<const conv
 [[gnu::noinline]] void convolve_dsp(const Convolution& c) { DspConvolution<Bytes>::run(c); }
 [[gnu::noinline]] void convolve_dsp_wide(const Convolution& c) { DspConvolution<Pairs>::run(c); }
 
-}  // namespace cormorant::ops::conv2d
+constexpr auto* execute_dsp = execute_packed_dsp<convolve_dsp>;
+constexpr auto* execute_dsp_wide = execute_packed_dsp<convolve_dsp_wide>;
+CORMORANT_KERNELS(CORMORANT_CONV2D_KERNELS, dsp)
 
-using namespace cormorant::ops::conv2d;  // NOLINT(google-build-using-namespace)
-CORMORANT_KERNEL(cormorant_conv2d_dsp, kDsp.name, load_dsp, execute_packed_dsp<convolve_dsp>)
-CORMORANT_KERNEL(cormorant_conv2d_dsp_wide, kDspWide.name, load_dsp_wide, execute_packed_dsp<convolve_dsp_wide>)
-CORMORANT_KERNEL(cortex_m_quantized_conv2d_out_dsp, "cortex_m::quantized_conv2d.out", load_direct, execute_direct)
-CORMORANT_KERNEL(cortex_m_quantized_conv2d_nhwc_out_dsp, "cortex_m::quantized_conv2d_nhwc.out", load_direct_nhwc,
-                 execute_direct)
+}  // namespace cormorant::ops::conv2d

@@ -17,7 +17,8 @@ struct Small {
 void convolve(const Convolution& c) { DspConvolution<Small>::run(c); }
 
 }  // namespace
-}  // namespace cormorant::ops::conv2d
 
-using namespace cormorant::ops::conv2d;  // NOLINT(google-build-using-namespace)
-CORMORANT_KERNEL(cormorant_conv2d_dsp_small, kDspSmall.name, load_dsp, execute_packed_dsp<convolve>)
+constexpr auto* execute_dsp_small = execute_packed_dsp<convolve>;
+CORMORANT_KERNELS(CORMORANT_CONV2D_KERNELS, dsp_small)
+
+}  // namespace cormorant::ops::conv2d

@@ -3,6 +3,7 @@
 // Per output: the products of each input channel, row by row of the kernel, added up from zero in this order; then the
 // bias. Taps in the padding are left out. The loops are turned so that the innermost one runs along a row of the image
 // with one weight: no bounds to check, and the order of each output's sum is the same.
+#include "ops/conv2d/conv2d.h"
 #include "ops/conv2d/float.h"
 #include "ops/float_kernel.h"
 
@@ -197,7 +198,7 @@ void execute_convolution(const void* plan) {
 }
 
 }  // namespace
-}  // namespace cormorant::ops::conv2d
 
-CORMORANT_KERNEL(aten_convolution_out_scalar, "aten::convolution.out", cormorant::ops::conv2d::load_convolution,
-                 cormorant::ops::conv2d::execute_convolution)
+CORMORANT_KERNELS(CORMORANT_CONV2D_KERNELS, any_cpu)
+
+}  // namespace cormorant::ops::conv2d

@@ -328,9 +328,9 @@ void by_pixels(const Convolution& c) {
   }
 }
 
-void execute_1x1(const void* raw) { by_rows(convolution_of(*static_cast<const PackedPlan*>(raw))); }
+void execute_mve_1x1(const void* raw) { by_rows(convolution_of(*static_cast<const PackedPlan*>(raw))); }
 
-void execute_kxk(const void* raw) { convolve_mve(convolution_of(*static_cast<const PackedPlan*>(raw))); }
+void execute_mve_kxk(const void* raw) { convolve_mve(convolution_of(*static_cast<const PackedPlan*>(raw))); }
 
 std::int32_t dot(const std::int8_t* x, const std::int8_t* w, std::uint32_t count, std::int32_t offset) {
   std::int32_t products = 0;
@@ -362,11 +362,6 @@ void convolve_mve(const Convolution& c) {
   }
 }
 
-}  // namespace cormorant::ops::conv2d
+CORMORANT_KERNELS(CORMORANT_CONV2D_KERNELS, mve)
 
-using namespace cormorant::ops::conv2d;  // NOLINT(google-build-using-namespace)
-CORMORANT_KERNEL(cormorant_conv2d_mve_1x1, kMve1x1.name, load_mve_1x1, execute_1x1)
-CORMORANT_KERNEL(cormorant_conv2d_mve_kxk, kMveKxk.name, load_mve_kxk, execute_kxk)
-CORMORANT_KERNEL(cortex_m_quantized_conv2d_out_mve, "cortex_m::quantized_conv2d.out", load_direct, execute_direct)
-CORMORANT_KERNEL(cortex_m_quantized_conv2d_nhwc_out_mve, "cortex_m::quantized_conv2d_nhwc.out", load_direct_nhwc,
-                 execute_direct)
+}  // namespace cormorant::ops::conv2d

@@ -80,7 +80,7 @@ void compute_pairs(conv::ScalarGemm gemm, std::uint32_t block_bytes) {
   conv::conv_gemm_scalar_plain(gemm);
 }
 
-void execute_packed(const void* raw) {
+void execute_scalar(const void* raw) {
   const auto& plan = *static_cast<const PackedPlan*>(raw);
   convolve_scalar(convolution_of(plan));
   if (plan.header->rounding != conv::Rounding::general) conv::clamp_output(*plan.header, plan.out);
@@ -133,11 +133,6 @@ void convolve_v6m(const Convolution& c) {
   convolve<4>(c, stream, gemm, [](const conv::V6mGemm& block) { conv::cormorant_conv_gemm_right_v6m(&block); });
 }
 
-}  // namespace cormorant::ops::conv2d
+CORMORANT_KERNELS(CORMORANT_CONV2D_KERNELS, scalar)
 
-using namespace cormorant::ops::conv2d;  // NOLINT(google-build-using-namespace)
-CORMORANT_KERNEL(cormorant_conv2d_scalar, kScalar.name, load_scalar, execute_packed)
-CORMORANT_KERNEL(cormorant_conv2d_v6m, kV6m.name, load_v6m, execute_v6m)
-CORMORANT_KERNEL(cortex_m_quantized_conv2d_out_scalar, "cortex_m::quantized_conv2d.out", load_direct, execute_direct)
-CORMORANT_KERNEL(cortex_m_quantized_conv2d_nhwc_out_scalar, "cortex_m::quantized_conv2d_nhwc.out", load_direct_nhwc,
-                 execute_direct)
+}  // namespace cormorant::ops::conv2d

@@ -5,8 +5,10 @@
 
 #include <vector>
 
+#include "ops/conv2d/float.h"
 #include "ops/conv2d/host_kernels.h"
 #include "ops/conv2d/kernel.h"
+#include "ops/references.h"
 
 namespace cormorant::ops::conv2d {
 namespace {
@@ -78,17 +80,13 @@ ReferenceConvolution direct_reference(const conv::Direct& plan) {
           .out = plan.out};
 }
 
-const Kernel kDirectReference = {QuantizedConv2d<TargetWorld>::kName, load_direct, execute_direct};
-const Kernel kDirectNhwcReference = {kQuantizedConv2dNhwc, load_direct_nhwc, execute_direct};
-const Kernel kPackedReferences[] = {
-    {kMve1x1.name, load_mve_1x1, execute_packed<Layout::mve>},
-    {kMveKxk.name, load_mve_kxk, execute_packed<Layout::mve>},
-    {kDsp.name, load_dsp, execute_packed<Layout::dsp>},
-    {kDspWide.name, load_dsp_wide, execute_packed<Layout::dsp_wide>},
-    {kDspSmall.name, load_dsp, execute_packed<Layout::dsp>},
-    {kScalar.name, load_scalar, execute_packed<Layout::scalar>},
-    {kV6m.name, load_v6m, execute_packed<Layout::v6m>},
-};
-static_assert(std::size(kPackedReferences) == std::size(kVariants));
+constexpr auto* execute_scalar = execute_packed<Layout::scalar>;
+constexpr auto* execute_v6m = execute_packed<Layout::v6m>;
+constexpr auto* execute_dsp = execute_packed<Layout::dsp>;
+constexpr auto* execute_dsp_wide = execute_packed<Layout::dsp_wide>;
+constexpr auto* execute_dsp_small = execute_packed<Layout::dsp>;
+constexpr auto* execute_mve_1x1 = execute_packed<Layout::mve>;
+constexpr auto* execute_mve_kxk = execute_packed<Layout::mve>;
+CORMORANT_REFERENCES(conv2d, CORMORANT_CONV2D_KERNELS)
 
 }  // namespace cormorant::ops::conv2d

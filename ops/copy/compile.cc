@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/copy/copy.h"
-#include "ops/copy/reference.h"
+#include "ops/copy/kernel.h"
+#include "ops/move_reference.h"
 #include "ops/movement.h"
 #include "ops/op.h"
+#include "ops/references.h"
 
 namespace cormorant::ops {
 namespace {
@@ -21,18 +23,12 @@ std::vector<ir::Value*> import_copy(Importer& importer) {
 }  // namespace
 
 Operator copy_operator() {
-  Operator op{.name = "copy",
-              .forms = {{"copy.default(Tensor self, Tensor src, bool non_blocking=False)", import_copy},
-                        {"copy_.default(Tensor(a!) self, Tensor src, bool non_blocking=False)", import_copy}},
-              .canonical = {},
-              .signatures = {signature_of<PlainCopy>(), signature_of<PlainCopy>(kDetachCopy),
-                             signature_of<PlainCopy>(kLiftFreshCopy), signature_of<Clone>(), signature_of<ToCopy>(),
-                             signature_of<DimOrderCopy>(), signature_of<DimOrderCopy>(kToDimOrderCopy),
-                             signature_of<SqueezeCopy>(), signature_of<SqueezeCopy>(kSqueezeDimCopy),
-                             signature_of<SqueezeDimsCopy>()},
-              .host_kernels = {}};
-  for (const Kernel& kernel : kCopyReferences) op.host_kernels.push_back(&kernel);
-  return op;
+  return {.name = "copy",
+          .forms = {{"copy.default(Tensor self, Tensor src, bool non_blocking=False)", import_copy},
+                    {"copy_.default(Tensor(a!) self, Tensor src, bool non_blocking=False)", import_copy}},
+          .canonical = {}};
 }
+
+CORMORANT_REFERENCES(copy, CORMORANT_COPY_KERNELS)
 
 }  // namespace cormorant::ops

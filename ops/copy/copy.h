@@ -7,11 +7,28 @@
 
 #include <cstdint>
 
+#include "ops/kernel_list.h"
+
+#define CORMORANT_COPY_KERNELS(OURS, THEIRS, FOREIGN)                                                            \
+  THEIRS(aten, alias_copy, out, scalar_dsp_mve, load_plain_copy, execute_move<kLoops>, any, PlainCopy)           \
+  THEIRS(aten, detach_copy, out, scalar_dsp_mve, load_plain_copy, execute_move<kLoops>, any, PlainCopy)          \
+  THEIRS(aten, lift_fresh_copy, out, scalar_dsp_mve, load_plain_copy, execute_move<kLoops>, any, PlainCopy)      \
+  THEIRS(aten, clone, out, scalar_dsp_mve, load_clone, execute_move<kLoops>, any, Clone)                         \
+  THEIRS(aten, _to_copy, out, scalar_dsp_mve, load_to_copy, execute_move<kLoops>, any, ToCopy)                   \
+  THEIRS(dim_order_ops, _clone_dim_order, out, scalar_dsp_mve, load_dim_order_copy, execute_move<kLoops>, any,   \
+         DimOrderCopy)                                                                                           \
+  THEIRS(dim_order_ops, _to_dim_order_copy, out, scalar_dsp_mve, load_dim_order_copy, execute_move<kLoops>, any, \
+         DimOrderCopy)                                                                                           \
+  THEIRS(aten, unsqueeze_copy, out, scalar_dsp_mve, load_squeeze_copy, execute_move<kLoops>, any, SqueezeCopy)   \
+  THEIRS(aten, squeeze_copy, dim_out, scalar_dsp_mve, load_squeeze_copy, execute_move<kLoops>, any, SqueezeCopy) \
+  THEIRS(aten, squeeze_copy, dims_out, scalar_dsp_mve, load_squeeze_dims_copy, execute_move<kLoops>, any,        \
+         SqueezeDimsCopy)
+CORMORANT_NAMES(CORMORANT_COPY_KERNELS)
+
 namespace cormorant::ops {
 
 template <class W>
 struct PlainCopy {
-  static constexpr const char* kName = "aten::alias_copy.out";
   typename W::Tensor self{};
   typename W::Out out{};
 
@@ -24,7 +41,6 @@ struct PlainCopy {
 
 template <class W>
 struct Clone {
-  static constexpr const char* kName = "aten::clone.out";
   typename W::Tensor self{};
   typename W::OptionalInt memory_format{};  // says what out's dim order says
   typename W::Out out{};
@@ -39,7 +55,6 @@ struct Clone {
 
 template <class W>
 struct ToCopy {
-  static constexpr const char* kName = "aten::_to_copy.out";
   typename W::Tensor self{};
   typename W::Bool non_blocking{};
   typename W::OptionalInt memory_format{};
@@ -56,7 +71,6 @@ struct ToCopy {
 
 template <class W>
 struct DimOrderCopy {
-  static constexpr const char* kName = "dim_order_ops::_clone_dim_order.out";
   typename W::Tensor self{};
   typename W::Bool non_blocking{};
   typename W::OptionalIntList dim_order{};  // out has it too
@@ -74,7 +88,6 @@ struct DimOrderCopy {
 // unsqueeze_copy, and squeeze_copy of one dimension.
 template <class W>
 struct SqueezeCopy {
-  static constexpr const char* kName = "aten::unsqueeze_copy.out";
   typename W::Tensor self{};
   typename W::Int dim{};
   typename W::Out out{};
@@ -89,7 +102,6 @@ struct SqueezeCopy {
 
 template <class W>
 struct SqueezeDimsCopy {
-  static constexpr const char* kName = "aten::squeeze_copy.dims_out";
   typename W::Tensor self{};
   typename W::IntList dim{};
   typename W::Out out{};
@@ -101,10 +113,5 @@ struct SqueezeDimsCopy {
     v("out", out);
   }
 };
-
-inline constexpr const char* kDetachCopy = "aten::detach_copy.out";
-inline constexpr const char* kLiftFreshCopy = "aten::lift_fresh_copy.out";
-inline constexpr const char* kToDimOrderCopy = "dim_order_ops::_to_dim_order_copy.out";
-inline constexpr const char* kSqueezeDimCopy = "aten::squeeze_copy.dim_out";
 
 }  // namespace cormorant::ops

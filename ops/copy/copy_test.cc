@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include "base/diagnostic.h"
-#include "emit/emit.h"
 #include "ops/op.h"
 #include "runtime/host.h"
 #include "tests/conformance/conformance.h"
@@ -38,7 +37,7 @@ std::vector<std::byte> program_of(const std::string& op, std::vector<ir::NamedAr
   ir::Graph graph;
   args.insert(args.begin(), {"self", graph.add_input("x", tensors.in)});
   graph.add_output(graph.add_node("copy", op, std::move(args), {tensors.out})->result());
-  return emit::emit(graph, {}, {}).program;
+  return conformance::program_of(graph);
 }
 
 ir::TensorType i8(ir::Shape shape, std::vector<std::uint8_t> order = {}) {

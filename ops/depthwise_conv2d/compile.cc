@@ -3,6 +3,7 @@
 // aten.conv2d with one input channel per group -> cortex_m.quantized_depthwise_conv2d.
 #include "ops/conv2d/conv2d.h"
 #include "ops/conv2d/convolution.h"
+#include "ops/conv2d/lower_float.h"
 #include "ops/conv2d/overlap_hook.h"
 #include "ops/depthwise_conv2d/depthwise_conv2d.h"
 #include "ops/depthwise_conv2d/estimate.h"
@@ -52,7 +53,7 @@ ir::Value* lower(const Rewriter& rewriter) {
                                                 .activation_min = lowered.activation_min,
                                                 .activation_max = lowered.activation_max,
                                                 .scratch = {.bytes = conv2d::scratch_of(rewriter, scratch)}},
-            node.result()->type)
+            node.result()->type, names::cortex_m_quantized_depthwise_conv2d_out)
       ->result();
 }
 
@@ -67,28 +68,21 @@ std::optional<std::int64_t> estimate(const ir::Node& node) {
 }  // namespace
 
 Operator depthwise_conv2d_operator() {
-  Operator op{.name = "depthwise_conv2d",
-              .layout = ops::Layout::channels_last,
-              .forms = {},  // conv2d's
-              .canonical = {"aten.conv2d"},
-              .accepts = conv2d::is_depthwise,
-              .infer = conv2d::infer_convolution,
-              .evaluate = conv2d::evaluate_convolution,
-              .quantize = conv2d::quantize_convolution,
-              .fuses_activation = true,
-              .lower = lower,
-              .signatures = {signature_of<QuantizedDepthwiseConv2d>(),
-                             signature_of<QuantizedDepthwiseConv2d>(kQuantizedDepthwiseConv2dNhwc)},
-              .prepack = prepack,
-              .overlap = overlap,
-              .macs = conv2d::count_macs,
-              .estimate = estimate,
-              .host_kernels = {&kDirectReference, &kDirectNhwcReference}};
-  for (const Variant* variant : kVariants) {
-    op.signatures.push_back(signature_of<conv2d::PackedConv2d>(variant->name));
-  }
-  for (const Kernel& kernel : kPackedReferences) op.host_kernels.push_back(&kernel);
-  return op;
+  return {.name = "depthwise_conv2d",
+          .layout = ops::Layout::channels_last,
+          .forms = {},  // conv2d's
+          .canonical = {"aten.conv2d"},
+          .accepts = conv2d::is_depthwise,
+          .infer = conv2d::infer_convolution,
+          .evaluate = conv2d::evaluate_convolution,
+          .quantize = conv2d::quantize_convolution,
+          .fuses_activation = true,
+          .lower = lower,
+          .lower_float = conv2d::lower_float,
+          .prepack = prepack,
+          .overlap = overlap,
+          .macs = conv2d::count_macs,
+          .estimate = estimate};
 }
 
 }  // namespace cormorant::ops

@@ -17,13 +17,28 @@
 #include "base/checked_size.h"
 #include "kernels/conv_depthwise.h"
 #include "kernels/conv_geometry.h"
+#include "ops/kernel_list.h"
 #include "target/target.h"
+
+// _nhwc is the same where layout is written out: input and out are logically N, H, W, C.
+#define CORMORANT_DEPTHWISE_CONV2D_KERNELS(OURS, THEIRS, FOREIGN)                                                      \
+  THEIRS(cortex_m, quantized_depthwise_conv2d, out, scalar_dsp_mve, load_direct, execute_direct, w8a8,                 \
+         QuantizedDepthwiseConv2d)                                                                                     \
+  THEIRS(cortex_m, quantized_depthwise_conv2d_nhwc, out, scalar_dsp_mve, load_direct_nhwc, execute_direct, w8a8,       \
+         QuantizedDepthwiseConv2d)                                                                                     \
+  OURS(depthwise_conv2d, scalar, scalar, load_scalar, execute_scalar, w8a8, conv2d::PackedConv2d)                      \
+  OURS(depthwise_conv2d, dsp, dsp, load_dsp, execute_dsp, w8a8, conv2d::PackedConv2d)                                  \
+  OURS(depthwise_conv2d, dsp_wide, dsp, load_dsp_wide, execute_dsp_wide, w8a8, conv2d::PackedConv2d)                   \
+  OURS(depthwise_conv2d, dsp_small, dsp_small, load_dsp_small, execute_dsp_small, w8a8, conv2d::PackedConv2d)          \
+  OURS(depthwise_conv2d, mve_3x3, mve, load_mve_3x3, execute_mve_3x3, w8a8, conv2d::PackedConv2d)                      \
+  OURS(depthwise_conv2d, mve_3x3_narrow, mve, load_mve_3x3_narrow, execute_mve_3x3_narrow, w8a8, conv2d::PackedConv2d) \
+  OURS(depthwise_conv2d, mve_kxk, mve, load_mve_kxk, execute_mve_kxk, w8a8, conv2d::PackedConv2d)
+CORMORANT_NAMES(CORMORANT_DEPTHWISE_CONV2D_KERNELS)
 
 namespace cormorant::ops::depthwise {
 
 template <class W>
 struct QuantizedDepthwiseConv2d {
-  static constexpr const char* kName = "cortex_m::quantized_depthwise_conv2d.out";
   typename W::Tensor input{};
   typename W::Tensor weight{};
   typename W::OptionalTensor bias{};
@@ -59,8 +74,6 @@ struct QuantizedDepthwiseConv2d {
     v("out", out);
   }
 };
-// The same where layout is written out: input and out are logically N, H, W, C.
-inline constexpr const char* kQuantizedDepthwiseConv2dNhwc = "cortex_m::quantized_depthwise_conv2d_nhwc.out";
 
 enum class Layout : std::uint8_t {
   mve,   // blocks of 16, parameters in the order in which VMULLB/T and VMOVLB/T widen bytes to words
@@ -77,13 +90,13 @@ struct Variant {
   bool is_narrow;  // vectors of several pixels
 };
 
-inline constexpr Variant kMve3x3{"cormorant::depthwise_conv2d.mve_3x3", Layout::mve, true, false};
-inline constexpr Variant kMve3x3Narrow{"cormorant::depthwise_conv2d.mve_3x3_narrow", Layout::mve, true, true};
-inline constexpr Variant kMveKxk{"cormorant::depthwise_conv2d.mve_kxk", Layout::mve, false, false};
-inline constexpr Variant kDsp{"cormorant::depthwise_conv2d.dsp", Layout::dsp, false, false};
-inline constexpr Variant kDspWide{"cormorant::depthwise_conv2d.dsp_wide", Layout::dsp_wide, false, false};
-inline constexpr Variant kDspSmall{"cormorant::depthwise_conv2d.dsp_small", Layout::dsp, false, false};
-inline constexpr Variant kScalar{"cormorant::depthwise_conv2d.scalar", Layout::quad, false, false};
+inline constexpr Variant kMve3x3{names::cormorant_depthwise_conv2d_mve_3x3, Layout::mve, true, false};
+inline constexpr Variant kMve3x3Narrow{names::cormorant_depthwise_conv2d_mve_3x3_narrow, Layout::mve, true, true};
+inline constexpr Variant kMveKxk{names::cormorant_depthwise_conv2d_mve_kxk, Layout::mve, false, false};
+inline constexpr Variant kDsp{names::cormorant_depthwise_conv2d_dsp, Layout::dsp, false, false};
+inline constexpr Variant kDspWide{names::cormorant_depthwise_conv2d_dsp_wide, Layout::dsp_wide, false, false};
+inline constexpr Variant kDspSmall{names::cormorant_depthwise_conv2d_dsp_small, Layout::dsp, false, false};
+inline constexpr Variant kScalar{names::cormorant_depthwise_conv2d_scalar, Layout::quad, false, false};
 inline constexpr const Variant* kVariants[] = {&kMve3x3,  &kMve3x3Narrow, &kMveKxk, &kDsp,
                                                &kDspWide, &kDspSmall,     &kScalar};
 

@@ -7,7 +7,6 @@
 #include <cstring>
 
 #include "base/diagnostic.h"
-#include "emit/emit.h"
 #include "ops/depthwise_conv2d/prepack.h"
 #include "ops/op.h"
 #include "runtime/host.h"
@@ -279,7 +278,7 @@ void load(const depthwise::Variant& variant, const std::function<void(Damaged&)>
                        .add_node("conv", graph_name(variant.name),
                                  {{"input", x}, {"packed", constant}, {"scratch", memory}}, {i8(d.out)})
                        ->result());
-  HostProgram program(emit::emit(graph, {}, {}).program, host_kernels());
+  HostProgram program(conformance::program_of(graph), host_kernels());
   const std::vector<std::vector<std::byte>> inputs = {
       std::vector<std::byte>(static_cast<std::size_t>(x->type.bytes()))};
   program.run(inputs);

@@ -7,8 +7,4 @@ namespace cormorant::ops::depthwise {
 
 void reference_packed(const Variant& variant, const PackedPlan& plan);
 
-extern const Kernel kDirectReference;
-extern const Kernel kDirectNhwcReference;
-extern const Kernel kPackedReferences[7];
-
 }  // namespace cormorant::ops::depthwise

@@ -8,14 +8,14 @@ namespace {
 
 struct Small : DspMachine {};
 
-void execute_small(const void* raw) {
+void execute_dsp_small(const void* raw) {
   const auto& plan = *static_cast<const PackedPlan*>(raw);
   convolve_pixels<Small>(conv2d::convolution_of(plan));
   conv::clamp_output_dsp(*plan.header, plan.out);
 }
 
 }  // namespace
-}  // namespace cormorant::ops::depthwise
 
-using namespace cormorant::ops::depthwise;  // NOLINT(google-build-using-namespace)
-CORMORANT_KERNEL(cormorant_depthwise_conv2d_dsp_small, kDspSmall.name, load_dsp_small, execute_small)
+CORMORANT_KERNELS(CORMORANT_DEPTHWISE_CONV2D_KERNELS, dsp_small)
+
+}  // namespace cormorant::ops::depthwise

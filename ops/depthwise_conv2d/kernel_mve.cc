@@ -113,7 +113,7 @@ struct Mve {
   }
 };
 
-void execute_3x3(const void* raw) {
+void execute_mve_3x3(const void* raw) {
   const auto& plan = *static_cast<const PackedPlan*>(raw);
   const conv::Header& header = *plan.header;
   const conv::Geometry& g = header.geometry;
@@ -194,7 +194,7 @@ void put_row(const conv::Header& header, const NarrowRows& rows, const std::int8
 }
 
 // Row by row, a vector of pixels at a time.
-void execute_3x3_narrow(const void* raw) {
+void execute_mve_3x3_narrow(const void* raw) {
   const auto& plan = *static_cast<const PackedPlan*>(raw);
   const conv::Header& header = *plan.header;
   const conv::Geometry& g = header.geometry;
@@ -233,7 +233,7 @@ void execute_3x3_narrow(const void* raw) {
   }
 }
 
-void execute_kxk(const void* raw) {
+void execute_mve_kxk(const void* raw) {
   const auto& plan = *static_cast<const PackedPlan*>(raw);
   const conv::Geometry& g = plan.header->geometry;
   const Scratch s(kMveKxk, g);
@@ -257,13 +257,7 @@ void execute_kxk(const void* raw) {
 void execute_direct(const void* raw) { conv::depthwise_direct(*static_cast<const conv::Direct*>(raw)); }
 
 }  // namespace
-}  // namespace cormorant::ops::depthwise
 
-using namespace cormorant::ops::depthwise;  // NOLINT(google-build-using-namespace)
-CORMORANT_KERNEL(cormorant_depthwise_conv2d_mve_3x3, kMve3x3.name, load_mve_3x3, execute_3x3)
-CORMORANT_KERNEL(cormorant_depthwise_conv2d_mve_3x3_narrow, kMve3x3Narrow.name, load_mve_3x3_narrow, execute_3x3_narrow)
-CORMORANT_KERNEL(cormorant_depthwise_conv2d_mve_kxk, kMveKxk.name, load_mve_kxk, execute_kxk)
-CORMORANT_KERNEL(cortex_m_quantized_depthwise_conv2d_out_mve, "cortex_m::quantized_depthwise_conv2d.out", load_direct,
-                 execute_direct)
-CORMORANT_KERNEL(cortex_m_quantized_depthwise_conv2d_nhwc_out_mve, "cortex_m::quantized_depthwise_conv2d_nhwc.out",
-                 load_direct_nhwc, execute_direct)
+CORMORANT_KERNELS(CORMORANT_DEPTHWISE_CONV2D_KERNELS, mve)
+
+}  // namespace cormorant::ops::depthwise

@@ -24,7 +24,7 @@ void convolve(const conv2d::Convolution& c) {
   });
 }
 
-void execute(const void* raw) {
+void execute_scalar(const void* raw) {
   const auto& plan = *static_cast<const PackedPlan*>(raw);
   depthwise::convolve_scalar(conv2d::convolution_of(plan));
   if (plan.header->rounding != conv::Rounding::general) conv::clamp_output(*plan.header, plan.out);
@@ -39,11 +39,6 @@ void execute_direct(const void* raw) { conv::depthwise_direct(*static_cast<const
 
 void convolve_scalar(const conv2d::Convolution& c) { convolve<kBlocks>(c); }
 
-}  // namespace cormorant::ops::depthwise
+CORMORANT_KERNELS(CORMORANT_DEPTHWISE_CONV2D_KERNELS, scalar)
 
-using namespace cormorant::ops::depthwise;  // NOLINT(google-build-using-namespace)
-CORMORANT_KERNEL(cormorant_depthwise_conv2d_scalar, kScalar.name, load_scalar, execute)
-CORMORANT_KERNEL(cortex_m_quantized_depthwise_conv2d_out_scalar, "cortex_m::quantized_depthwise_conv2d.out",
-                 load_direct, execute_direct)
-CORMORANT_KERNEL(cortex_m_quantized_depthwise_conv2d_nhwc_out_scalar, "cortex_m::quantized_depthwise_conv2d_nhwc.out",
-                 load_direct_nhwc, execute_direct)
+}  // namespace cormorant::ops::depthwise

@@ -6,6 +6,7 @@
 #include "ops/conv2d/host_kernels.h"
 #include "ops/depthwise_conv2d/host_kernels.h"
 #include "ops/depthwise_conv2d/kernel.h"
+#include "ops/references.h"
 
 namespace cormorant::ops::depthwise {
 namespace {
@@ -38,17 +39,13 @@ void reference_packed(const Variant& variant, const PackedPlan& plan) {
                                 Constants{{Stream(variant, plan.header->geometry), plan.stream()}});
 }
 
-const Kernel kDirectReference = {QuantizedDepthwiseConv2d<TargetWorld>::kName, load_direct, execute_direct};
-const Kernel kDirectNhwcReference = {kQuantizedDepthwiseConv2dNhwc, load_direct_nhwc, execute_direct};
-const Kernel kPackedReferences[] = {
-    {kMve3x3.name, load_mve_3x3, execute_packed<kMve3x3>},
-    {kMve3x3Narrow.name, load_mve_3x3_narrow, execute_packed<kMve3x3Narrow>},
-    {kMveKxk.name, load_mve_kxk, execute_packed<kMveKxk>},
-    {kDsp.name, load_dsp, execute_packed<kDsp>},
-    {kDspWide.name, load_dsp_wide, execute_packed<kDspWide>},
-    {kDspSmall.name, load_dsp_small, execute_packed<kDspSmall>},
-    {kScalar.name, load_scalar, execute_packed<kScalar>},
-};
-static_assert(std::size(kPackedReferences) == std::size(kVariants));
+constexpr auto* execute_scalar = execute_packed<kScalar>;
+constexpr auto* execute_dsp = execute_packed<kDsp>;
+constexpr auto* execute_dsp_wide = execute_packed<kDspWide>;
+constexpr auto* execute_dsp_small = execute_packed<kDspSmall>;
+constexpr auto* execute_mve_3x3 = execute_packed<kMve3x3>;
+constexpr auto* execute_mve_3x3_narrow = execute_packed<kMve3x3Narrow>;
+constexpr auto* execute_mve_kxk = execute_packed<kMveKxk>;
+CORMORANT_REFERENCES(depthwise_conv2d, CORMORANT_DEPTHWISE_CONV2D_KERNELS)
 
 }  // namespace cormorant::ops::depthwise

@@ -113,7 +113,7 @@ ir::Value* lower(const Rewriter& rewriter) {
                                            .quant_min = node.integer("quant_min"),
                                            .quant_max = node.integer("quant_max"),
                                            .dtype = dtype},
-            node.result()->type)
+            node.result()->type, names::cortex_m_dequantize_per_tensor_out)
       ->result();
 }
 
@@ -121,7 +121,6 @@ ir::Value* lower(const Rewriter& rewriter) {
 
 Operator dequantize_operator() {
   return {.name = "dequantize",
-          .precisions = {Precision::w8a8, Precision::w8a16},
           .forms = {{"quantized_decomposed::dequantize_per_tensor.default(Tensor input, float scale, int zero_point, "
                      "int quant_min, int quant_max, ScalarType dtype, *, ScalarType? out_dtype=None)",
                      import_dequantize},
@@ -132,9 +131,7 @@ Operator dequantize_operator() {
           .canonical = {kCanonical, kChannels},
           .infer = infer,
           .evaluate = evaluate_dequantize,
-          .lower = lower,
-          .signatures = {signature_of<DequantizePerTensor>()},
-          .host_kernels = {&kDequantizeReference}};
+          .lower = lower};
 }
 
 }  // namespace cormorant::ops

@@ -7,12 +7,17 @@
 #include <cstdint>
 
 #include "base/dtype.h"
+#include "ops/kernel_list.h"
+
+#define CORMORANT_DEQUANTIZE_KERNELS(OURS, THEIRS, FOREIGN)                                          \
+  THEIRS(cortex_m, dequantize_per_tensor, out, scalar_dsp_mve, load_dequantize, execute, w8a8_w8a16, \
+         DequantizePerTensor)
+CORMORANT_NAMES(CORMORANT_DEQUANTIZE_KERNELS)
 
 namespace cormorant::ops {
 
 template <class W>
 struct DequantizePerTensor {
-  static constexpr const char* kName = "cortex_m::dequantize_per_tensor.out";
   typename W::Tensor input{};
   typename W::Float scale{};
   typename W::Int zero_point{};

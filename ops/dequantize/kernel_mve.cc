@@ -60,7 +60,7 @@ void execute(const void* plan) {
 }
 
 }  // namespace
-}  // namespace cormorant::ops
 
-CORMORANT_KERNEL(cortex_m_dequantize_per_tensor_out_mve, "cortex_m::dequantize_per_tensor.out",
-                 cormorant::ops::load_dequantize, cormorant::ops::execute)
+CORMORANT_KERNELS(CORMORANT_DEQUANTIZE_KERNELS, mve)
+
+}  // namespace cormorant::ops

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/dequantize/reference.h"
 
+#include "ops/references.h"
+
 namespace cormorant::ops {
 
 float dequantize_reference(std::int32_t value, float scale, std::int32_t zero_point) {
@@ -20,6 +22,6 @@ void execute(const void* plan) {
 
 }  // namespace
 
-const Kernel kDequantizeReference = {DequantizePerTensor<TargetWorld>::kName, load_dequantize, execute};
+CORMORANT_REFERENCES(dequantize, CORMORANT_DEQUANTIZE_KERNELS)
 
 }  // namespace cormorant::ops

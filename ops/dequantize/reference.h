@@ -8,6 +8,4 @@ namespace cormorant::ops {
 // The specification, one element.
 float dequantize_reference(std::int32_t value, float scale, std::int32_t zero_point);
 
-extern const Kernel kDequantizeReference;
-
 }  // namespace cormorant::ops

@@ -7,7 +7,6 @@
 #include "ops/broadcast.h"
 #include "ops/div/div.h"
 #include "ops/div/prepack.h"
-#include "ops/div/reference.h"
 #include "ops/op.h"
 
 namespace cormorant::ops {
@@ -60,7 +59,7 @@ ir::Value* lower(const Rewriter& rewriter) {
   call.other_zero_point = other.zero_point();
   call.output_zero_point = output.zero_point();
   call.output_scale = scale;
-  return rewriter.emit(call, node.result()->type)->result();
+  return rewriter.emit(call, node.result()->type, names::cortex_m_quantized_div_out)->result();
 }
 
 bool in_place(const ir::Node& node, std::string_view argument) {
@@ -72,33 +71,30 @@ bool in_place(const ir::Node& node, std::string_view argument) {
 
 Operator div_operator() {
   using namespace div;  // NOLINT(google-build-using-namespace)
-  return {
-      .name = "div",
-      .forms = {{"div.Tensor(Tensor self, Tensor other)", import_div},
-                {"div_.Tensor(Tensor(a!) self, Tensor other)", import_div},
-                {"div.Scalar(Tensor self, Scalar other)", import_div},
-                {"div_.Scalar(Tensor(a!) self, Scalar other)", import_div},
-                {"div.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode)", import_div},
-                {"div_.Tensor_mode(Tensor(a!) self, Tensor other, *, str? rounding_mode)", import_div},
-                {"div.Scalar_mode(Tensor self, Scalar other, *, str? rounding_mode)", import_div},
-                {"div_.Scalar_mode(Tensor(a!) self, Scalar other, *, str? rounding_mode)", import_div},
-                {"divide.Tensor(Tensor self, Tensor other)", import_div},
-                {"divide_.Tensor(Tensor(a!) self, Tensor other)", import_div},
-                {"divide.Scalar(Tensor self, Scalar other)", import_div},
-                {"divide_.Scalar(Tensor(a!) self, Scalar other)", import_div},
-                {"true_divide.Tensor(Tensor self, Tensor other)", import_div},
-                {"true_divide_.Tensor(Tensor(a!) self, Tensor other)", import_div},
-                {"true_divide.Scalar(Tensor self, Scalar other)", import_div},
-                {"true_divide_.Scalar(Tensor(a!) self, Scalar other)", import_div}},
-      .canonical = {kCanonical},
-      .infer = infer_broadcast,
-      .evaluate = evaluate_div,
-      .quantize = quantize,
-      .lower = lower,
-      .signatures = {signature_of<QuantizedDiv>(), signature_of<TableDiv>(kDivScalar), signature_of<TableDiv>(kDivMve)},
-      .prepack = prepack,
-      .in_place = in_place,
-      .host_kernels = {&kReference, &kTableScalarReference, &kTableMveReference}};
+  return {.name = "div",
+          .forms = {{"div.Tensor(Tensor self, Tensor other)", import_div},
+                    {"div_.Tensor(Tensor(a!) self, Tensor other)", import_div},
+                    {"div.Scalar(Tensor self, Scalar other)", import_div},
+                    {"div_.Scalar(Tensor(a!) self, Scalar other)", import_div},
+                    {"div.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode)", import_div},
+                    {"div_.Tensor_mode(Tensor(a!) self, Tensor other, *, str? rounding_mode)", import_div},
+                    {"div.Scalar_mode(Tensor self, Scalar other, *, str? rounding_mode)", import_div},
+                    {"div_.Scalar_mode(Tensor(a!) self, Scalar other, *, str? rounding_mode)", import_div},
+                    {"divide.Tensor(Tensor self, Tensor other)", import_div},
+                    {"divide_.Tensor(Tensor(a!) self, Tensor other)", import_div},
+                    {"divide.Scalar(Tensor self, Scalar other)", import_div},
+                    {"divide_.Scalar(Tensor(a!) self, Scalar other)", import_div},
+                    {"true_divide.Tensor(Tensor self, Tensor other)", import_div},
+                    {"true_divide_.Tensor(Tensor(a!) self, Tensor other)", import_div},
+                    {"true_divide.Scalar(Tensor self, Scalar other)", import_div},
+                    {"true_divide_.Scalar(Tensor(a!) self, Scalar other)", import_div}},
+          .canonical = {kCanonical},
+          .infer = infer_broadcast,
+          .evaluate = evaluate_div,
+          .quantize = quantize,
+          .lower = lower,
+          .prepack = prepack,
+          .in_place = in_place};
 }
 
 }  // namespace cormorant::ops

@@ -13,13 +13,20 @@
 #include <cstdint>
 
 #include "base/overlap.h"
+#include "ops/kernel_list.h"
 #include "target/target.h"
+
+#define CORMORANT_DIV_KERNELS(OURS, THEIRS, FOREIGN)                              \
+  THEIRS(cortex_m, quantized_div, out, scalar, load, execute, w8a8, QuantizedDiv) \
+  OURS(div, scalar, scalar, load_table, execute_table, w8a8, TableDiv)            \
+  OURS(div, mve, mve, load_table, execute_table, w8a8, TableDiv)                  \
+  THEIRS(aten, div, out, any_cpu, load_float, execute_float, f32, FloatBinary)
+CORMORANT_NAMES(CORMORANT_DIV_KERNELS)
 
 namespace cormorant::ops::div {
 
 template <class W>
 struct QuantizedDiv {
-  static constexpr const char* kName = "cortex_m::quantized_div.out";
   static constexpr Overlap kOverlap = Overlap::in_place;
   typename W::Tensor self{};
   typename W::Int self_zero_point{};
@@ -44,7 +51,6 @@ struct QuantizedDiv {
 // cormorant::div.scalar (which DSP cores execute too) and cormorant::div.mve.
 template <class W>
 struct TableDiv {
-  static constexpr const char* kName = "cormorant::div.scalar";
   static constexpr Overlap kOverlap = Overlap::in_place;
   typename W::Tensor self{};
   typename W::Int self_zero_point{};
@@ -68,11 +74,8 @@ struct TableDiv {
   }
 };
 
-inline constexpr const char* kDivScalar = "cormorant::div.scalar";
-inline constexpr const char* kDivMve = "cormorant::div.mve";
-
 constexpr const char* div_variant(const Target& target) {
-  return !target.is_any() && target.isa == Isa::mve ? kDivMve : kDivScalar;
+  return !target.is_any() && target.isa == Isa::mve ? names::cormorant_div_mve : names::cormorant_div_scalar;
 }
 
 // An entry of the table: the factor, which has the divisor's sign, above five bits that hold a shift of 1 … 32, less

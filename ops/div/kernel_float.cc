@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ops/div/div.h"
 #include "ops/float_binary.h"
 #include "ops/float_kernel.h"
 
@@ -17,7 +18,7 @@ void execute_float(const void* plan) {
 }
 
 }  // namespace
-}  // namespace cormorant::ops::div
 
-CORMORANT_KERNEL(aten_div_out_scalar, "aten::div.out", cormorant::ops::div::load_float,
-                 cormorant::ops::div::execute_float)
+CORMORANT_KERNELS(CORMORANT_DIV_KERNELS, any_cpu)
+
+}  // namespace cormorant::ops::div

@@ -35,7 +35,7 @@ void execute_table(const void* plan) {
 }
 
 }  // namespace
-}  // namespace cormorant::ops::div
 
-CORMORANT_KERNEL(cormorant_div_mve, cormorant::ops::div::kDivMve, cormorant::ops::div::load_table,
-                 cormorant::ops::div::execute_table)
+CORMORANT_KERNELS(CORMORANT_DIV_KERNELS, mve)
+
+}  // namespace cormorant::ops::div

@@ -35,9 +35,7 @@ void execute_table(const void* plan) {
 void execute(const void* plan) { run_stretches(static_cast<const Plan*>(plan)->tensors, divide, plan); }
 
 }  // namespace
-}  // namespace cormorant::ops::div
 
-CORMORANT_KERNEL(cormorant_div_scalar, cormorant::ops::div::kDivScalar, cormorant::ops::div::load_table,
-                 cormorant::ops::div::execute_table)
-CORMORANT_KERNEL(cortex_m_quantized_div_out_scalar, "cortex_m::quantized_div.out", cormorant::ops::div::load,
-                 cormorant::ops::div::execute)
+CORMORANT_KERNELS(CORMORANT_DIV_KERNELS, scalar)
+
+}  // namespace cormorant::ops::div

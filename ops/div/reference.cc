@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/div/reference.h"
-
 #include "base/fixed_point.h"
+#include "ops/div/kernel.h"
+#include "ops/float_binary.h"
+#include "ops/references.h"
 
 namespace cormorant::ops::div {
 namespace {
@@ -34,8 +35,6 @@ void execute_table(const void* plan) {
 
 }  // namespace
 
-const Kernel kReference = {QuantizedDiv<TargetWorld>::kName, load, execute};
-const Kernel kTableScalarReference = {kDivScalar, load_table, execute_table};
-const Kernel kTableMveReference = {kDivMve, load_table, execute_table};
+CORMORANT_REFERENCES(div, CORMORANT_DIV_KERNELS)
 
 }  // namespace cormorant::ops::div

@@ -5,8 +5,10 @@
 // order.
 #include "base/diagnostic.h"
 #include "ops/expand/expand.h"
-#include "ops/expand/reference.h"
+#include "ops/expand/kernel.h"
+#include "ops/move_reference.h"
 #include "ops/movement.h"
+#include "ops/references.h"
 
 namespace cormorant::ops {
 namespace {
@@ -112,7 +114,7 @@ ir::Value* lower(const Rewriter& rewriter) {
                         .emit(
                             ExpandCopy<HostWorld>{
                                 .self = order.contiguous(node.tensor("self")), .size = made.shape, .implicit = false},
-                            made)
+                            made, names::aten_expand_copy_out)
                         ->result(),
                     type);
 }
@@ -132,9 +134,9 @@ Operator expand_operator() {
           .evaluate = evaluate_expand,
           .quantize = quantize,
           .lower = lower,
-          .lower_float = lower,
-          .signatures = {signature_of<ExpandCopy>(), signature_of<Repeat>()},
-          .host_kernels = {&kExpandCopyReference, &kRepeatReference}};
+          .lower_float = lower};
 }
+
+CORMORANT_REFERENCES(expand, CORMORANT_EXPAND_KERNELS)
 
 }  // namespace cormorant::ops

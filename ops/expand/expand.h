@@ -5,11 +5,17 @@
 
 #include <cstdint>
 
+#include "ops/kernel_list.h"
+
+#define CORMORANT_EXPAND_KERNELS(OURS, THEIRS, FOREIGN)                                                   \
+  THEIRS(aten, expand_copy, out, scalar_dsp_mve, load_expand_copy, execute_move<kLoops>, any, ExpandCopy) \
+  THEIRS(aten, repeat, out, scalar_dsp_mve, load_repeat, execute_move<kLoops>, any, Repeat)
+CORMORANT_NAMES(CORMORANT_EXPAND_KERNELS)
+
 namespace cormorant::ops {
 
 template <class W>
 struct ExpandCopy {
-  static constexpr const char* kName = "aten::expand_copy.out";
   typename W::Tensor self{};
   typename W::IntList size{};  // -1: as it is
   typename W::Bool implicit{};
@@ -27,7 +33,6 @@ struct ExpandCopy {
 // Each dimension that often, one copy behind the other, and new dimensions in front.
 template <class W>
 struct Repeat {
-  static constexpr const char* kName = "aten::repeat.out";
   typename W::Tensor self{};
   typename W::IntList repeats{};
   typename W::Out out{};

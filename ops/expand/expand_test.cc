@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
-#include "emit/emit.h"
 #include "ops/op.h"
 #include "passes/passes.h"
 #include "runtime/host.h"
@@ -116,7 +115,7 @@ TEST(Repeat, PutsCopiesBehindEachOther) {
   ir::Value* x = graph.add_input("x", i8({2, 2}));
   graph.add_output(
       graph.add_node("repeat", "aten.repeat", {{"self", x}, {"repeats", Dims{2, 1, 2}}}, {i8({2, 2, 4})})->result());
-  const std::vector<std::byte> file = emit::emit(graph, {}, {}).program;
+  const std::vector<std::byte> file = conformance::program_of(graph);
   HostProgram program(file, host_kernels());
   std::vector<std::byte> input;
   for (int i = 0; i < 4; ++i) input.push_back(static_cast<std::byte>(i));

@@ -5,8 +5,10 @@
 
 #include "base/diagnostic.h"
 #include "ops/flip/flip.h"
-#include "ops/flip/reference.h"
+#include "ops/flip/kernel.h"
+#include "ops/move_reference.h"
 #include "ops/movement.h"
+#include "ops/references.h"
 
 namespace cormorant::ops {
 namespace {
@@ -78,7 +80,7 @@ ir::Value* lower(const Rewriter& rewriter) {
   return order.back(
       rewriter
           .emit(Flip<HostWorld>{.self = order.contiguous(node.tensor("self")), .dims = node.integers("dims")},
-                order.type(type))
+                order.type(type), names::aten_flip_out)
           ->result(),
       type);
 }
@@ -96,9 +98,9 @@ Operator flip_operator() {
           .evaluate = evaluate_flip,
           .quantize = quantize,
           .lower = lower,
-          .lower_float = lower,
-          .signatures = {signature_of<Flip>()},
-          .host_kernels = {&kFlipReference}};
+          .lower_float = lower};
 }
+
+CORMORANT_REFERENCES(flip, CORMORANT_FLIP_KERNELS)
 
 }  // namespace cormorant::ops

@@ -5,11 +5,16 @@
 
 #include <cstdint>
 
+#include "ops/kernel_list.h"
+
+#define CORMORANT_FLIP_KERNELS(OURS, THEIRS, FOREIGN) \
+  THEIRS(aten, flip, out, scalar_dsp_mve, load_flip, execute_move<kLoops>, any, Flip)
+CORMORANT_NAMES(CORMORANT_FLIP_KERNELS)
+
 namespace cormorant::ops {
 
 template <class W>
 struct Flip {
-  static constexpr const char* kName = "aten::flip.out";
   typename W::Tensor self{};
   typename W::IntList dims{};  // may be negative; each at most once
   typename W::Out out{};

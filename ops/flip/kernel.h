@@ -3,6 +3,7 @@
 // Loading leaves a MovePlan, of which kernels/move_nest.h tells.
 #pragma once
 
+#include "kernels/move_nest.h"
 #include "ops/flip/flip.h"
 #include "runtime/kernel.h"
 

@@ -140,9 +140,7 @@ Operator identity_operator() {
           .canonical = {kReinterpret},
           .infer = infer,
           .evaluate = evaluate_reinterpret,
-          .lower = lower,
-          .signatures = {},
-          .host_kernels = {}};
+          .lower = lower};
 }
 
 }  // namespace cormorant::ops

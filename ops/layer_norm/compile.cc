@@ -9,7 +9,6 @@
 
 #include "base/diagnostic.h"
 #include "ops/layer_norm/layer_norm.h"
-#include "ops/layer_norm/reference.h"
 #include "ops/op.h"
 
 namespace cormorant::ops {
@@ -259,7 +258,7 @@ bool in_place(const ir::Node& /*node*/, std::string_view argument) { return argu
 }  // namespace layer_norm
 
 Operator layer_norm_operator() {
-  Operator op{
+  return {
       .name = "layer_norm",
       .limits = "at most 32768 elements per mean",
       .layout = Layout::contiguous,
@@ -287,13 +286,7 @@ Operator layer_norm_operator() {
       .evaluate = layer_norm::evaluate_norm,
       .quantize = layer_norm::quantize,
       .lower = layer_norm::lower,
-      .signatures = {},
-      .in_place = layer_norm::in_place,
-      .host_kernels = {layer_norm::references().begin(), layer_norm::references().end()}};
-  for (const char* variant : {layer_norm::kScalar, layer_norm::kDsp, layer_norm::kMve}) {
-    op.signatures.push_back(signature_of<layer_norm::LayerNorm>(variant));
-  }
-  return op;
+      .in_place = layer_norm::in_place};
 }
 
 }  // namespace cormorant::ops

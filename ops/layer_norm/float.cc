@@ -2,12 +2,8 @@
 #include "ops/layer_norm/float.h"
 
 #include "ops/float_form.h"
+#include "ops/layer_norm/layer_norm.h"
 #include "ops/movement.h"
-
-extern "C" {
-extern const cormorant::Kernel aten_native_layer_norm_out_scalar, aten_native_group_norm_out_scalar,
-    cormorant_rms_norm_float;
-}
 
 namespace cormorant::ops {
 namespace layer_norm {
@@ -35,17 +31,18 @@ ir::Value* lower_float(const Rewriter& rewriter) {
   ir::Value* input = mover.view(node.tensor("input"), seen);
   ir::Value* weight = parameters(rewriter, "weight", static_cast<std::size_t>(groups * channels));
   ir::Value* bias = parameters(rewriter, "bias", static_cast<std::size_t>(groups * channels));
-  const auto emit = [&](auto call, const ir::Shape& statistics) {
+  const auto emit = [&](auto call, const ir::Shape& statistics, const char* op) {
     const std::vector<ir::TensorType> types = {ir::float_type(seen), ir::float_type(statistics),
                                                ir::float_type(statistics)};
-    return make_node(rewriter.graph, std::move(call), types, node.name, node.location, &rewriter.node)->results.front();
+    return make_node(rewriter.graph, std::move(call), types, node.name, node.location, &rewriter.node, op)
+        ->results.front();
   };
   ir::Value* result = nullptr;
   if (!node.boolean("subtracts_mean")) {
     require_own_runtime(rewriter);
     result = rewriter
                  .emit(FloatRmsNorm<HostWorld>{.input = input, .weight = {weight}, .eps = node.number("eps")},
-                       ir::float_type(seen))
+                       ir::float_type(seen), names::cormorant_rms_norm_float)
                  ->result();
   } else if (grouped) {
     result = emit(NativeGroupNorm<HostWorld>{.input = input,
@@ -56,14 +53,14 @@ ir::Value* lower_float(const Rewriter& rewriter) {
                                              .HxW = inner,
                                              .group = groups,
                                              .eps = node.number("eps")},
-                  {batch, groups});
+                  {batch, groups}, names::aten_native_group_norm_out);
   } else {
     result = emit(NativeLayerNorm<HostWorld>{.input = input,
                                              .normalized_shape = {channels},
                                              .weight = {weight},
                                              .bias = {bias},
                                              .eps = node.number("eps")},
-                  {batch, 1});
+                  {batch, 1}, names::aten_native_layer_norm_out);
   }
   return mover.view(result, type.shape);
 }
@@ -71,12 +68,6 @@ ir::Value* lower_float(const Rewriter& rewriter) {
 }  // namespace
 }  // namespace layer_norm
 
-FloatForm layer_norm_float() {
-  using namespace layer_norm;  // NOLINT(google-build-using-namespace)
-  return {
-      .lower = lower_float,
-      .signatures = {signature_of<NativeLayerNorm>(), signature_of<NativeGroupNorm>(), signature_of<FloatRmsNorm>()},
-      .kernels = {&aten_native_layer_norm_out_scalar, &aten_native_group_norm_out_scalar, &cormorant_rms_norm_float}};
-}
+Lower layer_norm_float() { return layer_norm::lower_float; }
 
 }  // namespace cormorant::ops

@@ -10,7 +10,6 @@ namespace cormorant::ops::layer_norm {
 
 template <class W>
 struct NativeLayerNorm {
-  static constexpr const char* kName = "aten::native_layer_norm.out";
   static constexpr Overlap kOverlap = Overlap::in_place;
   typename W::Tensor input{};
   typename W::IntList normalized_shape{};
@@ -36,7 +35,6 @@ struct NativeLayerNorm {
 
 template <class W>
 struct NativeGroupNorm {
-  static constexpr const char* kName = "aten::native_group_norm.out";
   static constexpr Overlap kOverlap = Overlap::in_place;
   typename W::Tensor input{};
   typename W::OptionalTensor weight{};
@@ -69,7 +67,6 @@ struct NativeGroupNorm {
 // Over the last dimension; weight has as many entries.
 template <class W>
 struct FloatRmsNorm {
-  static constexpr const char* kName = "cormorant::rms_norm.float";
   static constexpr Overlap kOverlap = Overlap::in_place;
   typename W::Tensor input{};
   typename W::OptionalTensor weight{};

@@ -39,7 +39,7 @@ inline std::int32_t quick(std::int32_t doubled, std::int32_t factor) {
 void execute(const void* plan) { normalise_rows_quickly<quick, statistics>(*static_cast<const Plan*>(plan)); }
 
 }  // namespace
-}  // namespace cormorant::ops::layer_norm
 
-CORMORANT_KERNEL(cormorant_layer_norm_dsp, cormorant::ops::layer_norm::kDsp, cormorant::ops::layer_norm::load,
-                 cormorant::ops::layer_norm::execute)
+CORMORANT_KERNELS(CORMORANT_LAYER_NORM_KERNELS, dsp)
+
+}  // namespace cormorant::ops::layer_norm

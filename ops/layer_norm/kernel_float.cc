@@ -5,6 +5,7 @@
 #include "base/float_math.h"
 #include "ops/float_kernel.h"
 #include "ops/layer_norm/float.h"
+#include "ops/layer_norm/layer_norm.h"
 
 namespace cormorant::ops::layer_norm {
 namespace {
@@ -148,11 +149,7 @@ void execute_float(const void* plan) {
 }
 
 }  // namespace
-}  // namespace cormorant::ops::layer_norm
 
-CORMORANT_KERNEL(aten_native_layer_norm_out_scalar, "aten::native_layer_norm.out",
-                 cormorant::ops::layer_norm::load_layer_norm, cormorant::ops::layer_norm::execute_float)
-CORMORANT_KERNEL(aten_native_group_norm_out_scalar, "aten::native_group_norm.out",
-                 cormorant::ops::layer_norm::load_group_norm, cormorant::ops::layer_norm::execute_float)
-CORMORANT_KERNEL(cormorant_rms_norm_float, "cormorant::rms_norm.float", cormorant::ops::layer_norm::load_rms_norm,
-                 cormorant::ops::layer_norm::execute_float)
+CORMORANT_KERNELS(CORMORANT_LAYER_NORM_KERNELS, any_cpu)
+
+}  // namespace cormorant::ops::layer_norm

@@ -96,7 +96,7 @@ void execute(const void* plan) {
 }
 
 }  // namespace
-}  // namespace cormorant::ops::layer_norm
 
-CORMORANT_KERNEL(cormorant_layer_norm_mve, cormorant::ops::layer_norm::kMve, cormorant::ops::layer_norm::load,
-                 cormorant::ops::layer_norm::execute)
+CORMORANT_KERNELS(CORMORANT_LAYER_NORM_KERNELS, mve)
+
+}  // namespace cormorant::ops::layer_norm

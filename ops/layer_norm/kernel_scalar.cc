@@ -21,7 +21,7 @@ void execute(const void* raw) {
 }
 
 }  // namespace
-}  // namespace cormorant::ops::layer_norm
 
-CORMORANT_KERNEL(cormorant_layer_norm_scalar, cormorant::ops::layer_norm::kScalar, cormorant::ops::layer_norm::load,
-                 cormorant::ops::layer_norm::execute)
+CORMORANT_KERNELS(CORMORANT_LAYER_NORM_KERNELS, scalar)
+
+}  // namespace cormorant::ops::layer_norm

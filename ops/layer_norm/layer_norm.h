@@ -9,13 +9,22 @@
 #include <cstdint>
 
 #include "base/overlap.h"
+#include "ops/kernel_list.h"
 #include "target/target.h"
+
+#define CORMORANT_LAYER_NORM_KERNELS(OURS, THEIRS, FOREIGN)                                           \
+  OURS(layer_norm, scalar, scalar, load, execute, w8a8, LayerNorm)                                    \
+  OURS(layer_norm, dsp, dsp, load, execute, w8a8, LayerNorm)                                          \
+  OURS(layer_norm, mve, mve, load, execute, w8a8, LayerNorm)                                          \
+  THEIRS(aten, native_layer_norm, out, any_cpu, load_layer_norm, execute_float, f32, NativeLayerNorm) \
+  THEIRS(aten, native_group_norm, out, any_cpu, load_group_norm, execute_float, f32, NativeGroupNorm) \
+  OURS(rms_norm, float, any_cpu, load_rms_norm, execute_float, f32, FloatRmsNorm)
+CORMORANT_NAMES(CORMORANT_LAYER_NORM_KERNELS)
 
 namespace cormorant::ops::layer_norm {
 
 template <class W>
 struct LayerNorm {
-  static constexpr const char* kName = "cormorant::layer_norm.scalar";
   static constexpr Overlap kOverlap = Overlap::in_place;
   typename W::Tensor input{};
   typename W::Tensor packed{};
@@ -29,13 +38,9 @@ struct LayerNorm {
   }
 };
 
-inline constexpr const char* kScalar = "cormorant::layer_norm.scalar";
-inline constexpr const char* kDsp = "cormorant::layer_norm.dsp";
-inline constexpr const char* kMve = "cormorant::layer_norm.mve";
-
 constexpr const char* variant_of(const Target& target) {
-  if (target.is_any() || target.isa == Isa::scalar) return kScalar;
-  return target.isa == Isa::dsp ? kDsp : kMve;
+  if (target.is_any() || target.isa == Isa::scalar) return names::cormorant_layer_norm_scalar;
+  return target.isa == Isa::dsp ? names::cormorant_layer_norm_dsp : names::cormorant_layer_norm_mve;
 }
 
 // The packed constant: this header, then γ of every (group, channel), then β, both int32. arithmetic.h says what the

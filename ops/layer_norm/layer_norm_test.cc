@@ -6,7 +6,6 @@
 #include <cstring>
 
 #include "base/diagnostic.h"
-#include "emit/emit.h"
 #include "evaluate/graph.h"
 #include "ops/layer_norm/arithmetic.h"
 #include "ops/op.h"
@@ -123,7 +122,7 @@ TEST(LayerNorm, EqualValuesBecomeTheBias) {
   ir::Node& node = g.nodes().back();
   g.replace_uses(node.result(), layer_norm_operator().lower({g, node, config}));
   g.erase(&node);
-  HostProgram program(emit::emit(g, {}, {}).program, host_kernels());
+  HostProgram program(conformance::program_of(g), host_kernels());
   const std::vector<std::byte> input(5, std::byte{42});
   const std::vector<std::byte> out = program.run({&input, 1}).front();
   const std::vector<std::byte> expected = {std::byte{10}, std::byte{12}, std::byte{8}, std::byte{11}, std::byte{127}};
@@ -260,7 +259,7 @@ TEST(LayerNormLoad, RejectsPackedConstantsThatDoNotFit) {
         graph
             .add_node("norm", "cormorant.layer_norm.scalar", {{"input", x}, {"packed", constant}}, {i8(std::move(out))})
             ->result());
-    HostProgram program(emit::emit(graph, {}, {}).program, host_kernels());
+    HostProgram program(conformance::program_of(graph), host_kernels());
   };
   const auto sound = [](Header&) {};
   EXPECT_NO_THROW(load(sound));

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/layer_norm/reference.h"
-
+#include "ops/layer_norm/float.h"
+#include "ops/layer_norm/kernel.h"
 #include "ops/layer_norm/rows.h"
+#include "ops/references.h"
 
 namespace cormorant::ops::layer_norm {
 namespace {
@@ -10,13 +11,8 @@ void execute(const void* plan) {
   normalise_rows<doubling_high_multiply, plain_statistics>(*static_cast<const Plan*>(plan));
 }
 
-const Kernel kScalarReference = {kScalar, load, execute};
-const Kernel kDspReference = {kDsp, load, execute};
-const Kernel kMveReference = {kMve, load, execute};
-const Kernel* const kReferences[] = {&kScalarReference, &kDspReference, &kMveReference};
-
 }  // namespace
 
-std::span<const Kernel* const> references() { return kReferences; }
+CORMORANT_REFERENCES(layer_norm, CORMORANT_LAYER_NORM_KERNELS)
 
 }  // namespace cormorant::ops::layer_norm

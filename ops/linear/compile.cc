@@ -204,7 +204,7 @@ ir::Value* lower(const Rewriter& rewriter) {
   } else {
     call.bias.value = bias;
   }
-  return rewriter.emit(std::move(call), node.result()->type)->result();
+  return rewriter.emit(std::move(call), node.result()->type, names::cortex_m_quantized_linear_out)->result();
 }
 
 std::int64_t macs(const ir::Node& node) {
@@ -249,26 +249,18 @@ std::optional<std::int64_t> estimate(const ir::Node& node) {
 }  // namespace linear
 
 Operator linear_operator() {
-  Operator op{
-      .name = "linear",
-      .layout = Layout::contiguous,
-      .forms = {{"linear.default(Tensor input, Tensor weight, Tensor? bias=None)", batch_matmul::import_linear}},
-      .canonical = {linear::kCanonical},
-      .infer = linear::infer,
-      .evaluate = linear::evaluate_linear,
-      .quantize = linear::quantize,
-      .fuses_activation = true,
-      .lower = linear::lower,
-      .signatures = {signature_of<linear::QuantizedLinear>()},
-      .prepack = linear::prepack,
-      .macs = linear::macs,
-      .estimate = linear::estimate,
-      .host_kernels = {&linear::kReference}};
-  for (const linear::Variant& variant : linear::kVariants) {
-    op.signatures.push_back(signature_of<linear::PackedLinear>(std::string(variant.name)));
-  }
-  for (const Kernel* kernel : linear::packed_references()) op.host_kernels.push_back(kernel);
-  return op;
+  return {.name = "linear",
+          .layout = Layout::contiguous,
+          .forms = {{"linear.default(Tensor input, Tensor weight, Tensor? bias=None)", batch_matmul::import_linear}},
+          .canonical = {linear::kCanonical},
+          .infer = linear::infer,
+          .evaluate = linear::evaluate_linear,
+          .quantize = linear::quantize,
+          .fuses_activation = true,
+          .lower = linear::lower,
+          .prepack = linear::prepack,
+          .macs = linear::macs,
+          .estimate = linear::estimate};
 }
 
 }  // namespace cormorant::ops

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/linear/float.h"
 
+#include "ops/linear/linear.h"
 #include "ops/movement.h"
 #include "ops/op.h"
-
-extern "C" {
-extern const cormorant::Kernel aten_mm_out_scalar, aten_addmm_out_scalar, aten_linear_out_scalar;
-}
 
 namespace cormorant::ops {
 namespace linear {
@@ -34,11 +31,12 @@ ir::Value* lower_float(const Rewriter& rewriter) {
   const ir::TensorType flat = ir::float_type({rows, outputs});
   ir::Value* product = nullptr;
   if (ir::Value* bias = node.tensor("bias"); bias != nullptr) {
-    product =
-        rewriter.emit(Addmm<HostWorld>{.self = bias, .mat1 = input, .mat2 = weight, .beta = {1}, .alpha = {1}}, flat)
-            ->result();
+    product = rewriter
+                  .emit(Addmm<HostWorld>{.self = bias, .mat1 = input, .mat2 = weight, .beta = {1}, .alpha = {1}}, flat,
+                        names::aten_addmm_out)
+                  ->result();
   } else {
-    product = rewriter.emit(Mm<HostWorld>{.self = input, .mat2 = weight}, flat)->result();
+    product = rewriter.emit(Mm<HostWorld>{.self = input, .mat2 = weight}, flat, names::aten_mm_out)->result();
   }
   return mover.view(product, type.shape);
 }
@@ -46,10 +44,6 @@ ir::Value* lower_float(const Rewriter& rewriter) {
 }  // namespace
 }  // namespace linear
 
-FloatForm linear_float() {
-  return {.lower = linear::lower_float,
-          .signatures = {signature_of<linear::Addmm>(), signature_of<linear::Mm>()},
-          .kernels = {&aten_mm_out_scalar, &aten_addmm_out_scalar, &aten_linear_out_scalar}};
-}
+Lower linear_float() { return linear::lower_float; }
 
 }  // namespace cormorant::ops

@@ -10,7 +10,6 @@ namespace cormorant::ops::linear {
 // beta · self + alpha · mat1 · mat2, self [columns], [1, columns] or [rows, columns]
 template <class W>
 struct Addmm {
-  static constexpr const char* kName = "aten::addmm.out";
   typename W::Tensor self{};
   typename W::Tensor mat1{};
   typename W::Tensor mat2{};
@@ -31,7 +30,6 @@ struct Addmm {
 
 template <class W>
 struct Mm {
-  static constexpr const char* kName = "aten::mm.out";
   typename W::Tensor self{};
   typename W::Tensor mat2{};
   typename W::Out out{};
@@ -46,7 +44,6 @@ struct Mm {
 
 template <class W>
 struct FloatLinear {
-  static constexpr const char* kName = "aten::linear.out";
   typename W::Tensor input{};
   typename W::Tensor weight{};  // [outputs, inputs]
   typename W::OptionalTensor bias{};

@@ -231,14 +231,9 @@ void execute(const void* plan) {
 }
 
 }  // namespace
-}  // namespace cormorant::ops::linear
 
-CORMORANT_KERNEL(cormorant_linear_dsp_pairs, "cormorant::linear.dsp_pairs",
-                 cormorant::ops::linear::load_packed_dsp_pairs,
-                 cormorant::ops::linear::execute_groups<cormorant::ops::linear::Pairs>)
-CORMORANT_KERNEL(cormorant_linear_dsp_wide, "cormorant::linear.dsp_wide", cormorant::ops::linear::load_packed_dsp_wide,
-                 cormorant::ops::linear::execute_groups<cormorant::ops::linear::Wide>)
-CORMORANT_KERNEL(cormorant_linear_dsp_rows, "cormorant::linear.dsp_rows", cormorant::ops::linear::load_packed_rows,
-                 cormorant::ops::linear::execute_rows)
-CORMORANT_KERNEL(cortex_m_quantized_linear_out_dsp, "cortex_m::quantized_linear.out", cormorant::ops::linear::load,
-                 cormorant::ops::linear::execute)
+constexpr auto* execute_pairs = execute_groups<Pairs>;
+constexpr auto* execute_wide = execute_groups<Wide>;
+CORMORANT_KERNELS(CORMORANT_LINEAR_KERNELS, dsp)
+
+}  // namespace cormorant::ops::linear

@@ -2,6 +2,7 @@
 #include "ops/float_kernel.h"
 #include "ops/float_matmul.h"
 #include "ops/linear/float.h"
+#include "ops/linear/linear.h"
 
 namespace cormorant::ops::linear {
 namespace {
@@ -121,11 +122,7 @@ void execute_float(const void* plan) {
 }
 
 }  // namespace
-}  // namespace cormorant::ops::linear
 
-CORMORANT_KERNEL(aten_mm_out_scalar, "aten::mm.out", cormorant::ops::linear::load_mm,
-                 cormorant::ops::linear::execute_float)
-CORMORANT_KERNEL(aten_addmm_out_scalar, "aten::addmm.out", cormorant::ops::linear::load_addmm,
-                 cormorant::ops::linear::execute_float)
-CORMORANT_KERNEL(aten_linear_out_scalar, "aten::linear.out", cormorant::ops::linear::load_linear,
-                 cormorant::ops::linear::execute_linear)
+CORMORANT_KERNELS(CORMORANT_LINEAR_KERNELS, any_cpu)
+
+}  // namespace cormorant::ops::linear

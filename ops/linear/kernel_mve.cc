@@ -207,11 +207,7 @@ void execute(const void* plan) {
 }
 
 }  // namespace
-}  // namespace cormorant::ops::linear
 
-CORMORANT_KERNEL(cormorant_linear_mve, "cormorant::linear.mve", cormorant::ops::linear::load_packed_mve,
-                 cormorant::ops::linear::execute_groups)
-CORMORANT_KERNEL(cormorant_linear_mve_rows, "cormorant::linear.mve_rows", cormorant::ops::linear::load_packed_rows,
-                 cormorant::ops::linear::execute_rows)
-CORMORANT_KERNEL(cortex_m_quantized_linear_out_mve, "cortex_m::quantized_linear.out", cormorant::ops::linear::load,
-                 cormorant::ops::linear::execute)
+CORMORANT_KERNELS(CORMORANT_LINEAR_KERNELS, mve)
+
+}  // namespace cormorant::ops::linear

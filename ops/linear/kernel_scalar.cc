@@ -246,9 +246,7 @@ void execute(const void* plan) {
 }
 
 }  // namespace
-}  // namespace cormorant::ops::linear
 
-CORMORANT_KERNEL(cormorant_linear_scalar, "cormorant::linear.scalar", cormorant::ops::linear::load_packed_scalar,
-                 cormorant::ops::linear::execute_packed)
-CORMORANT_KERNEL(cortex_m_quantized_linear_out_scalar, "cortex_m::quantized_linear.out", cormorant::ops::linear::load,
-                 cormorant::ops::linear::execute)
+CORMORANT_KERNELS(CORMORANT_LINEAR_KERNELS, scalar)
+
+}  // namespace cormorant::ops::linear

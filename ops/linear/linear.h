@@ -16,7 +16,21 @@
 #include <string_view>
 
 #include "base/wide_product.h"
+#include "ops/kernel_list.h"
 #include "target/target.h"
+
+#define CORMORANT_LINEAR_KERNELS(OURS, THEIRS, FOREIGN)                                         \
+  THEIRS(cortex_m, quantized_linear, out, scalar_dsp_mve, load, execute, w8a8, QuantizedLinear) \
+  OURS(linear, scalar, scalar, load_packed_scalar, execute_packed, w8a8, PackedLinear)          \
+  OURS(linear, dsp_pairs, dsp, load_packed_dsp_pairs, execute_pairs, w8a8, PackedLinear)        \
+  OURS(linear, dsp_wide, dsp, load_packed_dsp_wide, execute_wide, w8a8, PackedLinear)           \
+  OURS(linear, dsp_rows, dsp, load_packed_rows, execute_rows, w8a8, PackedLinear)               \
+  OURS(linear, mve, mve, load_packed_mve, execute_groups, w8a8, PackedLinear)                   \
+  OURS(linear, mve_rows, mve, load_packed_rows, execute_rows, w8a8, PackedLinear)               \
+  THEIRS(aten, addmm, out, any_cpu, load_addmm, execute_float, f32, Addmm)                      \
+  THEIRS(aten, mm, out, any_cpu, load_mm, execute_float, f32, Mm)                               \
+  FOREIGN(aten, linear, out, any_cpu, load_linear, execute_linear, f32)
+CORMORANT_NAMES(CORMORANT_LINEAR_KERNELS)
 
 namespace cormorant::ops::linear {
 
@@ -24,7 +38,6 @@ namespace cormorant::ops::linear {
 // output feature. Either kernel_sum (input_offset · Σ weights + bias) or bias is given; kernel_sum goes first.
 template <class W>
 struct QuantizedLinear {
-  static constexpr const char* kName = "cortex_m::quantized_linear.out";
   typename W::Tensor input{};
   typename W::Tensor weights{};
   typename W::OptionalTensor bias{};
@@ -58,7 +71,6 @@ struct QuantizedLinear {
 // The variants share a signature; the overload says which layout `packed` has.
 template <class W>
 struct PackedLinear {
-  static constexpr const char* kName = "cormorant::linear.scalar";
   typename W::Tensor input{};
   typename W::Tensor packed{};
   typename W::Out out{};
@@ -98,12 +110,12 @@ struct Variant {
 constexpr std::uint32_t weight_bytes_of(Layout layout) { return layout == Layout::dsp_wide ? 2 : 1; }
 
 inline constexpr Variant kVariants[] = {
-    {"cormorant::linear.scalar", Layout::scalar, Isa::scalar},
-    {"cormorant::linear.dsp_pairs", Layout::dsp_pairs, Isa::dsp},
-    {"cormorant::linear.dsp_rows", Layout::rows, Isa::dsp},
-    {"cormorant::linear.dsp_wide", Layout::dsp_wide, Isa::dsp},
-    {"cormorant::linear.mve", Layout::mve, Isa::mve},
-    {"cormorant::linear.mve_rows", Layout::rows, Isa::mve},
+    {names::cormorant_linear_scalar, Layout::scalar, Isa::scalar},
+    {names::cormorant_linear_dsp_pairs, Layout::dsp_pairs, Isa::dsp},
+    {names::cormorant_linear_dsp_rows, Layout::rows, Isa::dsp},
+    {names::cormorant_linear_dsp_wide, Layout::dsp_wide, Isa::dsp},
+    {names::cormorant_linear_mve, Layout::mve, Isa::mve},
+    {names::cormorant_linear_mve_rows, Layout::rows, Isa::mve},
 };
 
 // dsp_pairs recovers the sum of B from 24 bits, and its 16-bit halves must hold A + 256 · B.

@@ -7,7 +7,6 @@
 #include <cstring>
 
 #include "base/diagnostic.h"
-#include "emit/emit.h"
 #include "ops/op.h"
 #include "ops/schema.h"
 #include "runtime/host.h"
@@ -199,7 +198,7 @@ TEST(LinearLayout, EveryWeightHasAPlaceOfItsOwn) {
 // ---- programs of other compilers, damaged programs ------------------------------------------------------------------
 
 std::vector<std::byte> run(const ir::Graph& graph, const std::vector<std::byte>& input) {
-  HostProgram program(emit::emit(graph, {}, {}).program, host_kernels());
+  HostProgram program(conformance::program_of(graph), host_kernels());
   return program.run({&input, 1}).front();
 }
 
@@ -269,7 +268,7 @@ TEST(LinearLoad, RejectsPackedConstantsThatDoNotFit) {
                                              ir::Bytes::of(std::span<const std::int8_t>(packed)));
     graph.add_output(
         graph.add_node("linear", op, {{"input", x}, {"packed", constant}}, {i8(std::move(out))})->result());
-    HostProgram program(emit::emit(graph, {}, {}).program, host_kernels());
+    HostProgram program(conformance::program_of(graph), host_kernels());
   };
   using Header = linear::PackedHeader;
   const auto sound = [](Header&) {};

@@ -4,6 +4,8 @@
 #include <cstring>
 
 #include "base/fixed_point.h"
+#include "ops/linear/float.h"
+#include "ops/references.h"
 
 namespace cormorant::ops::linear {
 namespace {
@@ -75,17 +77,12 @@ namespace {
 void execute(const void* plan) { reference(*static_cast<const Plan*>(plan)); }
 void execute_packed(const void* plan) { packed_reference(*static_cast<const PackedPlan*>(plan)); }
 
-const Kernel kScalar = {"cormorant::linear.scalar", load_packed_scalar, execute_packed};
-const Kernel kDspPairs = {"cormorant::linear.dsp_pairs", load_packed_dsp_pairs, execute_packed};
-const Kernel kDspRows = {"cormorant::linear.dsp_rows", load_packed_rows, execute_packed};
-const Kernel kDspWide = {"cormorant::linear.dsp_wide", load_packed_dsp_wide, execute_packed};
-const Kernel kMve = {"cormorant::linear.mve", load_packed_mve, execute_packed};
-const Kernel kMveRows = {"cormorant::linear.mve_rows", load_packed_rows, execute_packed};
-const Kernel* const kPackedReferences[] = {&kScalar, &kDspPairs, &kDspRows, &kDspWide, &kMve, &kMveRows};
-
 }  // namespace
 
-const Kernel kReference = {QuantizedLinear<TargetWorld>::kName, load, execute};
-std::span<const Kernel* const> packed_references() { return kPackedReferences; }
+constexpr auto* execute_pairs = execute_packed;
+constexpr auto* execute_wide = execute_packed;
+constexpr auto* execute_rows = execute_packed;
+constexpr auto* execute_groups = execute_packed;
+CORMORANT_REFERENCES(linear, CORMORANT_LINEAR_KERNELS)
 
 }  // namespace cormorant::ops::linear

@@ -23,7 +23,4 @@ struct PackedFeature {
 void reference(const Plan& plan);
 void packed_reference(const PackedPlan& plan);
 
-extern const Kernel kReference;
-std::span<const Kernel* const> packed_references();
-
 }  // namespace cormorant::ops::linear

@@ -6,7 +6,6 @@
 #include "kernels/pool_geometry.h"
 #include "ops/max_pool2d/import.h"
 #include "ops/max_pool2d/max_pool2d.h"
-#include "ops/max_pool2d/reference.h"
 #include "ops/multiplier.h"
 #include "ops/op.h"
 #include "ops/pool_overlap.h"
@@ -117,7 +116,7 @@ ir::Value* lower(const Rewriter& rewriter) {
                                           .output_zero_point = quant.zero_point(),
                                           .activation_min = integer("activation_min", quant.qmin),
                                           .activation_max = integer("activation_max", quant.qmax)},
-            node.result()->type)
+            node.result()->type, names::cortex_m_quantized_max_pool2d_out)
       ->result();
 }
 
@@ -133,9 +132,7 @@ Operator max_pool2d_operator() {
           .quantize = quantize,
           .fuses_activation = true,
           .lower = lower,
-          .signatures = {signature_of<QuantizedMaxPool2d>(), signature_of<QuantizedMaxPool2d>(kQuantizedMaxPool2dNhwc)},
-          .overlap = pool_overlap,
-          .host_kernels = {&kMaxPool2dReference, &kMaxPool2dNhwcReference}};
+          .overlap = pool_overlap};
 }
 
 }  // namespace cormorant::ops

@@ -3,10 +3,7 @@
 
 #include "ops/float_form.h"
 #include "ops/float_kernel.h"
-
-extern "C" {
-extern const cormorant::Kernel cormorant_max_pool2d_float, aten_max_pool2d_with_indices_out_scalar;
-}
+#include "ops/max_pool2d/max_pool2d.h"
 
 namespace cormorant::ops {
 namespace {
@@ -25,21 +22,17 @@ ir::Value* lower_float(const Rewriter& rewriter) {
   };
   const ir::TensorType& type = node.result()->type;
   if (rewriter.config.runtime == Runtime::cormorant) {
-    return rewriter.emit(fill(FloatMaxPool2d<HostWorld>{}), type)->result();
+    return rewriter.emit(fill(FloatMaxPool2d<HostWorld>{}), type, names::cormorant_max_pool2d_float)->result();
   }
   ir::TensorType indices = type;
   indices.dtype = DType::i64;
   return make_node(rewriter.graph, fill(MaxPool2dWithIndices<HostWorld>{}), {type, indices}, node.name, node.location,
-                   &rewriter.node)
+                   &rewriter.node, names::aten_max_pool2d_with_indices_out)
       ->results.front();
 }
 
 }  // namespace
 
-FloatForm max_pool2d_float() {
-  return {.lower = lower_float,
-          .signatures = {signature_of<FloatMaxPool2d>(), signature_of<MaxPool2dWithIndices>()},
-          .kernels = {&cormorant_max_pool2d_float, &aten_max_pool2d_with_indices_out_scalar}};
-}
+Lower max_pool2d_float() { return lower_float; }
 
 }  // namespace cormorant::ops

@@ -8,7 +8,6 @@ namespace cormorant::ops {
 
 template <class W>
 struct FloatMaxPool2d {
-  static constexpr const char* kName = "cormorant::max_pool2d.float";
   typename W::Tensor self{};
   typename W::IntPair kernel_size{};
   typename W::IntPair stride{};  // empty: the kernel's size
@@ -31,7 +30,6 @@ struct FloatMaxPool2d {
 
 template <class W>
 struct MaxPool2dWithIndices {
-  static constexpr const char* kName = "aten::max_pool2d_with_indices.out";
   typename W::Tensor self{};
   typename W::IntPair kernel_size{};
   typename W::IntPair stride{};

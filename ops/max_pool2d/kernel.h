@@ -19,4 +19,9 @@ Error load_max_pool2d_nhwc(Call& call);
 // The loop over windows is the same for all instruction sets, and small.
 void execute_max_pool2d(const MaxPoolPlan& plan, void (*window_max)(const Window&, std::int32_t, std::int32_t));
 
+template <Loops kLoops>
+void execute_max_pool2d(const void* plan) {
+  execute_max_pool2d(*static_cast<const MaxPoolPlan*>(plan), window_max<kLoops>);
+}
+
 }  // namespace cormorant::ops

@@ -4,6 +4,7 @@
 #include "base/float_math.h"
 #include "ops/float_pool.h"
 #include "ops/max_pool2d/float.h"
+#include "ops/max_pool2d/max_pool2d.h"
 
 namespace cormorant::ops {
 namespace {
@@ -60,9 +61,7 @@ void execute_float_max_pool(const void* plan) {
 }
 
 }  // namespace
-}  // namespace cormorant::ops
 
-CORMORANT_KERNEL(cormorant_max_pool2d_float, "cormorant::max_pool2d.float", cormorant::ops::load_float_max_pool,
-                 cormorant::ops::execute_float_max_pool)
-CORMORANT_KERNEL(aten_max_pool2d_with_indices_out_scalar, "aten::max_pool2d_with_indices.out",
-                 cormorant::ops::load_max_pool_with_indices, cormorant::ops::execute_float_max_pool)
+CORMORANT_KERNELS(CORMORANT_MAX_POOL2D_KERNELS, any_cpu)
+
+}  // namespace cormorant::ops

@@ -8,12 +8,23 @@
 #include <cstdint>
 
 #include "base/overlap.h"
+#include "ops/kernel_list.h"
+
+// _nhwc is the same where layout is written out: input and out are logically N, H, W, C.
+#define CORMORANT_MAX_POOL2D_KERNELS(OURS, THEIRS, FOREIGN)                                                          \
+  THEIRS(cortex_m, quantized_max_pool2d, out, scalar_dsp_mve, load_max_pool2d, execute_max_pool2d<kLoops>, w8a8,     \
+         QuantizedMaxPool2d)                                                                                         \
+  THEIRS(cortex_m, quantized_max_pool2d_nhwc, out, scalar_dsp_mve, load_max_pool2d_nhwc, execute_max_pool2d<kLoops>, \
+         w8a8, QuantizedMaxPool2d)                                                                                   \
+  OURS(max_pool2d, float, any_cpu, load_float_max_pool, execute_float_max_pool, f32, FloatMaxPool2d)                 \
+  THEIRS(aten, max_pool2d_with_indices, out, any_cpu, load_max_pool_with_indices, execute_float_max_pool, f32,       \
+         MaxPool2dWithIndices)
+CORMORANT_NAMES(CORMORANT_MAX_POOL2D_KERNELS)
 
 namespace cormorant::ops {
 
 template <class W>
 struct QuantizedMaxPool2d {
-  static constexpr const char* kName = "cortex_m::quantized_max_pool2d.out";
   static constexpr Overlap kOverlap = Overlap::covered;
   typename W::Tensor input{};
   typename W::IntPair kernel_size{};
@@ -42,7 +53,5 @@ struct QuantizedMaxPool2d {
     v("out", out);
   }
 };
-// The same where layout is written out: input and out are logically N, H, W, C.
-inline constexpr const char* kQuantizedMaxPool2dNhwc = "cortex_m::quantized_max_pool2d_nhwc.out";
 
 }  // namespace cormorant::ops

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/max_pool2d/reference.h"
-
 #include <algorithm>
 
-namespace cormorant::ops {
-namespace {
+#include "ops/max_pool2d/float.h"
+#include "ops/max_pool2d/kernel.h"
+#include "ops/references.h"
 
-void execute(const void* plan) {
+namespace cormorant::ops {
+template <>
+void execute_max_pool2d<Loops::reference>(const void* plan) {
   const auto& p = *static_cast<const MaxPoolPlan*>(plan);
   const PoolGeometry& g = p.geometry;
   const auto& [h, w] = std::pair(g.height, g.width);
@@ -30,9 +31,6 @@ void execute(const void* plan) {
   }
 }
 
-}  // namespace
-
-const Kernel kMaxPool2dReference = {QuantizedMaxPool2d<TargetWorld>::kName, load_max_pool2d, execute};
-const Kernel kMaxPool2dNhwcReference = {kQuantizedMaxPool2dNhwc, load_max_pool2d_nhwc, execute};
+CORMORANT_REFERENCES(max_pool2d, CORMORANT_MAX_POOL2D_KERNELS)
 
 }  // namespace cormorant::ops

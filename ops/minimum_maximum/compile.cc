@@ -6,7 +6,6 @@
 
 #include "ops/broadcast.h"
 #include "ops/minimum_maximum/minimum_maximum.h"
-#include "ops/minimum_maximum/reference.h"
 #include "ops/op.h"
 
 namespace cormorant::ops {
@@ -60,12 +59,10 @@ ir::Value* lower(const Rewriter& rewriter) {
              "quantize the model so that both operands and the result share them");
     }
   }
-  const auto emit = [&](auto fields) {
-    fields.self = operands.self;
-    fields.other = operands.other;
-    return rewriter.emit(fields, node.result()->type)->result();
-  };
-  return node.op == kMinimum ? emit(Minimum<HostWorld>{}) : emit(Maximum<HostWorld>{});
+  return rewriter
+      .emit(MinimumMaximum<HostWorld>{.self = operands.self, .other = operands.other}, node.result()->type,
+            node.op == kMinimum ? names::cortex_m_minimum_out : names::cortex_m_maximum_out)
+      ->result();
 }
 
 }  // namespace
@@ -84,9 +81,7 @@ Operator minimum_maximum_operator() {
           .evaluate = evaluate_choice,
           .quantize = quantize,
           .lower = lower,
-          .signatures = {signature_of<Minimum>(), signature_of<Maximum>()},
-          .in_place = takes_place_of,
-          .host_kernels = {&kMinimumReference, &kMaximumReference}};
+          .in_place = takes_place_of};
 }
 
 }  // namespace cormorant::ops

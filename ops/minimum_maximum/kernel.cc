@@ -6,7 +6,7 @@
 namespace cormorant::ops::minimum_maximum {
 
 Error load(Call& call) {
-  Minimum<TargetWorld> args;
+  MinimumMaximum<TargetWorld> args;
   if (!call.read_signature(args)) return call.error();
   LoadedBroadcast loaded;
   read_int8_broadcast(call, args.self, args.other, args.out, loaded);

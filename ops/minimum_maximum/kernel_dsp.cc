@@ -49,9 +49,9 @@ void execute(const void* plan) {
 }
 
 }  // namespace
-}  // namespace cormorant::ops::minimum_maximum
 
-CORMORANT_KERNEL(cortex_m_minimum_out_dsp, "cortex_m::minimum.out", cormorant::ops::minimum_maximum::load,
-                 cormorant::ops::minimum_maximum::execute<true>)
-CORMORANT_KERNEL(cortex_m_maximum_out_dsp, "cortex_m::maximum.out", cormorant::ops::minimum_maximum::load,
-                 cormorant::ops::minimum_maximum::execute<false>)
+constexpr auto* execute_minimum = execute<true>;
+constexpr auto* execute_maximum = execute<false>;
+CORMORANT_KERNELS(CORMORANT_MINIMUM_MAXIMUM_KERNELS, dsp)
+
+}  // namespace cormorant::ops::minimum_maximum

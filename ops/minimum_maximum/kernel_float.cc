@@ -3,6 +3,7 @@
 // As in PyTorch, a NaN on either side is the result.
 #include "ops/float_binary.h"
 #include "ops/float_kernel.h"
+#include "ops/minimum_maximum/minimum_maximum.h"
 
 namespace cormorant::ops::minimum_maximum {
 namespace {
@@ -24,9 +25,7 @@ void execute_maximum(const void* plan) {
 }
 
 }  // namespace
-}  // namespace cormorant::ops::minimum_maximum
 
-CORMORANT_KERNEL(aten_minimum_out_scalar, "aten::minimum.out", cormorant::ops::minimum_maximum::load_float,
-                 cormorant::ops::minimum_maximum::execute_minimum)
-CORMORANT_KERNEL(aten_maximum_out_scalar, "aten::maximum.out", cormorant::ops::minimum_maximum::load_float,
-                 cormorant::ops::minimum_maximum::execute_maximum)
+CORMORANT_KERNELS(CORMORANT_MINIMUM_MAXIMUM_KERNELS, any_cpu)
+
+}  // namespace cormorant::ops::minimum_maximum

@@ -47,9 +47,7 @@ CORMORANT_CHOOSE(maximum, "vmax.s8")
 #undef CORMORANT_CHOOSE
 
 }  // namespace
-}  // namespace cormorant::ops::minimum_maximum
 
-CORMORANT_KERNEL(cortex_m_minimum_out_mve, "cortex_m::minimum.out", cormorant::ops::minimum_maximum::load,
-                 cormorant::ops::minimum_maximum::execute_minimum)
-CORMORANT_KERNEL(cortex_m_maximum_out_mve, "cortex_m::maximum.out", cormorant::ops::minimum_maximum::load,
-                 cormorant::ops::minimum_maximum::execute_maximum)
+CORMORANT_KERNELS(CORMORANT_MINIMUM_MAXIMUM_KERNELS, mve)
+
+}  // namespace cormorant::ops::minimum_maximum

@@ -34,9 +34,7 @@ void execute_minimum(const void* plan) { run_stretches(static_cast<const Plan*>(
 void execute_maximum(const void* plan) { run_stretches(static_cast<const Plan*>(plan)->tensors, choose<false>, plan); }
 
 }  // namespace
-}  // namespace cormorant::ops::minimum_maximum
 
-CORMORANT_KERNEL(cortex_m_minimum_out_scalar, "cortex_m::minimum.out", cormorant::ops::minimum_maximum::load,
-                 cormorant::ops::minimum_maximum::execute_minimum)
-CORMORANT_KERNEL(cortex_m_maximum_out_scalar, "cortex_m::maximum.out", cormorant::ops::minimum_maximum::load,
-                 cormorant::ops::minimum_maximum::execute_maximum)
+CORMORANT_KERNELS(CORMORANT_MINIMUM_MAXIMUM_KERNELS, scalar)
+
+}  // namespace cormorant::ops::minimum_maximum

@@ -5,12 +5,19 @@
 #pragma once
 
 #include "base/overlap.h"
+#include "ops/kernel_list.h"
+
+#define CORMORANT_MINIMUM_MAXIMUM_KERNELS(OURS, THEIRS, FOREIGN)                              \
+  THEIRS(cortex_m, minimum, out, scalar_dsp_mve, load, execute_minimum, w8a8, MinimumMaximum) \
+  THEIRS(cortex_m, maximum, out, scalar_dsp_mve, load, execute_maximum, w8a8, MinimumMaximum) \
+  THEIRS(aten, minimum, out, any_cpu, load_float, execute_minimum, f32, FloatBinary)          \
+  THEIRS(aten, maximum, out, any_cpu, load_float, execute_maximum, f32, FloatBinary)
+CORMORANT_NAMES(CORMORANT_MINIMUM_MAXIMUM_KERNELS)
 
 namespace cormorant::ops::minimum_maximum {
 
 template <class W>
-struct Minimum {
-  static constexpr const char* kName = "cortex_m::minimum.out";
+struct MinimumMaximum {
   static constexpr Overlap kOverlap = Overlap::in_place;
   typename W::Tensor self{};
   typename W::Tensor other{};
@@ -22,13 +29,6 @@ struct Minimum {
     v("other", other);
     v("out", out);
   }
-};
-
-// The same under the other name.
-template <class W>
-struct Maximum : Minimum<W> {
-  static constexpr const char* kName = "cortex_m::maximum.out";
-  static constexpr Overlap kOverlap = Overlap::in_place;
 };
 
 }  // namespace cormorant::ops::minimum_maximum

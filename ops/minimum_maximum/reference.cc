@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/minimum_maximum/reference.h"
-
 #include <algorithm>
 
+#include "ops/float_binary.h"
 #include "ops/minimum_maximum/kernel.h"
+#include "ops/references.h"
 
 namespace cormorant::ops::minimum_maximum {
 namespace {
@@ -25,7 +25,6 @@ void execute_maximum(const void* plan) {
 
 }  // namespace
 
-const Kernel kMinimumReference = {Minimum<TargetWorld>::kName, load, execute_minimum};
-const Kernel kMaximumReference = {Maximum<TargetWorld>::kName, load, execute_maximum};
+CORMORANT_REFERENCES(minimum_maximum, CORMORANT_MINIMUM_MAXIMUM_KERNELS)
 
 }  // namespace cormorant::ops::minimum_maximum

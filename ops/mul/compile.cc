@@ -7,7 +7,6 @@
 #include "ops/broadcast.h"
 #include "ops/minimum_maximum/minimum_maximum.h"
 #include "ops/mul/mul.h"
-#include "ops/mul/reference.h"
 #include "ops/multiplier.h"
 #include "ops/op.h"
 
@@ -44,19 +43,14 @@ ir::Value* clamp_for_executorch(const Rewriter& rewriter, ir::Value* product, Le
     return rewriter.constant(name, ir::quantized_type(ir::Shape(type.rank(), 1), *type.quant),
                              std::span<const std::int8_t>(data));
   };
-  using minimum_maximum::Maximum;
-  using minimum_maximum::Minimum;
+  using Call = minimum_maximum::MinimumMaximum<HostWorld>;
   if (levels.low > -128) {
-    Maximum<HostWorld> call;
-    call.self = product;
-    call.other = bound("low", levels.low);
-    product = rewriter.emit(call, type)->result();
+    const Call call{.self = product, .other = bound("low", levels.low)};
+    product = rewriter.emit(call, type, names::cortex_m_maximum_out)->result();
   }
   if (levels.high < 127) {
-    Minimum<HostWorld> call;
-    call.self = product;
-    call.other = bound("high", levels.high);
-    product = rewriter.emit(call, type)->result();
+    const Call call{.self = product, .other = bound("high", levels.high)};
+    product = rewriter.emit(call, type, names::cortex_m_minimum_out)->result();
   }
   return product;
 }
@@ -86,7 +80,9 @@ ir::Value* lower(const Rewriter& rewriter) {
   const Levels levels = activation_levels(node);
   const bool is_plain = levels.low == -128 && levels.high == 127;
   if (is_plain || rewriter.config.runtime == Runtime::executorch) {
-    ir::Value* product = rewriter.emit(fill(QuantizedMul<HostWorld>{}), node.result()->type)->result();
+    ir::Value* product =
+        rewriter.emit(fill(QuantizedMul<HostWorld>{}), node.result()->type, names::cortex_m_quantized_mul_out)
+            ->result();
     return clamp_for_executorch(rewriter, product, levels);
   }
   auto clamped = fill(ClampedMul<HostWorld>{});
@@ -117,10 +113,7 @@ Operator mul_operator() {
           .quantize = quantize,
           .fuses_activation = true,
           .lower = lower,
-          .signatures = {signature_of<QuantizedMul>(), signature_of<ClampedMul>(kMulScalar),
-                         signature_of<ClampedMul>(kMulDsp), signature_of<ClampedMul>(kMulMve)},
-          .in_place = takes_place_of,
-          .host_kernels = {&kReference, &kClampedReferences[0], &kClampedReferences[1], &kClampedReferences[2]}};
+          .in_place = takes_place_of};
 }
 
 }  // namespace cormorant::ops

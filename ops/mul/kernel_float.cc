@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/float_binary.h"
 #include "ops/float_kernel.h"
+#include "ops/mul/mul.h"
 
 namespace cormorant::ops::mul {
 namespace {
@@ -17,7 +18,7 @@ void execute_float(const void* plan) {
 }
 
 }  // namespace
-}  // namespace cormorant::ops::mul
 
-CORMORANT_KERNEL(aten_mul_out_scalar, "aten::mul.out", cormorant::ops::mul::load_float,
-                 cormorant::ops::mul::execute_float)
+CORMORANT_KERNELS(CORMORANT_MUL_KERNELS, any_cpu)
+
+}  // namespace cormorant::ops::mul

@@ -156,9 +156,7 @@ void execute(const void* plan) {
 }
 
 }  // namespace
-}  // namespace cormorant::ops::mul
 
-CORMORANT_KERNEL(cormorant_mul_mve, cormorant::ops::mul::kMulMve, cormorant::ops::mul::load_clamped,
-                 cormorant::ops::mul::execute)
-CORMORANT_KERNEL(cortex_m_quantized_mul_out_mve, "cortex_m::quantized_mul.out", cormorant::ops::mul::load,
-                 cormorant::ops::mul::execute)
+CORMORANT_KERNELS(CORMORANT_MUL_KERNELS, mve)
+
+}  // namespace cormorant::ops::mul

@@ -10,13 +10,21 @@
 #include <cstdint>
 
 #include "base/overlap.h"
+#include "ops/kernel_list.h"
 #include "target/target.h"
+
+#define CORMORANT_MUL_KERNELS(OURS, THEIRS, FOREIGN)                                      \
+  THEIRS(cortex_m, quantized_mul, out, scalar_dsp_mve, load, execute, w8a8, QuantizedMul) \
+  OURS(mul, scalar, scalar, load_clamped, execute, w8a8, ClampedMul)                      \
+  OURS(mul, dsp, dsp, load_clamped, execute, w8a8, ClampedMul)                            \
+  OURS(mul, mve, mve, load_clamped, execute, w8a8, ClampedMul)                            \
+  THEIRS(aten, mul, out, any_cpu, load_float, execute_float, f32, FloatBinary)
+CORMORANT_NAMES(CORMORANT_MUL_KERNELS)
 
 namespace cormorant::ops::mul {
 
 template <class W>
 struct QuantizedMul {
-  static constexpr const char* kName = "cortex_m::quantized_mul.out";
   static constexpr Overlap kOverlap = Overlap::in_place;
   typename W::Tensor self{};
   typename W::Int self_zero_point{};
@@ -46,7 +54,6 @@ struct QuantizedMul {
 
 template <class W>
 struct ClampedMul : QuantizedMul<W> {
-  static constexpr const char* kName = "cormorant::mul.scalar";
   static constexpr Overlap kOverlap = Overlap::in_place;
   typename W::Int activation_min{};
   typename W::Int activation_max{};
@@ -60,13 +67,9 @@ struct ClampedMul : QuantizedMul<W> {
   }
 };
 
-inline constexpr const char* kMulScalar = "cormorant::mul.scalar";
-inline constexpr const char* kMulDsp = "cormorant::mul.dsp";
-inline constexpr const char* kMulMve = "cormorant::mul.mve";
-
 constexpr const char* mul_variant(const Target& target) {
-  if (target.is_any() || target.isa == Isa::scalar) return kMulScalar;
-  return target.isa == Isa::dsp ? kMulDsp : kMulMve;
+  if (target.is_any() || target.isa == Isa::scalar) return names::cormorant_mul_scalar;
+  return target.isa == Isa::dsp ? names::cormorant_mul_dsp : names::cormorant_mul_mve;
 }
 
 // Operands' zero points may lie outside of int8 (ExecuTorch's hardswish shifts one by three, in steps that can be

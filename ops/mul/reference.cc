@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/mul/reference.h"
-
 #include "base/fixed_point.h"
+#include "ops/float_binary.h"
+#include "ops/mul/kernel.h"
+#include "ops/references.h"
 
 namespace cormorant::ops::mul {
 namespace {
@@ -23,8 +24,6 @@ void execute(const void* plan) {
 
 }  // namespace
 
-const Kernel kReference = {QuantizedMul<TargetWorld>::kName, load, execute};
-const Kernel kClampedReferences[3] = {
-    {kMulScalar, load_clamped, execute}, {kMulDsp, load_clamped, execute}, {kMulMve, load_clamped, execute}};
+CORMORANT_REFERENCES(mul, CORMORANT_MUL_KERNELS)
 
 }  // namespace cormorant::ops::mul

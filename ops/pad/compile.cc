@@ -110,7 +110,7 @@ ir::Value* lower(const Rewriter& rewriter) {
                            .post_pad = memory_order(borders.after),
                            .pad_value = quantize_value(node.number("value"), quant.scale(), quant.zero_point(),
                                                        quant.qmin, quant.qmax)},
-            node.result()->type)
+            node.result()->type, names::cortex_m_pad_out)
       ->result();
 }
 
@@ -144,9 +144,7 @@ Operator pad_operator() {
           .evaluate = evaluate_pad,
           .quantize = quantize,
           .lower = lower,
-          .signatures = {signature_of<Pad>()},
-          .overlap = overlap,
-          .host_kernels = {&kPadReference}};
+          .overlap = overlap};
 }
 
 }  // namespace cormorant::ops

@@ -3,10 +3,7 @@
 
 #include "ops/movement.h"
 #include "ops/op.h"
-
-extern "C" {
-extern const cormorant::Kernel aten_constant_pad_nd_out_scalar;
-}
+#include "ops/pad/pad.h"
 
 namespace cormorant::ops {
 namespace {
@@ -21,7 +18,7 @@ ir::Value* lower_float(const Rewriter& rewriter) {
   const auto emit = [&](ir::Value* self, std::vector<std::int64_t> list, const ir::Shape& result) {
     return rewriter
         .emit(ConstantPad<HostWorld>{.self = self, .pad = std::move(list), .value = {node.number("value")}},
-              ir::float_type(result))
+              ir::float_type(result), names::aten_constant_pad_nd_out)
         ->result();
   };
   const std::size_t inner = std::min<std::size_t>(pad.size() / 2, kPaddedDims);
@@ -46,9 +43,6 @@ ir::Value* lower_float(const Rewriter& rewriter) {
 
 }  // namespace
 
-FloatForm pad_float() {
-  return {
-      .lower = lower_float, .signatures = {signature_of<ConstantPad>()}, .kernels = {&aten_constant_pad_nd_out_scalar}};
-}
+Lower pad_float() { return lower_float; }
 
 }  // namespace cormorant::ops

@@ -8,7 +8,6 @@ namespace cormorant::ops {
 
 template <class W>
 struct ConstantPad {
-  static constexpr const char* kName = "aten::constant_pad_nd.out";
   typename W::Tensor self{};
   typename W::IntList pad{};
   typename W::Scalar value{};

@@ -4,6 +4,7 @@
 // that execute() is the same nest of loops for every rank and layout; inner dimensions without padding are one run.
 #pragma once
 
+#include "kernels/move.h"
 #include "ops/pad/pad.h"
 #include "runtime/kernel.h"
 
@@ -51,6 +52,11 @@ inline void pad_with(const PadPlan& p, Copy copy, Fill fill) {
   }
   border += p.after[0];
   flush();
+}
+
+template <Loops kLoops>
+void execute_pad(const void* plan) {
+  pad_with(*static_cast<const PadPlan*>(plan), copy_bytes<kLoops>, fill_bytes<kLoops>);
 }
 
 }  // namespace cormorant::ops

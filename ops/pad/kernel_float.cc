@@ -3,6 +3,7 @@
 // Up to three inner dimensions have borders; those outside are one.
 #include "ops/float_kernel.h"
 #include "ops/pad/float.h"
+#include "ops/pad/pad.h"
 
 namespace cormorant::ops {
 namespace {
@@ -69,7 +70,7 @@ void execute_constant_pad(const void* plan) {
 }
 
 }  // namespace
-}  // namespace cormorant::ops
 
-CORMORANT_KERNEL(aten_constant_pad_nd_out_scalar, "aten::constant_pad_nd.out", cormorant::ops::load_constant_pad,
-                 cormorant::ops::execute_constant_pad)
+CORMORANT_KERNELS(CORMORANT_PAD_KERNELS, any_cpu)
+
+}  // namespace cormorant::ops

@@ -8,12 +8,17 @@
 #include <cstdint>
 
 #include "base/overlap.h"
+#include "ops/kernel_list.h"
+
+#define CORMORANT_PAD_KERNELS(OURS, THEIRS, FOREIGN)                                   \
+  THEIRS(cortex_m, pad, out, scalar_dsp_mve, load_pad, execute_pad<kLoops>, w8a8, Pad) \
+  THEIRS(aten, constant_pad_nd, out, any_cpu, load_constant_pad, execute_constant_pad, f32, ConstantPad)
+CORMORANT_NAMES(CORMORANT_PAD_KERNELS)
 
 namespace cormorant::ops {
 
 template <class W>
 struct Pad {
-  static constexpr const char* kName = "cortex_m::pad.out";
   static constexpr Overlap kOverlap = Overlap::covered;
   typename W::Tensor input{};
   typename W::IntList pre_pad{};

@@ -3,6 +3,9 @@
 
 #include <algorithm>
 
+#include "ops/pad/float.h"
+#include "ops/references.h"
+
 namespace cormorant::ops {
 
 void pad_reference(const PadGeometry& g, std::int8_t value, const std::int8_t* input, std::int8_t* output) {
@@ -26,18 +29,15 @@ void pad_reference(const PadGeometry& g, std::int8_t value, const std::int8_t* i
   }
 }
 
-namespace {
-
 // By the plan, with the standard library's moves; tests hold it against pad_reference.
-void execute(const void* plan) {
+template <>
+void execute_pad<Loops::reference>(const void* plan) {
   pad_with(
       *static_cast<const PadPlan*>(plan),
       [](std::int8_t* to, const std::int8_t* from, std::uint32_t count) { std::copy_n(from, count, to); },
       [](std::int8_t* to, std::int8_t value, std::uint32_t count) { std::fill_n(to, count, value); });
 }
 
-}  // namespace
-
-const Kernel kPadReference = {Pad<TargetWorld>::kName, load_pad, execute};
+CORMORANT_REFERENCES(pad, CORMORANT_PAD_KERNELS)
 
 }  // namespace cormorant::ops

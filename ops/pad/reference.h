@@ -13,6 +13,4 @@ struct PadGeometry {
 };
 void pad_reference(const PadGeometry& geometry, std::int8_t value, const std::int8_t* input, std::int8_t* output);
 
-extern const Kernel kPadReference;
-
 }  // namespace cormorant::ops

@@ -7,7 +7,6 @@
 #include "ops/broadcast.h"
 #include "ops/op.h"
 #include "ops/prelu/prelu.h"
-#include "ops/prelu/reference.h"
 
 namespace cormorant::ops {
 namespace prelu {
@@ -113,9 +112,7 @@ Operator prelu_operator() {
           .quantize = quantize,
           .fuses_activation = true,
           .lower = lower,
-          .signatures = {signature_of<Prelu>(kPreluScalar), signature_of<Prelu>(kPreluMve)},
-          .in_place = in_place,
-          .host_kernels = {&kReferences[0], &kReferences[1]}};
+          .in_place = in_place};
 }
 
 }  // namespace cormorant::ops

@@ -4,15 +4,10 @@
 #include "ops/float_binary.h"
 #include "ops/float_form.h"
 #include "ops/movement.h"
-
-extern "C" {
-extern const cormorant::Kernel cormorant_prelu_float;
-}
+#include "ops/prelu/prelu.h"
 
 namespace cormorant::ops {
 namespace {
-
-constexpr const char* kName = "cormorant::prelu.float";
 
 ir::Value* lower_float(const Rewriter& rewriter) {
   const ir::Node& node = rewriter.node;
@@ -26,13 +21,13 @@ ir::Value* lower_float(const Rewriter& rewriter) {
   } else {
     slopes = Mover(rewriter).view(slopes, shape);
   }
-  return rewriter.emit(FloatBinary<HostWorld>{.self = self, .other = slopes}, node.result()->type, kName)->result();
+  return rewriter
+      .emit(FloatBinary<HostWorld>{.self = self, .other = slopes}, node.result()->type, names::cormorant_prelu_float)
+      ->result();
 }
 
 }  // namespace
 
-FloatForm prelu_float() {
-  return {.lower = lower_float, .signatures = {signature_of<FloatBinary>(kName)}, .kernels = {&cormorant_prelu_float}};
-}
+Lower prelu_float() { return lower_float; }
 
 }  // namespace cormorant::ops

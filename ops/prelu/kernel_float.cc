@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/float_binary.h"
 #include "ops/float_kernel.h"
+#include "ops/prelu/prelu.h"
 
 namespace cormorant::ops::prelu {
 namespace {
@@ -17,7 +18,7 @@ void execute_float(const void* plan) {
 }
 
 }  // namespace
-}  // namespace cormorant::ops::prelu
 
-CORMORANT_KERNEL(cormorant_prelu_float, "cormorant::prelu.float", cormorant::ops::prelu::load_float,
-                 cormorant::ops::prelu::execute_float)
+CORMORANT_KERNELS(CORMORANT_PRELU_KERNELS, any_cpu)
+
+}  // namespace cormorant::ops::prelu

@@ -55,7 +55,7 @@ void execute(const void* plan) {
 }
 
 }  // namespace
-}  // namespace cormorant::ops::prelu
 
-CORMORANT_KERNEL(cormorant_prelu_mve, cormorant::ops::prelu::kPreluMve, cormorant::ops::prelu::load,
-                 cormorant::ops::prelu::execute)
+CORMORANT_KERNELS(CORMORANT_PRELU_KERNELS, mve)
+
+}  // namespace cormorant::ops::prelu

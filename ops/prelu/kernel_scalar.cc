@@ -14,7 +14,7 @@ void prelu(const void* plan, const std::int8_t* input, const std::int8_t* other,
 void execute(const void* plan) { run_stretches(static_cast<const Plan*>(plan)->tensors, prelu, plan); }
 
 }  // namespace
-}  // namespace cormorant::ops::prelu
 
-CORMORANT_KERNEL(cormorant_prelu_scalar, cormorant::ops::prelu::kPreluScalar, cormorant::ops::prelu::load,
-                 cormorant::ops::prelu::execute)
+CORMORANT_KERNELS(CORMORANT_PRELU_KERNELS, scalar)
+
+}  // namespace cormorant::ops::prelu

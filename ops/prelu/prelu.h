@@ -11,13 +11,19 @@
 #include <cstdint>
 
 #include "base/overlap.h"
+#include "ops/kernel_list.h"
 #include "target/target.h"
+
+#define CORMORANT_PRELU_KERNELS(OURS, THEIRS, FOREIGN)    \
+  OURS(prelu, scalar, scalar, load, execute, w8a8, Prelu) \
+  OURS(prelu, mve, mve, load, execute, w8a8, Prelu)       \
+  OURS(prelu, float, any_cpu, load_float, execute_float, f32, FloatBinary)
+CORMORANT_NAMES(CORMORANT_PRELU_KERNELS)
 
 namespace cormorant::ops::prelu {
 
 template <class W>
 struct Prelu {
-  static constexpr const char* kName = "cormorant::prelu.scalar";
   static constexpr Overlap kOverlap = Overlap::in_place;
   typename W::Tensor input{};
   typename W::Tensor factors{};  // i32, of negative inputs; one per channel: [1, C, 1, …], of the input's rank
@@ -44,11 +50,8 @@ struct Prelu {
 };
 
 // DSP cores execute the scalar one: a byte load, a choice and an MLA per element leave nothing for pairs to save.
-inline constexpr const char* kPreluScalar = "cormorant::prelu.scalar";
-inline constexpr const char* kPreluMve = "cormorant::prelu.mve";
-
 constexpr const char* prelu_variant(const Target& target) {
-  return !target.is_any() && target.isa == Isa::mve ? kPreluMve : kPreluScalar;
+  return !target.is_any() && target.isa == Isa::mve ? names::cormorant_prelu_mve : names::cormorant_prelu_scalar;
 }
 
 }  // namespace cormorant::ops::prelu

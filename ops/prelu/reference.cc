@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/prelu/reference.h"
+#include "ops/float_binary.h"
+#include "ops/prelu/kernel.h"
+#include "ops/references.h"
 
 namespace cormorant::ops::prelu {
 namespace {
@@ -15,6 +17,6 @@ void execute(const void* plan) {
 
 }  // namespace
 
-const Kernel kReferences[2] = {{kPreluScalar, load, execute}, {kPreluMve, load, execute}};
+CORMORANT_REFERENCES(prelu, CORMORANT_PRELU_KERNELS)
 
 }  // namespace cormorant::ops::prelu

@@ -68,7 +68,7 @@ ir::Value* lower(const Rewriter& rewriter) {
                                          .quant_min = node.integer("quant_min"),
                                          .quant_max = node.integer("quant_max"),
                                          .dtype = dtype},
-            node.result()->type)
+            node.result()->type, names::cortex_m_quantize_per_tensor_out)
       ->result();
 }
 
@@ -76,16 +76,13 @@ ir::Value* lower(const Rewriter& rewriter) {
 
 Operator quantize_operator() {
   return {.name = "quantize",
-          .precisions = {Precision::w8a8, Precision::w8a16},
           .forms = {{"quantized_decomposed::quantize_per_tensor.default(Tensor input, float scale, int zero_point, "
                      "int quant_min, int quant_max, ScalarType dtype)",
                      import_quantize}},
           .canonical = {kCanonical},
           .infer = infer,
           .evaluate = evaluate_quantize,
-          .lower = lower,
-          .signatures = {signature_of<QuantizePerTensor>()},
-          .host_kernels = {&kQuantizeReference}};
+          .lower = lower};
 }
 
 }  // namespace cormorant::ops

@@ -82,7 +82,7 @@ void execute(const void* plan) {
 }
 
 }  // namespace
-}  // namespace cormorant::ops
 
-CORMORANT_KERNEL(cortex_m_quantize_per_tensor_out_scalar, "cortex_m::quantize_per_tensor.out",
-                 cormorant::ops::load_quantize, cormorant::ops::execute)
+CORMORANT_KERNELS(CORMORANT_QUANTIZE_KERNELS, scalar)
+
+}  // namespace cormorant::ops

@@ -11,12 +11,16 @@
 #include <cstdint>
 
 #include "base/dtype.h"
+#include "ops/kernel_list.h"
+
+#define CORMORANT_QUANTIZE_KERNELS(OURS, THEIRS, FOREIGN) \
+  THEIRS(cortex_m, quantize_per_tensor, out, scalar_dsp_mve, load_quantize, execute, w8a8_w8a16, QuantizePerTensor)
+CORMORANT_NAMES(CORMORANT_QUANTIZE_KERNELS)
 
 namespace cormorant::ops {
 
 template <class W>
 struct QuantizePerTensor {
-  static constexpr const char* kName = "cortex_m::quantize_per_tensor.out";
   typename W::Tensor input{};
   typename W::Float scale{};
   typename W::Int zero_point{};

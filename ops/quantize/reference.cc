@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/fixed_point.h"
+#include "ops/references.h"
 
 namespace cormorant::ops {
 namespace {
@@ -36,6 +37,6 @@ std::int32_t quantize_reference(float value, float scale, std::int32_t zero_poin
   return quantize_one(value, 1.0F / scale, zero_point, low, high);
 }
 
-const Kernel kQuantizeReference = {QuantizePerTensor<TargetWorld>::kName, load_quantize, execute};
+CORMORANT_REFERENCES(quantize, CORMORANT_QUANTIZE_KERNELS)
 
 }  // namespace cormorant::ops

@@ -8,6 +8,4 @@ namespace cormorant::ops {
 // The specification, one element.
 std::int32_t quantize_reference(float value, float scale, std::int32_t zero_point, std::int32_t low, std::int32_t high);
 
-extern const Kernel kQuantizeReference;
-
 }  // namespace cormorant::ops

@@ -214,9 +214,7 @@ Operator recurrent_operator() {
                     {"gru_cell.default(Tensor input, Tensor hx, " CELL, cell<Kind::gru>},
                     {"rnn_tanh_cell.default(Tensor input, Tensor hx, " CELL, cell<Kind::rnn_tanh>},
                     {"rnn_relu_cell.default(Tensor input, Tensor hx, " CELL, cell<Kind::rnn_relu>}},
-          .canonical = {},
-          .signatures = {},
-          .host_kernels = {}};
+          .canonical = {}};
 }
 
 #undef LAYERS

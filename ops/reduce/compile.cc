@@ -4,11 +4,11 @@
 #include <limits>
 
 #include "base/diagnostic.h"
+#include "kernels/window.h"
 #include "ops/multiplier.h"
 #include "ops/op.h"
 #include "ops/reduce/import.h"
 #include "ops/reduce/reduce.h"
-#include "ops/reduce/reference.h"
 
 namespace cormorant::ops {
 namespace {
@@ -178,11 +178,7 @@ Operator reduce_operator() {
           .infer = infer,
           .evaluate = evaluate_reduce,
           .quantize = quantize,
-          .lower = lower,
-          .signatures = {signature_of<Mean>(kMeanScalar), signature_of<Mean>(kMeanDsp), signature_of<Mean>(kMeanMve),
-                         signature_of<Amax>(kAmaxScalar), signature_of<Amax>(kAmaxDsp), signature_of<Amax>(kAmaxMve)},
-          .host_kernels = {&kMeanReferences[0], &kMeanReferences[1], &kMeanReferences[2], &kAmaxReferences[0],
-                           &kAmaxReferences[1], &kAmaxReferences[2]}};
+          .lower = lower};
 }
 
 }  // namespace cormorant::ops

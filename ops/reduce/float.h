@@ -7,7 +7,6 @@ namespace cormorant::ops {
 
 template <class W>
 struct FloatMean {
-  static constexpr const char* kName = "aten::mean.out";
   typename W::Tensor self{};
   typename W::OptionalIntList dim{};  // none or empty: all of them
   typename W::Bool keepdim{};
@@ -24,11 +23,8 @@ struct FloatMean {
   }
 };
 
-inline constexpr const char* kFloatSum = "aten::sum.IntList_out";
-
 template <class W>
 struct FloatExtreme {
-  static constexpr const char* kName = "aten::amax.out";
   typename W::Tensor self{};
   typename W::IntList dim{};
   typename W::Bool keepdim{};
@@ -42,7 +38,5 @@ struct FloatExtreme {
     v("out", out);
   }
 };
-
-inline constexpr const char* kFloatAmin = "aten::amin.out";
 
 }  // namespace cormorant::ops

@@ -33,15 +33,16 @@ inline void for_each_reduced(const ReducePlan& p, Reduce reduce) {
   }
 }
 
-template <void (*kWindowMean)(const Window&, const MeanScale&)>
-inline void execute_mean(const void* plan) {
+template <Loops kLoops>
+void execute_mean(const void* plan) {
   const auto& p = *static_cast<const MeanPlan*>(plan);
-  for_each_reduced(p.windows, [&](const Window& window) { kWindowMean(window, p.scale); });
+  for_each_reduced(p.windows, [&](const Window& window) { window_mean<kLoops>(window, p.scale); });
 }
 
-template <void (*kWindowMax)(const Window&, std::int32_t, std::int32_t)>
-inline void execute_amax(const void* plan) {
-  for_each_reduced(*static_cast<const ReducePlan*>(plan), [](const Window& window) { kWindowMax(window, -128, 127); });
+template <Loops kLoops>
+void execute_amax(const void* plan) {
+  for_each_reduced(*static_cast<const ReducePlan*>(plan),
+                   [](const Window& window) { window_max<kLoops>(window, -128, 127); });
 }
 
 }  // namespace cormorant::ops

@@ -6,6 +6,7 @@
 #include "base/float_math.h"
 #include "ops/float_kernel.h"
 #include "ops/reduce/float.h"
+#include "ops/reduce/reduce.h"
 
 namespace cormorant::ops {
 namespace {
@@ -98,28 +99,25 @@ void reduce(const FloatReducePlan& p, float first, F f) {
   }
 }
 
-void execute_sum(const void* plan) {
+void execute_float_sum(const void* plan) {
   reduce(*static_cast<const FloatReducePlan*>(plan), 0, [](float sum, float x) { return sum + x; });
 }
-void execute_mean(const void* plan) {
+void execute_float_mean(const void* plan) {
   const auto& p = *static_cast<const FloatReducePlan*>(plan);
-  execute_sum(plan);
+  execute_float_sum(plan);
   for (std::uint32_t i = 0; i < p.results; ++i) p.output[i] /= p.divisor;
 }
-void execute_amax(const void* plan) {
+void execute_float_amax(const void* plan) {
   reduce(*static_cast<const FloatReducePlan*>(plan), -float_math::kInfinity,
          [](float largest, float x) { return x > largest || x != x ? x : largest; });
 }
-void execute_amin(const void* plan) {
+void execute_float_amin(const void* plan) {
   reduce(*static_cast<const FloatReducePlan*>(plan), float_math::kInfinity,
          [](float smallest, float x) { return x < smallest || x != x ? x : smallest; });
 }
 
 }  // namespace
-}  // namespace cormorant::ops
 
-CORMORANT_KERNEL(aten_mean_out_scalar, "aten::mean.out", cormorant::ops::load_sum, cormorant::ops::execute_mean)
-CORMORANT_KERNEL(aten_sum_IntList_out_scalar, "aten::sum.IntList_out", cormorant::ops::load_sum,
-                 cormorant::ops::execute_sum)
-CORMORANT_KERNEL(aten_amax_out_scalar, "aten::amax.out", cormorant::ops::load_extreme, cormorant::ops::execute_amax)
-CORMORANT_KERNEL(aten_amin_out_scalar, "aten::amin.out", cormorant::ops::load_extreme, cormorant::ops::execute_amin)
+CORMORANT_KERNELS(CORMORANT_REDUCE_KERNELS, any_cpu)
+
+}  // namespace cormorant::ops

@@ -8,13 +8,26 @@
 
 #include <cstdint>
 
+#include "ops/kernel_list.h"
 #include "target/target.h"
+
+#define CORMORANT_REDUCE_KERNELS(OURS, THEIRS, FOREIGN)                                 \
+  OURS(mean, scalar, scalar, load_mean, execute_mean<kLoops>, w8a8, Mean)               \
+  OURS(mean, dsp, dsp, load_mean, execute_mean<kLoops>, w8a8, Mean)                     \
+  OURS(mean, mve, mve, load_mean, execute_mean<kLoops>, w8a8, Mean)                     \
+  OURS(amax, scalar, scalar, load_amax, execute_amax<kLoops>, w8a8, Amax)               \
+  OURS(amax, dsp, dsp, load_amax, execute_amax<kLoops>, w8a8, Amax)                     \
+  OURS(amax, mve, mve, load_amax, execute_amax<kLoops>, w8a8, Amax)                     \
+  THEIRS(aten, mean, out, any_cpu, load_sum, execute_float_mean, f32, FloatMean)        \
+  THEIRS(aten, sum, IntList_out, any_cpu, load_sum, execute_float_sum, f32, FloatMean)  \
+  THEIRS(aten, amax, out, any_cpu, load_extreme, execute_float_amax, f32, FloatExtreme) \
+  THEIRS(aten, amin, out, any_cpu, load_extreme, execute_float_amin, f32, FloatExtreme)
+CORMORANT_NAMES(CORMORANT_REDUCE_KERNELS)
 
 namespace cormorant::ops {
 
 template <class W>
 struct Mean {
-  static constexpr const char* kName = "cormorant::mean.scalar";
   typename W::Tensor input{};
   typename W::IntList dim{};
   typename W::Int input_zero_point{};
@@ -43,7 +56,6 @@ struct Mean {
 
 template <class W>
 struct Amax {
-  static constexpr const char* kName = "cormorant::amax.scalar";
   typename W::Tensor input{};
   typename W::IntList dim{};
   typename W::Out out{};
@@ -56,21 +68,14 @@ struct Amax {
   }
 };
 
-inline constexpr const char* kMeanScalar = "cormorant::mean.scalar";
-inline constexpr const char* kMeanDsp = "cormorant::mean.dsp";
-inline constexpr const char* kMeanMve = "cormorant::mean.mve";
-inline constexpr const char* kAmaxScalar = "cormorant::amax.scalar";
-inline constexpr const char* kAmaxDsp = "cormorant::amax.dsp";
-inline constexpr const char* kAmaxMve = "cormorant::amax.mve";
-
 constexpr const char* mean_variant(const Target& target) {
-  if (target.is_any() || target.isa == Isa::scalar) return kMeanScalar;
-  return target.isa == Isa::dsp ? kMeanDsp : kMeanMve;
+  if (target.is_any() || target.isa == Isa::scalar) return names::cormorant_mean_scalar;
+  return target.isa == Isa::dsp ? names::cormorant_mean_dsp : names::cormorant_mean_mve;
 }
 
 constexpr const char* amax_variant(const Target& target) {
-  if (target.is_any() || target.isa == Isa::scalar) return kAmaxScalar;
-  return target.isa == Isa::dsp ? kAmaxDsp : kAmaxMve;
+  if (target.is_any() || target.isa == Isa::scalar) return names::cormorant_amax_scalar;
+  return target.isa == Isa::dsp ? names::cormorant_amax_dsp : names::cormorant_amax_mve;
 }
 
 }  // namespace cormorant::ops

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/reduce/reference.h"
-
 #include <algorithm>
 
-namespace cormorant::ops {
+#include "ops/reduce/float.h"
+#include "ops/reduce/kernel.h"
+#include "ops/references.h"
+
+namespace cormorant {
 namespace {
 
 // reduce(value of the input) for all taps of one channel.
@@ -16,7 +18,7 @@ void for_each_tap(const Window& w, std::uint32_t channel, Reduce reduce) {
   }
 }
 
-void window_mean(const Window& w, const MeanScale& scale) {
+void mean_of_taps(const Window& w, const MeanScale& scale) {
   for (std::uint32_t c = 0; c < w.channels; ++c) {
     std::int32_t sum = 0;
     for_each_tap(w, c, [&](std::int8_t value) { sum += value; });
@@ -24,7 +26,7 @@ void window_mean(const Window& w, const MeanScale& scale) {
   }
 }
 
-void window_max(const Window& w, std::int32_t low, std::int32_t high) {
+void largest_tap(const Window& w, std::int32_t low, std::int32_t high) {
   for (std::uint32_t c = 0; c < w.channels; ++c) {
     std::int32_t largest = low;
     for_each_tap(w, c, [&](std::int8_t value) { largest = std::max<std::int32_t>(largest, value); });
@@ -34,11 +36,14 @@ void window_max(const Window& w, std::int32_t low, std::int32_t high) {
 
 }  // namespace
 
-const Kernel kMeanReferences[3] = {{kMeanScalar, load_mean, execute_mean<window_mean>},
-                                   {kMeanDsp, load_mean, execute_mean<window_mean>},
-                                   {kMeanMve, load_mean, execute_mean<window_mean>}};
-const Kernel kAmaxReferences[3] = {{kAmaxScalar, load_amax, execute_amax<window_max>},
-                                   {kAmaxDsp, load_amax, execute_amax<window_max>},
-                                   {kAmaxMve, load_amax, execute_amax<window_max>}};
+template <>
+inline constexpr auto* window_mean<Loops::reference> = mean_of_taps;
+template <>
+inline constexpr auto* window_max<Loops::reference> = largest_tap;
 
-}  // namespace cormorant::ops
+namespace ops {
+
+CORMORANT_REFERENCES(reduce, CORMORANT_REDUCE_KERNELS)
+
+}  // namespace ops
+}  // namespace cormorant

@@ -6,8 +6,10 @@
 
 #include "base/diagnostic.h"
 #include "ops/expand/expand.h"
+#include "ops/move_reference.h"
 #include "ops/movement.h"
-#include "ops/repeat_interleave/reference.h"
+#include "ops/references.h"
+#include "ops/repeat_interleave/kernel.h"
 #include "ops/repeat_interleave/repeat_interleave.h"
 
 namespace cormorant::ops {
@@ -117,7 +119,7 @@ ir::Value* lower(const Rewriter& rewriter) {
     ir::Value* expanded =
         rewriter
             .emit(ExpandCopy<HostWorld>{.self = mover.view(self, shapes.from), .size = shapes.to, .implicit = false},
-                  type)
+                  type, names::aten_expand_copy_out)
             ->result();
     return mover.view(expanded, node.result()->type.shape);
   }
@@ -159,12 +161,9 @@ Operator repeat_interleave_operator() {
       .evaluate = evaluate_repeat,
       .quantize = quantize,
       .lower = lower,
-      .lower_float = lower,
-      .signatures = {signature_of<RepeatInterleave>(kRepeatInterleaveScalar),
-                     signature_of<RepeatInterleave>(kRepeatInterleaveDsp),
-                     signature_of<RepeatInterleave>(kRepeatInterleaveMve)},
-      .host_kernels = {&kRepeatInterleaveScalarReference, &kRepeatInterleaveDspReference,
-                       &kRepeatInterleaveMveReference}};
+      .lower_float = lower};
 }
+
+CORMORANT_REFERENCES(repeat_interleave, CORMORANT_REPEAT_INTERLEAVE_KERNELS)
 
 }  // namespace cormorant::ops

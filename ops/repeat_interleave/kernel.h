@@ -3,6 +3,7 @@
 // Loading leaves a MovePlan, of which kernels/move_nest.h tells.
 #pragma once
 
+#include "kernels/move_nest.h"
 #include "ops/repeat_interleave/repeat_interleave.h"
 #include "runtime/kernel.h"
 

@@ -7,13 +7,19 @@
 
 #include <cstdint>
 
+#include "ops/kernel_list.h"
 #include "target/target.h"
+
+#define CORMORANT_REPEAT_INTERLEAVE_KERNELS(OURS, THEIRS, FOREIGN)                                             \
+  OURS(repeat_interleave, scalar, scalar, load_repeat_interleave, execute_move<kLoops>, any, RepeatInterleave) \
+  OURS(repeat_interleave, dsp, dsp, load_repeat_interleave, execute_move<kLoops>, any, RepeatInterleave)       \
+  OURS(repeat_interleave, mve, mve, load_repeat_interleave, execute_move<kLoops>, any, RepeatInterleave)
+CORMORANT_NAMES(CORMORANT_REPEAT_INTERLEAVE_KERNELS)
 
 namespace cormorant::ops {
 
 template <class W>
 struct RepeatInterleave {
-  static constexpr const char* kName = "cormorant::repeat_interleave.scalar";
   typename W::Tensor self{};
   typename W::IntList repeats{};
   typename W::Out out{};
@@ -26,13 +32,9 @@ struct RepeatInterleave {
   }
 };
 
-inline constexpr const char* kRepeatInterleaveScalar = "cormorant::repeat_interleave.scalar";
-inline constexpr const char* kRepeatInterleaveDsp = "cormorant::repeat_interleave.dsp";
-inline constexpr const char* kRepeatInterleaveMve = "cormorant::repeat_interleave.mve";
-
 constexpr const char* repeat_interleave_variant(const Target& target) {
-  if (target.is_any() || target.isa == Isa::scalar) return kRepeatInterleaveScalar;
-  return target.isa == Isa::dsp ? kRepeatInterleaveDsp : kRepeatInterleaveMve;
+  if (target.is_any() || target.isa == Isa::scalar) return names::cormorant_repeat_interleave_scalar;
+  return target.isa == Isa::dsp ? names::cormorant_repeat_interleave_dsp : names::cormorant_repeat_interleave_mve;
 }
 
 }  // namespace cormorant::ops

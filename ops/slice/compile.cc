@@ -3,9 +3,11 @@
 // aten.slice(self, dim, start, end, step) with 0 <= start <= end <= size and step >= 1: slices, selections and every
 // kind of splitting, whose results are several slices.
 #include "base/diagnostic.h"
+#include "ops/move_reference.h"
 #include "ops/movement.h"
+#include "ops/references.h"
 #include "ops/slice/import.h"
-#include "ops/slice/reference.h"
+#include "ops/slice/kernel.h"
 #include "ops/slice/slice.h"
 
 namespace cormorant::ops {
@@ -49,7 +51,7 @@ ir::Value* lower(const Rewriter& rewriter) {
                                                    .start = node.integer("start"),
                                                    .end = node.integer("end"),
                                                    .step = node.integer("step")},
-                              order.type(type))
+                              order.type(type), names::aten_slice_copy_Tensor_out)
                         ->result(),
                     type);
 }
@@ -80,10 +82,10 @@ Operator slice_operator() {
           .quantize = quantize,
           .lower = lower,
           .lower_float = lower,
-          .signatures = {signature_of<SliceCopy>(), signature_of<SelectCopy>()},
           .stretch = stretch,
-          .overlap = overlap,
-          .host_kernels = {&kSliceCopyReference, &kSelectCopyReference}};
+          .overlap = overlap};
 }
+
+CORMORANT_REFERENCES(slice, CORMORANT_SLICE_KERNELS)
 
 }  // namespace cormorant::ops

@@ -7,12 +7,17 @@
 #include <cstdint>
 
 #include "base/overlap.h"
+#include "ops/kernel_list.h"
+
+#define CORMORANT_SLICE_KERNELS(OURS, THEIRS, FOREIGN)                                                        \
+  THEIRS(aten, slice_copy, Tensor_out, scalar_dsp_mve, load_slice_copy, execute_move<kLoops>, any, SliceCopy) \
+  THEIRS(aten, select_copy, int_out, scalar_dsp_mve, load_select_copy, execute_move<kLoops>, any, SelectCopy)
+CORMORANT_NAMES(CORMORANT_SLICE_KERNELS)
 
 namespace cormorant::ops {
 
 template <class W>
 struct SliceCopy {
-  static constexpr const char* kName = "aten::slice_copy.Tensor_out";
   static constexpr Overlap kOverlap = Overlap::covered;
   typename W::Tensor self{};
   typename W::Int dim{};
@@ -34,7 +39,6 @@ struct SliceCopy {
 
 template <class W>
 struct SelectCopy {
-  static constexpr const char* kName = "aten::select_copy.int_out";
   typename W::Tensor self{};
   typename W::Int dim{};
   typename W::Int index{};

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
-#include "emit/emit.h"
 #include "ops/op.h"
 #include "passes/passes.h"
 #include "runtime/host.h"
@@ -237,7 +236,7 @@ TEST(Select, MovesOnePlace) {
                        .add_node("select", "aten.select_copy.int_out",
                                  {{"self", x}, {"dim", std::int64_t{2}}, {"index", std::int64_t{-1}}}, {i8({1, 2, 2})})
                        ->result());
-  HostProgram program(emit::emit(graph, {}, {}).program, host_kernels());
+  HostProgram program(conformance::program_of(graph), host_kernels());
   std::vector<std::byte> input;  // pixel by pixel: channels 0, 1 of (0, 0), then of (0, 1), …
   for (int i = 0; i < 12; ++i) input.push_back(static_cast<std::byte>(i));
   const std::vector<std::byte> output = program.run({&input, 1}).at(0);

@@ -118,7 +118,7 @@ ir::Value* emit_softmax(const Rewriter& rewriter, ir::Value* input, std::int64_t
   ir::TensorType type = rewriter.node.result()->type;
   type.shape = input->type.shape;
   type.dim_order.clear();
-  return rewriter.emit(call, std::move(type))->result();
+  return rewriter.emit(call, std::move(type), names::cortex_m_softmax_out)->result();
 }
 
 // ExecuTorch's kernel takes rows that lie one after the other: the dimension is moved behind the others, and the rest
@@ -202,7 +202,7 @@ ir::Value* lower(const Rewriter& rewriter) {
 // ---- prepacking -----------------------------------------------------------------------------------------------------
 
 ir::Value* prepack(const Rewriter& rewriter) {
-  if (rewriter.node.op != graph_name(Softmax<HostWorld>::kName)) return nullptr;
+  if (rewriter.node.op != graph_name(names::cortex_m_softmax_out)) return nullptr;
   const auto call = read_node<Softmax<HostWorld>>(rewriter.node);
   const bool is_small = rewriter.config.target.optimize == Optimize::size;
   if (is_small || call.input->type.elements() < kElementsWorthATable) return nullptr;
@@ -228,35 +228,23 @@ bool in_place(const ir::Node& /*node*/, std::string_view argument) { return argu
 }  // namespace softmax
 
 Operator softmax_operator() {
-  Operator op{
-      .name = "softmax",
-      .limits = "rows of at most 4095",
-      .forms = {{"softmax.int(Tensor self, int dim, ScalarType? dtype=None)", softmax::import_softmax},
-                {"_softmax.default(Tensor self, int dim, bool half_to_float)", softmax::import_softmax},
-                {"_safe_softmax.default(Tensor self, int dim, ScalarType? dtype=None)", softmax::import_softmax},
-                {"special_softmax.default(Tensor self, int dim, ScalarType? dtype=None)", softmax::import_softmax},
-                {"log_softmax.int(Tensor self, int dim, ScalarType? dtype=None)", softmax::import_log_softmax},
-                {"_log_softmax.default(Tensor self, int dim, bool half_to_float)", softmax::import_log_softmax},
-                {"special_log_softmax.default(Tensor self, int dim, *, ScalarType? dtype=None)",
-                 softmax::import_log_softmax}},
-      .canonical = {softmax::kSoftmax, softmax::kLogSoftmax},
-      .infer = softmax::infer,
-      .evaluate = softmax::evaluate_softmax,
-      .quantize = softmax::quantize,
-      .lower = softmax::lower,
-      .signatures = {signature_of<softmax::Softmax>()},
-      .prepack = softmax::prepack,
-      .in_place = softmax::in_place,
-      .host_kernels = {&softmax::kReference}};
-  for (const char* variant : {softmax::kTableScalar, softmax::kTableDsp, softmax::kTableMve}) {
-    op.signatures.push_back(signature_of<softmax::TableSoftmax>(variant));
-  }
-  for (const Kernel* kernel : softmax::table_references()) op.host_kernels.push_back(kernel);
-  for (const char* variant : {softmax::kLogScalar, softmax::kLogDsp, softmax::kLogMve}) {
-    op.signatures.push_back(signature_of<softmax::LogSoftmax>(variant));
-  }
-  for (const Kernel* kernel : softmax::log_references()) op.host_kernels.push_back(kernel);
-  return op;
+  return {.name = "softmax",
+          .limits = "rows of at most 4095",
+          .forms = {{"softmax.int(Tensor self, int dim, ScalarType? dtype=None)", softmax::import_softmax},
+                    {"_softmax.default(Tensor self, int dim, bool half_to_float)", softmax::import_softmax},
+                    {"_safe_softmax.default(Tensor self, int dim, ScalarType? dtype=None)", softmax::import_softmax},
+                    {"special_softmax.default(Tensor self, int dim, ScalarType? dtype=None)", softmax::import_softmax},
+                    {"log_softmax.int(Tensor self, int dim, ScalarType? dtype=None)", softmax::import_log_softmax},
+                    {"_log_softmax.default(Tensor self, int dim, bool half_to_float)", softmax::import_log_softmax},
+                    {"special_log_softmax.default(Tensor self, int dim, *, ScalarType? dtype=None)",
+                     softmax::import_log_softmax}},
+          .canonical = {softmax::kSoftmax, softmax::kLogSoftmax},
+          .infer = softmax::infer,
+          .evaluate = softmax::evaluate_softmax,
+          .quantize = softmax::quantize,
+          .lower = softmax::lower,
+          .prepack = softmax::prepack,
+          .in_place = softmax::in_place};
 }
 
 }  // namespace cormorant::ops

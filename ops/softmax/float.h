@@ -9,7 +9,6 @@ namespace cormorant::ops::softmax {
 
 template <class W>
 struct FloatSoftmax {
-  static constexpr const char* kName = "aten::_softmax.out";
   static constexpr Overlap kOverlap = Overlap::in_place;
   typename W::Tensor self{};
   typename W::Int dim{};
@@ -24,7 +23,5 @@ struct FloatSoftmax {
     v("out", out);
   }
 };
-
-inline constexpr const char* kFloatLogSoftmax = "aten::_log_softmax.out";
 
 }  // namespace cormorant::ops::softmax

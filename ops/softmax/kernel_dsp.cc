@@ -13,11 +13,7 @@ void execute_table(const void* plan) {
 void execute_log(const void* plan) { log_softmax_rows<doubling_high_multiply>(*static_cast<const LogPlan*>(plan)); }
 
 }  // namespace
-}  // namespace cormorant::ops::softmax
 
-CORMORANT_KERNEL(cortex_m_softmax_out_dsp, "cortex_m::softmax.out", cormorant::ops::softmax::load,
-                 cormorant::ops::softmax::execute)
-CORMORANT_KERNEL(cormorant_log_softmax_dsp, cormorant::ops::softmax::kLogDsp, cormorant::ops::softmax::load_log,
-                 cormorant::ops::softmax::execute_log)
-CORMORANT_KERNEL(cormorant_softmax_dsp, cormorant::ops::softmax::kTableDsp, cormorant::ops::softmax::load_table,
-                 cormorant::ops::softmax::execute_table)
+CORMORANT_KERNELS(CORMORANT_SOFTMAX_KERNELS, dsp)
+
+}  // namespace cormorant::ops::softmax

@@ -4,6 +4,7 @@
 #include "base/float_math.h"
 #include "ops/float_kernel.h"
 #include "ops/softmax/float.h"
+#include "ops/softmax/softmax.h"
 
 namespace cormorant::ops::softmax {
 namespace {
@@ -65,9 +66,7 @@ void execute_float(const void* plan) {
 }
 
 }  // namespace
-}  // namespace cormorant::ops::softmax
 
-CORMORANT_KERNEL(aten__softmax_out_scalar, "aten::_softmax.out", cormorant::ops::softmax::load_float,
-                 cormorant::ops::softmax::execute_float<false>)
-CORMORANT_KERNEL(aten__log_softmax_out_scalar, "aten::_log_softmax.out", cormorant::ops::softmax::load_float,
-                 cormorant::ops::softmax::execute_float<true>)
+CORMORANT_KERNELS(CORMORANT_SOFTMAX_KERNELS, any_cpu)
+
+}  // namespace cormorant::ops::softmax

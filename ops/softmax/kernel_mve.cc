@@ -186,11 +186,7 @@ void execute_table(const void* plan) {
 }
 
 }  // namespace
-}  // namespace cormorant::ops::softmax
 
-CORMORANT_KERNEL(cortex_m_softmax_out_mve, "cortex_m::softmax.out", cormorant::ops::softmax::load,
-                 cormorant::ops::softmax::execute)
-CORMORANT_KERNEL(cormorant_log_softmax_mve, cormorant::ops::softmax::kLogMve, cormorant::ops::softmax::load_log,
-                 cormorant::ops::softmax::execute_log)
-CORMORANT_KERNEL(cormorant_softmax_mve, cormorant::ops::softmax::kTableMve, cormorant::ops::softmax::load_table,
-                 cormorant::ops::softmax::execute_table)
+CORMORANT_KERNELS(CORMORANT_SOFTMAX_KERNELS, mve)
+
+}  // namespace cormorant::ops::softmax

@@ -12,11 +12,7 @@ void execute_table(const void* plan) { table_softmax_rows<kMultiply>(*static_cas
 void execute_log(const void* plan) { log_softmax_rows<kMultiply>(*static_cast<const LogPlan*>(plan)); }
 
 }  // namespace
-}  // namespace cormorant::ops::softmax
 
-CORMORANT_KERNEL(cortex_m_softmax_out_scalar, "cortex_m::softmax.out", cormorant::ops::softmax::load,
-                 cormorant::ops::softmax::execute)
-CORMORANT_KERNEL(cormorant_log_softmax_scalar, cormorant::ops::softmax::kLogScalar, cormorant::ops::softmax::load_log,
-                 cormorant::ops::softmax::execute_log)
-CORMORANT_KERNEL(cormorant_softmax_scalar, cormorant::ops::softmax::kTableScalar, cormorant::ops::softmax::load_table,
-                 cormorant::ops::softmax::execute_table)
+CORMORANT_KERNELS(CORMORANT_SOFTMAX_KERNELS, scalar)
+
+}  // namespace cormorant::ops::softmax

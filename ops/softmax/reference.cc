@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/softmax/reference.h"
 
+#include "ops/references.h"
+#include "ops/softmax/float.h"
 #include "ops/softmax/rows.h"
 
 namespace cormorant::ops::softmax {
@@ -15,20 +17,8 @@ void execute(const void* plan) { reference(*static_cast<const Plan*>(plan)); }
 void execute_table(const void* plan) { reference(*static_cast<const TablePlan*>(plan)); }
 void execute_log(const void* plan) { reference(*static_cast<const LogPlan*>(plan)); }
 
-const Kernel kTableScalarReference = {kTableScalar, load_table, execute_table};
-const Kernel kTableDspReference = {kTableDsp, load_table, execute_table};
-const Kernel kTableMveReference = {kTableMve, load_table, execute_table};
-const Kernel* const kTableReferences[] = {&kTableScalarReference, &kTableDspReference, &kTableMveReference};
-
-const Kernel kLogScalarReference = {kLogScalar, load_log, execute_log};
-const Kernel kLogDspReference = {kLogDsp, load_log, execute_log};
-const Kernel kLogMveReference = {kLogMve, load_log, execute_log};
-const Kernel* const kLogReferences[] = {&kLogScalarReference, &kLogDspReference, &kLogMveReference};
-
 }  // namespace
 
-const Kernel kReference = {Softmax<TargetWorld>::kName, load, execute};
-std::span<const Kernel* const> table_references() { return kTableReferences; }
-std::span<const Kernel* const> log_references() { return kLogReferences; }
+CORMORANT_REFERENCES(softmax, CORMORANT_SOFTMAX_KERNELS)
 
 }  // namespace cormorant::ops::softmax

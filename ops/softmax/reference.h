@@ -12,8 +12,4 @@ void reference(const Plan& plan);
 void reference(const TablePlan& plan);
 void reference(const LogPlan& plan);
 
-extern const Kernel kReference;
-std::span<const Kernel* const> table_references();
-std::span<const Kernel* const> log_references();
-
 }  // namespace cormorant::ops::softmax

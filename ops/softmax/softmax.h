@@ -8,13 +8,25 @@
 #include <cstdint>
 
 #include "base/overlap.h"
+#include "ops/kernel_list.h"
 #include "target/target.h"
+
+#define CORMORANT_SOFTMAX_KERNELS(OURS, THEIRS, FOREIGN)                                    \
+  THEIRS(cortex_m, softmax, out, scalar_dsp_mve, load, execute, w8a8, Softmax)              \
+  OURS(softmax, scalar, scalar, load_table, execute_table, w8a8, TableSoftmax)              \
+  OURS(softmax, dsp, dsp, load_table, execute_table, w8a8, TableSoftmax)                    \
+  OURS(softmax, mve, mve, load_table, execute_table, w8a8, TableSoftmax)                    \
+  OURS(log_softmax, scalar, scalar, load_log, execute_log, w8a8, LogSoftmax)                \
+  OURS(log_softmax, dsp, dsp, load_log, execute_log, w8a8, LogSoftmax)                      \
+  OURS(log_softmax, mve, mve, load_log, execute_log, w8a8, LogSoftmax)                      \
+  THEIRS(aten, _softmax, out, any_cpu, load_float, execute_float<false>, f32, FloatSoftmax) \
+  THEIRS(aten, _log_softmax, out, any_cpu, load_float, execute_float<true>, f32, FloatSoftmax)
+CORMORANT_NAMES(CORMORANT_SOFTMAX_KERNELS)
 
 namespace cormorant::ops::softmax {
 
 template <class W>
 struct Softmax {
-  static constexpr const char* kName = "cortex_m::softmax.out";
   static constexpr Overlap kOverlap = Overlap::in_place;
   typename W::Tensor input{};
   typename W::Int dim{};
@@ -43,7 +55,6 @@ struct Softmax {
 // unit, which is 2^-shift of an output step.
 template <class W>
 struct LogSoftmax {
-  static constexpr const char* kName = "cormorant::log_softmax.scalar";
   static constexpr Overlap kOverlap = Overlap::in_place;
   typename W::Tensor input{};
   typename W::Int dim{};
@@ -77,7 +88,6 @@ struct LogSoftmax {
 // value, Q0.31, 0 where it is too far below. The same bits as cortex_m::softmax.
 template <class W>
 struct TableSoftmax {
-  static constexpr const char* kName = "cormorant::softmax.scalar";
   static constexpr Overlap kOverlap = Overlap::in_place;
   typename W::Tensor input{};
   typename W::Tensor exponentials{};  // int32[256]
@@ -94,24 +104,19 @@ struct TableSoftmax {
 };
 
 inline constexpr std::uint32_t kDifferences = 256;
-inline constexpr const char* kTableScalar = "cormorant::softmax.scalar";
-inline constexpr const char* kTableDsp = "cormorant::softmax.dsp";
-inline constexpr const char* kTableMve = "cormorant::softmax.mve";
 
 constexpr const char* table_variant(Isa isa) {
-  return isa == Isa::scalar ? kTableScalar : isa == Isa::dsp ? kTableDsp : kTableMve;
+  return isa == Isa::scalar ? names::cormorant_softmax_scalar
+         : isa == Isa::dsp  ? names::cormorant_softmax_dsp
+                            : names::cormorant_softmax_mve;
 }
 
 // From here on the table costs less than it saves. Classifiers with a few outputs stay as small as they are.
 inline constexpr std::int64_t kElementsWorthATable = 512;
 
-inline constexpr const char* kLogScalar = "cormorant::log_softmax.scalar";
-inline constexpr const char* kLogDsp = "cormorant::log_softmax.dsp";
-inline constexpr const char* kLogMve = "cormorant::log_softmax.mve";
-
 constexpr const char* log_variant(const Target& target) {
-  if (target.is_any() || target.isa == Isa::scalar) return kLogScalar;
-  return target.isa == Isa::dsp ? kLogDsp : kLogMve;
+  if (target.is_any() || target.isa == Isa::scalar) return names::cormorant_log_softmax_scalar;
+  return target.isa == Isa::dsp ? names::cormorant_log_softmax_dsp : names::cormorant_log_softmax_mve;
 }
 
 inline constexpr double kOutputScale = 1.0 / 256;

@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "base/diagnostic.h"
-#include "emit/emit.h"
 #include "ops/op.h"
 #include "ops/softmax/arithmetic.h"
 #include "ops/softmax/reference.h"
@@ -134,7 +133,7 @@ TEST(TableSoftmax, GivesTheBitsOfTheOtherForm) {
       EXPECT_EQ(graph.nodes().back().op, packs ? "cormorant.softmax.mve" : "cortex_m.softmax");
       std::vector<std::byte> input;
       for (int i = 0; i < 600; ++i) input.push_back(static_cast<std::byte>(i * 7));
-      HostProgram program(emit::emit(graph, {}, {}).program, host_kernels());
+      HostProgram program(conformance::program_of(graph), host_kernels());
       results.push_back(program.run({&input, 1}).front());
     }
     EXPECT_EQ(results[0], results[1]) << scale;

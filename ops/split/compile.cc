@@ -2,16 +2,9 @@
 //
 // Nothing of the compiler's: PyTorch's splits import as slices (ops/slice). The runtime knows the instructions.
 #include "ops/op.h"
-#include "ops/split/reference.h"
 
 namespace cormorant::ops {
 
-Operator split_operator() {
-  return {.name = "split",
-          .forms = {},
-          .canonical = {},
-          .signatures = {},
-          .host_kernels = {&kSplitWithSizesCopyReference, &kSplitCopyReference}};
-}
+Operator split_operator() { return {.name = "split", .forms = {}, .canonical = {}}; }
 
 }  // namespace cormorant::ops

@@ -3,6 +3,7 @@
 // A concatenation the other way round: the input has the outs' chunks side by side.
 #pragma once
 
+#include "kernels/move.h"
 #include "ops/split/split.h"
 
 namespace cormorant::ops {
@@ -24,14 +25,14 @@ struct SplitPlan {
 Error load_split_with_sizes_copy(Call& call);
 Error load_split_copy(Call& call);
 
-// copy_rows is the variant's, of kernels/move.h.
-template <class CopyRows>
-inline void split_with(const SplitPlan& p, CopyRows copy_rows) {
+template <Loops kLoops>
+void execute_split(const void* plan) {
+  const auto& p = *static_cast<const SplitPlan*>(plan);
   const std::int8_t* from = p.input;
   const SplitPart* const end = p.parts() + p.count;
   for (const SplitPart* part = p.parts(); part != end; ++part) {
     const auto bytes = static_cast<std::int32_t>(part->bytes);
-    copy_rows(part->output, from, {p.rows, part->bytes, bytes, static_cast<std::int32_t>(p.row_bytes)});
+    copy_rows<kLoops>(part->output, from, {p.rows, part->bytes, bytes, static_cast<std::int32_t>(p.row_bytes)});
     from += bytes;
   }
 }

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/split/reference.h"
-
 #include <algorithm>
 
+#include "ops/references.h"
+#include "ops/split/kernel.h"
+
 namespace cormorant::ops {
-namespace {
 
 // Row by row, as the definition has it: the kernels go part by part.
-void execute(const void* plan) {
+template <>
+void execute_split<Loops::reference>(const void* plan) {
   const auto& p = *static_cast<const SplitPlan*>(plan);
   const std::int8_t* from = p.input;
   for (std::uint32_t row = 0; row < p.rows; ++row) {
@@ -19,9 +20,6 @@ void execute(const void* plan) {
   }
 }
 
-}  // namespace
-
-const Kernel kSplitWithSizesCopyReference = {SplitWithSizesCopy::kName, load_split_with_sizes_copy, execute};
-const Kernel kSplitCopyReference = {SplitCopy::kName, load_split_copy, execute};
+CORMORANT_REFERENCES(split, CORMORANT_SPLIT_KERNELS)
 
 }  // namespace cormorant::ops

@@ -5,12 +5,17 @@
 // them.
 #pragma once
 
+#include "ops/kernel_list.h"
 #include "runtime/kernel.h"
+
+#define CORMORANT_SPLIT_KERNELS(OURS, THEIRS, FOREIGN)                                                              \
+  FOREIGN(aten, split_with_sizes_copy, out, scalar_dsp_mve, load_split_with_sizes_copy, execute_split<kLoops>, any) \
+  FOREIGN(aten, split_copy, Tensor_out, scalar_dsp_mve, load_split_copy, execute_split<kLoops>, any)
+CORMORANT_NAMES(CORMORANT_SPLIT_KERNELS)
 
 namespace cormorant::ops {
 
 struct SplitWithSizesCopy {
-  static constexpr const char* kName = "aten::split_with_sizes_copy.out";
   Tensor self{};
   IntList split_sizes{};  // the outs say them again
   std::int32_t dim{};
@@ -28,7 +33,6 @@ struct SplitWithSizesCopy {
 };
 
 struct SplitCopy {
-  static constexpr const char* kName = "aten::split_copy.Tensor_out";
   Tensor self{};
   std::int32_t split_size{};
   std::int32_t dim{};

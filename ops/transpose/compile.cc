@@ -135,11 +135,13 @@ ir::Value* lower(const Rewriter& rewriter) {
   const bool portable = rewriter.config.runtime == Runtime::executorch || rewriter.config.target.is_any();
   if (portable && node.result()->type.rank() > kExecutorchTransposeRank) {
     return rewriter
-        .emit(PermuteCopy<HostWorld>{.self = node.tensor("self"), .dims = node.integers("dims")}, node.result()->type)
+        .emit(PermuteCopy<HostWorld>{.self = node.tensor("self"), .dims = node.integers("dims")}, node.result()->type,
+              names::aten_permute_copy_out)
         ->result();
   }
   return rewriter
-      .emit(Transpose<HostWorld>{.input = node.tensor("self"), .perm = node.integers("dims")}, node.result()->type)
+      .emit(Transpose<HostWorld>{.input = node.tensor("self"), .perm = node.integers("dims")}, node.result()->type,
+            names::cortex_m_transpose_out)
       ->result();
 }
 
@@ -174,9 +176,7 @@ Operator transpose_operator() {
           .evaluate = evaluate_permute,
           .quantize = quantize,
           .lower = lower,
-          .lower_float = lower,
-          .signatures = {signature_of<Transpose>(), signature_of<PermuteCopy>()},
-          .host_kernels = {&kTransposeReference, &kPermuteCopyReference}};
+          .lower_float = lower};
 }
 
 }  // namespace cormorant::ops

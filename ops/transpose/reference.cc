@@ -2,6 +2,7 @@
 #include "ops/transpose/reference.h"
 
 #include "ops/move_reference.h"
+#include "ops/references.h"
 
 namespace cormorant::ops {
 
@@ -22,7 +23,6 @@ void transpose_reference(std::size_t rank, const std::int32_t* sizes, const std:
   }
 }
 
-const Kernel kTransposeReference = {Transpose<TargetWorld>::kName, load_transpose, execute_move_reference};
-const Kernel kPermuteCopyReference = {PermuteCopy<TargetWorld>::kName, load_permute_copy, execute_move_reference};
+CORMORANT_REFERENCES(transpose, CORMORANT_TRANSPOSE_KERNELS)
 
 }  // namespace cormorant::ops

@@ -9,7 +9,4 @@ namespace cormorant::ops {
 void transpose_reference(std::size_t rank, const std::int32_t* sizes, const std::int32_t* perm,
                          const std::int8_t* input, std::int8_t* output);
 
-extern const Kernel kTransposeReference;
-extern const Kernel kPermuteCopyReference;
-
 }  // namespace cormorant::ops

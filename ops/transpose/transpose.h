@@ -8,11 +8,17 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "ops/kernel_list.h"
+
+#define CORMORANT_TRANSPOSE_KERNELS(OURS, THEIRS, FOREIGN)                                               \
+  THEIRS(cortex_m, transpose, out, scalar_dsp_mve, load_transpose, execute_move<kLoops>, any, Transpose) \
+  THEIRS(aten, permute_copy, out, scalar_dsp_mve, load_permute_copy, execute_move<kLoops>, any, PermuteCopy)
+CORMORANT_NAMES(CORMORANT_TRANSPOSE_KERNELS)
+
 namespace cormorant::ops {
 
 template <class W>
 struct Transpose {
-  static constexpr const char* kName = "cortex_m::transpose.out";
   typename W::Tensor input{};
   typename W::IntList perm{};
   typename W::Out out{};
@@ -27,7 +33,6 @@ struct Transpose {
 
 template <class W>
 struct PermuteCopy {
-  static constexpr const char* kName = "aten::permute_copy.out";
   typename W::Tensor self{};
   typename W::IntList dims{};  // may be negative
   typename W::Out out{};

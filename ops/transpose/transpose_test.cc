@@ -6,7 +6,6 @@
 #include <random>
 
 #include "base/diagnostic.h"
-#include "emit/emit.h"
 #include "evaluate/graph.h"
 #include "ops/op.h"
 #include "ops/schema.h"
@@ -181,7 +180,7 @@ TEST(PermuteCopy, LoadTakesNegativeDimensions) {
                          .add_node("permute", "aten.permute_copy", {{"self", x}, {"dims", std::move(dims)}},
                                    {ir::quantized_type({4, 2, 3}, ir::per_tensor_i8(1.0, 0))})
                          ->result());
-    const std::vector<std::byte> program = emit::emit(graph, {}, {}).program;
+    const std::vector<std::byte> program = conformance::program_of(graph);
     try {
       HostProgram(program, host_kernels());
       return true;

@@ -10,8 +10,8 @@
 #include "evaluate/onednn.h"
 #include "ops/conv2d/convolution.h"
 #include "ops/conv2d/import.h"
+#include "ops/conv2d/lower_float.h"
 #include "ops/op.h"
-#include "ops/transpose_conv2d/host_kernels.h"
 #include "ops/transpose_conv2d/prepack.h"
 #include "ops/transpose_conv2d/transpose_conv2d.h"
 
@@ -234,7 +234,7 @@ ir::Value* lower(const Rewriter& rewriter) {
               .activation_max = lowered.activation_max,
               .scratch = {.bytes = conv2d::scratch_of(rewriter, scratch)},
               .output_scratch = {.bytes = conv2d::scratch_of(rewriter, output_scratch)}},
-          node.result()->type)
+          node.result()->type, names::cortex_m_quantized_transpose_conv2d_out)
       ->result();
 }
 
@@ -249,7 +249,7 @@ std::int64_t count_macs(const ir::Node& node) {
 
 Operator transpose_conv2d_operator() {
   using conv2d::import_transposed;
-  Operator op{
+  return {
       .name = "transpose_conv2d",
       .layout = ops::Layout::channels_last,
       .forms =
@@ -268,16 +268,9 @@ Operator transpose_conv2d_operator() {
       .quantize = quantize,
       .fuses_activation = true,
       .lower = lower,
-      .signatures = {signature_of<QuantizedTransposeConv2d>(),
-                     signature_of<QuantizedTransposeConv2d>(kQuantizedTransposeConv2dNhwc)},
+      .lower_float = conv2d::lower_float,
       .prepack = prepack,
-      .macs = count_macs,
-      .host_kernels = {&kDirectReference, &kDirectNhwcReference}};
-  for (const Variant* variant : kVariants) {
-    op.signatures.push_back(signature_of<conv2d::PackedConv2d>(variant->name));
-  }
-  for (const Kernel& kernel : kPackedReferences) op.host_kernels.push_back(&kernel);
-  return op;
+      .macs = count_macs};
 }
 
 }  // namespace cormorant::ops

@@ -15,13 +15,9 @@ void execute(const void* raw) {
 void execute_direct(const void* raw) { conv::transpose_direct(*static_cast<const conv::Direct*>(raw)); }
 
 }  // namespace
-}  // namespace cormorant::ops::transpose_conv2d
 
-using namespace cormorant::ops::transpose_conv2d;  // NOLINT(google-build-using-namespace)
-CORMORANT_KERNEL(cormorant_transpose_conv2d_dsp, kDsp.name, load_dsp, execute<cormorant::ops::conv2d::convolve_dsp>)
-CORMORANT_KERNEL(cormorant_transpose_conv2d_dsp_depthwise, kDspDepthwise.name, load_dsp_depthwise,
-                 execute<cormorant::ops::depthwise::convolve_dsp>)
-CORMORANT_KERNEL(cortex_m_quantized_transpose_conv2d_out_dsp, "cortex_m::quantized_transpose_conv2d.out", load_direct,
-                 execute_direct)
-CORMORANT_KERNEL(cortex_m_quantized_transpose_conv2d_nhwc_out_dsp, "cortex_m::quantized_transpose_conv2d_nhwc.out",
-                 load_direct_nhwc, execute_direct)
+constexpr auto* execute_dsp = execute<conv2d::convolve_dsp>;
+constexpr auto* execute_dsp_depthwise = execute<depthwise::convolve_dsp>;
+CORMORANT_KERNELS(CORMORANT_TRANSPOSE_CONV2D_KERNELS, dsp)
+
+}  // namespace cormorant::ops::transpose_conv2d

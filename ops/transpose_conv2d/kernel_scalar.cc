@@ -15,15 +15,10 @@ void execute(const void* raw) {
 void execute_direct(const void* raw) { conv::transpose_direct(*static_cast<const conv::Direct*>(raw)); }
 
 }  // namespace
-}  // namespace cormorant::ops::transpose_conv2d
 
-using namespace cormorant::ops::transpose_conv2d;  // NOLINT(google-build-using-namespace)
-CORMORANT_KERNEL(cormorant_transpose_conv2d_scalar, kScalar.name, load_scalar,
-                 execute<cormorant::ops::conv2d::convolve_scalar>)
-CORMORANT_KERNEL(cormorant_transpose_conv2d_v6m, kV6m.name, load_v6m, execute<cormorant::ops::conv2d::convolve_v6m>)
-CORMORANT_KERNEL(cormorant_transpose_conv2d_scalar_depthwise, kScalarDepthwise.name, load_scalar_depthwise,
-                 execute<cormorant::ops::depthwise::convolve_scalar>)
-CORMORANT_KERNEL(cortex_m_quantized_transpose_conv2d_out_scalar, "cortex_m::quantized_transpose_conv2d.out",
-                 load_direct, execute_direct)
-CORMORANT_KERNEL(cortex_m_quantized_transpose_conv2d_nhwc_out_scalar, "cortex_m::quantized_transpose_conv2d_nhwc.out",
-                 load_direct_nhwc, execute_direct)
+constexpr auto* execute_scalar = execute<conv2d::convolve_scalar>;
+constexpr auto* execute_v6m = execute<conv2d::convolve_v6m>;
+constexpr auto* execute_scalar_depthwise = execute<depthwise::convolve_scalar>;
+CORMORANT_KERNELS(CORMORANT_TRANSPOSE_CONV2D_KERNELS, scalar)
+
+}  // namespace cormorant::ops::transpose_conv2d

@@ -7,7 +7,7 @@
 #include "base/fixed_point.h"
 #include "ops/conv2d/host_kernels.h"
 #include "ops/depthwise_conv2d/host_kernels.h"
-#include "ops/transpose_conv2d/host_kernels.h"
+#include "ops/references.h"
 #include "ops/transpose_conv2d/kernel.h"
 
 namespace cormorant::ops::transpose_conv2d {
@@ -78,15 +78,12 @@ void execute_packed(const void* raw) {
 
 }  // namespace
 
-const Kernel kDirectReference = {QuantizedTransposeConv2d<TargetWorld>::kName, load_direct, execute_direct};
-const Kernel kDirectNhwcReference = {kQuantizedTransposeConv2dNhwc, load_direct_nhwc, execute_direct};
-const Kernel kPackedReferences[] = {
-    {kMve.name, load_mve, execute_packed<kMve>},
-    {kDsp.name, load_dsp, execute_packed<kDsp>},
-    {kScalar.name, load_scalar, execute_packed<kScalar>},
-    {kV6m.name, load_v6m, execute_packed<kV6m>},
-    {kDspDepthwise.name, load_dsp_depthwise, execute_packed<kDspDepthwise>},
-    {kScalarDepthwise.name, load_scalar_depthwise, execute_packed<kScalarDepthwise>},
-};
+constexpr auto* execute_scalar = execute_packed<kScalar>;
+constexpr auto* execute_v6m = execute_packed<kV6m>;
+constexpr auto* execute_scalar_depthwise = execute_packed<kScalarDepthwise>;
+constexpr auto* execute_dsp = execute_packed<kDsp>;
+constexpr auto* execute_dsp_depthwise = execute_packed<kDspDepthwise>;
+constexpr auto* execute_mve = execute_packed<kMve>;
+CORMORANT_REFERENCES(transpose_conv2d, CORMORANT_TRANSPOSE_CONV2D_KERNELS)
 
 }  // namespace cormorant::ops::transpose_conv2d

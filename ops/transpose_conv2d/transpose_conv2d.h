@@ -14,12 +14,27 @@
 
 #include "ops/conv2d/conv2d.h"
 #include "ops/depthwise_conv2d/depthwise_conv2d.h"
+#include "ops/kernel_list.h"
+
+// _nhwc is the same where layout is written out: input and out are logically N, H, W, C.
+#define CORMORANT_TRANSPOSE_CONV2D_KERNELS(OURS, THEIRS, FOREIGN)                                                   \
+  THEIRS(cortex_m, quantized_transpose_conv2d, out, scalar_dsp_mve, load_direct, execute_direct, w8a8,              \
+         QuantizedTransposeConv2d)                                                                                  \
+  THEIRS(cortex_m, quantized_transpose_conv2d_nhwc, out, scalar_dsp_mve, load_direct_nhwc, execute_direct, w8a8,    \
+         QuantizedTransposeConv2d)                                                                                  \
+  OURS(transpose_conv2d, scalar, scalar, load_scalar, execute_scalar, w8a8, conv2d::PackedConv2d)                   \
+  OURS(transpose_conv2d, v6m, scalar, load_v6m, execute_v6m, w8a8, conv2d::PackedConv2d)                            \
+  OURS(transpose_conv2d, scalar_depthwise, scalar, load_scalar_depthwise, execute_scalar_depthwise, w8a8,           \
+       conv2d::PackedConv2d)                                                                                        \
+  OURS(transpose_conv2d, dsp, dsp, load_dsp, execute_dsp, w8a8, conv2d::PackedConv2d)                               \
+  OURS(transpose_conv2d, dsp_depthwise, dsp, load_dsp_depthwise, execute_dsp_depthwise, w8a8, conv2d::PackedConv2d) \
+  OURS(transpose_conv2d, mve, mve, load_mve, execute_mve, w8a8, conv2d::PackedConv2d)
+CORMORANT_NAMES(CORMORANT_TRANSPOSE_CONV2D_KERNELS)
 
 namespace cormorant::ops::transpose_conv2d {
 
 template <class W>
 struct QuantizedTransposeConv2d {
-  static constexpr const char* kName = "cortex_m::quantized_transpose_conv2d.out";
   typename W::Tensor input{};
   typename W::Tensor weight{};
   typename W::OptionalTensor bias{};
@@ -57,8 +72,6 @@ struct QuantizedTransposeConv2d {
     v("out", out);
   }
 };
-// The same where layout is written out: input and out are logically N, H, W, C.
-inline constexpr const char* kQuantizedTransposeConv2dNhwc = "cortex_m::quantized_transpose_conv2d_nhwc.out";
 
 // The layouts are those of conv2d's variants for windows of any size.
 struct Variant {
@@ -66,12 +79,13 @@ struct Variant {
   const conv2d::Variant* phase;  // what its phases are; or
   const depthwise::Variant* depthwise_phase = nullptr;
 };
-inline constexpr Variant kMve{"cormorant::transpose_conv2d.mve", &conv2d::kMveKxk};
-inline constexpr Variant kDsp{"cormorant::transpose_conv2d.dsp", &conv2d::kDsp};
-inline constexpr Variant kScalar{"cormorant::transpose_conv2d.scalar", &conv2d::kScalar};
-inline constexpr Variant kV6m{"cormorant::transpose_conv2d.v6m", &conv2d::kV6m};
-inline constexpr Variant kDspDepthwise{"cormorant::transpose_conv2d.dsp_depthwise", nullptr, &depthwise::kDsp};
-inline constexpr Variant kScalarDepthwise{"cormorant::transpose_conv2d.scalar_depthwise", nullptr, &depthwise::kScalar};
+inline constexpr Variant kMve{names::cormorant_transpose_conv2d_mve, &conv2d::kMveKxk};
+inline constexpr Variant kDsp{names::cormorant_transpose_conv2d_dsp, &conv2d::kDsp};
+inline constexpr Variant kScalar{names::cormorant_transpose_conv2d_scalar, &conv2d::kScalar};
+inline constexpr Variant kV6m{names::cormorant_transpose_conv2d_v6m, &conv2d::kV6m};
+inline constexpr Variant kDspDepthwise{names::cormorant_transpose_conv2d_dsp_depthwise, nullptr, &depthwise::kDsp};
+inline constexpr Variant kScalarDepthwise{names::cormorant_transpose_conv2d_scalar_depthwise, nullptr,
+                                          &depthwise::kScalar};
 inline constexpr const Variant* kVariants[] = {&kMve, &kDsp, &kScalar, &kV6m, &kDspDepthwise, &kScalarDepthwise};
 
 // Depthwise: every input channel has its own window. (MVE's depthwise kernels write whole vectors, which the pixels of

@@ -9,7 +9,6 @@
 #include "base/diagnostic.h"
 #include "cli/program_io.h"
 #include "compiler/compile.h"
-#include "emit/emit.h"
 #include "ops/op.h"
 #include "ops/schema.h"
 #include "ops/transpose_conv2d/prepack.h"
@@ -411,7 +410,7 @@ void load(const transpose_conv2d::Variant& variant, const std::function<void(std
   packed->result()->type.dim_order = ir::kChannelsLast;
   graph.add_output(packed->result());
   graph.erase_unused();
-  HostProgram program(emit::emit(graph, {}, {}).program, host_kernels());
+  HostProgram program(conformance::program_of(graph), host_kernels());
   const std::vector<std::vector<std::byte>> inputs = {std::vector<std::byte>(60)};
   program.run(inputs);
 }

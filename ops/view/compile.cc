@@ -10,7 +10,6 @@
 
 #include "base/diagnostic.h"
 #include "ops/movement.h"
-#include "ops/view/reference.h"
 #include "ops/view/view.h"
 
 namespace cormorant::ops {
@@ -178,9 +177,7 @@ Operator view_operator() {
           .infer = infer,
           .evaluate = evaluate_view,
           .quantize = quantize,
-          .signatures = {signature_of<ViewCopy>()},
-          .is_alias = true,
-          .host_kernels = {&kViewCopyReference}};
+          .is_alias = true};
 }
 
 }  // namespace cormorant::ops

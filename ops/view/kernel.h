@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "kernels/move.h"
 #include "ops/view/view.h"
 #include "runtime/kernel.h"
 
@@ -13,5 +14,11 @@ struct ViewCopyPlan {
 };
 
 Error load_view_copy(Call& call);
+
+template <Loops kLoops>
+void execute_view_copy(const void* plan) {
+  const auto& p = *static_cast<const ViewCopyPlan*>(plan);
+  copy_bytes<kLoops>(p.output, p.input, p.bytes);
+}
 
 }  // namespace cormorant::ops

@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/view/reference.h"
-
 #include <cstring>
 
-namespace cormorant::ops {
-namespace {
+#include "ops/references.h"
+#include "ops/view/kernel.h"
 
-void execute(const void* plan) {
+namespace cormorant::ops {
+
+template <>
+void execute_view_copy<Loops::reference>(const void* plan) {
   const auto& p = *static_cast<const ViewCopyPlan*>(plan);
   std::memmove(p.output, p.input, p.bytes);
 }
 
-}  // namespace
-
-const Kernel kViewCopyReference = {ViewCopy<TargetWorld>::kName, load_view_copy, execute};
+CORMORANT_REFERENCES(view, CORMORANT_VIEW_KERNELS)
 
 }  // namespace cormorant::ops

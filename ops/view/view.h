@@ -5,11 +5,16 @@
 
 #include <cstdint>
 
+#include "ops/kernel_list.h"
+
+#define CORMORANT_VIEW_KERNELS(OURS, THEIRS, FOREIGN) \
+  THEIRS(aten, view_copy, out, scalar_dsp_mve, load_view_copy, execute_view_copy<kLoops>, any, ViewCopy)
+CORMORANT_NAMES(CORMORANT_VIEW_KERNELS)
+
 namespace cormorant::ops {
 
 template <class W>
 struct ViewCopy {
-  static constexpr const char* kName = "aten::view_copy.out";
   typename W::Tensor self{};
   typename W::IntList size{};
   typename W::Out out{};

@@ -396,8 +396,12 @@ Import import_call(std::string_view target, const ir::Shape& input, const ir::Sh
   return import;
 }
 
+std::vector<std::byte> program_of(const ir::Graph& graph, emit::Reuse reuse) {
+  return emit::emit(graph, {}, emit::map_memory(graph, {}, ops::Runtime::cormorant, reuse)).program;
+}
+
 bool loads(const ir::Graph& graph) {
-  const std::vector<std::byte> program = emit::emit(graph, {}, {}, emit::Reuse::none).program;  // nothing is left out
+  const std::vector<std::byte> program = program_of(graph, emit::Reuse::none);  // nothing is left out
   try {
     HostProgram(program, ops::host_kernels());
     return true;

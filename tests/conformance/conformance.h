@@ -36,6 +36,7 @@
 #include <string_view>
 #include <vector>
 
+#include "emit/memory.h"
 #include "ir/graph.h"
 #include "ops/op.h"
 #include "target/target.h"
@@ -113,6 +114,9 @@ struct Import {
 };
 Import import_call(std::string_view target, const ir::Shape& input, const ir::Shape& output,
                    const std::vector<ir::NamedArgument>& given);
+
+// The program of a lowered graph, for our own runtime.
+std::vector<std::byte> program_of(const ir::Graph& graph, emit::Reuse reuse = emit::Reuse::all);
 
 // Whether the runtime takes a graph of program operators as it stands, whatever a file may have said of them.
 bool loads(const ir::Graph& graph);

@@ -39,19 +39,16 @@ std::string spellings(const Operator& op) {
 }
 
 // Operators without a node of their own are gone after import or after a pass.
-bool is_compiled_away(const Operator& op) { return op.signatures.empty() && op.host_kernels.empty(); }
+bool is_compiled_away(const Operator& op) { return op.kernels.empty(); }
 
-std::string cell(const Operator& op, Precision precision) {
-  const bool has = std::ranges::find(op.precisions, precision) != op.precisions.end();
-  return has ? "yes" : "";
-}
+std::string cell(const Operator& op, Precision precision) { return op.has(precision) ? "yes" : ""; }
 
 std::string tested_on(const Operator& op, const std::filesystem::path& folder) {
   if (is_compiled_away(op)) return "host";
-  std::vector<std::string> isas;
-  for (const char* isa : {"scalar", "dsp", "mve"}) {
-    if (std::filesystem::exists(folder / fmt::format("kernel_{}.cc", isa))) isas.emplace_back(isa);
-  }
+  std::set<Isa> listed;
+  for (const ops::ListedKernel& kernel : op.kernels) listed.insert(kernel.isas.begin(), kernel.isas.end());
+  std::vector<std::string_view> isas;
+  for (const Isa isa : listed) isas.push_back(name_of(isa));
   bool on_boards = false;
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     const std::string name = entry.path().filename().string();

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Batch norm: folded into what stands before it, or a product and a sum. Only other compilers' programs have it as an
+// instruction.
+#pragma once
+
+#include "ops/kernel_list.h"
+
+#define CORMORANT_BATCH_NORM_KERNELS(OURS, THEIRS, FOREIGN) \
+  FOREIGN(aten, _native_batch_norm_legit_no_training, out, any_cpu, load, execute, f32)
+CORMORANT_NAMES(CORMORANT_BATCH_NORM_KERNELS)

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One list per operator, in <op>.h: a line for each instruction that a program can hold. All who need to know read it:
+// the compiler (names, signatures, precisions), the host's runtime (its reference kernels), the archives (the kernels'
+// symbols), the documentation's table.
+//
+//   #define CORMORANT_ADD_KERNELS(OURS, THEIRS, FOREIGN)
+//     THEIRS(cortex_m, quantized_add, out, scalar_dsp_mve, load, execute, w8a8, QuantizedAdd)
+//     OURS(add, mve, mve, load_factor, execute_factor, w8a8, FactorAdd)
+//     THEIRS(aten, add, out, any_cpu, load_float<1>, execute_float, f32, FloatAdd)
+//   CORMORANT_NAMES(CORMORANT_ADD_KERNELS)
+//
+// OURS(operator, overload, …) is cormorant::<operator>.<overload>; the overload tells variants apart. THEIRS(library,
+// operator, overload, …) has an ExecuTorch name and schema. FOREIGN is the same, but stands only in programs of other
+// compilers: no node of a graph is one. What follows the name:
+//   code       the files that define its kernels: kernel_scalar.cc, …; any_cpu is kernel_float.cc, one source for all
+//   load       reads and checks the arguments, everywhere (kernel.cc)
+//   execute    looked up where the list is read: each kernel file defines its own, reference.cc the host's. An operator
+//              that only puts shared loops together gives a template over kLoops instead, and has no kernel files.
+//   precision  what it computes with, of ops::precisions
+//   signature  its arguments (not for FOREIGN)
+#pragma once
+
+#include "kernels/loops.h"
+
+// names::cormorant_add_mve = "cormorant::add.mve": what a program calls them. The identifiers are unique in all
+// operators.
+#define CORMORANT_NAMES(LIST)                                                               \
+  namespace cormorant::ops::names {                                                         \
+  LIST(CORMORANT_DEFINE_OUR_NAME, CORMORANT_DEFINE_THEIR_NAME, CORMORANT_DEFINE_THEIR_NAME) \
+  }
+#define CORMORANT_DEFINE_OUR_NAME(op, overload, ...) \
+  inline constexpr const char* cormorant_##op##_##overload = "cormorant::" #op "." #overload;
+#define CORMORANT_DEFINE_THEIR_NAME(library, op, overload, ...) \
+  inline constexpr const char* library##_##op##_##overload = #library "::" #op "." #overload;
+
+// At the end of a kernel file, in the operator's namespace: the kernels of the list whose code this file is, by the
+// symbols that runner/symbol.h computes from their names.
+#define CORMORANT_KERNELS(LIST, code)                               \
+  namespace {                                                       \
+  [[maybe_unused]] constexpr Loops kLoops = CORMORANT_LOOPS_##code; \
+  }                                                                 \
+  LIST(CORMORANT_OURS_##code, CORMORANT_THEIRS_##code, CORMORANT_THEIRS_##code)
+
+// What of five belongs to a code: CORMORANT_IN_<code>(scalar, dsp, mve, dsp_small, any_cpu).
+#define CORMORANT_IN_scalar(scalar, dsp, mve, dsp_small, any_cpu) scalar
+#define CORMORANT_IN_dsp(scalar, dsp, mve, dsp_small, any_cpu) dsp
+#define CORMORANT_IN_mve(scalar, dsp, mve, dsp_small, any_cpu) mve
+#define CORMORANT_IN_scalar_mve(scalar, dsp, mve, dsp_small, any_cpu) scalar mve
+#define CORMORANT_IN_scalar_dsp_mve(scalar, dsp, mve, dsp_small, any_cpu) scalar dsp mve
+#define CORMORANT_IN_dsp_small(scalar, dsp, mve, dsp_small, any_cpu) dsp_small
+#define CORMORANT_IN_any_cpu(scalar, dsp, mve, dsp_small, any_cpu) any_cpu
+
+#define CORMORANT_LOOPS_scalar Loops::scalar
+#define CORMORANT_LOOPS_dsp Loops::dsp
+#define CORMORANT_LOOPS_mve Loops::mve
+#define CORMORANT_LOOPS_dsp_small Loops::dsp
+#define CORMORANT_LOOPS_any_cpu Loops::scalar
+
+#define CORMORANT_OUR_KERNEL(op, overload, load, execute) \
+  CORMORANT_KERNEL(cormorant_##op##_##overload, names::cormorant_##op##_##overload, load, execute)
+#define CORMORANT_OURS_scalar(op, overload, code, load, execute, ...) \
+  CORMORANT_IN_##code(CORMORANT_OUR_KERNEL(op, overload, load, execute), , , , )
+#define CORMORANT_OURS_dsp(op, overload, code, load, execute, ...) \
+  CORMORANT_IN_##code(, CORMORANT_OUR_KERNEL(op, overload, load, execute), , , )
+#define CORMORANT_OURS_mve(op, overload, code, load, execute, ...) \
+  CORMORANT_IN_##code(, , CORMORANT_OUR_KERNEL(op, overload, load, execute), , )
+#define CORMORANT_OURS_dsp_small(op, overload, code, load, execute, ...) \
+  CORMORANT_IN_##code(, , , CORMORANT_OUR_KERNEL(op, overload, load, execute), )
+#define CORMORANT_OURS_any_cpu(op, overload, code, load, execute, ...) \
+  CORMORANT_IN_##code(, , , , CORMORANT_OUR_KERNEL(op, overload, load, execute))
+
+// Their names do not say the instruction set, so the symbols do.
+#define CORMORANT_THEIR_KERNEL(name, isa, load, execute) CORMORANT_KERNEL(name##_##isa, names::name, load, execute)
+#define CORMORANT_THEIRS_scalar(library, op, overload, code, load, execute, ...) \
+  CORMORANT_IN_##code(CORMORANT_THEIR_KERNEL(library##_##op##_##overload, scalar, load, execute), , , , )
+#define CORMORANT_THEIRS_dsp(library, op, overload, code, load, execute, ...) \
+  CORMORANT_IN_##code(, CORMORANT_THEIR_KERNEL(library##_##op##_##overload, dsp, load, execute), , , )
+#define CORMORANT_THEIRS_mve(library, op, overload, code, load, execute, ...) \
+  CORMORANT_IN_##code(, , CORMORANT_THEIR_KERNEL(library##_##op##_##overload, mve, load, execute), , )
+#define CORMORANT_THEIRS_dsp_small(...)
+#define CORMORANT_THEIRS_any_cpu(library, op, overload, code, load, execute, ...) \
+  CORMORANT_IN_##code(, , , , CORMORANT_THEIR_KERNEL(library##_##op##_##overload, scalar, load, execute))

@@ -609,7 +609,7 @@ void load(const conv2d::Variant& variant, const std::function<void(Damaged&)>& d
   }
   const conv2d::Stream stream(variant.layout, d.header.geometry);
   d.header.stream_bytes = static_cast<std::uint32_t>(stream.bytes());
-  const std::int64_t scratch = conv2d::scratch_bytes(variant, d.header.geometry);
+  const std::int64_t scratch = conv2d::scratch_bytes(variant, d.header.geometry).value();
   damage(d);
   std::vector<std::int8_t> packed(sizeof d.header + stream.bytes());
   std::memcpy(packed.data(), &d.header, sizeof d.header);

@@ -261,7 +261,7 @@ void load(const depthwise::Variant& variant, const std::function<void(Damaged&)>
   d.header.geometry.pad_top = d.header.geometry.pad_left = 1;
   const depthwise::Stream stream(variant, d.header.geometry);
   d.header.stream_bytes = static_cast<std::uint32_t>(stream.bytes());
-  const auto scratch = static_cast<std::int64_t>(depthwise::scratch_bytes(variant, d.header.geometry));
+  const std::int64_t scratch = depthwise::scratch_bytes(variant, d.header.geometry).value();
   damage(d);
   std::vector<std::int8_t> packed(sizeof d.header + stream.bytes() - d.missing);
   std::memcpy(packed.data(), &d.header, sizeof d.header);

@@ -254,7 +254,7 @@ TEST(LinearLoad, RejectsPackedConstantsThatDoNotFit) {
     ir::Graph graph;
     const auto layout = std::string_view(op).ends_with("mve") ? linear::Layout::mve : linear::Layout::scalar;
     const linear::PackedGeometry geometry{layout, 20, 8};
-    std::vector<std::int8_t> packed(bytes == 0 ? geometry.bytes() : bytes);
+    std::vector<std::int8_t> packed(bytes == 0 ? geometry.bytes() : bytes, -1);  // shifts to the right by 1
     linear::PackedHeader header{20, 8, 0, -128, 127, static_cast<std::uint8_t>(layout), linear::kSimpleRequantize, 0};
     damage(header);
     std::memcpy(packed.data(), &header, std::min(packed.size(), sizeof(header)));

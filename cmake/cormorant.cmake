@@ -10,25 +10,46 @@ function(cormorant_hot)
     SKIP_PRECOMPILE_HEADERS ON) # made with other options
 endfunction()
 
-# cormorant_precompile_headers(DIRECTORY): everything below includes one precompiled header, since compiling a source
-# of this size is mostly reading its headers. Not behind ccache, which would have to be told to trust it.
-function(cormorant_precompile_headers directory)
-  if(NOT TARGET cormorant_precompiled)
-    file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/precompiled.cc CONTENT "")
-    add_library(cormorant_precompiled OBJECT ${CMAKE_BINARY_DIR}/precompiled.cc)
-    target_link_libraries(cormorant_precompiled PRIVATE fmt::fmt GTest::gtest)
-    target_precompile_headers(cormorant_precompiled PRIVATE ${CMAKE_SOURCE_DIR}/cmake/precompiled.h)
-  endif()
+# What our own targets are compiled with; those that somebody else adds beside them are not ours to warn about.
+set(CORMORANT_WARNINGS -Wall -Wextra -Wpedantic -Wconversion -Wshadow)
+if(CORMORANT_WARNINGS_ARE_ERRORS)
+  list(APPEND CORMORANT_WARNINGS -Werror)
+endif()
+if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+  # gcc 12 sees these in the standard library's own inlined code, where they are not.
+  list(APPEND CORMORANT_WARNINGS -Wno-restrict -Wno-free-nonheap-object -Wno-stringop-overflow -Wno-array-bounds)
+endif()
+
+# cormorant_targets(DIRECTORY result): all that is compiled there and below.
+function(cormorant_targets directory result)
+  set(found "")
   get_property(targets DIRECTORY ${directory} PROPERTY BUILDSYSTEM_TARGETS)
   foreach(target IN LISTS targets)
     get_target_property(type ${target} TYPE)
-    if(type MATCHES "STATIC_LIBRARY|OBJECT_LIBRARY|EXECUTABLE" AND NOT target STREQUAL cormorant_precompiled)
-      target_precompile_headers(${target} REUSE_FROM cormorant_precompiled)
+    if(type MATCHES "STATIC_LIBRARY|OBJECT_LIBRARY|MODULE_LIBRARY|SHARED_LIBRARY|EXECUTABLE")
+      list(APPEND found ${target})
     endif()
   endforeach()
   get_property(below DIRECTORY ${directory} PROPERTY SUBDIRECTORIES)
   foreach(subdirectory IN LISTS below)
-    cormorant_precompile_headers(${subdirectory})
+    cormorant_targets(${subdirectory} deeper)
+    list(APPEND found ${deeper})
+  endforeach()
+  set(${result} ${found} PARENT_SCOPE)
+endfunction()
+
+# cormorant_precompile_headers(targets…): all of them include one precompiled header, since compiling a source of this
+# size is mostly reading its headers. Not behind ccache, which would have to be told to trust it.
+function(cormorant_precompile_headers)
+  file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/precompiled.cc CONTENT "")
+  add_library(cormorant_precompiled OBJECT ${CMAKE_BINARY_DIR}/precompiled.cc)
+  target_link_libraries(cormorant_precompiled PRIVATE fmt::fmt GTest::gtest)
+  target_precompile_headers(cormorant_precompiled PRIVATE ${CMAKE_SOURCE_DIR}/cmake/precompiled.h)
+  foreach(target IN LISTS ARGN)
+    get_target_property(type ${target} TYPE)
+    if(type MATCHES "STATIC_LIBRARY|OBJECT_LIBRARY|EXECUTABLE")
+      target_precompile_headers(${target} REUSE_FROM cormorant_precompiled)
+    endif()
   endforeach()
 endfunction()
 

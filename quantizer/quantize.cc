@@ -9,6 +9,7 @@
 
 #include "quantizer/calibrate.h"
 #include "quantizer/copy.h"
+#include "quantizer/masks.h"
 #include "quantizer/trial.h"
 #include "quantizer/weights.h"
 
@@ -89,6 +90,7 @@ QuantizeReport quantize(ir::Graph& graph, const Samples& samples, const Quantize
         "--calibrate");
   }
   const Samples inputs = is_random ? random_samples(graph, kRandomSamples, kRandomSeed) : samples;
+  bound_masks(graph, inputs);
   if (options.equalize) report.equalized = equalize(graph, options.layers);
   const auto real = std::make_shared<const ir::Graph>(copy_of(graph));
   report.real = real;

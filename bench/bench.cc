@@ -10,7 +10,10 @@
 #include <algorithm>
 #include <fstream>
 #include <future>
+#include <map>
+#include <mutex>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -49,6 +52,13 @@ std::string directory = ".";
 // Calibrating takes longest, and gives the same integers for every core: done once per model, in the first compilation.
 ProgramFile compile_for(const Model& model, const Target& target) {
   static std::map<std::string, ir::Graph> quantized;
+  static std::mutex mutex;  // models are compiled by several threads
+  const auto find_known = [&]() -> std::optional<ir::Graph> {
+    const std::scoped_lock lock(mutex);
+    const auto known = quantized.find(model.zoo);
+    if (known == quantized.end()) return std::nullopt;
+    return quantizer::copy_of(known->second);
+  };
   constexpr std::string_view kQuantize = "quantize";
   const std::string base = directory + "/zoo/" + model.zoo;
   compiler::Options options;
@@ -57,14 +67,15 @@ ProgramFile compile_for(const Model& model, const Target& target) {
   options.io = compiler::Io::int8;
   std::vector<compiler::Stage> stages = compiler::default_stages(options);
   const auto behind = std::ranges::find(stages, kQuantize, &compiler::Stage::name) + 1;
-  const auto known = quantized.find(model.zoo);
-  const bool is_known = known != quantized.end();
-  ir::Graph graph = is_known ? quantizer::copy_of(known->second) : compiler::import_model(base + ".pt2");
+  std::optional<ir::Graph> known = find_known();
+  const bool is_known = known.has_value();
+  ir::Graph graph = is_known ? std::move(*known) : compiler::import_model(base + ".pt2");
   if (is_known) {
     stages.erase(stages.begin(), behind);
   } else {
     options.calibration = compiler::read_samples(base + "_calibration.npz", graph);
     stages.insert(behind, {"keep", "for the other cores", [&](const ir::Graph& now, compiler::Context&) {
+                             const std::scoped_lock lock(mutex);
                              quantized.emplace(model.zoo, quantizer::copy_of(now));
                            }});
   }

@@ -5,9 +5,10 @@
 
 #include <algorithm>
 #include <chrono>
-#include <fstream>
 
+#include "base/checked64.h"
 #include "base/diagnostic.h"
+#include "base/output_file.h"
 #include "compiler/layer_settings.h"
 #include "emit/emit.h"
 #include "ir/text.h"
@@ -83,22 +84,23 @@ void count_macs(const ir::Graph& graph, Facts& facts) {
     const ops::Operator* op = ops::find(node);
     const bool is_aten = op != nullptr && std::ranges::find(op->canonical, node.op) != op->canonical.end();
     if (!is_aten || op->macs == nullptr) continue;
-    facts.macs += op->macs(node);
+    const auto total = (Checked64(facts.macs) + op->macs(node)).get();
+    if (!total) throw InputError({.problem = "the model has more products than 64 bits count", .advice = {}});
+    facts.macs = *total;
     facts.node_macs[node.name] += op->macs(node);
   }
 }
 
 // Nodes keep their names. Of a name's steps (there may be conversions beside it) one is such that it multiplies.
 void give_steps_macs(const ir::Graph& graph, Facts& facts) {
+  std::map<std::pair<std::string, std::string>, emit::Step*> first;
+  for (emit::Step& step : facts.steps) first.try_emplace({step.node, step.op}, &step);
   for (const ir::Node& node : graph.nodes()) {
     const ops::Operator* op = ops::find(node);
     const auto counted = facts.node_macs.find(node.name);
     if (op == nullptr || op->macs == nullptr || counted == facts.node_macs.end()) continue;
-    const auto is_it = [name = ops::program_name(node.op), &node](const emit::Step& step) {
-      return step.node == node.name && step.op == name;
-    };
-    const auto step = std::ranges::find_if(facts.steps, is_it);
-    if (step != facts.steps.end()) step->macs = counted->second;
+    const auto step = first.find({node.name, ops::program_name(node.op)});
+    if (step != first.end()) step->second->macs = counted->second;
   }
 }
 
@@ -131,6 +133,7 @@ std::vector<Stage> default_stages(const Options& options) {
        }},
       {"layout", "channels-last inside, a transpose only where somebody needs one",
        [config](ir::Graph& g, Context&) { passes::decide_layout(g, config); }},
+      {"copy_constant_outputs", "outputs lie in memory, constants do not", pass(passes::copy_constant_outputs)},
       {"merge_duplicates", "lowering and layout may have made equal ones", pass(passes::merge_duplicates)},
       {"check", "everything left is an operator that a program can hold",
        [config](ir::Graph& g, Context&) { passes::require_program_operators(g, config); }},
@@ -146,24 +149,23 @@ namespace {
 class Intermediates {
  public:
   explicit Intermediates(const std::filesystem::path& folder) : folder_(folder) {
-    if (!folder_.empty()) std::filesystem::create_directories(folder_);
+    if (folder_.empty()) return;
+    std::error_code error;
+    std::filesystem::create_directories(folder_, error);
+    if (error) {
+      throw InputError({"cannot make the folder: " + error.message(), "name another for --intermediates", folder_});
+    }
   }
   void write(const ir::Graph& graph, const std::string& stage) {
     if (folder_.empty()) return;
     std::vector<std::byte> blob;
     const std::string text = ir::print(graph, &blob);
     const std::filesystem::path base = folder_ / fmt::format("{:02}-{}.txt", number_++, stage);
-    save(base, std::as_bytes(std::span(text)));
-    save(base.string() + ".data", blob);
+    write_output(base, text);
+    write_output(base.string() + ".data", blob);
   }
 
  private:
-  static void save(const std::filesystem::path& path, std::span<const std::byte> bytes) {
-    std::ofstream file(path, std::ios::binary);
-    file.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
-    if (!file.flush())
-      throw InputError({"cannot write the file", "is the folder writable, the disk full?", path.string()});
-  }
   std::filesystem::path folder_;
   int number_ = 0;
 };

@@ -16,6 +16,7 @@ struct Table {
   std::vector<Operator> operators = make_operators();
   std::unordered_map<std::string, std::vector<const Operator*>> by_name;
   std::unordered_map<std::string, const Signature*> signatures;
+  std::unordered_map<std::string, CanonicalSchema> canonical;
 
   Table() {
     for (Operator& op : operators) {
@@ -23,7 +24,14 @@ struct Table {
       const bool in_float = op.lower_float != nullptr || op.is_alias;
       const bool is_listed = std::ranges::find(op.precisions, Precision::f32) != op.precisions.end();
       if (in_float && !is_listed) op.precisions.push_back(Precision::f32);
-      for (const std::string& name : op.canonical) by_name[name].push_back(&op);
+      for (std::string& name : op.canonical) {
+        const bool has_schema = name.find('(') != std::string::npos;
+        CanonicalSchema schema{&op, {}};
+        if (has_schema) schema.arguments = parse_schema(name).arguments;
+        name.resize(std::min(name.find('('), name.size()));
+        by_name[name].push_back(&op);
+        canonical.emplace(name, std::move(schema));
+      }
       for (const Signature& signature : op.signatures) {
         by_name[graph_name(signature.name)].push_back(&op);
         signatures[graph_name(signature.name)] = &signature;
@@ -77,6 +85,11 @@ const Operator* find(const ir::Node& node) {
 const Signature* find_signature(std::string_view graph_name) {
   const auto found = table().signatures.find(std::string(graph_name));
   return found == table().signatures.end() ? nullptr : found->second;
+}
+
+const CanonicalSchema* find_canonical(std::string_view graph_name) {
+  const auto found = table().canonical.find(std::string(graph_name));
+  return found == table().canonical.end() ? nullptr : &found->second;
 }
 
 std::vector<const Kernel*> host_kernels() {

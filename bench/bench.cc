@@ -10,7 +10,10 @@
 #include <algorithm>
 #include <fstream>
 #include <future>
+#include <map>
+#include <mutex>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -49,20 +52,27 @@ std::string directory = ".";
 // Calibrating takes longest, and gives the same integers for every core: done once per model, in the first compilation.
 ProgramFile compile_for(const Model& model, const Target& target) {
   static std::map<std::string, ir::Graph> quantized;
+  static std::mutex mutex;  // models are compiled by several threads
   const std::string base = directory + "/zoo/" + model.zoo;
   compiler::Options options;
   options.config.target = target;
   options.quantize = true;
   options.io = compiler::Io::int8;
-  auto known = quantized.find(model.zoo);
-  if (known == quantized.end()) {
-    ir::Graph graph = compiler::import_model(base + ".pt2");
-    options.calibration = compiler::read_samples(base + "_calibration.npz", graph);
-    compiler::Compilation(graph, options).quantize();
-    known = quantized.emplace(model.zoo, std::move(graph)).first;
+  const auto find_known = [&]() -> std::optional<ir::Graph> {
+    const std::scoped_lock lock(mutex);
+    const auto known = quantized.find(model.zoo);
+    if (known == quantized.end()) return std::nullopt;
+    return quantizer::copy_of(known->second);
+  };
+  std::optional<ir::Graph> graph = find_known();
+  if (!graph) {
+    graph = compiler::import_model(base + ".pt2");
+    options.calibration = compiler::read_samples(base + "_calibration.npz", *graph);
+    compiler::Compilation(*graph, options).quantize();
+    const std::scoped_lock lock(mutex);
+    quantized.emplace(model.zoo, quantizer::copy_of(*graph));
   }
-  ir::Graph graph = quantizer::copy_of(known->second);
-  return program_from(compiler::Compilation(graph, options).finish().program, std::string(model.name) + ".pte");
+  return program_from(compiler::Compilation(*graph, options).finish().program, std::string(model.name) + ".pte");
 }
 
 // The first calibration sample: instruction counts of int8 kernels hardly depend on data, but zeros would flatter.

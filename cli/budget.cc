@@ -34,7 +34,7 @@ std::uint64_t unsigned_of(std::int64_t bytes) { return static_cast<std::uint64_t
 
 Budget parse_budget(std::string_view text) {
   Budget budget;
-  for (const planner::Region& part : planner::parse_memory(text)) {
+  for (const planner::Region& part : planner::parse_memory(text, "--budget")) {
     if (part.name == "ram") {
       budget.ram = part.size;
     } else if (part.name == "flash") {

@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/diagnostic.h"
+#include "base/output_file.h"
 #include "cli/budget.h"
 #include "cli/bundle_io.h"
 #include "cli/cli.h"
@@ -247,8 +248,19 @@ void run(const Flags& flags) {
   if (flags.delegate) {
     fmt::print(stderr, "warning: --delegate is ignored: cormorant has no delegates, every operator runs on the CPU\n");
   }
-  if (!flags.report.empty()) require_writable(flags.report);
   const std::string model = find_model(flags.model);
+  const std::string output = output_of(flags, model);
+  const std::vector<NamedFile> inputs = {{"the model", model},
+                                         {"the weights beside the model", model + ".data"},
+                                         {"--calibrate", flags.calibrate},
+                                         {"--bundle", flags.bundle},
+                                         {"--layers", flags.quantization.layers_file}};
+  require_other_file({"--output", output}, inputs);
+  require_other_file({"--output", names_file(output)}, inputs);
+  require_other_file({"--report", flags.report}, inputs);
+  require_other_file({"--report", flags.report}, {{"--output", output}});
+  require_writable(output);
+  if (!flags.report.empty()) require_writable(flags.report);
   const auto start = std::chrono::steady_clock::now();
   ir::Graph graph = compiler::import_model(model);
   if (!flags.calibrate.empty()) {
@@ -258,7 +270,10 @@ void run(const Flags& flags) {
   const std::chrono::duration<double> import_time = std::chrono::steady_clock::now() - start;
   if (!flags.json && isatty(STDERR_FILENO) != 0) options.progress = show_progress;
 
+  const bool of_later_stage = std::filesystem::path(model).extension() == ".txt" && is_of_later_stage(graph);
+  if (of_later_stage) check_program_operators(graph, options.config, model);
   auto [compiled, balanced] = compile(graph, options, model);
+  require_loadable(compiled.program, model, of_later_stage);
   compiled.facts.seconds.insert(compiled.facts.seconds.begin(), {"import", import_time.count()});
   const FirmwareRequest request = {.compiler = flags.compiler == "clang" ? Compiler::clang : Compiler::gcc,
                                    .link = flags.link && options.config.runtime == ops::Runtime::cormorant,
@@ -280,17 +295,15 @@ void run(const Flags& flags) {
   if (!flags.report.empty()) {
     const std::string page =
         report_page(report_of(flags, compiled, options, firmware, budget, excess, figures, explanation));
-    write_file(flags.report, std::as_bytes(std::span(page)));
+    write_output(flags.report, page);
   }
-  if (excess) throw InputError(*excess);  // after the report, which shows where it goes
-  const std::string output = output_of(flags, model);
-  write_file(output, flags.bundles() ? bundle(flags, compiled, model) : compiled.program);
-  if (flags.names) write_names(output, compiled.program, compiled.facts.steps, explanation);
-
   for (const std::string& warning : compiled.facts.warnings) fmt::print(stderr, "warning: {}\n", warning);
   for (const compiler::FloatOperator& op : compiled.facts.float_operators) {
     fmt::print(stderr, "float: {} ({}) at {}: {}\n", op.node, op.op, op.source, op.reason);
   }
+  if (excess) throw InputError(*excess);  // after the report, which shows where it goes, and what may be the reason
+  write_output(output, flags.bundles() ? bundle(flags, compiled, model) : compiled.program);
+  if (flags.names) write_names(output, compiled.program, compiled.facts.steps, explanation);
   if (flags.json) {
     nlohmann::ordered_json json = figures;
     if (flags.explain) json.update(explanation);

@@ -28,24 +28,18 @@ std::vector<std::byte> read_file(const std::filesystem::path& path) {
   return bytes;
 }
 
-namespace {
-
-[[noreturn]] void fail_to_write(const std::filesystem::path& path) {
-  throw InputError({"cannot write the file", "is the folder there and writable?", path.string()});
-}
-
-}  // namespace
-
-void require_writable(const std::filesystem::path& path) {
-  const bool is_new = !std::filesystem::exists(path);
-  if (!std::ofstream(path, std::ios::binary | std::ios::app)) fail_to_write(path);
-  if (is_new) std::filesystem::remove(path);
-}
-
-void write_file(const std::filesystem::path& path, std::span<const std::byte> bytes) {
-  std::ofstream file(path, std::ios::binary);
-  file.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
-  if (!file.flush()) fail_to_write(path);
+void require_other_file(const NamedFile& output, const std::vector<NamedFile>& inputs) {
+  namespace fs = std::filesystem;
+  if (output.path.empty()) return;
+  for (const NamedFile& input : inputs) {
+    if (input.path.empty()) continue;
+    std::error_code ignored;  // one that is not there is not the other
+    const bool is_regular = fs::is_regular_file(output.path, ignored);
+    const bool same = fs::absolute(output.path).lexically_normal() == fs::absolute(input.path).lexically_normal();
+    if (!same && !(is_regular && fs::equivalent(output.path, input.path, ignored))) continue;
+    throw UsageError(fmt::format("{} {} would overwrite {}\n  give it another name", output.option, output.path,
+                                 input.option.empty() ? "what it is made from" : input.option));
+  }
 }
 
 FileKind kind_of(const std::string& path) {

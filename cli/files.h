@@ -11,9 +11,14 @@
 
 namespace cormorant::cli {
 
-// Whole files; a file that cannot be read or written is an InputError that names it.
+// A whole file; one that cannot be read is an InputError that names it. Files are written by base/output_file.h.
 std::vector<std::byte> read_file(const std::filesystem::path& path);
-void write_file(const std::filesystem::path& path, std::span<const std::byte> bytes);
+
+// Throws UsageError where the file to write is one of those that the command reads.
+struct NamedFile {
+  std::string option, path;  // an empty path is none
+};
+void require_other_file(const NamedFile& output, const std::vector<NamedFile>& inputs);
 
 // By its first bytes; where they say nothing, by its extension. What is neither kind of program is taken for a model,
 // whose reader tells people what else they brought.
@@ -28,8 +33,5 @@ std::string find_model(const std::string& name);
 // 1234567 as 1,234,567, and as +1,234,567.
 std::string grouped(std::uint64_t number);
 std::string grouped_signed(std::int64_t number);
-
-// Throws the InputError that write_file() would, and leaves the file as it is.
-void require_writable(const std::filesystem::path& path);
 
 }  // namespace cormorant::cli

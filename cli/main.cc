@@ -4,10 +4,24 @@
 #include <cstdio>
 #include <exception>
 #include <iostream>
+#include <new>
+#include <system_error>
 
 #include "base/diagnostic.h"
+#include "base/output_file.h"
 #include "cli/cli.h"
 #include "runner/emulator.h"
+
+namespace {
+
+// Results that do not arrive are none.
+void flush_output() {
+  std::cout.flush();
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0 && std::cout) return;
+  throw std::system_error(errno, std::generic_category(), "standard output cannot be written");
+}
+
+}  // namespace
 
 // Exit status: 0 done; 1 the model or data is at fault; 2 the command line is at fault; 3 an internal error.
 int main(int argc, char** argv) {
@@ -23,15 +37,18 @@ int main(int argc, char** argv) {
   cormorant::cli::add_run(app);
   cormorant::cli::add_inspect(app);
   cormorant::cli::add_evaluate(app);
+  cormorant::remove_on_signals();
   try {
     app.parse(argc, argv);
     if (app.get_subcommands().empty())
       throw cormorant::UsageError("nothing to do\n  give compile, run, inspect or evaluate; --help tells more");
+    flush_output();
     return 0;
   } catch (const CLI::RuntimeError& error) {  // a word has said what there is to say
     return error.get_exit_code();
   } catch (const CLI::ParseError& error) {
-    return app.exit(error, std::cout, std::cerr) == 0 ? 0 : 2;
+    if (app.exit(error, std::cout, std::cerr) != 0) return 2;
+    return std::cout.flush() ? 0 : 1;
   } catch (const cormorant::UsageError& error) {
     fmt::print(stderr, "error: {}\n", error.what());
     return 2;
@@ -39,6 +56,13 @@ int main(int argc, char** argv) {
     fmt::print(stderr, "error: {}\n", error.what());
     return 1;
   } catch (const cormorant::BoardFault& error) {  // of the firmware, with its cause in words
+    fmt::print(stderr, "error: {}\n", error.what());
+    return 1;
+  } catch (const std::bad_alloc&) {
+    fmt::print(stderr,
+               "error: there is not enough memory\n  the model or its data needs more than this machine gives\n");
+    return 1;
+  } catch (const std::system_error& error) {  // disk, permissions, processes: the environment's
     fmt::print(stderr, "error: {}\n", error.what());
     return 1;
   } catch (const std::exception& error) {

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "base/output_file.h"
 #include "cli/files.h"
 
 namespace cormorant::cli {
@@ -53,7 +54,7 @@ void write_names(const std::string& program, std::span<const std::byte> bytes, c
   for (const emit::Step& step : names) json["steps"].push_back({{"node", step.node}, {"source", step.source}});
   json["explanation"] = explanation;
   const std::string text = json.dump(1) + "\n";
-  write_file(names_file(program), std::as_bytes(std::span(text)));
+  write_output(names_file(program), text);
 }
 
 std::optional<StepNames> read_names(const std::string& program, std::span<const std::byte> bytes) {

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <map>
 #include <memory>
 #include <numeric>
 #include <set>
@@ -15,6 +16,7 @@
 #include "cli/bundle_io.h"
 #include "cli/files.h"
 #include "compiler/samples.h"
+#include "emit/emit.h"
 #include "formats/pt2/recognize.h"
 #include "formats/pte/origin.h"
 #include "formats/pte/plan_border.h"
@@ -102,9 +104,13 @@ std::vector<std::size_t> memory_indices(const BorderTensor& tensor) {
   return indices;
 }
 
-std::vector<std::byte> quantized(const npy::Array& array, const BorderTensor& tensor) {
+std::vector<std::byte> quantized(const npy::Array& array, const BorderTensor& tensor, const std::string& what) {
   std::vector<std::byte> out;
   for (const float value : compiler::to_float(array.dtype, array.data)) {
+    if (std::isnan(value)) {
+      throw InputError({fmt::format("element {} is not a number (NaN), which int8 cannot express", out.size()),
+                        "check what made the array", what});
+    }
     const double level = std::nearbyint(static_cast<double>(value) / *tensor.scale) + tensor.zero_point;
     out.push_back(static_cast<std::byte>(static_cast<std::int8_t>(std::clamp(level, -128.0, 127.0))));
   }
@@ -209,6 +215,73 @@ ProgramFile program_from(std::vector<std::byte> bytes, std::string file, bool pl
   return program;
 }
 
+namespace {
+
+bool is_program_operator(const ir::Node& node) {
+  return ops::find_signature(node.op) != nullptr && ops::find_canonical(node.op) == nullptr;
+}
+
+// The node alone: what it reads are inputs, but for constants and scratch.
+ir::Graph alone(const ir::Node& node) {
+  ir::Graph graph;
+  std::map<const ir::Value*, ir::Value*> twins = {{nullptr, nullptr}};
+  for (const ir::Value* value : node.inputs()) {
+    if (twins.contains(value)) continue;
+    twins[value] = value->kind == ir::ValueKind::constant  ? graph.add_constant(value->name, value->type, value->data)
+                   : value->kind == ir::ValueKind::scratch ? graph.add_scratch(value->name, value->type.bytes())
+                                                           : graph.add_input(value->name, value->type);
+  }
+  std::vector<ir::NamedArgument> args = node.args;
+  for (ir::NamedArgument& argument : args) {
+    if (auto* one = std::get_if<ir::Value*>(&argument.value)) *one = twins.at(*one);
+    if (auto* many = std::get_if<std::vector<ir::Value*>>(&argument.value)) {
+      for (ir::Value*& value : *many) value = twins.at(value);
+    }
+  }
+  std::vector<ir::TensorType> types;
+  for (const ir::Value* result : node.results) types.push_back(result->type);
+  for (ir::Value* result : graph.add_node(node.name, node.op, std::move(args), std::move(types))->results) {
+    graph.add_output(result);
+  }
+  return graph;
+}
+
+}  // namespace
+
+bool is_of_later_stage(const ir::Graph& graph) {
+  return std::ranges::any_of(graph.nodes(), is_program_operator) ||
+         std::ranges::any_of(graph.values(), [](const ir::Value& value) { return value.type.quant.has_value(); });
+}
+
+void check_program_operators(const ir::Graph& graph, const ops::Config& config, const std::string& file) {
+  const std::vector<const Kernel*> kernels = ops::host_kernels();
+  for (const ir::Node& node : graph.nodes()) {
+    if (!is_program_operator(node)) continue;
+    const std::vector<std::byte> program = emit::emit(alone(node), config, {}, emit::Reuse::none, {}).program;
+    if (!missing_operators(program, kernels).empty()) continue;
+    try {
+      const HostProgram loaded(program, kernels, file);
+    } catch (const InputError& error) {
+      throw InputError({.problem = fmt::format("{}: {}", node.op, error.diagnostic().problem),
+                        .advice = "this text is not what --intermediates writes",
+                        .file = file,
+                        .node = node.name,
+                        .source = node.location.text()});
+    }
+  }
+}
+
+void require_loadable(std::span<const std::byte> program, const std::string& model, bool of_later_stage) {
+  const std::vector<const Kernel*> kernels = ops::host_kernels();
+  if (!missing_operators(program, kernels).empty()) return;  // of another runtime alone
+  try {
+    const HostProgram loaded(program, kernels, model);
+  } catch (const InputError& error) {
+    if (of_later_stage) throw;
+    throw std::logic_error(fmt::format("the program does not load: {}", error.what()));
+  }
+}
+
 ProgramFile read_program(const std::string& path) {
   if (cli::kind_of(path) == cli::FileKind::bundle) return program_from(read_bundle(path).program, path);
   std::vector<std::byte> bytes = cli::read_file(path);
@@ -229,7 +302,7 @@ std::vector<std::byte> to_border(const npy::Array& array, const BorderTensor& te
   if (array.dtype != tensor.dtype) {
     const bool widen = tensor.dtype == DType::f32 && array.dtype != DType::f16 && array.dtype != DType::bf16;
     if (tensor.dtype == DType::i8 && tensor.scale && is_float(array.dtype)) {
-      converted = quantized(array, tensor);
+      converted = quantized(array, tensor, what);
     } else if (widen) {
       const std::vector<float> floats = compiler::to_float(array.dtype, array.data);
       const auto raw = std::as_bytes(std::span(floats));

@@ -11,6 +11,8 @@
 #include "compiler/samples.h"
 #include "formats/npy/data_set.h"
 #include "formats/npy/npy.h"
+#include "ir/graph.h"
+#include "ops/op.h"
 #include "runner/launcher.h"
 
 namespace cormorant {
@@ -36,6 +38,17 @@ struct ProgramFile {
 // delegates or data in other files unless it need not be plain.
 ProgramFile read_program(const std::string& path);
 ProgramFile program_from(std::vector<std::byte> bytes, std::string file, bool plain = true);
+
+// Whether a graph is the text of a later stage: with quantized tensors, or operators of programs.
+bool is_of_later_stage(const ir::Graph& graph);
+
+// Operators of programs have their arguments checked by the runtime alone: each such node is loaded as a program of its
+// own, before anything is made of it. Throws InputError that names it.
+void check_program_operators(const ir::Graph& graph, const ops::Config& config, const std::string& file);
+
+// Loads the program as a board would, with the reference kernels. What it refuses is the text's fault where that is of
+// a later stage, and ours otherwise.
+void require_loadable(std::span<const std::byte> program, const std::string& model, bool of_later_stage);
 
 // Arrays of the logical shape (a missing batch axis of 1 is fine). A float array for an int8 input is quantized with
 // the input's own scale; any other difference of type is an InputError.

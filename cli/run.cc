@@ -162,6 +162,10 @@ Outcome run_bundle(const Flags& flags, const ProgramFile& program, const Execute
 // 0, or 1 for a bundle whose outputs are not what it expects.
 int run(const Flags& flags) {
   ExecuteOn where = place_of(flags);
+  std::vector<NamedFile> read = {{"the program", flags.program}};
+  for (const std::string& input : flags.inputs) read.push_back({"--input", input});
+  for (const std::string& output : flags.outputs) require_other_file({"--output", output}, read);
+  require_other_file({"--elf", flags.elf}, read);
   const ProgramFile program = read_program(flags.program);
   const bool is_bundle = kind_of(flags.program) == FileKind::bundle;
   const std::vector<Arrays> inputs = read_inputs(flags, program);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/checked64.h"
 #include "base/diagnostic.h"
 #include "compiler/layer_settings.h"
 #include "compiler/trace.h"
@@ -80,22 +81,23 @@ void count_macs(const ir::Graph& graph, Facts& facts) {
     const ops::Operator* op = ops::find(node);
     const bool is_aten = op != nullptr && std::ranges::find(op->canonical, node.op) != op->canonical.end();
     if (!is_aten || op->macs == nullptr) continue;
-    facts.macs += op->macs(node);
+    const auto total = (Checked64(facts.macs) + op->macs(node)).get();
+    if (!total) throw InputError({.problem = "the model has more products than 64 bits count", .advice = {}});
+    facts.macs = *total;
     facts.node_macs[node.name] += op->macs(node);
   }
 }
 
 // Nodes keep their names. Of a name's steps (there may be conversions beside it) one is such that it multiplies.
 void give_steps_macs(const ir::Graph& graph, Facts& facts) {
+  std::map<std::pair<std::string, std::string>, emit::Step*> first;
+  for (emit::Step& step : facts.steps) first.try_emplace({step.node, step.op}, &step);
   for (const ir::Node& node : graph.nodes()) {
     const ops::Operator* op = ops::find(node);
     const auto counted = facts.node_macs.find(node.name);
     if (op == nullptr || op->macs == nullptr || counted == facts.node_macs.end()) continue;
-    const auto is_it = [name = ops::program_name(node.op), &node](const emit::Step& step) {
-      return step.node == node.name && step.op == name;
-    };
-    const auto step = std::ranges::find_if(facts.steps, is_it);
-    if (step != facts.steps.end()) step->macs = counted->second;
+    const auto step = first.find({node.name, ops::program_name(node.op)});
+    if (step != first.end()) step->second->macs = counted->second;
   }
 }
 
@@ -132,6 +134,7 @@ Stages default_stages(const Options& options) {
        }},
       {"layout", "channels-last inside, a transpose only where somebody needs one",
        [config](ir::Graph& g, Context&) { passes::decide_layout(g, config); }},
+      {"copy_constant_outputs", "outputs lie in memory, constants do not", pass(passes::copy_constant_outputs)},
       {"merge_duplicates", "lowering and layout may have made equal ones", pass(passes::merge_duplicates)},
       {"check", "everything left is an operator that a program can hold",
        [config](ir::Graph& g, Context&) { passes::require_program_operators(g, config); }},

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <set>
+#include <stdexcept>
 #include <unordered_map>
 
 #include "base/diagnostic.h"
@@ -15,6 +16,7 @@
 #include "formats/pt2/zip.h"
 #include "ir/text.h"
 #include "ops/movement.h"
+#include "ops/check.h"
 #include "ops/op.h"
 #include "ops/schema.h"
 
@@ -49,6 +51,15 @@ std::string target_of(const pt2::Node& node) {
 
 ir::TensorType type_of(const pt2::TensorMeta& meta) { return {meta.dtype, meta.sizes, {}, std::nullopt}; }
 
+// A model whose layers still learn: batch norms that take their statistics from the batch.
+bool is_training(const pt2::Node& node) {
+  if (target_of(node).find("batch_norm") == std::string::npos) return false;
+  return std::ranges::any_of(node.arguments, [](const pt2::NamedArgument& argument) {
+    const bool* flag = argument.argument.get_if<bool>();
+    return argument.name == "training" && flag != nullptr && *flag;
+  });
+}
+
 class ProgramImport {
  public:
   ProgramImport(const pt2::Program& program, std::string file)
@@ -59,6 +70,7 @@ class ProgramImport {
   }
 
   ir::Graph run() {
+    require_inference();
     require_known_operators();
     for (const pt2::InputSpec& input : program_.inputs) add_input(input);
     for (const pt2::Node& node : program_.graph.nodes) add_node(node);
@@ -78,6 +90,36 @@ class ProgramImport {
   [[noreturn]] void fail(Diagnostic diagnostic) const {
     diagnostic.file = file_;
     throw InputError(std::move(diagnostic));
+  }
+
+  // Before all else: such a model also has state and operators that it would not have at inference.
+  void require_inference() const {
+    const auto found = std::ranges::find_if(program_.graph.nodes, is_training);
+    if (found == program_.graph.nodes.end()) return;
+    fail(pt2::diagnose(*found, "the model was exported in training mode: this batch norm learns its statistics",
+                       "call model.eval() before torch.export.export"));
+  }
+
+  // What the model computes with, its inputs and results; constants may be of other types where an operator knows them.
+  ir::TensorType computed_type(const std::string& name) const {
+    ir::TensorType type = type_of(program_.graph.tensors.at(name));
+    if (!type.is_possible()) {
+      fail({fmt::format("the tensor '{}' of shape [{}] is larger than a program can hold: 16 dimensions, below 2 GB",
+                        name, fmt::join(type.shape, ", ")),
+            "export the model for smaller inputs",
+            {},
+            name});
+    }
+    if (type.dtype == DType::f16 || type.dtype == DType::bf16 || type.dtype == DType::f64) {
+      fail({fmt::format("the tensor '{}' is {}, but float models compute in float32", name,
+                        type.dtype == DType::f64   ? "float64"
+                        : type.dtype == DType::f16 ? "float16"
+                                                   : "bfloat16"),
+            "call model.float() and export it with float32 inputs",
+            {},
+            name});
+    }
+    return type;
   }
 
   // All at once: a user who has three of them should not find out one by one.
@@ -105,7 +147,7 @@ class ProgramImport {
                 {},
                 input.name});
         }
-        bind(tensor->name, graph_.add_input(tensor->name, type_of(program_.graph.tensors.at(tensor->name))));
+        bind(tensor->name, graph_.add_input(tensor->name, computed_type(tensor->name)));
         return;
       }
       case pt2::InputKind::parameter:
@@ -158,16 +200,29 @@ class ProgramImport {
     importer.graph = &graph_;
     importer.call = &call;
     const std::vector<std::string> names = pt2::output_names(node);
-    for (const std::string& name : names) importer.types.push_back(type_of(program_.graph.tensors.at(name)));
+    for (const std::string& name : names) importer.types.push_back(computed_type(name));
 
     std::vector<ir::Value*> results;
+    const std::size_t known = graph_.nodes().size();
     try {
+      ops::check_call(call, form.schema);
       results = form.form->import != nullptr ? form.form->import(importer)
                                              : importer.node(graph_name(form.schema), call.args)->results;
+      for (auto made = std::prev(graph_.nodes().end(), static_cast<std::ptrdiff_t>(graph_.nodes().size() - known));
+           made != graph_.nodes().end(); ++made) {
+        ops::check_node(*made);
+      }
+      check_results(node, names, importer.types, results);
     } catch (const InputError& error) {
       fail(error.diagnostic());
+    } catch (const std::out_of_range&) {
+      fail(pt2::diagnose(node, "it lacks results or dimensions that this operator has",
+                         "the model is inconsistent: export it again"));
+    } catch (const ir::ArgumentError& error) {  // a number where this spelling needs a tensor
+      fail(pt2::diagnose(node, error.what(), "the model is inconsistent: export it again"));
     }
-    for (std::size_t i = 0; i < names.size() && i < results.size(); ++i) {
+    results.resize(std::max(results.size(), names.size()), nullptr);
+    for (std::size_t i = 0; i < names.size(); ++i) {
       bind(names[i], results[i]);
       if (results[i] == nullptr) {
         missing_.emplace(
@@ -181,6 +236,18 @@ class ProgramImport {
     if (self == nullptr) return;
     write(node, self->name, results.front());
     if (!names.empty()) bind(names.front(), results.front());
+  }
+
+  // What an operator makes of the call has the shape that the export says.
+  void check_results(const pt2::Node& node, const std::vector<std::string>& names,
+                     const std::vector<ir::TensorType>& recorded, const std::vector<ir::Value*>& results) const {
+    for (std::size_t i = 0; i < names.size() && i < results.size(); ++i) {
+      if (results[i] == nullptr || results[i]->type.shape == recorded[i].shape) continue;
+      fail(pt2::diagnose(node,
+                         fmt::format("its result '{}' is said to be [{}], but of its arguments it is [{}]", names[i],
+                                     fmt::join(recorded[i].shape, ", "), fmt::join(results[i]->type.shape, ", ")),
+                         "the model is inconsistent: export it again"));
+    }
   }
 
   static std::string graph_name(const ops::Schema& schema) {
@@ -386,16 +453,20 @@ class ProgramImport {
   // A view of what has changed since it was made shows the change.
   ir::Value* value(const std::string& name) {
     const Aliases::View* view = aliases_.view(name);
-    if (view != nullptr && seen_.at(name) != versions_[aliases_.base(name)]) {
+    const auto seen = seen_.find(name);
+    if (view != nullptr && seen != seen_.end() && seen->second != versions_[aliases_.base(name)]) {
       if (view->node != nullptr) {
         add_node(*view->node);
       } else {
         bind(name, value(view->of));
       }
     }
-    ir::Value* found = values_.at(name);
-    if (found == nullptr) fail(missing_.at(name));
-    return found;
+    const auto found = values_.find(name);
+    if (found != values_.end() && found->second != nullptr) return found->second;
+    const auto why = missing_.find(name);
+    if (why != missing_.end()) fail(why->second);
+    fail(
+        {"the tensor '" + name + "' is used, but nothing makes it", "the model is damaged: export it again", {}, name});
   }
 
   const pt2::Program& program_;
@@ -417,6 +488,18 @@ ir::Graph import_program(const pt2::Program& program, const std::string& file) {
   return ProgramImport(program, file).run();
 }
 
+ir::Graph import_text(std::string_view text, const std::string& file, const ir::Bytes& blob) {
+  ir::Graph graph = ir::parse(text, file, blob);
+  try {
+    for (const ir::Node& node : graph.nodes()) ops::check_node(node);
+  } catch (const InputError& error) {
+    Diagnostic diagnostic = error.diagnostic();
+    diagnostic.file = file;
+    throw InputError(std::move(diagnostic));
+  }
+  return graph;
+}
+
 ir::Graph import_model(const std::string& path) {
   if (std::filesystem::path(path).extension() == ".txt") {
     const pt2::SharedBytes text = pt2::map_file(path);
@@ -425,7 +508,7 @@ ir::Graph import_model(const std::string& path) {
       pt2::SharedBytes mapped = pt2::map_file(data);
       blob = {mapped.owner, mapped.bytes};
     }
-    return ir::parse(text.text(), path, blob);
+    return import_text(text.text(), path, blob);
   }
   const pt2::Archive archive = pt2::read(path);
   if (archive.programs.size() != 1) {

@@ -13,6 +13,9 @@ namespace cormorant::compiler {
 // A .pt2, or a graph as text (.txt, with its constants in FILE.data). Diagnostics name the file.
 ir::Graph import_model(const std::string& path);
 
+// The text itself; `blob` is what stands in FILE.data.
+ir::Graph import_text(std::string_view text, const std::string& file, const ir::Bytes& blob = {});
+
 ir::Graph import_program(const pt2::Program& program, const std::string& file);
 
 }  // namespace cormorant::compiler

@@ -4,20 +4,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
 
 #include "base/diagnostic.h"
+#include "base/output_file.h"
 #include "ir/text.h"
 
 namespace cormorant::compiler {
 namespace {
-
-void save(const std::filesystem::path& path, std::span<const std::byte> bytes) {
-  std::ofstream file(path, std::ios::binary);
-  file.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
-  if (!file.flush())
-    throw InputError({"cannot write the file", "is the folder writable, the disk full?", path.string()});
-}
 
 std::map<std::string, std::vector<std::string>> nodes_by_name(const ir::Graph& graph) {
   std::map<std::string, std::vector<std::string>> names;
@@ -28,7 +21,12 @@ std::map<std::string, std::vector<std::string>> nodes_by_name(const ir::Graph& g
 }  // namespace
 
 Intermediates::Intermediates(std::filesystem::path folder) : folder_(std::move(folder)) {
-  if (!folder_.empty()) std::filesystem::create_directories(folder_);
+  if (folder_.empty()) return;
+  std::error_code error;
+  std::filesystem::create_directories(folder_, error);
+  if (error) {
+    throw InputError({"cannot make the folder: " + error.message(), "name another for --intermediates", folder_});
+  }
 }
 
 void Intermediates::write(const ir::Graph& graph, const std::string& stage) {
@@ -36,8 +34,8 @@ void Intermediates::write(const ir::Graph& graph, const std::string& stage) {
   std::vector<std::byte> blob;
   const std::string text = ir::print(graph, &blob);
   const std::filesystem::path base = folder_ / fmt::format("{:02}-{}.txt", number_++, stage);
-  save(base, std::as_bytes(std::span(text)));
-  save(base.string() + ".data", blob);
+  write_output(base, text);
+  write_output(base.string() + ".data", blob);
 }
 
 Changes::Changes(const ir::Graph& graph) : now_(nodes_by_name(graph)) { remember_sources(graph); }

@@ -142,6 +142,7 @@ class Mapper {
     planner::Block& block = map_.blocks[part];
     if (block.part) throw std::logic_error("'" + block.name + "' is part of two blocks");
     block.part = {static_cast<std::uint32_t>(whole), offset, kind};
+    wholes_.insert(whole);
   }
   // As the whole has it, of which nothing is known before it is a part itself.
   std::uint32_t align_part(std::size_t index) {
@@ -153,8 +154,7 @@ class Mapper {
     return block.alignment;
   }
   [[nodiscard]] bool is_part_or_whole(std::size_t block) const {
-    const auto is_of_it = [&](const planner::Block& other) { return other.part && other.part->whole == block; };
-    return map_.blocks[block].part || std::ranges::any_of(map_.blocks, is_of_it);
+    return map_.blocks[block].part || wholes_.contains(block);
   }
 
   void place_results(const ir::Node& node, std::uint32_t step) {
@@ -242,6 +242,7 @@ class Mapper {
   Reuse reuse_;
   MemoryMap map_;
   std::unordered_map<const ir::Value*, const ir::Value*> state_of_;  // by the root that is its new contents
+  std::unordered_set<std::size_t> wholes_;                       // blocks that others are parts of
   std::unordered_map<const ir::Value*, std::uint32_t> made_at_;      // the step, for roots
   std::unordered_map<const ir::Value*, std::uint32_t> last_use_;
   std::unordered_map<const ir::Value*, std::uint64_t> uses_;
@@ -312,13 +313,23 @@ class Scheduler {
     tasks_.push_back(std::move(task));
     nodes_.push_back(&node);
   }
-  // With the aliases that it needs before it.
+  // With the aliases that it needs before it, which may be a long chain.
   void put(const ir::Node* node) {
-    if (!is_put_.insert(node).second) return;
-    for (const ir::Value* input : node->inputs()) {
-      if (input->producer != nullptr) put(input->producer);
+    std::vector<std::pair<const ir::Node*, bool>> pending = {{node, false}};
+    while (!pending.empty()) {
+      const auto [next, has_inputs] = pending.back();
+      pending.pop_back();
+      if (has_inputs) {
+        order_.push_back(next);
+      } else if (is_put_.insert(next).second) {
+        pending.push_back({next, true});
+        std::vector<ir::Value*> inputs = next->inputs();
+        std::ranges::reverse(inputs);
+        for (const ir::Value* input : inputs) {
+          if (input->producer != nullptr) pending.push_back({input->producer, false});
+        }
+      }
     }
-    order_.push_back(node);
   }
 
   const ir::Graph& graph_;

@@ -2,9 +2,7 @@
 #include "ir/graph.h"
 
 #include <algorithm>
-#include <stdexcept>
-#include <unordered_map>
-#include <unordered_set>
+#include <charconv>
 
 namespace cormorant::ir {
 namespace {
@@ -22,9 +20,30 @@ template <class T>
 const T& typed(const Node& node, std::string_view arg) {
   const Argument& value = node.get(arg);
   if (const T* typed_value = std::get_if<T>(&value)) return *typed_value;
-  throw std::logic_error("node '" + node.name + "' (" + node.op + "): argument '" + std::string(arg) +
-                         "' has another type than asked for");
+  throw ArgumentError("node '" + node.name + "' (" + node.op + "): argument '" + std::string(arg) +
+                      "' is not of its type");
 }
+
+// Whom a change of arguments concerns: taken off before it, noted again after it.
+class Change {
+ public:
+  explicit Change(Node& node) : node_(node) {
+    for (Value* value : uses()) value->membership.users.erase(&node_);
+  }
+  ~Change() {
+    for (Value* value : uses()) value->membership.users.insert(&node_);
+  }
+  Change(const Change&) = delete;
+  Change& operator=(const Change&) = delete;
+
+ private:
+  [[nodiscard]] std::vector<Value*> uses() const {
+    std::vector<Value*> values = node_.membership.is_in_graph ? node_.inputs() : std::vector<Value*>();
+    std::erase(values, nullptr);
+    return values;
+  }
+  Node& node_;
+};
 
 }  // namespace
 
@@ -43,7 +62,7 @@ const Argument& Node::get(std::string_view arg) const {
   for (const NamedArgument& a : args) {
     if (a.name == arg) return a.value;
   }
-  throw std::logic_error("node '" + name + "' (" + op + ") has no argument '" + std::string(arg) + "'");
+  throw ArgumentError("node '" + name + "' (" + op + ") has no argument '" + std::string(arg) + "'");
 }
 
 bool Node::has(std::string_view arg) const {
@@ -52,6 +71,7 @@ bool Node::has(std::string_view arg) const {
 }
 
 void Node::set(std::string_view arg, Argument value) {
+  const Change change(*this);
   for (NamedArgument& a : args) {
     if (a.name == arg) {
       a.value = std::move(value);
@@ -59,6 +79,11 @@ void Node::set(std::string_view arg, Argument value) {
     }
   }
   args.push_back({std::string(arg), std::move(value)});
+}
+
+void Node::unset(std::string_view arg) {
+  const Change change(*this);
+  std::erase_if(args, [&](const NamedArgument& a) { return a.name == arg; });
 }
 
 Value* Node::tensor(std::string_view arg) const {
@@ -99,7 +124,18 @@ bool Node::uses(const Value* value) const {
 }
 
 void Node::replace_use(const Value* from, Value* to) {
+  const Change change(*this);
   for (NamedArgument& a : args) {
+    for_each_value(a.value, [&](Value*& value) {
+      if (value == from) value = to;
+    });
+  }
+}
+
+void Node::replace_use(std::string_view arg, const Value* from, Value* to) {
+  const Change change(*this);
+  for (NamedArgument& a : args) {
+    if (a.name != arg) continue;
     for_each_value(a.value, [&](Value*& value) {
       if (value == from) value = to;
     });
@@ -108,19 +144,30 @@ void Node::replace_use(const Value* from, Value* to) {
 
 Value* Graph::add_value(std::string name, ValueKind kind, TensorType type) {
   if (name.empty()) name = "v";
-  auto slot = std::lower_bound(taken_.begin(), taken_.end(), name);
-  for (int number = 1; slot != taken_.end() && *slot == name; ++number) {
-    std::string candidate = name + "_" + std::to_string(number);
-    slot = std::lower_bound(taken_.begin(), taken_.end(), candidate);
-    if (slot == taken_.end() || *slot != candidate) {
-      name = std::move(candidate);
-      break;
-    }
-    slot = std::lower_bound(taken_.begin(), taken_.end(), name);
+  if (taken_.contains(name)) {
+    int& number = first_unknown_.try_emplace(name, 1).first->second;
+    while (taken_.contains(name + "_" + std::to_string(number))) ++number;
+    name += "_" + std::to_string(number);
   }
-  taken_.insert(slot, name);
+  taken_.insert(name);
   values_.push_back({std::move(name), kind, std::move(type), nullptr, {}});
+  values_.back().membership.at = std::prev(values_.end());
+  values_.back().membership.is_in_graph = true;
   return &values_.back();
+}
+
+std::list<Value>::iterator Graph::remove(std::list<Value>::iterator value) {
+  taken_.erase(value->name);
+  if (const std::size_t behind = value->name.rfind('_'); behind != std::string::npos) {  // its number is free again
+    const auto known = first_unknown_.find(value->name.substr(0, behind));
+    int number = 0;
+    const char* end = value->name.data() + value->name.size();
+    const auto [rest, error] = std::from_chars(value->name.data() + behind + 1, end, number);
+    if (known != first_unknown_.end() && error == std::errc() && rest == end && number > 0) {
+      known->second = std::min(known->second, number);
+    }
+  }
+  return values_.erase(value);
 }
 
 Value* Graph::add_input(std::string name, TensorType type) {
@@ -145,14 +192,40 @@ Value* Graph::add_scratch(std::string name, std::int64_t bytes) {
   return add_value(std::move(name), ValueKind::scratch, {DType::u8, {bytes}, {}, std::nullopt});
 }
 
+// Places in the order are far apart, so that there is room between two; where it is used up, all are numbered anew.
+void Graph::number(std::list<Node>::iterator node) {
+  constexpr std::uint64_t kApart = std::uint64_t{1} << 32;
+  const std::uint64_t before = node == nodes_.begin() ? 0 : std::prev(node)->membership.order;
+  if (std::next(node) == nodes_.end()) {
+    node->membership.order = before + kApart;
+    return;
+  }
+  const std::uint64_t after = std::next(node)->membership.order;
+  node->membership.order = before + (after - before) / 2;
+  if (node->membership.order != before) return;
+  std::uint64_t order = 0;
+  for (Node& each : nodes_) each.membership.order = order += kApart;
+}
+
+std::list<Node>::iterator Graph::enter(Node node, Node* before) {
+  const auto at = nodes_.insert(before == nullptr ? nodes_.end() : before->membership.at, std::move(node));
+  number(at);
+  const Change change(*at);  // with what it uses: nothing yet
+  at->membership.at = at;
+  at->membership.is_in_graph = true;
+  return at;
+}
+
+void Graph::remove(std::list<Node>::iterator node) {
+  for (Value* input : node->inputs()) {
+    if (input != nullptr) input->membership.users.erase(&*node);
+  }
+  nodes_.erase(node);
+}
+
 Node* Graph::add_node(std::string name, std::string op, std::vector<NamedArgument> args, std::vector<TensorType> types,
                       Location location, Node* before) {
-  auto position = nodes_.end();
-  if (before != nullptr) {
-    position = std::find_if(nodes_.begin(), nodes_.end(), [&](const Node& n) { return &n == before; });
-  }
-  Node* node =
-      &*nodes_.insert(position, Node{std::move(name), std::move(op), std::move(args), {}, std::move(location)});
+  Node* node = &*enter(Node{std::move(name), std::move(op), std::move(args), {}, std::move(location)}, before);
   add_results(node, std::vector<std::string>(types.size(), node->name), types);
   return node;
 }
@@ -173,18 +246,14 @@ std::vector<Node*> Graph::snapshot() {
 }
 
 std::vector<Node*> Graph::users(const Value* value) {
-  std::vector<Node*> found;
-  for (Node& node : nodes_) {
-    if (node.uses(value)) found.push_back(&node);
-  }
+  std::vector<Node*> found(value->membership.users.begin(), value->membership.users.end());
+  std::ranges::sort(found, {}, [](const Node* node) { return node->membership.order; });
   return found;
 }
 
 std::vector<const Node*> Graph::users(const Value* value) const {
-  std::vector<const Node*> found;
-  for (const Node& node : nodes_) {
-    if (node.uses(value)) found.push_back(&node);
-  }
+  std::vector<const Node*> found(value->membership.users.begin(), value->membership.users.end());
+  std::ranges::sort(found, {}, [](const Node* node) { return node->membership.order; });
   return found;
 }
 
@@ -205,13 +274,12 @@ std::vector<const Value*> Graph::states() const {
 }
 
 Node* Graph::only_user(const Value* value) {
-  if (is_kept(value)) return nullptr;
-  const std::vector<Node*> found = users(value);
-  return found.size() == 1 ? found.front() : nullptr;
+  const auto& users = value->membership.users;
+  return users.size() == 1 && !is_kept(value) ? *users.begin() : nullptr;
 }
 
 void Graph::replace_uses(const Value* from, Value* to) {
-  for (Node& node : nodes_) node.replace_use(from, to);
+  for (Node* node : users(from)) node->replace_use(from, to);
   std::replace(outputs_.begin(), outputs_.end(), const_cast<Value*>(from), to);
   for (Update& update : updates_) {
     if (update.value == from) update.value = to;
@@ -219,17 +287,14 @@ void Graph::replace_uses(const Value* from, Value* to) {
 }
 
 void Graph::erase(Node* node) {
-  for (Value* result : node->results) {
-    if (is_kept(result) || !users(result).empty()) {
+  for (const Value* result : node->results) {
+    if (is_kept(result) || !result->membership.users.empty()) {
       throw std::logic_error("erasing node '" + node->name + "' whose result is still used");
     }
   }
   const std::vector<Value*> results = node->results;
-  nodes_.remove_if([&](const Node& n) { return &n == node; });
-  for (Value* result : results) {
-    taken_.erase(std::lower_bound(taken_.begin(), taken_.end(), result->name));
-    values_.remove_if([&](const Value& v) { return &v == result; });
-  }
+  remove(node->membership.at);
+  for (const Value* result : results) remove(result->membership.at);
 }
 
 void Graph::erase_unused() {
@@ -251,19 +316,42 @@ void Graph::erase_unused() {
       if (!used.contains(input)) waiting.push_back(input);
     }
   }
-  nodes_.remove_if([&](const Node& node) { return !live.contains(&node); });
+  for (auto node = nodes_.begin(); node != nodes_.end();) {
+    const auto at = node++;
+    if (!live.contains(&*at)) remove(at);
+  }
   std::erase_if(updates_, [&](const Update& update) { return !used.contains(update.state); });
-  values_.remove_if([&](const Value& value) { return !used.contains(&value); });
-  taken_.clear();
-  for (const Value& value : values_) taken_.push_back(value.name);
-  std::sort(taken_.begin(), taken_.end());
+  for (auto value = values_.begin(); value != values_.end();) {
+    value = used.contains(&*value) ? std::next(value) : remove(value);
+  }
 }
 
 void Graph::move_before(Node* node, Node* before) {
-  const auto find = [&](Node* n) {
-    return std::find_if(nodes_.begin(), nodes_.end(), [&](const Node& x) { return &x == n; });
-  };
-  nodes_.splice(before == nullptr ? nodes_.end() : find(before), nodes_, find(node));
+  nodes_.splice(before == nullptr ? nodes_.end() : before->membership.at, nodes_, node->membership.at);
+  number(node->membership.at);
+}
+
+Graph Graph::copy() const {
+  Graph other(name_);
+  std::unordered_map<const Value*, Value*> twins = {{nullptr, nullptr}};
+  for (const Value& value : values_) {
+    Value* twin = other.add_value(value.name, value.kind, value.type);
+    twin->data = value.data;
+    twins[&value] = twin;
+  }
+  for (const Node& node : nodes_) {
+    Node twin = node;
+    for (NamedArgument& argument : twin.args) {
+      for_each_value(argument.value, [&](Value*& value) { value = twins.at(value); });
+    }
+    for (Value*& result : twin.results) result = twins.at(result);
+    Node* made = &*other.enter(std::move(twin), nullptr);
+    for (Value* result : made->results) result->producer = made;
+  }
+  for (const Value* input : inputs_) other.inputs_.push_back(twins.at(input));
+  for (const Value* output : outputs_) other.outputs_.push_back(twins.at(output));
+  for (const Update& update : updates_) other.add_update(twins.at(update.state), twins.at(update.value));
+  return other;
 }
 
 }  // namespace cormorant::ir

@@ -11,8 +11,11 @@
 #include <list>
 #include <memory>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <string_view>
+#include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -58,12 +61,29 @@ enum class ValueKind : std::uint8_t {
   scratch,   // memory that one node needs while it runs; no content before or after
 };
 
+// What a graph notes of the nodes and values that it holds: where they are, and who uses them. A copy is in no graph.
+template <class T>
+struct Membership {
+  typename std::list<T>::iterator at{};
+  bool is_in_graph = false;
+  std::uint64_t order = 0;          // of nodes: increases in execution order
+  std::unordered_set<Node*> users;  // of values: the nodes of the graph that use it
+
+  Membership() = default;
+  Membership(const Membership&) : Membership() {}
+  Membership& operator=(const Membership&) { return *this; }
+  Membership(Membership&&) = default;
+  Membership& operator=(Membership&&) = default;
+  ~Membership() = default;
+};
+
 struct Value {
   std::string name;  // unique in the graph
   ValueKind kind = ValueKind::result;
   TensorType type;
   Node* producer = nullptr;  // results only
   Bytes data;                // constants and states only
+  Membership<Value> membership = {};
 };
 
 using None = std::monostate;
@@ -82,18 +102,25 @@ struct NamedArgument {
   Argument value;
 };
 
+class ArgumentError : public std::logic_error {
+ public:
+  using std::logic_error::logic_error;
+};
+
 struct Node {
-  std::string name;  // of PyTorch's node where it has one: what diagnostics call it
-  std::string op;    // "aten.conv2d"
-  std::vector<NamedArgument> args;
+  std::string name;                 // of PyTorch's node where it has one: what diagnostics call it
+  std::string op;                   // "aten.conv2d"
+  std::vector<NamedArgument> args;  // of a node in a graph: changed by the methods below alone, which tell the values
   std::vector<Value*> results;
   Location location;
+  Membership<Node> membership = {};
 
-  // Argument access by name. get() and the typed forms throw std::logic_error for a name the node does not have:
-  // schemas guarantee presence, so that is a bug of ours.
+  // Argument access by name. get() and the typed forms throw ArgumentError for a name that the node does not have, or
+  // an argument of another type: nodes are checked against schemas when they come in, so later that is a bug of ours.
   [[nodiscard]] const Argument& get(std::string_view arg) const;
   [[nodiscard]] bool has(std::string_view arg) const;       // present and not None
   void set(std::string_view arg, Argument value);           // replaces or appends
+  void unset(std::string_view arg);                         // as if it had never been given
   [[nodiscard]] Value* tensor(std::string_view arg) const;  // null for None
   [[nodiscard]] const std::vector<Value*>& tensors(std::string_view arg) const;
   [[nodiscard]] std::int64_t integer(std::string_view arg) const;
@@ -107,6 +134,7 @@ struct Node {
   [[nodiscard]] std::vector<Value*> inputs() const;
   [[nodiscard]] bool uses(const Value* value) const;
   void replace_use(const Value* from, Value* to);
+  void replace_use(std::string_view arg, const Value* from, Value* to);  // in that argument alone
 };
 
 class Graph {
@@ -149,7 +177,7 @@ class Graph {
   [[nodiscard]] const std::list<Value>& values() const { return values_; }
   [[nodiscard]] std::list<Value>& values() { return values_; }
 
-  // Uses are found by scanning: graphs have hundreds of nodes, and there is no use list to keep right.
+  // In execution order. Every question takes time by its answer's size, not the graph's.
   [[nodiscard]] std::vector<Node*> users(const Value* value);
   [[nodiscard]] std::vector<const Node*> users(const Value* value) const;
   [[nodiscard]] bool is_output(const Value* value) const;
@@ -165,15 +193,23 @@ class Graph {
   void erase_unused();
   void move_before(Node* node, Node* before);
 
+  // All of it under the same names; constants share their bytes.
+  [[nodiscard]] Graph copy() const;
+
  private:
   Value* add_value(std::string name, ValueKind kind, TensorType type);
+  std::list<Node>::iterator enter(Node node, Node* before);
+  void number(std::list<Node>::iterator node);
+  void remove(std::list<Node>::iterator node);
+  std::list<Value>::iterator remove(std::list<Value>::iterator value);
 
   std::string name_;
   std::list<Value> values_;
   std::list<Node> nodes_;
   std::vector<Value*> inputs_, outputs_;
   std::vector<Update> updates_;
-  std::vector<std::string> taken_;  // sorted names of values
+  std::unordered_set<std::string> taken_;               // names of values
+  std::unordered_map<std::string, int> first_unknown_;  // below it, all numbers behind a name are taken
 };
 
 }  // namespace cormorant::ir

@@ -33,6 +33,7 @@ class Parser {
         constant(keyword == "state");
       } else if (keyword == "scratch") {
         auto [name, type] = typed_name();
+        if (type.dtype != DType::u8 || type.rank() != 1) fail("scratch is bytes: u8[N]");
         define(name, graph.add_scratch(name, type.elements()));
       } else if (keyword == "node") {
         node();
@@ -141,6 +142,15 @@ class Parser {
   double real() {
     return std::visit([](auto n) { return static_cast<double>(n); }, number());
   }
+  // A number that its type holds.
+  template <class T>
+  T within(std::int64_t number) const {
+    if (number < std::numeric_limits<T>::min() || number > std::numeric_limits<T>::max()) {
+      fail(fmt::format("{} is outside of {} to {}", number, std::numeric_limits<T>::min(),
+                       std::numeric_limits<T>::max()));
+    }
+    return static_cast<T>(number);
+  }
   template <class F>
   void list(F item, std::string_view open = "[", std::string_view close = "]") {
     expect(open);
@@ -172,10 +182,8 @@ class Parser {
     TensorType type;
     type.dtype = dtype(word());
     type.shape = integers();
-    for (const std::int64_t size : type.shape) {
-      if (size < 0) fail("a negative size");
-    }
-    if (accept("order")) list([&] { type.dim_order.push_back(static_cast<std::uint8_t>(integer())); }, "(", ")");
+    if (!type.is_possible()) fail("a size is negative, or the tensor has 2 GB or more, or more than 16 dimensions");
+    if (accept("order")) list([&] { type.dim_order.push_back(within<std::uint8_t>(integer())); }, "(", ")");
     if (accept("quant")) {
       QuantParams q;
       q.dtype = type.dtype;
@@ -185,17 +193,17 @@ class Parser {
       }
       expect("(");
       if (accept("axis")) {
-        q.axis = static_cast<std::int32_t>(integer());
+        q.axis = within<std::int32_t>(integer());
         expect(",");
       }
       if (accept("range")) {
-        q.qmin = static_cast<std::int32_t>(integer());
-        q.qmax = static_cast<std::int32_t>(integer());
+        q.qmin = within<std::int32_t>(integer());
+        q.qmax = within<std::int32_t>(integer());
         expect(",");
       }
       q.scales = reals();
       expect(",");
-      for (const std::int64_t zero_point : integers()) q.zero_points.push_back(static_cast<std::int32_t>(zero_point));
+      for (const std::int64_t zero_point : integers()) q.zero_points.push_back(within<std::int32_t>(zero_point));
       expect(")");
       type.quant = std::move(q);
     }
@@ -239,13 +247,15 @@ class Parser {
     expect("=");
     Bytes data;
     if (accept("data")) {
-      const auto offset = static_cast<std::size_t>(integer());
-      const auto size = static_cast<std::size_t>(integer());
+      const auto offset = static_cast<std::size_t>(within<std::uint32_t>(integer()));
+      const auto size = static_cast<std::size_t>(within<std::uint32_t>(integer()));
       if (offset > blob_.bytes.size() || size > blob_.bytes.size() - offset) {
         fail(fmt::format("%{} refers to bytes {}+{} of the data beside the text, which has {}", name, offset, size,
                          blob_.bytes.size()));
       }
-      data = {blob_.owner, blob_.bytes.subspan(offset, size)};
+      const auto bytes = blob_.bytes.subspan(offset, size);
+      const bool is_aligned = reinterpret_cast<std::uintptr_t>(bytes.data()) % size_of(type.dtype) == 0;
+      data = is_aligned ? Bytes{blob_.owner, bytes} : Bytes::own({bytes.begin(), bytes.end()});
     } else {
       data = Bytes::own(elements(type.dtype));
     }
@@ -266,15 +276,17 @@ class Parser {
         case DType::i64:
           return append(out, integer());
         case DType::i32:
-          return append(out, static_cast<std::int32_t>(integer()));
+          return append(out, within<std::int32_t>(integer()));
         case DType::i16:
+          return append(out, within<std::int16_t>(integer()));
         case DType::f16:
-        case DType::bf16:
-          return append(out, static_cast<std::int16_t>(integer()));
+        case DType::bf16:  // their bits
+          return append(out, static_cast<std::uint16_t>(integer()));
         case DType::i8:
+          return append(out, within<std::int8_t>(integer()));
         case DType::u8:
         case DType::boolean:
-          return append(out, static_cast<std::int8_t>(integer()));
+          return append(out, within<std::uint8_t>(integer()));
       }
     });
     return out;

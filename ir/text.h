@@ -4,11 +4,13 @@
 // are made of, and what `compile` accepts as an input.
 //
 //   graph forward
-//   input %x : f32[1,1,28,28]
-//   const %w : i8[16,1,3,3] quant(axis 0, [0.01, 0.02, …], [0, 0, …]) = [1, -2, 3, …]
-//   const %big : f32[64,64] = data 0 16384                  bytes 0..16384 of the blob beside the text
-//   node conv "stem.conv" "digits.py:12"
-//     %y : f32[1,16,14,14] = aten.conv2d(input=%x, weight=%w, bias=none, stride=[2, 2], …)
+//   input %x : f32[1,1,8,8]
+//   const %w : f32[2,1,1,1] = [0.5, -2.0]
+//   const %big : f32[64,64] = data 0 16384     # bytes 0..16384 of the blob beside the text
+//   const %q : i8[2,1,1,1] quant(axis 0, range -127 127, [0.01, 0.02], [0, 0]) = [50, -100]
+//   node "conv" "stem.conv" "digits.py:12"     # its name, the user's module and source line
+//     %y : f32[1,2,4,4] = aten.conv2d(input=%x, weight=%w, bias=none, stride=[2, 2], padding=[0, 0],
+//                                     dilation=[1, 1], groups=1)
 //   output %y
 #pragma once
 

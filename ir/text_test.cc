@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <fstream>
+
 #include "base/diagnostic.h"
 
 namespace cormorant::ir {
@@ -48,6 +50,23 @@ TEST(IrText, LargeConstantsGoToTheBlobAndComeBack) {
   EXPECT_TRUE(std::equal(values.begin(), values.end(), data.begin(), data.end()));
 }
 
+// The comment in text.h is what people copy.
+TEST(IrText, TheExampleInTheHeaderParses) {
+  std::ifstream header(CORMORANT_SOURCE_DIR "/ir/text.h");
+  std::string text;
+  for (std::string line; std::getline(header, line);) {
+    if (line.starts_with("//   ")) text += line.substr(5) + "\n";
+  }
+  const Graph graph = parse(text, "text.h", Bytes::own(std::vector<std::byte>(16384)));
+  EXPECT_EQ(graph.nodes().size(), 1U);
+  EXPECT_EQ(graph.nodes().front().location.module, "stem.conv");
+}
+
+TEST(IrText, DataThatIsNotAlignedIsCopied) {
+  const Graph graph = parse("graph g\nconst %c : f32[1] = data 1 4\n", "t", Bytes::own(std::vector<std::byte>(8)));
+  EXPECT_EQ(graph.values().front().data.as<float>()[0], 0.0F);
+}
+
 TEST(IrText, MistakesNameTheLine) {
   const std::pair<const char*, const char*> cases[] = {
       {"graph g\ninput %x : f33[1]\n", "unknown element type 'f33'"},
@@ -56,7 +75,13 @@ TEST(IrText, MistakesNameTheLine) {
       {"graph g\nconst %c : i8[3] = [1, 2]\n", "2 bytes of data, its type needs 3"},
       {"graph g\nconst %c : i8[3] = data 0 3\n", "which has 0"},
       {"graph g\nnonsense\n", "not 'nonsense'"},
-      {"graph g\ninput %x : f32[-1]\n", "negative size"},
+      {"graph g\ninput %x : f32[-1]\n", "a size is negative"},
+      {"graph g\ninput %x : i8[65536,65536]\n", "2 GB or more"},
+      {"graph g\ninput %x : i8[4611686018427387904,4611686018427387904]\n", "2 GB or more"},
+      {"graph g\nconst %c : i8[1] = [200]\n", "200 is outside of -128 to 127"},
+      {"graph g\nconst %c : u8[1] = [-1]\n", "-1 is outside of 0 to 255"},
+      {"graph g\nconst %c : i32[1] = [3000000000]\n", "3000000000 is outside of"},
+      {"graph g\nscratch %s : f32[3]\n", "scratch is bytes"},
   };
   for (const auto& [text, problem] : cases) {
     try {

@@ -39,8 +39,11 @@ struct TensorType {
   std::optional<QuantParams> quant;
 
   [[nodiscard]] std::size_t rank() const { return shape.size(); }
+  // Throw InputError where 64 bits do not hold the number, which no file's shape is above.
   [[nodiscard]] std::int64_t elements() const;
-  [[nodiscard]] std::int64_t bytes() const { return elements() * static_cast<std::int64_t>(size_of(dtype)); }
+  [[nodiscard]] std::int64_t bytes() const;
+  // What programs can hold: each size, and all bytes, below 2^31, and at most 16 dimensions.
+  [[nodiscard]] bool is_possible() const;
   [[nodiscard]] bool is_quantized() const { return quant.has_value(); }
   friend bool operator==(const TensorType&, const TensorType&) = default;
 };

@@ -9,6 +9,8 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "ir/text.h"
+
 namespace cormorant::ir {
 namespace {
 
@@ -23,6 +25,9 @@ class Verifier {
       defined_.insert(input);
     }
     for (const Node& node : graph_.nodes()) check_node(node);
+    for (const Value& value : graph_.values()) {
+      if (value.membership.users != users_[&value]) fail("%" + value.name + " does not know who uses it");
+    }
     for (const Value* output : graph_.outputs()) {
       if (!defined_.contains(output))
         fail("output %" + (output == nullptr ? "null" : output->name) + " is never defined");
@@ -54,6 +59,10 @@ class Verifier {
     const TensorType& type = value.type;
     for (const std::int64_t size : type.shape) {
       if (size < 0) fail("%" + value.name + " has a negative size");
+    }
+    if (!type.is_possible()) {
+      fail(
+          fmt::format("%{} is {}, more than a program can hold: 16 dimensions, below 2 GB", value.name, to_text(type)));
     }
     if (!type.dim_order.empty()) {
       std::vector<std::uint8_t> sorted = type.dim_order;
@@ -89,6 +98,7 @@ class Verifier {
     }
     for (const Value* input : node.inputs()) {
       if (!owned_.contains(input)) fail(who + " uses a value that is not in the graph");
+      users_[input].insert(const_cast<Node*>(&node));  // only to be compared
       if (input->kind == ValueKind::scratch) {
         const auto [owner, is_new] = scratch_owner_.emplace(input, &node);
         if (!is_new && owner->second != &node) fail(who + " shares scratch %" + input->name + " with another node");
@@ -117,6 +127,7 @@ class Verifier {
   std::unordered_set<const Value*> owned_, defined_, updated_;
   std::unordered_set<std::string_view> names_;
   std::unordered_map<const Value*, const Node*> scratch_owner_;
+  std::unordered_map<const Value*, std::unordered_set<Node*>> users_;
 };
 
 }  // namespace

@@ -23,7 +23,7 @@ Multiplier quantize_multiplier(double factor) {
 }
 
 std::int32_t quantize_value(double value, double scale, std::int32_t zero_point, std::int32_t low, std::int32_t high) {
-  const double level = std::round(value / scale) + zero_point;
+  const double level = std::isnan(value) ? zero_point : std::round(value / scale) + zero_point;
   return static_cast<std::int32_t>(std::clamp(level, static_cast<double>(low), static_cast<double>(high)));
 }
 

@@ -17,10 +17,18 @@ struct Table {
   std::vector<Operator> operators = make_operators();
   std::unordered_map<std::string, std::vector<const Operator*>> by_name;
   std::unordered_map<std::string, const ListedKernel*> listed;  // those that nodes can be
+  std::unordered_map<std::string, CanonicalSchema> canonical;
 
   Table() {
-    for (const Operator& op : operators) {
-      for (const std::string& name : op.canonical) by_name[name].push_back(&op);
+    for (Operator& op : operators) {
+      for (std::string& name : op.canonical) {
+        const bool has_schema = name.find('(') != std::string::npos;
+        CanonicalSchema schema{&op, {}};
+        if (has_schema) schema.arguments = parse_schema(name).arguments;
+        name.resize(std::min(name.find('('), name.size()));
+        by_name[name].push_back(&op);
+        canonical.emplace(name, std::move(schema));
+      }
       for (const ListedKernel& kernel : op.kernels) {
         if (!kernel.signature) continue;
         by_name[graph_name(kernel.name)].push_back(&op);
@@ -79,6 +87,11 @@ const Operator* find(const ir::Node& node) {
 const Signature* find_signature(std::string_view graph_name) {
   const auto found = table().listed.find(std::string(graph_name));
   return found == table().listed.end() ? nullptr : &*found->second->signature;
+}
+
+const CanonicalSchema* find_canonical(std::string_view graph_name) {
+  const auto found = table().canonical.find(std::string(graph_name));
+  return found == table().canonical.end() ? nullptr : &found->second;
 }
 
 std::vector<const Kernel*> host_kernels() {

@@ -15,6 +15,7 @@
 
 #include "evaluate/tensor.h"
 #include "ir/graph.h"
+#include "ops/schema.h"
 #include "ops/signature.h"
 #include "target/target.h"
 
@@ -140,7 +141,9 @@ struct Operator {
 
   // The aten side: spellings that import; the first names the canonical node(s) of this folder.
   std::vector<AtenForm> forms;
-  std::vector<std::string> canonical;  // graph names of the aten nodes that the hooks below are for: {"aten.conv2d"}
+  // The nodes that the hooks below are for, with their arguments: {"aten.softmax(Tensor self, int dim)"}. The table of
+  // all operators keeps the names here, and gives the arguments to find_canonical().
+  std::vector<std::string> canonical;
   // Where two folders share a canonical name (conv2d and depthwise_conv2d), tells whose the node is. Null: all of them.
   bool (*accepts)(const ir::Node&) = nullptr;
   // Result types of a canonical node by PyTorch's rules. Throws InputError for shapes that do not fit.
@@ -194,6 +197,12 @@ std::span<const Operator> all_operators();
 // "cormorant.conv2d.mve_1x1"); null if unknown.
 const Operator* find(const ir::Node& node);
 const Signature* find_signature(std::string_view graph_name);
+// A canonical node's arguments; null if the name is none's.
+struct CanonicalSchema {
+  const Operator* op;  // one of those that share the name
+  std::optional<std::vector<SchemaArgument>> arguments;
+};
+const CanonicalSchema* find_canonical(std::string_view graph_name);
 std::vector<const Kernel*> host_kernels();
 
 }  // namespace cormorant::ops

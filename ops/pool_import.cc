@@ -29,6 +29,9 @@ void require_images(Importer& importer, std::size_t dimensions) {
   if (rank != dimensions + 1 && rank != dimensions + 2) {
     importer.reject("pooling of a tensor with " + std::to_string(rank) + " dimensions", "");
   }
+  if (importer.types.at(0).rank() != rank) {
+    importer.reject("pooling to another number of dimensions", "the model is inconsistent: export it again");
+  }
 }
 
 ir::Value* make_pool(Importer& importer, std::size_t dimensions, const char* op, std::vector<ir::NamedArgument> args) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/diagnostic.h"
 #include "passes/passes.h"
 
 namespace cormorant::passes {
@@ -31,6 +32,12 @@ ir::Value* add_integers(ir::Graph& graph, const ir::Node& node) {
   const ir::QuantParams& quant = *node.result()->type.quant;
   std::vector<std::int8_t> integers;
   for (const float value : node.tensor("input")->data.as<float>()) {
+    if (std::isnan(value)) {
+      throw InputError({.problem = "the constant '" + node.tensor("input")->name + "' holds a NaN, which is quantized",
+                        .advice = "check the model's constants at this place",
+                        .node = node.name,
+                        .source = node.location.text()});
+    }
     const double rounded = std::nearbyint(double{value} / quant.scale()) + quant.zero_point();
     integers.push_back(static_cast<std::int8_t>(std::clamp<double>(rounded, quant.qmin, quant.qmax)));
   }

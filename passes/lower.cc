@@ -32,7 +32,8 @@ void unfuse_activation(ir::Graph& graph, ir::Node& node) {
   const auto bound = [&](const char* name) { return node.has(name) ? node.get(name) : ir::Argument{}; };
   std::vector<ir::NamedArgument> args = {
       {"self", node.result()}, {"min", bound("activation_min")}, {"max", bound("activation_max")}};
-  std::erase_if(node.args, [](const ir::NamedArgument& argument) { return argument.name.starts_with("activation_m"); });
+  node.unset("activation_min");
+  node.unset("activation_max");
   const std::vector<ir::Node*> users = graph.users(node.result());
   ir::Node* clamp = graph.add_node(node.name + "_clamp", "aten.clamp", std::move(args), {node.result()->type},
                                    node.location, users.empty() ? nullptr : users.front());

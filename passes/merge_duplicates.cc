@@ -4,7 +4,8 @@
 // constants are merged first, so that what is computed from them is found to be equal too. So are readers of a state:
 // within an execution it holds one thing.
 #include <algorithm>
-#include <map>
+#include <functional>
+#include <unordered_map>
 
 #include "passes/passes.h"
 
@@ -22,6 +23,21 @@ bool same_types(const ir::Node& a, const ir::Node& b) {
                             [](const ir::Value* x, const ir::Value* y) { return x->type == y->type; });
 }
 
+// Equal nodes have equal keys; what else has the same is told apart by looking.
+std::size_t key_of(const ir::Node& node) {
+  std::size_t key = std::hash<std::string>()(node.op);
+  for (const ir::Value* input : node.inputs()) key = key * 31 + std::hash<const void*>()(input);
+  for (const ir::NamedArgument& argument : node.args) {
+    if (const auto* number = std::get_if<std::int64_t>(&argument.value)) {
+      key = key * 31 + static_cast<std::size_t>(*number);
+    }
+    if (const auto* numbers = std::get_if<std::vector<std::int64_t>>(&argument.value)) {
+      for (const std::int64_t number : *numbers) key = key * 31 + static_cast<std::size_t>(number);
+    }
+  }
+  return key;
+}
+
 bool owns_scratch(const ir::Node& node) {
   return std::ranges::any_of(node.inputs(), [](const ir::Value* v) { return v->kind == ir::ValueKind::scratch; });
 }
@@ -30,12 +46,13 @@ bool owns_scratch(const ir::Node& node) {
 
 void merge_duplicates(ir::Graph& graph) {
   clean_up(graph);
-  std::map<std::string, std::vector<ir::Node*>> by_operator;
+  std::unordered_map<std::size_t, std::vector<ir::Node*>> by_key;
   for (ir::Node* node : graph.snapshot()) {
     if (owns_scratch(*node)) continue;
-    std::vector<ir::Node*>& seen = by_operator[node->op];
-    const auto twin = std::ranges::find_if(
-        seen, [&](const ir::Node* other) { return same_arguments(*other, *node) && same_types(*other, *node); });
+    std::vector<ir::Node*>& seen = by_key[key_of(*node)];
+    const auto twin = std::ranges::find_if(seen, [&](const ir::Node* other) {
+      return other->op == node->op && same_arguments(*other, *node) && same_types(*other, *node);
+    });
     if (twin == seen.end()) {
       seen.push_back(node);
       continue;

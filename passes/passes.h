@@ -54,6 +54,9 @@ void lower(ir::Graph& graph, const ops::Config& config);
 // Gives every 4-D tensor its memory order, with a transpose only where two operators that disagree meet.
 void decide_layout(ir::Graph& graph, const ops::Config& config = {});
 
+// What the model returns is written by an instruction, even if it is a constant.
+void copy_constant_outputs(ir::Graph& graph);
+
 // Heavy cortex_m nodes become cormorant nodes whose constants are laid out for the target's inner loops.
 void prepack(ir::Graph& graph, const ops::Config& config);
 

@@ -9,9 +9,14 @@
 namespace cormorant::planner {
 namespace {
 
-[[noreturn]] void reject(std::string_view part, const std::string& why) {
-  throw UsageError("--memory: '" + std::string(part) + "' " + why + "; expected NAME=SIZE, for example sram=512K");
-}
+// Who asks, and for what.
+struct Question {
+  std::string option, part;
+  [[noreturn]] void reject(const std::string& why) const {
+    const char* example = option == "--budget" ? "ram=64K,flash=256K" : "sram=512K";
+    throw UsageError(option + ": '" + part + "' " + why + "; expected NAME=SIZE, for example " + example);
+  }
+};
 
 bool is_name(std::string_view name) {
   return !name.empty() && std::ranges::all_of(name, [](char c) {
@@ -19,32 +24,33 @@ bool is_name(std::string_view name) {
   });
 }
 
-std::uint64_t parse_size(std::string_view part, std::string_view text) {
+std::uint64_t parse_size(const Question& question, std::string_view text) {
   std::uint64_t number = 0;
   const char* const end = text.data() + text.size();
   const auto [rest, error] = std::from_chars(text.data(), end, number);
-  if (error != std::errc() || number == 0) reject(part, "has no size");
+  if (error != std::errc() || number == 0) question.reject("has no size");
   std::uint64_t unit = 1;
   if (rest != end) {
     const std::size_t power = std::string_view("KMG").find(*rest);
-    if (power == std::string_view::npos || rest + 1 != end) reject(part, "has a size with an unknown unit");
+    if (power == std::string_view::npos || rest + 1 != end) question.reject("has a size with an unknown unit");
     unit = std::uint64_t{1} << (10 * (power + 1));
   }
-  if (number > (std::uint64_t{1} << 40U) / unit) reject(part, "is larger than any memory");
+  if (number > (std::uint64_t{1} << 40U) / unit) question.reject("is larger than any memory");
   return number * unit;
 }
 
 }  // namespace
 
-std::vector<Region> parse_memory(std::string_view text) {
+std::vector<Region> parse_memory(std::string_view text, std::string_view option) {
   std::vector<Region> regions;
   while (true) {
     const std::size_t comma = text.find(',');
     const std::string_view part = text.substr(0, comma);
+    const Question question{std::string(option), std::string(part)};
     const std::size_t equals = part.find('=');
-    if (equals == std::string_view::npos || !is_name(part.substr(0, equals))) reject(part, "is no region");
-    Region region{std::string(part.substr(0, equals)), parse_size(part, part.substr(equals + 1))};
-    if (std::ranges::find(regions, region.name, &Region::name) != regions.end()) reject(part, "is given twice");
+    if (equals == std::string_view::npos || !is_name(part.substr(0, equals))) question.reject("has no name");
+    Region region{std::string(part.substr(0, equals)), parse_size(question, part.substr(equals + 1))};
+    if (std::ranges::find(regions, region.name, &Region::name) != regions.end()) question.reject("is given twice");
     regions.push_back(std::move(region));
     if (comma == std::string_view::npos) return regions;
     text.remove_prefix(comma + 1);

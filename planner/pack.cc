@@ -6,7 +6,10 @@
 #include <limits>
 #include <numeric>
 #include <tuple>
+#include <unordered_map>
+#include <utility>
 
+#include "base/diagnostic.h"
 #include "planner/exact.h"
 
 namespace cormorant::planner {
@@ -15,6 +18,27 @@ namespace {
 using Order = std::vector<std::uint32_t>;
 
 enum class Fit { lowest, tightest };  // which gap a block takes: the first, or the one it fills best
+
+// Calls f(alive, count) at every step at which something begins, with the blocks that live there; the last `count` are
+// those that begin. Time goes by the number of the living, not of all blocks.
+template <class F>
+void sweep(std::span<const Block> blocks, F f) {
+  constexpr std::size_t kMostAlive = 8192;  // pairs of them are kept
+  Order order(blocks.size()), alive;
+  std::iota(order.begin(), order.end(), 0U);
+  std::ranges::sort(order, {}, [&](std::uint32_t i) { return std::pair(blocks[i].first, i); });
+  for (std::size_t i = 0; i < order.size();) {
+    const std::uint32_t step = blocks[order[i]].first;
+    std::erase_if(alive, [&](std::uint32_t other) { return blocks[other].last < step; });
+    std::size_t count = 0;
+    for (; i < order.size() && blocks[order[i]].first == step; ++i, ++count) alive.push_back(order[i]);
+    if (alive.size() > kMostAlive) {
+      throw InputError({.problem = "more than " + std::to_string(kMostAlive) + " tensors are needed at the same time",
+                        .advice = "no memory is planned for such a model: let it return or keep fewer of them"});
+    }
+    f(std::as_const(alive), count);
+  }
+}
 
 // Places blocks one after the other, each where those placed before leave room. A block with parts is placed as they
 // all demand: whoever says "block" below means one that is part of none, and its parts with it.
@@ -26,15 +50,17 @@ class Packer {
         members_(blocks.size()),
         pairs_(blocks.size()),
         neighbours_(blocks.size()) {
-    for (std::uint32_t a = 0; a < blocks.size(); ++a) {
-      members_[anchor(a)].push_back(a);
-      for (std::uint32_t b = 0; b < a; ++b) {
-        if (blocks[a].size == 0 || blocks[b].size == 0 || !blocks[a].lives_with(blocks[b])) continue;
-        if (anchor(a) == anchor(b)) continue;
-        pairs_[anchor(a)].push_back({a, b});
-        pairs_[anchor(b)].push_back({b, a});
+    for (std::uint32_t a = 0; a < blocks.size(); ++a) members_[anchor(a)].push_back(a);
+    sweep(blocks, [&](const Order& alive, std::size_t count) {
+      for (std::size_t i = alive.size() - count; i < alive.size(); ++i) {
+        for (std::size_t j = 0; j < i; ++j) {
+          const std::uint32_t a = alive[i], b = alive[j];
+          if (blocks[a].size == 0 || blocks[b].size == 0 || anchor(a) == anchor(b)) continue;
+          pairs_[anchor(a)].push_back({a, b});
+          pairs_[anchor(b)].push_back({b, a});
+        }
       }
-    }
+    });
     for (std::uint32_t block = 0; block < blocks.size(); ++block) {
       for (const Pair& pair : pairs_[block]) neighbours_[block].push_back(anchor(pair.other));
       std::ranges::sort(neighbours_[block]);
@@ -184,14 +210,16 @@ std::vector<Order> greedy_orders(std::span<const Block> blocks, const Packer& pa
 // A block that is to cover another one's beginning must be placed before it, or it finds no room below. Where the step
 // at which they meet is too crowded otherwise, it is.
 Order covers_first(std::span<const Block> blocks, const Packer& packer, const Order& order, std::uint64_t target) {
+  std::unordered_map<std::uint32_t, std::uint64_t> crowds;  // bytes alive at a step
+  sweep(blocks, [&](const Order& alive, std::size_t) {
+    std::uint64_t& crowd = crowds[blocks[alive.back()].first];
+    for (const std::uint32_t i : alive) crowd += blocks[i].size;
+  });
   std::vector<std::uint32_t> cover(blocks.size(), 0);  // index + 1
   for (std::uint32_t i = 0; i < blocks.size(); ++i) {
-    if (!blocks[i].over) continue;
-    std::uint64_t crowd = 0;
-    for (const Block& block : blocks) {
-      if (block.first <= blocks[i].first && blocks[i].first <= block.last) crowd += block.size;
+    if (blocks[i].over && crowds[blocks[i].first] > target) {
+      cover[packer.anchor(blocks[i].over->block)] = packer.anchor(i) + 1;
     }
-    if (crowd > target) cover[packer.anchor(blocks[i].over->block)] = packer.anchor(i) + 1;
   }
   Order result, chain;
   std::vector<bool> is_placed(blocks.size(), false);
@@ -311,18 +339,20 @@ class SharedBytes {
 LowerBound lower_bound(std::span<const Block> blocks) {
   LowerBound bound;
   SharedBytes shared(blocks);
-  for (const Block& at : blocks) {  // the crowd is largest where something begins
+  struct Crowd {
+    std::uint64_t bytes, slack;
+  };
+  std::unordered_map<std::uint32_t, Crowd> crowds;  // by steps at which something begins: there it is largest
+  sweep(blocks, [&](const Order& alive, std::size_t) {
+    const std::uint32_t step = blocks[alive.back()].first;
     std::uint64_t granularity = std::uint64_t{1} << 63U;
-    for (const Block& block : blocks) {
-      if (block.first <= at.first && at.first <= block.last)
-        granularity = std::min<std::uint64_t>(granularity, block.alignment);
-    }
+    for (const std::uint32_t i : alive) granularity = std::min<std::uint64_t>(granularity, blocks[i].alignment);
     // All offsets are multiples of the smallest alignment, so every block but the topmost is rounded up to it.
     std::uint64_t bytes = 0, slack = 0, saved = 0;
-    for (std::uint32_t i = 0; i < blocks.size(); ++i) {
+    for (const std::uint32_t i : alive) {
       const Block& block = blocks[i];
-      if (block.size == 0 || block.first > at.first || at.first > block.last) continue;
-      if (block.first == at.first) saved += align(saved_by_covering(blocks, block), granularity);
+      if (block.size == 0) continue;
+      if (block.first == step) saved += align(saved_by_covering(blocks, block), granularity);
       if (shared.is_shared(i)) {
         shared.add(i);
         continue;
@@ -331,7 +361,10 @@ LowerBound lower_bound(std::span<const Block> blocks) {
       slack = std::max(slack, align(block.size, granularity) - block.size);
     }
     bytes += shared.take();
-    bytes -= std::min(bytes, saved);
+    crowds[step] = {bytes - std::min(bytes, saved), slack};
+  });
+  for (const Block& at : blocks) {
+    const auto [bytes, slack] = crowds.at(at.first);
     if (bytes > slack + bound.bytes) bound = {bytes - slack, at.first};
   }
   return bound;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "quantizer/masks.h"
 #include "quantizer/weights.h"
 
 namespace cormorant::quantizer {
@@ -117,6 +118,11 @@ class Adoption {
     }
     if (std::string reason = check_operands(node, rule); !reason.empty()) return reason;
 
+    // A score that must not count gets the result's lowest level, whatever it is.
+    if (const std::string mask = mask_argument(node); !mask.empty()) {
+      constexpr double kBeyondAll = 512;  // levels
+      node.set(mask, with_masked(graph_, *node.tensor(mask), static_cast<float>(-kBeyondAll * params[0]->scale())));
+    }
     take_operands(node, rule);
     std::size_t k = 0;
     for (ir::Value* result : node.results) {
@@ -179,26 +185,19 @@ class Adoption {
   void take_operands(ir::Node& node, const Rule& rule) {
     double input_scale = 0;
     const ir::Value* weights = nullptr;
-    for (ir::NamedArgument& argument : node.args) {
+    for (const ir::NamedArgument& argument : node.args) {
       const Rule::Weight* weight = weight_named(rule, argument.name);
       for (ir::Value* value : tensors(argument)) {
         if ((!is_real(value) && !value->type.is_quantized()) || (weight != nullptr && weight->is_bias)) continue;
         ir::Value* integers = integers_of(value);
         if (integers == nullptr) integers = number(value);
-        replace(argument, value, integers);
+        node.replace_use(argument.name, value, integers);
         if (weight == nullptr && input_scale == 0) input_scale = integers->type.quant->scale();
         if (weight != nullptr) weights = integers;
       }
     }
     for (const Rule::Weight& weight : rule.weights) {
       if (weight.is_bias && node.has(weight.argument)) take_bias(node, weight.argument, weights, input_scale);
-    }
-  }
-
-  static void replace(ir::NamedArgument& argument, const ir::Value* from, ir::Value* to) {
-    if (auto* single = std::get_if<ir::Value*>(&argument.value)) *single = to;
-    if (auto* list = std::get_if<std::vector<ir::Value*>>(&argument.value)) {
-      std::ranges::replace_if(*list, [&](const ir::Value* value) { return value == from; }, to);
     }
   }
 

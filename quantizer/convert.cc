@@ -81,20 +81,13 @@ class Converter {
     convert_weights(node, rule, operands.empty() ? 1.0 : params_[wanted(operands[0])].scale());
     for (ir::Value* operand : operands) {
       ir::Value* integers = as_integers(operand, wanted(operand));
-      for (ir::NamedArgument& argument : node.args) replace_activation(argument, rule, operand, integers);
+      for (const ir::NamedArgument& argument : node.args) {
+        // The same constant may stand for a weight in another argument.
+        const auto names_it = [&](const Rule::Weight& weight) { return weight.argument == argument.name; };
+        if (std::ranges::none_of(rule.weights, names_it)) node.replace_use(argument.name, operand, integers);
+      }
     }
     for (ir::Value* result : node.results) retype(result);
-  }
-
-  // Not Node::replace_use: the same constant may stand for a weight in another argument.
-  static void replace_activation(ir::NamedArgument& argument, const Rule& rule, const ir::Value* from, ir::Value* to) {
-    const auto names_it = [&](const Rule::Weight& weight) { return weight.argument == argument.name; };
-    if (std::ranges::any_of(rule.weights, names_it)) return;
-    if (auto* single = std::get_if<ir::Value*>(&argument.value)) {
-      if (*single == from) *single = to;
-    } else if (auto* list = std::get_if<std::vector<ir::Value*>>(&argument.value)) {
-      std::ranges::replace(*list, const_cast<ir::Value*>(from), to);  // NOLINT(cppcoreguidelines-pro-type-const-cast)
-    }
   }
 
   void convert_weights(ir::Node& node, const Rule& rule, double input_scale) {

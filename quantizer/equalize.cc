@@ -36,8 +36,9 @@ bool scales_through(const ir::Node& node) {
 }
 
 bool passes_channels_on(const ir::Node& node) {
-  return (node.op == "aten.relu" || node.op == "aten.max_pool2d" || node.op == "aten.avg_pool2d") &&
-         scales_through(node);
+  // A relu that was not fused into the layer before it, because its result is read elsewhere or changed on the way.
+  const bool is_relu = node.op == "aten.clamp" && node.has("min") && node.number("min") == 0 && !node.has("max");
+  return is_relu || ((node.op == "aten.max_pool2d" || node.op == "aten.avg_pool2d") && scales_through(node));
 }
 
 // The elements of a weight that belong to one channel of the layer's operand.

@@ -9,6 +9,7 @@
 
 #include "quantizer/calibrate.h"
 #include "quantizer/copy.h"
+#include "quantizer/masks.h"
 #include "quantizer/trial.h"
 #include "quantizer/weights.h"
 
@@ -93,9 +94,10 @@ QuantizeReport quantize(ir::Graph& graph, const Samples& samples, const Quantize
         "the model keeps state, and every calibration sample begins with its initial contents: ranges of what the "
         "state becomes later are not seen; give sequences with --sequence");
   }
+  const Samples given = is_random ? random_samples(graph, kRandomSamples, kRandomSeed) : samples;
+  bound_masks(graph, with_states(graph, given, options.threads));
   if (options.equalize) report.equalized = equalize(graph, options.layers);
-  const Samples inputs =
-      with_states(graph, is_random ? random_samples(graph, kRandomSamples, kRandomSeed) : samples, options.threads);
+  const Samples inputs = with_states(graph, given, options.threads);
   const auto real = std::make_shared<const ir::Graph>(copy_of(graph));
   report.real = real;
   const Annotation annotation = annotate(graph, options);

@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "base/diagnostic.h"
+#include "base/output_file.h"
 #include "fmt/format.h"
 #include "runner/elf.h"
 #include "runner/glue.h"
@@ -36,10 +37,11 @@ void write_glue(const Flags& flags) {
                .kernels = choose_kernels(facts.operators, target, archive_symbols(flags.kernels)),
                .arenas = place_arenas(facts.arena_bytes, *find_board(target.cpu->board), facts.arena_names)};
   if (flags.state_bytes != 0) glue.state_bytes = flags.state_bytes;
-  std::ofstream file(flags.output);
-  file << assembly(glue);
-  file.close();
-  if (!file) throw InputError({.problem = "cannot be written", .advice = "", .file = flags.output});
+  std::error_code ignored;  // one that is not there is not the other
+  if (std::filesystem::equivalent(flags.model, flags.output, ignored)) {
+    throw UsageError("--output would overwrite the model\n  give it another name");
+  }
+  write_output(flags.output, assembly(glue));
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "base/diagnostic.h"
+#include "base/output_file.h"
 #include "base/result.h"
 #include "boards/boards.h"
 #include "fmt/format.h"
@@ -21,13 +22,6 @@ namespace {
 enum Marker : std::size_t { load_begin, load_end, execute_begin, execute_end };
 const std::vector<std::string> kMarkers = {"cormorant_load_begin", "cormorant_load_end", "cormorant_execute_begin",
                                            "cormorant_execute_end"};
-
-void write_file(const std::filesystem::path& path, std::span<const std::byte> bytes) {
-  std::ofstream file(path, std::ios::binary);
-  file.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
-  file.close();
-  if (!file) throw std::runtime_error(fmt::format("{}: cannot be written", path.string()));
-}
 
 void write_samples(const std::filesystem::path& path, const std::vector<Sample>& samples, const ProgramFacts& facts) {
   std::vector<std::byte> all;
@@ -46,7 +40,7 @@ void write_samples(const std::filesystem::path& path, const std::vector<Sample>&
       all.insert(all.end(), samples[s][i].begin(), samples[s][i].end());
     }
   }
-  write_file(path, all);
+  write_output(path, all);
 }
 
 void account_flash_and_ram(const Elf& elf, RunResult& result) {
@@ -186,19 +180,20 @@ RunResult run_on_board(const RunRequest& request, const ProgramFacts& facts) {
   // Link: the model and the table of its kernels are the only new code.
   const TemporaryDirectory directory;
   const std::filesystem::path elf_path = directory.path() / "firmware.elf";
-  write_file(directory.path() / "model.pte", request.program);
+  write_output(directory.path() / "model.pte", request.program);
   const std::vector<KernelChoice> kernels =
       choose_kernels(facts.operators, request.target, archive_symbols(archives / "libkernels.a"));
   const std::string glue = assembly({.model = "model.pte",
                                      .method = request.method,
                                      .kernels = kernels,
                                      .arenas = place_arenas(facts.arena_bytes, board, facts.arena_names)});
-  write_file(directory.path() / "model.S", std::as_bytes(std::span(glue)));
+  write_output(directory.path() / "model.S", glue);
   std::vector<std::string> link = {"model.S"};
   if (request.account) link.emplace_back("-Wl,-Map=firmware.map");
   link_firmware(archives, link, elf_path);
   if (!request.keep_elf.empty()) {
-    std::filesystem::copy_file(elf_path, request.keep_elf, std::filesystem::copy_options::overwrite_existing);
+    std::ifstream elf_file(elf_path, std::ios::binary);
+    write_output(request.keep_elf, std::string(std::istreambuf_iterator<char>(elf_file), {}));
   }
   const Elf elf = read_elf(elf_path);
   if (!is_code_for(elf, cpu)) {

@@ -16,6 +16,8 @@
 #include <system_error>
 #include <thread>
 
+#include "base/diagnostic.h"
+
 namespace cormorant {
 namespace {
 
@@ -50,6 +52,9 @@ struct Pipe {
 // Between fork and exec only what is safe in a process that may have had threads. Writes errno to `report` on failure.
 [[noreturn]] void become(char* const* arguments, const char* directory, int output, int report) {
   setpgid(0, 0);
+  sigset_t none;  // what we block to clean up after a signal is not theirs to inherit
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, nullptr);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   const rlimit no_core = {0, 0};  // QEMU aborts when the guest locks up
   setrlimit(RLIMIT_CORE, &no_core);
@@ -135,11 +140,24 @@ ProcessResult run_process(const std::vector<std::string>& command, const std::fi
   return result;
 }
 
-TemporaryDirectory::TemporaryDirectory() {
-  std::string name = (std::filesystem::temp_directory_path() / "cormorant-XXXXXX").string();
-  if (mkdtemp(name.data()) == nullptr) fail(name.c_str());
-  path_ = name;
+namespace {
+
+std::filesystem::path make_directory() {
+  const char* given = std::getenv("TMPDIR");
+  const std::filesystem::path parent = given == nullptr || *given == '\0' ? "/tmp" : given;
+  std::string name = (parent / "cormorant-XXXXXX").string();
+  if (mkdtemp(name.data()) == nullptr) {
+    throw InputError(
+        {.problem = "cannot make a temporary folder: " + std::generic_category().message(errno),
+         .advice = "let the environment variable TMPDIR name a folder that is there, is writable and has room",
+         .file = parent.string()});
+  }
+  return name;
 }
+
+}  // namespace
+
+TemporaryDirectory::TemporaryDirectory() : path_(make_directory()), guard_(path_) {}
 
 TemporaryDirectory::~TemporaryDirectory() {
   std::error_code ignored;

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "base/output_file.h"
+
 namespace cormorant {
 
 struct ProcessResult {
@@ -24,7 +26,7 @@ struct ProcessResult {
 ProcessResult run_process(const std::vector<std::string>& command, const std::filesystem::path& directory,
                           std::chrono::milliseconds time_limit);
 
-// A fresh directory that disappears with the object.
+// A fresh directory that disappears with the object, or with the process if a signal ends it. Throws InputError.
 class TemporaryDirectory {
  public:
   TemporaryDirectory();
@@ -35,6 +37,7 @@ class TemporaryDirectory {
 
  private:
   std::filesystem::path path_;
+  RemovedOnSignal guard_;
 };
 
 }  // namespace cormorant

@@ -376,19 +376,15 @@ TEST_F(CommandLine, CompileIsDeterministicAndKnowsExecuTorchsSpellings) {
   EXPECT_TRUE(std::filesystem::exists(path() / "stages" / "00-import.txt"));
 }
 
-TEST_F(CommandLine, CompileOfKwsTakesLessThanASecond) {
-  double best = 60;  // of a few: other tests may be running
-  for (int i = 0; i < 6 && best >= 1.0; ++i) {
-    const Ran ran = cormorant(
-        path(), {"compile", zoo("kws.pt2"), "--calibrate", zoo("kws_calibration.npz"), "-o", "fast.pte", "--json"});
-    ASSERT_EQ(ran.status, kDone) << ran.err;
-    double sum = 0;
-    const nlohmann::json json = ran.json();
-    for (const auto& [stage, seconds] : json["seconds"].items()) sum += seconds.get<double>();
-    EXPECT_LE(sum, ran.seconds);
-    best = std::min(best, sum);
-  }
-  EXPECT_LT(best, 1.0);
+// How long a compilation may take is for the benchmark to say: here only that its parts are known.
+TEST_F(CommandLine, CompileTellsWhereItsTimeGoes) {
+  const Ran ran = cormorant(path(), {"compile", zoo("digits.pt2"), "-q", "-o", "timed.pte", "--no-link", "--json"});
+  ASSERT_EQ(ran.status, kDone) << ran.err;
+  const nlohmann::json json = ran.json();
+  double sum = 0;
+  for (const auto& [stage, seconds] : json["seconds"].items()) sum += seconds.get<double>();
+  for (const char* stage : {"import", "quantize", "lower", "emit"}) EXPECT_TRUE(json["seconds"].contains(stage));
+  EXPECT_LE(sum, ran.seconds);
 }
 
 // Whatever stage the text is from, compiling goes on from there to the same program.

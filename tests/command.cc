@@ -32,8 +32,7 @@ Ran cormorant(const std::filesystem::path& directory, const Arguments& arguments
   std::vector<std::string> command = {"env"};
   command.insert(command.end(), environment.begin(), environment.end());
   // The shell keeps the streams apart and then becomes the program.
-  command.insert(command.end(), {"sh", "-c", R"(exec "$0" "$@" >stdout.txt 2>stderr.txt)",
-                                 from_environment("CORMORANT_BINARY", CORMORANT_OWN_BINARY).string()});
+  command.insert(command.end(), {"sh", "-c", R"(exec "$0" "$@" >stdout.txt 2>stderr.txt)", binary()});
   command.insert(command.end(), arguments.begin(), arguments.end());
   // Most tests are about the program, and linking firmware for its figures would take each of them half a second.
   constexpr std::string_view kAboutFirmware[] = {"--link", "--measure", "--budget"};
@@ -53,6 +52,8 @@ Ran cormorant(const std::filesystem::path& directory, const Arguments& arguments
   ran.err = read_text(directory / "stderr.txt");
   return ran;
 }
+
+std::string binary() { return from_environment("CORMORANT_BINARY", CORMORANT_OWN_BINARY).string(); }
 
 std::string zoo(const std::string& file) {
   return (from_environment("CORMORANT_ZOO_DIR", CORMORANT_SOURCE_DIR "/zoo") / file).string();

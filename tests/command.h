@@ -29,6 +29,9 @@ using Environment = std::vector<std::string>;  // "NAME=value"
 // In `directory`, which also takes the two streams.
 Ran cormorant(const std::filesystem::path& directory, const Arguments& arguments, const Environment& environment = {});
 
+// The program itself, for tests that start it in another way.
+std::string binary();
+
 // Where the zoo's files are; the environment variable CORMORANT_ZOO_DIR points to another one.
 std::string zoo(const std::string& file);
 std::string read_text(const std::filesystem::path& path);

@@ -136,11 +136,9 @@ std::vector<Case> products() {
     ir::Shape self, mat2;
     bool transposed;
     double scale;
-  } matrices[] = {{{2, 3, 4}, {2, 4, 5}, false, 1},
-                  {{2, 3, 4}, {2, 5, 4}, true, 0.25},
-                  {{3, 4}, {4, 2}, false, 1},
-                  {{2, 3, 4, 5}, {5, 2}, false, 2},
-                  {{1, 3, 4, 5}, {2, 1, 6, 5}, true, 1}};
+  } matrices[] = {{{2, 3, 4}, {2, 4, 5}, false, 1}, {{2, 3, 4}, {2, 5, 4}, true, 0.25},
+                  {{3, 4}, {4, 2}, false, 1},       {{2, 3, 4, 5}, {5, 2}, false, 2},
+                  {{2, 3, 4}, {1, 5, 4}, true, 1},  {{1, 3, 4, 5}, {2, 1, 6, 5}, true, 1}};
   for (const auto& m : matrices) {
     for (const bool constant : {false, true}) {
       cases.push_back({"matrix product", [=](ir::Graph& g) {

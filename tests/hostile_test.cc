@@ -1,80 +1,216 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Files that were made to break out of their memory (tests/hostile) are refused, with the error that names the reason.
+// What the command line does with files that are out to break it, with names that would overwrite a user's own, and on
+// machines that are full or forbid: an error that says so (exit status 1, or 2 for the command line itself), and
+// whatever was there is still there.
 #include <gtest/gtest.h>
-#include <zlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
-#include <ostream>
-#include <span>
-#include <vector>
+#include <csignal>
+#include <cstdlib>
+#include <thread>
 
-#include "formats/pte/reader.h"
-#include "ops/op.h"
-#include "runtime/host.h"
+#include "fmt/format.h"
+#include "formats/npy/npy.h"
+#include "runner/process.h"
+#include "tests/command.h"
 
 namespace cormorant::tests {
 namespace {
 
-struct Hostile {
-  const char* name;
-  Error error;
-  std::size_t arenas = 1;  // that the caller gives
-};
+namespace fs = std::filesystem;
 
-void PrintTo(const Hostile& file, std::ostream* out) { *out << file.name; }
+constexpr int kDone = 0;
+constexpr int kInputAtFault = 1;
+constexpr int kCommandLineAtFault = 2;
 
-// gzread() takes plain files as well.
-std::vector<std::byte> read_all(const char* name) {
-  const std::string path = std::string(CORMORANT_SOURCE_DIR "/tests/hostile/") + name;
-  const gzFile file = gzopen(path.c_str(), "rb");
-  if (file == nullptr) return {};
-  std::vector<std::byte> bytes;
-  for (std::byte part[4096];;) {
-    const int count = gzread(file, part, sizeof part);
-    if (count <= 0) break;
-    bytes.insert(bytes.end(), part, part + count);
-  }
-  gzclose(file);
-  return bytes;
+std::string hostile(const std::string& name) { return CORMORANT_SOURCE_DIR "/tests/hostile_models/" + name; }
+
+// x -> relu -> y, and whatever else stands in the graph.
+std::string relu_graph(const std::string& name = "forward") {
+  return "graph " + name +
+         "\ninput %x : f32[1,4]\nnode \"n\" \"\" \"\"\n  %y : f32[1,4] = aten.clamp(self=%x, min=0.0, "
+         "max=none)\noutput %y\n";
 }
 
-class HostileFile : public testing::TestWithParam<Hostile> {};
-
-TEST_P(HostileFile, IsRefused) {
-  const std::vector<std::byte> bytes = read_all(GetParam().name);
-  ASSERT_FALSE(bytes.empty());
-  const AlignedBytes file(bytes);
-  const auto program = pte::ProgramView::open(file.span());
-  ASSERT_TRUE(program.ok());
-  const auto method = program.value().method(0);
-  ASSERT_TRUE(method.ok());
-  // Exactly what it asks for: sanitizers see the first byte beyond.
-  std::vector<AlignedBytes> memory;
-  std::vector<std::span<std::byte>> arenas;
-  for (std::size_t i = 1; i <= GetParam().arenas; ++i) {
-    memory.emplace_back(static_cast<std::size_t>(method.value().memory_sizes()[i]));
-    arenas.push_back(memory.back().span());
+class Hostile : public testing::Test {
+ protected:
+  [[nodiscard]] const fs::path& path() const { return directory_.path(); }
+  [[nodiscard]] Ran run(const Arguments& arguments, const Environment& environment = {}) const {
+    return cormorant(path(), arguments, environment);
   }
-  const AlignedBytes state(std::size_t{1} << 16);
-  const std::vector<const Kernel*> kernels = ops::host_kernels();
-  Failure why;
-  const auto loaded = Program::load(file.span(), "forward", kernels, {state.span(), arenas}, why);
-  EXPECT_EQ(loaded.error(), GetParam().error) << describe(loaded.error());
+  // Everything in the folder but the two streams of the command.
+  [[nodiscard]] std::vector<std::string> files() const {
+    std::vector<std::string> names;
+    for (const auto& entry : fs::directory_iterator(path())) {
+      const std::string name = entry.path().filename().string();
+      if (name != "stdout.txt" && name != "stderr.txt") names.push_back(name);
+    }
+    std::ranges::sort(names);
+    return names;
+  }
+
+ private:
+  TemporaryDirectory directory_;
+};
+
+TEST_F(Hostile, FilesAreRefusedWithAReason) {
+  write_text(path() / "stride_zero.txt", read_text(hostile("stride_zero.txt")));
+  write_text(path() / "stride_zero.txt.data", std::string(8736, '\0'));
+  const struct {
+    Arguments command;
+    const char* says;
+  } rows[] = {
+      {{"compile", hostile("heap.pt2"), "-q"}, "argument 'stride' of aten.conv_transpose2d.input is beyond 32 bits"},
+      {{"compile", hostile("heap.pt2")}, "up2 (architectures.py:94)"},
+      {{"compile", hostile("fpe.pt2"), "-q"}, "stride and dilation must be positive"},
+      {{"compile", hostile("fpe.pt2")}, "stride and dilation must be positive"},
+      {{"compile", "stride_zero.txt"}, "stride and dilation must be positive"},
+      {{"compile", "stride_zero.txt", "-q"}, "stride and dilation must be positive"},
+      {{"run", hostile("bundle_1.bpte"), "--target=host"}, "no such method"},
+      {{"run", hostile("bundle_2.bpte"), "--target=host"}, "neither a planned place nor data"},
+      {{"run", hostile("bundle_3.bpte"), "--target=host"}, "the program is damaged"},
+      {{"compile", zoo("ad.pt2"), "--calibrate", hostile("inflates.npz")}, "more than 64-fold"},
+  };
+  for (const auto& row : rows) {
+    Arguments command = row.command;
+    if (command[0] == "compile") command.insert(command.end(), {"-o", "made.pte"});
+    const Ran ran = run(command);
+    EXPECT_EQ(ran.status, kInputAtFault) << ran.command << "\n" << ran.err;
+    EXPECT_TRUE(has(ran.err, row.says)) << ran.command;
+  }
+  EXPECT_EQ(files(), std::vector<std::string>({"stride_zero.txt", "stride_zero.txt.data"}));
 }
 
-const Hostile kFiles[] = {
-    {"dw_mve.pte", Error::bad_memory},
-    {"dw_dsp.pte", Error::bad_memory},
-    {"dw_scalar.pte", Error::bad_memory},
-    {"conv_scratch_wrap.pte.gz", Error::scratch_too_small},
-    {"load_shifts_55.pte", Error::bad_shape},
-    {"load_shifts_4.pte", Error::bad_shape},
-    {"load_shifts_0.pte", Error::bad_shape},
-    {"arena_id_beyond.pte", Error::arena_too_small},
-    {"linear_shift_1.pte", Error::bad_constant},
-    {"linear_shift_4.pte", Error::bad_constant},
-};
-INSTANTIATE_TEST_SUITE_P(All, HostileFile, testing::ValuesIn(kFiles));
+TEST_F(Hostile, OutputsDoNotOverwriteInputs) {
+  write_text(path() / "m.txt", relu_graph());
+  npy::write_npz(path() / "x.npz", {{"x", {DType::f32, {2, 1, 4}, std::vector<std::byte>(32)}}});
+  npy::write_npy(path() / "x.npy", {DType::f32, {1, 4}, std::vector<std::byte>(16)});
+  write_text(path() / "layers.json", "layer float\n");
+  fs::create_symlink("m.txt", path() / "link.txt");
+  ASSERT_EQ(run({"compile", "m.txt", "-o", "m.pte", "--no-link"}).status, kDone);
+  const std::string program = read_text(path() / "m.pte");
+  const Arguments rows[] = {
+      {"compile", "m.txt", "-o", "m.txt", "--no-link"},
+      {"compile", "m.txt", "-o", "./m.txt", "--no-link"},
+      {"compile", "m.txt", "-o", "link.txt", "--no-link"},
+      {"compile", "m.txt", "--calibrate", "x.npz", "-o", "x.npz", "--no-link"},
+      {"compile", "m.txt", "-o", "n.pte", "--report", "m.txt", "--no-link"},
+      {"compile", "m.txt", "-o", "n.pte", "--report", "n.pte", "--no-link"},
+      {"compile", "m.txt", "-q", "--layers", "layers.json", "-o", "layers.json", "--no-link"},
+      {"run", "m.pte", "--target=host", "--input", "x.npy", "--output", "x.npy"},
+      {"run", "m.pte", "--target=host", "--output", "m.pte"},
+  };
+  for (const Arguments& row : rows) {
+    const Ran ran = run(row);
+    EXPECT_EQ(ran.status, kCommandLineAtFault) << ran.command << "\n" << ran.err;
+    EXPECT_TRUE(has(ran.err, "would overwrite")) << ran.command;
+  }
+  EXPECT_EQ(read_text(path() / "m.txt"), relu_graph());
+  EXPECT_EQ(read_text(path() / "m.pte"), program);
+}
+
+TEST_F(Hostile, AnEnvironmentThatForbidsIsNamed) {
+  write_text(path() / "m.txt", relu_graph());
+  ASSERT_EQ(run({"compile", "m.txt", "-o", "m.pte"}).status, kDone);
+  const struct {
+    Arguments command;
+    Environment environment;
+    const char* says;
+  } rows[] = {
+      {{"compile", "m.txt", "-o", "none/m.pte", "--no-link"}, {}, "none/m.pte: cannot write the file: No such file"},
+      {{"compile", "m.txt", "-o", "/dev/full", "--no-link", "--no-names"}, {}, "No space left on device"},
+      {{"compile", "m.txt", "-o", "m.pte", "--no-link", "-i", "m.txt/x"},
+       {},
+       "cannot make the folder: Not a directory"},
+      {{"run", "m.pte", "--target=cortex-m55"}, {"TMPDIR=/nowhere"}, "cannot make a temporary folder: No such file"},
+  };
+  for (const auto& row : rows) {
+    const Ran ran = run(row.command, row.environment);
+    EXPECT_EQ(ran.status, kInputAtFault) << ran.command << "\n" << ran.err;
+    EXPECT_TRUE(has(ran.err, row.says)) << ran.command;
+  }
+}
+
+// By a shell, which can point standard output at a device that takes nothing.
+TEST_F(Hostile, ResultsThatDoNotArriveAreAnError) {
+  write_text(path() / "m.txt", relu_graph());
+  for (const char* arguments :
+       {"compile m.txt -o m.pte --no-link", "compile m.txt -o m.pte --no-link --json", "inspect m.txt", "--help"}) {
+    const ProcessResult ran = run_process({"sh", "-c", fmt::format("{} {} > /dev/full", binary(), arguments)}, path(),
+                                          std::chrono::minutes(1));
+    EXPECT_EQ(ran.status, kInputAtFault) << arguments << "\n" << ran.output;
+  }
+}
+
+// A board that would run for a minute is interrupted: neither folder nor process is left.
+TEST_F(Hostile, ASignalRemovesWhatIsTemporary) {
+  const fs::path temporary = path() / "temporary";
+  fs::create_directories(temporary);
+  ASSERT_EQ(run({"compile", zoo("vww.pt2"), "-o", "vww.pte", "--no-link"}).status, kDone);  // in float: slow
+  const pid_t child = fork();
+  if (child == 0) {
+    if (chdir(path().c_str()) != 0 || freopen("/dev/null", "w", stdout) == nullptr) _exit(99);
+    setenv("TMPDIR", temporary.c_str(), 1);
+    execl(binary().c_str(), "cormorant", "run", "vww.pte", "--target=cortex-m0", nullptr);
+    _exit(99);
+  }
+  for (int i = 0; i < 3000 && fs::is_empty(temporary); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  ASSERT_FALSE(fs::is_empty(temporary));
+  kill(child, SIGINT);
+  int status = 0;
+  waitpid(child, &status, 0);
+  EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGINT) << status;
+  EXPECT_TRUE(fs::is_empty(temporary));
+}
+
+TEST_F(Hostile, AGraphOfAnyNameRuns) {
+  write_text(path() / "m.txt", relu_graph("other"));
+  ASSERT_EQ(run({"compile", "m.txt", "-o", "m.pte", "--no-link"}).status, kDone);
+  const Ran ran = run({"run", "m.pte", "--target=host"});
+  EXPECT_EQ(ran.status, kDone) << ran.err;
+}
+
+TEST_F(Hostile, AModelMayReturnAConstant) {
+  write_text(path() / "m.txt",
+             "graph forward\ninput %x : f32[1,2]\nconst %c : f32[1,2] = [1.5, -2.0]\nnode \"n\" \"\" \"\"\n"
+             "  %y : f32[1,2] = aten.clamp(self=%x, min=0.0, max=none)\noutput %y\noutput %c\n");
+  for (const char* quantize : {"--no-link", "-q"}) {
+    ASSERT_EQ(run({"compile", "m.txt", "-o", "m.pte", "--no-link", quantize}).status, kDone);
+    for (const char* target : {"host", "cortex-m55"}) {
+      const Ran ran = run({"run", "m.pte", "--target", target, "--output", "y.npy", "--output", "c.npy"});
+      ASSERT_EQ(ran.status, kDone) << ran.err;
+      const npy::Array c = npy::read_npy(path() / "c.npy");
+      EXPECT_EQ(c.as<float>()[0], 1.5F);
+      EXPECT_EQ(c.as<float>()[1], -2.0F);
+    }
+  }
+}
+
+TEST_F(Hostile, ABudgetWithoutANameIsSaidToBeOne) {
+  const Ran ran = run({"compile", "digits", "--budget=32K", "-o", "m.pte", "--no-link"});
+  EXPECT_EQ(ran.status, kCommandLineAtFault);
+  EXPECT_TRUE(has(ran.err, "--budget: '32K' has no name; expected NAME=SIZE, for example ram=64K,flash=256K"));
+}
+
+TEST_F(Hostile, WarningsAreToldEvenIfTheBudgetIsExceeded) {
+  const Ran ran = run({"compile", "digits", "-q", "--budget=ram=1K", "-o", "m.pte", "--no-link"});
+  EXPECT_EQ(ran.status, kInputAtFault);
+  EXPECT_TRUE(has(ran.err, "warning: no calibration data"));
+  EXPECT_TRUE(has(ran.err, "the budget for RAM"));
+}
+
+TEST_F(Hostile, NaNInAnInt8InputIsRefused) {
+  ASSERT_EQ(run({"compile", "digits", "-q", "--io=int8", "-o", "m.pte", "--no-link"}).status, kDone);
+  npy::Array x{DType::f32, {1, 1, 28, 28}, std::vector<std::byte>(28 * 28 * 4)};
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  std::memcpy(&x.data[5 * 4], &nan, 4);
+  npy::write_npy(path() / "x.npy", x);
+  const Ran ran = run({"run", "m.pte", "--target=host", "--input", "x.npy"});
+  EXPECT_EQ(ran.status, kInputAtFault);
+  EXPECT_TRUE(has(ran.err, "element 5 is not a number (NaN)"));
+}
 
 }  // namespace
 }  // namespace cormorant::tests

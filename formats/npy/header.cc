@@ -18,8 +18,6 @@ namespace {
 
 constexpr std::string_view kMagic = "\x93NUMPY";
 constexpr std::size_t kMaxRank = 64;  // NumPy's own limit
-constexpr std::size_t kMaxHeaderBytes = 1U
-                                        << 20U;  // a header is some hundred bytes; structured types can reach a few KB
 
 struct TypeName {
   std::string_view name;
@@ -189,7 +187,7 @@ Header parse_header(std::span<const std::byte> bytes, const std::string& file) {
   if (text.size() < begin) fail(file, "the file ends inside the header", "it is truncated: copy or write it again");
   std::size_t length = 0;
   for (std::size_t i = 0; i < length_bytes; ++i) length |= byte_at(8 + i) << (8 * i);
-  if (length > kMaxHeaderBytes) fail(file, fmt::format("the header claims to be {} bytes long", length), "");
+  if (length > kMostHeaderBytes) fail(file, fmt::format("the header claims to be {} bytes long", length), "");
   if (text.size() - begin < length) {
     fail(file, "the file ends inside the header", "it is truncated: copy or write it again");
   }

@@ -23,6 +23,9 @@ struct Header {
   std::size_t data_bytes = 0;   // how many bytes the shape asks for; the product is proved not to overflow
 };
 
+// A header is some hundred bytes; structured types can reach a few KB.
+inline constexpr std::size_t kMostHeaderBytes = 1U << 20U;
+
 // `bytes` is the file or at least its beginning; whether all of the data is there is for the caller to compare.
 Header parse_header(std::span<const std::byte> bytes, const std::string& file);
 

@@ -10,6 +10,7 @@
 #include <stdexcept>
 
 #include "base/diagnostic.h"
+#include "base/output_file.h"
 #include "formats/npy/header.h"
 
 namespace cormorant::npy {
@@ -88,13 +89,9 @@ void write_npy(const std::string& path, const Array& array) {
   std::size_t expected = size_of(array.dtype);
   for (const std::int64_t size : array.shape) expected *= static_cast<std::size_t>(size);
   if (expected != array.data.size()) throw std::logic_error("write_npy: the array's data does not fit its shape");
-  std::ofstream stream(path, std::ios::binary | std::ios::trunc);
-  stream.write(header.data(), static_cast<std::streamsize>(header.size()));
-  stream.write(reinterpret_cast<const char*>(array.data.data()), static_cast<std::streamsize>(array.data.size()));
-  stream.close();
-  if (!stream) {
-    throw InputError({.problem = "the file cannot be written", .advice = "check folder and free space", .file = path});
-  }
+  std::string bytes = header;
+  bytes.append(reinterpret_cast<const char*>(array.data.data()), array.data.size());
+  write_output(path, bytes);
 }
 
 const Array* find(const NamedArrays& arrays, const std::string& name) {

@@ -21,6 +21,9 @@ namespace {
 
 constexpr std::uint64_t kMaxDeflateRatio = 1032;          // deflate's format cannot do better
 constexpr std::uint64_t kMaxInflatedBytes = 4ULL << 30U;  // for one file, all arrays together
+// A file that grows more than this is not data that somebody measured: small ones may, large ones must be stored.
+constexpr std::uint64_t kFreeInflatedBytes = 64ULL << 20U;
+constexpr std::uint64_t kMaxUsualRatio = 64;
 
 struct Discard {
   void operator()(zip_t* archive) const { zip_discard(archive); }
@@ -53,7 +56,7 @@ Archive open(zip_source_t* source, int flags, OwnedError& error, const std::stri
 
 // What one zip may still make us allocate.
 struct Budget {
-  std::uint64_t file_bytes;  // no entry is larger than the file it is in
+  std::uint64_t file_bytes;  // all entries together are not larger than the file they are in
   std::uint64_t inflated_bytes = kMaxInflatedBytes;
 };
 
@@ -71,6 +74,13 @@ std::vector<std::byte> read_entry(zip_t* archive, zip_uint64_t index, Budget& bu
   if (stat.comp_size > budget.file_bytes || stat.size / kMaxDeflateRatio > stat.comp_size) {
     fail("the zip entry claims an impossible size");
   }
+  budget.file_bytes -= stat.comp_size;
+  if (stat.size > kFreeInflatedBytes && stat.size / kMaxUsualRatio > stat.comp_size) {
+    throw InputError({.problem = fmt::format("the array is {} bytes and inflates to {}, more than {}-fold",
+                                             stat.comp_size, stat.size, kMaxUsualRatio),
+                      .advice = "if it is meant to be so large, write it uncompressed with numpy.savez",
+                      .file = name});
+  }
   if (stat.size > budget.inflated_bytes) {
     fail(fmt::format("the arrays are larger than {} GiB together", kMaxInflatedBytes >> 30U));
   }
@@ -78,13 +88,24 @@ std::vector<std::byte> read_entry(zip_t* archive, zip_uint64_t index, Budget& bu
 
   const std::unique_ptr<zip_file_t, CloseFile> file(zip_fopen_index(archive, index, 0));
   if (file == nullptr) fail(fmt::format("the zip entry cannot be opened: {}", zip_strerror(archive)));
-  std::vector<std::byte> bytes(stat.size);
+  std::vector<std::byte> bytes;
   std::size_t filled = 0;
-  while (filled < bytes.size()) {
-    const zip_int64_t count = zip_fread(file.get(), &bytes[filled], bytes.size() - filled);
-    if (count <= 0) fail(fmt::format("the zip entry is damaged: {}", zip_file_strerror(file.get())));
-    filled += static_cast<std::size_t>(count);
+  const auto fill = [&](std::size_t size) {
+    bytes.resize(size);
+    while (filled < bytes.size()) {
+      const zip_int64_t count = zip_fread(file.get(), &bytes[filled], bytes.size() - filled);
+      if (count <= 0) fail(fmt::format("the zip entry is damaged: {}", zip_file_strerror(file.get())));
+      filled += static_cast<std::size_t>(count);
+    }
+  };
+  // The header says how much of the rest an array needs: what does not fit it is not inflated.
+  fill(std::min<std::uint64_t>(stat.size, kMostHeaderBytes));
+  const Header header = parse_header(bytes, name);
+  if (stat.size != std::uint64_t{header.data_offset} + header.data_bytes) {
+    fail(fmt::format("the array needs {} bytes of data, the zip entry has {}", header.data_bytes,
+                     stat.size - std::min<std::uint64_t>(stat.size, header.data_offset)));
   }
+  fill(stat.size);
   std::byte beyond{};  // reading past the end is what makes libzip compare the checksum
   if (zip_fread(file.get(), &beyond, 1) != 0) {
     fail(fmt::format("the zip entry is damaged: {}", zip_file_strerror(file.get())));

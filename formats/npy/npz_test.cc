@@ -116,6 +116,20 @@ TEST(Npz, OtherFilesAreRefused) {
   EXPECT_THROW(static_cast<void>(read_npz("/nowhere.npz")), InputError);
 }
 
+// 97 KB that would become 100 MB, and the same again for every further entry that names the same bytes.
+TEST(Npz, WhatInflatesBeyondMeasureIsRefused) {
+  const auto problem = [](const std::string& file) {
+    try {
+      static_cast<void>(read_npz(file));
+    } catch (const InputError& error) {
+      return error.diagnostic().problem;
+    }
+    return std::string();
+  };
+  EXPECT_NE(problem(CORMORANT_SOURCE_DIR "/tests/hostile_models/inflates.npz").find("more than 64-fold"),
+            std::string::npos);
+}
+
 TEST(DataSet, TheZoosTestImagesAreRead) {
   const DataSet set = read_data_set(kZoo + "digits_test.npz");
   EXPECT_EQ(set.samples, 1000);

@@ -4,7 +4,7 @@
 #include <flatbuffers/flatbuffers.h>
 
 #include "base/diagnostic.h"
-#include "formats/pte/bundled_program_generated.h"
+#include "formats/pte/verified.h"
 
 namespace cormorant::pte {
 namespace {
@@ -101,9 +101,8 @@ std::vector<std::byte> write_bundle(const Bundle& bundle) {
 
 Bundle read_bundle(std::span<const std::byte> file) {
   if (!is_bundle(file)) throw InputError({"not a bundled program of version BP08", "bundle the program again"});
-  flatbuffers::Verifier verifier(reinterpret_cast<const std::uint8_t*>(file.data()), file.size());
-  if (!bundle_schema::VerifyBundledProgramBuffer(verifier)) damaged("an offset or length leads outside its bounds");
-  const auto* root = bundle_schema::GetBundledProgram(file.data());
+  const auto* root = verified_bundle(file);
+  if (root == nullptr) damaged("an offset or length leads outside its bounds, or to nothing");
   Bundle bundle;
   if (root->program() == nullptr) damaged("it holds no program");
   const auto program = std::as_bytes(std::span(root->program()->data(), root->program()->size()));

@@ -8,8 +8,7 @@
 #include <span>
 
 #include "base/dtype.h"
-#include "formats/pte/program_generated.h"
-#include "formats/pte/reader.h"
+#include "formats/pte/verified.h"
 
 namespace cormorant::pte {
 namespace {
@@ -92,10 +91,10 @@ std::vector<std::byte> assemble(const schema::ProgramT& program, std::span<const
 std::vector<std::byte> with_planned_border(std::vector<std::byte> file) {
   constexpr std::size_t kSmallest = 64;
   if (file.size() < kSmallest) return file;
-  flatbuffers::Verifier verifier(reinterpret_cast<const std::uint8_t*>(file.data()), file.size());
-  if (!schema::VerifyProgramBuffer(verifier)) return file;
+  const schema::Program* verified = verified_program(file);
+  if (verified == nullptr) return file;  // whoever opens it says what is wrong
   schema::ProgramT program;
-  schema::GetProgram(file.data())->UnPackTo(&program);
+  verified->UnPackTo(&program);
   bool changed = false;
   for (const auto& plan : program.execution_plan) {
     const std::vector<schema::TensorT*> tensors = unplanned(*plan);

@@ -71,9 +71,19 @@ ir::Value* lower(const Rewriter& rewriter) {
 bool in_place(const ir::Node&, std::string_view argument) { return argument == "input" || argument == "self"; }
 
 std::vector<std::string> canonical_names() {
-  std::vector<std::string> names = {"aten.pow", "aten.pow_of_base", "aten.round_decimals", "cormorant.requantize"};
-  for (const Function& function : unary_functions()) names.push_back("aten." + std::string(function.name));
-  return names;
+  std::vector<std::string> nodes = {
+      "aten.pow(Tensor self, float exponent)", "aten.pow_of_base(Tensor self, float base)",
+      "aten.round_decimals(Tensor self, int decimals)", "cormorant.requantize(Tensor self)"};
+  for (const Function& function : unary_functions()) {
+    nodes.push_back("aten." + std::string(function.name) + "(Tensor self");
+    // The parameters are those of PyTorch's schema, without defaults: import fills them in.
+    for (const SchemaArgument& argument : parse_schema("f(" + std::string(function.arguments) + ")").arguments) {
+      nodes.back() += ", " + argument.type + " " + argument.name;
+    }
+    // What ExecuTorch quantized keeps its bits (passes/keep_hardswish.cc).
+    nodes.back() += function.name == "hardswish" ? ", bool as_product=False)" : ")";
+  }
+  return nodes;
 }
 
 }  // namespace

@@ -116,7 +116,7 @@ Operator add_operator() {
                     {"subtract_.Scalar(Tensor(a!) self, Scalar other, Scalar alpha=1)", add::import_sub},
                     {"rsub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1)", add::import_rsub},
                     {"rsub.Scalar(Tensor self, Scalar other, Scalar alpha=1)", add::import_rsub}},
-          .canonical = {add::kCanonical},
+          .canonical = {"aten.add(Tensor self, Tensor other, float alpha)"},
           .infer = infer_broadcast,
           .evaluate = add::evaluate_add,
           .quantize = add::quantize,

@@ -103,7 +103,9 @@ Operator avg_pool2d_operator() {
   return {.name = "avg_pool2d",
           .layout = Layout::channels_last,
           .forms = avg_pool2d_forms(),
-          .canonical = {"aten.avg_pool2d", "aten.adaptive_avg_pool2d"},
+          .canonical = {"aten.avg_pool2d(Tensor self, int[2] kernel_size, int[2] stride, int[2] padding, bool "
+                        "ceil_mode, bool count_include_pad, int? divisor_override)",
+                        "aten.adaptive_avg_pool2d(Tensor self, int[2] output_size)"},
           .infer = infer,
           .evaluate = evaluate_avg_pool,
           .quantize = quantize,

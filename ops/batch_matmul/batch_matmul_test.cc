@@ -341,7 +341,7 @@ TEST(ProductImport, AttentionIsTwoProductsAndASoftmax) {
   }
 }
 
-TEST(ProductImport, MasksBecomeModerateNumbers) {
+TEST(ProductImport, MasksBecomeNumbersToAdd) {
   ir::Graph graph;
   ir::Value* x = graph.add_input("x", ir::float_type({1, 2, 2}));
   ir::Value* infinite = constant(graph, {2, 2}, {0, -INFINITY, -3, -1e30F});
@@ -356,8 +356,9 @@ TEST(ProductImport, MasksBecomeModerateNumbers) {
     const auto data = softmax->tensor("self")->producer->tensor("other")->data.as<float>();
     return std::vector<float>(data.begin(), data.end());
   };
-  EXPECT_EQ(mask_of(infinite), std::vector<float>({0, -23, -3, -23}));
-  EXPECT_EQ(mask_of(truth), std::vector<float>({0, -20, 0, 0}));
+  constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
+  EXPECT_EQ(mask_of(infinite), std::vector<float>({0, kMinusInfinity, -3, -1e30F}));
+  EXPECT_EQ(mask_of(truth), std::vector<float>({0, kMinusInfinity, 0, 0}));
   EXPECT_THROW(import_call(graph, "aten.scaled_dot_product_attention.default",
                            {{"query", x}, {"key", x}, {"value", x}, {"dropout_p", 0.1}}, {1, 2, 2}),
                InputError);

@@ -17,11 +17,7 @@ namespace batch_matmul {
 
 namespace {
 
-std::int64_t count(const ir::Shape& shape) {
-  std::int64_t n = 1;
-  for (const std::int64_t size : shape) n *= size;
-  return n;
-}
+std::int64_t count(const ir::Shape& shape) { return ir::float_type(shape).elements(); }
 
 [[noreturn]] void refuse(const ir::Node& node, std::string problem, std::string advice) {
   throw InputError(
@@ -287,7 +283,7 @@ Operator batch_matmul_operator() {
           .limits = "at most 16384 products per sum; operands that repeat do so along the same dimensions",
           .layout = Layout::contiguous,
           .forms = batch_matmul::product_forms(),
-          .canonical = {batch_matmul::kCanonical},
+          .canonical = {"aten.bmm(Tensor self, Tensor mat2, bool transposed, float scale)"},
           .infer = batch_matmul::infer,
           .evaluate = batch_matmul::evaluate_bmm,
           .quantize = batch_matmul::quantize,

@@ -4,6 +4,8 @@
 #include "ops/batch_matmul/float.h"
 
 #include "ops/batch_matmul/batch_matmul.h"
+#include <algorithm>
+
 #include "ops/batch_matmul/products.h"
 #include "ops/movement.h"
 
@@ -25,7 +27,8 @@ ir::Value* matrices(const Rewriter& rewriter, const char* name, const ir::Shape&
   if (value->kind == ir::ValueKind::constant) {
     const Dims own = contiguous_steps(from);
     Dims steps(full.size(), 0);
-    for (std::size_t i = 0; i + 2 < rank; ++i) steps[full.size() - rank + i] = from[i] == 1 ? 0 : own[i];
+    const std::size_t first = rank - std::min(rank, full.size());  // batches of one that the result leaves out
+    for (std::size_t i = first; i + 2 < rank; ++i) steps[full.size() + i - rank] = from[i] == 1 ? 0 : own[i];
     steps[full.size() - 2] = own[rank - (exchanged ? 1 : 2)];
     steps[full.size() - 1] = own[rank - (exchanged ? 2 : 1)];
     const evaluate::Tensor tensor = strided(evaluate::constant_tensor(*value), full, steps);
@@ -38,6 +41,7 @@ ir::Value* matrices(const Rewriter& rewriter, const char* name, const ir::Shape&
     std::swap(dims[rank - 1], dims[rank - 2]);
     value = mover.permute(value, std::move(dims));
   }
+  if (rank > full.size()) value = mover.view(value, {rows, columns});
   return mover.view(mover.expand(value, std::move(full)), {batches, rows, columns});
 }
 

@@ -4,6 +4,7 @@
 // else aten.bmm. Attention is taken apart into two products and a softmax.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "base/diagnostic.h"
 #include "ops/batch_matmul/products.h"
@@ -13,11 +14,7 @@ namespace {
 
 using Dims = std::vector<std::int64_t>;
 
-std::int64_t count(const Dims& shape) {
-  std::int64_t n = 1;
-  for (const std::int64_t size : shape) n *= size;
-  return n;
-}
+std::int64_t count(const Dims& shape) { return ir::float_type(shape).elements(); }
 
 bool is_float_constant(const ir::Value* value) {
   return value->kind == ir::ValueKind::constant && value->type.dtype == DType::f32;
@@ -163,6 +160,9 @@ std::vector<ir::Value*> add_product(Importer& importer, ir::Value* left, ir::Val
   ir::Value* self = importer.call->tensor("self");
   const double alpha = importer.call->number("alpha");
   const double beta = importer.call->number("beta");
+  if (left->type.rank() < 2 || right->type.rank() < 2) {
+    importer.reject("a matrix product of fewer than two dimensions", "the model is inconsistent: export it again");
+  }
   const bool is_bias = is_weight(self) && self->type.shape == Dims{right->type.shape.back()};
   if (left->type.rank() == 2 && is_bias && alpha == 1 && (beta == 1 || beta == 0 || is_float_constant(self))) {
     if (ir::Value* weight = transposed_weight(importer, right); weight != nullptr) {
@@ -208,6 +208,9 @@ Equation parse_equation(Importer& importer) {
     std::string sorted = *letters;
     std::ranges::sort(sorted);
     if (std::ranges::adjacent_find(sorted) != sorted.end()) refuse("takes a diagonal, which is not supported");
+  }
+  for (const char letter : e.result) {
+    if (!has(e.left, letter) && !has(e.right, letter)) refuse("has a result's letter that no operand has");
   }
   for (const std::string* letters : {&e.left, &e.right}) {
     const std::string& other = letters == &e.left ? e.right : e.left;
@@ -275,9 +278,8 @@ std::vector<ir::Value*> import_einsum(Importer& importer) {
 
 // ---- attention --------------------------------------------------------------------------------------------------
 
-// Added to a score that must not count. e^-20 is nothing beside int8's 1/256, and a larger number would cost the
-// scores' scale: they share a tensor with it.
-constexpr float kMasked = -20;
+// Added to a score that must not count. Quantization bounds it (quantizer/masks.h).
+constexpr float kMasked = -std::numeric_limits<float>::infinity();
 
 ir::Value* causal_mask(Importer& importer, std::int64_t rows, std::int64_t columns) {
   std::vector<float> mask(static_cast<std::size_t>(rows * columns));
@@ -288,23 +290,22 @@ ir::Value* causal_mask(Importer& importer, std::int64_t rows, std::int64_t colum
                                       ir::Bytes::of(std::span<const float>(mask)));
 }
 
-// A constant mask as moderate numbers: true and false, or minus infinity and its like.
-ir::Value* moderate_mask(Importer& importer, ir::Value* mask) {
+// A mask as numbers to add: true and false become nothing and minus infinity.
+ir::Value* mask_to_add(Importer& importer, ir::Value* mask) {
   if (mask->kind != ir::ValueKind::constant) {
     if (mask->type.dtype == DType::f32) return mask;
     importer.reject("an attention mask of truth values that the model computes",
                     "make the mask a constant, or a float tensor that is added");
   }
+  if (mask->type.dtype == DType::f32) return mask;
   std::vector<float> values;
   if (mask->type.dtype == DType::boolean) {
     for (const std::uint8_t keep : mask->data.as<std::uint8_t>()) values.push_back(keep != 0 ? 0.0F : kMasked);
   } else {
     const evaluate::Tensor source = evaluate::constant_tensor(*mask);
-    float lowest = 0;
-    for (const float v : source.values()) lowest = v > -1e4F ? std::min(lowest, v) : lowest;
-    for (const float v : source.values()) values.push_back(v > -1e4F ? v : lowest + kMasked);
+    values.assign(source.values().begin(), source.values().end());
   }
-  return importer.graph->add_constant(mask->name + "_moderate", ir::float_type(mask->type.shape),
+  return importer.graph->add_constant(mask->name + "_to_add", ir::float_type(mask->type.shape),
                                       ir::Bytes::of(std::span<const float>(values)));
 }
 
@@ -327,7 +328,7 @@ ir::Value* attention(Importer& importer) {
   if (flag("is_causal")) {
     scores = add(importer, scores, causal_mask(importer, shape[shape.size() - 2], shape.back()), 1.0);
   }
-  if (call.has("attn_mask")) scores = add(importer, scores, moderate_mask(importer, call.tensor("attn_mask")), 1.0);
+  if (call.has("attn_mask")) scores = add(importer, scores, mask_to_add(importer, call.tensor("attn_mask")), 1.0);
   ir::Value* shares =
       importer
           .node("aten.softmax", {{"self", scores}, {"dim", static_cast<std::int64_t>(scores->type.rank()) - 1}},

@@ -117,7 +117,8 @@ Operator batch_norm_operator() {
                     {"_batch_norm_no_update.default(Tensor input, Tensor? weight, Tensor? bias, "
                      "Tensor? running_mean, Tensor? running_var, float momentum, float eps)",
                      import_no_update}},
-          .canonical = {"aten.batch_norm"},
+          .canonical = {"aten.batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor running_mean, Tensor "
+                        "running_var, float eps)"},
           .infer = infer,
           .evaluate = evaluate_batch_norm,
           .quantize = quantize};

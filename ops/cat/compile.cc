@@ -165,7 +165,7 @@ Operator cat_operator() {
                     {"row_stack.default(Tensor[] tensors)", import_vstack},
                     {"dstack.default(Tensor[] tensors)", import_dstack},
                     {"column_stack.default(Tensor[] tensors)", import_column_stack}},
-          .canonical = {"aten.cat"},
+          .canonical = {"aten.cat(Tensor[] tensors, int dim)"},
           .infer = infer,
           .evaluate = evaluate_cat,
           .quantize = quantize,

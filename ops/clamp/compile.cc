@@ -139,7 +139,7 @@ Operator clamp_operator() {
                     {"clamp_min_.default(Tensor self, Scalar min)", import_clamp_min},
                     {"clamp_max.default(Tensor self, Scalar max)", import_clamp_max},
                     {"clamp_max_.default(Tensor self, Scalar max)", import_clamp_max}},
-          .canonical = {"aten.clamp"},
+          .canonical = {"aten.clamp(Tensor self, float? min, float? max)"},
           .infer = infer,
           .evaluate = evaluate_clamp,
           .quantize = quantize,

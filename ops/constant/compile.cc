@@ -18,7 +18,15 @@ std::vector<ir::Value*> add_constant(Importer& importer, const std::vector<float
                                        ir::Bytes::of(std::span<const float>(values)))};
 }
 
+// What a call says in a line must not take gigabytes, nor does any flash hold them.
+void require_moderate(const Importer& importer) {
+  constexpr std::int64_t kMostBytes = 64 << 20;
+  if (importer.types.at(0).bytes() <= kMostBytes) return;
+  importer.reject("a constant of more than 64 MiB is made in the model", "make it smaller, or an input");
+}
+
 std::vector<ir::Value*> fill(Importer& importer, double value) {
+  require_moderate(importer);
   return add_constant(importer, std::vector<float>(static_cast<std::size_t>(importer.types.at(0).elements()),
                                                    static_cast<float>(value)));
 }
@@ -33,6 +41,7 @@ std::vector<ir::Value*> import_arange(Importer& importer) {
   const ir::Node& call = *importer.call;
   const double start = call.has("start") ? call.number("start") : 0;
   const double step = call.has("step") ? call.number("step") : 1;
+  require_moderate(importer);
   std::vector<float> values(static_cast<std::size_t>(importer.types.at(0).elements()));
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(start + static_cast<double>(i) * step);
   return add_constant(importer, values);

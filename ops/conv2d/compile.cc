@@ -32,7 +32,7 @@ Operator conv2d_operator() {
   return {.name = "conv2d",
           .layout = ops::Layout::channels_last,
           .forms = conv2d::convolution_forms(),
-          .canonical = {"aten.conv2d"},
+          .canonical = {conv2d::kCanonical},
           .accepts = [](const ir::Node& node) { return !conv2d::is_depthwise(node); },
           .infer = conv2d::infer_convolution,
           .evaluate = conv2d::evaluate_convolution,

@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <stdexcept>
 
+#include "base/checked64.h"
 #include "base/diagnostic.h"
 #include "evaluate/onednn.h"
 #include "ops/conv2d/conv2d.h"
@@ -22,11 +24,6 @@ std::string text(const ir::Shape& shape) {
   std::string out = "[";
   for (const std::int64_t n : shape) out += (out.size() > 1 ? ", " : "") + std::to_string(n);
   return out + "]";
-}
-
-std::int64_t out_size(std::int64_t in, std::int64_t kernel, std::int64_t stride, std::int64_t pads,
-                      std::int64_t dilation) {
-  return (in + pads - dilation * (kernel - 1) - 1) / stride + 1;
 }
 
 // Lowering is asked of quantized nodes only.
@@ -110,20 +107,25 @@ std::vector<ir::TensorType> infer_convolution(const ir::Node& node) {
          "a 2-D convolution of " + text(in) + " with weights " + text(weight) + " needs four dimensions on both sides",
          "give the input a batch dimension");
   }
-  if (groups < 1 || in[1] != weight[1] * groups || weight[0] % groups != 0) {
+  if (groups < 1 || (Checked64(weight[1]) * groups).get() != in[1] || weight[0] % groups != 0) {
     fail(node,
          "input " + text(in) + " does not fit weights " + text(weight) + " in " + std::to_string(groups) + " groups",
          "weights are [outputs, inputs / groups, height, width]");
+  }
+  if (const ir::Value* bias = node.tensor("bias"); bias != nullptr && bias->type.shape != ir::Shape{weight[0]}) {
+    fail(node, "the bias does not have one entry per output", "the model is inconsistent: export it again");
   }
   ir::Shape out = {in[0], weight[0], 0, 0};
   for (std::size_t i = 0; i < 2; ++i) {
     if (stride[i] < 1 || dilation[i] < 1 || padding[i] < 0) {
       fail(node, "stride and dilation must be positive, padding not negative", "");
     }
-    if (in[2 + i] + 2 * padding[i] < dilation[i] * (weight[2 + i] - 1) + 1) {
+    if (weight[2 + i] < 1) fail(node, "the kernel of weights " + text(weight) + " is empty", "");
+    const Checked64 room = Checked64(2) * padding[i] + in[2 + i] - Checked64(dilation[i]) * (weight[2 + i] - 1) - 1;
+    if (!room.is_within(0, std::numeric_limits<std::int64_t>::max() - 1)) {
       fail(node, "the kernel of weights " + text(weight) + " is larger than the padded input " + text(in), "");
     }
-    out[2 + i] = out_size(in[2 + i], weight[2 + i], stride[i], 2 * padding[i], dilation[i]);
+    out[2 + i] = *room.get() / stride[i] + 1;
   }
   return {ir::float_type(std::move(out))};
 }

@@ -13,6 +13,9 @@
 namespace cormorant::ops::conv2d {
 
 // ---- aten
+inline constexpr const char* kCanonical =
+    "aten.conv2d(Tensor input, Tensor weight, Tensor? bias, int[2] stride, int[2] padding, int[2] dilation, int "
+    "groups)";
 bool is_depthwise(const ir::Node& node);  // one input channel per group, and more than one group
 std::vector<ir::TensorType> infer_convolution(const ir::Node& node);
 std::vector<evaluate::Tensor> evaluate_convolution(const ir::Node& node, const evaluate::Frame& frame);

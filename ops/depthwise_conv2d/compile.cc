@@ -71,7 +71,7 @@ Operator depthwise_conv2d_operator() {
   return {.name = "depthwise_conv2d",
           .layout = ops::Layout::channels_last,
           .forms = {},  // conv2d's
-          .canonical = {"aten.conv2d"},
+          .canonical = {conv2d::kCanonical},
           .accepts = conv2d::is_depthwise,
           .infer = conv2d::infer_convolution,
           .evaluate = conv2d::evaluate_convolution,

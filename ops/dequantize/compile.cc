@@ -7,6 +7,7 @@
 #include "ops/dequantize/dequantize.h"
 #include "ops/dequantize/reference.h"
 #include "ops/op.h"
+#include "ops/quantization.h"
 
 namespace cormorant::ops {
 namespace {
@@ -36,6 +37,7 @@ std::vector<double> numbers(const ir::Value& value) {
 }
 
 std::vector<ir::TensorType> infer(const ir::Node& node) {
+  if (node.op == kCanonical) check_quantization(node);
   ir::TensorType type = node.tensor("input")->type;
   type.dtype = DType::f32;
   type.quant.reset();
@@ -128,7 +130,9 @@ Operator dequantize_operator() {
                      "zero_points, int axis, int quant_min, int quant_max, ScalarType dtype, *, ScalarType? "
                      "out_dtype=None)",
                      import_dequantize_channels}},
-          .canonical = {kCanonical, kChannels},
+          .canonical = {"quantized_decomposed.dequantize_per_tensor(Tensor input, float scale, int zero_point, int "
+                        "quant_min, int quant_max, ScalarType dtype)",
+                        "quantized_decomposed.dequantize_per_channel(Tensor input)"},
           .infer = infer,
           .evaluate = evaluate_dequantize,
           .lower = lower};

@@ -88,7 +88,7 @@ Operator div_operator() {
                     {"true_divide_.Tensor(Tensor(a!) self, Tensor other)", import_div},
                     {"true_divide.Scalar(Tensor self, Scalar other)", import_div},
                     {"true_divide_.Scalar(Tensor(a!) self, Scalar other)", import_div}},
-          .canonical = {kCanonical},
+          .canonical = {"aten.div(Tensor self, Tensor other)"},
           .infer = infer_broadcast,
           .evaluate = evaluate_div,
           .quantize = quantize,

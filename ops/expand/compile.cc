@@ -129,7 +129,7 @@ Operator expand_operator() {
                     {"broadcast_to.default(Tensor self, SymInt[] size)", import_expand},
                     {"repeat.default(Tensor self, SymInt[] repeats)", import_repeat},
                     {"tile.default(Tensor self, SymInt[] dims)", import_tile}},
-          .canonical = {"aten.expand"},
+          .canonical = {"aten.expand(Tensor self, int[] size)"},
           .infer = infer,
           .evaluate = evaluate_expand,
           .quantize = quantize,

@@ -93,7 +93,7 @@ Operator flip_operator() {
                     {"fliplr.default(Tensor self)", import_fliplr},
                     {"flipud.default(Tensor self)", import_flipud},
                     {"rot90.default(Tensor self, int k=1, int[] dims=[0,1])", import_rot90}},
-          .canonical = {"aten.flip"},
+          .canonical = {"aten.flip(Tensor self, int[] dims)"},
           .infer = infer,
           .evaluate = evaluate_flip,
           .quantize = quantize,

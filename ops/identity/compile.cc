@@ -12,21 +12,23 @@
 namespace cormorant::ops {
 namespace {
 
-ir::Value* input_of(const ir::Node& call) {
+ir::Value* input_of(const Importer& importer) {
+  const ir::Node& call = *importer.call;
   const auto first = std::find_if(call.args.begin(), call.args.end(), [](const ir::NamedArgument& arg) {
     return std::holds_alternative<ir::Value*>(arg.value);
   });
+  if (first == call.args.end()) importer.reject("it has no tensor", "the model is inconsistent: export it again");
   return std::get<ir::Value*>(first->value);
 }
 
-std::vector<ir::Value*> import_identity(Importer& importer) { return {input_of(*importer.call)}; }
+std::vector<ir::Value*> import_identity(Importer& importer) { return {input_of(importer)}; }
 
 std::vector<ir::Value*> import_dropout(Importer& importer) {
   const ir::Node& call = *importer.call;
   if (call.has("train") && call.boolean("train") && call.number("p") != 0.0) {
     importer.reject("dropout in training mode", "call model.eval() before torch.export");
   }
-  return {input_of(call)};
+  return {input_of(importer)};
 }
 
 std::vector<ir::Value*> import_native_dropout(Importer& importer) {
@@ -38,7 +40,7 @@ std::vector<ir::Value*> import_nothing(Importer&) { return {}; }
 
 // A conversion to the type that the tensor has already.
 std::vector<ir::Value*> import_same_type(Importer& importer) {
-  ir::Value* input = input_of(*importer.call);
+  ir::Value* input = input_of(importer);
   const DType wanted = importer.types.at(0).dtype;
   if (input->type.dtype != wanted) {
     importer.reject(std::string("conversion from ") + name_of(input->type.dtype) + " to " + name_of(wanted),
@@ -46,8 +48,6 @@ std::vector<ir::Value*> import_same_type(Importer& importer) {
   }
   return {input};
 }
-
-constexpr const char* kReinterpret = "cormorant.reinterpret";
 
 std::vector<ir::TensorType> infer(const ir::Node& node) {
   ir::TensorType type = node.tensor("self")->type;
@@ -137,7 +137,7 @@ Operator identity_operator() {
                    "bool? pin_memory=None, bool non_blocking=False, MemoryFormat? memory_format=None)",
                    import_same_type},
               },
-          .canonical = {kReinterpret},
+          .canonical = {"cormorant.reinterpret(Tensor self)"},
           .infer = infer,
           .evaluate = evaluate_reinterpret,
           .lower = lower};

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "base/checked64.h"
 #include "base/diagnostic.h"
 #include "ops/layer_norm/layer_norm.h"
 #include "ops/op.h"
@@ -17,11 +18,7 @@ namespace {
 
 constexpr const char* kCanonical = "aten.layer_norm";
 
-std::int64_t count(const std::vector<std::int64_t>& shape) {
-  std::int64_t n = 1;
-  for (const std::int64_t size : shape) n *= size;
-  return n;
-}
+std::int64_t count(const std::vector<std::int64_t>& shape) { return ir::float_type(shape).elements(); }
 
 // ---- import ---------------------------------------------------------------------------------------------------------
 
@@ -115,10 +112,15 @@ std::vector<ir::Value*> import_instance_norm(Importer& importer) {
 
 std::vector<ir::TensorType> infer(const ir::Node& node) {
   const ir::TensorType& input = node.tensor("input")->type;
-  const std::int64_t block = node.integer("groups") * node.integer("channels") * node.integer("inner");
-  if (block < 1 || input.elements() % block != 0) {
+  const std::int64_t groups = node.integer("groups"), channels = node.integer("channels");
+  const bool positive = groups >= 1 && channels >= 1 && node.integer("inner") >= 1;
+  const auto block = (Checked64(groups) * channels * node.integer("inner")).get();
+  const auto fits = [&](const char* name) {
+    return !node.has(name) || std::ranges::ssize(std::get<std::vector<double>>(node.get(name))) == groups * channels;
+  };
+  if (!positive || !block || input.elements() % *block != 0 || !fits("weight") || !fits("bias")) {
     throw InputError(
-        {.problem = "a normalisation over " + std::to_string(block) + " elements of an input that these do not divide",
+        {.problem = "a normalisation over numbers that do not divide its input, or with more or fewer parameters",
          .advice = "the model's export is inconsistent: export it again",
          .node = node.name,
          .source = node.location.text()});
@@ -281,7 +283,8 @@ Operator layer_norm_operator() {
                 {"instance_norm.default(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, "
                  "Tensor? running_var, bool use_input_stats, float momentum, float eps, bool cudnn_enabled)",
                  layer_norm::import_instance_norm}},
-      .canonical = {layer_norm::kCanonical},
+      .canonical = {"aten.layer_norm(Tensor input, int groups, int channels, int inner, float[]? weight, float[]? "
+                    "bias, float eps, bool subtracts_mean)"},
       .infer = layer_norm::infer,
       .evaluate = layer_norm::evaluate_norm,
       .quantize = layer_norm::quantize,

@@ -17,8 +17,6 @@ namespace cormorant::ops {
 namespace linear {
 namespace {
 
-constexpr const char* kCanonical = "aten.linear";
-
 [[noreturn]] void refuse(const ir::Node& node, std::string problem, std::string advice) {
   throw InputError(
       {.problem = std::move(problem), .advice = std::move(advice), .node = node.name, .source = node.location.text()});
@@ -252,7 +250,7 @@ Operator linear_operator() {
   return {.name = "linear",
           .layout = Layout::contiguous,
           .forms = {{"linear.default(Tensor input, Tensor weight, Tensor? bias=None)", batch_matmul::import_linear}},
-          .canonical = {linear::kCanonical},
+          .canonical = {"aten.linear(Tensor input, Tensor weight, Tensor? bias)"},
           .infer = linear::infer,
           .evaluate = linear::evaluate_linear,
           .quantize = linear::quantize,

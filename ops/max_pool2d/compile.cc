@@ -126,7 +126,8 @@ Operator max_pool2d_operator() {
   return {.name = "max_pool2d",
           .layout = Layout::channels_last,
           .forms = max_pool2d_forms(),
-          .canonical = {"aten.max_pool2d"},
+          .canonical = {"aten.max_pool2d(Tensor self, int[2] kernel_size, int[2] stride, int[2] padding, int[2] "
+                        "dilation, bool ceil_mode)"},
           .infer = infer,
           .evaluate = evaluate_max_pool,
           .quantize = quantize,

@@ -43,11 +43,12 @@ std::vector<ir::Value*> import_pool_with_indices(Importer& importer) {
 // Windows of equal size, where the sizes divide.
 template <std::size_t kDimensions>
 std::vector<ir::Value*> import_adaptive(Importer& importer) {
+  require_images(importer, kDimensions);
   const Dims& input = importer.call->tensor("self")->type.shape;
   const Dims& result = importer.types.at(0).shape;
   Pooling pooling{.kernel = {}, .stride = {}, .padding = {0}, .dilation = {1}};
   for (std::size_t i = result.size() - kDimensions; i < result.size(); ++i) {
-    if (input[i] % result[i] != 0) {
+    if (result[i] < 1 || input[i] % result[i] != 0) {
       importer.reject("adaptive max pooling of " + std::to_string(input[i]) + " elements to " +
                           std::to_string(result[i]) + " needs windows of unequal size",
                       "choose output sizes that divide the input's");

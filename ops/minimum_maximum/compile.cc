@@ -76,7 +76,7 @@ Operator minimum_maximum_operator() {
                     {"min.other(Tensor self, Tensor other)", import_minimum},
                     {"maximum.default(Tensor self, Tensor other)", import_maximum},
                     {"max.other(Tensor self, Tensor other)", import_maximum}},
-          .canonical = {kMinimum, kMaximum},
+          .canonical = {"aten.minimum(Tensor self, Tensor other)", "aten.maximum(Tensor self, Tensor other)"},
           .infer = infer_broadcast,
           .evaluate = evaluate_choice,
           .quantize = quantize,

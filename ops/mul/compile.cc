@@ -107,7 +107,7 @@ Operator mul_operator() {
                     {"multiply_.Tensor(Tensor(a!) self, Tensor other)", import_mul},
                     {"multiply.Scalar(Tensor self, Scalar other)", import_mul},
                     {"multiply_.Scalar(Tensor(a!) self, Scalar other)", import_mul}},
-          .canonical = {kCanonical},
+          .canonical = {"aten.mul(Tensor self, Tensor other)"},
           .infer = infer_broadcast,
           .evaluate = evaluate_mul,
           .quantize = quantize,

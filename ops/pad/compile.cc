@@ -4,6 +4,7 @@
 // before and after.
 #include <algorithm>
 
+#include "base/checked64.h"
 #include "base/diagnostic.h"
 #include "ops/multiplier.h"
 #include "ops/op.h"
@@ -41,7 +42,8 @@ std::vector<ir::TensorType> infer(const ir::Node& node) {
   const Borders borders = borders_of(node);
   ir::TensorType type = node.tensor("self")->type;
   for (std::size_t i = 0; i < type.rank(); ++i) {
-    type.shape[i] += borders.before[i] + borders.after[i];
+    const Checked64 size = Checked64(type.shape[i]) + borders.before[i] + borders.after[i];
+    type.shape[i] = size.get().value_or(-1);
     if (type.shape[i] < 0) {
       throw InputError({.problem = "negative padding leaves nothing of dimension " + std::to_string(i),
                         .advice = {},
@@ -139,7 +141,7 @@ Operator pad_operator() {
   return {.name = "pad",
           .layout = Layout::channels_last,
           .forms = pad_forms(),
-          .canonical = {"aten.pad"},
+          .canonical = {"aten.pad(Tensor self, int[] pad, float value)"},
           .infer = infer,
           .evaluate = evaluate_pad,
           .quantize = quantize,

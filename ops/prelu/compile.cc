@@ -106,7 +106,7 @@ Operator prelu_operator() {
   return {.name = "prelu",
           .forms = {{"prelu.default(Tensor self, Tensor weight)", import_prelu},
                     {"_prelu_kernel.default(Tensor self, Tensor weight)", import_prelu}},
-          .canonical = {kCanonical},
+          .canonical = {"aten.prelu(Tensor self, Tensor weight)"},
           .infer = infer,
           .evaluate = evaluate_prelu,
           .quantize = quantize,

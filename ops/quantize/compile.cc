@@ -8,6 +8,7 @@
 
 #include "base/diagnostic.h"
 #include "ops/op.h"
+#include "ops/quantization.h"
 #include "ops/quantize/quantize.h"
 #include "ops/quantize/reference.h"
 
@@ -17,6 +18,7 @@ namespace {
 constexpr const char* kCanonical = "quantized_decomposed.quantize_per_tensor";
 
 std::vector<ir::TensorType> infer(const ir::Node& node) {
+  check_quantization(node);
   ir::TensorType type = node.tensor("input")->type;
   type.dtype = std::get<DType>(node.get("dtype"));
   type.quant = ir::QuantParams{.dtype = type.dtype,
@@ -79,7 +81,8 @@ Operator quantize_operator() {
           .forms = {{"quantized_decomposed::quantize_per_tensor.default(Tensor input, float scale, int zero_point, "
                      "int quant_min, int quant_max, ScalarType dtype)",
                      import_quantize}},
-          .canonical = {kCanonical},
+          .canonical = {"quantized_decomposed.quantize_per_tensor(Tensor input, float scale, int zero_point, int "
+                        "quant_min, int quant_max, ScalarType dtype)"},
           .infer = infer,
           .evaluate = evaluate_quantize,
           .lower = lower};

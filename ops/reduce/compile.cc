@@ -23,7 +23,13 @@ bool is_mean(const ir::Node& node) { return node.op == "aten.mean" || is_sum(nod
 
 std::vector<ir::TensorType> infer(const ir::Node& node) {
   ir::TensorType type = node.tensor("self")->type;
-  for (const std::int64_t dim : node.integers("dim")) {
+  std::vector<std::int64_t> dims = node.integers("dim");
+  std::ranges::sort(dims);
+  if (dims.empty() || std::ranges::adjacent_find(dims) != dims.end()) {
+    reject(node, "a reduction over no dimension, or over one twice", {});
+  }
+  if (type.elements() == 0) reject(node, "a reduction of an empty tensor", {});
+  for (const std::int64_t dim : dims) {
     if (dim < 0 || dim >= static_cast<std::int64_t>(type.rank())) {
       reject(node, "a reduction over dimension " + std::to_string(dim) + ", which its input does not have", {});
     }
@@ -174,7 +180,8 @@ ir::Value* lower(const Rewriter& rewriter) {
 Operator reduce_operator() {
   return {.name = "reduce",
           .forms = reduce_forms(),
-          .canonical = {"aten.mean", "aten.sum", "aten.amax", "aten.amin"},
+          .canonical = {"aten.mean(Tensor self, int[] dim)", "aten.sum(Tensor self, int[] dim)",
+                        "aten.amax(Tensor self, int[] dim)", "aten.amin(Tensor self, int[] dim)"},
           .infer = infer,
           .evaluate = evaluate_reduce,
           .quantize = quantize,

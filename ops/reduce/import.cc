@@ -43,6 +43,7 @@ ir::Value* make(Importer& importer, const char* op) {
     importer.reject("a reduction of or to other than float", "reduce float tensors to float");
   }
   const Dims dims = dims_of(importer);
+  if (dims.empty()) return self;  // a number is its own mean
   Dims shape = self->type.shape;
   for (const std::int64_t dim : dims) shape.at(static_cast<std::size_t>(dim)) = 1;
   const bool is_global_pool = shape.size() == 4 && dims.front() >= 2;

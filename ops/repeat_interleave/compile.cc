@@ -156,7 +156,7 @@ Operator repeat_interleave_operator() {
             "scales_h=None, float? scales_w=None)",
             import_upsample<3>},
            {"upsample_nearest3d.vec(Tensor input, SymInt[]? output_size, float[]? scale_factors)", import_upsample<3>}},
-      .canonical = {"aten.repeat_interleave"},
+      .canonical = {"aten.repeat_interleave(Tensor self, int[] repeats)"},
       .infer = infer,
       .evaluate = evaluate_repeat,
       .quantize = quantize,

@@ -76,7 +76,7 @@ std::optional<std::uint64_t> overlap(const ir::Node& node, std::string_view argu
 Operator slice_operator() {
   return {.name = "slice",
           .forms = slice_forms(),
-          .canonical = {"aten.slice"},
+          .canonical = {"aten.slice(Tensor self, int dim, int start, int end, int step)"},
           .infer = infer,
           .evaluate = evaluate_slice,
           .quantize = quantize,

@@ -42,6 +42,16 @@ struct Axis {
   }
 };
 
+// A number of pieces that the export names, not one that only an argument claims.
+void require_pieces(const Axis& axis, std::int64_t count) {
+  constexpr std::int64_t kFew = 64;
+  if (count > kFew && count > std::ranges::ssize(axis.importer.types)) {
+    axis.importer.reject(
+        "a tensor is split into " + std::to_string(count) + " pieces, but there are not as many results",
+        "the model is inconsistent: export it again");
+  }
+}
+
 Axis axis_of(Importer& importer, std::int64_t dim) {
   ir::Value* self = importer.call->tensor("self");
   dim = dim_argument(importer, dim, self->type.rank());
@@ -77,6 +87,7 @@ Values import_select(Importer& importer) {
 
 Values import_unbind(Importer& importer) {
   const Axis axis = axis_of(importer);
+  require_pieces(axis, axis.size);
   Values made;
   for (std::int64_t i = 0; i < axis.size; ++i) made.push_back(axis.select(i));
   return made;
@@ -84,6 +95,7 @@ Values import_unbind(Importer& importer) {
 
 Values split_by(const Axis& axis, std::int64_t piece) {
   if (piece < 1) axis.importer.reject("a tensor is split into pieces of no size", {});
+  require_pieces(axis, axis.size / piece);
   Dims ends;
   for (std::int64_t end = piece; end < axis.size; end += piece) ends.push_back(end);
   ends.push_back(axis.size);
@@ -118,6 +130,7 @@ Values import_chunk(Importer& importer) {
 // Sections that differ by at most one, the larger ones first.
 Values sections(const Axis& axis, std::int64_t count) {
   if (count < 1) axis.importer.reject("a tensor is split into no sections", {});
+  require_pieces(axis, count);
   Dims sizes;
   for (std::int64_t i = 0; i < count; ++i) sizes.push_back(axis.size / count + (i < axis.size % count ? 1 : 0));
   return split_by(axis, sizes);

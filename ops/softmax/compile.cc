@@ -39,7 +39,17 @@ std::vector<ir::Value*> make_node(Importer& importer, const char* op) {
 std::vector<ir::Value*> import_softmax(Importer& importer) { return make_node(importer, kSoftmax); }
 std::vector<ir::Value*> import_log_softmax(Importer& importer) { return make_node(importer, kLogSoftmax); }
 
-std::vector<ir::TensorType> infer(const ir::Node& node) { return {ir::float_type(node.tensor("self")->type.shape)}; }
+std::vector<ir::TensorType> infer(const ir::Node& node) {
+  const ir::Shape& shape = node.tensor("self")->type.shape;
+  const std::int64_t dim = node.integer("dim");
+  if (dim < 0 || dim >= std::ranges::ssize(shape)) {
+    throw InputError({.problem = "softmax over a dimension that its input does not have",
+                      .advice = "the model is inconsistent: export it again",
+                      .node = node.name,
+                      .source = node.location.text()});
+  }
+  return {ir::float_type(shape)};
+}
 
 // The extents around a dimension: elements are (outer, size, inner) in logical order.
 struct Extents {
@@ -238,7 +248,7 @@ Operator softmax_operator() {
                     {"_log_softmax.default(Tensor self, int dim, bool half_to_float)", softmax::import_log_softmax},
                     {"special_log_softmax.default(Tensor self, int dim, *, ScalarType? dtype=None)",
                      softmax::import_log_softmax}},
-          .canonical = {softmax::kSoftmax, softmax::kLogSoftmax},
+          .canonical = {"aten.softmax(Tensor self, int dim)", "aten.log_softmax(Tensor self, int dim)"},
           .infer = softmax::infer,
           .evaluate = softmax::evaluate_softmax,
           .quantize = softmax::quantize,

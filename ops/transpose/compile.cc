@@ -171,7 +171,7 @@ Operator transpose_operator() {
                     {"moveaxis.intlist(Tensor self, int[] source, int[] destination)", import_movedim},
                     {"movedim.int(Tensor self, int source, int destination)", import_movedim},
                     {"movedim.intlist(Tensor self, int[] source, int[] destination)", import_movedim}},
-          .canonical = {"aten.permute"},
+          .canonical = {"aten.permute(Tensor self, int[] dims)"},
           .infer = infer,
           .evaluate = evaluate_permute,
           .quantize = quantize,

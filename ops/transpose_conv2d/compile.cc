@@ -6,8 +6,10 @@
 // zeros.
 #include <algorithm>
 
+#include "base/checked64.h"
 #include "base/diagnostic.h"
 #include "evaluate/onednn.h"
+#include "ops/check.h"
 #include "ops/conv2d/convolution.h"
 #include "ops/conv2d/import.h"
 #include "ops/conv2d/lower_float.h"
@@ -25,6 +27,15 @@ using namespace transpose_conv2d;  // NOLINT(google-build-using-namespace)
       {.problem = std::move(problem), .advice = std::move(advice), .node = node.name, .source = node.location.text()});
 }
 
+// What is convolved: the input's pixels stride apart, and as many zeros around them as the kernel reaches.
+ir::TensorType plane_type(const ir::Shape& in, const ir::Shape& out, const ir::Shape& weight,
+                          const std::vector<std::int64_t>& dilation) {
+  const auto size = [&](std::size_t i) {
+    return (Checked64(dilation[i]) * (weight[2 + i] - 1) + out[2 + i]).get().value_or(-1);
+  };
+  return ir::float_type({in[0], in[1], size(0), size(1)});
+}
+
 std::vector<ir::TensorType> infer(const ir::Node& node) {
   const ir::Shape& in = node.tensor("input")->type.shape;
   const ir::Shape& weight = node.tensor("weight")->type.shape;
@@ -37,7 +48,12 @@ std::vector<ir::TensorType> infer(const ir::Node& node) {
   if (groups < 1 || in[1] != weight[0] || weight[0] % groups != 0) {
     fail(node, "the input's channels do not fit the weights", "weights are [inputs, outputs / groups, height, width]");
   }
-  ir::Shape out = {in[0], weight[1] * groups, 0, 0};
+  const auto outputs = (Checked64(weight[1]) * groups).get();
+  if (!outputs) fail(node, "it has more outputs than can be counted", "");
+  if (const ir::Value* bias = node.tensor("bias"); bias != nullptr && bias->type.shape != ir::Shape{*outputs}) {
+    fail(node, "the bias does not have one entry per output", "the model is inconsistent: export it again");
+  }
+  ir::Shape out = {in[0], *outputs, 0, 0};
   for (std::size_t i = 0; i < 2; ++i) {
     if (stride[i] < 1 || dilation[i] < 1 || padding[i] < 0) {
       fail(node, "stride and dilation must be positive, padding not negative", "");
@@ -45,8 +61,16 @@ std::vector<ir::TensorType> infer(const ir::Node& node) {
     if (more[i] < 0 || more[i] >= std::max(stride[i], dilation[i])) {
       fail(node, "output_padding must be smaller than stride or dilation", "");
     }
-    out[2 + i] = (in[2 + i] - 1) * stride[i] - 2 * padding[i] + dilation[i] * (weight[2 + i] - 1) + more[i] + 1;
-    if (out[2 + i] < 1) fail(node, "its padding leaves nothing of the output", "");
+    if (weight[2 + i] < 1 || in[2 + i] < 1) fail(node, "its input or its kernel is empty", "");
+    const Checked64 reach = Checked64(dilation[i]) * (weight[2 + i] - 1);
+    const Checked64 size = Checked64(in[2 + i] - 1) * stride[i] - Checked64(2) * padding[i] + reach + more[i] + 1;
+    if (!size.is_within(1, kLargestInteger)) {
+      fail(node, "its padding leaves nothing of the output, or the output is larger than any memory", "");
+    }
+    out[2 + i] = *size.get();
+  }
+  if (!plane_type(in, out, weight, dilation).is_possible()) {
+    fail(node, "the zeros between its pixels are larger than any memory: 2 GB", "use a smaller stride or dilation");
   }
   return {ir::float_type(std::move(out))};
 }
@@ -64,12 +88,10 @@ std::vector<evaluate::Tensor> evaluate_transposed(const ir::Node& node, const ev
   const std::int64_t kernel[] = {weight.shape[2], weight.shape[3]};
   // The first pixel lies `before` from the border of the plane that is convolved without padding.
   std::int64_t before[2];
-  std::int64_t size[2];
-  for (std::size_t i = 0; i < 2; ++i) {
-    before[i] = dilation[i] * (kernel[i] - 1) - padding[i];
-    size[i] = out[2 + i] + dilation[i] * (kernel[i] - 1);
-  }
-  std::vector<float> plane(static_cast<std::size_t>(in[0] * in[1] * size[0] * size[1]), 0.0F);
+  for (std::size_t i = 0; i < 2; ++i) before[i] = dilation[i] * (kernel[i] - 1) - padding[i];
+  const ir::TensorType zeros = plane_type(in, out, weight.shape, dilation);
+  const std::int64_t size[] = {zeros.shape[2], zeros.shape[3]};
+  std::vector<float> plane(static_cast<std::size_t>(zeros.elements()), 0.0F);
   const float* from = input.values().data();
   for (std::int64_t p = 0; p < in[0] * in[1]; ++p) {
     for (std::int64_t y = 0; y < in[2]; ++y) {
@@ -262,7 +284,8 @@ Operator transpose_conv2d_operator() {
            {"conv_transpose3d.input(Tensor input, Tensor weight, Tensor? bias=None, SymInt[3] stride=1, SymInt[3] "
             "padding=0, SymInt[3] output_padding=0, SymInt groups=1, SymInt[3] dilation=1)",
             import_transposed}},
-      .canonical = {"aten.conv_transpose2d"},
+      .canonical = {"aten.conv_transpose2d(Tensor input, Tensor weight, Tensor? bias, int[2] stride, int[2] padding, "
+                    "int[2] output_padding, int groups, int[2] dilation)"},
       .infer = infer,
       .evaluate = evaluate_transposed,
       .quantize = quantize,

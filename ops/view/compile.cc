@@ -77,11 +77,7 @@ std::vector<ir::Value*> import_channel_shuffle(Importer& importer) {
   return {mover.view(mover.permute(mover.view(self, std::move(shape)), std::move(dims)), self->type.shape)};
 }
 
-std::int64_t elements(const Dims& shape) {
-  std::int64_t n = 1;
-  for (const std::int64_t size : shape) n *= size;
-  return n;
-}
+std::int64_t elements(const Dims& shape) { return ir::float_type(shape).elements(); }
 
 [[noreturn]] void reject(const ir::Node& node, std::string problem) {
   throw InputError({.problem = std::move(problem), .advice = {}, .node = node.name, .source = node.location.text()});
@@ -97,6 +93,7 @@ std::vector<ir::TensorType> infer(const ir::Node& node) {
   ir::TensorType type = input;
   type.shape = node.integers("size");
   type.dim_order.clear();
+  if (std::ranges::any_of(type.shape, [](std::int64_t size) { return size < 0; })) reject(node, "a size is negative");
   if (elements(type.shape) != elements(input.shape)) reject(node, "a view cannot change the number of elements");
   return {std::move(type)};
 }
@@ -173,7 +170,7 @@ Operator view_operator() {
                     {"channel_shuffle.default(Tensor self, SymInt groups)", import_channel_shuffle},
                     {"native_channel_shuffle.default(Tensor self, SymInt groups)", import_channel_shuffle},
                     {"unsqueeze_copy.default(Tensor self, int dim)", import_view}},
-          .canonical = {"aten.view", "cormorant.relayout"},
+          .canonical = {"aten.view(Tensor self, int[] size)", "cormorant.relayout(Tensor self)"},
           .infer = infer,
           .evaluate = evaluate_view,
           .quantize = quantize,

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The JSON of an export, wrapped into a good archive with some weights: a program, or an InputError. Corpus:
+// models.json out of formats/pt2/testdata/*.pt2.
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "base/diagnostic.h"
+#include "compiler/compile.h"
+#include "compiler/import.h"
+#include "formats/pt2/zip_builder.h"
+#include "target/parse.h"
+
+using namespace cormorant;
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  std::string json(reinterpret_cast<const char*>(data), size);
+  const pt2::SharedBytes shared = pt2::share(
+      pt2::build_zip({{.name = "m/archive_format", .content = "pt2"},
+                      {.name = "m/models/model.json", .content = std::move(json)},
+                      {.name = "m/data/weights/model_weights_config.json", .content = R"({"config": {}})"}}));
+  try {
+    const pt2::Archive archive = pt2::parse(shared.bytes, shared.owner, "fuzz.pt2", {.verify_checksums = false});
+    for (const pt2::Program& program : archive.programs) {
+      ir::Graph graph = compiler::import_program(program, "fuzz.pt2");
+      compiler::Options options;
+      options.config.target = parse_target("cortex-m55", "");
+      static_cast<void>(compiler::compile(graph, options));
+    }
+  } catch (const InputError&) {
+  } catch (const std::bad_alloc&) {
+  }
+  return 0;
+}

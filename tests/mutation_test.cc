@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Whatever a model says, compiling it ends in a program that our own runtime loads, or in an InputError. Good graphs
+// are changed in one place each: a number, a name, an argument; and every spelling that is imported is called with
+// arguments of the right and the wrong kinds. CORMORANT_MUTATION=N goes through every N-th mutant (1: all), each in a
+// process of its own, so that crashes are counted, too.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <random>
+#include <set>
+
+#include "base/diagnostic.h"
+#include "cli/program_io.h"
+#include "compiler/compile.h"
+#include "compiler/import.h"
+#include "formats/pt2/zip_builder.h"
+#include "ir/text.h"
+#include "ops/schema.h"
+#include "runtime/host.h"
+#include "target/parse.h"
+#include "tests/command.h"
+#include "tests/mutants.h"
+
+namespace cormorant::tests {
+namespace {
+
+compiler::Options options_for(bool quantize) {
+  compiler::Options options;
+  options.config.target = parse_target("cortex-m55", "");
+  options.quantize = quantize;
+  options.threads = 1;
+  return options;
+}
+
+// What went wrong, "" if nothing did: a program that runs, or a refusal that says something.
+std::string fault_of(const std::function<ir::Graph()>& import, bool quantize) {
+  bool is_compiled = false;
+  try {
+    ir::Graph graph = import();
+    const bool of_later_stage = is_of_later_stage(graph);
+    check_program_operators(graph, options_for(quantize).config, "t");
+    const compiler::Compiled compiled = compiler::compile(graph, options_for(quantize));
+    is_compiled = !of_later_stage;  // as the command line has it, whose last check this is
+    HostProgram(compiled.program, ops::host_kernels()).run({});
+    return "";
+  } catch (const InputError& error) {
+    if (is_compiled) return std::string("compiled, but refused by the runtime: ") + error.what();
+    return error.diagnostic().problem.empty() ? "refused without a reason" : "";
+  } catch (const std::bad_alloc&) {
+    return "memory for a file's numbers";
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+}
+
+bool is_isolated() { return std::getenv("CORMORANT_MUTATION") != nullptr; }
+std::size_t every(std::size_t usually) {
+  return is_isolated() ? std::strtoul(std::getenv("CORMORANT_MUTATION"), nullptr, 10) : usually;
+}
+
+// The same in a process of its own, so that a crash is a fault like any other.
+std::string isolated_fault_of(const std::function<ir::Graph()>& import, bool quantize) {
+  int ends[2];
+  if (pipe(ends) != 0) return "pipe";
+  const pid_t child = fork();
+  if (child == 0) {
+    close(ends[0]);
+    alarm(20);
+    const std::string fault = fault_of(import, quantize);
+    [[maybe_unused]] const ssize_t written = write(ends[1], fault.data(), fault.size());
+    _exit(0);
+  }
+  close(ends[1]);
+  std::string fault;
+  char buffer[512];
+  for (ssize_t n = 0; (n = read(ends[0], buffer, sizeof buffer)) > 0;)
+    fault.append(buffer, static_cast<std::size_t>(n));
+  close(ends[0]);
+  int status = 0;
+  waitpid(child, &status, 0);
+  if (WIFSIGNALED(status)) return "signal " + std::to_string(WTERMSIG(status));
+  return WEXITSTATUS(status) == 0 ? fault : "sanitizer";
+}
+
+void expect_sound(const std::string& mutant, const std::function<ir::Graph()>& import, bool quantize) {
+  const std::string fault = is_isolated() ? isolated_fault_of(import, quantize) : fault_of(import, quantize);
+  EXPECT_EQ(fault, "") << (quantize ? "quantized:\n" : "float:\n") << mutant;
+}
+
+TEST(Mutation, GraphsOfEveryOperatorAreSound) {
+  for (const std::string& text : operator_graphs()) {
+    for (const bool quantize : {false, true}) {
+      ir::Graph graph = compiler::import_text(text, "t", blob());
+      EXPECT_NO_THROW(static_cast<void>(compiler::compile(graph, options_for(quantize)))) << text;
+    }
+  }
+}
+
+// Every canonical node has its graph above: a new operator comes with one.
+TEST(Mutation, EveryCanonicalNodeHasAGraph) {
+  std::string all;
+  for (const std::string& text : operator_graphs()) all += text;
+  const std::set<std::string> by_passes = {"cormorant.requantize", "cormorant.reinterpret", "cormorant.relayout",
+                                           "quantized_decomposed.dequantize_per_channel"};
+  for (const ops::Operator& op : ops::all_operators()) {
+    if (op.name == "activation") continue;  // functions of one element, which have no shapes
+    for (const std::string& name : op.canonical) {
+      EXPECT_TRUE(ops::find_canonical(name)->arguments.has_value()) << name << " does not say its arguments";
+      if (!by_passes.contains(name)) EXPECT_NE(all.find(name + "("), std::string::npos) << name;
+    }
+  }
+}
+
+TEST(Mutation, ChangedGraphsCompileToWhatLoadsOrAreRefused) {
+  std::size_t count = 0;
+  for (const std::string& text : operator_graphs()) {
+    for (const std::string& mutant : mutants_of(text)) {
+      // All would take minutes: one in so many, each time the same, now in float and now quantized.
+      if (++count % every(37) != 0) continue;
+      expect_sound(mutant, [&] { return compiler::import_text(mutant, "t", blob()); }, count % 2 == 0);
+    }
+  }
+  std::cout << count << " mutants\n";
+}
+
+// Graphs that come in as the text of a later stage.
+TEST(Mutation, ChangedTextsOfLaterStagesAreSoundToo) {
+  std::size_t count = 0;
+  for (const std::string& text : {operator_graphs().front(), operator_graphs().back()}) {
+    for (const char* last : {"quantize", "lower", "clean_up"}) {
+      ir::Graph graph = compiler::import_text(text, "t", blob());
+      const compiler::Options options = options_for(true);
+      std::vector<compiler::Stage> stages = compiler::default_stages(options);
+      const auto end = std::ranges::find(stages, last, &compiler::Stage::name);
+      compiler::Facts facts;
+      compiler::Context context{options, facts};
+      for (auto stage = stages.begin(); stage <= end; ++stage) stage->run(graph, context);
+      std::vector<std::byte> constants;
+      const std::string printed = ir::print(graph, &constants);
+      const ir::Bytes data = ir::Bytes::own(constants);
+      for (const std::string& mutant : mutants_of(printed)) {
+        if (++count % every(59) != 0) continue;
+        expect_sound(mutant, [&] { return compiler::import_text(mutant, "t", data); }, false);
+      }
+    }
+  }
+  std::cout << count << " mutants\n";
+}
+
+TEST(Mutation, CallsWithAnyArgumentsImportSoundlyOrAreRefused) {
+  std::size_t count = 0, imported = 0;
+  for (const ops::Operator& op : ops::all_operators()) {
+    for (const ops::AtenForm& form : op.forms) {
+      for (unsigned seed = 0; seed < 60 / every(20); ++seed) {
+        const pt2::Program program = random_call(ops::parse_schema(form.schema), seed);
+        ++count;
+        const auto import = [&] {
+          ir::Graph graph = compiler::import_program(program, "call.pt2");
+          ++imported;
+          return graph;
+        };
+        expect_sound(std::string(form.schema) + " seed " + std::to_string(seed), import, false);
+      }
+    }
+  }
+  std::cout << imported << " of " << count << " calls imported\n";
+}
+
+TEST(Mutation, ChangedExportsAreSound) {
+  for (const char* file :
+       {"docs/tutorial/wave.pt2", "formats/pt2/testdata/inplace.pt2", "tests/executorch/keyword_net.pt2"}) {
+    const std::string bytes = read_text(std::string(CORMORANT_SOURCE_DIR "/") + file);
+    std::size_t count = 0;
+    for (const std::string& mutant : mutants_of_export(bytes, 1200 / every(60))) {
+      const pt2::SharedBytes shared = pt2::share(mutant);
+      const auto import = [&] {
+        const pt2::Archive archive = pt2::parse(shared.bytes, shared.owner, file, {.verify_checksums = false});
+        return compiler::import_program(archive.programs.at(0), file);
+      };
+      expect_sound(std::string(file) + " mutant " + std::to_string(count++), import, false);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace cormorant::tests

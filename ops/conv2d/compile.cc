@@ -4,7 +4,6 @@
 #include "ops/conv2d/conv2d.h"
 #include "ops/conv2d/convolution.h"
 #include "ops/conv2d/estimate.h"
-#include "ops/conv2d/host_kernels.h"
 #include "ops/conv2d/import.h"
 #include "ops/conv2d/overlap.h"
 #include "ops/conv2d/overlap_hook.h"

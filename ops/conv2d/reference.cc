@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "ops/conv2d/float.h"
-#include "ops/conv2d/host_kernels.h"
 #include "ops/conv2d/kernel.h"
+#include "ops/conv2d/packed_reference.h"
 #include "ops/references.h"
 
 namespace cormorant::ops::conv2d {

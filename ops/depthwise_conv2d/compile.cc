@@ -7,7 +7,6 @@
 #include "ops/conv2d/overlap_hook.h"
 #include "ops/depthwise_conv2d/depthwise_conv2d.h"
 #include "ops/depthwise_conv2d/estimate.h"
-#include "ops/depthwise_conv2d/host_kernels.h"
 #include "ops/depthwise_conv2d/overlap.h"
 #include "ops/depthwise_conv2d/prepack.h"
 #include "ops/op.h"

@@ -3,9 +3,9 @@
 // The host's kernels: conv2d's reference with one input channel per group.
 #include "ops/conv2d/reference.h"
 
-#include "ops/conv2d/host_kernels.h"
-#include "ops/depthwise_conv2d/host_kernels.h"
+#include "ops/conv2d/packed_reference.h"
 #include "ops/depthwise_conv2d/kernel.h"
+#include "ops/depthwise_conv2d/packed_reference.h"
 #include "ops/references.h"
 
 namespace cormorant::ops::depthwise {

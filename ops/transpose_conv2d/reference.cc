@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "base/fixed_point.h"
-#include "ops/conv2d/host_kernels.h"
-#include "ops/depthwise_conv2d/host_kernels.h"
+#include "ops/conv2d/packed_reference.h"
+#include "ops/depthwise_conv2d/packed_reference.h"
 #include "ops/references.h"
 #include "ops/transpose_conv2d/kernel.h"
 

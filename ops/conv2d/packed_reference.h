@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The host's kernels of conv2d, and what depthwise_conv2d's share with them. Host only.
+// How the references of the three convolutions read a plan, packed or direct: what they share. Host only.
 #pragma once
-
-#include <iterator>
 
 #include "ops/conv2d/kernel.h"
 #include "ops/conv2d/reference.h"

@@ -206,6 +206,13 @@ void print_summary(const compiler::Compiled& compiled, const compiler::Options& 
   if (goal) print_goal(*goal, name_of(target.optimize));
 }
 
+void print_warnings(const compiler::Facts& facts) {
+  for (const std::string& warning : facts.warnings) fmt::print(stderr, "warning: {}\n", warning);
+  for (const compiler::FloatOperator& op : facts.float_operators) {
+    fmt::print(stderr, "float: {} ({}) at {}: {}\n", op.node, op.op, op.source, op.reason);
+  }
+}
+
 void show_progress(std::size_t done, std::size_t total) {
   fmt::print(stderr, "\rcalibrating {}/{}{}", done, total, done == total ? "\r\033[K" : "");
 }
@@ -250,6 +257,10 @@ void run(const Flags& flags) {
   }
   const std::string model = find_model(flags.model);
   const std::string output = output_of(flags, model);
+  require_writable(output);
+  if (!flags.report.empty()) require_writable(flags.report);
+  const auto start = std::chrono::steady_clock::now();
+  ir::Graph graph = compiler::import_model(model);
   const std::vector<NamedFile> inputs = {{"the model", model},
                                          {"the weights beside the model", model + ".data"},
                                          {"--calibrate", flags.calibrate},
@@ -259,10 +270,6 @@ void run(const Flags& flags) {
   require_other_file({"--output", names_file(output)}, inputs);
   require_other_file({"--report", flags.report}, inputs);
   require_other_file({"--report", flags.report}, {{"--output", output}});
-  require_writable(output);
-  if (!flags.report.empty()) require_writable(flags.report);
-  const auto start = std::chrono::steady_clock::now();
-  ir::Graph graph = compiler::import_model(model);
   if (!flags.calibrate.empty()) {
     options.calibration = compiler::read_samples(flags.calibrate, graph,
                                                  flags.sequence ? compiler::Axes::sequences : compiler::Axes::samples);
@@ -297,13 +304,13 @@ void run(const Flags& flags) {
         report_page(report_of(flags, compiled, options, firmware, budget, excess, figures, explanation));
     write_output(flags.report, page);
   }
-  for (const std::string& warning : compiled.facts.warnings) fmt::print(stderr, "warning: {}\n", warning);
-  for (const compiler::FloatOperator& op : compiled.facts.float_operators) {
-    fmt::print(stderr, "float: {} ({}) at {}: {}\n", op.node, op.op, op.source, op.reason);
+  if (excess) {  // after the report, which shows where it goes, and with what may be the reason
+    print_warnings(compiled.facts);
+    throw InputError(*excess);
   }
-  if (excess) throw InputError(*excess);  // after the report, which shows where it goes, and what may be the reason
   write_output(output, flags.bundles() ? bundle(flags, compiled, model) : compiled.program);
   if (flags.names) write_names(output, compiled.program, compiled.facts.steps, explanation);
+  print_warnings(compiled.facts);
   if (flags.json) {
     nlohmann::ordered_json json = figures;
     if (flags.explain) json.update(explanation);

@@ -112,6 +112,10 @@ ir::Value* prepack_with(const Rewriter& rewriter, const Variant* forced) {
   const auto weights = weight.data.as<std::int8_t>();
   const auto inputs = static_cast<std::uint32_t>(ohwi[3]);
   const auto window = static_cast<std::uint32_t>(ohwi[1] * ohwi[2]) * inputs;
+  const ir::Shape& in = node.tensor("input")->type.shape;
+  const ir::Shape& out = node.result()->type.shape;
+  // Of a text that contradicts itself: the runtime says so.
+  if (inputs == 0 || in.size() != 4 || out.size() != 4 || out[1] != ohwi[0] || in[1] % ohwi[3] != 0) return nullptr;
   const auto weight_at = [&](std::uint32_t c, std::uint32_t k) -> std::int32_t {
     return weights[std::size_t{c} * window + k];
   };

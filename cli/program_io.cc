@@ -257,7 +257,9 @@ void check_program_operators(const ir::Graph& graph, const ops::Config& config, 
   const std::vector<const Kernel*> kernels = ops::host_kernels();
   for (const ir::Node& node : graph.nodes()) {
     if (!is_program_operator(node)) continue;
-    const std::vector<std::byte> program = emit::emit(alone(node), config, {}, emit::Reuse::none, {}).program;
+    const ir::Graph one = alone(node);
+    const emit::MemoryMap memory = emit::map_memory(one, {}, config.runtime, emit::Reuse::none);
+    const std::vector<std::byte> program = emit::emit(one, config, memory).program;
     if (!missing_operators(program, kernels).empty()) continue;
     try {
       const HostProgram loaded(program, kernels, file);

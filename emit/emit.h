@@ -47,7 +47,7 @@ struct Emitted {
   std::map<std::string, int> operators;
   std::int64_t constant_bytes = 0;
   std::int64_t scratch_bytes = 0;
-  std::int64_t buffer_bytes = 0;  // of state, which persists between executions
+  std::int64_t buffer_bytes = 0;                                // of state, which persists between executions
   std::vector<RegionFacts> regions;                             // in order of preference
   std::vector<std::pair<std::string, std::int64_t>> constants;  // and their bytes, the largest first
 };

@@ -204,7 +204,7 @@ RunResult run_on_board(const RunRequest& request, const ProgramFacts& facts) {
   if (!request.only_load) write_samples(directory.path() / "inputs.bin", request.samples, facts);
   if (request.steps > 0) {
     const auto steps = static_cast<std::uint32_t>(request.steps);
-    write_file(directory.path() / "steps.bin", std::as_bytes(std::span(&steps, 1)));
+    write_output(directory.path() / "steps.bin", std::as_bytes(std::span(&steps, 1)));
   }
   const EmulationResult emulation = emulate({.elf = elf_path,
                                              .board = &board,

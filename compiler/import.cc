@@ -15,8 +15,8 @@
 #include "formats/pt2/source.h"
 #include "formats/pt2/zip.h"
 #include "ir/text.h"
-#include "ops/movement.h"
 #include "ops/check.h"
+#include "ops/movement.h"
 #include "ops/op.h"
 #include "ops/schema.h"
 
@@ -478,7 +478,7 @@ class ProgramImport {
   std::unordered_map<std::string, int> versions_;  // of a base: how often it was changed so far
   std::unordered_map<std::string, int> seen_;      // of a name: the version of its base that it was bound at
   std::vector<std::pair<std::string, ir::Value*>> states_;
-  std::set<std::string> replaced_;  // buffers that the exported graph returns anew
+  std::set<std::string> replaced_;                        // buffers that the exported graph returns anew
   std::unordered_map<std::string, ir::Value*> returned_;  // what buffers and inputs become, where the graph says so
 };
 

@@ -242,7 +242,7 @@ class Mapper {
   Reuse reuse_;
   MemoryMap map_;
   std::unordered_map<const ir::Value*, const ir::Value*> state_of_;  // by the root that is its new contents
-  std::unordered_set<std::size_t> wholes_;                       // blocks that others are parts of
+  std::unordered_set<std::size_t> wholes_;                           // blocks that others are parts of
   std::unordered_map<const ir::Value*, std::uint32_t> made_at_;      // the step, for roots
   std::unordered_map<const ir::Value*, std::uint32_t> last_use_;
   std::unordered_map<const ir::Value*, std::uint64_t> uses_;

@@ -63,16 +63,11 @@ TEST_P(HostileFile, IsRefused) {
 }
 
 const Hostile kFiles[] = {
-    {"dw_mve.pte", Error::bad_memory},
-    {"dw_dsp.pte", Error::bad_memory},
-    {"dw_scalar.pte", Error::bad_memory},
-    {"conv_scratch_wrap.pte.gz", Error::scratch_too_small},
-    {"load_shifts_55.pte", Error::bad_shape},
-    {"load_shifts_4.pte", Error::bad_shape},
-    {"load_shifts_0.pte", Error::bad_shape},
-    {"arena_id_beyond.pte", Error::arena_too_small},
-    {"linear_shift_1.pte", Error::bad_constant},
-    {"linear_shift_4.pte", Error::bad_constant},
+    {"dw_mve.pte", Error::bad_memory},           {"dw_dsp.pte", Error::bad_memory},
+    {"dw_scalar.pte", Error::bad_memory},        {"conv_scratch_wrap.pte.gz", Error::scratch_too_small},
+    {"load_shifts_55.pte", Error::bad_shape},    {"load_shifts_4.pte", Error::bad_shape},
+    {"load_shifts_0.pte", Error::bad_shape},     {"arena_id_beyond.pte", Error::arena_too_small},
+    {"linear_shift_1.pte", Error::bad_constant}, {"linear_shift_4.pte", Error::bad_constant},
 };
 INSTANTIATE_TEST_SUITE_P(All, HostileFile, testing::ValuesIn(kFiles));
 

@@ -3,9 +3,9 @@
 // aten.bmm of any rank as the portable operator, which takes rank 3 and repeats nothing.
 #include "ops/batch_matmul/float.h"
 
-#include "ops/batch_matmul/batch_matmul.h"
 #include <algorithm>
 
+#include "ops/batch_matmul/batch_matmul.h"
 #include "ops/batch_matmul/products.h"
 #include "ops/movement.h"
 

@@ -17,7 +17,7 @@ if(CORMORANT_WARNINGS_ARE_ERRORS)
 endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
   # gcc 12 sees these in the standard library's own inlined code, where they are not.
-  list(APPEND CORMORANT_WARNINGS -Wno-restrict -Wno-free-nonheap-object -Wno-stringop-overflow -Wno-array-bounds)
+  list(APPEND CORMORANT_WARNINGS -Wno-maybe-uninitialized -Wno-restrict -Wno-free-nonheap-object -Wno-stringop-overflow -Wno-array-bounds)
 endif()
 
 # cormorant_targets(DIRECTORY result): all that is compiled there and below.

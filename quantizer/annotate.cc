@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <set>
 #include <unordered_set>
 
 namespace cormorant::quantizer {
@@ -170,6 +171,75 @@ class Sharing {
   std::vector<bool> open_;
 };
 
+// Steps of a recurrence that was unrolled: layers with the same weights, one behind the other. Their tensors share
+// parameters step by step, so that the steps have the same constants, which a program then holds once. Layers with the
+// same weights beside each other (the heads of a detector, at several sizes) keep ranges of their own.
+class Recurrences {
+ public:
+  Recurrences(const ir::Graph& graph, const Annotation& annotation, Sharing& sharing)
+      : graph_(graph), annotation_(annotation), sharing_(sharing) {}
+
+  void tie() {
+    std::map<std::pair<std::string, const ir::Value*>, std::vector<const ir::Node*>> layers;
+    for (const ir::Node& node : graph_.nodes()) {
+      const auto quantized = annotation_.quantized.find(&node);
+      if (quantized == annotation_.quantized.end() || quantized->second.rule.weights.empty()) continue;
+      const std::string& weight = quantized->second.rule.weights.front().argument;
+      if (node.has(weight)) layers[{node.op, node.tensor(weight)}].push_back(&node);
+    }
+    for (const auto& [key, steps] : layers) {
+      for (std::size_t i = 1; i < steps.size(); ++i) {
+        if (depends(steps[i], steps[i - 1])) tie(steps[i - 1], steps[i]);
+      }
+    }
+  }
+
+ private:
+  static bool depends(const ir::Node* later, const ir::Node* earlier) {
+    std::vector<const ir::Node*> open = {later};
+    std::unordered_set<const ir::Node*> seen;
+    while (!open.empty()) {
+      const ir::Node* node = open.back();
+      open.pop_back();
+      if (node == earlier) return true;
+      for (const ir::Value* input : node->inputs()) {
+        if (input->producer != nullptr && seen.insert(input->producer).second) open.push_back(input->producer);
+      }
+    }
+    return false;
+  }
+
+  // Two nodes that do the same in two steps, and what follows from them as long as it does the same, too.
+  void tie(const ir::Node* first, const ir::Node* second) {
+    std::vector<std::pair<const ir::Node*, const ir::Node*>> open = {{first, second}};
+    while (!open.empty()) {
+      const auto [a, b] = open.back();
+      open.pop_back();
+      if (a == b || a->op != b->op || !tied_.insert({a, b}).second) continue;
+      const auto in_a = annotation_.quantized.find(a), in_b = annotation_.quantized.find(b);
+      if (in_a == annotation_.quantized.end() || in_b == annotation_.quantized.end()) continue;
+      const auto &inputs_a = in_a->second.activations, &inputs_b = in_b->second.activations;
+      if (inputs_a.size() != inputs_b.size() || a->results.size() != b->results.size()) continue;
+      for (std::size_t i = 0; i < inputs_a.size(); ++i) unite(inputs_a[i], inputs_b[i]);
+      for (std::size_t i = 0; i < a->results.size(); ++i) {
+        unite(a->results[i], b->results[i]);
+        const auto users_a = graph_.users(a->results[i]), users_b = graph_.users(b->results[i]);
+        if (users_a.size() != users_b.size()) continue;
+        for (std::size_t k = 0; k < users_a.size(); ++k) open.emplace_back(users_a[k], users_b[k]);
+      }
+    }
+  }
+
+  void unite(const ir::Value* a, const ir::Value* b) {
+    if (sharing_.contains(a) && sharing_.contains(b)) sharing_.unite(a, b);
+  }
+
+  const ir::Graph& graph_;
+  const Annotation& annotation_;
+  Sharing& sharing_;
+  std::set<std::pair<const ir::Node*, const ir::Node*>> tied_;
+};
+
 }  // namespace
 
 Annotation annotate(const ir::Graph& graph, const QuantizeOptions& options) {
@@ -231,6 +301,7 @@ Annotation annotate(const ir::Graph& graph, const QuantizeOptions& options) {
       if (is_real(output) && is_float_result) add_measured(output);
     }
   }
+  Recurrences(graph, annotation, sharing).tie();
   sharing.write(annotation);
   return annotation;
 }

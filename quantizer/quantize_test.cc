@@ -160,6 +160,42 @@ output %j
   }
 }
 
+// What stands behind `%name : ` in a graph's text.
+std::string type_in(const std::string& text, const std::string& name) {
+  const std::string before = "%" + name + " : ";
+  const std::size_t at = text.find(before) + before.size();
+  return text.substr(at, text.find(" = ", at) - at);
+}
+
+TEST(Quantize, StepsOfARecurrenceShareTheirParameters) {
+  const std::string steps = quantized(R"(input %x : f32[2]
+const %w : f32[2,2] = [0.5, 0.25, -0.5, 1.0]
+node "a" "" ""
+  %a : f32[2] = toy.dense(input=%x, weight=%w, bias=none)
+node "b" "" ""
+  %b : f32[2] = toy.double(input=%a)
+node "c" "" ""
+  %c : f32[2] = toy.dense(input=%b, weight=%w, bias=none)
+node "d" "" ""
+  %d : f32[2] = toy.double(input=%c)
+output %d
+)");
+  EXPECT_EQ(type_in(steps, "a"), type_in(steps, "c")) << steps;
+  EXPECT_EQ(type_in(steps, "b"), type_in(steps, "d")) << steps;
+  const std::string heads = quantized(R"(input %x : f32[2]
+const %w : f32[2,2] = [0.5, 0.25, -0.5, 1.0]
+node "b" "" ""
+  %b : f32[2] = toy.double(input=%x)
+node "a" "" ""
+  %a : f32[2] = toy.dense(input=%x, weight=%w, bias=none)
+node "c" "" ""
+  %c : f32[2] = toy.dense(input=%b, weight=%w, bias=none)
+output %a
+output %c
+)");
+  EXPECT_NE(type_in(heads, "a"), type_in(heads, "c")) << heads;
+}
+
 TEST(Quantize, AConstantOperandIsQuantizedWithTheOthersItSharesWith) {
   const std::string text = quantized(R"(input %x : f32[2]
 const %c : f32[2] = [510.0, 4.0]

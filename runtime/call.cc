@@ -16,6 +16,7 @@ void Call::fail(Error error, std::uint32_t required, std::uint32_t actual) {
 }
 
 void* Call::allocate(std::size_t bytes, std::size_t alignment) { return loader_->allocate(bytes, alignment); }
+void* Call::share(std::size_t bytes) { return loader_->share(bytes); }
 
 std::int32_t Call::next_argument() {
   if (error() != Error::ok) return -1;

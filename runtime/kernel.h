@@ -87,6 +87,11 @@ class Call {
   // Memory from the state, for a plan; null (and a sticky failure) when it is used up.
   void* allocate(std::size_t bytes, std::size_t alignment);
 
+  // Memory from the state that lasts while the kernel executes and belongs to other kernels before and after that, 16
+  // bytes aligned; null, which is no failure, where there is not so much. No tensor lies there. For programs that bring
+  // too little scratch, because another runtime's kernels need none.
+  void* share(std::size_t bytes);
+
   // Memory for a plan, value-initialised; null (and a failure) when the state is used up. State is scarce, about 80
   // bytes per operator: a kernel with a long signature keeps what its loop needs and no more.
   template <class Plan>

@@ -67,11 +67,12 @@ class Loader {
   [[nodiscard]] Error load(std::span<const Kernel* const> operators);
   [[nodiscard]] const Source& source() const { return source_; }
   [[nodiscard]] std::span<const Step> steps() const { return {steps_, source_.method().instruction_count()}; }
-  [[nodiscard]] std::size_t state_used() const { return used_; }
+  [[nodiscard]] std::size_t state_used() const { return used_ + shared_bytes(); }
 
   // For the call being loaded: its arguments, and memory for its plan (null, and a failure, when that is used up).
   [[nodiscard]] const std::span<const std::int32_t>& arguments() const { return instruction_.args; }
   void* allocate(std::size_t bytes, std::size_t alignment);
+  void* share(std::size_t bytes);
 
  private:
   [[nodiscard]] Error find_kernel(std::uint32_t index, std::span<const Kernel* const> operators);
@@ -81,6 +82,11 @@ class Loader {
   const Source& source_;
   std::span<std::byte> state_;
   std::size_t used_ = 0;
+  // At the state's end, which may lie anywhere.
+  static constexpr std::size_t kSharedAlignment = 16;
+  [[nodiscard]] std::size_t shared_bytes() const { return shared_ == 0 ? 0 : shared_ + kSharedAlignment; }
+  std::size_t shared_ = 0;
+  bool may_share_ = true;
   Step* steps_ = nullptr;
   pte::InstructionView instruction_;  // the one being loaded, and its kernel
   const Kernel* kernel_ = nullptr;

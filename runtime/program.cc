@@ -43,14 +43,25 @@ void do_nothing(const void* /*plan*/) {}
 void* Loader::allocate(std::size_t bytes, std::size_t alignment) {
   const auto begin = reinterpret_cast<std::uintptr_t>(state_.data());
   const std::size_t at = ((begin + used_ + alignment - 1) & ~(alignment - 1)) - begin;
-  if (at > state_.size() || bytes > state_.size() - at) {
+  const std::size_t size = state_.size() - shared_bytes();
+  if (at > size || bytes > size - at) {
     failure_.error = Error::state_too_small;
-    failure_.required = static_cast<std::uint32_t>(at + bytes);
+    failure_.required = static_cast<std::uint32_t>(at + bytes + shared_bytes());
     failure_.actual = static_cast<std::uint32_t>(state_.size());
     return nullptr;
   }
   used_ = at + bytes;
   return state_.data() + at;
+}
+
+// Everybody's ends where the state does, so that asking for more moves nobody's.
+void* Loader::share(std::size_t bytes) {
+  const std::size_t over = reinterpret_cast<std::uintptr_t>(state_.data() + state_.size()) % kSharedAlignment;
+  const std::size_t whole = (bytes + kSharedAlignment - 1) & ~(kSharedAlignment - 1);
+  const std::size_t free = state_.size() - used_;
+  if (!may_share_ || whole < bytes || free < kSharedAlignment || whole > free - kSharedAlignment) return nullptr;
+  if (shared_ < whole) shared_ = whole;
+  return state_.data() + state_.size() - over - whole;
 }
 
 // Not part of its caller, whose frame lies below that of the kernel's load.
@@ -87,9 +98,18 @@ Error Loader::load(std::span<const Kernel* const> operators) {
   // A file has less than 2^31 bytes, 4 or more for each instruction: the product fits 32 bits.
   steps_ = static_cast<Step*>(allocate(count * sizeof(Step), alignof(Step)));
   if (steps_ == nullptr) return Error::state_too_small;
+  const std::size_t used = used_;
   for (std::uint32_t i = 0; i < count; ++i) {
     failure_.instruction = static_cast<std::uint16_t>(i);
     error = load_instruction(i, operators);
+    if (error == Error::state_too_small && shared_ != 0) {  // plans go first: once more, and nothing is shared
+      failure_ = {};
+      may_share_ = false;
+      shared_ = 0;
+      used_ = used;
+      i = ~0U;
+      continue;
+    }
     if (error != Error::ok) return error;
   }
 

@@ -199,6 +199,32 @@ TEST(Memory, of_the_state_is_used_as_far_as_the_program_says) {
   EXPECT_EQ(load(file, 64, used).program.error(), Error::ok);
 }
 
+TEST(Memory, of_the_state_is_shared_where_plans_leave_some) {
+  const std::vector<std::byte> file = TestProgram().file();
+  const std::size_t plans = load(file).program.value().state_used();
+  wanted_share = 100;
+  {
+    const Loaded loaded = load(file);
+    ASSERT_NE(shared, nullptr);
+    const auto* at = static_cast<const std::byte*>(shared);
+    const auto state = loaded.state.span();
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(at) % 16, 0U);
+    EXPECT_GE(at, state.data() + plans);
+    EXPECT_LE(at + wanted_share, state.data() + state.size());
+    const std::size_t used = loaded.program.value().state_used();
+    EXPECT_GE(used, plans + wanted_share);
+    for (std::size_t size = used; size < used + 16; ++size) {  // the figure that is told suffices, wherever it ends
+      EXPECT_EQ(load(file, 64, size).program.error(), Error::ok);
+      EXPECT_NE(shared, nullptr) << size;
+    }
+  }
+  for (std::size_t size = plans; size < plans + wanted_share; ++size) {
+    EXPECT_EQ(load(file, 64, size).program.error(), Error::ok) << size;
+    EXPECT_EQ(shared, nullptr) << size;
+  }
+  wanted_share = 0;
+}
+
 // ---- execution ------------------------------------------------------------------------------------------------------
 
 TEST(Execute, runs_the_steps_in_order) {

@@ -24,12 +24,15 @@ using Every =
     toy::Signature<Tensor, OptionalTensor, Tensor, toy::Int, float, bool, IntList, DType, ScratchTensor, OutTensor>;
 inline Every last_read;                     // what the kernel was given last
 inline std::uint32_t required_scratch = 8;  // what the kernel demands
+inline std::size_t wanted_share = 0;        // what it would like to share
+inline const void* shared = nullptr;        // and what it got
 
 inline Error load_every(Call& call) {
   auto* plan = call.read_plan<Every>();
   if (plan == nullptr) return call.error();
   last_read = *plan;
   call.require_scratch(std::get<scratch>(plan->fields), required_scratch);
+  if (wanted_share != 0) shared = call.share(wanted_share);
   return call.error();
 }
 

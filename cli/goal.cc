@@ -78,6 +78,8 @@ void print_goal(const Goal& goal, std::string_view name) {
       fmt::print(" {:>12} instructions{}", grouped_signed(*row.instructions), percentage(row.share));
     fmt::print("\n");
   }
+  if (goal.rows.empty())
+    fmt::print("  nothing to {}: the program is the balanced one\n", name == "speed" ? "buy" : "save");
   fmt::print("  model       {:>11} bytes\n", grouped_signed(goal.model_bytes));
   if (goal.code_bytes) {
     fmt::print("  code        {:>11} bytes\n", grouped_signed(*goal.code_bytes));

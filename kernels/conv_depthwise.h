@@ -59,6 +59,10 @@ extern "C" void cormorant_depthwise_pixel_dsp_wide(const DepthwisePixel* pixel);
 extern "C" void cormorant_depthwise_3x3_positive_dsp_wide(const DepthwisePixel* pixel);  // nine taps, positive only
 extern "C" void cormorant_depthwise_pixel_thumb2(const DepthwisePixel* pixel);           // not for ARMv6-M
 extern "C" void cormorant_depthwise_pixel_v6m(const DepthwisePixel* pixel);
+// The same for Rounding::both.
+extern "C" void cormorant_depthwise_pixel_both_dsp(const DepthwisePixel* pixel);
+extern "C" void cormorant_depthwise_pixel_both_thumb2(const DepthwisePixel* pixel);
+extern "C" void cormorant_depthwise_pixel_both_v6m(const DepthwisePixel* pixel);
 
 // MVE, 3×3: a line of output pixels, blocks of 16 channels, from nine pointers that walk along the input: each block
 // takes 16 bytes from each, and after a pixel each three of them skip `tap_steps` (where these are rows outside of the

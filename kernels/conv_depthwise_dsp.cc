@@ -105,6 +105,20 @@ namespace cormorant::conv {
   "ssat " sum ", #8, " sum ", asr #1\n" \
   "strb " sum ", [lr], #1\n"
 #define RESULT_bytes(sum, multiplier) "lsl " sum ", " sum ", #1\n" SCALED(sum, multiplier) STORED(sum)
+// Channels that shift left (conv_gemm_dsp.cc) are told by their shift, which stands `at` bytes before the next block.
+#define RESULT_left(sum, multiplier, at) \
+  "ldrb r10, [r12, #-" at "]\n"       \
+  "cmp r10, #0\n"                     \
+  "it eq\n"                           \
+  "moveq r10, #1\n"                   \
+  "lsl " sum ", " sum ", r10\n"       \
+  "smmulr " sum ", " sum ", " multiplier "\n" \
+  "it ne\n"                           \
+  "lslne " sum ", " sum ", #1\n"      \
+  "lsl r10, r4, r9\n"                 \
+  "add " sum ", " sum ", " sum ", asr #31\n" \
+  "add " sum ", " sum ", r10\n"       \
+  STORED(sum)
 // Wide weights and biases are doubled, and so are their sums.
 #define RESULT_wide(sum, multiplier) SCALED(sum, multiplier) STORED(sum)
 #define RESULT_positive_wide(sum, multiplier) \
@@ -135,7 +149,19 @@ namespace cormorant::conv {
   PAIR_9("0") PAIR_9("8") PAIR_9("16") PAIR_9("24") \
   "ldr r6, [r4, #32]\n" LAST_wide
 
-#define DEPTHWISE(TAPS, RESULT)       \
+#define FOUR(RESULT)                  \
+  RESULT("r0", "r5") RESULT("r1", "r6") RESULT("r2", "r7") RESULT("r3", "r8")
+#define FOUR_OF_BOTH                  \
+  "ldr r10, [r12, #-4]\n"             \
+  "cmp r10, #0\n"                     \
+  "bne 6f\n"                          \
+  FOUR(RESULT_bytes)                  \
+  "b 7f\n"                            \
+  "6:\n"                              \
+  RESULT_left("r0", "r5", "4") RESULT_left("r1", "r6", "3") RESULT_left("r2", "r7", "2") RESULT_left("r3", "r8", "1") \
+  "7:\n"
+
+#define DEPTHWISE(TAPS, RESULTS)      \
   "push {r4-r11, lr}\n"               \
   "sub sp, sp, #28\n"                 \
   "ldrd r12, r4, [r0]\n"              \
@@ -160,7 +186,7 @@ namespace cormorant::conv {
   "ldr r4, [sp, #12]\n"               \
   "ldr lr, [sp, #20]\n"               \
   "mvn r9, r9\n"                      \
-  RESULT("r0", "r5") RESULT("r1", "r6") RESULT("r2", "r7") RESULT("r3", "r8") \
+  RESULTS                             \
   "ldr r4, [sp, #8]\n"                \
   "str lr, [sp, #20]\n"               \
   "add r11, r11, #4\n"                \
@@ -170,15 +196,19 @@ namespace cormorant::conv {
   "pop {r4-r11, pc}\n"
 
 extern "C" __attribute__((naked)) void cormorant_depthwise_pixel_dsp(const DepthwisePixel* /*pixel*/) {
-  asm volatile(DEPTHWISE(ALL_TAPS(PAIR_bytes, TAP_bytes), RESULT_bytes));
+  asm volatile(DEPTHWISE(ALL_TAPS(PAIR_bytes, TAP_bytes), FOUR(RESULT_bytes)));
+}
+
+extern "C" __attribute__((naked)) void cormorant_depthwise_pixel_both_dsp(const DepthwisePixel* /*pixel*/) {
+  asm volatile(DEPTHWISE(ALL_TAPS(PAIR_bytes, TAP_bytes), FOUR_OF_BOTH));
 }
 
 extern "C" __attribute__((naked)) void cormorant_depthwise_pixel_dsp_wide(const DepthwisePixel* /*pixel*/) {
-  asm volatile(DEPTHWISE(ALL_TAPS(PAIR_wide, TAP_wide), RESULT_wide));
+  asm volatile(DEPTHWISE(ALL_TAPS(PAIR_wide, TAP_wide), FOUR(RESULT_wide)));
 }
 
 extern "C" __attribute__((naked)) void cormorant_depthwise_3x3_positive_dsp_wide(const DepthwisePixel* /*pixel*/) {
-  asm volatile(DEPTHWISE(NINE_TAPS, RESULT_positive_wide));
+  asm volatile(DEPTHWISE(NINE_TAPS, FOUR(RESULT_positive_wide)));
 }
 // clang-format on
 

@@ -44,48 +44,85 @@ namespace cormorant::conv {
   "ssat " sum ", #8, " sum ", asr #1\n" \
   "strb " sum ", [lr], #1\n"
 
+// Channels that shift left, see conv_depthwise_dsp.cc.
+#define RESULT_left(sum, multiplier, at) \
+  "ldrb r10, [r12, #-" at "]\n"       \
+  "cmp r10, #0\n"                     \
+  "it eq\n"                           \
+  "moveq r10, #1\n"                   \
+  "lsl " sum ", " sum ", r10\n"       \
+  "smull r10, " sum ", " sum ", " multiplier "\n" \
+  "add " sum ", " sum ", r10, lsr #31\n" \
+  "it ne\n"                           \
+  "lslne " sum ", " sum ", #1\n"      \
+  "lsl r10, r4, r9\n"                 \
+  "add " sum ", " sum ", " sum ", asr #31\n" \
+  "add " sum ", " sum ", r10\n"       \
+  "asr " sum ", " sum ", r9\n"        \
+  "lsr r9, r9, #8\n"                  \
+  "ssat " sum ", #8, " sum ", asr #1\n" \
+  "strb " sum ", [lr], #1\n"
+
+#define FOUR                          \
+  RESULT("r0", "r5") RESULT("r1", "r6") RESULT("r2", "r7") RESULT("r3", "r8")
+#define FOUR_OF_BOTH                  \
+  "ldr r10, [r12, #-4]\n"             \
+  "cmp r10, #0\n"                     \
+  "bne 6f\n"                          \
+  FOUR                                \
+  "b 7f\n"                            \
+  "6:\n"                              \
+  RESULT_left("r0", "r5", "4") RESULT_left("r1", "r6", "3") RESULT_left("r2", "r7", "2") RESULT_left("r3", "r8", "1") \
+  "7:\n"
+
+#define DEPTHWISE(RESULTS)            \
+  "push {r4-r11, lr}\n"               \
+  "sub sp, sp, #20\n"                 \
+  "ldrd r12, r4, [r0]\n"              \
+  "ldrd r5, r6, [r0, #8]\n"           \
+  "ldrd lr, r7, [r0, #16]\n"          \
+  "add r5, r4, r5, lsl #2\n"          \
+  "bic r6, r6, #3\n"                  \
+  "ldr r11, [r0, #36]\n"              \
+  "add r6, r6, r11\n"                 \
+  "lsl r7, r7, #1\n"                  \
+  "add r7, r7, #1\n"                  \
+  "strd r4, r5, [sp]\n"               \
+  "strd r6, r7, [sp, #8]\n"           \
+  "1:\n"                              \
+  "ldm r12!, {r0-r3}\n"               \
+  "ldrd r4, r5, [sp]\n"               \
+  "b 3f\n"                            \
+  "2:\n"                              \
+  TAP TAP TAP                         \
+  "3:\n"                              \
+  "add r6, r4, #12\n"                 \
+  "cmp r6, r5\n"                      \
+  "bls 2b\n"                          \
+  "b 5f\n"                            \
+  "4:\n"                              \
+  TAP                                 \
+  "5:\n"                              \
+  "cmp r4, r5\n"                      \
+  "bne 4b\n"                          \
+  "ldm r12!, {r5-r8}\n"               \
+  "ldr r9, [r12], #8\n"               \
+  "ldr r4, [sp, #12]\n"               \
+  "mvn r9, r9\n"                      \
+  RESULTS                             \
+  "ldr r4, [sp, #8]\n"                \
+  "add r11, r11, #4\n"                \
+  "cmp r11, r4\n"                     \
+  "bne 1b\n"                          \
+  "add sp, sp, #20\n"                 \
+  "pop {r4-r11, pc}\n"
+
 extern "C" __attribute__((naked)) void cormorant_depthwise_pixel_thumb2(const DepthwisePixel* /*pixel*/) {
-  asm volatile(
-      "push {r4-r11, lr}\n"
-      "sub sp, sp, #20\n"
-      "ldrd r12, r4, [r0]\n"
-      "ldrd r5, r6, [r0, #8]\n"
-      "ldrd lr, r7, [r0, #16]\n"
-      "add r5, r4, r5, lsl #2\n"
-      "bic r6, r6, #3\n"
-      "ldr r11, [r0, #36]\n"
-      "add r6, r6, r11\n"
-      "lsl r7, r7, #1\n"
-      "add r7, r7, #1\n"
-      "strd r4, r5, [sp]\n"
-      "strd r6, r7, [sp, #8]\n"
-      "1:\n"
-      "ldm r12!, {r0-r3}\n"
-      "ldrd r4, r5, [sp]\n"
-      "b 3f\n"
-      "2:\n"
-      TAP TAP TAP
-      "3:\n"
-      "add r6, r4, #12\n"
-      "cmp r6, r5\n"
-      "bls 2b\n"
-      "b 5f\n"
-      "4:\n"
-      TAP
-      "5:\n"
-      "cmp r4, r5\n"
-      "bne 4b\n"
-      "ldm r12!, {r5-r8}\n"
-      "ldr r9, [r12], #8\n"
-      "ldr r4, [sp, #12]\n"
-      "mvn r9, r9\n"
-      RESULT("r0", "r5") RESULT("r1", "r6") RESULT("r2", "r7") RESULT("r3", "r8")
-      "ldr r4, [sp, #8]\n"
-      "add r11, r11, #4\n"
-      "cmp r11, r4\n"
-      "bne 1b\n"
-      "add sp, sp, #20\n"
-      "pop {r4-r11, pc}\n");
+  asm volatile(DEPTHWISE(FOUR));
+}
+
+extern "C" __attribute__((naked)) void cormorant_depthwise_pixel_both_thumb2(const DepthwisePixel* /*pixel*/) {
+  asm volatile(DEPTHWISE(FOUR_OF_BOTH));
 }
 // clang-format on
 

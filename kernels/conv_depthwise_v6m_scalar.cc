@@ -17,8 +17,8 @@ namespace cormorant::conv {
   "muls r1, r2, r1\n"                 \
   "add " sum ", " sum ", r1\n"
 
-// With the channel's parameters from the stream.
-#define RESULT(sum, lane)             \
+// The channel's parameters from the stream.
+#define PARAMETERS(lane)              \
   "ldr r3, [sp, #20]\n"               \
   "ldr r5, [r3, #4*" lane "]\n"       \
   "movs r7, #16+" lane "\n"           \
@@ -28,83 +28,108 @@ namespace cormorant::conv {
   "mvns r1, r7\n"                     \
   "rsbs r7, r7, #0\n"                 \
   "ldr r6, [sp, #12]\n"               \
-  "lsls r6, r6, r1\n"                 \
-  CORMORANT_REQUANTIZE_V6M(sum)       \
+  "lsls r6, r6, r1\n"
+#define STORE(lane)                   \
   "ldr r1, [sp, #16]\n"               \
   "strb r0, [r1, #" lane "]\n"
+#define RESULT_right(sum, lane) PARAMETERS(lane) CORMORANT_REQUANTIZE_V6M(sum) STORE(lane)
+
+// A channel that shifts left does so by one more than its factor says, and right by 1: its product is doubled instead.
+// Stack: 24 the shift to the left.
+#define SHIFT_LEFT(lane)              \
+  "ldrb r1, [r3, #20+" lane "]\n"     \
+  "str r1, [sp, #24]\n"               \
+  "subs r1, r1, #1\n"                 \
+  "bcc 6f\n"                          \
+  "lsls r0, r0, r1\n"                 \
+  "6:\n"
+#define DOUBLE                        \
+  "ldr r1, [sp, #24]\n"               \
+  "cmp r1, #0\n"                      \
+  "beq 6f\n"                          \
+  "lsls r0, r0, #1\n"                 \
+  "6:\n"
+#define RESULT_both(sum, lane) \
+  PARAMETERS(lane) CORMORANT_REQUANTIZE_V6M_SHIFTED(sum, SHIFT_LEFT(lane), DOUBLE) STORE(lane)
+
+#define DEPTHWISE(RESULT)             \
+  ".syntax unified\n"                 \
+  "push {r4-r7, lr}\n"                \
+  "mov r4, r8\n"                      \
+  "mov r5, r9\n"                      \
+  "mov r6, r10\n"                     \
+  "mov r7, r11\n"                     \
+  "push {r4-r7}\n"                    \
+  "sub sp, sp, #28\n"                 \
+  "ldmia r0!, {r3-r7}\n" /* stream, taps, tap_count, channels, out */\
+  "str r4, [sp]\n"                    \
+  "lsls r5, r5, #2\n"                 \
+  "adds r5, r5, r4\n"                 \
+  "str r5, [sp, #4]\n"                \
+  "lsrs r6, r6, #2\n"                 \
+  "lsls r6, r6, #2\n"                 \
+  "ldr r5, [r0, #16]\n" /* shift */   \
+  "mov r12, r5\n"                     \
+  "adds r6, r6, r5\n"                 \
+  "str r6, [sp, #8]\n"                \
+  "str r7, [sp, #16]\n"               \
+  "ldr r7, [r0]\n" /* offset */       \
+  "lsls r7, r7, #1\n"                 \
+  "adds r7, r7, #1\n"                 \
+  "str r7, [sp, #12]\n"               \
+  \
+  "1:\n"                              \
+  "ldmia r3!, {r4-r7}\n" /* biases */ \
+  "mov r8, r4\n"                      \
+  "mov r9, r5\n"                      \
+  "mov r10, r6\n"                     \
+  "mov r11, r7\n"                     \
+  "ldr r4, [sp, #4]\n"                \
+  "mov lr, r4\n"                      \
+  "ldr r4, [sp]\n"                    \
+  "movs r5, #0\n"                     \
+  "movs r6, #1\n"                     \
+  "movs r7, #2\n"                     \
+  "2:\n"                              \
+  "ldmia r4!, {r0}\n"                 \
+  "add r0, r0, r12\n"                 \
+  PRODUCT("r5", "r8")                 \
+  PRODUCT("r6", "r9")                 \
+  PRODUCT("r7", "r10")                \
+  "adds r0, r0, #3\n"                 \
+  "adds r3, r3, #3\n"                 \
+  PRODUCT("r5", "r11")                \
+  "adds r3, r3, #1\n"                 \
+  "cmp r4, lr\n"                      \
+  "bne 2b\n"                          \
+  \
+  "str r3, [sp, #20]\n"               \
+  RESULT("r8", "0") RESULT("r9", "1") RESULT("r10", "2") RESULT("r11", "3")\
+  "adds r1, r1, #4\n"                 \
+  "str r1, [sp, #16]\n"               \
+  "ldr r3, [sp, #20]\n"               \
+  "adds r3, r3, #24\n"                \
+  "movs r0, #4\n"                     \
+  "add r12, r12, r0\n"                \
+  "ldr r0, [sp, #8]\n"                \
+  "cmp r12, r0\n"                     \
+  "beq 4f\n"                          \
+  "b 1b\n"                            \
+  "4:\n"                              \
+  "add sp, sp, #28\n"                 \
+  "pop {r4-r7}\n"                     \
+  "mov r8, r4\n"                      \
+  "mov r9, r5\n"                      \
+  "mov r10, r6\n"                     \
+  "mov r11, r7\n"                     \
+  "pop {r4-r7, pc}\n"
 
 extern "C" __attribute__((naked)) void cormorant_depthwise_pixel_v6m(const DepthwisePixel* /*pixel*/) {
-  asm volatile(
-      ".syntax unified\n"
-      "push {r4-r7, lr}\n"
-      "mov r4, r8\n"
-      "mov r5, r9\n"
-      "mov r6, r10\n"
-      "mov r7, r11\n"
-      "push {r4-r7}\n"
-      "sub sp, sp, #28\n"
-      "ldmia r0!, {r3-r7}\n"           // stream, taps, tap_count, channels, out
-      "str r4, [sp]\n"
-      "lsls r5, r5, #2\n"
-      "adds r5, r5, r4\n"
-      "str r5, [sp, #4]\n"
-      "lsrs r6, r6, #2\n"
-      "lsls r6, r6, #2\n"
-      "ldr r5, [r0, #16]\n"            // shift
-      "mov r12, r5\n"
-      "adds r6, r6, r5\n"
-      "str r6, [sp, #8]\n"
-      "str r7, [sp, #16]\n"
-      "ldr r7, [r0]\n"                 // offset
-      "lsls r7, r7, #1\n"
-      "adds r7, r7, #1\n"
-      "str r7, [sp, #12]\n"
+  asm volatile(DEPTHWISE(RESULT_right));
+}
 
-      "1:\n"
-      "ldmia r3!, {r4-r7}\n"           // biases
-      "mov r8, r4\n"
-      "mov r9, r5\n"
-      "mov r10, r6\n"
-      "mov r11, r7\n"
-      "ldr r4, [sp, #4]\n"
-      "mov lr, r4\n"
-      "ldr r4, [sp]\n"
-      "movs r5, #0\n"
-      "movs r6, #1\n"
-      "movs r7, #2\n"
-      "2:\n"
-      "ldmia r4!, {r0}\n"
-      "add r0, r0, r12\n"
-      PRODUCT("r5", "r8")
-      PRODUCT("r6", "r9")
-      PRODUCT("r7", "r10")
-      "adds r0, r0, #3\n"
-      "adds r3, r3, #3\n"
-      PRODUCT("r5", "r11")
-      "adds r3, r3, #1\n"
-      "cmp r4, lr\n"
-      "bne 2b\n"
-
-      "str r3, [sp, #20]\n"
-      RESULT("r8", "0") RESULT("r9", "1") RESULT("r10", "2") RESULT("r11", "3")
-      "adds r1, r1, #4\n"
-      "str r1, [sp, #16]\n"
-      "ldr r3, [sp, #20]\n"
-      "adds r3, r3, #24\n"
-      "movs r0, #4\n"
-      "add r12, r12, r0\n"
-      "ldr r0, [sp, #8]\n"
-      "cmp r12, r0\n"
-      "beq 4f\n"
-      "b 1b\n"
-      "4:\n"
-      "add sp, sp, #28\n"
-      "pop {r4-r7}\n"
-      "mov r8, r4\n"
-      "mov r9, r5\n"
-      "mov r10, r6\n"
-      "mov r11, r7\n"
-      "pop {r4-r7, pc}\n");
+extern "C" __attribute__((naked)) void cormorant_depthwise_pixel_both_v6m(const DepthwisePixel* /*pixel*/) {
+  asm volatile(DEPTHWISE(RESULT_both));
 }
 // clang-format on
 

@@ -25,7 +25,22 @@ struct Direct {
   const std::int32_t* multipliers;
   const std::int32_t* shifts;
   std::int8_t* out;
+  // Where there is room for it, constants are laid out for the packed kernels while executing, `pass` channels at a
+  // time (ops/conv2d/repack.h); else null.
+  std::uint8_t* workspace;
+  std::uint16_t pass;
+  Rounding rounding;
+  std::uint8_t variant;  // of a depthwise convolution: which of its packed kernels, and kLowestWeights
+
+  // What the sum of a channel cannot exceed, for weights that nobody has looked at.
+  [[nodiscard]] std::uint32_t largest_sum(std::uint32_t channel) const {
+    const std::int32_t b = bias == nullptr ? 0 : bias[channel];
+    const std::uint32_t magnitude = b < 0 ? 0U - static_cast<std::uint32_t>(b) : static_cast<std::uint32_t>(b);
+    return magnitude + 256U * 128U * geometry.taps() * group_channels;
+  }
 };
+inline constexpr std::uint32_t kLowestWeights = 0x80;             // beside a variant: some weight is −128
+inline constexpr std::uint32_t kLargestRepackedPatch = 1U << 15;  // so that largest_sum() fits 32 bits
 
 // dot(x, w, count, offset) = Σ (x + offset) · w
 template <class Dot>

@@ -67,6 +67,7 @@ struct DspGemm {
 // Channels in pairs; `channels` is even. Saturates, but does not clamp further.
 extern "C" void cormorant_conv_gemm_right_dsp(const DspGemm* gemm);     // Rounding::right
 extern "C" void cormorant_conv_gemm_positive_dsp(const DspGemm* gemm);  // Rounding::positive
+extern "C" void cormorant_conv_gemm_both_dsp(const DspGemm* gemm);      // Rounding::both
 // The same with weights of 16 bits.
 extern "C" void cormorant_conv_gemm_right_dsp_wide(const DspGemm* gemm);
 extern "C" void cormorant_conv_gemm_positive_dsp_wide(const DspGemm* gemm);
@@ -88,6 +89,7 @@ struct ScalarGemm {
 // Channels in pairs; `channels` is even. Saturates, but does not clamp further. Not for ARMv6-M.
 extern "C" void cormorant_conv_gemm_right_scalar(const ScalarGemm* gemm);     // Rounding::right
 extern "C" void cormorant_conv_gemm_positive_scalar(const ScalarGemm* gemm);  // Rounding::positive
+extern "C" void cormorant_conv_gemm_both_scalar(const ScalarGemm* gemm);      // Rounding::both
 // Any rounding, and the clamp: documentation of the assembly, its test oracle, and for what it does not compute.
 void conv_gemm_scalar_plain(const ScalarGemm& gemm);
 
@@ -103,7 +105,9 @@ struct V6mGemm {
   Output output;
   std::int32_t excess[4];
 };
-extern "C" void cormorant_conv_gemm_right_v6m(const V6mGemm* gemm);  // Rounding::right and positive; saturates only
+// Saturate only.
+extern "C" void cormorant_conv_gemm_right_v6m(const V6mGemm* gemm);  // Rounding::right and positive
+extern "C" void cormorant_conv_gemm_both_v6m(const V6mGemm* gemm);   // Rounding::both
 void conv_gemm_v6m_plain(const V6mGemm& gemm);
 
 }  // namespace cormorant::conv

@@ -71,6 +71,24 @@ static_assert(offsetof(DspGemm, channels) == 20 && offsetof(DspGemm, output.offs
   "asr r9, r9, r7\n"                  \
   "ssat " sum ", #8, r9\n"
 
+// A channel that shifts left has done so by one more than its factor says, which is the doubling, and shifts right by 1:
+// its product is doubled for that, and so is none of the others'. Then: r10 whether to, lr the shift to the left.
+#define CHANNEL_both(lane)            \
+  "ldr r10, [sp, #24]\n"              \
+  CHANNEL(lane)                       \
+  "ldrsb lr, [r11, #18+" lane "]\n"   \
+  "usat r10, #1, lr\n"                \
+  "rsb r9, r10, #1\n"                 \
+  "add lr, lr, r9\n"
+#define RESULT_both(sum)              \
+  "lsl r9, " sum ", lr\n"             \
+  "smmulr r9, r9, r6\n"               \
+  "lsl r9, r9, r10\n"                 \
+  "add r9, r9, r9, asr #31\n"         \
+  "add r9, r9, r8\n"                  \
+  "asr r9, r9, r7\n"                  \
+  "ssat " sum ", #8, r9\n"
+
 // Wide weights and biases are doubled, and so are their sums: SMMLAR multiplies and adds.
 #define RESULT_positive_wide(sum)     \
   "smmlar r9, " sum ", r6, r8\n"      \
@@ -83,7 +101,7 @@ static_assert(offsetof(DspGemm, channels) == 20 && offsetof(DspGemm, output.offs
   "asr r9, r9, r7\n"                  \
   "ssat " sum ", #8, r9\n"
 
-#define GEMM(WORD, RESULT)            \
+#define GEMM(WORD, CHANNEL, RESULT)   \
   "push {r4-r11, lr}\n"               \
   "sub sp, sp, #36\n"                 \
   "ldrd r12, r1, [r0]\n"              \
@@ -139,19 +157,23 @@ static_assert(offsetof(DspGemm, channels) == 20 && offsetof(DspGemm, output.offs
   "pop {r4-r11, pc}\n"
 
 extern "C" __attribute__((naked)) void cormorant_conv_gemm_right_dsp(const DspGemm* /*gemm*/) {
-  asm volatile(GEMM(BYTES, RESULT_right));
+  asm volatile(GEMM(BYTES, CHANNEL, RESULT_right));
 }
 
 extern "C" __attribute__((naked)) void cormorant_conv_gemm_positive_dsp(const DspGemm* /*gemm*/) {
-  asm volatile(GEMM(BYTES, RESULT_positive));
+  asm volatile(GEMM(BYTES, CHANNEL, RESULT_positive));
+}
+
+extern "C" __attribute__((naked)) void cormorant_conv_gemm_both_dsp(const DspGemm* /*gemm*/) {
+  asm volatile(GEMM(BYTES, CHANNEL_both, RESULT_both));
 }
 
 extern "C" __attribute__((naked)) void cormorant_conv_gemm_right_dsp_wide(const DspGemm* /*gemm*/) {
-  asm volatile(GEMM(PAIRS, RESULT_right_wide));
+  asm volatile(GEMM(PAIRS, CHANNEL, RESULT_right_wide));
 }
 
 extern "C" __attribute__((naked)) void cormorant_conv_gemm_positive_dsp_wide(const DspGemm* /*gemm*/) {
-  asm volatile(GEMM(PAIRS, RESULT_positive_wide));
+  asm volatile(GEMM(PAIRS, CHANNEL, RESULT_positive_wide));
 }
 // clang-format on
 

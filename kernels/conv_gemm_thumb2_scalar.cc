@@ -60,7 +60,25 @@ static_assert(offsetof(ScalarGemm, channels) == 20 && offsetof(ScalarGemm, outpu
   "asr r9, r9, r7\n"                  \
   "ssat " sum ", #8, r9\n"
 
-#define GEMM(RESULT)                  \
+// Channels that shift left, see conv_gemm_dsp.cc.
+#define CHANNEL_both(lane)            \
+  "ldr r10, [sp, #24]\n"              \
+  CHANNEL(lane)                       \
+  "ldrsb lr, [r11, #18+" lane "]\n"   \
+  "usat r10, #1, lr\n"                \
+  "rsb r9, r10, #1\n"                 \
+  "add lr, lr, r9\n"
+#define RESULT_both(sum)              \
+  "lsl r9, " sum ", lr\n"             \
+  "smull r12, r9, r9, r6\n"           \
+  "add r9, r9, r12, lsr #31\n"        \
+  "lsl r9, r9, r10\n"                 \
+  "add r9, r9, r9, asr #31\n"         \
+  "add r9, r9, r8\n"                  \
+  "asr r9, r9, r7\n"                  \
+  "ssat " sum ", #8, r9\n"
+
+#define GEMM(CHANNEL, RESULT)         \
   "push {r4-r11, lr}\n"               \
   "sub sp, sp, #36\n"                 \
   "ldrd r12, r1, [r0]\n"              \
@@ -118,11 +136,15 @@ static_assert(offsetof(ScalarGemm, channels) == 20 && offsetof(ScalarGemm, outpu
   "pop {r4-r11, pc}\n"
 
 extern "C" __attribute__((naked)) void cormorant_conv_gemm_right_scalar(const ScalarGemm* /*gemm*/) {
-  asm volatile(GEMM(RESULT_right));
+  asm volatile(GEMM(CHANNEL, RESULT_right));
 }
 
 extern "C" __attribute__((naked)) void cormorant_conv_gemm_positive_scalar(const ScalarGemm* /*gemm*/) {
-  asm volatile(GEMM(RESULT_positive));
+  asm volatile(GEMM(CHANNEL, RESULT_positive));
+}
+
+extern "C" __attribute__((naked)) void cormorant_conv_gemm_both_scalar(const ScalarGemm* /*gemm*/) {
+  asm volatile(GEMM(CHANNEL_both, RESULT_both));
 }
 // clang-format on
 

@@ -35,102 +35,130 @@ static_assert(offsetof(V6mGemm, output.offset) == 24 && offsetof(V6mGemm, excess
   "add r10, r10, r2\n"                \
   "add r11, r11, r3\n"
 
-#define RESULT(sum)                   \
-  CORMORANT_REQUANTIZE_V6M(sum)       \
+#define STORE                         \
   "mov r1, r12\n"                     \
   "strb r0, [r1]\n"                   \
   "add r12, r12, lr\n"
+#define CHANNEL_right ""
+#define RESULT_right(sum) CORMORANT_REQUANTIZE_V6M(sum) STORE
+
+// A channel that shifts left does so by one more than its factor says, and right by 1: its product is doubled instead.
+// Stack: 40 by how much the sum is shifted, 44 by how much the product.
+#define CHANNEL_both                  \
+  "ldr r2, [sp, #28]\n"               \
+  "movs r1, #9\n"                     \
+  "ldrsb r1, [r2, r1]\n"              \
+  "movs r2, #0\n"                     \
+  "subs r1, r1, #1\n"                 \
+  "bcs 6f\n"                          \
+  "movs r1, #0\n"                     \
+  "b 7f\n"                            \
+  "6:\n"                              \
+  "movs r2, #1\n"                     \
+  "7:\n"                              \
+  "str r1, [sp, #40]\n"               \
+  "str r2, [sp, #44]\n"
+#define SHIFT_BY(at)                  \
+  "ldr r1, [sp, #" at "]\n"           \
+  "lsls r0, r0, r1\n"
+#define RESULT_both(sum) CORMORANT_REQUANTIZE_V6M_SHIFTED(sum, SHIFT_BY("40"), SHIFT_BY("44")) STORE
+
+#define GEMM(CHANNEL, RESULT)         \
+  ".syntax unified\n"                 \
+  "push {r4-r7, lr}\n"                \
+  "mov r4, r8\n"                      \
+  "mov r5, r9\n"                      \
+  "mov r6, r10\n"                     \
+  "mov r7, r11\n"                     \
+  "push {r4-r7}\n"                    \
+  "sub sp, sp, #48\n"                 \
+  "str r0, [sp, #24]\n"               \
+  "ldmia r0!, {r1-r6}\n" /* stream, patches, out, out_step, elements, channels */\
+  "str r2, [sp]\n"                    \
+  "str r3, [sp, #16]\n"               \
+  "str r4, [sp, #20]\n"               \
+  "lsls r7, r5, #4\n"                 \
+  "adds r7, r7, r2\n"                 \
+  "str r7, [sp, #4]\n"                \
+  "movs r7, #4\n"                     \
+  "ands r5, r5, r7\n"                 \
+  "str r5, [sp, #36]\n"               \
+  "str r6, [sp, #8]\n"                \
+  "ldr r7, [r0]\n" /* offset */       \
+  "lsls r7, r7, #1\n"                 \
+  "adds r7, r7, #1\n"                 \
+  "str r7, [sp, #12]\n"               \
+  "movs r6, r1\n"                     \
+  \
+  "1:\n" /* a channel: bias − excess */\
+  "str r6, [sp, #28]\n"               \
+  "ldr r4, [r6]\n"                    \
+  "ldr r5, [sp, #24]\n"               \
+  "adds r5, r5, #40\n"                \
+  "ldmia r5!, {r0-r3}\n"              \
+  "subs r0, r4, r0\n"                 \
+  "mov r8, r0\n"                      \
+  "subs r1, r4, r1\n"                 \
+  "mov r9, r1\n"                      \
+  "subs r2, r4, r2\n"                 \
+  "mov r10, r2\n"                     \
+  "subs r3, r4, r3\n"                 \
+  "mov r11, r3\n"                     \
+  "ldr r5, [sp, #4]\n"                \
+  "mov lr, r5\n"                      \
+  "ldr r5, [sp]\n"                    \
+  "adds r6, r6, #12\n"                \
+  "ldr r7, [sp, #36]\n"               \
+  "subs r6, r6, r7\n" /* the first round may have four elements only: enter it in its middle */\
+  "cmp r7, #0\n"                      \
+  "bne 3f\n"                          \
+  "2:\n"                              \
+  ELEMENT("0") ELEMENT("1") ELEMENT("2") ELEMENT("3")\
+  "3:\n"                              \
+  ELEMENT("4") ELEMENT("5") ELEMENT("6") ELEMENT("7")\
+  "adds r6, r6, #8\n"                 \
+  "cmp r5, lr\n"                      \
+  "bne 2b\n"                          \
+  \
+  "str r6, [sp, #32]\n"               \
+  "ldr r6, [sp, #28]\n"               \
+  "ldr r5, [r6, #4]\n"                \
+  "lsrs r4, r5, #16\n"                \
+  "uxth r5, r5\n"                     \
+  "movs r7, #8\n"                     \
+  "ldrsb r7, [r6, r7]\n"              \
+  "mvns r1, r7\n"                     \
+  "rsbs r7, r7, #0\n"                 \
+  "ldr r6, [sp, #12]\n"               \
+  "lsls r6, r6, r1\n"                 \
+  "ldr r0, [sp, #16]\n"               \
+  "mov r12, r0\n"                     \
+  "adds r0, r0, #1\n"                 \
+  "str r0, [sp, #16]\n"               \
+  "ldr r0, [sp, #20]\n"               \
+  "mov lr, r0\n"                      \
+  CHANNEL RESULT("r8") RESULT("r9") RESULT("r10") RESULT("r11")\
+  "ldr r6, [sp, #32]\n"               \
+  "ldr r0, [sp, #8]\n"                \
+  "subs r0, r0, #1\n"                 \
+  "str r0, [sp, #8]\n"                \
+  "beq 4f\n"                          \
+  "b 1b\n"                            \
+  "4:\n"                              \
+  "add sp, sp, #48\n"                 \
+  "pop {r4-r7}\n"                     \
+  "mov r8, r4\n"                      \
+  "mov r9, r5\n"                      \
+  "mov r10, r6\n"                     \
+  "mov r11, r7\n"                     \
+  "pop {r4-r7, pc}\n"
 
 extern "C" __attribute__((naked)) void cormorant_conv_gemm_right_v6m(const V6mGemm* /*gemm*/) {
-  asm volatile(
-      ".syntax unified\n"
-      "push {r4-r7, lr}\n"
-      "mov r4, r8\n"
-      "mov r5, r9\n"
-      "mov r6, r10\n"
-      "mov r7, r11\n"
-      "push {r4-r7}\n"
-      "sub sp, sp, #40\n"
-      "str r0, [sp, #24]\n"
-      "ldmia r0!, {r1-r6}\n"           // stream, patches, out, out_step, elements, channels
-      "str r2, [sp]\n"
-      "str r3, [sp, #16]\n"
-      "str r4, [sp, #20]\n"
-      "lsls r7, r5, #4\n"
-      "adds r7, r7, r2\n"
-      "str r7, [sp, #4]\n"
-      "movs r7, #4\n"
-      "ands r5, r5, r7\n"
-      "str r5, [sp, #36]\n"
-      "str r6, [sp, #8]\n"
-      "ldr r7, [r0]\n"                 // offset
-      "lsls r7, r7, #1\n"
-      "adds r7, r7, #1\n"
-      "str r7, [sp, #12]\n"
-      "movs r6, r1\n"
+  asm volatile(GEMM(CHANNEL_right, RESULT_right));
+}
 
-      "1:\n"                           // a channel: bias − excess
-      "str r6, [sp, #28]\n"
-      "ldr r4, [r6]\n"
-      "ldr r5, [sp, #24]\n"
-      "adds r5, r5, #40\n"
-      "ldmia r5!, {r0-r3}\n"
-      "subs r0, r4, r0\n"
-      "mov r8, r0\n"
-      "subs r1, r4, r1\n"
-      "mov r9, r1\n"
-      "subs r2, r4, r2\n"
-      "mov r10, r2\n"
-      "subs r3, r4, r3\n"
-      "mov r11, r3\n"
-      "ldr r5, [sp, #4]\n"
-      "mov lr, r5\n"
-      "ldr r5, [sp]\n"
-      "adds r6, r6, #12\n"
-      "ldr r7, [sp, #36]\n"
-      "subs r6, r6, r7\n"              // the first round may have four elements only: enter it in its middle
-      "cmp r7, #0\n"
-      "bne 3f\n"
-      "2:\n"
-      ELEMENT("0") ELEMENT("1") ELEMENT("2") ELEMENT("3")
-      "3:\n"
-      ELEMENT("4") ELEMENT("5") ELEMENT("6") ELEMENT("7")
-      "adds r6, r6, #8\n"
-      "cmp r5, lr\n"
-      "bne 2b\n"
-
-      "str r6, [sp, #32]\n"
-      "ldr r6, [sp, #28]\n"
-      "ldr r5, [r6, #4]\n"
-      "lsrs r4, r5, #16\n"
-      "uxth r5, r5\n"
-      "movs r7, #8\n"
-      "ldrsb r7, [r6, r7]\n"
-      "mvns r1, r7\n"
-      "rsbs r7, r7, #0\n"
-      "ldr r6, [sp, #12]\n"
-      "lsls r6, r6, r1\n"
-      "ldr r0, [sp, #16]\n"
-      "mov r12, r0\n"
-      "adds r0, r0, #1\n"
-      "str r0, [sp, #16]\n"
-      "ldr r0, [sp, #20]\n"
-      "mov lr, r0\n"
-      RESULT("r8") RESULT("r9") RESULT("r10") RESULT("r11")
-      "ldr r6, [sp, #32]\n"
-      "ldr r0, [sp, #8]\n"
-      "subs r0, r0, #1\n"
-      "str r0, [sp, #8]\n"
-      "beq 4f\n"
-      "b 1b\n"
-      "4:\n"
-      "add sp, sp, #40\n"
-      "pop {r4-r7}\n"
-      "mov r8, r4\n"
-      "mov r9, r5\n"
-      "mov r10, r6\n"
-      "mov r11, r7\n"
-      "pop {r4-r7, pc}\n");
+extern "C" __attribute__((naked)) void cormorant_conv_gemm_both_v6m(const V6mGemm* /*gemm*/) {
+  asm volatile(GEMM(CHANNEL_both, RESULT_both));
 }
 // clang-format on
 

@@ -69,17 +69,55 @@ constexpr bool is_pointwise(const Geometry& g) {
   return is_one_pixel(g) && g.in_height == g.out_height && g.in_width == g.out_width;
 }
 
-// What the compiler has proved about requantization, from the strictest to the most general (docs/numerics.md):
+// What the compiler has proved about requantization (docs/numerics.md):
 enum class Rounding : std::uint8_t {
-  // Shifts in both directions, or accumulators that come near 2^30.
+  // As `both`, but for some blocks of channels, which are marked: there accumulators come near 2^30, or shifts are
+  // further.
   general = 0,
   // Every channel shifts right by 1 … kMaxShift, and no |accumulator| reaches 2^30.
   right = 1,
   // As `right`, and activation_min >= output_offset: results below zero are clamped, so that ties of negative numbers
   // may round either way.
   positive = 2,
+  // Channels shift right as above, or left, and what is shifted stays below 2^30.
+  both = 3,
 };
-inline constexpr std::int32_t kMaxShift = 21;  // 255 << 21 can still be added to a number below 2^30
+// Whether no channel shifts left or comes near an overflow.
+constexpr bool is_simple(Rounding rounding) { return rounding == Rounding::right || rounding == Rounding::positive; }
+// Offset and rounding, (2 · offset + 1) · 2^(shift − 1), can still be added to a number below 2^30.
+inline constexpr std::int32_t kMaxShift = 23;
+
+// What a channel may ask of its layer, the least demanding first. Doubled, with offset and rounding added, sums must
+// fit 32 bits; `magnitude` is that of the largest one.
+enum class Demand : std::uint8_t { right, both, general };
+constexpr Demand demand_of(std::uint32_t magnitude, std::int32_t shift) {
+  constexpr std::uint32_t kLimit = (1U << 31) - 1024;
+  const std::int32_t left = shift > 0 ? shift : 0;
+  if (shift < -kMaxShift || shift > 30 || magnitude >= kLimit >> (left + 1)) return Demand::general;
+  return shift < 0 ? Demand::right : Demand::both;
+}
+constexpr Rounding rounding_for(Demand demand, std::int32_t activation_min, std::int32_t output_offset) {
+  if (demand == Demand::general) return Rounding::general;
+  if (demand == Demand::both) return Rounding::both;
+  return activation_min >= output_offset ? Rounding::positive : Rounding::right;
+}
+
+// A shift as packed constants have it: right <= 0, left >= 0, and their sum is the shift.
+struct Shifts {
+  std::int32_t right;
+  std::int32_t left;
+};
+constexpr Shifts split_shift(std::int32_t shift) { return shift < 0 ? Shifts{shift, 0} : Shifts{0, shift}; }
+constexpr Shifts marked_shift(std::int32_t shift, bool is_general) {
+  if (is_general) return shift < 0 ? Shifts{-31, 31 + shift} : Shifts{0, shift};
+  return shift < 0 ? Shifts{shift, 0} : Shifts{-1, shift + 1};
+}
+constexpr bool is_marked(const std::int8_t* right_shifts, std::uint32_t count) {
+  for (std::uint32_t i = 0; i < count; ++i) {
+    if (right_shifts[i] == 0 || right_shifts[i] < -kMaxShift) return true;
+  }
+  return false;
+}
 
 struct alignas(16) Header {
   Geometry geometry;
@@ -88,8 +126,9 @@ struct alignas(16) Header {
   std::int8_t activation_min = -128;
   std::int8_t activation_max = 127;
   Rounding rounding = Rounding::general;
-  std::uint16_t has_lowest_weight = 0;  // depthwise: some weight is −128, so that two products may not fit 16 bits
-  std::uint32_t stream_bytes = 0;       // what follows the header
+  std::uint16_t has_lowest_weights =
+      0;                           // depthwise: two weights of a channel are −128; their products may not fit 16 bits
+  std::uint32_t stream_bytes = 0;  // what follows the header
 };
 static_assert(sizeof(Header) == 48);  // all bytes are defined, so that a compilation is reproducible
 

@@ -7,8 +7,11 @@
 #pragma once
 
 // clang-format off
-#define CORMORANT_REQUANTIZE_V6M(sum) \
+#define CORMORANT_REQUANTIZE_V6M(sum) CORMORANT_REQUANTIZE_V6M_SHIFTED(sum, "", "")
+// With code that shifts the sum in r0 before it is multiplied, and the product in r0 before it is rounded; r1 is free.
+#define CORMORANT_REQUANTIZE_V6M_SHIFTED(sum, BEFORE, AFTER) \
   "mov r0, " sum "\n"                 \
+  BEFORE                              \
   "uxth r1, r0\n"                     \
   "asrs r0, r0, #16\n"                \
   "movs r2, r1\n"                     \
@@ -30,6 +33,7 @@
   "lsls r1, r1, #1\n"                 \
   "movs r1, #0\n"                     \
   "adcs r0, r0, r1\n"                 \
+  AFTER                               \
   "asrs r1, r0, #31\n"                \
   "adds r0, r0, r1\n"                 \
   "adds r0, r0, r6\n"                 \

@@ -14,8 +14,9 @@ namespace cormorant::quantizer {
 namespace {
 
 constexpr std::int32_t kWeightMax = 127;
-// Half of int32, so that the sum of products has the other half.
-constexpr double kBiasMax = 1 << 30;
+// A bias of half a step of the output then shifts right by no more than kernels do at full speed (conv::kMaxShift), and
+// what the coarser scale costs the weights of such a channel is far less than a step.
+constexpr double kBiasMax = 1 << 22;
 
 // Calls visit(channel, index) for every element; channel is 0 throughout without an axis.
 template <class Visit>

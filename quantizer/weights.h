@@ -20,9 +20,9 @@ struct WeightScales {
   std::vector<double> scales;
 };
 
-// The largest magnitude of each channel becomes ±127. A channel whose bias would leave int32 in the resulting unit (its
-// weights are next to nothing) gets a coarser scale; a channel of zeros, the scale of the largest one. A bias that does
-// not have one element per channel makes it one scale for all.
+// The largest magnitude of each channel becomes ±127. A channel whose bias would be out of proportion in the resulting
+// unit (its weights are next to nothing) gets a coarser scale; a channel of zeros, the scale of the largest one. A bias
+// that does not have one element per channel makes it one scale for all.
 [[nodiscard]] WeightScales weight_scales(const evaluate::Tensor& weight, std::optional<std::int32_t> axis,
                                          const evaluate::Tensor* bias, double input_scale);
 

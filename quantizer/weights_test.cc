@@ -53,12 +53,12 @@ TEST(WeightScales, ChannelsOfZerosGetAScaleThatCanBeComputedWith) {
 }
 
 // 1 / (1e-12 · 0.01 / 127) would be far outside int32.
-TEST(WeightScales, AreWidenedUntilTheBiasFitsItsHalfOfInt32) {
+TEST(WeightScales, AreWidenedUntilTheBiasTakes22Bits) {
   const Tensor weight({2, 1}, {1e-12F, 1});
   const Tensor bias({2}, {-1, 1});
   const WeightScales scales = weight_scales(weight, 0, &bias, 0.01);
   const std::vector<std::int32_t> stored = elements<std::int32_t>(integer_bias(bias, scales, 0.01));
-  EXPECT_EQ(stored[0], -(1 << 30));
+  EXPECT_EQ(stored[0], -(1 << 22));
   EXPECT_NEAR(stored[1], 1 / (0.01 / 127), 1);
   EXPECT_NEAR(stored[0] * scales.scales[0] * 0.01, -1, 1e-6);
 }

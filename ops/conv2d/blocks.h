@@ -8,15 +8,15 @@
 
 namespace cormorant::ops::conv2d {
 
-// compute(pixels, out, out_step): N pixels, out_step bytes apart, or the same one N times and out_step 0. Where the
-// output is dense its rows are one.
+// compute(pixels, out, out_step): N pixels, out_step bytes apart, or the same one N times and out_step 0. Where
+// pixels lie at equal distances rows are one.
 template <std::uint32_t N, class Compute>
 void for_blocks(const Convolution& c, Compute compute) {
   const conv::Geometry& g = c.header.geometry;
-  const bool dense = c.places.is_dense(g);
-  const std::uint32_t columns = dense ? g.out_pixels() : g.out_width;
-  const std::uint32_t rows = dense ? 1 : g.out_height;
-  const std::uint32_t images = dense ? 1 : g.batch;
+  const bool one_row = c.places.is_one_row(g);
+  const std::uint32_t columns = one_row ? g.out_pixels() : g.out_width;
+  const std::uint32_t rows = one_row ? 1 : g.out_height;
+  const std::uint32_t images = one_row ? 1 : g.batch;
   conv::Pixel pixels[N];
   conv::Pixel pixel(g, c.input);
   std::int8_t* image = c.places.out;
@@ -36,6 +36,19 @@ void for_blocks(const Convolution& c, Compute compute) {
         left -= count;
       }
     }
+  }
+}
+
+// The blocks of a layer with general rounding that the loops for Rounding::both have computed wrongly: once more, in
+// plain loops. Blocks of whatever else were right.
+template <class Gemm, class Plain>
+void compute_marked(Gemm gemm, const Stream& stream, Plain plain) {
+  const std::uint32_t block = stream.block();
+  for (std::uint32_t left = gemm.channels; left > 0; left -= gemm.channels) {
+    gemm.channels = left < block ? left : block;
+    if (conv::is_marked(reinterpret_cast<const std::int8_t*>(gemm.stream + stream.shifts_at()), block)) plain(gemm);
+    gemm.stream += stream.block_bytes();
+    gemm.out += block;
   }
 }
 

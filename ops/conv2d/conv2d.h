@@ -25,17 +25,17 @@
 #include "target/target.h"
 
 // _nhwc is the same where layout is written out: input and out are logically N, H, W, C.
-#define CORMORANT_CONV2D_KERNELS(OURS, THEIRS, FOREIGN)                                                       \
-  THEIRS(cortex_m, quantized_conv2d, out, scalar_dsp_mve, load_direct, execute_direct, w8a8, QuantizedConv2d) \
-  THEIRS(cortex_m, quantized_conv2d_nhwc, out, scalar_dsp_mve, load_direct_nhwc, execute_direct, w8a8,        \
-         QuantizedConv2d)                                                                                     \
-  OURS(conv2d, scalar, scalar, load_scalar, execute_scalar, w8a8, PackedConv2d)                               \
-  OURS(conv2d, v6m, scalar, load_v6m, execute_v6m, w8a8, PackedConv2d)                                        \
-  OURS(conv2d, dsp, dsp, load_dsp, execute_dsp, w8a8, PackedConv2d)                                           \
-  OURS(conv2d, dsp_wide, dsp, load_dsp_wide, execute_dsp_wide, w8a8, PackedConv2d)                            \
-  OURS(conv2d, dsp_small, dsp_small, load_dsp, execute_dsp_small, w8a8, PackedConv2d)                         \
-  OURS(conv2d, mve_1x1, mve, load_mve_1x1, execute_mve_1x1, w8a8, PackedConv2d)                               \
-  OURS(conv2d, mve_kxk, mve, load_mve_kxk, execute_mve_kxk, w8a8, PackedConv2d)                               \
+#define CORMORANT_CONV2D_KERNELS(OURS, THEIRS, FOREIGN)                                                         \
+  THEIRS(cortex_m, quantized_conv2d, out, scalar_dsp_mve, load_upstream, execute_direct, w8a8, QuantizedConv2d) \
+  THEIRS(cortex_m, quantized_conv2d_nhwc, out, scalar_dsp_mve, load_upstream_nhwc, execute_direct, w8a8,        \
+         QuantizedConv2d)                                                                                       \
+  OURS(conv2d, scalar, scalar, load_scalar, execute_scalar, w8a8, PackedConv2d)                                 \
+  OURS(conv2d, v6m, scalar, load_v6m, execute_v6m, w8a8, PackedConv2d)                                          \
+  OURS(conv2d, dsp, dsp, load_dsp, execute_dsp, w8a8, PackedConv2d)                                             \
+  OURS(conv2d, dsp_wide, dsp, load_dsp_wide, execute_dsp_wide, w8a8, PackedConv2d)                              \
+  OURS(conv2d, dsp_small, dsp_small, load_dsp, execute_dsp_small, w8a8, PackedConv2d)                           \
+  OURS(conv2d, mve_1x1, mve, load_mve_1x1, execute_mve_1x1, w8a8, PackedConv2d)                                 \
+  OURS(conv2d, mve_kxk, mve, load_mve_kxk, execute_mve_kxk, w8a8, PackedConv2d)                                 \
   THEIRS(aten, convolution, out, any_cpu, load_convolution, execute_convolution, f32, FloatConvolution)
 CORMORANT_NAMES(CORMORANT_CONV2D_KERNELS)
 
@@ -138,7 +138,7 @@ constexpr const Variant& choose_variant(const Target& target, const conv::Geomet
   if (target.isa == Isa::dsp) {
     if (target.optimize == Optimize::size) return kDspSmall;
     // Doubled sums must fit 32 bits.
-    return target.optimize == Optimize::speed && rounding != conv::Rounding::general ? kDspWide : kDsp;
+    return target.optimize == Optimize::speed && conv::is_simple(rounding) ? kDspWide : kDsp;
   }
   return is_baseline(target) ? kV6m : kScalar;
 }
@@ -214,6 +214,12 @@ struct Stream {
   }
   [[nodiscard]] constexpr std::uint32_t left_shift_index(std::uint32_t channel) const {  // zero or positive
     return right_shift_index(channel) + block();
+  }
+  // MVE shifts one way or the other. The others always shift right, by 1 where they shift left by one more than
+  // necessary: kernels then see by the left shift alone that a channel is no ordinary one. No shift to the right, or
+  // one beyond kMaxShift, marks channels that only plain loops compute.
+  [[nodiscard]] constexpr conv::Shifts stored_shifts(std::int32_t shift, bool is_general) const {
+    return layout == Layout::mve ? conv::split_shift(shift) : conv::marked_shift(shift, is_general);
   }
   [[nodiscard]] constexpr std::uint32_t weight_index(std::uint32_t channel, std::uint32_t k) const {
     const std::uint32_t start = record(channel) + weights_at();

@@ -39,7 +39,23 @@ struct Layer {
   double output_scale = 0.5;
   std::int32_t input_zero_point = -5;
   std::int8_t weight = 0;  // all weights, unless 0
+  // Unless 0 every third channel is next to nothing beside its bias, which is this much beyond a whole step of the
+  // output, and every third shifts left.
+  double withered = 0;
 };
+
+void wither(const Layer& l, const ir::Value* x, ir::Value* w, ir::Value* b) {
+  std::vector<std::int32_t> biases;
+  for (std::int64_t c = 0; c < l.outputs; ++c) {
+    double& scale = w->type.quant->scales[static_cast<std::size_t>(c)];
+    scale = c % 3 == 0 ? 3e-7 : c % 3 == 1 ? 0.02 : 10;
+    const double unit = scale * x->type.quant->scale();
+    b->type.quant->scales[static_cast<std::size_t>(c)] = unit;
+    biases.push_back(
+        static_cast<std::int32_t>(c % 3 == 0 ? (static_cast<double>(c) + l.withered) * l.output_scale / unit : 5));
+  }
+  b->data = ir::Bytes::of(std::span<const std::int32_t>(biases));
+}
 
 ir::Value* build(ir::Graph& graph, const Layer& l) {
   std::mt19937 random(static_cast<unsigned>(l.in[1] * 1000 + l.outputs));
@@ -51,6 +67,7 @@ ir::Value* build(ir::Graph& graph, const Layer& l) {
   }
   ir::Argument bias;
   if (l.bias) bias = conformance::int32_bias(graph, x, w, random, 3000);
+  if (l.withered != 0) wither(l, x, w, std::get<ir::Value*>(bias));
   ir::Shape out = {l.in[0], l.outputs, 0, 0};
   for (std::size_t i = 0; i < 2; ++i) {
     out[2 + i] = (l.in[2 + i] + 2 * l.padding[i] - l.dilation[i] * (l.kernel[i] - 1) - 1) / l.stride[i] + 1;
@@ -150,6 +167,11 @@ std::vector<Case> cases() {
       case_of({.in = {1, 9, 4, 4}, .outputs = 6, .kernel = {3, 3}, .padding = {1, 1}, .input_zero_point = -128}));
   all.push_back(
       case_of({.in = {1, 9, 4, 4}, .outputs = 6, .kernel = {3, 3}, .padding = {1, 1}, .input_zero_point = 127}));
+  for (const double withered : {0.2, 0.5}) {
+    for (const bool relu : {false, true}) {
+      all.push_back(case_of({.in = {1, 9, 2, 3}, .outputs = 13, .relu = relu, .withered = withered}));
+    }
+  }
   for (const int weight : {-128, -127, 127}) {
     all.push_back(case_of({.in = {1, 64, 3, 3},
                            .outputs = 5,
@@ -476,6 +498,27 @@ std::string packed_variant(const Layer& layer, const Cpu& cpu, Isa isa, Optimize
   return packed == nullptr ? "" : packed->producer->op;
 }
 
+conv::Rounding packed_rounding(const Layer& layer) {
+  ir::Graph graph;
+  const Config config{.target = parse_target("cortex-m4")};
+  const ir::Value* packed = conv2d::prepack({graph, *lowered(graph, layer, config), config});
+  conv::Header header;
+  std::memcpy(&header, packed->producer->tensor("packed")->data.bytes.data(), sizeof header);
+  return header.rounding;
+}
+
+// A channel whose weights change nothing is a constant; one that shifts left asks for little more than others.
+TEST(Conv2d, OneChannelDoesNotMakeItsLayerSlow) {
+  Layer l = {.in = {1, 9, 2, 3}, .outputs = 13, .withered = 0.2};
+  EXPECT_EQ(packed_rounding(l), conv::Rounding::both);
+  l.outputs = 2;
+  EXPECT_EQ(packed_rounding(l), conv::Rounding::right);
+  l.relu = true;
+  EXPECT_EQ(packed_rounding(l), conv::Rounding::positive);
+  l.withered = 0.5;  // the weights may tip it
+  EXPECT_EQ(packed_rounding(l), conv::Rounding::general);
+}
+
 TEST(Conv2dPrepack, TheVariantSuitsTheTarget) {
   const Layer pixel = {.in = {1, 16, 4, 4}, .outputs = 8};
   const Layer window = {.in = {1, 16, 4, 4}, .outputs = 8, .kernel = {3, 3}};
@@ -658,7 +701,7 @@ TEST(Conv2dLoad, RejectsPackedConstantsThatDoNotFit) {
         [](Damaged& d) { d.header.geometry.stride_height = 0xffff; },
         [](Damaged& d) { d.header.geometry.dilation_height = 0; },
         [](Damaged& d) { d.header.geometry.pad_left = 0xffff; },
-        [](Damaged& d) { std::memset(&d.header.rounding, 3, 1); },
+        [](Damaged& d) { std::memset(&d.header.rounding, 4, 1); },
         [](Damaged& d) { d.right_shift = -32; },
         [](Damaged& d) { d.right_shift = 1; },
         [](Damaged& d) { d.scratch = 4; },

@@ -61,7 +61,13 @@ struct Unpacked {
   std::vector<std::int32_t> bias;  // input_offset · Σ weights folded in
   std::vector<std::int32_t> multipliers;
   std::vector<std::int32_t> shifts;
-  bool has_lowest_weight = false;  // a weight of −128
+  std::vector<bool> is_constant;    // channels whose result is that of their bias: their weights count as zeros
+  std::vector<bool> is_general;     // channels that Rounding::general is for
+  bool has_lowest_weights = false;  // several weights of −128 in a channel
+
+  [[nodiscard]] std::int32_t weight(std::uint32_t channel, std::int32_t of_model) const {
+    return is_constant[channel] ? 0 : of_model;
+  }
 };
 // (channel, k) -> weight; k counts in the order of the channel's window.
 using WeightAt = std::function<std::int32_t(std::uint32_t, std::uint32_t)>;

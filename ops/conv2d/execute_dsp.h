@@ -17,7 +17,7 @@
 
 namespace cormorant::ops::conv2d {
 
-// Loops has kLayout and the functions plain (any rounding), right and positive (kernels/conv_gemm.h).
+// Loops has kLayout and the functions plain (any rounding), right, positive and both (kernels/conv_gemm.h).
 template <class Loops>
 struct DspConvolution {
   static std::uint32_t load_word(const std::int8_t* at) {  // unaligned
@@ -64,22 +64,19 @@ struct DspConvolution {
     widen(to, bytes, (g.patch() + 3U) / 4);
   }
 
-  static void compute(const conv::Header& header, conv::DspGemm gemm, std::uint32_t block_bytes) {
-    if (header.rounding == conv::Rounding::general) {
-      Loops::plain(gemm);
-      return;
-    }
+  static auto loop_for(conv::Rounding rounding) {
+    if (rounding == conv::Rounding::positive) return Loops::positive;
+    return rounding == conv::Rounding::right ? Loops::right : Loops::both;
+  }
+
+  // Pairs of channels, a channel that is left over in plain loops.
+  static void compute(const conv::Header& header, conv::DspGemm gemm, const Stream& stream) {
     const std::uint32_t channels = gemm.channels;
     gemm.channels = channels / 2 * 2;
-    if (gemm.channels != 0) {
-      if (header.rounding == conv::Rounding::positive) {
-        Loops::positive(&gemm);
-      } else {
-        Loops::right(&gemm);
-      }
-    }
+    if (gemm.channels != 0) loop_for(header.rounding)(&gemm);
+    if (header.rounding == conv::Rounding::general) compute_marked(gemm, stream, Loops::plain);
     if (channels % 2 == 0) return;
-    gemm.stream += channels / 2 * block_bytes;
+    gemm.stream += channels / 2 * stream.block_bytes();
     gemm.out += channels - 1;
     gemm.channels = 1;
     Loops::plain(gemm);
@@ -101,12 +98,12 @@ struct DspConvolution {
                        .channels = g.group_outputs(),
                        .output = conv::output_of(c.header)};
     for_blocks<3>(c, [&](const conv::Pixel(&pixels)[3], std::int8_t* out, std::uint32_t out_step) {
-      gemm.stream = c.stream();
+      gemm.stream = c.stream;
       gemm.out = out;
       gemm.out_step = out_step;
       for (std::uint32_t first = 0; first < g.in_channels; first += g.group_inputs()) {
         for (std::uint32_t i = 0; i < 3; ++i) put_patch(c.header, pixels[i], first, patches + i, bytes);
-        compute(c.header, gemm, stream.block_bytes());
+        compute(c.header, gemm, stream);
         gemm.stream += stream.group_bytes();
         gemm.out += g.group_outputs();
       }
@@ -118,7 +115,7 @@ template <void (*Convolve)(const Convolution&)>
 void execute_packed_dsp(const void* raw) {
   const auto& plan = *static_cast<const PackedPlan*>(raw);
   Convolve(convolution_of(plan));
-  if (plan.header->rounding != conv::Rounding::general) conv::clamp_output_dsp(*plan.header, plan.out);
+  conv::clamp_output_dsp(*plan.header, plan.out);
 }
 
 }  // namespace cormorant::ops::conv2d

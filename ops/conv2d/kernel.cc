@@ -84,7 +84,7 @@ PackedShape packed_shape(const Variant& variant, const conv::Geometry& geometry)
 }
 
 bool is_sound_stream(const PackedShape& shape, const conv::Header& header, std::uint32_t bytes) {
-  return header.rounding <= conv::Rounding::positive && shape.stream_bytes == header.stream_bytes &&
+  return header.rounding <= conv::Rounding::both && shape.stream_bytes == header.stream_bytes &&
          header.stream_bytes == bytes && has_sound_shifts(shape, reinterpret_cast<const std::uint8_t*>(&header + 1));
 }
 
@@ -184,5 +184,60 @@ Error plan_direct(Call& call, const DirectArguments& a, const Window& window) {
 
 Error load_direct(Call& call) { return load_direct_as<TensorsAsGiven>(call); }
 Error load_direct_nhwc(Call& call) { return load_direct_as<NhwcTensors>(call); }
+
+conv::Rounding rounding_of(const conv::Direct& plan) {
+  conv::Demand most = conv::Demand::right;
+  for (std::uint32_t c = 0; c < plan.geometry.out_channels; ++c) {
+    const conv::Demand demand = conv::demand_of(plan.largest_sum(c), plan.shifts[c]);
+    if (demand > most) most = demand;
+  }
+  return conv::rounding_for(most, plan.activation_min, plan.output_offset);
+}
+
+void share_workspace(Call& call, const Variant& variant, conv::Direct& plan) {
+  conv::Geometry g = plan.geometry;
+  g.inputs_per_group = g.in_channels;
+  if (plan.group_channels != g.in_channels || g.patch() > conv::kLargestRepackedPatch) return;
+  // Patches are made anew for every pass, which wants some channels to serve.
+  constexpr std::uint32_t kStreamBytes = 8192;
+  const Stream stream(variant.layout, g);
+  std::uint32_t pass = stream.block();
+  while (pass < g.out_channels && (pass + stream.block()) / stream.block() * stream.block_bytes() <= kStreamBytes) {
+    pass += stream.block();
+  }
+  for (; pass != 0; pass = pass > stream.block() ? stream.block() : 0) {
+    g.outputs_per_group = g.out_channels = static_cast<std::uint16_t>(pass);
+    const std::uint32_t bytes = round_up(static_cast<std::uint32_t>(Stream(variant.layout, g).bytes()), 16);
+    const CheckedSize both = CheckedSize(bytes) + scratch_bytes(variant, g);
+    plan.workspace = both.fits() ? static_cast<std::uint8_t*>(call.share(both.value())) : nullptr;
+    if (plan.workspace == nullptr) continue;
+    plan.pass = static_cast<std::uint16_t>(pass);
+    plan.rounding = rounding_of(plan);
+    return;
+  }
+}
+
+template <const Variant& V>
+Error load_repacked(Call& call) {
+  const Error error = load_direct(call);
+  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-const-cast)
+  if (error == Error::ok) share_workspace(call, V, *static_cast<conv::Direct*>(const_cast<void*>(call.plan())));
+  return error;
+}
+template <const Variant& V>
+Error load_repacked_nhwc(Call& call) {
+  const Error error = load_direct_nhwc(call);
+  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-const-cast)
+  if (error == Error::ok) share_workspace(call, V, *static_cast<conv::Direct*>(const_cast<void*>(call.plan())));
+  return error;
+}
+template Error load_repacked<kMveKxk>(Call& call);
+template Error load_repacked<kDsp>(Call& call);
+template Error load_repacked<kScalar>(Call& call);
+template Error load_repacked<kV6m>(Call& call);
+template Error load_repacked_nhwc<kMveKxk>(Call& call);
+template Error load_repacked_nhwc<kDsp>(Call& call);
+template Error load_repacked_nhwc<kScalar>(Call& call);
+template Error load_repacked_nhwc<kV6m>(Call& call);
 
 }  // namespace cormorant::ops::conv2d

@@ -26,8 +26,9 @@ struct Places {
   std::uint32_t row;
   std::uint32_t image;
 
-  [[nodiscard]] bool is_dense(const conv::Geometry& g) const {
-    return pixel == g.out_channels && row == pixel * g.out_width && image == row * g.out_height;
+  // All pixels follow each other at the same distance.
+  [[nodiscard]] bool is_one_row(const conv::Geometry& g) const {
+    return row == pixel * g.out_width && image == row * g.out_height;
   }
 };
 inline Places dense_places(const conv::Geometry& g, std::int8_t* out) {
@@ -35,18 +36,17 @@ inline Places dense_places(const conv::Geometry& g, std::int8_t* out) {
   return {out, g.out_channels, row, row * g.out_height};
 }
 
-// A packed convolution, its stream behind the header. All but MVE only saturate where the header's rounding is not
-// general: then the whole output is to be clamped, once.
+// A packed convolution. All but MVE only saturate: the whole output is to be
+// clamped, once.
 struct Convolution {
   const conv::Header& header;
+  const std::uint8_t* stream;
   const std::int8_t* input;
   std::int8_t* scratch;
   Places places;
-
-  [[nodiscard]] const std::uint8_t* stream() const { return reinterpret_cast<const std::uint8_t*>(&header + 1); }
 };
 inline Convolution convolution_of(const PackedPlan& plan) {
-  return {*plan.header, plan.input, plan.scratch, dense_places(plan.header->geometry, plan.out)};
+  return {*plan.header, plan.stream(), plan.input, plan.scratch, dense_places(plan.header->geometry, plan.out)};
 }
 void convolve_mve(const Convolution& c);
 void convolve_dsp(const Convolution& c);
@@ -81,9 +81,26 @@ Error load_dsp_wide(Call& call);
 Error load_scalar(Call& call);
 Error load_v6m(Call& call);
 
-// cortex_m::quantized_conv2d.out on every instruction set: the plan is a conv::Direct.
+// cortex_m::quantized_conv2d.out on every instruction set: the plan is a conv::Direct. Without a variant constants are
+// read as they stand; else they are laid out for it where there is room to.
 Error load_direct(Call& call);
 Error load_direct_nhwc(Call& call);
+template <const Variant& V>
+Error load_repacked(Call& call);
+template <const Variant& V>
+Error load_repacked_nhwc(Call& call);
+extern template Error load_repacked<kMveKxk>(Call& call);
+extern template Error load_repacked<kDsp>(Call& call);
+extern template Error load_repacked<kScalar>(Call& call);
+extern template Error load_repacked<kV6m>(Call& call);
+extern template Error load_repacked_nhwc<kMveKxk>(Call& call);
+extern template Error load_repacked_nhwc<kDsp>(Call& call);
+extern template Error load_repacked_nhwc<kScalar>(Call& call);
+extern template Error load_repacked_nhwc<kV6m>(Call& call);
+// Room for the constants of some channels and for the packed kernel's scratch; none where there is not so much.
+void share_workspace(Call& call, const Variant& variant, conv::Direct& plan);
+// The strictest rounding that all channels allow.
+conv::Rounding rounding_of(const conv::Direct& plan);
 
 // What the two direct forms have in common: tensors, lists, offsets -> plan. `weight_channels` is the number of input
 // channels in the weights.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/conv2d/execute_dsp.h"
+#include "ops/conv2d/repack.h"
 
 namespace cormorant::ops::conv2d {
 namespace {
@@ -10,15 +11,24 @@ struct Bytes {
   static constexpr auto plain = conv::conv_gemm_dsp_plain;
   static constexpr auto right = conv::cormorant_conv_gemm_right_dsp;
   static constexpr auto positive = conv::cormorant_conv_gemm_positive_dsp;
+  static constexpr auto both = conv::cormorant_conv_gemm_both_dsp;
 };
 struct Pairs {
   static constexpr Layout kLayout = Layout::dsp_wide;
   static constexpr auto plain = conv::conv_gemm_dsp_wide_plain;
   static constexpr auto right = conv::cormorant_conv_gemm_right_dsp_wide;
   static constexpr auto positive = conv::cormorant_conv_gemm_positive_dsp_wide;
+  static constexpr auto both = right;  // never: doubled sums must fit 32 bits
 };
 
-void execute_direct(const void* raw) { conv::conv_direct(*static_cast<const conv::Direct*>(raw), conv::dot_plain); }
+void execute_direct(const void* raw) {
+  const auto& plan = *static_cast<const conv::Direct*>(raw);
+  if (plan.workspace == nullptr) {
+    conv::conv_direct(plan, conv::dot_plain);
+  } else {
+    convolve_repacked_dsp(plan, ohwi_of(plan));
+  }
+}
 
 }  // namespace
 
@@ -28,6 +38,19 @@ void execute_direct(const void* raw) { conv::conv_direct(*static_cast<const conv
 
 constexpr auto* execute_dsp = execute_packed_dsp<convolve_dsp>;
 constexpr auto* execute_dsp_wide = execute_packed_dsp<convolve_dsp_wide>;
+
+void convolve_repacked_dsp(const conv::Direct& d, const Weights& weights) {
+  const auto clear = [](std::uint8_t* at, std::uint32_t bytes) {
+    fill_bytes_dsp(reinterpret_cast<std::int8_t*>(at), 0, bytes);
+  };
+  convolve_repacked<Layout::dsp, convolve_dsp, put_weights<Layout::dsp>>(d, weights, clear);
+  conv::clamp_bytes_dsp(d.out, d.geometry.out_pixels() * d.geometry.out_channels, d.activation_min, d.activation_max);
+}
+
+// How programs of other compilers are loaded here.
+constexpr auto* load_upstream = load_repacked<kDsp>;
+constexpr auto* load_upstream_nhwc = load_repacked_nhwc<kDsp>;
+
 CORMORANT_KERNELS(CORMORANT_CONV2D_KERNELS, dsp)
 
 }  // namespace cormorant::ops::conv2d

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The same packed constants as conv2d.dsp, with one inner loop for all kinds of rounding but the general one, and
+// The same packed constants as conv2d.dsp, with one inner loop for all kinds of rounding that only shift right, and
 // compiled for size (firmware/CMakeLists.txt).
 #include "ops/conv2d/execute_dsp.h"
 
@@ -12,6 +12,7 @@ struct Small {
   static constexpr auto plain = conv::conv_gemm_dsp_plain;
   static constexpr auto right = conv::cormorant_conv_gemm_right_dsp;
   static constexpr auto positive = conv::cormorant_conv_gemm_right_dsp;
+  static constexpr auto both = conv::cormorant_conv_gemm_both_dsp;
 };
 
 void convolve(const Convolution& c) { DspConvolution<Small>::run(c); }

@@ -4,7 +4,7 @@
 #include "kernels/conv_gemm.h"
 #include "kernels/conv_patch.h"
 #include "kernels/move.h"
-#include "ops/conv2d/kernel.h"
+#include "ops/conv2d/repack.h"
 
 namespace cormorant::ops::conv2d {
 namespace {
@@ -36,7 +36,7 @@ void compute(conv::MveGemm gemm, std::uint32_t channels, std::uint32_t block_byt
 }
 
 conv::MveGemm gemm_of(const Convolution& c) {
-  return {.stream = c.stream(),
+  return {.stream = c.stream,
           .patch0 = nullptr,
           .patch1 = nullptr,
           .out0 = c.places.out,
@@ -124,7 +124,7 @@ void by_rows(const Convolution& c) {
   const std::int8_t* end = c.input + std::uint32_t{g.batch} * g.in_height * row_bytes;
   Row row{c, gemm_of(c), stream.block_bytes(), nullptr, nullptr, nullptr};
   row.last_whole = end - 16 * row.gemm.chunks;
-  const bool one_row = conv::is_pointwise(g) && c.places.is_dense(g);
+  const bool one_row = conv::is_pointwise(g) && c.places.is_one_row(g);
   // Pixels before `first` see the left border, those from `last` on the right one.
   const std::uint32_t columns = one_row ? g.out_pixels() : g.out_width;
   std::uint32_t first = (std::uint32_t{g.pad_left} + g.stride_width - 1) / g.stride_width;
@@ -242,7 +242,7 @@ void by_columns(const Convolution& c) {
                                    std::uint32_t count) {
     const std::int32_t top = static_cast<std::int32_t>(first * g.stride_height) - g.pad_top;
     out += first * c.places.row;
-    gemm.stream = c.stream();
+    gemm.stream = c.stream;
     for (std::uint32_t group = 0; group < g.groups; ++group) {
       copy_column(c, image, top, left, (count - 1) * g.stride_height + g.kernel_height);
       gemm.patch0 = c.scratch;
@@ -304,7 +304,7 @@ void by_pixels(const Convolution& c) {
       conv::Pixel next = pixel;
       const bool pair = left > 1;
       if (pair) next.advance(g);
-      gemm.stream = c.stream();
+      gemm.stream = c.stream;
       for (std::uint32_t group = 0; group < g.groups; ++group) {
         fill_patch(c.header, pixel, group * g.group_inputs(), c.scratch);
         if (pair) fill_patch(c.header, next, group * g.group_inputs(), second);
@@ -344,9 +344,37 @@ std::int32_t dot(const std::int8_t* x, const std::int8_t* w, std::uint32_t count
   return products + offset * weights;
 }
 
-void execute_direct(const void* raw) { conv::conv_direct(*static_cast<const conv::Direct*>(raw), dot); }
+void execute_direct(const void* raw) {
+  const auto& plan = *static_cast<const conv::Direct*>(raw);
+  if (plan.workspace == nullptr) {
+    conv::conv_direct(plan, dot);
+  } else {
+    convolve_repacked_mve(plan, ohwi_of(plan));
+  }
+}
+
+// Vectors of a row of weights to where its channel has them.
+std::int32_t put_row(std::uint8_t* to, std::uint32_t lane, const std::int8_t* from, std::uint32_t step,
+                     std::uint32_t count) {
+  if (step != 1) return put_weights<Layout::mve>(to, lane, from, step, count);
+  std::int32_t sum = 0;
+  to += 16 * lane;
+  for (auto left = static_cast<std::int32_t>(count); left > 0; left -= 16, from += 16, to += 64) {
+    const int8x16_t weights = vldrbq_z_s8(from, vctp8q(static_cast<std::uint32_t>(left)));
+    vstrbq_s8(reinterpret_cast<std::int8_t*>(to), weights);
+    sum = vaddvaq_s8(sum, weights);
+  }
+  return sum;
+}
 
 }  // namespace
+
+void convolve_repacked_mve(const conv::Direct& d, const Weights& weights) {
+  const auto clear = [](std::uint8_t* at, std::uint32_t bytes) {
+    fill_bytes_mve(reinterpret_cast<std::int8_t*>(at), 0, bytes);
+  };
+  convolve_repacked<Layout::mve, convolve_mve, put_row>(d, weights, clear);
+}
 
 void convolve_mve(const Convolution& c) {
   switch (walk_of(c.header.geometry)) {
@@ -361,6 +389,10 @@ void convolve_mve(const Convolution& c) {
       break;
   }
 }
+
+// How programs of other compilers are loaded here.
+constexpr auto* load_upstream = load_repacked<kMveKxk>;
+constexpr auto* load_upstream_nhwc = load_repacked_nhwc<kMveKxk>;
 
 CORMORANT_KERNELS(CORMORANT_CONV2D_KERNELS, mve)
 

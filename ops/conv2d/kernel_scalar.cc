@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/conv_gemm.h"
 #include "kernels/conv_patch.h"
+#include "kernels/move.h"
 #include "ops/conv2d/blocks.h"
-#include "ops/conv2d/kernel.h"
+#include "ops/conv2d/repack.h"
 
 namespace cormorant::ops::conv2d {
 namespace {
@@ -47,7 +48,7 @@ void convolve(const Convolution& c, const Stream& stream, Gemm& gemm, Compute co
   const conv::Geometry& g = c.header.geometry;
   auto* patches = reinterpret_cast<std::int32_t*>(c.scratch);
   for_blocks<N>(c, [&](const conv::Pixel(&pixels)[N], std::int8_t* out, std::uint32_t out_step) {
-    gemm.stream = c.stream();
+    gemm.stream = c.stream;
     gemm.out = out;
     gemm.out_step = out_step;
     for (std::uint32_t first = 0; first < g.in_channels; first += g.group_inputs()) {
@@ -62,37 +63,56 @@ void convolve(const Convolution& c, const Stream& stream, Gemm& gemm, Compute co
   });
 }
 
+auto pairs_loop_for(conv::Rounding rounding) {
+  if (rounding == conv::Rounding::positive) return conv::cormorant_conv_gemm_positive_scalar;
+  return rounding == conv::Rounding::right ? conv::cormorant_conv_gemm_right_scalar
+                                           : conv::cormorant_conv_gemm_both_scalar;
+}
+
 // The pairs of channels in assembly, a channel that is left over not.
-void compute_pairs(conv::ScalarGemm gemm, std::uint32_t block_bytes) {
+void compute_pairs(conv::ScalarGemm gemm, const Stream& stream) {
   const std::uint32_t channels = gemm.channels;
   gemm.channels = channels / 2 * 2;
-  if (gemm.channels != 0) {
-    if (gemm.output.rounding == conv::Rounding::positive) {
-      conv::cormorant_conv_gemm_positive_scalar(&gemm);
-    } else {
-      conv::cormorant_conv_gemm_right_scalar(&gemm);
-    }
-  }
+  if (gemm.channels != 0) pairs_loop_for(gemm.output.rounding)(&gemm);
+  if (gemm.output.rounding == conv::Rounding::general) compute_marked(gemm, stream, conv::conv_gemm_scalar_plain);
   if (channels % 2 == 0) return;
-  gemm.stream += channels / 2 * block_bytes;
+  gemm.stream += channels / 2 * stream.block_bytes();
   gemm.out += channels - 1;
   gemm.channels = 1;
   conv::conv_gemm_scalar_plain(gemm);
 }
 
+void compute_v6m(const conv::V6mGemm& gemm, const Stream& stream) {
+  if (conv::is_simple(gemm.output.rounding)) {
+    conv::cormorant_conv_gemm_right_v6m(&gemm);
+    return;
+  }
+  conv::cormorant_conv_gemm_both_v6m(&gemm);
+  if (gemm.output.rounding == conv::Rounding::general) compute_marked(gemm, stream, conv::conv_gemm_v6m_plain);
+}
+
 void execute_scalar(const void* raw) {
   const auto& plan = *static_cast<const PackedPlan*>(raw);
   convolve_scalar(convolution_of(plan));
-  if (plan.header->rounding != conv::Rounding::general) conv::clamp_output(*plan.header, plan.out);
+  conv::clamp_output(*plan.header, plan.out);
 }
 
 void execute_v6m(const void* raw) {
   const auto& plan = *static_cast<const PackedPlan*>(raw);
   convolve_v6m(convolution_of(plan));
-  if (plan.header->rounding != conv::Rounding::general) conv::clamp_output(*plan.header, plan.out);
+  conv::clamp_output(*plan.header, plan.out);
 }
 
-void execute_direct(const void* raw) { conv::conv_direct(*static_cast<const conv::Direct*>(raw), conv::dot_plain); }
+constexpr Layout kLayout = kHasLongMultiply ? Layout::scalar : Layout::v6m;
+
+void execute_direct(const void* raw) {
+  const auto& plan = *static_cast<const conv::Direct*>(raw);
+  if (plan.workspace == nullptr) {
+    conv::conv_direct(plan, conv::dot_plain);
+  } else {
+    convolve_repacked_scalar(plan, ohwi_of(plan));
+  }
+}
 
 }  // namespace
 
@@ -107,12 +127,10 @@ void convolve_scalar(const Convolution& c) {
                         .channels = g.group_outputs(),
                         .output = conv::output_of(c.header)};
   if constexpr (kHasLongMultiply) {
-    if (gemm.output.rounding != conv::Rounding::general) {
-      convolve<3>(c, stream, gemm, [&](const conv::ScalarGemm& block) { compute_pairs(block, stream.block_bytes()); });
-      return;
-    }
+    convolve<3>(c, stream, gemm, [&](const conv::ScalarGemm& block) { compute_pairs(block, stream); });
+  } else {
+    convolve<3>(c, stream, gemm, conv::conv_gemm_scalar_plain);
   }
-  convolve<3>(c, stream, gemm, conv::conv_gemm_scalar_plain);
 }
 
 void convolve_v6m(const Convolution& c) {
@@ -126,12 +144,21 @@ void convolve_v6m(const Convolution& c) {
                      .channels = g.group_outputs(),
                      .output = conv::output_of(c.header),
                      .excess = {}};
-  if (gemm.output.rounding == conv::Rounding::general) {
-    convolve<4>(c, stream, gemm, conv::conv_gemm_v6m_plain);
-    return;
-  }
-  convolve<4>(c, stream, gemm, [](const conv::V6mGemm& block) { conv::cormorant_conv_gemm_right_v6m(&block); });
+  convolve<4>(c, stream, gemm, [&](const conv::V6mGemm& block) { compute_v6m(block, stream); });
 }
+
+void convolve_repacked_scalar(const conv::Direct& d, const Weights& weights) {
+  const auto clear = [](std::uint8_t* at, std::uint32_t bytes) {
+    fill_bytes_scalar(reinterpret_cast<std::int8_t*>(at), 0, bytes);
+  };
+  constexpr auto kConvolve = kHasLongMultiply ? convolve_scalar : convolve_v6m;
+  convolve_repacked<kLayout, kConvolve, put_weights<kLayout>>(d, weights, clear);
+  conv::clamp_bytes(d.out, d.geometry.out_pixels() * d.geometry.out_channels, d.activation_min, d.activation_max);
+}
+
+// How programs of other compilers are loaded here.
+constexpr auto* load_upstream = load_repacked<(kHasLongMultiply ? kScalar : kV6m)>;
+constexpr auto* load_upstream_nhwc = load_repacked_nhwc<(kHasLongMultiply ? kScalar : kV6m)>;
 
 CORMORANT_KERNELS(CORMORANT_CONV2D_KERNELS, scalar)
 

@@ -79,7 +79,7 @@ std::optional<std::vector<std::byte>> pack(const Variant& variant, Unpacked& u, 
   set_groups(u.geometry, u.geometry.groups / merged);
   u.header.geometry = u.geometry;
   if (!is_computable(variant, u.geometry) || !scratch_bytes(variant, u.geometry).fits()) return {};
-  if (variant.layout == Layout::dsp_wide && u.header.rounding == conv::Rounding::general) return {};
+  if (variant.layout == Layout::dsp_wide && !conv::is_simple(u.header.rounding)) return {};
 
   const Stream layout(variant.layout, u.geometry);
   if (layout.bytes() > 0x7fff0000U) return {};
@@ -87,8 +87,9 @@ std::optional<std::vector<std::byte>> pack(const Variant& variant, Unpacked& u, 
   for (std::uint32_t c = 0; c < u.geometry.out_channels; ++c) {
     put_word(stream, layout.bias_index(c), u.bias[c] * layout.scale());
     put_word(stream, layout.multiplier_index(c), u.multipliers[c]);
-    put_byte(stream, layout.right_shift_index(c), std::min(u.shifts[c], 0));
-    put_byte(stream, layout.left_shift_index(c), std::max(u.shifts[c], 0));
+    const conv::Shifts shifts = layout.stored_shifts(u.shifts[c], u.is_general[c]);
+    put_byte(stream, layout.right_shift_index(c), shifts.right);
+    put_byte(stream, layout.left_shift_index(c), shifts.left);
     // Elements of the other groups in the patch have weights of zero.
     const auto put_weight = [&](std::uint32_t k, std::int32_t weight) {
       const std::int32_t stored = weight * layout.scale() + layout.weight_offset();
@@ -99,7 +100,7 @@ std::optional<std::vector<std::byte>> pack(const Variant& variant, Unpacked& u, 
     const std::uint32_t first = c / outputs % merged * inputs;
     for (std::uint32_t k = 0; k < window; ++k) {
       const std::uint32_t at = k / inputs * (inputs * merged) + first + k % inputs;
-      put_weight(at, weight_at(c, k));
+      put_weight(at, u.weight(c, weight_at(c, k)));
     }
   }
   return packed_bytes(u.header, stream);

@@ -87,6 +87,9 @@ constexpr auto* execute_dsp_wide = execute_packed<Layout::dsp_wide>;
 constexpr auto* execute_dsp_small = execute_packed<Layout::dsp>;
 constexpr auto* execute_mve_1x1 = execute_packed<Layout::mve>;
 constexpr auto* execute_mve_kxk = execute_packed<Layout::mve>;
+constexpr auto* load_upstream = load_direct;
+constexpr auto* load_upstream_nhwc = load_direct_nhwc;
+
 CORMORANT_REFERENCES(conv2d, CORMORANT_CONV2D_KERNELS)
 
 }  // namespace cormorant::ops::conv2d

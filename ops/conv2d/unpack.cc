@@ -7,6 +7,7 @@
 #include <cstring>
 #include <limits>
 
+#include "ops/channel_sums.h"
 #include "ops/conv2d/convolution.h"
 
 namespace cormorant::ops::conv2d {
@@ -22,13 +23,6 @@ const ir::Node* absorbable_pad(const Rewriter& rewriter, std::int64_t pad_value)
   const auto& post = pad->integers("post_pad");
   const bool only_pixels = pre[0] == 0 && pre[3] == 0 && post[0] == 0 && post[3] == 0;
   return only_pixels && pad->integer("pad_value") == pad_value ? pad : nullptr;
-}
-
-conv::Rounding proven_rounding(const Unpacked& u, std::int64_t largest_sum) {
-  const bool right = std::all_of(u.shifts.begin(), u.shifts.end(),
-                                 [](std::int32_t shift) { return shift < 0 && shift >= -conv::kMaxShift; });
-  if (!right || largest_sum >= (std::int64_t{1} << 30)) return conv::Rounding::general;
-  return u.header.activation_min >= u.header.output_offset ? conv::Rounding::positive : conv::Rounding::right;
 }
 
 }  // namespace
@@ -69,31 +63,41 @@ std::optional<Unpacked> unpack_as(const Rewriter& rewriter, const conv::Geometry
   u.multipliers.assign(multipliers.begin(), multipliers.end());
   u.shifts.assign(shifts.begin(), shifts.end());
   const ir::Value* bias = node.tensor("bias");
-  std::int64_t largest_sum = 0;
+  conv::Demand most = conv::Demand::right;
   for (std::uint32_t c = 0; c < u.geometry.out_channels; ++c) {
     std::int64_t sum = 0;
     std::int64_t magnitude = 0;
+    std::uint32_t lowest_weights = 0;
     for (std::uint32_t k = 0; k < window; ++k) {
       const std::int32_t w = weight(c, k);
       sum += w;
       magnitude += std::abs(w);
-      u.has_lowest_weight = u.has_lowest_weight || w == -128;
+      lowest_weights += w == -128 ? 1 : 0;
     }
     const std::int64_t folded = (bias == nullptr ? 0 : bias->data.as<std::int32_t>()[c]) + input_offset * sum;
     if (folded < std::numeric_limits<std::int32_t>::min() || folded > std::numeric_limits<std::int32_t>::max())
       return {};
-    u.bias.push_back(static_cast<std::int32_t>(folded));
-    const std::int64_t largest = std::abs(folded) + 128 * magnitude;
-    largest_sum = std::max(largest_sum, largest);
     if (u.shifts[c] < -31 || u.shifts[c] > 31) return {};
-    // A channel that training has let die has a factor so small that its result is always 0, which an ordinary shift
-    // says too: the high multiply never enlarges a number, and one below half of 2^shift is rounded to 0.
-    if (u.multipliers[c] == 0 || (u.shifts[c] < 0 && largest < (std::int64_t{1} << (-u.shifts[c] - 1)))) {
-      u.multipliers[c] = 0;
-      u.shifts[c] = -1;
+    const ChannelSums sums = ChannelSums::of(folded, sum, magnitude);
+    const std::optional<std::int32_t> constant =
+        constant_result(sums, {u.multipliers[c], u.shifts[c]},
+                        {u.header.output_offset, u.header.activation_min, u.header.activation_max});
+    u.is_constant.push_back(constant.has_value());
+    if (constant) {
+      u.bias.push_back(constant_bias(*constant, u.header.output_offset));
+      u.is_general.push_back(false);
+      u.multipliers[c] = kConstantMultiplier.multiplier;
+      u.shifts[c] = kConstantMultiplier.shift;
+      continue;
     }
+    u.bias.push_back(static_cast<std::int32_t>(folded));
+    u.has_lowest_weights = u.has_lowest_weights || lowest_weights > 1;
+    const std::int64_t largest = std::min<std::int64_t>(sums.magnitude(), std::numeric_limits<std::uint32_t>::max());
+    const conv::Demand demand = conv::demand_of(static_cast<std::uint32_t>(largest), u.shifts[c]);
+    u.is_general.push_back(demand == conv::Demand::general);
+    most = std::max(most, demand);
   }
-  u.header.rounding = proven_rounding(u, largest_sum);
+  u.header.rounding = conv::rounding_for(most, u.header.activation_min, u.header.output_offset);
   return u;
 }
 

@@ -22,9 +22,9 @@
 
 // _nhwc is the same where layout is written out: input and out are logically N, H, W, C.
 #define CORMORANT_DEPTHWISE_CONV2D_KERNELS(OURS, THEIRS, FOREIGN)                                                      \
-  THEIRS(cortex_m, quantized_depthwise_conv2d, out, scalar_dsp_mve, load_direct, execute_direct, w8a8,                 \
+  THEIRS(cortex_m, quantized_depthwise_conv2d, out, scalar_dsp_mve, load_upstream, execute_direct, w8a8,               \
          QuantizedDepthwiseConv2d)                                                                                     \
-  THEIRS(cortex_m, quantized_depthwise_conv2d_nhwc, out, scalar_dsp_mve, load_direct_nhwc, execute_direct, w8a8,       \
+  THEIRS(cortex_m, quantized_depthwise_conv2d_nhwc, out, scalar_dsp_mve, load_upstream_nhwc, execute_direct, w8a8,     \
          QuantizedDepthwiseConv2d)                                                                                     \
   OURS(depthwise_conv2d, scalar, scalar, load_scalar, execute_scalar, w8a8, conv2d::PackedConv2d)                      \
   OURS(depthwise_conv2d, dsp, dsp, load_dsp, execute_dsp, w8a8, conv2d::PackedConv2d)                                  \
@@ -117,16 +117,16 @@ constexpr bool is_computable(const Variant& variant, const conv::Geometry& g) {
           g.out_channels == g.in_channels && g.dilation_height == 1 && g.dilation_width == 1);
 }
 
-// MVE adds two products of bytes in 16 bits, which overflows only with a weight of −128.
-constexpr const Variant& choose_variant(const Target& target, const conv::Geometry& g, bool has_lowest_weight,
+// MVE adds two products of bytes in 16 bits, which overflows only if both weights are −128.
+constexpr const Variant& choose_variant(const Target& target, const conv::Geometry& g, bool has_lowest_weights,
                                         conv::Rounding rounding) {
   if (target.isa == Isa::scalar) return kScalar;
   if (target.isa == Isa::dsp) {
     if (target.optimize == Optimize::size) return kDspSmall;
     // Doubled sums must fit 32 bits.
-    return target.optimize == Optimize::speed && rounding != conv::Rounding::general ? kDspWide : kDsp;
+    return target.optimize == Optimize::speed && conv::is_simple(rounding) ? kDspWide : kDsp;
   }
-  if (has_lowest_weight || target.optimize == Optimize::size) return kMveKxk;
+  if (has_lowest_weights || target.optimize == Optimize::size) return kMveKxk;
   return is_computable(kMve3x3Narrow, g) ? kMve3x3Narrow : is_computable(kMve3x3, g) ? kMve3x3 : kMveKxk;
 }
 
@@ -186,6 +186,9 @@ struct Stream {
   }
   [[nodiscard]] constexpr std::uint32_t left_shift_index(std::uint32_t channel) const {  // zero or positive
     return right_shift_index(channel) + block();
+  }
+  [[nodiscard]] constexpr conv::Shifts stored_shifts(std::int32_t shift, bool is_general) const {  // as conv2d's
+    return layout == Layout::mve ? conv::split_shift(shift) : conv::marked_shift(shift, is_general);
   }
   // What biases and weights are multiplied with before they are stored.
   [[nodiscard]] constexpr std::int32_t scale() const { return layout == Layout::dsp_wide ? 2 : 1; }

@@ -37,7 +37,22 @@ struct Layer {
   std::int32_t input_zero_point = -5;
   std::int8_t weight = 0;     // all weights, unless 0
   double activation_max = 0;  // unless 0
+  bool withered = false;      // every third channel is next to nothing beside its bias, every third shifts left
 };
+
+// Results of the withered channels lie half way between two steps, so that the weights tip them.
+void wither(const Layer& l, const ir::Value* x, ir::Value* w, ir::Value* b) {
+  std::vector<std::int32_t> biases;
+  for (std::size_t c = 0; c < w->type.quant->scales.size(); ++c) {
+    double& scale = w->type.quant->scales[c];
+    scale = c % 3 == 0 ? 3e-8 : c % 3 == 1 ? 0.02 : 2;
+    const double unit = scale * x->type.quant->scale();
+    b->type.quant->scales[c] = unit;
+    biases.push_back(
+        static_cast<std::int32_t>(c % 3 == 0 ? (static_cast<double>(c) + 0.5) * l.output_scale / unit : 5));
+  }
+  b->data = ir::Bytes::of(std::span<const std::int32_t>(biases));
+}
 
 ir::Value* build(ir::Graph& graph, const Layer& l) {
   std::mt19937 random(static_cast<unsigned>(l.in[1] * 1000 + l.in[3]));
@@ -50,6 +65,7 @@ ir::Value* build(ir::Graph& graph, const Layer& l) {
   }
   ir::Argument bias;
   if (l.bias) bias = conformance::int32_bias(graph, x, w, random, 3000);
+  if (l.withered) wither(l, x, w, std::get<ir::Value*>(bias));
   ir::Shape out = {l.in[0], outputs, 0, 0};
   for (std::size_t i = 0; i < 2; ++i) {
     out[2 + i] = (l.in[2 + i] + 2 * l.padding[i] - l.dilation[i] * (l.kernel[i] - 1) - 1) / l.stride[i] + 1;
@@ -109,6 +125,10 @@ std::vector<Case> cases() {
   all.push_back(case_of({.in = {1, 16, 1, 12}, .kernel = {1, 9}, .padding = {0, 4}, .relu = true}));
   // Shifts to the left, a clamp from above, zero points at both ends, the largest sums, the lowest weight.
   all.push_back(case_of({.in = {1, 18, 4, 4}, .output_scale = 0.0004}));
+  for (const bool relu : {false, true}) {
+    all.push_back(case_of({.in = {1, 18, 4, 4}, .relu = relu, .withered = true}));
+    all.push_back(case_of({.in = {1, 10, 4, 4}, .kernel = {5, 2}, .relu = relu, .withered = true}));
+  }
   all.push_back(case_of({.in = {1, 18, 4, 4}, .relu = true, .activation_max = 6.0}));
   all.push_back(case_of({.in = {1, 18, 4, 4}, .input_zero_point = -128}));
   all.push_back(case_of({.in = {1, 18, 4, 4}, .input_zero_point = 127}));

@@ -64,14 +64,14 @@ void for_pixels(const conv2d::Convolution& c, const Variant& variant, Compute co
     const std::uint32_t copied = input_bytes < s.vectors ? input_bytes : s.vectors;
     for (std::uint32_t i = 0; i < copied; ++i) (tail + s.vectors - copied)[i] = (end - copied)[i];
   }
-  conv::DepthwisePixel pixel{.stream = c.stream(),
+  conv::DepthwisePixel pixel{.stream = c.stream,
                              .taps = taps,
                              .tap_count = g.taps(),
                              .channels = g.out_channels,
                              .out = c.places.out,
                              .output = conv::output_of(header),
                              .shift = 0,
-                             .pairs = header.has_lowest_weight != 0 ? 0 : g.taps() / 2};
+                             .pairs = header.has_lowest_weights != 0 ? 0 : g.taps() / 2};
   const std::uint32_t step = std::uint32_t{g.stride_width} * g.out_channels;
   const std::int32_t reach = (g.kernel_width - 1) * g.dilation_width;
 
@@ -131,6 +131,30 @@ void for_pixels(const conv2d::Convolution& c, const Variant& variant, Compute co
 template <class Machine, class Compute>
 void for_pixels(const PackedPlan& plan, const Variant& variant, Compute compute) {
   for_pixels<Machine>(conv2d::convolution_of(plan), variant, compute);
+}
+
+// The blocks of four channels that the loops for Rounding::both have computed wrongly, once more in plain loops.
+template <class Plain>
+void compute_marked(const conv::Header& header, conv::DepthwisePixel pixel, const Variant& variant, Plain plain) {
+  const Stream stream(variant, header.geometry);
+  const std::uint8_t* record = pixel.stream;
+  const std::uint32_t whole = pixel.channels & ~3U;
+  for (std::uint32_t channel = 0; channel < whole; channel += 4, record += stream.block_bytes()) {
+    pixel.channels = channel + 4;
+    if (conv::is_marked(reinterpret_cast<const std::int8_t*>(record + stream.shifts_at()), 4)) plain(pixel, channel);
+  }
+}
+
+// Whole blocks of four channels by a loop, the rest in plain loops.
+template <class Machine, class Loop, class Plain>
+void convolve_pixels(const conv2d::Convolution& c, const Variant& variant, Loop loop, Plain plain) {
+  const bool general = c.header.rounding == conv::Rounding::general;
+  for_pixels<Machine>(c, variant, [&](const conv::DepthwisePixel& pixel) {
+    const std::uint32_t whole = pixel.channels & ~3U;
+    if (whole != 0) loop(&pixel);
+    if (general) compute_marked(c.header, pixel, variant, plain);
+    if (whole != pixel.channels) plain(pixel, whole);
+  });
 }
 
 // Every byte so many times, where nothing is gained by more than that.

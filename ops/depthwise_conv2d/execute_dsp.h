@@ -16,15 +16,12 @@ struct DspMachine {
   }
 };
 
-// Whole blocks of channels in assembly, the rest, and all where the rounding is general, in plain loops.
 template <class Machine>
 void convolve_pixels(const conv2d::Convolution& c) {
-  const bool general = c.header.rounding == conv::Rounding::general;
-  for_pixels<Machine>(c, kDsp, [general](const conv::DepthwisePixel& pixel) {
-    const std::uint32_t whole = general ? 0 : pixel.channels & ~3U;
-    if (whole != 0) conv::cormorant_depthwise_pixel_dsp(&pixel);
-    if (whole != pixel.channels) conv::depthwise_pixel_plain_dsp(pixel, whole);
-  });
+  convolve_pixels<Machine>(c, kDsp,
+                           conv::is_simple(c.header.rounding) ? conv::cormorant_depthwise_pixel_dsp
+                                                              : conv::cormorant_depthwise_pixel_both_dsp,
+                           conv::depthwise_pixel_plain_dsp);
 }
 
 }  // namespace cormorant::ops::depthwise

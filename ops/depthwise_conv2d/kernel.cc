@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/depthwise_conv2d/kernel.h"
 
+#include <iterator>
+
 #include "ops/explicit_layout.h"
 
 namespace cormorant::ops::depthwise {
@@ -44,6 +46,59 @@ Error load_direct_as(Call& call) {
   return call.read_signature(args) ? plan_direct_as<Tensors>(call, args) : call.error();
 }
 
+// Two products of weights of −128 may not fit 16 bits.
+bool has_lowest_weights(const conv::Direct& plan) {
+  const std::uint32_t channels = plan.geometry.out_channels;
+  for (std::uint32_t c = 0; c < channels; ++c) {
+    const std::int8_t* weight = plan.weights + c;
+    bool found = false;
+    for (std::uint32_t tap = plan.geometry.taps(); tap > 0; --tap, weight += channels) {
+      if (*weight != -128) continue;
+      if (found) return true;
+      found = true;
+    }
+  }
+  return false;
+}
+
+// Room for all constants and the packed kernel's scratch; none where there is not so much.
+void share_workspace(Call& call, const Target& target, conv::Direct& plan) {
+  conv::Geometry& g = plan.geometry;
+  g.groups = 1;
+  g.inputs_per_group = 1;
+  if (g.in_channels == 1) {  // an ordinary convolution
+    const conv2d::Variant& variant = target.isa == Isa::mve   ? conv2d::kMveKxk
+                                     : target.isa == Isa::dsp ? conv2d::kDsp
+                                     : kHasLongMultiply       ? conv2d::kScalar
+                                                              : conv2d::kV6m;
+    conv2d::share_workspace(call, variant, plan);
+    return;
+  }
+  if (g.out_channels != g.in_channels) return;
+  g.outputs_per_group = 1;
+  const bool lowest = target.isa == Isa::mve && has_lowest_weights(plan);
+  const Variant& variant = choose_variant(target, g, lowest, conv::Rounding::right);
+  const auto stream = static_cast<std::uint32_t>(Stream(variant, g).bytes());
+  const CheckedSize both = CheckedSize(whole_vectors(stream)) + scratch_bytes(variant, g);
+  if (!both.fits()) return;
+  plan.workspace = static_cast<std::uint8_t*>(call.share(both.value()));
+  plan.rounding = conv2d::rounding_of(plan);
+  for (std::uint8_t i = 0; i < std::size(kVariants); ++i) {
+    if (kVariants[i] == &variant) plan.variant = static_cast<std::uint8_t>(lowest ? i | conv::kLowestWeights : i);
+  }
+}
+
+template <Isa kIsa, Error (*kLoad)(Call&)>
+Error load_repacked(Call& call) {
+  const Error error = kLoad(call);
+  if (error != Error::ok) return error;
+  Target target;
+  target.isa = kIsa;
+  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-const-cast)
+  share_workspace(call, target, *static_cast<conv::Direct*>(const_cast<void*>(call.plan())));
+  return error;
+}
+
 }  // namespace
 
 conv2d::PackedShape packed_shape(const Variant& variant, const conv::Geometry& geometry) {
@@ -63,5 +118,11 @@ Error load_scalar(Call& call) { return load<kScalar>(call); }
 
 Error load_direct(Call& call) { return load_direct_as<TensorsAsGiven>(call); }
 Error load_direct_nhwc(Call& call) { return load_direct_as<NhwcTensors>(call); }
+Error load_repacked_mve(Call& call) { return load_repacked<Isa::mve, load_direct>(call); }
+Error load_repacked_mve_nhwc(Call& call) { return load_repacked<Isa::mve, load_direct_nhwc>(call); }
+Error load_repacked_dsp(Call& call) { return load_repacked<Isa::dsp, load_direct>(call); }
+Error load_repacked_dsp_nhwc(Call& call) { return load_repacked<Isa::dsp, load_direct_nhwc>(call); }
+Error load_repacked_scalar(Call& call) { return load_repacked<Isa::scalar, load_direct>(call); }
+Error load_repacked_scalar_nhwc(Call& call) { return load_repacked<Isa::scalar, load_direct_nhwc>(call); }
 
 }  // namespace cormorant::ops::depthwise

@@ -8,7 +8,7 @@ namespace cormorant::ops::depthwise {
 
 using conv2d::PackedPlan;
 
-// As conv2d's: without the clamp where the rounding is not general.
+// As conv2d's: without the clamp.
 void convolve_dsp(const conv2d::Convolution& c);
 void convolve_scalar(const conv2d::Convolution& c);
 
@@ -24,5 +24,12 @@ Error load_dsp_small(Call& call);
 Error load_scalar(Call& call);
 Error load_direct(Call& call);  // the plan is a conv::Direct
 Error load_direct_nhwc(Call& call);
+// The same, and constants are laid out for one of the packed kernels of an instruction set where there is room to.
+Error load_repacked_mve(Call& call);
+Error load_repacked_mve_nhwc(Call& call);
+Error load_repacked_dsp(Call& call);
+Error load_repacked_dsp_nhwc(Call& call);
+Error load_repacked_scalar(Call& call);
+Error load_repacked_scalar_nhwc(Call& call);
 
 }  // namespace cormorant::ops::depthwise

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/conv_direct.h"
 #include "ops/depthwise_conv2d/execute_dsp.h"
+#include "ops/depthwise_conv2d/repack.h"
 
 namespace cormorant::ops::depthwise {
 namespace {
@@ -10,7 +11,7 @@ struct Dsp : DspMachine {};
 void execute_dsp(const void* raw) {
   const auto& plan = *static_cast<const PackedPlan*>(raw);
   depthwise::convolve_dsp(conv2d::convolution_of(plan));
-  if (plan.header->rounding != conv::Rounding::general) conv::clamp_output_dsp(*plan.header, plan.out);
+  conv::clamp_output_dsp(*plan.header, plan.out);
 }
 
 // Never with general rounding.
@@ -26,11 +27,30 @@ void execute_dsp_wide(const void* raw) {
   conv::clamp_output_dsp(*plan.header, plan.out);
 }
 
-void execute_direct(const void* raw) { conv::depthwise_direct(*static_cast<const conv::Direct*>(raw)); }
+void execute_direct(const void* raw) {
+  const auto& plan = *static_cast<const conv::Direct*>(raw);
+  if (plan.workspace == nullptr) {
+    conv::depthwise_direct(plan);
+    return;
+  }
+  if (plan.geometry.in_channels == 1) {
+    conv2d::convolve_repacked_dsp(plan, conv2d::hwo_of(plan));
+    return;
+  }
+  convolve_repacked<Layout::dsp, depthwise::convolve_dsp>(plan, kDsp, [](std::uint8_t* at, std::uint32_t bytes) {
+    fill_bytes_dsp(reinterpret_cast<std::int8_t*>(at), 0, bytes);
+  });
+  conv::clamp_bytes_dsp(plan.out, plan.geometry.out_pixels() * plan.geometry.out_channels, plan.activation_min,
+                        plan.activation_max);
+}
 
 }  // namespace
 
 void convolve_dsp(const conv2d::Convolution& c) { convolve_pixels<Dsp>(c); }
+
+// How programs of other compilers are loaded here.
+constexpr auto* load_upstream = load_repacked_dsp;
+constexpr auto* load_upstream_nhwc = load_repacked_dsp_nhwc;
 
 CORMORANT_KERNELS(CORMORANT_DEPTHWISE_CONV2D_KERNELS, dsp)
 

@@ -4,6 +4,7 @@
 #include "kernels/conv_direct.h"
 #include "kernels/move.h"
 #include "ops/depthwise_conv2d/execute.h"
+#include "ops/depthwise_conv2d/repack.h"
 
 namespace cormorant::ops::depthwise {
 namespace {
@@ -16,12 +17,12 @@ template <class Function>
 Function choose(const conv::Header& header, Function positive, Function right, Function general) {
   const bool saturates = header.activation_min == -128 && header.activation_max == 127;
   if (header.rounding == conv::Rounding::positive && saturates) return positive;
-  return header.rounding == conv::Rounding::general ? general : right;
+  return conv::is_simple(header.rounding) ? right : general;
 }
 
-conv::MveDepthwise3x3 line_of(const PackedPlan& plan, std::uint32_t vectors) {
-  const conv::Header& header = *plan.header;
-  return {.stream = plan.stream(),
+conv::MveDepthwise3x3 line_of(const conv2d::Convolution& c, std::uint32_t vectors) {
+  const conv::Header& header = c.header;
+  return {.stream = c.stream,
           .taps = {},
           .out = nullptr,
           .blocks = vectors / 16,
@@ -45,7 +46,7 @@ struct Axis {
 };
 
 struct Walk3x3 {
-  const PackedPlan& plan;
+  const conv2d::Convolution& c;
   Scratch s;
   Axis along;
   Axis across;
@@ -53,8 +54,8 @@ struct Walk3x3 {
   conv::MveDepthwise3x3 line;
   const std::int8_t* rows[3] = {};  // under the window, null outside of the input
 
-  [[nodiscard]] const std::int8_t* zeros() const { return plan.scratch; }
-  [[nodiscard]] std::int8_t* spill() const { return plan.scratch + s.zeros; }
+  [[nodiscard]] const std::int8_t* zeros() const { return c.scratch; }
+  [[nodiscard]] std::int8_t* spill() const { return c.scratch + s.zeros; }
   [[nodiscard]] std::int8_t* tail() const { return spill() + s.spill; }
 
   // Pixels from `first` on, of which none sees the border, nor whole vectors the end of the input or of the output.
@@ -91,7 +92,7 @@ struct Walk3x3 {
     line.pixels = 1;
     line.out = out + s.vectors > out_end ? spill() : out;
     compute(&line);
-    if (line.out == spill()) copy_bytes_mve(out, line.out, plan.header->geometry.out_channels);
+    if (line.out == spill()) copy_bytes_mve(out, line.out, c.header.geometry.out_channels);
   }
 };
 
@@ -113,9 +114,8 @@ struct Mve {
   }
 };
 
-void execute_mve_3x3(const void* raw) {
-  const auto& plan = *static_cast<const PackedPlan*>(raw);
-  const conv::Header& header = *plan.header;
+void convolve_3x3(const conv2d::Convolution& c) {
+  const conv::Header& header = c.header;
   const conv::Geometry& g = header.geometry;
   const Scratch s(kMve3x3, g);
   const std::uint32_t channels = g.out_channels;
@@ -124,19 +124,19 @@ void execute_mve_3x3(const void* raw) {
                g.dilation_height, g.in_width * channels, g.out_width * channels};
   const bool columns = walks_columns(kMve3x3, g);
   const Axis& along = columns ? y : x;
-  Walk3x3 walk{plan,
+  Walk3x3 walk{c,
                s,
                along,
                columns ? x : y,
                choose(header, conv::cormorant_depthwise_3x3_positive_mve, conv::cormorant_depthwise_3x3_right_mve,
                       conv::cormorant_depthwise_3x3_general_mve),
-               line_of(plan, s.vectors)};
+               line_of(c, s.vectors)};
   walk.line.out_step = static_cast<std::int32_t>(along.out_step - s.vectors);
-  fill_bytes_mve(plan.scratch, header.pad_value, s.vectors);
+  fill_bytes_mve(c.scratch, header.pad_value, s.vectors);
   const std::uint32_t image_bytes = std::uint32_t{g.in_height} * g.in_width * g.in_channels;
   const std::uint32_t input_bytes = g.batch * image_bytes;
-  const std::int8_t* input_end = plan.input + input_bytes;
-  const std::int8_t* out_end = plan.out + g.out_pixels() * channels;
+  const std::int8_t* input_end = c.input + input_bytes;
+  const std::int8_t* out_end = c.places.out + g.out_pixels() * channels;
   if (s.tail != 0) {
     const std::uint32_t copied = input_bytes < s.vectors ? input_bytes : s.vectors;
     copy_bytes_mve(walk.tail() + s.vectors - copied, input_end - copied, copied);
@@ -149,8 +149,8 @@ void execute_mve_3x3(const void* raw) {
   if (last > along.out) last = along.out;
   if (last < first) last = first;
   InputRows<Mve> spread(g, s, walk.tail() + s.tail);
-  const std::int8_t* image = plan.input;
-  std::int8_t* out_image = plan.out;
+  const std::int8_t* image = c.input;
+  std::int8_t* out_image = c.places.out;
   for (std::uint32_t n = 0; n < g.batch; ++n, image += image_bytes, out_image += g.out_height * y.out_step) {
     spread.begin(image);
     for (std::uint32_t a = 0; a < walk.across.out; ++a) {
@@ -194,28 +194,27 @@ void put_row(const conv::Header& header, const NarrowRows& rows, const std::int8
 }
 
 // Row by row, a vector of pixels at a time.
-void execute_mve_3x3_narrow(const void* raw) {
-  const auto& plan = *static_cast<const PackedPlan*>(raw);
-  const conv::Header& header = *plan.header;
+void convolve_3x3_narrow(const conv2d::Convolution& c) {
+  const conv::Header& header = c.header;
   const conv::Geometry& g = header.geometry;
   const NarrowRows rows(g);
   const std::uint32_t row_bytes = std::uint32_t{g.out_width} * g.out_channels;
   const std::uint32_t units = (row_bytes + 15) / 16;
   const auto compute = choose(header, conv::cormorant_depthwise_3x3_positive_mve,
                               conv::cormorant_depthwise_3x3_right_mve, conv::cormorant_depthwise_3x3_general_mve);
-  conv::MveDepthwise3x3 line = line_of(plan, 16);
-  std::int8_t* spill = plan.scratch + 3 * rows.row;
-  const std::int8_t* image = plan.input;
-  std::int8_t* out = plan.out;
-  const std::int8_t* out_end = plan.out + g.out_pixels() * g.out_channels;
+  conv::MveDepthwise3x3 line = line_of(c, 16);
+  std::int8_t* spill = c.scratch + 3 * rows.row;
+  const std::int8_t* image = c.input;
+  std::int8_t* out = c.places.out;
+  const std::int8_t* out_end = c.places.out + g.out_pixels() * g.out_channels;
   for (std::uint32_t n = 0; n < g.batch; ++n) {
     std::uint32_t have = 0;  // rows of this image that were copied
     for (std::uint32_t y = 0; y < g.out_height; ++y, out += row_bytes) {
       const std::uint32_t top = y * g.stride_height;
       if (have < top) have = top;
-      for (; have < top + 3; ++have) put_row(header, rows, image, have, plan.scratch + have % 3 * rows.row);
+      for (; have < top + 3; ++have) put_row(header, rows, image, have, c.scratch + have % 3 * rows.row);
       for (std::uint32_t ky = 0; ky < 3; ++ky) {
-        const std::int8_t* start = plan.scratch + (top + ky) % 3 * rows.row;
+        const std::int8_t* start = c.scratch + (top + ky) % 3 * rows.row;
         for (std::uint32_t kx = 0; kx < 3; ++kx) line.taps[3 * ky + kx] = start + kx * g.in_channels;
       }
       // A vector that would reach beyond the output goes to scratch.
@@ -233,15 +232,14 @@ void execute_mve_3x3_narrow(const void* raw) {
   }
 }
 
-void execute_mve_kxk(const void* raw) {
-  const auto& plan = *static_cast<const PackedPlan*>(raw);
-  const conv::Geometry& g = plan.header->geometry;
+void convolve_kxk(const conv2d::Convolution& c) {
+  const conv::Geometry& g = c.header.geometry;
   const Scratch s(kMveKxk, g);
-  const auto compute = choose(*plan.header, conv::cormorant_depthwise_positive_mve, conv::cormorant_depthwise_right_mve,
+  const auto compute = choose(c.header, conv::cormorant_depthwise_positive_mve, conv::cormorant_depthwise_right_mve,
                               conv::cormorant_depthwise_general_mve);
-  std::int8_t* spill = plan.scratch + s.taps + s.zeros;
-  const std::int8_t* out_end = plan.out + g.out_pixels() * g.out_channels;
-  for_pixels<Mve>(plan, kMveKxk, [&](conv::DepthwisePixel& pixel) {
+  std::int8_t* spill = c.scratch + s.taps + s.zeros;
+  const std::int8_t* out_end = c.places.out + g.out_pixels() * g.out_channels;
+  for_pixels<Mve>(c, kMveKxk, [&](conv::DepthwisePixel& pixel) {
     if (pixel.out + s.vectors <= out_end) {
       compute(&pixel);
       return;
@@ -254,9 +252,43 @@ void execute_mve_kxk(const void* raw) {
   });
 }
 
-void execute_direct(const void* raw) { conv::depthwise_direct(*static_cast<const conv::Direct*>(raw)); }
+template <void (*Convolve)(const conv2d::Convolution&)>
+void execute(const void* raw) {
+  Convolve(conv2d::convolution_of(*static_cast<const PackedPlan*>(raw)));
+}
+
+void execute_direct(const void* raw) {
+  const auto& plan = *static_cast<const conv::Direct*>(raw);
+  if (plan.workspace == nullptr) {
+    conv::depthwise_direct(plan);
+    return;
+  }
+  if (plan.geometry.in_channels == 1) {
+    conv2d::convolve_repacked_mve(plan, conv2d::hwo_of(plan));
+    return;
+  }
+  const Variant& variant = *kVariants[plan.variant & ~conv::kLowestWeights];
+  const auto clear = [](std::uint8_t* at, std::uint32_t bytes) {
+    fill_bytes_mve(reinterpret_cast<std::int8_t*>(at), 0, bytes);
+  };
+  if (variant.is_narrow) {
+    convolve_repacked<Layout::mve, convolve_3x3_narrow>(plan, variant, clear);
+  } else if (variant.is_3x3) {
+    convolve_repacked<Layout::mve, convolve_3x3>(plan, variant, clear);
+  } else {
+    convolve_repacked<Layout::mve, convolve_kxk>(plan, variant, clear);
+  }
+}
 
 }  // namespace
+
+constexpr auto* execute_mve_3x3 = execute<convolve_3x3>;
+constexpr auto* execute_mve_3x3_narrow = execute<convolve_3x3_narrow>;
+constexpr auto* execute_mve_kxk = execute<convolve_kxk>;
+
+// How programs of other compilers are loaded here.
+constexpr auto* load_upstream = load_repacked_mve;
+constexpr auto* load_upstream_nhwc = load_repacked_mve_nhwc;
 
 CORMORANT_KERNELS(CORMORANT_DEPTHWISE_CONV2D_KERNELS, mve)
 

@@ -2,6 +2,7 @@
 #include "kernels/conv_direct.h"
 #include "kernels/move.h"
 #include "ops/depthwise_conv2d/execute.h"
+#include "ops/depthwise_conv2d/repack.h"
 
 namespace cormorant::ops::depthwise {
 namespace {
@@ -13,31 +14,45 @@ struct Scalar {
   }
 };
 
-// `Blocks` computes whole blocks of four channels.
-template <void (*Blocks)(const conv::DepthwisePixel*)>
-void convolve(const conv2d::Convolution& c) {
-  const bool general = c.header.rounding == conv::Rounding::general;
-  for_pixels<Scalar>(c, kScalar, [general](const conv::DepthwisePixel& pixel) {
-    const std::uint32_t whole = general ? 0 : pixel.channels & ~3U;
-    if (whole != 0) Blocks(&pixel);
-    if (whole != pixel.channels) conv::depthwise_pixel_plain_scalar(pixel, whole);
-  });
-}
+// Compute whole blocks of four channels.
+constexpr auto kBlocks =
+    kHasLongMultiply ? conv::cormorant_depthwise_pixel_thumb2 : conv::cormorant_depthwise_pixel_v6m;
+constexpr auto kBlocksOfBoth =
+    kHasLongMultiply ? conv::cormorant_depthwise_pixel_both_thumb2 : conv::cormorant_depthwise_pixel_both_v6m;
 
 void execute_scalar(const void* raw) {
   const auto& plan = *static_cast<const PackedPlan*>(raw);
   depthwise::convolve_scalar(conv2d::convolution_of(plan));
-  if (plan.header->rounding != conv::Rounding::general) conv::clamp_output(*plan.header, plan.out);
+  conv::clamp_output(*plan.header, plan.out);
 }
 
-constexpr auto kBlocks =
-    kHasLongMultiply ? conv::cormorant_depthwise_pixel_thumb2 : conv::cormorant_depthwise_pixel_v6m;
-
-void execute_direct(const void* raw) { conv::depthwise_direct(*static_cast<const conv::Direct*>(raw)); }
+void execute_direct(const void* raw) {
+  const auto& plan = *static_cast<const conv::Direct*>(raw);
+  if (plan.workspace == nullptr) {
+    conv::depthwise_direct(plan);
+    return;
+  }
+  if (plan.geometry.in_channels == 1) {
+    conv2d::convolve_repacked_scalar(plan, conv2d::hwo_of(plan));
+    return;
+  }
+  convolve_repacked<Layout::quad, depthwise::convolve_scalar>(plan, kScalar, [](std::uint8_t* at, std::uint32_t bytes) {
+    fill_bytes_scalar(reinterpret_cast<std::int8_t*>(at), 0, bytes);
+  });
+  conv::clamp_bytes(plan.out, plan.geometry.out_pixels() * plan.geometry.out_channels, plan.activation_min,
+                    plan.activation_max);
+}
 
 }  // namespace
 
-void convolve_scalar(const conv2d::Convolution& c) { convolve<kBlocks>(c); }
+void convolve_scalar(const conv2d::Convolution& c) {
+  convolve_pixels<Scalar>(c, kScalar, conv::is_simple(c.header.rounding) ? kBlocks : kBlocksOfBoth,
+                          conv::depthwise_pixel_plain_scalar);
+}
+
+// How programs of other compilers are loaded here.
+constexpr auto* load_upstream = load_repacked_scalar;
+constexpr auto* load_upstream_nhwc = load_repacked_scalar_nhwc;
 
 CORMORANT_KERNELS(CORMORANT_DEPTHWISE_CONV2D_KERNELS, scalar)
 

@@ -23,9 +23,9 @@ void put_byte(std::vector<std::byte>& to, std::uint32_t at, std::int32_t value) 
 std::optional<std::vector<std::byte>> pack(const Variant& variant, conv2d::Unpacked& u, std::uint32_t window,
                                            const conv2d::WeightAt& weight_at) {
   if (!is_computable(variant, u.geometry) || !scratch_bytes(variant, u.geometry).fits()) return {};
-  if (variant.is_3x3 && u.has_lowest_weight) return {};
-  if (variant.layout == Layout::dsp_wide && u.header.rounding == conv::Rounding::general) return {};
-  u.header.has_lowest_weight = u.has_lowest_weight ? 1 : 0;
+  if (variant.is_3x3 && u.has_lowest_weights) return {};
+  if (variant.layout == Layout::dsp_wide && !conv::is_simple(u.header.rounding)) return {};
+  u.header.has_lowest_weights = u.has_lowest_weights ? 1 : 0;
 
   const Stream layout(variant, u.geometry);
   if (layout.bytes() > 0x7fff0000U) return {};
@@ -34,10 +34,11 @@ std::optional<std::vector<std::byte>> pack(const Variant& variant, conv2d::Unpac
     const std::uint32_t c = i % u.geometry.out_channels;
     put_word(stream, layout.bias_index(i), u.bias[c] * layout.scale());
     put_word(stream, layout.multiplier_index(i), u.multipliers[c]);
-    put_byte(stream, layout.right_shift_index(i), std::min(u.shifts[c], 0));
-    put_byte(stream, layout.left_shift_index(i), std::max(u.shifts[c], 0));
+    const conv::Shifts shifts = layout.stored_shifts(u.shifts[c], u.is_general[c]);
+    put_byte(stream, layout.right_shift_index(i), shifts.right);
+    put_byte(stream, layout.left_shift_index(i), shifts.left);
     for (std::uint32_t k = 0; k < window; ++k) {
-      const std::int32_t stored = weight_at(c, k) * layout.scale();
+      const std::int32_t stored = u.weight(c, weight_at(c, k)) * layout.scale();
       put_byte(stream, layout.weight_index(i, k), stored);
       if (layout.weight_bytes() == 2) put_byte(stream, layout.weight_index(i, k) + 1, stored >> 8);
     }
@@ -56,9 +57,9 @@ ir::Value* prepack_with(const Rewriter& rewriter, const Variant* forced) {
   };
   std::optional<conv2d::Unpacked> u = conv2d::unpack(rewriter, {hwo[1], hwo[2]}, window, weight_at);
   if (!u) return nullptr;
-  const Variant& variant =
-      forced != nullptr ? *forced
-                        : choose_variant(rewriter.config.target, u->geometry, u->has_lowest_weight, u->header.rounding);
+  const Variant& variant = forced != nullptr ? *forced
+                                             : choose_variant(rewriter.config.target, u->geometry,
+                                                              u->has_lowest_weights, u->header.rounding);
   const std::optional<std::vector<std::byte>> bytes = pack(variant, *u, window, weight_at);
   if (!bytes) return nullptr;
   return rewriter

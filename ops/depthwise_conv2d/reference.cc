@@ -46,6 +46,9 @@ constexpr auto* execute_dsp_small = execute_packed<kDspSmall>;
 constexpr auto* execute_mve_3x3 = execute_packed<kMve3x3>;
 constexpr auto* execute_mve_3x3_narrow = execute_packed<kMve3x3Narrow>;
 constexpr auto* execute_mve_kxk = execute_packed<kMveKxk>;
+constexpr auto* load_upstream = load_direct;
+constexpr auto* load_upstream_nhwc = load_direct_nhwc;
+
 CORMORANT_REFERENCES(depthwise_conv2d, CORMORANT_DEPTHWISE_CONV2D_KERNELS)
 
 }  // namespace cormorant::ops::depthwise

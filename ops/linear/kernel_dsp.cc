@@ -6,6 +6,7 @@
 #include <arm_acle.h>
 
 #include <bit>
+#include <cstddef>
 #include <cstring>
 
 #include "base/fixed_point.h"
@@ -93,12 +94,14 @@ inline std::int32_t odd_bytes(std::uint32_t word) { return __sxtb16(static_cast<
 // What follows a sum. A copy of the header's part of it, for registers: a store of a byte could change the header.
 struct Finish {
   std::int32_t offset, min, max;
+  std::uint32_t part;
   bool simple;
 
   explicit Finish(const PackedHeader& h)
       : offset(h.output_offset),
         min(h.activation_min),
         max(h.activation_max),
+        part(h.part),
         simple((h.flags & kSimpleRequantize) != 0) {}
   [[nodiscard]] std::int8_t operator()(std::int32_t sum, std::int32_t multiplier, std::int32_t shift) const {
     std::int32_t scaled;
@@ -141,11 +144,29 @@ struct Wide {
   static void separate(std::int32_t (& /*sums*/)[4]) {}
 };
 
+// Parts of a group before the last one, each with sums that can be separated; leaves the last one's blocks.
+inline void run_parts(Group& group, std::uint32_t part, std::int32_t (&totals)[4]) {
+  const std::uint32_t blocks = group.blocks;
+  std::uint32_t done = 0;
+  for (; blocks - done > part; done += part) {
+    group.blocks = part;
+    Pairs::accumulate(group);
+    Pairs::separate(group.sums);
+    for (std::uint32_t n = 0; n < 4; ++n) {
+      totals[n] += group.sums[n];
+      group.sums[n] = 0;
+    }
+  }
+  group.blocks = blocks - done;
+}
+
 template <class Weights>
 inline const std::uint32_t* run_group(const Finish& finish, const std::uint32_t* record, const Row& row,
                                       std::int8_t* out) {
   const auto* bias = reinterpret_cast<const std::int32_t*>(record);
   Group group{{0, 0, 0, 0}, row.x, record + 4, row.words};
+  std::int32_t totals[4] = {bias[0], bias[1], bias[2], bias[3]};
+  if (finish.part != 0) run_parts(group, finish.part, totals);
   if (row.words != 0) Weights::accumulate(group);
   if (row.rest != 0) {
     group.x = reinterpret_cast<const std::int8_t*>(&row.rest_word);
@@ -158,7 +179,7 @@ inline const std::uint32_t* run_group(const Finish& finish, const std::uint32_t*
   const auto* shift = reinterpret_cast<const std::int8_t*>(record + 4);
 #pragma GCC unroll 1
   for (std::uint32_t n = 0; n < 4; ++n) {
-    out[n] = finish(group.sums[n] + bias[n], multiplier[n], shift[n]);
+    out[n] = finish(group.sums[n] + totals[n], multiplier[n], shift[n]);
   }
   return record + 5;
 }
@@ -204,28 +225,82 @@ void execute_groups(const void* plan) {
 
 void execute_rows(const void* plan) { run_packed<Pairs>(*static_cast<const PackedPlan*>(plan), 0); }
 
-// An unpacked program: rows of the weight one by one, the input's offset added as inputs are spread.
+// Four rows of an unpacked program's weight share the spread inputs, to which the offset is added: 27 instructions per
+// 16 products.
+struct Rows {
+  std::int32_t sums[4];
+  const std::int8_t* x;
+  const std::int8_t* weights;
+  std::uint32_t inputs;   // from one row to the next
+  std::uint32_t offsets;  // the input's offset, twice
+  std::uint32_t blocks;   // of four inputs, at least one
+};
+static_assert(offsetof(Rows, x) == 16 && offsetof(Rows, offsets) == 28 && offsetof(Rows, blocks) == 32);
+
+// Registers: r2 … r5 sums, r6 inputs, r7 weights, r8 and r1 the distances of one and three rows, r9 offsets, r10 and
+// r11 spread inputs, r12 and r0 weights, lr blocks left.
+// clang-format off
+[[gnu::naked, gnu::noinline]] void accumulate_rows(Rows* /*rows: r0*/) {
+#define CORMORANT_ROW(sum, address)     \
+  "ldr r12, [r7" address "\n\t"         \
+  "sxtb16 r0, r12\n\t"                 \
+  "sxtb16 r12, r12, ror #8\n\t"        \
+  "smlad " #sum ", r10, r0, " #sum "\n\t" \
+  "smlad " #sum ", r11, r12, " #sum "\n\t"
+  asm volatile("push {r0, r4-r11, lr}\n\t"
+               "ldmia r0, {r2-r9, lr}\n\t"
+               "add r1, r8, r8, lsl #1\n"
+               "1:\n\t"
+               "ldr r11, [r6], #4\n\t"
+               "sxtb16 r10, r11\n\t"
+               "sxtb16 r11, r11, ror #8\n\t"
+               "sadd16 r10, r10, r9\n\t"
+               "sadd16 r11, r11, r9\n\t"
+               CORMORANT_ROW(r3, ", r8]")
+               CORMORANT_ROW(r4, ", r8, lsl #1]")
+               CORMORANT_ROW(r5, ", r1]")
+               CORMORANT_ROW(r2, "], #4")
+               "subs lr, lr, #1\n\t"
+               "bne 1b\n\t"
+               "pop {r0}\n\t"
+               "stmia r0, {r2-r5}\n\t"
+               "pop {r4-r11, pc}");
+#undef CORMORANT_ROW
+}
+// clang-format on
+
+// What blocks of four leave of `rows` rows, or all of it.
+void multiply_rest(Rows& r, std::uint32_t rows, std::uint32_t from, std::int32_t offset) {
+  const std::int8_t* weights = r.weights;
+  for (std::uint32_t n = 0; n < rows; ++n, weights += r.inputs) {
+    for (std::uint32_t k = from; k < r.inputs; ++k) r.sums[n] += (r.x[k] + offset) * weights[k];
+  }
+}
+
 void execute(const void* plan) {
   const auto& p = *static_cast<const Plan*>(plan);
-  const std::uint32_t words = p.inputs / 4;
-  const std::uint32_t rest = p.inputs % 4;
-  const std::int32_t offsets = (p.input_offset & 0xffff) | (p.input_offset * 65536);
-  const std::int8_t* input = p.input;
+  const std::uint32_t offset = static_cast<std::uint16_t>(p.input_offset);
+  Rows rows{.sums = {},
+            .x = p.input,
+            .weights = p.weights,
+            .inputs = p.inputs,
+            .offsets = offset * 0x10001U,
+            .blocks = p.inputs / 4};
   std::int8_t* out = p.out;
-  for (std::uint32_t row = 0; row < p.rows; ++row, input += p.inputs) {
-    const std::int8_t* weights = p.weights;
-    for (std::uint32_t n = 0; n < p.outputs; ++n) {
-      std::int32_t sum = p.bias == nullptr ? 0 : p.bias[n];
-      const std::int8_t* x = input;
-      for (std::uint32_t i = words; i > 0; --i, x += 4, weights += 4) {
-        const std::uint32_t xs = load_word(x);
-        const std::uint32_t ws = load_word(weights);
-        sum = __smlad(__sadd16(offsets, even_bytes(xs)), even_bytes(ws), sum);
-        sum = __smlad(__sadd16(offsets, odd_bytes(xs)), odd_bytes(ws), sum);
+  for (std::uint32_t row = 0; row < p.rows; ++row, rows.x += p.inputs) {
+    rows.weights = p.weights;
+    for (std::uint32_t n = 0; n < p.outputs;) {
+      const std::uint32_t count = p.outputs - n < 4 ? 1 : 4;
+      for (std::uint32_t i = 0; i < count; ++i) rows.sums[i] = p.bias == nullptr ? 0 : p.bias[n + i];
+      const bool whole = count == 4 && rows.blocks != 0;
+      if (whole) accumulate_rows(&rows);
+      multiply_rest(rows, count, whole ? 4 * rows.blocks : 0, p.input_offset);
+      for (std::uint32_t i = 0; i < count; ++i) {
+        const std::int32_t level = requantize(rows.sums[i], p.multiplier, p.shift) + p.output_offset;
+        *out++ = static_cast<std::int8_t>(clamp(level, p.activation_min, p.activation_max));
       }
-      for (std::uint32_t i = 0; i < rest; ++i) sum += (*x++ + p.input_offset) * *weights++;
-      const std::int32_t level = requantize(sum, p.multiplier, p.shift) + p.output_offset;
-      *out++ = static_cast<std::int8_t>(clamp(level, p.activation_min, p.activation_max));
+      rows.weights += count * p.inputs;
+      n += count;
     }
   }
 }

@@ -20,6 +20,7 @@ struct Groups {
   std::int32_t output_offset;
   std::int32_t activation_min;
   std::int32_t activation_max;
+  std::uint32_t shifts_left;  // whether some feature does
 };
 
 // As C++, per group:
@@ -39,6 +40,41 @@ struct Groups {
   "vldrb.u8 q1, [r3]\n\t"           \
   "add r3, r3, r5\n\t"              \
   "vmladava.s8 " #sum ", q0, q1\n\t"
+// Sums times multipliers, and of negative ones, whose ties round down, one less; for shifts to the right.
+#define CORMORANT_SCALE_RIGHT       \
+  "vldrw.u32 q2, [r3], #16\n\t"     \
+  "vldrw.u32 q3, [r3], #16\n\t"     \
+  "vqrdmulh.s32 q0, q0, q2\n\t"     \
+  "vqrdmulh.s32 q1, q1, q3\n\t"     \
+  "vldrb.s32 q2, [r3], #4\n\t"      \
+  "vshr.s32 q4, q0, #31\n\t"        \
+  "vadd.i32 q0, q0, q4\n\t"         \
+  "vldrb.s32 q3, [r3], #4\n\t"      \
+  "vshr.s32 q4, q1, #31\n\t"        \
+  "vadd.i32 q1, q1, q4\n\t"
+// The same for shifts in either direction.
+#define CORMORANT_SCALE_BOTH        \
+  "vldrb.s32 q2, [r3, #32]\n\t"     \
+  "vldrb.s32 q3, [r3, #36]\n\t"     \
+  "vmov.i32 q4, #0\n\t"             \
+  "vmax.s32 q2, q2, q4\n\t"         \
+  "vmax.s32 q3, q3, q4\n\t"         \
+  "vshl.s32 q0, q0, q2\n\t"         \
+  "vshl.s32 q1, q1, q3\n\t"         \
+  "vldrw.u32 q2, [r3], #16\n\t"     \
+  "vldrw.u32 q3, [r3], #16\n\t"     \
+  "vqrdmulh.s32 q0, q0, q2\n\t"     \
+  "vqrdmulh.s32 q1, q1, q3\n\t"     \
+  "vldrb.s32 q2, [r3], #4\n\t"      \
+  "vldrb.s32 q3, [r3], #4\n\t"      \
+  "vmin.s32 q2, q2, q4\n\t"         \
+  "vmin.s32 q3, q3, q4\n\t"         \
+  "vand q4, q0, q2\n\t"             \
+  "vshr.s32 q4, q4, #31\n\t"        \
+  "vadd.i32 q0, q0, q4\n\t"         \
+  "vand q4, q1, q3\n\t"             \
+  "vshr.s32 q4, q4, #31\n\t"        \
+  "vadd.i32 q1, q1, q4\n\t"
   asm volatile("push {r4-r11, lr}\n\t"
                "vpush {d8-d15}\n\t"
                "mov r11, r0\n\t"
@@ -70,16 +106,13 @@ struct Groups {
                "vmov q0[3], q0[1], r4, r12\n\t"
                "vmov q1[2], q1[0], r2, r10\n\t"
                "vmov q1[3], q1[1], r6, lr\n\t"
-               "vldrw.u32 q2, [r3], #16\n\t"
-               "vldrw.u32 q3, [r3], #16\n\t"
-               "vqrdmulh.s32 q0, q0, q2\n\t"
-               "vqrdmulh.s32 q1, q1, q3\n\t"
-               "vldrb.s32 q2, [r3], #4\n\t"
-               "vshr.s32 q4, q0, #31\n\t"
-               "vadd.i32 q0, q0, q4\n\t"
-               "vldrb.s32 q3, [r3], #4\n\t"
-               "vshr.s32 q4, q1, #31\n\t"
-               "vadd.i32 q1, q1, q4\n\t"
+               "ldr r1, [r11, #36]\n\t"
+               "cbz r1, 7f\n\t"
+               CORMORANT_SCALE_BOTH
+               "b 8f\n"
+               "7:\n\t"
+               CORMORANT_SCALE_RIGHT
+               "8:\n\t"
                "vrshl.s32 q0, q0, q2\n\t"
                "vrshl.s32 q1, q1, q3\n\t"
                "vqmovnb.s32 q0, q0\n\t"
@@ -92,8 +125,8 @@ struct Groups {
                "bne 1b\n\t"
                "vpop {d8-d15}\n\t"
                "pop {r4-r11, pc}\n"
-               // What 32 inputs leave over: at most a block and a piece. Weights of the next feature are loaded along with
-               // a piece's, and multiplied by inputs that the predicated load has set to zero.
+               // What 32 inputs leave over: at most a block and a piece. Weights of the next feature are loaded along with a
+               // piece's, and multiplied by inputs that the predicated load has set to zero.
                "4:\n\t"
                "cmp r5, #16\n\t"
                "blo 5f\n\t"
@@ -107,6 +140,8 @@ struct Groups {
                CORMORANT_REST(r0) CORMORANT_REST(r2) CORMORANT_REST(r4) CORMORANT_REST(r6)
                CORMORANT_REST(r8) CORMORANT_REST(r10) CORMORANT_REST(r12) CORMORANT_REST(lr)
                "b 6b");
+#undef CORMORANT_SCALE_BOTH
+#undef CORMORANT_SCALE_RIGHT
 #undef CORMORANT_REST
 #undef CORMORANT_BLOCK
 #undef CORMORANT_PRODUCTS
@@ -169,7 +204,8 @@ void run_packed(const PackedPlan& p, std::uint32_t groups) {
            .count = groups,
            .output_offset = header.output_offset,
            .activation_min = header.activation_min,
-           .activation_max = header.activation_max};
+           .activation_max = header.activation_max,
+           .shifts_left = (header.flags & kSimpleRequantize) != 0 ? 0U : 1U};
   const PackedGeometry geometry{Layout::mve, header.inputs, header.outputs};
   for (std::uint32_t row = 0; row < p.rows; ++row, g.x += header.inputs) {
     g.record = p.packed + sizeof(PackedHeader);

@@ -92,10 +92,9 @@ enum class Layout : std::uint8_t {
   // order that SXTB16 leaves inputs in: a word holds inputs (k, k + 2), the next (k + 1, k + 3), first pair first.
   // One SMLAD then accumulates A + 256 B, a second one (behind SXTB16) A alone.
   dsp_pairs = 1,
-  // No groups: plain rows, for the layers that dsp_pairs and mve cannot carry.
+  // No groups: plain rows, for layers that dsp_pairs cannot carry where dsp_wide would take too much flash.
   rows = 2,
-  // Groups of 8: blocks of 16 inputs, feature by feature, then the rest of the inputs feature by feature. Only for
-  // layers with simple requantization.
+  // Groups of 8: blocks of 16 inputs, feature by feature, then the rest of the inputs feature by feature.
   mve = 3,
   // Groups of 4, weights of 16 bits in the order that SXTB16 leaves inputs in, which need no unpacking: a word holds
   // inputs (k, k + 2) of a feature; the four features, then the same of (k + 1, k + 3).
@@ -118,7 +117,7 @@ inline constexpr Variant kVariants[] = {
     {names::cormorant_linear_mve_rows, Layout::rows, Isa::mve},
 };
 
-// dsp_pairs recovers the sum of B from 24 bits, and its 16-bit halves must hold A + 256 · B.
+// dsp_pairs recovers the sum of B from 24 bits, part by part, and its 16-bit halves must hold A + 256 · B.
 constexpr bool pairs_can_carry(std::int32_t weight_a, std::int32_t weight_b) {
   return weight_a + 256 * weight_b >= -32768;
 }
@@ -132,7 +131,9 @@ struct PackedHeader {
   std::int8_t activation_max;
   std::uint8_t layout;
   std::uint8_t flags;
-  std::uint16_t zero;
+  // dsp_pairs: blocks of four inputs after which the sums of a pair are separated, before they leave 24 bits; 0: at the
+  // end only.
+  std::uint16_t part;
 };
 static_assert(sizeof(PackedHeader) == 16);
 

@@ -3,10 +3,12 @@
 // Lays a linear layer's constants out for one instruction set's inner loop (linear.h says how).
 #include "ops/linear/prepack.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 
 #include "base/fixed_point.h"
+#include "ops/channel_sums.h"
 #include "ops/linear/linear.h"
 
 namespace cormorant::ops::linear {
@@ -19,10 +21,11 @@ struct Layer {
   std::span<const std::int8_t> weights;  // [outputs, inputs]
   std::vector<std::int32_t> bias;        // folded
   std::vector<Multiplier> multipliers;   // one per output
+  std::vector<bool> is_constant;         // features whose result is that of their bias: their weights count as zeros
   PackedHeader header;
 
   [[nodiscard]] std::int32_t weight(std::uint32_t output, std::uint32_t input) const {
-    return weights[std::size_t{output} * inputs + input];
+    return is_constant[output] ? 0 : weights[std::size_t{output} * inputs + input];
   }
   [[nodiscard]] std::int64_t magnitude(std::uint32_t output) const {
     std::int64_t sum = 0;
@@ -30,6 +33,19 @@ struct Layer {
     return sum;
   }
 };
+
+void find_constant(Layer& layer, std::uint32_t n) {
+  std::int64_t sum = 0;
+  for (std::uint32_t k = 0; k < layer.inputs; ++k) sum += layer.weight(n, k);
+  const PackedHeader& header = layer.header;
+  const std::optional<std::int32_t> constant =
+      constant_result(ChannelSums::of(layer.bias[n], sum, layer.magnitude(n)), layer.multipliers[n],
+                      {header.output_offset, header.activation_min, header.activation_max});
+  if (!constant) return;
+  layer.is_constant[n] = true;
+  layer.bias[n] = constant_bias(*constant, header.output_offset);
+  layer.multipliers[n] = kConstantMultiplier;
+}
 
 Layer read_layer(const QuantizedLinear<HostWorld>& call) {
   Layer layer{};
@@ -44,9 +60,8 @@ Layer read_layer(const QuantizedLinear<HostWorld>& call) {
   }
   for (std::uint32_t n = 0; n < layer.outputs; ++n) {
     const std::size_t i = call.requantize_multipliers.size() == 1 ? 0 : n;
-    Multiplier m{static_cast<std::int32_t>(call.requantize_multipliers.at(i)),
-                 static_cast<std::int32_t>(call.requantize_shifts.at(i))};
-    if (m.multiplier == 0) m.shift = -1;  // any shift of 0 is 0: one that the short form has
+    const Multiplier m{static_cast<std::int32_t>(call.requantize_multipliers.at(i)),
+                       static_cast<std::int32_t>(call.requantize_shifts.at(i))};
     layer.multipliers.push_back(m);
   }
   layer.header = {.inputs = layer.inputs,
@@ -56,7 +71,9 @@ Layer read_layer(const QuantizedLinear<HostWorld>& call) {
                   .activation_max = static_cast<std::int8_t>(call.activation_max),
                   .layout = 0,
                   .flags = 0,
-                  .zero = 0};
+                  .part = 0};
+  layer.is_constant.assign(layer.outputs, false);
+  for (std::uint32_t n = 0; n < layer.outputs; ++n) find_constant(layer, n);
   return layer;
 }
 
@@ -71,7 +88,6 @@ bool requantizes_simply(const Layer& layer) {
 bool fits_pairs(const Layer& layer) {
   const std::uint32_t grouped = layer.outputs / 4 * 4;
   for (std::uint32_t n = 0; n < grouped; n += 2) {
-    if (!pairs_can_carry(layer.magnitude(n + 1))) return false;
     for (std::uint32_t k = 0; k < layer.inputs; ++k) {
       if (!pairs_can_carry(layer.weight(n, k), layer.weight(n + 1, k))) return false;
     }
@@ -79,15 +95,42 @@ bool fits_pairs(const Layer& layer) {
   return true;
 }
 
+// Whether the sum of B fits its bits in all pairs if it is taken every `part` blocks of inputs.
+bool fits_parts(const Layer& layer, std::uint32_t part) {
+  const std::uint32_t grouped = layer.outputs / 4 * 4;
+  const std::uint32_t blocks = layer.inputs / 4;  // what is left of the inputs goes with the last part
+  for (std::uint32_t n = 1; n < grouped; n += 2) {
+    for (std::uint32_t first = 0; first < std::max(blocks, 1U); first += part) {
+      const std::uint32_t end = first + part >= blocks ? layer.inputs : 4 * (first + part);
+      std::int64_t sum = 0;
+      for (std::uint32_t k = 4 * first; k < end; ++k) sum += std::abs(layer.weight(n, k));
+      if (!pairs_can_carry(sum)) return false;
+    }
+  }
+  return true;
+}
+
+// As few parts as do; 0 is one.
+std::uint16_t part_of(const Layer& layer) {
+  const std::uint32_t blocks = layer.inputs / 4;
+  std::uint32_t part = blocks;
+  for (std::uint32_t parts = 2; part > 0xffff || !fits_parts(layer, std::max(part, 1U)); ++parts) {
+    part = (blocks + parts - 1) / parts;
+  }
+  return static_cast<std::uint16_t>(part == blocks ? 0 : part);
+}
+
 Layout choose_layout(const Layer& layer, const Target& target) {
   switch (target.isa) {
     case Isa::scalar:
       return Layout::scalar;
     case Isa::dsp:
-      if (target.optimize == Optimize::speed && layer.outputs >= 4) return Layout::dsp_wide;
-      return fits_pairs(layer) ? Layout::dsp_pairs : Layout::rows;
+      // With 16-bit weights there are fewer instructions but no fewer cycles: a load of four words takes five.
+      // Two weights of −128 beside each other are worth twice the flash to few layers, and none that we quantize.
+      if (!fits_pairs(layer)) return target.optimize == Optimize::size ? Layout::rows : Layout::dsp_wide;
+      return Layout::dsp_pairs;
     case Isa::mve:
-      return requantizes_simply(layer) ? Layout::mve : Layout::rows;
+      return Layout::mve;
   }
   return Layout::scalar;
 }
@@ -109,6 +152,7 @@ std::vector<std::uint8_t> pack(const Layer& layer, Layout layout) {
   PackedHeader header = layer.header;
   header.layout = static_cast<std::uint8_t>(layout);
   if (requantizes_simply(layer)) header.flags |= kSimpleRequantize;
+  if (layout == Layout::dsp_pairs) header.part = part_of(layer);
   std::memcpy(packed.data(), &header, sizeof(header));
   for (std::uint32_t n = 0; n < layer.outputs; ++n) {
     const PackedGeometry::Place place = geometry.place(n);

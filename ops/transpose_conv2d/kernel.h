@@ -39,6 +39,7 @@ void for_phases(const PackedPlan& plan, Convolve convolve) {
     const std::uint32_t channels = convolution.geometry.out_channels;
     const std::uint32_t row = channels * header.out_width;
     convolve(conv2d::Convolution{convolution,
+                                 reinterpret_cast<const std::uint8_t*>(&convolution + 1),
                                  plan.input,
                                  plan.scratch,
                                  {plan.out + phase.y * row + phase.x * channels, header.stride_width * channels,

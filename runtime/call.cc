@@ -169,18 +169,18 @@ bool is_offered(const Tensor& written, const Tensor& other, Overlap permitted) {
 
 void Call::require_apart(const Tensor& a, const Tensor& b) { require(!overlaps(a, b), Error::bad_memory); }
 
-void Call::check_overlap(const Tensor* const* begin, const Tensor* const* end, Overlap permitted) {
+void Call::check_overlap(const Tensor** begin, const Tensor** end, Overlap permitted) {
   if (error() != Error::ok) return;
   std::uint32_t results = 0;
   std::uint32_t bytes = 0;  // of one of the results at least, if any has some
-  for (const Tensor* const* at = begin; at != end; ++at) {
+  for (const Tensor** at = begin; at != end; ++at) {
     const Tensor& written = **at;
     if (written.role == Role::read) continue;
     if (written.role == Role::written) {
       ++results;
       bytes |= written.bytes();
     }
-    for (const Tensor* const* other = begin; other != end; ++other) {
+    for (const Tensor** other = begin; other != end; ++other) {
       // Constants lie where nothing is written. Two that are written meet twice.
       if (other == at || (*other)->constant) continue;
       if (overlaps(written, **other) && !is_offered(written, **other, permitted)) fail(Error::bad_memory);

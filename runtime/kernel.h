@@ -184,7 +184,7 @@ class Call {
     signature.visit(list);
     check_overlap(tensors, list.next, kPermitted);
   }
-  void check_overlap(const Tensor* const* begin, const Tensor* const* end, Overlap permitted);
+  void check_overlap(const Tensor** begin, const Tensor** end, Overlap permitted);
   // Every argument of the program was read. What may follow is what ExecuTorch's compiler appends: the operator's
   // results, which are its out arguments once more.
   void finish();

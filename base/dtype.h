@@ -1,25 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Element types. The numbers are PyTorch's ScalarType codes, which are also what a .pte file holds.
+// What is known of element types. Their numbers (include/cormorant) are PyTorch's ScalarType codes, which are also what
+// a .pte file holds.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
-namespace cormorant {
+#include "cormorant/types.hpp"
 
-enum class DType : std::uint8_t {
-  u8 = 0,
-  i8 = 1,
-  i16 = 2,
-  i32 = 3,
-  i64 = 4,
-  f16 = 5,
-  f32 = 6,
-  f64 = 7,
-  boolean = 11,
-  bf16 = 15,
-};
+namespace cormorant {
 
 constexpr std::size_t size_of(DType type) {
   switch (type) {

@@ -21,14 +21,17 @@ struct ArenaRegion {
 struct Board {
   std::string_view name;                // the folder, and QEMU's -M
   std::string_view cpu;                 // what it emulates
+  std::string_view archive;             // of target/target.h: the kernels for that CPU
   std::uint64_t model_bytes;            // room for the program's bytes
   std::span<const ArenaRegion> arenas;  // in order of preference, fastest first
+  std::uint64_t reserved;               // of the memory that stack, static data and state lie in
 };
 
 inline constexpr std::uint64_t kKiB = 1024;
 inline constexpr std::uint64_t kMiB = 1024 * kKiB;
-// A generous share for the stack, static data and the runtime's state.
+// Shares for the stack, static data and the runtime's state: a generous one, and what small boards can spare.
 inline constexpr std::uint64_t kReservedData = 64 * kKiB;
+inline constexpr std::uint64_t kReservedOf128K = 16 * kKiB, kReservedOf16K = 4 * kKiB, kReservedOf8K = 3 * kKiB;
 
 inline constexpr std::array<ArenaRegion, 3> kAn547Arenas = {{
     {"dtcm", 512 * kKiB - kReservedData},
@@ -37,12 +40,23 @@ inline constexpr std::array<ArenaRegion, 3> kAn547Arenas = {{
 }};
 inline constexpr std::array<ArenaRegion, 1> kMps2Arenas = {{{"sram", 4 * kMiB - kReservedData}}};
 
-inline constexpr std::array<Board, 5> kBoards = {{
-    {"mps3-an547", "Cortex-M55", 8 * kMiB, kAn547Arenas},
-    {"mps2-an505", "Cortex-M33", 16 * kMiB, kMps2Arenas},
-    {"mps2-an500", "Cortex-M7", 16 * kMiB, kMps2Arenas},
-    {"mps2-an386", "Cortex-M4", 16 * kMiB, kMps2Arenas},
-    {"mps2-an385", "Cortex-M3", 16 * kMiB, kMps2Arenas},
+inline constexpr std::array<ArenaRegion, 1> kMicrobitArenas = {{{"ram", 16 * kKiB - kReservedOf16K}}};
+inline constexpr std::array<ArenaRegion, 1> kVldiscoveryArenas = {{{"ram", 8 * kKiB - kReservedOf8K}}};
+inline constexpr std::array<ArenaRegion, 2> kNetduinoArenas = {{
+    {"sram", 128 * kKiB - kReservedOf128K},
+    {"ccm", 64 * kKiB},
+}};
+
+// The first five are for tests: fast to start, with room for anything. Those that people own have their true memories.
+inline constexpr std::array<Board, 8> kBoards = {{
+    {"mps3-an547", "Cortex-M55", "m55", 8 * kMiB, kAn547Arenas, kReservedData},
+    {"mps2-an505", "Cortex-M33", "m33", 16 * kMiB, kMps2Arenas, kReservedData},
+    {"mps2-an500", "Cortex-M7", "m7", 16 * kMiB, kMps2Arenas, kReservedData},
+    {"mps2-an386", "Cortex-M4", "m4", 16 * kMiB, kMps2Arenas, kReservedData},
+    {"mps2-an385", "Cortex-M3", "m3", 16 * kMiB, kMps2Arenas, kReservedData},
+    {"microbit", "Cortex-M0", "m0", 256 * kKiB, kMicrobitArenas, kReservedOf16K},
+    {"stm32vldiscovery", "Cortex-M3", "m3", 128 * kKiB, kVldiscoveryArenas, kReservedOf8K},
+    {"netduinoplus2", "Cortex-M4", "m4", 1024 * kKiB, kNetduinoArenas, kReservedOf128K},
 }};
 
 constexpr const Board* find_board(std::string_view name) {

@@ -129,9 +129,10 @@ Json method_json(const pte::MethodView& method, const std::string& file) {
   return json;
 }
 
-// What integers at the border stand for: a caller of an int8 program needs it.
+// Names, and what integers stand for: a caller of an int8 program needs it.
 void note_scales(Json& tensors, const std::vector<BorderTensor>& border) {
   for (std::size_t i = 0; i < border.size() && i < tensors.size(); ++i) {
+    if (!border[i].name.empty()) tensors[i]["name"] = border[i].name;
     if (!border[i].scale) continue;
     tensors[i]["scale"] = *border[i].scale;
     tensors[i]["zero_point"] = border[i].zero_point;
@@ -191,7 +192,8 @@ void print_program(const Json& json, bool explain) {
     for (const Json& bytes : method["arena_bytes"]) fmt::print("  arena      {:>11} bytes\n", grouped(bytes));
     for (const char* kind : {"inputs", "outputs"}) {
       for (const Json& tensor : method[kind]) {
-        fmt::print("  {:<10} {}{}{}\n", std::string(kind, std::string_view(kind).size() - 1), tensor_text(tensor),
+        fmt::print("  {:<10} {}{}{}{}\n", std::string(kind, std::string_view(kind).size() - 1), tensor_text(tensor),
+                   tensor.contains("name") ? ", " + tensor["name"].get<std::string>() : "",
                    tensor["dim_order"] == Json({0, 2, 3, 1}) ? ", channels last" : "",
                    tensor.contains("scale")
                        ? fmt::format(", real = {:.7g} · (stored − {})", tensor["scale"].get<double>(),

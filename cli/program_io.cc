@@ -48,22 +48,18 @@ std::vector<BorderTensor> border(const pte::MethodView& method, std::span<const 
   return tensors;
 }
 
-// The strings that the compiler leaves in a program: "input 0 scale 0.0039 zero_point -128".
-void read_scales(const pte::MethodView& method, ProgramFile& program) {
-  for (std::uint32_t i = 0; i < method.value_count(); ++i) {
-    const auto text = method.string(static_cast<std::int32_t>(i));
-    if (!text.ok()) continue;
-    char kind[8] = {};
-    unsigned index = 0;
-    double scale = 0;
-    int zero_point = 0;
-    if (std::sscanf(std::string(text.value()).c_str(), "%7s %u scale %lf zero_point %d", kind, &index, &scale,
-                    &zero_point) != 4)
-      continue;
-    auto& tensors = std::string_view(kind) == "input" ? program.inputs : program.outputs;
-    if (index >= tensors.size()) continue;
-    tensors[index].scale = scale;
-    tensors[index].zero_point = zero_point;
+// What the compiler notes of inputs and outputs (formats/pte/origin.h).
+void read_notes(const pte::MethodView& method, ProgramFile& program) {
+  const pte::Notes notes = pte::find_notes(method);
+  std::size_t number = 0;
+  for (auto* tensors : {&program.inputs, &program.outputs}) {
+    for (BorderTensor& tensor : *tensors) {
+      const auto quantization = value_of(pte::read_quantization(method, notes, number), program.file);
+      if (quantization.scale != 0) tensor.scale = quantization.scale;
+      tensor.zero_point = quantization.zero_point;
+      tensor.name = value_of(pte::read_name(method, notes, number), program.file);
+      ++number;
+    }
   }
 }
 
@@ -210,7 +206,7 @@ ProgramFile program_from(std::vector<std::byte> bytes, std::string file, bool pl
   if (plain) require_plain(method, program.file);
   program.inputs = border(method, value_of(method.inputs(), program.file), program.file);
   program.outputs = border(method, value_of(method.outputs(), program.file), program.file);
-  read_scales(method, program);
+  read_notes(method, program);
   program.has_state = has_state(method);
   return program;
 }
@@ -410,6 +406,7 @@ Execution execute(const ProgramFile& program, const std::vector<Arrays>& samples
     RunRequest request;
     request.program = program.bytes;
     request.target = *where.target;
+    request.board = where.board;
     request.compiler = where.compiler;
     request.samples = raw;
     request.steps = where.steps;

@@ -23,6 +23,7 @@ struct BorderTensor {
   std::vector<std::uint8_t> dim_order;  // memory
   std::optional<double> scale;          // of integers at the border, where the program tells
   std::int32_t zero_point = 0;
+  std::string name = {};  // an argument's, or a key of the dictionary that the model returns; may be empty
 
   [[nodiscard]] std::size_t element_count() const;
 };
@@ -76,6 +77,7 @@ struct Execution {
 struct ExecuteOn {
   std::optional<Target> target;  // none: this process, with the reference kernels
   std::size_t steps = 1;         // samples that a program with state executes one after the other before it is reset
+  std::string board = {};        // empty: the one that the target is emulated with
   Compiler compiler = Compiler::gcc;
   bool profile = false;
   bool estimate_cycles = false;

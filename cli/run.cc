@@ -25,7 +25,7 @@ struct Outcome {
 };
 
 struct Flags {
-  std::string program, target = "cortex-m55", isa, compiler = "gcc", elf;
+  std::string program, target = "cortex-m55", isa, board, compiler = "gcc", elf;
   std::vector<std::string> inputs, outputs;
   bool profile = false, json = false, sequence = false;
   double timeout = 60;
@@ -115,6 +115,7 @@ ExecuteOn place_of(const Flags& flags) {
     where.target = parse_target(flags.target, flags.isa);
     if (where.target->is_any()) throw UsageError("--target=any names no board\n  name a CPU, or host");
   }
+  where.board = flags.board;
   where.compiler = flags.compiler == "clang" ? Compiler::clang : Compiler::gcc;
   where.profile = flags.profile;
   where.estimate_cycles = true;
@@ -214,6 +215,9 @@ void add_run(CLI::App& app) {
   word->add_flag("--profile", flags->profile,
                  "Instructions and estimated cycles per operator, with the names that compile left in "
                  "PROGRAM.names.json");
+  word->add_option("--board", flags->board,
+                   "The emulated board; default: one for tests, with room for any program. microbit, "
+                   "stm32vldiscovery and netduinoplus2 have the memories that they have");
   word->add_option("--compiler", flags->compiler, "Whose kernel archives to link")
       ->check(CLI::IsMember({"gcc", "clang"}))
       ->capture_default_str();

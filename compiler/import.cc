@@ -430,7 +430,7 @@ class ProgramImport {
     if (tensor == nullptr) {
       fail({"an output is not a tensor", "return only tensors from forward()", {}, output.name});
     }
-    if (output.kind == pt2::OutputKind::user_output) return graph_.add_output(value(tensor->name));
+    if (output.kind == pt2::OutputKind::user_output) return graph_.add_output(value(tensor->name), output.key);
     if (output.kind == pt2::OutputKind::user_input_mutation) {
       returned_[output.target] = value(tensor->name);
       return;

@@ -29,9 +29,6 @@ class Emitter {
     for (const ir::Value* state : graph_.states()) tensor(state);  // for reset(), also where only views of it are read
     for (const ir::Node* node : memory_.steps) add_call(*node);
     for (const ir::Value* output : graph_.outputs()) plan_.outputs.push_back(tensor(output));
-    note_regions();
-    note_quantization("input", graph_.inputs());
-    note_quantization("output", graph_.outputs());
     program_.plans.push_back(std::move(plan_));
     return pte::write(program_);
   }
@@ -75,34 +72,47 @@ class Emitter {
     return std::visit(Visitor{*this}, argument);
   }
 
-  // A checked runtime holds our own programs to exact scratch sizes; this string, which no operator uses, tells it, and
-  // whether the next value says where constants lie in RAM (formats/pte/origin.h). Programs for ExecuTorch have the
-  // scratch that its kernels want.
+  // What the format has no place for: a string that no operator uses, and values that it promises
+  // (formats/pte/origin.h). Callers read there what integers mean, a checked runtime that scratch is planned to the
+  // byte.
   void note_origin() {
     const Target& target = config_.target;
     const std::string_view isa = target.is_any() ? "any" : name_of(target.isa);
     const std::string_view made = config_.runtime == ops::Runtime::executorch ? pte::kForExecuTorch : pte::kOurs;
-    plan_.add(fmt::format("{}{} {}{}", made, target.name(), isa, memory_.constants ? pte::kConstantsInRam : ""));
-    if (!memory_.constants) return;
-    const auto bytes = static_cast<std::int32_t>(memory_.blocks[*memory_.constants].size);
-    plan_.add(pte::Tensor{.dtype = DType::i8, .sizes = {bytes}, .dim_order = {0}, .place = place(*memory_.constants)});
+    const std::vector<double> quantization = quantization_of_all();
+    plan_.add(fmt::format("{}{} {}{}{}{}{}", made, target.name(), isa, region_names(), pte::kNamed,
+                          quantization.empty() ? "" : pte::kQuantized, memory_.constants ? pte::kConstantsInRam : ""));
+    if (memory_.constants) {
+      const auto bytes = static_cast<std::int32_t>(memory_.blocks[*memory_.constants].size);
+      plan_.add(
+          pte::Tensor{.dtype = DType::i8, .sizes = {bytes}, .dim_order = {0}, .place = place(*memory_.constants)});
+    }
+    if (!quantization.empty()) plan_.add(pte::DoubleList{quantization});
+    for (const ir::Value* input : graph_.inputs()) plan_.add(input->name);
+    for (const std::string& key : graph_.output_keys()) plan_.add(key);
   }
   // For boards that have memories of these names.
-  void note_regions() {
-    if (memory_.regions.size() == 1 && memory_.regions[0].size == planner::Region::kUnlimited) return;
-    for (std::size_t i = 0; i < memory_.regions.size(); ++i) {
-      plan_.add(fmt::format("memory {} {}", i + 1, memory_.regions[i].name));
+  [[nodiscard]] std::string region_names() const {
+    if (memory_.regions.size() == 1 && memory_.regions[0].size == planner::Region::kUnlimited) return {};
+    std::string text;
+    for (const planner::Region& region : memory_.regions) {
+      text += std::string(text.empty() ? pte::kMemories : ",") + region.name;
     }
+    return text;
   }
-
-  // Integers at the border mean nothing without scale and zero point, and the format has no place for them: a string
-  // value per tensor, which no operator uses, tells callers ("input 0 scale 0.0039 zero_point -128").
-  void note_quantization(const char* kind, const std::vector<ir::Value*>& values) {
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      if (!values[i]->type.is_quantized()) continue;
-      const ir::QuantParams& q = *values[i]->type.quant;
-      plan_.add(fmt::format("{} {} scale {} zero_point {}", kind, i, q.scale(), q.zero_point()));
+  // Scale and zero point of each input, then of each output; empty if all are float.
+  [[nodiscard]] std::vector<double> quantization_of_all() const {
+    std::vector<double> all;
+    bool is_any_quantized = false;
+    for (const auto* values : {&graph_.inputs(), &graph_.outputs()}) {
+      for (const ir::Value* value : *values) {
+        const bool is_quantized = value->type.is_quantized();
+        is_any_quantized |= is_quantized;
+        all.push_back(is_quantized ? value->type.quant->scale() : 0);
+        all.push_back(is_quantized ? static_cast<double>(value->type.quant->zero_point()) : 0);
+      }
     }
+    return is_any_quantized ? all : std::vector<double>();
   }
 
   [[nodiscard]] pte::Place place(std::size_t block, std::uint64_t inside = 0) const {

@@ -349,7 +349,7 @@ Graph Graph::copy() const {
     for (Value* result : made->results) result->producer = made;
   }
   for (const Value* input : inputs_) other.inputs_.push_back(twins.at(input));
-  for (const Value* output : outputs_) other.outputs_.push_back(twins.at(output));
+  for (std::size_t i = 0; i < outputs_.size(); ++i) other.add_output(twins.at(outputs_[i]), output_keys_[i]);
   for (const Update& update : updates_) other.add_update(twins.at(update.state), twins.at(update.value));
   return other;
 }

@@ -152,7 +152,11 @@ class Graph {
   Value* add_constant(std::string name, TensorType type, Bytes data);
   Value* add_state(std::string name, TensorType type, Bytes initial);
   Value* add_scratch(std::string name, std::int64_t bytes);
-  void add_output(Value* value) { outputs_.push_back(value); }
+  // What callers know an output by: its key in the dictionary that the model returns, or nothing.
+  void add_output(Value* value, std::string key = {}) {
+    outputs_.push_back(value);
+    output_keys_.push_back(std::move(key));
+  }
   void add_update(Value* state, Value* value) { updates_.push_back({state, value}); }
 
   // A node with one result per type, put before `before` (null: at the end). Result names derive from the node's name.
@@ -174,6 +178,7 @@ class Graph {
   [[nodiscard]] std::vector<Update>& updates() { return updates_; }
   [[nodiscard]] const std::vector<Update>& updates() const { return updates_; }
   [[nodiscard]] std::vector<const Value*> states() const;
+  [[nodiscard]] const std::vector<std::string>& output_keys() const { return output_keys_; }  // one per output
   [[nodiscard]] const std::list<Value>& values() const { return values_; }
   [[nodiscard]] std::list<Value>& values() { return values_; }
 
@@ -208,6 +213,7 @@ class Graph {
   std::list<Node> nodes_;
   std::vector<Value*> inputs_, outputs_;
   std::vector<Update> updates_;
+  std::vector<std::string> output_keys_;
   std::unordered_set<std::string> taken_;               // names of values
   std::unordered_map<std::string, int> first_unknown_;  // below it, all numbers behind a name are taken
 };

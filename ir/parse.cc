@@ -40,7 +40,10 @@ class Parser {
       } else if (keyword == "update") {
         update();
       } else if (keyword == "output") {
-        graph.add_output(value());
+        Value* const made = value();
+        space();
+        const bool has_key = at_ < text_.size() && text_[at_] == '"';
+        graph.add_output(made, has_key ? quoted() : "");
       } else {
         fail("expected input, const, state, scratch, node, update or output, not '" + keyword + "'");
       }

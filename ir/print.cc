@@ -163,7 +163,10 @@ std::string print(const Graph& graph, std::vector<std::byte>* blob, std::int64_t
   for (const Update& update : graph.updates()) {
     text += fmt::format("update %{} = %{}\n", update.state->name, update.value->name);
   }
-  for (const Value* output : graph.outputs()) text += fmt::format("output %{}\n", output->name);
+  for (std::size_t i = 0; i < graph.outputs().size(); ++i) {
+    const std::string& key = graph.output_keys()[i];
+    text += fmt::format("output %{}{}\n", graph.outputs()[i]->name, key.empty() ? "" : " " + in_quotes(key));
+  }
   return text;
 }
 

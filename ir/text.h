@@ -11,7 +11,7 @@
 //   node "conv" "stem.conv" "digits.py:12"     # its name, the user's module and source line
 //     %y : f32[1,2,4,4] = aten.conv2d(input=%x, weight=%w, bias=none, stride=[2, 2], padding=[0, 0],
 //                                     dilation=[1, 1], groups=1)
-//   output %y
+//   output %y "logits"                      # a key only where the model returns a dictionary
 #pragma once
 
 #include <string>

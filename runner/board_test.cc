@@ -31,7 +31,8 @@ struct Firmware {
   Firmware(Core where, const char* source, const std::vector<std::string>& options = {}) : core(where) {
     std::vector<std::string> arguments = {std::string(CORMORANT_SOURCE_DIR) + "/runner/testdata/" + source};
     arguments.insert(arguments.end(), options.begin(), options.end());
-    link_firmware(archive_directory(*core.cpu, core.compiler), arguments, directory.path() / "firmware.elf");
+    link_firmware(archive_directory(*core.cpu, core.compiler), core.cpu->board, arguments,
+                  directory.path() / "firmware.elf");
     elf = read_elf(directory.path() / "firmware.elf");
   }
 
@@ -136,7 +137,7 @@ TEST(Board, ScriptsOfferTheMemoriesThatTheTableLists) {
     EXPECT_EQ(length_of(script, memory_for(script, "MODEL")), board.model_bytes) << board.name;
     for (const ArenaRegion& region : board.arenas) {
       EXPECT_NE(script.find(fmt::format("*(.arena.{0}) }} > {0}\n", region.name)), std::string::npos) << board.name;
-      const std::uint64_t reserved = memory_for(script, "DATA") == region.name ? kReservedData : 0;
+      const std::uint64_t reserved = memory_for(script, "DATA") == region.name ? board.reserved : 0;
       EXPECT_EQ(length_of(script, std::string(region.name)) - reserved, region.bytes) << board.name << region.name;
     }
   }

@@ -32,6 +32,18 @@ std::optional<std::string> best_symbol(const std::string& name, Isa isa,
   return std::nullopt;
 }
 
+std::string arena_symbol(std::string_view owner, std::size_t index) { return fmt::format("{}_arena_{}", owner, index); }
+
+std::string space_for(const std::vector<PlacedArena>& arenas) {
+  std::string text;
+  for (const PlacedArena& arena : arenas) {
+    if (arena.section.empty()) continue;
+    text += fmt::format("\n    .section {}, \"aw\", %nobits\n    .globl {}\n    .balign {}\n{}:\n    .space {}\n",
+                        arena.section, arena.symbol, kArenaAlignment, arena.symbol, arena.bytes);
+  }
+  return text;
+}
+
 }  // namespace
 
 std::vector<KernelChoice> choose_kernels(const std::vector<std::string>& operators, const Target& target,
@@ -75,43 +87,82 @@ std::vector<PlacedArena> place_arenas(const std::vector<std::uint64_t>& arena_by
                         .advice = ""});
     }
     *room -= needed;
-    placed.push_back({board.arenas[static_cast<std::size_t>(room - left.begin())].name, arena_bytes[i]});
+    const auto region = static_cast<std::size_t>(room - left.begin());
+    placed.push_back({fmt::format(".arena.{}", board.arenas[region].name), arena_bytes[i], arena_symbol(kLinked, i)});
   }
   return placed;
 }
 
+std::vector<PlacedArena> own_arenas(const ProgramFacts& facts, const std::string& owner) {
+  std::vector<PlacedArena> arenas;
+  for (std::size_t i = 0; i < facts.arena_bytes.size(); ++i) {
+    const std::string symbol = arena_symbol(owner, i);
+    const std::string section = i < facts.arena_names.size() && !facts.arena_names[i].empty()
+                                    ? fmt::format(".arena.{}", facts.arena_names[i])
+                                    : fmt::format(".bss.{}", symbol);
+    arenas.push_back({section, facts.arena_bytes[i], symbol});
+  }
+  return arenas;
+}
+
+std::vector<PlacedArena> shared_arenas(const std::vector<ProgramFacts>& models, const std::string& owner) {
+  std::vector<PlacedArena> shared;
+  for (const ProgramFacts& facts : models) {
+    const std::vector<PlacedArena> own = own_arenas(facts, owner);
+    for (std::size_t i = 0; i < own.size(); ++i) {
+      if (i == shared.size()) {
+        shared.push_back(own[i]);
+      } else if (shared[i].section != own[i].section) {
+        throw InputError({.problem = fmt::format("the models that share '{}' plan with different memories ({} and {})",
+                                                 owner, shared[i].section, own[i].section),
+                          .advice = "compile them with the same --memory, or give each an arena of its own"});
+      }
+      shared[i].bytes = std::max(shared[i].bytes, own[i].bytes);
+    }
+  }
+  return shared;
+}
+
 std::string assembly(const Glue& glue) {
+  const std::string& name = glue.name;
   std::string text = fmt::format(
       "// Generated: the model, the kernels that it calls, and its memory.\n"
       "    .syntax unified\n"
-      "    .section .model, \"a\", %progbits\n"
+      "    .section {section}, \"a\", %progbits\n"
       "    .balign 16\n"
-      "    .globl cormorant_model, cormorant_model_end\n"
-      "cormorant_model:\n"
-      "    .incbin {}\n"
-      "cormorant_model_end:\n"
+      "{name}_model_data:\n"
+      "    .incbin {file}\n"
+      "{name}_model_data_end:\n"
       "\n"
-      "    .section .rodata.cormorant_generated, \"a\", %progbits\n"
+      "    .section .rodata.{name}_model, \"a\", %progbits\n"
       "    .balign 4\n"
-      "    .globl cormorant_operators, cormorant_operator_count, cormorant_arenas, cormorant_arena_count\n"
-      "    .globl cormorant_method\n"
-      "cormorant_operators:\n",
-      in_quotes(glue.model.string()));
+      "    .globl {name}_model, {name}_arenas, {name}_arena_count\n"
+      "{name}_model:\n"
+      "    .word {name}_model_data, {name}_model_data_end - {name}_model_data, {name}_method\n"
+      "    .word {name}_kernels, {kernels}\n"
+      "{name}_kernels:\n",
+      fmt::arg("section", glue.model_section), fmt::arg("name", name), fmt::arg("file", in_quotes(glue.model.string())),
+      fmt::arg("kernels", glue.kernels.size()));
   for (const KernelChoice& kernel : glue.kernels) text += fmt::format("    .word {}\n", kernel.symbol);
-  text += fmt::format("cormorant_operator_count:\n    .word {}\ncormorant_arenas:\n", glue.kernels.size());
-  for (std::size_t i = 0; i < glue.arenas.size(); ++i) {
-    text += fmt::format("    .word arena_{}, {}\n", i, glue.arenas[i].bytes);
-  }
-  text += fmt::format("cormorant_arena_count:\n    .word {}\ncormorant_method:\n    .asciz {}\n", glue.arenas.size(),
+  text += fmt::format("{}_arenas:\n", name);
+  for (const PlacedArena& arena : glue.arenas) text += fmt::format("    .word {}, {}\n", arena.symbol, arena.bytes);
+  text += fmt::format("{0}_arena_count:\n    .word {1}\n{0}_method:\n    .asciz {2}\n", name, glue.arenas.size(),
                       in_quotes(glue.method));
-  for (std::size_t i = 0; i < glue.arenas.size(); ++i) {
-    text += fmt::format("\n    .section .arena.{}, \"aw\", %nobits\n    .balign {}\narena_{}:\n    .space {}\n",
-                        glue.arenas[i].region, kArenaAlignment, i, glue.arenas[i].bytes);
+  text += space_for(glue.arenas);
+  if (!glue.state_bytes) return text;
+  if (name == kLinked) {
+    return text +
+           fmt::format("\n    .globl cormorant_state_bytes\n    .set cormorant_state_bytes, {}\n", *glue.state_bytes);
   }
-  if (glue.state_bytes) {
-    text += fmt::format("\n    .globl cormorant_state_bytes\n    .set cormorant_state_bytes, {}\n", *glue.state_bytes);
-  }
-  return text;
+  return text + fmt::format(
+                    "\n    .section .rodata.{0}_memory, \"a\", %progbits\n    .balign 4\n    .globl {0}_memory\n"
+                    "{0}_memory:\n    .word {0}_state, {1}, {0}_arenas, {2}\n"
+                    "\n    .section .bss.{0}_state, \"aw\", %nobits\n    .balign 8\n{0}_state:\n    .space {1}\n",
+                    name, *glue.state_bytes, glue.arenas.size());
+}
+
+std::string assembly(const std::vector<PlacedArena>& arenas) {
+  return "// Generated: memory that models share.\n    .syntax unified\n" + space_for(arenas);
 }
 
 }  // namespace cormorant

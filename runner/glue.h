@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The one generated file of a firmware: an assembly file that carries the model's bytes, the table of exactly the
-// kernels it calls, and its memory. Everything else is linked from prebuilt archives. runner/firmware/generated.h is
+// kernels it calls, and its memory. Everything else is linked from prebuilt archives. runner/firmware/linked.h is
 // what the firmware sees of it.
 #pragma once
 
@@ -28,8 +28,9 @@ std::vector<KernelChoice> choose_kernels(const std::vector<std::string>& operato
                                          const std::vector<std::string>& defined_symbols);
 
 struct PlacedArena {
-  std::string_view region;
+  std::string section;  // empty: it is defined elsewhere
   std::uint64_t bytes = 0;
+  std::string symbol = {};
 };
 
 // Each arena in the board's memory of its name, if it has a name and that has room; else in the first that still has.
@@ -37,12 +38,29 @@ struct PlacedArena {
 std::vector<PlacedArena> place_arenas(const std::vector<std::uint64_t>& arena_bytes, const Board& board,
                                       const std::vector<std::string>& names = {});
 
+// In sections that a user's linker script knows: those of regions that the compiler was told of are ".arena.<name>",
+// any other is ".bss". `owner` is the model, or what its arenas are called that several models share.
+std::vector<PlacedArena> own_arenas(const ProgramFacts& facts, const std::string& owner);
+
+// What several models share: of each region the largest that one of them needs. Throws InputError where their regions
+// differ.
+std::vector<PlacedArena> shared_arenas(const std::vector<ProgramFacts>& models, const std::string& owner);
+
+// The arenas alone, as an assembly file.
+std::string assembly(const std::vector<PlacedArena>& arenas);
+
+// The harness knows its one model by the name "cormorant_linked", has memory of its board for arenas and hands the
+// state's memory to load itself. Any other name is a user's: then there is also NAME_memory.
+inline constexpr const char* kLinked = "cormorant_linked";
+
 struct Glue {
+  std::string name = kLinked;  // what the symbols begin with
+  std::string model_section = ".model";
   std::filesystem::path model;  // the .pte; read when the file is assembled
   std::string method;
   std::vector<KernelChoice> kernels;
   std::vector<PlacedArena> arenas;
-  std::optional<std::uint64_t> state_bytes = {};  // unset: whatever memory is left
+  std::optional<std::uint64_t> state_bytes = {};  // unset, for the harness: whatever memory is left
 };
 
 std::string assembly(const Glue& glue);

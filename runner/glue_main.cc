@@ -1,23 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cormorant-glue: the generated file of a firmware, for builds that link it themselves (firmware/firmware.cmake).
+// cormorant-glue: the generated files of a firmware, for builds that link it themselves: cormorant_add_model() of
+// cmake/cormorant-models.cmake, and firmware/firmware.cmake.
 #include <CLI/CLI.hpp>
 #include <fstream>
 #include <iterator>
+#include <optional>
 
 #include "base/diagnostic.h"
 #include "base/output_file.h"
 #include "fmt/format.h"
 #include "runner/elf.h"
 #include "runner/glue.h"
+#include "runner/launcher.h"
+#include "runner/model_header.h"
 #include "target/parse.h"
 
 namespace cormorant {
 namespace {
 
 struct Flags {
-  std::string model, target, isa, method = "forward", kernels, output;
-  std::uint64_t state_bytes = 0;
+  std::vector<std::string> models;
+  std::string target, isa, method = "forward", kernels, output, name, header, arena;
+  bool arena_alone = false;
+  std::optional<std::uint64_t> state_bytes;
 };
 
 std::vector<std::byte> read_file(const std::string& path) {
@@ -28,20 +34,76 @@ std::vector<std::byte> read_file(const std::string& path) {
   return {bytes.begin(), bytes.end()};
 }
 
+// Only a Cortex-M knows how large plans are there, and it takes a tenth of a second to ask an emulated one.
+std::uint64_t measured_state(const std::vector<std::byte>& program, const std::string& method, const Target& target) {
+  RunRequest request;
+  request.program = program;
+  request.method = method;
+  request.target = target;
+  request.only_load = true;
+  for (const std::string& line : run_on_board(request).console) {
+    if (line.starts_with("state ")) return std::stoull(line.substr(6));
+  }
+  throw std::runtime_error("the board did not say how much state the program uses");
+}
+
+// Where there are no archives to ask with, what no operator exceeds by much: load tells if it is too little.
+std::uint64_t state_for(const std::vector<std::byte>& program, const ProgramFacts& facts, const std::string& method,
+                        const Target& target) {
+  try {
+    (void)archive_directory(*target.cpu, Compiler::gcc);
+  } catch (const InputError& error) {
+    constexpr std::uint64_t kPerStep = 128;
+    const std::uint64_t estimate = kPerStep * (facts.steps.size() + 1);
+    fmt::print(stderr, "warning: the state is estimated at {} bytes: {}\n  --state=BYTES sets it\n", estimate,
+               error.diagnostic().problem);
+    return estimate;
+  }
+  return measured_state(program, method, target);
+}
+
+void write_shared_arenas(const Flags& flags) {
+  std::vector<ProgramFacts> models;
+  for (const std::string& model : flags.models) models.push_back(read_facts(read_file(model), flags.method));
+  write_output(flags.output, assembly(shared_arenas(models, flags.arena)));
+}
+
 void write_glue(const Flags& flags) {
+  if (flags.models.size() != 1) throw UsageError("one model at a time; only --arena-alone takes several");
   const Target target = parse_target(flags.target, flags.isa);
   if (target.is_any()) throw UsageError("--target=any is no CPU: name the one that the firmware is for");
-  const ProgramFacts facts = read_facts(read_file(flags.model), flags.method);
-  Glue glue = {.model = std::filesystem::absolute(flags.model),
-               .method = flags.method,
-               .kernels = choose_kernels(facts.operators, target, archive_symbols(flags.kernels)),
-               .arenas = place_arenas(facts.arena_bytes, *find_board(target.cpu->board), facts.arena_names)};
-  if (flags.state_bytes != 0) glue.state_bytes = flags.state_bytes;
+  const std::string& model = flags.models.front();
   std::error_code ignored;  // one that is not there is not the other
-  if (std::filesystem::equivalent(flags.model, flags.output, ignored)) {
+  if (std::filesystem::equivalent(model, flags.output, ignored)) {
     throw UsageError("--output would overwrite the model\n  give it another name");
   }
+  const std::vector<std::byte> program = read_file(model);
+  const ProgramFacts facts = read_facts(program, flags.method);
+  Glue glue = {.model = std::filesystem::absolute(model),
+               .method = flags.method,
+               .kernels = choose_kernels(facts.operators, target, archive_symbols(flags.kernels)),
+               .arenas = {},
+               .state_bytes = flags.state_bytes};
+  if (flags.name.empty()) {  // for the harness
+    glue.arenas = place_arenas(facts.arena_bytes, *find_board(target.cpu->board), facts.arena_names);
+    if (glue.state_bytes == 0U) glue.state_bytes.reset();
+    return write_output(flags.output, assembly(glue));
+  }
+  if (flags.name != identifier(flags.name)) throw UsageError("--name=" + flags.name + " is no name in C");
+  glue.name = flags.name;
+  glue.model_section = ".rodata.cormorant_model." + flags.name;
+  glue.arenas = own_arenas(facts, flags.arena.empty() ? flags.name : flags.arena);
+  if (!flags.arena.empty()) {
+    for (PlacedArena& arena : glue.arenas) arena.section.clear();
+  }
+  if (!glue.state_bytes) glue.state_bytes = state_for(program, facts, flags.method, target);
   write_output(flags.output, assembly(glue));
+  if (flags.header.empty()) return;
+  write_output(flags.header, model_header({.name = flags.name,
+                                         .file = std::filesystem::path(model).filename().string(),
+                                         .facts = facts,
+                                         .model_bytes = program.size(),
+                                         .state_bytes = *glue.state_bytes}));
 }
 
 }  // namespace
@@ -49,17 +111,27 @@ void write_glue(const Flags& flags) {
 
 int main(int argc, char** argv) {
   cormorant::Flags flags;
-  CLI::App app("Writes the assembly file that carries a model, the table of its kernels and its memory");
-  app.add_option("model", flags.model, "The program (.pte)")->required();
-  app.add_option("-t,--target", flags.target, "The CPU")->required();
+  CLI::App app("Writes the assembly file that carries a model, the table of its kernels and its memory",
+               "cormorant-glue");
+  app.add_option("model", flags.models, "The program (.pte)")->required();
+  app.add_option("-t,--target", flags.target, "The CPU");
   app.add_option("--isa", flags.isa, "scalar, dsp or mve; default: the CPU's");
   app.add_option("--method", flags.method, "The method to run")->capture_default_str();
-  app.add_option("--kernels", flags.kernels, "The archive of kernels (libkernels.a)")->required();
-  app.add_option("--state", flags.state_bytes, "Bytes for the runtime's state; default: the memory that is left");
+  app.add_option("--kernels", flags.kernels, "The archive of kernels (libkernels.a)");
+  app.add_option("--name", flags.name,
+                 "What the model's symbols begin with; without it the file is for cormorant's own main()");
+  app.add_option("--header", flags.header, "The header for firmware in C or C++, to be written as well");
+  app.add_option("--arena", flags.arena, "The arenas of this name, which models share, instead of own ones");
+  app.add_flag("--arena-alone", flags.arena_alone, "Write only these arenas, for all models that are given");
+  app.add_option("--state", flags.state_bytes, "Bytes for the runtime's state; default: what an emulated board needs");
   app.add_option("-o,--output", flags.output, "The file to write")->required();
   CLI11_PARSE(app, argc, argv);
   try {
-    cormorant::write_glue(flags);
+    if (flags.arena_alone) {
+      cormorant::write_shared_arenas(flags);
+    } else {
+      cormorant::write_glue(flags);
+    }
     return 0;
   } catch (const cormorant::InputError& error) {
     fmt::print(stderr, "error: {}\n", error.what());

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runner/glue.h"
 
+#include <set>
+#include <sstream>
+
 #include "base/diagnostic.h"
 #include "gtest/gtest.h"
+#include "runner/model_header.h"
 #include "runner/symbol.h"
 
 namespace cormorant {
@@ -62,25 +66,101 @@ TEST(PlaceArenas, FillsTheFastestMemoryFirstAndSpills) {
   const Board& board = *find_board("mps3-an547");
   const auto placed = place_arenas({300 * kKiB, 100 * kKiB, 100 * kKiB, 3 * kMiB}, board);
   ASSERT_EQ(placed.size(), 4U);
-  EXPECT_EQ(placed[0].region, "dtcm");
-  EXPECT_EQ(placed[1].region, "dtcm");
-  EXPECT_EQ(placed[2].region, "sram");
-  EXPECT_EQ(placed[3].region, "ddr");
+  EXPECT_EQ(placed[0].section, ".arena.dtcm");
+  EXPECT_EQ(placed[1].section, ".arena.dtcm");
+  EXPECT_EQ(placed[2].section, ".arena.sram");
+  EXPECT_EQ(placed[3].section, ".arena.ddr");
 }
 
 TEST(PlaceArenas, TakesTheMemoryThatTheProgramNames) {
   const Board& board = *find_board("mps3-an547");
   const auto placed = place_arenas({100, 100, 3 * kMiB, 100}, board, {"sram", "tcm", "sram", "ddr"});
   ASSERT_EQ(placed.size(), 4U);
-  EXPECT_EQ(placed[0].region, "sram");
-  EXPECT_EQ(placed[1].region, "dtcm");  // the board has no such memory
-  EXPECT_EQ(placed[2].region, "ddr");   // has too little
-  EXPECT_EQ(placed[3].region, "ddr");
+  EXPECT_EQ(placed[0].section, ".arena.sram");
+  EXPECT_EQ(placed[1].section, ".arena.dtcm");  // the board has no such memory
+  EXPECT_EQ(placed[2].section, ".arena.ddr");   // has too little
+  EXPECT_EQ(placed[3].section, ".arena.ddr");
 }
 
 TEST(PlaceArenas, SaysWhenNothingHasRoom) {
   EXPECT_THROW(place_arenas({5 * kMiB}, *find_board("mps2-an385")), InputError);
   EXPECT_THROW(place_arenas({~std::uint64_t{0} >> 1}, *find_board("mps3-an547")), InputError);
+}
+
+ProgramFacts facts_of(std::vector<std::uint64_t> bytes, std::vector<std::string> names = {}) {
+  ProgramFacts facts;
+  facts.arena_bytes = std::move(bytes);
+  facts.arena_names = std::move(names);
+  return facts;
+}
+
+TEST(OwnArenas, KeepTheUsersNamesForMemories) {
+  const auto arenas = own_arenas(facts_of({100, 200}, {"DTCM", "AXI"}), "kws");
+  ASSERT_EQ(arenas.size(), 2U);
+  EXPECT_EQ(arenas[0].section, ".arena.DTCM");
+  EXPECT_EQ(arenas[1].section, ".arena.AXI");
+  EXPECT_EQ(own_arenas(facts_of({100}), "kws")[0].section, ".bss.kws_arena_0");
+}
+
+TEST(SharedArenas, AreAsLargeAsTheLargest) {
+  const auto shared = shared_arenas({facts_of({100, 10}), facts_of({60, 20}), facts_of({70})}, "shared");
+  ASSERT_EQ(shared.size(), 2U);
+  EXPECT_EQ(shared[0].bytes, 100U);
+  EXPECT_EQ(shared[1].bytes, 20U);
+  EXPECT_EQ(shared[0].symbol, "shared_arena_0");
+  EXPECT_THROW(shared_arenas({facts_of({1}, {"DTCM"}), facts_of({1}, {"AXI"})}, "shared"), InputError);
+}
+
+TEST(Assembly, OfTwoModelsHasNoSymbolInCommon) {
+  const auto symbols_of = [](const std::string& name) {
+    const std::string text = assembly({.name = name,
+                                       .model = "m.pte",
+                                       .method = "forward",
+                                       .kernels = {},
+                                       .arenas = own_arenas(facts_of({16}), name),
+                                       .state_bytes = 100});
+    std::set<std::string> symbols;
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);) {
+      if (line.ends_with(':')) symbols.insert(line);
+    }
+    EXPECT_TRUE(symbols.contains(name + "_memory:")) << text;
+    return symbols;
+  };
+  const auto first = symbols_of("kws"), second = symbols_of("vad");
+  EXPECT_GE(first.size(), 8U);
+  for (const std::string& symbol : first) EXPECT_FALSE(second.contains(symbol)) << symbol;
+}
+
+TEST(ModelHeader, MakesIdentifiersOfAnyName) {
+  EXPECT_EQ(identifier("boxes.0"), "boxes_0");
+  EXPECT_EQ(identifier("0"), "_0");
+  EXPECT_EQ(identifier("größe"), "gr____e");
+}
+
+TEST(ModelHeader, TellsWhatFirmwareMustKnow) {
+  ProgramFacts facts = facts_of({512}, {"DTCM"});
+  facts.inputs = {{.name = "x",
+                   .dtype = DType::i8,
+                   .sizes = {1, 3, 8, 8},
+                   .order = {0, 2, 3, 1},
+                   .memory_id = 1,
+                   .offset = 64,
+                   .bytes = 192,
+                   .scale = 0.5,
+                   .zero_point = -128}};
+  facts.outputs = {{.name = "", .dtype = DType::f32, .sizes = {1, 2}, .order = {0, 1}, .memory_id = 1, .bytes = 8},
+                   {.name = "*/ evil\n", .dtype = DType::f32, .sizes = {1}, .order = {0}, .memory_id = 1, .bytes = 4}};
+  const std::string text = model_header({"net", "net.pte", facts, 1000, 300});
+  for (const char* const line :
+       {"#define NET_MODEL_BYTES 1000\n", "#define NET_STATE_BYTES 300\n", "#define NET_ARENA_DTCM_BYTES 512\n",
+        "#define NET_RAM_BYTES 844\n",
+        "/* Input 0, x: i8 [1, 3, 8, 8], in memory [1, 8, 8, 3]; q stands for 0.5 * (q + 128). */\n",
+        "#define NET_INPUT_X_SCALE 0.5f\n", "#define NET_INPUT_X_ZERO_POINT (-128)\n", "#define NET_OUTPUT_0_BYTES 8\n",
+        "program->arenas[0].data + 64"}) {
+    EXPECT_NE(text.find(line), std::string::npos) << line << "\n" << text;
+  }
+  EXPECT_EQ(text.find("*/ evil"), text.find("\"*/ evil\\012\"") + 1);  // in its string, and in no comment
 }
 
 TEST(Assembly, QuotesAPathThatNeedsIt) {

@@ -26,15 +26,15 @@ const std::vector<std::string> kMarkers = {"cormorant_load_begin", "cormorant_lo
 void write_samples(const std::filesystem::path& path, const std::vector<Sample>& samples, const ProgramFacts& facts) {
   std::vector<std::byte> all;
   for (std::size_t s = 0; s < samples.size(); ++s) {
-    if (samples[s].size() != facts.input_bytes.size()) {
+    if (samples[s].size() != facts.inputs.size()) {
       throw InputError({.problem = fmt::format("sample {} has {} inputs, the program takes {}", s, samples[s].size(),
-                                               facts.input_bytes.size()),
+                                               facts.inputs.size()),
                         .advice = ""});
     }
     for (std::size_t i = 0; i < samples[s].size(); ++i) {
-      if (samples[s][i].size() != facts.input_bytes[i]) {
+      if (samples[s][i].size() != facts.inputs[i].bytes) {
         throw InputError({.problem = fmt::format("input {} of sample {} has {} bytes, the program takes {}", i, s,
-                                                 samples[s][i].size(), facts.input_bytes[i]),
+                                                 samples[s][i].size(), facts.inputs[i].bytes),
                           .advice = ""});
       }
       all.insert(all.end(), samples[s][i].begin(), samples[s][i].end());
@@ -114,13 +114,13 @@ void check_ending(const EmulationResult& emulation, const ProgramFacts& facts) {
 }
 
 std::vector<Sample> read_outputs(const std::filesystem::path& path, std::size_t samples,
-                                 const std::vector<std::uint64_t>& output_bytes) {
+                                 const std::vector<IoFacts>& facts) {
   std::ifstream file(path, std::ios::binary);
   std::vector<Sample> outputs(samples);
   for (Sample& sample : outputs) {
-    for (const std::uint64_t bytes : output_bytes) {
-      std::vector<std::byte>& output = sample.emplace_back(bytes);
-      file.read(reinterpret_cast<char*>(output.data()), static_cast<std::streamsize>(bytes));
+    for (const IoFacts& tensor : facts) {
+      std::vector<std::byte>& output = sample.emplace_back(tensor.bytes);
+      file.read(reinterpret_cast<char*>(output.data()), static_cast<std::streamsize>(tensor.bytes));
     }
   }
   if (!file) throw BoardFault("the firmware wrote fewer outputs than it said");
@@ -158,6 +158,20 @@ void account_instructions(const std::vector<CountEvent>& events, const ProgramFa
   }
 }
 
+const Board& board_for(const Cpu& cpu, const std::string& name) {
+  const Board* const board = find_board(name.empty() ? cpu.board : std::string_view(name));
+  if (board == nullptr) {
+    std::string names;
+    for (const Board& known : kBoards) names += fmt::format("{}{}", names.empty() ? "" : ", ", known.name);
+    throw UsageError(fmt::format("unknown board '{}'\n  boards are {}", name, names));
+  }
+  // Boards for tests run what their CPU can; one that people own is its CPU and no other.
+  if (!name.empty() && board->archive != cpu.archive) {
+    throw UsageError(fmt::format("{} has a {}, not a {}\n  give it as --target", board->name, board->cpu, cpu.name));
+  }
+  return *board;
+}
+
 }  // namespace
 
 RunResult run_on_board(const RunRequest& request) {
@@ -169,7 +183,7 @@ RunResult run_on_board(const RunRequest& request, const ProgramFacts& facts) {
     throw UsageError("a program for any target still runs on one: name the CPU, e.g. --target=cortex-m55");
   }
   const Cpu& cpu = *request.target.cpu;
-  const Board& board = *find_board(cpu.board);
+  const Board& board = board_for(cpu, request.board);
   const std::filesystem::path archives = archive_directory(cpu, request.compiler);
   if (request.program.size() > board.model_bytes) {
     throw InputError({.problem = fmt::format("the program has {} bytes, {} has room for {}", request.program.size(),
@@ -190,7 +204,7 @@ RunResult run_on_board(const RunRequest& request, const ProgramFacts& facts) {
   write_output(directory.path() / "model.S", glue);
   std::vector<std::string> link = {"model.S"};
   if (request.account) link.emplace_back("-Wl,-Map=firmware.map");
-  link_firmware(archives, link, elf_path);
+  link_firmware(archives, board.name, link, elf_path);
   if (!request.keep_elf.empty()) {
     std::ifstream elf_file(elf_path, std::ios::binary);
     write_output(request.keep_elf, std::string(std::istreambuf_iterator<char>(elf_file), {}));
@@ -211,7 +225,7 @@ RunResult run_on_board(const RunRequest& request, const ProgramFacts& facts) {
                                              .directory = directory.path(),
                                              .time_limit = request.time_limit,
                                              .count = {.markers = kMarkers,
-                                                       .scope = request.profile ? "cormorant_execute" : "",
+                                                       .scope = request.profile ? "cormorant_inference_execute" : "",
                                                        .cpu = request.estimate_cycles ? std::string(cpu.name) : ""}},
                                             elf);
   check_ending(emulation, facts);
@@ -227,8 +241,7 @@ RunResult run_on_board(const RunRequest& request, const ProgramFacts& facts) {
   }
   account_instructions(emulation.counts, facts, kernels, result);
   if (request.only_load) return result;
-  result.outputs =
-      read_outputs(directory.path() / "outputs.bin", result.sample_instructions.size(), facts.output_bytes);
+  result.outputs = read_outputs(directory.path() / "outputs.bin", result.sample_instructions.size(), facts.outputs);
   return result;
 }
 

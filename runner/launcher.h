@@ -30,6 +30,7 @@ struct RunRequest {
   std::vector<std::byte> program;  // the .pte
   std::string method = "forward";
   Target target = {};
+  std::string board = {};  // empty: the one that the CPU is emulated with
   Compiler compiler = Compiler::gcc;
   std::vector<Sample> samples = {};  // all in one boot; none means one run with zeros
   std::size_t steps = 0;             // samples after which the program is reset; 0 for never

@@ -108,12 +108,13 @@ std::set<std::uint32_t> pointers_in_data(const CallGraph& graph, const std::vect
 
 std::vector<KernelCode> read_operator_table(CallGraph& graph) {
   const Elf& elf = graph.elf();
-  const ElfSymbol* const table = elf.find("cormorant_operators");
-  const ElfSymbol* const count = elf.find("cormorant_operator_count");
+  const ElfSymbol* const model = elf.find("cormorant_linked_model");
   std::vector<KernelCode> kernels;
-  if (table == nullptr || count == nullptr) return kernels;
-  for (std::uint32_t i = 0; i < elf.word(count->address).value_or(0); ++i) {
-    const auto kernel = elf.word(table->address + 4 * i);
+  if (model == nullptr) return kernels;
+  // cormorant_model: data, bytes, method, kernels, kernel_count
+  const std::uint32_t table = elf.word(model->address + 12).value_or(0);
+  for (std::uint32_t i = 0; i < elf.word(model->address + 16).value_or(0); ++i) {
+    const auto kernel = elf.word(table + 4 * i);
     if (!kernel || !elf.word(*kernel + 8)) throw StackError("the operator table points to no kernel");
     kernels.push_back({.name = text_at(elf, *elf.word(*kernel)), .address = *kernel, .load = {}, .execute = {}});
   }

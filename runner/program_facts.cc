@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <cstring>
+#include <sstream>
 
 #include "base/diagnostic.h"
 #include "fmt/format.h"
+#include "formats/pte/origin.h"
 #include "formats/pte/reader.h"
 
 namespace cormorant {
@@ -26,26 +28,32 @@ std::string name_of(const pte::OperatorView& op) {
   return name;
 }
 
-std::vector<std::uint64_t> tensor_bytes(const pte::MethodView& method, std::span<const std::int32_t> values) {
-  std::vector<std::uint64_t> bytes;
-  for (const std::int32_t value : values) bytes.push_back(checked(method.tensor(value), "an input or output").bytes);
-  return bytes;
+std::vector<IoFacts> io_facts(const pte::MethodView& method, std::span<const std::int32_t> values, std::size_t number) {
+  const pte::Notes notes = pte::find_notes(method);
+  std::vector<IoFacts> all;
+  for (const std::int32_t value : values) {
+    const pte::TensorView tensor = checked(method.tensor(value), "an input or output");
+    const auto quantization = checked(pte::read_quantization(method, notes, number), "an input's or output's scale");
+    all.push_back({.name = std::string(checked(pte::read_name(method, notes, number), "an input's or output's name")),
+                   .dtype = tensor.dtype,
+                   .sizes = {tensor.sizes.begin(), tensor.sizes.end()},
+                   .order = {tensor.dim_order.begin(), tensor.dim_order.end()},
+                   .memory_id = tensor.memory_id,
+                   .offset = tensor.offset,
+                   .bytes = tensor.bytes,
+                   .scale = quantization.scale,
+                   .zero_point = quantization.zero_point});
+    ++number;
+  }
+  return all;
 }
 
-// Our compiler leaves a string per region that it was told of: "memory 1 dtcm".
-std::vector<std::string> region_names(const pte::MethodView& method, std::size_t count) {
-  std::vector<std::string> names(count);
-  bool has_any = false;
-  for (std::uint32_t i = 0; i < method.value_count(); ++i) {
-    const auto text = method.string(static_cast<std::int32_t>(i));
-    for (std::size_t id = 1; text.ok() && id <= count; ++id) {
-      const std::string prefix = fmt::format("memory {} ", id);
-      if (!text.value().starts_with(prefix)) continue;
-      names[id - 1] = text.value().substr(prefix.size());
-      has_any = true;
-    }
-  }
-  return has_any ? names : std::vector<std::string>();
+// Those of the regions that our compiler was told of.
+std::vector<std::string> region_names(const pte::MethodView& method) {
+  std::vector<std::string> names;
+  std::istringstream list(std::string(pte::find_notes(method).memories));
+  for (std::string name; std::getline(list, name, ',');) names.push_back(name);
+  return names;
 }
 
 // The reader demands what the runtime demands of flash: 16-byte alignment, which a span of bytes does not promise.
@@ -80,9 +88,10 @@ ProgramFacts read_facts(std::span<const std::byte> pte, const std::string& metho
     facts.arena_bytes.push_back(static_cast<std::uint64_t>(size));
   }
   if (!facts.arena_bytes.empty()) facts.arena_bytes.erase(facts.arena_bytes.begin());  // memory id 0 does not exist
-  facts.arena_names = region_names(method, facts.arena_bytes.size());
-  facts.input_bytes = tensor_bytes(method, checked(method.inputs(), "the inputs"));
-  facts.output_bytes = tensor_bytes(method, checked(method.outputs(), "the outputs"));
+  facts.arena_names = region_names(method);
+  facts.arena_names.resize(facts.arena_names.empty() ? 0 : facts.arena_bytes.size());
+  facts.inputs = io_facts(method, checked(method.inputs(), "the inputs"), 0);
+  facts.outputs = io_facts(method, checked(method.outputs(), "the outputs"), facts.inputs.size());
   return facts;
 }
 

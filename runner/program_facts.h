@@ -10,15 +10,29 @@
 #include <string>
 #include <vector>
 
+#include "base/dtype.h"
+
 namespace cormorant {
+
+// An input or output, as firmware meets it.
+struct IoFacts {
+  std::string name;  // an argument's, or a key of the dictionary that the model returns; may be empty
+  DType dtype = DType::f32;
+  std::vector<std::int32_t> sizes;  // logical, NCHW
+  std::vector<std::uint8_t> order;  // the dimensions as they nest in memory
+  std::uint32_t memory_id = 0;      // 0: the caller brings the memory
+  std::uint32_t offset = 0;         // bytes from the start of that memory
+  std::uint32_t bytes = 0;
+  double scale = 0;  // 0: not quantized
+  std::int32_t zero_point = 0;
+};
 
 struct ProgramFacts {
   std::vector<std::string> operators;      // each once, in the program's order: "cortex_m::quantized_add.out"
   std::vector<std::string> steps;          // the operator of each instruction
   std::vector<std::uint64_t> arena_bytes;  // [0] is memory id 1, and so on
   std::vector<std::string> arena_names;    // of the regions that the compiler was told of; empty: it knew none
-  std::vector<std::uint64_t> input_bytes;  // as they lie in memory
-  std::vector<std::uint64_t> output_bytes;
+  std::vector<IoFacts> inputs, outputs;
 };
 
 // Throws InputError when the bytes are not a program, or it has no such method.

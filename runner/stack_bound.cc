@@ -109,13 +109,14 @@ StackBound bound_stack(CallGraph& graph, const std::vector<KernelCode>& kernels)
       scopes[i].known = &reach.known;
       runtime.table.emplace_back(reach.entry, &scopes[i]);
     }
-    const std::uint32_t entry = entry_of(graph.elf(), is_load ? "cormorant_load" : "cormorant_execute");
+    const std::uint32_t entry =
+        entry_of(graph.elf(), is_load ? "cormorant_inference_load" : "cormorant_inference_execute");
     const Depth& depth = bound.depth(entry, runtime);
     (is_load ? result.load : result.execute) = depth.bytes;
 
     std::set<std::uint32_t> seen;
     std::vector<StackFrame> path =
-        way_to(graph, entry_of(graph.elf(), "cormorant_reset"), entry, seen).value_or(std::vector<StackFrame>());
+        way_to(graph, entry_of(graph.elf(), "cormorant_board_reset"), entry, seen).value_or(std::vector<StackFrame>());
     std::uint32_t bytes = depth.bytes;
     for (const StackFrame& frame : path) bytes += frame.bytes;
     if (bytes <= result.bytes) continue;

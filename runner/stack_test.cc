@@ -20,7 +20,7 @@ namespace {
 
 Elf link(const Core& core, const std::vector<std::string>& sources, const TemporaryDirectory& directory) {
   const std::filesystem::path elf = directory.path() / "firmware.elf";
-  link_firmware(archive_directory(*core.cpu, core.compiler), sources, elf);
+  link_firmware(archive_directory(*core.cpu, core.compiler), core.cpu->board, sources, elf);
   return read_elf(elf);
 }
 
@@ -51,7 +51,7 @@ TEST_P(ByHand, IsBoundedToTheByte) {
   EXPECT_EQ(bound.bytes, 8U + 40U + 608U);
   std::string path;
   for (const StackFrame& frame : bound.path) path += fmt::format("{} {}, ", frame.function, frame.bytes);
-  EXPECT_EQ(path, "cormorant_reset 0, main 8, cormorant_load 40, kernel_load 608, ");
+  EXPECT_EQ(path, "cormorant_board_reset 0, main 8, cormorant_inference_load 40, kernel_load 608, ");
 }
 
 TEST_P(ByHand, WithoutABoundSaysWhy) {

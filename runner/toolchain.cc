@@ -17,6 +17,30 @@ std::filesystem::path from_environment(const char* variable, const char* otherwi
   return value != nullptr && *value != '\0' ? value : otherwise;
 }
 
+// Beside the program in an installed tree, which can be moved.
+std::filesystem::path installed(const char* part) {
+  std::error_code none;
+  const auto program = std::filesystem::read_symlink("/proc/self/exe", none);
+  return program.parent_path().parent_path() / part;
+}
+
+// By environment variable, in the installed tree, or where the build of these sources has it.
+std::filesystem::path find(const char* variable, const char* in_installation, const char* in_build) {
+  const std::filesystem::path given = from_environment(variable, "");
+  if (!given.empty()) return given;
+  const std::filesystem::path beside = installed(in_installation);
+  return std::filesystem::exists(beside) ? beside : std::filesystem::path(in_build);
+}
+
+std::filesystem::path boards() {
+  return find("CORMORANT_BOARDS_DIR", "share/cormorant/sources/boards", CORMORANT_DEFAULT_BOARDS_DIR);
+}
+
+std::string replaced(std::string text, std::string_view what, const std::string& by) {
+  const std::size_t at = text.find(what);
+  return at == std::string::npos ? text : text.replace(at, what.size(), by);
+}
+
 std::vector<std::string> read_lines(const std::filesystem::path& path) {
   std::ifstream file(path);
   std::vector<std::string> lines;
@@ -29,8 +53,8 @@ std::vector<std::string> read_lines(const std::filesystem::path& path) {
 }  // namespace
 
 std::filesystem::path archive_directory(const Cpu& cpu, Compiler compiler) {
-  const auto directory =
-      from_environment("CORMORANT_TARGET_DIR", CORMORANT_DEFAULT_TARGET_DIR) / name_of(compiler) / cpu.archive;
+  const auto directory = find("CORMORANT_TARGET_DIR", "lib/cormorant/target", CORMORANT_DEFAULT_TARGET_DIR) /
+                         name_of(compiler) / cpu.archive;
   for (const char* name : {"link.txt", "libboard.a", "libharness.a", "libruntime.a", "libkernels.a"}) {
     if (std::filesystem::exists(directory / name)) continue;
     throw InputError({.problem = fmt::format("{} is not built: firmware for {} with {} needs it",
@@ -41,7 +65,7 @@ std::filesystem::path archive_directory(const Cpu& cpu, Compiler compiler) {
 }
 
 std::filesystem::path counter_plugin() {
-  auto plugin = from_environment("CORMORANT_PLUGIN", CORMORANT_DEFAULT_PLUGIN);
+  auto plugin = find("CORMORANT_PLUGIN", "lib/cormorant/libcormorant_count.so", CORMORANT_DEFAULT_PLUGIN);
   if (!std::filesystem::exists(plugin)) {
     throw InputError({.problem = fmt::format("{}, the instruction counter, is not built", plugin.string()),
                       .advice = "Run ./dev build, or point CORMORANT_PLUGIN to it"});
@@ -49,10 +73,14 @@ std::filesystem::path counter_plugin() {
   return std::filesystem::absolute(plugin);
 }
 
-void link_firmware(const std::filesystem::path& archives, const std::vector<std::string>& sources_and_options,
-                   const std::filesystem::path& elf) {
+void link_firmware(const std::filesystem::path& archives, std::string_view board,
+                   const std::vector<std::string>& sources_and_options, const std::filesystem::path& elf) {
   std::vector<std::string> command = read_lines(archives / "link.txt");
   if (command.empty()) throw std::runtime_error(fmt::format("{}: empty", (archives / "link.txt").string()));
+  for (std::string& argument : command) {
+    argument = replaced(argument, "{archives}", std::filesystem::absolute(archives).string());
+    argument = replaced(replaced(argument, "{boards}", boards().string()), "{board}", std::string(board));
+  }
   command.insert(command.begin() + 1, sources_and_options.begin(), sources_and_options.end());
   command.insert(command.end(), {"-o", elf.string()});
 

@@ -16,16 +16,16 @@ enum class Compiler { gcc, clang };
 
 constexpr std::string_view name_of(Compiler compiler) { return compiler == Compiler::gcc ? "gcc" : "clang"; }
 
-// <target build>/<compiler>/<archive>. The target build is where the host build expects it, unless the environment
-// variable CORMORANT_TARGET_DIR says otherwise. Throws InputError, with the command that builds it, when it is not
-// there.
+// <target build>/<compiler>/<archive>. The target build is beside the installed program, or where the host build
+// expects it, unless the environment variable CORMORANT_TARGET_DIR says otherwise. Throws InputError, with the command
+// that builds it, when it is not there.
 std::filesystem::path archive_directory(const Cpu& cpu, Compiler compiler);
 
 // The instruction counter; the environment variable CORMORANT_PLUGIN overrides. Throws InputError when it is not there.
 std::filesystem::path counter_plugin();
 
-// Assembles and links. Throws std::runtime_error with the linker's words when that fails.
-void link_firmware(const std::filesystem::path& archives, const std::vector<std::string>& sources_and_options,
-                   const std::filesystem::path& elf);
+// Assembles and links, for a board by name. Throws std::runtime_error with the linker's words when that fails.
+void link_firmware(const std::filesystem::path& archives, std::string_view board,
+                   const std::vector<std::string>& sources_and_options, const std::filesystem::path& elf);
 
 }  // namespace cormorant

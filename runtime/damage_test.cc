@@ -34,8 +34,8 @@ class Damaged : public testing::TestWithParam<const char*> {
   }
 
   bool exercise(std::span<const std::byte> file) {
-    const std::span<std::byte> arenas[] = {arena_.span()};
-    return toy::exercise(file, table_, {state_.span(), arenas});
+    const Region arenas[] = {region_of(arena_.span())};
+    return toy::exercise(file, table_, state_.span(), arenas);
   }
 
   AlignedBytes file_, arena_, state_{16384};

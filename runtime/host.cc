@@ -177,11 +177,11 @@ std::vector<AlignedBytes> HostProgram::allocate_arenas(const std::string& method
 HostProgram::HostProgram(std::span<const std::byte> pte, std::span<const Kernel* const> kernels, std::string file,
                          std::string method)
     : file_(std::move(file)), pte_(pte), arenas_(allocate_arenas(method)) {
-  for (const AlignedBytes& arena : arenas_) arena_spans_.push_back(arena.span());
+  for (const AlignedBytes& arena : arenas_) regions_.push_back(region_of(arena.span()));
   for (std::size_t size = kSmallestState;; size *= 2) {
     state_ = AlignedBytes(size);
     Failure failure;
-    const auto loaded = Program::load(pte_.span(), method.c_str(), kernels, {state_.span(), arena_spans_}, failure);
+    const auto loaded = load_program(pte_.span(), method.c_str(), kernels, state_.span(), regions_, failure);
     if (loaded.ok()) {
       program_ = loaded.value();
       return;
@@ -200,22 +200,22 @@ std::vector<std::vector<std::byte>> HostProgram::run(std::span<const std::vector
     throw InputError({fmt::format("{} inputs are given, the program has {}", inputs.size(), count), "", file_});
   }
   for (std::size_t i = 0; i < count; ++i) {
-    const Tensor input = program_.input(i).value();
+    const Span<std::byte> input = program_.input(i).as<std::byte>();
     if (i >= inputs.size()) {
-      std::memset(input.data, 0, input.bytes());
+      std::ranges::fill(input, std::byte{0});
       continue;
     }
-    if (inputs[i].size() != input.bytes()) {
+    if (inputs[i].size() != input.size()) {
       throw InputError(
-          {fmt::format("input {} has {} bytes, the program wants {}", i, inputs[i].size(), input.bytes()), "", file_});
+          {fmt::format("input {} has {} bytes, the program wants {}", i, inputs[i].size(), input.size()), "", file_});
     }
-    std::copy(inputs[i].begin(), inputs[i].end(), input.data);
+    std::ranges::copy(inputs[i], input.begin());
   }
   program_.execute();
   std::vector<std::vector<std::byte>> outputs;
   for (std::size_t i = 0; i < program_.output_count(); ++i) {
-    const Tensor output = program_.output(i).value();
-    outputs.emplace_back(output.data, output.data + output.bytes());
+    const Span<std::byte> output = program_.output(i).as<std::byte>();
+    outputs.emplace_back(output.begin(), output.end());
   }
   return outputs;
 }

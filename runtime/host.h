@@ -50,7 +50,7 @@ class HostProgram {
   AlignedBytes pte_;
   AlignedBytes state_;
   std::vector<AlignedBytes> arenas_;
-  std::vector<std::span<std::byte>> arena_spans_;
+  std::vector<Region> regions_;
   Program program_;
 };
 

@@ -61,7 +61,7 @@ TEST(HostProgram, grows_its_state_as_the_program_needs) {
   TestProgram program;
   for (int i = 0; i < 300; ++i) program.call(1, program.args(1));
   const HostProgram loaded(program.file(), kTable);
-  EXPECT_EQ(loaded.program().steps().size(), 302U);
+  EXPECT_EQ(loaded.program().step_count(), 302U);
   EXPECT_GT(loaded.program().state_used(), 4096U);
 }
 

@@ -20,14 +20,19 @@
 #include "runtime/tensor.h"
 
 namespace cormorant {
-
 class Call;
+}
 
-struct Kernel {
-  const char* name;                   // as the program spells it: "cortex_m::quantized_add.out"
-  Error (*load)(Call& call);          // on success call.plan() is set
-  void (*execute)(const void* plan);  // bit for bit what the reference computes
+// Firmware knows it by its symbol only (include/cormorant).
+struct cormorant_kernel {
+  const char* name;                                 // as the program spells it: "cortex_m::quantized_add.out"
+  cormorant::Error (*load)(cormorant::Call& call);  // on success call.plan() is set
+  void (*execute)(const void* plan);                // bit for bit what the reference computes
 };
+
+namespace cormorant {
+
+using Kernel = ::cormorant_kernel;
 
 // What a signature struct's fields are on the target; the compiler has its own world (ops/signature.h).
 struct TargetWorld {
@@ -47,17 +52,6 @@ struct TargetWorld {
   using Scalar = cormorant::Scalar;
   using OptionalScalar = cormorant::OptionalScalar;
   using String = std::string_view;
-};
-
-// Where loading stopped and why; the figures are in the unit of the error (bytes for scratch, 0 where there are none).
-struct Failure {
-  static constexpr std::uint16_t kNone = 0xffff;
-
-  Error error = Error::ok;
-  std::uint16_t instruction = kNone;  // index into the method's instructions; none: header, memory, inputs or outputs
-  std::uint16_t argument = kNone;     // index into the instruction's arguments (inputs, outputs); none: all of them
-  std::uint32_t required = 0;
-  std::uint32_t actual = 0;
 };
 
 // One kernel call while it is being loaded. As a visitor of a signature struct it reads the arguments in order,

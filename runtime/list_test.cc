@@ -41,10 +41,10 @@ Error load_with(TestProgram& program, const Kernel& kernel) {
   const std::vector<std::byte> bytes = program.file();
   const AlignedBytes pte(bytes);
   const AlignedBytes state(4096), arena(64);
-  const std::vector<std::span<std::byte>> arenas = {arena.span()};
+  const Region arenas[] = {region_of(arena.span())};
   const Kernel* const table[] = {&kernel};
   Failure why;
-  return Program::load(pte.span(), "forward", table, {state.span(), arenas}, why).error();
+  return load_program(pte.span(), "forward", table, state.span(), arenas, why).error();
 }
 
 // The small program with one instruction: lists(input, weights; integer; list).

@@ -15,9 +15,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const AlignedBytes first(std::size_t{1} << 17);
   const AlignedBytes second(std::size_t{1} << 12);
   const AlignedBytes state(std::size_t{1} << 14);
-  const std::span<std::byte> arenas[] = {first.span(), second.span()};
+  const Region arenas[] = {region_of(first.span()), region_of(second.span())};
   std::vector<const Kernel*> table;
   for (const Kernel& kernel : toy::kExecutorch) table.push_back(&kernel);
-  toy::exercise(file.span(), table, {state.span(), arenas});
+  toy::exercise(file.span(), table, state.span(), arenas);
   return 0;
 }

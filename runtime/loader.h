@@ -7,18 +7,22 @@
 
 #include <span>
 
+#include "cormorant/cormorant.h"
 #include "formats/pte/reader.h"
-#include "runtime/program.h"
+#include "runtime/kernel.h"
 
 namespace cormorant {
+
+using Region = cormorant_region;
+using Step = cormorant_step;
 
 // One method of a file, and the memory its planned tensors lie in. On the stack while something is loaded or looked up;
 // it is made in place, because its views are the largest objects there.
 class Source {
  public:
-  Source(std::span<const std::byte> pte, const char* method, const std::span<const std::span<std::byte>>& arenas);
+  Source(std::span<const std::byte> pte, const char* method, const std::span<const Region>& arenas);
   // Of a method that was found before, by its position.
-  Source(std::span<const std::byte> pte, std::uint32_t method, const std::span<const std::span<std::byte>>& arenas);
+  Source(std::span<const std::byte> pte, std::uint32_t method, const std::span<const Region>& arenas);
 
   // Whether the file could be read so far; nothing else may be called before that is known.
   [[nodiscard]] Error error() const { return error_; }
@@ -40,7 +44,10 @@ class Source {
   [[nodiscard]] bool is_exactly_planned() const { return is_exactly_planned_; }
 
  private:
-  Source(std::span<const std::byte> pte, const std::span<const std::span<std::byte>>& arenas);
+  Source(std::span<const std::byte> pte, const std::span<const Region>& arenas);
+  [[nodiscard]] std::byte* arena(std::uint32_t memory_id) const {
+    return static_cast<std::byte*>(arenas_[memory_id - 1].data);
+  }
   void read_origin();
   // Kernels trust what they have checked at load: an error if anything else lies where constants are read from RAM.
   void find_constants_in_ram();
@@ -53,7 +60,7 @@ class Source {
   struct {
     std::uint32_t memory_id = 0, begin = 0, end = 0;
   } copies_;  // of constants in RAM; id 0: there are none
-  std::span<const std::span<std::byte>> arenas_;
+  std::span<const Region> arenas_;
   // What was resolved last: as a rule an operator's result, which is the next one's input.
   mutable std::int32_t last_value_ = 0;
   mutable Tensor last_;  // without data: nothing was

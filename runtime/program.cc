@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The order of loading, and the finished program. Program::load and Loader::load are the diagram: file and method,
-// memory and what it holds at the beginning; one step per instruction, inputs and outputs.
-#include "runtime/program.h"
-
+// The order of loading. cormorant_load and Loader::load are the diagram: file and method, memory and what it holds at
+// the beginning; one step per instruction, inputs and outputs.
 #include "runtime/loader.h"
 
 namespace cormorant {
@@ -130,48 +128,40 @@ Error Loader::load(std::span<const Kernel* const> operators) {
   return values.error();
 }
 
-Result<Program> Program::load(std::span<const std::byte> pte, const char* method,
-                              std::span<const Kernel* const> operators, const Memory& memory, Failure& why) {
-  ::new (&why) Failure;
-  const Source source(pte, method, memory.arenas);
-  Loader loader(source, memory.state, why);
+namespace {
+
+Error load(const cormorant_model& model, const cormorant_memory& memory, cormorant_program& program, Failure& why) {
+  const std::span pte(static_cast<const std::byte*>(model.data), model.bytes);
+  const Source source(pte, model.method, {memory.arenas, memory.arena_count});
+  Loader loader(source, {static_cast<std::byte*>(memory.state.data), memory.state.bytes}, why);
   Error error = source.error();
   if (error == Error::ok) error = source.check_arenas(why);
   if (error == Error::ok) {
     source.reset();  // before the instructions, which look at their constants
-    error = loader.load(operators);
+    error = loader.load({model.kernels, model.kernel_count});
   }
-  Result<Program> loaded = error;
-  why.error = error;
-  if (loaded.ok()) {
+  if (error == Error::ok) {
     why.argument = Failure::kNone;  // the last output was the last thing to be checked
-    Program& program = loaded.value();
-    program.pte_ = pte;
-    program.method_ = source.method().position();
-    program.arenas_ = memory.arenas;
-    program.steps_ = loader.steps();
-    program.state_used_ = loader.state_used();
+    program = {.data = model.data,
+               .bytes = model.bytes,
+               .arenas = memory.arenas,
+               .arena_count = memory.arena_count,
+               .steps = loader.steps().data(),
+               .step_count = loader.steps().size(),
+               .state_used = loader.state_used(),
+               .method = source.method().position()};
   }
-  return loaded;
+  return error;
 }
 
-// load() has seen it succeed.
-Source Program::source() const { return {pte_, method_, arenas_}; }
-
-std::size_t Program::input_count() const { return source().method().inputs().value().size(); }
-std::size_t Program::output_count() const { return source().method().outputs().value().size(); }
-
-Result<Tensor> Program::input(std::size_t index) const { return border(index, false); }
-Result<Tensor> Program::output(std::size_t index) const { return border(index, true); }
-
-Result<Tensor> Program::border(std::size_t index, bool is_output) const {
-  const Source source = this->source();
-  Tensor tensor;
-  const Error error = source.resolve_border(source.border(is_output).value(), index, tensor);
-  if (error != Error::ok) return error;
-  return tensor;
-}
-
-void Program::reset() const { source().reset(); }
-
+}  // namespace
 }  // namespace cormorant
+
+cormorant_error cormorant_load(cormorant_program* program, const cormorant_model* model, const cormorant_memory* memory,
+                               cormorant_failure* why) {
+  using namespace cormorant;
+  Failure failure;
+  const auto error = static_cast<cormorant_error>(load(*model, *memory, *program, failure));
+  if (why != nullptr) *why = {error, failure.instruction, failure.argument, failure.required, failure.actual};
+  return error;
+}

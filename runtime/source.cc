@@ -18,17 +18,16 @@ bool is_aligned(const std::byte* data, std::size_t alignment) {  // alignment is
 
 }  // namespace
 
-[[gnu::noinline]] Source::Source(std::span<const std::byte> pte, const std::span<const std::span<std::byte>>& arenas)
+[[gnu::noinline]] Source::Source(std::span<const std::byte> pte, const std::span<const Region>& arenas)
     : error_(program_.read(pte)), arenas_(arenas) {}
 
-Source::Source(std::span<const std::byte> pte, const char* method, const std::span<const std::span<std::byte>>& arenas)
+Source::Source(std::span<const std::byte> pte, const char* method, const std::span<const Region>& arenas)
     : Source(pte, arenas) {
   if (error_ == Error::ok) error_ = program_.find_method(method, method_);
   read_origin();
 }
 
-Source::Source(std::span<const std::byte> pte, std::uint32_t method,
-               const std::span<const std::span<std::byte>>& arenas)
+Source::Source(std::span<const std::byte> pte, std::uint32_t method, const std::span<const Region>& arenas)
     : Source(pte, arenas) {
   if (error_ == Error::ok) error_ = program_.open_method(method, method_);
   read_origin();
@@ -61,15 +60,15 @@ Error Source::check_constants(const pte::TensorView& view, bool& is_constant) co
 Error Source::check_arenas(Failure& why) const {
   const auto sizes = method().memory_sizes();
   for (std::size_t id = 1; id < sizes.size(); ++id) {
-    const auto arena = id <= arenas_.size() ? arenas_[id - 1] : std::span<std::byte>();
+    const Region arena = id <= arenas_.size() ? arenas_[id - 1] : Region{};
     // A negative size is more than anybody has; an arena of no bytes is one, too: empty tensors lie there.
-    if (id > arenas_.size() || static_cast<std::uint64_t>(sizes[id]) > arena.size()) {
+    if (id > arenas_.size() || static_cast<std::uint64_t>(sizes[id]) > arena.bytes) {
       why.argument = static_cast<std::uint16_t>(id);
       why.required = static_cast<std::uint32_t>(sizes[id]);
-      why.actual = static_cast<std::uint32_t>(arena.size());
+      why.actual = static_cast<std::uint32_t>(arena.bytes);
       return Error::arena_too_small;
     }
-    if (!is_aligned(arena.data(), kArenaAlignment)) return Error::misaligned;
+    if (!is_aligned(static_cast<const std::byte*>(arena.data), kArenaAlignment)) return Error::misaligned;
   }
   return Error::ok;
 }
@@ -91,7 +90,7 @@ Error Source::resolve(std::int32_t value, Tensor& tensor) const {
     if (view.data_index != 0 && program_.initial_data(view.data_index, view.bytes) == nullptr) {
       return Error::bad_constant;
     }
-    tensor.data = arenas_[view.memory_id - 1].data() + view.offset;
+    tensor.data = arena(view.memory_id) + view.offset;
   } else {
     // A tensor with neither place nor data would be the caller's to place, but plans hold addresses from load on.
     if (view.data_index == 0) return Error::unsupported;
@@ -128,7 +127,7 @@ void Source::reset() const {
     if (check_constants(view, is_constant) != Error::ok) continue;
     const std::byte* const initial = program_.initial_data(view.data_index, view.bytes);
     if (initial == nullptr) continue;  // of a tensor that no instruction uses: the others were checked
-    std::memcpy(arenas_[view.memory_id - 1].data() + view.offset, initial, view.bytes);
+    std::memcpy(arena(view.memory_id) + view.offset, initial, view.bytes);
   }
 }
 

@@ -53,7 +53,7 @@ inline constexpr const Kernel* kTable[] = {&kSum, &kNoOverload, &kEvery, &kInPla
 
 struct Loaded {
   AlignedBytes pte, state, arena;
-  std::vector<std::span<std::byte>> arenas;
+  std::vector<Region> arenas;
   Failure why = {};
   Result<Program> program = Error::ok;
 };
@@ -61,8 +61,8 @@ struct Loaded {
 inline Loaded load(std::span<const std::byte> file, std::size_t arena = 64, std::size_t state = 4096,
                    const char* method = "forward") {
   Loaded loaded{AlignedBytes(file), AlignedBytes(state), AlignedBytes(arena), {}};
-  loaded.arenas = {loaded.arena.span()};
-  loaded.program = Program::load(loaded.pte.span(), method, kTable, {loaded.state.span(), loaded.arenas}, loaded.why);
+  loaded.arenas = {region_of(loaded.arena.span())};
+  loaded.program = load_program(loaded.pte.span(), method, kTable, loaded.state.span(), loaded.arenas, loaded.why);
   return loaded;
 }
 

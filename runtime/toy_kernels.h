@@ -78,21 +78,21 @@ inline constexpr Kernel kExecutorch[] = {
 };
 
 // All that a caller can do with a program, if it loads at all: to be run on damaged files under sanitizers.
-inline bool exercise(std::span<const std::byte> pte, std::span<const Kernel* const> table, Memory memory) {
+inline bool exercise(std::span<const std::byte> pte, std::span<const Kernel* const> table, std::span<std::byte> state,
+                     std::span<const Region> arenas) {
   Failure why;
-  const auto loaded = Program::load(pte, "forward", table, memory, why);
+  const auto loaded = load_program(pte, "forward", table, state, arenas, why);
   if (!loaded.ok()) return false;
   const Program& program = loaded.value();
   for (std::size_t i = 0; i < program.input_count(); ++i) {
-    const Tensor input = program.input(i).value();
-    std::fill_n(input.data, input.bytes(), std::byte{0x55});
+    const Span<std::byte> input = program.input(i).as<std::byte>();
+    std::fill(input.begin(), input.end(), std::byte{0x55});
   }
   program.execute();
   program.reset();
   unsigned sum = 0;
   for (std::size_t i = 0; i < program.output_count(); ++i) {
-    const Tensor output = program.output(i).value();
-    for (std::uint32_t b = 0; b < output.bytes(); ++b) sum += output.as<std::uint8_t>()[b];
+    for (const std::uint8_t byte : program.output(i).as<std::uint8_t>()) sum += byte;
   }
   return sum != 1;  // all but always true, and the sum is really computed
 }

@@ -29,7 +29,6 @@ class Firmware : public testing::Test {
     return cormorant(directory_.path(), arguments);
   }
 
- private:
   TemporaryDirectory directory_;
 };
 
@@ -84,6 +83,28 @@ TEST_F(Firmware, CountsForTheBudget) {
   EXPECT_EQ(ran.status, 1);
   EXPECT_TRUE(has(ran.err, "code of runtime"));
   EXPECT_TRUE(has(compile({"--budget=ram=1K"}).err, "stack"));
+}
+
+// The smallest has 8 KB of RAM. What it computes there is what the host computes.
+TEST_F(Firmware, RunsOnBoardsThatPeopleOwn) {
+  const std::pair<const char*, const char*> boards[] = {
+      {"cortex-m0", "microbit"}, {"cortex-m3", "stm32vldiscovery"}, {"cortex-m4", "netduinoplus2"}};
+  const std::string tutorial = std::string(CORMORANT_SOURCE_DIR) + "/docs/tutorial/";
+  const auto output_of = [&](Arguments arguments) {
+    arguments.insert(arguments.begin(), {"run", "wave.pte", "--input", tutorial + "wave.npy"});
+    const Ran ran = cormorant(directory_.path(), arguments);
+    EXPECT_EQ(ran.status, 0) << ran.err;
+    return ran.out.substr(std::min(ran.out.find("output 0"), ran.out.size()));
+  };
+  for (const auto& [cpu, board] : boards) {
+    const std::string target = std::string("--target=") + cpu;
+    const Ran compiled = cormorant(directory_.path(), {"compile", tutorial + "wave.pt2", "--quantize", "--io=int8",
+                                                       "--no-link", target, "-o", "wave.pte"});
+    ASSERT_EQ(compiled.status, 0) << compiled.err;
+    EXPECT_EQ(output_of({target, std::string("--board=") + board}), output_of({"--target=host"})) << board;
+  }
+  EXPECT_TRUE(has(run({"--board=microbit"}).err, "microbit has a Cortex-M0, not a cortex-m4"));
+  EXPECT_TRUE(has(run({"--board=arduino"}).err, "boards are mps3-an547"));
 }
 
 }  // namespace

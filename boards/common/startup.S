@@ -23,16 +23,16 @@
     .globl cormorant_vectors
 cormorant_vectors:
     .word __stack_top
-    .word cormorant_reset
+    .word cormorant_board_reset
     .rept 14                           // NMI, the faults, SVCall, PendSV, SysTick: nothing here expects any of them
     .word cormorant_exception
     .endr
 
-    .section .text.cormorant_reset, "ax", %progbits
-    .globl cormorant_reset
-    .type cormorant_reset, %function
+    .section .text.cormorant_board_reset, "ax", %progbits
+    .globl cormorant_board_reset
+    .type cormorant_board_reset, %function
     .thumb_func
-cormorant_reset:
+cormorant_board_reset:
 #if __ARM_ARCH >= 8
     ldr r0, =__stack_limit
     msr msplim, r0
@@ -91,7 +91,7 @@ enter_main:
     bl main
     b .
     .pool
-    .size cormorant_reset, . - cormorant_reset
+    .size cormorant_board_reset, . - cormorant_board_reset
 
 // Any exception ends the run. The stack may be what is broken, so the reporter brings its own; the old frame is handed
 // over to be read.

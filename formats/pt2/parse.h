@@ -37,6 +37,8 @@ TensorMeta parse_tensor_meta(const Json& json, std::string_view name, const Pars
 
 Argument parse_argument(const Json& json, const ParseContext& context);  // {"as_int": 3}
 Graph parse_graph(const Json& json, const ParseContext& context);
+// One per user output, empty for those that are in no dictionary; none at all where the file does not say.
+std::vector<std::string> parse_output_keys(const Json& module);
 
 // models/NAME.json, without weights.
 Program parse_program(std::string_view text, const JsonOrigin& origin);

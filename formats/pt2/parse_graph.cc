@@ -261,6 +261,12 @@ Program parse_program(std::string_view text, const JsonOrigin& origin) {
   for (const Json& spec : signature["input_specs"].items()) program.inputs.push_back(parse_input_spec(spec, context));
   for (const Json& spec : signature["output_specs"].items())
     program.outputs.push_back(parse_output_spec(spec, context));
+  std::vector<OutputSpec*> returned;
+  for (OutputSpec& output : program.outputs) {
+    if (output.kind == OutputKind::user_output) returned.push_back(&output);
+  }
+  const std::vector<std::string> keys = parse_output_keys(module);
+  for (std::size_t i = 0; keys.size() == returned.size() && i < keys.size(); ++i) returned[i]->key = keys[i];
   return program;
 }
 

@@ -11,6 +11,7 @@
 #include "base/diagnostic.h"
 #include "formats/pt2/archive.h"
 #include "formats/pt2/arguments.h"
+#include "formats/pt2/parse.h"
 #include "formats/pt2/source.h"
 
 namespace cormorant::pt2 {
@@ -151,6 +152,28 @@ TEST(Pt2, MutationsAreOutputsOfAFunctionalExport) {
   EXPECT_EQ(program.outputs[0].target, "history");
   EXPECT_EQ(program.outputs[1].kind, OutputKind::user_output);
   EXPECT_EQ(program.outputs[1].name, "mul");
+}
+
+std::vector<std::string> output_keys(const std::string& specification) {
+  const std::string text = R"({"module_call_graph": [{"signature": {"out_spec": )" + specification + "}}]}";
+  const JsonDocument document(text, {});
+  return parse_output_keys(document.root());
+}
+
+TEST(Pt2, OutputsOfADictionaryHaveItsKeys) {
+  const std::string leaf = R"({\"type\": null, \"context\": null, \"children_spec\": []})";
+  const std::string pair =
+      R"({\"type\": \"builtins.tuple\", \"context\": \"null\", \"children_spec\": [)" + leaf + ", " + leaf + "]}";
+  const std::string dictionary =
+      R"({\"type\": \"builtins.dict\", \"context\": \"[\\\"logits\\\", \\\"boxes\\\"]\", \"children_spec\": [)" + leaf +
+      ", " + pair + "]}";
+  const auto in_quotes = [](const std::string& tree) { return "\"[1, " + tree + "]\""; };
+  using Keys = std::vector<std::string>;
+  EXPECT_EQ(output_keys(in_quotes(leaf)), Keys({""}));
+  EXPECT_EQ(output_keys(in_quotes(pair)), Keys({"", ""}));
+  EXPECT_EQ(output_keys(in_quotes(dictionary)), Keys({"logits", "boxes.0", "boxes.1"}));
+  EXPECT_EQ(output_keys("\"[1, 7]\""), Keys());
+  EXPECT_EQ(output_keys("\"not JSON\""), Keys());
 }
 
 TEST(Pt2, ArgumentsHaveTheirTypes) {

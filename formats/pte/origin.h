@@ -1,8 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What our compiler says of a program: its first value is a string that no instruction refers to, "cormorant CPU ISA".
-// Constants that are to be read from RAM are planned tensors with an initial value, all of them in one stretch of one
-// memory. If there are any the string ends with " constants", and the second value is a tensor that says where.
+// What our compiler says of a program, where the format has no place for it: its first value is a string that no
+// instruction refers to,
+//
+//   cormorant CPU ISA [memory=dtcm,sram] [named] [quantized] [constants]
+//
+// and each of the last three words promises values that follow the string, in this order:
+//
+//   constants  a tensor: where constants lie that are to be read from RAM. They are planned tensors with an initial
+//              value, all of them in one stretch of one memory
+//   quantized  a list of doubles: scale and zero point of each input, then of each output; scale 0 where it has none
+//   named      a string for each input, then for each output: an argument's name, a key of the returned dictionary
+//
+// Other compilers' programs have none of it. To ExecuTorch these are values like any other.
 #pragma once
 
 #include "formats/pte/reader.h"
@@ -12,8 +22,11 @@ namespace cormorant::pte {
 inline constexpr std::string_view kOurs = "cormorant ";
 inline constexpr std::string_view kForExecuTorch = "cormorant/executorch ";  // not ours to hold to anything
 inline constexpr std::string_view kAnyCpu = "any ";
+inline constexpr std::string_view kMemories = " memory=";  // names of the regions, in the order of memory ids
+inline constexpr std::string_view kNamed = " named";
+inline constexpr std::string_view kQuantized = " quantized";
 inline constexpr std::string_view kConstantsInRam = " constants";
-inline constexpr std::int32_t kCopies = 1;  // the value that says where
+inline constexpr std::int32_t kCopies = 1;  // the value that says where constants lie in RAM
 
 // Whether it is there; `origin` is what stands behind "cormorant ".
 inline bool find_origin(const MethodView& method, std::string_view& origin) {
@@ -25,5 +38,54 @@ inline bool find_origin(const MethodView& method, std::string_view& origin) {
 }
 inline bool is_for_one_cpu(std::string_view origin) { return !origin.starts_with(kAnyCpu); }
 inline bool has_constants_in_ram(std::string_view origin) { return origin.ends_with(kConstantsInRam); }
+
+// Which values follow the string, 0 for those that do not. Inputs and outputs are numbered together, inputs first.
+struct Notes {
+  std::int32_t quantization = 0;
+  std::int32_t names = 0;          // of the first
+  std::string_view memories = {};  // "dtcm,sram"
+};
+inline Notes find_notes(const MethodView& method) {
+  const auto text = method.string(0);
+  if (!text.ok() || !(text.value().starts_with(kOurs) || text.value().starts_with(kForExecuTorch))) return {};
+  std::string_view rest = text.value();
+  const auto take = [&](std::string_view word) {
+    if (!rest.ends_with(word)) return false;
+    rest.remove_suffix(word.size());
+    return true;
+  };
+  std::int32_t next = 1;
+  Notes notes;
+  if (take(kConstantsInRam)) ++next;
+  if (take(kQuantized)) notes.quantization = next++;
+  if (take(kNamed)) notes.names = next;
+  const std::size_t memories = rest.find(kMemories);
+  if (memories != std::string_view::npos) {
+    rest.remove_prefix(memories + kMemories.size());  // not substr, which would bring exceptions
+    notes.memories = rest;
+  }
+  return notes;
+}
+
+// Scale 0 if the program does not say. bad_value for numbers that no tensor can have.
+struct ScaleAndZeroPoint {
+  double scale = 0;
+  std::int32_t zero_point = 0;
+};
+inline Result<ScaleAndZeroPoint> read_quantization(const MethodView& method, const Notes& notes, std::size_t number) {
+  if (notes.quantization == 0) return ScaleAndZeroPoint{};
+  const auto list = method.double_list(notes.quantization);
+  if (!list.ok()) return list.error();
+  if (list.value().size() / 2 <= number) return Error::bad_value;
+  const double scale = list.value()[2 * number], zero_point = list.value()[2 * number + 1];
+  // Written so that NaN fails too.
+  if (!(scale >= 0 && scale <= 3e38 && zero_point >= -65536 && zero_point <= 65536)) return Error::bad_value;
+  return ScaleAndZeroPoint{scale, static_cast<std::int32_t>(zero_point)};
+}
+
+inline Result<std::string_view> read_name(const MethodView& method, const Notes& notes, std::size_t number) {
+  if (notes.names == 0) return std::string_view{};
+  return method.string(notes.names + static_cast<std::int32_t>(number));
+}
 
 }  // namespace cormorant::pte

@@ -76,7 +76,7 @@ std::vector<std::vector<int>> run(const Split& split) {
   HostProgram program(file, host_kernels());
   std::vector<std::byte> input(64);
   for (std::size_t i = 0; i < input.size(); ++i) input[i] = static_cast<std::byte>(i);
-  input.resize(program.program().input(0).value().bytes());
+  input.resize(program.program().input(0).bytes());
   const auto outputs = program.run({&input, 1});
   std::vector<std::vector<int>> got;
   for (const auto& output : outputs) {

@@ -2,7 +2,7 @@
 //
 // The last thing a board does after a fault: say which, where and why, and stop with a nonzero exit. The start-up code
 // brings every exception here on a fresh stack.
-#include "runner/firmware/generated.h"
+#include "runner/firmware/linked.h"
 #include "runner/firmware/semihosting.h"
 
 extern "C" {

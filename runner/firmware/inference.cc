@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runner/firmware/inference.h"
 
-#include "runner/firmware/generated.h"
+#include "runner/firmware/linked.h"
 
-constinit cormorant::Program cormorant_program;
+cormorant_program cormorant_linked_program;
 
-cormorant::Error cormorant_load(cormorant::Failure* why) {
-  auto loaded = cormorant::Program::load(
-      {cormorant_model, cormorant_model_end}, cormorant_method, {cormorant_operators, cormorant_operator_count},
-      {{__state_start, __state_end}, {cormorant_arenas, cormorant_arena_count}}, *why);
-  if (loaded.ok()) cormorant_program = loaded.value();
-  return loaded.error();
+cormorant_error cormorant_inference_load(cormorant_failure* why) {
+  const cormorant_memory memory = {{__state_start, static_cast<std::size_t>(__state_end - __state_start)},
+                                   cormorant_linked_arenas,
+                                   cormorant_linked_arena_count};
+  return cormorant_load(&cormorant_linked_program, &cormorant_linked_model, &memory, why);
 }
 
 // The executor's loop must be in this very function: the counter takes every excursion out of its address range as one
 // step, which profiles each operator without a single extra instruction in the firmware.
-[[gnu::flatten]] void cormorant_execute() { cormorant_program.execute(); }
+[[gnu::flatten]] void cormorant_inference_execute() { cormorant_execute(&cormorant_linked_program); }

@@ -4,17 +4,17 @@
 // and outputs and measures; it reaches them through measure.S, whose labels the instruction counter looks for.
 #pragma once
 
-#include "runtime/program.h"
+#include "cormorant/cormorant.h"
 
 extern "C" {
 // The firmware's one program. Static, as in a product, so that its few words count as RAM of the runtime.
-extern constinit cormorant::Program cormorant_program;
+extern cormorant_program cormorant_linked_program;
 
 // On failure `why` is set and the program must not be used.
-cormorant::Error cormorant_load(cormorant::Failure* why);
-void cormorant_execute();
+cormorant_error cormorant_inference_load(cormorant_failure* why);
+void cormorant_inference_execute();
 
 // The same, counted (measure.S).
-cormorant::Error cormorant_measured_load(cormorant::Failure* why);
+cormorant_error cormorant_measured_load(cormorant_failure* why);
 void cormorant_measured_execute();
 }

@@ -10,8 +10,8 @@
 // A sample is all of the program's inputs, one after the other, as they lie in memory. An empty file asks for one run
 // with zeros; without a file nothing is executed. A file steps.bin with a number has the program's state reset after so
 // many samples each. All of this is the harness's; the measured code is in inference.cc.
-#include "runner/firmware/generated.h"
 #include "runner/firmware/inference.h"
+#include "runner/firmware/linked.h"
 #include "runner/firmware/protection.h"
 #include "runner/firmware/semihosting.h"
 #include "runner/firmware/stack.h"
@@ -30,68 +30,74 @@ using semihosting::print_line;
 }
 
 // The content of a fresh RAM is anybody's guess on hardware: a kernel that relies on zeros must show here.
-[[gnu::noinline]] void poison(std::span<std::byte> memory) {
-  volatile std::byte* data = memory.data();
-  for (std::size_t i = 0; i < memory.size(); ++i) data[i] = std::byte{0xA5};
+[[gnu::noinline]] void poison(const cormorant_region& memory) {
+  volatile auto* data = static_cast<volatile std::byte*>(memory.data);
+  for (std::size_t i = 0; i < memory.bytes; ++i) data[i] = std::byte{0xA5};
 }
 
 // These are functions of their own, not parts of main(), so that the harness's frame below the measured code stays
 // small.
-[[gnu::noinline]] void report_load(Error error, const Failure& why, std::uint32_t depth) {
-  if (error != Error::ok) {
-    print_line("load ", static_cast<std::uint32_t>(error), " instruction ", std::uint32_t{why.instruction},
-               " argument ", std::uint32_t{why.argument}, " required ", why.required, " actual ", why.actual);
+[[gnu::noinline]] void report_load(const cormorant_failure& why, std::uint32_t depth) {
+  if (why.error != CORMORANT_OK) {
+    print_line("load ", std::uint32_t{why.error}, " instruction ", std::uint32_t{why.instruction}, " argument ",
+               std::uint32_t{why.argument}, " required ", why.required, " actual ", why.actual);
     semihosting::exit(ExitCode::load_failed);
   }
   print_line("load 0");
   print_line("stack load ", depth);
-  print_line("state ", std::uint32_t{cormorant_program.state_used()});
+  print_line("state ", std::uint32_t{cormorant_linked_program.state_used});
 }
 
 [[gnu::noinline]] void load() {
-  alignas(Failure) static std::byte place[sizeof(Failure)];  // zeros: with the harness's memory, not the program's
-  auto& why = *::new (place) Failure;
+  static cormorant_failure why;
   stack::paint();
-  const Error error = cormorant_measured_load(&why);
-  report_load(error, why, stack::used());
+  cormorant_measured_load(&why);
+  report_load(why, stack::used());
 }
 
-// Asks once and says what there is; from here on every input and output is known to have memory.
+// load has seen that every input and output has memory.
+cormorant_tensor input(std::size_t index) {
+  cormorant_tensor tensor;
+  cormorant_input(&cormorant_linked_program, index, &tensor);
+  return tensor;
+}
+cormorant_tensor output(std::size_t index) {
+  cormorant_tensor tensor;
+  cormorant_output(&cormorant_linked_program, index, &tensor);
+  return tensor;
+}
+std::size_t input_count() { return cormorant_input_count(&cormorant_linked_program); }
+std::size_t output_count() { return cormorant_output_count(&cormorant_linked_program); }
+
+// Says what there is.
 [[gnu::noinline]] std::uint32_t describe_tensors() {
-  const Program& program = cormorant_program;
   std::uint32_t input_bytes = 0;
-  for (std::size_t i = 0; i < program.input_count(); ++i) {
-    const Result<Tensor> input = program.input(i);
-    if (!input.ok() || input.value().data == nullptr) fail(ExitCode::load_failed, "an input has no planned memory");
-    print_line("input ", std::uint32_t{i}, " bytes ", input.value().bytes());
-    input_bytes += input.value().bytes();
+  for (std::size_t i = 0; i < input_count(); ++i) {
+    print_line("input ", std::uint32_t{i}, " bytes ", input(i).bytes);
+    input_bytes += input(i).bytes;
   }
-  for (std::size_t i = 0; i < program.output_count(); ++i) {
-    const Result<Tensor> output = program.output(i);
-    if (!output.ok() || output.value().data == nullptr) fail(ExitCode::load_failed, "an output has no planned memory");
-    print_line("output ", std::uint32_t{i}, " bytes ", output.value().bytes());
+  for (std::size_t i = 0; i < output_count(); ++i) {
+    print_line("output ", std::uint32_t{i}, " bytes ", output(i).bytes);
   }
   return input_bytes;
 }
 
 [[gnu::noinline]] void fill_inputs(File& inputs, bool with_zeros) {
-  const Program& program = cormorant_program;
-  for (std::size_t i = 0; i < program.input_count(); ++i) {
-    const Tensor input = program.input(i).value();
+  for (std::size_t i = 0; i < input_count(); ++i) {
+    const cormorant_tensor tensor = input(i);
     if (with_zeros) {
-      volatile std::byte* data = input.data;
-      for (std::size_t n = 0; n < input.bytes(); ++n) data[n] = std::byte{0};
-    } else if (!inputs.read(input.data, input.bytes())) {
+      volatile auto* data = static_cast<volatile std::byte*>(tensor.data);
+      for (std::size_t n = 0; n < tensor.bytes; ++n) data[n] = std::byte{0};
+    } else if (!inputs.read(tensor.data, tensor.bytes)) {
       fail(ExitCode::io_failed, "inputs.bin ends within a sample");
     }
   }
 }
 
 [[gnu::noinline]] void write_outputs(File& outputs) {
-  const Program& program = cormorant_program;
-  for (std::size_t i = 0; i < program.output_count(); ++i) {
-    const Tensor output = program.output(i).value();
-    if (!outputs.write(output.data, output.bytes())) fail(ExitCode::io_failed, "outputs.bin cannot be written");
+  for (std::size_t i = 0; i < output_count(); ++i) {
+    const cormorant_tensor tensor = output(i);
+    if (!outputs.write(tensor.data, tensor.bytes)) fail(ExitCode::io_failed, "outputs.bin cannot be written");
   }
 }
 
@@ -117,7 +123,7 @@ using semihosting::print_line;
   std::uint32_t next_reset = steps;
   do {
     if (steps != 0 && samples == next_reset) {
-      cormorant_program.reset();
+      cormorant_reset(&cormorant_linked_program);
       next_reset += steps;
     }
     fill_inputs(inputs, with_zeros);
@@ -139,7 +145,7 @@ using semihosting::print_line;
 int main() {
   using namespace cormorant;
   protect_memory();
-  for (std::size_t i = 0; i < cormorant_arena_count; ++i) poison(cormorant_arenas[i]);
+  for (std::size_t i = 0; i < cormorant_linked_arena_count; ++i) poison(cormorant_linked_arenas[i]);
   load();
   run_samples(describe_tensors());
   print_line("done");

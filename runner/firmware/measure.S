@@ -22,5 +22,5 @@ cormorant_\name\()_end:
     .size cormorant_measured_\name, . - cormorant_measured_\name
     .endm
 
-    measured load, cormorant_load
-    measured execute, cormorant_execute
+    measured load, cormorant_inference_load
+    measured execute, cormorant_inference_execute

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "runner/firmware/generated.h"
+#include "runner/firmware/linked.h"
 
 namespace cormorant {
 namespace {
@@ -68,6 +68,8 @@ void set_regions() {
 void protect_memory() {
   constexpr std::uint32_t kEnable = 1;
   constexpr std::uint32_t kDefaultMapElsewhere = 1 << 2;
+  constexpr std::uint32_t kRegions = 0xff << 8;
+  if ((mpu().type & kRegions) == 0) return;  // a Cortex-M0 has none
   set_regions();
   mpu().control = kEnable | kDefaultMapElsewhere;
   asm volatile("dsb\n\tisb" ::: "memory");

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "runner/firmware/generated.h"
+#include "runner/firmware/linked.h"
 
 namespace cormorant::stack {
 

@@ -6,12 +6,12 @@
 
 function main
     push {r4, lr}              // 8
-    bl cormorant_load
-    bl cormorant_execute
+    bl cormorant_inference_load
+    bl cormorant_inference_execute
     pop {r4, pc}
     .size main, . - main
 
-function cormorant_load
+function cormorant_inference_load
     push {r4, r5, r6, lr}      // 16
     sub sp, #24                // 40
     ldr r3, =kernel
@@ -20,7 +20,7 @@ function cormorant_load
     add sp, #24
     pop {r4, r5, r6, pc}
     .pool
-    .size cormorant_load, . - cormorant_load
+    .size cormorant_inference_load, . - cormorant_inference_load
 
 // A frame too large for an immediate of ARMv6-M; a return before it is made; a call at the end.
 function kernel_load
@@ -45,14 +45,14 @@ function leaf
     bx lr
     .size leaf, . - leaf
 
-function cormorant_execute
+function cormorant_inference_execute
     push {r4, lr}              // 8
     ldr r3, =kernel
     ldr r3, [r3, #8]
     blx r3
     pop {r4, pc}
     .pool
-    .size cormorant_execute, . - cormorant_execute
+    .size cormorant_inference_execute, . - cormorant_inference_execute
 
 // One of two functions by a pointer, and a jump by a table.
 function kernel_execute
@@ -126,11 +126,11 @@ function deep
 
     .section .rodata.table, "a", %progbits
     .balign 4
-    .globl cormorant_operators, cormorant_operator_count
-cormorant_operators:
+    .globl cormorant_linked_model
+cormorant_linked_model:
+    .word 0, 0, 0, kernels, 1
+kernels:
     .word kernel
-cormorant_operator_count:
-    .word 1
 kernel:
     .word name, kernel_load, kernel_execute
 name:

@@ -32,6 +32,8 @@ localize() {
     -e "s#cmake --preset firmware#cmake --preset firmware -B $work/firmware -DCORMORANT_GLUE=$glue#" \
     -e "s#cmake --build --preset firmware#cmake --build $work/firmware#" \
     -e "s#build/firmware/#$work/firmware/#g" \
+    -e "s#cmake -S docs/tutorial#cmake -DCORMORANT_PROGRAM=$program -DCORMORANT_GLUE=$glue -S docs/tutorial#" \
+    -e "s#\(^\|[ (]\)build/cormorant-glue #\1$glue #g" \
     -e "s#cmake --build --preset debug#cmake --build $build_dir#" \
     -e "s#ctest --preset debug#ctest --test-dir $work/ctest --show-only --no-tests=error#"
 }

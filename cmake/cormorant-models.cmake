@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: Apache-2.0
+# Models in a firmware project of one's own. Included by find_package(cormorant), and by add_subdirectory() or
+# FetchContent of the sources; docs/embedding.md tells how to use it.
+#
+#   cormorant_add_model(TARGET_OF_YOURS
+#     MODEL kws.pt2           a model, or a program (.pte) that is linked as it is
+#     TARGET cortex-m55
+#     [CALIBRATE data.npz]    as `cormorant compile --calibrate`
+#     [NAME kws]              what its symbols begin with, and its header's name; default: the model's
+#     [OPTIONS --io=int8 …]   further options of `cormorant compile`
+#     [ARENA shared]          arenas that all models with this word share: only one of them runs at a time
+#     [ISA scalar|dsp|mve]    default: the CPU's
+#     [STATE bytes]           the runtime's state; default: asked of an emulated board (QEMU)
+#     [FROM archives|sources] kernels as they were built for the CPU (gcc, hard float where there is an FPU), or compiled
+#                             with this project's compiler and flags, which needs C++20. Default: archives where they
+#                             fit the float ABI of this project, else sources
+#   )
+#
+# compiles the model when it or its data change, links exactly the kernels that it calls, and writes NAME.h.
+#
+# Whoever includes this file sets CORMORANT_PROGRAM and CORMORANT_GLUE (the host's programs), CORMORANT_INCLUDE,
+# CORMORANT_SOURCES (the tree that kernels are compiled from), CORMORANT_ARCHIVE_DIR (gcc/m55/libkernels.a; may be empty)
+# and, of each CPU, CORMORANT_ARCHIVE_<cpu>.
+include_guard()
+
+# Whether this project passes floats in registers, by its compiler's own word.
+function(cormorant_float_abi result)
+  if(NOT DEFINED CACHE{CORMORANT_FLOAT_ABI})
+    get_property(languages GLOBAL PROPERTY ENABLED_LANGUAGES)
+    set(language CXX)
+    if(C IN_LIST languages)
+      set(language C)
+    endif()
+    set(probe ${CMAKE_BINARY_DIR}/CMakeFiles/cormorant_float_abi.c)
+    file(WRITE ${probe} "#ifdef __ARM_PCS_VFP\ncormorant_hard\n#else\ncormorant_soft\n#endif\n")
+    separate_arguments(flags UNIX_COMMAND "${CMAKE_${language}_FLAGS}")
+    get_directory_property(options COMPILE_OPTIONS)
+    list(FILTER options INCLUDE REGEX "^-m")
+    set(target "")
+    if(CMAKE_${language}_COMPILER_TARGET)
+      set(target --target=${CMAKE_${language}_COMPILER_TARGET})
+    endif()
+    execute_process(COMMAND ${CMAKE_${language}_COMPILER} ${target} ${flags} ${options} -x c -E -P ${probe}
+      OUTPUT_VARIABLE text ERROR_QUIET)
+    set(abi soft)
+    if(text MATCHES cormorant_hard)
+      set(abi hard)
+    endif()
+    set(CORMORANT_FLOAT_ABI ${abi} CACHE INTERNAL "soft or hard, as this project passes floats")
+  endif()
+  set(${result} ${CORMORANT_FLOAT_ABI} PARENT_SCOPE)
+endfunction()
+
+# The libraries of one CPU: cormorant_kernels_<archive>, from archives or sources.
+function(cormorant_kernel_library cpu from result)
+  set(archive "${CORMORANT_ARCHIVE_${cpu}}")
+  if(NOT archive)
+    message(FATAL_ERROR "cormorant_add_model: TARGET is '${cpu}', which is none of: ${CORMORANT_CPUS}")
+  endif()
+  set(folder ${CORMORANT_ARCHIVE_DIR}/gcc/${archive})
+  if(NOT from)
+    cormorant_float_abi(abi)
+    set(from sources)
+    if(abi STREQUAL "${CORMORANT_FLOAT_ABI_${archive}}" AND EXISTS ${folder}/libkernels.a)
+      set(from archives)
+    endif()
+  endif()
+  set(library cormorant_kernels_${archive}_${from})
+  if(NOT TARGET ${library})
+    message(STATUS "Cormorant: kernels for ${cpu} from ${from}")
+    if(from STREQUAL archives)
+      if(NOT EXISTS ${folder}/libkernels.a)
+        message(FATAL_ERROR "cormorant_add_model: there are no archives for ${cpu} in ${folder}; take FROM sources")
+      endif()
+      foreach(part kernels runtime)
+        set(name cormorant_${part}_${archive}_archives)
+        add_library(${name} STATIC IMPORTED GLOBAL)
+        set_target_properties(${name} PROPERTIES IMPORTED_LOCATION ${folder}/lib${part}.a
+          IMPORTED_LINK_INTERFACE_LANGUAGES C)
+      endforeach()
+      set_property(TARGET cormorant_kernels_${archive}_archives PROPERTY
+        INTERFACE_LINK_LIBRARIES cormorant_runtime_${archive}_archives m)
+    else()
+      cormorant_compile_kernels(${library} ${archive})
+    endif()
+  endif()
+  set(${result} ${library} PARENT_SCOPE)
+endfunction()
+
+# Everything that a Cortex-M executes, with the flags of this project. A link takes only what is named.
+function(cormorant_compile_kernels library archive)
+  include(${CORMORANT_SOURCES}/firmware/sources.cmake)
+  cormorant_target_sources(${CORMORANT_SOURCES} ${archive} sources)
+  add_library(${library} STATIC EXCLUDE_FROM_ALL ${sources})
+  target_include_directories(${library} PRIVATE ${CORMORANT_SOURCES} ${CORMORANT_SOURCES}/include)
+  target_compile_features(${library} PRIVATE cxx_std_20)
+  set_target_properties(${library} PROPERTIES CXX_EXTENSIONS OFF LINKER_LANGUAGE CXX)
+  # Without contraction into fused multiply-adds, FPU, soft float and the host give the same bits.
+  target_compile_options(${library} PRIVATE -O2 -ffunction-sections -fdata-sections -ffp-contract=off -fno-exceptions
+    -fno-rtti -fno-threadsafe-statics)
+  target_link_libraries(${library} PUBLIC m)
+endfunction()
+
+function(cormorant_add_model app)
+  cmake_parse_arguments(PARSE_ARGV 1 M "" "MODEL;TARGET;CALIBRATE;NAME;ARENA;ISA;STATE;FROM" "OPTIONS")
+  if(M_UNPARSED_ARGUMENTS OR NOT M_MODEL OR NOT M_TARGET)
+    message(FATAL_ERROR "cormorant_add_model(${app} MODEL file TARGET cpu …): MODEL and TARGET are needed; "
+      "not understood: '${M_UNPARSED_ARGUMENTS}'")
+  endif()
+  get_filename_component(model ${M_MODEL} ABSOLUTE)
+  if(NOT M_NAME)
+    get_filename_component(M_NAME ${M_MODEL} NAME_WE)
+    string(MAKE_C_IDENTIFIER ${M_NAME} M_NAME)
+  endif()
+  cormorant_kernel_library(${M_TARGET} "${M_FROM}" kernels)
+
+  set(folder ${CMAKE_CURRENT_BINARY_DIR}/${app}.models)
+  file(MAKE_DIRECTORY ${folder})
+  set(isa "")
+  if(M_ISA)
+    set(isa --isa=${M_ISA})
+  endif()
+
+  # The program.
+  if(model MATCHES "\\.pte$")
+    set(program ${model})
+  else()
+    set(program ${folder}/${M_NAME}.pte)
+    set(calibrate "")
+    set(data "")
+    if(M_CALIBRATE)
+      get_filename_component(data ${M_CALIBRATE} ABSOLUTE)
+      set(calibrate --calibrate ${data})
+    endif()
+    add_custom_command(OUTPUT ${program}
+      COMMAND ${CORMORANT_PROGRAM} compile ${model} --target=${M_TARGET} --no-link ${isa} ${calibrate} ${M_OPTIONS}
+        -o ${program}
+      DEPENDS ${model} ${data} ${CORMORANT_PROGRAM}
+      COMMENT "Compiling ${M_MODEL} for ${M_TARGET}" VERBATIM)
+  endif()
+
+  # What links it, and what firmware includes.
+  set(state "")
+  if(M_STATE)
+    set(state --state=${M_STATE})
+  endif()
+  set(arena "")
+  if(M_ARENA)
+    set(arena --arena=${M_ARENA})
+  endif()
+  add_custom_command(OUTPUT ${folder}/${M_NAME}.S ${folder}/${M_NAME}.h
+    COMMAND ${CORMORANT_GLUE} ${program} --name=${M_NAME} --target=${M_TARGET} ${isa} --kernels=$<TARGET_FILE:${kernels}>
+      ${state} ${arena} --header=${folder}/${M_NAME}.h -o ${folder}/${M_NAME}.S
+    DEPENDS ${program} ${kernels} $<TARGET_FILE:${kernels}> ${CORMORANT_GLUE}
+    COMMENT "Linking table, memory and header of ${M_NAME}" VERBATIM)
+  set_source_files_properties(${folder}/${M_NAME}.S PROPERTIES OBJECT_DEPENDS ${program})
+  target_sources(${app} PRIVATE ${folder}/${M_NAME}.S ${folder}/${M_NAME}.h)
+  target_include_directories(${app} PRIVATE ${folder} ${CORMORANT_INCLUDE})
+  target_link_libraries(${app} PRIVATE ${kernels})
+  if(M_ARENA)
+    cormorant_share_arena(${app} ${M_ARENA} ${folder} ${program})
+  endif()
+endfunction()
+
+# One file for all models that share: written when the last of them is known.
+function(cormorant_share_arena app arena folder program)
+  get_property(programs TARGET ${app} PROPERTY CORMORANT_ARENA_${arena})
+  set_property(TARGET ${app} APPEND PROPERTY CORMORANT_ARENA_${arena} ${program})
+  if(programs)
+    return()
+  endif()
+  set(all $<TARGET_PROPERTY:${app},CORMORANT_ARENA_${arena}>)
+  add_custom_command(OUTPUT ${folder}/${arena}.S
+    COMMAND ${CORMORANT_GLUE} ${all} --arena=${arena} --arena-alone -o ${folder}/${arena}.S
+    DEPENDS ${all} ${CORMORANT_GLUE} COMMAND_EXPAND_LISTS
+    COMMENT "Memory that models share: ${arena}" VERBATIM)
+  target_sources(${app} PRIVATE ${folder}/${arena}.S)
+endfunction()

@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: Apache-2.0
+# cormorant_cpu_table(ROOT RESULT): what cormorant_add_model() must know of the CPUs, as text of CMake.
+function(cormorant_cpu_table root result)
+  set(CORMORANT_ROOT ${root})
+  include(${root}/firmware/cpus.cmake)
+  set(text "set(CORMORANT_CPUS ${CORMORANT_CPUS})\n")
+  foreach(cpu IN LISTS CORMORANT_CPUS)
+    string(APPEND text "set(CORMORANT_ARCHIVE_${cpu} ${CORMORANT_ARCHIVE_${cpu}})\n")
+  endforeach()
+  foreach(archive IN LISTS CORMORANT_ARCHIVES)
+    set(abi soft)
+    if("-mfloat-abi=hard" IN_LIST CORMORANT_FLAGS_${archive})
+      set(abi hard)
+    endif()
+    string(APPEND text "set(CORMORANT_FLOAT_ABI_${archive} ${abi})\n")
+  endforeach()
+  set(${result} "${text}" PARENT_SCOPE)
+endfunction()

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+# What runs on a Cortex-M, as lists of sources. Kernels are found by name in the operators' folders, and a name's ending
+# says which instruction set it is for.
+
+# cormorant_list_sources(ROOT PREFIX): PREFIX_runtime, PREFIX_check (a kernel.cc checks and unpacks arguments: it runs once
+# per load), PREFIX_float (exist once, in C++ that every CPU's compiler turns into the same operations), PREFIX_scalar,
+# PREFIX_dsp, PREFIX_mve
+macro(cormorant_list_sources root prefix)
+  include(${root}/ops/operators.cmake)
+  file(GLOB ${prefix}_runtime CONFIGURE_DEPENDS ${root}/runtime/*.cc)
+  list(FILTER ${prefix}_runtime EXCLUDE REGEX "_test\\.cc$|/host[^/]*\\.cc$|_fuzz\\.cc$")
+  list(APPEND ${prefix}_runtime ${root}/base/describe.cc ${root}/formats/pte/reader.cc)
+  foreach(list check float scalar dsp mve)
+    set(${prefix}_${list} "")
+  endforeach()
+  foreach(operator IN LISTS CORMORANT_OPERATORS)
+    foreach(isa scalar dsp mve)
+      file(GLOB found CONFIGURE_DEPENDS ${root}/ops/${operator}/kernel_${isa}*.cc)
+      # An operator without such a file is made of loops in kernels/ alone: what its list names is put together here.
+      if(NOT found AND EXISTS ${root}/ops/${operator}/kernel.h)
+        set(found ${CMAKE_BINARY_DIR}/generated/${operator}_${isa}.cc)
+        string(TOUPPER ${operator} kernel_list)
+        file(CONFIGURE OUTPUT ${found} CONTENT
+"// Generated from the list in ops/@operator@/@operator@.h.
+#include \"ops/@operator@/kernel.h\"
+namespace cormorant::ops {
+CORMORANT_KERNELS(CORMORANT_@kernel_list@_KERNELS, @isa@)
+}
+" @ONLY)
+      endif()
+      list(APPEND ${prefix}_${isa} ${found})
+    endforeach()
+    foreach(kernel "check;kernel.cc" "float;kernel_float.cc")
+      list(GET kernel 0 list)
+      list(GET kernel 1 file)
+      if(EXISTS ${root}/ops/${operator}/${file})
+        list(APPEND ${prefix}_${list} ${root}/ops/${operator}/${file})
+      endif()
+    endforeach()
+  endforeach()
+  foreach(isa scalar dsp mve)
+    file(GLOB found CONFIGURE_DEPENDS ${root}/kernels/*_${isa}.cc)
+    list(APPEND ${prefix}_${isa} ${found})
+  endforeach()
+endmacro()
+
+# All that the CPUs of an archive can use. What runs once is for size.
+function(cormorant_target_sources root archive result)
+  set(CORMORANT_ROOT ${root})
+  include(${root}/firmware/cpus.cmake)
+  cormorant_list_sources(${root} all)
+  set(sources ${all_runtime} ${all_check} ${all_float})
+  set_source_files_properties(${all_runtime} ${all_check} PROPERTIES COMPILE_OPTIONS -Os)
+  foreach(isa scalar dsp mve)
+    if(CORMORANT_FLAGS_${archive}_${isa})
+      list(APPEND sources ${all_${isa}})
+    endif()
+  endforeach()
+  set(${result} ${sources} PARENT_SCOPE)
+endfunction()

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Cormorant's runtime for firmware in C99; cormorant.hpp is the same for C++17. Nothing here allocates, prints or needs
+ * more than a freestanding compiler. The model is a program (.pte) that `cormorant compile` made.
+ *
+ *   static cormorant_program program;
+ *   cormorant_failure why;
+ *   if (cormorant_load(&program, &model, &memory, &why) != CORMORANT_OK) {
+ *     printf("%s\n", cormorant_describe(why.error));
+ *   }
+ *   cormorant_tensor input, output;
+ *   cormorant_input(&program, 0, &input);
+ *   cormorant_output(&program, 0, &output);
+ *   memcpy(input.data, samples, input.bytes);
+ *   cormorant_execute(&program);
+ *
+ * cormorant_add_model() in CMake, or cormorant-glue, writes `model`, `memory` and a header with all sizes for a
+ * program.
+ */
+#ifndef CORMORANT_CORMORANT_H
+#define CORMORANT_CORMORANT_H
+
+#include "cormorant/types.h"
+
+/* For the sizes in generated headers; `what` is a name that the compiler's message shows. */
+#ifdef __cplusplus
+#define CORMORANT_STATIC_ASSERT(condition, what) static_assert(condition, #what)
+#else
+#define CORMORANT_STATIC_ASSERT(condition, what) typedef char cormorant_##what[(condition) ? 1 : -1]
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- What is loaded, and into which memory ------------------------------------------------------------------------
+ */
+
+/* One kernel of the archives, known by its symbol: `extern const cormorant_kernel cormorant_add_mve;`. */
+typedef struct cormorant_kernel cormorant_kernel;
+
+/* A program and the kernels it may call. The table may hold more than this program needs, so that several programs
+ * share one; one in the order of the program's operators is searched fastest. */
+typedef struct cormorant_model {
+  const void* data; /* the .pte: 16-byte aligned; stays where it is as long as the program is used */
+  size_t bytes;
+  const char* method; /* as a rule "forward" */
+  const cormorant_kernel* const* kernels;
+  size_t kernel_count;
+} cormorant_model;
+
+typedef struct cormorant_region {
+  void* data;
+  size_t bytes;
+} cormorant_region;
+
+/* All of it, the array of arenas included, must outlive the program. */
+typedef struct cormorant_memory {
+  cormorant_region state;         /* what the runtime keeps per operator; 8-byte alignment wastes none of it */
+  const cormorant_region* arenas; /* [0] is the program's memory id 1, and so on; 16-byte aligned */
+  size_t arena_count;
+} cormorant_memory;
+
+typedef struct cormorant_step {
+  void (*execute)(const void* plan);
+  const void* plan;
+} cormorant_step;
+
+/* A loaded program. Its fields are for the functions below. */
+typedef struct cormorant_program {
+  const void* data;
+  size_t bytes;
+  const cormorant_region* arenas;
+  size_t arena_count;
+  const cormorant_step* steps;
+  size_t step_count; /* instructions, in the order of execution */
+  size_t state_used; /* bytes of the state that it took */
+  uint32_t method;
+} cormorant_program;
+
+/* Verifies everything it reads: a damaged file is an error, never undefined behaviour. `why` may be null. On failure
+ * *program must not be used. Loading again, also another model, starts from nothing. */
+cormorant_error cormorant_load(cormorant_program* program, const cormorant_model* model, const cormorant_memory* memory,
+                               cormorant_failure* why);
+
+/* Buffers that the model mutates from one execution to the next get their initial contents back; load does so too. */
+void cormorant_reset(const cormorant_program* program);
+
+/* ---- Execution: it cannot fail ------------------------------------------------------------------------------------
+ */
+
+/* Write all inputs before, read the outputs before the next execution: their memory is used for other tensors too. */
+static inline void cormorant_execute(const cormorant_program* program) {
+  const cormorant_step* step = program->steps;
+  const cormorant_step* const end = step + program->step_count;
+  for (; step != end; ++step) step->execute(step->plan);
+}
+
+/* One instruction alone, for firmware that does something else between them. `step` counts from 0 to step_count − 1;
+ * an execution is all of them, in this order. */
+static inline void cormorant_execute_step(const cormorant_program* program, size_t step) {
+  program->steps[step].execute(program->steps[step].plan);
+}
+
+/* ---- Inputs and outputs -------------------------------------------------------------------------------------------
+ */
+
+typedef struct cormorant_tensor {
+  void* data; /* in an arena, aligned for its type */
+  uint32_t bytes;
+  const int32_t* sizes; /* of each dimension, in PyTorch's order (NCHW) */
+  const uint8_t* order; /* the dimensions as they nest in memory, outermost first: 0 2 3 1 is channels-last */
+  uint8_t rank;         /* how many there are of both */
+  cormorant_type type;
+} cormorant_tensor;
+
+/* A stored integer q stands for scale · (q − zero_point). */
+typedef struct cormorant_quantization {
+  float scale; /* 0: the tensor is not quantized */
+  int32_t zero_point;
+} cormorant_quantization;
+
+size_t cormorant_input_count(const cormorant_program* program);
+size_t cormorant_output_count(const cormorant_program* program);
+
+/* CORMORANT_BAD_INPUT if there is no such one; nothing else can go wrong with a loaded program. */
+cormorant_error cormorant_input(const cormorant_program* program, size_t index, cormorant_tensor* tensor);
+cormorant_error cormorant_output(const cormorant_program* program, size_t index, cormorant_tensor* tensor);
+
+/* What the file says, verified here because few firmwares ask: the constants in the generated header are the same.
+ * Programs of other compilers say nothing, which is "not quantized". */
+cormorant_error cormorant_input_quantization(const cormorant_program* program, size_t index,
+                                             cormorant_quantization* quantization);
+cormorant_error cormorant_output_quantization(const cormorant_program* program, size_t index,
+                                              cormorant_quantization* quantization);
+
+/* The name of the model's argument; of an output its key in the dictionary that the model returns. "" where there is
+ * none. Lives as long as the file. */
+const char* cormorant_input_name(const cormorant_program* program, size_t index);
+const char* cormorant_output_name(const cormorant_program* program, size_t index);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The header that firmware includes for one of its models: sizes as constants, inputs and outputs with name, type,
+// shape, order, scale and zero point, and inline functions that load, run, quantize and dequantize. C99; C++17 gets a
+// class on top. It says nothing that the program does not: only what would otherwise be looked up when the firmware
+// runs.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "runner/program_facts.h"
+
+namespace cormorant {
+
+struct ModelHeader {
+  std::string name;  // what all identifiers begin with
+  std::string file;  // the program's name, for the reader
+  ProgramFacts facts;
+  std::uint64_t model_bytes = 0;
+  std::uint64_t state_bytes = 0;
+};
+
+// Throws InputError for a program without a place for one of its inputs or outputs.
+std::string model_header(const ModelHeader& header);
+
+// Letters, digits and underscores, no digit first: what a name of C can be made of.
+std::string identifier(std::string_view text);
+
+}  // namespace cormorant

@@ -19,8 +19,9 @@
 #include "ops/signature.h"
 #include "target/target.h"
 
+struct cormorant_kernel;
 namespace cormorant {
-struct Kernel;
+using Kernel = ::cormorant_kernel;
 }  // namespace cormorant
 
 namespace cormorant::ops {

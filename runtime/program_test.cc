@@ -117,7 +117,7 @@ TEST(Execute, skips_what_has_no_result) {
   const Loaded loaded = load(program.file());
   ASSERT_EQ(loaded.program.error(), Error::ok);
   const std::byte before = loaded.arena.span()[32];  // scratch, which toy kernels fill
-  std::fill_n(loaded.program.value().input(0).value().data, 4, std::byte{0x55});
+  for (std::byte& byte : loaded.program.value().input(0).as<std::byte>()) byte = std::byte{0x55};
   loaded.program.value().execute();
   EXPECT_EQ(loaded.arena.span()[32], before);
 }

@@ -50,15 +50,15 @@ TEST_P(HostileFile, IsRefused) {
   ASSERT_TRUE(method.ok());
   // Exactly what it asks for: sanitizers see the first byte beyond.
   std::vector<AlignedBytes> memory;
-  std::vector<std::span<std::byte>> arenas;
+  std::vector<Region> arenas;
   for (std::size_t i = 1; i <= GetParam().arenas; ++i) {
     memory.emplace_back(static_cast<std::size_t>(method.value().memory_sizes()[i]));
-    arenas.push_back(memory.back().span());
+    arenas.push_back(region_of(memory.back().span()));
   }
   const AlignedBytes state(std::size_t{1} << 16);
   const std::vector<const Kernel*> kernels = ops::host_kernels();
   Failure why;
-  const auto loaded = Program::load(file.span(), "forward", kernels, {state.span(), arenas}, why);
+  const auto loaded = load_program(file.span(), "forward", kernels, state.span(), arenas, why);
   EXPECT_EQ(loaded.error(), GetParam().error) << describe(loaded.error());
 }
 

@@ -60,10 +60,10 @@ enum class OutputKind : std::uint8_t {
 // operators (copy_, add_) whose first argument is a buffer's input.
 struct OutputSpec {
   OutputKind kind = OutputKind::user_output;
-  Argument argument;   // as in Graph::outputs; None and numbers occur as user outputs
-  std::string name;    // the value's name within the graph, if it is a tensor
-  std::string target;  // the buffer, parameter or user input that it replaces
-  std::string key = {};     // in the dictionary that the model returns, "boxes.0" in a tuple in it; empty outside of any
+  Argument argument;     // as in Graph::outputs; None and numbers occur as user outputs
+  std::string name;      // the value's name within the graph, if it is a tensor
+  std::string target;    // the buffer, parameter or user input that it replaces
+  std::string key = {};  // in the dictionary that the model returns, "boxes.0" in a tuple in it; empty outside of any
 };
 
 using TensorDataMap = std::map<std::string, TensorData, std::less<>>;

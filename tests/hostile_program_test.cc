@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Files that were made to break out of their memory (tests/hostile) are refused, with the error that names the reason.
+// Files that were made to break out of their memory (tests/hostile_programs) are refused, with the error that names the reason.
 #include <gtest/gtest.h>
 #include <zlib.h>
 
@@ -25,7 +25,7 @@ void PrintTo(const Hostile& file, std::ostream* out) { *out << file.name; }
 
 // gzread() takes plain files as well.
 std::vector<std::byte> read_all(const char* name) {
-  const std::string path = std::string(CORMORANT_SOURCE_DIR "/tests/hostile/") + name;
+  const std::string path = std::string(CORMORANT_SOURCE_DIR "/tests/hostile_programs/") + name;
   const gzFile file = gzopen(path.c_str(), "rb");
   if (file == nullptr) return {};
   std::vector<std::byte> bytes;

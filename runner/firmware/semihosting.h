@@ -23,7 +23,7 @@ void print_line(Parts... parts) {
   print("\n");
 }
 
-enum class Mode : std::uint32_t { read = 1, write = 5 };  // fopen's "rb" and "wb"
+enum class Mode : std::uint32_t { read = 1, write = 5, append = 9 };  // fopen's "rb", "wb" and "ab"
 
 class File {
  public:

@@ -8,6 +8,8 @@
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <limits>
 #include <numeric>
 #include <span>
@@ -17,12 +19,14 @@
 #include "compiler/compile.h"
 #include "emit/emit.h"
 #include "evaluate/graph.h"
+#include "formats/pte/reader.h"
 #include "ir/verify.h"
 #include "ops/op.h"
 #include "ops/schema.h"
 #include "passes/passes.h"
 #include "runtime/host.h"
 #include "target/parse.h"
+#include "tests/fuzz/guard.h"
 
 namespace cormorant::conformance {
 namespace {
@@ -117,6 +121,52 @@ void expect_equal(const std::vector<Case>& cases, const std::vector<Arrays>& wan
   }
 }
 
+// Where every kernel's every byte is guarded: one place per instruction set, and for its loops of its own ARMv6-M.
+bool is_guarded(const Where& place) {
+  constexpr std::string_view kCpus[] = {"cortex-m55", "cortex-m4", "cortex-m3", "cortex-m0"};
+  return place.compiler == "gcc" && place.target.optimize == Optimize::balanced &&
+         std::ranges::find(kCpus, place.target.name()) != std::end(kCpus);
+}
+
+// No kernel writes beside its results and scratch.
+void expect_guarded(const std::vector<Case>& cases, const Where& place, std::span<const std::byte> program) {
+  static std::map<std::string, fuzz::FuzzBoard> boards;
+  const auto board = boards.try_emplace(place.text(), place.target).first;
+  const fuzz::Guarded guarded = fuzz::run_guarded(board->second, program);
+  EXPECT_EQ(guarded.failure, "");
+  if (guarded.fits) return;
+  ASSERT_GT(cases.size(), 1U) << cases.at(0).name << " is too large for " << place.text();
+  const auto half = cases.begin() + static_cast<std::ptrdiff_t>(cases.size() / 2);
+  for (const std::vector<Case>& part : {std::vector(cases.begin(), half), std::vector(half, cases.end())}) {
+    expect_guarded(part, place, compile_for(part, {.target = place.target}));
+  }
+}
+
+// Seeds for fuzzing (tests/fuzz/seeds), where CORMORANT_SEEDS names a folder: of all cases the smallest program of each
+// set of operators.
+void leave_seeds(const std::filesystem::path& folder, const std::vector<Case>& cases,
+                 const std::vector<Where>& places) {
+  constexpr std::size_t kLargest = 6000;
+  for (const Where& place : places) {
+    for (const Case& c : cases) {
+      const std::vector<std::byte> program = compile_for({c}, {.target = place.target});
+      if (program.size() > kLargest) continue;
+      const AlignedBytes bytes(program);
+      const auto method = pte::ProgramView::open(bytes.span()).value().method(0);
+      std::string name;
+      for (std::uint32_t i = 0; i < method.value().operator_count(); ++i) {
+        const pte::OperatorView op = method.value().operator_at(i).value();
+        name += fmt::format("{}{}.{}", i == 0 ? "" : "+", op.name.substr(op.name.rfind(':') + 1), op.overload);
+      }
+      const std::filesystem::path path = folder / (name + ".pte");
+      if (name.empty() || (std::filesystem::exists(path) && std::filesystem::file_size(path) <= program.size()))
+        continue;
+      std::ofstream(path, std::ios::binary)
+          .write(reinterpret_cast<const char*>(program.data()), static_cast<std::streamsize>(program.size()));
+    }
+  }
+}
+
 // Programs with everything alive at once must fit a board; long tables are cut into several.
 std::vector<std::vector<Case>> in_batches(const std::vector<Case>& cases) {
   constexpr std::int64_t kBytes = 400'000;
@@ -184,6 +234,7 @@ std::vector<Where> everywhere() {
 
 void expect_same_bits_everywhere(const std::vector<Case>& cases, int samples, const std::vector<Where>& places) {
   if (!is_wanted("implementation")) return;
+  if (const char* folder = std::getenv("CORMORANT_SEEDS")) return leave_seeds(folder, cases, places);
   for (const std::vector<Case>& batch : in_batches(cases)) {
     std::vector<Arrays> inputs;
     std::vector<Arrays> reference;
@@ -208,6 +259,7 @@ void expect_same_bits_everywhere(const std::vector<Case>& cases, int samples, co
       board.target = place.target;
       board.compiler = place.compiler == "clang" ? Compiler::clang : Compiler::gcc;
       expect_equal(batch, reference, execute(program, inputs, board).outputs, "board, " + place.text());
+      if (is_guarded(place)) expect_guarded(batch, place, program.bytes);
       if (testing::Test::HasFatalFailure()) return;
     }
   }

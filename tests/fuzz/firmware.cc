@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The firmware of the board fuzzer: all kernels of a core, and programs from programs.bin, one after the other. Memory
+// protection permits a program to be read, its arena and the stack to be written, the state to be written by load
+// alone; anything else is a fault, which ends the run. Between an arena and what is forbidden lie less than 16 bytes
+// behind it and kCanary bytes before it: those are looked at.
+//
+// A record of programs.bin: u32 bytes of the program, u32 arenas, u32 bytes of three arenas, u32 1 if the first arena
+// is to be appended to arenas.bin afterwards, the program, padded to 16 bytes. A record of results.bin: u16 error of
+// the load; 1: something was written beside an arena.
+#include "runner/firmware/generated.h"
+#include "runner/firmware/semihosting.h"
+#include "runtime/program.h"
+
+namespace cormorant {
+namespace {
+
+using semihosting::ExitCode;
+using semihosting::File;
+using semihosting::Mode;
+
+// Eight slots, of which three are used and have a forbidden one on both sides.
+constexpr std::uint32_t kSlot = 1U << 18;
+constexpr std::uint32_t kBlock = 8 * kSlot;
+enum Slot : std::uint32_t { kProgram = 1, kArena = 3, kState = 5 };
+constexpr std::uint32_t kCanary = 512;
+constexpr std::uint32_t kArenas = 3;
+constexpr std::byte kUnused{0xC3};
+constexpr std::uint16_t kWroteBeside = 1;
+constexpr std::byte kPoison{0xA5};
+
+// NOLINTNEXTLINE(hicpp-no-assembler): a section without contents
+asm(".section .arena.sram, \"aw\", %nobits\n"
+    ".balign 2097152\n"
+    ".global cormorant_fuzz_block\n"
+    "cormorant_fuzz_block:\n"
+    ".space 2097152\n"
+    ".text\n");
+extern "C" std::byte cormorant_fuzz_block[];
+static_assert(kBlock == 2097152);
+
+std::byte* slot(Slot which) { return cormorant_fuzz_block + which * kSlot; }
+std::uint32_t address(const void* pointer) { return reinterpret_cast<std::uintptr_t>(pointer); }
+
+struct Mpu {
+  std::uint32_t type, control, region_number, base, rest;
+};
+volatile Mpu& mpu() { return *reinterpret_cast<volatile Mpu*>(0xE000ED90); }
+
+enum class Access : std::uint8_t { none, read, write };
+
+#if __ARM_ARCH >= 8
+
+// Regions do not overlap; what lies in none is forbidden.
+void set_region(std::uint32_t number, std::uint32_t base, std::uint32_t bytes, Access access) {
+  constexpr std::uint32_t kReadOnly = 0b10 << 1;
+  constexpr std::uint32_t kEnable = 1;
+  mpu().region_number = number;
+  mpu().rest = 0;
+  mpu().base = base | (access == Access::read ? kReadOnly : 0);
+  mpu().rest = (base + bytes - 32) | (access == Access::none ? 0 : kEnable);
+}
+
+void set_memory() {
+  *reinterpret_cast<volatile std::uint32_t*>(0xE000EDC0) = 0x44;  // normal memory, not cached
+  set_region(0, address(__program_start), address(__program_end) - address(__program_start), Access::read);
+  // Stack, data, and what is left for state, which is not used.
+  set_region(1, address(__stack_limit), address(__state_end) / 32 * 32 - address(__stack_limit), Access::write);
+}
+
+#else
+
+// A power of two, aligned to its size; a higher number wins.
+void set_region(std::uint32_t number, std::uint32_t base, std::uint32_t bytes, Access access) {
+  constexpr std::uint32_t kEnable = 1, kNormalMemory = 1 << 17;
+  std::uint32_t log2 = 0;
+  while ((std::uint32_t{1} << log2) < bytes) ++log2;
+  const std::uint32_t permission = access == Access::none ? 0U : access == Access::read ? 0b101U << 24 : 0b001U << 24;
+  mpu().region_number = number;
+  mpu().rest = 0;
+  mpu().base = base;
+  mpu().rest = permission | kNormalMemory | (log2 - 1) << 1 | kEnable;
+}
+
+void set_memory() {
+  constexpr std::uint32_t kRam = 4U << 20;  // all of it, of which the block takes its part back
+  set_region(0, address(__program_start), address(__program_end) - address(__program_start), Access::read);
+  set_region(1, address(__stack_limit) / kRam * kRam, kRam, Access::write);
+  set_region(2, address(cormorant_fuzz_block), kBlock, Access::none);
+}
+
+#endif
+
+enum class Phase : std::uint8_t { prepare, load, execute };
+
+// Changing a slot's access costs a few stores.
+void enter(Phase phase) {
+  mpu().control = 0;
+  set_region(3, address(slot(kProgram)), kSlot, phase == Phase::prepare ? Access::write : Access::read);
+  set_region(4, address(slot(kArena)), kSlot, Access::write);
+  set_region(5, address(slot(kState)), kSlot, phase == Phase::execute ? Access::read : Access::write);
+  mpu().control = 1;
+  asm volatile("dsb\n\tisb" ::: "memory");
+}
+
+void fill(std::byte* to, std::uint32_t bytes, std::byte value) {
+  volatile std::byte* at = to;
+  for (std::uint32_t i = 0; i < bytes; ++i) at[i] = value;
+}
+
+bool is_untouched(const std::byte* from, const std::byte* end) {
+  for (; from < end; ++from) {
+    if (*from != kUnused) return false;
+  }
+  return true;
+}
+
+struct Record {
+  std::uint32_t bytes, arenas, arena_bytes[kArenas], dump;
+};
+
+// The arenas end where the slot ends, the first one last; the bytes between them and before them.
+struct Places {
+  std::span<std::byte> arenas[kArenas];
+
+  explicit Places(const Record& record) {
+    std::byte* end = slot(kArena) + kSlot;
+    for (std::uint32_t i = 0; i < kArenas; ++i) {
+      std::byte* const begin = end - (record.arena_bytes[i] + 15) / 16 * 16;
+      arenas[i] = {begin, record.arena_bytes[i]};
+      end = begin - (i == 0 ? 0 : kCanary);
+    }
+  }
+  template <class F>
+  bool all_gaps(F f) const {
+    bool all = true;
+    const std::byte* end = slot(kArena) + kSlot;
+    for (const std::span<std::byte>& arena : arenas) {
+      all = f(arena.data() + arena.size(), end) && all;
+      end = arena.data();
+    }
+    return f(end - kCanary, end) && all;
+  }
+};
+
+std::uint32_t next_random = 1;
+
+[[gnu::noinline]] std::uint16_t run(const Record& record, const Places& places) {
+  places.all_gaps([](const std::byte* from, const std::byte* end) {
+    fill(const_cast<std::byte*>(from), static_cast<std::uint32_t>(end - from), kUnused);
+    return true;
+  });
+  for (const std::span<std::byte>& arena : places.arenas) {
+    fill(arena.data(), static_cast<std::uint32_t>(arena.size()), kPoison);
+  }
+  enter(Phase::load);
+  Failure why;
+  const auto loaded =
+      Program::load({slot(kProgram), record.bytes}, "forward", {cormorant_operators, cormorant_operator_count},
+                    {{slot(kState), kSlot / 2}, {places.arenas, record.arenas}}, why);
+  if (loaded.ok()) {
+    enter(Phase::execute);
+    const Program& program = loaded.value();
+    for (std::size_t i = 0; i < program.input_count(); ++i) {
+      const Tensor input = program.input(i).value();
+      for (std::uint32_t n = 0; n < input.bytes(); ++n) {
+        input.data[n] = static_cast<std::byte>((next_random = next_random * 1103515245 + 12345) >> 16);
+      }
+    }
+    program.execute();
+    if (record.dump == 0) program.execute();
+    if (record.dump == 0) program.reset();
+  }
+  const bool untouched = places.all_gaps(is_untouched);
+  enter(Phase::prepare);
+  return untouched ? static_cast<std::uint16_t>(loaded.error()) : kWroteBeside;
+}
+
+}  // namespace
+}  // namespace cormorant
+
+int main() {
+  using namespace cormorant;
+  set_memory();
+  enter(Phase::prepare);
+  File programs("programs.bin", Mode::read);
+  File results("results.bin", Mode::write);
+  if (!programs.is_open() || !results.is_open()) semihosting::exit(ExitCode::io_failed);
+  Record record;
+  while (programs.read(&record, sizeof record)) {
+    if (record.bytes > kSlot || record.arenas > kArenas) break;
+    if (!programs.read(slot(kProgram), (record.bytes + 15) / 16 * 16)) break;
+    const Places places(record);
+    const std::uint16_t result = run(record, places);
+    if (!results.write(&result, sizeof result)) semihosting::exit(ExitCode::io_failed);
+    if (record.dump == 0) continue;
+    File arenas("arenas.bin", Mode::append);
+    if (!arenas.write(places.arenas[0].data(), places.arenas[0].size())) semihosting::exit(ExitCode::io_failed);
+  }
+  semihosting::exit(ExitCode::done);
+}

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What fuzzing found stays mended: every file of the corpus is loaded and executed again, and a fixed number of changed
+// ones with it. Sanitizers judge.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "ops/op.h"
+#include "tests/fuzz/corpus.h"
+#include "tests/fuzz/exercise.h"
+#include "tests/fuzz/mutate.h"
+
+namespace cormorant::fuzz {
+namespace {
+
+TEST(Corpus, SeedsAreSound) {
+  const std::vector<const Kernel*> kernels = ops::host_kernels();
+  const std::vector<SeedFile> seeds = read_seeds(CORMORANT_SOURCE_DIR);
+  EXPECT_GT(seeds.size(), 25U);
+  for (const SeedFile& seed : seeds) {
+    EXPECT_EQ(exercise(seed.bytes, kernels), Error::ok) << seed.name;
+    const auto program = EditableProgram::read(seed.bytes);
+    ASSERT_TRUE(program) << seed.name;
+    EXPECT_EQ(exercise(program->write(), kernels), Error::ok) << seed.name << " written again";
+  }
+}
+
+TEST(Corpus, FindingsStayInsideTheirMemory) {
+  const std::vector<const Kernel*> kernels = ops::host_kernels();
+  for (const char* folder : {"tests/fuzz/findings", "tests/hostile_programs"}) {
+    for (const SeedFile& file : read_corpus(std::string(CORMORANT_SOURCE_DIR "/") + folder)) {
+      SCOPED_TRACE(file.name);
+      exercise(file.bytes, kernels);
+    }
+  }
+}
+
+// As many in every test; CORMORANT_MUTATIONS asks for more, with CORMORANT_SEED for others.
+TEST(Corpus, ChangedProgramsStayInsideTheirMemory) {
+  const char* const asked = std::getenv("CORMORANT_MUTATIONS");
+  const char* const seed = std::getenv("CORMORANT_SEED");
+  const char* const failing = std::getenv("CORMORANT_FAILING");  // where to leave each program before it runs
+  const long count = asked == nullptr ? 1500 : std::atol(asked);
+  Random random(seed == nullptr ? 1U : static_cast<unsigned>(std::atol(seed)));
+  const std::vector<const Kernel*> kernels = ops::host_kernels();
+  const std::vector<SeedFile> seeds = read_seeds(CORMORANT_SOURCE_DIR);
+  ASSERT_FALSE(seeds.empty());
+  long loaded = 0;
+  for (long i = 0; i < count; ++i) {
+    const Bytes changed = mutate(seeds[pick(random, seeds.size())].bytes, random);
+    if (failing != nullptr) {
+      std::ofstream(failing, std::ios::binary)
+          .write(reinterpret_cast<const char*>(changed.data()), static_cast<std::streamsize>(changed.size()));
+    }
+    if (exercise(changed, kernels) == Error::ok) ++loaded;
+  }
+  RecordProperty("loaded", static_cast<int>(loaded));
+  EXPECT_GT(loaded, count / 10);  // most are refused, but execution must be reached as well
+}
+
+}  // namespace
+}  // namespace cormorant::fuzz

@@ -83,8 +83,8 @@ void FuzzBoard::link(const std::filesystem::path& archives) const {
   const std::filesystem::path elf = directory_.path() / "fuzz.elf";
   link_firmware(archives,
                 {"-std=c++20", "-Os", "-fno-exceptions", "-fno-rtti", "-fno-threadsafe-statics", "-ffunction-sections",
-                 "-I" CORMORANT_SOURCE_DIR, CORMORANT_SOURCE_DIR "/tests/fuzz/firmware.cc",
-                 (directory_.path() / "glue.S").string()},
+                 "-I" CORMORANT_SOURCE_DIR, "-I" CORMORANT_SOURCE_DIR "/include",
+                 CORMORANT_SOURCE_DIR "/tests/fuzz/firmware.cc", (directory_.path() / "glue.S").string()},
                 elf);
   // Others may do the same at this moment.
   const std::filesystem::path beside = path_.string() + "." + directory_.path().filename().string();

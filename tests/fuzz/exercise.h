@@ -36,22 +36,21 @@ inline std::vector<std::size_t> arena_sizes(std::span<const std::byte> aligned_f
 inline Error exercise(std::span<const std::byte> bytes, std::span<const Kernel* const> kernels) {
   const AlignedBytes file(bytes);
   std::vector<AlignedBytes> memory;
-  std::vector<std::span<std::byte>> arenas;
+  std::vector<Region> arenas;
   for (const std::size_t size : arena_sizes(file.span())) {
     memory.emplace_back(size);
-    arenas.push_back(memory.back().span());
+    arenas.push_back(region_of(memory.back().span()));
   }
   const AlignedBytes state(kStateBytes);
   std::ranges::fill(state.span(), std::byte{0xA5});  // plans that are not filled in must show
   Failure why;
-  const auto loaded = Program::load(file.span(), "forward", kernels, {state.span(), arenas}, why);
+  const auto loaded = load_program(file.span(), "forward", kernels, state.span(), arenas, why);
   if (!loaded.ok()) return loaded.error();
   const Program& program = loaded.value();
   unsigned next = 1;
   for (int run = 0; run < 2; ++run) {
     for (std::size_t i = 0; i < program.input_count(); ++i) {
-      const Tensor input = program.input(i).value();
-      for (std::byte& byte : std::span(input.data, input.bytes())) {
+      for (std::byte& byte : program.input(i).as<std::byte>()) {
         byte = static_cast<std::byte>((next = next * 1103515245 + 12345) >> 16);
       }
     }
@@ -60,8 +59,7 @@ inline Error exercise(std::span<const std::byte> bytes, std::span<const Kernel* 
   program.reset();
   volatile unsigned sum = 0;
   for (std::size_t i = 0; i < program.output_count(); ++i) {
-    const Tensor output = program.output(i).value();
-    for (const std::byte byte : std::span(output.data, output.bytes())) sum = sum + static_cast<unsigned>(byte);
+    for (const std::byte byte : program.output(i).as<std::byte>()) sum = sum + static_cast<unsigned>(byte);
   }
   return Error::ok;
 }

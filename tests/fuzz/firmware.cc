@@ -8,9 +8,9 @@
 // A record of programs.bin: u32 bytes of the program, u32 arenas, u32 bytes of three arenas, u32 1 if the first arena
 // is to be appended to arenas.bin afterwards, the program, padded to 16 bytes. A record of results.bin: u16 error of
 // the load; 1: something was written beside an arena.
-#include "runner/firmware/generated.h"
+#include "cormorant/cormorant.hpp"
+#include "runner/firmware/linked.h"
 #include "runner/firmware/semihosting.h"
-#include "runtime/program.h"
 
 namespace cormorant {
 namespace {
@@ -121,7 +121,7 @@ struct Record {
 
 // The arenas end where the slot ends, the first one last; the bytes between them and before them.
 struct Places {
-  std::span<std::byte> arenas[kArenas];
+  Region arenas[kArenas];
 
   explicit Places(const Record& record) {
     std::byte* end = slot(kArena) + kSlot;
@@ -135,9 +135,10 @@ struct Places {
   bool all_gaps(F f) const {
     bool all = true;
     const std::byte* end = slot(kArena) + kSlot;
-    for (const std::span<std::byte>& arena : arenas) {
-      all = f(arena.data() + arena.size(), end) && all;
-      end = arena.data();
+    for (const Region& arena : arenas) {
+      const auto* begin = static_cast<const std::byte*>(arena.data);
+      all = f(begin + arena.bytes, end) && all;
+      end = begin;
     }
     return f(end - kCanary, end) && all;
   }
@@ -150,21 +151,18 @@ std::uint32_t next_random = 1;
     fill(const_cast<std::byte*>(from), static_cast<std::uint32_t>(end - from), kUnused);
     return true;
   });
-  for (const std::span<std::byte>& arena : places.arenas) {
-    fill(arena.data(), static_cast<std::uint32_t>(arena.size()), kPoison);
-  }
+  for (const Region& arena : places.arenas) fill(static_cast<std::byte*>(arena.data), arena.bytes, kPoison);
   enter(Phase::load);
-  Failure why;
-  const auto loaded =
-      Program::load({slot(kProgram), record.bytes}, "forward", {cormorant_operators, cormorant_operator_count},
-                    {{slot(kState), kSlot / 2}, {places.arenas, record.arenas}}, why);
-  if (loaded.ok()) {
+  Program program;
+  Model model = cormorant_linked_model;  // its kernels
+  model.data = slot(kProgram);
+  model.bytes = record.bytes;
+  const Error error = program.load(model, {{slot(kState), kSlot / 2}, places.arenas, record.arenas});
+  if (error == Error::ok) {
     enter(Phase::execute);
-    const Program& program = loaded.value();
     for (std::size_t i = 0; i < program.input_count(); ++i) {
-      const Tensor input = program.input(i).value();
-      for (std::uint32_t n = 0; n < input.bytes(); ++n) {
-        input.data[n] = static_cast<std::byte>((next_random = next_random * 1103515245 + 12345) >> 16);
+      for (std::uint8_t& byte : program.input(i).as<std::uint8_t>()) {
+        byte = static_cast<std::uint8_t>((next_random = next_random * 1103515245 + 12345) >> 16);
       }
     }
     program.execute();
@@ -173,7 +171,7 @@ std::uint32_t next_random = 1;
   }
   const bool untouched = places.all_gaps(is_untouched);
   enter(Phase::prepare);
-  return untouched ? static_cast<std::uint16_t>(loaded.error()) : kWroteBeside;
+  return untouched ? static_cast<std::uint16_t>(error) : kWroteBeside;
 }
 
 }  // namespace
@@ -195,7 +193,7 @@ int main() {
     if (!results.write(&result, sizeof result)) semihosting::exit(ExitCode::io_failed);
     if (record.dump == 0) continue;
     File arenas("arenas.bin", Mode::append);
-    if (!arenas.write(places.arenas[0].data(), places.arenas[0].size())) semihosting::exit(ExitCode::io_failed);
+    if (!arenas.write(places.arenas[0].data, places.arenas[0].bytes)) semihosting::exit(ExitCode::io_failed);
   }
   semihosting::exit(ExitCode::done);
 }

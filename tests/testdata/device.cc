@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What firmware does with a runtime besides the usual: wrong memory, loading again after a failure, two programs side by
+// side, execution in an interrupt while another program is being loaded. tests/device_test.cc compiles it for a board
+// and puts two programs beside it; it prints a line for each thing that is as promised.
+#include "cormorant/cormorant.hpp"
+#include "runner/firmware/linked.h"
+#include "runner/firmware/semihosting.h"
+
+namespace cormorant {
+namespace {
+
+using semihosting::File;
+using semihosting::Mode;
+using semihosting::print_line;
+
+constexpr std::size_t kLargest = 8192;
+
+struct Loaded {
+  alignas(16) std::byte file[kLargest];
+  alignas(16) std::byte arena[kLargest];
+  alignas(16) std::byte state[4096];
+  Region arenas[1];
+  std::uint32_t bytes, arena_bytes;
+  Program program;
+  std::uint32_t expected;  // of what it computes
+
+  bool read(const char* name) {
+    File stream(name, Mode::read);
+    if (!stream.is_open() || stream.size() > kLargest) return false;
+    bytes = stream.size() - 4;  // the arena's size stands before the program
+    return stream.read(&arena_bytes, 4) && arena_bytes <= kLargest && stream.read(file, bytes);
+  }
+  Error load_into(Region arena_memory, Region state_memory) {
+    arenas[0] = arena_memory;
+    Model model = cormorant_linked_model;  // its kernels
+    model.data = file;
+    model.bytes = bytes;
+    return program.load(model, {state_memory, arenas, 1});
+  }
+  Error load() { return load_into({arena, arena_bytes}, {state, sizeof state}); }
+
+  void fill() const {
+    std::uint32_t next = 7;
+    for (std::size_t i = 0; i < program.input_count(); ++i) {
+      for (std::uint8_t& byte : program.input(i).as<std::uint8_t>()) {
+        byte = static_cast<std::uint8_t>((next = next * 1103515245 + 12345) >> 16);
+      }
+    }
+  }
+  std::uint32_t result() const {
+    std::uint32_t sum = 0;
+    for (std::size_t i = 0; i < program.output_count(); ++i) {
+      for (const std::uint8_t byte : program.output(i).as<std::uint8_t>()) sum = sum * 31 + byte;
+    }
+    return sum;
+  }
+  std::uint32_t compute() const {
+    fill();
+    program.execute();
+    return result();
+  }
+};
+
+constinit Loaded first{}, second{};
+
+void say(const char* what, bool is_so) { print_line(is_so ? "ok " : "failed ", what); }
+
+void check_memory() {
+  Loaded& m = first;
+  say("an arena at a multiple of 8", m.load_into({m.arena + 8, m.arena_bytes}, {m.state, sizeof m.state}) == Error::misaligned);
+  say("an arena that is a byte short", m.load_into({m.arena, m.arena_bytes - 1}, {m.state, sizeof m.state}) == Error::arena_too_small);
+  say("a load after failed ones", m.load() == Error::ok && m.compute() == m.expected);
+  const std::size_t used = m.program.state_used();
+  say("state that is a byte short", m.load_into({m.arena, m.arena_bytes}, {m.state, used - 1}) == Error::state_too_small);
+  say("state as large as it was used", m.load_into({m.arena, m.arena_bytes}, {m.state, used}) == Error::ok);
+  say("state at an odd address", m.load_into({m.arena, m.arena_bytes}, {m.state + 1, sizeof m.state - 1}) == Error::ok &&
+                                     m.compute() == m.expected);
+}
+
+void check_side_by_side() {
+  first.load();
+  second.load();
+  first.fill();
+  second.fill();
+  const Program& a = first.program;
+  const Program& b = second.program;
+  for (std::size_t i = 0; i < a.step_count() || i < b.step_count(); ++i) {
+    if (i < a.step_count()) a.execute_step(i);
+    if (i < b.step_count()) b.execute_step(i);
+  }
+  say("two programs step by step", first.result() == first.expected && second.result() == second.expected);
+}
+
+volatile bool is_loading;
+volatile std::uint32_t interrupts_in_load, wrong_in_interrupt;
+
+extern "C" void on_tick() {
+  if (second.compute() != second.expected) wrong_in_interrupt = wrong_in_interrupt + 1;
+  if (is_loading) interrupts_in_load = interrupts_in_load + 1;
+}
+
+alignas(1024) void (*vectors[16])();
+
+void start_ticks() {
+  auto* const table = reinterpret_cast<volatile std::uint32_t*>(0xE000ED08);
+  for (std::uint32_t i = 0; i < 16; ++i) vectors[i] = reinterpret_cast<void (**)()>(*table)[i];
+  vectors[15] = on_tick;
+  *table = reinterpret_cast<std::uintptr_t>(vectors);
+  auto* const timer = reinterpret_cast<volatile std::uint32_t*>(0xE000E010);
+  timer[1] = 9973;
+  timer[2] = 0;
+  timer[0] = 7;
+}
+
+void check_interrupts() {
+  constexpr std::uint32_t kEnough = 20;
+  second.load();
+  start_ticks();
+  bool all = true;
+  while (interrupts_in_load < kEnough) {
+    is_loading = true;
+    const Error error = first.load();
+    is_loading = false;
+    all = all && error == Error::ok && first.compute() == first.expected;
+  }
+  *reinterpret_cast<volatile std::uint32_t*>(0xE000E010) = 0;
+  say("execution in an interrupt while another program is loaded", all && wrong_in_interrupt == 0);
+}
+
+}  // namespace
+}  // namespace cormorant
+
+int main() {
+  using namespace cormorant;
+  if (!first.read("first.bin") || !second.read("second.bin")) semihosting::exit(semihosting::ExitCode::io_failed);
+  for (Loaded* model : {&first, &second}) {
+    if (model->load() != Error::ok) semihosting::exit(semihosting::ExitCode::load_failed);
+    model->expected = model->compute();
+  }
+  check_memory();
+  check_side_by_side();
+  check_interrupts();
+  semihosting::exit(semihosting::ExitCode::done);
+}

@@ -6,11 +6,6 @@
 #include "ops/op.h"
 
 namespace cormorant::emit {
-const ir::Value* root(const ir::Value* value) {
-  while (value->producer != nullptr && ops::is_alias(*value->producer)) value = value->producer->inputs().front();
-  return value;
-}
-
 // Constants are not in RAM, and states keep what they hold when others change.
 bool Parts::is_movable(const ir::Value* root) const {
   return (root->kind == ir::ValueKind::input || root->kind == ir::ValueKind::result) && !placed_.contains(root);

@@ -10,13 +10,13 @@
 #include <vector>
 
 #include "ir/graph.h"
+#include "ops/op.h"
 
 namespace cormorant::emit {
 
 inline std::uint64_t bytes_of(const ir::Value* value) { return static_cast<std::uint64_t>(value->type.bytes()); }
 
-// The value whose memory this one is under another shape.
-const ir::Value* root(const ir::Value* value);
+using ops::root;
 
 class Parts {
  public:

@@ -65,6 +65,11 @@ bool is_alias(const ir::Node& node) {
   return op != nullptr && op->is_alias && find_signature(node.op) == nullptr;
 }
 
+const ir::Value* root(const ir::Value* value) {
+  while (value->producer != nullptr && is_alias(*value->producer)) value = value->producer->inputs().front();
+  return value;
+}
+
 bool is_float(const ir::Node& node) { return !node.results.empty() && node.results.front()->type.dtype == DType::f32; }
 
 bool wants_float(const ir::Node& node) {

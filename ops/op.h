@@ -186,6 +186,8 @@ struct Operator {
 
 // Whether a node is only another reading of its first input's memory, and no instruction of a program.
 bool is_alias(const ir::Node& node);
+// The value whose memory this one is under another shape.
+const ir::Value* root(const ir::Value* value);
 
 // Whether a node computes in float: its first result is.
 bool is_float(const ir::Node& node);

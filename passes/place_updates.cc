@@ -13,10 +13,7 @@
 namespace cormorant::passes {
 namespace {
 
-const ir::Value* root(const ir::Value* value) {
-  while (value->producer != nullptr && ops::is_alias(*value->producer)) value = value->producer->inputs().front();
-  return value;
-}
+using ops::root;
 
 class Placement {
  public:

@@ -95,9 +95,9 @@ QuantizeReport quantize(ir::Graph& graph, const Samples& samples, const Quantize
         "state becomes later are not seen; give sequences with --sequence");
   }
   const Samples given = is_random ? random_samples(graph, kRandomSamples, kRandomSeed) : samples;
-  bound_masks(graph, with_states(graph, given, options.threads));
-  if (options.equalize) report.equalized = equalize(graph, options.layers);
   const Samples inputs = with_states(graph, given, options.threads);
+  bound_masks(graph, inputs);
+  if (options.equalize) report.equalized = equalize(graph, options.layers);
   const auto real = std::make_shared<const ir::Graph>(copy_of(graph));
   report.real = real;
   const Annotation annotation = annotate(graph, options);

@@ -25,7 +25,7 @@ namespace fs = std::filesystem;
 [[noreturn]] void fail(const fs::path& path, int error) {
   const bool is_full = error == ENOSPC || error == EDQUOT;
   throw InputError({.problem = "cannot write the file: " + std::generic_category().message(error),
-                    .advice = is_full ? "make room on the disk" : "is the folder there and writable?",
+                    .advice = is_full ? "make room on the disk" : "may you write there?",
                     .file = path.string()});
 }
 
@@ -94,6 +94,11 @@ void write_output(const fs::path& path, std::span<const std::byte> bytes) {
   std::error_code ignored;
   const fs::path target = target_of(path);
   if (fs::exists(target, ignored) && !fs::is_regular_file(target, ignored)) return write_in_place(target, bytes);
+  if (target.has_parent_path()) {
+    std::error_code error;
+    fs::create_directories(target.parent_path(), error);
+    if (error) fail(path, error.value());
+  }
   write_beside(target, bytes);
 }
 
@@ -104,8 +109,10 @@ void require_writable(const fs::path& path) {
   std::error_code ignored;
   if (fs::is_directory(target, ignored)) fail(path, EISDIR);
   if (fs::exists(target, ignored) && ::access(target.c_str(), W_OK) != 0) fail(path, errno);
-  const fs::path folder = target.parent_path().empty() ? "." : target.parent_path();
-  if (!fs::is_directory(folder, ignored)) fail(path, ENOENT);
+  fs::path folder = target.parent_path();
+  while (!folder.empty() && !fs::exists(folder, ignored)) folder = folder.parent_path();  // the rest will be made
+  if (folder.empty()) folder = ".";
+  if (!fs::is_directory(folder, ignored)) fail(path, ENOTDIR);
   if (::access(folder.c_str(), W_OK) != 0) fail(path, errno);
 }
 

@@ -12,11 +12,12 @@
 
 namespace cormorant {
 
-// What is no regular file (a pipe, /dev/stdout) is written as it is. Throws InputError with the system's reason.
+// Folders that are missing are made. What is no regular file (a pipe, /dev/stdout) is written as it is. Throws
+// InputError with the system's reason.
 void write_output(const std::filesystem::path& path, std::span<const std::byte> bytes);
 void write_output(const std::filesystem::path& path, std::string_view text);
 
-// Throws what write_output() would throw for a folder that is not there or not writable; leaves the file as it is.
+// Throws what write_output() would throw where nothing may be written; leaves the file as it is, and makes no folder.
 void require_writable(const std::filesystem::path& path);
 
 // The path of the file or folder goes, with what is in it, when SIGINT, SIGTERM or SIGHUP end the process, which they

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <string>
 
 namespace cormorant::cli {
 
@@ -11,5 +12,9 @@ void add_compile(CLI::App& app);
 void add_run(CLI::App& app);
 void add_inspect(CLI::App& app);
 void add_evaluate(CLI::App& app);
+void add_about(CLI::App& app);  // targets, operators, completion
+
+// What is wrong with an argument that neither the application nor its word knows, and what may have been meant.
+std::string explain_extra(const CLI::App& app, const std::string& extra);
 
 }  // namespace cormorant::cli

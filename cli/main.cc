@@ -28,15 +28,23 @@ int main(int argc, char** argv) {
   CLI::App app("Cormorant: PyTorch models on Arm Cortex-M, every byte planned ahead", "cormorant");
   app.require_subcommand(0, 1);
   app.set_help_all_flag("--help-all", "Help of all words");
+  app.set_version_flag("--version", "cormorant " CORMORANT_VERSION);
   app.failure_message([](const CLI::App* a, const CLI::Error& error) {
     const auto given = a->get_subcommands();
-    return fmt::format("error: {}\n  cormorant{} --help tells what it takes\n", error.what(),
-                       given.empty() ? "" : " " + given.front()->get_name());
+    const CLI::App* word = given.empty() ? a : given.front();
+    std::string what = error.what();
+    if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::ExtrasError)) {
+      const std::vector<std::string> extras = a->remaining(true);
+      if (!extras.empty()) what = cormorant::cli::explain_extra(*word, extras.front());
+    }
+    return fmt::format("error: {}\n  cormorant{} --help tells what it takes\n", what,
+                       given.empty() ? "" : " " + word->get_name());
   });
   cormorant::cli::add_compile(app);
   cormorant::cli::add_run(app);
   cormorant::cli::add_inspect(app);
   cormorant::cli::add_evaluate(app);
+  cormorant::cli::add_about(app);
   cormorant::remove_on_signals();
   try {
     app.parse(argc, argv);

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "base/diagnostic.h"
+#include "base/suggest.h"
 #include "cli/bundle_io.h"
 #include "cli/cli.h"
 #include "cli/files.h"
@@ -29,6 +33,7 @@ struct Flags {
   std::vector<std::string> inputs, outputs;
   bool profile = false, json = false, sequence = false;
   double timeout = 60;
+  double clock = 0;  // hertz; 0: not given
   Tolerance tolerance;
 };
 
@@ -38,16 +43,21 @@ const emit::Step* name_of_step(const Outcome& outcome, std::size_t index) {
 
 const char* verdict(const BundleCheck& check) { return check.passed ? "PASS" : "FAIL"; }
 
+double milliseconds(const Flags& flags, std::uint64_t cycles) {
+  return 1000.0 * static_cast<double>(cycles) / flags.clock;
+}
+
 // Null is what is not known: a program from elsewhere has no names of nodes beside it.
 nlohmann::ordered_json figures(const Flags& flags, const ExecuteOn& where, const Outcome& outcome) {
   nlohmann::ordered_json json;
-  json["target"] = flags.target;
+  json["target"] = where.target ? where.target->name() : "host";
   json["isa"] = where.target ? name_of(where.target->isa) : "host";
   if (outcome.check) json["test_result"] = verdict(*outcome.check);
   if (!outcome.execution.board) return json;
   const RunResult& board = *outcome.execution.board;
   json["instructions"] = {{"load", board.load_instructions}, {"execute", board.execute_instructions}};
   json["cycles"] = {{"load", board.load_cycles}, {"execute", board.execute_cycles}};
+  if (flags.clock > 0) json["milliseconds"] = {{"execute", milliseconds(flags, board.execute_cycles)}};
   json["flash"] = {{"code", board.code_bytes}, {"model", board.model_bytes}};
   json["ram"] = {{"arena", board.arena_bytes}, {"state", board.state_bytes}, {"stack", board.stack_bytes}};
   json["stack_bound"] = board.stack_bound ? stack_json(*board.stack_bound, *where.target) : nullptr;
@@ -74,11 +84,15 @@ void print_figures(const Flags& flags, const ExecuteOn& where, const Outcome& ou
     return;
   }
   const RunResult& board = *execution.board;
-  fmt::print("ran on {}, ISA {}, {} code\n", flags.target, name_of(where.target->isa), flags.compiler);
+  fmt::print("ran on {}, ISA {}, {} code\n", where.target->name(), name_of(where.target->isa), flags.compiler);
   fmt::print("  instructions {:>12} execute, {} load\n", grouped(board.execute_instructions),
              grouped(board.load_instructions));
   fmt::print("  cycles       {:>12} execute, {} load, estimated with memory that never waits\n",
              grouped(board.execute_cycles), grouped(board.load_cycles));
+  if (flags.clock > 0) {
+    fmt::print("  time         {:>12.3f} ms execute at {:g} MHz, by the estimated cycles\n",
+               milliseconds(flags, board.execute_cycles), flags.clock / 1e6);
+  }
   fmt::print("  flash        {:>12} bytes: code {}, model {}\n", grouped(board.code_bytes + board.model_bytes),
              grouped(board.code_bytes), grouped(board.model_bytes));
   fmt::print("  RAM          {:>12} bytes: arena {}, state {}, stack {}\n",
@@ -125,22 +139,64 @@ ExecuteOn place_of(const Flags& flags) {
   return where;
 }
 
+// The files of --input or --output by the index of what they belong to: those as name=file where they say, the others
+// in order to what is left; empty: none. A name that is a file's is one.
+std::vector<std::string> files_of(const char* option, const std::vector<std::string>& given,
+                                  const std::vector<BorderTensor>& tensors, const std::string& program) {
+  std::vector<std::string> names;
+  for (const BorderTensor& tensor : tensors) names.push_back(tensor.name);
+  std::vector<std::string> files(tensors.size()), unnamed;
+  for (const std::string& text : given) {
+    const std::size_t equals = text.find('=');
+    const std::string name = text.substr(0, equals);
+    const auto at = std::ranges::find(names, name);
+    if (equals == std::string::npos || name.find('/') != std::string::npos || std::filesystem::exists(text)) {
+      unnamed.push_back(text);
+    } else if (name.empty() || at == names.end()) {
+      throw UsageError(fmt::format("{} {}: {} has no such name{}\n  names are {}", option, text, program,
+                                   did_you_mean(name, names), fmt::join(names, ", ")));
+    } else {
+      std::string& file = files[static_cast<std::size_t>(at - names.begin())];
+      if (!file.empty()) throw UsageError(fmt::format("{} names {} twice", option, name));
+      file = text.substr(equals + 1);
+    }
+  }
+  auto next = files.begin();
+  for (std::string& text : unnamed) {
+    next = std::find(next, files.end(), "");
+    if (next == files.end()) {
+      throw UsageError(fmt::format("{} has {} of them\n  give at most as many {}", program, tensors.size(), option));
+    }
+    *next++ = std::move(text);
+  }
+  return files;
+}
+
+npy::Array zeros(const BorderTensor& tensor) {
+  return {.dtype = tensor.dtype,
+          .shape = tensor.shape,
+          .data = std::vector<std::byte>(tensor.element_count() * size_of(tensor.dtype))};
+}
+
 // Per step, or of one execution.
 std::vector<Arrays> read_inputs(const Flags& flags, const ProgramFile& program) {
-  if (flags.inputs.size() > program.inputs.size() || flags.outputs.size() > program.outputs.size()) {
-    throw UsageError(fmt::format("{} has {} input(s) and {} output(s)\n  give at most as many --input and --output",
-                                 flags.program, program.inputs.size(), program.outputs.size()));
-  }
+  const std::vector<std::string> paths = files_of("--input", flags.inputs, program.inputs, flags.program);
   std::vector<Arrays> samples(1);
-  for (std::size_t i = 0; i < flags.inputs.size(); ++i) {
-    const std::string& path = flags.inputs[i];
+  bool is_first = true;
+  for (std::size_t i = 0; i < paths.size(); ++i) {
+    const std::string& path = paths[i];
+    if (path.empty()) continue;
     std::vector<npy::Array> steps = {npy::read_npy(path)};
     if (flags.sequence) steps = steps_of(steps.front(), program.inputs[i], path);
-    if (i == 0) samples.resize(steps.size());
+    if (is_first) samples.resize(steps.size());
+    is_first = false;
     if (steps.size() != samples.size() || steps.empty()) {
       throw InputError(
           {fmt::format("the sequence has {} steps, the first input's has {}", steps.size(), samples.size()),
            "give sequences of the same length, and of one step at least", path});
+    }
+    for (Arrays& sample : samples) {
+      while (sample.size() < i) sample.push_back(zeros(program.inputs[sample.size()]));
     }
     for (std::size_t k = 0; k < steps.size(); ++k) {
       to_border(steps[k], program.inputs[i], path);  // here, where the file's name is known
@@ -164,20 +220,27 @@ Outcome run_bundle(const Flags& flags, const ProgramFile& program, const Execute
 int run(const Flags& flags) {
   ExecuteOn where = place_of(flags);
   std::vector<NamedFile> read = {{"the program", flags.program}};
-  for (const std::string& input : flags.inputs) read.push_back({"--input", input});
-  for (const std::string& output : flags.outputs) require_other_file({"--output", output}, read);
+  for (const std::string& input : flags.inputs) {
+    read.push_back({"--input", input});
+    if (const std::size_t equals = input.find('='); equals != std::string::npos) {
+      read.push_back({"--input", input.substr(equals + 1)});
+    }
+  }
   require_other_file({"--elf", flags.elf}, read);
   const ProgramFile program = read_program(flags.program);
+  const std::vector<std::string> written = files_of("--output", flags.outputs, program.outputs, flags.program);
+  for (const std::string& output : written) require_other_file({"--output", output}, read);
   const bool is_bundle = kind_of(flags.program) == FileKind::bundle;
   const std::vector<Arrays> inputs = read_inputs(flags, program);
   where.steps = inputs.size();
   Outcome outcome = is_bundle ? run_bundle(flags, program, where) : Outcome{execute(program, inputs, where), {}};
   if (flags.profile) outcome.names = read_names(flags.program, program.bytes);
   const std::vector<Arrays>& outputs = outcome.execution.outputs;
-  for (std::size_t i = 0; i < flags.outputs.size(); ++i) {
+  for (std::size_t i = 0; i < written.size(); ++i) {
+    if (written[i].empty()) continue;
     Arrays steps;
     for (const Arrays& step : outputs) steps.push_back(step.at(i));
-    npy::write_npy(flags.outputs[i], flags.sequence ? sequence_of(steps) : steps.front());
+    npy::write_npy(written[i], flags.sequence ? sequence_of(steps) : steps.front());
   }
   const int status = outcome.check && !outcome.check->passed ? 1 : 0;
   if (flags.json) {
@@ -191,6 +254,23 @@ int run(const Flags& flags) {
     fmt::print("Test_result: {}\n", verdict(*outcome.check));
   }
   return status;
+}
+
+// "160MHz", "32kHz", "48000000".
+double parse_clock(const std::string& text) {
+  char* end = nullptr;
+  const double number = std::strtod(text.c_str(), &end);
+  const std::string unit = end;
+  const double factor = unit == "MHz" || unit == "M"   ? 1e6
+                        : unit == "kHz" || unit == "k" ? 1e3
+                        : unit == "GHz" || unit == "G" ? 1e9
+                        : unit == "Hz" || unit.empty() ? 1
+                                                       : 0;
+  const double hertz = number * factor;
+  if (!(hertz >= 1 && hertz <= 1e11)) {
+    throw UsageError("--clock takes a frequency, such as 160MHz, not '" + text + "'");
+  }
+  return hertz;
 }
 
 }  // namespace
@@ -207,9 +287,11 @@ void add_run(CLI::App& app) {
   word->add_option("-t,--target", flags->target, "CPU, or host for the reference kernels in this process")
       ->capture_default_str();
   word->add_option("--isa", flags->isa, "Kernels of this instruction set for operators that do not name one");
-  word->add_option("--input", flags->inputs, "An .npy per input, in order; those left away are zero")
-      ->allow_extra_args(false);
-  word->add_option("--output", flags->outputs, "An .npy to write per output, in order")->allow_extra_args(false);
+  word->add_option("--input", flags->inputs, "An .npy per input, in order or as NAME=FILE; those left away are zero");
+  word->add_option("--output", flags->outputs, "An .npy to write per output, in order or as NAME=FILE");
+  word->add_option_function<std::string>(
+      "--clock", [flags](const std::string& text) { flags->clock = parse_clock(text); },
+      "Milliseconds at this clock too, e.g. 160MHz");
   word->add_flag("--sequence", flags->sequence,
                  "Inputs and outputs are [steps, …]: one execution per step, with the program's state kept along them");
   word->add_flag("--profile", flags->profile,

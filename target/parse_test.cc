@@ -46,6 +46,15 @@ TEST(Target, AnyTakesNoIsa) {
   EXPECT_NE(error_of("any", "dsp"), "");
 }
 
+TEST(Target, IsUnderstoodAsPeopleWriteIt) {
+  for (const char* const name : {"Cortex-M55", "cortex_m55", "M55", "m55", "CORTEX M55"}) {
+    EXPECT_EQ(parse_target(name).name(), "cortex-m55") << name;
+  }
+  EXPECT_EQ(parse_target("m0+").name(), "cortex-m0plus");
+  EXPECT_EQ(parse_target("Cortex-M0+").name(), "cortex-m0plus");
+  EXPECT_NE(error_of("cortx-m55").find("did you mean 'cortex-m55'?"), std::string::npos) << error_of("cortx-m55");
+}
+
 TEST(Target, AWrongNameListsAllTargets) {
   const std::string error = error_of("cortex-m1");
   for (const Cpu& cpu : kCpus) EXPECT_NE(error.find(cpu.name), std::string::npos) << cpu.name;

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/suggest.h"
+
+#include <algorithm>
+#include <vector>
+
+namespace cormorant {
+namespace {
+
+char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+
+}  // namespace
+
+std::size_t distance(std::string_view a, std::string_view b) {
+  // Three rows of the usual table: two before the current one, for exchanges.
+  std::vector<std::size_t> older(b.size() + 1), old(b.size() + 1), now(b.size() + 1);
+  for (std::size_t j = 0; j <= b.size(); ++j) now[j] = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::swap(older, old);
+    std::swap(old, now);
+    now[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const bool same = lower(a[i - 1]) == lower(b[j - 1]);
+      now[j] = std::min({old[j] + 1, now[j - 1] + 1, old[j - 1] + (same ? 0 : 1)});
+      const bool exchanged = i > 1 && j > 1 && lower(a[i - 1]) == lower(b[j - 2]) && lower(a[i - 2]) == lower(b[j - 1]);
+      if (exchanged) now[j] = std::min(now[j], older[j - 2] + 1);
+    }
+  }
+  return now[b.size()];
+}
+
+std::string nearest(std::string_view word, std::span<const std::string> known) {
+  constexpr std::size_t kLongest = 200;  // nobody mistypes more, and the table grows with the product
+  if (word.empty() || word.size() > kLongest) return {};
+  const std::string* best = nullptr;
+  std::size_t least = std::max<std::size_t>(1, word.size() / 3) + 1;
+  for (const std::string& candidate : known) {
+    const std::size_t d = candidate.size() > kLongest ? least : distance(word, candidate);
+    if (d >= least) continue;
+    least = d;
+    best = &candidate;
+  }
+  return best == nullptr ? std::string() : *best;
+}
+
+std::string did_you_mean(std::string_view word, std::span<const std::string> known) {
+  const std::string meant = nearest(word, known);
+  return meant.empty() ? meant : "; did you mean '" + meant + "'?";
+}
+
+}  // namespace cormorant

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Words that tell about the program itself: targets, operators, completion.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "base/suggest.h"
+#include "cli/cli.h"
+#include "ops/op.h"
+#include "ops/schema.h"
+#include "target/parse.h"
+
+namespace cormorant::cli {
+namespace {
+
+void print_targets(bool as_json) {
+  auto json = nlohmann::ordered_json::array();
+  if (!as_json) fmt::print("{:<15} {:<18} {:<5} {}\n", "target", "ISA", "FPU", "emulated board");
+  for (const Cpu& cpu : kCpus) {
+    if (as_json) {
+      json.push_back({{"target", cpu.name}, {"isa", name_of(cpu.isa)}, {"fpu", cpu.has_fpu}, {"board", cpu.board}});
+    } else {
+      fmt::print("{:<15} {:<18} {:<5} {}\n", cpu.name, isas_of(cpu), cpu.has_fpu ? "yes" : "no", cpu.board);
+    }
+  }
+  if (as_json) return fmt::print("{}\n", json.dump(2));
+  fmt::print("{:<15} {:<18} one program for all of them, slower\n", "any", "scalar");
+}
+
+// PyTorch's names without the overload: conv2d.default and conv2d.padding are both conv2d to a user.
+std::set<std::string> spellings(const ops::Operator& op) {
+  std::set<std::string> names;
+  for (const ops::AtenForm& form : op.forms) {
+    const std::string target = ops::parse_schema(form.schema).target();
+    names.insert(target.substr(0, target.rfind('.')));
+  }
+  return names;
+}
+
+void print_operators(bool as_json) {
+  using ops::Precision;
+  auto json = nlohmann::ordered_json::array();
+  for (const ops::Operator& op : ops::all_operators()) {
+    if (op.forms.empty()) continue;
+    std::vector<std::string> precisions;
+    for (const auto& [precision, name] : {std::pair{Precision::w8a8, "8w8a"},
+                                          {Precision::w8a16, "8w16a"},
+                                          {Precision::w4a8, "4w8a"},
+                                          {Precision::f32, "float"}}) {
+      if (op.has(precision)) precisions.emplace_back(name);
+    }
+    if (as_json) {
+      json.push_back(
+          {{"operator", op.name}, {"spellings", spellings(op)}, {"precisions", precisions}, {"limits", op.limits}});
+    } else {
+      fmt::print("{:<20} {:<14} {}\n", op.name, fmt::format("{}", fmt::join(precisions, " ")),
+                 fmt::join(spellings(op), " "));
+    }
+  }
+  if (as_json) fmt::print("{}\n", json.dump(2));
+}
+
+// ---- completion -----------------------------------------------------------------------------------------------------
+
+struct Word {
+  std::string name, about;
+  std::vector<std::string> options;
+};
+
+std::vector<Word> words_of(const CLI::App& app) {
+  std::vector<Word> words;
+  for (const CLI::App* word : app.get_subcommands({})) {
+    Word known{word->get_name(), word->get_description(), {}};
+    for (const CLI::Option* option : word->get_options()) {
+      for (const std::string& name : option->get_lnames()) known.options.push_back("--" + name);
+    }
+    words.push_back(std::move(known));
+  }
+  return words;
+}
+
+std::string target_names() {
+  std::string names;
+  for (const Cpu& cpu : kCpus) names += std::string(cpu.name) + " ";
+  return names + "any";
+}
+
+std::string bash_completion(const std::vector<Word>& words) {
+  std::string names, cases;
+  for (const Word& word : words) {
+    names += (names.empty() ? "" : " ") + word.name;
+    cases += fmt::format("    {}) options=\"{}\" ;;\n", word.name, fmt::join(word.options, " "));
+  }
+  return fmt::format(R"(# bash completion for cormorant: source it, or put it into /etc/bash_completion.d
+_cormorant() {{
+  local word=${{COMP_WORDS[COMP_CWORD]}} before=${{COMP_WORDS[COMP_CWORD-1]}} options=""
+  if [ "$COMP_CWORD" -eq 1 ]; then
+    COMPREPLY=($(compgen -W "{0} --help --version" -- "$word"))
+    return
+  fi
+  # --target=cortex-m55 is three words to bash.
+  [ "$word" = "=" ] && word=""
+  [ "$before" = "=" ] && before=${{COMP_WORDS[COMP_CWORD-2]}}
+  case $before in
+    -t | --target) COMPREPLY=($(compgen -W "{1} host" -- "$word")); return ;;
+  esac
+  case ${{COMP_WORDS[1]}} in
+{2}  esac
+  case $word in
+    -*) COMPREPLY=($(compgen -W "$options" -- "$word")) ;;
+    *) COMPREPLY=($(compgen -f -- "$word")) ;;
+  esac
+}}
+complete -o filenames -F _cormorant cormorant
+)",
+                     names, target_names(), cases);
+}
+
+std::string zsh_completion(const std::vector<Word>& words) {
+  std::string names, cases;
+  for (const Word& word : words) {
+    names += fmt::format("    {}\n", word.name);
+    cases += fmt::format("    {}) options=({}) ;;\n", word.name, fmt::join(word.options, " "));
+  }
+  return fmt::format(R"(#compdef cormorant
+# zsh completion for cormorant: put it into a folder of $fpath as _cormorant
+_cormorant() {{
+  local -a options words_known
+  words_known=(
+{0}  )
+  if (( CURRENT == 2 )); then
+    compadd -- $words_known --help --version
+    return
+  fi
+  case $words[2] in
+{2}  esac
+  case $PREFIX in
+    --target=*) compset -P '--target='; compadd -- {1} host ;;
+    -*) compadd -- $options ;;
+    *) _files ;;
+  esac
+}}
+_cormorant "$@"
+)",
+                     names, target_names(), cases);
+}
+
+}  // namespace
+
+void add_about(CLI::App& app) {
+  auto as_json = std::make_shared<bool>(false);
+  CLI::App* targets = app.add_subcommand("targets", "The CPUs that programs are compiled for");
+  targets->add_flag("--json", *as_json, "Print one JSON array and nothing else");
+  targets->callback([as_json] { print_targets(*as_json); });
+
+  CLI::App* operators = app.add_subcommand("operators", "PyTorch's operators that compile, and in which precisions");
+  operators->add_flag("--json", *as_json, "Print one JSON array and nothing else");
+  operators->callback([as_json] { print_operators(*as_json); });
+
+  auto shell = std::make_shared<std::string>();
+  CLI::App* completion =
+      app.add_subcommand("completion", "Completion of the command line for a shell, to standard output");
+  completion->add_option("shell", *shell, "bash or zsh")->required()->check(CLI::IsMember({"bash", "zsh"}));
+  completion->callback([shell, &app] {
+    const std::vector<Word> words = words_of(app);
+    fmt::print("{}", *shell == "bash" ? bash_completion(words) : zsh_completion(words));
+  });
+}
+
+std::string explain_extra(const CLI::App& app, const std::string& extra) {
+  if (extra.starts_with("-")) {
+    std::vector<std::string> known;
+    for (const CLI::Option* option : app.get_options()) {
+      for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
+    }
+    const std::string name = extra.substr(0, extra.find('='));
+    return fmt::format("unknown option {}{}", name, did_you_mean(name, known));
+  }
+  std::vector<std::string> known;
+  for (const CLI::App* word : app.get_subcommands({})) known.push_back(word->get_name());
+  if (known.empty()) return fmt::format("'{}' is one argument too many", extra);
+  return fmt::format("unknown word '{}'{}", extra, did_you_mean(extra, known));
+}
+
+}  // namespace cormorant::cli

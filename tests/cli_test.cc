@@ -4,6 +4,8 @@
 // who made a mistake is told.
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <fstream>
 #include <set>
 
 #include "fmt/format.h"
@@ -111,7 +113,7 @@ std::vector<Mistake> mistakes() {
       {{"compile", digits, "-q", "--target=any", "--isa=dsp"}, kCommandLineAtFault, {"any", "name a CPU"}},
       {{"run", "digits.pte", "--target=cortex-m4", "--isa=mve"}, kCommandLineAtFault, {"scalar, dsp"}},
       {{"run", "digits.pte", "--target=any"}, kCommandLineAtFault, {"name a CPU"}},
-      {{"run", "digits.pte", "--target=m4"}, kCommandLineAtFault, {every_target()}},
+      {{"run", "digits.pte", "--target=m44"}, kCommandLineAtFault, {every_target()}},
       // Options that go together.
       {{"compile", digits, "--io=int8"}, kCommandLineAtFault, {"--calibrate", "--quantize"}},
       {{"compile", digits, "-q", "--memory=dtcm"}, kCommandLineAtFault, {"dtcm", "NAME=SIZE"}},
@@ -276,6 +278,53 @@ TEST_F(CommandLine, HasHelpOnEverything) {
     EXPECT_EQ(ran.err, "");
     for (const std::string& part : parts) EXPECT_TRUE(has(ran.out, part));
   }
+}
+
+TEST_F(CommandLine, AsksWhatWasMeant) {
+  const std::pair<Arguments, std::string> cases[] = {
+      {{"complie"}, "did you mean 'compile'?"},
+      {{"compile", "m.pt2", "--traget=cortex-m55"}, "unknown option --traget; did you mean '--target'?"},
+      {{"compile", "m.pt2", "--target=cortx-m55", "-q"}, "did you mean 'cortex-m55'?"},
+      {{"run", "m.pte", "--zebra"}, "unknown option --zebra\n"},
+  };
+  for (const auto& [arguments, told] : cases) {
+    const Ran ran = cormorant(path(), arguments);
+    EXPECT_EQ(ran.status, kCommandLineAtFault);
+    EXPECT_TRUE(has(ran.err, told)) << ran.err;
+  }
+}
+
+TEST_F(CommandLine, TellsAboutItself) {
+  EXPECT_TRUE(cormorant(path(), {"--version"}).out.starts_with("cormorant "));
+  const Ran targets = cormorant(path(), {"targets"});
+  for (const char* const part : {"cortex-m0 ", "cortex-m85", "mve", "mps3-an547", "any"}) {
+    EXPECT_TRUE(has(targets.out, part));
+  }
+  EXPECT_EQ(cormorant(path(), {"targets", "--json"}).json().size(), kCpus.size());
+  const nlohmann::json operators = cormorant(path(), {"operators", "--json"}).json();
+  const auto conv = std::ranges::find_if(operators, [](const auto& op) { return op["operator"] == "conv2d"; });
+  ASSERT_NE(conv, operators.end());
+  EXPECT_EQ((*conv)["precisions"][0], "8w8a");
+  EXPECT_EQ(std::ranges::count((*conv)["spellings"], "aten.conv2d"), 1);
+}
+
+// The shell itself says what it would offer.
+TEST_F(CommandLine, CompletesInBash) {
+  const Ran script = cormorant(path(), {"completion", "bash"});
+  ASSERT_EQ(script.status, kDone);
+  std::ofstream(path() / "completion.bash") << script.out;
+  const auto offers = [&](const std::string& words, int at) {
+    const std::string ask = fmt::format(
+        ". ./completion.bash; COMP_WORDS=({}); COMP_CWORD={}; _cormorant; echo ${{COMPREPLY[@]}} >offers.txt", words,
+        at);
+    EXPECT_EQ(std::system(fmt::format("cd '{}' && bash -c '{}'", path().string(), ask).c_str()), 0);
+    std::ifstream file(path() / "offers.txt");
+    return std::string(std::istreambuf_iterator<char>(file), {});
+  };
+  EXPECT_EQ(offers("cormorant comp", 1), "compile completion\n");
+  EXPECT_EQ(offers("cormorant compile --calib", 2), "--calibrate\n");
+  EXPECT_EQ(offers("cormorant run --target = cortex-m8", 4), "cortex-m85\n");
+  EXPECT_EQ(cormorant(path(), {"completion", "zsh"}).out.rfind("#compdef cormorant", 0), 0U);
 }
 
 // ---- compile ----------------------------------------------------------------------------------------------------
@@ -476,6 +525,22 @@ TEST_F(CommandLine, ProfileNamesNodesAndSourceLines) {
     EXPECT_TRUE(has(ran.err, "named.pte.names.json"));
     EXPECT_EQ(ran.json()["operators"][0]["node"], nullptr);
   }
+}
+
+TEST_F(CommandLine, RunTakesFilesByNameAndMakesFolders) {
+  const Arguments start = {"run", "digits.pte", "--target=host"};
+  const auto with = [&](Arguments more) {
+    more.insert(more.begin(), start.begin(), start.end());
+    return cormorant(path(), more);
+  };
+  const std::string name = "x";
+  ASSERT_EQ(with({"--input", name + "=x.npy", "--output", "deep/er/y.npy"}).status, kDone);
+  ASSERT_EQ(with({"--input", "x.npy", "--output", "z.npy"}).status, kDone);
+  EXPECT_EQ(npy::read_npy(path() / "deep/er/y.npy"), npy::read_npy(path() / "z.npy"));
+  const Ran unknown = with({"--input", name + "s=x.npy"});
+  EXPECT_EQ(unknown.status, kCommandLineAtFault);
+  EXPECT_TRUE(has(unknown.err, "did you mean '" + name + "'?")) << unknown.err;
+  EXPECT_EQ(with({"--input", name + "=x.npy", "x.npy"}).status, kCommandLineAtFault);
 }
 
 TEST_F(CommandLine, RunWritesTheOutputInTheModelsShape) {

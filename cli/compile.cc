@@ -130,6 +130,7 @@ nlohmann::ordered_json figures_of(const compiler::Compiled& compiled, const comp
   json["scratch_bytes"] = facts.scratch_bytes;
   json["buffer_bytes"] = facts.buffer_bytes;
   json["macs"] = facts.macs;
+  json["dropped_channels"] = facts.dropped_channels;
   json["firmware"] = firmware_json(firmware, options.config.target);
   if (measured) {
     json["measured"] = {{"code", firmware.facts->code_bytes},
@@ -185,6 +186,9 @@ void print_summary(const compiler::Compiled& compiled, const compiler::Options& 
   fmt::print("compiled for {}, ISA {}\n", target.name(), target.is_any() ? "any" : name_of(target.isa));
   fmt::print("  operators   {:>11}   {} MACs\n", count, grouped(static_cast<std::uint64_t>(facts.macs)));
   for (const auto& [name, times] : facts.operators) fmt::print("    {:<44} {:>3}\n", name, times);
+  if (facts.dropped_channels != 0) {
+    fmt::print("  dropped     {:>11} channels that are the same for every input\n", grouped(facts.dropped_channels));
+  }
   fmt::print("  model       {:>11} bytes, of it constants {}\n", grouped(compiled.program.size()),
              grouped(static_cast<std::uint64_t>(facts.constant_bytes)));
   for (const emit::RegionFacts& region : facts.regions) {

@@ -127,6 +127,8 @@ Stages default_stages(const Options& options) {
       {"fold_constants", "integers that only change their shape", pass(passes::fold_constants)},
   };
   stages.for_target = {
+      {"drop_channels", "a channel that is the same for every input is a number in a bias",
+       [](ir::Graph& g, Context& c) { c.facts.dropped_channels = passes::drop_channels(g); }},
       {"lower", "the operators that Cortex-M kernels implement, with ExecuTorch's schemas",
        [config](ir::Graph& g, Context& c) {
          count_macs(g, c.facts);

@@ -61,6 +61,7 @@ struct Facts {
   std::vector<emit::Step> steps;         // where each instruction of the program comes from
   std::vector<FloatOperator> float_operators;
   std::vector<std::string> warnings;
+  std::size_t dropped_channels = 0;  // that were the same for every input
   std::int64_t macs = 0;
   std::map<std::string, std::int64_t> node_macs;  // of nodes that have any, before lowering
   std::int64_t constant_bytes = 0;

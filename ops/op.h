@@ -175,6 +175,9 @@ struct Operator {
   // How many bytes before the named argument the result must at least begin, so that what the kernel writes covers only
   // what it, and the host's reference, have read for the last time. None, or the result's size: they must not overlap.
   std::optional<std::uint64_t> (*overlap)(const ir::Node&, std::string_view argument) = nullptr;
+  // Whether every channel (dimension 1) of the result depends on that channel of the first argument alone, in the same
+  // way for all, and a channel of zeros gives one of zeros.
+  bool (*channelwise)(const ir::Node&) = nullptr;
   // MACs for reports.
   std::int64_t (*macs)(const ir::Node&) = nullptr;
   // Instructions that a prepacked node takes, estimated: what one variant costs beside another of the same CPU.

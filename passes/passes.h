@@ -48,6 +48,9 @@ void fuse_activations(ir::Graph& graph);
 // Integers that pass through float only to get another scale are converted by a table.
 void join_conversions(ir::Graph& graph);
 
+// Channels that are the same for every input become part of the biases behind them; how many.
+std::size_t drop_channels(ir::Graph& graph);
+
 // Quantized aten nodes become cortex_m nodes with ExecuTorch's schemas, nodes in float the portable operators.
 void lower(ir::Graph& graph, const ops::Config& config);
 

@@ -110,7 +110,8 @@ Operator avg_pool2d_operator() {
           .evaluate = evaluate_avg_pool,
           .quantize = quantize,
           .lower = lower_avg_pool2d,
-          .overlap = pool_overlap};
+          .overlap = pool_overlap,
+          .channelwise = [](const ir::Node& node) { return node.tensor("self")->type.rank() == 4; }};
 }
 
 }  // namespace cormorant::ops

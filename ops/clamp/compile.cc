@@ -117,6 +117,11 @@ ir::Value* lower(const Rewriter& rewriter) {
 
 bool in_place(const ir::Node&, std::string_view argument) { return argument == "input" || argument == "self"; }
 
+bool channelwise(const ir::Node& node) {
+  const Bounds bounds = bounds_of(node);
+  return bounds.low <= 0 && bounds.high >= 0;
+}
+
 }  // namespace
 
 Operator clamp_operator() {
@@ -144,7 +149,8 @@ Operator clamp_operator() {
           .evaluate = evaluate_clamp,
           .quantize = quantize,
           .lower = lower,
-          .in_place = in_place};
+          .in_place = in_place,
+          .channelwise = channelwise};
 }
 
 }  // namespace cormorant::ops

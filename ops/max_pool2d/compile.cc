@@ -120,6 +120,12 @@ ir::Value* lower(const Rewriter& rewriter) {
       ->result();
 }
 
+bool channelwise(const ir::Node& node) {
+  const bool stays_zero = (!node.has("activation_min") || node.number("activation_min") <= 0) &&
+                          (!node.has("activation_max") || node.number("activation_max") >= 0);
+  return stays_zero && node.tensor("self")->type.rank() == 4;
+}
+
 }  // namespace
 
 Operator max_pool2d_operator() {
@@ -133,7 +139,8 @@ Operator max_pool2d_operator() {
           .quantize = quantize,
           .fuses_activation = true,
           .lower = lower,
-          .overlap = pool_overlap};
+          .overlap = pool_overlap,
+          .channelwise = channelwise};
 }
 
 }  // namespace cormorant::ops

@@ -135,6 +135,10 @@ std::optional<std::uint64_t> overlap(const ir::Node& node, std::string_view argu
   return static_cast<std::uint64_t>(bytes - in.bytes() - behind);
 }
 
+bool channelwise(const ir::Node& node) {
+  return node.number("value") == 0 && node.integers("pad").size() <= 4 && node.tensor("self")->type.rank() == 4;
+}
+
 }  // namespace
 
 Operator pad_operator() {
@@ -146,7 +150,8 @@ Operator pad_operator() {
           .evaluate = evaluate_pad,
           .quantize = quantize,
           .lower = lower,
-          .overlap = overlap};
+          .overlap = overlap,
+          .channelwise = channelwise};
 }
 
 }  // namespace cormorant::ops

@@ -175,6 +175,11 @@ ir::Value* lower(const Rewriter& rewriter) {
   return reversed(rewriter, lower_amax(rewriter, reversed(rewriter, input), node.result()->type));
 }
 
+bool channelwise(const ir::Node& node) {
+  return is_mean(node) && node.tensor("self")->type.rank() == 4 && node.result()->type.rank() == 4 &&
+         std::ranges::all_of(node.integers("dim"), [](std::int64_t dim) { return dim >= 2; });
+}
+
 }  // namespace
 
 Operator reduce_operator() {
@@ -185,7 +190,8 @@ Operator reduce_operator() {
           .infer = infer,
           .evaluate = evaluate_reduce,
           .quantize = quantize,
-          .lower = lower};
+          .lower = lower,
+          .channelwise = channelwise};
 }
 
 }  // namespace cormorant::ops

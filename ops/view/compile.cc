@@ -136,6 +136,13 @@ std::vector<evaluate::Tensor> evaluate_view(const ir::Node& node, const evaluate
 
 QuantRule quantize(const ir::Node&) { return {.output = QuantRule::Share{}, .weights = {}}; }
 
+// A pooled image whose channels become features.
+bool channelwise(const ir::Node& node) {
+  const ir::Shape& from = node.tensor("self")->type.shape;
+  const ir::Shape& to = node.result()->type.shape;
+  return node.has("size") && from.size() == 4 && from[2] == 1 && from[3] == 1 && to == ir::Shape{from[0], from[1]};
+}
+
 }  // namespace
 
 Operator view_operator() {
@@ -174,7 +181,8 @@ Operator view_operator() {
           .infer = infer,
           .evaluate = evaluate_view,
           .quantize = quantize,
-          .is_alias = true};
+          .is_alias = true,
+          .channelwise = channelwise};
 }
 
 }  // namespace cormorant::ops

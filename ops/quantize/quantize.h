@@ -11,6 +11,7 @@
 #include <cstdint>
 
 #include "base/dtype.h"
+#include "base/overlap.h"
 #include "ops/kernel_list.h"
 
 #define CORMORANT_QUANTIZE_KERNELS(OURS, THEIRS, FOREIGN) \
@@ -21,6 +22,7 @@ namespace cormorant::ops {
 
 template <class W>
 struct QuantizePerTensor {
+  static constexpr Overlap kOverlap = Overlap::covered;
   typename W::Tensor input{};
   typename W::Float scale{};
   typename W::Int zero_point{};

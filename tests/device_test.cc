@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The runtime in firmware that uses it otherwise than `cormorant run` does (tests/testdata/device.cc), on a board of each
-// instruction set.
+// The runtime in firmware that uses it otherwise than `cormorant run` does (tests/testdata/device.cc), on a board of
+// each instruction set.
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -68,16 +68,13 @@ TEST_P(OnADevice, MemoryLoadsAndInterruptsAreDefined) {
                    .kernels = choose_kernels(operators, target, archive_symbols(archives / "libkernels.a")),
                    .arenas = {}});
   const std::filesystem::path elf = directory.path() / "device.elf";
-  link_firmware(archives,
+  link_firmware(archives, target.cpu->board,
                 {"-std=c++20", "-Os", "-fno-exceptions", "-fno-rtti", "-fno-threadsafe-statics",
-                 "-I" CORMORANT_SOURCE_DIR, "-I" CORMORANT_SOURCE_DIR "/include", CORMORANT_SOURCE_DIR "/tests/testdata/device.cc",
-                 (directory.path() / "glue.S").string()},
+                 "-I" CORMORANT_SOURCE_DIR, "-I" CORMORANT_SOURCE_DIR "/include",
+                 CORMORANT_SOURCE_DIR "/tests/testdata/device.cc", (directory.path() / "glue.S").string()},
                 elf);
-  const EmulationResult result = emulate({.elf = elf,
-                                          .board = find_board(target.cpu->board),
-                                          .directory = directory.path(),
-                                          .count = {}},
-                                         read_elf(elf));
+  const EmulationResult result = emulate(
+      {.elf = elf, .board = find_board(target.cpu->board), .directory = directory.path(), .count = {}}, read_elf(elf));
   EXPECT_EQ(result.status, 0);
   EXPECT_EQ(result.console.size(), 8U);
   for (const std::string& line : result.console) EXPECT_TRUE(line.starts_with("ok ")) << line;

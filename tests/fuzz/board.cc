@@ -81,7 +81,7 @@ void FuzzBoard::link(const std::filesystem::path& archives) const {
                                                            .kernels = all_kernels(target_, archives / "libkernels.a"),
                                                            .arenas = {}});
   const std::filesystem::path elf = directory_.path() / "fuzz.elf";
-  link_firmware(archives,
+  link_firmware(archives, target_.cpu->board,
                 {"-std=c++20", "-Os", "-fno-exceptions", "-fno-rtti", "-fno-threadsafe-statics", "-ffunction-sections",
                  "-I" CORMORANT_SOURCE_DIR, "-I" CORMORANT_SOURCE_DIR "/include",
                  CORMORANT_SOURCE_DIR "/tests/fuzz/firmware.cc", (directory_.path() / "glue.S").string()},

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <charconv>
 #include <chrono>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -34,7 +35,7 @@ namespace {
 struct Flags {
   std::string model, target = "cortex-m55", isa, output, calibrate, io = "float", runtime = "cormorant", memory,
                      intermediates;
-  std::string bundle, report, optimize = "balanced", budget, weights_in = "flash", compiler = "gcc";
+  std::string bundle, report, optimize = "balanced", budget, weights_in = "flash", compiler = "gcc", stream;
   QuantizationFlags quantization;
   bool quantize = false, strict = false, bundle_io = false, delegate = false, json = false, names = true,
        measure = false, link = true, explain = false, sequence = false;
@@ -64,6 +65,22 @@ Optimize parse_optimize(std::string_view text) {
   return text == "speed" ? Optimize::speed : text == "size" ? Optimize::size : Optimize::balanced;
 }
 
+// AXIS or AXIS:HOP.
+passes::StreamOptions parse_stream(const std::string& text) {
+  passes::StreamOptions stream;
+  const std::size_t colon = text.find(':');
+  const auto number = [&](std::string_view part, std::int64_t& to) {
+    const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), to);
+    return error == std::errc() && end == part.data() + part.size();
+  };
+  const std::string_view whole = text;
+  if (!number(whole.substr(0, colon), stream.axis) ||
+      (colon != std::string::npos && !number(whole.substr(colon + 1), stream.hop))) {
+    throw UsageError("--stream takes AXIS or AXIS:HOP, two integers, not '" + text + "'");
+  }
+  return stream;
+}
+
 compiler::Options options_of(const Flags& flags) {
   compiler::Options options;
   options.config.target = parse_target(flags.target, flags.isa);
@@ -77,6 +94,7 @@ compiler::Options options_of(const Flags& flags) {
     throw UsageError(
         "--float-layers and --layers except layers from quantization\n  add --calibrate FILE (or --quantize)");
   }
+  if (!flags.stream.empty()) options.stream = parse_stream(flags.stream);
   options.explain = flags.explain || flags.names || !flags.report.empty();
   options.intermediates = flags.intermediates;
   if (!flags.memory.empty()) options.memory = planner::parse_memory(flags.memory);
@@ -130,6 +148,7 @@ nlohmann::ordered_json figures_of(const compiler::Compiled& compiled, const comp
   json["scratch_bytes"] = facts.scratch_bytes;
   json["buffer_bytes"] = facts.buffer_bytes;
   json["macs"] = facts.macs;
+  if (facts.window_macs) json["window_macs"] = *facts.window_macs;
   json["dropped_channels"] = facts.dropped_channels;
   json["firmware"] = firmware_json(firmware, options.config.target);
   if (measured) {
@@ -184,7 +203,10 @@ void print_summary(const compiler::Compiled& compiled, const compiler::Options& 
   int count = 0;
   for (const auto& [name, times] : facts.operators) count += times;
   fmt::print("compiled for {}, ISA {}\n", target.name(), target.is_any() ? "any" : name_of(target.isa));
-  fmt::print("  operators   {:>11}   {} MACs\n", count, grouped(static_cast<std::uint64_t>(facts.macs)));
+  fmt::print("  operators   {:>11}   {} MACs{}\n", count, grouped(static_cast<std::uint64_t>(facts.macs)),
+             facts.window_macs
+                 ? fmt::format(" per hop, {} per window", grouped(static_cast<std::uint64_t>(*facts.window_macs)))
+                 : "");
   for (const auto& [name, times] : facts.operators) fmt::print("    {:<44} {:>3}\n", name, times);
   if (facts.dropped_channels != 0) {
     fmt::print("  dropped     {:>11} channels that are the same for every input\n", grouped(facts.dropped_channels));
@@ -341,6 +363,9 @@ void add_compile(CLI::App& app) {
   word->add_flag("--sequence", flags->sequence,
                  "Calibration arrays are [samples, steps, …] with the input's whole shape behind: the model's state is "
                  "kept along the steps");
+  word->add_option("--stream", flags->stream,
+                   "AXIS[:HOP] of the first input: of a network over a window, a program that takes HOP new entries of "
+                   "that axis per execution (default 1) and keeps the rest");
   word->add_option("--calibrate", flags->calibrate,
                    "Representative inputs: .npz (one array per input, or x) or a folder of .npy");
   word->add_option("--io", flags->io, "Type of the program's inputs and outputs")

@@ -77,6 +77,8 @@ void quantize_graph(ir::Graph& graph, Context& context) {
 }
 
 void count_macs(const ir::Graph& graph, Facts& facts) {
+  facts.macs = 0;
+  facts.node_macs.clear();
   for (const ir::Node& node : graph.nodes()) {
     const ops::Operator* op = ops::find(node);
     const bool is_aten = op != nullptr && std::ranges::find(op->canonical, node.op) != op->canonical.end();
@@ -126,7 +128,15 @@ Stages default_stages(const Options& options) {
       {"join_conversions", "from int8 to int8 is a table, not a way through float", pass(passes::join_conversions)},
       {"fold_constants", "integers that only change their shape", pass(passes::fold_constants)},
   };
-  stages.for_target = {
+  if (options.stream) {
+    stages.for_target.push_back({"stream", "what was computed for the last entries is not computed again",
+                                 [streamed = *options.stream](ir::Graph& g, Context& c) {
+                                   count_macs(g, c.facts);
+                                   c.facts.window_macs = c.facts.macs;
+                                   passes::stream(g, streamed);
+                                 }});
+  }
+  const std::vector<Stage> for_target = {
       {"drop_channels", "a channel that is the same for every input is a number in a bias",
        [](ir::Graph& g, Context& c) { c.facts.dropped_channels = passes::drop_channels(g); }},
       {"lower", "the operators that Cortex-M kernels implement, with ExecuTorch's schemas",
@@ -146,6 +156,7 @@ Stages default_stages(const Options& options) {
       {"clean_up", "what nothing uses goes, what exists twice is kept once", pass(passes::clean_up)},
       // From here only addresses are missing.
   };
+  stages.for_target.insert(stages.for_target.end(), for_target.begin(), for_target.end());
   return stages;
 }
 

@@ -16,6 +16,7 @@
 #include "evaluate/tensor.h"
 #include "ir/graph.h"
 #include "ops/op.h"
+#include "passes/passes.h"
 #include "planner/memory.h"
 #include "quantizer/layers.h"
 #include "quantizer/quantize.h"
@@ -28,6 +29,7 @@ struct Options {
   ops::Config config;
   bool quantize = false;
   Io io = Io::as_model;
+  std::optional<passes::StreamOptions> stream;   // of a network over a window, one that takes what is new
   bool strict = false;                           // an operator left in float is an error
   std::vector<quantizer::LayerSettings> layers;  // exceptions from quantization, by module path
   quantizer::Samples calibration;                // none: seeded random inputs stand in, with a warning
@@ -61,7 +63,8 @@ struct Facts {
   std::vector<emit::Step> steps;         // where each instruction of the program comes from
   std::vector<FloatOperator> float_operators;
   std::vector<std::string> warnings;
-  std::size_t dropped_channels = 0;  // that were the same for every input
+  std::size_t dropped_channels = 0;         // that were the same for every input
+  std::optional<std::int64_t> window_macs;  // of a streamed network, before it was one
   std::int64_t macs = 0;
   std::map<std::string, std::int64_t> node_macs;  // of nodes that have any, before lowering
   std::int64_t constant_bytes = 0;

@@ -48,6 +48,14 @@ void fuse_activations(ir::Graph& graph);
 // Integers that pass through float only to get another scale are converted by a table.
 void join_conversions(ir::Graph& graph);
 
+// A network over a window of its first input becomes one that takes the new entries of an axis alone and keeps the rest
+// as state. Throws InputError that names the layer for which that is impossible.
+struct StreamOptions {
+  std::int64_t axis = 0;  // of the first input; negative: from behind
+  std::int64_t hop = 1;   // new entries in each execution
+};
+void stream(ir::Graph& graph, const StreamOptions& options);
+
 // Channels that are the same for every input become part of the biases behind them; how many.
 std::size_t drop_channels(ir::Graph& graph);
 

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Networks over a window and the same streamed: fed with a signal hop by hop, the streamed program gives what the
+// window network gives for the last window, to the bit, once the window is full.
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "base/diagnostic.h"
+#include "cli/program_io.h"
+#include "compiler/compile.h"
+#include "tests/conformance/conformance.h"
+
+namespace cormorant {
+namespace {
+
+using conformance::add_quantized;
+using Ints = std::vector<std::int64_t>;
+
+constexpr std::int64_t kWindow = 24;
+constexpr std::int64_t kBands = 5;
+
+class Network {
+ public:
+  Network() { value = conformance::int8_input(graph, {1, 2, kWindow, kBands}, 0.05, -3); }
+
+  // Along time and bands.
+  void conv(std::int64_t outputs, Ints kernel, Ints stride = {1, 1}, Ints dilation = {1, 1}, Ints padding = {0, 0},
+            bool depthwise = false) {
+    const ir::Shape in = value->type.shape;
+    ir::Value* weight =
+        conformance::int8_weights(graph, {outputs, depthwise ? 1 : in[1], kernel[0], kernel[1]}, 0, random_);
+    ir::Value* bias = conformance::int32_bias(graph, value, weight, random_, 2000);
+    ir::Shape out = {1, outputs, 0, 0};
+    for (std::size_t i = 0; i < 2; ++i) {
+      out[2 + i] = (in[2 + i] + 2 * padding[i] - dilation[i] * (kernel[i] - 1) - 1) / stride[i] + 1;
+    }
+    add("aten.conv2d",
+        {{"input", value},
+         {"weight", weight},
+         {"bias", bias},
+         {"stride", stride},
+         {"padding", padding},
+         {"dilation", dilation},
+         {"groups", depthwise ? outputs : std::int64_t{1}},
+         {"activation_min", 0.0}},
+        out, 0.4, -128);
+  }
+  void max_pool(Ints kernel, Ints stride) {
+    const ir::Shape in = value->type.shape;
+    const ir::QuantParams quant = *value->type.quant;
+    add("aten.max_pool2d",
+        {{"self", value},
+         {"kernel_size", kernel},
+         {"stride", stride},
+         {"padding", Ints{0, 0}},
+         {"dilation", Ints{1, 1}},
+         {"ceil_mode", false}},
+        {1, in[1], (in[2] - kernel[0]) / stride[0] + 1, (in[3] - kernel[1]) / stride[1] + 1}, quant.scale(),
+        quant.zero_point());
+  }
+  // The convolution's result and the part of its input that lies below it.
+  void residual() {
+    ir::Value* before = value;
+    const ir::QuantParams quant = *before->type.quant;
+    conv(before->type.shape[1], {3, 1});
+    ir::Value* after = value;
+    ir::Shape shape = after->type.shape;
+    value = before;
+    add("aten.slice",
+        {{"self", before},
+         {"dim", std::int64_t{2}},
+         {"start", std::int64_t{1}},
+         {"end", before->type.shape[2] - 1},
+         {"step", std::int64_t{1}}},
+        shape, quant.scale(), quant.zero_point());
+    add("aten.add", {{"self", value}, {"other", after}, {"alpha", 1.0}}, shape, 0.5, -10);
+  }
+  void mean() { add("aten.mean", {{"self", value}, {"dim", Ints{2, 3}}}, {1, value->type.shape[1], 1, 1}, 0.1, -20); }
+  void head(std::int64_t outputs) {
+    const std::int64_t features = value->type.elements();
+    const ir::QuantParams quant = *value->type.quant;
+    add("aten.view", {{"self", value}, {"size", Ints{1, features}}}, {1, features}, quant.scale(), quant.zero_point());
+    ir::Value* weight = conformance::int8_weights(graph, {outputs, features}, 0, random_);
+    ir::Value* bias = conformance::int32_bias(graph, value, weight, random_, 2000);
+    add("aten.linear", {{"input", value}, {"weight", weight}, {"bias", bias}}, {1, outputs}, 0.2, 5);
+  }
+
+  ir::Graph graph;
+  ir::Value* value = nullptr;
+
+ private:
+  void add(std::string op, std::vector<ir::NamedArgument> args, ir::Shape shape, double scale, std::int32_t zero) {
+    value = add_quantized(graph, std::move(op), std::move(args), std::move(shape), scale, zero);
+  }
+  std::mt19937 random_{7};
+};
+
+using Build = void (*)(Network&);
+
+struct Built {
+  ProgramFile program;
+  compiler::Facts facts;
+};
+Built compile(Build build, std::optional<passes::StreamOptions> stream) {
+  Network network;
+  build(network);
+  network.graph.add_output(network.value);
+  compiler::Options options;
+  options.stream = stream;
+  compiler::Compiled compiled = compiler::compile(network.graph, options);
+  return {program_from(std::move(compiled.program), "test.pte"), std::move(compiled.facts)};
+}
+
+// Entries [first, first + count) of a signal that has any length.
+npy::Array entries(std::int64_t first, std::int64_t count) {
+  npy::Array array{DType::i8, {1, 2, count, kBands}, {}};
+  for (std::int64_t c = 0; c < 2; ++c) {
+    for (std::int64_t t = first; t < first + count; ++t) {
+      for (std::int64_t b = 0; b < kBands; ++b) {
+        std::minstd_rand random(static_cast<unsigned>((t * 2 + c) * kBands + b + 1));
+        random.discard(3);
+        array.data.push_back(static_cast<std::byte>(random() % 256));
+      }
+    }
+  }
+  return array;
+}
+
+// The last `count` entries of an output [1, channels, time, bands].
+std::vector<std::byte> last_entries(const npy::Array& array, std::int64_t count) {
+  if (array.shape.size() != 4 || array.shape[2] == 1) return array.data;
+  std::vector<std::byte> bytes;
+  const std::int64_t time = array.shape[2], bands = array.shape[3];
+  for (std::int64_t c = 0; c < array.shape[1]; ++c) {
+    const auto from = array.data.begin() + (c * time + time - count) * bands;
+    bytes.insert(bytes.end(), from, from + count * bands);
+  }
+  return bytes;
+}
+
+void expect_same(Build build, std::int64_t hop, std::int64_t hops_after = 4) {
+  SCOPED_TRACE(hop);
+  const Built window = compile(build, std::nullopt);
+  const Built streamed = compile(build, passes::StreamOptions{2, hop});
+  EXPECT_TRUE(streamed.program.has_state);
+  EXPECT_LT(streamed.facts.macs, window.facts.macs);
+  EXPECT_EQ(streamed.facts.window_macs, window.facts.macs);
+  const std::int64_t filling = (kWindow + hop - 1) / hop;
+  std::vector<Arrays> hops, windows;
+  for (std::int64_t k = 0; k < filling + hops_after; ++k) {
+    hops.push_back({entries(k * hop, hop)});
+    if (k + 1 >= filling) windows.push_back({entries((k + 1) * hop - kWindow, kWindow)});
+  }
+  ExecuteOn where;
+  where.steps = hops.size();
+  const std::vector<Arrays> got = execute(streamed.program, hops, where).outputs;
+  const std::vector<Arrays> wanted = execute(window.program, windows, {}).outputs;
+  for (std::size_t k = 0; k < wanted.size(); ++k) {
+    const npy::Array& y = got[static_cast<std::size_t>(filling) - 1 + k][0];
+    EXPECT_EQ(y.data, last_entries(wanted[k][0], y.shape.size() == 4 ? y.shape[2] : 1)) << k;
+  }
+}
+
+TEST(Stream, ConvolutionsGiveTheirNewEntries) {
+  const Build build = [](Network& n) {
+    n.conv(4, {3, 3}, {1, 1}, {1, 1}, {0, 1});
+    n.conv(4, {2, 1}, {1, 1}, {3, 1});
+    n.conv(4, {3, 3}, {1, 1}, {1, 1}, {0, 1}, true);
+  };
+  for (const std::int64_t hop : {1, 2, 5}) expect_same(build, hop);
+}
+
+TEST(Stream, StridesAndPoolingKeepTheirPlaces) {
+  const Build build = [](Network& n) {
+    n.conv(3, {4, 1}, {2, 1});  // of 24 entries the last is not used
+    n.max_pool({2, 1}, {1, 1});
+    n.conv(3, {3, 1}, {2, 1});
+  };
+  for (const std::int64_t hop : {4, 8}) expect_same(build, hop);
+}
+
+TEST(Stream, SkipsFitTheBranchTheySkip) {
+  const Build build = [](Network& n) {
+    n.conv(4, {1, 1});
+    n.residual();
+    n.residual();
+  };
+  for (const std::int64_t hop : {1, 3}) expect_same(build, hop);
+}
+
+TEST(Stream, WhatNeedsTheWholeWindowGetsIt) {
+  const Build over_mean = [](Network& n) {
+    n.conv(4, {3, 3}, {1, 1}, {1, 1}, {0, 1});
+    n.conv(6, {3, 1}, {2, 1});
+    n.mean();
+    n.head(3);
+  };
+  expect_same(over_mean, 2);
+  const Build over_all = [](Network& n) {
+    n.conv(2, {3, 5});
+    n.head(4);
+  };
+  expect_same(over_all, 3);
+}
+
+std::string error_of(Build build, passes::StreamOptions stream) {
+  try {
+    (void)compile(build, stream);
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(Stream, SaysWhatCannotBeStreamed) {
+  const Build padded = [](Network& n) { n.conv(2, {3, 3}, {1, 1}, {1, 1}, {1, 1}); };
+  EXPECT_NE(error_of(padded, {2, 1}).find("pads the window's edge"), std::string::npos);
+  const Build strided = [](Network& n) { n.conv(2, {3, 1}, {2, 1}); };
+  EXPECT_NE(error_of(strided, {2, 3}).find("do not divide by its stride of 2"), std::string::npos);
+  EXPECT_NE(error_of(strided, {4, 2}).find("no axis 4"), std::string::npos);
+  EXPECT_NE(error_of(strided, {2, 25}).find("does not fit a window of 24"), std::string::npos);
+  EXPECT_EQ(error_of(strided, {-2, 2}), "");
+}
+
+}  // namespace
+}  // namespace cormorant

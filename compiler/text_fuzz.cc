@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Any text is a graph or an InputError; any graph compiles, in float and quantized, to a program that loads, or is
-// refused. Corpus: ir/text.h's example, and what --intermediates writes. The first byte chooses.
+// refused. Corpus: testdata/texts, which --intermediates wrote. The first byte chooses.
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -15,7 +15,7 @@ using namespace cormorant;
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size == 0) return 0;
-  static const ir::Bytes blob = ir::Bytes::own(std::vector<std::byte>(4096, std::byte{0x3c}));
+  static const ir::Bytes blob = ir::Bytes::own(std::vector<std::byte>(16384, std::byte{0x3c}));
   try {
     ir::Graph graph = compiler::import_text({reinterpret_cast<const char*>(data) + 1, size - 1}, "fuzz.txt", blob);
     compiler::Options options;

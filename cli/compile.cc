@@ -303,7 +303,7 @@ void run(const Flags& flags) {
   const std::chrono::duration<double> import_time = std::chrono::steady_clock::now() - start;
   if (!flags.json && isatty(STDERR_FILENO) != 0) options.progress = show_progress;
 
-  const bool of_later_stage = std::filesystem::path(model).extension() == ".txt" && is_of_later_stage(graph);
+  const bool of_later_stage = std::filesystem::path(model).extension() != ".pt2" && is_of_later_stage(graph);
   if (of_later_stage) check_program_operators(graph, options.config, model);
   auto [compiled, balanced] = compile(graph, options, model);
   require_loadable(compiled.program, model, of_later_stage);
@@ -353,7 +353,9 @@ void add_compile(CLI::App& app) {
   auto flags = std::make_shared<Flags>();
   CLI::App* word = app.add_subcommand("compile", "Compile a .pt2 model to a .pte program");
   word->add_option("model,-m,--model_name", flags->model,
-                   "The model: a .pt2 of torch.export.save, a graph as text (.txt), or the name of a model of the zoo")
+                   "The model: a .pt2 of torch.export.save, a program (.pte) to lay out anew, a graph as text (.txt), "
+                   "or the name "
+                   "of a model of the zoo")
       ->required();
   word->add_option("-t,--target", flags->target, "CPU: cortex-m0 … cortex-m85, or any")->capture_default_str();
   word->add_option("--isa", flags->isa, "Override the CPU's instruction set: scalar, dsp or mve");

@@ -510,6 +510,10 @@ ir::Graph import_model(const std::string& path) {
     }
     return import_text(text.text(), path, blob);
   }
+  if (std::filesystem::path(path).extension() == ".pte") {
+    const pt2::SharedBytes file = pt2::map_file(path);
+    if (!pt2::looks_like_zip(file.bytes)) return import_pte(file.bytes, path);
+  }
   const pt2::Archive archive = pt2::read(path);
   if (archive.programs.size() != 1) {
     throw InputError({fmt::format("the archive bundles {} models", archive.programs.size()),

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// From files to graphs: a .pt2 through the operators' import forms, or the compiler's own text form.
+// From files to graphs: a .pt2 through the operators' import forms, the compiler's own text form, or a program.
 #pragma once
 
+#include <span>
 #include <string>
 
 #include "formats/pt2/archive.h"
@@ -10,8 +11,11 @@
 
 namespace cormorant::compiler {
 
-// A .pt2, or a graph as text (.txt, with its constants in FILE.data). Diagnostics name the file.
+// A .pt2, a graph as text (.txt, with its constants in FILE.data), or a program (.pte). Diagnostics name the file.
 ir::Graph import_model(const std::string& path);
+
+// A program's instructions as the nodes that they were made of, after lowering.
+ir::Graph import_pte(std::span<const std::byte> program, const std::string& file);
 
 // The text itself; `blob` is what stands in FILE.data.
 ir::Graph import_text(std::string_view text, const std::string& file, const ir::Bytes& blob = {});

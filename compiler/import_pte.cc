@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A program, ours or ExecuTorch's, as the lowered graph that it was made of: instructions become nodes again, with
+// their arguments by the names of the operator's signature, and memory plan and scratch go. What follows lowering can
+// then lay the constants out for a target and plan memory anew; every result keeps its bits.
+#include <fmt/format.h>
+
+#include <cstring>
+#include <new>
+#include <numeric>
+#include <unordered_map>
+
+#include "base/diagnostic.h"
+#include "compiler/import.h"
+#include "formats/pte/reader.h"
+#include "ops/op.h"
+
+namespace cormorant::compiler {
+namespace {
+
+// The reader wants 16-byte alignment.
+std::shared_ptr<std::byte> aligned_copy(std::span<const std::byte> bytes) {
+  constexpr std::align_val_t kAlignment{16};
+  auto* data = static_cast<std::byte*>(::operator new(std::max<std::size_t>(bytes.size(), 1), kAlignment));
+  std::memcpy(data, bytes.data(), bytes.size());
+  return {data, [](std::byte* p) { ::operator delete(p, std::align_val_t{16}); }};
+}
+
+class ProgramImporter {
+ public:
+  ProgramImporter(std::span<const std::byte> bytes, std::string file)
+      : file_(std::move(file)), bytes_(aligned_copy(bytes)) {
+    program_ = take(pte::ProgramView::open({bytes_.get(), bytes.size()}), "it");
+    if (program_.method_count() != 1) {
+      fail(fmt::format("the program has {} methods", program_.method_count()), "give a program of one method");
+    }
+    method_ = take(program_.method(std::uint32_t{0}), "its method");
+    graph_ = ir::Graph(std::string(take(method_.name(), "its method's name")));
+  }
+
+  ir::Graph run() {
+    for (const std::int32_t index : take(method_.inputs(), "its inputs")) {
+      const std::string_view name = take(method_.tensor_name(index), "an input's name");
+      ir::TensorType type = type_of(tensor(index));
+      values_[index] = graph_.add_input(name.empty() ? fmt::format("x{}", index) : std::string(name), std::move(type));
+    }
+    for (std::uint32_t i = 0; i < method_.instruction_count(); ++i) add(i);
+    for (const std::int32_t index : take(method_.outputs(), "its outputs")) graph_.add_output(value(index));
+    return std::move(graph_);
+  }
+
+ private:
+  [[noreturn]] void fail(std::string problem, std::string advice) const {
+    throw InputError({.problem = std::move(problem), .advice = std::move(advice), .file = file_, .node = where_});
+  }
+  template <class T>
+  T take(Result<T> result, std::string_view what) const {
+    if (!result.ok()) {
+      fail(fmt::format("{} cannot be read: {}", what, describe(result.error())),
+           "the file is damaged: compile it again");
+    }
+    return result.value();
+  }
+
+  pte::TensorView tensor(std::int32_t index) const { return take(method_.tensor(index), "a tensor"); }
+
+  static ir::TensorType type_of(const pte::TensorView& view) {
+    ir::TensorType type{.dtype = view.dtype,
+                        .shape = {view.sizes.begin(), view.sizes.end()},
+                        .dim_order = {view.dim_order.begin(), view.dim_order.end()},
+                        .quant = {}};
+    std::vector<std::uint8_t> logical(type.dim_order.size());
+    std::iota(logical.begin(), logical.end(), std::uint8_t{0});
+    if (type.dim_order == logical) type.dim_order.clear();
+    return type;
+  }
+
+  // A tensor that an instruction reads, or that is returned.
+  ir::Value* value(std::int32_t index) {
+    if (const auto at = values_.find(index); at != values_.end()) return at->second;
+    const pte::TensorView view = tensor(index);
+    if (!view.is_constant()) {
+      fail(view.data_index != 0 ? "the program keeps state from one execution to the next"
+                                : "the program reads a tensor that nothing has written",
+           view.data_index != 0 ? "compile the model that it was made of" : "the file is damaged: compile it again");
+    }
+    const auto data = take(program_.constant(view.data_index, view.bytes), "a constant");
+    return values_[index] =
+               graph_.add_constant(fmt::format("constant_{}", view.data_index), type_of(view), {bytes_, data});
+  }
+
+  std::vector<std::int64_t> integers(std::int32_t index) const {
+    std::vector<std::int64_t> numbers;
+    for (const std::int64_t item : take(method_.int_list(index), "a list of integers")) {
+      numbers.push_back(take(method_.integer(static_cast<std::int32_t>(item)), "an integer"));
+    }
+    return numbers;
+  }
+
+  ir::Argument scalar(std::int32_t index) const {
+    switch (take(method_.kind(index), "a number")) {
+      case pte::ValueKind::integer:
+        return static_cast<double>(take(method_.integer(index), "a number"));
+      case pte::ValueKind::boolean:
+        return take(method_.boolean(index), "a number") ? 1.0 : 0.0;
+      default:
+        return take(method_.floating(index), "a number");
+    }
+  }
+
+  ir::Argument argument(const ops::Parameter& parameter, std::int32_t index, const std::string& node) {
+    const bool is_none = take(method_.kind(index), parameter.name) == pte::ValueKind::none;
+    if (is_none && parameter.type.ends_with("?")) return {};
+    if (parameter.type == "scratch") return graph_.add_scratch(node + "_" + parameter.name, tensor(index).bytes);
+    if (parameter.type.starts_with("Tensor[]")) {
+      std::vector<ir::Value*> values;
+      for (const std::int32_t item : take(method_.tensor_list(index), parameter.name)) values.push_back(value(item));
+      return values;
+    }
+    if (parameter.type.starts_with("Tensor")) return value(index);
+    if (parameter.type.starts_with("int[]")) return integers(index);
+    if (parameter.type.starts_with("int")) return take(method_.integer(index), parameter.name);
+    if (parameter.type == "bool") return take(method_.boolean(index), parameter.name);
+    if (parameter.type == "str") return std::string(take(method_.string(index), parameter.name));
+    if (parameter.type == "ScalarType") return static_cast<DType>(take(method_.integer(index), parameter.name));
+    return scalar(index);
+  }
+
+  void add(std::uint32_t i) {
+    where_ = fmt::format("instruction {}", i);
+    const pte::InstructionView instruction = take(method_.instruction(i), "it");
+    const pte::OperatorView op = take(method_.operator_at(instruction.op), "its operator");
+    const std::string name = op.overload.empty() ? std::string(op.name) : fmt::format("{}.{}", op.name, op.overload);
+    const std::string graph_name = ops::graph_name(name);
+    const ops::Signature* signature = ops::find_signature(graph_name);
+    if (signature == nullptr) {
+      fail(fmt::format("the operator {} cannot be taken up again", name),
+           "run the program as it is, or compile the model that it was made of");
+    }
+    const std::size_t read = signature->parameters.size();
+    if (instruction.args.size() < read + signature->outs) {
+      fail(fmt::format("{} has {} arguments instead of {}", name, instruction.args.size(), read + signature->outs),
+           "the file is damaged: compile it again");
+    }
+    const std::string node = fmt::format("{}_{}", op.name.substr(op.name.rfind(':') + 1), i);
+    std::vector<ir::NamedArgument> arguments;
+    for (std::size_t k = 0; k < read; ++k) {
+      arguments.push_back(
+          {signature->parameters[k].name, argument(signature->parameters[k], instruction.args[k], node)});
+    }
+    std::vector<ir::TensorType> types;
+    for (std::size_t k = 0; k < signature->outs; ++k) types.push_back(type_of(tensor(instruction.args[read + k])));
+    const ir::Node* made = graph_.add_node(node, graph_name, std::move(arguments), std::move(types));
+    for (std::size_t k = 0; k < signature->outs; ++k) values_[instruction.args[read + k]] = made->results[k];
+    where_.clear();
+  }
+
+  std::string file_;
+  std::string where_;  // for messages
+  std::shared_ptr<std::byte> bytes_;
+  pte::ProgramView program_;
+  pte::MethodView method_;
+  ir::Graph graph_;
+  std::unordered_map<std::int32_t, ir::Value*> values_;  // what a tensor of the program holds now
+};
+
+}  // namespace
+
+ir::Graph import_pte(std::span<const std::byte> program, const std::string& file) {
+  return ProgramImporter(program, file).run();
+}
+
+}  // namespace cormorant::compiler

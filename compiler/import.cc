@@ -12,6 +12,7 @@
 
 #include "base/diagnostic.h"
 #include "compiler/aliases.h"
+#include "formats/pt2/recognize.h"
 #include "formats/pt2/source.h"
 #include "formats/pt2/zip.h"
 #include "ir/text.h"

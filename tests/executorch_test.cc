@@ -143,6 +143,33 @@ const Foreign kPrograms[] = {
 INSTANTIATE_TEST_SUITE_P(Programs, Executorch, testing::ValuesIn(kPrograms),
                          [](const auto& program) { return std::string(program.param.name); });
 
+// Compiled once more, out of the program alone, for CPUs that it was not made for.
+class TakenUpAgain : public Executorch {};
+
+TEST_P(TakenUpAgain, GivesTheSameBits) {
+  for (const char* const cpu : {"cortex-m55", "cortex-m4", "cortex-m0"}) {
+    ir::Graph graph = compiler::import_pte(read_program(file(".pte")).bytes, file(".pte"));
+    compiler::Options options;
+    options.config.target = parse_target(cpu);
+    const compiler::Compiled compiled = compiler::compile(graph, options);
+    const bool is_packed = std::ranges::any_of(compiled.facts.operators,
+                                               [](const auto& op) { return op.first.starts_with("cormorant::"); });
+    EXPECT_TRUE(is_packed) << cpu;
+    const ProgramFile program = program_from(compiled.program, "again.pte");
+    ExecuteOn where;
+    if (std::string_view(cpu) == GetParam().cpu) where.target = options.config.target;
+    const auto outputs = execute(program, {{npy::read_npy(file(".in.npy"))}}, where).outputs;
+    EXPECT_EQ(outputs.at(0).at(0), npy::read_npy(file(".out.npy"))) << cpu;
+  }
+}
+
+const Foreign kTakenUp[] = {
+    {"ds_cnn", "cortex-m55"},          {"mobilenet_v1_025", "host"},    {"resnet8", "host"},
+    {"deep_autoencoder", "host"},      {"keyword_net_m4", "cortex-m4"}, {"keyword_net_caller_m4", "host"},
+    {"squeeze_excite_m0", "cortex-m0"}};
+INSTANTIATE_TEST_SUITE_P(Programs, TakenUpAgain, testing::ValuesIn(kTakenUp),
+                         [](const auto& program) { return std::string(program.param.name); });
+
 // NAME.pt2, quantized by ExecuTorch's quantizer, for every CPU that NAME_CPU.pte was compiled for.
 class ExecutorchModel : public testing::TestWithParam<std::tuple<const char*, const char*>> {
  protected:

@@ -27,7 +27,7 @@ void print_targets(bool as_json) {
       fmt::print("{:<15} {:<18} {:<5} {}\n", cpu.name, isas_of(cpu), cpu.has_fpu ? "yes" : "no", cpu.board);
     }
   }
-  if (as_json) return fmt::print("{}\n", json.dump(2));
+  if (as_json) return fmt::print("{}\n", nlohmann::ordered_json{{"targets", json}}.dump(2));
   fmt::print("{:<15} {:<18} one program for all of them, slower\n", "any", "scalar");
 }
 
@@ -61,7 +61,7 @@ void print_operators(bool as_json) {
                  fmt::join(spellings(op), " "));
     }
   }
-  if (as_json) fmt::print("{}\n", json.dump(2));
+  if (as_json) fmt::print("{}\n", nlohmann::ordered_json{{"operators", json}}.dump(2));
 }
 
 // ---- completion -----------------------------------------------------------------------------------------------------
@@ -154,11 +154,11 @@ _cormorant "$@"
 void add_about(CLI::App& app) {
   auto as_json = std::make_shared<bool>(false);
   CLI::App* targets = app.add_subcommand("targets", "The CPUs that programs are compiled for");
-  targets->add_flag("--json", *as_json, "Print one JSON array and nothing else");
+  targets->add_flag("--json", *as_json, "Print one JSON object and nothing else");
   targets->callback([as_json] { print_targets(*as_json); });
 
   CLI::App* operators = app.add_subcommand("operators", "PyTorch's operators that compile, and in which precisions");
-  operators->add_flag("--json", *as_json, "Print one JSON array and nothing else");
+  operators->add_flag("--json", *as_json, "Print one JSON object and nothing else");
   operators->callback([as_json] { print_operators(*as_json); });
 
   auto shell = std::make_shared<std::string>();

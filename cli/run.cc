@@ -165,7 +165,8 @@ std::vector<std::string> files_of(const char* option, const std::vector<std::str
   for (std::string& text : unnamed) {
     next = std::find(next, files.end(), "");
     if (next == files.end()) {
-      throw UsageError(fmt::format("{} has {} of them\n  give at most as many {}", program, tensors.size(), option));
+      throw UsageError(
+          fmt::format("{} has {} {}(s)\n  give at most as many {}", program, tensors.size(), option + 2, option));
     }
     *next++ = std::move(text);
   }

@@ -178,7 +178,8 @@ class Dropping {
       return;
     }
     const ops::Operator* op = ops::find(node);
-    const bool is_channelwise = op != nullptr && op->channelwise != nullptr && op->channelwise(node) &&
+    const bool is_channelwise = op != nullptr && op->channelwise != nullptr &&
+                                ops::find_signature(node.op) == nullptr && op->channelwise(node) &&
                                 node.results.size() == 1 && is_int8(node.result()) && is_int8(node.inputs().front());
     if (is_channelwise) {
       pass_on(node);

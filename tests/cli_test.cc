@@ -300,8 +300,8 @@ TEST_F(CommandLine, TellsAboutItself) {
   for (const char* const part : {"cortex-m0 ", "cortex-m85", "mve", "mps3-an547", "any"}) {
     EXPECT_TRUE(has(targets.out, part));
   }
-  EXPECT_EQ(cormorant(path(), {"targets", "--json"}).json().size(), kCpus.size());
-  const nlohmann::json operators = cormorant(path(), {"operators", "--json"}).json();
+  EXPECT_EQ(cormorant(path(), {"targets", "--json"}).json()["targets"].size(), kCpus.size());
+  const nlohmann::json operators = cormorant(path(), {"operators", "--json"}).json()["operators"];
   const auto conv = std::ranges::find_if(operators, [](const auto& op) { return op["operator"] == "conv2d"; });
   ASSERT_NE(conv, operators.end());
   EXPECT_EQ((*conv)["precisions"][0], "8w8a");

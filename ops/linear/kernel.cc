@@ -40,14 +40,22 @@ bool has_sound_shifts(const PackedGeometry& geometry, const std::byte* record, b
     const std::uint32_t nonzero = (shifts & kLowFive) + kLowFive;  // carries into the sign's place
     bad |= ((shifts ^ (shifts >> 1)) & 0x60606060) | (shifts & ~nonzero & kSign) | (~shifts & right);
   };
+  const std::uint32_t group = geometry.group();
   const std::uint32_t groups = geometry.groups();
-  for (std::uint32_t i = groups; i > 0; --i, record += geometry.group_bytes()) {
-    const auto* shifts =
-        reinterpret_cast<const std::uint32_t*>(record + 8 * geometry.group() + geometry.group_weight_bytes());
-    for (std::uint32_t n = geometry.group(); n > 0; n -= 4) look_at(*shifts++);
+  if (groups != 0) {
+    const std::uint32_t bytes = geometry.group_bytes();
+    const std::byte* shifts = record + 8 * group + geometry.group_weight_bytes();
+    for (std::uint32_t i = groups; i > 0; --i, shifts += bytes) {
+      const auto* words = reinterpret_cast<const std::uint32_t*>(shifts);
+      look_at(words[0]);
+      if (group == 8) look_at(words[1]);
+    }
+    record += groups * bytes;
   }
-  for (std::uint32_t i = geometry.outputs - groups * geometry.group(); i > 0; --i, record += geometry.single_bytes()) {
-    look_at(static_cast<std::uint32_t>(static_cast<std::int8_t>(record[8 + round_up_4(geometry.inputs)])) | 0xffffff00);
+  const std::uint32_t bytes = geometry.single_bytes();
+  const std::byte* shift = record + 8 + round_up_4(geometry.inputs);
+  for (std::uint32_t i = geometry.outputs - groups * group; i > 0; --i, shift += bytes) {
+    look_at(static_cast<std::uint32_t>(static_cast<std::int8_t>(*shift)) | 0xffffff00);
   }
   return bad == 0;
 }

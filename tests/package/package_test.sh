@@ -36,6 +36,6 @@ check replace mps2-an386 "built in: sine of a right angle is 99 %
 refused: not a .pte program, or cut short
 still built in: sine of a right angle is 99 %
 replaced: sine of a right angle is 99 %"
-check regions mps3-an547 "this is a 1; DTCM 4192 bytes, SRAM 6272"
+check regions mps3-an547 "this is a 1; DTCM 4655 bytes, SRAM 6272"
 check c mps2-an386 "..... heard: sawtooth, 98 %"
 [ $failures -eq 0 ]

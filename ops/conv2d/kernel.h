@@ -48,11 +48,11 @@ struct Convolution {
 inline Convolution convolution_of(const PackedPlan& plan) {
   return {*plan.header, plan.stream(), plan.input, plan.scratch, dense_places(plan.header->geometry, plan.out)};
 }
-void convolve_mve(const Convolution& c);
-void convolve_dsp(const Convolution& c);
-void convolve_dsp_wide(const Convolution& c);
-void convolve_scalar(const Convolution& c);
-void convolve_v6m(const Convolution& c);
+[[gnu::noinline]] void convolve_mve(const Convolution& c);
+[[gnu::noinline]] void convolve_dsp(const Convolution& c);
+[[gnu::noinline]] void convolve_dsp_wide(const Convolution& c);
+[[gnu::noinline]] void convolve_scalar(const Convolution& c);
+[[gnu::noinline]] void convolve_v6m(const Convolution& c);
 
 // What a packed constant and its kernel need of memory, for a geometry.
 struct PackedShape {

@@ -145,9 +145,10 @@ void compute_marked(const conv::Header& header, conv::DepthwisePixel pixel, cons
   }
 }
 
-// Whole blocks of four channels by a loop, the rest in plain loops.
+// Whole blocks of four channels by a loop, the rest in plain loops. A function of its own: its name has the loop's
+// type, by which the stack's bound knows what it can call.
 template <class Machine, class Loop, class Plain>
-void convolve_pixels(const conv2d::Convolution& c, const Variant& variant, Loop loop, Plain plain) {
+[[gnu::noinline]] void convolve_pixels(const conv2d::Convolution& c, const Variant& variant, Loop loop, Plain plain) {
   const bool general = c.header.rounding == conv::Rounding::general;
   for_pixels<Machine>(c, variant, [&](const conv::DepthwisePixel& pixel) {
     const std::uint32_t whole = pixel.channels & ~3U;

@@ -9,8 +9,8 @@ namespace cormorant::ops::depthwise {
 using conv2d::PackedPlan;
 
 // As conv2d's: without the clamp.
-void convolve_dsp(const conv2d::Convolution& c);
-void convolve_scalar(const conv2d::Convolution& c);
+[[gnu::noinline]] void convolve_dsp(const conv2d::Convolution& c);
+[[gnu::noinline]] void convolve_scalar(const conv2d::Convolution& c);
 
 // The packed shape of a variant for a geometry that it computes.
 conv2d::PackedShape packed_shape(const Variant& variant, const conv::Geometry& geometry);

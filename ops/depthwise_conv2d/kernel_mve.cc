@@ -114,7 +114,7 @@ struct Mve {
   }
 };
 
-void convolve_3x3(const conv2d::Convolution& c) {
+[[gnu::noinline]] void convolve_3x3(const conv2d::Convolution& c) {
   const conv::Header& header = c.header;
   const conv::Geometry& g = header.geometry;
   const Scratch s(kMve3x3, g);
@@ -194,7 +194,7 @@ void put_row(const conv::Header& header, const NarrowRows& rows, const std::int8
 }
 
 // Row by row, a vector of pixels at a time.
-void convolve_3x3_narrow(const conv2d::Convolution& c) {
+[[gnu::noinline]] void convolve_3x3_narrow(const conv2d::Convolution& c) {
   const conv::Header& header = c.header;
   const conv::Geometry& g = header.geometry;
   const NarrowRows rows(g);
@@ -232,7 +232,7 @@ void convolve_3x3_narrow(const conv2d::Convolution& c) {
   }
 }
 
-void convolve_kxk(const conv2d::Convolution& c) {
+[[gnu::noinline]] void convolve_kxk(const conv2d::Convolution& c) {
   const conv::Geometry& g = c.header.geometry;
   const Scratch s(kMveKxk, g);
   const auto compute = choose(c.header, conv::cormorant_depthwise_positive_mve, conv::cormorant_depthwise_right_mve,

@@ -98,7 +98,9 @@ void enter(Phase phase) {
   mpu().control = 0;
   set_region(3, address(slot(kProgram)), kSlot, phase == Phase::prepare ? Access::write : Access::read);
   set_region(4, address(slot(kArena)), kSlot, Access::write);
-  set_region(5, address(slot(kState)), kSlot, phase == Phase::execute ? Access::read : Access::write);
+  // Plans are written by load alone. What kernels share while they execute lies at the state's end.
+  set_region(5, address(slot(kState)), kSlot / 2, phase == Phase::execute ? Access::read : Access::write);
+  set_region(6, address(slot(kState)) + kSlot / 2, kSlot / 2, Access::write);
   mpu().control = 1;
   asm volatile("dsb\n\tisb" ::: "memory");
 }
@@ -157,7 +159,7 @@ std::uint32_t next_random = 1;
   Model model = cormorant_linked_model;  // its kernels
   model.data = slot(kProgram);
   model.bytes = record.bytes;
-  const Error error = program.load(model, {{slot(kState), kSlot / 2}, places.arenas, record.arenas});
+  const Error error = program.load(model, {{slot(kState), kSlot}, places.arenas, record.arenas});
   if (error == Error::ok) {
     enter(Phase::execute);
     for (std::size_t i = 0; i < program.input_count(); ++i) {

@@ -40,7 +40,8 @@ Guarded run_guarded(const FuzzBoard& board, std::span<const std::byte> program) 
   if (changed.size() > kLargestProgram || size > kLargestArenas) return {};
   const BoardOutcome outcome = board.run(std::span(&changed, 1), true);
   if (outcome.failure) return {true, *outcome.failure};
-  if (outcome.loaded != 1) return {true, fmt::format("the program is not loaded: {}", describe(static_cast<Error>(outcome.refused)))};
+  if (outcome.loaded != 1)
+    return {true, fmt::format("the program is not loaded: {}", describe(static_cast<Error>(outcome.refused)))};
   std::vector<bool> is_used(size);
   for (const schema::TensorT* tensor : edit->tensors()) {
     if (tensor->allocation_info == nullptr) continue;

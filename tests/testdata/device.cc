@@ -3,6 +3,8 @@
 // What firmware does with a runtime besides the usual: wrong memory, loading again after a failure, two programs side by
 // side, execution in an interrupt while another program is being loaded. tests/device_test.cc compiles it for a board
 // and puts two programs beside it; it prints a line for each thing that is as promised.
+#include <initializer_list>
+
 #include "cormorant/cormorant.hpp"
 #include "runner/firmware/linked.h"
 #include "runner/firmware/semihosting.h"

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <cstring>
+#include <map>
 #include <new>
 #include <numeric>
 #include <unordered_map>
@@ -43,6 +44,8 @@ class ProgramImporter {
       const std::string_view name = take(method_.tensor_name(index), "an input's name");
       ir::TensorType type = type_of(tensor(index));
       values_[index] = graph_.add_input(name.empty() ? fmt::format("x{}", index) : std::string(name), std::move(type));
+      const pte::TensorView view = tensor(index);
+      places_[{view.memory_id, view.offset}] = values_[index];
     }
     for (std::uint32_t i = 0; i < method_.instruction_count(); ++i) add(i);
     for (const std::int32_t index : take(method_.outputs(), "its outputs")) graph_.add_output(value(index));
@@ -75,10 +78,28 @@ class ProgramImporter {
     return type;
   }
 
+  // What lies where the tensor does, read in its shape: what is only another shape has no instruction.
+  ir::Value* seen_as(const pte::TensorView& view) {
+    const auto at = places_.find({view.memory_id, view.offset});
+    if (!view.is_planned() || at == places_.end()) return nullptr;
+    ir::Value* there = at->second;
+    const ir::TensorType type = type_of(view);
+    const auto is_plain = [](const ir::TensorType& t) {  // its bytes are in logical order
+      return t.dim_order.empty() || (t.rank() == 4 && (t.shape[1] == 1 || t.shape[2] * t.shape[3] == 1));
+    };
+    if (there->type.dtype != type.dtype || there->type.bytes() != type.bytes()) return nullptr;
+    if (!is_plain(there->type) || !is_plain(type)) return nullptr;
+    return graph_
+        .add_node(there->name + "_seen", "aten.view",
+                  {{"self", there}, {"size", std::vector<std::int64_t>(type.shape)}}, {type})
+        ->result();
+  }
+
   // A tensor that an instruction reads, or that is returned.
   ir::Value* value(std::int32_t index) {
     if (const auto at = values_.find(index); at != values_.end()) return at->second;
     const pte::TensorView view = tensor(index);
+    if (ir::Value* seen = seen_as(view); seen != nullptr) return values_[index] = seen;
     if (!view.is_constant()) {
       fail(view.data_index != 0 ? "the program keeps state from one execution to the next"
                                 : "the program reads a tensor that nothing has written",
@@ -151,7 +172,12 @@ class ProgramImporter {
     std::vector<ir::TensorType> types;
     for (std::size_t k = 0; k < signature->outs; ++k) types.push_back(type_of(tensor(instruction.args[read + k])));
     const ir::Node* made = graph_.add_node(node, graph_name, std::move(arguments), std::move(types));
-    for (std::size_t k = 0; k < signature->outs; ++k) values_[instruction.args[read + k]] = made->results[k];
+    for (std::size_t k = 0; k < signature->outs; ++k) {
+      const std::int32_t index = instruction.args[read + k];
+      const pte::TensorView view = tensor(index);
+      values_[index] = made->results[k];
+      places_[{view.memory_id, view.offset}] = made->results[k];
+    }
     where_.clear();
   }
 
@@ -162,6 +188,8 @@ class ProgramImporter {
   pte::MethodView method_;
   ir::Graph graph_;
   std::unordered_map<std::int32_t, ir::Value*> values_;  // what a tensor of the program holds now
+  std::map<std::pair<std::uint32_t, std::uint32_t>, ir::Value*>
+      places_;  // what was written last at a place of a memory
 };
 
 }  // namespace

@@ -119,7 +119,8 @@ constexpr bool is_marked(const std::int8_t* right_shifts, std::uint32_t count) {
   return false;
 }
 
-struct alignas(16) Header {
+// Constants begin at a multiple of 16, and so does what follows. A copy on the stack need not.
+struct Header {
   Geometry geometry;
   std::int16_t output_offset = 0;
   std::int8_t pad_value = 0;  // the input's zero point: what lies outside of the input

@@ -124,7 +124,7 @@ TEST(DropChannels, LeavesEveryBitAsItWas) {
     const Result whole = compile_and_run(seed, false);
     const Result dropped = compile_and_run(seed, true);
     EXPECT_EQ(whole.outputs, dropped.outputs) << seed;
-    EXPECT_GE(dropped.facts.dropped_channels, 5U) << seed;
+    EXPECT_GE(dropped.facts.dropped_channels, 3U) << seed;
     EXPECT_LT(dropped.facts.macs, whole.facts.macs * 3 / 4) << seed;
     EXPECT_LT(dropped.facts.constant_bytes, whole.facts.constant_bytes) << seed;
   }

@@ -58,7 +58,7 @@ Bytes EditableProgram::write() const {
   std::memcpy(file.data() + kBegin, "eh00", 4);
   put(12, static_cast<std::uint32_t>(kHeader));
   put(16, std::uint64_t{program_size});
-  put(24, std::uint64_t{base});
+  put(24, segments.empty() ? std::uint64_t{0} : std::uint64_t{base});  // 0: there are none
   put(32, std::uint64_t{segments.size()});
   return file;
 }

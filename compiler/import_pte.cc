@@ -129,10 +129,13 @@ class ProgramImporter {
     }
   }
 
-  ir::Argument argument(const ops::Parameter& parameter, std::int32_t index, const std::string& node) {
+  // Our kernels by ExecuTorch's names need no scratch; what its own kernels wanted goes.
+  ir::Argument argument(const ops::Parameter& parameter, std::int32_t index, const std::string& node, bool is_theirs) {
     const bool is_none = take(method_.kind(index), parameter.name) == pte::ValueKind::none;
     if (is_none && parameter.type.ends_with("?")) return {};
-    if (parameter.type == "scratch") return graph_.add_scratch(node + "_" + parameter.name, tensor(index).bytes);
+    if (parameter.type == "scratch") {
+      return graph_.add_scratch(node + "_" + parameter.name, is_theirs ? 0 : tensor(index).bytes);
+    }
     if (parameter.type.starts_with("Tensor[]")) {
       std::vector<ir::Value*> values;
       for (const std::int32_t item : take(method_.tensor_list(index), parameter.name)) values.push_back(value(item));
@@ -166,8 +169,8 @@ class ProgramImporter {
     const std::string node = fmt::format("{}_{}", op.name.substr(op.name.rfind(':') + 1), i);
     std::vector<ir::NamedArgument> arguments;
     for (std::size_t k = 0; k < read; ++k) {
-      arguments.push_back(
-          {signature->parameters[k].name, argument(signature->parameters[k], instruction.args[k], node)});
+      arguments.push_back({signature->parameters[k].name, argument(signature->parameters[k], instruction.args[k], node,
+                                                                   graph_name.starts_with("cortex_m."))});
     }
     std::vector<ir::TensorType> types;
     for (std::size_t k = 0; k < signature->outs; ++k) types.push_back(type_of(tensor(instruction.args[read + k])));

@@ -148,7 +148,7 @@ std::vector<Mistake> mistakes() {
       {{"compile", "cut.pt2", "-q"}, kInputAtFault, {"cut.pt2", "truncated"}},
       {{"compile", "empty.pt2", "-q"}, kInputAtFault, {"empty.pt2", "the file is empty"}},
       {{"compile", "garbage.pt2", "-q"}, kInputAtFault, {"garbage.pt2", "not a .pt2 model", "torch.export.save"}},
-      {{"compile", "digits.pte", "-q"}, kInputAtFault, {"digits.pte", "compiled already"}},
+      {{"compile", "digits.pte"}, kCommandLineAtFault, {"digits.pte", "would overwrite the model"}},
       {{"compile", "x.npy", "-q"}, kInputAtFault, {"x.npy", "NumPy array"}},
       {{"compile", zoo("README.md"), "-q"}, kInputAtFault, {"README.md", "a text file"}},
       {{"compile", "bad.txt", "-q"}, kInputAtFault, {"bad.txt", "nobody"}},

@@ -44,9 +44,45 @@ std::optional<EditableProgram> EditableProgram::read(std::span<const std::byte> 
   return edit;
 }
 
+namespace {
+
+// Packing leaves empty lists away, and a tensor without dimensions has two that must be there. They are written with
+// one entry that nothing else has, and emptied in the file.
+constexpr std::int32_t kNoSizes = 0x7a5ac3a5;
+constexpr std::uint8_t kNoOrder = 0xc3;
+
+void mark_scalars(schema::ProgramT& program) {
+  for (const auto& plan : program.execution_plan) {
+    for (const auto& value : plan->values) {
+      schema::TensorT* tensor = value == nullptr ? nullptr : value->val.AsTensor();
+      if (tensor == nullptr || !tensor->sizes.empty()) continue;
+      tensor->sizes = {kNoSizes};
+      tensor->dim_order = {kNoOrder};
+    }
+  }
+}
+
+void empty_marked_lists(std::span<std::uint8_t> file) {
+  const std::uint32_t sizes[] = {1, static_cast<std::uint32_t>(kNoSizes)};
+  const std::uint32_t order[] = {1, kNoOrder};
+  for (std::size_t at = 0; at + sizeof sizes <= file.size(); at += 4) {
+    const bool is_marked =
+        std::memcmp(&file[at], sizes, sizeof sizes) == 0 || std::memcmp(&file[at], order, sizeof order) == 0;
+    if (is_marked) std::memset(&file[at], 0, sizeof sizes);
+  }
+}
+
+}  // namespace
+
 Bytes EditableProgram::write() const {
   flatbuffers::FlatBufferBuilder builder;
   builder.Finish(schema::Program::Pack(builder, &program), "ET12");
+  schema::ProgramT marked;  // a copy
+  schema::GetProgram(builder.GetBufferPointer())->UnPackTo(&marked);
+  builder.Clear();
+  mark_scalars(marked);
+  builder.Finish(schema::Program::Pack(builder, &marked), "ET12");
+  empty_marked_lists({builder.GetBufferPointer(), builder.GetSize()});
   const std::size_t program_size = builder.GetSize() + kHeader;
   const std::size_t base = aligned(program_size);
   Bytes file(base + segments.size());

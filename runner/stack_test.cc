@@ -134,6 +134,12 @@ std::map<std::string, std::set<std::uint32_t>> read_usage(const std::filesystem:
   return usage;
 }
 
+std::string text(const std::vector<StackFrame>& path) {
+  std::string all;
+  for (const StackFrame& frame : path) all += fmt::format("\n  {:>5} {}", frame.bytes, frame.function);
+  return all;
+}
+
 TEST_P(EveryCore, IsBoundedForAllOperatorsAndTheCompilersAgree) {
   const Everything all(GetParam());
   EXPECT_GT(all.kernels.size(), 130U);
@@ -141,9 +147,7 @@ TEST_P(EveryCore, IsBoundedForAllOperatorsAndTheCompilersAgree) {
   const std::vector<KernelCode> kernels = read_operator_table(graph);
   ASSERT_EQ(kernels.size(), all.kernels.size());
   const StackBound bound = bound_stack(graph, kernels);
-  // ARMv6-M keeps less in registers.
-  const std::uint32_t most = GetParam().cpu->archive == std::string_view("m0") ? 1040 : 1024;
-  EXPECT_LE(bound.bytes, most) << testing::PrintToString(GetParam());
+  EXPECT_LE(bound.bytes, 1024U) << testing::PrintToString(GetParam()) << text(bound.path);
   EXPECT_GT(bound.load, 600U);
   EXPECT_GT(bound.execute, 300U);
 
@@ -166,7 +170,7 @@ TEST_P(EveryCore, IsBoundedForAllOperatorsAndTheCompilersAgree) {
     equal += known->second.count(function.frame);
   }
   EXPECT_GT(compared, reached.size() * 3 / 4);
-  EXPECT_LE(compared - equal, 24U);
+  EXPECT_GE(equal, compared * 96 / 100) << compared - equal << " of " << compared;
 }
 
 }  // namespace

@@ -58,7 +58,7 @@ template <Layout kLayout, class Clear>
 // Convolve(convolution) with the constants laid out for `variant`. A template argument, not a pointer: the stack's
 // bound then knows whom this calls.
 template <Layout kLayout, auto Convolve, class Clear>
-void convolve_repacked(const conv::Direct& d, const Variant& variant, Clear clear) {
+[[gnu::noinline]] void convolve_repacked(const conv::Direct& d, const Variant& variant, Clear clear) {
   conv::Header header = conv2d::header_of(d);
   header.has_lowest_weights = (d.variant & conv::kLowestWeights) != 0 ? 1 : 0;
   const Stream stream(variant, d.geometry);

@@ -11,75 +11,11 @@
 
 #include "base/fixed_point.h"
 #include "kernels/linear_requantize.h"
+#include "kernels/products_dsp.h"
 #include "ops/linear/kernel.h"
 
 namespace cormorant::ops::linear {
 namespace {
-
-// A group under way: sums, and what is multiplied next. In the pairs layout the sums are Σ A and Σ A + 256 · B of two
-// pairs of features, in the wide one those of the features.
-struct Group {
-  std::int32_t sums[4];
-  const std::int8_t* x;
-  const std::uint32_t* weights;
-  std::uint32_t blocks;  // of four inputs, at least one
-};
-
-// Multiplies all blocks; `weights` moves on. For 13 registers: too many for a compiler to hand to inline assembly.
-// clang-format off
-#define CORMORANT_BLOCKS(BLOCK)                              \
-  asm volatile("push {r4-r11, lr}\n\t"                       \
-               "ldmia r0, {r1, r2, r3, r7, r9, r10, r11}\n\t" \
-               "adds r11, r11, #1\n\t"                       \
-               "lsrs r11, r11, #1\n\t" /* two blocks per turn */ \
-               "bcc 2f\n" /* an odd number of blocks starts in the middle */ \
-               "1:\n\t" BLOCK                                \
-               "2:\n\t" BLOCK                                \
-               "subs r11, r11, #1\n\t"                       \
-               "bne 1b\n\t"                                  \
-               "stmia r0, {r1, r2, r3, r7, r9, r10}\n\t"     \
-               "pop {r4-r11, pc}")
-
-// 34 instructions per 32 products.
-[[gnu::naked, gnu::noinline]] void accumulate_pairs(Group* /*group: r0*/) {
-  CORMORANT_BLOCKS(
-  "ldr lr, [r9], #4\n\t"
-  "ldmia r10!, {r4, r5, r6, r8}\n\t"
-  "sxtb16 r12, lr\n\t"
-  "sxtb16 lr, lr, ror #8\n\t"
-  "smlad r2, r12, r4, r2\n\t"
-  "sxtb16 r4, r4\n\t"
-  "smlad r1, r12, r4, r1\n\t"
-  "smlad r2, lr, r5, r2\n\t"
-  "sxtb16 r5, r5\n\t"
-  "smlad r1, lr, r5, r1\n\t"
-  "smlad r7, r12, r6, r7\n\t"
-  "sxtb16 r6, r6\n\t"
-  "smlad r3, r12, r6, r3\n\t"
-  "smlad r7, lr, r8, r7\n\t"
-  "sxtb16 r8, r8\n\t"
-  "smlad r3, lr, r8, r3\n\t");
-}
-
-// 28 instructions per 32 products.
-[[gnu::naked, gnu::noinline]] void accumulate_wide(Group* /*group: r0*/) {
-  CORMORANT_BLOCKS(
-  "ldr lr, [r9], #4\n\t"
-  "ldmia r10!, {r4, r5, r6, r8}\n\t"
-  "sxtb16 r12, lr\n\t"
-  "sxtb16 lr, lr, ror #8\n\t"
-  "smlad r1, r12, r4, r1\n\t"
-  "smlad r2, r12, r5, r2\n\t"
-  "smlad r3, r12, r6, r3\n\t"
-  "smlad r7, r12, r8, r7\n\t"
-  "ldmia r10!, {r4, r5, r6, r8}\n\t"
-  "smlad r1, lr, r4, r1\n\t"
-  "smlad r2, lr, r5, r2\n\t"
-  "smlad r3, lr, r6, r3\n\t"
-  "smlad r7, lr, r8, r7\n\t");
-}
-#undef CORMORANT_BLOCKS
-// clang-format on
 
 inline std::uint32_t load_word(const std::int8_t* from) {
   std::uint32_t word;
@@ -133,19 +69,19 @@ inline Row row_of(const std::int8_t* x, std::uint32_t inputs) {
 
 // How a group's weights stand, and what its sums then mean.
 struct Pairs {
-  static void accumulate(Group& group) { accumulate_pairs(&group); }
+  static void accumulate(DspProducts& group) { cormorant_products_pairs_dsp(&group); }
   static void separate(std::int32_t (&sums)[4]) {
     sums[1] = (sums[1] - sums[0]) >> 8;
     sums[3] = (sums[3] - sums[2]) >> 8;
   }
 };
 struct Wide {
-  static void accumulate(Group& group) { accumulate_wide(&group); }
+  static void accumulate(DspProducts& group) { cormorant_products_wide_dsp(&group); }
   static void separate(std::int32_t (& /*sums*/)[4]) {}
 };
 
 // Parts of a group before the last one, each with sums that can be separated; leaves the last one's blocks.
-inline void run_parts(Group& group, std::uint32_t part, std::int32_t (&totals)[4]) {
+inline void run_parts(DspProducts& group, std::uint32_t part, std::int32_t (&totals)[4]) {
   const std::uint32_t blocks = group.blocks;
   std::uint32_t done = 0;
   for (; blocks - done > part; done += part) {
@@ -164,7 +100,7 @@ template <class Weights>
 inline const std::uint32_t* run_group(const Finish& finish, const std::uint32_t* record, const Row& row,
                                       std::int8_t* out) {
   const auto* bias = reinterpret_cast<const std::int32_t*>(record);
-  Group group{{0, 0, 0, 0}, row.x, record + 4, row.words};
+  DspProducts group{{0, 0, 0, 0}, row.x, record + 4, row.words};
   std::int32_t totals[4] = {bias[0], bias[1], bias[2], bias[3]};
   if (finish.part != 0) run_parts(group, finish.part, totals);
   if (row.words != 0) Weights::accumulate(group);

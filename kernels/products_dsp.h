@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// int8 products of one vector with four rows of weights by SMLAD: what linear and recurrent layers have in common.
+// ops/linear/linear.h has the two layouts of weights. In pairs, a word holds A + 256 · B of two rows: one SMLAD adds
+// that, a second one, behind SXTB16, A alone.
+#pragma once
+
+#include <cstdint>
+
+namespace cormorant {
+
+// A group under way: sums, and what is multiplied next. In pairs the sums are Σ A and Σ A + 256 · B of two pairs of
+// rows, else those of the rows.
+struct DspProducts {
+  std::int32_t sums[4];
+  const std::int8_t* x;
+  const std::uint32_t* weights;
+  std::uint32_t blocks;  // of four of x, at least one
+};
+
+// Multiplies all blocks; x and weights move on.
+extern "C" void cormorant_products_pairs_dsp(DspProducts* products);
+extern "C" void cormorant_products_wide_dsp(DspProducts* products);
+
+}  // namespace cormorant

@@ -122,6 +122,10 @@ Stages default_stages(const Options& options) {
       {"fuse_activations", "the clamped range is the one to quantize", pass(passes::fuse_activations)},
       {"keep_hardswish", "a model that ExecuTorch quantized gets its bits", pass(passes::keep_hardswish)},
   };
+  if (config.runtime == ops::Runtime::executorch) {
+    stages.in_float.insert(stages.in_float.begin(),
+                           {"write_out", "ExecuTorch has no kernel of recurrent layers", pass(passes::write_out)});
+  }
   stages.quantize = {
       {"quantize", "ranges from calibration or from the model; weights, biases, activations become integers",
        quantize_graph},

@@ -161,16 +161,22 @@ class Mapper {
     for (const ir::Value* input : node.inputs()) {
       if (input->kind == ir::ValueKind::scratch) add_block(input, step);
     }
-    if (const auto state = state_of_.find(node.result()); state != state_of_.end()) {
-      share(node.result(), state->second);
-      made_at_[node.result()] = step;
-      return;
+    std::size_t placed = 0;
+    for (const ir::Value* result : node.results) {
+      const auto state = state_of_.find(result);
+      if (state == state_of_.end()) continue;
+      share(result, state->second);
+      made_at_[result] = step;
+      ++placed;
     }
+    if (placed == node.results.size()) return;
     if (const ir::Value* over = in_place_input(node, step)) {
       work_in_place(node.result(), map_.block_of.at(over), step);
       return;
     }
-    for (const ir::Value* result : node.results) add_block(result, step);
+    for (const ir::Value* result : node.results) {
+      if (!state_of_.contains(result)) add_block(result, step);
+    }
     if (node.results.size() == 1) map_.blocks.back().over = find_cover(node, step);
   }
 

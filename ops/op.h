@@ -76,6 +76,9 @@ struct QuantRule {
     std::string argument;
     std::optional<std::int32_t> axis;  // per channel along this axis; none: per tensor
     bool is_bias = false;              // int32, scale = input scale · weight scale
+    // Multiplies (or, as a bias, goes with what multiplies) the result of the step before instead of the input. Its
+    // products are added to those of the weight named before it: both get scales such that the products have one unit.
+    bool times_result = false;
   };
   struct Observe {};  // the output gets its own range
   struct Share {};    // output (and all activations) share one set of parameters
@@ -84,18 +87,29 @@ struct QuantRule {
   struct Fixed {
     double scale;
     std::int32_t zero_point;
+    DType dtype = DType::i8;
+    friend bool operator==(const Fixed&, const Fixed&) = default;
   };  // the range is known
   struct Reject {
     std::string reason;
   };  // stays in float, and the user is told why
   std::variant<Observe, Share, ObserveOrShare, Fixed, Reject> output = Observe{};
   std::vector<Weight> weights;
+  // Tensors of 16 bits with a known scale and zero point 0: these arguments, and the results from the second on.
+  struct Words {
+    double scale;
+    std::vector<std::string> arguments;
+  };
+  std::optional<Words> words = {};
+  // Arguments that have the parameters of the (first) result: what a recurrence begins with.
+  std::vector<std::string> as_result = {};
   // What the node can be computed with once it is quantized; the quantizer chooses.
   std::vector<Precision> precisions = precisions::w8a8();
 };
 
 // ---- lowering -----------------------------------------------------------------------------------------------------
-// Rewrites one node in place of `node`: new nodes go before it; the value returned replaces its result.
+// Rewrites one node in place of `node`: new nodes go before it; the value returned replaces its result. Where it has
+// several, those of the node that made the value replace them.
 struct Rewriter {
   ir::Graph& graph;
   ir::Node& node;
@@ -152,6 +166,8 @@ struct Operator {
   // Float semantics on the host: one result tensor per result.
   std::vector<evaluate::Tensor> (*evaluate)(const ir::Node&, const evaluate::Frame&) = nullptr;
   QuantRule (*quantize)(const ir::Node&) = nullptr;
+  // The same by other canonical nodes, for runtimes that have no kernel of it: one value per result. In float.
+  std::vector<ir::Value*> (*write_out)(const Rewriter&) = nullptr;
   // Whether a clamp behind it can become part of it, as the arguments activation_min and activation_max (floats).
   bool fuses_activation = false;
   // A quantized canonical node -> cortex_m.* nodes with ExecuTorch's schemas.

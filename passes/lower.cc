@@ -10,7 +10,13 @@ namespace {
 void rewrite(ir::Graph& graph, ir::Node& node, const ops::Config& config, ir::Value* (*hook)(const ops::Rewriter&)) {
   ir::Value* replacement = hook({graph, node, config});
   if (replacement == nullptr) return;
-  graph.replace_uses(node.result(), replacement);
+  if (node.results.size() == 1) {
+    graph.replace_uses(node.result(), replacement);
+  } else {
+    for (std::size_t i = 0; i < node.results.size(); ++i) {
+      graph.replace_uses(node.results[i], replacement->producer->results.at(i));
+    }
+  }
   graph.erase(&node);
 }
 
@@ -42,6 +48,17 @@ void unfuse_activation(ir::Graph& graph, ir::Node& node) {
 }
 
 }  // namespace
+
+void write_out(ir::Graph& graph) {
+  const ops::Config config{.target = {}, .runtime = ops::Runtime::executorch};
+  for (ir::Node* node : graph.snapshot()) {
+    const ops::Operator* op = ops::find(*node);
+    if (op == nullptr || op->write_out == nullptr || !is_canonical(*node, *op) || !ops::is_float(*node)) continue;
+    const std::vector<ir::Value*> values = op->write_out({graph, *node, config});
+    for (std::size_t i = 0; i < values.size(); ++i) graph.replace_uses(node->results[i], values[i]);
+    graph.erase(node);
+  }
+}
 
 void lower(ir::Graph& graph, const ops::Config& config) {
   for (ir::Node* node : graph.snapshot()) {

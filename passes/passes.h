@@ -14,6 +14,9 @@ namespace cormorant::passes {
 // What depends on constants alone is computed now.
 void fold_constants(ir::Graph& graph);
 
+// What ExecuTorch has no kernel for (recurrent layers) becomes the operators that it consists of.
+void write_out(ir::Graph& graph);
+
 // What is computed twice is computed once.
 void merge_duplicates(ir::Graph& graph);
 

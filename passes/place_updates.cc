@@ -71,7 +71,7 @@ class Placement {
   [[nodiscard]] bool can_be_made_there(const ir::Update& update) const {
     const ir::Value* made = root(update.value);
     if (made->kind != ir::ValueKind::result || made->type.bytes() != update.state->type.bytes()) return false;
-    return made->producer->results.size() == 1 && is_read_before(update.state, made->producer);
+    return is_read_before(update.state, made->producer);
   }
 
   // Whether all that read the state's old contents have done so when the node writes the new ones.

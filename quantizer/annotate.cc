@@ -132,6 +132,10 @@ class Sharing {
   void mark_measured(const ir::Value* value) { open_[root(index_.at(value))] = true; }
 
   [[nodiscard]] bool contains(const ir::Value* value) const { return index_.contains(value); }
+  [[nodiscard]] bool has_words(const ir::Value* value) {
+    const std::optional<Rule::Fixed>& fixed = fixed_[root(index_.at(value))];
+    return fixed && fixed->dtype == DType::i16;
+  }
 
   void unite(const ir::Value* a, const ir::Value* b) {
     const std::size_t x = root(index_.at(a)), y = root(index_.at(b));
@@ -157,7 +161,7 @@ class Sharing {
     const std::optional<Rule::Fixed>&a = fixed_[known], &b = fixed_[other];
     if (!a) return false;
     if (!b) return open_[other];
-    return a->scale != b->scale || a->zero_point != b->zero_point;
+    return *a != *b;
   }
   std::size_t root(std::size_t k) {
     while (parent_[k] != k) k = parent_[k] = parent_[parent_[k]];
@@ -170,6 +174,65 @@ class Sharing {
   std::vector<std::optional<Rule::Fixed>> fixed_;
   std::vector<bool> open_;
 };
+
+// ---- tensors of 16 bits -----------------------------------------------------------------------------------------
+
+bool moves_words(const Rule& rule) {
+  return is_sharing(rule) && std::ranges::find(rule.precisions, ops::Precision::w8a16) != rule.precisions.end();
+}
+
+bool names(const std::vector<std::string>& list, const std::string& name) {
+  return std::ranges::find(list, name) != list.end();
+}
+
+Rule::Fixed words_of(const Rule& rule) { return {rule.words->scale, 0, DType::i16}; }
+
+// What has 16 bits because a node reads it so: its arguments, and what was only moved to become one.
+std::unordered_map<const ir::Value*, Rule::Fixed> values_of_words(const ir::Graph& graph, const Rules& rules) {
+  std::unordered_map<const ir::Value*, Rule::Fixed> all;
+  for (const ir::Node& node : graph.nodes()) {
+    const Rule& rule = rules.at(&node);
+    if (is_rejected(rule) || !rule.words) continue;
+    for (const std::string& argument : rule.words->arguments) {
+      std::vector<const ir::Value*> open;
+      if (node.has(argument)) open.push_back(node.tensor(argument));
+      while (!open.empty()) {
+        const ir::Value* value = open.back();
+        open.pop_back();
+        if (!is_real(value) || !all.emplace(value, words_of(rule)).second || value->producer == nullptr) continue;
+        if (!moves_words(rules.at(value->producer))) continue;
+        for (const ir::Value* input : value->producer->inputs()) open.push_back(input);
+      }
+    }
+  }
+  return all;
+}
+
+// Adds groups for tensors whose readers need them in other integers than they have.
+void add_conversions(const ir::Graph& graph, Annotation& annotation) {
+  std::map<std::pair<const ir::Value*, double>, std::size_t> made;
+  const auto need = [&](const ir::Node& node, const std::string& argument, const ir::Value* value,
+                        std::optional<Rule::Fixed> fixed) {
+    const auto [at, is_new] = made.try_emplace({value, fixed ? fixed->scale : 0.0}, annotation.groups.size());
+    if (is_new) annotation.groups.push_back({{value}, fixed});
+    annotation.converted[{&node, argument, value}] = at->second;
+  };
+  for (const ir::Node& node : graph.nodes()) {
+    const auto quantized = annotation.quantized.find(&node);
+    if (quantized == annotation.quantized.end() || is_sharing(quantized->second.rule)) continue;
+    const auto& [rule, operands] = quantized->second;
+    for (const ir::NamedArgument& argument : node.args) {
+      const auto* single = std::get_if<ir::Value*>(&argument.value);
+      if (single == nullptr || std::ranges::find(operands, *single) == operands.end()) continue;
+      const std::optional<Rule::Fixed>& has = annotation.groups[annotation.group_of.at(*single)].fixed;
+      if (rule.words && names(rule.words->arguments, argument.name)) {
+        if (has != words_of(rule)) need(node, argument.name, *single, words_of(rule));
+      } else if (has && has->dtype == DType::i16 && !names(rule.as_result, argument.name)) {
+        need(node, argument.name, *single, std::nullopt);
+      }
+    }
+  }
+}
 
 // Steps of a recurrence that was unrolled: layers with the same weights, one behind the other. Their tensors share
 // parameters step by step, so that the steps have the same constants, which a program then holds once. Layers with the
@@ -257,7 +320,9 @@ Annotation annotate(const ir::Graph& graph, const QuantizeOptions& options) {
   keep_islands_in_float(graph, rules);
 
   Sharing sharing;
+  const auto words = values_of_words(graph, rules);
   const auto add_measured = [&](const ir::Value* value) {
+    if (const auto known = words.find(value); known != words.end()) return sharing.add(value, known->second);
     sharing.add(value);
     sharing.mark_measured(value);
   };
@@ -282,10 +347,23 @@ Annotation annotate(const ir::Graph& graph, const QuantizeOptions& options) {
     for (const ir::Value* result : node.results) {
       if (!is_real(result)) continue;
       const auto* fixed = std::get_if<Rule::Fixed>(&rule.output);
-      sharing.add(result, fixed != nullptr ? std::optional(*fixed) : std::nullopt);
-      if (std::holds_alternative<Rule::Observe>(rule.output)) sharing.mark_measured(result);
+      const bool has_words = rule.words && result != node.result();
+      sharing.add(result, has_words          ? std::optional(words_of(rule))
+                          : fixed != nullptr ? std::optional(*fixed)
+                                             : std::nullopt);
+      if (std::holds_alternative<Rule::Observe>(rule.output) && !has_words) sharing.mark_measured(result);
       if (!is_sharing(rule)) continue;
-      for (const ir::Value* input : inputs) sharing.unite(result, input);
+      for (const ir::Value* input : inputs) {
+        // What computes with 8 bits alone has a range of its own behind what has 16.
+        if (sharing.has_words(input) && !moves_words(rule)) {
+          sharing.mark_measured(result);
+        } else {
+          sharing.unite(result, input);
+        }
+      }
+    }
+    for (const std::string& argument : rule.as_result) {
+      if (node.has(argument)) sharing.unite(node.result(), node.tensor(argument));
     }
   }
   // What a state holds and what it becomes have one set of parameters; where they cannot (a range that is known by
@@ -303,7 +381,32 @@ Annotation annotate(const ir::Graph& graph, const QuantizeOptions& options) {
   }
   Recurrences(graph, annotation, sharing).tie();
   sharing.write(annotation);
+  add_conversions(graph, annotation);
   return annotation;
+}
+
+std::size_t Annotation::group_for(const ir::Node& node, const std::string& argument, const ir::Value* value) const {
+  if (const auto other = converted.find({&node, argument, value}); other != converted.end()) return other->second;
+  const Rule& rule = quantized.at(&node).rule;
+  // A node that shares parameters takes all its operands in those of its result; others take them as they come.
+  const bool as_result = is_sharing(rule) || names(rule.as_result, argument);
+  const auto result = group_of.find(node.result());
+  return as_result && result != group_of.end() ? result->second : group_of.at(value);
+}
+
+FactorScales Annotation::factors_of(const ir::Node& node, const std::vector<ir::QuantParams>& params) const {
+  const auto& [rule, operands] = quantized.at(&node);
+  FactorScales factors;
+  for (const ir::NamedArgument& argument : node.args) {
+    const auto* single = std::get_if<ir::Value*>(&argument.value);
+    if (operands.empty() || single == nullptr || *single != operands[0]) continue;
+    factors.input = params[group_for(node, argument.name, *single)].scale();
+    break;
+  }
+  if (const auto result = group_of.find(node.result()); result != group_of.end()) {
+    factors.result = params[result->second].scale();
+  }
+  return factors;
 }
 
 }  // namespace cormorant::quantizer

@@ -6,8 +6,10 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
@@ -16,6 +18,7 @@
 #include "ir/graph.h"
 #include "ops/op.h"
 #include "quantizer/options.h"
+#include "quantizer/weights.h"
 
 namespace cormorant::quantizer {
 
@@ -58,6 +61,13 @@ struct Annotation {
   std::vector<Group> groups;
   std::unordered_map<const ir::Value*, std::size_t> group_of;  // every tensor that some node handles as integers
   std::unordered_set<const ir::Value*> float_states;           // running sums: integers, if any, are made of them anew
+  // Where a node needs a tensor in other integers than its group has: 16 bits of what has 8, or the other way round.
+  std::map<std::tuple<const ir::Node*, std::string, const ir::Value*>, std::size_t> converted;
+
+  // In whose parameters a quantized node takes what an argument brings.
+  [[nodiscard]] std::size_t group_for(const ir::Node& node, const std::string& argument, const ir::Value* value) const;
+  // The scales of what the node's weights multiply.
+  [[nodiscard]] FactorScales factors_of(const ir::Node& node, const std::vector<ir::QuantParams>& params) const;
 };
 
 [[nodiscard]] Annotation annotate(const ir::Graph& graph, const QuantizeOptions& options);

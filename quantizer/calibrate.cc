@@ -46,12 +46,13 @@ void widen_results(const ir::Graph& graph, const Annotation& annotation, std::ve
   for (const ir::Node& node : graph.nodes()) {
     const auto found = annotation.quantized.find(&node);
     if (found == annotation.quantized.end() || found->second.rule.weights.empty()) continue;
-    const auto& [rule, operands] = found->second;
-    if (!std::holds_alternative<ops::QuantRule::Observe>(rule.output)) continue;
-    const double input_scale = params[annotation.group_of.at(operands.at(0))].scale();
+    const ops::QuantRule& rule = found->second.rule;
+    // The sums of a recurrence become gates, not results.
+    if (!std::holds_alternative<ops::QuantRule::Observe>(rule.output) || rule.words) continue;
+    const FactorScales factors = annotation.factors_of(node, params);
     double unit = 0;
-    for (const WeightScales& weight : weight_scales(node, rule, input_scale)) {
-      for (const double scale : weight.scales) unit = std::max(unit, scale * input_scale);
+    for (const WeightScales& weight : weight_scales(node, rule, factors)) {
+      for (const double scale : weight.scales) unit = std::max(unit, scale * factors.input);
     }
     for (const ir::Value* result : node.results) {
       const auto group = annotation.group_of.find(result);
@@ -156,7 +157,13 @@ std::vector<Parameters> choose_parameters(const ir::Graph& graph, const Annotati
     Parameters& chosen = all.emplace_back();
     for (std::size_t k = 0; k < proposals.size(); ++k) {
       if (const auto& fixed = annotation.groups[k].fixed) {
-        chosen.params.push_back(ir::per_tensor_i8(fixed->scale, fixed->zero_point));
+        ir::QuantParams params = ir::per_tensor_i8(fixed->scale, fixed->zero_point);
+        if (fixed->dtype == DType::i16) {
+          params.dtype = DType::i16;
+          params.qmin = -32768;
+          params.qmax = 32767;
+        }
+        chosen.params.push_back(std::move(params));
         chosen.chosen_by.emplace_back();
       } else {
         const Proposal& proposal = proposals[k][choice[k]];

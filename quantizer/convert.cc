@@ -73,32 +73,36 @@ class Converter {
   }
 
   void quantize_node(ir::Node& node, const Rule& rule, const std::vector<ir::Value*>& operands) {
-    // A node that shares parameters takes all its operands in those of its result; others take them as they come.
-    const bool shares = std::holds_alternative<Rule::Share>(rule.output);
-    const auto wanted = [&](const ir::Value* operand) {
-      return annotation_.group_of.at(shares && is_in_group(node.result()) ? node.result() : operand);
-    };
-    convert_weights(node, rule, operands.empty() ? 1.0 : params_[wanted(operands[0])].scale());
-    for (ir::Value* operand : operands) {
-      ir::Value* integers = as_integers(operand, wanted(operand));
-      for (const ir::NamedArgument& argument : node.args) {
-        // The same constant may stand for a weight in another argument.
-        const auto names_it = [&](const Rule::Weight& weight) { return weight.argument == argument.name; };
-        if (std::ranges::none_of(rule.weights, names_it)) node.replace_use(argument.name, operand, integers);
+    convert_weights(node, rule, annotation_.factors_of(node, params_));
+    // By copies: the node's arguments change on the way.
+    for (const ir::NamedArgument& argument : std::vector<ir::NamedArgument>(node.args)) {
+      // The same constant may stand for a weight in another argument.
+      const auto names_it = [&](const Rule::Weight& weight) { return weight.argument == argument.name; };
+      if (std::ranges::any_of(rule.weights, names_it)) continue;
+      for (ir::Value* operand : tensors_of(argument)) {
+        if (std::ranges::find(operands, operand) == operands.end()) continue;
+        node.replace_use(argument.name, operand,
+                         as_integers(operand, annotation_.group_for(node, argument.name, operand)));
       }
     }
     for (ir::Value* result : node.results) retype(result);
   }
 
-  void convert_weights(ir::Node& node, const Rule& rule, double input_scale) {
+  static std::vector<ir::Value*> tensors_of(const ir::NamedArgument& argument) {
+    if (const auto* single = std::get_if<ir::Value*>(&argument.value)) return {*single};
+    const auto* list = std::get_if<std::vector<ir::Value*>>(&argument.value);
+    return list == nullptr ? std::vector<ir::Value*>{} : *list;
+  }
+
+  void convert_weights(ir::Node& node, const Rule& rule, const FactorScales& factors) {
     if (rule.weights.empty()) return;
-    const std::vector<WeightScales> scales = weight_scales(node, rule, input_scale);
+    const std::vector<WeightScales> scales = weight_scales(node, rule, factors);
     for (std::size_t k = 0; k < rule.weights.size(); ++k) {
       const Rule::Weight& weight = rule.weights[k];
       if (!node.has(weight.argument)) continue;
       const ir::Value* value = node.tensor(weight.argument);
       const evaluate::Tensor tensor = evaluate::constant_tensor(*value);
-      node.set(weight.argument, constant(value, weight.is_bias ? integer_bias(tensor, scales[k], input_scale)
+      node.set(weight.argument, constant(value, weight.is_bias ? integer_bias(tensor, scales[k], factors.of(weight))
                                                                : integer_weight(tensor, scales[k])));
     }
   }
@@ -152,8 +156,6 @@ class Converter {
     if (group == annotation_.group_of.end()) return;
     value->type = ir::quantized_type(value->type.shape, params_[group->second], value->type.dim_order);
   }
-
-  [[nodiscard]] bool is_in_group(const ir::Value* value) const { return annotation_.group_of.contains(value); }
 
   ir::Graph& graph_;
   const Annotation& annotation_;

@@ -10,6 +10,7 @@
 #include "quantizer/calibrate.h"
 #include "quantizer/copy.h"
 #include "quantizer/masks.h"
+#include "quantizer/recurrence.h"
 #include "quantizer/trial.h"
 #include "quantizer/weights.h"
 
@@ -57,7 +58,7 @@ std::vector<Decision> decisions(const ir::Graph& graph, const Annotation& annota
       all.push_back(std::move(decision));
       continue;
     }
-    const auto& [rule, operands] = found->second;
+    const ops::QuantRule& rule = found->second.rule;
     const auto at = annotation.group_of.find(node.result());
     if (at != annotation.group_of.end()) {
       const Group& group = annotation.groups[at->second];
@@ -69,9 +70,8 @@ std::vector<Decision> decisions(const ir::Graph& graph, const Annotation& annota
       decision.scale = params[at->second].scale();
       decision.zero_point = params[at->second].zero_point();
     }
-    const double input_scale = operands.empty() ? 1 : params[annotation.group_of.at(operands[0])].scale();
     if (!rule.weights.empty()) {
-      const WeightScales first = weight_scales(node, rule, input_scale).at(0);
+      const WeightScales first = weight_scales(node, rule, annotation.factors_of(node, params)).at(0);
       decision.weights = describe_scales(first.axis.has_value(), first.scales);
     }
     all.push_back(std::move(decision));
@@ -95,6 +95,7 @@ QuantizeReport quantize(ir::Graph& graph, const Samples& samples, const Quantize
         "state becomes later are not seen; give sequences with --sequence");
   }
   const Samples given = is_random ? random_samples(graph, kRandomSamples, kRandomSeed) : samples;
+  keep_last_states(graph);
   const Samples inputs = with_states(graph, given, options.threads);
   bound_masks(graph, inputs);
   if (options.equalize) report.equalized = equalize(graph, options.layers);

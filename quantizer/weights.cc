@@ -68,21 +68,41 @@ WeightScales weight_scales(const evaluate::Tensor& weight, std::optional<std::in
   return {axis, std::move(scales)};
 }
 
-std::vector<WeightScales> weight_scales(const ir::Node& node, const ops::QuantRule& rule, double input_scale) {
-  std::vector<WeightScales> result;
+namespace {
+
+// Products that are added have one unit, channel by channel the coarser of the two: what the finer one loses is no more
+// than the coarser one's own rounding.
+void give_one_unit(WeightScales& first, double first_factor, WeightScales& second, double second_factor) {
+  for (std::size_t k = 0; k < std::min(first.scales.size(), second.scales.size()); ++k) {
+    const double unit = std::max(first.scales[k] * first_factor, second.scales[k] * second_factor);
+    first.scales[k] = unit / first_factor;
+    second.scales[k] = unit / second_factor;
+  }
+}
+
+}  // namespace
+
+std::vector<WeightScales> weight_scales(const ir::Node& node, const ops::QuantRule& rule, const FactorScales& factors) {
+  std::vector<WeightScales> result(rule.weights.size());
+  std::optional<std::size_t> before;  // the last weight that is no bias
   for (std::size_t k = 0; k < rule.weights.size(); ++k) {
     const ops::QuantRule::Weight& weight = rule.weights[k];
-    if (weight.is_bias) {
-      if (result.empty()) throw std::logic_error("the rule of " + node.op + " names a bias before its weight");
-      result.push_back(result.back());
-      continue;
-    }
+    if (weight.is_bias) continue;
     std::optional<evaluate::Tensor> bias;
     if (k + 1 < rule.weights.size() && rule.weights[k + 1].is_bias && node.has(rule.weights[k + 1].argument)) {
       bias = evaluate::constant_tensor(*node.tensor(rule.weights[k + 1].argument));
     }
     const evaluate::Tensor tensor = evaluate::constant_tensor(*node.tensor(weight.argument));
-    result.push_back(weight_scales(tensor, weight.axis, bias ? &*bias : nullptr, input_scale));
+    result[k] = weight_scales(tensor, weight.axis, bias ? &*bias : nullptr, factors.of(weight));
+    if (weight.times_result && before) {
+      give_one_unit(result[*before], factors.of(rule.weights[*before]), result[k], factors.of(weight));
+    }
+    before = k;
+  }
+  for (std::size_t k = 0; k < rule.weights.size(); ++k) {
+    if (!rule.weights[k].is_bias) continue;
+    if (k == 0) throw std::logic_error("the rule of " + node.op + " names a bias before its weight");
+    result[k] = result[k - 1];
   }
   return result;
 }

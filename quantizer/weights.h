@@ -26,10 +26,16 @@ struct WeightScales {
 [[nodiscard]] WeightScales weight_scales(const evaluate::Tensor& weight, std::optional<std::int32_t> axis,
                                          const evaluate::Tensor* bias, double input_scale);
 
+// The scales of what a node's weights are multiplied by: its input, and in a recurrence its result.
+struct FactorScales {
+  double input = 1, result = 1;
+  [[nodiscard]] double of(const ops::QuantRule::Weight& weight) const { return weight.times_result ? result : input; }
+};
+
 // The same for all that a node's rule names as weights, in the rule's order. A bias gets the scales of the weight that
 // stands before it in the rule.
 [[nodiscard]] std::vector<WeightScales> weight_scales(const ir::Node& node, const ops::QuantRule& rule,
-                                                      double input_scale);
+                                                      const FactorScales& factors);
 
 struct IntegerConstant {
   ir::TensorType type;

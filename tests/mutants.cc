@@ -134,7 +134,7 @@ class CallMaker {
     }
     program_.graph.nodes.push_back(node);
     program_.graph.outputs.push_back({pt2::TensorRef{"r0"}});
-    program_.outputs.push_back({pt2::OutputKind::user_output, {pt2::TensorRef{"r0"}}, "r0", ""});
+    program_.outputs.push_back({pt2::OutputKind::user_output, {pt2::TensorRef{"r0"}}, "r0", "", {}});
     return std::move(program_);
   }
 
@@ -309,6 +309,14 @@ std::vector<std::string> operator_graphs() {
       unary("1,1,6,6", "sum(self=%x, dim=[1])"),
       unary("1,4,6,1", "amax(self=%x, dim=[3])"),
       unary("1,4,6,1", "amin(self=%x, dim=[3])"),
+      graph_of(rows +
+                   "input %h : f32[3,2]\ninput %c : f32[3,2]\nconst %w : f32[8,8] = data 0 256\nconst %u : f32[8,2] = "
+                   "data 256 64\nconst %b : f32[8] = data 320 32\n",
+               "%y : f32[2,3,2], %z : f32[3,2] = aten.recurrent(input=%x, h=%h, c=%c, w_ih=%w, w_hh=%u, b_ih=%b, "
+               "b_hh=none, kind=\"lstm\", backwards=false)"),
+      graph_of(rows + "const %w : f32[6,8] = data 0 192\nconst %u : f32[6,2] = data 192 48\n",
+               "%y : f32[2,3,2], %z : f32[3,2] = aten.recurrent(input=%x, h=none, c=none, w_ih=%w, w_hh=%u, b_ih=none, "
+               "b_hh=none, kind=\"gru\", backwards=true)"),
       "graph forward\ninput %x : f32[1,4]\nnode \"q\" \"\" \"\"\n  %q : i8[1,4] quant([0.05], [3]) = "
       "quantized_decomposed.quantize_per_tensor(input=%x, scale=0.05, zero_point=3, quant_min=-128, quant_max=127, "
       "dtype=dtype.i8)\nnode \"d\" \"\" \"\"\n  %y : f32[1,4] = quantized_decomposed.dequantize_per_tensor(input=%q, "

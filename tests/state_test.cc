@@ -135,6 +135,38 @@ TEST_F(StateCommands, ARunningSumStaysInFloatAndIsNamed) {
   EXPECT_NE(reasons.find("the buffer 'count' is a running sum"), std::string::npos) << reasons;
 }
 
+TEST_F(StateCommands, RecurrentLayersAndCellsAreOneOperatorEach) {
+  const auto operators = [&](const char* name, int layers, bool in_int8) {
+    Arguments more = {"--target", "cortex-m4"};
+    const std::string data = zoo("state/" + std::string(name) + "_expected.npz");
+    if (in_int8) more.insert(more.end(), {"--sequence", "--calibrate", data});
+    compile(name, more);
+    const char* const expected = in_int8 ? "cormorant::recurrent.dsp_pairs" : "cormorant::recurrent.float";
+    EXPECT_EQ(json_.at("operators").value(expected, 0), layers) << name << "\n" << json_.at("operators").dump(1);
+    if (in_int8) EXPECT_TRUE(json_.at("float_operators").empty()) << name;
+  };
+  for (const bool in_int8 : {false, true}) {
+    operators("cells", 3, in_int8);
+    operators("lstm", 1, in_int8);
+    operators("lstm_window", 4, in_int8);
+    operators("gru_window", 4, in_int8);
+  }
+}
+
+// c and a GRU's h have 16 bits, h of an LSTM has 8; all are made in the state's own memory.
+TEST_F(StateCommands, StatesOfRecurrentLayersHave16Bits) {
+  compile("cells", {"--target", "cortex-m4", "--sequence", "--calibrate", zoo("state/cells_expected.npz")});
+  EXPECT_EQ(json_.at("buffer_bytes").get<int>(), 6 * 2 + 6 * 2 + 6 * 1 + 6 * 2);
+  for (const auto& [name, count] : json_.at("operators").items()) EXPECT_EQ(name.find("clone"), std::string::npos);
+}
+
+TEST_F(StateCommands, ForExecuTorchRecurrentLayersAreWrittenOut) {
+  compile("lstm", {"--runtime", "executorch"});
+  for (const auto& [name, count] : json_.at("operators").items()) {
+    EXPECT_EQ(name.find("cormorant::"), std::string::npos) << name;
+  }
+}
+
 TEST_F(StateCommands, RunTakesAndGivesSequences) {
   const ProgramFile program = compile("cell");
   const Expected data = expected(program, "cell");

@@ -129,7 +129,9 @@ std::vector<evaluate::Tensor> evaluate_cat(const ir::Node& node, const evaluate:
   return {evaluate::Tensor(std::move(shape), std::move(out))};
 }
 
-QuantRule quantize(const ir::Node&) { return {.output = QuantRule::Share{}, .weights = {}}; }
+QuantRule quantize(const ir::Node&) {
+  return {.output = QuantRule::Share{}, .weights = {}, .precisions = precisions::w8a8_w8a16()};
+}
 
 ir::Value* lower(const Rewriter& rewriter) {
   const ir::Node& node = rewriter.node;

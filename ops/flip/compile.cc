@@ -70,7 +70,9 @@ std::vector<evaluate::Tensor> evaluate_flip(const ir::Node& node, const evaluate
   return {strided(input, input.shape, steps, first)};
 }
 
-QuantRule quantize(const ir::Node&) { return {.output = QuantRule::Share{}, .weights = {}}; }
+QuantRule quantize(const ir::Node&) {
+  return {.output = QuantRule::Share{}, .weights = {}, .precisions = precisions::w8a8_w8a16()};
+}
 
 ir::Value* lower(const Rewriter& rewriter) {
   const ir::Node& node = rewriter.node;

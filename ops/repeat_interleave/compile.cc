@@ -104,7 +104,9 @@ std::vector<evaluate::Tensor> evaluate_repeat(const ir::Node& node, const evalua
   return {strided(input, shapes.to, steps).reshaped(infer(node).front().shape)};
 }
 
-QuantRule quantize(const ir::Node&) { return {.output = QuantRule::Share{}, .weights = {}}; }
+QuantRule quantize(const ir::Node&) {
+  return {.output = QuantRule::Share{}, .weights = {}, .precisions = precisions::w8a8_w8a16()};
+}
 
 ir::Value* lower(const Rewriter& rewriter) {
   const ir::Node& node = rewriter.node;

@@ -38,7 +38,9 @@ std::vector<evaluate::Tensor> evaluate_slice(const ir::Node& node, const evaluat
   return {strided(input, infer(node).front().shape, steps, first)};
 }
 
-QuantRule quantize(const ir::Node&) { return {.output = QuantRule::Share{}, .weights = {}}; }
+QuantRule quantize(const ir::Node&) {
+  return {.output = QuantRule::Share{}, .weights = {}, .precisions = precisions::w8a8_w8a16()};
+}
 
 ir::Value* lower(const Rewriter& rewriter) {
   const ir::Node& node = rewriter.node;

@@ -128,7 +128,9 @@ std::vector<evaluate::Tensor> evaluate_permute(const ir::Node& node, const evalu
   return {evaluate::Tensor(std::move(shape), std::move(out))};
 }
 
-QuantRule quantize(const ir::Node&) { return {.output = QuantRule::Share{}, .weights = {}}; }
+QuantRule quantize(const ir::Node&) {
+  return {.output = QuantRule::Share{}, .weights = {}, .precisions = precisions::w8a8_w8a16()};
+}
 
 ir::Value* lower(const Rewriter& rewriter) {
   const ir::Node& node = rewriter.node;

@@ -134,7 +134,9 @@ std::vector<evaluate::Tensor> evaluate_view(const ir::Node& node, const evaluate
   return {input.reshaped(node.integers("size"))};
 }
 
-QuantRule quantize(const ir::Node&) { return {.output = QuantRule::Share{}, .weights = {}}; }
+QuantRule quantize(const ir::Node&) {
+  return {.output = QuantRule::Share{}, .weights = {}, .precisions = precisions::w8a8_w8a16()};
+}
 
 // A pooled image whose channels become features.
 bool channelwise(const ir::Node& node) {

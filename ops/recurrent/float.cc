@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "evaluate/tensor.h"
+#include "ops/op.h"
+#include "ops/recurrent/pack.h"
+
+namespace cormorant::ops {
+namespace recurrent {
+namespace {
+
+// A row per gate and unit: weights of the input, weights of h, both biases.
+std::vector<float> packed_rows(const ir::Node& node) {
+  const evaluate::Tensor w_ih = evaluate::constant_tensor(*node.tensor("w_ih"));
+  const evaluate::Tensor w_hh = evaluate::constant_tensor(*node.tensor("w_hh"));
+  const auto bias = [&](const char* name, std::size_t n) {
+    return node.has(name) ? evaluate::constant_tensor(*node.tensor(name)).values()[n] : 0.0F;
+  };
+  const auto rows = static_cast<std::size_t>(w_ih.shape[0]);
+  std::vector<float> packed;
+  for (std::size_t n = 0; n < rows; ++n) {
+    for (const evaluate::Tensor* weight : {&w_ih, &w_hh}) {
+      const auto length = static_cast<std::size_t>(weight->shape[1]);
+      const auto row = weight->values().subspan(n * length, length);
+      packed.insert(packed.end(), row.begin(), row.end());
+    }
+    packed.push_back(bias("b_ih", n));
+    packed.push_back(bias("b_hh", n));
+  }
+  return packed;
+}
+
+ir::Value* lower_float(const Rewriter& rewriter) {
+  const ir::Node& node = rewriter.node;
+  const Kind kind = *kind_of(node);
+  const ir::TensorType& states = node.results.at(0)->type;
+  const std::vector<float> packed = packed_rows(node);
+  const FloatRecurrent<HostWorld> call{
+      .input = node.tensor("input"),
+      .h = {node.tensor("h")},
+      .c = {node.tensor("c")},
+      .packed = rewriter.constant("packed", ir::float_type({static_cast<std::int64_t>(packed.size())}),
+                                  std::span<const float>(packed)),
+      .kind = static_cast<std::int64_t>(kind),
+      .backwards = node.boolean("backwards"),
+      .scratch = {.bytes = float_scratch_bytes(kind, static_cast<std::uint32_t>(node.tensor("input")->type.shape[2]),
+                                               static_cast<std::uint32_t>(states.shape[2]))}};
+  return make_node(rewriter.graph, call, {states, node.results.at(1)->type}, node.name, node.location, &rewriter.node,
+                   names::cormorant_recurrent_float)
+      ->result();
+}
+
+}  // namespace
+}  // namespace recurrent
+
+Lower recurrent_float() { return recurrent::lower_float; }
+
+}  // namespace cormorant::ops

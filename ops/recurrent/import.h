@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <vector>
+
+#include "ops/op.h"
+
+namespace cormorant::ops::recurrent {
+
+// Layers and cells of all kinds, as PyTorch spells them.
+std::vector<AtenForm> forms();
+
+}  // namespace cormorant::ops::recurrent

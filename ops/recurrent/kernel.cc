@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/recurrent/kernel.h"
+
+namespace cormorant::ops::recurrent {
+namespace {
+
+// They are apart, or the result takes the place of what is read once, row by row, before its own rows are written.
+void require_apart_or_same(Call& call, const Tensor& result, const Tensor& read) {
+  const bool same = result.data == read.data && result.dtype == read.dtype && result.bytes() == read.bytes();
+  if (!same) call.require_apart(result, read);
+}
+
+bool is_matrix(const Tensor& tensor, std::int32_t rows, std::int32_t columns) {
+  return tensor.rank == 2 && tensor.sizes[0] == rows && tensor.sizes[1] == columns && tensor.is_contiguous();
+}
+
+// Shapes, types and memory of all activations. Not part of its caller, which has the arguments on the stack as well.
+[[gnu::noinline]] bool activations_fit(Call& call, const Recurrent<TargetWorld>& a, Kind kind) {
+  call.require(a.input.dtype == DType::i8 && a.states.dtype == DType::i8 && a.last.dtype == DType::i16,
+               Error::bad_value);
+  call.require(a.input.rank == 3 && a.states.rank == 3 && a.last.rank == 2, Error::bad_shape);
+  if (call.error() != Error::ok) return false;
+  const std::int32_t batch = a.input.sizes[1];
+  const std::int32_t units = a.states.sizes[2];
+  call.require(a.states.sizes[0] == a.input.sizes[0] && a.states.sizes[1] == batch, Error::bad_shape);
+  call.require(a.input.is_contiguous() && a.states.is_contiguous() && is_matrix(a.last, batch, units),
+               Error::bad_shape);
+  if (a.h.present()) {
+    call.require(a.h.dtype == (kind == Kind::lstm ? DType::i8 : DType::i16), Error::bad_value);
+    call.require(is_matrix(a.h, batch, units), Error::bad_shape);
+  }
+  if (a.c.present()) {
+    call.require(kind == Kind::lstm && a.c.dtype == DType::i16, Error::bad_value);
+    call.require(is_matrix(a.c, batch, units), Error::bad_shape);
+  }
+  call.require_apart(a.states, a.input);
+  call.require_apart(a.last, a.input);
+  for (const OptionalTensor* state : {&a.h, &a.c}) {
+    require_apart_or_same(call, a.states, *state);
+    require_apart_or_same(call, a.last, *state);
+  }
+  return call.error() == Error::ok;
+}
+
+[[gnu::noinline]] bool packed_fits(Call& call, const Recurrent<TargetWorld>& a, Layout layout) {
+  call.require(a.packed.dtype == DType::i8 && a.packed.constant, Error::bad_value);
+  call.require_aligned(a.packed, 4);
+  call.require(a.packed.bytes() >= sizeof(PackedHeader), Error::bad_constant);
+  if (call.error() != Error::ok) return false;
+  const auto& header = *a.packed.as<const PackedHeader>();
+  call.require(header.layout == static_cast<std::uint8_t>(layout) && header.kind <= 2, Error::bad_constant);
+  call.require(header.inputs - 1U < kMaxFeatures && header.units - 1U < kMaxFeatures, Error::bad_constant);
+  call.require(header.left <= 31 && header.h_shift >= 0 && header.h_shift <= 15 && header.h_multiplier >= 0,
+               Error::bad_constant);
+  if (call.error() != Error::ok) return false;
+  const Geometry geometry{static_cast<Kind>(header.kind), layout, header.inputs, header.units};
+  call.require(a.packed.bytes() == geometry.bytes(), Error::bad_constant);
+  call.require_scratch(a.scratch, geometry.scratch_bytes(), 4);
+  return call.error() == Error::ok;
+}
+
+Error load(Call& call, Layout layout) {
+  Recurrent<TargetWorld> a;
+  if (!call.read_signature(a)) return call.error();
+  if (!packed_fits(call, a, layout)) return call.error();
+  const auto& header = *a.packed.as<const PackedHeader>();
+  if (!activations_fit(call, a, static_cast<Kind>(header.kind))) return call.error();
+  call.require(a.input.sizes[2] == header.inputs && a.states.sizes[2] == header.units, Error::bad_shape);
+  auto* const plan = call.make_plan<Plan>();
+  if (plan == nullptr) return call.error();
+  *plan = {.input = a.input.as<const std::int8_t>(),
+           .h = a.h.data,
+           .c = a.c.as<const std::int16_t>(),
+           .packed = a.packed.data,
+           .scratch = a.scratch.data,
+           .states = a.states.as<std::int8_t>(),
+           .last = a.last.as<std::int16_t>(),
+           .steps = static_cast<std::uint32_t>(a.input.sizes[0]),
+           .batch = static_cast<std::uint32_t>(a.input.sizes[1])};
+  return call.error();
+}
+
+}  // namespace
+
+Error load_scalar(Call& call) { return load(call, Layout::scalar); }
+Error load_dsp_pairs(Call& call) { return load(call, Layout::dsp_pairs); }
+Error load_dsp_wide(Call& call) { return load(call, Layout::dsp_wide); }
+Error load_mve(Call& call) { return load(call, Layout::mve); }
+
+}  // namespace cormorant::ops::recurrent

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Products by SMLAD, four rows at a time; the vector is read in words, whose surplus meets weights of zero.
+#include "kernels/products_dsp.h"
+#include "ops/recurrent/arithmetic.h"
+#include "ops/recurrent/kernel.h"
+
+namespace cormorant::ops::recurrent {
+namespace {
+
+inline std::int32_t multiply_round(std::int32_t sum, std::int32_t multiplier) {
+  std::int32_t scaled;
+  asm("smmulr %0, %1, %2" : "=r"(scaled) : "r"(sum), "r"(multiplier));
+  return scaled;
+}
+
+// By assembly, for gcc 12 refuses __ssat in some archives.
+template <int bits>
+inline std::int32_t saturate(std::int32_t value) {
+  asm("ssat %0, %1, %0" : "+r"(value) : "I"(bits));
+  return value;
+}
+
+// How a group's weights stand, and what its sums then mean.
+struct Pairs {
+  static void accumulate(DspProducts& products) { cormorant_products_pairs_dsp(&products); }
+  static void separate(std::int32_t (&sums)[4]) {
+    sums[1] = (sums[1] - sums[0]) >> 8;
+    sums[3] = (sums[3] - sums[2]) >> 8;
+  }
+};
+struct Wide {
+  static void accumulate(DspProducts& products) { cormorant_products_wide_dsp(&products); }
+  static void separate(std::int32_t (& /*sums*/)[4]) {}
+};
+
+// The groups of one block; gives the record behind them.
+template <class Weights>
+const std::byte* multiply_block(std::uint32_t words, std::uint32_t groups, std::uint32_t left, const std::byte* record,
+                                const std::int8_t* x, std::int16_t* out) {
+  for (; groups > 0; --groups, out += 4) {
+    const auto* const bias = reinterpret_cast<const std::int32_t*>(record);
+    DspProducts products{{0, 0, 0, 0}, x, reinterpret_cast<const std::uint32_t*>(record + 16), words};
+    Weights::accumulate(products);
+    Weights::separate(products.sums);
+    const auto* const multiplier = reinterpret_cast<const std::int32_t*>(products.weights);
+#pragma GCC unroll 4
+    for (std::uint32_t n = 0; n < 4; ++n) {
+      // The compiler has proved that no sum reaches 2^30 >> left: doubling can be done on the sum.
+      const std::int32_t scaled = multiply_round((products.sums[n] + bias[n]) << left, multiplier[n]);
+      out[n] = static_cast<std::int16_t>(saturate<16>(scaled));
+    }
+    record = reinterpret_cast<const std::byte*>(multiplier + 4);
+  }
+  return record;
+}
+
+template <class Weights>
+struct Dsp {
+  static void copy(std::int8_t* to, const std::int8_t* from, std::uint32_t bytes) {
+    __builtin_memmove(to, from, bytes);
+  }
+
+  static void multiply(const Row& row) {
+    const Geometry geometry{static_cast<Kind>(row.header.kind), Layout::dsp_pairs, row.header.inputs, row.header.units};
+    const std::byte* record = row.groups;
+    std::int16_t* out = row.sums;
+    for (std::uint32_t k = 0; k < geometry.blocks(); ++k) {
+      const Block block = geometry.block(k);
+      record = multiply_block<Weights>((block.length + 3) / 4, geometry.groups(block), row.header.left + 1U, record,
+                                       row.vector + block.first, out);
+      out += block.rows;
+    }
+  }
+
+  static std::int8_t narrow(const Row& row, std::int32_t h) {
+    const std::int32_t scaled = shift_right_16(multiply_16(h, row.header.h_multiplier), row.header.h_shift);
+    return static_cast<std::int8_t>(saturate<8>(scaled + row.header.h_zero_point));
+  }
+  static void narrow(const Row& row) {
+    for (std::uint32_t u = 0; u < row.header.units; ++u) {
+      row.vector[row.header.inputs + u] = narrow(row, row.kept[u]);
+    }
+  }
+
+  static void step(const Row& row, std::int8_t* states) {
+    const std::uint32_t units = row.header.units;
+    const auto kind = static_cast<Kind>(row.header.kind);
+    std::int8_t* const h8 = row.vector + row.header.inputs;
+    const std::int16_t* sum = row.sums;
+    for (std::uint32_t u = 0; u < units; ++u, ++sum) {
+      std::int16_t kept = row.kept[u];
+      std::int32_t h;
+      if (kind == Kind::lstm) {
+        h = lstm_unit(sum[0], sum[units], sum[2 * units], sum[3 * units], kept);
+      } else if (kind == Kind::gru) {
+        h = gru_unit(sum[0], sum[units], sum[2 * units], sum[3 * units], kept);
+      } else {
+        h = rnn_unit(sum[0], kept);
+      }
+      row.kept[u] = kept;
+      states[u] = h8[u] = narrow(row, h);
+    }
+  }
+};
+
+template <class Weights>
+void execute_with(const void* plan) {
+  run<Dsp<Weights>>(*static_cast<const Plan*>(plan));
+}
+
+}  // namespace
+
+constexpr auto* execute_pairs = execute_with<Pairs>;
+constexpr auto* execute_wide = execute_with<Wide>;
+CORMORANT_KERNELS(CORMORANT_RECURRENT_KERNELS, dsp)
+
+}  // namespace cormorant::ops::recurrent

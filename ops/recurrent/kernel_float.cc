@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Sums in order: the bias, the input's products, then those of h.
+#include "base/float_math.h"
+#include "ops/float_kernel.h"
+#include "ops/recurrent/recurrent.h"
+
+namespace cormorant::ops::recurrent {
+namespace {
+
+struct FloatPlan {
+  const float* input;
+  const float* h;  // null: zeros
+  const float* c;
+  const float* packed;
+  float* scratch;
+  float* states;
+  float* last;
+  std::uint32_t steps, batch;
+  std::uint16_t inputs, units;
+  Kind kind;
+  bool backwards;
+};
+
+bool is_matrix(const Tensor& tensor, std::int32_t rows, std::int32_t columns) {
+  return is_f32(tensor) && tensor.rank == 2 && tensor.sizes[0] == rows && tensor.sizes[1] == columns &&
+         tensor.is_contiguous();
+}
+
+// A state may be the result that replaces it, if their rows lie at the same places.
+void check_state(Call& call, const FloatRecurrent<TargetWorld>& a, const OptionalTensor& state) {
+  if (!state.present()) return;
+  call.require(is_matrix(state, a.input.sizes[1], a.states.sizes[2]), Error::bad_shape);
+  if (a.states.bytes() != state.bytes() || a.states.data != state.data) call.require_apart(a.states, state);
+  if (a.last.data != state.data) call.require_apart(a.last, state);
+}
+
+[[gnu::noinline]] bool arguments_fit(Call& call, const FloatRecurrent<TargetWorld>& a) {
+  call.require(is_f32(a.input) && is_f32(a.states) && is_f32(a.packed) && a.kind >= 0 && a.kind <= 2, Error::bad_value);
+  call.require(a.input.rank == 3 && a.states.rank == 3, Error::bad_shape);
+  if (call.error() != Error::ok) return false;
+  const std::int32_t* const in = a.input.sizes;
+  const std::int32_t* const out = a.states.sizes;
+  const auto inputs = static_cast<std::uint32_t>(in[2]);
+  const auto units = static_cast<std::uint32_t>(out[2]);
+  call.require(in[0] == out[0] && in[1] == out[1] && is_matrix(a.last, in[1], out[2]), Error::bad_shape);
+  call.require(a.input.is_contiguous() && a.states.is_contiguous() && a.packed.is_contiguous(), Error::bad_shape);
+  call.require(inputs - 1U < kMaxFeatures && units - 1U < kMaxFeatures, Error::bad_shape);
+  const auto kind = static_cast<Kind>(a.kind);
+  call.require(!a.c.present() || kind == Kind::lstm, Error::bad_value);
+  check_state(call, a, a.h);
+  check_state(call, a, a.c);
+  call.require_apart(a.states, a.input);
+  call.require_apart(a.last, a.input);
+  if (call.error() != Error::ok) return false;
+  call.require(a.packed.bytes() == 4 * gates_of(kind) * units * (inputs + units + 2), Error::bad_constant);
+  call.require_scratch(a.scratch, float_scratch_bytes(kind, inputs, units), 4);
+  return call.error() == Error::ok;
+}
+
+Error load_float(Call& call) {
+  FloatRecurrent<TargetWorld> a;
+  if (!call.read_signature(a)) return call.error();
+  if (!arguments_fit(call, a)) return call.error();
+  auto* const plan = call.make_plan<FloatPlan>();
+  if (plan == nullptr) return call.error();
+  *plan = {.input = a.input.as<const float>(),
+           .h = a.h.as<const float>(),
+           .c = a.c.as<const float>(),
+           .packed = a.packed.as<const float>(),
+           .scratch = a.scratch.as<float>(),
+           .states = a.states.as<float>(),
+           .last = a.last.as<float>(),
+           .steps = static_cast<std::uint32_t>(a.input.sizes[0]),
+           .batch = static_cast<std::uint32_t>(a.input.sizes[1]),
+           .inputs = static_cast<std::uint16_t>(a.input.sizes[2]),
+           .units = static_cast<std::uint16_t>(a.states.sizes[2]),
+           .kind = static_cast<Kind>(a.kind),
+           .backwards = a.backwards};
+  return call.error();
+}
+
+float sigmoid(float x) { return 1 / (1 + float_math::exp(-x)); }
+
+float dot(float sum, const float* weights, const float* x, std::uint32_t count) {
+  for (std::uint32_t i = 0; i < count; ++i) sum += weights[i] * x[i];
+  return sum;
+}
+
+// All sums of a step, gate by gate; of a GRU's n apart what comes from the input and from h.
+void multiply(const FloatPlan& p, const float* vector, float* sums) {
+  const std::uint32_t length = p.inputs + p.units;
+  const std::uint32_t rows = gates_of(p.kind) * p.units;
+  const std::uint32_t joint = p.kind == Kind::gru ? 2U * p.units : rows;
+  const float* row = p.packed;
+  for (std::uint32_t n = 0; n < rows; ++n, row += length + 2) {
+    const float from_input = dot(row[length], row, vector, p.inputs);
+    const float from_h = dot(row[length + 1], row + p.inputs, vector + p.inputs, p.units);
+    sums[n] = n < joint ? from_input + from_h : from_input;
+    if (n >= joint) sums[n + p.units] = from_h;
+  }
+}
+
+float next_h(const FloatPlan& p, const float* sum, float& kept) {
+  const std::uint32_t units = p.units;
+  if (p.kind == Kind::lstm) {
+    kept = sigmoid(sum[units]) * kept + sigmoid(sum[0]) * float_math::tanh(sum[2 * units]);
+    return sigmoid(sum[3 * units]) * float_math::tanh(kept);
+  }
+  if (p.kind == Kind::gru) {
+    const float n = float_math::tanh(sum[2 * units] + sigmoid(sum[0]) * sum[3 * units]);
+    kept = n + sigmoid(sum[units]) * (kept - n);
+  } else {
+    kept = float_math::tanh(sum[0]);
+  }
+  return kept;
+}
+
+void execute_float(const void* plan) {
+  const auto& p = *static_cast<const FloatPlan*>(plan);
+  const std::uint32_t units = p.units;
+  float* const vector = p.scratch;
+  float* const h = vector + p.inputs;
+  float* const sums = h + units;
+  for (std::uint32_t b = 0; b < p.batch; ++b) {
+    float* const kept = p.last + b * units;
+    for (std::uint32_t u = 0; u < units; ++u) {
+      h[u] = p.h == nullptr ? 0 : p.h[b * units + u];
+      kept[u] = p.kind != Kind::lstm ? h[u] : p.c == nullptr ? 0 : p.c[b * units + u];
+    }
+    for (std::uint32_t k = 0; k < p.steps; ++k) {
+      const std::uint32_t at = (p.backwards ? p.steps - 1 - k : k) * p.batch + b;
+      for (std::uint32_t i = 0; i < p.inputs; ++i) vector[i] = p.input[at * p.inputs + i];
+      multiply(p, vector, sums);
+      for (std::uint32_t u = 0; u < units; ++u) p.states[at * units + u] = h[u] = next_h(p, sums + u, kept[u]);
+    }
+  }
+}
+
+}  // namespace
+
+CORMORANT_KERNELS(CORMORANT_RECURRENT_KERNELS, any_cpu)
+
+}  // namespace cormorant::ops::recurrent

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Four rows share each load of the vector; weights are bytes without a sign (ops/linear/linear.h says why).
+#include "kernels/products_scalar.h"
+#include "kernels/requantize.h"
+#include "ops/recurrent/arithmetic.h"
+#include "ops/recurrent/kernel.h"
+
+namespace cormorant::ops::recurrent {
+namespace {
+
+inline std::int32_t scale_sum(std::int32_t sum, std::int32_t multiplier) {
+  if constexpr (kHasLongMultiply) {
+    return doubling_high_multiply(sum, multiplier);
+  } else {
+    return doubling_high_multiply_in_pieces(sum, multiplier);
+  }
+}
+
+// The groups of one block; gives the record behind them.
+const std::byte* multiply_block(const Block& block, std::uint32_t groups, std::int32_t left, const std::byte* record,
+                                const std::int8_t* x, std::int16_t* out) {
+  const std::int8_t* const end = x + block.length;
+  std::int32_t excess = 0;  // of weights stored + 128
+  for (const std::int8_t* value = x; value < end; ++value) excess += 128 * *value;
+  for (; groups > 0; --groups, out += 4) {
+    const auto* const bias = reinterpret_cast<const std::int32_t*>(record);
+    ScalarProducts products{.sums = {bias[0] - excess, bias[1] - excess, bias[2] - excess, bias[3] - excess},
+                            .x = x,
+                            .weights = reinterpret_cast<const std::uint8_t*>(record + 16),
+                            .end = x + block.length / kScalarTaps * kScalarTaps};
+    if (products.x < products.end) cormorant_products_scalar(&products);
+    for (; products.x < end; ++products.x, products.weights += 4) {
+      for (std::uint32_t n = 0; n < 4; ++n) products.sums[n] += *products.x * products.weights[n];
+    }
+    const auto* const multiplier = reinterpret_cast<const std::int32_t*>(products.weights);
+#pragma GCC unroll 1
+    for (std::uint32_t n = 0; n < 4; ++n) {
+      out[n] = static_cast<std::int16_t>(saturate_16(scale_sum(shift_left(products.sums[n], left), multiplier[n])));
+    }
+    record = reinterpret_cast<const std::byte*>(multiplier + 4);
+  }
+  return record;
+}
+
+struct Scalar {
+  static void copy(std::int8_t* to, const std::int8_t* from, std::uint32_t bytes) {
+    __builtin_memmove(to, from, bytes);
+  }
+
+  static void multiply(const Row& row) {
+    const Geometry geometry{static_cast<Kind>(row.header.kind), Layout::scalar, row.header.inputs, row.header.units};
+    const std::byte* record = row.groups;
+    std::int16_t* out = row.sums;
+    for (std::uint32_t k = 0; k < geometry.blocks(); ++k) {
+      const Block block = geometry.block(k);
+      record = multiply_block(block, geometry.groups(block), row.header.left, record, row.vector + block.first, out);
+      out += block.rows;
+    }
+  }
+
+  static std::int8_t narrow(const Row& row, std::int32_t h) {
+    return narrow_h(h, row.header.h_multiplier, row.header.h_shift, row.header.h_zero_point);
+  }
+  static void narrow(const Row& row) {
+    for (std::uint32_t u = 0; u < row.header.units; ++u) {
+      row.vector[row.header.inputs + u] = narrow(row, row.kept[u]);
+    }
+  }
+
+  static void step(const Row& row, std::int8_t* states) {
+    const std::uint32_t units = row.header.units;
+    const auto kind = static_cast<Kind>(row.header.kind);
+    std::int8_t* const h8 = row.vector + row.header.inputs;
+    const std::int16_t* sum = row.sums;
+    for (std::uint32_t u = 0; u < units; ++u, ++sum) {
+      std::int16_t kept = row.kept[u];
+      std::int32_t h;
+      if (kind == Kind::lstm) {
+        h = lstm_unit(sum[0], sum[units], sum[2 * units], sum[3 * units], kept);
+      } else if (kind == Kind::gru) {
+        h = gru_unit(sum[0], sum[units], sum[2 * units], sum[3 * units], kept);
+      } else {
+        h = rnn_unit(sum[0], kept);
+      }
+      row.kept[u] = kept;
+      states[u] = h8[u] = narrow(row, h);
+    }
+  }
+};
+
+void execute_recurrent(const void* plan) { run<Scalar>(*static_cast<const Plan*>(plan)); }
+
+}  // namespace
+
+CORMORANT_KERNELS(CORMORANT_RECURRENT_KERNELS, scalar)
+
+}  // namespace cormorant::ops::recurrent

@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/recurrent/pack.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "base/diagnostic.h"
+#include "ops/recurrent/arithmetic.h"
+
+namespace cormorant::ops::recurrent {
+namespace {
+
+[[noreturn]] void refuse(const ir::Node& node, std::string problem, std::string advice) {
+  throw InputError(
+      {.problem = std::move(problem), .advice = std::move(advice), .node = node.name, .source = node.location.text()});
+}
+
+// One row of the matrix: weights of a part of [input | h], and what the sum begins with.
+struct PackedRow {
+  std::vector<std::int8_t> weights;
+  std::int32_t bias = 0;
+  double factor = 0;  // from the sum to 12 bits behind the point
+};
+
+// What all of it stands for, before it is laid out.
+class Matrix {
+ public:
+  Matrix(const ir::Node& node, const Geometry& geometry)
+      : node_(node),
+        geometry_(geometry),
+        w_ih_(*node.tensor("w_ih")),
+        w_hh_(*node.tensor("w_hh")),
+        x_(*node.tensor("input")->type.quant),
+        h_(*node.results.at(0)->type.quant) {}
+
+  // Row `n` of a block.
+  [[nodiscard]] PackedRow row(std::uint32_t k, std::uint32_t n) const {
+    const Block block = geometry_.block(k);
+    const bool has_input = block.first == 0, has_h = block.first + block.length > geometry_.inputs;
+    if (k > 0) n += 2 * geometry_.units;
+    PackedRow row;
+    const double unit = unit_of(n);
+    row.factor = unit / kSumScale;
+    double bias = 0;
+    if (has_input) bias += append(row, w_ih_, n, x_.zero_point()) + bias_of("b_ih", n) / unit;
+    if (has_h) bias += append(row, w_hh_, n, h_.zero_point()) + bias_of("b_hh", n) / unit;
+    bias = std::round(bias);
+    double largest = std::abs(bias);
+    for (const std::int8_t weight : row.weights) largest += 128.0 * std::abs(weight);
+    if (largest >= 0x1p30) too_large();
+    row.bias = static_cast<std::int32_t>(bias);
+    largest_ = std::max(largest_, largest);
+    return row;
+  }
+
+  // What sums must be shifted left by, so that every factor is below 1; after all rows.
+  [[nodiscard]] std::uint8_t left(double largest_factor) const {
+    std::uint8_t left = 0;
+    while (std::ldexp(largest_factor, -left) >= 1 - 0x1p-30) {
+      if (++left > 20 || std::ldexp(largest_, left) >= 0x1p30) too_large();
+    }
+    return left;
+  }
+
+ private:
+  [[noreturn]] void too_large() const {
+    refuse(node_, "the inputs of a recurrent layer are too large for its 16-bit gates",
+           "normalise them: gates tell −8 to 8 apart");
+  }
+
+  // Of the sums of row n, which products of both weights must share.
+  [[nodiscard]] double unit_of(std::uint32_t n) const {
+    const double of_input = x_.scale() * scale_of(w_ih_, n), of_h = h_.scale() * scale_of(w_hh_, n);
+    if (!(std::abs(of_input - of_h) <= 1e-5 * of_input)) {
+      refuse(node_, "the products of its two weights have different units",
+             "give both weights scales such that each product's is the same");
+    }
+    return of_input;
+  }
+  static double scale_of(const ir::Value& weight, std::uint32_t n) {
+    const ir::QuantParams& quant = *weight.type.quant;
+    return quant.scales.at(quant.per_channel() ? n : 0);
+  }
+
+  // Appends a row of weights; gives −zero point · Σ weights.
+  static double append(PackedRow& row, const ir::Value& weight, std::uint32_t n, std::int32_t zero_point) {
+    const auto length = static_cast<std::size_t>(weight.type.shape[1]);
+    const auto from = weight.data.as<std::int8_t>().subspan(n * length, length);
+    row.weights.insert(row.weights.end(), from.begin(), from.end());
+    double sum = 0;
+    for (const std::int8_t value : from) sum += value;
+    return -zero_point * sum;
+  }
+  [[nodiscard]] double bias_of(const char* name, std::uint32_t n) const {
+    if (!node_.has(name)) return 0;
+    return double{evaluate::constant_tensor(*node_.tensor(name)).values()[n]};
+  }
+
+  const ir::Node& node_;
+  const Geometry& geometry_;
+  const ir::Value &w_ih_, &w_hh_;
+  const ir::QuantParams &x_, &h_;
+  mutable double largest_ = 0;
+};
+
+using Rows = std::vector<std::vector<PackedRow>>;  // of each block, filled up to whole groups
+
+Rows rows_of(const Matrix& matrix, const Geometry& geometry) {
+  Rows rows;
+  for (std::uint32_t k = 0; k < geometry.blocks(); ++k) {
+    const Block block = geometry.block(k);
+    std::vector<PackedRow>& of_block = rows.emplace_back();
+    for (std::uint32_t n = 0; n < block.rows; ++n) of_block.push_back(matrix.row(k, n));
+    of_block.resize(std::size_t{geometry.groups(block)} * group_of(geometry.layout),
+                    {std::vector<std::int8_t>(block.length), 0, 0});
+  }
+  return rows;
+}
+
+bool can_pair(const std::vector<PackedRow>& rows) {
+  for (std::size_t n = 0; n < rows.size(); n += 2) {
+    std::int64_t first = 0, second = 0;
+    for (std::size_t i = 0; i < rows[n].weights.size(); ++i) {
+      const std::int32_t a = rows[n].weights[i], b = rows[n + 1].weights[i];
+      if (!pairs_can_carry(a, b)) return false;
+      first += std::abs(a);
+      second += std::abs(b);
+    }
+    if (!pairs_can_carry(first) || !pairs_can_carry(second)) return false;
+  }
+  return true;
+}
+
+template <class T>
+void put(std::vector<std::uint8_t>& packed, std::size_t at, T value) {
+  std::memcpy(packed.data() + at, &value, sizeof(T));
+}
+
+void put_weight(std::vector<std::uint8_t>& packed, std::size_t at, Layout layout, std::uint32_t row,
+                const std::vector<PackedRow>& rows, std::size_t n, std::size_t input) {
+  const std::int32_t weight = rows[n].weights[input];
+  switch (layout) {
+    case Layout::scalar:
+      return put(packed, at, static_cast<std::uint8_t>(weight + 128));
+    case Layout::dsp_pairs: {
+      const bool borrows = row % 2 == 1 && rows[n - 1].weights[input] < 0;
+      return put(packed, at, static_cast<std::int8_t>(weight - (borrows ? 1 : 0)));
+    }
+    case Layout::dsp_wide:
+      return put(packed, at, static_cast<std::int16_t>(weight));
+    case Layout::mve:
+      return put(packed, at, static_cast<std::int8_t>(weight));
+  }
+}
+
+std::vector<std::uint8_t> pack(const Geometry& geometry, const PackedHeader& header, const Rows& rows) {
+  std::vector<std::uint8_t> packed(geometry.bytes());
+  put(packed, 0, header);
+  std::size_t record = sizeof(PackedHeader);
+  const std::uint32_t group = group_of(geometry.layout);
+  for (std::uint32_t k = 0; k < geometry.blocks(); ++k) {
+    const Block block = geometry.block(k);
+    for (std::size_t first = 0; first < rows[k].size(); first += group, record += geometry.record_bytes(block)) {
+      const std::size_t weights = record + 4 * std::size_t{group}, multipliers = weights + geometry.weight_bytes(block);
+      for (std::uint32_t n = 0; n < group; ++n) {
+        const PackedRow& row = rows[k][first + n];
+        put(packed, record + 4 * std::size_t{n}, row.bias);
+        const double multiplier = std::ldexp(row.factor, 31 - header.left);
+        put(packed, multipliers + 4 * std::size_t{geometry.multiplier_slot(n)},
+            static_cast<std::int32_t>(std::llround(multiplier)));
+        for (std::uint32_t i = 0; i < block.length; ++i) {
+          put_weight(packed, weights + geometry.weight_index(block, n, i), geometry.layout, n, rows[k], first + n, i);
+        }
+      }
+    }
+  }
+  return packed;
+}
+
+// h with 15 bits behind the point to the states' integers.
+void set_h_scale(PackedHeader& header, const ir::Node& node, const ir::QuantParams& quant) {
+  double factor = kUnitScale / quant.scale();
+  std::int32_t shift = 0;
+  for (; factor < 0.5 && shift < 15; ++shift) factor *= 2;
+  const auto multiplier = static_cast<std::int64_t>(std::llround(factor * 32768));
+  if (multiplier > 32767 && shift == 0) {
+    refuse(node, "the states of a recurrent layer are all next to zero", "check the calibration data");
+  }
+  header.h_multiplier = static_cast<std::int16_t>(std::min<std::int64_t>(multiplier, 32767));
+  header.h_shift = static_cast<std::int8_t>(shift);
+  header.h_zero_point = static_cast<std::int8_t>(quant.zero_point());
+}
+
+bool is_bytes(const ir::Value* value) {
+  const auto& quant = value->type.quant;
+  return value->type.dtype == DType::i8 && quant && !quant->per_channel() && quant->qmin == -128 && quant->qmax == 127;
+}
+bool is_words(const ir::Value* value, double scale) {
+  const auto& quant = value->type.quant;
+  return value->type.dtype == DType::i16 && quant && !quant->per_channel() && quant->scale() == scale &&
+         quant->zero_point() == 0;
+}
+bool are_weights(const ir::Value* value) {
+  return value->type.dtype == DType::i8 && value->type.quant &&
+         std::ranges::all_of(value->type.quant->zero_points, [](std::int32_t zero) { return zero == 0; });
+}
+
+void check_types(const ir::Node& node, Kind kind) {
+  const ir::Value *states = node.results.at(0), *h = node.tensor("h"), *c = node.tensor("c");
+  const double scale = kind == Kind::lstm ? kCellScale : kUnitScale;
+  bool fits = is_bytes(node.tensor("input")) && is_bytes(states) && is_words(node.results.at(1), scale) &&
+              are_weights(node.tensor("w_ih")) && are_weights(node.tensor("w_hh"));
+  if (h != nullptr) fits = fits && (kind == Kind::lstm ? h->type.quant == states->type.quant : is_words(h, scale));
+  if (c != nullptr) fits = fits && is_words(c, scale);
+  if (!fits) {
+    refuse(node, "a recurrent layer whose tensors are quantized in another way than its kernels compute",
+           "let the compiler quantize the model");
+  }
+}
+
+Layout layout_for(const Target& target) {
+  if (target.is_any() || target.isa == Isa::scalar) return Layout::scalar;
+  return target.isa == Isa::dsp ? Layout::dsp_pairs : Layout::mve;
+}
+const char* name_for(Layout layout) {
+  switch (layout) {
+    case Layout::scalar:
+      return names::cormorant_recurrent_scalar;
+    case Layout::dsp_pairs:
+      return names::cormorant_recurrent_dsp_pairs;
+    case Layout::dsp_wide:
+      return names::cormorant_recurrent_dsp_wide;
+    case Layout::mve:
+      break;
+  }
+  return names::cormorant_recurrent_mve;
+}
+
+}  // namespace
+
+std::optional<Kind> kind_of(const ir::Node& node) {
+  const std::string& name = node.string("kind");
+  if (name == "lstm") return Kind::lstm;
+  if (name == "gru") return Kind::gru;
+  if (name == "rnn_tanh") return Kind::rnn;
+  return std::nullopt;
+}
+
+ir::Value* lower(const Rewriter& rewriter) {
+  const ir::Node& node = rewriter.node;
+  const Kind kind = *kind_of(node);
+  check_types(node, kind);
+  const ir::TensorType& states = node.results.at(0)->type;
+  Geometry geometry{kind, layout_for(rewriter.config.target),
+                    static_cast<std::uint32_t>(node.tensor("input")->type.shape[2]),
+                    static_cast<std::uint32_t>(states.shape[2])};
+  const Matrix matrix(node, geometry);
+  const Rows rows = rows_of(matrix, geometry);
+  if (geometry.layout == Layout::dsp_pairs && !std::ranges::all_of(rows, can_pair)) geometry.layout = Layout::dsp_wide;
+  double largest = 0;
+  for (const auto& block : rows) {
+    for (const PackedRow& row : block) largest = std::max(largest, row.factor);
+  }
+  PackedHeader header{.inputs = static_cast<std::uint16_t>(geometry.inputs),
+                      .units = static_cast<std::uint16_t>(geometry.units),
+                      .kind = static_cast<std::uint8_t>(kind),
+                      .layout = static_cast<std::uint8_t>(geometry.layout),
+                      .flags = node.boolean("backwards") ? kBackwards : std::uint8_t{0},
+                      .left = matrix.left(largest),
+                      .h_multiplier = 0,
+                      .h_shift = 0,
+                      .h_zero_point = 0};
+  set_h_scale(header, node, *states.quant);
+  const std::vector<std::uint8_t> packed = pack(geometry, header, rows);
+  ir::Value* constant = rewriter.constant(
+      "packed", {.dtype = DType::i8, .shape = {static_cast<std::int64_t>(packed.size())}, .dim_order = {}, .quant = {}},
+      std::span<const std::uint8_t>(packed));
+  const Recurrent<HostWorld> call{.input = node.tensor("input"),
+                                  .h = {node.tensor("h")},
+                                  .c = {node.tensor("c")},
+                                  .packed = constant,
+                                  .scratch = {.bytes = geometry.scratch_bytes()}};
+  return make_node(rewriter.graph, call, {states, node.results.at(1)->type}, node.name, node.location, &rewriter.node,
+                   name_for(geometry.layout))
+      ->result();
+}
+
+}  // namespace cormorant::ops::recurrent

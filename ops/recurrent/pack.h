@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+
+#include "ops/op.h"
+#include "ops/recurrent/recurrent.h"
+
+namespace cormorant::ops::recurrent {
+
+// Of an aten.recurrent; none if it is none that there is.
+std::optional<Kind> kind_of(const ir::Node& node);
+
+// A quantized aten.recurrent → cormorant.recurrent.<variant>, weights packed for the target.
+ir::Value* lower(const Rewriter& rewriter);
+
+}  // namespace cormorant::ops::recurrent

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One recurrent layer in one direction over a sequence: LSTM, GRU or RNN. What compiler and kernels agree on: the
+// signatures, the layout of the packed constant, the scratch.
+//
+// A step multiplies the vector [input | h] by one matrix, in blocks of rows that need the same part of it. h is int8
+// there, so that a step is as many int8 products as a linear layer; what is kept from step to step (an LSTM's c, else h
+// itself) has 16 bits. arithmetic.h says what follows the sums.
+//
+// The packed constant is a header and one record per group of rows, in the order in which the inner loop reads it:
+//   bias[G] int32, weights (G · padded length) int8 or int16, multiplier[G] int32
+// The bias has both biases and `−zero point · Σ weights` folded in. The last group of a block is filled up with zeros;
+// what it computes too much is overwritten or not read.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/overlap.h"
+#include "ops/kernel_list.h"
+#include "target/target.h"
+
+#define CORMORANT_RECURRENT_KERNELS(OURS, THEIRS, FOREIGN)                         \
+  OURS(recurrent, scalar, scalar, load_scalar, execute_recurrent, w8a8, Recurrent) \
+  OURS(recurrent, dsp_pairs, dsp, load_dsp_pairs, execute_pairs, w8a8, Recurrent)  \
+  OURS(recurrent, dsp_wide, dsp, load_dsp_wide, execute_wide, w8a8, Recurrent)     \
+  OURS(recurrent, mve, mve, load_mve, execute_recurrent, w8a8, Recurrent)          \
+  OURS(recurrent, float, any_cpu, load_float, execute_float, f32, FloatRecurrent)
+CORMORANT_NAMES(CORMORANT_RECURRENT_KERNELS)
+
+namespace cormorant::ops::recurrent {
+
+enum class Kind : std::uint8_t { lstm = 0, gru = 1, rnn = 2 };
+
+// Rows of the weights per unit, in PyTorch's order: i f g o; r z n; one.
+constexpr std::uint32_t gates_of(Kind kind) { return kind == Kind::lstm ? 4 : kind == Kind::gru ? 3 : 1; }
+// Sums per unit. A GRU's n multiplies by r what comes from h before it adds what comes from the input.
+constexpr std::uint32_t sums_of(Kind kind) { return kind == Kind::rnn ? 1 : 4; }
+
+// input [steps, batch, inputs] int8, h and c [batch, units] (none: zeros), states [steps, batch, units] int8: h of
+// every step. LSTM: h int8 with the states' parameters, c and last (c after the last step) int16. Otherwise h and last
+// (h after the last step) are int16, and there is no c.
+template <class W>
+struct Recurrent {
+  static constexpr Overlap kOverlap = Overlap::in_place;  // last on c or h, and states on h for one step: see load
+  typename W::Tensor input{};
+  typename W::OptionalTensor h{};
+  typename W::OptionalTensor c{};
+  typename W::Tensor packed{};
+  typename W::Scratch scratch{};
+  typename W::Out states{};
+  typename W::Out last{};
+
+  template <class V>
+  void visit(V&& v) {
+    v("input", input);
+    v("h", h);
+    v("c", c);
+    v("packed", packed);
+    v("scratch", scratch);
+    v("states", states);
+    v("last", last);
+  }
+};
+
+// The same in float. `packed` has a row per gate and unit: weights of the input, weights of h, both biases.
+template <class W>
+struct FloatRecurrent {
+  static constexpr Overlap kOverlap = Overlap::in_place;
+  typename W::Tensor input{};
+  typename W::OptionalTensor h{};
+  typename W::OptionalTensor c{};
+  typename W::Tensor packed{};
+  typename W::Int kind{};
+  typename W::Bool backwards{};
+  typename W::Scratch scratch{};
+  typename W::Out states{};
+  typename W::Out last{};
+
+  template <class V>
+  void visit(V&& v) {
+    v("input", input);
+    v("h", h);
+    v("c", c);
+    v("packed", packed);
+    v("kind", kind);
+    v("backwards", backwards);
+    v("scratch", scratch);
+    v("states", states);
+    v("last", last);
+  }
+};
+
+// How a group's weights are interleaved: as those of ops/linear, whose header explains them.
+enum class Layout : std::uint8_t { scalar = 0, dsp_pairs = 1, dsp_wide = 2, mve = 3 };
+
+constexpr std::uint32_t group_of(Layout layout) { return layout == Layout::mve ? 8 : 4; }
+constexpr std::uint32_t weight_bytes_of(Layout layout) { return layout == Layout::dsp_wide ? 2 : 1; }
+constexpr bool reads_words(Layout layout) { return layout == Layout::dsp_pairs || layout == Layout::dsp_wide; }
+
+// dsp_pairs holds A + 256 · B in 16 bits, and recovers the sum of B from 24.
+constexpr bool pairs_can_carry(std::int32_t weight_a, std::int32_t weight_b) {
+  return weight_a + 256 * weight_b >= -32768;
+}
+constexpr bool pairs_can_carry(std::int64_t sum_of_magnitudes) { return sum_of_magnitudes * 128 < (1 << 23); }
+
+inline constexpr std::uint32_t kMaxFeatures = 4096;  // inputs and units: then no offset below leaves 32 bits
+inline constexpr std::uint8_t kBackwards = 1;        // flag: from the last step to the first
+
+struct PackedHeader {
+  std::uint16_t inputs;
+  std::uint16_t units;
+  std::uint8_t kind;
+  std::uint8_t layout;
+  std::uint8_t flags;
+  std::uint8_t left;  // shift of sums before they are multiplied
+  // From h with 15 bits behind the point to int8: rounded product, then a rounding shift to the right.
+  std::int16_t h_multiplier;
+  std::int8_t h_shift;
+  std::int8_t h_zero_point;
+};
+static_assert(sizeof(PackedHeader) == 12);
+
+constexpr std::uint32_t round_up_4(std::uint32_t n) { return (n + 3U) & ~3U; }
+
+// Rows that multiply the same part of [input | h].
+struct Block {
+  std::uint32_t rows, first, length;
+};
+
+struct Geometry {
+  Kind kind;
+  Layout layout;
+  std::uint32_t inputs, units;
+
+  [[nodiscard]] constexpr std::uint32_t blocks() const { return kind == Kind::gru ? 3 : 1; }
+  [[nodiscard]] constexpr Block block(std::uint32_t k) const {
+    if (kind != Kind::gru) return {sums_of(kind) * units, 0, inputs + units};
+    if (k == 0) return {2 * units, 0, inputs + units};
+    return k == 1 ? Block{units, 0, inputs} : Block{units, inputs, units};
+  }
+  [[nodiscard]] constexpr std::uint32_t groups(const Block& block) const {
+    const std::uint32_t group = group_of(layout);
+    return group == 8 ? (block.rows + 7) / 8 : (block.rows + 3) / 4;
+  }
+  [[nodiscard]] constexpr std::uint32_t weight_bytes(const Block& block) const {  // of a group
+    const std::uint32_t length = reads_words(layout) ? round_up_4(block.length) : block.length;
+    return group_of(layout) * length * weight_bytes_of(layout);
+  }
+  [[nodiscard]] constexpr std::uint32_t record_bytes(const Block& block) const {
+    return 8 * group_of(layout) + weight_bytes(block);
+  }
+  [[nodiscard]] constexpr std::uint32_t bytes() const {
+    std::uint32_t all = sizeof(PackedHeader);
+    for (std::uint32_t k = 0; k < blocks(); ++k) all += groups(block(k)) * record_bytes(block(k));
+    return all;
+  }
+  // Inside of a group's weights.
+  [[nodiscard]] constexpr std::uint32_t weight_index(const Block& block, std::uint32_t row, std::uint32_t input) const {
+    switch (layout) {
+      case Layout::scalar:
+        return input * 4 + row;
+      case Layout::dsp_pairs:
+        return input / 4 * 16 + row / 2 * 8 + (input % 2) * 4 + (input % 4) / 2 * 2 + row % 2;
+      case Layout::dsp_wide:
+        return input / 4 * 32 + (input % 2) * 16 + row * 4 + (input % 4) / 2 * 2;
+      case Layout::mve: {
+        const std::uint32_t whole = block.length / 16;
+        if (input / 16 < whole) return input / 16 * 128 + row * 16 + input % 16;
+        return whole * 128 + row * (block.length % 16) + input % 16;
+      }
+    }
+    return 0;
+  }
+  // MVE narrows two vectors of four sums into one of eight by interleaving them: even rows come first.
+  [[nodiscard]] constexpr std::uint32_t multiplier_slot(std::uint32_t row) const {
+    return layout == Layout::mve ? (row % 2) * 4 + row / 2 : row;
+  }
+
+  // Scratch: [input | h] as bytes, of which words are read, then the sums as int16 with a group's surplus.
+  [[nodiscard]] constexpr std::uint32_t sums_offset() const { return round_up_4(inputs + units) + 4; }
+  [[nodiscard]] constexpr std::uint32_t scratch_bytes() const {
+    return sums_offset() + 2 * round_up_4(sums_of(kind) * units + group_of(layout));
+  }
+};
+
+// Of the float form: [input | h] and the sums.
+constexpr std::uint32_t float_scratch_bytes(Kind kind, std::uint32_t inputs, std::uint32_t units) {
+  return 4 * (inputs + units + sums_of(kind) * units);
+}
+
+}  // namespace cormorant::ops::recurrent

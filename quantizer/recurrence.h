@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A GRU or RNN layer gives its last h twice: among the states of all steps, which become int8, and as a result of its
+// own with 16 bits. Whoever computes with it wants the former; what the recurrence itself goes on with, the latter: a
+// state of the program, the beginning of another layer, and an output where the model takes h as an input.
+#pragma once
+
+#include "ir/graph.h"
+
+namespace cormorant::quantizer {
+
+void keep_last_states(ir::Graph& graph);
+
+}  // namespace cormorant::quantizer

@@ -148,6 +148,24 @@ class Cells(nn.Module):
         return h
 
 
+class Mixed(nn.Module):
+    """Recurrent layers whose states come from other layers and go into some; two layers' states in one buffer."""
+
+    def __init__(self):
+        super().__init__()
+        self.begin_h, self.begin_c = nn.Linear(5, 6), nn.Linear(5, 6)
+        self.lstm, self.gru = nn.LSTM(5, 6, batch_first=True), nn.GRU(6, 6, num_layers=2, batch_first=True)
+        self.fc = nn.Linear(6, 4)
+        self.register_buffer("h", torch.zeros(2, 1, 6))
+
+    def forward(self, x):
+        first = x[:, 0]
+        y, (_, c) = self.lstm(x, (torch.tanh(self.begin_h(first))[None], self.begin_c(first)[None]))
+        _, h = self.gru(y, self.h)
+        self.h.copy_(h)
+        return torch.cat([self.fc(c[0]), torch.relu(c[0]), self.fc(h[-1])], 1)
+
+
 MODELS = {
     "lstm": (lambda: Streamed(nn.LSTM(5, 6, batch_first=True)), (1, 3, 5)),
     "cells": (Cells, (1, 5)),
@@ -167,6 +185,7 @@ WINDOWS = {
 }
 for name, make in WINDOWS.items():
     MODELS[name] = (make, (1, 7, 5))
+MODELS["recurrent_mixed"] = (Mixed, (1, 7, 5))
 SAMPLES, STEPS = 6, 24
 
 

@@ -52,7 +52,11 @@ constexpr TanhTable make_tanh_table() {
 }
 inline constexpr TanhTable kTanh = make_tanh_table();
 
-constexpr std::int32_t saturate_16(std::int32_t value) { return clamp(value, -32768, 32767); }
+// Saturation as plain C++ says it; instruction sets may have an instruction for it.
+struct PlainSaturation {
+  static constexpr std::int32_t to_16(std::int32_t value) { return clamp(value, -32768, 32767); }
+  static constexpr std::int32_t to_8(std::int32_t value) { return clamp(value, -128, 127); }
+};
 
 // a · b · 2^-15, rounded; never of −32768 twice.
 constexpr std::int32_t multiply_16(std::int32_t a, std::int32_t b) { return (a * b + (1 << 14)) >> 15; }
@@ -61,38 +65,57 @@ constexpr std::int32_t shift_right_16(std::int32_t value, std::int32_t exponent)
   return (value + ((1 << exponent) >> 1)) >> exponent;
 }
 
-// x with kSumBits behind the point, results with 15.
-constexpr std::int32_t tanh_16(std::int32_t x) {
-  const std::int16_t* const at = kTanh.at + 128 + (x >> 8);
-  return at[0] + (((at[1] - at[0]) * (x & 255) + 128) >> 8);
-}
-constexpr std::int32_t sigmoid_16(std::int32_t x) {
-  const std::int16_t* const at = kTanh.at + 128 + (x >> 9);
-  return (at[0] + (((at[1] - at[0]) * (x & 511) + 256) >> 9) + 32767) >> 1;
-}
+// tanh and sigmoid of x with kSumBits behind the point; results have 15.
+struct Functions {
+  const std::int16_t* middle = kTanh.at + 128;  // of the table
+
+  [[nodiscard]] constexpr std::int32_t tanh(std::int32_t x) const {
+    const std::int16_t* const at = middle + (x >> 8);
+    return at[0] + (((at[1] - at[0]) * (x & 255) + 128) >> 8);
+  }
+  // (32767 + tanh(x / 2)) / 2, rounded down; 32767 comes along with the half that rounds.
+  [[nodiscard]] constexpr std::int32_t sigmoid(std::int32_t x) const {
+    const std::int16_t* const at = middle + (x >> 9);
+    return (at[0] + (((at[1] - at[0]) * (x & 511) + 256 + 32767 * 512) >> 9)) >> 1;
+  }
+};
 
 // One unit: from its sums to the state that is kept, which it replaces, and h.
-constexpr std::int32_t lstm_unit(std::int32_t i, std::int32_t f, std::int32_t g, std::int32_t o, std::int16_t& c) {
-  const std::int32_t fresh = shift_right_16(multiply_16(sigmoid_16(i), tanh_16(g)), 4);
-  const std::int32_t next = saturate_16(multiply_16(sigmoid_16(f), c) + fresh);
+template <class Saturation>
+constexpr std::int32_t lstm_unit(Functions f, std::int32_t input, std::int32_t forget, std::int32_t cell,
+                                 std::int32_t output, std::int16_t& c) {
+  const std::int32_t fresh = shift_right_16(multiply_16(f.sigmoid(input), f.tanh(cell)), 4);
+  const std::int32_t next = Saturation::to_16(multiply_16(f.sigmoid(forget), c) + fresh);
   c = static_cast<std::int16_t>(next);
-  return multiply_16(sigmoid_16(o), tanh_16(saturate_16(2 * next)));
+  return multiply_16(f.sigmoid(output), f.tanh(Saturation::to_16(2 * next)));
 }
-constexpr std::int32_t gru_unit(std::int32_t r, std::int32_t z, std::int32_t from_input, std::int32_t from_h,
-                                std::int16_t& h) {
-  const std::int32_t n = tanh_16(saturate_16(from_input + multiply_16(sigmoid_16(r), from_h)));
-  const std::int32_t kept = sigmoid_16(z);
-  h = static_cast<std::int16_t>(saturate_16(multiply_16(kept, h) + multiply_16(32767 - kept, n)));
+template <class Saturation>
+constexpr std::int32_t gru_unit(Functions f, std::int32_t reset, std::int32_t update, std::int32_t from_input,
+                                std::int32_t from_h, std::int16_t& h) {
+  const std::int32_t fresh = f.tanh(Saturation::to_16(from_input + multiply_16(f.sigmoid(reset), from_h)));
+  const std::int32_t kept = f.sigmoid(update);
+  h = static_cast<std::int16_t>(Saturation::to_16(multiply_16(kept, h) + multiply_16(32767 - kept, fresh)));
   return h;
 }
-constexpr std::int32_t rnn_unit(std::int32_t sum, std::int16_t& h) {
-  h = static_cast<std::int16_t>(tanh_16(sum));
+constexpr std::int32_t rnn_unit(Functions f, std::int32_t sum, std::int16_t& h) {
+  h = static_cast<std::int16_t>(f.tanh(sum));
   return h;
 }
 
 // h as int8.
-constexpr std::int8_t narrow_h(std::int32_t h, std::int32_t multiplier, std::int32_t shift, std::int32_t zero_point) {
-  return static_cast<std::int8_t>(clamp(shift_right_16(multiply_16(h, multiplier), shift) + zero_point, -128, 127));
-}
+struct Narrow {
+  std::int32_t multiplier, shift, half, zero_point;
+
+  constexpr explicit Narrow(const PackedHeader& header)
+      : multiplier(header.h_multiplier),
+        shift(header.h_shift),
+        half((1 << header.h_shift) >> 1),
+        zero_point(header.h_zero_point) {}
+  template <class Saturation>
+  [[nodiscard]] constexpr std::int8_t of(std::int32_t h) const {
+    const std::int32_t scaled = (multiply_16(h, multiplier) + half) >> shift;
+    return static_cast<std::int8_t>(Saturation::to_8(scaled + zero_point));
+  }
+};
 
 }  // namespace cormorant::ops::recurrent

@@ -2,8 +2,8 @@
 //
 // Products by SMLAD, four rows at a time; the vector is read in words, whose surplus meets weights of zero.
 #include "kernels/products_dsp.h"
-#include "ops/recurrent/arithmetic.h"
 #include "ops/recurrent/kernel.h"
+#include "ops/recurrent/units.h"
 
 namespace cormorant::ops::recurrent {
 namespace {
@@ -15,11 +15,16 @@ inline std::int32_t multiply_round(std::int32_t sum, std::int32_t multiplier) {
 }
 
 // By assembly, for gcc 12 refuses __ssat in some archives.
-template <int bits>
-inline std::int32_t saturate(std::int32_t value) {
-  asm("ssat %0, %1, %0" : "+r"(value) : "I"(bits));
-  return value;
-}
+struct SaturateInstruction {
+  static std::int32_t to_16(std::int32_t value) {
+    asm("ssat %0, #16, %0" : "+r"(value));
+    return value;
+  }
+  static std::int32_t to_8(std::int32_t value) {
+    asm("ssat %0, #8, %0" : "+r"(value));
+    return value;
+  }
+};
 
 // How a group's weights stand, and what its sums then mean.
 struct Pairs {
@@ -48,7 +53,7 @@ const std::byte* multiply_block(std::uint32_t words, std::uint32_t groups, std::
     for (std::uint32_t n = 0; n < 4; ++n) {
       // The compiler has proved that no sum reaches 2^30 >> left: doubling can be done on the sum.
       const std::int32_t scaled = multiply_round((products.sums[n] + bias[n]) << left, multiplier[n]);
-      out[n] = static_cast<std::int16_t>(saturate<16>(scaled));
+      out[n] = static_cast<std::int16_t>(SaturateInstruction::to_16(scaled));
     }
     record = reinterpret_cast<const std::byte*>(multiplier + 4);
   }
@@ -73,35 +78,8 @@ struct Dsp {
     }
   }
 
-  static std::int8_t narrow(const Row& row, std::int32_t h) {
-    const std::int32_t scaled = shift_right_16(multiply_16(h, row.header.h_multiplier), row.header.h_shift);
-    return static_cast<std::int8_t>(saturate<8>(scaled + row.header.h_zero_point));
-  }
-  static void narrow(const Row& row) {
-    for (std::uint32_t u = 0; u < row.header.units; ++u) {
-      row.vector[row.header.inputs + u] = narrow(row, row.kept[u]);
-    }
-  }
-
-  static void step(const Row& row, std::int8_t* states) {
-    const std::uint32_t units = row.header.units;
-    const auto kind = static_cast<Kind>(row.header.kind);
-    std::int8_t* const h8 = row.vector + row.header.inputs;
-    const std::int16_t* sum = row.sums;
-    for (std::uint32_t u = 0; u < units; ++u, ++sum) {
-      std::int16_t kept = row.kept[u];
-      std::int32_t h;
-      if (kind == Kind::lstm) {
-        h = lstm_unit(sum[0], sum[units], sum[2 * units], sum[3 * units], kept);
-      } else if (kind == Kind::gru) {
-        h = gru_unit(sum[0], sum[units], sum[2 * units], sum[3 * units], kept);
-      } else {
-        h = rnn_unit(sum[0], kept);
-      }
-      row.kept[u] = kept;
-      states[u] = h8[u] = narrow(row, h);
-    }
-  }
+  static void narrow(const Row& row) { narrow_units<SaturateInstruction>(row); }
+  static void step(const Row& row, std::int8_t* states) { step_units<SaturateInstruction>(row, states); }
 };
 
 template <class Weights>

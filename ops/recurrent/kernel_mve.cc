@@ -113,7 +113,7 @@ inline int16x8_t without_sign(int16x8_t x) {
   return vreinterpretq_s16_u16(vbicq_n_u16(vreinterpretq_u16_s16(x), 0x8000));
 }
 
-// tanh_16 and sigmoid_16.
+// Functions::tanh and sigmoid.
 inline int16x8_t tanh_of(int16x8_t x) {
   return on_line(kTanh.at, vshrq_n_u16(from_lowest(x), 8), without_sign(vshlq_n_s16(x, 7)));
 }
@@ -142,7 +142,7 @@ inline int16x8_t gru_units(const Eight& of, int16x8_t h) {
   return vqaddq_s16(vqrdmulhq_s16(kept, h), vqrdmulhq_s16(rest, n));
 }
 
-// narrow_h; the lower byte of each half is the result.
+// Narrow; the lower byte of each half is the result.
 inline int16x8_t narrowed(const PackedHeader& header, int16x8_t h) {
   const int16x8_t scaled = vrshlq_n_s16(vqrdmulhq_n_s16(h, header.h_multiplier), -header.h_shift);
   const int16x8_t level = vqaddq_n_s16(scaled, header.h_zero_point);

@@ -3,8 +3,8 @@
 // Four rows share each load of the vector; weights are bytes without a sign (ops/linear/linear.h says why).
 #include "kernels/products_scalar.h"
 #include "kernels/requantize.h"
-#include "ops/recurrent/arithmetic.h"
 #include "ops/recurrent/kernel.h"
+#include "ops/recurrent/units.h"
 
 namespace cormorant::ops::recurrent {
 namespace {
@@ -36,7 +36,8 @@ const std::byte* multiply_block(const Block& block, std::uint32_t groups, std::i
     const auto* const multiplier = reinterpret_cast<const std::int32_t*>(products.weights);
 #pragma GCC unroll 1
     for (std::uint32_t n = 0; n < 4; ++n) {
-      out[n] = static_cast<std::int16_t>(saturate_16(scale_sum(shift_left(products.sums[n], left), multiplier[n])));
+      out[n] = static_cast<std::int16_t>(
+          PlainSaturation::to_16(scale_sum(shift_left(products.sums[n], left), multiplier[n])));
     }
     record = reinterpret_cast<const std::byte*>(multiplier + 4);
   }
@@ -59,34 +60,8 @@ struct Scalar {
     }
   }
 
-  static std::int8_t narrow(const Row& row, std::int32_t h) {
-    return narrow_h(h, row.header.h_multiplier, row.header.h_shift, row.header.h_zero_point);
-  }
-  static void narrow(const Row& row) {
-    for (std::uint32_t u = 0; u < row.header.units; ++u) {
-      row.vector[row.header.inputs + u] = narrow(row, row.kept[u]);
-    }
-  }
-
-  static void step(const Row& row, std::int8_t* states) {
-    const std::uint32_t units = row.header.units;
-    const auto kind = static_cast<Kind>(row.header.kind);
-    std::int8_t* const h8 = row.vector + row.header.inputs;
-    const std::int16_t* sum = row.sums;
-    for (std::uint32_t u = 0; u < units; ++u, ++sum) {
-      std::int16_t kept = row.kept[u];
-      std::int32_t h;
-      if (kind == Kind::lstm) {
-        h = lstm_unit(sum[0], sum[units], sum[2 * units], sum[3 * units], kept);
-      } else if (kind == Kind::gru) {
-        h = gru_unit(sum[0], sum[units], sum[2 * units], sum[3 * units], kept);
-      } else {
-        h = rnn_unit(sum[0], kept);
-      }
-      row.kept[u] = kept;
-      states[u] = h8[u] = narrow(row, h);
-    }
-  }
+  static void narrow(const Row& row) { narrow_units<PlainSaturation>(row); }
+  static void step(const Row& row, std::int8_t* states) { step_units<PlainSaturation>(row, states); }
 };
 
 void execute_recurrent(const void* plan) { run<Scalar>(*static_cast<const Plan*>(plan)); }

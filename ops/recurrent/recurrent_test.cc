@@ -148,8 +148,8 @@ TEST(Recurrent, IsNearTheFloatSemantics) {
 TEST(RecurrentArithmetic, FunctionsAreWithinATenThousandth) {
   for (std::int32_t x = -32768; x <= 32767; ++x) {
     const double real = x / 4096.0;
-    ASSERT_NEAR(recurrent::tanh_16(x) / 32768.0, std::tanh(real), 2.3e-4) << x;
-    ASSERT_NEAR(recurrent::sigmoid_16(x) / 32768.0, 1 / (1 + std::exp(-real)), 1.5e-4) << x;
+    ASSERT_NEAR(recurrent::Functions().tanh(x) / 32768.0, std::tanh(real), 2.3e-4) << x;
+    ASSERT_NEAR(recurrent::Functions().sigmoid(x) / 32768.0, 1 / (1 + std::exp(-real)), 1.5e-4) << x;
   }
 }
 

@@ -58,39 +58,39 @@ struct Reference {
         }
         const auto multiplier = load_at<std::int32_t>(weights + geometry.weight_bytes(block) +
                                                       std::size_t{4} * geometry.multiplier_slot(n % group));
-        *out++ =
-            static_cast<std::int16_t>(saturate_16(doubling_high_multiply(shift_left(sum, header.left), multiplier)));
+        *out++ = static_cast<std::int16_t>(
+            PlainSaturation::to_16(doubling_high_multiply(shift_left(sum, header.left), multiplier)));
       }
       record += std::size_t{geometry.groups(block)} * geometry.record_bytes(block);
     }
   }
 
-  static std::int8_t narrow(const Row& row, std::int32_t h) {
-    return narrow_h(h, row.header.h_multiplier, row.header.h_shift, row.header.h_zero_point);
-  }
   static void narrow(const Row& row) {
+    const Narrow narrow(row.header);
     for (std::uint32_t u = 0; u < row.header.units; ++u) {
-      row.vector[row.header.inputs + u] = narrow(row, row.kept[u]);
+      row.vector[row.header.inputs + u] = narrow.of<PlainSaturation>(row.kept[u]);
     }
   }
 
   static void step(const Row& row, std::int8_t* states) {
-    const std::uint32_t units = row.header.units;
-    for (std::uint32_t u = 0; u < units; ++u) {
+    const Narrow narrow(row.header);
+    const std::size_t units = row.header.units;
+    for (std::size_t u = 0; u < units; ++u) {
       const std::int16_t* const sum = row.sums + u;
+      std::int16_t& kept = row.kept[u];
       std::int32_t h = 0;
       switch (static_cast<Kind>(row.header.kind)) {
         case Kind::lstm:
-          h = lstm_unit(sum[0], sum[units], sum[std::size_t{2} * units], sum[std::size_t{3} * units], row.kept[u]);
+          h = lstm_unit<PlainSaturation>({}, sum[0], sum[units], sum[2 * units], sum[3 * units], kept);
           break;
         case Kind::gru:
-          h = gru_unit(sum[0], sum[units], sum[std::size_t{2} * units], sum[std::size_t{3} * units], row.kept[u]);
+          h = gru_unit<PlainSaturation>({}, sum[0], sum[units], sum[2 * units], sum[3 * units], kept);
           break;
         case Kind::rnn:
-          h = rnn_unit(sum[0], row.kept[u]);
+          h = rnn_unit({}, sum[0], kept);
           break;
       }
-      states[u] = row.vector[row.header.inputs + u] = narrow(row, h);
+      states[u] = row.vector[row.header.inputs + u] = narrow.of<PlainSaturation>(h);
     }
   }
 };

@@ -80,7 +80,9 @@ Error load_float(Call& call) {
   return call.error();
 }
 
-float sigmoid(float x) { return 1 / (1 + float_math::exp(-x)); }
+// Each once: a step has five of them.
+[[gnu::noinline]] float sigmoid(float x) { return 1 / (1 + float_math::exp(-x)); }
+[[gnu::noinline]] float tanh(float x) { return float_math::tanh(x); }
 
 float dot(float sum, const float* weights, const float* x, std::uint32_t count) {
   for (std::uint32_t i = 0; i < count; ++i) sum += weights[i] * x[i];
@@ -88,7 +90,7 @@ float dot(float sum, const float* weights, const float* x, std::uint32_t count) 
 }
 
 // All sums of a step, gate by gate; of a GRU's n apart what comes from the input and from h.
-void multiply(const FloatPlan& p, const float* vector, float* sums) {
+[[gnu::noinline]] void multiply(const FloatPlan& p, const float* vector, float* sums) {
   const std::uint32_t length = p.inputs + p.units;
   const std::uint32_t rows = gates_of(p.kind) * p.units;
   const std::uint32_t joint = p.kind == Kind::gru ? 2U * p.units : rows;
@@ -101,17 +103,17 @@ void multiply(const FloatPlan& p, const float* vector, float* sums) {
   }
 }
 
-float next_h(const FloatPlan& p, const float* sum, float& kept) {
+[[gnu::noinline]] float next_h(const FloatPlan& p, const float* sum, float& kept) {
   const std::uint32_t units = p.units;
   if (p.kind == Kind::lstm) {
-    kept = sigmoid(sum[units]) * kept + sigmoid(sum[0]) * float_math::tanh(sum[2 * units]);
-    return sigmoid(sum[3 * units]) * float_math::tanh(kept);
+    kept = sigmoid(sum[units]) * kept + sigmoid(sum[0]) * tanh(sum[2 * units]);
+    return sigmoid(sum[3 * units]) * tanh(kept);
   }
   if (p.kind == Kind::gru) {
-    const float n = float_math::tanh(sum[2 * units] + sigmoid(sum[0]) * sum[3 * units]);
+    const float n = tanh(sum[2 * units] + sigmoid(sum[0]) * sum[3 * units]);
     kept = n + sigmoid(sum[units]) * (kept - n);
   } else {
-    kept = float_math::tanh(sum[0]);
+    kept = tanh(sum[0]);
   }
   return kept;
 }

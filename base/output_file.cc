@@ -59,9 +59,12 @@ void write_in_place(const fs::path& path, std::span<const std::byte> bytes) {
 
 void write_beside(const fs::path& path, std::span<const std::byte> bytes) {
   std::string name = (path.parent_path() / ("." + path.filename().string() + ".XXXXXX")).string();
-  const int file = ::mkostemp(name.data(), O_CLOEXEC);
-  if (file < 0) fail(path, errno);
-  const RemovedOnSignal guard(name);
+  int file = -1;
+  const RemovedOnSignal guard([&] {
+    file = ::mkostemp(name.data(), O_CLOEXEC);
+    if (file < 0) fail(path, errno);
+    return fs::path(name);
+  });
   int error = write_all(file, bytes);
   if (error == 0 && ::fchmod(file, mode_for(path)) != 0) error = errno;
   if (error == 0 && ::fsync(file) != 0 && errno != EINVAL) error = errno;
@@ -121,6 +124,12 @@ RemovedOnSignal::RemovedOnSignal(fs::path path) : path_(std::move(path)) {
   doomed().paths.push_back(path_);
 }
 
+RemovedOnSignal::RemovedOnSignal(const std::function<fs::path()>& make) {
+  const std::scoped_lock lock(doomed().mutex);
+  path_ = make();
+  doomed().paths.push_back(path_);
+}
+
 RemovedOnSignal::~RemovedOnSignal() {
   const std::scoped_lock lock(doomed().mutex);
   std::erase(doomed().paths, path_);
@@ -141,8 +150,9 @@ void remove_on_signals() {
     if (sigwait(&signals, &signal) != 0) return;
     const std::scoped_lock lock(doomed().mutex);  // never given back: nothing is made from here on
     for (const fs::path& path : doomed().paths) {
+      constexpr int kAttempts = 100;  // processes that we started may still put files there
       std::error_code ignored;
-      fs::remove_all(path, ignored);
+      for (int i = 0; i < kAttempts && fs::exists(path, ignored); ++i) fs::remove_all(path, ignored);
     }
     pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
     raise(signal);

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -25,7 +26,10 @@ void require_writable(const std::filesystem::path& path);
 class RemovedOnSignal {
  public:
   explicit RemovedOnSignal(std::filesystem::path path);
+  // What `make` makes and names: no signal comes between the making and the note of it.
+  explicit RemovedOnSignal(const std::function<std::filesystem::path()>& make);
   ~RemovedOnSignal();
+  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
   RemovedOnSignal(const RemovedOnSignal&) = delete;
   RemovedOnSignal& operator=(const RemovedOnSignal&) = delete;
 

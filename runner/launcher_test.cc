@@ -246,7 +246,12 @@ TEST(Launcher, SaysWhatToBuildWhenArchivesAreMissing) {
 }
 
 TEST(Launcher, SaysWhatToInstallWhenTheEmulatorIsMissing) {
-  const Environment environment("PATH", "/nowhere");
+  // A folder with the cross compiler alone.
+  const TemporaryDirectory tools;
+  const ProcessResult found = run_process({"sh", "-c", "command -v arm-none-eabi-gcc"}, "/", std::chrono::minutes(1));
+  ASSERT_EQ(found.status, 0);
+  std::filesystem::create_symlink(found.output.substr(0, found.output.find('\n')), tools.path() / "arm-none-eabi-gcc");
+  const Environment environment("PATH", tools.path().c_str());
   const std::string problem = problem_of(request_for());
   EXPECT_NE(problem.find("qemu-system-arm cannot be run"), std::string::npos) << problem;
   EXPECT_NE(problem.find("./dev setup"), std::string::npos) << problem;

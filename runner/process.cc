@@ -157,11 +157,11 @@ std::filesystem::path make_directory() {
 
 }  // namespace
 
-TemporaryDirectory::TemporaryDirectory() : path_(make_directory()), guard_(path_) {}
+TemporaryDirectory::TemporaryDirectory() : guard_(make_directory) {}
 
 TemporaryDirectory::~TemporaryDirectory() {
   std::error_code ignored;
-  std::filesystem::remove_all(path_, ignored);
+  std::filesystem::remove_all(path(), ignored);
 }
 
 }  // namespace cormorant

@@ -100,10 +100,10 @@ void write_glue(const Flags& flags) {
   write_output(flags.output, assembly(glue));
   if (flags.header.empty()) return;
   write_output(flags.header, model_header({.name = flags.name,
-                                         .file = std::filesystem::path(model).filename().string(),
-                                         .facts = facts,
-                                         .model_bytes = program.size(),
-                                         .state_bytes = *glue.state_bytes}));
+                                           .file = std::filesystem::path(model).filename().string(),
+                                           .facts = facts,
+                                           .model_bytes = program.size(),
+                                           .state_bytes = *glue.state_bytes}));
 }
 
 }  // namespace

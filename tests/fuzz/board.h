@@ -17,8 +17,8 @@ namespace cormorant::fuzz {
 inline constexpr std::byte kPoison{0xA5};  // what arenas hold before a program is loaded
 
 struct BoardOutcome {
-  std::size_t run = 0;     // programs that ended, refused ones included
-  std::size_t loaded = 0;  // and executed
+  std::size_t run = 0;        // programs that ended, refused ones included
+  std::size_t loaded = 0;     // and executed
   std::uint16_t refused = 0;  // the last error of load
   // Of the program behind the last that ended: the fault, a write beside an arena, or the time limit.
   std::optional<std::string> failure;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What firmware does with a runtime besides the usual: wrong memory, loading again after a failure, two programs side by
-// side, execution in an interrupt while another program is being loaded. tests/device_test.cc compiles it for a board
-// and puts two programs beside it; it prints a line for each thing that is as promised.
+// What firmware does with a runtime besides the usual: wrong memory, loading again after a failure, two programs side
+// by side, execution in an interrupt while another program is being loaded. tests/device_test.cc compiles it for a
+// board and puts two programs beside it; it prints a line for each thing that is as promised.
 #include <initializer_list>
 
 #include "cormorant/cormorant.hpp"
@@ -70,14 +70,18 @@ void say(const char* what, bool is_so) { print_line(is_so ? "ok " : "failed ", w
 
 void check_memory() {
   Loaded& m = first;
-  say("an arena at a multiple of 8", m.load_into({m.arena + 8, m.arena_bytes}, {m.state, sizeof m.state}) == Error::misaligned);
-  say("an arena that is a byte short", m.load_into({m.arena, m.arena_bytes - 1}, {m.state, sizeof m.state}) == Error::arena_too_small);
+  say("an arena at a multiple of 8",
+      m.load_into({m.arena + 8, m.arena_bytes}, {m.state, sizeof m.state}) == Error::misaligned);
+  say("an arena that is a byte short",
+      m.load_into({m.arena, m.arena_bytes - 1}, {m.state, sizeof m.state}) == Error::arena_too_small);
   say("a load after failed ones", m.load() == Error::ok && m.compute() == m.expected);
   const std::size_t used = m.program.state_used();
-  say("state that is a byte short", m.load_into({m.arena, m.arena_bytes}, {m.state, used - 1}) == Error::state_too_small);
+  say("state that is a byte short",
+      m.load_into({m.arena, m.arena_bytes}, {m.state, used - 1}) == Error::state_too_small);
   say("state as large as it was used", m.load_into({m.arena, m.arena_bytes}, {m.state, used}) == Error::ok);
-  say("state at an odd address", m.load_into({m.arena, m.arena_bytes}, {m.state + 1, sizeof m.state - 1}) == Error::ok &&
-                                     m.compute() == m.expected);
+  say("state at an odd address",
+      m.load_into({m.arena, m.arena_bytes}, {m.state + 1, sizeof m.state - 1}) == Error::ok &&
+          m.compute() == m.expected);
 }
 
 void check_side_by_side() {

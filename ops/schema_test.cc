@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "ops/op.h"
 #include "runtime/kernel.h"
 

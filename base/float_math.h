@@ -382,4 +382,96 @@ inline float pow(float x, float y) {
   return negative && odd ? -result : result;
 }
 
+// ---- functions of two numbers ---------------------------------------------------------------------------------------
+
+// The rest of a division towards zero, exactly: the mantissas are divided bit by bit.
+inline float fmod(float x, float y) {
+  const float size = abs(y);
+  float rest = abs(x);
+  if (is_nan(x) || is_nan(y) || rest == kInfinity || size == 0) return kNan;
+  if (rest < size) return x;
+  const auto exponent_of = [](std::uint32_t bits) { return bits < 0x800000U ? 1U : bits >> 23; };
+  const auto mantissa_of = [](std::uint32_t bits) { return bits < 0x800000U ? bits : (bits & 0x7FFFFFU) | 0x800000U; };
+  const std::uint32_t low = exponent_of(bits_of(size));
+  const std::uint32_t divisor = mantissa_of(bits_of(size));
+  std::uint32_t exponent = exponent_of(bits_of(rest));
+  std::uint32_t mantissa = mantissa_of(bits_of(rest));
+  for (;; --exponent, mantissa <<= 1) {
+    if (mantissa >= divisor) mantissa -= divisor;
+    if (exponent == low) break;
+  }
+  // In units of the divisor's last place, a power of two: the product is exact.
+  rest = static_cast<float>(mantissa) * from_bits(low > 23 ? (low - 23) << 23 : 1U << (low - 1));
+  return from_bits(bits_of(rest) | (bits_of(x) & 0x80000000U));
+}
+
+inline float atan2(float y, float x) {
+  if (is_nan(x) || is_nan(y)) return kNan;
+  const bool left = (bits_of(x) >> 31) != 0;
+  double angle = 0;
+  if (abs(x) == kInfinity && abs(y) == kInfinity) {
+    angle = kPi / 4;
+  } else if (abs(y) > abs(x)) {
+    angle = kPi / 2 - atan_double(static_cast<double>(abs(x)) / static_cast<double>(abs(y)));
+  } else if (y != 0) {
+    angle = atan_double(static_cast<double>(abs(y)) / static_cast<double>(abs(x)));
+  }
+  if (left) angle = kPi - angle;
+  const auto result = static_cast<float>(angle);
+  return from_bits(bits_of(result) | (bits_of(y) & 0x80000000U));
+}
+
+inline float hypot(float x, float y) {
+  if (abs(x) == kInfinity || abs(y) == kInfinity) return kInfinity;
+  if (is_nan(x) || is_nan(y)) return kNan;
+  const auto a = static_cast<double>(x);
+  const auto b = static_cast<double>(y);
+  const double square = a * a + b * b;
+  // The root's first guess is a float: what is too small or too large for one is scaled.
+  if (square < 1e-30) return static_cast<float>(sqrt_double(square * 0x1p200) * 0x1p-100);
+  if (square > 1e30) return static_cast<float>(sqrt_double(square * 0x1p-200) * 0x1p100);
+  return static_cast<float>(sqrt_double(square));
+}
+
+// log(e^x + e^y), and the same to the base 2.
+inline float logaddexp(float x, float y) {
+  if (is_nan(x) || is_nan(y)) return kNan;
+  const float largest = x > y ? x : y;
+  if (abs(largest) == kInfinity) return largest;
+  return largest + log1p(exp(-abs(x - y)));
+}
+inline float logaddexp2(float x, float y) {
+  if (is_nan(x) || is_nan(y)) return kNan;
+  const float largest = x > y ? x : y;
+  if (abs(largest) == kInfinity) return largest;
+  return largest + log1p(exp2(-abs(x - y))) * 1.44269502F;
+}
+
+// ---- others ---------------------------------------------------------------------------------------------------------
+
+// Newton's method on erfc, which does not cancel where the result is large.
+inline float erfinv(float y) {
+  const float size = abs(y);
+  if (!(size <= 1)) return kNan;
+  if (size == 1) return y * kInfinity;
+  if (size < 1e-4F) return y * 0.886226925F;
+  const double rest = 1 - static_cast<double>(size);
+  // A guess within a few percent, from the logarithm of (1 − y) · (1 + y).
+  const double w = log_double(rest * (1 + static_cast<double>(size)));
+  const double t = 4.33 + 0.5 * w;
+  double x = sqrt_double(sqrt_double(t * t - w / 0.147) - t);
+  for (int i = 0; i < 4; ++i) {
+    const double slope = 1.1283791670955126 * exp_double(-x * x);
+    x += (static_cast<double>(erfc(static_cast<float>(x))) - rest) / slope;
+  }
+  return y < 0 ? -static_cast<float>(x) : static_cast<float>(x);
+}
+
+// sin(πx) / πx
+inline float sinc(float x) {
+  if (x == 0) return 1;
+  const auto angle = static_cast<float>(kPi * static_cast<double>(x));
+  return sin(angle) / angle;
+}
+
 }  // namespace cormorant::float_math

@@ -36,6 +36,7 @@ struct Flags {
   std::string model, target = "cortex-m55", isa, output, calibrate, io = "float", runtime = "cormorant", memory,
                      intermediates;
   std::string bundle, report, optimize = "balanced", budget, weights_in = "flash", compiler = "gcc", stream;
+  std::vector<std::string> shapes;
   QuantizationFlags quantization;
   bool quantize = false, strict = false, bundle_io = false, delegate = false, json = false, names = true,
        measure = false, link = true, explain = false, sequence = false;
@@ -79,6 +80,30 @@ passes::StreamOptions parse_stream(const std::string& text) {
     throw UsageError("--stream takes AXIS or AXIS:HOP, two integers, not '" + text + "'");
   }
   return stream;
+}
+
+// x=1,3,96,96
+pt2::Shapes parse_shapes(const std::vector<std::string>& flags) {
+  pt2::Shapes shapes;
+  for (const std::string& flag : flags) {
+    const std::size_t equals = flag.find('=');
+    std::vector<std::int64_t> shape;
+    bool is_good = equals != std::string::npos && equals > 0;
+    for (std::size_t at = equals + 1; is_good && at <= flag.size();) {
+      const std::size_t comma = std::min(flag.find(',', at), flag.size());
+      std::int64_t size = 0;
+      const auto [end, error] = std::from_chars(flag.data() + at, flag.data() + comma, size);
+      is_good = error == std::errc() && end == flag.data() + comma && size > 0;
+      shape.push_back(size);
+      at = comma + 1;
+    }
+    if (!is_good) {
+      throw UsageError(
+          fmt::format("--shape {} is no shape\n  write an input's name and its sizes: --shape x=1,3,96,96", flag));
+    }
+    shapes[flag.substr(0, equals)] = std::move(shape);
+  }
+  return shapes;
 }
 
 compiler::Options options_of(const Flags& flags) {
@@ -286,7 +311,8 @@ void run(const Flags& flags) {
   require_writable(output);
   if (!flags.report.empty()) require_writable(flags.report);
   const auto start = std::chrono::steady_clock::now();
-  ir::Graph graph = compiler::import_model(model);
+  std::vector<std::string> notes;
+  ir::Graph graph = compiler::import_model(model, {.shapes = parse_shapes(flags.shapes), .notes = &notes});
   const std::vector<NamedFile> inputs = {{"the model", model},
                                          {"the weights beside the model", model + ".data"},
                                          {"--calibrate", flags.calibrate},
@@ -308,6 +334,7 @@ void run(const Flags& flags) {
   auto [compiled, balanced] = compile(graph, options, model);
   require_loadable(compiled.program, model, of_later_stage);
   compiled.facts.seconds.insert(compiled.facts.seconds.begin(), {"import", import_time.count()});
+  compiled.facts.warnings.insert(compiled.facts.warnings.begin(), notes.begin(), notes.end());
   const FirmwareRequest request = {.compiler = flags.compiler == "clang" ? Compiler::clang : Compiler::gcc,
                                    .link = flags.link && options.config.runtime == ops::Runtime::cormorant,
                                    .execute = flags.measure,
@@ -376,6 +403,8 @@ void add_compile(CLI::App& app) {
   word->add_option("--runtime", flags->runtime, "Which runtime executes the program")
       ->check(CLI::IsMember({"cormorant", "executorch"}))
       ->capture_default_str();
+  word->add_option("--shape", flags->shapes, "Of an input whose sizes the export left open: NAME=D,D,…")
+      ->allow_extra_args(false);
   word->add_option("--memory", flags->memory, "Regions in order of preference: dtcm=64K,sram=1M");
   word->add_option("-i,--intermediates", flags->intermediates, "A folder for the graph as text after every stage");
   word->add_flag("--explain", flags->explain,

@@ -5,17 +5,20 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cstring>
 #include <filesystem>
 #include <set>
 #include <stdexcept>
 #include <unordered_map>
 
 #include "base/diagnostic.h"
+#include "base/element.h"
 #include "compiler/aliases.h"
 #include "formats/pt2/recognize.h"
 #include "formats/pt2/source.h"
 #include "formats/pt2/zip.h"
 #include "ir/text.h"
+#include "ops/build.h"
 #include "ops/check.h"
 #include "ops/movement.h"
 #include "ops/op.h"
@@ -27,30 +30,50 @@ namespace {
 struct Form {
   ops::Schema schema;
   const ops::AtenForm* form;
+  const ops::Operator* op;
 };
 
 // Every spelling that some operator imports, by the export's name for it ("aten.conv2d.default").
-const std::unordered_map<std::string, Form>& forms() {
-  static const auto table = [] {
-    std::unordered_map<std::string, Form> made;
+using Forms = std::unordered_map<std::string, Form>;
+struct FormTables {
+  Forms all;
+  Forms of_integers;  // those that differ where the result is an integer or a truth value
+};
+
+const FormTables& tables() {
+  static const auto made = [] {
+    FormTables made;
     for (const ops::Operator& op : ops::all_operators()) {
       for (const ops::AtenForm& form : op.forms) {
         ops::Schema schema = ops::parse_schema(form.schema);
-        std::string target = schema.target();
-        made.emplace(std::move(target), Form{std::move(schema), &form});
+        const std::string target = schema.target();
+        const bool is_new =
+            (op.for_integers ? made.of_integers : made.all).emplace(target, Form{schema, &form, &op}).second;
+        if (!is_new) throw std::logic_error("two operators import " + target);
+      }
+    }
+    // What changes its operand in place takes the same arguments; import makes it functional.
+    for (Forms* forms : {&made.all, &made.of_integers}) {
+      for (const auto& [target, form] : Forms(*forms)) {
+        const std::size_t dot = target.rfind('.');
+        if (!target.starts_with("aten.") || target[dot - 1] == '_') continue;
+        forms->emplace(target.substr(0, dot) + "_" + target.substr(dot), form);
       }
     }
     return made;
   }();
-  return table;
+  return made;
 }
+const Forms& forms() { return tables().all; }
 
 std::string target_of(const pt2::Node& node) {
   constexpr std::string_view kPrefix = "torch.ops.";
   return node.target.starts_with(kPrefix) ? node.target.substr(kPrefix.size()) : node.target;
 }
 
-ir::TensorType type_of(const pt2::TensorMeta& meta) { return {meta.dtype, meta.sizes, {}, std::nullopt}; }
+// Doubles are computed as floats.
+DType computed(DType type) { return type == DType::f64 ? DType::f32 : type; }
+ir::TensorType type_of(const pt2::TensorMeta& meta) { return {computed(meta.dtype), meta.sizes, {}, std::nullopt}; }
 
 // A model whose layers still learn: batch norms that take their statistics from the batch.
 bool is_training(const pt2::Node& node) {
@@ -111,11 +134,9 @@ class ProgramImport {
             {},
             name});
     }
-    if (type.dtype == DType::f16 || type.dtype == DType::bf16 || type.dtype == DType::f64) {
+    if (type.dtype == DType::f16 || type.dtype == DType::bf16) {
       fail({fmt::format("the tensor '{}' is {}, but float models compute in float32", name,
-                        type.dtype == DType::f64   ? "float64"
-                        : type.dtype == DType::f16 ? "float16"
-                                                   : "bfloat16"),
+                        type.dtype == DType::f16 ? "float16" : "bfloat16"),
             "call model.float() and export it with float32 inputs",
             {},
             name});
@@ -182,6 +203,16 @@ class ProgramImport {
 
   // Where the file's own bytes do, they are used in place; odd strides or alignment cost one copy.
   static ir::Bytes bytes_of(const pt2::TensorData& data) {
+    if (data.meta.dtype == DType::f64) {
+      const std::vector<std::byte> doubles = pt2::contiguous(data);
+      std::vector<float> floats(doubles.size() / sizeof(double));
+      for (std::size_t i = 0; i < floats.size(); ++i) {
+        double value = 0;
+        std::memcpy(&value, doubles.data() + i * sizeof(double), sizeof(double));
+        floats[i] = static_cast<float>(value);
+      }
+      return ir::Bytes::of(std::span<const float>(floats));
+    }
     if (pt2::is_contiguous(data.meta)) {
       const auto view = pt2::contiguous_view(data);
       if (reinterpret_cast<std::uintptr_t>(view.data()) % size_of(data.meta.dtype) == 0) return {data.owner, view};
@@ -190,7 +221,8 @@ class ProgramImport {
   }
 
   void add_node(const pt2::Node& node) {
-    const Form& form = forms().at(target_of(node));
+    const std::vector<std::string> names = pt2::output_names(node);
+    const Form& form = form_of(node, names);
     ir::Node call;
     call.name = node.name;
     call.op = form.schema.target();
@@ -200,15 +232,14 @@ class ProgramImport {
     ops::Importer importer;
     importer.graph = &graph_;
     importer.call = &call;
-    const std::vector<std::string> names = pt2::output_names(node);
     for (const std::string& name : names) importer.types.push_back(computed_type(name));
 
     std::vector<ir::Value*> results;
     const std::size_t known = graph_.nodes().size();
     try {
       ops::check_call(call, form.schema);
-      results = form.form->import != nullptr ? form.form->import(importer)
-                                             : importer.node(graph_name(form.schema), call.args)->results;
+      if (!form.op->keeps_types && call.op.starts_with("aten.")) take_as_floats(importer, call);
+      results = import_call(importer, form);
       for (auto made = std::prev(graph_.nodes().end(), static_cast<std::ptrdiff_t>(graph_.nodes().size() - known));
            made != graph_.nodes().end(); ++made) {
         ops::check_node(*made);
@@ -239,6 +270,18 @@ class ProgramImport {
     if (!names.empty()) bind(names.front(), results.front());
   }
 
+  static std::vector<ir::Value*> import_call(ops::Importer& importer, const Form& form) {
+    // What has no elements needs no computing.
+    const auto is_empty = [](const ir::TensorType& type) { return type.elements() == 0; };
+    if (!importer.types.empty() && std::ranges::all_of(importer.types, is_empty)) {
+      std::vector<ir::Value*> results;
+      for (const ir::TensorType& type : importer.types) results.push_back(ops::Build(importer).filled(0, type));
+      return results;
+    }
+    if (form.form->import != nullptr) return form.form->import(importer);
+    return importer.node(graph_name(form.schema), importer.call->args)->results;
+  }
+
   // What an operator makes of the call has the shape that the export says.
   void check_results(const pt2::Node& node, const std::vector<std::string>& names,
                      const std::vector<ir::TensorType>& recorded, const std::vector<ir::Value*>& results) const {
@@ -248,6 +291,27 @@ class ProgramImport {
                          fmt::format("its result '{}' is said to be [{}], but of its arguments it is [{}]", names[i],
                                      fmt::join(recorded[i].shape, ", "), fmt::join(results[i]->type.shape, ", ")),
                          "the model is inconsistent: export it again"));
+    }
+  }
+
+  const Form& form_of(const pt2::Node& node, const std::vector<std::string>& names) const {
+    const std::string target = target_of(node);
+    const auto of_integers = tables().of_integers.find(target);
+    if (of_integers == tables().of_integers.end() || names.empty()) return forms().at(target);
+    return is_float(computed(program_.graph.tensors.at(names.front()).dtype)) ? forms().at(target)
+                                                                              : of_integers->second;
+  }
+
+  // PyTorch promotes integers beside floats.
+  static void take_as_floats(ops::Importer& importer, ir::Node& call) {
+    if (importer.types.empty() || importer.types.front().dtype != DType::f32) return;
+    const ops::Build build(importer);
+    const auto promote = [&](ir::Value*& value) {
+      if (value != nullptr && is_integer(value->type.dtype)) value = build.real(value);
+    };
+    for (ir::NamedArgument& argument : call.args) {
+      if (auto* value = std::get_if<ir::Value*>(&argument.value)) promote(*value);
+      if (auto* list = std::get_if<std::vector<ir::Value*>>(&argument.value)) std::ranges::for_each(*list, promote);
     }
   }
 
@@ -415,13 +479,17 @@ class ProgramImport {
     if (const auto* v = a.get_if<double>()) return *v;
     if (const auto* v = a.get_if<std::vector<double>>()) return *v;
     if (const auto* v = a.get_if<std::string>()) return *v;
-    if (const auto* v = a.get_if<pt2::ScalarType>(); v != nullptr && v->dtype) return *v->dtype;
+    if (const auto* v = a.get_if<pt2::ScalarType>(); v != nullptr && v->dtype) return computed(*v->dtype);
     if (const auto* v = a.get_if<pt2::MemoryFormat>()) return static_cast<std::int64_t>(*v);
     if (const auto* v = a.get_if<pt2::Layout>()) return static_cast<std::int64_t>(*v);
     if (const auto* v = a.get_if<pt2::Device>()) return v->type;
-    // None is not among the plain lists; an empty one has no type in the file.
-    if (const auto* v = a.get_if<std::vector<std::optional<pt2::TensorRef>>>(); v != nullptr && v->empty())
-      return ir::None{};
+    // A list with gaps, of indices; an empty one has no type in the file.
+    if (const auto* v = a.get_if<std::vector<std::optional<pt2::TensorRef>>>(); v != nullptr) {
+      if (v->empty()) return ir::None{};
+      std::vector<ir::Value*> values;
+      for (const auto& ref : *v) values.push_back(ref ? value(ref->name) : nullptr);
+      return values;
+    }
     fail(pt2::diagnose(node, "argument '" + named.name + "' is of a kind that no operator here takes",
                        "dynamic shapes, sub-graphs and custom objects cannot be compiled"));
   }
@@ -489,6 +557,15 @@ ir::Graph import_program(const pt2::Program& program, const std::string& file) {
   return ProgramImport(program, file).run();
 }
 
+// Says once that a model's doubles are floats here.
+static void note_doubles(const pt2::Program& program, std::vector<std::string>& notes) {
+  for (const auto& [name, meta] : program.graph.tensors) {
+    if (meta.dtype != DType::f64) continue;
+    notes.push_back(fmt::format("'{}' is float64 in the model; here it is computed in float32", name));
+    return;
+  }
+}
+
 ir::Graph import_text(std::string_view text, const std::string& file, const ir::Bytes& blob) {
   ir::Graph graph = ir::parse(text, file, blob);
   try {
@@ -501,7 +578,7 @@ ir::Graph import_text(std::string_view text, const std::string& file, const ir::
   return graph;
 }
 
-ir::Graph import_model(const std::string& path) {
+ir::Graph import_model(const std::string& path, const ImportOptions& options) {
   if (std::filesystem::path(path).extension() == ".txt") {
     const pt2::SharedBytes text = pt2::map_file(path);
     ir::Bytes blob;
@@ -515,12 +592,17 @@ ir::Graph import_model(const std::string& path) {
     const pt2::SharedBytes file = pt2::map_file(path);
     if (!pt2::looks_like_zip(file.bytes)) return import_pte(file.bytes, path);
   }
-  const pt2::Archive archive = pt2::read(path);
+  const pt2::Archive archive = pt2::read(path, {.shapes = options.shapes});
   if (archive.programs.size() != 1) {
     throw InputError({fmt::format("the archive bundles {} models", archive.programs.size()),
                       "save one model per file with torch.export.save", path});
   }
-  return import_program(archive.programs.front(), path);
+  const pt2::Program& program = archive.programs.front();
+  if (options.notes != nullptr) {
+    options.notes->insert(options.notes->end(), program.notes.begin(), program.notes.end());
+    note_doubles(program, *options.notes);
+  }
+  return import_program(program, path);
 }
 
 }  // namespace cormorant::compiler

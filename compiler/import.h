@@ -11,8 +11,14 @@
 
 namespace cormorant::compiler {
 
+// What the caller says of a model, and what import says to the user.
+struct ImportOptions {
+  pt2::Shapes shapes = {};                    // of inputs whose dimensions the export left open
+  std::vector<std::string>* notes = nullptr;  // appended to
+};
+
 // A .pt2, a graph as text (.txt, with its constants in FILE.data), or a program (.pte). Diagnostics name the file.
-ir::Graph import_model(const std::string& path);
+ir::Graph import_model(const std::string& path, const ImportOptions& options = {});
 
 // A program's instructions as the nodes that they were made of, after lowering.
 ir::Graph import_pte(std::span<const std::byte> program, const std::string& file);

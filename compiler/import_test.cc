@@ -53,13 +53,19 @@ TEST(Import, TrainingModeIsNamedBeforeItsConsequences) {
 }
 
 TEST(Import, OtherFloatsAreToldWhatToExport) {
-  const std::pair<DType, const char*> rows[] = {
-      {DType::f64, "float64"}, {DType::f16, "float16"}, {DType::bf16, "bfloat16"}};
+  const std::pair<DType, const char*> rows[] = {{DType::f16, "float16"}, {DType::bf16, "bfloat16"}};
   for (const auto& [dtype, name] : rows) {
     const std::string message = why(program_of("aten.relu.default", {kSelf}, meta({1, 4}, dtype), meta({1, 4}, dtype)));
     EXPECT_NE(message.find(name), std::string::npos) << message;
     EXPECT_NE(message.find("model.float()"), std::string::npos) << message;
   }
+}
+
+TEST(Import, DoublesBecomeFloats) {
+  const pt2::TensorMeta doubles = meta({1, 4}, DType::f64);
+  const ir::Graph graph = import_program(program_of("aten.relu.default", {kSelf}, doubles, doubles), "model.pt2");
+  EXPECT_EQ(graph.inputs().front()->type.dtype, DType::f32);
+  EXPECT_EQ(graph.outputs().front()->type.dtype, DType::f32);
 }
 
 TEST(Import, WhatTheExportSaysIsCompared) {

@@ -31,7 +31,7 @@ Parts::Parts(const Nodes& nodes, std::uint64_t alignment, const std::vector<ir::
 
 bool Parts::add_view(const ir::Node& node, std::uint64_t offset) {
   const ir::Value* whole = root(node.inputs().front());
-  if (!is_movable(whole) || offset % alignment_ != 0) return false;
+  if (!is_movable(whole) || offset % alignment_of(node.result()) != 0) return false;
   put(node.result(), {whole, offset, true});
   return true;
 }
@@ -43,7 +43,7 @@ bool Parts::add_pieces(const ir::Node& node) {
   for (const ir::Value* input : node.inputs()) {
     const ir::Value* piece = root(input);
     if (!is_movable(piece) || places_.contains(piece) || std::ranges::count(pieces, piece) != 0) return false;
-    if (offset % alignment_ != 0 || bytes_of(piece) == 0) return false;
+    if (offset % alignment_of(node.result()) != 0 || bytes_of(piece) == 0) return false;
     pieces.push_back(piece);
     offset += bytes_of(piece);
   }

@@ -4,6 +4,7 @@
 // operators between them then have nothing to do and are left out of the program.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <unordered_map>
 #include <unordered_set>
@@ -44,6 +45,10 @@ class Parts {
  private:
   [[nodiscard]] bool add_view(const ir::Node& node, std::uint64_t offset);
   [[nodiscard]] bool add_pieces(const ir::Node& node);
+  // The alignment, and no less than the loader asks of the element type.
+  [[nodiscard]] std::uint64_t alignment_of(const ir::Value* value) const {
+    return std::max<std::uint64_t>(alignment_, size_of(value->type.dtype));
+  }
   void put(const ir::Value* part, Place place);
   [[nodiscard]] Place top(const ir::Value* root) const;
 

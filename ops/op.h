@@ -57,14 +57,16 @@ struct AtenForm {
 };
 
 // ---- precision ------------------------------------------------------------------------------------------------------
-// What an operator computes with: bits of weights and activations.
-enum class Precision : std::uint8_t { w8a8, w8a16, w4a8, f32 };
+// What an operator computes with: bits of weights and activations. Integers are indices, masks and counters, not
+// quantized numbers.
+enum class Precision : std::uint8_t { w8a8, w8a16, w4a8, f32, integers };
 
 // How operators' lists call them.
 namespace precisions {
 inline std::vector<Precision> w8a8() { return {Precision::w8a8}; }
 inline std::vector<Precision> w8a8_w8a16() { return {Precision::w8a8, Precision::w8a16}; }
 inline std::vector<Precision> f32() { return {Precision::f32}; }
+inline std::vector<Precision> numbers() { return {Precision::f32, Precision::integers}; }
 // Elements of whatever type, moved or compared as they are.
 inline std::vector<Precision> any() { return {Precision::w8a8, Precision::f32}; }
 }  // namespace precisions
@@ -153,6 +155,11 @@ struct Operator {
   Layout executorch_repeats = Layout::same;
   // An element of the result depends on the operands' elements at its own place alone (broadcasting included).
   bool elementwise = false;
+
+  // Import sees operands in the types that they have. Else integers become floats before it where the result is float.
+  bool keeps_types = false;
+  // The forms are for results that are integers or truth values; another folder has the same ones for floats.
+  bool for_integers = false;
 
   // The aten side: spellings that import; the first names the canonical node(s) of this folder.
   std::vector<AtenForm> forms;

@@ -3,6 +3,7 @@
 set(CORMORANT_OPERATORS
   activation
   add
+  argsort
   avg_pool2d
   batch_matmul
   batch_norm
@@ -11,14 +12,19 @@ set(CORMORANT_OPERATORS
   constant
   conv2d
   copy
+  decompose
   depthwise_conv2d
   dequantize
   div
   expand
   flip
+  gather
+  grid_sample
   identity
+  integers
   layer_norm
   linear
+  map
   max_pool2d
   minimum_maximum
   mul
@@ -27,10 +33,14 @@ set(CORMORANT_OPERATORS
   quantize
   recurrent
   reduce
+  reduce_any
   repeat_interleave
+  scan
+  scatter
   slice
   softmax
   split
+  taps
   transpose
   transpose_conv2d
   view

@@ -200,8 +200,8 @@ class LayoutPass {
     seen.dim_order.clear();
     ir::Value* source = seen == value->type ? value : relabel(value, seen, before);
     seen.shape = p.to;
-    // The operator of the Cortex-M kernels is for integers; the portable one takes any type.
-    const bool real = value->type.dtype == DType::f32;
+    // The operator of the Cortex-M kernels is for quantized tensors; the portable one takes any type.
+    const bool real = value->type.dtype != DType::i8 && !value->type.is_quantized();
     ir::Value* result = graph_
                             .add_node(value->name + "_transpose", real ? "aten.permute_copy" : "cortex_m.transpose",
                                       {{real ? "self" : "input", source}, {real ? "dims" : "perm", p.dims}}, {seen},

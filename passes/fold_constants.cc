@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "base/diagnostic.h"
+#include "base/element.h"
 #include "passes/passes.h"
 
 namespace cormorant::passes {
@@ -13,12 +14,30 @@ namespace {
 
 bool is_float(const ir::TensorType& type) { return type.dtype == DType::f32 && !type.is_quantized(); }
 
+bool is_number(const ir::TensorType& type) {
+  return is_float(type) || (is_integer(type.dtype) && !type.is_quantized() && type.dim_order.empty());
+}
+
 bool is_foldable(const ir::Node& node, const ops::Operator* op) {
   if (op == nullptr || op->evaluate == nullptr || node.op.starts_with("quantized_decomposed.")) return false;
   const std::vector<ir::Value*> inputs = node.inputs();
   return !inputs.empty() && std::ranges::all_of(inputs, [](const ir::Value* v) {
-    return v->kind == ir::ValueKind::constant && is_float(v->type);
-  }) && std::ranges::all_of(node.results, [](const ir::Value* v) { return is_float(v->type); });
+    return v->kind == ir::ValueKind::constant && is_number(v->type);
+  }) && std::ranges::all_of(node.results, [](const ir::Value* v) { return is_number(v->type); });
+}
+
+// Evaluation holds integers as floats, which are exact up to here: what is larger is left to the program.
+constexpr float kExact = 0x1p24F;
+bool is_exact(const ir::TensorType& type, const evaluate::Tensor& tensor) {
+  return is_float(type) || std::ranges::all_of(tensor.values(), [](float x) { return std::abs(x) <= kExact; });
+}
+
+std::vector<std::byte> bytes_of(DType type, std::span<const float> values) {
+  std::vector<std::byte> bytes(values.size() * size_of(type));
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    set_real(type, bytes.data(), static_cast<std::uint32_t>(i), values[i]);
+  }
+  return bytes;
 }
 
 // A number that a quantized model still quantizes by itself: the integers it becomes.
@@ -73,11 +92,21 @@ void fold_constants(ir::Graph& graph) {
     }
     const ops::Operator* op = ops::find(*node);
     if (!is_foldable(*node, op)) continue;
+    const std::vector<ir::Value*> inputs = node->inputs();
+    const bool is_known = std::ranges::all_of(
+        inputs, [](const ir::Value* v) { return is_exact(v->type, evaluate::constant_tensor(*v)); });
+    if (!is_known) continue;
     const std::vector<evaluate::Tensor> values = op->evaluate(*node, evaluate::Frame());
+    bool are_exact = true;
     for (std::size_t i = 0; i < values.size(); ++i) {
+      are_exact = are_exact && is_exact(node->results[i]->type, values[i]);
+    }
+    if (!are_exact) continue;
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const ir::TensorType& type = node->results[i]->type;
       graph.replace_uses(node->results[i],
-                         graph.add_constant(node->results[i]->name + "_folded", node->results[i]->type,
-                                            ir::Bytes::of(values[i].values())));
+                         graph.add_constant(node->results[i]->name + "_folded", type,
+                                            ir::Bytes::own(bytes_of(type.dtype, values[i].values()))));
     }
     graph.erase(node);
   }

@@ -32,6 +32,9 @@ bool is_quantized(const ir::Node& node) {
   return node.op.starts_with("quantized_decomposed.") || node.result()->type.is_quantized();
 }
 
+// In float, or in integers that are just that. (int8 without parameters is what another compiler's text may hold.)
+bool is_plain(const ir::Node& node) { return !is_quantized(node) && node.result()->type.dtype != DType::i8; }
+
 // An activation that was fused into a node is a clamp of its own again: float operators have none inside.
 void unfuse_activation(ir::Graph& graph, ir::Node& node) {
   if (!node.has("activation_min") && !node.has("activation_max")) return;
@@ -67,13 +70,13 @@ void lower(ir::Graph& graph, const ops::Config& config) {
   for (ir::Node* node : graph.snapshot()) {
     const ops::Operator* op = ops::find(*node);
     if (op == nullptr || (is_lowered(*node) && !is_canonical(*node, *op))) continue;
-    auto* const hook = is_quantized(*node) ? op->lower : ops::is_float(*node) ? op->lower_float : nullptr;
+    auto* const hook = is_quantized(*node) ? op->lower : is_plain(*node) ? op->lower_float : nullptr;
     if (hook != nullptr) rewrite(graph, *node, config, hook);
   }
   // What float operators were decomposed into: views, permutations and the like.
   for (ir::Node* node : graph.snapshot()) {
     const ops::Operator* op = ops::find(*node);
-    if (op == nullptr || op->lower_float == nullptr || is_lowered(*node) || !ops::is_float(*node)) continue;
+    if (op == nullptr || op->lower_float == nullptr || is_lowered(*node) || !is_plain(*node)) continue;
     rewrite(graph, *node, config, op->lower_float);
   }
   graph.erase_unused();

@@ -22,6 +22,12 @@ void require_program_operators(const ir::Graph& graph, const ops::Config& config
            .node = node.name,
            .source = node.location.text()});
     }
+    if (config.runtime == ops::Runtime::executorch && node.op.starts_with("cormorant.") && !ops::is_alias(node)) {
+      throw InputError({.problem = fmt::format("ExecuTorch's kernels have no {}", node.op),
+                        .advice = "compile for Cormorant's own runtime, or spell it with other operators in the model",
+                        .node = node.name,
+                        .source = node.location.text()});
+    }
     if (ops::find_signature(node.op) != nullptr || ops::is_alias(node)) continue;
     if (node.op.starts_with("quantized_decomposed.")) {
       throw std::logic_error(

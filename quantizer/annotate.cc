@@ -20,6 +20,8 @@ std::string obstacle(const ir::Node& node, const ops::Operator* op, const Quanti
     const bool in_file = !own.where.starts_with("--");
     return "kept in float as asked for layer " + own.path + (in_file ? " in " + own.where : "");
   }
+  const std::vector<ir::Value*> inputs = node.inputs();
+  if (std::ranges::none_of(inputs, is_real)) return "computes with integers";
   if (op == nullptr || op->quantize == nullptr) return "operator " + node.op + " has no integer form";
   return {};
 }
@@ -334,7 +336,10 @@ Annotation annotate(const ir::Graph& graph, const QuantizeOptions& options) {
   for (const ir::Node& node : graph.nodes()) {
     const Rule& rule = rules.at(&node);
     if (const auto* reject = std::get_if<Rule::Reject>(&rule.output)) {
-      annotation.float_nodes.push_back({node.name, node.op, node.location.text(), reject->reason});
+      // Indices, masks and the like are what they are.
+      if (std::ranges::any_of(node.results, is_real)) {
+        annotation.float_nodes.push_back({node.name, node.op, node.location.text(), reject->reason});
+      }
       continue;
     }
     const std::vector<ir::Value*> inputs = activations(node, rule);

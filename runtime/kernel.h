@@ -6,7 +6,7 @@
 //
 // A kernel's scratch is its own: load refuses a call in which it shares memory with another argument, and one whose
 // results share memory with its inputs in another way than the signature offers (Overlap). Nevertheless no kernel takes
-// an address, index or loop bound from tensor data.
+// an address or loop bound from tensor data, nor an index that it has not bounded (base/element.h).
 #pragma once
 
 #include <cstddef>

@@ -26,11 +26,11 @@ Case of_input(std::string op, ir::Shape shape, std::vector<ir::NamedArgument> ar
 std::vector<Case> functions() {
   std::vector<Case> cases;
   for (const char* name :
-       {"abs",  "acos",   "acosh", "asin",       "asinh", "atan",  "atanh",       "ceil",      "cos",
-        "cosh", "erf",    "erfc",  "exp",        "exp2",  "expm1", "floor",       "frac",      "hardsigmoid",
-        "log",  "log10",  "log1p", "log2",       "mish",  "neg",   "log_sigmoid", "hardswish", "round",
-        "sgn",  "rsqrt",  "selu",  "reciprocal", "sign",  "silu",  "sin",         "sinh",      "sigmoid",
-        "sqrt", "square", "tan",   "tanh",       "trunc"}) {
+       {"abs",       "acos",        "acosh", "asin",   "asinh", "atan",       "atanh", "ceil",  "cos",
+        "cosh",      "erf",         "erfc",  "erfinv", "sinc",  "exp",        "exp2",  "expm1", "floor",
+        "frac",      "hardsigmoid", "log",   "log10",  "log1p", "log2",       "mish",  "neg",   "log_sigmoid",
+        "hardswish", "round",       "sgn",   "rsqrt",  "selu",  "reciprocal", "sign",  "silu",  "sin",
+        "sinh",      "sigmoid",     "sqrt",  "square", "tan",   "tanh",       "trunc"}) {
     cases.push_back(of_input(std::string("aten.") + name, {3, 7}, {}));
   }
   cases.push_back(of_input("aten.celu", {3, 7}, {{"alpha", 1.3}}));
@@ -240,9 +240,165 @@ std::vector<Case> movements() {
   return cases;
 }
 
+// A node whose result has another type than float.
+ir::Value* add_of(ir::Graph& g, std::string op, std::vector<ir::NamedArgument> args, DType type) {
+  ir::Node* node = g.add_node(op.substr(op.find('.') + 1), op, std::move(args), {{type, {}, {}, std::nullopt}});
+  node->result()->type = ops::find(*node)->infer(*node).front();
+  return node->result();
+}
+
+// Integers from 0 to n, among them the last, which lies outside of a dimension of n.
+ir::Value* integers(ir::Graph& g, const ir::Shape& shape, std::int64_t n, DType type = DType::i64) {
+  ir::Value* size = add_float(g, "aten.abs", {{"self", float_input(g, shape)}});
+  ir::Value* near = add_float(g, "aten.clamp", {{"self", size}, {"min", 0.0}, {"max", static_cast<double>(n)}});
+  return add_of(g, "cormorant.convert.any", {{"self", near}}, type);
+}
+ir::Value* as_float(ir::Graph& g, ir::Value* x) {
+  return add_of(g, "cormorant.convert.any", {{"self", x}}, DType::f32);
+}
+
+// Comparisons, logic, integers of all types, and what reads and writes by indices.
+std::vector<Case> of_any_type() {
+  std::vector<Case> cases;
+  for (const char* op :
+       {"aten.eq.Tensor_out", "aten.ne.Tensor_out", "aten.lt.Tensor_out", "aten.le.Tensor_out", "aten.gt.Tensor_out",
+        "aten.ge.Tensor_out", "aten.logical_and", "aten.logical_or", "aten.logical_xor"}) {
+    cases.push_back({op, [=](ir::Graph& g) {
+                       return as_float(
+                           g, add_of(g, op, {{"self", float_input(g, {2, 3, 1, 4})}, {"other", float_input(g, {5, 1})}},
+                                     DType::boolean));
+                     }});
+  }
+  for (const char* op : {"aten.logical_not", "aten.isnan", "aten.isinf", "cormorant.signbit.any"}) {
+    cases.push_back({op, [=](ir::Graph& g) {
+                       ir::Value* x = add_float(g, "aten.log", {{"self", float_input(g, {3, 5})}});  // some are NaN
+                       return as_float(g, add_of(g, op, {{"self", x}}, DType::boolean));
+                     }});
+  }
+  for (const char* op :
+       {"aten.pow.Tensor_Tensor_out", "aten.fmod.Tensor_out", "aten.remainder.Tensor_out", "aten.floor_divide",
+        "cormorant.trunc_divide.any", "aten.atan2", "cormorant.hypot.any", "cormorant.logaddexp.any",
+        "cormorant.logaddexp2.any", "cormorant.xlogy.any", "cormorant.xlog1py.any", "cormorant.fmax.any",
+        "cormorant.fmin.any", "cormorant.copysign.any"}) {
+    cases.push_back({op, [=](ir::Graph& g) {
+                       return add_float(g, op, {{"self", float_input(g, {3, 5})}, {"other", float_input(g, {5})}});
+                     }});
+  }
+  const auto of_integers = [&](std::string op, DType type, bool has_other) {
+    cases.push_back({op + " of " + name_of(type), [=](ir::Graph& g) {
+                       std::vector<ir::NamedArgument> args = {{"self", integers(g, {3, 5}, 9, type)}};
+                       if (has_other) args.push_back({"other", integers(g, {5}, 9, type)});
+                       return as_float(g, add_of(g, op, std::move(args), type));
+                     }});
+  };
+  for (const DType type : {DType::u8, DType::i16, DType::i32, DType::i64}) {
+    for (const char* op : {"cormorant.add.any", "cormorant.mul.any", "aten.floor_divide"}) of_integers(op, type, true);
+  }
+  for (const char* op :
+       {"cormorant.sub.any", "cormorant.minimum.any", "cormorant.maximum.any", "cormorant.trunc_divide.any",
+        "aten.fmod.Tensor_out", "aten.remainder.Tensor_out", "aten.pow.Tensor_Tensor_out",
+        "aten.bitwise_and.Tensor_out", "aten.bitwise_or.Tensor_out", "aten.bitwise_xor.Tensor_out",
+        "aten.bitwise_left_shift.Tensor_out", "aten.bitwise_right_shift.Tensor_out"}) {
+    of_integers(op, DType::i32, true);
+  }
+  for (const char* op : {"cormorant.abs.any", "aten.bitwise_not"}) of_integers(op, DType::i16, false);
+  cases.push_back(
+      {"where", [](ir::Graph& g) {
+         ir::Value* condition =
+             add_of(g, "aten.gt.Tensor_out", {{"self", float_input(g, {4, 1})}, {"other", float_input(g, {3})}},
+                    DType::boolean);
+         return add_float(
+             g, "aten.where.self_out",
+             {{"condition", condition}, {"self", float_input(g, {2, 4, 3})}, {"other", float_input(g, {})}});
+       }});
+  cases.push_back({"index_select", [](ir::Graph& g) {
+                     return add_float(
+                         g, "aten.index_select",
+                         {{"self", float_input(g, {2, 3, 4})}, {"dim", i(1)}, {"index", integers(g, {5}, 3)}});
+                   }});
+  cases.push_back({"gather", [](ir::Graph& g) {
+                     return add_float(g, "aten.gather",
+                                      {{"self", float_input(g, {2, 3, 4})},
+                                       {"dim", i(2)},
+                                       {"index", integers(g, {2, 2, 5}, 4, DType::i32)},
+                                       {"sparse_grad", false}});
+                   }});
+  for (const char* op : {"aten.scatter.src_out", "aten.scatter_add", "cormorant.scatter_prod.any",
+                         "cormorant.scatter_amax.any", "cormorant.scatter_amin.any"}) {
+    cases.push_back({op, [=](ir::Graph& g) {
+                       return add_float(g, op,
+                                        {{"self", float_input(g, {3, 4})},
+                                         {"dim", i(0)},
+                                         {"index", integers(g, {4, 3}, 3)},
+                                         {"src", float_input(g, {4, 4})}});
+                     }});
+  }
+  cases.push_back({"cumsum", [](ir::Graph& g) {
+                     return add_float(g, "aten.cumsum",
+                                      {{"self", float_input(g, {2, 5, 3})}, {"dim", i(1)}, {"dtype", ir::Argument{}}});
+                   }});
+  cases.push_back(of_input("cormorant.cumprod.any", {4, 5}, {{"dim", i(0)}}));
+  cases.push_back(of_input("cormorant.logcumsumexp.any", {4, 5}, {{"dim", i(1)}}));
+  for (const char* op : {"cormorant.cummax_index.any", "cormorant.cummin_index.any"}) {
+    cases.push_back({op, [=](ir::Graph& g) {
+                       return as_float(g,
+                                       add_of(g, op, {{"self", float_input(g, {2, 6, 3})}, {"dim", i(1)}}, DType::i64));
+                     }});
+  }
+  for (const char* op : {"cormorant.sum.any", "cormorant.amax.any", "cormorant.amin.any"}) {
+    cases.push_back({op, [=](ir::Graph& g) {
+                       ir::Value* x = integers(g, {2, 3, 4}, 9, DType::i32);
+                       return as_float(g, add_of(g, op, {{"self", x}, {"dim", Ints{0, 2}}}, DType::i32));
+                     }});
+  }
+  cases.push_back(of_input("cormorant.prod.any", {2, 3, 4}, {{"dim", Ints{0, 2}}}));
+  for (const char* op : {"aten.argmax", "aten.argmin"}) {
+    cases.push_back(
+        {op, [=](ir::Graph& g) {
+           return as_float(
+               g, add_of(g, op, {{"self", float_input(g, {2, 7, 3})}, {"dim", i(1)}, {"keepdim", false}}, DType::i64));
+         }});
+  }
+  cases.push_back({"argsort", [](ir::Graph& g) {
+                     return as_float(g, add_of(g, "cormorant.argsort.any",
+                                               {{"self", float_input(g, {3, 9})}, {"dim", i(1)}, {"descending", true}},
+                                               DType::i64));
+                   }});
+  cases.push_back(
+      {"searchsorted", [](ir::Graph& g) {
+         const float row[] = {-2, -1, 0, 1, 2};
+         ir::Value* sorted = g.add_constant("row", ir::float_type({5}), ir::Bytes::of(std::span<const float>(row)));
+         return as_float(g,
+                         add_of(g, "cormorant.searchsorted.any",
+                                {{"sorted", sorted}, {"values", float_input(g, {3, 5})}, {"right", true}}, DType::i32));
+       }});
+  cases.push_back({"taps", [](ir::Graph& g) {
+                     std::mt19937 random(9);
+                     const std::int32_t places[] = {0, 1, 1, 2, 4, 4};
+                     ir::Value* table = g.add_constant("places", {DType::i32, {3, 2}, {}, std::nullopt},
+                                                       ir::Bytes::of(std::span<const std::int32_t>(places)));
+                     return add_float(g, "cormorant.taps.float",
+                                      {{"self", float_input(g, {2, 5, 3})},
+                                       {"dim", i(1)},
+                                       {"places", table},
+                                       {"weights", float_constant(g, {3, 2}, random)}});
+                   }});
+  for (const std::int64_t mode : {0, 1, 2}) {
+    cases.push_back({"grid_sample", [=](ir::Graph& g) {
+                       return add_float(g, "cormorant.grid_sample.float",
+                                        {{"input", float_input(g, {1, 2, 4, 5})},
+                                         {"grid", float_input(g, {1, 3, 3, 2})},
+                                         {"mode", mode},
+                                         {"padding", mode},
+                                         {"align_corners", mode == 1}});
+                     }});
+  }
+  return cases;
+}
+
 std::vector<Case> all() {
   std::vector<Case> cases = functions();
-  for (const auto& more : {pairs(), products(), rows_and_windows(), movements()}) {
+  for (const auto& more : {pairs(), products(), rows_and_windows(), movements(), of_any_type()}) {
     cases.insert(cases.end(), more.begin(), more.end());
   }
   return cases;

@@ -103,7 +103,8 @@ const std::vector<Rule>& rules() {
        "ops/conv2d/.*\\.h|ops/[a-z0-9_]+\\.h|kernels/.*|runtime/kernel\\.h|evaluate/.*|ir/.*|target/.*"},
       // What loading has in common in a family of operators.
       {"ops/[a-z0-9_]+/kernel.*",
-       "ops/(broadcast_load|explicit_layout|move_plan|float_[a-z]+)\\.h|kernels/.*|runtime/kernel\\.h|target/.*"},
+       "ops/(broadcast_load|explicit_layout|move_plan|planned|float_[a-z]+)\\.h|kernels/.*|runtime/kernel\\.h|target/"
+       ".*"},
       // Operators that are made of others: their contracts, and how their nodes are made.
       {"ops/repeat_interleave/compile\\.cc", "ops/expand/expand\\.h|ops/[a-z0-9_]+\\.h|evaluate/.*|ir/.*|target/.*"},
       {"ops/mul/compile\\.cc",
@@ -195,7 +196,7 @@ TEST(Includes, TargetCodeSeesNeitherHeapNorExceptionsNorStreams) {
     EXPECT_TRUE(matches(
         path,
         "(base|target|formats/pte|kernels|ops/[a-z0-9_]+|runtime|runner/firmware|cormorant)/[a-z0-9_]+\\.(h|hpp|cc)|"
-        "ops/(broadcast_load|explicit_layout|move_plan|float_[a-z]+|kernel_list)\\.h"))
+        "ops/(broadcast_load|explicit_layout|move_plan|planned|float_[a-z]+|kernel_list)\\.h"))
         << path << " is the host's, but target code includes it";
     EXPECT_NE(path, "base/diagnostic.h");
   }

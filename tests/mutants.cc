@@ -251,6 +251,11 @@ std::vector<std::string> operator_graphs() {
   const auto unary = [&](const char* result, const char* call) {
     return graph_of(image, fmt::format("%y : f32[{}] = aten.{}", result, call));
   };
+  const std::string indices = "const %i : i64[2] = [3, 1]\n";
+  const auto scatter = [&](const char* op) {
+    return graph_of("input %x : f32[3,2]\ninput %s : f32[2,2]\nconst %i : i64[2,2] = [0, 2, 1, 9]\n",
+                    fmt::format("%y : f32[3,2] = {}(self=%x, dim=0, index=%i, src=%s)", op));
+  };
   const std::string norm = "const %m : f32[4] = [0.1, 0.2, 0.3, 0.4]\nconst %v : f32[4] = [1.0, 2.0, 0.5, 0.25]\n";
   return {
       graph_of(image + "const %w : f32[4,2,3,3] = data 0 288\nconst %b : f32[4] = [0.1, 0.2, 0.3, 0.4]\n",
@@ -317,6 +322,40 @@ std::vector<std::string> operator_graphs() {
       graph_of(rows + "const %w : f32[6,8] = data 0 192\nconst %u : f32[6,2] = data 192 48\n",
                "%y : f32[2,3,2], %z : f32[3,2] = aten.recurrent(input=%x, h=none, c=none, w_ih=%w, w_hh=%u, b_ih=none, "
                "b_hh=none, kind=\"gru\", backwards=true)"),
+      graph_of(image, "%y : bool[1,4,6,6] = aten.isnan(self=%x)"),
+      graph_of(image, "%y : i16[1,4,6,6] = cormorant.convert.any(self=%x)"),
+      graph_of(second, "%y : bool[1,4,6,6] = aten.lt.Tensor_out(self=%x, other=%b)"),
+      graph_of(second, "%y : f32[1,4,6,6] = aten.fmod.Tensor_out(self=%x, other=%b)"),
+      graph_of("input %x : i64[4]\nconst %b : i64[1] = [3]\n", "%y : i64[4] = aten.floor_divide(self=%x, other=%b)"),
+      graph_of(second + "input %c : bool[4,1,6]\n",
+               "%y : f32[1,4,6,6] = aten.where.self_out(condition=%c, self=%x, other=%b)"),
+      graph_of(image + indices, "%y : f32[1,2,6,6] = aten.index_select(self=%x, dim=1, index=%i)"),
+      graph_of("input %x : f32[3,2]\nconst %i : i64[2,2] = [0, 2, 1, 9]\n",
+               "%y : f32[2,2] = aten.gather(self=%x, dim=0, index=%i, sparse_grad=false)"),
+      scatter("aten.scatter.src_out"),
+      scatter("aten.scatter_add"),
+      scatter("cormorant.scatter_prod.any"),
+      scatter("cormorant.scatter_amax.any"),
+      scatter("cormorant.scatter_amin.any"),
+      graph_of(rows, "%y : f32[2,3,8] = aten.cumsum(self=%x, dim=1, dtype=none)"),
+      graph_of(rows, "%y : f32[2,3,8] = cormorant.cumprod.any(self=%x, dim=2)"),
+      graph_of(rows, "%y : f32[2,3,8] = cormorant.logcumsumexp.any(self=%x, dim=0)"),
+      graph_of(rows, "%y : i64[2,3,8] = cormorant.cummax_index.any(self=%x, dim=1)"),
+      graph_of(rows, "%y : i32[2,3,8] = cormorant.cummin_index.any(self=%x, dim=1)"),
+      graph_of("input %x : i64[2,3]\n", "%y : i64[2,1] = cormorant.sum.any(self=%x, dim=[1])"),
+      graph_of(rows, "%y : f32[1,3,1] = cormorant.prod.any(self=%x, dim=[0, 2])"),
+      graph_of("input %x : bool[2,3]\n", "%y : bool[1,3] = cormorant.amax.any(self=%x, dim=[0])"),
+      graph_of("input %x : u8[2,3]\n", "%y : u8[2,1] = cormorant.amin.any(self=%x, dim=[1])"),
+      graph_of(rows, "%y : i64[2,1,8] = aten.argmax(self=%x, dim=1, keepdim=true)"),
+      graph_of(rows, "%y : i64[] = aten.argmin(self=%x, dim=none, keepdim=false)"),
+      graph_of(rows, "%y : i64[2,3,8] = cormorant.argsort.any(self=%x, dim=1, descending=true)"),
+      graph_of(rows + "const %s : f32[4] = [-1.0, 0.0, 0.5, 2.0]\n",
+               "%y : i32[2,3,8] = cormorant.searchsorted.any(sorted=%s, values=%x, right=false)"),
+      graph_of(image + "const %p : i32[3,2] = [0, 1, 2, 3, 4, 5]\nconst %w : f32[3,2] = data 0 24\n",
+               "%y : f32[1,4,3,6] = cormorant.taps.float(self=%x, dim=2, places=%p, weights=%w)"),
+      graph_of(image + "input %g : f32[1,2,3,2]\n",
+               "%y : f32[1,4,2,3] = cormorant.grid_sample.float(input=%x, grid=%g, mode=0, padding=0, "
+               "align_corners=false)"),
       "graph forward\ninput %x : f32[1,4]\nnode \"q\" \"\" \"\"\n  %q : i8[1,4] quant([0.05], [3]) = "
       "quantized_decomposed.quantize_per_tensor(input=%x, scale=0.05, zero_point=3, quant_min=-128, quant_max=127, "
       "dtype=dtype.i8)\nnode \"d\" \"\" \"\"\n  %y : f32[1,4] = quantized_decomposed.dequantize_per_tensor(input=%q, "

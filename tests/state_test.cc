@@ -61,8 +61,6 @@ struct Model {
   const char* name;
   int buffer_floats;  // elements of its buffers
   const char* board;  // one of three, in turn
-  // The decomposition of writes through views needs operators that are not here yet.
-  bool has_functional_form = true;
 };
 
 class State : public testing::TestWithParam<Model> {
@@ -85,7 +83,6 @@ class State : public testing::TestWithParam<Model> {
 
 TEST_P(State, InFloatIsPyTorchsInBothExportedForms) {
   for (const char* form : {"", "_functional"}) {
-    if (*form != '\0' && !GetParam().has_functional_form) continue;
     const ProgramFile program = compile(std::string(GetParam().name) + form);
     EXPECT_EQ(program.has_state, GetParam().buffer_floats > 0);
     EXPECT_EQ(json_.at("buffer_bytes").get<int>(), 4 * GetParam().buffer_floats);
@@ -118,7 +115,7 @@ TEST_P(State, InInt8IsNearPyTorchsAndHasTheHostsBitsOnABoard) {
 
 INSTANTIATE_TEST_SUITE_P(Zoo, State,
                          testing::Values(Model{"shift_register", 32, "cortex-m55"}, Model{"assigned", 32, "cortex-m4"},
-                                         Model{"cell", 6, "cortex-m0"}, Model{"views", 12, "cortex-m55", false},
+                                         Model{"cell", 6, "cortex-m0"}, Model{"views", 12, "cortex-m55"},
                                          Model{"delays", 16, "cortex-m4"}, Model{"running_mean", 5, "cortex-m0"},
                                          Model{"lstm", 12, "cortex-m55"}, Model{"cells", 24, "cortex-m4"},
                                          Model{"lstm_window", 0, "cortex-m0"}, Model{"lstm_projected", 0, "cortex-m55"},

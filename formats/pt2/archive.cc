@@ -90,7 +90,7 @@ Archive parse(std::span<const std::byte> bytes, std::shared_ptr<const void> owne
   Archive archive{.file = file, .programs = {}};
   for (const std::string& name : names) {
     const std::string entry = fmt::format("models/{}.json", name);
-    Program program = parse_program(zip.read(root + entry).text(), {.file = file, .entry = entry});
+    Program program = parse_program(zip.read(root + entry).text(), {.file = file, .entry = entry}, options);
     program.name = name;
     load_weights(program, zip, root, file);
     check_program(program, file);
@@ -99,9 +99,9 @@ Archive parse(std::span<const std::byte> bytes, std::shared_ptr<const void> owne
   return archive;
 }
 
-Archive read(const std::string& path) {
+Archive read(const std::string& path, ParseOptions options) {
   const SharedBytes file = map_file(path);
-  return parse(file.bytes, file.owner, path);
+  return parse(file.bytes, file.owner, path, std::move(options));
 }
 
 const TensorData* initial_value(const Program& program, const InputSpec& input) {

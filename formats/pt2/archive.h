@@ -24,6 +24,7 @@
 #include <vector>
 
 #include "formats/pt2/graph.h"
+#include "formats/pt2/symbols.h"
 
 namespace cormorant::pt2 {
 
@@ -76,6 +77,7 @@ struct Program {
   TensorDataMap weights;            // by the name within the model: parameters and persistent buffers
   TensorDataMap constants;          // likewise: other buffers and tensors made in forward
   std::string torch_version;
+  std::vector<std::string> notes;  // what was decided while reading, for the user to know
 };
 
 struct Archive {
@@ -83,11 +85,12 @@ struct Archive {
   std::vector<Program> programs;  // one, unless torch.export.pt2_archive's package_pt2 bundled several
 };
 
-Archive read(const std::string& path);
-
 struct ParseOptions {
+  Shapes shapes = {};            // of inputs whose dimensions are symbols
   bool verify_checksums = true;  // off for fuzzing, which would never get past one
 };
+
+Archive read(const std::string& path, ParseOptions options = {});
 
 // The same from memory, which `owner` keeps alive. `file` stands for the file in diagnostics.
 Archive parse(std::span<const std::byte> bytes, std::shared_ptr<const void> owner, const std::string& file,

@@ -67,11 +67,23 @@ const std::string kWeights = "data/weights/model_weights_config.json";
 
 TEST(Diagnostics, UnchangedEntriesAreRead) { EXPECT_EQ(diagnostic_of(Entries("inplace").file()).problem, ""); }
 
-TEST(Diagnostics, DynamicShapesNameTensorSymbolAndRange) {
-  const Diagnostic diagnostic = diagnostic_of(bytes_of(kTestData + "dynamic.pt2"));
-  EXPECT_NE(diagnostic.problem.find("'input' has a dynamic shape: its size 0 is s"), std::string::npos);
-  EXPECT_NE(diagnostic.problem.find("(at least 2, at most 8)"), std::string::npos);
-  EXPECT_NE(diagnostic.advice.find("dynamic_shapes"), std::string::npos);
+// Its batch, of 2 to 8, is all that the export leaves open.
+TEST(Diagnostics, AnOpenBatchIsOneUnlessTheCallerSaysAnother) {
+  const SharedBytes shared = share(bytes_of(kTestData + "dynamic.pt2"));
+  const auto read_as = [&](const Shapes& shapes) {
+    return parse(shared.bytes, shared.owner, "m.pt2", {.shapes = shapes}).programs.front();
+  };
+  const Program alone = read_as({});
+  std::vector<std::int64_t> shape = alone.graph.tensors.at("input").sizes;
+  EXPECT_EQ(shape.at(0), 1);
+  ASSERT_EQ(alone.notes.size(), 1U);
+  EXPECT_NE(alone.notes.front().find("batch"), std::string::npos);
+  shape[0] = 5;
+  const Program given = read_as({{"input", shape}});
+  EXPECT_EQ(given.graph.tensors.at("input").sizes, shape);
+  EXPECT_TRUE(given.notes.empty());
+  EXPECT_THROW(read_as({{"other", shape}}), InputError);
+  EXPECT_THROW(read_as({{"input", {5}}}), InputError);
 }
 
 TEST(Diagnostics, OnlyTheProducersOfDynamicValuesAreBlamed) {

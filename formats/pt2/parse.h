@@ -11,6 +11,7 @@
 #include "formats/pt2/archive.h"
 #include "formats/pt2/graph.h"
 #include "formats/pt2/json.h"
+#include "formats/pt2/symbols.h"
 #include "formats/pt2/zip.h"
 
 namespace cormorant::pt2 {
@@ -19,7 +20,9 @@ namespace cormorant::pt2 {
 struct ParseContext {
   std::string file;
   std::string torch_version;
-  std::map<std::string, std::string, std::less<>> ranges;  // symbol -> "between 2 and 8"
+  std::map<std::string, std::string, std::less<>> ranges;         // symbol -> "between 2 and 8"
+  Symbols symbols = {};                                           // those that have a number
+  std::map<std::string, std::int64_t, std::less<>> numbers = {};  // what the graph computes of them, by name
 };
 
 // A size, stride or offset is either a number or an expression.
@@ -27,7 +30,7 @@ struct Extent {
   std::int64_t value = 0;
   std::string expression;  // not empty: the number is known only at run time
 };
-Extent parse_extent(const Json& json);
+Extent parse_extent(const Json& json, const ParseContext& context);
 
 ScalarType parse_scalar_type(const Json& json);
 
@@ -41,7 +44,7 @@ Graph parse_graph(const Json& json, const ParseContext& context);
 std::vector<std::string> parse_output_keys(const Json& module);
 
 // models/NAME.json, without weights.
-Program parse_program(std::string_view text, const JsonOrigin& origin);
+Program parse_program(std::string_view text, const JsonOrigin& origin, const ParseOptions& options = {});
 
 // Fills in weights and constants of a program from the archive whose entries begin with `root`.
 void load_weights(Program& program, Zip& zip, const std::string& root, const std::string& file);

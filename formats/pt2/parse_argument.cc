@@ -51,27 +51,33 @@ Argument optional_tensor(const Json& json, const ParseContext&) {
 
 // {"as_name": "s0"} or a plain number under `plain`.
 template <typename T, auto parse>
-std::variant<T, Symbol> parse_symbolic(const Json& json, std::string_view plain) {
+std::variant<T, Symbol> parse_symbolic(const Json& json, std::string_view plain, const ParseContext& context) {
   const auto [key, value] = json.alternative();
-  if (key == "as_name") return Symbol{.name = value.string()};
+  if (key == "as_name") {
+    const std::string name = value.string();
+    if (const auto known = context.numbers.find(name); known != context.numbers.end()) {
+      return static_cast<T>(known->second);
+    }
+    return Symbol{.name = name};
+  }
   if (key == plain) return parse(value);
   json.fail(fmt::format("as_name or {} was expected", plain));
 }
 
 template <typename T, auto parse>
-Argument symbolic(const Json& json, std::string_view plain) {
-  std::variant<T, Symbol> value = parse_symbolic<T, parse>(json, plain);
+Argument symbolic(const Json& json, std::string_view plain, const ParseContext& context) {
+  std::variant<T, Symbol> value = parse_symbolic<T, parse>(json, plain, context);
   if (const T* number = std::get_if<T>(&value)) return {.value = *number};
   return {.value = std::get<Symbol>(std::move(value))};
 }
 
 // Plain numbers throughout become a plain list.
 template <typename T, auto parse>
-Argument symbolic_list(const Json& json, std::string_view plain) {
+Argument symbolic_list(const Json& json, std::string_view plain, const ParseContext& context) {
   std::vector<std::variant<T, Symbol>> mixed;
   std::vector<T> numbers;
   for (const Json& item : json.items()) {
-    mixed.push_back(parse_symbolic<T, parse>(item, plain));
+    mixed.push_back(parse_symbolic<T, parse>(item, plain, context));
     if (const T* number = std::get_if<T>(&mixed.back())) numbers.push_back(*number);
   }
   if (numbers.size() == mixed.size()) return {.value = std::move(numbers)};
@@ -144,14 +150,17 @@ constexpr std::array kAlternatives = {
                 [](const Json& j, Context) {
                   return Argument{.value = Complex{.real = j["real"].floating(), .imag = j["imag"].floating()}};
                 }},
-    Alternative{"as_sym_int", [](const Json& j, Context) { return symbolic<std::int64_t, parse_int>(j, "as_int"); }},
+    Alternative{"as_sym_int",
+                [](const Json& j, Context c) { return symbolic<std::int64_t, parse_int>(j, "as_int", c); }},
     Alternative{"as_sym_ints",
-                [](const Json& j, Context) { return symbolic_list<std::int64_t, parse_int>(j, "as_int"); }},
-    Alternative{"as_sym_float", [](const Json& j, Context) { return symbolic<double, parse_float>(j, "as_float"); }},
+                [](const Json& j, Context c) { return symbolic_list<std::int64_t, parse_int>(j, "as_int", c); }},
+    Alternative{"as_sym_float",
+                [](const Json& j, Context c) { return symbolic<double, parse_float>(j, "as_float", c); }},
     Alternative{"as_sym_floats",
-                [](const Json& j, Context) { return symbolic_list<double, parse_float>(j, "as_float"); }},
-    Alternative{"as_sym_bool", [](const Json& j, Context) { return symbolic<bool, parse_bool>(j, "as_bool"); }},
-    Alternative{"as_sym_bools", [](const Json& j, Context) { return symbolic_list<bool, parse_bool>(j, "as_bool"); }},
+                [](const Json& j, Context c) { return symbolic_list<double, parse_float>(j, "as_float", c); }},
+    Alternative{"as_sym_bool", [](const Json& j, Context c) { return symbolic<bool, parse_bool>(j, "as_bool", c); }},
+    Alternative{"as_sym_bools",
+                [](const Json& j, Context c) { return symbolic_list<bool, parse_bool>(j, "as_bool", c); }},
 };
 
 }  // namespace

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <set>
 #include <utility>
 
 #include "base/diagnostic.h"
@@ -104,13 +106,14 @@ void parse_tensors(Graph& graph, const Json& json, const ParseContext& context) 
   }
 }
 
-// Integers that the model computes (x.shape[0], x.item()) are as dynamic as sizes.
+// Integers that the model computes (x.shape[0], x.item()) are as dynamic as sizes. Conditions are for tracing alone;
+// whoever computes with one is told so later.
 void refuse_symbolic_numbers(const Graph& graph, const Json& json, const ParseContext& context) {
-  for (const std::string_view key : {"sym_int_values", "sym_float_values", "sym_bool_values"}) {
+  for (const std::string_view key : {"sym_int_values", "sym_float_values"}) {
     const std::optional<Json> values = json.find(key);
     if (!values) continue;
     for (const auto& [name, value] : values->members()) {
-      if (value.alternative().first != "as_expr") continue;
+      if (value.alternative().first != "as_expr" || context.numbers.contains(std::string(name))) continue;
       Diagnostic diagnostic{.problem = fmt::format("the number '{}' is known only at run time", name),
                             .advice =
                                 "sizes and other numbers must be fixed: call torch.export.export without "
@@ -119,6 +122,111 @@ void refuse_symbolic_numbers(const Graph& graph, const Json& json, const ParseCo
       within_producer(graph, name, [&] { throw InputError(diagnostic); });
     }
   }
+}
+
+// The numbers that the graph's integers have now that its symbols have some.
+void find_numbers(const Json& json, ParseContext& context) {
+  const std::optional<Json> values = json.find("sym_int_values");
+  if (!values) return;
+  for (const auto& [name, value] : values->members()) {
+    const auto [key, inside] = value.alternative();
+    if (key == "as_int") context.numbers[std::string(name)] = inside.integer();
+    if (key != "as_expr") continue;
+    if (const auto known = context.symbols.value(inside["expr_str"].string())) {
+      context.numbers[std::string(name)] = *known;
+    }
+  }
+}
+
+// x.shape[0] // 2, and checks of it: their results stand in the nodes that use them.
+bool computes_sizes(const Node& node) {
+  constexpr std::string_view kOf[] = {"_operator.", "torch.sym_", "torch.ops.aten.sym_", "math.",
+                                      "torch.ops.aten._assert_scalar"};
+  return output_names(node).empty() &&
+         std::any_of(std::begin(kOf), std::end(kOf), [&](std::string_view of) { return node.target.starts_with(of); });
+}
+
+// Every dimension of a user's input that is an expression: {input, dimension, expression}.
+struct OpenSize {
+  std::string input;
+  std::size_t dim;
+  std::string expression;
+};
+std::vector<OpenSize> open_sizes(const Json& module, std::map<std::string, std::vector<Extent>>& inputs) {
+  std::vector<OpenSize> open;
+  for (const Json& spec : module["signature"]["input_specs"].items()) {
+    const auto [kind, value] = spec.alternative();
+    if (kind != "user_input") continue;
+    const auto [argument, inside] = value["arg"].alternative();
+    if (argument != "as_tensor") continue;
+    const std::string name = inside["name"].string();
+    const std::optional<Json> meta = module["graph"]["tensor_values"].find(name);
+    if (!meta) continue;
+    for (const Json& size : (*meta)["sizes"].items()) {
+      const Extent extent = parse_extent(size, {});
+      if (!extent.expression.empty()) open.push_back({name, inputs[name].size(), extent.expression});
+      inputs[name].push_back(extent);
+    }
+  }
+  return open;
+}
+
+// By the shapes that are given; a symbol that is left and is the first dimension of inputs alone is a batch, of one.
+void bind_symbols(const Json& module, const Json& root, const Shapes& shapes, ParseContext& context,
+                  std::vector<std::string>& notes) {
+  std::map<std::string, std::vector<Extent>> inputs;
+  const std::vector<OpenSize> open = open_sizes(module, inputs);
+  const auto fail = [&](std::string problem, std::string advice) {
+    throw InputError({.problem = std::move(problem), .advice = std::move(advice), .file = context.file});
+  };
+  for (const auto& [name, shape] : shapes) {
+    const auto input = inputs.find(name);
+    if (input == inputs.end()) {
+      std::string names;
+      for (const auto& [known, extents] : inputs) names += (names.empty() ? "" : ", ") + known;
+      fail(fmt::format("a shape is given for '{}', which is no input of the model", name), "its inputs are " + names);
+    }
+    if (input->second.size() != shape.size()) {
+      fail(fmt::format("the input '{}' has {} dimensions, not {}", name, input->second.size(), shape.size()),
+           "give a number for each");
+    }
+    for (std::size_t i = 0; i < shape.size(); ++i) {
+      const Extent& extent = input->second[i];
+      if (extent.expression.empty() && extent.value != shape[i]) {
+        fail(fmt::format("dimension {} of the input '{}' is fixed to {}, not {}", i, name, extent.value, shape[i]),
+             "export the model with that shape, or with dynamic_shapes for it");
+      }
+      const auto symbol = symbol_of(extent.expression);
+      if (!extent.expression.empty() && symbol && !context.symbols.binds(*symbol))
+        context.symbols.bind(*symbol, shape[i]);
+    }
+    for (std::size_t i = 0; i < shape.size(); ++i) {
+      const std::string& expression = input->second[i].expression;
+      if (expression.empty()) continue;
+      const auto value = context.symbols.value(expression);
+      if (value && *value != shape[i]) {
+        fail(fmt::format("dimension {} of the input '{}' must be {} if the others are as given", i, name, *value),
+             "dimensions that share a symbol are equal");
+      }
+    }
+  }
+  std::set<std::string> batches;
+  for (const OpenSize& size : open) {
+    if (context.symbols.value(size.expression)) continue;
+    const auto symbol = symbol_of(size.expression);
+    if (size.dim != 0 || !symbol) return;  // the one that is dynamic is named where its tensor is read
+    batches.insert(*symbol);
+  }
+  if (batches.size() != 1) return;
+  const std::string& batch = *batches.begin();
+  if (const std::optional<Json> ranges = root.find("range_constraints")) {
+    for (const auto& [symbol, range] : ranges->members()) {
+      const std::optional<Json> low = range.find("min_val");
+      if (symbol == batch && low && low->integer() > 2) return;
+    }
+  }
+  context.symbols.bind(batch, 1);
+  notes.push_back("the batch, which the model leaves open, is 1; --shape NAME=D,D,… gives an input another shape");
 }
 
 InputSpec parse_input_spec(const Json& json, const ParseContext& context) {
@@ -238,24 +346,28 @@ std::vector<std::string> output_names(const Node& node) {
   return names;
 }
 
-Graph parse_graph(const Json& json, const ParseContext& context) {
+Graph parse_graph(const Json& json, const ParseContext& outer) {
   Graph graph;
+  ParseContext context = outer;
+  find_numbers(json, context);
   graph.inputs = parse_arguments(json["inputs"], context);
   for (const Json& node : json["nodes"].items()) graph.nodes.push_back(parse_node(node, context));
   graph.outputs = parse_arguments(json["outputs"], context);
   parse_tensors(graph, json["tensor_values"], context);
   refuse_symbolic_numbers(graph, json, context);
+  std::erase_if(graph.nodes, computes_sizes);
   return graph;
 }
 
-Program parse_program(std::string_view text, const JsonOrigin& origin) {
+Program parse_program(std::string_view text, const JsonOrigin& origin, const ParseOptions& options) {
   const JsonDocument document(text, origin);
   const Json root = document.root();
-  const ParseContext context = parse_context(root, origin.file);
+  ParseContext context = parse_context(root, origin.file);
   check_schema(root, context);
   Program program;
   program.torch_version = context.torch_version;
   const Json module = root["graph_module"];
+  bind_symbols(module, root, options.shapes, context, program.notes);
   program.graph = parse_graph(module["graph"], context);
   const Json signature = module["signature"];
   for (const Json& spec : signature["input_specs"].items()) program.inputs.push_back(parse_input_spec(spec, context));

@@ -55,8 +55,9 @@ std::string plain_symbol(const std::string& expression) {
   throw InputError({.problem = fmt::format("the tensor '{}' has a dynamic shape: its {} is {}{}", name, what, symbol,
                                            range == context.ranges.end() ? "" : " (" + range->second + ")"),
                     .advice =
-                        "memory is planned at compile time, so sizes must be fixed: call torch.export.export without "
-                        "dynamic_shapes, and let no size depend on data",
+                        "memory is planned at compile time, so sizes must be fixed: give the input's shape with "
+                        "--shape NAME=D,D,…, or call torch.export.export without dynamic_shapes; let no size depend "
+                        "on data",
                     .file = context.file});
 }
 
@@ -65,7 +66,7 @@ std::vector<std::int64_t> parse_extents(const Json& json, std::string_view what,
   constexpr std::size_t kMaxRank = 64;
   std::vector<std::int64_t> values;
   for (const Json& item : json.items()) {
-    const Extent extent = parse_extent(item);
+    const Extent extent = parse_extent(item, context);
     if (!extent.expression.empty()) fail_dynamic(extent, fmt::format("{} {}", what, values.size()), name, context);
     if (extent.value < 0) item.fail(fmt::format("a {} is negative", what));
     values.push_back(extent.value);
@@ -96,12 +97,13 @@ ScalarType parse_scalar_type(const Json& json) {
   return {.code = type.code, .dtype = type.dtype};
 }
 
-Extent parse_extent(const Json& json) {
+Extent parse_extent(const Json& json, const ParseContext& context) {
   const auto [key, value] = json.alternative();
   if (key == "as_int") return {.value = value.integer(), .expression = {}};
   if (key != "as_expr") json.fail("as_int or as_expr was expected");
   Extent extent{.value = 0, .expression = value["expr_str"].string()};
   if (extent.expression.empty()) value.fail("the expression is empty");
+  if (const auto known = context.symbols.value(extent.expression)) return {.value = *known, .expression = {}};
   return extent;
 }
 
@@ -121,7 +123,7 @@ TensorMeta parse_tensor_meta(const Json& json, std::string_view name, const Pars
   TensorMeta meta{.dtype = *type.dtype, .sizes = {}, .strides = {}, .storage_offset = 0};
   meta.sizes = parse_extents(json["sizes"], "size", name, context);
   meta.strides = parse_extents(json["strides"], "stride", name, context);
-  const Extent offset = parse_extent(json["storage_offset"]);
+  const Extent offset = parse_extent(json["storage_offset"], context);
   if (!offset.expression.empty()) fail_dynamic(offset, "offset", name, context);
   meta.storage_offset = offset.value;
   if (meta.strides.size() != meta.sizes.size()) json.fail("sizes and strides do not have the same length");

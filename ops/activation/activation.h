@@ -43,7 +43,8 @@
   CORMORANT_OWN(OURS, hardswish, Unary) CORMORANT_OWN(OURS, log_sigmoid, Unary) CORMORANT_OWN(OURS, mish, Unary) \
   CORMORANT_OWN(OURS, round_decimals, Unary1) CORMORANT_OWN(OURS, selu, Unary) CORMORANT_OWN(OURS, sgn, Unary) \
   CORMORANT_OWN(OURS, silu, Unary) CORMORANT_OWN(OURS, softplus, Unary2) CORMORANT_OWN(OURS, softshrink, Unary1) \
-  CORMORANT_OWN(OURS, square, Unary) CORMORANT_OWN(OURS, threshold, Unary2)
+  CORMORANT_OWN(OURS, square, Unary) CORMORANT_OWN(OURS, threshold, Unary2) CORMORANT_OWN(OURS, erfinv, Unary) \
+  CORMORANT_OWN(OURS, sinc, Unary)
 CORMORANT_NAMES(CORMORANT_ACTIVATION_KERNELS)
 // clang-format on
 

@@ -7,6 +7,8 @@
 #include <numbers>
 #include <stdexcept>
 
+#include "base/float_math.h"
+
 namespace cormorant::ops {
 namespace {
 
@@ -37,6 +39,8 @@ double hard_sigmoid(double x) { return std::clamp(x + 3, 0.0, 6.0) / 6; }
 
 double sign(double x) { return x > 0 ? 1 : (x < 0 ? -1 : x); }
 
+double sinc(double x) { return x == 0 ? 1 : std::sin(std::numbers::pi * x) / (std::numbers::pi * x); }
+
 double round_decimals(double x, double decimals) {
   const double power = std::pow(10.0, decimals);
   return std::nearbyint(x * power) / power;
@@ -66,6 +70,7 @@ constexpr Function kFunctions[] = {
     {"elu", "Scalar alpha=1, Scalar scale=1, Scalar input_scale=1", true,
      [](double x, const P& p) { return elu(x, p[0], p[1], p[2]); }},
     {"erf", "", true, [](double x, const P&) { return std::erf(x); }},
+    {"erfinv", "", true, [](double x, const P&) { return double{float_math::erfinv(static_cast<float>(x))}; }},
     {"erfc", "", true, [](double x, const P&) { return std::erfc(x); }},
     {"exp", "", true, [](double x, const P&) { return std::exp(x); }},
     {"exp2", "", true, [](double x, const P&) { return std::exp2(x); }},
@@ -94,6 +99,7 @@ constexpr Function kFunctions[] = {
     {"sign", "", true, [](double x, const P&) { return sign(x); }},
     {"silu", "", true, [](double x, const P&) { return x * sigmoid(x); }},
     {"sin", "", true, [](double x, const P&) { return std::sin(x); }},
+    {"sinc", "", true, [](double x, const P&) { return sinc(x); }},
     {"sinh", "", true, [](double x, const P&) { return std::sinh(x); }},
     {"softplus", "Scalar beta=1, Scalar threshold=20", false,
      [](double x, const P& p) { return softplus(x, p[0], p[1]); }},

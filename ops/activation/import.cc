@@ -11,11 +11,12 @@ namespace {
 // Other names that PyTorch has for a function of the table.
 constexpr struct {
   std::string_view alias, name;
-} kAliases[] = {
-    {"absolute", "abs"},          {"negative", "neg"},        {"fix", "trunc"},           {"arccos", "acos"},
-    {"arccosh", "acosh"},         {"arcsin", "asin"},         {"arcsinh", "asinh"},       {"arctan", "atan"},
-    {"arctanh", "atanh"},         {"special_erf", "erf"},     {"special_erfc", "erfc"},   {"special_exp2", "exp2"},
-    {"special_expit", "sigmoid"}, {"special_expm1", "expm1"}, {"special_log1p", "log1p"}, {"special_logit", "logit"}};
+} kAliases[] = {{"absolute", "abs"},        {"negative", "neg"},        {"fix", "trunc"},
+                {"arccos", "acos"},         {"arccosh", "acosh"},       {"arcsin", "asin"},
+                {"arcsinh", "asinh"},       {"arctan", "atan"},         {"arctanh", "atanh"},
+                {"special_erf", "erf"},     {"special_sinc", "sinc"},   {"special_erfinv", "erfinv"},
+                {"special_erfc", "erfc"},   {"special_exp2", "exp2"},   {"special_expit", "sigmoid"},
+                {"special_expm1", "expm1"}, {"special_log1p", "log1p"}, {"special_logit", "logit"}};
 
 // "aten.elu_.default" -> "elu".
 std::string_view name_of(std::string_view op) {

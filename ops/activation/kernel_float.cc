@@ -50,6 +50,7 @@ struct Functions {
   static float elu(float x, const float* p) { return elu_of(x, p[0], p[1], p[2]); }
   static float erf(float x, const float*) { return fm::erf(x); }
   static float erfc(float x, const float*) { return fm::erfc(x); }
+  static float erfinv(float x, const float*) { return fm::erfinv(x); }
   static float exp(float x, const float*) { return fm::exp(x); }
   static float exp2(float x, const float*) { return fm::exp2(x); }
   static float expm1(float x, const float*) { return fm::expm1(x); }
@@ -91,6 +92,7 @@ struct Functions {
   static float sign(float x, const float*) { return sign_of(x); }
   static float silu(float x, const float*) { return x * fm::sigmoid(x); }
   static float sin(float x, const float*) { return fm::sin(x); }
+  static float sinc(float x, const float*) { return fm::sinc(x); }
   static float sinh(float x, const float*) { return fm::sinh(x); }
   static float softplus(float x, const float* p) {
     const float y = x * p[0];

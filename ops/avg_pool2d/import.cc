@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "ops/pool_import.h"
+#include "ops/pool_windows.h"
 
 namespace cormorant::ops {
 namespace {
@@ -53,6 +54,36 @@ std::vector<ir::Value*> import_adaptive(Importer& importer) {
                      {"divisor_override", ir::None{}}})};
 }
 
+// Of volumes there is no kernel: one dimension after the other.
+std::vector<ir::Value*> import_avg_pool3d(Importer& importer) {
+  const Build b(importer);
+  V self = b.tensor("self");
+  const ir::Node& call = b.call();
+  const Dims& kernel = call.integers("kernel_size");
+  const Dims& stride = call.integers("stride").empty() ? kernel : call.integers("stride");
+  const auto entry = [](const Dims& list, std::size_t i) { return list.size() == 1 ? list[0] : list.at(i); };
+  std::vector<AxisWindows> axes;
+  for (std::size_t i = 0; i < 3; ++i) {
+    const std::size_t at = self->type.rank() - 3 + i;
+    const Sliding by = {entry(kernel, i), entry(stride, i), entry(call.integers("padding"), i), 1};
+    axes.push_back(
+        sliding_windows(b, self->type.shape.at(at), b.type().shape.at(at), by, call.boolean("count_include_pad")));
+  }
+  std::optional<double> divisor;
+  if (b.given("divisor_override")) divisor = call.number("divisor_override");
+  return {b.finish(mean_of_windows(b, self, axes, divisor))};
+}
+std::vector<ir::Value*> import_adaptive3d(Importer& importer) {
+  const Build b(importer);
+  V self = b.tensor("self");
+  std::vector<AxisWindows> axes;
+  b.require(self->type.rank() >= 3 && self->type.rank() == b.type().rank());
+  for (std::size_t at = self->type.rank() - 3; at < self->type.rank(); ++at) {
+    axes.push_back(adaptive_windows(b, self->type.shape[at], b.type().shape[at]));
+  }
+  return {b.finish(mean_of_windows(b, self, axes))};
+}
+
 }  // namespace
 
 std::vector<AtenForm> avg_pool2d_forms() {
@@ -63,6 +94,11 @@ std::vector<AtenForm> avg_pool2d_forms() {
       {"avg_pool1d.default(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, bool ceil_mode=False, "
        "bool count_include_pad=True)",
        import_avg_pool1d},
+      {"avg_pool3d.default(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, bool ceil_mode=False, "
+       "bool count_include_pad=True, int? divisor_override=None)",
+       import_avg_pool3d},
+      {"adaptive_avg_pool3d.default(Tensor self, SymInt[3] output_size)", import_adaptive3d},
+      {"_adaptive_avg_pool3d.default(Tensor self, SymInt[3] output_size)", import_adaptive3d},
       {"adaptive_avg_pool2d.default(Tensor self, SymInt[2] output_size)", import_adaptive<2>},
       {"_adaptive_avg_pool2d.default(Tensor self, SymInt[2] output_size)", import_adaptive<2>},
       {"adaptive_avg_pool1d.default(Tensor self, int[1] output_size)", import_adaptive<1>}};

@@ -285,14 +285,6 @@ TEST(ProductImport, EinsumOfTwoOperands) {
     EXPECT_EQ(result.front()->type.shape, t.out) << t.equation;
     EXPECT_EQ(evaluated(graph, result.front()), t.expected) << t.equation;
   }
-  ir::Graph graph;
-  ir::Value* a = graph.add_input("a", ir::float_type({2, 2}));
-  for (const char* equation : {"ii,ij->j", "ij->ji", "...j,jk->...k", "ij,jk", "ij,jk->k", "ij,kl->il"}) {
-    EXPECT_THROW(import_call(graph, "aten.einsum.default",
-                             {{"equation", std::string(equation)}, {"tensors", std::vector<ir::Value*>{a, a}}}, {2}),
-                 InputError)
-        << equation;
-  }
 }
 
 // Attention by its definition, in double.
@@ -362,9 +354,17 @@ TEST(ProductImport, MasksBecomeNumbersToAdd) {
   EXPECT_THROW(import_call(graph, "aten.scaled_dot_product_attention.default",
                            {{"query", x}, {"key", x}, {"value", x}, {"dropout_p", 0.1}}, {1, 2, 2}),
                InputError);
-  EXPECT_THROW(import_call(graph, "aten.scaled_dot_product_attention.default",
-                           {{"query", x}, {"key", x}, {"value", x}, {"enable_gqa", true}}, {1, 2, 2}),
-               InputError);
+}
+
+TEST(ProductImport, HeadsOfTheQueryShareKeysAndValues) {
+  ir::Graph graph;
+  ir::Value* query = graph.add_input("q", ir::float_type({1, 4, 2, 2}));
+  ir::Value* key = graph.add_input("k", ir::float_type({1, 2, 3, 2}));
+  const auto result = import_call(graph, "aten.scaled_dot_product_attention.default",
+                                  {{"query", query}, {"key", key}, {"value", key}, {"enable_gqa", true}}, {1, 4, 2, 2});
+  const ir::Node* repeated = result.front()->producer->tensor("mat2")->producer;
+  EXPECT_EQ(repeated->op, "aten.repeat_interleave");
+  EXPECT_EQ(repeated->integers("repeats"), (std::vector<std::int64_t>{1, 2, 1, 1}));
 }
 
 TEST(BatchMatmulQuantize, MixedRepetitionIsRejectedWithAReason) {

@@ -282,6 +282,7 @@ Operator batch_matmul_operator() {
   return {.name = "batch_matmul",
           .limits = "at most 16384 products per sum; operands that repeat do so along the same dimensions",
           .layout = Layout::contiguous,
+          .keeps_types = true,  // a mask of truth values is not added
           .forms = batch_matmul::product_forms(),
           .canonical = {"aten.bmm(Tensor self, Tensor mat2, bool transposed, float scale)"},
           .infer = batch_matmul::infer,

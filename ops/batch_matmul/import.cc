@@ -8,13 +8,12 @@
 
 #include "base/diagnostic.h"
 #include "ops/batch_matmul/products.h"
+#include "ops/build.h"
 
 namespace cormorant::ops::batch_matmul {
 namespace {
 
 using Dims = std::vector<std::int64_t>;
-
-std::int64_t count(const Dims& shape) { return ir::float_type(shape).elements(); }
 
 bool is_float_constant(const ir::Value* value) {
   return value->kind == ir::ValueKind::constant && value->type.dtype == DType::f32;
@@ -35,14 +34,6 @@ ir::Value* permute_constant(Importer& importer, const ir::Value* value, const Di
   }
   return importer.graph->add_constant(value->name + "_transposed", ir::float_type(shape),
                                       ir::Bytes::of(std::span<const float>(out)));
-}
-
-ir::Value* permuted(Importer& importer, ir::Value* value, const Dims& dims) {
-  if (std::ranges::is_sorted(dims)) return value;
-  if (is_float_constant(value)) return permute_constant(importer, value, dims);
-  Dims shape(dims.size());
-  for (std::size_t i = 0; i < dims.size(); ++i) shape[i] = value->type.shape[static_cast<std::size_t>(dims[i])];
-  return importer.node("aten.permute", {{"self", value}, {"dims", dims}}, {ir::float_type(shape)})->result();
 }
 
 ir::Value* reshaped(Importer& importer, ir::Value* value, const Dims& shape) {
@@ -103,6 +94,7 @@ ir::Value* product(Importer& importer, ir::Value* self, ir::Value* mat2, bool tr
   if (scale < 0) importer.reject("a matrix product with a negative factor", "negate one of its operands in the model");
   const std::optional<Product> p = product_of(self->type.shape, mat2->type.shape, transposed);
   if (!p) importer.reject("the shapes of a matrix product do not match", "the model's export is inconsistent");
+  if (p->inner == 0) return Build(importer).filled(0, ir::float_type(p->result()));  // sums of nothing
   return importer
       .node(kCanonical, {{"self", self}, {"mat2", mat2}, {"transposed", transposed}, {"scale", scale}},
             {ir::float_type(p->result())})
@@ -181,101 +173,6 @@ std::vector<ir::Value*> import_baddbmm(Importer& importer) {
   return add_product(importer, importer.call->tensor("batch1"), importer.call->tensor("batch2"));
 }
 
-// ---- einsum of two operands -----------------------------------------------------------------------------------------
-
-// "bqd,bkd->bqk": letters in both operands and the result are batches, those of one operand and the result its rows or
-// columns, and those missing from the result are summed over.
-struct Equation {
-  std::string left, right, result;
-};
-
-bool has(const std::string& letters, char letter) { return letters.find(letter) != std::string::npos; }
-
-Equation parse_equation(Importer& importer) {
-  std::string text = importer.call->string("equation");
-  std::erase(text, ' ');
-  const auto refuse = [&](const char* what) {
-    importer.reject("einsum '" + text + "' " + what, "write it as matmul, transpose and sum");
-  };
-  const std::size_t comma = text.find(',');
-  const std::size_t arrow = text.find("->");
-  if (comma == std::string::npos || arrow == std::string::npos || text.find(',', comma + 1) != std::string::npos ||
-      text.find('.') != std::string::npos) {
-    refuse("is supported only with two operands, a result and no ellipsis");
-  }
-  Equation e{text.substr(0, comma), text.substr(comma + 1, arrow - comma - 1), text.substr(arrow + 2)};
-  for (const std::string* letters : {&e.left, &e.right, &e.result}) {
-    std::string sorted = *letters;
-    std::ranges::sort(sorted);
-    if (std::ranges::adjacent_find(sorted) != sorted.end()) refuse("takes a diagonal, which is not supported");
-  }
-  for (const char letter : e.result) {
-    if (!has(e.left, letter) && !has(e.right, letter)) refuse("has a result's letter that no operand has");
-  }
-  for (const std::string* letters : {&e.left, &e.right}) {
-    const std::string& other = letters == &e.left ? e.right : e.left;
-    for (const char letter : *letters) {
-      if (!has(other, letter) && !has(e.result, letter)) refuse("sums over a dimension of one operand only");
-    }
-  }
-  return e;
-}
-
-struct Operand {
-  ir::Value* value;
-  Dims batch, own, inner;  // sizes
-};
-
-Operand arrange(Importer& importer, ir::Value* value, const std::string& letters, const std::string& batch,
-                const std::string& own, const std::string& inner) {
-  Operand operand{};
-  Dims dims;
-  const auto place = [&](const std::string& group, Dims& sizes) {
-    for (const char letter : group) {
-      dims.push_back(static_cast<std::int64_t>(letters.find(letter)));
-      sizes.push_back(value->type.shape[letters.find(letter)]);
-    }
-  };
-  place(batch, operand.batch);
-  place(own, operand.own);
-  place(inner, operand.inner);
-  operand.value = permuted(importer, value, dims);
-  return operand;
-}
-
-std::vector<ir::Value*> import_einsum(Importer& importer) {
-  const Equation e = parse_equation(importer);
-  const auto& tensors = importer.call->tensors("tensors");
-  if (tensors.size() != 2 || tensors[0]->type.rank() != e.left.size() || tensors[1]->type.rank() != e.right.size()) {
-    importer.reject("the equation of an einsum does not fit its operands", "the model's export is inconsistent");
-  }
-  std::string batch, rows, columns, inner;
-  for (const char letter : e.left) {
-    const bool shared = has(e.right, letter);
-    (has(e.result, letter) ? (shared ? batch : rows) : inner) += letter;
-  }
-  for (const char letter : e.right) {
-    if (!has(e.left, letter)) columns += letter;
-  }
-  const Operand a = arrange(importer, tensors[0], e.left, batch, rows, inner);
-  const Operand b = arrange(importer, tensors[1], e.right, batch, columns, inner);
-  ir::Value* result;
-  if (batch.empty() && is_float_constant(b.value)) {
-    result = linear(importer, reshaped(importer, a.value, {count(a.own), count(a.inner)}),
-                    reshaped(importer, b.value, {count(b.own), count(b.inner)}), nullptr);
-  } else {
-    result = product(importer, reshaped(importer, a.value, {count(a.batch), count(a.own), count(a.inner)}),
-                     reshaped(importer, b.value, {count(b.batch), count(b.own), count(b.inner)}), true, 1.0);
-  }
-  Dims shape = a.batch;
-  shape.insert(shape.end(), a.own.begin(), a.own.end());
-  shape.insert(shape.end(), b.own.begin(), b.own.end());
-  const std::string order = batch + rows + columns;
-  Dims dims;
-  for (const char letter : e.result) dims.push_back(static_cast<std::int64_t>(order.find(letter)));
-  return {permuted(importer, reshaped(importer, result, shape), dims)};
-}
-
 // ---- attention --------------------------------------------------------------------------------------------------
 
 // Added to a score that must not count. Quantization bounds it (quantizer/masks.h).
@@ -294,8 +191,8 @@ ir::Value* causal_mask(Importer& importer, std::int64_t rows, std::int64_t colum
 ir::Value* mask_to_add(Importer& importer, ir::Value* mask) {
   if (mask->kind != ir::ValueKind::constant) {
     if (mask->type.dtype == DType::f32) return mask;
-    importer.reject("an attention mask of truth values that the model computes",
-                    "make the mask a constant, or a float tensor that is added");
+    const Build b(importer);
+    return b.where(mask, b.number(0), b.number(kMasked));
   }
   if (mask->type.dtype == DType::f32) return mask;
   std::vector<float> values;
@@ -317,7 +214,22 @@ ir::Value* attention(Importer& importer) {
     return std::ranges::any_of(call.args, [&](const auto& a) { return a.name == name; }) && call.boolean(name);
   };
   if (call.number("dropout_p") != 0) importer.reject("attention with dropout", "call model.eval() before torch.export");
-  if (flag("enable_gqa")) importer.reject("attention with grouped queries", "repeat keys and values in the model");
+  ir::Value* value = call.tensor("value");
+  if (flag("enable_gqa")) {  // several heads of the query share one of key and value
+    const auto repeated = [&](ir::Value* x) {
+      const std::size_t heads = x->type.rank() - 3;
+      Dims repeats(x->type.rank(), 1);
+      const std::int64_t shared = x->type.shape.at(heads);
+      if (shared < 1) importer.reject("attention without heads", "the model's export is inconsistent");
+      repeats.at(heads) = query->type.shape.at(query->type.rank() - 3) / shared;
+      return repeats[heads] == 1 ? x : Mover(importer).repeat_interleave(x, std::move(repeats));
+    };
+    if (std::min({query->type.rank(), key->type.rank(), value->type.rank()}) < 3) {
+      importer.reject("attention with grouped queries needs heads", "the model's export is inconsistent");
+    }
+    key = repeated(key);
+    value = repeated(value);
+  }
   if (query->type.rank() < 2 || key->type.rank() < 2) {
     importer.reject("attention needs at least two dimensions", "the model's export is inconsistent");
   }
@@ -334,7 +246,7 @@ ir::Value* attention(Importer& importer) {
           .node("aten.softmax", {{"self", scores}, {"dim", static_cast<std::int64_t>(scores->type.rank()) - 1}},
                 {scores->type})
           ->result();
-  return product(importer, shares, call.tensor("value"), false, 1.0);
+  return product(importer, shares, value, false, 1.0);
 }
 
 std::vector<ir::Value*> import_attention(Importer& importer) { return {attention(importer)}; }
@@ -372,7 +284,6 @@ std::vector<AtenForm> product_forms() {
       {"addmm_.default(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1)", import_addmm},
       {"baddbmm.default(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1)", import_baddbmm},
       {"baddbmm_.default(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1)", import_baddbmm},
-      {"einsum.default(str equation, Tensor[] tensors, *, int[]? path=None)", import_einsum},
       {"scaled_dot_product_attention.default(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, "
        "float dropout_p=0.0, bool is_causal=False, *, float? scale=None, bool enable_gqa=False)",
        import_attention},

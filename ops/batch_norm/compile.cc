@@ -7,6 +7,7 @@
 
 #include "base/diagnostic.h"
 #include "ops/batch_norm/batch_norm.h"
+#include "ops/build.h"
 #include "ops/references.h"
 
 namespace cormorant::ops {
@@ -39,9 +40,33 @@ std::vector<ir::Value*> import_batch_norm(Importer& importer) {
   return make_batch_norm(importer, {})->results;
 }
 
+// By the batch's own statistics, which the core form returns as well: what a model does that is exported without
+// eval().
+std::vector<ir::Value*> by_own_statistics(Importer& importer) {
+  const Build b(importer);
+  V x = b.tensor("input");
+  const std::int64_t channels = size_at(x, 1);
+  Dims others = all_dims(x->type.rank());
+  others.erase(others.begin() + 1);
+  ir::Shape beside(x->type.rank(), 1);
+  beside[1] = channels;
+  V mean = b.mean(x, others);
+  V distance = b.sub(x, mean);
+  V deviation = b.f("rsqrt", b.add(b.mean(b.mul(distance, distance), others), b.call().number("eps")));
+  V result = b.mul(distance, deviation);
+  if (b.given("weight")) result = b.mul(result, b.view(b.tensor("weight"), beside));
+  if (b.given("bias")) result = b.add(result, b.view(b.tensor("bias"), beside));
+  return {b.finish(result), b.finish(mean, 1), b.finish(deviation, 2)};
+}
+
 // The core forms also return statistics, which are empty at inference and never read.
 std::vector<ir::Value*> import_native(Importer& importer) {
-  if (importer.call->has("training")) check_inference(importer);
+  if (importer.call->has("training") && importer.call->boolean("training")) {
+    if (importer.types.size() == 3 && importer.call->op == "aten.native_batch_norm.default") {
+      return by_own_statistics(importer);
+    }
+    check_inference(importer);
+  }
   return {make_batch_norm(importer, {importer.types.at(0)})->result(), nullptr, nullptr};
 }
 std::vector<ir::Value*> import_no_update(Importer& importer) {

@@ -1,50 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Tensors that a model makes out of nothing: a constant each, from here on like any other. The export records their
-// shape and type; only float ones mean something to the operators here.
+// shape and type.
 
+#include "ops/build.h"
 #include "ops/op.h"
 
 namespace cormorant::ops {
 namespace {
 
-std::vector<ir::Value*> add_constant(Importer& importer, const std::vector<float>& values) {
-  const ir::TensorType& type = importer.types.at(0);
-  if (type.dtype != DType::f32) {
-    importer.reject(std::string("a constant tensor of ") + name_of(type.dtype) + " is made in the model",
-                    "make it a float tensor, or compute what depends on it outside of the model");
-  }
-  return {importer.graph->add_constant(importer.call->name, ir::float_type(type.shape),
-                                       ir::Bytes::of(std::span<const float>(values)))};
-}
-
-// What a call says in a line must not take gigabytes, nor does any flash hold them.
-void require_moderate(const Importer& importer) {
-  constexpr std::int64_t kMostBytes = 64 << 20;
-  if (importer.types.at(0).bytes() <= kMostBytes) return;
-  importer.reject("a constant of more than 64 MiB is made in the model", "make it smaller, or an input");
-}
-
 std::vector<ir::Value*> fill(Importer& importer, double value) {
-  require_moderate(importer);
-  return add_constant(importer, std::vector<float>(static_cast<std::size_t>(importer.types.at(0).elements()),
-                                                   static_cast<float>(value)));
+  const Build b(importer);
+  return {b.filled(value, b.type())};
 }
 
 std::vector<ir::Value*> import_zeros(Importer& importer) { return fill(importer, 0); }
 std::vector<ir::Value*> import_ones(Importer& importer) { return fill(importer, 1); }
-std::vector<ir::Value*> import_full(Importer& importer) { return fill(importer, importer.call->number("fill_value")); }
-std::vector<ir::Value*> import_fill(Importer& importer) { return fill(importer, importer.call->number("value")); }
+std::vector<ir::Value*> import_number(Importer& importer, const char* argument) {
+  const Build b(importer);
+  return {b.filled(b.numbers_of(b.operand(argument, b.type().dtype)).value().front(), b.type())};
+}
+std::vector<ir::Value*> import_full(Importer& importer) { return import_number(importer, "fill_value"); }
+std::vector<ir::Value*> import_fill(Importer& importer) { return import_number(importer, "value"); }
 std::vector<ir::Value*> import_scalar(Importer& importer) { return fill(importer, importer.call->number("s")); }
 
 std::vector<ir::Value*> import_arange(Importer& importer) {
   const ir::Node& call = *importer.call;
   const double start = call.has("start") ? call.number("start") : 0;
   const double step = call.has("step") ? call.number("step") : 1;
-  require_moderate(importer);
-  std::vector<float> values(static_cast<std::size_t>(importer.types.at(0).elements()));
-  for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(start + static_cast<double>(i) * step);
-  return add_constant(importer, values);
+  const Build b(importer);
+  b.require_moderate(b.type());
+  std::vector<double> values(static_cast<std::size_t>(b.type().elements()));
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = start + static_cast<double>(i) * step;
+  return {b.constant(b.type().dtype, b.type().shape, values)};
 }
 
 #define OPTIONS "*, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None"
@@ -54,7 +42,7 @@ std::vector<ir::Value*> import_arange(Importer& importer) {
 
 Operator constant_operator() {
   return {.name = "constant",
-          .limits = "float, known when the model is exported",
+          .limits = "known when the model is exported",
           .forms = {{"zeros.default(SymInt[] size, " OPTIONS ")", import_zeros},
                     {"ones.default(SymInt[] size, " OPTIONS ")", import_ones},
                     {"full.default(SymInt[] size, Scalar fill_value, " OPTIONS ")", import_full},

@@ -343,10 +343,19 @@ TEST(Conv2dImport, ALinesWeightsStayConstant) {
   EXPECT_EQ(weight->data.as<float>().size(), 18U);
 }
 
-TEST(Conv2dImport, VolumesAndOtherRanksAreRejected) {
+TEST(Conv2dImport, AVolumeIsASumOfImages) {
   Images volume({1, 2, 4, 8, 9}, {3, 2, 3, 3, 3});
-  EXPECT_THROW(import_call(volume.graph, "aten.conv3d.default", {{"input", volume.x}, {"weight", volume.w}}, {1}),
-               InputError);
+  import_call(volume.graph, "aten.conv3d.default", {{"input", volume.x}, {"weight", volume.w}}, {1, 3, 2, 6, 7});
+  int convolutions = 0;
+  for (const ir::Node& node : volume.graph.nodes()) {
+    if (node.op != "aten.conv2d") continue;
+    ++convolutions;
+    EXPECT_EQ(node.result()->type.shape, (ir::Shape{2, 3, 6, 7}));
+  }
+  EXPECT_EQ(convolutions, 3);
+}
+
+TEST(Conv2dImport, OtherRanksAreRejected) {
   Images flat({8, 9}, {3, 2, 3, 4});
   EXPECT_THROW(import_call(flat.graph, "aten.conv2d.default", {{"input", flat.x}, {"weight", flat.w}}, {1}),
                InputError);

@@ -58,7 +58,10 @@ std::vector<ir::Value*> make_node(Importer& importer, const Planes& planes, ir::
   return shaped_as_called(importer, result);
 }
 
+bool is_volume(const Importer& importer) { return importer.call->tensor("weight")->type.rank() == 5; }
+
 std::vector<ir::Value*> import_convolution(Importer& importer) {
+  if (is_volume(importer)) return import_volume(importer);
   const Planes planes = planes_of(importer);
   return make_node(importer, planes, planes.input, pair_of(importer, planes, "padding", 0));
 }
@@ -68,6 +71,7 @@ std::vector<ir::Value*> import_general(Importer& importer) {
 }
 
 std::vector<ir::Value*> import_named_padding(Importer& importer) {
+  if (is_volume(importer)) return import_volume(importer);
   const Planes planes = planes_of(importer);
   const std::string& name = importer.call->string("padding");
   if (name == "valid") return make_node(importer, planes, planes.input, {0, 0});
@@ -94,10 +98,6 @@ Planes planes_of(Importer& importer) {
   ir::Value* input = call.tensor("input");
   ir::Value* weight = call.tensor("weight");
   const std::size_t rank = weight->type.rank();
-  if (rank == 5) {
-    importer.reject("convolutions in three dimensions are not supported",
-                    "convolve the planes one by one, or give time or depth to the channels");
-  }
   const std::size_t missing = rank == 3 || rank == 4 ? rank - input->type.rank() : 2;  // dimensions: none or the batch
   if (missing > 1) {
     importer.reject("a convolution of " + text(input->type.shape) + " with weights " + text(weight->type.shape) +
@@ -134,6 +134,7 @@ std::vector<ir::Value*> shaped_as_called(Importer& importer, ir::Value* result) 
 }
 
 std::vector<ir::Value*> import_transposed(Importer& importer) {
+  if (is_volume(importer)) return import_transposed_volume(importer);
   const Planes planes = planes_of(importer);
   const ir::Node& call = *importer.call;
   ir::Value* result = importer

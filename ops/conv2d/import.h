@@ -11,7 +11,7 @@ namespace cormorant::ops::conv2d {
 
 using Ints = std::vector<std::int64_t>;
 
-// A call's tensors in four dimensions. Volumes and ranks that fit nothing are rejected.
+// A call's tensors in four dimensions. Ranks that fit nothing are rejected.
 struct Planes {
   ir::Value* input = nullptr;
   ir::Value* weight = nullptr;
@@ -28,6 +28,10 @@ std::vector<ir::Value*> shaped_as_called(Importer& importer, ir::Value* result);
 
 // aten.convolution with transposed=True and the spellings of their own -> aten.conv_transpose2d.
 std::vector<ir::Value*> import_transposed(Importer& importer);
+
+// Convolutions in three dimensions, as sums of those in two (volume.cc).
+std::vector<ir::Value*> import_volume(Importer& importer);
+std::vector<ir::Value*> import_transposed_volume(Importer& importer);
 
 // The spellings that become aten.conv2d, or aten.pad and aten.conv2d.
 std::vector<AtenForm> convolution_forms();

@@ -17,13 +17,6 @@ constexpr const char* kCanonical = "aten.div";
 
 std::vector<ir::Value*> import_div(Importer& importer) {
   const ir::Node& call = *importer.call;
-  for (const ir::NamedArgument& argument : call.args) {
-    if (argument.name == "rounding_mode" && call.has("rounding_mode")) {
-      importer.reject(
-          "a division that rounds its quotient ('" + call.string("rounding_mode") + "') has no integer form",
-          "leave rounding_mode away, or round outside of the model");
-    }
-  }
   ir::Value* self = operand_of(importer, "self");
   if (const auto number = as_number(call, "other")) {
     if (*number == 0 || !std::isfinite(1 / *number))
@@ -76,10 +69,6 @@ Operator div_operator() {
                     {"div_.Tensor(Tensor(a!) self, Tensor other)", import_div},
                     {"div.Scalar(Tensor self, Scalar other)", import_div},
                     {"div_.Scalar(Tensor(a!) self, Scalar other)", import_div},
-                    {"div.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode)", import_div},
-                    {"div_.Tensor_mode(Tensor(a!) self, Tensor other, *, str? rounding_mode)", import_div},
-                    {"div.Scalar_mode(Tensor self, Scalar other, *, str? rounding_mode)", import_div},
-                    {"div_.Scalar_mode(Tensor(a!) self, Scalar other, *, str? rounding_mode)", import_div},
                     {"divide.Tensor(Tensor self, Tensor other)", import_div},
                     {"divide_.Tensor(Tensor(a!) self, Tensor other)", import_div},
                     {"divide.Scalar(Tensor self, Scalar other)", import_div},

@@ -99,7 +99,7 @@ TEST(DivTable, GivesTheFloatsResultForEveryPairOfBytes) {
 
 // ---- import and lowering --------------------------------------------------------------------------------------------
 
-TEST(DivImport, ANumberBecomesAFactorAndRoundingIsRefused) {
+TEST(DivImport, ANumberBecomesAFactor) {
   const Operator op = div_operator();
   for (const AtenForm& form : op.forms) {
     ir::Graph graph;
@@ -107,25 +107,16 @@ TEST(DivImport, ANumberBecomesAFactorAndRoundingIsRefused) {
     call.name = "call";
     ir::Value* x = graph.add_input("x", ir::float_type({2, 3}));
     ir::Value* y = graph.add_input("y", ir::float_type({2, 1}));
-    const bool has_mode = form.schema.find("rounding_mode") != std::string_view::npos;
-    const auto import = [&](ir::Argument other, ir::Argument mode) {
+    const auto import = [&](ir::Argument other) {
       call.args = {{"self", x}, {"other", std::move(other)}};
-      if (has_mode) call.args.push_back({"rounding_mode", std::move(mode)});
       Importer importer{&graph, &call, {x->type}};
       return form.import(importer).front()->producer;
     };
-    EXPECT_EQ(parse_schema(form.schema).arguments.size(), has_mode ? 3 : 2);
-    const ir::Node* by_number = import(std::int64_t{8}, {});
+    const ir::Node* by_number = import(std::int64_t{8});
     EXPECT_EQ(by_number->op, "aten.mul") << form.schema;
     EXPECT_EQ(by_number->tensor("other")->data.as<float>()[0], 0.125F);
-    EXPECT_EQ(import(y, {})->op, "aten.div");
-    EXPECT_THROW(import(0.0, {}), InputError);
-    if (has_mode) {
-      EXPECT_THROW(import(y, std::string("floor")), InputError);
-    }
-    if (has_mode) {
-      EXPECT_THROW(import(2.0, std::string("trunc")), InputError);
-    }
+    EXPECT_EQ(import(y)->op, "aten.div");
+    EXPECT_THROW(import(0.0), InputError);
   }
 }
 

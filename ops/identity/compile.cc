@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "base/diagnostic.h"
+#include "ops/build.h"
 #include "ops/op.h"
 
 namespace cormorant::ops {
@@ -26,6 +27,8 @@ std::vector<ir::Value*> import_identity(Importer& importer) { return {input_of(i
 std::vector<ir::Value*> import_dropout(Importer& importer) {
   const ir::Node& call = *importer.call;
   if (call.has("train") && call.boolean("train") && call.number("p") != 0.0) {
+    // Nothing is left of it, which is not random at all.
+    if (call.number("p") == 1.0) return {Build(importer).filled(0, importer.types.at(0))};
     importer.reject("dropout in training mode", "call model.eval() before torch.export");
   }
   return {input_of(importer)};
@@ -38,13 +41,13 @@ std::vector<ir::Value*> import_native_dropout(Importer& importer) {
 // Checks that tracing left behind; the file's own types and shapes are believed or refused elsewhere.
 std::vector<ir::Value*> import_nothing(Importer&) { return {}; }
 
-// A conversion to the type that the tensor has already.
+// Bits under another type, where it is the type that they have.
 std::vector<ir::Value*> import_same_type(Importer& importer) {
   ir::Value* input = input_of(importer);
   const DType wanted = importer.types.at(0).dtype;
   if (input->type.dtype != wanted) {
-    importer.reject(std::string("conversion from ") + name_of(input->type.dtype) + " to " + name_of(wanted),
-                    "convert outside of the model, or keep one element type");
+    importer.reject(std::string("the bits of ") + name_of(input->type.dtype) + " read as " + name_of(wanted),
+                    "convert the numbers with .to(dtype) instead");
   }
   return {input};
 }
@@ -115,27 +118,7 @@ Operator identity_operator() {
                   {"_assert_tensor_metadata.default(Tensor a, SymInt[]? size=None, SymInt[]? stride=None, "
                    "ScalarType? dtype=None, *, Device? device=None, Layout? layout=None)",
                    import_nothing},
-                  {"to.dtype(Tensor self, ScalarType dtype, bool non_blocking=False, bool copy=False, "
-                   "MemoryFormat? memory_format=None)",
-                   import_same_type},
-                  {"to.device(Tensor self, Device device, ScalarType dtype, bool non_blocking=False, bool copy=False, "
-                   "MemoryFormat? memory_format=None)",
-                   import_same_type},
-                  {"to.dtype_layout(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
-                   "bool? pin_memory=None, bool non_blocking=False, bool copy=False, MemoryFormat? memory_format=None)",
-                   import_same_type},
-                  {"to.other(Tensor self, Tensor other, bool non_blocking=False, bool copy=False, "
-                   "MemoryFormat? memory_format=None)",
-                   import_same_type},
-                  {"type_as.default(Tensor self, Tensor other)", import_same_type},
                   {"view.dtype(Tensor self, ScalarType dtype)", import_same_type},
-                  {"dim_order_ops::_to_dim_order_copy.default(Tensor self, *, ScalarType? dtype=None, "
-                   "Layout? layout=None, Device? device=None, bool? pin_memory=None, bool non_blocking=False, "
-                   "int[]? dim_order=None)",
-                   import_same_type},
-                  {"_to_copy.default(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
-                   "bool? pin_memory=None, bool non_blocking=False, MemoryFormat? memory_format=None)",
-                   import_same_type},
               },
           .canonical = {"cormorant.reinterpret(Tensor self)"},
           .infer = infer,

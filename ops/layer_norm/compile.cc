@@ -9,6 +9,7 @@
 
 #include "base/checked64.h"
 #include "base/diagnostic.h"
+#include "ops/build.h"
 #include "ops/layer_norm/layer_norm.h"
 #include "ops/op.h"
 
@@ -44,7 +45,31 @@ struct Kind {
   bool has_bias = true;
 };
 
+ir::Value* plain_norm(Importer& importer, const Kind& kind, double eps, bool with_parameters);
+
+bool is_computed(const Importer& importer, const char* name) {
+  const ir::Value* value = importer.call->tensor(name);
+  return value != nullptr && value->kind != ir::ValueKind::constant;
+}
+
+// γ and β that the model computes are a product and a sum behind it.
 ir::Value* make_norm(Importer& importer, const Kind& kind, double eps) {
+  const bool is_plain = !is_computed(importer, "weight") && !(kind.has_bias && is_computed(importer, "bias"));
+  ir::Value* result = plain_norm(importer, kind, eps, is_plain);
+  if (is_plain) return result;
+  const Build b(importer);
+  const ir::Shape shape = result->type.shape;
+  const std::int64_t parameters = kind.groups * kind.channels;
+  b.require(parameters * kind.inner > 0);
+  const std::int64_t outer = result->type.elements() / (parameters * kind.inner);
+  V rows = b.view(result, {outer, parameters, kind.inner});
+  const auto beside = [&](const char* name) { return b.view(b.tensor(name), {parameters, 1}); };
+  if (b.tensor("weight") != nullptr) rows = b.mul(rows, beside("weight"));
+  if (kind.has_bias && b.tensor("bias") != nullptr) rows = b.add(rows, beside("bias"));
+  return b.view(rows, shape);
+}
+
+ir::Value* plain_norm(Importer& importer, const Kind& kind, double eps, bool with_parameters) {
   const std::int64_t parameters = kind.groups * kind.channels;
   return importer
       .node(kCanonical,
@@ -52,8 +77,8 @@ ir::Value* make_norm(Importer& importer, const Kind& kind, double eps) {
              {"groups", kind.groups},
              {"channels", kind.channels},
              {"inner", kind.inner},
-             {"weight", numbers(importer, "weight", parameters)},
-             {"bias", kind.has_bias ? numbers(importer, "bias", parameters) : ir::Argument{}},
+             {"weight", with_parameters ? numbers(importer, "weight", parameters) : ir::Argument{}},
+             {"bias", with_parameters && kind.has_bias ? numbers(importer, "bias", parameters) : ir::Argument{}},
              {"eps", eps},
              {"subtracts_mean", kind.subtracts_mean}},
             {importer.types.at(0)})
@@ -64,9 +89,22 @@ std::vector<ir::Value*> import_layer_norm(Importer& importer) {
   const Kind kind{1, count(importer.call->integers("normalized_shape")), 1};
   return {make_norm(importer, kind, importer.call->number("eps"))};
 }
-// The core form also returns statistics, which nothing reads at inference.
+// The core forms also return mean and reciprocal deviation of each row, whose nodes go away where nothing reads them.
+std::vector<ir::Value*> with_statistics(Importer& importer, ir::Value* result, std::int64_t rows) {
+  const Build b(importer);
+  V input = b.tensor("input");
+  if (rows < 1 || b.results() < 3 || b.type(1).elements() != rows || input->type.elements() == 0)
+    return {result, nullptr, nullptr};
+  V seen = b.view(input, {rows, input->type.elements() / rows});
+  V mean = b.mean(seen, {1});
+  V distance = b.sub(seen, mean);
+  V variance = b.mean(b.mul(distance, distance), {1});
+  return {result, b.finish(mean, 1), b.finish(b.f("rsqrt", b.add(variance, b.call().number("eps"))), 2)};
+}
 std::vector<ir::Value*> import_native_layer_norm(Importer& importer) {
-  return {import_layer_norm(importer).front(), nullptr, nullptr};
+  const std::int64_t width = std::max<std::int64_t>(count(importer.call->integers("normalized_shape")), 1);
+  return with_statistics(importer, import_layer_norm(importer).front(),
+                         importer.call->tensor("input")->type.elements() / width);
 }
 
 std::vector<ir::Value*> import_rms_norm(Importer& importer) {
@@ -90,7 +128,9 @@ std::vector<ir::Value*> import_group_norm(Importer& importer) {
   return {make_group_norm(importer, importer.call->integer("num_groups"))};
 }
 std::vector<ir::Value*> import_native_group_norm(Importer& importer) {
-  return {make_group_norm(importer, importer.call->integer("group")), nullptr, nullptr};
+  const std::int64_t groups = importer.call->integer("group");
+  return with_statistics(importer, make_group_norm(importer, groups),
+                         importer.call->tensor("input")->type.shape.at(0) * groups);
 }
 
 // With statistics of its own an instance norm is a batch norm.

@@ -219,7 +219,7 @@ TEST(LayerNormImport, AnInstanceNormWithStatisticsOfItsOwnIsABatchNorm) {
   EXPECT_EQ(results.front()->producer->op, "aten.batch_norm");
 }
 
-TEST(LayerNormImport, ParametersMustBeConstantAndFit) {
+TEST(LayerNormImport, ParametersMustFitAndThoseThatAreComputedFollowIt) {
   ir::Graph graph;
   ir::Value* x = graph.add_input("x", ir::float_type({1, 4}));
   const auto with = [&](ir::Value* weight) {
@@ -228,7 +228,10 @@ TEST(LayerNormImport, ParametersMustBeConstantAndFit) {
   };
   EXPECT_NO_THROW(with(constant(graph, {1, 2, 3, 4})));
   EXPECT_THROW(with(constant(graph, {1, 2, 3})), InputError);
-  EXPECT_THROW(with(graph.add_input("w", ir::float_type({4}))), InputError);
+  EXPECT_THROW(with(graph.add_input("v", ir::float_type({3}))), InputError);
+  const ir::Value* scaled = with(graph.add_input("w", ir::float_type({4}))).front();
+  EXPECT_EQ(scaled->producer->op, "aten.view");
+  EXPECT_EQ(scaled->producer->tensor("self")->producer->op, "aten.mul");
   EXPECT_THROW(import_call(graph, "aten.group_norm.default", {{"input", x}, {"num_groups", std::int64_t{3}}}, {1, 4}),
                InputError);
 }

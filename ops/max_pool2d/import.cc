@@ -2,6 +2,7 @@
 #include "ops/max_pool2d/import.h"
 
 #include "ops/pool_import.h"
+#include "ops/pool_windows.h"
 
 namespace cormorant::ops {
 namespace {
@@ -34,28 +35,63 @@ template <std::size_t kDimensions>
 std::vector<ir::Value*> import_pool(Importer& importer) {
   return {make_max_pool(importer, kDimensions, pooling_of(*importer.call))};
 }
-// The indices do not exist at inference: whoever uses them is told so.
-template <std::size_t kDimensions>
-std::vector<ir::Value*> import_pool_with_indices(Importer& importer) {
-  return {make_max_pool(importer, kDimensions, pooling_of(*importer.call)), nullptr};
+
+std::vector<AxisWindows> windows_of(const Build& b, std::size_t dimensions, const Pooling& pooling) {
+  const Dims& input = b.tensor("self")->type.shape;
+  const Dims& result = b.type().shape;
+  b.require(input.size() == result.size() && result.size() >= dimensions);
+  const Dims& stride = pooling.stride.empty() ? pooling.kernel : pooling.stride;
+  const auto entry = [](const Dims& list, std::size_t i) { return list.size() == 1 ? list[0] : list.at(i); };
+  std::vector<AxisWindows> axes;
+  for (std::size_t i = 0; i < dimensions; ++i) {
+    const std::size_t at = result.size() - dimensions + i;
+    const Sliding by = {entry(pooling.kernel, i), entry(stride, i), entry(pooling.padding, i),
+                        entry(pooling.dilation, i)};
+    axes.push_back(sliding_windows(b, input[at], result[at], by, false));
+  }
+  return axes;
 }
 
-// Windows of equal size, where the sizes divide.
+// Where nobody uses the indices their nodes go away.
+template <std::size_t kDimensions>
+std::vector<ir::Value*> import_pool_with_indices(Importer& importer) {
+  const Build b(importer);
+  const Pooling pooling = pooling_of(b.call());
+  V self = b.tensor("self");
+  V places = b.finish(places_of_largest(b, self, windows_of(b, kDimensions, pooling)), 1);
+  return {make_max_pool(importer, kDimensions, pooling), places};
+}
+
+// Of volumes there is no kernel: the windows' elements side by side.
+template <bool kWithIndices>
+std::vector<ir::Value*> import_volume(Importer& importer) {
+  const Build b(importer);
+  V self = b.tensor("self");
+  const std::vector<AxisWindows> axes = windows_of(b, 3, pooling_of(b.call()));
+  std::vector<ir::Value*> results = {b.finish(largest_of_windows(b, self, axes))};
+  if (kWithIndices) results.push_back(b.finish(places_of_largest(b, self, axes), 1));
+  return results;
+}
+
+// Where the sizes divide, windows of equal size.
 template <std::size_t kDimensions>
 std::vector<ir::Value*> import_adaptive(Importer& importer) {
-  require_images(importer, kDimensions);
-  const Dims& input = importer.call->tensor("self")->type.shape;
-  const Dims& result = importer.types.at(0).shape;
+  const Build b(importer);
+  V self = b.tensor("self");
+  const Dims& input = self->type.shape;
+  const Dims& result = b.type().shape;
   Pooling pooling{.kernel = {}, .stride = {}, .padding = {0}, .dilation = {1}};
+  b.require(input.size() == result.size() && result.size() >= kDimensions);
+  std::vector<AxisWindows> axes;
+  bool divides = kDimensions <= 2;
   for (std::size_t i = result.size() - kDimensions; i < result.size(); ++i) {
-    if (result[i] < 1 || input[i] % result[i] != 0) {
-      importer.reject("adaptive max pooling of " + std::to_string(input[i]) + " elements to " +
-                          std::to_string(result[i]) + " needs windows of unequal size",
-                      "choose output sizes that divide the input's");
-    }
+    axes.push_back(adaptive_windows(b, input[i], result[i]));
+    divides = divides && input[i] % result[i] == 0;
     pooling.kernel.push_back(input[i] / result[i]);
   }
-  return {make_max_pool(importer, kDimensions, std::move(pooling)), nullptr};
+  V places = b.finish(places_of_largest(b, self, axes), 1);
+  if (divides) return {make_max_pool(importer, kDimensions, std::move(pooling)), places};
+  return {b.finish(largest_of_windows(b, self, axes)), places};
 }
 
 }  // namespace
@@ -74,6 +110,13 @@ std::vector<AtenForm> max_pool2d_forms() {
       {"max_pool1d_with_indices.default(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, int[1] "
        "dilation=1, bool ceil_mode=False)",
        import_pool_with_indices<1>},
+      {"max_pool3d.default(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, int[3] dilation=1, "
+       "bool ceil_mode=False)",
+       import_volume<false>},
+      {"max_pool3d_with_indices.default(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, int[3] "
+       "dilation=1, bool ceil_mode=False)",
+       import_volume<true>},
+      {"adaptive_max_pool3d.default(Tensor self, int[3] output_size)", import_adaptive<3>},
       {"adaptive_max_pool2d.default(Tensor self, int[2] output_size)", import_adaptive<2>},
       {"adaptive_max_pool1d.default(Tensor self, int[1] output_size)", import_adaptive<1>}};
 }

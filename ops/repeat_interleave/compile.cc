@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/diagnostic.h"
+#include "ops/build.h"
 #include "ops/expand/expand.h"
 #include "ops/move_reference.h"
 #include "ops/movement.h"
@@ -31,8 +32,26 @@ Values import_repeat_interleave(Importer& importer) {
   return {mover.repeat_interleave(self, std::move(all))};
 }
 
-// The exported result says the size; a factor that is not whole has no such form. Where a scale factor was given,
-// PyTorch samples by it and not by the sizes' ratio: it must be the same.
+// By a factor that is not whole: each dimension's places are known now. In floats, as PyTorch computes them.
+Values nearest(Importer& importer, ir::Value* self) {
+  const Build b(importer);
+  const bool exact = b.call().op.find("exact") != std::string::npos;
+  for (std::size_t i = 2; i < b.type().rank(); ++i) {
+    const auto dim = static_cast<std::int64_t>(i);
+    const std::int64_t size = size_at(self, dim), results = b.type().shape[i];
+    const float step = sampling_step(b, i - 2, size, results);
+    b.require(size > 0);
+    std::vector<std::int64_t> places;
+    for (std::int64_t r = 0; r < results; ++r) {
+      const float at = (static_cast<float>(r) + (exact ? 0.5F : 0.0F)) * step;
+      places.push_back(std::min(static_cast<std::int64_t>(at), size - 1));
+    }
+    self = b.index_select(self, dim, places);
+  }
+  return {b.finish(self)};
+}
+
+// The exported result says the size. Where a scale factor was given, PyTorch samples by it and not by the sizes' ratio.
 template <std::size_t kDims>
 Values import_upsample(Importer& importer) {
   const ir::Node& call = *importer.call;
@@ -58,9 +77,7 @@ Values import_upsample(Importer& importer) {
       check_scale(dim, *scale);
     }
   }
-  if (!whole) {
-    importer.reject("upsampling to the nearest pixel by a factor that is not whole", "use whole scale factors");
-  }
+  if (!whole) return nearest(importer, self);
   return {Mover(importer).repeat_interleave(self, std::move(repeats))};
 }
 
@@ -157,7 +174,12 @@ Operator repeat_interleave_operator() {
            {"upsample_nearest3d.default(Tensor self, SymInt[3] output_size, float? scales_d=None, float? "
             "scales_h=None, float? scales_w=None)",
             import_upsample<3>},
-           {"upsample_nearest3d.vec(Tensor input, SymInt[]? output_size, float[]? scale_factors)", import_upsample<3>}},
+           {"upsample_nearest3d.vec(Tensor input, SymInt[]? output_size, float[]? scale_factors)", import_upsample<3>},
+           {"_upsample_nearest_exact3d.default(Tensor self, SymInt[3] output_size, float? scales_d=None, float? "
+            "scales_h=None, float? scales_w=None)",
+            import_upsample<3>},
+           {"_upsample_nearest_exact3d.vec(Tensor input, SymInt[]? output_size, float[]? scale_factors)",
+            import_upsample<3>}},
       .canonical = {"aten.repeat_interleave(Tensor self, int[] repeats)"},
       .infer = infer,
       .evaluate = evaluate_repeat,

@@ -161,34 +161,6 @@ Values import_directed_split(Importer& importer) {
              : sections(axis, call.integer("sections"));
 }
 
-// Constant indices: each run of neighbours is a slice.
-Values import_index_select(Importer& importer) {
-  const ir::Value* index = importer.call->tensor("index");
-  const Axis axis = axis_of(importer);
-  Dims at;
-  if (index->kind == ir::ValueKind::constant && index->type.dtype == DType::i64) {
-    const auto values = index->data.as<std::int64_t>();
-    at.assign(values.begin(), values.end());
-  } else if (index->kind == ir::ValueKind::constant && index->type.dtype == DType::i32) {
-    const auto values = index->data.as<std::int32_t>();
-    at.assign(values.begin(), values.end());
-  } else {
-    importer.reject("index_select by an index that is not constant", "use slices, or a constant index");
-  }
-  Values runs;
-  for (std::size_t i = 0; i < at.size();) {
-    if (at[i] < 0 || at[i] >= axis.size) importer.reject("a selected index is out of range", {});
-    std::size_t end = i + 1;
-    while (end < at.size() && at[end] == at[end - 1] + 1) ++end;
-    const std::int64_t stop = at[i] + static_cast<std::int64_t>(end - i);
-    if (stop > axis.size) importer.reject("a selected index is out of range", {});
-    runs.push_back(axis.slice(at[i], stop));
-    i = end;
-  }
-  if (runs.empty()) return {axis.slice(0, 0)};
-  return {Mover(importer).cat(std::move(runs), axis.dim)};
-}
-
 // What leaves one end comes in at the other.
 Values import_roll(Importer& importer) {
   const ir::Node& call = *importer.call;
@@ -242,7 +214,6 @@ std::vector<AtenForm> slice_forms() {
       {"vsplit.array(Tensor self, int[] indices)", import_directed_split<0>},
       {"dsplit.int(Tensor self, int sections)", import_directed_split<2>},
       {"dsplit.array(Tensor self, int[] indices)", import_directed_split<2>},
-      {"index_select.default(Tensor self, int dim, Tensor index)", import_index_select},
       {"roll.default(Tensor self, SymInt[1] shifts, int[1] dims=[])", import_roll},
   };
 }

@@ -92,42 +92,6 @@ TEST(SliceImport, ASliceThatKeepsEverythingIsItsInput) {
   EXPECT_EQ(slice_operator().forms.front().import(importer).front(), x);
 }
 
-TEST(SliceImport, ConstantIndicesBecomeSlices) {
-  struct {
-    Dims index;
-    int slices;
-    int cats;
-  } table[] = {{{1, 2, 3}, 1, 0}, {{0, 1, 3, 3}, 3, 1}, {{0, 1, 2, 3}, 0, 0}};
-  for (const auto& t : table) {
-    ir::Graph graph;
-    ir::Value* x = graph.add_input("x", ir::float_type({2, 4}));
-    ir::TensorType type{DType::i64, {static_cast<std::int64_t>(t.index.size())}, {}, {}};
-    ir::Value* index = graph.add_constant("i", type, ir::Bytes::of(std::span<const std::int64_t>(t.index)));
-    ir::Node call;
-    call.args = {{"self", x}, {"dim", std::int64_t{1}}, {"index", index}};
-    Importer importer{&graph, &call, {}};
-    const Operator op = slice_operator();
-    for (const AtenForm& form : op.forms) {
-      if (!form.schema.starts_with("index_select")) continue;
-      graph.add_output(form.import(importer).front());
-    }
-    EXPECT_EQ(graph.outputs().at(0)->type.shape, ir::Shape({2, type.shape[0]}));
-    const evaluate::Tensor input({2, 4}, {0, 1, 2, 3, 4, 5, 6, 7});
-    const evaluate::Tensor got = evaluate::evaluate_graph(graph, {&input, 1})[0];
-    for (std::size_t i = 0; i < got.values().size(); ++i) {
-      const std::size_t count = t.index.size();
-      EXPECT_EQ(got.values()[i], static_cast<float>(4 * (i / count)) + static_cast<float>(t.index[i % count]));
-    }
-    int slices = 0, cats = 0;
-    for (const ir::Node& node : graph.nodes()) {
-      slices += node.op == "aten.slice" ? 1 : 0;
-      cats += node.op == "aten.cat" ? 1 : 0;
-    }
-    EXPECT_EQ(slices, t.slices);
-    EXPECT_EQ(cats, t.cats);
-  }
-}
-
 conformance::Case slice_case(ir::Shape shape, std::int64_t dim, std::int64_t start, std::int64_t end,
                              std::int64_t step = 1) {
   std::string name = "slice of rank " + std::to_string(shape.size()) + " along " + std::to_string(dim) + " from " +

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "base/diagnostic.h"
+#include "ops/build.h"
 #include "ops/multiplier.h"
 #include "ops/op.h"
 #include "ops/softmax/arithmetic.h"
@@ -23,6 +24,7 @@ std::vector<ir::Value*> make_node(Importer& importer, const char* op) {
   ir::Value* self = importer.call->tensor("self");
   const auto rank = static_cast<std::int64_t>(self->type.rank());
   const std::int64_t dim = importer.call->integer("dim");
+  if (rank == 0) return {Build(importer).filled(op == kSoftmax ? 1 : 0, importer.types.at(0))};  // of one number
   const std::int64_t wrapped = dim < 0 ? dim + rank : dim;
   if (wrapped < 0 || wrapped >= rank) {
     importer.reject("softmax over a dimension that its input does not have", "the model's export is inconsistent");

@@ -52,6 +52,7 @@ inline void expect_as_pytorch(const ops::Operator& op, const ImportRow& row) {
   }
   ir::Node call;
   call.name = "call";
+  call.op = row.target;
   std::size_t used = 0;
   for (const ops::SchemaArgument& argument : ops::parse_schema(form->schema).arguments) {
     ir::Argument value = argument.fallback.value_or(ir::None{});

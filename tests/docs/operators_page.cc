@@ -47,6 +47,7 @@ std::string tested_on(const Operator& op, const std::filesystem::path& folder) {
   if (is_compiled_away(op)) return "host";
   std::set<Isa> listed;
   for (const ops::ListedKernel& kernel : op.kernels) listed.insert(kernel.isas.begin(), kernel.isas.end());
+  if (listed.empty()) return "any CPU";
   std::vector<std::string_view> isas;
   for (const Isa isa : listed) isas.push_back(name_of(isa));
   bool on_boards = false;
@@ -66,7 +67,8 @@ std::string operators_page(const std::filesystem::path& source_root) {
 Made from the code by `./dev docs`; a test compares. One row is one folder in `ops/`. 8w8a is int8 weights and activations,
 8w16a int16 activations, 4w8a int4 weights, float the operator on 32-bit floats; an empty cell is not there yet. The last
 column says for which instruction sets the kernels are compared with the reference, bit for bit, on emulated boards
-("host": the operator is gone before a program is written). In-place spellings (`relu_`) mean the same as the others.
+("any CPU": one source for all of them and the host, compared too; "host": the operator is gone before a program is
+written). In-place spellings (`relu_`) mean the same as the others.
 
 | operator | PyTorch's spellings | 8w8a | 8w16a | 4w8a | float | limits | tested on |
 |---|---|---|---|---|---|---|---|

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The order of the elements along a dimension: the indices that would sort them, equal ones in their order. A NaN is
+// larger than anything. Values in order, the largest few, a median are elements gathered by it.
+#pragma once
+
+#include "ops/kernel_list.h"
+
+// clang-format off
+#define CORMORANT_ARGSORT_KERNELS(OURS, THEIRS, FOREIGN) \
+  OURS(argsort, any, any_cpu, load_argsort, execute_argsort, numbers, Argsort) \
+  OURS(searchsorted, any, any_cpu, load_search, execute_search, numbers, SearchSorted)
+// clang-format on
+CORMORANT_NAMES(CORMORANT_ARGSORT_KERNELS)
+
+namespace cormorant::ops::argsort {
+
+template <class W>
+struct Argsort {
+  typename W::Tensor self{};
+  typename W::Int dim{};
+  typename W::Bool descending{};
+  typename W::Out out{};
+
+  template <class V>
+  void visit(V&& v) {
+    v("self", self);
+    v("dim", dim);
+    v("descending", descending);
+    v("out", out);
+  }
+};
+
+// For each of `values` (whose rows, if it has any, belong to those of `sorted`) the first place of a sorted row where
+// it could be put: before its equals, or with `right` behind them.
+template <class W>
+struct SearchSorted {
+  typename W::Tensor sorted{};
+  typename W::Tensor values{};
+  typename W::Bool right{};
+  typename W::Out out{};
+
+  template <class V>
+  void visit(V&& v) {
+    v("sorted", sorted);
+    v("values", values);
+    v("right", right);
+    v("out", out);
+  }
+};
+
+}  // namespace cormorant::ops::argsort

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// cormorant.argsort.any(self, dim, descending) and cormorant.searchsorted.any(sorted, values, right).
+#include <algorithm>
+
+#include "ops/argsort/kernel.h"
+#include "ops/broadcast.h"
+#include "ops/evaluate_planned.h"
+#include "ops/references.h"
+
+namespace cormorant::ops {
+namespace argsort {
+namespace {
+
+std::vector<ir::TensorType> infer(const ir::Node& node) {
+  const bool is_search = node.op == "cormorant.searchsorted.any";
+  const ir::TensorType& from = node.tensor(is_search ? "values" : "self")->type;
+  const DType result = node.result()->type.dtype;
+  require_numbers(node);
+  require(node, result == DType::i64 || result == DType::i32, "indices are int64 or int32");
+  if (!is_search) {
+    require(node, has_dim(from, node.integer("dim")), "the dimension is out of range");
+  } else {
+    const ir::TensorType& sorted = node.tensor("sorted")->type;
+    bool fits =
+        sorted.dtype == from.dtype && sorted.rank() != 0 && (sorted.rank() == 1 || sorted.rank() == from.rank());
+    for (std::size_t i = 0; fits && i + 1 < sorted.rank(); ++i) fits = sorted.shape[i] == from.shape[i];
+    require(node, fits, "the sorted rows are not those that the values belong to");
+  }
+  return {{result, from.shape, {}, std::nullopt}};
+}
+
+std::vector<evaluate::Tensor> evaluate_argsort(const ir::Node& node, const evaluate::Frame& frame) {
+  if (node.op == "cormorant.searchsorted.any") {
+    return evaluate_planned<SearchSorted, SearchPlan, plan_search, execute_search>(node, frame);
+  }
+  return evaluate_planned<Argsort, Plan, plan_argsort, execute_argsort>(node, frame);
+}
+
+}  // namespace
+
+CORMORANT_REFERENCES(argsort, CORMORANT_ARGSORT_KERNELS)
+
+}  // namespace argsort
+
+Operator argsort_operator() {
+  using namespace argsort;  // NOLINT(google-build-using-namespace)
+  return {.name = "argsort",
+          .layout = Layout::contiguous,
+          .forms = {},
+          .canonical = canonical_of(argsort::cormorant_list_argsort),
+          .infer = infer,
+          .evaluate = evaluate_argsort};
+}
+
+}  // namespace cormorant::ops

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Spellings that are made of the canonical nodes of other folders when a model is imported, and have no node of their
+// own. A family is a file; ops/build.h is what they are written in.
+#include "ops/decompose/forms.h"
+
+namespace cormorant::ops {
+
+Operator decompose_operator() {
+  Operator op{.name = "decompose", .keeps_types = true, .forms = {}, .canonical = {}};
+  for (const auto& family : {elementwise_forms(), reduction_forms(), indexing_forms(), ordering_forms(),
+                             structure_forms(), product_decompositions(), image_forms()}) {
+    op.forms.insert(op.forms.end(), family.begin(), family.end());
+  }
+  return op;
+}
+
+}  // namespace cormorant::ops

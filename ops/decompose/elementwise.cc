@@ -1,0 +1,377 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Comparisons, logic, choice, conversion, and arithmetic that is made of other arithmetic.
+#include <limits>
+#include <numbers>
+
+#include "ops/decompose/forms.h"
+
+namespace cormorant::ops {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+// The name between namespace and overload: "aten.eq_.Scalar" -> "eq".
+std::string_view name_of(const Build& b) {
+  std::string_view op = b.call().op;
+  op.remove_prefix(op.find('.') + 1);
+  op = op.substr(0, op.find('.'));
+  if (op.ends_with('_')) op.remove_suffix(1);
+  return op;
+}
+
+// Comparisons and other functions of two operands, either of which may be a number.
+constexpr struct {
+  std::string_view name;
+  const char* op;
+} kBinary[] = {
+    {"eq", "aten.eq.Tensor_out"},
+    {"ne", "aten.ne.Tensor_out"},
+    {"not_equal", "aten.ne.Tensor_out"},
+    {"lt", "aten.lt.Tensor_out"},
+    {"less", "aten.lt.Tensor_out"},
+    {"le", "aten.le.Tensor_out"},
+    {"less_equal", "aten.le.Tensor_out"},
+    {"gt", "aten.gt.Tensor_out"},
+    {"greater", "aten.gt.Tensor_out"},
+    {"ge", "aten.ge.Tensor_out"},
+    {"greater_equal", "aten.ge.Tensor_out"},
+    {"logical_and", "aten.logical_and"},
+    {"logical_or", "aten.logical_or"},
+    {"logical_xor", "aten.logical_xor"},
+    {"bitwise_and", "aten.bitwise_and.Tensor_out"},
+    {"bitwise_or", "aten.bitwise_or.Tensor_out"},
+    {"bitwise_xor", "aten.bitwise_xor.Tensor_out"},
+    {"__and__", "aten.bitwise_and.Tensor_out"},
+    {"__or__", "aten.bitwise_or.Tensor_out"},
+    {"__xor__", "aten.bitwise_xor.Tensor_out"},
+    {"bitwise_left_shift", "aten.bitwise_left_shift.Tensor_out"},
+    {"bitwise_right_shift", "aten.bitwise_right_shift.Tensor_out"},
+    {"__lshift__", "aten.bitwise_left_shift.Tensor_out"},
+    {"__rshift__", "aten.bitwise_right_shift.Tensor_out"},
+    {"fmod", "aten.fmod.Tensor_out"},
+    {"remainder", "aten.remainder.Tensor_out"},
+    {"floor_divide", "aten.floor_divide"},
+    {"atan2", "aten.atan2"},
+    {"arctan2", "aten.atan2"},
+    {"hypot", "cormorant.hypot.any"},
+    {"fmax", "cormorant.fmax.any"},
+    {"fmin", "cormorant.fmin.any"},
+    {"copysign", "cormorant.copysign.any"},
+    {"logaddexp", "cormorant.logaddexp.any"},
+    {"logaddexp2", "cormorant.logaddexp2.any"},
+    {"xlogy", "cormorant.xlogy.any"},
+    {"special_xlogy", "cormorant.xlogy.any"},
+    {"special_xlog1py", "cormorant.xlog1py.any"},
+};
+
+Values import_binary(Importer& importer) {
+  const Build b(importer);
+  for (const auto& [name, op] : kBinary) {
+    if (name != name_of(b)) continue;
+    // Where the result is a float so is the arithmetic, whatever the operands are.
+    const bool is_real = b.type().dtype == DType::f32;
+    V self = b.operand("self");
+    V other = b.operand("other");
+    return {b.finish(is_real ? b.map(op, b.real(self), b.real(other)) : b.map(op, self, other))};
+  }
+  b.reject("an operator that its importer does not know", "");
+}
+
+Values import_equal(Importer& importer) {
+  const Build b(importer);
+  return {b.finish(b.all(b.eq(b.tensor("self"), b.tensor("other")), all_dims(b.tensor("self")->type.rank())))};
+}
+
+// ---- predicates -----------------------------------------------------------------------------------------------------
+
+Values import_logical_not(Importer& importer) {
+  const Build b(importer);
+  return {b.finish(b.map("aten.logical_not", b.tensor("self")))};
+}
+Values import_bitwise_not(Importer& importer) {
+  const Build b(importer);
+  const bool is_truth = b.type().dtype == DType::boolean;
+  return {b.map(is_truth ? "aten.logical_not" : "aten.bitwise_not", b.tensor("self"))};
+}
+Values import_isnan(Importer& importer) {
+  const Build b(importer);
+  return {b.map("aten.isnan", b.tensor("self"))};
+}
+Values import_isinf(Importer& importer) {
+  const Build b(importer);
+  return {b.map("aten.isinf", b.tensor("self"))};
+}
+Values import_isfinite(Importer& importer) {
+  const Build b(importer);
+  V self = b.tensor("self");
+  if (self->type.dtype != DType::f32) return {b.filled(1, b.type())};
+  return {b.lt(b.f("abs", self), b.number(kInfinity))};
+}
+Values import_isposinf(Importer& importer) {
+  const Build b(importer);
+  return {b.eq(b.real(b.tensor("self")), b.number(kInfinity))};
+}
+Values import_isneginf(Importer& importer) {
+  const Build b(importer);
+  return {b.eq(b.real(b.tensor("self")), b.number(-kInfinity))};
+}
+Values import_isreal(Importer& importer) {
+  const Build b(importer);
+  return {b.filled(1, b.type())};
+}
+Values import_signbit(Importer& importer) {
+  const Build b(importer);
+  return {b.map("cormorant.signbit.any", b.tensor("self"))};
+}
+
+// ---- choice ---------------------------------------------------------------------------------------------------------
+
+Values import_where(Importer& importer) {
+  const Build b(importer);
+  const DType type = b.type().dtype;
+  return {b.finish(b.where(b.tensor("condition"), b.operand("self", type), b.operand("other", type)))};
+}
+Values import_masked_fill(Importer& importer) {
+  const Build b(importer);
+  const DType type = b.type().dtype;
+  return {b.finish(b.where(b.tensor("mask"), b.operand("value", type), b.operand("self", type)))};
+}
+Values import_fill(Importer& importer) {
+  const Build b(importer);
+  return {b.finish(b.expand(b.operand("value", b.type().dtype), b.type().shape))};
+}
+Values import_nan_to_num(Importer& importer) {
+  const Build b(importer);
+  V self = b.tensor("self");
+  if (self->type.dtype != DType::f32) return {self};
+  constexpr double kLargest = std::numeric_limits<float>::max();
+  const auto value = [&](const char* name, double otherwise) {
+    return b.given(name) ? b.call().number(name) : otherwise;
+  };
+  V x = b.where(b.map("aten.isnan", self), value("nan", 0), self);
+  x = b.where(b.eq(x, b.number(kInfinity)), value("posinf", kLargest), x);
+  return {b.where(b.eq(x, b.number(-kInfinity)), value("neginf", -kLargest), x)};
+}
+// Bounds that are tensors, on either side or both.
+Values import_clamp_tensor(Importer& importer) {
+  const Build b(importer);
+  V x = b.operand("self", b.type().dtype);
+  if (b.given("min")) x = b.maximum(x, b.operand("min", b.type().dtype));
+  if (b.given("max")) x = b.minimum(x, b.operand("max", b.type().dtype));
+  return {b.finish(x)};
+}
+
+// ---- conversion -----------------------------------------------------------------------------------------------------
+
+Values import_conversion(Importer& importer) {
+  const Build b(importer);
+  return {b.to(b.tensor("self"), b.type().dtype)};
+}
+
+// ---- arithmetic -----------------------------------------------------------------------------------------------------
+
+Values import_div_mode(Importer& importer) {
+  const Build b(importer);
+  const DType type = b.type().dtype;
+  V self = b.operand("self", type);
+  V other = b.operand("other", type);
+  if (!b.given("rounding_mode")) return {b.finish(b.div(self, other))};
+  const bool floor = b.call().string("rounding_mode") == "floor";
+  return {b.finish(b.map(floor ? "aten.floor_divide" : "cormorant.trunc_divide.any", self, other))};
+}
+Values import_pow_tensor(Importer& importer) {
+  const Build b(importer);
+  const DType type = b.type().dtype;
+  return {b.finish(b.map("aten.pow.Tensor_Tensor_out", b.operand("self", type), b.operand("exponent", type)))};
+}
+Values import_float_power(Importer& importer) {
+  const Build b(importer);
+  return {
+      b.finish(b.map("aten.pow.Tensor_Tensor_out", b.operand("self", DType::f32), b.operand("exponent", DType::f32)))};
+}
+// As PyTorch: from the nearer end, so that a weight of 1 gives the end itself.
+Values import_lerp(Importer& importer) {
+  const Build b(importer);
+  V self = b.tensor("self");
+  V end = b.tensor("end");
+  V weight = b.operand("weight", DType::f32);
+  V distance = b.sub(end, self);
+  V from_start = b.add(self, b.mul(weight, distance));
+  V from_end = b.sub(end, b.mul(distance, b.sub(b.number(1), weight)));
+  if (const auto number = b.numbers_of(weight); number && number->size() == 1) {
+    return {b.finish(std::abs(number->front()) < 0.5 ? from_start : from_end)};
+  }
+  return {b.finish(b.where(b.lt(b.f("abs", weight), b.number(0.5)), from_start, from_end))};
+}
+Values import_addcmul(Importer& importer) {
+  const Build b(importer);
+  V product = b.mul(b.mul(b.tensor("tensor1"), b.tensor("tensor2")), b.operand("value", b.type().dtype));
+  return {b.finish(b.add(b.tensor("self"), product))};
+}
+Values import_addcdiv(Importer& importer) {
+  const Build b(importer);
+  V quotient = b.div(b.tensor("tensor1"), b.tensor("tensor2"));
+  return {b.finish(b.add(b.tensor("self"), b.mul(quotient, b.operand("value", DType::f32))))};
+}
+Values import_deg2rad(Importer& importer) {
+  const Build b(importer);
+  return {b.mul(b.real(b.tensor("self")), std::numbers::pi / 180)};
+}
+Values import_rad2deg(Importer& importer) {
+  const Build b(importer);
+  return {b.mul(b.real(b.tensor("self")), 180 / std::numbers::pi)};
+}
+Values import_heaviside(Importer& importer) {
+  const Build b(importer);
+  V self = b.tensor("self");
+  V positive = b.to(b.gt(self, b.number(0, self->type.dtype)), self->type.dtype);
+  return {b.finish(b.where(b.eq(self, b.number(0, self->type.dtype)), b.tensor("values"), positive))};
+}
+Values import_ldexp(Importer& importer) {
+  const Build b(importer);
+  return {b.finish(b.mul(b.real(b.tensor("self")), b.f("exp2", b.tensor("other"))))};
+}
+Values import_entr(Importer& importer) {
+  const Build b(importer);
+  V x = b.real(b.tensor("self"));
+  V inside = b.f("neg", b.map("cormorant.xlogy.any", x, x));
+  return {b.finish(b.where(b.lt(x, b.number(0)), -kInfinity, inside))};
+}
+Values import_glu(Importer& importer) {
+  const Build b(importer);
+  V self = b.tensor("self");
+  const std::int64_t dim = b.dim("dim", self->type.rank());
+  const std::int64_t half = size_at(self, dim) / 2;
+  return {b.finish(b.mul(b.slice(self, dim, 0, half), b.f("sigmoid", b.slice(self, dim, half, 2 * half))))};
+}
+Values import_softsign(Importer& importer) {
+  const Build b(importer);
+  V self = b.real(b.tensor("self"));
+  return {b.finish(b.div(self, b.add(b.f("abs", self), 1)))};
+}
+#define BOTH(name, import) \
+  {name ".Tensor(Tensor self, Tensor other)", import}, { name ".Scalar(Tensor self, Scalar other)", import }
+#define TENSORS(name) {name ".default(Tensor self, Tensor other)", import_binary}
+
+}  // namespace
+
+std::vector<AtenForm> elementwise_forms() {
+  return {
+      BOTH("eq", import_binary),
+      BOTH("ne", import_binary),
+      BOTH("not_equal", import_binary),
+      BOTH("lt", import_binary),
+      BOTH("less", import_binary),
+      BOTH("le", import_binary),
+      BOTH("less_equal", import_binary),
+      BOTH("gt", import_binary),
+      BOTH("greater", import_binary),
+      BOTH("ge", import_binary),
+      BOTH("greater_equal", import_binary),
+      TENSORS("logical_and"),
+      TENSORS("logical_or"),
+      TENSORS("logical_xor"),
+      BOTH("bitwise_and", import_binary),
+      BOTH("bitwise_or", import_binary),
+      BOTH("bitwise_xor", import_binary),
+      {"bitwise_and.Scalar_Tensor(Scalar self, Tensor other)", import_binary},
+      {"bitwise_or.Scalar_Tensor(Scalar self, Tensor other)", import_binary},
+      {"bitwise_xor.Scalar_Tensor(Scalar self, Tensor other)", import_binary},
+      BOTH("__and__", import_binary),
+      BOTH("__or__", import_binary),
+      BOTH("__xor__", import_binary),
+      BOTH("__lshift__", import_binary),
+      BOTH("__rshift__", import_binary),
+      {"bitwise_left_shift.Tensor(Tensor self, Tensor other)", import_binary},
+      {"bitwise_left_shift.Tensor_Scalar(Tensor self, Scalar other)", import_binary},
+      {"bitwise_right_shift.Tensor(Tensor self, Tensor other)", import_binary},
+      {"bitwise_right_shift.Tensor_Scalar(Tensor self, Scalar other)", import_binary},
+      BOTH("fmod", import_binary),
+      BOTH("remainder", import_binary),
+      {"remainder.Scalar_Tensor(Scalar self, Tensor other)", import_binary},
+      TENSORS("floor_divide"),
+      {"floor_divide.Scalar(Tensor self, Scalar other)", import_binary},
+      TENSORS("atan2"),
+      TENSORS("arctan2"),
+      TENSORS("hypot"),
+      TENSORS("fmax"),
+      TENSORS("fmin"),
+      BOTH("copysign", import_binary),
+      TENSORS("logaddexp"),
+      TENSORS("logaddexp2"),
+      {"xlogy.Tensor(Tensor self, Tensor other)", import_binary},
+      {"xlogy.Scalar_Self(Scalar self, Tensor other)", import_binary},
+      {"xlogy.Scalar_Other(Tensor self, Scalar other)", import_binary},
+      TENSORS("special_xlogy"),
+      {"special_xlogy.self_scalar(Scalar self, Tensor other)", import_binary},
+      {"special_xlogy.other_scalar(Tensor self, Scalar other)", import_binary},
+      TENSORS("special_xlog1py"),
+      {"special_xlog1py.self_scalar(Scalar self, Tensor other)", import_binary},
+      {"special_xlog1py.other_scalar(Tensor self, Scalar other)", import_binary},
+      {"equal.default(Tensor self, Tensor other)", import_equal},
+      {"logical_not.default(Tensor self)", import_logical_not},
+      {"bitwise_not.default(Tensor self)", import_bitwise_not},
+      {"isnan.default(Tensor self)", import_isnan},
+      {"isinf.default(Tensor self)", import_isinf},
+      {"isfinite.default(Tensor self)", import_isfinite},
+      {"isposinf.default(Tensor self)", import_isposinf},
+      {"isneginf.default(Tensor self)", import_isneginf},
+      {"isreal.default(Tensor self)", import_isreal},
+      {"signbit.default(Tensor self)", import_signbit},
+      {"where.self(Tensor condition, Tensor self, Tensor other)", import_where},
+      {"where.ScalarSelf(Tensor condition, Scalar self, Tensor other)", import_where},
+      {"where.ScalarOther(Tensor condition, Tensor self, Scalar other)", import_where},
+      {"where.Scalar(Tensor condition, Scalar self, Scalar other)", import_where},
+      {"masked_fill.Scalar(Tensor self, Tensor mask, Scalar value)", import_masked_fill},
+      {"masked_fill.Tensor(Tensor self, Tensor mask, Tensor value)", import_masked_fill},
+      {"fill.Tensor(Tensor self, Tensor value)", import_fill},
+      {"nan_to_num.default(Tensor self, float? nan=None, float? posinf=None, float? neginf=None)", import_nan_to_num},
+      {"clamp_min.Tensor(Tensor self, Tensor min)", import_clamp_tensor},
+      {"clamp_max.Tensor(Tensor self, Tensor max)", import_clamp_tensor},
+      {"to.dtype(Tensor self, ScalarType dtype, bool non_blocking=False, bool copy=False, "
+       "MemoryFormat? memory_format=None)",
+       import_conversion},
+      {"to.device(Tensor self, Device device, ScalarType dtype, bool non_blocking=False, bool copy=False, "
+       "MemoryFormat? memory_format=None)",
+       import_conversion},
+      {"to.dtype_layout(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
+       "bool? pin_memory=None, bool non_blocking=False, bool copy=False, MemoryFormat? memory_format=None)",
+       import_conversion},
+      {"to.other(Tensor self, Tensor other, bool non_blocking=False, bool copy=False, "
+       "MemoryFormat? memory_format=None)",
+       import_conversion},
+      {"type_as.default(Tensor self, Tensor other)", import_conversion},
+      {"dim_order_ops::_to_dim_order_copy.default(Tensor self, *, ScalarType? dtype=None, "
+       "Layout? layout=None, Device? device=None, bool? pin_memory=None, bool non_blocking=False, "
+       "int[]? dim_order=None)",
+       import_conversion},
+      {"_to_copy.default(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
+       "bool? pin_memory=None, bool non_blocking=False, MemoryFormat? memory_format=None)",
+       import_conversion},
+      {"div.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode)", import_div_mode},
+      {"div.Scalar_mode(Tensor self, Scalar other, *, str? rounding_mode)", import_div_mode},
+      {"divide.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode)", import_div_mode},
+      {"divide.Scalar_mode(Tensor self, Scalar other, *, str? rounding_mode)", import_div_mode},
+      {"pow.Tensor_Tensor(Tensor self, Tensor exponent)", import_pow_tensor},
+      {"pow_.Tensor(Tensor self, Tensor exponent)", import_pow_tensor},
+      {"float_power.Tensor_Tensor(Tensor self, Tensor exponent)", import_float_power},
+      {"float_power.Scalar(Scalar self, Tensor exponent)", import_float_power},
+      {"float_power.Tensor_Scalar(Tensor self, Scalar exponent)", import_float_power},
+      {"lerp.Scalar(Tensor self, Tensor end, Scalar weight)", import_lerp},
+      {"lerp.Tensor(Tensor self, Tensor end, Tensor weight)", import_lerp},
+      {"addcmul.default(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1)", import_addcmul},
+      {"addcdiv.default(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1)", import_addcdiv},
+      {"deg2rad.default(Tensor self)", import_deg2rad},
+      {"rad2deg.default(Tensor self)", import_rad2deg},
+      {"heaviside.default(Tensor self, Tensor values)", import_heaviside},
+      {"ldexp.Tensor(Tensor self, Tensor other)", import_ldexp},
+      {"special_entr.default(Tensor self)", import_entr},
+      {"glu.default(Tensor self, int dim=-1)", import_glu},
+      {"softsign.default(Tensor self)", import_softsign}};
+}
+
+#undef BOTH
+#undef TENSORS
+
+}  // namespace cormorant::ops

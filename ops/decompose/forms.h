@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// PyTorch's spellings that are made of canonical nodes, by family.
+#pragma once
+
+#include "ops/build.h"
+
+namespace cormorant::ops {
+
+using Values = std::vector<ir::Value*>;
+
+std::vector<AtenForm> elementwise_forms();
+std::vector<AtenForm> reduction_forms();
+std::vector<AtenForm> indexing_forms();
+std::vector<AtenForm> ordering_forms();
+std::vector<AtenForm> structure_forms();
+std::vector<AtenForm> product_decompositions();
+std::vector<AtenForm> image_forms();
+
+}  // namespace cormorant::ops

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Resizing by interpolation, one dimension after the other; sampling at computed places; and the opposite of a pooling.
+#include <algorithm>
+#include <cmath>
+
+#include "ops/decompose/forms.h"
+
+namespace cormorant::ops {
+namespace {
+
+// Places and weights of one result along a dimension.
+struct Sample {
+  std::vector<std::int64_t> places;
+  std::vector<float> weights;
+};
+
+Sample linear_sample(float at, std::int64_t size) {
+  at = std::max(at, 0.0F);
+  const std::int64_t low = std::min(static_cast<std::int64_t>(at), size - 1);
+  const float weight = std::min(at - static_cast<float>(low), 1.0F);
+  return {{low, std::min(low + 1, size - 1)}, {1 - weight, weight}};
+}
+
+// The cubic of Keys with a = −0.75, as PyTorch has it.
+Sample cubic_sample(float at, std::int64_t size) {
+  const float floor = std::floor(at);
+  const float t = at - floor;
+  const auto near = [](float x) { return (1.25F * x - 2.25F) * x * x + 1; };
+  const auto far = [](float x) { return ((-0.75F * x + 3.75F) * x - 6) * x + 3; };
+  Sample sample{{}, {far(t + 1), near(t), near(1 - t), far(2 - t)}};
+  for (std::int64_t k = -1; k < 3; ++k) {
+    sample.places.push_back(std::clamp(static_cast<std::int64_t>(floor) + k, std::int64_t{0}, size - 1));
+  }
+  return sample;
+}
+
+Values resize(const Build& b, Sample (*sample)(float, std::int64_t)) {
+  V x = b.real(b.given("input") ? b.tensor("input") : b.tensor("self"));
+  const bool align = b.call().boolean("align_corners");
+  for (std::size_t i = 2; i < b.type().rank(); ++i) {
+    const auto dim = static_cast<std::int64_t>(i);
+    const std::int64_t size = size_at(x, dim), results = b.type().shape[i];
+    float step = align ? (results > 1 ? static_cast<float>(size - 1) / static_cast<float>(results - 1) : 0.0F)
+                       : sampling_step(b, i - 2, size, results);
+    if (size == results && step == 1) continue;
+    b.require(size > 0 && results > 0);
+    std::vector<double> places;
+    std::vector<float> weights;
+    for (std::int64_t r = 0; r < results; ++r) {
+      const auto at = static_cast<float>(r);
+      const Sample s = sample(align ? at * step : (at + 0.5F) * step - 0.5F, size);
+      places.insert(places.end(), s.places.begin(), s.places.end());
+      weights.insert(weights.end(), s.weights.begin(), s.weights.end());
+    }
+    const ir::Shape shape = {results, static_cast<std::int64_t>(weights.size()) / results};
+    x = b.node("cormorant.taps.float", {{"self", x},
+                                        {"dim", dim},
+                                        {"places", b.constant(DType::i32, shape, places)},
+                                        {"weights", b.floats(shape, weights)}});
+  }
+  return {b.finish(x)};
+}
+Values import_linear(Importer& importer) { return resize(Build(importer), linear_sample); }
+Values import_cubic(Importer& importer) { return resize(Build(importer), cubic_sample); }
+
+Values import_grid_sampler(Importer& importer) {
+  const Build b(importer);
+  return {b.finish(b.node("cormorant.grid_sample.float", {{"input", b.tensor("input")},
+                                                          {"grid", b.tensor("grid")},
+                                                          {"mode", b.call().integer("interpolation_mode")},
+                                                          {"padding", b.call().integer("padding_mode")},
+                                                          {"align_corners", b.call().boolean("align_corners")}}))};
+}
+
+// Elements go back to where the pooling found them, zeros elsewhere.
+Values import_unpool(Importer& importer) {
+  const Build b(importer);
+  V self = b.tensor("self");
+  V indices = b.tensor("indices");
+  const std::size_t spatial = b.call().integers("output_size").size();
+  const ir::Shape& result = b.type().shape;
+  b.require(result.size() == self->type.rank() && spatial <= result.size());
+  std::int64_t size = 1, from = 1;
+  for (std::size_t i = result.size() - spatial; i < result.size(); ++i) {
+    size *= result[i];
+    from *= self->type.shape[i];
+  }
+  if (self->type.elements() == 0) return {b.filled(0, b.type())};
+  const std::int64_t rows = self->type.elements() / from;
+  return {b.finish(b.scatter("aten.scatter.src_out", b.filled(0, ir::float_type({rows, size})), 1,
+                             b.view(indices, {rows, from}), b.view(self, {rows, from})))};
+}
+
+}  // namespace
+
+std::vector<AtenForm> image_forms() {
+  return {
+      {"upsample_linear1d.default(Tensor self, SymInt[1] output_size, bool align_corners, float? scales=None)",
+       import_linear},
+      {"upsample_linear1d.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? scale_factors)",
+       import_linear},
+      {"upsample_bilinear2d.default(Tensor self, SymInt[2] output_size, bool align_corners, float? scales_h=None, "
+       "float? scales_w=None)",
+       import_linear},
+      {"upsample_bilinear2d.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? scale_factors)",
+       import_linear},
+      {"upsample_trilinear3d.default(Tensor self, SymInt[3] output_size, bool align_corners, float? scales_d=None, "
+       "float? scales_h=None, float? scales_w=None)",
+       import_linear},
+      {"upsample_trilinear3d.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? scale_factors)",
+       import_linear},
+      {"upsample_bicubic2d.default(Tensor self, SymInt[2] output_size, bool align_corners, float? scales_h=None, "
+       "float? scales_w=None)",
+       import_cubic},
+      {"upsample_bicubic2d.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? scale_factors)",
+       import_cubic},
+      {"grid_sampler.default(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, "
+       "bool align_corners)",
+       import_grid_sampler},
+      {"grid_sampler_2d.default(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, "
+       "bool align_corners)",
+       import_grid_sampler},
+      {"grid_sampler_3d.default(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, "
+       "bool align_corners)",
+       import_grid_sampler},
+      {"max_unpool2d.default(Tensor self, Tensor indices, SymInt[2] output_size)", import_unpool},
+      {"max_unpool3d.default(Tensor self, Tensor indices, SymInt[3] output_size, int[3] stride, int[3] padding)",
+       import_unpool},
+  };
+}
+
+}  // namespace cormorant::ops

@@ -1,0 +1,446 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Everything that is selected or written by indices becomes a selection, gather or scatter along one dimension: indices
+// into several dimensions are counted through as if those were one.
+#include <algorithm>
+#include <limits>
+
+#include "ops/broadcast.h"
+#include "ops/decompose/forms.h"
+
+namespace cormorant::ops {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+// An index that may be negative, as a place; of a constant it is computed here and now.
+V wrapped(const Build& b, V index, std::int64_t size) {
+  if (auto numbers = b.numbers_of(index)) {
+    for (double& at : *numbers) at = at < 0 ? at + static_cast<double>(size) : at;
+    return b.constant(DType::i64, index->type.shape, *numbers);
+  }
+  const DType type = index->type.dtype == DType::i64 ? DType::i64 : DType::i32;
+  V places = b.to(index, type);
+  return b.where(b.lt(places, b.number(0, type)), b.add(places, static_cast<double>(size)), places);
+}
+
+// Each truth of a constant mask as an index per dimension.
+std::vector<V> places_of_mask(const Build& b, V mask) {
+  const auto numbers = b.numbers_of(mask);
+  if (!numbers) {
+    b.reject("elements are selected by a mask that is not constant, so their number depends on data",
+             "use torch.where, or a mask that is a constant of the model");
+  }
+  const ir::Shape& shape = mask->type.shape;
+  std::vector<std::vector<std::int64_t>> places(shape.size());
+  for (std::size_t i = 0; i < numbers->size(); ++i) {
+    if ((*numbers)[i] == 0) continue;
+    auto rest = static_cast<std::int64_t>(i);
+    for (std::size_t d = shape.size(); d-- > 0;) {
+      places[d].push_back(rest % shape[d]);
+      rest /= shape[d];
+    }
+  }
+  std::vector<V> indices;
+  for (const auto& list : places) indices.push_back(b.indices(list));
+  return indices;
+}
+
+// self[:, i, j, :] with the indexed dimensions made one.
+struct Indexed {
+  V merged;            // self, permuted and viewed
+  Dims order;          // of the permutation
+  ir::Shape permuted;  // the shape before the view
+  std::int64_t dim;    // the one
+  V places;            // into it
+  ir::Shape index_shape;
+};
+
+Indexed merge_indexed(const Build& b, V self, const std::vector<V>& given) {
+  std::vector<V> indices;
+  for (const V index : given) {
+    const bool is_mask = index != nullptr && (index->type.dtype == DType::boolean || index->type.dtype == DType::u8);
+    if (!is_mask) {
+      indices.push_back(index);
+      continue;
+    }
+    for (const V place : places_of_mask(b, index)) indices.push_back(place);
+  }
+  Dims indexed, others;
+  for (std::int64_t d = 0; d < rank_of(self); ++d) {
+    const bool is_indexed = d < static_cast<std::int64_t>(indices.size()) && indices[static_cast<std::size_t>(d)];
+    (is_indexed ? indexed : others).push_back(d);
+  }
+  if (indexed.empty()) b.reject("an index without indices", "");
+  Indexed result{};
+  const bool adjacent = indexed.back() - indexed.front() + 1 == static_cast<std::int64_t>(indexed.size());
+  result.dim = adjacent ? indexed.front() : 0;
+  result.order = others;
+  result.order.insert(result.order.begin() + result.dim, indexed.begin(), indexed.end());
+  V permuted = b.permute(self, result.order);
+  result.permuted = permuted->type.shape;
+  ir::Shape merged;
+  std::int64_t size = 1;
+  for (const std::int64_t d : indexed) size *= size_at(self, d);
+  for (const std::int64_t d : others) merged.push_back(size_at(self, d));
+  merged.insert(merged.begin() + result.dim, size);
+  result.merged = b.view(permuted, merged);
+  std::int64_t step = size;
+  for (const std::int64_t d : indexed) {
+    V index = indices[static_cast<std::size_t>(d)];
+    const auto shape = broadcast(result.index_shape, index->type.shape);
+    if (!shape) b.reject("indices whose shapes do not match", "the model's export is inconsistent");
+    result.index_shape = *shape;
+    step /= std::max<std::int64_t>(size_at(self, d), 1);
+    V part = b.mul(wrapped(b, index, size_at(self, d)), static_cast<double>(step));
+    result.places = result.places == nullptr ? part : b.add(result.places, part);
+  }
+  result.places = b.view(b.expand(result.places, result.index_shape), {count_of(result.index_shape)});
+  return result;
+}
+
+std::vector<V> index_list(const Build& b) {
+  const ir::Argument& value = b.call().get("indices");
+  if (const auto* list = std::get_if<std::vector<V>>(&value)) return *list;
+  return {};
+}
+
+Values import_index(Importer& importer) {
+  const Build b(importer);
+  if (b.type().elements() == 0) return {b.filled(0, b.type())};
+  const Indexed x = merge_indexed(b, b.tensor("self"), index_list(b));
+  return {b.finish(b.index_select(x.merged, x.dim, x.places))};
+}
+
+Values import_index_put(Importer& importer) {
+  const Build b(importer);
+  V self = b.tensor("self");
+  V values = b.to(b.tensor("values"), self->type.dtype);
+  const bool accumulate = b.call().boolean("accumulate");
+  const std::vector<V> indices = index_list(b);
+  const bool is_mask =
+      indices.size() == 1 && indices.front() != nullptr && indices.front()->type.dtype == DType::boolean;
+  if (is_mask && values->type.elements() == 1 && indices.front()->kind != ir::ValueKind::constant) {
+    V mask = indices.front();
+    while (mask->type.rank() < self->type.rank()) mask = b.unsqueeze(mask, rank_of(mask));
+    V value = b.view(values, {});
+    return {b.finish(b.where(mask, accumulate ? b.add(self, value) : value, self))};
+  }
+  const Indexed x = merge_indexed(b, self, indices);
+  if (x.places->type.elements() == 0) return {self};
+  ir::Shape wide = x.merged->type.shape;  // with the index's own dimensions, as values broadcast to them
+  wide.erase(wide.begin() + x.dim);
+  ir::Shape flat = wide;
+  wide.insert(wide.begin() + x.dim, x.index_shape.begin(), x.index_shape.end());
+  flat.insert(flat.begin() + x.dim, x.places->type.elements());
+  ir::Shape along(flat.size(), 1);
+  along[static_cast<std::size_t>(x.dim)] = x.places->type.elements();
+  V index = b.expand(b.view(x.places, along), flat);
+  V written = b.scatter(accumulate ? "aten.scatter_add" : "aten.scatter.src_out", x.merged, x.dim, index,
+                        b.view(b.expand(values, wide), flat));
+  Dims back(x.order.size());
+  for (std::size_t i = 0; i < x.order.size(); ++i)
+    back[static_cast<std::size_t>(x.order[i])] = static_cast<std::int64_t>(i);
+  return {b.finish(b.permute(b.view(written, x.permuted), back))};
+}
+
+// ---- along one dimension --------------------------------------------------------------------------------------------
+
+// A number has a dimension for those who index it.
+V at_least_one(const Build& b, V x) { return x->type.rank() == 0 ? b.view(x, {1}) : x; }
+
+Values import_index_select(Importer& importer) {
+  const Build b(importer);
+  V self = at_least_one(b, b.tensor("self"));
+  V index = at_least_one(b, b.tensor("index"));
+  const std::int64_t dim = b.dim("dim", self->type.rank());
+  if (b.type().elements() == 0) return {b.filled(0, b.type())};
+  if (const auto numbers = b.numbers_of(index)) {
+    for (const double at : *numbers) {
+      if (at < 0 || at >= static_cast<double>(size_at(self, dim))) b.reject("a selected index is out of range", {});
+    }
+    return {b.finish(b.index_select(self, dim, std::vector<std::int64_t>(numbers->begin(), numbers->end())))};
+  }
+  return {b.finish(b.index_select(self, dim, index))};
+}
+Values import_gather(Importer& importer) {
+  const Build b(importer);
+  V self = at_least_one(b, b.tensor("self"));
+  if (b.type().elements() == 0) return {b.filled(0, b.type())};
+  return {b.finish(b.gather(self, b.dim("dim", self->type.rank()), at_least_one(b, b.tensor("index"))))};
+}
+V take(const Build& b, V self, V index) {
+  V all = b.view(self, {self->type.elements()});
+  return b.index_select(all, 0, b.view(wrapped(b, index, self->type.elements()), {index->type.elements()}));
+}
+Values import_take(Importer& importer) {
+  const Build b(importer);
+  if (b.type().elements() == 0) return {b.filled(0, b.type())};
+  return {b.finish(take(b, b.tensor("self"), b.tensor("index")))};
+}
+Values import_take_along_dim(Importer& importer) {
+  const Build b(importer);
+  V self = b.tensor("self");
+  V index = b.tensor("indices");
+  if (!b.given("dim")) return {b.finish(take(b, self, index))};
+  const std::int64_t dim = b.dim("dim", self->type.rank());
+  ir::Shape own = self->type.shape, other = index->type.shape;
+  own[static_cast<std::size_t>(dim)] = 1;
+  other[static_cast<std::size_t>(dim)] = 1;
+  const auto shape = broadcast(own, other);
+  if (!shape) b.reject("indices whose shape does not match", "the model's export is inconsistent");
+  own = other = *shape;
+  own[static_cast<std::size_t>(dim)] = size_at(self, dim);
+  other[static_cast<std::size_t>(dim)] = size_at(index, dim);
+  V places = wrapped(b, b.expand(index, other), size_at(self, dim));
+  return {b.finish(b.gather(b.expand(self, own), dim, places))};
+}
+Values import_embedding(Importer& importer) {
+  const Build b(importer);
+  V index = b.tensor("indices");
+  if (b.type().elements() == 0) return {b.filled(0, b.type())};
+  return {b.finish(b.index_select(b.tensor("weight"), 0, b.view(index, {index->type.elements()})))};
+}
+
+// An index of one dimension beside a source of several.
+V spread(const Build& b, V index, std::int64_t dim, const ir::Shape& shape) {
+  ir::Shape along(shape.size(), 1);
+  along.at(static_cast<std::size_t>(dim)) = index->type.elements();
+  return b.expand(b.view(index, along), shape);
+}
+
+V written(const Build& b, V self, std::int64_t dim, V index, V src, const std::string& reduce, bool include_self) {
+  if (index->type.elements() == 0) return self;
+  if (reduce == "sum" || reduce == "add" || reduce == "mean") {
+    const bool is_mean = reduce == "mean";
+    V ones = b.filled(1, {DType::f32, index->type.shape, {}, std::nullopt});
+    V count = nullptr;
+    if (is_mean || !include_self) {
+      count = b.scatter("aten.scatter_add", b.filled(0, ir::float_type(self->type.shape)), dim, index, ones);
+    }
+    V base = include_self ? self : b.where(b.gt(count, b.number(0)), 0.0, self);
+    V sum = b.scatter("aten.scatter_add", base, dim, index, src);
+    if (!is_mean) return sum;
+    return b.div(sum, include_self ? b.add(count, 1) : b.maximum(count, b.number(1)));
+  }
+  const bool is_product = reduce == "prod" || reduce == "multiply";
+  if (!include_self) {
+    const double first = is_product ? 1 : (reduce == "amax" ? -kInfinity : kInfinity);
+    V neutral = b.filled(first, {self->type.dtype, index->type.shape, {}, std::nullopt});
+    self = b.scatter("aten.scatter.src_out", self, dim, index, neutral);
+  }
+  const char* op = is_product ? "cormorant.scatter_prod.any"
+                              : (reduce == "amax" ? "cormorant.scatter_amax.any" : "cormorant.scatter_amin.any");
+  return b.scatter(op, self, dim, index, src);
+}
+
+Values import_scatter(Importer& importer) {
+  const Build b(importer);
+  V self = at_least_one(b, b.tensor("self"));
+  V index = at_least_one(b, b.tensor("index"));
+  const std::int64_t dim = b.dim("dim", self->type.rank());
+  if (index->type.elements() == 0) return {b.finish(self)};
+  V src = nullptr;
+  if (b.given("src")) {
+    src = at_least_one(b, b.tensor("src"));
+  } else {
+    src = b.filled(b.call().number("value"), {self->type.dtype, index->type.shape, {}, std::nullopt});
+  }
+  if (b.given("reduce")) return {b.finish(written(b, self, dim, index, src, b.call().string("reduce"), true))};
+  return {b.finish(b.scatter("aten.scatter.src_out", self, dim, index, src))};
+}
+Values import_scatter_add(Importer& importer) {
+  const Build b(importer);
+  V self = at_least_one(b, b.tensor("self"));
+  V index = at_least_one(b, b.tensor("index"));
+  if (index->type.elements() == 0) return {b.finish(self)};
+  return {b.finish(
+      b.scatter("aten.scatter_add", self, b.dim("dim", self->type.rank()), index, at_least_one(b, b.tensor("src"))))};
+}
+Values import_scatter_reduce(Importer& importer) {
+  const Build b(importer);
+  V self = at_least_one(b, b.tensor("self"));
+  V index = at_least_one(b, b.tensor("index"));
+  return {b.finish(written(b, self, b.dim("dim", self->type.rank()), index, at_least_one(b, b.tensor("src")),
+                           b.call().string("reduce"), b.call().boolean("include_self")))};
+}
+Values import_index_add(Importer& importer) {
+  const Build b(importer);
+  V self = at_least_one(b, b.tensor("self"));
+  V source = at_least_one(b, b.tensor("source"));
+  const std::int64_t dim = b.dim("dim", self->type.rank());
+  if (source->type.elements() == 0) return {b.finish(self)};
+  source = b.mul(source, b.operand("alpha", source->type.dtype));
+  V index = spread(b, b.tensor("index"), dim, source->type.shape);
+  return {b.finish(b.scatter("aten.scatter_add", self, dim, index, source))};
+}
+Values import_index_copy(Importer& importer) {
+  const Build b(importer);
+  V self = at_least_one(b, b.tensor("self"));
+  V source = b.tensor("source");
+  const std::int64_t dim = b.dim("dim", self->type.rank());
+  ir::Shape shape = self->type.shape;
+  shape[static_cast<std::size_t>(dim)] = b.tensor("index")->type.elements();
+  if (count_of(shape) == 0) return {b.finish(self)};
+  V index = spread(b, b.tensor("index"), dim, shape);
+  return {b.finish(b.scatter("aten.scatter.src_out", self, dim, index, b.view(source, shape)))};
+}
+Values import_index_fill(Importer& importer) {
+  const Build b(importer);
+  V self = at_least_one(b, b.tensor("self"));
+  const std::int64_t dim = b.dim("dim", self->type.rank());
+  ir::Shape shape = self->type.shape;
+  shape[static_cast<std::size_t>(dim)] = b.tensor("index")->type.elements();
+  if (count_of(shape) == 0) return {b.finish(self)};
+  V places = wrapped(b, b.tensor("index"), size_at(self, dim));
+  V value = b.expand(b.view(b.operand("value", self->type.dtype), {}), shape);
+  return {b.finish(b.scatter("aten.scatter.src_out", self, dim, spread(b, places, dim, shape), value))};
+}
+Values import_index_reduce(Importer& importer) {
+  const Build b(importer);
+  V self = at_least_one(b, b.tensor("self"));
+  V source = at_least_one(b, b.tensor("source"));
+  const std::int64_t dim = b.dim("dim", self->type.rank());
+  if (source->type.elements() == 0) return {b.finish(self)};
+  V index = spread(b, b.tensor("index"), dim, source->type.shape);
+  return {b.finish(written(b, self, dim, index, source, b.call().string("reduce"), b.call().boolean("include_self")))};
+}
+
+// ---- bags of embeddings ---------------------------------------------------------------------------------------------
+
+Values import_embedding_bag(Importer& importer) {
+  const Build b(importer);
+  V weight = b.tensor("weight");
+  V index = b.view(b.tensor("indices"), {b.tensor("indices")->type.elements()});
+  V offsets = b.tensor("offsets");
+  const std::int64_t count = index->type.elements(), width = size_at(weight, 1);
+  const std::int64_t mode = b.call().integer("mode");  // sum, mean, max
+  Values results(b.results(), nullptr);
+  const ir::TensorType& type = b.type();
+  if (count == 0) {
+    results[0] = b.filled(0, type);
+    return results;
+  }
+  std::vector<std::int64_t> counting(static_cast<std::size_t>(count));
+  for (std::size_t i = 0; i < counting.size(); ++i) counting[i] = static_cast<std::int64_t>(i);
+  const std::int64_t bags = type.shape.at(0);
+  offsets = b.slice(offsets, 0, 0, bags);
+  V bag = b.node("cormorant.searchsorted.any",
+                 {{"sorted", b.to(offsets, DType::i64)}, {"values", b.indices(counting)}, {"right", true}}, DType::i64);
+  bag = b.sub(bag, 1);
+  V rows = b.index_select(weight, 0, index);
+  if (b.given("per_sample_weights")) {
+    rows = b.mul(rows, b.view(b.tensor("per_sample_weights"), {count, 1}));
+  }
+  V counts_in = b.filled(1, ir::float_type({count, 1}));
+  if (b.given("padding_idx") && b.call().integer("padding_idx") >= 0) {
+    V is_padding = b.view(b.eq(index, b.number(b.call().number("padding_idx"), index->type.dtype)), {count, 1});
+    counts_in = b.where(is_padding, 0.0, counts_in);
+    rows = b.where(is_padding, mode == 2 ? -kInfinity : 0.0, rows);
+  }
+  V along = b.expand(b.view(bag, {count, 1}), {count, width});
+  V size = b.scatter("aten.scatter_add", b.filled(0, ir::float_type({bags, 1})), 0, b.view(bag, {count, 1}), counts_in);
+  if (mode == 2) {
+    V largest =
+        b.scatter("cormorant.scatter_amax.any", b.filled(-kInfinity, ir::float_type({bags, width})), 0, along, rows);
+    results[0] = b.finish(b.where(b.eq(size, b.number(0)), 0.0, largest));
+    return results;
+  }
+  V sum = b.scatter("aten.scatter_add", b.filled(0, ir::float_type({bags, width})), 0, along, rows);
+  results[0] = b.finish(mode == 1 ? b.div(sum, b.maximum(size, b.number(1))) : sum);
+  return results;
+}
+
+// ---- parts that are replaced ----------------------------------------------------------------------------------------
+
+Values import_select_scatter(Importer& importer) {
+  const Build b(importer);
+  V self = b.tensor("self");
+  const std::int64_t dim = b.dim("dim", self->type.rank()), size = size_at(self, dim);
+  std::int64_t at = b.call().integer("index");
+  if (at < 0) at += size;
+  V src = b.to(b.unsqueeze(b.tensor("src"), dim), self->type.dtype);
+  std::vector<V> parts;
+  if (at > 0) parts.push_back(b.slice(self, dim, 0, at));
+  parts.push_back(src);
+  if (at + 1 < size) parts.push_back(b.slice(self, dim, at + 1, size));
+  return {b.finish(b.cat(parts, dim))};
+}
+Values import_slice_scatter(Importer& importer) {
+  const Build b(importer);
+  V self = b.tensor("self");
+  const std::int64_t dim = b.dim("dim", self->type.rank()), size = size_at(self, dim);
+  const auto bound = [&](const char* name, std::int64_t otherwise) {
+    const std::int64_t at = b.given(name) ? b.call().integer(name) : otherwise;
+    return std::clamp(at < 0 ? at + size : at, std::int64_t{0}, size);
+  };
+  const std::int64_t start = bound("start", 0), end = bound("end", size), step = b.call().integer("step");
+  b.require(step > 0);
+  V src = b.to(b.tensor("src"), self->type.dtype);
+  if (src->type.elements() == 0) return {self};
+  if (step == 1) {
+    std::vector<V> parts;
+    if (start > 0) parts.push_back(b.slice(self, dim, 0, start));
+    parts.push_back(src);
+    b.require(start <= end);
+    if (end < size) parts.push_back(b.slice(self, dim, end, size));
+    return {b.finish(b.cat(parts, dim))};
+  }
+  std::vector<std::int64_t> places;
+  for (std::int64_t at = start; at < end; at += step) places.push_back(at);
+  return {
+      b.finish(b.scatter("aten.scatter.src_out", self, dim, spread(b, b.indices(places), dim, src->type.shape), src))};
+}
+
+}  // namespace
+
+std::vector<AtenForm> indexing_forms() {
+  return {
+      {"index.Tensor(Tensor self, Tensor?[] indices)", import_index},
+      {"_unsafe_index.Tensor(Tensor self, Tensor?[] indices)", import_index},
+      {"index_put.default(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False)", import_index_put},
+      {"_unsafe_index_put.default(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False)",
+       import_index_put},
+      {"index_select.default(Tensor self, int dim, Tensor index)", import_index_select},
+      {"gather.default(Tensor self, int dim, Tensor index, *, bool sparse_grad=False)", import_gather},
+      {"take.default(Tensor self, Tensor index)", import_take},
+      {"take_along_dim.default(Tensor self, Tensor indices, int? dim=None)", import_take_along_dim},
+      {"embedding.default(Tensor weight, Tensor indices, SymInt padding_idx=-1, bool scale_grad_by_freq=False, "
+       "bool sparse=False)",
+       import_embedding},
+      {"embedding_bag.default(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, "
+       "int mode=0, bool sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False)",
+       import_embedding_bag},
+      {"embedding_bag.padding_idx(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq, int mode, "
+       "bool sparse, Tensor? per_sample_weights, bool include_last_offset, int? padding_idx)",
+       import_embedding_bag},
+      {"_embedding_bag.default(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, "
+       "int mode=0, bool sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False, "
+       "int padding_idx=-1)",
+       import_embedding_bag},
+      {"_embedding_bag_forward_only.default(Tensor weight, Tensor indices, Tensor offsets, "
+       "bool scale_grad_by_freq=False, int mode=0, bool sparse=False, Tensor? per_sample_weights=None, "
+       "bool include_last_offset=False, int padding_idx=-1)",
+       import_embedding_bag},
+      {"scatter.src(Tensor self, int dim, Tensor index, Tensor src)", import_scatter},
+      {"scatter.value(Tensor self, int dim, Tensor index, Scalar value)", import_scatter},
+      {"scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce)", import_scatter},
+      {"scatter.value_reduce(Tensor self, int dim, Tensor index, Scalar value, *, str reduce)", import_scatter},
+      {"scatter_add.default(Tensor self, int dim, Tensor index, Tensor src)", import_scatter_add},
+      {"scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True)",
+       import_scatter_reduce},
+      {"index_add.default(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1)", import_index_add},
+      {"index_copy.default(Tensor self, int dim, Tensor index, Tensor source)", import_index_copy},
+      {"index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar value)", import_index_fill},
+      {"index_fill.int_Tensor(Tensor self, int dim, Tensor index, Tensor value)", import_index_fill},
+      {"index_reduce.default(Tensor self, int dim, Tensor index, Tensor source, str reduce, *, "
+       "bool include_self=True)",
+       import_index_reduce},
+      {"select_scatter.default(Tensor self, Tensor src, int dim, SymInt index)", import_select_scatter},
+      {"slice_scatter.default(Tensor self, Tensor src, int dim=0, SymInt? start=None, SymInt? end=None, "
+       "SymInt step=1)",
+       import_slice_scatter},
+  };
+}
+
+}  // namespace cormorant::ops

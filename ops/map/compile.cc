@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Nodes are the program's operators already: aten.eq.Tensor_out(self, other), aten.where.self_out(condition, self,
+// other) … What makes them of PyTorch's spellings is in ops/decompose.
+#include <algorithm>
+#include <unordered_map>
+
+#include "base/diagnostic.h"
+#include "ops/broadcast.h"
+#include "ops/evaluate_planned.h"
+#include "ops/map/kernel.h"
+#include "ops/references.h"
+
+namespace cormorant::ops {
+namespace map {
+namespace {
+
+bool gives_truth(std::string_view op) {
+  constexpr std::string_view kNames[] = {
+      "aten.eq.Tensor_out", "aten.ne.Tensor_out", "aten.lt.Tensor_out",   "aten.le.Tensor_out", "aten.gt.Tensor_out",
+      "aten.ge.Tensor_out", "aten.logical_and",   "aten.logical_or",      "aten.logical_xor",   "aten.logical_not",
+      "aten.isnan",         "aten.isinf",         "cormorant.signbit.any"};
+  return std::ranges::find(kNames, op) != std::end(kNames);
+}
+
+std::vector<ir::TensorType> infer(const ir::Node& node) {
+  require_numbers(node);
+  ir::Shape shape;
+  for (const ir::Value* operand : node.inputs()) {
+    const auto both = broadcast(shape, operand->type.shape);
+    if (!both) refuse(node, "the operands' shapes do not match", "the model's export is inconsistent: export it again");
+    shape = *both;
+  }
+  DType dtype = node.inputs().back()->type.dtype;
+  if (gives_truth(node.op)) dtype = DType::boolean;
+  if (node.op == "cormorant.convert.any") dtype = node.result()->type.dtype;  // which the node is there for
+  return {{dtype, std::move(shape), {}, std::nullopt}};
+}
+
+template <template <class> class S>
+Error plan_of(const S<TargetWorld>& args, Plan& plan) {
+  if constexpr (std::is_same_v<S<TargetWorld>, Unary<TargetWorld>>) return plan_unary(args, plan);
+  if constexpr (std::is_same_v<S<TargetWorld>, Binary<TargetWorld>>) return plan_binary(args, plan);
+  if constexpr (std::is_same_v<S<TargetWorld>, Where<TargetWorld>>) return plan_where(args, plan);
+}
+
+using Evaluate = std::vector<evaluate::Tensor> (*)(const ir::Node&, const evaluate::Frame&);
+
+const std::unordered_map<std::string, Evaluate>& evaluations() {
+  static const std::unordered_map<std::string, Evaluate> table = {
+#define CORMORANT_EVALUATE_OURS(op, overload, code, load, execute, precision, S) \
+  {graph_name(names::cormorant_##op##_##overload), evaluate_planned<S, Plan, plan_of<S>, execute>},
+#define CORMORANT_EVALUATE_THEIRS(library, op, overload, code, load, execute, precision, S) \
+  {graph_name(names::library##_##op##_##overload), evaluate_planned<S, Plan, plan_of<S>, execute>},
+      CORMORANT_MAP_KERNELS(CORMORANT_EVALUATE_OURS, CORMORANT_EVALUATE_THEIRS, CORMORANT_EVALUATE_THEIRS)};
+  return table;
+}
+
+std::vector<evaluate::Tensor> evaluate_map(const ir::Node& node, const evaluate::Frame& frame) {
+  return evaluations().at(node.op)(node, frame);
+}
+
+bool in_place(const ir::Node& node, std::string_view argument) {
+  return node.tensor(argument)->type.shape == node.result()->type.shape &&
+         node.tensor(argument)->type.dim_order == node.result()->type.dim_order;
+}
+
+}  // namespace
+
+CORMORANT_REFERENCES(map, CORMORANT_MAP_KERNELS)
+
+}  // namespace map
+
+Operator map_operator() {
+  return {.name = "map",
+          .elementwise = true,
+          .forms = {},
+          .canonical = canonical_of(map::cormorant_list_map),
+          .infer = map::infer,
+          .evaluate = map::evaluate_map,
+          .in_place = map::in_place};
+}
+
+}  // namespace cormorant::ops

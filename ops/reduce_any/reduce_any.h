@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Reductions that the folder reduce has not: of integers and truth values, products, and the place of the largest.
+#pragma once
+
+#include "ops/kernel_list.h"
+
+// clang-format off
+#define CORMORANT_REDUCE_ANY_KERNELS(OURS, THEIRS, FOREIGN) \
+  OURS(sum, any, any_cpu, load_reduce, execute_reduce<Sum>, numbers, Reduce) \
+  OURS(prod, any, any_cpu, load_reduce, execute_reduce<Product>, numbers, Reduce) \
+  OURS(amax, any, any_cpu, load_reduce, execute_reduce<Largest>, numbers, Reduce) \
+  OURS(amin, any, any_cpu, load_reduce, execute_reduce<Smallest>, numbers, Reduce) \
+  THEIRS(aten, argmax, out, any_cpu, load_arg, execute_arg<1>, any, ArgReduce) \
+  THEIRS(aten, argmin, out, any_cpu, load_arg, execute_arg<-1>, any, ArgReduce)
+// clang-format on
+CORMORANT_NAMES(CORMORANT_REDUCE_ANY_KERNELS)
+
+namespace cormorant::ops::reduce_any {
+
+// The result keeps the reduced dimensions, with size 1.
+template <class W>
+struct Reduce {
+  typename W::Tensor self{};
+  typename W::IntList dim{};
+  typename W::Out out{};
+
+  template <class V>
+  void visit(V&& v) {
+    v("self", self);
+    v("dim", dim);
+    v("out", out);
+  }
+};
+
+// Of all elements where dim is none. The first of equals; a NaN is the largest, and the smallest.
+template <class W>
+struct ArgReduce {
+  typename W::Tensor self{};
+  typename W::OptionalInt dim{};
+  typename W::Bool keepdim{};
+  typename W::Out out{};
+
+  template <class V>
+  void visit(V&& v) {
+    v("self", self);
+    v("dim", dim);
+    v("keepdim", keepdim);
+    v("out", out);
+  }
+};
+
+}  // namespace cormorant::ops::reduce_any

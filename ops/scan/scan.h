@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Along one dimension, each result is made of all elements up to its own: sums, products, logarithms of sums of powers,
+// and where the largest or smallest so far lies.
+#pragma once
+
+#include "ops/kernel_list.h"
+
+// clang-format off
+#define CORMORANT_SCAN_KERNELS(OURS, THEIRS, FOREIGN) \
+  THEIRS(aten, cumsum, out, any_cpu, load_sum, execute_scan<Sum>, numbers, CumulativeSum) \
+  OURS(cumprod, any, any_cpu, load_scan, execute_scan<Product>, numbers, Scan) \
+  OURS(logcumsumexp, any, any_cpu, load_scan, execute_scan<LogOfSum>, numbers, Scan) \
+  OURS(cummax_index, any, any_cpu, load_scan, execute_index<1>, numbers, Scan) \
+  OURS(cummin_index, any, any_cpu, load_scan, execute_index<-1>, numbers, Scan)
+// clang-format on
+CORMORANT_NAMES(CORMORANT_SCAN_KERNELS)
+
+namespace cormorant::ops::scan {
+
+template <class W>
+struct Scan {
+  typename W::Tensor self{};
+  typename W::Int dim{};
+  typename W::Out out{};
+
+  template <class V>
+  void visit(V&& v) {
+    v("self", self);
+    v("dim", dim);
+    v("out", out);
+  }
+};
+
+template <class W>
+struct CumulativeSum {
+  typename W::Tensor self{};
+  typename W::Int dim{};
+  typename W::OptionalInt dtype{};
+  typename W::Out out{};
+
+  template <class V>
+  void visit(V&& v) {
+    v("self", self);
+    v("dim", dim);
+    v("dtype", dtype);
+    v("out", out);
+  }
+};
+
+}  // namespace cormorant::ops::scan

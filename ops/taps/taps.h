@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Along one dimension, each result is a weighted sum of a few elements at places that a table says: resizing, and means
+// over windows of unequal size. In two or three dimensions one after the other.
+#pragma once
+
+#include "ops/kernel_list.h"
+
+// clang-format off
+#define CORMORANT_TAPS_KERNELS(OURS, THEIRS, FOREIGN) \
+  OURS(taps, float, any_cpu, load_taps, execute_taps, f32, Taps)
+// clang-format on
+CORMORANT_NAMES(CORMORANT_TAPS_KERNELS)
+
+namespace cormorant::ops::taps {
+
+template <class W>
+struct Taps {
+  typename W::Tensor self{};
+  typename W::Int dim{};
+  typename W::Tensor places{};   // [results, taps]
+  typename W::Tensor weights{};  // [results, taps]
+  typename W::Out out{};
+
+  template <class V>
+  void visit(V&& v) {
+    v("self", self);
+    v("dim", dim);
+    v("places", places);
+    v("weights", weights);
+    v("out", out);
+  }
+};
+
+}  // namespace cormorant::ops::taps

@@ -61,6 +61,10 @@ void write_beside(const fs::path& path, std::span<const std::byte> bytes) {
   std::string name = (path.parent_path() / ("." + path.filename().string() + ".XXXXXX")).string();
   int file = -1;
   const RemovedOnSignal guard([&] {
+    // Here, where no signal comes between: a folder that was removed for one must not come back.
+    std::error_code missing;
+    if (path.has_parent_path()) fs::create_directories(path.parent_path(), missing);
+    if (missing) fail(path, missing.value());
     file = ::mkostemp(name.data(), O_CLOEXEC);
     if (file < 0) fail(path, errno);
     return fs::path(name);
@@ -97,11 +101,6 @@ void write_output(const fs::path& path, std::span<const std::byte> bytes) {
   std::error_code ignored;
   const fs::path target = target_of(path);
   if (fs::exists(target, ignored) && !fs::is_regular_file(target, ignored)) return write_in_place(target, bytes);
-  if (target.has_parent_path()) {
-    std::error_code error;
-    fs::create_directories(target.parent_path(), error);
-    if (error) fail(path, error.value());
-  }
   write_beside(target, bytes);
 }
 

@@ -6,12 +6,10 @@
 
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <set>
 
 #include "base/suggest.h"
 #include "cli/cli.h"
-#include "ops/op.h"
-#include "ops/schema.h"
+#include "ops/spellings.h"
 #include "target/parse.h"
 
 namespace cormorant::cli {
@@ -31,16 +29,6 @@ void print_targets(bool as_json) {
   fmt::print("{:<15} {:<18} one program for all of them, slower\n", "any", "scalar");
 }
 
-// PyTorch's names without the overload: conv2d.default and conv2d.padding are both conv2d to a user.
-std::set<std::string> spellings(const ops::Operator& op) {
-  std::set<std::string> names;
-  for (const ops::AtenForm& form : op.forms) {
-    const std::string target = ops::parse_schema(form.schema).target();
-    names.insert(target.substr(0, target.rfind('.')));
-  }
-  return names;
-}
-
 void print_operators(bool as_json) {
   using ops::Precision;
   auto json = nlohmann::ordered_json::array();
@@ -54,11 +42,13 @@ void print_operators(bool as_json) {
       if (op.has(precision)) precisions.emplace_back(name);
     }
     if (as_json) {
-      json.push_back(
-          {{"operator", op.name}, {"spellings", spellings(op)}, {"precisions", precisions}, {"limits", op.limits}});
+      json.push_back({{"operator", op.name},
+                      {"spellings", ops::spellings(op)},
+                      {"precisions", precisions},
+                      {"limits", op.limits}});
     } else {
       fmt::print("{:<20} {:<14} {}\n", op.name, fmt::format("{}", fmt::join(precisions, " ")),
-                 fmt::join(spellings(op), " "));
+                 fmt::join(ops::spellings(op), " "));
     }
   }
   if (as_json) fmt::print("{}\n", nlohmann::ordered_json{{"operators", json}}.dump(2));

@@ -19,6 +19,8 @@
 namespace cormorant::compiler {
 namespace {
 
+constexpr const char* kDamaged = "the file is damaged: compile it again";
+
 // The reader wants 16-byte alignment.
 std::shared_ptr<std::byte> aligned_copy(std::span<const std::byte> bytes) {
   constexpr std::align_val_t kAlignment{16};
@@ -59,8 +61,7 @@ class ProgramImporter {
   template <class T>
   T take(Result<T> result, std::string_view what) const {
     if (!result.ok()) {
-      fail(fmt::format("{} cannot be read: {}", what, describe(result.error())),
-           "the file is damaged: compile it again");
+      fail(fmt::format("{} cannot be read: {}", what, describe(result.error())), kDamaged);
     }
     return result.value();
   }
@@ -103,7 +104,7 @@ class ProgramImporter {
     if (!view.is_constant()) {
       fail(view.data_index != 0 ? "the program keeps state from one execution to the next"
                                 : "the program reads a tensor that nothing has written",
-           view.data_index != 0 ? "compile the model that it was made of" : "the file is damaged: compile it again");
+           view.data_index != 0 ? "compile the model that it was made of" : kDamaged);
     }
     const auto data = take(program_.constant(view.data_index, view.bytes), "a constant");
     return values_[index] =
@@ -113,9 +114,17 @@ class ProgramImporter {
   std::vector<std::int64_t> integers(std::int32_t index) const {
     std::vector<std::int64_t> numbers;
     for (const std::int64_t item : take(method_.int_list(index), "a list of integers")) {
+      if (item < 0 || item >= method_.value_count()) fail("a list names a value that is not there", kDamaged);
       numbers.push_back(take(method_.integer(static_cast<std::int32_t>(item)), "an integer"));
     }
     return numbers;
+  }
+
+  DType element_type(std::int64_t number) const {
+    const auto type = static_cast<DType>(number);
+    if (number < 0 || number > 255 || size_of(type) == 0)
+      fail(fmt::format("{} is no type of elements", number), kDamaged);
+    return type;
   }
 
   ir::Argument scalar(std::int32_t index) const {
@@ -146,7 +155,7 @@ class ProgramImporter {
     if (parameter.type.starts_with("int")) return take(method_.integer(index), parameter.name);
     if (parameter.type == "bool") return take(method_.boolean(index), parameter.name);
     if (parameter.type == "str") return std::string(take(method_.string(index), parameter.name));
-    if (parameter.type == "ScalarType") return static_cast<DType>(take(method_.integer(index), parameter.name));
+    if (parameter.type == "ScalarType") return element_type(take(method_.integer(index), parameter.name));
     return scalar(index);
   }
 
@@ -164,7 +173,7 @@ class ProgramImporter {
     const std::size_t read = signature->parameters.size();
     if (instruction.args.size() < read + signature->outs) {
       fail(fmt::format("{} has {} arguments instead of {}", name, instruction.args.size(), read + signature->outs),
-           "the file is damaged: compile it again");
+           kDamaged);
     }
     const std::string node = fmt::format("{}_{}", op.name.substr(op.name.rfind(':') + 1), i);
     std::vector<ir::NamedArgument> arguments;

@@ -245,15 +245,21 @@ class Dropping {
 
   std::size_t drop_from(ir::Value* first) {
     const Family& family = families_.at(first);
+    std::vector<Products> readers;
+    for (ir::Node* reader : family.readers) readers.push_back(*products_of(*reader));
     const std::size_t channels = channels_of(first);
     std::vector<bool> goes(channels);
-    for (std::size_t c = 0; c < channels; ++c) goes[c] = can_go(family, c);
+    for (std::size_t c = 0; c < channels; ++c) goes[c] = can_go(readers, c);
     if (std::ranges::all_of(goes, [](bool b) { return b; })) goes[0] = false;  // a tensor has one at least
     const auto count = static_cast<std::size_t>(std::ranges::count(goes, true));
     if (count == 0) return 0;
-    const auto folds = [&](ir::Node* reader) { return folded_biases(*products_of(*reader), goes).has_value(); };
-    if (!std::ranges::all_of(family.readers, folds)) return 0;
-    for (ir::Node* reader : family.readers) drop_inputs(*products_of(*reader), goes);
+    std::vector<std::vector<std::int32_t>> biases;
+    for (const Products& reader : readers) {
+      std::optional<std::vector<std::int32_t>> folded = folded_biases(reader, goes);
+      if (!folded) return 0;
+      biases.push_back(std::move(*folded));
+    }
+    for (std::size_t i = 0; i < readers.size(); ++i) drop_inputs(readers[i], goes, biases[i]);
     for (ir::Node* node : family.within) {
       if (const auto p = products_of(*node)) drop_outputs(*p, goes);
     }
@@ -269,9 +275,8 @@ class Dropping {
     return count;
   }
 
-  bool can_go(const Family& family, std::size_t channel) {
-    return std::ranges::all_of(family.readers, [&](ir::Node* reader) {
-      const Products p = *products_of(*reader);
+  bool can_go(const std::vector<Products>& readers, std::size_t channel) {
+    return std::ranges::all_of(readers, [&](const Products& p) {
       const auto at = static_cast<std::int64_t>(channel);
       const auto& value = known_of(p.input()).at(channel);
       for (std::int64_t o = 0; o < p.outputs; ++o) {
@@ -327,10 +332,9 @@ class Dropping {
     }
   }
 
-  void drop_inputs(const Products& p, const std::vector<bool>& goes) {
+  void drop_inputs(const Products& p, const std::vector<bool>& goes, const std::vector<std::int32_t>& biases) {
     const ir::Value* weight = p.node->tensor("weight");
     const ir::QuantParams& scales = *weight->type.quant;
-    const std::vector<std::int32_t> biases = *folded_biases(p, goes);
     bool differs = false;
     for (std::int64_t o = 0; o < p.outputs; ++o) differs = differs || biases[static_cast<std::size_t>(o)] != p.bias(o);
     if (differs) {

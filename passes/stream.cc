@@ -54,7 +54,10 @@ class Streaming {
 
  private:
   void begin() {
-    ir::Value* input = graph_.inputs().at(0);
+    if (graph_.inputs().empty()) {
+      throw InputError({.problem = "a model without inputs has nothing to stream", .advice = "leave --stream away"});
+    }
+    ir::Value* input = graph_.inputs().front();
     const auto rank = static_cast<std::int64_t>(input->type.rank());
     const std::int64_t axis = options_.axis < 0 ? options_.axis + rank : options_.axis;
     const auto refuse = [&](std::string problem) {
@@ -161,6 +164,7 @@ class Streaming {
     const ir::Value* first = node.inputs().front();
     const Streamed* in = stream_of(first);
     const ops::Operator* op = ops::find(node);
+    if (ops::find_signature(node.op) != nullptr) return {};  // lowered already: arguments are not the canonical ones
     if (op != nullptr && (op->elementwise || node.op.starts_with("quantized_decomposed."))) return elementwise(node);
     if (in == nullptr) return {};
     Streamed out = *in;

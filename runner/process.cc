@@ -13,6 +13,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <stdexcept>
+#include <string_view>
 #include <system_error>
 #include <thread>
 
@@ -50,7 +51,8 @@ struct Pipe {
 };
 
 // Between fork and exec only what is safe in a process that may have had threads. Writes errno to `report` on failure.
-[[noreturn]] void become(char* const* arguments, const char* directory, int output, int report) {
+[[noreturn]] void become(char* const* arguments, char* const* environment, const char* directory, int output,
+                         int report) {
   setpgid(0, 0);
   sigset_t none;  // what we block to clean up after a signal is not theirs to inherit
   sigemptyset(&none);
@@ -61,7 +63,7 @@ struct Pipe {
   const int input = open("/dev/null", O_RDONLY);
   if (input >= 0 && dup2(input, STDIN_FILENO) >= 0 && dup2(output, STDOUT_FILENO) >= 0 &&
       dup2(output, STDERR_FILENO) >= 0 && chdir(directory) == 0) {
-    execvp(arguments[0], arguments);
+    execvpe(arguments[0], arguments, environment);
   }
   const int error = errno;
   [[maybe_unused]] const ssize_t written = write(report, &error, sizeof error);
@@ -100,10 +102,18 @@ bool wait_for(pid_t child, Clock::time_point deadline, int& status) {
 }  // namespace
 
 ProcessResult run_process(const std::vector<std::string>& command, const std::filesystem::path& directory,
-                          std::chrono::milliseconds time_limit) {
+                          std::chrono::milliseconds time_limit, const std::filesystem::path& temporary) {
   std::vector<char*> arguments;
   for (const std::string& argument : command) arguments.push_back(const_cast<char*>(argument.c_str()));
   arguments.push_back(nullptr);
+  std::string folder = "TMPDIR=" + temporary.string();
+  std::vector<char*> variables;
+  for (char** variable = environ; *variable != nullptr; ++variable) {
+    const bool is_replaced = !temporary.empty() && std::string_view(*variable).starts_with("TMPDIR=");
+    if (!is_replaced) variables.push_back(*variable);
+  }
+  if (!temporary.empty()) variables.push_back(folder.data());
+  variables.push_back(nullptr);
 
   const Pipe output;
   const Pipe report;  // closed by a successful exec, else it brings errno
@@ -115,7 +125,7 @@ ProcessResult run_process(const std::vector<std::string>& command, const std::fi
 
   const pid_t child = fork();
   if (child < 0) fail("fork");
-  if (child == 0) become(arguments.data(), directory.c_str(), output.ends[1], report.ends[1]);
+  if (child == 0) become(arguments.data(), variables.data(), directory.c_str(), output.ends[1], report.ends[1]);
   setpgid(child, child);  // here as well: whoever comes first
   output_write.reset();
   report_write.reset();

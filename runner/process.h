@@ -23,8 +23,9 @@ struct ProcessResult {
 };
 
 // The program is looked up in PATH. It and its children end with us, or at the latest at the time limit.
+// `temporary`, an absolute path, becomes its TMPDIR; empty: it keeps ours.
 ProcessResult run_process(const std::vector<std::string>& command, const std::filesystem::path& directory,
-                          std::chrono::milliseconds time_limit);
+                          std::chrono::milliseconds time_limit, const std::filesystem::path& temporary = {});
 
 // A fresh directory that disappears with the object, or with the process if a signal ends it. Throws InputError.
 class TemporaryDirectory {

@@ -84,7 +84,9 @@ void link_firmware(const std::filesystem::path& archives, std::string_view board
   command.insert(command.begin() + 1, sources_and_options.begin(), sources_and_options.end());
   command.insert(command.end(), {"-o", elf.string()});
 
-  const ProcessResult result = run_process(command, elf.parent_path(), std::chrono::minutes(2));
+  // What the compiler puts aside lies in the folder that we remove, also when it is killed.
+  const std::filesystem::path folder = elf.parent_path();
+  const ProcessResult result = run_process(command, folder, std::chrono::minutes(2), folder);
   if (result.not_found) {
     throw InputError({.problem = fmt::format("{} cannot be run: {}", command[0], result.output),
                       .advice = "Run ./dev setup, which installs the cross compiler"});

@@ -158,10 +158,12 @@ TEST_F(Hostile, ASignalRemovesWhatIsTemporary) {
     execl(binary().c_str(), "cormorant", "run", "vww.pte", "--target=cortex-m0", nullptr);
     _exit(99);
   }
-  for (int i = 0; i < 3000 && fs::is_empty(temporary); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  int status = 0;
+  while (fs::is_empty(temporary) && waitpid(child, &status, WNOHANG) == 0) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
   ASSERT_FALSE(fs::is_empty(temporary));
   kill(child, SIGINT);
-  int status = 0;
   waitpid(child, &status, 0);
   EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGINT) << status;
   EXPECT_TRUE(fs::is_empty(temporary));

@@ -221,6 +221,13 @@ TEST(Stream, SaysWhatCannotBeStreamed) {
   EXPECT_NE(error_of(strided, {4, 2}).find("no axis 4"), std::string::npos);
   EXPECT_NE(error_of(strided, {2, 25}).find("does not fit a window of 24"), std::string::npos);
   EXPECT_EQ(error_of(strided, {-2, 2}), "");
+  ir::Graph nothing;
+  try {
+    passes::stream(nothing, {0, 1});
+    ADD_FAILURE() << "a model without inputs was streamed";
+  } catch (const InputError& error) {
+    EXPECT_NE(std::string(error.what()).find("without inputs"), std::string::npos);
+  }
 }
 
 }  // namespace

@@ -9,8 +9,7 @@
 #include <iterator>
 #include <set>
 
-#include "ops/op.h"
-#include "ops/schema.h"
+#include "ops/spellings.h"
 
 namespace cormorant {
 namespace {
@@ -23,14 +22,10 @@ std::string read_text(const std::filesystem::path& path) {
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
-// conv2d.default and conv2d.padding are both conv2d to a user.
-std::string spellings(const Operator& op) {
+std::string spelled(const Operator& op) {
   std::set<std::string> names;
-  for (const ops::AtenForm& form : op.forms) {
-    const std::string target = ops::parse_schema(form.schema).target();
-    std::string name = target.substr(0, target.rfind('.'));
-    if (name.starts_with("aten.")) name = name.substr(5);
-    names.insert('`' + name + '`');
+  for (const std::string& name : ops::spellings(op)) {
+    names.insert('`' + (name.starts_with("aten.") ? name.substr(5) : name) + '`');
   }
   std::erase_if(names, [&](const std::string& name) {  // in place: the same name with an underscore behind it
     return name.ends_with("_`") && names.contains(name.substr(0, name.size() - 2) + '`');
@@ -77,7 +72,7 @@ written). In-place spellings (`relu_`) mean the same as the others.
     const std::filesystem::path folder = source_root / "ops" / op.name;
     const auto at = [&](Precision precision) { return is_compiled_away(op) ? "–" : cell(op, precision); };
     page +=
-        fmt::format("| {} | {} | {} | {} | {} | {} | {} | {} |\n", op.name, spellings(op), at(Precision::w8a8),
+        fmt::format("| {} | {} | {} | {} | {} | {} | {} | {} |\n", op.name, spelled(op), at(Precision::w8a8),
                     at(Precision::w8a16), at(Precision::w4a8), at(Precision::f32), op.limits, tested_on(op, folder));
   }
   return page;

@@ -120,7 +120,7 @@ INSTANTIATE_TEST_SUITE_P(Zoo, State,
                                          Model{"lstm", 12, "cortex-m55"}, Model{"cells", 24, "cortex-m4"},
                                          Model{"lstm_window", 0, "cortex-m0"}, Model{"lstm_projected", 0, "cortex-m55"},
                                          Model{"gru_window", 0, "cortex-m4"}, Model{"rnn_window", 0, "cortex-m0"},
-                                         Model{"recurrent_mixed", 12, "cortex-m55", false}),
+                                         Model{"recurrent_mixed", 12, "cortex-m55"}),
                          [](const auto& info) { return std::string(info.param.name); });
 
 class StateCommands : public State {};  // without a parameter

@@ -86,6 +86,10 @@ class Verifier {
     }
     for (std::size_t i = 0; i < expected; ++i) {
       if (!(q.scales[i] > 0) || std::isinf(q.scales[i])) fail("%" + value.name + " has a scale that is not positive");
+      // Products and quotients of three scales stay finite.
+      if (q.scales[i] < 1e-100 || q.scales[i] > 1e100) {
+        fail(fmt::format("%{} has the scale {}, which no model's numbers have", value.name, q.scales[i]));
+      }
       if (q.zero_points[i] < q.qmin || q.zero_points[i] > q.qmax) fail("%" + value.name + ": zero point out of range");
     }
   }

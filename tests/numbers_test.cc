@@ -132,21 +132,46 @@ TEST(Numbers, OddOnesGiveAProgramOrAReason) {
 }
 
 TEST(Numbers, ScalesOfNothingAreRefused) {
-  for (const char* scale : {"0.0", "-1.0", "nan", "inf", "1e-310", "1e300"}) {
-    const std::string text = std::string("graph forward\ninput %x : i8[1,2] quant([") + scale +
-                             "], [0])\nnode \"n\" \"\" \"\"\n  %y : i8[1,2] quant([0.5], [0]) = "
-                             "aten.sigmoid(self=%x)\noutput %y\n";
-    std::string said;
+  const auto said_of_text = [](const std::string& text) -> std::string {
     try {
       ir::Graph graph = compiler::import_text(text, "scale.txt");
       compiler::Options options;
       options.config.target = parse_target("cortex-m55", "");
       static_cast<void>(compiler::compile(graph, options));
     } catch (const InputError& error) {
-      said = error.what();
+      return error.what();
     }
-    // Scales that are positive are odd, but a table can be made of them.
-    if (scale[0] != '1') EXPECT_NE(said.find("not positive"), std::string::npos) << scale << ": " << said;
+    return "";
+  };
+  const struct {
+    const char *scale, *says;
+  } rows[] = {{"0.0", "not positive"},
+              {"-1.0", "not positive"},
+              {"nan", "not positive"},
+              {"inf", "not positive"},
+              {"1e-310", "1e-310, which"},
+              {"1e300", "1e+300, which no"},
+              {"1e30", ""},
+              {"1e-30", ""}};
+  for (const auto& [scale, says] : rows) {
+    // A table can be made of any scale, a convolution's factor is a number of 31 bits and a shift.
+    const std::string input = std::string("graph forward\ninput %x : i8[1,2,1,1] quant([") + scale + "], [0])\n";
+    const std::string table = input +
+                              "node \"n\" \"\" \"\"\n  %y : i8[1,2,1,1] quant([0.5], [0]) = "
+                              "aten.sigmoid(self=%x)\noutput %y\n";
+    const std::string convolution =
+        input +
+        "const %w : i8[1,2,1,1] quant(axis 0, range -127 127, [0.5], [0]) = [1, 2]\n"
+        "node \"n\" \"\" \"\"\n  %y : i8[1,1,1,1] quant([0.5], [0]) = aten.conv2d(input=%x, weight=%w, bias=none, "
+        "stride=[1, 1], padding=[0, 0], dilation=[1, 1], groups=1)\noutput %y\n";
+    const bool is_too_large = std::string_view(scale) == "1e30";
+    for (const auto& [text, expected] :
+         {std::pair(table, std::string(says)),
+          std::pair(convolution, std::string(is_too_large ? "scale is too small" : says))}) {
+      const std::string said = said_of_text(text);
+      if (expected.empty()) EXPECT_EQ(said, "") << text;
+      EXPECT_NE(said.find(expected), std::string::npos) << text << said;
+    }
   }
 }
 

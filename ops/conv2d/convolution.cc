@@ -191,6 +191,9 @@ Lowered lower_constants(const Rewriter& rewriter, std::int32_t axis, std::int64_
   for (std::size_t c = 0; c < static_cast<std::size_t>(channels); ++c) {
     const double scale = scales.per_channel() ? scales.scales.at(c % scales.scales.size()) : scales.scale();
     const Multiplier m = quantize_multiplier(in.scale() * scale / out.scale());
+    if (m.shift > 30) {
+      fail(node, "the output's scale is too small for its operands' scales", "calibrate with representative data");
+    }
     multipliers.push_back(m.multiplier);
     shifts.push_back(m.shift);
   }

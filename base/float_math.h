@@ -467,11 +467,15 @@ inline float erfinv(float y) {
   return y < 0 ? -static_cast<float>(x) : static_cast<float>(x);
 }
 
-// sin(πx) / πx
+// sin(πx) / πx. Reduced before π is multiplied, so that nothing is lost near its zeros; from 2^24 on all floats are
+// such.
 inline float sinc(float x) {
   if (x == 0) return 1;
-  const auto angle = static_cast<float>(kPi * static_cast<double>(x));
-  return sin(angle) / angle;
+  if (!(abs(x) < 0x1p24F)) return abs(x) < kInfinity ? 0.0F : kNan;
+  const auto d = static_cast<double>(x);
+  const auto quarters = static_cast<std::int64_t>(2 * d + (x < 0 ? -0.5 : 0.5));
+  const Angle angle = {kPi * (d - 0.5 * static_cast<double>(quarters)), static_cast<std::uint32_t>(quarters) & 3U};
+  return turned(angle, 0) / static_cast<float>(kPi * d);
 }
 
 }  // namespace cormorant::float_math

@@ -26,6 +26,19 @@ bool is_foldable(const ir::Node& node, const ops::Operator* op) {
   }) && std::ranges::all_of(node.results, [](const ir::Value* v) { return is_number(v->type); });
 }
 
+// A constant that is repeated to something enormous would fill the flash; computed, it takes memory for a while.
+constexpr std::int64_t kLarge = std::int64_t{16} << 20;
+constexpr std::int64_t kTimes = 16;
+bool is_blown_up(const ir::Node& node) {
+  const auto bytes_of_all = [](const auto& values) {
+    std::int64_t sum = 0;
+    for (const ir::Value* value : values) sum += value->type.bytes();
+    return sum;
+  };
+  const std::int64_t made = bytes_of_all(node.results);
+  return made > kLarge && made / kTimes > bytes_of_all(node.inputs());
+}
+
 // Evaluation holds integers as floats, which are exact up to here: what is larger is left to the program.
 constexpr float kExact = 0x1p24F;
 bool is_exact(const ir::TensorType& type, const evaluate::Tensor& tensor) {
@@ -91,7 +104,7 @@ void fold_constants(ir::Graph& graph) {
       continue;
     }
     const ops::Operator* op = ops::find(*node);
-    if (!is_foldable(*node, op)) continue;
+    if (!is_foldable(*node, op) || is_blown_up(*node)) continue;
     const std::vector<ir::Value*> inputs = node->inputs();
     const bool is_known = std::ranges::all_of(
         inputs, [](const ir::Value* v) { return is_exact(v->type, evaluate::constant_tensor(*v)); });

@@ -11,7 +11,7 @@
 namespace cormorant::passes {
 namespace {
 
-std::string after(const char* text, void (*pass)(ir::Graph&)) {
+std::string after(const std::string& text, void (*pass)(ir::Graph&)) {
   ir::Graph graph = ir::parse(text, "test");
   pass(graph);
   ir::verify(graph, "pass");
@@ -114,6 +114,17 @@ output %use
                                  fold_constants);
   EXPECT_NE(text.find("i8[1,3] quant([0.25], [2]) = [6, 1, 127]"), std::string::npos) << text;
   EXPECT_EQ(text.find("aten.view"), std::string::npos) << text;
+}
+
+TEST(FoldConstants, LeavesWhatWouldFillTheFlash) {
+  const auto repeated = [](const std::string& times) {
+    return after("graph g\nconst %c : f32[1] = [1.0]\nnode \"e\" \"\" \"\"\n  %e : f32[" + times +
+                     "] = aten.expand(self=%c, size=[" + times + "])\nnode \"use\" \"\" \"\"\n  %use : f32[" + times +
+                     "] = aten.x(self=%e)\noutput %use\n",
+                 fold_constants);
+  };
+  EXPECT_EQ(repeated("1000").find("aten.expand"), std::string::npos);
+  EXPECT_NE(repeated("5000000").find("aten.expand"), std::string::npos);
 }
 
 TEST(FindClamps, InMaximumAndMinimumWithOneNumber) {

@@ -44,6 +44,15 @@ std::string space_for(const std::vector<PlacedArena>& arenas) {
   return text;
 }
 
+// Our packed operators are made for one instruction set; of others there is a kernel for all targets or for none.
+std::string advice_on(const std::vector<std::string>& missing, const Target& target) {
+  const bool is_ours =
+      std::ranges::all_of(missing, [](const std::string& name) { return name.starts_with("cormorant::"); });
+  return is_ours ? fmt::format("Compile the model for this target (--target={})", target.name())
+                 : "`cormorant operators` lists those of other compilers' programs that run here; the model itself, "
+                   "exported as .pt2, compiles to what there is";
+}
+
 }  // namespace
 
 std::vector<KernelChoice> choose_kernels(const std::vector<std::string>& operators, const Target& target,
@@ -62,7 +71,7 @@ std::vector<KernelChoice> choose_kernels(const std::vector<std::string>& operato
   if (!missing.empty()) {
     throw InputError({.problem = fmt::format("no kernel for {} with {} instructions: {}", target.name(),
                                              name_of(target.isa), fmt::join(missing, ", ")),
-                      .advice = fmt::format("Compile the model for this target (--target={})", target.name())});
+                      .advice = advice_on(missing, target)});
   }
   return kernels;
 }

@@ -126,7 +126,7 @@ std::string advice(Error error) {
     case Error::has_delegate:
       return "export the model again without a delegate (ExecuTorch: without --delegate)";
     case Error::unknown_operator:
-      return "compile the model again, or add the operator to the table";
+      return "compile the model again for this target; `cormorant operators` lists what there is";
     case Error::scratch_mismatch:
       return "the compiler and the kernel disagree about the scratch size: this is a bug of Cormorant";
     default:

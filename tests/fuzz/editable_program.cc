@@ -157,7 +157,8 @@ void EditableProgram::plan_again(std::uint32_t alignment, std::uint32_t gap) {
   for (schema::TensorT* t : tensors()) {
     const std::int64_t bytes = bytes_of(*t);
     if (t->allocation_info == nullptr || bytes < 0 || bytes > 1 << 24) continue;
-    at = (at + alignment - 1) / alignment * alignment;
+    const std::uint64_t own = std::max<std::uint64_t>(alignment, size_of(static_cast<DType>(t->scalar_type)));
+    at = (at + own - 1) / own * own;
     t->allocation_info->memory_id = 1;
     t->allocation_info->memory_offset_low = static_cast<std::uint32_t>(at);
     t->allocation_info->memory_offset_high = 0;

@@ -46,7 +46,6 @@ Value aligned(Value value, std::uint32_t mask) {
   return {Value::Kind::stack, value.number - static_cast<std::int32_t>(worst)};
 }
 
-bool is_nop(std::uint16_t first) { return first == 0xbf00 || first == 0x46c0; }
 bool is_wide(std::uint16_t first) { return first >> 11U >= 0x1d; }
 
 // gcc's ARMv6-M code calls these before a table of distances, and comes back at one of them.
@@ -72,8 +71,9 @@ class FunctionWalk {
     drain();
     // What a table leads to: all that nothing else has led to.
     for (std::uint32_t at = result_.entry; at < end_;) {
-      if (!graph_.is_code(at) || visited_.contains(at) || is_nop(graph_.halfword(at))) {
-        at += visited_.contains(at) ? visited_.at(at).bytes : 2;
+      const std::uint32_t filling = graph_.is_code(at) ? nop_bytes(at) : 2;
+      if (filling != 0 || visited_.contains(at)) {
+        at += visited_.contains(at) ? visited_.at(at).bytes : filling;
         continue;
       }
       if (!at_table_) break;
@@ -139,6 +139,13 @@ class FunctionWalk {
   void jump_by_table(std::uint32_t at, const Registers& registers) {
     if (at_table_ && (*at_table_)[kSp] != registers[kSp]) fail(at, "two tables jump with stacks of different depth");
     at_table_ = at_table_ ? joined(*at_table_, registers) : registers;
+  }
+
+  // What fills the place before data that must be aligned: NOP, MOV r8, r8, NOP.W; 0 for anything else.
+  std::uint32_t nop_bytes(std::uint32_t at) const {
+    const std::uint16_t first = graph_.halfword(at);
+    if (first == 0xbf00 || first == 0x46c0) return 2;
+    return first == 0xf3af && graph_.halfword(at + 2) == 0x8000 ? 4 : 0;
   }
 
   ThumbInstruction decode(std::uint32_t at) const {
@@ -257,7 +264,7 @@ class FunctionWalk {
         const ElfSymbol* const callee = graph_.starting_at(i.target);
         if (callee == nullptr) {  // a part of this function, which leaves it or comes back
           go_to(i.target, after);
-          return true;
+          return is_followed(next);  // not behind a jump that was too far for B
         }
         call(at, depth(before, at), i.target);
         if (!jumps_by_table(callee->name)) return is_followed(next);
@@ -287,7 +294,7 @@ class FunctionWalk {
 
   // A call with nothing of ours behind it does not return.
   [[nodiscard]] bool is_followed(std::uint32_t next) const {
-    while (graph_.is_code(next) && is_nop(graph_.halfword(next))) next += 2;  // before data that must be aligned
+    while (graph_.is_code(next) && nop_bytes(next) != 0) next += nop_bytes(next);
     return graph_.is_code(next) && next != end_ && graph_.starting_at(next) == nullptr;
   }
 

@@ -116,9 +116,16 @@ ir::Value* border_tensor(const Mover& mover, ir::Value* value, std::int64_t dim,
 }
 
 ir::Value* pad_with_itself(const Importer& importer, ir::Value* value, std::vector<Border> borders, Mode mode) {
-  value = crop(importer, value, borders);
+  std::vector<Border> wider = borders;
+  if (mode == Mode::replicate) {
+    // An edge is repeated even if it is cut off by the other side: this is cropped at the end.
+    for (Border& border : wider)
+      border = {border.dim, std::max<std::int64_t>(border.before, 0), std::max<std::int64_t>(border.after, 0)};
+  } else {
+    value = crop(importer, value, wider);
+  }
   const Mover mover(importer);
-  for (const Border& border : borders) {
+  for (const Border& border : wider) {
     const std::int64_t size = size_of_dim(value, border.dim);
     const std::int64_t most = mode == Mode::reflect ? size - 1 : size;
     if (size == 0 || (mode != Mode::replicate && std::max(border.before, border.after) > most)) {
@@ -131,7 +138,7 @@ ir::Value* pad_with_itself(const Importer& importer, ir::Value* value, std::vect
     std::erase(parts, nullptr);
     value = mover.cat(std::move(parts), border.dim);
   }
-  return value;
+  return mode == Mode::replicate ? crop(importer, value, borders) : value;
 }
 
 Values pad_constant(Importer& importer, double fill) {

@@ -92,6 +92,20 @@ TEST(PreluImport, OneSlopeIsALeakyRelu) {
   }
 }
 
+TEST(PreluImport, OneSlopeThatIsComputedIsForAllChannels) {
+  ir::Graph graph;
+  ir::Value* x = graph.add_input("x", ir::float_type({1, 3}));
+  ir::Node call;
+  call.name = "call";
+  call.args = {{"self", x}, {"weight", graph.add_input("slope", ir::float_type({}))}};
+  Importer importer{&graph, &call, {x->type}};
+  graph.add_output(prelu_operator().forms.front().import(importer).front());
+  const evaluate::Tensor inputs[] = {evaluate::Tensor({1, 3}, {-2, 0, 3}), evaluate::Tensor({}, {0.25F})};
+  const auto result = evaluate::evaluate_graph(graph, inputs);
+  EXPECT_EQ(std::vector<float>(result[0].values().begin(), result[0].values().end()),
+            std::vector<float>({-0.5F, 0, 3}));
+}
+
 TEST(PreluLower, SaysWhatItCannotDo) {
   const auto lower = [](const Scales& s, Runtime runtime) {
     ir::Graph graph;

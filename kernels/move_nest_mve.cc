@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A tile is transposed along its longer side: contiguous bytes of the input are scattered, or places of the input that
-// are a step apart are gathered. Lanes of 8 bits hold offsets for steps up to 17 (RGB and other few channels), lanes of
-// 16 bits up to 9362, lanes of 32 bits any. Four instructions per vector; a lane takes about a cycle in memory whatever
+// A tile is transposed four lines by sixteen bytes at a time where it writes to whole words. What is left, and tiles
+// that do not, go along their longer side: contiguous bytes of the input are scattered, or places of the input that are
+// a step apart are gathered. Lanes of 8 bits hold offsets for steps up to 17 (RGB and other few channels), lanes of 16
+// bits up to 9362, lanes of 32 bits any. Four instructions per vector; a lane takes about a cycle in memory whatever
 // the instruction, so wider lanes cost no more time than narrow ones.
 #include <arm_mve.h>
 
@@ -107,6 +108,52 @@ MoveLine mover_for(std::int32_t step) {
   return step <= 255 / 15 ? Direction::bytes_16 : step <= 65535 / 7 ? Direction::bytes_8 : Direction::bytes_4;
 }
 
+// Sixteen bytes of four lines to sixteen words, `step` bytes apart: pairs of lines are interleaved by bytes, pairs of
+// pairs by halfwords.
+inline void transpose_block(std::int8_t* to, std::uint32_t step, const std::int8_t* from, std::int32_t line) {
+  const auto load = [&](std::int32_t i) { return vreinterpretq_u16_s8(vldrbq_s8(from + i * line)); };
+  const uint16x8_t a = load(0), b = load(1), c = load(2), d = load(3);
+  const auto even_ab = vreinterpretq_u32_u16(vsliq_n_u16(a, b, 8));
+  const auto even_cd = vreinterpretq_u32_u16(vsliq_n_u16(c, d, 8));
+  const auto odd_ab = vreinterpretq_u32_u16(vsriq_n_u16(b, a, 8));
+  const auto odd_cd = vreinterpretq_u32_u16(vsriq_n_u16(d, c, 8));
+  const uint32x4_t places = vmulq_n_u32(vidupq_n_u32(0, 4), step);
+  const auto store = [&](std::uint32_t i, uint32x4_t words) {
+    vstrwq_scatter_offset_u32(reinterpret_cast<std::uint32_t*>(to + i * step), places, words);
+  };
+  store(0, vsliq_n_u32(even_ab, even_cd, 16));
+  store(1, vsliq_n_u32(odd_ab, odd_cd, 16));
+  store(2, vsriq_n_u32(even_cd, even_ab, 16));
+  store(3, vsriq_n_u32(odd_cd, odd_ab, 16));
+}
+
+// Lines of the input become columns of the output, which are `step` apart.
+struct Lines {
+  std::int8_t* output;
+  const std::int8_t* input;
+  std::int32_t count;
+  std::int32_t bytes;
+  std::int32_t line;
+  std::int32_t step;
+};
+
+// As many whole blocks as there are; what is left of their lines by `move`. Gives the lines that are left.
+Lines transpose_blocks(Lines l, MoveLine move) {
+  const auto step = static_cast<std::uint32_t>(l.step);
+  const auto rest = static_cast<std::uint32_t>(l.bytes & 15);
+  for (; l.count >= 4; l.count -= 4, l.output += 4) {
+    const std::int8_t* from = l.input;
+    std::int8_t* to = l.output;
+    for (std::int32_t left = l.bytes >> 4; left != 0; --left, from += 16, to += 16 * step) {
+      transpose_block(to, step, from, l.line);
+    }
+    l.input += 4 * l.line;
+    if (rest == 0) continue;
+    for (std::int32_t i = 0; i < 4; ++i) move(to + i, from + i * l.line, step, rest);
+  }
+  return l;
+}
+
 void move_tile(const MoveTile& tile, std::int8_t* output, const std::int8_t* input) {
   std::int32_t lines = tile.rows;
   std::int32_t line_in = tile.row_step_in;
@@ -124,13 +171,21 @@ void move_tile(const MoveTile& tile, std::int8_t* output, const std::int8_t* inp
     return;
   }
   MoveLine move = mover_for<Gather>(step);
-  if (line_in == 1 && lines >= count) {  // by columns, then
+  const std::uintptr_t places = reinterpret_cast<std::uintptr_t>(output) | static_cast<std::uintptr_t>(line_out);
+  const bool has_blocks = lines >= 16 && count >= 4 && line_out > 0 && (places & 3) == 0;
+  if (line_in == 1 && (has_blocks || lines >= count)) {  // by columns, then
     line_in = step;
     step = line_out;
     line_out = 1;
     lines = tile.columns;
     count = tile.rows;
     move = mover_for<Scatter>(step);
+    if (has_blocks) {
+      const Lines left = transpose_blocks({output, input, lines, count, line_in, step}, move);
+      output = left.output;
+      input = left.input;
+      lines = left.count;
+    }
   }
   for (; lines != 0; --lines, input += line_in, output += line_out) {
     move(output, input, static_cast<std::uint32_t>(step), static_cast<std::uint32_t>(count));

@@ -99,9 +99,20 @@ class PoolSpans {
   std::int32_t rest_ = 0;  // of the division by output
 };
 
-// pool(window, rows, columns) for every output pixel, rows and columns being its spans.
+// Whether all windows have all of their taps inside the input: then they differ in their places only. Not asked of
+// windows that may be adaptive: those have more to do than to find their taps, and every model's code would be larger.
+template <PoolKind kKind>
+inline bool are_alike(const PoolAxis& axis) {
+  if constexpr (kKind == PoolKind::adaptive) return false;
+  const std::int32_t reach = (axis.kernel - 1) * axis.dilation;
+  return axis.padding == 0 && (axis.output - 1) * axis.stride + reach < axis.input;
+}
+
+// pool(window, rows, columns) for every output pixel, or for a row of them where they are alike, rows and columns being
+// its spans.
 template <PoolKind kKind, class Pool>
 inline void for_each_pool_window(const PoolGeometry& g, Pool pool) {
+  const std::int32_t at_once = are_alike<kKind>(g.width) ? g.width.output : 1;
   const std::int32_t channels = g.channels;
   const std::int32_t row_bytes = g.width.input * channels;
   const std::int8_t* image = g.input;
@@ -112,7 +123,7 @@ inline void for_each_pool_window(const PoolGeometry& g, Pool pool) {
       const PoolSpan rows = down.next();
       const std::int8_t* row = image + rows.first * row_bytes;
       PoolSpans<kKind> across(g.width);
-      for (std::int32_t x = 0; x < g.width.output; ++x, output += channels) {
+      for (std::int32_t x = 0; x < g.width.output; x += at_once, output += at_once * channels) {
         const PoolSpan columns = across.next();
         pool(Window{.input = row + columns.first * channels,
                     .output = output,
@@ -120,7 +131,9 @@ inline void for_each_pool_window(const PoolGeometry& g, Pool pool) {
                     .columns = static_cast<std::uint32_t>(columns.taps),
                     .row_step = g.height.dilation * row_bytes,
                     .column_step = g.width.dilation * channels,
-                    .channels = static_cast<std::uint32_t>(channels)},
+                    .channels = static_cast<std::uint32_t>(channels),
+                    .more = static_cast<std::uint32_t>(at_once - 1),
+                    .next = at_once == 1 ? 0 : g.width.stride * channels},
              rows, columns);
       }
     }

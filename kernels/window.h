@@ -20,7 +20,25 @@ struct Window {
   std::int32_t row_step;  // bytes from a tap to the same one a row further
   std::int32_t column_step;
   std::uint32_t channels;
+  // For maxima: as many windows of the same kind follow, their inputs so many bytes further, their outputs side by
+  // side.
+  std::uint32_t more = 0;
+  std::int32_t next = 0;
 };
+
+// pool(window) for this one and all that follow: a row of a pooling is one call of a kernel. Each is a copy, which the
+// bytes that are written cannot change.
+template <class Pool>
+inline void for_each_following(const Window& first, Pool pool) {
+  Window window = first;
+  for (std::uint32_t left = first.more;; --left) {
+    const Window one = window;
+    pool(one);
+    if (left == 0) return;
+    window.input += window.next;
+    window.output += window.channels;
+  }
+}
 
 // Rows that follow each other like columns are one long row.
 inline void join_rows(Window& window) {

@@ -49,26 +49,28 @@ inline void max_of_channels(const Window& w, std::uint32_t channel, std::int32_t
 }  // namespace
 
 void window_max_scalar(const Window& window, std::int32_t low, std::int32_t high) {
-  Window w = window;
-  join_rows(w);
-  std::uint32_t channel = 0;
-  const auto steps = static_cast<std::uintptr_t>(w.column_step | (w.rows == 1 ? 0 : w.row_step));
-  if (w.channels >= 4 && can_access_words(reinterpret_cast<std::uintptr_t>(w.input) |
-                                          reinterpret_cast<std::uintptr_t>(w.output) | steps)) {
-    const std::uint32_t lows = in_all_bytes(low);
-    const std::uint32_t highs = in_all_bytes(high);
-    constexpr std::uint32_t kTurn = 4 * kWordsPerTurn;
-    for (; channel + kTurn <= w.channels; channel += kTurn) max_of_words<kWordsPerTurn>(w, channel, lows, highs);
-    if constexpr (kWordsPerTurn != 1) {
-      for (; channel + 4 <= w.channels; channel += 4) max_of_words<1>(w, channel, lows, highs);
+  Window row = window;
+  join_rows(row);
+  const auto steps = static_cast<std::uintptr_t>(row.column_step | (row.rows == 1 ? 0 : row.row_step));
+  const std::uint32_t lows = in_all_bytes(low);
+  const std::uint32_t highs = in_all_bytes(high);
+  for_each_following(row, [&](const Window& w) {
+    std::uint32_t channel = 0;
+    if (w.channels >= 4 && can_access_words(reinterpret_cast<std::uintptr_t>(w.input) |
+                                            reinterpret_cast<std::uintptr_t>(w.output) | steps)) {
+      constexpr std::uint32_t kTurn = 4 * kWordsPerTurn;
+      for (; channel + kTurn <= w.channels; channel += kTurn) max_of_words<kWordsPerTurn>(w, channel, lows, highs);
+      if constexpr (kWordsPerTurn != 1) {
+        for (; channel + 4 <= w.channels; channel += 4) max_of_words<1>(w, channel, lows, highs);
+      }
     }
-  }
-  if constexpr (kWordsAnywhere) {
-    for (; channel < w.channels; ++channel) max_of_channels<1>(w, channel, low, high);
-  } else {
-    for (; channel + 2 <= w.channels; channel += 2) max_of_channels<2>(w, channel, low, high);
-    if (channel < w.channels) max_of_channels<1>(w, channel, low, high);
-  }
+    if constexpr (kWordsAnywhere) {
+      for (; channel < w.channels; ++channel) max_of_channels<1>(w, channel, low, high);
+    } else {
+      for (; channel + 2 <= w.channels; channel += 2) max_of_channels<2>(w, channel, low, high);
+      if (channel < w.channels) max_of_channels<1>(w, channel, low, high);
+    }
+  });
 }
 
 }  // namespace cormorant

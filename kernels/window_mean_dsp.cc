@@ -1,18 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Eight channels per turn: SXTAB16 widens and adds two bytes at a time. Words may be unaligned here. A single channel
-// whose taps lie side by side is summed four taps at a time: with the sign bits flipped, USADA8 adds the distances of
-// four bytes to zero.
+// Eight channels per turn: SXTAB16 widens and adds two bytes at a time. Words may be unaligned here. Results are
+// bounded four at a time by SSUB8 and SEL. A single channel whose taps lie side by side is summed four taps at a time:
+// with the sign bits flipped, USADA8 adds the distances of four bytes to zero.
+#include "kernels/bytes_dsp.h"
 #include "kernels/window.h"
 
 namespace cormorant {
 namespace {
-
-inline std::uint32_t load_word(const std::int8_t* address) {
-  std::uint32_t word;
-  __builtin_memcpy(&word, address, sizeof word);
-  return word;
-}
 
 inline void add_even(std::uint32_t& sums, std::uint32_t bytes) { asm("sxtab16 %0, %0, %1" : "+r"(sums) : "r"(bytes)); }
 
@@ -20,42 +15,93 @@ inline void add_odd(std::uint32_t& sums, std::uint32_t bytes) {
   asm("sxtab16 %0, %0, %1, ror #8" : "+r"(sums) : "r"(bytes));
 }
 
-// 4 · kWords channels.
-template <std::uint32_t kWords>
-void mean_of_words(const Window& w, std::uint32_t channel, const MeanScale& scale) {
-  std::int32_t sums[4 * kWords] = {};
-  std::uint32_t even[kWords] = {};
-  std::uint32_t odd[kWords] = {};
+// mean_of() in the form that instructions take: SMMULR's product of the doubled distance is the doubling high multiply,
+// and what saturates to int8 first has the same bounds afterwards.
+struct Scale {
+  explicit Scale(const MeanScale& scale)
+      : offset(scale.offset),
+        multiplier(scale.multiplier),
+        left(scale.left + 1),
+        right(scale.right - 1),
+        zero_point(scale.zero_point),
+        low(in_all_bytes(scale.low + scale.zero_point)),
+        high(in_all_bytes(scale.high + scale.zero_point)) {}
+
+  [[nodiscard]] std::uint32_t mean(std::int32_t sum) const {
+    const auto distance = static_cast<std::int32_t>(static_cast<std::uint32_t>(sum + offset) << left);
+    std::int32_t product, byte;
+    asm("smmulr %0, %1, %2" : "=r"(product) : "r"(distance), "r"(multiplier));
+    product += product >> 31;
+    const std::int32_t rounded = (((product >> right) + 1) >> 1) + zero_point;
+    asm("ssat %0, #8, %1" : "=r"(byte) : "r"(rounded));
+    return static_cast<std::uint8_t>(byte);
+  }
+  [[nodiscard]] std::uint32_t bounded(std::uint32_t bytes) const { return min_bytes(max_bytes(bytes, low), high); }
+  // Of four channels, whose sums are the halves of two words.
+  [[nodiscard]] std::uint32_t means(std::uint32_t even, std::uint32_t odd) const {
+    const std::uint32_t first = mean(static_cast<std::int16_t>(even));
+    const std::uint32_t second = mean(static_cast<std::int16_t>(odd)) << 8;
+    const std::uint32_t third = mean(static_cast<std::int32_t>(even) >> 16) << 16;
+    const std::uint32_t fourth = mean(static_cast<std::int32_t>(odd) >> 16) << 24;
+    return bounded(first | second | third | fourth);
+  }
+
+  std::int32_t offset, multiplier, left, right, zero_point;
+  std::uint32_t low, high;
+};
+
+// Eight channels of a window whose sums fit 16 bits. Never part of its caller, whose registers it needs.
+[[gnu::noinline]] void mean_of_eight(const Window& w, std::uint32_t channel, const Scale& scale) {
+  std::uint32_t even = 0, odd = 0, later_even = 0, later_odd = 0;
+  const std::int8_t* row = w.input + channel;
+  const std::int32_t step = w.column_step;
+  for (std::uint32_t y = w.rows; y != 0; --y, row += w.row_step) {
+    const std::int8_t* tap = row;
+    for (std::uint32_t x = w.columns; x != 0; --x, tap += step) {
+      const std::uint32_t bytes = load_word(tap);
+      const std::uint32_t later = load_word(tap + 4);
+      add_even(even, bytes);
+      add_odd(odd, bytes);
+      add_even(later_even, later);
+      add_odd(later_odd, later);
+    }
+  }
+  std::int8_t* const output = w.output + channel;
+  store_word(output, scale.means(even, odd));
+  store_word(output + 4, scale.means(later_even, later_odd));
+}
+
+// Four channels of any window.
+void mean_of_four(const Window& w, std::uint32_t channel, const Scale& scale) {
+  std::int32_t sums[4] = {};
+  std::uint32_t even = 0;
+  std::uint32_t odd = 0;
   const std::int32_t step = w.column_step;
   add_in_lanes(
       w, channel,
       [&](const std::int8_t* tap, std::uint32_t count) {
-        // Copies, which stay in registers.
-        std::uint32_t e[kWords], o[kWords];
-        for (std::uint32_t i = 0; i < kWords; ++i) e[i] = even[i], o[i] = odd[i];
+        std::uint32_t e = even;  // copies, which stay in registers
+        std::uint32_t o = odd;
         for (; count != 0; --count, tap += step) {
-          for (std::uint32_t i = 0; i < kWords; ++i) {
-            const std::uint32_t bytes = load_word(tap + 4 * i);
-            add_even(e[i], bytes);
-            add_odd(o[i], bytes);
-          }
+          const std::uint32_t bytes = load_word(tap);
+          add_even(e, bytes);
+          add_odd(o, bytes);
         }
-        for (std::uint32_t i = 0; i < kWords; ++i) even[i] = e[i], odd[i] = o[i];
+        even = e;
+        odd = o;
         return tap;
       },
       [&] {
-        for (std::uint32_t i = 0; i < kWords; ++i) {
-          sums[4 * i] += static_cast<std::int16_t>(even[i]);
-          sums[4 * i + 1] += static_cast<std::int16_t>(odd[i]);
-          sums[4 * i + 2] += static_cast<std::int32_t>(even[i]) >> 16;
-          sums[4 * i + 3] += static_cast<std::int32_t>(odd[i]) >> 16;
-          even[i] = 0;
-          odd[i] = 0;
-        }
+        sums[0] += static_cast<std::int16_t>(even);
+        sums[1] += static_cast<std::int16_t>(odd);
+        sums[2] += static_cast<std::int32_t>(even) >> 16;
+        sums[3] += static_cast<std::int32_t>(odd) >> 16;
+        even = 0;
+        odd = 0;
       });
-  for (std::uint32_t i = 0; i < 4 * kWords; ++i) {
-    w.output[channel + i] = static_cast<std::int8_t>(mean_of(sums[i], scale));
-  }
+  std::uint32_t bytes = 0;
+  for (std::uint32_t i = 0; i < 4; ++i) bytes |= scale.mean(sums[i]) << (8 * i);
+  store_word(w.output + channel, scale.bounded(bytes));
 }
 
 std::int32_t sum_of_bytes(const Window& w, std::uint32_t channel) {
@@ -85,19 +131,21 @@ inline std::int32_t sum_of_run(const std::int8_t* tap, std::uint32_t count) {
 
 void window_mean_dsp(const Window& window, const MeanScale& mean_scale) {
   Window w = window;
-  const MeanScale scale = mean_scale;  // a copy, which stores cannot change
+  const Scale scale(mean_scale);
   join_rows(w);
   if (w.channels == 1 && w.column_step == 1) {
     std::int32_t sum = 0;
     for (std::uint32_t y = w.rows; y != 0; --y, w.input += w.row_step) sum += sum_of_run(w.input, w.columns);
-    *w.output = static_cast<std::int8_t>(mean_of(sum, scale));
+    *w.output = static_cast<std::int8_t>(scale.bounded(scale.mean(sum)));
     return;
   }
   std::uint32_t channel = 0;
-  for (; channel + 8 <= w.channels; channel += 8) mean_of_words<2>(w, channel, scale);
-  for (; channel + 4 <= w.channels; channel += 4) mean_of_words<1>(w, channel, scale);
+  if (w.rows * w.columns <= kTapsPerLane) {
+    for (; channel + 8 <= w.channels; channel += 8) mean_of_eight(w, channel, scale);
+  }
+  for (; channel + 4 <= w.channels; channel += 4) mean_of_four(w, channel, scale);
   for (; channel < w.channels; ++channel) {
-    w.output[channel] = static_cast<std::int8_t>(mean_of(sum_of_bytes(w, channel), scale));
+    w.output[channel] = static_cast<std::int8_t>(scale.bounded(scale.mean(sum_of_bytes(w, channel))));
   }
 }
 

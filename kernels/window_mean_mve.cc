@@ -24,7 +24,7 @@ inline const std::int8_t* add_taps(const std::int8_t* tap, std::uint32_t count, 
       "add %[tap], %[step]\n"
       "vadd.i16 %q[high], %q[high], q1\n"
       "le lr, 1b\n"
-      : [tap] "+r"(tap), [low] "+w"(low), [high] "+w"(high)
+      : [tap] "+l"(tap), [low] "+w"(low), [high] "+w"(high)
       : [count] "r"(count), [step] "r"(step)
       : "q0", "q1", "lr", "memory");
   return tap;

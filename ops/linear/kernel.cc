@@ -54,7 +54,7 @@ bool has_sound_shifts(const PackedGeometry& geometry, const std::byte* record, b
   }
   const std::uint32_t bytes = geometry.single_bytes();
   const std::byte* shift = record + 8 + round_up_4(geometry.inputs);
-  for (std::uint32_t i = geometry.outputs - groups * group; i > 0; --i, shift += bytes) {
+  for (std::uint32_t i = geometry.singles_beside(groups); i > 0; --i, shift += bytes) {
     look_at(static_cast<std::uint32_t>(static_cast<std::int8_t>(*shift)) | 0xffffff00);
   }
   return bad == 0;

@@ -16,7 +16,7 @@ struct Groups {
   std::uint32_t rest;   // inputs % 32
   const std::byte* record;
   std::int8_t* out;
-  std::uint32_t count;  // of groups, at least one
+  std::uint32_t count;  // of features, at least one; the last group may have more
   std::int32_t output_offset;
   std::int32_t activation_min;
   std::int32_t activation_max;
@@ -120,9 +120,11 @@ struct Groups {
                "vqadd.s16 q0, q0, q5\n\t"
                "vmax.s16 q0, q0, q6\n\t"
                "vmin.s16 q0, q0, q7\n\t"
-               "subs r9, r9, #1\n\t"
-               "vstrb.16 q0, [r7], #8\n\t"
-               "bne 1b\n\t"
+               "vctp.16 r9\n\t"
+               "vpst\n\t"
+               "vstrbt.16 q0, [r7], #8\n\t"
+               "subs r9, r9, #8\n\t"
+               "bgt 1b\n\t"
                "vpop {d8-d15}\n\t"
                "pop {r4-r11, pc}\n"
                // What 32 inputs leave over: at most a block and a piece. Weights of the next feature are loaded along with a
@@ -201,7 +203,7 @@ void run_packed(const PackedPlan& p, std::uint32_t groups) {
            .rest = header.inputs % 32,
            .record = nullptr,
            .out = p.out,
-           .count = groups,
+           .count = 8 * groups < header.outputs ? 8 * groups : header.outputs,
            .output_offset = header.output_offset,
            .activation_min = header.activation_min,
            .activation_max = header.activation_max,
@@ -211,8 +213,8 @@ void run_packed(const PackedPlan& p, std::uint32_t groups) {
     g.record = p.packed + sizeof(PackedHeader);
     const std::byte* record = g.record + groups * geometry.group_bytes();
     if (groups != 0) run_groups(&g);
-    g.out += 8 * groups;
-    for (std::uint32_t single = header.outputs - 8 * groups; single > 0; --single, ++g.out) {
+    g.out += g.count;
+    for (std::uint32_t single = header.outputs - g.count; single > 0; --single, ++g.out) {
       record = run_single(header, record, g.x, g.out);
     }
   }
@@ -220,7 +222,8 @@ void run_packed(const PackedPlan& p, std::uint32_t groups) {
 
 void execute_groups(const void* plan) {
   const auto& p = *static_cast<const PackedPlan*>(plan);
-  run_packed(p, p.header().outputs / 8);
+  const PackedHeader& header = p.header();
+  run_packed(p, PackedGeometry{Layout::mve, header.inputs, header.outputs}.groups());
 }
 
 void execute_rows(const void* plan) { run_packed(*static_cast<const PackedPlan*>(plan), 0); }

@@ -166,7 +166,20 @@ struct PackedGeometry {
 
   [[nodiscard]] constexpr std::uint32_t group() const { return group_of(layout); }
   [[nodiscard]] constexpr std::uint32_t groups() const {
-    return group() == 8 ? outputs / 8 : group() == 4 ? outputs / 4 : 0;
+    if (group() == 8) return outputs / 8 + (is_last_filled() ? 1 : 0);
+    return group() == 4 ? outputs / 4 : 0;
+  }
+  // Features that none of so many groups holds; they stand by themselves.
+  [[nodiscard]] constexpr std::uint32_t singles_beside(std::uint32_t count) const {
+    const std::uint32_t grouped = count * group();
+    return outputs > grouped ? outputs - grouped : 0;
+  }
+  // Three features of eight and more are faster as a group with weights of zero than by themselves, where that does not
+  // take much flash.
+  [[nodiscard]] constexpr bool is_last_filled() const {
+    constexpr std::uint32_t kMostFilling = 512;
+    const std::uint32_t left = outputs % 8;
+    return left >= 3 && (8 - left) * inputs <= kMostFilling;
   }
   [[nodiscard]] constexpr std::uint32_t padded_inputs() const {
     return layout == Layout::dsp_pairs || layout == Layout::dsp_wide ? round_up_4(inputs) : inputs;
@@ -177,8 +190,9 @@ struct PackedGeometry {
   [[nodiscard]] constexpr std::uint32_t group_bytes() const { return group() * (4 + 4 + 1) + group_weight_bytes(); }
   [[nodiscard]] constexpr std::uint32_t single_bytes() const { return 12 + round_up_4(inputs); }
   [[nodiscard]] constexpr std::uint64_t bytes() const {
-    const std::uint32_t singles = outputs - groups() * group();
-    return sizeof(PackedHeader) + wide_product(groups(), group_bytes()) + wide_product(singles, single_bytes());
+    const std::uint32_t count = groups();
+    return sizeof(PackedHeader) + wide_product(count, group_bytes()) +
+           wide_product(singles_beside(count), single_bytes());
   }
 
   // The record that holds a feature, and the places inside it.

@@ -62,13 +62,18 @@ struct Elements {
   return vpselq_s32(exp_of_negative(exponent), vdupq_n_s32(0), vcmpgeq_n_s32(difference, p.diff_min));
 }
 
-std::uint32_t sum_of_exponentials(const Plan& p, const Elements& elements, const std::int8_t* row,
-                                  std::int32_t largest) {
+// Exponentials of a short row are kept for the second walk over it; a long one computes them again.
+constexpr std::uint32_t kKept = 16;
+
+std::uint32_t sum_of_exponentials(const Plan& p, const Elements& elements, const std::int8_t* row, std::int32_t largest,
+                                  std::int32_t* kept) {
   std::uint32_t sum = 0;
   for (std::uint32_t i = 0; i < p.row_size; i += 4) {
     const mve_pred16_t lanes = vctp32q(p.row_size - i);
     const int32x4_t difference = vsubq_n_s32(elements.load(row, i, lanes), largest);
-    const int32x4_t rounded = vrshrq_n_s32(exponentials(p, difference), kSumBits);
+    const int32x4_t exact = exponentials(p, difference);
+    if (kept != nullptr) vst1q_s32(kept + i, exact);
+    const int32x4_t rounded = vrshrq_n_s32(exact, kSumBits);
     sum = static_cast<std::uint32_t>(vaddvaq_p_s32(static_cast<std::int32_t>(sum), rounded, lanes));
   }
   return sum;
@@ -77,17 +82,20 @@ std::uint32_t sum_of_exponentials(const Plan& p, const Elements& elements, const
 void execute(const void* plan) {
   const auto& p = *static_cast<const Plan*>(plan);
   const Elements elements(p.inner);
+  alignas(16) std::int32_t memory[kKept];
+  std::int32_t* const kept = p.row_size <= kKept ? memory : nullptr;
   for_rows(p, [&](std::uint32_t at) {
     const std::int8_t* row = p.input + at;
     std::int8_t* out = p.out + at;
     const std::int32_t largest = elements.largest_of(row, p.row_size);
-    const std::uint32_t sum = sum_of_exponentials(p, elements, row, largest);
+    const std::uint32_t sum = sum_of_exponentials(p, elements, row, largest, kept);
     const Normalizer normalizer = normalizer_of<doubling_high_multiply>(sum, std::countl_zero(sum));
     const int32x4_t shift = vdupq_n_s32(-normalizer.shift);
     for (std::uint32_t i = 0; i < p.row_size; i += 4) {
       const mve_pred16_t lanes = vctp32q(p.row_size - i);
-      const int32x4_t difference = vsubq_n_s32(elements.load(row, i, lanes), largest);
-      const int32x4_t scaled = vqrdmulhq_n_s32(exponentials(p, difference), normalizer.scale);
+      const int32x4_t exact =
+          kept != nullptr ? vld1q_s32(kept + i) : exponentials(p, vsubq_n_s32(elements.load(row, i, lanes), largest));
+      const int32x4_t scaled = vqrdmulhq_n_s32(exact, normalizer.scale);
       const int32x4_t level = vsubq_n_s32(vrshlq_s32(scaled, shift), 128);
       elements.store(out, i, vminq_s32(level, vdupq_n_s32(127)), lanes);
     }
@@ -103,7 +111,7 @@ void execute_log(const void* raw) {
     const std::int8_t* row = p.input + at;
     std::int8_t* out = p.out + at;
     const std::int32_t largest = elements.largest_of(row, p.row_size);
-    const std::uint32_t sum = sum_of_exponentials(p, elements, row, largest);
+    const std::uint32_t sum = sum_of_exponentials(p, elements, row, largest, nullptr);
     const std::int32_t start = plan.term - log_of_sum<doubling_high_multiply>(sum, plan.log_multiplier, plan.log_shift);
     for (std::uint32_t i = 0; i < p.row_size; i += 4) {
       const mve_pred16_t lanes = vctp32q(p.row_size - i);

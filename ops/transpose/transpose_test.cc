@@ -110,6 +110,9 @@ std::vector<conformance::Case> cases() {
       all.push_back(permute_case({2, channels, pixels}, {0, 2, 1}));
     }
   }
+  for (const std::int64_t channels : {36, 64}) {
+    for (const std::int64_t pixels : {16, 21, 64}) all.push_back(permute_case({channels, pixels}, {1, 0}));
+  }
   all.push_back(permute_case({3, 300}, {1, 0}));
   all.push_back(permute_case({300, 3}, {1, 0}));
   all.push_back(permute_case({5, 3, 44, 20}, {0, 2, 3, 1}));

@@ -39,6 +39,8 @@ const char* cormorant_describe(cormorant_error error) {
       return "the program has no such method";
     case Error::bad_input:
       return "no such input or output";
+    case Error::refused:
+      return "the firmware's own check refused the file";
   }
   return "unknown error";
 }

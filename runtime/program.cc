@@ -157,11 +157,16 @@ Error load(const cormorant_model& model, const cormorant_memory& memory, cormora
 }  // namespace
 }  // namespace cormorant
 
+// Weak: the firmware's own takes its place.
+[[gnu::weak]] int cormorant_accept(const void* /*data*/, size_t /*bytes*/) { return 1; }
+
 cormorant_error cormorant_load(cormorant_program* program, const cormorant_model* model, const cormorant_memory* memory,
                                cormorant_failure* why) {
   using namespace cormorant;
   Failure failure;
-  const auto error = static_cast<cormorant_error>(load(*model, *memory, *program, failure));
+  const bool is_accepted = cormorant_accept(model->data, model->bytes) != 0;
+  const auto error =
+      is_accepted ? static_cast<cormorant_error>(load(*model, *memory, *program, failure)) : CORMORANT_REFUSED;
   if (why != nullptr) *why = {error, failure.instruction, failure.argument, failure.required, failure.actual};
   return error;
 }

@@ -12,8 +12,24 @@
 
 #include "runtime/test_load.h"
 
+namespace {
+size_t refused_bytes = 0;  // a file of so many is not accepted
+}
+// In place of the runtime's own, which accepts all.
+int cormorant_accept(const void* /*data*/, size_t bytes) { return bytes == refused_bytes ? 0 : 1; }
+
 namespace cormorant::test {
 namespace {
+
+TEST(Load, asks_the_firmware_before_it_reads_anything) {
+  std::vector<std::byte> file = TestProgram().file();
+  refused_bytes = file.size();
+  EXPECT_EQ(load(file).why.error, Error::refused);
+  std::ranges::fill(file, std::byte{0});
+  EXPECT_EQ(load(file).why.error, Error::refused);
+  refused_bytes = 0;
+  EXPECT_EQ(load(file).why.error, Error::bad_header);
+}
 
 TEST(Load, gives_the_kernel_every_argument) {
   const Loaded loaded = load(TestProgram().file());

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A model that is replaced while the firmware runs. What is received is loaded, which verifies it, before the program
-// in use is let go; a file that is cut short or damaged is refused and nothing has changed. The firmware assumes
-// nothing about types: it asks the program that it has.
+// in use is let go; a file that is cut short, damaged or from somebody else is refused and nothing has changed. The
+// firmware assumes nothing about types: it asks the program that it has.
 #include "builtin.h"
+#include "checks.h"
 #include "console.h"
 #include "cormorant/quantize.h"
 #include "update.h"
@@ -11,6 +12,19 @@
 namespace {
 
 alignas(16) unsigned char received[UPDATE_MODEL_BYTES];
+
+// What comes along with a model. A device's key belongs into memory that only its boot code reads.
+struct Seal {
+  uint32_t crc;
+  uint64_t tag;
+};
+Seal received_seal;
+constexpr checks::Key kKey = {0x8f1bbcdc5be0cd19, 0x243f6a8885a308d3};
+
+Seal seal_of(const void* data, size_t bytes) {
+  const auto* const begin = static_cast<const unsigned char*>(data);
+  return {checks::crc32(begin, bytes), checks::SipHash(kKey).of(begin, bytes)};
+}
 
 // Both programs share the arena; each has its state, so that the old one stays usable while the new one is tried.
 alignas(8) unsigned char states[2][BUILTIN_STATE_BYTES > UPDATE_STATE_BYTES ? BUILTIN_STATE_BYTES : UPDATE_STATE_BYTES];
@@ -23,11 +37,13 @@ cormorant::Error load(int slot, const cormorant::Model& model, cormorant::Failur
   return programs[slot].load(model, memory, why);
 }
 
-// As from a radio, of which the last bytes may be missing.
-cormorant::Model receive(size_t bytes) {
+// As from a radio, of which the last bytes may be missing, or one on the way (at `changed`) may have become another.
+cormorant::Model receive(size_t bytes, size_t changed = SIZE_MAX) {
   const auto* const sent = static_cast<const unsigned char*>(update_model.data);
   for (size_t i = 0; i < bytes; ++i) received[i] = sent[i];
-  cormorant::Model model = update_model;  // its method and kernels
+  if (changed < bytes) received[changed] ^= 1;
+  received_seal = seal_of(sent, UPDATE_MODEL_BYTES);  // computed by the sender, who has the key
+  cormorant::Model model = update_model;              // its method and kernels
   model.data = received;
   model.bytes = bytes;
   return model;
@@ -77,10 +93,19 @@ void show(const char* which) {
 
 }  // namespace
 
+// What is linked came with the firmware and is as good as that.
+extern "C" int cormorant_accept(const void* data, size_t bytes) {
+  if (data == builtin_model.data) return 1;
+  const Seal seal = seal_of(data, bytes);
+  return seal.crc == received_seal.crc && seal.tag == received_seal.tag;
+}
+
 int main() {
+  if (!checks::are_sound()) return 4;
   if (load(in_use, builtin_model, nullptr) != cormorant::Error::ok) return 1;
   show("built in");
   if (replace_by(receive(UPDATE_MODEL_BYTES / 2))) return 2;
+  if (replace_by(receive(UPDATE_MODEL_BYTES, UPDATE_MODEL_BYTES - 1))) return 2;
   show("still built in");
   if (!replace_by(receive(UPDATE_MODEL_BYTES))) return 3;
   show("replaced");

@@ -83,6 +83,10 @@ typedef struct cormorant_program {
 cormorant_error cormorant_load(cormorant_program* program, const cormorant_model* model, const cormorant_memory* memory,
                                cormorant_failure* why);
 
+/* Asked by every load before anything of the file is read. The archives' own accepts all files. A firmware that defines
+ * one (a checksum, a signature) loads nothing that it does not accept, whoever calls load: 0 is CORMORANT_REFUSED. */
+int cormorant_accept(const void* data, size_t bytes);
+
 /* Buffers that the model mutates from one execution to the next get their initial contents back; load does so too. */
 void cormorant_reset(const cormorant_program* program);
 

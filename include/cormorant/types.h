@@ -35,7 +35,8 @@ enum {
   CORMORANT_SCRATCH_MISMATCH = 304, /* checked builds only: planned more than required */
   /* The call is wrong. */
   CORMORANT_NO_SUCH_METHOD = 400,
-  CORMORANT_BAD_INPUT = 401 /* no such input or output */
+  CORMORANT_BAD_INPUT = 401, /* no such input or output */
+  CORMORANT_REFUSED = 402    /* by the firmware's own cormorant_accept() */
 };
 
 /* One English clause per error, for firmware that has a console. */

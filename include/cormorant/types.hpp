@@ -27,6 +27,7 @@ enum class Error : uint16_t {
   scratch_mismatch = CORMORANT_SCRATCH_MISMATCH,
   no_such_method = CORMORANT_NO_SUCH_METHOD,
   bad_input = CORMORANT_BAD_INPUT,
+  refused = CORMORANT_REFUSED,
 };
 
 inline const char* describe(Error error) { return cormorant_describe(static_cast<cormorant_error>(error)); }

@@ -40,6 +40,23 @@ class Source {
   [[nodiscard]] Error resolve_border(std::span<const std::int32_t> values, std::size_t index, Tensor& tensor) const;
   // Writes the initial values of all persistent tensors, and constants to where they are kept in RAM.
   void reset() const;
+  // visit(memory, initial value, bytes, is_constant) of each of these.
+  template <class Visit>
+  void for_each_persistent(Visit visit) const {
+    // Most programs have no state. Their file has no initial values, so that looking for the first of them tells.
+    if (program_.initial_data(1, 0) == nullptr) return;
+    const auto count = static_cast<std::int32_t>(method().value_count());
+    for (std::int32_t i = 0; i < count; ++i) {
+      pte::TensorView view;
+      if (method().read_tensor(i, view) != Error::ok) continue;
+      if (!view.is_planned() || view.data_index == 0 || view.bytes == 0) continue;
+      bool is_constant = false;
+      if (check_constants(view, is_constant) != Error::ok) continue;
+      const std::byte* const initial = program_.initial_data(view.data_index, view.bytes);
+      if (initial == nullptr) continue;  // of a tensor that no instruction uses: the others were checked
+      visit(arena(view.memory_id) + view.offset, initial, view.bytes, is_constant);
+    }
+  }
   // Whether our own compiler made the program, for one instruction set: then scratch is planned to the byte.
   [[nodiscard]] bool is_exactly_planned() const { return is_exactly_planned_; }
 

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -337,6 +338,33 @@ TEST(State, has_its_initial_value_at_load_and_after_reset) {
   EXPECT_EQ(contents(), "state!");
 }
 
+TEST(State, is_saved_and_restored_as_one_span) {
+  TestProgram program;
+  program.initial_value("state!");
+  schema::TensorT buffer = planned({6}, 56);
+  buffer.data_buffer_idx = 1;
+  program.args(1) = {program.args(0)[input], program.add(std::move(buffer))};
+  const Loaded loaded = load(program.file());
+  ASSERT_EQ(loaded.program.error(), Error::ok);
+  const Program& running = loaded.program.value();
+  ASSERT_EQ(running.buffer_bytes(), 6U);
+
+  // Two streams take turns: neither sees what the other has heard.
+  std::array<char, 8> one = {'.', '.', '.', '.', '.', '.', '.', '.'}, other = one;
+  running.save(one.data() + 1);
+  EXPECT_EQ(std::string(one.begin(), one.end()), ".state!.");
+  running.execute();
+  running.save(other.data() + 1);
+  running.restore(one.data() + 1);
+  EXPECT_EQ(std::string(reinterpret_cast<const char*>(loaded.arena.span().data()) + 56, 6), "state!");
+  running.restore(other.data() + 1);
+  EXPECT_EQ(std::string(reinterpret_cast<const char*>(loaded.arena.span().data()) + 56, 6), std::string(6, '\0'));
+}
+
+TEST(State, is_none_in_programs_without_buffers) {
+  EXPECT_EQ(load(TestProgram().file()).program.value().buffer_bytes(), 0U);
+}
+
 // ---- constants in RAM -----------------------------------------------------------------------------------------------
 
 // The program's constant at 64, where bytes 64 to 96 are for constants.
@@ -399,6 +427,10 @@ TEST(ConstantsInRam, are_shared_with_nothing_that_is_written) {
     change(program);
     EXPECT_EQ(load(program.file(), 128).why.error, Error::bad_constant) << what;
   }
+}
+
+TEST(ConstantsInRam, are_no_part_of_what_is_saved) {
+  EXPECT_EQ(load(with_constant_in_ram().file(), 128).program.value().buffer_bytes(), 0U);
 }
 
 TEST(ConstantsInRam, are_not_what_state_is_reset_to) {

@@ -116,19 +116,9 @@ Error Source::resolve_border(std::span<const std::int32_t> values, std::size_t i
 }
 
 void Source::reset() const {
-  // Most programs have no state. Their file has no initial values, so that looking for the first of them tells.
-  if (program_.initial_data(1, 0) == nullptr) return;
-  const auto count = static_cast<std::int32_t>(method().value_count());
-  for (std::int32_t i = 0; i < count; ++i) {
-    pte::TensorView view;
-    if (method().read_tensor(i, view) != Error::ok) continue;
-    if (!view.is_planned() || view.data_index == 0 || view.bytes == 0) continue;
-    bool is_constant = false;
-    if (check_constants(view, is_constant) != Error::ok) continue;
-    const std::byte* const initial = program_.initial_data(view.data_index, view.bytes);
-    if (initial == nullptr) continue;  // of a tensor that no instruction uses: the others were checked
-    std::memcpy(arena(view.memory_id) + view.offset, initial, view.bytes);
-  }
+  for_each_persistent([](std::byte* memory, const std::byte* initial, std::size_t bytes, bool /*is_constant*/) {
+    std::memcpy(memory, initial, bytes);
+  });
 }
 
 }  // namespace cormorant

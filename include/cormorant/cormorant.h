@@ -90,6 +90,13 @@ int cormorant_accept(const void* data, size_t bytes);
 /* Buffers that the model mutates from one execution to the next get their initial contents back; load does so too. */
 void cormorant_reset(const cormorant_program* program);
 
+/* The same buffers as one span of bytes, for a stream that is interrupted, or several streams that share one program:
+ * save what one of them has heard, restore another's, execute. Only the same file understands the bytes; whatever they
+ * are, restoring them is safe. */
+size_t cormorant_buffer_bytes(const cormorant_program* program);
+void cormorant_save(const cormorant_program* program, void* to);
+void cormorant_restore(const cormorant_program* program, const void* from);
+
 /* ---- Execution: it cannot fail ------------------------------------------------------------------------------------
  */
 

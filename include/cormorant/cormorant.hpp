@@ -56,6 +56,10 @@ class Program {
   }
   // Buffers that the model mutates from one execution to the next get their initial contents back; load does so too.
   void reset() const { cormorant_reset(&program_); }
+  // Buffers as one span of bytes (cormorant_save).
+  size_t buffer_bytes() const { return cormorant_buffer_bytes(&program_); }
+  void save(void* to) const { cormorant_save(&program_, to); }
+  void restore(const void* from) const { cormorant_restore(&program_, from); }
 
   // Cannot fail. Write all inputs before, read the outputs before the next: their memory is used for others too.
   void execute() const { cormorant_execute(&program_); }

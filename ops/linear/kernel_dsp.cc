@@ -81,7 +81,7 @@ struct Wide {
 };
 
 // Parts of a group before the last one, each with sums that can be separated; leaves the last one's blocks.
-inline void run_parts(DspProducts& group, std::uint32_t part, std::int32_t (&totals)[4]) {
+[[gnu::noinline]] void run_parts(DspProducts& group, std::uint32_t part, std::int32_t (&totals)[4]) {
   const std::uint32_t blocks = group.blocks;
   std::uint32_t done = 0;
   for (; blocks - done > part; done += part) {
@@ -101,8 +101,13 @@ inline const std::uint32_t* run_group(const Finish& finish, const std::uint32_t*
                                       std::int8_t* out) {
   const auto* bias = reinterpret_cast<const std::int32_t*>(record);
   DspProducts group{{0, 0, 0, 0}, row.x, record + 4, row.words};
-  std::int32_t totals[4] = {bias[0], bias[1], bias[2], bias[3]};
-  if (finish.part != 0) run_parts(group, finish.part, totals);
+  const std::int32_t* begin = bias;  // of the sums
+  std::int32_t totals[4];
+  if (finish.part != 0) {
+    for (std::uint32_t n = 0; n < 4; ++n) totals[n] = bias[n];
+    run_parts(group, finish.part, totals);
+    begin = totals;
+  }
   if (row.words != 0) Weights::accumulate(group);
   if (row.rest != 0) {
     group.x = reinterpret_cast<const std::int8_t*>(&row.rest_word);
@@ -115,7 +120,7 @@ inline const std::uint32_t* run_group(const Finish& finish, const std::uint32_t*
   const auto* shift = reinterpret_cast<const std::int8_t*>(record + 4);
 #pragma GCC unroll 1
   for (std::uint32_t n = 0; n < 4; ++n) {
-    out[n] = finish(group.sums[n] + totals[n], multiplier[n], shift[n]);
+    out[n] = finish(group.sums[n] + begin[n], multiplier[n], shift[n]);
   }
   return record + 5;
 }

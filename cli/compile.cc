@@ -188,11 +188,27 @@ nlohmann::json output_db_json(const compiler::Facts& facts) {
   return outputs;
 }
 
-void print_comparison(const compiler::Comparison& comparison) {
-  const auto worst = std::ranges::min_element(comparison.output_db);
-  if (worst == comparison.output_db.end() || !std::isfinite(*worst)) return;
-  fmt::print("  SQNR        {:>11.1f} dB of the {}, by {} of these samples\n", *worst,
-             comparison.output_db.size() == 1 ? "output" : "worst output", comparison.samples);
+// The worst output's; none where nothing was compared, or nothing differs.
+std::optional<double> worst_db(const compiler::Facts& facts) {
+  if (!facts.comparison || facts.comparison->output_db.empty()) return std::nullopt;
+  const double worst = std::ranges::min(facts.comparison->output_db);
+  return std::isfinite(worst) ? std::optional(worst) : std::nullopt;
+}
+
+std::string compared_text(const compiler::Comparison& comparison) {
+  return fmt::format("dB of the {}, by {} of these samples",
+                     comparison.output_db.size() == 1 ? "output" : "worst output", comparison.samples);
+}
+
+void print_comparison(const compiler::Facts& facts) {
+  if (const auto worst = worst_db(facts)) {
+    fmt::print("  SQNR        {:>11.1f} {}\n", *worst, compared_text(*facts.comparison));
+  }
+}
+
+std::string comparison_text(const compiler::Facts& facts) {
+  const auto worst = worst_db(facts);
+  return worst ? fmt::format("{:.1f} {}", *worst, compared_text(*facts.comparison)) : "not known";
 }
 
 std::string calibration_text(const CompileFlags& flags, const compiler::Compiled& compiled,
@@ -220,7 +236,7 @@ void print_summary(const compiler::Compiled& compiled, const compiler::Options& 
                  : "");
   for (const auto& [name, times] : facts.operators) fmt::print("    {:<44} {:>3}\n", name, times);
   if (calibration) print_calibration(*calibration);
-  if (calibration && facts.comparison) print_comparison(*facts.comparison);
+  if (calibration) print_comparison(facts);
   if (facts.dropped_channels != 0) {
     fmt::print("  dropped     {:>11} channels that are the same for every input\n", grouped(facts.dropped_channels));
   }
@@ -399,6 +415,7 @@ std::string report_page(const CompileFlags& flags, const CompileResult& result) 
                      {"Runtime", flags.runtime},
                      {"Inputs and outputs", flags.io == "int8" ? "int8" : "as the model has them"},
                      {"Calibration", calibration_text(flags, result.compiled, result.options)},
+                     {"SQNR", comparison_text(result.compiled.facts)},
                      {"Optimized for", flags.optimize},
                      {"Memory", none_if_empty(flags.memory, "one region without limit")},
                      {"Constants read from", flags.weights_in},

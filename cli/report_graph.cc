@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <set>
@@ -52,13 +53,22 @@ Json tensor_json(const BorderTensor& tensor) {
   return json;
 }
 
-// Bytes that are alive while a step runs.
+// Bytes that are in use while a step runs: results may lie over what they are computed from.
 std::vector<std::uint64_t> alive_bytes(const compiler::Facts& facts) {
   std::vector<std::uint64_t> alive(facts.steps.size());
   for (const emit::RegionFacts& region : facts.regions) {
-    for (const emit::Buffer& buffer : region.buffers) {
-      if (buffer.whole) continue;
-      for (std::size_t i = buffer.first; i <= buffer.last && i < alive.size(); ++i) alive[i] += buffer.bytes;
+    for (std::size_t i = 0; i < alive.size(); ++i) {
+      std::vector<std::pair<std::uint64_t, std::uint64_t>> stretches;
+      for (const emit::Buffer& buffer : region.buffers) {
+        if (buffer.first <= i && i <= buffer.last) stretches.emplace_back(buffer.offset, buffer.offset + buffer.bytes);
+      }
+      std::ranges::sort(stretches);
+      std::uint64_t end = 0;
+      for (const auto& [first, last] : stretches) {
+        if (last <= end) continue;
+        alive[i] += last - std::max(first, end);
+        end = last;
+      }
     }
   }
   return alive;

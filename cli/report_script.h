@@ -67,8 +67,9 @@ for (const b of graph.boxes) {
     'data-id': b.id, 'aria-label': b.label + ' ' + b.sub}, svg);
   make('svg:rect', {class: 'ground', width: W, height: H, rx: 6}, b.element);
   b.heat = make('svg:rect', {class: 'heat', width: W, height: H, rx: 6}, b.element);
-  make('svg:text', {x: 8, y: 19, class: 'label'}, b.element, short(b.label, 27));
-  make('svg:text', {x: 8, y: 36, class: 'sub'}, b.element, short(b.sub, 31));
+  make('svg:text', {x: 8, y: 19, class: 'label'}, b.element, short(b.label, 29));
+  make('svg:text', {x: 8, y: 36, class: 'sub'}, b.element, short(b.sub, 22));
+  b.value = make('svg:text', {x: W - 8, y: 36, class: 'value'}, b.element, '');
   make('svg:title', {}, b.element, b.label + '\n' + b.sub);
   b.element.addEventListener('click', () => choose(b));
   b.element.addEventListener('keydown', (e) => { if (e.key === 'Enter' || e.key === ' ') { e.preventDefault(); choose(b); } });
@@ -104,19 +105,23 @@ window.addEventListener('pointermove', (e) => {
 window.addEventListener('pointerup', () => { held = null; });
 
 // ---- colours ----
+const share = (v, all) => all ? (100 * v / all).toFixed(1) + ' %' : '';
+const kilo = (v) => v ? (v / 1024).toFixed(v < 10240 ? 1 : 0) + ' K' : '';
+const totalTime = measured ? facts.totals.cycles : facts.totals.macs;
 const metrics = {
-  time: {of: (s) => measured ? s.cycles : s.macs, text: measured ? 'estimated cycles' : 'MACs'},
-  memory: {of: (s) => s.alive, text: 'bytes alive in the arena'},
-  constants: {of: (s) => s.constants, text: 'bytes of constants'},
-  error: {of: (s) => s.db === undefined ? null : Math.max(0, 60 - s.db), text: 'error: dark below 20 dB, light at 60 dB'},
+  time: {of: (s) => measured ? s.cycles : s.macs, show: (v) => share(v, totalTime), text: measured ? 'share of the estimated cycles' : 'share of the MACs'},
+  memory: {of: (s) => s.alive, show: kilo, text: 'bytes of the arena that are alive'},
+  constants: {of: (s) => s.constants, show: kilo, text: 'bytes of constants'},
+  error: {of: (s) => typeof s.db === 'number' ? Math.max(0, 60 - s.db) : null, most: 40, show: (v) => (60 - v).toFixed(0) + ' dB', text: 'SQNR: full colour at 20 dB, none at 60 dB'},
 };
 function colour() {
   const metric = metrics[$('colour').value];
-  const values = facts.steps.map(metric.of);
-  const largest = Math.max(1e-9, ...values.filter((v) => v !== null && v !== undefined));
+  const known = (v) => v !== null && v !== undefined;
+  const most = metric.most || Math.max(1e-9, ...facts.steps.map(metric.of).filter(known));
   for (const b of graph.boxes) {
     const v = b.kind === 'step' ? metric.of(b.step) : null;
-    b.heat.setAttribute('fill-opacity', v === null || v === undefined ? 0 : (0.85 * Math.min(1, v / ($('colour').value === 'error' ? 40 : largest))).toFixed(3));
+    b.heat.setAttribute('fill-opacity', known(v) ? (0.85 * Math.min(1, v / most)).toFixed(3) : 0);
+    b.value.textContent = known(v) ? metric.show(v) : '';
   }
   $('scale').textContent = metric.text;
 }
@@ -263,6 +268,8 @@ window.cormorantReport = {graph, compare, choose, setZoom};
 $('network').hidden = false;
 colour();
 fitWidth();
+const steps = graph.boxes.filter((b) => b.kind === 'step');
+if (steps.length) choose(steps.reduce((most, b) => metrics.time.of(b.step) > metrics.time.of(most.step) ? b : most));
 }());
 )js";
 

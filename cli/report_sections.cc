@@ -249,6 +249,7 @@ void write_absorbed(Html& html, const std::vector<const Json*>& nodes) {
 void write_equalized(Html& html, const Json& equalized) {
   if (equalized.empty()) return;
   html.element("h3", "Equalized layers");
+  const auto scroll = html.in("div", {{"class", "scroll"}});
   const auto table = html.in("table");
   write_headings(html, {{"Layer"}, {"Source"}, {"Undone in"}, {"Outlier channels", true}, {"Largest factor", true}});
   for (const Json& layer : equalized) {

@@ -59,10 +59,11 @@ summary { cursor: pointer; color: var(--faint); }
   border-radius: 4px; padding: .15rem .55rem; min-height: 1.9rem; } .tools input { width: 14rem; max-width: 100%; }
 .network { display: grid; grid-template-columns: minmax(0, 1fr) minmax(16rem, 24rem); gap: 1rem; align-items: start; }
 #pane { overflow: auto; height: 34rem; border: 1px solid var(--line); background: var(--wash); cursor: grab; }
-#pane svg { display: block; } #chosen { overflow-wrap: anywhere; min-width: 0; } #chosen td, #chosen th { padding: .12rem .4rem; }
+#pane svg { display: block; margin: 0 auto; } #chosen { min-width: 0; } #chosen td, #chosen th { padding: .12rem .4rem; } #chosen td, #chosen h3 { overflow-wrap: anywhere; }
+#chosen th { white-space: nowrap; }
 #chosen h3 { margin-top: 0; } input[type=file] { max-width: 100%; }
 .box { cursor: pointer; } .box .ground { fill: var(--ground); stroke: var(--edge); stroke-width: 1; }
-.box .heat { fill: var(--heat); fill-opacity: 0; pointer-events: none; } .box text { font: 12px system-ui, sans-serif; fill: var(--ink); }
+.box .heat { fill: var(--heat); pointer-events: none; } .box .value { font-size: 10.5px; text-anchor: end; } .box text { font: 12px system-ui, sans-serif; fill: var(--ink); }
 .box .sub { font-size: 10.5px; opacity: .75; } .box.input .ground { fill: var(--input); } .box.output .ground { fill: var(--output); }
 .box.chosen .ground, .box:focus-visible .ground { stroke: var(--peak); stroke-width: 3; } .box.dim { opacity: .18; } .box:focus { outline: none; }
 .edge { fill: none; stroke: var(--edge); stroke-width: 1.2; opacity: .55; } th.sorts { cursor: pointer; }

@@ -156,8 +156,8 @@ Expected expected_of(const npy::Array& array, const std::string& name, const Sha
     if (in_range) return {std::move(expected.values), true};
   }
   if (fits(elements)) return expected;
-  throw InputError({fmt::format("{} of shape [{}] labels {} samples of an output of shape [{}]", name,
-                                fmt::join(array.shape, ", "), samples, fmt::join(shape, ", ")),
+  throw InputError({fmt::format("{} labels for {} samples: {} has shape [{}], the output [{}]", expected.values.size(),
+                                samples, name, fmt::join(array.shape, ", "), fmt::join(shape, ", ")),
                     "y has one class per sample (or per place of a map, of sequences one per step), is one-hot, or has "
                     "the output's shape",
                     data.path});

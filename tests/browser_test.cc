@@ -57,7 +57,7 @@ async function main() {
   for (const metric of ['time', 'memory', 'constants', 'error']) {
     $('colour').value = metric;
     $('colour').dispatchEvent(new w.Event('change'));
-    answers.colours[metric] = [...d.querySelectorAll('.box.step .heat')].map((h) => Number(h.getAttribute('fill-opacity')));
+    answers.colours[metric] = [...d.querySelectorAll('.box.step .heat')].map((h) => Number(w.getComputedStyle(h).fillOpacity));
   }
   const head = [...d.querySelectorAll('.steps th')].find((th) => th.textContent.startsWith('MACs'));
   const column = [...head.parentNode.children].indexOf(head);
@@ -67,7 +67,7 @@ async function main() {
   head.click();
   answers.descending = macs();
   answers.lastIsTotal = [...d.querySelectorAll('.steps tr')].pop().classList.contains('total');
-  const file = new w.File([page.replace('"macs":', '"macs":1')], 'other.html');
+  const file = new w.File([page.replaceAll('"macs":', '"macs":1')], 'other.html');
   const list = new w.DataTransfer();
   list.items.add(file);
   $('other').files = list.files;

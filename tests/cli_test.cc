@@ -688,8 +688,8 @@ TEST_F(CommandLine, CompileWarnsOfDataThatCannotBeMeant) {
 }
 
 TEST_F(CommandLine, AnExceededBudgetNamesWhatWouldMeetIt) {
-  const Arguments calibrated = {"compile",   "digits", "--calibrate", zoo("digits_calibration.npz"),
-                                "--no-link", "-o",     "budget.pte"};
+  const Arguments calibrated = {"compile",   "ad", "--calibrate", zoo("ad_calibration.npz"),
+                                "--no-link", "-o", "budget.pte"};
   const auto arena_of = [&](const Arguments& more) {
     Arguments arguments = calibrated;
     arguments.insert(arguments.end(), more.begin(), more.end());
@@ -703,7 +703,7 @@ TEST_F(CommandLine, AnExceededBudgetNamesWhatWouldMeetIt) {
   const Ran met = cormorant(path(), arguments);
   EXPECT_EQ(met.status, kInputAtFault);
   EXPECT_TRUE(has(met.err, "with --io=int8 (RAM "));
-  arguments.back() = "--budget=ram=1K";
+  arguments.back() = "--budget=ram=512";
   const Ran not_met = cormorant(path(), arguments);
   EXPECT_EQ(not_met.status, kInputAtFault);
   EXPECT_TRUE(has(not_met.err, "no option alone meets it, as tried: --io=int8 (RAM "));

@@ -397,7 +397,8 @@ TEST_F(Report, EscapesWhatTheModelSays) {
   EXPECT_EQ(left.at("source"), module + " (" + source + ")");
   const auto names_module = [&](const Element& e) { return e.tag == "text" && e.text.ends_with(", " + module); };
   EXPECT_TRUE(std::ranges::any_of(page, names_module));  // the operator at the peak
-  EXPECT_EQ(read_text(path() / "report.html").find("<script"), std::string::npos);
+  EXPECT_EQ(read_text(path() / "report.html").find("<script>alert"), std::string::npos);
+  EXPECT_EQ(std::ranges::count(page, "script", &Element::tag), 2);  // ours, and the facts that it shows
 }
 
 TEST_F(Report, TellsWhatExecutionCost) {

@@ -32,7 +32,7 @@ from torchao.quantization.pt2e.quantizer import (
 __all__ = ["CortexMQuantizer"]
 
 # By PyTorch's names, as `cormorant operators` groups them.
-_WEIGHTED = {"conv1d", "conv2d", "conv_transpose1d", "conv_transpose2d", "linear"}
+_WEIGHTED = {"conv2d", "conv_transpose2d", "linear"}  # those over one dimension are not taken over yet
 _NORMS = {"batch_norm", "_native_batch_norm_legit", "_native_batch_norm_legit_no_training"}
 _ACTIVATIONS = {"relu", "relu6", "hardtanh", "clamp", "clamp_min"}  # computed by the layer before them
 _OBSERVED = {
@@ -113,6 +113,8 @@ class CortexMQuantizer(Quantizer):
                 self._annotate_shared(node)
             elif name in _SPLITS:
                 self._annotate_split(node)
+            elif name == "mean" and not (len(node.args) > 2 and node.args[2]):
+                continue  # without keepdim it is two operators here, and the tensor between them has no parameters
             elif name in _OBSERVED and _is_float(node):
                 self._annotate(node, self._activation)
         return model

@@ -49,7 +49,7 @@ class Shapes(nn.Module):
 
     def __init__(self):
         super().__init__()
-        self.a, self.b = nn.Conv1d(4, 6, 3, padding=1), nn.Linear(8, 8)
+        self.a, self.b = nn.Linear(8, 8), nn.Linear(8, 8)
         self.gate = nn.Conv2d(6, 6, 1)
 
     def forward(self, x):
@@ -58,7 +58,7 @@ class Shapes(nn.Module):
         x = torch.cat([left, right.tanh(), self.b(left)], dim=1)[:, :6]
         x = x.unsqueeze(2)
         x = x * self.gate(x).sigmoid()
-        return torch.softmax(x.squeeze(2).mean(-1) - 1.0, dim=-1)
+        return torch.softmax(x.squeeze(2).mean(-1, keepdim=True).squeeze(-1) - 1.0, dim=-1)
 
 
 def digits():
@@ -105,7 +105,7 @@ class WithTorch(unittest.TestCase):
     def test_quantizer_annotates_what_runs_in_integers(self):
         torch.manual_seed(0)
         x, _ = digits()
-        for model, samples in ((Residual(), x[:64]), (Shapes(), torch.randn(64, 4, 8))):
+        for model, samples in ((Residual(), x[:64]), (Shapes(), torch.randn(64, 6, 8))):
             model.eval()
             example = (samples[:1],)
             graph = torch.export.export(model, example).module()

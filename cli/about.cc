@@ -159,6 +159,9 @@ void add_about(CLI::App& app) {
     const std::vector<Word> words = words_of(app);
     fmt::print("{}", *shell == "bash" ? bash_completion(words) : zsh_completion(words));
   });
+
+  CLI::App* manual = app.add_subcommand("manual", "The manual page, for man: cormorant manual | man -l -");
+  manual->callback([&app] { fmt::print("{}", manual_page(app, CORMORANT_VERSION)); });
 }
 
 std::string explain_extra(const CLI::App& app, const std::string& extra) {

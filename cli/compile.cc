@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compiler/compile.h"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
 #include <chrono>
+#include <cmath>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -16,36 +14,30 @@
 #include "cli/budget.h"
 #include "cli/bundle_io.h"
 #include "cli/cli.h"
+#include "cli/compile_model.h"
 #include "cli/explain.h"
 #include "cli/files.h"
 #include "cli/firmware_table.h"
 #include "cli/goal.h"
 #include "cli/names.h"
 #include "cli/quantization.h"
+#include "cli/remedies.h"
 #include "cli/report.h"
+#include "cli/terminal.h"
 #include "compiler/import.h"
 #include "compiler/samples.h"
 #include "planner/memory.h"
+#include "quantizer/adopt.h"
 #include "quantizer/copy.h"
 #include "target/parse.h"
 
 namespace cormorant::cli {
 namespace {
 
-struct Flags {
-  std::string model, target = "cortex-m55", isa, output, calibrate, io = "float", runtime = "cormorant", memory,
-                     intermediates;
-  std::string bundle, report, optimize = "balanced", budget, weights_in = "flash", compiler = "gcc", stream;
-  std::vector<std::string> shapes;
-  QuantizationFlags quantization;
-  bool quantize = false, strict = false, bundle_io = false, delegate = false, json = false, names = true,
-       measure = false, link = true, explain = false, sequence = false;
-
-  [[nodiscard]] bool bundles() const { return bundle_io || !bundle.empty(); }
-};
+constexpr std::size_t kCompared = 8;  // calibration samples, for the SQNR that compile tells
 
 // The region for copies of the constants; none for flash, where they are anyway.
-std::optional<std::uint32_t> constants_region(const Flags& flags, const compiler::Options& options) {
+std::optional<std::uint32_t> constants_region(const CompileFlags& flags, const compiler::Options& options) {
   if (flags.weights_in == "flash") return std::nullopt;
   std::vector<std::string> names;
   for (const planner::Region& region : options.memory) names.push_back(region.name);
@@ -106,13 +98,13 @@ pt2::Shapes parse_shapes(const std::vector<std::string>& flags) {
   return shapes;
 }
 
-compiler::Options options_of(const Flags& flags) {
+compiler::Options options_of(const CompileFlags& flags, const CompileInputs& inputs) {
   compiler::Options options;
   options.config.target = parse_target(flags.target, flags.isa);
   options.config.target.optimize = parse_optimize(flags.optimize);
   options.config.runtime = flags.runtime == "executorch" ? ops::Runtime::executorch : ops::Runtime::cormorant;
   options.io = flags.io == "int8" ? compiler::Io::int8 : compiler::Io::as_model;
-  options.quantize = flags.quantize || !flags.calibrate.empty();
+  options.quantize = flags.quantize || !flags.calibrate.empty() || inputs.calibration != nullptr;
   options.strict = flags.strict;
   apply(flags.quantization, options);
   if (flags.quantization.names_layers() && !options.quantize) {
@@ -131,7 +123,7 @@ compiler::Options options_of(const Flags& flags) {
 }
 
 // --output is a file, or a folder for one that has the model's name.
-std::string output_of(const Flags& flags, const std::string& model) {
+std::string output_of(const CompileFlags& flags, const std::string& model) {
   std::filesystem::path path = flags.output;
   if (path.empty() || std::filesystem::is_directory(path))
     path /= std::filesystem::path(model).stem().string() + ".pte";
@@ -139,7 +131,7 @@ std::string output_of(const Flags& flags, const std::string& model) {
   return path.string();
 }
 
-std::vector<std::byte> bundle(const Flags& flags, const compiler::Compiled& compiled, const std::string& model) {
+std::vector<std::byte> bundle(const CompileFlags& flags, const compiler::Compiled& compiled, const std::string& model) {
   const ProgramFile program = program_from(compiled.program, model);
   return pte::write_bundle(flags.bundle.empty() ? make_random_bundle(program)
                                                 : make_bundle(program, npy::read_data_set(flags.bundle)));
@@ -186,43 +178,53 @@ nlohmann::ordered_json figures_of(const compiler::Compiled& compiled, const comp
   return json;
 }
 
-std::string calibration_text(const Flags& flags, const compiler::Compiled& compiled, const compiler::Options& options) {
+// Per output, on calibration data; null without noise.
+nlohmann::json output_db_json(const compiler::Facts& facts) {
+  nlohmann::json outputs = nlohmann::json::array();
+  if (!facts.comparison) return outputs;
+  for (const double db : facts.comparison->output_db) {
+    outputs.emplace_back(std::isfinite(db) ? nlohmann::json(db) : nlohmann::json());
+  }
+  return outputs;
+}
+
+// The worst output's; none where nothing was compared, or nothing differs.
+std::optional<double> worst_db(const compiler::Facts& facts) {
+  if (!facts.comparison || facts.comparison->output_db.empty()) return std::nullopt;
+  const double worst = std::ranges::min(facts.comparison->output_db);
+  return std::isfinite(worst) ? std::optional(worst) : std::nullopt;
+}
+
+std::string compared_text(const compiler::Comparison& comparison) {
+  return fmt::format("dB of the {}, by {} of these samples",
+                     comparison.output_db.size() == 1 ? "output" : "worst output", comparison.samples);
+}
+
+void print_comparison(const compiler::Facts& facts) {
+  if (const auto worst = worst_db(facts)) {
+    fmt::print("  SQNR        {:>11.1f} {}\n", *worst, compared_text(*facts.comparison));
+  }
+}
+
+std::string comparison_text(const compiler::Facts& facts) {
+  const auto worst = worst_db(facts);
+  return worst ? fmt::format("{:.1f} {}", *worst, compared_text(*facts.comparison)) : "not known";
+}
+
+std::string calibration_text(const CompileFlags& flags, const compiler::Compiled& compiled,
+                             const compiler::Options& options) {
   const std::vector<quantizer::Decision>& decisions = compiled.facts.decisions;
   const auto is_adopted = [](const quantizer::Decision& d) { return d.rule == "the model's parameters"; };
   if (decisions.empty()) return "none: not quantized";
   if (std::ranges::any_of(decisions, is_adopted)) return "none: the model brings its parameters";
   if (options.calibration.count == 0) return "seeded random inputs, which are not representative";
-  return fmt::format("{} samples of {}", options.calibration.count, flags.calibrate);
-}
-
-Report report_of(const Flags& flags, const compiler::Compiled& compiled, const compiler::Options& options,
-                 const Firmware& firmware, const std::optional<Budget>& budget, const std::optional<Diagnostic>& excess,
-                 const nlohmann::ordered_json& figures, const nlohmann::ordered_json& explanation) {
-  Report report{.model = flags.model,
-                .settings = {},
-                .compiled = compiled,
-                .firmware = firmware,
-                .measured = flags.measure,
-                .budget = budget.value_or(Budget()),
-                .over_budget = excess,
-                .figures = figures,
-                .explanation = explanation};
-  const auto none_if_empty = [](const std::string& text, const char* none) { return text.empty() ? none : text; };
-  report.settings = {
-      {"Model", flags.model},
-      {"CPU and ISA", fmt::format("{}, {}", figures["target"].get<std::string>(), figures["isa"].get<std::string>())},
-      {"Runtime", flags.runtime},
-      {"Inputs and outputs", flags.io == "int8" ? "int8" : "as the model has them"},
-      {"Calibration", calibration_text(flags, compiled, options)},
-      {"Optimized for", flags.optimize},
-      {"Memory", none_if_empty(flags.memory, "one region without limit")},
-      {"Constants read from", flags.weights_in},
-      {"Budget", none_if_empty(flags.budget, "none")}};
-  return report;
+  return fmt::format("{} samples{}", options.calibration.count,
+                     flags.calibrate.empty() ? "" : " of " + flags.calibrate);
 }
 
 void print_summary(const compiler::Compiled& compiled, const compiler::Options& options, const std::string& output,
-                   const Firmware& firmware, bool measured, bool explain, const std::optional<Goal>& goal) {
+                   const Firmware& firmware, bool measured, bool explain, const std::optional<Goal>& goal,
+                   const std::optional<CalibrationFacts>& calibration) {
   const compiler::Facts& facts = compiled.facts;
   const Target& target = options.config.target;
   int count = 0;
@@ -233,6 +235,8 @@ void print_summary(const compiler::Compiled& compiled, const compiler::Options& 
                  ? fmt::format(" per hop, {} per window", grouped(static_cast<std::uint64_t>(*facts.window_macs)))
                  : "");
   for (const auto& [name, times] : facts.operators) fmt::print("    {:<44} {:>3}\n", name, times);
+  if (calibration) print_calibration(*calibration);
+  if (calibration) print_comparison(facts);
   if (facts.dropped_channels != 0) {
     fmt::print("  dropped     {:>11} channels that are the same for every input\n", grouped(facts.dropped_channels));
   }
@@ -258,14 +262,10 @@ void print_summary(const compiler::Compiled& compiled, const compiler::Options& 
 }
 
 void print_warnings(const compiler::Facts& facts) {
-  for (const std::string& warning : facts.warnings) fmt::print(stderr, "warning: {}\n", warning);
+  for (const std::string& warning : facts.warnings) fmt::print(stderr, "{} {}\n", warning_label(), warning);
   for (const compiler::FloatOperator& op : facts.float_operators) {
     fmt::print(stderr, "float: {} ({}) at {}: {}\n", op.node, op.op, op.source, op.reason);
   }
-}
-
-void show_progress(std::size_t done, std::size_t total) {
-  fmt::print(stderr, "\rcalibrating {}/{}{}", done, total, done == total ? "\r\033[K" : "");
 }
 
 // The same model for the default goal, from its quantized graph.
@@ -299,20 +299,10 @@ Programs compile(ir::Graph& graph, const compiler::Options& options, const std::
   }
 }
 
-void run(const Flags& flags) {
-  compiler::Options options = options_of(flags);
-  std::optional<Budget> budget;
-  if (!flags.budget.empty()) budget = parse_budget(flags.budget);
-  if (flags.delegate) {
-    fmt::print(stderr, "warning: --delegate is ignored: cormorant has no delegates, every operator runs on the CPU\n");
-  }
-  const std::string model = find_model(flags.model);
-  const std::string output = output_of(flags, model);
+// The files that are read may not be written.
+void check_files(const CompileFlags& flags, const std::string& model, const std::string& output) {
   require_writable(output);
   if (!flags.report.empty()) require_writable(flags.report);
-  const auto start = std::chrono::steady_clock::now();
-  std::vector<std::string> notes;
-  ir::Graph graph = compiler::import_model(model, {.shapes = parse_shapes(flags.shapes), .notes = &notes});
   const std::vector<NamedFile> inputs = {{"the model", model},
                                          {"the weights beside the model", model + ".data"},
                                          {"--calibrate", flags.calibrate},
@@ -322,122 +312,187 @@ void run(const Flags& flags) {
   require_other_file({"--output", names_file(output)}, inputs);
   require_other_file({"--report", flags.report}, inputs);
   require_other_file({"--report", flags.report}, {{"--output", output}});
-  if (!flags.calibrate.empty()) {
-    options.calibration = compiler::read_samples(flags.calibrate, graph,
-                                                 flags.sequence ? compiler::Axes::sequences : compiler::Axes::samples);
+}
+
+void run(const CompileFlags& flags) {
+  if (flags.delegate) {
+    fmt::print(stderr, "{} --delegate is ignored: cormorant has no delegates, every operator runs on the CPU\n",
+               warning_label());
+  }
+  const std::string model = find_model(flags.model);
+  const std::string output = output_of(flags, model);
+  check_files(flags, model, output);
+  CompileInputs inputs;
+  if (!flags.json && !flags.quiet) inputs.progress = terminal_progress();
+  const CompileResult result = compile_model(flags, inputs);
+  const compiler::Compiled& compiled = result.compiled;
+  if (!flags.report.empty()) write_output(flags.report, report_page(flags, result));
+  if (!flags.quiet) print_warnings(compiled.facts);
+  if (result.excess) throw InputError(*result.excess);  // after the report, which shows where it goes
+  write_output(output, flags.bundles() ? bundle(flags, compiled, model) : compiled.program);
+  if (flags.names) write_names(output, compiled.program, compiled.facts.steps, result.explanation);
+  if (flags.json) {
+    nlohmann::ordered_json json = result.figures;
+    if (flags.explain) json.update(result.explanation);
+    fmt::print("{}\n", json.dump(2));
+  } else if (!flags.quiet) {
+    if (flags.explain) print_explanation(result.explanation);
+    print_summary(compiled, result.options, output, result.firmware, flags.measure, flags.explain, result.goal,
+                  result.calibration);
+  }
+}
+
+}  // namespace
+
+CompileResult compile_model(const CompileFlags& flags, const CompileInputs& inputs) {
+  CompileResult result;
+  compiler::Options& options = result.options = options_of(flags, inputs);
+  if (!flags.budget.empty()) result.budget = parse_budget(flags.budget);
+  result.model = find_model(flags.model);
+  const std::string& model = result.model;
+  const auto start = std::chrono::steady_clock::now();
+  std::vector<std::string> notes;
+  ir::Graph graph = compiler::import_model(model, {.shapes = parse_shapes(flags.shapes), .notes = &notes});
+  const compiler::Axes axes = flags.sequence ? compiler::Axes::sequences : compiler::Axes::samples;
+  std::shared_ptr<const npy::DataSet> data = inputs.calibration;
+  if (!data && !flags.calibrate.empty())
+    data = std::make_shared<const npy::DataSet>(npy::read_data_set(flags.calibrate));
+  if (data) {
+    options.calibration = compiler::samples_of(data, graph, axes);
+    options.compare = kCompared;
+    if (!quantizer::is_quantized_model(graph)) result.calibration = look_at(options.calibration, *data, graph);
   }
   const std::chrono::duration<double> import_time = std::chrono::steady_clock::now() - start;
-  if (!flags.json && isatty(STDERR_FILENO) != 0) options.progress = show_progress;
+  options.progress = inputs.progress;
 
   const bool of_later_stage = std::filesystem::path(model).extension() != ".pt2" && is_of_later_stage(graph);
   if (of_later_stage) check_program_operators(graph, options.config, model);
   auto [compiled, balanced] = compile(graph, options, model);
   require_loadable(compiled.program, model, of_later_stage);
   compiled.facts.seconds.insert(compiled.facts.seconds.begin(), {"import", import_time.count()});
+  if (result.calibration) {
+    notes.insert(notes.end(), result.calibration->warnings.begin(), result.calibration->warnings.end());
+  }
   compiled.facts.warnings.insert(compiled.facts.warnings.begin(), notes.begin(), notes.end());
   const FirmwareRequest request = {.compiler = flags.compiler == "clang" ? Compiler::clang : Compiler::gcc,
                                    .link = flags.link && options.config.runtime == ops::Runtime::cormorant,
                                    .execute = flags.measure,
                                    .cycles = !flags.report.empty()};
-  const Firmware firmware = link_for(compiled.program, options.config.target, request);
-  std::optional<Diagnostic> excess;
-  if (budget) excess = over_budget(*budget, compiled, firmware.facts);
-  std::optional<Goal> goal;
+  const Firmware& firmware = result.firmware = link_for(compiled.program, options.config.target, request);
+  if (result.budget) result.excess = over_budget(*result.budget, compiled, firmware.facts);
+  if (result.excess) result.excess->advice = remedies(flags, inputs, *result.budget);
   if (balanced) {
     std::optional<MeasuredGoal> both;
     if (flags.measure) {
       both = {*firmware.facts, *link_for(balanced->program, options.config.target, request).facts};
     }
-    goal = goal_of(compiled, *balanced, both);
+    result.goal = goal_of(compiled, *balanced, both);
   }
-  const nlohmann::ordered_json figures = figures_of(compiled, options, firmware, flags.measure, goal);
-  const nlohmann::ordered_json explanation = options.explain ? explanation_json(compiled.facts) : nullptr;
-  if (!flags.report.empty()) {
-    const std::string page =
-        report_page(report_of(flags, compiled, options, firmware, budget, excess, figures, explanation));
-    write_output(flags.report, page);
+  result.figures = figures_of(compiled, options, firmware, flags.measure, result.goal);
+  if (result.calibration) {
+    result.figures["calibration"] = calibration_json(*result.calibration);
+    result.figures["calibration"]["sqnr_db"] = output_db_json(compiled.facts);
   }
-  if (excess) {  // after the report, which shows where it goes, and with what may be the reason
-    print_warnings(compiled.facts);
-    throw InputError(*excess);
-  }
-  write_output(output, flags.bundles() ? bundle(flags, compiled, model) : compiled.program);
-  if (flags.names) write_names(output, compiled.program, compiled.facts.steps, explanation);
-  print_warnings(compiled.facts);
-  if (flags.json) {
-    nlohmann::ordered_json json = figures;
-    if (flags.explain) json.update(explanation);
-    fmt::print("{}\n", json.dump(2));
-  } else {
-    if (flags.explain) print_explanation(explanation);
-    print_summary(compiled, options, output, firmware, flags.measure, flags.explain, goal);
-  }
+  if (options.explain) result.explanation = explanation_json(compiled.facts);
+  result.compiled = std::move(compiled);
+  return result;
 }
 
-}  // namespace
+std::string report_page(const CompileFlags& flags, const CompileResult& result) {
+  Report report{.model = flags.model,
+                .settings = {},
+                .compiled = result.compiled,
+                .firmware = result.firmware,
+                .measured = flags.measure,
+                .budget = result.budget.value_or(Budget()),
+                .over_budget = result.excess,
+                .figures = result.figures,
+                .explanation = result.explanation};
+  const auto none_if_empty = [](const std::string& text, const char* none) { return text.empty() ? none : text; };
+  report.settings = {{"Model", flags.model},
+                     {"CPU and ISA", fmt::format("{}, {}", result.figures["target"].get<std::string>(),
+                                                 result.figures["isa"].get<std::string>())},
+                     {"Runtime", flags.runtime},
+                     {"Inputs and outputs", flags.io == "int8" ? "int8" : "as the model has them"},
+                     {"Calibration", calibration_text(flags, result.compiled, result.options)},
+                     {"SQNR", comparison_text(result.compiled.facts)},
+                     {"Optimized for", flags.optimize},
+                     {"Memory", none_if_empty(flags.memory, "one region without limit")},
+                     {"Constants read from", flags.weights_in},
+                     {"Budget", none_if_empty(flags.budget, "none")}};
+  return report_page(report);
+}
 
-void add_compile(CLI::App& app) {
-  auto flags = std::make_shared<Flags>();
-  CLI::App* word = app.add_subcommand("compile", "Compile a .pt2 model to a .pte program");
-  word->add_option("model,-m,--model_name", flags->model,
-                   "The model: a .pt2 of torch.export.save, a program (.pte) to lay out anew, a graph as text (.txt), "
-                   "or the name "
-                   "of a model of the zoo")
+void add_compile_options(CLI::App& word, CompileFlags& flags) {
+  word.add_option("model,-m,--model_name", flags.model,
+                  "The model: a .pt2 of torch.export.save, a program (.pte) to lay out anew, a graph as text (.txt), "
+                  "or the name "
+                  "of a model of the zoo")
       ->required();
-  word->add_option("-t,--target", flags->target, "CPU: cortex-m0 … cortex-m85, or any")->capture_default_str();
-  word->add_option("--isa", flags->isa, "Override the CPU's instruction set: scalar, dsp or mve");
-  word->add_option("-o,--output", flags->output,
-                   "The program to write, or a folder for it (default: the model's name with .pte)");
-  word->add_flag("-q,--quantize", flags->quantize, "Quantize to int8 (implied by --calibrate)");
-  word->add_flag("--sequence", flags->sequence,
-                 "Calibration arrays are [samples, steps, …] with the input's whole shape behind: the model's state is "
-                 "kept along the steps");
-  word->add_option("--stream", flags->stream,
-                   "AXIS[:HOP] of the first input: of a network over a window, a program that takes HOP new entries of "
-                   "that axis per execution (default 1) and keeps the rest");
-  word->add_option("--calibrate", flags->calibrate,
-                   "Representative inputs: .npz (one array per input, or x) or a folder of .npy");
-  word->add_option("--io", flags->io, "Type of the program's inputs and outputs")
+  word.add_option("-t,--target", flags.target, "CPU: cortex-m0 … cortex-m85, or any")->capture_default_str();
+  word.add_option("--isa", flags.isa, "Override the CPU's instruction set: scalar, dsp or mve");
+  word.add_option("-o,--output", flags.output,
+                  "The program to write, or a folder for it (default: the model's name with .pte)");
+  word.add_flag("-q,--quantize", flags.quantize, "Quantize to int8 (implied by --calibrate)");
+  word.add_flag("--sequence", flags.sequence,
+                "Calibration arrays are [samples, steps, …] with the input's whole shape behind: the model's state is "
+                "kept along the steps");
+  word.add_option("--stream", flags.stream,
+                  "AXIS[:HOP] of the first input: of a network over a window, a program that takes HOP new entries of "
+                  "that axis per execution (default 1) and keeps the rest");
+  word.add_option("--calibrate", flags.calibrate,
+                  "Representative inputs: .npz (one array per input, or x) or a folder of .npy");
+  word.add_option("--io", flags.io, "Type of the program's inputs and outputs")
       ->check(CLI::IsMember({"float", "int8"}))
       ->capture_default_str();
-  word->add_option("--runtime", flags->runtime, "Which runtime executes the program")
+  word.add_option("--runtime", flags.runtime, "Which runtime executes the program")
       ->check(CLI::IsMember({"cormorant", "executorch"}))
       ->capture_default_str();
-  word->add_option("--shape", flags->shapes, "Of an input whose sizes the export left open: NAME=D,D,…")
+  word.add_option("--shape", flags.shapes, "Of an input whose sizes the export left open: NAME=D,D,…")
       ->allow_extra_args(false);
-  word->add_option("--memory", flags->memory, "Regions in order of preference: dtcm=64K,sram=1M");
-  word->add_option("-i,--intermediates", flags->intermediates, "A folder for the graph as text after every stage");
-  word->add_flag("--explain", flags->explain,
-                 "Say of every node which rule took it, with which parameters, or why it stays in float");
-  add_quantization(*word, flags->quantization, "--layers,--layer-settings");
-  word->add_flag("--strict", flags->strict, "An operator left in float is an error");
-  word->add_option("--bundle", flags->bundle,
-                   "Write a bundled program (.bpte) with the inputs x of this .npz, and the outputs y to expect");
-  word->add_flag("--bundleio", flags->bundle_io, "The same with a random input");
-  word->add_option(
-      "--report", flags->report,
-      "Write a page (HTML) on flash and RAM, the arena over time, and every layer's cost and quantization");
-  word->add_option("--optimize", flags->optimize,
-                   "What flash is worth: speed (larger constants, more code), size (fewest kernels) or balanced")
+  word.add_option("--memory", flags.memory, "Regions in order of preference: dtcm=64K,sram=1M");
+  word.add_option("-i,--intermediates", flags.intermediates, "A folder for the graph as text after every stage");
+  word.add_flag("--explain", flags.explain,
+                "Say of every node which rule took it, with which parameters, or why it stays in float");
+  add_quantization(word, flags.quantization, "--layers,--layer-settings");
+  word.add_flag("--strict", flags.strict, "An operator left in float is an error");
+  word.add_option("--bundle", flags.bundle,
+                  "Write a bundled program (.bpte) with the inputs x of this .npz, and the outputs y to expect");
+  word.add_flag("--bundleio", flags.bundle_io, "The same with a random input");
+  word.add_option("--report", flags.report,
+                  "Write a page (HTML) on flash and RAM, the arena over time, and every layer's cost and quantization");
+  word.add_option("--optimize", flags.optimize,
+                  "What flash is worth: speed (larger constants, more code), size (fewest kernels) or balanced")
       ->check(CLI::IsMember({"speed", "size", "balanced"}))
       ->capture_default_str();
-  word->add_option("--budget", flags->budget,
-                   "Limits that are an error to exceed: ram=64K,flash=256K; code, state and stack count where they are "
-                   "known");
-  word->add_flag("--measure", flags->measure,
-                 "Run the firmware once on the emulated board: how deep the stack was, beside how deep it can be");
-  word->add_flag("--link,!--no-link", flags->link,
-                 "Link firmware for code, state and stack; without, they stay unknown");
-  word->add_option("--compiler", flags->compiler, "Whose kernel archives to link for these figures")
+  word.add_option("--budget", flags.budget,
+                  "Limits that are an error to exceed: ram=64K,flash=256K; code, state and stack count where they are "
+                  "known");
+  word.add_flag("--measure", flags.measure,
+                "Run the firmware once on the emulated board: how deep the stack was, beside how deep it can be");
+  word.add_flag("--link,!--no-link", flags.link, "Link firmware for code, state and stack; without, they stay unknown");
+  word.add_option("--compiler", flags.compiler, "Whose kernel archives to link for these figures")
       ->check(CLI::IsMember({"gcc", "clang"}))
       ->capture_default_str();
-  word->add_option("--weights-in", flags->weights_in,
-                   "Where kernels read constants: flash, or a region of --memory to which they are copied at load")
+  word.add_option("--weights-in", flags.weights_in,
+                  "Where kernels read constants: flash, or a region of --memory to which they are copied at load")
       ->capture_default_str();
-  word->add_flag("!--no-names", flags->names,
-                 "Do not write OUTPUT.names.json, from which run --profile takes the names of nodes and source lines");
-  word->add_flag("-d,--delegate", flags->delegate, "Accepted for ExecuTorch's sake, ignored");
-  word->add_flag("--json", flags->json, "Print one JSON object and nothing else");
+  word.add_flag("!--no-names", flags.names,
+                "Do not write OUTPUT.names.json, from which run --profile takes the names of nodes and source lines");
+  word.add_flag("-d,--delegate", flags.delegate, "Accepted for ExecuTorch's sake, ignored");
+  word.add_flag("--quiet", flags.quiet, "Print errors only");
+  word.add_flag("--json", flags.json, "Print one JSON object and nothing else");
+}
+
+void add_compile(CLI::App& app) {
+  auto flags = std::make_shared<CompileFlags>();
+  CLI::App* word = app.add_subcommand("compile", "Compile a .pt2 model to a .pte program");
+  add_compile_options(*word, *flags);
+  word->footer(
+      "Examples:\n"
+      "  cormorant compile model.pt2 --calibrate samples.npz --target=cortex-m4 -o model.pte\n"
+      "  cormorant compile model.pt2 -q --report report.html --measure      a page on what it costs, layer by layer\n"
+      "  cormorant compile model.pt2 --calibrate samples.npz --io=int8 --budget=ram=64K,flash=256K\n");
   word->callback([flags] { run(*flags); });
 }
 

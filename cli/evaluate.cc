@@ -14,13 +14,11 @@
 #include "cli/files.h"
 #include "cli/program_io.h"
 #include "cli/quantization.h"
+#include "cli/score.h"
 #include "compiler/compile.h"
 #include "compiler/import.h"
 #include "compiler/samples.h"
-#include "evaluate/graph.h"
-#include "evaluate/sqnr.h"
 #include "formats/npy/data_set.h"
-#include "quantizer/parallel.h"
 #include "target/parse.h"
 
 namespace cormorant::cli {
@@ -34,123 +32,20 @@ struct Flags {
   QuantizationFlags quantization;  // with layers
 };
 
-using Outputs = std::vector<std::vector<float>>;  // per output
-
-struct Scores {
-  std::size_t samples = 0;
-  std::optional<double> accuracy, float_accuracy, agreement, sqnr_db;
-  std::vector<double> output_db;                    // per output, against the float model
-  std::vector<std::vector<std::size_t>> confusion;  // [label][answer], of a classifier with labelled data
-};
-
-std::size_t top(const std::vector<float>& values) {
-  return static_cast<std::size_t>(std::max_element(values.begin(), values.end()) - values.begin());
-}
-
-// Of every step, where there are sequences.
-std::vector<Outputs> evaluate_float(const std::string& path, const npy::DataSet& data, compiler::Axes axes) {
-  const ir::Graph graph = compiler::import_model(find_model(path));
-  const quantizer::Samples samples = compiler::samples_of(std::make_shared<const npy::DataSet>(data), graph, axes);
-  const evaluate::Evaluator evaluator(graph);
-  std::vector<Outputs> all(samples.count);
-  const std::size_t sequences = samples.count / samples.steps;
-  quantizer::parallel_for(sequences, quantizer::thread_count(0, sequences), [&](std::size_t sequence, std::size_t) {
-    std::vector<evaluate::Tensor> states = evaluator.initial_states();
-    for (std::size_t i = sequence * samples.steps; i < (sequence + 1) * samples.steps; ++i) {
-      for (const evaluate::Tensor& tensor : evaluator.step(samples.load(i), states)) {
-        all[i].emplace_back(tensor.values().begin(), tensor.values().end());
-      }
-    }
-  });
-  return all;
-}
-
-std::vector<Outputs> evaluate_program(const Flags& flags, const npy::DataSet& data) {
-  const ProgramFile program = read_program(flags.model);
-  ExecuteOn where;
-  if (flags.target != "host") where.target = parse_target(flags.target, flags.isa);
-  where.compiler = flags.compiler == "clang" ? Compiler::clang : Compiler::gcc;
-  where.time_limit = std::chrono::minutes(10);
-  const std::vector<Arrays> samples = sample_arrays(program, data, flags.axes());
-  where.steps = samples.size() / static_cast<std::size_t>(std::max<std::int64_t>(1, data.samples));
-  const Execution execution = execute(program, samples, where);
-  std::vector<Outputs> all;
-  for (const Arrays& arrays : execution.outputs) {
-    Outputs outputs;
-    for (std::size_t i = 0; i < arrays.size(); ++i) outputs.push_back(real_values(arrays[i], program.outputs[i]));
-    all.push_back(std::move(outputs));
-  }
-  return all;
-}
-
-double accuracy_of(const std::vector<Outputs>& all, const std::vector<float>& labels) {
-  std::size_t right = 0;
-  for (std::size_t i = 0; i < all.size(); ++i) right += static_cast<float>(top(all[i].at(0))) == labels[i] ? 1 : 0;
-  return static_cast<double>(right) / static_cast<double>(all.size());
-}
-
-// Of every output, against the float model's, over all samples.
-std::vector<double> output_sqnr(const std::vector<Outputs>& all, const std::vector<Outputs>& reference) {
-  std::vector<evaluate::Sqnr> outputs(reference.at(0).size());
-  for (std::size_t i = 0; i < reference.size(); ++i) {
-    for (std::size_t k = 0; k < outputs.size(); ++k) outputs[k].add(reference[i][k], all[i].at(k));
-  }
-  std::vector<double> result;
-  for (const evaluate::Sqnr& output : outputs) result.push_back(output.db());
-  return result;
-}
-
-std::vector<std::vector<std::size_t>> confusion_of(const std::vector<Outputs>& all, const std::vector<float>& labels) {
-  const std::size_t classes = all.empty() ? 0 : all[0].at(0).size();
-  std::vector<std::vector<std::size_t>> counts(classes, std::vector<std::size_t>(classes, 0));
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    const auto label = static_cast<std::size_t>(labels[i]);
-    if (label < classes) ++counts[label][top(all[i].at(0))];
-  }
-  return counts;
-}
-
-// The outputs that labels speak of: all of them, or those of every sequence's last step.
-std::vector<Outputs> labelled_steps(const std::vector<Outputs>& all, std::size_t labels, const npy::DataSet& data) {
-  if (labels == all.size()) return all;
-  const auto sequences = static_cast<std::size_t>(data.samples);
-  if (labels != sequences || all.size() % sequences != 0) {
-    throw InputError({fmt::format("{} labels for {} samples", labels, all.size()),
-                      "y has one label per sample, or of sequences one per step", data.path});
-  }
-  std::vector<Outputs> last;
-  const std::size_t steps = all.size() / sequences;
-  for (std::size_t i = steps - 1; i < all.size(); i += steps) last.push_back(all[i]);
-  return last;
-}
-
 Scores score(const Flags& flags) {
   const npy::DataSet data = npy::read_data_set(flags.data);
   const bool is_program = kind_of(flags.model) != FileKind::model;
   if (!is_program && flags.target != "host") {
     throw UsageError("a .pt2 is evaluated in float on the host\n  compile it first to evaluate it on " + flags.target);
   }
-  const std::vector<Outputs> all =
-      is_program ? evaluate_program(flags, data) : evaluate_float(flags.model, data, flags.axes());
-  Scores scores;
-  scores.samples = all.size();
-  std::vector<float> labels;
-  std::vector<Outputs> labelled;
-  if (const npy::Array* y = npy::find(data.arrays, "y"); y != nullptr && !is_float(y->dtype)) {
-    labels = compiler::to_float(y->dtype, y->data);
-    labelled = labelled_steps(all, labels.size(), data);
-    scores.accuracy = accuracy_of(labelled, labels);
-    scores.confusion = confusion_of(labelled, labels);
-  }
-  if (flags.float_model.empty()) return scores;
-  const std::vector<Outputs> reference = evaluate_float(flags.float_model, data, flags.axes());
-  if (!labels.empty()) scores.float_accuracy = accuracy_of(labelled_steps(reference, labels.size(), data), labels);
-  std::size_t same = 0;
-  for (std::size_t i = 0; i < all.size(); ++i) same += top(all[i].at(0)) == top(reference[i].at(0)) ? 1 : 0;
-  scores.agreement = static_cast<double>(same) / static_cast<double>(all.size());
-  scores.output_db = output_sqnr(all, reference);
-  if (!scores.output_db.empty()) scores.sqnr_db = *std::ranges::min_element(scores.output_db);
-  return scores;
+  ScoreRequest request{.float_model = is_program ? flags.float_model : flags.model, .where = {}, .axes = flags.axes()};
+  std::optional<ProgramFile> program;
+  if (is_program) program = read_program(flags.model);
+  request.program = program ? &*program : nullptr;
+  if (flags.target != "host") request.where.target = parse_target(flags.target, flags.isa);
+  request.where.compiler = flags.compiler == "clang" ? Compiler::clang : Compiler::gcc;
+  request.where.time_limit = std::chrono::minutes(10);
+  return score(request, data);
 }
 
 nlohmann::json number_or_null(double value) { return std::isfinite(value) ? nlohmann::json(value) : nlohmann::json(); }
@@ -232,6 +127,36 @@ void print_confusion(const std::vector<std::vector<std::size_t>>& counts) {
   fmt::print("\n");
 }
 
+void print_output(const OutputScore& output, bool is_only, bool is_plain) {
+  const auto share = [](const char* what, std::optional<double> value) {
+    if (value) fmt::print("  {:<15} {:6.2f} %\n", what, *value * 100);
+  };
+  const bool is_dense = output.task == Task::dense;
+  share(is_dense ? "accuracy (map)" : "accuracy", output.accuracy);
+  share("float accuracy", output.float_accuracy);
+  share("agreement", output.agreement);
+  if (output.rmse) fmt::print("  {:<15} {:8.4g} from the expected values\n", "RMSE", *output.rmse);
+  if (output.float_rmse) fmt::print("  {:<15} {:8.4g}\n", "float RMSE", *output.float_rmse);
+  if (output.sqnr_db) {
+    fmt::print("  {:<15} {:6.1f} dB{}\n", is_only ? "worst SQNR" : "SQNR", *output.sqnr_db,
+               is_plain ? " (one sample: of the whole output, not of what varies)" : "");
+  }
+}
+
+void print_scores(const Scores& scores) {
+  fmt::print("{} samples\n", scores.samples);
+  const bool is_plain = scores.samples == 1;
+  for (std::size_t k = 0; k < scores.outputs.size(); ++k) {
+    const OutputScore& output = scores.outputs[k];
+    if (scores.outputs.size() > 1) fmt::print("output {}{}\n", k, output.name.empty() ? "" : ", " + output.name);
+    print_output(output, scores.outputs.size() == 1, is_plain);
+  }
+  if (const auto worst = scores.worst_sqnr(); worst && scores.outputs.size() > 1) {
+    fmt::print("worst SQNR        {:6.1f} dB\n", *worst);
+  }
+  print_confusion(scores.confusion);
+}
+
 void run(const Flags& flags) {
   if (flags.layers) {
     run_layers(flags);
@@ -240,34 +165,11 @@ void run(const Flags& flags) {
   if (!flags.calibrate.empty()) throw UsageError("--calibrate goes with --layers\n  add --layers, or leave it away");
   const Scores scores = score(flags);
   if (flags.json) {
-    nlohmann::ordered_json json;
-    const auto put = [&](const char* name, std::optional<double> value) {
-      json[name] = value && std::isfinite(*value) ? nlohmann::json(*value) : nlohmann::json();
-    };
-    json["samples"] = scores.samples;
-    put("accuracy", scores.accuracy);
-    put("float_accuracy", scores.float_accuracy);
-    put("agreement", scores.agreement);
-    put("sqnr_db", scores.sqnr_db);
-    json["output_sqnr_db"] = nlohmann::json::array();
-    for (const double db : scores.output_db) json["output_sqnr_db"].emplace_back(number_or_null(db));
-    if (!scores.confusion.empty()) json["confusion"] = scores.confusion;
-    fmt::print("{}\n", json.dump(2));
+    fmt::print("{}\n", scores_json(scores).dump(2));
     return;
   }
-  fmt::print("{} samples\n", scores.samples);
-  if (scores.accuracy) fmt::print("  accuracy        {:6.2f} %\n", *scores.accuracy * 100);
-  if (scores.float_accuracy) fmt::print("  float accuracy  {:6.2f} %\n", *scores.float_accuracy * 100);
-  if (scores.agreement) fmt::print("  agreement       {:6.2f} %\n", *scores.agreement * 100);
-  const bool is_plain = scores.samples == 1;
-  if (scores.sqnr_db) {
-    fmt::print("  worst SQNR      {:6.1f} dB{}\n", *scores.sqnr_db,
-               is_plain ? " (one sample: of the whole output, not of what varies)" : "");
-  }
-  for (std::size_t k = 0; scores.output_db.size() > 1 && k < scores.output_db.size(); ++k) {
-    fmt::print("    output {:<3}    {:6.1f} dB\n", k, scores.output_db[k]);
-  }
-  print_confusion(scores.confusion);
+  for (const std::string& note : scores.notes) fmt::print(stderr, "note: {}\n", note);
+  print_scores(scores);
 }
 
 }  // namespace
@@ -277,7 +179,11 @@ void add_evaluate(CLI::App& app) {
   CLI::App* word =
       app.add_subcommand("evaluate", "Accuracy of a model on labelled data, and its agreement with the float model");
   word->add_option("model", flags->model, "A .pte, or a .pt2 in float")->required();
-  word->add_option("--data", flags->data, ".npz with x (or an array per input) and integer labels y")->required();
+  word->add_option(
+          "--data", flags->data,
+          ".npz with x (or an array per input) and labels y: classes in any type, one-hot, or the values to expect "
+          "(y0, y1, … of several outputs)")
+      ->required();
   word->add_option("-t,--target", flags->target, "CPU whose emulated board runs it, or host")->capture_default_str();
   word->add_option("--isa", flags->isa, "Kernels of this instruction set for operators that do not name one");
   word->add_option("--float", flags->float_model, "The float .pt2 to compare with");
@@ -292,6 +198,10 @@ void add_evaluate(CLI::App& app) {
   word->add_option("--calibrate", flags->calibrate, "With --layers: inputs to calibrate on (default: those of --data)");
   add_quantization(*word, flags->quantization, "--layer-settings");
   word->add_flag("--json", flags->json, "Print one JSON object and nothing else");
+  word->footer(
+      "Examples:\n"
+      "  cormorant evaluate model.pte --data test.npz --float model.pt2     accuracy beside the float model's\n"
+      "  cormorant evaluate model.pt2 --data test.npz --layers              where quantization costs most\n");
   word->callback([flags] { run(*flags); });
 }
 

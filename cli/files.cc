@@ -7,12 +7,14 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <string_view>
 
 #include "base/diagnostic.h"
+#include "runner/process.h"
 
 namespace cormorant::cli {
 
@@ -52,6 +54,38 @@ FileKind kind_of(const std::string& path) {
   return extension == ".bpte" ? FileKind::bundle : extension == ".pte" ? FileKind::program : FileKind::model;
 }
 
+namespace {
+
+// ExecuTorch's names of models, which the Python package exports (python/cormorant/models.py).
+constexpr std::array<std::string_view, 9> kExported = {"dl3",      "ic3",      "linear",  "mv2", "mv3",
+                                                       "resnet18", "resnet50", "softmax", "vit"};
+
+bool is_exported(std::string_view name) {
+  constexpr std::string_view kUntrained = "_untrained";
+  if (name.ends_with(kUntrained)) name.remove_suffix(kUntrained.size());
+  return std::ranges::find(kExported, name) != kExported.end();
+}
+
+// By PyTorch, in a folder that goes with the process.
+std::string export_model(const std::string& name) {
+  static const TemporaryDirectory folder;
+  const char* const given = std::getenv("CORMORANT_PYTHON");
+  const std::string python = given != nullptr ? given : "python3";
+  const std::string file = (folder.path() / (name + ".pt2")).string();
+  if (std::filesystem::exists(file)) return file;
+  fmt::print(stderr, "exporting {} with {}\n", name, python);
+  const ProcessResult result = run_process({python, "-m", "cormorant", "export", name, file},
+                                           std::filesystem::current_path(), std::chrono::minutes(30));
+  if (result.succeeded()) return file;
+  throw UsageError(
+      fmt::format("{} is exported by PyTorch, which is not at hand: {} says\n{}\n  install the Python package and "
+                  "PyTorch (pip install . "
+                  "torch torchvision; CORMORANT_PYTHON names the interpreter), or give a .pt2",
+                  name, python, result.not_found ? "nothing: it is not installed" : result.output));
+}
+
+}  // namespace
+
 std::string find_model(const std::string& name) {
   const std::filesystem::path path(name);
   if (std::filesystem::exists(path) || path.has_extension() || path.has_parent_path()) return name;
@@ -63,10 +97,12 @@ std::string find_model(const std::string& name) {
     if (entry.path().extension() == ".pt2") models.push_back(entry.path().stem().string());
   }
   if (std::ranges::find(models, name) != models.end()) return (zoo / (name + ".pt2")).string();
+  if (is_exported(name)) return export_model(name);
   std::ranges::sort(models);
   throw UsageError(
-      fmt::format("'{}' is neither a file nor a model of the zoo\n  the zoo has {}", name,
-                  models.empty() ? "nothing in " + zoo.string() : fmt::format("{}", fmt::join(models, ", "))));
+      fmt::format("'{}' is neither a file nor a model of the zoo\n  the zoo has {}; with PyTorch there are {}", name,
+                  models.empty() ? "nothing in " + zoo.string() : fmt::format("{}", fmt::join(models, ", ")),
+                  fmt::join(kExported, ", ")));
 }
 
 std::string grouped(std::uint64_t number) {

@@ -3,13 +3,15 @@
 
 #include <algorithm>
 #include <array>
+#include <stdexcept>
 
 namespace cormorant::cli {
 namespace {
 
 // Of these, several stand on one line.
 bool is_inline(std::string_view tag) {
-  constexpr std::array<std::string_view, 8> kInline = {"td", "th", "b", "code", "span", "title", "small", "a"};
+  constexpr std::array<std::string_view, 12> kInline = {"td",    "th", "b",      "code",  "span",   "title",
+                                                        "small", "a",  "button", "label", "option", "select"};
   return std::ranges::find(kInline, tag) != kInline.end();
 }
 
@@ -61,6 +63,12 @@ void Html::close(std::string_view tag) {
 void Html::element(std::string_view tag, std::string_view text, Attributes attributes) {
   const Element element = in(tag, attributes);
   escape(text, out_);
+}
+
+void Html::verbatim(std::string_view tag, std::string_view text, Attributes attributes) {
+  if (text.find("</") != std::string_view::npos) throw std::logic_error("a script ends before its end");
+  const Element element = in(tag, attributes);
+  out_ += text;
 }
 
 void Html::text(std::string_view text) { escape(text, out_); }

@@ -43,6 +43,8 @@ class Html {
   void element(std::string_view tag, std::string_view text, Attributes attributes = {});
   void empty(std::string_view tag, Attributes attributes = {}) { open(tag, attributes, "/>"); }  // <rect …/>
   void text(std::string_view text);
+  // A script's text, which HTML does not escape; it must not hold the end of its element.
+  void verbatim(std::string_view tag, std::string_view text, Attributes attributes = {});
 
   [[nodiscard]] const std::string& str() const { return out_; }
 

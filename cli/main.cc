@@ -10,6 +10,7 @@
 #include "base/diagnostic.h"
 #include "base/output_file.h"
 #include "cli/cli.h"
+#include "cli/terminal.h"
 #include "runner/emulator.h"
 
 namespace {
@@ -37,7 +38,7 @@ int main(int argc, char** argv) {
       const std::vector<std::string> extras = a->remaining(true);
       if (!extras.empty()) what = cormorant::cli::explain_extra(*word, extras.front());
     }
-    return fmt::format("error: {}\n  cormorant{} --help tells what it takes\n", what,
+    return fmt::format("{} {}\n  cormorant{} --help tells what it takes\n", cormorant::cli::error_label(), what,
                        given.empty() ? "" : " " + word->get_name());
   });
   cormorant::cli::add_compile(app);
@@ -58,20 +59,20 @@ int main(int argc, char** argv) {
     if (app.exit(error, std::cout, std::cerr) != 0) return 2;
     return std::cout.flush() ? 0 : 1;
   } catch (const cormorant::UsageError& error) {
-    fmt::print(stderr, "error: {}\n", error.what());
+    fmt::print(stderr, "{} {}\n", cormorant::cli::error_label(), error.what());
     return 2;
   } catch (const cormorant::InputError& error) {
-    fmt::print(stderr, "error: {}\n", error.what());
+    fmt::print(stderr, "{} {}\n", cormorant::cli::error_label(), error.what());
     return 1;
   } catch (const cormorant::BoardFault& error) {  // of the firmware, with its cause in words
-    fmt::print(stderr, "error: {}\n", error.what());
+    fmt::print(stderr, "{} {}\n", cormorant::cli::error_label(), error.what());
     return 1;
   } catch (const std::bad_alloc&) {
-    fmt::print(stderr,
-               "error: there is not enough memory\n  the model or its data needs more than this machine gives\n");
+    fmt::print(stderr, "{} there is not enough memory\n  the model or its data needs more than this machine gives\n",
+               cormorant::cli::error_label());
     return 1;
   } catch (const std::system_error& error) {  // disk, permissions, processes: the environment's
-    fmt::print(stderr, "error: {}\n", error.what());
+    fmt::print(stderr, "{} {}\n", cormorant::cli::error_label(), error.what());
     return 1;
   } catch (const std::exception& error) {
     fmt::print(stderr,

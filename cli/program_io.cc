@@ -113,19 +113,28 @@ std::vector<std::byte> quantized(const npy::Array& array, const BorderTensor& te
   return out;
 }
 
-// y, y0, y1, …
+// y, y0, y1, … and other words for labels
 bool names_outputs(const std::string& name) {
+  for (const char* const word : {"label", "labels", "target", "targets"}) {
+    if (name == word) return true;
+  }
   return name.starts_with('y') &&
          std::all_of(name.begin() + 1, name.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
-const npy::Array& array_for(const npy::DataSet& data, std::size_t input, std::size_t inputs) {
-  if (inputs == 1) {
-    if (const npy::Array* x = npy::find(data.arrays, "x")) return *x;
+const std::pair<std::string, npy::Array>& array_for(const npy::DataSet& data, const ProgramFile& program,
+                                                    std::size_t input) {
+  const auto named = [&](const std::string& name) {
+    return std::ranges::find_if(data.arrays, [&](const auto& entry) { return entry.first == name; });
+  };
+  const auto own = named(program.inputs[input].name);
+  if (own != data.arrays.end()) return *own;
+  if (program.inputs.size() == 1) {
+    if (const auto x = named("x"); x != data.arrays.end()) return *x;
   }
   std::size_t position = 0;
-  for (const auto& [name, array] : data.arrays) {
-    if (!names_outputs(name) && position++ == input) return array;
+  for (const auto& entry : data.arrays) {
+    if (!names_outputs(entry.first) && position++ == input) return entry;
   }
   throw InputError(
       {fmt::format("no array for input {}", input), "give one array per input, x for a single one", data.path});
@@ -338,10 +347,16 @@ std::vector<float> real_values(const npy::Array& array, const BorderTensor& tens
   return values;
 }
 
+std::vector<std::string> input_arrays(const ProgramFile& program, const npy::DataSet& data) {
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < program.inputs.size(); ++i) names.push_back(array_for(data, program, i).first);
+  return names;
+}
+
 std::vector<Arrays> sample_arrays(const ProgramFile& program, const npy::DataSet& data, compiler::Axes axes) {
   std::vector<Arrays> samples;
   for (std::size_t input = 0; input < program.inputs.size(); ++input) {
-    const npy::Array& array = array_for(data, input, program.inputs.size());
+    const npy::Array& array = array_for(data, program, input).second;
     const std::vector<std::int64_t> shape(array.shape.begin() + 1, array.shape.end());
     std::size_t next = 0;
     for (std::int64_t i = 0; i < data.samples; ++i) {

@@ -60,10 +60,13 @@ std::vector<float> real_values(const npy::Array& array, const BorderTensor& tens
 
 using Arrays = std::vector<npy::Array>;
 
-// The program's inputs of every sample: x for a single input, else the arrays in their order but for y, y0, y1, …,
-// which are labels or expected outputs. Of sequences every step is a sample.
+// The program's inputs of every sample: arrays by the inputs' names, x for a single input, else in their order but for
+// y, y0, y1, … and "labels", which are labels or expected outputs. Of sequences every step is a sample.
 std::vector<Arrays> sample_arrays(const ProgramFile& program, const npy::DataSet& data,
                                   compiler::Axes axes = compiler::Axes::samples);
+
+// The names of the arrays that these are, one per input.
+std::vector<std::string> input_arrays(const ProgramFile& program, const npy::DataSet& data);
 
 // A sequence [steps, …] as one array per step, and back. The rest of the shape is the tensor's whole shape.
 std::vector<npy::Array> steps_of(const npy::Array& sequence, const BorderTensor& tensor, const std::string& what);

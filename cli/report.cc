@@ -10,6 +10,7 @@
 
 #include "cli/files.h"
 #include "cli/memory_picture.h"
+#include "cli/report_script.h"
 #include "cli/report_style.h"
 
 namespace cormorant::cli {
@@ -22,7 +23,7 @@ std::string text_of(const Json& json) { return json.get<std::string>(); }
 void write_settings(Html& html, const Report& report) {
   html.element("h1", fmt::format("{} on {}", std::filesystem::path(report.model).filename().string(),
                                  text_of(report.figures["target"])));
-  const auto table = html.in("table");
+  const auto table = html.in("table", {{"class", "settings"}});
   for (const auto& [name, value] : report.settings) {
     const auto row = html.in("tr");
     html.element("th", name);
@@ -91,8 +92,10 @@ void write_verdict(Html& html, const Report& report) {
 
 void write_navigation(Html& html) {
   const auto nav = html.in("nav");
-  for (const auto& [id, name] : {std::pair("sizes", "Flash and RAM"), std::pair("memory", "Memory over time"),
-                                 std::pair("layers", "Layers"), std::pair("quantization", "Quantization")}) {
+  for (const auto& [id, name] :
+       {std::pair("contract", "Inputs and outputs"), std::pair("network", "Network"),
+        std::pair("sizes", "Flash and RAM"), std::pair("memory", "Memory over time"), std::pair("layers", "Layers"),
+        std::pair("quantization", "Quantization"), std::pair("compare", "Compare")}) {
     html.element("a", name, {{"href", fmt::format("#{}", id)}});
   }
 }
@@ -208,11 +211,15 @@ std::string report_page(const Report& report) {
     write_settings(html, report);
     write_verdict(html, report);
     write_navigation(html);
+    write_contract(html, report);
+    write_network(html);
     write_sizes(html, report);
     write_memory(html, report);
     write_layers(html, report);
     write_quantization(html, report);
+    write_comparison(html);
     write_seconds(html, report);
+    write_script(html, report, kReportScript);
   }
   return html.str() + "\n";
 }

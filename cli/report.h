@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `compile --report FILE.html`: one page, without scripts and without anything from elsewhere, on what a program needs
+// `compile --report FILE.html`: one page, without anything from elsewhere, on what a program needs
 // of a device (flash, RAM, every buffer of the arena over time) and what every layer costs and became. It shows what
 // compile knows anyway; its figures are those of --json. The same compilation gives the same bytes, but for the one
 // line of seconds.
@@ -38,6 +38,11 @@ std::string report_page(const Report& report);
 void write_sizes(Html& html, const Report& report);         // flash and RAM
 void write_layers(Html& html, const Report& report);        // what every step of the program costs
 void write_quantization(Html& html, const Report& report);  // what became of every node of the model
+
+void write_contract(Html& html, const Report& report);  // inputs and outputs as firmware sees them
+void write_network(Html& html);                         // the graph that the script draws
+void write_comparison(Html& html);                      // with another report
+void write_script(Html& html, const Report& report, std::string_view script);  // with the facts that it shows
 
 struct Column {
   std::string_view name;

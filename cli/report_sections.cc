@@ -37,6 +37,7 @@ Size size_of(std::string name, const Json& bytes, const std::string& why_unknown
 void write_table(Html& html, std::string_view heading, const std::vector<Size>& sizes, std::uint64_t total) {
   const auto box = html.in("div");
   html.element("h3", heading);
+  const auto scroll = html.in("div", {{"class", "scroll"}});
   const auto table = html.in("table");
   write_headings(html, {{"Part"}, {"Bytes", true}, {"Share"}, {"Remark"}});
   for (const Size& size : sizes) {
@@ -248,6 +249,7 @@ void write_absorbed(Html& html, const std::vector<const Json*>& nodes) {
 void write_equalized(Html& html, const Json& equalized) {
   if (equalized.empty()) return;
   html.element("h3", "Equalized layers");
+  const auto scroll = html.in("div", {{"class", "scroll"}});
   const auto table = html.in("table");
   write_headings(html, {{"Layer"}, {"Source"}, {"Undone in"}, {"Outlier channels", true}, {"Largest factor", true}});
   for (const Json& layer : equalized) {

@@ -16,6 +16,7 @@
 #include "cli/firmware_table.h"
 #include "cli/names.h"
 #include "cli/program_io.h"
+#include "cli/run_figures.h"
 #include "target/parse.h"
 
 namespace cormorant::cli {
@@ -41,41 +42,9 @@ const emit::Step* name_of_step(const Outcome& outcome, std::size_t index) {
   return outcome.names && index < outcome.names->size() ? &(*outcome.names)[index] : nullptr;
 }
 
+double milliseconds(double clock, std::uint64_t cycles) { return 1000.0 * static_cast<double>(cycles) / clock; }
+
 const char* verdict(const BundleCheck& check) { return check.passed ? "PASS" : "FAIL"; }
-
-double milliseconds(const Flags& flags, std::uint64_t cycles) {
-  return 1000.0 * static_cast<double>(cycles) / flags.clock;
-}
-
-// Null is what is not known: a program from elsewhere has no names of nodes beside it.
-nlohmann::ordered_json figures(const Flags& flags, const ExecuteOn& where, const Outcome& outcome) {
-  nlohmann::ordered_json json;
-  json["target"] = where.target ? where.target->name() : "host";
-  json["isa"] = where.target ? name_of(where.target->isa) : "host";
-  if (outcome.check) json["test_result"] = verdict(*outcome.check);
-  if (!outcome.execution.board) return json;
-  const RunResult& board = *outcome.execution.board;
-  json["instructions"] = {{"load", board.load_instructions}, {"execute", board.execute_instructions}};
-  json["cycles"] = {{"load", board.load_cycles}, {"execute", board.execute_cycles}};
-  if (flags.clock > 0) json["milliseconds"] = {{"execute", milliseconds(flags, board.execute_cycles)}};
-  json["flash"] = {{"code", board.code_bytes}, {"model", board.model_bytes}};
-  json["ram"] = {{"arena", board.arena_bytes}, {"state", board.state_bytes}, {"stack", board.stack_bytes}};
-  json["stack_bound"] = board.stack_bound ? stack_json(*board.stack_bound, *where.target) : nullptr;
-  json["code_parts"] = code_parts_json(board);
-  if (flags.profile) {
-    json["operators"] = nlohmann::json::array();
-    for (std::size_t i = 0; i < board.steps.size(); ++i) {
-      const StepProfile& step = board.steps[i];
-      const emit::Step* const origin = name_of_step(outcome, i);
-      json["operators"].push_back({{"name", step.operator_name},
-                                   {"node", origin ? nlohmann::json(origin->node) : nullptr},
-                                   {"source", origin ? nlohmann::json(origin->source) : nullptr},
-                                   {"instructions", step.instructions},
-                                   {"cycles", step.cycles}});
-    }
-  }
-  return json;
-}
 
 void print_figures(const Flags& flags, const ExecuteOn& where, const Outcome& outcome) {
   const Execution& execution = outcome.execution;
@@ -91,7 +60,7 @@ void print_figures(const Flags& flags, const ExecuteOn& where, const Outcome& ou
              grouped(board.execute_cycles), grouped(board.load_cycles));
   if (flags.clock > 0) {
     fmt::print("  time         {:>12.3f} ms execute at {:g} MHz, by the estimated cycles\n",
-               milliseconds(flags, board.execute_cycles), flags.clock / 1e6);
+               milliseconds(flags.clock, board.execute_cycles), flags.clock / 1e6);
   }
   fmt::print("  flash        {:>12} bytes: code {}, model {}\n", grouped(board.code_bytes + board.model_bytes),
              grouped(board.code_bytes), grouped(board.model_bytes));
@@ -245,7 +214,9 @@ int run(const Flags& flags) {
   }
   const int status = outcome.check && !outcome.check->passed ? 1 : 0;
   if (flags.json) {
-    fmt::print("{}\n", figures(flags, where, outcome).dump(2));
+    nlohmann::ordered_json json = run_json(where, outcome.execution, flags.clock, outcome.names);
+    if (outcome.check) json["test_result"] = verdict(*outcome.check);
+    fmt::print("{}\n", json.dump(2));
     return status;
   }
   print_figures(flags, where, outcome);
@@ -255,6 +226,37 @@ int run(const Flags& flags) {
     fmt::print("Test_result: {}\n", verdict(*outcome.check));
   }
   return status;
+}
+
+}  // namespace
+
+// Null is what is not known: a program from elsewhere has no names of nodes beside it.
+nlohmann::ordered_json run_json(const ExecuteOn& where, const Execution& execution, double clock,
+                                const std::optional<StepNames>& names) {
+  nlohmann::ordered_json json;
+  json["target"] = where.target ? where.target->name() : "host";
+  json["isa"] = where.target ? name_of(where.target->isa) : "host";
+  if (!execution.board) return json;
+  const RunResult& board = *execution.board;
+  json["instructions"] = {{"load", board.load_instructions}, {"execute", board.execute_instructions}};
+  json["cycles"] = {{"load", board.load_cycles}, {"execute", board.execute_cycles}};
+  if (clock > 0) json["milliseconds"] = {{"execute", milliseconds(clock, board.execute_cycles)}};
+  json["flash"] = {{"code", board.code_bytes}, {"model", board.model_bytes}};
+  json["ram"] = {{"arena", board.arena_bytes}, {"state", board.state_bytes}, {"stack", board.stack_bytes}};
+  json["stack_bound"] = board.stack_bound ? stack_json(*board.stack_bound, *where.target) : nullptr;
+  json["code_parts"] = code_parts_json(board);
+  if (!where.profile) return json;
+  json["operators"] = nlohmann::json::array();
+  for (std::size_t i = 0; i < board.steps.size(); ++i) {
+    const StepProfile& step = board.steps[i];
+    const emit::Step* const origin = names && i < names->size() ? &(*names)[i] : nullptr;
+    json["operators"].push_back({{"name", step.operator_name},
+                                 {"node", origin ? nlohmann::json(origin->node) : nullptr},
+                                 {"source", origin ? nlohmann::json(origin->source) : nullptr},
+                                 {"instructions", step.instructions},
+                                 {"cycles", step.cycles}});
+  }
+  return json;
 }
 
 // "160MHz", "32kHz", "48000000".
@@ -273,8 +275,6 @@ double parse_clock(const std::string& text) {
   }
   return hertz;
 }
-
-}  // namespace
 
 void add_run(CLI::App& app) {
   auto flags = std::make_shared<Flags>();
@@ -312,6 +312,11 @@ void add_run(CLI::App& app) {
       ->capture_default_str();
   word->add_option("--atol", flags->tolerance.absolute, "The same absolutely")->capture_default_str();
   word->add_flag("--json", flags->json, "Print one JSON object and nothing else");
+  word->footer(
+      "Examples:\n"
+      "  cormorant run model.pte --input x.npy --output y.npy               on the emulated Cortex-M55\n"
+      "  cormorant run model.pte --target=host --input x.npy                here, with the same bits\n"
+      "  cormorant run model.pte --target=cortex-m4 --profile --clock=80MHz\n");
   word->callback([flags] {
     if (const int status = run(*flags); status != 0) throw CLI::RuntimeError(status);
   });

@@ -73,6 +73,10 @@ void quantize_graph(ir::Graph& graph, Context& context) {
   report_float(report.float_nodes);
   context.facts.decisions = std::move(report.decisions);
   context.facts.equalized = std::move(report.equalized);
+  if (context.options.compare != 0 && context.options.calibration.count != 0 && report.real != nullptr) {
+    context.facts.comparison =
+        compare(graph, *report.real, context.options.calibration, context.options.compare, context.options.threads);
+  }
   for (std::string& warning : report.warnings) context.facts.warnings.push_back(std::move(warning));
 }
 
@@ -251,6 +255,7 @@ Compiled Compilation::emit(const emit::MemoryMap& memory) {
   facts_.buffer_bytes = emitted.buffer_bytes;
   facts_.regions = std::move(emitted.regions);
   facts_.constants = std::move(emitted.constants);
+  facts_.outputs_from = std::move(emitted.outputs_from);
   give_steps_macs(graph_, facts_);
   return {std::move(emitted.program), std::move(facts_)};
 }

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "compiler/compare.h"
 #include "emit/emit.h"
 #include "evaluate/tensor.h"
 #include "ir/graph.h"
@@ -38,7 +39,8 @@ struct Options {
   std::filesystem::path intermediates;           // a folder for the graph as text after every stage; empty: none
   std::size_t threads = 0;                       // 0: as many as the machine has
   emit::Reuse reuse = emit::Reuse::all;
-  bool explain = false;  // record what became of every node
+  bool explain = false;     // record what became of every node
+  std::size_t compare = 0;  // calibration samples over which quantized tensors are compared with their float form
   quantizer::Observer observer = quantizer::Observer::automatic;
   bool equalize = true;        // outlier channels,
   bool round_weights = true;   // by their layer's sums, and
@@ -75,7 +77,9 @@ struct Facts {
   std::vector<std::pair<std::string, double>> seconds;          // per stage
   std::vector<quantizer::Decision> decisions;                   // of quantization, one per node
   std::vector<quantizer::EqualizedLayer> equalized;
-  std::vector<Change> changes;  // with options.explain
+  std::optional<Comparison> comparison;                 // with options.compare
+  std::vector<Change> changes;                          // with options.explain
+  std::vector<std::vector<std::int64_t>> outputs_from;  // as emit::Step::from, of every output
 };
 
 struct Context {

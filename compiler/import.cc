@@ -41,7 +41,7 @@ struct FormTables {
 };
 
 const FormTables& tables() {
-  static const auto made = [] {
+  static const auto known = [] {
     FormTables made;
     for (const ops::Operator& op : ops::all_operators()) {
       for (const ops::AtenForm& form : op.forms) {
@@ -62,7 +62,7 @@ const FormTables& tables() {
     }
     return made;
   }();
-  return made;
+  return known;
 }
 const Forms& forms() { return tables().all; }
 

@@ -177,6 +177,36 @@ Step step_of(const ir::Node& node) {
   return step;
 }
 
+// Where values come from, through those that have no instruction of their own.
+class Sources {
+ public:
+  Sources(const ir::Graph& graph, const MemoryMap& memory) {
+    for (std::size_t i = 0; i < memory.steps.size(); ++i) step_of_[memory.steps[i]] = static_cast<std::int64_t>(i);
+    for (const ir::Value* input : graph.inputs()) {
+      input_.emplace(input, -1 - static_cast<std::int64_t>(input_.size()));
+    }
+  }
+
+  [[nodiscard]] std::vector<std::int64_t> of(const std::vector<ir::Value*>& values) const {
+    std::vector<std::int64_t> from;
+    for (const ir::Value* value : values) follow(value, from);
+    std::ranges::sort(from);
+    from.erase(std::unique(from.begin(), from.end()), from.end());
+    return from;
+  }
+
+ private:
+  void follow(const ir::Value* value, std::vector<std::int64_t>& from) const {
+    if (const auto input = input_.find(value); input != input_.end()) return from.push_back(input->second);
+    if (value == nullptr || value->producer == nullptr) return;
+    if (const auto step = step_of_.find(value->producer); step != step_of_.end()) return from.push_back(step->second);
+    for (const ir::Value* source : value->producer->inputs()) follow(source, from);
+  }
+
+  std::unordered_map<const ir::Node*, std::int64_t> step_of_;
+  std::unordered_map<const ir::Value*, std::int64_t> input_;
+};
+
 RegionFacts region_facts(const ir::Graph& graph, const MemoryMap& memory, std::uint32_t region) {
   const planner::RegionUse& use = memory.plan.regions[region];
   RegionFacts facts;
@@ -205,10 +235,13 @@ RegionFacts region_facts(const ir::Graph& graph, const MemoryMap& memory, std::u
 Emitted emit(const ir::Graph& graph, const ops::Config& config, const MemoryMap& memory) {
   Emitted emitted;
   emitted.program = Emitter(graph, config, memory).run();
+  const Sources sources(graph, memory);
   for (const ir::Node* node : memory.steps) {
     ++emitted.operators[ops::program_name(node->op)];
     emitted.steps.push_back(step_of(*node));
+    emitted.steps.back().from = sources.of(node->inputs());
   }
+  for (ir::Value* output : graph.outputs()) emitted.outputs_from.push_back(sources.of({output}));
   for (const ir::Value& value : graph.values()) {
     const std::int64_t bytes = value.type.bytes();
     if (value.kind == ir::ValueKind::constant) {

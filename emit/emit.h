@@ -27,6 +27,7 @@ struct Step {
   std::int64_t scratch_bytes = 0;
   std::optional<std::int64_t> estimate = {};  // of its instructions, by the operator
   std::int64_t macs = 0;                      // of the node that it stands for, counted by the compiler before lowering
+  std::vector<std::int64_t> from = {};        // steps whose results it reads; -1 - k is the k-th input
 };
 
 // What a region of memory is used for.
@@ -43,7 +44,8 @@ struct RegionFacts {
 
 struct Emitted {
   std::vector<std::byte> program;
-  std::vector<Step> steps;  // one per instruction
+  std::vector<Step> steps;                              // one per instruction
+  std::vector<std::vector<std::int64_t>> outputs_from;  // as Step::from, of every output
   std::map<std::string, int> operators;
   std::int64_t constant_bytes = 0;
   std::int64_t scratch_bytes = 0;

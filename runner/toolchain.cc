@@ -17,8 +17,14 @@ std::filesystem::path from_environment(const char* variable, const char* otherwi
   return value != nullptr && *value != '\0' ? value : otherwise;
 }
 
-// Beside the program in an installed tree, which can be moved.
+// Of the installed tree; empty: the program lies in it, and it can be moved.
+std::filesystem::path& root() {
+  static std::filesystem::path known;
+  return known;
+}
+
 std::filesystem::path installed(const char* part) {
+  if (!root().empty()) return root() / part;
   std::error_code none;
   const auto program = std::filesystem::read_symlink("/proc/self/exe", none);
   return program.parent_path().parent_path() / part;
@@ -51,6 +57,8 @@ std::vector<std::string> read_lines(const std::filesystem::path& path) {
 }
 
 }  // namespace
+
+void use_installation(const std::filesystem::path& folder) { root() = folder; }
 
 std::filesystem::path archive_directory(const Cpu& cpu, Compiler compiler) {
   const auto directory = find("CORMORANT_TARGET_DIR", "lib/cormorant/target", CORMORANT_DEFAULT_TARGET_DIR) /

@@ -16,6 +16,9 @@ enum class Compiler { gcc, clang };
 
 constexpr std::string_view name_of(Compiler compiler) { return compiler == Compiler::gcc ? "gcc" : "clang"; }
 
+// Where an installed tree begins, for a caller that is not the program beside it.
+void use_installation(const std::filesystem::path& folder);
+
 // <target build>/<compiler>/<archive>. The target build is beside the installed program, or where the host build
 // expects it, unless the environment variable CORMORANT_TARGET_DIR says otherwise. Throws InputError, with the command
 // that builds it, when it is not there.

@@ -4,8 +4,10 @@
 // who made a mistake is told.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstdlib>
 #include <fstream>
+#include <functional>
 #include <set>
 
 #include "fmt/format.h"
@@ -344,7 +346,11 @@ TEST_F(CommandLine, CompileTellsItsFiguresAsJson) {
   EXPECT_EQ(keys(json),
             (std::set<std::string>{"target", "isa", "operators", "float_operators", "model_bytes", "constant_bytes",
                                    "arena_bytes", "peaks", "arena_lower_bound", "scratch_bytes", "buffer_bytes", "macs",
-                                   "dropped_channels", "firmware", "seconds"}));
+                                   "dropped_channels", "firmware", "seconds", "calibration"}));
+  EXPECT_EQ(json["calibration"]["samples"], 16);
+  EXPECT_EQ(json["calibration"]["inputs"][0]["min"], -4.0);
+  EXPECT_EQ(json["calibration"]["inputs"][0]["max"], 4.0625);
+  EXPECT_GT(json["calibration"]["sqnr_db"][0].get<double>(), 15);
   EXPECT_EQ(json["target"], "cortex-m4");
   EXPECT_EQ(json["isa"], "dsp");
   EXPECT_EQ(json["float_operators"], nlohmann::json::array());
@@ -588,8 +594,8 @@ TEST_F(CommandLine, InspectShowsEveryKindOfFile) {
 }
 
 TEST_F(CommandLine, EvaluateTellsItsScoresAsJson) {
-  const std::set<std::string> fields = {"samples",   "accuracy", "float_accuracy",
-                                        "agreement", "sqnr_db",  "output_sqnr_db"};
+  const std::set<std::string> fields = {"samples", "accuracy",       "float_accuracy", "agreement",
+                                        "sqnr_db", "output_sqnr_db", "outputs",        "notes"};
   const Ran board = cormorant(path(), {"evaluate", "digits.pte", "--data", zoo("digits_expected.npz"),
                                        "--target=cortex-m55", "--float", "digits", "--json"});
   EXPECT_EQ(board.status, kDone) << board.err;
@@ -604,6 +610,119 @@ TEST_F(CommandLine, EvaluateTellsItsScoresAsJson) {
   const Ran alone = cormorant(path(), {"evaluate", zoo("digits.pt2"), "--data", zoo("digits_expected.npz"), "--json"});
   EXPECT_EQ(keys(alone.json()), fields);
   EXPECT_EQ(alone.json()["agreement"], nullptr);
+}
+
+// ---- what data is, and what it is compared with -----------------------------------------------------------------
+
+npy::Array floats(std::vector<std::int64_t> shape, const std::vector<float>& values) {
+  const auto bytes = std::as_bytes(std::span(values));
+  return {DType::f32, std::move(shape), {bytes.begin(), bytes.end()}};
+}
+
+// Two inputs' sum, as a map of two classes at three places, and one number.
+constexpr const char* kMap = R"(graph forward
+input %a : f32[1,2,3]
+node "add" "first" "here.py:1"
+  %map : f32[1,2,3] = aten.add(self=%a, other=%a, alpha=1.0)
+node "amax" "second" "here.py:2"
+  %top : f32[1,1,1] = aten.amax(self=%a, dim=[1,2])
+output %map "map"
+output %top "top"
+)";
+
+TEST_F(CommandLine, EvaluateComparesWhatTheModelIs) {
+  write_text(path() / "map.txt", kMap);
+  ASSERT_EQ(cormorant(path(), {"compile", "map.txt", "--no-link", "-o", "map.pte"}).status, kDone);
+  const std::vector<float> x = {0, 5, 1, 2, 3, 4, 7, 1, 1, 0, 2, 0};  // classes 1 0 1, 0 1 0
+  const npy::Array inputs = floats({2, 2, 3}, x);
+  npy::write_npz((path() / "map.npz").string(), {{"a", inputs},
+                                                 {"y0", floats({2, 3}, {1, 0, 1, 0, 1, 1})},
+                                                 {"y1", floats({2}, {5, 6})},
+                                                 {"z", floats({2, 1}, {0, 0})}});
+  const nlohmann::json json =
+      cormorant(path(), {"evaluate", "map.pte", "--data", "map.npz", "--float", "map.txt", "--json"}).json();
+  EXPECT_EQ(json["agreement"], 1.0);
+  EXPECT_EQ(json["outputs"][0]["task"], "dense classifier");
+  EXPECT_NEAR(json["outputs"][0]["accuracy"].get<double>(), 5.0 / 6, 1e-9);
+  EXPECT_EQ(json["outputs"][1]["task"], "numbers");
+  EXPECT_EQ(json["outputs"][1]["agreement"], nullptr);
+  EXPECT_NEAR(json["outputs"][1]["rmse"].get<double>(), std::sqrt(0.5), 1e-6);
+  EXPECT_TRUE(has(json["notes"].dump(), "not used: z"));
+  // Without labels nothing says that it classifies: two outputs, one of them a map.
+  npy::write_npz((path() / "plain.npz").string(), {{"a", inputs}});
+  const nlohmann::json plain =
+      cormorant(path(), {"evaluate", "map.pte", "--data", "plain.npz", "--float", "map.txt", "--json"}).json();
+  EXPECT_EQ(plain["agreement"], nullptr);
+  const Ran text = cormorant(path(), {"evaluate", "map.pte", "--data", "map.npz", "--float", "map.txt"});
+  for (const char* const part : {"output 0, map", "accuracy (map)", "83.33 %", "output 1, top", "RMSE", "worst SQNR"}) {
+    EXPECT_TRUE(has(text.out, part));
+  }
+  npy::write_npz((path() / "bad.npz").string(), {{"a", inputs}, {"y0", floats({2, 3}, {1, 0, 2, 0, 1, 1})}});
+  const Ran bad = cormorant(path(), {"evaluate", "map.pte", "--data", "bad.npz"});
+  EXPECT_EQ(bad.status, kInputAtFault);
+  EXPECT_TRUE(has(bad.err, "labels count from 0 to 1"));
+}
+
+TEST_F(CommandLine, CompileWarnsOfDataThatCannotBeMeant) {
+  const npy::NamedArrays good = npy::read_npz(zoo("digits_calibration.npz"));
+  const auto samples = good.front().second.as<float>().first(28 * 28 * 20);
+  const auto compile_with = [&](const std::function<float(float)>& change, std::int64_t count) {
+    std::vector<float> values(samples.begin(), samples.begin() + 28 * 28 * count);
+    std::ranges::transform(values, values.begin(), change);
+    npy::write_npz((path() / "data.npz").string(), {{"x", floats({count, 1, 28, 28}, values)}});
+    return cormorant(path(), {"compile", "digits", "--calibrate", "data.npz", "--no-link", "-o", "warned.pte"});
+  };
+  EXPECT_EQ(compile_with([](float v) { return v; }, 20).err, "");
+  const std::vector<std::tuple<std::function<float(float)>, std::int64_t, const char*>> cases = {
+      {[](float v) { return std::round(v * 255); }, 20, "look like pixels"},
+      {[](float) { return 0.5F; }, 20, "every element of the calibration data for 'x' is 0.5"},
+      {[](float v) { return v * 1e9F; }, 20, "no normalized input"},
+      {[](float v) { return v; }, 3, "3 calibration samples"},
+      {[](float v) { return v * 60 - 30; }, 20, "far from what the model was trained on"},
+  };
+  for (const auto& [change, count, warning] : cases) {
+    const Ran ran = compile_with(change, count);
+    EXPECT_EQ(ran.status, kDone) << ran.err;
+    EXPECT_TRUE(has(ran.err, warning));
+  }
+}
+
+TEST_F(CommandLine, AnExceededBudgetNamesWhatWouldMeetIt) {
+  const Arguments calibrated = {"compile",   "ad", "--calibrate", zoo("ad_calibration.npz"),
+                                "--no-link", "-o", "budget.pte"};
+  const auto arena_of = [&](const Arguments& more) {
+    Arguments arguments = calibrated;
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    arguments.emplace_back("--json");
+    return cormorant(path(), arguments).json()["arena_bytes"]["arena"].get<std::uint64_t>();
+  };
+  const std::uint64_t as_float = arena_of({}), as_int8 = arena_of({"--io=int8"});
+  ASSERT_LT(as_int8, as_float);
+  Arguments arguments = calibrated;
+  arguments.push_back("--budget=ram=" + std::to_string(as_int8));
+  const Ran met = cormorant(path(), arguments);
+  EXPECT_EQ(met.status, kInputAtFault);
+  EXPECT_TRUE(has(met.err, "with --io=int8 (RAM "));
+  arguments.back() = "--budget=ram=512";
+  const Ran not_met = cormorant(path(), arguments);
+  EXPECT_EQ(not_met.status, kInputAtFault);
+  EXPECT_TRUE(has(not_met.err, "no option alone meets it, as tried: --io=int8 (RAM "));
+}
+
+TEST_F(CommandLine, QuietPrintsErrorsOnly) {
+  const Ran ran = cormorant(path(), {"compile", "digits", "-q", "--no-link", "--quiet", "-o", "quiet.pte"});
+  EXPECT_EQ(ran.status, kDone);
+  EXPECT_EQ(ran.out + ran.err, "");
+  EXPECT_TRUE(std::filesystem::exists(path() / "quiet.pte"));
+}
+
+TEST_F(CommandLine, TheManualNamesEveryOption) {
+  const Ran manual = cormorant(path(), {"manual"});
+  EXPECT_EQ(manual.status, kDone);
+  for (const char* const part :
+       {".TH CORMORANT 1", ".SH COMPILE", "\\-\\-calibrate", ".SH EXIT STATUS", "\\-\\-clock"}) {
+    EXPECT_TRUE(has(manual.out, part));
+  }
 }
 
 // ---- bundles ----------------------------------------------------------------------------------------------------

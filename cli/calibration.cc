@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/calibration.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "base/diagnostic.h"
+#include "evaluate/graph.h"
+
+namespace cormorant::cli {
+namespace {
+
+constexpr std::size_t kFew = 8;        // samples
+constexpr double kHuge = 1e6;          // no normalized input has it
+constexpr double kFar = 4;             // times the spread that a batch norm saw in training
+constexpr std::size_t kLookedAt = 16;  // samples, for that
+
+const npy::Array& array_of(const npy::DataSet& data, const std::string& input) {
+  const npy::Array* named = npy::find(data.arrays, input);
+  if (named == nullptr) named = npy::find(data.arrays, "x");
+  return named != nullptr ? *named : data.arrays.front().second;
+}
+
+void warn_of_range(const CalibrationInput& input, std::vector<std::string>& warnings) {
+  const std::string range =
+      fmt::format("calibration data for '{}' ranges from {:g} to {:g}", input.name, input.min, input.max);
+  if (input.min == input.max) {
+    warnings.push_back(
+        fmt::format("every element of the calibration data for '{}' is {:g}: ranges of it say nothing "
+                    "about real inputs",
+                    input.name, input.min));
+  } else if (std::max(std::abs(input.min), std::abs(input.max)) > kHuge) {
+    warnings.push_back(range + ", which no normalized input does: check what made it");
+  } else if (input.is_float && input.is_integral && input.min >= 0 && input.max > 127 && input.max <= 255) {
+    warnings.push_back(
+        fmt::format("{} in whole numbers{}: these look like pixels, and the model takes floats. Give what it "
+                    "was trained on, scaled and normalized as there",
+                    range, is_float(input.dtype) ? "" : fmt::format(" ({})", name_of(input.dtype))));
+  } else if (input.is_float && !is_float(input.dtype) && input.dtype != DType::boolean && input.max - input.min > 2) {
+    warnings.push_back(fmt::format("{} and is {}, but the model takes floats: give what it was trained on", range,
+                                   name_of(input.dtype)));
+  }
+}
+
+// A batch norm that reads a layer over an input knows what that layer gave in training.
+struct FirstNorm {
+  const ir::Node* norm = nullptr;
+  const ir::Value* source = nullptr;
+};
+FirstNorm first_norm(const ir::Graph& graph) {
+  for (const ir::Node& node : graph.nodes()) {
+    if (node.op != "aten.batch_norm" || !node.has("running_mean") || !node.has("running_var")) continue;
+    const ir::Value* source = node.tensor("input");
+    const ir::Value* mean = node.tensor("running_mean");
+    const ir::Value* var = node.tensor("running_var");
+    const auto is_constant = [](const ir::Value* v) { return v != nullptr && v->kind == ir::ValueKind::constant; };
+    if (!is_constant(mean) || !is_constant(var) || source->producer == nullptr) continue;
+    for (const ir::Value* operand : source->producer->inputs()) {
+      if (operand->kind == ir::ValueKind::input) return {&node, source};
+    }
+    return {};  // the first one is somewhere inside
+  }
+  return {};
+}
+
+struct Channel {
+  double sum = 0, squares = 0, count = 0;
+};
+
+double median(std::vector<double> values) {
+  if (values.empty()) return 0;
+  std::ranges::sort(values);
+  return values[values.size() / 2];
+}
+
+void warn_of_training(const quantizer::Samples& samples, const ir::Graph& graph, std::vector<std::string>& warnings) {
+  const FirstNorm first = first_norm(graph);
+  if (first.norm == nullptr || first.source->type.shape.size() < 2 || samples.steps != 1) return;
+  const auto channels = static_cast<std::size_t>(first.source->type.shape[1]);
+  std::vector<Channel> seen(channels);
+  try {
+    const evaluate::Evaluator evaluator(graph);
+    const std::size_t count = std::min(samples.count, kLookedAt);
+    for (std::size_t i = 0; i < count; ++i) {
+      (void)evaluator.run(samples.load(i * samples.count / count),
+                          [&](const ir::Value& value, const evaluate::Tensor& t) {
+                            if (&value != first.source) return;
+                            const std::size_t places = t.values().size() / channels;
+                            for (std::size_t k = 0; k < t.values().size(); ++k) {
+                              const auto x = static_cast<double>(t.values()[k]);
+                              Channel& channel = seen[k / places % channels];
+                              channel.sum += x;
+                              channel.squares += x * x;
+                              channel.count += 1;
+                            }
+                          });
+    }
+  } catch (const InputError&) {
+    return;  // compilation says what is wrong with the model
+  }
+  const evaluate::Tensor mean = evaluate::constant_tensor(*first.norm->tensor("running_mean"));
+  const evaluate::Tensor var = evaluate::constant_tensor(*first.norm->tensor("running_var"));
+  if (mean.values().size() != channels || var.values().size() != channels) return;
+  std::vector<double> wider, off;
+  for (std::size_t c = 0; c < channels; ++c) {
+    const double spread = std::sqrt(std::max(1e-12, static_cast<double>(var.values()[c])));
+    const double here = seen[c].sum / seen[c].count;
+    wider.push_back(std::sqrt(std::max(0.0, seen[c].squares / seen[c].count - here * here)) / spread);
+    off.push_back(std::abs(here - static_cast<double>(mean.values()[c])) / spread);
+  }
+  const double ratio = median(wider), distance = median(off);
+  if (ratio <= kFar && ratio >= 1 / kFar && distance <= kFar) return;
+  const std::string where = first.norm->location.text().empty() ? first.norm->name : first.norm->location.text();
+  warnings.push_back(fmt::format(
+      "calibration data is far from what the model was trained on: before the first batch norm ({}) values spread "
+      "{:.2g} "
+      "times as far as in training, and their mean is off by {:.2g} of that spread. Is it scaled and normalized as in "
+      "training?",
+      where, ratio, distance));
+}
+
+}  // namespace
+
+CalibrationFacts look_at(const quantizer::Samples& samples, const npy::DataSet& data, const ir::Graph& graph) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  CalibrationFacts facts;
+  facts.samples = samples.count;
+  facts.steps = samples.steps;
+  for (const ir::Value* input : graph.inputs()) {
+    facts.inputs.push_back({.name = input->name,
+                            .dtype = array_of(data, input->name).dtype,
+                            .min = kInfinity,
+                            .max = -kInfinity,
+                            .is_float = is_float(input->type.dtype)});
+  }
+  for (std::size_t i = 0; i < samples.count; ++i) {
+    const quantizer::Sample sample = samples.load(i);
+    for (std::size_t k = 0; k < facts.inputs.size(); ++k) {
+      CalibrationInput& input = facts.inputs[k];
+      for (const float element : sample[k].values()) {
+        const auto value = static_cast<double>(element);
+        input.min = std::min(input.min, value);
+        input.max = std::max(input.max, value);
+        input.is_integral = input.is_integral && value == std::floor(value);
+      }
+    }
+  }
+  const std::size_t count = samples.count / std::max<std::size_t>(1, samples.steps);
+  if (count < kFew) {
+    facts.warnings.push_back(
+        fmt::format("{} calibration sample{} can hardly show what the model will see: a hundred that "
+                    "differ is a good number",
+                    count, count == 1 ? "" : "s"));
+  }
+  for (const CalibrationInput& input : facts.inputs) {
+    if (input.is_float && input.min <= input.max) warn_of_range(input, facts.warnings);
+  }
+  if (facts.warnings.empty()) warn_of_training(samples, graph, facts.warnings);
+  return facts;
+}
+
+nlohmann::ordered_json calibration_json(const CalibrationFacts& facts) {
+  nlohmann::ordered_json json = {{"samples", facts.samples / std::max<std::size_t>(1, facts.steps)},
+                                 {"steps", facts.steps}};
+  json["inputs"] = nlohmann::json::array();
+  for (const CalibrationInput& input : facts.inputs) {
+    json["inputs"].push_back(
+        {{"name", input.name}, {"type", name_of(input.dtype)}, {"min", input.min}, {"max", input.max}});
+  }
+  return json;
+}
+
+void print_calibration(const CalibrationFacts& facts) {
+  std::string text;
+  for (const CalibrationInput& input : facts.inputs) {
+    text += fmt::format("{}{} {:.4g} to {:.4g}", text.empty() ? "" : ", ", input.name, input.min, input.max);
+  }
+  const std::size_t samples = facts.samples / std::max<std::size_t>(1, facts.steps);
+  fmt::print("  calibration {:>11} sample{}{}: {}\n", samples, samples == 1 ? "" : "s",
+             facts.steps > 1 ? fmt::format(" of {} steps", facts.steps) : "", text);
+}
+
+}  // namespace cormorant::cli

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What calibration data is, in a line per input, and what about it looks like a mistake: nothing costs more accuracy
+// than data that is not what the model will see.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "formats/npy/data_set.h"
+#include "ir/graph.h"
+#include "quantizer/samples.h"
+
+namespace cormorant::cli {
+
+struct CalibrationInput {
+  std::string name;
+  DType dtype = DType::f32;  // of the array
+  double min = 0, max = 0;
+  bool is_integral = true;  // every element
+  bool is_float = true;     // what the model takes
+};
+
+struct CalibrationFacts {
+  std::size_t samples = 0, steps = 1;
+  std::vector<CalibrationInput> inputs;
+  std::vector<std::string> warnings;
+};
+
+// `graph` is the model as it was imported, with its batch norms.
+CalibrationFacts look_at(const quantizer::Samples& samples, const npy::DataSet& data, const ir::Graph& graph);
+nlohmann::ordered_json calibration_json(const CalibrationFacts& facts);
+void print_calibration(const CalibrationFacts& facts);
+
+}  // namespace cormorant::cli

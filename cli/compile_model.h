@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `compile` without its terminal: options as the command line spells them, a model in, a program and all that is known
+// of it out. The command prints and writes what comes out; the Python module hands it to its caller.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/budget.h"
+#include "cli/calibration.h"
+#include "cli/firmware_table.h"
+#include "cli/goal.h"
+#include "cli/quantization.h"
+#include "compiler/compile.h"
+#include "formats/npy/data_set.h"
+
+namespace cormorant::cli {
+
+struct CompileFlags {
+  std::string model, target = "cortex-m55", isa, output, calibrate, io = "float", runtime = "cormorant", memory,
+                     intermediates;
+  std::string bundle, report, optimize = "balanced", budget, weights_in = "flash", compiler = "gcc", stream;
+  std::vector<std::string> shapes;
+  QuantizationFlags quantization;
+  bool quantize = false, strict = false, bundle_io = false, delegate = false, json = false, names = true,
+       measure = false, link = true, explain = false, sequence = false, quiet = false;
+
+  [[nodiscard]] bool bundles() const { return bundle_io || !bundle.empty(); }
+};
+
+// The only list of them.
+void add_compile_options(CLI::App& word, CompileFlags& flags);
+
+// What is not said by options.
+struct CompileInputs {
+  std::shared_ptr<const npy::DataSet> calibration;  // instead of --calibrate
+  std::function<void(std::size_t done, std::size_t total)> progress;
+};
+
+struct CompileResult {
+  std::string model;  // the file that was read
+  compiler::Options options;
+  compiler::Compiled compiled;
+  std::optional<CalibrationFacts> calibration;  // where there was data
+  Firmware firmware;
+  std::optional<Budget> budget;
+  std::optional<Diagnostic> excess;  // of the budget
+  std::optional<Goal> goal;
+  nlohmann::ordered_json figures;      // what --json prints
+  nlohmann::ordered_json explanation;  // what --explain adds; null where it was not recorded
+};
+
+// Writes nothing but --intermediates.
+CompileResult compile_model(const CompileFlags& flags, const CompileInputs& inputs);
+
+// The page of --report, for what was compiled with options.explain.
+std::string report_page(const CompileFlags& flags, const CompileResult& result);
+
+}  // namespace cormorant::cli

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/remedies.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <functional>
+
+#include "base/diagnostic.h"
+#include "cli/files.h"
+
+namespace cormorant::cli {
+namespace {
+
+struct Remedy {
+  std::string option;
+  std::function<void(CompileFlags&)> apply;
+};
+
+// Those that say something else than the command line did already, the mildest first.
+std::vector<Remedy> candidates(const CompileFlags& flags, bool is_quantized) {
+  const bool executorch = flags.runtime == "executorch";
+  const Remedy quantize = {"--calibrate FILE", [](CompileFlags& f) { f.quantize = true; }};
+  const Remedy io = {"--io=int8", [](CompileFlags& f) { f.io = "int8"; }};
+  const Remedy size = {"--optimize=size", [](CompileFlags& f) { f.optimize = "size"; }};
+  std::vector<Remedy> single;
+  if (!is_quantized) single.push_back(quantize);
+  if (flags.io == "float" && is_quantized) single.push_back(io);
+  if (flags.optimize != "size" && !executorch) single.push_back(size);
+  std::vector<Remedy> all = single;
+  if (!is_quantized) single.push_back(io);  // goes with the first
+  if (single.size() > 1) {
+    Remedy both;
+    for (const Remedy& one : single) both.option += (both.option.empty() ? "" : " ") + one.option;
+    both.apply = [single](CompileFlags& f) {
+      for (const Remedy& one : single) one.apply(f);
+    };
+    all.push_back(std::move(both));
+  }
+  return all;
+}
+
+}  // namespace
+
+std::string remedies(const CompileFlags& flags, const CompileInputs& inputs, const Budget& budget) {
+  const bool is_quantized = flags.quantize || !flags.calibrate.empty() || inputs.calibration != nullptr;
+  std::vector<std::string> meeting, tried;
+  for (const Remedy& remedy : candidates(flags, is_quantized)) {
+    CompileFlags changed = flags;
+    changed.budget.clear();
+    changed.intermediates.clear();
+    changed.measure = false;
+    remedy.apply(changed);
+    try {
+      const CompileResult result = compile_model(changed, {.calibration = inputs.calibration, .progress = {}});
+      const Needs needs = needs_of(result.compiled, result.firmware.facts);
+      const std::string figures =
+          fmt::format("{} (RAM {}, flash {})", remedy.option, grouped(needs.ram), grouped(needs.flash));
+      (over_budget(budget, result.compiled, result.firmware.facts) ? tried : meeting).push_back(figures);
+    } catch (const std::exception&) {
+      continue;  // not for this model
+    }
+    if (!meeting.empty()) break;
+  }
+  if (!meeting.empty()) return fmt::format("with {} it fits", meeting.front());
+  if (tried.empty()) return "raise --budget, or make the largest smaller";
+  return fmt::format("no option alone meets it, as tried: {}. Raise --budget, or make the largest smaller",
+                     fmt::join(tried, ", "));
+}
+
+}  // namespace cormorant::cli

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What would meet a budget that was exceeded: the same model is compiled with other options, and what comes out is
+// told.
+#pragma once
+
+#include <string>
+
+#include "cli/compile_model.h"
+
+namespace cormorant::cli {
+
+// Advice for a person, with figures.
+std::string remedies(const CompileFlags& flags, const CompileInputs& inputs, const Budget& budget);
+
+}  // namespace cormorant::cli

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/compare.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "evaluate/graph.h"
+#include "evaluate/sqnr.h"
+#include "quantizer/parallel.h"
+
+namespace cormorant::compiler {
+namespace {
+
+using evaluate::Sqnr;
+using evaluate::Tensor;
+
+// One sample's part of the sums; they are added in the samples' order, so that the figures do not depend on threads.
+struct Part {
+  std::map<std::string, Sqnr> values;
+  std::vector<Sqnr> outputs;
+};
+
+Part compare_sample(const ir::Graph& real, const evaluate::Evaluator& run_quantized,
+                    const evaluate::Evaluator& run_real, const quantizer::Sample& sample) {
+  Part part;
+  std::unordered_map<std::string, Tensor> wanted;
+  const std::vector<Tensor> expected =
+      run_real.run(sample, [&](const ir::Value& value, const Tensor& tensor) { wanted.emplace(value.name, tensor); });
+  const std::vector<Tensor> got = run_quantized.run(sample, [&](const ir::Value& value, const Tensor& tensor) {
+    if (!value.type.quant || value.producer == nullptr) return;
+    const auto twin = wanted.find(value.name);
+    if (twin == wanted.end() || twin->second.values().size() != tensor.values().size()) return;
+    part.values[value.name].add(twin->second.values(), tensor.values());
+  });
+  part.outputs.resize(real.outputs().size());
+  for (std::size_t k = 0; k < part.outputs.size() && k < got.size(); ++k) {
+    if (expected[k].values().size() == got[k].values().size())
+      part.outputs[k].add(expected[k].values(), got[k].values());
+  }
+  return part;
+}
+
+}  // namespace
+
+Comparison compare(const ir::Graph& quantized, const ir::Graph& real, const quantizer::Samples& data,
+                   std::size_t samples, std::size_t threads) {
+  quantizer::Samples few = data;  // whole sequences, spread over all of them
+  const std::size_t sequences = data.count / std::max<std::size_t>(1, data.steps);
+  const std::size_t taken =
+      std::min(sequences, std::max<std::size_t>(1, samples / std::max<std::size_t>(1, data.steps)));
+  few.count = taken * data.steps;
+  few.load = [&data, sequences, taken](std::size_t index) {
+    const std::size_t sequence = index / data.steps * sequences / taken;
+    return data.load(sequence * data.steps + index % data.steps);
+  };
+  few = quantizer::with_states(real, few, threads);
+  const evaluate::Evaluator run_quantized(quantized), run_real(real);
+  std::vector<Part> parts(few.count);
+  quantizer::parallel_for(few.count, quantizer::thread_count(threads, few.count), [&](std::size_t i, std::size_t) {
+    parts[i] = compare_sample(real, run_quantized, run_real, few.load(i));
+  });
+  Part all;
+  all.outputs.resize(real.outputs().size());
+  for (const Part& part : parts) {
+    for (const auto& [name, sqnr] : part.values) all.values[name].add(sqnr);
+    for (std::size_t k = 0; k < part.outputs.size(); ++k) all.outputs[k].add(part.outputs[k]);
+  }
+  Comparison comparison{.samples = few.count, .node_db = {}, .output_db = {}};
+  for (const ir::Node& node : quantized.nodes()) {
+    for (const ir::Value* result : node.results) {
+      const auto at = all.values.find(result->name);
+      if (at == all.values.end()) continue;
+      const auto [known, is_new] = comparison.node_db.try_emplace(node.name, at->second.db());
+      if (!is_new) known->second = std::min(known->second, at->second.db());
+    }
+  }
+  for (const Sqnr& output : all.outputs) comparison.output_db.push_back(output.db());
+  return comparison;
+}
+
+}  // namespace cormorant::compiler

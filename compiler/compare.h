@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How far a quantized graph is from the float graph it stands for, tensor by tensor, over a few samples: cheap enough
+// for every compilation. quantizer/layers.h tells whose fault it is, and takes its time.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "ir/graph.h"
+#include "quantizer/samples.h"
+
+namespace cormorant::compiler {
+
+struct Comparison {
+  std::size_t samples = 0;
+  std::map<std::string, double> node_db;  // the worst of a node's quantized results; infinite without noise
+  std::vector<double> output_db;          // per output of the graph
+};
+
+Comparison compare(const ir::Graph& quantized, const ir::Graph& real, const quantizer::Samples& data,
+                   std::size_t samples, std::size_t threads);
+
+}  // namespace cormorant::compiler

@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import tempfile
+import weakref
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Union
+
+from . import _core
+from . import models as _models
+from ._arrays import to_core
+from ._calibration import gather
+from ._program import Program
+from ._progress import callback_of
+
+PathLike = Union[str, "os.PathLike[str]"]
+
+
+def targets() -> List[str]:
+    """The CPUs that programs can be compiled for."""
+    return _core.targets()
+
+
+def compile(model: Any, target: str = "cortex-m55", calibration: Any = None, *,
+            progress: Union[bool, Callable[[int, int], None], None] = None, **options: Any) -> Program:
+    """Compiles a model to a program for a Cortex-M.
+
+    model        what torch.export.export returns, the path of a .pt2, a .pte or a graph as text, or a name
+                 of cormorant.models
+    target       "cortex-m55", "m4", …; see cormorant.targets()
+    calibration  representative inputs, which quantize the model to int8: an array or tensor with samples along its first
+                 axis, a mapping of them by input name, an iterable of batches (a torch DataLoader: the first entry of
+                 each batch, up to 256 samples), or the path of an .npz
+    progress     a function (done, total), True or False; by default shown in notebooks and terminals
+
+    Further options are those of `cormorant compile`, with underscores: quantize=True, io="int8",
+    memory={"dtcm": "64K", "sram": "1M"}, budget={"ram": "64K"}, float_layers=["head"], optimize="size", strict=True,
+    shape={"x": (1, 3, 96, 96)}, link=False, report="page.html", …; cormorant.compile.options() lists them. Raises
+    cormorant.InputError where the model or the data is at fault and cormorant.UsageError where an argument is, with the
+    text that the program prints.
+    """
+    folder = None
+    if isinstance(model, str) and _models.is_name(model) and not os.path.exists(model):
+        folder = tempfile.mkdtemp(prefix="cormorant-")
+        path = os.path.join(folder, f"{model}.pt2")
+    elif isinstance(model, (str, os.PathLike)):
+        path = os.fspath(model)
+    else:
+        folder = tempfile.mkdtemp(prefix="cormorant-")
+        path = os.path.join(folder, "model.pt2")
+    try:
+        return _compile(model, path, folder, target, calibration, progress, options)
+    except BaseException:
+        if folder is not None:
+            shutil.rmtree(folder, ignore_errors=True)
+        raise
+
+
+def _compile(model: Any, path: str, folder: Optional[str], target: str, calibration: Any, progress: Any,
+             options: Mapping[str, Any]) -> Program:
+    if folder is not None:
+        if isinstance(model, str):
+            _models.export(model, path)
+        else:
+            _save(model, path)
+    arguments = [f"--target={target}", *_arguments(options)]
+    arrays = None
+    if isinstance(calibration, (str, os.PathLike)):
+        arguments.append(f"--calibrate={os.fspath(calibration)}")
+    elif calibration is not None:
+        gathered = gather(calibration, None if _is_whole(calibration) else 256, _input_names(model))
+        arrays = [(name, to_core(array)) for name, array in gathered.items()]
+    compiled = _core.compile([*arguments, path], arrays, callback_of(progress))
+    program = Program(compiled.program(), compiled, compiled.model)
+    if folder is not None:  # evaluate() compares with the model: it stays as long as the program
+        weakref.finalize(program, shutil.rmtree, folder, True)
+    return program
+
+
+def _options() -> Dict[str, str]:
+    """Every option of compile(), with what it is about."""
+    return {names[0].replace("-", "_"): about for names, _, about in _core.compile_options()}
+
+
+compile.options = _options  # type: ignore[attr-defined]
+
+
+def load(path: PathLike) -> Program:
+    """Reads a .pte or .bpte."""
+    return Program(_core.Program.read(os.fspath(path)))
+
+
+def export(model: Any, example: Any, path: Optional[PathLike] = None) -> Any:
+    """torch.export of a module in evaluation mode, saved to `path` if one is given. Needs PyTorch."""
+    import torch
+
+    arguments = tuple(example) if isinstance(example, (tuple, list)) else (example,)
+    exported = torch.export.export(model.eval(), arguments)
+    if path is not None:
+        torch.export.save(exported, os.fspath(path))
+    return exported
+
+
+def _save(model: Any, path: str) -> None:
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(model, torch.export.ExportedProgram):
+        torch.export.save(model, path)
+        return
+    if torch is not None and isinstance(model, torch.nn.Module):
+        raise _core.UsageError("a module is not a model yet: its shapes are unknown\n"
+                               "  export it with an example of its inputs: cormorant.export(module, example)")
+    raise _core.UsageError(f"a {type(model).__name__} is no model\n"
+                           "  give what torch.export.export returns, or the path of a .pt2")
+
+
+def _is_whole(calibration: Any) -> bool:
+    return hasattr(calibration, "shape") or isinstance(calibration, Mapping)
+
+
+def _input_names(model: Any) -> Optional[Sequence[str]]:
+    """Of an exported program, so that batches of several inputs are told from inputs with labels."""
+    signature = getattr(model, "graph_signature", None)
+    names = getattr(signature, "user_inputs", None)
+    return list(names) if names and len(names) > 1 else None
+
+
+def _arguments(options: Mapping[str, Any]) -> List[str]:
+    """Options as the command line spells them; what they mean, it decides."""
+    known = {name: is_flag for names, is_flag, _ in _core.compile_options() for name in names}
+    arguments: List[str] = []
+    for key, value in options.items():
+        name = key.replace("_", "-")
+        if value is None:
+            continue
+        if isinstance(value, bool):
+            if value:
+                arguments.append(f"--{name}")
+            elif f"no-{name}" in known:
+                arguments.append(f"--no-{name}")
+            elif name not in known:
+                arguments.append(f"--{name}")  # refused, with what may have been meant
+        elif name == "shape" and isinstance(value, Mapping):
+            arguments.extend(f"--shape={k}={','.join(map(str, v))}" for k, v in value.items())
+        elif isinstance(value, Mapping):
+            arguments.append(f"--{name}=" + ",".join(f"{k}={v}" for k, v in value.items()))
+        elif isinstance(value, (list, tuple)):
+            arguments.append(f"--{name}=" + ",".join(map(str, value)))
+        else:
+            arguments.append(f"--{name}={os.fspath(value) if isinstance(value, os.PathLike) else value}")
+    return arguments

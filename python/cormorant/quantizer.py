@@ -1,0 +1,217 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A quantizer for PyTorch's PT2E flow that annotates what our kernels run in integers, with the parameters they have.
+
+    from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_qat_pt2e
+    from cormorant.quantizer import CortexMQuantizer
+
+    graph = torch.export.export(model.train(), (example,)).module()
+    prepared = prepare_qat_pt2e(graph, CortexMQuantizer(is_qat=True))
+    …                                                      # train
+    torchao.quantization.pt2e.move_exported_model_to_eval(prepared)
+    program = cormorant.compile(torch.export.export(convert_pt2e(prepared), (example,)))
+
+What training sees is what the board computes: int8 weights per channel without -128, int8 activations per tensor,
+layers that only move or select values without a rounding of their own, an activation inside of the layer before it. What
+is not annotated stays in float, there as here. Needs torch and torchao.
+"""
+from __future__ import annotations
+
+from typing import Callable, Dict, Iterator, List, Optional, Tuple
+
+import torch
+from torch.fx import GraphModule, Node
+from torchao.quantization.pt2e import (
+    FusedMovingAvgObsFakeQuantize, HistogramObserver, MovingAverageMinMaxObserver, MovingAveragePerChannelMinMaxObserver,
+    PerChannelMinMaxObserver,
+)
+from torchao.quantization.pt2e.quantizer import (
+    FixedQParamsQuantizationSpec, QuantizationAnnotation, QuantizationSpec, QuantizationSpecBase, Quantizer,
+    SharedQuantizationSpec,
+)
+
+__all__ = ["CortexMQuantizer"]
+
+# By PyTorch's names, as `cormorant operators` groups them.
+_WEIGHTED = {"conv2d", "conv_transpose2d", "linear"}  # those over one dimension are not taken over yet
+_NORMS = {"batch_norm", "_native_batch_norm_legit", "_native_batch_norm_legit_no_training"}
+_ACTIVATIONS = {"relu", "relu6", "hardtanh", "clamp", "clamp_min"}  # computed by the layer before them
+_OBSERVED = {
+    "add", "sub", "mul", "div", "avg_pool1d", "avg_pool2d", "adaptive_avg_pool1d", "adaptive_avg_pool2d", "mean",
+    "matmul", "bmm", "layer_norm", "group_norm", "elu", "exp", "gelu", "hardsigmoid", "hardswish", "leaky_relu", "log",
+    "mish", "neg", "pow", "reciprocal", "rsqrt", "sigmoid", "silu", "softplus", "sqrt", "tanh", "abs",
+}
+_SHARED = {
+    "max_pool1d", "max_pool2d", "amax", "amin", "maximum", "minimum", "cat", "concat", "stack", "pad",
+    "constant_pad_nd", "slice", "select", "narrow", "permute", "transpose", "t", "movedim", "view", "reshape", "flatten",
+    "unflatten", "squeeze", "unsqueeze", "expand", "repeat", "flip", "roll", "upsample_nearest2d", "pixel_shuffle",
+    "pixel_unshuffle", "channel_shuffle", "contiguous", "clone", "dropout", "relu", "relu6", "hardtanh", "clamp",
+    "clamp_min",
+}
+_SPLITS = {"chunk", "split", "split_with_sizes", "unbind"}  # their results are taken by getitem
+_FIXED: Dict[str, Tuple[float, int]] = {"softmax": (1 / 256, -128), "_softmax": (1 / 256, -128)}
+
+
+def _name(node: Node) -> str:
+    """"conv2d" of torch.ops.aten.conv2d.default; in-place variants like the others."""
+    name = getattr(getattr(node.target, "_schema", None), "name", "") if node.op == "call_function" else ""
+    name = name.split("::")[-1]
+    return name[:-1] if name.endswith("_") and not name.endswith("__") else name
+
+
+def _is_float(node: object) -> bool:
+    if not isinstance(node, Node):
+        return False
+    value = node.meta.get("val")
+    return isinstance(value, torch.Tensor) and value.is_floating_point()
+
+
+def _tensors(node: Node) -> Iterator[Node]:
+    """Float operands, those in lists too."""
+    for argument in node.args:
+        for value in argument if isinstance(argument, (list, tuple)) else [argument]:
+            if _is_float(value):
+                yield value  # type: ignore[misc]
+
+
+class CortexMQuantizer(Quantizer):
+    """int8 for everything that the compiler computes in int8.
+
+    is_qat         with fake quantization, for prepare_qat_pt2e
+    keep_float     called with each node, true for those that shall stay in float
+    """
+
+    def __init__(self, is_qat: bool = False, keep_float: Optional[Callable[[Node], bool]] = None) -> None:
+        super().__init__()
+        self._keep_float = keep_float or (lambda node: False)
+        activations = dict(dtype=torch.int8, quant_min=-128, quant_max=127, qscheme=torch.per_tensor_affine)
+        weights = dict(dtype=torch.int8, quant_min=-127, quant_max=127, qscheme=torch.per_channel_symmetric)
+        epsilon = {"eps": 2**-12}
+        if is_qat:
+            activation_observer = FusedMovingAvgObsFakeQuantize.with_args(observer=MovingAverageMinMaxObserver, **epsilon)
+            weight_observer = FusedMovingAvgObsFakeQuantize.with_args(observer=MovingAveragePerChannelMinMaxObserver, **epsilon)
+        else:
+            activation_observer = HistogramObserver.with_args(**epsilon)
+            weight_observer = PerChannelMinMaxObserver.with_args(**epsilon)
+        self._activation = QuantizationSpec(observer_or_fake_quant_ctr=activation_observer, **activations)  # type: ignore[arg-type]
+        self._weights = {
+            axis: QuantizationSpec(observer_or_fake_quant_ctr=weight_observer, ch_axis=axis, **weights)  # type: ignore[arg-type]
+            for axis in (0, 1)
+        }
+
+    def annotate(self, model: GraphModule) -> GraphModule:
+        for node in model.graph.nodes:
+            if "quantization_annotation" in node.meta or self._keep_float(node):
+                continue
+            name = _name(node)
+            if name in _WEIGHTED:
+                self._annotate_weighted(node, name)
+            elif name in _FIXED:
+                self._annotate(node, self._fixed(*_FIXED[name]))
+            elif name in _ACTIVATIONS and self._ends_layer(node):
+                continue
+            elif name in _SHARED:
+                self._annotate_shared(node)
+            elif name in _SPLITS:
+                self._annotate_split(node)
+            elif name == "mean" and not (len(node.args) > 2 and node.args[2]):
+                continue  # without keepdim it is two operators here, and the tensor between them has no parameters
+            elif name in _OBSERVED and _is_float(node):
+                self._annotate(node, self._activation)
+        return model
+
+    def validate(self, model: GraphModule) -> None:
+        pass
+
+    # ---- one layer ---------------------------------------------------------------------------------------------------
+
+    def _annotate_weighted(self, node: Node, name: str) -> None:
+        source, weight = node.args[0], node.args[1]
+        if not (isinstance(source, Node) and isinstance(weight, Node) and weight.op in ("get_attr", "placeholder")):
+            return  # weights that the model computes stay in float
+        is_transposed = name.startswith("conv_transpose")
+        if is_transposed and len(node.args) > 6 and node.args[6] != 1:
+            return
+        operands: Dict[Node, Optional[QuantizationSpecBase]] = {
+            source: self._input_spec(source), weight: self._weights[1 if is_transposed else 0]
+        }
+        last = self._last_of_layer(node)
+        node.meta["quantization_annotation"] = QuantizationAnnotation(
+            input_qspec_map=operands, output_qspec=self._activation if last is node else None, _annotated=True)
+        step = node
+        while step is not last:
+            step = next(iter(step.users))
+            step.meta["quantization_annotation"] = QuantizationAnnotation(
+                output_qspec=self._activation if step is last else None, _annotated=True)
+
+    def _last_of_layer(self, node: Node) -> Node:
+        """Batch norm and an activation are computed by the layer before them."""
+        last, allowed = node, _NORMS | _ACTIVATIONS
+        while True:
+            users: List[Node] = list(last.users)
+            if len(users) != 1 or _name(users[0]) not in allowed or self._keep_float(users[0]):
+                return last
+            allowed = _ACTIVATIONS if _name(users[0]) in _NORMS else set()
+            last = users[0]
+
+    def _ends_layer(self, node: Node) -> bool:
+        return "quantization_annotation" in node.meta
+
+    def _annotate(self, node: Node, output: QuantizationSpecBase) -> None:
+        operands: Dict[Node, Optional[QuantizationSpecBase]] = {}
+        for source in _tensors(node):
+            if source.op == "get_attr" and _name(node) in ("layer_norm", "group_norm"):
+                continue
+            operands[source] = self._input_spec(source)
+        if not operands:
+            return
+        last = self._activation_after(node)
+        node.meta["quantization_annotation"] = QuantizationAnnotation(
+            input_qspec_map=operands, output_qspec=output if last is node else None, _annotated=True)
+        if last is not node:
+            last.meta["quantization_annotation"] = QuantizationAnnotation(output_qspec=output, _annotated=True)
+
+    def _activation_after(self, node: Node) -> Node:
+        """Additions clamp their result themselves."""
+        users = list(node.users)
+        is_fused = _name(node) in ("add", "sub") and len(users) == 1 and _name(users[0]) in _ACTIVATIONS
+        return users[0] if is_fused and not self._keep_float(users[0]) else node
+
+    def _annotate_shared(self, node: Node) -> None:
+        sources = list(dict.fromkeys(_tensors(node)))
+        if not sources or not _is_float(node) or not self._is_quantized(sources[0]):
+            return
+        shared = SharedQuantizationSpec((sources[0], node))
+        operands: Dict[Node, Optional[QuantizationSpecBase]] = {sources[0]: self._input_spec(sources[0])}
+        for source in sources[1:]:
+            operands[source] = shared
+        node.meta["quantization_annotation"] = QuantizationAnnotation(
+            input_qspec_map=operands, output_qspec=shared, _annotated=True)
+
+    def _annotate_split(self, node: Node) -> None:
+        source = node.args[0]
+        if not isinstance(source, Node) or not self._is_quantized(source):
+            return
+        shared = SharedQuantizationSpec((source, node))
+        node.meta["quantization_annotation"] = QuantizationAnnotation(
+            input_qspec_map={source: self._input_spec(source)}, output_qspec=None, _annotated=True)
+        for part in node.users:
+            part.meta["quantization_annotation"] = QuantizationAnnotation(output_qspec=shared, _annotated=True)
+
+    # ---- parameters --------------------------------------------------------------------------------------------------
+
+    def _input_spec(self, source: Node) -> QuantizationSpecBase:
+        """What the producer was given, so that no tensor is rounded twice."""
+        annotation = source.meta.get("quantization_annotation")
+        output = annotation.output_qspec if annotation is not None else None
+        return output if isinstance(output, FixedQParamsQuantizationSpec) else self._activation
+
+    def _is_quantized(self, source: Node) -> bool:
+        """Values that come from integers, or from outside: moving floats about is no reason to round them."""
+        annotation = source.meta.get("quantization_annotation")
+        return source.op == "placeholder" or (annotation is not None and annotation.output_qspec is not None)
+
+    @staticmethod
+    def _fixed(scale: float, zero_point: int) -> FixedQParamsQuantizationSpec:
+        return FixedQParamsQuantizationSpec(
+            dtype=torch.int8, scale=scale, zero_point=zero_point, quant_min=-128, quant_max=127,
+            qscheme=torch.per_tensor_affine)

@@ -1,0 +1,232 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The Python package without PyTorch: what it does is what the program does.
+
+usage: test_python.py PROGRAM SOURCE_DIR      (the package is on PYTHONPATH)
+"""
+import io
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import numpy as np
+
+import cormorant
+from cormorant import _core
+
+PROGRAM = SOURCE = None  # by the command line
+
+TWO_OUTPUTS = """graph forward
+input %a : f32[1,4]
+input %b : f32[1,4]
+node "add" "first" "here.py:1"
+  %sum : f32[1,4] = aten.add(self=%a, other=%b, alpha=1.0)
+node "relu" "second" "here.py:2"
+  %top : f32[1,4] = aten.clamp(self=%a, min=0.0, max=none)
+output %sum "sum"
+output %top "top"
+"""
+
+
+def program(*arguments, status=0):
+    """Standard output of the program, or its error where it must fail."""
+    done = subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True)
+    assert done.returncode == status, (arguments, done.returncode, done.stderr)
+    return done.stdout if status == 0 else done.stderr
+
+
+class Package(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.work = pathlib.Path(cls.folder.name)
+        cls.zoo = SOURCE / "zoo"
+        cls.samples = np.load(cls.zoo / "digits_calibration.npz")["x"]
+        test = np.load(cls.zoo / "digits_test.npz")
+        cls.x, cls.y = test["x"][:40], test["y"][:40]
+        cls.digits = cormorant.compile(cls.zoo / "digits.pt2", target="m55", calibration=cls.samples)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    def text_model(self):
+        path = self.work / "two.txt"
+        path.write_text(TWO_OUTPUTS)
+        return path
+
+    def test_needs_no_torch(self):
+        self.assertNotIn("torch", sys.modules)
+
+    def test_arrays_and_files_give_the_programs_bytes(self):
+        pte = self.work / "digits.pte"
+        figures = json.loads(program("compile", self.zoo / "digits.pt2", "--calibrate",
+                                     self.zoo / "digits_calibration.npz", "--target=cortex-m55", "-o", pte, "--json"))
+        self.assertEqual(self.digits.bytes, pte.read_bytes())
+        for name in ("target", "isa", "operators", "macs", "constant_bytes", "arena_bytes"):
+            self.assertEqual(getattr(self.digits, name), figures[name], name)
+        self.assertEqual(self.digits.code_bytes, figures["firmware"]["code"])
+        self.assertEqual(self.digits.stack_bytes, figures["firmware"]["stack_bound"]["bytes"])
+        self.assertEqual(self.digits.flash_bytes, len(self.digits.bytes) + self.digits.code_bytes)
+        self.assertEqual(cormorant.load(pte).bytes, self.digits.bytes)
+        self.digits.save(self.work / "again.pte")
+        self.assertEqual((self.work / "again.pte").read_bytes(), self.digits.bytes)
+        self.assertTrue((self.work / "again.pte.names.json").exists())
+
+    def test_runs_as_the_program_does_on_host_and_board(self):
+        np.save(self.work / "x.npy", self.x[0])
+        self.digits.save(self.work / "run.pte")
+        program("run", self.work / "run.pte", "--target=host", "--input", self.work / "x.npy", "--output", self.work / "y.npy")
+        wanted = np.load(self.work / "y.npy")
+        here = self.digits.run(self.x[0])
+        self.assertEqual(here.dtype, np.float32)
+        np.testing.assert_array_equal(here, wanted)
+        np.testing.assert_array_equal(self.digits(self.x[:3])[0:1], wanted)
+        np.testing.assert_array_equal(self.digits.run(self.x[:2], target="cortex-m55")[0:1], wanted)
+
+    def test_a_batch_is_its_samples(self):
+        together = self.digits.run(self.x[:5])
+        self.assertEqual(together.shape, (5, 10))
+        for k in range(5):
+            np.testing.assert_array_equal(together[k:k + 1], self.digits.run(self.x[k:k + 1]))
+
+    def test_measures_layers(self):
+        measured = self.digits.measure(self.x[0], clock="160MHz")
+        self.assertEqual(measured.target, "cortex-m55")
+        self.assertGreater(measured.instructions, 1000)
+        self.assertAlmostEqual(measured.milliseconds, measured.cycles / 160e3)
+        self.assertIn("conv", " ".join(str(op["node"]) for op in measured.operators))
+        np.testing.assert_array_equal(measured.outputs, self.digits.run(self.x[0]))
+        self.assertIn("instructions", measured._repr_html_())
+
+    def test_evaluates_as_the_program_does(self):
+        self.digits.save(self.work / "evaluate.pte")
+        np.savez(self.work / "test.npz", x=self.x, y=self.y)
+        wanted = json.loads(program("evaluate", self.work / "evaluate.pte", "--data", self.work / "test.npz",
+                                    "--float", self.zoo / "digits.pt2", "--json"))
+        got = self.digits.evaluate(self.x, self.y)
+        for name in ("samples", "accuracy", "float_accuracy", "agreement", "sqnr_db"):
+            self.assertEqual(getattr(got, name), wanted[name], name)
+        self.assertGreater(got.accuracy, 0.9)
+        np.testing.assert_array_equal(got.confusion, wanted["confusion"])
+
+    def test_labels_of_any_type_and_one_hot(self):
+        wanted = self.digits.evaluate(self.x, self.y, reference="").accuracy
+        for labels in (self.y.astype(np.float32), self.y.astype(np.uint8), self.y[:, None], np.eye(10)[self.y]):
+            self.assertEqual(self.digits.evaluate(self.x, labels, reference="").accuracy, wanted)
+        self.assertIsNone(self.digits.evaluate(self.x, reference="").accuracy)
+
+    def test_several_inputs_and_outputs_have_names(self):
+        two = cormorant.compile(self.text_model(), target="cortex-m4", link=False)
+        self.assertEqual([t.name for t in two.inputs], ["a", "b"])
+        self.assertEqual([t.name for t in two.outputs], ["sum", "top"])
+        self.assertIsNone(two.code_bytes)
+        a, b = np.array([[1, -2, 3, -4]], np.float32), np.ones((1, 4), np.float32)
+        out = two.run(a, b=b)
+        np.testing.assert_array_equal(out["sum"], a + b)
+        np.testing.assert_array_equal(out["top"], np.maximum(a, 0))
+        np.testing.assert_array_equal(two.run(a)["sum"], a)  # what is left out is zero
+        with self.assertRaisesRegex(cormorant.UsageError, "no input 'c'\n  inputs are a, b"):
+            two.run(c=a)
+        with self.assertRaisesRegex(cormorant.UsageError, "given twice"):
+            two.run(a, a=a)
+        score = two.evaluate({"a": np.repeat(a, 9, 0), "b": np.repeat(b, 9, 0)}, {"y0": np.repeat(a + b, 9, 0)}, reference="")
+        self.assertEqual(score.outputs[0]["rmse"], 0)
+        self.assertIsNone(score.agreement)
+
+    def test_errors_have_the_programs_text(self):
+        missing = self.work / "none.pt2"
+        for call, arguments, status, kind in (
+            (lambda: cormorant.compile(missing), ["compile", missing], 1, cormorant.InputError),
+            (lambda: cormorant.compile(self.text_model(), target="cortex-m77"),
+             ["compile", self.text_model(), "--target=cortex-m77"], 2, cormorant.UsageError),
+            (lambda: cormorant.compile(self.text_model(), io="int8"),
+             ["compile", self.text_model(), "--io=int8"], 2, cormorant.UsageError),
+            (lambda: cormorant.compile(self.zoo / "digits.pt2", calibration=self.samples, budget={"ram": "4K"}),
+             ["compile", self.zoo / "digits.pt2", "--calibrate", self.zoo / "digits_calibration.npz", "--budget=ram=4K",
+              "-o", self.work / "no.pte"], 1, cormorant.InputError),
+        ):
+            with self.assertRaises(kind) as caught:
+                call()
+            said = program(*arguments, status=status)
+            self.assertIn("error: " + str(caught.exception).strip() + "\n", said)
+        with self.assertRaises(cormorant.InputError) as caught:
+            cormorant.compile(missing)
+        self.assertEqual(caught.exception.file, str(missing))
+        with self.assertRaisesRegex(cormorant.UsageError, "--optimise.*--optimize"):
+            cormorant.compile(self.text_model(), optimise="speed")
+        with self.assertRaisesRegex(cormorant.InputError, "array has shape"):
+            self.digits.run(np.zeros((3, 3), np.float32))
+        with self.assertRaisesRegex(cormorant.UsageError, "dict is no model"):
+            cormorant.compile({})
+
+    def test_progress_is_told_and_may_end_it(self):
+        seen = []
+        cormorant.compile(self.zoo / "digits.pt2", calibration=self.samples[:9], link=False,
+                          progress=lambda done, total: seen.append((done, total)))
+        self.assertEqual(seen[0], (0, 9))
+        self.assertEqual(seen[-1], (9, 9))
+
+        def stop(done, total):
+            raise KeyboardInterrupt
+
+        with self.assertRaises(KeyboardInterrupt):
+            cormorant.compile(self.zoo / "digits.pt2", calibration=self.samples[:9], link=False, progress=stop)
+
+    def test_calibration_from_a_loader(self):
+        loader = [(self.samples[k:k + 8], self.y[:8]) for k in range(0, 40, 8)]
+        path = self.work / "calibration.npz"
+        cormorant.save_calibration(loader, path, samples=30)
+        np.testing.assert_array_equal(np.load(path)["x"], self.samples[:30])
+        by_loader = cormorant.compile(self.zoo / "digits.pt2", calibration=loader, link=False)
+        by_array = cormorant.compile(self.zoo / "digits.pt2", calibration=self.samples[:40], link=False)
+        self.assertEqual(by_loader.bytes, by_array.bytes)
+        with self.assertRaisesRegex(cormorant.UsageError, "calibration data cannot be a int"):
+            cormorant.save_calibration(3, path)
+
+    def test_warnings_of_bad_calibration(self):
+        bad = cormorant.compile(self.zoo / "digits.pt2", calibration=(self.samples * 255).astype(np.uint8), link=False)
+        self.assertIn("pixels", " ".join(bad.warnings))
+        self.assertEqual([w for w in self.digits.warnings if "calibration" in w], [])
+
+    def test_report_and_repr(self):
+        report = self.digits.report()
+        self.assertIn("<!DOCTYPE html>", report.html)
+        self.assertIn("iframe", report._repr_html_())
+        report.save(self.work / "report.html")
+        self.assertEqual((self.work / "report.html").read_text(), report.html)
+        self.assertIn("cortex-m55", repr(self.digits))
+        self.assertTrue(self.digits.explain()["nodes"])
+
+    def test_models_by_name_are_those_of_the_program(self):
+        said = program("compile", "-m", "no-such-model", status=2)
+        self.assertIn(f"with PyTorch there are {', '.join(cormorant.models.names())}", said)
+
+    def test_the_page_s_example(self):
+        text = (SOURCE / "docs/python/digits.py").read_text()
+        text = text.replace('"build/', f'"{self.work}/').replace('"zoo/', f'"{SOURCE}/zoo/')
+        exec(compile(text, "digits.py", "exec"), {})
+        self.assertTrue((self.work / "digits.html").exists())
+
+    def test_options_are_those_of_the_program(self):
+        known = set(re.findall(r"--([a-z-]+)", program("compile", "--help")))
+        for names, _, about in _core.compile_options():
+            self.assertTrue(set(names) & known, names)
+            self.assertTrue(about)
+        self.assertIn("float_layers", cormorant.compile.options())
+
+    def test_stub_names_what_the_module_has(self):
+        stub = (pathlib.Path(cormorant.__file__).parent / "_core.pyi").read_text()
+        declared = set(re.findall(r"^(?:def|class) (\w+)|^(\w+): ", stub, re.M))
+        declared = {name for pair in declared for name in pair if name}
+        self.assertEqual(declared - set(dir(_core)) - {"Array", "TensorFacts"}, set())
+        public = {name for name in dir(_core) if not name.startswith("_")}
+        self.assertEqual(public - declared, set())
+
+
+if __name__ == "__main__":
+    PROGRAM, SOURCE = sys.argv[1], pathlib.Path(sys.argv[2])
+    unittest.main(argv=sys.argv[:1] + sys.argv[3:], verbosity=1)

@@ -37,7 +37,7 @@ struct Scatter {
         "add %[to], %[stride]\n"
         "letp lr, 1b\n"
         "2:\n"
-        : [to] "+r"(to), [from] "+r"(from)
+        : [to] "+r"(to), [from] "+l"(from)
         : [offsets] "w"(offsets), [stride] "r"(8 * step), [count] "r"(count)
         : "q0", "lr", "memory");
   }
@@ -50,7 +50,7 @@ struct Scatter {
         "add %[to], %[stride]\n"
         "letp lr, 1b\n"
         "2:\n"
-        : [to] "+r"(to), [from] "+r"(from)
+        : [to] "+r"(to), [from] "+l"(from)
         : [offsets] "w"(offsets), [stride] "r"(4 * step), [count] "r"(count)
         : "q0", "lr", "memory");
   }
@@ -80,7 +80,7 @@ struct Gather {
         "vstrb.16 q0, [%[to]], #8\n"
         "letp lr, 1b\n"
         "2:\n"
-        : [to] "+r"(to), [from] "+r"(from)
+        : [to] "+l"(to), [from] "+r"(from)
         : [offsets] "w"(offsets), [stride] "r"(8 * step), [count] "r"(count)
         : "q0", "lr", "memory");
   }
@@ -93,7 +93,7 @@ struct Gather {
         "vstrb.32 q0, [%[to]], #4\n"
         "letp lr, 1b\n"
         "2:\n"
-        : [to] "+r"(to), [from] "+r"(from)
+        : [to] "+l"(to), [from] "+r"(from)
         : [offsets] "w"(offsets), [stride] "r"(4 * step), [count] "r"(count)
         : "q0", "lr", "memory");
   }

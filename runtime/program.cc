@@ -164,9 +164,10 @@ cormorant_error cormorant_load(cormorant_program* program, const cormorant_model
                                cormorant_failure* why) {
   using namespace cormorant;
   Failure failure;
-  const bool is_accepted = cormorant_accept(model->data, model->bytes) != 0;
-  const auto error =
-      is_accepted ? static_cast<cormorant_error>(load(*model, *memory, *program, failure)) : CORMORANT_REFUSED;
+  cormorant_error error = CORMORANT_REFUSED;
+  if (cormorant_accept(model->data, model->bytes) != 0) {
+    error = static_cast<cormorant_error>(load(*model, *memory, *program, failure));
+  }
   if (why != nullptr) *why = {error, failure.instruction, failure.argument, failure.required, failure.actual};
   return error;
 }

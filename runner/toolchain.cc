@@ -61,8 +61,14 @@ std::vector<std::string> read_lines(const std::filesystem::path& path) {
 void use_installation(const std::filesystem::path& folder) { root() = folder; }
 
 std::filesystem::path archive_directory(const Cpu& cpu, Compiler compiler) {
-  const auto directory = find("CORMORANT_TARGET_DIR", "lib/cormorant/target", CORMORANT_DEFAULT_TARGET_DIR) /
-                         name_of(compiler) / cpu.archive;
+  // An installed tree may have some of them only.
+  const std::string part = fmt::format("{}/{}", name_of(compiler), cpu.archive);
+  const std::filesystem::path given = from_environment("CORMORANT_TARGET_DIR", "");
+  const std::filesystem::path beside = installed("lib/cormorant/target") / part;
+  const std::filesystem::path directory = !given.empty() ? given / part
+                                          : std::filesystem::exists(beside)
+                                              ? beside
+                                              : CORMORANT_DEFAULT_TARGET_DIR / std::filesystem::path(part);
   for (const char* name : {"link.txt", "libboard.a", "libharness.a", "libruntime.a", "libkernels.a"}) {
     if (std::filesystem::exists(directory / name)) continue;
     throw InputError({.problem = fmt::format("{} is not built: firmware for {} with {} needs it",

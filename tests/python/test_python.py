@@ -3,8 +3,8 @@
 
 usage: test_python.py PROGRAM SOURCE_DIR      (the package is on PYTHONPATH)
 """
-import io
 import json
+import os
 import pathlib
 import re
 import subprocess
@@ -18,6 +18,7 @@ import cormorant
 from cormorant import _core
 
 PROGRAM = SOURCE = None  # by the command line
+os.environ.pop("LD_PRELOAD", None)  # a sanitizer's runtime is for this process, not for those that it starts
 
 TWO_OUTPUTS = """graph forward
 input %a : f32[1,4]

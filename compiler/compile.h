@@ -23,7 +23,7 @@
 
 namespace cormorant::compiler {
 
-enum class Io : std::uint8_t { as_model, int8 };
+enum class Io : std::uint8_t { as_model, int8, int16 };
 
 struct Options {
   ops::Config config;
@@ -38,7 +38,8 @@ struct Options {
   std::filesystem::path intermediates;           // a folder for the graph as text after every stage; empty: none
   std::size_t threads = 0;                       // 0: as many as the machine has
   emit::Reuse reuse = emit::Reuse::all;
-  bool explain = false;  // record what became of every node
+  bool explain = false;                          // record what became of every node
+  ops::Precision scheme = ops::Precision::w8a8;  // of quantization, where operators have it
   quantizer::Observer observer = quantizer::Observer::automatic;
   bool equalize = true;        // outlier channels,
   bool round_weights = true;   // by their layer's sums, and

@@ -41,9 +41,7 @@ constexpr Model kModels[] = {{"kws", "kws"},
                              {"ic", "fashion"},
                              {"ad", "ad"},
                              {"kws-8w16a", "kws", ops::Precision::w8a16},
-                             {"ic-8w16a", "fashion", ops::Precision::w8a16},
-                             {"kws-4w8a", "kws", ops::Precision::w4a8},
-                             {"ic-4w8a", "fashion", ops::Precision::w4a8}};
+                             {"kws-4w8a", "kws", ops::Precision::w4a8}};
 // A core, or a core with another goal than balanced: what --optimize trades there.
 constexpr const char* kCores[] = {"m55", "m33", "m7", "m4", "m3", "m0", "m4-speed", "m4-size", "m55-size", "m0-size"};
 // Dispatch is what the executor spends per operator outside its kernel.

@@ -60,7 +60,8 @@ TEST(SchemeOfLayers, IsWhatTheFileSays) {
   const Ran ran = cormorant(directory.path(), compile("kws", {"--layers=layers.txt"}));
   ASSERT_EQ(ran.status, 0) << ran.err;
   int wide = 0, narrow = 0;
-  for (const auto& node : ran.json().at("nodes")) {
+  const nlohmann::json explained = ran.json();
+  for (const auto& node : explained.at("nodes")) {
     if (!node.contains("precision") || !node.contains("weights")) continue;
     const bool is_meant = node.at("source").get<std::string>().starts_with("blocks.1");
     EXPECT_EQ(node.at("precision"), is_meant ? "8w16a" : "8w8a") << node;
@@ -69,7 +70,7 @@ TEST(SchemeOfLayers, IsWhatTheFileSays) {
   EXPECT_EQ(wide, 2);
   EXPECT_GT(narrow, 2);
   // Conversions at the borders, none inside.
-  EXPECT_EQ(ran.json().at("operators").at("cormorant::requantize.words"), 2);
+  EXPECT_EQ(explained.at("operators").at("cormorant::requantize.words"), 2);
 }
 
 TEST(SchemeOfLayers, ThatAnOperatorDoesNotHaveIsAnErrorWithWhatItHas) {
@@ -87,7 +88,8 @@ TEST(SchemeOfLayers, OfFourBitsLeavesEndsAndDepthwiseLayersAloneAndSaysSo) {
   const Ran ran = cormorant(directory.path(), compile("kws", {"--scheme=4w8a"}));
   ASSERT_EQ(ran.status, 0) << ran.err;
   int four = 0, instead = 0;
-  for (const auto& node : ran.json().at("nodes")) {
+  const nlohmann::json explained = ran.json();
+  for (const auto& node : explained.at("nodes")) {
     if (!node.contains("weights")) continue;
     if (node.at("precision") == "4w8a") {
       ++four;

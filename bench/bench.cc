@@ -3,7 +3,7 @@
 // ./dev bench: what MLPerf Tiny's four networks cost on each core, beside the peers' figures (bench/peers.json) and the
 // bars we set ourselves (bench/bars.json). Instructions are counted exactly under emulation, so a run repeats to the
 // digit: bench/results.json holds the figures of the last committed run. --check fails when one got more than 2 %
-// worse, or when a bar that was met is missed. All figures of a row come from one binary, --io=int8.
+// worse, or when a bar that was met is missed. All figures of a row come from one binary, --io as activations.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -31,10 +31,17 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 struct Model {
-  const char* name;  // the benchmark's
+  const char* name;  // the benchmark's, and the scheme's behind it
   const char* zoo;   // the file's
+  ops::Precision scheme = ops::Precision::w8a8;
 };
-constexpr Model kModels[] = {{"kws", "kws"}, {"vww", "vww"}, {"ic", "fashion"}, {"ad", "ad"}};
+// An even number: two are measured at a time.
+constexpr Model kModels[] = {{"kws", "kws"},
+                             {"vww", "vww"},
+                             {"ic", "fashion"},
+                             {"ad", "ad"},
+                             {"kws-8w16a", "kws", ops::Precision::w8a16},
+                             {"kws-4w8a", "kws", ops::Precision::w4a8}};
 // A core, or a core with another goal than balanced: what --optimize trades there.
 constexpr const char* kCores[] = {"m55", "m33", "m7", "m4", "m3", "m0", "m4-speed", "m4-size", "m55-size", "m0-size"};
 // Dispatch is what the executor spends per operator outside its kernel.
@@ -57,10 +64,11 @@ ProgramFile compile_for(const Model& model, const Target& target) {
   compiler::Options options;
   options.config.target = target;
   options.quantize = true;
-  options.io = compiler::Io::int8;
+  options.scheme = model.scheme;
+  options.io = model.scheme == ops::Precision::w8a16 ? compiler::Io::int16 : compiler::Io::int8;
   const auto find_known = [&]() -> std::optional<ir::Graph> {
     const std::scoped_lock lock(mutex);
-    const auto known = quantized.find(model.zoo);
+    const auto known = quantized.find(model.name);
     if (known == quantized.end()) return std::nullopt;
     return quantizer::copy_of(known->second);
   };
@@ -70,7 +78,7 @@ ProgramFile compile_for(const Model& model, const Target& target) {
     options.calibration = compiler::read_samples(base + "_calibration.npz", *graph);
     compiler::Compilation(*graph, options).quantize();
     const std::scoped_lock lock(mutex);
-    quantized.emplace(model.zoo, quantizer::copy_of(*graph));
+    quantized.emplace(model.name, quantizer::copy_of(*graph));
   }
   return program_from(compiler::Compilation(*graph, options).finish().program, std::string(model.name) + ".pte");
 }
@@ -168,7 +176,8 @@ std::string with_commas(double value) { return cli::grouped(static_cast<std::uin
 
 void print_block(const Json& ours, const Json& peers, const Json& bars, const std::string& core,
                  const std::string& model) {
-  fmt::print("{} on cortex-{} ({} MACs)\n", model, core, cli::grouped(peers["macs"][model].get<std::uint64_t>()));
+  fmt::print("{} on cortex-{} ({} MACs)\n", model, core,
+             cli::grouped(peers["macs"][model.substr(0, model.find('-'))].get<std::uint64_t>()));
   fmt::print("  {:<13} {:>12} {:>12}", "", "ours, gcc", "ours, clang");
   for (const Json& peer : peers["peers"])
     fmt::print("  {:>12} {:>6}", peer["name"].get<std::string>().substr(0, 12), "ratio");

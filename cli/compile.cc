@@ -103,7 +103,9 @@ compiler::Options options_of(const CompileFlags& flags, const CompileInputs& inp
   options.config.target = parse_target(flags.target, flags.isa);
   options.config.target.optimize = parse_optimize(flags.optimize);
   options.config.runtime = flags.runtime == "executorch" ? ops::Runtime::executorch : ops::Runtime::cormorant;
-  options.io = flags.io == "int8" ? compiler::Io::int8 : compiler::Io::as_model;
+  options.io = flags.io == "int8"    ? compiler::Io::int8
+               : flags.io == "int16" ? compiler::Io::int16
+                                     : compiler::Io::as_model;
   options.quantize = flags.quantize || !flags.calibrate.empty() || inputs.calibration != nullptr;
   options.strict = flags.strict;
   apply(flags.quantization, options);
@@ -116,8 +118,18 @@ compiler::Options options_of(const CompileFlags& flags, const CompileInputs& inp
   options.intermediates = flags.intermediates;
   if (!flags.memory.empty()) options.memory = planner::parse_memory(flags.memory);
   options.constants_in = constants_region(flags, options);
-  if (options.io == compiler::Io::int8 && !options.quantize) {
-    throw UsageError("--io=int8 needs a quantized model\n  add --calibrate FILE (or --quantize)");
+  if (options.io != compiler::Io::as_model && !options.quantize) {
+    throw UsageError("--io=" + flags.io + " needs a quantized model\n  add --calibrate FILE (or --quantize)");
+  }
+  const bool wide = options.scheme == ops::Precision::w8a16;
+  if (options.scheme != ops::Precision::w8a8 && !options.quantize) {
+    throw UsageError("--scheme says how to quantize\n  add --calibrate FILE (or --quantize)");
+  }
+  if (options.io != compiler::Io::as_model && (options.io == compiler::Io::int16) != wide) {
+    throw UsageError(
+        fmt::format("--io={} does not go with --scheme={}\n  inputs and outputs have the activations' type: "
+                    "--io={}, or --io=float",
+                    flags.io, flags.quantization.scheme, wide ? "int16" : "int8"));
   }
   return options;
 }
@@ -144,6 +156,7 @@ nlohmann::ordered_json figures_of(const compiler::Compiled& compiled, const comp
   nlohmann::ordered_json json;
   json["target"] = options.config.target.name();
   json["isa"] = options.config.target.is_any() ? "any" : name_of(options.config.target.isa);
+  json["scheme"] = ops::name_of(options.scheme);
   json["operators"] = facts.operators;
   json["float_operators"] = nlohmann::json::array();
   for (const compiler::FloatOperator& op : facts.float_operators) {
@@ -413,7 +426,7 @@ std::string report_page(const CompileFlags& flags, const CompileResult& result) 
                      {"CPU and ISA", fmt::format("{}, {}", result.figures["target"].get<std::string>(),
                                                  result.figures["isa"].get<std::string>())},
                      {"Runtime", flags.runtime},
-                     {"Inputs and outputs", flags.io == "int8" ? "int8" : "as the model has them"},
+                     {"Inputs and outputs", flags.io == "float" ? "as the model has them" : flags.io.c_str()},
                      {"Calibration", calibration_text(flags, result.compiled, result.options)},
                      {"SQNR", comparison_text(result.compiled.facts)},
                      {"Optimized for", flags.optimize},
@@ -433,7 +446,7 @@ void add_compile_options(CLI::App& word, CompileFlags& flags) {
   word.add_option("--isa", flags.isa, "Override the CPU's instruction set: scalar, dsp or mve");
   word.add_option("-o,--output", flags.output,
                   "The program to write, or a folder for it (default: the model's name with .pte)");
-  word.add_flag("-q,--quantize", flags.quantize, "Quantize to int8 (implied by --calibrate)");
+  word.add_flag("-q,--quantize", flags.quantize, "Quantize to integers (implied by --calibrate)");
   word.add_flag("--sequence", flags.sequence,
                 "Calibration arrays are [samples, steps, …] with the input's whole shape behind: the model's state is "
                 "kept along the steps");
@@ -443,7 +456,7 @@ void add_compile_options(CLI::App& word, CompileFlags& flags) {
   word.add_option("--calibrate", flags.calibrate,
                   "Representative inputs: .npz (one array per input, or x) or a folder of .npy");
   word.add_option("--io", flags.io, "Type of the program's inputs and outputs")
-      ->check(CLI::IsMember({"float", "int8"}))
+      ->check(CLI::IsMember({"float", "int8", "int16"}))
       ->capture_default_str();
   word.add_option("--runtime", flags.runtime, "Which runtime executes the program")
       ->check(CLI::IsMember({"cormorant", "executorch"}))

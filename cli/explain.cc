@@ -42,6 +42,8 @@ void describe(const quantizer::Decision& decision, nlohmann::ordered_json& json)
     json["reason"] = decision.reason;
     return;
   }
+  if (!decision.precision.empty()) json["precision"] = decision.precision;
+  if (!decision.instead.empty()) json["instead"] = decision.instead;
   if (decision.seen) json["range"] = {decision.seen->first, decision.seen->second};
   json["scale"] = decision.scale;
   json["zero_point"] = decision.zero_point;
@@ -57,12 +59,14 @@ void print_decision(const nlohmann::ordered_json& node) {
     fmt::print("  stays in float: {}\n", node["reason"].get<std::string>());
     return;
   }
-  fmt::print("  int8, {}", rule);
+  const std::string precision = node.value("precision", "8w8a");
+  fmt::print("  {}, {}", precision == "8w16a" ? "int16" : "int8", rule);
   if (node.contains("observer")) fmt::print(" by {}", node["observer"].get<std::string>());
   if (node.contains("range")) {
     fmt::print(": {:.4g} to {:.4g} seen", node["range"][0].get<double>(), node["range"][1].get<double>());
   }
   fmt::print(", scale {:.6g}, zero point {}\n", node["scale"].get<double>(), node["zero_point"].get<int>());
+  if (node.contains("instead")) fmt::print("  {}: {}\n", precision, node["instead"].get<std::string>());
   if (node.contains("shares_with")) fmt::print("  shares its range with {}\n", node["shares_with"].get<std::string>());
   if (!node.contains("weights")) return;
   fmt::print("  weights {}", node["weights"].get<std::string>());

@@ -104,10 +104,17 @@ std::vector<std::byte> quantized(const npy::Array& array, const BorderTensor& te
   std::vector<std::byte> out;
   for (const float value : compiler::to_float(array.dtype, array.data)) {
     if (std::isnan(value)) {
-      throw InputError({fmt::format("element {} is not a number (NaN), which int8 cannot express", out.size()),
+      throw InputError({fmt::format("element {} is not a number (NaN), which integers cannot express",
+                                    out.size() / size_of(tensor.dtype)),
                         "check what made the array", what});
     }
     const double level = std::nearbyint(static_cast<double>(value) / *tensor.scale) + tensor.zero_point;
+    if (tensor.dtype == DType::i16) {
+      const auto word = static_cast<std::int16_t>(std::clamp(level, -32768.0, 32767.0));
+      out.push_back(static_cast<std::byte>(word & 0xff));
+      out.push_back(static_cast<std::byte>(word >> 8 & 0xff));
+      continue;
+    }
     out.push_back(static_cast<std::byte>(static_cast<std::int8_t>(std::clamp(level, -128.0, 127.0))));
   }
   return out;
@@ -310,7 +317,7 @@ std::vector<std::byte> to_border(const npy::Array& array, const BorderTensor& te
   std::span<const std::byte> elements = array.data;
   if (array.dtype != tensor.dtype) {
     const bool widen = tensor.dtype == DType::f32 && array.dtype != DType::f16 && array.dtype != DType::bf16;
-    if (tensor.dtype == DType::i8 && tensor.scale && is_float(array.dtype)) {
+    if ((tensor.dtype == DType::i8 || tensor.dtype == DType::i16) && tensor.scale && is_float(array.dtype)) {
       converted = quantized(array, tensor, what);
     } else if (widen) {
       const std::vector<float> floats = compiler::to_float(array.dtype, array.data);

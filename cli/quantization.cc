@@ -6,6 +6,11 @@
 namespace cormorant::cli {
 
 void add_quantization(CLI::App& word, QuantizationFlags& flags, const std::string& layers_option) {
+  word.add_option("--scheme", flags.scheme,
+                  "Bits of weights and activations: 8w8a, 8w16a (16-bit activations) or 4w8a (4-bit weights, but for "
+                  "first, last and depthwise layers); operators without it keep 8w8a and are named")
+      ->check(CLI::IsMember({"8w8a", "8w16a", "4w8a"}))
+      ->capture_default_str();
   word.add_option("--observer", flags.observer,
                   "How ranges are chosen from what calibration sees; auto: by what is best where the tensor is used")
       ->check(
@@ -19,12 +24,14 @@ void add_quantization(CLI::App& word, QuantizationFlags& flags, const std::strin
   word.add_option("--float-layers", flags.float_layers,
                   "Modules that stay in float, with all inside them: features.0,classifier")
       ->delimiter(',');
-  word.add_option(layers_option, flags.layers_file,
-                  "A file of exceptions, a line each: a module path (* and ? allowed), then float, int8, observer=…, "
-                  "range=MIN..MAX, no-equalize, no-weight-rounding or no-bias-correction");
+  word.add_option(
+      layers_option, flags.layers_file,
+      "A file of exceptions, a line each: a module path (* and ? allowed), then float, int8, 8w8a, 8w16a, 4w8a, "
+      "observer=…, range=MIN..MAX, no-equalize, no-weight-rounding or no-bias-correction");
 }
 
 void apply(const QuantizationFlags& flags, compiler::Options& options) {
+  options.scheme = ops::parse_precision(flags.scheme).value();
   options.observer = *quantizer::parse_observer(flags.observer);
   options.equalize = flags.equalize;
   options.round_weights = flags.round_weights;

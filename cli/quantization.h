@@ -12,6 +12,7 @@
 namespace cormorant::cli {
 
 struct QuantizationFlags {
+  std::string scheme = "8w8a";
   std::string observer = "auto";
   bool equalize = true, round_weights = true, correct_biases = true;
   std::vector<std::string> float_layers;

@@ -30,7 +30,8 @@ void warn_of_absorbed_layers(const ir::Graph& graph, Context& context) {
 
 quantizer::QuantizeOptions quantizer_options(const Options& from) {
   quantizer::QuantizeOptions options;
-  options.int8_io = from.io == Io::int8;
+  options.int8_io = from.io != Io::as_model;
+  options.scheme = from.scheme;
   // ExecuTorch's linear reads one multiplier only, and `any` runs its kernels.
   const ops::Config& config = from.config;
   options.executorch_operators = config.runtime == ops::Runtime::executorch || config.target.is_any();
@@ -53,7 +54,7 @@ void quantize_graph(ir::Graph& graph, Context& context) {
     }
   };
   if (quantizer::is_quantized_model(graph)) {
-    quantizer::AdoptReport report = quantizer::adopt(graph, context.options.io == Io::int8);
+    quantizer::AdoptReport report = quantizer::adopt(graph, context.options.io != Io::as_model);
     report_float(report.float_nodes);
     context.facts.decisions = std::move(report.decisions);
     passes::fuse_activations(graph);

@@ -24,7 +24,7 @@
 
 namespace cormorant::compiler {
 
-enum class Io : std::uint8_t { as_model, int8 };
+enum class Io : std::uint8_t { as_model, int8, int16 };
 
 struct Options {
   ops::Config config;
@@ -41,6 +41,7 @@ struct Options {
   emit::Reuse reuse = emit::Reuse::all;
   bool explain = false;     // record what became of every node
   std::size_t compare = 0;  // calibration samples over which quantized tensors are compared with their float form
+  ops::Precision scheme = ops::Precision::w8a8;  // of quantization, where operators have it
   quantizer::Observer observer = quantizer::Observer::automatic;
   bool equalize = true;        // outlier channels,
   bool round_weights = true;   // by their layer's sums, and

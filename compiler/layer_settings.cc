@@ -21,8 +21,10 @@ namespace {
 using quantizer::LayerSettings;
 
 std::string all_words() {
-  return fmt::format("float, int8, observer={}, range=MIN..MAX, no-equalize, no-weight-rounding, no-bias-correction",
-                     fmt::join(quantizer::kObserverNames, "|"));
+  return fmt::format(
+      "float, int8, 8w8a, 8w16a, 4w8a, observer={}, range=MIN..MAX, no-equalize, no-weight-rounding, "
+      "no-bias-correction",
+      fmt::join(quantizer::kObserverNames, "|"));
 }
 
 std::optional<double> number(std::string_view text) {
@@ -50,6 +52,9 @@ void parse_setting(std::string_view word, LayerSettings& settings) {
   constexpr std::string_view kObserver = "observer=", kRange = "range=";
   if (word == "float" || word == "int8") {
     settings.keep_float = word == "float";
+  } else if (const auto precision = ops::parse_precision(word)) {
+    settings.keep_float = false;
+    settings.precision = precision;
   } else if (word == "no-equalize") {
     settings.equalize = false;
   } else if (word == "no-weight-rounding") {

@@ -3,8 +3,8 @@
 # says which instruction set it is for.
 
 # cormorant_list_sources(ROOT PREFIX): PREFIX_runtime, PREFIX_check (a kernel.cc checks and unpacks arguments: it runs once
-# per load), PREFIX_float (exist once, in C++ that every CPU's compiler turns into the same operations), PREFIX_scalar,
-# PREFIX_dsp, PREFIX_mve
+# per load), PREFIX_float (exist once, in C++ that every CPU's compiler turns into the same operations: those in float, and
+# those for activations of 16 bits), PREFIX_scalar, PREFIX_dsp, PREFIX_mve
 macro(cormorant_list_sources root prefix)
   include(${root}/ops/operators.cmake)
   file(GLOB ${prefix}_runtime CONFIGURE_DEPENDS ${root}/runtime/*.cc)
@@ -30,7 +30,7 @@ CORMORANT_KERNELS(CORMORANT_@kernel_list@_KERNELS, @isa@)
       endif()
       list(APPEND ${prefix}_${isa} ${found})
     endforeach()
-    foreach(kernel "check;kernel.cc" "float;kernel_float.cc")
+    foreach(kernel "check;kernel.cc" "float;kernel_float.cc" "float;kernel_words.cc")
       list(GET kernel 0 list)
       list(GET kernel 1 file)
       if(EXISTS ${root}/ops/${operator}/${file})

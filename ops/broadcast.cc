@@ -6,6 +6,7 @@
 
 #include "base/diagnostic.h"
 #include "ops/multiplier.h"
+#include "ops/words.h"
 
 namespace cormorant::ops {
 
@@ -110,20 +111,30 @@ ir::QuantParams parameters_for(const Rewriter& rewriter, const char* name, std::
     }
     largest = std::max(largest, std::abs(static_cast<double>(number)));
   }
-  return ir::per_tensor_i8(largest == 0 ? 1.0 : largest / 127, 0);
+  if (!has_words(rewriter.node)) return ir::per_tensor_i8(largest == 0 ? 1.0 : largest / 127, 0);
+  return {DType::i16, -32768, 32767, std::nullopt, {largest == 0 ? 1.0 : largest / 32767}, {0}};
+}
+
+template <class T>
+ir::Value* integer_constant(const Rewriter& rewriter, const char* name, const ir::Shape& shape,
+                            std::span<const float> numbers, const ir::QuantParams& quant) {
+  std::vector<T> integers;
+  integers.reserve(numbers.size());
+  for (const float number : numbers) {
+    integers.push_back(
+        static_cast<T>(quantize_value(number, quant.scale(), quant.zero_point(), quant.qmin, quant.qmax)));
+  }
+  return rewriter.constant(name, ir::quantized_type(shape, quant), std::span<const T>(integers));
 }
 
 ir::Value* quantized_constant(const Rewriter& rewriter, const char* name, const ir::Value& value,
                               const ir::QuantParams* given) {
   const evaluate::Tensor tensor = evaluate::constant_tensor(value);  // contiguous
   const ir::QuantParams quant = given != nullptr ? *given : parameters_for(rewriter, name, tensor.values());
-  std::vector<std::int8_t> integers;
-  integers.reserve(tensor.values().size());
-  for (const float number : tensor.values()) {
-    integers.push_back(
-        static_cast<std::int8_t>(quantize_value(number, quant.scale(), quant.zero_point(), quant.qmin, quant.qmax)));
+  if (quant.dtype == DType::i16) {
+    return integer_constant<std::int16_t>(rewriter, name, value.type.shape, tensor.values(), quant);
   }
-  return rewriter.constant(name, ir::quantized_type(value.type.shape, quant), std::span<const std::int8_t>(integers));
+  return integer_constant<std::int8_t>(rewriter, name, value.type.shape, tensor.values(), quant);
 }
 
 // The same constant under another shape; a full one is repeated to it.
@@ -135,8 +146,8 @@ ir::Value* reshaped_constant(const Rewriter& rewriter, const char* name, const i
   }
   type.dim_order.clear();
   const ir::Shape from = std::exchange(type.shape, repeat ? shape : with_rank(value.type.shape, shape.size()));
+  if (!repeat) return rewriter.graph.add_constant(rewriter.node.name + "_" + name, std::move(type), value.data);
   const auto data = value.data.as<std::int8_t>();
-  if (!repeat) return rewriter.constant(name, std::move(type), data);
   const BroadcastWalk walk = broadcast_walk(from, shape);
   std::vector<std::int8_t> repeated;
   repeated.reserve(static_cast<std::size_t>(type.elements()));
@@ -186,6 +197,10 @@ Operands broadcast_operands(const Rewriter& rewriter, ExecutorchBroadcast allowe
     if (value->kind != ir::ValueKind::constant) continue;
     const bool is_foreign = constants != nullptr && value->type.quant != *constants;
     if (!value->type.quant || is_foreign) node.set(name, quantized_constant(rewriter, name, *value, constants));
+  }
+  if (has_words(node)) {
+    require_words(rewriter, {"self", "other"});
+    return {full_rank_operand(rewriter, "self", allowed), full_rank_operand(rewriter, "other", allowed)};
   }
   for (const ir::Value* value : {node.tensor("self"), node.tensor("other"), node.result()}) {
     const auto& quant = value->type.quant;

@@ -13,7 +13,9 @@
 // OURS(operator, overload, …) is cormorant::<operator>.<overload>; the overload tells variants apart. THEIRS(library,
 // operator, overload, …) has an ExecuTorch name and schema. FOREIGN is the same, but stands only in programs of other
 // compilers: no node of a graph is one. What follows the name:
-//   code       the files that define its kernels: kernel_scalar.cc, …; any_cpu is kernel_float.cc, one source for all
+//   code       the files that define its kernels: kernel_scalar.cc, …; any_cpu is kernel_float.cc, one source for all,
+//              and so is words, kernel_words.cc, for activations of 16 bits; scalar_words, … are
+//              kernel_scalar_words.cc, …
 //   load       reads and checks the arguments, everywhere (kernel.cc)
 //   execute    looked up where the list is read: each kernel file defines its own, reference.cc the host's. An operator
 //              that only puts shared loops together gives a template over kLoops instead, and has no kernel files.
@@ -42,42 +44,64 @@
   }                                                                 \
   LIST(CORMORANT_OURS_##code, CORMORANT_THEIRS_##code, CORMORANT_THEIRS_##code)
 
-// What of five belongs to a code: CORMORANT_IN_<code>(scalar, dsp, mve, dsp_small, any_cpu).
-#define CORMORANT_IN_scalar(scalar, dsp, mve, dsp_small, any_cpu) scalar
-#define CORMORANT_IN_dsp(scalar, dsp, mve, dsp_small, any_cpu) dsp
-#define CORMORANT_IN_mve(scalar, dsp, mve, dsp_small, any_cpu) mve
-#define CORMORANT_IN_scalar_mve(scalar, dsp, mve, dsp_small, any_cpu) scalar mve
-#define CORMORANT_IN_scalar_dsp_mve(scalar, dsp, mve, dsp_small, any_cpu) scalar dsp mve
-#define CORMORANT_IN_dsp_small(scalar, dsp, mve, dsp_small, any_cpu) dsp_small
-#define CORMORANT_IN_any_cpu(scalar, dsp, mve, dsp_small, any_cpu) any_cpu
+// What of nine belongs to a code: CORMORANT_IN_<code>(scalar, dsp, mve, dsp_small, any_cpu, words, scalar_words,
+// dsp_words, mve_words).
+#define CORMORANT_IN_scalar(scalar, ...) scalar
+#define CORMORANT_IN_dsp(scalar, dsp, ...) dsp
+#define CORMORANT_IN_mve(scalar, dsp, mve, ...) mve
+#define CORMORANT_IN_scalar_mve(scalar, dsp, mve, ...) scalar mve
+#define CORMORANT_IN_scalar_dsp_mve(scalar, dsp, mve, ...) scalar dsp mve
+#define CORMORANT_IN_dsp_small(scalar, dsp, mve, dsp_small, ...) dsp_small
+#define CORMORANT_IN_any_cpu(scalar, dsp, mve, dsp_small, any_cpu, ...) any_cpu
+#define CORMORANT_IN_words(scalar, dsp, mve, dsp_small, any_cpu, words, ...) words
+#define CORMORANT_IN_scalar_words(scalar, dsp, mve, dsp_small, any_cpu, words, scalar_words, ...) scalar_words
+#define CORMORANT_IN_dsp_words(scalar, dsp, mve, dsp_small, any_cpu, words, scalar_words, dsp_words, ...) dsp_words
+#define CORMORANT_IN_mve_words(scalar, dsp, mve, dsp_small, any_cpu, words, scalar_words, dsp_words, mve_words) \
+  mve_words
 
 #define CORMORANT_LOOPS_scalar Loops::scalar
 #define CORMORANT_LOOPS_dsp Loops::dsp
 #define CORMORANT_LOOPS_mve Loops::mve
 #define CORMORANT_LOOPS_dsp_small Loops::dsp
 #define CORMORANT_LOOPS_any_cpu Loops::scalar
+#define CORMORANT_LOOPS_words Loops::scalar
+#define CORMORANT_LOOPS_scalar_words Loops::scalar
+#define CORMORANT_LOOPS_dsp_words Loops::dsp
+#define CORMORANT_LOOPS_mve_words Loops::mve
 
 #define CORMORANT_OUR_KERNEL(op, overload, load, execute) \
   CORMORANT_KERNEL(cormorant_##op##_##overload, names::cormorant_##op##_##overload, load, execute)
 #define CORMORANT_OURS_scalar(op, overload, code, load, execute, ...) \
-  CORMORANT_IN_##code(CORMORANT_OUR_KERNEL(op, overload, load, execute), , , , )
+  CORMORANT_IN_##code(CORMORANT_OUR_KERNEL(op, overload, load, execute), , , , , , , , )
 #define CORMORANT_OURS_dsp(op, overload, code, load, execute, ...) \
-  CORMORANT_IN_##code(, CORMORANT_OUR_KERNEL(op, overload, load, execute), , , )
+  CORMORANT_IN_##code(, CORMORANT_OUR_KERNEL(op, overload, load, execute), , , , , , , )
 #define CORMORANT_OURS_mve(op, overload, code, load, execute, ...) \
-  CORMORANT_IN_##code(, , CORMORANT_OUR_KERNEL(op, overload, load, execute), , )
+  CORMORANT_IN_##code(, , CORMORANT_OUR_KERNEL(op, overload, load, execute), , , , , , )
 #define CORMORANT_OURS_dsp_small(op, overload, code, load, execute, ...) \
-  CORMORANT_IN_##code(, , , CORMORANT_OUR_KERNEL(op, overload, load, execute), )
+  CORMORANT_IN_##code(, , , CORMORANT_OUR_KERNEL(op, overload, load, execute), , , , , )
 #define CORMORANT_OURS_any_cpu(op, overload, code, load, execute, ...) \
-  CORMORANT_IN_##code(, , , , CORMORANT_OUR_KERNEL(op, overload, load, execute))
+  CORMORANT_IN_##code(, , , , CORMORANT_OUR_KERNEL(op, overload, load, execute), , , , )
+#define CORMORANT_OURS_words(op, overload, code, load, execute, ...) \
+  CORMORANT_IN_##code(, , , , , CORMORANT_OUR_KERNEL(op, overload, load, execute), , , )
+#define CORMORANT_OURS_scalar_words(op, overload, code, load, execute, ...) \
+  CORMORANT_IN_##code(, , , , , , CORMORANT_OUR_KERNEL(op, overload, load, execute), , )
+#define CORMORANT_OURS_dsp_words(op, overload, code, load, execute, ...) \
+  CORMORANT_IN_##code(, , , , , , , CORMORANT_OUR_KERNEL(op, overload, load, execute), )
+#define CORMORANT_OURS_mve_words(op, overload, code, load, execute, ...) \
+  CORMORANT_IN_##code(, , , , , , , , CORMORANT_OUR_KERNEL(op, overload, load, execute))
 
 // Their names do not say the instruction set, so the symbols do.
 #define CORMORANT_THEIR_KERNEL(name, isa, load, execute) CORMORANT_KERNEL(name##_##isa, names::name, load, execute)
 #define CORMORANT_THEIRS_scalar(library, op, overload, code, load, execute, ...) \
-  CORMORANT_IN_##code(CORMORANT_THEIR_KERNEL(library##_##op##_##overload, scalar, load, execute), , , , )
+  CORMORANT_IN_##code(CORMORANT_THEIR_KERNEL(library##_##op##_##overload, scalar, load, execute), , , , , , , , )
 #define CORMORANT_THEIRS_dsp(library, op, overload, code, load, execute, ...) \
-  CORMORANT_IN_##code(, CORMORANT_THEIR_KERNEL(library##_##op##_##overload, dsp, load, execute), , , )
+  CORMORANT_IN_##code(, CORMORANT_THEIR_KERNEL(library##_##op##_##overload, dsp, load, execute), , , , , , , )
 #define CORMORANT_THEIRS_mve(library, op, overload, code, load, execute, ...) \
-  CORMORANT_IN_##code(, , CORMORANT_THEIR_KERNEL(library##_##op##_##overload, mve, load, execute), , )
+  CORMORANT_IN_##code(, , CORMORANT_THEIR_KERNEL(library##_##op##_##overload, mve, load, execute), , , , , , )
 #define CORMORANT_THEIRS_dsp_small(...)
 #define CORMORANT_THEIRS_any_cpu(library, op, overload, code, load, execute, ...) \
-  CORMORANT_IN_##code(, , , , CORMORANT_THEIR_KERNEL(library##_##op##_##overload, scalar, load, execute))
+  CORMORANT_IN_##code(, , , , CORMORANT_THEIR_KERNEL(library##_##op##_##overload, scalar, load, execute), , , , )
+#define CORMORANT_THEIRS_words(...)
+#define CORMORANT_THEIRS_scalar_words(...)
+#define CORMORANT_THEIRS_dsp_words(...)
+#define CORMORANT_THEIRS_mve_words(...)

@@ -53,6 +53,29 @@ std::vector<Isa> isas_of(unsigned bits) {
   return isas;
 }
 
+std::string_view name_of(Precision precision) {
+  switch (precision) {
+    case Precision::w8a8:
+      return "8w8a";
+    case Precision::w8a16:
+      return "8w16a";
+    case Precision::w4a8:
+      return "4w8a";
+    case Precision::f32:
+      return "float";
+    case Precision::integers:
+      break;
+  }
+  return "integers";
+}
+
+std::optional<Precision> parse_precision(std::string_view name) {
+  for (const Precision precision : {Precision::w8a8, Precision::w8a16, Precision::w4a8}) {
+    if (name_of(precision) == name) return precision;
+  }
+  return std::nullopt;
+}
+
 bool Operator::has(Precision precision) const {
   if (precision == Precision::f32 && (lower_float != nullptr || is_alias)) return true;
   return std::ranges::any_of(kernels, [&](const ListedKernel& kernel) {

@@ -64,12 +64,20 @@ enum class Precision : std::uint8_t { w8a8, w8a16, w4a8, f32, integers };
 // How operators' lists call them.
 namespace precisions {
 inline std::vector<Precision> w8a8() { return {Precision::w8a8}; }
+inline std::vector<Precision> w8a16() { return {Precision::w8a16}; }
+inline std::vector<Precision> w4a8() { return {Precision::w4a8}; }
 inline std::vector<Precision> w8a8_w8a16() { return {Precision::w8a8, Precision::w8a16}; }
+// Of operators with constant weights.
+inline std::vector<Precision> w8a8_w8a16_w4a8() { return {Precision::w8a8, Precision::w8a16, Precision::w4a8}; }
 inline std::vector<Precision> f32() { return {Precision::f32}; }
 inline std::vector<Precision> numbers() { return {Precision::f32, Precision::integers}; }
 // Elements of whatever type, moved or compared as they are.
 inline std::vector<Precision> any() { return {Precision::w8a8, Precision::f32}; }
 }  // namespace precisions
+
+// "8w16a", as users spell them; none of those that are no scheme of quantization.
+std::string_view name_of(Precision precision);
+std::optional<Precision> parse_precision(std::string_view name);
 
 // ---- quantization -------------------------------------------------------------------------------------------------
 // How a node takes part in quantization. Tensor arguments not named in `weights` are activations.
@@ -105,6 +113,8 @@ struct QuantRule {
   std::optional<Words> words = {};
   // Arguments that have the parameters of the (first) result: what a recurrence begins with.
   std::vector<std::string> as_result = {};
+  // Where the output's range is known: the same in 16 bits.
+  std::optional<Fixed> fixed_words = {};
   // What the node can be computed with once it is quantized; the quantizer chooses.
   std::vector<Precision> precisions = precisions::w8a8();
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// From integers to float and on to integers of another scale is a function of one int8 value: a table, without float.
+// From integers to float and on to integers of another scale is a function of one integer, without float: of one int8
+// value a table, between int8 and int16 a factor.
 #include "passes/passes.h"
 
 namespace cormorant::passes {
@@ -12,7 +13,8 @@ void join_conversions(ir::Graph& graph) {
     if (before == nullptr || before->op != "quantized_decomposed.dequantize_per_tensor") continue;
     ir::Value* integers = before->tensor("input");
     const ir::TensorType& type = node->result()->type;
-    if (integers->kind == ir::ValueKind::constant || integers->type.dtype != DType::i8 || type.dtype != DType::i8)
+    const auto has_kernel = [](DType dtype) { return dtype == DType::i8 || dtype == DType::i16; };
+    if (integers->kind == ir::ValueKind::constant || !has_kernel(integers->type.dtype) || !has_kernel(type.dtype))
       continue;
     ir::Value* joined = integers;
     if (integers->type.quant != type.quant) {

@@ -107,7 +107,7 @@ class Adoption {
   std::string adopt(ir::Node& node) {
     const ops::Operator* op = ops::find(node);
     if (op == nullptr || op->quantize == nullptr) return "operator " + node.op + " has no integer form";
-    const Rule rule = op->quantize(node);
+    Rule rule = op->quantize(node);
     if (const auto* reject = std::get_if<Rule::Reject>(&rule.output)) return reject->reason;
     std::vector<std::optional<ir::QuantParams>> params;
     for (const ir::Value* result : node.results) {
@@ -117,6 +117,8 @@ class Adoption {
       return "the model does not quantize its result";
     }
     if (std::string reason = check_operands(node, rule); !reason.empty()) return reason;
+    if (std::string reason = check_width(node, rule, *params[0]); !reason.empty()) return reason;
+    if (params[0]->dtype == DType::i16 && rule.fixed_words) rule.output = *rule.fixed_words;
 
     // A score that must not count gets the result's lowest level, whatever it is.
     if (const std::string mask = mask_argument(node); !mask.empty()) {
@@ -134,6 +136,29 @@ class Adoption {
     return {};
   }
 
+  // With 16 bits an operator needs all its activations so, and symmetric ones.
+  static std::string check_width(const ir::Node& node, const Rule& rule, const ir::QuantParams& result) {
+    const bool is_wide = result.dtype == DType::i16;
+    const auto precision = is_wide ? ops::Precision::w8a16 : ops::Precision::w8a8;
+    if (std::ranges::find(rule.precisions, precision) == rule.precisions.end()) {
+      return "operator " + node.op + " has no form with " + (is_wide ? "16" : "8") + "-bit activations";
+    }
+    if (rule.words) return {};
+    if (is_wide && result.zero_point() != 0) return "its 16-bit result has a zero point";
+    for (const ir::NamedArgument& argument : node.args) {
+      if (weight_named(rule, argument.name) != nullptr) continue;
+      for (ir::Value* value : tensors(argument)) {
+        const ir::Value* integers = integers_of(value);
+        if (integers == nullptr || integers->kind == ir::ValueKind::constant || !integers->type.quant) continue;
+        if (integers->type.quant->dtype != result.dtype && !std::holds_alternative<Rule::Share>(rule.output)) {
+          return "the model gives it operands of 8 and of 16 bits";
+        }
+        if (is_wide && integers->type.quant->zero_point() != 0) return "a 16-bit operand of it has a zero point";
+      }
+    }
+    return {};
+  }
+
   // After adopt(): its types are the decision.
   static Decision decision_about(const ir::Node& node, const std::string& reason) {
     Decision decision{node.name, node.op, node.location.text()};
@@ -144,10 +169,12 @@ class Adoption {
       if (!result->type.quant) continue;
       decision.scale = result->type.quant->scale();
       decision.zero_point = result->type.quant->zero_point();
+      decision.precision = result->type.dtype == DType::i16 ? "8w16a" : "8w8a";
     }
     if (!node.has("weight") || !node.tensor("weight")->type.quant) return decision;
     const ir::QuantParams& weights = *node.tensor("weight")->type.quant;
-    decision.weights = describe_scales(weights.per_channel(), weights.scales);
+    decision.weights = describe_scales(weights.per_channel(), weights.scales, weights.qmax);
+    if (weights.qmax <= 7 && decision.precision == "8w8a") decision.precision = "4w8a";
     return decision;
   }
 

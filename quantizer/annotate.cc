@@ -7,6 +7,8 @@
 #include <set>
 #include <unordered_set>
 
+#include "base/diagnostic.h"
+
 namespace cormorant::quantizer {
 namespace {
 
@@ -26,11 +28,15 @@ std::string obstacle(const ir::Node& node, const ops::Operator* op, const Quanti
   return {};
 }
 
+bool has(const Rule& rule, ops::Precision precision) {
+  return std::ranges::find(rule.precisions, precision) != rule.precisions.end();
+}
+
 Rule rule_of(const ir::Node& node, const QuantizeOptions& options) {
   const ops::Operator* op = ops::find(node);
   if (std::string reason = obstacle(node, op, options); !reason.empty()) return {Rule::Reject{std::move(reason)}, {}};
   Rule rule = op->quantize(node);
-  if (std::ranges::find(rule.precisions, ops::Precision::w8a8) == rule.precisions.end()) {
+  if (!has(rule, ops::Precision::w8a8)) {
     return {Rule::Reject{"operator " + node.op + " has no form with 8-bit activations"}, {}};
   }
   if (std::holds_alternative<Rule::ObserveOrShare>(rule.output)) {
@@ -89,6 +95,110 @@ std::vector<ir::Value*> activations(const ir::Node& node, const Rule& rule) {
 
 using Rules = std::unordered_map<const ir::Node*, Rule>;
 
+// ---- precision ------------------------------------------------------------------------------------------------------
+
+struct Choice {
+  ops::Precision precision = ops::Precision::w8a8;
+  std::string instead = {};
+};
+using Choices = std::unordered_map<const ir::Node*, Choice>;
+
+// Layers with weights that no other such layer stands before, or behind: four bits of weights would cost most there.
+class Ends {
+ public:
+  Ends(const ir::Graph& graph, const Rules& rules) {
+    std::unordered_set<const ir::Value*> behind, before;
+    for (const ir::Node& node : graph.nodes()) {
+      const bool weighs = !rules.at(&node).weights.empty();
+      const bool follows = std::ranges::any_of(node.inputs(), [&](const ir::Value* v) { return behind.contains(v); });
+      if (weighs && !follows) ends_.insert(&node);
+      if (weighs || follows) behind.insert(node.results.begin(), node.results.end());
+    }
+    for (auto node = graph.nodes().rbegin(); node != graph.nodes().rend(); ++node) {
+      const bool weighs = !rules.at(&*node).weights.empty();
+      const bool leads = std::ranges::any_of(node->results, [&](const ir::Value* v) { return before.contains(v); });
+      if (weighs && !leads) ends_.insert(&*node);
+      if (!weighs && !leads) continue;
+      for (const ir::Value* input : node->inputs()) before.insert(input);
+    }
+  }
+  [[nodiscard]] bool contains(const ir::Node& node) const { return ends_.contains(&node); }
+
+ private:
+  std::unordered_set<const ir::Node*> ends_;
+};
+
+bool is_depthwise(const ir::Node& node) {
+  const ops::Operator* op = ops::find(node);
+  return op != nullptr && op->name == "depthwise_conv2d";
+}
+
+[[noreturn]] void contradict(const ir::Node& node, const LayerSettings& own, const Rule& rule) {
+  std::string possible = "float";
+  for (const ops::Precision precision : rule.precisions) possible += ", " + std::string(ops::name_of(precision));
+  throw InputError({.problem = "layer " + own.path + " is to be " + std::string(ops::name_of(*own.precision)) +
+                               ", which operator " + node.op + " does not have",
+                    .advice = "it can be " + possible,
+                    .file = own.where.starts_with("--") ? std::string() : own.where,
+                    .node = node.name,
+                    .source = node.location.text()});
+}
+
+// What each quantized node computes with: what is asked for it, or the nearest that its operator has.
+Choices choose_precisions(const ir::Graph& graph, const Rules& rules, const QuantizeOptions& options) {
+  const Ends ends(graph, rules);
+  Choices choices;
+  for (const ir::Node& node : graph.nodes()) {
+    const Rule& rule = rules.at(&node);
+    if (is_rejected(rule)) continue;
+    const LayerSettings own = settings_for(options.layers, node.location.module);
+    const ops::Precision wanted = own.precision.value_or(options.scheme);
+    Choice& choice = choices[&node];
+    if (wanted == ops::Precision::w8a8) continue;
+    const std::string name(ops::name_of(wanted));
+    if (wanted == ops::Precision::w4a8 && rule.weights.empty()) {
+      choice.instead = "it has no weights";
+    } else if (wanted == ops::Precision::w4a8 && !own.precision && is_depthwise(node)) {
+      choice.instead = "depthwise layers keep 8 bits";
+    } else if (!has(rule, wanted)) {
+      // A module may hold more than the layer that is meant: only what has weights was surely meant.
+      if (own.precision && !rule.weights.empty()) contradict(node, own, rule);
+      choice.instead = "operator " + node.op + " has no " + name;
+    } else if (wanted == ops::Precision::w4a8 && !own.precision && ends.contains(node)) {
+      choice.instead = "first and last layers keep 8 bits unless --layers says otherwise";
+    } else {
+      choice.precision = wanted;
+    }
+  }
+  return choices;
+}
+
+// Which tensors have 16 bits: results of nodes that compute so, what is only moved of them, and what comes from outside
+// to such a node.
+std::unordered_set<const ir::Value*> wide_values(const ir::Graph& graph, const Rules& rules, Choices& choices) {
+  std::unordered_set<const ir::Value*> wide;
+  const auto is_source = [&](const ir::Value* value) {
+    return value->producer == nullptr || is_rejected(rules.at(value->producer));
+  };
+  for (const ir::Node& node : graph.nodes()) {
+    const auto at = choices.find(&node);
+    if (at == choices.end()) continue;
+    const Rule& rule = rules.at(&node);
+    const std::vector<ir::Value*> inputs = activations(node, rule);
+    bool is_wide = at->second.precision == ops::Precision::w8a16;
+    if (is_sharing(rule) && !std::ranges::all_of(inputs, is_source)) {
+      // What was computed decides, whatever moves it.
+      is_wide = has(rule, ops::Precision::w8a16) &&
+                std::ranges::any_of(inputs, [&](const ir::Value* v) { return !is_source(v) && wide.contains(v); });
+    }
+    if (is_sharing(rule)) at->second.precision = is_wide ? ops::Precision::w8a16 : ops::Precision::w8a8;
+    if (!is_wide) continue;
+    std::ranges::copy_if(inputs, std::inserter(wide, wide.end()), is_source);
+    std::ranges::copy_if(node.results, std::inserter(wide, wide.end()), is_real);
+  }
+  return wide;
+}
+
 // Data movement between float nodes moves floats: integers there would cost two conversions and precision for nothing.
 // Chains of it are found by assuming all data movement to be in float and taking back what touches integers.
 void keep_islands_in_float(const ir::Graph& graph, Rules& rules) {
@@ -122,6 +232,7 @@ void keep_islands_in_float(const ir::Graph& graph, Rules& rules) {
 // is measured: the one cannot change, and the other would be clipped by it. Conversion bridges the two instead.
 class Sharing {
  public:
+  explicit Sharing(const std::unordered_set<const ir::Value*>& wide) : wide_(wide) {}
   void add(const ir::Value* value, std::optional<Rule::Fixed> fixed = {}) {
     if (index_.contains(value)) return;
     index_[value] = values_.size();
@@ -136,12 +247,12 @@ class Sharing {
   [[nodiscard]] bool contains(const ir::Value* value) const { return index_.contains(value); }
   [[nodiscard]] bool has_words(const ir::Value* value) {
     const std::optional<Rule::Fixed>& fixed = fixed_[root(index_.at(value))];
-    return fixed && fixed->dtype == DType::i16;
+    return (fixed && fixed->dtype == DType::i16) || wide_.contains(value);
   }
 
   void unite(const ir::Value* a, const ir::Value* b) {
     const std::size_t x = root(index_.at(a)), y = root(index_.at(b));
-    if (x == y || conflict(x, y) || conflict(y, x)) return;
+    if (x == y || conflict(x, y) || conflict(y, x) || differs_in_width(x, y, a, b)) return;
     const std::size_t first = std::min(x, y), second = std::max(x, y);
     parent_[second] = first;
     if (!fixed_[first]) fixed_[first] = fixed_[second];
@@ -152,13 +263,18 @@ class Sharing {
     std::map<std::size_t, std::size_t> group_of_root;
     for (std::size_t k = 0; k < values_.size(); ++k) {
       const auto [at, is_new] = group_of_root.try_emplace(root(k), annotation.groups.size());
-      if (is_new) annotation.groups.push_back({{}, fixed_[root(k)]});
+      if (is_new) annotation.groups.push_back({{}, fixed_[root(k)], has_words(values_[k])});
       annotation.groups[at->second].members.push_back(values_[k]);
       annotation.group_of[values_[k]] = at->second;
     }
   }
 
  private:
+  // Where 16 bits are known by definition, the other set gets them, too.
+  [[nodiscard]] bool differs_in_width(std::size_t x, std::size_t y, const ir::Value* a, const ir::Value* b) const {
+    const auto is_known = [&](std::size_t k) { return fixed_[k] && fixed_[k]->dtype == DType::i16; };
+    return !is_known(x) && !is_known(y) && wide_.contains(a) != wide_.contains(b);
+  }
   [[nodiscard]] bool conflict(std::size_t known, std::size_t other) const {
     const std::optional<Rule::Fixed>&a = fixed_[known], &b = fixed_[other];
     if (!a) return false;
@@ -170,6 +286,7 @@ class Sharing {
     return k;
   }
 
+  const std::unordered_set<const ir::Value*>& wide_;
   std::unordered_map<const ir::Value*, std::size_t> index_;
   std::vector<const ir::Value*> values_;
   std::vector<std::size_t> parent_;
@@ -179,9 +296,7 @@ class Sharing {
 
 // ---- tensors of 16 bits -----------------------------------------------------------------------------------------
 
-bool moves_words(const Rule& rule) {
-  return is_sharing(rule) && std::ranges::find(rule.precisions, ops::Precision::w8a16) != rule.precisions.end();
-}
+bool moves_words(const Rule& rule) { return is_sharing(rule) && has(rule, ops::Precision::w8a16); }
 
 bool names(const std::vector<std::string>& list, const std::string& name) {
   return std::ranges::find(list, name) != list.end();
@@ -212,25 +327,26 @@ std::unordered_map<const ir::Value*, Rule::Fixed> values_of_words(const ir::Grap
 
 // Adds groups for tensors whose readers need them in other integers than they have.
 void add_conversions(const ir::Graph& graph, Annotation& annotation) {
-  std::map<std::pair<const ir::Value*, double>, std::size_t> made;
+  std::map<std::tuple<const ir::Value*, double, bool>, std::size_t> made;
   const auto need = [&](const ir::Node& node, const std::string& argument, const ir::Value* value,
-                        std::optional<Rule::Fixed> fixed) {
-    const auto [at, is_new] = made.try_emplace({value, fixed ? fixed->scale : 0.0}, annotation.groups.size());
-    if (is_new) annotation.groups.push_back({{value}, fixed});
+                        std::optional<Rule::Fixed> fixed, bool wide) {
+    const auto [at, is_new] = made.try_emplace({value, fixed ? fixed->scale : 0.0, wide}, annotation.groups.size());
+    if (is_new) annotation.groups.push_back({{value}, fixed, wide});
     annotation.converted[{&node, argument, value}] = at->second;
   };
   for (const ir::Node& node : graph.nodes()) {
     const auto quantized = annotation.quantized.find(&node);
     if (quantized == annotation.quantized.end() || is_sharing(quantized->second.rule)) continue;
-    const auto& [rule, operands] = quantized->second;
+    const auto& [rule, operands, precision, instead] = quantized->second;
+    const bool wide = precision == ops::Precision::w8a16;
     for (const ir::NamedArgument& argument : node.args) {
       const auto* single = std::get_if<ir::Value*>(&argument.value);
       if (single == nullptr || std::ranges::find(operands, *single) == operands.end()) continue;
-      const std::optional<Rule::Fixed>& has = annotation.groups[annotation.group_of.at(*single)].fixed;
+      const Group held = annotation.groups[annotation.group_of.at(*single)];  // a copy: groups are added
       if (rule.words && names(rule.words->arguments, argument.name)) {
-        if (has != words_of(rule)) need(node, argument.name, *single, words_of(rule));
-      } else if (has && has->dtype == DType::i16 && !names(rule.as_result, argument.name)) {
-        need(node, argument.name, *single, std::nullopt);
+        if (held.fixed != words_of(rule)) need(node, argument.name, *single, words_of(rule), true);
+      } else if (held.is_wide != wide && !names(rule.as_result, argument.name)) {
+        need(node, argument.name, *single, std::nullopt, wide);
       }
     }
   }
@@ -321,7 +437,13 @@ Annotation annotate(const ir::Graph& graph, const QuantizeOptions& options) {
   }
   keep_islands_in_float(graph, rules);
 
-  Sharing sharing;
+  Choices choices = choose_precisions(graph, rules, options);
+  for (auto& [node, choice] : choices) {
+    Rule& rule = rules.at(node);
+    if (choice.precision == ops::Precision::w8a16 && rule.fixed_words) rule.output = *rule.fixed_words;
+  }
+  const std::unordered_set<const ir::Value*> wide = wide_values(graph, rules, choices);
+  Sharing sharing(wide);
   const auto words = values_of_words(graph, rules);
   const auto add_measured = [&](const ir::Value* value) {
     if (const auto known = words.find(value); known != words.end()) return sharing.add(value, known->second);
@@ -343,7 +465,8 @@ Annotation annotate(const ir::Graph& graph, const QuantizeOptions& options) {
       continue;
     }
     const std::vector<ir::Value*> inputs = activations(node, rule);
-    annotation.quantized[&node] = {rule, inputs};
+    const Choice& choice = choices.at(&node);
+    annotation.quantized[&node] = {rule, inputs, choice.precision, choice.instead};
     for (const ir::Value* input : inputs) {
       // Inputs, constants and results of float nodes; what quantized nodes make is there already.
       const bool is_new = input->producer == nullptr || is_rejected(rules.at(input->producer));
@@ -400,7 +523,7 @@ std::size_t Annotation::group_for(const ir::Node& node, const std::string& argum
 }
 
 FactorScales Annotation::factors_of(const ir::Node& node, const std::vector<ir::QuantParams>& params) const {
-  const auto& [rule, operands] = quantized.at(&node);
+  const auto& [rule, operands, precision, instead] = quantized.at(&node);
   FactorScales factors;
   for (const ir::NamedArgument& argument : node.args) {
     const auto* single = std::get_if<ir::Value*>(&argument.value);

@@ -33,10 +33,12 @@ struct FloatNode {
 // What became of one node.
 struct Decision {
   std::string node, op, source;
-  std::string rule = {};      // "own range", "shared range", "known range", "the model's parameters", or "float"
-  std::string reason = {};    // of a node in float
-  std::string observer = {};  // whose range it is: "mse", "minmax", …; empty for a known range
-  std::string shares = {};    // the other tensors of a shared range, with commas between
+  std::string precision = {};  // "8w8a", "8w16a", "4w8a"; empty in float
+  std::string instead = {};    // why it has another precision than was asked for; empty if it has that
+  std::string rule = {};       // "own range", "shared range", "known range", "the model's parameters", or "float"
+  std::string reason = {};     // of a node in float
+  std::string observer = {};   // whose range it is: "mse", "minmax", …; empty for a known range
+  std::string shares = {};     // the other tensors of a shared range, with commas between
   std::optional<std::pair<double, double>> seen = {};  // smallest and largest, where it was observed
   double scale = 0;
   std::int32_t zero_point = 0;
@@ -48,11 +50,14 @@ struct Decision {
 struct Group {
   std::vector<const ir::Value*> members;  // in the graph's order
   std::optional<ops::QuantRule::Fixed> fixed;
+  bool is_wide = false;  // 16 bits
 };
 
 struct QuantizedNode {
   ops::QuantRule rule;
   std::vector<ir::Value*> activations;  // its float operands but for those that the rule names as weights
+  ops::Precision precision = ops::Precision::w8a8;
+  std::string instead = {};  // why it is not the one that was asked for
 };
 
 struct Annotation {

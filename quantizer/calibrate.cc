@@ -50,10 +50,13 @@ void widen_results(const ir::Graph& graph, const Annotation& annotation, std::ve
     // The sums of a recurrence become gates, not results.
     if (!std::holds_alternative<ops::QuantRule::Observe>(rule.output) || rule.words) continue;
     const FactorScales factors = annotation.factors_of(node, params);
+    const ops::Precision precision = found->second.precision;
     double unit = 0;
-    for (const WeightScales& weight : weight_scales(node, rule, factors)) {
+    for (const WeightScales& weight : weight_scales(node, rule, factors, precision)) {
       for (const double scale : weight.scales) unit = std::max(unit, scale * factors.input);
     }
+    // Kernels for 16 bits multiply by less than one half.
+    if (precision == ops::Precision::w8a16) unit *= 2;
     for (const ir::Value* result : node.results) {
       const auto group = annotation.group_of.find(result);
       if (group == annotation.group_of.end()) continue;
@@ -71,6 +74,26 @@ LayerSettings settings_of(const Group& group, const QuantizeOptions& options) {
     if (own.observer || own.range) return own;
   }
   return {};
+}
+
+// The largest that the tensors of a group can be, by the activations behind which they stand.
+double largest_by_activation(const Group& group) {
+  double largest = 0;
+  for (const ir::Value* member : group.members) {
+    const ir::Node* node = member->producer;
+    const bool is_bounded = node != nullptr && node->has("activation_max") && node->number("activation_max") > 0;
+    largest = std::max(largest, is_bounded ? node->number("activation_max") : std::numeric_limits<double>::infinity());
+  }
+  return largest;
+}
+
+// With 16 bits a step more or less does not count, but a value that is clipped does: nothing that was seen is, nor what
+// goes beyond by a half. What a ReLU6 leaves ends at 6, so that kernels need not clamp but saturate.
+std::vector<Proposal> wide_proposals(const Distribution& seen, Observer observer, double largest) {
+  constexpr double kBeyond = 1.5;
+  if (observer != Observer::automatic) return {{{observer}, observed_range(observer, seen, kWords)}};
+  return {
+      {{Observer::minmax}, params_for_range(kBeyond * seen.min(), std::min(largest, kBeyond * seen.max()), kWords)}};
 }
 
 // What there is to choose from, without duplicates.
@@ -137,13 +160,16 @@ std::vector<Parameters> choose_parameters(const ir::Graph& graph, const Annotati
     if (group.fixed) return;
     const LayerSettings own = settings_of(group, options);
     if (own.range) {
-      proposals[k] = {{{Observer::minmax}, params_for_range(own.range->first, own.range->second, {})}};
+      proposals[k] = {
+          {{Observer::minmax}, params_for_range(own.range->first, own.range->second, group.is_wide ? kWords : Grid{})}};
       asked[k] = "range as asked";
       return;
     }
     Histogram merged;
     for (const ir::Value* member : group.members) merged.merge(observations.at(member));
-    proposals[k] = proposals_for(merged.distribution(), own.observer.value_or(options.observer));
+    const Observer observer = own.observer.value_or(options.observer);
+    proposals[k] = group.is_wide ? wide_proposals(merged.distribution(), observer, largest_by_activation(group))
+                                 : proposals_for(merged.distribution(), observer);
   });
   std::vector<std::vector<std::size_t>> choices = {
       best_proposals(graph, annotation, proposals, samples, options.threads)};

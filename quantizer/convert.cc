@@ -41,7 +41,7 @@ class Converter {
       before_ = node;
       location_ = node->location;
       if (const auto found = annotation_.quantized.find(node); found != annotation_.quantized.end()) {
-        quantize_node(*node, found->second.rule, found->second.activations);
+        quantize_node(*node, found->second);
       } else {
         for (ir::Value* operand : node->inputs()) node->replace_use(operand, as_float(operand));
       }
@@ -72,8 +72,9 @@ class Converter {
     state.data = std::move(initial.data);
   }
 
-  void quantize_node(ir::Node& node, const Rule& rule, const std::vector<ir::Value*>& operands) {
-    convert_weights(node, rule, annotation_.factors_of(node, params_));
+  void quantize_node(ir::Node& node, const QuantizedNode& how) {
+    const auto& [rule, operands, precision, instead] = how;
+    convert_weights(node, rule, annotation_.factors_of(node, params_), precision);
     // By copies: the node's arguments change on the way.
     for (const ir::NamedArgument& argument : std::vector<ir::NamedArgument>(node.args)) {
       // The same constant may stand for a weight in another argument.
@@ -94,9 +95,9 @@ class Converter {
     return list == nullptr ? std::vector<ir::Value*>{} : *list;
   }
 
-  void convert_weights(ir::Node& node, const Rule& rule, const FactorScales& factors) {
+  void convert_weights(ir::Node& node, const Rule& rule, const FactorScales& factors, ops::Precision precision) {
     if (rule.weights.empty()) return;
-    const std::vector<WeightScales> scales = weight_scales(node, rule, factors);
+    const std::vector<WeightScales> scales = weight_scales(node, rule, factors, precision);
     for (std::size_t k = 0; k < rule.weights.size(); ++k) {
       const Rule::Weight& weight = rule.weights[k];
       if (!node.has(weight.argument)) continue;

@@ -8,12 +8,14 @@
 #include <string>
 #include <vector>
 
+#include "ops/op.h"
 #include "quantizer/settings.h"
 
 namespace cormorant::quantizer {
 
 struct QuantizeOptions {
-  bool int8_io = false;  // the graph's inputs and outputs become integers themselves
+  bool int8_io = false;                          // the graph's inputs and outputs become integers themselves
+  ops::Precision scheme = ops::Precision::w8a8;  // what layers get where their operator has it
   std::vector<std::string>
       per_tensor_weights;             // operators ("aten.linear") whose kernels take one scale for all channels
   std::vector<LayerSettings> layers;  // exceptions by module path; of two that set the same, the later counts

@@ -59,6 +59,8 @@ std::vector<Decision> decisions(const ir::Graph& graph, const Annotation& annota
       continue;
     }
     const ops::QuantRule& rule = found->second.rule;
+    decision.precision = ops::name_of(found->second.precision);
+    decision.instead = found->second.instead;
     const auto at = annotation.group_of.find(node.result());
     if (at != annotation.group_of.end()) {
       const Group& group = annotation.groups[at->second];
@@ -71,8 +73,9 @@ std::vector<Decision> decisions(const ir::Graph& graph, const Annotation& annota
       decision.zero_point = params[at->second].zero_point();
     }
     if (!rule.weights.empty()) {
-      const WeightScales first = weight_scales(node, rule, annotation.factors_of(node, params)).at(0);
-      decision.weights = describe_scales(first.axis.has_value(), first.scales);
+      const WeightScales first =
+          weight_scales(node, rule, annotation.factors_of(node, params), found->second.precision).at(0);
+      decision.weights = describe_scales(first.axis.has_value(), first.scales, first.largest);
     }
     all.push_back(std::move(decision));
   }

@@ -194,6 +194,10 @@ class Bins {
 ir::QuantParams params_for_range(double low, double high, const Grid& grid) {
   low = std::min(low, 0.0);
   high = std::max(high, 0.0);
+  if (grid.symmetric) {
+    high = std::max(high, -low);
+    low = high / grid.qmax * grid.qmin;
+  }
   // Nothing but zeros was seen: any scale expresses them, 1 keeps the arithmetic behind it harmless.
   auto scale = static_cast<double>(static_cast<float>((high - low) / (grid.qmax - grid.qmin)));
   if (!(scale > 0)) scale = 1;

@@ -19,7 +19,10 @@ struct Grid {
   DType dtype = DType::i8;
   std::int32_t qmin = -128;
   std::int32_t qmax = 127;
+  bool symmetric = false;  // the zero point is 0
 };
+// Activations of 16 bits, as TFLite has them: the scale is that of ±32767.
+inline constexpr Grid kWords = {DType::i16, -32768, 32767, true};
 
 // Who proposes. `automatic` is none of its own: quantizer/observe.h lets the others propose and measures which one is
 // best where the tensor is used.

@@ -13,8 +13,6 @@ namespace {
 
 using evaluate::Tensor;
 
-constexpr std::int32_t kWeightMax = 127;
-
 std::size_t size_at(const ir::Shape& shape, std::size_t dim) { return static_cast<std::size_t>(shape[dim]); }
 
 // A layer as sums: every output channel of a group is a sum over `taps` inputs, at each of `positions` places of a
@@ -124,7 +122,7 @@ Tensor moments_of(const Tensor& rows, std::size_t threads) {
 
 // One output channel: errors in units of a step, and the gradient of the squared error (half of it).
 void descend(std::span<const float> moments, std::span<float> error, std::span<float> gradient,
-             std::span<std::int8_t> weights) {
+             std::span<std::int8_t> weights, std::int32_t largest) {
   constexpr int kSweeps = 8;
   const std::size_t taps = error.size();
   for (int sweep = 0; sweep < kSweeps; ++sweep) {
@@ -134,7 +132,7 @@ void descend(std::span<const float> moments, std::span<float> error, std::span<f
       const float step = error[i] > 0 ? -1.0F : 1.0F;
       const int moved = weights[i] + static_cast<int>(step);
       constexpr float kWorthIt = 1e-3F;  // of the error that the weight makes alone: rounding of floats does not decide
-      if (error[i] == 0 || std::abs(moved) > kWeightMax) continue;
+      if (error[i] == 0 || std::abs(moved) > largest) continue;
       if (2 * step * gradient[i] + row[i] >= -kWorthIt * row[i]) continue;
       weights[i] = static_cast<std::int8_t>(moved);
       error[i] += step;
@@ -183,7 +181,7 @@ RoundedWeights refine_weights(const ir::Node& node, const Tensor& real, const st
       for (std::size_t c = 0; c < count; ++c) {
         descend(moments.values(), std::span(errors).subspan(c * sums.taps, sums.taps),
                 std::span(gradients).subspan(c * sums.taps, sums.taps),
-                std::span(rounded.weights).subspan(begin + c * sums.taps, sums.taps));
+                std::span(rounded.weights).subspan(begin + c * sums.taps, sums.taps), quant.qmax);
       }
     });
   });

@@ -35,11 +35,12 @@ LayerSettings settings_for(const std::vector<LayerSettings>& all, std::string_vi
   LayerSettings result;
   for (const LayerSettings& settings : all) {
     if (!settings.covers(module)) continue;
-    if (settings.keep_float) {
+    if (settings.keep_float || settings.precision) {
       result.path = settings.path;
       result.where = settings.where;
     }
     take(result.keep_float, settings.keep_float);
+    take(result.precision, settings.precision);
     take(result.observer, settings.observer);
     take(result.range, settings.range);
     take(result.equalize, settings.equalize);

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "ops/op.h"
 #include "quantizer/range.h"
 
 namespace cormorant::quantizer {
@@ -18,6 +19,7 @@ struct LayerSettings {
   std::string path;   // "blocks.2.conv"; * stands for any characters, ? for one
   std::string where;  // "layers.txt:3" or "--float-layers": for messages
   std::optional<bool> keep_float = {};
+  std::optional<ops::Precision> precision = {};  // instead of the scheme's
   std::optional<Observer> observer = {};
   std::optional<std::pair<double, double>> range = {};  // instead of an observed one
   std::optional<bool> equalize = {}, round_weights = {}, correct_bias = {};
@@ -27,7 +29,7 @@ struct LayerSettings {
 };
 
 // All settings that cover the module as one; where two of them set the same, the later one counts. `path` and `where`
-// are those of the one that decided between float and integers.
+// are those of the one that decided between float and integers, or how many bits these have.
 [[nodiscard]] LayerSettings settings_for(const std::vector<LayerSettings>& all, std::string_view module);
 
 }  // namespace cormorant::quantizer

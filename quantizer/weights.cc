@@ -13,11 +13,6 @@
 namespace cormorant::quantizer {
 namespace {
 
-constexpr std::int32_t kWeightMax = 127;
-// A bias of half a step of the output then shifts right by no more than kernels do at full speed (conv::kMaxShift), and
-// what the coarser scale costs the weights of such a channel is far less than a step.
-constexpr double kBiasMax = 1 << 22;
-
 // Calls visit(channel, index) for every element; channel is 0 throughout without an axis.
 template <class Visit>
 void for_each_channel(const ir::Shape& shape, std::optional<std::int32_t> axis, Visit visit) {
@@ -46,26 +41,60 @@ IntegerConstant integers(const evaluate::Tensor& tensor, ir::QuantParams quant) 
   return {ir::quantized_type(tensor.shape, std::move(quant)), std::move(bytes)};
 }
 
+// With few levels the largest weight need not be the last of them: what it loses by being clipped, all others may gain
+// by a finer step. The scale with the least squared error, of those that clip up to half.
+void shrink(const evaluate::Tensor& weight, WeightScales& w) {
+  constexpr int kTried = 32;
+  const std::size_t channels = w.scales.size();
+  std::vector<double> errors(channels * kTried, 0.0);
+  const auto tried = [&](std::size_t channel, int k) { return w.scales[channel] * (1 - k / (2.0 * kTried)); };
+  for_each_channel(weight.shape, w.axis, [&](std::size_t channel, std::size_t at) {
+    const auto value = static_cast<double>(weight.values()[at]);
+    for (int k = 0; k < kTried; ++k) {
+      const double scale = tried(channel, k);
+      const double level = std::clamp<double>(std::round(value / scale), -w.largest, w.largest);
+      errors[channel * kTried + static_cast<std::size_t>(k)] += (value - level * scale) * (value - level * scale);
+    }
+  });
+  for (std::size_t channel = 0; channel < channels; ++channel) {
+    const auto first = errors.begin() + static_cast<std::ptrdiff_t>(channel * kTried);
+    w.scales[channel] = tried(channel, static_cast<int>(std::min_element(first, first + kTried) - first));
+  }
+}
+
 }  // namespace
 
+WeightLimits WeightLimits::of(ops::Precision precision) {
+  WeightLimits limits;
+  if (precision == ops::Precision::w4a8) limits.largest = 7;
+  if (precision == ops::Precision::w8a16) {
+    limits.bias = 1 << 29;  // activations have 256 times finer units; sums and bias fit 32 bits together
+    limits.unit = std::ldexp(1.0, -17);
+  }
+  return limits;
+}
+
 WeightScales weight_scales(const evaluate::Tensor& weight, std::optional<std::int32_t> axis,
-                           const evaluate::Tensor* bias, double input_scale) {
+                           const evaluate::Tensor* bias, double input_scale, const WeightLimits& limits) {
   if (axis && bias != nullptr && bias->values().size() != channels_of(weight.shape, axis)) axis.reset();
   std::vector<double> scales(channels_of(weight.shape, axis), 0.0);
   for_each_channel(weight.shape, axis, [&](std::size_t channel, std::size_t k) {
-    scales[channel] = std::max(scales[channel], static_cast<double>(std::abs(weight.values()[k])) / kWeightMax);
+    scales[channel] = std::max(scales[channel], static_cast<double>(std::abs(weight.values()[k])) / limits.largest);
   });
   const double largest = scales.empty() ? 0 : *std::ranges::max_element(scales);
   for (double& scale : scales) {
-    if (scale == 0) scale = largest > 0 ? largest : 1.0 / kWeightMax;
+    if (scale == 0) scale = largest > 0 ? largest : 1.0 / limits.largest;
   }
+  WeightScales result{axis, std::move(scales), limits.largest};
+  constexpr std::int32_t kFew = 16;
+  if (limits.largest < kFew) shrink(weight, result);
   if (bias != nullptr) {
     for (std::size_t k = 0; k < bias->values().size(); ++k) {
-      double& scale = scales[axis ? k : 0];
-      scale = std::max(scale, static_cast<double>(std::abs(bias->values()[k])) / (input_scale * kBiasMax));
+      double& scale = result.scales[axis ? k : 0];
+      scale = std::max(scale, static_cast<double>(std::abs(bias->values()[k])) / (input_scale * limits.bias));
     }
   }
-  return {axis, std::move(scales)};
+  return result;
 }
 
 namespace {
@@ -82,7 +111,9 @@ void give_one_unit(WeightScales& first, double first_factor, WeightScales& secon
 
 }  // namespace
 
-std::vector<WeightScales> weight_scales(const ir::Node& node, const ops::QuantRule& rule, const FactorScales& factors) {
+std::vector<WeightScales> weight_scales(const ir::Node& node, const ops::QuantRule& rule, const FactorScales& factors,
+                                        ops::Precision precision) {
+  const WeightLimits limits = WeightLimits::of(precision);
   std::vector<WeightScales> result(rule.weights.size());
   std::optional<std::size_t> before;  // the last weight that is no bias
   for (std::size_t k = 0; k < rule.weights.size(); ++k) {
@@ -93,7 +124,9 @@ std::vector<WeightScales> weight_scales(const ir::Node& node, const ops::QuantRu
       bias = evaluate::constant_tensor(*node.tensor(rule.weights[k + 1].argument));
     }
     const evaluate::Tensor tensor = evaluate::constant_tensor(*node.tensor(weight.argument));
-    result[k] = weight_scales(tensor, weight.axis, bias ? &*bias : nullptr, factors.of(weight));
+    result[k] = weight_scales(tensor, weight.axis, bias ? &*bias : nullptr, factors.of(weight), limits);
+    const double finest = limits.unit * factors.result / factors.of(weight);
+    for (double& scale : result[k].scales) scale = std::max(scale, finest);
     if (weight.times_result && before) {
       give_one_unit(result[*before], factors.of(rule.weights[*before]), result[k], factors.of(weight));
     }
@@ -109,7 +142,7 @@ std::vector<WeightScales> weight_scales(const ir::Node& node, const ops::QuantRu
 
 IntegerConstant integer_weight(const evaluate::Tensor& weight, const WeightScales& scales) {
   const std::vector<std::int32_t> zeros(scales.scales.size(), 0);
-  return integers<std::int8_t>(weight, {DType::i8, -kWeightMax, kWeightMax, scales.axis, scales.scales, zeros});
+  return integers<std::int8_t>(weight, {DType::i8, -scales.largest, scales.largest, scales.axis, scales.scales, zeros});
 }
 
 IntegerConstant integer_bias(const evaluate::Tensor& bias, const WeightScales& weight_scales, double input_scale) {
@@ -134,10 +167,11 @@ IntegerConstant integer_activation(const evaluate::Tensor& tensor, const ir::Qua
   }
 }
 
-std::string describe_scales(bool per_channel, const std::vector<double>& scales) {
+std::string describe_scales(bool per_channel, const std::vector<double>& scales, std::int32_t largest) {
   const auto [low, high] = std::ranges::minmax(scales);
-  if (!per_channel) return fmt::format("int8 per tensor, scale {:.4g}", low);
-  return fmt::format("int8 per channel, {} scales from {:.4g} to {:.4g}", scales.size(), low, high);
+  const char* type = largest <= 8 ? "int4" : "int8";
+  if (!per_channel) return fmt::format("{} per tensor, scale {:.4g}", type, low);
+  return fmt::format("{} per channel, {} scales from {:.4g} to {:.4g}", type, scales.size(), low, high);
 }
 
 }  // namespace cormorant::quantizer

@@ -18,13 +18,28 @@ namespace cormorant::quantizer {
 struct WeightScales {
   std::optional<std::int32_t> axis;
   std::vector<double> scales;
+  std::int32_t largest = 127;  // magnitude of a weight: 7 for four bits
+};
+
+// What a layer's precision asks of its weights.
+struct WeightLimits {
+  std::int32_t largest = 127;
+  // In units of the products. With int8 a bias of half a step of the output then shifts right by no more than kernels
+  // do at full speed (conv::kMaxShift), and what the coarser scale costs the weights of such a channel is far less than
+  // a step.
+  double bias = 1 << 22;
+  // The least that a unit of the products may be of a step of the output; coarser is as good, and kernels for 16 bits
+  // multiply by 16 bits of it.
+  double unit = 0;
+  [[nodiscard]] static WeightLimits of(ops::Precision precision);
 };
 
 // The largest magnitude of each channel becomes ±127. A channel whose bias would be out of proportion in the resulting
 // unit (its weights are next to nothing) gets a coarser scale; a channel of zeros, the scale of the largest one. A bias
 // that does not have one element per channel makes it one scale for all.
 [[nodiscard]] WeightScales weight_scales(const evaluate::Tensor& weight, std::optional<std::int32_t> axis,
-                                         const evaluate::Tensor* bias, double input_scale);
+                                         const evaluate::Tensor* bias, double input_scale,
+                                         const WeightLimits& limits = {});
 
 // The scales of what a node's weights are multiplied by: its input, and in a recurrence its result.
 struct FactorScales {
@@ -35,7 +50,8 @@ struct FactorScales {
 // The same for all that a node's rule names as weights, in the rule's order. A bias gets the scales of the weight that
 // stands before it in the rule.
 [[nodiscard]] std::vector<WeightScales> weight_scales(const ir::Node& node, const ops::QuantRule& rule,
-                                                      const FactorScales& factors);
+                                                      const FactorScales& factors,
+                                                      ops::Precision precision = ops::Precision::w8a8);
 
 struct IntegerConstant {
   ir::TensorType type;
@@ -48,6 +64,7 @@ struct IntegerConstant {
 [[nodiscard]] IntegerConstant integer_activation(const evaluate::Tensor& tensor, const ir::QuantParams& params);
 
 // "int8 per channel, 16 scales from 0.001 to 0.02", for reports.
-[[nodiscard]] std::string describe_scales(bool per_channel, const std::vector<double>& scales);
+[[nodiscard]] std::string describe_scales(bool per_channel, const std::vector<double>& scales,
+                                          std::int32_t largest = 127);
 
 }  // namespace cormorant::quantizer

@@ -21,6 +21,8 @@
 
 #define CORMORANT_ACTIVATION_KERNELS(OURS, THEIRS, FOREIGN) \
   THEIRS(cortex_m, quantized_activation, out, scalar_dsp_mve, load_activation, execute, w8a8, QuantizedActivation) \
+  OURS(activation, words, words, load_words_activation, execute_words, w8a16, WordsActivation) \
+  OURS(requantize, words, words, load_words_requantize, execute_words_requantize, w8a16, WordsRequantize) \
   CORMORANT_PORTABLE(THEIRS, abs, Unary) CORMORANT_PORTABLE(THEIRS, acos, Unary) CORMORANT_PORTABLE(THEIRS, acosh, Unary) \
   CORMORANT_PORTABLE(THEIRS, asin, Unary) CORMORANT_PORTABLE(THEIRS, asinh, Unary) CORMORANT_PORTABLE(THEIRS, atan, Unary) \
   CORMORANT_PORTABLE(THEIRS, atanh, Unary) CORMORANT_PORTABLE(THEIRS, ceil, Unary) CORMORANT_PORTABLE(THEIRS, cos, Unary) \
@@ -66,5 +68,62 @@ struct QuantizedActivation {
 };
 
 inline constexpr std::int32_t kTableEntries = 256;
+
+// 16-bit activations: a table of 2^bits + 1 values, in 2^-kWordsFraction of a step, between which the kernel
+// interpolates. The compiler takes as many as bring every result within a step of the exact function.
+template <class W>
+struct WordsActivation {
+  static constexpr Overlap kOverlap = Overlap::in_place;
+  typename W::Tensor input{};
+  typename W::Tensor table{};  // i32
+  typename W::Out out{};
+
+  template <class V>
+  void visit(V&& v) {
+    v("input", input);
+    v("table", table);
+    v("out", out);
+  }
+};
+inline constexpr std::int32_t kWordsFraction = 7;
+inline constexpr std::int32_t kFewestWordsBits = 9;
+
+// The 2^-kWordsFraction of a step that a table of 2^bits + 1 entries has for x.
+constexpr std::int32_t interpolated(const std::int32_t* table, std::int32_t bits, std::int32_t x) {
+  const std::int32_t shift = 16 - bits;
+  const std::int32_t at = (x + 32768) >> shift;
+  const std::int32_t rest = (x + 32768) & ((1 << shift) - 1);
+  return table[at] + (((table[at + 1] - table[at]) * rest) >> shift);
+}
+constexpr std::int32_t rounded_word(std::int32_t value) {
+  const std::int32_t level = (value + (1 << (kWordsFraction - 1))) >> kWordsFraction;
+  return level < -32768 ? -32768 : level > 32767 ? 32767 : level;
+}
+
+// Between int8 and int16, or two scales of int16: clamp(((input − input_zero_point) · factor + 2^(shift − 1)) >> shift,
+// plus output_zero_point), in 64 bits.
+template <class W>
+struct WordsRequantize {
+  typename W::Tensor input{};
+  typename W::Int input_zero_point{};
+  typename W::Int factor{};
+  typename W::Int shift{};
+  typename W::Int output_zero_point{};
+  typename W::Int output_min{};
+  typename W::Int output_max{};
+  typename W::Out out{};
+
+  template <class V>
+  void visit(V&& v) {
+    v("input", input);
+    v("input_zero_point", input_zero_point);
+    v("factor", factor);
+    v("shift", shift);
+    v("output_zero_point", output_zero_point);
+    v("output_min", output_min);
+    v("output_max", output_max);
+    v("out", out);
+  }
+};
 
 }  // namespace cormorant::ops

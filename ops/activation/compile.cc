@@ -6,12 +6,17 @@
 //
 // All results get a range of their own. Sigmoid's and tanh's could be fixed to what the function can reach, but what
 // a model does reach is often less: gates around one half gain 3 dB by it, a tanh near its origin 9 dB.
+#include <algorithm>
+#include <array>
+
 #include "base/diagnostic.h"
 #include "ops/activation/activation.h"
 #include "ops/activation/functions.h"
 #include "ops/activation/import.h"
 #include "ops/activation/table.h"
+#include "ops/multiplier.h"
 #include "ops/op.h"
+#include "ops/words.h"
 
 namespace cormorant::ops {
 namespace {
@@ -34,7 +39,64 @@ std::vector<evaluate::Tensor> evaluate_activation(const ir::Node& node, const ev
   return {evaluate::Tensor(input.shape, std::move(out))};
 }
 
-QuantRule quantize(const ir::Node&) { return {.output = QuantRule::Observe{}, .weights = {}}; }
+// Functions that jump, or have a pole, are no lines between any two places.
+bool is_steady(std::string_view op) {
+  constexpr std::array kSteady = {
+      "aten.abs",         "aten.asinh", "aten.atan",     "aten.celu",        "aten.cos",        "aten.elu",
+      "aten.erf",         "aten.erfc",  "aten.exp",      "aten.exp2",        "aten.expm1",      "aten.gelu",
+      "aten.hardsigmoid", "aten.mish",  "aten.sigmoid",  "aten.leaky_relu",  "aten.selu",       "aten.hardswish",
+      "aten.neg",         "aten.silu",  "aten.softplus", "aten.log_sigmoid", "aten.softshrink", "aten.square",
+      "aten.sin",         "aten.tanh"};
+  return std::ranges::find(kSteady, op) != kSteady.end();
+}
+
+QuantRule quantize(const ir::Node& node) {
+  QuantRule rule{.output = QuantRule::Observe{}, .weights = {}};
+  if (is_steady(node.op)) rule.precisions = precisions::w8a8_w8a16();
+  return rule;
+}
+
+bool has_words(const ir::TensorType& type) {
+  return type.quant && type.quant->dtype == DType::i16 && !type.quant->per_channel();
+}
+
+// From int8 to int16, back, or between two scales.
+ir::Value* lower_requantize(const Rewriter& rewriter) {
+  const ir::Node& node = rewriter.node;
+  const ir::QuantParams& input = *node.tensor("self")->type.quant;
+  const ir::QuantParams& output = *node.result()->type.quant;
+  const Multiplier m = quantize_multiplier(input.scale() / output.scale());
+  const std::int32_t shift = m.multiplier == 0 ? 1 : std::clamp(31 - m.shift, 1, 62);
+  return rewriter
+      .emit(WordsRequantize<HostWorld>{.input = node.tensor("self"),
+                                       .input_zero_point = input.zero_point(),
+                                       .factor = m.multiplier,
+                                       .shift = shift,
+                                       .output_zero_point = output.zero_point(),
+                                       .output_min = output.qmin,
+                                       .output_max = output.qmax},
+            node.result()->type, names::cormorant_requantize_words)
+      ->result();
+}
+
+ir::Value* lower_words(const Rewriter& rewriter) {
+  const ir::Node& node = rewriter.node;
+  require_words(rewriter, {"self"});
+  const auto table = make_words_table(function_of(node), *node.tensor("self")->type.quant, *node.result()->type.quant);
+  if (!table) {
+    throw InputError({.problem = node.op + " is undefined for every value that its input can have",
+                      .advice = "calibrate with data for which the model computes finite numbers",
+                      .node = node.name,
+                      .source = node.location.text()});
+  }
+  const ir::TensorType type{
+      .dtype = DType::i32, .shape = {static_cast<std::int64_t>(table->size())}, .dim_order = {}, .quant = {}};
+  ir::Value* constant = rewriter.constant("table", type, std::span<const std::int32_t>(*table));
+  return rewriter
+      .emit(WordsActivation<HostWorld>{.input = node.tensor("self"), .table = constant}, node.result()->type,
+            names::cormorant_activation_words)
+      ->result();
+}
 
 ir::Value* lower(const Rewriter& rewriter) {
   const ir::Node& node = rewriter.node;
@@ -49,6 +111,11 @@ ir::Value* lower(const Rewriter& rewriter) {
   };
   const ir::TensorType& input = node.tensor("self")->type;
   const ir::TensorType& output = node.result()->type;
+  const bool both = (has_words(input) || is_int8(input)) && (has_words(output) || is_int8(output));
+  if (node.op == "cormorant.requantize" && both && (has_words(input) || has_words(output))) {
+    return lower_requantize(rewriter);
+  }
+  if (has_words(output)) return lower_words(rewriter);
   if (!is_int8(input) || !is_int8(output)) {
     reject(node.op + " needs an input and a result that are int8 with one scale each",
            "quantize both sides of it per tensor to int8");
@@ -68,7 +135,9 @@ ir::Value* lower(const Rewriter& rewriter) {
       ->result();
 }
 
-bool in_place(const ir::Node&, std::string_view argument) { return argument == "input" || argument == "self"; }
+bool in_place(const ir::Node& node, std::string_view argument) {
+  return (argument == "input" || argument == "self") && node.op != graph_name(names::cormorant_requantize_words);
+}
 
 std::vector<std::string> canonical_names() {
   std::vector<std::string> nodes = {

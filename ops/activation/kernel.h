@@ -14,5 +14,7 @@ struct ActivationPlan {
 };
 
 Error load_activation(Call& call);
+Error load_words_activation(Call& call);
+Error load_words_requantize(Call& call);
 
 }  // namespace cormorant::ops

@@ -36,6 +36,37 @@ std::optional<Table> make_table(const std::function<double(double)>& function, c
   return table;
 }
 
+std::optional<std::vector<std::int32_t>> make_words_table(const std::function<double(double)>& function,
+                                                          const ir::QuantParams& input, const ir::QuantParams& output) {
+  constexpr std::int32_t kLevels = 65536;
+  std::vector<double> exact(kLevels + 1);  // in steps of the output; one beyond the last
+  std::optional<double> last;
+  std::size_t undefined = 0;  // at the beginning
+  for (std::int32_t i = 0; i <= kLevels; ++i) {
+    const double y = function((i - 32768 - input.zero_point()) * input.scale()) / output.scale();
+    if (!std::isnan(y)) last = std::clamp<double>(y, output.qmin, output.qmax);
+    exact[static_cast<std::size_t>(i)] = last.value_or(0);
+    if (!last) ++undefined;
+  }
+  if (!last) return std::nullopt;
+  std::fill_n(exact.begin(), undefined, exact.at(undefined));
+  std::vector<std::int32_t> table;
+  for (std::int32_t bits = kFewestWordsBits; bits <= 16; ++bits) {
+    const std::size_t step = std::size_t{1} << (16 - bits);
+    table.clear();
+    for (std::size_t i = 0; i <= kLevels; i += step) {
+      table.push_back(static_cast<std::int32_t>(std::lround(std::ldexp(exact[i], kWordsFraction))));
+    }
+    bool is_good = true;
+    for (std::int32_t i = 0; i < kLevels && is_good; ++i) {
+      const std::int32_t level = rounded_word(interpolated(table.data(), bits, i - 32768));
+      is_good = std::abs(level - exact[static_cast<std::size_t>(i)]) <= 1;
+    }
+    if (is_good) break;
+  }
+  return table;
+}
+
 std::optional<Table> make_hardswish_product_table(const ir::QuantParams& input, const ir::QuantParams& output) {
   const double step = input.scale();
   const double real_factor = step * step / (output.scale() * 6);

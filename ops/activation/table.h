@@ -4,6 +4,7 @@
 #include <array>
 #include <functional>
 #include <optional>
+#include <vector>
 
 #include "ir/types.h"
 #include "ops/activation/activation.h"
@@ -18,6 +19,11 @@ using Table = std::array<std::int8_t, kTableEntries>;
 // functions monotone. None if it is undefined everywhere.
 std::optional<Table> make_table(const std::function<double(double)>& function, const ir::QuantParams& input,
                                 const ir::QuantParams& output);
+
+// For WordsActivation: the smallest table with which every result is within a step of the function. Undefined places
+// continue with the nearest defined one. None if the function is undefined everywhere.
+std::optional<std::vector<std::int32_t>> make_words_table(const std::function<double(double)>& function,
+                                                          const ir::QuantParams& input, const ir::QuantParams& output);
 
 // hardswish as ExecuTorch multiplies it: the integers of x times those of min(x, 3) + 3, with 3 in whole steps of x.
 // None where steps are so fine that the product, or what it is requantized to, would not fit 32 bits.

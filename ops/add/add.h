@@ -18,6 +18,8 @@
   THEIRS(cortex_m, quantized_add, out, scalar_dsp_mve, load, execute, w8a8, QuantizedAdd) \
   OURS(add, scalar, scalar, load_factor, execute_factor, w8a8, FactorAdd)                 \
   OURS(add, mve, mve, load_factor, execute_factor, w8a8, FactorAdd)                       \
+  OURS(add, words, words, load_words, execute_words, w8a16, FactorAdd)                    \
+  OURS(add, mve_words, mve_words, load_words, execute_words, w8a16, FactorAdd)            \
   THEIRS(aten, add, out, any_cpu, load_float<1>, execute_float, f32, FloatAdd)            \
   THEIRS(aten, sub, out, any_cpu, load_float<-1>, execute_float, f32, FloatAdd)
 CORMORANT_NAMES(CORMORANT_ADD_KERNELS)
@@ -64,7 +66,9 @@ struct QuantizedAdd {
   }
 };
 
-// cormorant::add.scalar (which DSP cores execute too) and cormorant::add.mve.
+// cormorant::add.scalar (which DSP cores execute too) and cormorant::add.mve; with 16-bit activations
+// cormorant::add.words and add.mve_words, where the factors have 16 bits, so that their relative error is that of a
+// step of the result, and the offset is what rounds.
 template <class W>
 struct FactorAdd {
   static constexpr Overlap kOverlap = Overlap::in_place;
@@ -109,6 +113,14 @@ constexpr bool is_valid(const Factors& f) {
   const std::int64_t offset = f.offset < 0 ? -std::int64_t{f.offset} : f.offset;
   if (f.shift < 1 || f.shift > 30) return false;
   return (self | other) < (1 << 24) && (self + other) * 128 + offset < (std::int64_t{1} << 31);
+}
+
+// With operands of 16 bits.
+constexpr bool is_valid_for_words(const Factors& f) {
+  const std::int64_t self = f.self < 0 ? -std::int64_t{f.self} : f.self;
+  const std::int64_t other = f.other < 0 ? -std::int64_t{f.other} : f.other;
+  return f.shift >= 1 && f.shift <= 30 && f.offset == 1 << (f.shift - 1) &&
+         (self + other) * 32768 + f.offset < (std::int64_t{1} << 31);
 }
 
 }  // namespace cormorant::ops::add

@@ -10,6 +10,7 @@
 #include "ops/broadcast.h"
 #include "ops/multiplier.h"
 #include "ops/op.h"
+#include "ops/words.h"
 
 namespace cormorant::ops {
 namespace add {
@@ -45,7 +46,8 @@ std::vector<evaluate::Tensor> evaluate_add(const ir::Node& node, const evaluate:
 // ---- quantization and lowering --------------------------------------------------------------------------------------
 
 QuantRule quantize(const ir::Node& node) {
-  return quantize_broadcast(node, {.output = QuantRule::Observe{}, .weights = {}});
+  return quantize_broadcast(node,
+                            {.output = QuantRule::Observe{}, .weights = {}, .precisions = precisions::w8a8_w8a16()});
 }
 
 // A rescaling of the sum to the left is done in 32 bits: the largest sum must survive it.
@@ -64,7 +66,40 @@ void check_overflow(const ir::Node& node, const ir::QuantParams& self, const ir:
   }
 }
 
+// The largest shift for which the factors' sums fit 32 bits.
+ir::Value* lower_words(const Rewriter& rewriter) {
+  const ir::Node& node = rewriter.node;
+  const Operands operands = broadcast_operands(rewriter, ExecutorchBroadcast::none);
+  const double output = node.result()->type.quant->scale();
+  const double self = operands.self->type.quant->scale() / output;
+  const double other = operands.other->type.quant->scale() * node.number("alpha") / output;
+  const auto factors_for = [&](int shift) -> Factors {
+    const auto level = [&](double x) { return static_cast<std::int32_t>(std::lround(std::ldexp(x, shift))); };
+    return {level(self), level(other), 1 << (shift - 1), shift};
+  };
+  constexpr int kLargestShift = 24;
+  for (int shift = kLargestShift; shift >= 1; --shift) {
+    if (std::ldexp(std::max(std::abs(self), std::abs(other)), shift) >= std::ldexp(1.0, 24)) continue;
+    const Factors factors = factors_for(shift);
+    if (!is_valid_for_words(factors)) continue;
+    const Levels levels = activation_levels(node);
+    FactorAdd<HostWorld> call{.self = operands.self, .other = operands.other};
+    call.self_factor = factors.self;
+    call.other_factor = factors.other;
+    call.offset = factors.offset;
+    call.shift = factors.shift;
+    call.activation_min = levels.low;
+    call.activation_max = levels.high;
+    const bool mve = !rewriter.config.target.is_any() && rewriter.config.target.isa == Isa::mve;
+    return rewriter.emit(call, node.result()->type, mve ? names::cormorant_add_mve_words : names::cormorant_add_words)
+        ->result();
+  }
+  refuse(node, "the sum's scale is too small for its operands' scales: they nearly cancel in the calibration data",
+         "calibrate with representative data");
+}
+
 ir::Value* lower(const Rewriter& rewriter) {
+  if (has_words(rewriter.node)) return lower_words(rewriter);
   const ir::Node& node = rewriter.node;
   const Operands operands = broadcast_operands(rewriter, ExecutorchBroadcast::channels);
   const ir::QuantParams& self_q = operands.self->type.quant.value();

@@ -42,4 +42,16 @@ struct FactorPlan {
 
 Error load_factor(Call& call);
 
+struct WordsPlan {
+  Broadcast tensors;
+  std::int32_t self_factor;
+  std::int32_t other_factor;
+  std::int32_t offset;
+  std::int16_t activation_min;
+  std::int16_t activation_max;
+  std::uint8_t shift;
+};
+
+Error load_words(Call& call);
+
 }  // namespace cormorant::ops::add

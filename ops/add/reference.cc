@@ -45,6 +45,16 @@ namespace {
 
 void execute(const void* plan) { reference(*static_cast<const Plan*>(plan)); }
 void execute_factor(const void* plan) { reference(*static_cast<const FactorPlan*>(plan)); }
+void execute_words(const void* raw) {
+  const auto& p = *static_cast<const WordsPlan*>(raw);
+  for_each_stretch<std::int16_t>(
+      p.tensors, [&](const std::int16_t* self, const std::int16_t* other, std::int16_t* out) {
+        for (std::uint32_t i = 0; i < p.tensors.count; ++i) {
+          const std::int32_t sum = self[i] * p.self_factor + other[p.tensors.other_repeats ? 0 : i] * p.other_factor;
+          out[i] = static_cast<std::int16_t>(clamp((sum + p.offset) >> p.shift, p.activation_min, p.activation_max));
+        }
+      });
+}
 
 }  // namespace
 

@@ -9,7 +9,8 @@
 //
 // Ours: the result has parameters of its own. A mean of many elements spans a fraction of their range, which the shared
 // parameters leave to a few integers; with its own it has all 256. It also knows padding that counts, other divisors
-// and adaptive windows. The arithmetic is mean_of() in kernels/window.h.
+// and adaptive windows. The arithmetic is mean_of() in kernels/window.h; with 16-bit activations
+// (sum · multiplier + 2^(right shift − 1)) >> right shift in 64 bits.
 #pragma once
 
 #include <cstdint>
@@ -27,6 +28,7 @@
   OURS(avg_pool2d, scalar, scalar, load_mean_pool2d, execute_mean, w8a8, AvgPool2d)                               \
   OURS(avg_pool2d, dsp, dsp, load_mean_pool2d, execute_mean, w8a8, AvgPool2d)                                     \
   OURS(avg_pool2d, mve, mve, load_mean_pool2d, execute_mean, w8a8, AvgPool2d)                                     \
+  OURS(avg_pool2d, words, words, load_words_pool2d, execute_words, w8a16, AvgPool2d)                              \
   THEIRS(aten, avg_pool2d, out, any_cpu, load_float_avg_pool, execute_float_avg_pool, f32, FloatAvgPool2d)        \
   THEIRS(aten, _adaptive_avg_pool2d, out, any_cpu, load_adaptive_avg_pool, execute_adaptive_avg_pool, f32,        \
          FloatAdaptiveAvgPool2d)
@@ -109,6 +111,8 @@ constexpr std::int64_t avg_pool_upstream_scratch_bytes(std::int64_t channels, Is
 
 // A window's division, as a multiplication: sums of at most kLargestWindow int8 values.
 inline constexpr std::int32_t kLargestWindow = 65536;
+// Channels of 16-bit activations whose bytes the loops over windows count.
+inline constexpr std::int32_t kMostWordsChannels = 32767;
 struct WindowDivisor {
   std::uint32_t count;
   std::uint32_t multiplier;  // 2^24 / count, rounded up

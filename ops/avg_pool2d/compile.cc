@@ -74,7 +74,11 @@ std::vector<evaluate::Tensor> evaluate_avg_pool(const ir::Node& node, const eval
                            std::move(out))};
 }
 
-QuantRule quantize(const ir::Node&) { return {.output = QuantRule::ObserveOrShare{}, .weights = {}}; }
+QuantRule quantize(const ir::Node& node) {
+  QuantRule rule{.output = QuantRule::ObserveOrShare{}, .weights = {}};
+  if (node.tensor("self")->type.shape.at(1) <= kMostWordsChannels) rule.precisions = precisions::w8a8_w8a16();
+  return rule;
+}
 
 }  // namespace
 

@@ -72,6 +72,7 @@ struct MeanPoolPlan {
 };
 
 Error load_mean_pool2d(Call& call);
+Error load_words_pool2d(Call& call);
 
 // The row for windows of so many elements; the first where there is none.
 inline const std::int32_t* divisor_row(const MeanPoolPlan& p, std::int32_t elements) {

@@ -7,6 +7,7 @@
 #include "base/diagnostic.h"
 #include "ops/avg_pool2d/avg_pool2d.h"
 #include "ops/multiplier.h"
+#include "ops/words.h"
 
 namespace cormorant::ops {
 namespace {
@@ -105,6 +106,15 @@ ir::Value* emit_executorchs(const Rewriter& rewriter) {
       ->result();
 }
 
+// In place of a shift to the left: there is none, the factor is multiplier · 2^(−right).
+constexpr std::int32_t kWordsShift = -1;
+std::optional<MeanMultiplier> words_multiplier(double factor) {
+  const Multiplier m = quantize_multiplier(factor);
+  if (m.multiplier == 0) return MeanMultiplier{0, 1};
+  if (m.shift > 30) return std::nullopt;
+  return MeanMultiplier{m.multiplier, 31 - m.shift};
+}
+
 // A multiplier for every number of elements that a window divides by.
 ir::Value* divisors(const Rewriter& rewriter, std::int32_t left) {
   const ir::Node& node = rewriter.node;
@@ -117,7 +127,8 @@ ir::Value* divisors(const Rewriter& rewriter, std::int32_t left) {
   if (overridden) counts = {node.integer("divisor_override")};
   std::vector<std::int32_t> rows;
   for (const std::int64_t count : counts) {
-    const std::optional<MeanMultiplier> factor = mean_multiplier(ratio / static_cast<double>(count), left);
+    std::optional<MeanMultiplier> factor = mean_multiplier(ratio / static_cast<double>(count), left);
+    if (left == kWordsShift) factor = words_multiplier(ratio / static_cast<double>(count));
     if (!factor) reject(node, "the scale of the pooling's result is too small for its input's", "calibrate it again");
     rows.insert(rows.end(), {static_cast<std::int32_t>(count), factor->multiplier, factor->right});
   }
@@ -154,8 +165,40 @@ ir::Value* emit_ours(const Rewriter& rewriter) {
 
 }  // namespace
 
+namespace {
+
+// Sums of at most 65536 elements fit 32 bits, and multipliers of 31 bits make 63 of them.
+ir::Value* lower_words(const Rewriter& rewriter) {
+  const ir::Node& node = rewriter.node;
+  require_words(rewriter, {"self"});
+  if (largest_window(node) > kLargestWindow) {
+    reject(node, "average pooling of windows with more than 65536 elements", "pool in two steps");
+  }
+  const ir::TensorType& input = node.tensor("self")->type;
+  const ir::TensorType& output = node.result()->type;
+  const bool adaptive = is_adaptive(node);
+  return rewriter
+      .emit(AvgPool2d<HostWorld>{.input = node.tensor("self"),
+                                 .kernel_size =
+                                     adaptive ? Dims{input.shape[2], input.shape[3]} : node.integers("kernel_size"),
+                                 .stride = adaptive ? Dims{0, 0} : node.integers("stride"),
+                                 .padding = adaptive ? Dims{0, 0} : node.integers("padding"),
+                                 .count_include_pad = !adaptive && node.boolean("count_include_pad"),
+                                 .divisors = divisors(rewriter, kWordsShift),
+                                 .left_shift = 0,
+                                 .input_zero_point = 0,
+                                 .output_zero_point = 0,
+                                 .output_min = output.quant->qmin,
+                                 .output_max = output.quant->qmax},
+            output, names::cormorant_avg_pool2d_words)
+      ->result();
+}
+
+}  // namespace
+
 ir::Value* lower_avg_pool2d(const Rewriter& rewriter) {
   const ir::Node& node = rewriter.node;
+  if (has_words(node)) return lower_words(rewriter);
   const ir::TensorType& input = node.tensor("self")->type;
   const ir::TensorType& output = node.result()->type;
   if (!input.quant || input.quant->dtype != DType::i8 || output.quant->dtype != DType::i8) {

@@ -12,6 +12,7 @@
 #include "ops/clamp/float.h"
 #include "ops/multiplier.h"
 #include "ops/op.h"
+#include "ops/words.h"
 
 namespace cormorant::ops {
 namespace {
@@ -77,7 +78,9 @@ std::vector<evaluate::Tensor> evaluate_clamp(const ir::Node& node, const evaluat
   return {evaluate::Tensor(input.shape, std::move(out))};
 }
 
-QuantRule quantize(const ir::Node&) { return {.output = QuantRule::Share{}, .weights = {}}; }
+QuantRule quantize(const ir::Node&) {
+  return {.output = QuantRule::Share{}, .weights = {}, .precisions = precisions::w8a8_w8a16()};
+}
 
 // Lowered already, in a graph that comes in as the text of a later stage.
 bool has_integer_bounds(const ir::Node& node) {
@@ -94,7 +97,8 @@ ir::Value* lower(const Rewriter& rewriter) {
                       .node = node.name,
                       .source = node.location.text()});
   };
-  if (node.tensor("self")->type.quant != quant || quant.dtype != DType::i8) {
+  if (has_words(node)) require_words(rewriter, {"self"});
+  if (node.tensor("self")->type.quant != quant || (quant.dtype != DType::i8 && !has_words(node))) {
     reject("a clamp between tensors with different quantization parameters",
            "quantize the model so that input and output of the clamp share them");
   }
@@ -111,7 +115,7 @@ ir::Value* lower(const Rewriter& rewriter) {
   }
   return rewriter
       .emit(Clamp<HostWorld>{.input = node.tensor("self"), .min = integer(bounds.low), .max = integer(bounds.high)},
-            node.result()->type, clamp_variant(rewriter.config.target))
+            node.result()->type, has_words(node) ? names::cormorant_clamp_words : clamp_variant(rewriter.config.target))
       ->result();
 }
 

@@ -15,5 +15,6 @@ struct ClampPlan {
 };
 
 Error load_clamp(Call& call);
+Error load_words_clamp(Call& call);
 
 }  // namespace cormorant::ops

@@ -8,12 +8,15 @@
 #include "ops/conv2d/overlap.h"
 #include "ops/conv2d/overlap_hook.h"
 #include "ops/conv2d/prepack.h"
+#include "ops/conv2d/words_lower.h"
 #include "ops/op.h"
+#include "ops/words.h"
 
 namespace cormorant::ops {
 namespace {
 
 ir::Value* lower(const Rewriter& rewriter) {
+  if (has_words(rewriter.node)) return conv2d::words::lower(rewriter);
   return conv2d::lower_to_conv2d(rewriter, conv2d::lower_parameters(rewriter));
 }
 

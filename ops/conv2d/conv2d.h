@@ -36,6 +36,15 @@
   OURS(conv2d, dsp_small, dsp_small, load_dsp, execute_dsp_small, w8a8, PackedConv2d)                           \
   OURS(conv2d, mve_1x1, mve, load_mve_1x1, execute_mve_1x1, w8a8, PackedConv2d)                                 \
   OURS(conv2d, mve_kxk, mve, load_mve_kxk, execute_mve_kxk, w8a8, PackedConv2d)                                 \
+  OURS(conv2d, scalar_nibbles, scalar_words, load_scalar_nibbles, execute_scalar_nibbles, w4a8, PackedConv2d)   \
+  OURS(conv2d, v6m_nibbles, scalar_words, load_v6m_nibbles, execute_v6m_nibbles, w4a8, PackedConv2d)            \
+  OURS(conv2d, dsp_nibbles, dsp_words, load_dsp_nibbles, execute_dsp_nibbles, w4a8, PackedConv2d)               \
+  OURS(conv2d, mve_nibbles, mve_words, load_mve_nibbles, execute_mve_nibbles, w4a8, PackedConv2d)               \
+  OURS(conv2d, words, words, words::load_plain, words::execute_plain, w8a16, PackedConv2d)                      \
+  OURS(conv2d, scalar_words, scalar_words, words::load_scalar, words::execute_scalar, w8a16, PackedConv2d)      \
+  OURS(conv2d, v6m_words, scalar_words, words::load_v6m, words::execute_v6m, w8a16, PackedConv2d)               \
+  OURS(conv2d, dsp_words, dsp_words, words::load_dsp, words::execute_dsp, w8a16, PackedConv2d)                  \
+  OURS(conv2d, mve_words, mve_words, words::load_mve, words::execute_mve, w8a16, PackedConv2d)                  \
   THEIRS(aten, convolution, out, any_cpu, load_convolution, execute_convolution, f32, FloatConvolution)
 CORMORANT_NAMES(CORMORANT_CONV2D_KERNELS)
 

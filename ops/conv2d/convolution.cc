@@ -152,6 +152,8 @@ QuantRule quantize_convolution(const ir::Node& node) {
     return {.output = QuantRule::Reject{"a size of it is beyond what the int8 kernels count to"}, .weights = {}};
   }
   QuantRule rule;
+  // Weights of four bits pay where many pixels share them, and for all inputs.
+  rule.precisions = node.integer("groups") == 1 ? precisions::w8a8_w8a16_w4a8() : precisions::w8a8_w8a16();
   rule.weights.push_back({.argument = "weight", .axis = 0, .is_bias = false});
   if (node.has("bias")) rule.weights.push_back({.argument = "bias", .axis = 0, .is_bias = true});
   return rule;

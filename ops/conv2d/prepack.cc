@@ -7,6 +7,7 @@
 
 #include "ops/conv2d/conv2d.h"
 #include "ops/conv2d/convolution.h"
+#include "ops/conv2d/nibbles.h"
 
 namespace cormorant::ops::conv2d {
 namespace {
@@ -106,6 +107,37 @@ std::optional<std::vector<std::byte>> pack(const Variant& variant, Unpacked& u, 
   return packed_bytes(u.header, stream);
 }
 
+namespace {
+
+// Weights of four bits, which the quantizer made so: of eight bits some are always larger.
+bool has_nibbles(std::span<const std::int8_t> weights) {
+  return std::ranges::all_of(weights, [](std::int8_t w) { return w >= -8 && w <= 7; });
+}
+
+// The packed constant of the variant for bytes, with its weights two to a byte.
+std::vector<std::byte> halved(const nibbles::Variant& variant, const conv::Geometry& g,
+                              const std::vector<std::byte>& packed) {
+  const nibbles::Stream stream(variant, g);
+  conv::Header header;
+  std::memcpy(&header, packed.data(), sizeof header);
+  std::vector<std::byte> records;
+  const std::byte* from = packed.data() + sizeof header;
+  const std::uint32_t head = stream.bytes.weights_at();
+  for (std::uint32_t i = 0; i < stream.bytes.blocks(); ++i, from += stream.bytes.block_bytes()) {
+    records.insert(records.end(), from, from + head);
+    std::vector<std::byte> weights(stream.packed_weights());
+    for (std::uint32_t k = 0; k < stream.weights(); ++k) {
+      const auto weight = static_cast<std::uint32_t>(from[head + k]);  // an offset of 128 is none of the lower bits
+      weights[k / 8 * 4 + k % 4] |= static_cast<std::byte>((weight & 15U) << (k % 8 < 4 ? 0 : 4));
+    }
+    records.insert(records.end(), weights.begin(), weights.end());
+    records.insert(records.end(), from + head + stream.weights(), from + stream.bytes.block_bytes());
+  }
+  return packed_bytes(header, records);
+}
+
+}  // namespace
+
 ir::Value* prepack_with(const Rewriter& rewriter, const Variant* forced) {
   const ir::Node& node = rewriter.node;
   const ir::Value& weight = *node.tensor("weight");
@@ -123,6 +155,20 @@ ir::Value* prepack_with(const Rewriter& rewriter, const Variant* forced) {
   std::optional<Unpacked> u = unpack(rewriter, {ohwi[1], ohwi[2]}, window, weight_at);
   if (!u) return nullptr;
   if (is_dilated_line(u->geometry)) turn(u->geometry);
+  if (forced == nullptr && in[1] == ohwi[3] && has_nibbles(weights)) {
+    const nibbles::Variant& packed_as = nibbles::choose_variant(rewriter.config.target);
+    Unpacked copy = *u;
+    const auto bytes = pack(packed_as.bytes, copy, inputs, weight_at, rewriter.config.target.optimize);
+    if (bytes && nibbles::is_computable(packed_as, copy.geometry) &&
+        nibbles::scratch_bytes(packed_as, copy.geometry).fits()) {
+      return rewriter
+          .emit(PackedConv2d<HostWorld>{.input = u->input,
+                                        .packed = packed_constant(rewriter, halved(packed_as, copy.geometry, *bytes)),
+                                        .scratch = {.bytes = nibbles::scratch_bytes(packed_as, copy.geometry).value()}},
+                node.result()->type, packed_as.name)
+          ->result();
+    }
+  }
   const Variant& variant =
       forced != nullptr ? *forced : choose_variant(rewriter.config.target, u->geometry, u->header.rounding);
   std::optional<std::vector<std::byte>> bytes = pack(variant, *u, inputs, weight_at, rewriter.config.target.optimize);

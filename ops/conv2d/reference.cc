@@ -3,11 +3,16 @@
 // The host's kernels: each layout read through its index functions into the reference.
 #include "ops/conv2d/reference.h"
 
+#include <algorithm>
+#include <cstring>
 #include <vector>
 
 #include "ops/conv2d/float.h"
 #include "ops/conv2d/kernel.h"
+#include "ops/conv2d/nibbles_kernel.h"
 #include "ops/conv2d/packed_reference.h"
+#include "ops/conv2d/words_kernel.h"
+#include "ops/conv2d/words_reference.h"
 #include "ops/references.h"
 
 namespace cormorant::ops::conv2d {
@@ -80,6 +85,40 @@ ReferenceConvolution direct_reference(const conv::Direct& plan) {
           .out = plan.out};
 }
 
+namespace {
+
+// As the variant for bytes, of the records that they are unpacked to.
+template <const nibbles::Variant& V>
+void execute_nibbles(const void* raw) {
+  const auto& plan = *static_cast<const PackedPlan*>(raw);
+  const conv::Geometry& g = plan.header->geometry;
+  const nibbles::Stream stream(V, g);
+  const std::uint32_t head = stream.bytes.weights_at();
+  std::vector<std::uint8_t> bytes(sizeof(conv::Header));
+  std::memcpy(bytes.data(), plan.header, sizeof(conv::Header));
+  const std::uint8_t* from = plan.stream();
+  for (std::uint32_t i = 0; i < stream.bytes.blocks(); ++i, from += stream.block_bytes()) {
+    bytes.insert(bytes.end(), from, from + head);
+    for (std::uint32_t k = 0; k < stream.weights(); ++k) {
+      const std::uint8_t both = from[head + k / 8 * 4 + k % 4];
+      const std::int32_t four = k % 8 < 4 ? both & 15 : both >> 4;
+      bytes.push_back(static_cast<std::uint8_t>((four ^ 8) - 8 + stream.bytes.weight_offset()));
+    }
+    bytes.insert(bytes.end(), from + head + stream.packed_weights(), from + stream.block_bytes());
+  }
+  PackedPlan unpacked = plan;
+  std::vector<std::uint64_t> aligned(bytes.size() / 8 + 1);
+  std::memcpy(aligned.data(), bytes.data(), bytes.size());
+  unpacked.header = reinterpret_cast<const conv::Header*>(aligned.data());
+  reference_packed(V.bytes.layout, unpacked);
+}
+
+}  // namespace
+
+constexpr auto* execute_mve_nibbles = execute_nibbles<nibbles::kMve>;
+constexpr auto* execute_dsp_nibbles = execute_nibbles<nibbles::kDsp>;
+constexpr auto* execute_scalar_nibbles = execute_nibbles<nibbles::kScalar>;
+constexpr auto* execute_v6m_nibbles = execute_nibbles<nibbles::kV6m>;
 constexpr auto* execute_scalar = execute_packed<Layout::scalar>;
 constexpr auto* execute_v6m = execute_packed<Layout::v6m>;
 constexpr auto* execute_dsp = execute_packed<Layout::dsp>;
@@ -89,6 +128,53 @@ constexpr auto* execute_mve_1x1 = execute_packed<Layout::mve>;
 constexpr auto* execute_mve_kxk = execute_packed<Layout::mve>;
 constexpr auto* load_upstream = load_direct;
 constexpr auto* load_upstream_nhwc = load_direct_nhwc;
+
+namespace words {
+namespace {
+
+// Each layout read through its index functions.
+template <Layout L>
+void execute_packed(const void* raw) {
+  const auto& plan = *static_cast<const Plan*>(raw);
+  const conv::Geometry& g = plan.header->geometry;
+  const Stream stream(L, g);
+  const std::uint8_t* data = plan.stream();
+  const auto word = [&](std::uint32_t at) {
+    std::int32_t value = 0;
+    std::memcpy(&value, data + at, sizeof value);
+    return value;
+  };
+  struct Channel {
+    std::int32_t bias;
+    Factor factor;
+    std::vector<std::int32_t> weights;
+  };
+  std::vector<Channel> channels;
+  for (std::uint32_t c = 0; c < g.out_channels; ++c) {
+    // q is m' · 2^(32 − n): as good as m' = q and n = 32.
+    const Factor factor = {word(stream.factor_index(c)), stream.has_shifts() ? word(stream.factor_index(c) + 4) : 32};
+    Channel& channel = channels.emplace_back(Channel{word(stream.bias_index(c)), factor, {}});
+    for (std::uint32_t k = 0; k < g.patch(); ++k) {
+      const std::uint8_t stored = data[stream.weight_index(c, k)];
+      channel.weights.push_back(L == Layout::v6m ? stored - stream.weight_offset() : static_cast<std::int8_t>(stored));
+    }
+  }
+  reference_words(g, plan.input, plan.out, [&](std::uint32_t c, auto element) {
+    const Channel& channel = channels[c];
+    std::int64_t sum = channel.bias;
+    for (std::uint32_t k = 0; k < g.patch(); ++k) sum += std::int64_t{element(k)} * channel.weights[k];
+    const std::int64_t low = plan.header->activation_min, high = plan.header->activation_max;
+    return static_cast<std::int16_t>(std::clamp(rescaled(sum, channel.factor), low, high));
+  });
+}
+
+constexpr auto* execute_mve = execute_packed<Layout::mve>;
+constexpr auto* execute_dsp = execute_packed<Layout::dsp>;
+constexpr auto* execute_scalar = execute_packed<Layout::scalar>;
+constexpr auto* execute_v6m = execute_packed<Layout::v6m>;
+
+}  // namespace
+}  // namespace words
 
 CORMORANT_REFERENCES(conv2d, CORMORANT_CONV2D_KERNELS)
 

@@ -9,14 +9,38 @@
 #include "ops/depthwise_conv2d/estimate.h"
 #include "ops/depthwise_conv2d/overlap.h"
 #include "ops/depthwise_conv2d/prepack.h"
+#include "ops/depthwise_conv2d/words_pack.h"
 #include "ops/op.h"
+#include "ops/words.h"
 
 namespace cormorant::ops {
 namespace {
 
 using namespace depthwise;  // NOLINT(google-build-using-namespace)
 
+// One output per input where the compiler can prove the fast arithmetic; all else is a grouped convolution.
+ir::Value* lower_words(const Rewriter& rewriter) {
+  std::vector<std::int8_t> windows;
+  conv2d::words::Layer layer = conv2d::words::layer_of(rewriter, windows);
+  conv::Geometry g = layer.geometry;
+  g.groups = 1;
+  g.inputs_per_group = g.outputs_per_group = g.in_channels;
+  const Target& target = rewriter.config.target;
+  const bool is_one_to_one = layer.geometry.in_channels == layer.geometry.out_channels;
+  if (!is_one_to_one || target.is_any() || !words::is_computable(g) || !layer.is_fast()) {
+    return conv2d::words::emit(rewriter, std::move(layer), rewriter.node.result()->type);
+  }
+  const words::Variant& variant = words::choose_variant(target);
+  return rewriter
+      .emit(conv2d::PackedConv2d<HostWorld>{.input = layer.input,
+                                            .packed = conv2d::packed_constant(rewriter, words::pack(variant, layer, g)),
+                                            .scratch = {.bytes = words::scratch_bytes(variant.layout, g).value()}},
+            rewriter.node.result()->type, variant.name)
+      ->result();
+}
+
 ir::Value* lower(const Rewriter& rewriter) {
+  if (has_words(rewriter.node)) return lower_words(rewriter);
   const ir::Node& node = rewriter.node;
   const conv2d::Lowered lowered = conv2d::lower_parameters(rewriter);
   // ExecuTorch's depthwise kernel takes one image only; its grouped convolution takes several.

@@ -32,7 +32,12 @@
   OURS(depthwise_conv2d, dsp_small, dsp_small, load_dsp_small, execute_dsp_small, w8a8, conv2d::PackedConv2d)          \
   OURS(depthwise_conv2d, mve_3x3, mve, load_mve_3x3, execute_mve_3x3, w8a8, conv2d::PackedConv2d)                      \
   OURS(depthwise_conv2d, mve_3x3_narrow, mve, load_mve_3x3_narrow, execute_mve_3x3_narrow, w8a8, conv2d::PackedConv2d) \
-  OURS(depthwise_conv2d, mve_kxk, mve, load_mve_kxk, execute_mve_kxk, w8a8, conv2d::PackedConv2d)
+  OURS(depthwise_conv2d, mve_kxk, mve, load_mve_kxk, execute_mve_kxk, w8a8, conv2d::PackedConv2d)                      \
+  OURS(depthwise_conv2d, scalar_words, scalar_words, words::load_scalar, words::execute_scalar, w8a16,                 \
+       conv2d::PackedConv2d)                                                                                           \
+  OURS(depthwise_conv2d, v6m_words, scalar_words, words::load_v6m, words::execute_v6m, w8a16, conv2d::PackedConv2d)    \
+  OURS(depthwise_conv2d, dsp_words, dsp_words, words::load_dsp, words::execute_dsp, w8a16, conv2d::PackedConv2d)       \
+  OURS(depthwise_conv2d, mve_words, mve_words, words::load_mve, words::execute_mve, w8a16, conv2d::PackedConv2d)
 CORMORANT_NAMES(CORMORANT_DEPTHWISE_CONV2D_KERNELS)
 
 namespace cormorant::ops::depthwise {

@@ -12,6 +12,7 @@
 #include "ops/linear/reference.h"
 #include "ops/multiplier.h"
 #include "ops/op.h"
+#include "ops/words.h"
 
 namespace cormorant::ops {
 namespace linear {
@@ -52,6 +53,7 @@ QuantRule quantize(const ir::Node& node) {
     return {.output = QuantRule::Reject{"its weight is computed by the model, not constant"}, .weights = {}};
   }
   QuantRule rule;
+  rule.precisions = precisions::w8a8_w8a16_w4a8();
   rule.weights.push_back({.argument = "weight", .axis = 0});
   if (const ir::Value* bias = node.tensor("bias"); bias != nullptr) {
     if (bias->kind != ir::ValueKind::constant) {
@@ -109,12 +111,16 @@ bool are_smaller_in_blocks(const Rewriter& rewriter) {
   });
 }
 
+// Weights of four bits are unpacked by convolutions alone.
+bool has_nibbles(const ir::Value& weight) { return weight.type.quant && weight.type.quant->qmax <= 7; }
+
 bool is_convolution(const Rewriter& rewriter) {
   const ir::Shape& weight = rewriter.node.tensor("weight")->type.shape;
   const std::int64_t rows = rewriter.node.result()->type.elements() / std::max<std::int64_t>(weight[0], 1);
   return is_prepacked(rewriter.config) && rows <= kLargestExtent && weight[0] <= kLargestExtent &&
          weight[1] <= kLargestExtent &&
-         (are_quicker_in_blocks(rewriter.config.target, rows) || are_smaller_in_blocks(rewriter));
+         (has_nibbles(*rewriter.node.tensor("weight")) || are_quicker_in_blocks(rewriter.config.target, rows) ||
+          are_smaller_in_blocks(rewriter));
 }
 
 ir::Value* relayout(const Rewriter& rewriter, ir::Value* value, ir::TensorType type) {
@@ -124,22 +130,39 @@ ir::Value* relayout(const Rewriter& rewriter, ir::Value* value, ir::TensorType t
       ->result();
 }
 
+// The images that the linear's rows are, if a view made rows of them.
+ir::Value* flattened_images(const ir::Node& node) {
+  const ir::Node* view = node.tensor("input")->producer;
+  if (view == nullptr || view->op != "aten.view") return nullptr;
+  ir::Value* images = view->tensor("self");
+  const ir::Shape& shape = images->type.shape;
+  const bool is_flat = images->type.rank() == 4 && images->type.dim_order.empty() &&
+                       view->result()->type.shape == ir::Shape{shape[0], shape[1] * shape[2] * shape[3]};
+  return is_flat && shape[2] * shape[3] > 1 ? images : nullptr;
+}
+
+// With 16-bit activations or 4-bit weights a linear layer is a convolution on every CPU: of one pixel, or of a window
+// that is a whole image, so that the image need not be turned.
 ir::Value* lower_to_convolution(const Rewriter& rewriter) {
   const ir::Node& node = rewriter.node;
   ir::Value* weight = node.tensor("weight");
   const std::int64_t outputs = weight->type.shape[0];
   const std::int64_t inputs = weight->type.shape[1];
   const std::int64_t rows = node.result()->type.elements() / outputs;
+  ir::Value* images = has_words(node) || has_nibbles(*weight) ? flattened_images(node) : nullptr;
   const auto pixels = [&](ir::TensorType type, std::int64_t channels) {
-    type.shape = {1, channels, 1, rows};
+    type.shape = images == nullptr ? ir::Shape{1, channels, 1, rows} : ir::Shape{rows, channels, 1, 1};
     type.dim_order = ir::kChannelsLast;
     return type;
   };
   ir::TensorType kernel = weight->type;
   kernel.shape = {outputs, inputs, 1, 1};
+  if (images != nullptr) std::copy(images->type.shape.begin() + 1, images->type.shape.end(), kernel.shape.begin() + 1);
   const std::vector<std::int64_t> ones = {1, 1};
   std::vector<ir::NamedArgument> args = {
-      {"input", relayout(rewriter, node.tensor("input"), pixels(node.tensor("input")->type, inputs))},
+      {"input", images != nullptr
+                    ? images
+                    : relayout(rewriter, node.tensor("input"), pixels(node.tensor("input")->type, inputs))},
       {"weight", rewriter.graph.add_constant(weight->name + "_kernel", std::move(kernel), weight->data)},
       {"bias", node.get("bias")},
       {"stride", ones},
@@ -163,6 +186,7 @@ ir::Value* lower(const Rewriter& rewriter) {
   const ir::QuantParams& input_q = node.tensor("input")->type.quant.value();
   const ir::QuantParams& weight_q = weight->type.quant.value();
   const ir::QuantParams& output_q = node.result()->type.quant.value();
+  if (has_words(node)) return lower_to_convolution(rewriter);
   if (input_q.dtype != DType::i8 || weight_q.dtype != DType::i8 || output_q.dtype != DType::i8) {
     refuse(node, "linear is supported with int8 activations and weights only", "quantize the model to int8");
   }

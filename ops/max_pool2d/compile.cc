@@ -9,6 +9,7 @@
 #include "ops/multiplier.h"
 #include "ops/op.h"
 #include "ops/pool_overlap.h"
+#include "ops/words.h"
 
 namespace cormorant::ops {
 namespace {
@@ -80,7 +81,11 @@ std::vector<evaluate::Tensor> evaluate_max_pool(const ir::Node& node, const eval
   return {evaluate::with_activation(node, evaluate::Tensor(shape, std::move(out)))};
 }
 
-QuantRule quantize(const ir::Node&) { return {.output = QuantRule::Share{}, .weights = {}}; }
+QuantRule quantize(const ir::Node& node) {
+  QuantRule rule{.output = QuantRule::Share{}, .weights = {}};
+  if (node.tensor("self")->type.shape.at(1) <= kMostMaxPoolWordsChannels) rule.precisions = precisions::w8a8_w8a16();
+  return rule;
+}
 
 void require_executorch_can(const ir::Node& node, bool ceil_mode) {
   if (ceil_mode || node.integers("dilation") != std::vector<std::int64_t>{1, 1}) {
@@ -94,7 +99,8 @@ void require_executorch_can(const ir::Node& node, bool ceil_mode) {
 ir::Value* lower(const Rewriter& rewriter) {
   const ir::Node& node = rewriter.node;
   const ir::QuantParams& quant = node.result()->type.quant.value();
-  if (node.tensor("self")->type.quant != quant || quant.dtype != DType::i8) {
+  if (has_words(node)) require_words(rewriter, {"self"});
+  if (node.tensor("self")->type.quant != quant || (quant.dtype != DType::i8 && !has_words(node))) {
     reject(node, "max pooling cannot change the quantization parameters",
            "quantize the model so that input and output of the pooling share them");
   }
@@ -116,7 +122,8 @@ ir::Value* lower(const Rewriter& rewriter) {
                                           .output_zero_point = quant.zero_point(),
                                           .activation_min = integer("activation_min", quant.qmin),
                                           .activation_max = integer("activation_max", quant.qmax)},
-            node.result()->type, names::cortex_m_quantized_max_pool2d_out)
+            node.result()->type,
+            has_words(node) ? names::cormorant_max_pool2d_words : names::cortex_m_quantized_max_pool2d_out)
       ->result();
 }
 

@@ -15,6 +15,7 @@ struct MaxPoolPlan {
 
 Error load_max_pool2d(Call& call);
 Error load_max_pool2d_nhwc(Call& call);
+Error load_words_max_pool(Call& call);
 
 // The loop over windows is the same for all instruction sets, and small.
 void execute_max_pool2d(const MaxPoolPlan& plan, void (*window_max)(const Window&, std::int32_t, std::int32_t));

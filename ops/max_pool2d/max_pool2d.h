@@ -16,12 +16,16 @@
          QuantizedMaxPool2d)                                                                                         \
   THEIRS(cortex_m, quantized_max_pool2d_nhwc, out, scalar_dsp_mve, load_max_pool2d_nhwc, execute_max_pool2d<kLoops>, \
          w8a8, QuantizedMaxPool2d)                                                                                   \
+  OURS(max_pool2d, words, words, load_words_max_pool, execute_words, w8a16, QuantizedMaxPool2d)                      \
   OURS(max_pool2d, float, any_cpu, load_float_max_pool, execute_float_max_pool, f32, FloatMaxPool2d)                 \
   THEIRS(aten, max_pool2d_with_indices, out, any_cpu, load_max_pool_with_indices, execute_float_max_pool, f32,       \
          MaxPool2dWithIndices)
 CORMORANT_NAMES(CORMORANT_MAX_POOL2D_KERNELS)
 
 namespace cormorant::ops {
+
+// Channels of 16-bit activations whose bytes the loops over windows count.
+inline constexpr std::int32_t kMostMaxPoolWordsChannels = 32767;
 
 template <class W>
 struct QuantizedMaxPool2d {

@@ -7,6 +7,7 @@
 #include "ops/broadcast.h"
 #include "ops/minimum_maximum/minimum_maximum.h"
 #include "ops/op.h"
+#include "ops/words.h"
 
 namespace cormorant::ops {
 namespace minimum_maximum {
@@ -45,7 +46,8 @@ std::vector<evaluate::Tensor> evaluate_choice(const ir::Node& node, const evalua
 
 // ExecuTorch demands equal parameters as well.
 QuantRule quantize(const ir::Node& node) {
-  return quantize_broadcast(node, {.output = QuantRule::Share{}, .weights = {}});
+  return quantize_broadcast(node,
+                            {.output = QuantRule::Share{}, .weights = {}, .precisions = precisions::w8a8_w8a16()});
 }
 
 ir::Value* lower(const Rewriter& rewriter) {
@@ -58,6 +60,12 @@ ir::Value* lower(const Rewriter& rewriter) {
       refuse(node, "a comparison of tensors with different quantization parameters",
              "quantize the model so that both operands and the result share them");
     }
+  }
+  if (has_words(node)) {
+    return rewriter
+        .emit(MinimumMaximum<HostWorld>{.self = operands.self, .other = operands.other}, node.result()->type,
+              node.op == kMinimum ? names::cormorant_minimum_words : names::cormorant_maximum_words)
+        ->result();
   }
   return rewriter
       .emit(MinimumMaximum<HostWorld>{.self = operands.self, .other = operands.other}, node.result()->type,

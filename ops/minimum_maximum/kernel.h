@@ -13,5 +13,6 @@ struct Plan {
 };
 
 Error load(Call& call);
+Error load_words(Call& call);
 
 }  // namespace cormorant::ops::minimum_maximum

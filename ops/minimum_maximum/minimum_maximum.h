@@ -10,6 +10,8 @@
 #define CORMORANT_MINIMUM_MAXIMUM_KERNELS(OURS, THEIRS, FOREIGN)                              \
   THEIRS(cortex_m, minimum, out, scalar_dsp_mve, load, execute_minimum, w8a8, MinimumMaximum) \
   THEIRS(cortex_m, maximum, out, scalar_dsp_mve, load, execute_maximum, w8a8, MinimumMaximum) \
+  OURS(minimum, words, words, load_words, execute_words<false>, w8a16, MinimumMaximum)        \
+  OURS(maximum, words, words, load_words, execute_words<true>, w8a16, MinimumMaximum)         \
   THEIRS(aten, minimum, out, any_cpu, load_float, execute_minimum, f32, FloatBinary)          \
   THEIRS(aten, maximum, out, any_cpu, load_float, execute_maximum, f32, FloatBinary)
 CORMORANT_NAMES(CORMORANT_MINIMUM_MAXIMUM_KERNELS)

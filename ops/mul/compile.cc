@@ -9,6 +9,7 @@
 #include "ops/mul/mul.h"
 #include "ops/multiplier.h"
 #include "ops/op.h"
+#include "ops/words.h"
 
 namespace cormorant::ops {
 namespace mul {
@@ -28,7 +29,8 @@ std::vector<evaluate::Tensor> evaluate_mul(const ir::Node& node, const evaluate:
 }
 
 QuantRule quantize(const ir::Node& node) {
-  return quantize_broadcast(node, {.output = QuantRule::Observe{}, .weights = {}});
+  return quantize_broadcast(node,
+                            {.output = QuantRule::Observe{}, .weights = {}, .precisions = precisions::w8a8_w8a16()});
 }
 
 double largest_difference(const ir::QuantParams& q) {
@@ -55,7 +57,24 @@ ir::Value* clamp_for_executorch(const Rewriter& rewriter, ir::Value* product, Le
   return product;
 }
 
+ir::Value* lower_words(const Rewriter& rewriter) {
+  const ir::Node& node = rewriter.node;
+  const Operands operands = broadcast_operands(rewriter, ExecutorchBroadcast::none);
+  const std::optional<std::int32_t> factor = high_factor(
+      operands.self->type.quant->scale() * operands.other->type.quant->scale() / node.result()->type.quant->scale());
+  if (!factor) {
+    refuse(node, "the product's scale is too small for its factors' scales", "calibrate with representative data");
+  }
+  const Levels levels = activation_levels(node);
+  WordsMul<HostWorld> call{.self = operands.self, .other = operands.other};
+  call.factor = *factor;
+  call.activation_min = levels.low;
+  call.activation_max = levels.high;
+  return rewriter.emit(call, node.result()->type, names::cormorant_mul_words)->result();
+}
+
 ir::Value* lower(const Rewriter& rewriter) {
+  if (has_words(rewriter.node)) return lower_words(rewriter);
   const ir::Node& node = rewriter.node;
   const Operands operands = broadcast_operands(rewriter, ExecutorchBroadcast::channels);
   const ir::QuantParams& self = operands.self->type.quant.value();

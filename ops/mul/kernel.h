@@ -31,5 +31,6 @@ struct Plan {
 
 Error load(Call& call);          // cortex_m::quantized_mul
 Error load_clamped(Call& call);  // cormorant::mul
+Error load_words(Call& call);
 
 }  // namespace cormorant::ops::mul

@@ -18,6 +18,7 @@
   OURS(mul, scalar, scalar, load_clamped, execute, w8a8, ClampedMul)                      \
   OURS(mul, dsp, dsp, load_clamped, execute, w8a8, ClampedMul)                            \
   OURS(mul, mve, mve, load_clamped, execute, w8a8, ClampedMul)                            \
+  OURS(mul, words, words, load_words, execute_words, w8a16, WordsMul)                     \
   THEIRS(aten, mul, out, any_cpu, load_float, execute_float, f32, FloatBinary)
 CORMORANT_NAMES(CORMORANT_MUL_KERNELS)
 
@@ -64,6 +65,28 @@ struct ClampedMul : QuantizedMul<W> {
     v("activation_min", activation_min);
     v("activation_max", activation_max);
     v("out", this->out);
+  }
+};
+
+// 16-bit activations: the upper half of self · other · factor, rounded, where the factor is real · 2^32.
+template <class W>
+struct WordsMul {
+  static constexpr Overlap kOverlap = Overlap::in_place;
+  typename W::Tensor self{};
+  typename W::Tensor other{};
+  typename W::Int factor{};
+  typename W::Int activation_min{};
+  typename W::Int activation_max{};
+  typename W::Out out{};
+
+  template <class V>
+  void visit(V&& v) {
+    v("self", self);
+    v("other", other);
+    v("factor", factor);
+    v("activation_min", activation_min);
+    v("activation_max", activation_max);
+    v("out", out);
   }
 };
 

@@ -11,6 +11,7 @@
 #include "ops/pad/import.h"
 #include "ops/pad/pad.h"
 #include "ops/pad/reference.h"
+#include "ops/words.h"
 
 namespace cormorant::ops {
 namespace {
@@ -85,7 +86,7 @@ QuantRule quantize(const ir::Node& node) {
   if (std::any_of(pad.begin(), pad.end(), [](std::int64_t n) { return n < 0; })) {
     return {.output = QuantRule::Reject{"negative padding (a crop) has no int8 kernel"}, .weights = {}};
   }
-  return {.output = QuantRule::Share{}, .weights = {}};
+  return {.output = QuantRule::Share{}, .weights = {}, .precisions = precisions::w8a8_w8a16()};
 }
 
 // In memory order: 4-D activations are channels-last once the layout is decided.
@@ -105,6 +106,7 @@ ir::Value* lower(const Rewriter& rewriter) {
                       .node = node.name,
                       .source = node.location.text()});
   }
+  if (has_words(node)) require_words(rewriter, {"self"});
   const Borders borders = borders_of(node);
   return rewriter
       .emit(Pad<HostWorld>{.input = node.tensor("self"),
@@ -112,14 +114,14 @@ ir::Value* lower(const Rewriter& rewriter) {
                            .post_pad = memory_order(borders.after),
                            .pad_value = quantize_value(node.number("value"), quant.scale(), quant.zero_point(),
                                                        quant.qmin, quant.qmax)},
-            node.result()->type, names::cortex_m_pad_out)
+            node.result()->type, has_words(node) ? names::cormorant_pad_words : names::cortex_m_pad_out)
       ->result();
 }
 
 // Runs are copied in order, to places that lie further and further behind those they come from: by all borders in the
 // end, but for those behind the last run. An input that begins so far behind the output is read before it is covered.
 std::optional<std::uint64_t> overlap(const ir::Node& node, std::string_view argument) {
-  if (argument != "input" || !node.has("pre_pad")) return std::nullopt;
+  if (argument != "input" || !node.has("pre_pad") || node.result()->type.dtype != DType::i8) return std::nullopt;
   const ir::TensorType& in = node.tensor("input")->type;
   const std::vector<std::int64_t>& before = node.integers("pre_pad");
   const std::vector<std::int64_t>& after = node.integers("post_pad");

@@ -21,6 +21,7 @@ struct PadPlan {
 };
 
 Error load_pad(Call& call);
+Error load_words_pad(Call& call);
 
 // Fill and copy are the variant's: void(std::int8_t* to, std::int8_t value, std::uint32_t count), and copy_bytes alike.
 template <class Copy, class Fill>

@@ -12,6 +12,7 @@
 
 #define CORMORANT_PAD_KERNELS(OURS, THEIRS, FOREIGN)                                   \
   THEIRS(cortex_m, pad, out, scalar_dsp_mve, load_pad, execute_pad<kLoops>, w8a8, Pad) \
+  OURS(pad, words, words, load_words_pad, execute_words_pad, w8a16, Pad)               \
   THEIRS(aten, constant_pad_nd, out, any_cpu, load_constant_pad, execute_constant_pad, f32, ConstantPad)
 CORMORANT_NAMES(CORMORANT_PAD_KERNELS)
 

@@ -9,6 +9,7 @@
 #include "ops/op.h"
 #include "ops/reduce/import.h"
 #include "ops/reduce/reduce.h"
+#include "ops/words.h"
 
 namespace cormorant::ops {
 namespace {
@@ -76,8 +77,11 @@ std::vector<evaluate::Tensor> evaluate_reduce(const ir::Node& node, const evalua
 }
 
 QuantRule quantize(const ir::Node& node) {
-  if (is_mean(node)) return {.output = QuantRule::Observe{}, .weights = {}};
-  return {.output = QuantRule::Share{}, .weights = {}};
+  QuantRule rule{.output = QuantRule::Share{}, .weights = {}};
+  if (is_mean(node)) rule.output = QuantRule::Observe{};
+  // Sums of 16-bit activations must fit 31 bits; the smallest is made by a table of int8.
+  if (node.op != "aten.amin" && reduced_elements(node) <= 1 << 16) rule.precisions = precisions::w8a8_w8a16();
+  return rule;
 }
 
 // Dimensions of more than one index in their order in memory: how many separate groups of them are reduced.
@@ -98,7 +102,9 @@ int reduced_groups(const ir::Node& node, const std::vector<std::size_t>& order) 
 void require_kernel(const Rewriter& rewriter) {
   const ir::Node& node = rewriter.node;
   const ir::TensorType& input = node.tensor("self")->type;
-  if (!input.quant || input.quant->dtype != DType::i8 || node.result()->type.quant->dtype != DType::i8) {
+  if (has_words(node)) {
+    require_words(rewriter, {"self"});
+  } else if (!input.quant || input.quant->dtype != DType::i8 || node.result()->type.quant->dtype != DType::i8) {
     reject(node, node.op + " needs an int8 input and result", "quantize both sides of it to int8");
   }
   if (rewriter.config.runtime == Runtime::executorch) {
@@ -121,22 +127,30 @@ ir::Value* lower_mean(const Rewriter& rewriter) {
   if (taps > static_cast<std::int64_t>(kLargestMeanWindow)) {
     reject(node, node.op + " over more than 4 million elements", "reduce in two steps");
   }
-  const std::int32_t left = mean_left_shift(taps);
   const double divisor = is_sum(node) ? 1.0 : static_cast<double>(taps);
+  const auto emit = [&](std::int32_t left, const MeanMultiplier& factor, const char* name) {
+    return rewriter
+        .emit(Mean<HostWorld>{.input = node.tensor("self"),
+                              .dim = node.integers("dim"),
+                              .input_zero_point = input.zero_point(),
+                              .left_shift = left,
+                              .multiplier = factor.multiplier,
+                              .right_shift = factor.right,
+                              .output_zero_point = output.zero_point(),
+                              .output_min = output.qmin,
+                              .output_max = output.qmax},
+              node.result()->type, name)
+        ->result();
+  };
+  if (has_words(node)) {
+    const Multiplier m = quantize_multiplier(input.scale() / output.scale() / divisor);
+    if (m.shift > 30) reject(node, "the scale of the result is too small for its input's", "calibrate it again");
+    return emit(0, {m.multiplier, m.multiplier == 0 ? 1 : 31 - m.shift}, names::cormorant_mean_words);
+  }
+  const std::int32_t left = mean_left_shift(taps);
   const std::optional<MeanMultiplier> factor = mean_multiplier(input.scale() / output.scale() / divisor, left);
   if (!factor) reject(node, "the scale of the result is too small for its input's", "calibrate it again");
-  return rewriter
-      .emit(Mean<HostWorld>{.input = node.tensor("self"),
-                            .dim = node.integers("dim"),
-                            .input_zero_point = input.zero_point(),
-                            .left_shift = left,
-                            .multiplier = factor->multiplier,
-                            .right_shift = factor->right,
-                            .output_zero_point = output.zero_point(),
-                            .output_min = output.qmin,
-                            .output_max = output.qmax},
-            node.result()->type, mean_variant(rewriter.config.target))
-      ->result();
+  return emit(left, *factor, mean_variant(rewriter.config.target));
 }
 
 // The table operator's table for −1 − x, which turns the order of the integers round.
@@ -157,7 +171,7 @@ ir::Value* lower_amax(const Rewriter& rewriter, ir::Value* input, ir::TensorType
   result.quant = input->type.quant;
   return rewriter
       .emit(Amax<HostWorld>{.input = input, .dim = rewriter.node.integers("dim")}, std::move(result),
-            amax_variant(rewriter.config.target))
+            has_words(rewriter.node) ? names::cormorant_amax_words : amax_variant(rewriter.config.target))
       ->result();
 }
 

@@ -67,9 +67,14 @@ Group take(const Groups& groups, std::size_t& next, bool reduced) {
   return {};
 }
 
-void plan_windows(Call& call, const Tensor& input, const IntList& dims, const Tensor& out, ReducePlan& plan) {
+bool is_int8(std::int32_t value) { return value >= -128 && value <= 127; }
+
+}  // namespace
+
+void plan_windows(Call& call, const Tensor& input, const IntList& dims, const Tensor& out, DType dtype,
+                  ReducePlan& plan) {
   std::uint32_t mask = 0;
-  call.require(input.dtype == DType::i8 && out.dtype == DType::i8, Error::bad_value);
+  call.require(input.dtype == dtype && out.dtype == dtype, Error::bad_value);
   call.require(read_dims(dims, input.rank, mask), Error::bad_value);
   call.require(is_reduced(input, out, mask), Error::bad_shape);
   call.require(input.elements() > 0, Error::bad_shape);
@@ -95,14 +100,10 @@ void plan_windows(Call& call, const Tensor& input, const IntList& dims, const Te
           .inner_step = inner.step};
 }
 
-bool is_int8(std::int32_t value) { return value >= -128 && value <= 127; }
-
-}  // namespace
-
 // Not part of its caller, whose frame lies below all that reads the arguments.
 [[gnu::noinline]] static Error plan_mean(Call& call, Mean<TargetWorld>& args) {
   ReducePlan windows{};
-  plan_windows(call, args.input, args.dim, args.out, windows);
+  plan_windows(call, args.input, args.dim, args.out, DType::i8, windows);
   if (call.error() != Error::ok) return call.error();
   // Elements of a tensor are fewer than 2^31, so is the product.
   const std::uint32_t taps = windows.first.rows * windows.first.columns;
@@ -136,7 +137,7 @@ Error load_amax(Call& call) {
   Amax<TargetWorld> args;
   if (!call.read_signature(args)) return call.error();
   ReducePlan windows{};
-  plan_windows(call, args.input, args.dim, args.out, windows);
+  plan_windows(call, args.input, args.dim, args.out, DType::i8, windows);
   if (call.error() != Error::ok) return call.error();
   auto* const plan = call.make_plan<ReducePlan>();
   if (plan == nullptr) return call.error();

@@ -21,6 +21,12 @@ struct MeanPlan {
 
 Error load_mean(Call& call);
 Error load_amax(Call& call);
+Error load_words_mean(Call& call);
+Error load_words_amax(Call& call);
+
+// Steps and channels count elements of this type.
+void plan_windows(Call& call, const Tensor& input, const IntList& dims, const Tensor& out, DType dtype,
+                  ReducePlan& plan);
 
 template <class Reduce>
 inline void for_each_reduced(const ReducePlan& p, Reduce reduce) {

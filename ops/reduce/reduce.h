@@ -18,6 +18,8 @@
   OURS(amax, scalar, scalar, load_amax, execute_amax<kLoops>, w8a8, Amax)               \
   OURS(amax, dsp, dsp, load_amax, execute_amax<kLoops>, w8a8, Amax)                     \
   OURS(amax, mve, mve, load_amax, execute_amax<kLoops>, w8a8, Amax)                     \
+  OURS(mean, words, words, load_words_mean, execute_words_mean, w8a16, Mean)            \
+  OURS(amax, words, words, load_words_amax, execute_words_amax, w8a16, Amax)            \
   THEIRS(aten, mean, out, any_cpu, load_sum, execute_float_mean, f32, FloatMean)        \
   THEIRS(aten, sum, IntList_out, any_cpu, load_sum, execute_float_sum, f32, FloatMean)  \
   THEIRS(aten, amax, out, any_cpu, load_extreme, execute_float_amax, f32, FloatExtreme) \
@@ -31,7 +33,9 @@ struct Mean {
   typename W::Tensor input{};
   typename W::IntList dim{};
   typename W::Int input_zero_point{};
-  typename W::Int left_shift{};  // as in kernels/window.h
+  // As in kernels/window.h; with 16-bit activations there is no shift to the left, and the result is
+  // (sum · multiplier + 2^(right shift − 1)) >> right shift in 64 bits.
+  typename W::Int left_shift{};
   typename W::Int multiplier{};
   typename W::Int right_shift{};
   typename W::Int output_zero_point{};

@@ -12,6 +12,7 @@
 #include "ops/softmax/arithmetic.h"
 #include "ops/softmax/reference.h"
 #include "ops/softmax/softmax.h"
+#include "ops/words.h"
 
 namespace cormorant::ops {
 namespace softmax {
@@ -94,7 +95,10 @@ QuantRule quantize(const ir::Node& node) {
             .weights = {}};
   }
   if (node.op == kLogSoftmax) return {};
-  return {.output = QuantRule::Fixed{kOutputScale, kOutputZeroPoint}, .weights = {}};
+  return {.output = QuantRule::Fixed{kOutputScale, kOutputZeroPoint},
+          .weights = {},
+          .fixed_words = QuantRule::Fixed{kWordsOutputScale, 0, DType::i16},
+          .precisions = precisions::w8a8_w8a16()};
 }
 
 // ---- lowering -------------------------------------------------------------------------------------------------------
@@ -195,8 +199,34 @@ ir::Value* lower_log(const Rewriter& rewriter) {
   return rewriter.emit(call, node.result()->type, log_variant(rewriter.config.target))->result();
 }
 
+ir::Value* lower_words(const Rewriter& rewriter) {
+  const ir::Node& node = rewriter.node;
+  require_words(rewriter, {"self"});
+  const double scale = node.tensor("self")->type.quant->scale();
+  if (std::abs(node.result()->type.quant->scale() - kWordsOutputScale) > 1e-12) {
+    refuse(node, "softmax of 16-bit activations is supported only with an output of scale 1/32768",
+           "leave the quantization of softmax to this compiler");
+  }
+  const auto table = [&](const char* name, double step) {
+    std::vector<std::int32_t> entries;
+    for (std::int32_t i = 0; i < kWordsParts; ++i) {
+      const double exponential = std::round(std::ldexp(std::exp(-i * step), 31));
+      entries.push_back(static_cast<std::int32_t>(std::min(exponential, std::ldexp(1.0, 31) - 1)));
+    }
+    return rewriter.constant(name,
+                             {.dtype = DType::i32, .shape = {kWordsParts}, .dim_order = {}, .quant = std::nullopt},
+                             std::span<const std::int32_t>(entries));
+  };
+  WordsSoftmax<HostWorld> call{.input = node.tensor("self")};
+  call.coarse = table("coarse", kWordsParts * scale);
+  call.fine = table("fine", scale);
+  call.dim = node.integer("dim");
+  return rewriter.emit(std::move(call), node.result()->type, names::cormorant_softmax_words)->result();
+}
+
 ir::Value* lower(const Rewriter& rewriter) {
   const ir::Node& node = rewriter.node;
+  if (has_words(node) && node.op == kSoftmax) return lower_words(rewriter);
   const ir::QuantParams& input_q = node.tensor("self")->type.quant.value();
   const ir::QuantParams& output_q = node.result()->type.quant.value();
   if (input_q.dtype != DType::i8 || output_q.dtype != DType::i8 || input_q.per_channel() || output_q.per_channel()) {

@@ -41,5 +41,6 @@ struct TablePlan {
 Error load(Call& call);
 Error load_table(Call& call);
 Error load_log(Call& call);
+Error load_words(Call& call);
 
 }  // namespace cormorant::ops::softmax

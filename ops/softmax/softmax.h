@@ -19,6 +19,7 @@
   OURS(log_softmax, scalar, scalar, load_log, execute_log, w8a8, LogSoftmax)                \
   OURS(log_softmax, dsp, dsp, load_log, execute_log, w8a8, LogSoftmax)                      \
   OURS(log_softmax, mve, mve, load_log, execute_log, w8a8, LogSoftmax)                      \
+  OURS(softmax, words, words, load_words, execute_words, w8a16, WordsSoftmax)               \
   THEIRS(aten, _softmax, out, any_cpu, load_float, execute_float<false>, f32, FloatSoftmax) \
   THEIRS(aten, _log_softmax, out, any_cpu, load_float, execute_float<true>, f32, FloatSoftmax)
 CORMORANT_NAMES(CORMORANT_SOFTMAX_KERNELS)
@@ -49,6 +50,29 @@ struct Softmax {
     v("out", out);
   }
 };
+
+// 16-bit activations, with an output scale of 1/32768. The exponential of a difference d to the largest value is the
+// product of two that the compiler has computed, coarse[d / 256] · fine[d % 256], both in 2^-31.
+template <class W>
+struct WordsSoftmax {
+  static constexpr Overlap kOverlap = Overlap::in_place;
+  typename W::Tensor input{};
+  typename W::Tensor coarse{};
+  typename W::Tensor fine{};
+  typename W::Int dim{};
+  typename W::Out out{};
+
+  template <class V>
+  void visit(V&& v) {
+    v("input", input);
+    v("coarse", coarse);
+    v("fine", fine);
+    v("dim", dim);
+    v("out", out);
+  }
+};
+inline constexpr std::int32_t kWordsParts = 256;
+inline constexpr double kWordsOutputScale = 1.0 / 32768;
 
 // The logarithm: (x − largest) · factor − log Σ exp + term, shifted right. `term` holds the output's zero point and the
 // half that rounds; log_multiplier and log_shift turn a binary logarithm with 24 bits behind the point into the same

@@ -71,6 +71,11 @@ std::vector<std::byte> random_bytes(const BorderTensor& tensor, std::int64_t ele
       const float value = normal(random);
       const auto* raw = reinterpret_cast<const std::byte*>(&value);
       bytes.insert(bytes.end(), raw, raw + sizeof(value));
+    } else if (tensor.dtype == DType::i16) {
+      const auto bits = static_cast<std::uint32_t>(random());
+      const std::uint32_t word = sample == 0 ? ((bits & 1U) != 0 ? 0x7fffU : 0x8000U) : bits & 0xffffU;
+      bytes.push_back(static_cast<std::byte>(word & 255U));
+      bytes.push_back(static_cast<std::byte>(word >> 8));
     } else {
       const auto bits = static_cast<std::uint32_t>(random());
       bytes.push_back(
@@ -364,6 +369,18 @@ std::vector<std::pair<std::string, int>> lowered_operators(const Case& c, const 
   passes::decide_layout(graph, config);
   const std::map<std::string, int> counts = count_operators(graph);
   return {counts.begin(), counts.end()};
+}
+
+ir::Value* words_input(ir::Graph& graph, ir::Shape shape, double scale) {
+  const std::string name = "x" + std::to_string(graph.inputs().size());
+  return graph.add_input(name, ir::quantized_type(std::move(shape), {DType::i16, -32768, 32767, {}, {scale}, {0}}));
+}
+
+ir::Value* add_words(ir::Graph& graph, std::string op, std::vector<ir::NamedArgument> args, ir::Shape shape,
+                     double scale) {
+  const std::string name = "node" + std::to_string(graph.nodes().size());
+  const ir::TensorType type = ir::quantized_type(std::move(shape), {DType::i16, -32768, 32767, {}, {scale}, {0}});
+  return graph.add_node(name, std::move(op), std::move(args), {type})->result();
 }
 
 ir::Value* int8_input(ir::Graph& graph, ir::Shape shape, double scale, std::int32_t zero_point) {

@@ -71,6 +71,10 @@ void expect_same_bits_where_flash_is_saved(std::vector<Case> cases);
 // Builders for cases.
 ir::Value* int8_input(ir::Graph& graph, ir::Shape shape, double scale, std::int32_t zero_point);
 ir::Value* float_input(ir::Graph& graph, ir::Shape shape);
+// Activations of 16 bits: symmetric.
+ir::Value* words_input(ir::Graph& graph, ir::Shape shape, double scale);
+ir::Value* add_words(ir::Graph& graph, std::string op, std::vector<ir::NamedArgument> args, ir::Shape shape,
+                     double scale);
 ir::Value* int8_weights(ir::Graph& graph, ir::Shape shape, std::int32_t axis, std::mt19937& random,
                         std::vector<double> scales = {});  // per channel along axis, in [-127, 127]
 ir::Value* int32_bias(ir::Graph& graph, const ir::Value* input, const ir::Value* weights, std::mt19937& random,

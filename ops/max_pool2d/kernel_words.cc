@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Max pooling of 16-bit activations. The loops over windows count bytes.
+#include "kernels/words.h"
+#include "ops/max_pool2d/kernel.h"
+
+namespace cormorant::ops {
+namespace {
+
+struct WordsMaxPoolPlan {
+  PoolGeometry geometry;
+  std::int16_t low;
+  std::int16_t high;
+};
+
+constexpr std::int32_t kLargestSize = 65535;
+
+bool fits(std::int32_t value, std::int32_t lowest) { return value >= lowest && value <= kLargestSize; }
+
+PoolAxis axis_of(Call& call, const QuantizedMaxPool2d<TargetWorld>& args, std::size_t i) {
+  const std::int32_t input = args.input.size(2 + i);
+  const std::int32_t output = args.out.size(2 + i);
+  const std::int32_t kernel = args.kernel_size[i];
+  const std::int32_t stride = args.stride[i];
+  const std::int32_t padding = args.padding[i];
+  const std::int32_t dilation = args.dilation[i];
+  call.require(
+      fits(input, 1) && fits(output, 1) && fits(kernel, 1) && fits(stride, 1) && fits(padding, 0) && fits(dilation, 1),
+      Error::unsupported);
+  if (call.error() != Error::ok) return {};
+  // Both factors are below 2^16; a window that reaches further than this fits no input.
+  const std::uint32_t reach = static_cast<std::uint32_t>(kernel - 1) * static_cast<std::uint32_t>(dilation) + 1;
+  call.require(reach < 1U << 30 &&
+                   is_pooled_size(output, input, static_cast<std::int32_t>(reach), stride, padding, args.ceil_mode),
+               Error::bad_shape);
+  const auto narrow = [](std::int32_t value) { return static_cast<std::uint16_t>(value); };
+  return {narrow(input), narrow(output), narrow(kernel), narrow(stride), narrow(padding), narrow(dilation)};
+}
+
+// Not a part of load_words_max_pool, whose stack carries the reading of the arguments.
+[[gnu::noinline]] Error plan_words(Call& call, const QuantizedMaxPool2d<TargetWorld>& args) {
+  const Tensor& input = args.input;
+  const Tensor& out = args.out;
+  const std::int32_t low = args.activation_min, high = args.activation_max;
+  call.require(input.dtype == DType::i16 && out.dtype == DType::i16, Error::bad_value);
+  call.require(
+      args.kernel_size.count == 2 && args.stride.count == 2 && args.padding.count == 2 && args.dilation.count == 2,
+      Error::bad_value);
+  call.require(is_word(low) && low <= high && is_word(high), Error::bad_value);
+  call.require(input.rank == 4 && out.rank == 4, Error::bad_shape);
+  if (call.error() != Error::ok) return call.error();
+  call.require(input.is_channels_last() && out.is_channels_last(), Error::unsupported);
+  call.require(input.size(0) == out.size(0) && input.size(1) == out.size(1), Error::bad_shape);
+  call.require(fits(input.size(0), 1) && fits(input.size(1), 1) && input.size(1) <= kMostMaxPoolWordsChannels,
+               Error::unsupported);
+  const PoolAxis height = axis_of(call, args, 0);
+  const PoolAxis width = axis_of(call, args, 1);
+  if (call.error() != Error::ok) return call.error();
+  auto* const plan = call.make_plan<WordsMaxPoolPlan>();
+  if (plan == nullptr) return call.error();
+  *plan = {.geometry = {.input = input.as<const std::int8_t>(),
+                        .output = out.as<std::int8_t>(),
+                        .batch = static_cast<std::uint16_t>(input.size(0)),
+                        .channels = static_cast<std::uint16_t>(2 * input.size(1)),
+                        .height = height,
+                        .width = width},
+           .low = static_cast<std::int16_t>(low),
+           .high = static_cast<std::int16_t>(high)};
+  return Error::ok;
+}
+
+void execute_words(const void* raw) {
+  const auto& p = *static_cast<const WordsMaxPoolPlan*>(raw);
+  for_each_pool_window<PoolKind::dilated>(p.geometry, [&](const Window& window, const PoolSpan&, const PoolSpan&) {
+    for (std::uint32_t channel = 0; channel < window.channels; channel += 2) {
+      std::int32_t largest = p.low;
+      const std::int8_t* row = window.input + channel;
+      for (std::uint32_t y = window.rows; y != 0; --y, row += window.row_step) {
+        const std::int8_t* tap = row;
+        for (std::uint32_t x = window.columns; x != 0; --x, tap += window.column_step) {
+          const std::int32_t value = *reinterpret_cast<const std::int16_t*>(tap);
+          if (value > largest) largest = value;
+        }
+      }
+      *reinterpret_cast<std::int16_t*>(window.output + channel) = to_word(largest, p.low, p.high);
+    }
+  });
+}
+
+}  // namespace
+
+Error load_words_max_pool(Call& call) {
+  QuantizedMaxPool2d<TargetWorld> args;
+  return call.read_signature(args) ? plan_words(call, args) : call.error();
+}
+
+CORMORANT_KERNELS(CORMORANT_MAX_POOL2D_KERNELS, words)
+
+}  // namespace cormorant::ops

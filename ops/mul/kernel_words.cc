@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/words.h"
+#include "ops/broadcast_load.h"
+#include "ops/mul/kernel.h"
+
+namespace cormorant::ops::mul {
+namespace {
+
+struct WordsPlan {
+  Broadcast tensors;
+  std::int32_t factor;
+  std::int16_t activation_min;
+  std::int16_t activation_max;
+};
+
+void execute_words(const void* raw) {
+  const WordsPlan p = *static_cast<const WordsPlan*>(raw);
+  const std::uint32_t step = p.tensors.other_repeats ? 0 : 1;
+  for_each_stretch<std::int16_t>(
+      p.tensors, [&](const std::int16_t* self, const std::int16_t* other, std::int16_t* out) {
+        for (std::uint32_t i = p.tensors.count; i > 0; --i, other += step) {
+          *out++ = to_word(high_multiply(*self++ * *other, p.factor), p.activation_min, p.activation_max);
+        }
+      });
+}
+
+// Not a part of load_words, whose stack carries the reading of the arguments.
+[[gnu::noinline]] Error plan_words(Call& call, const WordsMul<TargetWorld>& a, LoadedBroadcast& loaded) {
+  swap_repeating(loaded);
+  call.require(is_word(a.activation_min) && is_word(a.activation_max), Error::bad_value);
+  WordsPlan p{};
+  p.factor = a.factor;
+  p.activation_min = static_cast<std::int16_t>(a.activation_min);
+  p.activation_max = static_cast<std::int16_t>(a.activation_max);
+  return store_plan(call, p, loaded);
+}
+
+}  // namespace
+
+Error load_words(Call& call) {
+  WordsMul<TargetWorld> args;
+  if (!call.read_signature(args)) return call.error();
+  const bool is_typed = args.self.dtype == DType::i16 && args.other.dtype == DType::i16 && args.out.dtype == DType::i16;
+  call.require(is_typed, Error::bad_value);
+  LoadedBroadcast loaded;
+  if (call.error() == Error::ok) read_broadcast(call, args.self, args.other, args.out, loaded);
+  return call.error() == Error::ok ? plan_words(call, args, loaded) : call.error();
+}
+
+CORMORANT_KERNELS(CORMORANT_MUL_KERNELS, words)
+
+}  // namespace cormorant::ops::mul

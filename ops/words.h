@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Activations of 16 bits, in the compiler: what the lowering of every operator that has them asks. They are symmetric,
+// so that kernels know no zero point. Host only.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/diagnostic.h"
+#include "ops/op.h"
+
+namespace cormorant::ops {
+
+// Whether a node computes 16-bit activations.
+inline bool has_words(const ir::Node& node) {
+  const auto& quant = node.result()->type.quant;
+  return quant && quant->dtype == DType::i16;
+}
+
+// Throws unless the runtime is ours and the named operands are symmetric int16, as the result is.
+inline void require_words(const Rewriter& rewriter, std::initializer_list<const char*> operands) {
+  const ir::Node& node = rewriter.node;
+  const auto fail = [&](std::string problem, std::string advice) {
+    throw InputError({.problem = std::move(problem),
+                      .advice = std::move(advice),
+                      .node = node.name,
+                      .source = node.location.text()});
+  };
+  if (rewriter.config.runtime == Runtime::executorch) {
+    fail("ExecuTorch's Cortex-M kernels have no " + node.op + " with 16-bit activations",
+         "compile for our own runtime, or with --scheme=8w8a");
+  }
+  const auto require = [&](const ir::Value* value) {
+    const auto& quant = value->type.quant;
+    if (quant && quant->dtype == DType::i16 && !quant->per_channel() && quant->zero_point() == 0) return;
+    fail(node.op + " mixes 16-bit activations with others, or they have a zero point",
+         "quantize its operands and its result symmetrically to int16, one scale each");
+  };
+  for (const char* operand : operands) require(node.tensor(operand));
+  require(node.result());
+}
+
+// A real factor for which kernels multiply integers below 2^31 by and take the upper half, rounded: factor · 2^32. None
+// for a factor of one half and more.
+inline std::optional<std::int32_t> high_factor(double factor) {
+  const double scaled = std::round(std::ldexp(factor, 32));
+  if (!(std::abs(scaled) < std::ldexp(1.0, 31))) return std::nullopt;
+  return static_cast<std::int32_t>(scaled);
+}
+
+}  // namespace cormorant::ops

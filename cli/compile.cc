@@ -113,6 +113,7 @@ compiler::Options options_of(const CompileFlags& flags, const CompileInputs& inp
     throw UsageError(
         "--float-layers and --layers except layers from quantization\n  add --calibrate FILE (or --quantize)");
   }
+  if (flags.optimize == "ram") options.rows.emplace();
   if (!flags.stream.empty()) options.stream = parse_stream(flags.stream);
   options.explain = flags.explain || flags.names || !flags.report.empty();
   options.intermediates = flags.intermediates;
@@ -270,6 +271,12 @@ void print_summary(const compiler::Compiled& compiled, const compiler::Options& 
   print_firmware(firmware, compiled, target);
   if (measured) fmt::print("  measured    {:>11} bytes of stack\n", grouped(firmware.facts->stack_bytes));
   if (explain && firmware.facts && firmware.facts->stack_bound) print_stack_path(*firmware.facts->stack_bound);
+  if (facts.rows) {
+    fmt::print(
+        "  by rows     {:>11} of the operators, in {} groups: {} bytes where layers need {}, {:+} instructions\n",
+        facts.rows->nodes, facts.rows->groups, grouped(static_cast<std::uint64_t>(facts.rows->bytes)),
+        grouped(static_cast<std::uint64_t>(facts.rows->bytes_by_layer)), facts.rows->extra);
+  }
   fmt::print("  written to  {}\n", output);
   if (goal) print_goal(*goal, name_of(target.optimize));
 }
@@ -475,8 +482,9 @@ void add_compile_options(CLI::App& word, CompileFlags& flags) {
   word.add_option("--report", flags.report,
                   "Write a page (HTML) on flash and RAM, the arena over time, and every layer's cost and quantization");
   word.add_option("--optimize", flags.optimize,
-                  "What flash is worth: speed (larger constants, more code), size (fewest kernels) or balanced")
-      ->check(CLI::IsMember({"speed", "size", "balanced"}))
+                  "What flash is worth: speed (larger constants, more code), size (fewest kernels), balanced, or ram: "
+                  "the smallest arena")
+      ->check(CLI::IsMember({"speed", "size", "ram", "balanced"}))
       ->capture_default_str();
   word.add_option("--budget", flags.budget,
                   "Limits that are an error to exceed: ram=64K,flash=256K; code, state and stack count where they are "

@@ -159,6 +159,10 @@ Stages default_stages(const Options& options) {
       {"merge_duplicates", "lowering and layout may have made equal ones", pass(passes::merge_duplicates)},
       {"check", "everything left is an operator that a program can hold",
        [config](ir::Graph& g, Context&) { passes::require_program_operators(g, config); }},
+      {"rows", "a chain of layers needs a few rows of each image, not the images",
+       [config](ir::Graph& g, Context& c) {
+         if (c.options.rows) c.facts.rows = compute_by_rows(g, config, *c.options.rows);
+       }},
       {"prepack", "constants laid out for this target's inner loops",
        [config](ir::Graph& g, Context&) { passes::prepack(g, config); }},
       {"place_updates", "state is written where it lies, when nobody reads it any more", pass(passes::place_updates)},

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "compiler/compare.h"
+#include "compiler/rows.h"
 #include "emit/emit.h"
 #include "evaluate/tensor.h"
 #include "ir/graph.h"
@@ -31,6 +32,7 @@ struct Options {
   bool quantize = false;
   Io io = Io::as_model;
   std::optional<passes::StreamOptions> stream;   // of a network over a window, one that takes what is new
+  std::optional<RowsOptions> rows;               // compute row by row where that saves memory
   bool strict = false;                           // an operator left in float is an error
   std::vector<quantizer::LayerSettings> layers;  // exceptions from quantization, by module path
   quantizer::Samples calibration;                // none: seeded random inputs stand in, with a warning
@@ -68,6 +70,7 @@ struct Facts {
   std::vector<std::string> warnings;
   std::size_t dropped_channels = 0;         // that were the same for every input
   std::optional<std::int64_t> window_macs;  // of a streamed network, before it was one
+  std::optional<RowsFacts> rows;            // where some of it may be computed row by row
   std::int64_t macs = 0;
   std::map<std::string, std::int64_t> node_macs;  // of nodes that have any, before lowering
   std::int64_t constant_bytes = 0;

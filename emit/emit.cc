@@ -4,12 +4,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <list>
 #include <numeric>
+#include <span>
 #include <stdexcept>
 #include <unordered_map>
 
+#include "emit/groups.h"
 #include "formats/pte/origin.h"
 #include "formats/pte/writer.h"
+#include "ops/rows/rows.h"
 
 namespace cormorant::emit {
 namespace {
@@ -17,7 +21,7 @@ namespace {
 class Emitter {
  public:
   Emitter(const ir::Graph& graph, const ops::Config& config, const MemoryMap& memory)
-      : graph_(graph), config_(config), memory_(memory) {}
+      : graph_(graph), config_(config), memory_(memory), groups_(graph) {}
 
   std::vector<std::byte> run() {
     plan_.name = "forward";  // whatever a text calls its graph: it is what runtimes ask for
@@ -27,7 +31,10 @@ class Emitter {
     }
     for (const ir::Value* input : graph_.inputs()) plan_.inputs.push_back(tensor(input));
     for (const ir::Value* state : graph_.states()) tensor(state);  // for reset(), also where only views of it are read
-    for (const ir::Node* node : memory_.steps) add_call(*node);
+    const Groups::Nodes instructions = groups_.instructions(memory_.steps);
+    next_stage_ = static_cast<std::size_t>(
+        std::ranges::count_if(instructions, [&](const ir::Node* node) { return groups_.group_of(*node) == nullptr; }));
+    for (const ir::Node* node : instructions) is_group(*node) ? add_group(*node) : add_call(*node);
     for (const ir::Value* output : graph_.outputs()) plan_.outputs.push_back(tensor(output));
     program_.plans.push_back(std::move(plan_));
     return pte::write(program_);
@@ -47,6 +54,81 @@ class Emitter {
     for (const ir::Value* result : node.results) call.args.push_back(tensor(result));
     call.args.push_back(node.results.size() == 1 ? call.args.back() : argument(node.results));
     plan_.calls.push_back(std::move(call));
+  }
+
+  // The table of a group, and the tensors that it moves rows of.
+  void add_group(const ir::Node& group) {
+    using ops::rows::Entry;
+    std::vector<Entry> table;
+    pte::TensorList tensors;
+    const auto index_of = [&](const ir::Value* value) {
+      const std::int32_t tensor_index = tensor(value);
+      const auto found = std::ranges::find(tensors.items, tensor_index);
+      if (found == tensors.items.end()) tensors.items.push_back(tensor_index);
+      return static_cast<std::uint16_t>(std::ranges::find(tensors.items, tensor_index) - tensors.items.begin());
+    };
+    const auto set_slab = [&](Entry& entry, const ir::Value* row) {
+      const ir::Value* slab = groups_.slab_of(row);
+      entry.slab = index_of(slab == nullptr ? row : slab);
+      entry.row_bytes = static_cast<std::uint32_t>(row->type.bytes());
+      entry.slab_bytes = static_cast<std::uint32_t>((slab == nullptr ? row : slab)->type.bytes());
+      if (slab != nullptr) entry.fill = static_cast<std::int8_t>(slab->producer->integer("fill"));
+    };
+    std::unordered_map<const ir::Value*, Entry> made;
+    std::size_t calls = 0;
+    for (const ir::Node* member : groups_.members(group)) {
+      if (is_slab(*member) || is_window(*member)) continue;
+      const Schedule schedule(group, table.size());
+      Entry entry = {.kind = is_feed(*member) ? Entry::Kind::feed : Entry::Kind::call,
+                     .fill = 0,
+                     .start = static_cast<std::uint16_t>(schedule.start),
+                     .period = static_cast<std::uint16_t>(schedule.period),
+                     .before = static_cast<std::uint16_t>(schedule.before),
+                     .rows = static_cast<std::uint16_t>(schedule.rows),
+                     .after = static_cast<std::uint16_t>(schedule.after),
+                     .slab = Entry::kNone,
+                     .whole = 0,
+                     .row_bytes = 0,
+                     .slab_bytes = 0};
+      const ir::Value* row = member->result();
+      if (is_feed(*member)) entry.whole = index_of(member->tensor("source"));
+      if (is_feed(*member) || groups_.slab_of(row) != nullptr) set_slab(entry, row);
+      calls += is_feed(*member) ? 0 : 1;
+      made[row] = entry;
+      table.push_back(entry);
+    }
+    if (group.integers("schedule").size() != Schedule::kNumbers * table.size()) {
+      throw std::logic_error("group '" + group.name + "' has fewer steps than its schedule");
+    }
+    const auto& rows = group.tensors("rows");
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      Entry entry = made.at(rows[i]);
+      entry.kind = Entry::Kind::collect;
+      entry.start = static_cast<std::uint16_t>(entry.start + entry.period * entry.before);
+      entry.before = entry.after = 0;
+      entry.whole = index_of(group.results[i]);
+      set_slab(entry, rows[i]);
+      table.push_back(entry);
+    }
+    pte::KernelCall call;
+    const std::string_view name = ops::names::cormorant_rows_run;
+    call.op = plan_.intern_operator(std::string(name.substr(0, name.rfind('.'))),
+                                    std::string(name.substr(name.rfind('.') + 1)));
+    call.args = {constant(std::as_bytes(std::span(table))), plan_.intern(static_cast<std::int64_t>(next_stage_)),
+                 plan_.intern(tensors)};
+    next_stage_ += calls;
+    plan_.calls.push_back(std::move(call));
+  }
+  // Bytes that no value of the graph holds.
+  std::int32_t constant(std::span<const std::byte> bytes) {
+    tables_.emplace_back(bytes.begin(), bytes.end());
+    pte::Tensor tensor;
+    tensor.dtype = DType::u8;
+    tensor.sizes = {static_cast<std::int32_t>(bytes.size())};
+    tensor.dim_order = {0};
+    tensor.data = static_cast<std::uint32_t>(program_.constants.size());
+    program_.constants.push_back(tables_.back());
+    return plan_.add(std::move(tensor));
   }
 
   std::int32_t argument(const ir::Argument& argument) {
@@ -152,6 +234,9 @@ class Emitter {
   const ir::Graph& graph_;
   const ops::Config& config_;
   const MemoryMap& memory_;
+  const Groups groups_;
+  std::size_t next_stage_ = 0;                // the instruction with which the next group's stages begin
+  std::list<std::vector<std::byte>> tables_;  // of groups
   pte::Program program_;
   pte::Plan plan_;
   std::unordered_map<const ir::Value*, std::int32_t> tensors_;
@@ -166,7 +251,8 @@ void largest_first(Sizes& sizes) {
 }
 
 Step step_of(const ir::Node& node) {
-  Step step{node.name, node.location.text(), ops::program_name(node.op)};
+  Step step{node.name, node.location.text(),
+            is_group(node) ? ops::names::cormorant_rows_run : ops::program_name(node.op)};
   if (!node.results.empty()) step.result = short_text(node.result()->type);
   for (const ir::Value* value : node.inputs()) {
     if (value->kind == ir::ValueKind::constant) step.constant_bytes += value->type.bytes();
@@ -180,8 +266,8 @@ Step step_of(const ir::Node& node) {
 // Where values come from, through those that have no instruction of their own.
 class Sources {
  public:
-  Sources(const ir::Graph& graph, const MemoryMap& memory) {
-    for (std::size_t i = 0; i < memory.steps.size(); ++i) step_of_[memory.steps[i]] = static_cast<std::int64_t>(i);
+  Sources(const ir::Graph& graph, const Groups::Nodes& steps) {
+    for (std::size_t i = 0; i < steps.size(); ++i) step_of_[steps[i]] = static_cast<std::int64_t>(i);
     for (const ir::Value* input : graph.inputs()) {
       input_.emplace(input, -1 - static_cast<std::int64_t>(input_.size()));
     }
@@ -235,10 +321,11 @@ RegionFacts region_facts(const ir::Graph& graph, const MemoryMap& memory, std::u
 Emitted emit(const ir::Graph& graph, const ops::Config& config, const MemoryMap& memory) {
   Emitted emitted;
   emitted.program = Emitter(graph, config, memory).run();
-  const Sources sources(graph, memory);
-  for (const ir::Node* node : memory.steps) {
-    ++emitted.operators[ops::program_name(node->op)];
+  const Groups::Nodes steps = Groups(graph).instructions(memory.steps);
+  const Sources sources(graph, steps);
+  for (const ir::Node* node : steps) {
     emitted.steps.push_back(step_of(*node));
+    ++emitted.operators[emitted.steps.back().op];
     emitted.steps.back().from = sources.of(node->inputs());
   }
   for (ir::Value* output : graph.outputs()) emitted.outputs_from.push_back(sources.of({output}));

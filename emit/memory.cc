@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <unordered_set>
 
+#include "emit/groups.h"
 #include "emit/parts.h"
 #include "ops/op.h"
 #include "planner/check.h"
@@ -39,13 +40,15 @@ bool can_work_in_place(const ir::Node& node, const ir::NamedArgument& argument, 
 // The blocks of a graph whose nodes are computed in a given order.
 class Mapper {
  public:
-  Mapper(const ir::Graph& graph, const Parts& parts, ops::Runtime runtime, Reuse reuse)
-      : graph_(graph), parts_(parts), runtime_(runtime), reuse_(reuse) {}
+  Mapper(const ir::Graph& graph, const Groups& groups, const Parts& parts, ops::Runtime runtime, Reuse reuse)
+      : graph_(graph), groups_(groups), parts_(parts), runtime_(runtime), reuse_(reuse) {}
 
   // Without regions and plan.
   MemoryMap run(const Order& order) {
     for (const ir::Node* node : order) {
-      if (!ops::is_alias(*node) && !parts_.contains(*node)) map_.steps.push_back(node);
+      if (ops::is_alias(*node) || parts_.contains(*node) || is_slab(*node) || is_window(*node)) continue;
+      if (const ir::Node* group = groups_.group_of(*node)) begins_.try_emplace(group, end());
+      map_.steps.push_back(node);
     }
     find_last_uses();
     for (const ir::Update& update : graph_.updates()) state_of_[root(update.value)] = update.state;
@@ -61,6 +64,10 @@ class Mapper {
     for (const ir::Node* node : order) {
       if (ops::is_alias(*node)) {
         share(node->result(), node->inputs().front());
+      } else if (is_slab(*node)) {
+        add_slab(*node);
+      } else if (is_window(*node)) {
+        add_window(*node);
       } else if (parts_.contains(*node)) {
         const Parts::Place* view = parts_.find(node->result());
         view != nullptr && view->is_view ? add_view(*node, *view) : join(*node);
@@ -126,6 +133,23 @@ class Mapper {
     add_block(node.result(), made_at_.at(place.whole));
     make_part(map_.blocks.size() - 1, whole, place.offset, planner::Block::Part::Kind::view);
   }
+  // A slab keeps its older rows while its group is computed; the newest is what the operator before it writes.
+  void add_slab(const ir::Node& node) {
+    const std::size_t row = map_.block_of.at(node.tensor("row"));
+    add_block(node.result(), begin_of(node));
+    const std::size_t slab = map_.blocks.size() - 1;
+    make_part(row, slab, map_.blocks[slab].size - map_.blocks[row].size, planner::Block::Part::Kind::view);
+  }
+  void add_window(const ir::Node& node) {
+    const std::size_t slab = map_.block_of.at(node.tensor("slab"));
+    const std::uint64_t row_bytes = bytes_of(node.result()) / static_cast<std::uint64_t>(node.integer("rows"));
+    add_block(node.result(), begin_of(node));
+    make_part(map_.blocks.size() - 1, slab, row_bytes * static_cast<std::uint64_t>(node.integer("start")),
+              planner::Block::Part::Kind::view);
+  }
+  // The first step of the group that the node belongs to.
+  [[nodiscard]] std::uint32_t begin_of(const ir::Node& node) const { return begins_.at(groups_.group_of(node)); }
+
   // A concatenation begins when the last of its pieces is there.
   void join(const ir::Node& node) {
     std::uint32_t first = 0;
@@ -170,6 +194,10 @@ class Mapper {
       ++placed;
     }
     if (placed == node.results.size()) return;
+    if (is_group(node)) {
+      place_collected(node, step);
+      return;
+    }
     if (const ir::Value* over = in_place_input(node, step)) {
       work_in_place(node.result(), map_.block_of.at(over), step);
       return;
@@ -177,7 +205,29 @@ class Mapper {
     for (const ir::Value* result : node.results) {
       if (!state_of_.contains(result)) add_block(result, step);
     }
-    if (node.results.size() == 1) map_.blocks.back().over = find_cover(node, step);
+    if (node.results.size() == 1 && !groups_.is_pinned(node.result())) {
+      map_.blocks.back().over = find_cover(node, step);
+    }
+  }
+
+  // A group's results come row by row: they are there from its beginning, unless they lie where the rows of an image
+  // were that it is fed with.
+  void place_collected(const ir::Node& group, std::uint32_t step) {
+    for (std::size_t i = 0; i < group.results.size(); ++i) {
+      const ir::Value* result = group.results[i];
+      if (state_of_.contains(result)) continue;
+      const ir::Value* source = reuse_ == Reuse::none ? nullptr : groups_.covered_by(group, i);
+      const auto found = source == nullptr ? map_.block_of.end() : map_.block_of.find(source);
+      if (found == map_.block_of.end() || parts_.find(result) != nullptr || parts_.find(root(source)) != nullptr ||
+          wholes_.contains(found->second) || map_.blocks[found->second].last != step ||
+          root(source)->kind == ir::ValueKind::state) {
+        add_block(result, begins_.at(&group));
+        continue;
+      }
+      const std::size_t over = found->second;
+      add_block(result, step);
+      make_part(map_.blocks.size() - 1, over, 0, planner::Block::Part::Kind::rewritten);
+    }
   }
 
   // Where nothing but the block lies, the result is it from now on. Else it is a part of the block that is as large, so
@@ -216,7 +266,7 @@ class Mapper {
   // Whether nobody needs the memory of this argument after the node, which has it as an argument once.
   [[nodiscard]] bool dies_at(const ir::Node& node, const ir::Value* value, std::uint32_t step) const {
     const auto block = map_.block_of.find(value);
-    if (block == map_.block_of.end() || value->kind == ir::ValueKind::scratch) return false;
+    if (block == map_.block_of.end() || value->kind == ir::ValueKind::scratch || groups_.is_pinned(value)) return false;
     // What will be a piece of something has its place, even if nobody reads it there.
     if (parts_.find(root(value)) != nullptr && !map_.blocks[block->second].part) return false;
     const std::vector<const ir::Value*> sharing = parts_.sharing(root(value));
@@ -232,7 +282,8 @@ class Mapper {
 
   // An input that dies here and whose memory the operator may write its result over.
   const ir::Value* in_place_input(const ir::Node& node, std::uint32_t step) const {
-    if (reuse_ == Reuse::none) return nullptr;
+    // A slab is shifted when its newest row is written, not before.
+    if (reuse_ == Reuse::none || (node.results.size() == 1 && groups_.is_pinned(node.result()))) return nullptr;
     for (const ir::NamedArgument& argument : node.args) {
       const auto* value = std::get_if<ir::Value*>(&argument.value);
       if (value == nullptr || !dies_at(node, *value, step) || !can_work_in_place(node, argument, *value)) continue;
@@ -243,9 +294,11 @@ class Mapper {
   }
 
   const ir::Graph& graph_;
+  const Groups& groups_;
   const Parts& parts_;
   ops::Runtime runtime_;
   Reuse reuse_;
+  std::unordered_map<const ir::Node*, std::uint32_t> begins_;  // of groups: their first steps
   MemoryMap map_;
   std::unordered_map<const ir::Value*, const ir::Value*> state_of_;  // by the root that is its new contents
   std::unordered_set<std::size_t> wholes_;                           // blocks that others are parts of
@@ -257,12 +310,17 @@ class Mapper {
 // The nodes in an order that needs as little memory as possible; the graph's own, if no better is found.
 class Scheduler {
  public:
-  Scheduler(const ir::Graph& graph, const Parts& parts, ops::Runtime runtime)
-      : graph_(graph), parts_(parts), runtime_(runtime) {
+  Scheduler(const ir::Graph& graph, const Groups& groups, const Parts& parts, ops::Runtime runtime)
+      : graph_(graph), groups_(groups), parts_(parts), runtime_(runtime) {
     for (const ir::Update& update : graph.updates()) placed_.insert(root(update.value));
     for (const ir::Value* input : graph.inputs()) buffers_[buffer_of(input)].is_input = true;
     for (const ir::Node& node : graph.nodes()) {
-      if (!ops::is_alias(node) && !parts.contains(node)) add_task(node);
+      if (groups.group_of(node) != nullptr) continue;  // all of a group is one task
+      if (is_group(node)) {
+        add_group(node);
+      } else if (!ops::is_alias(node) && !parts.contains(node)) {
+        add_task(node);
+      }
     }
     for (const ir::Value* output : graph.outputs()) {
       for (const std::uint32_t buffer : buffers_of(output)) buffers_[buffer].is_output = true;
@@ -319,8 +377,27 @@ class Scheduler {
     tasks_.push_back(std::move(task));
     nodes_.push_back(&node);
   }
+  // What it keeps from tick to tick is scratch.
+  void add_group(const ir::Node& group) {
+    planner::Task task;
+    for (const ir::Value* source : group.tensors("sources")) {
+      for (const std::uint32_t buffer : buffers_of(source)) task.reads.push_back(buffer);
+    }
+    for (const ir::Value* slab : group.tensors("slabs")) task.scratch += bytes_of(slab);
+    for (const ir::Value* result : group.results) task.writes.push_back(buffer_of(result));
+    tasks_.push_back(std::move(task));
+    nodes_.push_back(&group);
+  }
   // With the aliases that it needs before it, which may be a long chain.
   void put(const ir::Node* node) {
+    if (is_group(*node)) {  // its members in their own order
+      for (const ir::Value* source : node->tensors("sources")) {
+        if (source->producer != nullptr) put(source->producer);
+      }
+      for (const ir::Node* member : groups_.members(*node)) {
+        if (is_put_.insert(member).second) order_.push_back(member);
+      }
+    }
     std::vector<std::pair<const ir::Node*, bool>> pending = {{node, false}};
     while (!pending.empty()) {
       const auto [next, has_inputs] = pending.back();
@@ -339,6 +416,7 @@ class Scheduler {
   }
 
   const ir::Graph& graph_;
+  const Groups& groups_;
   const Parts& parts_;
   ops::Runtime runtime_;
   std::vector<planner::Task> tasks_;
@@ -356,10 +434,12 @@ struct Attempt {
 };
 
 // The better of two orders, the graph's own and the one that was searched for.
-Attempt attempt(const ir::Graph& graph, const Order& given, const Parts& parts, ops::Runtime runtime) {
-  Attempt best{Mapper(graph, parts, runtime, Reuse::all).run(given)};
+Attempt attempt(const ir::Graph& graph, const Groups& groups, const Order& given, const Parts& parts,
+                ops::Runtime runtime) {
+  Attempt best{Mapper(graph, groups, parts, runtime, Reuse::all).run(given)};
   best.peak = planner::pack(best.map.blocks).peak;
-  MemoryMap other = Mapper(graph, parts, runtime, Reuse::all).run(Scheduler(graph, parts, runtime).run());
+  MemoryMap other =
+      Mapper(graph, groups, parts, runtime, Reuse::all).run(Scheduler(graph, groups, parts, runtime).run());
   if (other.steps == best.map.steps) return best;
   const std::uint64_t peak = planner::pack(other.blocks).peak;
   return peak < best.peak ? Attempt{std::move(other), peak} : std::move(best);
@@ -367,20 +447,20 @@ Attempt attempt(const ir::Graph& graph, const Order& given, const Parts& parts, 
 
 // A part costs nothing to make, but keeps its place from the beginning and can demand a whole that is in the way. So
 // operators become parts all at once if that needs no more memory than none of them, else one by one.
-MemoryMap place_parts(const ir::Graph& graph, const Order& given, ops::Runtime runtime) {
+MemoryMap place_parts(const ir::Graph& graph, const Groups& groups, const Order& given, ops::Runtime runtime) {
   constexpr std::size_t kMostAttempts = 24;
   // Our kernels read activations by words at most; of others nothing is known.
   const std::uint64_t alignment = runtime == ops::Runtime::cormorant ? 4 : planner::Block::kAlignment;
-  Attempt best = attempt(graph, given, {}, runtime);
+  Attempt best = attempt(graph, groups, given, {}, runtime);
   const Parts all(given, alignment, graph.updates());
   if (all.nodes().empty()) return std::move(best.map);
-  if (Attempt every = attempt(graph, given, all, runtime); every.peak <= best.peak) return std::move(every.map);
+  if (Attempt every = attempt(graph, groups, given, all, runtime); every.peak <= best.peak) return std::move(every.map);
   Order chosen;
   for (std::size_t i = 0; i < std::min(kMostAttempts, all.nodes().size()); ++i) {
     chosen.push_back(all.nodes()[i]);
     const Parts parts(chosen, alignment, graph.updates());
     if (parts.contains(*chosen.back())) {
-      if (Attempt next = attempt(graph, given, parts, runtime); next.peak <= best.peak) {
+      if (Attempt next = attempt(graph, groups, given, parts, runtime); next.peak <= best.peak) {
         best = std::move(next);
         continue;
       }
@@ -413,8 +493,9 @@ MemoryMap map_memory(const ir::Graph& graph, std::vector<planner::Region> region
                      std::optional<std::uint32_t> constants_in) {
   Order given;
   for (const ir::Node& node : graph.nodes()) given.push_back(&node);
-  MemoryMap map =
-      reuse == Reuse::none ? Mapper(graph, {}, runtime, reuse).run(given) : place_parts(graph, given, runtime);
+  const Groups groups(graph);
+  MemoryMap map = reuse == Reuse::none ? Mapper(graph, groups, {}, runtime, reuse).run(given)
+                                       : place_parts(graph, groups, given, runtime);
   if (constants_in) add_constants(graph, *constants_in, map);
   if (regions.empty()) regions.push_back({"arena"});
   map.regions = std::move(regions);

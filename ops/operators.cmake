@@ -35,6 +35,7 @@ set(CORMORANT_OPERATORS
   reduce
   reduce_any
   repeat_interleave
+  rows
   scan
   scatter
   slice

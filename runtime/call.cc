@@ -18,6 +18,12 @@ void Call::fail(Error error, std::uint32_t required, std::uint32_t actual) {
 void* Call::allocate(std::size_t bytes, std::size_t alignment) { return loader_->allocate(bytes, alignment); }
 void* Call::share(std::size_t bytes) { return loader_->share(bytes); }
 
+const cormorant_step* Call::stages(std::int32_t first, std::uint32_t count) {
+  const cormorant_step* const steps = first < 0 ? nullptr : loader_->stages(static_cast<std::uint32_t>(first), count);
+  require(steps != nullptr, Error::bad_structure);
+  return steps;
+}
+
 std::int32_t Call::next_argument() {
   if (error() != Error::ok) return -1;
   const std::span<const std::int32_t>& args = loader_->arguments();

@@ -22,6 +22,7 @@
 namespace cormorant {
 class Call;
 }
+struct cormorant_step;
 
 // Firmware knows it by its symbol only (include/cormorant).
 struct cormorant_kernel {
@@ -85,6 +86,11 @@ class Call {
   // bytes aligned; null, which is no failure, where there is not so much. No tensor lies there. For programs that bring
   // too little scratch, because another runtime's kernels need none.
   void* share(std::size_t bytes);
+
+  // For operators that call others: `count` instructions from `first` on, behind this one. They are loaded and verified
+  // like all others, but belong to their callers: no execution steps on them. Null (and a failure) where they do not
+  // exist, or where they would call others themselves.
+  const cormorant_step* stages(std::int32_t first, std::uint32_t count);
 
   // Memory for a plan, value-initialised; null (and a failure) when the state is used up. State is scarce, about 80
   // bytes per operator: a kernel with a long signature keeps what its loop needs and no more.

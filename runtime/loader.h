@@ -90,13 +90,15 @@ class Loader {
 
   [[nodiscard]] Error load(std::span<const Kernel* const> operators);
   [[nodiscard]] const Source& source() const { return source_; }
-  [[nodiscard]] std::span<const Step> steps() const { return {steps_, source_.method().instruction_count()}; }
+  // Those that an execution is made of; behind them are the stages that operators among them call.
+  [[nodiscard]] std::span<const Step> steps() const { return {steps_, end_}; }
   [[nodiscard]] std::size_t state_used() const { return used_ + shared_bytes(); }
 
   // For the call being loaded: its arguments, and memory for its plan (null, and a failure, when that is used up).
   [[nodiscard]] const std::span<const std::int32_t>& arguments() const { return instruction_.args; }
   void* allocate(std::size_t bytes, std::size_t alignment);
   void* share(std::size_t bytes);
+  const Step* stages(std::uint32_t first, std::uint32_t count);
 
  private:
   [[nodiscard]] Error find_kernel(std::uint32_t index, std::span<const Kernel* const> operators);
@@ -112,6 +114,8 @@ class Loader {
   std::size_t shared_ = 0;
   bool may_share_ = true;
   Step* steps_ = nullptr;
+  std::uint32_t end_ = 0;             // of an execution's steps
+  std::uint32_t index_ = 0;           // of the instruction being loaded
   pte::InstructionView instruction_;  // the one being loaded, and its kernel
   const Kernel* kernel_ = nullptr;
   std::uint32_t found_ = 0;  // bit i: operator i of the program is known to be entry i of the table

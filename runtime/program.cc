@@ -62,6 +62,14 @@ void* Loader::share(std::size_t bytes) {
   return state_.data() + state_.size() - over - whole;
 }
 
+// All callers lie before the first stage of any: nobody calls one who calls.
+const Step* Loader::stages(std::uint32_t first, std::uint32_t count) {
+  const std::uint32_t all = source_.method().instruction_count();
+  if (index_ >= end_ || first <= index_ || first > all || count > all - first) return nullptr;
+  if (first < end_) end_ = first;
+  return steps_ + first;
+}
+
 // Not part of its caller, whose frame lies below that of the kernel's load.
 [[gnu::noinline]] Error Loader::find_kernel(std::uint32_t index, std::span<const Kernel* const> operators) {
   const auto instruction = source_.method().instruction(index);
@@ -82,6 +90,7 @@ void* Loader::share(std::size_t bytes) {
 [[gnu::always_inline]] inline Error Loader::load_instruction(std::uint32_t index,
                                                              std::span<const Kernel* const> operators) {
   failure_.argument = Failure::kNone;
+  index_ = index;
   Error error = find_kernel(index, operators);
   if (error != Error::ok) return error;
   Call call(*this, failure_);
@@ -96,6 +105,7 @@ Error Loader::load(std::span<const Kernel* const> operators) {
   // A file has less than 2^31 bytes, 4 or more for each instruction: the product fits 32 bits.
   steps_ = static_cast<Step*>(allocate(count * sizeof(Step), alignof(Step)));
   if (steps_ == nullptr) return Error::state_too_small;
+  end_ = count;
   const std::size_t used = used_;
   for (std::uint32_t i = 0; i < count; ++i) {
     failure_.instruction = static_cast<std::uint16_t>(i);

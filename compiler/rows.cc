@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/rows.h"
+
+#include <algorithm>
+#include <limits>
+#include <string>
+#include <unordered_map>
+
+#include "ops/rows/cover.h"
+#include "passes/passes.h"
+#include "passes/rows.h"
+
+namespace cormorant::compiler {
+namespace {
+
+using passes::Rows;
+
+constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max() / 4;
+constexpr std::size_t kLongestGroup = 256;  // units: keeps the search linear in the graph
+
+std::int64_t align(std::int64_t bytes) { return (bytes + 15) & ~std::int64_t{15}; }
+
+// What a node needs besides its operands and results, by its name.
+struct Needs {
+  std::int64_t scratch = 0;
+  std::int64_t work = 0;    // instructions, estimated
+  std::int64_t saving = 0;  // of memory, if the operand named by `saved` dies here
+  std::string saved;
+};
+using NeedsByName = std::unordered_map<std::string, Needs>;
+
+// The operand over which a result may be written, and how much that saves.
+void find_saving(const ir::Node& node, Needs& needs) {
+  const ops::Operator* op = ops::find(node);
+  if (op == nullptr || node.results.size() != 1) return;
+  for (const ir::NamedArgument& argument : node.args) {
+    const auto* value = std::get_if<ir::Value*>(&argument.value);
+    if (value == nullptr || *value == nullptr || (*value)->kind == ir::ValueKind::constant) continue;
+    const std::int64_t in = (*value)->type.bytes(), out = node.result()->type.bytes();
+    std::int64_t saving = 0;
+    if (op->in_place != nullptr && in == out && op->in_place(node, argument.name)) {
+      saving = in;
+    } else if (op->overlap != nullptr) {
+      const auto distance = op->overlap(node, argument.name);
+      if (distance) saving = std::min(in, out - align(static_cast<std::int64_t>(*distance)));
+    }
+    if (saving <= needs.saving) continue;
+    needs.saving = saving;
+    needs.saved = ops::root(*value)->name;
+  }
+}
+
+NeedsByName needs_of(const ir::Graph& graph) {
+  NeedsByName all;
+  for (const ir::Node& node : graph.nodes()) {
+    if (node.op.starts_with("cormorant.rows.")) continue;
+    Needs& needs = all[node.name];
+    for (const ir::Value* input : node.inputs()) {
+      if (input->kind == ir::ValueKind::scratch) needs.scratch += align(input->type.bytes());
+    }
+    const ops::Operator* op = ops::find(node);
+    if (op != nullptr && op->estimate != nullptr) needs.work += op->estimate(node).value_or(0);
+    find_saving(node, needs);
+  }
+  return all;
+}
+
+// The graph after prepacking as it is, and with every node that can be in a group of its own.
+NeedsByName needs_by_layer(const ir::Graph& graph, const ops::Config& config) {
+  ir::Graph copy = graph.copy();
+  passes::prepack(copy, config);
+  return needs_of(copy);
+}
+NeedsByName needs_by_rows(const ir::Graph& graph, const ops::Config& config) {
+  ir::Graph copy = graph.copy();
+  Rows rows(copy);
+  std::vector<Rows::Group> groups;
+  for (std::size_t u = 0; u < rows.units().size(); ++u) {
+    if (auto group = rows.group(u, u)) groups.push_back(std::move(*group));
+  }
+  rows.rewrite(groups);
+  passes::prepack(copy, config);
+  return needs_of(copy);
+}
+
+class Search {
+ public:
+  Search(ir::Graph& graph, const ops::Config& config)
+      : graph_(graph), rows_(graph), by_layer_(needs_by_layer(graph, config)), by_rows_(needs_by_rows(graph, config)) {
+    for (const Rows::Unit& unit : rows_.units()) scratch_.push_back(of(by_rows_, unit).scratch);
+    find_lives();
+    find_prices();
+  }
+
+  RowsFacts run(const RowsOptions& options) {
+    RowsFacts facts;
+    facts.bytes_by_layer = *std::ranges::max_element(layers_);
+    const std::int64_t limit = options.bytes.value_or(least());
+    const std::vector<std::size_t> ends = cheapest(limit);
+    std::vector<Rows::Group> groups;
+    for (std::size_t at = 0; at < count();) {
+      const std::size_t end = ends.empty() ? at : ends[at];  // `at`: computed whole
+      if (end == at) {
+        facts.bytes = std::max(facts.bytes, layers_[at]);
+        ++at;
+        continue;
+      }
+      facts.bytes = std::max(facts.bytes, price(at, end - 1).bytes);
+      facts.extra += price(at, end - 1).work;
+      facts.nodes += end - at;
+      groups.push_back(*rows_.group(at, end - 1));
+      at = end;
+    }
+    facts.groups = groups.size();
+    rows_.rewrite(groups);
+    return facts;
+  }
+
+ private:
+  struct Price {
+    std::int64_t bytes = kNever;
+    std::int64_t work = 0;  // more than by layers
+  };
+  // A whole value, and the units from which to which it is there.
+  struct Life {
+    const ir::Value* value = nullptr;
+    std::int64_t first = -1, last = -1;  // −1: it comes in
+    std::int64_t bytes = 0;
+  };
+
+  [[nodiscard]] std::size_t count() const { return rows_.units().size(); }
+  [[nodiscard]] const Price& price(std::size_t first, std::size_t last) const { return prices_[first][last - first]; }
+  [[nodiscard]] static const Needs& of(const NeedsByName& needs, const Rows::Unit& unit) {
+    static const Needs kNothing;
+    const auto found = needs.find(unit.node->name);
+    return found == needs.end() ? kNothing : found->second;
+  }
+
+  void find_lives() {
+    std::unordered_map<const ir::Value*, std::size_t> index;
+    const auto life_of = [&](const ir::Value* value) -> Life& {
+      const auto [found, is_new] = index.try_emplace(ops::root(value), lives_.size());
+      if (is_new) lives_.push_back({.value = ops::root(value), .bytes = align(ops::root(value)->type.bytes())});
+      return lives_[found->second];
+    };
+    const auto is_activation = [](const ir::Value* value) {
+      const ir::ValueKind kind = ops::root(value)->kind;
+      return kind == ir::ValueKind::input || kind == ir::ValueKind::result;
+    };
+    for (const ir::Value* input : graph_.inputs()) life_of(input);
+    for (std::size_t u = 0; u < count(); ++u) {
+      const Rows::Unit& unit = rows_.units()[u];
+      std::vector<ir::Value*> inputs = unit.node->inputs();
+      if (unit.pad != nullptr) inputs = unit.pad->inputs();
+      for (const ir::Value* input : inputs) {
+        if (is_activation(input)) life_of(input).last = static_cast<std::int64_t>(u);
+      }
+      for (const ir::Value* result : unit.node->results) {
+        Life& life = life_of(result);
+        life.first = life.last = static_cast<std::int64_t>(u);
+      }
+    }
+    for (const ir::Value* output : graph_.outputs()) life_of(output).last = static_cast<std::int64_t>(count());
+    for (const ir::Update& update : graph_.updates()) {
+      if (is_activation(update.value)) life_of(update.value).last = static_cast<std::int64_t>(count());
+    }
+  }
+
+  void find_prices() {
+    const auto n = static_cast<std::int64_t>(count());
+    layers_.assign(count(), 0);
+    prices_.resize(count());
+    for (std::int64_t u = 0; u < n; ++u) {
+      const Needs& needs = of(by_layer_, rows_.units()[static_cast<std::size_t>(u)]);
+      std::int64_t bytes = needs.scratch;
+      for (const Life& life : lives_) {
+        if (life.first > u || life.last < u) continue;
+        bytes += life.bytes;
+        if (life.last == u && life.value->name == needs.saved) bytes -= needs.saving;
+      }
+      layers_[static_cast<std::size_t>(u)] = bytes;
+    }
+    const std::int64_t most = layers_.empty() ? 0 : *std::ranges::max_element(layers_);
+    for (std::size_t first = 0; first < count(); ++first) {
+      for (std::size_t last = first; last < std::min(count(), first + kLongestGroup); ++last) {
+        if (!rows_.units()[last].has_rows) break;
+        const auto group = rows_.group(first, last);
+        prices_[first].push_back(group ? price_of(*group) : Price{});
+        // Slabs only become more.
+        if (group && rows_.bytes_of(*group, scratch_) > most) break;
+      }
+    }
+  }
+
+  [[nodiscard]] Price price_of(const Rows::Group& group) const {
+    const auto first = static_cast<std::int64_t>(group.first), last = static_cast<std::int64_t>(group.last);
+    Price price{.bytes = rows_.bytes_of(group, scratch_), .work = 0};
+    std::vector<const ir::Value*> covered;
+    for (const Life& life : lives_) {
+      const bool comes_in = life.first < first && life.last >= first;
+      const bool goes_out = life.first >= first && life.first <= last && life.last > last;
+      if (comes_in || goes_out) price.bytes += life.bytes;
+      if (comes_in && life.last <= last) covered.push_back(life.value);
+    }
+    // What is collected takes the place of what was fed, where it can.
+    for (const Rows::Value& value : group.values) {
+      if (!value.is_collected) continue;
+      const auto source = std::ranges::find_if(covered, [&](const ir::Value* image) {
+        const auto fed = std::ranges::find_if(
+            group.values, [&](const Rows::Value& other) { return !other.unit && other.image == image; });
+        return fed != group.values.end() && ops::rows::may_cover(flow_of(*fed), flow_of(value));
+      });
+      if (source == covered.end()) continue;
+      price.bytes -= align(value.image->type.bytes());
+      covered.erase(source);
+    }
+    for (std::size_t u = group.first; u <= group.last; ++u) {
+      const Rows::Unit& unit = rows_.units()[u];
+      const std::int64_t height = unit.node->result()->type.shape[2];
+      price.work += of(by_rows_, unit).work * height - of(by_layer_, unit).work + kCall * height;
+    }
+    for (const Rows::Value& value : group.values) {
+      const std::int64_t moved = value.is_kept ? value.slab_rows - 1 : 0;
+      price.work += (moved + (value.unit ? 0 : 1) + (value.is_collected ? 1 : 0)) * value.image->type.bytes() / 4;
+    }
+    price.work = std::max<std::int64_t>(price.work, 0);
+    return price;
+  }
+  static ops::rows::Flow flow_of(const Rows::Value& value) {
+    return {value.start, value.period, value.rows, value.row_bytes()};
+  }
+
+  // The bytes of the plan that needs fewest.
+  [[nodiscard]] std::int64_t least() const {
+    std::vector<std::int64_t> best(count() + 1, kNever);
+    best[0] = 0;
+    for (std::size_t at = 0; at < count(); ++at) {
+      best[at + 1] = std::min(best[at + 1], std::max(best[at], layers_[at]));
+      for (std::size_t i = 0; i < prices_[at].size(); ++i) {
+        best[at + i + 1] = std::min(best[at + i + 1], std::max(best[at], prices_[at][i].bytes));
+      }
+    }
+    return best[count()];
+  }
+
+  // Of the plans that need no more than `limit` the one with least work and, of these, fewest nodes by rows: for each
+  // unit where the group that begins there ends, itself where it is computed whole. Empty if there is no such plan.
+  [[nodiscard]] std::vector<std::size_t> cheapest(std::int64_t limit) const {
+    struct Best {
+      std::int64_t work = kNever;
+      std::size_t nodes = 0, end = 0;
+    };
+    std::vector<Best> best(count() + 1);
+    best[count()].work = 0;
+    const auto improve = [](Best& now, const Best& other) {
+      if (other.work < now.work || (other.work == now.work && other.nodes < now.nodes)) now = other;
+    };
+    for (std::size_t at = count(); at-- > 0;) {
+      const Best& next = best[at + 1];
+      if (layers_[at] <= limit && next.work < kNever) improve(best[at], {next.work, next.nodes, at});
+      for (std::size_t i = 0; i < prices_[at].size(); ++i) {
+        const Best& rest = best[at + i + 1];
+        if (prices_[at][i].bytes > limit || rest.work >= kNever) continue;
+        improve(best[at], {rest.work + prices_[at][i].work, rest.nodes + i + 1, at + i + 1});
+      }
+    }
+    if (best[0].work >= kNever) return {};
+    std::vector<std::size_t> ends;
+    for (std::size_t at = 0; at < count(); ++at) ends.push_back(best[at].end);
+    return ends;
+  }
+
+  static constexpr std::int64_t kCall = 100;  // instructions that a row costs besides its pixels
+
+  ir::Graph& graph_;
+  Rows rows_;
+  NeedsByName by_layer_, by_rows_;
+  std::vector<std::int64_t> scratch_;  // per unit, by rows
+  std::vector<Life> lives_;
+  std::vector<std::int64_t> layers_;        // bytes, per unit that is computed whole
+  std::vector<std::vector<Price>> prices_;  // of groups by where they begin, then by how many more units they have
+};
+
+}  // namespace
+
+RowsFacts compute_by_rows(ir::Graph& graph, const ops::Config& config, const RowsOptions& options) {
+  if (graph.nodes().empty()) return {};
+  return Search(graph, config).run(options);
+}
+
+}  // namespace cormorant::compiler

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "emit/groups.h"
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "ops/rows/cover.h"
+
+namespace cormorant::emit {
+
+bool is_group(const ir::Node& node) { return node.op == "cormorant.rows.group"; }
+bool is_feed(const ir::Node& node) { return node.op == "cormorant.rows.feed"; }
+bool is_slab(const ir::Node& node) { return node.op == "cormorant.rows.slab"; }
+bool is_window(const ir::Node& node) { return node.op == "cormorant.rows.window"; }
+
+Schedule::Schedule(const ir::Node& group, std::size_t index) {
+  const auto& numbers = group.integers("schedule");
+  if (numbers.size() < kNumbers * (index + 1)) {
+    throw std::logic_error("group '" + group.name + "' has more steps than its schedule");
+  }
+  const std::int64_t* at = numbers.data() + kNumbers * index;
+  start = at[0];
+  period = at[1];
+  before = at[2];
+  rows = at[3];
+  after = at[4];
+}
+
+Groups::Groups(const ir::Graph& graph) {
+  for (const ir::Node& node : graph.nodes()) {
+    if (is_slab(node)) slab_of_[node.tensor("row")] = node.result();
+    if (!is_group(node)) continue;
+    // From what it collects and keeps upwards; what it is fed with lies outside.
+    Nodes& members = members_[&node];
+    std::vector<const ir::Value*> pending;
+    for (const char* argument : {"rows", "slabs"}) {
+      for (const ir::Value* value : node.tensors(argument)) pending.push_back(value);
+    }
+    const auto& sources = node.tensors("sources");
+    while (!pending.empty()) {
+      const ir::Value* value = pending.back();
+      pending.pop_back();
+      const ir::Node* producer = value->producer;
+      if (producer == nullptr || std::ranges::find(sources, value) != sources.end()) continue;
+      if (!group_of_.try_emplace(producer, &node).second) continue;
+      members.push_back(producer);
+      if (is_feed(*producer)) continue;
+      for (const ir::Value* input : producer->inputs()) pending.push_back(input);
+    }
+    std::ranges::sort(members, {}, [](const ir::Node* member) { return member->membership.order; });
+  }
+}
+
+const ir::Node* Groups::group_of(const ir::Node& node) const {
+  const auto found = group_of_.find(&node);
+  return found == group_of_.end() ? nullptr : found->second;
+}
+
+const ir::Value* Groups::slab_of(const ir::Value* row) const {
+  const auto found = slab_of_.find(row);
+  return found == slab_of_.end() ? nullptr : found->second;
+}
+
+bool Groups::is_pinned(const ir::Value* value) const {
+  return slab_of(value) != nullptr ||
+         (value->producer != nullptr && (is_slab(*value->producer) || is_window(*value->producer)));
+}
+
+const ir::Value* Groups::covered_by(const ir::Node& group, std::size_t result) const {
+  const ir::Value* row = group.tensors("rows").at(result);
+  std::vector<std::pair<const ir::Value*, ops::rows::Flow>> fed;
+  ops::rows::Flow collected;
+  std::size_t index = 0;
+  for (const ir::Node* member : members(group)) {
+    if (is_slab(*member) || is_window(*member)) continue;
+    const Schedule s(group, index++);
+    const ops::rows::Flow flow{s.start + s.period * s.before, s.period, s.rows, member->result()->type.bytes()};
+    if (is_feed(*member)) fed.emplace_back(member->tensor("source"), flow);
+    if (member->result() == row) collected = flow;
+  }
+  for (const auto& [source, flow] : fed) {
+    if (ops::rows::may_cover(flow, collected)) return source;
+  }
+  return nullptr;
+}
+
+Groups::Nodes Groups::instructions(const Nodes& steps) const {
+  Nodes nodes;
+  for (const bool is_member : {false, true}) {
+    for (const ir::Node* step : steps) {
+      if ((group_of(*step) != nullptr) == is_member && !is_feed(*step)) nodes.push_back(step);
+    }
+  }
+  return nodes;
+}
+
+}  // namespace cormorant::emit

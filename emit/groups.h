@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The groups of a graph that are computed row by row (ops/rows/rows.h). A group's nodes stand together, in the order of
+// a tick, the group itself last.
+#pragma once
+
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+#include "ir/graph.h"
+
+namespace cormorant::emit {
+
+bool is_group(const ir::Node& node);
+bool is_feed(const ir::Node& node);
+// Only another reading of memory that somebody else writes: no instruction, and nothing that a group does.
+bool is_slab(const ir::Node& node);
+bool is_window(const ir::Node& node);
+
+// Of a group's schedule: one record per feed and operator, in the order of a tick.
+struct Schedule {
+  static constexpr std::size_t kNumbers = 5;
+  std::int64_t start = 0, period = 1, before = 0, rows = 0, after = 0;
+
+  // Throws std::logic_error if there is no such one.
+  Schedule(const ir::Node& group, std::size_t index);
+};
+
+class Groups {
+ public:
+  using Nodes = std::vector<const ir::Node*>;
+
+  Groups() = default;
+  explicit Groups(const ir::Graph& graph);
+
+  // The group that the node is a member of, itself apart; null if of none.
+  [[nodiscard]] const ir::Node* group_of(const ir::Node& node) const;
+  // In execution order.
+  [[nodiscard]] const Nodes& members(const ir::Node& group) const { return members_.at(&group); }
+  // The slab whose newest row a value is; null if it is none's.
+  [[nodiscard]] const ir::Value* slab_of(const ir::Value* row) const;
+  // Whether somebody keeps the value's memory from tick to tick: nothing else may be written there.
+  [[nodiscard]] bool is_pinned(const ir::Value* value) const;
+
+  // The image that a group is fed with whose place one of its results may take, row by row, where it is needed no
+  // longer; null if there is none.
+  [[nodiscard]] const ir::Value* covered_by(const ir::Node& group, std::size_t result) const;
+
+  // Of steps in execution order, those that are instructions, as a program has them: stages behind all others.
+  [[nodiscard]] Nodes instructions(const Nodes& steps) const;
+
+ private:
+  std::unordered_map<const ir::Node*, Nodes> members_;
+  std::unordered_map<const ir::Node*, const ir::Node*> group_of_;
+  std::unordered_map<const ir::Value*, const ir::Value*> slab_of_;
+};
+
+}  // namespace cormorant::emit

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include "base/diagnostic.h"
+#include "ops/references.h"
+#include "ops/rows/kernel.h"
+
+namespace cormorant::ops {
+namespace rows {
+namespace {
+
+[[noreturn]] void reject(const ir::Node& node, std::string problem) {
+  throw InputError({.problem = std::move(problem), .advice = {}, .node = node.name, .source = node.location.text()});
+}
+
+// An image by rows: its height changes, all else stays.
+ir::TensorType with_height(const ir::Node& node, const ir::Value* image, std::int64_t rows) {
+  ir::TensorType type = image->type;
+  if (type.rank() != 4 || type.shape[0] != 1 || type.dim_order != ir::kChannelsLast) {
+    reject(node, "only a single channels-last image has rows");
+  }
+  if (rows < 1) reject(node, fmt::format("it has {} rows", rows));
+  type.shape[2] = rows;
+  return type;
+}
+
+std::vector<ir::TensorType> infer(const ir::Node& node) {
+  if (node.op == "cormorant.rows.feed") return {with_height(node, node.tensor("source"), 1)};
+  if (node.op == "cormorant.rows.slab") return {with_height(node, node.tensor("row"), node.integer("rows"))};
+  if (node.op == "cormorant.rows.window") {
+    const ir::Value* slab = node.tensor("slab");
+    ir::TensorType type = with_height(node, slab, node.integer("rows"));
+    if (node.integer("start") < 0 || node.integer("start") > slab->type.shape[2] - node.integer("rows")) {
+      reject(node, "a window leaves its slab");
+    }
+    return {std::move(type)};
+  }
+  std::vector<ir::TensorType> types;
+  const auto& rows = node.tensors("rows");
+  const auto& heights = node.integers("heights");
+  if (rows.size() != heights.size()) reject(node, "a group has one height per row that it collects");
+  for (std::size_t i = 0; i < rows.size(); ++i) types.push_back(with_height(node, rows[i], heights[i]));
+  return types;
+}
+
+}  // namespace
+
+CORMORANT_REFERENCES(rows, CORMORANT_ROWS_KERNELS)
+
+}  // namespace rows
+
+Operator rows_operator() {
+  return {.name = "rows",
+          .layout = Layout::channels_last,
+          .forms = {},
+          .canonical = {"cormorant.rows.feed(Tensor source)", "cormorant.rows.slab(Tensor row, int rows, int fill)",
+                        "cormorant.rows.window(Tensor slab, int start, int rows)",
+                        "cormorant.rows.group(Tensor[] rows, int[] heights, Tensor[] slabs, Tensor[] sources, "
+                        "int[] schedule)"},
+          .infer = rows::infer};
+}
+
+}  // namespace cormorant::ops

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A chain of operators computed row by row. Each of its values is a slab: a few rows of an image, the newest last. The
+// operators are ordinary instructions of the program on these slabs (a convolution reads its slab of three rows as an
+// image of three rows and writes one); cormorant::rows.run calls them, tick by tick, by a table that says what is due
+// when. Before a row is written its slab is shifted by one row. A row above or below the image is filled instead of
+// computed: that is all there is of padding.
+//
+// In the graph a group is made of
+//   rows.feed     the next row of a whole image
+//   rows.slab     the last rows of what an operator computes
+//   rows.window   those of a slab's rows that a reader looks at
+//   rows.group    whole images, of rows: all of the above and the operators between them, in the order of a tick
+// of which only the last becomes an instruction.
+#pragma once
+
+#include <cstdint>
+
+#include "ops/kernel_list.h"
+
+// clang-format off
+#define CORMORANT_ROWS_KERNELS(OURS, THEIRS, FOREIGN) \
+  OURS(rows, run, any_cpu, load_run, execute_run, any, Run)
+// clang-format on
+CORMORANT_NAMES(CORMORANT_ROWS_KERNELS)
+
+namespace cormorant::ops::rows {
+
+// Stages are the instructions from `first` on, behind all others: as many as the table has calls.
+template <class W>
+struct Run {
+  typename W::Tensor table{};
+  typename W::Int first{};
+  typename W::TensorList tensors{};
+
+  template <class V>
+  void visit(V&& v) {
+    v("table", table);
+    v("first", first);
+    v("tensors", tensors);
+  }
+};
+
+// An entry of the table, as it stands in the file. Due at the ticks start, start + period, …: `before` times, at which
+// the newest row is filled, `rows` times, and `after` times, at which it is filled again.
+struct Entry {
+  enum class Kind : std::uint8_t {
+    call,     // the next instruction, which writes the newest row of the slab
+    feed,     // the next row of the whole is copied to the newest of the slab
+    collect,  // the newest row of the slab is copied to the next of the whole
+  };
+  static constexpr std::uint16_t kNone = 0xffff;
+
+  Kind kind;
+  std::int8_t fill;
+  std::uint16_t start;
+  std::uint16_t period;
+  std::uint16_t before;
+  std::uint16_t rows;
+  std::uint16_t after;
+  std::uint16_t slab;   // index of a tensor; none: what is computed is read in the same tick
+  std::uint16_t whole;  // of feed and collect
+  std::uint32_t row_bytes;
+  std::uint32_t slab_bytes;
+};
+static_assert(sizeof(Entry) == 24);
+
+// Ticks are counted with 16 bits.
+inline constexpr std::uint32_t kMostTicks = 0xffff;
+
+}  // namespace cormorant::ops::rows

@@ -1,0 +1,344 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "passes/rows.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "ops/op.h"
+#include "ops/rows/rows.h"
+
+namespace cormorant::passes {
+namespace {
+
+std::int64_t divide_down(std::int64_t a, std::int64_t b) { return a >= 0 ? a / b : -((-a + b - 1) / b); }
+
+bool is_image(const ir::Value* value) {
+  const ir::TensorType& type = value->type;
+  return type.rank() == 4 && type.shape[0] == 1 && type.dim_order == ir::kChannelsLast && type.bytes() > 0;
+}
+
+// A value that some node computes, or that comes in.
+bool is_activation(const ir::Value* value) {
+  return value->kind == ir::ValueKind::input || value->kind == ir::ValueKind::result;
+}
+
+bool is_convolution(const ir::Node& node) {
+  return node.op == "cortex_m.quantized_conv2d" || node.op == "cortex_m.quantized_depthwise_conv2d";
+}
+
+// What a convolution's own padding can stand for: see ops/conv2d/unpack.cc. Lists are N H W C.
+bool is_border(const ir::Node& pad, std::int64_t value) {
+  const auto& pre = pad.integers("pre_pad");
+  const auto& post = pad.integers("post_pad");
+  const bool only_pixels = pre[0] == 0 && pre[3] == 0 && post[0] == 0 && post[3] == 0;
+  const bool only_more = std::ranges::all_of(pre, [](std::int64_t n) { return n >= 0; }) &&
+                         std::ranges::all_of(post, [](std::int64_t n) { return n >= 0; });
+  return only_pixels && only_more && pad.integer("pad_value") == value;
+}
+
+ir::TensorType with_height(ir::TensorType type, std::int64_t rows) {
+  type.shape[2] = rows;
+  return type;
+}
+
+}  // namespace
+
+Rows::Rows(ir::Graph& graph) : graph_(graph) {
+  for (ir::Node& node : graph.nodes()) {
+    if (!ops::is_alias(node)) add_unit(node);
+  }
+}
+
+void Rows::add_unit(ir::Node& node) {
+  Unit unit{.node = &node, .pad = nullptr, .reads = {}, .wholes = {}};
+  unit.has_rows = node.results.size() == 1 && is_image(node.result()) && find_reads(unit);
+  if (!unit.has_rows) {
+    unit.pad = nullptr;
+    unit.reads.clear();
+  }
+  if (unit.pad != nullptr) {  // is no unit of its own
+    const std::size_t at = index_.at(unit.pad);
+    units_.erase(units_.begin() + static_cast<std::ptrdiff_t>(at));
+    for (auto& [other, index] : index_) {
+      if (index > at) --index;
+    }
+  }
+  index_[&node] = units_.size();
+  units_.push_back(std::move(unit));
+}
+
+bool Rows::find_reads(Unit& unit) const {
+  const ir::Node& node = *unit.node;
+  const std::int64_t height = node.result()->type.shape[2];
+  if (is_convolution(node)) {
+    ir::Value* input = node.tensor("input");
+    if (!is_activation(input) || !is_image(input)) return false;
+    Read read{.argument = "input", .image = input};
+    const ir::Shape& weight = node.tensor("weight")->type.shape;  // OHWI, or 1HWO
+    read.reach = (weight.at(1) - 1) * node.integers("dilation").at(0) + 1;
+    read.stride = node.integers("stride").at(0);
+    read.top = node.integers("padding").at(0);
+    read.pad = -node.integer("input_offset");
+    ir::Node* pad = input->producer;
+    if (pad != nullptr && pad->op == "cortex_m.pad" && graph_.only_user(input) == &node && is_border(*pad, *read.pad)) {
+      unit.pad = pad;
+      read.image = pad->tensor("input");
+      read.top += pad->integers("pre_pad").at(1);
+      if (!is_activation(read.image) || !is_image(read.image)) return false;
+    }
+    unit.reads.push_back(std::move(read));
+    return true;
+  }
+  if (node.op == "cortex_m.quantized_max_pool2d") {
+    ir::Value* input = node.tensor("input");
+    if (!is_activation(input) || !is_image(input)) return false;
+    unit.reads.push_back({.argument = "input",
+                          .image = input,
+                          .reach = (node.integers("kernel_size").at(0) - 1) * node.integers("dilation").at(0) + 1,
+                          .stride = node.integers("stride").at(0),
+                          .top = node.integers("padding").at(0),
+                          .pad = std::numeric_limits<std::int8_t>::min()});
+    return true;
+  }
+  const ops::Operator* op = ops::find(node);
+  if (op == nullptr || !op->elementwise || ops::is_float(node) || !node.op.starts_with("cortex_m.")) return false;
+  for (const ir::NamedArgument& argument : node.args) {
+    const auto* value = std::get_if<ir::Value*>(&argument.value);
+    if (value == nullptr || *value == nullptr || !is_activation(*value)) continue;
+    const ir::Shape& shape = (*value)->type.shape;
+    if (is_image(*value) && shape[2] == height) {
+      unit.reads.push_back({.argument = argument.name, .image = *value, .pad = {}});
+    } else if (shape.size() < 3 || shape[shape.size() - 2] == 1) {
+      unit.wholes.push_back(*value);  // the same for every row
+    } else {
+      return false;
+    }
+  }
+  return !unit.reads.empty() && height > 1;
+}
+
+// Whether a node that is none of the units between these uses what one of them computes.
+bool Rows::is_between(const Unit& first, const Unit& last) const {
+  const std::uint64_t end = last.node->membership.order;
+  const std::size_t begin = index_.at(first.node);
+  for (std::size_t u = begin; u <= index_.at(last.node); ++u) {
+    for (const ir::Node* user : graph_.users(static_cast<const ir::Value*>(units_[u].node->result()))) {
+      if (user->membership.order < end && !index_.contains(user) && user->op != "cortex_m.pad") return true;
+    }
+  }
+  return false;
+}
+
+std::optional<Rows::Group> Rows::group(std::size_t first, std::size_t last) const {
+  Group group{.first = first, .last = last, .values = {}, .windows = {}};
+  std::vector<Value>& values = group.values;
+  std::unordered_map<const ir::Value*, std::size_t> known;
+  for (std::size_t u = first; u <= last; ++u) {
+    const Unit& unit = units_[u];
+    if (!unit.has_rows) return {};
+    std::optional<std::int64_t> period, start;
+    for (const Read& read : unit.reads) {
+      const auto found = known.find(read.image);
+      if (found == known.end()) continue;
+      const Value& value = values[found->second];
+      if (period && *period != value.period * read.stride) return {};
+      period = value.period * read.stride;
+      const std::int64_t due = value.start + value.period * (read.reach - 1 - read.top);
+      start = std::max(start.value_or(due), due);
+    }
+    for (const Read& read : unit.reads) {  // what comes from outside comes when it is needed
+      if (known.contains(read.image)) continue;
+      if (!period) period = read.stride;
+      if (*period % read.stride != 0) return {};
+      const std::int64_t own = *period / read.stride;
+      if (!start) start = own * (read.reach - 1 - read.top);
+      known[read.image] = values.size();
+      values.push_back({.image = read.image,
+                        .unit = {},
+                        .period = own,
+                        .start = *start - own * (read.reach - 1 - read.top),
+                        .rows = read.image->type.shape[2]});
+    }
+    for (const ir::Value* whole : unit.wholes) {
+      if (known.contains(whole)) return {};
+    }
+    std::vector<Group::Window>& windows = group.windows.emplace_back();
+    const std::int64_t rows = unit.node->result()->type.shape[2];
+    for (const Read& read : unit.reads) {
+      Value& value = values[known.at(read.image)];
+      const std::int64_t needed = read.reach - 1 - read.top;  // the newest row for row 0
+      const std::int64_t newest = divide_down(*start - value.start, value.period);
+      const std::int64_t lag = newest - needed;
+      windows.push_back({known.at(read.image), lag});
+      if (lag > 0 && value.row_bytes() % 4 != 0) return {};  // a window that begins within the slab
+      value.slab_rows = std::max(value.slab_rows, read.reach + lag);
+      value.before = std::max(value.before, read.top);
+      const std::int64_t at_end = divide_down(*start + *period * (rows - 1) - value.start, value.period);
+      value.after = std::max(value.after, at_end - (value.rows - 1));
+      value.last_read = u;
+      const bool in_this_tick = *start - value.start == value.period * needed;
+      if (read.reach + lag > 1 || !in_this_tick || read.top > 0) value.is_kept = true;
+      if (read.top > 0 || (rows - 1) * read.stride + needed > value.rows - 1) {
+        if (!read.pad || (value.fill && value.fill != read.pad)) return {};
+        value.fill = read.pad;
+      }
+    }
+    known[unit.node->result()] = values.size();
+    values.push_back({.image = unit.node->result(), .unit = u, .period = *period, .start = *start, .rows = rows});
+  }
+  if (is_between(units_[first], units_[last])) return {};
+  std::int64_t begin = 0, end = 0;
+  for (Value& value : values) {
+    if (value.unit) {
+      value.is_collected = graph_.is_kept(value.image);
+      for (const ir::Node* user : graph_.users(static_cast<const ir::Value*>(value.image))) {
+        auto at = index_.find(user);
+        if (at == index_.end() && user->op == "cortex_m.pad") at = index_.find(graph_.only_user(user->result()));
+        if (at == index_.end() || at->second < first || at->second > last) value.is_collected = true;
+      }
+    }
+    if (value.is_collected) value.last_read = last;
+    if (value.unit && value.slab_rows > 1 && value.row_bytes() % 4 != 0) return {};  // what kernels ask of activations
+    value.after = std::max<std::int64_t>(value.after, 0);
+    if (!value.is_kept) value.before = value.after = 0;
+    begin = std::min(begin, value.start - value.period * value.before);
+  }
+  for (Value& value : values) {
+    value.start -= begin;
+    end = std::max(end, value.start + value.period * (value.rows + value.after));
+  }
+  if (end > ops::rows::kMostTicks || values.size() > 4096) return {};
+  return group;
+}
+
+std::int64_t Rows::bytes_of(const Group& group, const std::vector<std::int64_t>& scratch) const {
+  const auto align = [](std::int64_t bytes) { return (bytes + 15) & ~std::int64_t{15}; };
+  std::int64_t kept = 0, most = 0;
+  std::vector<const Value*> passing;
+  for (const Value& value : group.values) {
+    if (value.is_kept) kept += align(value.slab_rows * value.row_bytes());
+    std::int64_t now = value.unit ? align(scratch[*value.unit]) : 0;
+    if (value.unit) {
+      std::erase_if(passing, [&](const Value* other) { return other->last_read < *value.unit; });
+    }
+    if (!value.is_kept) passing.push_back(&value);
+    for (const Value* other : passing) now += align(other->row_bytes());
+    most = std::max(most, now);
+  }
+  return kept + most;
+}
+
+void Rows::rewrite(const std::vector<Group>& groups) {
+  // What a later group is fed with is still what the earlier one's nodes compute.
+  for (auto group = groups.rbegin(); group != groups.rend(); ++group) rewrite(*group);
+  graph_.erase_unused();
+}
+
+void Rows::rewrite(const Group& group) {
+  ir::Node* const last = units_[group.last].node;
+  const auto after = std::next(last->membership.at);
+  ir::Node* const before = after == graph_.nodes().end() ? nullptr : &*after;
+  std::vector<ir::Value*> row(group.values.size()), slab(group.values.size());
+  std::vector<ir::Value*> collected, slabs, sources;
+  std::vector<std::int64_t> heights, schedule;
+
+  const auto note = [&](const Value& value) {
+    schedule.insert(schedule.end(),
+                    {value.start - value.period * value.before, value.period, value.before, value.rows, value.after});
+  };
+  const auto keep = [&](std::size_t v, const ir::Location& location) {
+    const Value& value = group.values[v];
+    slab[v] = row[v];
+    if (!value.is_kept) return;
+    slab[v] = graph_
+                  .add_node(value.image->name + "_slab", "cormorant.rows.slab",
+                            {{"row", row[v]}, {"rows", value.slab_rows}, {"fill", value.fill.value_or(0)}},
+                            {with_height(value.image->type, value.slab_rows)}, location, before)
+                  ->result();
+    slabs.push_back(slab[v]);
+  };
+  const auto window = [&](const Group::Window& where, std::int64_t reach, const ir::Location& location) {
+    const Value& value = group.values[where.value];
+    if (value.slab_rows == reach) return slab[where.value];
+    if (reach == 1 && where.lag == 0) return row[where.value];
+    return graph_
+        .add_node(value.image->name + "_window", "cormorant.rows.window",
+                  {{"slab", slab[where.value]}, {"start", value.slab_rows - where.lag - reach}, {"rows", reach}},
+                  {with_height(value.image->type, reach)}, location, before)
+        ->result();
+  };
+
+  for (std::size_t v = 0; v < group.values.size(); ++v) {
+    const Value& value = group.values[v];
+    note(value);
+    if (!value.unit) {
+      row[v] = graph_
+                   .add_node(value.image->name + "_feed", "cormorant.rows.feed", {{"source", value.image}},
+                             {with_height(value.image->type, 1)}, last->location, before)
+                   ->result();
+      sources.push_back(value.image);
+      keep(v, last->location);
+      continue;
+    }
+    const Unit& unit = units_[*value.unit];
+    const ir::Node& node = *unit.node;
+    std::vector<ir::NamedArgument> args = node.args;
+    const auto set = [&](std::string_view name, ir::Argument to) {
+      std::ranges::find(args, name, &ir::NamedArgument::name)->value = std::move(to);
+    };
+    for (std::size_t r = 0; r < unit.reads.size(); ++r) {
+      const Read& read = unit.reads[r];
+      ir::Value* rows = window(group.windows[*value.unit - group.first][r], read.reach, node.location);
+      if (unit.pad != nullptr) {
+        std::vector<std::int64_t> pre = unit.pad->integers("pre_pad"), post = unit.pad->integers("post_pad");
+        pre[1] = post[1] = 0;
+        ir::TensorType type = rows->type;
+        type.shape[3] += pre[2] + post[2];
+        if (pre[2] + post[2] != 0) {
+          rows = graph_
+                     .add_node(unit.pad->name, unit.pad->op,
+                               {{"input", rows},
+                                {"pre_pad", std::move(pre)},
+                                {"post_pad", std::move(post)},
+                                {"pad_value", unit.pad->get("pad_value")}},
+                               {std::move(type)}, unit.pad->location, before)
+                     ->result();
+        }
+      }
+      set(read.argument, rows);
+      if (read.pad) {
+        std::vector<std::int64_t> padding = node.integers("padding");
+        padding[0] = 0;
+        set("padding", std::move(padding));
+      }
+    }
+    for (ir::Value* whole : unit.wholes) {
+      if (std::ranges::count(sources, whole) == 0) sources.push_back(whole);
+    }
+    row[v] =
+        graph_
+            .add_node(node.name, node.op, std::move(args), {with_height(value.image->type, 1)}, node.location, before)
+            ->result();
+    keep(v, node.location);
+    if (value.is_collected) {
+      collected.push_back(row[v]);
+      heights.push_back(value.rows);
+    }
+  }
+  std::vector<ir::TensorType> types;
+  for (std::size_t i = 0; i < collected.size(); ++i) types.push_back(with_height(collected[i]->type, heights[i]));
+  ir::Node* const whole = graph_.add_node(
+      last->name + "_rows", "cormorant.rows.group",
+      {{"rows", collected}, {"heights", heights}, {"slabs", slabs}, {"sources", sources}, {"schedule", schedule}},
+      types, last->location, before);
+  std::size_t next = 0;
+  for (const Value& value : group.values) {
+    if (value.is_collected) graph_.replace_uses(value.image, whole->results[next++]);
+  }
+  for (std::size_t u = group.last + 1; u-- > group.first;) {
+    graph_.erase(units_[u].node);
+    if (units_[u].pad != nullptr) graph_.erase(units_[u].pad);
+  }
+}
+
+}  // namespace cormorant::passes

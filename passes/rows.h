@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Computing row by row (ops/rows/rows.h): which nodes of a graph can be, what a group of them needs, and the rewrite.
+//
+// A group is a run of nodes in execution order. A value inside has a period, the ticks between two of its rows, and a
+// start, the tick of its row 0. Whoever reads `reach` rows, every stride-th time, from `top` rows above the image on is
+// due when the last of them is there:
+//
+//   start of the result = start + period · (reach − 1 − top)        period of the result = period · stride
+//
+// A reader that waits for another operand (a residual connection) finds its row by then `lag` rows above the newest, so
+// that the slab has reach + lag rows. All of this is exact: nothing is computed twice, and nothing waits.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "ir/graph.h"
+
+namespace cormorant::passes {
+
+class Rows {
+ public:
+  // How a node reads rows of an operand.
+  struct Read {
+    std::string argument;
+    ir::Value* image = nullptr;
+    std::int64_t reach = 1;                // rows from the first to the last that it looks at
+    std::int64_t stride = 1;               // rows of the operand per row of the result
+    std::int64_t top = 0;                  // rows above the image that it looks at
+    std::optional<std::int64_t> pad = {};  // what rows outside of the image hold; none: it looks at none
+  };
+  // A node that becomes an instruction, with the pad before it that becomes part of it.
+  struct Unit {
+    ir::Node* node = nullptr;
+    ir::Node* pad = nullptr;
+    bool has_rows = false;  // whether it can be computed row by row
+    std::vector<Read> reads;
+    std::vector<ir::Value*> wholes;  // operands that it needs whole for every row
+  };
+  // A value of a group.
+  struct Value {
+    ir::Value* image = nullptr;
+    std::optional<std::size_t> unit;  // that computes it; none: it is fed
+    std::int64_t period = 0, start = 0;
+    std::int64_t before = 0, rows = 0, after = 0;  // rows above the image, of it, and below it
+    std::int64_t slab_rows = 1;
+    bool is_kept = false;  // from tick to tick
+    bool is_collected = false;
+    std::optional<std::int64_t> fill = {};  // of rows outside of the image, where somebody looks at them
+    std::size_t last_read = 0;              // the last unit that reads it
+
+    [[nodiscard]] std::int64_t row_bytes() const { return image->type.bytes() / image->type.shape[2]; }
+  };
+  struct Group {
+    std::size_t first = 0, last = 0;  // units
+    std::vector<Value> values;        // in the order of a tick
+    // Per unit, per read: whose rows, and how many rows above the newest they end.
+    struct Window {
+      std::size_t value = 0;
+      std::int64_t lag = 0;
+    };
+    std::vector<std::vector<Window>> windows;
+  };
+
+  // Of a lowered graph whose layout is decided.
+  explicit Rows(ir::Graph& graph);
+
+  [[nodiscard]] const std::vector<Unit>& units() const { return units_; }
+  // The units from first to last as a group; none where they cannot be one.
+  [[nodiscard]] std::optional<Group> group(std::size_t first, std::size_t last) const;
+  // Bytes of the group's slabs and of what it needs within a tick; whole images apart. Scratch is given per unit.
+  [[nodiscard]] std::int64_t bytes_of(const Group& group, const std::vector<std::int64_t>& scratch) const;
+
+  // Replaces the groups' nodes. Groups are given in order and share no units; after that this object is of no use.
+  void rewrite(const std::vector<Group>& groups);
+
+ private:
+  void add_unit(ir::Node& node);
+  [[nodiscard]] bool find_reads(Unit& unit) const;
+  [[nodiscard]] bool is_between(const Unit& first, const Unit& last) const;
+  void rewrite(const Group& group);
+
+  ir::Graph& graph_;
+  std::vector<Unit> units_;
+  std::unordered_map<const ir::Node*, std::size_t> index_;
+};
+
+}  // namespace cormorant::passes

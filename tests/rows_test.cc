@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Networks computed row by row have the bits that they have layer by layer, whatever is grouped: on the host and on
+// boards.
+#include "passes/rows.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "cli/program_io.h"
+#include "compiler/compile.h"
+#include "target/parse.h"
+#include "tests/conformance/conformance.h"
+
+namespace cormorant {
+namespace {
+
+using conformance::add_quantized;
+using Dims = std::vector<std::int64_t>;
+
+// A chain of layers with residual connections, at random.
+class Network {
+ public:
+  explicit Network(unsigned seed) : random_(seed) {
+    value_ = conformance::int8_input(graph, {1, one_of({1, 3, 4}), 9 + one_of({0, 1, 4, 8}), 6 + one_of({0, 1, 3})},
+                                     0.05, one_of({-3, 0, 12}));
+    const int layers = 3 + static_cast<int>(random_() % 7);
+    for (int i = 0; i < layers; ++i) add_layer();
+    graph.add_output(value_);
+  }
+
+  ir::Graph graph;
+
+ private:
+  int one_of(std::initializer_list<int> list) { return list.begin()[random_() % list.size()]; }
+  [[nodiscard]] const ir::Shape& shape() const { return value_->type.shape; }
+
+  void add_layer() {
+    switch (random_() % 6) {
+      case 0:
+        return convolve(4 * one_of({1, 2, 3, 5}), one_of({1, 1, 3, 3, 5, 7}), one_of({1, 1, 2}), one_of({1, 1, 2}),
+                        false);
+      case 1:
+        return convolve(shape()[1], one_of({3, 3, 5}), one_of({1, 1, 2}), one_of({1, 1, 2}), true);
+      case 2:
+        return convolve(4 * one_of({1, 2, 4}), 1, 1, 1, false);
+      case 3:
+        return pool();
+      case 4:
+        return activate();
+      default:
+        return add_block();
+    }
+  }
+
+  void convolve(std::int64_t outputs, std::int64_t kernel, std::int64_t stride, std::int64_t dilation, bool depthwise) {
+    const std::int64_t reach = (kernel - 1) * dilation + 1;
+    const std::int64_t padding = one_of({0, 1, 1}) != 0 ? reach / 2 : one_of({0, 1});
+    const auto size = [&](std::int64_t in) { return (in + 2 * padding - reach) / stride + 1; };
+    if (shape()[2] + 2 * padding < reach || shape()[3] + 2 * padding < reach || padding >= reach) return;
+    const std::int64_t inputs = depthwise ? 1 : shape()[1];
+    ir::Value* weight = conformance::int8_weights(graph, {outputs, inputs, kernel, kernel}, 0, random_);
+    ir::Value* bias = conformance::int32_bias(graph, value_, weight, random_, 3000);
+    value_ = add_quantized(graph, "aten.conv2d",
+                           {{"input", value_},
+                            {"weight", weight},
+                            {"bias", bias},
+                            {"stride", Dims{stride, stride}},
+                            {"padding", Dims{padding, padding}},
+                            {"dilation", Dims{dilation, dilation}},
+                            {"groups", depthwise ? outputs : std::int64_t{1}}},
+                           {1, outputs, size(shape()[2]), size(shape()[3])}, 0.07, one_of({-128, -20, 5}));
+  }
+  void pool() {
+    const std::int64_t kernel = one_of({2, 3}), stride = one_of({1, 2}), padding = one_of({0, 1});
+    const auto size = [&](std::int64_t in) { return (in + 2 * padding - kernel) / stride + 1; };
+    if (shape()[2] + 2 * padding < kernel || shape()[3] + 2 * padding < kernel) return;
+    const ir::QuantParams quant = *value_->type.quant;
+    value_ = add_quantized(graph, "aten.max_pool2d",
+                           {{"self", value_},
+                            {"kernel_size", Dims{kernel, kernel}},
+                            {"stride", Dims{stride, stride}},
+                            {"padding", Dims{padding, padding}},
+                            {"dilation", Dims{1, 1}},
+                            {"ceil_mode", false}},
+                           {1, shape()[1], size(shape()[2]), size(shape()[3])}, quant.scale(), quant.zero_point());
+  }
+  void activate() { value_ = add_quantized(graph, "aten.hardswish", {{"self", value_}}, shape(), 0.05, -10); }
+  void add_block() {
+    ir::Value* skip = value_;
+    const std::int64_t channels = shape()[1];
+    const ir::Shape before = shape();
+    if (random_() % 2 != 0) convolve(8, 1, 1, 1, false);
+    keep_size(shape()[1], true);
+    if (random_() % 2 != 0) keep_size(shape()[1], true);
+    convolve(channels, 1, 1, 1, false);
+    if (shape() != before) return;
+    value_ = add_quantized(graph, "aten.add", {{"self", skip}, {"other", value_}, {"alpha", std::int64_t{1}}}, before,
+                           0.1, 4);
+  }
+  void keep_size(std::int64_t channels, bool depthwise) {
+    ir::Value* weight = conformance::int8_weights(graph, {channels, depthwise ? 1 : channels, 3, 3}, 0, random_);
+    ir::Value* bias = conformance::int32_bias(graph, value_, weight, random_, 3000);
+    value_ = add_quantized(graph, "aten.conv2d",
+                           {{"input", value_},
+                            {"weight", weight},
+                            {"bias", bias},
+                            {"stride", Dims{1, 1}},
+                            {"padding", Dims{1, 1}},
+                            {"dilation", Dims{1, 1}},
+                            {"groups", depthwise ? channels : std::int64_t{1}}},
+                           {1, channels, shape()[2], shape()[3]}, 0.06, -7);
+  }
+
+  std::mt19937 random_;
+  ir::Value* value_;
+};
+
+// How a graph is cut into groups: as few as can be, or anywhere.
+enum class Cuts : std::uint8_t { none, few, random };
+
+std::size_t regroup(ir::Graph& graph, Cuts cuts, std::mt19937& random) {
+  passes::Rows rows(graph);
+  std::vector<passes::Rows::Group> groups;
+  for (std::size_t at = 0; at < rows.units().size();) {
+    std::optional<passes::Rows::Group> best;
+    for (std::size_t last = at; last < rows.units().size(); ++last) {
+      if (auto group = rows.group(at, last)) best = std::move(group);
+      if (cuts == Cuts::random && random() % 4 == 0) break;
+    }
+    at = best ? best->last + 1 : at + 1;
+    if (best) groups.push_back(std::move(*best));
+  }
+  rows.rewrite(groups);
+  return groups.size();
+}
+
+struct Result {
+  std::size_t groups = 0;
+  compiler::Facts facts;
+  std::vector<Arrays> outputs;
+};
+
+Result compile_and_run(unsigned seed, Cuts cuts, const Target& target = {}, const ExecuteOn& where = {}) {
+  Network network(seed);
+  compiler::Options options;
+  options.config.target = target;
+  options.io = compiler::Io::int8;
+  compiler::Stages stages = compiler::default_stages(options);
+  Result result;
+  std::mt19937 random(seed), random_cuts(seed);
+  for (compiler::Stage& stage : stages.for_target) {
+    if (stage.name != "rows" || cuts == Cuts::none) continue;
+    stage.run = [&](ir::Graph& graph, compiler::Context&) { result.groups = regroup(graph, cuts, random_cuts); };
+  }
+  compiler::Compilation compilation(network.graph, options, stages);
+  compilation.quantize();
+  compiler::Compiled compiled = compilation.finish();
+  const ProgramFile program = program_from(std::move(compiled.program), "test.pte");
+  std::vector<Arrays> samples;
+  for (int s = 0; s < 3; ++s) {
+    npy::Array x{program.inputs[0].dtype, program.inputs[0].shape, {}};
+    for (std::size_t i = 0; i < program.inputs[0].element_count(); ++i) {
+      x.data.push_back(static_cast<std::byte>(s == 0 ? 128 - random() % 2 : random() % 256));
+    }
+    samples.push_back({std::move(x)});
+  }
+  result.facts = std::move(compiled.facts);
+  result.outputs = execute(program, samples, where).outputs;
+  return result;
+}
+
+TEST(Rows, LeaveEveryBitAsItWas) {
+  std::size_t groups = 0;
+  for (unsigned seed = 1; seed <= 16; ++seed) {
+    SCOPED_TRACE(seed);
+    const Result whole = compile_and_run(seed, Cuts::none);
+    EXPECT_EQ(whole.groups, 0U);
+    for (const Cuts cuts : {Cuts::few, Cuts::random}) {
+      const Result by_rows = compile_and_run(seed, cuts);
+      groups += by_rows.groups;
+      EXPECT_TRUE(whole.outputs == by_rows.outputs);
+    }
+  }
+  EXPECT_GT(groups, 32U);
+}
+
+}  // namespace
+}  // namespace cormorant

@@ -109,5 +109,52 @@ TEST(Adopt, ConvertsBeforeDataMovementThatChangesTheScale) {
   EXPECT_NE(text.find("%v : i8[2,2] quant([0.5], [1]) = aten.view(self=%xq_requantize"), std::string::npos) << text;
 }
 
+// The same model with activations of 16 bits.
+std::string in_words(std::string text) {
+  const auto replace = [&](const std::string& from, const std::string& to) {
+    for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size()) {
+      text.replace(at, from.size(), to);
+    }
+  };
+  replace(" : i8[1,2] quant([0.25]", " : i16[1,2] quant(range -32768 32767, [0.25]");
+  replace(" : i8[1,1] quant(", " : i16[1,1] quant(range -32768 32767, ");
+  for (const char* name : {"xq", "xd", "yq", "yd"}) {
+    const std::size_t node = text.find("node \"" + std::string(name));
+    const std::size_t at = text.find("quant_min", node);
+    text.replace(at, text.find(')', at) - at, "quant_min=-32768, quant_max=32767, dtype=dtype.i16");
+  }
+  replace("zero_point=-3", "zero_point=0");
+  replace("[-3]", "[0]");
+  return text;
+}
+
+TEST(Adopt, TakesSymmetricActivationsOf16Bits) {
+  std::string text = in_words(kLinear);
+  // The result's zero point, 7, has no place in 16 bits.
+  EXPECT_EQ(adopted(text).left.at(0).reason, "its 16-bit result has a zero point");
+  for (const auto& [from, to] : {std::pair{"zero_point=7", "zero_point=0"}, std::pair{"[7]", "[0]"}}) {
+    for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos;) {
+      text.replace(at, std::string(from).size(), to);
+    }
+  }
+  const Adopted result = adopted(text);
+  EXPECT_TRUE(result.left.empty());
+  EXPECT_EQ(result.decisions.at(0).precision, "8w16a");
+  EXPECT_NE(result.text.find("%fc : i16[1,1] quant(range -32768 32767, [1.0], [0]) = "
+                             "aten.linear(input=%xq, weight=%w, bias=%b_int)"),
+            std::string::npos)
+      << result.text;
+}
+
+TEST(Adopt, TakesWeightsOf4Bits) {
+  std::string text = kLinear;
+  const std::string weights = "quant([0.5], [0]) = [-128, 3]";
+  text.replace(text.find(weights), weights.size(), "quant(range -8 7, [0.5], [0]) = [-8, 3]");
+  const Adopted result = adopted(text);
+  EXPECT_TRUE(result.left.empty());
+  EXPECT_EQ(result.decisions.at(0).precision, "4w8a");
+  EXPECT_TRUE(result.decisions.at(0).weights.starts_with("int4 per tensor")) << result.decisions.at(0).weights;
+}
+
 }  // namespace
 }  // namespace cormorant::quantizer

@@ -342,9 +342,9 @@ TEST_F(CommandLine, CompileTellsItsFiguresAsJson) {
   EXPECT_EQ(ran.err, "");
   const nlohmann::json json = ran.json();
   EXPECT_EQ(keys(json),
-            (std::set<std::string>{"target", "isa", "operators", "float_operators", "model_bytes", "constant_bytes",
-                                   "arena_bytes", "peaks", "arena_lower_bound", "scratch_bytes", "buffer_bytes", "macs",
-                                   "dropped_channels", "firmware", "seconds"}));
+            (std::set<std::string>{"target", "isa", "scheme", "operators", "float_operators", "model_bytes",
+                                   "constant_bytes", "arena_bytes", "peaks", "arena_lower_bound", "scratch_bytes",
+                                   "buffer_bytes", "macs", "dropped_channels", "firmware", "seconds"}));
   EXPECT_EQ(json["target"], "cortex-m4");
   EXPECT_EQ(json["isa"], "dsp");
   EXPECT_EQ(json["float_operators"], nlohmann::json::array());

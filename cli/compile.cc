@@ -113,7 +113,12 @@ compiler::Options options_of(const CompileFlags& flags, const CompileInputs& inp
     throw UsageError(
         "--float-layers and --layers except layers from quantization\n  add --calibrate FILE (or --quantize)");
   }
-  if (flags.optimize == "ram") options.rows.emplace();
+  if (flags.optimize == "ram") {
+    if (options.config.runtime != ops::Runtime::cormorant || options.config.target.is_any()) {
+      throw UsageError("--optimize=ram is for our own runtime and one CPU\n  name the CPU with --target");
+    }
+    options.rows.emplace();
+  }
   if (!flags.stream.empty()) options.stream = parse_stream(flags.stream);
   options.explain = flags.explain || flags.names || !flags.report.empty();
   options.intermediates = flags.intermediates;
@@ -301,8 +306,27 @@ struct Programs {
   std::optional<compiler::Compiled> balanced;  // beside another goal
 };
 
+// State and stack, of which nothing is known before the firmware is linked.
+std::int64_t besides_arena(const compiler::Facts& facts) {
+  constexpr std::int64_t kStack = 1032, kPerOperator = 40;
+  return kStack + kPerOperator * static_cast<std::int64_t>(facts.steps.size());
+}
+
+// Where the program exceeds its budget of memory: the one with least extra work that does not, of those that compute
+// rows; the smallest, if all do.
+void keep_within(std::uint64_t ram, ir::Graph graph, compiler::Options options, compiler::Compiled& compiled) {
+  const std::int64_t arena = static_cast<std::int64_t>(ram) - besides_arena(compiled.facts);
+  if (compiler::arena_bytes(compiled.facts) <= arena) return;
+  options.rows = compiler::RowsOptions{.bytes = std::max<std::int64_t>(arena, 0)};
+  options.explain = false;
+  options.intermediates.clear();
+  compiler::Compiled by_rows = compiler::Compilation(graph, options).finish();
+  if (compiler::arena_bytes(by_rows.facts) < compiler::arena_bytes(compiled.facts)) compiled = std::move(by_rows);
+}
+
 // Stages know nodes, not files.
-Programs compile(ir::Graph& graph, const compiler::Options& options, const std::string& model) {
+Programs compile(ir::Graph& graph, const compiler::Options& options, const std::optional<std::uint64_t>& ram,
+                 const std::string& model) {
   try {
     compiler::Compilation compilation(graph, options);
     compilation.quantize();
@@ -310,7 +334,12 @@ Programs compile(ir::Graph& graph, const compiler::Options& options, const std::
     if (options.config.target.optimize != Optimize::balanced) {
       programs.balanced = compile_balanced(quantizer::copy_of(graph), options);
     }
+    const bool may_compute_rows = ram && !options.rows && options.config.runtime == ops::Runtime::cormorant &&
+                                  !options.config.target.is_any() && options.memory.size() <= 1;
+    std::optional<ir::Graph> quantized;
+    if (may_compute_rows) quantized = quantizer::copy_of(graph);
     programs.chosen = compilation.finish();
+    if (quantized) keep_within(*ram, std::move(*quantized), options, programs.chosen);
     return programs;
   } catch (const InputError& error) {
     Diagnostic diagnostic = error.diagnostic();
@@ -387,7 +416,7 @@ CompileResult compile_model(const CompileFlags& flags, const CompileInputs& inpu
 
   const bool of_later_stage = std::filesystem::path(model).extension() != ".pt2" && is_of_later_stage(graph);
   if (of_later_stage) check_program_operators(graph, options.config, model);
-  auto [compiled, balanced] = compile(graph, options, model);
+  auto [compiled, balanced] = compile(graph, options, budget ? budget->ram : std::nullopt, model);
   require_loadable(compiled.program, model, of_later_stage);
   compiled.facts.seconds.insert(compiled.facts.seconds.begin(), {"import", import_time.count()});
   if (result.calibration) {
@@ -481,14 +510,15 @@ void add_compile_options(CLI::App& word, CompileFlags& flags) {
   word.add_flag("--bundleio", flags.bundle_io, "The same with a random input");
   word.add_option("--report", flags.report,
                   "Write a page (HTML) on flash and RAM, the arena over time, and every layer's cost and quantization");
-  word.add_option("--optimize", flags.optimize,
-                  "What flash is worth: speed (larger constants, more code), size (fewest kernels), balanced, or ram: "
-                  "the smallest arena")
+  word.add_option(
+          "--optimize", flags.optimize,
+          "What flash is worth: speed (larger constants, more code), size (fewest kernels) or balanced; ram: the "
+          "least memory for tensors, chains of layers being computed row by row")
       ->check(CLI::IsMember({"speed", "size", "ram", "balanced"}))
       ->capture_default_str();
   word.add_option("--budget", flags.budget,
                   "Limits that are an error to exceed: ram=64K,flash=256K; code, state and stack count where they are "
-                  "known");
+                  "known. Where memory does not suffice chains of layers are computed row by row");
   word.add_flag("--measure", flags.measure,
                 "Run the firmware once on the emulated board: how deep the stack was, beside how deep it can be");
   word.add_flag("--link,!--no-link", flags.link, "Link firmware for code, state and stack; without, they stay unknown");

@@ -73,7 +73,7 @@ NeedsByName needs_by_layer(const ir::Graph& graph, const ops::Config& config) {
 }
 NeedsByName needs_by_rows(const ir::Graph& graph, const ops::Config& config) {
   ir::Graph copy = graph.copy();
-  Rows rows(copy);
+  Rows rows(copy, config.target.isa);
   std::vector<Rows::Group> groups;
   for (std::size_t u = 0; u < rows.units().size(); ++u) {
     if (auto group = rows.group(u, u)) groups.push_back(std::move(*group));
@@ -86,7 +86,10 @@ NeedsByName needs_by_rows(const ir::Graph& graph, const ops::Config& config) {
 class Search {
  public:
   Search(ir::Graph& graph, const ops::Config& config)
-      : graph_(graph), rows_(graph), by_layer_(needs_by_layer(graph, config)), by_rows_(needs_by_rows(graph, config)) {
+      : graph_(graph),
+        rows_(graph, config.target.isa),
+        by_layer_(needs_by_layer(graph, config)),
+        by_rows_(needs_by_rows(graph, config)) {
     for (const Rows::Unit& unit : rows_.units()) scratch_.push_back(of(by_rows_, unit).scratch);
     find_lives();
     find_prices();
@@ -95,11 +98,11 @@ class Search {
   RowsFacts run(const RowsOptions& options) {
     RowsFacts facts;
     facts.bytes_by_layer = *std::ranges::max_element(layers_);
-    const std::int64_t limit = options.bytes.value_or(least());
-    const std::vector<std::size_t> ends = cheapest(limit);
+    std::vector<std::size_t> ends = cheapest(options.bytes.value_or(least()));
+    if (ends.empty()) ends = cheapest(least());  // as near as can be
     std::vector<Rows::Group> groups;
     for (std::size_t at = 0; at < count();) {
-      const std::size_t end = ends.empty() ? at : ends[at];  // `at`: computed whole
+      const std::size_t end = ends[at];  // `at`: computed whole
       if (end == at) {
         facts.bytes = std::max(facts.bytes, layers_[at]);
         ++at;
@@ -227,7 +230,7 @@ class Search {
     return price;
   }
   static ops::rows::Flow flow_of(const Rows::Value& value) {
-    return {value.start, value.period, value.rows, value.row_bytes()};
+    return {value.start, value.period, value.rows, value.row_bytes};
   }
 
   // The bytes of the plan that needs fewest.

@@ -15,8 +15,8 @@
 namespace cormorant::compiler {
 
 struct RowsOptions {
-  // None: as few bytes as possible. Else as little work as possible with no more bytes than this; none by rows if that
-  // will do.
+  // None: as few bytes as possible. Else as little work as possible with no more bytes than this, or as few bytes as
+  // possible if that is too few.
   std::optional<std::int64_t> bytes = {};
 };
 

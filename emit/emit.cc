@@ -111,7 +111,7 @@ class Emitter {
       table.push_back(entry);
     }
     pte::KernelCall call;
-    const std::string_view name = ops::names::cormorant_rows_run;
+    const std::string_view name = ops::rows::variant(config_.target.isa);
     call.op = plan_.intern_operator(std::string(name.substr(0, name.rfind('.'))),
                                     std::string(name.substr(name.rfind('.') + 1)));
     call.args = {constant(std::as_bytes(std::span(table))), plan_.intern(static_cast<std::int64_t>(next_stage_)),
@@ -250,9 +250,9 @@ void largest_first(Sizes& sizes) {
   });
 }
 
-Step step_of(const ir::Node& node) {
+Step step_of(const ir::Node& node, const Target& target) {
   Step step{node.name, node.location.text(),
-            is_group(node) ? ops::names::cormorant_rows_run : ops::program_name(node.op)};
+            is_group(node) ? ops::rows::variant(target.isa) : ops::program_name(node.op)};
   if (!node.results.empty()) step.result = short_text(node.result()->type);
   for (const ir::Value* value : node.inputs()) {
     if (value->kind == ir::ValueKind::constant) step.constant_bytes += value->type.bytes();
@@ -324,7 +324,7 @@ Emitted emit(const ir::Graph& graph, const ops::Config& config, const MemoryMap&
   const Groups::Nodes steps = Groups(graph).instructions(memory.steps);
   const Sources sources(graph, steps);
   for (const ir::Node* node : steps) {
-    emitted.steps.push_back(step_of(*node));
+    emitted.steps.push_back(step_of(*node, config.target));
     ++emitted.operators[emitted.steps.back().op];
     emitted.steps.back().from = sources.of(node->inputs());
   }

@@ -10,6 +10,8 @@
 namespace cormorant::passes {
 namespace {
 
+using Dims = std::vector<std::int64_t>;
+
 std::int64_t divide_down(std::int64_t a, std::int64_t b) { return a >= 0 ? a / b : -((-a + b - 1) / b); }
 
 bool is_image(const ir::Value* value) {
@@ -36,6 +38,8 @@ bool is_border(const ir::Node& pad, std::int64_t value) {
   return only_pixels && only_more && pad.integer("pad_value") == value;
 }
 
+std::int64_t row_bytes_of(const ir::Value* image) { return image->type.bytes() / image->type.shape[2]; }
+
 ir::TensorType with_height(ir::TensorType type, std::int64_t rows) {
   type.shape[2] = rows;
   return type;
@@ -43,7 +47,7 @@ ir::TensorType with_height(ir::TensorType type, std::int64_t rows) {
 
 }  // namespace
 
-Rows::Rows(ir::Graph& graph) : graph_(graph) {
+Rows::Rows(ir::Graph& graph, Isa isa) : graph_(graph), isa_(isa) {
   for (ir::Node& node : graph.nodes()) {
     if (!ops::is_alias(node)) add_unit(node);
   }
@@ -98,6 +102,18 @@ bool Rows::find_reads(Unit& unit) const {
                           .stride = node.integers("stride").at(0),
                           .top = node.integers("padding").at(0),
                           .pad = std::numeric_limits<std::int8_t>::min()});
+    return true;
+  }
+  if (node.op.starts_with("cormorant.avg_pool2d.")) {  // of a whole image
+    ir::Value* input = node.tensor("input");
+    if (!is_activation(input) || !is_image(input) || node.result()->type.elements() != input->type.shape[1])
+      return false;
+    const Dims whole = {input->type.shape[2], input->type.shape[3]};
+    if (node.integers("kernel_size") != whole || node.integers("padding") != Dims{0, 0} || whole[0] < 2 ||
+        node.tensor("divisors")->type.elements() != 3) {
+      return false;
+    }
+    unit.reads.push_back({.argument = "input", .image = input, .is_mean = true});
     return true;
   }
   const ops::Operator* op = ops::find(node);
@@ -157,20 +173,23 @@ std::optional<Rows::Group> Rows::group(std::size_t first, std::size_t last) cons
                         .unit = {},
                         .period = own,
                         .start = *start - own * (read.reach - 1 - read.top),
-                        .rows = read.image->type.shape[2]});
+                        .rows = read.image->type.shape[2],
+                        .row_bytes = row_bytes_of(read.image)});
     }
     for (const ir::Value* whole : unit.wholes) {
       if (known.contains(whole)) return {};
     }
     std::vector<Group::Window>& windows = group.windows.emplace_back();
-    const std::int64_t rows = unit.node->result()->type.shape[2];
+    const bool is_mean = unit.reads.front().is_mean;
+    ir::Value* const result = unit.node->result();
+    const std::int64_t rows = (is_mean ? unit.reads.front().image : result)->type.shape[2];
     for (const Read& read : unit.reads) {
       Value& value = values[known.at(read.image)];
       const std::int64_t needed = read.reach - 1 - read.top;  // the newest row for row 0
       const std::int64_t newest = divide_down(*start - value.start, value.period);
       const std::int64_t lag = newest - needed;
       windows.push_back({known.at(read.image), lag});
-      if (lag > 0 && value.row_bytes() % 4 != 0) return {};  // a window that begins within the slab
+      if (lag > 0 && value.row_bytes % 4 != 0) return {};  // a window that begins within the slab
       value.slab_rows = std::max(value.slab_rows, read.reach + lag);
       value.before = std::max(value.before, read.top);
       const std::int64_t at_end = divide_down(*start + *period * (rows - 1) - value.start, value.period);
@@ -183,13 +202,32 @@ std::optional<Rows::Group> Rows::group(std::size_t first, std::size_t last) cons
         value.fill = read.pad;
       }
     }
-    known[unit.node->result()] = values.size();
-    values.push_back({.image = unit.node->result(), .unit = u, .period = *period, .start = *start, .rows = rows});
+    if (is_mean) {
+      values.push_back({.image = result,
+                        .unit = u,
+                        .period = *period,
+                        .start = *start,
+                        .before = 1,
+                        .rows = rows,
+                        .row_bytes = 4 * result->type.elements(),
+                        .is_sum = true,
+                        .is_kept = true,
+                        .fill = 0});
+      *start += *period * (rows - 1);
+      period = 1;
+    }
+    known[result] = values.size();
+    values.push_back({.image = result,
+                      .unit = u,
+                      .period = *period,
+                      .start = *start,
+                      .rows = result->type.shape[2],
+                      .row_bytes = row_bytes_of(result)});
   }
   if (is_between(units_[first], units_[last])) return {};
   std::int64_t begin = 0, end = 0;
   for (Value& value : values) {
-    if (value.unit) {
+    if (value.unit && !value.is_sum) {
       value.is_collected = graph_.is_kept(value.image);
       for (const ir::Node* user : graph_.users(static_cast<const ir::Value*>(value.image))) {
         auto at = index_.find(user);
@@ -198,7 +236,7 @@ std::optional<Rows::Group> Rows::group(std::size_t first, std::size_t last) cons
       }
     }
     if (value.is_collected) value.last_read = last;
-    if (value.unit && value.slab_rows > 1 && value.row_bytes() % 4 != 0) return {};  // what kernels ask of activations
+    if (value.unit && value.slab_rows > 1 && value.row_bytes % 4 != 0) return {};  // what kernels ask of activations
     value.after = std::max<std::int64_t>(value.after, 0);
     if (!value.is_kept) value.before = value.after = 0;
     begin = std::min(begin, value.start - value.period * value.before);
@@ -216,13 +254,13 @@ std::int64_t Rows::bytes_of(const Group& group, const std::vector<std::int64_t>&
   std::int64_t kept = 0, most = 0;
   std::vector<const Value*> passing;
   for (const Value& value : group.values) {
-    if (value.is_kept) kept += align(value.slab_rows * value.row_bytes());
+    if (value.is_kept) kept += align(value.slab_rows * value.row_bytes);
     std::int64_t now = value.unit ? align(scratch[*value.unit]) : 0;
     if (value.unit) {
       std::erase_if(passing, [&](const Value* other) { return other->last_read < *value.unit; });
     }
     if (!value.is_kept) passing.push_back(&value);
-    for (const Value* other : passing) now += align(other->row_bytes());
+    for (const Value* other : passing) now += align(other->row_bytes);
     most = std::max(most, now);
   }
   return kept + most;
@@ -232,6 +270,32 @@ void Rows::rewrite(const std::vector<Group>& groups) {
   // What a later group is fed with is still what the earlier one's nodes compute.
   for (auto group = groups.rbegin(); group != groups.rend(); ++group) rewrite(*group);
   graph_.erase_unused();
+}
+
+ir::Value* Rows::add_sum(const ir::Node& node, ir::Value* row, ir::Node* before) {
+  const ir::TensorType type = {
+      .dtype = DType::i32, .shape = node.result()->type.shape, .dim_order = ir::kChannelsLast, .quant = {}};
+  return graph_
+      .add_node(node.name, ops::graph_name(ops::rows::sum_variant(isa_)), {{"input", row}}, {type}, node.location,
+                before)
+      ->result();
+}
+
+ir::Value* Rows::add_mean(const ir::Node& node, ir::Value* sums, ir::Node* before) {
+  const auto divisor = node.tensor("divisors")->data.as<std::int32_t>();
+  return graph_
+      .add_node(node.name, ops::graph_name(ops::names::cormorant_rows_mean_scalar),
+                {{"sums", sums},
+                 {"elements", std::int64_t{divisor[0]}},
+                 {"multiplier", std::int64_t{divisor[1]}},
+                 {"shift", std::int64_t{divisor[2]} & 31},
+                 {"left_shift", node.get("left_shift")},
+                 {"input_zero_point", node.get("input_zero_point")},
+                 {"output_zero_point", node.get("output_zero_point")},
+                 {"output_min", node.get("output_min")},
+                 {"output_max", node.get("output_max")}},
+                {node.result()->type}, node.location, before)
+      ->result();
 }
 
 void Rows::rewrite(const Group& group) {
@@ -253,7 +317,7 @@ void Rows::rewrite(const Group& group) {
     slab[v] = graph_
                   .add_node(value.image->name + "_slab", "cormorant.rows.slab",
                             {{"row", row[v]}, {"rows", value.slab_rows}, {"fill", value.fill.value_or(0)}},
-                            {with_height(value.image->type, value.slab_rows)}, location, before)
+                            {with_height(row[v]->type, value.slab_rows)}, location, before)
                   ->result();
     slabs.push_back(slab[v]);
   };
@@ -282,6 +346,17 @@ void Rows::rewrite(const Group& group) {
     }
     const Unit& unit = units_[*value.unit];
     const ir::Node& node = *unit.node;
+    if (unit.reads.front().is_mean) {
+      row[v] = value.is_sum
+                   ? add_sum(node, window(group.windows[*value.unit - group.first].front(), 1, node.location), before)
+                   : add_mean(node, slab[v - 1], before);
+      keep(v, node.location);
+      if (value.is_collected) {
+        collected.push_back(row[v]);
+        heights.push_back(value.rows);
+      }
+      continue;
+    }
     std::vector<ir::NamedArgument> args = node.args;
     const auto set = [&](std::string_view name, ir::Argument to) {
       std::ranges::find(args, name, &ir::NamedArgument::name)->value = std::move(to);

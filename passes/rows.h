@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "ir/graph.h"
+#include "target/target.h"
 
 namespace cormorant::passes {
 
@@ -32,6 +33,7 @@ class Rows {
     std::int64_t stride = 1;               // rows of the operand per row of the result
     std::int64_t top = 0;                  // rows above the image that it looks at
     std::optional<std::int64_t> pad = {};  // what rows outside of the image hold; none: it looks at none
+    bool is_mean = false;                  // adds all rows up, and has a result when the last has come
   };
   // A node that becomes an instruction, with the pad before it that becomes part of it.
   struct Unit {
@@ -47,13 +49,12 @@ class Rows {
     std::optional<std::size_t> unit;  // that computes it; none: it is fed
     std::int64_t period = 0, start = 0;
     std::int64_t before = 0, rows = 0, after = 0;  // rows above the image, of it, and below it
-    std::int64_t slab_rows = 1;
+    std::int64_t slab_rows = 1, row_bytes = 0;
+    bool is_sum = false;   // of the rows of what the unit reads, for its mean
     bool is_kept = false;  // from tick to tick
     bool is_collected = false;
     std::optional<std::int64_t> fill = {};  // of rows outside of the image, where somebody looks at them
     std::size_t last_read = 0;              // the last unit that reads it
-
-    [[nodiscard]] std::int64_t row_bytes() const { return image->type.bytes() / image->type.shape[2]; }
   };
   struct Group {
     std::size_t first = 0, last = 0;  // units
@@ -67,7 +68,7 @@ class Rows {
   };
 
   // Of a lowered graph whose layout is decided.
-  explicit Rows(ir::Graph& graph);
+  Rows(ir::Graph& graph, Isa isa);
 
   [[nodiscard]] const std::vector<Unit>& units() const { return units_; }
   // The units from first to last as a group; none where they cannot be one.
@@ -83,8 +84,12 @@ class Rows {
   [[nodiscard]] bool find_reads(Unit& unit) const;
   [[nodiscard]] bool is_between(const Unit& first, const Unit& last) const;
   void rewrite(const Group& group);
+  // What the mean over an image is made of.
+  ir::Value* add_sum(const ir::Node& node, ir::Value* row, ir::Node* before);
+  ir::Value* add_mean(const ir::Node& node, ir::Value* sums, ir::Node* before);
 
   ir::Graph& graph_;
+  Isa isa_;
   std::vector<Unit> units_;
   std::unordered_map<const ir::Node*, std::size_t> index_;
 };

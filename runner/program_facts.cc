@@ -79,10 +79,17 @@ ProgramFacts read_facts(std::span<const std::byte> pte, const std::string& metho
     const std::string name = name_of(checked(method.operator_at(i), "an operator"));
     if (std::ranges::find(facts.operators, name) == facts.operators.end()) facts.operators.push_back(name);
   }
+  std::size_t steps = method.instruction_count();
   for (std::uint32_t i = 0; i < method.instruction_count(); ++i) {
     const auto instruction = checked(method.instruction(i), fmt::format("instruction {}", i).c_str());
     facts.steps.push_back(name_of(checked(method.operator_at(instruction.op), "an operator")));
+    // Instructions from there on are no steps of an execution, but stages of this one (ops/rows/rows.h).
+    if (facts.steps.back().starts_with("cormorant::rows.") && instruction.args.size() > 1) {
+      const std::int64_t first = checked(method.integer(instruction.args[1]), "the stages of a group");
+      if (first > i && static_cast<std::size_t>(first) < steps) steps = static_cast<std::size_t>(first);
+    }
   }
+  facts.steps.resize(steps);
   for (const std::int64_t size : method.memory_sizes()) {
     if (size < 0) throw InputError({.problem = "the program plans a memory of negative size", .advice = ""});
     facts.arena_bytes.push_back(static_cast<std::uint64_t>(size));

@@ -29,7 +29,7 @@ struct IoFacts {
 
 struct ProgramFacts {
   std::vector<std::string> operators;      // each once, in the program's order: "cortex_m::quantized_add.out"
-  std::vector<std::string> steps;          // the operator of each instruction
+  std::vector<std::string> steps;          // the operator of each step of an execution
   std::vector<std::uint64_t> arena_bytes;  // [0] is memory id 1, and so on
   std::vector<std::string> arena_names;    // of the regions that the compiler was told of; empty: it knew none
   std::vector<IoFacts> inputs, outputs;

@@ -17,6 +17,12 @@ void for_blocks(const Convolution& c, Compute compute) {
   const std::uint32_t columns = one_row ? g.out_pixels() : g.out_width;
   const std::uint32_t rows = one_row ? 1 : g.out_height;
   const std::uint32_t images = one_row ? 1 : g.batch;
+  // Where one place too few is left at the end of the only row the block before gives its last pixel, if its input
+  // still stands: images that are computed row by row have short ones.
+  const std::int8_t* const in_end = c.input + std::uint32_t{g.in_height} * g.in_width * g.in_channels;
+  const bool repeats = g.out_height == 1 && g.batch == 1 && columns > N && columns % N == N - 1 &&
+                       (c.places.out + c.places.row <= c.input || in_end <= c.places.out);
+  const std::uint32_t rest = repeats ? N - 1 : 0;
   conv::Pixel pixels[N];
   conv::Pixel pixel(g, c.input);
   std::int8_t* image = c.places.out;
@@ -24,7 +30,7 @@ void for_blocks(const Convolution& c, Compute compute) {
     std::int8_t* row = image;
     for (std::uint32_t y = 0; y < rows; ++y, row += c.places.row) {
       std::int8_t* out = row;
-      for (std::uint32_t left = columns; left > 0;) {
+      for (std::uint32_t left = columns; left > rest;) {
         const std::uint32_t count = left >= N ? N : 1;
         for (std::uint32_t i = 0; i < N; ++i) {
           pixels[i] = pixel;
@@ -34,6 +40,11 @@ void for_blocks(const Convolution& c, Compute compute) {
         compute(pixels, out, count == 1 ? 0 : c.places.pixel);
         out += count * c.places.pixel;
         left -= count;
+      }
+      if (repeats) {
+        pixels[0] = pixels[N - 1];
+        for (std::uint32_t i = 1; i < N; ++i, pixel.advance(g)) pixels[i] = pixel;
+        compute(pixels, out - c.places.pixel, c.places.pixel);
       }
     }
   }

@@ -36,6 +36,7 @@
   OURS(conv2d, dsp_small, dsp_small, load_dsp, execute_dsp_small, w8a8, PackedConv2d)                           \
   OURS(conv2d, mve_1x1, mve, load_mve_1x1, execute_mve_1x1, w8a8, PackedConv2d)                                 \
   OURS(conv2d, mve_kxk, mve, load_mve_kxk, execute_mve_kxk, w8a8, PackedConv2d)                                 \
+  OURS(conv2d, mve_row, mve, load_mve_row, execute_mve_row, w8a8, PackedConv2d)                                 \
   OURS(conv2d, scalar_nibbles, scalar_words, load_scalar_nibbles, execute_scalar_nibbles, w4a8, PackedConv2d)   \
   OURS(conv2d, v6m_nibbles, scalar_words, load_v6m_nibbles, execute_v6m_nibbles, w4a8, PackedConv2d)            \
   OURS(conv2d, dsp_nibbles, dsp_words, load_dsp_nibbles, execute_dsp_nibbles, w4a8, PackedConv2d)               \
@@ -118,31 +119,50 @@ enum class Layout : std::uint8_t {
 struct Variant {
   const char* name;  // of the program
   Layout layout;
-  bool pointwise;  // reads the input as it stands
+  bool pointwise;           // reads the input as it stands
+  bool by_columns = false;  // computes one row, and has its patches column by column
 };
 
 inline constexpr Variant kMve1x1{names::cormorant_conv2d_mve_1x1, Layout::mve, true};
 inline constexpr Variant kMveKxk{names::cormorant_conv2d_mve_kxk, Layout::mve, false};
+inline constexpr Variant kMveRow{names::cormorant_conv2d_mve_row, Layout::mve, false, true};
 inline constexpr Variant kDsp{names::cormorant_conv2d_dsp, Layout::dsp, false};
 inline constexpr Variant kDspWide{names::cormorant_conv2d_dsp_wide, Layout::dsp_wide, false};
 inline constexpr Variant kDspSmall{names::cormorant_conv2d_dsp_small, Layout::dsp, false};
 inline constexpr Variant kScalar{names::cormorant_conv2d_scalar, Layout::scalar, false};
 inline constexpr Variant kV6m{names::cormorant_conv2d_v6m, Layout::v6m, false};
-inline constexpr const Variant* kVariants[] = {&kMve1x1, &kMveKxk, &kDsp, &kDspWide, &kDspSmall, &kScalar, &kV6m};
+inline constexpr const Variant* kVariants[] = {&kMve1x1,  &kMveKxk,   &kMveRow, &kDsp,
+                                               &kDspWide, &kDspSmall, &kScalar, &kV6m};
 
 // CPUs without a long multiply and with eight registers for most instructions: ARMv6-M, ARMv8-M Baseline.
 constexpr bool is_baseline(const Target& target) {
   return target.isa == Isa::scalar && (target.cpu->archive == "m0" || target.cpu->archive == "m23");
 }
 
+// One row of output, of exactly the rows that its window looks at.
+constexpr bool is_row_of_window(const conv::Geometry& g) {
+  return g.batch == 1 && g.groups == 1 && g.out_height == 1 && g.pad_top == 0 && g.dilation_width == 1 &&
+         (g.kernel_height - 1U) * g.dilation_height + 1 == g.in_height;
+}
+constexpr bool has_small_rows(const conv::Geometry& g) { return std::uint32_t{g.kernel_width} * g.in_channels <= 16; }
+// Where in a patch that lies column by column its k-th element is.
+constexpr std::uint32_t place_by_columns(const conv::Geometry& g, std::uint32_t k) {
+  if (has_small_rows(g)) return k;
+  const std::uint32_t inputs = g.group_inputs(), pixel = k / inputs;
+  return (pixel % g.kernel_width * g.kernel_height + pixel / g.kernel_width) * inputs + k % inputs;
+}
+
 // Whether a variant computes a geometry: asked by prepack, and by load() of what it finds.
 constexpr bool is_computable(const Variant& variant, const conv::Geometry& g) {
-  return conv::is_sound(g) && conv::has_sound_groups(g) && (!variant.pointwise || conv::is_one_pixel(g));
+  return conv::is_sound(g) && conv::has_sound_groups(g) && (!variant.pointwise || conv::is_one_pixel(g)) &&
+         (!variant.by_columns || is_row_of_window(g));
 }
 
 constexpr const Variant& choose_variant(const Target& target, const conv::Geometry& g, conv::Rounding rounding) {
   if (target.isa == Isa::mve) {
-    return conv::is_one_pixel(g) && target.optimize != Optimize::size ? kMve1x1 : kMveKxk;
+    if (target.optimize == Optimize::size) return kMveKxk;
+    if (conv::is_one_pixel(g)) return kMve1x1;
+    return is_row_of_window(g) && g.kernel_height > 1 && g.out_width > 1 ? kMveRow : kMveKxk;
   }
   if (target.isa == Isa::dsp) {
     if (target.optimize == Optimize::size) return kDspSmall;
@@ -291,6 +311,24 @@ struct Stretch {
   }
 };
 
+// The same along a row of the output: columns of the window one behind the other, or patch by patch where a row of it
+// is no longer than a vector. Small, since memory is what rows are for.
+struct RowStretch {
+  std::uint32_t step;  // bytes from a pixel's patch to the next one's
+  std::uint32_t outputs;
+  std::uint32_t bytes;
+
+  constexpr explicit RowStretch(const conv::Geometry& g) : step(0), outputs(g.out_width), bytes(0) {
+    const std::uint32_t column = std::uint32_t{g.kernel_height} * g.in_channels;
+    step = has_small_rows(g) ? round_up(g.patch(), 16) : g.stride_width * column;
+    const std::uint32_t fit = (has_small_rows(g) ? 256 : 1024) / step;
+    const std::uint32_t some = fit < 4 ? 4 : fit / 2 * 2;
+    if (some < outputs) outputs = some;
+    bytes = outputs * step + 16;
+    if (!has_small_rows(g) && g.kernel_width > g.stride_width) bytes += (g.kernel_width - g.stride_width) * column;
+  }
+};
+
 // Bytes of scratch of a packed kernel: the patches of one block of pixels, in the element type of the multiplication.
 constexpr CheckedSize scratch_bytes(const Variant& variant, const conv::Geometry& g) {
   const std::uint32_t patch = Stream(variant.layout, g).padded_patch();
@@ -321,6 +359,11 @@ constexpr CheckedSize scratch_bytes(const Variant& variant, const conv::Geometry
       break;
   }
   return 4 * 4 * patch;
+}
+
+// The same where it may be a row's: apart, because most programs have none.
+constexpr CheckedSize row_scratch_bytes(const Variant& variant, const conv::Geometry& g) {
+  return variant.by_columns ? CheckedSize(RowStretch(g).bytes) : scratch_bytes(variant, g);
 }
 
 // What CMSIS-NN's arm_convolve_wrapper_s8_get_buffer_size says, which ExecuTorch's kernel demands to the byte.

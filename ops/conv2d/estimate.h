@@ -32,11 +32,14 @@ constexpr std::int64_t estimated_instructions(const Variant& variant, const conv
   const Cost cost = cost_of(variant.layout);
   const Stream stream(variant.layout, g);
   const std::int64_t pixels = pixels_of(variant.layout);
-  const std::int64_t blocks = g.out_pixels() / pixels + g.out_pixels() % pixels;
+  const std::int64_t rest = g.out_pixels() % pixels;
+  const bool is_joined = g.out_height == 1 && rest == pixels - 1;  // with a pixel of the block before
+  const std::int64_t blocks = g.out_pixels() / pixels + (is_joined ? 1 : rest);
   const std::int64_t patch = stream.padded_patch();
-  return blocks * g.groups *
-         (std::int64_t{stream.group_blocks()} * (cost.sixteen * patch / 16 + cost.block) +
-          pixels * patch * cost.element);
+  const std::int64_t copied = variant.by_columns ? g.out_pixels() * (25 + g.stride_width * g.kernel_height * 6) : 0;
+  return copied + blocks * g.groups *
+                      (std::int64_t{stream.group_blocks()} * (cost.sixteen * patch / 16 + cost.block) +
+                       pixels * patch * cost.element);
 }
 
 }  // namespace cormorant::ops::conv2d

@@ -42,7 +42,9 @@ bool is_computable_by(const conv::Geometry& geometry) {
 }
 template <const Variant& V>
 PackedShape packed_shape_of(const conv::Geometry& geometry) {
-  return packed_shape(V, geometry);
+  PackedShape shape = packed_shape(V, geometry);
+  if constexpr (V.by_columns) shape.scratch_bytes = RowStretch(geometry).bytes;
+  return shape;
 }
 template <const Variant& V>
 Error load(Call& call) {
@@ -117,6 +119,7 @@ Error load_packed(Call& call, bool (*is_computable)(const conv::Geometry&),
 
 Error load_mve_1x1(Call& call) { return load<kMve1x1>(call); }
 Error load_mve_kxk(Call& call) { return load<kMveKxk>(call); }
+Error load_mve_row(Call& call) { return load<kMveRow>(call); }
 Error load_dsp(Call& call) { return load<kDsp>(call); }
 Error load_dsp_wide(Call& call) { return load<kDspWide>(call); }
 Error load_scalar(Call& call) { return load<kScalar>(call); }

@@ -76,6 +76,7 @@ bool is_activation(const Tensor& tensor);  // int8, channels-last
 
 Error load_mve_1x1(Call& call);
 Error load_mve_kxk(Call& call);
+Error load_mve_row(Call& call);
 Error load_dsp(Call& call);
 Error load_dsp_wide(Call& call);
 Error load_scalar(Call& call);

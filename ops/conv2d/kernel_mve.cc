@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <arm_mve.h>
 
+#include "ops/conv2d/pairs_mve.h"
 #include "ops/conv2d/repack.h"
 #include "ops/conv2d/walk_mve.h"
 
@@ -8,47 +9,10 @@ namespace cormorant::ops::conv2d {
 namespace {
 
 struct Bytes {
-  // Pairs of pixels, all channels of a group. Channels behind the last whole block of four take a detour over the
-  // stack.
-  static void compute(conv::MveGemm gemm, std::uint32_t channels, std::uint32_t block_bytes) {
-    gemm.blocks = channels / 4;
-    if (gemm.blocks != 0) cormorant_conv_gemm_mve(&gemm);
-    const std::uint32_t rest = channels % 4;
-    if (rest == 0) return;
-    std::int8_t last[2][4];
-    conv::MveGemm tail = gemm;
-    tail.stream += gemm.blocks * block_bytes;
-    tail.blocks = 1;
-    tail.pairs = 1;
-    tail.out0 = last[0];
-    tail.out1 = last[1];
-    for (std::uint32_t pair = 0; pair < gemm.pairs; ++pair) {
-      cormorant_conv_gemm_mve(&tail);
-      for (std::uint32_t i = 0; i < rest; ++i) {
-        gemm.out0[channels - rest + i] = last[0][i];
-        gemm.out1[channels - rest + i] = last[1][i];
-      }
-      gemm.out0 += gemm.out_step;
-      gemm.out1 += gemm.out_step;
-      tail.patch0 += gemm.in_step;
-      tail.patch1 += gemm.in_step;
-    }
+  static void compute(const conv::MveGemm& gemm, std::uint32_t channels, std::uint32_t block_bytes) {
+    conv2d::compute(gemm, channels, block_bytes);
   }
-
-  static conv::MveGemm gemm_of(const Convolution& c) {
-    return {.stream = c.stream,
-            .patch0 = nullptr,
-            .patch1 = nullptr,
-            .out0 = c.places.out,
-            .out1 = c.places.out,
-            .chunks = (c.header.geometry.patch() + 15U) / 16,
-            .blocks = 0,
-            .pairs = 1,
-            .in_step = 0,
-            .out_step = 0,
-            .output = conv::output_of(c.header)};
-  }
-
+  static conv::MveGemm gemm_of(const Convolution& c) { return conv2d::gemm_of(c); }
   static Stream stream_of(const conv::Geometry& g) { return {Layout::mve, g}; }
 };
 

@@ -9,7 +9,7 @@
 namespace cormorant::ops::conv2d {
 
 ReferenceConvolution packed_reference(const PackedPlan& plan, std::uint32_t group_channels);
-void reference_packed(Layout layout, const PackedPlan& plan);
+void reference_packed(Layout layout, const PackedPlan& plan, bool by_columns = false);
 ReferenceConvolution direct_reference(const conv::Direct& plan);
 
 // Constants of a direct plan but for the weights, whose order is the operator's.

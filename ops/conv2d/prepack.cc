@@ -79,7 +79,7 @@ std::optional<std::vector<std::byte>> pack(const Variant& variant, Unpacked& u, 
   const std::uint32_t merged = optimize == Optimize::size ? 1 : merged_groups(variant, u.geometry);
   set_groups(u.geometry, u.geometry.groups / merged);
   u.header.geometry = u.geometry;
-  if (!is_computable(variant, u.geometry) || !scratch_bytes(variant, u.geometry).fits()) return {};
+  if (!is_computable(variant, u.geometry) || !row_scratch_bytes(variant, u.geometry).fits()) return {};
   if (variant.layout == Layout::dsp_wide && !conv::is_simple(u.header.rounding)) return {};
 
   const Stream layout(variant.layout, u.geometry);
@@ -101,7 +101,7 @@ std::optional<std::vector<std::byte>> pack(const Variant& variant, Unpacked& u, 
     const std::uint32_t first = c / outputs % merged * inputs;
     for (std::uint32_t k = 0; k < window; ++k) {
       const std::uint32_t at = k / inputs * (inputs * merged) + first + k % inputs;
-      put_weight(at, u.weight(c, weight_at(c, k)));
+      put_weight(variant.by_columns ? place_by_columns(u.geometry, at) : at, u.weight(c, weight_at(c, k)));
     }
   }
   return packed_bytes(u.header, stream);
@@ -176,7 +176,7 @@ ir::Value* prepack_with(const Rewriter& rewriter, const Variant* forced) {
   return rewriter
       .emit(PackedConv2d<HostWorld>{.input = u->input,
                                     .packed = packed_constant(rewriter, std::move(*bytes)),
-                                    .scratch = {.bytes = scratch_bytes(variant, u->geometry).value()}},
+                                    .scratch = {.bytes = row_scratch_bytes(variant, u->geometry).value()}},
             node.result()->type, variant.name)
       ->result();
 }

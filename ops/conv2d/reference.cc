@@ -32,10 +32,11 @@ template <Layout L>
 void execute_packed(const void* raw) {
   reference_packed(L, *static_cast<const PackedPlan*>(raw));
 }
+void execute_row(const void* raw) { reference_packed(Layout::mve, *static_cast<const PackedPlan*>(raw), true); }
 
 }  // namespace
 
-void reference_packed(Layout layout, const PackedPlan& plan) {
+void reference_packed(Layout layout, const PackedPlan& plan, bool by_columns) {
   struct Constants : PackedConstants<Stream> {
     std::uint32_t window;
     std::vector<std::int16_t> weights;
@@ -45,18 +46,20 @@ void reference_packed(Layout layout, const PackedPlan& plan) {
       return stream.weight_offset() == 0 ? stored_weight(at) : data[at] - stream.weight_offset();
     }
     // Each weight is used once per output pixel, so its index is worth working out only once.
-    void unpack_weights(std::uint32_t channels) {
+    void unpack_weights(const conv::Geometry& g, bool is_by_columns) {
+      const std::uint32_t channels = g.out_channels;
       weights.reserve(std::size_t{channels} * window);
       for (std::uint32_t c = 0; c < channels; ++c) {
         for (std::uint32_t k = 0; k < window; ++k) {
-          weights.push_back(static_cast<std::int16_t>(weight_at(stream.weight_index(c, k))));
+          weights.push_back(
+              static_cast<std::int16_t>(weight_at(stream.weight_index(c, is_by_columns ? place_by_columns(g, k) : k))));
         }
       }
     }
   };
   const conv::Geometry& geometry = plan.header->geometry;
   Constants constants{{Stream(layout, geometry), plan.stream()}, geometry.patch(), {}};
-  constants.unpack_weights(geometry.out_channels);
+  constants.unpack_weights(geometry, by_columns);
   reference_convolution(packed_reference(plan, geometry.group_inputs()), constants);
 }
 
@@ -126,6 +129,7 @@ constexpr auto* execute_dsp_wide = execute_packed<Layout::dsp_wide>;
 constexpr auto* execute_dsp_small = execute_packed<Layout::dsp>;
 constexpr auto* execute_mve_1x1 = execute_packed<Layout::mve>;
 constexpr auto* execute_mve_kxk = execute_packed<Layout::mve>;
+constexpr auto* execute_mve_row = execute_row;
 constexpr auto* load_upstream = load_direct;
 constexpr auto* load_upstream_nhwc = load_direct_nhwc;
 

@@ -45,9 +45,9 @@ std::vector<ir::TensorType> infer(const ir::Node& node) {
 
 }  // namespace
 
-CORMORANT_REFERENCES(rows, CORMORANT_ROWS_KERNELS)
-
 }  // namespace rows
+
+CORMORANT_REFERENCES(rows, CORMORANT_ROWS_KERNELS)
 
 Operator rows_operator() {
   return {.name = "rows",

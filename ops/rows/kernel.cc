@@ -5,8 +5,10 @@
 #include "ops/rows/kernel.h"
 
 #include "base/checked_size.h"
+#include "base/fixed_point.h"
 
-namespace cormorant::ops::rows {
+namespace cormorant::ops {
+namespace rows {
 namespace {
 
 // The ticks from the first to the last at which the entry is due; beyond what is counted where the table is unsound.
@@ -42,8 +44,10 @@ bool has_rows(const Tensor& tensor, std::uint32_t rows, std::uint32_t row_bytes)
 }
 
 }  // namespace
+}  // namespace rows
 
-Error load_run(Call& call) {
+Error load_rows(Call& call) {
+  using namespace rows;  // NOLINT(google-build-using-namespace)
   Run<TargetWorld> args;
   if (!call.read_signature(args)) return call.error();
   const auto& [table, first, tensors] = args;
@@ -79,4 +83,59 @@ Error load_run(Call& call) {
   return call.error();
 }
 
-}  // namespace cormorant::ops::rows
+Error load_rows_sum(Call& call) {
+  rows::Sum<TargetWorld> args;
+  if (!call.read_signature(args)) return call.error();
+  const auto& [input, out] = args;
+  call.require(input.dtype == DType::i8 && out.dtype == DType::i32, Error::bad_value);
+  call.require(input.rank == 4 && input.is_channels_last() && input.size(0) == 1 && input.size(2) == 1,
+               Error::unsupported);
+  if (call.error() != Error::ok) return call.error();
+  call.require(input.size(3) <= 0xffff && input.size(1) <= 0xffff && out.elements() == input.size(1), Error::bad_shape);
+  auto* const plan = call.make_plan<rows::SumPlan>();
+  if (plan == nullptr || call.error() != Error::ok) return call.error();
+  *plan = {input.as<const std::int8_t>(), out.as<std::int32_t>(), static_cast<std::uint16_t>(input.size(3)),
+           static_cast<std::uint16_t>(input.size(1))};
+  return Error::ok;
+}
+
+Error load_rows_mean(Call& call) {
+  rows::Mean<TargetWorld> args;
+  if (!call.read_signature(args)) return call.error();
+  const auto is_byte = [](std::int32_t value) { return value >= -128 && value <= 127; };
+  call.require(args.sums.dtype == DType::i32 && args.out.dtype == DType::i8, Error::bad_value);
+  call.require(args.sums.elements() == args.out.elements(), Error::bad_shape);
+  call.require(args.elements >= 1 && args.elements <= 0xffff && args.shift >= 0 && args.shift <= 31 &&
+                   args.left_shift >= 0 && args.left_shift <= 31,
+               Error::bad_value);
+  call.require(is_byte(args.input_zero_point) && is_byte(args.output_zero_point) && is_byte(args.output_min) &&
+                   is_byte(args.output_max) && args.output_min <= args.output_max,
+               Error::bad_value);
+  auto* const plan = call.make_plan<rows::MeanPlan>();
+  if (plan == nullptr || call.error() != Error::ok) return call.error();
+  *plan = {args.sums.as<const std::int32_t>(),
+           args.out.as<std::int8_t>(),
+           static_cast<std::uint32_t>(args.out.elements()),
+           -args.input_zero_point * args.elements,
+           args.multiplier,
+           static_cast<std::uint8_t>(args.shift),
+           static_cast<std::uint8_t>(args.left_shift),
+           static_cast<std::int8_t>(args.output_zero_point),
+           static_cast<std::int8_t>(args.output_min),
+           static_cast<std::int8_t>(args.output_max)};
+  return Error::ok;
+}
+
+void execute_rows_mean(const void* raw) {
+  const auto& p = *static_cast<const rows::MeanPlan*>(raw);
+  for (std::uint32_t c = 0; c < p.channels; ++c) {
+    const auto distance =
+        static_cast<std::int32_t>(static_cast<std::uint32_t>(p.sums[c]) + static_cast<std::uint32_t>(p.offset));
+    const std::int32_t product = doubling_high_multiply(shift_left(distance, p.left), p.multiplier);
+    const std::int32_t level = rounding_shift_right(product, p.shift);
+    // Bounds before the zero point: the sum cannot overflow.
+    p.out[c] = static_cast<std::int8_t>(clamp(level, p.low - p.zero_point, p.high - p.zero_point) + p.zero_point);
+  }
+}
+
+}  // namespace cormorant::ops

@@ -2,7 +2,7 @@
 //
 // A chain of operators computed row by row. Each of its values is a slab: a few rows of an image, the newest last. The
 // operators are ordinary instructions of the program on these slabs (a convolution reads its slab of three rows as an
-// image of three rows and writes one); cormorant::rows.run calls them, tick by tick, by a table that says what is due
+// image of three rows and writes one); cormorant::rows.<ISA> calls them, tick by tick, by a table that says what is due
 // when. Before a row is written its slab is shifted by one row. A row above or below the image is filled instead of
 // computed: that is all there is of padding.
 //
@@ -17,11 +17,15 @@
 #include <cstdint>
 
 #include "ops/kernel_list.h"
+#include "target/target.h"
 
-// clang-format off
-#define CORMORANT_ROWS_KERNELS(OURS, THEIRS, FOREIGN) \
-  OURS(rows, run, any_cpu, load_run, execute_run, any, Run)
-// clang-format on
+#define CORMORANT_ROWS_KERNELS(OURS, THEIRS, FOREIGN)                                      \
+  OURS(rows, scalar, scalar, load_rows, execute_rows<kLoops>, any, rows::Run)              \
+  OURS(rows, dsp, dsp, load_rows, execute_rows<kLoops>, any, rows::Run)                    \
+  OURS(rows, mve, mve, load_rows, execute_rows<kLoops>, any, rows::Run)                    \
+  OURS(rows_sum, scalar, scalar, load_rows_sum, execute_rows_sum<kLoops>, w8a8, rows::Sum) \
+  OURS(rows_sum, mve, mve, load_rows_sum, execute_rows_sum<kLoops>, w8a8, rows::Sum)       \
+  OURS(rows_mean, scalar, scalar, load_rows_mean, execute_rows_mean, w8a8, rows::Mean)
 CORMORANT_NAMES(CORMORANT_ROWS_KERNELS)
 
 namespace cormorant::ops::rows {
@@ -40,6 +44,51 @@ struct Run {
     v("tensors", tensors);
   }
 };
+
+// The mean over a whole image, whose rows come one by one: a row's pixels are added to sums, which begin with zeros
+// because a row above the image is filled with them.
+template <class W>
+struct Sum {
+  typename W::Tensor input{};
+  typename W::Out out{};  // i32, one per channel
+
+  template <class V>
+  void visit(V&& v) {
+    v("input", input);
+    v("out", out);
+  }
+};
+// As cormorant::avg_pool2d computes it.
+template <class W>
+struct Mean {
+  typename W::Tensor sums{};
+  typename W::Int elements{};  // that each sum has
+  typename W::Int multiplier{};
+  typename W::Int shift{};
+  typename W::Int left_shift{};
+  typename W::Int input_zero_point{};
+  typename W::Int output_zero_point{};
+  typename W::Int output_min{};
+  typename W::Int output_max{};
+  typename W::Out out{};
+
+  template <class V>
+  void visit(V&& v) {
+    v("sums", sums);
+    v("elements", elements);
+    v("multiplier", multiplier);
+    v("shift", shift);
+    v("left_shift", left_shift);
+    v("input_zero_point", input_zero_point);
+    v("output_zero_point", output_zero_point);
+    v("output_min", output_min);
+    v("output_max", output_max);
+    v("out", out);
+  }
+};
+constexpr const char* sum_variant(Isa isa) {
+  return isa == Isa::mve ? names::cormorant_rows_sum_mve : names::cormorant_rows_sum_scalar;
+}
 
 // An entry of the table, as it stands in the file. Due at the ticks start, start + period, …: `before` times, at which
 // the newest row is filled, `rows` times, and `after` times, at which it is filled again.
@@ -64,6 +113,12 @@ struct Entry {
   std::uint32_t slab_bytes;
 };
 static_assert(sizeof(Entry) == 24);
+
+constexpr const char* variant(Isa isa) {
+  return isa == Isa::mve   ? names::cormorant_rows_mve
+         : isa == Isa::dsp ? names::cormorant_rows_dsp
+                           : names::cormorant_rows_scalar;
+}
 
 // Ticks are counted with 16 bits.
 inline constexpr std::uint32_t kMostTicks = 0xffff;

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One row of output from the rows under its window, for images that are computed row by row. A file of its own, so that
+// programs without such rows are compiled as if it did not exist.
+#include <arm_mve.h>
+
+#include "kernels/move.h"
+#include "ops/conv2d/pairs_mve.h"
+
+namespace cormorant::ops::conv2d {
+namespace {
+
+// `rows` runs of `count` bytes to places `to_stride` apart, of which nothing else is written.
+void copy_taps(std::int8_t* to, const std::int8_t* from, std::uint32_t rows, std::uint32_t count,
+               std::uint32_t to_stride, std::uint32_t stride) {
+  for (auto left = static_cast<std::int32_t>(count); left > 0; left -= 16, to += 16, from += 16) {
+    const mve_pred16_t lanes = vctp8q(static_cast<std::uint32_t>(left));
+    std::int8_t* at = to;
+    const std::int8_t* source = from;
+    for (std::uint32_t i = rows; i > 0; --i, at += to_stride, source += stride) {
+      vstrbq_p_s8(at, vldrbq_z_s8(source, lanes), lanes);
+    }
+  }
+}
+
+// What the window sees of the columns from x = left on, one behind the other.
+void copy_columns(const Convolution& c, std::int32_t left, std::uint32_t columns) {
+  const conv::Geometry& g = c.header.geometry;
+  const std::uint32_t channels = g.in_channels;
+  const std::uint32_t column = channels * g.kernel_height;
+  std::uint32_t before = left < 0 ? static_cast<std::uint32_t>(-left) : 0;
+  if (before > columns) before = columns;
+  const std::int32_t inside = g.in_width - left;  // > 0 where a column lies inside
+  std::uint32_t until = inside <= 0 ? 0 : static_cast<std::uint32_t>(inside);
+  if (until > columns) until = columns;
+  if (until < before) until = before;
+  if (before != 0) fill_bytes_mve(c.scratch, c.header.pad_value, before * column);
+  std::int8_t* to = c.scratch + before * column;
+  const std::int8_t* from = c.input + (left + static_cast<std::int32_t>(before)) * static_cast<std::int32_t>(channels);
+  const std::uint32_t row_bytes = std::uint32_t{g.dilation_height} * g.in_width * channels;
+  for (std::uint32_t y = g.kernel_height; y > 0 && until != before; --y, to += channels, from += row_bytes) {
+    copy_taps(to, from, until - before, channels, column, channels);
+  }
+  if (until != columns) fill_bytes_mve(c.scratch + until * column, c.header.pad_value, (columns - until) * column);
+}
+
+// Patches of `count` pixels from x = left on, whose rows are no longer than a vector: each row is written as a whole
+// one, and what it spoils of the bytes behind it the next one mends.
+void copy_patches(const Convolution& c, std::int32_t left, std::uint32_t count, std::uint32_t patch_step) {
+  const conv::Geometry& g = c.header.geometry;
+  const std::uint32_t channels = g.in_channels;
+  const std::uint32_t run = channels * g.kernel_width;
+  const std::uint32_t row_bytes = std::uint32_t{g.dilation_height} * g.in_width * channels;
+  const mve_pred16_t lanes = vctp8q(run);
+  std::int8_t* patch = c.scratch;
+  for (; count > 0; --count, left += g.stride_width, patch += patch_step) {
+    const std::int32_t begin = left < 0 ? 0 : left;
+    const std::int32_t over = left + g.kernel_width - g.in_width;
+    if (begin == left && over <= 0) {
+      const std::int8_t* from = c.input + static_cast<std::uint32_t>(left) * channels;
+      std::int8_t* to = patch;
+      for (std::uint32_t y = g.kernel_height; y > 0; --y, to += run, from += row_bytes) {
+        vstrbq_s8(to, vldrbq_z_s8(from, lanes));
+      }
+      continue;
+    }
+    fill_bytes_mve(patch, c.header.pad_value, g.patch());
+    const std::int32_t inside = g.kernel_width - (begin - left) - (over > 0 ? over : 0);
+    if (inside <= 0) continue;
+    copy_taps(patch + static_cast<std::uint32_t>(begin - left) * channels,
+              c.input + static_cast<std::uint32_t>(begin) * channels, g.kernel_height,
+              static_cast<std::uint32_t>(inside) * channels, run, row_bytes);
+  }
+}
+
+}  // namespace
+
+// A stretch at a time. Windows of successive pixels overlap in the copy of their columns; small ones are copied each.
+void execute_mve_row(const void* raw) {
+  const Convolution c = convolution_of(*static_cast<const PackedPlan*>(raw));
+  const conv::Geometry& g = c.header.geometry;
+  const std::uint32_t block_bytes = Stream(Layout::mve, g).block_bytes();
+  const RowStretch stretch(g);
+  conv::MveGemm gemm = gemm_of(c);
+  gemm.in_step = 2 * stretch.step;
+  gemm.out_step = 2 * c.places.pixel;
+  std::int8_t* out = c.places.out;
+  for (std::uint32_t x = 0; x < g.out_width; x += stretch.outputs) {
+    const std::uint32_t left_over = g.out_width - x;
+    const std::uint32_t count = left_over < stretch.outputs ? left_over : stretch.outputs;
+    const std::int32_t left = static_cast<std::int32_t>(x * g.stride_width) - g.pad_left;
+    if (has_small_rows(g)) {
+      copy_patches(c, left, count, stretch.step);
+    } else {
+      copy_columns(c, left, (count - 1) * g.stride_width + g.kernel_width);
+    }
+    gemm.patch0 = c.scratch;
+    gemm.patch1 = c.scratch + stretch.step;
+    gemm.out0 = out;
+    gemm.out1 = out + c.places.pixel;
+    gemm.pairs = count / 2;
+    if (gemm.pairs > 0) compute(gemm, g.out_channels, block_bytes);
+    out += count * c.places.pixel;
+    if (count % 2 != 0) {  // the last of an odd number of pixels is computed twice
+      gemm.patch0 = gemm.patch1 = c.scratch + (count - 1) * stretch.step;
+      gemm.out0 = gemm.out1 = out - c.places.pixel;
+      gemm.pairs = 1;
+      compute(gemm, g.out_channels, block_bytes);
+    }
+  }
+}
+
+}  // namespace cormorant::ops::conv2d

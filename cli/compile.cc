@@ -416,7 +416,7 @@ CompileResult compile_model(const CompileFlags& flags, const CompileInputs& inpu
 
   const bool of_later_stage = std::filesystem::path(model).extension() != ".pt2" && is_of_later_stage(graph);
   if (of_later_stage) check_program_operators(graph, options.config, model);
-  auto [compiled, balanced] = compile(graph, options, budget ? budget->ram : std::nullopt, model);
+  auto [compiled, balanced] = compile(graph, options, result.budget ? result.budget->ram : std::nullopt, model);
   require_loadable(compiled.program, model, of_later_stage);
   compiled.facts.seconds.insert(compiled.facts.seconds.begin(), {"import", import_time.count()});
   if (result.calibration) {

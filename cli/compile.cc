@@ -321,7 +321,16 @@ void keep_within(std::uint64_t ram, ir::Graph graph, compiler::Options options, 
   options.explain = false;
   options.intermediates.clear();
   compiler::Compiled by_rows = compiler::Compilation(graph, options).finish();
-  if (compiler::arena_bytes(by_rows.facts) < compiler::arena_bytes(compiled.facts)) compiled = std::move(by_rows);
+  if (compiler::arena_bytes(by_rows.facts) >= compiler::arena_bytes(compiled.facts)) return;
+  // What was found out before the graph was copied.
+  compiler::Facts& facts = by_rows.facts;
+  facts.warnings = std::move(compiled.facts.warnings);
+  facts.float_operators = std::move(compiled.facts.float_operators);
+  facts.decisions = std::move(compiled.facts.decisions);
+  facts.equalized = std::move(compiled.facts.equalized);
+  facts.comparison = std::move(compiled.facts.comparison);
+  facts.changes = std::move(compiled.facts.changes);
+  compiled = std::move(by_rows);
 }
 
 // Stages know nodes, not files.

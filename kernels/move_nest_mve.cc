@@ -137,8 +137,8 @@ struct Lines {
   std::int32_t step;
 };
 
-// As many whole blocks as there are; what is left of their lines by `move`. Gives the lines that are left.
-Lines transpose_blocks(Lines l, MoveLine move) {
+// As many whole blocks as there are, and what is left of their lines. Gives the lines that are left.
+[[gnu::noinline]] Lines transpose_blocks(Lines l) {
   const auto step = static_cast<std::uint32_t>(l.step);
   const auto rest = static_cast<std::uint32_t>(l.bytes & 15);
   for (; l.count >= 4; l.count -= 4, l.output += 4) {
@@ -149,7 +149,7 @@ Lines transpose_blocks(Lines l, MoveLine move) {
     }
     l.input += 4 * l.line;
     if (rest == 0) continue;
-    for (std::int32_t i = 0; i < 4; ++i) move(to + i, from + i * l.line, step, rest);
+    for (std::int32_t i = 0; i < 4; ++i) Scatter::bytes_4(to + i, from + i * l.line, step, rest);
   }
   return l;
 }
@@ -170,23 +170,23 @@ void move_tile(const MoveTile& tile, std::int8_t* output, const std::int8_t* inp
     }
     return;
   }
-  MoveLine move = mover_for<Gather>(step);
   const std::uintptr_t places = reinterpret_cast<std::uintptr_t>(output) | static_cast<std::uintptr_t>(line_out);
   const bool has_blocks = lines >= 16 && count >= 4 && line_out > 0 && (places & 3) == 0;
-  if (line_in == 1 && (has_blocks || lines >= count)) {  // by columns, then
+  const bool by_columns = line_in == 1 && (has_blocks || lines >= count);
+  if (by_columns) {
     line_in = step;
     step = line_out;
     line_out = 1;
     lines = tile.columns;
     count = tile.rows;
-    move = mover_for<Scatter>(step);
     if (has_blocks) {
-      const Lines left = transpose_blocks({output, input, lines, count, line_in, step}, move);
+      const Lines left = transpose_blocks({output, input, lines, count, line_in, step});
       output = left.output;
       input = left.input;
       lines = left.count;
     }
   }
+  const MoveLine move = by_columns ? mover_for<Scatter>(step) : mover_for<Gather>(step);
   for (; lines != 0; --lines, input += line_in, output += line_out) {
     move(output, input, static_cast<std::uint32_t>(step), static_cast<std::uint32_t>(count));
   }

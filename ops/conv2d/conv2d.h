@@ -158,11 +158,14 @@ constexpr bool is_computable(const Variant& variant, const conv::Geometry& g) {
          (!variant.by_columns || is_row_of_window(g));
 }
 
-constexpr const Variant& choose_variant(const Target& target, const conv::Geometry& g, conv::Rounding rounding) {
+// The walk for one row needs all of its input until the end: it is for rows that are computed one by one (is_row),
+// whose input has other readers anyway.
+constexpr const Variant& choose_variant(const Target& target, const conv::Geometry& g, conv::Rounding rounding,
+                                        bool is_row) {
   if (target.isa == Isa::mve) {
     if (target.optimize == Optimize::size) return kMveKxk;
     if (conv::is_one_pixel(g)) return kMve1x1;
-    return is_row_of_window(g) && g.kernel_height > 1 && g.out_width > 1 ? kMveRow : kMveKxk;
+    return is_row && is_row_of_window(g) && g.kernel_height > 1 && g.out_width > 1 ? kMveRow : kMveKxk;
   }
   if (target.isa == Isa::dsp) {
     if (target.optimize == Optimize::size) return kDspSmall;

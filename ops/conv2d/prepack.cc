@@ -136,6 +136,11 @@ std::vector<std::byte> halved(const nibbles::Variant& variant, const conv::Geome
   return packed_bytes(header, records);
 }
 
+// What a group of rows hands to its operators.
+bool is_row(const ir::Value& input) {
+  return input.producer != nullptr && input.producer->op.starts_with("cormorant.rows.");
+}
+
 }  // namespace
 
 ir::Value* prepack_with(const Rewriter& rewriter, const Variant* forced) {
@@ -170,7 +175,8 @@ ir::Value* prepack_with(const Rewriter& rewriter, const Variant* forced) {
     }
   }
   const Variant& variant =
-      forced != nullptr ? *forced : choose_variant(rewriter.config.target, u->geometry, u->header.rounding);
+      forced != nullptr ? *forced
+                        : choose_variant(rewriter.config.target, u->geometry, u->header.rounding, is_row(*u->input));
   std::optional<std::vector<std::byte>> bytes = pack(variant, *u, inputs, weight_at, rewriter.config.target.optimize);
   if (!bytes) return nullptr;
   return rewriter

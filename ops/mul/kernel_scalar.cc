@@ -102,9 +102,12 @@ struct NarrowLoop {
       "b 2b\n");
 }
 
+bool is_int8(std::int32_t value) { return value >= -128 && value <= 127; }
+
+// Programs of other compilers may have any zero points.
 bool is_narrow(const Plan& p) {
-  return p.is_simple() && p.multiplier >= 0 && p.activation_min == -128 && p.activation_max == 127 &&
-         !p.tensors.other_repeats;
+  return p.is_simple() && is_int8(p.self_zero_point) && is_int8(p.other_zero_point) && p.activation_min == -128 &&
+         p.activation_max == 127 && !p.tensors.other_repeats;
 }
 
 void multiply_narrow(const void* plan, const std::int8_t* self, const std::int8_t* other, std::int8_t* out) {

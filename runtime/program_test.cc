@@ -14,10 +14,12 @@
 #include "runtime/test_load.h"
 
 namespace {
-size_t refused_bytes = 0;  // a file of so many is not accepted
+size_t refused_bytes = 0;  // a file of so many is not accepted; 0: all are
 }
 // In place of the runtime's own, which accepts all.
-int cormorant_accept(const void* /*data*/, size_t bytes) { return bytes == refused_bytes ? 0 : 1; }
+int cormorant_accept(const void* /*data*/, size_t bytes) {
+  return refused_bytes != 0 && bytes == refused_bytes ? 0 : 1;
+}
 
 namespace cormorant::test {
 namespace {

@@ -688,6 +688,7 @@ void load(const conv2d::Variant& variant, const std::function<void(Damaged&)>& d
 
 TEST(Conv2dLoad, RejectsPackedConstantsThatDoNotFit) {
   for (const conv2d::Variant* variant : conv2d::kVariants) {
+    if (variant->by_columns) continue;  // takes one row only: tests/rows_test.cc
     SCOPED_TRACE(variant->name);
     EXPECT_NO_THROW(load(*variant, [](Damaged&) {}));
     const std::function<void(Damaged&)> damages[] = {

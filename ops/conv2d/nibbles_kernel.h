@@ -49,8 +49,9 @@ template <auto Unpack>
 }
 
 // All but MVE only saturate: the whole output is to be clamped, once.
+// Part of its caller, for the stack's sake.
 template <const Variant& V, auto Convolve, auto Unpack>
-void convolve(const PackedPlan& plan) {
+[[gnu::always_inline]] inline void convolve(const PackedPlan& plan) {
   conv::Header header = *plan.header;
   conv::Geometry& g = header.geometry;
   const Stream stream(V, g);

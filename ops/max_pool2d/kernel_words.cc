@@ -69,21 +69,25 @@ PoolAxis axis_of(Call& call, const QuantizedMaxPool2d<TargetWorld>& args, std::s
   return Error::ok;
 }
 
+void pool(const WordsMaxPoolPlan& p, const Window& window) {
+  for (std::uint32_t channel = 0; channel < window.channels; channel += 2) {
+    std::int32_t largest = p.low;
+    const std::int8_t* row = window.input + channel;
+    for (std::uint32_t y = window.rows; y != 0; --y, row += window.row_step) {
+      const std::int8_t* tap = row;
+      for (std::uint32_t x = window.columns; x != 0; --x, tap += window.column_step) {
+        const std::int32_t value = *reinterpret_cast<const std::int16_t*>(tap);
+        if (value > largest) largest = value;
+      }
+    }
+    *reinterpret_cast<std::int16_t*>(window.output + channel) = to_word(largest, p.low, p.high);
+  }
+}
+
 void execute_words(const void* raw) {
   const auto& p = *static_cast<const WordsMaxPoolPlan*>(raw);
-  for_each_pool_window<PoolKind::dilated>(p.geometry, [&](const Window& window, const PoolSpan&, const PoolSpan&) {
-    for (std::uint32_t channel = 0; channel < window.channels; channel += 2) {
-      std::int32_t largest = p.low;
-      const std::int8_t* row = window.input + channel;
-      for (std::uint32_t y = window.rows; y != 0; --y, row += window.row_step) {
-        const std::int8_t* tap = row;
-        for (std::uint32_t x = window.columns; x != 0; --x, tap += window.column_step) {
-          const std::int32_t value = *reinterpret_cast<const std::int16_t*>(tap);
-          if (value > largest) largest = value;
-        }
-      }
-      *reinterpret_cast<std::int16_t*>(window.output + channel) = to_word(largest, p.low, p.high);
-    }
+  for_each_pool_window<PoolKind::dilated>(p.geometry, [&](const Window& windows, const PoolSpan&, const PoolSpan&) {
+    for_each_following(windows, [&](const Window& window) { pool(p, window); });
   });
 }
 

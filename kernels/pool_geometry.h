@@ -32,6 +32,9 @@ constexpr bool is_pooled_size(std::int32_t size, std::int32_t input, std::int32_
   return starts(size - 1) && !starts(size);
 }
 
+// What an axis holds.
+constexpr bool is_pool_size(std::int32_t value, std::int32_t lowest) { return value >= lowest && value <= 65535; }
+
 struct PoolAxis {
   std::uint16_t input, output;
   std::uint16_t kernel, stride;  // stride 0: adaptive, window i covers [i · input / output, (i + 1) · input / output)

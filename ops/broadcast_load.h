@@ -95,6 +95,18 @@ inline void read_broadcast(Call& call, const Tensor& self, const Tensor& other, 
   read_broadcast(call, self, other, out, loaded);
 }
 
+// All of loading where they are int16: plan(call, arguments, loaded) makes and stores what execution needs.
+template <class Signature, class PlanOf>
+Error load_words_broadcast(Call& call, PlanOf plan) {
+  Signature args;
+  if (!call.read_signature(args)) return call.error();
+  const bool is_typed = args.self.dtype == DType::i16 && args.other.dtype == DType::i16 && args.out.dtype == DType::i16;
+  call.require(is_typed, Error::bad_value);
+  LoadedBroadcast loaded;
+  if (call.error() == Error::ok) read_broadcast(call, args.self, args.other, args.out, loaded);
+  return call.error() == Error::ok ? plan(call, args, loaded) : call.error();
+}
+
 // Where the operator allows it, the operands change places so that it is never self that repeats. True if they did.
 inline bool swap_repeating(LoadedBroadcast& loaded) {
   Broadcast& b = loaded.broadcast;

@@ -6,10 +6,6 @@
 namespace cormorant::ops {
 namespace {
 
-constexpr std::int32_t kLargestSize = 65535;
-
-bool fits(std::int32_t value, std::int32_t lowest) { return value >= lowest && value <= kLargestSize; }
-
 // Shift and subtract: kernels of this size are small and ARMv6-M has no division.
 std::uint16_t chunk_rows(std::uint32_t kernel_w) {
   std::uint32_t rows = 0;
@@ -17,13 +13,16 @@ std::uint16_t chunk_rows(std::uint32_t kernel_w) {
   return static_cast<std::uint16_t>(rows);
 }
 
-PoolAxis mean_axis(Call& call, const AvgPool2d<TargetWorld>& args, std::size_t i) {
+}  // namespace
+
+PoolAxis mean_pool_axis(Call& call, const AvgPool2d<TargetWorld>& args, std::size_t i) {
   const std::int32_t input = args.input.size(2 + i);
   const std::int32_t output = args.out.size(2 + i);
   const std::int32_t kernel = args.kernel_size[i];
   const std::int32_t stride = args.stride[i];
   const std::int32_t padding = args.padding[i];
-  call.require(fits(input, 1) && fits(output, 1) && fits(kernel, 1) && fits(stride, 0) && fits(padding, 0),
+  call.require(is_pool_size(input, 1) && is_pool_size(output, 1) && is_pool_size(kernel, 1) &&
+                   is_pool_size(stride, 0) && is_pool_size(padding, 0),
                Error::unsupported);
   if (call.error() != Error::ok) return {};
   // Windows are clipped to the input wherever they start, but starts must not overflow.
@@ -33,9 +32,7 @@ PoolAxis mean_axis(Call& call, const AvgPool2d<TargetWorld>& args, std::size_t i
   return {narrow(input), narrow(output), narrow(kernel), narrow(stride), narrow(padding), 1};
 }
 
-std::uint32_t most_taps(const PoolAxis& axis) {
-  return axis.stride == 0 || axis.kernel > axis.input ? axis.input : axis.kernel;
-}
+namespace {
 
 bool is_int8(std::int32_t value) { return value >= -128 && value <= 127; }
 
@@ -52,11 +49,12 @@ bool is_int8(std::int32_t value) { return value >= -128 && value <= 127; }
   call.require(input.rank == 4 && out.rank == 4 && divisors.rank == 2, Error::bad_shape);
   if (call.error() != Error::ok) return call.error();
   call.require(input.is_channels_last() && out.is_channels_last(), Error::unsupported);
-  call.require(divisors.size(1) == 3 && fits(divisors.size(0), 1) && divisors.is_contiguous(), Error::bad_shape);
+  call.require(divisors.size(1) == 3 && is_pool_size(divisors.size(0), 1) && divisors.is_contiguous(),
+               Error::bad_shape);
   call.require(input.size(0) == out.size(0) && input.size(1) == out.size(1), Error::bad_shape);
-  call.require(fits(input.size(0), 1) && fits(input.size(1), 1), Error::unsupported);
-  const PoolAxis height = mean_axis(call, args, 0);
-  const PoolAxis width = mean_axis(call, args, 1);
+  call.require(is_pool_size(input.size(0), 1) && is_pool_size(input.size(1), 1), Error::unsupported);
+  const PoolAxis height = mean_pool_axis(call, args, 0);
+  const PoolAxis width = mean_pool_axis(call, args, 1);
   if (call.error() != Error::ok) return call.error();
   call.require(most_taps(height) * most_taps(width) <= kLargestMeanWindow, Error::unsupported);
   if (call.error() != Error::ok) return call.error();
@@ -92,13 +90,13 @@ template <class Tensors>
   if (call.error() != Error::ok) return call.error();
   call.require(input.is_channels_last() && out.is_channels_last(), Error::unsupported);
   call.require(input.size(0) == out.size(0) && input.size(1) == out.size(1), Error::bad_shape);
-  call.require(fits(input.size(0), 1) && fits(input.size(1), 1), Error::unsupported);
+  call.require(is_pool_size(input.size(0), 1) && is_pool_size(input.size(1), 1), Error::unsupported);
   for (std::size_t i = 0; i < 2; ++i) {
     const std::int32_t kernel = args.kernel_size[i];
     const std::int32_t stride = args.stride[i];
     const std::int32_t padding = args.padding[i];
-    call.require(fits(input.size(2 + i), 1) && fits(out.size(2 + i), 1) && fits(kernel, 1) && fits(stride, 1) &&
-                     fits(padding, 0),
+    call.require(is_pool_size(input.size(2 + i), 1) && is_pool_size(out.size(2 + i), 1) && is_pool_size(kernel, 1) &&
+                     is_pool_size(stride, 1) && is_pool_size(padding, 0),
                  Error::unsupported);
     if (call.error() != Error::ok) return call.error();
     // Padding smaller than the kernel leaves no window empty.
@@ -161,7 +159,8 @@ void execute_mean_pool2d(const MeanPoolPlan& p, void (*window_mean)(const Window
                      .zero_point = p.output_zero_point};
   const auto pool = [&](const Window& window, const PoolSpan& rows, const PoolSpan& columns) {
     const std::int32_t taps = rows.taps * columns.taps;
-    const std::int32_t* divisor = divisor_row(p, p.count_include_pad ? rows.counted * columns.counted : taps);
+    const std::int32_t* divisor =
+        divisor_row(p.divisors, p.divisor_count, p.count_include_pad ? rows.counted * columns.counted : taps);
     scale.offset = -taps * p.input_zero_point;
     scale.multiplier = divisor[1];
     scale.right = divisor[2] & 31;

@@ -16,28 +16,6 @@ struct WordsPoolPlan {
   std::int16_t high;
 };
 
-bool fits(std::int32_t value, std::int32_t lowest) { return value >= lowest && value <= 65535; }
-
-PoolAxis axis_of(Call& call, const AvgPool2d<TargetWorld>& args, std::size_t i) {
-  const std::int32_t input = args.input.size(2 + i);
-  const std::int32_t output = args.out.size(2 + i);
-  const std::int32_t kernel = args.kernel_size[i];
-  const std::int32_t stride = args.stride[i];
-  const std::int32_t padding = args.padding[i];
-  call.require(fits(input, 1) && fits(output, 1) && fits(kernel, 1) && fits(stride, 0) && fits(padding, 0),
-               Error::unsupported);
-  if (call.error() != Error::ok) return {};
-  // Windows are clipped to the input wherever they start, but starts must not overflow.
-  const auto last = static_cast<std::uint32_t>(output - 1) * static_cast<std::uint32_t>(stride);
-  call.require(last < static_cast<std::uint32_t>(input + padding) && (stride != 0 || padding == 0), Error::bad_shape);
-  const auto narrow = [](std::int32_t value) { return static_cast<std::uint16_t>(value); };
-  return {narrow(input), narrow(output), narrow(kernel), narrow(stride), narrow(padding), 1};
-}
-
-std::uint32_t most_taps(const PoolAxis& axis) {
-  return axis.stride == 0 || axis.kernel > axis.input ? axis.input : axis.kernel;
-}
-
 // Not a part of load_words_pool2d, whose stack carries the reading of the arguments.
 [[gnu::noinline]] Error plan_words(Call& call, const AvgPool2d<TargetWorld>& args) {
   const Tensor& input = args.input;
@@ -51,13 +29,14 @@ std::uint32_t most_taps(const PoolAxis& axis) {
   call.require(input.rank == 4 && out.rank == 4 && divisors.rank == 2, Error::bad_shape);
   if (call.error() != Error::ok) return call.error();
   call.require(input.is_channels_last() && out.is_channels_last(), Error::unsupported);
-  call.require(divisors.size(1) == 3 && fits(divisors.size(0), 1) && divisors.is_contiguous() && divisors.constant,
-               Error::bad_shape);
+  call.require(
+      divisors.size(1) == 3 && is_pool_size(divisors.size(0), 1) && divisors.is_contiguous() && divisors.constant,
+      Error::bad_shape);
   call.require(input.size(0) == out.size(0) && input.size(1) == out.size(1), Error::bad_shape);
-  call.require(fits(input.size(0), 1) && fits(input.size(1), 1) && input.size(1) <= kMostWordsChannels,
+  call.require(is_pool_size(input.size(0), 1) && is_pool_size(input.size(1), 1) && input.size(1) <= kMostWordsChannels,
                Error::unsupported);
-  const PoolAxis height = axis_of(call, args, 0);
-  const PoolAxis width = axis_of(call, args, 1);
+  const PoolAxis height = mean_pool_axis(call, args, 0);
+  const PoolAxis width = mean_pool_axis(call, args, 1);
   if (call.error() != Error::ok) return call.error();
   call.require(most_taps(height) * most_taps(width) <= static_cast<std::uint32_t>(kLargestWindow), Error::unsupported);
   const auto* rows = divisors.as<const std::int32_t>();
@@ -105,9 +84,7 @@ void execute_words(const void* raw) {
   for_each_pool_window<PoolKind::adaptive>(
       p.geometry, [&](const Window& window, const PoolSpan& rows, const PoolSpan& columns) {
         const std::int32_t count = p.count_include_pad ? rows.counted * columns.counted : rows.taps * columns.taps;
-        const std::int32_t* divisor = p.divisors;
-        for (std::uint32_t i = 1; i < p.divisor_count && divisor[0] != count; ++i) divisor += 3;
-        pool(p, window, divisor);
+        pool(p, window, divisor_row(p.divisors, p.divisor_count, count));
       });
 }
 

@@ -6,22 +6,12 @@
 
 #include "kernels/move.h"
 #include "ops/conv2d/pairs_mve.h"
+#include "ops/conv2d/walk_mve.h"
 
 namespace cormorant::ops::conv2d {
 namespace {
 
-// `rows` runs of `count` bytes to places `to_stride` apart, of which nothing else is written.
-void copy_taps(std::int8_t* to, const std::int8_t* from, std::uint32_t rows, std::uint32_t count,
-               std::uint32_t to_stride, std::uint32_t stride) {
-  for (auto left = static_cast<std::int32_t>(count); left > 0; left -= 16, to += 16, from += 16) {
-    const mve_pred16_t lanes = vctp8q(static_cast<std::uint32_t>(left));
-    std::int8_t* at = to;
-    const std::int8_t* source = from;
-    for (std::uint32_t i = rows; i > 0; --i, at += to_stride, source += stride) {
-      vstrbq_p_s8(at, vldrbq_z_s8(source, lanes), lanes);
-    }
-  }
-}
+struct Rows;  // whose copy of the walk's pieces this file has
 
 // What the window sees of the columns from x = left on, one behind the other.
 void copy_columns(const Convolution& c, std::int32_t left, std::uint32_t columns) {
@@ -39,7 +29,7 @@ void copy_columns(const Convolution& c, std::int32_t left, std::uint32_t columns
   const std::int8_t* from = c.input + (left + static_cast<std::int32_t>(before)) * static_cast<std::int32_t>(channels);
   const std::uint32_t row_bytes = std::uint32_t{g.dilation_height} * g.in_width * channels;
   for (std::uint32_t y = g.kernel_height; y > 0 && until != before; --y, to += channels, from += row_bytes) {
-    copy_taps(to, from, until - before, channels, column, channels);
+    copy_taps<Rows>(to, from, until - before, channels, column, channels);
   }
   if (until != columns) fill_bytes_mve(c.scratch + until * column, c.header.pad_value, (columns - until) * column);
 }
@@ -67,9 +57,9 @@ void copy_patches(const Convolution& c, std::int32_t left, std::uint32_t count, 
     fill_bytes_mve(patch, c.header.pad_value, g.patch());
     const std::int32_t inside = g.kernel_width - (begin - left) - (over > 0 ? over : 0);
     if (inside <= 0) continue;
-    copy_taps(patch + static_cast<std::uint32_t>(begin - left) * channels,
-              c.input + static_cast<std::uint32_t>(begin) * channels, g.kernel_height,
-              static_cast<std::uint32_t>(inside) * channels, run, row_bytes);
+    copy_taps<Rows>(patch + static_cast<std::uint32_t>(begin - left) * channels,
+                    c.input + static_cast<std::uint32_t>(begin) * channels, g.kernel_height,
+                    static_cast<std::uint32_t>(inside) * channels, run, row_bytes);
   }
 }
 

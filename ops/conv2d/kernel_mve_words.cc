@@ -3,6 +3,7 @@
 
 #include "kernels/conv_gemm_words.h"
 #include "ops/conv2d/nibbles_kernel.h"
+#include "ops/conv2d/pairs_mve.h"
 #include "ops/conv2d/walk_mve.h"
 #include "ops/conv2d/words_kernel.h"
 
@@ -47,17 +48,9 @@ struct Words {
 
   static conv::MveGemm gemm_of(const Convolution& c) {
     const Header& header = static_cast<const InWords&>(c).words;
-    return {.stream = c.stream,
-            .patch0 = nullptr,
-            .patch1 = nullptr,
-            .out0 = c.places.out,
-            .out1 = c.places.out,
-            .chunks = (c.header.geometry.patch() + 15U) / 16,
-            .blocks = 0,
-            .pairs = 1,
-            .in_step = 0,
-            .out_step = 0,
-            .output = {0, header.activation_min, header.activation_max, conv::Rounding::general}};
+    conv::MveGemm gemm = conv2d::gemm_of(c);
+    gemm.output = {0, header.activation_min, header.activation_max, conv::Rounding::general};
+    return gemm;
   }
 
   static Stream stream_of(const conv::Geometry& bytes) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Pairs of pixels for MVE's inner loop. Static, not inline: each of the two files that include it has its own, and is
-// compiled as if the other did not exist.
+// Pairs of pixels for MVE's inner loop. Static, not inline: each of the files that include it has its own, and is
+// compiled as if the others did not exist.
 #pragma once
 
 #include "kernels/conv_gemm.h"
@@ -10,7 +10,7 @@
 namespace cormorant::ops::conv2d {
 
 // Pairs of pixels, all channels of a group. Channels behind the last whole block of four take a detour over the stack.
-static void compute(conv::MveGemm gemm, std::uint32_t channels, std::uint32_t block_bytes) {
+[[maybe_unused]] static void compute(conv::MveGemm gemm, std::uint32_t channels, std::uint32_t block_bytes) {
   gemm.blocks = channels / 4;
   if (gemm.blocks != 0) cormorant_conv_gemm_mve(&gemm);
   const std::uint32_t rest = channels % 4;

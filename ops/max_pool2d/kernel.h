@@ -13,6 +13,9 @@ struct MaxPoolPlan {
   std::int8_t high;
 };
 
+// What the call says of height (i = 0) or width (1), checked; a failure of the call where windows do not fit.
+PoolAxis max_pool_axis(Call& call, const QuantizedMaxPool2d<TargetWorld>& args, std::size_t i);
+
 Error load_max_pool2d(Call& call);
 Error load_max_pool2d_nhwc(Call& call);
 Error load_words_max_pool(Call& call);

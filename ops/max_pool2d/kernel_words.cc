@@ -13,30 +13,6 @@ struct WordsMaxPoolPlan {
   std::int16_t high;
 };
 
-constexpr std::int32_t kLargestSize = 65535;
-
-bool fits(std::int32_t value, std::int32_t lowest) { return value >= lowest && value <= kLargestSize; }
-
-PoolAxis axis_of(Call& call, const QuantizedMaxPool2d<TargetWorld>& args, std::size_t i) {
-  const std::int32_t input = args.input.size(2 + i);
-  const std::int32_t output = args.out.size(2 + i);
-  const std::int32_t kernel = args.kernel_size[i];
-  const std::int32_t stride = args.stride[i];
-  const std::int32_t padding = args.padding[i];
-  const std::int32_t dilation = args.dilation[i];
-  call.require(
-      fits(input, 1) && fits(output, 1) && fits(kernel, 1) && fits(stride, 1) && fits(padding, 0) && fits(dilation, 1),
-      Error::unsupported);
-  if (call.error() != Error::ok) return {};
-  // Both factors are below 2^16; a window that reaches further than this fits no input.
-  const std::uint32_t reach = static_cast<std::uint32_t>(kernel - 1) * static_cast<std::uint32_t>(dilation) + 1;
-  call.require(reach < 1U << 30 &&
-                   is_pooled_size(output, input, static_cast<std::int32_t>(reach), stride, padding, args.ceil_mode),
-               Error::bad_shape);
-  const auto narrow = [](std::int32_t value) { return static_cast<std::uint16_t>(value); };
-  return {narrow(input), narrow(output), narrow(kernel), narrow(stride), narrow(padding), narrow(dilation)};
-}
-
 // Not a part of load_words_max_pool, whose stack carries the reading of the arguments.
 [[gnu::noinline]] Error plan_words(Call& call, const QuantizedMaxPool2d<TargetWorld>& args) {
   const Tensor& input = args.input;
@@ -51,10 +27,11 @@ PoolAxis axis_of(Call& call, const QuantizedMaxPool2d<TargetWorld>& args, std::s
   if (call.error() != Error::ok) return call.error();
   call.require(input.is_channels_last() && out.is_channels_last(), Error::unsupported);
   call.require(input.size(0) == out.size(0) && input.size(1) == out.size(1), Error::bad_shape);
-  call.require(fits(input.size(0), 1) && fits(input.size(1), 1) && input.size(1) <= kMostMaxPoolWordsChannels,
-               Error::unsupported);
-  const PoolAxis height = axis_of(call, args, 0);
-  const PoolAxis width = axis_of(call, args, 1);
+  call.require(
+      is_pool_size(input.size(0), 1) && is_pool_size(input.size(1), 1) && input.size(1) <= kMostMaxPoolWordsChannels,
+      Error::unsupported);
+  const PoolAxis height = max_pool_axis(call, args, 0);
+  const PoolAxis width = max_pool_axis(call, args, 1);
   if (call.error() != Error::ok) return call.error();
   auto* const plan = call.make_plan<WordsMaxPoolPlan>();
   if (plan == nullptr) return call.error();

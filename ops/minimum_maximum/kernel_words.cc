@@ -19,16 +19,13 @@ void execute_words(const void* raw) {
 }  // namespace
 
 Error load_words(Call& call) {
-  MinimumMaximum<TargetWorld> args;
-  if (!call.read_signature(args)) return call.error();
-  const bool is_typed = args.self.dtype == DType::i16 && args.other.dtype == DType::i16 && args.out.dtype == DType::i16;
-  call.require(is_typed, Error::bad_value);
-  LoadedBroadcast loaded;
-  if (call.error() == Error::ok) read_broadcast(call, args.self, args.other, args.out, loaded);
-  if (call.error() != Error::ok) return call.error();
-  swap_repeating(loaded);
-  Plan plan{};
-  return store_plan(call, plan, loaded);
+  const auto plan_words = [](Call& its_call, const MinimumMaximum<TargetWorld>& /*arguments*/,
+                             LoadedBroadcast& loaded) {
+    swap_repeating(loaded);
+    Plan plan{};
+    return store_plan(its_call, plan, loaded);
+  };
+  return load_words_broadcast<MinimumMaximum<TargetWorld>>(call, plan_words);
 }
 
 CORMORANT_KERNELS(CORMORANT_MINIMUM_MAXIMUM_KERNELS, words)

@@ -37,15 +37,7 @@ void execute_words(const void* raw) {
 
 }  // namespace
 
-Error load_words(Call& call) {
-  WordsMul<TargetWorld> args;
-  if (!call.read_signature(args)) return call.error();
-  const bool is_typed = args.self.dtype == DType::i16 && args.other.dtype == DType::i16 && args.out.dtype == DType::i16;
-  call.require(is_typed, Error::bad_value);
-  LoadedBroadcast loaded;
-  if (call.error() == Error::ok) read_broadcast(call, args.self, args.other, args.out, loaded);
-  return call.error() == Error::ok ? plan_words(call, args, loaded) : call.error();
-}
+Error load_words(Call& call) { return load_words_broadcast<WordsMul<TargetWorld>>(call, plan_words); }
 
 CORMORANT_KERNELS(CORMORANT_MUL_KERNELS, words)
 

@@ -6,8 +6,14 @@ find_package(Threads REQUIRED)
 # Loops over whole tensors are worth optimising even where everything else is built to be debugged; of the sanitizers
 # only the one for addresses stays, since checking every sum and product would take the tests' ten minutes alone.
 function(cormorant_hot)
-  set_source_files_properties(${ARGN} PROPERTIES COMPILE_OPTIONS "$<$<CONFIG:Debug>:-O2;-fno-sanitize=undefined>"
-    SKIP_PRECOMPILE_HEADERS ON) # made with other options
+  set(options -O2 -fno-sanitize=undefined)
+  if(CORMORANT_PRECOMPILE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+    set(header ${CMAKE_BINARY_DIR}/CMakeFiles/cormorant_precompiled_fast.dir/cmake_pch.hxx)
+    list(APPEND options -Xclang -include-pch -Xclang ${header}.pch)
+    set_source_files_properties(${ARGN} PROPERTIES OBJECT_DEPENDS ${header}.pch)
+  endif()
+  set_source_files_properties(${ARGN} PROPERTIES COMPILE_OPTIONS "$<$<CONFIG:Debug>:${options}>"
+    SKIP_PRECOMPILE_HEADERS ON) # the one of other options
 endfunction()
 
 # What our own targets are compiled with; those that somebody else adds beside them are not ours to warn about.
@@ -38,16 +44,27 @@ function(cormorant_targets directory result)
   set(${result} ${found} PARENT_SCOPE)
 endfunction()
 
-# cormorant_precompile_headers(targets…): all of them include one precompiled header, since compiling a source of this
-# size is mostly reading its headers. Not behind ccache, which would have to be told to trust it.
+# Only what hangs is stopped: no test fails because a machine is slow.
+set(CORMORANT_TEST_TIMEOUT 3600)
+
+# cormorant_precompile_headers(targets…): all of them include one precompiled header, those in CORMORANT_FAST another one
+# that is made with their options, since compiling a source of this size is mostly reading its headers. Not behind ccache,
+# which would have to be told to trust it.
 function(cormorant_precompile_headers)
   file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/precompiled.cc CONTENT "")
-  add_library(cormorant_precompiled OBJECT ${CMAKE_BINARY_DIR}/precompiled.cc)
-  target_link_libraries(cormorant_precompiled PRIVATE fmt::fmt GTest::gtest)
-  target_precompile_headers(cormorant_precompiled PRIVATE ${CMAKE_SOURCE_DIR}/cmake/precompiled.h)
+  foreach(precompiled cormorant_precompiled cormorant_precompiled_fast)
+    add_library(${precompiled} OBJECT ${CMAKE_BINARY_DIR}/precompiled.cc)
+    target_link_libraries(${precompiled} PRIVATE fmt::fmt GTest::gtest)
+    target_precompile_headers(${precompiled} PRIVATE ${CMAKE_SOURCE_DIR}/cmake/precompiled.h)
+  endforeach()
   foreach(target IN LISTS ARGN)
     get_target_property(type ${target} TYPE)
-    if(type MATCHES "STATIC_LIBRARY|OBJECT_LIBRARY|EXECUTABLE")
+    if(NOT type MATCHES "STATIC_LIBRARY|OBJECT_LIBRARY|EXECUTABLE")
+      continue()
+    endif()
+    if(target IN_LIST CORMORANT_FAST)
+      target_precompile_headers(${target} REUSE_FROM cormorant_precompiled_fast)
+    else()
       target_precompile_headers(${target} REUSE_FROM cormorant_precompiled)
     endif()
   endforeach()
@@ -57,15 +74,12 @@ endfunction()
 # One GoogleTest executable, registered with ctest under its name. Those of high cost start first: at the end they would
 # run alone.
 function(cormorant_test)
-  cmake_parse_arguments(T "" "NAME;TIMEOUT;COST" "SOURCES;LIBS;LABELS;ENVIRONMENT" ${ARGN})
+  cmake_parse_arguments(T "" "NAME;COST" "SOURCES;LIBS;LABELS;ENVIRONMENT" ${ARGN})
   add_executable(${T_NAME}_test ${T_SOURCES})
   target_link_libraries(${T_NAME}_test PRIVATE ${T_LIBS} GTest::gtest_main)
   target_compile_definitions(${T_NAME}_test PRIVATE CORMORANT_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
   add_test(NAME ${T_NAME} COMMAND ${T_NAME}_test)
-  if(NOT T_TIMEOUT)
-    set(T_TIMEOUT 300)
-  endif()
-  set_tests_properties(${T_NAME} PROPERTIES TIMEOUT ${T_TIMEOUT} LABELS "${T_LABELS}" ENVIRONMENT "${T_ENVIRONMENT}")
+  set_tests_properties(${T_NAME} PROPERTIES TIMEOUT ${CORMORANT_TEST_TIMEOUT} LABELS "${T_LABELS}" ENVIRONMENT "${T_ENVIRONMENT}")
   if(T_COST)
     set_tests_properties(${T_NAME} PROPERTIES COST ${T_COST})
   endif()

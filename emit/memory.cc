@@ -494,12 +494,12 @@ MemoryMap map_memory(const ir::Graph& graph, std::vector<planner::Region> region
   Order given;
   for (const ir::Node& node : graph.nodes()) given.push_back(&node);
   const Groups groups(graph);
-  MemoryMap map = reuse == Reuse::none ? Mapper(graph, groups, {}, runtime, reuse).run(given)
-                                       : place_parts(graph, groups, given, runtime);
+  MemoryMap map = reuse == Reuse::all ? place_parts(graph, groups, given, runtime)
+                                      : Mapper(graph, groups, {}, runtime, reuse).run(given);
   if (constants_in) add_constants(graph, *constants_in, map);
   if (regions.empty()) regions.push_back({"arena"});
   map.regions = std::move(regions);
-  map.plan = planner::plan(map.blocks, map.regions);
+  map.plan = planner::plan(map.blocks, map.regions, reuse == Reuse::all ? planner::Effort{} : planner::Effort{0, 0});
   if (const auto violation = planner::find_violation(map.blocks, map.regions, map.plan.placements)) {
     throw std::logic_error("memory plan: " + *violation);
   }

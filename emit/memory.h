@@ -30,8 +30,9 @@ struct MemoryMap {
 // What people call a node: its module, where it has one.
 std::string called(const ir::Node& node);
 
-// For tests, and to find out whether memory that is used again is at fault: every tensor in a place of its own.
-enum class Reuse : std::uint8_t { all, none };
+// quick and none are for tests: memory is used again, but nothing is searched for; every tensor in a place of its own,
+// to find out whether memory that is used again is at fault.
+enum class Reuse : std::uint8_t { all, quick, none };
 
 // Plans, and has the plan proved by the planner's independent checker. Regions come in order of preference; none means
 // one without limit, "arena". What may lie where depends on whose kernels execute the program. Constants stay in the

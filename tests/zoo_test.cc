@@ -12,6 +12,7 @@
 #include "cli/program_io.h"
 #include "fmt/format.h"
 #include "formats/npy/data_set.h"
+#include "runner/all_cores.h"
 #include "runner/elf.h"
 #include "runner/process.h"
 #include "target/target.h"
@@ -41,8 +42,10 @@ Place place_of(std::string_view cpu, std::optional<Isa> isa = {}, Compiler compi
 // Every CPU as it is, those that can do without DSP or MVE also so, and the other compiler where its code differs most.
 std::vector<Place> every_place() {
   std::vector<Place> places;
-  for (const Cpu& cpu : kCpus) places.push_back({{&cpu, cpu.isa}});
-  places.push_back(place_of("cortex-m33", Isa::scalar));
+  for (const Cpu& cpu : kCpus) {
+    if (is_tested(cpu)) places.push_back({{&cpu, cpu.isa}});
+    if (is_tested(cpu) && cpu.name == "cortex-m33") places.push_back({{&cpu, Isa::scalar}});
+  }
   places.push_back(place_of("cortex-m55", Isa::dsp));
   places.push_back(place_of("cortex-m55", Isa::scalar));
   places.push_back(place_of("cortex-m0", {}, Compiler::clang));

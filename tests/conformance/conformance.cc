@@ -39,7 +39,7 @@ ir::Graph build_graph(const std::vector<Case>& cases) {
 }
 
 std::vector<std::byte> compile_for(const std::vector<Case>& cases, const ops::Config& config,
-                                   emit::Reuse reuse = emit::Reuse::all) {
+                                   emit::Reuse reuse = emit::Reuse::quick) {
   ir::Graph graph = build_graph(cases);
   compiler::Options options;
   options.config = config;
@@ -216,19 +216,20 @@ std::vector<Where> everywhere() {
   std::vector<Where> places = {
       {parse_target("cortex-m3"), "gcc"},
       {parse_target("cortex-m0"), "gcc"},
-      {optimized("cortex-m23", Optimize::size), "gcc"},
       {parse_target("cortex-m4"), "gcc"},
-      {optimized("cortex-m33", Optimize::speed), "gcc"},
+      {optimized("cortex-m4", Optimize::speed), "clang"},
       {parse_target("cortex-m55"), "gcc"},
-      {parse_target("cortex-m0"), "clang"},
+      {optimized("cortex-m0", Optimize::size), "clang"},
       {optimized("cortex-m55", Optimize::size), "clang"},
   };
   if (std::getenv("CORMORANT_ALL_PLACES") == nullptr) return places;
   places.insert(places.end(), {{parse_target("cortex-m7"), "gcc"},
                                {parse_target("cortex-m23"), "gcc"},
                                {parse_target("cortex-m33"), "gcc"},
+                               {optimized("cortex-m23", Optimize::size), "gcc"},
+                               {optimized("cortex-m33", Optimize::speed), "gcc"},
                                {optimized("cortex-m4", Optimize::size), "gcc"},
-                               {optimized("cortex-m4", Optimize::speed), "clang"},
+                               {parse_target("cortex-m0"), "clang"},
                                {parse_target("cortex-m55"), "clang"},
                                {parse_target("cortex-m33", "scalar"), "gcc"},
                                {parse_target("cortex-m55", "dsp"), "gcc"},

@@ -89,7 +89,7 @@ class EveryModel : public testing::TestWithParam<std::string> {
   void quantize(const std::string& target, const std::string& io) {
     const Ran ran = cormorant(
         directory_.path(), {"compile", zoo(GetParam() + ".pt2"), "--calibrate", "calibration.npz", "--target", target,
-                            "--io", io, "--intermediates", "stages", "--strict", "-o", "quantized.pte"});
+                            "--io", io, "--intermediates", "stages", "--strict", "--no-link", "-o", "quantized.pte"});
     ASSERT_EQ(ran.status, 0) << ran.command << "\n" << ran.err;
   }
 
@@ -105,7 +105,7 @@ class EveryModel : public testing::TestWithParam<std::string> {
   void compile(const Target& target, ProgramFile& program) {
     const std::string isa(target.is_any() ? "any" : name_of(target.isa));
     Arguments arguments = {"compile",  quantized_text(), "--target", std::string(target.name()),
-                           "--output", "model.pte"};
+                           "--output", "model.pte",      "--no-link"};
     if (!target.is_any()) arguments.push_back("--isa=" + isa);
     const Ran ran = cormorant(directory_.path(), arguments);
     ASSERT_EQ(ran.status, 0) << ran.command << "\n" << ran.err;

@@ -41,6 +41,10 @@ const char* cormorant_describe(cormorant_error error) {
       return "no such input or output";
     case Error::refused:
       return "the firmware's own check refused the file";
+    case Error::not_by_rows:
+      return "the program does not take its input by rows";
+    case Error::too_many_rows:
+      return "more rows than the image still lacks";
   }
   return "unknown error";
 }

@@ -119,7 +119,20 @@ compiler::Options options_of(const CompileFlags& flags, const CompileInputs& inp
     }
     options.rows.emplace();
   }
+  if (flags.feed == "rows") {
+    if (options.config.runtime != ops::Runtime::cormorant || options.config.target.is_any()) {
+      throw UsageError("--feed=rows is for our own runtime and one CPU\n  name the CPU with --target");
+    }
+    if (!flags.stream.empty()) {
+      throw UsageError("--feed=rows and --stream both say how the input arrives\n  leave one of them away");
+    }
+    // Who has no room for an image wants to save memory elsewhere too, unless they say something else.
+    const bool has_other_goal = flags.optimize == "speed" || flags.optimize == "size" || !flags.budget.empty();
+    const bool least = flags.optimize == "ram" || !has_other_goal;
+    options.rows = {.bytes = least ? std::nullopt : std::optional(compiler::kAnyBytes), .feed = true};
+  }
   if (!flags.stream.empty()) options.stream = parse_stream(flags.stream);
+  options.curve = flags.explain;
   options.explain = flags.explain || flags.names || !flags.report.empty();
   options.intermediates = flags.intermediates;
   if (!flags.memory.empty()) options.memory = planner::parse_memory(flags.memory);
@@ -155,6 +168,47 @@ std::vector<std::byte> bundle(const CompileFlags& flags, const compiler::Compile
                                                 : make_bundle(program, npy::read_data_set(flags.bundle)));
 }
 
+double percent_more(const compiler::RowsFacts& rows, std::int64_t extra) {
+  return rows.work_by_layer == 0 ? 0 : 100.0 * static_cast<double>(extra) / static_cast<double>(rows.work_by_layer);
+}
+
+// What memory was saved, and what that costs in time; with the curve what else there was to choose from.
+void print_rows(const compiler::RowsFacts& rows, bool with_curve) {
+  const auto number = [](std::int64_t value) { return grouped(static_cast<std::uint64_t>(value)); };
+  if (rows.groups != 0) {
+    fmt::print(
+        "  by rows     {:>11} of the operators, in {} group{}: {} bytes where layers need {}, for {} instructions more "
+        "({:.1f} %, estimated)\n",
+        rows.nodes, rows.groups, rows.groups == 1 ? "" : "s", number(rows.bytes), number(rows.bytes_by_layer),
+        number(rows.extra), percent_more(rows, rows.extra));
+  }
+  if (!with_curve || rows.curve.size() < 2) return;
+  fmt::print("  memory against time, estimated: every plan that no other one beats\n");
+  for (const compiler::RowsPoint& point : rows.curve) {
+    fmt::print("              {:>11} bytes  {:>+6.1f} %  {}{}\n", number(point.bytes), percent_more(rows, point.extra),
+               point.nodes == 0 ? "layer by layer" : fmt::format("{} of the operators by rows", point.nodes),
+               rows.groups != 0 && point.bytes == rows.bytes ? ", chosen" : "");
+  }
+}
+
+nlohmann::ordered_json rows_json(const compiler::RowsFacts& rows, bool with_curve) {
+  nlohmann::ordered_json json = {{"groups", rows.groups},
+                                 {"operators", rows.nodes},
+                                 {"bytes", rows.groups != 0 ? rows.bytes : rows.bytes_by_layer},
+                                 {"bytes_by_layer", rows.bytes_by_layer},
+                                 {"extra_instructions", rows.extra},
+                                 {"extra_percent", percent_more(rows, rows.extra)}};
+  if (!with_curve) return json;
+  json["curve"] = nlohmann::ordered_json::array();
+  for (const compiler::RowsPoint& point : rows.curve) {
+    json["curve"].push_back({{"bytes", point.bytes},
+                             {"extra_instructions", point.extra},
+                             {"extra_percent", percent_more(rows, point.extra)},
+                             {"operators", point.nodes}});
+  }
+  return json;
+}
+
 // What --json prints, without the explanation.
 nlohmann::ordered_json figures_of(const compiler::Compiled& compiled, const compiler::Options& options,
                                   const Firmware& firmware, bool measured, const std::optional<Goal>& goal) {
@@ -186,6 +240,7 @@ nlohmann::ordered_json figures_of(const compiler::Compiled& compiled, const comp
   json["macs"] = facts.macs;
   if (facts.window_macs) json["window_macs"] = *facts.window_macs;
   json["dropped_channels"] = facts.dropped_channels;
+  if (facts.rows) json["rows"] = rows_json(*facts.rows, options.curve);
   json["firmware"] = firmware_json(firmware, options.config.target);
   if (measured) {
     json["measured"] = {{"code", firmware.facts->code_bytes},
@@ -276,12 +331,7 @@ void print_summary(const compiler::Compiled& compiled, const compiler::Options& 
   print_firmware(firmware, compiled, target);
   if (measured) fmt::print("  measured    {:>11} bytes of stack\n", grouped(firmware.facts->stack_bytes));
   if (explain && firmware.facts && firmware.facts->stack_bound) print_stack_path(*firmware.facts->stack_bound);
-  if (facts.rows) {
-    fmt::print(
-        "  by rows     {:>11} of the operators, in {} groups: {} bytes where layers need {}, {:+} instructions\n",
-        facts.rows->nodes, facts.rows->groups, grouped(static_cast<std::uint64_t>(facts.rows->bytes)),
-        grouped(static_cast<std::uint64_t>(facts.rows->bytes_by_layer)), facts.rows->extra);
-  }
+  if (facts.rows) print_rows(*facts.rows, options.curve);
   fmt::print("  written to  {}\n", output);
   if (goal) print_goal(*goal, name_of(target.optimize));
 }
@@ -317,7 +367,8 @@ std::int64_t besides_arena(const compiler::Facts& facts) {
 void keep_within(std::uint64_t ram, ir::Graph graph, compiler::Options options, compiler::Compiled& compiled) {
   const std::int64_t arena = static_cast<std::int64_t>(ram) - besides_arena(compiled.facts);
   if (compiler::arena_bytes(compiled.facts) <= arena) return;
-  options.rows = compiler::RowsOptions{.bytes = std::max<std::int64_t>(arena, 0)};
+  const bool feed = options.rows && options.rows->feed;
+  options.rows = compiler::RowsOptions{.bytes = std::max<std::int64_t>(arena, 0), .feed = feed};
   options.explain = false;
   options.intermediates.clear();
   compiler::Compiled by_rows = compiler::Compilation(graph, options).finish();
@@ -343,7 +394,8 @@ Programs compile(ir::Graph& graph, const compiler::Options& options, const std::
     if (options.config.target.optimize != Optimize::balanced) {
       programs.balanced = compile_balanced(quantizer::copy_of(graph), options);
     }
-    const bool may_compute_rows = ram && !options.rows && options.config.runtime == ops::Runtime::cormorant &&
+    const bool is_least = options.rows && !options.rows->bytes;
+    const bool may_compute_rows = ram && !is_least && options.config.runtime == ops::Runtime::cormorant &&
                                   !options.config.target.is_any() && options.memory.size() <= 1;
     std::optional<ir::Graph> quantized;
     if (may_compute_rows) quantized = quantizer::copy_of(graph);
@@ -498,6 +550,12 @@ void add_compile_options(CLI::App& word, CompileFlags& flags) {
   word.add_option("--stream", flags.stream,
                   "AXIS[:HOP] of the first input: of a network over a window, a program that takes HOP new entries of "
                   "that axis per execution (default 1) and keeps the rest");
+  word.add_option(
+          "--feed", flags.feed,
+          "How the input arrives: whole, or by rows, as a camera has them (cormorant_push_rows): then no memory "
+          "holds the image, and as with --optimize=ram the least memory for tensors is the goal")
+      ->check(CLI::IsMember({"whole", "rows"}))
+      ->capture_default_str();
   word.add_option("--calibrate", flags.calibrate,
                   "Representative inputs: .npz (one array per input, or x) or a folder of .npy");
   word.add_option("--io", flags.io, "Type of the program's inputs and outputs")
@@ -511,7 +569,8 @@ void add_compile_options(CLI::App& word, CompileFlags& flags) {
   word.add_option("--memory", flags.memory, "Regions in order of preference: dtcm=64K,sram=1M");
   word.add_option("-i,--intermediates", flags.intermediates, "A folder for the graph as text after every stage");
   word.add_flag("--explain", flags.explain,
-                "Say of every node which rule took it, with which parameters, or why it stays in float");
+                "Say of every node which rule took it, with which parameters, or why it stays in float; and what less "
+                "memory would cost in time");
   add_quantization(word, flags.quantization, "--layers,--layer-settings");
   word.add_flag("--strict", flags.strict, "An operator left in float is an error");
   word.add_option("--bundle", flags.bundle,

@@ -25,7 +25,8 @@ namespace cormorant::cli {
 struct CompileFlags {
   std::string model, target = "cortex-m55", isa, output, calibrate, io = "float", runtime = "cormorant", memory,
                      intermediates;
-  std::string bundle, report, optimize = "balanced", budget, weights_in = "flash", compiler = "gcc", stream;
+  std::string bundle, report, optimize = "balanced", budget, weights_in = "flash", compiler = "gcc", stream,
+                              feed = "whole";
   std::vector<std::string> shapes;
   QuantizationFlags quantization;
   bool quantize = false, strict = false, bundle_io = false, delegate = false, json = false, names = true,

@@ -154,6 +154,7 @@ Json program_json(const std::string& file, std::span<const std::byte> bytes) {
     const ProgramFile border = program_from({bytes.begin(), bytes.end()}, file, false);
     note_scales(method["inputs"], border.inputs);
     note_scales(method["outputs"], border.outputs);
+    if (border.by_rows) method["inputs"][0]["rows"] = border.inputs[0].shape[2];
   }
   return json;
 }
@@ -192,9 +193,10 @@ void print_program(const Json& json, bool explain) {
     for (const Json& bytes : method["arena_bytes"]) fmt::print("  arena      {:>11} bytes\n", grouped(bytes));
     for (const char* kind : {"inputs", "outputs"}) {
       for (const Json& tensor : method[kind]) {
-        fmt::print("  {:<10} {}{}{}{}\n", std::string(kind, std::string_view(kind).size() - 1), tensor_text(tensor),
+        fmt::print("  {:<10} {}{}{}{}{}\n", std::string(kind, std::string_view(kind).size() - 1), tensor_text(tensor),
                    tensor.contains("name") ? ", " + tensor["name"].get<std::string>() : "",
                    tensor["dim_order"] == Json({0, 2, 3, 1}) ? ", channels last" : "",
+                   tensor.contains("rows") ? fmt::format(", one of {} rows", tensor["rows"].get<int>()) : "",
                    tensor.contains("scale")
                        ? fmt::format(", real = {:.7g} · (stored − {})", tensor["scale"].get<double>(),
                                      tensor["zero_point"].get<int>())

@@ -51,6 +51,10 @@ std::vector<BorderTensor> border(const pte::MethodView& method, std::span<const 
 // What the compiler notes of inputs and outputs (formats/pte/origin.h).
 void read_notes(const pte::MethodView& method, ProgramFile& program) {
   const pte::Notes notes = pte::find_notes(method);
+  if (notes.rows != 0 && program.inputs.size() == 1 && program.inputs[0].shape.size() == 4) {
+    program.inputs[0].shape[2] = notes.rows;
+    program.by_rows = true;
+  }
   std::size_t number = 0;
   for (auto* tensors : {&program.inputs, &program.outputs}) {
     for (BorderTensor& tensor : *tensors) {

@@ -33,6 +33,7 @@ struct ProgramFile {
   std::vector<std::byte> bytes;
   std::vector<BorderTensor> inputs = {}, outputs = {};
   bool has_state = false;  // what one sample leaves behind, the next one finds
+  bool by_rows = false;    // its image arrives by rows (cormorant_push_rows); here it is whole
 };
 
 // A .pte, or the program in a .bpte. Throws InputError, also for a file that still has to be compiled, and for one with

@@ -161,7 +161,11 @@ Stages default_stages(const Options& options) {
        [config](ir::Graph& g, Context&) { passes::require_program_operators(g, config); }},
       {"rows", "a chain of layers needs a few rows of each image, not the images",
        [config](ir::Graph& g, Context& c) {
-         if (c.options.rows) c.facts.rows = compute_by_rows(g, config, *c.options.rows);
+         if (c.options.rows) {
+           c.facts.rows = compute_by_rows(g, config, *c.options.rows);
+         } else if (c.options.curve && config.runtime == ops::Runtime::cormorant && !config.target.is_any()) {
+           c.facts.rows = plans_by_rows(g, config);
+         }
        }},
       {"prepack", "constants laid out for this target's inner loops",
        [config](ir::Graph& g, Context&) { passes::prepack(g, config); }},
@@ -170,6 +174,11 @@ Stages default_stages(const Options& options) {
       // From here only addresses are missing.
   };
   stages.for_target.insert(stages.for_target.end(), for_target.begin(), for_target.end());
+  if (options.rows && options.rows->feed) {
+    const auto layout = std::ranges::find(stages.for_target, "layout", &Stage::name);
+    stages.for_target.insert(layout,
+                             {"feed", "rows of the image lie one after the other, as they arrive", pass(lay_out_rows)});
+  }
   return stages;
 }
 

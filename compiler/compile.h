@@ -42,6 +42,7 @@ struct Options {
   std::size_t threads = 0;                       // 0: as many as the machine has
   emit::Reuse reuse = emit::Reuse::all;
   bool explain = false;     // record what became of every node
+  bool curve = false;       // record what memory would cost in time, if some of it were computed row by row
   std::size_t compare = 0;  // calibration samples over which quantized tensors are compared with their float form
   ops::Precision scheme = ops::Precision::w8a8;  // of quantization, where operators have it
   quantizer::Observer observer = quantizer::Observer::automatic;

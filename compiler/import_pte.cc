@@ -166,7 +166,7 @@ class ProgramImporter {
     const std::string name = op.overload.empty() ? std::string(op.name) : fmt::format("{}.{}", op.name, op.overload);
     const std::string graph_name = ops::graph_name(name);
     const ops::Signature* signature = ops::find_signature(graph_name);
-    if (signature == nullptr || name.starts_with("cormorant::rows.")) {
+    if (signature == nullptr || name.starts_with("cormorant::rows")) {
       fail(fmt::format("the operator {} cannot be taken up again", name),
            "run the program as it is, or compile the model that it was made of");
     }

@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/rows.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <limits>
 #include <string>
 #include <unordered_map>
 
+#include "base/diagnostic.h"
+#include "emit/buffers.h"
 #include "ops/rows/cover.h"
 #include "passes/passes.h"
 #include "passes/rows.h"
@@ -85,34 +90,50 @@ NeedsByName needs_by_rows(const ir::Graph& graph, const ops::Config& config) {
 
 class Search {
  public:
-  Search(ir::Graph& graph, const ops::Config& config)
+  // An input that arrives by rows, or null.
+  Search(ir::Graph& graph, const ops::Config& config, ir::Value* pushed)
       : graph_(graph),
+        pushed_(pushed),
         rows_(graph, config.target.isa),
         by_layer_(needs_by_layer(graph, config)),
         by_rows_(needs_by_rows(graph, config)) {
     for (const Rows::Unit& unit : rows_.units()) scratch_.push_back(of(by_rows_, unit).scratch);
+    if (pushed != nullptr) {
+      rows_.push(pushed);
+      find_readers();
+    }
     find_lives();
     find_prices();
   }
 
-  RowsFacts run(const RowsOptions& options) {
+  [[nodiscard]] RowsFacts look() const {
     RowsFacts facts;
-    facts.bytes_by_layer = *std::ranges::max_element(layers_);
+    facts.bytes_by_layer = by_layer_bytes_;
+    for (const Rows::Unit& unit : rows_.units()) facts.work_by_layer += of(by_layer_, unit).work;
+    for (std::int64_t limit = kNever - 1;;) {
+      const std::vector<std::size_t> ends = cheapest(limit);
+      if (ends.empty()) break;
+      const RowsPoint point = point_of(ends);
+      // The same work with less memory: only the last of them is worth a line.
+      if (!facts.curve.empty() && facts.curve.back().extra == point.extra) facts.curve.pop_back();
+      facts.curve.push_back(point);
+      limit = point.bytes - 1;
+    }
+    return facts;
+  }
+
+  RowsFacts run(const RowsOptions& options) {
+    RowsFacts facts = look();
+    if (pushed_ != nullptr && least() >= kNever) refuse_readers();
     std::vector<std::size_t> ends = cheapest(options.bytes.value_or(least()));
     if (ends.empty()) ends = cheapest(least());  // as near as can be
+    const RowsPoint chosen = point_of(ends);
+    facts.bytes = chosen.bytes;
+    facts.extra = chosen.extra;
+    facts.nodes = chosen.nodes;
     std::vector<Rows::Group> groups;
-    for (std::size_t at = 0; at < count();) {
-      const std::size_t end = ends[at];  // `at`: computed whole
-      if (end == at) {
-        facts.bytes = std::max(facts.bytes, layers_[at]);
-        ++at;
-        continue;
-      }
-      facts.bytes = std::max(facts.bytes, price(at, end - 1).bytes);
-      facts.extra += price(at, end - 1).work;
-      facts.nodes += end - at;
-      groups.push_back(*rows_.group(at, end - 1));
-      at = end;
+    for (std::size_t at = 0; at < count(); at = std::max(at + 1, ends[at])) {
+      if (ends[at] != at) groups.push_back(*rows_.group(at, ends[at] - 1));
     }
     facts.groups = groups.size();
     rows_.rewrite(groups);
@@ -169,10 +190,83 @@ class Search {
     }
   }
 
+  // Those of the image that arrives: all of them are in one group, or there is no plan.
+  void find_readers() {
+    for (std::size_t u = 0; u < count(); ++u) {
+      const Rows::Unit& unit = rows_.units()[u];
+      for (const ir::Value* input : (unit.pad != nullptr ? unit.pad : unit.node)->inputs()) {
+        if (ops::root(input) != pushed_) continue;
+        readers_.push_back(u);
+        break;
+      }
+    }
+    if (readers_.empty() || graph_.is_kept(pushed_)) {
+      throw InputError({.problem = fmt::format("--feed=rows: no layer reads '{}' alone, or it leaves the model as it "
+                                               "is",
+                                               pushed_->name),
+                        .advice = "leave --feed away"});
+    }
+    for (const std::size_t reader : readers_) {
+      const Rows::Unit& unit = rows_.units()[reader];
+      const bool reads_rows =
+          std::ranges::any_of(unit.reads, [&](const Rows::Read& read) { return read.image == pushed_; });
+      if (!unit.has_rows || !reads_rows) refuse(unit, why_whole(unit));
+    }
+  }
+  [[nodiscard]] std::string why_whole(const Rows::Unit& unit) const {
+    const ir::Node& node = *unit.node;
+    if (ops::is_float(node)) return "it is computed in float, and only quantized layers are computed by rows";
+    const auto inputs = node.inputs();
+    if (std::ranges::find(inputs, pushed_) == inputs.end() && unit.pad == nullptr) {
+      return "the model gives it the image in another shape";
+    }
+    return fmt::format("{} needs the whole image", ops::program_name(node.op));
+  }
+  [[noreturn]] static void refuse(const Rows::Unit& unit, const std::string& why) {
+    throw InputError({.problem = fmt::format("--feed=rows: this layer cannot take the image by rows: {}", why),
+                      .advice = "the layers that read the image have to be convolutions, max-pooling or elementwise, "
+                                "and quantized (--calibrate); else leave --feed away",
+                      .node = unit.node->name,
+                      .source = unit.node->location.text()});
+  }
+  // Each of them could, but not with the others.
+  [[noreturn]] void refuse_readers() const {
+    for (std::size_t u = readers_.front(); u <= readers_.back(); ++u) {
+      if (!rows_.units()[u].has_rows) refuse(rows_.units()[u], "it stands between others that do, and is none of them");
+    }
+    refuse(rows_.units()[readers_.back()], readers_.size() == 1
+                                               ? "its rows do not fit those of the layers behind it"
+                                               : "it reads the image at another pace than the other layers that do");
+  }
+  [[nodiscard]] bool separates_readers(std::size_t first, std::size_t last) const {
+    const auto inside =
+        std::ranges::count_if(readers_, [&](std::size_t reader) { return first <= reader && reader <= last; });
+    return inside != 0 && static_cast<std::size_t>(inside) != readers_.size();
+  }
+
   void find_prices() {
+    find_layers();
+    by_layer_bytes_ = layers_.empty() ? 0 : *std::ranges::max_element(layers_);
+    if (pushed_ != nullptr) {
+      std::ranges::find(lives_, pushed_, &Life::value)->bytes = align(pushed_->type.bytes() / pushed_->type.shape[2]);
+      find_layers();
+      for (const std::size_t reader : readers_) layers_[reader] = kNever;
+    }
+    prices_.resize(count());
+    for (std::size_t first = 0; first < count(); ++first) {
+      for (std::size_t last = first; last < std::min(count(), first + kLongestGroup); ++last) {
+        if (!rows_.units()[last].has_rows) break;
+        const auto group = separates_readers(first, last) ? std::nullopt : rows_.group(first, last);
+        prices_[first].push_back(group ? price_of(*group) : Price{});
+        // Slabs only become more.
+        if (group && rows_.bytes_of(*group, scratch_) > by_layer_bytes_) break;
+      }
+    }
+  }
+
+  void find_layers() {
     const auto n = static_cast<std::int64_t>(count());
     layers_.assign(count(), 0);
-    prices_.resize(count());
     for (std::int64_t u = 0; u < n; ++u) {
       const Needs& needs = of(by_layer_, rows_.units()[static_cast<std::size_t>(u)]);
       std::int64_t bytes = needs.scratch;
@@ -182,16 +276,6 @@ class Search {
         if (life.last == u && life.value->name == needs.saved) bytes -= needs.saving;
       }
       layers_[static_cast<std::size_t>(u)] = bytes;
-    }
-    const std::int64_t most = layers_.empty() ? 0 : *std::ranges::max_element(layers_);
-    for (std::size_t first = 0; first < count(); ++first) {
-      for (std::size_t last = first; last < std::min(count(), first + kLongestGroup); ++last) {
-        if (!rows_.units()[last].has_rows) break;
-        const auto group = rows_.group(first, last);
-        prices_[first].push_back(group ? price_of(*group) : Price{});
-        // Slabs only become more.
-        if (group && rows_.bytes_of(*group, scratch_) > most) break;
-      }
     }
   }
 
@@ -203,7 +287,7 @@ class Search {
       const bool comes_in = life.first < first && life.last >= first;
       const bool goes_out = life.first >= first && life.first <= last && life.last > last;
       if (comes_in || goes_out) price.bytes += life.bytes;
-      if (comes_in && life.last <= last) covered.push_back(life.value);
+      if (comes_in && life.last <= last && life.value != pushed_) covered.push_back(life.value);
     }
     // What is collected takes the place of what was fed, where it can.
     for (const Rows::Value& value : group.values) {
@@ -273,22 +357,62 @@ class Search {
     return ends;
   }
 
+  [[nodiscard]] RowsPoint point_of(const std::vector<std::size_t>& ends) const {
+    RowsPoint point;
+    for (std::size_t at = 0; at < count(); at = std::max(at + 1, ends[at])) {
+      if (ends[at] == at) {  // computed whole
+        point.bytes = std::max(point.bytes, layers_[at]);
+        continue;
+      }
+      point.bytes = std::max(point.bytes, price(at, ends[at] - 1).bytes);
+      point.extra += price(at, ends[at] - 1).work;
+      point.nodes += ends[at] - at;
+    }
+    return point;
+  }
+
   static constexpr std::int64_t kCall = 100;  // instructions that a row costs besides its pixels
 
   ir::Graph& graph_;
+  ir::Value* pushed_;
   Rows rows_;
   NeedsByName by_layer_, by_rows_;
   std::vector<std::int64_t> scratch_;  // per unit, by rows
+  std::vector<std::size_t> readers_;   // of the image that arrives by rows
   std::vector<Life> lives_;
+  std::int64_t by_layer_bytes_ = 0;
   std::vector<std::int64_t> layers_;        // bytes, per unit that is computed whole
   std::vector<std::vector<Price>> prices_;  // of groups by where they begin, then by how many more units they have
 };
 
 }  // namespace
 
+void lay_out_rows(ir::Graph& graph) {
+  const std::vector<ir::Value*>& inputs = graph.inputs();
+  if (inputs.size() != 1) {
+    std::vector<std::string> names;
+    for (const ir::Value* input : inputs) names.push_back(input->name);
+    throw InputError({.problem = fmt::format("--feed=rows is for a model with one input, this one has {}: {}",
+                                             inputs.size(), fmt::join(names, ", ")),
+                      .advice = "leave --feed away"});
+  }
+  ir::Value* const input = inputs.front();
+  if (input->type.rank() != 4 || input->type.shape[0] != 1) {
+    throw InputError({.problem = fmt::format("--feed=rows: the input '{}' is {}, no image [1, channels, height, width]",
+                                             input->name, emit::short_text(input->type)),
+                      .advice = "leave --feed away"});
+  }
+  input->type.dim_order = ir::kChannelsLast;
+}
+
+RowsFacts plans_by_rows(const ir::Graph& graph, const ops::Config& config) {
+  ir::Graph copy = graph.copy();
+  return copy.nodes().empty() ? RowsFacts() : Search(copy, config, nullptr).look();
+}
+
 RowsFacts compute_by_rows(ir::Graph& graph, const ops::Config& config, const RowsOptions& options) {
   if (graph.nodes().empty()) return {};
-  return Search(graph, config).run(options);
+  return Search(graph, config, options.feed ? graph.inputs().front() : nullptr).run(options);
 }
 
 }  // namespace cormorant::compiler

@@ -18,15 +18,34 @@ struct RowsOptions {
   // None: as few bytes as possible. Else as little work as possible with no more bytes than this, or as few bytes as
   // possible if that is too few.
   std::optional<std::int64_t> bytes = {};
+  bool feed = false;  // the program's image arrives by rows, and is nowhere whole
+};
+inline constexpr std::int64_t kAnyBytes = std::int64_t{1} << 60;  // for the least work
+
+// What a plan needs, as the search sees it: before anything is placed.
+struct RowsPoint {
+  std::int64_t bytes = 0;
+  std::int64_t extra = 0;  // instructions more than by layers, estimated
+  std::size_t nodes = 0;   // that are computed by rows
 };
 
 struct RowsFacts {
   std::size_t groups = 0, nodes = 0;           // nodes that are computed by rows
-  std::int64_t bytes = 0, bytes_by_layer = 0;  // of memory, as the search sees it: before anything is placed
+  std::int64_t bytes = 0, bytes_by_layer = 0;  // of memory
   std::int64_t extra = 0;                      // instructions, estimated
+  std::int64_t work_by_layer = 0;              // the same of all layers
+  std::vector<RowsPoint> curve;                // all plans of which none needs less memory and less work
 };
 
-// Rewrites the graph, which is lowered and has its layout.
+// For --feed=rows, before the layout is decided: rows of the input lie one after the other, whatever its type. Throws
+// InputError where the model has not one image to take.
+void lay_out_rows(ir::Graph& graph);
+
+// Only facts, without the choice of a plan: what there is to choose from.
+RowsFacts plans_by_rows(const ir::Graph& graph, const ops::Config& config);
+
+// Rewrites the graph, which is lowered and has its layout. Throws InputError where its input cannot arrive by rows:
+// which layer is in the way, and why.
 RowsFacts compute_by_rows(ir::Graph& graph, const ops::Config& config, const RowsOptions& options);
 
 }  // namespace cormorant::compiler

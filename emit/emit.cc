@@ -18,6 +18,10 @@
 namespace cormorant::emit {
 namespace {
 
+const char* group_name(const ir::Node& group, const Groups& groups, const Target& target) {
+  return groups.push_of(group) == nullptr ? ops::rows::variant(target.isa) : ops::rows::fed_variant(target.isa);
+}
+
 class Emitter {
  public:
   Emitter(const ir::Graph& graph, const ops::Config& config, const MemoryMap& memory)
@@ -79,7 +83,9 @@ class Emitter {
     for (const ir::Node* member : groups_.members(group)) {
       if (is_slab(*member) || is_window(*member)) continue;
       const Schedule schedule(group, table.size());
-      Entry entry = {.kind = is_feed(*member) ? Entry::Kind::feed : Entry::Kind::call,
+      Entry entry = {.kind = is_push(*member)   ? Entry::Kind::push
+                             : is_feed(*member) ? Entry::Kind::feed
+                                                : Entry::Kind::call,
                      .fill = 0,
                      .start = static_cast<std::uint16_t>(schedule.start),
                      .period = static_cast<std::uint16_t>(schedule.period),
@@ -111,7 +117,7 @@ class Emitter {
       table.push_back(entry);
     }
     pte::KernelCall call;
-    const std::string_view name = ops::rows::variant(config_.target.isa);
+    const std::string_view name = group_name(group, groups_, config_.target);
     call.op = plan_.intern_operator(std::string(name.substr(0, name.rfind('.'))),
                                     std::string(name.substr(name.rfind('.') + 1)));
     call.args = {constant(std::as_bytes(std::span(table))), plan_.intern(static_cast<std::int64_t>(next_stage_)),
@@ -162,7 +168,7 @@ class Emitter {
     const std::string_view isa = target.is_any() ? "any" : name_of(target.isa);
     const std::string_view made = config_.runtime == ops::Runtime::executorch ? pte::kForExecuTorch : pte::kOurs;
     const std::vector<double> quantization = quantization_of_all();
-    plan_.add(fmt::format("{}{} {}{}{}{}{}", made, target.name(), isa, region_names(), pte::kNamed,
+    plan_.add(fmt::format("{}{} {}{}{}{}{}{}", made, target.name(), isa, pushed_rows(), region_names(), pte::kNamed,
                           quantization.empty() ? "" : pte::kQuantized, memory_.constants ? pte::kConstantsInRam : ""));
     if (memory_.constants) {
       const auto bytes = static_cast<std::int32_t>(memory_.blocks[*memory_.constants].size);
@@ -172,6 +178,20 @@ class Emitter {
     if (!quantization.empty()) plan_.add(pte::DoubleList{quantization});
     for (const ir::Value* input : graph_.inputs()) plan_.add(input->name);
     for (const std::string& key : graph_.output_keys()) plan_.add(key);
+  }
+  // Of an image that arrives by rows.
+  [[nodiscard]] std::string pushed_rows() const {
+    for (const ir::Node* step : memory_.steps) {
+      const ir::Node* const push = is_group(*step) ? groups_.push_of(*step) : nullptr;
+      if (push == nullptr) continue;
+      std::size_t index = 0;
+      for (const ir::Node* member : groups_.members(*step)) {
+        if (member == push) break;
+        if (!is_slab(*member) && !is_window(*member)) ++index;
+      }
+      return fmt::format("{}{}", pte::kRows, Schedule(*step, index).rows);
+    }
+    return {};
   }
   // For boards that have memories of these names.
   [[nodiscard]] std::string region_names() const {
@@ -250,9 +270,9 @@ void largest_first(Sizes& sizes) {
   });
 }
 
-Step step_of(const ir::Node& node, const Target& target) {
+Step step_of(const ir::Node& node, const Groups& groups, const Target& target) {
   Step step{node.name, node.location.text(),
-            is_group(node) ? ops::rows::variant(target.isa) : ops::program_name(node.op)};
+            is_group(node) ? group_name(node, groups, target) : ops::program_name(node.op)};
   if (!node.results.empty()) step.result = short_text(node.result()->type);
   for (const ir::Value* value : node.inputs()) {
     if (value->kind == ir::ValueKind::constant) step.constant_bytes += value->type.bytes();
@@ -321,10 +341,11 @@ RegionFacts region_facts(const ir::Graph& graph, const MemoryMap& memory, std::u
 Emitted emit(const ir::Graph& graph, const ops::Config& config, const MemoryMap& memory) {
   Emitted emitted;
   emitted.program = Emitter(graph, config, memory).run();
-  const Groups::Nodes steps = Groups(graph).instructions(memory.steps);
+  const Groups groups(graph);
+  const Groups::Nodes steps = groups.instructions(memory.steps);
   const Sources sources(graph, steps);
   for (const ir::Node* node : steps) {
-    emitted.steps.push_back(step_of(*node, config.target));
+    emitted.steps.push_back(step_of(*node, groups, config.target));
     ++emitted.operators[emitted.steps.back().op];
     emitted.steps.back().from = sources.of(node->inputs());
   }

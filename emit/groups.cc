@@ -9,7 +9,8 @@
 namespace cormorant::emit {
 
 bool is_group(const ir::Node& node) { return node.op == "cormorant.rows.group"; }
-bool is_feed(const ir::Node& node) { return node.op == "cormorant.rows.feed"; }
+bool is_feed(const ir::Node& node) { return node.op == "cormorant.rows.feed" || is_push(node); }
+bool is_push(const ir::Node& node) { return node.op == "cormorant.rows.push"; }
 bool is_slab(const ir::Node& node) { return node.op == "cormorant.rows.slab"; }
 bool is_window(const ir::Node& node) { return node.op == "cormorant.rows.window"; }
 
@@ -66,6 +67,12 @@ bool Groups::is_pinned(const ir::Value* value) const {
          (value->producer != nullptr && (is_slab(*value->producer) || is_window(*value->producer)));
 }
 
+const ir::Node* Groups::push_of(const ir::Node& group) const {
+  const Nodes& nodes = members(group);
+  const auto found = std::ranges::find_if(nodes, [](const ir::Node* member) { return is_push(*member); });
+  return found == nodes.end() ? nullptr : *found;
+}
+
 const ir::Value* Groups::covered_by(const ir::Node& group, std::size_t result) const {
   const ir::Value* row = group.tensors("rows").at(result);
   std::vector<std::pair<const ir::Value*, ops::rows::Flow>> fed;
@@ -75,7 +82,7 @@ const ir::Value* Groups::covered_by(const ir::Node& group, std::size_t result) c
     if (is_slab(*member) || is_window(*member)) continue;
     const Schedule s(group, index++);
     const ops::rows::Flow flow{s.start + s.period * s.before, s.period, s.rows, member->result()->type.bytes()};
-    if (is_feed(*member)) fed.emplace_back(member->tensor("source"), flow);
+    if (is_feed(*member) && !is_push(*member)) fed.emplace_back(member->tensor("source"), flow);
     if (member->result() == row) collected = flow;
   }
   for (const auto& [source, flow] : fed) {

@@ -13,7 +13,8 @@
 namespace cormorant::emit {
 
 bool is_group(const ir::Node& node);
-bool is_feed(const ir::Node& node);
+bool is_feed(const ir::Node& node);  // of a whole image, or of rows as they arrive
+bool is_push(const ir::Node& node);  // of the latter
 // Only another reading of memory that somebody else writes: no instruction, and nothing that a group does.
 bool is_slab(const ir::Node& node);
 bool is_window(const ir::Node& node);
@@ -42,6 +43,9 @@ class Groups {
   [[nodiscard]] const ir::Value* slab_of(const ir::Value* row) const;
   // Whether somebody keeps the value's memory from tick to tick: nothing else may be written there.
   [[nodiscard]] bool is_pinned(const ir::Value* value) const;
+
+  // The node by which rows of the program's input arrive at a group; null if they do not.
+  [[nodiscard]] const ir::Node* push_of(const ir::Node& group) const;
 
   // The image that a group is fed with whose place one of its results may take, row by row, where it is needed no
   // longer; null if there is none.

@@ -117,7 +117,9 @@ bool Rows::find_reads(Unit& unit) const {
     return true;
   }
   const ops::Operator* op = ops::find(node);
-  if (op == nullptr || !op->elementwise || ops::is_float(node) || !node.op.starts_with("cortex_m.")) return false;
+  const bool is_quantize = node.op == "cortex_m.quantize_per_tensor";
+  if (op == nullptr || !(op->elementwise || is_quantize) || ops::is_float(node) || !node.op.starts_with("cortex_m."))
+    return false;
   for (const ir::NamedArgument& argument : node.args) {
     const auto* value = std::get_if<ir::Value*>(&argument.value);
     if (value == nullptr || *value == nullptr || !is_activation(*value)) continue;
@@ -269,6 +271,7 @@ std::int64_t Rows::bytes_of(const Group& group, const std::vector<std::int64_t>&
 void Rows::rewrite(const std::vector<Group>& groups) {
   // What a later group is fed with is still what the earlier one's nodes compute.
   for (auto group = groups.rbegin(); group != groups.rend(); ++group) rewrite(*group);
+  if (pushed_ != nullptr) pushed_->type.shape[2] = 1;
   graph_.erase_unused();
 }
 
@@ -337,8 +340,9 @@ void Rows::rewrite(const Group& group) {
     note(value);
     if (!value.unit) {
       row[v] = graph_
-                   .add_node(value.image->name + "_feed", "cormorant.rows.feed", {{"source", value.image}},
-                             {with_height(value.image->type, 1)}, last->location, before)
+                   .add_node(value.image->name + "_feed",
+                             value.image == pushed_ ? "cormorant.rows.push" : "cormorant.rows.feed",
+                             {{"source", value.image}}, {with_height(value.image->type, 1)}, last->location, before)
                    ->result();
       sources.push_back(value.image);
       keep(v, last->location);

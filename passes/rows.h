@@ -70,6 +70,9 @@ class Rows {
   // Of a lowered graph whose layout is decided.
   Rows(ir::Graph& graph, Isa isa);
 
+  // The graph's input arrives by rows: a group that reads it is pushed to, and has all of its readers.
+  void push(ir::Value* input) { pushed_ = input; }
+
   [[nodiscard]] const std::vector<Unit>& units() const { return units_; }
   // The units from first to last as a group; none where they cannot be one.
   [[nodiscard]] std::optional<Group> group(std::size_t first, std::size_t last) const;
@@ -90,6 +93,7 @@ class Rows {
 
   ir::Graph& graph_;
   Isa isa_;
+  ir::Value* pushed_ = nullptr;
   std::vector<Unit> units_;
   std::unordered_map<const ir::Node*, std::size_t> index_;
 };

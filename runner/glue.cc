@@ -157,6 +157,8 @@ std::string assembly(const Glue& glue) {
   for (const PlacedArena& arena : glue.arenas) text += fmt::format("    .word {}, {}\n", arena.symbol, arena.bytes);
   text += fmt::format("{0}_arena_count:\n    .word {1}\n{0}_method:\n    .asciz {2}\n", name, glue.arenas.size(),
                       in_quotes(glue.method));
+  // Nobody else asks for what the harness then calls, so that other firmware does not have it.
+  if (glue.pushes_rows) text += "    .reloc 0, R_ARM_NONE, cormorant_measured_push\n";
   text += space_for(glue.arenas);
   if (!glue.state_bytes) return text;
   if (name == kLinked) {

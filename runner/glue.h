@@ -61,6 +61,7 @@ struct Glue {
   std::vector<KernelChoice> kernels;
   std::vector<PlacedArena> arenas;
   std::optional<std::uint64_t> state_bytes = {};  // unset, for the harness: whatever memory is left
+  bool pushes_rows = false;                       // for the harness: its image arrives by rows
 };
 
 std::string assembly(const Glue& glue);

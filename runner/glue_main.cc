@@ -87,6 +87,7 @@ void write_glue(const Flags& flags) {
   if (flags.name.empty()) {  // for the harness
     glue.arenas = place_arenas(facts.arena_bytes, *find_board(target.cpu->board), facts.arena_names);
     if (glue.state_bytes == 0U) glue.state_bytes.reset();
+    glue.pushes_rows = facts.rows != 0;
     return write_output(flags.output, assembly(glue));
   }
   if (flags.name != identifier(flags.name)) throw UsageError("--name=" + flags.name + " is no name in C");

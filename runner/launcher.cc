@@ -22,6 +22,9 @@ namespace {
 enum Marker : std::size_t { load_begin, load_end, execute_begin, execute_end };
 const std::vector<std::string> kMarkers = {"cormorant_load_begin", "cormorant_load_end", "cormorant_execute_begin",
                                            "cormorant_execute_end"};
+// Of programs whose image arrives by rows, the labels of measure_rows.S.
+const std::vector<std::string> kRowMarkers = {"cormorant_load_begin", "cormorant_load_end", "cormorant_push_begin",
+                                              "cormorant_push_end"};
 
 void write_samples(const std::filesystem::path& path, const std::vector<Sample>& samples, const ProgramFacts& facts) {
   std::vector<std::byte> all;
@@ -32,9 +35,10 @@ void write_samples(const std::filesystem::path& path, const std::vector<Sample>&
                         .advice = ""});
     }
     for (std::size_t i = 0; i < samples[s].size(); ++i) {
-      if (samples[s][i].size() != facts.inputs[i].bytes) {
+      const std::size_t bytes = facts.inputs[i].bytes * std::max<std::size_t>(facts.rows, 1);
+      if (samples[s][i].size() != bytes) {
         throw InputError({.problem = fmt::format("input {} of sample {} has {} bytes, the program takes {}", i, s,
-                                                 samples[s][i].size(), facts.inputs[i].bytes),
+                                                 samples[s][i].size(), bytes),
                           .advice = ""});
       }
       all.insert(all.end(), samples[s][i].begin(), samples[s][i].end());
@@ -127,11 +131,14 @@ std::vector<Sample> read_outputs(const std::filesystem::path& path, std::size_t 
   return outputs;
 }
 
-// marker load_begin, load_end, then per sample execute_begin, excursions (with profile), execute_end.
+// marker load_begin, load_end, then per sample execute_begin, excursions (with profile), execute_end; of an image that
+// arrives by rows the latter for each of them.
 void account_instructions(const std::vector<CountEvent>& events, const ProgramFacts& facts,
                           const std::vector<KernelChoice>& kernels, RunResult& result) {
   CountEvent begin{};
   std::vector<CountEvent> steps;
+  std::size_t parts = 0;  // of the sample, that have ended
+  CountEvent sum{};
   for (const CountEvent& event : events) {
     const bool is_first_sample = result.sample_instructions.empty();
     if (event.kind == CountEvent::Kind::excursion && is_first_sample) steps.push_back(event);
@@ -142,19 +149,29 @@ void account_instructions(const std::vector<CountEvent>& events, const ProgramFa
       result.load_cycles = event.cycles - begin.cycles;
     }
     if (event.marker == execute_end) {
-      if (is_first_sample) result.execute_cycles = event.cycles - begin.cycles;
-      result.sample_instructions.push_back(event.count - begin.count);
+      sum.count += event.count - begin.count;
+      sum.cycles += event.cycles - begin.cycles;
+      if (++parts < facts.rows) continue;
+      if (is_first_sample) result.execute_cycles = sum.cycles;
+      result.sample_instructions.push_back(sum.count);
+      sum = {};
+      parts = 0;
     }
   }
   if (!result.sample_instructions.empty()) result.execute_instructions = result.sample_instructions.front();
   if (steps.empty()) return;
-  if (steps.size() != facts.steps.size()) {
-    throw BoardFault(fmt::format("{} steps were counted, the program has {}", steps.size(), facts.steps.size()));
+  const std::size_t taken = std::max<std::size_t>(facts.rows, 1);  // so often the step that takes rows
+  if (steps.size() != facts.steps.size() + taken - 1) {
+    throw BoardFault(
+        fmt::format("{} steps were counted, the program has {}", steps.size(), facts.steps.size() + taken - 1));
   }
-  for (std::size_t i = 0; i < steps.size(); ++i) {
+  for (std::size_t i = 0, next = 0; i < facts.steps.size(); ++i) {
     const auto kernel = std::ranges::find(kernels, facts.steps[i], &KernelChoice::operator_name);
-    result.steps.push_back(
-        {facts.steps[i], kernel == kernels.end() ? "" : kernel->symbol, steps[i].count, steps[i].cycles});
+    StepProfile& step = result.steps.emplace_back(facts.steps[i], kernel == kernels.end() ? "" : kernel->symbol, 0, 0);
+    for (std::size_t times = i == facts.taker ? taken : 1; times != 0; --times, ++next) {
+      step.instructions += steps[next].count;
+      step.cycles += steps[next].cycles;
+    }
   }
 }
 
@@ -200,7 +217,8 @@ RunResult run_on_board(const RunRequest& request, const ProgramFacts& facts) {
   const std::string glue = assembly({.model = "model.pte",
                                      .method = request.method,
                                      .kernels = kernels,
-                                     .arenas = place_arenas(facts.arena_bytes, board, facts.arena_names)});
+                                     .arenas = place_arenas(facts.arena_bytes, board, facts.arena_names),
+                                     .pushes_rows = facts.rows != 0});
   write_output(directory.path() / "model.S", glue);
   std::vector<std::string> link = {"model.S"};
   if (request.account) link.emplace_back("-Wl,-Map=firmware.map");
@@ -224,8 +242,10 @@ RunResult run_on_board(const RunRequest& request, const ProgramFacts& facts) {
                                              .board = &board,
                                              .directory = directory.path(),
                                              .time_limit = request.time_limit,
-                                             .count = {.markers = kMarkers,
-                                                       .scope = request.profile ? "cormorant_inference_execute" : "",
+                                             .count = {.markers = facts.rows != 0 ? kRowMarkers : kMarkers,
+                                                       .scope = !request.profile  ? ""
+                                                                : facts.rows != 0 ? "cormorant_push_rows"
+                                                                                  : "cormorant_inference_execute",
                                                        .cpu = request.estimate_cycles ? std::string(cpu.name) : ""}},
                                             elf);
   check_ending(emulation, facts);

@@ -146,7 +146,15 @@ class Writer {
     add("static inline cormorant_error {0}_load(cormorant_program* program, cormorant_failure* why) {{\n"
         "  return cormorant_load(program, &{0}_model, &{0}_memory, why);\n}}\n",
         name_);
-    add("static inline void {0}_run(const cormorant_program* program) {{ cormorant_execute(program); }}\n\n", name_);
+    if (facts.rows == 0) {
+      add("static inline void {0}_run(const cormorant_program* program) {{ cormorant_execute(program); }}\n\n", name_);
+      return;
+    }
+    add("\n/* The image arrives by rows: the input is one of them. With the last the outputs are there. */\n");
+    add("#define {}_ROWS {}\n", big_, facts.rows);
+    add("static inline cormorant_error {0}_push_rows(const cormorant_program* program, const {1}* rows, size_t count) "
+        "{{\n  return cormorant_push_rows(program, rows, count);\n}}\n\n",
+        name_, c_type(facts.inputs.at(0).dtype));
   }
 
   void tensor(const char* kind, std::size_t index, const std::string& label, const IoFacts& facts) {

@@ -84,7 +84,12 @@ ProgramFacts read_facts(std::span<const std::byte> pte, const std::string& metho
     const auto instruction = checked(method.instruction(i), fmt::format("instruction {}", i).c_str());
     facts.steps.push_back(name_of(checked(method.operator_at(instruction.op), "an operator")));
     // Instructions from there on are no steps of an execution, but stages of this one (ops/rows/rows.h).
-    if (facts.steps.back().starts_with("cormorant::rows.") && instruction.args.size() > 1) {
+    const bool is_fed = facts.steps.back().starts_with("cormorant::rows_fed.");
+    if (is_fed && facts.rows == 0) {
+      facts.rows = pte::find_notes(method).rows;
+      facts.taker = i;
+    }
+    if ((is_fed || facts.steps.back().starts_with("cormorant::rows.")) && instruction.args.size() > 1) {
       const std::int64_t first = checked(method.integer(instruction.args[1]), "the stages of a group");
       if (first > i && static_cast<std::size_t>(first) < steps) steps = static_cast<std::size_t>(first);
     }

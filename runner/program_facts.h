@@ -33,6 +33,8 @@ struct ProgramFacts {
   std::vector<std::uint64_t> arena_bytes;  // [0] is memory id 1, and so on
   std::vector<std::string> arena_names;    // of the regions that the compiler was told of; empty: it knew none
   std::vector<IoFacts> inputs, outputs;
+  std::size_t rows = 0;   // that are pushed, each as the input says; 0: inputs are taken whole
+  std::size_t taker = 0;  // the step that takes them
 };
 
 // Throws InputError when the bytes are not a program, or it has no such method.

@@ -110,15 +110,19 @@ StackBound bound_stack(CallGraph& graph, const std::vector<KernelCode>& kernels)
       runtime.table.emplace_back(reach.entry, &scopes[i]);
     }
     // Groups of rows execute other kernels, none of which is a group.
-    const auto is_group = [](const KernelCode& kernel) { return kernel.name.starts_with("cormorant::rows."); };
+    const auto is_group = [](const KernelCode& kernel) {
+      return kernel.name.starts_with("cormorant::rows.") || kernel.name.starts_with("cormorant::rows_fed.");
+    };
     for (std::size_t i = 0; i < kernels.size(); ++i) {
       if (is_load || !is_group(kernels[i])) continue;
       for (std::size_t k = 0; k < kernels.size(); ++k) {
         if (!is_group(kernels[k])) scopes[i].table.emplace_back(kernels[k].execute.entry, &scopes[k]);
       }
     }
-    const std::uint32_t entry =
-        entry_of(graph.elf(), is_load ? "cormorant_inference_load" : "cormorant_inference_execute");
+    const bool is_by_rows = graph.elf().find("cormorant_inference_push") != nullptr;
+    const std::uint32_t entry = entry_of(graph.elf(), is_load      ? "cormorant_inference_load"
+                                                      : is_by_rows ? "cormorant_inference_push"
+                                                                   : "cormorant_inference_execute");
     const Depth& depth = bound.depth(entry, runtime);
     (is_load ? result.load : result.execute) = depth.bytes;
 

@@ -199,6 +199,10 @@ std::vector<std::vector<std::byte>> HostProgram::run(std::span<const std::vector
   if (inputs.size() > count) {
     throw InputError({fmt::format("{} inputs are given, the program has {}", inputs.size(), count), "", file_});
   }
+  if (const std::size_t rows = program_.missing_rows(); rows != 0 && count == 1) {
+    push_rows(inputs.empty() ? std::vector<std::byte>(rows * program_.input(0).bytes()) : inputs.front());
+    return outputs();
+  }
   for (std::size_t i = 0; i < count; ++i) {
     const Span<std::byte> input = program_.input(i).as<std::byte>();
     if (i >= inputs.size()) {
@@ -212,12 +216,31 @@ std::vector<std::vector<std::byte>> HostProgram::run(std::span<const std::vector
     std::ranges::copy(inputs[i], input.begin());
   }
   program_.execute();
-  std::vector<std::vector<std::byte>> outputs;
+  return outputs();
+}
+
+// One by one, as they come from a camera.
+void HostProgram::push_rows(std::span<const std::byte> image) {
+  const std::size_t rows = program_.missing_rows(), row_bytes = program_.input(0).bytes();
+  if (image.size() != rows * row_bytes) {
+    throw InputError(
+        {fmt::format("the image has {} bytes, the program wants {} rows of {}", image.size(), rows, row_bytes), "",
+         file_});
+  }
+  for (std::size_t row = 0; row < rows; ++row) {
+    if (const Error error = program_.push_rows(image.data() + row * row_bytes, 1); error != Error::ok) {
+      throw InputError({describe(error), "", file_});
+    }
+  }
+}
+
+std::vector<std::vector<std::byte>> HostProgram::outputs() const {
+  std::vector<std::vector<std::byte>> all;
   for (std::size_t i = 0; i < program_.output_count(); ++i) {
     const Span<std::byte> output = program_.output(i).as<std::byte>();
-    outputs.emplace_back(output.begin(), output.end());
+    all.emplace_back(output.begin(), output.end());
   }
-  return outputs;
+  return all;
 }
 
 std::vector<std::string> missing_operators(std::span<const std::byte> pte, std::span<const Kernel* const> table) {

@@ -39,11 +39,14 @@ class HostProgram {
               std::string method = "forward");
 
   // One byte vector per input in the program's own layout and type; one per output. Inputs that are not given are zero.
+  // An image that arrives by rows is given whole.
   std::vector<std::vector<std::byte>> run(std::span<const std::vector<std::byte>> inputs);
 
   [[nodiscard]] const Program& program() const { return program_; }
 
  private:
+  void push_rows(std::span<const std::byte> image);
+  [[nodiscard]] std::vector<std::vector<std::byte>> outputs() const;
   [[nodiscard]] std::vector<AlignedBytes> allocate_arenas(const std::string& method) const;
 
   std::string file_;

@@ -33,6 +33,7 @@ const std::vector<Aspect>& aspects() {
       {"optimize", {"--optimize=speed"}},
       {"optimize", {"--optimize=size"}},
       {"optimize", {"--optimize=ram"}},
+      {"feed", {"--feed=rows"}},
       {"scheme", {"--scheme=8w16a"}},
       {"scheme", {"--scheme=4w8a"}},
       {"memory", {"--memory=dtcm=100,sram=64K"}},

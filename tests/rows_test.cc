@@ -135,8 +135,9 @@ class Network {
   ir::Value* value_;
 };
 
-// How a graph is cut into groups: as few as can be, or anywhere.
-enum class Cuts : std::uint8_t { none, few, random };
+// How a graph is cut into groups: as few as can be, or anywhere; or as the compiler does it for an image that arrives
+// by rows.
+enum class Cuts : std::uint8_t { none, few, random, fed };
 
 std::size_t regroup(ir::Graph& graph, Isa isa, Cuts cuts, std::mt19937& random) {
   passes::Rows rows(graph, isa);
@@ -154,6 +155,15 @@ std::size_t regroup(ir::Graph& graph, Isa isa, Cuts cuts, std::mt19937& random) 
   return groups.size();
 }
 
+// With what the compiler does for --feed=rows.
+compiler::Options options_for(const Target& target, bool feed) {
+  compiler::Options options;
+  options.config.target = target;
+  options.io = compiler::Io::int8;
+  if (feed) options.rows = compiler::RowsOptions{.bytes = {}, .feed = true};
+  return options;
+}
+
 struct Result {
   std::size_t groups = 0;
   compiler::Facts facts;
@@ -163,14 +173,12 @@ struct Result {
 
 Result compile_and_run(unsigned seed, Cuts cuts, const Target& target = {}, const ExecuteOn& where = {}) {
   Network network(seed);
-  compiler::Options options;
-  options.config.target = target;
-  options.io = compiler::Io::int8;
+  const compiler::Options options = options_for(target, cuts == Cuts::fed);
   compiler::Stages stages = compiler::default_stages(options);
   Result result;
   std::mt19937 random(seed), random_cuts(seed);
   for (compiler::Stage& stage : stages.for_target) {
-    if (stage.name != "rows" || cuts == Cuts::none) continue;
+    if (stage.name != "rows" || cuts == Cuts::none || cuts == Cuts::fed) continue;
     stage.run = [&](ir::Graph& graph, compiler::Context&) {
       result.groups = regroup(graph, target.isa, cuts, random_cuts);
     };
@@ -199,10 +207,11 @@ TEST(Rows, LeaveEveryBitAsItWas) {
     SCOPED_TRACE(seed);
     const Result whole = compile_and_run(seed, Cuts::none);
     EXPECT_EQ(whole.groups, 0U);
-    for (const Cuts cuts : {Cuts::few, Cuts::random}) {
+    for (const Cuts cuts : {Cuts::few, Cuts::random, Cuts::fed}) {
       const Result by_rows = compile_and_run(seed, cuts);
       groups += by_rows.groups;
       EXPECT_TRUE(whole.outputs == by_rows.outputs);
+      EXPECT_EQ(by_rows.facts.operators.contains("cormorant::rows_fed.mve"), cuts == Cuts::fed);
     }
   }
   EXPECT_GT(groups, 32U);
@@ -217,8 +226,9 @@ TEST(Rows, HaveTheSameBitsOnBoards) {
     for (unsigned seed = 1; seed <= 3; ++seed) {
       SCOPED_TRACE(std::string(cpu) + " " + std::to_string(seed));
       const Result whole = compile_and_run(seed, Cuts::none, target);
-      const Result by_rows = compile_and_run(seed, Cuts::few, target, board);
-      EXPECT_TRUE(whole.outputs == by_rows.outputs);
+      for (const Cuts cuts : {Cuts::few, Cuts::fed}) {
+        EXPECT_TRUE(whole.outputs == compile_and_run(seed, cuts, target, board).outputs);
+      }
     }
   }
 }
@@ -236,6 +246,9 @@ TEST(Rows, WriteNothingBesideTheirTensors) {
       EXPECT_TRUE(guarded.fits);
       EXPECT_EQ(guarded.failure, "");
     }
+    const fuzz::Guarded fed = fuzz::run_guarded(board, compile_and_run(3, Cuts::fed, parse_target(cpu)).program);
+    EXPECT_TRUE(fed.fits);
+    EXPECT_EQ(fed.failure, "");
   }
   EXPECT_TRUE(has_rows_on_mve);
 }
@@ -247,12 +260,12 @@ std::size_t find_table(const std::vector<std::byte>& file, const ops::rows::Entr
   return static_cast<std::size_t>(found - file.begin());
 }
 
-// A feed of three rows of 12 bytes, and a convolution behind it.
+// Six rows of 12 bytes, and a convolution behind them.
 struct Small {
   std::vector<std::byte> file;
   std::size_t table = 0;
 
-  Small() {
+  explicit Small(bool feed = false) {
     ir::Graph graph;
     std::mt19937 random(1);
     ir::Value* x = conformance::int8_input(graph, {1, 4, 6, 3}, 0.1, 0);
@@ -266,28 +279,28 @@ struct Small {
                                     {"dilation", Dims{1, 1}},
                                     {"groups", std::int64_t{1}}},
                                    {1, 4, 6, 3}, 0.2, 1));
-    compiler::Options options;
+    const compiler::Options options = options_for({}, feed);
     compiler::Stages stages = compiler::default_stages(options);
     for (compiler::Stage& stage : stages.for_target) {
-      if (stage.name != "rows") continue;
+      if (stage.name != "rows" || feed) continue;
       stage.run = [&](ir::Graph& g, compiler::Context&) { regroup(g, Isa::mve, Cuts::few, random); };
     }
     compiler::Compilation compilation(graph, options, stages);
     compilation.quantize();
     file = compilation.finish().program;
     using ops::rows::Entry;
-    const Entry feed = {.kind = Entry::Kind::feed,
-                        .fill = 0,
-                        .start = 0,
-                        .period = 1,
-                        .before = 1,
-                        .rows = 6,
-                        .after = 1,
-                        .slab = 1,
-                        .whole = 0,
-                        .row_bytes = 12,
-                        .slab_bytes = 36};
-    table = find_table(file, feed);
+    const Entry first = {.kind = feed ? Entry::Kind::push : Entry::Kind::feed,
+                         .fill = 0,
+                         .start = 0,
+                         .period = 1,
+                         .before = 1,
+                         .rows = 6,
+                         .after = 1,
+                         .slab = 1,
+                         .whole = 0,
+                         .row_bytes = 12,
+                         .slab_bytes = 36};
+    table = find_table(file, first);
   }
   [[nodiscard]] bool loads() const {
     try {
@@ -312,7 +325,8 @@ TEST(Rows, ATableThatLeavesItsTensorsIsRefused) {
   Small small;
   ASSERT_LT(small.table, small.file.size());
   ASSERT_TRUE(small.loads());
-  EXPECT_FALSE(small.loads_with(offsetof(Entry, kind), std::uint8_t{3}));
+  EXPECT_FALSE(small.loads_with(offsetof(Entry, kind), std::uint8_t{4}));
+  EXPECT_FALSE(small.loads_with(offsetof(Entry, kind), std::uint8_t{3}));  // of an image that is there
   EXPECT_FALSE(small.loads_with(offsetof(Entry, kind), std::uint8_t{2}));  // collects, and fills
   EXPECT_FALSE(small.loads_with(offsetof(Entry, kind), std::uint8_t{0}));  // a call more than there are
   EXPECT_FALSE(small.loads_with(offsetof(Entry, period), std::uint16_t{0}));
@@ -332,15 +346,113 @@ TEST(Rows, ATableThatLeavesItsTensorsIsRefused) {
   EXPECT_TRUE(small.loads_with(offsetof(Entry, fill), std::uint8_t{7}));
 }
 
+TEST(Rows, ATableThatTakesNoRowsIsRefused) {
+  using ops::rows::Entry;
+  Small small(true);
+  ASSERT_LT(small.table, small.file.size());
+  ASSERT_TRUE(small.loads());
+  EXPECT_FALSE(small.loads_with(offsetof(Entry, kind), std::uint8_t{1}));  // the input is one row
+  EXPECT_FALSE(small.loads_with(offsetof(Entry, kind), std::uint8_t{2}));
+  EXPECT_FALSE(small.loads_with(offsetof(Entry, rows), std::uint16_t{0}));
+  EXPECT_FALSE(small.loads_with(offsetof(Entry, before), std::uint16_t{0xffff}));
+  EXPECT_FALSE(small.loads_with(offsetof(Entry, slab), Entry::kNone));
+  EXPECT_FALSE(small.loads_with(offsetof(Entry, whole), std::uint16_t{1}));  // the slab, of three
+  EXPECT_FALSE(small.loads_with(offsetof(Entry, row_bytes), std::uint32_t{24}));
+  // Another entry that takes rows.
+  EXPECT_FALSE(small.loads_with(sizeof(Entry) + offsetof(Entry, kind), std::uint8_t{3}));
+}
+
 TEST(Rows, NoByteOfATableLeadsOutside) {
-  const Small small;
-  for (std::size_t at = 0; at < 3 * sizeof(ops::rows::Entry); ++at) {
-    for (const int value : {0, 1, 2, 3, 127, 128, 255}) {
-      Small other = small;
-      other.file[other.table + at] = static_cast<std::byte>(value);
-      (void)other.loads();  // sanitizers look on
+  for (const bool feed : {false, true}) {
+    const Small small(feed);
+    for (std::size_t at = 0; at < 3 * sizeof(ops::rows::Entry); ++at) {
+      for (const int value : {0, 1, 2, 3, 127, 128, 255}) {
+        Small other = small;
+        other.file[other.table + at] = static_cast<std::byte>(value);
+        (void)other.loads();  // sanitizers look on
+      }
     }
   }
+}
+
+// As firmware has it: rows anywhere, as many at a time as there are.
+TEST(Rows, ArePushedAsTheyCome) {
+  HostProgram host(Small(true).file, ops::host_kernels());
+  const Program& program = host.program();
+  constexpr std::size_t kRows = 6, kRowBytes = 12;
+  ASSERT_EQ(program.missing_rows(), kRows);
+  ASSERT_EQ(program.input(0).bytes(), kRowBytes);
+  std::vector<std::int8_t> image(1 + kRows * kRowBytes);
+  for (std::size_t i = 0; i < image.size(); ++i) image[i] = static_cast<std::int8_t>(37 * i);
+  const std::int8_t* const rows = image.data() + 1;  // aligned for nothing
+  HostProgram whole(Small().file, ops::host_kernels());
+  const auto bytes = std::as_bytes(std::span(rows, kRows * kRowBytes));
+  const std::vector<std::vector<std::byte>> expected = whole.run({{std::vector(bytes.begin(), bytes.end())}});
+  const auto is_expected = [&] {
+    const Span<std::byte> output = program.output(0).as<std::byte>();
+    const bool is_equal = std::equal(output.begin(), output.end(), expected[0].begin(), expected[0].end());
+    std::ranges::fill(output, std::byte{0});  // the next image has the same
+    return is_equal;
+  };
+
+  EXPECT_EQ(program.push_rows(rows, kRows + 1), Error::too_many_rows);
+  EXPECT_EQ(program.missing_rows(), kRows);
+  EXPECT_EQ(program.push_rows(rows, kRows), Error::ok);
+  EXPECT_TRUE(is_expected());
+  EXPECT_EQ(program.missing_rows(), kRows);  // of the next image
+
+  EXPECT_EQ(program.push_rows(rows, 2), Error::ok);
+  EXPECT_EQ(program.push_rows(rows, 0), Error::ok);
+  EXPECT_EQ(program.missing_rows(), 4U);
+  EXPECT_EQ(program.push_rows(rows, 5), Error::too_many_rows);
+  EXPECT_EQ(program.push_rows(rows + 2 * kRowBytes, 3), Error::ok);
+  std::memcpy(program.input(0).data(), rows + 5 * kRowBytes, kRowBytes);  // also where the input lies
+  EXPECT_EQ(program.push_rows(program.input(0).data(), 1), Error::ok);
+  EXPECT_TRUE(is_expected());
+
+  EXPECT_EQ(program.push_rows(rows + kRowBytes, 4), Error::ok);  // an image that is never completed
+  program.drop_rows();
+  EXPECT_EQ(program.missing_rows(), kRows);
+  EXPECT_EQ(program.push_rows(rows, kRows), Error::ok);
+  EXPECT_TRUE(is_expected());
+
+  EXPECT_EQ(whole.program().missing_rows(), 0U);
+  EXPECT_EQ(whole.program().push_rows(rows, 1), Error::not_by_rows);
+}
+
+// Whether compile says this of a network.
+bool is_refused(const ir::Graph& graph, std::string_view words) {
+  ir::Graph copy = graph.copy();
+  try {
+    compiler::compile(copy, options_for({}, true));
+  } catch (const InputError& error) {
+    EXPECT_NE(std::string_view(error.what()).find(words), std::string_view::npos) << error.what();
+    return true;
+  }
+  return false;
+}
+ir::Value* sum(ir::Graph& graph, ir::Value* a, ir::Value* b) {
+  return add_quantized(graph, "aten.add", {{"self", a}, {"other", b}, {"alpha", std::int64_t{1}}}, a->type.shape, 0.1,
+                       4);
+}
+
+TEST(Rows, AreRefusedByTheNameOfWhatIsInTheWay) {
+  ir::Graph two;
+  ir::Value* first = conformance::int8_input(two, {1, 4, 6, 3}, 0.1, 0);
+  two.add_output(sum(two, first, conformance::int8_input(two, {1, 4, 6, 3}, 0.1, 0)));
+  EXPECT_TRUE(is_refused(two, "--feed=rows is for a model with one input, this one has 2"));
+
+  ir::Graph flat;
+  ir::Value* vector = conformance::int8_input(flat, {1, 12}, 0.1, 0);
+  flat.add_output(sum(flat, vector, vector));
+  EXPECT_TRUE(is_refused(flat, "is i8[1,12], no image"));
+
+  ir::Graph softmax;
+  ir::Value* x = conformance::int8_input(softmax, {1, 4, 6, 3}, 0.1, 0);
+  softmax.add_output(
+      add_quantized(softmax, "aten.softmax", {{"self", x}, {"dim", std::int64_t{3}}}, {1, 4, 6, 3}, 1.0 / 256, -128));
+  EXPECT_TRUE(is_refused(softmax, "this layer cannot take the image by rows"));
+  EXPECT_TRUE(is_refused(softmax, "softmax"));
 }
 
 }  // namespace

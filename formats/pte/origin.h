@@ -3,7 +3,7 @@
 // What our compiler says of a program, where the format has no place for it: its first value is a string that no
 // instruction refers to,
 //
-//   cormorant CPU ISA [memory=dtcm,sram] [named] [quantized] [constants]
+//   cormorant CPU ISA [rows=224] [memory=dtcm,sram] [named] [quantized] [constants]
 //
 // and each of the last three words promises values that follow the string, in this order:
 //
@@ -11,6 +11,8 @@
 //              value, all of them in one stretch of one memory
 //   quantized  a list of doubles: scale and zero point of each input, then of each output; scale 0 where it has none
 //   named      a string for each input, then for each output: an argument's name, a key of the returned dictionary
+//
+// With rows= the program's input is one row of an image, which has so many (cormorant_push_rows).
 //
 // Other compilers' programs have none of it. To ExecuTorch these are values like any other.
 #pragma once
@@ -22,6 +24,7 @@ namespace cormorant::pte {
 inline constexpr std::string_view kOurs = "cormorant ";
 inline constexpr std::string_view kForExecuTorch = "cormorant/executorch ";  // not ours to hold to anything
 inline constexpr std::string_view kAnyCpu = "any ";
+inline constexpr std::string_view kRows = " rows=";
 inline constexpr std::string_view kMemories = " memory=";  // names of the regions, in the order of memory ids
 inline constexpr std::string_view kNamed = " named";
 inline constexpr std::string_view kQuantized = " quantized";
@@ -44,7 +47,19 @@ struct Notes {
   std::int32_t quantization = 0;
   std::int32_t names = 0;          // of the first
   std::string_view memories = {};  // "dtcm,sram"
+  std::uint32_t rows = 0;          // that the image has of which the program's input is one
 };
+// The number that a text begins with; 0 where it is none, or none that a program can have.
+inline std::uint32_t read_count(std::string_view text) {
+  constexpr std::uint32_t kMost = 0xffff;
+  std::uint32_t count = 0;
+  for (const char c : text) {
+    if (c < '0' || c > '9') break;
+    count = 10 * count + static_cast<std::uint32_t>(c - '0');
+    if (count > kMost) return 0;
+  }
+  return count;
+}
 inline Notes find_notes(const MethodView& method) {
   const auto text = method.string(0);
   if (!text.ok() || !(text.value().starts_with(kOurs) || text.value().starts_with(kForExecuTorch))) return {};
@@ -59,6 +74,11 @@ inline Notes find_notes(const MethodView& method) {
   if (take(kConstantsInRam)) ++next;
   if (take(kQuantized)) notes.quantization = next++;
   if (take(kNamed)) notes.names = next;
+  if (const std::size_t rows = rest.find(kRows); rows != std::string_view::npos) {
+    std::string_view number = rest;
+    number.remove_prefix(rows + kRows.size());
+    notes.rows = read_count(number);
+  }
   const std::size_t memories = rest.find(kMemories);
   if (memories != std::string_view::npos) {
     rest.remove_prefix(memories + kMemories.size());  // not substr, which would bring exceptions

@@ -113,6 +113,25 @@ static inline void cormorant_execute_step(const cormorant_program* program, size
   program->steps[step].execute(program->steps[step].plan);
 }
 
+/* ---- An image that arrives by rows --------------------------------------------------------------------------------
+ *
+ * Programs compiled with --feed=rows have no room for the whole image: each row is used as it arrives, and the outputs
+ * are there when the last has. Their input is one row, in which rows may lie as well as anywhere else.
+ */
+
+/* `count` rows from the top of the image on, or below those that have arrived already; each as the input describes it
+ * (pixels one after the other, of each all channels), at any alignment. Other functions than these do not execute such
+ * a program. With the image's last row everything is computed; the outputs stay until the next row, which is the first
+ * of the next image. CORMORANT_TOO_MANY_ROWS or CORMORANT_NOT_BY_ROWS: nothing was done. */
+cormorant_error cormorant_push_rows(const cormorant_program* program, const void* rows, size_t count);
+
+/* How many rows the image still lacks: all of them before the first and after the last. 0: the program takes its inputs
+ * whole. */
+size_t cormorant_missing_rows(const cormorant_program* program);
+
+/* Forgets the rows of an image that will not be completed: the next row is the first again. */
+void cormorant_drop_rows(const cormorant_program* program);
+
 /* ---- Inputs and outputs -------------------------------------------------------------------------------------------
  */
 

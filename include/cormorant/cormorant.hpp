@@ -75,6 +75,14 @@ class Program {
   [[nodiscard]] size_t step_count() const { return program_.step_count; }
   void execute_step(size_t step) const { cormorant_execute_step(&program_, step); }
 
+  // Of a program compiled with --feed=rows, instead of execute(): the next rows of the image (cormorant_push_rows).
+  // With the last of them the outputs are there.
+  [[nodiscard]] Error push_rows(const void* rows, size_t count) const {
+    return static_cast<Error>(cormorant_push_rows(&program_, rows, count));
+  }
+  [[nodiscard]] size_t missing_rows() const { return cormorant_missing_rows(&program_); }
+  void drop_rows() const { cormorant_drop_rows(&program_); }
+
   [[nodiscard]] size_t input_count() const { return cormorant_input_count(&program_); }
   [[nodiscard]] size_t output_count() const { return cormorant_output_count(&program_); }
   [[nodiscard]] IoTensor input(size_t index) const {

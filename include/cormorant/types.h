@@ -35,8 +35,10 @@ enum {
   CORMORANT_SCRATCH_MISMATCH = 304, /* checked builds only: planned more than required */
   /* The call is wrong. */
   CORMORANT_NO_SUCH_METHOD = 400,
-  CORMORANT_BAD_INPUT = 401, /* no such input or output */
-  CORMORANT_REFUSED = 402    /* by the firmware's own cormorant_accept() */
+  CORMORANT_BAD_INPUT = 401,    /* no such input or output */
+  CORMORANT_REFUSED = 402,      /* by the firmware's own cormorant_accept() */
+  CORMORANT_NOT_BY_ROWS = 403,  /* the program takes whole inputs: it was compiled without --feed=rows */
+  CORMORANT_TOO_MANY_ROWS = 404 /* more than the image still lacks */
 };
 
 /* One English clause per error, for firmware that has a console. */

@@ -28,6 +28,8 @@ enum class Error : uint16_t {
   no_such_method = CORMORANT_NO_SUCH_METHOD,
   bad_input = CORMORANT_BAD_INPUT,
   refused = CORMORANT_REFUSED,
+  not_by_rows = CORMORANT_NOT_BY_ROWS,
+  too_many_rows = CORMORANT_TOO_MANY_ROWS,
 };
 
 inline const char* describe(Error error) { return cormorant_describe(static_cast<cormorant_error>(error)); }

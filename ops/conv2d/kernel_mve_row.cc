@@ -34,6 +34,36 @@ void copy_columns(const Convolution& c, std::int32_t left, std::uint32_t columns
   if (until != columns) fill_bytes_mve(c.scratch + until * column, c.header.pad_value, (columns - until) * column);
 }
 
+// Patches of `count` pixels whose windows lie inside of the image, the first one's at `from`. Three rows, as most have,
+// without a loop.
+void copy_inside(const conv::Geometry& g, const std::int8_t* from, std::int8_t* patch, std::uint32_t count,
+                 std::uint32_t patch_step) {
+  const std::uint32_t run = std::uint32_t{g.in_channels} * g.kernel_width;
+  const std::uint32_t row_bytes = std::uint32_t{g.dilation_height} * g.in_width * g.in_channels;
+  const std::uint32_t pixel_step = std::uint32_t{g.stride_width} * g.in_channels;
+  const mve_pred16_t lanes = vctp8q(run);
+  if (g.kernel_height == 3) {
+    const std::int8_t* second = from + row_bytes;
+    const std::int8_t* third = second + row_bytes;
+    for (; count > 0; --count, from += pixel_step, second += pixel_step, third += pixel_step, patch += patch_step) {
+      const int8x16_t first_row = vldrbq_z_s8(from, lanes);
+      const int8x16_t second_row = vldrbq_z_s8(second, lanes);
+      const int8x16_t third_row = vldrbq_z_s8(third, lanes);
+      vstrbq_s8(patch, first_row);
+      vstrbq_s8(patch + run, second_row);
+      vstrbq_s8(patch + 2 * run, third_row);
+    }
+    return;
+  }
+  for (; count > 0; --count, from += pixel_step, patch += patch_step) {
+    const std::int8_t* row = from;
+    std::int8_t* to = patch;
+    for (std::uint32_t y = g.kernel_height; y > 0; --y, to += run, row += row_bytes) {
+      vstrbq_s8(to, vldrbq_z_s8(row, lanes));
+    }
+  }
+}
+
 // Patches of `count` pixels from x = left on, whose rows are no longer than a vector: each row is written as a whole
 // one, and what it spoils of the bytes behind it the next one mends.
 void copy_patches(const Convolution& c, std::int32_t left, std::uint32_t count, std::uint32_t patch_step) {
@@ -41,25 +71,27 @@ void copy_patches(const Convolution& c, std::int32_t left, std::uint32_t count, 
   const std::uint32_t channels = g.in_channels;
   const std::uint32_t run = channels * g.kernel_width;
   const std::uint32_t row_bytes = std::uint32_t{g.dilation_height} * g.in_width * channels;
-  const mve_pred16_t lanes = vctp8q(run);
   std::int8_t* patch = c.scratch;
-  for (; count > 0; --count, left += g.stride_width, patch += patch_step) {
-    const std::int32_t begin = left < 0 ? 0 : left;
-    const std::int32_t over = left + g.kernel_width - g.in_width;
-    if (begin == left && over <= 0) {
-      const std::int8_t* from = c.input + static_cast<std::uint32_t>(left) * channels;
-      std::int8_t* to = patch;
-      for (std::uint32_t y = g.kernel_height; y > 0; --y, to += run, from += row_bytes) {
-        vstrbq_s8(to, vldrbq_z_s8(from, lanes));
+  while (count > 0) {
+    const std::int32_t room = g.in_width - g.kernel_width - left;
+    std::uint32_t done = 1;
+    if (left >= 0 && room >= 0) {
+      done = static_cast<std::uint32_t>(room) / g.stride_width + 1;
+      if (done > count) done = count;
+      copy_inside(g, c.input + static_cast<std::uint32_t>(left) * channels, patch, done, patch_step);
+    } else {
+      const std::int32_t begin = left < 0 ? 0 : left;
+      fill_bytes_mve(patch, c.header.pad_value, g.patch());
+      const std::int32_t inside = g.kernel_width - (begin - left) - (room < 0 ? -room : 0);
+      if (inside > 0) {
+        copy_taps<Rows>(patch + static_cast<std::uint32_t>(begin - left) * channels,
+                        c.input + static_cast<std::uint32_t>(begin) * channels, g.kernel_height,
+                        static_cast<std::uint32_t>(inside) * channels, run, row_bytes);
       }
-      continue;
     }
-    fill_bytes_mve(patch, c.header.pad_value, g.patch());
-    const std::int32_t inside = g.kernel_width - (begin - left) - (over > 0 ? over : 0);
-    if (inside <= 0) continue;
-    copy_taps<Rows>(patch + static_cast<std::uint32_t>(begin - left) * channels,
-                    c.input + static_cast<std::uint32_t>(begin) * channels, g.kernel_height,
-                    static_cast<std::uint32_t>(inside) * channels, run, row_bytes);
+    count -= done;
+    left += static_cast<std::int32_t>(done * g.stride_width);
+    patch += done * patch_step;
   }
 }
 

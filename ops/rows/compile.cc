@@ -26,6 +26,10 @@ ir::TensorType with_height(const ir::Node& node, const ir::Value* image, std::in
 
 std::vector<ir::TensorType> infer(const ir::Node& node) {
   if (node.op == "cormorant.rows.feed") return {with_height(node, node.tensor("source"), 1)};
+  if (node.op == "cormorant.rows.push") {
+    if (node.tensor("source")->type.shape.at(2) != 1) reject(node, "what rows are pushed to is one row");
+    return {with_height(node, node.tensor("source"), 1)};
+  }
   if (node.op == "cormorant.rows.slab") return {with_height(node, node.tensor("row"), node.integer("rows"))};
   if (node.op == "cormorant.rows.window") {
     const ir::Value* slab = node.tensor("slab");
@@ -53,7 +57,8 @@ Operator rows_operator() {
   return {.name = "rows",
           .layout = Layout::channels_last,
           .forms = {},
-          .canonical = {"cormorant.rows.feed(Tensor source)", "cormorant.rows.slab(Tensor row, int rows, int fill)",
+          .canonical = {"cormorant.rows.feed(Tensor source)", "cormorant.rows.push(Tensor source)",
+                        "cormorant.rows.slab(Tensor row, int rows, int fill)",
                         "cormorant.rows.window(Tensor slab, int start, int rows)",
                         "cormorant.rows.group(Tensor[] rows, int[] heights, Tensor[] slabs, Tensor[] sources, "
                         "int[] schedule)"},

@@ -28,7 +28,7 @@ bool has_rows(const Tensor& tensor, std::uint32_t rows, std::uint32_t row_bytes)
 // Not part of its caller, whose frame lies below that of what reads the arguments.
 [[gnu::noinline]] void check_entry(Call& call, const Entry& e, const TensorList& tensors) {
   const bool is_call = e.kind == Entry::Kind::call;
-  call.require(e.kind <= Entry::Kind::collect && (is_call || e.slab != Entry::kNone), Error::bad_constant);
+  call.require(e.kind <= Entry::Kind::push && (is_call || e.slab != Entry::kNone), Error::bad_constant);
   call.require(e.kind != Entry::Kind::collect || (e.before == 0 && e.after == 0), Error::bad_constant);
   Tensor tensor;
   if (e.slab != Entry::kNone) {
@@ -39,47 +39,75 @@ bool has_rows(const Tensor& tensor, std::uint32_t rows, std::uint32_t row_bytes)
   if (!is_call) {
     call.require(e.whole < tensors.count, Error::bad_constant);
     if (call.error() != Error::ok || !call.item(tensors, e.whole, tensor)) return;
-    call.require(has_rows(tensor, e.rows, e.row_bytes), Error::bad_shape);
+    call.require(has_rows(tensor, e.kind == Entry::Kind::push ? 1 : e.rows, e.row_bytes), Error::bad_shape);
   }
 }
 
-}  // namespace
-}  // namespace rows
-
-Error load_rows(Call& call) {
-  using namespace rows;  // NOLINT(google-build-using-namespace)
+// A plan, behind `before` bytes for what else its kernel keeps. `arrival` is the entry that rows are pushed to: there
+// is one where somebody asks for it, else none.
+Plan* load_table(Call& call, std::uint32_t before, const Entry** arrival) {
   Run<TargetWorld> args;
-  if (!call.read_signature(args)) return call.error();
+  if (!call.read_signature(args)) return nullptr;
   const auto& [table, first, tensors] = args;
   const std::uint32_t count = table.bytes() / sizeof(Entry);
   call.require(table.constant && table.bytes() % sizeof(Entry) == 0 && count != 0 && count < Entry::kNone,
                Error::bad_constant);
   call.require(tensors.count <= Entry::kNone, Error::bad_value);
   call.require_aligned(table, alignof(Entry));
-  if (call.error() != Error::ok) return call.error();
-  auto* const plan =
-      static_cast<Plan*>(call.allocate(sizeof(Plan) + tensors.count * sizeof(std::byte*), alignof(Plan)));
-  if (plan == nullptr) return call.error();
+  if (call.error() != Error::ok) return nullptr;
+  auto* const memory =
+      static_cast<std::byte*>(call.allocate(before + sizeof(Plan) + tensors.count * sizeof(std::byte*), alignof(Plan)));
+  if (memory == nullptr) return nullptr;
+  auto* const plan = reinterpret_cast<Plan*>(memory + before);
   plan->entries = table.as<const Entry>();
   plan->count = static_cast<std::uint16_t>(count);
   std::uint32_t ticks = 0;
   std::uint32_t calls = 0;
+  std::uint32_t arrivals = 0;
   for (std::uint32_t i = 0; i < count && call.error() == Error::ok; ++i) {
     const Entry& entry = plan->entries[i];
     const std::uint32_t own = ticks_of(entry);
     if (own > ticks) ticks = own;
     calls += entry.kind == Entry::Kind::call ? 1 : 0;
+    if (entry.kind == Entry::Kind::push) {
+      ++arrivals;
+      if (arrival != nullptr) *arrival = &entry;
+    }
     call.require(own <= kMostTicks, Error::bad_constant);
     check_entry(call, entry, tensors);
   }
+  call.require(arrivals == (arrival != nullptr ? 1 : 0), Error::bad_constant);
   plan->ticks = static_cast<std::uint16_t>(ticks);
   for (std::uint32_t i = 0; i < tensors.count; ++i) {
     Tensor tensor;
-    if (!call.item(tensors, i, tensor)) return call.error();
+    if (!call.item(tensors, i, tensor)) return nullptr;
     plan->tensors()[i] = tensor.data;
   }
   plan->steps = call.stages(first, calls);
-  call.set_plan(plan);
+  call.set_plan(memory);
+  return call.error() == Error::ok ? plan : nullptr;
+}
+
+}  // namespace
+
+void call_stage(void (*execute)(const void*), const void* plan) { execute(plan); }
+
+}  // namespace rows
+
+Error load_rows(Call& call) {
+  rows::load_table(call, 0, nullptr);
+  return call.error();
+}
+
+Error load_rows_fed(Call& call, void (*advance)(Feed&)) {
+  using rows::Fed;
+  const rows::Entry* arrival = nullptr;
+  rows::Plan* const plan = rows::load_table(call, offsetof(Fed, plan), &arrival);
+  if (plan == nullptr) return call.error();
+  auto& fed = *reinterpret_cast<Fed*>(reinterpret_cast<std::byte*>(plan) - offsetof(Fed, plan));
+  std::byte* const own = plan->tensors()[arrival->whole];
+  fed.feed = {advance, own, own, arrival->row_bytes, 0, arrival->rows};
+  fed.arrival = arrival;
   return call.error();
 }
 

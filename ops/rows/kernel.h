@@ -2,15 +2,18 @@
 #pragma once
 
 #include <cstring>
+#include <type_traits>
 
 #include "cormorant/cormorant.h"
 #include "kernels/move.h"
 #include "ops/rows/rows.h"
+#include "runtime/feed.h"
 #include "runtime/kernel.h"
 
 namespace cormorant::ops {
 
 Error load_rows(Call& call);
+Error load_rows_fed(Call& call, void (*advance)(Feed&));
 Error load_rows_sum(Call& call);
 Error load_rows_mean(Call& call);
 
@@ -26,6 +29,23 @@ struct Plan {
   [[nodiscard]] std::byte* const* tensors() const { return reinterpret_cast<std::byte* const*>(this + 1); }
   [[nodiscard]] std::byte** tensors() { return reinterpret_cast<std::byte**>(this + 1); }
 };
+
+// Of a group that rows are pushed to.
+struct Fed {
+  Feed feed;  // first: what the runtime sees of it
+  const Entry* arrival;
+  Plan plan;  // last: its tensors follow it
+
+  // The tick that waits for a row; behind the last row the one at which all is done.
+  [[nodiscard]] std::uint32_t tick_of(std::uint32_t row) const {
+    if (row == 0) return 0;
+    return row >= arrival->rows ? plan.ticks : arrival->start + arrival->period * (arrival->before + row);
+  }
+};
+static_assert(std::is_standard_layout_v<Fed>);
+
+// Not part of its caller, so that whoever bounds the stack sees by the type of `execute` what is called.
+void call_stage(void (*execute)(const void*), const void* plan);
 
 // From the beginning to the end: `to` may lie before `from` and overlap it. Tensors of a foreign file may lie
 // otherwise; what they hold is then anything.
@@ -46,9 +66,10 @@ void fill(std::byte* to, std::int8_t value, std::uint32_t bytes) {
   }
 }
 
-// One entry, due for the n-th time.
-template <Loops kLoops>
-inline void fire(const Plan& plan, const Entry& e, const cormorant_step* step, std::uint32_t n) {
+// One entry, due for the n-th time. `arrived` is the row that was pushed.
+template <Loops kLoops, bool kIsFed>
+inline void fire(const Plan& plan, const Entry& e, const cormorant_step* step, std::uint32_t n,
+                 const std::byte* arrived) {
   const std::uint32_t row = n - e.before;
   std::byte* newest = nullptr;
   if (e.slab != Entry::kNone) {
@@ -61,15 +82,20 @@ inline void fire(const Plan& plan, const Entry& e, const cormorant_step* step, s
     if (newest != nullptr) fill<kLoops>(newest, e.fill, e.row_bytes);
     return;
   }
-  if (e.kind == Entry::Kind::call) return step->execute(step->plan);
+  if constexpr (kIsFed) {
+    if (e.kind == Entry::Kind::call) return call_stage(step->execute, step->plan);
+    if (e.kind == Entry::Kind::push) return copy<kLoops>(newest, arrived, e.row_bytes);
+  } else {
+    if (e.kind == Entry::Kind::call) return step->execute(step->plan);
+  }
   std::byte* const whole = plan.tensors()[e.whole] + row * e.row_bytes;
   const bool is_feed = e.kind == Entry::Kind::feed;
   copy<kLoops>(is_feed ? newest : whole, is_feed ? whole : newest, e.row_bytes);
 }
 
 // Stages of one tick.
-template <Loops kLoops>
-inline void run_tick(const Plan& plan, std::uint32_t tick) {
+template <Loops kLoops, bool kIsFed = false>
+inline void run_tick(const Plan& plan, std::uint32_t tick, const std::byte* arrived = nullptr) {
   const cormorant_step* step = plan.steps;
   const Entry* const end = plan.entries + plan.count;
   for (const Entry* e = plan.entries; e != end; ++e) {
@@ -79,7 +105,7 @@ inline void run_tick(const Plan& plan, std::uint32_t tick) {
     const std::uint32_t since = tick - e->start;
     const std::uint32_t n = since / e->period;
     if (n * e->period != since || n >= std::uint32_t{e->before} + e->rows + e->after) continue;
-    fire<kLoops>(plan, *e, own, n);
+    fire<kLoops, kIsFed>(plan, *e, own, n, arrived);
   }
 }
 
@@ -122,6 +148,20 @@ template <Loops kLoops>
 void execute_rows(const void* raw) {
   const auto& plan = *static_cast<const rows::Plan*>(raw);
   for (std::uint32_t tick = 0; tick < plan.ticks; ++tick) rows::run_tick<kLoops>(plan, tick);
+}
+
+template <Loops kLoops>
+void advance_rows(Feed& feed) {
+  const auto& fed = reinterpret_cast<const rows::Fed&>(feed);
+  const std::uint32_t end = fed.tick_of(feed.row + 1U);
+  for (std::uint32_t tick = fed.tick_of(feed.row); tick < end; ++tick) {
+    rows::run_tick<kLoops, true>(fed.plan, tick, feed.source);
+  }
+}
+
+template <Loops kLoops>
+Error load_rows_fed(Call& call) {
+  return load_rows_fed(call, advance_rows<kLoops>);
 }
 
 }  // namespace cormorant::ops

@@ -8,10 +8,12 @@
 //
 // In the graph a group is made of
 //   rows.feed     the next row of a whole image
+//   rows.push     the next row of the program's input, which is one row: others arrive when they do
 //   rows.slab     the last rows of what an operator computes
 //   rows.window   those of a slab's rows that a reader looks at
 //   rows.group    whole images, of rows: all of the above and the operators between them, in the order of a tick
-// of which only the last becomes an instruction.
+// of which only the last becomes an instruction. One that rows are pushed to is cormorant::rows_fed.<ISA>: each call of
+// it takes a row and computes until the next is needed (runtime/feed.h).
 #pragma once
 
 #include <cstdint>
@@ -23,6 +25,9 @@
   OURS(rows, scalar, scalar, load_rows, execute_rows<kLoops>, any, rows::Run)              \
   OURS(rows, dsp, dsp, load_rows, execute_rows<kLoops>, any, rows::Run)                    \
   OURS(rows, mve, mve, load_rows, execute_rows<kLoops>, any, rows::Run)                    \
+  OURS(rows_fed, scalar, scalar, load_rows_fed<kLoops>, execute_feed, any, rows::Run)      \
+  OURS(rows_fed, dsp, dsp, load_rows_fed<kLoops>, execute_feed, any, rows::Run)            \
+  OURS(rows_fed, mve, mve, load_rows_fed<kLoops>, execute_feed, any, rows::Run)            \
   OURS(rows_sum, scalar, scalar, load_rows_sum, execute_rows_sum<kLoops>, w8a8, rows::Sum) \
   OURS(rows_sum, mve, mve, load_rows_sum, execute_rows_sum<kLoops>, w8a8, rows::Sum)       \
   OURS(rows_mean, scalar, scalar, load_rows_mean, execute_rows_mean, w8a8, rows::Mean)
@@ -97,6 +102,7 @@ struct Entry {
     call,     // the next instruction, which writes the newest row of the slab
     feed,     // the next row of the whole is copied to the newest of the slab
     collect,  // the newest row of the slab is copied to the next of the whole
+    push,     // the row that arrived is copied to the newest of the slab; one entry of a group, if any
   };
   static constexpr std::uint16_t kNone = 0xffff;
 
@@ -108,7 +114,7 @@ struct Entry {
   std::uint16_t rows;
   std::uint16_t after;
   std::uint16_t slab;   // index of a tensor; none: what is computed is read in the same tick
-  std::uint16_t whole;  // of feed and collect
+  std::uint16_t whole;  // of feed and collect; of push the program's input
   std::uint32_t row_bytes;
   std::uint32_t slab_bytes;
 };
@@ -118,6 +124,11 @@ constexpr const char* variant(Isa isa) {
   return isa == Isa::mve   ? names::cormorant_rows_mve
          : isa == Isa::dsp ? names::cormorant_rows_dsp
                            : names::cormorant_rows_scalar;
+}
+constexpr const char* fed_variant(Isa isa) {
+  return isa == Isa::mve   ? names::cormorant_rows_fed_mve
+         : isa == Isa::dsp ? names::cormorant_rows_fed_dsp
+                           : names::cormorant_rows_fed_scalar;
 }
 
 // Ticks are counted with 16 bits.

@@ -13,8 +13,11 @@ extern cormorant_program cormorant_linked_program;
 // On failure `why` is set and the program must not be used.
 cormorant_error cormorant_inference_load(cormorant_failure* why);
 void cormorant_inference_execute();
+// Instead of it, where an image arrives by rows: the next of them.
+cormorant_error cormorant_inference_push(const void* row);
 
 // The same, counted (measure.S).
 cormorant_error cormorant_measured_load(cormorant_failure* why);
 void cormorant_measured_execute();
+[[gnu::weak]] cormorant_error cormorant_measured_push(const void* row);  // null unless it is linked
 }

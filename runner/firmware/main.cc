@@ -9,12 +9,16 @@
 //
 // A sample is all of the program's inputs, one after the other, as they lie in memory. An empty file asks for one run
 // with zeros; without a file nothing is executed. A file steps.bin with a number has the program's state reset after so
-// many samples each. All of this is the harness's; the measured code is in inference.cc.
+// many samples each. All of this is the harness's; the measured code is in inference.cc. Where an image arrives by rows
+// the input is one row: a sample is all of them.
 #include "runner/firmware/inference.h"
 #include "runner/firmware/linked.h"
 #include "runner/firmware/protection.h"
 #include "runner/firmware/semihosting.h"
 #include "runner/firmware/stack.h"
+
+// Only where rows are pushed: the measured code shall be what others link.
+extern "C" [[gnu::weak]] size_t cormorant_missing_rows(const cormorant_program* program);
 
 namespace cormorant {
 namespace {
@@ -108,6 +112,16 @@ std::size_t output_count() { return cormorant_output_count(&cormorant_linked_pro
   return file.is_open() && file.read(&steps, sizeof steps) ? steps : 0;
 }
 
+// How often it takes inputs for a sample: once, or row by row.
+[[gnu::noinline]] std::size_t parts_of_a_sample() {
+  return cormorant_measured_push == nullptr ? 1 : cormorant_missing_rows(&cormorant_linked_program);
+}
+[[gnu::noinline]] void push_row() {
+  if (cormorant_measured_push(input(0).data) != CORMORANT_OK) {
+    fail(ExitCode::io_failed, "the program does not take another row");
+  }
+}
+
 [[gnu::noinline]] void run_samples(std::uint32_t sample_bytes) {
   File inputs("inputs.bin", Mode::read);
   if (!inputs.is_open()) return;
@@ -126,13 +140,15 @@ std::size_t output_count() { return cormorant_output_count(&cormorant_linked_pro
       cormorant_reset(&cormorant_linked_program);
       next_reset += steps;
     }
-    fill_inputs(inputs, with_zeros);
-    stack::paint();
-    cormorant_measured_execute();
-    const std::uint32_t used = stack::used();
-    if (used > depth) depth = used;
+    for (std::size_t part = parts_of_a_sample(); part != 0; --part) {
+      fill_inputs(inputs, with_zeros);
+      stack::paint();
+      cormorant_measured_push == nullptr ? cormorant_measured_execute() : push_row();
+      const std::uint32_t used = stack::used();
+      if (used > depth) depth = used;
+      position += sample_bytes;
+    }
     write_outputs(outputs);
-    position += sample_bytes;
     ++samples;
   } while (!with_zeros && position < file_bytes);
   print_line("samples ", samples);

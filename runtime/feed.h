@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Programs whose image arrives row by row (cormorant_push_rows). One of their kernels has a plan that begins with a
+// Feed and the function below as its `execute`, by which it is recognized: whoever has another plan has another
+// function.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace cormorant {
+
+struct Feed {
+  void (*advance)(Feed& feed);  // computes what the next row permits
+  const std::byte* source;      // where that row lies
+  std::byte* own;               // the program's input, of one row
+  std::uint32_t row_bytes;
+  std::uint16_t row;  // that arrives next, less than `rows`: the only thing that changes from row to row
+  std::uint16_t rows;
+};
+
+// Takes the row that `source` points to.
+void execute_feed(const void* plan);
+
+}  // namespace cormorant

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "evaluate/graph.h"
+#include "evaluate/sqnr.h"
 #include "quantizer/convert.h"
 #include "quantizer/copy.h"
 #include "quantizer/correct.h"
@@ -11,15 +12,38 @@
 #include "quantizer/parallel.h"
 
 namespace cormorant::quantizer {
-namespace {
 
-Trial quantized_with(const ir::Graph& real, const Parameters& parameters, const Samples& samples,
-                     const QuantizeOptions& options) {
+Trial quantize_with(const ir::Graph& real, const Parameters& parameters, const Samples& samples,
+                    const QuantizeOptions& options) {
   Trial trial{copy_of(real), 0, {}};
   convert(trial.graph, annotate(trial.graph, options), parameters.params, options);
   trial.rounded = refine(trial.graph, real, samples, options);
   return trial;
 }
+
+Yardstick::Yardstick(const ir::Graph& real, const Samples& samples, std::size_t threads)
+    : threads_(thread_count(threads, samples.count)), samples_(samples.count), wanted_(samples.count) {
+  const evaluate::Evaluator evaluator(real);
+  parallel_for(samples_.size(), threads_, [&](std::size_t k, std::size_t) {
+    samples_[k] = samples.load(k);
+    wanted_[k] = evaluator.run(samples_[k]);
+  });
+}
+
+std::vector<double> Yardstick::output_db(const ir::Graph& quantized) const {
+  const evaluate::Evaluator evaluator(quantized);
+  std::vector<std::vector<evaluate::Tensor>> got(samples_.size());
+  parallel_for(samples_.size(), threads_, [&](std::size_t k, std::size_t) { got[k] = evaluator.run(samples_[k]); });
+  std::vector<double> db;
+  for (std::size_t output = 0; output < quantized.outputs().size(); ++output) {
+    evaluate::Sqnr sqnr;
+    for (std::size_t k = 0; k < got.size(); ++k) sqnr.add(wanted_[k][output].values(), got[k][output].values());
+    db.push_back(sqnr.db());
+  }
+  return db;
+}
+
+namespace {
 
 // What the network should compute for the samples that one of its size is judged by.
 struct Judged {
@@ -62,13 +86,13 @@ Trial quantize_with_best(const ir::Graph& real, const std::vector<Parameters>& c
                          const QuantizeOptions& options) {
   constexpr std::size_t kEnough = 8;  // samples, for a network to be judged by them
   constexpr double kClearly = 0.8;    // of the error: less may be chance
-  Trial best = quantized_with(real, candidates.at(0), samples, options);
+  Trial best = quantize_with(real, candidates.at(0), samples, options);
   const std::size_t count = samples_to_judge_by(real, samples);
   if (candidates.size() == 1 || count < kEnough) return best;
   const Judged judged = judge_with(real, samples, count, options.threads);
   double least = kClearly * error_of(best.graph, judged, options.threads);
   for (std::size_t k = 1; k < candidates.size(); ++k) {
-    Trial trial = quantized_with(real, candidates[k], samples, options);
+    Trial trial = quantize_with(real, candidates[k], samples, options);
     const double error = error_of(trial.graph, judged, options.threads);
     if (error >= least) continue;
     least = error;

@@ -6,6 +6,7 @@
 #include <charconv>
 #include <chrono>
 #include <cmath>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -34,7 +35,8 @@
 namespace cormorant::cli {
 namespace {
 
-constexpr std::size_t kCompared = 8;  // calibration samples, for the SQNR that compile tells
+constexpr std::size_t kCompared = 8;          // calibration samples, for the SQNR that compile tells
+constexpr std::size_t kComparedToLimit = 16;  // the same where something depends on it
 
 // The region for copies of the constants; none for flash, where they are anyway.
 std::optional<std::uint32_t> constants_region(const CompileFlags& flags, const compiler::Options& options) {
@@ -141,8 +143,14 @@ compiler::Options options_of(const CompileFlags& flags, const CompileInputs& inp
     throw UsageError("--io=" + flags.io + " needs a quantized model\n  add --calibrate FILE (or --quantize)");
   }
   const bool wide = options.scheme == ops::Precision::w8a16;
-  if (options.scheme != ops::Precision::w8a8 && !options.quantize) {
+  if ((options.scheme != ops::Precision::w8a8 || options.bits) && !options.quantize) {
     throw UsageError("--scheme says how to quantize\n  add --calibrate FILE (or --quantize)");
+  }
+  if (options.bits && (options.config.runtime != ops::Runtime::cormorant || options.config.target.is_any())) {
+    throw UsageError("--scheme=auto is for our own runtime and one CPU\n  name a scheme, or the CPU with --target");
+  }
+  if (flags.min_sqnr && flags.calibrate.empty() && inputs.calibration == nullptr) {
+    throw UsageError("--min-sqnr is measured on calibration data\n  add --calibrate FILE");
   }
   if (options.io != compiler::Io::as_model && (options.io == compiler::Io::int16) != wide) {
     throw UsageError(
@@ -216,7 +224,8 @@ nlohmann::ordered_json figures_of(const compiler::Compiled& compiled, const comp
   nlohmann::ordered_json json;
   json["target"] = options.config.target.name();
   json["isa"] = options.config.target.is_any() ? "any" : name_of(options.config.target.isa);
-  json["scheme"] = ops::name_of(options.scheme);
+  json["scheme"] = options.bits ? "auto" : ops::name_of(options.scheme);
+  if (facts.bits) json["bits"] = bits_json(*facts.bits);
   json["operators"] = facts.operators;
   json["float_operators"] = nlohmann::json::array();
   for (const compiler::FloatOperator& op : facts.float_operators) {
@@ -270,8 +279,10 @@ std::optional<double> worst_db(const compiler::Facts& facts) {
 }
 
 std::string compared_text(const compiler::Comparison& comparison) {
-  return fmt::format("dB of the {}, by {} of these samples",
-                     comparison.output_db.size() == 1 ? "output" : "worst output", comparison.samples);
+  const char* const output = comparison.output_db.size() == 1 ? "output" : "worst output";
+  if (comparison.samples == 1)
+    return fmt::format("dB of the {} (one sample: of all of it, not of what varies)", output);
+  return fmt::format("dB of the {}, by {} of these samples", output, comparison.samples);
 }
 
 void print_comparison(const compiler::Facts& facts) {
@@ -311,6 +322,7 @@ void print_summary(const compiler::Compiled& compiled, const compiler::Options& 
   for (const auto& [name, times] : facts.operators) fmt::print("    {:<44} {:>3}\n", name, times);
   if (calibration) print_calibration(*calibration);
   if (calibration) print_comparison(facts);
+  if (facts.bits) print_bits(*facts.bits);
   if (facts.dropped_channels != 0) {
     fmt::print("  dropped     {:>11} channels that are the same for every input\n", grouped(facts.dropped_channels));
   }
@@ -379,6 +391,7 @@ void keep_within(std::uint64_t ram, ir::Graph graph, compiler::Options options, 
   facts.float_operators = std::move(compiled.facts.float_operators);
   facts.decisions = std::move(compiled.facts.decisions);
   facts.equalized = std::move(compiled.facts.equalized);
+  facts.bits = std::move(compiled.facts.bits);
   facts.comparison = std::move(compiled.facts.comparison);
   facts.changes = std::move(compiled.facts.changes);
   compiled = std::move(by_rows);
@@ -454,6 +467,47 @@ void run(const CompileFlags& flags) {
 
 }  // namespace
 
+namespace {
+
+// What bits per layer are chosen for.
+void set_limits(const CompileFlags& flags, CompileResult& result, FirmwareRequest request) {
+  compiler::BitsOptions& bits = *result.options.bits;
+  bits.min_db = flags.min_sqnr;
+  if (result.budget) {
+    bits.flash = result.budget->flash;
+    bits.ram = result.budget->ram;
+  }
+  request.execute = request.cycles = false;
+  // The same operators have the same code.
+  const auto known = std::make_shared<std::map<std::vector<std::string>, std::optional<RunResult>>>();
+  bits.footprint = [known, request, target = result.options.config.target](const compiler::Compiled& compiled) {
+    std::vector<std::string> operators;
+    for (const auto& [name, times] : compiled.facts.operators) operators.push_back(name);
+    const auto [at, is_new] = known->try_emplace(std::move(operators));
+    if (is_new) at->second = link_for(compiled.program, target, request).facts;
+    const Needs needs = needs_of(compiled, at->second);
+    return quantizer::Footprint{.flash = needs.flash, .ram = needs.ram};
+  };
+}
+
+// The search keeps the limit; one scheme for all may miss it.
+void require_sqnr(double wanted, const std::string& scheme, const compiler::Facts& facts, const std::string& model) {
+  if (!facts.comparison) {
+    throw InputError(
+        {.problem = "--min-sqnr cannot be measured: the model is quantized already, there is no float form",
+         .advice = "leave --min-sqnr away, or give the float model",
+         .file = model});
+  }
+  const std::vector<double>& outputs = facts.comparison->output_db;
+  if (facts.bits || outputs.empty() || std::ranges::min(outputs) >= wanted) return;
+  throw InputError({.problem = fmt::format("--min-sqnr={:g} is not kept: the worst output has {:.1f} dB in {}", wanted,
+                                           std::ranges::min(outputs), scheme),
+                    .advice = "--scheme=auto gives layers the bits it takes, or says how near it comes",
+                    .file = model});
+}
+
+}  // namespace
+
 CompileResult compile_model(const CompileFlags& flags, const CompileInputs& inputs) {
   CompileResult result;
   compiler::Options& options = result.options = options_of(flags, inputs);
@@ -469,11 +523,17 @@ CompileResult compile_model(const CompileFlags& flags, const CompileInputs& inpu
     data = std::make_shared<const npy::DataSet>(npy::read_data_set(flags.calibrate));
   if (data) {
     options.calibration = compiler::samples_of(data, graph, axes);
-    options.compare = kCompared;
+    options.compare = options.bits || flags.min_sqnr ? kComparedToLimit : kCompared;
     if (!quantizer::is_quantized_model(graph)) result.calibration = look_at(options.calibration, *data, graph);
   }
   const std::chrono::duration<double> import_time = std::chrono::steady_clock::now() - start;
   options.progress = inputs.progress;
+
+  const FirmwareRequest request = {.compiler = flags.compiler == "clang" ? Compiler::clang : Compiler::gcc,
+                                   .link = flags.link && options.config.runtime == ops::Runtime::cormorant,
+                                   .execute = flags.measure,
+                                   .cycles = !flags.report.empty()};
+  if (options.bits) set_limits(flags, result, request);
 
   const bool of_later_stage = std::filesystem::path(model).extension() != ".pt2" && is_of_later_stage(graph);
   if (of_later_stage) check_program_operators(graph, options.config, model);
@@ -484,10 +544,7 @@ CompileResult compile_model(const CompileFlags& flags, const CompileInputs& inpu
     notes.insert(notes.end(), result.calibration->warnings.begin(), result.calibration->warnings.end());
   }
   compiled.facts.warnings.insert(compiled.facts.warnings.begin(), notes.begin(), notes.end());
-  const FirmwareRequest request = {.compiler = flags.compiler == "clang" ? Compiler::clang : Compiler::gcc,
-                                   .link = flags.link && options.config.runtime == ops::Runtime::cormorant,
-                                   .execute = flags.measure,
-                                   .cycles = !flags.report.empty()};
+  if (flags.min_sqnr) require_sqnr(*flags.min_sqnr, flags.quantization.scheme, compiled.facts, model);
   const Firmware& firmware = result.firmware = link_for(compiled.program, options.config.target, request);
   if (result.budget) result.excess = over_budget(*result.budget, compiled, firmware.facts);
   if (result.excess) result.excess->advice = remedies(flags, inputs, *result.budget);
@@ -525,6 +582,8 @@ std::string report_page(const CompileFlags& flags, const CompileResult& result) 
                      {"Runtime", flags.runtime},
                      {"Inputs and outputs", flags.io == "float" ? "as the model has them" : flags.io.c_str()},
                      {"Calibration", calibration_text(flags, result.compiled, result.options)},
+                     {"Bits", result.compiled.facts.bits ? "for each layer: " + result.compiled.facts.bits->goal
+                                                         : flags.quantization.scheme},
                      {"SQNR", comparison_text(result.compiled.facts)},
                      {"Optimized for", flags.optimize},
                      {"Memory", none_if_empty(flags.memory, "one region without limit")},
@@ -571,7 +630,10 @@ void add_compile_options(CLI::App& word, CompileFlags& flags) {
   word.add_flag("--explain", flags.explain,
                 "Say of every node which rule took it, with which parameters, or why it stays in float; and what less "
                 "memory would cost in time");
-  add_quantization(word, flags.quantization, "--layers,--layer-settings");
+  add_quantization(word, flags.quantization, "--layers,--layer-settings", true);
+  word.add_option("--min-sqnr", flags.min_sqnr,
+                  "dB that the worst output must have on calibration data, an error if it has less; with --scheme=auto "
+                  "layers get the bits it takes");
   word.add_flag("--strict", flags.strict, "An operator left in float is an error");
   word.add_option("--bundle", flags.bundle,
                   "Write a bundled program (.bpte) with the inputs x of this .npz, and the outputs y to expect");

@@ -28,6 +28,7 @@ struct CompileFlags {
   std::string bundle, report, optimize = "balanced", budget, weights_in = "flash", compiler = "gcc", stream,
                               feed = "whole";
   std::vector<std::string> shapes;
+  std::optional<double> min_sqnr;
   QuantizationFlags quantization;
   bool quantize = false, strict = false, bundle_io = false, delegate = false, json = false, names = true,
        measure = false, link = true, explain = false, sequence = false, quiet = false;

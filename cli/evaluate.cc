@@ -72,10 +72,11 @@ void print_layers_json(const compiler::Accuracy& accuracy) {
   fmt::print("{}\n", json.dump(2));
 }
 
-void print_layers(const compiler::Accuracy& accuracy) {
+void print_layers(const compiler::Accuracy& accuracy, bool is_plain) {
   for (std::size_t k = 0; k < accuracy.report.output_db.size(); ++k) {
     fmt::print("output {}: {:.1f} dB with all layers quantized\n", k, accuracy.report.output_db[k]);
   }
+  if (is_plain) fmt::print("one sample: SQNR is of whole tensors, not of what varies with the input\n");
   for (const quantizer::EqualizedLayer& layer : accuracy.equalized) {
     fmt::print("outliers: {} {}: {} channels equalized by up to {} with {}\n", layer.node, layer.source, layer.channels,
                layer.largest_factor, layer.next);
@@ -107,7 +108,7 @@ void run_layers(const Flags& flags) {
   if (flags.json) {
     print_layers_json(accuracy);
   } else {
-    print_layers(accuracy);
+    print_layers(accuracy, data.count == 1);
   }
 }
 
@@ -196,7 +197,7 @@ void add_evaluate(CLI::App& app) {
   word->add_flag("--layers", flags->layers,
                  "Quantize the .pt2 as compile does and tell what every layer costs, the worst first");
   word->add_option("--calibrate", flags->calibrate, "With --layers: inputs to calibrate on (default: those of --data)");
-  add_quantization(*word, flags->quantization, "--layer-settings");
+  add_quantization(*word, flags->quantization, "--layer-settings", false);
   word->add_flag("--json", flags->json, "Print one JSON object and nothing else");
   word->footer(
       "Examples:\n"

@@ -4,7 +4,11 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <cmath>
 #include <map>
+
+#include "cli/files.h"
 
 namespace cormorant::cli {
 namespace {
@@ -53,6 +57,19 @@ void describe(const quantizer::Decision& decision, nlohmann::ordered_json& json)
   if (decision.rounded_otherwise) json["rounded_otherwise"] = *decision.rounded_otherwise;
 }
 
+nlohmann::json decibels(double db) { return std::isfinite(db) ? nlohmann::json(db) : nlohmann::json(); }
+
+nlohmann::ordered_json layer_bits_json(const quantizer::LayerBits& layer) {
+  return {{"node", layer.node},
+          {"operator", layer.op},
+          {"source", layer.source},
+          {"precision", layer.precision},
+          {"alone_db", decibels(layer.alone_db)},
+          {"alone_db_8w8a", decibels(layer.alone_db_8w8a)},
+          {"weight_bytes", layer.weight_bytes},
+          {"weight_bytes_8w8a", layer.weight_bytes_8w8a}};
+}
+
 void print_decision(const nlohmann::ordered_json& node) {
   const auto rule = node["rule"].get<std::string>();
   if (rule == "float") {
@@ -67,6 +84,7 @@ void print_decision(const nlohmann::ordered_json& node) {
   }
   fmt::print(", scale {:.6g}, zero point {}\n", node["scale"].get<double>(), node["zero_point"].get<int>());
   if (node.contains("instead")) fmt::print("  {}: {}\n", precision, node["instead"].get<std::string>());
+  if (node.contains("bits")) fmt::print("  {}\n", bought(node["bits"]));
   if (node.contains("shares_with")) fmt::print("  shares its range with {}\n", node["shares_with"].get<std::string>());
   if (!node.contains("weights")) return;
   fmt::print("  weights {}", node["weights"].get<std::string>());
@@ -90,11 +108,51 @@ nlohmann::ordered_json equalized_json(const std::vector<quantizer::EqualizedLaye
   return layers;
 }
 
+std::string bought(const nlohmann::ordered_json& layer) {
+  const auto db = [](const nlohmann::ordered_json& value) {
+    return value.is_null() ? std::string("no noise") : fmt::format("{:.1f} dB", value.get<double>());
+  };
+  const auto precision = layer["precision"].get<std::string>();
+  const auto saved = layer["weight_bytes_8w8a"].get<std::int64_t>() - layer["weight_bytes"].get<std::int64_t>();
+  const std::string plain = db(layer["alone_db_8w8a"]);
+  if (precision == "8w8a") return fmt::format("8w8a as chosen: alone it leaves {}", plain);
+  return fmt::format("{} as chosen: {}alone it leaves {}, in 8w8a {}", precision,
+                     saved > 0 ? fmt::format("saves {} bytes, ", grouped(static_cast<std::uint64_t>(saved))) : "",
+                     db(layer["alone_db"]), plain);
+}
+
+nlohmann::ordered_json bits_json(const quantizer::BitsReport& bits) {
+  nlohmann::ordered_json json = {
+      {"goal", bits.goal},   {"sqnr_db", decibels(bits.db)},  {"sqnr_db_8w8a", decibels(bits.db_8w8a)},
+      {"flash", bits.flash}, {"flash_8w8a", bits.flash_8w8a}, {"samples", bits.samples},
+      {"tried", bits.tried}};
+  json["layers"] = nlohmann::json::array();
+  for (const quantizer::LayerBits& layer : bits.layers) json["layers"].push_back(layer_bits_json(layer));
+  return json;
+}
+
+void print_bits(const quantizer::BitsReport& bits) {
+  std::map<std::string, std::size_t> layers;
+  for (const quantizer::LayerBits& layer : bits.layers) ++layers[layer.precision];
+  std::string counts;
+  for (const auto& [precision, count] : layers) {
+    counts += fmt::format("{}{} {}", counts.empty() ? "" : ", ", precision, count);
+  }
+  fmt::print("  bits        {:>11.1f} dB in {} bytes of flash; 8w8a: {:.1f} dB in {}\n", bits.db, grouped(bits.flash),
+             bits.db_8w8a, grouped(bits.flash_8w8a));
+  fmt::print("              {:>11} layers: {}\n", bits.layers.size(), counts);
+  fmt::print("              chosen: {}\n", bits.goal);
+}
+
 nlohmann::ordered_json explanation_json(const compiler::Facts& facts) {
   nlohmann::ordered_json nodes = nlohmann::json::array();
   for (const auto& [name, node] : explained(facts)) {
     nlohmann::ordered_json json = {{"node", name}, {"operator", node.op}, {"source", node.source}};
     if (node.decision != nullptr) describe(*node.decision, json);
+    if (facts.bits) {
+      const auto layer = std::ranges::find(facts.bits->layers, name, &quantizer::LayerBits::node);
+      if (layer != facts.bits->layers.end()) json["bits"] = layer_bits_json(*layer);
+    }
     json["stages"] = nlohmann::json::array();
     for (const compiler::Change* change : node.changes) {
       json["stages"].push_back({{"stage", change->stage}, {"why", change->why}, {"became", change->became}});

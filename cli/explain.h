@@ -15,4 +15,10 @@ namespace cormorant::cli {
 [[nodiscard]] nlohmann::ordered_json equalized_json(const std::vector<quantizer::EqualizedLayer>& equalized);
 void print_explanation(const nlohmann::ordered_json& explanation);
 
+// What layers got where the compiler chose their bits, and what it bought.
+[[nodiscard]] nlohmann::ordered_json bits_json(const quantizer::BitsReport& bits);
+void print_bits(const quantizer::BitsReport& bits);
+// Of one node with "bits": "4w8a as chosen: saves 2,048 bytes, alone it leaves 35.1 dB, in 8w8a 48.0 dB".
+[[nodiscard]] std::string bought(const nlohmann::ordered_json& layer);
+
 }  // namespace cormorant::cli

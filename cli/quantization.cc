@@ -5,11 +5,18 @@
 
 namespace cormorant::cli {
 
-void add_quantization(CLI::App& word, QuantizationFlags& flags, const std::string& layers_option) {
-  word.add_option("--scheme", flags.scheme,
-                  "Bits of weights and activations: 8w8a, 8w16a (16-bit activations) or 4w8a (4-bit weights, but for "
-                  "first, last and depthwise layers); operators without it keep 8w8a and are named")
-      ->check(CLI::IsMember({"8w8a", "8w16a", "4w8a"}))
+void add_quantization(CLI::App& word, QuantizationFlags& flags, const std::string& layers_option, bool chooses) {
+  std::vector<std::string> schemes = {"8w8a", "8w16a", "4w8a"};
+  if (chooses) schemes.emplace_back("auto");
+  word.add_option(
+          "--scheme", flags.scheme,
+          std::string(
+              "Bits of weights and activations: 8w8a, 8w16a (16-bit activations) or 4w8a (4-bit weights, but for "
+              "first, last and depthwise layers); operators without it keep 8w8a and are named") +
+              (chooses ? ". auto: chosen for each layer, so that --min-sqnr holds with the least flash, or for the "
+                         "best SQNR within --budget=flash="
+                       : ""))
+      ->check(CLI::IsMember(schemes))
       ->capture_default_str();
   word.add_option("--observer", flags.observer,
                   "How ranges are chosen from what calibration sees; auto: by what is best where the tensor is used")
@@ -31,7 +38,11 @@ void add_quantization(CLI::App& word, QuantizationFlags& flags, const std::strin
 }
 
 void apply(const QuantizationFlags& flags, compiler::Options& options) {
-  options.scheme = ops::parse_precision(flags.scheme).value();
+  if (flags.chooses_bits()) {
+    options.bits.emplace();
+  } else {
+    options.scheme = ops::parse_precision(flags.scheme).value();
+  }
   options.observer = *quantizer::parse_observer(flags.observer);
   options.equalize = flags.equalize;
   options.round_weights = flags.round_weights;

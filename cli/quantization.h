@@ -18,11 +18,13 @@ struct QuantizationFlags {
   std::vector<std::string> float_layers;
   std::string layers_file;
 
+  [[nodiscard]] bool chooses_bits() const { return scheme == "auto"; }
   [[nodiscard]] bool names_layers() const { return !float_layers.empty() || !layers_file.empty(); }
 };
 
 // `layers_option` is how the word spells the option for the file of exceptions.
-void add_quantization(CLI::App& word, QuantizationFlags& flags, const std::string& layers_option);
+// `chooses`: the compiler may choose a scheme per layer.
+void add_quantization(CLI::App& word, QuantizationFlags& flags, const std::string& layers_option, bool chooses);
 // Reads the file of exceptions.
 void apply(const QuantizationFlags& flags, compiler::Options& options);
 

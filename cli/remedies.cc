@@ -43,6 +43,8 @@ std::vector<Remedy> candidates(const CompileFlags& flags, bool is_quantized) {
 }  // namespace
 
 std::string remedies(const CompileFlags& flags, const CompileInputs& inputs, const Budget& budget) {
+  // Every one of them would be searched anew, and the bits are the remedy.
+  if (flags.quantization.chooses_bits()) return "raise --budget, or make the largest smaller";
   const bool is_quantized = flags.quantize || !flags.calibrate.empty() || inputs.calibration != nullptr;
   std::vector<std::string> meeting, tried;
   for (const Remedy& remedy : candidates(flags, is_quantized)) {

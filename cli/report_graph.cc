@@ -78,7 +78,7 @@ std::vector<std::uint64_t> alive_bytes(const compiler::Facts& facts) {
 void add_decision(const std::map<std::string, const Json*>& nodes, const std::string& node, Json& step) {
   const auto at = nodes.find(node);
   if (at == nodes.end()) return;
-  for (const char* const key : {"rule", "range", "scale", "zero_point", "weights"}) {
+  for (const char* const key : {"precision", "rule", "range", "scale", "zero_point", "weights"}) {
     if (at->second->contains(key)) step[key] = (*at->second)[key];
   }
 }

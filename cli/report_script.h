@@ -161,6 +161,7 @@ function choose(b) {
   row(table, 'scratch', s.scratch ? grouped(s.scratch) + ' bytes' : '');
   row(table, 'alive', grouped(s.alive) + ' bytes of the arena');
   row(table, 'SQNR', s.db === undefined ? '' : s.db === null ? 'exact' : s.db.toFixed(1) + ' dB');
+  row(table, 'bits', s.precision);
   row(table, 'rule', s.rule);
   row(table, 'range seen', s.range ? s.range[0].toPrecision(4) + ' … ' + s.range[1].toPrecision(4) : '');
   row(table, 'scale', s.scale);

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <set>
 
+#include "cli/explain.h"
 #include "cli/files.h"
 #include "cli/report.h"
 
@@ -190,6 +191,7 @@ std::string rule_text(const Json& node) {
   std::string text = rule;
   if (node.contains("observer")) text += " by " + text_at(node, "observer");
   if (node.contains("shares_with")) text += " with " + text_at(node, "shares_with");
+  if (node.contains("bits")) text += "; " + bought(node["bits"]);
   return text;
 }
 

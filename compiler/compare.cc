@@ -44,16 +44,7 @@ Part compare_sample(const ir::Graph& real, const evaluate::Evaluator& run_quanti
 
 Comparison compare(const ir::Graph& quantized, const ir::Graph& real, const quantizer::Samples& data,
                    std::size_t samples, std::size_t threads) {
-  quantizer::Samples few = data;  // whole sequences, spread over all of them
-  const std::size_t sequences = data.count / std::max<std::size_t>(1, data.steps);
-  const std::size_t taken =
-      std::min(sequences, std::max<std::size_t>(1, samples / std::max<std::size_t>(1, data.steps)));
-  few.count = taken * data.steps;
-  few.load = [&data, sequences, taken](std::size_t index) {
-    const std::size_t sequence = index / data.steps * sequences / taken;
-    return data.load(sequence * data.steps + index % data.steps);
-  };
-  few = quantizer::with_states(real, few, threads);
+  const quantizer::Samples few = quantizer::with_states(real, quantizer::few_of(data, samples), threads);
   const evaluate::Evaluator run_quantized(quantized), run_real(real);
   std::vector<Part> parts(few.count);
   quantizer::parallel_for(few.count, quantizer::thread_count(threads, few.count), [&](std::size_t i, std::size_t) {

@@ -17,6 +17,8 @@
 namespace cormorant::compiler {
 namespace {
 
+constexpr std::size_t kSamplesForBits = 16;  // random ones, where no data is given
+
 // A batch norm or a relu becomes part of the convolution before it; alone it cannot be treated otherwise.
 void warn_of_absorbed_layers(const ir::Graph& graph, Context& context) {
   for (const quantizer::LayerSettings& layer : context.options.layers) {
@@ -26,6 +28,18 @@ void warn_of_absorbed_layers(const ir::Graph& graph, Context& context) {
         fmt::format("{}: nothing of {} is left to {}: it is part of the layer before it now", layer.where, layer.path,
                     layer.keep_float.value_or(false) ? "keep in float" : "change"));
   }
+}
+
+// What a program of a graph that was quantized one way or another would need.
+quantizer::Footprint footprint_of(ir::Graph graph, const Options& from) {
+  Options options = from;
+  options.explain = false;
+  options.strict = false;
+  options.intermediates.clear();
+  Stages stages = default_stages(options);
+  std::vector<Stage>& behind = stages.for_target;
+  behind.insert(behind.begin(), stages.quantize.begin() + 1, stages.quantize.end());
+  return from.bits->footprint(Compilation(graph, options, std::move(stages)).finish());
 }
 
 quantizer::QuantizeOptions quantizer_options(const Options& from) {
@@ -43,6 +57,15 @@ quantizer::QuantizeOptions quantizer_options(const Options& from) {
   options.equalize = from.equalize;
   options.round_weights = from.round_weights;
   options.correct_biases = from.correct_biases;
+  if (from.bits) {
+    options.bits = {.min_db = from.bits->min_db,
+                    .flash = from.bits->flash,
+                    .ram = from.bits->ram,
+                    // Inputs and outputs have the activations' type.
+                    .may_widen = from.io == Io::as_model,
+                    .samples = from.compare != 0 ? from.compare : kSamplesForBits,
+                    .footprint = [&from](ir::Graph graph) { return footprint_of(std::move(graph), from); }};
+  }
   return options;
 }
 
@@ -72,6 +95,7 @@ void quantize_graph(ir::Graph& graph, Context& context) {
   quantizer::QuantizeReport report =
       quantizer::quantize(graph, context.options.calibration, quantizer_options(context.options));
   report_float(report.float_nodes);
+  context.facts.bits = std::move(report.bits);
   context.facts.decisions = std::move(report.decisions);
   context.facts.equalized = std::move(report.equalized);
   if (context.options.compare != 0 && context.options.calibration.count != 0 && report.real != nullptr) {

@@ -27,6 +27,16 @@ namespace cormorant::compiler {
 
 enum class Io : std::uint8_t { as_model, int8, int16 };
 
+struct Compiled;
+
+// Bits per layer are chosen by the compiler: see quantizer/bits.h.
+struct BitsOptions {
+  std::optional<double> min_db;
+  std::optional<std::uint64_t> flash, ram;
+  // What firmware needs with a program: of flash with its code, if that is known.
+  std::function<quantizer::Footprint(const Compiled&)> footprint;
+};
+
 struct Options {
   ops::Config config;
   bool quantize = false;
@@ -45,6 +55,7 @@ struct Options {
   bool curve = false;       // record what memory would cost in time, if some of it were computed row by row
   std::size_t compare = 0;  // calibration samples over which quantized tensors are compared with their float form
   ops::Precision scheme = ops::Precision::w8a8;  // of quantization, where operators have it
+  std::optional<BitsOptions> bits;               // instead of one scheme for all
   quantizer::Observer observer = quantizer::Observer::automatic;
   bool equalize = true;        // outlier channels,
   bool round_weights = true;   // by their layer's sums, and
@@ -82,6 +93,7 @@ struct Facts {
   std::vector<std::pair<std::string, double>> seconds;          // per stage
   std::vector<quantizer::Decision> decisions;                   // of quantization, one per node
   std::vector<quantizer::EqualizedLayer> equalized;
+  std::optional<quantizer::BitsReport> bits;            // with options.bits
   std::optional<Comparison> comparison;                 // with options.compare
   std::vector<Change> changes;                          // with options.explain
   std::vector<std::vector<std::int64_t>> outputs_from;  // as emit::Step::from, of every output

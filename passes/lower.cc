@@ -64,6 +64,7 @@ void write_out(ir::Graph& graph) {
 }
 
 void lower(ir::Graph& graph, const ops::Config& config) {
+  compose_words(graph);
   for (ir::Node* node : graph.snapshot()) {
     if (ops::is_float(*node)) unfuse_activation(graph, *node);
   }

@@ -62,6 +62,9 @@ void stream(ir::Graph& graph, const StreamOptions& options);
 // Channels that are the same for every input become part of the biases behind them; how many.
 std::size_t drop_channels(ir::Graph& graph);
 
+// With 16-bit activations, operators that have no such kernels become others that have. A part of lower().
+void compose_words(ir::Graph& graph);
+
 // Quantized aten nodes become cortex_m nodes with ExecuTorch's schemas, nodes in float the portable operators.
 void lower(ir::Graph& graph, const ops::Config& config);
 

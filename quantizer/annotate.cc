@@ -152,19 +152,22 @@ Choices choose_precisions(const ir::Graph& graph, const Rules& rules, const Quan
     const Rule& rule = rules.at(&node);
     if (is_rejected(rule)) continue;
     const LayerSettings own = settings_for(options.layers, node.location.module);
-    const ops::Precision wanted = own.precision.value_or(options.scheme);
+    const auto chosen = options.precisions.find(node.name);
+    const bool is_asked = own.precision.has_value() || chosen != options.precisions.end();
+    const ops::Precision wanted =
+        own.precision.value_or(chosen != options.precisions.end() ? chosen->second : options.scheme);
     Choice& choice = choices[&node];
     if (wanted == ops::Precision::w8a8) continue;
     const std::string name(ops::name_of(wanted));
     if (wanted == ops::Precision::w4a8 && rule.weights.empty()) {
       choice.instead = "it has no weights";
-    } else if (wanted == ops::Precision::w4a8 && !own.precision && is_depthwise(node)) {
+    } else if (wanted == ops::Precision::w4a8 && !is_asked && is_depthwise(node)) {
       choice.instead = "depthwise layers keep 8 bits";
     } else if (!has(rule, wanted)) {
       // A module may hold more than the layer that is meant: only what has weights was surely meant.
       if (own.precision && !rule.weights.empty()) contradict(node, own, rule);
       choice.instead = "operator " + node.op + " has no " + name;
-    } else if (wanted == ops::Precision::w4a8 && !own.precision && ends.contains(node)) {
+    } else if (wanted == ops::Precision::w4a8 && !is_asked && ends.contains(node)) {
       choice.instead = "first and last layers keep 8 bits unless --layers says otherwise";
     } else {
       choice.precision = wanted;

@@ -149,57 +149,95 @@ Observations calibrate(const ir::Graph& graph, const Annotation& annotation, con
   return std::move(per_thread[0]);
 }
 
-std::vector<Parameters> choose_parameters(const ir::Graph& graph, const Annotation& annotation,
-                                          const Observations& observations, const Samples& samples,
-                                          const QuantizeOptions& options) {
-  std::vector<std::vector<Proposal>> proposals(annotation.groups.size());
-  std::vector<std::string> asked(annotation.groups.size());  // who asked for a range of its own
-  const std::size_t threads = thread_count(options.threads, proposals.size());
-  parallel_for(proposals.size(), threads, [&](std::size_t k, std::size_t) {
+namespace {
+
+// What there is to choose from, per group.
+struct Proposals {
+  std::vector<std::vector<Proposal>> of_group;  // none where the parameters are fixed
+  std::vector<std::string> asked;               // who asked for a range of its own
+};
+
+Proposals proposals_of(const Annotation& annotation, const Observations& observations, const QuantizeOptions& options) {
+  Proposals all{std::vector<std::vector<Proposal>>(annotation.groups.size()),
+                std::vector<std::string>(annotation.groups.size())};
+  const std::size_t threads = thread_count(options.threads, annotation.groups.size());
+  parallel_for(annotation.groups.size(), threads, [&](std::size_t k, std::size_t) {
     const Group& group = annotation.groups[k];
     if (group.fixed) return;
     const LayerSettings own = settings_of(group, options);
     if (own.range) {
-      proposals[k] = {
+      all.of_group[k] = {
           {{Observer::minmax}, params_for_range(own.range->first, own.range->second, group.is_wide ? kWords : Grid{})}};
-      asked[k] = "range as asked";
+      all.asked[k] = "range as asked";
       return;
     }
     Histogram merged;
     for (const ir::Value* member : group.members) merged.merge(observations.at(member));
     const Observer observer = own.observer.value_or(options.observer);
-    proposals[k] = group.is_wide ? wide_proposals(merged.distribution(), observer, largest_by_activation(group))
-                                 : proposals_for(merged.distribution(), observer);
+    all.of_group[k] = group.is_wide ? wide_proposals(merged.distribution(), observer, largest_by_activation(group))
+                                    : proposals_for(merged.distribution(), observer);
   });
+  return all;
+}
+
+// `choice` has the index of a proposal per group.
+Parameters parameters_of(const ir::Graph& graph, const Annotation& annotation, const Proposals& proposals,
+                         const std::vector<std::size_t>& choice) {
+  Parameters chosen;
+  for (std::size_t k = 0; k < annotation.groups.size(); ++k) {
+    if (const auto& fixed = annotation.groups[k].fixed) {
+      ir::QuantParams params = ir::per_tensor_i8(fixed->scale, fixed->zero_point);
+      if (fixed->dtype == DType::i16) {
+        params.dtype = DType::i16;
+        params.qmin = -32768;
+        params.qmax = 32767;
+      }
+      chosen.params.push_back(std::move(params));
+      chosen.chosen_by.emplace_back();
+    } else {
+      const Proposal& proposal = proposals.of_group[k][choice[k]];
+      chosen.params.push_back(proposal.params);
+      chosen.chosen_by.emplace_back(!proposals.asked[k].empty() ? proposals.asked[k]
+                                                                : name_of(proposal.observers.front()));
+    }
+  }
+  widen_results(graph, annotation, chosen.params);
+  return chosen;
+}
+
+}  // namespace
+
+std::vector<Parameters> choose_parameters(const ir::Graph& graph, const Annotation& annotation,
+                                          const Observations& observations, const Samples& samples,
+                                          const QuantizeOptions& options) {
+  const Proposals proposals = proposals_of(annotation, observations, options);
   std::vector<std::vector<std::size_t>> choices = {
-      best_proposals(graph, annotation, proposals, samples, options.threads)};
+      best_proposals(graph, annotation, proposals.of_group, samples, options.threads)};
   // Not by divergence: it is blind to how large the values are that it clips.
   for (const Observer observer : {Observer::minmax, Observer::percentile, Observer::mse}) {
-    std::vector<std::size_t> choice = proposals_by(observer, proposals);
+    std::vector<std::size_t> choice = proposals_by(observer, proposals.of_group);
     if (std::ranges::find(choices, choice) == choices.end()) choices.push_back(std::move(choice));
   }
   std::vector<Parameters> all;
   for (const std::vector<std::size_t>& choice : choices) {
-    Parameters& chosen = all.emplace_back();
-    for (std::size_t k = 0; k < proposals.size(); ++k) {
-      if (const auto& fixed = annotation.groups[k].fixed) {
-        ir::QuantParams params = ir::per_tensor_i8(fixed->scale, fixed->zero_point);
-        if (fixed->dtype == DType::i16) {
-          params.dtype = DType::i16;
-          params.qmin = -32768;
-          params.qmax = 32767;
-        }
-        chosen.params.push_back(std::move(params));
-        chosen.chosen_by.emplace_back();
-      } else {
-        const Proposal& proposal = proposals[k][choice[k]];
-        chosen.params.push_back(proposal.params);
-        chosen.chosen_by.emplace_back(!asked[k].empty() ? asked[k] : name_of(proposal.observers.front()));
-      }
-    }
-    widen_results(graph, annotation, chosen.params);
+    all.push_back(parameters_of(graph, annotation, proposals, choice));
   }
   return all;
+}
+
+Parameters parameters_by(const Observers& observers, const ir::Graph& graph, const Annotation& annotation,
+                         const Observations& observations, const QuantizeOptions& options) {
+  const Proposals proposals = proposals_of(annotation, observations, options);
+  std::vector<std::size_t> choice(annotation.groups.size(), 0);
+  for (std::size_t g = 0; g < choice.size(); ++g) {
+    const auto known = observers.find(annotation.groups[g].members.at(0));
+    if (known == observers.end()) continue;
+    for (std::size_t k = 0; k < proposals.of_group[g].size(); ++k) {
+      const std::vector<Observer>& proposing = proposals.of_group[g][k].observers;
+      if (std::ranges::find(proposing, known->second) != proposing.end()) choice[g] = k;
+    }
+  }
+  return parameters_of(graph, annotation, proposals, choice);
 }
 
 }  // namespace cormorant::quantizer

@@ -34,4 +34,11 @@ struct Parameters {
                                                         const Observations& observations, const Samples& samples,
                                                         const QuantizeOptions& options);
 
+// Whose range each tensor has.
+using Observers = std::unordered_map<const ir::Value*, Observer>;
+
+// The same where that is known already, from other precisions of the same graph.
+[[nodiscard]] Parameters parameters_by(const Observers& observers, const ir::Graph& graph, const Annotation& annotation,
+                                       const Observations& observations, const QuantizeOptions& options);
+
 }  // namespace cormorant::quantizer

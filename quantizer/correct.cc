@@ -149,6 +149,13 @@ class Refinement {
           define(node, lane.integers, run_node(node, lane.integers));
         });
       }
+      if (options_.refine_alone && real != nullptr) {
+        for (Lane& lane : lanes_) {
+          for (std::size_t k = 0; k < node.results.size(); ++k) {
+            lane.integers.set(node.results[k], lane.reals.get(real->results[k]));
+          }
+        }
+      }
       for (Lane& lane : lanes_) {
         for (const ir::Value* value : uses.at(&node)) lane.integers.drop(value);
         if (real == nullptr) continue;

@@ -10,6 +10,7 @@
 #include "evaluate/graph.h"
 #include "evaluate/sqnr.h"
 #include "ops/op.h"
+#include "quantizer/observe.h"
 #include "quantizer/parallel.h"
 
 namespace cormorant::quantizer {
@@ -21,6 +22,7 @@ using Tensors = std::unordered_map<const ir::Value*, Tensor>;
 
 // What each layer does alone is measured on a few samples: every one costs half a network per layer.
 constexpr std::size_t kSamplesAlone = 4;
+constexpr std::size_t kMostSamples = 16;  // of a small network
 
 struct Measured {
   Sqnr total, own, inherited;
@@ -102,6 +104,15 @@ class Comparison {
       into[k].inherited.add(exact.values(), inherited_result(layer, integers, exact).values());
       if (alone) follow(layer, own, reals, into[k].alone);
     }
+  }
+
+  // Per layer and output, what the layer does alone.
+  [[nodiscard]] std::vector<std::vector<Sqnr>> measure_alone(const Sample& sample) const {
+    Tensors reals;
+    (void)run_real_.run(sample, [&](const ir::Value& value, const Tensor& tensor) { reals[&value] = tensor; });
+    std::vector<std::vector<Sqnr>> alone(layers_.size(), std::vector<Sqnr>(real_.outputs().size()));
+    for (std::size_t k = 0; k < layers_.size(); ++k) follow(layers_[k], own_result(layers_[k], reals), reals, alone[k]);
+    return alone;
   }
 
  private:
@@ -220,6 +231,26 @@ LayerReport compare_layers(const ir::Graph& quantized, const ir::Graph& real, co
   });
   for (const Sqnr& output : outputs) report.output_db.push_back(output.db());
   return report;
+}
+
+Blame blame(const ir::Graph& quantized, const ir::Graph& real, const Samples& samples, std::size_t threads) {
+  const Comparison comparison(quantized, real);
+  const std::size_t count = std::min<std::size_t>(kMostSamples, samples_to_judge_by(real, samples));
+  std::vector<std::vector<std::vector<Sqnr>>> parts(count);
+  parallel_for(count, thread_count(threads, count), [&](std::size_t k, std::size_t) {
+    parts[k] = comparison.measure_alone(samples.load(k * samples.count / count));
+  });
+  Blame blame;
+  for (std::size_t layer = 0; layer < comparison.layers().size(); ++layer) {
+    std::vector<double>& ratios = blame[comparison.layers()[layer].real_value->name];
+    ratios.resize(real.outputs().size());
+    for (std::size_t output = 0; output < ratios.size(); ++output) {
+      Sqnr all;
+      for (const auto& part : parts) all.add(part[layer][output]);
+      ratios[output] += std::pow(10, -all.db() / 10);
+    }
+  }
+  return blame;
 }
 
 }  // namespace cormorant::quantizer

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "ir/graph.h"
@@ -35,5 +36,11 @@ struct LayerReport {
 // `real` is the graph that `quantized` was made from: values with the same names stand for the same.
 [[nodiscard]] LayerReport compare_layers(const ir::Graph& quantized, const ir::Graph& real, const Samples& samples,
                                          std::size_t threads = 0);
+
+// Noise over signal of every output when one tensor alone is quantized, by the tensor's name in `real`: what stands as
+// "alone" in the report. `quantized` is best refined for that (QuantizeOptions::refine_alone).
+using Blame = std::unordered_map<std::string, std::vector<double>>;
+[[nodiscard]] Blame blame(const ir::Graph& quantized, const ir::Graph& real, const Samples& samples,
+                          std::size_t threads = 0);
 
 }  // namespace cormorant::quantizer

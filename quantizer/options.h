@@ -5,7 +5,9 @@
 
 #include <cstddef>
 #include <functional>
+#include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "ops/op.h"
@@ -13,9 +15,26 @@
 
 namespace cormorant::quantizer {
 
+// What a program of a quantized graph needs, in bytes.
+struct Footprint {
+  std::uint64_t flash = 0, ram = 0;
+};
+
+// What bits per layer are chosen for (quantizer/bits.h). Without a limit: to lose next to nothing against 8w8a.
+struct BitsGoal {
+  std::optional<double> min_db;             // SQNR of the worst output, with the least flash
+  std::optional<std::uint64_t> flash = {};  // the best SQNR within it
+  std::optional<std::uint64_t> ram = {};    // what 16-bit activations must not exceed
+  bool may_widen = true;                    // activations may have 16 bits
+  std::size_t samples = 16;                 // to measure by
+  std::function<Footprint(ir::Graph)> footprint;
+};
+
 struct QuantizeOptions {
   bool int8_io = false;                          // the graph's inputs and outputs become integers themselves
   ops::Precision scheme = ops::Precision::w8a8;  // what layers get where their operator has it
+  std::unordered_map<std::string, ops::Precision> precisions;  // by node, instead of the scheme
+  std::optional<BitsGoal> bits;                                // these are to be found
   std::vector<std::string>
       per_tensor_weights;             // operators ("aten.linear") whose kernels take one scale for all channels
   std::vector<LayerSettings> layers;  // exceptions by module path; of two that set the same, the later counts
@@ -24,6 +43,7 @@ struct QuantizeOptions {
   bool equalize = true;        // outlier channels between two layers, which changes nothing in float
   bool round_weights = true;   // to the neighbour that is best for the layer's sums, not the nearest
   bool correct_biases = true;  // by what calibration finds layers to be off on average
+  bool refine_alone = false;   // weights and biases as if no other layer were quantized
   std::size_t threads = 0;     // 0: one per core; the result is the same for any number
   std::function<void(std::size_t, std::size_t)> progress;  // (samples done, samples in all), one call at a time
 };

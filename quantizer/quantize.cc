@@ -108,10 +108,19 @@ QuantizeReport quantize(ir::Graph& graph, const Samples& samples, const Quantize
   const Observations observations = calibrate(graph, annotation, inputs, options);
   const std::vector<Parameters> candidates = choose_parameters(graph, annotation, observations, inputs, options);
   Trial best = quantize_with_best(*real, candidates, inputs, options);
-  const auto& [params, chosen_by] = candidates[best.chosen];
-  report.float_nodes = annotation.float_nodes;
-  report.decisions = decisions(graph, annotation, observations, params, chosen_by);
-  report.ranges = describe(annotation, observations, params, graph);
+  const auto tell = [&](const Annotation& as, const Parameters& parameters) {
+    report.float_nodes = as.float_nodes;
+    report.decisions = decisions(graph, as, observations, parameters.params, parameters.chosen_by);
+    report.ranges = describe(as, observations, parameters.params, graph);
+  };
+  if (options.bits) {
+    ChosenBits chosen = choose_bits({graph, *real, observations, inputs, candidates[best.chosen]}, options);
+    report.bits = std::move(chosen.report);
+    tell(annotate(graph, chosen.options), chosen.parameters);
+    best = std::move(chosen.trial);
+  } else {
+    tell(annotation, candidates[best.chosen]);
+  }
   for (Decision& decision : report.decisions) {
     const auto at = best.rounded.find(decision.node);
     if (at != best.rounded.end()) decision.rounded_otherwise = at->second;

@@ -14,6 +14,7 @@
 
 #include "ir/graph.h"
 #include "quantizer/annotate.h"
+#include "quantizer/bits.h"
 #include "quantizer/equalize.h"
 #include "quantizer/options.h"
 #include "quantizer/samples.h"
@@ -36,6 +37,7 @@ struct QuantizeReport {
   std::vector<std::string> warnings;
   std::vector<Decision> decisions;        // one per node, in the graph's order
   std::vector<EqualizedLayer> equalized;  // the largest factor first
+  std::optional<BitsReport> bits;         // where they were chosen
   std::shared_ptr<const ir::Graph> real;  // the float graph that the quantized one stands for, equalized
 };
 

@@ -475,6 +475,34 @@ TEST(Trial, KeepsTheFirstSetUnlessAnotherIsClearlyBetter) {
   EXPECT_EQ(chosen({5.0, 2.0}, 7), 0U);  // too few samples to tell
 }
 
+// By all numbers together, the output with the large ones would decide alone.
+TEST(Trial, CountsOutputsAlikeHoweverLargeTheirNumbersAre) {
+  const ir::Graph real = ir::parse(
+      "graph g\ninput %x : f32[2]\ninput %y : f32[2]\n"
+      "node \"c\" \"\" \"\"\n  %c : f32[2] = toy.double(input=%x)\n"
+      "node \"d\" \"\" \"\"\n  %d : f32[2] = toy.double(input=%y)\noutput %c\noutput %d\n",
+      "test");
+  const Annotation annotation = annotate(real, {});
+  const auto with = [&](double small, double large) {
+    Parameters parameters;
+    parameters.params.resize(annotation.groups.size());
+    for (const auto& [value, group] : annotation.group_of) {
+      const double scale = value->name == "x" ? 1 : value->name == "y" ? 1000 : value->name == "c" ? small : large;
+      parameters.params[group] = ir::per_tensor_i8(scale, -128);
+    }
+    return parameters;
+  };
+  std::vector<Sample> all;
+  for (int k = 0; k < 8; ++k) {
+    const auto number = static_cast<float>(10 * k);
+    all.push_back({evaluate::Tensor({2}, {number, 7}), evaluate::Tensor({2}, {1000 * number, 70'000})});
+  }
+  const Samples data = samples_of(all);
+  const Parameters fair = with(2, 2100), ruins_small = with(0.01, 2000);  // 2000 is exact, 0.01 clips
+  EXPECT_EQ(quantize_with_best(real, {fair, ruins_small}, data, {}).chosen, 0U);
+  EXPECT_EQ(quantize_with_best(real, {ruins_small, fair}, data, {}).chosen, 1U);
+}
+
 TEST(Quantize, LayersMayHaveObserversAndRangesOfTheirOwn) {
   std::vector<float> many(4096);
   for (std::size_t k = 0; k < many.size(); ++k) many[k] = static_cast<float>(k % 256);

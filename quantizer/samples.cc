@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "quantizer/samples.h"
 
+#include <algorithm>
 #include <cmath>
 #include <memory>
 #include <numbers>
@@ -14,6 +15,15 @@ namespace cormorant::quantizer {
 Samples samples_of(std::vector<Sample> samples) {
   const auto shared = std::make_shared<const std::vector<Sample>>(std::move(samples));
   return {shared->size(), [shared](std::size_t k) { return shared->at(k); }};
+}
+
+Samples few_of(const Samples& samples, std::size_t wanted) {
+  const std::size_t steps = std::max<std::size_t>(1, samples.steps), sequences = samples.count / steps;
+  const std::size_t taken = std::min(sequences, std::max<std::size_t>(1, wanted / steps));
+  const auto load = [&samples, steps, sequences, taken](std::size_t index) {
+    return samples.load(index / steps * sequences / taken * steps + index % steps);
+  };
+  return {taken * steps, load, samples.steps};
 }
 
 Samples with_states(const ir::Graph& graph, const Samples& samples, std::size_t threads) {

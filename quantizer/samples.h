@@ -28,6 +28,9 @@ struct Samples {
 
 [[nodiscard]] Samples samples_of(std::vector<Sample> samples);
 
+// About so many of them, spread over all: whole sequences, at least one. `samples` outlives what is returned.
+[[nodiscard]] Samples few_of(const Samples& samples, std::size_t wanted);
+
 // Normally distributed numbers, the same in every run, for a model that comes without data. Integer inputs are zero.
 // A model with state gets sequences.
 [[nodiscard]] Samples random_samples(const ir::Graph& graph, std::size_t count, std::uint64_t seed);

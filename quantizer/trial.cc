@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "quantizer/trial.h"
 
-#include <algorithm>
+#include <cmath>
+#include <limits>
 
 #include "evaluate/graph.h"
+#include "evaluate/sqnr.h"
 #include "quantizer/convert.h"
 #include "quantizer/copy.h"
 #include "quantizer/correct.h"
@@ -11,48 +13,46 @@
 #include "quantizer/parallel.h"
 
 namespace cormorant::quantizer {
-namespace {
 
-Trial quantized_with(const ir::Graph& real, const Parameters& parameters, const Samples& samples,
-                     const QuantizeOptions& options) {
+Trial quantize_with(const ir::Graph& real, const Parameters& parameters, const Samples& samples,
+                    const QuantizeOptions& options) {
   Trial trial{copy_of(real), 0, {}};
   convert(trial.graph, annotate(trial.graph, options), parameters.params, options);
   trial.rounded = refine(trial.graph, real, samples, options);
   return trial;
 }
 
-// What the network should compute for the samples that one of its size is judged by.
-struct Judged {
-  std::vector<Sample> samples;
-  std::vector<std::vector<evaluate::Tensor>> outputs;
-};
-
-Judged judge_with(const ir::Graph& real, const Samples& samples, std::size_t count, std::size_t threads) {
-  Judged judged{std::vector<Sample>(count), std::vector<std::vector<evaluate::Tensor>>(count)};
+Yardstick::Yardstick(const ir::Graph& real, const Samples& samples, std::size_t threads)
+    : threads_(thread_count(threads, samples.count)), samples_(samples.count), wanted_(samples.count) {
   const evaluate::Evaluator evaluator(real);
-  parallel_for(count, thread_count(threads, count), [&](std::size_t k, std::size_t) {
-    judged.samples[k] = samples.load(k * samples.count / count);
-    judged.outputs[k] = evaluator.run(judged.samples[k]);
+  parallel_for(samples_.size(), threads_, [&](std::size_t k, std::size_t) {
+    samples_[k] = samples.load(k);
+    wanted_[k] = evaluator.run(samples_[k]);
   });
-  return judged;
 }
 
-// Squared, of all outputs.
-double error_of(const ir::Graph& quantized, const Judged& judged, std::size_t threads) {
+std::vector<double> Yardstick::output_db(const ir::Graph& quantized) const {
   const evaluate::Evaluator evaluator(quantized);
-  std::vector<double> errors(judged.samples.size(), 0.0);
-  parallel_for(errors.size(), thread_count(threads, errors.size()), [&](std::size_t k, std::size_t) {
-    const std::vector<evaluate::Tensor> got = evaluator.run(judged.samples[k]);
-    for (std::size_t output = 0; output < got.size(); ++output) {
-      const std::span<const float> wanted = judged.outputs[k][output].values(), values = got[output].values();
-      for (std::size_t i = 0; i < values.size(); ++i) {
-        const double error = double{wanted[i]} - double{values[i]};
-        errors[k] += error * error;
-      }
-    }
-  });
+  std::vector<std::vector<evaluate::Tensor>> got(samples_.size());
+  parallel_for(samples_.size(), threads_, [&](std::size_t k, std::size_t) { got[k] = evaluator.run(samples_[k]); });
+  std::vector<double> db;
+  for (std::size_t output = 0; output < quantized.outputs().size(); ++output) {
+    evaluate::Sqnr sqnr;
+    for (std::size_t k = 0; k < got.size(); ++k) sqnr.add(wanted_[k][output].values(), got[k][output].values());
+    db.push_back(sqnr.db());
+  }
+  return db;
+}
+
+namespace {
+
+// Noise over signal, the sum over the outputs: each counts alike, however large its numbers are. What never varies has
+// no signal and says nothing.
+double error_of(const std::vector<double>& output_db) {
   double sum = 0;
-  for (const double error : errors) sum += error;  // in one order, for any number of threads
+  for (const double db : output_db) {
+    if (db > -std::numeric_limits<double>::infinity()) sum += std::pow(10, -db / 10);
+  }
   return sum;
 }
 
@@ -62,14 +62,15 @@ Trial quantize_with_best(const ir::Graph& real, const std::vector<Parameters>& c
                          const QuantizeOptions& options) {
   constexpr std::size_t kEnough = 8;  // samples, for a network to be judged by them
   constexpr double kClearly = 0.8;    // of the error: less may be chance
-  Trial best = quantized_with(real, candidates.at(0), samples, options);
+  Trial best = quantize_with(real, candidates.at(0), samples, options);
   const std::size_t count = samples_to_judge_by(real, samples);
   if (candidates.size() == 1 || count < kEnough) return best;
-  const Judged judged = judge_with(real, samples, count, options.threads);
-  double least = kClearly * error_of(best.graph, judged, options.threads);
+  const Samples judged{count, [&](std::size_t k) { return samples.load(k * samples.count / count); }};
+  const Yardstick yardstick(real, judged, options.threads);
+  double least = kClearly * error_of(yardstick.output_db(best.graph));
   for (std::size_t k = 1; k < candidates.size(); ++k) {
-    Trial trial = quantized_with(real, candidates[k], samples, options);
-    const double error = error_of(trial.graph, judged, options.threads);
+    Trial trial = quantize_with(real, candidates[k], samples, options);
+    const double error = error_of(yardstick.output_db(trial.graph));
     if (error >= least) continue;
     least = error;
     best = std::move(trial);

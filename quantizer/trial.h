@@ -15,6 +15,23 @@ struct Trial {
   std::unordered_map<std::string, std::size_t> rounded;  // what refine() returned
 };
 
+// With these parameters, as the options say.
+[[nodiscard]] Trial quantize_with(const ir::Graph& real, const Parameters& parameters, const Samples& samples,
+                                  const QuantizeOptions& options);
+
+// What the outputs are off from those of the float graph, over some samples.
+class Yardstick {
+ public:
+  Yardstick(const ir::Graph& real, const Samples& samples, std::size_t threads);
+  // SQNR of each output, infinite without noise.
+  [[nodiscard]] std::vector<double> output_db(const ir::Graph& quantized) const;
+
+ private:
+  std::size_t threads_;
+  std::vector<Sample> samples_;
+  std::vector<std::vector<evaluate::Tensor>> wanted_;  // per sample and output
+};
+
 // `real` is the float graph that annotate() gives the candidates' groups of. The first candidate is kept unless another
 // is clearly better; large networks are not tried, the first it is.
 [[nodiscard]] Trial quantize_with_best(const ir::Graph& real, const std::vector<Parameters>& candidates,

@@ -20,7 +20,9 @@ namespace {
 
 struct Architecture {
   const char* name;
-  double sqnr_db;  // against float, at least: weights are random, so that errors do not cancel as in trained ones
+  // Of the whole output against float, at least: weights are random, so that outputs hardly vary with the input and
+  // errors do not cancel as in trained ones. How good quantization is, accuracy_test.cc tells, of trained networks.
+  double sqnr_db;
   // What stands for what the model is: an operator, and how often the program holds it.
   const char* program_operator;
   int count;

@@ -36,6 +36,8 @@ const std::vector<Aspect>& aspects() {
       {"feed", {"--feed=rows"}},
       {"scheme", {"--scheme=8w16a"}},
       {"scheme", {"--scheme=4w8a"}},
+      {"scheme", {"--scheme=auto"}},
+      {"min-sqnr", {"--min-sqnr=-90"}},
       {"memory", {"--memory=dtcm=100,sram=64K"}},
       {"weights-in", {"--memory=sram=64K", "--weights-in=sram"}},
       {"float-layers", {"--float-layers=second"}},

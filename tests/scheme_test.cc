@@ -1,10 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // --scheme: how many bits layers get, what is said where they get others, and what it costs in accuracy.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <fstream>
+#include <map>
+#include <random>
 
+#include "formats/npy/npy.h"
 #include "runner/process.h"
 #include "tests/command.h"
 
@@ -101,6 +107,117 @@ TEST(SchemeOfLayers, OfFourBitsLeavesEndsAndDepthwiseLayersAloneAndSaysSo) {
   }
   EXPECT_EQ(four, 4);     // the pointwise convolutions
   EXPECT_EQ(instead, 6);  // four depthwise ones, stem and classifier
+}
+
+// Four pointwise convolutions over an image of 4 by 4, and what they are calibrated with.
+class SchemeAuto : public testing::Test {
+ protected:
+  static constexpr int kChannels = 24, kSamples = 16;
+
+  void SetUp() override {
+    std::ofstream model(directory_.path() / "model.txt");
+    model << fmt::format("graph forward\ninput %x0 : f32[1,{},4,4]\n", kChannels);
+    for (int k = 0; k < 4; ++k) {
+      std::vector<double> weights(std::size_t{kChannels} * kChannels);
+      for (double& weight : weights) weight = number() / 4;
+      model << fmt::format("const %w{} : f32[{},{},1,1] = [{}]\n", k, kChannels, kChannels, fmt::join(weights, ", "));
+    }
+    for (int k = 0; k < 4; ++k) {
+      model << fmt::format(
+          "node \"conv_{0}\" \"layers.{0}\" \"m.py:{0}\"\n  %x{1} : f32[1,{2},4,4] = aten.conv2d(input=%x{0}, "
+          "weight=%w{0}, bias=none, stride=[1, 1], padding=[0, 0], dilation=[1, 1], groups=1)\n",
+          k, k + 1, kChannels);
+    }
+    model << "output %x4\n";
+    npy::Array data{DType::f32, {kSamples, 1, kChannels, 4, 4}, {}};
+    std::vector<float> values(std::size_t{kSamples} * kChannels * 16);
+    for (float& value : values) value = static_cast<float>(number());
+    data.data.resize(values.size() * sizeof(float));
+    std::memcpy(data.data.data(), values.data(), data.data.size());
+    npy::write_npz((directory_.path() / "data.npz").string(), {{"x0", std::move(data)}});
+  }
+
+  Ran compile(const std::vector<std::string>& more) {
+    Arguments words = {"compile", "model.txt", "--calibrate", "data.npz",  "--target=cortex-m4",
+                       "-o",      "model.pte", "--no-link",   "--explain", "--json"};
+    words.insert(words.end(), more.begin(), more.end());
+    return cormorant(directory_.path(), words);
+  }
+
+  static std::map<std::string, int> layers_by_precision(const nlohmann::json& compiled) {
+    std::map<std::string, int> counts;
+    for (const auto& layer : compiled.at("bits").at("layers")) ++counts[layer.at("precision").get<std::string>()];
+    return counts;
+  }
+
+ private:
+  double number() { return static_cast<double>(generator_()) / 0x1p31 - 1; }
+
+  TemporaryDirectory directory_;
+  std::mt19937 generator_;
+};
+
+TEST_F(SchemeAuto, HasTheBestThatFitsTheFlash) {
+  const nlohmann::json plain = compile({}).json();
+  const auto constants = plain.at("constant_bytes").get<std::int64_t>();
+  const auto limit = plain.at("model_bytes").get<std::int64_t>() - constants / 8;
+  const Ran ran = compile({"--scheme=auto", fmt::format("--budget=flash={}", limit)});
+  ASSERT_EQ(ran.status, 0) << ran.err;
+  const nlohmann::json json = ran.json();
+  EXPECT_EQ(json.at("scheme"), "auto");
+  EXPECT_LE(json.at("model_bytes").get<std::int64_t>(), limit);
+  EXPECT_EQ(json.at("bits").at("flash"), json.at("model_bytes"));  // nothing is linked
+  EXPECT_EQ(json.at("bits").at("flash_8w8a"), plain.at("model_bytes"));
+  EXPECT_GE(layers_by_precision(json)["4w8a"], 1);
+  EXPECT_LE(layers_by_precision(json)["4w8a"], 3);
+  // What was measured is what the program is.
+  EXPECT_NEAR(json.at("bits").at("sqnr_db").get<double>(), json.at("calibration").at("sqnr_db").at(0).get<double>(),
+              1e-6);
+  std::int64_t saved = 0;
+  for (const auto& layer : json.at("bits").at("layers")) {
+    saved += layer.at("weight_bytes_8w8a").get<std::int64_t>() - layer.at("weight_bytes").get<std::int64_t>();
+    const bool is_narrow = layer.at("precision") == "4w8a";
+    EXPECT_EQ(layer.at("weight_bytes").get<int>(), kChannels * kChannels / (is_narrow ? 2 : 1));
+    if (is_narrow) EXPECT_LT(layer.at("alone_db").get<double>(), layer.at("alone_db_8w8a").get<double>());
+  }
+  EXPECT_GE(saved, constants / 8);
+}
+
+TEST_F(SchemeAuto, KeepsAnSqnrWithTheBitsItTakes) {
+  const Ran plain = compile({"--min-sqnr=1"});
+  ASSERT_EQ(plain.status, 0) << plain.err;
+  const auto plain_db = plain.json().at("calibration").at("sqnr_db").at(0).get<double>();
+  const auto auto_with = [&](double wanted) {
+    const Ran ran = compile({"--scheme=auto", fmt::format("--min-sqnr={}", wanted)});
+    EXPECT_EQ(ran.status, 0) << ran.err;
+    const nlohmann::json json = ran.json();
+    EXPECT_GE(json.at("calibration").at("sqnr_db").at(0).get<double>(), wanted);
+    return json;
+  };
+  const nlohmann::json low = auto_with(plain_db - 20), high = auto_with(plain_db + 1);
+  EXPECT_GE(layers_by_precision(low)["4w8a"], 1);
+  EXPECT_LT(low.at("model_bytes"), plain.json().at("model_bytes"));
+  EXPECT_GE(layers_by_precision(high)["8w16a"], 1);
+  const Ran check = compile({fmt::format("--min-sqnr={}", plain_db + 1)});
+  EXPECT_EQ(check.status, 1);  // in 8w8a
+  EXPECT_NE(check.err.find("--scheme=auto"), std::string::npos) << check.err;
+}
+
+TEST_F(SchemeAuto, NamesTheNearestWhereALimitCannotBeMet) {
+  const auto advised = [](const std::string& err, const std::string& option) {
+    const std::size_t at = err.rfind(option);
+    return at == std::string::npos ? "" : err.substr(at, err.find_first_of(", \n", at) - at);
+  };
+  for (const char* const limit : {"--budget=flash=", "--min-sqnr="}) {
+    const Ran refused = compile({"--scheme=auto", std::string(limit) + "500"});
+    EXPECT_EQ(refused.status, 1);
+    const Ran nearest = compile({"--scheme=auto", advised(refused.err, limit)});
+    EXPECT_EQ(nearest.status, 0) << refused.err << nearest.err;
+  }
+  const Ran both = compile({"--scheme=auto", "--budget=flash=3000", "--min-sqnr=40"});
+  EXPECT_EQ(both.status, 1);
+  EXPECT_NE(both.err.find("--budget=flash="), std::string::npos) << both.err;
+  EXPECT_NE(both.err.find("dB"), std::string::npos) << both.err;
 }
 
 TEST(Scheme, RefusesWhatContradictsIt) {

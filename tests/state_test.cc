@@ -6,8 +6,10 @@
 
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <span>
 
 #include "cli/program_io.h"
+#include "evaluate/sqnr.h"
 #include "formats/npy/data_set.h"
 #include "runner/process.h"
 #include "target/parse.h"
@@ -47,14 +49,14 @@ std::vector<float> outputs_of(const ProgramFile& program, const Execution& execu
   return all;
 }
 
-double sqnr(const std::vector<float>& got, const std::vector<float>& wanted) {
-  double signal = 0, noise = 0;
-  for (std::size_t i = 0; i < wanted.size(); ++i) {
-    const double error = double{got[i]} - double{wanted[i]};
-    signal += double{wanted[i]} * double{wanted[i]};
-    noise += error * error;
+// Of what varies from step to step.
+double sqnr(const std::vector<float>& got, const std::vector<float>& wanted, std::size_t steps) {
+  evaluate::Sqnr sqnr;
+  const std::size_t each = wanted.size() / steps;
+  for (std::size_t i = 0; i < steps; ++i) {
+    sqnr.add(std::span(wanted).subspan(i * each, each), std::span(got).subspan(i * each, each));
   }
-  return 10 * std::log10(signal / noise);
+  return sqnr.db();
 }
 
 struct Model {
@@ -105,7 +107,7 @@ TEST_P(State, InInt8IsNearPyTorchsAndHasTheHostsBitsOnABoard) {
   ExecuteOn where;
   where.steps = data.steps;
   const Execution host = execute(program, data.inputs, where);
-  EXPECT_GT(sqnr(outputs_of(program, host), data.outputs), 20);
+  EXPECT_GT(sqnr(outputs_of(program, host), data.outputs, data.inputs.size()), 20);
   where.target = parse_target(GetParam().board);
   const Execution board = execute(program, data.inputs, where);
   for (std::size_t k = 0; k < host.outputs.size(); ++k) {

@@ -3,9 +3,11 @@
 // Operators with activations of 16 bits that have one source for every CPU (kernel_words.cc), and addition, which has a
 // second one for MVE: the same bits everywhere, and near the float semantics. Those with weights are tested in their
 // folders.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 #include <random>
 
 #include "ops/activation/table.h"
@@ -70,8 +72,70 @@ Case softmax(std::int64_t dim, const ir::Shape& shape, double scale) {
           }};
 }
 
+struct Transposed {
+  std::int64_t kernel, stride, padding, more = 0;
+  bool relu = false;
+};
+
+// Taps of which a stride sees all or some, rows that are cut off, and a stride larger than the kernel.
+Case transposed(const Transposed& t) {
+  return {
+      fmt::format("transposed convolution {} by {}, {} of padding", t.kernel, t.stride, t.padding), [=](ir::Graph& g) {
+        constexpr std::int64_t kInputs = 3, kOutputs = 5, kHeight = 4, kWidth = 3;
+        std::mt19937 random(11);
+        ir::Value* x = words_input(g, {1, kInputs, kHeight, kWidth}, 0.001);
+        std::vector<std::int8_t> weights(static_cast<std::size_t>(kInputs * kOutputs * t.kernel * t.kernel));
+        for (std::int8_t& weight : weights) weight = static_cast<std::int8_t>(random() % 255) - 127;
+        std::vector<double> scales, bias_scales;
+        for (int o = 0; o < kOutputs; ++o) scales.push_back(0.003 * (o + 1));
+        for (const double scale : scales) bias_scales.push_back(0.001 * scale);
+        const std::vector<std::int32_t> zeros(kOutputs, 0), biases = {1000, -2000, 30000, 4, -50000};
+        const ir::QuantParams per_weight{DType::i8, -127, 127, 1, scales, zeros};
+        const ir::QuantParams per_bias{DType::i32,
+                                       std::numeric_limits<std::int32_t>::min(),
+                                       std::numeric_limits<std::int32_t>::max(),
+                                       0,
+                                       bias_scales,
+                                       zeros};
+        std::vector<ir::NamedArgument> args = {
+            {"input", x},
+            {"weight", g.add_constant("w", ir::quantized_type({kInputs, kOutputs, t.kernel, t.kernel}, per_weight),
+                                      ir::Bytes::of(std::span<const std::int8_t>(weights)))},
+            {"bias", g.add_constant("b", ir::quantized_type({kOutputs}, per_bias),
+                                    ir::Bytes::of(std::span<const std::int32_t>(biases)))},
+            {"stride", Ints{t.stride, t.stride}},
+            {"padding", Ints{t.padding, t.padding}},
+            {"output_padding", Ints{t.more, t.more}},
+            {"groups", std::int64_t{1}},
+            {"dilation", Ints{1, 1}}};
+        if (t.relu) args.push_back({"activation_min", 0.0});
+        const auto size = [&](std::int64_t in) { return (in - 1) * t.stride - 2 * t.padding + t.kernel + t.more; };
+        return add_words(g, "aten.conv_transpose2d", std::move(args), {1, kOutputs, size(kHeight), size(kWidth)}, 0.02);
+      }};
+}
+
 std::vector<Case> cases() {
   std::vector<Case> all;
+  for (const Transposed& t : {Transposed{2, 2, 0},
+                              {3, 2, 1, 1},
+                              {3, 2, 1, 0, true},
+                              {4, 2, 1},
+                              {5, 2, 2, 1},
+                              {3, 1, 1},
+                              {1, 2, 0},
+                              {2, 3, 0},
+                              {5, 3, 2}}) {
+    all.push_back(transposed(t));
+  }
+  all.push_back({"prelu", [](ir::Graph& g) {
+                   ir::Value* x = words_input(g, {2, 5, 3, 4}, 0.001);
+                   const std::vector<std::int8_t> slopes = {127, -127, 127, 1, 0};
+                   const ir::QuantParams quant{DType::i8,      -127, 127, 0, {0.002, 0.001, 0.01, 0.0001, 0.3},
+                                               {0, 0, 0, 0, 0}};
+                   ir::Value* weight = g.add_constant("slopes", ir::quantized_type({5}, quant),
+                                                      ir::Bytes::of(std::span<const std::int8_t>(slopes)));
+                   return add_words(g, "aten.prelu", {{"self", x}, {"weight", weight}}, {2, 5, 3, 4}, 0.0012);
+                 }});
   for (const std::int64_t size : {1, 3, 4, 17, 33}) {
     all.push_back(binary("aten.add", {2, size}, {2, size}, {2, size}, 0.001, {{"alpha", 1.0}}));
   }

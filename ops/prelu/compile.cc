@@ -53,8 +53,11 @@ std::vector<evaluate::Tensor> evaluate_prelu(const ir::Node& node, const evaluat
 }
 
 // Per channel, so that each slope is the last level of its own scale: nothing is rounded.
+// With 16 bits it is a sum of products: passes/compose_words.cc.
 QuantRule quantize(const ir::Node&) {
-  return {.output = QuantRule::Observe{}, .weights = {{.argument = "weight", .axis = 0}}};
+  return {.output = QuantRule::Observe{},
+          .weights = {{.argument = "weight", .axis = 0}},
+          .precisions = precisions::w8a8_w8a16()};
 }
 
 ir::Value* lower(const Rewriter& rewriter) {

@@ -15,6 +15,7 @@
 #include "ops/conv2d/lower_float.h"
 #include "ops/op.h"
 #include "ops/transpose_conv2d/prepack.h"
+#include "ops/transpose_conv2d/subpixel.h"
 #include "ops/transpose_conv2d/transpose_conv2d.h"
 
 namespace cormorant::ops {
@@ -143,6 +144,7 @@ QuantRule quantize(const ir::Node& node) {
   if (node.integer("groups") == 1) axis = 1;
   rule.weights.push_back({.argument = "weight", .axis = axis, .is_bias = false});
   if (node.has("bias")) rule.weights.push_back({.argument = "bias", .axis = 0, .is_bias = true});
+  if (subpixel_of(node)) rule.precisions = precisions::w8a8_w8a16();  // as a convolution: passes/compose_words.cc
   return rule;
 }
 

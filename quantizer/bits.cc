@@ -1,0 +1,548 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "quantizer/bits.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <numeric>
+#include <unordered_map>
+
+#include "base/diagnostic.h"
+#include "quantizer/convert.h"
+#include "quantizer/copy.h"
+#include "quantizer/layers.h"
+
+namespace cormorant::quantizer {
+namespace {
+
+using ops::Precision;
+using Noise = std::vector<double>;          // over signal, per output of the network
+using Assignment = std::vector<Precision>;  // per layer
+constexpr double kMayLose = 3;              // dB against 8w8a, where nothing is asked for
+constexpr double kNotWorth = 0.1;           // dB, for 16 bits
+constexpr double kWideIsWorth = 1.1;        // of the flash, which they must save for their memory and time
+constexpr std::size_t kProbes = 6;          // of one way
+const double kInfinity = std::numeric_limits<double>::infinity();
+
+double decibels(const Noise& noise) {
+  const double worst = noise.empty() ? 0 : std::ranges::max(noise);
+  return worst > 0 ? -10 * std::log10(worst) : kInfinity;
+}
+
+void add(Noise& to, const Noise& what, double sign = 1) {
+  for (std::size_t k = 0; k < to.size(); ++k) to[k] += sign * what[k];
+}
+
+// A quantized node that does more than to move data.
+struct Layer {
+  const ir::Node* node;
+  std::vector<std::size_t> readers;  // layers that read its result, also what was only moved of it
+  bool may_narrow = false;           // 4 bits of weights
+  bool may_widen = false;            // 16 bits of activations
+  std::int64_t weights = 0;          // elements
+  Noise in_8w8a, in_8w16a, in_4w8a;
+};
+
+// Layers that change together, and what it does to the outputs' noise.
+struct Step {
+  std::vector<std::size_t> layers;
+  Noise noise;  // more of it with 4 bits, less of it with 16
+  std::int64_t saved = 0;
+};
+
+bool is_sharing(const QuantizedNode& node) { return std::holds_alternative<ops::QuantRule::Share>(node.rule.output); }
+bool has(const QuantizedNode& node, Precision precision) {
+  return std::ranges::find(node.rule.precisions, precision) != node.rule.precisions.end();
+}
+
+std::string with_separators(std::uint64_t number) {
+  std::string digits = std::to_string(number);
+  for (std::size_t at = digits.size(); at > 3; at -= 3) digits.insert(at - 3, ",");
+  return digits;
+}
+
+class Search {
+ public:
+  Search(const BitsInputs& inputs, const QuantizeOptions& options)
+      : in_(inputs),
+        options_(options),
+        goal_(*options.bits),
+        few_(few_of(inputs.samples, goal_.samples)),
+        yardstick_(inputs.real, few_, options.threads) {
+    remember_observers();
+    find_layers();
+    const Assignment plain(layers_.size(), Precision::w8a8);
+    measure_blame();
+    find_steps();
+    db_8w8a_ = db(plain);
+    flash_8w8a_ = footprint(plain).flash;
+  }
+
+  ChosenBits run() {
+    const Assignment best = goal_.flash ? within_flash() : least_flash();
+    ChosenBits chosen = quantized(best);
+    BitsReport& report = chosen.report;
+    report.goal = goal_text();
+    report.db = db(best);
+    report.db_8w8a = db_8w8a_;
+    report.flash = footprint(best).flash;
+    report.flash_8w8a = flash_8w8a_;
+    report.samples = few_.count;
+    report.tried = measured_.size();
+    for (std::size_t k = 0; k < layers_.size(); ++k) describe(layers_[k], best[k], report);
+    return chosen;
+  }
+
+ private:
+  // ---- what there is to choose
+  // ---------------------------------------------------------------------------------------
+
+  void remember_observers() {
+    const Annotation plain = annotate(in_.graph, with(Precision::w8a8));
+    for (const auto& [value, group] : plain.group_of) {
+      if (const auto observer = parse_observer(in_.parameters.chosen_by[group])) observers_[value] = *observer;
+    }
+  }
+
+  [[nodiscard]] QuantizeOptions with(Precision scheme) const {
+    QuantizeOptions options = options_;
+    options.bits.reset();
+    options.precisions.clear();
+    options.scheme = scheme;
+    return options;
+  }
+
+  void find_layers() {
+    const Annotation annotation = annotate(in_.graph, with(Precision::w8a8));
+    // What a tensor is, or was before it was only moved: the result of layers, or what comes from outside.
+    struct Origin {
+      std::vector<std::size_t> layers;
+      std::vector<std::string> sources;
+    };
+    std::unordered_map<const ir::Value*, Origin> origins;
+    for (const ir::Node& node : in_.graph.nodes()) {
+      const auto found = annotation.quantized.find(&node);
+      if (found == annotation.quantized.end()) continue;
+      Origin all;
+      for (const ir::Value* input : found->second.activations) {
+        const auto known = origins.find(input);
+        if (known == origins.end()) {
+          if (input->kind != ir::ValueKind::constant) all.sources.push_back(input->name);
+          continue;
+        }
+        const auto& [layers, sources] = known->second;
+        all.layers.insert(all.layers.end(), layers.begin(), layers.end());
+        all.sources.insert(all.sources.end(), sources.begin(), sources.end());
+      }
+      if (is_sharing(found->second)) {
+        for (const std::string& source : all.sources) movers_.emplace_back(node.name, source);
+        for (const ir::Value* result : node.results) origins[result] = all;
+        continue;
+      }
+      for (const std::size_t maker : all.layers) layers_[maker].readers.push_back(layers_.size());
+      for (const std::string& source : all.sources) readers_of_sources_[source].push_back(layers_.size());
+      for (const ir::Value* result : node.results) origins[result] = {{layers_.size()}, {}};
+      layers_.push_back(layer_of(node, found->second));
+    }
+  }
+
+  [[nodiscard]] Layer layer_of(const ir::Node& node, const QuantizedNode& how) const {
+    Layer layer{.node = &node, .readers = {}, .in_8w8a = {}, .in_8w16a = {}, .in_4w8a = {}};
+    const bool is_free = !settings_for(options_.layers, node.location.module).precision.has_value();
+    for (const ops::QuantRule::Weight& weight : how.rule.weights) {
+      if (!weight.is_bias && node.has(weight.argument)) layer.weights += node.tensor(weight.argument)->type.elements();
+    }
+    layer.may_narrow = is_free && has(how, Precision::w4a8) && layer.weights > 0;
+    layer.may_widen = is_free && has(how, Precision::w8a16) && goal_.may_widen && (goal_.min_db || goal_.flash);
+    return layer;
+  }
+
+  void measure_blame() {
+    const auto measure = [&](Precision precision) {
+      Assignment all(layers_.size(), Precision::w8a8);
+      for (std::size_t k = 0; k < all.size(); ++k) {
+        const bool can = precision == Precision::w4a8 ? layers_[k].may_narrow : layers_[k].may_widen;
+        if (can) all[k] = precision;
+      }
+      QuantizeOptions options = options_for(all);
+      options.refine_alone = true;
+      const Trial trial = quantize_with(in_.real, parameters_for(options), in_.samples, options);
+      return blame(trial.graph, in_.real, in_.samples, options_.threads);
+    };
+    const Noise none(in_.real.outputs().size(), 0.0);
+    const auto of = [&](const Blame& all, const std::string& value) {
+      const auto at = all.find(value);
+      return at == all.end() ? none : at->second;
+    };
+    const Blame plain = measure(Precision::w8a8);
+    const auto can = [&](auto which) { return std::ranges::any_of(layers_, which); };
+    const Blame narrow = can(&Layer::may_narrow) ? measure(Precision::w4a8) : plain;
+    const Blame wide = can(&Layer::may_widen) ? measure(Precision::w8a16) : plain;
+    total_ = none;
+    for (Layer& layer : layers_) {
+      const std::string& name = layer.node->result()->name;
+      layer.in_8w8a = of(plain, name);
+      layer.in_4w8a = of(narrow, name);
+      layer.in_8w16a = layer.may_widen ? of(wide, name) : layer.in_8w8a;
+      add(total_, layer.in_8w8a);
+    }
+    for (const auto& [source, readers] : readers_of_sources_) {
+      Noise noise = of(plain, source);
+      add(total_, noise);
+      add(noise, of(wide, source), -1);
+      by_source_[source] = std::move(noise);
+    }
+  }
+
+  // Of all outputs, each in parts of its noise in 8w8a.
+  [[nodiscard]] double weight_of(const Noise& noise) const {
+    double sum = 0;
+    for (std::size_t k = 0; k < noise.size(); ++k) sum += total_[k] > 0 ? noise[k] / total_[k] : 0;
+    return sum;
+  }
+
+  void find_steps() {
+    std::map<const ir::Value*, std::size_t> of_weights;  // layers with the same weights change together
+    for (std::size_t k = 0; k < layers_.size(); ++k) {
+      const Layer& layer = layers_[k];
+      if (!layer.may_narrow) continue;
+      const ir::Value* weight = layer.node->has("weight") ? layer.node->tensor("weight") : layer.node->result();
+      const auto [at, is_new] = of_weights.try_emplace(weight, narrowing_.size());
+      if (is_new) narrowing_.push_back({{}, Noise(total_.size(), 0.0), layer.weights / 2});
+      Step& step = narrowing_[at->second];
+      step.layers.push_back(k);
+      add(step.noise, layer.in_4w8a);
+      add(step.noise, layer.in_8w8a, -1);
+    }
+    std::ranges::sort(narrowing_, {}, [&](const Step& step) {
+      const auto saved = static_cast<double>(std::max<std::int64_t>(step.saved, 1));
+      return std::pair(weight_of(step.noise) / saved, step.layers.front());
+    });
+    // A tensor has 16 bits where it is made and read with them.
+    const auto add_widening = [&](std::vector<std::size_t> layers, Noise noise) {
+      std::erase_if(layers, [&](std::size_t k) { return !layers_[k].may_widen; });
+      if (!layers.empty()) widening_.push_back({std::move(layers), std::move(noise)});
+    };
+    for (const auto& [source, readers] : readers_of_sources_) add_widening(readers, by_source_.at(source));
+    for (std::size_t k = 0; k < layers_.size(); ++k) {
+      if (!layers_[k].may_widen) continue;
+      std::vector<std::size_t> both = layers_[k].readers;
+      both.push_back(k);
+      Noise less = layers_[k].in_8w8a;
+      add(less, layers_[k].in_8w16a, -1);
+      add_widening(std::move(both), std::move(less));
+    }
+    std::ranges::sort(widening_, {}, [&](const Step& step) { return std::pair(-weight_of(step.noise), step.layers); });
+  }
+
+  // ---- assignments
+  // ---------------------------------------------------------------------------------------------------
+
+  // The first so many steps of either kind; four bits count.
+  [[nodiscard]] Assignment mixed(std::size_t narrowed, std::size_t widened) const {
+    Assignment all(layers_.size(), Precision::w8a8);
+    for (std::size_t k = 0; k < widened; ++k) {
+      for (const std::size_t layer : widening_[k].layers) all[layer] = Precision::w8a16;
+    }
+    for (std::size_t k = 0; k < narrowed; ++k) {
+      for (const std::size_t layer : narrowing_[k].layers) all[layer] = Precision::w4a8;
+    }
+    return all;
+  }
+
+  // What --scheme=4w8a has: first and last layers in 8 bits.
+  [[nodiscard]] Assignment usual() const {
+    const Annotation annotation = annotate(in_.graph, with(Precision::w4a8));
+    Assignment all(layers_.size(), Precision::w8a8);
+    for (std::size_t k = 0; k < all.size(); ++k) {
+      const bool is_narrow = annotation.quantized.at(layers_[k].node).precision == Precision::w4a8;
+      if (layers_[k].may_narrow && is_narrow) all[k] = Precision::w4a8;
+    }
+    return all;
+  }
+
+  [[nodiscard]] double predicted_db(const Assignment& all) const {
+    Noise noise = total_;
+    for (std::size_t k = 0; k < all.size(); ++k) {
+      if (all[k] != Precision::w4a8) continue;
+      add(noise, layers_[k].in_4w8a);
+      add(noise, layers_[k].in_8w8a, -1);
+    }
+    for (const Step& step : widening_) {
+      const bool is_wide = std::ranges::all_of(step.layers, [&](std::size_t k) { return all[k] == Precision::w8a16; });
+      if (is_wide) add(noise, step.noise, -1);
+    }
+    for (double& part : noise) part = std::max(part, 1e-12);
+    return decibels(noise);
+  }
+
+  [[nodiscard]] double predicted_bytes(const Assignment& all) const {
+    double bytes = 0;
+    for (const Step& step : narrowing_) {
+      if (all[step.layers.front()] == Precision::w4a8) bytes -= static_cast<double>(step.saved);
+    }
+    return bytes;
+  }
+
+  [[nodiscard]] QuantizeOptions options_for(const Assignment& all) const {
+    QuantizeOptions options = with(Precision::w8a8);
+    for (std::size_t k = 0; k < all.size(); ++k) options.precisions[layers_[k].node->name] = all[k];
+    for (const auto& [node, source] : movers_) {
+      const auto readers = readers_of_sources_.find(source);
+      const bool is_wide = readers != readers_of_sources_.end() &&
+                           std::ranges::any_of(readers->second, [&](auto k) { return all[k] == Precision::w8a16; });
+      if (is_wide) options.precisions[node] = Precision::w8a16;
+    }
+    return options;
+  }
+
+  [[nodiscard]] Parameters parameters_for(const QuantizeOptions& options) const {
+    return parameters_by(observers_, in_.graph, annotate(in_.graph, options), in_.observations, options);
+  }
+
+  [[nodiscard]] ChosenBits quantized(const Assignment& all) const {
+    QuantizeOptions options = options_for(all);
+    Parameters parameters = parameters_for(options);
+    Trial trial = quantize_with(in_.real, parameters, in_.samples, options);
+    return {std::move(options), std::move(parameters), std::move(trial), {}};
+  }
+
+  double db(const Assignment& all) {
+    const auto [at, is_new] = measured_.try_emplace(all, 0.0);
+    if (is_new) {
+      const std::vector<double> outputs = yardstick_.output_db(quantized(all).trial.graph);
+      at->second = outputs.empty() ? kInfinity : std::ranges::min(outputs);
+    }
+    return at->second;
+  }
+
+  // Which weights go up and which down does not change what they need.
+  Footprint footprint(const Assignment& all) {
+    const auto [at, is_new] = footprints_.try_emplace(all, Footprint{});
+    if (is_new) {
+      const QuantizeOptions options = options_for(all);
+      ir::Graph graph = copy_of(in_.real);
+      convert(graph, annotate(graph, options), parameters_for(options).params, options);
+      at->second = goal_.footprint(std::move(graph));
+    }
+    return at->second;
+  }
+
+  bool fits_ram(const Assignment& all) { return !goal_.ram || footprint(all).ram <= *goal_.ram; }
+
+  // ---- how far to go
+  // -------------------------------------------------------------------------------------------------
+
+  // The most steps with which `measure` is at least `wanted`; it is with none. It falls from step to step about as
+  // `predict` does, which is off by nearly the same everywhere.
+  template <class Make, class Measure, class Predict>
+  std::size_t most(std::size_t steps, const Make& make, const Measure& measure, const Predict& predict, double wanted) {
+    std::size_t good = 0, bad = steps + 1;
+    double off = measure(make(0)) - predict(make(0));
+    for (std::size_t probe = 0; bad - good > 1 && probe < kProbes; ++probe) {
+      std::size_t next = good;
+      while (next + 1 < bad && predict(make(next + 1)) + off >= wanted) ++next;
+      next = std::max(next, good + 1);
+      const double measured = measure(make(next));
+      (measured >= wanted ? good : bad) = next;
+      off = measured - predict(make(next));
+      if (!std::isfinite(off)) off = 0;
+    }
+    return good;
+  }
+  template <class Make>
+  std::size_t most_by_db(std::size_t steps, const Make& make, double wanted) {
+    return most(
+        steps, make, [&](const Assignment& a) { return db(a); }, [&](const Assignment& a) { return predicted_db(a); },
+        wanted);
+  }
+  template <class Make>
+  std::size_t most_by_flash(std::size_t steps, const Make& make, std::uint64_t limit) {
+    return most(
+        steps, make, [&](const Assignment& a) { return -static_cast<double>(footprint(a).flash); },
+        [&](const Assignment& a) { return -predicted_bytes(a); }, -static_cast<double>(limit));
+  }
+
+  // As few tensors of 16 bits as `wanted` allows, with these layers in 4 bits; all that can be is good enough.
+  Assignment least_wide(std::size_t narrowed, double wanted) {
+    const std::size_t all = widening_.size();
+    return mixed(narrowed, all - most_by_db(all, [&](std::size_t k) { return mixed(narrowed, all - k); }, wanted));
+  }
+
+  // Steps that were passed over although they would do: those behind the first that would not.
+  Assignment with_later_steps(Assignment all, std::size_t from, double wanted) {
+    const double off = db(all) - predicted_db(all);
+    Assignment more = all;
+    for (std::size_t k = from; k < narrowing_.size(); ++k) {
+      Assignment next = more;
+      for (const std::size_t layer : narrowing_[k].layers) next[layer] = Precision::w4a8;
+      if (predicted_db(next) + off >= wanted) more = std::move(next);
+    }
+    return more != all && db(more) >= wanted ? more : all;
+  }
+
+  // The least flash of what has at least the goal's SQNR.
+  Assignment least_flash() {
+    const double wanted = goal_.min_db.value_or(db_8w8a_ - kMayLose);
+    const std::size_t all_wide = widening_.size();
+    std::vector<Assignment> candidates;
+    if (db_8w8a_ >= wanted) {
+      const auto narrower = [&](std::size_t k) { return mixed(k, 0); };
+      const std::size_t steps = most_by_db(narrowing_.size(), narrower, wanted);
+      candidates.push_back(with_later_steps(narrower(steps), steps + 1, wanted));
+      candidates.push_back(narrower(0));
+      if (db(usual()) >= wanted) candidates.push_back(usual());
+      if (steps == narrowing_.size()) return smallest(candidates);
+    }
+    const Assignment widest = mixed(0, all_wide);
+    if (all_wide != 0 && fits_ram(widest) && db(widest) >= wanted) {
+      const std::size_t steps =
+          most_by_db(narrowing_.size(), [&](std::size_t k) { return mixed(k, all_wide); }, wanted);
+      candidates.push_back(least_wide(steps, wanted));
+      candidates.push_back(widest);
+      if (db_8w8a_ < wanted) candidates.push_back(least_wide(0, wanted));
+    }
+    if (candidates.empty()) refuse_db(wanted);
+    return smallest(candidates);
+  }
+
+  Assignment smallest(const std::vector<Assignment>& candidates) {
+    return *std::ranges::min_element(candidates, {}, [&](const Assignment& a) {
+      const bool is_wide = std::ranges::find(a, Precision::w8a16) != a.end();
+      return static_cast<double>(footprint(a).flash) * (is_wide ? kWideIsWorth : 1);
+    });
+  }
+
+  // The best SQNR of what needs at most the goal's flash.
+  Assignment within_flash() {
+    const std::size_t all_narrow = narrowing_.size();
+    std::vector<Assignment> candidates;
+    for (const std::size_t wide : {std::size_t{0}, widening_.size()}) {
+      const auto with_back = [&](std::size_t k) { return mixed(all_narrow - k, wide); };
+      if (footprint(with_back(0)).flash > *goal_.flash || (wide != 0 && !fits_ram(with_back(0)))) continue;
+      const std::size_t back = most_by_flash(all_narrow, with_back, *goal_.flash);
+      candidates.push_back(with_others_back(with_back(back)));
+      if (wide == 0) continue;
+      // 16 bits where they are worth it, if both kinds of kernels have room beside each other.
+      const Assignment fewer = least_wide(all_narrow - back, db(candidates.back()) - kNotWorth);
+      if (footprint(fewer).flash <= *goal_.flash) candidates.back() = fewer;
+    }
+    if (footprint(usual()).flash <= *goal_.flash) candidates.push_back(with_others_back(usual()));
+    // Without kernels for 4 bits.
+    for (const Assignment& even : {mixed(0, 0), mixed(0, widening_.size())}) {
+      if (footprint(even).flash <= *goal_.flash && (even == mixed(0, 0) || fits_ram(even))) candidates.push_back(even);
+    }
+    if (candidates.empty()) refuse_flash();
+    Assignment best = *std::ranges::max_element(candidates, {}, [&](const Assignment& a) { return db(a); });
+    if (goal_.min_db && db(best) < *goal_.min_db) refuse_both(db(best));
+    return best;
+  }
+
+  // What is left of the flash goes to those layers in 4 bits that cost most and have room in 8.
+  Assignment with_others_back(const Assignment& all) {
+    double room = static_cast<double>(*goal_.flash) - static_cast<double>(footprint(all).flash);
+    std::vector<const Step*> steps;
+    for (const Step& step : narrowing_) {
+      if (all[step.layers.front()] == Precision::w4a8) steps.push_back(&step);
+    }
+    std::ranges::sort(steps, {},
+                      [&](const Step* step) { return std::pair(-weight_of(step->noise), step->layers.front()); });
+    Assignment more = all;
+    for (const Step* step : steps) {
+      if (static_cast<double>(step->saved) > room) continue;
+      room -= static_cast<double>(step->saved);
+      for (const std::size_t layer : step->layers) more[layer] = Precision::w8a8;
+    }
+    return more != all && footprint(more).flash <= *goal_.flash && db(more) > db(all) ? more : all;
+  }
+
+  // ---- words
+  // ---------------------------------------------------------------------------------------------------------
+
+  [[nodiscard]] std::string goal_text() const {
+    if (goal_.flash && goal_.min_db) {
+      return fmt::format("the best SQNR within {} bytes of flash, at least {:.1f} dB", with_separators(*goal_.flash),
+                         *goal_.min_db);
+    }
+    if (goal_.flash) return fmt::format("the best SQNR within {} bytes of flash", with_separators(*goal_.flash));
+    if (goal_.min_db) return fmt::format("the least flash for {:.1f} dB", *goal_.min_db);
+    return fmt::format(
+        "the least flash for {:.1f} dB, {:.0f} less than 8w8a, with 8-bit activations; --min-sqnr and --budget=flash= "
+        "say otherwise",
+        db_8w8a_ - kMayLose, kMayLose);
+  }
+
+  [[noreturn]] void refuse_db(double wanted) {
+    const Assignment widest = mixed(0, widening_.size());
+    const bool is_wide = !widening_.empty() && fits_ram(widest);
+    const double most = is_wide ? std::max(db(widest), db_8w8a_) : db_8w8a_;
+    std::size_t worst = 0;
+    for (std::size_t k = 1; k < layers_.size(); ++k) {
+      if (weight_of(layers_[k].in_8w16a) > weight_of(layers_[worst].in_8w16a)) worst = k;
+    }
+    const std::string layer = layers_.empty() ? "" : layers_[worst].node->location.module;
+    throw InputError(
+        {.problem = fmt::format(
+             "--min-sqnr={:g} cannot be kept: the most is {:.1f} dB, {}", wanted, most,
+             is_wide && db(widest) > db_8w8a_ ? "with 16-bit activations wherever operators have them" : "in 8w8a"),
+         .advice = fmt::format("ask for --min-sqnr={:.1f}{}", std::floor(most * 10) / 10,
+                               layer.empty() ? "" : ", or keep what costs most in float: --float-layers " + layer)});
+  }
+
+  [[noreturn]] void refuse_flash() {
+    const Assignment least = mixed(narrowing_.size(), 0);
+    const Assignment smaller = footprint(least).flash < flash_8w8a_ ? least : mixed(0, 0);
+    throw InputError(
+        {.problem = fmt::format("--scheme=auto does not find a program for {} bytes of flash: the least is "
+                                "{}, at {:.1f} dB",
+                                with_separators(*goal_.flash), with_separators(footprint(smaller).flash), db(smaller)),
+         .advice = fmt::format("raise it to --budget=flash={}, or make the model smaller", footprint(smaller).flash)});
+  }
+
+  [[noreturn]] void refuse_both(double best) {
+    const std::uint64_t flash = footprint(least_flash()).flash;  // says what the most is, if there is none
+    throw InputError(
+        {.problem = fmt::format("--min-sqnr={:g} needs {} bytes of flash; {} bytes have room for {:.1f} dB",
+                                *goal_.min_db, with_separators(flash), with_separators(*goal_.flash), best),
+         .advice = fmt::format("raise it to --budget=flash={}, or ask for --min-sqnr={:.1f}", flash,
+                               std::floor(best * 10) / 10)});
+  }
+
+  static void describe(const Layer& layer, Precision precision, BitsReport& report) {
+    if (!layer.may_narrow && !layer.may_widen) return;
+    const bool is_narrow = precision == Precision::w4a8;
+    const Noise& noise = is_narrow ? layer.in_4w8a : precision == Precision::w8a16 ? layer.in_8w16a : layer.in_8w8a;
+    report.layers.push_back({layer.node->name, layer.node->op, layer.node->location.text(),
+                             std::string(ops::name_of(precision)), decibels(noise), decibels(layer.in_8w8a),
+                             is_narrow ? (layer.weights + 1) / 2 : layer.weights, layer.weights});
+  }
+
+  const BitsInputs& in_;
+  const QuantizeOptions& options_;
+  const BitsGoal& goal_;
+  const Samples few_;
+  const Yardstick yardstick_;
+  Observers observers_;
+  std::vector<Layer> layers_;
+  // What comes from outside, by its name: who reads it, and the nodes that only move it.
+  std::map<std::string, std::vector<std::size_t>> readers_of_sources_;
+  std::vector<std::pair<std::string, std::string>> movers_;  // the node, the source
+  std::map<std::string, Noise> by_source_;                   // what 16 bits of it take away
+  Noise total_;                                              // of 8w8a, by the sum of all blame
+  std::vector<Step> narrowing_, widening_;                   // the best first
+  double db_8w8a_ = 0;
+  std::uint64_t flash_8w8a_ = 0;
+  std::map<Assignment, double> measured_;
+  std::map<Assignment, Footprint> footprints_;
+};
+
+}  // namespace
+
+ChosenBits choose_bits(const BitsInputs& inputs, const QuantizeOptions& options) {
+  return Search(inputs, options).run();
+}
+
+}  // namespace cormorant::quantizer

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Bits per layer. What four bits of weights or eight bits of activations cost the outputs is measured layer by layer,
+// as `evaluate --layers` does it ("alone"); errors of layers add up nearly as if they were independent, so that the sum
+// predicts what a choice for all layers costs. Layers change in the order of what a byte of flash buys. How far to go
+// is found by quantizing the network and measuring: predictions only tell where to look.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "quantizer/annotate.h"
+#include "quantizer/calibrate.h"
+#include "quantizer/trial.h"
+
+namespace cormorant::quantizer {
+
+// What a layer got, and what it bought. SQNR is of the worst output with nothing but this layer quantized.
+struct LayerBits {
+  std::string node, op, source, precision;
+  double alone_db = 0, alone_db_8w8a = 0;
+  std::int64_t weight_bytes = 0, weight_bytes_8w8a = 0;
+};
+
+struct BitsReport {
+  std::string goal;  // "the least flash for 30.0 dB"
+  double db = 0, db_8w8a = 0;
+  std::uint64_t flash = 0, flash_8w8a = 0;
+  std::size_t samples = 0;        // that this was measured by
+  std::size_t tried = 0;          // quantized networks
+  std::vector<LayerBits> layers;  // those with a choice, in the graph's order
+};
+
+// All that is the same whatever bits layers have.
+struct BitsInputs {
+  const ir::Graph& graph;  // in float, the one that was observed
+  const ir::Graph& real;   // its copy, from which quantized graphs are made
+  const Observations& observations;
+  const Samples& samples;
+  const Parameters& parameters;  // of 8w8a, the best found
+};
+
+struct ChosenBits {
+  QuantizeOptions options;  // with the precision of every layer
+  Parameters parameters;
+  Trial trial;
+  BitsReport report;
+};
+
+// By options.bits. Throws InputError where its limits cannot be met, with the nearest that can.
+[[nodiscard]] ChosenBits choose_bits(const BitsInputs& inputs, const QuantizeOptions& options);
+
+}  // namespace cormorant::quantizer

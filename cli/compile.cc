@@ -104,6 +104,7 @@ compiler::Options options_of(const CompileFlags& flags, const CompileInputs& inp
   options.config.target.optimize = parse_optimize(flags.optimize);
   options.config.runtime = flags.runtime == "executorch" ? ops::Runtime::executorch : ops::Runtime::cormorant;
   options.io = flags.io == "int8"    ? compiler::Io::int8
+               : flags.io == "uint8" ? compiler::Io::uint8
                : flags.io == "int16" ? compiler::Io::int16
                                      : compiler::Io::as_model;
   options.quantize = flags.quantize || !flags.calibrate.empty() || inputs.calibration != nullptr;
@@ -136,6 +137,9 @@ compiler::Options options_of(const CompileFlags& flags, const CompileInputs& inp
         fmt::format("--io={} does not go with --scheme={}\n  inputs and outputs have the activations' type: "
                     "--io={}, or --io=float",
                     flags.io, flags.quantization.scheme, wide ? "int16" : "int8"));
+  }
+  if (options.io == compiler::Io::uint8 && options.config.runtime != ops::Runtime::cormorant) {
+    throw UsageError("--io=uint8 is for our own runtime\n  --runtime=executorch has --io=int8: flip the highest bit");
   }
   return options;
 }
@@ -241,6 +245,25 @@ std::string calibration_text(const CompileFlags& flags, const compiler::Compiled
                      flags.calibrate.empty() ? "" : " of " + flags.calibrate);
 }
 
+// What a caller's bytes stand for.
+void print_uint8(const std::vector<std::byte>& bytes, const std::string& output) {
+  const ProgramFile program = program_from(bytes, output);
+  for (const auto* tensors : {&program.inputs, &program.outputs}) {
+    const char* const kind = tensors == &program.inputs ? "input" : "output";
+    for (std::size_t i = 0; i < tensors->size(); ++i) {
+      const BorderTensor& tensor = (*tensors)[i];
+      if (tensor.dtype != DType::u8 || !tensor.scale) continue;
+      const bool is_unit = tensor.zero_point == 0 && std::lround(1 / *tensor.scale) == 255;
+      const bool is_level = tensor.zero_point == 0 && *tensor.scale == 1;
+      fmt::print("  {:<11} {:>11} is {:.7g} · (stored − {}){}\n", kind,
+                 tensor.name.empty() ? std::to_string(i) : tensor.name, *tensor.scale, tensor.zero_point,
+                 is_unit    ? ": pixels of 0 to 255 as 0 to 1"
+                 : is_level ? ": pixels of 0 to 255 as they are"
+                            : "");
+    }
+  }
+}
+
 void print_summary(const compiler::Compiled& compiled, const compiler::Options& options, const std::string& output,
                    const Firmware& firmware, bool measured, bool explain, const std::optional<Goal>& goal,
                    const std::optional<CalibrationFacts>& calibration) {
@@ -254,6 +277,7 @@ void print_summary(const compiler::Compiled& compiled, const compiler::Options& 
                  ? fmt::format(" per hop, {} per window", grouped(static_cast<std::uint64_t>(*facts.window_macs)))
                  : "");
   for (const auto& [name, times] : facts.operators) fmt::print("    {:<44} {:>3}\n", name, times);
+  if (options.io == compiler::Io::uint8) print_uint8(compiled.program, output);
   if (calibration) print_calibration(*calibration);
   if (calibration) print_comparison(facts);
   if (facts.dropped_channels != 0) {
@@ -501,7 +525,7 @@ void add_compile_options(CLI::App& word, CompileFlags& flags) {
   word.add_option("--calibrate", flags.calibrate,
                   "Representative inputs: .npz (one array per input, or x) or a folder of .npy");
   word.add_option("--io", flags.io, "Type of the program's inputs and outputs")
-      ->check(CLI::IsMember({"float", "int8", "int16"}))
+      ->check(CLI::IsMember({"float", "int8", "uint8", "int16"}))
       ->capture_default_str();
   word.add_option("--runtime", flags.runtime, "Which runtime executes the program")
       ->check(CLI::IsMember({"cormorant", "executorch"}))

@@ -31,6 +31,7 @@ void warn_of_absorbed_layers(const ir::Graph& graph, Context& context) {
 quantizer::QuantizeOptions quantizer_options(const Options& from) {
   quantizer::QuantizeOptions options;
   options.int8_io = from.io != Io::as_model;
+  options.pixels = from.io == Io::uint8;
   options.scheme = from.scheme;
   // ExecuTorch's linear reads one multiplier only, and `any` runs its kernels.
   const ops::Config& config = from.config;
@@ -81,6 +82,14 @@ void quantize_graph(ir::Graph& graph, Context& context) {
   for (std::string& warning : report.warnings) context.facts.warnings.push_back(std::move(warning));
 }
 
+void keep_bytes(ir::Graph& graph, Context& context) {
+  passes::keep_bytes(graph);
+  std::erase_if(context.facts.float_operators, [&](const FloatOperator& op) {
+    return op.op == "cormorant.convert.any" &&
+           std::ranges::none_of(graph.nodes(), [&](const ir::Node& node) { return node.name == op.node; });
+  });
+}
+
 void count_macs(const ir::Graph& graph, Facts& facts) {
   facts.macs = 0;
   facts.node_macs.clear();
@@ -121,6 +130,11 @@ Stages default_stages(const Options& options) {
       {"fuse_hard_functions", "one table instead of four operators", pass(passes::fuse_hard_functions)},
       {"lift_views", "one-dimensional convolutions stay in one layout", pass(passes::lift_views)},
       {"fold_crop", "outputs that are cut off are not computed", pass(passes::fold_crop)},
+      {"fold_normalization", "x / 255, minus a mean, by a deviation: weights and a bias",
+       [](ir::Graph& g, Context& c) {
+         std::vector<std::string> notes = passes::fold_normalization(g);
+         if (c.options.quantize) std::ranges::move(notes, std::back_inserter(c.facts.warnings));
+       }},
       {"fold_batch_norm", "a batch norm costs nothing as part of the weights", pass(passes::fold_batch_norm)},
       {"fold_pad", "a convolution pads by itself", pass(passes::fold_pad)},
       {"fuse_hardsigmoid", "a line with two bends is weights, bias and a clamp", pass(passes::fuse_hardsigmoid)},
@@ -137,6 +151,10 @@ Stages default_stages(const Options& options) {
       {"join_conversions", "from int8 to int8 is a table, not a way through float", pass(passes::join_conversions)},
       {"fold_constants", "integers that only change their shape", pass(passes::fold_constants)},
   };
+  if (config.runtime == ops::Runtime::cormorant) {
+    stages.quantize.push_back(
+        {"keep_bytes", "pixels that the model takes as uint8 are integers all along", keep_bytes});
+  }
   if (options.stream) {
     stages.for_target.push_back({"stream", "what was computed for the last entries is not computed again",
                                  [streamed = *options.stream](ir::Graph& g, Context& c) {
@@ -144,6 +162,10 @@ Stages default_stages(const Options& options) {
                                    c.facts.window_macs = c.facts.macs;
                                    passes::stream(g, streamed);
                                  }});
+  }
+  if (options.io == Io::uint8) {
+    stages.for_target.push_back(
+        {"take_uint8", "cameras give uint8, kernels compute with int8", pass(passes::take_uint8)});
   }
   const std::vector<Stage> for_target = {
       {"drop_channels", "a channel that is the same for every input is a number in a bias",

@@ -25,7 +25,7 @@
 
 namespace cormorant::compiler {
 
-enum class Io : std::uint8_t { as_model, int8, int16 };
+enum class Io : std::uint8_t { as_model, int8, uint8, int16 };
 
 struct Options {
   ops::Config config;

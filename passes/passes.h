@@ -32,6 +32,10 @@ void lift_views(ir::Graph& graph);
 // Outputs of a convolution that are cut off are not computed.
 void fold_crop(ir::Graph& graph);
 
+// Factors and terms per channel between the program's input and a convolution or linear layer become part of that
+// layer; zeros that it pads with, a border of what they were made of. Says where it did the latter.
+std::vector<std::string> fold_normalization(ir::Graph& graph);
+
 // Zeros that a model puts around an image become the padding of the convolution that reads it.
 void fold_pad(ir::Graph& graph);
 
@@ -58,6 +62,12 @@ struct StreamOptions {
   std::int64_t hop = 1;   // new entries in each execution
 };
 void stream(ir::Graph& graph, const StreamOptions& options);
+
+// uint8 that a model makes floats of, and calibration bytes of these with the same levels, does not become floats.
+void keep_bytes(ir::Graph& graph);
+
+// Inputs and outputs that are int8 become uint8, with zero points 128 higher.
+void take_uint8(ir::Graph& graph);
 
 // Channels that are the same for every input become part of the biases behind them; how many.
 std::size_t drop_channels(ir::Graph& graph);

@@ -421,5 +421,47 @@ output %other_1
 )");
 }
 
+TEST(TakeUint8, FlipsTheSignOfWhatComesAndGoes) {
+  EXPECT_EQ(after(R"(graph g
+input %x : i8[4] quant([0.1], [-128])
+input %index : i64[4]
+node "relu" "net" "m.py:1"
+  %y : i8[4] quant([0.1], [-128]) = aten.clamp(self=%x, min=0.0, max=6.0)
+output %y
+output %index
+)",
+                  take_uint8),
+            R"(graph g
+input %x : u8[4] quant(range 0 255, [0.1], [0])
+input %index : i64[4]
+node "x_int8" "net" "m.py:1"
+  %x_int8 : i8[4] quant([0.1], [-128]) = cormorant.flip_sign(self=%x)
+node "relu" "net" "m.py:1"
+  %y : i8[4] quant([0.1], [-128]) = aten.clamp(self=%x_int8, min=0.0, max=6.0)
+node "y_uint8" "net" "m.py:1"
+  %y_uint8 : u8[4] quant(range 0 255, [0.1], [0]) = cormorant.flip_sign(self=%y)
+output %y_uint8
+output %index
+)");
+}
+
+TEST(KeepBytes, LeavesPixelsOfTheModelsOwnIntegers) {
+  EXPECT_EQ(after(R"(graph g
+input %x : u8[4]
+node "to" "net" "m.py:1"
+  %f : f32[4] = cormorant.convert.any(self=%x)
+node "q" "net" "m.py:2"
+  %q : i8[4] quant([1.0], [-128]) = quantized_decomposed.quantize_per_tensor(input=%f, scale=1.0, zero_point=-128, quant_min=-128, quant_max=127, dtype=dtype.i8)
+output %q
+)",
+                  keep_bytes),
+            R"(graph g
+input %x : u8[4]
+node "q" "net" "m.py:1"
+  %q_1 : i8[4] quant([1.0], [-128]) = cormorant.flip_sign(self=%x)
+output %q_1
+)");
+}
+
 }  // namespace
 }  // namespace cormorant::passes

@@ -15,6 +15,7 @@ namespace cormorant::quantizer {
 
 struct QuantizeOptions {
   bool int8_io = false;                          // the graph's inputs and outputs become integers themselves
+  bool pixels = false;                           // inputs that range over [0, 1] or [0, 255] get all of its 256 levels
   ops::Precision scheme = ops::Precision::w8a8;  // what layers get where their operator has it
   std::vector<std::string>
       per_tensor_weights;             // operators ("aten.linear") whose kernels take one scale for all channels

@@ -30,6 +30,7 @@ const std::vector<Aspect>& aspects() {
       {"isa", {"--isa=scalar"}},
       {"runtime", {"--runtime=executorch"}},
       {"io", {"--io=int8"}},
+      {"io", {"--io=uint8"}},
       {"optimize", {"--optimize=speed"}},
       {"optimize", {"--optimize=size"}},
       {"optimize", {"--optimize=ram"}},

@@ -121,6 +121,10 @@ compiler::Options options_of(const CompileFlags& flags, const CompileInputs& inp
     options.rows.emplace();
   }
   if (!flags.stream.empty()) options.stream = parse_stream(flags.stream);
+  if (flags.stream_causal && !options.stream) {
+    throw UsageError("--stream-causal says how --stream may go on\n  add --stream=AXIS[:HOP]");
+  }
+  if (options.stream) options.stream->causal = flags.stream_causal;
   options.explain = flags.explain || flags.names || !flags.report.empty();
   options.intermediates = flags.intermediates;
   if (!flags.memory.empty()) options.memory = planner::parse_memory(flags.memory);
@@ -189,6 +193,12 @@ nlohmann::ordered_json figures_of(const compiler::Compiled& compiled, const comp
   json["buffer_bytes"] = facts.buffer_bytes;
   json["macs"] = facts.macs;
   if (facts.window_macs) json["window_macs"] = *facts.window_macs;
+  if (options.stream && options.stream->causal) {
+    json["causal_sqnr_db"] = nlohmann::json::array();
+    for (const double db : facts.causal_db) {
+      json["causal_sqnr_db"].emplace_back(std::isfinite(db) ? nlohmann::json(db) : nlohmann::json());
+    }
+  }
   json["dropped_channels"] = facts.dropped_channels;
   json["firmware"] = firmware_json(firmware, options.config.target);
   if (measured) {
@@ -280,6 +290,17 @@ void print_summary(const compiler::Compiled& compiled, const compiler::Options& 
   if (options.io == compiler::Io::uint8) print_uint8(compiled.program, output);
   if (calibration) print_calibration(*calibration);
   if (calibration) print_comparison(facts);
+  if (options.stream && options.stream->causal) {
+    const double worst = facts.causal_db.empty() ? 0 : std::ranges::min(facts.causal_db);
+    if (facts.causal_db.empty()) {
+      fmt::print("  causal          unknown: --calibrate gives windows to compare the stream with\n");
+    } else if (!std::isfinite(worst)) {
+      fmt::print("  causal            equal to the window's results for these samples\n");
+    } else {
+      fmt::print("  causal      {:>11.1f} dB of the worst output against the window's, by {} of these samples\n", worst,
+                 std::min<std::size_t>(compiler::kStreamed, options.calibration.count));
+    }
+  }
   if (facts.dropped_channels != 0) {
     fmt::print("  dropped     {:>11} channels that are the same for every input\n", grouped(facts.dropped_channels));
   }
@@ -522,6 +543,9 @@ void add_compile_options(CLI::App& word, CompileFlags& flags) {
   word.add_option("--stream", flags.stream,
                   "AXIS[:HOP] of the first input: of a network over a window, a program that takes HOP new entries of "
                   "that axis per execution (default 1) and keeps the rest");
+  word.add_flag("--stream-causal", flags.stream_causal,
+                "Stream also what pads the window's edge, and recurrent layers with their state going on: results then "
+                "differ from the window's");
   word.add_option("--calibrate", flags.calibrate,
                   "Representative inputs: .npz (one array per input, or x) or a folder of .npy");
   word.add_option("--io", flags.io, "Type of the program's inputs and outputs")

@@ -29,7 +29,7 @@ struct CompileFlags {
   std::vector<std::string> shapes;
   QuantizationFlags quantization;
   bool quantize = false, strict = false, bundle_io = false, delegate = false, json = false, names = true,
-       measure = false, link = true, explain = false, sequence = false, quiet = false;
+       measure = false, link = true, explain = false, sequence = false, quiet = false, stream_causal = false;
 
   [[nodiscard]] bool bundles() const { return bundle_io || !bundle.empty(); }
 };

@@ -13,6 +13,7 @@
 #include "ir/verify.h"
 #include "passes/passes.h"
 #include "quantizer/adopt.h"
+#include "quantizer/copy.h"
 
 namespace cormorant::compiler {
 namespace {
@@ -104,6 +105,15 @@ void count_macs(const ir::Graph& graph, Facts& facts) {
   }
 }
 
+void stream_graph(ir::Graph& graph, const passes::StreamOptions& options, Context& context) {
+  const quantizer::Samples& data = context.options.calibration;
+  const bool compares = options.causal && data.count != 0 && data.steps == 1;
+  std::optional<ir::Graph> window;
+  if (compares) window = quantizer::copy_of(graph);
+  const std::vector<passes::StreamedOutput> outputs = passes::stream(graph, options);
+  if (compares) context.facts.causal_db = compare_streamed(*window, graph, options, outputs, data, kStreamed);
+}
+
 // Nodes keep their names. Of a name's steps (there may be conversions beside it) one is such that it multiplies.
 void give_steps_macs(const ir::Graph& graph, Facts& facts) {
   std::map<std::pair<std::string, std::string>, emit::Step*> first;
@@ -160,7 +170,7 @@ Stages default_stages(const Options& options) {
                                  [streamed = *options.stream](ir::Graph& g, Context& c) {
                                    count_macs(g, c.facts);
                                    c.facts.window_macs = c.facts.macs;
-                                   passes::stream(g, streamed);
+                                   stream_graph(g, streamed, c);
                                  }});
   }
   if (options.io == Io::uint8) {

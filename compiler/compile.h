@@ -70,7 +70,8 @@ struct Facts {
   std::vector<std::string> warnings;
   std::size_t dropped_channels = 0;         // that were the same for every input
   std::optional<std::int64_t> window_macs;  // of a streamed network, before it was one
-  std::optional<RowsFacts> rows;            // where some of it may be computed row by row
+  std::vector<double> causal_db;  // of a causal stream, against the window's: per output, with calibration data
+  std::optional<RowsFacts> rows;  // where some of it may be computed row by row
   std::int64_t macs = 0;
   std::map<std::string, std::int64_t> node_macs;  // of nodes that have any, before lowering
   std::int64_t constant_bytes = 0;
@@ -85,6 +86,8 @@ struct Facts {
   std::vector<Change> changes;                          // with options.explain
   std::vector<std::vector<std::int64_t>> outputs_from;  // as emit::Step::from, of every output
 };
+
+constexpr std::size_t kStreamed = 8;  // samples that a causal stream is compared by, each of two windows
 
 struct Context {
   const Options& options;

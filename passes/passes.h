@@ -3,6 +3,7 @@
 // Every graph rewrite, one sentence each. A pass is a free function; compiler/compile.cc puts them in order.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -60,8 +61,14 @@ void join_conversions(ir::Graph& graph);
 struct StreamOptions {
   std::int64_t axis = 0;  // of the first input; negative: from behind
   std::int64_t hop = 1;   // new entries in each execution
+  bool causal = false;    // go on where results differ from the window's: at padded edges, with recurrent state
 };
-void stream(ir::Graph& graph, const StreamOptions& options);
+// What became of an output.
+struct StreamedOutput {
+  std::optional<std::size_t> axis;  // along which it has its newest entries alone; none: it is as the window's
+  std::int64_t lag = 0;             // entries that the window has behind them
+};
+std::vector<StreamedOutput> stream(ir::Graph& graph, const StreamOptions& options);
 
 // uint8 that a model makes floats of, and calibration bytes of these with the same levels, does not become floats.
 void keep_bytes(ir::Graph& graph);

@@ -25,6 +25,7 @@ const std::vector<Aspect>& aspects() {
       {"calibrate", {"--calibrate", "windows.npz"}},
       {"sequence", {"--sequence", "--calibrate", "sequences.npz"}},
       {"stream", {"--stream=2:2"}},
+      {"causal", {"--stream-causal", "--stream=2:2"}},
       {"target", {"--target=cortex-m0"}},
       {"any", {"--target=any"}},
       {"isa", {"--isa=scalar"}},

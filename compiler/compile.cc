@@ -138,6 +138,7 @@ Stages default_stages(const Options& options) {
       {"merge_duplicates", "what is computed twice is computed once", pass(passes::merge_duplicates)},
       {"find_clamps", "the maximum with a number can be part of the operator before", pass(passes::find_clamps)},
       {"fuse_hard_functions", "one table instead of four operators", pass(passes::fuse_hard_functions)},
+      {"fuse_time_filter", "weights of past activations belong into one accumulator", pass(passes::fuse_time_filter)},
       {"lift_views", "one-dimensional convolutions stay in one layout", pass(passes::lift_views)},
       {"fold_crop", "outputs that are cut off are not computed", pass(passes::fold_crop)},
       {"fold_normalization", "x / 255, minus a mean, by a deviation: weights and a bias",

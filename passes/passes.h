@@ -27,6 +27,9 @@ void find_clamps(ir::Graph& graph);
 // hardswish and hardsigmoid that are spelled as sums, clamps and products become the functions that they are.
 void fuse_hard_functions(ir::Graph& graph);
 
+// Products with one filter per channel that are added up along time, as in SVDF layers, become a convolution.
+void fuse_time_filter(ir::Graph& graph);
+
 // Elementwise operators between one-dimensional convolutions move to the four-dimensional side of the views.
 void lift_views(ir::Graph& graph);
 

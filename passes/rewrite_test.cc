@@ -463,5 +463,63 @@ output %q_1
 )");
 }
 
+TEST(FuseTimeFilter, AddsUpInOneAccumulator) {
+  EXPECT_EQ(after(R"(graph g
+input %x : f32[1,4,3]
+const %t : f32[4,3] = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 11.0, 12.0]
+const %b : f32[2] = [0.5, -0.5]
+node "mul" "" ""
+  %m : f32[1,4,3] = aten.mul(self=%x, other=%t)
+node "sum" "" ""
+  %s : f32[1,4,1] = aten.sum(self=%m, dim=[2])
+node "view" "" ""
+  %v : f32[1,4] = aten.view(self=%s, size=[1, 4])
+node "view_1" "" ""
+  %u : f32[1,2,2] = aten.view(self=%v, size=[1, 2, 2])
+node "rank" "" ""
+  %r : f32[1,2,1] = aten.sum(self=%u, dim=[2])
+node "view_2" "" ""
+  %q : f32[1,2] = aten.view(self=%r, size=[1, 2])
+node "add" "svdf" "m.py:1"
+  %y : f32[1,2] = aten.add(self=%q, other=%b, alpha=1.0)
+output %y
+)",
+                  fuse_time_filter),
+            R"(graph g
+input %x : f32[1,4,3]
+const %b : f32[2] = [0.5, -0.5]
+const %t_filter : f32[2,1,2,3] = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 11.0, 12.0]
+node "add_memory" "svdf" "m.py:1"
+  %add_memory : f32[1,2,2,3] = aten.view(self=%x, size=[1, 2, 2, 3])
+node "add_filter" "svdf" "m.py:1"
+  %add_filter : f32[1,2,1,1] = aten.conv2d(input=%add_memory, weight=%t_filter, bias=%b, stride=[1, 1], padding=[0, 0], dilation=[1, 1], groups=2)
+node "add_units" "svdf" "m.py:1"
+  %add_units : f32[1,2] = aten.view(self=%add_filter, size=[1, 2])
+output %add_units
+)");
+  // Time before channels; filters that are no constant, or differ between images, stay what they are.
+  const std::string turned = after(R"(graph g
+input %x : f32[1,3,2]
+const %t : f32[3,2] = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]
+node "mul" "" ""
+  %m : f32[1,3,2] = aten.mul(self=%t, other=%x)
+node "sum" "" ""
+  %s : f32[1,1,2] = aten.sum(self=%m, dim=[1])
+output %s
+)",
+                                   fuse_time_filter);
+  EXPECT_NE(turned.find("%t_filter : f32[2,1,1,3] = [1.0, 3.0, 5.0, 2.0, 4.0, 6.0]"), std::string::npos) << turned;
+  const std::string computed = R"(graph g
+input %x : f32[1,3,2]
+input %t : f32[3,2]
+node "mul" "" ""
+  %m : f32[1,3,2] = aten.mul(self=%x, other=%t)
+node "sum" "" ""
+  %s : f32[1,3,1] = aten.sum(self=%m, dim=[2])
+output %s
+)";
+  EXPECT_EQ(after(computed, fuse_time_filter), computed);
+}
+
 }  // namespace
 }  // namespace cormorant::passes

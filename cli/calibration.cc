@@ -34,15 +34,29 @@ void warn_of_range(const CalibrationInput& input, std::vector<std::string>& warn
                     input.name, input.min));
   } else if (std::max(std::abs(input.min), std::abs(input.max)) > kHuge) {
     warnings.push_back(range + ", which no normalized input does: check what made it");
-  } else if (input.is_float && input.is_integral && input.min >= 0 && input.max > 127 && input.max <= 255) {
+  } else if (input.is_float && !input.is_scaled && input.is_integral && input.min >= 0 && input.max > 127 &&
+             input.max <= 255) {
     warnings.push_back(
         fmt::format("{} in whole numbers{}: these look like pixels, and the model takes floats. Give what it "
                     "was trained on, scaled and normalized as there",
                     range, is_float(input.dtype) ? "" : fmt::format(" ({})", name_of(input.dtype))));
-  } else if (input.is_float && !is_float(input.dtype) && input.dtype != DType::boolean && input.max - input.min > 2) {
+  } else if (input.is_float && !input.is_scaled && !is_float(input.dtype) && input.dtype != DType::boolean &&
+             input.max - input.min > 2) {
     warnings.push_back(fmt::format("{} and is {}, but the model takes floats: give what it was trained on", range,
                                    name_of(input.dtype)));
   }
+}
+
+// Whether the model makes small numbers of large ones by itself: x / 255.
+bool is_scaled(const ir::Graph& graph, const ir::Value* input) {
+  constexpr float kSmall = 0.02F;
+  return std::ranges::any_of(graph.users(input), [&](const ir::Node* user) {
+    if (user->op == "aten.div") return true;
+    if (user->op != "aten.mul") return false;
+    const ir::Value* factor = user->tensor(user->tensor("self") == input ? "other" : "self");
+    return factor->kind == ir::ValueKind::constant && factor->type.dtype == DType::f32 &&
+           std::ranges::all_of(factor->data.as<float>(), [](float value) { return std::abs(value) < kSmall; });
+  });
 }
 
 // A batch norm that reads a layer over an input knows what that layer gave in training.
@@ -134,7 +148,8 @@ CalibrationFacts look_at(const quantizer::Samples& samples, const npy::DataSet& 
                             .dtype = array_of(data, input->name).dtype,
                             .min = kInfinity,
                             .max = -kInfinity,
-                            .is_float = is_float(input->type.dtype)});
+                            .is_float = is_float(input->type.dtype),
+                            .is_scaled = is_scaled(graph, input)});
   }
   for (std::size_t i = 0; i < samples.count; ++i) {
     const quantizer::Sample sample = samples.load(i);

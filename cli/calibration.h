@@ -20,6 +20,7 @@ struct CalibrationInput {
   double min = 0, max = 0;
   bool is_integral = true;  // every element
   bool is_float = true;     // what the model takes
+  bool is_scaled = false;   // the model divides it before anything else
 };
 
 struct CalibrationFacts {

@@ -106,6 +106,7 @@ compiler::Options options_of(const CompileFlags& flags, const CompileInputs& inp
   options.config.target.optimize = parse_optimize(flags.optimize);
   options.config.runtime = flags.runtime == "executorch" ? ops::Runtime::executorch : ops::Runtime::cormorant;
   options.io = flags.io == "int8"    ? compiler::Io::int8
+               : flags.io == "uint8" ? compiler::Io::uint8
                : flags.io == "int16" ? compiler::Io::int16
                                      : compiler::Io::as_model;
   options.quantize = flags.quantize || !flags.calibrate.empty() || inputs.calibration != nullptr;
@@ -135,6 +136,10 @@ compiler::Options options_of(const CompileFlags& flags, const CompileInputs& inp
   }
   if (!flags.stream.empty()) options.stream = parse_stream(flags.stream);
   options.curve = flags.explain;
+  if (flags.stream_causal && !options.stream) {
+    throw UsageError("--stream-causal says how --stream may go on\n  add --stream=AXIS[:HOP]");
+  }
+  if (options.stream) options.stream->causal = flags.stream_causal;
   options.explain = flags.explain || flags.names || !flags.report.empty();
   options.intermediates = flags.intermediates;
   if (!flags.memory.empty()) options.memory = planner::parse_memory(flags.memory);
@@ -157,6 +162,9 @@ compiler::Options options_of(const CompileFlags& flags, const CompileInputs& inp
         fmt::format("--io={} does not go with --scheme={}\n  inputs and outputs have the activations' type: "
                     "--io={}, or --io=float",
                     flags.io, flags.quantization.scheme, wide ? "int16" : "int8"));
+  }
+  if (options.io == compiler::Io::uint8 && options.config.runtime != ops::Runtime::cormorant) {
+    throw UsageError("--io=uint8 is for our own runtime\n  --runtime=executorch has --io=int8: flip the highest bit");
   }
   return options;
 }
@@ -248,6 +256,12 @@ nlohmann::ordered_json figures_of(const compiler::Compiled& compiled, const comp
   json["buffer_bytes"] = facts.buffer_bytes;
   json["macs"] = facts.macs;
   if (facts.window_macs) json["window_macs"] = *facts.window_macs;
+  if (options.stream && options.stream->causal) {
+    json["causal_sqnr_db"] = nlohmann::json::array();
+    for (const double db : facts.causal_db) {
+      json["causal_sqnr_db"].emplace_back(std::isfinite(db) ? nlohmann::json(db) : nlohmann::json());
+    }
+  }
   json["dropped_channels"] = facts.dropped_channels;
   if (facts.rows) json["rows"] = rows_json(*facts.rows, options.curve);
   json["firmware"] = firmware_json(firmware, options.config.target);
@@ -307,6 +321,25 @@ std::string calibration_text(const CompileFlags& flags, const compiler::Compiled
                      flags.calibrate.empty() ? "" : " of " + flags.calibrate);
 }
 
+// What a caller's bytes stand for.
+void print_uint8(const std::vector<std::byte>& bytes, const std::string& output) {
+  const ProgramFile program = program_from(bytes, output);
+  for (const auto* tensors : {&program.inputs, &program.outputs}) {
+    const char* const kind = tensors == &program.inputs ? "input" : "output";
+    for (std::size_t i = 0; i < tensors->size(); ++i) {
+      const BorderTensor& tensor = (*tensors)[i];
+      if (tensor.dtype != DType::u8 || !tensor.scale) continue;
+      const bool is_unit = tensor.zero_point == 0 && std::lround(1 / *tensor.scale) == 255;
+      const bool is_level = tensor.zero_point == 0 && *tensor.scale == 1;
+      fmt::print("  {:<11} {:>11} is {:.7g} · (stored − {}){}\n", kind,
+                 tensor.name.empty() ? std::to_string(i) : tensor.name, *tensor.scale, tensor.zero_point,
+                 is_unit    ? ": pixels of 0 to 255 as 0 to 1"
+                 : is_level ? ": pixels of 0 to 255 as they are"
+                            : "");
+    }
+  }
+}
+
 void print_summary(const compiler::Compiled& compiled, const compiler::Options& options, const std::string& output,
                    const Firmware& firmware, bool measured, bool explain, const std::optional<Goal>& goal,
                    const std::optional<CalibrationFacts>& calibration) {
@@ -320,9 +353,21 @@ void print_summary(const compiler::Compiled& compiled, const compiler::Options& 
                  ? fmt::format(" per hop, {} per window", grouped(static_cast<std::uint64_t>(*facts.window_macs)))
                  : "");
   for (const auto& [name, times] : facts.operators) fmt::print("    {:<44} {:>3}\n", name, times);
+  if (options.io == compiler::Io::uint8) print_uint8(compiled.program, output);
   if (calibration) print_calibration(*calibration);
   if (calibration) print_comparison(facts);
   if (facts.bits) print_bits(*facts.bits);
+  if (options.stream && options.stream->causal) {
+    const double worst = facts.causal_db.empty() ? 0 : std::ranges::min(facts.causal_db);
+    if (facts.causal_db.empty()) {
+      fmt::print("  causal          unknown: --calibrate gives windows to compare the stream with\n");
+    } else if (!std::isfinite(worst)) {
+      fmt::print("  causal            equal to the window's results for these samples\n");
+    } else {
+      fmt::print("  causal      {:>11.1f} dB of the worst output against the window's, by {} of these samples\n", worst,
+                 std::min<std::size_t>(compiler::kStreamed, options.calibration.count));
+    }
+  }
   if (facts.dropped_channels != 0) {
     fmt::print("  dropped     {:>11} channels that are the same for every input\n", grouped(facts.dropped_channels));
   }
@@ -615,10 +660,13 @@ void add_compile_options(CLI::App& word, CompileFlags& flags) {
           "holds the image, and as with --optimize=ram the least memory for tensors is the goal")
       ->check(CLI::IsMember({"whole", "rows"}))
       ->capture_default_str();
+  word.add_flag("--stream-causal", flags.stream_causal,
+                "Stream also what pads the window's edge, and recurrent layers with their state going on: results then "
+                "differ from the window's");
   word.add_option("--calibrate", flags.calibrate,
                   "Representative inputs: .npz (one array per input, or x) or a folder of .npy");
   word.add_option("--io", flags.io, "Type of the program's inputs and outputs")
-      ->check(CLI::IsMember({"float", "int8", "int16"}))
+      ->check(CLI::IsMember({"float", "int8", "uint8", "int16"}))
       ->capture_default_str();
   word.add_option("--runtime", flags.runtime, "Which runtime executes the program")
       ->check(CLI::IsMember({"cormorant", "executorch"}))

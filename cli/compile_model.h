@@ -31,7 +31,7 @@ struct CompileFlags {
   std::optional<double> min_sqnr;
   QuantizationFlags quantization;
   bool quantize = false, strict = false, bundle_io = false, delegate = false, json = false, names = true,
-       measure = false, link = true, explain = false, sequence = false, quiet = false;
+       measure = false, link = true, explain = false, sequence = false, quiet = false, stream_causal = false;
 
   [[nodiscard]] bool bundles() const { return bundle_io || !bundle.empty(); }
 };

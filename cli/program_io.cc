@@ -119,7 +119,8 @@ std::vector<std::byte> quantized(const npy::Array& array, const BorderTensor& te
       out.push_back(static_cast<std::byte>(word >> 8 & 0xff));
       continue;
     }
-    out.push_back(static_cast<std::byte>(static_cast<std::int8_t>(std::clamp(level, -128.0, 127.0))));
+    const double byte = tensor.dtype == DType::u8 ? std::clamp(level, 0.0, 255.0) : std::clamp(level, -128.0, 127.0);
+    out.push_back(static_cast<std::byte>(static_cast<int>(byte)));
   }
   return out;
 }
@@ -321,7 +322,7 @@ std::vector<std::byte> to_border(const npy::Array& array, const BorderTensor& te
   std::span<const std::byte> elements = array.data;
   if (array.dtype != tensor.dtype) {
     const bool widen = tensor.dtype == DType::f32 && array.dtype != DType::f16 && array.dtype != DType::bf16;
-    if ((tensor.dtype == DType::i8 || tensor.dtype == DType::i16) && tensor.scale && is_float(array.dtype)) {
+    if (tensor.scale && is_float(array.dtype)) {
       converted = quantized(array, tensor, what);
     } else if (widen) {
       const std::vector<float> floats = compiler::to_float(array.dtype, array.data);

@@ -69,4 +69,61 @@ Comparison compare(const ir::Graph& quantized, const ir::Graph& real, const quan
   return comparison;
 }
 
+namespace {
+
+// Entries [first, first + count) along the axis.
+Tensor entries(const Tensor& tensor, std::size_t axis, std::int64_t first, std::int64_t count) {
+  std::int64_t outer = 1, inner = 1;
+  for (std::size_t i = 0; i < axis; ++i) outer *= tensor.shape[i];
+  for (std::size_t i = axis + 1; i < tensor.shape.size(); ++i) inner *= tensor.shape[i];
+  std::vector<float> values;
+  for (std::int64_t k = 0; k < outer; ++k) {
+    const auto begin = tensor.values().begin() + (k * tensor.shape[axis] + first) * inner;
+    values.insert(values.end(), begin, begin + count * inner);
+  }
+  ir::Shape shape = tensor.shape;
+  shape[axis] = count;
+  return {std::move(shape), std::move(values)};
+}
+
+}  // namespace
+
+std::vector<double> compare_streamed(const ir::Graph& window, const ir::Graph& streamed,
+                                     const passes::StreamOptions& options,
+                                     std::span<const passes::StreamedOutput> outputs, const quantizer::Samples& data,
+                                     std::size_t samples) {
+  const evaluate::Evaluator run_window(window), run_streamed(streamed);
+  const auto rank = static_cast<std::int64_t>(window.inputs().front()->type.rank());
+  const auto axis = static_cast<std::size_t>(options.axis < 0 ? options.axis + rank : options.axis);
+  const std::int64_t size = window.inputs().front()->type.shape[axis], hops = size / options.hop;
+  std::vector<Sqnr> sums(outputs.size());
+  const std::size_t count = std::min(samples, data.count);
+  for (std::size_t k = 0; k < count; ++k) {
+    const std::size_t index = k * data.count / count;
+    const quantizer::Sample sample = data.load(index);
+    std::vector<Tensor> states = run_streamed.initial_states(), got;
+    for (const quantizer::Sample& part : {data.load((index + data.count - 1) % data.count), sample}) {
+      quantizer::Sample inputs = part;
+      for (std::int64_t hop = 0; hop < hops; ++hop) {
+        inputs[0] = entries(part[0], axis, size - (hops - hop) * options.hop, options.hop);
+        got = run_streamed.step(inputs, states);
+      }
+    }
+    const std::vector<Tensor> wanted = run_window.run(sample);
+    for (std::size_t i = 0; i < sums.size(); ++i) {
+      const Tensor* all = &wanted[i];
+      std::optional<Tensor> newest;
+      if (const auto along = outputs[i].axis) {
+        const std::int64_t fresh = got[i].shape[*along], first = all->shape[*along] - outputs[i].lag - fresh;
+        if (first < 0) continue;
+        all = &newest.emplace(entries(*all, *along, first, fresh));
+      }
+      sums[i].add(all->values(), got[i].values());
+    }
+  }
+  std::vector<double> db;
+  for (const Sqnr& sum : sums) db.push_back(sum.db());
+  return db;
+}
+
 }  // namespace cormorant::compiler

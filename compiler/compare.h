@@ -5,10 +5,12 @@
 #pragma once
 
 #include <map>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "ir/graph.h"
+#include "passes/passes.h"
 #include "quantizer/samples.h"
 
 namespace cormorant::compiler {
@@ -21,5 +23,12 @@ struct Comparison {
 
 Comparison compare(const ir::Graph& quantized, const ir::Graph& real, const quantizer::Samples& data,
                    std::size_t samples, std::size_t threads);
+
+// How far a causal stream is from the network over a window: for some of the samples, both as they are quantized, and
+// the stream behind another sample. In dB, per output.
+std::vector<double> compare_streamed(const ir::Graph& window, const ir::Graph& streamed,
+                                     const passes::StreamOptions& options,
+                                     std::span<const passes::StreamedOutput> outputs, const quantizer::Samples& data,
+                                     std::size_t samples);
 
 }  // namespace cormorant::compiler

@@ -13,6 +13,7 @@
 #include "ir/verify.h"
 #include "passes/passes.h"
 #include "quantizer/adopt.h"
+#include "quantizer/copy.h"
 
 namespace cormorant::compiler {
 namespace {
@@ -45,6 +46,7 @@ quantizer::Footprint footprint_of(ir::Graph graph, const Options& from) {
 quantizer::QuantizeOptions quantizer_options(const Options& from) {
   quantizer::QuantizeOptions options;
   options.int8_io = from.io != Io::as_model;
+  options.pixels = from.io == Io::uint8;
   options.scheme = from.scheme;
   // ExecuTorch's linear reads one multiplier only, and `any` runs its kernels.
   const ops::Config& config = from.config;
@@ -105,6 +107,14 @@ void quantize_graph(ir::Graph& graph, Context& context) {
   for (std::string& warning : report.warnings) context.facts.warnings.push_back(std::move(warning));
 }
 
+void keep_bytes(ir::Graph& graph, Context& context) {
+  passes::keep_bytes(graph);
+  std::erase_if(context.facts.float_operators, [&](const FloatOperator& op) {
+    return op.op == "cormorant.convert.any" &&
+           std::ranges::none_of(graph.nodes(), [&](const ir::Node& node) { return node.name == op.node; });
+  });
+}
+
 void count_macs(const ir::Graph& graph, Facts& facts) {
   facts.macs = 0;
   facts.node_macs.clear();
@@ -117,6 +127,15 @@ void count_macs(const ir::Graph& graph, Facts& facts) {
     facts.macs = *total;
     facts.node_macs[node.name] += op->macs(node);
   }
+}
+
+void stream_graph(ir::Graph& graph, const passes::StreamOptions& options, Context& context) {
+  const quantizer::Samples& data = context.options.calibration;
+  const bool compares = options.causal && data.count != 0 && data.steps == 1;
+  std::optional<ir::Graph> window;
+  if (compares) window = quantizer::copy_of(graph);
+  const std::vector<passes::StreamedOutput> outputs = passes::stream(graph, options);
+  if (compares) context.facts.causal_db = compare_streamed(*window, graph, options, outputs, data, kStreamed);
 }
 
 // Nodes keep their names. Of a name's steps (there may be conversions beside it) one is such that it multiplies.
@@ -143,8 +162,14 @@ Stages default_stages(const Options& options) {
       {"merge_duplicates", "what is computed twice is computed once", pass(passes::merge_duplicates)},
       {"find_clamps", "the maximum with a number can be part of the operator before", pass(passes::find_clamps)},
       {"fuse_hard_functions", "one table instead of four operators", pass(passes::fuse_hard_functions)},
+      {"fuse_time_filter", "weights of past activations belong into one accumulator", pass(passes::fuse_time_filter)},
       {"lift_views", "one-dimensional convolutions stay in one layout", pass(passes::lift_views)},
       {"fold_crop", "outputs that are cut off are not computed", pass(passes::fold_crop)},
+      {"fold_normalization", "x / 255, minus a mean, by a deviation: weights and a bias",
+       [](ir::Graph& g, Context& c) {
+         std::vector<std::string> notes = passes::fold_normalization(g);
+         if (c.options.quantize) std::ranges::move(notes, std::back_inserter(c.facts.warnings));
+       }},
       {"fold_batch_norm", "a batch norm costs nothing as part of the weights", pass(passes::fold_batch_norm)},
       {"fold_pad", "a convolution pads by itself", pass(passes::fold_pad)},
       {"fuse_hardsigmoid", "a line with two bends is weights, bias and a clamp", pass(passes::fuse_hardsigmoid)},
@@ -161,13 +186,21 @@ Stages default_stages(const Options& options) {
       {"join_conversions", "from int8 to int8 is a table, not a way through float", pass(passes::join_conversions)},
       {"fold_constants", "integers that only change their shape", pass(passes::fold_constants)},
   };
+  if (config.runtime == ops::Runtime::cormorant) {
+    stages.quantize.push_back(
+        {"keep_bytes", "pixels that the model takes as uint8 are integers all along", keep_bytes});
+  }
   if (options.stream) {
     stages.for_target.push_back({"stream", "what was computed for the last entries is not computed again",
                                  [streamed = *options.stream](ir::Graph& g, Context& c) {
                                    count_macs(g, c.facts);
                                    c.facts.window_macs = c.facts.macs;
-                                   passes::stream(g, streamed);
+                                   stream_graph(g, streamed, c);
                                  }});
+  }
+  if (options.io == Io::uint8) {
+    stages.for_target.push_back(
+        {"take_uint8", "cameras give uint8, kernels compute with int8", pass(passes::take_uint8)});
   }
   const std::vector<Stage> for_target = {
       {"drop_channels", "a channel that is the same for every input is a number in a bias",

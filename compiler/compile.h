@@ -25,7 +25,7 @@
 
 namespace cormorant::compiler {
 
-enum class Io : std::uint8_t { as_model, int8, int16 };
+enum class Io : std::uint8_t { as_model, int8, uint8, int16 };
 
 struct Compiled;
 
@@ -82,7 +82,8 @@ struct Facts {
   std::vector<std::string> warnings;
   std::size_t dropped_channels = 0;         // that were the same for every input
   std::optional<std::int64_t> window_macs;  // of a streamed network, before it was one
-  std::optional<RowsFacts> rows;            // where some of it may be computed row by row
+  std::vector<double> causal_db;  // of a causal stream, against the window's: per output, with calibration data
+  std::optional<RowsFacts> rows;  // where some of it may be computed row by row
   std::int64_t macs = 0;
   std::map<std::string, std::int64_t> node_macs;  // of nodes that have any, before lowering
   std::int64_t constant_bytes = 0;
@@ -98,6 +99,8 @@ struct Facts {
   std::vector<Change> changes;                          // with options.explain
   std::vector<std::vector<std::int64_t>> outputs_from;  // as emit::Step::from, of every output
 };
+
+constexpr std::size_t kStreamed = 8;  // samples that a causal stream is compared by, each of two windows
 
 struct Context {
   const Options& options;

@@ -18,6 +18,7 @@ set(CORMORANT_OPERATORS
   div
   expand
   flip
+  flip_sign
   gather
   grid_sample
   identity

@@ -3,6 +3,7 @@
 // Every graph rewrite, one sentence each. A pass is a free function; compiler/compile.cc puts them in order.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,11 +27,18 @@ void find_clamps(ir::Graph& graph);
 // hardswish and hardsigmoid that are spelled as sums, clamps and products become the functions that they are.
 void fuse_hard_functions(ir::Graph& graph);
 
+// Products with one filter per channel that are added up along time, as in SVDF layers, become a convolution.
+void fuse_time_filter(ir::Graph& graph);
+
 // Elementwise operators between one-dimensional convolutions move to the four-dimensional side of the views.
 void lift_views(ir::Graph& graph);
 
 // Outputs of a convolution that are cut off are not computed.
 void fold_crop(ir::Graph& graph);
+
+// Factors and terms per channel between the program's input and a convolution or linear layer become part of that
+// layer; zeros that it pads with, a border of what they were made of. Says where it did the latter.
+std::vector<std::string> fold_normalization(ir::Graph& graph);
 
 // Zeros that a model puts around an image become the padding of the convolution that reads it.
 void fold_pad(ir::Graph& graph);
@@ -56,8 +64,20 @@ void join_conversions(ir::Graph& graph);
 struct StreamOptions {
   std::int64_t axis = 0;  // of the first input; negative: from behind
   std::int64_t hop = 1;   // new entries in each execution
+  bool causal = false;    // go on where results differ from the window's: at padded edges, with recurrent state
 };
-void stream(ir::Graph& graph, const StreamOptions& options);
+// What became of an output.
+struct StreamedOutput {
+  std::optional<std::size_t> axis;  // along which it has its newest entries alone; none: it is as the window's
+  std::int64_t lag = 0;             // entries that the window has behind them
+};
+std::vector<StreamedOutput> stream(ir::Graph& graph, const StreamOptions& options);
+
+// uint8 that a model makes floats of, and calibration bytes of these with the same levels, does not become floats.
+void keep_bytes(ir::Graph& graph);
+
+// Inputs and outputs that are int8 become uint8, with zero points 128 higher.
+void take_uint8(ir::Graph& graph);
 
 // Channels that are the same for every input become part of the biases behind them; how many.
 std::size_t drop_channels(ir::Graph& graph);

@@ -421,5 +421,105 @@ output %other_1
 )");
 }
 
+TEST(TakeUint8, FlipsTheSignOfWhatComesAndGoes) {
+  EXPECT_EQ(after(R"(graph g
+input %x : i8[4] quant([0.1], [-128])
+input %index : i64[4]
+node "relu" "net" "m.py:1"
+  %y : i8[4] quant([0.1], [-128]) = aten.clamp(self=%x, min=0.0, max=6.0)
+output %y
+output %index
+)",
+                  take_uint8),
+            R"(graph g
+input %x : u8[4] quant(range 0 255, [0.1], [0])
+input %index : i64[4]
+node "x_int8" "net" "m.py:1"
+  %x_int8 : i8[4] quant([0.1], [-128]) = cormorant.flip_sign(self=%x)
+node "relu" "net" "m.py:1"
+  %y : i8[4] quant([0.1], [-128]) = aten.clamp(self=%x_int8, min=0.0, max=6.0)
+node "y_uint8" "net" "m.py:1"
+  %y_uint8 : u8[4] quant(range 0 255, [0.1], [0]) = cormorant.flip_sign(self=%y)
+output %y_uint8
+output %index
+)");
+}
+
+TEST(KeepBytes, LeavesPixelsOfTheModelsOwnIntegers) {
+  EXPECT_EQ(after(R"(graph g
+input %x : u8[4]
+node "to" "net" "m.py:1"
+  %f : f32[4] = cormorant.convert.any(self=%x)
+node "q" "net" "m.py:2"
+  %q : i8[4] quant([1.0], [-128]) = quantized_decomposed.quantize_per_tensor(input=%f, scale=1.0, zero_point=-128, quant_min=-128, quant_max=127, dtype=dtype.i8)
+output %q
+)",
+                  keep_bytes),
+            R"(graph g
+input %x : u8[4]
+node "q" "net" "m.py:1"
+  %q_1 : i8[4] quant([1.0], [-128]) = cormorant.flip_sign(self=%x)
+output %q_1
+)");
+}
+
+TEST(FuseTimeFilter, AddsUpInOneAccumulator) {
+  EXPECT_EQ(after(R"(graph g
+input %x : f32[1,4,3]
+const %t : f32[4,3] = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 11.0, 12.0]
+const %b : f32[2] = [0.5, -0.5]
+node "mul" "" ""
+  %m : f32[1,4,3] = aten.mul(self=%x, other=%t)
+node "sum" "" ""
+  %s : f32[1,4,1] = aten.sum(self=%m, dim=[2])
+node "view" "" ""
+  %v : f32[1,4] = aten.view(self=%s, size=[1, 4])
+node "view_1" "" ""
+  %u : f32[1,2,2] = aten.view(self=%v, size=[1, 2, 2])
+node "rank" "" ""
+  %r : f32[1,2,1] = aten.sum(self=%u, dim=[2])
+node "view_2" "" ""
+  %q : f32[1,2] = aten.view(self=%r, size=[1, 2])
+node "add" "svdf" "m.py:1"
+  %y : f32[1,2] = aten.add(self=%q, other=%b, alpha=1.0)
+output %y
+)",
+                  fuse_time_filter),
+            R"(graph g
+input %x : f32[1,4,3]
+const %b : f32[2] = [0.5, -0.5]
+const %t_filter : f32[2,1,2,3] = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 11.0, 12.0]
+node "add_memory" "svdf" "m.py:1"
+  %add_memory : f32[1,2,2,3] = aten.view(self=%x, size=[1, 2, 2, 3])
+node "add_filter" "svdf" "m.py:1"
+  %add_filter : f32[1,2,1,1] = aten.conv2d(input=%add_memory, weight=%t_filter, bias=%b, stride=[1, 1], padding=[0, 0], dilation=[1, 1], groups=2)
+node "add_units" "svdf" "m.py:1"
+  %add_units : f32[1,2] = aten.view(self=%add_filter, size=[1, 2])
+output %add_units
+)");
+  // Time before channels; filters that are no constant, or differ between images, stay what they are.
+  const std::string turned = after(R"(graph g
+input %x : f32[1,3,2]
+const %t : f32[3,2] = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]
+node "mul" "" ""
+  %m : f32[1,3,2] = aten.mul(self=%t, other=%x)
+node "sum" "" ""
+  %s : f32[1,1,2] = aten.sum(self=%m, dim=[1])
+output %s
+)",
+                                   fuse_time_filter);
+  EXPECT_NE(turned.find("%t_filter : f32[2,1,1,3] = [1.0, 3.0, 5.0, 2.0, 4.0, 6.0]"), std::string::npos) << turned;
+  const std::string computed = R"(graph g
+input %x : f32[1,3,2]
+input %t : f32[3,2]
+node "mul" "" ""
+  %m : f32[1,3,2] = aten.mul(self=%x, other=%t)
+node "sum" "" ""
+  %s : f32[1,3,1] = aten.sum(self=%m, dim=[2])
+output %s
+)";
+  EXPECT_EQ(after(computed, fuse_time_filter), computed);
+}
+
 }  // namespace
 }  // namespace cormorant::passes

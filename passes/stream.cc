@@ -11,6 +11,11 @@
 // always fit together. Nodes that need the whole window (a mean over time, a linear layer over all of it) get it from a
 // state, and what follows them is computed whole; so is whatever is not known here. Results are those of the window, to
 // the bit, once the window is full.
+//
+// Padding at the window's beginning is what a stream has entries for. It does no harm to results that do not look at
+// it: a value knows how many of the window's first entries were computed of padding, and may differ. Padding at the end
+// would need entries that are still to come. Only a causal stream goes on without: all that follows comes so many
+// entries later, its lag, and what meets it waits. Recurrent layers then begin with what the last hop left behind.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -28,6 +33,9 @@ struct Streamed {
   std::size_t axis = 0;
   std::int64_t window = 0;  // entries that the value had
   std::int64_t fresh = 0;   // of them, what is new in each execution: what the value has now
+  std::int64_t lag = 0;     // entries of the window behind the newest one, which the stream has not computed yet
+  std::int64_t padded = 0;  // first entries of the window that padding had a part in
+  const ir::Node* padding = nullptr;  // whose
 };
 
 [[noreturn]] void fail(const ir::Node& node, std::string problem, std::string advice) {
@@ -42,14 +50,27 @@ struct Sliding {
   std::int64_t padding = 0;
 };
 
+constexpr const char* kCausal =
+    "pad its beginning alone (causal padding, by F.pad before a layer that pads nothing) and train it so, or accept "
+    "results that differ from the window's with --stream-causal";
+
+std::int64_t floor_divide(std::int64_t a, std::int64_t b) { return a / b - (a % b < 0 ? 1 : 0); }
+
 class Streaming {
  public:
   Streaming(ir::Graph& graph, const StreamOptions& options) : graph_(graph), options_(options) {}
 
-  void run() {
+  std::vector<StreamedOutput> run() {
     begin();
     for (ir::Node* node : graph_.snapshot()) visit(*node);
+    std::vector<StreamedOutput> outputs;
+    for (const ir::Value* output : graph_.outputs()) {
+      const Streamed* out = stream_of(output);
+      if (out != nullptr && out->padded > out->window - out->fresh) require_causal(*out, "an output");
+      outputs.push_back(out == nullptr ? StreamedOutput() : StreamedOutput{out->axis, out->lag});
+    }
     graph_.erase_unused();
+    return outputs;
   }
 
  private:
@@ -83,6 +104,16 @@ class Streaming {
     return at == streams_.end() ? nullptr : &at->second;
   }
 
+  // What looks at entries of the window that were computed of padding.
+  void require_causal(const Streamed& value, const std::string& reader) const {
+    if (options_.causal) return;
+    fail(
+        *value.padding,
+        fmt::format("it pads the window's edge along the streamed axis, and {} looks at what it makes of that", reader),
+        "train and export it without padding along this axis, or accept results that differ from the window's with "
+        "--stream-causal");
+  }
+
   // ---- one node
   // ------------------------------------------------------------------------------------------------------
 
@@ -90,9 +121,56 @@ class Streaming {
     const std::vector<ir::Value*> inputs = node.inputs();
     if (std::ranges::none_of(inputs, [&](const ir::Value* v) { return stream_of(v) != nullptr; })) return;
     if (node.results.size() == 1 && (slides(node) || cuts(node) || stays_in_place(node))) return;
+    if (options_.causal && goes_on(node)) return;
     for (ir::Value* input : inputs) {
-      if (stream_of(input) != nullptr) node.replace_use(input, whole(input));
+      const Streamed* in = stream_of(input);
+      if (in == nullptr) continue;
+      if (in->padded > 0) require_causal(*in, node.name);
+      node.replace_use(input, whole(input));
     }
+  }
+
+  // A recurrent layer along the axis that begins with what it ended with.
+  bool goes_on(ir::Node& node) {
+    if (node.op != "aten.recurrent" || node.boolean("backwards")) return false;
+    const Streamed* in = stream_of(node.tensor("input"));
+    if (in == nullptr || in->axis != 0) return false;
+    const bool is_lstm = node.string("kind") == "lstm";
+    for (const char* const name : {"h", "c"}) {
+      if (node.has(name) && node.tensor(name)->kind != ir::ValueKind::constant) return false;
+    }
+    const Streamed out = *in;
+    become(node.results[0], out);
+    ir::Node* const next = after(node);
+    const ir::TensorType& kept = node.results[1]->type;
+    if (is_lstm) {
+      keep(node, "c", kept, node.results[1]);
+      ir::Value* last = slice(node.results[0], 0, out.fresh - 1, out.fresh, next);
+      ir::TensorType type = last->type;
+      type.shape = kept.shape;
+      ir::Value* flat = graph_
+                            .add_node(node.name + "_last", "aten.view", {{"self", last}, {"size", type.shape}}, {type},
+                                      node.location, next)
+                            ->result();
+      keep(node, "h", type, flat);
+    } else {
+      keep(node, "h", kept, node.results[1]);
+    }
+    return true;
+  }
+
+  // The argument becomes a state, which begins with what it was, or with zeros.
+  void keep(ir::Node& node, const char* argument, const ir::TensorType& type, ir::Value* next) {
+    ir::Value* state = node.has(argument)
+                           ? graph_.add_state(node.name + "_" + argument, type, node.tensor(argument)->data)
+                           : graph_.add_state(node.name + "_" + argument, type, zeros(type));
+    node.set(argument, state);
+    graph_.add_update(state, next);
+  }
+
+  ir::Node* after(const ir::Node& node) {
+    const auto at = std::ranges::find_if(graph_.nodes(), [&](const ir::Node& n) { return &n == &node; });
+    return std::next(at) == graph_.nodes().end() ? nullptr : &*std::next(at);
   }
 
   // Convolutions and pooling.
@@ -111,21 +189,31 @@ class Streaming {
     const Sliding sliding{(kernel - 1) * dilation + 1, node.integers("stride").at(side),
                           node.integers("padding").at(side)};
     const std::int64_t results = node.result()->type.shape.at(in->axis);
-    if (results == 1 && sliding.padding == 0) return false;  // over all of the window
-    if (sliding.padding != 0) {
-      fail(
-          node, fmt::format("it pads the window's edge along the streamed axis {} by {}", in->axis, sliding.padding),
-          "streamed entries have neighbours where a window has padding: train and export it without padding along this "
-          "axis");
+    if (results == 1) return false;  // over all of the window
+    // The window's last result of which all entries are there; the window itself may have had fewer, and not looked at
+    // the last entries.
+    const std::int64_t there = in->window - in->lag;
+    const std::int64_t last =
+        std::min(results - 1, floor_divide(there - sliding.reach + sliding.padding, sliding.stride));
+    Streamed out = *in;
+    out.window = results;
+    out.fresh = in->fresh / sliding.stride;
+    out.lag = results - 1 - last;
+    if (out.lag > 0 && !options_.causal) {
+      fail(node, fmt::format("it pads the window's edge along the streamed axis {} by {}", in->axis, sliding.padding),
+           kCausal);
     }
+    out.padded = (in->padded + sliding.padding + sliding.stride - 1) / sliding.stride;
+    if (sliding.padding > 0) out.padding = &node;
     if (in->fresh % sliding.stride != 0) {
       fail(node, fmt::format("{} new entries do not divide by its stride of {}", in->fresh, sliding.stride),
            "give a HOP that is a multiple of the product of all strides along the axis");
     }
-    const Streamed out{in->axis, results, in->fresh / sliding.stride};
-    // Entries behind the last result's, which the window never used.
-    const std::int64_t rest = in->window - (results - 1) * sliding.stride - sliding.reach;
+    const std::int64_t rest = there - last * sliding.stride + sliding.padding - sliding.reach;
     const std::int64_t wanted = (out.fresh - 1) * sliding.stride + sliding.reach;
+    std::vector<std::int64_t> padding = node.integers("padding");
+    padding.at(side) = 0;
+    node.set("padding", std::move(padding));
     node.replace_use(input, newest(input, wanted, rest, &node));
     become(node.result(), out);
     return true;
@@ -138,10 +226,20 @@ class Streaming {
     const Streamed in = *stream_of(input);
     if (static_cast<std::size_t>(node.integer("dim")) != in.axis) return false;
     const std::int64_t results = node.result()->type.shape.at(in.axis);
-    if (node.integer("step") != 1 || results < in.fresh) return false;
+    if (node.integer("step") != 1) return false;
     const std::int64_t rest = in.window - node.integer("start") - results;
-    ir::Value* part = newest(input, in.fresh, rest, &node);
-    streams_[part] = {in.axis, results, in.fresh};
+    if (results < in.fresh) {
+      if (in.padded > node.integer("start")) require_causal(in, node.name);
+      graph_.replace_uses(node.result(), newest(input, results, std::max<std::int64_t>(0, rest - in.lag), &node));
+      return true;
+    }
+    Streamed out = in;
+    out.window = results;
+    out.lag = std::max<std::int64_t>(0, in.lag - rest);
+    out.padded = std::max<std::int64_t>(0, in.padded - node.integer("start"));
+    ir::Value* part = newest(input, in.fresh, std::max<std::int64_t>(0, rest - in.lag), &node);
+    if (part == input) part = same(input, node);
+    streams_[part] = out;
     graph_.replace_uses(node.result(), part);
     return true;
   }
@@ -156,15 +254,21 @@ class Streaming {
       node.set("size", std::move(size));
     }
     become(node.result(), *out);
+    if (node.op == "aten.pad" && std::ranges::all_of(node.integers("pad"), [](std::int64_t n) { return n == 0; })) {
+      ir::Value* alias = same(node.tensor("self"), node);
+      streams_[alias] = *out;
+      graph_.replace_uses(node.result(), alias);
+    }
     return true;
   }
 
   // Where the axis is in the result; none where the node does not leave entries alone.
-  std::optional<Streamed> place_of(const ir::Node& node) {
+  std::optional<Streamed> place_of(ir::Node& node) {
     const ir::Value* first = node.inputs().front();
     const Streamed* in = stream_of(first);
     const ops::Operator* op = ops::find(node);
-    if (ops::find_signature(node.op) != nullptr) return {};  // lowered already: arguments are not the canonical ones
+    // Lowered already: arguments are not the canonical ones.
+    if (ops::find_signature(node.op) != nullptr && ops::find_canonical(node.op) == nullptr) return {};
     if (op != nullptr && (op->elementwise || node.op.starts_with("quantized_decomposed."))) return elementwise(node);
     if (in == nullptr) return {};
     Streamed out = *in;
@@ -188,21 +292,47 @@ class Streaming {
   }
 
   // Operands meet at their last dimensions. One that is no stream must be the same for all entries.
-  std::optional<Streamed> elementwise(const ir::Node& node) {
+  std::optional<Streamed> elementwise(ir::Node& node) {
     std::optional<Streamed> out;
     const std::size_t rank = node.result()->type.rank();
     for (const ir::Value* input : node.inputs()) {
       const Streamed* in = stream_of(input);
       if (in == nullptr) continue;
-      const Streamed here{in->axis + rank - input->type.rank(), in->window, in->fresh};
-      if (out && (out->axis != here.axis || out->window != here.window || out->fresh != here.fresh)) return {};
-      out = here;
+      Streamed here = *in;
+      here.axis += rank - input->type.rank();
+      if (out && !meet(*out, here)) return {};
+      if (!out) out = here;
     }
     for (const ir::Value* input : node.inputs()) {
       if (stream_of(input) != nullptr || input->type.rank() + out->axis < rank) continue;
       if (input->type.shape.at(input->type.rank() + out->axis - rank) != 1) return {};
     }
+    wait(node, out->lag);
     return out;
+  }
+
+  // Whether entries of the two belong to each other; then `one` is what comes of both.
+  static bool meet(Streamed& one, const Streamed& other) {
+    if (one.axis != other.axis || one.window != other.window || one.fresh != other.fresh) return false;
+    one.lag = std::max(one.lag, other.lag);
+    if (other.padded > one.padded) {
+      one.padded = other.padded;
+      one.padding = other.padding;
+    }
+    return true;
+  }
+
+  // Operands that are ahead of the others come later.
+  void wait(ir::Node& node, std::int64_t lag) {
+    for (ir::Value* input : node.inputs()) {
+      const Streamed* in = stream_of(input);
+      if (in == nullptr || in->lag == lag) continue;
+      Streamed later = *in;
+      ir::Value* part = newest(input, in->fresh, lag - in->lag, &node);
+      later.lag = lag;
+      streams_[part] = later;
+      node.replace_use(input, part);
+    }
   }
 
   // The dimension of the same size with as many elements before it.
@@ -212,29 +342,44 @@ class Streaming {
     std::int64_t before = 1, seen = 1;
     for (std::size_t i = 0; i < in.axis; ++i) before *= from[i];
     for (std::size_t i = 0; i < to.size(); seen *= to[i++]) {
-      if (seen == before && to[i] == in.window) return Streamed{i, in.window, in.fresh};
+      if (seen != before || to[i] != in.window) continue;
+      Streamed out = in;
+      out.axis = i;
+      return out;
     }
     return {};
   }
 
-  std::optional<Streamed> joined(const ir::Node& node, const Streamed& in) const {
+  std::optional<Streamed> joined(ir::Node& node, const Streamed& in) {
     if (static_cast<std::size_t>(node.integer("dim")) == in.axis) return {};
+    Streamed out = in;
     for (const ir::Value* part : node.tensors("tensors")) {
       const Streamed* other = stream_of(part);
-      if (other == nullptr || other->axis != in.axis || other->window != in.window || other->fresh != in.fresh)
-        return {};
+      if (other == nullptr || !meet(out, *other)) return {};
     }
-    return in;
+    wait(node, out.lag);
+    return out;
   }
 
-  static std::optional<Streamed> padded(const ir::Node& node, const Streamed& in) {
-    const auto& pad = node.integers("pad");  // pairs, the last dimension first
+  // Nothing is padded along the axis: before the first entry there are others, and what would come after the last is
+  // waited for.
+  std::optional<Streamed> padded(ir::Node& node, const Streamed& in) const {
+    std::vector<std::int64_t> pad = node.integers("pad");  // pairs, the last dimension first
     const std::size_t pair = node.tensor("self")->type.rank() - 1 - in.axis;
-    if (2 * pair + 1 < pad.size() && (pad[2 * pair] != 0 || pad[2 * pair + 1] != 0)) {
-      fail(node, fmt::format("it pads the window's edge along the streamed axis {}", in.axis),
-           "streamed entries have neighbours where a window has padding: train and export the model without it");
+    if (2 * pair + 1 >= pad.size()) return in;
+    const std::int64_t before = std::exchange(pad[2 * pair], 0), behind = std::exchange(pad[2 * pair + 1], 0);
+    if (before < 0 || behind < 0) return {};
+    if (before == 0 && behind == 0) return in;
+    if (behind > 0 && !options_.causal) {
+      fail(node, fmt::format("it pads the window's edge along the streamed axis {}", in.axis), kCausal);
     }
-    return in;
+    node.set("pad", std::move(pad));
+    Streamed out = in;
+    out.window += before + behind;
+    out.lag += behind;
+    out.padded += before;
+    if (before > 0) out.padding = &node;
+    return out;
   }
 
   // ---- states
@@ -250,16 +395,26 @@ class Streaming {
     return slice(all, in.axis, count - rest - wanted, count - rest, before);
   }
 
+  static ir::Bytes zeros(const ir::TensorType& type) {
+    const int zero =
+        type.quant && !type.quant->per_channel() && size_of(type.dtype) == 1 ? type.quant->zero_point() : 0;
+    return ir::Bytes::own(std::vector<std::byte>(static_cast<std::size_t>(type.bytes()), static_cast<std::byte>(zero)));
+  }
+
+  // Another name, for what has other places in the window.
+  ir::Value* same(ir::Value* value, ir::Node& before) {
+    return graph_
+        .add_node(value->name + "_same", "aten.view", {{"self", value}, {"size", value->type.shape}}, {value->type},
+                  before.location, &before)
+        ->result();
+  }
+
   // The value behind what a state kept of it; the state then has the last entries of both.
   ir::Value* with_kept(ir::Value* value, std::int64_t kept, ir::Node* before) {
     const Streamed in = *stream_of(value);
     ir::TensorType type = value->type;
     type.shape[in.axis] = kept;
-    const std::size_t bytes = static_cast<std::size_t>(type.bytes());
-    const int zero =
-        type.quant && !type.quant->per_channel() && size_of(type.dtype) == 1 ? type.quant->zero_point() : 0;
-    ir::Value* state = graph_.add_state(value->name + "_past", type,
-                                        ir::Bytes::own(std::vector<std::byte>(bytes, static_cast<std::byte>(zero))));
+    ir::Value* state = graph_.add_state(value->name + "_past", type, zeros(type));
     ir::TensorType joined = value->type;
     joined.shape[in.axis] = kept + in.fresh;
     const ir::Location location = before != nullptr ? before->location : ir::Location{};
@@ -312,6 +467,8 @@ class Streaming {
 
 }  // namespace
 
-void stream(ir::Graph& graph, const StreamOptions& options) { Streaming(graph, options).run(); }
+std::vector<StreamedOutput> stream(ir::Graph& graph, const StreamOptions& options) {
+  return Streaming(graph, options).run();
+}
 
 }  // namespace cormorant::passes

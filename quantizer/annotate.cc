@@ -83,7 +83,9 @@ std::vector<ir::Value*> activations(const ir::Node& node, const Rule& rule) {
   for (const ir::NamedArgument& argument : node.args) {
     const bool is_weight =
         std::ranges::any_of(rule.weights, [&](const Rule::Weight& weight) { return weight.argument == argument.name; });
-    if (is_weight) continue;
+    // A table of places has its weights, which become integers of their own when the node is lowered.
+    const bool is_table = argument.name == "weights" && node.has("places");
+    if (is_weight || is_table) continue;
     if (const auto* single = std::get_if<ir::Value*>(&argument.value)) {
       if (*single != nullptr && is_real(*single)) result.push_back(*single);
     } else if (const auto* list = std::get_if<std::vector<ir::Value*>>(&argument.value)) {

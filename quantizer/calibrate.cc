@@ -151,6 +151,30 @@ Observations calibrate(const ir::Graph& graph, const Annotation& annotation, con
 
 namespace {
 
+// What comes as uint8 has these levels and no others.
+bool was_bytes(const Group& group) {
+  return !group.is_wide && std::ranges::any_of(group.members, [](const ir::Value* value) {
+    return value->producer != nullptr && value->producer->op == "cormorant.convert.any" &&
+           value->producer->tensor("self")->type.dtype == DType::u8;
+  });
+}
+
+// What a camera's bytes stand for, if the input's values may be pixels: 0 to 1, or 0 to 255. A range that fills little
+// of it would lose bits, and is none of pixels.
+std::optional<ir::QuantParams> pixel_levels(const Group& group, const Observations& observations) {
+  const auto is_input = [](const ir::Value* value) { return value->kind == ir::ValueKind::input; };
+  const auto input = std::ranges::find_if(group.members, is_input);
+  if (input == group.members.end() || group.is_wide) return std::nullopt;
+  const Distribution seen = observations.at(*input).distribution();
+  constexpr double kFilled = 0.25;
+  for (const double highest : {1.0, 255.0}) {
+    if (seen.min() >= 0 && seen.max() <= highest && seen.max() >= kFilled * highest) {
+      return ir::per_tensor_i8(highest / 255, -128);
+    }
+  }
+  return std::nullopt;
+}
+
 // What there is to choose from, per group.
 struct Proposals {
   std::vector<std::vector<Proposal>> of_group;  // none where the parameters are fixed
@@ -170,6 +194,18 @@ Proposals proposals_of(const Annotation& annotation, const Observations& observa
           {{Observer::minmax}, params_for_range(own.range->first, own.range->second, group.is_wide ? kWords : Grid{})}};
       all.asked[k] = "range as asked";
       return;
+    }
+    if (was_bytes(group)) {
+      all.of_group[k] = {{{Observer::minmax}, ir::per_tensor_i8(1, -128)}};
+      all.asked[k] = "levels of uint8";
+      return;
+    }
+    if (options.pixels) {
+      if (const auto levels = pixel_levels(group, observations)) {
+        all.of_group[k] = {{{Observer::minmax}, *levels}};
+        all.asked[k] = "levels of pixels";
+        return;
+      }
     }
     Histogram merged;
     for (const ir::Value* member : group.members) merged.merge(observations.at(member));

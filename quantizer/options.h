@@ -32,6 +32,7 @@ struct BitsGoal {
 
 struct QuantizeOptions {
   bool int8_io = false;                          // the graph's inputs and outputs become integers themselves
+  bool pixels = false;                           // inputs that range over [0, 1] or [0, 255] get all of its 256 levels
   ops::Precision scheme = ops::Precision::w8a8;  // what layers get where their operator has it
   std::unordered_map<std::string, ops::Precision> precisions;  // by node, instead of the scheme
   std::optional<BitsGoal> bits;                                // these are to be found

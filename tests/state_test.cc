@@ -122,7 +122,8 @@ INSTANTIATE_TEST_SUITE_P(Zoo, State,
                                          Model{"lstm", 12, "cortex-m55"}, Model{"cells", 24, "cortex-m4"},
                                          Model{"lstm_window", 0, "cortex-m0"}, Model{"lstm_projected", 0, "cortex-m55"},
                                          Model{"gru_window", 0, "cortex-m4"}, Model{"rnn_window", 0, "cortex-m0"},
-                                         Model{"recurrent_mixed", 12, "cortex-m55"}),
+                                         Model{"recurrent_mixed", 12, "cortex-m55"},
+                                         Model{"svdf", 16 * 10 + 4 * 6, "cortex-m4"}),
                          [](const auto& info) { return std::string(info.param.name); });
 
 class StateCommands : public State {};  // without a parameter
@@ -158,6 +159,21 @@ TEST_F(StateCommands, StatesOfRecurrentLayersHave16Bits) {
   compile("cells", {"--target", "cortex-m4", "--sequence", "--calibrate", zoo("state/cells_expected.npz")});
   EXPECT_EQ(json_.at("buffer_bytes").get<int>(), 6 * 2 + 6 * 2 + 6 * 1 + 6 * 2);
   for (const auto& [name, count] : json_.at("operators").items()) EXPECT_EQ(name.find("clone"), std::string::npos);
+}
+
+// A matrix product, a memory, and filters over time with everything behind them in one accumulator.
+TEST_F(StateCommands, SvdfLayersAreAProductAndAConvolution) {
+  compile("svdf", {"--target", "cortex-m55", "--io=int8", "--sequence", "--calibrate", zoo("state/svdf_expected.npz")});
+  const auto& operators = json_.at("operators");
+  int products = 0, sums = 0;
+  for (const auto& [name, count] : operators.items()) {
+    if (name.find("linear") != std::string::npos || name.find("conv2d") != std::string::npos)
+      products += count.get<int>();
+    if (name.find("mul") != std::string::npos || name.find("mean") != std::string::npos) sums += count.get<int>();
+  }
+  EXPECT_EQ(products, 4) << operators.dump(1);
+  EXPECT_EQ(sums, 0) << operators.dump(1);
+  EXPECT_TRUE(json_.at("float_operators").empty());
 }
 
 TEST_F(StateCommands, ForExecuTorchRecurrentLayersAreWrittenOut) {

@@ -2,6 +2,7 @@
 //
 // Networks over a window and the same streamed: fed with a signal hop by hop, the streamed program gives what the
 // window network gives for the last window, to the bit, once the window is full.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <random>
@@ -9,6 +10,7 @@
 #include "base/diagnostic.h"
 #include "cli/program_io.h"
 #include "compiler/compile.h"
+#include "ir/text.h"
 #include "tests/conformance/conformance.h"
 
 namespace cormorant {
@@ -75,6 +77,18 @@ class Network {
          {"step", std::int64_t{1}}},
         shape, quant.scale(), quant.zero_point());
     add("aten.add", {{"self", value}, {"other", after}, {"alpha", 1.0}}, shape, 0.5, -10);
+  }
+  void pad(std::int64_t before, std::int64_t behind) {
+    ir::Shape shape = value->type.shape;
+    const ir::QuantParams quant = *value->type.quant;
+    shape[2] += before + behind;
+    add("aten.pad", {{"self", value}, {"pad", Ints{0, 0, before, behind}}, {"value", 0.0}}, shape, quant.scale(),
+        quant.zero_point());
+  }
+  void padded_residual() {
+    ir::Value* before = value;
+    conv(before->type.shape[1], {3, 1}, {1, 1}, {1, 1}, {1, 0});
+    add("aten.add", {{"self", before}, {"other", value}, {"alpha", 1.0}}, value->type.shape, 0.5, -10);
   }
   void mean() { add("aten.mean", {{"self", value}, {"dim", Ints{2, 3}}}, {1, value->type.shape[1], 1, 1}, 0.1, -20); }
   void head(std::int64_t outputs) {
@@ -187,6 +201,7 @@ TEST(Stream, SkipsFitTheBranchTheySkip) {
     n.residual();
   };
   for (const std::int64_t hop : {1, 3}) expect_same(build, hop);
+  EXPECT_EQ(compile(build, passes::StreamOptions{2, 3}).program.outputs[0].shape[2], 3);
 }
 
 TEST(Stream, WhatNeedsTheWholeWindowGetsIt) {
@@ -204,6 +219,117 @@ TEST(Stream, WhatNeedsTheWholeWindowGetsIt) {
   expect_same(over_all, 3);
 }
 
+// Of the window's first entry on, as causal padding has it: by a pad of its own, or by a convolution whose stride
+// leaves the window's end alone.
+TEST(Stream, PaddingOfTheBeginningHarmsNobodyBehindIt) {
+  const Build causal = [](Network& n) {
+    n.pad(2, 0);
+    n.conv(4, {3, 3}, {1, 1}, {1, 1}, {0, 1});
+    n.pad(4, 0);
+    n.conv(3, {3, 1}, {1, 1}, {2, 1});
+  };
+  for (const std::int64_t hop : {1, 4}) expect_same(causal, hop);
+  const Build strided = [](Network& n) {
+    n.conv(4, {3, 3}, {2, 1}, {1, 1}, {1, 1});
+    n.conv(4, {2, 1}, {2, 1});
+  };
+  expect_same(strided, 4);
+}
+
+// Where a stream goes on beside padding, it is the window's network without it: what the window computes of entries
+// that are far enough from both of its edges, so many entries later.
+void expect_later(Build build, std::int64_t hop, std::int64_t lag, std::int64_t reach) {
+  SCOPED_TRACE(hop);
+  const Built window = compile(build, std::nullopt);
+  const Built streamed = compile(build, passes::StreamOptions{2, hop, true});
+  std::vector<Arrays> hops;
+  const std::int64_t count = 2 * kWindow / hop;
+  for (std::int64_t k = 0; k < count; ++k) hops.push_back({entries(k * hop, hop)});
+  ExecuteOn where;
+  where.steps = hops.size();
+  const std::vector<Arrays> got = execute(streamed.program, hops, where).outputs;
+  const npy::Array wanted = execute(window.program, {{entries(count * hop - kWindow, kWindow)}}, {}).outputs[0][0];
+  int compared = 0;
+  for (std::int64_t k = count - kWindow / hop; k < count; ++k) {
+    const npy::Array& y = got[static_cast<std::size_t>(k)][0];
+    // The window's entry that the newest one is.
+    const std::int64_t at = wanted.shape[2] - 1 - (count - 1 - k) * y.shape[2] - lag;
+    if (at - y.shape[2] + 1 < reach) continue;
+    npy::Array part = wanted;  // up to that one
+    part.shape[2] = at + 1;
+    part.data.clear();
+    for (std::int64_t c = 0; c < wanted.shape[1]; ++c) {
+      const auto begin = wanted.data.begin() + c * wanted.shape[2] * wanted.shape[3];
+      part.data.insert(part.data.end(), begin, begin + (at + 1) * wanted.shape[3]);
+    }
+    EXPECT_EQ(y.data, last_entries(part, y.shape[2])) << k;
+    ++compared;
+  }
+  EXPECT_GT(compared, 2) << got[0][0].shape[2] << " of " << wanted.shape[2];
+}
+
+TEST(StreamCausal, GivesTheWindowsInnerEntriesLater) {
+  const Build chain = [](Network& n) {
+    n.conv(4, {3, 3}, {1, 1}, {1, 1}, {1, 1});
+    n.conv(4, {5, 1}, {1, 1}, {1, 1}, {2, 0});
+  };
+  expect_later(chain, 1, 3, 3);
+  expect_later(chain, 4, 3, 3);
+  const Build skip = [](Network& n) {
+    n.conv(4, {1, 1});
+    n.padded_residual();
+    n.padded_residual();
+  };
+  expect_later(skip, 2, 2, 2);
+  const Build strided = [](Network& n) {
+    n.conv(3, {3, 1}, {2, 1}, {1, 1}, {1, 0});  // of 24 entries the last three end with the window
+    n.conv(3, {3, 1}, {1, 1}, {1, 1}, {1, 0});
+  };
+  expect_later(strided, 2, 1, 2);
+}
+
+// Two units over six steps.
+std::string recurrent(const std::string& kind, int rows) {
+  const auto numbers = [](int count) {
+    std::string text;
+    for (int i = 0; i < count; ++i) text += fmt::format("{}{:.2f}", i == 0 ? "" : ", ", (i * 37 % 101) / 50.0 - 1);
+    return text;
+  };
+  return fmt::format(
+      "graph g\ninput %x : f32[6,1,2]\nconst %w : f32[{0},2] = [{1}]\nconst %v : f32[{0},2] = [{1}]\n"
+      "node \"layer\" \"\" \"\"\n  %y : f32[6,1,2], %kept : f32[1,2] = aten.recurrent(input=%x, h=none, c=none, "
+      "w_ih=%w, w_hh=%v, b_ih=none, b_hh=none, kind=\"{2}\", backwards=false)\noutput %y\n",
+      rows, numbers(2 * rows), kind);
+}
+
+// From its beginning on, a stream of two hops is the sequence of both.
+TEST(StreamCausal, RecurrentLayersGoOn) {
+  for (const auto& [kind, rows] : std::vector<std::pair<std::string, int>>{{"lstm", 8}, {"gru", 6}}) {
+    std::vector<ProgramFile> programs;
+    for (const bool streams : {false, true}) {
+      ir::Graph graph = ir::parse(recurrent(kind, rows), "test");
+      compiler::Options options;
+      options.quantize = true;
+      options.io = compiler::Io::int8;
+      if (streams) options.stream = passes::StreamOptions{0, 3, true};
+      programs.push_back(program_from(compiler::compile(graph, options).program, "test.pte"));
+    }
+    npy::Array all{DType::i8, {6, 1, 2}, {}};
+    for (int i = 0; i < 12; ++i) all.data.push_back(static_cast<std::byte>(i * 97));
+    const std::vector<std::byte> first(all.data.begin(), all.data.begin() + 6),
+        last(all.data.begin() + 6, all.data.end());
+    ExecuteOn where;
+    where.steps = 2;
+    const auto hops =
+        execute(programs[1], {{npy::Array{DType::i8, {3, 1, 2}, first}}, {npy::Array{DType::i8, {3, 1, 2}, last}}},
+                where)
+            .outputs;
+    std::vector<std::byte> got = hops[0][0].data;
+    got.insert(got.end(), hops[1][0].data.begin(), hops[1][0].data.end());
+    EXPECT_EQ(got, execute(programs[0], {{all}}, {}).outputs[0][0].data) << kind;
+  }
+}
+
 std::string error_of(Build build, passes::StreamOptions stream) {
   try {
     (void)compile(build, stream);
@@ -216,6 +342,15 @@ std::string error_of(Build build, passes::StreamOptions stream) {
 TEST(Stream, SaysWhatCannotBeStreamed) {
   const Build padded = [](Network& n) { n.conv(2, {3, 3}, {1, 1}, {1, 1}, {1, 1}); };
   EXPECT_NE(error_of(padded, {2, 1}).find("pads the window's edge"), std::string::npos);
+  EXPECT_NE(error_of(padded, {2, 1}).find("--stream-causal"), std::string::npos);
+  EXPECT_EQ(error_of(padded, {2, 1, true}), "");
+  const Build seen = [](Network& n) {
+    n.pad(2, 0);
+    n.conv(2, {3, 3});
+    n.mean();
+  };
+  EXPECT_NE(error_of(seen, {2, 1}).find("looks at what it makes of that"), std::string::npos);
+  EXPECT_EQ(error_of(seen, {2, 1, true}), "");
   const Build strided = [](Network& n) { n.conv(2, {3, 1}, {2, 1}); };
   EXPECT_NE(error_of(strided, {2, 3}).find("do not divide by its stride of 2"), std::string::npos);
   EXPECT_NE(error_of(strided, {4, 2}).find("no axis 4"), std::string::npos);

@@ -166,6 +166,24 @@ class Mixed(nn.Module):
         return torch.cat([self.fc(c[0]), torch.relu(c[0]), self.fc(h[-1])], 1)
 
 
+class Svdf(nn.Module):
+    """A layer of rank 2: filters over the features, a memory of what they gave, filters over time, their sums."""
+
+    def __init__(self, inputs, units, rank, memory):
+        super().__init__()
+        self.units, self.rank = units, rank
+        self.features = nn.Linear(inputs, units * rank, bias=False)
+        self.time = nn.Parameter(torch.randn(units * rank, memory) / memory**0.5)
+        self.bias = nn.Parameter(torch.randn(units) / 4)
+        self.register_buffer("memory", torch.zeros(1, units * rank, memory))
+
+    def forward(self, x):
+        newest = self.features(x).unsqueeze(2)
+        self.memory.copy_(torch.cat([self.memory[:, :, 1:], newest], 2))
+        filtered = (self.memory * self.time).sum(2)
+        return torch.relu(filtered.view(-1, self.units, self.rank).sum(2) + self.bias)
+
+
 MODELS = {
     "lstm": (lambda: Streamed(nn.LSTM(5, 6, batch_first=True)), (1, 3, 5)),
     "cells": (Cells, (1, 5)),
@@ -186,6 +204,7 @@ WINDOWS = {
 for name, make in WINDOWS.items():
     MODELS[name] = (make, (1, 7, 5))
 MODELS["recurrent_mixed"] = (Mixed, (1, 7, 5))
+MODELS["svdf"] = (lambda: nn.Sequential(Svdf(6, 8, 2, 10), Svdf(8, 4, 1, 6)), (1, 6))
 SAMPLES, STEPS = 6, 24
 
 

@@ -3,6 +3,7 @@
 // Nodes are the program's operators already: aten.eq.Tensor_out(self, other), aten.where.self_out(condition, self,
 // other) … What makes them of PyTorch's spellings is in ops/decompose.
 #include <algorithm>
+#include <cmath>
 #include <unordered_map>
 
 #include "base/diagnostic.h"
@@ -23,8 +24,33 @@ bool gives_truth(std::string_view op) {
   return std::ranges::find(kNames, op) != std::end(kNames);
 }
 
+bool is_where(const ir::Node& node) {
+  return node.op == "aten.where.self_out" || node.op == graph_name(names::cormorant_where_int8);
+}
+
+// Chosen integers are what they were if both sides have the same scale. What stands for "nothing" (−∞) has no place
+// among them.
+QuantRule quantize(const ir::Node& node) {
+  constexpr float kLargest = 1e4F;
+  if (!is_where(node)) {
+    return {.output = QuantRule::Reject{"operator " + node.op + " has no integer form"}, .weights = {}};
+  }
+  for (const char* const side : {"self", "other"}) {
+    const ir::Value* value = node.tensor(side);
+    if (value->kind != ir::ValueKind::constant) continue;
+    const evaluate::Tensor numbers = evaluate::constant_tensor(*value);
+    const auto is_small = [](float number) { return std::abs(number) <= kLargest; };
+    if (!std::ranges::all_of(numbers.values(), is_small)) {
+      return {.output = QuantRule::Reject{"it fills with a number that integers would have no levels left beside"},
+              .weights = {}};
+    }
+  }
+  return {.output = QuantRule::Share{}, .weights = {}};
+}
+
 std::vector<ir::TensorType> infer(const ir::Node& node) {
-  require_numbers(node);
+  const bool chooses_integers = is_where(node) && node.result()->type.is_quantized();
+  if (!chooses_integers) require_numbers(node);
   ir::Shape shape;
   for (const ir::Value* operand : node.inputs()) {
     const auto both = broadcast(shape, operand->type.shape);
@@ -34,7 +60,7 @@ std::vector<ir::TensorType> infer(const ir::Node& node) {
   DType dtype = node.inputs().back()->type.dtype;
   if (gives_truth(node.op)) dtype = DType::boolean;
   if (node.op == "cormorant.convert.any") dtype = node.result()->type.dtype;  // which the node is there for
-  return {{dtype, std::move(shape), {}, std::nullopt}};
+  return {{dtype, std::move(shape), {}, chooses_integers ? node.result()->type.quant : std::nullopt}};
 }
 
 template <template <class> class S>
@@ -60,6 +86,19 @@ std::vector<evaluate::Tensor> evaluate_map(const ir::Node& node, const evaluate:
   return evaluations().at(node.op)(node, frame);
 }
 
+ir::Value* lower(const Rewriter& rewriter) {
+  const ir::Node& node = rewriter.node;
+  const bool is_ours = rewriter.config.runtime == Runtime::cormorant && node.op == "aten.where.self_out" &&
+                       node.result()->type.dtype == DType::i8 && node.tensor("condition")->type.dtype == DType::boolean;
+  if (!is_ours) return nullptr;
+  return rewriter
+      .emit(
+          Where<HostWorld>{
+              .condition = node.tensor("condition"), .self = node.tensor("self"), .other = node.tensor("other")},
+          node.result()->type, names::cormorant_where_int8)
+      ->result();
+}
+
 bool in_place(const ir::Node& node, std::string_view argument) {
   return node.tensor(argument)->type.shape == node.result()->type.shape &&
          node.tensor(argument)->type.dim_order == node.result()->type.dim_order;
@@ -78,6 +117,8 @@ Operator map_operator() {
           .canonical = canonical_of(map::cormorant_list_map),
           .infer = map::infer,
           .evaluate = map::evaluate_map,
+          .quantize = map::quantize,
+          .lower = map::lower,
           .in_place = map::in_place};
 }
 

@@ -50,6 +50,7 @@
   OURS(xlogy, any, any_cpu, load_binary, execute_binary<Xlogy>, numbers, Binary) \
   OURS(xlog1py, any, any_cpu, load_binary, execute_binary<Xlog1py>, numbers, Binary) \
   THEIRS(aten, where, self_out, any_cpu, load_where, execute_where<Choose>, numbers, Where) \
+  OURS(where, int8, any_cpu, load_int8_where, execute_int8_where, w8a8, Where) \
   OURS(convert, any, any_cpu, load_unary, execute_unary<Convert>, numbers, Unary)
 // clang-format on
 CORMORANT_NAMES(CORMORANT_MAP_KERNELS)

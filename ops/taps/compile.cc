@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // cormorant.taps.float(self, dim, places, weights).
+#include <algorithm>
+#include <cmath>
+
 #include "ops/build.h"
 #include "ops/evaluate_planned.h"
 #include "ops/references.h"
@@ -11,7 +14,8 @@ namespace taps {
 namespace {
 
 std::vector<ir::TensorType> infer(const ir::Node& node) {
-  ir::TensorType type = ir::float_type(node.tensor("self")->type.shape);
+  ir::TensorType type = node.tensor("self")->type;
+  type.dim_order.clear();
   const std::int64_t dim = node.integer("dim");
   const ir::Shape& places = node.tensor("places")->type.shape;
   require(node,
@@ -26,6 +30,63 @@ std::vector<evaluate::Tensor> evaluate_taps(const ir::Node& node, const evaluate
   return evaluate_planned<Taps, Plan, plan_taps, execute_taps>(node, frame);
 }
 
+std::vector<float> weights_of(const ir::Node& node) {
+  const evaluate::Tensor weights = evaluate::constant_tensor(*node.tensor("weights"));
+  return {weights.values().begin(), weights.values().end()};
+}
+
+QuantRule quantize(const ir::Node& node) {
+  constexpr float kMost = 1.5F, kNear = 1e-3F;
+  const auto reject = [](const char* reason) { return QuantRule{.output = QuantRule::Reject{reason}, .weights = {}}; };
+  const ir::Value* table = node.tensor("weights");
+  if (table->kind != ir::ValueKind::constant || node.tensor("places")->kind != ir::ValueKind::constant) {
+    return reject("its table of places is not constant");
+  }
+  const std::vector<float> weights = weights_of(node);
+  const auto taps = static_cast<std::size_t>(table->type.shape[1]);
+  for (std::size_t at = 0; taps != 0 && at < weights.size(); at += taps) {
+    float sum = 0;
+    for (std::size_t t = 0; t < taps; ++t) {
+      sum += weights[at + t];
+      if (!(std::abs(weights[at + t]) <= kMost)) return reject("its weights do not fit the int8 kernel");
+    }
+    if (!(std::abs(sum - 1) < kNear)) return reject("its weights do not add up to 1");
+  }
+  return {.output = QuantRule::Share{}, .weights = {}};
+}
+
+// Rounded so that they still add up to 1: what is left goes to the largest.
+std::vector<std::int16_t> integer_weights(const ir::Node& node) {
+  const std::vector<float> real = weights_of(node);
+  const auto taps = static_cast<std::size_t>(node.tensor("weights")->type.shape[1]);
+  std::vector<std::int16_t> weights;
+  for (std::size_t at = 0; taps != 0 && at < real.size(); at += taps) {
+    std::int32_t left = 1 << kWeightBits;
+    for (std::size_t t = 0; t < taps; ++t) {
+      weights.push_back(static_cast<std::int16_t>(std::lround(std::ldexp(real[at + t], kWeightBits))));
+      left -= weights.back();
+    }
+    const auto row = weights.end() - static_cast<std::ptrdiff_t>(taps);
+    auto largest = std::max_element(row, weights.end());
+    *largest = static_cast<std::int16_t>(*largest + left);
+  }
+  return weights;
+}
+
+ir::Value* lower(const Rewriter& rewriter) {
+  const ir::Node& node = rewriter.node;
+  require(node, node.tensor("weights")->kind == ir::ValueKind::constant, "a table of weights that is not constant");
+  const std::vector<std::int16_t> weights = integer_weights(node);
+  const ir::TensorType type{DType::i16, node.tensor("weights")->type.shape, {}, std::nullopt};
+  return rewriter
+      .emit(Taps<HostWorld>{.self = node.tensor("self"),
+                            .dim = node.integer("dim"),
+                            .places = node.tensor("places"),
+                            .weights = rewriter.constant("weights", type, std::span<const std::int16_t>(weights))},
+            node.result()->type, names::cormorant_taps_int8)
+      ->result();
+}
+
 }  // namespace
 
 CORMORANT_REFERENCES(taps, CORMORANT_TAPS_KERNELS)
@@ -34,11 +95,13 @@ CORMORANT_REFERENCES(taps, CORMORANT_TAPS_KERNELS)
 
 Operator taps_operator() {
   return {.name = "taps",
-          .layout = Layout::contiguous,
+          .layout = Layout::channels_last,
           .forms = {},
-          .canonical = canonical_of(taps::cormorant_list_taps),
+          .canonical = {"cormorant.taps.float(Tensor self, int dim, Tensor places, Tensor weights)"},
           .infer = taps::infer,
-          .evaluate = taps::evaluate_taps};
+          .evaluate = taps::evaluate_taps,
+          .quantize = taps::quantize,
+          .lower = taps::lower};
 }
 
 }  // namespace cormorant::ops

@@ -60,6 +60,88 @@ inline void execute_taps(const void* plan) {
   }
 }
 
+struct Int8Plan {
+  const std::int8_t* self;
+  const std::byte* places;
+  const std::int16_t* weights;
+  std::int8_t* out;
+  DType type;  // of the places
+  Around shape;
+  std::uint32_t results, taps;
+};
+
+// The elements around a dimension as they lie in memory.
+inline Around around_in_memory(const Tensor& tensor, std::int32_t dim) {
+  Around result;
+  bool is_before = true;
+  for (std::int32_t i = 0; i < tensor.rank; ++i) {
+    const std::int32_t at = tensor.dim_order[i];
+    const auto size = static_cast<std::uint32_t>(tensor.sizes[at]);
+    (at == dim ? result.size : is_before ? result.outer : result.inner) *= size;
+    if (at == dim) is_before = false;
+  }
+  return result;
+}
+
+inline Error plan_int8_taps(const Taps<TargetWorld>& args, Int8Plan& plan) {
+  const auto& [self, signed_dim, places, weights, out] = args;
+  const std::int32_t dim = dim_of(signed_dim, self);
+  if (self.dtype != DType::i8 || weights.dtype != DType::i16 || out.dtype != DType::i8 || !is_integer(places.dtype)) {
+    return Error::unsupported;
+  }
+  if (dim < 0 || self.rank == 0 || self.rank != out.rank) return Error::bad_shape;
+  if (places.rank != 2 || !same_sizes(places, weights) || places.sizes[0] != out.sizes[dim]) return Error::bad_shape;
+  for (std::int32_t i = 0; i < out.rank; ++i) {
+    if (i != dim && out.sizes[i] != self.sizes[i]) return Error::bad_shape;
+    if (self.dim_order[i] != out.dim_order[i]) return Error::unsupported;
+  }
+  if (!places.is_contiguous() || !weights.is_contiguous()) return Error::unsupported;
+  if (self.sizes[dim] == 0 && out.elements() != 0) return Error::bad_shape;
+  plan = {self.as<const std::int8_t>(),
+          places.data,
+          weights.as<const std::int16_t>(),
+          out.as<std::int8_t>(),
+          places.dtype,
+          around_in_memory(self, dim),
+          static_cast<std::uint32_t>(places.sizes[0]),
+          static_cast<std::uint32_t>(places.sizes[1])};
+  return Error::ok;
+}
+
+inline std::int8_t rounded_sum(std::int32_t sum) {
+  const std::int32_t level = (sum + (1 << (kWeightBits - 1))) >> kWeightBits;
+  return static_cast<std::int8_t>(level < -128 ? -128 : level > 127 ? 127 : level);
+}
+
+inline void execute_int8_taps(const void* plan) {
+  const auto& p = *static_cast<const Int8Plan*>(plan);
+  const std::uint32_t inner = p.shape.inner;
+  std::int8_t* out = p.out;
+  for (std::uint32_t o = 0; o < p.shape.outer; ++o) {
+    const std::int8_t* const self = p.self + o * p.shape.size * inner;
+    const std::int16_t* weights = p.weights;
+    std::uint32_t at = 0;
+    for (std::uint32_t r = 0; r < p.results; ++r, at += p.taps, weights += p.taps, out += inner) {
+      const auto row = [&](std::uint32_t t) { return self + place_at(p.type, p.places, at + t, p.shape.size) * inner; };
+      if (p.taps == 2) {  // linear: most of them
+        const std::int8_t* const a = row(0);
+        const std::int8_t* const b = row(1);
+        const std::int32_t u = weights[0];
+        const std::int32_t v = weights[1];
+        for (std::uint32_t i = 0; i < inner; ++i) out[i] = rounded_sum(u * a[i] + v * b[i]);
+        continue;
+      }
+      for (std::uint32_t i = 0; i < inner; ++i) {
+        std::int32_t sum = 0;
+        for (std::uint32_t t = 0; t < p.taps; ++t) sum += weights[t] * row(t)[i];
+        out[i] = rounded_sum(sum);
+      }
+    }
+  }
+}
+
+inline Error load_int8_taps(Call& call) { return load_planned<Taps, Int8Plan, plan_int8_taps>(call); }
+
 inline Error load_taps(Call& call) { return load_planned<Taps, Plan, plan_taps>(call); }
 
 }  // namespace cormorant::ops::taps

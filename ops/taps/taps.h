@@ -2,17 +2,23 @@
 //
 // Along one dimension, each result is a weighted sum of a few elements at places that a table says: resizing, and means
 // over windows of unequal size. In two or three dimensions one after the other.
+//
+// In int8 the weights of a result add up to 1, so that scale and zero point are the same before and after; they have 14
+// bits behind the point. Sums are rounded to the nearest integer, halves up.
 #pragma once
 
 #include "ops/kernel_list.h"
 
 // clang-format off
 #define CORMORANT_TAPS_KERNELS(OURS, THEIRS, FOREIGN) \
-  OURS(taps, float, any_cpu, load_taps, execute_taps, f32, Taps)
+  OURS(taps, float, any_cpu, load_taps, execute_taps, f32, Taps) \
+  OURS(taps, int8, any_cpu, load_int8_taps, execute_int8_taps, w8a8, Taps)
 // clang-format on
 CORMORANT_NAMES(CORMORANT_TAPS_KERNELS)
 
 namespace cormorant::ops::taps {
+
+inline constexpr int kWeightBits = 14;  // behind the point
 
 template <class W>
 struct Taps {

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// (memory · filter).sum(−1): past activations, each weighted and added up, as SVDF layers have them. One product per
+// element in int8 and a sum behind it lose what a convolution keeps in its accumulator, so the two become one:
+// depthwise, with a kernel as long as the memory. Where several filters make a unit (SVDF's rank), the kernel is as
+// high as these are many; a bias and a clamp behind it belong to it too.
+#include <algorithm>
+#include <optional>
+
+#include "passes/passes.h"
+
+namespace cormorant::passes {
+namespace {
+
+bool is_float_constant(const ir::Value* value) {
+  return value->kind == ir::ValueKind::constant && value->type.dtype == DType::f32;
+}
+
+// [N, channels, time] or [N, time, channels] of activations, and a constant of as many filters.
+struct Filter {
+  ir::Value* memory = nullptr;
+  const ir::Value* weights = nullptr;
+  std::size_t time = 2;  // the dimension that is added up
+};
+
+std::optional<Filter> filter_of(ir::Graph& graph, const ir::Node& sum) {
+  const ir::Node* mul = sum.tensor("self")->producer;
+  if (mul == nullptr || mul->op != "aten.mul" || graph.only_user(mul->result()) != &sum) return std::nullopt;
+  const std::vector<std::int64_t>& dims = sum.integers("dim");
+  if (mul->result()->type.rank() != 3 || dims.size() != 1) return std::nullopt;
+  for (const auto& [memory, weights] : {std::pair("self", "other"), std::pair("other", "self")}) {
+    Filter filter{mul->tensor(memory), mul->tensor(weights),
+                  static_cast<std::size_t>(dims[0] < 0 ? dims[0] + 3 : dims[0])};
+    const bool is_memory = filter.memory->kind != ir::ValueKind::constant && filter.memory->type.dtype == DType::f32 &&
+                           filter.memory->type.shape == mul->result()->type.shape;
+    if (!is_memory || !is_float_constant(filter.weights) || filter.time == 0) continue;
+    // One filter per channel, none per image.
+    const ir::Shape& shape = filter.weights->type.shape;
+    const ir::Shape& all = filter.memory->type.shape;
+    const bool fits = shape.size() >= 2 && std::equal(shape.rbegin(), shape.rbegin() + 2, all.rbegin()) &&
+                      std::all_of(shape.begin(), shape.end() - 2, [](std::int64_t size) { return size == 1; });
+    if (fits && all[filter.time] > 1) return filter;
+  }
+  return std::nullopt;
+}
+
+class Fusion {
+ public:
+  Fusion(ir::Graph& graph, ir::Node& sum, const Filter& filter) : graph_(graph), last_(&sum), filter_(filter) {
+    const ir::Shape& shape = filter.memory->type.shape;
+    batch_ = shape[0];
+    time_ = shape[filter.time];
+    channels_ = units_ = shape[3 - filter.time];
+  }
+
+  void run() {
+    take_rank();
+    take_bias();
+    take_clamp();
+    ir::Value* image = filter_.memory;
+    if (filter_.time == 1) {
+      image = add("_turned", "aten.permute", {{"self", image}, {"dims", std::vector<std::int64_t>{0, 2, 1}}},
+                  {batch_, channels_, time_});
+    }
+    const std::vector<std::int64_t> one = {1, 1}, none = {0, 0};
+    image = view(image, {batch_, units_, channels_ / units_, time_}, "_memory");
+    ir::Value* sums = add("_filter", "aten.conv2d",
+                          {{"input", image},
+                           {"weight", weights()},
+                           {"bias", bias_ == nullptr ? ir::Argument{} : ir::Argument{bias_}},
+                           {"stride", one},
+                           {"padding", none},
+                           {"dilation", one},
+                           {"groups", units_}},
+                          {batch_, units_, 1, 1});
+    if (clamp_ != nullptr) {
+      sums = add("", "aten.clamp", {{"self", sums}, {"min", clamp_->get("min")}, {"max", clamp_->get("max")}},
+                 {batch_, units_, 1, 1});
+    }
+    graph_.replace_uses(last_->result(), view(sums, last_->result()->type.shape, "_units"));
+  }
+
+ private:
+  // The only reader of what there is so far, behind views: what comes of them has the same order.
+  ir::Node* reader() {
+    ir::Node* node = graph_.only_user(last_->result());
+    while (node != nullptr && node->op == "aten.view") node = graph_.only_user(node->result());
+    return node;
+  }
+
+  // A sum over filters that lie beside each other: view([N, units, rank]).sum(−1).
+  void take_rank() {
+    ir::Node* sum = reader();
+    if (sum == nullptr || sum->op != "aten.sum") return;
+    const ir::Shape& shape = sum->tensor("self")->type.shape;
+    if (shape.size() != 3 || shape[0] != batch_ || shape[1] * shape[2] != channels_ ||
+        sum->integers("dim") != std::vector<std::int64_t>{2}) {
+      return;
+    }
+    units_ = shape[1];
+    last_ = sum;
+  }
+
+  void take_bias() {
+    ir::Node* add = reader();
+    if (add == nullptr || add->op != "aten.add" || add->number("alpha") != 1) return;
+    const ir::Value* self = add->tensor("self");
+    ir::Value* other = add->tensor("other");
+    const bool fits = is_float_constant(other) && other->type.elements() == units_ && !other->type.shape.empty() &&
+                      other->type.shape.back() == units_ && self->type.shape.back() == units_ &&
+                      add->result()->type.shape == self->type.shape;
+    if (!fits) return;
+    bias_ = other->type.rank() == 1 ? other
+                                    : graph_.add_constant(other->name + "_flat", ir::float_type({units_}), other->data);
+    last_ = add;
+  }
+
+  void take_clamp() {
+    ir::Node* clamp = reader();
+    if (clamp == nullptr || clamp->op != "aten.clamp") return;
+    clamp_ = clamp;
+    last_ = clamp;
+  }
+
+  // [units, 1, filters of each, time]
+  ir::Value* weights() {
+    const auto from = filter_.weights->data.as<float>();
+    const auto channels = static_cast<std::size_t>(channels_), time = static_cast<std::size_t>(time_);
+    std::vector<float> to(from.begin(), from.end());
+    for (std::size_t c = 0; c < channels && filter_.time == 1; ++c) {
+      for (std::size_t t = 0; t < time; ++t) to[c * time + t] = from[t * channels + c];
+    }
+    return graph_.add_constant(filter_.weights->name + "_filter",
+                               ir::float_type({units_, 1, channels_ / units_, time_}),
+                               ir::Bytes::of(std::span<const float>(to)));
+  }
+
+  ir::Value* view(ir::Value* value, ir::Shape shape, const char* suffix) {
+    if (value->type.shape == shape) return value;
+    return add(suffix, "aten.view", {{"self", value}, {"size", shape}}, shape);
+  }
+  ir::Value* add(const char* suffix, const char* op, std::vector<ir::NamedArgument> args, ir::Shape shape) {
+    return graph_
+        .add_node(last_->name + suffix, op, std::move(args), {ir::float_type(std::move(shape))}, last_->location, last_)
+        ->result();
+  }
+
+  ir::Graph& graph_;
+  ir::Node* last_;  // of what becomes the convolution
+  const Filter filter_;
+  ir::Value* bias_ = nullptr;
+  const ir::Node* clamp_ = nullptr;
+  std::int64_t batch_ = 0, channels_ = 0, time_ = 0, units_ = 0;
+};
+
+}  // namespace
+
+void fuse_time_filter(ir::Graph& graph) {
+  for (ir::Node* node : graph.snapshot()) {
+    if (node->op != "aten.sum") continue;
+    if (const auto filter = filter_of(graph, *node)) Fusion(graph, *node, *filter).run();
+  }
+  graph.erase_unused();
+}
+
+}  // namespace cormorant::passes

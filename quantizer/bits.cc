@@ -7,7 +7,6 @@
 #include <cmath>
 #include <limits>
 #include <map>
-#include <numeric>
 #include <unordered_map>
 
 #include "base/diagnostic.h"
@@ -336,40 +335,39 @@ class Search {
   // ---- how far to go
   // -------------------------------------------------------------------------------------------------
 
-  // The most steps with which `measure` is at least `wanted`; it is with none. It falls from step to step about as
-  // `predict` does, which is off by nearly the same everywhere.
-  template <class Make, class Measure, class Predict>
-  std::size_t most(std::size_t steps, const Make& make, const Measure& measure, const Predict& predict, double wanted) {
+  // The most steps with which the SQNR is at least `wanted`; it is with none. It falls from step to step about as
+  // predicted, which is off by nearly the same everywhere.
+  template <class Make>
+  std::size_t most_steps(std::size_t steps, const Make& make, double wanted) {
     std::size_t good = 0, bad = steps + 1;
-    double off = measure(make(0)) - predict(make(0));
+    double off = db(make(0)) - predicted_db(make(0));
     for (std::size_t probe = 0; bad - good > 1 && probe < kProbes; ++probe) {
-      std::size_t next = good;
-      while (next + 1 < bad && predict(make(next + 1)) + off >= wanted) ++next;
-      next = std::max(next, good + 1);
-      const double measured = measure(make(next));
-      (measured >= wanted ? good : bad) = next;
-      off = measured - predict(make(next));
       if (!std::isfinite(off)) off = 0;
+      std::size_t next = good;
+      while (next + 1 < bad && predicted_db(make(next + 1)) + off >= wanted) ++next;
+      next = std::max(next, good + 1);
+      const double measured = db(make(next));
+      (measured >= wanted ? good : bad) = next;
+      off = measured - predicted_db(make(next));
     }
     return good;
   }
-  template <class Make>
-  std::size_t most_by_db(std::size_t steps, const Make& make, double wanted) {
-    return most(
-        steps, make, [&](const Assignment& a) { return db(a); }, [&](const Assignment& a) { return predicted_db(a); },
-        wanted);
-  }
-  template <class Make>
-  std::size_t most_by_flash(std::size_t steps, const Make& make, std::uint64_t limit) {
-    return most(
-        steps, make, [&](const Assignment& a) { return -static_cast<double>(footprint(a).flash); },
-        [&](const Assignment& a) { return -predicted_bytes(a); }, -static_cast<double>(limit));
+
+  // These layers in 4 bits, and so many steps of 16 bits elsewhere.
+  [[nodiscard]] Assignment with_wide(const Assignment& narrow, std::size_t widened) const {
+    Assignment all = mixed(0, widened);
+    for (std::size_t k = 0; k < all.size(); ++k) {
+      if (narrow[k] == Precision::w4a8) all[k] = Precision::w4a8;
+    }
+    return all;
   }
 
   // As few tensors of 16 bits as `wanted` allows, with these layers in 4 bits; all that can be is good enough.
-  Assignment least_wide(std::size_t narrowed, double wanted) {
+  Assignment least_wide(const Assignment& narrow, double wanted) {
     const std::size_t all = widening_.size();
-    return mixed(narrowed, all - most_by_db(all, [&](std::size_t k) { return mixed(narrowed, all - k); }, wanted));
+    const auto narrower = [&](std::size_t k) { return with_wide(narrow, all - k); };
+    if (db(narrower(0)) < wanted) return narrow;
+    return narrower(most_steps(all, narrower, wanted));
   }
 
   // Steps that were passed over although they would do: those behind the first that would not.
@@ -391,7 +389,7 @@ class Search {
     std::vector<Assignment> candidates;
     if (db_8w8a_ >= wanted) {
       const auto narrower = [&](std::size_t k) { return mixed(k, 0); };
-      const std::size_t steps = most_by_db(narrowing_.size(), narrower, wanted);
+      const std::size_t steps = most_steps(narrowing_.size(), narrower, wanted);
       candidates.push_back(with_later_steps(narrower(steps), steps + 1, wanted));
       candidates.push_back(narrower(0));
       if (db(usual()) >= wanted) candidates.push_back(usual());
@@ -400,10 +398,10 @@ class Search {
     const Assignment widest = mixed(0, all_wide);
     if (all_wide != 0 && fits_ram(widest) && db(widest) >= wanted) {
       const std::size_t steps =
-          most_by_db(narrowing_.size(), [&](std::size_t k) { return mixed(k, all_wide); }, wanted);
-      candidates.push_back(least_wide(steps, wanted));
+          most_steps(narrowing_.size(), [&](std::size_t k) { return mixed(k, all_wide); }, wanted);
+      candidates.push_back(least_wide(mixed(steps, 0), wanted));
       candidates.push_back(widest);
-      if (db_8w8a_ < wanted) candidates.push_back(least_wide(0, wanted));
+      if (db_8w8a_ < wanted) candidates.push_back(least_wide(mixed(0, 0), wanted));
     }
     if (candidates.empty()) refuse_db(wanted);
     return smallest(candidates);
@@ -416,18 +414,65 @@ class Search {
     });
   }
 
+  // The steps that save so many bytes for the least noise.
+  [[nodiscard]] Assignment saving(double bytes) const {
+    constexpr std::size_t kParts = 2000;
+    double total = 0;
+    for (const Step& step : narrowing_) total += static_cast<double>(step.saved);
+    const double part = std::max(total / kParts, 1e-9);
+    const auto wanted = static_cast<std::size_t>(std::clamp(std::ceil(bytes / part), 0.0, total / part));
+    std::vector<double> least(wanted + 1, kInfinity);  // noise, by the parts saved
+    std::vector<std::vector<bool>> takes(narrowing_.size(), std::vector<bool>(wanted + 1, false));
+    least[0] = 0;
+    const auto without = [&](std::size_t parts, std::size_t step) {
+      const auto saved = static_cast<std::size_t>(static_cast<double>(narrowing_[step].saved) / part);
+      return parts > saved ? parts - saved : 0;
+    };
+    for (std::size_t k = 0; k < narrowing_.size(); ++k) {
+      const double noise = std::max(weight_of(narrowing_[k].noise), 0.0);
+      for (std::size_t parts = wanted; parts > 0; --parts) {
+        const double with = least[without(parts, k)] + noise;
+        if (with >= least[parts]) continue;
+        least[parts] = with;
+        takes[k][parts] = true;
+      }
+    }
+    Assignment all = mixed(0, 0);
+    std::size_t parts = wanted;
+    for (std::size_t k = narrowing_.size(); k-- > 0;) {
+      if (!takes[k][parts]) continue;
+      for (const std::size_t layer : narrowing_[k].layers) all[layer] = Precision::w4a8;
+      parts = without(parts, k);
+    }
+    return all;
+  }
+
+  // 4 bits where they cost least for what fits; these steps of 16 bits elsewhere. The smallest there is, if nothing
+  // does.
+  Assignment fitting(std::size_t wide) {
+    constexpr int kTries = 4;
+    const Assignment all = mixed(narrowing_.size(), wide);
+    // What is saved but for the kernels that 4 bits take.
+    double bytes = static_cast<double>(footprint(all).flash) - static_cast<double>(*goal_.flash) - predicted_bytes(all);
+    for (int k = 0; k < kTries; ++k) {
+      const Assignment next = with_wide(saving(bytes), wide);
+      const std::uint64_t flash = footprint(next).flash;
+      if (flash <= *goal_.flash) return with_others_back(next);
+      bytes += static_cast<double>(flash - *goal_.flash);
+    }
+    return with_others_back(all);
+  }
+
   // The best SQNR of what needs at most the goal's flash.
   Assignment within_flash() {
-    const std::size_t all_narrow = narrowing_.size();
     std::vector<Assignment> candidates;
     for (const std::size_t wide : {std::size_t{0}, widening_.size()}) {
-      const auto with_back = [&](std::size_t k) { return mixed(all_narrow - k, wide); };
-      if (footprint(with_back(0)).flash > *goal_.flash || (wide != 0 && !fits_ram(with_back(0)))) continue;
-      const std::size_t back = most_by_flash(all_narrow, with_back, *goal_.flash);
-      candidates.push_back(with_others_back(with_back(back)));
+      const Assignment all = mixed(narrowing_.size(), wide);
+      if (footprint(all).flash > *goal_.flash || (wide != 0 && !fits_ram(all))) continue;
+      candidates.push_back(fitting(wide));
       if (wide == 0) continue;
       // 16 bits where they are worth it, if both kinds of kernels have room beside each other.
-      const Assignment fewer = least_wide(all_narrow - back, db(candidates.back()) - kNotWorth);
+      const Assignment fewer = least_wide(candidates.back(), db(candidates.back()) - kNotWorth);
       if (footprint(fewer).flash <= *goal_.flash) candidates.back() = fewer;
     }
     if (footprint(usual()).flash <= *goal_.flash) candidates.push_back(with_others_back(usual()));

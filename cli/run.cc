@@ -69,12 +69,19 @@ void print_figures(const Flags& flags, const ExecuteOn& where, const Outcome& ou
              grouped(board.state_bytes), grouped(board.stack_bytes));
   if (!flags.profile) return;
   fmt::print("  {:>14} {:>14}\n", "instructions", "cycles");
-  for (std::size_t i = 0; i < board.steps.size(); ++i) {
+  const auto print_step = [&](std::size_t i, const char* indent) {
     const StepProfile& step = board.steps[i];
     const emit::Step* const origin = name_of_step(outcome, i);
     fmt::print("  {:>14} {:>14} {:5.1f} %  {:<36} {}\n", grouped(step.instructions), grouped(step.cycles),
-               100.0 * static_cast<double>(step.cycles) / static_cast<double>(board.execute_cycles), step.operator_name,
-               origin ? origin->source.empty() ? origin->node : origin->source : "");
+               100.0 * static_cast<double>(step.cycles) / static_cast<double>(board.execute_cycles),
+               indent + step.operator_name, origin ? origin->source.empty() ? origin->node : origin->source : "");
+  };
+  for (std::size_t i = 0; i < board.steps.size(); ++i) {
+    if (board.steps[i].part_of) continue;
+    print_step(i, "");
+    for (std::size_t k = i + 1; k < board.steps.size(); ++k) {  // what is computed by rows with it
+      if (board.steps[k].part_of == i) print_step(k, "  ");
+    }
   }
   if (board.stack_bound) {
     print_stack_path(*board.stack_bound);
@@ -255,6 +262,7 @@ nlohmann::ordered_json run_json(const ExecuteOn& where, const Execution& executi
                                  {"source", origin ? nlohmann::json(origin->source) : nullptr},
                                  {"instructions", step.instructions},
                                  {"cycles", step.cycles}});
+    if (step.part_of) json["operators"].back()["part_of"] = *step.part_of;
   }
   return json;
 }

@@ -38,6 +38,7 @@ std::string plugin_option(const CountRequest& count, const Elf& elf) {
   for (const std::string& marker : count.markers) {
     option += fmt::format(",marker={:#x}", symbol(elf, marker).address & ~kThumbBit);
   }
+  for (const std::uint32_t address : count.addresses) option += fmt::format(",marker={:#x}", address);
   if (!count.scope.empty()) {
     const ElfSymbol& scope = symbol(elf, count.scope);
     option += fmt::format(",scope={:#x}:{:#x}", scope.address, scope.address + scope.size);

@@ -18,8 +18,9 @@ namespace cormorant {
 // Addresses for the instruction counter, by their symbols in the firmware (runner/plugin/count.cc).
 struct CountRequest {
   std::vector<std::string> markers;
-  std::string scope;     // a function; empty for none
-  std::string cpu = {};  // whose cycles to estimate; empty for none
+  std::string scope;                          // a function; empty for none
+  std::string cpu = {};                       // whose cycles to estimate; empty for none
+  std::vector<std::uint32_t> addresses = {};  // of further markers, which are counted on behind those with names
 };
 
 struct CountEvent {

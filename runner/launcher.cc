@@ -175,6 +175,112 @@ void account_instructions(const std::vector<CountEvent>& events, const ProgramFa
   }
 }
 
+// Of groups of rows, the cost of their stages: the entries of all kernels are markers, behind those of measure.S, and
+// what comes between two of them is the first one's. What the program enters when is known, so that each can be told
+// from others with the same kernel; if it were not as expected, groups would keep their cost.
+class StageAccount {
+ public:
+  StageAccount(const Elf& elf, const ProgramFacts& facts, const std::vector<KernelChoice>& kernels) : facts_(facts) {
+    for (const std::string& instruction : facts.instructions) {
+      const auto kernel = std::ranges::find(kernels, instruction, &KernelChoice::operator_name);
+      marker_of_.push_back(kernel == kernels.end() ? 0 : marker_at(elf, kernel->symbol));
+    }
+  }
+
+  // Where there are markers: entries of functions, whose names need not tell them apart.
+  [[nodiscard]] const std::vector<std::uint32_t>& entries() const { return entries_; }
+
+  void run(const std::vector<CountEvent>& events, RunResult& result) const {
+    for (std::size_t i = facts_.steps.size(); i < facts_.instructions.size(); ++i) {
+      result.steps.push_back({.operator_name = facts_.instructions[i], .kernel = {}, .part_of = 0});
+    }
+    for (const GroupFacts& group : facts_.groups) {
+      for (const auto& part : group.parts) {
+        for (const std::size_t stage : part) {
+          if (stage < result.steps.size()) result.steps[stage].part_of = group.step;
+        }
+      }
+    }
+    const std::vector<std::size_t> expected = expected_entries();
+    const std::vector<CountEvent> seen = costs(events);
+    const auto is_as_expected = [&](std::size_t i) { return seen[i].marker == marker_of_.at(expected[i]); };
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+      if (seen.size() != expected.size() || !is_as_expected(i)) return;
+    }
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+      StepProfile& stage = result.steps[expected[i]];
+      if (!stage.part_of) continue;
+      StepProfile& group = result.steps[*stage.part_of];
+      const std::uint64_t instructions = std::min(seen[i].count, group.instructions);
+      const std::uint64_t cycles = std::min(seen[i].cycles, group.cycles);
+      stage.instructions += instructions;
+      group.instructions -= instructions;
+      stage.cycles += cycles;
+      group.cycles -= cycles;
+    }
+  }
+
+ private:
+  // The marker at the entry of a kernel's execute().
+  std::size_t marker_at(const Elf& elf, const std::string& kernel) {
+    const ElfSymbol* const symbol = elf.find(kernel);
+    if (symbol == nullptr) return 0;
+    const std::uint32_t entry = elf.word(symbol->address + 8).value_or(0) & ~1U;
+    const auto known = std::ranges::find(entries_, entry);
+    const auto index = static_cast<std::size_t>(known - entries_.begin());
+    if (known == entries_.end()) entries_.push_back(entry);
+    return kMarkers.size() + index;
+  }
+
+  // Instructions, in the order in which one execution enters them.
+  [[nodiscard]] std::vector<std::size_t> expected_entries() const {
+    std::vector<std::size_t> expected;
+    const std::size_t parts = std::max<std::size_t>(facts_.rows, 1);
+    for (std::size_t part = 0; part < parts; ++part) {
+      const std::size_t end = part + 1 == parts ? facts_.steps.size() : facts_.taker + 1;
+      for (std::size_t step = part == 0 ? 0 : facts_.taker; step < end; ++step) {
+        expected.push_back(step);
+        const auto group = std::ranges::find(facts_.groups, step, &GroupFacts::step);
+        if (group == facts_.groups.end()) continue;
+        const std::size_t own = facts_.rows != 0 && step == facts_.taker ? part : 0;
+        if (own >= group->parts.size()) return {};
+        expected.insert(expected.end(), group->parts[own].begin(), group->parts[own].end());
+      }
+    }
+    return expected;
+  }
+
+  // What came from each marker of the first sample to the next one.
+  [[nodiscard]] std::vector<CountEvent> costs(const std::vector<CountEvent>& events) const {
+    std::vector<CountEvent> seen;
+    bool is_inside = false;
+    std::size_t parts = 0;
+    bool has_open = false;  // the last one's end is not known yet
+    for (const CountEvent& event : events) {
+      if (event.kind != CountEvent::Kind::marker) continue;
+      if (event.marker == execute_begin) is_inside = true;
+      if (has_open && (event.marker == execute_end || event.marker >= kMarkers.size())) {
+        seen.back().count = event.count - seen.back().count;
+        seen.back().cycles = event.cycles - seen.back().cycles;
+        has_open = false;
+      }
+      if (is_inside && event.marker >= kMarkers.size()) {
+        seen.push_back(event);
+        has_open = true;
+      }
+      if (event.marker == execute_end) {
+        is_inside = false;
+        if (++parts >= facts_.rows) break;
+      }
+    }
+    return seen;
+  }
+
+  const ProgramFacts& facts_;
+  std::vector<std::uint32_t> entries_;  // one marker each
+  std::vector<std::size_t> marker_of_;  // by instruction; 0 for none
+};
+
 const Board& board_for(const Cpu& cpu, const std::string& name) {
   const Board* const board = find_board(name.empty() ? cpu.board : std::string_view(name));
   if (board == nullptr) {
@@ -238,16 +344,20 @@ RunResult run_on_board(const RunRequest& request, const ProgramFacts& facts) {
     const auto steps = static_cast<std::uint32_t>(request.steps);
     write_output(directory.path() / "steps.bin", std::as_bytes(std::span(&steps, 1)));
   }
-  const EmulationResult emulation = emulate({.elf = elf_path,
-                                             .board = &board,
-                                             .directory = directory.path(),
-                                             .time_limit = request.time_limit,
-                                             .count = {.markers = facts.rows != 0 ? kRowMarkers : kMarkers,
-                                                       .scope = !request.profile  ? ""
-                                                                : facts.rows != 0 ? "cormorant_push_rows"
-                                                                                  : "cormorant_inference_execute",
-                                                       .cpu = request.estimate_cycles ? std::string(cpu.name) : ""}},
-                                            elf);
+  std::optional<StageAccount> stages;
+  if (request.profile && !facts.groups.empty()) stages.emplace(elf, facts, kernels);
+  const EmulationResult emulation =
+      emulate({.elf = elf_path,
+               .board = &board,
+               .directory = directory.path(),
+               .time_limit = request.time_limit,
+               .count = {.markers = facts.rows != 0 ? kRowMarkers : kMarkers,
+                         .scope = !request.profile  ? ""
+                                  : facts.rows != 0 ? "cormorant_push_rows"
+                                                    : "cormorant_inference_execute",
+                         .cpu = request.estimate_cycles ? std::string(cpu.name) : "",
+                         .addresses = stages ? stages->entries() : std::vector<std::uint32_t>()}},
+              elf);
   check_ending(emulation, facts);
 
   RunResult result;
@@ -260,6 +370,7 @@ RunResult run_on_board(const RunRequest& request, const ProgramFacts& facts) {
     result.stack_bytes = std::max(result.stack_bytes, bytes);
   }
   account_instructions(emulation.counts, facts, kernels, result);
+  if (stages) stages->run(emulation.counts, result);
   if (request.only_load) return result;
   result.outputs = read_outputs(directory.path() / "outputs.bin", result.sample_instructions.size(), facts.outputs);
   return result;

@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -47,6 +48,9 @@ struct StepProfile {
   std::string kernel;  // the symbol that ran it
   std::uint64_t instructions = 0;
   std::uint64_t cycles = 0;  // estimated, as all cycles are (docs/cycles.md); with the call
+  // Of a stage of a group of rows: the group's step, which has what is left. With a stage counts what moves rows after
+  // it.
+  std::optional<std::size_t> part_of = {};
 };
 
 struct RunResult {
@@ -56,7 +60,7 @@ struct RunResult {
   std::uint64_t execute_instructions = 0;          // of the first sample
   std::vector<std::uint64_t> sample_instructions;  // of each
   std::uint64_t load_cycles = 0, execute_cycles = 0;
-  std::vector<StepProfile> steps;  // of the first sample; with profile only
+  std::vector<StepProfile> steps;  // of the first sample, stages of groups behind all others; with profile only
 
   std::uint64_t code_bytes = 0;   // flash: text, read-only data and initialisers, without model and harness
   std::uint64_t model_bytes = 0;  // flash: the .pte

@@ -9,6 +9,7 @@
 #include "fmt/format.h"
 #include "formats/pte/origin.h"
 #include "formats/pte/reader.h"
+#include "ops/rows/rows.h"
 
 namespace cormorant {
 namespace {
@@ -56,6 +57,35 @@ std::vector<std::string> region_names(const pte::MethodView& method) {
   return names;
 }
 
+// What a group calls, by its table. None where this is more than anybody wants to know, or the table is unsound, which
+// load will say.
+std::vector<std::vector<std::size_t>> calls_of(std::span<const std::byte> table, std::size_t first) {
+  using ops::rows::Entry;
+  constexpr std::size_t kMost = 1 << 20;
+  std::vector<Entry> entries(table.size() / sizeof(Entry));
+  if (!entries.empty()) std::memcpy(entries.data(), table.data(), entries.size() * sizeof(Entry));
+  std::size_t ticks = 0;
+  for (const Entry& e : entries) {
+    if (e.period == 0) return {};
+    const std::size_t times = std::size_t{e.before} + e.rows + e.after;
+    if (times != 0) ticks = std::max(ticks, e.start + e.period * (times - 1) + 1);
+  }
+  if (ticks * entries.size() > kMost) return {};
+  std::vector<std::vector<std::size_t>> parts(1);
+  for (std::size_t tick = 0; tick < ticks; ++tick) {
+    std::size_t next = first;
+    for (const Entry& e : entries) {
+      const std::size_t stage = e.kind == Entry::Kind::call ? next++ : next;
+      if (tick < e.start || (tick - e.start) % e.period != 0) continue;
+      const std::size_t row = (tick - e.start) / e.period - e.before;
+      if (row >= e.rows) continue;  // wraps above the image
+      if (e.kind == Entry::Kind::push && row != 0) parts.emplace_back();
+      if (e.kind == Entry::Kind::call) parts.back().push_back(stage);
+    }
+  }
+  return parts;
+}
+
 // The reader demands what the runtime demands of flash: 16-byte alignment, which a span of bytes does not promise.
 struct alignas(16) Block {
   std::byte bytes[16];
@@ -92,8 +122,13 @@ ProgramFacts read_facts(std::span<const std::byte> pte, const std::string& metho
     if ((is_fed || facts.steps.back().starts_with("cormorant::rows.")) && instruction.args.size() > 1) {
       const std::int64_t first = checked(method.integer(instruction.args[1]), "the stages of a group");
       if (first > i && static_cast<std::size_t>(first) < steps) steps = static_cast<std::size_t>(first);
+      const pte::TensorView table = checked(method.tensor(instruction.args[0]), "the table of a group");
+      const auto entries = program.constant(table.data_index, table.bytes);
+      if (first > i && entries.ok())
+        facts.groups.push_back({i, calls_of(entries.value(), static_cast<std::size_t>(first))});
     }
   }
+  facts.instructions = facts.steps;
   facts.steps.resize(steps);
   for (const std::int64_t size : method.memory_sizes()) {
     if (size < 0) throw InputError({.problem = "the program plans a memory of negative size", .advice = ""});

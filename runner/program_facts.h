@@ -27,9 +27,18 @@ struct IoFacts {
   std::int32_t zero_point = 0;
 };
 
+// A step that computes others, its stages, row by row (ops/rows/rows.h).
+struct GroupFacts {
+  std::size_t step = 0;
+  // The instructions that it calls, in order: in one execution or, where rows are pushed, with each of them.
+  std::vector<std::vector<std::size_t>> parts;
+};
+
 struct ProgramFacts {
-  std::vector<std::string> operators;      // each once, in the program's order: "cortex_m::quantized_add.out"
-  std::vector<std::string> steps;          // the operator of each step of an execution
+  std::vector<std::string> operators;     // each once, in the program's order: "cortex_m::quantized_add.out"
+  std::vector<std::string> steps;         // the operator of each step of an execution
+  std::vector<std::string> instructions;  // the same, and behind them of stages of groups
+  std::vector<GroupFacts> groups;
   std::vector<std::uint64_t> arena_bytes;  // [0] is memory id 1, and so on
   std::vector<std::string> arena_names;    // of the regions that the compiler was told of; empty: it knew none
   std::vector<IoFacts> inputs, outputs;

@@ -233,6 +233,28 @@ TEST(Rows, HaveTheSameBitsOnBoards) {
   }
 }
 
+// A profile tells the cost of every layer, also of those that are computed by rows, and no instruction twice.
+TEST(Rows, AreProfiledByLayers) {
+  ExecuteOn board;
+  board.target = parse_target("cortex-m55");
+  board.profile = true;
+  for (const Cuts cuts : {Cuts::few, Cuts::fed}) {
+    const Result by_rows = compile_and_run(2, cuts, *board.target);
+    const RunResult run = *execute(program_from(by_rows.program, "test.pte"), {Arrays{}}, board).board;
+    ASSERT_EQ(run.steps.size(), by_rows.facts.steps.size());
+    std::uint64_t sum = 0;
+    std::size_t stages = 0;
+    for (const StepProfile& step : run.steps) {
+      sum += step.instructions;
+      if (!step.part_of) continue;
+      ++stages;
+      EXPECT_GT(step.instructions, 0U) << step.operator_name;
+    }
+    EXPECT_GT(stages, 0U);
+    EXPECT_LE(sum, run.execute_instructions);
+  }
+}
+
 // The walk for one row on MVE is chosen by groups only, so that no case of a convolution tries it.
 TEST(Rows, WriteNothingBesideTheirTensors) {
   bool has_rows_on_mve = false;

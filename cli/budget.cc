@@ -25,7 +25,7 @@ Diagnostic excess(std::string_view what, std::uint64_t limit, std::uint64_t need
     list += fmt::format("{}{} {}", list.empty() ? "" : ", ", name, grouped(bytes));
   return {.problem = fmt::format("the budget for {} is {} bytes, {} are needed: {} too many. The largest: {}", what,
                                  grouped(limit), grouped(needed), grouped(needed - limit), list),
-          .advice = "raise --budget, or make the largest smaller"};
+          .advice = "raise --budget, or make the largest part smaller"};
 }
 
 std::uint64_t unsigned_of(std::int64_t bytes) { return static_cast<std::uint64_t>(bytes); }

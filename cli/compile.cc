@@ -51,7 +51,7 @@ std::optional<std::uint32_t> constants_region(const CompileFlags& flags, const c
         flags.weights_in, fmt::join(names, ", "), flags.weights_in));
   }
   if (options.config.runtime != ops::Runtime::cormorant) {
-    throw UsageError("--weights-in is for our own runtime\n  leave it away, or --runtime=executorch");
+    throw UsageError("--weights-in is for our own runtime\n  leave out --weights-in or --runtime=executorch");
   }
   return static_cast<std::uint32_t>(found - names.begin());
 }
@@ -118,16 +118,24 @@ compiler::Options options_of(const CompileFlags& flags, const CompileInputs& inp
   }
   if (flags.optimize == "ram") {
     if (options.config.runtime != ops::Runtime::cormorant || options.config.target.is_any()) {
-      throw UsageError("--optimize=ram is for our own runtime and one CPU\n  name the CPU with --target");
+      throw UsageError(
+          "--optimize=ram is for our own runtime and one CPU\n  leave out --runtime=executorch; name the CPU with "
+          "--target");
     }
     options.rows.emplace();
   }
   if (flags.feed == "rows") {
     if (options.config.runtime != ops::Runtime::cormorant || options.config.target.is_any()) {
-      throw UsageError("--feed=rows is for our own runtime and one CPU\n  name the CPU with --target");
+      throw UsageError(
+          "--feed=rows is for our own runtime and one CPU\n  leave out --runtime=executorch; name the CPU with "
+          "--target");
+    }
+    if (options.io == compiler::Io::uint8) {
+      throw UsageError(
+          "--feed=rows does not go with --io=uint8\n  with --io=int8 a pixel p is p - 128, its highest bit flipped");
     }
     if (!flags.stream.empty()) {
-      throw UsageError("--feed=rows and --stream both say how the input arrives\n  leave one of them away");
+      throw UsageError("--feed=rows and --stream both say how the input arrives\n  leave one of them out");
     }
     // Who has no room for an image wants to save memory elsewhere too, unless they say something else.
     const bool has_other_goal = flags.optimize == "speed" || flags.optimize == "size" || !flags.budget.empty();
@@ -296,7 +304,7 @@ std::optional<double> worst_db(const compiler::Facts& facts) {
 std::string compared_text(const compiler::Comparison& comparison) {
   const char* const output = comparison.output_db.size() == 1 ? "output" : "worst output";
   if (comparison.samples == 1)
-    return fmt::format("dB of the {} (one sample: of all of it, not of what varies)", output);
+    return fmt::format("dB of the {} (one sample only: of the whole output, not of what varies)", output);
   return fmt::format("dB of the {}, by {} of these samples", output, comparison.samples);
 }
 
@@ -541,12 +549,12 @@ void require_sqnr(double wanted, const std::string& scheme, const compiler::Fact
   if (!facts.comparison) {
     throw InputError(
         {.problem = "--min-sqnr cannot be measured: the model is quantized already, there is no float form",
-         .advice = "leave --min-sqnr away, or give the float model",
+         .advice = "leave out --min-sqnr, or give the float model",
          .file = model});
   }
   const std::vector<double>& outputs = facts.comparison->output_db;
   if (facts.bits || outputs.empty() || std::ranges::min(outputs) >= wanted) return;
-  throw InputError({.problem = fmt::format("--min-sqnr={:g} is not kept: the worst output has {:.1f} dB in {}", wanted,
+  throw InputError({.problem = fmt::format("--min-sqnr={:g} is not met: the worst output has {:.1f} dB in {}", wanted,
                                            std::ranges::min(outputs), scheme),
                     .advice = "--scheme=auto gives layers the bits it takes, or says how near it comes",
                     .file = model});

@@ -163,7 +163,8 @@ void run(const Flags& flags) {
     run_layers(flags);
     return;
   }
-  if (!flags.calibrate.empty()) throw UsageError("--calibrate goes with --layers\n  add --layers, or leave it away");
+  if (!flags.calibrate.empty())
+    throw UsageError("--calibrate goes with --layers\n  add --layers, or leave --calibrate out");
   const Scores scores = score(flags);
   if (flags.json) {
     fmt::print("{}\n", scores_json(scores).dump(2));

@@ -322,7 +322,8 @@ std::vector<std::byte> to_border(const npy::Array& array, const BorderTensor& te
   std::span<const std::byte> elements = array.data;
   if (array.dtype != tensor.dtype) {
     const bool widen = tensor.dtype == DType::f32 && array.dtype != DType::f16 && array.dtype != DType::bf16;
-    if (tensor.scale && is_float(array.dtype)) {
+    const bool has_levels = tensor.dtype == DType::i8 || tensor.dtype == DType::u8 || tensor.dtype == DType::i16;
+    if (has_levels && tensor.scale && is_float(array.dtype)) {
       converted = quantized(array, tensor, what);
     } else if (widen) {
       const std::vector<float> floats = compiler::to_float(array.dtype, array.data);

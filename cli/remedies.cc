@@ -44,7 +44,7 @@ std::vector<Remedy> candidates(const CompileFlags& flags, bool is_quantized) {
 
 std::string remedies(const CompileFlags& flags, const CompileInputs& inputs, const Budget& budget) {
   // Every one of them would be searched anew, and the bits are the remedy.
-  if (flags.quantization.chooses_bits()) return "raise --budget, or make the largest smaller";
+  if (flags.quantization.chooses_bits()) return "raise --budget, or make the largest part smaller";
   const bool is_quantized = flags.quantize || !flags.calibrate.empty() || inputs.calibration != nullptr;
   std::vector<std::string> meeting, tried;
   for (const Remedy& remedy : candidates(flags, is_quantized)) {
@@ -65,8 +65,8 @@ std::string remedies(const CompileFlags& flags, const CompileInputs& inputs, con
     if (!meeting.empty()) break;
   }
   if (!meeting.empty()) return fmt::format("with {} it fits", meeting.front());
-  if (tried.empty()) return "raise --budget, or make the largest smaller";
-  return fmt::format("no option alone meets it, as tried: {}. Raise --budget, or make the largest smaller",
+  if (tried.empty()) return "raise --budget, or make the largest part smaller";
+  return fmt::format("no option alone meets it, as tried: {}. Raise --budget, or make the largest part smaller",
                      fmt::join(tried, ", "));
 }
 

@@ -184,7 +184,7 @@ std::vector<Arrays> read_inputs(const Flags& flags, const ProgramFile& program) 
 }
 
 Outcome run_bundle(const Flags& flags, const ProgramFile& program, const ExecuteOn& where) {
-  if (!flags.inputs.empty()) throw UsageError(flags.program + " brings its own inputs\n  leave --input away");
+  if (!flags.inputs.empty()) throw UsageError(flags.program + " brings its own inputs\n  leave out --input");
   const pte::Bundle bundle = read_bundle(flags.program);
   if (bundle.cases.empty())
     throw InputError({"the bundle has no test case", "bundle the program again", flags.program});

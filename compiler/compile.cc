@@ -36,6 +36,7 @@ quantizer::Footprint footprint_of(ir::Graph graph, const Options& from) {
   Options options = from;
   options.explain = false;
   options.strict = false;
+  options.curve = false;
   options.intermediates.clear();
   Stages stages = default_stages(options);
   std::vector<Stage>& behind = stages.for_target;
@@ -167,7 +168,9 @@ Stages default_stages(const Options& options) {
       {"fold_crop", "outputs that are cut off are not computed", pass(passes::fold_crop)},
       {"fold_normalization", "x / 255, minus a mean, by a deviation: weights and a bias",
        [](ir::Graph& g, Context& c) {
-         std::vector<std::string> notes = passes::fold_normalization(g);
+         const bool by_rows = c.options.rows.has_value();
+         std::vector<std::string> notes =
+             passes::fold_normalization(g, by_rows ? passes::BorderOfMeans::avoided : passes::BorderOfMeans::allowed);
          if (c.options.quantize) std::ranges::move(notes, std::back_inserter(c.facts.warnings));
        }},
       {"fold_batch_norm", "a batch norm costs nothing as part of the weights", pass(passes::fold_batch_norm)},
@@ -302,7 +305,7 @@ void Compilation::check_strictness() const {
   const FloatOperator& first = facts_.float_operators.front();
   throw InputError({fmt::format("{} operators stay in float, the first being {}: {}", facts_.float_operators.size(),
                                 first.op, first.reason),
-                    "leave --strict away to accept float operators",
+                    "leave out --strict to accept float operators",
                     {},
                     first.node,
                     first.source});

@@ -201,10 +201,10 @@ class Search {
       }
     }
     if (readers_.empty() || graph_.is_kept(pushed_)) {
-      throw InputError({.problem = fmt::format("--feed=rows: no layer reads '{}' alone, or it leaves the model as it "
-                                               "is",
-                                               pushed_->name),
-                        .advice = "leave --feed away"});
+      throw InputError(
+          {.problem = fmt::format("--feed=rows: no layer reads the image '{}', or the image itself is an output",
+                                  pushed_->name),
+           .advice = "leave out --feed"});
     }
     for (const std::size_t reader : readers_) {
       const Rows::Unit& unit = rows_.units()[reader];
@@ -225,14 +225,15 @@ class Search {
   [[noreturn]] static void refuse(const Rows::Unit& unit, const std::string& why) {
     throw InputError({.problem = fmt::format("--feed=rows: this layer cannot take the image by rows: {}", why),
                       .advice = "the layers that read the image have to be convolutions, max-pooling or elementwise, "
-                                "and quantized (--calibrate); else leave --feed away",
+                                "and quantized (--calibrate); else leave out --feed",
                       .node = unit.node->name,
                       .source = unit.node->location.text()});
   }
   // Each of them could, but not with the others.
   [[noreturn]] void refuse_readers() const {
     for (std::size_t u = readers_.front(); u <= readers_.back(); ++u) {
-      if (!rows_.units()[u].has_rows) refuse(rows_.units()[u], "it stands between others that do, and is none of them");
+      if (!rows_.units()[u].has_rows)
+        refuse(rows_.units()[u], "it stands between layers that take the image by rows, and cannot take rows itself");
     }
     refuse(rows_.units()[readers_.back()], readers_.size() == 1
                                                ? "its rows do not fit those of the layers behind it"
@@ -394,13 +395,14 @@ void lay_out_rows(ir::Graph& graph) {
     for (const ir::Value* input : inputs) names.push_back(input->name);
     throw InputError({.problem = fmt::format("--feed=rows is for a model with one input, this one has {}: {}",
                                              inputs.size(), fmt::join(names, ", ")),
-                      .advice = "leave --feed away"});
+                      .advice = "leave out --feed"});
   }
   ir::Value* const input = inputs.front();
   if (input->type.rank() != 4 || input->type.shape[0] != 1) {
-    throw InputError({.problem = fmt::format("--feed=rows: the input '{}' is {}, no image [1, channels, height, width]",
-                                             input->name, emit::short_text(input->type)),
-                      .advice = "leave --feed away"});
+    throw InputError(
+        {.problem = fmt::format("--feed=rows: the input '{}' is {}, not an image [1, channels, height, width]",
+                                input->name, emit::short_text(input->type)),
+         .advice = "leave out --feed"});
   }
   input->type.dim_order = ir::kChannelsLast;
 }

@@ -119,8 +119,8 @@ bool is_from_input(const ir::Value* value) {
 
 class Folding {
  public:
-  Folding(ir::Graph& graph, ir::Node& layer, std::vector<std::string>& notes)
-      : graph_(graph), layer_(layer), notes_(notes), is_image_(layer.op == "aten.conv2d") {}
+  Folding(ir::Graph& graph, ir::Node& layer, BorderOfMeans border, std::vector<std::string>& notes)
+      : graph_(graph), layer_(layer), border_(border), notes_(notes), is_image_(layer.op == "aten.conv2d") {}
 
   void run() {
     if (!is_float_constant(layer_.tensor("weight")) ||
@@ -134,6 +134,7 @@ class Folding {
     if (source == input || !is_from_input(source) || !has_usable_factors()) return;
     const bool shifts = std::ranges::any_of(total_.term, [](double term) { return term != 0; });
     const Borders borders = is_image_ ? reached_borders() : Borders();
+    if (shifts && borders.any() && border_ == BorderOfMeans::avoided) return;
     change_weights();
     if (shifts && borders.any()) {
       layer_.set("input", with_means_around(source, borders));
@@ -290,6 +291,7 @@ class Folding {
 
   ir::Graph& graph_;
   ir::Node& layer_;
+  BorderOfMeans border_;
   std::vector<std::string>& notes_;
   const bool is_image_;
   std::size_t axis_ = 1, channels_ = 0;
@@ -300,10 +302,10 @@ class Folding {
 
 }  // namespace
 
-std::vector<std::string> fold_normalization(ir::Graph& graph) {
+std::vector<std::string> fold_normalization(ir::Graph& graph, BorderOfMeans border) {
   std::vector<std::string> notes;
   for (ir::Node* node : graph.snapshot()) {
-    if (node->op == "aten.conv2d" || node->op == "aten.linear") Folding(graph, *node, notes).run();
+    if (node->op == "aten.conv2d" || node->op == "aten.linear") Folding(graph, *node, border, notes).run();
   }
   graph.erase_unused();
   return notes;

@@ -79,6 +79,14 @@ TEST(FoldNormalization, PadsWithTheMeans) {
   EXPECT_EQ(f.notes, 1U);
 }
 
+TEST(FoldNormalization, AvoidsBordersForRows) {
+  const std::string padded =
+      std::string("graph g\n") + kNormalized + conv("[1,2,6,5]", "%c", "stride=[1, 1], padding=[1, 1]");
+  ir::Graph graph = ir::parse(padded, "t");
+  fold_normalization(graph, BorderOfMeans::avoided);
+  EXPECT_EQ(ir::print(graph), ir::print(ir::parse(padded, "t")));
+}
+
 TEST(FoldNormalization, LeavesBordersOutThatNobodyReads) {
   ir::Graph graph =
       ir::parse(std::string("graph g\n") + kNormalized + conv("[1,2,3,3]", "%c", "stride=[2, 2], padding=[1, 1]"), "t");

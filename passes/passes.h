@@ -37,8 +37,10 @@ void lift_views(ir::Graph& graph);
 void fold_crop(ir::Graph& graph);
 
 // Factors and terms per channel between the program's input and a convolution or linear layer become part of that
-// layer; zeros that it pads with, a border of what they were made of. Says where it did the latter.
-std::vector<std::string> fold_normalization(ir::Graph& graph);
+// layer; zeros that it pads with, a border of what they were made of. Says where it did the latter. Such a border needs
+// the whole image: who computes by rows does without, and the steps stay.
+enum class BorderOfMeans : std::uint8_t { allowed, avoided };
+std::vector<std::string> fold_normalization(ir::Graph& graph, BorderOfMeans border = BorderOfMeans::allowed);
 
 // Zeros that a model puts around an image become the padding of the convolution that reads it.
 void fold_pad(ir::Graph& graph);

@@ -76,7 +76,7 @@ class Streaming {
  private:
   void begin() {
     if (graph_.inputs().empty()) {
-      throw InputError({.problem = "a model without inputs has nothing to stream", .advice = "leave --stream away"});
+      throw InputError({.problem = "a model without inputs has nothing to stream", .advice = "leave out --stream"});
     }
     ir::Value* input = graph_.inputs().front();
     const auto rank = static_cast<std::int64_t>(input->type.rank());

@@ -531,7 +531,7 @@ class Search {
     const std::string layer = layers_.empty() ? "" : layers_[worst].node->location.module;
     throw InputError(
         {.problem = fmt::format(
-             "--min-sqnr={:g} cannot be kept: the most is {:.1f} dB, {}", wanted, most,
+             "--min-sqnr={:g} cannot be met: the best is {:.1f} dB, {}", wanted, most,
              is_wide && db(widest) > db_8w8a_ ? "with 16-bit activations wherever operators have them" : "in 8w8a"),
          .advice = fmt::format("ask for --min-sqnr={:.1f}{}", std::floor(most * 10) / 10,
                                layer.empty() ? "" : ", or keep what costs most in float: --float-layers " + layer)});

@@ -2,8 +2,9 @@
 //
 // Bits per layer. What four bits of weights or eight bits of activations cost the outputs is measured layer by layer,
 // as `evaluate --layers` does it ("alone"); errors of layers add up nearly as if they were independent, so that the sum
-// predicts what a choice for all layers costs. Layers change in the order of what a byte of flash buys. How far to go
-// is found by quantizing the network and measuring: predictions only tell where to look.
+// predicts what a choice for all layers costs. For an SQNR layers change in the order of what a byte of flash
+// costs, for a size the set of layers changes that costs least. How far to go is found by quantizing the network and
+// measuring: predictions only tell where to look.
 #pragma once
 
 #include <string>

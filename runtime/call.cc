@@ -15,6 +15,15 @@ void Call::fail(Error error, std::uint32_t required, std::uint32_t actual) {
   failure_->actual = actual;
 }
 
+bool Call::is_only_input(const std::byte* data, std::size_t bytes) const {
+  const Source& source = loader_->source();
+  const auto inputs = source.border(false);
+  if (!inputs.ok() || inputs.value().size() != 1) return false;
+  Tensor input;
+  if (source.resolve_border(inputs.value(), 0, input) != Error::ok) return false;
+  return input.data == data && input.bytes() == bytes;
+}
+
 void* Call::allocate(std::size_t bytes, std::size_t alignment) { return loader_->allocate(bytes, alignment); }
 void* Call::share(std::size_t bytes) { return loader_->share(bytes); }
 

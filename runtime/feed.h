@@ -15,7 +15,7 @@ struct Feed {
   const std::byte* source;      // where that row lies
   std::byte* own;               // the program's input, of one row
   std::uint32_t row_bytes;
-  std::uint16_t row;  // that arrives next, less than `rows`: the only thing that changes from row to row
+  std::uint16_t row;  // that arrives next, less than `rows`; it and `source` change after load, nothing else
   std::uint16_t rows;
 };
 

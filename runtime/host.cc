@@ -200,7 +200,12 @@ std::vector<std::vector<std::byte>> HostProgram::run(std::span<const std::vector
     throw InputError({fmt::format("{} inputs are given, the program has {}", inputs.size(), count), "", file_});
   }
   if (const std::size_t rows = program_.missing_rows(); rows != 0 && count == 1) {
-    push_rows(inputs.empty() ? std::vector<std::byte>(rows * program_.input(0).bytes()) : inputs.front());
+    if (!inputs.empty()) {
+      push_rows(inputs.front());
+    } else {
+      const std::vector<std::byte> zeros(program_.input(0).bytes());
+      for (std::size_t row = 0; row < rows; ++row) push_row(zeros.data());
+    }
     return outputs();
   }
   for (std::size_t i = 0; i < count; ++i) {
@@ -227,10 +232,12 @@ void HostProgram::push_rows(std::span<const std::byte> image) {
         {fmt::format("the image has {} bytes, the program wants {} rows of {}", image.size(), rows, row_bytes), "",
          file_});
   }
-  for (std::size_t row = 0; row < rows; ++row) {
-    if (const Error error = program_.push_rows(image.data() + row * row_bytes, 1); error != Error::ok) {
-      throw InputError({describe(error), "", file_});
-    }
+  for (std::size_t row = 0; row < rows; ++row) push_row(image.data() + row * row_bytes);
+}
+
+void HostProgram::push_row(const std::byte* row) {
+  if (const Error error = program_.push_rows(row, 1); error != Error::ok) {
+    throw InputError({describe(error), "", file_});
   }
 }
 

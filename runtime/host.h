@@ -46,6 +46,7 @@ class HostProgram {
 
  private:
   void push_rows(std::span<const std::byte> image);
+  void push_row(const std::byte* row);
   [[nodiscard]] std::vector<std::vector<std::byte>> outputs() const;
   [[nodiscard]] std::vector<AlignedBytes> allocate_arenas(const std::string& method) const;
 

@@ -79,6 +79,9 @@ class Call {
   // A tensor of a list; false after any failure. `index` is less than the list's count.
   bool item(const TensorList& list, std::uint32_t index, Tensor& tensor);
 
+  // Whether the program has one input, and it is what lies there.
+  [[nodiscard]] bool is_only_input(const std::byte* data, std::size_t bytes) const;
+
   // Memory from the state, for a plan; null (and a sticky failure) when it is used up.
   void* allocate(std::size_t bytes, std::size_t alignment);
 

@@ -380,6 +380,13 @@ TEST(Rows, ATableThatTakesNoRowsIsRefused) {
   EXPECT_FALSE(small.loads_with(offsetof(Entry, slab), Entry::kNone));
   EXPECT_FALSE(small.loads_with(offsetof(Entry, whole), std::uint16_t{1}));  // the slab, of three
   EXPECT_FALSE(small.loads_with(offsetof(Entry, row_bytes), std::uint32_t{24}));
+  // Sound rows of something else than the input: more bytes than whoever pushes them has.
+  Small slab = small;
+  const std::uint16_t whole = 1;
+  const std::uint32_t row_bytes = 36;
+  std::memcpy(slab.file.data() + slab.table + offsetof(Entry, whole), &whole, sizeof whole);
+  std::memcpy(slab.file.data() + slab.table + offsetof(Entry, row_bytes), &row_bytes, sizeof row_bytes);
+  EXPECT_FALSE(slab.loads());
   // Another entry that takes rows.
   EXPECT_FALSE(small.loads_with(sizeof(Entry) + offsetof(Entry, kind), std::uint8_t{3}));
 }
@@ -467,7 +474,7 @@ TEST(Rows, AreRefusedByTheNameOfWhatIsInTheWay) {
   ir::Graph flat;
   ir::Value* vector = conformance::int8_input(flat, {1, 12}, 0.1, 0);
   flat.add_output(sum(flat, vector, vector));
-  EXPECT_TRUE(is_refused(flat, "is i8[1,12], no image"));
+  EXPECT_TRUE(is_refused(flat, "is i8[1,12], not an image"));
 
   ir::Graph softmax;
   ir::Value* x = conformance::int8_input(softmax, {1, 4, 6, 3}, 0.1, 0);

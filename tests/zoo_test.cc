@@ -39,7 +39,8 @@ Place place_of(std::string_view cpu, std::optional<Isa> isa = {}, Compiler compi
   return {{found, isa.value_or(found->isa)}, compiler};
 }
 
-// Every CPU as it is, those that can do without DSP or MVE also so, and the other compiler where its code differs most.
+// Every CPU that is tested (runner/all_cores.h), those that can do without DSP or MVE also so, and the other compiler
+// where its code differs most.
 std::vector<Place> every_place() {
   std::vector<Place> places;
   for (const Cpu& cpu : kCpus) {

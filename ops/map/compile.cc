@@ -41,7 +41,8 @@ QuantRule quantize(const ir::Node& node) {
     const evaluate::Tensor numbers = evaluate::constant_tensor(*value);
     const auto is_small = [](float number) { return std::abs(number) <= kLargest; };
     if (!std::ranges::all_of(numbers.values(), is_small)) {
-      return {.output = QuantRule::Reject{"it fills with a number that integers would have no levels left beside"},
+      return {.output =
+                  QuantRule::Reject{"it fills with a number so large that int8 would have no levels left for the rest"},
               .weights = {}};
     }
   }

@@ -106,6 +106,8 @@ Error load_rows_fed(Call& call, void (*advance)(Feed&)) {
   if (plan == nullptr) return call.error();
   auto& fed = *reinterpret_cast<Fed*>(reinterpret_cast<std::byte*>(plan) - offsetof(Fed, plan));
   std::byte* const own = plan->tensors()[arrival->whole];
+  // Who pushes rows brings as many bytes as the input has.
+  call.require(call.is_only_input(own, arrival->row_bytes), Error::bad_structure);
   fed.feed = {advance, own, own, arrival->row_bytes, 0, arrival->rows};
   fed.arrival = arrival;
   return call.error();

@@ -33,7 +33,7 @@ std::vector<ir::Value*> make_node(Importer& importer, const char* op) {
   for (const ir::NamedArgument& argument : importer.call->args) {
     const auto* type = std::get_if<DType>(&argument.value);
     if (type != nullptr && *type != DType::f32) {
-      importer.reject("softmax in another type than float32", "leave its argument dtype away");
+      importer.reject("softmax in another type than float32", "leave out its argument dtype");
     }
   }
   return importer.node(op, {{"self", self}, {"dim", wrapped}})->results;

@@ -55,20 +55,20 @@ QuantRule quantize(const ir::Node& node) {
   return {.output = QuantRule::Share{}, .weights = {}};
 }
 
-// Rounded so that they still add up to 1: what is left goes to the largest.
+// Rounded so that they still add up to 1 and each is off by less than a step, also where thousands share it.
 std::vector<std::int16_t> integer_weights(const ir::Node& node) {
   const std::vector<float> real = weights_of(node);
   const auto taps = static_cast<std::size_t>(node.tensor("weights")->type.shape[1]);
   std::vector<std::int16_t> weights;
   for (std::size_t at = 0; taps != 0 && at < real.size(); at += taps) {
-    std::int32_t left = 1 << kWeightBits;
+    double sum = 0;
+    long before = 0;
     for (std::size_t t = 0; t < taps; ++t) {
-      weights.push_back(static_cast<std::int16_t>(std::lround(std::ldexp(real[at + t], kWeightBits))));
-      left -= weights.back();
+      sum += static_cast<double>(real[at + t]);
+      const long until = t + 1 == taps ? 1L << kWeightBits : std::lround(std::ldexp(sum, kWeightBits));
+      weights.push_back(static_cast<std::int16_t>(until - before));
+      before = until;
     }
-    const auto row = weights.end() - static_cast<std::ptrdiff_t>(taps);
-    auto largest = std::max_element(row, weights.end());
-    *largest = static_cast<std::int16_t>(*largest + left);
   }
   return weights;
 }

@@ -109,7 +109,7 @@ inline Error plan_int8_taps(const Taps<TargetWorld>& args, Int8Plan& plan) {
 }
 
 inline std::int8_t rounded_sum(std::int32_t sum) {
-  const std::int32_t level = (sum + (1 << (kWeightBits - 1))) >> kWeightBits;
+  const std::int32_t level = ((sum >> (kWeightBits - 1)) + 1) >> 1;  // half a level is added where it cannot overflow
   return static_cast<std::int8_t>(level < -128 ? -128 : level > 127 ? 127 : level);
 }
 
@@ -132,9 +132,9 @@ inline void execute_int8_taps(const void* plan) {
         continue;
       }
       for (std::uint32_t i = 0; i < inner; ++i) {
-        std::int32_t sum = 0;
-        for (std::uint32_t t = 0; t < p.taps; ++t) sum += weights[t] * row(t)[i];
-        out[i] = rounded_sum(sum);
+        std::uint32_t sum = 0;  // wraps only for weights that no compiler of ours writes
+        for (std::uint32_t t = 0; t < p.taps; ++t) sum += static_cast<std::uint32_t>(weights[t] * row(t)[i]);
+        out[i] = rounded_sum(static_cast<std::int32_t>(sum));
       }
     }
   }

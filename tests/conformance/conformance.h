@@ -56,8 +56,7 @@ struct Where {
 };
 
 // The archives whose code differs, gcc, and clang where its code differs most; with CORMORANT_ALL_PLACES in the
-// environment every archive in every instruction set that it can execute. (Whole models run on all of them in any
-// case.)
+// environment every archive in every instruction set that it can execute.
 std::vector<Where> everywhere();
 
 // Runs the cases on `samples` sets of random inputs (seeded; the first has only the extremes −128 and 127) at each

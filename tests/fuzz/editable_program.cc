@@ -46,7 +46,7 @@ std::optional<EditableProgram> EditableProgram::read(std::span<const std::byte> 
 
 namespace {
 
-// Packing leaves empty lists away, and a tensor without dimensions has two that must be there. They are written with
+// Packing leaves out empty lists, and a tensor without dimensions has two that must be there. They are written with
 // one entry that nothing else has, and emptied in the file.
 constexpr std::int32_t kNoSizes = 0x7a5ac3a5;
 constexpr std::uint8_t kNoOrder = 0xc3;

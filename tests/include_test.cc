@@ -101,6 +101,8 @@ const std::vector<Rule>& rules() {
        "ops/conv2d/(conv2d|kernel)\\.h|ops/explicit_layout\\.h|kernels/.*|runtime/kernel\\.h|target/.*"},
       {"ops/(depthwise|transpose)_conv2d/.*",
        "ops/conv2d/.*\\.h|ops/[a-z0-9_]+\\.h|kernels/.*|runtime/kernel\\.h|evaluate/.*|ir/.*|target/.*"},
+      // The one whose plan takes rows of an image as they arrive.
+      {"ops/rows/kernel.*", "ops/(planned|float_[a-z]+)\\.h|kernels/.*|runtime/(kernel|feed)\\.h|target/.*"},
       // What loading has in common in a family of operators.
       {"ops/[a-z0-9_]+/kernel.*",
        "ops/(broadcast_load|explicit_layout|move_plan|planned|float_[a-z]+)\\.h|kernels/.*|runtime/kernel\\.h|target/"
@@ -113,12 +115,13 @@ const std::vector<Rule>& rules() {
       {"ops/.*", "ops/[a-z0-9_]+\\.h|kernels/.*|runtime/kernel\\.h|evaluate/.*|ir/.*|formats/pt2/.*|target/.*"},
       {"quantizer/.*", "ir/.*|target/.*|evaluate/.*|ops/(op|multiplier)\\.h"},
       // Groups of rows are made by a pass and written by emit: both know their contract.
+      {"passes/compose_words\\.cc", "ir/.*|ops/(op|transpose_conv2d/subpixel)\\.h|evaluate/tensor\\.h"},
       {"passes/.*", "ir/.*|target/.*|ops/(op|channel_sums|multiplier|rows/rows)\\.h"},
       {"emit/.*", "ir/.*|target/.*|planner/.*|ops/(op|rows/rows|rows/cover)\\.h|formats/pte/.*"},
       {"compiler/.*", "(target|formats|ir|evaluate|quantizer|passes|planner|emit)/.*|ops/([a-z0-9_]+|rows/cover)\\.h"},
       {"runtime/.*", "formats/pte/.*"},
       {"runner/firmware/.*", ""},
-      {"runner/.*", "target/.*|boards/.*|formats/pte/.*|runtime/.*"},
+      {"runner/.*", "target/.*|boards/.*|formats/pte/.*|runtime/.*|ops/rows/rows\\.h"},
       {"report/.*", "formats/pte/.*"},
       {"(cli|bench)/.*", ".*"},
   };

@@ -55,10 +55,9 @@ template <const Variant& V, auto Convolve, auto Unpack>
   conv::Header header = *plan.header;
   conv::Geometry& g = header.geometry;
   const Stream stream(V, g);
-  const Places all = dense_places(g, plan.out);
   const std::uint32_t channels = g.out_channels, pass = stream.pass() * stream.bytes.block();
   auto* workspace = reinterpret_cast<std::uint8_t*>(plan.scratch);
-  std::int8_t* scratch = plan.scratch + stream.pass_bytes();
+  Convolution part{header, workspace, plan.input, plan.scratch + stream.pass_bytes(), dense_places(g, plan.out)};
   const std::uint8_t* from = plan.stream();
   for (std::uint32_t first = 0; first < channels; first += pass) {
     const std::uint32_t count = channels - first < pass ? channels - first : pass;
@@ -66,9 +65,8 @@ template <const Variant& V, auto Convolve, auto Unpack>
     unpack<Unpack>(stream, workspace, from, blocks);
     from += blocks * stream.block_bytes();
     g.outputs_per_group = g.out_channels = static_cast<std::uint16_t>(count);
-    Places places = all;
-    places.out += first;
-    Convolve(Convolution{header, workspace, plan.input, scratch, places});
+    Convolve(part);
+    part.places.out += pass;
   }
 }
 

@@ -66,10 +66,10 @@ void fill(std::byte* to, std::int8_t value, std::uint32_t bytes) {
   }
 }
 
-// One entry, due for the n-th time. `arrived` is the row that was pushed.
+// One entry, due for the n-th time. `arrived` is the row that was pushed. Part of its caller, for the stack's sake.
 template <Loops kLoops, bool kIsFed>
-inline void fire(const Plan& plan, const Entry& e, const cormorant_step* step, std::uint32_t n,
-                 const std::byte* arrived) {
+[[gnu::always_inline]] inline void fire(const Plan& plan, const Entry& e, const cormorant_step* step, std::uint32_t n,
+                                        const std::byte* arrived) {
   const std::uint32_t row = n - e.before;
   std::byte* newest = nullptr;
   if (e.slab != Entry::kNone) {

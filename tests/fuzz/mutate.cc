@@ -30,7 +30,8 @@ std::int32_t odd_size(Random& random) {
 template <class T>
 T nudged(T number, Random& random) {
   constexpr int kSteps[] = {1, -1, 2, -2, 4, -4, 16, -16};
-  return static_cast<T>(number + static_cast<T>(kSteps[pick(random, std::size(kSteps))]));
+  const int step = kSteps[pick(random, std::size(kSteps))];
+  return static_cast<T>(static_cast<std::uint64_t>(number) + static_cast<std::uint64_t>(step));  // wraps
 }
 
 // ---- tensors --------------------------------------------------------------------------------------------------------

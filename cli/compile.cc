@@ -20,6 +20,7 @@
 #include "cli/files.h"
 #include "cli/firmware_table.h"
 #include "cli/goal.h"
+#include "cli/json.h"
 #include "cli/names.h"
 #include "cli/quantization.h"
 #include "cli/remedies.h"
@@ -268,7 +269,7 @@ nlohmann::ordered_json figures_of(const compiler::Compiled& compiled, const comp
   if (options.stream && options.stream->causal) {
     json["causal_sqnr_db"] = nlohmann::json::array();
     for (const double db : facts.causal_db) {
-      json["causal_sqnr_db"].emplace_back(std::isfinite(db) ? nlohmann::json(db) : nlohmann::json());
+      json["causal_sqnr_db"].emplace_back(number_or_null(db));
     }
   }
   json["dropped_channels"] = facts.dropped_channels;
@@ -289,7 +290,7 @@ nlohmann::json output_db_json(const compiler::Facts& facts) {
   nlohmann::json outputs = nlohmann::json::array();
   if (!facts.comparison) return outputs;
   for (const double db : facts.comparison->output_db) {
-    outputs.emplace_back(std::isfinite(db) ? nlohmann::json(db) : nlohmann::json());
+    outputs.emplace_back(number_or_null(db));
   }
   return outputs;
 }

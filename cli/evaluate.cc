@@ -12,6 +12,7 @@
 #include "cli/cli.h"
 #include "cli/explain.h"
 #include "cli/files.h"
+#include "cli/json.h"
 #include "cli/program_io.h"
 #include "cli/quantization.h"
 #include "cli/score.h"
@@ -47,8 +48,6 @@ Scores score(const Flags& flags) {
   request.where.time_limit = std::chrono::minutes(10);
   return score(request, data);
 }
-
-nlohmann::json number_or_null(double value) { return std::isfinite(value) ? nlohmann::json(value) : nlohmann::json(); }
 
 void print_layers_json(const compiler::Accuracy& accuracy) {
   nlohmann::ordered_json json;

@@ -9,6 +9,7 @@
 #include <map>
 
 #include "cli/files.h"
+#include "cli/json.h"
 
 namespace cormorant::cli {
 namespace {
@@ -57,15 +58,13 @@ void describe(const quantizer::Decision& decision, nlohmann::ordered_json& json)
   if (decision.rounded_otherwise) json["rounded_otherwise"] = *decision.rounded_otherwise;
 }
 
-nlohmann::json decibels(double db) { return std::isfinite(db) ? nlohmann::json(db) : nlohmann::json(); }
-
 nlohmann::ordered_json layer_bits_json(const quantizer::LayerBits& layer) {
   return {{"node", layer.node},
           {"operator", layer.op},
           {"source", layer.source},
           {"precision", layer.precision},
-          {"alone_db", decibels(layer.alone_db)},
-          {"alone_db_8w8a", decibels(layer.alone_db_8w8a)},
+          {"alone_db", number_or_null(layer.alone_db)},
+          {"alone_db_8w8a", number_or_null(layer.alone_db_8w8a)},
           {"weight_bytes", layer.weight_bytes},
           {"weight_bytes_8w8a", layer.weight_bytes_8w8a}};
 }
@@ -123,8 +122,8 @@ std::string bought(const nlohmann::ordered_json& layer) {
 
 nlohmann::ordered_json bits_json(const quantizer::BitsReport& bits) {
   nlohmann::ordered_json json = {
-      {"goal", bits.goal},   {"sqnr_db", decibels(bits.db)},  {"sqnr_db_8w8a", decibels(bits.db_8w8a)},
-      {"flash", bits.flash}, {"flash_8w8a", bits.flash_8w8a}, {"samples", bits.samples},
+      {"goal", bits.goal},   {"sqnr_db", number_or_null(bits.db)}, {"sqnr_db_8w8a", number_or_null(bits.db_8w8a)},
+      {"flash", bits.flash}, {"flash_8w8a", bits.flash_8w8a},      {"samples", bits.samples},
       {"tried", bits.tried}};
   json["layers"] = nlohmann::json::array();
   for (const quantizer::LayerBits& layer : bits.layers) json["layers"].push_back(layer_bits_json(layer));

@@ -105,12 +105,6 @@ std::string find_model(const std::string& name) {
                   fmt::join(kExported, ", ")));
 }
 
-std::string grouped(std::uint64_t number) {
-  if (number < 1000) return std::to_string(number);
-  const std::string last = std::to_string(number % 1000);
-  return grouped(number / 1000) + "," + std::string(3 - last.size(), '0') + last;
-}
-
 std::string grouped_signed(std::int64_t number) {
   return (number < 0 ? "-" : "+") + grouped(static_cast<std::uint64_t>(number < 0 ? -number : number));
 }

@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "base/grouped.h"
+
 namespace cormorant::cli {
 
 // A whole file; one that cannot be read is an InputError that names it. Files are written by base/output_file.h.
@@ -30,8 +32,8 @@ FileKind kind_of(const std::string& path);
 // otherwise.
 std::string find_model(const std::string& name);
 
-// 1234567 as 1,234,567, and as +1,234,567.
-std::string grouped(std::uint64_t number);
+using cormorant::grouped;
+// 1234567 as +1,234,567.
 std::string grouped_signed(std::int64_t number);
 
 }  // namespace cormorant::cli

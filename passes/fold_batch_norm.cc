@@ -9,6 +9,7 @@
 #include <cmath>
 #include <optional>
 
+#include "passes/match.h"
 #include "passes/passes.h"
 
 namespace cormorant::passes {
@@ -20,23 +21,16 @@ std::vector<double> channel_values(const ir::Value* value, std::size_t channels,
   return {data.begin(), data.end()};
 }
 
-bool is_float_constant(const ir::Value* value) {
-  return value == nullptr || (value->kind == ir::ValueKind::constant && value->type.dtype == DType::f32);
-}
+// What need not be there is constant where it is.
+bool is_constant_or_absent(const ir::Value* value) { return value == nullptr || is_float_constant(value); }
 
-bool has_constant_statistics(const ir::Node& norm) {
+}  // namespace
+
+std::optional<Affine> affine_of(const ir::Node& norm) {
   for (const char* arg : {"weight", "bias", "running_mean", "running_var"}) {
-    if (!is_float_constant(norm.tensor(arg))) return false;
+    if (!is_constant_or_absent(norm.tensor(arg))) return std::nullopt;
   }
-  return norm.has("running_mean") && norm.has("running_var");
-}
-
-// What a batch norm does to a channel.
-struct Affine {
-  std::vector<double> factor, term;
-};
-
-Affine affine_of(const ir::Node& norm) {
+  if (!norm.has("running_mean") || !norm.has("running_var")) return std::nullopt;
   const auto channels = static_cast<std::size_t>(norm.tensor("running_mean")->type.elements());
   const auto gamma = channel_values(norm.tensor("weight"), channels, 1);
   const auto beta = channel_values(norm.tensor("bias"), channels, 0);
@@ -49,6 +43,8 @@ Affine affine_of(const ir::Node& norm) {
   }
   return affine;
 }
+
+namespace {
 
 // ---- folding --------------------------------------------------------------------------------------------------------
 
@@ -127,14 +123,13 @@ class ChannelOf {
   bool grouped_ = false;
 };
 
-bool foldable(const ir::Node& producer, const ir::Node& norm) {
-  return has_constant_statistics(norm) && !producer.has("activation_min") && !producer.has("activation_max") &&
-         is_float_constant(producer.tensor("weight")) && is_float_constant(producer.tensor("bias"));
+bool takes_factors(const ir::Node& producer) {
+  return !producer.has("activation_min") && !producer.has("activation_max") &&
+         is_constant_or_absent(producer.tensor("weight")) && is_constant_or_absent(producer.tensor("bias"));
 }
 
-void fold(ir::Graph& graph, ir::Node& producer, ir::Node& norm) {
+void fold(ir::Graph& graph, ir::Node& producer, ir::Node& norm, const Affine& affine) {
   const ir::Value* weight = producer.tensor("weight");
-  const Affine affine = affine_of(norm);
   const std::size_t channels = affine.factor.size();
   const auto old_bias = channel_values(producer.tensor("bias"), channels, 0);
   const auto old_weight = weight->data.as<float>();
@@ -194,11 +189,10 @@ ir::Value* exact_weight(ir::Graph& graph, const ir::Node& norm, const std::vecto
                             ir::Bytes::of(std::span<const std::int8_t>(values)));
 }
 
-void make_convolution(ir::Graph& graph, ir::Node& norm) {
+void make_convolution(ir::Graph& graph, ir::Node& norm, const Affine& affine) {
   ir::Value* input = norm.tensor("input");
   const std::optional<ir::Shape> image = image_of(input);
-  if (!image || !has_constant_statistics(norm)) return;
-  const Affine affine = affine_of(norm);
+  if (!image) return;
   const auto channels = static_cast<std::int64_t>(affine.factor.size());
   const std::vector<float> factors(affine.factor.begin(), affine.factor.end());
   const std::vector<float> terms(affine.term.begin(), affine.term.end());
@@ -227,11 +221,13 @@ void make_convolution(ir::Graph& graph, ir::Node& norm) {
 void fold_batch_norm(ir::Graph& graph) {
   for (ir::Node* node : graph.snapshot()) {
     if (node->op != "aten.batch_norm") continue;
+    const std::optional<Affine> affine = affine_of(*node);
+    if (!affine) continue;
     ir::Node* producer = producer_of(graph, *node);
-    if (producer != nullptr && foldable(*producer, *node)) {
-      fold(graph, *producer, *node);
+    if (producer != nullptr && takes_factors(*producer)) {
+      fold(graph, *producer, *node, *affine);
     } else {
-      make_convolution(graph, *node);
+      make_convolution(graph, *node, *affine);
     }
   }
   graph.erase_unused();

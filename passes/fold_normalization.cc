@@ -13,6 +13,7 @@
 #include <cmath>
 #include <optional>
 
+#include "passes/match.h"
 #include "passes/passes.h"
 
 namespace cormorant::passes {
@@ -21,19 +22,11 @@ namespace {
 // Of channels whose factors differ more, the smaller would be left with few of the weights' levels.
 constexpr double kMostDifferent = 16;
 
-struct Affine {
-  std::vector<double> factor, term;  // per channel
-};
-
 // Left, right, top, bottom.
 struct Borders {
   std::int64_t left = 0, right = 0, top = 0, bottom = 0;
   [[nodiscard]] bool any() const { return left != 0 || right != 0 || top != 0 || bottom != 0; }
 };
-
-bool is_float_constant(const ir::Value* value) {
-  return value != nullptr && value->kind == ir::ValueKind::constant && value->type.dtype == DType::f32;
-}
 
 // One number per channel of a constant that is repeated along everything else; none if it is not.
 std::optional<std::vector<double>> per_channel(const ir::Value* value, std::size_t axis, std::size_t rank,
@@ -52,24 +45,6 @@ struct Step {
   ir::Value* from;
   Affine affine;
 };
-
-Step batch_norm_step(const ir::Node& norm, std::size_t channels) {
-  const auto values = [&](const char* argument, double fallback) -> std::optional<std::vector<double>> {
-    if (!norm.has(argument)) return std::vector<double>(channels, fallback);
-    if (!is_float_constant(norm.tensor(argument))) return std::nullopt;
-    const auto data = norm.tensor(argument)->data.as<float>();
-    return std::vector<double>(data.begin(), data.end());
-  };
-  const auto gamma = values("weight", 1), beta = values("bias", 0), mean = values("running_mean", 0),
-             variance = values("running_var", 1);
-  if (!gamma || !beta || !mean || !variance) return {nullptr, {}};
-  Step step{norm.tensor("input"), {std::vector<double>(channels), std::vector<double>(channels)}};
-  for (std::size_t c = 0; c < channels; ++c) {
-    step.affine.factor[c] = (*gamma)[c] / std::sqrt((*variance)[c] + norm.number("eps"));
-    step.affine.term[c] = (*beta)[c] - (*mean)[c] * step.affine.factor[c];
-  }
-  return step;
-}
 
 std::optional<Step> step_of(const ir::Node& node, std::size_t axis, std::size_t channels) {
   const std::size_t rank = node.result()->type.rank();
@@ -99,7 +74,9 @@ std::optional<Step> step_of(const ir::Node& node, std::size_t axis, std::size_t 
       for (std::size_t c = 0; c < channels; ++c) step.affine.factor[c] = 1 / (*other)[c];
     }
   }
-  if (node.op == "aten.batch_norm" && axis == 1) step = batch_norm_step(node, channels);
+  if (node.op == "aten.batch_norm" && axis == 1) {
+    if (auto affine = affine_of(node)) step = {node.tensor("input"), *std::move(affine)};
+  }
   // A constant may have made the result larger than the operand.
   if (step.from == nullptr || step.from->type.shape != node.result()->type.shape) return std::nullopt;
   return step;

@@ -7,14 +7,11 @@
 #include <algorithm>
 #include <optional>
 
+#include "passes/match.h"
 #include "passes/passes.h"
 
 namespace cormorant::passes {
 namespace {
-
-bool is_float_constant(const ir::Value* value) {
-  return value->kind == ir::ValueKind::constant && value->type.dtype == DType::f32;
-}
 
 // [N, channels, time] or [N, time, channels] of activations, and a constant of as many filters.
 struct Filter {

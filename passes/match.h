@@ -3,6 +3,9 @@
 // What several rewrites ask about operands.
 #pragma once
 
+#include <optional>
+#include <vector>
+
 #include "ir/graph.h"
 
 namespace cormorant::passes {
@@ -14,6 +17,17 @@ inline ir::Value* constant_behind(ir::Value* value) {
   ir::Value* input = value->producer->tensor("input");
   return input->kind == ir::ValueKind::constant && input->type.is_quantized() ? input : nullptr;
 }
+
+inline bool is_float_constant(const ir::Value* value) {
+  return value != nullptr && value->kind == ir::ValueKind::constant && value->type.dtype == DType::f32;
+}
+
+// One factor and one term per channel.
+struct Affine {
+  std::vector<double> factor, term;
+};
+// What a batch norm does to its channels; none if its statistics are computed (passes/fold_batch_norm.cc).
+std::optional<Affine> affine_of(const ir::Node& norm);
 
 inline bool is_matrix_product(const ir::Node& node) {
   return node.op == "aten.conv2d" || node.op == "aten.linear" || node.op == "aten.conv_transpose2d";

@@ -10,6 +10,7 @@
 #include <unordered_map>
 
 #include "base/diagnostic.h"
+#include "base/grouped.h"
 #include "quantizer/convert.h"
 #include "quantizer/copy.h"
 #include "quantizer/layers.h"
@@ -55,12 +56,6 @@ struct Step {
 bool is_sharing(const QuantizedNode& node) { return std::holds_alternative<ops::QuantRule::Share>(node.rule.output); }
 bool has(const QuantizedNode& node, Precision precision) {
   return std::ranges::find(node.rule.precisions, precision) != node.rule.precisions.end();
-}
-
-std::string with_separators(std::uint64_t number) {
-  std::string digits = std::to_string(number);
-  for (std::size_t at = digits.size(); at > 3; at -= 3) digits.insert(at - 3, ",");
-  return digits;
 }
 
 class Search {
@@ -509,10 +504,10 @@ class Search {
 
   [[nodiscard]] std::string goal_text() const {
     if (goal_.flash && goal_.min_db) {
-      return fmt::format("the best SQNR within {} bytes of flash, at least {:.1f} dB", with_separators(*goal_.flash),
+      return fmt::format("the best SQNR within {} bytes of flash, at least {:.1f} dB", grouped(*goal_.flash),
                          *goal_.min_db);
     }
-    if (goal_.flash) return fmt::format("the best SQNR within {} bytes of flash", with_separators(*goal_.flash));
+    if (goal_.flash) return fmt::format("the best SQNR within {} bytes of flash", grouped(*goal_.flash));
     if (goal_.min_db) return fmt::format("the least flash for {:.1f} dB", *goal_.min_db);
     return fmt::format(
         "the least flash for {:.1f} dB, {:.0f} less than 8w8a, with 8-bit activations; --min-sqnr and --budget=flash= "
@@ -543,7 +538,7 @@ class Search {
     throw InputError(
         {.problem = fmt::format("--scheme=auto does not find a program for {} bytes of flash: the least is "
                                 "{}, at {:.1f} dB",
-                                with_separators(*goal_.flash), with_separators(footprint(smaller).flash), db(smaller)),
+                                grouped(*goal_.flash), grouped(footprint(smaller).flash), db(smaller)),
          .advice = fmt::format("raise it to --budget=flash={}, or make the model smaller", footprint(smaller).flash)});
   }
 
@@ -551,7 +546,7 @@ class Search {
     const std::uint64_t flash = footprint(least_flash()).flash;  // says what the most is, if there is none
     throw InputError(
         {.problem = fmt::format("--min-sqnr={:g} needs {} bytes of flash; {} bytes have room for {:.1f} dB",
-                                *goal_.min_db, with_separators(flash), with_separators(*goal_.flash), best),
+                                *goal_.min_db, grouped(flash), grouped(*goal_.flash), best),
          .advice = fmt::format("raise it to --budget=flash={}, or ask for --min-sqnr={:.1f}", flash,
                                std::floor(best * 10) / 10)});
   }

@@ -6,40 +6,67 @@
 
 namespace cormorant::ops::taps {
 
-struct Plan {
-  const float* self;
+template <class Element, class Weight>
+struct PlanOf {
+  const Element* self;
   const std::byte* places;
-  const float* weights;
-  float* out;
+  const Weight* weights;
+  Element* out;
   DType type;  // of the places
   Around shape;
   std::uint32_t results, taps;
 };
+using Plan = PlanOf<float, float>;
+using Int8Plan = PlanOf<std::int8_t, std::int16_t>;
 
-inline Error plan_taps(const Taps<TargetWorld>& args, Plan& plan) {
+// The elements around a dimension as they lie in memory.
+inline Around around_in_memory(const Tensor& tensor, std::int32_t dim) {
+  Around result;
+  bool is_before = true;
+  for (std::int32_t i = 0; i < tensor.rank; ++i) {
+    const std::int32_t at = tensor.dim_order[i];
+    const auto size = static_cast<std::uint32_t>(tensor.sizes[at]);
+    (at == dim ? result.size : is_before ? result.outer : result.inner) *= size;
+    if (at == dim) is_before = false;
+  }
+  return result;
+}
+
+// In any memory order that input and output share.
+template <class Element, class Weight>
+Error plan_of(const Taps<TargetWorld>& args, DType elements, DType of_weights, PlanOf<Element, Weight>& plan) {
   const auto& [self, signed_dim, places, weights, out] = args;
   const std::int32_t dim = dim_of(signed_dim, self);
-  if (self.dtype != DType::f32 || weights.dtype != DType::f32 || out.dtype != DType::f32 || !is_integer(places.dtype)) {
+  if (self.dtype != elements || weights.dtype != of_weights || out.dtype != elements || !is_integer(places.dtype)) {
     return Error::unsupported;
   }
   if (dim < 0 || self.rank == 0 || self.rank != out.rank) return Error::bad_shape;
   if (places.rank != 2 || !same_sizes(places, weights) || places.sizes[0] != out.sizes[dim]) return Error::bad_shape;
   for (std::int32_t i = 0; i < out.rank; ++i) {
     if (i != dim && out.sizes[i] != self.sizes[i]) return Error::bad_shape;
+    if (self.dim_order[i] != out.dim_order[i]) return Error::unsupported;
   }
-  if (!self.is_contiguous() || !places.is_contiguous() || !weights.is_contiguous() || !out.is_contiguous()) {
-    return Error::unsupported;
-  }
+  if (!places.is_contiguous() || !weights.is_contiguous()) return Error::unsupported;
   if (self.sizes[dim] == 0 && out.elements() != 0) return Error::bad_shape;
-  plan = {self.as<const float>(),
+  plan = {self.as<const Element>(),
           places.data,
-          weights.as<const float>(),
-          out.as<float>(),
+          weights.as<const Weight>(),
+          out.as<Element>(),
           places.dtype,
-          around(self, dim),
+          around_in_memory(self, dim),
           static_cast<std::uint32_t>(places.sizes[0]),
           static_cast<std::uint32_t>(places.sizes[1])};
   return Error::ok;
+}
+
+inline Error plan_taps(const Taps<TargetWorld>& args, Plan& plan) {
+  const Error error = plan_of(args, DType::f32, DType::f32, plan);
+  const bool is_in_order = args.self.is_contiguous() && args.out.is_contiguous();
+  return error == Error::ok && !is_in_order ? Error::unsupported : error;
+}
+
+inline Error plan_int8_taps(const Taps<TargetWorld>& args, Int8Plan& plan) {
+  return plan_of(args, DType::i8, DType::i16, plan);
 }
 
 inline void execute_taps(const void* plan) {
@@ -58,54 +85,6 @@ inline void execute_taps(const void* plan) {
       }
     }
   }
-}
-
-struct Int8Plan {
-  const std::int8_t* self;
-  const std::byte* places;
-  const std::int16_t* weights;
-  std::int8_t* out;
-  DType type;  // of the places
-  Around shape;
-  std::uint32_t results, taps;
-};
-
-// The elements around a dimension as they lie in memory.
-inline Around around_in_memory(const Tensor& tensor, std::int32_t dim) {
-  Around result;
-  bool is_before = true;
-  for (std::int32_t i = 0; i < tensor.rank; ++i) {
-    const std::int32_t at = tensor.dim_order[i];
-    const auto size = static_cast<std::uint32_t>(tensor.sizes[at]);
-    (at == dim ? result.size : is_before ? result.outer : result.inner) *= size;
-    if (at == dim) is_before = false;
-  }
-  return result;
-}
-
-inline Error plan_int8_taps(const Taps<TargetWorld>& args, Int8Plan& plan) {
-  const auto& [self, signed_dim, places, weights, out] = args;
-  const std::int32_t dim = dim_of(signed_dim, self);
-  if (self.dtype != DType::i8 || weights.dtype != DType::i16 || out.dtype != DType::i8 || !is_integer(places.dtype)) {
-    return Error::unsupported;
-  }
-  if (dim < 0 || self.rank == 0 || self.rank != out.rank) return Error::bad_shape;
-  if (places.rank != 2 || !same_sizes(places, weights) || places.sizes[0] != out.sizes[dim]) return Error::bad_shape;
-  for (std::int32_t i = 0; i < out.rank; ++i) {
-    if (i != dim && out.sizes[i] != self.sizes[i]) return Error::bad_shape;
-    if (self.dim_order[i] != out.dim_order[i]) return Error::unsupported;
-  }
-  if (!places.is_contiguous() || !weights.is_contiguous()) return Error::unsupported;
-  if (self.sizes[dim] == 0 && out.elements() != 0) return Error::bad_shape;
-  plan = {self.as<const std::int8_t>(),
-          places.data,
-          weights.as<const std::int16_t>(),
-          out.as<std::int8_t>(),
-          places.dtype,
-          around_in_memory(self, dim),
-          static_cast<std::uint32_t>(places.sizes[0]),
-          static_cast<std::uint32_t>(places.sizes[1])};
-  return Error::ok;
 }
 
 inline std::int8_t rounded_sum(std::int32_t sum) {

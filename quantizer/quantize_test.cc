@@ -12,6 +12,7 @@
 #include "evaluate/graph.h"
 #include "ir/text.h"
 #include "ir/verify.h"
+#include "quantizer/observe.h"
 #include "quantizer/trial.h"
 
 namespace cormorant::quantizer {
@@ -49,6 +50,28 @@ std::string quantized(const std::string& text, const QuantizeOptions& options = 
   quantize(graph, data, options);
   ir::verify(graph, "quantize");
   return ir::print(graph);
+}
+
+// Steps of 1, or of 1/2 with a range half as wide.
+TEST(Observe, AnotherRangeMustBeBetterOnMoreThanChance) {
+  const ir::Graph graph = ir::parse(R"(graph g
+input %x : f32[1]
+node "d" "" ""
+  %d : f32[1] = toy.double(input=%x)
+output %d
+)",
+                                    "test");
+  Annotation annotation;
+  annotation.group_of[graph.outputs().front()] = 0;
+  const std::vector<std::vector<Proposal>> proposals = {
+      {{{Observer::minmax}, ir::per_tensor_i8(1, 0)}, {{Observer::mse}, ir::per_tensor_i8(0.5, 0)}}};
+  const auto best = [&](const std::vector<std::vector<float>>& lists) {
+    return best_proposals(graph, annotation, proposals, samples(lists), 1);
+  };
+  using Best = std::vector<std::size_t>;
+  EXPECT_EQ(best({{20.25F}, {10.25F}, {5.25F}}), Best{1});  // always
+  EXPECT_EQ(best({{20.25F}, {10.25F}, {32.0F}}), Best{0});  // on average, but not in one of three
+  EXPECT_EQ(best({{32.0F}, {33.0F}, {34.0F}}), Best{0});    // never
 }
 
 TEST(Quantize, ConvertsOnceAtEachBorder) {

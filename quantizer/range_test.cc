@@ -66,6 +66,14 @@ TEST(ParamsForRange, KnowsOtherGrids) {
   EXPECT_NEAR(params.scale(), 1.0 / 32767, 1e-9);
 }
 
+TEST(ParamsForRange, SymmetricOnesCoverTheFartherSide) {
+  for (const auto& [low, high] : {std::pair(-2.0, 1.0), std::pair(-1.0, 2.0), std::pair(-2.0, -1.0)}) {
+    const ir::QuantParams params = params_for_range(low, high, kWords);
+    EXPECT_EQ(params.zero_point(), 0);
+    EXPECT_NEAR(params.scale(), 2.0 / 32767, 1e-9) << low << " " << high;
+  }
+}
+
 TEST(RangeError, AgreesWithTheErrorMeasuredValueByValue) {
   const std::vector<float> sets[] = {
       gaussian(), gaussian(2),

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <random>
 
@@ -95,6 +96,38 @@ TEST(RefineWeights, SumsOfALinearLayerComeCloserOnOtherInputsToo) {
   const double before = squared_error(wanted, evaluate::linear(fresh, real_of(nearest, {8, 32}), nullptr));
   const double after = squared_error(wanted, evaluate::linear(fresh, real_of(refined.weights, {8, 32}), nullptr));
   EXPECT_LT(after, before / 4);
+}
+
+// Both weights are 127.4 steps and always read the same: one of them at 128 would be nearest, but there is none.
+TEST(RefineWeights, StaysWithinTheWeightsRange) {
+  const ir::Graph graph = ir::parse(R"(graph g
+input %x : i8[64,2] quant([0.1], [0])
+const %w : i8[1,2] quant(range -127 127, [0.01], [0]) = [127, 127]
+node "y" "" ""
+  %y : i8[64,1] quant([0.1], [0]) = aten.linear(input=%x, weight=%w, bias=none)
+output %y
+)",
+                                    "test");
+  std::vector<float> values;
+  for (int k = 0; k < 64; ++k) values.insert(values.end(), 2, static_cast<float>(k % 7) - 3);
+  const Tensor real({1, 2}, {1.274F, 1.274F});
+  const RoundedWeights refined = refine_weights(graph.nodes().front(), real, {Tensor({64, 2}, values)}, false, 1);
+  EXPECT_EQ(refined.weights, (std::vector<std::int8_t>{127, 127}));
+  const Tensor less({1, 2}, {1.264F, 1.264F});  // 126.4: one goes up
+  ir::Graph lower = ir::parse(ir::print(graph), "test");
+  lower.snapshot().front()->tensor("weight")->data =
+      ir::Bytes::of(std::span<const std::int8_t>(std::array<std::int8_t, 2>{126, 126}));
+  EXPECT_EQ(refine_weights(lower.nodes().front(), less, {Tensor({64, 2}, values)}, false, 1).changed, 1U);
+}
+
+// Every window of a small image reaches beyond it: sanitizers see what is read there.
+TEST(RefineWeights, ReadsNothingBesideTheImage) {
+  const Layer l =
+      layer("[1,1,3,3]", 1, 9, {1, 1, 3, 3}, "[1,1,2,2]",
+            "%y : i8[1,1,2,2] quant([0.1], [0]) = aten.conv2d(input=%x, weight=%w, bias=none, stride=[1, 1], "
+            "padding=[1, 1], dilation=[1, 1], groups=1)\n");
+  const RoundedWeights refined = refine_weights(l.node(), l.real, {Tensor({1, 1, 2, 2}, {1, 2, 3, 4})}, false, 1);
+  EXPECT_EQ(refined.weights.size(), 9U);
 }
 
 // Two groups, padding and stride. Pixels are independent, but every channel is the one before it moved to the right by

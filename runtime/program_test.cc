@@ -124,6 +124,9 @@ TEST(Load, permits_the_overlap_that_a_signature_offers) {
       {"covered", 16, 16, Error::ok},
       {"covered", 16, 14, Error::ok},
       {"covered", 16, 17, Error::bad_memory},
+      {"scratch", 16, 18, Error::ok},
+      {"scratch", 16, 16, Error::bad_memory},
+      {"scratch", 16, 14, Error::bad_memory},
   };
   for (const Row& row : table) {
     EXPECT_EQ(load_with_places(row.op, row.input_at, row.result_at), row.error) << row.op << " " << row.result_at;

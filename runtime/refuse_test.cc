@@ -110,6 +110,8 @@ const Bad kTensors[] = {
     {"sizes_overflow", [](auto& p) { p.tensor(input).sizes = {1 << 16, 1 << 16}; }, Error::bad_shape, 0, input},
     {"sizes_overflow_behind_a_zero", [](auto& p) { p.set(input, planned({0, 1 << 16, 1 << 16}, 0)); }, Error::bad_shape,
      0, input},
+    {"sizes_overflow_before_a_zero", [](auto& p) { p.set(input, planned({1 << 16, 1 << 16, 0}, 0)); }, Error::bad_shape,
+     0, input},
     {"bytes_overflow", [](auto& p) { p.set(input, planned({1 << 30}, 0, DType::f32)); }, Error::bad_shape, 0, input},
     {"dim_order_repeats", [](auto& p) { p.tensor(input).dim_order = {1, 1}; }, Error::bad_shape, 0, input},
     {"dim_order_out_of_range", [](auto& p) { p.tensor(input).dim_order = {0, 2}; }, Error::bad_shape, 0, input},

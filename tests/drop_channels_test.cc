@@ -5,8 +5,8 @@
 
 #include <random>
 
-#include "cli/program_io.h"
 #include "compiler/compile.h"
+#include "program/program_io.h"
 #include "tests/conformance/conformance.h"
 
 namespace cormorant {

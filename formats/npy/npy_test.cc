@@ -151,6 +151,10 @@ TEST(Npy, PickledObjectsAreRefused) {
 TEST(Npy, EveryTruncationIsAnInputError) {
   const std::string whole = bytes_of(kTestData + "fortran.npy");
   for (std::size_t n = 0; n < whole.size(); ++n) EXPECT_NE(problem_of(whole.substr(0, n)), "") << n;
+  const std::size_t header = 10 + static_cast<std::size_t>(static_cast<unsigned char>(whole[8]));
+  for (std::size_t n = 6; n < header; ++n) {  // the blanks at its end included
+    EXPECT_EQ(problem_of(whole.substr(0, n)), "the file ends inside the header") << n;
+  }
 }
 
 TEST(Npy, MissingFilesAndFoldersAreInputErrors) {

@@ -109,6 +109,15 @@ TEST(Npz, TruncationsAndFlippedBitsNeverEscape) {
   }
 }
 
+TEST(Npz, AChangedElementIsNoticed) {
+  const std::string path = ::testing::TempDir() + "changed.npz";
+  write_npz(path, {{"x", bytes({4}, "abcd")}});
+  std::string file = bytes_of(path);
+  EXPECT_NO_THROW(static_cast<void>(parse_npz(std::as_bytes(std::span(file)), "t")));
+  file.at(file.find("abcd") + 2) = 'C';
+  EXPECT_THROW(static_cast<void>(parse_npz(std::as_bytes(std::span(file)), "t")), InputError);
+}
+
 TEST(Npz, OtherFilesAreRefused) {
   for (const std::string text : {"", "hello", "PK\3\4 and no more"}) {
     EXPECT_THROW(static_cast<void>(parse_npz(std::as_bytes(std::span(text)), "t")), InputError) << text;

@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include "base/diagnostic.h"
+#include "formats/pt2/parse.h"
+
 namespace cormorant::pt2 {
 namespace {
 
@@ -44,6 +47,55 @@ TEST(Symbols, ASymbolAloneIsNamed) {
   EXPECT_EQ(symbol_of("s0"), "s0");
   EXPECT_EQ(symbol_of("Mul(Integer(2), Symbol('s0'))"), std::nullopt);
   EXPECT_EQ(symbol_of(""), std::nullopt);
+}
+
+// The value of an argument as a file writes it; %n is known to be 5, others are not.
+template <class T>
+T argument(std::string_view text) {
+  ParseContext context{.file = "m.pt2", .torch_version = "2.9", .ranges = {}};
+  context.numbers = {{"n", 5}};
+  const JsonDocument document(text, {.file = "m.pt2", .entry = "model.json"});
+  return std::get<T>(parse_argument(document.root(), context).value);
+}
+
+TEST(Arguments, OfEveryKindAreRead) {
+  using Ints = std::vector<std::int64_t>;
+  EXPECT_EQ(argument<Complex>(R"({"as_complex": {"real": 1.5, "imag": -2}})"), (Complex{1.5, -2}));
+  EXPECT_EQ(argument<OperatorRef>(R"({"as_operator": "aten.add.Tensor"})").target, "aten.add.Tensor");
+  const auto object = argument<CustomObject>(R"({"as_custom_obj": {"name": "o", "class_fqn": "a.B"}})");
+  EXPECT_EQ(object, (CustomObject{"o", "a.B"}));
+  EXPECT_EQ(argument<std::vector<Ints>>(R"({"as_int_lists": [[1, 2], [], [3]]})"),
+            (std::vector<Ints>{{1, 2}, {}, {3}}));
+  EXPECT_EQ(argument<std::vector<std::vector<double>>>(R"({"as_float_lists": [[0.5]]})").at(0).at(0), 0.5);
+  EXPECT_EQ(argument<TensorRef>(R"({"as_optional_tensor": {"as_tensor": {"name": "x"}}})").name, "x");
+  EXPECT_NO_THROW(argument<None>(R"({"as_optional_tensor": {"as_none": true}})"));
+}
+
+TEST(Arguments, WithNamesHaveTheirNumbersWhereTheyAreKnown) {
+  using Mixed = std::vector<std::variant<std::int64_t, Symbol>>;
+  EXPECT_EQ(argument<std::int64_t>(R"({"as_sym_int": {"as_int": 3}})"), 3);
+  EXPECT_EQ(argument<std::int64_t>(R"({"as_sym_int": {"as_name": "n"}})"), 5);
+  EXPECT_EQ(argument<Symbol>(R"({"as_sym_int": {"as_name": "m"}})").name, "m");
+  EXPECT_EQ(argument<double>(R"({"as_sym_float": {"as_float": 0.25}})"), 0.25);
+  EXPECT_EQ(argument<double>(R"({"as_sym_float": {"as_name": "n"}})"), 5.0);
+  EXPECT_TRUE(argument<bool>(R"({"as_sym_bool": {"as_bool": true}})"));
+  EXPECT_EQ(argument<std::vector<std::int64_t>>(R"({"as_sym_ints": [{"as_int": 2}, {"as_name": "n"}]})"),
+            (std::vector<std::int64_t>{2, 5}));
+  const auto mixed = argument<Mixed>(R"({"as_sym_ints": [{"as_int": 2}, {"as_name": "m"}]})");
+  ASSERT_EQ(mixed.size(), 2U);
+  EXPECT_EQ(std::get<Symbol>(mixed[1]).name, "m");
+  EXPECT_EQ(argument<std::vector<double>>(R"({"as_sym_floats": [{"as_float": 1}]})").at(0), 1.0);
+  EXPECT_EQ(argument<std::vector<bool>>(R"({"as_sym_bools": [{"as_bool": false}]})").size(), 1U);
+}
+
+TEST(Arguments, OfOtherFormsAreInputErrors) {
+  for (const char* text :
+       {R"({"as_sym_int": {"as_float": 3}})", R"({"as_sym_ints": [{"as_string": "x"}]})", R"({"as_sym_int": 3})",
+        R"({"as_optional_tensor": {"as_int": 1}})", R"({"as_int_lists": [1]})", R"({"as_complex": {"real": 1}})",
+        R"({"as_custom_obj": {}})", R"({"as_memory_format": 5})", R"({"as_layout": -1})", R"({"as_something": 1})",
+        R"({"as_int": 1, "as_float": 1})", R"([])"}) {
+    EXPECT_THROW(argument<None>(text), InputError) << text;
+  }
 }
 
 }  // namespace

@@ -111,6 +111,25 @@ TEST(Add, ATensorIsAddedToItself) {
   conformance::expect_near_float_semantics({twice}, 0.5);
 }
 
+// The row is a view of the image: the sum must not be written over it before its last use.
+TEST(Add, ATensorsOwnRowIsAddedToIt) {
+  const Case own_row = {"own row", [](ir::Graph& g) {
+                          ir::Value* x = conformance::int8_input(g, {1, 4, 3, 5}, 0.05, 4);
+                          ir::Value* image = conformance::add_quantized(
+                              g, "aten.clamp", {{"self", x}, {"min", -3.0}, {"max", 3.0}}, {1, 4, 3, 5}, 0.05, 4);
+                          ir::Value* row = conformance::add_quantized(g, "aten.slice",
+                                                                      {{"self", image},
+                                                                       {"dim", std::int64_t{2}},
+                                                                       {"start", std::int64_t{0}},
+                                                                       {"end", std::int64_t{1}},
+                                                                       {"step", std::int64_t{1}}},
+                                                                      {1, 4, 1, 5}, 0.05, 4);
+                          return conformance::add_quantized(
+                              g, "aten.add", {{"self", image}, {"other", row}, {"alpha", 1.0}}, {1, 4, 3, 5}, 0.1, 4);
+                        }};
+  conformance::expect_near_float_semantics({own_row}, 1.0);
+}
+
 // ---- factors --------------------------------------------------------------------------------------------------------
 
 add::Plan plan_of(double self, double other, double out, std::mt19937& random) {

@@ -241,6 +241,7 @@ struct Mean {
   ir::Argument divisor = {};
   double scale = 0.02;
   std::int32_t zero_point = 7;
+  bool is_dark = false;  // all of the input is -128: no sum is larger
 };
 
 conformance::Case mean_case(const Mean& mean) {
@@ -253,6 +254,10 @@ conformance::Case mean_case(const Mean& mean) {
               out[2 + i] = pooled_size(out[2 + i], mean.kernel[i], mean.stride[i], mean.padding[i], mean.ceil_mode);
             }
             ir::Value* x = conformance::int8_input(g, mean.input, 0.1, -5);
+            if (mean.is_dark) {
+              x = conformance::add_quantized(g, "aten.clamp", {{"self", x}, {"min", -100.0}, {"max", -12.3}},
+                                             mean.input, 0.1, -5);
+            }
             return conformance::add_quantized(g, "aten.avg_pool2d",
                                               {{"self", x},
                                                {"kernel_size", mean.kernel},
@@ -285,6 +290,9 @@ std::vector<conformance::Case> mean_cases() {
   all.push_back(mean_case({{1, 5, 6, 6}, {2, 2}, {2, 2}, {0, 0}, false, false, std::int64_t{3}}));
   all.push_back(mean_case({{1, 5, 6, 6}, {3, 3}, {2, 2}, {1, 1}, false, true, std::int64_t{1}, 2.0, -128}));
   all.push_back(mean_case({{1, 20, 16, 17}, {16, 17}, {16, 17}}));  // more than a 16-bit lane holds
+  for (const std::int64_t taps : {256, 257}) {                      // as many as it does, and one more
+    all.push_back(mean_case({{1, 25, 1, taps}, {1, taps}, {1, 1}, {0, 0}, false, false, {}, 0.2, 7, true}));
+  }
   all.push_back(mean_case({{1, 17, 2, 300}, {2, 300}, {1, 1}}));
   all.push_back(mean_case({{1, 1, 3, 300}, {2, 290}, {1, 1}}));
   all.push_back(mean_case({{1, 64, 25, 5}, {25, 5}, {25, 5}}));
@@ -294,8 +302,19 @@ std::vector<conformance::Case> mean_cases() {
   return all;
 }
 
+// Results that have bounds of their own.
+conformance::Case bounded_case(std::int64_t channels) {
+  return {"bounded", [=](ir::Graph& g) {
+            ir::Value* mean = mean_case({{1, channels, 4, 6}, {2, 2}, {2, 2}}).build(g);
+            mean->type.quant->qmin = -60;
+            mean->type.quant->qmax = 40;
+            return mean;
+          }};
+}
+
 TEST(AvgPool, EveryVariantEqualsTheReference) {
   std::vector<conformance::Case> all = cases();
+  for (const std::int64_t channels : {1, 3, 12, 25}) all.push_back(bounded_case(channels));
   for (const conformance::Case& c : mean_cases()) all.push_back(c);
   conformance::expect_same_bits_everywhere(all);
 }

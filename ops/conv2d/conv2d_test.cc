@@ -720,6 +720,88 @@ TEST(Conv2dLoad, RejectsPackedConstantsThatDoNotFit) {
   }
 }
 
+// A program of another compiler: nothing is packed, and everything is an argument.
+TEST(Conv2dLoad, RejectsCallsThatDoNotFit) {
+  struct Direct {
+    ir::Shape in = {1, 4, 5, 6}, weight = {6, 3, 3, 4}, out = {1, 6, 5, 6};
+    std::int64_t bias = 6, multipliers = 6, shifts = 6;  // how many
+    std::int32_t multiplier = 1 << 30, shift = -3;       // the last of them
+    std::vector<std::int64_t> stride = {1, 1}, padding = {1, 1}, dilation = {1, 1};
+    std::int64_t input_offset = 0, output_offset = 0, low = -128, high = 127;
+  };
+  const auto loads = [](const std::function<void(Direct&)>& damage) {
+    Direct d;
+    damage(d);
+    ir::Graph graph;
+    const auto i8 = [](ir::Shape shape) {
+      return ir::quantized_type(std::move(shape), ir::per_tensor_i8(1.0, 0), ir::kChannelsLast);
+    };
+    const auto numbers = [&](const char* name, std::int64_t count, std::int32_t last) {
+      std::vector<std::int32_t> data(static_cast<std::size_t>(count), 0);
+      if (!data.empty()) data.back() = last;
+      return graph.add_constant(name, {DType::i32, {count}, {}, std::nullopt},
+                                ir::Bytes::of(std::span<const std::int32_t>(data)));
+    };
+    const ir::TensorType weights{DType::i8, d.weight, {}, std::nullopt};
+    ir::Value* x = graph.add_input("x", i8(d.in));
+    ir::Value* w = graph.add_constant(
+        "w", weights, ir::Bytes::own(std::vector<std::byte>(static_cast<std::size_t>(weights.bytes()))));
+    graph.add_output(graph
+                         .add_node("conv", "cortex_m.quantized_conv2d",
+                                   {{"input", x},
+                                    {"weight", w},
+                                    {"bias", numbers("bias", d.bias, 0)},
+                                    {"stride", d.stride},
+                                    {"padding", d.padding},
+                                    {"dilation", d.dilation},
+                                    {"input_offset", d.input_offset},
+                                    {"output_offset", d.output_offset},
+                                    {"requantize_multipliers", numbers("m", d.multipliers, d.multiplier)},
+                                    {"requantize_shifts", numbers("s", d.shifts, d.shift)},
+                                    {"activation_min", d.low},
+                                    {"activation_max", d.high},
+                                    {"scratch", graph.add_scratch("scratch", 0)}},
+                                   {i8(d.out)})
+                         ->result());
+    return conformance::loads(graph);
+  };
+  EXPECT_TRUE(loads([](Direct&) {}));
+  EXPECT_TRUE(loads([](Direct& d) { d.weight[3] = 2; }));  // two groups
+  const std::function<void(Direct&)> damages[] = {
+      [](Direct& d) { d.multipliers = 5; },
+      [](Direct& d) { d.multipliers = 7; },
+      [](Direct& d) { d.shifts = 5; },
+      [](Direct& d) { d.bias = 5; },
+      [](Direct& d) { d.multiplier = -1; },
+      [](Direct& d) { d.shift = -32; },
+      [](Direct& d) { d.shift = 32; },
+      [](Direct& d) { d.weight[3] = 3; },
+      [](Direct& d) { d.weight[3] = 5; },
+      [](Direct& d) { d.weight = {7, 3, 3, 4}; },
+      [](Direct& d) { d.weight = {6, 3, 12}; },
+      [](Direct& d) { d.weight[1] = 0; },
+      [](Direct& d) {  // two groups of inputs, three and a half outputs each
+        d.weight = {7, 3, 3, 2};
+        d.out[1] = d.bias = d.multipliers = d.shifts = 7;
+      },
+      [](Direct& d) { d.in[1] = 8191 * 9, d.weight[3] = 8191 * 9; },
+      [](Direct& d) { d.out[0] = 2; },
+      [](Direct& d) { d.out[1] = 5; },
+      [](Direct& d) { d.stride = {0, 1}; },
+      [](Direct& d) { d.stride = {1}; },
+      [](Direct& d) { d.stride = {1, 4096}; },
+      [](Direct& d) { d.padding = {-1, 0}; },
+      [](Direct& d) { d.padding = {0, 0, 0}; },
+      [](Direct& d) { d.dilation = {1, 0}; },
+      [](Direct& d) { d.dilation = {65536, 1}; },
+      [](Direct& d) { d.input_offset = 129; },
+      [](Direct& d) { d.output_offset = -129; },
+      [](Direct& d) { d.low = 1, d.high = 0; },
+      [](Direct& d) { d.high = 128; },
+  };
+  for (std::size_t i = 0; i < std::size(damages); ++i) EXPECT_FALSE(loads(damages[i])) << i;
+}
+
 TEST(Conv2dLoad, OnlyTheVariantForSinglePixelsRejectsWindows) {
   const auto strided = [](Damaged& d) {  // reads beyond the input's last row
     d.header.geometry.stride_height = 2;

@@ -76,7 +76,7 @@ TEST(Copy, LoadRefusesOtherShapesAndTypes) {
       {i8({2, 3}), i8({6})},
       {i8({2, 3}), i8({2, 3, 2})},
       {i8({2, 3, 2}), i8({2, 3})},
-      {i8({2, 3}), {DType::f32, {2, 3}, {}, {}}},
+      {i8({2, 3}), {DType::f64, {2, 3}, {}, {}}},
   };
   for (const auto& [op, args] : forms()) {
     for (const Tensors& tensors : table) {

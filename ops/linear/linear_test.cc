@@ -4,12 +4,15 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 
 #include "base/diagnostic.h"
 #include "ops/op.h"
 #include "ops/schema.h"
+#include "program/program_io.h"
 #include "runtime/host.h"
+#include "target/parse.h"
 #include "tests/conformance/conformance.h"
 
 namespace cormorant::ops {
@@ -254,8 +257,73 @@ TEST(LinearUpstream, BothFormsOfTheBiasGiveTheSame) {
   EXPECT_EQ(run(upstream_call(true), input), expected);
 }
 
+// The input's offset is added on the way, in every element of a row.
+TEST(LinearUpstream, BoardsGiveTheSame) {
+  if (const char* kind = std::getenv("CORMORANT_CONFORMANCE"); kind != nullptr && std::string_view(kind) == "dialect") {
+    return;
+  }
+  const ProgramFile program = program_from(conformance::program_of(upstream_call(false)), "upstream");
+  const std::vector<Arrays> inputs = {{{DType::i8, {1, 3}, {std::byte{1}, std::byte{0xfe}, std::byte{3}}}}};
+  for (const char* cpu : {"cortex-m55", "cortex-m4", "cortex-m3", "cortex-m0"}) {
+    ExecuteOn board;
+    board.target = parse_target(cpu);
+    EXPECT_EQ(execute(program, inputs, board).outputs.at(0).at(0).data,
+              (std::vector<std::byte>{std::byte{18}, std::byte{0xeb}}))
+        << cpu;
+  }
+}
+
 TEST(LinearUpstream, MoreThanOneMultiplierIsRejected) {
   EXPECT_THROW(run(upstream_call(false, 2), std::vector<std::byte>(3)), InputError);
+}
+
+ir::Value* constant(ir::Graph& graph, DType type, ir::Shape shape) {
+  const ir::TensorType of{type, std::move(shape), {}, std::nullopt};
+  return graph.add_constant("c", of, ir::Bytes::own(std::vector<std::byte>(static_cast<std::size_t>(of.bytes()))));
+}
+
+TEST(LinearUpstream, WhatDoesNotFitIsRejected) {
+  using Damage = void (*)(ir::Graph&, ir::Node&);
+  const std::pair<const char*, Damage> table[] = {
+      {"nothing", [](ir::Graph&, ir::Node&) {}},
+      {"more outputs than rows", [](ir::Graph&, ir::Node& n) { n.result()->type.shape = {1, 3}; }},
+      {"more outputs and biases than rows",
+       [](ir::Graph& g, ir::Node& n) {
+         n.result()->type.shape = {1, 3};
+         n.set("bias", constant(g, DType::i32, {3}));
+       }},
+      {"fewer outputs than rows", [](ir::Graph&, ir::Node& n) { n.result()->type.shape = {1, 1}; }},
+      {"more rows of outputs", [](ir::Graph&, ir::Node& n) { n.result()->type.shape = {2, 2}; }},
+      {"more inputs", [](ir::Graph&, ir::Node& n) { n.tensor("input")->type.shape = {1, 4}; }},
+      {"no inputs",
+       [](ir::Graph& g, ir::Node& n) {
+         n.tensor("input")->type.shape = {1, 0};
+         n.set("weights", constant(g, DType::i8, {2, 0}));
+       }},
+      {"a shorter bias", [](ir::Graph& g, ir::Node& n) { n.set("bias", constant(g, DType::i32, {1})); }},
+      {"a longer bias", [](ir::Graph& g, ir::Node& n) { n.set("bias", constant(g, DType::i32, {3})); }},
+      {"a bias of bytes", [](ir::Graph& g, ir::Node& n) { n.set("bias", constant(g, DType::i8, {2})); }},
+      {"shorter sums", [](ir::Graph& g, ir::Node& n) { n.set("kernel_sum", constant(g, DType::i32, {1})); }},
+      {"weights in a row", [](ir::Graph& g, ir::Node& n) { n.set("weights", constant(g, DType::i8, {6})); }},
+      {"weights of words", [](ir::Graph& g, ir::Node& n) { n.set("weights", constant(g, DType::i16, {2, 3})); }},
+      {"an offset of weights", [](ir::Graph&, ir::Node& n) { n.set("filter_offset", std::int64_t{1}); }},
+      {"a large input offset", [](ir::Graph&, ir::Node& n) { n.set("input_offset", std::int64_t{129}); }},
+      {"a large output offset", [](ir::Graph&, ir::Node& n) { n.set("output_offset", std::int64_t{128}); }},
+      {"a low bound", [](ir::Graph&, ir::Node& n) { n.set("activation_min", std::int64_t{-129}); }},
+      {"a high bound", [](ir::Graph&, ir::Node& n) { n.set("activation_max", std::int64_t{128}); }},
+      {"a negative factor",
+       [](ir::Graph&, ir::Node& n) { n.set("requantize_multipliers", std::vector<std::int64_t>{-1}); }},
+      {"a far shift to the left",
+       [](ir::Graph&, ir::Node& n) { n.set("requantize_shifts", std::vector<std::int64_t>{32}); }},
+      {"a far shift to the right",
+       [](ir::Graph&, ir::Node& n) { n.set("requantize_shifts", std::vector<std::int64_t>{-32}); }},
+      {"two shifts", [](ir::Graph&, ir::Node& n) { n.set("requantize_shifts", std::vector<std::int64_t>{0, 0}); }},
+  };
+  for (const auto& [what, damage] : table) {
+    ir::Graph graph = upstream_call(false);
+    damage(graph, *graph.snapshot().front());
+    EXPECT_EQ(conformance::loads(graph), std::string_view(what) == "nothing") << what;
+  }
 }
 
 TEST(LinearLoad, RejectsPackedConstantsThatDoNotFit) {

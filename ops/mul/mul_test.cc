@@ -62,6 +62,7 @@ std::vector<Case> cases() {
     all.push_back(mul_case({{61}, {61}}, s));
     all.push_back(mul_case({{3, 61}, {3, 1}}, s));
     all.push_back(mul_case({{61}, {61}}, s, {{"activation_min", -0.2}, {"activation_max", 0.9}}));
+    all.push_back(mul_case({{3, 21}, {3, 1}}, s, {{"activation_min", -0.2}, {"activation_max", 0.9}}));
   }
   for (const BroadcastCase& c : broadcast_cases()) all.push_back(mul_case(c));
   for (const BroadcastCase& c : random_broadcast_cases(3, 12)) all.push_back(mul_case(c));

@@ -111,7 +111,7 @@ std::vector<conformance::Case> cases() {
     }
   }
   for (const std::int64_t channels : {36, 64}) {
-    for (const std::int64_t pixels : {16, 21, 64}) all.push_back(permute_case({channels, pixels}, {1, 0}));
+    for (const std::int64_t pixels : {16, 21, 29, 64}) all.push_back(permute_case({channels, pixels}, {1, 0}));
   }
   all.push_back(permute_case({3, 300}, {1, 0}));
   all.push_back(permute_case({300, 3}, {1, 0}));

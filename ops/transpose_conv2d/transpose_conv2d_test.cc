@@ -7,11 +7,11 @@
 #include <cstring>
 
 #include "base/diagnostic.h"
-#include "cli/program_io.h"
 #include "compiler/compile.h"
 #include "ops/op.h"
 #include "ops/schema.h"
 #include "ops/transpose_conv2d/prepack.h"
+#include "program/program_io.h"
 #include "runtime/host.h"
 #include "target/parse.h"
 #include "tests/conformance/conformance.h"

@@ -122,7 +122,7 @@ BoardOutcome FuzzBoard::run(std::span<const Bytes> programs, bool keep_arenas, s
       return outcome;
     }
     if (error == 0) ++outcome.loaded;
-    if (error != 0) outcome.refused = error;
+    outcome.errors.push_back(error);
   }
   std::ifstream arenas(directory_.path() / "arenas.bin", std::ios::binary);
   const std::string dumped((std::istreambuf_iterator<char>(arenas)), std::istreambuf_iterator<char>());

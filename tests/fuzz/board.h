@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "runner/elf.h"
+#include "elf/elf.h"
 #include "runner/process.h"
 #include "target/target.h"
 #include "tests/fuzz/editable_program.h"
@@ -17,9 +17,9 @@ namespace cormorant::fuzz {
 inline constexpr std::byte kPoison{0xA5};  // what arenas hold before a program is loaded
 
 struct BoardOutcome {
-  std::size_t run = 0;        // programs that ended, refused ones included
-  std::size_t loaded = 0;     // and executed
-  std::uint16_t refused = 0;  // the last error of load
+  std::size_t run = 0;                // programs that ended, refused ones included
+  std::size_t loaded = 0;             // and executed
+  std::vector<std::uint16_t> errors;  // of loading each of them
   // Of the program behind the last that ended: the fault, a write beside an arena, or the time limit.
   std::optional<std::string> failure;
   bool timed_out = false;

@@ -31,9 +31,14 @@ void leave(const Bytes& program, const std::string& name) {
 
 // Seeds whose operators the core has: the others would only be refused.
 std::vector<SeedFile> seeds_for(const FuzzBoard& board) {
+  const std::vector<SeedFile> all = read_seeds(CORMORANT_SOURCE_DIR);
+  std::vector<Bytes> programs;
+  for (const SeedFile& seed : all) programs.push_back(seed.bytes);
+  const BoardOutcome outcome = board.run(programs);
+  if (outcome.failure) fmt::print("seed {}: {}\n", all.at(outcome.run).name, *outcome.failure);
   std::vector<SeedFile> seeds;
-  for (SeedFile& seed : read_seeds(CORMORANT_SOURCE_DIR)) {
-    if (board.run(std::span(&seed.bytes, 1)).loaded == 1) seeds.push_back(std::move(seed));
+  for (std::size_t i = 0; i < outcome.errors.size(); ++i) {
+    if (outcome.errors[i] == 0) seeds.push_back(all[i]);
   }
   return seeds;
 }
@@ -42,6 +47,7 @@ int fuzz_board(double seconds, const std::string& cpu, unsigned seed) {
   const auto end = Clock::now() + std::chrono::duration<double>(seconds);
   const FuzzBoard board(parse_target(cpu));
   const std::vector<SeedFile> seeds = seeds_for(board);
+  if (seeds.empty()) return 1;
   Random random(seed);
   std::size_t run = 0, loaded = 0, findings = 0;
   while (Clock::now() < end) {

@@ -152,17 +152,27 @@ void EditableProgram::replace_constant(schema::TensorT& tensor, std::span<const 
   tensor.dim_order = {0};
 }
 
-void EditableProgram::plan_again(std::uint32_t alignment, std::uint32_t gap) {
+void EditableProgram::plan_again(std::uint32_t alignment, std::uint32_t gap, const schema::TensorT* last) {
+  constexpr std::uint64_t kWhole = 16;  // what memories are multiples of
   std::uint64_t at = 0;
-  for (schema::TensorT* t : tensors()) {
-    const std::int64_t bytes = bytes_of(*t);
-    if (t->allocation_info == nullptr || bytes < 0 || bytes > 1 << 24) continue;
-    const std::uint64_t own = std::max<std::uint64_t>(alignment, size_of(static_cast<DType>(t->scalar_type)));
+  const auto place = [&](schema::TensorT& t, bool at_end) {
+    const std::int64_t bytes = bytes_of(t);
+    if (t.allocation_info == nullptr || bytes < 0 || bytes > 1 << 24) return;
+    const auto size = static_cast<std::uint64_t>(bytes);
+    const std::uint64_t own = std::max<std::uint64_t>(alignment, size_of(static_cast<DType>(t.scalar_type)));
     at = (at + own - 1) / own * own;
-    t->allocation_info->memory_id = 1;
-    t->allocation_info->memory_offset_low = static_cast<std::uint32_t>(at);
-    t->allocation_info->memory_offset_high = 0;
-    at += static_cast<std::uint64_t>(bytes) + gap;
+    const std::uint64_t end = (at + size + kWhole - 1) / kWhole * kWhole;
+    if (at_end) at = (end - size) / own * own;
+    t.allocation_info->memory_id = 1;
+    t.allocation_info->memory_offset_low = static_cast<std::uint32_t>(at);
+    t.allocation_info->memory_offset_high = 0;
+    at = at_end ? end : at + size + gap;
+  };
+  for (schema::TensorT* t : tensors()) {
+    if (t != last) place(*t, false);
+  }
+  for (schema::TensorT* t : tensors()) {
+    if (t == last) place(*t, true);
   }
   plan().non_const_buffer_sizes = {0, static_cast<std::int64_t>(at)};
 }

@@ -38,8 +38,9 @@ class EditableProgram {
   [[nodiscard]] std::span<std::byte> constant(const schema::TensorT& tensor);
   // Gives the tensor, which becomes a vector of bytes, new data behind all others.
   void replace_constant(schema::TensorT& tensor, std::span<const std::byte> data);
-  // Every planned tensor at a place of its own in memory 1, one behind the other, `gap` bytes apart.
-  void plan_again(std::uint32_t alignment, std::uint32_t gap);
+  // Every planned tensor at a place of its own in memory 1, one behind the other, `gap` bytes apart. One of them may be
+  // asked to be the last, and to end where the memory does, as far as its alignment lets it.
+  void plan_again(std::uint32_t alignment, std::uint32_t gap, const schema::TensorT* last = nullptr);
 };
 
 std::int64_t bytes_of(const schema::TensorT& tensor);

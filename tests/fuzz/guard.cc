@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/result.h"
+#include "tests/fuzz/exercise.h"
 
 namespace cormorant::fuzz {
 namespace {
@@ -41,7 +42,7 @@ Guarded run_guarded(const FuzzBoard& board, std::span<const std::byte> program) 
   const BoardOutcome outcome = board.run(std::span(&changed, 1), true);
   if (outcome.failure) return {true, *outcome.failure};
   if (outcome.loaded != 1)
-    return {true, fmt::format("the program is not loaded: {}", describe(static_cast<Error>(outcome.refused)))};
+    return {true, fmt::format("the program is not loaded: {}", describe(static_cast<Error>(outcome.errors.at(0))))};
   std::vector<bool> is_used(size);
   for (const schema::TensorT* tensor : edit->tensors()) {
     if (tensor->allocation_info == nullptr) continue;
@@ -51,6 +52,30 @@ Guarded run_guarded(const FuzzBoard& board, std::span<const std::byte> program) 
     if (!is_used[i] && outcome.arenas.at(i) != kPoison) return {true, "a write " + beside(*edit, i)};
   }
   return {true, ""};
+}
+
+std::string run_at_end(const FuzzBoard& board, std::span<const Bytes> programs) {
+  std::vector<Bytes> changed;
+  std::vector<std::string> names;
+  for (std::size_t p = 0; p < programs.size(); ++p) {
+    std::optional<EditableProgram> edit = EditableProgram::read(programs[p]);
+    if (!edit) return "a program cannot be changed";
+    for (const schema::TensorT* tensor : edit->tensors()) {
+      if (tensor->allocation_info == nullptr || bytes_of(*tensor) == 0) continue;
+      edit->plan_again(kAlignment, kGap, tensor);
+      if (static_cast<std::size_t>(edit->plan().non_const_buffer_sizes.at(1)) > kArenaLimit) continue;
+      changed.push_back(edit->write());
+      names.push_back(fmt::format("program {}, with a tensor of {} bytes at the arena's end", p, bytes_of(*tensor)));
+    }
+  }
+  if (changed.empty()) return "";
+  const BoardOutcome outcome = board.run(changed);
+  if (outcome.failure) return fmt::format("{}: {}", names.at(outcome.run), *outcome.failure);
+  for (std::size_t i = 0; i < changed.size(); ++i) {
+    const auto error = static_cast<Error>(outcome.errors.at(i));
+    if (error != Error::ok) return fmt::format("{} is not loaded: {}", names[i], describe(error));
+  }
+  return "";
 }
 
 }  // namespace cormorant::fuzz

@@ -19,4 +19,8 @@ struct Guarded {
 };
 Guarded run_guarded(const FuzzBoard& board, std::span<const std::byte> program);
 
+// All of the programs in one boot, each with each of its tensors in turn at the arena's end, behind which nothing may
+// be read either. Those that are too large are left out. What went wrong, empty if nothing did.
+std::string run_at_end(const FuzzBoard& board, std::span<const Bytes> programs);
+
 }  // namespace cormorant::fuzz

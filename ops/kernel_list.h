@@ -69,6 +69,14 @@
 #define CORMORANT_LOOPS_dsp_words Loops::dsp
 #define CORMORANT_LOOPS_mve_words Loops::mve
 
+// Kernels of other types, CORMORANT_<OP>_NUMBERS(NUMBERS): lines NUMBERS(library, operator, overload, load, execute)
+// for names whose kernel elsewhere is of floats alone (or, of cat, of one type). They take all types, floats as well,
+// and have the same name, so that firmware has one or the other: this one if its program calls the operator with
+// tensors that are not float (runner/program_facts.h). The symbol has "_numbers" behind the name.
+#define CORMORANT_NUMBERS_KERNELS(LIST) LIST(CORMORANT_NUMBERS_KERNEL)
+#define CORMORANT_NUMBERS_KERNEL(library, op, overload, load, execute) \
+  CORMORANT_KERNEL(library##_##op##_##overload##_numbers_scalar, #library "::" #op "." #overload, load, execute)
+
 #define CORMORANT_OUR_KERNEL(op, overload, load, execute) \
   CORMORANT_KERNEL(cormorant_##op##_##overload, names::cormorant_##op##_##overload, load, execute)
 #define CORMORANT_OURS_scalar(op, overload, code, load, execute, ...) \

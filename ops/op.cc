@@ -122,14 +122,6 @@ const CanonicalSchema* find_canonical(std::string_view graph_name) {
   return found == table().canonical.end() ? nullptr : &found->second;
 }
 
-std::vector<const Kernel*> host_kernels() {
-  std::vector<const Kernel*> kernels;
-  for (const Operator& op : all_operators()) {
-    for (const ListedKernel& kernel : op.kernels) kernels.push_back(kernel.host);
-  }
-  return kernels;
-}
-
 ir::Node* Importer::node(std::string op, std::vector<ir::NamedArgument> args,
                          std::vector<ir::TensorType> result_types) {
   return graph->add_node(call->name, std::move(op), std::move(args),

@@ -30,6 +30,7 @@ set(CORMORANT_OPERATORS
   minimum_maximum
   mul
   pad
+  portable
   prelu
   quantize
   recurrent

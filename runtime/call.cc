@@ -4,7 +4,10 @@
 // After a failure there is no next argument, the accessors refuse index −1, and the first failure stands: so no
 // function here asks whether an earlier one failed.
 #include <algorithm>
+#include <iterator>
 
+#include "base/element.h"
+#include "runtime/call_types.h"
 #include "runtime/loader.h"
 
 namespace cormorant {
@@ -26,6 +29,8 @@ bool Call::is_only_input(const std::byte* data, std::size_t bytes) const {
 
 void* Call::allocate(std::size_t bytes, std::size_t alignment) { return loader_->allocate(bytes, alignment); }
 void* Call::share(std::size_t bytes) { return loader_->share(bytes); }
+
+CallTypes Call::types() const { return types_of(loader_->source().method(), loader_->arguments()); }
 
 const cormorant_step* Call::stages(std::int32_t first, std::uint32_t count) {
   const cormorant_step* const steps = first < 0 ? nullptr : loader_->stages(static_cast<std::uint32_t>(first), count);
@@ -145,8 +150,73 @@ void Call::read(OptionalScalar& field) {
   field.present = true;
 }
 
+void Call::read(Number& field) { read_number(next_argument(), field); }
+
+void Call::read(OptionalNumber& field) {
+  const std::int32_t value = next_argument();
+  const auto kind = loader_->source().method().kind(value);
+  if (kind.ok() && kind.value() == pte::ValueKind::none) return;
+  read_number(value, field);
+  field.present = true;
+}
+
+void Call::read_number(std::int32_t value, Number& field) {
+  const pte::MethodView& method = loader_->source().method();
+  const auto kind = method.kind(value);
+  if (kind.ok() && kind.value() == pte::ValueKind::floating) {
+    field.real = static_cast<float>(method.floating(value).value());
+    field.integer = saturated(field.real);
+    return;
+  }
+  field.is_integer = true;
+  if (kind.ok() && kind.value() == pte::ValueKind::boolean) {
+    field.integer = method.boolean(value).value() ? 1 : 0;
+  } else {
+    const auto integer = method.integer(value);
+    field.integer = integer.value();
+    fail(integer.error());
+  }
+  field.real = static_cast<float>(field.integer);
+}
+
+void Call::read(OptionalFloatPair& field) {
+  const pte::MethodView& method = loader_->source().method();
+  const std::int32_t value = next_argument();
+  const auto kind = method.kind(value);
+  if (kind.ok() && kind.value() == pte::ValueKind::none) return;
+  const auto list = method.double_list(value);
+  if (!list.ok()) return fail(list.error());
+  field.present = true;
+  field.count = static_cast<std::uint32_t>(list.value().size());
+  for (std::size_t i = 0; i < list.value().size() && i < std::size(field.items); ++i) {
+    field.items[i] = list.value()[i];
+  }
+}
+
+void Call::read(OptionalTensorList& field) {
+  const auto values = loader_->source().method().optional_tensor_list(next_argument());
+  if (values.ok()) {
+    field.values = values.value().data();
+    field.count = static_cast<std::uint32_t>(values.value().size());
+  }
+  fail(values.error());
+}
+
+bool Call::item(const OptionalTensorList& list, std::uint32_t index, OptionalTensor& tensor) {
+  tensor = {};
+  const std::int32_t value = list.values[index];
+  if (value == -1) return error() == Error::ok;  // as ExecuTorch's compiler writes none
+  const auto kind = loader_->source().method().kind(value);
+  if (kind.ok() && kind.value() == pte::ValueKind::none) return error() == Error::ok;
+  fail(loader_->source().resolve(value, tensor));
+  return error() == Error::ok;
+}
+
 void Call::read(std::string_view& field) {
-  const auto text = loader_->source().method().string(next_argument());
+  const std::int32_t value = next_argument();
+  const auto kind = loader_->source().method().kind(value);
+  if (kind.ok() && kind.value() == pte::ValueKind::none) return;
+  const auto text = loader_->source().method().string(value);
   if (text.ok()) field = text.value();
   fail(text.error());
 }

@@ -21,7 +21,8 @@
 
 namespace cormorant {
 class Call;
-}
+struct CallTypes;
+}  // namespace cormorant
 struct cormorant_step;
 
 // Firmware knows it by its symbol only (include/cormorant).
@@ -75,9 +76,15 @@ class Call {
   void operator()(const char* /*name*/, Scalar& field) { read(field); }
   void operator()(const char* /*name*/, OptionalScalar& field) { read(field); }
   void operator()(const char* /*name*/, std::string_view& field) { read(field); }
+  void operator()(const char* /*name*/, Number& field) { read(field); }
+  void operator()(const char* /*name*/, OptionalNumber& field) { read(field); }
+  void operator()(const char* /*name*/, OptionalFloatPair& field) { read(field); }
+  void operator()(const char* /*name*/, OptionalTensorList& field) { read(field); }
 
   // A tensor of a list; false after any failure. `index` is less than the list's count.
   bool item(const TensorList& list, std::uint32_t index, Tensor& tensor);
+  // The same of a list that may hold none.
+  bool item(const OptionalTensorList& list, std::uint32_t index, OptionalTensor& tensor);
 
   // Whether the program has one input, and it is what lies there.
   [[nodiscard]] bool is_only_input(const std::byte* data, std::size_t bytes) const;
@@ -140,6 +147,9 @@ class Call {
   }
   void fail(Error error, std::uint32_t required = 0, std::uint32_t actual = 0);
 
+  // The types of all its tensors, read or not (runtime/call_types.h).
+  [[nodiscard]] CallTypes types() const;
+
   void set_plan(const void* plan) { plan_ = plan; }
   [[nodiscard]] const void* plan() const { return plan_; }
   [[nodiscard]] Error error() const { return failure_->error; }
@@ -162,7 +172,12 @@ class Call {
   void read(DType& field);
   void read(Scalar& field);
   void read(OptionalScalar& field);
-  void read(std::string_view& field);
+  void read(std::string_view& field);  // empty where the file has none
+  void read(Number& field);
+  void read(OptionalNumber& field);
+  void read_number(std::int32_t value, Number& field);
+  void read(OptionalFloatPair& field);
+  void read(OptionalTensorList& field);
   void read_scalar(std::int32_t value, Scalar& field);
   // The tensors of a signature, one after the other.
   struct Tensors {

@@ -99,10 +99,28 @@ struct OptionalScalar : Scalar {
   [[nodiscard]] float value_or(float otherwise) const { return present ? value : otherwise; }
 };
 
+// `Scalar` for kernels that compute with integers too: exact in both arithmetics (base/element.h).
+struct Number {
+  std::int64_t integer = 0;
+  float real = 0;
+  bool is_integer = false;  // as the file writes it; truth values are
+};
+struct OptionalNumber : Number {
+  bool present = false;
+};
+
+// `float[]?`, as far as operators on images read it.
+struct OptionalFloatPair {
+  double items[2] = {};
+  std::uint32_t count = 0;
+  bool present = false;
+};
+
 // `Tensor[]`: the file's own list, so that it costs no RAM. Call::item() gives its tensors one by one.
 struct TensorList {
   const std::int32_t* values = nullptr;
   std::uint32_t count = 0;
 };
+struct OptionalTensorList : TensorList {};  // `Tensor?[]`
 
 }  // namespace cormorant

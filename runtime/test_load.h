@@ -47,9 +47,13 @@ struct InPlaceSum : toy::Signature<Tensor, OutTensor> {
 struct CoveringSum : toy::Signature<Tensor, OutTensor> {
   static constexpr Overlap kOverlap = Overlap::covered;
 };
+struct ScratchSum : toy::Signature<Tensor, ScratchTensor> {
+  static constexpr Overlap kOverlap = Overlap::covered;  // of results, of which it has none
+};
 inline constexpr Kernel kInPlace = {"toy::sum.in_place", toy::load<InPlaceSum>, toy::execute<InPlaceSum>};
 inline constexpr Kernel kCovering = {"toy::sum.covered", toy::load<CoveringSum>, toy::execute<CoveringSum>};
-inline constexpr const Kernel* kTable[] = {&kSum, &kNoOverload, &kEvery, &kInPlace, &kCovering};
+inline constexpr Kernel kScratch = {"toy::sum.scratch", toy::load<ScratchSum>, toy::execute<ScratchSum>};
+inline constexpr const Kernel* kTable[] = {&kSum, &kNoOverload, &kEvery, &kInPlace, &kCovering, &kScratch};
 
 struct Loaded {
   AlignedBytes pte, state, arena;

@@ -10,14 +10,14 @@
 #include <random>
 
 #include "base/diagnostic.h"
-#include "cli/files.h"
-#include "cli/program_io.h"
 #include "compiler/compile.h"
 #include "compiler/import.h"
 #include "compiler/samples.h"
 #include "formats/pte/plan_border.h"
 #include "formats/pte/reader.h"
 #include "ops/op.h"
+#include "program/files.h"
+#include "program/program_io.h"
 #include "runtime/host.h"
 #include "target/parse.h"
 
@@ -95,13 +95,16 @@ const Foreign kFloatPrograms[] = {
     {"float_keyword_net_portable", "cortex-m4"},
     {"float_pools_portable", "cortex-m55"},
     {"float_mlp_m55", "cortex-m0"},
+    {"portable_numbers", "cortex-m55"},
+    {"portable_places", "cortex-m0"},
+    {"portable_images", "cortex-m55"},
 };
 INSTANTIATE_TEST_SUITE_P(Programs, ExecutorchFloat, testing::ValuesIn(kFloatPrograms),
                          [](const auto& program) { return std::string(program.param.name); });
 
 TEST(PlannedBorder, ChangesOnlyProgramsThatLeaveMemoryToTheCaller) {
   const auto file = [](const char* name) {
-    return cli::read_file(CORMORANT_SOURCE_DIR "/tests/executorch/" + std::string(name));
+    return read_file(CORMORANT_SOURCE_DIR "/tests/executorch/" + std::string(name));
   };
   EXPECT_EQ(pte::with_planned_border(file("ds_cnn.pte")), file("ds_cnn.pte"));
   EXPECT_EQ(pte::with_planned_border(file("README.md")), file("README.md"));
@@ -112,8 +115,7 @@ TEST(PlannedBorder, ChangesOnlyProgramsThatLeaveMemoryToTheCaller) {
 }
 
 TEST(PlannedBorder, DamagedProgramsAreReadAsFarAsTheyAreSound) {
-  const std::vector<std::byte> foreign =
-      cli::read_file(CORMORANT_SOURCE_DIR "/tests/executorch/keyword_net_caller_m4.pte");
+  const std::vector<std::byte> foreign = read_file(CORMORANT_SOURCE_DIR "/tests/executorch/keyword_net_caller_m4.pte");
   for (std::size_t size = 0; size < foreign.size(); size += 97) {
     const std::vector<std::byte> cut(foreign.begin(), foreign.begin() + static_cast<std::ptrdiff_t>(size));
     EXPECT_THROW(program_from(cut, "cut"), InputError) << size;
@@ -225,7 +227,7 @@ Scratch scratch_of(const std::vector<std::byte>& bytes) {
 // ExecuTorch's checked kernels demand that scratch is exactly what CMSIS-NN asks for on that CPU. A convolution of one
 // channel is a depthwise one to ExecuTorch's compiler and an ordinary one here: another kernel, other scratch.
 TEST_P(ExecutorchModel, PlansTheScratchThatItsCompilerPlans) {
-  const Scratch theirs = scratch_of(cli::read_file(beside(".pte")));
+  const Scratch theirs = scratch_of(read_file(beside(".pte")));
   const Scratch ours = scratch_of(compiled(ops::Runtime::executorch).bytes);
   ASSERT_EQ(ours.size(), theirs.size());
   std::size_t same_operators = 0;

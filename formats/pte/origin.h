@@ -17,6 +17,9 @@
 // Other compilers' programs have none of it. To ExecuTorch these are values like any other.
 #pragma once
 
+#include <cstring>
+#include <string_view>
+
 #include "formats/pte/reader.h"
 
 namespace cormorant::pte {
@@ -31,16 +34,25 @@ inline constexpr std::string_view kQuantized = " quantized";
 inline constexpr std::string_view kConstantsInRam = " constants";
 inline constexpr std::int32_t kCopies = 1;  // the value that says where constants lie in RAM
 
+// The library's are made of substr, which throws: link-time optimisation would want all of exceptions for it.
+inline bool begins_with(std::string_view text, std::string_view head) {
+  return text.size() >= head.size() && std::memcmp(text.data(), head.data(), head.size()) == 0;
+}
+inline bool ends_with(std::string_view text, std::string_view tail) {
+  return text.size() >= tail.size() &&
+         std::memcmp(text.data() + (text.size() - tail.size()), tail.data(), tail.size()) == 0;
+}
+
 // Whether it is there; `origin` is what stands behind "cormorant ".
 inline bool find_origin(const MethodView& method, std::string_view& origin) {
   const auto text = method.string(0);
-  if (!text.ok() || !text.value().starts_with(kOurs)) return false;
+  if (!text.ok() || !begins_with(text.value(), kOurs)) return false;
   origin = text.value();
   origin.remove_prefix(kOurs.size());
   return true;
 }
-inline bool is_for_one_cpu(std::string_view origin) { return !origin.starts_with(kAnyCpu); }
-inline bool has_constants_in_ram(std::string_view origin) { return origin.ends_with(kConstantsInRam); }
+inline bool is_for_one_cpu(std::string_view origin) { return !begins_with(origin, kAnyCpu); }
+inline bool has_constants_in_ram(std::string_view origin) { return ends_with(origin, kConstantsInRam); }
 
 // Which values follow the string, 0 for those that do not. Inputs and outputs are numbered together, inputs first.
 struct Notes {
@@ -62,10 +74,10 @@ inline std::uint32_t read_count(std::string_view text) {
 }
 inline Notes find_notes(const MethodView& method) {
   const auto text = method.string(0);
-  if (!text.ok() || !(text.value().starts_with(kOurs) || text.value().starts_with(kForExecuTorch))) return {};
+  if (!text.ok() || !(begins_with(text.value(), kOurs) || begins_with(text.value(), kForExecuTorch))) return {};
   std::string_view rest = text.value();
   const auto take = [&](std::string_view word) {
-    if (!rest.ends_with(word)) return false;
+    if (!ends_with(rest, word)) return false;
     rest.remove_suffix(word.size());
     return true;
   };

@@ -5,6 +5,7 @@
 #include "ops/activation/activation.h"
 #include "ops/activation/float.h"
 #include "ops/float_kernel.h"
+#include "ops/map/kernel.h"
 
 namespace cormorant::ops::activation {
 namespace {
@@ -112,8 +113,38 @@ void execute_function(const void* plan) {
   run_float_map(plan, [](float x, const float* parameters) { return f(x, parameters); });
 }
 
+struct OfNumbersPlan {
+  map::Plan convert;
+  FloatMapPlan function;  // in place, on the result
+};
+
+Error load_of_numbers(Call& call) {
+  Unary<TargetWorld> args;
+  if (!call.read_signature(args)) return call.error();
+  call.require(is_f32(args.out) && is_number(args.self.dtype), Error::unsupported);
+  call.require(args.self.lies_like(args.out), Error::bad_shape);
+  call.require(args.self.data != args.out.data || size_of(args.self.dtype) == sizeof(float), Error::bad_memory);
+  if (call.error() != Error::ok) return call.error();
+  auto* const plan = call.make_plan<OfNumbersPlan>();
+  if (plan == nullptr) return call.error();
+  const Tensor* const operands[] = {&args.self};
+  call.fail(map::plan_operands(operands, 1, args.out, plan->convert));
+  plan->convert.is_real = true;
+  plan->function = {
+      args.out.as<const float>(), args.out.as<float>(), static_cast<std::uint32_t>(args.out.elements()), {}};
+  return call.error();
+}
+
+template <void (*kFunction)(const void*)>
+void execute_of_numbers(const void* plan) {
+  const auto& p = *static_cast<const OfNumbersPlan*>(plan);
+  map::execute_unary<map::Convert>(&p.convert);
+  kFunction(&p.function);
+}
+
 }  // namespace
 
 CORMORANT_KERNELS(CORMORANT_ACTIVATION_KERNELS, any_cpu)
+CORMORANT_NUMBERS_KERNELS(CORMORANT_ACTIVATION_NUMBERS)
 
 }  // namespace cormorant::ops::activation

@@ -7,8 +7,9 @@
 
 #include "ops/kernel_list.h"
 
-#define CORMORANT_CAT_KERNELS(OURS, THEIRS, FOREIGN) \
-  THEIRS(aten, cat, out, scalar_dsp_mve, load_cat, execute_cat<kLoops>, any, Cat)
+#define CORMORANT_CAT_KERNELS(OURS, THEIRS, FOREIGN)                              \
+  THEIRS(aten, cat, out, scalar_dsp_mve, load_cat, execute_cat<kLoops>, any, Cat) \
+  FOREIGN(aten, stack, out, scalar_dsp_mve, load_stack, execute_cat<kLoops>, any)
 CORMORANT_NAMES(CORMORANT_CAT_KERNELS)
 
 namespace cormorant::ops {

@@ -57,4 +57,37 @@ Error load_cat(Call& call) {
   return call.error();
 }
 
+// Each tensor is one place along a new dimension.
+Error load_stack(Call& call) {
+  Cat<TargetWorld> args;
+  if (!call.read_signature(args)) return call.error();
+  const auto& [tensors, signed_dim, out] = args;
+  const std::int32_t dim = wrap_dim(signed_dim, out.rank);
+  call.require(dim >= 0 && tensors.count > 0, Error::bad_value);
+  call.require(out.is_contiguous(), Error::unsupported);
+  if (call.error() != Error::ok) return call.error();
+  call.require(static_cast<std::uint32_t>(out.sizes[dim]) == tensors.count, Error::bad_shape);
+  const CheckedSize bytes = CheckedSize(tensors.count) * sizeof(CatPart) + sizeof(CatPlan);
+  auto* const plan = static_cast<CatPlan*>(call.allocate(bytes.value(), alignof(CatPlan)));
+  if (plan == nullptr) return call.error();
+  auto* part = reinterpret_cast<CatPart*>(plan + 1);
+  const auto unit = static_cast<std::uint32_t>(steps_of(out).bytes[dim]);
+  const std::uint32_t row_bytes = unit * tensors.count;
+  *plan = {out.as<std::int8_t>(), row_bytes == 0 ? 0 : out.bytes() / row_bytes, row_bytes, tensors.count};
+  for (std::uint32_t i = 0; i < tensors.count; ++i, ++part) {
+    Tensor tensor;
+    if (!call.item(tensors, i, tensor)) return call.error();
+    call.require_apart(out, tensor);
+    call.require(tensor.dtype == out.dtype && tensor.is_contiguous(), Error::unsupported);
+    call.require(tensor.rank + 1 == out.rank, Error::bad_shape);
+    if (call.error() != Error::ok) return call.error();
+    for (std::int32_t d = 0; d < tensor.rank; ++d) {
+      call.require(tensor.sizes[d] == out.sizes[d < dim ? d : d + 1], Error::bad_shape);
+    }
+    *part = {tensor.as<const std::int8_t>(), unit};
+  }
+  call.set_plan(plan);
+  return call.error();
+}
+
 }  // namespace cormorant::ops

@@ -25,6 +25,7 @@ struct CatPlan {
 };
 
 Error load_cat(Call& call);
+Error load_stack(Call& call);
 
 template <Loops kLoops>
 void execute_cat(const void* plan) {

@@ -131,7 +131,9 @@ Error plan_direct(Call& call, const DirectArguments& a, const Window& window) {
            is_aligned(t.data, 4);
   };
   call.require(is_activation(a.input) && is_activation(a.out), Error::unsupported);
-  call.require(a.stride.count == 2 && a.padding.count == 2 && a.dilation.count == 2, Error::bad_value);
+  // Four paddings are top, left, bottom and right. What follows the input is in the sizes of the result.
+  call.require(a.stride.count == 2 && (a.padding.count == 2 || a.padding.count == 4) && a.dilation.count == 2,
+               Error::bad_value);
   call.require(a.input_offset >= -127 && a.input_offset <= 128, Error::bad_value);
   call.require(a.output_offset >= -128 && a.output_offset <= 127, Error::bad_value);
   call.require(a.activation_min >= -128 && a.activation_min <= a.activation_max && a.activation_max <= 127,

@@ -43,7 +43,8 @@ Values resize(const Build& b, Sample (*sample)(float, std::int64_t)) {
     const std::int64_t size = size_at(x, dim), results = b.type().shape[i];
     float step = align ? (results > 1 ? static_cast<float>(size - 1) / static_cast<float>(results - 1) : 0.0F)
                        : sampling_step(b, i - 2, size, results);
-    if (size == results && step == 1) continue;
+    // PyTorch copies what keeps its size, whatever the scale.
+    if (size == results && (sample == linear_sample || step == 1)) continue;
     b.require(size > 0 && results > 0);
     std::vector<double> places;
     std::vector<float> weights;

@@ -108,6 +108,7 @@ Error load(Call& call) {
   const std::uint32_t inputs = last_size(a.input);
   const std::uint32_t outputs = last_size(a.out);
   call.require(last_size(a.weights) == inputs && a.weights.sizes[0] == a.out.sizes[a.out.rank - 1], Error::bad_shape);
+  call.require(inputs != 0, Error::bad_shape);  // loops over a row begin before they ask
   for (const OptionalTensor* sums : {&a.bias, &a.kernel_sum}) {
     if (!sums->present()) continue;
     call.require(sums->dtype == DType::i32, Error::bad_value);

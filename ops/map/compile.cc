@@ -64,11 +64,17 @@ std::vector<ir::TensorType> infer(const ir::Node& node) {
   return {{dtype, std::move(shape), {}, chooses_integers ? node.result()->type.quant : std::nullopt}};
 }
 
-template <template <class> class S>
+template <template <class> class S, Error (*kLoad)(Call&)>
 Error plan_of(const S<TargetWorld>& args, Plan& plan) {
-  if constexpr (std::is_same_v<S<TargetWorld>, Unary<TargetWorld>>) return plan_unary(args, plan);
-  if constexpr (std::is_same_v<S<TargetWorld>, Binary<TargetWorld>>) return plan_binary(args, plan);
-  if constexpr (std::is_same_v<S<TargetWorld>, Where<TargetWorld>>) return plan_where(args, plan);
+  if constexpr (kLoad == load_bitwise_not) {
+    return plan_bitwise_not(args, plan);
+  } else if constexpr (std::is_same_v<S<TargetWorld>, Unary<TargetWorld>>) {
+    return plan_unary(args, plan);
+  } else if constexpr (std::is_same_v<S<TargetWorld>, Binary<TargetWorld>>) {
+    return plan_binary(args, plan);
+  } else {
+    return plan_where(args, plan);
+  }
 }
 
 using Evaluate = std::vector<evaluate::Tensor> (*)(const ir::Node&, const evaluate::Frame&);
@@ -76,9 +82,9 @@ using Evaluate = std::vector<evaluate::Tensor> (*)(const ir::Node&, const evalua
 const std::unordered_map<std::string, Evaluate>& evaluations() {
   static const std::unordered_map<std::string, Evaluate> table = {
 #define CORMORANT_EVALUATE_OURS(op, overload, code, load, execute, precision, S) \
-  {graph_name(names::cormorant_##op##_##overload), evaluate_planned<S, Plan, plan_of<S>, execute>},
+  {graph_name(names::cormorant_##op##_##overload), evaluate_planned<S, Plan, plan_of<S, load>, execute>},
 #define CORMORANT_EVALUATE_THEIRS(library, op, overload, code, load, execute, precision, S) \
-  {graph_name(names::library##_##op##_##overload), evaluate_planned<S, Plan, plan_of<S>, execute>},
+  {graph_name(names::library##_##op##_##overload), evaluate_planned<S, Plan, plan_of<S, load>, execute>},
       CORMORANT_MAP_KERNELS(CORMORANT_EVALUATE_OURS, CORMORANT_EVALUATE_THEIRS, CORMORANT_EVALUATE_THEIRS)};
   return table;
 }

@@ -85,6 +85,15 @@ inline Error plan_int8_where(const Where<TargetWorld>& args, Plan& plan) {
   return are_bytes ? plan_where(args, plan) : Error::unsupported;
 }
 inline Error load_unary(Call& call) { return load_planned<Unary, Plan, plan_unary>(call); }
+// All bits of a number change, and of a truth value the only one.
+inline Error plan_bitwise_not(const Unary<TargetWorld>& args, Plan& plan) {
+  static constexpr std::int8_t kAll = -1, kOne = 1;
+  const std::int8_t* const mask = args.out.dtype == DType::boolean ? &kOne : &kAll;
+  const Error error = plan_unary(args, plan);
+  plan.operands[1] = {reinterpret_cast<const std::byte*>(mask), DType::i8};
+  return error;
+}
+inline Error load_bitwise_not(Call& call) { return load_planned<Unary, Plan, plan_bitwise_not>(call); }
 inline Error load_binary(Call& call) { return load_planned<Binary, Plan, plan_binary>(call); }
 inline Error load_where(Call& call) { return load_planned<Where, Plan, plan_where>(call); }
 inline Error load_int8_where(Call& call) { return load_planned<Where, Plan, plan_int8_where>(call); }
@@ -137,7 +146,6 @@ struct SignBit {
 CORMORANT_BITS(BitwiseAnd, a& b)
 CORMORANT_BITS(BitwiseOr, a | b)
 CORMORANT_BITS(BitwiseXor, a ^ b)
-CORMORANT_BITS(BitwiseNot, ~a)
 CORMORANT_BITS(LeftShift, b < 0 || b > 63 ? 0 : static_cast<std::int64_t>(static_cast<std::uint64_t>(a) << b))
 CORMORANT_BITS(RightShift, b < 0 || b > 63 ? (a < 0 ? -1 : 0) : a >> b)
 #undef CORMORANT_BITS

@@ -26,7 +26,7 @@
   THEIRS(aten, bitwise_and, Tensor_out, any_cpu, load_binary, execute_binary<BitwiseAnd>, numbers, Binary) \
   THEIRS(aten, bitwise_or, Tensor_out, any_cpu, load_binary, execute_binary<BitwiseOr>, numbers, Binary) \
   THEIRS(aten, bitwise_xor, Tensor_out, any_cpu, load_binary, execute_binary<BitwiseXor>, numbers, Binary) \
-  THEIRS(aten, bitwise_not, out, any_cpu, load_unary, execute_unary<BitwiseNot>, numbers, Unary) \
+  THEIRS(aten, bitwise_not, out, any_cpu, load_bitwise_not, execute_binary<BitwiseXor>, numbers, Unary) \
   THEIRS(aten, bitwise_left_shift, Tensor_out, any_cpu, load_binary, execute_binary<LeftShift>, numbers, Binary) \
   THEIRS(aten, bitwise_right_shift, Tensor_out, any_cpu, load_binary, execute_binary<RightShift>, numbers, Binary) \
   OURS(add, any, any_cpu, load_binary, execute_binary<Add>, numbers, Binary) \

@@ -33,5 +33,39 @@ TEST(Where, EveryCpuEqualsTheReference) { conformance::expect_same_bits_everywhe
 
 TEST(Where, EqualsTheFloatSemantics) { conformance::expect_near_float_semantics(cases(), 0); }
 
+TEST(WhereLoad, RejectsOperandsThatDoNotFit) {
+  struct Operands {
+    const char* what;
+    ir::Shape condition = {3, 1}, self = {2, 3, 4}, other = {1};
+    DType condition_type = DType::boolean, self_type = DType::i8, other_type = DType::i8;
+    ir::TensorType out = {DType::i8, {2, 3, 4}, {}, std::nullopt};
+  };
+  const Operands tables[] = {{.what = "nothing"},
+                             {.what = "nothing, and nothing to do",
+                              .condition = {1},
+                              .self = {2, 0, 4},
+                              .out = {DType::i8, {2, 0, 4}, {}, std::nullopt}},
+                             {.what = "a condition of two rows", .condition = {2, 1}},
+                             {.what = "a condition of more dimensions", .condition = {1, 1, 3, 1}},
+                             {.what = "a smaller operand", .self = {2, 3, 3}},
+                             {.what = "a larger operand", .other = {2, 3, 5}},
+                             {.what = "a condition of bytes", .condition_type = DType::i8},
+                             {.what = "an operand of words", .self_type = DType::i16},
+                             {.what = "another operand of words", .other_type = DType::i16},
+                             {.what = "a result of words", .out = {DType::i16, {2, 3, 4}, {}, std::nullopt}},
+                             {.what = "a smaller result", .out = {DType::i8, {2, 3, 3}, {}, std::nullopt}}};
+  for (const Operands& t : tables) {
+    ir::Graph graph;
+    ir::Value* condition = graph.add_input("c", {t.condition_type, t.condition, {}, std::nullopt});
+    ir::Value* self = graph.add_input("x", {t.self_type, t.self, {}, std::nullopt});
+    ir::Value* other = graph.add_input("y", {t.other_type, t.other, {}, std::nullopt});
+    graph.add_output(graph
+                         .add_node("node", "cormorant.where.int8",
+                                   {{"condition", condition}, {"self", self}, {"other", other}}, {t.out})
+                         ->result());
+    EXPECT_EQ(conformance::loads(graph), std::string_view(t.what).starts_with("nothing")) << t.what;
+  }
+}
+
 }  // namespace
 }  // namespace cormorant::ops

@@ -42,7 +42,12 @@ Values nearest(Importer& importer, ir::Value* self) {
     const float step = sampling_step(b, i - 2, size, results);
     b.require(size > 0);
     std::vector<std::int64_t> places;
+    const bool is_twice = !exact && results == 2 * size;
     for (std::int64_t r = 0; r < results; ++r) {
+      if (is_twice || (!exact && results == size)) {  // whatever the scale: PyTorch's rule
+        places.push_back(is_twice ? r / 2 : r);
+        continue;
+      }
       const float at = (static_cast<float>(r) + (exact ? 0.5F : 0.0F)) * step;
       places.push_back(std::min(static_cast<std::int64_t>(at), size - 1));
     }

@@ -6,6 +6,17 @@
 namespace cormorant::ops {
 namespace {
 
+// One place of the dimension, which the part has not.
+void check_place(Call& call, const Tensor& part, const Tensor& self, std::int32_t dim) {
+  call.require(part.dtype == self.dtype, Error::bad_value);
+  call.require(part.rank + 1 == self.rank, Error::bad_shape);
+  if (call.error() != Error::ok) return;
+  for (std::int32_t i = 0; i < part.rank; ++i) {
+    call.require(part.sizes[i] == self.sizes[i < dim ? i : i + 1], Error::bad_shape);
+  }
+  call.require(part.is_contiguous() && self.is_contiguous(), Error::unsupported);
+}
+
 void check_part(Call& call, const Tensor& part, const Tensor& self, std::int32_t dim) {
   call.require(part.dtype == self.dtype, Error::bad_value);
   call.require(part.rank == self.rank, Error::bad_shape);
@@ -16,7 +27,7 @@ void check_part(Call& call, const Tensor& part, const Tensor& self, std::int32_t
   call.require(part.elements() == 0 || lies_like(part, self), Error::unsupported);
 }
 
-Error plan_split(Call& call, const Tensor& self, std::int32_t signed_dim, const TensorList& outs) {
+Error plan_split(Call& call, const Tensor& self, std::int32_t signed_dim, const TensorList& outs, bool unbinds) {
   const std::int32_t dim = wrap_dim(signed_dim, self.rank);
   call.require(dim >= 0, Error::bad_value);
   if (call.error() != Error::ok) return call.error();
@@ -34,9 +45,9 @@ Error plan_split(Call& call, const Tensor& self, std::int32_t signed_dim, const 
     if (!call.item(outs, i, tensor)) return call.error();
     call.require(!tensor.constant, Error::bad_constant);  // a store to flash
     call.require_apart(tensor, self);
-    check_part(call, tensor, self, dim);
+    unbinds ? check_place(call, tensor, self, dim) : check_part(call, tensor, self, dim);
     if (call.error() != Error::ok) return call.error();
-    const auto length = static_cast<std::uint32_t>(tensor.sizes[dim]);
+    const auto length = unbinds ? 1U : static_cast<std::uint32_t>(tensor.sizes[dim]);
     call.require(length <= size - filled, Error::bad_shape);  // what a hostile file adds up to must not wrap
     if (call.error() != Error::ok) return call.error();
     filled += length;
@@ -52,13 +63,19 @@ Error plan_split(Call& call, const Tensor& self, std::int32_t signed_dim, const 
 Error load_split_with_sizes_copy(Call& call) {
   SplitWithSizesCopy args;
   if (!call.read_signature(args)) return call.error();
-  return plan_split(call, args.self, args.dim, args.out);
+  return plan_split(call, args.self, args.dim, args.out, false);
 }
 
 Error load_split_copy(Call& call) {
   SplitCopy args;
   if (!call.read_signature(args)) return call.error();
-  return plan_split(call, args.self, args.dim, args.out);
+  return plan_split(call, args.self, args.dim, args.out, false);
+}
+
+Error load_unbind_copy(Call& call) {
+  UnbindCopy args;
+  if (!call.read_signature(args)) return call.error();
+  return plan_split(call, args.self, args.dim, args.out, true);
 }
 
 }  // namespace cormorant::ops

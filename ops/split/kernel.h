@@ -24,10 +24,12 @@ struct SplitPlan {
 
 Error load_split_with_sizes_copy(Call& call);
 Error load_split_copy(Call& call);
+Error load_unbind_copy(Call& call);
 
 template <Loops kLoops>
 void execute_split(const void* plan) {
   const auto& p = *static_cast<const SplitPlan*>(plan);
+  if (p.rows == 0) return;
   const std::int8_t* from = p.input;
   const SplitPart* const end = p.parts() + p.count;
   for (const SplitPart* part = p.parts(); part != end; ++part) {

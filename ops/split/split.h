@@ -10,7 +10,8 @@
 
 #define CORMORANT_SPLIT_KERNELS(OURS, THEIRS, FOREIGN)                                                              \
   FOREIGN(aten, split_with_sizes_copy, out, scalar_dsp_mve, load_split_with_sizes_copy, execute_split<kLoops>, any) \
-  FOREIGN(aten, split_copy, Tensor_out, scalar_dsp_mve, load_split_copy, execute_split<kLoops>, any)
+  FOREIGN(aten, split_copy, Tensor_out, scalar_dsp_mve, load_split_copy, execute_split<kLoops>, any)                \
+  FOREIGN(aten, unbind_copy, int_out, scalar_dsp_mve, load_unbind_copy, execute_split<kLoops>, any)
 CORMORANT_NAMES(CORMORANT_SPLIT_KERNELS)
 
 namespace cormorant::ops {
@@ -43,6 +44,21 @@ struct SplitCopy {
   void visit(V&& v) {
     v("self", self);
     v("split_size", split_size);
+    v("dim", dim);
+    v("out", out);
+    v("results", results);
+  }
+};
+
+struct UnbindCopy {
+  Tensor self{};
+  std::int32_t dim{};
+  TensorList out{};
+  TensorList results{};
+
+  template <class V>
+  void visit(V&& v) {
+    v("self", self);
     v("dim", dim);
     v("out", out);
     v("results", results);

@@ -6,9 +6,9 @@
 #include <numeric>
 
 #include "base/diagnostic.h"
-#include "cli/program_io.h"
 #include "formats/pte/writer.h"
 #include "ops/op.h"
+#include "program/program_io.h"
 #include "runtime/host.h"
 #include "tests/conformance/conformance.h"
 

@@ -77,6 +77,7 @@ template <class Tensors>
   if (!tensors.fit()) return call.error();
   const Tensor& weight = args.weight;
   call.require(weight.dtype == DType::i8 && weight.rank == 4 && weight.is_contiguous(), Error::unsupported);
+  call.require(args.padding.count == 2, Error::bad_value);
   call.require_scratch(args.output_scratch, 0);
   if (call.error() != Error::ok) return call.error();
   return conv2d::plan_direct(call,

@@ -207,7 +207,10 @@ Stages default_stages(const Options& options) {
   }
   const std::vector<Stage> for_target = {
       {"drop_channels", "a channel that is the same for every input is a number in a bias",
-       [](ir::Graph& g, Context& c) { c.facts.dropped_channels = passes::drop_channels(g); }},
+       [](ir::Graph& g, Context& c) {
+         // Rows begin at words.
+         c.facts.dropped_channels = passes::drop_channels(g, c.options.rows ? 4 : 1);
+       }},
       {"lower", "the operators that Cortex-M kernels implement, with ExecuTorch's schemas",
        [config](ir::Graph& g, Context& c) {
          count_macs(g, c.facts);

@@ -5,7 +5,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <functional>
 #include <limits>
+#include <numeric>
 #include <string>
 #include <unordered_map>
 
@@ -22,6 +24,7 @@ using passes::Rows;
 
 constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max() / 4;
 constexpr std::size_t kLongestGroup = 256;  // units: keeps the search linear in the graph
+constexpr std::size_t kLongestWithStrips = 64;
 
 std::int64_t align(std::int64_t bytes) { return (bytes + 15) & ~std::int64_t{15}; }
 
@@ -76,27 +79,50 @@ NeedsByName needs_by_layer(const ir::Graph& graph, const ops::Config& config) {
   passes::prepack(copy, config);
   return needs_of(copy);
 }
-NeedsByName needs_by_rows(const ir::Graph& graph, const ops::Config& config) {
+// With chains by strips: these are groups of their own.
+NeedsByName needs_by_rows(const ir::Graph& graph, const ops::Config& config, const std::vector<Rows::Strips>& chains) {
   ir::Graph copy = graph.copy();
   Rows rows(copy, config.target.isa);
   std::vector<Rows::Group> groups;
+  auto chain = chains.begin();
   for (std::size_t u = 0; u < rows.units().size(); ++u) {
-    if (auto group = rows.group(u, u)) groups.push_back(std::move(*group));
+    std::optional<Rows::Group> group;
+    if (chain != chains.end() && chain->first == u) {
+      group = rows.group(u, chain->last, {*chain});
+      if (group) u = chain->last;
+      ++chain;
+    }
+    if (!group) group = rows.group(u, u);
+    if (group) groups.push_back(std::move(*group));
   }
   rows.rewrite(groups);
   passes::prepack(copy, config);
   return needs_of(copy);
 }
 
+// A chain by strips, and what it costs.
+struct Chain {
+  Rows::Strips strips;
+  std::int64_t macs = 0;    // more than once
+  std::int64_t work = 0;    // of one row
+  std::int64_t saving = 0;  // of slabs, about
+};
+
+// Whole plans are made for each of these: what patches may need at most, where that is possible, as a share of what the
+// network needs without them. Narrow strips need less, and compute more at their borders.
+constexpr std::int64_t kPatchShares[] = {24, 14, 8};
+constexpr std::int64_t kMostStrips = 32, kNarrowestStrip = 2;
+
 class Search {
  public:
   // An input that arrives by rows, or null.
   Search(ir::Graph& graph, const ops::Config& config, ir::Value* pushed)
       : graph_(graph),
+        config_(config),
         pushed_(pushed),
         rows_(graph, config.target.isa),
         by_layer_(needs_by_layer(graph, config)),
-        by_rows_(needs_by_rows(graph, config)) {
+        by_rows_(needs_by_rows(graph, config, {})) {
     for (const Rows::Unit& unit : rows_.units()) scratch_.push_back(of(by_rows_, unit).scratch);
     if (pushed != nullptr) {
       rows_.push(pushed);
@@ -126,15 +152,24 @@ class Search {
     RowsFacts facts = look();
     if (pushed_ != nullptr && least() >= kNever) refuse_readers();
     std::vector<std::size_t> ends = cheapest(options.bytes.value_or(least()));
+    const bool fits = options.bytes && !ends.empty();
     if (ends.empty()) ends = cheapest(least());  // as near as can be
-    const RowsPoint chosen = point_of(ends);
-    facts.bytes = chosen.bytes;
-    facts.extra = chosen.extra;
-    facts.nodes = chosen.nodes;
+    RowsPoint chosen = point_of(ends);
     std::vector<Rows::Group> groups;
     for (std::size_t at = 0; at < count(); at = std::max(at + 1, ends[at])) {
       if (ends[at] != at) groups.push_back(*rows_.group(at, ends[at] - 1));
     }
+    if (options.recompute > 1 && !fits) {
+      const Repeating best = search_strips(options, chosen.bytes);
+      if (best.point.bytes < chosen.bytes) {
+        chosen = best.point;
+        groups = best.groups;
+      }
+    }
+    facts.bytes = chosen.bytes;
+    facts.extra = chosen.extra;
+    facts.nodes = chosen.nodes;
+    facts.extra_macs = chosen.macs;
     facts.groups = groups.size();
     rows_.rewrite(groups);
     return facts;
@@ -280,7 +315,184 @@ class Search {
     }
   }
 
-  [[nodiscard]] Price price_of(const Rows::Group& group) const {
+  // A plan in which products are computed more than once.
+  struct Repeating {
+    RowsPoint point{.bytes = kNever};
+    std::vector<Rows::Group> groups;
+  };
+  // What a group can be, from no strips to all of them: with fewer and fewer bytes.
+  struct Choice {
+    std::int64_t bytes = kNever, work = 0, macs = 0;
+    std::vector<std::size_t> chains;  // by strips
+  };
+  using Choices = std::vector<std::vector<std::vector<Choice>>>;  // as prices_
+
+  // The least memory that the products permit; with a limit, as few products as keep it.
+  [[nodiscard]] Repeating search_strips(const RowsOptions& options, std::int64_t most_bytes) const {
+    std::int64_t macs = 0;
+    for (std::size_t u = 0; u < count(); ++u) macs += rows_.macs_of(u);
+    const auto most_macs = static_cast<std::int64_t>((options.recompute - 1) * static_cast<double>(macs));
+    Repeating best;
+    for (const std::int64_t share : kPatchShares) {
+      const std::vector<Chain> chains = chains_of(most_bytes / share);
+      if (chains.empty()) continue;
+      const Choices choices = choices_of(chains, most_macs);
+      // More bytes never need more products.
+      std::int64_t low = options.bytes.value_or(0) - 1, high = most_bytes;
+      while (high - low > 1) {
+        const std::int64_t middle = low + (high - low) / 2;
+        const auto plan = fewest_products(choices, middle);
+        (plan && plan->point.macs <= most_macs ? high : low) = middle;
+      }
+      const auto plan = fewest_products(choices, high);
+      if (!plan || plan->point.macs > most_macs || plan->point.bytes >= best.point.bytes) continue;
+      best.point = plan->point;
+      best.groups.clear();
+      for (const auto& [first, last, choice] : plan->groups) {
+        std::vector<Rows::Strips> strips;
+        for (const std::size_t chain : choice->chains) strips.push_back(chains[chain].strips);
+        best.groups.push_back(*rows_.group(first, last, strips));
+      }
+    }
+    return best;
+  }
+
+  // In as few strips as keep patches within the bytes.
+  [[nodiscard]] std::vector<Chain> chains_of(std::int64_t patch_bytes) const {
+    std::vector<Rows::Strips> strips = rows_.chains();
+    for (Rows::Strips& chain : strips) {
+      const std::int64_t width = rows_.units()[chain.last].node->result()->type.shape[3];
+      while (bytes_of_patches(chain, by_rows_) > patch_bytes && chain.count < kMostStrips &&
+             width / (chain.count + 1) >= kNarrowestStrip) {
+        ++chain.count;
+      }
+    }
+    const NeedsByName needs = needs_by_rows(graph_, config_, strips);
+    std::vector<Chain> chains;
+    for (Rows::Strips& chain : strips) {
+      chain.bytes = bytes_of_patches(chain, needs);
+      Chain priced{.strips = chain, .macs = rows_.macs_of(chain)};
+      const std::vector<Rows::Patch> patches = rows_.patches_of(chain);
+      for (std::size_t u = chain.first; u <= chain.last; ++u) {
+        priced.macs -= rows_.macs_of(u);
+        priced.work += chain.count * (of(needs, rows_.units()[u]).work + kCall);
+        const ir::Value* read = rows_.units()[u].reads.front().image;
+        const std::int64_t row_bytes = read->type.bytes() / read->type.shape[2];
+        const std::int64_t reach = rows_.units()[u].reads.front().reach;
+        if (u != chain.first && reach > 1) priced.saving += reach * row_bytes;
+        if (u == chain.first) priced.saving -= (patches.front().rows - 1) * row_bytes;
+      }
+      const Rows::Patch& in = patches.front();
+      const std::int64_t channels = rows_.units()[chain.first].reads.front().image->type.shape[1];
+      priced.work += chain.count * (kCall + in.rows * (kMove + in.columns * channels / 4));
+      priced.macs = std::max<std::int64_t>(priced.macs, 0);
+      if (priced.saving > 0) chains.push_back(priced);
+    }
+    return chains;
+  }
+  [[nodiscard]] std::int64_t bytes_of_patches(const Rows::Strips& chain, const NeedsByName& needs) const {
+    const std::vector<Rows::Patch> patches = rows_.patches_of(chain);
+    const auto bytes = [&](const ir::Value* image, const Rows::Patch& patch) {
+      return align(patch.rows * patch.columns * image->type.bytes() / (image->type.shape[2] * image->type.shape[3]));
+    };
+    std::int64_t most = 0;
+    for (std::size_t u = chain.first; u <= chain.last; ++u) {
+      const Rows::Unit& unit = rows_.units()[u];
+      most = std::max(most, bytes(unit.reads.front().image, patches[u - chain.first]) +
+                                bytes(unit.node->result(), patches[u - chain.first + 1]) + of(needs, unit).scratch);
+    }
+    return most;
+  }
+
+  // For every group the chains that save most memory per product, one more each time.
+  [[nodiscard]] Choices choices_of(const std::vector<Chain>& chains, std::int64_t most_macs) const {
+    std::vector<std::size_t> order(chains.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::ranges::sort(order, std::ranges::greater(), [&](std::size_t i) {
+      return static_cast<double>(chains[i].saving) / static_cast<double>(chains[i].macs + 1);
+    });
+    Choices all(count());
+    for (std::size_t first = 0; first < count(); ++first) {
+      for (std::size_t last = first; last < std::min(count(), first + kLongestWithStrips); ++last) {
+        if (!rows_.units()[last].has_rows) break;
+        std::vector<Choice>& choices = all[first].emplace_back();
+        if (separates_readers(first, last)) continue;
+        Choice choice;
+        const auto add = [&] {
+          std::vector<Rows::Strips> strips;
+          for (const std::size_t chain : choice.chains) strips.push_back(chains[chain].strips);
+          const auto group = rows_.group(first, last, strips);
+          if (!group) return;
+          const Price own = price_of(*group, chains, choice.chains);
+          if (!choices.empty() && own.bytes >= choices.back().bytes) return;
+          choices.push_back({own.bytes, own.work, choice.macs, choice.chains});
+        };
+        add();
+        for (const std::size_t i : order) {
+          const Rows::Strips& strips = chains[i].strips;
+          if (strips.first < first || strips.last > last || choice.macs + chains[i].macs > most_macs) continue;
+          choice.chains.insert(std::ranges::upper_bound(choice.chains, i), i);
+          choice.macs += chains[i].macs;
+          add();
+        }
+      }
+    }
+    return all;
+  }
+
+  struct Chosen {
+    std::size_t first = 0, last = 0;
+    const Choice* choice = nullptr;
+  };
+  struct Plan {
+    RowsPoint point;
+    std::vector<Chosen> groups;
+  };
+  // Of the plans that need no more than `limit` bytes the one with the fewest products, then with the least work.
+  [[nodiscard]] std::optional<Plan> fewest_products(const Choices& choices, std::int64_t limit) const {
+    struct Best {
+      std::int64_t macs = kNever, work = 0;
+      std::size_t end = 0;
+      const Choice* choice = nullptr;
+    };
+    std::vector<Best> best(count() + 1);
+    best[count()].macs = 0;
+    const auto improve = [](Best& now, const Best& other) {
+      if (other.macs < now.macs || (other.macs == now.macs && other.work < now.work)) now = other;
+    };
+    for (std::size_t at = count(); at-- > 0;) {
+      const Best& next = best[at + 1];
+      if (layers_[at] <= limit && next.macs < kNever) improve(best[at], {next.macs, next.work, at, nullptr});
+      for (std::size_t i = 0; i < choices[at].size(); ++i) {
+        const Best& rest = best[at + i + 1];
+        if (rest.macs >= kNever) continue;
+        for (const Choice& choice : choices[at][i]) {
+          if (choice.bytes > limit) continue;
+          improve(best[at], {rest.macs + choice.macs, rest.work + choice.work, at + i + 1, &choice});
+        }
+      }
+    }
+    if (best[0].macs >= kNever) return std::nullopt;
+    Plan plan;
+    for (std::size_t at = 0; at < count();) {
+      const Best& own = best[at];
+      plan.point.bytes = std::max(plan.point.bytes, own.choice == nullptr ? layers_[at] : own.choice->bytes);
+      if (own.choice == nullptr) {
+        ++at;
+        continue;
+      }
+      plan.point.extra += own.choice->work;
+      plan.point.macs += own.choice->macs;
+      plan.point.nodes += own.end - at;
+      plan.groups.push_back({at, own.end - 1, own.choice});
+      at = own.end;
+    }
+    return plan;
+  }
+
+  // `chains` are those that are computed by strips, of all that could be.
+  [[nodiscard]] Price price_of(const Rows::Group& group, const std::vector<Chain>& all = {},
+                               const std::vector<std::size_t>& chains = {}) const {
     const auto first = static_cast<std::int64_t>(group.first), last = static_cast<std::int64_t>(group.last);
     Price price{.bytes = rows_.bytes_of(group, scratch_), .work = 0};
     std::vector<const ir::Value*> covered;
@@ -302,7 +514,14 @@ class Search {
       price.bytes -= align(value.image->type.bytes());
       covered.erase(source);
     }
+    auto chain = chains.begin();
     for (std::size_t u = group.first; u <= group.last; ++u) {
+      if (chain != chains.end() && all[*chain].strips.first == u) {
+        const Chain& own = all[*chain++];
+        for (; u <= own.strips.last; ++u) price.work -= of(by_layer_, rows_.units()[u]).work;
+        price.work += own.work * rows_.units()[--u].node->result()->type.shape[2];
+        continue;
+      }
       const Rows::Unit& unit = rows_.units()[u];
       const std::int64_t height = unit.node->result()->type.shape[2];
       price.work += of(by_rows_, unit).work * height - of(by_layer_, unit).work + kCall * height;
@@ -372,9 +591,11 @@ class Search {
     return point;
   }
 
-  static constexpr std::int64_t kCall = 100;  // instructions that a row costs besides its pixels
+  // Instructions that a row costs besides its pixels, and a row of a patch.
+  static constexpr std::int64_t kCall = 100, kMove = 20;
 
   ir::Graph& graph_;
+  const ops::Config& config_;
   ir::Value* pushed_;
   Rows rows_;
   NeedsByName by_layer_, by_rows_;

@@ -19,6 +19,8 @@ struct RowsOptions {
   // possible if that is too few.
   std::optional<std::int64_t> bytes = {};
   bool feed = false;  // the program's image arrives by rows, and is nowhere whole
+  // At most so many times the model's products, where that saves memory: some of them are computed by strips.
+  double recompute = 1;
 };
 inline constexpr std::int64_t kAnyBytes = std::int64_t{1} << 60;  // for the least work
 
@@ -27,6 +29,7 @@ struct RowsPoint {
   std::int64_t bytes = 0;
   std::int64_t extra = 0;  // instructions more than by layers, estimated
   std::size_t nodes = 0;   // that are computed by rows
+  std::int64_t macs = 0;   // products that are computed more than once
 };
 
 struct RowsFacts {
@@ -34,6 +37,7 @@ struct RowsFacts {
   std::int64_t bytes = 0, bytes_by_layer = 0;  // of memory
   std::int64_t extra = 0;                      // instructions, estimated
   std::int64_t work_by_layer = 0;              // the same of all layers
+  std::int64_t extra_macs = 0;                 // products more than the model has
   std::vector<RowsPoint> curve;                // all plans of which none needs less memory and less work
 };
 

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
+#include <iterator>
 #include <list>
 #include <numeric>
 #include <span>
@@ -19,7 +21,10 @@ namespace cormorant::emit {
 namespace {
 
 const char* group_name(const ir::Node& group, const Groups& groups, const Target& target) {
-  return groups.push_of(group) == nullptr ? ops::rows::variant(target.isa) : ops::rows::fed_variant(target.isa);
+  const bool is_fed = groups.push_of(group) != nullptr;
+  if (groups.has_strips(group))
+    return is_fed ? ops::rows::strips_fed_variant(target.isa) : ops::rows::strips_variant(target.isa);
+  return is_fed ? ops::rows::fed_variant(target.isa) : ops::rows::variant(target.isa);
 }
 
 class Emitter {
@@ -79,13 +84,17 @@ class Emitter {
       if (slab != nullptr) entry.fill = static_cast<std::int8_t>(slab->producer->integer("fill"));
     };
     std::unordered_map<const ir::Value*, Entry> made;
-    std::size_t calls = 0;
+    std::size_t calls = 0, records = 0;
+    std::vector<const ir::Node*> strip;  // from its cut on
     for (const ir::Node* member : groups_.members(group)) {
       if (is_slab(*member) || is_window(*member)) continue;
-      const Schedule schedule(group, table.size());
-      Entry entry = {.kind = is_push(*member)   ? Entry::Kind::push
-                             : is_feed(*member) ? Entry::Kind::feed
-                                                : Entry::Kind::call,
+      if (is_cut(*member) || !strip.empty()) strip.push_back(member);
+      if (!strip.empty() && !is_paste(*member)) continue;
+      const Schedule schedule(group, records++);
+      Entry entry = {.kind = is_push(*member)    ? Entry::Kind::push
+                             : is_feed(*member)  ? Entry::Kind::feed
+                             : is_paste(*member) ? Entry::Kind::strips
+                                                 : Entry::Kind::call,
                      .fill = 0,
                      .start = static_cast<std::uint16_t>(schedule.start),
                      .period = static_cast<std::uint16_t>(schedule.period),
@@ -98,12 +107,20 @@ class Emitter {
                      .slab_bytes = 0};
       const ir::Value* row = member->result();
       if (is_feed(*member)) entry.whole = index_of(member->tensor("source"));
-      if (is_feed(*member) || groups_.slab_of(row) != nullptr) set_slab(entry, row);
-      calls += is_feed(*member) ? 0 : 1;
+      if (is_feed(*member) || is_paste(*member) || groups_.slab_of(row) != nullptr) set_slab(entry, row);
       made[row] = entry;
-      table.push_back(entry);
+      if (is_paste(*member)) {
+        entry.whole = static_cast<std::uint16_t>(member->integer("strips") + 256 * std::ssize(strip));
+        table.push_back(entry);
+        for (const ops::rows::Part& part : parts_of(strip, index_of)) table.push_back(std::bit_cast<Entry>(part));
+        calls += strip.size() - 2;
+        strip.clear();
+      } else {
+        table.push_back(entry);
+        calls += is_feed(*member) ? 0 : 1;
+      }
     }
-    if (group.integers("schedule").size() != Schedule::kNumbers * table.size()) {
+    if (group.integers("schedule").size() != Schedule::kNumbers * records) {
       throw std::logic_error("group '" + group.name + "' has fewer steps than its schedule");
     }
     const auto& rows = group.tensors("rows");
@@ -124,6 +141,38 @@ class Emitter {
                  plan_.intern(tensors)};
     next_stage_ += calls;
     plan_.calls.push_back(std::move(call));
+  }
+  // What is done for a strip: a cut, operators, a paste.
+  static std::vector<ops::rows::Part> parts_of(const std::vector<const ir::Node*>& strip, const auto& index_of) {
+    using ops::rows::Part;
+    constexpr std::size_t kNumbers = ops::rows::kPlaceNumbers;
+    const auto& places = strip.back()->integers("places");
+    if (places.size() != kNumbers * (strip.size() - 1)) {
+      throw std::logic_error("'" + strip.back()->name + "' has not one place per patch");
+    }
+    std::vector<Part> parts;
+    for (std::size_t i = 0; i < strip.size(); ++i) {
+      const bool is_last = i + 1 == strip.size();
+      const ir::Value* patch = is_last ? strip[i]->tensor("patch") : strip[i]->result();
+      const std::int64_t* at = places.data() + kNumbers * (is_last ? i - 1 : i);
+      parts.push_back({.kind = i == 0    ? Part::Kind::cut
+                               : is_last ? Part::Kind::paste
+                                         : Part::Kind::call,
+                       .fill = static_cast<std::int8_t>(at[0]),
+                       .tensor = index_of(patch),
+                       .source = i == 0 ? index_of(strip[i]->tensor("rows")) : std::uint16_t{0},
+                       .pixel_bytes = static_cast<std::uint16_t>(patch->type.bytes() /
+                                                                 (patch->type.shape[2] * patch->type.shape[3])),
+                       .columns = static_cast<std::uint16_t>(patch->type.shape[3]),
+                       .rows = static_cast<std::uint16_t>(patch->type.shape[2]),
+                       .image_columns = static_cast<std::uint16_t>(at[1]),
+                       .image_rows = static_cast<std::uint16_t>(at[2]),
+                       .step_x = static_cast<std::uint16_t>(at[3]),
+                       .step_y = static_cast<std::uint16_t>(at[4]),
+                       .left = static_cast<std::int16_t>(at[5]),
+                       .top = static_cast<std::int16_t>(at[6])});
+    }
+    return parts;
   }
   // Bytes that no value of the graph holds.
   std::int32_t constant(std::span<const std::byte> bytes) {
@@ -184,11 +233,8 @@ class Emitter {
     for (const ir::Node* step : memory_.steps) {
       const ir::Node* const push = is_group(*step) ? groups_.push_of(*step) : nullptr;
       if (push == nullptr) continue;
-      std::size_t index = 0;
-      for (const ir::Node* member : groups_.members(*step)) {
-        if (member == push) break;
-        if (!is_slab(*member) && !is_window(*member)) ++index;
-      }
+      const Groups::Nodes scheduled = groups_.scheduled(*step);
+      const auto index = static_cast<std::size_t>(std::ranges::find(scheduled, push) - scheduled.begin());
       return fmt::format("{}{}", pte::kRows, Schedule(*step, index).rows);
     }
     return {};

@@ -13,6 +13,8 @@ bool is_feed(const ir::Node& node) { return node.op == "cormorant.rows.feed" || 
 bool is_push(const ir::Node& node) { return node.op == "cormorant.rows.push"; }
 bool is_slab(const ir::Node& node) { return node.op == "cormorant.rows.slab"; }
 bool is_window(const ir::Node& node) { return node.op == "cormorant.rows.window"; }
+bool is_cut(const ir::Node& node) { return node.op == "cormorant.rows.cut"; }
+bool is_paste(const ir::Node& node) { return node.op == "cormorant.rows.paste"; }
 
 Schedule::Schedule(const ir::Node& group, std::size_t index) {
   const auto& numbers = group.integers("schedule");
@@ -67,6 +69,21 @@ bool Groups::is_pinned(const ir::Value* value) const {
          (value->producer != nullptr && (is_slab(*value->producer) || is_window(*value->producer)));
 }
 
+Groups::Nodes Groups::scheduled(const ir::Node& group) const {
+  Nodes nodes;
+  bool is_inside = false;  // of a strip
+  for (const ir::Node* member : members(group)) {
+    if (is_cut(*member)) is_inside = true;
+    if (is_paste(*member)) is_inside = false;
+    if (!is_inside && !is_slab(*member) && !is_window(*member)) nodes.push_back(member);
+  }
+  return nodes;
+}
+
+bool Groups::has_strips(const ir::Node& group) const {
+  return std::ranges::any_of(members(group), [](const ir::Node* member) { return is_paste(*member); });
+}
+
 const ir::Node* Groups::push_of(const ir::Node& group) const {
   const Nodes& nodes = members(group);
   const auto found = std::ranges::find_if(nodes, [](const ir::Node* member) { return is_push(*member); });
@@ -78,8 +95,7 @@ const ir::Value* Groups::covered_by(const ir::Node& group, std::size_t result) c
   std::vector<std::pair<const ir::Value*, ops::rows::Flow>> fed;
   ops::rows::Flow collected;
   std::size_t index = 0;
-  for (const ir::Node* member : members(group)) {
-    if (is_slab(*member) || is_window(*member)) continue;
+  for (const ir::Node* member : scheduled(group)) {
     const Schedule s(group, index++);
     const ops::rows::Flow flow{s.start + s.period * s.before, s.period, s.rows, member->result()->type.bytes()};
     if (is_feed(*member) && !is_push(*member)) fed.emplace_back(member->tensor("source"), flow);
@@ -95,7 +111,8 @@ Groups::Nodes Groups::instructions(const Nodes& steps) const {
   Nodes nodes;
   for (const bool is_member : {false, true}) {
     for (const ir::Node* step : steps) {
-      if ((group_of(*step) != nullptr) == is_member && !is_feed(*step)) nodes.push_back(step);
+      const bool is_moved = is_feed(*step) || is_cut(*step) || is_paste(*step);
+      if ((group_of(*step) != nullptr) == is_member && !is_moved) nodes.push_back(step);
     }
   }
   return nodes;

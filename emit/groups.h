@@ -18,8 +18,12 @@ bool is_push(const ir::Node& node);  // of the latter
 // Only another reading of memory that somebody else writes: no instruction, and nothing that a group does.
 bool is_slab(const ir::Node& node);
 bool is_window(const ir::Node& node);
+// What a row is computed of by strips: moved, and no instruction.
+bool is_cut(const ir::Node& node);
+bool is_paste(const ir::Node& node);
 
-// Of a group's schedule: one record per feed and operator, in the order of a tick.
+// Of a group's schedule: one record per feed, operator and row that is pasted, in the order of a tick; operators
+// between a cut and a paste are due when that is.
 struct Schedule {
   static constexpr std::size_t kNumbers = 5;
   std::int64_t start = 0, period = 1, before = 0, rows = 0, after = 0;
@@ -43,6 +47,11 @@ class Groups {
   [[nodiscard]] const ir::Value* slab_of(const ir::Value* row) const;
   // Whether somebody keeps the value's memory from tick to tick: nothing else may be written there.
   [[nodiscard]] bool is_pinned(const ir::Value* value) const;
+
+  // Of a group's members those that its schedule has records of.
+  [[nodiscard]] Nodes scheduled(const ir::Node& group) const;
+  // Whether some of its rows are computed by strips.
+  [[nodiscard]] bool has_strips(const ir::Node& group) const;
 
   // The node by which rows of the program's input arrive at a group; null if they do not.
   [[nodiscard]] const ir::Node* push_of(const ir::Node& group) const;

@@ -202,8 +202,10 @@ class Mapper {
       work_in_place(node.result(), map_.block_of.at(over), step);
       return;
     }
+    if (is_cut(node)) cut_at_ = step;
     for (const ir::Value* result : node.results) {
-      if (!state_of_.contains(result)) add_block(result, step);
+      // All strips of a row are computed before it is there, the first of them is pasted before the second is cut.
+      if (!state_of_.contains(result)) add_block(result, is_paste(node) ? cut_at_ : step);
     }
     if (node.results.size() == 1 && !groups_.is_pinned(node.result())) {
       map_.blocks.back().over = find_cover(node, step);
@@ -299,6 +301,7 @@ class Mapper {
   ops::Runtime runtime_;
   Reuse reuse_;
   std::unordered_map<const ir::Node*, std::uint32_t> begins_;  // of groups: their first steps
+  std::uint32_t cut_at_ = 0;                                   // the step that began the last strip
   MemoryMap map_;
   std::unordered_map<const ir::Value*, const ir::Value*> state_of_;  // by the root that is its new contents
   std::unordered_set<std::size_t> wholes_;                           // blocks that others are parts of

@@ -141,7 +141,7 @@ Known results_of(const Products& p, const Known& known) {
 
 class Dropping {
  public:
-  explicit Dropping(ir::Graph& graph) : graph_(graph) {}
+  Dropping(ir::Graph& graph, std::size_t multiple) : graph_(graph), multiple_(multiple) {}
 
   std::size_t run() {
     for (ir::Node& node : graph_.nodes()) visit(node);
@@ -251,7 +251,11 @@ class Dropping {
     std::vector<bool> goes(channels);
     for (std::size_t c = 0; c < channels; ++c) goes[c] = can_go(readers, c);
     if (std::ranges::all_of(goes, [](bool b) { return b; })) goes[0] = false;  // a tensor has one at least
-    const auto count = static_cast<std::size_t>(std::ranges::count(goes, true));
+    auto count = static_cast<std::size_t>(std::ranges::count(goes, true));
+    for (std::size_t c = channels; c-- > 0 && count != 0 && (channels - count) % multiple_ != 0;) {
+      if (goes[c]) --count;
+      goes[c] = false;
+    }
     if (count == 0) return 0;
     std::vector<std::vector<std::int32_t>> biases;
     for (const Products& reader : readers) {
@@ -359,6 +363,7 @@ class Dropping {
   }
 
   ir::Graph& graph_;
+  std::size_t multiple_;
   std::unordered_map<const ir::Value*, Known> known_;
   std::unordered_map<const ir::Value*, ir::Value*> first_;
   std::unordered_map<const ir::Value*, Family> families_;
@@ -367,6 +372,6 @@ class Dropping {
 
 }  // namespace
 
-std::size_t drop_channels(ir::Graph& graph) { return Dropping(graph).run(); }
+std::size_t drop_channels(ir::Graph& graph, std::size_t multiple) { return Dropping(graph, multiple).run(); }
 
 }  // namespace cormorant::passes

@@ -81,8 +81,9 @@ void keep_bytes(ir::Graph& graph);
 // Inputs and outputs that are int8 become uint8, with zero points 128 higher.
 void take_uint8(ir::Graph& graph);
 
-// Channels that are the same for every input become part of the biases behind them; how many.
-std::size_t drop_channels(ir::Graph& graph);
+// Channels that are the same for every input become part of the biases behind them; how many. Those that are left are a
+// multiple of `multiple`.
+std::size_t drop_channels(ir::Graph& graph, std::size_t multiple = 1);
 
 // With 16-bit activations, operators that have no such kernels become others that have. A part of lower().
 void compose_words(ir::Graph& graph);

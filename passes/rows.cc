@@ -83,11 +83,15 @@ bool Rows::find_reads(Unit& unit) const {
     read.stride = node.integers("stride").at(0);
     read.top = node.integers("padding").at(0);
     read.pad = -node.integer("input_offset");
+    read.reach_x = (weight.at(2) - 1) * node.integers("dilation").at(1) + 1;
+    read.stride_x = node.integers("stride").at(1);
+    read.left = node.integers("padding").at(1);
     ir::Node* pad = input->producer;
     if (pad != nullptr && pad->op == "cortex_m.pad" && graph_.only_user(input) == &node && is_border(*pad, *read.pad)) {
       unit.pad = pad;
       read.image = pad->tensor("input");
       read.top += pad->integers("pre_pad").at(1);
+      read.left += pad->integers("pre_pad").at(2);
       if (!is_activation(read.image) || !is_image(read.image)) return false;
     }
     unit.reads.push_back(std::move(read));
@@ -101,7 +105,10 @@ bool Rows::find_reads(Unit& unit) const {
                           .reach = (node.integers("kernel_size").at(0) - 1) * node.integers("dilation").at(0) + 1,
                           .stride = node.integers("stride").at(0),
                           .top = node.integers("padding").at(0),
-                          .pad = std::numeric_limits<std::int8_t>::min()});
+                          .pad = std::numeric_limits<std::int8_t>::min(),
+                          .reach_x = (node.integers("kernel_size").at(1) - 1) * node.integers("dilation").at(1) + 1,
+                          .stride_x = node.integers("stride").at(1),
+                          .left = node.integers("padding").at(1)});
     return true;
   }
   if (node.op.starts_with("cormorant.avg_pool2d.")) {  // of a whole image
@@ -118,8 +125,8 @@ bool Rows::find_reads(Unit& unit) const {
   }
   const ops::Operator* op = ops::find(node);
   const bool is_quantize = node.op == "cortex_m.quantize_per_tensor";
-  if (op == nullptr || !(op->elementwise || is_quantize) || ops::is_float(node) || !node.op.starts_with("cortex_m."))
-    return false;
+  const bool has_rows = node.op.starts_with("cortex_m.") || node.op.starts_with("cormorant.flip_sign.");
+  if (op == nullptr || !(op->elementwise || is_quantize) || ops::is_float(node) || !has_rows) return false;
   for (const ir::NamedArgument& argument : node.args) {
     const auto* value = std::get_if<ir::Value*>(&argument.value);
     if (value == nullptr || *value == nullptr || !is_activation(*value)) continue;
@@ -147,15 +154,115 @@ bool Rows::is_between(const Unit& first, const Unit& last) const {
   return false;
 }
 
-std::optional<Rows::Group> Rows::group(std::size_t first, std::size_t last) const {
+// Whether a unit can be one of a chain: it reads one image, and all of its columns alike.
+bool Rows::is_stage_of_strips(std::size_t u) const {
+  const Unit& unit = units_[u];
+  if (!unit.has_rows || unit.reads.size() != 1 || unit.reads.front().is_mean || !unit.wholes.empty()) return false;
+  for (const ir::Value* image : {unit.reads.front().image, unit.node->result()}) {  // as tables count
+    if (std::ranges::any_of(image->type.shape, [](std::int64_t n) { return n > ops::rows::Part::kLongestStep; }))
+      return false;
+  }
+  if (is_convolution(*unit.node) || unit.node->op == "cortex_m.quantized_max_pool2d") return true;
+  return std::ranges::all_of(unit.node->inputs(), [](const ir::Value* input) {
+    return input->kind != ir::ValueKind::constant || input->type.rank() <= 1 || input->type.shape.back() == 1;
+  });
+}
+
+// Whether nobody but the next unit reads what this one computes.
+bool Rows::is_link(std::size_t u) const {
+  if (u + 1 >= units_.size() || !is_stage_of_strips(u) || !is_stage_of_strips(u + 1)) return false;
+  ir::Value* const result = units_[u].node->result();
+  const ir::Node* const reader = units_[u + 1].pad != nullptr ? units_[u + 1].pad : units_[u + 1].node;
+  return units_[u + 1].reads.front().image == result && !graph_.is_kept(result) && graph_.only_user(result) == reader;
+}
+
+std::vector<Rows::Strips> Rows::chains() const {
+  const auto reach = [&](std::size_t u) { return units_[u].reads.front().reach; };
+  const auto bytes_in = [&](std::size_t u) { return row_bytes_of(units_[u].reads.front().image); };
+  const auto bytes_out = [&](std::size_t u) { return row_bytes_of(units_[u].node->result()); };
+  std::vector<Strips> all;
+  for (std::size_t u = 0; u < units_.size(); ++u) {
+    if (!is_stage_of_strips(u) || reach(u) == 1) continue;
+    Strips chain{.first = u, .last = u};
+    for (std::size_t at = u; at > 0 && is_link(at - 1) && reach(at - 1) == 1;) {
+      --at;
+      if (bytes_in(at) < bytes_in(chain.first)) chain.first = at;
+    }
+    if (chain.first == u || (!all.empty() && all.back().last >= chain.first)) continue;
+    for (std::size_t at = u; is_link(at) && reach(at + 1) == 1;) {
+      ++at;
+      if (bytes_out(at) < bytes_out(chain.last)) chain.last = at;
+    }
+    all.push_back(chain);
+  }
+  return all;
+}
+
+std::vector<Rows::Patch> Rows::patches_of(const Strips& strips) const {
+  const std::int64_t width = units_[strips.last].node->result()->type.shape[3];
+  const std::int64_t columns = (width + strips.count - 1) / strips.count;
+  std::vector<Patch> patches = {{.columns = columns, .step_x = columns}};
+  for (std::size_t u = strips.last + 1; u-- > strips.first;) {
+    const Read& read = units_[u].reads.front();
+    const Patch& out = patches.back();
+    patches.push_back({.columns = (out.columns - 1) * read.stride_x + read.reach_x,
+                       .rows = (out.rows - 1) * read.stride + read.reach,
+                       .step_x = out.step_x * read.stride_x,
+                       .step_y = out.step_y * read.stride,
+                       .left = out.left * read.stride_x + read.left,
+                       .top = out.top * read.stride + read.top});
+  }
+  std::ranges::reverse(patches);
+  return patches;
+}
+
+std::int64_t Rows::macs_of(std::size_t u) const {
+  const ir::Node& node = *units_[u].node;
+  if (!is_convolution(node)) return 0;
+  const ir::Shape& shape = node.result()->type.shape;
+  return shape[2] * shape[3] * node.tensor("weight")->type.elements();
+}
+
+std::int64_t Rows::macs_of(const Strips& strips) const {
+  const std::vector<Patch> patches = patches_of(strips);
+  std::int64_t macs = 0;
+  for (std::size_t u = strips.first; u <= strips.last; ++u) {
+    const ir::Node& node = *units_[u].node;
+    if (!is_convolution(node)) continue;
+    const Patch& out = patches[u - strips.first + 1];
+    macs += out.rows * out.columns * node.tensor("weight")->type.elements();
+  }
+  return macs * strips.count * units_[strips.last].node->result()->type.shape[2];
+}
+
+Rows::Read Rows::read_of(const Strips& strips) const {
+  const Patch patch = patches_of(strips).front();
+  const Read& read = units_[strips.first].reads.front();
+  return {
+      .argument = read.argument, .image = read.image, .reach = patch.rows, .stride = patch.step_y, .top = patch.top};
+}
+
+std::optional<Rows::Group> Rows::group(std::size_t first, std::size_t last, const std::vector<Strips>& strips) const {
   Group group{.first = first, .last = last, .values = {}, .windows = {}};
   std::vector<Value>& values = group.values;
   std::unordered_map<const ir::Value*, std::size_t> known;
+  auto next_strips = strips.begin();
   for (std::size_t u = first; u <= last; ++u) {
+    const bool has_strips = next_strips != strips.end() && next_strips->first == u;
+    std::optional<Strips> own_strips;
+    std::vector<Read> own_reads;
+    if (has_strips) {
+      own_strips = *next_strips++;
+      own_reads.push_back(read_of(*own_strips));
+      group.windows.resize(group.windows.size() + own_strips->last - u);  // of what has no slabs
+      u = own_strips->last;
+      if (u > last) return {};
+    }
     const Unit& unit = units_[u];
     if (!unit.has_rows) return {};
+    const std::vector<Read>& reads = has_strips ? own_reads : unit.reads;
     std::optional<std::int64_t> period, start;
-    for (const Read& read : unit.reads) {
+    for (const Read& read : reads) {
       const auto found = known.find(read.image);
       if (found == known.end()) continue;
       const Value& value = values[found->second];
@@ -164,7 +271,7 @@ std::optional<Rows::Group> Rows::group(std::size_t first, std::size_t last) cons
       const std::int64_t due = value.start + value.period * (read.reach - 1 - read.top);
       start = std::max(start.value_or(due), due);
     }
-    for (const Read& read : unit.reads) {  // what comes from outside comes when it is needed
+    for (const Read& read : reads) {  // what comes from outside comes when it is needed
       if (known.contains(read.image)) continue;
       if (!period) period = read.stride;
       if (*period % read.stride != 0) return {};
@@ -182,10 +289,10 @@ std::optional<Rows::Group> Rows::group(std::size_t first, std::size_t last) cons
       if (known.contains(whole)) return {};
     }
     std::vector<Group::Window>& windows = group.windows.emplace_back();
-    const bool is_mean = unit.reads.front().is_mean;
+    const bool is_mean = reads.front().is_mean;
     ir::Value* const result = unit.node->result();
-    const std::int64_t rows = (is_mean ? unit.reads.front().image : result)->type.shape[2];
-    for (const Read& read : unit.reads) {
+    const std::int64_t rows = (is_mean ? reads.front().image : result)->type.shape[2];
+    for (const Read& read : reads) {
       Value& value = values[known.at(read.image)];
       const std::int64_t needed = read.reach - 1 - read.top;  // the newest row for row 0
       const std::int64_t newest = divide_down(*start - value.start, value.period);
@@ -199,7 +306,8 @@ std::optional<Rows::Group> Rows::group(std::size_t first, std::size_t last) cons
       value.last_read = u;
       const bool in_this_tick = *start - value.start == value.period * needed;
       if (read.reach + lag > 1 || !in_this_tick || read.top > 0) value.is_kept = true;
-      if (read.top > 0 || (rows - 1) * read.stride + needed > value.rows - 1) {
+      // Strips have borders of their own, whatever rows outside of the image hold.
+      if (!has_strips && (read.top > 0 || (rows - 1) * read.stride + needed > value.rows - 1)) {
         if (!read.pad || (value.fill && value.fill != read.pad)) return {};
         value.fill = read.pad;
       }
@@ -224,7 +332,8 @@ std::optional<Rows::Group> Rows::group(std::size_t first, std::size_t last) cons
                       .period = *period,
                       .start = *start,
                       .rows = result->type.shape[2],
-                      .row_bytes = row_bytes_of(result)});
+                      .row_bytes = row_bytes_of(result),
+                      .strips = own_strips});
   }
   if (is_between(units_[first], units_[last])) return {};
   std::int64_t begin = 0, end = 0;
@@ -257,9 +366,10 @@ std::int64_t Rows::bytes_of(const Group& group, const std::vector<std::int64_t>&
   std::vector<const Value*> passing;
   for (const Value& value : group.values) {
     if (value.is_kept) kept += align(value.slab_rows * value.row_bytes);
-    std::int64_t now = value.unit ? align(scratch[*value.unit]) : 0;
+    std::int64_t now = value.strips ? value.strips->bytes : value.unit ? align(scratch[*value.unit]) : 0;
     if (value.unit) {
-      std::erase_if(passing, [&](const Value* other) { return other->last_read < *value.unit; });
+      const std::size_t begin = value.strips ? value.strips->first : *value.unit;
+      std::erase_if(passing, [&](const Value* other) { return other->last_read < begin; });
     }
     if (!value.is_kept) passing.push_back(&value);
     for (const Value* other : passing) now += align(other->row_bytes);
@@ -298,6 +408,53 @@ ir::Value* Rows::add_mean(const ir::Node& node, ir::Value* sums, ir::Node* befor
                  {"output_min", node.get("output_min")},
                  {"output_max", node.get("output_max")}},
                 {node.result()->type}, node.location, before)
+      ->result();
+}
+
+ir::Value* Rows::add_strips(const Strips& strips, ir::Value* rows, ir::Node* before) {
+  const std::vector<Patch> patches = patches_of(strips);
+  const ir::Node& last = *units_[strips.last].node;
+  const auto patch_type = [](const ir::Value* image, const Patch& patch) {
+    ir::TensorType type = with_height(image->type, patch.rows);
+    type.shape[3] = patch.columns;
+    return type;
+  };
+  std::vector<std::int64_t> places;
+  const auto note = [&](const ir::Value* image, const Patch& patch, std::int64_t fill) {
+    places.insert(places.end(), {fill, image->type.shape[3], image->type.shape[2], patch.step_x, patch.step_y,
+                                 patch.left, patch.top});
+  };
+  const Unit& first = units_[strips.first];
+  ir::Value* image = first.reads.front().image;
+  ir::Value* patch =
+      graph_
+          .add_node(image->name + "_cut", "cormorant.rows.cut", {{"rows", rows}, {"columns", patches.front().columns}},
+                    {patch_type(image, patches.front())}, first.node->location, before)
+          ->result();
+  for (std::size_t u = strips.first; u <= strips.last; ++u) {
+    const ir::Node& node = *units_[u].node;
+    const Read& read = units_[u].reads.front();
+    note(image, patches[u - strips.first], read.pad.value_or(0));
+    std::vector<ir::NamedArgument> args = node.args;
+    const auto set = [&](std::string_view name, ir::Argument to) {
+      std::ranges::find(args, name, &ir::NamedArgument::name)->value = std::move(to);
+    };
+    set(read.argument, patch);
+    if (read.pad) set("padding", Dims{0, 0});  // what is outside is in the patch
+    image = node.result();
+    patch = graph_
+                .add_node(node.name, node.op, std::move(args), {patch_type(image, patches[u - strips.first + 1])},
+                          node.location, before)
+                ->result();
+  }
+  note(image, patches.back(), 0);
+  return graph_
+      .add_node(last.name + "_paste", "cormorant.rows.paste",
+                {{"patch", patch},
+                 {"columns", image->type.shape[3]},
+                 {"strips", strips.count},
+                 {"places", std::move(places)}},
+                {with_height(image->type, 1)}, last.location, before)
       ->result();
 }
 
@@ -350,15 +507,25 @@ void Rows::rewrite(const Group& group) {
     }
     const Unit& unit = units_[*value.unit];
     const ir::Node& node = *unit.node;
+    const auto collect = [&] {
+      if (!value.is_collected) return;
+      collected.push_back(row[v]);
+      heights.push_back(value.rows);
+    };
+    if (value.strips) {
+      const std::int64_t reach = patches_of(*value.strips).front().rows;
+      ir::Value* const rows = window(group.windows[*value.unit - group.first].front(), reach, node.location);
+      row[v] = add_strips(*value.strips, rows, before);
+      keep(v, node.location);
+      collect();
+      continue;
+    }
     if (unit.reads.front().is_mean) {
       row[v] = value.is_sum
                    ? add_sum(node, window(group.windows[*value.unit - group.first].front(), 1, node.location), before)
                    : add_mean(node, slab[v - 1], before);
       keep(v, node.location);
-      if (value.is_collected) {
-        collected.push_back(row[v]);
-        heights.push_back(value.rows);
-      }
+      collect();
       continue;
     }
     std::vector<ir::NamedArgument> args = node.args;
@@ -399,10 +566,7 @@ void Rows::rewrite(const Group& group) {
             .add_node(node.name, node.op, std::move(args), {with_height(value.image->type, 1)}, node.location, before)
             ->result();
     keep(v, node.location);
-    if (value.is_collected) {
-      collected.push_back(row[v]);
-      heights.push_back(value.rows);
-    }
+    collect();
   }
   std::vector<ir::TensorType> types;
   for (std::size_t i = 0; i < collected.size(); ++i) types.push_back(with_height(collected[i]->type, heights[i]));

@@ -10,6 +10,11 @@
 //
 // A reader that waits for another operand (a residual connection) finds its row by then `lag` rows above the newest, so
 // that the slab has reach + lag rows. All of this is exact: nothing is computed twice, and nothing waits.
+//
+// Where memory is worth more than time, a chain inside of a group can be computed by strips: for each row of its result
+// and strip of columns, all that these look at, from the rows of what the chain reads on. Its own images need no slabs
+// then, but a patch each, as large as the strip wants it; what neighbouring rows and strips look at too is computed for
+// each of them again.
 #pragma once
 
 #include <cstdint>
@@ -29,11 +34,12 @@ class Rows {
   struct Read {
     std::string argument;
     ir::Value* image = nullptr;
-    std::int64_t reach = 1;                // rows from the first to the last that it looks at
-    std::int64_t stride = 1;               // rows of the operand per row of the result
-    std::int64_t top = 0;                  // rows above the image that it looks at
-    std::optional<std::int64_t> pad = {};  // what rows outside of the image hold; none: it looks at none
-    bool is_mean = false;                  // adds all rows up, and has a result when the last has come
+    std::int64_t reach = 1;                            // rows from the first to the last that it looks at
+    std::int64_t stride = 1;                           // rows of the operand per row of the result
+    std::int64_t top = 0;                              // rows above the image that it looks at
+    std::optional<std::int64_t> pad = {};              // what rows outside of the image hold; none: it looks at none
+    bool is_mean = false;                              // adds all rows up, and has a result when the last has come
+    std::int64_t reach_x = 1, stride_x = 1, left = 0;  // the same of columns
   };
   // A node that becomes an instruction, with the pad before it that becomes part of it.
   struct Unit {
@@ -42,6 +48,16 @@ class Rows {
     bool has_rows = false;  // whether it can be computed row by row
     std::vector<Read> reads;
     std::vector<ir::Value*> wholes;  // operands that it needs whole for every row
+  };
+  // A chain that is computed by strips.
+  struct Strips {
+    std::size_t first = 0, last = 0;  // units
+    std::int64_t count = 1;           // of strips
+    std::int64_t bytes = 0;           // of patches and scratch, at most
+  };
+  // The part of an image that a strip of a row looks at: see ops/rows/rows.h.
+  struct Patch {
+    std::int64_t columns = 1, rows = 1, step_x = 1, step_y = 1, left = 0, top = 0;
   };
   // A value of a group.
   struct Value {
@@ -55,6 +71,7 @@ class Rows {
     bool is_collected = false;
     std::optional<std::int64_t> fill = {};  // of rows outside of the image, where somebody looks at them
     std::size_t last_read = 0;              // the last unit that reads it
+    std::optional<Strips> strips = {};      // by which it is computed; the unit is the last of their chain
   };
   struct Group {
     std::size_t first = 0, last = 0;  // units
@@ -74,8 +91,18 @@ class Rows {
   void push(ir::Value* input) { pushed_ = input; }
 
   [[nodiscard]] const std::vector<Unit>& units() const { return units_; }
-  // The units from first to last as a group; none where they cannot be one.
-  [[nodiscard]] std::optional<Group> group(std::size_t first, std::size_t last) const;
+  // The units from first to last as a group; none where they cannot be one. Chains by strips are given in order.
+  [[nodiscard]] std::optional<Group> group(std::size_t first, std::size_t last,
+                                           const std::vector<Strips>& strips = {}) const;
+  // The chains that are worth computing by strips, in order: of units that stand one behind the other, and have no
+  // other readers, the one whose rows are needed several times and what makes its images larger than what goes in and
+  // out.
+  [[nodiscard]] std::vector<Strips> chains() const;
+  // What a strip of a row needs of what the chain reads and of each unit's result.
+  [[nodiscard]] std::vector<Patch> patches_of(const Strips& strips) const;
+  // Products of a unit that is computed once, and how many times as many there are of each unit of a chain.
+  [[nodiscard]] std::int64_t macs_of(std::size_t unit) const;
+  [[nodiscard]] std::int64_t macs_of(const Strips& strips) const;
   // Bytes of the group's slabs and of what it needs within a tick; whole images apart. Scratch is given per unit.
   [[nodiscard]] std::int64_t bytes_of(const Group& group, const std::vector<std::int64_t>& scratch) const;
 
@@ -87,6 +114,11 @@ class Rows {
   [[nodiscard]] bool find_reads(Unit& unit) const;
   [[nodiscard]] bool is_between(const Unit& first, const Unit& last) const;
   void rewrite(const Group& group);
+  [[nodiscard]] Read read_of(const Strips& strips) const;
+  [[nodiscard]] bool is_stage_of_strips(std::size_t unit) const;
+  [[nodiscard]] bool is_link(std::size_t unit) const;
+  // The row that a chain computes from `rows`.
+  ir::Value* add_strips(const Strips& strips, ir::Value* rows, ir::Node* before);
   // What the mean over an image is made of.
   ir::Value* add_sum(const ir::Node& node, ir::Value* row, ir::Node* before);
   ir::Value* add_mean(const ir::Node& node, ir::Value* sums, ir::Node* before);

@@ -9,9 +9,9 @@
 #include <cstdlib>
 #include <map>
 
-#include "cli/program_io.h"
 #include "compiler/compile.h"
 #include "formats/pte/reader.h"
+#include "program/program_io.h"
 #include "runtime/host.h"
 #include "target/parse.h"
 #include "tests/conformance/conformance.h"
@@ -255,6 +255,18 @@ TEST(Memory, SlicesAndConcatenationsOfRowsMoveNothing) {
        }},
   };
   expect_tighter(cases, {"aten::slice_copy.Tensor_out", "aten::cat.out"});
+}
+
+// The sum may not be written over the image: a row of it is read for every other row.
+TEST(Memory, ARowIsReadBeforeItsImageIsOverwritten) {
+  const std::vector<Case> cases = {
+      {"a row of an image that is added to it", [](ir::Graph& graph) {
+         ir::Value* image = clamp(graph, int8_input(graph, {1, 8, 5, 4}, kScale, kZeroPoint), -1.0);
+         ir::Value* row = slice(graph, image, 2, 0, 1);
+         graph.add_output(add_quantized(graph, "aten.add", {{"self", image}, {"other", row}, {"alpha", 1.0}},
+                                        image->type.shape, 2 * kScale, kZeroPoint));
+       }}};
+  expect_tighter(cases, {});
 }
 
 // What cannot stay where it is may still lie over its source.

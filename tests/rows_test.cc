@@ -7,16 +7,21 @@
 #include <gtest/gtest.h>
 
 #include <cstddef>
+#include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <random>
 
 #include "base/diagnostic.h"
-#include "cli/program_io.h"
 #include "compiler/compile.h"
 #include "ops/rows/rows.h"
+#include "program/program_io.h"
+#include "runner/process.h"
 #include "runtime/host.h"
 #include "target/parse.h"
 #include "tests/conformance/conformance.h"
+#include "tests/fuzz/corpus.h"
 #include "tests/fuzz/guard.h"
 
 namespace cormorant {
@@ -135,17 +140,26 @@ class Network {
   ir::Value* value_;
 };
 
-// How a graph is cut into groups: as few as can be, or anywhere; or as the compiler does it for an image that arrives
-// by rows.
-enum class Cuts : std::uint8_t { none, few, random, fed };
+// How a graph is cut into groups: as few as can be, anywhere, or as few with all chains by strips that can be; or as
+// the compiler does it for an image that arrives by rows.
+enum class Cuts : std::uint8_t { none, few, random, strips, fed };
 
 std::size_t regroup(ir::Graph& graph, Isa isa, Cuts cuts, std::mt19937& random) {
+  using Strips = passes::Rows::Strips;
   passes::Rows rows(graph, isa);
+  std::vector<Strips> chains = cuts == Cuts::strips ? rows.chains() : std::vector<Strips>();
+  for (Strips& chain : chains) chain.count = 1 + static_cast<std::int64_t>(random() % 4);
+  const auto of_group = [&](std::size_t first, std::size_t last) {
+    std::vector<Strips> own;
+    std::ranges::copy_if(chains, std::back_inserter(own),
+                         [&](const Strips& chain) { return chain.first >= first && chain.last <= last; });
+    return own;
+  };
   std::vector<passes::Rows::Group> groups;
   for (std::size_t at = 0; at < rows.units().size();) {
     std::optional<passes::Rows::Group> best;
     for (std::size_t last = at; last < rows.units().size(); ++last) {
-      if (auto group = rows.group(at, last)) best = std::move(group);
+      if (auto group = rows.group(at, last, of_group(at, last))) best = std::move(group);
       if (cuts == Cuts::random && random() % 4 == 0) break;
     }
     at = best ? best->last + 1 : at + 1;
@@ -156,11 +170,12 @@ std::size_t regroup(ir::Graph& graph, Isa isa, Cuts cuts, std::mt19937& random) 
 }
 
 // With what the compiler does for --feed=rows.
-compiler::Options options_for(const Target& target, bool feed) {
+compiler::Options options_for(const Target& target, bool feed, double recompute = 1,
+                              compiler::Io io = compiler::Io::int8) {
   compiler::Options options;
   options.config.target = target;
-  options.io = compiler::Io::int8;
-  if (feed) options.rows = compiler::RowsOptions{.bytes = {}, .feed = true};
+  options.io = io;
+  if (feed) options.rows = compiler::RowsOptions{.bytes = {}, .feed = true, .recompute = recompute};
   return options;
 }
 
@@ -171,9 +186,10 @@ struct Result {
   std::vector<Arrays> outputs;
 };
 
-Result compile_and_run(unsigned seed, Cuts cuts, const Target& target = {}, const ExecuteOn& where = {}) {
+Result compile_and_run(unsigned seed, Cuts cuts, const Target& target = {}, const ExecuteOn& where = {},
+                       compiler::Io io = compiler::Io::int8) {
   Network network(seed);
-  const compiler::Options options = options_for(target, cuts == Cuts::fed);
+  const compiler::Options options = options_for(target, cuts == Cuts::fed, seed % 2 == 0 ? 4 : 1, io);
   compiler::Stages stages = compiler::default_stages(options);
   Result result;
   std::mt19937 random(seed), random_cuts(seed);
@@ -202,19 +218,86 @@ Result compile_and_run(unsigned seed, Cuts cuts, const Target& target = {}, cons
 }
 
 TEST(Rows, LeaveEveryBitAsItWas) {
-  std::size_t groups = 0;
+  std::size_t groups = 0, strips = 0;
   for (unsigned seed = 1; seed <= 16; ++seed) {
     SCOPED_TRACE(seed);
     const Result whole = compile_and_run(seed, Cuts::none);
     EXPECT_EQ(whole.groups, 0U);
-    for (const Cuts cuts : {Cuts::few, Cuts::random, Cuts::fed}) {
+    for (const Cuts cuts : {Cuts::few, Cuts::random, Cuts::strips, Cuts::fed}) {
       const Result by_rows = compile_and_run(seed, cuts);
       groups += by_rows.groups;
+      strips += by_rows.facts.operators.contains("cormorant::rows_strips.mve") ? 1 : 0;
       EXPECT_TRUE(whole.outputs == by_rows.outputs);
-      EXPECT_EQ(by_rows.facts.operators.contains("cormorant::rows_fed.mve"), cuts == Cuts::fed);
+      const auto has = [&](const char* name) { return by_rows.facts.operators.contains(name); };
+      EXPECT_EQ(has("cormorant::rows_fed.mve") || has("cormorant::rows_strips_fed.mve"), cuts == Cuts::fed);
+      EXPECT_EQ(cuts == Cuts::fed && by_rows.facts.rows->extra_macs != 0, has("cormorant::rows_strips_fed.mve"));
     }
   }
   EXPECT_GT(groups, 32U);
+  EXPECT_GT(strips, 4U);
+}
+
+// Four channels become more, which are convolved one by one, and four again.
+ir::Graph expanded(std::int64_t height, std::int64_t width, std::int64_t hidden) {
+  ir::Graph graph;
+  std::mt19937 random(1);
+  ir::Value* value = conformance::int8_input(graph, {1, 4, height, width}, 0.1, 0);
+  const auto convolve = [&](std::int64_t outputs, std::int64_t kernel, bool depthwise) {
+    ir::Value* weight =
+        conformance::int8_weights(graph, {outputs, depthwise ? 1 : value->type.shape[1], kernel, kernel}, 0, random);
+    value = add_quantized(graph, "aten.conv2d",
+                          {{"input", value},
+                           {"weight", weight},
+                           {"bias", conformance::int32_bias(graph, value, weight, random)},
+                           {"stride", Dims{1, 1}},
+                           {"padding", Dims{kernel / 2, kernel / 2}},
+                           {"dilation", Dims{1, 1}},
+                           {"groups", depthwise ? outputs : std::int64_t{1}}},
+                          {1, outputs, height, width}, 0.2, 1);
+  };
+  convolve(hidden, 1, false);
+  convolve(hidden, 3, true);
+  convolve(4, 1, false);
+  graph.add_output(value);
+  return graph;
+}
+
+// More products, but no more than permitted, for less memory.
+TEST(Rows, AreComputedAgainWhereThatSavesMemory) {
+  std::int64_t most = 0;
+  std::vector<Arrays> expected;
+  for (const double recompute : {1.0, 4.0}) {
+    ir::Graph graph = expanded(16, 32, 64);
+    const compiler::Options options = options_for({}, true, recompute);
+    compiler::Compilation compilation(graph, options);
+    compilation.quantize();
+    compiler::Compiled compiled = compilation.finish();
+    const std::int64_t extra = compiled.facts.rows->extra_macs;
+    const ProgramFile program = program_from(std::move(compiled.program), "test.pte");
+    npy::Array x{DType::i8, {1, 4, 16, 32}, {}};
+    for (std::size_t i = 0; i < 4UL * 16 * 32; ++i) x.data.push_back(static_cast<std::byte>(i * 37 % 251));
+    const std::vector<Arrays> outputs = execute(program, {Arrays{std::move(x)}}, {}).outputs;
+    if (recompute == 1) {
+      EXPECT_EQ(extra, 0);
+      most = compiler::arena_bytes(compiled.facts);
+      expected = outputs;
+      continue;
+    }
+    EXPECT_TRUE(compiled.facts.operators.contains("cormorant::rows_strips_fed.mve"));
+    EXPECT_GE(extra, 2 * 16 * 32 * 4 * 64);  // each row of the expansion three times
+    EXPECT_LE(extra, 3 * compiled.facts.macs);
+    EXPECT_LT(compiler::arena_bytes(compiled.facts), most / 2);
+    EXPECT_TRUE(outputs == expected);
+  }
+}
+
+// A camera's bytes.
+TEST(Rows, AreTakenAsUint8) {
+  const Result whole = compile_and_run(5, Cuts::none, {}, {}, compiler::Io::uint8);
+  const Result by_rows = compile_and_run(5, Cuts::fed, {}, {}, compiler::Io::uint8);
+  EXPECT_TRUE(by_rows.facts.operators.contains("cormorant::rows_fed.mve"));
+  EXPECT_EQ(program_from(by_rows.program, "test.pte").inputs[0].dtype, DType::u8);
+  EXPECT_TRUE(whole.outputs == by_rows.outputs);
 }
 
 // Boards have kernels of their own for rows.
@@ -226,11 +309,100 @@ TEST(Rows, HaveTheSameBitsOnBoards) {
     for (unsigned seed = 1; seed <= 3; ++seed) {
       SCOPED_TRACE(std::string(cpu) + " " + std::to_string(seed));
       const Result whole = compile_and_run(seed, Cuts::none, target);
-      for (const Cuts cuts : {Cuts::few, Cuts::fed}) {
+      for (const Cuts cuts : {Cuts::few, Cuts::strips, Cuts::fed}) {
         EXPECT_TRUE(whole.outputs == compile_and_run(seed, cuts, target, board).outputs);
       }
     }
   }
+}
+
+// MobileNetV2 of 0.35 times the channels, at 96 × 96, for three classes; its weights are random.
+ir::Graph mobilenet() {
+  ir::Graph graph;
+  std::mt19937 random(1);
+  ir::Value* value = conformance::int8_input(graph, {1, 3, 96, 96}, 0.02, 0);
+  const auto convolve = [&](std::int64_t outputs, std::int64_t kernel, std::int64_t stride, bool depthwise, int zero) {
+    const ir::Shape shape = value->type.shape;
+    ir::Value* weight =
+        conformance::int8_weights(graph, {outputs, depthwise ? 1 : shape[1], kernel, kernel}, 0, random);
+    value = add_quantized(graph, "aten.conv2d",
+                          {{"input", value},
+                           {"weight", weight},
+                           {"bias", conformance::int32_bias(graph, value, weight, random, 1000)},
+                           {"stride", Dims{stride, stride}},
+                           {"padding", Dims{kernel / 2, kernel / 2}},
+                           {"dilation", Dims{1, 1}},
+                           {"groups", depthwise ? outputs : std::int64_t{1}}},
+                          {1, outputs, (shape[2] - 1) / stride + 1, (shape[3] - 1) / stride + 1}, 0.06, zero);
+  };
+  struct Stage {
+    std::int64_t expansion, channels, blocks, stride;
+  };
+  convolve(16, 3, 2, false, -128);
+  for (const Stage& stage : {Stage{1, 8, 1, 1}, Stage{6, 8, 2, 2}, Stage{6, 16, 3, 2}, Stage{6, 24, 4, 2},
+                             Stage{6, 32, 3, 1}, Stage{6, 56, 3, 2}, Stage{6, 112, 1, 1}}) {
+    for (std::int64_t block = 0; block < stage.blocks; ++block) {
+      ir::Value* const skip = value;
+      const std::int64_t hidden = stage.expansion * value->type.shape[1];
+      if (stage.expansion != 1) convolve(hidden, 1, 1, false, -128);
+      convolve(hidden, 3, block == 0 ? stage.stride : 1, true, -128);
+      convolve(stage.channels, 1, 1, false, 3);
+      if (value->type.shape != skip->type.shape) continue;
+      value = add_quantized(graph, "aten.add", {{"self", skip}, {"other", value}, {"alpha", std::int64_t{1}}},
+                            value->type.shape, 0.08, 3);
+    }
+  }
+  convolve(1280, 1, 1, false, -128);
+  value = add_quantized(graph, "aten.avg_pool2d",
+                        {{"self", value},
+                         {"kernel_size", Dims{3, 3}},
+                         {"stride", Dims{3, 3}},
+                         {"padding", Dims{0, 0}},
+                         {"ceil_mode", false},
+                         {"count_include_pad", true},
+                         {"divisor_override", {}}},
+                        {1, 1280, 1, 1}, 0.03, -128);
+  convolve(3, 1, 1, false, 0);
+  graph.add_output(value);
+  return graph;
+}
+
+// Arena, state, stack and everything else that is written: 64 KB, as the linker script says. The image is 27 KB.
+TEST(Rows, HaveMobileNetV2RunIn64KOnACortexM4) {
+  const TemporaryDirectory directory;
+  const std::filesystem::path boards = directory.path() / "boards";
+  std::filesystem::copy(CORMORANT_SOURCE_DIR "/boards", boards, std::filesystem::copy_options::recursive);
+  const fuzz::Bytes bytes = fuzz::read_file(boards / "netduinoplus2/board.ld");
+  std::string script(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  const auto replace = [&](const std::string& what, const std::string& by) {
+    const std::size_t at = script.find(what);
+    ASSERT_NE(at, std::string::npos) << what;
+    script.replace(at, what.size(), by);
+  };
+  replace("LENGTH = 128K", "LENGTH = 64K");
+  replace("  ccm (rw) : ORIGIN = 0x10000000, LENGTH = 64K\n", "");
+  replace("  .arena.ccm (NOLOAD) : ALIGN(16) { *(.arena.ccm) } > ccm\n", "");
+  std::ofstream(boards / "netduinoplus2/board.ld") << script;
+  ASSERT_EQ(setenv("CORMORANT_BOARDS_DIR", boards.c_str(), 1), 0);
+
+  const Target target = parse_target("cortex-m4");
+  const auto outputs_of = [&](bool feed, const ExecuteOn& where) {
+    ir::Graph graph = mobilenet();
+    const compiler::Options options = options_for(target, feed);
+    compiler::Compilation compilation(graph, options);
+    compilation.quantize();
+    const ProgramFile program = program_from(compilation.finish().program, "test.pte");
+    npy::Array x{DType::i8, {1, 3, 96, 96}, {}};
+    std::mt19937 random(2);
+    for (std::size_t i = 0; i < 3UL * 96 * 96; ++i) x.data.push_back(static_cast<std::byte>(random() % 256));
+    return execute(program, {Arrays{std::move(x)}}, where).outputs;
+  };
+  ExecuteOn board;
+  board.target = target;
+  board.board = "netduinoplus2";
+  const auto by_rows = outputs_of(true, board);
+  unsetenv("CORMORANT_BOARDS_DIR");
+  EXPECT_TRUE(by_rows == outputs_of(false, {}));
 }
 
 // A profile tells the cost of every layer, also of those that are computed by rows, and no instruction twice.
@@ -267,6 +439,10 @@ TEST(Rows, WriteNothingBesideTheirTensors) {
       const fuzz::Guarded guarded = fuzz::run_guarded(board, by_rows.program);
       EXPECT_TRUE(guarded.fits);
       EXPECT_EQ(guarded.failure, "");
+    }
+    for (const unsigned seed : {2U, 4U}) {
+      const Result by_strips = compile_and_run(seed, Cuts::strips, parse_target(cpu));
+      EXPECT_EQ(fuzz::run_guarded(board, by_strips.program).failure, "");
     }
     const fuzz::Guarded fed = fuzz::run_guarded(board, compile_and_run(3, Cuts::fed, parse_target(cpu)).program);
     EXPECT_TRUE(fed.fits);
@@ -482,6 +658,79 @@ TEST(Rows, AreRefusedByTheNameOfWhatIsInTheWay) {
       add_quantized(softmax, "aten.softmax", {{"self", x}, {"dim", std::int64_t{3}}}, {1, 4, 6, 3}, 1.0 / 256, -128));
   EXPECT_TRUE(is_refused(softmax, "this layer cannot take the image by rows"));
   EXPECT_TRUE(is_refused(softmax, "softmax"));
+}
+
+// A table of strips that lies about its patches does not load; whatever loads stays inside.
+TEST(Rows, RefuseStripsThatLeaveTheirPatches) {
+  using ops::rows::Entry;
+  using ops::rows::Part;
+  ir::Graph graph = expanded(6, 7, 8);
+  const compiler::Options options = options_for({}, false);
+  compiler::Stages stages = compiler::default_stages(options);
+  for (compiler::Stage& stage : stages.for_target) {
+    if (stage.name == "rows")
+      stage.run = [&](ir::Graph& g, compiler::Context&) {
+        passes::Rows rows(g, Isa::mve);
+        std::vector<passes::Rows::Strips> chains = rows.chains();
+        ASSERT_EQ(chains.size(), 1U);
+        chains.front().count = 3;
+        const std::vector<passes::Rows::Group> groups = {*rows.group(0, rows.units().size() - 1, chains)};
+        rows.rewrite(groups);
+      };
+  }
+  compiler::Compilation compilation(graph, options, stages);
+  compilation.quantize();
+  const std::vector<std::byte> file = compilation.finish().program;
+  const auto loads = [&](std::size_t at, auto to) {
+    std::vector<std::byte> changed = file;
+    std::memcpy(changed.data() + at, &to, sizeof(to));
+    try {
+      HostProgram(changed, ops::host_kernels()).run({});
+      return true;
+    } catch (const InputError&) {
+      return false;
+    }
+  };
+  // The header of three strips, and behind it cut, three calls, paste.
+  constexpr std::uint16_t kHeader = 3 + 256 * 5;
+  std::size_t header = 0;
+  for (std::size_t at = 0; at + 6 * sizeof(Entry) <= file.size() && header == 0; at += 4) {
+    Entry entry;
+    Part parts[5];
+    std::memcpy(&entry, file.data() + at, sizeof(entry));
+    std::memcpy(parts, file.data() + at + sizeof(entry), sizeof(parts));
+    if (entry.kind == Entry::Kind::strips && entry.whole == kHeader && parts[0].kind == Part::Kind::cut &&
+        parts[4].kind == Part::Kind::paste) {
+      header = at;
+    }
+  }
+  ASSERT_NE(header, 0U);
+  const auto part = [&](std::size_t index) { return header + (1 + index) * sizeof(Entry); };
+  EXPECT_TRUE(loads(header + offsetof(Entry, whole), kHeader));
+  EXPECT_TRUE(loads(header + offsetof(Entry, whole), std::uint16_t{200 + 256 * 5}));  // pastes nothing where no row is
+  for (const int parts : {0, 4, 6, 255}) {
+    EXPECT_FALSE(loads(header + offsetof(Entry, whole), static_cast<std::uint16_t>(3 + 256 * parts)));
+  }
+  for (std::size_t i = 0; i < 5; ++i) {
+    SCOPED_TRACE(i);
+    EXPECT_FALSE(loads(part(i) + offsetof(Part, kind), std::uint8_t{0}));
+    EXPECT_FALSE(loads(part(i) + offsetof(Part, kind), std::uint8_t{0x83}));
+    EXPECT_FALSE(loads(part(i) + offsetof(Part, tensor), std::uint16_t{99}));
+    EXPECT_FALSE(loads(part(i) + offsetof(Part, pixel_bytes), std::uint16_t{9}));
+    EXPECT_FALSE(loads(part(i) + offsetof(Part, columns), std::uint16_t{9}));
+    EXPECT_FALSE(loads(part(i) + offsetof(Part, rows), std::uint16_t{9}));
+    EXPECT_FALSE(loads(part(i) + offsetof(Part, step_x), std::uint16_t{0x4000}));
+    EXPECT_FALSE(loads(part(i) + offsetof(Part, step_y), std::uint16_t{0x4000}));
+    for (const int somewhere : {-32768, -7, 3, 32767}) {  // but never outside
+      const auto to = static_cast<std::int16_t>(somewhere);
+      EXPECT_TRUE(loads(part(i) + offsetof(Part, left), to));
+      EXPECT_TRUE(loads(part(i) + offsetof(Part, top), to));
+    }
+    EXPECT_TRUE(loads(part(i) + offsetof(Part, step_x), std::uint16_t{0x3fff}));
+  }
+  EXPECT_FALSE(loads(part(0) + offsetof(Part, source), std::uint16_t{99}));
+  EXPECT_FALSE(loads(part(0) + offsetof(Part, image_columns), std::uint16_t{8}));
+  EXPECT_FALSE(loads(part(4) + offsetof(Part, image_columns), std::uint16_t{8}));
 }
 
 }  // namespace

@@ -39,6 +39,15 @@ std::vector<ir::TensorType> infer(const ir::Node& node) {
     }
     return {std::move(type)};
   }
+  if (node.op == "cormorant.rows.cut" || node.op == "cormorant.rows.paste") {
+    const bool is_cut = node.op == "cormorant.rows.cut";
+    const ir::Value* from = node.tensor(is_cut ? "rows" : "patch");
+    ir::TensorType type = with_height(node, from, is_cut ? from->type.shape.at(2) : 1);
+    if (node.integer("columns") < 1) reject(node, "a strip has no columns");
+    if (!is_cut && node.integer("strips") < 1) reject(node, "a row is pasted of no strips");
+    type.shape[3] = node.integer("columns");
+    return {std::move(type)};
+  }
   std::vector<ir::TensorType> types;
   const auto& rows = node.tensors("rows");
   const auto& heights = node.integers("heights");
@@ -60,6 +69,8 @@ Operator rows_operator() {
           .canonical = {"cormorant.rows.feed(Tensor source)", "cormorant.rows.push(Tensor source)",
                         "cormorant.rows.slab(Tensor row, int rows, int fill)",
                         "cormorant.rows.window(Tensor slab, int start, int rows)",
+                        "cormorant.rows.cut(Tensor rows, int columns)",
+                        "cormorant.rows.paste(Tensor patch, int columns, int strips, int[] places)",
                         "cormorant.rows.group(Tensor[] rows, int[] heights, Tensor[] slabs, Tensor[] sources, "
                         "int[] schedule)"},
           .infer = rows::infer};

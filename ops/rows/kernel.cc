@@ -28,7 +28,7 @@ bool has_rows(const Tensor& tensor, std::uint32_t rows, std::uint32_t row_bytes)
 // Not part of its caller, whose frame lies below that of what reads the arguments.
 [[gnu::noinline]] void check_entry(Call& call, const Entry& e, const TensorList& tensors) {
   const bool is_call = e.kind == Entry::Kind::call;
-  call.require(e.kind <= Entry::Kind::push && (is_call || e.slab != Entry::kNone), Error::bad_constant);
+  call.require(e.kind <= Entry::Kind::strips && (is_call || e.slab != Entry::kNone), Error::bad_constant);
   call.require(e.kind != Entry::Kind::collect || (e.before == 0 && e.after == 0), Error::bad_constant);
   Tensor tensor;
   if (e.slab != Entry::kNone) {
@@ -36,16 +36,35 @@ bool has_rows(const Tensor& tensor, std::uint32_t rows, std::uint32_t row_bytes)
     if (call.error() != Error::ok || !call.item(tensors, e.slab, tensor)) return;
     call.require(e.slab_bytes != 0 && has_rows(tensor, e.slab_bytes / e.row_bytes, e.row_bytes), Error::bad_shape);
   }
-  if (!is_call) {
+  if (!is_call && e.kind != Entry::Kind::strips) {
     call.require(e.whole < tensors.count, Error::bad_constant);
     if (call.error() != Error::ok || !call.item(tensors, e.whole, tensor)) return;
     call.require(has_rows(tensor, e.kind == Entry::Kind::push ? 1 : e.rows, e.row_bytes), Error::bad_shape);
   }
 }
 
+// Wherever a strip is, its patches are moved and filled inside of their tensors, as large as the part says they are.
+[[gnu::noinline]] void check_part(Call& call, const Entry& e, const Part& part, const TensorList& tensors) {
+  const bool is_cut = part.kind == Part::Kind::cut;
+  call.require(part.kind >= Part::Kind::cut && part.kind <= Part::Kind::paste && part.tensor < tensors.count &&
+                   (!is_cut || part.source < tensors.count),
+               Error::bad_constant);
+  call.require(part.step_x <= Part::kLongestStep && part.step_y <= Part::kLongestStep && part.image_columns != 0 &&
+                   part.rows != 0 && part.columns != 0 && part.pixel_bytes != 0,
+               Error::bad_constant);
+  Tensor tensor;
+  if (call.error() != Error::ok || !call.item(tensors, part.tensor, tensor)) return;
+  call.require(!tensor.constant && tensor.bytes() == CheckedSize(part.rows) * part.columns * part.pixel_bytes,
+               Error::bad_shape);
+  const std::uint64_t row_bytes = std::uint64_t{part.image_columns} * part.pixel_bytes;
+  if (part.kind == Part::Kind::paste) call.require(part.rows == 1 && row_bytes == e.row_bytes, Error::bad_shape);
+  if (!is_cut || call.error() != Error::ok || !call.item(tensors, part.source, tensor)) return;
+  call.require(tensor.bytes() == CheckedSize(part.rows) * part.image_columns * part.pixel_bytes, Error::bad_shape);
+}
+
 // A plan, behind `before` bytes for what else its kernel keeps. `arrival` is the entry that rows are pushed to: there
 // is one where somebody asks for it, else none.
-Plan* load_table(Call& call, std::uint32_t before, const Entry** arrival) {
+Plan* load_table(Call& call, std::uint32_t before, const Entry** arrival, bool has_strips) {
   Run<TargetWorld> args;
   if (!call.read_signature(args)) return nullptr;
   const auto& [table, first, tensors] = args;
@@ -75,6 +94,13 @@ Plan* load_table(Call& call, std::uint32_t before, const Entry** arrival) {
     }
     call.require(own <= kMostTicks, Error::bad_constant);
     check_entry(call, entry, tensors);
+    if (entry.kind != Entry::Kind::strips) continue;
+    call.require(has_strips && entry.parts() < count - i, Error::bad_constant);
+    for (const std::uint32_t last = i + entry.parts(); i != last && call.error() == Error::ok;) {
+      const auto& part = reinterpret_cast<const Part&>(plan->entries[++i]);
+      calls += part.kind == Part::Kind::call ? 1 : 0;
+      check_part(call, entry, part, tensors);
+    }
   }
   call.require(arrivals == (arrival != nullptr ? 1 : 0), Error::bad_constant);
   plan->ticks = static_cast<std::uint16_t>(ticks);
@@ -95,14 +121,21 @@ void call_stage(void (*execute)(const void*), const void* plan) { execute(plan);
 }  // namespace rows
 
 Error load_rows(Call& call) {
-  rows::load_table(call, 0, nullptr);
+  rows::load_table(call, 0, nullptr, false);
   return call.error();
 }
 
-Error load_rows_fed(Call& call, void (*advance)(Feed&)) {
+Error load_rows_strips(Call& call) {
+  rows::load_table(call, 0, nullptr, true);
+  return call.error();
+}
+
+namespace {
+
+Error load_fed(Call& call, void (*advance)(Feed&), bool has_strips) {
   using rows::Fed;
   const rows::Entry* arrival = nullptr;
-  rows::Plan* const plan = rows::load_table(call, offsetof(Fed, plan), &arrival);
+  rows::Plan* const plan = rows::load_table(call, offsetof(Fed, plan), &arrival, has_strips);
   if (plan == nullptr) return call.error();
   auto& fed = *reinterpret_cast<Fed*>(reinterpret_cast<std::byte*>(plan) - offsetof(Fed, plan));
   std::byte* const own = plan->tensors()[arrival->whole];
@@ -112,6 +145,11 @@ Error load_rows_fed(Call& call, void (*advance)(Feed&)) {
   fed.arrival = arrival;
   return call.error();
 }
+
+}  // namespace
+
+Error load_rows_fed(Call& call, void (*advance)(Feed&)) { return load_fed(call, advance, false); }
+Error load_rows_strips_fed(Call& call, void (*advance)(Feed&)) { return load_fed(call, advance, true); }
 
 Error load_rows_sum(Call& call) {
   rows::Sum<TargetWorld> args;

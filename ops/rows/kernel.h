@@ -13,7 +13,9 @@
 namespace cormorant::ops {
 
 Error load_rows(Call& call);
+Error load_rows_strips(Call& call);
 Error load_rows_fed(Call& call, void (*advance)(Feed&));
+Error load_rows_strips_fed(Call& call, void (*advance)(Feed&));
 Error load_rows_sum(Call& call);
 Error load_rows_mean(Call& call);
 
@@ -66,46 +68,137 @@ void fill(std::byte* to, std::int8_t value, std::uint32_t bytes) {
   }
 }
 
-// One entry, due for the n-th time. `arrived` is the row that was pushed. Part of its caller, for the stack's sake.
-template <Loops kLoops, bool kIsFed>
-[[gnu::always_inline]] inline void fire(const Plan& plan, const Entry& e, const cormorant_step* step, std::uint32_t n,
-                                        const std::byte* arrived) {
-  const std::uint32_t row = n - e.before;
-  std::byte* newest = nullptr;
-  if (e.slab != Entry::kNone) {
-    std::byte* const slab = plan.tensors()[e.slab];
-    const std::uint32_t older = e.slab_bytes - e.row_bytes;
-    newest = slab + older;
-    if (older != 0 && e.kind != Entry::Kind::collect) copy<kLoops>(slab, slab + e.row_bytes, older);
+// Of a patch that begins at `first`, those of its `count` rows or columns that lie in the image, which has `size`.
+struct Inside {
+  std::int32_t first;
+  std::uint32_t begin, end;
+
+  Inside(std::int32_t from, std::uint32_t count, std::uint32_t size) : first(from), begin(0), end(count) {
+    const std::int32_t rest = static_cast<std::int32_t>(size) - from;
+    if (from < 0) begin = static_cast<std::uint32_t>(-from) < count ? static_cast<std::uint32_t>(-from) : count;
+    if (rest < static_cast<std::int32_t>(count)) end = rest > 0 ? static_cast<std::uint32_t>(rest) : 0;
+    if (end < begin) end = begin;
   }
-  if (row >= e.rows) {  // above the image, as the difference wraps, or below
-    if (newest != nullptr) fill<kLoops>(newest, e.fill, e.row_bytes);
-    return;
+};
+
+// What lies outside of the image is the same wherever the patch comes from.
+template <Loops kLoops>
+void fill_outside(const Part& part, std::byte* patch, const Inside& x, const Inside& y) {
+  const std::uint32_t row_bytes = std::uint32_t{part.columns} * part.pixel_bytes;
+  if (y.begin != 0) fill<kLoops>(patch, part.fill, y.begin * row_bytes);
+  if (y.end != part.rows) fill<kLoops>(patch + y.end * row_bytes, part.fill, (part.rows - y.end) * row_bytes);
+  if (x.begin == 0 && x.end == part.columns) return;
+  for (std::uint32_t row = y.begin; row < y.end; ++row) {
+    std::byte* const to = patch + row * row_bytes;
+    fill<kLoops>(to, part.fill, x.begin * part.pixel_bytes);
+    fill<kLoops>(to + x.end * part.pixel_bytes, part.fill, (part.columns - x.end) * part.pixel_bytes);
   }
-  if constexpr (kIsFed) {
-    if (e.kind == Entry::Kind::call) return call_stage(step->execute, step->plan);
-    if (e.kind == Entry::Kind::push) return copy<kLoops>(newest, arrived, e.row_bytes);
-  } else {
-    if (e.kind == Entry::Kind::call) return step->execute(step->plan);
-  }
+}
+
+// What a tick moves is not part of it: its frame lies below those of all stages.
+
+// Rows move on by one, and what is above or below the image is filled. Whether the row is in the image.
+template <Loops kLoops>
+[[gnu::noinline]] bool make_room(const Plan& plan, const Entry& e, std::uint32_t row) {
+  const bool is_inside = row < e.rows;  // above the image the difference has wrapped
+  if (e.slab == Entry::kNone) return is_inside;
+  std::byte* const slab = plan.tensors()[e.slab];
+  const std::uint32_t older = e.slab_bytes - e.row_bytes;
+  if (older != 0 && e.kind != Entry::Kind::collect) copy<kLoops>(slab, slab + e.row_bytes, older);
+  if (!is_inside) fill<kLoops>(slab + older, e.fill, e.row_bytes);
+  return is_inside;
+}
+
+// Between a whole image and the newest row.
+template <Loops kLoops>
+[[gnu::noinline]] void move_row(const Plan& plan, const Entry& e, std::uint32_t row, const std::byte* arrived) {
+  std::byte* const newest = plan.tensors()[e.slab] + (e.slab_bytes - e.row_bytes);
+  if (e.kind == Entry::Kind::push) return copy<kLoops>(newest, arrived, e.row_bytes);
   std::byte* const whole = plan.tensors()[e.whole] + row * e.row_bytes;
   const bool is_feed = e.kind == Entry::Kind::feed;
   copy<kLoops>(is_feed ? newest : whole, is_feed ? whole : newest, e.row_bytes);
 }
 
+// What a part of a strip moves: a patch out of an image, or into its newest row, or nothing; and the border of patches.
+template <Loops kLoops>
+[[gnu::noinline]] void move_part(const Plan& plan, const Entry& e, const Part& part, std::uint32_t strip,
+                                 std::uint32_t row) {
+  const Inside x(static_cast<std::int32_t>(strip * part.step_x) - part.left, part.columns, part.image_columns);
+  std::byte* const patch = plan.tensors()[part.tensor];
+  const std::uint32_t bytes = (x.end - x.begin) * part.pixel_bytes;
+  const std::uint32_t at = static_cast<std::uint32_t>(x.first + static_cast<std::int32_t>(x.begin)) * part.pixel_bytes;
+  std::byte* to = patch + x.begin * part.pixel_bytes;
+  if (part.kind == Part::Kind::paste) {
+    std::byte* const newest = plan.tensors()[e.slab] + (e.slab_bytes - e.row_bytes);
+    if (bytes != 0) copy<kLoops>(newest + at, to, bytes);
+    return;
+  }
+  if (part.kind == Part::Kind::cut && bytes != 0) {
+    const std::byte* from = plan.tensors()[part.source] + at;
+    for (std::uint32_t count = part.rows; count != 0; --count) {
+      copy<kLoops>(to, from, bytes);
+      from += std::uint32_t{part.image_columns} * part.pixel_bytes;
+      to += std::uint32_t{part.columns} * part.pixel_bytes;
+    }
+  }
+  const Inside y(static_cast<std::int32_t>(row * part.step_y) - part.top, part.rows, part.image_rows);
+  fill_outside<kLoops>(part, patch, x, y);
+}
+
+// One entry, due for the n-th time. `arrived` is the row that was pushed. Part of its caller, for the stack's sake.
+template <Loops kLoops, bool kIsFed, bool kHasStrips>
+[[gnu::always_inline]] inline void fire(const Plan& plan, const Entry& e, const cormorant_step* step, std::uint32_t n,
+                                        const std::byte* arrived) {
+  const std::uint32_t row = n - e.before;
+  if (!make_room<kLoops>(plan, e, row)) return;
+  if constexpr (kHasStrips) {
+    if (e.kind == Entry::Kind::strips) {
+      const auto* const parts = reinterpret_cast<const Part*>(&e + 1);
+      for (std::uint32_t strip = 0; strip < e.strips(); ++strip) {
+        const cormorant_step* next = step;
+        for (const Part* part = parts; part != parts + e.parts(); ++part) {
+          if (part->kind == Part::Kind::call) {
+            call_stage(next->execute, next->plan);
+            ++next;
+          }
+          move_part<kLoops>(plan, e, *part, strip, row);
+        }
+      }
+      return;
+    }
+  }
+  if (e.kind != Entry::Kind::call) return move_row<kLoops>(plan, e, row, arrived);
+  if constexpr (kIsFed) {
+    call_stage(step->execute, step->plan);
+  } else {
+    step->execute(step->plan);
+  }
+}
+
+// Behind an entry and its parts; `step` moves on by as many as they call.
+template <bool kHasStrips>
+const Entry* behind(const Entry* e, const cormorant_step*& step) {
+  if (e->kind == Entry::Kind::call) ++step;
+  if constexpr (kHasStrips) {
+    if (e->kind == Entry::Kind::strips) {
+      for (std::uint32_t count = e->parts(); count != 0; --count) {
+        step += reinterpret_cast<const Part*>(++e)->kind == Part::Kind::call ? 1 : 0;
+      }
+    }
+  }
+  return e + 1;
+}
+
 // Stages of one tick.
-template <Loops kLoops, bool kIsFed = false>
+template <Loops kLoops, bool kIsFed, bool kHasStrips>
 inline void run_tick(const Plan& plan, std::uint32_t tick, const std::byte* arrived = nullptr) {
   const cormorant_step* step = plan.steps;
-  const Entry* const end = plan.entries + plan.count;
-  for (const Entry* e = plan.entries; e != end; ++e) {
-    const cormorant_step* const own = step;
-    if (e->kind == Entry::Kind::call) ++step;
+  for (const Entry* e = plan.entries; e != plan.entries + plan.count; e = behind<kHasStrips>(e, step)) {
     if (tick < e->start) continue;
     const std::uint32_t since = tick - e->start;
     const std::uint32_t n = since / e->period;
     if (n * e->period != since || n >= std::uint32_t{e->before} + e->rows + e->after) continue;
-    fire<kLoops, kIsFed>(plan, *e, own, n, arrived);
+    fire<kLoops, kIsFed, kHasStrips>(plan, *e, step, n, arrived);
   }
 }
 
@@ -144,24 +237,30 @@ void execute_rows_sum(const void* raw) {
 
 void execute_rows_mean(const void* plan);
 
-template <Loops kLoops>
+template <Loops kLoops, bool kHasStrips = false>
 void execute_rows(const void* raw) {
   const auto& plan = *static_cast<const rows::Plan*>(raw);
-  for (std::uint32_t tick = 0; tick < plan.ticks; ++tick) rows::run_tick<kLoops>(plan, tick);
+  for (std::uint32_t tick = 0; tick < plan.ticks; ++tick) rows::run_tick<kLoops, false, kHasStrips>(plan, tick);
 }
-
 template <Loops kLoops>
+inline constexpr auto* execute_rows_strips = execute_rows<kLoops, true>;
+
+template <Loops kLoops, bool kHasStrips>
 void advance_rows(Feed& feed) {
   const auto& fed = reinterpret_cast<const rows::Fed&>(feed);
   const std::uint32_t end = fed.tick_of(feed.row + 1U);
   for (std::uint32_t tick = fed.tick_of(feed.row); tick < end; ++tick) {
-    rows::run_tick<kLoops, true>(fed.plan, tick, feed.source);
+    rows::run_tick<kLoops, true, kHasStrips>(fed.plan, tick, feed.source);
   }
 }
 
 template <Loops kLoops>
 Error load_rows_fed(Call& call) {
-  return load_rows_fed(call, advance_rows<kLoops>);
+  return load_rows_fed(call, advance_rows<kLoops, false>);
+}
+template <Loops kLoops>
+Error load_rows_strips_fed(Call& call) {
+  return load_rows_strips_fed(call, advance_rows<kLoops, true>);
 }
 
 }  // namespace cormorant::ops

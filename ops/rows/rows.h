@@ -11,25 +11,39 @@
 //   rows.push     the next row of the program's input, which is one row: others arrive when they do
 //   rows.slab     the last rows of what an operator computes
 //   rows.window   those of a slab's rows that a reader looks at
+//   rows.cut      columns of a slab's rows: a strip, from which the operators behind it compute a strip of one row
+//   rows.paste    the row that such strips are computed for, one after the other
 //   rows.group    whole images, of rows: all of the above and the operators between them, in the order of a tick
 // of which only the last becomes an instruction. One that rows are pushed to is cormorant::rows_fed.<ISA>: each call of
 // it takes a row and computes until the next is needed (runtime/feed.h).
+//
+// Between cut and paste nothing is kept from row to row: what a row looks at is computed again for each, which costs
+// time and saves the slabs. Groups that do so are cormorant::rows_strips.<ISA> and cormorant::rows_strips_fed.<ISA>, so
+// that others need not link how.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 #include "ops/kernel_list.h"
 #include "target/target.h"
 
-#define CORMORANT_ROWS_KERNELS(OURS, THEIRS, FOREIGN)                                      \
-  OURS(rows, scalar, scalar, load_rows, execute_rows<kLoops>, any, rows::Run)              \
-  OURS(rows, dsp, dsp, load_rows, execute_rows<kLoops>, any, rows::Run)                    \
-  OURS(rows, mve, mve, load_rows, execute_rows<kLoops>, any, rows::Run)                    \
-  OURS(rows_fed, scalar, scalar, load_rows_fed<kLoops>, execute_feed, any, rows::Run)      \
-  OURS(rows_fed, dsp, dsp, load_rows_fed<kLoops>, execute_feed, any, rows::Run)            \
-  OURS(rows_fed, mve, mve, load_rows_fed<kLoops>, execute_feed, any, rows::Run)            \
-  OURS(rows_sum, scalar, scalar, load_rows_sum, execute_rows_sum<kLoops>, w8a8, rows::Sum) \
-  OURS(rows_sum, mve, mve, load_rows_sum, execute_rows_sum<kLoops>, w8a8, rows::Sum)       \
+#define CORMORANT_ROWS_KERNELS(OURS, THEIRS, FOREIGN)                                               \
+  OURS(rows, scalar, scalar, load_rows, execute_rows<kLoops>, any, rows::Run)                       \
+  OURS(rows, dsp, dsp, load_rows, execute_rows<kLoops>, any, rows::Run)                             \
+  OURS(rows, mve, mve, load_rows, execute_rows<kLoops>, any, rows::Run)                             \
+  OURS(rows_strips, scalar, scalar, load_rows_strips, execute_rows_strips<kLoops>, any, rows::Run)  \
+  OURS(rows_strips, dsp, dsp, load_rows_strips, execute_rows_strips<kLoops>, any, rows::Run)        \
+  OURS(rows_strips, mve, mve, load_rows_strips, execute_rows_strips<kLoops>, any, rows::Run)        \
+  OURS(rows_strips_fed, scalar, scalar, load_rows_strips_fed<kLoops>, execute_feed, any, rows::Run) \
+  OURS(rows_strips_fed, dsp, dsp, load_rows_strips_fed<kLoops>, execute_feed, any, rows::Run)       \
+  OURS(rows_strips_fed, mve, mve, load_rows_strips_fed<kLoops>, execute_feed, any, rows::Run)       \
+  OURS(rows_fed, scalar, scalar, load_rows_fed<kLoops>, execute_feed, any, rows::Run)               \
+  OURS(rows_fed, dsp, dsp, load_rows_fed<kLoops>, execute_feed, any, rows::Run)                     \
+  OURS(rows_fed, mve, mve, load_rows_fed<kLoops>, execute_feed, any, rows::Run)                     \
+  OURS(rows_sum, scalar, scalar, load_rows_sum, execute_rows_sum<kLoops>, w8a8, rows::Sum)          \
+  OURS(rows_sum, mve, mve, load_rows_sum, execute_rows_sum<kLoops>, w8a8, rows::Sum)                \
   OURS(rows_mean, scalar, scalar, load_rows_mean, execute_rows_mean, w8a8, rows::Mean)
 CORMORANT_NAMES(CORMORANT_ROWS_KERNELS)
 
@@ -103,6 +117,7 @@ struct Entry {
     feed,     // the next row of the whole is copied to the newest of the slab
     collect,  // the newest row of the slab is copied to the next of the whole
     push,     // the row that arrived is copied to the newest of the slab; one entry of a group, if any
+    strips,   // the newest row of the slab is computed by strips, each by the parts that follow
   };
   static constexpr std::uint16_t kNone = 0xffff;
 
@@ -114,11 +129,39 @@ struct Entry {
   std::uint16_t rows;
   std::uint16_t after;
   std::uint16_t slab;   // index of a tensor; none: what is computed is read in the same tick
-  std::uint16_t whole;  // of feed and collect; of push the program's input
+  std::uint16_t whole;  // of feed and collect; of push the program's input; of strips how many, and 256 · their parts
   std::uint32_t row_bytes;
   std::uint32_t slab_bytes;
+
+  static constexpr std::uint32_t kMostStrips = 255, kMostParts = 255;
+  [[nodiscard]] constexpr std::uint32_t strips() const { return whole & 255U; }
+  [[nodiscard]] constexpr std::uint32_t parts() const { return whole >> 8U; }
 };
 static_assert(sizeof(Entry) == 24);
+
+// What is done for a strip, in place of an entry. It is about a patch: some rows and columns of an image, around the
+// place where the strip is. The patch for the strip s of the row y begins step_x · s − left columns right of the
+// image's first and step_y · y − top rows below it.
+struct Part {
+  enum class Kind : std::uint8_t {
+    cut = 0x80,  // the patch is copied from rows of the image
+    call,        // the next instruction, which writes the patch
+    paste,       // the patch is copied to the row that is computed
+  };
+  // Of steps, so that nothing overflows.
+  static constexpr std::uint16_t kLongestStep = 0x3fff;
+
+  Kind kind;
+  std::int8_t fill;  // what a patch holds outside of the image, except where it is pasted
+  std::uint16_t tensor;
+  std::uint16_t source;  // of cut: rows of the image, as many as the patch has
+  std::uint16_t pixel_bytes;
+  std::uint16_t columns, rows;
+  std::uint16_t image_columns, image_rows;
+  std::uint16_t step_x, step_y;
+  std::int16_t left, top;
+};
+static_assert(sizeof(Part) == sizeof(Entry) && alignof(Part) <= alignof(Entry));
 
 constexpr const char* variant(Isa isa) {
   return isa == Isa::mve   ? names::cormorant_rows_mve
@@ -130,6 +173,26 @@ constexpr const char* fed_variant(Isa isa) {
          : isa == Isa::dsp ? names::cormorant_rows_fed_dsp
                            : names::cormorant_rows_fed_scalar;
 }
+constexpr const char* strips_variant(Isa isa) {
+  return isa == Isa::mve   ? names::cormorant_rows_strips_mve
+         : isa == Isa::dsp ? names::cormorant_rows_strips_dsp
+                           : names::cormorant_rows_strips_scalar;
+}
+constexpr const char* strips_fed_variant(Isa isa) {
+  return isa == Isa::mve   ? names::cormorant_rows_strips_fed_mve
+         : isa == Isa::dsp ? names::cormorant_rows_strips_fed_dsp
+                           : names::cormorant_rows_strips_fed_scalar;
+}
+// By a program's name of it.
+constexpr bool is_fed_group(std::string_view name) {
+  return name.starts_with("cormorant::rows_fed.") || name.starts_with("cormorant::rows_strips_fed.");
+}
+constexpr bool is_group(std::string_view name) {
+  return name.starts_with("cormorant::rows.") || name.starts_with("cormorant::rows_strips.") || is_fed_group(name);
+}
+
+// Of a patch, in the graph: fill, image_columns, image_rows, step_x, step_y, left, top.
+inline constexpr std::size_t kPlaceNumbers = 7;
 
 // Ticks are counted with 16 bits.
 inline constexpr std::uint32_t kMostTicks = 0xffff;

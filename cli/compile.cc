@@ -12,25 +12,25 @@
 
 #include "base/diagnostic.h"
 #include "base/output_file.h"
-#include "cli/budget.h"
-#include "cli/bundle_io.h"
 #include "cli/cli.h"
 #include "cli/compile_model.h"
-#include "cli/explain.h"
-#include "cli/files.h"
-#include "cli/firmware_table.h"
 #include "cli/goal.h"
-#include "cli/json.h"
-#include "cli/names.h"
 #include "cli/quantization.h"
 #include "cli/remedies.h"
-#include "cli/report.h"
 #include "cli/terminal.h"
 #include "compiler/import.h"
 #include "compiler/samples.h"
 #include "planner/memory.h"
+#include "program/budget.h"
+#include "program/bundle_io.h"
+#include "program/files.h"
+#include "program/firmware_table.h"
+#include "program/json.h"
+#include "program/names.h"
 #include "quantizer/adopt.h"
 #include "quantizer/copy.h"
+#include "report/explain.h"
+#include "report/report.h"
 #include "target/parse.h"
 
 namespace cormorant::cli {
@@ -38,6 +38,16 @@ namespace {
 
 constexpr std::size_t kCompared = 8;          // calibration samples, for the SQNR that compile tells
 constexpr std::size_t kComparedToLimit = 16;  // the same where something depends on it
+
+// What only a program for one CPU and our runtime can have.
+void require_own_runtime(const ops::Config& config, std::string_view option) {
+  if (config.runtime != ops::Runtime::cormorant) {
+    throw UsageError(fmt::format("{0} is for our own runtime\n  leave out {0} or --runtime=executorch", option));
+  }
+  if (config.target.is_any()) {
+    throw UsageError(fmt::format("{} is for one CPU, not for --target=any\n  name the CPU with --target", option));
+  }
+}
 
 // The region for copies of the constants; none for flash, where they are anyway.
 std::optional<std::uint32_t> constants_region(const CompileFlags& flags, const compiler::Options& options) {
@@ -118,23 +128,11 @@ compiler::Options options_of(const CompileFlags& flags, const CompileInputs& inp
         "--float-layers and --layers except layers from quantization\n  add --calibrate FILE (or --quantize)");
   }
   if (flags.optimize == "ram") {
-    if (options.config.runtime != ops::Runtime::cormorant || options.config.target.is_any()) {
-      throw UsageError(
-          "--optimize=ram is for our own runtime and one CPU\n  leave out --runtime=executorch; name the CPU with "
-          "--target");
-    }
+    require_own_runtime(options.config, "--optimize=ram");
     options.rows.emplace();
   }
   if (flags.feed == "rows") {
-    if (options.config.runtime != ops::Runtime::cormorant || options.config.target.is_any()) {
-      throw UsageError(
-          "--feed=rows is for our own runtime and one CPU\n  leave out --runtime=executorch; name the CPU with "
-          "--target");
-    }
-    if (options.io == compiler::Io::uint8) {
-      throw UsageError(
-          "--feed=rows does not go with --io=uint8\n  with --io=int8 a pixel p is p - 128, its highest bit flipped");
-    }
+    require_own_runtime(options.config, "--feed=rows");
     if (!flags.stream.empty()) {
       throw UsageError("--feed=rows and --stream both say how the input arrives\n  leave one of them out");
     }
@@ -143,6 +141,12 @@ compiler::Options options_of(const CompileFlags& flags, const CompileInputs& inp
     const bool least = flags.optimize == "ram" || !has_other_goal;
     options.rows = {.bytes = least ? std::nullopt : std::optional(compiler::kAnyBytes), .feed = true};
   }
+  if (flags.recompute > 1 && !options.rows && flags.budget.find("ram") == std::string::npos) {
+    throw UsageError(
+        "--recompute says what memory may cost\n  add --optimize=ram, --feed=rows or --budget=ram=SIZE, or leave it "
+        "out");
+  }
+  if (options.rows) options.rows->recompute = flags.recompute;
   if (!flags.stream.empty()) options.stream = parse_stream(flags.stream);
   options.curve = flags.explain;
   if (flags.stream_causal && !options.stream) {
@@ -193,6 +197,12 @@ std::vector<std::byte> bundle(const CompileFlags& flags, const compiler::Compile
                                                 : make_bundle(program, npy::read_data_set(flags.bundle)));
 }
 
+// Products that are executed by those that the model has.
+double recompute_of(const compiler::Facts& facts) {
+  if (!facts.rows || facts.macs == 0) return 1;
+  return 1 + static_cast<double>(facts.rows->extra_macs) / static_cast<double>(facts.macs);
+}
+
 double percent_more(const compiler::RowsFacts& rows, std::int64_t extra) {
   return rows.work_by_layer == 0 ? 0 : 100.0 * static_cast<double>(extra) / static_cast<double>(rows.work_by_layer);
 }
@@ -206,6 +216,7 @@ void print_rows(const compiler::RowsFacts& rows, bool with_curve) {
         "({:.1f} %, estimated)\n",
         rows.nodes, rows.groups, rows.groups == 1 ? "" : "s", number(rows.bytes), number(rows.bytes_by_layer),
         number(rows.extra), percent_more(rows, rows.extra));
+    if (rows.extra_macs != 0) fmt::print("              {:>11} MACs more than once\n", number(rows.extra_macs));
   }
   if (!with_curve || rows.curve.size() < 2) return;
   fmt::print("  memory against time, estimated: every plan that no other one beats\n");
@@ -264,7 +275,7 @@ nlohmann::ordered_json figures_of(const compiler::Compiled& compiled, const comp
   json["scratch_bytes"] = facts.scratch_bytes;
   json["buffer_bytes"] = facts.buffer_bytes;
   json["macs"] = facts.macs;
-  json["recompute"] = 1.0;  // executed by what the model has: no plan computes a product twice
+  json["recompute"] = recompute_of(facts);
   if (facts.window_macs) json["window_macs"] = *facts.window_macs;
   if (options.stream && options.stream->causal) {
     json["causal_sqnr_db"] = nlohmann::json::array();
@@ -431,11 +442,12 @@ std::int64_t besides_arena(const compiler::Facts& facts) {
 
 // Where the program exceeds its budget of memory: the one with least extra work that does not, of those that compute
 // rows; the smallest, if all do.
-void keep_within(std::uint64_t ram, ir::Graph graph, compiler::Options options, compiler::Compiled& compiled) {
+void keep_within(std::uint64_t ram, double recompute, ir::Graph graph, compiler::Options options,
+                 compiler::Compiled& compiled) {
   const std::int64_t arena = static_cast<std::int64_t>(ram) - besides_arena(compiled.facts);
   if (compiler::arena_bytes(compiled.facts) <= arena) return;
   const bool feed = options.rows && options.rows->feed;
-  options.rows = compiler::RowsOptions{.bytes = std::max<std::int64_t>(arena, 0), .feed = feed};
+  options.rows = compiler::RowsOptions{.bytes = std::max<std::int64_t>(arena, 0), .feed = feed, .recompute = recompute};
   options.explain = false;
   options.intermediates.clear();
   compiler::Compiled by_rows = compiler::Compilation(graph, options).finish();
@@ -454,7 +466,7 @@ void keep_within(std::uint64_t ram, ir::Graph graph, compiler::Options options, 
 
 // Stages know nodes, not files.
 Programs compile(ir::Graph& graph, const compiler::Options& options, const std::optional<std::uint64_t>& ram,
-                 const std::string& model) {
+                 double recompute, const std::string& model) {
   try {
     compiler::Compilation compilation(graph, options);
     compilation.quantize();
@@ -468,7 +480,7 @@ Programs compile(ir::Graph& graph, const compiler::Options& options, const std::
     std::optional<ir::Graph> quantized;
     if (may_compute_rows) quantized = quantizer::copy_of(graph);
     programs.chosen = compilation.finish();
-    if (quantized) keep_within(*ram, std::move(*quantized), options, programs.chosen);
+    if (quantized) keep_within(*ram, recompute, std::move(*quantized), options, programs.chosen);
     return programs;
   } catch (const InputError& error) {
     Diagnostic diagnostic = error.diagnostic();
@@ -592,7 +604,8 @@ CompileResult compile_model(const CompileFlags& flags, const CompileInputs& inpu
 
   const bool of_later_stage = std::filesystem::path(model).extension() != ".pt2" && is_of_later_stage(graph);
   if (of_later_stage) check_program_operators(graph, options.config, model);
-  auto [compiled, balanced] = compile(graph, options, result.budget ? result.budget->ram : std::nullopt, model);
+  auto [compiled, balanced] =
+      compile(graph, options, result.budget ? result.budget->ram : std::nullopt, flags.recompute, model);
   require_loadable(compiled.program, model, of_later_stage);
   compiled.facts.seconds.insert(compiled.facts.seconds.begin(), {"import", import_time.count()});
   if (result.calibration) {
@@ -669,6 +682,12 @@ void add_compile_options(CLI::App& word, CompileFlags& flags) {
           "How the input arrives: whole, or by rows, as a camera has them (cormorant_push_rows): then no memory "
           "holds the image, and as with --optimize=ram the least memory for tensors is the goal")
       ->check(CLI::IsMember({"whole", "rows"}))
+      ->capture_default_str();
+  word.add_option(
+          "--recompute", flags.recompute,
+          "With --optimize=ram, --feed=rows or --budget=ram=…: compute up to FACTOR times the model's MACs where "
+          "that saves memory; outputs stay the same")
+      ->check(CLI::Range(1.0, 100.0))
       ->capture_default_str();
   word.add_flag("--stream-causal", flags.stream_causal,
                 "Stream also what pads the window's edge, and recurrent layers with their state going on: results then "

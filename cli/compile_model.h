@@ -12,13 +12,13 @@
 #include <string>
 #include <vector>
 
-#include "cli/budget.h"
 #include "cli/calibration.h"
-#include "cli/firmware_table.h"
 #include "cli/goal.h"
 #include "cli/quantization.h"
 #include "compiler/compile.h"
 #include "formats/npy/data_set.h"
+#include "program/budget.h"
+#include "program/firmware_table.h"
 
 namespace cormorant::cli {
 
@@ -29,6 +29,7 @@ struct CompileFlags {
                               feed = "whole";
   std::vector<std::string> shapes;
   std::optional<double> min_sqnr;
+  double recompute = 1;
   QuantizationFlags quantization;
   bool quantize = false, strict = false, bundle_io = false, delegate = false, json = false, names = true,
        measure = false, link = true, explain = false, sequence = false, quiet = false, stream_causal = false;

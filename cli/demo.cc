@@ -8,12 +8,12 @@
 #include <cstdio>
 
 #include "base/diagnostic.h"
-#include "cli/files.h"
-#include "cli/program_io.h"
 #include "compiler/compile.h"
 #include "compiler/import.h"
 #include "compiler/samples.h"
 #include "formats/npy/data_set.h"
+#include "program/files.h"
+#include "program/program_io.h"
 
 namespace cormorant::cli {
 namespace {

@@ -10,16 +10,16 @@
 
 #include "base/diagnostic.h"
 #include "cli/cli.h"
-#include "cli/explain.h"
-#include "cli/files.h"
-#include "cli/json.h"
-#include "cli/program_io.h"
 #include "cli/quantization.h"
-#include "cli/score.h"
 #include "compiler/compile.h"
 #include "compiler/import.h"
 #include "compiler/samples.h"
 #include "formats/npy/data_set.h"
+#include "program/files.h"
+#include "program/json.h"
+#include "program/program_io.h"
+#include "program/score.h"
+#include "report/explain.h"
 #include "target/parse.h"
 
 namespace cormorant::cli {

@@ -5,7 +5,7 @@
 
 #include <map>
 
-#include "cli/files.h"
+#include "program/files.h"
 
 namespace cormorant::cli {
 namespace {

@@ -7,7 +7,7 @@
 #include <functional>
 
 #include "base/diagnostic.h"
-#include "cli/files.h"
+#include "program/files.h"
 
 namespace cormorant::cli {
 namespace {

@@ -10,13 +10,13 @@
 
 #include "base/diagnostic.h"
 #include "base/suggest.h"
-#include "cli/bundle_io.h"
 #include "cli/cli.h"
-#include "cli/files.h"
-#include "cli/firmware_table.h"
-#include "cli/names.h"
-#include "cli/program_io.h"
 #include "cli/run_figures.h"
+#include "program/bundle_io.h"
+#include "program/files.h"
+#include "program/firmware_table.h"
+#include "program/names.h"
+#include "program/program_io.h"
 #include "target/parse.h"
 
 namespace cormorant::cli {

@@ -7,8 +7,8 @@
 #include <optional>
 #include <string>
 
-#include "cli/names.h"
-#include "cli/program_io.h"
+#include "program/names.h"
+#include "program/program_io.h"
 
 namespace cormorant::cli {
 

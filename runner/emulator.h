@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "boards/boards.h"
-#include "runner/elf.h"
+#include "elf/elf.h"
 
 namespace cormorant {
 

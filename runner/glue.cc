@@ -8,6 +8,7 @@
 #include "fmt/format.h"
 #include "fmt/ranges.h"
 #include "runner/symbol.h"
+#include "runtime/call_types.h"
 
 namespace cormorant {
 namespace {
@@ -56,12 +57,19 @@ std::string advice_on(const std::vector<std::string>& missing, const Target& tar
 }  // namespace
 
 std::vector<KernelChoice> choose_kernels(const std::vector<std::string>& operators, const Target& target,
-                                         const std::vector<std::string>& defined_symbols) {
+                                         const std::vector<std::string>& defined_symbols,
+                                         const std::vector<std::string>& of_numbers) {
   const std::unordered_set<std::string> defined(defined_symbols.begin(), defined_symbols.end());
   std::vector<KernelChoice> kernels;
   std::vector<std::string> missing;
   for (const std::string& name : operators) {
-    const auto symbol = is_operator_name(name) ? best_symbol(name, target.isa, defined) : std::nullopt;
+    // The ending is of symbols alone: what has it in a program is no operator.
+    std::optional<std::string> symbol;
+    if (is_operator_name(name) && !name.ends_with(kNumbersEnding)) {
+      const bool is_numbers = std::ranges::find(of_numbers, name) != of_numbers.end();
+      if (is_numbers) symbol = best_symbol(name + std::string(kNumbersEnding), target.isa, defined);
+      if (!symbol) symbol = best_symbol(name, target.isa, defined);
+    }
     if (symbol) {
       kernels.push_back({name, *symbol});
     } else {

@@ -24,8 +24,10 @@ struct KernelChoice {
 // The kernel for each operator, out of those that an archive defines: the one for `isa`, or where an operator has none
 // of its own, the next simpler instruction set's, which every CPU executes too. Throws InputError naming all operators
 // that have no kernel at all.
+// Of those in `of_numbers` the kernel for all types (runtime/call_types.h), if they have one.
 std::vector<KernelChoice> choose_kernels(const std::vector<std::string>& operators, const Target& target,
-                                         const std::vector<std::string>& defined_symbols);
+                                         const std::vector<std::string>& defined_symbols,
+                                         const std::vector<std::string>& of_numbers = {});
 
 struct PlacedArena {
   std::string section;  // empty: it is defined elsewhere

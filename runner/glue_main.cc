@@ -9,8 +9,8 @@
 
 #include "base/diagnostic.h"
 #include "base/output_file.h"
+#include "elf/elf.h"
 #include "fmt/format.h"
-#include "runner/elf.h"
 #include "runner/glue.h"
 #include "runner/launcher.h"
 #include "runner/model_header.h"
@@ -81,7 +81,7 @@ void write_glue(const Flags& flags) {
   const ProgramFacts facts = read_facts(program, flags.method);
   Glue glue = {.model = std::filesystem::absolute(model),
                .method = flags.method,
-               .kernels = choose_kernels(facts.operators, target, archive_symbols(flags.kernels)),
+               .kernels = choose_kernels(facts.operators, target, archive_symbols(flags.kernels), facts.of_numbers),
                .arenas = {},
                .state_bytes = flags.state_bytes};
   if (flags.name.empty()) {  // for the harness

@@ -52,6 +52,18 @@ TEST(ChooseKernels, NeverTakesMoreThanTheTargetsIsa) {
   EXPECT_THROW(choose_kernels({"aten::a.out"}, scalar, {"aten_a_out_mve"}), InputError);
 }
 
+// One kernel per operator, by the types that the program gives it. What ends like a symbol is no operator.
+TEST(ChooseKernels, TakesTheKernelOfAllTypesWhereIntegersAre) {
+  const std::vector<std::string> defined = {"aten_a_out_scalar", "aten_a_out_numbers_scalar", "aten_b_out_mve"};
+  const auto kernels = choose_kernels({"aten::a.out", "aten::b.out"}, kM55, defined, {"aten::b.out", "aten::a.out"});
+  ASSERT_EQ(kernels.size(), 2U);
+  EXPECT_EQ(kernels[0].operator_name, "aten::a.out");
+  EXPECT_EQ(kernels[0].symbol, "aten_a_out_numbers_scalar");
+  EXPECT_EQ(kernels[1].symbol, "aten_b_out_mve");
+  EXPECT_EQ(choose_kernels({"aten::a.out"}, kM55, defined)[0].symbol, "aten_a_out_scalar");
+  EXPECT_THROW(choose_kernels({"aten::a.out_numbers"}, kM55, defined), InputError);
+}
+
 TEST(ChooseKernels, NamesAllOperatorsWithoutAKernelAtOnce) {
   try {
     choose_kernels({"aten::here.out", "aten::fft.out", "x; y", "aten::sort.out"}, kM55, {"aten_here_out_mve"});

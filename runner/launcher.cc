@@ -319,7 +319,7 @@ RunResult run_on_board(const RunRequest& request, const ProgramFacts& facts) {
   const std::filesystem::path elf_path = directory.path() / "firmware.elf";
   write_output(directory.path() / "model.pte", request.program);
   const std::vector<KernelChoice> kernels =
-      choose_kernels(facts.operators, request.target, archive_symbols(archives / "libkernels.a"));
+      choose_kernels(facts.operators, request.target, archive_symbols(archives / "libkernels.a"), facts.of_numbers);
   const std::string glue = assembly({.model = "model.pte",
                                      .method = request.method,
                                      .kernels = kernels,

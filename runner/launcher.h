@@ -15,10 +15,10 @@
 #include <string>
 #include <vector>
 
-#include "runner/code_parts.h"
+#include "elf/code_parts.h"
+#include "elf/stack_bound.h"
 #include "runner/emulator.h"
 #include "runner/program_facts.h"
-#include "runner/stack_bound.h"
 #include "runner/toolchain.h"
 #include "target/target.h"
 

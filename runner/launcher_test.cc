@@ -87,7 +87,7 @@ std::vector<Configuration> every_configuration() {
   for (const Cpu& cpu : kCpus) {
     for (int isa = 0; isa <= static_cast<int>(cpu.isa); ++isa) {
       for (const Compiler compiler : {Compiler::gcc, Compiler::clang}) {
-        if (is_tested(cpu)) all.push_back({&cpu, static_cast<Isa>(isa), compiler});
+        if (is_tested(cpu, compiler)) all.push_back({&cpu, static_cast<Isa>(isa), compiler});
       }
     }
   }

@@ -10,6 +10,7 @@
 #include "formats/pte/origin.h"
 #include "formats/pte/reader.h"
 #include "ops/rows/rows.h"
+#include "runtime/call_types.h"
 
 namespace cormorant {
 namespace {
@@ -61,26 +62,50 @@ std::vector<std::string> region_names(const pte::MethodView& method) {
 // load will say.
 std::vector<std::vector<std::size_t>> calls_of(std::span<const std::byte> table, std::size_t first) {
   using ops::rows::Entry;
+  using ops::rows::Part;
   constexpr std::size_t kMost = 1 << 20;
   std::vector<Entry> entries(table.size() / sizeof(Entry));
+  if (entries.size() >= Entry::kNone) return {};
   if (!entries.empty()) std::memcpy(entries.data(), table.data(), entries.size() * sizeof(Entry));
+  // Of entries with parts, which stand behind them, their calls for a strip.
+  std::vector<std::size_t> calls(entries.size());
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    if (entries[i].kind != Entry::Kind::strips) continue;
+    const std::size_t count = entries[i].parts();
+    if (count >= entries.size() - i) return {};
+    for (std::size_t k = i + 1; k <= i + count; ++k) {
+      Part part;
+      std::memcpy(&part, &entries[k], sizeof(part));
+      calls[i] += part.kind == Part::Kind::call ? 1 : 0;
+    }
+    entries.erase(entries.begin() + static_cast<std::ptrdiff_t>(i) + 1,
+                  entries.begin() + static_cast<std::ptrdiff_t>(i + 1 + count));
+  }
   std::size_t ticks = 0;
   for (const Entry& e : entries) {
     if (e.period == 0) return {};
     const std::size_t times = std::size_t{e.before} + e.rows + e.after;
     if (times != 0) ticks = std::max(ticks, e.start + e.period * (times - 1) + 1);
   }
-  if (ticks * entries.size() > kMost) return {};
+  std::size_t most = entries.size();  // of what a tick does
+  for (std::size_t i = 0; i < entries.size(); ++i) most += entries[i].strips() * calls[i];
+  if (most != 0 && ticks > kMost / most) return {};
   std::vector<std::vector<std::size_t>> parts(1);
   for (std::size_t tick = 0; tick < ticks; ++tick) {
     std::size_t next = first;
-    for (const Entry& e : entries) {
-      const std::size_t stage = e.kind == Entry::Kind::call ? next++ : next;
+    for (std::size_t i = 0; i < entries.size(); ++i) {
+      const Entry& e = entries[i];
+      const std::size_t stage = next;
+      next += e.kind == Entry::Kind::call ? 1 : calls[i];
       if (tick < e.start || (tick - e.start) % e.period != 0) continue;
       const std::size_t row = (tick - e.start) / e.period - e.before;
       if (row >= e.rows) continue;  // wraps above the image
       if (e.kind == Entry::Kind::push && row != 0) parts.emplace_back();
       if (e.kind == Entry::Kind::call) parts.back().push_back(stage);
+      if (e.kind != Entry::Kind::strips) continue;
+      for (std::size_t strip = 0; strip < e.strips(); ++strip) {
+        for (std::size_t call = 0; call < calls[i]; ++call) parts.back().push_back(stage + call);
+      }
     }
   }
   return parts;
@@ -113,13 +138,16 @@ ProgramFacts read_facts(std::span<const std::byte> pte, const std::string& metho
   for (std::uint32_t i = 0; i < method.instruction_count(); ++i) {
     const auto instruction = checked(method.instruction(i), fmt::format("instruction {}", i).c_str());
     facts.steps.push_back(name_of(checked(method.operator_at(instruction.op), "an operator")));
+    const std::string& name = facts.steps.back();
+    const bool is_known = std::ranges::find(facts.of_numbers, name) != facts.of_numbers.end();
+    if (!is_known && is_of_numbers(name, types_of(method, instruction.args))) facts.of_numbers.push_back(name);
     // Instructions from there on are no steps of an execution, but stages of this one (ops/rows/rows.h).
-    const bool is_fed = facts.steps.back().starts_with("cormorant::rows_fed.");
+    const bool is_fed = ops::rows::is_fed_group(facts.steps.back());
     if (is_fed && facts.rows == 0) {
       facts.rows = pte::find_notes(method).rows;
       facts.taker = i;
     }
-    if ((is_fed || facts.steps.back().starts_with("cormorant::rows.")) && instruction.args.size() > 1) {
+    if (ops::rows::is_group(facts.steps.back()) && instruction.args.size() > 1) {
       const std::int64_t first = checked(method.integer(instruction.args[1]), "the stages of a group");
       if (first > i && static_cast<std::size_t>(first) < steps) steps = static_cast<std::size_t>(first);
       const pte::TensorView table = checked(method.tensor(instruction.args[0]), "the table of a group");

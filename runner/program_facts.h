@@ -35,7 +35,10 @@ struct GroupFacts {
 };
 
 struct ProgramFacts {
-  std::vector<std::string> operators;     // each once, in the program's order: "cortex_m::quantized_add.out"
+  std::vector<std::string> operators;  // each once, in the program's order: "cortex_m::quantized_add.out"
+  // Of these, the ones that some instruction calls with other types than float, which matters where an operator has a
+  // kernel for that (runtime/call_types.h).
+  std::vector<std::string> of_numbers;
   std::vector<std::string> steps;         // the operator of each step of an execution
   std::vector<std::string> instructions;  // the same, and behind them of stages of groups
   std::vector<GroupFacts> groups;

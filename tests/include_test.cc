@@ -27,9 +27,10 @@ struct Source {
 };
 
 // The rooms that hold sources; build folders and the like are not ours to read.
-constexpr const char* kRooms[] = {"base",      "target", "formats", "ir",    "evaluate", "ops",     "kernels",
-                                  "quantizer", "passes", "planner", "emit",  "compiler", "runtime", "boards",
-                                  "runner",    "report", "cli",     "bench", "include"};
+constexpr const char* kRooms[] = {"base",    "target",    "formats", "ir",      "evaluate", "ops",
+                                  "kernels", "quantizer", "passes",  "planner", "emit",     "compiler",
+                                  "runtime", "boards",    "elf",     "runner",  "program",  "report",
+                                  "cli",     "bench",     "include", "audio"};
 
 Source read_source(const std::filesystem::path& root, const std::filesystem::path& path) {
   static const std::regex include("^\\s*#\\s*include\\s*([<\"])([^>\"]+)[>\"].*");
@@ -50,7 +51,7 @@ const std::map<std::string, Source>& sources() {
       if (!std::filesystem::exists(root / room)) continue;
       for (const auto& entry : std::filesystem::recursive_directory_iterator(root / room)) {
         const std::string extension = entry.path().extension();
-        if (extension != ".h" && extension != ".hpp" && extension != ".cc") continue;
+        if (extension != ".h" && extension != ".hpp" && extension != ".cc" && extension != ".c") continue;
         Source source = read_source(root, entry.path());
         // The public headers are found below their folder.
         if (source.path.starts_with("include/")) source.path.erase(0, std::string("include/").size());
@@ -89,6 +90,7 @@ const std::vector<Rule>& rules() {
       {"kernels/.*", ""},
       {"planner/.*", ""},
       {"boards/.*", ""},
+      {"audio/.*", ""},
       {"ir/.*", "target/.*"},
       {"evaluate/.*", "ir/.*|ops/op\\.h"},
       // The three convolutions share what they have in common in ops/conv2d.
@@ -103,6 +105,13 @@ const std::vector<Rule>& rules() {
        "ops/conv2d/.*\\.h|ops/[a-z0-9_]+\\.h|kernels/.*|runtime/kernel\\.h|evaluate/.*|ir/.*|target/.*"},
       // The one whose plan takes rows of an image as they arrive.
       {"ops/rows/kernel.*", "ops/(planned|float_[a-z]+)\\.h|kernels/.*|runtime/(kernel|feed)\\.h|target/.*"},
+      // Operators of other compilers' programs, which leave the plans of kernels that there are.
+      {"ops/portable/.*",
+       "ops/[a-z0-9_]+/kernel\\.h|ops/activation/activation\\.h|ops/[a-z0-9_]+\\.h|kernels/.*|"
+       "runtime/(kernel|call_types)\\.h|target/.*"},
+      // Functions of integers are those of floats behind a conversion, which is a map.
+      {"ops/activation/kernel.*",
+       "ops/map/kernel\\.h|ops/(planned|float_[a-z]+)\\.h|kernels/.*|runtime/kernel\\.h|target/.*"},
       // What loading has in common in a family of operators.
       {"ops/[a-z0-9_]+/kernel.*",
        "ops/(broadcast_load|explicit_layout|move_plan|planned|float_[a-z]+)\\.h|kernels/.*|runtime/kernel\\.h|target/"
@@ -121,8 +130,10 @@ const std::vector<Rule>& rules() {
       {"compiler/.*", "(target|formats|ir|evaluate|quantizer|passes|planner|emit)/.*|ops/([a-z0-9_]+|rows/cover)\\.h"},
       {"runtime/.*", "formats/pte/.*"},
       {"runner/firmware/.*", ""},
-      {"runner/.*", "target/.*|boards/.*|formats/pte/.*|runtime/.*|ops/rows/rows\\.h"},
-      {"report/.*", "formats/pte/.*"},
+      {"elf/.*", "target/.*|ops/rows/rows\\.h"},
+      {"runner/.*", "target/.*|boards/.*|formats/pte/.*|runtime/.*|elf/.*|ops/rows/rows\\.h"},
+      {"program/.*", "(target|formats|ir|evaluate|quantizer|planner|emit|compiler|runtime|elf|runner)/.*|ops/op\\.h"},
+      {"report/.*", "(compiler|emit|program)/.*"},
       {"(cli|bench)/.*", ".*"},
   };
   return table;
@@ -163,7 +174,7 @@ bool is_compiled_for_target(const std::string& path) {
   if (is_for_tests(path)) return false;
   return matches(path,
                  "ops/[a-z0-9_]+/kernel[a-z0-9_]*\\.cc|kernels/.*\\.cc|runner/firmware/.*\\.cc|formats/pte/"
-                 "reader\\.cc|base/describe\\.cc") ||
+                 "reader\\.cc|base/describe\\.cc|audio/.*\\.c") ||
          (matches(path, "runtime/[a-z0-9_]+\\.cc") && !matches(path, "runtime/host[a-z0-9_]*\\.cc"));
 }
 
@@ -197,10 +208,10 @@ TEST(Includes, TargetCodeSeesNeitherHeapNorExceptionsNorStreams) {
   for (const auto& [header, by] : library)
     EXPECT_TRUE(allowed.contains(header)) << by << " includes <" << header << ">";
   for (const std::string& path : ours) {
-    EXPECT_TRUE(matches(
-        path,
-        "(base|target|formats/pte|kernels|ops/[a-z0-9_]+|runtime|runner/firmware|cormorant)/[a-z0-9_]+\\.(h|hpp|cc)|"
-        "ops/(broadcast_load|explicit_layout|move_plan|planned|float_[a-z]+|kernel_list)\\.h"))
+    EXPECT_TRUE(matches(path,
+                        "(base|target|formats/pte|kernels|ops/[a-z0-9_]+|runtime|runner/firmware|cormorant|audio)/"
+                        "[a-z0-9_]+\\.(h|hpp|cc|c)|"
+                        "ops/(broadcast_load|explicit_layout|move_plan|planned|float_[a-z]+|kernel_list)\\.h"))
         << path << " is the host's, but target code includes it";
     EXPECT_NE(path, "base/diagnostic.h");
   }

@@ -24,7 +24,7 @@
 #include <string_view>
 #include <vector>
 
-#include "runner/plugin/cycles.h"
+#include "elf/cycles.h"
 #include "runner/plugin/qemu_api.h"
 
 namespace {

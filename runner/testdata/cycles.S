@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Code whose cycles are known by hand from the tables of runner/plugin/cycles.cc. Sections end with a nop, so that what
+// Code whose cycles are known by hand from the tables of elf/cycles.cc. Sections end with a nop, so that what
 // the last interesting instruction leaves behind is inside, and nops before them let the pipeline come to rest. board_test.cc has the sums per CPU; here is how they come
 // about. P is the refill after a taken branch: 2 on M0, M3, M4, M33 and M55, 1 on M0+ and M23; M7 and M85 are taken to
 // predict every branch.

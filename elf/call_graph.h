@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Functions of a linked firmware, read from its instructions: how deep each moves the stack pointer, whom it calls at
+// which depth, and which addresses it knows. It needs no word of the compiler's, so the C library, libgcc and assembly
+// are read like everything else.
+//
+// Each function is followed from its entry along every branch with what its registers are known to hold: constants,
+// addresses on the stack, what was popped. Code that cannot be followed is an error, never a guess.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <stdexcept>
+#include <vector>
+
+#include "elf/elf.h"
+
+namespace cormorant {
+
+// A firmware whose stack cannot be bounded, and why: recursion, a call of nobody knows whom, a stack of varying depth.
+struct StackError : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+struct CallSite {
+  std::uint32_t address = 0;
+  std::uint32_t depth = 0;              // of the caller's stack at the call
+  std::optional<std::uint32_t> callee;  // its entry; nothing for a call through a pointer
+};
+
+struct FunctionCode {
+  std::uint32_t entry = 0;
+  std::string name;         // as the linker has it
+  std::uint32_t frame = 0;  // how deep it moves the stack pointer itself
+  std::vector<CallSite> calls;
+  std::set<std::uint32_t> constants;  // words from literal pools, and pairs of MOVW and MOVT: addresses among them
+};
+
+class CallGraph {
+ public:
+  explicit CallGraph(const Elf& elf);
+
+  // Reads the function on its first use. Throws StackError.
+  const FunctionCode& function(std::uint32_t entry);
+  [[nodiscard]] const Elf& elf() const { return elf_; }
+  // The function that begins there; null when none does.
+  [[nodiscard]] const ElfSymbol* starting_at(std::uint32_t address) const;
+
+ private:
+  friend class FunctionWalk;
+  [[nodiscard]] std::uint32_t end_of(std::uint32_t entry) const;
+  [[nodiscard]] bool is_code(std::uint32_t address) const;  // and not data between instructions
+  [[nodiscard]] std::uint16_t halfword(std::uint32_t address) const;
+
+  const Elf& elf_;
+  std::map<std::uint32_t, const ElfSymbol*> starts_;
+  std::map<std::uint32_t, bool> code_from_;  // the linker's marks $t and $d
+  std::map<std::uint32_t, FunctionCode> functions_;
+};
+
+}  // namespace cormorant

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "program/firmware_table.h"
+
+#include <fmt/format.h>
+
+#include "base/diagnostic.h"
+#include "program/budget.h"
+#include "program/files.h"
+
+namespace cormorant {
+
+Firmware link_for(const std::vector<std::byte>& program, const Target& target, const FirmwareRequest& request) {
+  Firmware firmware{.facts = {}, .why_unknown = {}, .compiler = request.compiler};
+  if (target.is_any()) {
+    if (request.execute) throw UsageError("--measure needs a CPU\n  name one with --target");
+    firmware.why_unknown = "it depends on the CPU";
+  } else if (!request.link && !request.execute) {
+    firmware.why_unknown = "not linked";
+  }
+  if (!firmware.why_unknown.empty()) return firmware;
+  RunRequest run;
+  run.program = program;
+  run.target = target;
+  run.compiler = request.compiler;
+  run.account = true;
+  run.only_load = !request.execute;
+  run.profile = request.execute;
+  run.estimate_cycles = request.execute && request.cycles;
+  run.time_limit = std::chrono::minutes(10);
+  try {
+    firmware.facts = run_on_board(run);
+  } catch (const InputError& error) {
+    if (request.execute) throw;
+    firmware.why_unknown = error.diagnostic().problem;
+  }
+  return firmware;
+}
+
+namespace {
+
+void print_unknown(const char* what, const std::string& why) {
+  fmt::print("  {:<11} {:>11}: {}\n", what, "unknown", why);
+}
+
+void print_stack(const RunResult& facts, const Target& target) {
+  if (!facts.stack_bound) return print_unknown("stack", facts.why_unbounded);
+  const StackBound& bound = *facts.stack_bound;
+  fmt::print("  stack       {:>11} bytes at most: load {}, execute {}, below them main(); an interrupt adds {}\n",
+             grouped(bound.bytes), grouped(bound.load), grouped(bound.execute),
+             grouped(exception_frame_bytes(*target.cpu)));
+}
+
+}  // namespace
+
+void print_firmware(const Firmware& firmware, const compiler::Compiled& compiled, const Target& target) {
+  if (!firmware.facts) {
+    for (const char* const what : {"state", "stack", "code"}) print_unknown(what, firmware.why_unknown);
+    return;
+  }
+  const RunResult& facts = *firmware.facts;
+  fmt::print("  state       {:>11} bytes\n", grouped(facts.state_bytes));
+  print_stack(facts, target);
+  fmt::print("  code        {:>11} bytes, by {}\n", grouped(facts.code_bytes), name_of(firmware.compiler));
+  for (const CodePart& part : facts.code_parts) fmt::print("    {:<22} {:>10}\n", part.name, grouped(part.bytes));
+  const Needs needs = needs_of(compiled, firmware.facts);
+  fmt::print("  flash       {:>11} bytes: code and model\n", grouped(needs.flash));
+  fmt::print("  RAM         {:>11} bytes: arena, state and stack\n", grouped(needs.ram));
+}
+
+nlohmann::ordered_json stack_json(const StackBound& bound, const Target& target) {
+  nlohmann::ordered_json json = {{"bytes", bound.bytes},
+                                 {"load", bound.load},
+                                 {"execute", bound.execute},
+                                 {"exception_frame", exception_frame_bytes(*target.cpu)}};
+  json["path"] = nlohmann::json::array();
+  for (const StackFrame& frame : bound.path) {
+    json["path"].push_back({{"function", frame.function}, {"bytes", frame.bytes}});
+  }
+  return json;
+}
+
+nlohmann::ordered_json code_parts_json(const RunResult& facts) {
+  nlohmann::ordered_json json = nlohmann::ordered_json::object();
+  for (const CodePart& part : facts.code_parts) json[part.name] = part.bytes;
+  return json;
+}
+
+// Null is what is not known.
+nlohmann::ordered_json firmware_json(const Firmware& firmware, const Target& target) {
+  nlohmann::ordered_json json;
+  json["compiler"] = name_of(firmware.compiler);
+  for (const char* const key : {"code", "code_parts", "state", "stack_bound"}) json[key] = nullptr;
+  if (!firmware.facts) {
+    json["unknown"] = firmware.why_unknown;
+    return json;
+  }
+  const RunResult& facts = *firmware.facts;
+  json["code"] = facts.code_bytes;
+  json["code_parts"] = code_parts_json(facts);
+  json["state"] = facts.state_bytes;
+  if (facts.stack_bound) {
+    json["stack_bound"] = stack_json(*facts.stack_bound, target);
+  } else {
+    json["unknown"] = facts.why_unbounded;
+  }
+  return json;
+}
+
+void print_stack_path(const StackBound& bound) {
+  fmt::print("  the stack's deepest point, {} bytes\n", grouped(bound.bytes));
+  for (const StackFrame& frame : bound.path) fmt::print("  {:>14}  {}\n", grouped(frame.bytes), frame.function);
+}
+
+}  // namespace cormorant

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "program/names.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "base/output_file.h"
+#include "program/files.h"
+
+namespace cormorant {
+namespace {
+
+// FNV-1a, 64 bits: tells programs apart that somebody compiled one after the other, and nobody attacks it.
+std::string digest(std::span<const std::byte> bytes) {
+  std::uint64_t hash = 0xcbf29ce484222325;
+  for (const std::byte byte : bytes) hash = (hash ^ static_cast<std::uint64_t>(byte)) * 0x100000001b3;
+  return fmt::format("{:016x}", hash);
+}
+
+void warn_of_foreign(const std::string& path) {
+  fmt::print(stderr, "warning: {} is not what cormorant compile writes and is ignored\n", path);
+}
+
+// Null if there is no such file, or it is not this program's.
+nlohmann::ordered_json read_file_for(const std::string& program, std::span<const std::byte> bytes) {
+  const std::string path = names_file(program);
+  if (!std::filesystem::exists(path)) return {};
+  const std::vector<std::byte> text = read_file(path);
+  nlohmann::ordered_json json =
+      nlohmann::ordered_json::parse(reinterpret_cast<const char*>(text.data()),
+                                    reinterpret_cast<const char*>(text.data() + text.size()), nullptr, false);
+  if (!json.is_object() || !json.contains("program")) {
+    warn_of_foreign(path);
+    return {};
+  }
+  if (json["program"] != digest(bytes)) {
+    fmt::print(stderr, "warning: {} was written for another program and is ignored\n", path);
+    return {};
+  }
+  return json;
+}
+
+}  // namespace
+
+std::string names_file(const std::string& program) { return program + ".names.json"; }
+
+void write_names(const std::string& program, std::span<const std::byte> bytes, const StepNames& names,
+                 const nlohmann::ordered_json& explanation) {
+  nlohmann::ordered_json json;
+  json["program"] = digest(bytes);
+  json["steps"] = nlohmann::json::array();
+  for (const emit::Step& step : names) json["steps"].push_back({{"node", step.node}, {"source", step.source}});
+  json["explanation"] = explanation;
+  const std::string text = json.dump(1) + "\n";
+  write_output(names_file(program), text);
+}
+
+std::optional<StepNames> read_names(const std::string& program, std::span<const std::byte> bytes) {
+  const nlohmann::ordered_json json = read_file_for(program, bytes);
+  if (json.is_null()) return std::nullopt;
+  StepNames names;
+  try {
+    for (const auto& step : json.at("steps")) {
+      names.push_back({step.at("node").get<std::string>(), step.at("source").get<std::string>()});
+    }
+  } catch (const nlohmann::json::exception&) {
+    warn_of_foreign(names_file(program));
+    return std::nullopt;
+  }
+  return names;
+}
+
+nlohmann::ordered_json read_explanation(const std::string& program, std::span<const std::byte> bytes) {
+  const nlohmann::ordered_json json = read_file_for(program, bytes);
+  return json.is_null() || !json.contains("explanation") ? nlohmann::ordered_json() : json["explanation"];
+}
+
+}  // namespace cormorant

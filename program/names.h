@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Where a program's instructions come from: the node that PyTorch recorded, the user's module and source line. They
+// would be dead weight in flash, so `compile` writes them beside the program, as MODEL.pte.names.json, and `run
+// --profile` looks for that file; so does `inspect --explain`, for what was decided about every node.
+#pragma once
+
+#include <cstddef>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "emit/emit.h"
+
+namespace cormorant {
+
+using StepNames = std::vector<emit::Step>;
+
+std::string names_file(const std::string& program);  // model.pte: model.pte.names.json
+
+// `bytes` are the program's; its digest goes into the file.
+void write_names(const std::string& program, std::span<const std::byte> bytes, const StepNames& names,
+                 const nlohmann::ordered_json& explanation);
+
+// Nothing if there is no such file, or (with a warning) if it was written for another program.
+std::optional<StepNames> read_names(const std::string& program, std::span<const std::byte> bytes);
+
+// What `compile --explain` would have printed; null where the file does not have it.
+nlohmann::ordered_json read_explanation(const std::string& program, std::span<const std::byte> bytes);
+
+}  // namespace cormorant

@@ -17,14 +17,14 @@ class Firmware : public testing::Test {
                            std::string(CORMORANT_SOURCE_DIR) + "/docs/tutorial/wave.pt2",
                            "--quantize",
                            "--io=int8",
-                           "--target=cortex-m4",
+                           "--target=cortex-m55",
                            "-o",
                            "wave.pte"};
     arguments.insert(arguments.end(), more.begin(), more.end());
     return cormorant(directory_.path(), arguments, environment);
   }
   Ran run(const Arguments& more) {
-    Arguments arguments = {"run", "wave.pte", "--target=cortex-m4"};
+    Arguments arguments = {"run", "wave.pte", "--target=cortex-m55"};
     arguments.insert(arguments.end(), more.begin(), more.end());
     return cormorant(directory_.path(), arguments);
   }
@@ -72,7 +72,7 @@ TEST_F(Firmware, IsUnknownWithoutArchives) {
   const Environment nowhere = {"CORMORANT_TARGET_DIR=/nonexistent"};
   const Ran ran = compile({"--link"}, nowhere);
   EXPECT_EQ(ran.status, 0) << ran.err;
-  EXPECT_TRUE(has(ran.out, "unknown: /nonexistent/gcc/m4/link.txt is not built"));
+  EXPECT_TRUE(has(ran.out, "unknown: /nonexistent/gcc/m55/link.txt is not built"));
   const nlohmann::json told = compile({"--link", "--json"}, nowhere).json()["firmware"];
   EXPECT_TRUE(told["code"].is_null() && told["state"].is_null() && told["stack_bound"].is_null()) << told;
   EXPECT_EQ(compile({"--measure"}, nowhere).status, 1);  // asked for, so it is an error
@@ -103,7 +103,7 @@ TEST_F(Firmware, RunsOnBoardsThatPeopleOwn) {
     ASSERT_EQ(compiled.status, 0) << compiled.err;
     EXPECT_EQ(output_of({target, std::string("--board=") + board}), output_of({"--target=host"})) << board;
   }
-  EXPECT_TRUE(has(run({"--board=microbit"}).err, "microbit has a Cortex-M0, not a cortex-m4"));
+  EXPECT_TRUE(has(run({"--board=microbit"}).err, "microbit has a Cortex-M0, not a cortex-m55"));
   EXPECT_TRUE(has(run({"--board=arduino"}).err, "boards are mps3-an547"));
 }
 

@@ -17,11 +17,11 @@
 #include <string>
 #include <vector>
 
-#include "cli/files.h"
-#include "cli/program_io.h"
 #include "compiler/compile.h"
 #include "compiler/import.h"
 #include "compiler/samples.h"
+#include "program/files.h"
+#include "program/program_io.h"
 #include "quantizer/copy.h"
 #include "target/parse.h"
 
@@ -172,12 +172,12 @@ std::optional<double> allowed(const Json& bars, const Json& peers, const std::st
   return best;
 }
 
-std::string with_commas(double value) { return cli::grouped(static_cast<std::uint64_t>(value)); }
+std::string with_commas(double value) { return grouped(static_cast<std::uint64_t>(value)); }
 
 void print_block(const Json& ours, const Json& peers, const Json& bars, const std::string& core,
                  const std::string& model) {
   fmt::print("{} on cortex-{} ({} MACs)\n", model, core,
-             cli::grouped(peers["macs"][model.substr(0, model.find('-'))].get<std::uint64_t>()));
+             grouped(peers["macs"][model.substr(0, model.find('-'))].get<std::uint64_t>()));
   fmt::print("  {:<13} {:>12} {:>12}", "", "ours, gcc", "ours, clang");
   for (const Json& peer : peers["peers"])
     fmt::print("  {:>12} {:>6}", peer["name"].get<std::string>().substr(0, 12), "ratio");

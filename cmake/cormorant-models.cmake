@@ -18,6 +18,13 @@
 #
 # compiles the model when it or its data change, links exactly the kernels that it calls, and writes NAME.h.
 #
+#   cormorant_add_log_mel(TARGET_OF_YOURS NAME features
+#     [RATE 16000] [WINDOW 480] [HOP 320] [FFT 512] [MELS 40]   in samples
+#     [LOW 20] [HIGH 8000])                                     in hertz
+#
+# brings the fixed-point log-mel front end (cormorant/log_mel.h), compiled with this project's C compiler, and tables in
+# NAME.h. It is for audio, and does not need a model. docs/audio.md tells more.
+#
 # Whoever includes this file sets CORMORANT_PROGRAM and CORMORANT_GLUE (the host's programs), CORMORANT_INCLUDE,
 # CORMORANT_SOURCES (the tree that kernels are compiled from), CORMORANT_ARCHIVE_DIR (gcc/m55/libkernels.a; may be empty)
 # and, of each CPU, CORMORANT_ARCHIVE_<cpu>.
@@ -175,4 +182,38 @@ function(cormorant_share_arena app arena folder program)
     DEPENDS ${all} ${CORMORANT_GLUE} COMMAND_EXPAND_LISTS
     COMMENT "Memory that models share: ${arena}" VERBATIM)
   target_sources(${app} PRIVATE ${folder}/${arena}.S)
+endfunction()
+
+# C99 sources, and tables that a Python script writes: it is also the front end's twin for training.
+function(cormorant_add_log_mel app)
+  set(sizes RATE WINDOW HOP FFT MELS LOW HIGH)
+  cmake_parse_arguments(PARSE_ARGV 1 M "" "NAME;${sizes}" "")
+  if(M_UNPARSED_ARGUMENTS OR NOT M_NAME)
+    message(FATAL_ERROR "cormorant_add_log_mel(${app} NAME name …): NAME is needed; not understood: '${M_UNPARSED_ARGUMENTS}'")
+  endif()
+  get_property(languages GLOBAL PROPERTY ENABLED_LANGUAGES)
+  if(NOT C IN_LIST languages)
+    message(FATAL_ERROR "cormorant_add_log_mel: the front end is C99; add C to the LANGUAGES of project()")
+  endif()
+  find_package(Python3 REQUIRED COMPONENTS Interpreter)
+  set(options "")
+  foreach(size IN LISTS sizes)
+    if(DEFINED M_${size})
+      string(TOLOWER ${size} option)
+      list(APPEND options --${option}=${M_${size}})
+    endif()
+  endforeach()
+  set(folder ${CMAKE_CURRENT_BINARY_DIR}/${app}.models)
+  set(script ${CORMORANT_SOURCES}/python/cormorant/log_mel.py)
+  add_custom_command(OUTPUT ${folder}/${M_NAME}.c ${folder}/${M_NAME}.h
+    COMMAND ${Python3_EXECUTABLE} ${script} ${options} --name=${M_NAME} --folder=${folder}
+    DEPENDS ${script} COMMENT "Tables of the front end ${M_NAME}" VERBATIM)
+  if(NOT TARGET cormorant_log_mel)
+    add_library(cormorant_log_mel STATIC EXCLUDE_FROM_ALL ${CORMORANT_SOURCES}/audio/log_mel.c)
+    target_include_directories(cormorant_log_mel PUBLIC ${CORMORANT_INCLUDE})
+    target_compile_options(cormorant_log_mel PRIVATE -O2 -ffunction-sections -fdata-sections)
+  endif()
+  target_sources(${app} PRIVATE ${folder}/${M_NAME}.c ${folder}/${M_NAME}.h)
+  target_include_directories(${app} PRIVATE ${folder})
+  target_link_libraries(${app} PRIVATE cormorant_log_mel)
 endfunction()

@@ -6,7 +6,11 @@ find_package(Threads REQUIRED)
 # Loops over whole tensors are worth optimising even where everything else is built to be debugged; of the sanitizers
 # only the one for addresses stays, since checking every sum and product would take the tests' ten minutes alone.
 function(cormorant_hot)
-  set(options -O2 -fno-sanitize=undefined)
+  cormorant_optimize("-O2;-fno-sanitize=undefined" ${ARGN})
+endfunction()
+
+# cormorant_optimize(OPTIONS sources…): in debug builds too.
+function(cormorant_optimize options)
   if(CORMORANT_PRECOMPILE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
     set(header ${CMAKE_BINARY_DIR}/CMakeFiles/cormorant_precompiled_fast.dir/cmake_pch.hxx)
     list(APPEND options -Xclang -include-pch -Xclang ${header}.pch)
@@ -48,20 +52,31 @@ endfunction()
 set(CORMORANT_TEST_TIMEOUT 3600)
 
 # cormorant_precompile_headers(targets…): all of them include one precompiled header, those in CORMORANT_FAST another one
-# that is made with their options, since compiling a source of this size is mostly reading its headers. Not behind ccache,
-# which would have to be told to trust it.
+# that is made with their options, since compiling a source of this size is mostly reading its headers. What the header's
+# inline functions and templates come to is compiled once, to an object that everything links, instead of in every source.
+# Not behind ccache, which would have to be told to trust it.
 function(cormorant_precompile_headers)
   file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/precompiled.cc CONTENT "")
+  separate_arguments(flags UNIX_COMMAND "${CMAKE_CXX_FLAGS} ${CMAKE_CXX_FLAGS_DEBUG}")
   foreach(precompiled cormorant_precompiled cormorant_precompiled_fast)
     add_library(${precompiled} OBJECT ${CMAKE_BINARY_DIR}/precompiled.cc)
     target_link_libraries(${precompiled} PRIVATE fmt::fmt GTest::gtest)
     target_precompile_headers(${precompiled} PRIVATE ${CMAKE_SOURCE_DIR}/cmake/precompiled.h)
+    target_compile_options(${precompiled} PRIVATE -Xclang=-fmodules-codegen)
   endforeach()
+  set(header ${CMAKE_BINARY_DIR}/CMakeFiles/cormorant_precompiled.dir/cmake_pch.hxx.pch)
+  set(object ${CMAKE_BINARY_DIR}/precompiled.o)
+  add_custom_command(OUTPUT ${object} DEPENDS ${header} COMMAND_EXPAND_LISTS VERBATIM
+    COMMAND ${CMAKE_CXX_COMPILER} ${flags} $<TARGET_PROPERTY:cormorant_precompiled,COMPILE_OPTIONS> -fdata-sections
+      -c ${header} -o ${object})
+  add_library(cormorant_precompiled_code STATIC ${object})
+  set_target_properties(cormorant_precompiled_code PROPERTIES LINKER_LANGUAGE CXX)
   foreach(target IN LISTS ARGN)
     get_target_property(type ${target} TYPE)
     if(NOT type MATCHES "STATIC_LIBRARY|OBJECT_LIBRARY|EXECUTABLE")
       continue()
     endif()
+    target_link_libraries(${target} PRIVATE cormorant_precompiled_code)
     if(target IN_LIST CORMORANT_FAST)
       target_precompile_headers(${target} REUSE_FROM cormorant_precompiled_fast)
     else()

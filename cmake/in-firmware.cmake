@@ -2,7 +2,7 @@
 # These sources by add_subdirectory() or FetchContent in a firmware project: cormorant_add_model() as find_package() brings
 # it, with kernels from sources, or from archives where ./dev build has made them. The programs that run on the host
 # have to be there: a cross build cannot make them.
-set(root ${PROJECT_SOURCE_DIR})
+get_filename_component(root ${CMAKE_CURRENT_LIST_DIR}/.. ABSOLUTE)
 find_program(CORMORANT_PROGRAM cormorant HINTS ${root}/build NO_CMAKE_FIND_ROOT_PATH)
 find_program(CORMORANT_GLUE cormorant-glue HINTS ${root}/build NO_CMAKE_FIND_ROOT_PATH)
 if(NOT CORMORANT_PROGRAM OR NOT CORMORANT_GLUE)

@@ -36,6 +36,8 @@ install(DIRECTORY runtime/ DESTINATION ${sources}/runtime FILES_MATCHING PATTERN
   PATTERN "*_test.cc" EXCLUDE PATTERN "*_fuzz.cc" EXCLUDE PATTERN "host*.cc" EXCLUDE)
 install(FILES base/describe.cc DESTINATION ${sources}/base)
 install(FILES formats/pte/reader.cc DESTINATION ${sources}/formats/pte)
+install(FILES audio/log_mel.c DESTINATION ${sources}/audio)
+install(FILES python/cormorant/log_mel.py DESTINATION ${sources}/python/cormorant)
 install(DIRECTORY boards DESTINATION ${sources})
 install(FILES target/target.h DESTINATION ${sources}/target)
 install(FILES firmware/cpus.cmake firmware/sources.cmake DESTINATION ${sources}/firmware)

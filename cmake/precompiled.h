@@ -7,6 +7,7 @@
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -32,3 +33,41 @@
 #include <vector>
 
 #include "ops/op.h"
+
+// Instantiated once, here, for all: this header is never read but to be precompiled.
+template class std::vector<bool>;
+template class std::vector<std::byte>;
+template class std::vector<std::int8_t>;
+template class std::vector<std::uint8_t>;
+template class std::vector<std::int16_t>;
+template class std::vector<std::int32_t>;
+template class std::vector<std::uint32_t>;
+template class std::vector<std::int64_t>;
+template class std::vector<std::size_t>;
+template class std::vector<float>;
+template class std::vector<double>;
+template class std::vector<std::string>;
+template class std::vector<std::string_view>;
+template class std::vector<std::vector<std::int64_t>>;
+template class std::vector<cormorant::ir::NamedArgument>;
+template class std::vector<cormorant::ir::Node*>;
+template class std::vector<cormorant::ir::TensorType>;
+template class std::vector<cormorant::ir::Value*>;
+template class std::vector<const cormorant::ir::Value*>;
+template class std::vector<cormorant::evaluate::Tensor>;
+template class std::vector<cormorant::ops::AtenForm>;
+template class std::vector<cormorant::ops::ListedKernel>;
+template class std::map<std::string, std::string>;
+template class std::unordered_map<const cormorant::ir::Node*, std::size_t>;
+template class std::unordered_map<const cormorant::ir::Value*, std::size_t>;
+
+namespace cormorant::precompiled {
+
+// What is copied, moved and compared nearly everywhere.
+inline bool use(ir::Argument& to, ir::Argument from) {
+  to = from;
+  to = std::move(from);
+  return to == ir::Argument{};
+}
+
+}  // namespace cormorant::precompiled

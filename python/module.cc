@@ -20,11 +20,11 @@
 #include "base/output_file.h"
 #include "cli/cli.h"
 #include "cli/compile_model.h"
-#include "cli/files.h"
-#include "cli/names.h"
-#include "cli/program_io.h"
 #include "cli/run_figures.h"
-#include "cli/score.h"
+#include "program/files.h"
+#include "program/names.h"
+#include "program/program_io.h"
+#include "program/score.h"
 #include "runner/toolchain.h"
 #include "target/parse.h"
 
@@ -128,12 +128,12 @@ ExecuteOn place(const std::string& target, const std::map<std::string, std::stri
 
 class Program {
  public:
-  explicit Program(ProgramFile file, std::optional<cli::StepNames> names = {})
+  explicit Program(ProgramFile file, std::optional<StepNames> names = {})
       : file_(std::move(file)), names_(std::move(names)) {}
 
   static Program read(const std::string& path) {
     ProgramFile file = read_program(path);
-    std::optional<cli::StepNames> names = cli::read_names(path, file.bytes);
+    std::optional<StepNames> names = read_names(path, file.bytes);
     return Program(std::move(file), std::move(names));
   }
 
@@ -173,11 +173,11 @@ class Program {
   std::string evaluate(const std::vector<PyNamed>& arrays, const std::string& float_model, const std::string& target,
                        bool sequence, const std::map<std::string, std::string>& settings) {
     const npy::DataSet data = data_set_from(arrays, "the data");
-    cli::ScoreRequest request{.program = &file_, .float_model = float_model, .where = place(target, settings)};
+    ScoreRequest request{.program = &file_, .float_model = float_model, .where = place(target, settings)};
     if (!settings.contains("timeout")) request.where.time_limit = std::chrono::minutes(10);
     request.axes = sequence ? compiler::Axes::sequences : compiler::Axes::samples;
     const nb::gil_scoped_release released;
-    return cli::scores_json(cli::score(request, data)).dump();
+    return scores_json(score(request, data)).dump();
   }
 
  private:
@@ -188,7 +188,7 @@ class Program {
   }
 
   ProgramFile file_;
-  std::optional<cli::StepNames> names_;
+  std::optional<StepNames> names_;
 };
 
 // What compile_model() gives, with the flags it was given.
@@ -205,9 +205,9 @@ struct Compiled {
     return Program(program_from(result.compiled.program, result.model), result.compiled.facts.steps);
   }
   void save(const std::string& path, bool names) const {
-    cli::require_other_file({"the program", path}, {{"the model", result.model}});
+    require_other_file({"the program", path}, {{"the model", result.model}});
     write_output(path, result.compiled.program);
-    if (names) cli::write_names(path, result.compiled.program, result.compiled.facts.steps, result.explanation);
+    if (names) write_names(path, result.compiled.program, result.compiled.facts.steps, result.explanation);
   }
 };
 

@@ -6,8 +6,8 @@
 
 #include <fstream>
 
-#include "cli/program_io.h"
 #include "formats/npy/npy.h"
+#include "program/program_io.h"
 #include "runner/process.h"
 #include "tests/command.h"
 
@@ -36,6 +36,7 @@ const std::vector<Aspect>& aspects() {
       {"optimize", {"--optimize=size"}},
       {"optimize", {"--optimize=ram"}},
       {"feed", {"--feed=rows"}},
+      {"recompute", {"--recompute=1.5", "--optimize=ram"}},
       {"scheme", {"--scheme=8w16a"}},
       {"scheme", {"--scheme=4w8a"}},
       {"scheme", {"--scheme=auto"}},

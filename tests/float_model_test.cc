@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "cli/program_io.h"
 #include "formats/npy/data_set.h"
+#include "program/program_io.h"
 #include "runner/process.h"
 #include "target/parse.h"
 #include "tests/command.h"

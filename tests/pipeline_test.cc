@@ -6,9 +6,9 @@
 
 #include <algorithm>
 
-#include "cli/program_io.h"
 #include "compiler/compile.h"
 #include "compiler/import.h"
+#include "program/program_io.h"
 #include "tests/command.h"
 
 namespace cormorant::tests {

@@ -7,8 +7,8 @@
 #include <fstream>
 #include <random>
 
-#include "cli/program_io.h"
 #include "formats/npy/npy.h"
+#include "program/program_io.h"
 #include "runner/process.h"
 #include "target/parse.h"
 #include "tests/command.h"

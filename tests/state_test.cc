@@ -8,9 +8,9 @@
 #include <nlohmann/json.hpp>
 #include <span>
 
-#include "cli/program_io.h"
 #include "evaluate/sqnr.h"
 #include "formats/npy/data_set.h"
+#include "program/program_io.h"
 #include "runner/process.h"
 #include "target/parse.h"
 #include "tests/command.h"

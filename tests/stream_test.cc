@@ -8,9 +8,9 @@
 #include <random>
 
 #include "base/diagnostic.h"
-#include "cli/program_io.h"
 #include "compiler/compile.h"
 #include "ir/text.h"
+#include "program/program_io.h"
 #include "tests/conformance/conformance.h"
 
 namespace cormorant {

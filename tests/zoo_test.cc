@@ -9,11 +9,11 @@
 #include <algorithm>
 #include <optional>
 
-#include "cli/program_io.h"
+#include "elf/elf.h"
 #include "fmt/format.h"
 #include "formats/npy/data_set.h"
+#include "program/program_io.h"
 #include "runner/all_cores.h"
-#include "runner/elf.h"
 #include "runner/process.h"
 #include "target/target.h"
 #include "tests/command.h"
@@ -50,7 +50,6 @@ std::vector<Place> every_place() {
   places.push_back(place_of("cortex-m55", Isa::dsp));
   places.push_back(place_of("cortex-m55", Isa::scalar));
   places.push_back(place_of("cortex-m0", {}, Compiler::clang));
-  places.push_back(place_of("cortex-m4", {}, Compiler::clang));
   places.push_back(place_of("cortex-m55", {}, Compiler::clang));
   return places;
 }

@@ -50,7 +50,7 @@ for part in nothing all; do
       /^[| ] [| ]/ && !/^[| ] [|`]-/ { top = 0 }
       top && / implicit / { next }
       top && /-(Function|Typedef|TypeAlias|Var|CXXRecord|Namespace|ClassTemplate)Decl / {
-        sub(/^.*> [^ ]+ /, ""); gsub(/(referenced|used|struct|class) /, ""); sub(/ .*/, ""); print
+        sub(/^.*> [^ ]+ /, ""); gsub(/(referenced|used|struct|union|class) /, ""); sub(/ .*/, ""); print
       }' | sort -u >"$work/$part.names"
 done
 strangers=$(comm -13 "$work/nothing.macros" "$work/all.macros" | grep -v '^CORMORANT_' || true)

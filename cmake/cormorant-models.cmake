@@ -3,17 +3,17 @@
 # FetchContent of the sources; docs/embedding.md tells how to use it.
 #
 #   cormorant_add_model(TARGET_OF_YOURS
-#     MODEL kws.pt2           a model, or a program (.pte) that is linked as it is
+#     MODEL kws.pt2           a model, or a program (.pte), which is linked unchanged
 #     TARGET cortex-m55
-#     [CALIBRATE data.npz]    as `cormorant compile --calibrate`
-#     [NAME kws]              what its symbols begin with, and its header's name; default: the model's
+#     [CALIBRATE data.npz]    like `cormorant compile --calibrate`
+#     [NAME kws]              prefix of its symbols, and name of its header; default: the model's name
 #     [OPTIONS --io=int8 …]   further options of `cormorant compile`
-#     [ARENA shared]          arenas that all models with this word share: only one of them runs at a time
+#     [ARENA shared]          name of an arena that several models share; only one of them may run at a time
 #     [ISA scalar|dsp|mve]    default: the CPU's
-#     [STATE bytes]           the runtime's state; default: asked of an emulated board (QEMU)
-#     [FROM archives|sources] kernels as they were built for the CPU (gcc, hard float where there is an FPU), or compiled
-#                             with this project's compiler and flags, which needs C++20. Default: archives where they
-#                             fit the float ABI of this project, else sources
+#     [STATE bytes]           size of the runtime's state; default: determined on an emulated board (QEMU)
+#     [FROM archives|sources] prebuilt kernels for the CPU (gcc, hard float if there is an FPU), or kernels compiled
+#                             with this project's compiler and flags, which needs C++20. Default: archives if they
+#                             match this project's float ABI, else sources
 #   )
 #
 # compiles the model when it or its data change, links exactly the kernels that it calls, and writes NAME.h.

@@ -59,13 +59,13 @@ std::string tested_on(const Operator& op, const std::filesystem::path& folder) {
 std::string operators_page(const std::filesystem::path& source_root) {
   std::string page = R"(# Operators
 
-Made from the code by `./dev docs`; a test compares. One row is one folder in `ops/`. 8w8a is int8 weights and activations,
-8w16a int16 activations, 4w8a int4 weights, float the operator on 32-bit floats; an empty cell is not there yet. The last
-column says for which instruction sets the kernels are compared with the reference, bit for bit, on emulated boards
-("any CPU": one source for all of them and the host, compared too; "host": the operator is gone before a program is
-written). In-place spellings (`relu_`) mean the same as the others.
+Generated from the code by `./dev docs`; a test compares. Each row is one folder in `ops/`. 8w8a means int8 weights and
+activations, 8w16a int16 activations, 4w8a int4 weights, float 32-bit floats; an empty cell is not supported yet. The
+last column lists the instruction sets whose kernels are compared with the reference, bit for bit, on emulated boards
+("any CPU": one source for all CPUs and the host, compared as well; "host": the operator is resolved before a program is
+written). In-place forms (`relu_`) are equivalent to the others.
 
-| operator | PyTorch's spellings | 8w8a | 8w16a | 4w8a | float | limits | tested on |
+| operator | PyTorch's forms | 8w8a | 8w16a | 4w8a | float | limits | tested on |
 |---|---|---|---|---|---|---|---|
 )";
   for (const Operator& op : ops::all_operators()) {

@@ -25,7 +25,7 @@ namespace fs = std::filesystem;
 [[noreturn]] void fail(const fs::path& path, int error) {
   const bool is_full = error == ENOSPC || error == EDQUOT;
   throw InputError({.problem = "cannot write the file: " + std::generic_category().message(error),
-                    .advice = is_full ? "make room on the disk" : "may you write there?",
+                    .advice = is_full ? "make room on the disk" : "check the path and its permissions",
                     .file = path.string()});
 }
 
@@ -40,7 +40,7 @@ int write_all(int file, std::span<const std::byte> bytes) {
   return 0;
 }
 
-// As open() would have made it, or as the file is that is replaced.
+// As open() would set it, or as the replaced file has it.
 mode_t mode_for(const fs::path& path) {
   struct stat known = {};
   if (::stat(path.c_str(), &known) == 0) return known.st_mode & 07777;
@@ -61,7 +61,7 @@ void write_beside(const fs::path& path, std::span<const std::byte> bytes) {
   std::string name = (path.parent_path() / ("." + path.filename().string() + ".XXXXXX")).string();
   int file = -1;
   const RemovedOnSignal guard([&] {
-    // Here, where no signal comes between: a folder that was removed for one must not come back.
+    // Here, where no signal can intervene: a folder that was removed by one must not come back.
     std::error_code missing;
     if (path.has_parent_path()) fs::create_directories(path.parent_path(), missing);
     if (missing) fail(path, missing.value());
@@ -79,7 +79,7 @@ void write_beside(const fs::path& path, std::span<const std::byte> bytes) {
   fail(path, error);
 }
 
-// A link stays one: what it leads to is replaced.
+// A link stays a link: its target is replaced.
 fs::path target_of(const fs::path& path) {
   std::error_code error;
   const fs::path target = fs::is_symlink(path, error) ? fs::weakly_canonical(path, error) : path;
@@ -112,7 +112,7 @@ void require_writable(const fs::path& path) {
   if (fs::is_directory(target, ignored)) fail(path, EISDIR);
   if (fs::exists(target, ignored) && ::access(target.c_str(), W_OK) != 0) fail(path, errno);
   fs::path folder = target.parent_path();
-  while (!folder.empty() && !fs::exists(folder, ignored)) folder = folder.parent_path();  // the rest will be made
+  while (!folder.empty() && !fs::exists(folder, ignored)) folder = folder.parent_path();  // the rest will be created
   if (folder.empty()) folder = ".";
   if (!fs::is_directory(folder, ignored)) fail(path, ENOTDIR);
   if (::access(folder.c_str(), W_OK) != 0) fail(path, errno);
@@ -134,7 +134,7 @@ RemovedOnSignal::~RemovedOnSignal() {
   std::erase(doomed().paths, path_);
 }
 
-// A thread of its own waits for the signals, because a handler may do next to nothing.
+// A dedicated thread waits for the signals, because a handler may do next to nothing.
 void remove_on_signals() {
   sigset_t signals;
   sigemptyset(&signals);
@@ -147,7 +147,7 @@ void remove_on_signals() {
   std::thread([signals] {
     int signal = 0;
     if (sigwait(&signals, &signal) != 0) return;
-    const std::scoped_lock lock(doomed().mutex);  // never given back: nothing is made from here on
+    const std::scoped_lock lock(doomed().mutex);  // never released: nothing is created from here on
     for (const fs::path& path : doomed().paths) {
       constexpr int kAttempts = 100;  // processes that we started may still put files there
       std::error_code ignored;

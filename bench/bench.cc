@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ./dev bench: what MLPerf Tiny's four networks cost on each core, beside the peers' figures (bench/peers.json) and the
-// bars we set ourselves (bench/bars.json). Instructions are counted exactly under emulation, so a run repeats to the
-// digit: bench/results.json holds the figures of the last committed run. --check fails when one got more than 2 %
-// worse, or when a bar that was met is missed. All figures of a row come from one binary, --io as activations.
+// ./dev bench: what MLPerf Tiny's four networks cost on each core, next to the peers' figures (bench/peers.json) and
+// our own limits (bench/bars.json). Instructions are counted exactly under emulation, so a run repeats to the digit:
+// bench/results.json holds the figures of the last committed run. --check fails when one got more than 2 % worse, or
+// when a bar that was met is missed. All figures of a row come from one binary, --io as activations.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -31,7 +31,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 struct Model {
-  const char* name;  // the benchmark's, and the scheme's behind it
+  const char* name;  // the benchmark's, followed by the scheme's
   const char* zoo;   // the file's
   ops::Precision scheme = ops::Precision::w8a8;
 };
@@ -42,7 +42,7 @@ constexpr Model kModels[] = {{"kws", "kws"},
                              {"ad", "ad"},
                              {"kws-8w16a", "kws", ops::Precision::w8a16},
                              {"kws-4w8a", "kws", ops::Precision::w4a8}};
-// A core, or a core with another goal than balanced: what --optimize trades there.
+// A core, or a core with a goal other than balanced: what --optimize trades there.
 constexpr const char* kCores[] = {"m55", "m33", "m7", "m4", "m3", "m0", "m4-speed", "m4-size", "m55-size", "m0-size"};
 // Dispatch is what the executor spends per operator outside its kernel.
 constexpr const char* kFigures[] = {"instructions", "cycles", "load",  "dispatch", "code",
@@ -273,7 +273,7 @@ int run(const Flags& flags) {
     for (const std::string& line : worse) fmt::print(stderr, "worse: {}\n", line);
     if (!worse.empty())
       fmt::print(stderr,
-                 "{} figure(s) are worse than bench/results.json; mend them, or run ./dev bench and commit the new "
+                 "{} figure(s) are worse than bench/results.json; fix them, or run ./dev bench and commit the new "
                  "figures with the reason\n",
                  worse.size());
     return worse.empty() ? 0 : 1;
@@ -289,7 +289,7 @@ int run(const Flags& flags) {
 }  // namespace cormorant
 
 int main(int argc, char** argv) {
-  CLI::App app("What the models cost, beside the peers' figures");
+  CLI::App app("Measure the models' cost next to the peers' figures");
   cormorant::Flags flags;
   app.add_flag("--check", flags.check, "Fail when a figure is more than 2 % worse than the committed one");
   app.add_flag("--operators", flags.operators, "Figures per operator too");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Words that tell about the program itself: targets, operators, completion.
+// Commands about the program itself: targets, operators, completion.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -56,21 +56,21 @@ void print_operators(bool as_json) {
 
 // ---- completion -----------------------------------------------------------------------------------------------------
 
-struct Word {
+struct Command {
   std::string name, about;
   std::vector<std::string> options;
 };
 
-std::vector<Word> words_of(const CLI::App& app) {
-  std::vector<Word> words;
-  for (const CLI::App* word : app.get_subcommands({})) {
-    Word known{word->get_name(), word->get_description(), {}};
-    for (const CLI::Option* option : word->get_options()) {
+std::vector<Command> commands_of(const CLI::App& app) {
+  std::vector<Command> commands;
+  for (const CLI::App* command : app.get_subcommands({})) {
+    Command known{command->get_name(), command->get_description(), {}};
+    for (const CLI::Option* option : command->get_options()) {
       for (const std::string& name : option->get_lnames()) known.options.push_back("--" + name);
     }
-    words.push_back(std::move(known));
+    commands.push_back(std::move(known));
   }
-  return words;
+  return commands;
 }
 
 std::string target_names() {
@@ -79,11 +79,11 @@ std::string target_names() {
   return names + "any";
 }
 
-std::string bash_completion(const std::vector<Word>& words) {
+std::string bash_completion(const std::vector<Command>& commands) {
   std::string names, cases;
-  for (const Word& word : words) {
-    names += (names.empty() ? "" : " ") + word.name;
-    cases += fmt::format("    {}) options=\"{}\" ;;\n", word.name, fmt::join(word.options, " "));
+  for (const Command& command : commands) {
+    names += (names.empty() ? "" : " ") + command.name;
+    cases += fmt::format("    {}) options=\"{}\" ;;\n", command.name, fmt::join(command.options, " "));
   }
   return fmt::format(R"(# bash completion for cormorant: source it, or put it into /etc/bash_completion.d
 _cormorant() {{
@@ -110,11 +110,11 @@ complete -o filenames -F _cormorant cormorant
                      names, target_names(), cases);
 }
 
-std::string zsh_completion(const std::vector<Word>& words) {
+std::string zsh_completion(const std::vector<Command>& commands) {
   std::string names, cases;
-  for (const Word& word : words) {
-    names += fmt::format("    {}\n", word.name);
-    cases += fmt::format("    {}) options=({}) ;;\n", word.name, fmt::join(word.options, " "));
+  for (const Command& command : commands) {
+    names += fmt::format("    {}\n", command.name);
+    cases += fmt::format("    {}) options=({}) ;;\n", command.name, fmt::join(command.options, " "));
   }
   return fmt::format(R"(#compdef cormorant
 # zsh completion for cormorant: put it into a folder of $fpath as _cormorant
@@ -143,24 +143,24 @@ _cormorant "$@"
 
 void add_about(CLI::App& app) {
   auto as_json = std::make_shared<bool>(false);
-  CLI::App* targets = app.add_subcommand("targets", "The CPUs that programs are compiled for");
+  CLI::App* targets = app.add_subcommand("targets", "List the CPUs that programs can be compiled for");
   targets->add_flag("--json", *as_json, "Print one JSON object and nothing else");
   targets->callback([as_json] { print_targets(*as_json); });
 
-  CLI::App* operators = app.add_subcommand("operators", "PyTorch's operators that compile, and in which precisions");
+  CLI::App* operators =
+      app.add_subcommand("operators", "List PyTorch's operators that compile, and in which precisions");
   operators->add_flag("--json", *as_json, "Print one JSON object and nothing else");
   operators->callback([as_json] { print_operators(*as_json); });
 
   auto shell = std::make_shared<std::string>();
-  CLI::App* completion =
-      app.add_subcommand("completion", "Completion of the command line for a shell, to standard output");
+  CLI::App* completion = app.add_subcommand("completion", "Print a shell completion script");
   completion->add_option("shell", *shell, "bash or zsh")->required()->check(CLI::IsMember({"bash", "zsh"}));
   completion->callback([shell, &app] {
-    const std::vector<Word> words = words_of(app);
-    fmt::print("{}", *shell == "bash" ? bash_completion(words) : zsh_completion(words));
+    const std::vector<Command> commands = commands_of(app);
+    fmt::print("{}", *shell == "bash" ? bash_completion(commands) : zsh_completion(commands));
   });
 
-  CLI::App* manual = app.add_subcommand("manual", "The manual page, for man: cormorant manual | man -l -");
+  CLI::App* manual = app.add_subcommand("manual", "Print the manual page: cormorant manual | man -l -");
   manual->callback([&app] { fmt::print("{}", manual_page(app, CORMORANT_VERSION)); });
 }
 
@@ -174,9 +174,9 @@ std::string explain_extra(const CLI::App& app, const std::string& extra) {
     return fmt::format("unknown option {}{}", name, did_you_mean(name, known));
   }
   std::vector<std::string> known;
-  for (const CLI::App* word : app.get_subcommands({})) known.push_back(word->get_name());
-  if (known.empty()) return fmt::format("'{}' is one argument too many", extra);
-  return fmt::format("unknown word '{}'{}", extra, did_you_mean(extra, known));
+  for (const CLI::App* command : app.get_subcommands({})) known.push_back(command->get_name());
+  if (known.empty()) return fmt::format("unexpected argument '{}'", extra);
+  return fmt::format("unknown command '{}'{}", extra, did_you_mean(extra, known));
 }
 
 }  // namespace cormorant::cli

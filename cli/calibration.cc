@@ -29,25 +29,25 @@ void warn_of_range(const CalibrationInput& input, std::vector<std::string>& warn
       fmt::format("calibration data for '{}' ranges from {:g} to {:g}", input.name, input.min, input.max);
   if (input.min == input.max) {
     warnings.push_back(
-        fmt::format("every element of the calibration data for '{}' is {:g}: ranges of it say nothing "
-                    "about real inputs",
+        fmt::format("every element of the calibration data for '{}' is {:g}: its range says nothing about real inputs",
                     input.name, input.min));
   } else if (std::max(std::abs(input.min), std::abs(input.max)) > kHuge) {
-    warnings.push_back(range + ", which no normalized input does: check what made it");
+    warnings.push_back(range + ", which is implausible for a normalized input: check how it was made");
   } else if (input.is_float && !input.is_scaled && input.is_integral && input.min >= 0 && input.max > 127 &&
              input.max <= 255) {
     warnings.push_back(
-        fmt::format("{} in whole numbers{}: these look like pixels, and the model takes floats. Give what it "
-                    "was trained on, scaled and normalized as there",
+        fmt::format("{} in whole numbers{}: these look like pixels, but the model takes floats. Scale and normalize "
+                    "the data as in training",
                     range, is_float(input.dtype) ? "" : fmt::format(" ({})", name_of(input.dtype))));
   } else if (input.is_float && !input.is_scaled && !is_float(input.dtype) && input.dtype != DType::boolean &&
              input.max - input.min > 2) {
-    warnings.push_back(fmt::format("{} and is {}, but the model takes floats: give what it was trained on", range,
-                                   name_of(input.dtype)));
+    warnings.push_back(
+        fmt::format("{} and is {}, but the model takes floats: use the same preprocessing as in training", range,
+                    name_of(input.dtype)));
   }
 }
 
-// Whether the model makes small numbers of large ones by itself: x / 255.
+// Whether the model itself scales large numbers down: x / 255.
 bool is_scaled(const ir::Graph& graph, const ir::Value* input) {
   constexpr float kSmall = 0.02F;
   return std::ranges::any_of(graph.users(input), [&](const ir::Node* user) {
@@ -59,7 +59,7 @@ bool is_scaled(const ir::Graph& graph, const ir::Value* input) {
   });
 }
 
-// A batch norm that reads a layer over an input knows what that layer gave in training.
+// A batch norm after a layer on an input has statistics of that layer's results in training.
 struct FirstNorm {
   const ir::Node* norm = nullptr;
   const ir::Value* source = nullptr;
@@ -113,7 +113,7 @@ void warn_of_training(const quantizer::Samples& samples, const ir::Graph& graph,
                           });
     }
   } catch (const InputError&) {
-    return;  // compilation says what is wrong with the model
+    return;  // compilation reports what is wrong with the model
   }
   const evaluate::Tensor mean = evaluate::constant_tensor(*first.norm->tensor("running_mean"));
   const evaluate::Tensor var = evaluate::constant_tensor(*first.norm->tensor("running_var"));
@@ -128,12 +128,11 @@ void warn_of_training(const quantizer::Samples& samples, const ir::Graph& graph,
   const double ratio = median(wider), distance = median(off);
   if (ratio <= kFar && ratio >= 1 / kFar && distance <= kFar) return;
   const std::string where = first.norm->location.text().empty() ? first.norm->name : first.norm->location.text();
-  warnings.push_back(fmt::format(
-      "calibration data is far from what the model was trained on: before the first batch norm ({}) values spread "
-      "{:.2g} "
-      "times as far as in training, and their mean is off by {:.2g} of that spread. Is it scaled and normalized as in "
-      "training?",
-      where, ratio, distance));
+  warnings.push_back(
+      fmt::format("calibration data is far from what the model was trained on: before the first batch norm ({}) the "
+                  "standard deviation is {:.2g} times that of training, and the mean is off by {:.2g} standard "
+                  "deviations. Is it scaled and normalized as in training?",
+                  where, ratio, distance));
 }
 
 }  // namespace
@@ -166,8 +165,7 @@ CalibrationFacts look_at(const quantizer::Samples& samples, const npy::DataSet& 
   const std::size_t count = samples.count / std::max<std::size_t>(1, samples.steps);
   if (count < kFew) {
     facts.warnings.push_back(
-        fmt::format("{} calibration sample{} can hardly show what the model will see: a hundred that "
-                    "differ is a good number",
+        fmt::format("only {} calibration sample{}: use about a hundred different ones to cover what the model will see",
                     count, count == 1 ? "" : "s"));
   }
   for (const CalibrationInput& input : facts.inputs) {

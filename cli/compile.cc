@@ -36,16 +36,17 @@
 namespace cormorant::cli {
 namespace {
 
-constexpr std::size_t kCompared = 8;          // calibration samples, for the SQNR that compile tells
+constexpr std::size_t kCompared = 8;          // calibration samples, for the SQNR that compile reports
 constexpr std::size_t kComparedToLimit = 16;  // the same where something depends on it
 
 // What only a program for one CPU and our runtime can have.
 void require_own_runtime(const ops::Config& config, std::string_view option) {
   if (config.runtime != ops::Runtime::cormorant) {
-    throw UsageError(fmt::format("{0} is for our own runtime\n  leave out {0} or --runtime=executorch", option));
+    throw UsageError(
+        fmt::format("{0} is not supported with --runtime=executorch\n  remove {0} or --runtime=executorch", option));
   }
   if (config.target.is_any()) {
-    throw UsageError(fmt::format("{} is for one CPU, not for --target=any\n  name the CPU with --target", option));
+    throw UsageError(fmt::format("{} needs a specific CPU, not --target=any\n  name the CPU with --target", option));
   }
 }
 
@@ -57,12 +58,14 @@ std::optional<std::uint32_t> constants_region(const CompileFlags& flags, const c
   const auto found = std::ranges::find(names, flags.weights_in);
   if (found == names.end()) {
     names.insert(names.begin(), "flash");
-    throw UsageError(fmt::format(
-        "--weights-in={} names no region: there is {}\n  name the regions with --memory, for example --memory={}=512K",
-        flags.weights_in, fmt::join(names, ", "), flags.weights_in));
+    throw UsageError(
+        fmt::format("--weights-in={} names an unknown region: there is {}\n  define the regions with --memory, for "
+                    "example --memory={}=512K",
+                    flags.weights_in, fmt::join(names, ", "), flags.weights_in));
   }
   if (options.config.runtime != ops::Runtime::cormorant) {
-    throw UsageError("--weights-in is for our own runtime\n  leave out --weights-in or --runtime=executorch");
+    throw UsageError(
+        "--weights-in is not supported with --runtime=executorch\n  remove --weights-in or --runtime=executorch");
   }
   return static_cast<std::uint32_t>(found - names.begin());
 }
@@ -103,8 +106,8 @@ pt2::Shapes parse_shapes(const std::vector<std::string>& flags) {
       at = comma + 1;
     }
     if (!is_good) {
-      throw UsageError(
-          fmt::format("--shape {} is no shape\n  write an input's name and its sizes: --shape x=1,3,96,96", flag));
+      throw UsageError(fmt::format(
+          "'--shape {}' is not a shape\n  give an input's name and its dimensions: --shape x=1,3,96,96", flag));
     }
     shapes[flag.substr(0, equals)] = std::move(shape);
   }
@@ -124,8 +127,7 @@ compiler::Options options_of(const CompileFlags& flags, const CompileInputs& inp
   options.strict = flags.strict;
   apply(flags.quantization, options);
   if (flags.quantization.names_layers() && !options.quantize) {
-    throw UsageError(
-        "--float-layers and --layers except layers from quantization\n  add --calibrate FILE (or --quantize)");
+    throw UsageError("--float-layers and --layers need a quantized model\n  add --calibrate FILE (or --quantize)");
   }
   if (flags.optimize == "ram") {
     require_own_runtime(options.config, "--optimize=ram");
@@ -134,23 +136,23 @@ compiler::Options options_of(const CompileFlags& flags, const CompileInputs& inp
   if (flags.feed == "rows") {
     require_own_runtime(options.config, "--feed=rows");
     if (!flags.stream.empty()) {
-      throw UsageError("--feed=rows and --stream both say how the input arrives\n  leave one of them out");
+      throw UsageError(
+          "--feed=rows and --stream cannot be combined: both define how the input arrives\n  remove one of them");
     }
-    // Who has no room for an image wants to save memory elsewhere too, unless they say something else.
+    // A user without room for an image wants to save memory elsewhere too, unless another goal is given.
     const bool has_other_goal = flags.optimize == "speed" || flags.optimize == "size" || !flags.budget.empty();
     const bool least = flags.optimize == "ram" || !has_other_goal;
     options.rows = {.bytes = least ? std::nullopt : std::optional(compiler::kAnyBytes), .feed = true};
   }
   if (flags.recompute > 1 && !options.rows && flags.budget.find("ram") == std::string::npos) {
     throw UsageError(
-        "--recompute says what memory may cost\n  add --optimize=ram, --feed=rows or --budget=ram=SIZE, or leave it "
-        "out");
+        "--recompute has no effect on its own\n  add --optimize=ram, --feed=rows or --budget=ram=SIZE, or remove it");
   }
   if (options.rows) options.rows->recompute = flags.recompute;
   if (!flags.stream.empty()) options.stream = parse_stream(flags.stream);
   options.curve = flags.explain;
   if (flags.stream_causal && !options.stream) {
-    throw UsageError("--stream-causal says how --stream may go on\n  add --stream=AXIS[:HOP]");
+    throw UsageError("--stream-causal needs --stream\n  add --stream=AXIS[:HOP]");
   }
   if (options.stream) options.stream->causal = flags.stream_causal;
   options.explain = flags.explain || flags.names || !flags.report.empty();
@@ -162,22 +164,25 @@ compiler::Options options_of(const CompileFlags& flags, const CompileInputs& inp
   }
   const bool wide = options.scheme == ops::Precision::w8a16;
   if ((options.scheme != ops::Precision::w8a8 || options.bits) && !options.quantize) {
-    throw UsageError("--scheme says how to quantize\n  add --calibrate FILE (or --quantize)");
+    throw UsageError("--scheme needs a quantized model\n  add --calibrate FILE (or --quantize)");
   }
   if (options.bits && (options.config.runtime != ops::Runtime::cormorant || options.config.target.is_any())) {
-    throw UsageError("--scheme=auto is for our own runtime and one CPU\n  name a scheme, or the CPU with --target");
+    throw UsageError(
+        "--scheme=auto needs a specific CPU and our own runtime\n  name a scheme, or the CPU with --target");
   }
   if (flags.min_sqnr && flags.calibrate.empty() && inputs.calibration == nullptr) {
-    throw UsageError("--min-sqnr is measured on calibration data\n  add --calibrate FILE");
+    throw UsageError("--min-sqnr needs calibration data to measure on\n  add --calibrate FILE");
   }
   if (options.io != compiler::Io::as_model && (options.io == compiler::Io::int16) != wide) {
     throw UsageError(
-        fmt::format("--io={} does not go with --scheme={}\n  inputs and outputs have the activations' type: "
-                    "--io={}, or --io=float",
+        fmt::format("--io={} cannot be combined with --scheme={}\n  inputs and outputs have the activations' type: use "
+                    "--io={} or --io=float",
                     flags.io, flags.quantization.scheme, wide ? "int16" : "int8"));
   }
   if (options.io == compiler::Io::uint8 && options.config.runtime != ops::Runtime::cormorant) {
-    throw UsageError("--io=uint8 is for our own runtime\n  --runtime=executorch has --io=int8: flip the highest bit");
+    throw UsageError(
+        "--io=uint8 is not supported with --runtime=executorch\n  use --io=int8 and flip the highest bit of every "
+        "byte");
   }
   return options;
 }
@@ -197,7 +202,7 @@ std::vector<std::byte> bundle(const CompileFlags& flags, const compiler::Compile
                                                 : make_bundle(program, npy::read_data_set(flags.bundle)));
 }
 
-// Products that are executed by those that the model has.
+// MACs executed divided by the model's.
 double recompute_of(const compiler::Facts& facts) {
   if (!facts.rows || facts.macs == 0) return 1;
   return 1 + static_cast<double>(facts.rows->extra_macs) / static_cast<double>(facts.macs);
@@ -207,19 +212,20 @@ double percent_more(const compiler::RowsFacts& rows, std::int64_t extra) {
   return rows.work_by_layer == 0 ? 0 : 100.0 * static_cast<double>(extra) / static_cast<double>(rows.work_by_layer);
 }
 
-// What memory was saved, and what that costs in time; with the curve what else there was to choose from.
+// What memory was saved, and what that costs in time; with the curve also the alternatives.
 void print_rows(const compiler::RowsFacts& rows, bool with_curve) {
   const auto number = [](std::int64_t value) { return grouped(static_cast<std::uint64_t>(value)); };
   if (rows.groups != 0) {
     fmt::print(
-        "  by rows     {:>11} of the operators, in {} group{}: {} bytes where layers need {}, for {} instructions more "
-        "({:.1f} %, estimated)\n",
+        "  by rows     {:>11} of the operators, in {} group{}: {} bytes instead of {} layer by layer, for {} more "
+        "instructions ({:.1f} %, estimated)\n",
         rows.nodes, rows.groups, rows.groups == 1 ? "" : "s", number(rows.bytes), number(rows.bytes_by_layer),
         number(rows.extra), percent_more(rows, rows.extra));
-    if (rows.extra_macs != 0) fmt::print("              {:>11} MACs more than once\n", number(rows.extra_macs));
+    if (rows.extra_macs != 0)
+      fmt::print("              {:>11} MACs computed more than once\n", number(rows.extra_macs));
   }
   if (!with_curve || rows.curve.size() < 2) return;
-  fmt::print("  memory against time, estimated: every plan that no other one beats\n");
+  fmt::print("  memory against time, estimated: every choice that no other one beats\n");
   for (const compiler::RowsPoint& point : rows.curve) {
     fmt::print("              {:>11} bytes  {:>+6.1f} %  {}{}\n", number(point.bytes), percent_more(rows, point.extra),
                point.nodes == 0 ? "layer by layer" : fmt::format("{} of the operators by rows", point.nodes),
@@ -316,8 +322,8 @@ std::optional<double> worst_db(const compiler::Facts& facts) {
 std::string compared_text(const compiler::Comparison& comparison) {
   const char* const output = comparison.output_db.size() == 1 ? "output" : "worst output";
   if (comparison.samples == 1)
-    return fmt::format("dB of the {} (one sample only: of the whole output, not of what varies)", output);
-  return fmt::format("dB of the {}, by {} of these samples", output, comparison.samples);
+    return fmt::format("dB for the {} (only one sample: of the whole output, not of what varies)", output);
+  return fmt::format("dB for the {}, over {} of these samples", output, comparison.samples);
 }
 
 void print_comparison(const compiler::Facts& facts) {
@@ -336,26 +342,26 @@ std::string calibration_text(const CompileFlags& flags, const compiler::Compiled
   const std::vector<quantizer::Decision>& decisions = compiled.facts.decisions;
   const auto is_adopted = [](const quantizer::Decision& d) { return d.rule == "the model's parameters"; };
   if (decisions.empty()) return "none: not quantized";
-  if (std::ranges::any_of(decisions, is_adopted)) return "none: the model brings its parameters";
+  if (std::ranges::any_of(decisions, is_adopted)) return "none: the model has its own parameters";
   if (options.calibration.count == 0) return "seeded random inputs, which are not representative";
   return fmt::format("{} samples{}", options.calibration.count,
                      flags.calibrate.empty() ? "" : " of " + flags.calibrate);
 }
 
-// What a caller's bytes stand for.
+// What a caller's bytes represent.
 void print_uint8(const std::vector<std::byte>& bytes, const std::string& output) {
   const ProgramFile program = program_from(bytes, output);
   for (const auto* tensors : {&program.inputs, &program.outputs}) {
     const char* const kind = tensors == &program.inputs ? "input" : "output";
     for (std::size_t i = 0; i < tensors->size(); ++i) {
-      const BorderTensor& tensor = (*tensors)[i];
+      const ProgramTensor& tensor = (*tensors)[i];
       if (tensor.dtype != DType::u8 || !tensor.scale) continue;
       const bool is_unit = tensor.zero_point == 0 && std::lround(1 / *tensor.scale) == 255;
       const bool is_level = tensor.zero_point == 0 && *tensor.scale == 1;
       fmt::print("  {:<11} {:>11} is {:.7g} · (stored − {}){}\n", kind,
                  tensor.name.empty() ? std::to_string(i) : tensor.name, *tensor.scale, tensor.zero_point,
-                 is_unit    ? ": pixels of 0 to 255 as 0 to 1"
-                 : is_level ? ": pixels of 0 to 255 as they are"
+                 is_unit    ? ": pixel values 0 to 255 represent 0 to 1"
+                 : is_level ? ": pixel values 0 to 255 unchanged"
                             : "");
     }
   }
@@ -381,18 +387,18 @@ void print_summary(const compiler::Compiled& compiled, const compiler::Options& 
   if (options.stream && options.stream->causal) {
     const double worst = facts.causal_db.empty() ? 0 : std::ranges::min(facts.causal_db);
     if (facts.causal_db.empty()) {
-      fmt::print("  causal          unknown: --calibrate gives windows to compare the stream with\n");
+      fmt::print("  causal          unknown: --calibrate provides windows to compare the stream with\n");
     } else if (!std::isfinite(worst)) {
       fmt::print("  causal            equal to the window's results for these samples\n");
     } else {
-      fmt::print("  causal      {:>11.1f} dB of the worst output against the window's, by {} of these samples\n", worst,
-                 std::min<std::size_t>(compiler::kStreamed, options.calibration.count));
+      fmt::print("  causal      {:>11.1f} dB for the worst output against the window's, over {} of these samples\n",
+                 worst, std::min<std::size_t>(compiler::kStreamed, options.calibration.count));
     }
   }
   if (facts.dropped_channels != 0) {
     fmt::print("  dropped     {:>11} channels that are the same for every input\n", grouped(facts.dropped_channels));
   }
-  fmt::print("  model       {:>11} bytes, of it constants {}\n", grouped(compiled.program.size()),
+  fmt::print("  model       {:>11} bytes, {} of them constants\n", grouped(compiled.program.size()),
              grouped(static_cast<std::uint64_t>(facts.constant_bytes)));
   for (const emit::RegionFacts& region : facts.regions) {
     fmt::print("  arena       {:>11} bytes in {}", grouped(static_cast<std::uint64_t>(region.bytes)), region.name);
@@ -434,7 +440,7 @@ struct Programs {
   std::optional<compiler::Compiled> balanced;  // beside another goal
 };
 
-// State and stack, of which nothing is known before the firmware is linked.
+// State and stack, which are unknown until the firmware is linked.
 std::int64_t besides_arena(const compiler::Facts& facts) {
   constexpr std::int64_t kStack = 1032, kPerOperator = 40;
   return kStack + kPerOperator * static_cast<std::int64_t>(facts.steps.size());
@@ -452,7 +458,7 @@ void keep_within(std::uint64_t ram, double recompute, ir::Graph graph, compiler:
   options.intermediates.clear();
   compiler::Compiled by_rows = compiler::Compilation(graph, options).finish();
   if (compiler::arena_bytes(by_rows.facts) >= compiler::arena_bytes(compiled.facts)) return;
-  // What was found out before the graph was copied.
+  // Facts recorded before the graph was copied.
   compiler::Facts& facts = by_rows.facts;
   facts.warnings = std::move(compiled.facts.warnings);
   facts.float_operators = std::move(compiled.facts.float_operators);
@@ -494,7 +500,7 @@ void check_files(const CompileFlags& flags, const std::string& model, const std:
   require_writable(output);
   if (!flags.report.empty()) require_writable(flags.report);
   const std::vector<NamedFile> inputs = {{"the model", model},
-                                         {"the weights beside the model", model + ".data"},
+                                         {"the model's weights file", model + ".data"},
                                          {"--calibrate", flags.calibrate},
                                          {"--bundle", flags.bundle},
                                          {"--layers", flags.quantization.layers_file}};
@@ -506,7 +512,7 @@ void check_files(const CompileFlags& flags, const std::string& model, const std:
 
 void run(const CompileFlags& flags) {
   if (flags.delegate) {
-    fmt::print(stderr, "{} --delegate is ignored: cormorant has no delegates, every operator runs on the CPU\n",
+    fmt::print(stderr, "{} --delegate is ignored: cormorant has no delegates; every operator runs on the CPU\n",
                warning_label());
   }
   const std::string model = find_model(flags.model);
@@ -561,15 +567,15 @@ void set_limits(const CompileFlags& flags, CompileResult& result, FirmwareReques
 void require_sqnr(double wanted, const std::string& scheme, const compiler::Facts& facts, const std::string& model) {
   if (!facts.comparison) {
     throw InputError(
-        {.problem = "--min-sqnr cannot be measured: the model is quantized already, there is no float form",
-         .advice = "leave out --min-sqnr, or give the float model",
+        {.problem = "--min-sqnr cannot be measured: the model is already quantized, so there is no float form",
+         .advice = "remove --min-sqnr, or compile the float model",
          .file = model});
   }
   const std::vector<double>& outputs = facts.comparison->output_db;
   if (facts.bits || outputs.empty() || std::ranges::min(outputs) >= wanted) return;
   throw InputError({.problem = fmt::format("--min-sqnr={:g} is not met: the worst output has {:.1f} dB in {}", wanted,
                                            std::ranges::min(outputs), scheme),
-                    .advice = "--scheme=auto gives layers the bits it takes, or says how near it comes",
+                    .advice = "--scheme=auto gives layers the bits this takes, or reports how close it gets",
                     .file = model});
 }
 
@@ -654,104 +660,110 @@ std::string report_page(const CompileFlags& flags, const CompileResult& result) 
                                                          : flags.quantization.scheme},
                      {"SQNR", comparison_text(result.compiled.facts)},
                      {"Optimized for", flags.optimize},
-                     {"Memory", none_if_empty(flags.memory, "one region without limit")},
+                     {"Memory", none_if_empty(flags.memory, "one region of unlimited size")},
                      {"Constants read from", flags.weights_in},
                      {"Budget", none_if_empty(flags.budget, "none")}};
   return report_page(report);
 }
 
-void add_compile_options(CLI::App& word, CompileFlags& flags) {
-  word.add_option("model,-m,--model_name", flags.model,
-                  "The model: a .pt2 of torch.export.save, a program (.pte) to lay out anew, a graph as text (.txt), "
-                  "or the name "
-                  "of a model of the zoo")
+void add_compile_options(CLI::App& command, CompileFlags& flags) {
+  command
+      .add_option("model,-m,--model_name", flags.model,
+                  "The model: a .pt2 written by torch.export.save, a program (.pte) to recompile, a graph as text "
+                  "(.txt), or the name of a zoo model")
       ->required();
-  word.add_option("-t,--target", flags.target, "CPU: cortex-m0 … cortex-m85, or any")->capture_default_str();
-  word.add_option("--isa", flags.isa, "Override the CPU's instruction set: scalar, dsp or mve");
-  word.add_option("-o,--output", flags.output,
-                  "The program to write, or a folder for it (default: the model's name with .pte)");
-  word.add_flag("-q,--quantize", flags.quantize, "Quantize to integers (implied by --calibrate)");
-  word.add_flag("--sequence", flags.sequence,
-                "Calibration arrays are [samples, steps, …] with the input's whole shape behind: the model's state is "
-                "kept along the steps");
-  word.add_option("--stream", flags.stream,
-                  "AXIS[:HOP] of the first input: of a network over a window, a program that takes HOP new entries of "
-                  "that axis per execution (default 1) and keeps the rest");
-  word.add_option(
-          "--feed", flags.feed,
-          "How the input arrives: whole, or by rows, as a camera has them (cormorant_push_rows): then no memory "
-          "holds the image, and as with --optimize=ram the least memory for tensors is the goal")
+  command.add_option("-t,--target", flags.target, "CPU: cortex-m0 … cortex-m85, or any")->capture_default_str();
+  command.add_option("--isa", flags.isa, "Override the CPU's instruction set: scalar, dsp or mve");
+  command.add_option("-o,--output", flags.output,
+                     "The program to write, or a folder for it (default: the model's name with .pte)");
+  command.add_flag("-q,--quantize", flags.quantize, "Quantize to integers (implied by --calibrate)");
+  command.add_flag(
+      "--sequence", flags.sequence,
+      "Calibration arrays are [samples, steps, …], where … is the input's whole shape: the model's state is "
+      "kept along the steps and reset between samples");
+  command.add_option("--stream", flags.stream,
+                     "AXIS[:HOP] of the first input: turn a network over a window into a program that takes HOP new "
+                     "entries along that axis per execution (default 1) and keeps the rest");
+  command
+      .add_option("--feed", flags.feed,
+                  "How the input arrives: whole, or by rows as from a camera (cormorant_push_rows), so that the whole "
+                  "image is never in memory; implies --optimize=ram unless another goal is given")
       ->check(CLI::IsMember({"whole", "rows"}))
       ->capture_default_str();
-  word.add_option(
-          "--recompute", flags.recompute,
-          "With --optimize=ram, --feed=rows or --budget=ram=…: compute up to FACTOR times the model's MACs where "
-          "that saves memory; outputs stay the same")
+  command
+      .add_option("--recompute", flags.recompute,
+                  "With --optimize=ram, --feed=rows or --budget=ram=…: compute up to FACTOR times the model's MACs "
+                  "where that saves memory; outputs do not change")
       ->check(CLI::Range(1.0, 100.0))
       ->capture_default_str();
-  word.add_flag("--stream-causal", flags.stream_causal,
-                "Stream also what pads the window's edge, and recurrent layers with their state going on: results then "
-                "differ from the window's");
-  word.add_option("--calibrate", flags.calibrate,
-                  "Representative inputs: .npz (one array per input, or x) or a folder of .npy");
-  word.add_option("--io", flags.io, "Type of the program's inputs and outputs")
+  command.add_flag("--stream-causal", flags.stream_causal,
+                   "Also stream layers that pad the window's edge, and recurrent layers with continuing state: results "
+                   "then differ from the window's");
+  command.add_option("--calibrate", flags.calibrate,
+                     "Representative inputs: .npz (one array per input, or x) or a folder of .npy");
+  command.add_option("--io", flags.io, "Type of the program's inputs and outputs")
       ->check(CLI::IsMember({"float", "int8", "uint8", "int16"}))
       ->capture_default_str();
-  word.add_option("--runtime", flags.runtime, "Which runtime executes the program")
+  command.add_option("--runtime", flags.runtime, "Which runtime executes the program")
       ->check(CLI::IsMember({"cormorant", "executorch"}))
       ->capture_default_str();
-  word.add_option("--shape", flags.shapes, "Of an input whose sizes the export left open: NAME=D,D,…")
+  command.add_option("--shape", flags.shapes, "Shape of an input with dynamic dimensions: NAME=D,D,…")
       ->allow_extra_args(false);
-  word.add_option("--memory", flags.memory, "Regions in order of preference: dtcm=64K,sram=1M");
-  word.add_option("-i,--intermediates", flags.intermediates, "A folder for the graph as text after every stage");
-  word.add_flag("--explain", flags.explain,
-                "Say of every node which rule took it, with which parameters, or why it stays in float; and what less "
-                "memory would cost in time");
-  add_quantization(word, flags.quantization, "--layers,--layer-settings", true);
-  word.add_option("--min-sqnr", flags.min_sqnr,
-                  "dB that the worst output must have on calibration data, an error if it has less; with --scheme=auto "
-                  "layers get the bits it takes");
-  word.add_flag("--strict", flags.strict, "An operator left in float is an error");
-  word.add_option("--bundle", flags.bundle,
-                  "Write a bundled program (.bpte) with the inputs x of this .npz, and the outputs y to expect");
-  word.add_flag("--bundleio", flags.bundle_io, "The same with a random input");
-  word.add_option("--report", flags.report,
-                  "Write a page (HTML) on flash and RAM, the arena over time, and every layer's cost and quantization");
-  word.add_option(
-          "--optimize", flags.optimize,
-          "What flash is worth: speed (larger constants, more code), size (fewest kernels) or balanced; ram: the "
-          "least memory for tensors, chains of layers being computed row by row")
+  command.add_option("--memory", flags.memory, "Memory regions in order of preference: dtcm=64K,sram=1M");
+  command.add_option("-i,--intermediates", flags.intermediates,
+                     "Write the graph as text to this folder after every stage");
+  command.add_flag("--explain", flags.explain,
+                   "For every node, show which rule applied, with which parameters, or why it stays in float; and what "
+                   "less memory would cost in time");
+  add_quantization(command, flags.quantization, "--layers,--layer-settings", true);
+  command.add_option(
+      "--min-sqnr", flags.min_sqnr,
+      "Minimum SQNR in dB of the worst output on calibration data; less is an error. With --scheme=auto, "
+      "layers get the bits this takes");
+  command.add_flag("--strict", flags.strict, "Treat an operator left in float as an error");
+  command.add_option("--bundle", flags.bundle,
+                     "Write a bundled program (.bpte) with the inputs x of this .npz and the expected outputs y");
+  command.add_flag("--bundleio", flags.bundle_io, "The same with a random input");
+  command.add_option(
+      "--report", flags.report,
+      "Write an HTML report on flash and RAM, the arena over time, and every layer's cost and quantization");
+  command
+      .add_option("--optimize", flags.optimize,
+                  "What to optimize for: speed (larger constants, more code), size (fewest kernels) or balanced; ram: "
+                  "the least memory for tensors, with chains of layers computed row by row")
       ->check(CLI::IsMember({"speed", "size", "ram", "balanced"}))
       ->capture_default_str();
-  word.add_option("--budget", flags.budget,
-                  "Limits that are an error to exceed: ram=64K,flash=256K; code, state and stack count where they are "
-                  "known. Where memory does not suffice chains of layers are computed row by row");
-  word.add_flag("--measure", flags.measure,
-                "Run the firmware once on the emulated board: how deep the stack was, beside how deep it can be");
-  word.add_flag("--link,!--no-link", flags.link, "Link firmware for code, state and stack; without, they stay unknown");
-  word.add_option("--compiler", flags.compiler, "Whose kernel archives to link for these figures")
+  command.add_option("--budget", flags.budget,
+                     "Limits that are an error to exceed: ram=64K,flash=256K; code, state and stack count if they are "
+                     "known. If memory does not suffice, chains of layers are computed row by row");
+  command.add_flag("--measure", flags.measure,
+                   "Run the firmware once on the emulated board and report how deep the stack was, next to its bound");
+  command.add_flag("--link,!--no-link", flags.link,
+                   "Link firmware to determine code, state and stack; without it, they are unknown");
+  command.add_option("--compiler", flags.compiler, "Compiler whose kernel archives are linked for these figures")
       ->check(CLI::IsMember({"gcc", "clang"}))
       ->capture_default_str();
-  word.add_option("--weights-in", flags.weights_in,
-                  "Where kernels read constants: flash, or a region of --memory to which they are copied at load")
+  command
+      .add_option("--weights-in", flags.weights_in,
+                  "Where kernels read constants from: flash, or a region of --memory to which they are copied at load")
       ->capture_default_str();
-  word.add_flag("!--no-names", flags.names,
-                "Do not write OUTPUT.names.json, from which run --profile takes the names of nodes and source lines");
-  word.add_flag("-d,--delegate", flags.delegate, "Accepted for ExecuTorch's sake, ignored");
-  word.add_flag("--quiet", flags.quiet, "Print errors only");
-  word.add_flag("--json", flags.json, "Print one JSON object and nothing else");
+  command.add_flag("!--no-names", flags.names,
+                   "Do not write OUTPUT.names.json, which run --profile reads for the names of nodes and source lines");
+  command.add_flag("-d,--delegate", flags.delegate, "Accepted for compatibility with ExecuTorch; ignored");
+  command.add_flag("--quiet", flags.quiet, "Print errors only");
+  command.add_flag("--json", flags.json, "Print one JSON object and nothing else");
 }
 
 void add_compile(CLI::App& app) {
   auto flags = std::make_shared<CompileFlags>();
-  CLI::App* word = app.add_subcommand("compile", "Compile a .pt2 model to a .pte program");
-  add_compile_options(*word, *flags);
-  word->footer(
+  CLI::App* command = app.add_subcommand("compile", "Compile a .pt2 model to a .pte program");
+  add_compile_options(*command, *flags);
+  command->footer(
       "Examples:\n"
       "  cormorant compile model.pt2 --calibrate samples.npz --target=cortex-m4 -o model.pte\n"
-      "  cormorant compile model.pt2 -q --report report.html --measure      a page on what it costs, layer by layer\n"
+      "  cormorant compile model.pt2 -q --report report.html --measure      a report on the cost of every layer\n"
       "  cormorant compile model.pt2 --calibrate samples.npz --io=int8 --budget=ram=64K,flash=256K\n");
-  word->callback([flags] { run(*flags); });
+  command->callback([flags] { run(*flags); });
 }
 
 }  // namespace cormorant::cli

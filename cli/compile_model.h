@@ -38,7 +38,7 @@ struct CompileFlags {
 };
 
 // The only list of them.
-void add_compile_options(CLI::App& word, CompileFlags& flags);
+void add_compile_options(CLI::App& command, CompileFlags& flags);
 
 // What is not said by options.
 struct CompileInputs {

@@ -92,7 +92,7 @@ void run(const std::string& zoo) {
     draw(std::span(readings).subspan(static_cast<std::size_t>(row), kPerRow));
 
   const RunResult& figures = *execution.board;
-  fmt::print("{} of {} read right on an emulated Cortex-M55 (QEMU, mps3-an547)\n", right, kImages);
+  fmt::print("{} of {} read correctly on an emulated Cortex-M55 (QEMU, mps3-an547)\n", right, kImages);
   fmt::print("  RAM           {:>9} bytes: arena {}, state {}, stack {}\n",
              grouped(figures.arena_bytes + figures.state_bytes + figures.stack_bytes), grouped(figures.arena_bytes),
              grouped(figures.state_bytes), grouped(figures.stack_bytes));

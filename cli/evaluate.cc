@@ -75,7 +75,7 @@ void print_layers(const compiler::Accuracy& accuracy, bool is_plain) {
   for (std::size_t k = 0; k < accuracy.report.output_db.size(); ++k) {
     fmt::print("output {}: {:.1f} dB with all layers quantized\n", k, accuracy.report.output_db[k]);
   }
-  if (is_plain) fmt::print("one sample: SQNR is of whole tensors, not of what varies with the input\n");
+  if (is_plain) fmt::print("only one sample: SQNR is of whole tensors, not of what varies with the input\n");
   for (const quantizer::EqualizedLayer& layer : accuracy.equalized) {
     fmt::print("outliers: {} {}: {} channels equalized by up to {} with {}\n", layer.node, layer.source, layer.channels,
                layer.largest_factor, layer.next);
@@ -93,8 +93,7 @@ void print_layers(const compiler::Accuracy& accuracy, bool is_plain) {
 // The model is quantized here as `compile` does it, and every layer compared with its float form over the data.
 void run_layers(const Flags& flags) {
   if (kind_of(flags.model) != FileKind::model) {
-    throw UsageError(
-        "--layers compares a float model with what quantization makes of it\n  give the .pt2, not the .pte");
+    throw UsageError("--layers compares a float model with its quantized form\n  give the .pt2, not the .pte");
   }
   ir::Graph graph = compiler::import_model(find_model(flags.model));
   const quantizer::Samples data = compiler::read_samples(flags.data, graph, flags.axes());
@@ -139,7 +138,7 @@ void print_output(const OutputScore& output, bool is_only, bool is_plain) {
   if (output.float_rmse) fmt::print("  {:<15} {:8.4g}\n", "float RMSE", *output.float_rmse);
   if (output.sqnr_db) {
     fmt::print("  {:<15} {:6.1f} dB{}\n", is_only ? "worst SQNR" : "SQNR", *output.sqnr_db,
-               is_plain ? " (one sample: of the whole output, not of what varies)" : "");
+               is_plain ? " (only one sample: of the whole output, not of what varies)" : "");
   }
 }
 
@@ -163,7 +162,7 @@ void run(const Flags& flags) {
     return;
   }
   if (!flags.calibrate.empty())
-    throw UsageError("--calibrate goes with --layers\n  add --layers, or leave --calibrate out");
+    throw UsageError("--calibrate needs --layers here\n  add --layers, or remove --calibrate");
   const Scores scores = score(flags);
   if (flags.json) {
     fmt::print("{}\n", scores_json(scores).dump(2));
@@ -177,33 +176,35 @@ void run(const Flags& flags) {
 
 void add_evaluate(CLI::App& app) {
   auto flags = std::make_shared<Flags>();
-  CLI::App* word =
-      app.add_subcommand("evaluate", "Accuracy of a model on labelled data, and its agreement with the float model");
-  word->add_option("model", flags->model, "A .pte, or a .pt2 in float")->required();
-  word->add_option(
-          "--data", flags->data,
-          ".npz with x (or an array per input) and labels y: classes in any type, one-hot, or the values to expect "
-          "(y0, y1, … of several outputs)")
+  CLI::App* command = app.add_subcommand(
+      "evaluate", "Measure a model's accuracy on labelled data, and its agreement with the float model");
+  command->add_option("model", flags->model, "A .pte, or a .pt2 in float")->required();
+  command
+      ->add_option("--data", flags->data,
+                   ".npz with x (or an array per input) and labels y: classes of any type, one-hot vectors, or "
+                   "expected values (y0, y1, … for several outputs)")
       ->required();
-  word->add_option("-t,--target", flags->target, "CPU whose emulated board runs it, or host")->capture_default_str();
-  word->add_option("--isa", flags->isa, "Kernels of this instruction set for operators that do not name one");
-  word->add_option("--float", flags->float_model, "The float .pt2 to compare with");
-  word->add_option("--compiler", flags->compiler, "Whose kernel archives to link")
+  command->add_option("-t,--target", flags->target, "CPU whose emulated board runs it, or host")->capture_default_str();
+  command->add_option("--isa", flags->isa, "Kernels of this instruction set for operators that do not name one");
+  command->add_option("--float", flags->float_model, "The float .pt2 to compare with");
+  command->add_option("--compiler", flags->compiler, "Compiler whose kernel archives are linked")
       ->check(CLI::IsMember({"gcc", "clang"}))
       ->capture_default_str();
-  word->add_flag("--sequence", flags->sequence,
-                 "x is [samples, steps, …] with the input's whole shape behind, y [samples] of the last step or "
-                 "[samples, steps]: state is kept along the steps");
-  word->add_flag("--layers", flags->layers,
-                 "Quantize the .pt2 as compile does and tell what every layer costs, the worst first");
-  word->add_option("--calibrate", flags->calibrate, "With --layers: inputs to calibrate on (default: those of --data)");
-  add_quantization(*word, flags->quantization, "--layer-settings", false);
-  word->add_flag("--json", flags->json, "Print one JSON object and nothing else");
-  word->footer(
+  command->add_flag(
+      "--sequence", flags->sequence,
+      "x is [samples, steps, …], where … is the input's whole shape; y is [samples] for the last step, or "
+      "[samples, steps]. State is kept along the steps");
+  command->add_flag("--layers", flags->layers,
+                    "Quantize the .pt2 as compile does and report what every layer costs, worst first");
+  command->add_option("--calibrate", flags->calibrate,
+                      "With --layers: inputs for calibration (default: those of --data)");
+  add_quantization(*command, flags->quantization, "--layer-settings", false);
+  command->add_flag("--json", flags->json, "Print one JSON object and nothing else");
+  command->footer(
       "Examples:\n"
-      "  cormorant evaluate model.pte --data test.npz --float model.pt2     accuracy beside the float model's\n"
+      "  cormorant evaluate model.pte --data test.npz --float model.pt2     accuracy compared with the float model's\n"
       "  cormorant evaluate model.pt2 --data test.npz --layers              where quantization costs most\n");
-  word->callback([flags] { run(*flags); });
+  command->callback([flags] { run(*flags); });
 }
 
 }  // namespace cormorant::cli

@@ -71,7 +71,8 @@ Goal goal_of(const compiler::Compiled& compiled, const compiler::Compiled& balan
 }
 
 void print_goal(const Goal& goal, std::string_view name) {
-  fmt::print("optimized for {}; beside balanced, instructions {}\n", name, goal.measured ? "measured" : "estimated");
+  fmt::print("optimized for {}; compared with balanced, instructions {}\n", name,
+             goal.measured ? "measured" : "estimated");
   for (const GoalRow& row : goal.rows) {
     fmt::print("    {:<30} {:<36} {:>9} bytes", row.node, row.op, grouped_signed(row.constant_bytes));
     if (row.instructions)
@@ -79,13 +80,13 @@ void print_goal(const Goal& goal, std::string_view name) {
     fmt::print("\n");
   }
   if (goal.rows.empty())
-    fmt::print("  nothing to {}: the program is the balanced one\n", name == "speed" ? "buy" : "save");
+    fmt::print("  nothing to {}: the program is the same as balanced\n", name == "speed" ? "buy" : "save");
   fmt::print("  model       {:>11} bytes\n", grouped_signed(goal.model_bytes));
   if (goal.code_bytes) {
     fmt::print("  code        {:>11} bytes\n", grouped_signed(*goal.code_bytes));
     fmt::print("  execute     {:>11} instructions{}\n", grouped_signed(*goal.instructions), percentage(goal.share));
   } else {
-    fmt::print("  code        --measure tells\n");
+    fmt::print("  code        unknown: add --measure\n");
   }
 }
 

@@ -58,7 +58,7 @@ Json argument_json(const pte::MethodView& method, std::int32_t index, const std:
 }
 
 // The numbers that an instruction computes with (zero points, multipliers, bounds, strides), by their names in the
-// operator's signature. Of operators with packed constants, most of them lie in those.
+// operator's signature. For operators with packed constants, most of them are in those.
 Json parameters_json(const pte::MethodView& method, const pte::InstructionView& instruction, const std::string& name) {
   Json json = Json::object();
   const ops::Signature* signature = ops::find_signature(ops::graph_name(name));
@@ -129,13 +129,13 @@ Json method_json(const pte::MethodView& method, const std::string& file) {
   return json;
 }
 
-// Names, and what integers stand for: a caller of an int8 program needs it.
-void note_scales(Json& tensors, const std::vector<BorderTensor>& border) {
-  for (std::size_t i = 0; i < border.size() && i < tensors.size(); ++i) {
-    if (!border[i].name.empty()) tensors[i]["name"] = border[i].name;
-    if (!border[i].scale) continue;
-    tensors[i]["scale"] = *border[i].scale;
-    tensors[i]["zero_point"] = border[i].zero_point;
+// Names, scales and zero points, which a caller of an int8 program needs.
+void note_scales(Json& tensors, const std::vector<ProgramTensor>& io) {
+  for (std::size_t i = 0; i < io.size() && i < tensors.size(); ++i) {
+    if (!io[i].name.empty()) tensors[i]["name"] = io[i].name;
+    if (!io[i].scale) continue;
+    tensors[i]["scale"] = *io[i].scale;
+    tensors[i]["zero_point"] = io[i].zero_point;
   }
 }
 
@@ -151,10 +151,10 @@ Json program_json(const std::string& file, std::span<const std::byte> bytes) {
     json["methods"].push_back(method_json(value_of(program.method(i), file), file));
     Json& method = json["methods"].back();
     if (method["name"] != "forward") continue;
-    const ProgramFile border = program_from({bytes.begin(), bytes.end()}, file, false);
-    note_scales(method["inputs"], border.inputs);
-    note_scales(method["outputs"], border.outputs);
-    if (border.by_rows) method["inputs"][0]["rows"] = border.inputs[0].shape[2];
+    const ProgramFile io = program_from({bytes.begin(), bytes.end()}, file, false);
+    note_scales(method["inputs"], io.inputs);
+    note_scales(method["outputs"], io.outputs);
+    if (io.by_rows) method["inputs"][0]["rows"] = io.inputs[0].shape[2];
   }
   return json;
 }
@@ -256,7 +256,7 @@ Json explain_model(ir::Graph& graph, const Flags& flags) {
   return explanation_json(compiled.facts);
 }
 
-// What was decided when a program was compiled: `compile` wrote it beside the program.
+// The decisions made when a program was compiled: `compile` wrote them next to the program.
 Json explain_program(const std::string& file, std::span<const std::byte> bytes, Json& program) {
   if (const auto names = read_names(file, bytes)) {
     for (Json& method : program["methods"]) {
@@ -270,7 +270,8 @@ Json explain_program(const std::string& file, std::span<const std::byte> bytes, 
   }
   Json explanation = read_explanation(file, bytes);
   if (explanation.is_null()) {
-    fmt::print(stderr, "note: {} is not there: a program alone knows its operators and their numbers, not why\n",
+    fmt::print(stderr,
+               "note: {} is missing: a program alone contains its operators and numbers, not the reasons for them\n",
                names_file(file));
   }
   return explanation;
@@ -313,16 +314,15 @@ void run(const Flags& flags) {
 
 void add_inspect(CLI::App& app) {
   auto flags = std::make_shared<Flags>();
-  CLI::App* word = app.add_subcommand("inspect", "Show what is in a .pt2, .pte or .bpte file");
-  word->add_option("file", flags->file, "The file")->required();
-  word->add_flag("--json", flags->json, "Print one JSON object and nothing else");
-  word->add_flag(
-      "--explain", flags->explain,
-      "Say of every node which rule takes it, with which parameters, or why it stays in float; of a program, "
-      "what compile wrote beside it, and the numbers of every instruction");
-  word->add_option("--calibrate", flags->calibrate, "With --explain of a float .pt2: inputs to calibrate on");
-  word->add_option("-t,--target", flags->target, "With --explain of a .pt2: the CPU")->capture_default_str();
-  word->callback([flags] { run(*flags); });
+  CLI::App* command = app.add_subcommand("inspect", "Show what is in a .pt2, .pte or .bpte file");
+  command->add_option("file", flags->file, "The file")->required();
+  command->add_flag("--json", flags->json, "Print one JSON object and nothing else");
+  command->add_flag("--explain", flags->explain,
+                    "For every node, show which rule applies, with which parameters, or why it stays in float; for a "
+                    "program, show what compile recorded next to it, and the numbers of every instruction");
+  command->add_option("--calibrate", flags->calibrate, "With --explain of a float .pt2: inputs for calibration");
+  command->add_option("-t,--target", flags->target, "With --explain of a .pt2: the CPU")->capture_default_str();
+  command->callback([flags] { run(*flags); });
 }
 
 }  // namespace cormorant::cli

@@ -15,31 +15,32 @@
 
 namespace {
 
-// Results that do not arrive are none.
+// Results that cannot be delivered are an error.
 void flush_output() {
   std::cout.flush();
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0 && std::cout) return;
-  throw std::system_error(errno, std::generic_category(), "standard output cannot be written");
+  throw std::system_error(errno, std::generic_category(), "cannot write to standard output");
 }
 
 }  // namespace
 
 // Exit status: 0 done; 1 the model or data is at fault; 2 the command line is at fault; 3 an internal error.
 int main(int argc, char** argv) {
-  CLI::App app("Cormorant: PyTorch models on Arm Cortex-M, every byte planned ahead", "cormorant");
+  CLI::App app("Cormorant: compile PyTorch models for Arm Cortex-M, with every byte planned ahead of time",
+               "cormorant");
   app.require_subcommand(0, 1);
-  app.set_help_all_flag("--help-all", "Help of all words");
+  app.set_help_all_flag("--help-all", "Print help for all commands");
   app.set_version_flag("--version", "cormorant " CORMORANT_VERSION);
   app.failure_message([](const CLI::App* a, const CLI::Error& error) {
     const auto given = a->get_subcommands();
-    const CLI::App* word = given.empty() ? a : given.front();
+    const CLI::App* command = given.empty() ? a : given.front();
     std::string what = error.what();
     if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::ExtrasError)) {
       const std::vector<std::string> extras = a->remaining(true);
-      if (!extras.empty()) what = cormorant::cli::explain_extra(*word, extras.front());
+      if (!extras.empty()) what = cormorant::cli::explain_extra(*command, extras.front());
     }
-    return fmt::format("{} {}\n  cormorant{} --help tells what it takes\n", cormorant::cli::error_label(), what,
-                       given.empty() ? "" : " " + word->get_name());
+    return fmt::format("{} {}\n  see cormorant{} --help\n", cormorant::cli::error_label(), what,
+                       given.empty() ? "" : " " + command->get_name());
   });
   cormorant::cli::add_compile(app);
   cormorant::cli::add_run(app);
@@ -50,10 +51,10 @@ int main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
     if (app.get_subcommands().empty())
-      throw cormorant::UsageError("nothing to do\n  give compile, run, inspect or evaluate; --help tells more");
+      throw cormorant::UsageError("no command given\n  use compile, run, inspect or evaluate; see cormorant --help");
     flush_output();
     return 0;
-  } catch (const CLI::RuntimeError& error) {  // a word has said what there is to say
+  } catch (const CLI::RuntimeError& error) {  // the command has reported the error
     return error.get_exit_code();
   } catch (const CLI::ParseError& error) {
     if (app.exit(error, std::cout, std::cerr) != 0) return 2;
@@ -64,14 +65,14 @@ int main(int argc, char** argv) {
   } catch (const cormorant::InputError& error) {
     fmt::print(stderr, "{} {}\n", cormorant::cli::error_label(), error.what());
     return 1;
-  } catch (const cormorant::BoardFault& error) {  // of the firmware, with its cause in words
+  } catch (const cormorant::BoardFault& error) {  // the firmware stopped; the message says why
     fmt::print(stderr, "{} {}\n", cormorant::cli::error_label(), error.what());
     return 1;
   } catch (const std::bad_alloc&) {
-    fmt::print(stderr, "{} there is not enough memory\n  the model or its data needs more than this machine gives\n",
+    fmt::print(stderr, "{} out of memory\n  the model or its data needs more memory than this machine has\n",
                cormorant::cli::error_label());
     return 1;
-  } catch (const std::system_error& error) {  // disk, permissions, processes: the environment's
+  } catch (const std::system_error& error) {  // disk, permissions, processes: the environment is at fault
     fmt::print(stderr, "{} {}\n", cormorant::cli::error_label(), error.what());
     return 1;
   } catch (const std::exception& error) {

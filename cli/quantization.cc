@@ -5,35 +5,38 @@
 
 namespace cormorant::cli {
 
-void add_quantization(CLI::App& word, QuantizationFlags& flags, const std::string& layers_option, bool chooses) {
+void add_quantization(CLI::App& command, QuantizationFlags& flags, const std::string& layers_option, bool chooses) {
   std::vector<std::string> schemes = {"8w8a", "8w16a", "4w8a"};
   if (chooses) schemes.emplace_back("auto");
-  word.add_option(
+  command
+      .add_option(
           "--scheme", flags.scheme,
           std::string(
-              "Bits of weights and activations: 8w8a, 8w16a (16-bit activations) or 4w8a (4-bit weights, but for "
-              "first, last and depthwise layers); operators without it keep 8w8a and are named") +
+              "Bits of weights and activations: 8w8a, 8w16a (16-bit activations) or 4w8a (4-bit weights, except for "
+              "first, last and depthwise layers); operators that do not support it keep 8w8a and are listed") +
               (chooses ? ". auto: chosen for each layer, so that --min-sqnr holds with the least flash, or for the "
                          "best SQNR within --budget=flash="
                        : ""))
       ->check(CLI::IsMember(schemes))
       ->capture_default_str();
-  word.add_option("--observer", flags.observer,
-                  "How ranges are chosen from what calibration sees; auto: by what is best where the tensor is used")
+  command
+      .add_option("--observer", flags.observer,
+                  "How ranges are chosen from calibration data; auto: what is best where the tensor is used")
       ->check(
           CLI::IsMember(std::vector<std::string>(quantizer::kObserverNames.begin(), quantizer::kObserverNames.end())))
       ->capture_default_str();
-  word.add_flag("!--no-equalize", flags.equalize, "Leave outlier channels between two layers as they are");
-  word.add_flag("!--no-weight-rounding", flags.round_weights,
-                "Round weights to the nearest integer, not to the one that is best for their layer's sums");
-  word.add_flag("!--no-bias-correction", flags.correct_biases,
-                "Leave biases as they are where quantization shifts a layer's mean");
-  word.add_option("--float-layers", flags.float_layers,
-                  "Modules that stay in float, with all inside them: features.0,classifier")
+  command.add_flag("!--no-equalize", flags.equalize, "Do not equalize outlier channels between two layers");
+  command.add_flag("!--no-weight-rounding", flags.round_weights,
+                   "Round weights to the nearest integer instead of to the best one for the layer's sums");
+  command.add_flag("!--no-bias-correction", flags.correct_biases,
+                   "Do not correct biases where quantization shifts a layer's mean");
+  command
+      .add_option("--float-layers", flags.float_layers,
+                  "Modules to keep in float, including everything inside them: features.0,classifier")
       ->delimiter(',');
-  word.add_option(
+  command.add_option(
       layers_option, flags.layers_file,
-      "A file of exceptions, a line each: a module path (* and ? allowed), then float, int8, 8w8a, 8w16a, 4w8a, "
+      "A file of exceptions, one per line: a module path (* and ? allowed), then float, int8, 8w8a, 8w16a, 4w8a, "
       "observer=…, range=MIN..MAX, no-equalize, no-weight-rounding or no-bias-correction");
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How to quantize, as told on the command line: the same options for `compile` and for `evaluate --layers`.
+// Quantization options of the command line: the same options for `compile` and for `evaluate --layers`.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -22,9 +22,9 @@ struct QuantizationFlags {
   [[nodiscard]] bool names_layers() const { return !float_layers.empty() || !layers_file.empty(); }
 };
 
-// `layers_option` is how the word spells the option for the file of exceptions.
-// `chooses`: the compiler may choose a scheme per layer.
-void add_quantization(CLI::App& word, QuantizationFlags& flags, const std::string& layers_option, bool chooses);
+// `layers_option` is the command's name for the option with the file of exceptions. `chooses`: the compiler may choose
+// a scheme per layer.
+void add_quantization(CLI::App& command, QuantizationFlags& flags, const std::string& layers_option, bool chooses);
 // Reads the file of exceptions.
 void apply(const QuantizationFlags& flags, compiler::Options& options);
 

@@ -17,7 +17,7 @@ struct Remedy {
   std::function<void(CompileFlags&)> apply;
 };
 
-// Those that say something else than the command line did already, the mildest first.
+// Options that the command line did not already give, mildest first.
 std::vector<Remedy> candidates(const CompileFlags& flags, bool is_quantized) {
   const bool executorch = flags.runtime == "executorch";
   const Remedy quantize = {"--calibrate FILE", [](CompileFlags& f) { f.quantize = true; }};
@@ -43,7 +43,7 @@ std::vector<Remedy> candidates(const CompileFlags& flags, bool is_quantized) {
 }  // namespace
 
 std::string remedies(const CompileFlags& flags, const CompileInputs& inputs, const Budget& budget) {
-  // Every one of them would be searched anew, and the bits are the remedy.
+  // Each of them would need a new search, and the bits are the remedy already.
   if (flags.quantization.chooses_bits()) return "raise --budget, or make the largest part smaller";
   const bool is_quantized = flags.quantize || !flags.calibrate.empty() || inputs.calibration != nullptr;
   std::vector<std::string> meeting, tried;
@@ -64,9 +64,9 @@ std::string remedies(const CompileFlags& flags, const CompileInputs& inputs, con
     }
     if (!meeting.empty()) break;
   }
-  if (!meeting.empty()) return fmt::format("with {} it fits", meeting.front());
+  if (!meeting.empty()) return fmt::format("it fits with {}", meeting.front());
   if (tried.empty()) return "raise --budget, or make the largest part smaller";
-  return fmt::format("no option alone meets it, as tried: {}. Raise --budget, or make the largest part smaller",
+  return fmt::format("no single option meets it; tried: {}. Raise --budget, or make the largest part smaller",
                      fmt::join(tried, ", "));
 }
 

@@ -56,10 +56,10 @@ void print_figures(const Flags& flags, const ExecuteOn& where, const Outcome& ou
   fmt::print("ran on {}, ISA {}, {} code\n", where.target->name(), name_of(where.target->isa), flags.compiler);
   fmt::print("  instructions {:>12} execute, {} load\n", grouped(board.execute_instructions),
              grouped(board.load_instructions));
-  fmt::print("  cycles       {:>12} execute, {} load, estimated with memory that never waits\n",
+  fmt::print("  cycles       {:>12} execute, {} load, estimated for memory without wait states\n",
              grouped(board.execute_cycles), grouped(board.load_cycles));
   if (flags.clock > 0) {
-    fmt::print("  time         {:>12.3f} ms execute at {:g} MHz, by the estimated cycles\n",
+    fmt::print("  time         {:>12.3f} ms execute at {:g} MHz, from the estimated cycles\n",
                milliseconds(flags.clock, board.execute_cycles), flags.clock / 1e6);
   }
   fmt::print("  flash        {:>12} bytes: code {}, model {}\n", grouped(board.code_bytes + board.model_bytes),
@@ -103,7 +103,7 @@ ExecuteOn place_of(const Flags& flags) {
   ExecuteOn where;
   if (flags.target != "host") {
     where.target = parse_target(flags.target, flags.isa);
-    if (where.target->is_any()) throw UsageError("--target=any names no board\n  name a CPU, or host");
+    if (where.target->is_any()) throw UsageError("--target=any is not a board\n  name a CPU, or host");
   }
   where.board = flags.board;
   where.compiler = flags.compiler == "clang" ? Compiler::clang : Compiler::gcc;
@@ -116,11 +116,11 @@ ExecuteOn place_of(const Flags& flags) {
 }
 
 // The files of --input or --output by the index of what they belong to: those as name=file where they say, the others
-// in order to what is left; empty: none. A name that is a file's is one.
+// in order to what is left; empty: none. A name that is an existing file is a file.
 std::vector<std::string> files_of(const char* option, const std::vector<std::string>& given,
-                                  const std::vector<BorderTensor>& tensors, const std::string& program) {
+                                  const std::vector<ProgramTensor>& tensors, const std::string& program) {
   std::vector<std::string> names;
-  for (const BorderTensor& tensor : tensors) names.push_back(tensor.name);
+  for (const ProgramTensor& tensor : tensors) names.push_back(tensor.name);
   std::vector<std::string> files(tensors.size()), unnamed;
   for (const std::string& text : given) {
     const std::size_t equals = text.find('=');
@@ -129,7 +129,7 @@ std::vector<std::string> files_of(const char* option, const std::vector<std::str
     if (equals == std::string::npos || name.find('/') != std::string::npos || std::filesystem::exists(text)) {
       unnamed.push_back(text);
     } else if (name.empty() || at == names.end()) {
-      throw UsageError(fmt::format("{} {}: {} has no such name{}\n  names are {}", option, text, program,
+      throw UsageError(fmt::format("{} {}: {} has no such name{}\n  the names are {}", option, text, program,
                                    did_you_mean(name, names), fmt::join(names, ", ")));
     } else {
       std::string& file = files[static_cast<std::size_t>(at - names.begin())];
@@ -149,7 +149,7 @@ std::vector<std::string> files_of(const char* option, const std::vector<std::str
   return files;
 }
 
-npy::Array zeros(const BorderTensor& tensor) {
+npy::Array zeros(const ProgramTensor& tensor) {
   return {.dtype = tensor.dtype,
           .shape = tensor.shape,
           .data = std::vector<std::byte>(tensor.element_count() * size_of(tensor.dtype))};
@@ -170,13 +170,13 @@ std::vector<Arrays> read_inputs(const Flags& flags, const ProgramFile& program) 
     if (steps.size() != samples.size() || steps.empty()) {
       throw InputError(
           {fmt::format("the sequence has {} steps, the first input's has {}", steps.size(), samples.size()),
-           "give sequences of the same length, and of one step at least", path});
+           "give sequences of the same length, with at least one step", path});
     }
     for (Arrays& sample : samples) {
       while (sample.size() < i) sample.push_back(zeros(program.inputs[sample.size()]));
     }
     for (std::size_t k = 0; k < steps.size(); ++k) {
-      to_border(steps[k], program.inputs[i], path);  // here, where the file's name is known
+      to_io(steps[k], program.inputs[i], path);  // here, where the file's name is known
       samples[k].push_back(std::move(steps[k]));
     }
   }
@@ -184,7 +184,7 @@ std::vector<Arrays> read_inputs(const Flags& flags, const ProgramFile& program) 
 }
 
 Outcome run_bundle(const Flags& flags, const ProgramFile& program, const ExecuteOn& where) {
-  if (!flags.inputs.empty()) throw UsageError(flags.program + " brings its own inputs\n  leave out --input");
+  if (!flags.inputs.empty()) throw UsageError(flags.program + " has its own inputs\n  remove --input");
   const pte::Bundle bundle = read_bundle(flags.program);
   if (bundle.cases.empty())
     throw InputError({"the bundle has no test case", "bundle the program again", flags.program});
@@ -193,7 +193,7 @@ Outcome run_bundle(const Flags& flags, const ProgramFile& program, const Execute
   return outcome;
 }
 
-// 0, or 1 for a bundle whose outputs are not what it expects.
+// 0, or 1 for a bundle whose outputs are not as expected.
 int run(const Flags& flags) {
   ExecuteOn where = place_of(flags);
   std::vector<NamedFile> read = {{"the program", flags.program}};
@@ -237,7 +237,7 @@ int run(const Flags& flags) {
 
 }  // namespace
 
-// Null is what is not known: a program from elsewhere has no names of nodes beside it.
+// Null means unknown: a program from elsewhere comes without names of nodes.
 nlohmann::ordered_json run_json(const ExecuteOn& where, const Execution& execution, double clock,
                                 const std::optional<StepNames>& names) {
   nlohmann::ordered_json json;
@@ -291,41 +291,44 @@ void add_run(CLI::App& app) {
         return std::strtod(text.c_str(), nullptr) > 0 ? std::string() : "'" + text + "' is not a number of seconds";
       },
       "");
-  CLI::App* word = app.add_subcommand("run", "Run a .pte or .bpte on the emulated board of its target, or on the host");
-  word->add_option("program", flags->program, "The program: a .pte, or a .bpte, which checks itself")->required();
-  word->add_option("-t,--target", flags->target, "CPU, or host for the reference kernels in this process")
+  CLI::App* command =
+      app.add_subcommand("run", "Run a .pte or .bpte on the emulated board of its target, or on the host");
+  command->add_option("program", flags->program, "The program: a .pte, or a .bpte, which checks itself")->required();
+  command->add_option("-t,--target", flags->target, "CPU, or host for the reference kernels in this process")
       ->capture_default_str();
-  word->add_option("--isa", flags->isa, "Kernels of this instruction set for operators that do not name one");
-  word->add_option("--input", flags->inputs, "An .npy per input, in order or as NAME=FILE; those left away are zero");
-  word->add_option("--output", flags->outputs, "An .npy to write per output, in order or as NAME=FILE");
-  word->add_option_function<std::string>(
+  command->add_option("--isa", flags->isa, "Kernels of this instruction set for operators that do not name one");
+  command->add_option("--input", flags->inputs, "An .npy per input, in order or as NAME=FILE; omitted inputs are zero");
+  command->add_option("--output", flags->outputs, "An .npy to write per output, in order or as NAME=FILE");
+  command->add_option_function<std::string>(
       "--clock", [flags](const std::string& text) { flags->clock = parse_clock(text); },
-      "Milliseconds at this clock too, e.g. 160MHz");
-  word->add_flag("--sequence", flags->sequence,
-                 "Inputs and outputs are [steps, …]: one execution per step, with the program's state kept along them");
-  word->add_flag("--profile", flags->profile,
-                 "Instructions and estimated cycles per operator, with the names that compile left in "
-                 "PROGRAM.names.json");
-  word->add_option("--board", flags->board,
-                   "The emulated board; default: one for tests, with room for any program. microbit, "
-                   "stm32vldiscovery and netduinoplus2 have the memories that they have");
-  word->add_option("--compiler", flags->compiler, "Whose kernel archives to link")
+      "Also report milliseconds at this clock frequency, e.g. 160MHz");
+  command->add_flag(
+      "--sequence", flags->sequence,
+      "Inputs and outputs are [steps, …]: one execution per step, with the program's state kept from step to step");
+  command->add_flag(
+      "--profile", flags->profile,
+      "Instructions and estimated cycles per operator, with names from PROGRAM.names.json, which compile writes");
+  command->add_option("--board", flags->board,
+                      "The emulated board; default: a test board with room for any program. microbit, stm32vldiscovery "
+                      "and netduinoplus2 have their real memory sizes");
+  command->add_option("--compiler", flags->compiler, "Compiler whose kernel archives are linked")
       ->check(CLI::IsMember({"gcc", "clang"}))
       ->capture_default_str();
-  word->add_option("--elf", flags->elf, "Keep the firmware in this file");
-  word->add_option("--timeout", flags->timeout, "Seconds until a board that hangs is stopped")
+  command->add_option("--elf", flags->elf, "Keep the firmware in this file");
+  command->add_option("--timeout", flags->timeout, "Stop a board that hangs after this many seconds")
       ->check(positive)
       ->capture_default_str();
-  word->add_option("--rtol", flags->tolerance.relative, "How far a bundle's float outputs may be off, relatively")
+  command->add_option("--rtol", flags->tolerance.relative, "Relative tolerance for a bundle's float outputs")
       ->capture_default_str();
-  word->add_option("--atol", flags->tolerance.absolute, "The same absolutely")->capture_default_str();
-  word->add_flag("--json", flags->json, "Print one JSON object and nothing else");
-  word->footer(
+  command->add_option("--atol", flags->tolerance.absolute, "Absolute tolerance for a bundle's float outputs")
+      ->capture_default_str();
+  command->add_flag("--json", flags->json, "Print one JSON object and nothing else");
+  command->footer(
       "Examples:\n"
       "  cormorant run model.pte --input x.npy --output y.npy               on the emulated Cortex-M55\n"
-      "  cormorant run model.pte --target=host --input x.npy                here, with the same bits\n"
+      "  cormorant run model.pte --target=host --input x.npy                on the host, with the same bits\n"
       "  cormorant run model.pte --target=cortex-m4 --profile --clock=80MHz\n");
-  word->callback([flags] {
+  command->callback([flags] {
     if (const int status = run(*flags); status != 0) throw CLI::RuntimeError(status);
   });
 }

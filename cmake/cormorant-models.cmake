@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Models in a firmware project of one's own. Included by find_package(cormorant), and by add_subdirectory() or
-# FetchContent of the sources; docs/embedding.md tells how to use it.
+# Models in a user's firmware project. Included by find_package(cormorant), and by add_subdirectory() or
+# FetchContent of the sources; see docs/embedding.md for how to use it.
 #
 #   cormorant_add_model(TARGET_OF_YOURS
 #     MODEL kws.pt2           a model, or a program (.pte), which is linked unchanged
@@ -22,15 +22,15 @@
 #     [RATE 16000] [WINDOW 480] [HOP 320] [FFT 512] [MELS 40]   in samples
 #     [LOW 20] [HIGH 8000])                                     in hertz
 #
-# brings the fixed-point log-mel front end (cormorant/log_mel.h), compiled with this project's C compiler, and tables in
-# NAME.h. It is for audio, and does not need a model. docs/audio.md tells more.
+# adds the fixed-point log-mel front end (cormorant/log_mel.h), compiled with this project's C compiler, and tables in
+# NAME.h. It is for audio, and does not need a model. See docs/audio.md.
 #
-# Whoever includes this file sets CORMORANT_PROGRAM and CORMORANT_GLUE (the host's programs), CORMORANT_INCLUDE,
-# CORMORANT_SOURCES (the tree that kernels are compiled from), CORMORANT_ARCHIVE_DIR (gcc/m55/libkernels.a; may be empty)
-# and, of each CPU, CORMORANT_ARCHIVE_<cpu>.
+# The including file sets CORMORANT_PROGRAM and CORMORANT_GLUE (the host's programs), CORMORANT_INCLUDE,
+# CORMORANT_SOURCES (the tree that kernels are compiled from), CORMORANT_ARCHIVE_DIR (gcc/m55/libkernels.a; may be
+# empty) and, of each CPU, CORMORANT_ARCHIVE_<cpu>.
 include_guard()
 
-# Whether this project passes floats in registers, by its compiler's own word.
+# Whether this project passes floats in registers, according to its compiler.
 function(cormorant_float_abi result)
   if(NOT DEFINED CACHE{CORMORANT_FLOAT_ABI})
     get_property(languages GLOBAL PROPERTY ENABLED_LANGUAGES)
@@ -62,7 +62,7 @@ endfunction()
 function(cormorant_kernel_library cpu from result)
   set(archive "${CORMORANT_ARCHIVE_${cpu}}")
   if(NOT archive)
-    message(FATAL_ERROR "cormorant_add_model: TARGET is '${cpu}', which is none of: ${CORMORANT_CPUS}")
+    message(FATAL_ERROR "cormorant_add_model: TARGET is '${cpu}', which is not one of: ${CORMORANT_CPUS}")
   endif()
   set(folder ${CORMORANT_ARCHIVE_DIR}/gcc/${archive})
   if(NOT from)
@@ -77,7 +77,7 @@ function(cormorant_kernel_library cpu from result)
     message(STATUS "Cormorant: kernels for ${cpu} from ${from}")
     if(from STREQUAL archives)
       if(NOT EXISTS ${folder}/libkernels.a)
-        message(FATAL_ERROR "cormorant_add_model: there are no archives for ${cpu} in ${folder}; take FROM sources")
+        message(FATAL_ERROR "cormorant_add_model: there are no archives for ${cpu} in ${folder}; use FROM sources")
       endif()
       foreach(part kernels runtime)
         set(name cormorant_${part}_${archive}_archives)
@@ -111,7 +111,7 @@ endfunction()
 function(cormorant_add_model app)
   cmake_parse_arguments(PARSE_ARGV 1 M "" "MODEL;TARGET;CALIBRATE;NAME;ARENA;ISA;STATE;FROM" "OPTIONS")
   if(M_UNPARSED_ARGUMENTS OR NOT M_MODEL OR NOT M_TARGET)
-    message(FATAL_ERROR "cormorant_add_model(${app} MODEL file TARGET cpu …): MODEL and TARGET are needed; "
+    message(FATAL_ERROR "cormorant_add_model(${app} MODEL file TARGET cpu …): MODEL and TARGET are required; "
       "not understood: '${M_UNPARSED_ARGUMENTS}'")
   endif()
   get_filename_component(model ${M_MODEL} ABSOLUTE)
@@ -189,7 +189,7 @@ function(cormorant_add_log_mel app)
   set(sizes RATE WINDOW HOP FFT MELS LOW HIGH)
   cmake_parse_arguments(PARSE_ARGV 1 M "" "NAME;${sizes}" "")
   if(M_UNPARSED_ARGUMENTS OR NOT M_NAME)
-    message(FATAL_ERROR "cormorant_add_log_mel(${app} NAME name …): NAME is needed; not understood: '${M_UNPARSED_ARGUMENTS}'")
+    message(FATAL_ERROR "cormorant_add_log_mel(${app} NAME name …): NAME is required; unknown arguments: '${M_UNPARSED_ARGUMENTS}'")
   endif()
   get_property(languages GLOBAL PROPERTY ENABLED_LANGUAGES)
   if(NOT C IN_LIST languages)

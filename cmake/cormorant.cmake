@@ -20,7 +20,7 @@ function(cormorant_optimize options)
     SKIP_PRECOMPILE_HEADERS ON) # the one of other options
 endfunction()
 
-# What our own targets are compiled with; those that somebody else adds beside them are not ours to warn about.
+# Options for our own targets; targets that others add are not ours to warn about.
 set(CORMORANT_WARNINGS -Wall -Wextra -Wpedantic -Wconversion -Wshadow)
 if(CORMORANT_WARNINGS_ARE_ERRORS)
   list(APPEND CORMORANT_WARNINGS -Werror)
@@ -48,13 +48,13 @@ function(cormorant_targets directory result)
   set(${result} ${found} PARENT_SCOPE)
 endfunction()
 
-# Only what hangs is stopped: no test fails because a machine is slow.
+# Only hanging tests are stopped: no test fails because a machine is slow.
 set(CORMORANT_TEST_TIMEOUT 3600)
 
 # cormorant_precompile_headers(targets…): all of them include one precompiled header, those in CORMORANT_FAST another one
-# that is made with their options, since compiling a source of this size is mostly reading its headers. What the header's
-# inline functions and templates come to is compiled once, to an object that everything links, instead of in every source.
-# Not behind ccache, which would have to be told to trust it.
+# that is made with their options, since compiling a source of this size is mostly reading its headers. The code of the
+# header's inline functions and templates is compiled once, to an object that everything links, instead of in every
+# source. Not behind ccache, which would have to be told to trust it.
 function(cormorant_precompile_headers)
   file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/precompiled.cc CONTENT "")
   separate_arguments(flags UNIX_COMMAND "${CMAKE_CXX_FLAGS} ${CMAKE_CXX_FLAGS_DEBUG}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# cormorant_cpu_table(ROOT RESULT): what cormorant_add_model() must know of the CPUs, as text of CMake.
+# cormorant_cpu_table(ROOT RESULT): what cormorant_add_model() must know about the CPUs, as CMake code.
 function(cormorant_cpu_table root result)
   set(CORMORANT_ROOT ${root})
   include(${root}/firmware/cpus.cmake)

@@ -1,12 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-# These sources by add_subdirectory() or FetchContent in a firmware project: cormorant_add_model() as find_package() brings
-# it, with kernels from sources, or from archives where ./dev build has made them. The programs that run on the host
-# have to be there: a cross build cannot make them.
+# For add_subdirectory() or FetchContent of these sources in a firmware project: cormorant_add_model() as from find_package(), with kernels from sources, or from archives if ./dev build has built them. The host programs must exist already: a cross build cannot build them.
 get_filename_component(root ${CMAKE_CURRENT_LIST_DIR}/.. ABSOLUTE)
 find_program(CORMORANT_PROGRAM cormorant HINTS ${root}/build NO_CMAKE_FIND_ROOT_PATH)
 find_program(CORMORANT_GLUE cormorant-glue HINTS ${root}/build NO_CMAKE_FIND_ROOT_PATH)
 if(NOT CORMORANT_PROGRAM OR NOT CORMORANT_GLUE)
-  message(FATAL_ERROR "cormorant and cormorant-glue are not there: run ./dev build in ${root}, or give their paths with "
+  message(FATAL_ERROR "cormorant and cormorant-glue are missing: run ./dev build in ${root}, or give their paths with "
     "-DCORMORANT_PROGRAM=… and -DCORMORANT_GLUE=…")
 endif()
 
@@ -20,7 +18,7 @@ set(CORMORANT_SOURCES \"${root}\")
 set(CORMORANT_ARCHIVE_DIR \"${root}/build/target\")
 ")
 cmake_language(EVAL CODE "${settings}")
-# Whoever added this folder calls the function from his own.
+# The project that added this folder calls the function from its own.
 foreach(variable PROGRAM GLUE INCLUDE SOURCES ARCHIVE_DIR CPUS)
   set(CORMORANT_${variable} "${CORMORANT_${variable}}" CACHE INTERNAL "")
 endforeach()

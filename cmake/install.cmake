@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# `cmake --install`: the program, what firmware includes and links, and what it can be compiled from. Nothing absolute is
-# written, so that the tree can be moved. The archives are those of the preset target-gcc, as far as they are built.
+# `cmake --install`: the program, what firmware includes and links, and what it can be compiled from. No absolute paths are written, so the tree can be moved. The archives are those of the preset target-gcc, as far as they are built.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 include(${CMAKE_CURRENT_LIST_DIR}/cpu-table.cmake)

@@ -20,18 +20,18 @@ namespace {
 
 constexpr std::size_t kSamplesForBits = 16;  // random ones, where no data is given
 
-// A batch norm or a relu becomes part of the convolution before it; alone it cannot be treated otherwise.
+// A batch norm or a relu becomes part of the convolution before it; alone it cannot be treated differently.
 void warn_of_absorbed_layers(const ir::Graph& graph, Context& context) {
   for (const quantizer::LayerSettings& layer : context.options.layers) {
     const auto is_meant = [&](const ir::Node& node) { return layer.covers(node.location.module); };
     if (std::ranges::any_of(graph.nodes(), is_meant)) continue;
     context.facts.warnings.push_back(
-        fmt::format("{}: nothing of {} is left to {}: it is part of the layer before it now", layer.where, layer.path,
-                    layer.keep_float.value_or(false) ? "keep in float" : "change"));
+        fmt::format("{}: nothing of {} is left to {}: it has become part of the previous layer", layer.where,
+                    layer.path, layer.keep_float.value_or(false) ? "keep in float" : "change"));
   }
 }
 
-// What a program of a graph that was quantized one way or another would need.
+// The size of the program for a graph quantized in a particular way.
 quantizer::Footprint footprint_of(ir::Graph graph, const Options& from) {
   Options options = from;
   options.explain = false;
@@ -39,8 +39,8 @@ quantizer::Footprint footprint_of(ir::Graph graph, const Options& from) {
   options.curve = false;
   options.intermediates.clear();
   Stages stages = default_stages(options);
-  std::vector<Stage>& behind = stages.for_target;
-  behind.insert(behind.begin(), stages.quantize.begin() + 1, stages.quantize.end());
+  std::vector<Stage>& later = stages.for_target;
+  later.insert(later.begin(), stages.quantize.begin() + 1, stages.quantize.end());
   return from.bits->footprint(Compilation(graph, options, std::move(stages)).finish());
 }
 
@@ -72,7 +72,7 @@ quantizer::QuantizeOptions quantizer_options(const Options& from) {
   return options;
 }
 
-// A model that arrives quantized keeps its parameters; any other gets them by calibration.
+// An already quantized model keeps its parameters; any other gets them by calibration.
 void quantize_graph(ir::Graph& graph, Context& context) {
   const auto report_float = [&](const std::vector<quantizer::FloatNode>& nodes) {
     for (const auto& left : nodes) {
@@ -86,10 +86,11 @@ void quantize_graph(ir::Graph& graph, Context& context) {
     passes::fuse_activations(graph);
     if (!context.options.layers.empty()) {
       context.facts.warnings.push_back(
-          fmt::format("the model is quantized already: {} changes nothing", context.options.layers.front().where));
+          fmt::format("the model is already quantized: {} has no effect", context.options.layers.front().where));
     }
     if (context.options.quantize) {
-      context.facts.warnings.push_back("the model is quantized already: its own parameters are kept, no calibration");
+      context.facts.warnings.push_back(
+          "the model is already quantized: its own parameters are kept, without calibration");
     }
     return;
   }
@@ -124,7 +125,7 @@ void count_macs(const ir::Graph& graph, Facts& facts) {
     const bool is_aten = op != nullptr && std::ranges::find(op->canonical, node.op) != op->canonical.end();
     if (!is_aten || op->macs == nullptr) continue;
     const auto total = (Checked64(facts.macs) + op->macs(node)).get();
-    if (!total) throw InputError({.problem = "the model has more products than 64 bits count", .advice = {}});
+    if (!total) throw InputError({.problem = "the model has more MACs than fit in 64 bits", .advice = {}});
     facts.macs = *total;
     facts.node_macs[node.name] += op->macs(node);
   }
@@ -139,7 +140,7 @@ void stream_graph(ir::Graph& graph, const passes::StreamOptions& options, Contex
   if (compares) context.facts.causal_db = compare_streamed(*window, graph, options, outputs, data, kStreamed);
 }
 
-// Nodes keep their names. Of a name's steps (there may be conversions beside it) one is such that it multiplies.
+// Nodes keep their names. One of a name's steps does the multiplying (the others may be conversions).
 void give_steps_macs(const ir::Graph& graph, Facts& facts) {
   std::map<std::pair<std::string, std::string>, emit::Step*> first;
   for (emit::Step& step : facts.steps) first.try_emplace({step.node, step.op}, &step);
@@ -159,14 +160,14 @@ Stages default_stages(const Options& options) {
   const auto pass = [](void (*run)(ir::Graph&)) { return [run](ir::Graph& g, Context&) { run(g); }; };
   Stages stages;
   stages.in_float = {
-      {"fold_constants", "what depends on constants alone is a constant", pass(passes::fold_constants)},
-      {"merge_duplicates", "what is computed twice is computed once", pass(passes::merge_duplicates)},
-      {"find_clamps", "the maximum with a number can be part of the operator before", pass(passes::find_clamps)},
+      {"fold_constants", "expressions of constants are constants", pass(passes::fold_constants)},
+      {"merge_duplicates", "nothing is computed twice", pass(passes::merge_duplicates)},
+      {"find_clamps", "a maximum with a number can become part of the operator before it", pass(passes::find_clamps)},
       {"fuse_hard_functions", "one table instead of four operators", pass(passes::fuse_hard_functions)},
-      {"fuse_time_filter", "weights of past activations belong into one accumulator", pass(passes::fuse_time_filter)},
+      {"fuse_time_filter", "weights of past activations belong in one accumulator", pass(passes::fuse_time_filter)},
       {"lift_views", "one-dimensional convolutions stay in one layout", pass(passes::lift_views)},
-      {"fold_crop", "outputs that are cut off are not computed", pass(passes::fold_crop)},
-      {"fold_normalization", "x / 255, minus a mean, by a deviation: weights and a bias",
+      {"fold_crop", "outputs that are cropped are not computed", pass(passes::fold_crop)},
+      {"fold_normalization", "x / 255, minus a mean, divided by a deviation: weights and a bias",
        [](ir::Graph& g, Context& c) {
          const bool by_rows = c.options.rows.has_value();
          std::vector<std::string> notes =
@@ -174,27 +175,27 @@ Stages default_stages(const Options& options) {
          if (c.options.quantize) std::ranges::move(notes, std::back_inserter(c.facts.warnings));
        }},
       {"fold_batch_norm", "a batch norm costs nothing as part of the weights", pass(passes::fold_batch_norm)},
-      {"fold_pad", "a convolution pads by itself", pass(passes::fold_pad)},
-      {"fuse_hardsigmoid", "a line with two bends is weights, bias and a clamp", pass(passes::fuse_hardsigmoid)},
+      {"fold_pad", "a convolution can pad its own input", pass(passes::fold_pad)},
+      {"fuse_hardsigmoid", "a hardsigmoid is weights, bias and a clamp", pass(passes::fuse_hardsigmoid)},
       {"fuse_activations", "the clamped range is the one to quantize", pass(passes::fuse_activations)},
-      {"keep_hardswish", "a model that ExecuTorch quantized gets its bits", pass(passes::keep_hardswish)},
+      {"keep_hardswish", "a model quantized by ExecuTorch gets ExecuTorch's bits", pass(passes::keep_hardswish)},
   };
   if (config.runtime == ops::Runtime::executorch) {
     stages.in_float.insert(stages.in_float.begin(),
-                           {"write_out", "ExecuTorch has no kernel of recurrent layers", pass(passes::write_out)});
+                           {"write_out", "ExecuTorch has no kernel for recurrent layers", pass(passes::write_out)});
   }
   stages.quantize = {
       {"quantize", "ranges from calibration or from the model; weights, biases, activations become integers",
        quantize_graph},
-      {"join_conversions", "from int8 to int8 is a table, not a way through float", pass(passes::join_conversions)},
-      {"fold_constants", "integers that only change their shape", pass(passes::fold_constants)},
+      {"join_conversions", "from int8 to int8 is a table, not a detour through float", pass(passes::join_conversions)},
+      {"fold_constants", "constants that the quantizer made", pass(passes::fold_constants)},
   };
   if (config.runtime == ops::Runtime::cormorant) {
     stages.quantize.push_back(
-        {"keep_bytes", "pixels that the model takes as uint8 are integers all along", keep_bytes});
+        {"keep_bytes", "pixels that the model takes as uint8 stay integers throughout", keep_bytes});
   }
   if (options.stream) {
-    stages.for_target.push_back({"stream", "what was computed for the last entries is not computed again",
+    stages.for_target.push_back({"stream", "results for earlier entries are kept, not recomputed",
                                  [streamed = *options.stream](ir::Graph& g, Context& c) {
                                    count_macs(g, c.facts);
                                    c.facts.window_macs = c.facts.macs;
@@ -208,7 +209,7 @@ Stages default_stages(const Options& options) {
   const std::vector<Stage> for_target = {
       {"drop_channels", "a channel that is the same for every input is a number in a bias",
        [](ir::Graph& g, Context& c) {
-         // Rows begin at words.
+         // Rows begin at word boundaries.
          c.facts.dropped_channels = passes::drop_channels(g, c.options.rows ? 4 : 1);
        }},
       {"lower", "the operators that Cortex-M kernels implement, with ExecuTorch's schemas",
@@ -216,10 +217,10 @@ Stages default_stages(const Options& options) {
          count_macs(g, c.facts);
          passes::lower(g, config);
        }},
-      {"layout", "channels-last inside, a transpose only where somebody needs one",
+      {"layout", "channels-last internally, a transpose only where a reader needs one",
        [config](ir::Graph& g, Context&) { passes::decide_layout(g, config); }},
-      {"copy_constant_outputs", "outputs lie in memory, constants do not", pass(passes::copy_constant_outputs)},
-      {"merge_duplicates", "lowering and layout may have made equal ones", pass(passes::merge_duplicates)},
+      {"copy_constant_outputs", "outputs are in the arena, constants are not", pass(passes::copy_constant_outputs)},
+      {"merge_duplicates", "lowering and layout may have created duplicates", pass(passes::merge_duplicates)},
       {"check", "everything left is an operator that a program can hold",
        [config](ir::Graph& g, Context&) { passes::require_program_operators(g, config); }},
       {"rows", "a chain of layers needs a few rows of each image, not the images",
@@ -232,15 +233,14 @@ Stages default_stages(const Options& options) {
        }},
       {"prepack", "constants laid out for this target's inner loops",
        [config](ir::Graph& g, Context&) { passes::prepack(g, config); }},
-      {"place_updates", "state is written where it lies, when nobody reads it any more", pass(passes::place_updates)},
-      {"clean_up", "what nothing uses goes, what exists twice is kept once", pass(passes::clean_up)},
-      // From here only addresses are missing.
+      {"place_updates", "state is written in place once its last reader is done", pass(passes::place_updates)},
+      {"clean_up", "remove unused values, store equal constants once", pass(passes::clean_up)},
+      // From here on, only addresses are missing.
   };
   stages.for_target.insert(stages.for_target.end(), for_target.begin(), for_target.end());
   if (options.rows && options.rows->feed) {
     const auto layout = std::ranges::find(stages.for_target, "layout", &Stage::name);
-    stages.for_target.insert(layout,
-                             {"feed", "rows of the image lie one after the other, as they arrive", pass(lay_out_rows)});
+    stages.for_target.insert(layout, {"feed", "rows of the image are contiguous, as they arrive", pass(lay_out_rows)});
   }
   return stages;
 }
@@ -257,7 +257,7 @@ Accuracy compare_layers(ir::Graph& graph, const Options& options, const quantize
   Context context{options, facts};
   for (const Stage& stage : default_stages(options).in_float) stage.run(graph, context);
   if (quantizer::is_quantized_model(graph)) {
-    throw InputError({"the model is quantized already: there is no float form to compare its layers with",
+    throw InputError({"the model is already quantized: there is no float form to compare its layers with",
                       "give the float model, exported before quantization"});
   }
   quantizer::QuantizeReport report = quantizer::quantize(graph, options.calibration, quantizer_options(options));
@@ -292,7 +292,7 @@ Compiled Compilation::finish() {
   return compiled;
 }
 
-// What was imported may be anybody's text.
+// An imported text may come from anywhere.
 void Compilation::check_import() {
   check_layer_settings(graph_, options_.layers);
   try {
@@ -308,7 +308,7 @@ void Compilation::check_strictness() const {
   const FloatOperator& first = facts_.float_operators.front();
   throw InputError({fmt::format("{} operators stay in float, the first being {}: {}", facts_.float_operators.size(),
                                 first.op, first.reason),
-                    "leave out --strict to accept float operators",
+                    "remove --strict to accept float operators",
                     {},
                     first.node,
                     first.source});

@@ -33,11 +33,11 @@ struct Form {
   const ops::Operator* op;
 };
 
-// Every spelling that some operator imports, by the export's name for it ("aten.conv2d.default").
+// Every form that some operator imports, by the export's name for it ("aten.conv2d.default").
 using Forms = std::unordered_map<std::string, Form>;
 struct FormTables {
   Forms all;
-  Forms of_integers;  // those that differ where the result is an integer or a truth value
+  Forms of_integers;  // those that differ where the result is an integer or a boolean
 };
 
 const FormTables& tables() {
@@ -52,7 +52,7 @@ const FormTables& tables() {
         if (!is_new) throw std::logic_error("two operators import " + target);
       }
     }
-    // What changes its operand in place takes the same arguments; import makes it functional.
+    // In-place variants take the same arguments; import makes them functional.
     for (Forms* forms : {&made.all, &made.of_integers}) {
       for (const auto& [target, form] : Forms(*forms)) {
         const std::size_t dot = target.rfind('.');
@@ -124,12 +124,13 @@ class ProgramImport {
                        "call model.eval() before torch.export.export"));
   }
 
-  // What the model computes with, its inputs and results; constants may be of other types where an operator knows them.
+  // The types of inputs and results; constants may have other types where an operator supports them.
   ir::TensorType computed_type(const std::string& name) const {
     ir::TensorType type = type_of(program_.graph.tensors.at(name));
     if (!type.is_possible()) {
-      fail({fmt::format("the tensor '{}' of shape [{}] is larger than a program can hold: 16 dimensions, below 2 GB",
-                        name, fmt::join(type.shape, ", ")),
+      fail({fmt::format(
+                "the tensor '{}' of shape [{}] is larger than a program can hold: at most 16 dimensions, below 2 GB",
+                name, fmt::join(type.shape, ", ")),
             "export the model for smaller inputs",
             {},
             name});
@@ -144,7 +145,7 @@ class ProgramImport {
     return type;
   }
 
-  // All at once: a user who has three of them should not find out one by one.
+  // All at once: a user with three of them should not find out one by one.
   void require_known_operators() const {
     const pt2::Node* first = nullptr;
     std::set<std::string> unknown;
@@ -156,7 +157,7 @@ class ProgramImport {
     if (first == nullptr) return;
     std::string problem = "unknown operator " + target_of(*first);
     if (unknown.size() > 1) problem += fmt::format(" (all that are unknown: {})", fmt::join(unknown, ", "));
-    fail(pt2::diagnose(*first, problem, "docs/adding-an-operator.md tells how to add one"));
+    fail(pt2::diagnose(*first, problem, "see docs/adding-an-operator.md for how to add one"));
   }
 
   void add_input(const pt2::InputSpec& input) {
@@ -182,7 +183,8 @@ class ProgramImport {
         }
         if (input.kind != pt2::InputKind::buffer) {
           fail({"the model changes its parameter '" + input.target + "'",
-                "make it a buffer (register_buffer) if it is state between inferences; training is not for the target",
+                "make it a buffer (register_buffer) if it is state between inferences; training on the target is not "
+                "supported",
                 {},
                 input.name});
         }
@@ -192,7 +194,7 @@ class ProgramImport {
         return;
       }
       case pt2::InputKind::constant:
-        return;  // a number that the export was given: it stands in the nodes already
+        return;  // a number that the export was given: it is in the nodes already
       default:
         fail({"input '" + input.name + "' is a custom object or token",
               "only tensors can be inputs of a model for a microcontroller",
@@ -201,7 +203,7 @@ class ProgramImport {
     }
   }
 
-  // Where the file's own bytes do, they are used in place; odd strides or alignment cost one copy.
+  // The file's own bytes are used in place if possible; odd strides or alignment cost one copy.
   static ir::Bytes bytes_of(const pt2::TensorData& data) {
     if (data.meta.dtype == DType::f64) {
       const std::vector<std::byte> doubles = pt2::contiguous(data);
@@ -248,9 +250,9 @@ class ProgramImport {
     } catch (const InputError& error) {
       fail(error.diagnostic());
     } catch (const std::out_of_range&) {
-      fail(pt2::diagnose(node, "it lacks results or dimensions that this operator has",
+      fail(pt2::diagnose(node, "it lacks results or dimensions that this operator must have",
                          "the model is inconsistent: export it again"));
-    } catch (const ir::ArgumentError& error) {  // a number where this spelling needs a tensor
+    } catch (const ir::ArgumentError& error) {  // a number where this form needs a tensor
       fail(pt2::diagnose(node, error.what(), "the model is inconsistent: export it again"));
     }
     results.resize(std::max(results.size(), names.size()), nullptr);
@@ -271,7 +273,7 @@ class ProgramImport {
   }
 
   static std::vector<ir::Value*> import_call(ops::Importer& importer, const Form& form) {
-    // What has no elements needs no computing.
+    // A tensor without elements needs no computing.
     const auto is_empty = [](const ir::TensorType& type) { return type.elements() == 0; };
     if (!importer.types.empty() && std::ranges::all_of(importer.types, is_empty)) {
       std::vector<ir::Value*> results;
@@ -282,13 +284,13 @@ class ProgramImport {
     return importer.node(graph_name(form.schema), importer.call->args)->results;
   }
 
-  // What an operator makes of the call has the shape that the export says.
+  // The result of an operator has the shape that the export declares.
   void check_results(const pt2::Node& node, const std::vector<std::string>& names,
                      const std::vector<ir::TensorType>& recorded, const std::vector<ir::Value*>& results) const {
     for (std::size_t i = 0; i < names.size() && i < results.size(); ++i) {
       if (results[i] == nullptr || results[i]->type.shape == recorded[i].shape) continue;
       fail(pt2::diagnose(node,
-                         fmt::format("its result '{}' is said to be [{}], but of its arguments it is [{}]", names[i],
+                         fmt::format("its result '{}' is declared as [{}], but its arguments give [{}]", names[i],
                                      fmt::join(recorded[i].shape, ", "), fmt::join(results[i]->type.shape, ", ")),
                          "the model is inconsistent: export it again"));
     }
@@ -302,7 +304,7 @@ class ProgramImport {
                                                                               : of_integers->second;
   }
 
-  // PyTorch promotes integers beside floats.
+  // PyTorch promotes integers combined with floats.
   static void take_as_floats(ops::Importer& importer, ir::Node& call) {
     if (importer.types.empty() || importer.types.front().dtype != DType::f32) return;
     const ops::Build build(importer);
@@ -320,7 +322,7 @@ class ProgramImport {
     return name.replace(name.find("::"), 2, ".");
   }
 
-  // relu_(x) changes x itself: whoever names x later, or any view of the same memory, means the result.
+  // relu_(x) changes x itself: later uses of x, or of any view of the same memory, mean the result.
   void write(const pt2::Node& by, const std::string& name, ir::Value* now) {
     const Aliases::View* view = aliases_.view(name);
     if (view == nullptr) {
@@ -396,7 +398,7 @@ class ProgramImport {
     if (now->type.shape != state->type.shape || now->type.dtype != state->type.dtype) {
       const ir::Node* producer = now->producer;
       fail({"the buffer '" + state->name + "' changes its shape or element type",
-            "a state keeps its type from one execution to the next: allocate it as large as it gets",
+            "state keeps its type from one execution to the next: allocate it at its largest size",
             {},
             producer == nullptr ? name : producer->name,
             producer == nullptr ? std::string() : producer->location.text()});
@@ -404,8 +406,8 @@ class ProgramImport {
     graph_.add_update(state, now);
   }
 
-  // An input that the model changes by what other inputs bring is state that the caller kept; it begins with zeros. One
-  // that only depends on itself (an activation in place) is an input like any other.
+  // An input that the model changes using other inputs is state that the caller kept; it is initially zero. One that
+  // only depends on itself (an activation in place) is an input like any other.
   void keep_if_changed(const std::string& name) {
     const auto found = values_.find(name);
     if (found == values_.end()) return;
@@ -450,15 +452,14 @@ class ProgramImport {
         args.push_back({wanted.name, *wanted.fallback});
       } else {
         fail(pt2::diagnose(node, fmt::format("{} lacks its argument '{}'", schema.target(), wanted.name),
-                           "the file is damaged, or from a PyTorch whose operator differs"));
+                           "the file is damaged, or comes from a PyTorch version whose operator differs"));
       }
     }
     for (const pt2::NamedArgument& argument : node.arguments) {
       const auto known = [&](const ops::SchemaArgument& wanted) { return wanted.name == argument.name; };
       if (std::none_of(schema.arguments.begin(), schema.arguments.end(), known)) {
-        fail(pt2::diagnose(node,
-                           fmt::format("{} has an argument '{}' that we do not know", schema.target(), argument.name),
-                           "the file may be from a newer PyTorch than this program knows"));
+        fail(pt2::diagnose(node, fmt::format("{} has an unknown argument '{}'", schema.target(), argument.name),
+                           "the file may come from a newer PyTorch than cormorant supports"));
       }
     }
     return args;
@@ -507,7 +508,7 @@ class ProgramImport {
     const auto is_it = [&](const pt2::InputSpec& input) { return input.target == output.target; };
     const auto input = std::ranges::find_if(program_.inputs, is_it);
     if (output.kind != pt2::OutputKind::buffer_mutation || input == program_.inputs.end()) {
-      fail({"the model changes '" + output.target + "', which is no buffer",
+      fail({"the model changes '" + output.target + "', which is not a buffer",
             "only buffers (register_buffer) can be state between inferences",
             {},
             output.name});
@@ -519,7 +520,7 @@ class ProgramImport {
     values_[name] = value;
     seen_[name] = versions_[aliases_.base(name)];
   }
-  // A view of what has changed since it was made shows the change.
+  // A view shows changes made to its source since it was created.
   ir::Value* value(const std::string& name) {
     const Aliases::View* view = aliases_.view(name);
     const auto seen = seen_.find(name);
@@ -534,8 +535,7 @@ class ProgramImport {
     if (found != values_.end() && found->second != nullptr) return found->second;
     const auto why = missing_.find(name);
     if (why != missing_.end()) fail(why->second);
-    fail(
-        {"the tensor '" + name + "' is used, but nothing makes it", "the model is damaged: export it again", {}, name});
+    fail({"the tensor '" + name + "' is used but never defined", "the model is damaged: export it again", {}, name});
   }
 
   const pt2::Program& program_;
@@ -547,8 +547,9 @@ class ProgramImport {
   std::unordered_map<std::string, int> versions_;  // of a base: how often it was changed so far
   std::unordered_map<std::string, int> seen_;      // of a name: the version of its base that it was bound at
   std::vector<std::pair<std::string, ir::Value*>> states_;
-  std::set<std::string> replaced_;                        // buffers that the exported graph returns anew
-  std::unordered_map<std::string, ir::Value*> returned_;  // what buffers and inputs become, where the graph says so
+  std::set<std::string> replaced_;  // buffers whose new contents the exported graph returns
+  std::unordered_map<std::string, ir::Value*>
+      returned_;  // the new contents of buffers and inputs, if the graph says so
 };
 
 }  // namespace
@@ -557,11 +558,11 @@ ir::Graph import_program(const pt2::Program& program, const std::string& file) {
   return ProgramImport(program, file).run();
 }
 
-// Says once that a model's doubles are floats here.
+// Warns once that a model's doubles are computed as floats.
 static void note_doubles(const pt2::Program& program, std::vector<std::string>& notes) {
   for (const auto& [name, meta] : program.graph.tensors) {
     if (meta.dtype != DType::f64) continue;
-    notes.push_back(fmt::format("'{}' is float64 in the model; here it is computed in float32", name));
+    notes.push_back(fmt::format("'{}' is float64 in the model; it is computed in float32", name));
     return;
   }
 }

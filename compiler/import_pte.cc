@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A program, ours or ExecuTorch's, as the lowered graph that it was made of: instructions become nodes again, with
-// their arguments by the names of the operator's signature, and memory plan and scratch go. What follows lowering can
-// then lay the constants out for a target and plan memory anew; every result keeps its bits.
+// A program, ours or ExecuTorch's, as the lowered graph that it came from: instructions become nodes again, with their
+// arguments by the names of the operator's signature, and memory plan and scratch are dropped. What follows lowering
+// can then lay the constants out for a target and plan memory again; results are bit-identical.
 #include <fmt/format.h>
 
 #include <cstring>
@@ -21,7 +21,7 @@ namespace {
 
 constexpr const char* kDamaged = "the file is damaged: compile it again";
 
-// The reader wants 16-byte alignment.
+// The reader needs 16-byte alignment.
 std::shared_ptr<std::byte> aligned_copy(std::span<const std::byte> bytes) {
   constexpr std::align_val_t kAlignment{16};
   auto* data = static_cast<std::byte*>(::operator new(std::max<std::size_t>(bytes.size(), 1), kAlignment));
@@ -35,7 +35,7 @@ class ProgramImporter {
       : file_(std::move(file)), bytes_(aligned_copy(bytes)) {
     program_ = take(pte::ProgramView::open({bytes_.get(), bytes.size()}), "it");
     if (program_.method_count() != 1) {
-      fail(fmt::format("the program has {} methods", program_.method_count()), "give a program of one method");
+      fail(fmt::format("the program has {} methods", program_.method_count()), "give a program with one method");
     }
     method_ = take(program_.method(std::uint32_t{0}), "its method");
     graph_ = ir::Graph(std::string(take(method_.name(), "its method's name")));
@@ -79,7 +79,7 @@ class ProgramImporter {
     return type;
   }
 
-  // What lies where the tensor does, read in its shape: what is only another shape has no instruction.
+  // The value in the tensor's memory, read with its shape: a mere change of shape has no instruction.
   ir::Value* seen_as(const pte::TensorView& view) {
     const auto at = places_.find({view.memory_id, view.offset});
     if (!view.is_planned() || at == places_.end()) return nullptr;
@@ -104,7 +104,7 @@ class ProgramImporter {
     if (!view.is_constant()) {
       fail(view.data_index != 0 ? "the program keeps state from one execution to the next"
                                 : "the program reads a tensor that nothing has written",
-           view.data_index != 0 ? "compile the model that it was made of" : kDamaged);
+           view.data_index != 0 ? "compile the original model instead" : kDamaged);
     }
     const auto data = take(program_.constant(view.data_index, view.bytes), "a constant");
     return values_[index] =
@@ -123,7 +123,7 @@ class ProgramImporter {
   DType element_type(std::int64_t number) const {
     const auto type = static_cast<DType>(number);
     if (number < 0 || number > 255 || size_of(type) == 0)
-      fail(fmt::format("{} is no type of elements", number), kDamaged);
+      fail(fmt::format("{} is not an element type", number), kDamaged);
     return type;
   }
 
@@ -138,7 +138,7 @@ class ProgramImporter {
     }
   }
 
-  // Our kernels by ExecuTorch's names need no scratch; what its own kernels wanted goes.
+  // Our kernels with ExecuTorch's names need no scratch; that of its own kernels is dropped.
   ir::Argument argument(const ops::Parameter& parameter, std::int32_t index, const std::string& node, bool is_theirs) {
     const bool is_none = take(method_.kind(index), parameter.name) == pte::ValueKind::none;
     if (is_none && parameter.type.ends_with("?")) return {};
@@ -167,8 +167,8 @@ class ProgramImporter {
     const std::string graph_name = ops::graph_name(name);
     const ops::Signature* signature = ops::find_signature(graph_name);
     if (signature == nullptr || name.starts_with("cormorant::rows")) {
-      fail(fmt::format("the operator {} cannot be taken up again", name),
-           "run the program as it is, or compile the model that it was made of");
+      fail(fmt::format("the operator {} cannot be recompiled", name),
+           "run the program as it is, or compile the original model");
     }
     const std::size_t read = signature->parameters.size();
     if (instruction.args.size() < read + signature->outs) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What people are told about models that cannot be taken, and that an export's own words are not believed.
+// The errors for models that cannot be imported, and that an export's own declarations are verified.
 #include "compiler/import.h"
 
 #include <gtest/gtest.h>
@@ -74,14 +74,14 @@ TEST(Import, WhatTheExportSaysIsCompared) {
     pt2::Program program;
     const char* says;
   } rows[] = {
-      {program_of("aten.relu.default", {kSelf}, meta({1, 4, 6, 6}), meta({1, 4, 6, 7})), "said to be f32[1, 4, 6, 7]"},
+      {program_of("aten.relu.default", {kSelf}, meta({1, 4, 6, 6}), meta({1, 4, 6, 7})), "declared as f32[1, 4, 6, 7]"},
       {program_of("aten.relu.default", {{"self", {pt2::None{}}, {}}}), "argument 'self'"},
       {program_of("aten.relu.default", {{"self", {std::int64_t{3}}, {}}}), "'self'"},
       {program_of("aten.mean.dim", {kSelf, {"dim", {std::string("x")}, {}}}), "argument 'dim'"},
       {program_of("aten.max_pool2d.default", {kSelf, {"kernel_size", {std::vector<std::int64_t>{1, 1, 1}}, {}}}),
        "argument 'kernel_size'"},
       {program_of("aten.repeat_interleave.self_int", {kSelf, {"repeats", {std::int64_t{1} << 40}, {}}}),
-       "beyond 32 bits"},
+       "does not fit in 32 bits"},
       {program_of("aten.relu.default", {kSelf}, meta({65536, 65536}), meta({65536, 65536})), "below 2 GB"},
   };
   for (const auto& row : rows) {

@@ -43,7 +43,7 @@ std::pair<double, double> parse_range(std::string_view text, const std::string& 
   }
   if (!low || !high || !(*low < *high)) {
     throw InputError({fmt::format("'{}' is not a range", text),
-                      "write the smallest and the largest number to express: range=-4..4", where});
+                      "give the smallest and the largest value to represent: range=-4..4", where});
   }
   return {*low, *high};
 }
@@ -66,12 +66,12 @@ void parse_setting(std::string_view word, LayerSettings& settings) {
   } else if (word.starts_with(kObserver) && quantizer::parse_observer(word.substr(kObserver.size()))) {
     settings.observer = quantizer::parse_observer(word.substr(kObserver.size()));
   } else {
-    throw InputError({fmt::format("'{}' is no setting of a layer", word), fmt::format("settings are {}", all_words()),
+    throw InputError({fmt::format("'{}' is not a layer setting", word), fmt::format("settings are {}", all_words()),
                       settings.where});
   }
 }
 
-// Every module that a node lies in: "blocks.2.conv" is in "blocks.2" and in "blocks" too.
+// Every module that a node is in: "blocks.2.conv" is in "blocks.2" and in "blocks" too.
 std::set<std::string> modules_of(const ir::Graph& graph) {
   std::set<std::string> modules;
   for (const ir::Node& node : graph.nodes()) {
@@ -85,7 +85,7 @@ std::set<std::string> modules_of(const ir::Graph& graph) {
   return modules;
 }
 
-// How many letters have to be added, left away or changed.
+// How many letters must be added, removed or changed.
 std::size_t distance(const std::string& a, const std::string& b) {
   std::vector<std::size_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), std::size_t{0});
@@ -115,8 +115,8 @@ std::vector<LayerSettings> parse_layer_settings(std::string_view text, const std
     bool any = false;
     for (; words >> word; any = true) parse_setting(word, settings);
     if (!any) {
-      throw InputError({fmt::format("nothing is said about {}", settings.path),
-                        fmt::format("write behind it what is different there: {}", all_words()), settings.where});
+      throw InputError({fmt::format("no setting is given for {}", settings.path),
+                        fmt::format("add one or more settings after it: {}", all_words()), settings.where});
     }
     all.push_back(std::move(settings));
   }
@@ -139,11 +139,11 @@ void check_layer_settings(const ir::Graph& graph, const std::vector<LayerSetting
     std::vector<std::string> near(modules.begin(), modules.end());
     std::ranges::sort(near, {}, [&](const std::string& name) { return std::pair(distance(name, layer.path), name); });
     near.resize(std::min(near.size(), kShown));
-    // An option is no file: then the model's name stands there, filled in by whoever knows it.
+    // An option is not a file: the caller then fills in the model's name.
     const bool in_file = !layer.where.starts_with("--");
     throw InputError({.problem = fmt::format("the model has no layer {}", layer.path),
-                      .advice = near.empty() ? "it names no modules at all"
-                                             : fmt::format("the nearest names are: {}", fmt::join(near, ", ")),
+                      .advice = near.empty() ? "it has no named modules"
+                                             : fmt::format("the closest names are: {}", fmt::join(near, ", ")),
                       .file = in_file ? layer.where : std::string()});
   }
 }

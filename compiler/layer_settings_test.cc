@@ -49,9 +49,9 @@ TEST(LayerSettings, LinesSayWhatIsDifferentInWhichModule) {
 
 TEST(LayerSettings, MistakesAreToldWithFileAndLine) {
   const auto parse = [](const char* text) { return complaint([&] { (void)parse_layer_settings(text, "l.txt"); }); };
-  EXPECT_EQ(parse("a float\nb flaot\n").find("l.txt:2: 'flaot' is no setting of a layer"), 0U) << parse("b flaot");
+  EXPECT_EQ(parse("a float\nb flaot\n").find("l.txt:2: 'flaot' is not a layer setting"), 0U) << parse("b flaot");
   EXPECT_NE(parse("b flaot\n").find("no-equalize"), std::string::npos);  // what would be right
-  EXPECT_EQ(parse("a\n").find("l.txt:1: nothing is said about a"), 0U);
+  EXPECT_EQ(parse("a\n").find("l.txt:1: no setting is given for a"), 0U);
   EXPECT_EQ(parse("a observer=best").find("l.txt:1: 'observer=best'"), 0U);
   for (const char* range : {"1", "..", "2..1", "1..1", "a..b", "1..2x", "nan..1"}) {
     const std::string said = parse((std::string("a range=") + range).c_str());
@@ -69,7 +69,7 @@ TEST(LayerSettings, APathThatTheModelDoesNotHaveIsToldWithThoseNearIt) {
   const std::string said =
       complaint([&] { check_layer_settings(graph, parse_layer_settings("\nstem.cnov float\n", "l.txt")); });
   EXPECT_EQ(said.find("l.txt:2: the model has no layer stem.cnov"), 0U) << said;
-  EXPECT_NE(said.find("the nearest names are: stem.conv, stem"), std::string::npos) << said;
+  EXPECT_NE(said.find("the closest names are: stem.conv, stem"), std::string::npos) << said;
   EXPECT_NE(complaint([&] {
               check_layer_settings(graph, parse_layer_settings("x*.conv float", "l.txt"));
             }).find("no layer x*.conv"),

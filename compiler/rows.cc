@@ -37,7 +37,7 @@ struct Needs {
 };
 using NeedsByName = std::unordered_map<std::string, Needs>;
 
-// The operand over which a result may be written, and how much that saves.
+// The operand that a result may overwrite, and how much that saves.
 void find_saving(const ir::Node& node, Needs& needs) {
   const ops::Operator* op = ops::find(node);
   if (op == nullptr || node.results.size() != 1) return;
@@ -140,7 +140,7 @@ class Search {
       const std::vector<std::size_t> ends = cheapest(limit);
       if (ends.empty()) break;
       const RowsPoint point = point_of(ends);
-      // The same work with less memory: only the last of them is worth a line.
+      // The same work with less memory: only the last of them is listed.
       if (!facts.curve.empty() && facts.curve.back().extra == point.extra) facts.curve.pop_back();
       facts.curve.push_back(point);
       limit = point.bytes - 1;
@@ -180,7 +180,7 @@ class Search {
     std::int64_t bytes = kNever;
     std::int64_t work = 0;  // more than by layers
   };
-  // A whole value, and the units from which to which it is there.
+  // A whole value, and the range of units for which it is live.
   struct Life {
     const ir::Value* value = nullptr;
     std::int64_t first = -1, last = -1;  // −1: it comes in
@@ -239,7 +239,7 @@ class Search {
       throw InputError(
           {.problem = fmt::format("--feed=rows: no layer reads the image '{}', or the image itself is an output",
                                   pushed_->name),
-           .advice = "leave out --feed"});
+           .advice = "remove --feed"});
     }
     for (const std::size_t reader : readers_) {
       const Rows::Unit& unit = rows_.units()[reader];
@@ -250,17 +250,17 @@ class Search {
   }
   [[nodiscard]] std::string why_whole(const Rows::Unit& unit) const {
     const ir::Node& node = *unit.node;
-    if (ops::is_float(node)) return "it is computed in float, and only quantized layers are computed by rows";
+    if (ops::is_float(node)) return "it is computed in float, but only quantized layers can be computed by rows";
     const auto inputs = node.inputs();
     if (std::ranges::find(inputs, pushed_) == inputs.end() && unit.pad == nullptr) {
-      return "the model gives it the image in another shape";
+      return "it takes the image in a different shape";
     }
     return fmt::format("{} needs the whole image", ops::program_name(node.op));
   }
   [[noreturn]] static void refuse(const Rows::Unit& unit, const std::string& why) {
     throw InputError({.problem = fmt::format("--feed=rows: this layer cannot take the image by rows: {}", why),
-                      .advice = "the layers that read the image have to be convolutions, max-pooling or elementwise, "
-                                "and quantized (--calibrate); else leave out --feed",
+                      .advice = "the layers that read the image must be convolutions, max-pooling or elementwise, and "
+                                "quantized (--calibrate); otherwise remove --feed",
                       .node = unit.node->name,
                       .source = unit.node->location.text()});
   }
@@ -268,11 +268,11 @@ class Search {
   [[noreturn]] void refuse_readers() const {
     for (std::size_t u = readers_.front(); u <= readers_.back(); ++u) {
       if (!rows_.units()[u].has_rows)
-        refuse(rows_.units()[u], "it stands between layers that take the image by rows, and cannot take rows itself");
+        refuse(rows_.units()[u], "it is between layers that take the image by rows, but cannot take rows itself");
     }
-    refuse(rows_.units()[readers_.back()], readers_.size() == 1
-                                               ? "its rows do not fit those of the layers behind it"
-                                               : "it reads the image at another pace than the other layers that do");
+    refuse(rows_.units()[readers_.back()],
+           readers_.size() == 1 ? "its rows do not line up with those of the layers after it"
+                                : "it reads the image at a different rate than the other layers that do");
   }
   [[nodiscard]] bool separates_readers(std::size_t first, std::size_t last) const {
     const auto inside =
@@ -357,7 +357,7 @@ class Search {
     return best;
   }
 
-  // In as few strips as keep patches within the bytes.
+  // In as few strips as keep the patches within the limit.
   [[nodiscard]] std::vector<Chain> chains_of(std::int64_t patch_bytes) const {
     std::vector<Rows::Strips> strips = rows_.chains();
     for (Rows::Strips& chain : strips) {
@@ -448,7 +448,7 @@ class Search {
     RowsPoint point;
     std::vector<Chosen> groups;
   };
-  // Of the plans that need no more than `limit` bytes the one with the fewest products, then with the least work.
+  // Among the plans that need at most `limit` bytes, the one with the fewest MACs, then with the least work.
   [[nodiscard]] std::optional<Plan> fewest_products(const Choices& choices, std::int64_t limit) const {
     struct Best {
       std::int64_t macs = kNever, work = 0;
@@ -502,7 +502,7 @@ class Search {
       if (comes_in || goes_out) price.bytes += life.bytes;
       if (comes_in && life.last <= last && life.value != pushed_) covered.push_back(life.value);
     }
-    // What is collected takes the place of what was fed, where it can.
+    // What is collected takes the place of what was fed, if possible.
     for (const Rows::Value& value : group.values) {
       if (!value.is_collected) continue;
       const auto source = std::ranges::find_if(covered, [&](const ir::Value* image) {
@@ -550,7 +550,7 @@ class Search {
     return best[count()];
   }
 
-  // Of the plans that need no more than `limit` the one with least work and, of these, fewest nodes by rows: for each
+  // Among the plans that need at most `limit`, the one with the least work and then the fewest nodes by rows: for each
   // unit where the group that begins there ends, itself where it is computed whole. Empty if there is no such plan.
   [[nodiscard]] std::vector<std::size_t> cheapest(std::int64_t limit) const {
     struct Best {
@@ -614,16 +614,16 @@ void lay_out_rows(ir::Graph& graph) {
   if (inputs.size() != 1) {
     std::vector<std::string> names;
     for (const ir::Value* input : inputs) names.push_back(input->name);
-    throw InputError({.problem = fmt::format("--feed=rows is for a model with one input, this one has {}: {}",
+    throw InputError({.problem = fmt::format("--feed=rows needs a model with one input; this one has {}: {}",
                                              inputs.size(), fmt::join(names, ", ")),
-                      .advice = "leave out --feed"});
+                      .advice = "remove --feed"});
   }
   ir::Value* const input = inputs.front();
   if (input->type.rank() != 4 || input->type.shape[0] != 1) {
     throw InputError(
         {.problem = fmt::format("--feed=rows: the input '{}' is {}, not an image [1, channels, height, width]",
                                 input->name, emit::short_text(input->type)),
-         .advice = "leave out --feed"});
+         .advice = "remove --feed"});
   }
   input->type.dim_order = ir::kChannelsLast;
 }

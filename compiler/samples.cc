@@ -48,11 +48,12 @@ bool fits(const ir::Shape& input, std::span<const std::int64_t> sample) {
 std::size_t steps_of(const npy::Array& array, const ir::Value& input, const std::string& path) {
   const bool has_steps = array.shape.size() >= 2 && array.shape[1] > 0;
   if (!has_steps || !std::ranges::equal(std::span(array.shape).subspan(2), input.type.shape)) {
-    throw InputError({fmt::format("array of shape [{}] is no set of sequences for the model's input '{}' of shape [{}]",
-                                  fmt::join(array.shape, ", "), input.name, fmt::join(input.type.shape, ", ")),
-                      "with --sequence the first axis counts samples, the second steps; the rest must be the input's "
-                      "whole shape, its leading 1 included",
-                      path});
+    throw InputError(
+        {fmt::format("array of shape [{}] does not hold sequences for the model's input '{}' of shape [{}]",
+                     fmt::join(array.shape, ", "), input.name, fmt::join(input.type.shape, ", ")),
+         "with --sequence the first axis counts samples, the second steps; the rest must be the input's whole shape, "
+         "including its leading 1",
+         path});
   }
   return static_cast<std::size_t>(array.shape[1]);
 }
@@ -93,8 +94,8 @@ quantizer::Samples samples_of(std::shared_ptr<const npy::DataSet> data, const ir
     if (axes == Axes::sequences) {
       const std::size_t own = steps_of(array, *input, data->path);
       if (!inputs.empty() && own != steps) {
-        throw InputError({fmt::format("the array for '{}' has {} steps, others have {}", input->name, own, steps),
-                          "all inputs of a sequence have as many steps", data->path});
+        throw InputError({fmt::format("the array for '{}' has {} steps, but others have {}", input->name, own, steps),
+                          "all inputs of a sequence must have the same number of steps", data->path});
       }
       steps = own;
     } else if (!fits(input->type.shape, std::span(array.shape).subspan(1))) {

@@ -25,7 +25,8 @@ Intermediates::Intermediates(std::filesystem::path folder) : folder_(std::move(f
   std::error_code error;
   std::filesystem::create_directories(folder_, error);
   if (error) {
-    throw InputError({"cannot make the folder: " + error.message(), "name another for --intermediates", folder_});
+    throw InputError(
+        {"cannot create the folder: " + error.message(), "choose another folder for --intermediates", folder_});
   }
 }
 

@@ -94,7 +94,7 @@ class FunctionWalk {
   }
 
   std::uint32_t depth(const Registers& registers, std::uint32_t at) const {
-    if (registers[kSp].kind != Value::Kind::stack) fail(at, "the stack pointer is set to what is not known here");
+    if (registers[kSp].kind != Value::Kind::stack) fail(at, "the stack pointer is set to an unknown value");
     if (registers[kSp].number > 0) fail(at, "the stack pointer is above where the function found it");
     return static_cast<std::uint32_t>(-registers[kSp].number);
   }
@@ -104,7 +104,7 @@ class FunctionWalk {
     if (known == visited_.end()) {
       visited_.emplace(at, Visited{registers, 2});
     } else {
-      if (known->second.registers[kSp] != registers[kSp]) fail(at, "the stack is not always equally deep here");
+      if (known->second.registers[kSp] != registers[kSp]) fail(at, "the stack depth varies here");
       const Registers both = joined(known->second.registers, registers);
       if (both == known->second.registers) return;
       known->second.registers = both;
@@ -127,7 +127,7 @@ class FunctionWalk {
     result_.calls.push_back({at, from_depth, callee});
   }
 
-  // Another function's entry is called there, in the middle of one it is a part of ours.
+  // A branch to a function's entry is a call; one into the middle of a function is part of this one.
   void continue_at(std::uint32_t at, std::uint32_t target, const Registers& registers) {
     if (target != result_.entry && graph_.starting_at(target) != nullptr) {
       call(at, depth(registers, at), target);
@@ -141,7 +141,7 @@ class FunctionWalk {
     at_table_ = at_table_ ? joined(*at_table_, registers) : registers;
   }
 
-  // What fills the place before data that must be aligned: NOP, MOV r8, r8, NOP.W; 0 for anything else.
+  // Size of a filler before aligned data: NOP, MOV r8, r8, NOP.W; 0 for anything else.
   std::uint32_t nop_bytes(std::uint32_t at) const {
     const std::uint16_t first = graph_.halfword(at);
     if (first == 0xbf00 || first == 0x46c0) return 2;
@@ -166,7 +166,7 @@ class FunctionWalk {
     }
   }
 
-  // What follows an IT, once as if its condition held and once as if not.
+  // The instructions after an IT, once as if its condition held and once as if not.
   void fork(std::uint32_t it_at, const ThumbInstruction& it, Registers registers, bool otherwise) {
     std::uint32_t at = it_at + it.bytes;
     for (std::uint32_t n = 0; n < it.conditional; ++n) {
@@ -182,7 +182,7 @@ class FunctionWalk {
     continue_at(it_at, at, registers);
   }
 
-  // Registers for the next instruction; nothing when the flow does not come there.
+  // Registers for the next instruction; nothing if control does not reach it.
   std::optional<Registers> execute(std::uint32_t at, const ThumbInstruction& i, const Registers& before) {
     Registers after = before;
     apply(at, i, after);
@@ -264,7 +264,7 @@ class FunctionWalk {
         const ElfSymbol* const callee = graph_.starting_at(i.target);
         if (callee == nullptr) {  // a part of this function, which leaves it or comes back
           go_to(i.target, after);
-          return is_followed(next);  // not behind a jump that was too far for B
+          return is_followed(next);  // not past a jump that was too far for B
         }
         call(at, depth(before, at), i.target);
         if (!jumps_by_table(callee->name)) return is_followed(next);
@@ -292,7 +292,7 @@ class FunctionWalk {
     return false;
   }
 
-  // A call with nothing of ours behind it does not return.
+  // A call that is not followed by code of ours does not return.
   [[nodiscard]] bool is_followed(std::uint32_t next) const {
     while (graph_.is_code(next) && nop_bytes(next) != 0) next += nop_bytes(next);
     return graph_.is_code(next) && next != end_ && graph_.starting_at(next) == nullptr;
@@ -312,7 +312,7 @@ class FunctionWalk {
     return {word};
   }
 
-  // What holds of a register on two ways to the same instruction. Of functions it may be either.
+  // What is known of a register on two paths to the same instruction. A function may be either of both.
   Value joined(Value a, Value b) {
     if (a == b) return a;
     std::set<std::uint32_t> both = functions_in(a);

@@ -9,7 +9,7 @@
 namespace cormorant {
 namespace {
 
-// Who calls through pointers: outside of the kernels the runtime, whose targets are the whole table.
+// Functions that call through pointers: outside the kernels only the runtime, whose targets are the whole table.
 struct Scope;
 struct Depth {
   std::uint32_t bytes = 0;  // from the function's entry on
@@ -60,8 +60,8 @@ class Bound {
         scope.known != nullptr ? callable_from(graph_, function, *scope.known) : std::vector<std::uint32_t>();
     for (const std::uint32_t callee : callable) consider(site, callee, scope);
     if (scope.table.empty() && callable.empty()) {
-      throw StackError(fmt::format("{}+0x{:x} calls through a pointer, and nothing is known that it could call",
-                                   short_name(function.name), site.address - function.entry));
+      throw StackError(fmt::format("{}+0x{:x} calls through a pointer with unknown targets", short_name(function.name),
+                                   site.address - function.entry));
     }
   }
 
@@ -69,7 +69,7 @@ class Bound {
   std::vector<std::uint32_t> active_;
 };
 
-// How deep the stack is when `target` is entered, and whose frames lie there.
+// How deep the stack is when `target` is entered, and whose frames are there.
 std::optional<std::vector<StackFrame>> way_to(CallGraph& graph, std::uint32_t from, std::uint32_t target,
                                               std::set<std::uint32_t>& seen) {
   if (from == target) return std::vector<StackFrame>();

@@ -33,7 +33,7 @@ class Emitter {
       : graph_(graph), config_(config), memory_(memory), groups_(graph) {}
 
   std::vector<std::byte> run() {
-    plan_.name = "forward";  // whatever a text calls its graph: it is what runtimes ask for
+    plan_.name = "forward";  // whatever a text calls its graph: runtimes expect this name
     note_origin();
     for (const planner::RegionUse& use : memory_.plan.regions) {
       plan_.memory_sizes.push_back(static_cast<std::int64_t>(use.peak));
@@ -53,7 +53,7 @@ class Emitter {
   void add_call(const ir::Node& node) {
     const ops::Signature* signature = ops::find_signature(node.op);
     if (signature == nullptr)
-      throw std::logic_error("node '" + node.name + "' (" + node.op + ") is no program operator");
+      throw std::logic_error("node '" + node.name + "' (" + node.op + ") is not a program operator");
     const std::size_t dot = signature->name.rfind('.');
     pte::KernelCall call;
     call.op = plan_.intern_operator(signature->name.substr(0, dot), signature->name.substr(dot + 1));
@@ -209,7 +209,7 @@ class Emitter {
     return std::visit(Visitor{*this}, argument);
   }
 
-  // What the format has no place for: a string that no operator uses, and values that it promises
+  // What the format has no fields for: a string that no operator uses, and values that it announces
   // (formats/pte/origin.h). Callers read there what integers mean, a checked runtime that scratch is planned to the
   // byte.
   void note_origin() {
@@ -228,7 +228,7 @@ class Emitter {
     for (const ir::Value* input : graph_.inputs()) plan_.add(input->name);
     for (const std::string& key : graph_.output_keys()) plan_.add(key);
   }
-  // Of an image that arrives by rows.
+  // For an image that arrives by rows.
   [[nodiscard]] std::string pushed_rows() const {
     for (const ir::Node* step : memory_.steps) {
       const ir::Node* const push = is_group(*step) ? groups_.push_of(*step) : nullptr;
@@ -301,7 +301,7 @@ class Emitter {
   const ops::Config& config_;
   const MemoryMap& memory_;
   const Groups groups_;
-  std::size_t next_stage_ = 0;                // the instruction with which the next group's stages begin
+  std::size_t next_stage_ = 0;                // the instruction at which the next group's stages begin
   std::list<std::vector<std::byte>> tables_;  // of groups
   pte::Program program_;
   pte::Plan plan_;

@@ -17,9 +17,8 @@ void check_evaluable(const ir::Node& node) {
   if (op != nullptr && op->evaluate != nullptr) return;
   throw InputError({.problem = "operator " + node.op + " cannot be computed in float on the host",
                     .advice = op == nullptr
-                                  ? "it is not among the operators that this program knows; express it by others "
-                                    "before exporting the model"
-                                  : "calibration and float evaluation need it; express it by other operators",
+                                  ? "this operator is not supported; express it with others before exporting the model"
+                                  : "calibration and float evaluation need it; express it with other operators",
                     .node = node.name,
                     .source = node.location.text()});
 }
@@ -39,7 +38,7 @@ Evaluator::Evaluator(const ir::Graph& graph)
   for (auto node = graph.nodes().rbegin(); node != graph.nodes().rend(); ++node) {
     check_evaluable(*node);
     std::vector<const ir::Value*>& last = last_uses_[&*node];
-    // Results count as uses: one that nobody reads goes at once.
+    // Results count as uses: one without readers is dropped at once.
     std::vector<ir::Value*> touched = node->inputs();
     touched.insert(touched.end(), node->results.begin(), node->results.end());
     for (const ir::Value* value : touched) {
@@ -54,22 +53,22 @@ std::vector<Tensor> Evaluator::initial_states() const {
   return states;
 }
 
-std::vector<Tensor> Evaluator::run(std::span<const Tensor> inputs, const Observer& observer) const {
+std::vector<Tensor> Evaluator::run(std::span<const Tensor> inputs, const ValueCallback& on_value) const {
   const std::size_t count = graph_.inputs().size();
   std::vector<Tensor> states = initial_states();
   if (inputs.size() == count + states.size())
     states.assign(inputs.begin() + static_cast<std::ptrdiff_t>(count), inputs.end());
-  return step(inputs.size() < count ? inputs : inputs.first(count), states, observer);
+  return step(inputs.size() < count ? inputs : inputs.first(count), states, on_value);
 }
 
 std::vector<Tensor> Evaluator::step(std::span<const Tensor> inputs, std::vector<Tensor>& states,
-                                    const Observer& observer) const {
+                                    const ValueCallback& on_value) const {
   if (inputs.size() != graph_.inputs().size()) throw std::logic_error("evaluation needs one tensor per graph input");
   if (states.size() != states_.size()) throw std::logic_error("evaluation needs one tensor per state");
   Frame frame(constants_);
   const auto define = [&](const ir::Value& value, Tensor tensor) {
     frame.set(&value, settled(value, std::move(tensor)));
-    if (observer) observer(value, frame.get(&value));
+    if (on_value) on_value(value, frame.get(&value));
   };
   for (std::size_t k = 0; k < inputs.size(); ++k) define(*graph_.inputs()[k], inputs[k]);
   for (std::size_t k = 0; k < states.size(); ++k) define(*states_[k], states[k]);
@@ -91,8 +90,9 @@ std::vector<Tensor> Evaluator::step(std::span<const Tensor> inputs, std::vector<
   return outputs;
 }
 
-std::vector<Tensor> evaluate_graph(const ir::Graph& graph, std::span<const Tensor> inputs, const Observer& observer) {
-  return Evaluator(graph).run(inputs, observer);
+std::vector<Tensor> evaluate_graph(const ir::Graph& graph, std::span<const Tensor> inputs,
+                                   const ValueCallback& on_value) {
+  return Evaluator(graph).run(inputs, on_value);
 }
 
 Tensor round_to(const ir::QuantParams& quant, const Tensor& tensor) {

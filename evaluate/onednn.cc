@@ -7,8 +7,8 @@
 #include <oneapi/dnnl/dnnl.hpp>
 #include <stdexcept>
 
-// From the OpenMP runtime that oneDNN is linked with. Declared here instead of including omp.h, which belongs to
-// whichever OpenMP the compiler brings and need not be the same.
+// From the OpenMP runtime that oneDNN is linked with. Declared here instead of including omp.h, which belongs to the
+// compiler's own OpenMP, possibly a different one.
 extern "C" void omp_set_num_threads(int count);
 
 namespace cormorant::evaluate {
@@ -21,8 +21,8 @@ const dnnl::engine& engine() {
   return kEngine;
 }
 
-// What a thread needs for itself: a stream, working memory that grows to the largest primitive's need, and the setting
-// that OpenMP keeps per thread. oneDNN chooses its algorithm by the number of threads, too: with one, always the same.
+// Per-thread state: a stream, working memory that grows to the largest primitive's need, and the setting that OpenMP
+// keeps per thread. oneDNN chooses its algorithm by the number of threads, too: with one, always the same.
 struct ThreadState {
   dnnl::stream stream{engine()};
   memory scratch;
@@ -41,7 +41,7 @@ struct ThreadState {
   }
 };
 
-// A primitive for given shapes, with the weights in the order that it likes best.
+// A primitive for given shapes, with the weights in its preferred order.
 struct Prepared {
   std::weak_ptr<const std::vector<float>> source;  // whose weights they are; empty when the primitive keeps none
   dnnl::primitive primitive;
@@ -49,7 +49,7 @@ struct Prepared {
   memory weights;
 };
 
-// Shapes and geometry as one row of numbers, behind the address of the weights.
+// Shapes and geometry as one row of numbers, after the address of the weights.
 using Key = std::pair<const void*, std::vector<std::int64_t>>;
 
 class Cache {
@@ -95,7 +95,7 @@ memory::desc any_order(const memory::dims& dims) { return {dims, memory::data_ty
 
 dnnl::primitive_attr attributes() {
   dnnl::primitive_attr attr;
-  attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);  // the library's own is one per primitive: not for threads
+  attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);  // the library's own is one per primitive: not thread-safe
   return attr;
 }
 
@@ -124,7 +124,7 @@ Prepared prepared(ThreadState& thread, const PrimitiveDesc& desc, Primitive prim
   if (weights != nullptr) {
     result.weights = reordered(thread, view_of(plain_weights, weights->values()), desc.weights_desc());
     if (result.weights.get_desc() == plain_weights) {
-      // The caller's own bytes would do, but an entry must not depend on when the caller lets go of them.
+      // The caller's own bytes would do, but an entry must not depend on their lifetime.
       memory copy(plain_weights, engine());
       std::copy(weights->values().begin(), weights->values().end(), static_cast<float*>(copy.get_data_handle()));
       result.weights = copy;
@@ -154,7 +154,7 @@ std::vector<float> execute(ThreadState& thread, const Prepared& prepared, const 
 }
 
 void append(std::vector<std::int64_t>& key, std::span<const std::int64_t> numbers) {
-  key.push_back(static_cast<std::int64_t>(numbers.size()));  // so that no two rows of lists look alike
+  key.push_back(static_cast<std::int64_t>(numbers.size()));  // so that no two sequences of lists look alike
   key.insert(key.end(), numbers.begin(), numbers.end());
 }
 
@@ -172,9 +172,9 @@ enum Kind : std::int64_t { kConvolution, kLinear, kMatmul, kGram };
 
 Tensor convolution(const Tensor& input, const Tensor& weight, const Tensor* bias, const ConvolutionGeometry& geometry) {
   const std::vector<std::int64_t>& pads = geometry.padding;
-  require(input.shape.size() == 4 && weight.shape.size() == 4, "convolution wants four dimensions");
-  require(geometry.stride.size() == 2 && geometry.dilation.size() == 2, "convolution wants two strides and dilations");
-  require(pads.size() == 2 || pads.size() == 4, "convolution wants two or four pads");
+  require(input.shape.size() == 4 && weight.shape.size() == 4, "convolution needs four dimensions");
+  require(geometry.stride.size() == 2 && geometry.dilation.size() == 2, "convolution needs two strides and dilations");
+  require(pads.size() == 2 || pads.size() == 4, "convolution needs two or four pads");
   require(geometry.groups > 0 && input.shape[1] == weight.shape[1] * geometry.groups, "channels do not match groups");
   const memory::dims before = {pads[0], pads[1]};
   const memory::dims after = pads.size() == 4 ? memory::dims{pads[2], pads[3]} : before;
@@ -262,10 +262,10 @@ Tensor matmul(const Tensor& left, const Tensor& right) {
 }
 
 Tensor gram(const Tensor& rows, std::size_t first, std::size_t count) {
-  require(rows.shape.size() == 2 && static_cast<std::int64_t>(first + count) <= rows.shape[0], "gram wants rows");
+  require(rows.shape.size() == 2 && static_cast<std::int64_t>(first + count) <= rows.shape[0], "gram needs rows");
   const memory::dim columns = rows.shape[1], height = static_cast<memory::dim>(count);
   const memory::dims left_dims = {1, height, columns}, dst_dims = {1, height, rows.shape[0]};
-  // The same numbers once more, read along the other dimension.
+  // The same numbers again, read along the other dimension.
   const memory::desc turned({1, columns, rows.shape[0]}, memory::data_type::f32, {rows.shape[0] * columns, 1, columns});
 
   const Key key = {nullptr, {kGram, height, columns, rows.shape[0]}};

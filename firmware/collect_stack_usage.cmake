@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# One text file beside an archive instead of one beside each object: what -fstack-usage said of its functions.
+# One text file per archive instead of one per object: the output of -fstack-usage for its functions.
 set(all "")
 foreach(directory IN LISTS directories)
   file(GLOB_RECURSE files ${directory}/*.su)

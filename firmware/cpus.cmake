@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# What the build must know of the CPUs. Which exist, and which of them share an archive and a board, is read from
-# target/target.h, the one list; here stand only the compilers' flags for each archive.
+# What the build must know about the CPUs. Which exist, and which of them share an archive and a board, is read from
+# target/target.h, the one list; this has only the compilers' flags for each archive.
 
 # The Cpu table's lines: {"cortex-m4", Isa::dsp, "m4", "mps2-an386", true}
 file(STRINGS ${CORMORANT_ROOT}/target/target.h cpu_lines REGEX "^ *{\"cortex-m")
@@ -11,7 +11,7 @@ foreach(line IN LISTS cpu_lines)
   if(NOT line MATCHES "\"(cortex-m[0-9a-z]+)\", Isa::[a-z]+, \"([a-z0-9]+)\", \"([a-z0-9-]+)\"")
     message(FATAL_ERROR "target/target.h: cannot read the CPU in: ${line}")
   endif()
-  set(cpu_archive ${CMAKE_MATCH_2}) # whoever includes this has a variable of the shorter name
+  set(cpu_archive ${CMAKE_MATCH_2}) # the including file has a variable of the shorter name
   list(APPEND CORMORANT_CPUS ${CMAKE_MATCH_1})
   set(CORMORANT_ARCHIVE_${CMAKE_MATCH_1} ${cpu_archive})
   set(CORMORANT_BOARD_${cpu_archive} ${CMAKE_MATCH_3})

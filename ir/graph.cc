@@ -24,7 +24,7 @@ const T& typed(const Node& node, std::string_view arg) {
                       "' is not of its type");
 }
 
-// Whom a change of arguments concerns: taken off before it, noted again after it.
+// The values that a change of arguments affects: unregistered before it, registered again after it.
 class Change {
  public:
   explicit Change(Node& node) : node_(node) {
@@ -158,11 +158,12 @@ Value* Graph::add_value(std::string name, ValueKind kind, TensorType type) {
 
 std::list<Value>::iterator Graph::remove(std::list<Value>::iterator value) {
   taken_.erase(value->name);
-  if (const std::size_t behind = value->name.rfind('_'); behind != std::string::npos) {  // its number is free again
-    const auto known = first_unknown_.find(value->name.substr(0, behind));
+  if (const std::size_t underscore = value->name.rfind('_');
+      underscore != std::string::npos) {  // its number is free again
+    const auto known = first_unknown_.find(value->name.substr(0, underscore));
     int number = 0;
     const char* end = value->name.data() + value->name.size();
-    const auto [rest, error] = std::from_chars(value->name.data() + behind + 1, end, number);
+    const auto [rest, error] = std::from_chars(value->name.data() + underscore + 1, end, number);
     if (known != first_unknown_.end() && error == std::errc() && rest == end && number > 0) {
       known->second = std::min(known->second, number);
     }
@@ -192,7 +193,7 @@ Value* Graph::add_scratch(std::string name, std::int64_t bytes) {
   return add_value(std::move(name), ValueKind::scratch, {DType::u8, {bytes}, {}, std::nullopt});
 }
 
-// Places in the order are far apart, so that there is room between two; where it is used up, all are numbered anew.
+// Positions in the order are far apart, so that there is room between two; when it is used up, all are renumbered.
 void Graph::number(std::list<Node>::iterator node) {
   constexpr std::uint64_t kApart = std::uint64_t{1} << 32;
   const std::uint64_t before = node == nodes_.begin() ? 0 : std::prev(node)->membership.order;

@@ -33,7 +33,7 @@ class Parser {
         constant(keyword == "state");
       } else if (keyword == "scratch") {
         auto [name, type] = typed_name();
-        if (type.dtype != DType::u8 || type.rank() != 1) fail("scratch is bytes: u8[N]");
+        if (type.dtype != DType::u8 || type.rank() != 1) fail("scratch must be bytes: u8[N]");
         define(name, graph.add_scratch(name, type.elements()));
       } else if (keyword == "node") {
         node();
@@ -149,8 +149,7 @@ class Parser {
   template <class T>
   T within(std::int64_t number) const {
     if (number < std::numeric_limits<T>::min() || number > std::numeric_limits<T>::max()) {
-      fail(fmt::format("{} is outside of {} to {}", number, std::numeric_limits<T>::min(),
-                       std::numeric_limits<T>::max()));
+      fail(fmt::format("{} is outside {} to {}", number, std::numeric_limits<T>::min(), std::numeric_limits<T>::max()));
     }
     return static_cast<T>(number);
   }
@@ -185,7 +184,8 @@ class Parser {
     TensorType type;
     type.dtype = dtype(word());
     type.shape = integers();
-    if (!type.is_possible()) fail("a size is negative, or the tensor has 2 GB or more, or more than 16 dimensions");
+    if (!type.is_possible())
+      fail("a dimension is negative, or the tensor has 2 GB or more, or more than 16 dimensions");
     if (accept("order")) list([&] { type.dim_order.push_back(within<std::uint8_t>(integer())); }, "(", ")");
     if (accept("quant")) {
       QuantParams q;
@@ -240,7 +240,7 @@ class Parser {
 
   void update() {
     Value* state = value();
-    if (state->kind != ValueKind::state) fail("%" + state->name + " is no state");
+    if (state->kind != ValueKind::state) fail("%" + state->name + " is not state");
     expect("=");
     graph_->add_update(state, value());
   }

@@ -50,7 +50,7 @@ TEST(IrText, LargeConstantsGoToTheBlobAndComeBack) {
   EXPECT_TRUE(std::equal(values.begin(), values.end(), data.begin(), data.end()));
 }
 
-// The comment in text.h is what people copy.
+// People copy the comment in text.h.
 TEST(IrText, TheExampleInTheHeaderParses) {
   std::ifstream header(CORMORANT_SOURCE_DIR "/ir/text.h");
   std::string text;
@@ -75,13 +75,13 @@ TEST(IrText, MistakesNameTheLine) {
       {"graph g\nconst %c : i8[3] = [1, 2]\n", "2 bytes of data, its type needs 3"},
       {"graph g\nconst %c : i8[3] = data 0 3\n", "which has 0"},
       {"graph g\nnonsense\n", "not 'nonsense'"},
-      {"graph g\ninput %x : f32[-1]\n", "a size is negative"},
+      {"graph g\ninput %x : f32[-1]\n", "a dimension is negative"},
       {"graph g\ninput %x : i8[65536,65536]\n", "2 GB or more"},
       {"graph g\ninput %x : i8[4611686018427387904,4611686018427387904]\n", "2 GB or more"},
-      {"graph g\nconst %c : i8[1] = [200]\n", "200 is outside of -128 to 127"},
-      {"graph g\nconst %c : u8[1] = [-1]\n", "-1 is outside of 0 to 255"},
-      {"graph g\nconst %c : i32[1] = [3000000000]\n", "3000000000 is outside of"},
-      {"graph g\nscratch %s : f32[3]\n", "scratch is bytes"},
+      {"graph g\nconst %c : i8[1] = [200]\n", "200 is outside -128 to 127"},
+      {"graph g\nconst %c : u8[1] = [-1]\n", "-1 is outside 0 to 255"},
+      {"graph g\nconst %c : i32[1] = [3000000000]\n", "3000000000 is outside"},
+      {"graph g\nscratch %s : f32[3]\n", "scratch must be bytes"},
   };
   for (const auto& [text, problem] : cases) {
     try {

@@ -13,14 +13,14 @@ namespace {
 Checked64 product(const Shape& shape, std::int64_t unit) {
   Checked64 bytes = unit;
   for (const std::int64_t size : shape) bytes *= size;
-  // An overflow before a 0 is none.
+  // An overflow before a 0 does not count.
   return std::ranges::find(shape, 0) == shape.end() ? bytes : Checked64(0);
 }
 
 std::int64_t counted(Checked64 number) {
   if (const auto known = number.get()) return *known;
-  throw InputError({.problem = "a tensor has more elements than 64 bits count",
-                    .advice = "its shape is damaged: write the model again"});
+  throw InputError({.problem = "a tensor has more elements than fit in 64 bits",
+                    .advice = "its shape is damaged: export the model again"});
 }
 
 }  // namespace

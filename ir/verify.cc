@@ -21,12 +21,12 @@ class Verifier {
   void run() {
     for (const Value& value : graph_.values()) check_value(value);
     for (const Value* input : graph_.inputs()) {
-      if (!owned_.contains(input) || input->kind != ValueKind::input) fail("an input that is no value of the graph");
+      if (!owned_.contains(input) || input->kind != ValueKind::input) fail("an input that is not a value of the graph");
       defined_.insert(input);
     }
     for (const Node& node : graph_.nodes()) check_node(node);
     for (const Value& value : graph_.values()) {
-      if (value.membership.users != users_[&value]) fail("%" + value.name + " does not know who uses it");
+      if (value.membership.users != users_[&value]) fail("%" + value.name + " has an inconsistent list of readers");
     }
     for (const Value* output : graph_.outputs()) {
       if (!defined_.contains(output))
@@ -51,7 +51,7 @@ class Verifier {
     }
     if (has_data) defined_.insert(&value);
     if ((value.kind == ValueKind::result) != (value.producer != nullptr)) {
-      fail("%" + value.name + " has a producer and is no result, or the other way round");
+      fail("%" + value.name + " has a producer but is not its result, or vice versa");
     }
   }
 
@@ -61,8 +61,8 @@ class Verifier {
       if (size < 0) fail("%" + value.name + " has a negative size");
     }
     if (!type.is_possible()) {
-      fail(
-          fmt::format("%{} is {}, more than a program can hold: 16 dimensions, below 2 GB", value.name, to_text(type)));
+      fail(fmt::format("%{} is {}, larger than a program can hold: at most 16 dimensions, below 2 GB", value.name,
+                       to_text(type)));
     }
     if (!type.dim_order.empty()) {
       std::vector<std::uint8_t> sorted = type.dim_order;
@@ -88,7 +88,7 @@ class Verifier {
       if (!(q.scales[i] > 0) || std::isinf(q.scales[i])) fail("%" + value.name + " has a scale that is not positive");
       // Products and quotients of three scales stay finite.
       if (q.scales[i] < 1e-100 || q.scales[i] > 1e100) {
-        fail(fmt::format("%{} has the scale {}, which no model's numbers have", value.name, q.scales[i]));
+        fail(fmt::format("%{} has the scale {}, which is out of range", value.name, q.scales[i]));
       }
       if (q.zero_points[i] < q.qmin || q.zero_points[i] > q.qmax) fail("%" + value.name + ": zero point out of range");
     }
@@ -118,11 +118,14 @@ class Verifier {
   }
 
   void check_update(const Update& update) {
-    if (!owned_.contains(update.state) || update.state->kind != ValueKind::state) fail("an update of what is no state");
+    if (!owned_.contains(update.state) || update.state->kind != ValueKind::state)
+      fail("an update of a value that is not state");
     if (!updated_.insert(update.state).second) fail("state %" + update.state->name + " is updated twice");
-    if (!defined_.contains(update.value)) fail("what state %" + update.state->name + " becomes is never defined");
+    if (!defined_.contains(update.value))
+      fail("what state %" + update.state->name + " is updated with is never defined");
     if (update.value->type != update.state->type) {
-      fail(fmt::format("state %{} becomes %{}, which has another type", update.state->name, update.value->name));
+      fail(fmt::format("state %{} is updated with %{}, which has a different type", update.state->name,
+                       update.value->name));
     }
   }
 

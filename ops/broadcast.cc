@@ -106,8 +106,8 @@ ir::QuantParams parameters_for(const Rewriter& rewriter, const char* name, std::
   double largest = 0;
   for (const float number : numbers) {
     if (!std::isfinite(number)) {
-      refuse(rewriter.node, std::string("its constant ") + name + " holds an infinite number or a NaN",
-             "check the model's constants at this place");
+      refuse(rewriter.node, std::string("its constant ") + name + " contains an infinity or NaN",
+             "check the model's constants there");
     }
     largest = std::max(largest, std::abs(static_cast<double>(number)));
   }
@@ -137,7 +137,7 @@ ir::Value* quantized_constant(const Rewriter& rewriter, const char* name, const 
   return integer_constant<std::int8_t>(rewriter, name, value.type.shape, tensor.values(), quant);
 }
 
-// The same constant under another shape; a full one is repeated to it.
+// The same constant with another shape; a full one is repeated to it.
 ir::Value* reshaped_constant(const Rewriter& rewriter, const char* name, const ir::Value& value, const ir::Shape& shape,
                              bool repeat) {
   ir::TensorType type = value.type;
@@ -164,7 +164,7 @@ void require_executorch_can(const ir::Node& node, const ir::Shape& operand, Exec
   if (shape == out) return;
   if (allowed == ExecutorchBroadcast::channels && is_channel_vector(shape, out)) return;
   if (allowed == ExecutorchBroadcast::any_contiguous && out.size() < 4) return;
-  refuse(node, "ExecuTorch's Cortex-M kernel cannot repeat this operand along the dimensions that need it",
+  refuse(node, "ExecuTorch's Cortex-M kernel cannot broadcast this operand along the required dimensions",
          "compile for our own runtime, or expand() the operand in the model");
 }
 
@@ -205,7 +205,7 @@ Operands broadcast_operands(const Rewriter& rewriter, ExecutorchBroadcast allowe
   for (const ir::Value* value : {node.tensor("self"), node.tensor("other"), node.result()}) {
     const auto& quant = value->type.quant;
     if (!quant || quant->dtype != DType::i8 || quant->per_channel()) {
-      refuse(node, node.op.substr(node.op.find('.') + 1) + " is supported with int8 operands of one scale each only",
+      refuse(node, node.op.substr(node.op.find('.') + 1) + " supports only int8 operands with one scale each",
              "quantize the model to int8, activations per tensor");
     }
   }

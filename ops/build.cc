@@ -106,7 +106,7 @@ V Build::finish(V value, std::size_t i) const {
 }
 
 void Build::require(bool fits) const {
-  if (!fits) reject("its arguments do not fit together", "the model is inconsistent: export it again");
+  if (!fits) reject("its arguments are inconsistent", "the model is inconsistent: export it again");
 }
 
 // ---- nodes and constants --------------------------------------------------------------------------------------------
@@ -120,7 +120,7 @@ V Build::node(const std::string& op, std::vector<ir::NamedArgument> args, DType 
 void Build::require_moderate(const ir::TensorType& type) const {
   constexpr std::int64_t kMostBytes = 64 << 20;
   if (type.is_possible() && type.bytes() <= kMostBytes) return;
-  reject("a constant of more than 64 MiB is made in the model", "make it smaller, or an input");
+  reject("the model creates a constant of more than 64 MiB", "make it smaller, or make it an input");
 }
 
 V Build::constant(DType type, ir::Shape shape, std::span<const double> values) const {
@@ -198,7 +198,7 @@ V Build::map(const char* op, V a, V b) const {
 
 V Build::map(const char* op, V a) const { return node(op, {{"self", a}}, a->type.dtype); }
 
-// Of floats the operator of its own folder, of integers that of the folder map.
+// For floats the operator of its own folder, for integers that of the folder map.
 V Build::arithmetic(const char* real, const char* any, V a, V b) const {
   const DType type = promoted(a->type.dtype, b->type.dtype);
   if (type != DType::f32) return map(any, to(a, type), to(b, type));

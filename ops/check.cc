@@ -61,7 +61,7 @@ bool fits_element(const ir::Argument& argument, std::string_view element) {
   if (element == "bool") return is_any_of<bool>(argument);
   if (element == "str") return is_any_of<std::string>(argument);
   if (element == "ScalarType") return is_any_of<DType>(argument);
-  return true;  // Layout, Device, MemoryFormat: nobody looks at them
+  return true;  // Layout, Device, MemoryFormat: ignored
 }
 
 bool fits_list(const ir::Argument& argument, const Type& type, bool in_call) {
@@ -92,7 +92,7 @@ bool has_large_integer(const ir::Argument& argument) {
   return list != nullptr && std::ranges::any_of(*list, is_large);
 }
 
-// A fused clamp stands in two arguments that schemas do not name.
+// A fused clamp is in two arguments that schemas do not name.
 bool is_activation(std::string_view name) { return name == "activation_min" || name == "activation_max"; }
 
 bool names_are(const ir::Node& node, const Operator& op, const std::vector<SchemaArgument>& schema) {
@@ -111,27 +111,27 @@ void check_arguments(const ir::Node& node, const std::vector<SchemaArgument>& sc
     const auto wanted = std::ranges::find(schema, given.name, &SchemaArgument::name);
     const std::string_view type = wanted == schema.end() ? "float?" : std::string_view(wanted->type);
     if (!fits(given.value, parse_type(type), false)) {
-      fail(node, fmt::format("argument '{}' of {} is not of its type, {}", given.name, node.op, type));
+      fail(node, fmt::format("argument '{}' of {} does not have the type {}", given.name, node.op, type));
     }
-    if (has_large_integer(given.value)) fail(node, fmt::format("argument '{}' is beyond 32 bits", given.name));
+    if (has_large_integer(given.value)) fail(node, fmt::format("argument '{}' does not fit in 32 bits", given.name));
   }
 }
 
-// Quantization is another's business: a node means the float operator on real numbers.
+// Quantization is handled elsewhere: a node means the float operator on real numbers.
 void check_results(const ir::Node& node, const Operator& op) {
   const std::vector<ir::TensorType> inferred = op.infer(node);
   if (inferred.size() != node.results.size()) {
-    fail(node, fmt::format("it has {} results where {} makes {}", node.results.size(), node.op, inferred.size()));
+    fail(node, fmt::format("it has {} results, but {} has {}", node.results.size(), node.op, inferred.size()));
   }
   for (std::size_t i = 0; i < inferred.size(); ++i) {
     const ir::TensorType& type = node.results[i]->type;
     if (!inferred[i].is_possible()) fail(node, "its result is larger than a program can hold: 2 GB");
-    // Of integers the float semantics know nothing: whether anything computes with them is for later stages to say.
+    // The float semantics do not cover integers: later stages decide whether anything computes with them.
     const bool is_other = inferred[i].dtype == DType::f32 && !cormorant::is_float(type.dtype);
     const bool same_type = type.dtype == inferred[i].dtype || type.quant || is_other;
     if (type.shape == inferred[i].shape && same_type) continue;
-    fail(node, fmt::format("its result is said to be {}[{}], but {} of its arguments is {}[{}]", name_of(type.dtype),
-                           fmt::join(type.shape, ", "), node.op, name_of(inferred[i].dtype),
+    fail(node, fmt::format("its result is declared as {}[{}], but {} gives {}[{}] for its arguments",
+                           name_of(type.dtype), fmt::join(type.shape, ", "), node.op, name_of(inferred[i].dtype),
                            fmt::join(inferred[i].shape, ", ")));
   }
 }
@@ -152,7 +152,7 @@ void check_operands(const ir::Node& node) {
     for (const ir::Value* value : values) {
       if (value == nullptr || (value->type.dtype == DType::f32 && !value->type.quant)) continue;
       fail(node,
-           fmt::format("'{}' is {} where {} computes in float32", argument.name, ir::to_text(value->type), node.op));
+           fmt::format("'{}' is {}, but {} computes in float32", argument.name, ir::to_text(value->type), node.op));
     }
   }
 }
@@ -175,11 +175,11 @@ void check_call(const ir::Node& call, const Schema& schema) {
     const bool is_empty = type.is_list && std::holds_alternative<ir::None>(given);
     // Python takes a number for a list of it.
     if (!is_number && !is_empty && given != wanted.fallback && !fits(given, type, true)) {
-      fail(call, fmt::format("argument '{}' of {} is not of its type, {}", wanted.name, call.op, wanted.type));
+      fail(call, fmt::format("argument '{}' of {} does not have the type {}", wanted.name, call.op, wanted.type));
     }
     const bool is_bound = wanted.name == "start" || wanted.name == "end";
     if (!is_bound && has_large_integer(given)) {
-      fail(call, fmt::format("argument '{}' of {} is beyond 32 bits", wanted.name, call.op));
+      fail(call, fmt::format("argument '{}' of {} does not fit in 32 bits", wanted.name, call.op));
     }
   }
 }

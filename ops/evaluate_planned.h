@@ -64,9 +64,9 @@ inline void require(const ir::Node& node, bool condition, const char* problem) {
 inline void require_numbers(const ir::Node& node) {
   for (const ir::Value* value : node.inputs()) {
     require(node, is_number(value->type.dtype) && !value->type.is_quantized(),
-            "it computes with float32, integers and truth values that are not quantized");
+            "it takes only float32, integers and booleans that are not quantized");
   }
-  require(node, is_number(node.result()->type.dtype), "its results are float32, integers or truth values");
+  require(node, is_number(node.result()->type.dtype), "its results must be float32, integers or booleans");
 }
 // Whether an argument is a dimension of the tensor; a number has one.
 inline bool has_dim(const ir::TensorType& type, std::int64_t dim) {
@@ -122,7 +122,7 @@ std::vector<evaluate::Tensor> evaluate_planned(const ir::Node& node, const evalu
       field.count = static_cast<std::uint32_t>(list.size());
       for (std::size_t i = 0; i < list.size() && i < kMaxRank; ++i) field.items[i] = static_cast<std::int32_t>(list[i]);
     } else {
-      static_assert(std::is_same_v<F, void>, "no kernel of this kind takes such an argument");
+      static_assert(std::is_same_v<F, void>, "no such kernel takes this argument");
     }
   });
   Plan plan{};

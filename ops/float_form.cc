@@ -29,7 +29,7 @@ void require_sizes_up_to(const Rewriter& rewriter, std::int64_t largest) {
 void require_own_runtime(const Rewriter& rewriter) {
   if (rewriter.config.runtime == Runtime::cormorant) return;
   throw InputError({.problem = "ExecuTorch's portable kernels have no " + rewriter.node.op + " in float",
-                    .advice = "compile for Cormorant's own runtime, or spell it with other operators in the model",
+                    .advice = "compile for Cormorant's own runtime, or express it with other operators in the model",
                     .node = rewriter.node.name,
                     .source = rewriter.node.location.text()});
 }

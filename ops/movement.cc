@@ -55,7 +55,7 @@ ir::Value* Mover::cat(std::vector<ir::Value*> tensors, std::int64_t dim) const {
 }
 
 ir::Value* Mover::expand(ir::Value* self, ir::Shape size) const {
-  if (size.size() < self->type.rank()) throw std::logic_error("an expansion to fewer dimensions");
+  if (size.size() < self->type.rank()) throw std::logic_error("expand to fewer dimensions");
   ir::Shape aligned(size.size() - self->type.rank(), 1);
   aligned.insert(aligned.end(), self->type.shape.begin(), self->type.shape.end());
   self = view(self, std::move(aligned));

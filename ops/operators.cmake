@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# One line per operator: the folder's name. Everything else about an operator stands in its folder.
+# One line per operator: the folder's name. Everything else about an operator is in its folder.
 set(CORMORANT_OPERATORS
   activation
   add

@@ -30,7 +30,7 @@ void require_images(Importer& importer, std::size_t dimensions) {
     importer.reject("pooling of a tensor with " + std::to_string(rank) + " dimensions", "");
   }
   if (importer.types.at(0).rank() != rank) {
-    importer.reject("pooling to another number of dimensions", "the model is inconsistent: export it again");
+    importer.reject("pooling changes the number of dimensions", "the model is inconsistent: export it again");
   }
 }
 

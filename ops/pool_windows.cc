@@ -39,7 +39,7 @@ AxisWindows sliding_windows(const Build& b, std::int64_t size, std::int64_t resu
 }
 
 AxisWindows adaptive_windows(const Build& b, std::int64_t size, std::int64_t results) {
-  if (results < 1) b.reject("adaptive pooling to nothing", "choose output sizes of at least 1");
+  if (results < 1) b.reject("adaptive pooling to an empty output", "choose output sizes of at least 1");
   b.require(size > 0);
   AxisWindows axis;
   for (std::int64_t r = 0; r < results; ++r) {
@@ -74,7 +74,7 @@ V mean_of_windows(const Build& b, V x, const std::vector<AxisWindows>& axes, std
   return divisor ? b.mul(x, 1 / *divisor) : x;
 }
 
-// One dimension after the other: the largest of the largest.
+// One dimension at a time: the largest of the largest.
 V largest_of_windows(const Build& b, V x, const std::vector<AxisWindows>& axes) {
   for (std::size_t i = 0; i < axes.size(); ++i) {
     const std::int64_t dim = first_axis(x, axes) + static_cast<std::int64_t>(i);
@@ -83,7 +83,7 @@ V largest_of_windows(const Build& b, V x, const std::vector<AxisWindows>& axes) 
     for (const auto& window : axes[i].places) {
       for (std::size_t k = 0; k < width; ++k) places.push_back(k < window.size() ? window[k] : window.front());
     }
-    // Of five or six dimensions the window would be one too many: what stands before is one.
+    // With five or six dimensions the window would be one too many: what is before is one.
     ir::Shape shape = x->type.shape;
     std::int64_t outer = 1, inner = 1;
     for (std::int64_t d = 0; d < rank_of(x); ++d) (d < dim ? outer : inner) *= d == dim ? 1 : size_at(x, d);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What depends on constants alone is computed now, in float: positional embeddings, scaled weights, masks. Integers
-// that stand for real numbers (behind a dequantize) are left as they are, since their parameters are worth keeping.
+// Expressions of constants are computed now, in float: positional embeddings, scaled weights, masks. Integers that
+// stand for real numbers (after a dequantize) are left as they are, since their parameters are worth keeping.
 #include <algorithm>
 #include <cmath>
 
@@ -26,7 +26,7 @@ bool is_foldable(const ir::Node& node, const ops::Operator* op) {
   }) && std::ranges::all_of(node.results, [](const ir::Value* v) { return is_number(v->type); });
 }
 
-// A constant that is repeated to something enormous would fill the flash; computed, it takes memory for a while.
+// A constant expanded to something enormous would fill the flash; computed at run time, it takes memory for a while.
 constexpr std::int64_t kLarge = std::int64_t{16} << 20;
 constexpr std::int64_t kTimes = 16;
 bool is_blown_up(const ir::Node& node) {
@@ -39,7 +39,7 @@ bool is_blown_up(const ir::Node& node) {
   return made > kLarge && made / kTimes > bytes_of_all(node.inputs());
 }
 
-// Evaluation holds integers as floats, which are exact up to here: what is larger is left to the program.
+// Evaluation holds integers as floats, which are exact up to here: larger ones are left to the program.
 constexpr float kExact = 0x1p24F;
 bool is_exact(const ir::TensorType& type, const evaluate::Tensor& tensor) {
   return is_float(type) || std::ranges::all_of(tensor.values(), [](float x) { return std::abs(x) <= kExact; });
@@ -53,7 +53,7 @@ std::vector<std::byte> bytes_of(DType type, std::span<const float> values) {
   return bytes;
 }
 
-// A number that a quantized model still quantizes by itself: the integers it becomes.
+// A number that a quantized model still quantizes: the integers it becomes.
 bool is_quantized_number(const ir::Node& node) {
   if (node.op != "quantized_decomposed.quantize_per_tensor" || node.result()->type.dtype != DType::i8) return false;
   const ir::Value* input = node.tensor("input");
@@ -65,10 +65,11 @@ ir::Value* add_integers(ir::Graph& graph, const ir::Node& node) {
   std::vector<std::int8_t> integers;
   for (const float value : node.tensor("input")->data.as<float>()) {
     if (std::isnan(value)) {
-      throw InputError({.problem = "the constant '" + node.tensor("input")->name + "' holds a NaN, which is quantized",
-                        .advice = "check the model's constants at this place",
-                        .node = node.name,
-                        .source = node.location.text()});
+      throw InputError(
+          {.problem = "the constant '" + node.tensor("input")->name + "' contains a NaN, which cannot be quantized",
+           .advice = "check the model's constants there",
+           .node = node.name,
+           .source = node.location.text()});
     }
     const double rounded = std::nearbyint(double{value} / quant.scale()) + quant.zero_point();
     integers.push_back(static_cast<std::int8_t>(std::clamp<double>(rounded, quant.qmin, quant.qmax)));
@@ -77,7 +78,7 @@ ir::Value* add_integers(ir::Graph& graph, const ir::Node& node) {
                             ir::Bytes::of(std::span<const std::int8_t>(integers)));
 }
 
-// Integers under another shape are the same bytes.
+// Integers with another shape are the same bytes.
 bool is_view_of_integers(const ir::Node& node) {
   if (node.op != "aten.view") return false;
   const ir::Value* input = node.tensor("self");
@@ -89,7 +90,7 @@ bool is_view_of_integers(const ir::Node& node) {
 
 void fold_constants(ir::Graph& graph) {
   for (ir::Node* node : graph.snapshot()) {
-    // What the graph returns stays something that is computed.
+    // What the graph returns stays a computed value.
     if (std::ranges::any_of(node->results, [&](const ir::Value* v) { return graph.is_kept(v); })) continue;
     if (is_quantized_number(*node)) {
       graph.replace_uses(node->result(), add_integers(graph, *node));

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a model does to its input before the first layer, x / 255, minus a mean, by a deviation, is one factor and one
-// term per channel: y = a · x + b. The layer takes it in: w · y = (w · a) · x + w · b, in double, as with batch norms.
+// Normalisation of the model's input before the first layer, x / 255, minus a mean, divided by a deviation, is one
+// factor and one term per channel: y = a · x + b. The layer takes it in: w · y = (w · a) · x + w · b, in double, as
+// with batch norms.
 //
 // Padding is zeros among y. Where b is not zero, these are not zeros among x but −b / a, the mean, so that the image
 // gets a border of means and the convolution none of its own. Rows and columns of a border that the convolution does
@@ -19,7 +20,7 @@
 namespace cormorant::passes {
 namespace {
 
-// Of channels whose factors differ more, the smaller would be left with few of the weights' levels.
+// If channels' factors differ more, the smaller ones would be left with few of the weights' levels.
 constexpr double kMostDifferent = 16;
 
 // Left, right, top, bottom.
@@ -82,7 +83,7 @@ std::optional<Step> step_of(const ir::Node& node, std::size_t axis, std::size_t 
   return step;
 }
 
-// From the program's caller, as it came or otherwise arranged.
+// From the program's caller, unchanged or rearranged.
 bool is_from_input(const ir::Value* value) {
   while (value->producer != nullptr) {
     const ir::Node& node = *value->producer;
@@ -205,14 +206,14 @@ class Folding {
     const ir::Shape& image = (pad_ == nullptr ? layer_.tensor("input") : pad_->tensor("self"))->type.shape;
     const ir::Shape& result = layer_.result()->type.shape;
     const ir::Shape& taps = layer_.tensor("weight")->type.shape;
-    const auto behind = [&](std::size_t dim, std::int64_t ahead) {
+    const auto after = [&](std::size_t dim, std::int64_t ahead) {
       const std::int64_t stride = layer_.integers("stride")[dim - 2], dilation = layer_.integers("dilation")[dim - 2];
       const std::int64_t read = (result[dim] - 1) * stride + (taps[dim] - 1) * dilation + 1;
       return std::max<std::int64_t>(0, read - ahead - image[dim]);
     };
     Borders borders{.left = own[1] + before[0], .top = own[0] + before[2]};
-    borders.right = behind(3, borders.left);
-    borders.bottom = behind(2, borders.top);
+    borders.right = after(3, borders.left);
+    borders.bottom = after(2, borders.top);
     return borders;
   }
 
@@ -229,8 +230,8 @@ class Folding {
     std::vector<float> means(channels_);
     for (std::size_t c = 0; c < channels_; ++c) means[c] = static_cast<float>(-total_.term[c] / total_.factor[c]);
     notes_.push_back(
-        fmt::format("the input's normalisation at {} is part of {} now; its zero padding became a border of {:.6g}, "
-                    "which is rounded to the input's levels",
+        fmt::format("the input's normalisation at {} is now part of {}; its zero padding became a border of {:.6g}, "
+                    "rounded to the input's levels",
                     layer_.tensor("input")->producer->location.text(), layer_.name, fmt::join(means, ", ")));
     if (std::ranges::all_of(means, [&](float mean) { return mean == means.front(); })) {
       return padded(image, {borders.left, borders.right, borders.top, borders.bottom}, means.front());
@@ -239,15 +240,15 @@ class Folding {
     return between(2, borders.top, image, borders.bottom, means);
   }
 
-  // The image with so many columns or rows of the means on either side.
-  ir::Value* between(std::size_t dim, std::int64_t ahead, ir::Value* image, std::int64_t behind,
+  // The image with columns or rows of the means on either side.
+  ir::Value* between(std::size_t dim, std::int64_t ahead, ir::Value* image, std::int64_t after,
                      const std::vector<float>& means) {
     std::vector<ir::Value*> parts = {image};
     if (ahead != 0) parts.insert(parts.begin(), block(dim, ahead, image->type.shape, means));
-    if (behind != 0) parts.push_back(block(dim, behind, image->type.shape, means));
+    if (after != 0) parts.push_back(block(dim, after, image->type.shape, means));
     if (parts.size() == 1) return image;
     ir::TensorType type = image->type;
-    type.shape[dim] += ahead + behind;
+    type.shape[dim] += ahead + after;
     return graph_
         .add_node(layer_.name + (dim == 3 ? "_columns" : "_rows"), "aten.cat",
                   {{"tensors", parts}, {"dim", static_cast<std::int64_t>(dim)}}, {std::move(type)}, layer_.location,

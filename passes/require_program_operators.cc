@@ -18,15 +18,16 @@ void require_program_operators(const ir::Graph& graph, const ops::Config& config
       throw InputError(
           {.problem =
                fmt::format("{} computes in float, not in {}", node.op, name_of(node.results.front()->type.dtype)),
-           .advice = fmt::format("write {}, which becomes an operator for int8", fmt::join(op->canonical, " or ")),
+           .advice = fmt::format("use {}, which becomes an int8 operator", fmt::join(op->canonical, " or ")),
            .node = node.name,
            .source = node.location.text()});
     }
     if (config.runtime == ops::Runtime::executorch && node.op.starts_with("cormorant.") && !ops::is_alias(node)) {
-      throw InputError({.problem = fmt::format("ExecuTorch's kernels have no {}", node.op),
-                        .advice = "compile for Cormorant's own runtime, or spell it with other operators in the model",
-                        .node = node.name,
-                        .source = node.location.text()});
+      throw InputError(
+          {.problem = fmt::format("ExecuTorch's kernels have no {}", node.op),
+           .advice = "compile for Cormorant's own runtime, or express it with other operators in the model",
+           .node = node.name,
+           .source = node.location.text()});
     }
     if (ops::find_signature(node.op) != nullptr || ops::is_alias(node)) continue;
     if (node.op.starts_with("quantized_decomposed.")) {
@@ -45,7 +46,7 @@ void require_program_operators(const ir::Graph& graph, const ops::Config& config
   if (count == 0) return;
   throw InputError({fmt::format("{} operator{} can run on {} neither in int8 nor in float:{}", count,
                                 count == 1 ? "" : "s", config.target.name(), left),
-                    "spell it with operators of docs/operators.md in the model"});
+                    "express it with operators from docs/operators.md in the model"});
 }
 
 }  // namespace cormorant::passes

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A network over a window becomes one that takes only what is new. Along the streamed axis a value then has the newest
-// entries of the window that it had before; whoever looks further back (a convolution, a pooling, a reduction) gets the
-// older ones from a state. A state holds what its reader needs and no more.
+// A network over a window becomes one that takes only the new entries. Along the streamed axis a value then has the
+// newest entries of the window that it had before; an operator that looks further back (a convolution, a pooling, a
+// reduction) gets the older ones from a state. A state holds what its reader needs and no more.
 //
 //   window:  x[T] ── conv, kernel k ──────────────────────────── y[T − k + 1]
 //   stream:  x[hop] ── cat(state[k − 1], x) ── conv ── y[hop]     state ← the last k − 1 of cat
@@ -12,10 +12,10 @@
 // state, and what follows them is computed whole; so is whatever is not known here. Results are those of the window, to
 // the bit, once the window is full.
 //
-// Padding at the window's beginning is what a stream has entries for. It does no harm to results that do not look at
-// it: a value knows how many of the window's first entries were computed of padding, and may differ. Padding at the end
-// would need entries that are still to come. Only a causal stream goes on without: all that follows comes so many
-// entries later, its lag, and what meets it waits. Recurrent layers then begin with what the last hop left behind.
+// Where the window's beginning is padded, a stream has real entries. That does not affect results that do not read it:
+// a value records how many of the window's first entries were computed from padding, and may differ. Padding at the end
+// would need entries that are still to come. Only a causal stream does without: everything after it comes that many
+// entries later, its lag, and what meets it waits. Recurrent layers then begin with what the last hop left.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -31,10 +31,10 @@ namespace {
 
 struct Streamed {
   std::size_t axis = 0;
-  std::int64_t window = 0;  // entries that the value had
-  std::int64_t fresh = 0;   // of them, what is new in each execution: what the value has now
-  std::int64_t lag = 0;     // entries of the window behind the newest one, which the stream has not computed yet
-  std::int64_t padded = 0;  // first entries of the window that padding had a part in
+  std::int64_t window = 0;            // entries that the value had
+  std::int64_t fresh = 0;             // of them, those that are new in each execution: what the value has now
+  std::int64_t lag = 0;               // newest entries of the window that the stream has not computed yet
+  std::int64_t padded = 0;            // first entries of the window that depend on padding
   const ir::Node* padding = nullptr;  // whose
 };
 
@@ -51,8 +51,8 @@ struct Sliding {
 };
 
 constexpr const char* kCausal =
-    "pad its beginning alone (causal padding, by F.pad before a layer that pads nothing) and train it so, or accept "
-    "results that differ from the window's with --stream-causal";
+    "pad only its beginning (causal padding, with F.pad before a layer without padding) and train it that way, or "
+    "accept results that differ from the window's with --stream-causal";
 
 std::int64_t floor_divide(std::int64_t a, std::int64_t b) { return a / b - (a % b < 0 ? 1 : 0); }
 
@@ -76,7 +76,7 @@ class Streaming {
  private:
   void begin() {
     if (graph_.inputs().empty()) {
-      throw InputError({.problem = "a model without inputs has nothing to stream", .advice = "leave out --stream"});
+      throw InputError({.problem = "a model without inputs has nothing to stream", .advice = "remove --stream"});
     }
     ir::Value* input = graph_.inputs().front();
     const auto rank = static_cast<std::int64_t>(input->type.rank());
@@ -85,13 +85,13 @@ class Streaming {
       throw InputError({.problem = std::move(problem), .advice = "give --stream=AXIS:HOP for the first input's shape"});
     };
     if (axis < 0 || axis >= rank) {
-      refuse(fmt::format("the input {} has {} dimensions and no axis {}", input->name, rank, options_.axis));
+      refuse(fmt::format("the input {} has {} dimensions, so there is no axis {}", input->name, rank, options_.axis));
     }
     const std::int64_t window = input->type.shape[static_cast<std::size_t>(axis)];
     if (options_.hop < 1 || options_.hop > window) {
       refuse(fmt::format("a hop of {} does not fit a window of {} entries", options_.hop, window));
     }
-    if (graph_.is_kept(input)) refuse(fmt::format("the input {} is an output as it is", input->name));
+    if (graph_.is_kept(input)) refuse(fmt::format("the input {} is itself an output", input->name));
     become(input, {static_cast<std::size_t>(axis), window, options_.hop});
   }
 
@@ -104,14 +104,13 @@ class Streaming {
     return at == streams_.end() ? nullptr : &at->second;
   }
 
-  // What looks at entries of the window that were computed of padding.
+  // Readers of window entries that depend on padding.
   void require_causal(const Streamed& value, const std::string& reader) const {
     if (options_.causal) return;
-    fail(
-        *value.padding,
-        fmt::format("it pads the window's edge along the streamed axis, and {} looks at what it makes of that", reader),
-        "train and export it without padding along this axis, or accept results that differ from the window's with "
-        "--stream-causal");
+    fail(*value.padding,
+         fmt::format("it pads the window's edge along the streamed axis, and {} reads the result", reader),
+         "train and export it without padding along this axis, or accept results that differ from the window's with "
+         "--stream-causal");
   }
 
   // ---- one node
@@ -190,8 +189,8 @@ class Streaming {
                           node.integers("padding").at(side)};
     const std::int64_t results = node.result()->type.shape.at(in->axis);
     if (results == 1) return false;  // over all of the window
-    // The window's last result of which all entries are there; the window itself may have had fewer, and not looked at
-    // the last entries.
+    // The window's last result that has all its entries; the window itself may have had fewer, and not looked at the
+    // last entries.
     const std::int64_t there = in->window - in->lag;
     const std::int64_t last =
         std::min(results - 1, floor_divide(there - sliding.reach + sliding.padding, sliding.stride));
@@ -206,8 +205,8 @@ class Streaming {
     out.padded = (in->padded + sliding.padding + sliding.stride - 1) / sliding.stride;
     if (sliding.padding > 0) out.padding = &node;
     if (in->fresh % sliding.stride != 0) {
-      fail(node, fmt::format("{} new entries do not divide by its stride of {}", in->fresh, sliding.stride),
-           "give a HOP that is a multiple of the product of all strides along the axis");
+      fail(node, fmt::format("{} new entries are not a multiple of its stride of {}", in->fresh, sliding.stride),
+           "choose a HOP that is a multiple of the product of all strides along the axis");
     }
     const std::int64_t rest = there - last * sliding.stride + sliding.padding - sliding.reach;
     const std::int64_t wanted = (out.fresh - 1) * sliding.stride + sliding.reach;
@@ -291,7 +290,7 @@ class Streaming {
     return {};
   }
 
-  // Operands meet at their last dimensions. One that is no stream must be the same for all entries.
+  // Operands meet at their last dimensions. One that is not a stream must be the same for all entries.
   std::optional<Streamed> elementwise(ir::Node& node) {
     std::optional<Streamed> out;
     const std::size_t rank = node.result()->type.rank();
@@ -367,16 +366,16 @@ class Streaming {
     std::vector<std::int64_t> pad = node.integers("pad");  // pairs, the last dimension first
     const std::size_t pair = node.tensor("self")->type.rank() - 1 - in.axis;
     if (2 * pair + 1 >= pad.size()) return in;
-    const std::int64_t before = std::exchange(pad[2 * pair], 0), behind = std::exchange(pad[2 * pair + 1], 0);
-    if (before < 0 || behind < 0) return {};
-    if (before == 0 && behind == 0) return in;
-    if (behind > 0 && !options_.causal) {
+    const std::int64_t before = std::exchange(pad[2 * pair], 0), after = std::exchange(pad[2 * pair + 1], 0);
+    if (before < 0 || after < 0) return {};
+    if (before == 0 && after == 0) return in;
+    if (after > 0 && !options_.causal) {
       fail(node, fmt::format("it pads the window's edge along the streamed axis {}", in.axis), kCausal);
     }
     node.set("pad", std::move(pad));
     Streamed out = in;
-    out.window += before + behind;
-    out.lag += behind;
+    out.window += before + after;
+    out.lag += after;
     out.padded += before;
     if (before > 0) out.padding = &node;
     return out;
@@ -385,7 +384,7 @@ class Streaming {
   // ---- states
   // --------------------------------------------------------------------------------------------------------
 
-  // `wanted` entries, of which the last has `rest` newer ones.
+  // `wanted` entries; the last has `rest` newer ones.
   ir::Value* newest(ir::Value* value, std::int64_t wanted, std::int64_t rest, ir::Node* before) {
     const Streamed in = *stream_of(value);
     const std::int64_t kept = wanted + rest - in.fresh;
@@ -409,7 +408,7 @@ class Streaming {
         ->result();
   }
 
-  // The value behind what a state kept of it; the state then has the last entries of both.
+  // The value appended to what a state kept of it; the state then has the last entries of both.
   ir::Value* with_kept(ir::Value* value, std::int64_t kept, ir::Node* before) {
     const Streamed in = *stream_of(value);
     ir::TensorType type = value->type;
@@ -442,12 +441,12 @@ class Streaming {
         ->result();
   }
 
-  // As it was in the window, for those who need all of it; once for all of them.
+  // The whole window, for readers that need all of it; once for all of them.
   ir::Value* whole(ir::Value* value) {
     const auto at = wholes_.find(value);
     if (at != wholes_.end()) return at->second;
     const Streamed in = *stream_of(value);
-    // Behind what makes it, so that all who ask come later.
+    // Right after its producer, so that all readers come later.
     ir::Node* before = nullptr;
     for (auto node = graph_.nodes().begin(); node != graph_.nodes().end(); ++node) {
       if (value->producer != nullptr && &*node != value->producer) continue;

@@ -39,7 +39,7 @@ bool share_bytes(std::span<const Block> blocks, std::span<const Placement> place
          placements[b].offset < placements[a].offset + blocks[a].size;
 }
 
-// Whether `cover` is allowed to lie on the beginning of `covered`, as it does here.
+// Whether `cover` is allowed to overlap the beginning of `covered` as it does here.
 bool may_cover(std::span<const Block> blocks, std::span<const Placement> placements, std::size_t cover,
                std::size_t covered) {
   const auto& over = blocks[cover].over;
@@ -57,11 +57,11 @@ std::vector<std::size_t> way_up(std::span<const Block> blocks, std::size_t block
   return way;
 }
 
-// Whether both hold the same where they meet, or one of them something for the last time.
+// Whether both hold the same where they overlap, or one of them is used for the last time.
 bool may_share(std::span<const Block> blocks, std::size_t a, std::size_t b) {
   std::vector<std::size_t> from_a = way_up(blocks, a), from_b = way_up(blocks, b);
   if (from_a.back() != from_b.back()) return false;
-  // What both are parts of is left away.
+  // A whole that both are parts of is left out.
   while (!from_a.empty() && !from_b.empty() && from_a.back() == from_b.back()) {
     from_a.pop_back();
     from_b.pop_back();
@@ -81,7 +81,7 @@ bool may_share(std::span<const Block> blocks, std::size_t a, std::size_t b) {
   return from_a.empty() || from_b.empty() || is_view(from_a) || is_view(from_b);
 }
 
-// A piece is kept until the whole begins, and the whole at least until what is made of it begins.
+// A piece is kept until the whole begins, and the whole at least until its views begin.
 bool is_in_its_place(std::span<const Block> blocks, std::span<const Placement> placements, std::size_t i) {
   const auto& [index, offset, kind] = *blocks[i].part;
   if (index >= blocks.size() || index == i) return false;
@@ -97,7 +97,7 @@ bool is_in_its_place(std::span<const Block> blocks, std::span<const Placement> p
 
 std::optional<std::string> find_violation(std::span<const Block> blocks, std::span<const Region> regions,
                                           std::span<const Placement> placements) {
-  if (placements.size() != blocks.size()) return "the plan has not as many placements as there are blocks";
+  if (placements.size() != blocks.size()) return "the plan does not have one placement per block";
   for (std::size_t i = 0; i < blocks.size(); ++i) {
     const auto [region, offset] = placements[i];
     if (region >= regions.size()) return describe(blocks, placements, i) + " is in no region";

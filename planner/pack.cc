@@ -20,7 +20,7 @@ using Order = std::vector<std::uint32_t>;
 enum class Fit { lowest, tightest };  // which gap a block takes: the first, or the one it fills best
 
 // Calls f(alive, count) at every step at which something begins, with the blocks that live there; the last `count` are
-// those that begin. Time goes by the number of the living, not of all blocks.
+// those that begin. Time depends on the number of live blocks, not of all.
 template <class F>
 void sweep(std::span<const Block> blocks, F f) {
   constexpr std::size_t kMostAlive = 8192;  // pairs of them are kept
@@ -33,15 +33,15 @@ void sweep(std::span<const Block> blocks, F f) {
     std::size_t count = 0;
     for (; i < order.size() && blocks[order[i]].first == step; ++i, ++count) alive.push_back(order[i]);
     if (alive.size() > kMostAlive) {
-      throw InputError({.problem = "more than " + std::to_string(kMostAlive) + " tensors are needed at the same time",
-                        .advice = "no memory is planned for such a model: let it return or keep fewer of them"});
+      throw InputError({.problem = "more than " + std::to_string(kMostAlive) + " tensors are live at the same time",
+                        .advice = "this exceeds the planner's limit: return or keep fewer of them"});
     }
     f(std::as_const(alive), count);
   }
 }
 
-// Places blocks one after the other, each where those placed before leave room. A block with parts is placed as they
-// all demand: whoever says "block" below means one that is part of none, and its parts with it.
+// Places blocks one after another, each where those placed before leave room. A block with parts is placed as they all
+// require: "block" below means one that is part of none, together with its parts.
 class Packer {
  public:
   explicit Packer(std::span<const Block> blocks)
@@ -69,7 +69,7 @@ class Packer {
     }
   }
 
-  // How far `upper` must begin behind `lower`, if it is the one that lies higher.
+  // How far `upper` must begin after `lower`, if it is the one that is higher.
   [[nodiscard]] std::uint64_t distance(std::uint32_t lower, std::uint32_t upper) const {
     return planner::distance(blocks_, lower, upper);
   }
@@ -107,7 +107,7 @@ class Packer {
   // Most bytes alive at a step of the block's life, itself included.
   [[nodiscard]] std::uint64_t crowd(std::uint32_t block) const {
     std::uint64_t most = 0;
-    for (const std::uint32_t at : neighbours_[block]) {  // the crowd is largest where something begins
+    for (const std::uint32_t at : neighbours_[block]) {  // most is alive where something begins
       if (blocks_[at].first >= blocks_[block].first) most = std::max(most, alive(block, blocks_[at].first));
     }
     return std::max(most, alive(block, blocks_[block].first));
@@ -133,7 +133,7 @@ class Packer {
     return bytes;
   }
 
-  // A neighbour forbids the offsets between those at which the block lies below it and those at which it lies above.
+  // A neighbour forbids the offsets between those at which the block is below it and those at which it is above.
   std::uint64_t find_gap(std::uint32_t block, const std::vector<std::uint64_t>& offsets, Fit fit) {
     taken_.clear();
     for (const auto& [member, other] : pairs_[block]) {
@@ -160,7 +160,7 @@ class Packer {
 
   struct Taken {
     bool has_room_below;       // false sorts first
-    std::uint64_t last_below;  // the highest offset at which the block lies below
+    std::uint64_t last_below;  // the highest offset at which the block is below
     std::uint64_t first_above;
     friend auto operator<=>(const Taken&, const Taken&) = default;
   };
@@ -234,7 +234,7 @@ Order covers_first(std::span<const Block> blocks, const Packer& packer, const Or
   return result;
 }
 
-// Changes the order where it hurts: a block that reaches the peak, or one of those it stands on, trades places with
+// Changes the order where it matters: a block that reaches the peak, or one of those it rests on, trades places with
 // another of its neighbours. Steps that are no worse are kept, so that plateaus are crossed.
 void climb(Packer& packer, Order order, Packing current, std::uint64_t target, std::uint64_t budget, Packing& best) {
   std::uint64_t state = 0x9e3779b97f4a7c15;  // xorshift: the same on every machine
@@ -301,7 +301,7 @@ std::uint64_t saved_by_covering(std::span<const Block> blocks, const Block& bloc
 
 namespace {
 
-// Bytes of the blocks that are parts or have some, counted once where they lie on each other.
+// Bytes of the blocks that are parts or have some, counted once where they overlap.
 class SharedBytes {
  public:
   explicit SharedBytes(std::span<const Block> blocks) : blocks_(blocks), anchors_(anchors_of(blocks)) {
@@ -395,7 +395,7 @@ Packing pack(std::span<const Block> blocks, Effort effort, std::uint64_t good_en
     }
   }
   // Small problems are searched at once; larger ones when the climb has brought the bound down that the search needs.
-  // The search knows nothing of parts.
+  // The search does not handle parts.
   const bool can_search = std::ranges::none_of(blocks, [](const Block& block) { return block.part.has_value(); });
   bool complete = false;
   if (can_search && best.peak > target) complete = search_exactly(blocks, target, effort.exact / 4, best);

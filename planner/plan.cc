@@ -17,7 +17,8 @@ using Indices = std::vector<std::uint32_t>;
 
 constexpr Effort kQuick{20'000, 0};  // for "would it fit as well?", asked once per block
 
-// A block that may cover another one keeps that only if the other is selected, too; a part is never without its whole.
+// A block that may overlap another one keeps that only if the other is selected too; a part always comes with its
+// whole.
 std::vector<Block> select(std::span<const Block> blocks, const Indices& indices) {
   std::vector<Block> selected;
   std::vector<std::uint32_t> place(blocks.size(), 0);  // index + 1
@@ -73,7 +74,7 @@ Split split(std::span<const Block> blocks, const Indices& wanted, std::uint64_t 
 
 std::string bytes(std::uint64_t count) { return std::to_string(count) + " bytes"; }
 
-// The message names the largest block at the step that demands most: it is the one to look at.
+// The message names the largest block at the step that needs the most: it is the one to look at.
 [[noreturn]] void does_not_fit(std::span<const Block> blocks, const Indices& wanted, const Region& region,
                                std::uint64_t needed) {
   const std::vector<Block> here = select(blocks, wanted);
@@ -87,11 +88,11 @@ std::string bytes(std::uint64_t count) { return std::to_string(count) + " bytes"
                                " are needed: " + bytes(needed - region.size) +
                                " too few. The largest block at that step has " + bytes(largest->size),
                     .advice = "give '" + region.name + "' at least " + bytes(needed) +
-                              ", or add a region behind it (--memory=NAME=SIZE,…)",
+                              ", or add another region after it (--memory=NAME=SIZE,…)",
                     .node = largest->name});
 }
 
-// Inside its whole, by way of which no block is a part of itself, and where that has the block's alignment.
+// Inside its whole, without cycles, and at the block's alignment.
 void check_part(const Block& block, std::span<const Block> blocks) {
   if (!block.part) return;
   const auto& [index, offset, kind] = *block.part;
@@ -100,7 +101,7 @@ void check_part(const Block& block, std::span<const Block> blocks) {
   const Block& whole = blocks[index];
   if (offset > whole.size || block.size > whole.size - offset) wrong("leaves its whole");
   if (offset % block.alignment != 0 || block.alignment > whole.alignment) wrong("cannot be aligned");
-  if (block.region != whole.region) wrong("wants another region than its whole");
+  if (block.region != whole.region) wrong("needs a different region than its whole");
   std::size_t height = 0;
   for (const Block* above = &block; above->part; above = &blocks[above->part->whole]) {
     if (above->part->whole >= blocks.size() || ++height > blocks.size()) wrong("is a part of itself");
@@ -112,15 +113,15 @@ void check_input(std::span<const Block> blocks, std::span<const Region> regions)
   for (const Block& block : blocks) {
     if (block.first > block.last) throw std::logic_error("block '" + block.name + "' ends before it begins");
     if (!std::has_single_bit(block.alignment)) {
-      throw std::logic_error("alignment of block '" + block.name + "' is no power of two");
+      throw std::logic_error("alignment of block '" + block.name + "' is not a power of two");
     }
     if (block.over && (block.over->block >= blocks.size() || blocks[block.over->block].last != block.first ||
                        &blocks[block.over->block] == &block)) {
-      throw std::logic_error("block '" + block.name + "' may not cover what is not needed for the last time");
+      throw std::logic_error("block '" + block.name + "' may only overlap a block at its last use");
     }
     check_part(block, blocks);
     if (block.region && *block.region >= regions.size()) {
-      throw std::logic_error("block '" + block.name + "' wants a region that does not exist");
+      throw std::logic_error("block '" + block.name + "' needs a region that does not exist");
     }
   }
 }

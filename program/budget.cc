@@ -23,7 +23,7 @@ Diagnostic excess(std::string_view what, std::uint64_t limit, std::uint64_t need
   std::string list;
   for (const auto& [name, bytes] : parts)
     list += fmt::format("{}{} {}", list.empty() ? "" : ", ", name, grouped(bytes));
-  return {.problem = fmt::format("the budget for {} is {} bytes, {} are needed: {} too many. The largest: {}", what,
+  return {.problem = fmt::format("the budget for {} is {} bytes, but {} are needed: {} too many. The largest: {}", what,
                                  grouped(limit), grouped(needed), grouped(needed - limit), list),
           .advice = "raise --budget, or make the largest part smaller"};
 }
@@ -40,8 +40,8 @@ Budget parse_budget(std::string_view text) {
     } else if (part.name == "flash") {
       budget.flash = part.size;
     } else {
-      throw UsageError(
-          fmt::format("--budget knows ram and flash, not '{}'\n  for example --budget=ram=64K,flash=256K", part.name));
+      throw UsageError(fmt::format(
+          "--budget accepts ram and flash, not '{}'\n  for example --budget=ram=64K,flash=256K", part.name));
     }
   }
   return budget;

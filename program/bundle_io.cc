@@ -16,8 +16,8 @@
 namespace cormorant {
 namespace {
 
-pte::BundledTensor bundled(const npy::Array& array, const BorderTensor& tensor, const std::string& what) {
-  pte::BundledTensor result{tensor.dtype, {}, tensor.dim_order, to_border(array, tensor, what)};
+pte::BundledTensor bundled(const npy::Array& array, const ProgramTensor& tensor, const std::string& what) {
+  pte::BundledTensor result{tensor.dtype, {}, tensor.dim_order, to_io(array, tensor, what)};
   for (const std::int64_t size : tensor.shape) result.sizes.push_back(static_cast<std::int32_t>(size));
   return result;
 }
@@ -26,9 +26,10 @@ npy::Array logical(const pte::BundledTensor& tensor, const std::string& file) {
   std::vector<std::uint8_t> order = tensor.dim_order;
   std::ranges::sort(order);
   for (std::size_t i = 0; i < order.size(); ++i) {
-    if (order[i] != i) throw InputError({"a bundled tensor's dim_order is no order", "bundle the program again", file});
+    if (order[i] != i)
+      throw InputError({"a bundled tensor's dim_order is not a permutation", "bundle the program again", file});
   }
-  return from_border(tensor.data, {tensor.dtype, {tensor.sizes.begin(), tensor.sizes.end()}, tensor.dim_order, {}});
+  return from_io(tensor.data, {tensor.dtype, {tensor.sizes.begin(), tensor.sizes.end()}, tensor.dim_order, {}});
 }
 
 // y for a single output, y0, y1, … for several.
@@ -80,7 +81,7 @@ pte::Bundle make_random_bundle(const ProgramFile& program) {
   npy::DataSet data{"random inputs", 1, {}};
   std::mt19937 random(1);
   for (std::size_t i = 0; i < program.inputs.size(); ++i) {
-    const BorderTensor& tensor = program.inputs[i];
+    const ProgramTensor& tensor = program.inputs[i];
     npy::Array array{tensor.dtype, tensor.shape, {}};
     if (tensor.dtype == DType::f32) {
       std::vector<float> values(tensor.element_count());

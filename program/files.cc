@@ -19,14 +19,15 @@
 namespace cormorant {
 
 std::vector<std::byte> read_file(const std::filesystem::path& path) {
-  if (std::filesystem::is_directory(path)) throw InputError({"this is a folder", "name a file in it", path.string()});
+  if (std::filesystem::is_directory(path))
+    throw InputError({"this is a folder, not a file", "name a file in it", path.string()});
   std::ifstream file(path, std::ios::binary | std::ios::ate);
   if (!file)
     throw InputError({fmt::format("cannot read the file: {}", std::strerror(errno)), "check its name", path.string()});
   std::vector<std::byte> bytes(static_cast<std::size_t>(file.tellg()));
   file.seekg(0);
   file.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
-  if (!file) throw InputError({"cannot read the file to its end", "check its name", path.string()});
+  if (!file) throw InputError({"cannot read the whole file", "check its name", path.string()});
   return bytes;
 }
 
@@ -39,7 +40,7 @@ void require_other_file(const NamedFile& output, const std::vector<NamedFile>& i
     const bool is_regular = fs::is_regular_file(output.path, ignored);
     const bool same = fs::absolute(output.path).lexically_normal() == fs::absolute(input.path).lexically_normal();
     if (!same && !(is_regular && fs::equivalent(output.path, input.path, ignored))) continue;
-    throw UsageError(fmt::format("{} {} would overwrite {}\n  give it another name", output.option, output.path,
+    throw UsageError(fmt::format("{} {} would overwrite {}\n  choose another name", output.option, output.path,
                                  input.option.empty() ? "what it is made from" : input.option));
   }
 }
@@ -77,11 +78,11 @@ std::string export_model(const std::string& name) {
   const ProcessResult result = run_process({python, "-m", "cormorant", "export", name, file},
                                            std::filesystem::current_path(), std::chrono::minutes(30));
   if (result.succeeded()) return file;
-  throw UsageError(
-      fmt::format("{} is exported by PyTorch, which is not at hand: {} says\n{}\n  install the Python package and "
-                  "PyTorch (pip install . "
-                  "torch torchvision; CORMORANT_PYTHON names the interpreter), or give a .pt2",
-                  name, python, result.not_found ? "nothing: it is not installed" : result.output));
+  throw UsageError(fmt::format(
+      "{} has to be exported by PyTorch, which is not available: {} says\n{}\n  install the Python package and "
+      "PyTorch (pip install . "
+      "torch torchvision; CORMORANT_PYTHON names the interpreter), or give a .pt2",
+      name, python, result.not_found ? "nothing: it is not installed" : result.output));
 }
 
 }  // namespace
@@ -100,7 +101,7 @@ std::string find_model(const std::string& name) {
   if (is_exported(name)) return export_model(name);
   std::ranges::sort(models);
   throw UsageError(
-      fmt::format("'{}' is neither a file nor a model of the zoo\n  the zoo has {}; with PyTorch there are {}", name,
+      fmt::format("'{}' is neither a file nor a zoo model\n  the zoo has {}; with PyTorch also {}", name,
                   models.empty() ? "nothing in " + zoo.string() : fmt::format("{}", fmt::join(models, ", ")),
                   fmt::join(kExported, ", ")));
 }

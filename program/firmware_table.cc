@@ -45,7 +45,7 @@ void print_unknown(const char* what, const std::string& why) {
 void print_stack(const RunResult& facts, const Target& target) {
   if (!facts.stack_bound) return print_unknown("stack", facts.why_unbounded);
   const StackBound& bound = *facts.stack_bound;
-  fmt::print("  stack       {:>11} bytes at most: load {}, execute {}, below them main(); an interrupt adds {}\n",
+  fmt::print("  stack       {:>11} bytes at most: load {}, execute {}, plus main(); an interrupt adds {}\n",
              grouped(bound.bytes), grouped(bound.load), grouped(bound.execute),
              grouped(exception_frame_bytes(*target.cpu)));
 }
@@ -60,7 +60,7 @@ void print_firmware(const Firmware& firmware, const compiler::Compiled& compiled
   const RunResult& facts = *firmware.facts;
   fmt::print("  state       {:>11} bytes\n", grouped(facts.state_bytes));
   print_stack(facts, target);
-  fmt::print("  code        {:>11} bytes, by {}\n", grouped(facts.code_bytes), name_of(firmware.compiler));
+  fmt::print("  code        {:>11} bytes, compiled by {}\n", grouped(facts.code_bytes), name_of(firmware.compiler));
   for (const CodePart& part : facts.code_parts) fmt::print("    {:<22} {:>10}\n", part.name, grouped(part.bytes));
   const Needs needs = needs_of(compiled, firmware.facts);
   fmt::print("  flash       {:>11} bytes: code and model\n", grouped(needs.flash));
@@ -85,7 +85,7 @@ nlohmann::ordered_json code_parts_json(const RunResult& facts) {
   return json;
 }
 
-// Null is what is not known.
+// Null means unknown.
 nlohmann::ordered_json firmware_json(const Firmware& firmware, const Target& target) {
   nlohmann::ordered_json json;
   json["compiler"] = name_of(firmware.compiler);

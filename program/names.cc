@@ -12,7 +12,7 @@
 namespace cormorant {
 namespace {
 
-// FNV-1a, 64 bits: tells programs apart that somebody compiled one after the other, and nobody attacks it.
+// FNV-1a, 64 bits: distinguishes programs from successive compilations; no attacker is assumed.
 std::string digest(std::span<const std::byte> bytes) {
   std::uint64_t hash = 0xcbf29ce484222325;
   for (const std::byte byte : bytes) hash = (hash ^ static_cast<std::uint64_t>(byte)) * 0x100000001b3;
@@ -20,7 +20,7 @@ std::string digest(std::span<const std::byte> bytes) {
 }
 
 void warn_of_foreign(const std::string& path) {
-  fmt::print(stderr, "warning: {} is not what cormorant compile writes and is ignored\n", path);
+  fmt::print(stderr, "warning: {} was not written by cormorant compile and is ignored\n", path);
 }
 
 // Null if there is no such file, or it is not this program's.

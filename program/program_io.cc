@@ -17,7 +17,7 @@
 #include "emit/emit.h"
 #include "formats/pt2/recognize.h"
 #include "formats/pte/origin.h"
-#include "formats/pte/plan_border.h"
+#include "formats/pte/plan_io.h"
 #include "formats/pte/reader.h"
 #include "ops/op.h"
 #include "program/bundle_io.h"
@@ -34,12 +34,12 @@ T value_of(const Result<T>& result, const std::string& file) {
   return result.value();
 }
 
-std::vector<BorderTensor> border(const pte::MethodView& method, std::span<const std::int32_t> indices,
-                                 const std::string& file) {
-  std::vector<BorderTensor> tensors;
+std::vector<ProgramTensor> io_tensors(const pte::MethodView& method, std::span<const std::int32_t> indices,
+                                      const std::string& file) {
+  std::vector<ProgramTensor> tensors;
   for (const std::int32_t index : indices) {
     const pte::TensorView view = value_of(method.tensor(index), file);
-    BorderTensor tensor;
+    ProgramTensor tensor;
     tensor.dtype = view.dtype;
     tensor.shape.assign(view.sizes.begin(), view.sizes.end());
     tensor.dim_order.assign(view.dim_order.begin(), view.dim_order.end());
@@ -57,7 +57,7 @@ void read_notes(const pte::MethodView& method, ProgramFile& program) {
   }
   std::size_t number = 0;
   for (auto* tensors : {&program.inputs, &program.outputs}) {
-    for (BorderTensor& tensor : *tensors) {
+    for (ProgramTensor& tensor : *tensors) {
       const auto quantization = value_of(pte::read_quantization(method, notes, number), program.file);
       if (quantization.scale != 0) tensor.scale = quantization.scale;
       tensor.zero_point = quantization.zero_point;
@@ -67,7 +67,7 @@ void read_notes(const pte::MethodView& method, ProgramFile& program) {
   }
 }
 
-// A tensor that has both a place and contents is state, unless it lies where the program keeps copies of its constants
+// A tensor that has both a place and contents is state, unless it is where the program keeps copies of its constants
 // (formats/pte/origin.h).
 bool has_state(const pte::MethodView& method) {
   const auto copies = method.tensor(pte::kCopies);
@@ -85,8 +85,8 @@ bool has_state(const pte::MethodView& method) {
   return false;
 }
 
-// Where in memory each element stands, in logical order.
-std::vector<std::size_t> memory_indices(const BorderTensor& tensor) {
+// Where each element is in memory, in logical order.
+std::vector<std::size_t> memory_indices(const ProgramTensor& tensor) {
   std::vector<std::size_t> indices = {0};
   std::vector<std::size_t> stride(tensor.shape.size(), 1);  // in memory, of each logical dimension
   std::size_t step = 1;
@@ -104,13 +104,13 @@ std::vector<std::size_t> memory_indices(const BorderTensor& tensor) {
   return indices;
 }
 
-std::vector<std::byte> quantized(const npy::Array& array, const BorderTensor& tensor, const std::string& what) {
+std::vector<std::byte> quantized(const npy::Array& array, const ProgramTensor& tensor, const std::string& what) {
   std::vector<std::byte> out;
   for (const float value : compiler::to_float(array.dtype, array.data)) {
     if (std::isnan(value)) {
-      throw InputError({fmt::format("element {} is not a number (NaN), which integers cannot express",
-                                    out.size() / size_of(tensor.dtype)),
-                        "check what made the array", what});
+      throw InputError(
+          {fmt::format("element {} is NaN, which integers cannot represent", out.size() / size_of(tensor.dtype)),
+           "check how the array was made", what});
     }
     const double level = std::nearbyint(static_cast<double>(value) / *tensor.scale) + tensor.zero_point;
     if (tensor.dtype == DType::i16) {
@@ -185,7 +185,7 @@ bool same_shape(const std::vector<std::int64_t>& array, const std::vector<std::i
   return !wanted.empty() && wanted[0] == 1 && std::equal(array.begin(), array.end(), wanted.begin() + 1, wanted.end());
 }
 
-// Refuses what no runtime without delegates and data files can run, and names all of it; the rest load checks.
+// Refuses what a runtime without delegates and data files cannot run, and names all of it; load checks the rest.
 void require_plain(const pte::MethodView& method, const std::string& file) {
   std::set<std::string> delegates, elsewhere;
   const auto count = method.delegate_count();
@@ -193,8 +193,8 @@ void require_plain(const pte::MethodView& method, const std::string& file) {
     delegates.emplace(value_of(method.delegate_name(i), file));
   }
   if (!delegates.empty()) {
-    throw InputError({fmt::format("parts of the program are blobs of delegates: {}", fmt::join(delegates, ", ")),
-                      "only plain operators run here: export the model without a delegate", file});
+    throw InputError({fmt::format("parts of the program are delegate blobs: {}", fmt::join(delegates, ", ")),
+                      "only plain operators are supported: export the model without a delegate", file});
   }
   for (std::int32_t i = 0; i < static_cast<std::int32_t>(method.value_count()); ++i) {
     const auto kind = method.kind(i);
@@ -209,12 +209,12 @@ void require_plain(const pte::MethodView& method, const std::string& file) {
 
 }  // namespace
 
-std::size_t BorderTensor::element_count() const {
+std::size_t ProgramTensor::element_count() const {
   return static_cast<std::size_t>(std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>()));
 }
 
 ProgramFile program_from(std::vector<std::byte> bytes, std::string file, bool plain) {
-  ProgramFile program{.file = std::move(file), .bytes = pte::with_planned_border(std::move(bytes))};
+  ProgramFile program{.file = std::move(file), .bytes = pte::with_planned_io(std::move(bytes))};
   const AlignedBytes aligned(program.bytes);
   const auto opened = pte::ProgramView::open(aligned.span());
   if (!opened.ok()) {
@@ -225,8 +225,8 @@ ProgramFile program_from(std::vector<std::byte> bytes, std::string file, bool pl
   const pte::ProgramView& view = opened.value();
   const pte::MethodView method = value_of(view.method("forward"), program.file);
   if (plain) require_plain(method, program.file);
-  program.inputs = border(method, value_of(method.inputs(), program.file), program.file);
-  program.outputs = border(method, value_of(method.outputs(), program.file), program.file);
+  program.inputs = io_tensors(method, value_of(method.inputs(), program.file), program.file);
+  program.outputs = io_tensors(method, value_of(method.outputs(), program.file), program.file);
   read_notes(method, program);
   program.has_state = has_state(method);
   return program;
@@ -238,7 +238,7 @@ bool is_program_operator(const ir::Node& node) {
   return ops::find_signature(node.op) != nullptr && ops::find_canonical(node.op) == nullptr;
 }
 
-// The node alone: what it reads are inputs, but for constants and scratch.
+// The node alone: what it reads are inputs, except for constants and scratch.
 ir::Graph alone(const ir::Node& node) {
   ir::Graph graph;
   std::map<const ir::Value*, ir::Value*> twins = {{nullptr, nullptr}};
@@ -281,10 +281,10 @@ void check_program_operators(const ir::Graph& graph, const ops::Config& config, 
     try {
       const HostProgram loaded(program, kernels, file);
     } catch (const InputError& error) {
-      // Before layout and packing, arguments may be sound that no kernel takes yet.
+      // Before layout and packing, arguments may be valid that no kernel takes yet.
       if (error.diagnostic().problem.find(describe(Error::unsupported)) != std::string::npos) continue;
       throw InputError({.problem = fmt::format("{}: {}", node.op, error.diagnostic().problem),
-                        .advice = "this text is not what --intermediates writes",
+                        .advice = "use a text written by --intermediates",
                         .file = file,
                         .node = node.name,
                         .source = node.location.text()});
@@ -312,9 +312,9 @@ ProgramFile read_program(const std::string& path) {
   return program_from(std::move(bytes), path);
 }
 
-std::vector<std::byte> to_border(const npy::Array& array, const BorderTensor& tensor, const std::string& what) {
+std::vector<std::byte> to_io(const npy::Array& array, const ProgramTensor& tensor, const std::string& what) {
   if (!same_shape(array.shape, tensor.shape)) {
-    throw InputError({fmt::format("the array has shape [{}], the program wants [{}]", fmt::join(array.shape, ", "),
+    throw InputError({fmt::format("the array has shape [{}], but the program needs [{}]", fmt::join(array.shape, ", "),
                                   fmt::join(tensor.shape, ", ")),
                       "give the model's logical shape (NCHW)", what});
   }
@@ -331,7 +331,7 @@ std::vector<std::byte> to_border(const npy::Array& array, const BorderTensor& te
       converted.assign(raw.begin(), raw.end());
     } else {
       throw InputError(
-          {fmt::format("the array is {}, the program wants {}", name_of(array.dtype), name_of(tensor.dtype)),
+          {fmt::format("the array is {}, but the program needs {}", name_of(array.dtype), name_of(tensor.dtype)),
            fmt::format("convert it to {}", name_of(tensor.dtype)), what});
     }
     elements = converted;
@@ -343,7 +343,7 @@ std::vector<std::byte> to_border(const npy::Array& array, const BorderTensor& te
   return out;
 }
 
-npy::Array from_border(std::span<const std::byte> bytes, const BorderTensor& tensor) {
+npy::Array from_io(std::span<const std::byte> bytes, const ProgramTensor& tensor) {
   const std::size_t width = size_of(tensor.dtype);
   npy::Array array{tensor.dtype, tensor.shape, std::vector<std::byte>(bytes.size())};
   const std::vector<std::size_t> at = memory_indices(tensor);
@@ -351,7 +351,7 @@ npy::Array from_border(std::span<const std::byte> bytes, const BorderTensor& ten
   return array;
 }
 
-std::vector<float> real_values(const npy::Array& array, const BorderTensor& tensor) {
+std::vector<float> real_values(const npy::Array& array, const ProgramTensor& tensor) {
   std::vector<float> values = compiler::to_float(array.dtype, array.data);
   if (tensor.scale && !is_float(array.dtype)) {
     for (float& value : values)
@@ -383,19 +383,19 @@ std::vector<Arrays> sample_arrays(const ProgramFile& program, const npy::DataSet
       }
     }
     if (next != samples.size()) {
-      throw InputError({fmt::format("the array for input {} has another number of steps than the first", input),
-                        "all inputs of a sequence have as many steps", data.path});
+      throw InputError({fmt::format("the array for input {} has a different number of steps than the first", input),
+                        "all inputs of a sequence must have the same number of steps", data.path});
     }
   }
   return samples;
 }
 
-std::vector<npy::Array> steps_of(const npy::Array& sequence, const BorderTensor& tensor, const std::string& what) {
+std::vector<npy::Array> steps_of(const npy::Array& sequence, const ProgramTensor& tensor, const std::string& what) {
   if (sequence.shape.empty() ||
       !std::equal(sequence.shape.begin() + 1, sequence.shape.end(), tensor.shape.begin(), tensor.shape.end())) {
-    throw InputError({fmt::format("the array has shape [{}], a sequence for this input [steps, {}]",
+    throw InputError({fmt::format("the array has shape [{}], but a sequence for this input is [steps, {}]",
                                   fmt::join(sequence.shape, ", "), fmt::join(tensor.shape, ", ")),
-                      "with --sequence the first axis counts steps; the rest is the input's whole shape", what});
+                      "with --sequence the first axis counts steps; the rest must be the input's whole shape", what});
   }
   std::vector<npy::Array> steps;
   for (std::int64_t i = 0; i < sequence.shape[0]; ++i) {
@@ -419,9 +419,9 @@ Execution execute(const ProgramFile& program, const std::vector<Arrays>& samples
   for (const Arrays& arrays : samples) {
     Sample sample;
     for (std::size_t i = 0; i < program.inputs.size(); ++i) {
-      const BorderTensor& tensor = program.inputs[i];
+      const ProgramTensor& tensor = program.inputs[i];
       if (i < arrays.size()) {
-        sample.push_back(to_border(arrays[i], tensor, fmt::format("input {} of {}", i, program.file)));
+        sample.push_back(to_io(arrays[i], tensor, fmt::format("input {} of {}", i, program.file)));
       } else {
         sample.emplace_back(tensor.element_count() * size_of(tensor.dtype));
       }
@@ -450,7 +450,7 @@ Execution execute(const ProgramFile& program, const std::vector<Arrays>& samples
   }
   for (const Sample& sample : outputs) {
     Arrays arrays;
-    for (std::size_t i = 0; i < sample.size(); ++i) arrays.push_back(from_border(sample[i], program.outputs.at(i)));
+    for (std::size_t i = 0; i < sample.size(); ++i) arrays.push_back(from_io(sample[i], program.outputs.at(i)));
     execution.outputs.push_back(std::move(arrays));
   }
   return execution;

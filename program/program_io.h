@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A program as its user sees it: arrays in PyTorch's logical shape go in and come out, whatever layout and type the
-// program has at its border, on the host or on an emulated board.
+// program's inputs and outputs have, on the host or on an emulated board.
 #pragma once
 
 #include <optional>
@@ -17,11 +17,11 @@
 
 namespace cormorant {
 
-struct BorderTensor {
+struct ProgramTensor {
   DType dtype = DType::f32;
   std::vector<std::int64_t> shape;      // logical
   std::vector<std::uint8_t> dim_order;  // memory
-  std::optional<double> scale;          // of integers at the border, where the program tells
+  std::optional<double> scale;          // of integers, if the program records it
   std::int32_t zero_point = 0;
   std::string name = {};  // an argument's, or a key of the dictionary that the model returns; may be empty
 
@@ -31,13 +31,13 @@ struct BorderTensor {
 struct ProgramFile {
   std::string file;  // for diagnostics
   std::vector<std::byte> bytes;
-  std::vector<BorderTensor> inputs = {}, outputs = {};
-  bool has_state = false;  // what one sample leaves behind, the next one finds
+  std::vector<ProgramTensor> inputs = {}, outputs = {};
+  bool has_state = false;  // contents carry over from one sample to the next
   bool by_rows = false;    // its image arrives by rows (cormorant_push_rows); here it is whole
 };
 
-// A .pte, or the program in a .bpte. Throws InputError, also for a file that still has to be compiled, and for one with
-// delegates or data in other files unless it need not be plain.
+// A .pte, or the program in a .bpte. Throws InputError, also for a file that must be compiled first, and, if
+// `plain`, for one with delegates or data in other files.
 ProgramFile read_program(const std::string& path);
 ProgramFile program_from(std::vector<std::byte> bytes, std::string file, bool plain = true);
 
@@ -45,24 +45,24 @@ ProgramFile program_from(std::vector<std::byte> bytes, std::string file, bool pl
 bool is_of_later_stage(const ir::Graph& graph);
 
 // Operators of programs have their arguments checked by the runtime alone: each such node is loaded as a program of its
-// own, before anything is made of it. Throws InputError that names it.
+// own, before it is used. Throws InputError that names it.
 void check_program_operators(const ir::Graph& graph, const ops::Config& config, const std::string& file);
 
-// Loads the program as a board would, with the reference kernels. What it refuses is the text's fault where that is of
-// a later stage, and ours otherwise.
+// Loads the program as a board would, with the reference kernels. A refusal is the text's fault if that is of a later
+// stage, and ours otherwise.
 void require_loadable(std::span<const std::byte> program, const std::string& model, bool of_later_stage);
 
 // Arrays of the logical shape (a missing batch axis of 1 is fine). A float array for an int8 input is quantized with
 // the input's own scale; any other difference of type is an InputError.
-std::vector<std::byte> to_border(const npy::Array& array, const BorderTensor& tensor, const std::string& what);
-npy::Array from_border(std::span<const std::byte> bytes, const BorderTensor& tensor);
+std::vector<std::byte> to_io(const npy::Array& array, const ProgramTensor& tensor, const std::string& what);
+npy::Array from_io(std::span<const std::byte> bytes, const ProgramTensor& tensor);
 // Integers as the real numbers they stand for; floats as they are.
-std::vector<float> real_values(const npy::Array& array, const BorderTensor& tensor);
+std::vector<float> real_values(const npy::Array& array, const ProgramTensor& tensor);
 
 using Arrays = std::vector<npy::Array>;
 
-// The program's inputs of every sample: arrays by the inputs' names, x for a single input, else in their order but for
-// y, y0, y1, … and "labels", which are labels or expected outputs. Of sequences every step is a sample.
+// The program's inputs of every sample: arrays by the inputs' names, x for a single input, else in their order except
+// for y, y0, y1, … and "labels", which are labels or expected outputs. For sequences every step is a sample.
 std::vector<Arrays> sample_arrays(const ProgramFile& program, const npy::DataSet& data,
                                   compiler::Axes axes = compiler::Axes::samples);
 
@@ -70,7 +70,7 @@ std::vector<Arrays> sample_arrays(const ProgramFile& program, const npy::DataSet
 std::vector<std::string> input_arrays(const ProgramFile& program, const npy::DataSet& data);
 
 // A sequence [steps, …] as one array per step, and back. The rest of the shape is the tensor's whole shape.
-std::vector<npy::Array> steps_of(const npy::Array& sequence, const BorderTensor& tensor, const std::string& what);
+std::vector<npy::Array> steps_of(const npy::Array& sequence, const ProgramTensor& tensor, const std::string& what);
 npy::Array sequence_of(std::span<const npy::Array> steps);
 
 struct Execution {
@@ -80,7 +80,7 @@ struct Execution {
 
 struct ExecuteOn {
   std::optional<Target> target;  // none: this process, with the reference kernels
-  std::size_t steps = 1;         // samples that a program with state executes one after the other before it is reset
+  std::size_t steps = 1;         // samples that a program with state executes one after another before it is reset
   std::string board = {};        // empty: the one that the target is emulated with
   Compiler compiler = Compiler::gcc;
   bool profile = false;

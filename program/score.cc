@@ -32,7 +32,7 @@ struct Outputs {
   std::size_t samples = 0;
 };
 
-// Of every step, where there are sequences.
+// For every step if there are sequences.
 Outputs evaluate_float(const std::string& path, const npy::DataSet& data, compiler::Axes axes) {
   const ir::Graph graph = compiler::import_model(find_model(path));
   const quantizer::Samples samples = compiler::samples_of(std::make_shared<const npy::DataSet>(data), graph, axes);
@@ -68,9 +68,9 @@ Outputs evaluate_program(const ProgramFile& program, const npy::DataSet& data, c
   const Execution execution = execute(program, samples, where);
   Outputs outputs;
   outputs.samples = samples.size();
-  for (const BorderTensor& tensor : program.inputs) outputs.input_shapes.push_back(tensor.shape);
+  for (const ProgramTensor& tensor : program.inputs) outputs.input_shapes.push_back(tensor.shape);
   for (std::size_t k = 0; k < program.outputs.size(); ++k) {
-    const BorderTensor& tensor = program.outputs[k];
+    const ProgramTensor& tensor = program.outputs[k];
     outputs.names.push_back(tensor.name);
     outputs.shapes.push_back(tensor.shape);
     Values& values = outputs.values.emplace_back();
@@ -89,8 +89,8 @@ std::size_t count_of(std::span<const std::int64_t> shape) {
   return static_cast<std::size_t>(std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>()));
 }
 
-// How many classes a tensor tells apart at every place, and how many places there are: [1, C] has one place, [1, C, H,
-// W] and [1, C, T] have the rest as places.
+// How many classes a tensor distinguishes at every position, and how many places there are: [1, C] has one place, [1,
+// C, H, W] and [1, C, T] have the rest as places.
 struct Classes {
   std::size_t classes = 0, places = 0;
 };
@@ -150,20 +150,21 @@ Expected expected_of(const npy::Array& array, const std::string& name, const Sha
       return value >= 0 && value < static_cast<float>(std::max<std::size_t>(2, classes));
     });
     if (elements > 1 && !in_range) {
-      throw InputError({fmt::format("labels {} are not all classes of an output with {} of them", name, classes),
-                        fmt::format("labels count from 0 to {}", classes - 1), data.path});
+      throw InputError({fmt::format("labels {} are out of range for an output with {} classes", name, classes),
+                        fmt::format("labels must be between 0 and {}", classes - 1), data.path});
     }
     if (in_range) return {std::move(expected.values), true};
   }
   if (fits(elements)) return expected;
-  throw InputError({fmt::format("{} labels for {} samples: {} has shape [{}], the output [{}]", expected.values.size(),
-                                samples, name, fmt::join(array.shape, ", "), fmt::join(shape, ", ")),
-                    "y has one class per sample (or per place of a map, of sequences one per step), is one-hot, or has "
-                    "the output's shape",
-                    data.path});
+  throw InputError(
+      {fmt::format("{} labels for {} samples: {} has shape [{}], the output has shape [{}]", expected.values.size(),
+                   samples, name, fmt::join(array.shape, ", "), fmt::join(shape, ", ")),
+       "y must have one class per sample (per position for a map, per step for a sequence), be one-hot, or have the "
+       "output's shape",
+       data.path});
 }
 
-// Labels of an output by name: y or a usual word for the first one, y0, y1, … for all.
+// Labels of an output by name: y or another usual name for the first one, y0, y1, … for all.
 const std::pair<std::string, npy::Array>* find_labels(const npy::DataSet& data, std::size_t output) {
   std::vector<std::string> names = {fmt::format("y{}", output)};
   if (output == 0) names.insert(names.begin(), {"y", "label", "labels", "target", "targets"});
@@ -177,7 +178,7 @@ const std::pair<std::string, npy::Array>* find_labels(const npy::DataSet& data, 
 
 // ---- scores ---------------------------------------------------------------------------------------------------------
 
-// Without labels, what looks like a classifier: one output of several numbers along one axis, which is no
+// Without labels, what looks like a classifier: one output of several numbers along one axis, which is not a
 // reconstruction of an input.
 Task task_without_labels(const Outputs& outputs, std::size_t output) {
   const Shape& shape = outputs.shapes[output];
@@ -204,14 +205,14 @@ std::vector<float> answers(Task task, const std::vector<float>& values, const Sh
   return all;
 }
 
-// Of one number per sample, probabilities are told apart at a half, logits at 0.
+// With one number per sample, the threshold is a half for probabilities and 0 for logits.
 float threshold_of(const Values& values) {
   const bool is_probability =
       std::ranges::all_of(values, [](const std::vector<float>& v) { return v[0] >= 0 && v[0] <= 1; });
   return is_probability ? 0.5F : 0.0F;
 }
 
-// The samples that labels speak of: all of them, or of every sequence its last step.
+// The samples that have labels: all of them, or the last step of every sequence.
 std::vector<std::size_t> labelled(std::size_t samples, std::size_t labels) {
   std::vector<std::size_t> indices;
   const std::size_t steps = samples / std::max<std::size_t>(1, labels);
@@ -321,8 +322,8 @@ void require_same_outputs(const Outputs& outputs, const Outputs& reference, cons
     return all;
   };
   if (counts(outputs) == counts(reference)) return;
-  throw InputError(
-      {"its outputs have other sizes than the program's", "give the model that the program was made of", float_model});
+  throw InputError({"its outputs have different sizes than the program's",
+                    "give the model that the program was compiled from", float_model});
 }
 
 }  // namespace

@@ -66,11 +66,12 @@ npy::DataSet data_set_from(const std::vector<PyNamed>& arrays, const std::string
     }
     if (data.samples == 0) data.samples = array.shape[0];
     if (array.shape[0] != data.samples) {
-      throw InputError({fmt::format("array '{}' has {} samples, the first one {}", key, array.shape[0], data.samples),
-                        "all arrays have as many samples: their first axis", name});
+      throw InputError(
+          {fmt::format("array '{}' has {} samples, but the first one has {}", key, array.shape[0], data.samples),
+           "all arrays have as many samples: their first axis", name});
     }
   }
-  if (data.arrays.empty()) throw InputError({"there is no array", "give one array per input", name});
+  if (data.arrays.empty()) throw InputError({"there are no arrays", "pass one array per input", name});
   return data;
 }
 
@@ -108,11 +109,11 @@ ExecuteOn place(const std::string& target, const std::map<std::string, std::stri
   const auto get = [&](const char* name) { return settings.contains(name) ? settings.at(name) : std::string(); };
   if (target != "host") {
     where.target = parse_target(target, get("isa"));
-    if (where.target->is_any()) throw UsageError("target 'any' names no board\n  name a CPU, or host");
+    if (where.target->is_any()) throw UsageError("target 'any' is not a board\n  name a CPU, or host");
   }
   const std::string compiler = get("compiler");
   if (!compiler.empty() && compiler != "gcc" && compiler != "clang") {
-    throw UsageError("compiler is gcc or clang, not '" + compiler + "'");
+    throw UsageError("compiler must be gcc or clang, not '" + compiler + "'");
   }
   where.compiler = compiler == "clang" ? Compiler::clang : Compiler::gcc;
   where.board = get("board");
@@ -181,9 +182,9 @@ class Program {
   }
 
  private:
-  static std::vector<Tensor> tensors(const std::vector<BorderTensor>& from) {
+  static std::vector<Tensor> tensors(const std::vector<ProgramTensor>& from) {
     std::vector<Tensor> to;
-    for (const BorderTensor& t : from) to.emplace_back(t.name, name_of(t.dtype), t.shape, t.scale, t.zero_point);
+    for (const ProgramTensor& t : from) to.emplace_back(t.name, name_of(t.dtype), t.shape, t.scale, t.zero_point);
     return to;
   }
 

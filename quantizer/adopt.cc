@@ -18,7 +18,7 @@ constexpr std::string_view kDequantize = "quantized_decomposed.dequantize";
 bool is_conversion(const ir::Node& node) { return node.op.starts_with("quantized_decomposed."); }
 bool is_real(const ir::Value* value) { return value->type.dtype == DType::f32; }
 
-// The integers behind a float tensor: what a dequantize was made from; null if it comes from elsewhere.
+// The integers that a float tensor was dequantized from; null if it comes from elsewhere.
 ir::Value* integers_of(ir::Value* value) {
   if (value->type.is_quantized()) return value;
   const ir::Node* producer = value->producer;
@@ -53,7 +53,7 @@ class Adoption {
   }
 
  private:
-  // Operators' rules ask which operands are constant, so quantized ones stand in place of their conversions.
+  // Operators' rules ask which operands are constant, so quantized ones replace their conversions.
   void show_constants() {
     for (ir::Node* node : graph_.snapshot()) {
       if (!node->op.starts_with(kDequantize)) continue;
@@ -64,7 +64,7 @@ class Adoption {
     }
   }
 
-  // What stays in float reads floats.
+  // Nodes that stay in float read floats.
   void hide_constants(ir::Node& node) {
     for (ir::Value* input : node.inputs()) {
       if (input->kind != ir::ValueKind::constant || !input->type.is_quantized()) continue;
@@ -74,7 +74,7 @@ class Adoption {
     }
   }
 
-  // An input that is only ever read as the same integers is those integers.
+  // An input that is only ever read as the same integers becomes those integers.
   void adopt_inputs() {
     for (ir::Value* input : graph_.inputs()) {
       if (const auto params = only_parameters(input)) {
@@ -103,7 +103,7 @@ class Adoption {
     }
   }
 
-  // Makes the node a quantized one; or says why it cannot be.
+  // Makes the node a quantized one, or says why that is impossible.
   std::string adopt(ir::Node& node) {
     const ops::Operator* op = ops::find(node);
     if (op == nullptr || op->quantize == nullptr) return "operator " + node.op + " has no integer form";
@@ -136,7 +136,7 @@ class Adoption {
     return {};
   }
 
-  // With 16 bits an operator needs all its activations so, and symmetric ones.
+  // With 16 bits an operator needs all its activations in 16 bits, and symmetric.
   static std::string check_width(const ir::Node& node, const Rule& rule, const ir::QuantParams& result) {
     const bool is_wide = result.dtype == DType::i16;
     const auto precision = is_wide ? ops::Precision::w8a16 : ops::Precision::w8a8;
@@ -151,7 +151,7 @@ class Adoption {
         const ir::Value* integers = integers_of(value);
         if (integers == nullptr || integers->kind == ir::ValueKind::constant || !integers->type.quant) continue;
         if (integers->type.quant->dtype != result.dtype && !std::holds_alternative<Rule::Share>(rule.output)) {
-          return "the model gives it operands of 8 and of 16 bits";
+          return "the model gives it both 8-bit and 16-bit operands";
         }
         if (is_wide && integers->type.quant->zero_point() != 0) return "a 16-bit operand of it has a zero point";
       }
@@ -159,7 +159,7 @@ class Adoption {
     return {};
   }
 
-  // After adopt(): its types are the decision.
+  // After adopt(): the types show the decision.
   static Decision decision_about(const ir::Node& node, const std::string& reason) {
     Decision decision{node.name, node.op, node.location.text()};
     decision.rule = reason.empty() ? "the model's parameters" : "float";
@@ -191,7 +191,7 @@ class Adoption {
       for (ir::Value* value : tensors(argument)) {
         if (!is_real(value) && !value->type.is_quantized()) continue;
         const bool constant = value->kind == ir::ValueKind::constant;
-        // A bias, or a number in the model's code, may come in float: its integers follow from the rest.
+        // A bias, or a number in the model's code, may be in float: its integers follow from the rest.
         if (integers_of(value) == nullptr && !(constant && (weight == nullptr || weight->is_bias || !weight->axis))) {
           return "the model does not quantize its " + argument.name;
         }
@@ -244,8 +244,8 @@ class Adoption {
     return graph_.add_constant(value->name + "_int", std::move(made.type), std::move(made.data));
   }
 
-  // Operators that only pass values on have one set of parameters; where the model gives them two, a conversion stands
-  // before them. Where an operator's result has parameters of its own by definition, one stands behind it.
+  // Operators that only pass values on have one set of parameters; where the model gives them two, a conversion
+  // precedes them. Where an operator's result has parameters of its own by definition, one follows it.
   void share(ir::Node& node, const Rule& rule) {
     if (std::holds_alternative<Rule::Share>(rule.output)) {
       for (ir::Value* input : node.inputs()) {

@@ -16,11 +16,11 @@ using Rule = ops::QuantRule;
 
 bool is_real(const ir::Value* value) { return value->type.dtype == DType::f32; }
 
-// Why the node cannot compute with integers whatever its rule says; empty if it can.
+// Why the node cannot compute with integers, regardless of its rule; empty if it can.
 std::string obstacle(const ir::Node& node, const ops::Operator* op, const QuantizeOptions& options) {
   if (const LayerSettings own = settings_for(options.layers, node.location.module); own.keep_float.value_or(false)) {
     const bool in_file = !own.where.starts_with("--");
-    return "kept in float as asked for layer " + own.path + (in_file ? " in " + own.where : "");
+    return "kept in float as requested for layer " + own.path + (in_file ? " in " + own.where : "");
   }
   const std::vector<ir::Value*> inputs = node.inputs();
   if (std::ranges::none_of(inputs, is_real)) return "computes with integers";
@@ -58,8 +58,8 @@ Rule rule_of(const ir::Node& node, const QuantizeOptions& options) {
   return rule;
 }
 
-// The nodes between a state and what it becomes, if all they do is to add: a running sum or a counter outgrows every
-// range that calibration has seen. Empty if there is no such way.
+// The nodes between a state and its new contents, if all they do is add: a running sum or a counter outgrows every
+// range that calibration has seen. Empty if there is no such path.
 std::vector<const ir::Node*> running_sum(const ir::Value* state, const ir::Value* value) {
   const ir::Node* node = value->producer;
   if (node == nullptr || (node->op != "aten.add" && node->op != "aten.view")) return {};
@@ -83,7 +83,7 @@ std::vector<ir::Value*> activations(const ir::Node& node, const Rule& rule) {
   for (const ir::NamedArgument& argument : node.args) {
     const bool is_weight =
         std::ranges::any_of(rule.weights, [&](const Rule::Weight& weight) { return weight.argument == argument.name; });
-    // A table of places has its weights, which become integers of their own when the node is lowered.
+    // A table of positions comes with weights, which become integers of their own when the node is lowered.
     const bool is_table = argument.name == "weights" && node.has("places");
     if (is_weight || is_table) continue;
     if (const auto* single = std::get_if<ir::Value*>(&argument.value)) {
@@ -105,16 +105,17 @@ struct Choice {
 };
 using Choices = std::unordered_map<const ir::Node*, Choice>;
 
-// Layers with weights that no other such layer stands before, or behind: four bits of weights would cost most there.
+// Layers with weights that have no other such layer before them, or none after them: 4-bit weights would cost most
+// there.
 class Ends {
  public:
   Ends(const ir::Graph& graph, const Rules& rules) {
-    std::unordered_set<const ir::Value*> behind, before;
+    std::unordered_set<const ir::Value*> after, before;
     for (const ir::Node& node : graph.nodes()) {
       const bool weighs = !rules.at(&node).weights.empty();
-      const bool follows = std::ranges::any_of(node.inputs(), [&](const ir::Value* v) { return behind.contains(v); });
+      const bool follows = std::ranges::any_of(node.inputs(), [&](const ir::Value* v) { return after.contains(v); });
       if (weighs && !follows) ends_.insert(&node);
-      if (weighs || follows) behind.insert(node.results.begin(), node.results.end());
+      if (weighs || follows) after.insert(node.results.begin(), node.results.end());
     }
     for (auto node = graph.nodes().rbegin(); node != graph.nodes().rend(); ++node) {
       const bool weighs = !rules.at(&*node).weights.empty();
@@ -146,7 +147,7 @@ bool is_depthwise(const ir::Node& node) {
                     .source = node.location.text()});
 }
 
-// What each quantized node computes with: what is asked for it, or the nearest that its operator has.
+// The precision of each quantized node: the requested one, or the nearest that its operator supports.
 Choices choose_precisions(const ir::Graph& graph, const Rules& rules, const QuantizeOptions& options) {
   const Ends ends(graph, rules);
   Choices choices;
@@ -166,7 +167,7 @@ Choices choose_precisions(const ir::Graph& graph, const Rules& rules, const Quan
     } else if (wanted == ops::Precision::w4a8 && !is_asked && is_depthwise(node)) {
       choice.instead = "depthwise layers keep 8 bits";
     } else if (!has(rule, wanted)) {
-      // A module may hold more than the layer that is meant: only what has weights was surely meant.
+      // A module may contain more than the intended layer: only nodes with weights were certainly meant.
       if (own.precision && !rule.weights.empty()) contradict(node, own, rule);
       choice.instead = "operator " + node.op + " has no " + name;
     } else if (wanted == ops::Precision::w4a8 && !is_asked && ends.contains(node)) {
@@ -178,8 +179,8 @@ Choices choose_precisions(const ir::Graph& graph, const Rules& rules, const Quan
   return choices;
 }
 
-// Which tensors have 16 bits: results of nodes that compute so, what is only moved of them, and what comes from outside
-// to such a node.
+// Which tensors have 16 bits: results of nodes that compute with them, what is only moved from them, and what comes to
+// such a node from outside.
 std::unordered_set<const ir::Value*> wide_values(const ir::Graph& graph, const Rules& rules, Choices& choices) {
   std::unordered_set<const ir::Value*> wide;
   const auto is_source = [&](const ir::Value* value) {
@@ -192,7 +193,7 @@ std::unordered_set<const ir::Value*> wide_values(const ir::Graph& graph, const R
     const std::vector<ir::Value*> inputs = activations(node, rule);
     bool is_wide = at->second.precision == ops::Precision::w8a16;
     if (is_sharing(rule) && !std::ranges::all_of(inputs, is_source)) {
-      // What was computed decides, whatever moves it.
+      // The computing node decides, whatever moves its result.
       is_wide = has(rule, ops::Precision::w8a16) &&
                 std::ranges::any_of(inputs, [&](const ir::Value* v) { return !is_source(v) && wide.contains(v); });
     }
@@ -233,7 +234,7 @@ void keep_islands_in_float(const ir::Graph& graph, Rules& rules) {
   for (const ir::Node* node : candidates) rules.at(node) = {Rule::Reject{"moves data between float operators"}, {}};
 }
 
-// Union-find over tensors. A set whose range is known by definition (behind softmax) stays apart from sets whose range
+// Union-find over tensors. A set whose range is known by definition (after softmax) stays apart from sets whose range
 // is measured: the one cannot change, and the other would be clipped by it. Conversion bridges the two instead.
 class Sharing {
  public:
@@ -246,7 +247,7 @@ class Sharing {
     values_.push_back(value);
     open_.push_back(false);
   }
-  // A tensor with a range of its own, in contrast to one that only passes on what it gets.
+  // A tensor with a range of its own, unlike one that only passes on its input.
   void mark_measured(const ir::Value* value) { open_[root(index_.at(value))] = true; }
 
   [[nodiscard]] bool contains(const ir::Value* value) const { return index_.contains(value); }
@@ -309,7 +310,7 @@ bool names(const std::vector<std::string>& list, const std::string& name) {
 
 Rule::Fixed words_of(const Rule& rule) { return {rule.words->scale, 0, DType::i16}; }
 
-// What has 16 bits because a node reads it so: its arguments, and what was only moved to become one.
+// Tensors that have 16 bits because a node reads them so: its arguments, and what was only moved to become one.
 std::unordered_map<const ir::Value*, Rule::Fixed> values_of_words(const ir::Graph& graph, const Rules& rules) {
   std::unordered_map<const ir::Value*, Rule::Fixed> all;
   for (const ir::Node& node : graph.nodes()) {
@@ -357,9 +358,9 @@ void add_conversions(const ir::Graph& graph, Annotation& annotation) {
   }
 }
 
-// Steps of a recurrence that was unrolled: layers with the same weights, one behind the other. Their tensors share
-// parameters step by step, so that the steps have the same constants, which a program then holds once. Layers with the
-// same weights beside each other (the heads of a detector, at several sizes) keep ranges of their own.
+// Steps of a recurrence that was unrolled: layers with the same weights, one after another. Their tensors share
+// parameters step by step, so that the steps have the same constants, which a program then holds once. Parallel layers
+// with the same weights (the heads of a detector, at several sizes) keep their own ranges.
 class Recurrences {
  public:
   Recurrences(const ir::Graph& graph, const Annotation& annotation, Sharing& sharing)
@@ -463,7 +464,7 @@ Annotation annotate(const ir::Graph& graph, const QuantizeOptions& options) {
   for (const ir::Node& node : graph.nodes()) {
     const Rule& rule = rules.at(&node);
     if (const auto* reject = std::get_if<Rule::Reject>(&rule.output)) {
-      // Indices, masks and the like are what they are.
+      // Indices, masks and the like stay as they are.
       if (std::ranges::any_of(node.results, is_real)) {
         annotation.float_nodes.push_back({node.name, node.op, node.location.text(), reject->reason});
       }
@@ -487,7 +488,7 @@ Annotation annotate(const ir::Graph& graph, const QuantizeOptions& options) {
       if (std::holds_alternative<Rule::Observe>(rule.output) && !has_words) sharing.mark_measured(result);
       if (!is_sharing(rule)) continue;
       for (const ir::Value* input : inputs) {
-        // What computes with 8 bits alone has a range of its own behind what has 16.
+        // A value that is only computed with 8 bits has its own range after one with 16.
         if (sharing.has_words(input) && !moves_words(rule)) {
           sharing.mark_measured(result);
         } else {
@@ -499,8 +500,8 @@ Annotation annotate(const ir::Graph& graph, const QuantizeOptions& options) {
       if (node.has(argument)) sharing.unite(node.result(), node.tensor(argument));
     }
   }
-  // What a state holds and what it becomes have one set of parameters; where they cannot (a range that is known by
-  // definition), conversion bridges the two.
+  // A state and its new contents share one set of parameters; where they cannot (a range that is known by definition),
+  // a conversion bridges the two.
   for (const auto& [state, value] : graph.updates()) {
     if (annotation.float_states.contains(state) || !is_real(state)) continue;
     if (sharing.contains(value) && !sharing.contains(state)) add_measured(state);

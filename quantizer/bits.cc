@@ -36,7 +36,7 @@ void add(Noise& to, const Noise& what, double sign = 1) {
   for (std::size_t k = 0; k < to.size(); ++k) to[k] += sign * what[k];
 }
 
-// A quantized node that does more than to move data.
+// A quantized node that does more than move data.
 struct Layer {
   const ir::Node* node;
   std::vector<std::size_t> readers;  // layers that read its result, also what was only moved of it
@@ -191,7 +191,7 @@ class Search {
     }
   }
 
-  // Of all outputs, each in parts of its noise in 8w8a.
+  // Over all outputs, each relative to its noise in 8w8a.
   [[nodiscard]] double weight_of(const Noise& noise) const {
     double sum = 0;
     for (std::size_t k = 0; k < noise.size(); ++k) sum += total_[k] > 0 ? noise[k] / total_[k] : 0;
@@ -247,7 +247,7 @@ class Search {
     return all;
   }
 
-  // What --scheme=4w8a has: first and last layers in 8 bits.
+  // As with --scheme=4w8a: first and last layers in 8 bits.
   [[nodiscard]] Assignment usual() const {
     const Annotation annotation = annotate(in_.graph, with(Precision::w4a8));
     Assignment all(layers_.size(), Precision::w8a8);
@@ -357,7 +357,8 @@ class Search {
     return all;
   }
 
-  // As few tensors of 16 bits as `wanted` allows, with these layers in 4 bits; all that can be is good enough.
+  // As few 16-bit tensors as `wanted` allows, with these layers in 4 bits; if it cannot be reached, as many as
+  // possible.
   Assignment least_wide(const Assignment& narrow, double wanted) {
     const std::size_t all = widening_.size();
     const auto narrower = [&](std::size_t k) { return with_wide(narrow, all - k); };
@@ -365,7 +366,7 @@ class Search {
     return narrower(most_steps(all, narrower, wanted));
   }
 
-  // Steps that were passed over although they would do: those behind the first that would not.
+  // Steps that were passed over although they would fit: those after the first that would not.
   Assignment with_later_steps(Assignment all, std::size_t from, double wanted) {
     const double off = db(all) - predicted_db(all);
     Assignment more = all;
@@ -447,7 +448,7 @@ class Search {
   Assignment fitting(std::size_t wide) {
     constexpr int kTries = 4;
     const Assignment all = mixed(narrowing_.size(), wide);
-    // What is saved but for the kernels that 4 bits take.
+    // What is saved except for the kernels that 4 bits take.
     double bytes = static_cast<double>(footprint(all).flash) - static_cast<double>(*goal_.flash) - predicted_bytes(all);
     for (int k = 0; k < kTries; ++k) {
       const Assignment next = with_wide(saving(bytes), wide);
@@ -466,7 +467,7 @@ class Search {
       if (footprint(all).flash > *goal_.flash || (wide != 0 && !fits_ram(all))) continue;
       candidates.push_back(fitting(wide));
       if (wide == 0) continue;
-      // 16 bits where they are worth it, if both kinds of kernels have room beside each other.
+      // 16 bits where they are worth it, if both kinds of kernels have room next to each other.
       const Assignment fewer = least_wide(candidates.back(), db(candidates.back()) - kNotWorth);
       if (footprint(fewer).flash <= *goal_.flash) candidates.back() = fewer;
     }
@@ -510,8 +511,8 @@ class Search {
     if (goal_.flash) return fmt::format("the best SQNR within {} bytes of flash", grouped(*goal_.flash));
     if (goal_.min_db) return fmt::format("the least flash for {:.1f} dB", *goal_.min_db);
     return fmt::format(
-        "the least flash for {:.1f} dB, {:.0f} less than 8w8a, with 8-bit activations; --min-sqnr and --budget=flash= "
-        "say otherwise",
+        "the least flash for {:.1f} dB, {:.0f} less than 8w8a, with 8-bit activations; change this with --min-sqnr and "
+        "--budget=flash=",
         db_8w8a_ - kMayLose, kMayLose);
   }
 
@@ -527,28 +528,27 @@ class Search {
     throw InputError(
         {.problem = fmt::format(
              "--min-sqnr={:g} cannot be met: the best is {:.1f} dB, {}", wanted, most,
-             is_wide && db(widest) > db_8w8a_ ? "with 16-bit activations wherever operators have them" : "in 8w8a"),
+             is_wide && db(widest) > db_8w8a_ ? "with 16-bit activations wherever operators support them" : "in 8w8a"),
          .advice = fmt::format("ask for --min-sqnr={:.1f}{}", std::floor(most * 10) / 10,
-                               layer.empty() ? "" : ", or keep what costs most in float: --float-layers " + layer)});
+                               layer.empty() ? "" : ", or keep the worst layers in float: --float-layers " + layer)});
   }
 
   [[noreturn]] void refuse_flash() {
     const Assignment least = mixed(narrowing_.size(), 0);
     const Assignment smaller = footprint(least).flash < flash_8w8a_ ? least : mixed(0, 0);
     throw InputError(
-        {.problem = fmt::format("--scheme=auto does not find a program for {} bytes of flash: the least is "
-                                "{}, at {:.1f} dB",
-                                grouped(*goal_.flash), grouped(footprint(smaller).flash), db(smaller)),
+        {.problem =
+             fmt::format("--scheme=auto cannot meet {} bytes of flash: the smallest program has {}, at {:.1f} dB",
+                         grouped(*goal_.flash), grouped(footprint(smaller).flash), db(smaller)),
          .advice = fmt::format("raise it to --budget=flash={}, or make the model smaller", footprint(smaller).flash)});
   }
 
   [[noreturn]] void refuse_both(double best) {
     const std::uint64_t flash = footprint(least_flash()).flash;  // says what the most is, if there is none
-    throw InputError(
-        {.problem = fmt::format("--min-sqnr={:g} needs {} bytes of flash; {} bytes have room for {:.1f} dB",
-                                *goal_.min_db, grouped(flash), grouped(*goal_.flash), best),
-         .advice = fmt::format("raise it to --budget=flash={}, or ask for --min-sqnr={:.1f}", flash,
-                               std::floor(best * 10) / 10)});
+    throw InputError({.problem = fmt::format("--min-sqnr={:g} needs {} bytes of flash; {} bytes allow {:.1f} dB",
+                                             *goal_.min_db, grouped(flash), grouped(*goal_.flash), best),
+                      .advice = fmt::format("raise it to --budget=flash={}, or ask for --min-sqnr={:.1f}", flash,
+                                            std::floor(best * 10) / 10)});
   }
 
   static void describe(const Layer& layer, Precision precision, BitsReport& report) {

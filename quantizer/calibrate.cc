@@ -18,11 +18,10 @@ namespace cormorant::quantizer {
 namespace {
 
 [[noreturn]] void reject_non_finite(const ir::Value& value, const std::string& when) {
-  throw InputError(
-      {.problem = fmt::format("'{}' holds an infinite number or a NaN{}", value.name, when),
-       .advice = "integers cannot express it; check the calibration data, and the model's weights at this place",
-       .node = value.producer == nullptr ? value.name : value.producer->name,
-       .source = value.producer == nullptr ? std::string() : value.producer->location.text()});
+  throw InputError({.problem = fmt::format("'{}' contains an infinity or NaN{}", value.name, when),
+                    .advice = "integers cannot represent it; check the calibration data and the model's weights there",
+                    .node = value.producer == nullptr ? value.name : value.producer->name,
+                    .source = value.producer == nullptr ? std::string() : value.producer->location.text()});
 }
 
 void require_finite_weights(const ir::Graph& graph, const Annotation& annotation) {
@@ -40,7 +39,7 @@ void require_finite_weights(const ir::Graph& graph, const Annotation& annotation
 }
 
 // The factor from a node's accumulator to its result must not exceed 1: the accumulator would be shifted left, and
-// inputs a little outside the calibration data would overflow it instead of saturating. Only results that are next to
+// inputs a little outside the calibration data would overflow it instead of saturating. Only results that are close to
 // zero by cancellation get there; a wider range costs them nothing, since the accumulator is no finer.
 void widen_results(const ir::Graph& graph, const Annotation& annotation, std::vector<ir::QuantParams>& params) {
   for (const ir::Node& node : graph.nodes()) {
@@ -76,7 +75,7 @@ LayerSettings settings_of(const Group& group, const QuantizeOptions& options) {
   return {};
 }
 
-// The largest that the tensors of a group can be, by the activations behind which they stand.
+// The largest value that a group's tensors can have, given the activations they come from.
 double largest_by_activation(const Group& group) {
   double largest = 0;
   for (const ir::Value* member : group.members) {
@@ -96,9 +95,9 @@ std::vector<Proposal> wide_proposals(const Distribution& seen, Observer observer
       {{Observer::minmax}, params_for_range(kBeyond * seen.min(), std::min(largest, kBeyond * seen.max()), kWords)}};
 }
 
-// What there is to choose from, without duplicates.
+// The alternatives, without duplicates.
 std::vector<Proposal> proposals_for(const Distribution& seen, Observer observer) {
-  // Of a few hundred numbers, the largest says little about what inference will bring: nothing is clipped then.
+  // With only a few hundred numbers, the largest says little about what inference will see: nothing is clipped then.
   constexpr double kEnough = 2048;
   if (seen.count < kEnough) return {{{Observer::minmax}, minmax_range(seen, {})}};
   if (observer != Observer::automatic) return {{{observer}, observed_range(observer, seen, {})}};
@@ -160,7 +159,7 @@ bool was_bytes(const Group& group) {
 }
 
 // What a camera's bytes stand for, if the input's values may be pixels: 0 to 1, or 0 to 255. A range that fills little
-// of it would lose bits, and is none of pixels.
+// of it would lose bits, and is not pixels.
 std::optional<ir::QuantParams> pixel_levels(const Group& group, const Observations& observations) {
   const auto is_input = [](const ir::Value* value) { return value->kind == ir::ValueKind::input; };
   const auto input = std::ranges::find_if(group.members, is_input);
@@ -175,10 +174,10 @@ std::optional<ir::QuantParams> pixel_levels(const Group& group, const Observatio
   return std::nullopt;
 }
 
-// What there is to choose from, per group.
+// The alternatives per group.
 struct Proposals {
   std::vector<std::vector<Proposal>> of_group;  // none where the parameters are fixed
-  std::vector<std::string> asked;               // who asked for a range of its own
+  std::vector<std::string> asked;               // who requested a range of its own
 };
 
 Proposals proposals_of(const Annotation& annotation, const Observations& observations, const QuantizeOptions& options) {
@@ -192,7 +191,7 @@ Proposals proposals_of(const Annotation& annotation, const Observations& observa
     if (own.range) {
       all.of_group[k] = {
           {{Observer::minmax}, params_for_range(own.range->first, own.range->second, group.is_wide ? kWords : Grid{})}};
-      all.asked[k] = "range as asked";
+      all.asked[k] = "range as requested";
       return;
     }
     if (was_bytes(group)) {
@@ -249,7 +248,7 @@ std::vector<Parameters> choose_parameters(const ir::Graph& graph, const Annotati
   const Proposals proposals = proposals_of(annotation, observations, options);
   std::vector<std::vector<std::size_t>> choices = {
       best_proposals(graph, annotation, proposals.of_group, samples, options.threads)};
-  // Not by divergence: it is blind to how large the values are that it clips.
+  // Not by divergence, which ignores how large the clipped values are.
   for (const Observer observer : {Observer::minmax, Observer::percentile, Observer::mse}) {
     std::vector<std::size_t> choice = proposals_by(observer, proposals.of_group);
     if (std::ranges::find(choices, choice) == choices.end()) choices.push_back(std::move(choice));

@@ -89,13 +89,12 @@ QuantizeReport quantize(ir::Graph& graph, const Samples& samples, const Quantize
   const bool is_random = samples.count == 0;
   if (is_random) {
     report.warnings.emplace_back(
-        "no calibration data: activation ranges come from random inputs and are not representative; give some with "
-        "--calibrate");
+        "no calibration data: activation ranges come from random inputs and are not representative; use --calibrate");
   }
   if (!is_random && samples.steps == 1 && !graph.states().empty()) {
     report.warnings.emplace_back(
-        "the model keeps state, and every calibration sample begins with its initial contents: ranges of what the "
-        "state becomes later are not seen; give sequences with --sequence");
+        "the model keeps state, and every calibration sample starts from its initial contents, so the ranges of later "
+        "contents are not seen; calibrate on sequences with --sequence");
   }
   const Samples given = is_random ? random_samples(graph, kRandomSamples, kRandomSeed) : samples;
   keep_last_states(graph);

@@ -183,7 +183,7 @@ output %j
   }
 }
 
-// What stands behind `%name : ` in a graph's text.
+// The text after `%name : ` in a graph's text.
 std::string type_in(const std::string& text, const std::string& name) {
   const std::string before = "%" + name + " : ";
   const std::size_t at = text.find(before) + before.size();
@@ -550,7 +550,7 @@ output %c
   const QuantizeReport report = quantize(graph, samples({many, many, many}), options);
   EXPECT_EQ(report.decisions.at(0).observer, "minmax");
   EXPECT_EQ(report.decisions.at(0).scale, 20);
-  EXPECT_EQ(report.decisions.at(1).observer, "range as asked");
+  EXPECT_EQ(report.decisions.at(1).observer, "range as requested");
   EXPECT_EQ(report.decisions.at(1).scale, 1);
   EXPECT_EQ(report.decisions.at(1).zero_point, 0);
   EXPECT_EQ(report.decisions.at(2).observer, "percentile");

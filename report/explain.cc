@@ -88,7 +88,8 @@ void print_decision(const nlohmann::ordered_json& node) {
   if (!node.contains("weights")) return;
   fmt::print("  weights {}", node["weights"].get<std::string>());
   if (node.contains("rounded_otherwise")) {
-    fmt::print("; {} rounded away from the nearest for the layer's sums", node["rounded_otherwise"].get<std::size_t>());
+    fmt::print("; {} rounded away from the nearest integer integer for the layer's sums",
+               node["rounded_otherwise"].get<std::size_t>());
   }
   fmt::print("\n");
 }

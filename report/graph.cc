@@ -18,14 +18,14 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::uint64_t bytes_of(const BorderTensor& tensor) { return tensor.element_count() * size_of(tensor.dtype); }
+std::uint64_t bytes_of(const ProgramTensor& tensor) { return tensor.element_count() * size_of(tensor.dtype); }
 
-std::string type_text(const BorderTensor& tensor) {
+std::string type_text(const ProgramTensor& tensor) {
   return fmt::format("{}[{}]", name_of(tensor.dtype), fmt::join(tensor.shape, ","));
 }
 
 // Which dimension is outermost in memory, where that is not the logical order.
-std::string order_text(const BorderTensor& tensor) {
+std::string order_text(const ProgramTensor& tensor) {
   bool is_plain = true;
   for (std::size_t i = 0; i < tensor.dim_order.size(); ++i) is_plain = is_plain && tensor.dim_order[i] == i;
   if (is_plain) return "as the shape says";
@@ -33,7 +33,7 @@ std::string order_text(const BorderTensor& tensor) {
   return is_channels_last ? "channels last (NHWC)" : fmt::format("dimensions {}", fmt::join(tensor.dim_order, ", "));
 }
 
-void write_tensor(Html& html, const char* kind, const BorderTensor& tensor) {
+void write_tensor(Html& html, const char* kind, const ProgramTensor& tensor) {
   const auto row = html.in("tr");
   html.element("td", kind);
   html.element("td", tensor.name, {{"class", "code"}});
@@ -44,7 +44,7 @@ void write_tensor(Html& html, const char* kind, const BorderTensor& tensor) {
                                   : "the element itself");
 }
 
-Json tensor_json(const BorderTensor& tensor) {
+Json tensor_json(const ProgramTensor& tensor) {
   Json json = {{"name", tensor.name}, {"type", type_text(tensor)}, {"bytes", bytes_of(tensor)}};
   if (tensor.scale) {
     json["scale"] = *tensor.scale;
@@ -53,7 +53,7 @@ Json tensor_json(const BorderTensor& tensor) {
   return json;
 }
 
-// Bytes that are in use while a step runs: results may lie over what they are computed from.
+// Bytes that are in use while a step runs: results may overlap their operands.
 std::vector<std::uint64_t> alive_bytes(const compiler::Facts& facts) {
   std::vector<std::uint64_t> alive(facts.steps.size());
   for (const emit::RegionFacts& region : facts.regions) {
@@ -74,7 +74,7 @@ std::vector<std::uint64_t> alive_bytes(const compiler::Facts& facts) {
   return alive;
 }
 
-// What quantization decided about the node that a step stands for.
+// What quantization decided about the node that a step comes from.
 void add_decision(const std::map<std::string, const Json*>& nodes, const std::string& node, Json& step) {
   const auto at = nodes.find(node);
   if (at == nodes.end()) return;
@@ -128,7 +128,7 @@ Json page_facts(const Report& report, const ProgramFile& program) {
                     {"steps", facts.steps.size()}};
   if (report.measured) json["totals"]["cycles"] = report.firmware.facts->execute_cycles;
   json["inputs"] = Json::array();
-  for (const BorderTensor& tensor : program.inputs) json["inputs"].push_back(tensor_json(tensor));
+  for (const ProgramTensor& tensor : program.inputs) json["inputs"].push_back(tensor_json(tensor));
   json["outputs"] = Json::array();
   for (std::size_t k = 0; k < program.outputs.size(); ++k) {
     Json tensor = tensor_json(program.outputs[k]);
@@ -168,8 +168,8 @@ void write_contract(Html& html, const Report& report) {
   const auto scroll = html.in("div", {{"class", "scroll"}});
   const auto table = html.in("table", {{"class", "contract"}});
   write_headings(html, {{""}, {"Name"}, {"Type"}, {"In memory"}, {"Bytes", true}, {"Real value"}});
-  for (const BorderTensor& tensor : program.inputs) write_tensor(html, "input", tensor);
-  for (const BorderTensor& tensor : program.outputs) write_tensor(html, "output", tensor);
+  for (const ProgramTensor& tensor : program.inputs) write_tensor(html, "input", tensor);
+  for (const ProgramTensor& tensor : program.outputs) write_tensor(html, "output", tensor);
 }
 
 void write_network(Html& html) {
@@ -178,15 +178,15 @@ void write_network(Html& html) {
   write_tools(html);
   const auto columns = html.in("div", {{"class", "network"}});
   html.element("div", "", {{"id", "pane"}, {"tabindex", "0"}, {"aria-label", "The network, to scroll"}});
-  html.element("div", "A layer's facts stand here when it is chosen.", {{"id", "chosen"}});
+  html.element("div", "Select a layer to see its details here.", {{"id", "chosen"}});
 }
 
 void write_comparison(Html& html) {
-  html.element("h2", "Beside another report", {{"id", "compare"}});
+  html.element("h2", "Compare with another report", {{"id", "compare"}});
   {
     const auto line = html.in("p");
     const auto label = html.in("label");
-    html.text("The file of the other one: ");
+    html.text("The other report's file: ");
     html.empty("input", {{"id", "other"}, {"type", "file"}, {"accept", ".html"}});
   }
   html.element("div", "", {{"id", "comparison"}});

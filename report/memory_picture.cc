@@ -13,7 +13,7 @@ namespace {
 
 using emit::Buffer;
 
-// In the outer units; the plot lies inside of the margins.
+// In the outer units; the plot is inside the margins.
 constexpr double kWidth = 1000, kLeft = 64, kRight = 10, kTop = 24, kPlotHeight = 360, kBottom = 38;
 constexpr double kPlotWidth = kWidth - kLeft - kRight;
 constexpr double kHeight = kTop + kPlotHeight + kBottom;
@@ -39,7 +39,7 @@ class Picture {
                                           {"height", number(kPlotHeight)},
                                           {"viewBox", fmt::format("0 0 {} {}", columns_, bytes_)},
                                           {"preserveAspectRatio", "none"}});
-      // Parts lie on their wholes.
+      // Parts are drawn over their wholes.
       for (const bool parts : {false, true}) {
         for (std::size_t i = 0; i < region_.buffers.size(); ++i) {
           if (region_.buffers[i].whole.has_value() == parts) draw_buffer(i);
@@ -87,12 +87,12 @@ class Picture {
     for (std::size_t step = 0; step + 1 < columns_; step += every) {
       write(x_of(static_cast<double>(step) + 0.5), below, std::to_string(step), "step");
     }
-    write(kLeft + kPlotWidth / 2, below + 18, "step of the program; behind the last one, the outputs are read", "step");
+    write(kLeft + kPlotWidth / 2, below + 18, "step of the program; the outputs are read after the last one", "step");
   }
 
   void draw_buffer(std::size_t index) {
     const Buffer& b = region_.buffers[index];
-    if (b.kind == Buffer::Kind::value) is_odd_ = !is_odd_;  // so that neighbours can be told apart
+    if (b.kind == Buffer::Kind::value) is_odd_ = !is_odd_;  // so that neighbours can be distinguished
     const std::string kind = fmt::format("{}{}{}", name_of(b.kind), b.whole ? " part" : "", is_odd_ ? " odd" : "");
     const auto link = html_.in("a", {{"href", columns_ == 1 ? "#layers" : fmt::format("#step-{}", b.first)}});
     const auto rectangle = html_.in("rect", {{"class", kind},
@@ -124,8 +124,8 @@ class Picture {
                                              {"y", std::to_string(bytes_ - to)},
                                              {"width", "1"},
                                              {"height", std::to_string(to - from)}});
-    html_.element("title", fmt::format("{} is written over {}, where that has been read for the last time", above.name,
-                                       below.name));
+    html_.element("title",
+                  fmt::format("{} overwrites {}, which has been read for the last time there", above.name, below.name));
   }
 
   [[nodiscard]] bool is_covered(const Buffer& b) const {

@@ -50,8 +50,7 @@ void write_budget(Html& html, const Report& report) {
                  {{"class", has_budget ? "good" : "plain"}});
   }
   if (report.firmware.facts) return;
-  html.element("li",
-               "Code, state and stack are not in these figures, for they are unknown: " + report.firmware.why_unknown,
+  html.element("li", "Code, state and stack are not included, because they are unknown: " + report.firmware.why_unknown,
                {{"class", "note"}});
 }
 
@@ -111,11 +110,11 @@ void write_legend(Html& html, const emit::RegionFacts& region) {
   const bool has_covers =
       std::ranges::any_of(region.buffers, [](const emit::Buffer& b) { return b.covers.has_value(); });
   const bool has_parts = std::ranges::any_of(region.buffers, [](const emit::Buffer& b) { return b.whole.has_value(); });
-  if (has_covers) html.text(" · shaded: written over what the same operator reads for the last time");
+  if (has_covers) html.text(" · shaded: overwrites what the same operator reads for the last time");
   if (has_parts) html.text(" · dashed: part of another buffer");
 }
 
-// What the picture shows to a pointer, for paper and for readers of text.
+// The picture's tooltips as text, for print and screen readers.
 void write_buffers(Html& html, const emit::RegionFacts& region, std::size_t steps) {
   const auto details = html.in("details");
   html.element("summary", fmt::format("All {} buffers", region.buffers.size()));
@@ -141,7 +140,7 @@ void write_memory(Html& html, const Report& report) {
   for (const emit::RegionFacts& region : facts.regions) {
     html.element("h3", region.name);
     if (region.buffers.empty() || region.bytes == 0) {
-      html.element("p", "Nothing lies here.");
+      html.element("p", "Nothing is here.");
       continue;
     }
     const auto bytes = static_cast<std::uint64_t>(region.bytes);
@@ -165,7 +164,7 @@ void write_memory(Html& html, const Report& report) {
   }
 }
 
-// One line, which readers who compare reports can leave out.
+// One line, so that comparisons of reports can skip it.
 void write_seconds(Html& html, const Report& report) {
   std::vector<std::string> stages;
   for (const auto& [stage, seconds] : report.figures["seconds"].items()) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What moves in the report: the network as a graph (zoom, search, colours, a layer's facts), tables that sort, and the
-// comparison with another report. The page reads well without it; it asks nothing of a network.
+// The report's interactive part: the network as a graph (zoom, search, colours, a layer's facts), tables that sort, and
+// the comparison with another report. The page reads well without it; it makes no network requests.
 #pragma once
 
 #include <string_view>
@@ -24,7 +24,7 @@ const make = (tag, attributes, parent, text) => {
 const grouped = (n) => n === null || n === undefined ? '?' : Math.round(n).toLocaleString('en-US');
 const measured = facts.steps.some((s) => s.cycles !== undefined);
 
-// ---- the graph: every layer below all that it reads, branches beside each other ----
+// ---- the graph: every layer below all that it reads, branches side by side ----
 const W = 200, H = 46, GAP_X = 24, GAP_Y = 26;
 function layout() {
   const boxes = [];
@@ -226,7 +226,7 @@ for (const table of document.querySelectorAll('table.wide')) {
   });
 }
 
-// ---- beside another report ----
+// ---- comparison with another report ----
 function difference(a, b) {
   if (a === undefined || b === undefined || a === null || b === null) return '';
   const d = b - a;
@@ -261,7 +261,7 @@ $('other').addEventListener('change', async (e) => {
   const file = e.target.files[0];
   if (!file) return;
   const page = new DOMParser().parseFromString(await file.text(), 'text/html').getElementById('facts');
-  if (!page) { $('comparison').textContent = file.name + ' is no report of cormorant.'; return; }
+  if (!page) { $('comparison').textContent = file.name + ' is not a cormorant report.'; return; }
   compare(JSON.parse(page.textContent));
 });
 window.cormorantReport = {graph, compare, choose, setZoom};

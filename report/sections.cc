@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The report's tables: what a device must have, what every step costs, what became of every node.
+// The report's tables: what a device must provide, what every step costs, what became of every node.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -22,7 +22,7 @@ double ratio(std::uint64_t part, std::uint64_t whole) {
 
 // ---- flash and RAM ----------------------------------------------------------------------------------------------
 
-// A row of a table of sizes. Bytes that are not known say why in the remark.
+// A row of a table of sizes. If bytes are unknown, the remark says why.
 struct Size {
   std::string name;
   std::optional<std::uint64_t> bytes;
@@ -85,7 +85,7 @@ Size stack_size(const Report& report) {
   }
   const auto part = [&](const char* key) { return grouped(bound[key].get<std::uint64_t>()); };
   return {"stack", bound["bytes"].get<std::uint64_t>(),
-          fmt::format("at most: load {}, execute {}, below them main(); an interrupt adds {}{}{}", part("load"),
+          fmt::format("at most: load {}, execute {}, plus main(); an interrupt adds {}{}{}", part("load"),
                       part("execute"), part("exception_frame"), measured.empty() ? "" : "; ", measured)};
 }
 
@@ -198,7 +198,8 @@ std::string rule_text(const Json& node) {
 std::string weights_text(const Json& node) {
   std::string text = text_at(node, "weights");
   if (node.contains("rounded_otherwise")) {
-    text += fmt::format("; {} rounded away from the nearest", grouped(node["rounded_otherwise"].get<std::uint64_t>()));
+    text += fmt::format("; {} rounded away from the nearest integer",
+                        grouped(node["rounded_otherwise"].get<std::uint64_t>()));
   }
   return text;
 }
@@ -233,7 +234,7 @@ void write_node(Html& html, const Json& node) {
   html.element("td", stages_text(node), {{"class", "text faint"}});
 }
 
-// Nodes about which nothing was left to decide.
+// Nodes with nothing left to decide.
 void write_absorbed(Html& html, const std::vector<const Json*>& nodes) {
   if (nodes.empty()) return;
   const auto details = html.in("details");
@@ -265,7 +266,7 @@ void write_equalized(Html& html, const Json& equalized) {
 }
 
 void write_goal(Html& html, const Json& goal) {
-  html.element("h3", fmt::format("Optimized for {}, beside balanced", goal["name"].get<std::string>()));
+  html.element("h3", fmt::format("Optimized for {}, compared with balanced", goal["name"].get<std::string>()));
   std::string text = fmt::format("Model {} bytes", grouped_signed(goal["model_bytes_added"].get<std::int64_t>()));
   if (goal.contains("code_bytes_added")) {
     text += fmt::format(", code {} bytes", grouped_signed(goal["code_bytes_added"].get<std::int64_t>()));
@@ -312,9 +313,9 @@ void write_layers(Html& html, const Report& report) {
   html.element("h2", "Layers", {{"id", "layers"}});
   html.element("p",
                report.measured
-                   ? "In the order of the program. Instructions are counted on the emulated board with zeros "
-                     "as inputs, cycles estimated with memory that never waits; shares are of the cycles."
-                   : "In the order of the program. Shares are of the MACs; --measure counts instructions.",
+                   ? "In program order. Instructions are counted on the emulated board with zeros as inputs; cycles "
+                     "are estimated for memory without wait states; shares are of the cycles."
+                   : "In program order. Shares are of the MACs; --measure counts instructions.",
                {{"class", "faint"}});
   const auto scroll = html.in("div", {{"class", "scroll"}});
   const auto table = html.in("table", {{"class", "wide steps"}});
@@ -332,7 +333,7 @@ void write_layers(Html& html, const Report& report) {
 
 void write_quantization(Html& html, const Report& report) {
   html.element("h2", "Quantization", {{"id", "quantization"}});
-  html.element("p", "Every node of the model: which rule gave it its range, and what the compiler's stages made of it.",
+  html.element("p", "Every node of the model: which rule set its range, and what each compiler stage made of it.",
                {{"class", "faint"}});
   write_equalized(html, report.explanation["equalized"]);
   std::vector<const Json*> decided, absorbed;

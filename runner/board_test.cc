@@ -108,7 +108,7 @@ TEST(Board, HangEndsAtTheTimeLimitAndSaysSo) {
     firmware.run({}, 500ms);
     FAIL() << "it ended";
   } catch (const InputError& error) {
-    EXPECT_EQ(error.diagnostic().problem, "the firmware did not end within 0.5 s on mps3-an547");
+    EXPECT_EQ(error.diagnostic().problem, "the firmware did not finish within 0.5 s on mps3-an547");
   }
 }
 

@@ -69,7 +69,7 @@ std::vector<CountEvent> read_counts(const std::filesystem::path& path) {
     events.push_back(event);
   }
   if (events.empty() || events.back().kind != CountEvent::Kind::total) {
-    throw BoardFault("the instruction counter left no complete record");
+    throw BoardFault("the instruction counter wrote an incomplete record");
   }
   return events;
 }
@@ -79,7 +79,7 @@ struct FaultBit {
   const char* meaning;
 };
 
-// Of the configurable fault status register, ARMv7-M and ARMv8-M.
+// Bits of the configurable fault status register, ARMv7-M and ARMv8-M.
 constexpr std::array<FaultBit, 17> kFaultBits = {{
     {0, "execution from memory that is not executable"},
     {1, "an access that memory protection forbids"},
@@ -138,7 +138,7 @@ std::string explain(const std::string& line, const Elf& elf) {
 
 [[noreturn]] void report_missing_emulator(const std::string& why) {
   throw InputError({.problem = fmt::format("{} cannot be run: {}", kEmulator, why),
-                    .advice = "Run ./dev setup, which installs it (Debian: apt install qemu-system-arm)"});
+                    .advice = "run ./dev setup, which installs it (Debian: apt install qemu-system-arm)"});
 }
 
 }  // namespace
@@ -165,16 +165,16 @@ EmulationResult emulate(const EmulationRequest& request, const Elf& elf) {
   if (process.not_found) report_missing_emulator(process.output);
   if (process.timed_out) {
     throw InputError(
-        {.problem = fmt::format("the firmware did not end within {:g} s on {}",
+        {.problem = fmt::format("the firmware did not finish within {:g} s on {}",
                                 static_cast<double>(request.time_limit.count()) / 1000.0, request.board->name),
-         .advice = "Give it more time (--timeout); if that does not help, it hangs"});
+         .advice = "give it more time with --timeout; if that does not help, it hangs"});
   }
   for (const std::string& line : result.console) {
     if (process.status == kExceptionStatus && line.starts_with("exception ")) throw BoardFault(explain(line, elf));
   }
   if (process.signal != 0) {
     throw BoardFault(fmt::format("the emulator was ended by signal {}{}: {}", process.signal,
-                                 process.signal == SIGABRT ? ", as it is when the guest locks up" : "",
+                                 process.signal == SIGABRT ? ", which happens when the guest locks up" : "",
                                  fmt::join(result.console, "\n  ")));
   }
   result.status = process.status;

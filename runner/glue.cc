@@ -45,13 +45,13 @@ std::string space_for(const std::vector<PlacedArena>& arenas) {
   return text;
 }
 
-// Our packed operators are made for one instruction set; of others there is a kernel for all targets or for none.
+// Our packed operators are made for one instruction set; others have a kernel for all targets or for none.
 std::string advice_on(const std::vector<std::string>& missing, const Target& target) {
   const bool is_ours =
       std::ranges::all_of(missing, [](const std::string& name) { return name.starts_with("cormorant::"); });
-  return is_ours ? fmt::format("Compile the model for this target (--target={})", target.name())
-                 : "`cormorant operators` lists those of other compilers' programs that run here; the model itself, "
-                   "exported as .pt2, compiles to what there is";
+  return is_ours ? fmt::format("compile the model for this target (--target={})", target.name())
+                 : "`cormorant operators` lists the supported operators; compiling the model itself, exported as .pt2, "
+                   "avoids the others";
 }
 
 }  // namespace
@@ -63,7 +63,7 @@ std::vector<KernelChoice> choose_kernels(const std::vector<std::string>& operato
   std::vector<KernelChoice> kernels;
   std::vector<std::string> missing;
   for (const std::string& name : operators) {
-    // The ending is of symbols alone: what has it in a program is no operator.
+    // Only symbols have this suffix: a name with it in a program is not an operator.
     std::optional<std::string> symbol;
     if (is_operator_name(name) && !name.ends_with(kNumbersEnding)) {
       const bool is_numbers = std::ranges::find(of_numbers, name) != of_numbers.end();
@@ -99,7 +99,7 @@ std::vector<PlacedArena> place_arenas(const std::vector<std::uint64_t>& arena_by
       room = std::ranges::find_if(left, [&](std::uint64_t bytes) { return bytes >= needed; });
     }
     if (room == left.end()) {
-      throw InputError({.problem = fmt::format("the program plans {} bytes for memory {}, more than {} has left",
+      throw InputError({.problem = fmt::format("the program plans {} bytes for memory {}, more than {} has available",
                                                arena_bytes[i], i + 1, board.name),
                         .advice = ""});
     }
@@ -130,9 +130,10 @@ std::vector<PlacedArena> shared_arenas(const std::vector<ProgramFacts>& models, 
       if (i == shared.size()) {
         shared.push_back(own[i]);
       } else if (shared[i].section != own[i].section) {
-        throw InputError({.problem = fmt::format("the models that share '{}' plan with different memories ({} and {})",
-                                                 owner, shared[i].section, own[i].section),
-                          .advice = "compile them with the same --memory, or give each an arena of its own"});
+        throw InputError(
+            {.problem = fmt::format("the models that share '{}' were compiled for different memories ({} and {})",
+                                    owner, shared[i].section, own[i].section),
+             .advice = "compile them with the same --memory, or give each an arena of its own"});
       }
       shared[i].bytes = std::max(shared[i].bytes, own[i].bytes);
     }
@@ -165,7 +166,7 @@ std::string assembly(const Glue& glue) {
   for (const PlacedArena& arena : glue.arenas) text += fmt::format("    .word {}, {}\n", arena.symbol, arena.bytes);
   text += fmt::format("{0}_arena_count:\n    .word {1}\n{0}_method:\n    .asciz {2}\n", name, glue.arenas.size(),
                       in_quotes(glue.method));
-  // Nobody else asks for what the harness then calls, so that other firmware does not have it.
+  // Nothing else references what the harness then calls, so other firmware does not contain it.
   if (glue.pushes_rows) text += "    .reloc 0, R_ARM_NONE, cormorant_measured_push\n";
   text += space_for(glue.arenas);
   if (!glue.state_bytes) return text;

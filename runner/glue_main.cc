@@ -34,7 +34,7 @@ std::vector<std::byte> read_file(const std::string& path) {
   return {bytes.begin(), bytes.end()};
 }
 
-// Only a Cortex-M knows how large plans are there, and it takes a tenth of a second to ask an emulated one.
+// Plans have their true size only on a Cortex-M, and asking an emulated one takes a tenth of a second.
 std::uint64_t measured_state(const std::vector<std::byte>& program, const std::string& method, const Target& target) {
   RunRequest request;
   request.program = program;
@@ -44,10 +44,10 @@ std::uint64_t measured_state(const std::vector<std::byte>& program, const std::s
   for (const std::string& line : run_on_board(request).console) {
     if (line.starts_with("state ")) return std::stoull(line.substr(6));
   }
-  throw std::runtime_error("the board did not say how much state the program uses");
+  throw std::runtime_error("the board did not report how much state the program uses");
 }
 
-// Where there are no archives to ask with, what no operator exceeds by much: load tells if it is too little.
+// Without archives to measure with, an estimate that operators hardly exceed: load reports if it is too small.
 std::uint64_t state_for(const std::vector<std::byte>& program, const ProgramFacts& facts, const std::string& method,
                         const Target& target) {
   try {
@@ -55,7 +55,7 @@ std::uint64_t state_for(const std::vector<std::byte>& program, const ProgramFact
   } catch (const InputError& error) {
     constexpr std::uint64_t kPerStep = 128;
     const std::uint64_t estimate = kPerStep * (facts.steps.size() + 1);
-    fmt::print(stderr, "warning: the state is estimated at {} bytes: {}\n  --state=BYTES sets it\n", estimate,
+    fmt::print(stderr, "warning: the state is estimated at {} bytes: {}\n  set it with --state=BYTES\n", estimate,
                error.diagnostic().problem);
     return estimate;
   }
@@ -69,13 +69,13 @@ void write_shared_arenas(const Flags& flags) {
 }
 
 void write_glue(const Flags& flags) {
-  if (flags.models.size() != 1) throw UsageError("one model at a time; only --arena-alone takes several");
+  if (flags.models.size() != 1) throw UsageError("give one model; only --arena-alone takes several");
   const Target target = parse_target(flags.target, flags.isa);
-  if (target.is_any()) throw UsageError("--target=any is no CPU: name the one that the firmware is for");
+  if (target.is_any()) throw UsageError("--target=any is not a CPU: name the one that the firmware is for");
   const std::string& model = flags.models.front();
   std::error_code ignored;  // one that is not there is not the other
   if (std::filesystem::equivalent(model, flags.output, ignored)) {
-    throw UsageError("--output would overwrite the model\n  give it another name");
+    throw UsageError("--output would overwrite the model\n  choose another name");
   }
   const std::vector<std::byte> program = read_file(model);
   const ProgramFacts facts = read_facts(program, flags.method);
@@ -90,7 +90,7 @@ void write_glue(const Flags& flags) {
     glue.pushes_rows = facts.rows != 0;
     return write_output(flags.output, assembly(glue));
   }
-  if (flags.name != identifier(flags.name)) throw UsageError("--name=" + flags.name + " is no name in C");
+  if (flags.name != identifier(flags.name)) throw UsageError("--name=" + flags.name + " is not a valid C identifier");
   glue.name = flags.name;
   glue.model_section = ".rodata.cormorant_model." + flags.name;
   glue.arenas = own_arenas(facts, flags.arena.empty() ? flags.name : flags.arena);
@@ -112,19 +112,19 @@ void write_glue(const Flags& flags) {
 
 int main(int argc, char** argv) {
   cormorant::Flags flags;
-  CLI::App app("Writes the assembly file that carries a model, the table of its kernels and its memory",
-               "cormorant-glue");
+  CLI::App app("Write an assembly file with a model, the table of its kernels and its memory", "cormorant-glue");
   app.add_option("model", flags.models, "The program (.pte)")->required();
   app.add_option("-t,--target", flags.target, "The CPU");
   app.add_option("--isa", flags.isa, "scalar, dsp or mve; default: the CPU's");
   app.add_option("--method", flags.method, "The method to run")->capture_default_str();
   app.add_option("--kernels", flags.kernels, "The archive of kernels (libkernels.a)");
   app.add_option("--name", flags.name,
-                 "What the model's symbols begin with; without it the file is for cormorant's own main()");
-  app.add_option("--header", flags.header, "The header for firmware in C or C++, to be written as well");
-  app.add_option("--arena", flags.arena, "The arenas of this name, which models share, instead of own ones");
-  app.add_flag("--arena-alone", flags.arena_alone, "Write only these arenas, for all models that are given");
-  app.add_option("--state", flags.state_bytes, "Bytes for the runtime's state; default: what an emulated board needs");
+                 "Prefix of the model's symbols; without it the file is for cormorant's own main()");
+  app.add_option("--header", flags.header, "Also write a header for firmware in C or C++");
+  app.add_option("--arena", flags.arena, "Use the shared arenas of this name instead of the model's own");
+  app.add_flag("--arena-alone", flags.arena_alone, "Write only these arenas, for all given models");
+  app.add_option("--state", flags.state_bytes,
+                 "Bytes for the runtime's state; default: as measured on an emulated board");
   app.add_option("-o,--output", flags.output, "The file to write")->required();
   CLI11_PARSE(app, argc, argv);
   try {

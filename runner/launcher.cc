@@ -22,7 +22,7 @@ namespace {
 enum Marker : std::size_t { load_begin, load_end, execute_begin, execute_end };
 const std::vector<std::string> kMarkers = {"cormorant_load_begin", "cormorant_load_end", "cormorant_execute_begin",
                                            "cormorant_execute_end"};
-// Of programs whose image arrives by rows, the labels of measure_rows.S.
+// For programs whose image arrives by rows, the labels of measure_rows.S.
 const std::vector<std::string> kRowMarkers = {"cormorant_load_begin", "cormorant_load_end", "cormorant_push_begin",
                                               "cormorant_push_end"};
 
@@ -30,14 +30,14 @@ void write_samples(const std::filesystem::path& path, const std::vector<Sample>&
   std::vector<std::byte> all;
   for (std::size_t s = 0; s < samples.size(); ++s) {
     if (samples[s].size() != facts.inputs.size()) {
-      throw InputError({.problem = fmt::format("sample {} has {} inputs, the program takes {}", s, samples[s].size(),
-                                               facts.inputs.size()),
+      throw InputError({.problem = fmt::format("sample {} has {} inputs, but the program takes {}", s,
+                                               samples[s].size(), facts.inputs.size()),
                         .advice = ""});
     }
     for (std::size_t i = 0; i < samples[s].size(); ++i) {
       const std::size_t bytes = facts.inputs[i].bytes * std::max<std::size_t>(facts.rows, 1);
       if (samples[s][i].size() != bytes) {
-        throw InputError({.problem = fmt::format("input {} of sample {} has {} bytes, the program takes {}", i, s,
+        throw InputError({.problem = fmt::format("input {} of sample {} has {} bytes, but the program takes {}", i, s,
                                                  samples[s][i].size(), bytes),
                           .advice = ""});
       }
@@ -114,7 +114,7 @@ void check_ending(const EmulationResult& emulation, const ProgramFacts& facts) {
   }
   std::string words;
   for (const std::string& line : emulation.console) words += "\n  " + line;
-  throw BoardFault(fmt::format("the board ended with status {} and without finishing:{}", emulation.status, words));
+  throw BoardFault(fmt::format("the board exited with status {} before finishing:{}", emulation.status, words));
 }
 
 std::vector<Sample> read_outputs(const std::filesystem::path& path, std::size_t samples,
@@ -127,7 +127,7 @@ std::vector<Sample> read_outputs(const std::filesystem::path& path, std::size_t 
       file.read(reinterpret_cast<char*>(output.data()), static_cast<std::streamsize>(tensor.bytes));
     }
   }
-  if (!file) throw BoardFault("the firmware wrote fewer outputs than it said");
+  if (!file) throw BoardFault("the firmware wrote fewer outputs than it reported");
   return outputs;
 }
 
@@ -163,7 +163,7 @@ void account_instructions(const std::vector<CountEvent>& events, const ProgramFa
   const std::size_t taken = std::max<std::size_t>(facts.rows, 1);  // so often the step that takes rows
   if (steps.size() != facts.steps.size() + taken - 1) {
     throw BoardFault(
-        fmt::format("{} steps were counted, the program has {}", steps.size(), facts.steps.size() + taken - 1));
+        fmt::format("{} steps were counted, but the program has {}", steps.size(), facts.steps.size() + taken - 1));
   }
   for (std::size_t i = 0, next = 0; i < facts.steps.size(); ++i) {
     const auto kernel = std::ranges::find(kernels, facts.steps[i], &KernelChoice::operator_name);
@@ -175,9 +175,9 @@ void account_instructions(const std::vector<CountEvent>& events, const ProgramFa
   }
 }
 
-// Of groups of rows, the cost of their stages: the entries of all kernels are markers, behind those of measure.S, and
-// what comes between two of them is the first one's. What the program enters when is known, so that each can be told
-// from others with the same kernel; if it were not as expected, groups would keep their cost.
+// The cost of the stages of groups of rows: the entries of all kernels are markers, after those of measure.S, and what
+// comes between two of them is the first one's. The order in which the program enters them is known, so that each can
+// be distinguished from others with the same kernel; if it is not as expected, groups keep their cost.
 class StageAccount {
  public:
   StageAccount(const Elf& elf, const ProgramFacts& facts, const std::vector<KernelChoice>& kernels) : facts_(facts) {
@@ -187,7 +187,7 @@ class StageAccount {
     }
   }
 
-  // Where there are markers: entries of functions, whose names need not tell them apart.
+  // Where there are markers: entries of functions, whose names need not be unique.
   [[nodiscard]] const std::vector<std::uint32_t>& entries() const { return entries_; }
 
   void run(const std::vector<CountEvent>& events, RunResult& result) const {
@@ -250,7 +250,7 @@ class StageAccount {
     return expected;
   }
 
-  // What came from each marker of the first sample to the next one.
+  // The cost from each marker of the first sample to the next one.
   [[nodiscard]] std::vector<CountEvent> costs(const std::vector<CountEvent>& events) const {
     std::vector<CountEvent> seen;
     bool is_inside = false;
@@ -286,11 +286,12 @@ const Board& board_for(const Cpu& cpu, const std::string& name) {
   if (board == nullptr) {
     std::string names;
     for (const Board& known : kBoards) names += fmt::format("{}{}", names.empty() ? "" : ", ", known.name);
-    throw UsageError(fmt::format("unknown board '{}'\n  boards are {}", name, names));
+    throw UsageError(fmt::format("unknown board '{}'\n  the boards are {}", name, names));
   }
-  // Boards for tests run what their CPU can; one that people own is its CPU and no other.
+  // Test boards run whatever their CPU can; a real board runs only its own CPU's code.
   if (!name.empty() && board->archive != cpu.archive) {
-    throw UsageError(fmt::format("{} has a {}, not a {}\n  give it as --target", board->name, board->cpu, cpu.name));
+    throw UsageError(
+        fmt::format("{} has a {}, not a {}\n  name that CPU with --target", board->name, board->cpu, cpu.name));
   }
   return *board;
 }
@@ -303,13 +304,13 @@ RunResult run_on_board(const RunRequest& request) {
 
 RunResult run_on_board(const RunRequest& request, const ProgramFacts& facts) {
   if (request.target.is_any()) {
-    throw UsageError("a program for any target still runs on one: name the CPU, e.g. --target=cortex-m55");
+    throw UsageError("running needs a specific CPU: name it, e.g. --target=cortex-m55");
   }
   const Cpu& cpu = *request.target.cpu;
   const Board& board = board_for(cpu, request.board);
   const std::filesystem::path archives = archive_directory(cpu, request.compiler);
   if (request.program.size() > board.model_bytes) {
-    throw InputError({.problem = fmt::format("the program has {} bytes, {} has room for {}", request.program.size(),
+    throw InputError({.problem = fmt::format("the program has {} bytes, but {} has room for {}", request.program.size(),
                                              board.name, board.model_bytes),
                       .advice = ""});
   }
@@ -335,7 +336,7 @@ RunResult run_on_board(const RunRequest& request, const ProgramFacts& facts) {
   }
   const Elf elf = read_elf(elf_path);
   if (!is_code_for(elf, cpu)) {
-    throw std::runtime_error(fmt::format("the firmware holds code that a {} does not execute", cpu.name));
+    throw std::runtime_error(fmt::format("the firmware contains code that a {} cannot execute", cpu.name));
   }
 
   // Run: all samples in one boot.

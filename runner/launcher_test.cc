@@ -158,9 +158,9 @@ TEST(Launcher, WithoutSamplesRunsOnceWithZeros) {
 TEST(Launcher, RefusesInputsOfTheWrongSize) {
   RunRequest request = request_for();
   request.samples[1][0].pop_back();
-  EXPECT_NE(problem_of(request).find("input 0 of sample 1 has 36 bytes, the program takes 37"), std::string::npos);
+  EXPECT_NE(problem_of(request).find("input 0 of sample 1 has 36 bytes, but the program takes 37"), std::string::npos);
   request.samples[1].clear();
-  EXPECT_NE(problem_of(request).find("sample 1 has 0 inputs, the program takes 1"), std::string::npos);
+  EXPECT_NE(problem_of(request).find("sample 1 has 0 inputs, but the program takes 1"), std::string::npos);
 }
 
 TEST(Launcher, RefusesAProgramThatTheBoardHasNoRoomFor) {
@@ -181,7 +181,7 @@ TEST(Launcher, SaysThatBytesAreNotAProgram) {
   EXPECT_NE(problem_of(request).find("not a .pte program"), std::string::npos) << problem_of(request);
 }
 
-// The board's own refusals, reached by telling the launcher something else than the file says.
+// The board's own refusals, reached by giving the launcher facts that differ from the file's.
 std::string refusal_of(const RunRequest& request, const ProgramFacts& facts) {
   try {
     run_on_board(request, facts);

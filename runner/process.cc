@@ -126,7 +126,7 @@ ProcessResult run_process(const std::vector<std::string>& command, const std::fi
   const pid_t child = fork();
   if (child < 0) fail("fork");
   if (child == 0) become(arguments.data(), variables.data(), directory.c_str(), output.ends[1], report.ends[1]);
-  setpgid(child, child);  // here as well: whoever comes first
+  setpgid(child, child);  // here as well: parent and child race
   output_write.reset();
   report_write.reset();
 
@@ -157,10 +157,9 @@ std::filesystem::path make_directory() {
   const std::filesystem::path parent = given == nullptr || *given == '\0' ? "/tmp" : given;
   std::string name = (parent / "cormorant-XXXXXX").string();
   if (mkdtemp(name.data()) == nullptr) {
-    throw InputError(
-        {.problem = "cannot make a temporary folder: " + std::generic_category().message(errno),
-         .advice = "let the environment variable TMPDIR name a folder that is there, is writable and has room",
-         .file = parent.string()});
+    throw InputError({.problem = "cannot create a temporary folder: " + std::generic_category().message(errno),
+                      .advice = "set the environment variable TMPDIR to an existing, writable folder with free space",
+                      .file = parent.string()});
   }
   return name;
 }

@@ -20,7 +20,7 @@ T checked(Result<T> result, const char* what) {
   if (result.ok()) return std::move(result.value());
   throw InputError({.problem = fmt::format("{}: {}", what, describe(result.error())),
                     .advice = result.error() == Error::has_delegate
-                                  ? "Export the model without a delegate: Cormorant compiles whole models itself"
+                                  ? "export the model without a delegate: Cormorant compiles whole models itself"
                                   : ""});
 }
 
@@ -50,7 +50,7 @@ std::vector<IoFacts> io_facts(const pte::MethodView& method, std::span<const std
   return all;
 }
 
-// Those of the regions that our compiler was told of.
+// Those of the regions named to our compiler.
 std::vector<std::string> region_names(const pte::MethodView& method) {
   std::vector<std::string> names;
   std::istringstream list(std::string(pte::find_notes(method).memories));
@@ -58,8 +58,8 @@ std::vector<std::string> region_names(const pte::MethodView& method) {
   return names;
 }
 
-// What a group calls, by its table. None where this is more than anybody wants to know, or the table is unsound, which
-// load will say.
+// What a group calls, by its table. None if there are too many, or if the table is invalid, which load will
+// report.
 std::vector<std::vector<std::size_t>> calls_of(std::span<const std::byte> table, std::size_t first) {
   using ops::rows::Entry;
   using ops::rows::Part;
@@ -67,7 +67,7 @@ std::vector<std::vector<std::size_t>> calls_of(std::span<const std::byte> table,
   std::vector<Entry> entries(table.size() / sizeof(Entry));
   if (entries.size() >= Entry::kNone) return {};
   if (!entries.empty()) std::memcpy(entries.data(), table.data(), entries.size() * sizeof(Entry));
-  // Of entries with parts, which stand behind them, their calls for a strip.
+  // For entries with parts, which follow them, their calls for a strip.
   std::vector<std::size_t> calls(entries.size());
   for (std::size_t i = 0; i < entries.size(); ++i) {
     if (entries[i].kind != Entry::Kind::strips) continue;
@@ -111,7 +111,7 @@ std::vector<std::vector<std::size_t>> calls_of(std::span<const std::byte> table,
   return parts;
 }
 
-// The reader demands what the runtime demands of flash: 16-byte alignment, which a span of bytes does not promise.
+// The reader requires what the runtime requires of flash: 16-byte alignment, which a span of bytes does not guarantee.
 struct alignas(16) Block {
   std::byte bytes[16];
 };
@@ -141,7 +141,7 @@ ProgramFacts read_facts(std::span<const std::byte> pte, const std::string& metho
     const std::string& name = facts.steps.back();
     const bool is_known = std::ranges::find(facts.of_numbers, name) != facts.of_numbers.end();
     if (!is_known && is_of_numbers(name, types_of(method, instruction.args))) facts.of_numbers.push_back(name);
-    // Instructions from there on are no steps of an execution, but stages of this one (ops/rows/rows.h).
+    // Instructions from there on are not steps of an execution, but stages of this one (ops/rows/rows.h).
     const bool is_fed = ops::rows::is_fed_group(facts.steps.back());
     if (is_fed && facts.rows == 0) {
       facts.rows = pte::find_notes(method).rows;

@@ -57,9 +57,9 @@ TEST_P(ByHand, IsBoundedToTheByte) {
 TEST_P(ByHand, WithoutABoundSaysWhy) {
   const std::pair<const char*, const char*> table[] = {
       {"RECURSION", "kernel_execute calls itself"},
-      {"UNKNOWN_POINTER", "calls through a pointer, and nothing is known that it could call"},
-      {"VARYING", "the stack is not always equally deep here"},
-      {"UNKNOWN_DEPTH", "the stack pointer is set to what is not known here"},
+      {"UNKNOWN_POINTER", "calls through a pointer with unknown targets"},
+      {"VARYING", "the stack depth varies here"},
+      {"UNKNOWN_DEPTH", "the stack pointer is set to an unknown value"},
   };
   for (const auto& [variant, expected] : table) {
     std::string said = "nothing";
@@ -100,13 +100,13 @@ struct Everything {
     std::ofstream(directory.path() / "model.pte") << "none";
     std::ofstream(directory.path() / "model.S")
         << assembly({.model = "model.pte", .method = "forward", .kernels = kernels, .arenas = {}});
-    // All that there is need not fit a board's memory: nobody runs it.
+    // All kernels together need not fit a board's memory: they are not run.
     elf = link(core, {"model.S", "-Wl,--noinhibit-exec"}, directory);
   }
 };
 
-// -fstack-usage: file:line:column:name, bytes, kind. gcc writes the name as people do, clang as the linker has it.
-// Functions of the same name are told apart by neither, so that what is known of a name is a set.
+// -fstack-usage: file:line:column:name, bytes, kind. gcc writes the demangled name, clang the mangled one.
+// Neither distinguishes functions of the same name, so what is known of a name is a set.
 std::string name_in_usage(const std::string& line, Compiler compiler) {
   std::string name = line.substr(0, line.find('\t'));
   if (compiler == Compiler::clang) return name.substr(name.rfind(':') + 1);

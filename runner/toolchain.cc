@@ -17,7 +17,7 @@ std::filesystem::path from_environment(const char* variable, const char* otherwi
   return value != nullptr && *value != '\0' ? value : otherwise;
 }
 
-// Of the installed tree; empty: the program lies in it, and it can be moved.
+// Root of the installed tree; empty: the program is in it, and it can be moved.
 std::filesystem::path& root() {
   static std::filesystem::path known;
   return known;
@@ -73,7 +73,7 @@ std::filesystem::path archive_directory(const Cpu& cpu, Compiler compiler) {
     if (std::filesystem::exists(directory / name)) continue;
     throw InputError({.problem = fmt::format("{} is not built: firmware for {} with {} needs it",
                                              (directory / name).string(), cpu.name, name_of(compiler)),
-                      .advice = "Run ./dev build, or point CORMORANT_TARGET_DIR to a build of firmware/"});
+                      .advice = "run ./dev build, or set CORMORANT_TARGET_DIR to a build of firmware/"});
   }
   return directory;
 }
@@ -82,7 +82,7 @@ std::filesystem::path counter_plugin() {
   auto plugin = find("CORMORANT_PLUGIN", "lib/cormorant/libcormorant_count.so", CORMORANT_DEFAULT_PLUGIN);
   if (!std::filesystem::exists(plugin)) {
     throw InputError({.problem = fmt::format("{}, the instruction counter, is not built", plugin.string()),
-                      .advice = "Run ./dev build, or point CORMORANT_PLUGIN to it"});
+                      .advice = "run ./dev build, or set CORMORANT_PLUGIN to its path"});
   }
   return std::filesystem::absolute(plugin);
 }
@@ -98,12 +98,12 @@ void link_firmware(const std::filesystem::path& archives, std::string_view board
   command.insert(command.begin() + 1, sources_and_options.begin(), sources_and_options.end());
   command.insert(command.end(), {"-o", elf.string()});
 
-  // What the compiler puts aside lies in the folder that we remove, also when it is killed.
+  // What the compiler puts aside is in the folder that we remove, also when it is killed.
   const std::filesystem::path folder = elf.parent_path();
   const ProcessResult result = run_process(command, folder, std::chrono::minutes(2), folder);
   if (result.not_found) {
     throw InputError({.problem = fmt::format("{} cannot be run: {}", command[0], result.output),
-                      .advice = "Run ./dev setup, which installs the cross compiler"});
+                      .advice = "run ./dev setup, which installs the cross compiler"});
   }
   if (!result.succeeded()) throw std::runtime_error(fmt::format("the firmware does not link:\n{}", result.output));
 }

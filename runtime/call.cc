@@ -20,10 +20,10 @@ void Call::fail(Error error, std::uint32_t required, std::uint32_t actual) {
 
 bool Call::is_only_input(const std::byte* data, std::size_t bytes) const {
   const Source& source = loader_->source();
-  const auto inputs = source.border(false);
+  const auto inputs = source.io_values(false);
   if (!inputs.ok() || inputs.value().size() != 1) return false;
   Tensor input;
-  if (source.resolve_border(inputs.value(), 0, input) != Error::ok) return false;
+  if (source.resolve_io(inputs.value(), 0, input) != Error::ok) return false;
   return input.data == data && input.bytes() == bytes;
 }
 
@@ -60,7 +60,7 @@ void Call::read(OptionalTensor& field) {
   fail(loader_->source().resolve(value, field));
 }
 
-// The file's integers have 64 bits; operators of this size of machine mean no more than 32.
+// The file's integers have 64 bits; operators on machines of this size use at most 32.
 void Call::read(std::int32_t& field) {
   const auto value = loader_->source().method().integer(next_argument());
   field = static_cast<std::int32_t>(value.value());
@@ -224,7 +224,7 @@ void Call::read(std::string_view& field) {
 void Call::finish() {
   if (error() != Error::ok) return;
   const auto args = loader_->arguments();
-  // Results are named once more behind the arguments: the same values, or one list of them.
+  // Results are named again after the arguments: the same values, or one list of them.
   auto results = args.subspan(next_);
   if (results.size() == 1 && results[0] != args[next_ - 1]) {
     const auto list = loader_->source().method().tensor_list(results[0]);
@@ -266,7 +266,7 @@ void Call::check_overlap(const Tensor** begin, const Tensor** end, Overlap permi
       bytes |= written.bytes();
     }
     for (const Tensor** other = begin; other != end; ++other) {
-      // Constants lie where nothing is written. Two that are written meet twice.
+      // Constants are where nothing is written. Two that are written meet twice.
       if (other == at || (*other)->constant) continue;
       if (overlaps(written, **other) && !is_offered(written, **other, permitted)) fail(Error::bad_memory);
     }

@@ -17,7 +17,7 @@ namespace cormorant {
 namespace {
 
 constexpr std::size_t kAlignment = 16;
-constexpr std::int64_t kLargestArena = std::int64_t{1} << 31;  // no program for a microcontroller means more
+constexpr std::int64_t kLargestArena = std::int64_t{1} << 31;  // no program for a microcontroller needs more
 constexpr std::size_t kSmallestState = 4096;
 constexpr std::size_t kLargestState = std::size_t{1} << 28;
 
@@ -42,7 +42,7 @@ std::string operator_name(const Failure& failure, const pte::MethodView& method)
   return op.ok() ? full_name(op.value()) : std::string();
 }
 
-// "instruction 3, argument 5", as far as the failure tells.
+// "instruction 3, argument 5", as far as the failure says.
 std::string place(const Failure& failure) {
   const bool in_call = failure.instruction != Failure::kNone;
   std::string text = in_call ? fmt::format("instruction {}", failure.instruction) : "";
@@ -100,24 +100,24 @@ bool stopped_without_memory(const Failure& failure, const pte::MethodView& metho
 std::string problem(const Failure& failure, const pte::MethodView& method, std::span<const std::byte> pte) {
   std::string text = describe(failure.error);
   if (stopped_without_memory(failure, method)) {
-    return "the tensor has neither a planned place nor data in this file: buffers that the caller brings and data in "
+    return "the tensor has neither a planned address nor data in this file: buffers supplied by the caller and data in "
            "separate files (.ptd) are not supported";
   }
   switch (failure.error) {
     case Error::bad_header:
       if (const std::string version = other_version(pte); !version.empty()) {
-        return fmt::format("the file has version {} of ExecuTorch's format, known is ET12", version);
+        return fmt::format("the file has version {} of ExecuTorch's format, but only ET12 is supported", version);
       }
       return text;
     case Error::bad_value:
       if (failure.required == 0 && failure.actual == 0) return text + found(failure, method);
-      return fmt::format("the operator takes {}{} arguments, the program gives {}",
+      return fmt::format("the operator takes {}{} arguments, but the program gives {}",
                          failure.required > failure.actual ? "at least " : "", failure.required, failure.actual);
     case Error::has_delegate:
       return text + delegates(method);
     default:
       if (failure.required == 0 && failure.actual == 0) return text;
-      return text + fmt::format(": {} are required, {} are there", failure.required, failure.actual);
+      return text + fmt::format(": {} are required, but there are {}", failure.required, failure.actual);
   }
 }
 
@@ -126,25 +126,26 @@ std::string advice(Error error) {
     case Error::has_delegate:
       return "export the model again without a delegate (ExecuTorch: without --delegate)";
     case Error::unknown_operator:
-      return "compile the model again for this target; `cormorant operators` lists what there is";
+      return "compile the model again for this target; `cormorant operators` lists the supported operators";
     case Error::scratch_mismatch:
-      return "the compiler and the kernel disagree about the scratch size: this is a bug of Cormorant";
+      return "the compiler and the kernel disagree about the scratch size: this is a bug in cormorant";
     default:
-      return error < Error::unknown_operator ? "the file is damaged or not made by a known compiler: make it again"
-                                             : "";
+      return error < Error::unknown_operator
+                 ? "the file is damaged, or was not written by a known compiler: compile it again"
+                 : "";
   }
 }
 
-// No such operator: all of them at once, since whoever adds one wants to know the others.
+// Missing operators are reported all at once.
 Diagnostic unknown_operators(std::span<const std::byte> pte, std::span<const Kernel* const> table) {
-  return {fmt::format("the operator table does not have: {}", fmt::join(missing_operators(pte, table), ", ")),
+  return {fmt::format("the operator table lacks: {}", fmt::join(missing_operators(pte, table), ", ")),
           advice(Error::unknown_operator)};
 }
 
 }  // namespace
 
 AlignedBytes::AlignedBytes(std::size_t size) : size_(size) {
-  // Not std::aligned_alloc, which rounds sizes up: a sanitizer should see the first byte behind an arena.
+  // Not std::aligned_alloc, which rounds sizes up: a sanitizer should see the first byte past an arena.
   void* data = nullptr;
   if (posix_memalign(&data, kAlignment, std::max<std::size_t>(size, 1)) != 0) throw std::bad_alloc();
   std::memset(data, 0, size);
@@ -197,7 +198,7 @@ HostProgram::HostProgram(std::span<const std::byte> pte, std::span<const Kernel*
 std::vector<std::vector<std::byte>> HostProgram::run(std::span<const std::vector<std::byte>> inputs) {
   const std::size_t count = program_.input_count();
   if (inputs.size() > count) {
-    throw InputError({fmt::format("{} inputs are given, the program has {}", inputs.size(), count), "", file_});
+    throw InputError({fmt::format("{} inputs are given, but the program has {}", inputs.size(), count), "", file_});
   }
   if (const std::size_t rows = program_.missing_rows(); rows != 0 && count == 1) {
     if (!inputs.empty()) {
@@ -216,7 +217,8 @@ std::vector<std::vector<std::byte>> HostProgram::run(std::span<const std::vector
     }
     if (inputs[i].size() != input.size()) {
       throw InputError(
-          {fmt::format("input {} has {} bytes, the program wants {}", i, inputs[i].size(), input.size()), "", file_});
+          {fmt::format("input {} has {} bytes, but the program needs {}", i, inputs[i].size(), input.size()), "",
+           file_});
     }
     std::ranges::copy(inputs[i], input.begin());
   }
@@ -229,7 +231,7 @@ void HostProgram::push_rows(std::span<const std::byte> image) {
   const std::size_t rows = program_.missing_rows(), row_bytes = program_.input(0).bytes();
   if (image.size() != rows * row_bytes) {
     throw InputError(
-        {fmt::format("the image has {} bytes, the program wants {} rows of {}", image.size(), rows, row_bytes), "",
+        {fmt::format("the image has {} bytes, but the program needs {} rows of {}", image.size(), rows, row_bytes), "",
          file_});
   }
   for (std::size_t row = 0; row < rows; ++row) push_row(image.data() + row * row_bytes);
@@ -269,7 +271,7 @@ std::vector<std::string> missing_operators(std::span<const std::byte> pte, std::
 
 Diagnostic explain(const Failure& failure, std::span<const std::byte> pte, std::string_view method) {
   const AlignedBytes bytes(pte);
-  pte::MethodView view;  // stays empty if the file cannot be read so far: its accessors then say so
+  pte::MethodView view;  // stays empty if the file cannot be read that far: its accessors then report it
   if (const auto program = pte::ProgramView::open(bytes.span()); program.ok()) {
     if (const auto found = program.value().method(method); found.ok()) view = found.value();
   }

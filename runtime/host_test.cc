@@ -72,7 +72,7 @@ TEST(HostProgram, names_all_unknown_operators_at_once) {
   program.plan().operators.push_back(TestProgram::operator_of("a::b", "out"));
   const std::vector<std::byte> file = program.file();
   EXPECT_EQ(missing_operators(file, kTable), (std::vector<std::string>{"a::b.out", "a::c"}));
-  EXPECT_TRUE(contains(refusal(file), "m.pte: the operator table does not have: a::b.out, a::c\n"));
+  EXPECT_TRUE(contains(refusal(file), "m.pte: the operator table lacks: a::b.out, a::c\n"));
 }
 
 TEST(HostProgram, names_instruction_operator_and_argument_at_fault) {
@@ -84,7 +84,7 @@ TEST(HostProgram, names_instruction_operator_and_argument_at_fault) {
   program.args(0).resize(3);
   EXPECT_TRUE(contains(refusal(program.file()),
                        "m.pte: node 'toy::every.out', instruction 0, argument 3: the operator takes at least 4 "
-                       "arguments, the program gives 3\n"));
+                       "arguments, but the program gives 3\n"));
 }
 
 TEST(HostProgram, says_what_is_wrong_outside_of_instructions) {
@@ -100,7 +100,8 @@ TEST(HostProgram, says_what_is_wrong_outside_of_instructions) {
 TEST(HostProgram, says_which_version_a_file_has) {
   std::vector<std::byte> file = TestProgram().file();
   file[7] = std::byte{'3'};  // of the identifier "ET12"
-  EXPECT_TRUE(contains(refusal(file), "m.pte: the file has version ET13 of ExecuTorch's format, known is ET12\n"));
+  EXPECT_TRUE(
+      contains(refusal(file), "m.pte: the file has version ET13 of ExecuTorch's format, but only ET12 is supported\n"));
   file[4] = std::byte{'X'};
   EXPECT_TRUE(contains(refusal(file), "m.pte: not a .pte program, or cut short"));
 }
@@ -111,10 +112,9 @@ TEST(HostProgram, says_what_segment_or_memory_is_missing) {
   EXPECT_TRUE(contains(refusal(without_segments.file()), "m.pte: constant data is missing"));
   TestProgram unplanned;
   unplanned.tensor(input).allocation_info = nullptr;
-  EXPECT_TRUE(
-      contains(refusal(unplanned.file()),
-               "m.pte: node 'toy::every.out', instruction 0, argument 0: the tensor has neither a planned place "
-               "nor data in this file"));
+  EXPECT_TRUE(contains(refusal(unplanned.file()),
+                       "m.pte: node 'toy::every.out', instruction 0, argument 0: the tensor has neither a planned "
+                       "address nor data in this file"));
   EXPECT_TRUE(contains(refusal(unplanned.file()), "alloc_graph_input"));
 }
 
@@ -133,10 +133,10 @@ TEST(Explain, tells_a_boards_failure_in_terms_of_the_file) {
   const Failure on_scratch{Error::scratch_too_small, 1, Failure::kNone, 4464, 0};
   EXPECT_EQ(explain(on_scratch, file, "forward").text(),
             "node 'toy::sum.out', instruction 1: a scratch tensor is smaller than the kernel requires: 4464 are "
-            "required, 0 are there");
+            "required, but there are 0");
   const Failure on_arena{Error::arena_too_small, Failure::kNone, 2, 100, 64};
   EXPECT_EQ(explain(on_arena, file, "forward").text(),
-            "memory 2: the arena is too small for the memory plan: 100 are required, 64 are there");
+            "memory 2: the arena is too small for the memory plan: 100 are required, but there are 64");
 }
 
 TEST(MissingOperators, are_none_in_what_is_no_program) { EXPECT_TRUE(missing_operators({}, kTable).empty()); }

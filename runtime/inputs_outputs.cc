@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a loaded program says of its inputs and outputs. Nothing of it is kept in RAM: the views that load made of the
-// file are made again in a few hundred instructions.
+// A loaded program's inputs and outputs. Nothing of this is kept in RAM: the views that load made of the file are
+// recreated in a few hundred instructions.
 #include "formats/pte/origin.h"
 #include "runtime/loader.h"
 
@@ -16,13 +16,13 @@ Source source_of(const cormorant_program& program) {
 }
 
 std::size_t count(const cormorant_program& program, bool is_output) {
-  return source_of(program).border(is_output).value().size();
+  return source_of(program).io_values(is_output).value().size();
 }
 
 Error describe(const cormorant_program& program, bool is_output, std::size_t index, cormorant_tensor& result) {
   const Source source = source_of(program);
   Tensor tensor;
-  const Error error = source.resolve_border(source.border(is_output).value(), index, tensor);
+  const Error error = source.resolve_io(source.io_values(is_output).value(), index, tensor);
   if (error != Error::ok) return error;
   result = {.data = tensor.data,
             .bytes = tensor.bytes(),
@@ -35,13 +35,13 @@ Error describe(const cormorant_program& program, bool is_output, std::size_t ind
 
 // Inputs and outputs are numbered together in the notes. `index` must be that of an input or output.
 std::size_t number_of(const Source& source, bool is_output, std::size_t index) {
-  return is_output ? source.border(false).value().size() + index : index;
+  return is_output ? source.io_values(false).value().size() + index : index;
 }
 
 Error quantization(const cormorant_program& program, bool is_output, std::size_t index,
                    cormorant_quantization& result) {
   const Source source = source_of(program);
-  if (index >= source.border(is_output).value().size()) return Error::bad_input;
+  if (index >= source.io_values(is_output).value().size()) return Error::bad_input;
   const auto read =
       pte::read_quantization(source.method(), pte::find_notes(source.method()), number_of(source, is_output, index));
   if (!read.ok()) return read.error();
@@ -51,7 +51,7 @@ Error quantization(const cormorant_program& program, bool is_output, std::size_t
 
 const char* name(const cormorant_program& program, bool is_output, std::size_t index) {
   const Source source = source_of(program);
-  if (index >= source.border(is_output).value().size()) return "";
+  if (index >= source.io_values(is_output).value().size()) return "";
   const auto read =
       pte::read_name(source.method(), pte::find_notes(source.method()), number_of(source, is_output, index));
   if (!read.ok() || read.value().empty()) return "";

@@ -2,7 +2,7 @@
 //
 // Inside the runtime: what program.cc (the order of loading), source.cc (the file's tensors in the caller's memory) and
 // call.cc (one kernel's arguments) share. The reader checks that the file is whole; here its meaning is checked against
-// the memory that the caller gave.
+// the caller's memory.
 #pragma once
 
 #include <span>
@@ -16,15 +16,15 @@ namespace cormorant {
 using Region = cormorant_region;
 using Step = cormorant_step;
 
-// One method of a file, and the memory its planned tensors lie in. On the stack while something is loaded or looked up;
+// One method of a file, and the memory its planned tensors are in. On the stack while something is loaded or looked up;
 // it is made in place, because its views are the largest objects there.
 class Source {
  public:
   Source(std::span<const std::byte> pte, const char* method, const std::span<const Region>& arenas);
-  // Of a method that was found before, by its position.
+  // For a method that was found before, by its position.
   Source(std::span<const std::byte> pte, std::uint32_t method, const std::span<const Region>& arenas);
 
-  // Whether the file could be read so far; nothing else may be called before that is known.
+  // Whether the file could be read that far; nothing else may be called before that is known.
   [[nodiscard]] Error error() const { return error_; }
   [[nodiscard]] const pte::MethodView& method() const { return method_; }
 
@@ -34,16 +34,16 @@ class Source {
   // A value of the method as a kernel's tensor. Whatever it yields can be read in full, and written unless constant.
   [[nodiscard]] Error resolve(std::int32_t value, Tensor& tensor) const;
   // The method's inputs or outputs; one of them, which must be a tensor in RAM.
-  [[nodiscard]] Result<std::span<const std::int32_t>> border(bool is_output) const {
+  [[nodiscard]] Result<std::span<const std::int32_t>> io_values(bool is_output) const {
     return is_output ? method_.outputs() : method_.inputs();
   }
-  [[nodiscard]] Error resolve_border(std::span<const std::int32_t> values, std::size_t index, Tensor& tensor) const;
+  [[nodiscard]] Error resolve_io(std::span<const std::int32_t> values, std::size_t index, Tensor& tensor) const;
   // Writes the initial values of all persistent tensors, and constants to where they are kept in RAM.
   void reset() const;
   // visit(memory, initial value, bytes, is_constant) of each of these.
   template <class Visit>
   void for_each_persistent(Visit visit) const {
-    // Most programs have no state. Their file has no initial values, so that looking for the first of them tells.
+    // Most programs have no state. Their file has no initial values, so looking for the first of them is enough.
     if (program_.initial_data(1, 0) == nullptr) return;
     const auto count = static_cast<std::int32_t>(method().value_count());
     for (std::int32_t i = 0; i < count; ++i) {
@@ -53,7 +53,7 @@ class Source {
       bool is_constant = false;
       if (check_constants(view, is_constant) != Error::ok) continue;
       const std::byte* const initial = program_.initial_data(view.data_index, view.bytes);
-      if (initial == nullptr) continue;  // of a tensor that no instruction uses: the others were checked
+      if (initial == nullptr) continue;  // of a tensor that no instruction uses: the others have been checked
       visit(arena(view.memory_id) + view.offset, initial, view.bytes, is_constant);
     }
   }
@@ -66,19 +66,19 @@ class Source {
     return static_cast<std::byte*>(arenas_[memory_id - 1].data);
   }
   void read_origin();
-  // Kernels trust what they have checked at load: an error if anything else lies where constants are read from RAM.
+  // Kernels trust what they have checked at load: an error if anything else is where constants are read from RAM.
   void find_constants_in_ram();
   [[nodiscard]] Error check_constants(const pte::TensorView& view, bool& is_constant) const;
 
   pte::ProgramView program_;
   pte::MethodView method_;
   Error error_;
-  bool is_exactly_planned_ = false;  // known from the beginning: kernels ask where the stack is deep already
+  bool is_exactly_planned_ = false;  // known from the beginning: kernels ask where the stack is already deep
   struct {
     std::uint32_t memory_id = 0, begin = 0, end = 0;
   } copies_;  // of constants in RAM; id 0: there are none
   std::span<const Region> arenas_;
-  // What was resolved last: as a rule an operator's result, which is the next one's input.
+  // What was resolved last: usually an operator's result, which is the next one's input.
   mutable std::int32_t last_value_ = 0;
   mutable Tensor last_;  // without data: nothing was
 };
@@ -90,7 +90,7 @@ class Loader {
 
   [[nodiscard]] Error load(std::span<const Kernel* const> operators);
   [[nodiscard]] const Source& source() const { return source_; }
-  // Those that an execution is made of; behind them are the stages that operators among them call.
+  // The instructions of an execution; they are followed by the stages that some of them call.
   [[nodiscard]] std::span<const Step> steps() const { return {steps_, end_}; }
   [[nodiscard]] std::size_t state_used() const { return used_ + shared_bytes(); }
 
@@ -108,7 +108,7 @@ class Loader {
   const Source& source_;
   std::span<std::byte> state_;
   std::size_t used_ = 0;
-  // At the state's end, which may lie anywhere.
+  // At the state's end, which may be anywhere.
   static constexpr std::size_t kSharedAlignment = 16;
   [[nodiscard]] std::size_t shared_bytes() const { return shared_ == 0 ? 0 : shared_ + kSharedAlignment; }
   std::size_t shared_ = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The order of loading. cormorant_load and Loader::load are the diagram: file and method, memory and what it holds at
-// the beginning; one step per instruction, inputs and outputs.
+// The order of loading. cormorant_load and Loader::load are the overview: file and method, memory and its initial
+// contents; one step per instruction, inputs and outputs.
 #include "runtime/loader.h"
 
 namespace cormorant {
@@ -24,7 +24,7 @@ bool is_named(const Kernel& kernel, const pte::OperatorView& op) {
   return rest != nullptr && *rest == '\0';
 }
 
-// Begins where the operator stands in a table generated from the program, so that this one finds it at once.
+// Begins where the operator is in a table generated from the program, so that this one finds it at once.
 const Kernel* find(std::span<const Kernel* const> table, std::uint32_t begin, const pte::OperatorView& op) {
   std::size_t at = begin;
   for (std::size_t i = 0; i < table.size(); ++i, ++at) {
@@ -52,7 +52,7 @@ void* Loader::allocate(std::size_t bytes, std::size_t alignment) {
   return state_.data() + at;
 }
 
-// Everybody's ends where the state does, so that asking for more moves nobody's.
+// All end where the state does, so that asking for more moves none of them.
 void* Loader::share(std::size_t bytes) {
   const std::size_t over = reinterpret_cast<std::uintptr_t>(state_.data() + state_.size()) % kSharedAlignment;
   const std::size_t whole = (bytes + kSharedAlignment - 1) & ~(kSharedAlignment - 1);
@@ -62,7 +62,7 @@ void* Loader::share(std::size_t bytes) {
   return state_.data() + state_.size() - over - whole;
 }
 
-// All callers lie before the first stage of any: nobody calls one who calls.
+// All callers come before the first stage of any group: no stage calls stages.
 const Step* Loader::stages(std::uint32_t first, std::uint32_t count) {
   const std::uint32_t all = source_.method().instruction_count();
   if (index_ >= end_ || first <= index_ || first > all || count > all - first) return nullptr;
@@ -70,7 +70,7 @@ const Step* Loader::stages(std::uint32_t first, std::uint32_t count) {
   return steps_ + first;
 }
 
-// Not part of its caller, whose frame lies below that of the kernel's load.
+// Kept out of line: the caller's frame is beneath that of the kernel's load.
 [[gnu::noinline]] Error Loader::find_kernel(std::uint32_t index, std::span<const Kernel* const> operators) {
   const auto instruction = source_.method().instruction(index);
   if (!instruction.ok()) return instruction.error();
@@ -110,7 +110,7 @@ Error Loader::load(std::span<const Kernel* const> operators) {
   for (std::uint32_t i = 0; i < count; ++i) {
     failure_.instruction = static_cast<std::uint16_t>(i);
     error = load_instruction(i, operators);
-    if (error == Error::state_too_small && shared_ != 0) {  // plans go first: once more, and nothing is shared
+    if (error == Error::state_too_small && shared_ != 0) {  // plans go first: again, and nothing is shared
       failure_ = {};
       may_share_ = false;
       shared_ = 0;
@@ -128,11 +128,11 @@ Error Loader::load(std::span<const Kernel* const> operators) {
 
 // Not part of its caller either.
 [[gnu::noinline]] Error Loader::check_border(bool is_output) {
-  const auto values = source_.border(is_output);
+  const auto values = source_.io_values(is_output);
   for (std::size_t i = 0; i < values.value().size(); ++i) {
     failure_.argument = static_cast<std::uint16_t>(i);
     Tensor tensor;
-    const Error error = source_.resolve_border(values.value(), i, tensor);
+    const Error error = source_.resolve_io(values.value(), i, tensor);
     if (error != Error::ok) return error;
   }
   return values.error();
@@ -167,7 +167,7 @@ Error load(const cormorant_model& model, const cormorant_memory& memory, cormora
 }  // namespace
 }  // namespace cormorant
 
-// Weak: the firmware's own takes its place.
+// Weak: the firmware's own replaces it.
 [[gnu::weak]] int cormorant_accept(const void* /*data*/, size_t /*bytes*/) { return 1; }
 
 cormorant_error cormorant_load(cormorant_program* program, const cormorant_model* model, const cormorant_memory* memory,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The file's tensors in the caller's memory. Nothing is kept per tensor: what a kernel does not take into its plan
-// stays in the file and is looked up again when somebody asks.
+// The file's tensors in the caller's memory. Nothing is kept per tensor: what a kernel does not copy into its plan
+// stays in the file and is looked up again on request.
 #include <cstring>
 
 #include "formats/pte/origin.h"
@@ -40,7 +40,7 @@ Source::Source(std::span<const std::byte> pte, std::uint32_t method, const std::
   if (pte::has_constants_in_ram(origin)) find_constants_in_ram();
 }
 
-// A tensor without data tells where.
+// A tensor without data says where.
 [[gnu::noinline]] void Source::find_constants_in_ram() {
   pte::TensorView copies;
   error_ = method().read_tensor(pte::kCopies, copies);
@@ -61,7 +61,7 @@ Error Source::check_arenas(Failure& why) const {
   const auto sizes = method().memory_sizes();
   for (std::size_t id = 1; id < sizes.size(); ++id) {
     const Region arena = id <= arenas_.size() ? arenas_[id - 1] : Region{};
-    // A negative size is more than anybody has; an arena of no bytes is one, too: empty tensors lie there.
+    // A negative size is more than any arena has; an arena of zero bytes is valid too: empty tensors are there.
     if (id > arenas_.size() || static_cast<std::uint64_t>(sizes[id]) > arena.bytes) {
       why.argument = static_cast<std::uint16_t>(id);
       why.required = static_cast<std::uint32_t>(sizes[id]);
@@ -92,7 +92,7 @@ Error Source::resolve(std::int32_t value, Tensor& tensor) const {
     }
     tensor.data = arena(view.memory_id) + view.offset;
   } else {
-    // A tensor with neither place nor data would be the caller's to place, but plans hold addresses from load on.
+    // A tensor with neither place nor data would be placed by the caller, but plans hold addresses from load on.
     if (view.data_index == 0) return Error::unsupported;
     tensor.data = const_cast<std::byte*>(program_.constant_data(view.data_index, view.bytes));
     if (tensor.data == nullptr) return Error::bad_constant;
@@ -109,7 +109,7 @@ Error Source::resolve(std::int32_t value, Tensor& tensor) const {
   return Error::ok;
 }
 
-Error Source::resolve_border(std::span<const std::int32_t> values, std::size_t index, Tensor& tensor) const {
+Error Source::resolve_io(std::span<const std::int32_t> values, std::size_t index, Tensor& tensor) const {
   if (index >= values.size()) return Error::bad_input;
   const Error error = resolve(values[index], tensor);
   return tensor.constant ? Error::bad_constant : error;

@@ -67,7 +67,7 @@ Target parse_target(std::string_view target, std::string_view isa) {
     if (plus != std::string_view::npos) {
       const std::string base(target.substr(0, plus));
       throw UsageError("unknown target '" + std::string(target) +
-                       "': quantization is an option of its own\n  use --target=" + base + " --quantize");
+                       "': quantization is a separate option\n  use --target=" + base + " --quantize");
     }
     const std::vector<std::string> known = all_targets();
     std::string list;

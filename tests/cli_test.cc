@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The command line that scripts rely on: exit status, which stream says what, the fields of --json, and what a person
-// who made a mistake is told.
+// The command line that scripts rely on: exit status, which stream says what, the fields of --json, and errors that say
+// what is at fault.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -371,7 +371,7 @@ TEST_F(CommandLine, CompileTellsItsFiguresAsJson) {
   EXPECT_EQ(operators, 12);  // ten layers with their ReLUs, quantize, dequantize
 }
 
-// Speed is bought with flash: of every layer, and against the program that there is without it.
+// Speed costs flash: for every layer, and compared with the program without it.
 TEST_F(CommandLine, CompileTellsWhatSpeedCosts) {
   const auto arguments = [](const std::string& goal) -> Arguments {
     return {"compile",    zoo("digits.pt2"),    "--calibrate",        zoo("digits_calibration.npz"),
@@ -400,8 +400,8 @@ TEST_F(CommandLine, CompileTellsWhatSpeedCosts) {
   measured.emplace_back("--measure");
   const Ran ran = cormorant(path(), measured);
   EXPECT_EQ(ran.status, kDone) << ran.err;
-  for (const char* line : {"optimized for speed; beside balanced, instructions measured", "  model  ", "  code  ",
-                           "  execute  ", " instructions (-"}) {
+  for (const char* line : {"optimized for speed; compared with balanced, instructions measured", "  model  ",
+                           "  code  ", "  execute  ", " instructions (-"}) {
     EXPECT_TRUE(has(ran.out, line)) << line << ran.out;
   }
 }
@@ -445,7 +445,7 @@ TEST_F(CommandLine, CompileTellsWhereItsTimeGoes) {
   EXPECT_LE(sum, ran.seconds);
 }
 
-// Whatever stage the text is from, compiling goes on from there to the same program.
+// Whatever stage the text is from, compiling continues from there to the same program.
 TEST_F(CommandLine, CompilesTheTextOfEveryStageToTheSameBytes) {
   const std::string model = CORMORANT_SOURCE_DIR "/docs/tutorial/wave";  // small: it is calibrated many times
   const Arguments data = {"--calibrate", model + "_calibration.npz"};
@@ -505,12 +505,12 @@ TEST_F(CommandLine, RunTellsItsFiguresAsJson) {
   const nlohmann::json shown = cormorant(path(), {"inspect", "digits.pte", "--json"}).json();
   EXPECT_EQ(shown["methods"][0]["arena_bytes"][0], json["ram"]["arena"]);
   EXPECT_EQ(shown["methods"][0]["instructions"].size(), json["operators"].size());
-  // int8 at the border comes with its meaning: probabilities are 0 to 255/256.
+  // int8 outputs come with their meaning: probabilities are 0 to 255/256.
   EXPECT_EQ(shown["methods"][0]["outputs"][0]["scale"], 1.0 / 256);
   EXPECT_EQ(shown["methods"][0]["outputs"][0]["zero_point"], -128);
 }
 
-// Names of nodes and source lines lie beside the program, and are believed only if they are this program's.
+// Names of nodes and source lines are next to the program, and are used only if they are this program's.
 TEST_F(CommandLine, ProfileNamesNodesAndSourceLines) {
   const Arguments profile = {"run", "named.pte", "--profile", "--json"};
   ASSERT_EQ(cormorant(path(), {"compile", "digits", "-q", "-o", "named.pte"}).status, kDone);
@@ -612,7 +612,7 @@ TEST_F(CommandLine, EvaluateTellsItsScoresAsJson) {
   EXPECT_EQ(alone.json()["agreement"], nullptr);
 }
 
-// ---- what data is, and what it is compared with -----------------------------------------------------------------
+// ---- the kinds of data, and what they are compared with ---------------------------------------------------------
 
 npy::Array floats(std::vector<std::int64_t> shape, const std::vector<float>& values) {
   const auto bytes = std::as_bytes(std::span(values));
@@ -660,7 +660,7 @@ TEST_F(CommandLine, EvaluateComparesWhatTheModelIs) {
   npy::write_npz((path() / "bad.npz").string(), {{"a", inputs}, {"y0", floats({2, 3}, {1, 0, 2, 0, 1, 1})}});
   const Ran bad = cormorant(path(), {"evaluate", "map.pte", "--data", "bad.npz"});
   EXPECT_EQ(bad.status, kInputAtFault);
-  EXPECT_TRUE(has(bad.err, "labels count from 0 to 1"));
+  EXPECT_TRUE(has(bad.err, "labels must be between 0 and 1"));
 }
 
 TEST_F(CommandLine, CompileWarnsOfDataThatCannotBeMeant) {
@@ -676,7 +676,7 @@ TEST_F(CommandLine, CompileWarnsOfDataThatCannotBeMeant) {
   const std::vector<std::tuple<std::function<float(float)>, std::int64_t, const char*>> cases = {
       {[](float v) { return std::round(v * 255); }, 20, "look like pixels"},
       {[](float) { return 0.5F; }, 20, "every element of the calibration data for 'x' is 0.5"},
-      {[](float v) { return v * 1e9F; }, 20, "no normalized input"},
+      {[](float v) { return v * 1e9F; }, 20, "implausible for a normalized input"},
       {[](float v) { return v; }, 3, "3 calibration samples"},
       {[](float v) { return v * 60 - 30; }, 20, "far from what the model was trained on"},
   };
@@ -706,7 +706,7 @@ TEST_F(CommandLine, AnExceededBudgetNamesWhatWouldMeetIt) {
   arguments.back() = "--budget=ram=512";
   const Ran not_met = cormorant(path(), arguments);
   EXPECT_EQ(not_met.status, kInputAtFault);
-  EXPECT_TRUE(has(not_met.err, "no option alone meets it, as tried: --io=int8 (RAM "));
+  EXPECT_TRUE(has(not_met.err, "no single option meets it; tried: --io=int8 (RAM "));
 }
 
 TEST_F(CommandLine, QuietPrintsErrorsOnly) {
@@ -789,11 +789,11 @@ TEST_F(CommandLine, InspectTellsWhatCompileDecided) {
   EXPECT_EQ(softmax.at("parameters").at("zero_point"), -128);
   EXPECT_FALSE(softmax.at("node").get<std::string>().empty());
 
-  // Without the file beside it, a program knows its operators.
+  // Without the file next to it, only the program's operators are known.
   std::filesystem::remove(path() / "told.pte.names.json");
   const Ran alone = cormorant(path(), {"inspect", "told.pte", "--explain"});
   EXPECT_EQ(alone.status, kDone);
-  EXPECT_TRUE(has(alone.err, "told.pte.names.json is not there")) << alone.err;
+  EXPECT_TRUE(has(alone.err, "told.pte.names.json is missing")) << alone.err;
   EXPECT_TRUE(has(alone.out, "zero_point=-128"));
 }
 
@@ -810,8 +810,8 @@ TEST_F(CommandLine, ExceptionsForLayersComeFromAFile) {
   const nlohmann::json json = ran.json();
   const nlohmann::json& left = json.at("float_operators");
   ASSERT_EQ(left.size(), 2U);
-  EXPECT_TRUE(has(left[0].at("reason"), "as asked for layer blocks.7"));
-  EXPECT_TRUE(has(left[1].at("reason"), "as asked for layer classifier in layers.txt:1"));
+  EXPECT_TRUE(has(left[0].at("reason"), "as requested for layer blocks.7"));
+  EXPECT_TRUE(has(left[1].at("reason"), "as requested for layer classifier in layers.txt:1"));
   for (const nlohmann::json& node : json.at("nodes")) {
     if (node.at("node") == "conv2d") {
       EXPECT_NEAR(node.at("scale").get<double>(), 8 / 255.0, 1e-6);
@@ -871,7 +871,7 @@ TEST_F(CommandLine, ExecuTorchsBundlesCheckThemselves) {
   EXPECT_TRUE(has(failed.out, "expected 1000"));
 }
 
-// The element that is named is the one outside of its tolerance, not one that is farther off and may be.
+// The element that is named is the one outside its tolerance, not one that is farther off and may be.
 TEST_F(CommandLine, BundleNamesTheElementOutsideOfItsTolerance) {
   write_text(path() / "same.txt",
              "graph forward\ninput %x : f32[2]\nnode \"n\" \"\" \"\"\n  %y : f32[2] = "

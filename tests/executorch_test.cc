@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Programs that another compiler wrote (tests/executorch) run here and give the bits that its own runtime gives; and
-// the models that it made them of, compiled here, give those bits too, in programs that its runtime can run.
+// Programs from another compiler (tests/executorch) run here and give its own runtime's bits; and the models that they
+// came from, compiled here, give those bits too, in programs that its runtime can run.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 #include "compiler/compile.h"
 #include "compiler/import.h"
 #include "compiler/samples.h"
-#include "formats/pte/plan_border.h"
+#include "formats/pte/plan_io.h"
 #include "formats/pte/reader.h"
 #include "ops/op.h"
 #include "program/files.h"
@@ -50,8 +50,8 @@ TEST_P(Executorch, SameBitsOnTheBoard) {
   EXPECT_EQ(output_of(board), npy::read_npy(file(".out.npy")));
 }
 
-// Random bytes of the program changed: it is refused, or does whatever it does inside its memory, as the sanitizers
-// see.
+// Random bytes of the program changed: it is refused, or computes something inside its memory, as the sanitizers
+// check.
 TEST_P(Executorch, DamagedProgramStaysInsideItsMemory) {
   constexpr int kChanged = 200;
   std::vector<std::byte> bytes = read_program(file(".pte")).bytes;
@@ -106,12 +106,12 @@ TEST(PlannedBorder, ChangesOnlyProgramsThatLeaveMemoryToTheCaller) {
   const auto file = [](const char* name) {
     return read_file(CORMORANT_SOURCE_DIR "/tests/executorch/" + std::string(name));
   };
-  EXPECT_EQ(pte::with_planned_border(file("ds_cnn.pte")), file("ds_cnn.pte"));
-  EXPECT_EQ(pte::with_planned_border(file("README.md")), file("README.md"));
+  EXPECT_EQ(pte::with_planned_io(file("ds_cnn.pte")), file("ds_cnn.pte"));
+  EXPECT_EQ(pte::with_planned_io(file("README.md")), file("README.md"));
   const std::vector<std::byte> foreign = file("keyword_net_caller_m4.pte");
-  const std::vector<std::byte> planned = pte::with_planned_border(foreign);
+  const std::vector<std::byte> planned = pte::with_planned_io(foreign);
   EXPECT_NE(planned, foreign);
-  EXPECT_EQ(pte::with_planned_border(planned), planned);
+  EXPECT_EQ(pte::with_planned_io(planned), planned);
 }
 
 TEST(PlannedBorder, DamagedProgramsAreReadAsFarAsTheyAreSound) {
@@ -145,7 +145,7 @@ const Foreign kPrograms[] = {
 INSTANTIATE_TEST_SUITE_P(Programs, Executorch, testing::ValuesIn(kPrograms),
                          [](const auto& program) { return std::string(program.param.name); });
 
-// Compiled once more, out of the program alone, for CPUs that it was not made for.
+// Compiled again, out of the program alone, for CPUs that it was not made for.
 class TakenUpAgain : public Executorch {};
 
 TEST_P(TakenUpAgain, GivesTheSameBits) {
@@ -224,8 +224,8 @@ Scratch scratch_of(const std::vector<std::byte>& bytes) {
   return all;
 }
 
-// ExecuTorch's checked kernels demand that scratch is exactly what CMSIS-NN asks for on that CPU. A convolution of one
-// channel is a depthwise one to ExecuTorch's compiler and an ordinary one here: another kernel, other scratch.
+// ExecuTorch's checked kernels require scratch of exactly the size that CMSIS-NN needs on that CPU. A convolution of
+// one channel is a depthwise one to ExecuTorch's compiler and an ordinary one here: another kernel, other scratch.
 TEST_P(ExecutorchModel, PlansTheScratchThatItsCompilerPlans) {
   const Scratch theirs = scratch_of(read_file(beside(".pte")));
   const Scratch ours = scratch_of(compiled(ops::Runtime::executorch).bytes);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What goes wrong on a board comes out of `cormorant run` as a message and a nonzero exit status: a program that does
-// not load, a hardware fault in the middle of an inference, and an inference that never ends.
+// Failures on a board become a message and a nonzero exit status of `cormorant run`: a program that does not load, a
+// hardware fault in the middle of an inference, and an inference that never ends.
 #include <gtest/gtest.h>
 
 #include "fmt/format.h"
@@ -82,7 +82,7 @@ TEST_F(Faults, OfHardwareNameKernelAndCause) {
 TEST_F(Faults, HangEndsAtTheTimeLimit) {
   const Ran ran = run({{"cormorant::test", "hang"}}, {"--timeout=0.5"});
   EXPECT_EQ(ran.status, 1);
-  EXPECT_TRUE(has(ran.err, "did not end within 0.5 s"));
+  EXPECT_TRUE(has(ran.err, "did not finish within 0.5 s"));
   EXPECT_TRUE(has(ran.err, "--timeout"));
   EXPECT_LT(ran.seconds, 20);
 }
@@ -106,7 +106,7 @@ TEST_F(Faults, UnknownOperatorsAreAllNamed) {
 }
 
 // Every damaged file is refused or computes something, on the host and, where the host loads it, on the board. The
-// operators' own tests damage more; here it is the way through the program.
+// operators' own tests damage more; this is about the path through the program.
 TEST_F(Faults, DamagedProgramsNeverCrash) {
   ASSERT_EQ(cormorant(directory_.path(), {"compile", "digits", "-q", "--io=int8", "-o", "sound.pte"}).status, 0);
   const std::string sound = read_text(directory_.path() / "sound.pte");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // One model in float, in int8 and half in float: each computes on boards without and with an FPU the bits that it
-// computes on the host, and what stays in float is told.
+// computes on the host, and what stays in float is reported.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -16,7 +16,7 @@
 namespace cormorant::tests {
 namespace {
 
-// Float layers at both ends and in the middle, so that every kind of border is there.
+// Float layers at both ends and in the middle, so that every kind of transition occurs.
 const char* const kFloatLayers = "stem,blocks.3,classifier";
 
 class FloatModel : public testing::Test {
@@ -108,7 +108,7 @@ TEST_F(FloatModel, WhatStaysInFloatIsToldWithPlaceAndReason) {
   ASSERT_EQ(left.size(), 1U);
   EXPECT_EQ(left[0]["operator"], "aten.linear");
   EXPECT_TRUE(has(left[0]["source"], "classifier ("));
-  EXPECT_TRUE(has(left[0]["reason"], "as asked for layer classifier"));
+  EXPECT_TRUE(has(left[0]["reason"], "as requested for layer classifier"));
   EXPECT_TRUE(has(ran.err, "float: linear (aten.linear) at classifier ("));
   const Ran strict = cormorant(directory_.path(), {"compile", zoo("digits.pt2"), "--calibrate", "calibration.npz",
                                                    "--float-layers", "classifier", "--strict", "-o", "x.pte"});

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Memory that is used again is used rightly: programs compute the same bits as with every tensor in a place of its own.
-// Layers alone are planned as tightly as their kernels allow, on the host and on boards; random networks with branches,
-// views, slices and concatenations on the host, some of them on boards.
+// Reuse of memory is correct: programs compute the same bits as with every tensor in its own place. Layers alone are
+// planned as tightly as their kernels allow, on the host and on boards; random networks with branches, views, slices
+// and concatenations on the host, some of them on boards.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -69,7 +69,7 @@ std::vector<Arrays> random_inputs(const ProgramFile& program, unsigned seed) {
   std::mt19937 random(seed);
   std::vector<Arrays> samples(2);
   for (Arrays& arrays : samples) {
-    for (const BorderTensor& tensor : program.inputs) {
+    for (const ProgramTensor& tensor : program.inputs) {
       std::vector<std::byte> bytes(tensor.element_count());
       for (std::byte& byte : bytes) byte = static_cast<std::byte>(random());
       arrays.push_back({tensor.dtype, tensor.shape, std::move(bytes)});
@@ -244,7 +244,7 @@ TEST(Memory, SlicesAndConcatenationsOfRowsMoveNothing) {
          graph.add_output(slice(graph, y, 1, 8, 20));
          graph.add_output(cat(graph, {x, y}, 1));
        }},
-      {"a piece that waits for its whole, where nobody reads it",
+      {"a piece that waits for its whole and has no readers",
        [](ir::Graph& graph) {
          std::mt19937 random(9);
          ir::Value* x = int8_input(graph, {1, 6, 4, 2}, kScale, kZeroPoint);
@@ -269,7 +269,7 @@ TEST(Memory, ARowIsReadBeforeItsImageIsOverwritten) {
   expect_tighter(cases, {});
 }
 
-// What cannot stay where it is may still lie over its source.
+// What cannot stay where it is may still overlap its source.
 TEST(Memory, SlicesPadsAndPoolsCoverTheirInput) {
   const std::vector<Case> cases = {
       {"channels of an image",
@@ -325,7 +325,7 @@ TEST(Memory, SlicesPadsAndPoolsCoverTheirInput) {
   expect_tighter(cases, {});
 }
 
-// Constants in RAM: the same bits, nothing left for kernels to read in flash, and counted where they lie.
+// Constants in RAM: the same bits, nothing left for kernels to read in flash, and counted where they are.
 TEST(Memory, ConstantsCanBeReadFromARegion) {
   const auto build = [](ir::Graph& graph) {
     std::mt19937 random(5);
@@ -384,7 +384,7 @@ void grow(ir::Graph& graph, unsigned seed) {
     // Mostly what was made last, so that chains form; sometimes something older.
     ir::Value* x = values[below(3) == 0 ? below(values.size()) : values.size() - 1];
     const ir::Shape shape = x->type.shape;
-    // Something else of the same sizes, but for one dimension.
+    // Something else of the same sizes, except for one dimension.
     const auto fitting = [&](std::size_t dim) {
       std::vector<ir::Value*> found;
       for (ir::Value* value : values) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Numbers at the edge: infinity in a mask, NaN and infinity where they mean nothing, scales of 0 or next to it, data
-// that never changes. Each gives a program or says what is wrong.
+// Numbers at the edge: infinity in a mask, NaN and infinity where they mean nothing, scales of 0 or close to it, data
+// that never changes. Each gives a program or an error that says what is wrong.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -74,7 +74,7 @@ TEST(Mask, ScoresThatMustNotCountDoNot) {
   }
 }
 
-// One linear layer with this weight, first bias and calibration data; what compiling it says.
+// One linear layer with this weight, first bias and calibration data; the error of compiling it.
 std::string said_of(const std::string& weight, const std::string& bias, const std::vector<float>& data,
                     bool quantize = true) {
   const std::string text =
@@ -105,17 +105,17 @@ TEST(Numbers, OddOnesGiveAProgramOrAReason) {
     const char* says;  // "": it compiles
   } rows[] = {
       {"0.25", "0.0", usual, ""},
-      {"nan", "0.0", usual, "infinite number or a NaN"},
-      {"inf", "0.0", usual, "infinite number or a NaN"},
-      {"0.25", "nan", usual, "infinite number or a NaN"},
-      {"0.25", "0.0", {kNaN, 0.0F}, "infinite number or a NaN for calibration sample 0"},
-      {"0.25", "0.0", {0.0F, kInfinity}, "infinite number or a NaN for calibration sample 0"},
+      {"nan", "0.0", usual, "an infinity or NaN"},
+      {"inf", "0.0", usual, "an infinity or NaN"},
+      {"0.25", "nan", usual, "an infinity or NaN"},
+      {"0.25", "0.0", {kNaN, 0.0F}, "an infinity or NaN for calibration sample 0"},
+      {"0.25", "0.0", {0.0F, kInfinity}, "an infinity or NaN for calibration sample 0"},
       {"0.25", "0.0", {0.0F, 0.0F}, ""},  // data that never changes
       {"0.25", "0.0", {1.0F, 1.0F, 1.0F, 1.0F}, ""},
       {"0.0", "0.0", usual, ""},    // weights that are nothing
       {"1e-42", "0.0", usual, ""},  // denormal
       {"1e-20", "0.0", {1e-30F, 1e-30F}, "with this scale"},
-      {"1e30", "0.0", {1e30F, 1e30F}, "infinite number or a NaN"},
+      {"1e30", "0.0", {1e30F, 1e30F}, "an infinity or NaN"},
       {"1e18", "1e30", {1e18F, 1e18F}, "with this scale"},
       {"0.25", "1e30", usual, ""},  // a bias beyond all products
   };
@@ -150,7 +150,7 @@ TEST(Numbers, ScalesOfNothingAreRefused) {
               {"nan", "not positive"},
               {"inf", "not positive"},
               {"1e-310", "1e-310, which"},
-              {"1e300", "1e+300, which no"},
+              {"1e300", "1e+300, which is out of range"},
               {"1e30", ""},
               {"1e-30", ""}};
   for (const auto& [scale, says] : rows) {

@@ -91,7 +91,7 @@ TEST_F(Pixels, AreTheNumbersOfInt8WithAnotherSign) {
   ASSERT_EQ(bytes.outputs[0].dtype, DType::u8);
   EXPECT_EQ(bytes.inputs[0].scale, 1.0 / 255);
   EXPECT_EQ(bytes.inputs[0].zero_point, 0);
-  EXPECT_NE(out.find("pixels of 0 to 255 as 0 to 1"), std::string::npos) << out;
+  EXPECT_NE(out.find("pixel values 0 to 255 represent 0 to 1"), std::string::npos) << out;
   EXPECT_NE(out.find("a border of"), std::string::npos) << out;
   const auto on_host = execute(bytes, {{first(DType::u8, 0)}}, {}).outputs[0];
   ExecuteOn board;
@@ -112,7 +112,7 @@ TEST_F(Pixels, KeepTheirLevels) {
   std::string out;
   const ProgramFile levels = compiled(model("f32", "", "0.003921569"), "levels.npz", "--io=uint8", &out);
   EXPECT_EQ(levels.inputs[0].scale, 1.0);
-  EXPECT_NE(out.find("pixels of 0 to 255 as they are"), std::string::npos) << out;
+  EXPECT_NE(out.find("pixel values 0 to 255 unchanged"), std::string::npos) << out;
   EXPECT_EQ(out.find("look like pixels"), std::string::npos) << out;  // the model divides them
 }
 

@@ -21,7 +21,7 @@ namespace {
 // ---- reading a page ---------------------------------------------------------------------------------------------
 
 struct Element {
-  std::string tag, text;  // all text inside of it, as a reader sees it
+  std::string tag, text;  // all text inside it, as a reader sees it
   std::map<std::string, std::string> attributes;
   std::size_t parent = 0;
 
@@ -213,7 +213,7 @@ void expect_sound(const Picture& picture) {
       const std::uint64_t from = std::max(a.first, b.first), end = std::min(a.end, b.end);
       if (from >= end || a.offset >= b.top || b.offset >= a.top) continue;
       if (outermost(picture, i) == outermost(picture, k)) continue;
-      // At the one step that reads what it writes over, and is marked so.
+      // At the one step that reads what it overwrites, and is marked accordingly.
       EXPECT_TRUE(a.covers == k || b.covers == i) << b.title;
       EXPECT_EQ(end - from, 1U) << b.title;
     }
@@ -361,7 +361,7 @@ TEST_F(Report, DrawsEveryRegion) {
   expect_complete(page);
 }
 
-// A slice lies in its source, and operands of a concatenation where that will stand.
+// A slice is in its source, and operands of a concatenation where that will be.
 TEST_F(Report, DrawsPartsInTheirWholes) {
   write_text(path() / "parts.txt",
              "graph forward\ninput %x : f32[1,40]\ninput %y : f32[1,20]\n"
@@ -461,11 +461,11 @@ TEST_F(Report, GoesWithABundleAndWithGoals) {
   const Elements page = compile(with(
       kDigits, {"--target=cortex-m4", "--optimize=speed", "--bundle", zoo("digits_expected.npz"), "-o", "model.bpte"}));
   EXPECT_TRUE(std::filesystem::exists(path() / "model.bpte"));
-  EXPECT_TRUE(has(page.front().text, "Optimized for speed, beside balanced"));
+  EXPECT_TRUE(has(page.front().text, "Optimized for speed, compared with balanced"));
   EXPECT_EQ(number_of(size_of(page, "model")), json().at("model_bytes"));
 }
 
-// A compilation that fails leaves what was there, or nothing.
+// A compilation that fails leaves existing files alone, and writes nothing.
 TEST_F(Report, IsWrittenAtTheEnd) {
   write_text(path() / "empty.pt2", "");
   EXPECT_EQ(cormorant(path(), {"compile", "empty.pt2", "--report", "new.html"}).status, 1);

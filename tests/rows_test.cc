@@ -405,7 +405,7 @@ TEST(Rows, HaveMobileNetV2RunIn64KOnACortexM4) {
   EXPECT_TRUE(by_rows == outputs_of(false, {}));
 }
 
-// A profile tells the cost of every layer, also of those that are computed by rows, and no instruction twice.
+// A profile shows the cost of every layer, including those computed by rows, and counts no instruction twice.
 TEST(Rows, AreProfiledByLayers) {
   ExecuteOn board;
   board.target = parse_target("cortex-m55");
@@ -451,14 +451,14 @@ TEST(Rows, WriteNothingBesideTheirTensors) {
   EXPECT_TRUE(has_rows_on_mve);
 }
 
-// Where the table of the program's first group stands in the file.
+// Where the table of the program's first group is in the file.
 std::size_t find_table(const std::vector<std::byte>& file, const ops::rows::Entry& first) {
   const auto bytes = std::as_bytes(std::span(&first, 1));
   const auto found = std::search(file.begin(), file.end(), bytes.begin(), bytes.end());
   return static_cast<std::size_t>(found - file.begin());
 }
 
-// Six rows of 12 bytes, and a convolution behind them.
+// Six rows of 12 bytes, and a convolution after them.
 struct Small {
   std::vector<std::byte> file;
   std::size_t table = 0;
@@ -556,7 +556,7 @@ TEST(Rows, ATableThatTakesNoRowsIsRefused) {
   EXPECT_FALSE(small.loads_with(offsetof(Entry, slab), Entry::kNone));
   EXPECT_FALSE(small.loads_with(offsetof(Entry, whole), std::uint16_t{1}));  // the slab, of three
   EXPECT_FALSE(small.loads_with(offsetof(Entry, row_bytes), std::uint32_t{24}));
-  // Sound rows of something else than the input: more bytes than whoever pushes them has.
+  // Well-formed rows of something other than the input: more bytes than the caller pushes.
   Small slab = small;
   const std::uint16_t whole = 1;
   const std::uint32_t row_bytes = 36;
@@ -574,7 +574,7 @@ TEST(Rows, NoByteOfATableLeadsOutside) {
       for (const int value : {0, 1, 2, 3, 127, 128, 255}) {
         Small other = small;
         other.file[other.table + at] = static_cast<std::byte>(value);
-        (void)other.loads();  // sanitizers look on
+        (void)other.loads();  // under sanitizers
       }
     }
   }
@@ -611,7 +611,7 @@ TEST(Rows, ArePushedAsTheyCome) {
   EXPECT_EQ(program.missing_rows(), 4U);
   EXPECT_EQ(program.push_rows(rows, 5), Error::too_many_rows);
   EXPECT_EQ(program.push_rows(rows + 2 * kRowBytes, 3), Error::ok);
-  std::memcpy(program.input(0).data(), rows + 5 * kRowBytes, kRowBytes);  // also where the input lies
+  std::memcpy(program.input(0).data(), rows + 5 * kRowBytes, kRowBytes);  // also where the input is
   EXPECT_EQ(program.push_rows(program.input(0).data(), 1), Error::ok);
   EXPECT_TRUE(is_expected());
 
@@ -625,7 +625,7 @@ TEST(Rows, ArePushedAsTheyCome) {
   EXPECT_EQ(whole.program().push_rows(rows, 1), Error::not_by_rows);
 }
 
-// Whether compile says this of a network.
+// Whether compile reports this for a network.
 bool is_refused(const ir::Graph& graph, std::string_view words) {
   ir::Graph copy = graph.copy();
   try {
@@ -645,7 +645,7 @@ TEST(Rows, AreRefusedByTheNameOfWhatIsInTheWay) {
   ir::Graph two;
   ir::Value* first = conformance::int8_input(two, {1, 4, 6, 3}, 0.1, 0);
   two.add_output(sum(two, first, conformance::int8_input(two, {1, 4, 6, 3}, 0.1, 0)));
-  EXPECT_TRUE(is_refused(two, "--feed=rows is for a model with one input, this one has 2"));
+  EXPECT_TRUE(is_refused(two, "--feed=rows needs a model with one input; this one has 2"));
 
   ir::Graph flat;
   ir::Value* vector = conformance::int8_input(flat, {1, 12}, 0.1, 0);
@@ -691,7 +691,7 @@ TEST(Rows, RefuseStripsThatLeaveTheirPatches) {
       return false;
     }
   };
-  // The header of three strips, and behind it cut, three calls, paste.
+  // The header of three strips, and after it cut, three calls, paste.
   constexpr std::uint16_t kHeader = 3 + 256 * 5;
   std::size_t header = 0;
   for (std::size_t at = 0; at + 6 * sizeof(Entry) <= file.size() && header == 0; at += 4) {

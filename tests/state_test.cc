@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Models that keep state from one inference to the next, in the ways people write it (zoo/state.py): along sequences
-// they compute in float what PyTorch computed, in int8 nearly that, and on every board the host's bits.
+// Models that keep state from one inference to the next, in the usual ways (zoo/state.py): along sequences they compute
+// in float what PyTorch computed, in int8 nearly that, and on every board the host's bits.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -19,7 +19,7 @@ namespace cormorant::tests {
 namespace {
 
 struct Expected {
-  std::vector<Arrays> inputs;  // every step of every sequence, one after the other
+  std::vector<Arrays> inputs;  // every step of every sequence, one after another
   std::size_t steps = 0;
   std::vector<float> outputs;
 };
@@ -49,7 +49,7 @@ std::vector<float> outputs_of(const ProgramFile& program, const Execution& execu
   return all;
 }
 
-// Of what varies from step to step.
+// SQNR of what varies from step to step.
 double sqnr(const std::vector<float>& got, const std::vector<float>& wanted, std::size_t steps) {
   evaluate::Sqnr sqnr;
   const std::size_t each = wanted.size() / steps;
@@ -161,7 +161,7 @@ TEST_F(StateCommands, StatesOfRecurrentLayersHave16Bits) {
   for (const auto& [name, count] : json_.at("operators").items()) EXPECT_EQ(name.find("clone"), std::string::npos);
 }
 
-// A matrix product, a memory, and filters over time with everything behind them in one accumulator.
+// A matrix product, a memory, and filters over time with everything after them in one accumulator.
 TEST_F(StateCommands, SvdfLayersAreAProductAndAConvolution) {
   compile("svdf", {"--target", "cortex-m55", "--io=int8", "--sequence", "--calibrate", zoo("state/svdf_expected.npz")});
   const auto& operators = json_.at("operators");
@@ -203,7 +203,7 @@ TEST_F(StateCommands, SequencesOfTheWrongRankAreRefused) {
   const Ran compiled = cormorant(directory_.path(), {"compile", zoo("state/cell.pt2"), "--sequence", "--calibrate",
                                                      "flat.npz", "-o", "model.pte"});
   EXPECT_EQ(compiled.status, 1);
-  EXPECT_NE(compiled.err.find("[4, 5] is no set of sequences for the model's input 'x' of shape [1, 5]"),
+  EXPECT_NE(compiled.err.find("[4, 5] does not hold sequences for the model's input 'x' of shape [1, 5]"),
             std::string::npos)
       << compiled.err;
 }
@@ -213,7 +213,7 @@ TEST_F(StateCommands, CalibratingStateOneStepAtATimeIsWarnedOf) {
   const Ran ran = cormorant(directory_.path(),
                             {"compile", zoo("state/cell.pt2"), "--calibrate", "x.npz", "--no-link", "-o", "model.pte"});
   EXPECT_EQ(ran.status, 0) << ran.err;
-  EXPECT_NE(ran.err.find("give sequences with --sequence"), std::string::npos) << ran.err;
+  EXPECT_NE(ran.err.find("calibrate on sequences with --sequence"), std::string::npos) << ran.err;
 }
 
 }  // namespace

@@ -61,7 +61,7 @@ class Network {
         {1, in[1], (in[2] - kernel[0]) / stride[0] + 1, (in[3] - kernel[1]) / stride[1] + 1}, quant.scale(),
         quant.zero_point());
   }
-  // The convolution's result and the part of its input that lies below it.
+  // The convolution's result and the part of its input that is below it.
   void residual() {
     ir::Value* before = value;
     const ir::QuantParams quant = *before->type.quant;
@@ -78,11 +78,11 @@ class Network {
         shape, quant.scale(), quant.zero_point());
     add("aten.add", {{"self", value}, {"other", after}, {"alpha", 1.0}}, shape, 0.5, -10);
   }
-  void pad(std::int64_t before, std::int64_t behind) {
+  void pad(std::int64_t before, std::int64_t after) {
     ir::Shape shape = value->type.shape;
     const ir::QuantParams quant = *value->type.quant;
-    shape[2] += before + behind;
-    add("aten.pad", {{"self", value}, {"pad", Ints{0, 0, before, behind}}, {"value", 0.0}}, shape, quant.scale(),
+    shape[2] += before + after;
+    add("aten.pad", {{"self", value}, {"pad", Ints{0, 0, before, after}}, {"value", 0.0}}, shape, quant.scale(),
         quant.zero_point());
   }
   void padded_residual() {
@@ -219,7 +219,7 @@ TEST(Stream, WhatNeedsTheWholeWindowGetsIt) {
   expect_same(over_all, 3);
 }
 
-// Of the window's first entry on, as causal padding has it: by a pad of its own, or by a convolution whose stride
+// From the window's first entry on, as with causal padding: by a pad of its own, or by a convolution whose stride
 // leaves the window's end alone.
 TEST(Stream, PaddingOfTheBeginningHarmsNobodyBehindIt) {
   const Build causal = [](Network& n) {
@@ -236,7 +236,7 @@ TEST(Stream, PaddingOfTheBeginningHarmsNobodyBehindIt) {
   expect_same(strided, 4);
 }
 
-// Where a stream goes on beside padding, it is the window's network without it: what the window computes of entries
+// Where a stream continues despite padding, it is the window's network without it: what the window computes of entries
 // that are far enough from both of its edges, so many entries later.
 void expect_later(Build build, std::int64_t hop, std::int64_t lag, std::int64_t reach) {
   SCOPED_TRACE(hop);
@@ -349,10 +349,10 @@ TEST(Stream, SaysWhatCannotBeStreamed) {
     n.conv(2, {3, 3});
     n.mean();
   };
-  EXPECT_NE(error_of(seen, {2, 1}).find("looks at what it makes of that"), std::string::npos);
+  EXPECT_NE(error_of(seen, {2, 1}).find("reads the result"), std::string::npos);
   EXPECT_EQ(error_of(seen, {2, 1, true}), "");
   const Build strided = [](Network& n) { n.conv(2, {3, 1}, {2, 1}); };
-  EXPECT_NE(error_of(strided, {2, 3}).find("do not divide by its stride of 2"), std::string::npos);
+  EXPECT_NE(error_of(strided, {2, 3}).find("are not a multiple of its stride of 2"), std::string::npos);
   EXPECT_NE(error_of(strided, {4, 2}).find("no axis 4"), std::string::npos);
   EXPECT_NE(error_of(strided, {2, 25}).find("does not fit a window of 24"), std::string::npos);
   EXPECT_EQ(error_of(strided, {-2, 2}), "");

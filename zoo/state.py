@@ -131,7 +131,7 @@ class Streamed(nn.Module):
 
 
 class Cells(nn.Module):
-    """The single cells, one after the other, each with a buffer."""
+    """The single cells, one after another, each with a buffer."""
 
     def __init__(self):
         super().__init__()

@@ -50,7 +50,7 @@ class Listener(nn.Module):
 
 
 def example(label, rng):
-    """A window in which a whole sound lies, or nothing but noise, or less than a third of a sound at its edge."""
+    """A window with a whole sound, or nothing but noise, or less than a third of a sound at its edge."""
     sound = sounds.make(sounds.NAMES[label], rng)
     at = rng.randint(0, SAMPLES - len(sound))
     if label == 0 and rng.random() < 0.5:
@@ -91,7 +91,7 @@ def main():
         right = (model(test_x).argmax(1) == test_y).float().mean()
     torch.export.save(torch.export.export(model, (torch.zeros(1, FRONT_END.mels, FRAMES),)), "listener.pt2")
     make_portable("listener.pt2")
-    mixed = np.random.default_rng(0).permutation(40)  # labels do not come in turn: whoever takes every fifth sees them all
+    mixed = np.random.default_rng(0).permutation(40)  # labels do not come in turn, so that every fifth sample covers them all
     np.savez_compressed("listener_calibration.npz", x=x[mixed].numpy()[:, None])
     print(f"{100 * right:.1f} % of {len(test_x)} new sounds")
 

@@ -101,8 +101,8 @@ NamedArrays read_arrays(const std::string& path) {
 DataSet read_data_set(const std::string& path) {
   DataSet set{.path = path, .samples = 0, .arrays = read_arrays(path)};
   if (set.arrays.empty()) {
-    throw InputError({.problem = "there are no arrays in it",
-                      .advice = "give a .npz with one array per model input, or a folder with one .npy per sample",
+    throw InputError({.problem = "it contains no arrays",
+                      .advice = "use a .npz with one array per model input, or a folder with one .npy per sample",
                       .file = path});
   }
   const auto& [first_name, first] = set.arrays.front();

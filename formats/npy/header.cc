@@ -46,7 +46,7 @@ class Literal {
   Literal(std::string_view text, const std::string& file) : text_(text), file_(file) {}
 
   [[noreturn]] void malformed(std::string_view expected) const {
-    fail(file_, fmt::format("the header of the array is malformed: {} expected at {}", expected, quoted(rest())),
+    fail(file_, fmt::format("the array's header is malformed: expected {} at {}", expected, quoted(rest())),
          "write the file again with numpy.save");
   }
 
@@ -133,11 +133,11 @@ class Literal {
 
 DType parse_descr(Literal& literal, const std::string& file) {
   if (literal.peek() == '[') {
-    fail(file, "the array is a structured one (records with named fields)", "save each field as an array of its own");
+    fail(file, "the array is structured (records with named fields)", "save each field as an array of its own");
   }
   const std::string_view descr = literal.string();
   if (descr.starts_with("|O") || descr == "O") {
-    fail(file, "the array holds Python objects, which only unpickling could read and which is never done",
+    fail(file, "the array contains Python objects, which would need unpickling, and pickles are never loaded",
          "save it with a number type, e.g. numpy.save(file, array.astype('float32'))");
   }
   const std::string_view name = descr.empty() ? descr : descr.substr(1);
@@ -164,7 +164,8 @@ std::size_t data_bytes(const Header& header, const std::string& file) {
     const auto factor = static_cast<std::uint64_t>(std::max<std::int64_t>(size, 1));
     if (__builtin_mul_overflow(product, factor, &product) ||
         product > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())) {
-      fail(file, "the array's sizes multiply to more bytes than any machine has", "the header is damaged or hostile");
+      fail(file, "the array's dimensions multiply to more bytes than any machine has",
+           "the header is damaged or hostile");
     }
   }
   return empty ? 0 : product;

@@ -63,7 +63,7 @@ Array parse_npy(std::span<const std::byte> bytes, const std::string& name) {
   const std::span<const std::byte> data = bytes.subspan(header.data_offset);
   if (data.size() < header.data_bytes) {
     throw InputError(
-        {.problem = fmt::format("the array is truncated: its header asks for {} bytes of data, there are {}",
+        {.problem = fmt::format("the array is truncated: its header says {} bytes of data, but there are {}",
                                 header.data_bytes, data.size()),
          .advice = "copy or write the file again",
          .file = name});
@@ -75,7 +75,7 @@ Array parse_npy(std::span<const std::byte> bytes, const std::string& name) {
   }
   Array array{.dtype = header.dtype, .shape = header.shape, .data = {}};
   array.data = header.fortran_order ? c_order(data, header) : std::vector<std::byte>(data.begin(), data.end());
-  // A bool that is neither 0 nor 1 would be undefined behaviour in whoever reads it as one; NumPy means "not zero".
+  // A bool that is neither 0 nor 1 would be undefined behaviour when read as one; NumPy means "not zero".
   if (array.dtype == DType::boolean) {
     for (std::byte& b : array.data) b = b == std::byte{0} ? std::byte{0} : std::byte{1};
   }

@@ -110,7 +110,7 @@ TEST(Npy, BadHeadersAreNamed) {
       {std::string("\x93NUMPY\x01\x00\x40\x00{'descr'", 18), "ends inside the header"},
       {std::string("\x93NUMPY\x04\x00\x00\x00\x00\x00", 12), "unknown .npy version 4"},
       {std::string("\x93NUMPY\x02\x00\xff\xff\xff\xff", 12), "claims to be 4294967295 bytes"},
-      {with("'<f4'", "(2,)"), "asks for 8 bytes of data, there are 4"},
+      {with("'<f4'", "(2,)"), "says 8 bytes of data, but there are 4"},
       {with("'<f4'", "()") + "5", "1 bytes follow"},
       {with("'>f4'", "(1,)"), "big-endian"},
       {with("'|O'", "(1,)"), "Python objects"},

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// .npz through libzip. The sizes that a zip claims are not believed before they are weighed against the bytes that are
-// there, because deflate can stretch a file a thousandfold.
+// .npz through libzip. The sizes that a zip claims are not trusted until checked against the actual bytes, because
+// deflate can inflate a file a thousandfold.
 #include <fmt/format.h>
 #include <zip.h>
 
@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::uint64_t kMaxDeflateRatio = 1032;          // deflate's format cannot do better
 constexpr std::uint64_t kMaxInflatedBytes = 4ULL << 30U;  // for one file, all arrays together
-// A file that grows more than this is not data that somebody measured: small ones may, large ones must be stored.
+// Real data does not compress more than this: small arrays may, large ones must be stored.
 constexpr std::uint64_t kFreeInflatedBytes = 64ULL << 20U;
 constexpr std::uint64_t kMaxUsualRatio = 64;
 
@@ -54,7 +54,7 @@ Archive open(zip_source_t* source, int flags, OwnedError& error, const std::stri
   return archive;
 }
 
-// What one zip may still make us allocate.
+// The memory that one zip may still make us allocate.
 struct Budget {
   std::uint64_t file_bytes;  // all entries together are not larger than the file they are in
   std::uint64_t inflated_bytes = kMaxInflatedBytes;
@@ -78,7 +78,7 @@ std::vector<std::byte> read_entry(zip_t* archive, zip_uint64_t index, Budget& bu
   if (stat.size > kFreeInflatedBytes && stat.size / kMaxUsualRatio > stat.comp_size) {
     throw InputError({.problem = fmt::format("the array is {} bytes and inflates to {}, more than {}-fold",
                                              stat.comp_size, stat.size, kMaxUsualRatio),
-                      .advice = "if it is meant to be so large, write it uncompressed with numpy.savez",
+                      .advice = "if it is meant to be that large, write it uncompressed with numpy.savez",
                       .file = name});
   }
   if (stat.size > budget.inflated_bytes) {
@@ -102,7 +102,7 @@ std::vector<std::byte> read_entry(zip_t* archive, zip_uint64_t index, Budget& bu
   fill(std::min<std::uint64_t>(stat.size, kMostHeaderBytes));
   const Header header = parse_header(bytes, name);
   if (stat.size != std::uint64_t{header.data_offset} + header.data_bytes) {
-    fail(fmt::format("the array needs {} bytes of data, the zip entry has {}", header.data_bytes,
+    fail(fmt::format("the array needs {} bytes of data, but the zip entry has {}", header.data_bytes,
                      stat.size - std::min<std::uint64_t>(stat.size, header.data_offset)));
   }
   fill(stat.size);
@@ -124,7 +124,7 @@ NamedArrays read_all(zip_t* archive, std::uint64_t file_bytes, const std::string
     std::string_view array_name = entry == nullptr ? "" : entry;
     const std::string where = fmt::format("{}: {}", name, array_name);
     if (!array_name.ends_with(".npy")) {
-      throw InputError({.problem = "the zip holds something that is no array",
+      throw InputError({.problem = "the zip contains something that is not an array",
                         .advice = "a .npz file, as numpy.savez writes it, holds only .npy entries",
                         .file = where});
     }
@@ -139,7 +139,7 @@ NamedArrays read_all(zip_t* archive, std::uint64_t file_bytes, const std::string
 }
 
 void add(zip_t* archive, const std::string& name, const std::string& bytes, const std::string& path) {
-  // The buffer is copied by nobody: `bytes` must outlive zip_close.
+  // The buffer is not copied: `bytes` must outlive zip_close.
   zip_source_t* source = zip_source_buffer(archive, bytes.data(), bytes.size(), 0);
   const zip_int64_t index = source == nullptr ? -1 : zip_file_add(archive, name.c_str(), source, ZIP_FL_ENC_UTF_8);
   if (index < 0) {

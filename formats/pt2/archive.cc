@@ -21,7 +21,7 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
-// All entries lie under one folder, which is named after the file: the folder of archive_format, with its slash.
+// All entries are under one folder, which is named after the file: the folder of archive_format, with its slash.
 std::string find_root(const Zip& zip, const std::string& file) {
   for (const std::string& name : zip.names()) {
     if (!name.ends_with(kFormatEntry)) continue;
@@ -49,8 +49,8 @@ void check_header(Zip& zip, const std::string& root, const std::string& file) {
                       .file = file});
   }
   if (const std::string version = value_of("archive_version"); !version.empty() && version != "0") {
-    throw InputError({.problem = fmt::format("the archive has version {}, and only 0 is known", version),
-                      .advice = "PyTorch has become newer than this compiler: report it, or export with an older one",
+    throw InputError({.problem = fmt::format("the archive has version {}, but only 0 is supported", version),
+                      .advice = "this PyTorch is newer than cormorant supports: report it, or export with an older one",
                       .file = file});
   }
 }
@@ -84,7 +84,7 @@ Archive parse(std::span<const std::byte> bytes, std::shared_ptr<const void> owne
 
   const std::vector<std::string> names = program_names(zip, root);
   if (names.empty()) {
-    refuse({.problem = "the archive holds no exported program (it may be a package of AOTInductor's machine code)",
+    refuse({.problem = "the archive contains no exported program (it may be an AOTInductor package of machine code)",
             .advice = kHowToExport});
   }
   Archive archive{.file = file, .programs = {}};

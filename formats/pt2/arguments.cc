@@ -14,10 +14,10 @@ namespace {
 
 [[noreturn]] void fail(const Node& node, std::string_view name, std::string_view expected) {
   throw InputError(diagnose(node, fmt::format("{}: the argument '{}' is not {}", node.target, name, expected),
-                            "only the operator's usual form is understood; report it if PyTorch wrote this"));
+                            "only the operator's usual form is supported; report it if PyTorch wrote this"));
 }
 
-// Readers give nothing if the argument is of another type.
+// Readers return nothing if the argument has another type.
 std::optional<std::int64_t> read_int(const Argument& argument) {
   if (const auto* value = argument.get_if<std::int64_t>()) return *value;
   if (const auto* value = argument.get_if<bool>()) return *value ? 1 : 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The promises archive.h makes, checked once here so that no importer has to ask whether a name exists.
+// The guarantees of archive.h, checked once here so that no importer has to check whether a name exists.
 #include <fmt/format.h>
 
 #include <set>
@@ -14,7 +14,7 @@
 namespace cormorant::pt2 {
 namespace {
 
-constexpr const char* kDamaged = "the archive is damaged or was made by something else than torch.export.save";
+constexpr const char* kDamaged = "the archive is damaged, or was not written by torch.export.save";
 
 // Calls `visit` with the name of every tensor that the argument mentions, and `enter` with every graph in it.
 template <typename Visit, typename Enter>
@@ -83,14 +83,14 @@ void check_names(const Specs& specs, const std::vector<Argument>& arguments, con
                  const std::string& file) {
   if (specs.size() != arguments.size()) {
     fail_signature(file, "",
-                   fmt::format("the graph has {} {}s, but its signature {}", arguments.size(), what, specs.size()));
+                   fmt::format("the graph has {} {}s, but its signature has {}", arguments.size(), what, specs.size()));
   }
   for (std::size_t i = 0; i < specs.size(); ++i) {
     const TensorRef* in_graph = arguments[i].template get_if<TensorRef>();
     const TensorRef* in_signature = specs[i].argument.template get_if<TensorRef>();
     if ((in_graph == nullptr) != (in_signature == nullptr) ||
         (in_graph != nullptr && in_graph->name != in_signature->name)) {
-      fail_signature(file, specs[i].name, fmt::format("{} {} of the graph is another one in the signature", what, i));
+      fail_signature(file, specs[i].name, fmt::format("{} {} of the graph differs from the signature's", what, i));
     }
   }
 }
@@ -105,14 +105,14 @@ void check_values(const Program& program, const std::string& file) {
     if (!has_value(input)) continue;
     const TensorData* data = initial_value(program, input);
     if (data == nullptr) {
-      throw InputError({.problem = "the model needs its value, but the archive does not have it",
-                        .advice = "save the model again with torch.export.save; it must not be stripped of weights",
+      throw InputError({.problem = "the model needs its value, but it is missing from the archive",
+                        .advice = "save the model again with torch.export.save, without stripping its weights",
                         .file = file,
                         .node = input.target});
     }
     const TensorMeta& expected = program.graph.tensors.at(input.name);
     if (data->meta.dtype != expected.dtype || data->meta.sizes != expected.sizes) {
-      fail_signature(file, input.target, "its value in the archive has another type or other sizes than in the graph");
+      fail_signature(file, input.target, "its value in the archive has a different type or shape than in the graph");
     }
   }
 }
@@ -129,7 +129,7 @@ void check_mutations(const Program& program, const std::string& file) {
     if (output.kind == OutputKind::parameter_mutation) kind = InputKind::parameter;
     if (!output.target.empty() && output.kind != OutputKind::gradient_to_parameter &&
         !inputs.contains({kind, output.target})) {
-      fail_signature(file, output.name, fmt::format("it replaces '{}', which is no input", output.target));
+      fail_signature(file, output.name, fmt::format("it replaces '{}', which is not an input", output.target));
     }
   }
 }

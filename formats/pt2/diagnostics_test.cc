@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What people see who bring a file that cannot be compiled. Each case changes one thing in a good archive.
+// The messages for files that cannot be compiled. Each case changes one thing in a good archive.
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -67,7 +67,7 @@ const std::string kWeights = "data/weights/model_weights_config.json";
 
 TEST(Diagnostics, UnchangedEntriesAreRead) { EXPECT_EQ(diagnostic_of(Entries("inplace").file()).problem, ""); }
 
-// Its batch, of 2 to 8, is all that the export leaves open.
+// Its only dynamic dimension is the batch, of 2 to 8.
 TEST(Diagnostics, AnOpenBatchIsOneUnlessTheCallerSaysAnother) {
   const SharedBytes shared = share(bytes_of(kTestData + "dynamic.pt2"));
   const auto read_as = [&](const Shapes& shapes) {
@@ -110,7 +110,7 @@ TEST(Diagnostics, ChangedEntriesAreNamed) {
       {"inplace", "archive_version", "0", "7", "version 7"},
       {"inplace", "byteorder", "little", "big", "byte order 'big'"},
       {"inplace", kModel, "\"major\": 8", "\"major\": 7", "version 7 of torch's serialization schema"},
-      {"inplace", kModel, "\"major\": 8", "\"major\": 9", "only 8 is read"},
+      {"inplace", kModel, "\"major\": 8", "\"major\": 9", "only 8 is supported"},
       {"inplace", kModel, "{", "", "is not JSON"},
       {"inplace", kModel, "{", "[", "is not JSON"},
       {"inplace", kModel, "\"graph_module\"", "\"graph_modules\"", "\"graph_module\" is missing"},
@@ -144,22 +144,22 @@ TEST(Diagnostics, ChangedEntriesAreNamed) {
        "\"input_specs\": [{\"user_input\": {\"arg\": {\"as_none\": true}}}, {",
        "the graph has 3 inputs, but its signature 4"},
       {"inplace", kModel, "\"parameter_name\": \"conv.weight\"", "\"parameter_name\": \"conv.lost\"",
-       "the archive does not have it", "conv.lost"},
+       "it is missing from the archive", "conv.lost"},
       {"inplace", kModel, "\"arg\": {\"name\": \"p_conv_weight\"}", "\"arg\": {\"name\": \"p_conv_bias\"}",
-       "another one in the signature", "p_conv_bias"},
+       "differs from the signature's", "p_conv_bias"},
       {"stateful_functional", kModel, "\"buffer_name\": \"history\"}}, {\"user_output\"",
-       "\"buffer_name\": \"mystery\"}}, {\"user_output\"", "replaces 'mystery', which is no input", "cat"},
+       "\"buffer_name\": \"mystery\"}}, {\"user_output\"", "replaces 'mystery', which is not an input", "cat"},
       {"inplace", kWeights, "weight_0", "weight_9", "no entry top/data/weights/weight_9", "conv.weight"},
       {"inplace", kWeights, "\"use_pickle\": false", "\"use_pickle\": true", "stored as a pickle", "conv.weight"},
       {"inplace", kWeights, "\"use_pickle\": false", "\"use_pickle\": null", "\"use_pickle\" is missing"},
-      {"inplace", kWeights, "\"dtype\": 7", "\"dtype\": 8", "ask for 48 bytes, but its data has 24", "conv.weight"},
-      {"inplace", kWeights, "\"dtype\": 7", "\"dtype\": 4", "another type or other sizes", "conv.weight"},
+      {"inplace", kWeights, "\"dtype\": 7", "\"dtype\": 8", "need 48 bytes, but its data has 24", "conv.weight"},
+      {"inplace", kWeights, "\"dtype\": 7", "\"dtype\": 4", "a different type or shape", "conv.weight"},
       {"inplace", kWeights, "\"storage_offset\": {\"as_int\": 0}", "\"storage_offset\": {\"as_int\": 1}",
-       "ask for 28 bytes, but its data has 24", "conv.weight"},
+       "need 28 bytes, but its data has 24", "conv.weight"},
       {"inplace", kWeights, "\"strides\": [{\"as_int\": 3}", "\"strides\": [{\"as_int\": 4611686018427387904}",
        "larger than any memory"},
       {"inplace", kWeights, "\"sizes\": [{\"as_int\": 2}, {\"as_int\": 1}, {\"as_int\": 3}]",
-       "\"sizes\": [{\"as_int\": 2}, {\"as_int\": 9999999}, {\"as_int\": 3}]", "repeats 24 bytes of data",
+       "\"sizes\": [{\"as_int\": 2}, {\"as_int\": 9999999}, {\"as_int\": 3}]", "expands 24 bytes of data",
        "conv.weight"},
       {"inplace", kWeights, "\"strides\": [{\"as_int\": 3}, {\"as_int\": 3}, {\"as_int\": 1}]",
        "\"strides\": [{\"as_int\": 3}, {\"as_int\": 0}, {\"as_int\": 1}]",
@@ -194,7 +194,7 @@ TEST(Diagnostics, MissingAndAddedEntriesAreNamed) {
       {"weights are a pickle", [](auto& entries) { entries["data/weights/model.pt"] = "PK"; }},
       {"is not JSON", [](auto& entries) { entries[kModel].clear(); }},
       {"is not JSON", [](auto& entries) { entries[kModel] = "\xff"; }},
-      {"nested deeper", [](auto& entries) { entries[kModel] = std::string(5000, '[') + std::string(5000, ']'); }},
+      {"nested too deeply", [](auto& entries) { entries[kModel] = std::string(5000, '[') + std::string(5000, ']'); }},
       {"an object was expected", [](auto& entries) { entries[kModel] = "[]"; }},
       {"an object was expected", [](auto& entries) { entries[kWeights] = "7"; }},
       {"\"config\" is missing", [](auto& entries) { entries[kWeights] = "{}"; }},

@@ -74,7 +74,7 @@ std::string Json::string() const {
 
 std::int64_t Json::integer() const {
   std::int64_t value = 0;
-  // A bool is no integer to simdjson, neither is 1.0; a number beyond int64 fails too.
+  // To simdjson, neither a bool nor 1.0 is an integer; a number beyond int64 fails too.
   if (!element_.is_int64() || element_.get_int64().get(value) != simdjson::SUCCESS) fail("an integer was expected");
   return value;
 }
@@ -105,7 +105,7 @@ JsonDocument::JsonDocument(std::string_view text, JsonOrigin origin) : origin_(s
   };
   if (text.size() > kMaxDocumentBytes) fail(fmt::format("is larger than {} MiB", kMaxDocumentBytes >> 20U));
   const simdjson::error_code error = parser_.parse(text.data(), text.size()).get(root_);
-  if (error == simdjson::DEPTH_ERROR) fail("is nested deeper than any model");
+  if (error == simdjson::DEPTH_ERROR) fail("is nested too deeply");
   if (error == simdjson::MEMALLOC) throw std::bad_alloc();
   if (error != simdjson::SUCCESS) fail(fmt::format("is not JSON: {}", simdjson::error_message(error)));
 }

@@ -170,11 +170,10 @@ Argument parse_argument(const Json& json, const ParseContext& context) {
   const auto* found = std::find_if(kAlternatives.begin(), kAlternatives.end(),
                                    [&](const Alternative& alternative) { return alternative.key == key; });
   if (found == kAlternatives.end()) {
-    json.fail(
-        fmt::format("the kind of argument '{}' is unknown", key),
-        fmt::format("the file was written by PyTorch {}, which may be newer than this compiler; report it, or try "
-                    "an older PyTorch (2.9 or later)",
-                    context.torch_version));
+    json.fail(fmt::format("the kind of argument '{}' is unknown", key),
+              fmt::format("the file was written by PyTorch {}, which may be newer than cormorant supports; report it, "
+                          "or try an older PyTorch (2.9 or later)",
+                          context.torch_version));
   }
   return found->parse(value, context);
 }

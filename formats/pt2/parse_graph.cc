@@ -107,7 +107,7 @@ void parse_tensors(Graph& graph, const Json& json, const ParseContext& context) 
 }
 
 // Integers that the model computes (x.shape[0], x.item()) are as dynamic as sizes. Conditions are for tracing alone;
-// whoever computes with one is told so later.
+// computing with one is an error later.
 void refuse_symbolic_numbers(const Graph& graph, const Json& json, const ParseContext& context) {
   for (const std::string_view key : {"sym_int_values", "sym_float_values"}) {
     const std::optional<Json> values = json.find(key);
@@ -138,7 +138,7 @@ void find_numbers(const Json& json, ParseContext& context) {
   }
 }
 
-// x.shape[0] // 2, and checks of it: their results stand in the nodes that use them.
+// x.shape[0] // 2, and checks of it: their results are in the nodes that use them.
 bool computes_sizes(const Node& node) {
   constexpr std::string_view kOf[] = {"_operator.", "torch.sym_", "torch.ops.aten.sym_", "math.",
                                       "torch.ops.aten._assert_scalar"};
@@ -171,7 +171,7 @@ std::vector<OpenSize> open_sizes(const Json& module, std::map<std::string, std::
   return open;
 }
 
-// By the shapes that are given; a symbol that is left and is the first dimension of inputs alone is a batch, of one.
+// From the given shapes; an unbound symbol that is only the first dimension of inputs is a batch, of one.
 void bind_symbols(const Json& module, const Json& root, const Shapes& shapes, ParseContext& context,
                   std::vector<std::string>& notes) {
   std::map<std::string, std::vector<Extent>> inputs;
@@ -184,7 +184,8 @@ void bind_symbols(const Json& module, const Json& root, const Shapes& shapes, Pa
     if (input == inputs.end()) {
       std::string names;
       for (const auto& [known, extents] : inputs) names += (names.empty() ? "" : ", ") + known;
-      fail(fmt::format("a shape is given for '{}', which is no input of the model", name), "its inputs are " + names);
+      fail(fmt::format("a shape is given for '{}', which is not an input of the model", name),
+           "its inputs are " + names);
     }
     if (input->second.size() != shape.size()) {
       fail(fmt::format("the input '{}' has {} dimensions, not {}", name, input->second.size(), shape.size()),
@@ -226,7 +227,7 @@ void bind_symbols(const Json& module, const Json& root, const Shapes& shapes, Pa
     }
   }
   context.symbols.bind(batch, 1);
-  notes.push_back("the batch, which the model leaves open, is 1; --shape NAME=D,D,… gives an input another shape");
+  notes.push_back("the model's batch size is dynamic and is set to 1; --shape NAME=D,D,… sets another shape");
 }
 
 InputSpec parse_input_spec(const Json& json, const ParseContext& context) {
@@ -304,14 +305,13 @@ OutputSpec parse_output_spec(const Json& json, const ParseContext& context) {
 void check_schema(const Json& root, const ParseContext& context) {
   const std::int64_t major = root["schema_version"]["major"].integer();
   if (major == kSchemaMajor) return;
-  throw InputError(
-      {.problem =
-           fmt::format("the model has version {} of torch's serialization schema{}, and only {} is read", major,
-                       context.torch_version.empty() ? "" : " (PyTorch " + context.torch_version + ")", kSchemaMajor),
-       .advice = major < kSchemaMajor ? kHowToExport
-                                      : "PyTorch has become newer than this compiler: report it, or export "
-                                        "with an older PyTorch (2.9 or later)",
-       .file = context.file});
+  throw InputError({.problem = fmt::format(
+                        "the model has version {} of torch's serialization schema{}, but only {} is supported", major,
+                        context.torch_version.empty() ? "" : " (PyTorch " + context.torch_version + ")", kSchemaMajor),
+                    .advice = major < kSchemaMajor ? kHowToExport
+                                                   : "this PyTorch is newer than cormorant supports: report it, or "
+                                                     "export with an older PyTorch (2.9 or later)",
+                    .file = context.file});
 }
 
 ParseContext parse_context(const Json& root, const std::string& file) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Weights and constants: a JSON file per kind says under which entry each tensor's storage lies and how the tensor is
-// laid out in it. Nothing is copied here.
+// Weights and constants: a JSON file per kind says which entry holds each tensor's storage and how the tensor is laid
+// out in it. Nothing is copied here.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -73,17 +73,16 @@ class Loader {
     for (std::size_t i = 0; i < meta.sizes.size(); ++i) last += (meta.sizes[i] - 1) * meta.strides[i];
     const std::size_t needed = (static_cast<std::size_t>(last) + 1) * size_of(meta.dtype);
     if (tensor.storage.empty()) {
-      fail(name, fmt::format("its data is empty, though its sizes ask for {} bytes", needed),
+      fail(name, fmt::format("its data is empty, but its sizes need {} bytes", needed),
            "the model was exported from fake tensors, without values: load the weights before torch.export.export");
     }
     if (needed > tensor.storage.size()) {
-      fail(name,
-           fmt::format("its sizes and strides ask for {} bytes, but its data has {}", needed, tensor.storage.size()),
+      fail(name, fmt::format("its sizes and strides need {} bytes, but its data has {}", needed, tensor.storage.size()),
            "the archive is damaged: save the model again with torch.export.save");
     }
     if (dense > tensor.storage.size()) expanded_bytes_ += dense - tensor.storage.size();
     if (expanded_bytes_ > kMaxExpandedBytes) {
-      fail(name, fmt::format("it repeats {} bytes of data until they are {}", tensor.storage.size(), dense),
+      fail(name, fmt::format("it expands {} bytes of data to {}", tensor.storage.size(), dense),
            "let forward expand such tensors instead of storing them expanded");
     }
   }
@@ -143,7 +142,7 @@ void load_weights(Program& program, Zip& zip, const std::string& root, const std
     if (!weights.is_pickled(input.target) && !constants.is_pickled(input.target)) continue;
     throw InputError({.problem = "its value is stored as a pickle (a tensor subclass or a custom object), and pickles "
                                  "are never loaded",
-                      .advice = "replace it by a plain tensor before torch.export.export",
+                      .advice = "replace it with a plain tensor before torch.export.export",
                       .file = file,
                       .node = input.target});
   }

@@ -90,7 +90,7 @@ void Zip::fail(const std::string& problem) const {
                     .file = file_});
 }
 
-// A little-endian number; whoever asks for one outside the file is told so.
+// A little-endian number; one outside the file is an error.
 std::uint64_t Zip::number(std::uint64_t offset, unsigned bytes) const {
   const std::uint64_t size = file_bytes_.bytes.size();
   if (offset > size || bytes > size - offset) fail(fmt::format("it ends before offset {}", offset));
@@ -101,8 +101,8 @@ std::uint64_t Zip::number(std::uint64_t offset, unsigned bytes) const {
   return value;
 }
 
-// The end record is the last thing in the file but for a comment, whose length it gives. Demanding that the length fits
-// exactly leaves nobody the choice between two directories.
+// The end record is the last thing in the file except for a comment, whose length it gives. Requiring that the length
+// fits exactly leaves no choice between two directories.
 std::uint64_t Zip::find_end_record() const {
   const std::uint64_t size = file_bytes_.bytes.size();
   constexpr std::uint64_t kMaxComment = 0xffff;
@@ -130,7 +130,7 @@ Zip::Directory Zip::find_directory() const {
                  .end = record};
   }
   if (directory.offset > directory.end || directory.size > directory.end - directory.offset) {
-    fail("its directory lies outside the file");
+    fail("its directory is outside the file");
   }
   if (directory.count > directory.size / kDirectoryEntryBytes) fail("its directory is too small for its entries");
   return directory;
@@ -140,7 +140,7 @@ void Zip::read_directory(const Directory& directory) {
   std::uint64_t offset = directory.offset;
   const std::uint64_t end = directory.offset + directory.size;
   for (std::uint64_t i = 0; i < directory.count; ++i) offset = read_entry(offset, end);
-  if (offset != end) fail("its directory has more entries than it says");
+  if (offset != end) fail("its directory has more entries than it declares");
   for (Entry& entry : entries_) locate_data(entry, directory.offset);
   check_overlaps(directory.offset);
 }
@@ -196,7 +196,7 @@ void Zip::locate_data(Entry& entry, std::uint64_t limit) const {
   const std::uint64_t name_bytes = number(header + 26, 2);
   entry.data_offset = header + kLocalHeaderBytes + name_bytes + number(header + 28, 2);
   if (entry.data_offset > limit || entry.compressed_size > limit - entry.data_offset) {
-    fail("an entry lies outside the file");
+    fail("an entry is outside the file");
   }
   const SharedBytes name{.bytes = file_bytes_.bytes.subspan(header + kLocalHeaderBytes, name_bytes), .owner = {}};
   if (name.text() != entry.name) fail("an entry has two different names");
@@ -230,7 +230,7 @@ SharedBytes Zip::read(const std::string& name) {
     content = {.bytes = file_bytes_.bytes.subspan(entry.data_offset, entry.size), .owner = file_bytes_.owner};
   }
   if (verify_checksums_ && checksum_of(content.bytes) != entry.checksum) {
-    fail(fmt::format("entry {} does not have its checksum", entry.name));
+    fail(fmt::format("entry {} has the wrong checksum", entry.name));
   }
   return content;
 }
@@ -267,7 +267,7 @@ std::shared_ptr<std::vector<std::byte>> Zip::inflate_entry(const Entry& entry) {
   }
   ::inflateEnd(&stream);
   if (status != Z_STREAM_END || stream.avail_out != 0 || left != 0) {
-    fail(fmt::format("entry {} does not inflate to its size", entry.name));
+    fail(fmt::format("entry {} does not inflate to its declared size", entry.name));
   }
   return buffer;
 }

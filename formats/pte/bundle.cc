@@ -49,7 +49,7 @@ std::vector<BundledTensor> read_values(const Vector<Offset<bundle_schema::Value>
     const auto* tensor = value->val_as_Tensor();
     if (tensor == nullptr) {
       throw InputError({"the bundled program has an input or output that is not a tensor",
-                        "only tensors can be handed to a program here"});
+                        "only tensors can be passed to a program"});
     }
     BundledTensor read{static_cast<DType>(tensor->scalar_type()), copy(tensor->sizes()), copy(tensor->dim_order()), {}};
     if (tensor->data() != nullptr) {
@@ -66,7 +66,7 @@ std::vector<BundledTensor> read_values(const Vector<Offset<bundle_schema::Value>
       if (size < 0 || expected > read.data.size()) damaged("a tensor's sizes");
       expected *= static_cast<std::uint64_t>(size);
     }
-    if (expected != read.data.size()) damaged("a tensor has not as much data as its sizes say");
+    if (expected != read.data.size()) damaged("a tensor does not have as much data as its sizes say");
     if (read.dim_order.size() != read.sizes.size()) damaged("a tensor's dim_order");
     tensors.push_back(std::move(read));
   }
@@ -102,9 +102,9 @@ std::vector<std::byte> write_bundle(const Bundle& bundle) {
 Bundle read_bundle(std::span<const std::byte> file) {
   if (!is_bundle(file)) throw InputError({"not a bundled program of version BP08", "bundle the program again"});
   const auto* root = verified_bundle(file);
-  if (root == nullptr) damaged("an offset or length leads outside its bounds, or to nothing");
+  if (root == nullptr) damaged("an offset or length is out of bounds");
   Bundle bundle;
-  if (root->program() == nullptr) damaged("it holds no program");
+  if (root->program() == nullptr) damaged("it contains no program");
   const auto program = std::as_bytes(std::span(root->program()->data(), root->program()->size()));
   bundle.program.assign(program.begin(), program.end());
   if (root->method_test_suites() == nullptr) return bundle;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// libFuzzer on bundled programs, and on programs whose border a caller plans: refused, or read within their bytes.
-// Corpus: tests/executorch/*.bpte and *.pte (they need -max_len=65536 or more).
+// libFuzzer on bundled programs, and on programs whose inputs and outputs the caller plans: refused, or read within
+// their bytes. Corpus: tests/executorch/*.bpte and *.pte (they need -max_len=65536 or more).
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
 #include "base/diagnostic.h"
 #include "formats/pte/bundle.h"
-#include "formats/pte/plan_border.h"
+#include "formats/pte/plan_io.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace cormorant;
@@ -16,7 +16,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   std::vector<std::byte> program(bytes.begin(), bytes.end());
   try {
     if (pte::is_bundle(bytes)) program = pte::read_bundle(bytes).program;
-    pte::with_planned_border(std::move(program));
+    pte::with_planned_io(std::move(program));
   } catch (const InputError&) {
   }
   return 0;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // How a flatbuffer is checked while it is read. A table starts with a signed distance back to its vtable; the vtable
-// starts with its own size and the table's, then has one 16-bit entry per field: where in the table the field stands,
-// 0 if it has its default. Fields that refer to tables, vectors or strings hold a distance forward. A step is sound if
-// what it reads lies inside the flatbuffer and is aligned, and that is all that memory safety needs: no recursion, no
-// loops over offsets, so a cyclic file cannot hang us either.
+// starts with its own size and the table's, then has one 16-bit entry per field: where in the table the field is, 0 if
+// it has its default. Fields that refer to tables, vectors or strings hold a distance forward. A step is sound if what
+// it reads is inside the flatbuffer and is aligned, and that is all that memory safety needs: no recursion, no loops
+// over offsets, so a cyclic file cannot hang us either.
 //
-// Arguments are read often, and their tables share two vtables per kind as a rule. So for those a vtable is checked
-// once, noted as a Layout and recognised by its position from then on: a table costs a comparison and a bound, its
+// Arguments are read often, and their tables usually share two vtables per kind. So for those a vtable is checked
+// once, noted as a TableLayout and recognised by its position from then on: a table costs a comparison and a bound, its
 // fields nothing. Reading all arguments of ds_cnn this way took a third fewer instructions than a check per field, for
 // 0.8 KB more code.
 //
@@ -38,7 +38,7 @@ constexpr std::uint32_t four_characters(const char (&text)[5]) {
 }
 constexpr std::uint32_t kIdentifier = four_characters("ET12");
 constexpr std::uint32_t kHeaderMagic = four_characters("eh00");
-constexpr std::uint32_t kSmallestFile = 64;          // ExecuTorch's runtime asks for as much
+constexpr std::uint32_t kSmallestFile = 64;          // ExecuTorch's runtime requires the same
 constexpr std::uint32_t kLargestFile = 0x7fff'ffff;  // positions and sums of two of them fit 32 bits
 constexpr std::uint32_t kFileAlignment = 16;
 
@@ -58,7 +58,7 @@ std::uint32_t load_clamped(const std::byte* base, std::uint32_t at) {
   return load<std::uint32_t>(base, at + 4) == 0 ? low : ~0U;
 }
 
-// What a distance at `at` leads to. Whoever goes there checks the position.
+// The position that an offset stored at `at` leads to. The caller checks it before use.
 std::uint32_t follow(const std::byte* base, std::uint32_t at) { return at + load<std::uint32_t>(base, at); }
 
 template <class T>
@@ -83,12 +83,12 @@ constexpr std::uint32_t kNowhere = ~0U;              // positions that are in no
 constexpr std::uint32_t kWrongKind = ~1U;
 Error why(std::uint32_t at) { return at == kWrongKind ? Error::bad_value : Error::bad_structure; }
 
-// Whether 2^log2_width bytes at `at` are aligned and lie in a buffer of `size` bytes. Rotation puts bits that break the
-// alignment on top, where they make the position too large: one comparison tells both.
+// Whether 2^log2_width bytes at `at` are aligned and are in a buffer of `size` bytes. Rotation puts bits that break the
+// alignment on top, where they make the position too large: one comparison checks both.
 bool inside(std::uint32_t size, std::uint32_t at, unsigned log2_width) {
   return std::rotr(at, static_cast<int>(log2_width)) < size >> log2_width;
 }
-// The size of a vtable that lies in the buffer, 0 otherwise (a real one has four bytes at least).
+// The size of a vtable that is in the buffer, 0 otherwise (a real one has four bytes at least).
 std::uint32_t vtable_bytes(const std::byte* base, std::uint32_t size, std::uint32_t vtable) {
   if (!inside(size, vtable, 1)) return 0;
   const std::uint32_t bytes = load<std::uint16_t>(base, vtable) & ~1U;
@@ -124,7 +124,7 @@ class Walk {
   void fail(Error error) {
     if (error_ == Error::ok) error_ = error;
   }
-  // What a function that read all it wants returns.
+  // The result of a function that has read everything it needs.
   template <class T>
   Result<T> done(const T& value) const {
     if (error_ != Error::ok) return error_;
@@ -246,7 +246,7 @@ Error ProgramView::find_pieces(std::uint32_t table, Pieces& pieces) const {
   walk.enter(table);
   const std::uint32_t segment = walk.u32(slot::subsegment_offsets::segment_index);
   pieces.offsets = walk.vector(slot::subsegment_offsets::offsets, 3);
-  if (pieces.offsets.count > 1) {  // entry 0 is no data: without others there need not be a segment
+  if (pieces.offsets.count > 1) {  // entry 0 means no data: without others there need not be a segment
     walk.enter(load<std::uint32_t>(base_, 0));
     walk.enter(walk.vector(slot::program::segments, 2), segment);
     const std::uint32_t offset = walk.u64_clamped(slot::data_segment::offset);
@@ -271,7 +271,7 @@ const std::byte* ProgramView::constant_data(std::uint32_t index, std::uint32_t b
 }
 
 const std::byte* ProgramView::initial_data(std::uint32_t index, std::uint32_t bytes) const {
-  return piece(initial_values_, index, bytes, 1);  // copied at load, so it may lie anywhere
+  return piece(initial_values_, index, bytes, 1);  // copied at load, so it may be anywhere
 }
 
 Result<MethodView> ProgramView::method(std::uint32_t index) const {
@@ -304,7 +304,7 @@ Error MethodView::open(const std::byte* base, std::uint32_t size, std::uint32_t 
   operators_ = walk.vector(slot::execution_plan::operators, 2);
   memories_ = walk.vector(slot::execution_plan::non_const_buffer_sizes, 3);
   const Vector chains = walk.vector(slot::execution_plan::chains, 2);
-  if (chains.count > 1) walk.fail(Error::unsupported);  // chains that run side by side: nobody writes them
+  if (chains.count > 1) walk.fail(Error::unsupported);  // parallel chains: no compiler writes them
   walk.enter(chains, 0);
   instructions_ = walk.vector(slot::chain::instructions, 2);
   return walk.error();
@@ -346,7 +346,7 @@ struct Wanted {
   std::uint8_t count;
   std::uint8_t fields[8];
 };
-// A union, of a value or of an instruction: tables of the same form, which therefore share their vtable as a rule.
+// A union, of a value or of an instruction: tables of the same form, which therefore usually share their vtable.
 enum UnionField : unsigned { kType, kValue };
 constexpr Wanted kUnionFields = {2, {want(slot::evalue::type, kByte), want(slot::evalue::value, kWord)}};
 static_assert(slot::instruction::args_type == slot::evalue::type && slot::instruction::args == slot::evalue::value);
@@ -405,12 +405,12 @@ struct Known {
 }
 
 // The fields of the table at `at`, by a layout met before if possible; null if the table is not sound.
-template <class Layout, std::size_t kCount>
+template <class TableLayout, std::size_t kCount>
 [[gnu::always_inline]] inline const std::uint8_t* fields_of(const detail::Bytes& file, std::uint32_t at,
-                                                            Layout (&known)[kCount], const Wanted& wanted) {
+                                                            TableLayout (&known)[kCount], const Wanted& wanted) {
   if (!inside(file.size, at, kWord)) return nullptr;
   const std::uint32_t vtable = at - load<std::uint32_t>(file.base, at);
-  Layout* layout = known;
+  TableLayout* layout = known;
   if (vtable != layout->vtable) {
     if constexpr (kCount == 2) ++layout;
     if (kCount == 1 || vtable != layout->vtable) {
@@ -588,7 +588,7 @@ Error MethodView::read_place(std::uint32_t at, TensorView& view) const {
   return Error::ok;
 }
 
-// Data in another file, or in a segment that the format permits and nobody writes.
+// Data in another file, or in a segment that the format permits but no compiler writes.
 Error MethodView::check_extra(std::uint32_t at) const {
   Walk walk{file_.base, file_.size};
   walk.enter(at);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reads a .pte where it lies, in flash or in a mapped file, without believing any of it: every offset, vtable, vector,
+// Reads a .pte where it is, in flash or in a mapped file, without trusting any of it: every offset, vtable, vector,
 // string, union type and index is checked when it is followed, so a damaged file gives an Error and never undefined
 // behaviour. Views point into the file, which must outlive them; a MethodView also notes the vtables it has checked.
 //
@@ -39,9 +39,9 @@ enum class ValueKind : std::uint8_t {
 inline constexpr std::uint32_t kMaxRank = 16;  // what ExecuTorch permits
 
 // Sizes are not negative and their product in bytes is `bytes`, below 2^31; dim_order is a permutation; a planned place
-// lies within its memory.
-// Nothing is known of it before read_tensor() has succeeded: zeros that are overwritten would cost a loader more than
-// the checks.
+// is within its memory. Undefined before read_tensor() has
+// succeeded: initialising it would cost a loader more than the
+// checks.
 struct TensorView {
   std::span<const std::int32_t> sizes;      // logical sizes, NCHW
   std::span<const std::uint8_t> dim_order;  // memory order of the dimensions, outermost first
@@ -77,7 +77,7 @@ struct Bytes {
 // A vtable that has been checked: where it puts the fields of a table, 0 for those it leaves out, and how far they
 // reach.
 template <std::size_t kFields>
-struct Layout {
+struct TableLayout {
   std::uint32_t vtable = 0;
   std::uint16_t extent = 0;  // how many bytes of the table its fields reach; 0: nothing is known, or it is not sound
   std::uint8_t at[kFields] = {};
@@ -98,13 +98,13 @@ class ProgramView {
     if (error != Error::ok) return error;
     return view;
   }
-  [[nodiscard]] Error read(std::span<const std::byte> file);  // the same in place; what failed must not be used
+  [[nodiscard]] Error read(std::span<const std::byte> file);  // the same in place; after a failure it must not be used
 
   [[nodiscard]] std::uint32_t method_count() const { return methods_.count; }
   [[nodiscard]] Result<MethodView> method(std::uint32_t index) const;
   // no_such_method if no method has that name.
   [[nodiscard]] Result<MethodView> method(std::string_view name) const;
-  // The same in place; and once more, by the method's position.
+  // The same in place; and by the method's position.
   [[nodiscard]] Error find_method(std::string_view name, MethodView& method) const;
   [[nodiscard]] Error open_method(std::uint32_t position, MethodView& method) const;
 
@@ -112,7 +112,7 @@ class ProgramView {
   [[nodiscard]] Result<std::span<const std::byte>> constant(std::uint32_t index, std::uint32_t bytes) const {
     return as_result(constant_data(index, bytes), bytes);
   }
-  // Likewise for state: what a tensor that has both a place and data holds before the first execution.
+  // Likewise for state: the initial contents of a tensor that has both a place and data.
   [[nodiscard]] Result<std::span<const std::byte>> initial_value(std::uint32_t index, std::uint32_t bytes) const {
     return as_result(initial_data(index, bytes), bytes);
   }
@@ -123,7 +123,7 @@ class ProgramView {
   [[nodiscard]] std::uint32_t flatbuffer_bytes() const { return size_; }
   [[nodiscard]] std::uint32_t constant_count() const {
     return constants_.offsets.count;
-  }  // with entry 0, which is none
+  }  // including entry 0, which means no data
   [[nodiscard]] std::uint32_t constant_bytes() const { return constants_.bytes; }
 
  private:
@@ -152,7 +152,7 @@ class ProgramView {
 };
 
 // One method ("forward"). Accessors give bad_structure where the file is damaged (an index out of range included) and
-// bad_value where a value is of another kind than the one asked for.
+// bad_value where a value is not of the requested kind.
 class MethodView {
  public:
   MethodView() = default;
@@ -209,7 +209,7 @@ class MethodView {
   [[nodiscard]] Result<std::span<const std::int32_t>> tensor_list(std::int32_t index) const;
   [[nodiscard]] Result<std::span<const std::int32_t>> optional_tensor_list(std::int32_t index) const;
 
-  // For messages: whose blobs a program holds that we cannot run.
+  // For messages: the delegates whose blobs a program contains, which we cannot run.
   [[nodiscard]] Result<std::uint32_t> delegate_count() const;
   [[nodiscard]] Result<std::string_view> delegate_name(std::uint32_t index) const;
 
@@ -230,10 +230,10 @@ class MethodView {
   Vector values_, instructions_, operators_, memories_;
   // The vtables met last. They were checked, so what is here is only a matter of speed.
   mutable struct {
-    detail::Layout<2> unions[1], calls[1];
-    detail::Layout<1> numbers[1], lists[1];
-    detail::Layout<8> tensors[2];
-    detail::Layout<3> places[1];
+    detail::TableLayout<2> unions[1], calls[1];
+    detail::TableLayout<1> numbers[1], lists[1];
+    detail::TableLayout<8> tensors[2];
+    detail::TableLayout<3> places[1];
   } known_;
 };
 

@@ -21,7 +21,7 @@ namespace cormorant::pte {
 namespace {
 
 constexpr std::size_t kAlignment = 16;    // of segments in the file and of constants in their segment
-constexpr std::size_t kHeaderOffset = 8;  // behind the root offset and the identifier
+constexpr std::size_t kHeaderOffset = 8;  // after the root offset and the identifier
 constexpr std::uint32_t kHeaderBytes = 32;
 
 std::size_t aligned(std::size_t size) { return (size + kAlignment - 1) / kAlignment * kAlignment; }
@@ -50,7 +50,7 @@ class Segment {
 
  private:
   std::vector<std::byte> bytes_;
-  std::vector<std::uint64_t> offsets_ = {0};  // entry 0 is no data
+  std::vector<std::uint64_t> offsets_ = {0};  // entry 0 means no data
   std::map<std::string, std::uint32_t> indices_;
 };
 
@@ -69,7 +69,7 @@ class Writer {
   template <class T>
   using Offset = flatbuffers::Offset<T>;
 
-  // What make() writes, or what it wrote for the same key before. A key is a tag and whatever tells two tables apart.
+  // What make() writes, or what it wrote for the same key before. A key is a tag and whatever distinguishes two tables.
   template <class Make>
   auto once(char tag, std::string_view key, Make make) -> decltype(make()) {
     std::string whole(1, tag);
@@ -227,7 +227,7 @@ flatbuffers::Offset<schema::ExecutionPlan> Writer::write_plan(const Plan& plan) 
     const auto inputs = string(plan.encoded_inputs), outputs = string(plan.encoded_outputs);
     metadata = schema::CreateContainerMetadata(builder_, inputs, outputs);
   }
-  // ExecuTorch wants a list of delegates, even if it is empty.
+  // ExecuTorch requires a list of delegates, even if it is empty.
   const auto delegates = builder_.CreateVector(std::vector<Offset<schema::BackendDelegate>>{});
   const auto name = string(plan.name);
   const auto value_vector = builder_.CreateVector(values);
@@ -303,17 +303,17 @@ void check_tensor(const Program& program, const Plan& plan, const Tensor& tensor
   std::vector<std::uint8_t> dimensions = tensor.dim_order;
   std::ranges::sort(dimensions);
   require(dimensions.size() == tensor.sizes.size(), "dim_order is not as long as sizes");
-  for (std::size_t i = 0; i < dimensions.size(); ++i) require(dimensions[i] == i, "dim_order is no permutation");
+  for (std::size_t i = 0; i < dimensions.size(); ++i) require(dimensions[i] == i, "dim_order is not a permutation");
   if (tensor.place) {
     const Place& place = *tensor.place;
     require(place.memory_id > 0 && place.memory_id < plan.memory_sizes.size(), "a memory id is out of range");
     require(place.offset + tensor.bytes() <= static_cast<std::uint64_t>(plan.memory_sizes[place.memory_id]),
-            "a tensor is placed outside of its memory");
+            "a tensor is placed outside its memory");
   }
   if (tensor.data) {
     const auto& pieces = tensor.place ? program.initial_values : program.constants;
     require(*tensor.data < pieces.size(), "a constant's index is out of range");
-    require(pieces[*tensor.data].size() == tensor.bytes(), "a constant has not the size of its tensor");
+    require(pieces[*tensor.data].size() == tensor.bytes(), "a constant does not have the size of its tensor");
   }
 }
 
@@ -328,7 +328,7 @@ void check(const Program& program, const Plan& plan) {
       check_indices(list->items, "an integer list's item is out of range");
       for (const std::int64_t item : list->items) {
         require(std::holds_alternative<std::int64_t>(plan.values[static_cast<std::size_t>(item)]),
-                "an integer list's item is no integer");
+                "an integer list's item is not an integer");
       }
     }
     if (const auto* list = std::get_if<TensorList>(&value)) {
@@ -348,7 +348,7 @@ void check(const Program& program, const Plan& plan) {
 
 bool equal(const Value& a, const Value& b) {
   if (const auto *x = std::get_if<double>(&a), *y = std::get_if<double>(&b); x != nullptr && y != nullptr) {
-    return std::bit_cast<std::uint64_t>(*x) == std::bit_cast<std::uint64_t>(*y);  // tells 0 from −0
+    return std::bit_cast<std::uint64_t>(*x) == std::bit_cast<std::uint64_t>(*y);  // distinguishes 0 from −0
   }
   return a == b;
 }

@@ -39,7 +39,7 @@ std::vector<evaluate::Tensor> evaluate_activation(const ir::Node& node, const ev
   return {evaluate::Tensor(input.shape, std::move(out))};
 }
 
-// Functions that jump, or have a pole, are no lines between any two places.
+// Functions that jump, or have a pole, cannot be interpolated between any two positions.
 bool is_steady(std::string_view op) {
   constexpr std::array kSteady = {
       "aten.abs",         "aten.asinh", "aten.atan",     "aten.celu",        "aten.cos",        "aten.elu",
@@ -84,8 +84,8 @@ ir::Value* lower_words(const Rewriter& rewriter) {
   require_words(rewriter, {"self"});
   const auto table = make_words_table(function_of(node), *node.tensor("self")->type.quant, *node.result()->type.quant);
   if (!table) {
-    throw InputError({.problem = node.op + " is undefined for every value that its input can have",
-                      .advice = "calibrate with data for which the model computes finite numbers",
+    throw InputError({.problem = node.op + " is undefined for every possible input value",
+                      .advice = "calibrate with data for which the model's results are finite",
                       .node = node.name,
                       .source = node.location.text()});
   }
@@ -124,8 +124,8 @@ ir::Value* lower(const Rewriter& rewriter) {
   if (node.has("as_product")) table = make_hardswish_product_table(*input.quant, *output.quant);
   if (!table) table = make_table(function_of(node), *input.quant, *output.quant);
   if (!table) {
-    reject(node.op + " is undefined for every value that its input can have",
-           "calibrate with data for which the model computes finite numbers");
+    reject(node.op + " is undefined for every possible input value",
+           "calibrate with data for which the model's results are finite");
   }
   const ir::TensorType type{.dtype = DType::i8, .shape = {kTableEntries}, .dim_order = {}, .quant = {}};
   ir::Value* lut = rewriter.constant("lut", type, std::span<const std::int8_t>(*table));

@@ -54,7 +54,7 @@ double logit(double x, double eps) {
 constexpr double kSeluAlpha = 1.6732632423543772848170429916717;
 constexpr double kSeluScale = 1.0507009873554804934193349852946;
 
-// nearbyint rounds halves to even, as PyTorch does.
+// nearbyint rounds ties to even, as PyTorch does.
 constexpr Function kFunctions[] = {
     {"abs", "", true, [](double x, const P&) { return std::abs(x); }},
     {"acos", "", true, [](double x, const P&) { return std::acos(x); }},
@@ -138,13 +138,13 @@ std::function<double(double)> function_of(const ir::Node& node) {
   for (std::size_t i = 1; i < node.args.size() && i <= parameters.size(); ++i) {
     parameters[i - 1] = parameter(node.args[i].value);
   }
-  const auto is_named = [&](const Function& f) { return node.op.substr(5) == f.name; };  // behind "aten."
+  const auto is_named = [&](const Function& f) { return node.op.substr(5) == f.name; };  // after "aten."
   for (const std::span<const Function> functions : {std::span<const Function>(kFunctions), {kMoreFunctions}}) {
     const auto found = std::ranges::find_if(functions, is_named);
     if (found == functions.end()) continue;
     return [apply = found->apply, parameters](double x) { return apply(x, parameters); };
   }
-  throw std::logic_error(node.op + " is no function of one element");
+  throw std::logic_error(node.op + " is not a function of one element");
 }
 
 }  // namespace cormorant::ops

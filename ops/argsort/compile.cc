@@ -25,7 +25,7 @@ std::vector<ir::TensorType> infer(const ir::Node& node) {
     bool fits =
         sorted.dtype == from.dtype && sorted.rank() != 0 && (sorted.rank() == 1 || sorted.rank() == from.rank());
     for (std::size_t i = 0; fits && i + 1 < sorted.rank(); ++i) fits = sorted.shape[i] == from.shape[i];
-    require(node, fits, "the sorted rows are not those that the values belong to");
+    require(node, fits, "the sorted rows do not match the values");
   }
   return {{result, from.shape, {}, std::nullopt}};
 }

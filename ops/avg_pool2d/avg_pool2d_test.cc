@@ -175,7 +175,7 @@ TEST(MeanOf, EqualsADivisionAtEveryTurn) {
       const std::int64_t turn = (2 * level + 1) * count / 2;
       for (std::int64_t sum = turn - 1; sum <= turn + 1; ++sum) {
         if (sum < -255 * count || sum > 255 * count) continue;
-        const std::int64_t magnitude = (2 * std::abs(sum) + count) / (2 * count);  // halves up
+        const std::int64_t magnitude = (2 * std::abs(sum) + count) / (2 * count);  // ties up
         ASSERT_EQ(mean_of(static_cast<std::int32_t>(sum), scale), sum < 0 ? -magnitude : magnitude)
             << sum << " / " << count;
       }
@@ -436,7 +436,7 @@ TEST(AvgPool, OursRejectsWhatItCannotReadSafely) {
   };
   std::vector<Hostile> table(12);
   table[0] = {.what = "nothing"};
-  table[1] = {.what = "windows that start behind the input", .out = {1, 4, 4, 3}};
+  table[1] = {.what = "windows that start past the input", .out = {1, 4, 4, 3}};
   table[2] = {.what = "starts that overflow", .out = {1, 4, 3, 3}, .stride = {65535, 2}};
   table[3] = {.what = "a negative stride", .stride = {-2, 2}};
   table[4] = {.what = "an adaptive window with padding", .stride = {0, 0}, .padding = {1, 1}};

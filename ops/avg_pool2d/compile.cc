@@ -39,7 +39,7 @@ std::vector<ir::TensorType> infer(const ir::Node& node) {
     if (kernel[i] < 1 || stride[i] < 1 || padding[i] < 0 || 2 * padding[i] > kernel[i] ||
         size + 2 * padding[i] < kernel[i]) {
       reject(node, "the pooling window does not fit the input",
-             "the padding may be at most half of the window, the window at most the padded input");
+             "the padding may be at most half the window, and the window at most the padded input");
     }
     size = pooled_size(size, kernel[i], stride[i], padding[i], node.boolean("ceil_mode"));
   }

@@ -39,7 +39,7 @@ std::vector<ir::Value*> import_adaptive(Importer& importer) {
   const Dims result = as_images(importer.types.at(0).shape, kDimensions);
   const Dims size = {result[2], result[3]};
   if (std::ranges::any_of(size, [](std::int64_t n) { return n < 1; })) {
-    importer.reject("adaptive pooling to nothing", "choose output sizes of at least 1");
+    importer.reject("adaptive pooling to an empty output", "choose output sizes of at least 1");
   }
   if (input[2] % size[0] != 0 || input[3] % size[1] != 0) {
     return {make_pool(importer, kDimensions, "aten.adaptive_avg_pool2d", {{"output_size", size}})};
@@ -54,7 +54,7 @@ std::vector<ir::Value*> import_adaptive(Importer& importer) {
                      {"divisor_override", ir::None{}}})};
 }
 
-// Of volumes there is no kernel: one dimension after the other.
+// There is no kernel for volumes: one dimension at a time.
 std::vector<ir::Value*> import_avg_pool3d(Importer& importer) {
   const Build b(importer);
   V self = b.tensor("self");

@@ -47,7 +47,7 @@ bool is_pooling_of_padded(const ir::Node& node) {
 // Why ExecuTorch's operator cannot do it; empty if it can.
 std::string executorch_obstacle(const ir::Node& node) {
   if (is_adaptive(node)) return "adaptive average pooling with windows of unequal size";
-  if (node.has("divisor_override")) return "average pooling with a divisor of its own";
+  if (node.has("divisor_override")) return "average pooling with divisor_override";
   if (largest_window(node) > kLargestWindow) return "average pooling of windows with more than 65536 elements";
   if (node.boolean("count_include_pad") && !is_pooling_of_padded(node)) {
     return "average pooling that counts padding, in ceil mode";
@@ -62,7 +62,7 @@ std::int64_t scratch_bytes(const Rewriter& rewriter, std::int64_t channels) {
   const Config& config = rewriter.config;
   if (config.runtime == Runtime::cormorant) return kAvgPoolScratchBytes;
   if (config.target.is_any()) {
-    reject(rewriter.node, "average pooling needs scratch memory in ExecuTorch that depends on the instruction set",
+    reject(rewriter.node, "ExecuTorch's average pooling needs a scratch size that depends on the instruction set",
            "name a CPU with --target");
   }
   return avg_pool_upstream_scratch_bytes(channels, config.target.isa);
@@ -129,7 +129,9 @@ ir::Value* divisors(const Rewriter& rewriter, std::int32_t left) {
   for (const std::int64_t count : counts) {
     std::optional<MeanMultiplier> factor = mean_multiplier(ratio / static_cast<double>(count), left);
     if (left == kWordsShift) factor = words_multiplier(ratio / static_cast<double>(count));
-    if (!factor) reject(node, "the scale of the pooling's result is too small for its input's", "calibrate it again");
+    if (!factor)
+      reject(node, "the scale of the pooling's result is too small for its input's",
+             "calibrate with representative data");
     rows.insert(rows.end(), {static_cast<std::int32_t>(count), factor->multiplier, factor->right});
   }
   const ir::TensorType type{

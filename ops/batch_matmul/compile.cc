@@ -120,7 +120,8 @@ QuantRule quantize(const ir::Node& node) {
   const Product p = product_of(node);
   if (rule.weights.size() == 2) rule.output = QuantRule::Reject{"both of its operands are constant"};
   if (p.mixed) {
-    rule.output = QuantRule::Reject{"its operands repeat along different dimensions; expand one of them in the model"};
+    rule.output =
+        QuantRule::Reject{"its operands are broadcast along different dimensions; expand one of them in the model"};
   }
   if (p.inner > kMaxInner) {
     rule.output = QuantRule::Reject{"it sums more than " + std::to_string(kMaxInner) + " products"};
@@ -177,7 +178,7 @@ ir::Value* turned(const Rewriter& rewriter, ir::Value* value) {
   return rewriter.constant("transposed", std::move(type), std::span<const std::int8_t>(out));
 }
 
-// Behind a transposition of the last two dimensions, in a model that came quantized: what it was made of.
+// In a model that arrived quantized: the operand of a transposition of the last two dimensions.
 ir::Value* before_transposition(ir::Value* value) {
   if (value->producer == nullptr || value->producer->op != "cortex_m.transpose") return nullptr;
   std::vector<std::int64_t> perm = value->producer->integers("perm");
@@ -190,8 +191,7 @@ std::int64_t scratch_of(const Rewriter& rewriter, std::int64_t columns) {
   const Config& config = rewriter.config;
   if (config.runtime == Runtime::cormorant) return 0;
   if (config.target.is_any()) {
-    refuse(rewriter.node,
-           "for ExecuTorch's kernels a matrix product needs another amount of scratch on each instruction set",
+    refuse(rewriter.node, "ExecuTorch's matrix product needs a scratch size that depends on the instruction set",
            "compile for one CPU instead of 'any'");
   }
   return upstream_scratch_bytes(config.target.isa, static_cast<std::uint32_t>(columns));
@@ -220,7 +220,7 @@ ir::Value* lower(const Rewriter& rewriter) {
     batches = p.lhs_batches = 1;
   }
   if (p.lhs_batches != batches && rewriter.config.runtime == Runtime::executorch) {
-    refuse(node, "ExecuTorch's batch_matmul does not repeat the left side for each batch of the right side",
+    refuse(node, "ExecuTorch's batch_matmul cannot broadcast the left operand over the right operand's batch",
            "expand it in the model");
   }
   self = viewed(rewriter, self, {p.lhs_batches, p.rows, p.inner});
@@ -280,9 +280,9 @@ std::int64_t macs(const ir::Node& node) {
 
 Operator batch_matmul_operator() {
   return {.name = "batch_matmul",
-          .limits = "at most 16384 products per sum; operands that repeat do so along the same dimensions",
+          .limits = "at most 16384 products per sum; broadcast operands only along the same dimensions",
           .layout = Layout::contiguous,
-          .keeps_types = true,  // a mask of truth values is not added
+          .keeps_types = true,  // a mask of booleans is not added
           .forms = batch_matmul::product_forms(),
           .canonical = {"aten.bmm(Tensor self, Tensor mat2, bool transposed, float scale)"},
           .infer = batch_matmul::infer,

@@ -54,7 +54,7 @@ bool is_weight(const ir::Value* value) {
          producer->inputs().front()->kind == ir::ValueKind::constant;
 }
 
-// The matrix that `right` is the transpose of: what stands before an exported transposition, or a constant made by
+// The matrix that `right` is the transpose of: what is before an exported transposition, or a constant made by
 // transposing one. Null if `right` is no such constant.
 ir::Value* transposed_weight(Importer& importer, ir::Value* right) {
   if (right->type.rank() != 2) return nullptr;
@@ -115,7 +115,7 @@ ir::Value* scaled_constant(Importer& importer, const ir::Value* value, double fa
 std::vector<ir::Value*> matmul(Importer& importer, ir::Value* self, ir::Value* other) {
   const Dims& shape = importer.types.at(0).shape;
   if (self->type.rank() == 0 || other->type.rank() == 0) {
-    importer.reject("a matrix product with a number", "multiply with '*' instead");
+    importer.reject("a matrix product with a number", "multiply by it with '*' instead");
   }
   if (self->type.rank() == 1) self = reshaped(importer, self, {1, self->type.shape[0]});
   if (other->type.rank() == 1) {  // a column

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// aten.cat(tensors, dim), dim not negative: every spelling of a concatenation. Stacking is the same with a dimension of
+// aten.cat(tensors, dim), dim not negative: every form of a concatenation. Stacking is the same with a dimension of
 // size 1 put into each tensor first.
 #include <algorithm>
 
@@ -17,7 +17,7 @@ using Values = std::vector<ir::Value*>;
   throw InputError({.problem = std::move(problem), .advice = {}, .node = node.name, .source = node.location.text()});
 }
 
-// PyTorch lets vectors without elements stand anywhere in the list; here they vanish.
+// PyTorch allows empty vectors anywhere in the list; here they vanish.
 Values parts_of(const Importer& importer) {
   Values parts = importer.call->tensors("tensors");
   const auto is_nothing = [](const ir::Value* value) { return value->type.shape == ir::Shape{0}; };
@@ -31,7 +31,7 @@ Values concatenate(const Importer& importer, Values parts, std::int64_t dim) {
   for (const ir::Value* part : parts) {
     if (part->type.rank() != rank) importer.reject("the concatenated tensors differ in rank", {});
     if (part->type.dtype != parts.front()->type.dtype) {
-      importer.reject("the concatenated tensors differ in element type", "convert them outside of the model");
+      importer.reject("the concatenated tensors differ in element type", "convert them outside the model");
     }
   }
   return {Mover(importer).cat(std::move(parts), dim_argument(importer, dim, rank))};

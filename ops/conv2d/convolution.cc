@@ -149,7 +149,7 @@ QuantRule quantize_convolution(const ir::Node& node) {
   const ir::Shape& weight = node.tensor("weight")->type.shape;
   if (!geometry_of(node.tensor("input")->type.shape, out, {weight[2], weight[3]}, node.integers("stride"),
                    node.integers("dilation"), node.integers("padding"))) {
-    return {.output = QuantRule::Reject{"a size of it is beyond what the int8 kernels count to"}, .weights = {}};
+    return {.output = QuantRule::Reject{"one of its dimensions is too large for the int8 kernels"}, .weights = {}};
   }
   QuantRule rule;
   // Weights of four bits pay where many pixels share them, and for all inputs.
@@ -224,7 +224,8 @@ Lowered lower_parameters(const Rewriter& rewriter) {
   const auto geometry = geometry_of(node.tensor("input")->type.shape, node.result()->type.shape,
                                     {weight.type.shape[2], weight.type.shape[3]}, node.integers("stride"),
                                     node.integers("dilation"), node.integers("padding"));
-  if (!geometry) fail(node, "a size of this convolution is beyond what the int8 kernels count to", "leave it in float");
+  if (!geometry)
+    fail(node, "one of this convolution's dimensions is too large for the int8 kernels", "keep it in float");
   lowered.geometry = *geometry;
   return lowered;
 }
@@ -241,8 +242,7 @@ std::int64_t scratch_of(const Rewriter& rewriter, const std::function<std::uint3
   if (!config.target.is_any()) return upstream(config.target.isa);
   const std::uint32_t mve = upstream(Isa::mve);
   if (upstream(Isa::dsp) != mve || upstream(Isa::scalar) != mve) {
-    fail(rewriter.node,
-         "for ExecuTorch's kernels this convolution needs another amount of scratch on each instruction set",
+    fail(rewriter.node, "ExecuTorch's convolution needs a scratch size that depends on the instruction set",
          "compile for one CPU instead of 'any'");
   }
   return mve;
@@ -250,7 +250,7 @@ std::int64_t scratch_of(const Rewriter& rewriter, const std::function<std::uint3
 
 namespace {
 
-// CMSIS-NN's MVE kernel for a single row is right only where the window's last position ends as far behind the row as
+// CMSIS-NN's MVE kernel for a single row is right only where the window's last position ends as far after the row as
 // the first begins before it, and that distance is 0, or one more than whole strides. Zeros beside the weights make it
 // so.
 struct RowBorder {

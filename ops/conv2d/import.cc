@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Exporters spell a convolution in many ways; all become aten.conv2d (or aten.conv_transpose2d) with lists of two.
-// Padding given by name may need one column more on the right: then an aten.pad stands before, as if the model had
+// Padding given by name may need one column more on the right: then an aten.pad precedes it, as if the model had
 // written it.
 #include "ops/conv2d/import.h"
 
@@ -75,7 +75,7 @@ std::vector<ir::Value*> import_named_padding(Importer& importer) {
   const Planes planes = planes_of(importer);
   const std::string& name = importer.call->string("padding");
   if (name == "valid") return make_node(importer, planes, planes.input, {0, 0});
-  if (name != "same") importer.reject("padding '" + name + "' is not known", "use 'same', 'valid' or numbers");
+  if (name != "same") importer.reject("padding '" + name + "' is not supported", "use 'same', 'valid' or numbers");
   const Ints dilation = pair_of(importer, planes, "dilation", 1);
   const ir::Shape& weight = planes.weight->type.shape;
   const Ints total = {dilation[0] * (weight[2] - 1), dilation[1] * (weight[3] - 1)};
@@ -101,7 +101,7 @@ Planes planes_of(Importer& importer) {
   const std::size_t missing = rank == 3 || rank == 4 ? rank - input->type.rank() : 2;  // dimensions: none or the batch
   if (missing > 1) {
     importer.reject("a convolution of " + text(input->type.shape) + " with weights " + text(weight->type.shape) +
-                        " is none in one or two dimensions",
+                        " is neither one- nor two-dimensional",
                     "");
   }
   const auto in_four = [&](ir::Shape shape, bool add_batch) {
@@ -122,7 +122,7 @@ Ints pair_of(Importer& importer, const Planes& planes, const char* argument, std
   const Ints& given = importer.call->integers(argument);
   if (given.size() != 1 && given.size() != planes.spatial) {
     importer.reject(std::string(argument) + " has " + std::to_string(given.size()) +
-                        " entries where this convolution has " + std::to_string(planes.spatial) + " dimensions",
+                        " entries, but this convolution has " + std::to_string(planes.spatial) + " dimensions",
                     "");
   }
   if (planes.spatial == 1) return {neutral, given[0]};

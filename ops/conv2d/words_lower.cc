@@ -97,7 +97,8 @@ Layer constants_of(const Rewriter& rewriter, std::int64_t channels) {
     if (factor.multiplier == 0) factor = {0, -1};
     layer.factors.push_back(factor_of(factor));
     if (layer.factors.back().shift < 1) {
-      fail(node, "the scale of the result is too small for its input's and weights'", "calibrate it again");
+      fail(node, "the scale of the result is too small for its input's and weights'",
+           "calibrate with representative data");
     }
     layer.bias.push_back(bias == nullptr ? 0 : bias->data.as<std::int32_t>()[c]);
   }
@@ -137,7 +138,7 @@ std::vector<std::int8_t> windows_of(const ir::Value& oihw) {
 
 ir::Value* emit(const Rewriter& rewriter, Layer layer, ir::TensorType result, const Variant* forced) {
   if (!is_computable(layer.geometry)) {
-    fail(rewriter.node, "a size of this layer is beyond what the int16 kernels count to", "leave it in float");
+    fail(rewriter.node, "one of this layer's dimensions is too large for the int16 kernels", "keep it in float");
   }
   const Target& target = rewriter.config.target;
   const Variant* variant = forced != nullptr                     ? forced
@@ -166,7 +167,7 @@ Layer layer_of(const Rewriter& rewriter, std::vector<std::int8_t>& windows) {
   }
   const auto geometry = geometry_of(layer.input->type.shape, node.result()->type.shape, {oihw[2], oihw[3]},
                                     node.integers("stride"), node.integers("dilation"), top_left);
-  if (!geometry) fail(node, "a size of this convolution is beyond what kernels count to", "leave it in float");
+  if (!geometry) fail(node, "one of this convolution's dimensions is too large for the kernels", "keep it in float");
   layer.geometry = *geometry;
   const auto groups = static_cast<std::uint32_t>(node.integer("groups"));
   layer.geometry.groups = static_cast<std::uint16_t>(groups);

@@ -73,7 +73,7 @@ Case linear(const std::string& name, const ir::Shape& input, std::int64_t output
 
 // A linear layer over an image, which is laid out otherwise than PyTorch's rows.
 Case flattened() {
-  return {"linear behind a flatten", [](ir::Graph& g) {
+  return {"linear after a flatten", [](ir::Graph& g) {
             std::mt19937 random(5);
             ir::Value* x = conformance::words_input(g, {2, 3, 4, 5}, kInputScale);
             ir::Value* clamped = conformance::add_words(g, "aten.clamp", {{"self", x}, {"min", -20.0}, {"max", 20.0}},

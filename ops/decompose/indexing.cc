@@ -28,7 +28,7 @@ V wrapped(const Build& b, V index, std::int64_t size) {
 std::vector<V> places_of_mask(const Build& b, V mask) {
   const auto numbers = b.numbers_of(mask);
   if (!numbers) {
-    b.reject("elements are selected by a mask that is not constant, so their number depends on data",
+    b.reject("elements are selected by a mask that is not constant, so the result's shape depends on data",
              "use torch.where, or a mask that is a constant of the model");
   }
   const ir::Shape& shape = mask->type.shape;
@@ -89,7 +89,7 @@ Indexed merge_indexed(const Build& b, V self, const std::vector<V>& given) {
   for (const std::int64_t d : indexed) {
     V index = indices[static_cast<std::size_t>(d)];
     const auto shape = broadcast(result.index_shape, index->type.shape);
-    if (!shape) b.reject("indices whose shapes do not match", "the model's export is inconsistent");
+    if (!shape) b.reject("the shapes of the indices do not match", "the model's export is inconsistent");
     result.index_shape = *shape;
     step /= std::max<std::int64_t>(size_at(self, d), 1);
     V part = b.mul(wrapped(b, index, size_at(self, d)), static_cast<double>(step));
@@ -188,7 +188,7 @@ Values import_take_along_dim(Importer& importer) {
   own[static_cast<std::size_t>(dim)] = 1;
   other[static_cast<std::size_t>(dim)] = 1;
   const auto shape = broadcast(own, other);
-  if (!shape) b.reject("indices whose shape does not match", "the model's export is inconsistent");
+  if (!shape) b.reject("the shape of the indices does not match", "the model's export is inconsistent");
   own = other = *shape;
   own[static_cast<std::size_t>(dim)] = size_at(self, dim);
   other[static_cast<std::size_t>(dim)] = size_at(index, dim);

@@ -27,7 +27,7 @@ Values triangle(const Build& b, bool lower) {
 Values import_tril(Importer& importer) { return triangle(Build(importer), true); }
 Values import_triu(Importer& importer) { return triangle(Build(importer), false); }
 
-// The places of a diagonal in a matrix whose rows lie one behind the other.
+// The places of a diagonal in a matrix whose rows are consecutive.
 std::vector<std::int64_t> diagonal_places(std::int64_t rows, std::int64_t columns, std::int64_t offset) {
   std::vector<std::int64_t> places;
   const std::int64_t first_row = std::max<std::int64_t>(-offset, 0), first_column = std::max<std::int64_t>(offset, 0);
@@ -116,7 +116,7 @@ Values import_diag_embed(Importer& importer) {
   const std::size_t rank = self->type.rank() + 1;
   V matrix = embedded(b, self, b.call().integer("offset"));
   std::int64_t first = named_dim(importer, "dim1", rank), second = named_dim(importer, "dim2", rank);
-  // Where the first stands behind the second, the matrix is transposed.
+  // If the first comes after the second, the matrix is transposed.
   Dims order;
   std::int64_t next = 0;
   for (std::int64_t d = 0; d < static_cast<std::int64_t>(rank); ++d) {
@@ -271,7 +271,7 @@ Values import_repeat_interleave(Importer& importer) {
   const Build b(importer);
   const auto repeats = b.numbers_of(b.tensor("repeats"));
   if (!repeats) {
-    b.reject("repeat_interleave with repetitions that depend on data", "make their number a constant of the model");
+    b.reject("repeat_interleave with data-dependent repeats", "make them a constant of the model");
   }
   V self = b.tensor("self");
   std::int64_t dim = 0;

@@ -87,7 +87,7 @@ std::vector<ir::Value*> import_dequantize_channels(Importer& importer) {
   if (axis < 0 || axis >= rank ||
       quant.scales.size() != static_cast<std::size_t>(input->type.shape[static_cast<std::size_t>(axis)]) ||
       quant.zero_points.size() != quant.scales.size()) {
-    importer.reject("the number of scales does not fit the channels", "the file is damaged: export it again");
+    importer.reject("the number of scales does not match the channels", "the file is damaged: export it again");
   }
   input->type.quant = std::move(quant);
   return importer.node(kChannels, {{"input", input}})->results;

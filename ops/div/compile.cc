@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// aten.div(self, other) of two tensors, from PyTorch's spellings down to cortex_m.quantized_div. Division by a number
-// is a multiplication.
+// aten.div(self, other) of two tensors, from PyTorch's forms down to cortex_m.quantized_div. Division by a number is a
+// multiplication.
 #include <cmath>
 
 #include "ops/broadcast.h"
@@ -20,7 +20,7 @@ std::vector<ir::Value*> import_div(Importer& importer) {
   ir::Value* self = operand_of(importer, "self");
   if (const auto number = as_number(call, "other")) {
     if (*number == 0 || !std::isfinite(1 / *number))
-      importer.reject("a division by zero", "check the model's constants at this place");
+      importer.reject("a division by zero", "check the model's constants there");
     ir::Value* other = number_constant(importer, "other", 1 / *number);
     return importer.node("aten.mul", {{"self", self}, {"other", other}})->results;
   }

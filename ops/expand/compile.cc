@@ -47,7 +47,7 @@ ir::Value* repeat(const Mover& mover, ir::Value* value, std::size_t dim, std::in
   }
   ir::Shape result = size;
   result[dim] *= times;
-  // Everything in front of the dimension and behind it is one: three dimensions do, and one more for the repetition.
+  // Everything in front of the dimension and after it is one: three dimensions do, and one more for the repetition.
   std::int64_t outer = 1;
   for (std::size_t i = 0; i < dim; ++i) outer *= size[i];
   const std::int64_t inner = outer * size[dim] == 0 ? 0 : value->type.elements() / outer;
@@ -63,7 +63,7 @@ Values repeat_all(const Importer& importer, Dims repeats) {
   shape.insert(shape.begin(), repeats.size() - shape.size(), 1);
   value = mover.view(value, std::move(shape));
   for (std::size_t i = repeats.size(); i-- > 0;) {
-    if (repeats[i] < 1) importer.reject("a repetition of nothing", {});
+    if (repeats[i] < 1) importer.reject("a repetition of zero times", {});
     value = repeat(mover, value, i, repeats[i]);
   }
   return {value};

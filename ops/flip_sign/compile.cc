@@ -18,7 +18,7 @@ std::vector<ir::TensorType> infer(const ir::Node& node) {
   const bool is_byte = type.quant && !type.quant->per_channel() && (type.dtype == DType::i8 || type.dtype == DType::u8);
   if (!is_byte) {
     throw InputError({.problem = "only quantized int8 or uint8 tensors have a sign to flip",
-                      .advice = "this text is not what --intermediates writes",
+                      .advice = "use a text written by --intermediates",
                       .node = node.name,
                       .source = node.location.text()});
   }

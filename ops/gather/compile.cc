@@ -33,7 +33,7 @@ std::vector<ir::TensorType> infer(const ir::Node& node) {
     fits = fits && index.elements() == 1;
   }
   require(node, fits && (has_elements || type.elements() == 0),
-          "an index does not fit the tensor that it selects from");
+          "an index does not match the tensor that it selects from");
   return {std::move(type)};
 }
 
@@ -42,7 +42,7 @@ std::vector<evaluate::Tensor> evaluate_gather(const ir::Node& node, const evalua
   return evaluate_planned<Gather, GatherPlan, plan_gather, execute_gather>(node, frame);
 }
 
-// Elements are moved, whatever they are; the index is no activation.
+// Elements are moved, whatever they are; the index is not an activation.
 QuantRule quantize(const ir::Node&) { return {.output = QuantRule::Share{}, .weights = {}}; }
 
 }  // namespace

@@ -20,10 +20,10 @@ std::vector<ir::TensorType> infer(const ir::Node& node) {
     fits = shape[i] > 0;
     shape[i] = grid[i - 1];
   }
-  require(node, fits, "a grid that does not fit its image");
+  require(node, fits, "the grid does not match its image");
   const std::int64_t mode = node.integer("mode"), padding = node.integer("padding");
   require(node, mode >= 0 && mode <= (is_image ? 2 : 1) && padding >= 0 && padding <= 2,
-          "an interpolation or a padding that does not exist");
+          "unknown interpolation or padding mode");
   return {ir::float_type(std::move(shape))};
 }
 

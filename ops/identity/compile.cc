@@ -35,10 +35,10 @@ std::vector<ir::Value*> import_dropout(Importer& importer) {
 }
 
 std::vector<ir::Value*> import_native_dropout(Importer& importer) {
-  return {import_dropout(importer).front(), nullptr};  // nobody reads an inference's mask
+  return {import_dropout(importer).front(), nullptr};  // the mask is unused in inference
 }
 
-// Checks that tracing left behind; the file's own types and shapes are believed or refused elsewhere.
+// Checks that tracing left behind; the file's own types and shapes are checked elsewhere.
 std::vector<ir::Value*> import_nothing(Importer&) { return {}; }
 
 // Bits under another type, where it is the type that they have.
@@ -56,7 +56,7 @@ std::vector<ir::TensorType> infer(const ir::Node& node) {
   ir::TensorType type = node.tensor("self")->type;
   if (!type.quant || !node.result()->type.quant) {
     throw InputError({.problem = node.op + " of a tensor without quantization parameters",
-                      .advice = "give its operand and its result some",
+                      .advice = "give its operand and its result quantization parameters",
                       .node = node.name,
                       .source = node.location.text()});
   }
@@ -76,7 +76,7 @@ std::vector<evaluate::Tensor> evaluate_reinterpret(const ir::Node& node, const e
   return {evaluate::Tensor(input.shape, std::move(out))};
 }
 
-// Operators before it have their parameters in their arguments by now: the value's type is for those behind it.
+// Operators before it already have their parameters in their arguments: the value's type is for its readers.
 ir::Value* lower(const Rewriter& rewriter) {
   ir::Value* value = rewriter.node.tensor("self");
   value->type.quant = rewriter.node.result()->type.quant;

@@ -52,7 +52,7 @@ bool is_computed(const Importer& importer, const char* name) {
   return value != nullptr && value->kind != ir::ValueKind::constant;
 }
 
-// γ and β that the model computes are a product and a sum behind it.
+// If the model computes γ and β, they become a product and a sum after it.
 ir::Value* make_norm(Importer& importer, const Kind& kind, double eps) {
   const bool is_plain = !is_computed(importer, "weight") && !(kind.has_bias && is_computed(importer, "bias"));
   ir::Value* result = plain_norm(importer, kind, eps, is_plain);
@@ -159,11 +159,10 @@ std::vector<ir::TensorType> infer(const ir::Node& node) {
     return !node.has(name) || std::ranges::ssize(std::get<std::vector<double>>(node.get(name))) == groups * channels;
   };
   if (!positive || !block || input.elements() % *block != 0 || !fits("weight") || !fits("bias")) {
-    throw InputError(
-        {.problem = "a normalisation over numbers that do not divide its input, or with more or fewer parameters",
-         .advice = "the model's export is inconsistent: export it again",
-         .node = node.name,
-         .source = node.location.text()});
+    throw InputError({.problem = "the normalised size does not divide the input, or does not match the parameters",
+                      .advice = "the model's export is inconsistent: export it again",
+                      .node = node.name,
+                      .source = node.location.text()});
   }
   return {ir::float_type(input.shape)};
 }

@@ -29,7 +29,7 @@ std::vector<ir::TensorType> infer(const ir::Node& node) {
   const ir::TensorType& input = node.tensor("input")->type;
   const ir::TensorType& weight = node.tensor("weight")->type;
   if (input.rank() == 0 || weight.rank() != 2 || input.shape.back() != weight.shape[1]) {
-    refuse(node, "the input's last dimension is not the number of columns of the weight",
+    refuse(node, "the input's last dimension differs from the weight's number of columns",
            "the model's export is inconsistent: export it again");
   }
   if (const ir::Value* bias = node.tensor("bias"); bias != nullptr && bias->type.shape != ir::Shape{weight.shape[0]}) {
@@ -188,13 +188,13 @@ ir::Value* lower(const Rewriter& rewriter) {
   const ir::QuantParams& output_q = node.result()->type.quant.value();
   if (has_words(node)) return lower_to_convolution(rewriter);
   if (input_q.dtype != DType::i8 || weight_q.dtype != DType::i8 || output_q.dtype != DType::i8) {
-    refuse(node, "linear is supported with int8 activations and weights only", "quantize the model to int8");
+    refuse(node, "linear supports only int8 activations and weights", "quantize the model to int8");
   }
   if (std::ranges::any_of(weight_q.zero_points, [](std::int32_t z) { return z != 0; })) {
     refuse(node, "the weight's zero point is not 0", "quantize weights symmetrically");
   }
   if (weight_q.per_channel() && (*weight_q.axis != 0 || !is_prepacked(rewriter.config))) {
-    refuse(node, "the weight is quantized per output feature, which this runtime's linear operator cannot compute",
+    refuse(node, "the weight is quantized per output feature, which ExecuTorch's linear operator does not support",
            "quantize the weights of linear layers per tensor, or compile for Cormorant's own runtime and one CPU");
   }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Nodes are the program's operators already: aten.eq.Tensor_out(self, other), aten.where.self_out(condition, self,
-// other) … What makes them of PyTorch's spellings is in ops/decompose.
+// other) … What makes them of PyTorch's forms is in ops/decompose.
 #include <algorithm>
 #include <cmath>
 #include <unordered_map>
@@ -41,9 +41,10 @@ QuantRule quantize(const ir::Node& node) {
     const evaluate::Tensor numbers = evaluate::constant_tensor(*value);
     const auto is_small = [](float number) { return std::abs(number) <= kLargest; };
     if (!std::ranges::all_of(numbers.values(), is_small)) {
-      return {.output =
-                  QuantRule::Reject{"it fills with a number so large that int8 would have no levels left for the rest"},
-              .weights = {}};
+      return {
+          .output =
+              QuantRule::Reject{"it fills with such a large number that int8 would have no levels left for the rest"},
+          .weights = {}};
     }
   }
   return {.output = QuantRule::Share{}, .weights = {}};

@@ -37,7 +37,7 @@ ir::Shape pooled_shape(const ir::Node& node, bool ceil_mode) {
     const std::int64_t reach = sensible ? dilation[i] * (kernel[i] - 1) + 1 : 0;
     if (!sensible || 2 * padding[i] > reach || size + 2 * padding[i] < reach) {
       reject(node, "the pooling window does not fit the input",
-             "the padding may be at most half of the window, the window at most the padded input");
+             "the padding may be at most half the window, and the window at most the padded input");
     }
     size = pooled_size(size, reach, stride[i], padding[i], ceil_mode);
   }
@@ -92,7 +92,7 @@ void require_executorch_can(const ir::Node& node, bool ceil_mode) {
     reject(
         node,
         std::string("ExecuTorch's Cortex-M kernel cannot max-pool ") + (ceil_mode ? "in ceil mode" : "with dilation"),
-        "compile for our own runtime, or pool without it");
+        "compile for our own runtime, or change the pooling");
   }
 }
 

@@ -71,8 +71,8 @@ ir::Value* constant_node(Importer& importer, ir::Value* value, const std::vector
   return importer.node("aten.pad", {{"self", value}, {"pad", std::move(pad)}, {"value", fill}}, {type})->result();
 }
 
-// Kernels know four dimensions. Of more, each padded one is taken alone, with all in front of it and all behind it as
-// one dimension.
+// Kernels support four dimensions. With more, each padded one is handled separately, with all in front of it and all
+// after it as one dimension.
 ir::Value* constant_pad(Importer& importer, ir::Value* value, const std::vector<Border>& borders, double fill) {
   if (value->type.rank() <= kPadRank) return constant_node(importer, value, borders, fill);
   for (const Border& border : borders) {
@@ -92,7 +92,7 @@ ir::Value* constant_pad(Importer& importer, ir::Value* value, const std::vector<
 
 enum class Mode : std::uint8_t { reflect, replicate, circular };
 
-// The border's own tensor of `count` places in front of the dimension (or behind it); null for none.
+// The border's own tensor of `count` places in front of the dimension (or after it); null for none.
 ir::Value* border_tensor(const Mover& mover, ir::Value* value, std::int64_t dim, std::int64_t count, bool behind,
                          Mode mode) {
   if (count == 0) return nullptr;
@@ -130,8 +130,8 @@ ir::Value* pad_with_itself(const Importer& importer, ir::Value* value, std::vect
     const std::int64_t most = mode == Mode::reflect ? size - 1 : size;
     if (size == 0 || (mode != Mode::replicate && std::max(border.before, border.after) > most)) {
       importer.reject("a border of " + std::to_string(std::max(border.before, border.after)) +
-                          " cannot be taken out of a dimension of " + std::to_string(size),
-                      "PyTorch refuses it too");
+                          " cannot be cropped from a dimension of " + std::to_string(size),
+                      "PyTorch rejects it too");
     }
     Values parts = {border_tensor(mover, value, border.dim, border.before, false, mode), value,
                     border_tensor(mover, value, border.dim, border.after, true, mode)};

@@ -36,7 +36,8 @@ std::vector<ir::Value*> import_prelu(Importer& importer) {
 std::vector<ir::TensorType> infer(const ir::Node& node) {
   const ir::TensorType& type = node.tensor("self")->type;
   if (node.tensor("weight")->type.elements() != channels_of(type.shape))
-    refuse(node, "there is not one slope per channel", "the model's export is inconsistent: export it again");
+    refuse(node, "the number of slopes differs from the number of channels",
+           "the model's export is inconsistent: export it again");
   return {ir::float_type(type.shape)};
 }
 
@@ -67,7 +68,7 @@ ir::Value* lower(const Rewriter& rewriter) {
   const auto& input = self->type.quant;
   const ir::QuantParams& output = node.result()->type.quant.value();
   if (!input || input->dtype != DType::i8 || output.dtype != DType::i8)
-    refuse(node, "prelu is supported with int8 tensors only", "quantize the model to int8");
+    refuse(node, "prelu supports only int8 tensors", "quantize the model to int8");
   if (weight->kind != ir::ValueKind::constant)
     refuse(node, "its slopes are not constant", "make them a parameter of the model");
   if (rewriter.config.runtime == Runtime::executorch) {

@@ -31,28 +31,28 @@ void check_states(const ir::Node& node, Kind kind, const ir::Shape& shape) {
     if (state != nullptr && state->type.shape != shape)
       refuse(node, std::string("its ") + name + " is not [batch, units]");
   }
-  if (kind != Kind::lstm && node.has("c")) refuse(node, "only an LSTM has a c");
+  if (kind != Kind::lstm && node.has("c")) refuse(node, "only an LSTM has a cell state c");
 }
 
 std::vector<ir::TensorType> infer(const ir::Node& node) {
   const std::optional<Kind> kind = kind_of(node);
-  if (!kind) refuse(node, "its kind is none of lstm, gru, rnn_tanh");
+  if (!kind) refuse(node, "its kind is not lstm, gru or rnn_tanh");
   const ir::Shape& input = node.tensor("input")->type.shape;
   const ir::Value *w_ih = node.tensor("w_ih"), *w_hh = node.tensor("w_hh");
   if (input.size() != 3 || w_ih->type.rank() != 2 || w_hh->type.rank() != 2) {
-    refuse(node, "its input has not three dimensions, or its weights not two");
+    refuse(node, "its input does not have three dimensions, or its weights do not have two");
   }
   const std::int64_t units = w_hh->type.shape[1], rows = gates_of(*kind) * units;
   if (input[0] < 1 || input[1] < 1 || input[2] < 1 || units < 1) refuse(node, "it has nothing to compute");
   if (input[2] > kMaxFeatures || units > kMaxFeatures) refuse(node, "it has more than 4,096 inputs or units");
   if (w_hh->type.shape[0] != rows || w_ih->type.shape != ir::Shape{rows, input[2]}) {
-    refuse(node, "its weights do not fit its input, or each other");
+    refuse(node, "its weights do not match its input, or each other");
   }
   for (const char* name : {"w_ih", "w_hh", "b_ih", "b_hh"}) {
     const ir::Value* value = node.tensor(name);
     if (value == nullptr) continue;
     if (value->kind != ir::ValueKind::constant) refuse(node, std::string("its ") + name + " is not constant");
-    if (*name == 'b' && value->type.shape != ir::Shape{rows}) refuse(node, "a bias has not one entry per row");
+    if (*name == 'b' && value->type.shape != ir::Shape{rows}) refuse(node, "a bias does not have one entry per row");
   }
   check_states(node, *kind, {input[1], units});
   return {ir::float_type({input[0], input[1], units}), ir::float_type({input[1], units})};
@@ -148,7 +148,7 @@ std::int64_t macs(const ir::Node& node) {
 
 Operator recurrent_operator() {
   return {.name = "recurrent",
-          .limits = "weights constant; projections, relu and what ExecuTorch runs are written out step by step",
+          .limits = "constant weights; projections, relu and programs for ExecuTorch are unrolled step by step",
           .layout = Layout::contiguous,
           .forms = recurrent::forms(),
           .canonical = {"aten.recurrent(Tensor input, Tensor? h, Tensor? c, Tensor w_ih, Tensor w_hh, Tensor? b_ih, "

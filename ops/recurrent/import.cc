@@ -2,7 +2,7 @@
 //
 // PyTorch's recurrent modules: several layers, both directions, states given or zero. Each layer and direction becomes
 // one aten.recurrent; a cell is one step of it. Projections, relu, weights that the model computes and initial states
-// that may lie beyond ±1 (of what keeps h in 16 bits) are written out instead.
+// that may be beyond ±1 (of what keeps h in 16 bits) are written out instead.
 #include "ops/recurrent/import.h"
 
 #include <algorithm>
@@ -113,7 +113,7 @@ std::vector<Cell> cells_of(const Importer& importer, std::size_t count) {
   const std::size_t each = count == 0 ? 0 : all.size() / count;
   const std::size_t plain = has_biases ? 4 : 2;
   if (all.size() != each * count || each < plain || each > plain + 1) {
-    importer.reject("a recurrent layer with another number of weights than its layers and directions need",
+    importer.reject("the number of weights does not match the recurrent layer's layers and directions",
                     "export the model again");
   }
   std::vector<Cell> cells;
@@ -151,13 +151,12 @@ Values import_layers(Importer& importer, Form form) {
   const Values given = form == Form::lstm ? call.tensors("hx") : Values{call.tensor("hx")};
 
   ir::Value* x = call.tensor("input");
-  if (x->type.rank() != 3 || given.empty())
-    importer.reject("a recurrent layer over a tensor of another rank than 3", "");
+  if (x->type.rank() != 3 || given.empty()) importer.reject("a recurrent layer needs a tensor of rank 3", "");
   const bool batch_first = call.boolean("batch_first");
   if (batch_first) x = mover.permute(x, {1, 0, 2});
   const std::int64_t batch = x->type.shape[1];
   if (x->type.shape[0] < 1) {
-    importer.reject("a recurrent layer over a sequence without steps", "give it one step at least");
+    importer.reject("a recurrent layer over an empty sequence", "give it at least one step");
   }
 
   Values last_h, last_c;
@@ -186,7 +185,7 @@ Values import_cell(Importer& importer, Form form) {
   ir::Value* x = call.tensor("input");
   const Cell cell{call.tensor("w_ih"), call.tensor("w_hh"), call.tensor("b_ih"), call.tensor("b_hh"), nullptr};
   const Values given = form == Form::lstm ? call.tensors("hx") : Values{call.tensor("hx")};
-  if (x->type.rank() != 2) importer.reject("a recurrent cell over a tensor of another rank than 2", "");
+  if (x->type.rank() != 2) importer.reject("a recurrent cell needs a tensor of rank 2", "");
   const auto state_of = [](ir::Value* value) { return is_zero(*value) ? nullptr : value; };
   const State state{state_of(given.at(0)), form == Form::lstm ? state_of(given.at(1)) : nullptr};
   auto [states, last] =

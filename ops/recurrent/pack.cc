@@ -21,7 +21,7 @@ namespace {
 struct PackedRow {
   std::vector<std::int8_t> weights;
   std::int32_t bias = 0;
-  double factor = 0;  // from the sum to 12 bits behind the point
+  double factor = 0;  // from the sum to 12 fractional bits
 };
 
 // What all of it stands for, before it is laid out.
@@ -67,15 +67,15 @@ class Matrix {
  private:
   [[noreturn]] void too_large() const {
     refuse(node_, "the inputs of a recurrent layer are too large for its 16-bit gates",
-           "normalise them: gates tell −8 to 8 apart");
+           "normalise them: gates represent −8 to 8");
   }
 
-  // Of the sums of row n, which products of both weights must share.
+  // Scale of the sums of row n, which products of both weights must share.
   [[nodiscard]] double unit_of(std::uint32_t n) const {
     const double of_input = x_.scale() * scale_of(w_ih_, n), of_h = h_.scale() * scale_of(w_hh_, n);
     if (!(std::abs(of_input - of_h) <= 1e-5 * of_input)) {
       refuse(node_, "the products of its two weights have different units",
-             "give both weights scales such that each product's is the same");
+             "choose the weights' scales so that both products have the same scale");
     }
     return of_input;
   }
@@ -179,14 +179,14 @@ std::vector<std::uint8_t> pack(const Geometry& geometry, const PackedHeader& hea
   return packed;
 }
 
-// h with 15 bits behind the point to the states' integers.
+// h with 15 fractional bits to the states' integers.
 void set_h_scale(PackedHeader& header, const ir::Node& node, const ir::QuantParams& quant) {
   double factor = kUnitScale / quant.scale();
   std::int32_t shift = 0;
   for (; factor < 0.5 && shift < 15; ++shift) factor *= 2;
   const auto multiplier = static_cast<std::int64_t>(std::llround(factor * 32768));
   if (multiplier > 32767 && shift == 0) {
-    refuse(node, "the states of a recurrent layer are all next to zero", "check the calibration data");
+    refuse(node, "the states of a recurrent layer are all close to zero", "check the calibration data");
   }
   header.h_multiplier = static_cast<std::int16_t>(std::min<std::int64_t>(multiplier, 32767));
   header.h_shift = static_cast<std::int8_t>(shift);
@@ -215,7 +215,7 @@ void check_types(const ir::Node& node, Kind kind) {
   if (h != nullptr) fits = fits && (kind == Kind::lstm ? h->type.quant == states->type.quant : is_words(h, scale));
   if (c != nullptr) fits = fits && is_words(c, scale);
   if (!fits) {
-    refuse(node, "a recurrent layer whose tensors are quantized in another way than its kernels compute",
+    refuse(node, "a recurrent layer's tensors are quantized in a way its kernels do not support",
            "let the compiler quantize the model");
   }
 }

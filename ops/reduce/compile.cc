@@ -27,7 +27,7 @@ std::vector<ir::TensorType> infer(const ir::Node& node) {
   std::vector<std::int64_t> dims = node.integers("dim");
   std::ranges::sort(dims);
   if (dims.empty() || std::ranges::adjacent_find(dims) != dims.end()) {
-    reject(node, "a reduction over no dimension, or over one twice", {});
+    reject(node, "a reduction over no dimension, or over the same one twice", {});
   }
   if (type.elements() == 0) reject(node, "a reduction of an empty tensor", {});
   for (const std::int64_t dim : dims) {
@@ -109,13 +109,13 @@ void require_kernel(const Rewriter& rewriter) {
   }
   if (rewriter.config.runtime == Runtime::executorch) {
     reject(node,
-           node.op + " has no Cortex-M operator in ExecuTorch, but for a mean over the height and width of images",
+           node.op + " has no Cortex-M operator in ExecuTorch, except for a mean over an image's height and width",
            "compile for our own runtime");
   }
   std::vector<std::size_t> order(input.rank());
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
   if (reduced_groups(node, order) > 2) {
-    reject(node, node.op + " over three dimensions that are not next to each other", "reduce them one after the other");
+    reject(node, node.op + " over three dimensions that are not adjacent", "reduce them one at a time");
   }
 }
 
@@ -144,12 +144,14 @@ ir::Value* lower_mean(const Rewriter& rewriter) {
   };
   if (has_words(node)) {
     const Multiplier m = quantize_multiplier(input.scale() / output.scale() / divisor);
-    if (m.shift > 30) reject(node, "the scale of the result is too small for its input's", "calibrate it again");
+    if (m.shift > 30)
+      reject(node, "the scale of the result is too small for its input's", "calibrate with representative data");
     return emit(0, {m.multiplier, m.multiplier == 0 ? 1 : 31 - m.shift}, names::cormorant_mean_words);
   }
   const std::int32_t left = mean_left_shift(taps);
   const std::optional<MeanMultiplier> factor = mean_multiplier(input.scale() / output.scale() / divisor, left);
-  if (!factor) reject(node, "the scale of the result is too small for its input's", "calibrate it again");
+  if (!factor)
+    reject(node, "the scale of the result is too small for its input's", "calibrate with representative data");
   return emit(left, *factor, mean_variant(rewriter.config.target));
 }
 

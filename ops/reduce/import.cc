@@ -40,7 +40,7 @@ bool is_float(const ir::Node& call) {
 ir::Value* make(Importer& importer, const char* op) {
   ir::Value* self = importer.call->tensor("self");
   if (self->type.dtype != DType::f32 || !is_float(*importer.call)) {
-    importer.reject("a reduction of or to other than float", "reduce float tensors to float");
+    importer.reject("a reduction that is not from float to float", "reduce float tensors to float");
   }
   const Dims dims = dims_of(importer);
   if (dims.empty()) return self;  // a number is its own mean

@@ -27,11 +27,11 @@ std::vector<ir::TensorType> infer(const ir::Node& node) {
   };
   if (is_arg(node)) {
     require(node, type.elements() != 0 && is_integer(type.dtype) && is_number(node.tensor("self")->type.dtype),
-            "it is the place of one element among some");
+            "it needs elements to choose from, and an integer result");
     if (node.has("dim") && type.rank() == 0) require(node, node.integer("dim") == 0, "the dimension is out of range");
   }
   if (!is_arg(node)) {
-    require(node, node.integers("dim").size() <= type.rank(), "it reduces more dimensions than there are");
+    require(node, node.integers("dim").size() <= type.rank(), "it reduces more dimensions than the tensor has");
     for (const std::int64_t dim : node.integers("dim")) type.shape[check(dim)] = 1;
   } else if (node.has("dim") && type.rank() != 0) {
     const std::size_t dim = check(node.integer("dim"));

@@ -23,7 +23,7 @@ Values import_repeat_interleave(Importer& importer) {
   const Mover mover(importer);
   ir::Value* self = call.tensor("self");
   const std::int64_t repeats = call.integer("repeats");
-  if (repeats < 1) importer.reject("a repetition of nothing", {});
+  if (repeats < 1) importer.reject("a repetition of zero times", {});
   if (!call.has("dim")) {  // of all elements, as if they were a vector
     return {mover.repeat_interleave(mover.view(self, {self->type.elements()}), {repeats})};
   }
@@ -63,7 +63,7 @@ Values import_upsample(Importer& importer) {
   ir::Value* self = call.tensor(call.has("input") ? "input" : "self");
   const ir::Shape& from = self->type.shape;
   const ir::Shape& to = importer.types.at(0).shape;
-  if (from.size() != kDims + 2 || to.size() != from.size()) importer.reject("an upsampling of that rank", {});
+  if (from.size() != kDims + 2 || to.size() != from.size()) importer.reject("upsampling of this rank", {});
   Dims repeats(from.size(), 1);
   bool whole = true;
   for (std::size_t i = 2; i < from.size(); ++i) {
@@ -100,7 +100,7 @@ std::vector<ir::TensorType> infer(const ir::Node& node) {
   return {std::move(type)};
 }
 
-// As an expansion of a tensor in which each repeated dimension has one of size 1 behind it.
+// As an expansion of a tensor in which each repeated dimension has one of size 1 after it.
 struct Split {
   ir::Shape from, to;
 };

@@ -27,7 +27,7 @@ ir::TensorType with_height(const ir::Node& node, const ir::Value* image, std::in
 std::vector<ir::TensorType> infer(const ir::Node& node) {
   if (node.op == "cormorant.rows.feed") return {with_height(node, node.tensor("source"), 1)};
   if (node.op == "cormorant.rows.push") {
-    if (node.tensor("source")->type.shape.at(2) != 1) reject(node, "what rows are pushed to is one row");
+    if (node.tensor("source")->type.shape.at(2) != 1) reject(node, "rows are pushed to a tensor of one row");
     return {with_height(node, node.tensor("source"), 1)};
   }
   if (node.op == "cormorant.rows.slab") return {with_height(node, node.tensor("row"), node.integer("rows"))};
@@ -35,7 +35,7 @@ std::vector<ir::TensorType> infer(const ir::Node& node) {
     const ir::Value* slab = node.tensor("slab");
     ir::TensorType type = with_height(node, slab, node.integer("rows"));
     if (node.integer("start") < 0 || node.integer("start") > slab->type.shape[2] - node.integer("rows")) {
-      reject(node, "a window leaves its slab");
+      reject(node, "a window reaches outside its slab");
     }
     return {std::move(type)};
   }
@@ -44,7 +44,7 @@ std::vector<ir::TensorType> infer(const ir::Node& node) {
     const ir::Value* from = node.tensor(is_cut ? "rows" : "patch");
     ir::TensorType type = with_height(node, from, is_cut ? from->type.shape.at(2) : 1);
     if (node.integer("columns") < 1) reject(node, "a strip has no columns");
-    if (!is_cut && node.integer("strips") < 1) reject(node, "a row is pasted of no strips");
+    if (!is_cut && node.integer("strips") < 1) reject(node, "a row is pasted from no strips");
     type.shape[3] = node.integer("columns");
     return {std::move(type)};
   }

@@ -21,7 +21,7 @@ std::vector<ir::TensorType> infer(const ir::Node& node) {
   for (std::size_t i = 0; fits && i < type.rank(); ++i) {
     fits = (static_cast<std::int64_t>(i) == dim || index.shape[i] <= type.shape[i]) && index.shape[i] <= src.shape[i];
   }
-  require(node, fits, "an index does not fit the tensors that it is for");
+  require(node, fits, "an index does not match its tensors");
   return {std::move(type)};
 }
 

@@ -23,7 +23,7 @@ std::vector<ir::TensorType> infer(const ir::Node& node) {
   const std::int64_t start = node.integer("start"), end = node.integer("end"), step = node.integer("step");
   if (dim >= type.rank()) reject(node, "the sliced dimension is out of range");
   if (start < 0 || start > end || end > type.shape[dim] || step < 1) {
-    reject(node, "a slice does not lie within its dimension");
+    reject(node, "a slice is not within its dimension");
   }
   type.shape[dim] = (end - start + step - 1) / step;
   return {std::move(type)};
@@ -67,7 +67,7 @@ std::optional<std::uint64_t> stretch(const ir::Node& node) {
   return size == 0 ? 0 : static_cast<std::uint64_t>(start * (type.bytes() / size));
 }
 
-// Rows are copied in order, each from where it goes to or from behind that.
+// Rows are copied in order, each from where it goes to or from after that.
 std::optional<std::uint64_t> overlap(const ir::Node& node, std::string_view argument) {
   if (argument != "self" || !node.has("step") || node.integer("step") != 1) return std::nullopt;
   return 0;

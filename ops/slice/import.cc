@@ -17,7 +17,7 @@ struct Axis {
   std::int64_t dim;
   std::int64_t size;
 
-  // A bound as Python means it: from the end if negative, and never outside of the dimension.
+  // A bound as Python means it: from the end if negative, and never outside the dimension.
   [[nodiscard]] std::int64_t bound(std::int64_t at) const {
     return std::clamp(at < 0 ? at + size : at, std::int64_t{0}, size);
   }
@@ -94,7 +94,7 @@ Values import_unbind(Importer& importer) {
 }
 
 Values split_by(const Axis& axis, std::int64_t piece) {
-  if (piece < 1) axis.importer.reject("a tensor is split into pieces of no size", {});
+  if (piece < 1) axis.importer.reject("a tensor is split into empty pieces", {});
   require_pieces(axis, axis.size / piece);
   Dims ends;
   for (std::int64_t end = piece; end < axis.size; end += piece) ends.push_back(end);

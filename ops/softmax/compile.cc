@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// aten.softmax(self, dim) and aten.log_softmax(self, dim), dim not negative, from PyTorch's spellings down to
+// aten.softmax(self, dim) and aten.log_softmax(self, dim), dim not negative, from PyTorch's forms down to
 // cortex_m.softmax and cormorant.log_softmax.
 #include <algorithm>
 #include <cmath>
@@ -33,7 +33,7 @@ std::vector<ir::Value*> make_node(Importer& importer, const char* op) {
   for (const ir::NamedArgument& argument : importer.call->args) {
     const auto* type = std::get_if<DType>(&argument.value);
     if (type != nullptr && *type != DType::f32) {
-      importer.reject("softmax in another type than float32", "leave out its argument dtype");
+      importer.reject("softmax in a type other than float32", "remove its argument dtype");
     }
   }
   return importer.node(op, {{"self", self}, {"dim", wrapped}})->results;
@@ -137,8 +137,8 @@ ir::Value* emit_softmax(const Rewriter& rewriter, ir::Value* input, std::int64_t
   return rewriter.emit(call, std::move(type), names::cortex_m_softmax_out)->result();
 }
 
-// ExecuTorch's kernel takes rows that lie one after the other: the dimension is moved behind the others, and the rest
-// is seen as one.
+// ExecuTorch's kernel takes rows that are consecutive: the dimension is moved after the others, and the rest is seen as
+// one.
 ir::Value* emit_for_executorch(const Rewriter& rewriter) {
   const ir::Node& node = rewriter.node;
   const auto add = [&](const char* op, std::vector<ir::NamedArgument> args, ir::TensorType type, ir::Shape shape) {
@@ -205,7 +205,7 @@ ir::Value* lower_words(const Rewriter& rewriter) {
   const double scale = node.tensor("self")->type.quant->scale();
   if (std::abs(node.result()->type.quant->scale() - kWordsOutputScale) > 1e-12) {
     refuse(node, "softmax of 16-bit activations is supported only with an output of scale 1/32768",
-           "leave the quantization of softmax to this compiler");
+           "let the compiler quantize softmax");
   }
   const auto table = [&](const char* name, double step) {
     std::vector<std::int32_t> entries;
@@ -235,7 +235,7 @@ ir::Value* lower(const Rewriter& rewriter) {
   if (node.op == kLogSoftmax) return lower_log(rewriter);
   if (output_q.zero_point() != kOutputZeroPoint || std::abs(output_q.scale() - kOutputScale) > 1e-9) {
     refuse(node, "softmax is supported only with an output of scale 1/256 and zero point -128",
-           "leave the quantization of softmax to this compiler");
+           "let the compiler quantize softmax");
   }
   if (rewriter.config.runtime == Runtime::executorch) return emit_for_executorch(rewriter);
   return emit_softmax(rewriter, node.tensor("self"), node.integer("dim"));

@@ -36,9 +36,9 @@ Case over(const ir::Shape& shape, std::int64_t dim, const char* op = "aten.softm
           }};
 }
 
-// Behind a convolution, which here changes nothing, the tensor is channels-last in memory.
+// After a convolution, which here changes nothing, the tensor is channels-last in memory.
 Case behind_channels_last(std::int64_t dim, const char* op) {
-  return {std::string(op) + " behind channels-last over dimension " + std::to_string(dim), [=](ir::Graph& g) {
+  return {std::string(op) + " after channels-last over dimension " + std::to_string(dim), [=](ir::Graph& g) {
             const ir::Shape shape = {2, 5, 3, 6};
             ir::Value* x = conformance::int8_input(g, shape, 0.1, 3);
             const std::vector<std::int64_t> one = {1, 1};
@@ -99,7 +99,7 @@ TEST(Softmax, EveryVariantEqualsTheReference) { conformance::expect_same_bits_ev
 
 TEST(Softmax, IsWithinOneStepOfTheFloatSemantics) { conformance::expect_near_float_semantics(cases(), 1.0); }
 
-// Large enough for the table, in every way that rows can lie.
+// Large enough for the table, in every way that rows can be.
 std::vector<Case> large() {
   std::vector<Case> all;
   for (const double scale : {1e-9, 0.01, 0.2, 3.0, 100.0}) all.push_back(softmax_case({8, 65}, scale));
@@ -197,7 +197,7 @@ TEST(SoftmaxImport, EverySpelling) {
   }
 }
 
-// ExecuTorch's kernel takes rows that lie one after the other.
+// ExecuTorch's kernel takes rows that are consecutive.
 TEST(SoftmaxLower, ForExecuTorchTheDimensionIsMovedToTheEnd) {
   ir::Graph graph;
   graph.add_output(over({2, 3, 4, 5}, 1).build(graph));

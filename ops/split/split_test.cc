@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Programs as ExecuTorch's compiler writes them: among the arguments stand two equal lists of outs.
+// Programs as ExecuTorch's compiler writes them: the arguments include two equal lists of outs.
 #include <gtest/gtest.h>
 
 #include <numeric>
@@ -121,12 +121,12 @@ TEST(Split, EveryVariantEqualsTheReference) {
   for (const Split& split : cases) {
     const ProgramFile program = program_from(program_of(split), "split");
     Arrays inputs;
-    for (const BorderTensor& border : program.inputs) {
+    for (const ProgramTensor& input : program.inputs) {
       std::vector<std::byte> bytes(
-          std::accumulate(border.shape.begin(), border.shape.end(), std::size_t{1},
+          std::accumulate(input.shape.begin(), input.shape.end(), std::size_t{1},
                           [](std::size_t n, auto size) { return n * static_cast<std::size_t>(size); }));
       for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::byte>(i * 7);
-      inputs.push_back({border.dtype, border.shape, std::move(bytes)});
+      inputs.push_back({input.dtype, input.shape, std::move(bytes)});
     }
     const std::vector<Arrays> samples = {inputs};
     const Arrays expected = execute(program, samples, {}).outputs.at(0);

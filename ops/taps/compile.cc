@@ -21,7 +21,7 @@ std::vector<ir::TensorType> infer(const ir::Node& node) {
   require(node,
           type.rank() != 0 && has_dim(type, dim) && places.size() == 2 && size_at(node.tensor("self"), dim) != 0 &&
               places == node.tensor("weights")->type.shape && is_integer(node.tensor("places")->type.dtype),
-          "a table of places that does not fit the tensor");
+          "a table of positions does not match the tensor");
   type.shape[static_cast<std::size_t>(dim)] = places[0];
   return {std::move(type)};
 }
@@ -40,7 +40,7 @@ QuantRule quantize(const ir::Node& node) {
   const auto reject = [](const char* reason) { return QuantRule{.output = QuantRule::Reject{reason}, .weights = {}}; };
   const ir::Value* table = node.tensor("weights");
   if (table->kind != ir::ValueKind::constant || node.tensor("places")->kind != ir::ValueKind::constant) {
-    return reject("its table of places is not constant");
+    return reject("its table of positions is not constant");
   }
   const std::vector<float> weights = weights_of(node);
   const auto taps = static_cast<std::size_t>(table->type.shape[1]);
@@ -75,7 +75,7 @@ std::vector<std::int16_t> integer_weights(const ir::Node& node) {
 
 ir::Value* lower(const Rewriter& rewriter) {
   const ir::Node& node = rewriter.node;
-  require(node, node.tensor("weights")->kind == ir::ValueKind::constant, "a table of weights that is not constant");
+  require(node, node.tensor("weights")->kind == ir::ValueKind::constant, "its table of weights is not constant");
   const std::vector<std::int16_t> weights = integer_weights(node);
   const ir::TensorType type{DType::i16, node.tensor("weights")->type.shape, {}, std::nullopt};
   return rewriter

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// aten.permute(self, dims), dims not negative: every spelling of a transposition.
+// aten.permute(self, dims), dims not negative: every form of a transposition.
 #include <algorithm>
 #include <numeric>
 
@@ -62,7 +62,7 @@ std::vector<ir::Value*> import_reverse(Importer& importer) {
 // mT swaps the last two dimensions.
 std::vector<ir::Value*> import_matrix_transpose(Importer& importer) {
   Dims dims = identity_dims(rank_of(importer));
-  if (dims.size() < 2) importer.reject("a matrix transposition of a tensor that is no matrix", "");
+  if (dims.size() < 2) importer.reject("a matrix transpose of a tensor that is not a matrix", "");
   std::swap(dims[dims.size() - 1], dims[dims.size() - 2]);
   return make_permute(importer, std::move(dims));
 }

@@ -47,10 +47,11 @@ std::vector<ir::TensorType> infer(const ir::Node& node) {
   const std::int64_t groups = node.integer("groups");
   if (in.size() != 4 || weight.size() != 4) fail(node, "a transposed convolution needs four dimensions", "");
   if (groups < 1 || in[1] != weight[0] || weight[0] % groups != 0) {
-    fail(node, "the input's channels do not fit the weights", "weights are [inputs, outputs / groups, height, width]");
+    fail(node, "the input's channels do not match the weights",
+         "weights are [inputs, outputs / groups, height, width]");
   }
   const auto outputs = (Checked64(weight[1]) * groups).get();
-  if (!outputs) fail(node, "it has more outputs than can be counted", "");
+  if (!outputs) fail(node, "it has too many output channels", "");
   if (const ir::Value* bias = node.tensor("bias"); bias != nullptr && bias->type.shape != ir::Shape{*outputs}) {
     fail(node, "the bias does not have one entry per output", "the model is inconsistent: export it again");
   }
@@ -66,12 +67,12 @@ std::vector<ir::TensorType> infer(const ir::Node& node) {
     const Checked64 reach = Checked64(dilation[i]) * (weight[2 + i] - 1);
     const Checked64 size = Checked64(in[2 + i] - 1) * stride[i] - Checked64(2) * padding[i] + reach + more[i] + 1;
     if (!size.is_within(1, kLargestInteger)) {
-      fail(node, "its padding leaves nothing of the output, or the output is larger than any memory", "");
+      fail(node, "its padding leaves no output, or the output is larger than any memory", "");
     }
     out[2 + i] = *size.get();
   }
   if (!plane_type(in, out, weight, dilation).is_possible()) {
-    fail(node, "the zeros between its pixels are larger than any memory: 2 GB", "use a smaller stride or dilation");
+    fail(node, "its input with zeros between the pixels is larger than 2 GB", "use a smaller stride or dilation");
   }
   return {ir::float_type(std::move(out))};
 }
@@ -87,7 +88,7 @@ std::vector<evaluate::Tensor> evaluate_transposed(const ir::Node& node, const ev
   const ir::Shape& in = input.shape;
   const ir::Shape out = infer(node).front().shape;
   const std::int64_t kernel[] = {weight.shape[2], weight.shape[3]};
-  // The first pixel lies `before` from the border of the plane that is convolved without padding.
+  // The first pixel is `before` from the border of the plane that is convolved without padding.
   std::int64_t before[2];
   for (std::size_t i = 0; i < 2; ++i) before[i] = dilation[i] * (kernel[i] - 1) - padding[i];
   const ir::TensorType zeros = plane_type(in, out, weight.shape, dilation);
@@ -136,7 +137,7 @@ QuantRule quantize(const ir::Node& node) {
   const ir::Shape& weight = node.tensor("weight")->type.shape;
   if (!conv2d::geometry_of(node.tensor("input")->type.shape, node.result()->type.shape, {weight[2], weight[3]},
                            node.integers("stride"), node.integers("dilation"), node.integers("padding"))) {
-    return {.output = QuantRule::Reject{"a size of it is beyond what the int8 kernels count to"}, .weights = {}};
+    return {.output = QuantRule::Reject{"one of its dimensions is too large for the int8 kernels"}, .weights = {}};
   }
   QuantRule rule;
   // Dimension 1 is the output channels only where there is one group.
@@ -181,8 +182,8 @@ Weights ohwi_weights(const conv2d::Lowered& lowered, std::int64_t groups, const 
 }
 
 // Zeros around the weights with which CMSIS-NN's transposed convolution is right. With up to 16 input channels, or a
-// stride above 2, it adds up in a ring of rows: that wants a padding in whole strides, no more rows of padding than
-// there are, and columns only as far as the last tap reaches. Else it turns the weights and convolves, which wants a
+// stride above 2, it adds up in a ring of rows: that needs a padding in whole strides, no more rows of padding than
+// there are, and columns only as far as the last tap reaches. Else it turns the weights and convolves, which needs a
 // padding smaller than the kernel. Row k of the weights goes to row k + top, so that the padding grows by as much.
 struct Border {
   std::int64_t top = 0, bottom = 0, left = 0, right = 0;

@@ -108,7 +108,7 @@ std::vector<Case> cases() {
   all.push_back(case_of({.in = {2, 5, 3, 2}, .outputs = 7, .kernel = {2, 3}, .stride = {1, 2}, .bias = false}));
   all.push_back(case_of({.in = {1, 4, 1, 9}, .outputs = 3, .kernel = {1, 4}, .stride = {1, 2}, .padding = {0, 1}}));
   all.push_back(case_of({.in = {1, 20, 5, 4}, .outputs = 8, .kernel = {4, 4}, .padding = {1, 1}, .relu = true}));
-  // Padding so large that windows begin inside of the input; a kernel smaller than its stride.
+  // Padding so large that windows begin inside the input; a kernel smaller than its stride.
   all.push_back(case_of({.in = {1, 3, 6, 6}, .outputs = 4, .kernel = {2, 2}, .padding = {1, 1}}));
   all.push_back(case_of({.in = {1, 3, 6, 7}, .outputs = 4, .kernel = {3, 2}, .padding = {4, 3}}));
   all.push_back(case_of({.in = {1, 3, 2, 2}, .outputs = 4, .kernel = {2, 1}, .stride = {4, 3}, .more = {3, 1}}));
@@ -153,7 +153,7 @@ TEST(TransposeConv2d, ProgramsForAnyTargetGiveTheSameBits) {
   const ProgramFile packed = compiled(parse_target("cortex-m55"));
   std::mt19937 random(5);
   Arrays inputs;
-  for (const BorderTensor& tensor : any.inputs) {
+  for (const ProgramTensor& tensor : any.inputs) {
     std::int64_t count = 1;
     for (const std::int64_t n : tensor.shape) count *= n;
     std::vector<std::byte> bytes(static_cast<std::size_t>(count));
@@ -281,7 +281,7 @@ TEST(TransposeConv2dLower, ForExecuTorchPaddingIsInWholeStridesAndWithinTheKerne
   // A ring of rows: one row of padding becomes a stride of two.
   EXPECT_EQ(lowered({.in = {1, 3, 4, 4}, .outputs = 2, .kernel = {3, 3}, .padding = {1, 1}}),
             std::tuple(Ints{2, 1}, Ints{1, 0}, ir::Shape({2, 4, 3, 3})));
-  // More rows behind the output than padding: they are zeros of the kernel.
+  // More rows after the output than padding: they are zeros of the kernel.
   EXPECT_EQ(lowered({.in = {1, 3, 4, 4}, .outputs = 2, .kernel = {3, 3}, .more = {1, 1}}),
             std::tuple(Ints{0, 0}, Ints{0, 0}, ir::Shape({2, 4, 4, 3})));
   // Turned weights: no padding beyond the kernel.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The same bytes under another shape: no instruction and no memory in our runtime. aten.view(self, size), sizes all
-// known, is every spelling that keeps the elements in their logical order. cormorant.relayout(self) is what the layout
-// pass puts between a tensor and its other reading, [N, H, W, C] contiguous and [N, C, H, W] channels-last: the logical
+// The same bytes with another shape: no instruction and no memory in our runtime. aten.view(self, size), sizes all
+// known, is every form that keeps the elements in their logical order. cormorant.relayout(self) is what the layout pass
+// puts between a tensor and its other reading, [N, H, W, C] contiguous and [N, C, H, W] channels-last: the logical
 // order changes, the bytes do not.
 //
 // aten::view_copy.out is a copy, for files of other compilers.
@@ -32,7 +32,7 @@ struct Image {
 
 Image image_of(const Importer& importer) {
   const ir::Shape& shape = importer.call->tensor("self")->type.shape;
-  if (shape.size() < 3) importer.reject("a shuffle of pixels needs channels, height and width", {});
+  if (shape.size() < 3) importer.reject("pixel_shuffle needs channels, height and width", {});
   Image image{1, shape.end()[-3], shape.end()[-2], shape.end()[-1]};
   for (std::size_t i = 0; i + 3 < shape.size(); ++i) image.batch *= shape[i];
   return image;
@@ -41,7 +41,7 @@ Image image_of(const Importer& importer) {
 std::vector<ir::Value*> import_pixel_shuffle(Importer& importer) {
   const std::int64_t r = importer.call->integer("upscale_factor");
   const Image image = image_of(importer);
-  if (r < 1 || image.channels % (r * r) != 0) importer.reject("the channels do not divide into pixels", {});
+  if (r < 1 || image.channels % (r * r) != 0) importer.reject("the channels are not a multiple of the block size", {});
   const Mover mover(importer);
   ir::Value* seen = mover.view(importer.call->tensor("self"),
                                {image.batch, image.channels / (r * r), r, r, image.height, image.width});
@@ -52,7 +52,7 @@ std::vector<ir::Value*> import_pixel_unshuffle(Importer& importer) {
   const std::int64_t r = importer.call->integer("downscale_factor");
   const Image image = image_of(importer);
   if (r < 1 || image.height % r != 0 || image.width % r != 0) {
-    importer.reject("height and width do not divide into blocks of pixels", {});
+    importer.reject("height and width are not multiples of the block size", {});
   }
   const Mover mover(importer);
   ir::Value* seen =
@@ -66,7 +66,7 @@ std::vector<ir::Value*> import_channel_shuffle(Importer& importer) {
   const std::int64_t groups = importer.call->integer("groups");
   ir::Shape shape = self->type.shape;
   if (shape.size() < 3 || groups < 1 || shape[1] % groups != 0) {
-    importer.reject("the channels do not divide into groups", {});
+    importer.reject("the channels are not a multiple of the groups", {});
   }
   shape[1] /= groups;
   shape.insert(shape.begin() + 1, groups);

@@ -11,7 +11,7 @@
     program.report()                                   # shown in a notebook; .save("report.html")
     program.save("model.pte")
 
-Neither importing nor installing it needs PyTorch; with PyTorch at hand, exported programs and tensors go in and tensors
+Neither importing nor installing it needs PyTorch; with PyTorch available, exported programs and tensors go in and tensors
 come out. Errors have the text that the program `cormorant` prints.
 """
 import pathlib as _pathlib

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays and tensors on their way in and out. PyTorch is never imported here: who brings a tensor has imported it."""
+"""Arrays and tensors on their way in and out. PyTorch is never imported here: a caller with a tensor has imported it."""
 from __future__ import annotations
 
 import sys

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Representative inputs, from whatever people keep them in."""
+"""Representative inputs, from arrays, mappings or data loaders."""
 from __future__ import annotations
 
 import os
@@ -17,7 +17,7 @@ def gather(loader: Any, samples: Optional[int] = None, names: Optional[Sequence[
     """Arrays by input name, samples along the first axis, of an array, a mapping, or an iterable of batches.
 
     A batch is an array (the only input), a mapping by input name, or a tuple or list as data loaders give them: the
-    inputs in order, of which only as many are taken as there are `names` (one without names, so that labels behind it
+    inputs in order, of which only as many are taken as there are `names` (one without names, so that labels after it
     are left out).
     """
     if isinstance(loader, np.ndarray) or is_tensor(loader):
@@ -38,7 +38,7 @@ def gather(loader: Any, samples: Optional[int] = None, names: Optional[Sequence[
         if samples is not None and count >= samples:
             break
     if not parts:
-        raise _core.InputError("there are no samples\n  give an array, a mapping, or an iterable of batches")
+        raise _core.InputError("there are no samples\n  pass an array, a mapping, or an iterable of batches")
     return {name: np.concatenate(arrays)[:samples] for name, arrays in parts.items()}
 
 
@@ -48,7 +48,7 @@ def save_calibration(
     """Writes representative inputs to an .npz that `cormorant compile --calibrate` takes, and returns them.
 
     `loader` is an array or tensor, a mapping by input name, or an iterable of batches such as a torch DataLoader, of
-    which `samples` samples are taken (None: all). Of batches that are tuples the first entry is the input, or as many
+    which `samples` samples are taken (None: all). If batches are tuples, the first entry is the input, or as many
     as there are `names`.
     """
     arrays = gather(loader, samples, names)
@@ -71,6 +71,6 @@ def _batch(batch: Any, names: Optional[Sequence[str]]) -> Dict[str, np.ndarray]:
     if isinstance(batch, (tuple, list)):
         wanted = list(names) if names else ["x"]
         if len(batch) < len(wanted):
-            raise _core.InputError(f"a batch has {len(batch)} entries, there are {len(wanted)} inputs: {', '.join(wanted)}")
+            raise _core.InputError(f"a batch has {len(batch)} entries, but there are {len(wanted)} inputs: {', '.join(wanted)}")
         return {name: to_numpy(array) for name, array in zip(wanted, batch)}
     return {(names or ["x"])[0]: to_numpy(batch)}

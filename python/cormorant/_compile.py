@@ -80,7 +80,7 @@ def _compile(model: Any, path: str, folder: Optional[str], target: str, calibrat
 
 
 def _options() -> Dict[str, str]:
-    """Every option of compile(), with what it is about."""
+    """Every option of compile(), with a description."""
     return {names[0].replace("-", "_"): about for names, _, about in _core.compile_options()}
 
 
@@ -111,7 +111,7 @@ def _save(model: Any, path: str) -> None:
     if torch is not None and isinstance(model, torch.nn.Module):
         raise _core.UsageError("a module is not a model yet: its shapes are unknown\n"
                                "  export it with an example of its inputs: cormorant.export(module, example)")
-    raise _core.UsageError(f"a {type(model).__name__} is no model\n"
+    raise _core.UsageError(f"a {type(model).__name__} is not a model\n"
                            "  give what torch.export.export returns, or the path of a .pt2")
 
 
@@ -120,14 +120,14 @@ def _is_whole(calibration: Any) -> bool:
 
 
 def _input_names(model: Any) -> Optional[Sequence[str]]:
-    """Of an exported program, so that batches of several inputs are told from inputs with labels."""
+    """Of an exported program, to distinguish batches of several inputs from inputs with labels."""
     signature = getattr(model, "graph_signature", None)
     names = getattr(signature, "user_inputs", None)
     return list(names) if names and len(names) > 1 else None
 
 
 def _arguments(options: Mapping[str, Any]) -> List[str]:
-    """Options as the command line spells them; what they mean, it decides."""
+    """Options as on the command line, which interprets them."""
     known = {name: is_flag for names, is_flag, _ in _core.compile_options() for name in names}
     arguments: List[str] = []
     for key, value in options.items():

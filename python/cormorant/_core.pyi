@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# The compiled module. Not for users: what they call is in the other files, with words.
+# The compiled module. Not for users: the public API, with documentation, is in the other files.
 from typing import Callable, Dict, List, Optional, Sequence, Tuple
 
 version: str

@@ -28,7 +28,7 @@ class Tensor:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """How good a program is on data. None is what the data cannot tell."""
+    """How good a program is on data. None where the data does not say."""
 
     samples: int
     accuracy: Optional[float]
@@ -71,7 +71,7 @@ class Measurement:
 
 
 class Program:
-    """A compiled program: what `cormorant.compile` makes and `cormorant.load` reads."""
+    """A compiled program, from `cormorant.compile` or `cormorant.load`."""
 
     def __init__(self, core: _core.Program, compiled: Optional[_core.Compiled] = None, model: str = "") -> None:
         self._core = core
@@ -104,7 +104,7 @@ class Program:
 
     @property
     def operators(self) -> Dict[str, int]:
-        """How often each operator stands in the program."""
+        """How often each operator is in the program."""
         return self._figure("operators")
 
     @property
@@ -132,18 +132,18 @@ class Program:
 
     @property
     def state_bytes(self) -> Optional[int]:
-        """RAM that the runtime keeps beside the arena; None where no firmware was linked."""
+        """RAM that the runtime needs besides the arena; None if no firmware was linked."""
         return self._figure("firmware")["state"]
 
     @property
     def stack_bytes(self) -> Optional[int]:
-        """What the stack cannot exceed; None where no firmware was linked."""
+        """The stack bound; None if no firmware was linked."""
         bound = self._figure("firmware")["stack_bound"]
         return bound["bytes"] if bound else None
 
     @property
     def code_bytes(self) -> Optional[int]:
-        """Flash for code; None where no firmware was linked."""
+        """Flash for code; None if no firmware was linked."""
         return self._figure("firmware")["code"]
 
     @property
@@ -159,7 +159,7 @@ class Program:
         return sum(self.arena_bytes.values()) + self.state_bytes + self.stack_bytes
 
     def explain(self) -> Dict[str, Any]:
-        """What became of every node: what `cormorant compile --explain --json` adds."""
+        """What became of every node, as in `cormorant compile --explain --json`."""
         return json.loads(self._made_here().explanation)
 
     def report(self) -> Report:
@@ -167,7 +167,7 @@ class Program:
         return Report(self._made_here().report())
 
     def save(self, path: PathLike, names: bool = True) -> None:
-        """Writes the .pte, and beside it the names that profiles show."""
+        """Writes the .pte, and next to it the names for profiles."""
         if self._compiled is not None:
             self._compiled.save(os.fspath(path), names)
         else:
@@ -234,7 +234,7 @@ class Program:
 
     def _figure(self, name: str) -> Any:
         if not self.figures:
-            raise _core.UsageError(f"{name} is not known of a program that was not compiled here\n  compile the model, or measure() it")
+            raise _core.UsageError(f"{name} is unknown for a program that was not compiled here\n  compile the model, or measure() it")
         return self.figures[name]
 
     def _made_here(self) -> _core.Compiled:
@@ -245,11 +245,11 @@ class Program:
     def _arrange(self, inputs: Sequence[Any], named: Mapping[str, Any]) -> List[Any]:
         names = [t.name for t in self.inputs]
         if len(inputs) > len(names):
-            raise _core.UsageError(f"{len(inputs)} inputs are given, the program has {len(names)}: {', '.join(names)}")
+            raise _core.UsageError(f"{len(inputs)} inputs are given, but the program has {len(names)}: {', '.join(names)}")
         by_index: Dict[int, Any] = dict(enumerate(inputs))
         for name, value in named.items():
             if name not in names:
-                raise _core.UsageError(f"there is no input '{name}'\n  inputs are {', '.join(names)}")
+                raise _core.UsageError(f"there is no input '{name}'\n  the inputs are {', '.join(names)}")
             if names.index(name) in by_index:
                 raise _core.UsageError(f"input '{name}' is given twice")
             by_index[names.index(name)] = value
@@ -269,7 +269,7 @@ class Program:
             if sequence or (array.shape != shape and array.ndim and
                             (rest == shape or (shape[:1] == (1,) and rest == shape[1:] and array.shape != shape[1:]))):
                 if is_batch and array.shape[0] != count:
-                    raise _core.InputError(f"input '{tensor.name}' has {array.shape[0]} samples, others have {count}")
+                    raise _core.InputError(f"input '{tensor.name}' has {array.shape[0]} samples, but others have {count}")
                 count, is_batch = array.shape[0], True
         samples = []
         for k in range(count):

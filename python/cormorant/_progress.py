@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How far calibration is: a line that is written over in a terminal, an output that is updated in a notebook."""
+"""The progress of calibration: a line that is overwritten in a terminal, an output that is updated in a notebook."""
 from __future__ import annotations
 
 import sys
@@ -42,7 +42,7 @@ class _Terminal:
 
 
 def callback_of(progress: Union[bool, Callback, None]) -> Optional[Callback]:
-    """None means: show it where somebody looks."""
+    """None means: show it in notebooks and terminals."""
     if callable(progress):
         return progress
     if progress is False:

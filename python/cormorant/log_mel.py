@@ -56,9 +56,9 @@ class LogMel:
         for i in range(mels + 1):
             first, last = self.edges[i], self.edges[i + 1]
             if last - first > MOST_BINS_PER_FILTER:
-                raise ValueError(f"mel filter {i} is {last - first} bins wide: take more filters or a smaller fft")
+                raise ValueError(f"mel filter {i} is {last - first} bins wide: use more filters or a smaller fft")
             if i < mels and self.edges[i + 2] == first:
-                raise ValueError(f"mel filter {i} lies between two bins of the spectrum: take fewer filters or a larger fft")
+                raise ValueError(f"mel filter {i} falls between two bins of the spectrum: use fewer filters or a larger fft")
             self.weights += [min(int(256 * (k - points[i]) / (points[i + 1] - points[i]) + 0.5), 255)
                              for k in range(first, last)]
 
@@ -194,7 +194,7 @@ def main():
     options = vars(parser.parse_args())
     name, folder = options.pop("name"), options.pop("folder")
     if not (name.isascii() and name.isidentifier()):
-        parser.error(f"--name is '{name}', which is no name in C")
+        parser.error(f"--name is '{name}', which is not a valid C identifier")
     try:
         front_end = LogMel(**options)
     except ValueError as error:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Models by the names that ExecuTorch's compiler has for them, exported from torchvision. Needs torch and torchvision."""
+"""Models by ExecuTorch's names for them, exported from torchvision. Needs torch and torchvision."""
 from __future__ import annotations
 
 import difflib
@@ -20,7 +20,7 @@ _VISION: Dict[str, Tuple[str, int]] = {  # torchvision's name, and the image's s
 
 
 def names() -> List[str]:
-    """Of the models; each also as NAME_untrained, with random weights and without a download."""
+    """Names of the models; each also as NAME_untrained, with random weights and without a download."""
     return sorted([*_VISION, *_SMALL])
 
 
@@ -33,7 +33,7 @@ def export(name: str, path: Union[str, "os.PathLike[str]"]) -> None:
     try:
         import torch
     except ImportError:
-        raise _core.UsageError(f"{name} is exported by PyTorch, which is not installed here\n"
+        raise _core.UsageError(f"{name} has to be exported by PyTorch, which is not installed here\n"
                                "  pip install torch torchvision, or give a .pt2") from None
     model, example = _model(name, torch)
     torch.export.save(torch.export.export(model.eval(), (example,)), os.fspath(path))

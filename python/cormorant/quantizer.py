@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A quantizer for PyTorch's PT2E flow that annotates what our kernels run in integers, with the parameters they have.
+"""A quantizer for PyTorch's PT2E flow that annotates exactly what our kernels compute in integers, with their parameters.
 
     from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_qat_pt2e
     from cormorant.quantizer import CortexMQuantizer
@@ -11,7 +11,7 @@
     program = cormorant.compile(torch.export.export(convert_pt2e(prepared), (example,)))
 
 What training sees is what the board computes: int8 weights per channel without -128, int8 activations per tensor,
-layers that only move or select values without a rounding of their own, an activation inside of the layer before it. What
+layers that only move or select values without a rounding of their own, an activation inside the layer before it. What
 is not annotated stays in float, there as here. Needs torch and torchao.
 """
 from __future__ import annotations
@@ -66,7 +66,7 @@ def _is_float(node: object) -> bool:
 
 
 def _tensors(node: Node) -> Iterator[Node]:
-    """Float operands, those in lists too."""
+    """Float operands, including those in lists."""
     for argument in node.args:
         for value in argument if isinstance(argument, (list, tuple)) else [argument]:
             if _is_float(value):
@@ -200,13 +200,13 @@ class CortexMQuantizer(Quantizer):
     # ---- parameters --------------------------------------------------------------------------------------------------
 
     def _input_spec(self, source: Node) -> QuantizationSpecBase:
-        """What the producer was given, so that no tensor is rounded twice."""
+        """The producer's parameters, so that no tensor is rounded twice."""
         annotation = source.meta.get("quantization_annotation")
         output = annotation.output_qspec if annotation is not None else None
         return output if isinstance(output, FixedQParamsQuantizationSpec) else self._activation
 
     def _is_quantized(self, source: Node) -> bool:
-        """Values that come from integers, or from outside: moving floats about is no reason to round them."""
+        """Values that come from integers, or from outside: merely moving floats is no reason to round them."""
         annotation = source.meta.get("quantization_annotation")
         return source.op == "placeholder" or (annotation is not None and annotation.output_qspec is not None)
 

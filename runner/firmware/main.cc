@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The firmware of `cormorant run`: load the one model that is linked in, then for every sample in inputs.bin execute it
-// and append the outputs to outputs.bin. What the launcher wants to know goes to the console, one fact per line:
+// and append the outputs to outputs.bin. Facts for the launcher go to the console, one per line:
 //
 //   load 303 instruction 4 argument 12 required 640 actual 512      (0 alone when it loaded)
 //   stack load 412 / state 812 / input 0 bytes 784 / output 0 bytes 10
 //   samples 8 / stack execute 216 / done
 //
-// A sample is all of the program's inputs, one after the other, as they lie in memory. An empty file asks for one run
-// with zeros; without a file nothing is executed. A file steps.bin with a number has the program's state reset after so
-// many samples each. All of this is the harness's; the measured code is in inference.cc. Where an image arrives by rows
+// A sample is all of the program's inputs, one after another, in memory order. An empty file asks for one run with
+// zeros; without a file nothing is executed. A file steps.bin with a number has the program's state reset after every
+// that many samples. All of this is the harness's; the measured code is in inference.cc. Where an image arrives by rows
 // the input is one row: a sample is all of them.
 #include "runner/firmware/inference.h"
 #include "runner/firmware/linked.h"
@@ -17,7 +17,7 @@
 #include "runner/firmware/semihosting.h"
 #include "runner/firmware/stack.h"
 
-// Only where rows are pushed: the measured code shall be what others link.
+// Only if rows are pushed: the measured code must be what others link.
 extern "C" [[gnu::weak]] size_t cormorant_missing_rows(const cormorant_program* program);
 
 namespace cormorant {
@@ -33,13 +33,13 @@ using semihosting::print_line;
   semihosting::exit(code);
 }
 
-// The content of a fresh RAM is anybody's guess on hardware: a kernel that relies on zeros must show here.
+// The content of RAM after power-up is undefined on hardware: a kernel that relies on zeros must fail here.
 [[gnu::noinline]] void poison(const cormorant_region& memory) {
   volatile auto* data = static_cast<volatile std::byte*>(memory.data);
   for (std::size_t i = 0; i < memory.bytes; ++i) data[i] = std::byte{0xA5};
 }
 
-// These are functions of their own, not parts of main(), so that the harness's frame below the measured code stays
+// These are kept out of main(), so that the harness's frame beneath the measured code stays
 // small.
 [[gnu::noinline]] void report_load(const cormorant_failure& why, std::uint32_t depth) {
   if (why.error != CORMORANT_OK) {
@@ -73,7 +73,7 @@ cormorant_tensor output(std::size_t index) {
 std::size_t input_count() { return cormorant_input_count(&cormorant_linked_program); }
 std::size_t output_count() { return cormorant_output_count(&cormorant_linked_program); }
 
-// Says what there is.
+// Reports inputs and outputs.
 [[gnu::noinline]] std::uint32_t describe_tensors() {
   std::uint32_t input_bytes = 0;
   for (std::size_t i = 0; i < input_count(); ++i) {
@@ -105,7 +105,7 @@ std::size_t output_count() { return cormorant_output_count(&cormorant_linked_pro
   }
 }
 
-// After how many samples the program begins anew; 0 for never.
+// After how many samples the program is reset; 0 for never.
 [[gnu::noinline]] std::uint32_t steps_of_a_sequence() {
   File file("steps.bin", Mode::read);
   std::uint32_t steps = 0;
@@ -118,7 +118,7 @@ std::size_t output_count() { return cormorant_output_count(&cormorant_linked_pro
 }
 [[gnu::noinline]] void push_row() {
   if (cormorant_measured_push(input(0).data) != CORMORANT_OK) {
-    fail(ExitCode::io_failed, "the program does not take another row");
+    fail(ExitCode::io_failed, "the program takes no more rows");
   }
 }
 

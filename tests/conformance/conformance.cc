@@ -62,7 +62,7 @@ std::map<std::string, int> count_operators(const ir::Graph& graph) {
 }
 
 // Sample 0 has only extremes, the rest any byte; float inputs are spread over a few orders of magnitude.
-std::vector<std::byte> random_bytes(const BorderTensor& tensor, std::int64_t elements, int sample,
+std::vector<std::byte> random_bytes(const ProgramTensor& tensor, std::int64_t elements, int sample,
                                     std::mt19937& random) {
   std::vector<std::byte> bytes;
   for (std::int64_t i = 0; i < elements; ++i) {
@@ -85,7 +85,7 @@ std::vector<std::byte> random_bytes(const BorderTensor& tensor, std::int64_t ele
   return bytes;
 }
 
-std::int64_t elements_of(const BorderTensor& tensor) {
+std::int64_t elements_of(const ProgramTensor& tensor) {
   std::int64_t n = 1;
   for (const std::int64_t size : tensor.shape) n *= size;
   return n;
@@ -97,7 +97,7 @@ std::vector<Arrays> random_samples(const ProgramFile& program, int samples, unsi
   std::vector<Arrays> all;
   for (int s = 0; s < samples; ++s) {
     Arrays arrays;
-    for (const BorderTensor& tensor : program.inputs) {
+    for (const ProgramTensor& tensor : program.inputs) {
       arrays.push_back({tensor.dtype, tensor.shape, random_bytes(tensor, elements_of(tensor), s, random)});
     }
     all.push_back(std::move(arrays));
@@ -126,14 +126,14 @@ void expect_equal(const std::vector<Case>& cases, const std::vector<Arrays>& wan
   }
 }
 
-// Where every kernel's every byte is guarded: one place per instruction set, and for its loops of its own ARMv6-M.
+// Where every byte of every kernel is guarded: one place per instruction set, and ARMv6-M, which has its own loops.
 bool is_guarded(const Where& place) {
   constexpr std::string_view kCpus[] = {"cortex-m55", "cortex-m4", "cortex-m3", "cortex-m0"};
   return place.compiler == "gcc" && place.target.optimize == Optimize::balanced &&
          std::ranges::find(kCpus, place.target.name()) != std::end(kCpus);
 }
 
-// Some of the cases, each a program of its own, read nothing behind the arena either.
+// Some of the cases, each a program of its own, read nothing past the arena either.
 void expect_at_end(const std::vector<Case>& cases, const Where& place, const fuzz::FuzzBoard& board) {
   constexpr std::size_t kMost = 8;
   const std::size_t count = std::min(cases.size(), kMost);
@@ -147,7 +147,7 @@ void expect_at_end(const std::vector<Case>& cases, const Where& place, const fuz
   EXPECT_EQ(fuzz::run_at_end(board, programs), "") << names;
 }
 
-// No kernel writes beside its results and scratch.
+// No kernel writes outside its results and scratch.
 void expect_guarded(const std::vector<Case>& cases, const Where& place, std::span<const std::byte> program) {
   static std::map<std::string, fuzz::FuzzBoard> boards;
   const auto [board, is_new] = boards.try_emplace(place.text(), place.target);
@@ -324,7 +324,7 @@ void compare_with_evaluation(const std::vector<Case>& cases, int samples, const 
 }  // namespace
 
 void expect_near_float_semantics(const std::vector<Case>& cases, double steps, int samples, const ops::Config& config) {
-  const auto check = [steps](std::span<const float> got, std::span<const float> wanted, const BorderTensor& tensor) {
+  const auto check = [steps](std::span<const float> got, std::span<const float> wanted, const ProgramTensor& tensor) {
     const double step = tensor.scale.value_or(1e-6);
     double worst = 0;
     for (std::size_t i = 0; i < got.size(); ++i) {
@@ -336,7 +336,7 @@ void expect_near_float_semantics(const std::vector<Case>& cases, double steps, i
 }
 
 void expect_near_evaluation(const std::vector<Case>& cases, double relative, int samples) {
-  const auto check = [relative](std::span<const float> got, std::span<const float> wanted, const BorderTensor&) {
+  const auto check = [relative](std::span<const float> got, std::span<const float> wanted, const ProgramTensor&) {
     double sum = 0;
     for (const float w : wanted) sum += std::isfinite(w) ? std::abs(w) : 0;
     const double mean = sum / static_cast<double>(wanted.size());

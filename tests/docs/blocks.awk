@@ -3,10 +3,10 @@
 # Three small jobs of docs_test.sh, by -v mode=…
 #
 #   split    a page into one file per fenced block in `folder`; prints "number line language word" for each
-#   compare  an output block with the real output: its lines must come in this order, others may stand between. Words must
+#   compare  an output block with the real output: its lines must come in this order, others may be in between. Words must
 #            be equal, but numbers may differ by a factor of two or by one, since figures move a little with each
 #            improvement; … stands for any words
-#   quote    a quotation with a file: its parts, separated by lines with only "…", must stand there in this order
+#   quote    a quotation with a file: its parts, separated by lines with only "…", must be there in this order
 
 function trimmed(text) {
   gsub(/^[ \t]+|[ \t]+$/, "", text)

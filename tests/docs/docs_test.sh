@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# The documentation is true. For README.md and docs/*.md, by the first words behind a block's fence:
+# Checks that the documentation is true. For README.md and docs/*.md, by the first words after a block's fence:
 #
 #   ```sh               runs, in the order of the page, from the repository's root, and must succeed
 #   ```sh fails         the same, and must not
 #   ```output           its lines come, in this order, in the output of the sh block before it (blocks.awk says how alike)
-#   ```cpp some/file    is a quotation: its lines stand in that file like this; a line "…" or "// …" leaves some out
+#   ```cpp some/file    is a quotation: its lines are in that file like this; a line "…" or "// …" leaves some out
 #   ```python some/file the same, and nothing of the file may be missing
 #   ```text             is for the reader only
 #
@@ -14,7 +14,7 @@
 # build, and what they write goes to this build's folder.
 set -euo pipefail
 [ $# -eq 4 ] || { echo "usage: $0 SOURCE_DIR BUILD_DIR CORMORANT CORMORANT_GLUE" >&2; exit 2; }
-# Each process would look for leaks at its end; tests of the rooms do that.
+# Leak checks at the end of each process would be slow; the unit tests do them.
 export ASAN_OPTIONS="${ASAN_OPTIONS:-}:detect_leaks=0"
 source_dir=$1 build_dir=$2 program=$3 glue=$4
 here=$(cd "$(dirname "$0")" && pwd)
@@ -26,8 +26,8 @@ fail() {
   failures=$((failures + 1))
 }
 
-# What a user types, as this build must run it. ctest only lists the tests, since they run beside this one, and does so
-# from a folder of its own, since it would write over the log of the ctest that runs this.
+# What a user types, as this build must run it. ctest only lists the tests, since they run in parallel with this one,
+# and does so from a folder of its own, since it would write over the log of the ctest that runs this.
 localize() {
   sed -e "s#\(^\|[ (]\)build/cormorant\( \|\$\)#\1$program\2#g" \
     -e "s#build/tutorial#$work/tutorial#g" \
@@ -49,7 +49,7 @@ check_command() {  # page:line, file with the block, what it must do, where its 
     fail "$1: exit status $status"
     cat "$4" >&2
   fi
-  # Folders come out as the page has them.
+  # Folders are printed as on the page.
   sed -i -e "s#$work/tutorial#build/tutorial#g" -e "s#$program#build/cormorant#g" "$4"
 }
 

@@ -27,7 +27,7 @@ std::string spelled(const Operator& op) {
   for (const std::string& name : ops::spellings(op)) {
     names.insert('`' + (name.starts_with("aten.") ? name.substr(5) : name) + '`');
   }
-  std::erase_if(names, [&](const std::string& name) {  // in place: the same name with an underscore behind it
+  std::erase_if(names, [&](const std::string& name) {  // in place: the same name with an underscore appended
     return name.ends_with("_`") && names.contains(name.substr(0, name.size() - 2) + '`');
   });
   return fmt::format("{}", fmt::join(names, " "));

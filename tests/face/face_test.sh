@@ -54,11 +54,11 @@ for part in nothing all; do
       }' | sort -u >"$work/$part.names"
 done
 strangers=$(comm -13 "$work/nothing.macros" "$work/all.macros" | grep -v '^CORMORANT_' || true)
-[ -z "$strangers" ] || fail "macros outside of the prefix: $strangers"
+[ -z "$strangers" ] || fail "macros without the prefix: $strangers"
 names=$(comm -13 "$work/nothing.names" "$work/all.names")
 [ "$(echo "$names" | grep -c '^cormorant_')" -gt 10 ] || fail "the declarations were not found"
 strangers=$(echo "$names" | grep -vE '^(cormorant|cormorant_[a-z_]+|)$' || true)
-[ -z "$strangers" ] || fail "declarations outside of namespace and prefix: $strangers"
+[ -z "$strangers" ] || fail "declarations outside the namespace and without the prefix: $strangers"
 
 echo "$headers headers, $failures failures"
 [ $failures -eq 0 ]

@@ -23,7 +23,7 @@ std::string beside(EditableProgram& program, std::size_t at) {
       const std::size_t begin = tensor->allocation_info->memory_offset_low;
       const std::size_t end = begin + static_cast<std::size_t>(bytes_of(*tensor));
       if (at >= end && at < end + kGap + kAlignment) {
-        return fmt::format("{} bytes behind argument {} of {}", at - end, i, program.operator_of(*call));
+        return fmt::format("{} bytes past argument {} of {}", at - end, i, program.operator_of(*call));
       }
     }
   }

@@ -66,7 +66,7 @@ def check_operators(run, name, module, samples, own_outputs):
     kernels = upstream.execute_apart(theirs.pte, list(map(upstream.channels_last, inputs))) if run.has_kernels else None
     run.cormorant("compile", pt2, "--target=cortex-m55", "-o", pte)
     here = run.outputs(pte, "host", inputs, len(steps))
-    # In the graph's order, so that a difference is not held against the operators behind it.
+    # In the graph's order, so that a difference is not held against the operators after it.
     order = [*range(own_outputs, len(steps)), *range(own_outputs)]
     apart = [distance([here[i]], [theirs.outputs[i]], [steps[i]])[1] for i in order]
     answer = f"{apart.count(0)} of {len(order)} outputs bits" + (f", others {max(apart):.2f} steps" if any(apart) else "")
@@ -85,7 +85,7 @@ def check_operators(run, name, module, samples, own_outputs):
 
 
 def write_fixture(pte, data, inputs, outputs):
-    """A program and its data beside each other, so that they can become a fixture."""
+    """A program and its data next to each other, so that they can become a fixture."""
     pte.write_bytes(data)
     for i, x in enumerate(inputs):
         np.save(pte.with_suffix(f".in{i}.npy"), x.numpy())

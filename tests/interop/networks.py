@@ -70,7 +70,7 @@ class Rows(nn.Module):
 
 
 class Decoder(nn.Module):
-    """Transposed convolutions whose padding is no multiple of the stride."""
+    """Transposed convolutions whose padding is not a multiple of the stride."""
 
     def __init__(self):
         super().__init__()
@@ -82,7 +82,7 @@ class Decoder(nn.Module):
 
 
 class ChannelFactors(nn.Module):
-    """A factor and a summand per channel, and nothing that would want channels beside each other."""
+    """A factor and a summand per channel, and nothing that would want channels next to each other."""
 
     def __init__(self):
         super().__init__()
@@ -127,7 +127,7 @@ class HardActivations(nn.Module):
 
 
 class SqueezeExcite(nn.Module):
-    """The block of MobileNetV3, with a hard function behind every kind of layer that ExecuTorch joins it with."""
+    """The block of MobileNetV3, with a hard function after every kind of layer that ExecuTorch joins it with."""
 
     def __init__(self):
         super().__init__()

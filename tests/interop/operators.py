@@ -4,11 +4,11 @@
 
 usage: operators.py CORMORANT WORK_DIR [--samples N] [--board TARGET] [--list FILE] [--runtime RUNTIME] [OPERATOR...]
 
-Each operator of operators.txt (a name of torch.testing's OpInfo, with its variant behind a dot) gets up to N of its
-float32 samples, spread over all that it has. A sample is exported by itself: tensors are inputs of the model, everything
+Each operator of operators.txt (a name of torch.testing's OpInfo, with its variant after a dot) gets up to N of its
+float32 samples, spread over all that it has. Each sample is exported separately: tensors are inputs of the model, everything
 else is constant. It is compiled in float for Cortex-M55 and executed on the host (and on the board, where one is named,
 which must give the host's bits). Outcomes per sample:
-  right     equal to PyTorch's answer within 1e-4 of the largest value; integers and truth values exactly
+  right     equal to PyTorch's answer within 1e-4 of the largest value; integers and booleans exactly
   wrong     anything else that was computed
   refused   the compiler says no (status 1), or the runtime does not load the program
   internal  any other status

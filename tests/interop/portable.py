@@ -7,7 +7,7 @@ usage: portable.py CORMORANT WORK_DIR [--board TARGET] [--ours] [NAME...]
 
 For each name of its list (kernels/portable/functions.yaml) there are one or more modules that call this operator alone.
 ExecuTorch's compiler makes a .pte of each, without any backend; its runtime and ours execute that file. Outcomes:
-  right     equal within 1e-5 of the largest value; integers and truth values exactly. Where ExecuTorch's runtime
+  right     equal within 1e-5 of the largest value; integers and booleans exactly. Where ExecuTorch's runtime
             contradicts PyTorch (remainders of integers), PyTorch's answer
   wrong     anything else that was computed
   refused   our runtime does not load the file
@@ -298,7 +298,7 @@ class Places(torch.nn.Module):
         z = a.index_put.default(x, [torch.tensor([1, 3])], a.stack.default([y, a.flip.default(y, [0])], 0)[:, :1], True)
         z = a.slice_scatter.default(z, a.reflection_pad1d.default(x[:1, :], [1, 1])[:, :4], 0, 2, 3)
         z = a.select_scatter.default(z, a.diagonal_copy.default(x), 1, -1)
-        values, indices = a.topk.default(x, 4)  # no two are equal: their order is nobody's promise
+        values, indices = a.topk.default(x, 4)  # no two are equal: the order of ties is unspecified
         e = a.embedding.default(z, torch.tensor([[0, 3], [2, 2]]))
         windows = a.sum.dim_IntList(a.unfold_copy.default(e, 2, 2, 1), [3])
         first, rest = a.unbind_copy.int(a.constant_pad_nd.default(windows, [0, 1], 0.5))

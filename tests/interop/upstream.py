@@ -49,7 +49,7 @@ def quantized(module, samples, explicit, every_output=False):
 
 
 def return_intermediates(graph_module):
-    """Adds every quantized activation behind the model's inputs, dequantized, to a converted module's outputs."""
+    """Adds every quantized activation after the model's inputs, dequantized, to a converted module's outputs."""
     ops = torch.ops.quantized_decomposed
     output = next(node for node in graph_module.graph.nodes if node.op == "output")
     returned = list(output.args[0])

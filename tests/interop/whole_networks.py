@@ -224,7 +224,7 @@ def as_tuple(y):
 
 
 def to_unit_power(norm, inputs):
-    """Random weights and batch norms that take means away make a network of which nothing but noise is left."""
+    """With random weights, batch norms that remove means leave nothing but noise of a network."""
     norm.running_mean.zero_()
     norm.running_var.copy_(inputs[0].square().mean([d for d in range(inputs[0].dim()) if d != 1]))
 

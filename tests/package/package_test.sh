@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# An installed tree is all that a firmware project needs. The tree is moved first, because nothing absolute may be baked
-# in; then the examples, copied out of it, are built and run on emulated boards, and must say what they are known to.
+# An installed tree is all that a firmware project needs. The tree is moved first, because no absolute path may be baked
+# in; then the examples, copied out of it, are built and run on emulated boards, and must print the expected results.
 set -euo pipefail
 [ $# -eq 1 ] || [ $# -eq 2 ] ||
   { echo "usage: $0 BUILD_DIR, whose programs are installed, or $0 --prefix INSTALLED" >&2; exit 2; }
@@ -45,7 +45,7 @@ check listener mps2-an386 "1600 ms: rising
 check c mps2-an386 "..... heard: sawtooth, 98 %"
 
 # From sources a CPU gets what it can execute, and nothing else. All of it would take a minute to compile: three are
-# tried, as whoever optimises at link time has them, where nothing may ask for exceptions.
+# tried, as for users who optimise at link time, where nothing may ask for exceptions.
 from_sources() {
   local build=$work/from_sources objects name object
   cp -r "$work/project/examples/sine" "$work/project/examples/sine_from_sources"

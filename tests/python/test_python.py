@@ -130,7 +130,7 @@ class Package(unittest.TestCase):
         np.testing.assert_array_equal(out["sum"], a + b)
         np.testing.assert_array_equal(out["top"], np.maximum(a, 0))
         np.testing.assert_array_equal(two.run(a)["sum"], a)  # what is left out is zero
-        with self.assertRaisesRegex(cormorant.UsageError, "no input 'c'\n  inputs are a, b"):
+        with self.assertRaisesRegex(cormorant.UsageError, "no input 'c'\n  the inputs are a, b"):
             two.run(c=a)
         with self.assertRaisesRegex(cormorant.UsageError, "given twice"):
             two.run(a, a=a)
@@ -161,7 +161,7 @@ class Package(unittest.TestCase):
             cormorant.compile(self.text_model(), optimise="speed")
         with self.assertRaisesRegex(cormorant.InputError, "array has shape"):
             self.digits.run(np.zeros((3, 3), np.float32))
-        with self.assertRaisesRegex(cormorant.UsageError, "dict is no model"):
+        with self.assertRaisesRegex(cormorant.UsageError, "dict is not a model"):
             cormorant.compile({})
 
     def test_progress_is_told_and_may_end_it(self):
@@ -204,7 +204,7 @@ class Package(unittest.TestCase):
 
     def test_models_by_name_are_those_of_the_program(self):
         said = program("compile", "-m", "no-such-model", status=2)
-        self.assertIn(f"with PyTorch there are {', '.join(cormorant.models.names())}", said)
+        self.assertIn(f"with PyTorch also {', '.join(cormorant.models.names())}", said)
 
     def test_the_page_s_example(self):
         text = (SOURCE / "docs/python/digits.py").read_text()

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# The sample for Zephyr, built with Zephyr's own sources and run on emulated boards; it must say what it is known to.
+# The sample for Zephyr, built with Zephyr's own sources and run on emulated boards; it must print the expected result.
 # `./dev zephyr --base FOLDER` calls this.
 set -euo pipefail
 [ $# -ge 4 ] || { echo "usage: $0 ZEPHYR_BASE PYTHON_FOLDER CORMORANT CORMORANT_GLUE [BOARD...]" >&2; exit 2; }
@@ -35,7 +35,7 @@ for board in "$@"; do
     { cat "$work/log" >&2; echo "FAILED $board: does not build" >&2; failures=$((failures + 1)); continue; }
   qemu-system-arm -M "$machine" -nographic -monitor none -serial "file:$work/said" -kernel "$build/zephyr/zephyr.elf" 2>/dev/null &
   emulator=$!
-  for _ in $(seq 120); do  # Zephyr goes on for ever
+  for _ in $(seq 120); do  # Zephyr never exits
     ! grep -q "heard\|failed\|FATAL" "$work/said" 2>/dev/null || break
     sleep 0.5
   done

@@ -99,7 +99,7 @@ class Arguments(nn.Module):
 
 
 class Options(nn.Module):
-    """Inputs that are no tensors, one output that is none."""
+    """Inputs that are not tensors, and one output that is not."""
 
     def forward(self, x, times, mode=None):
         return x * times, times, None

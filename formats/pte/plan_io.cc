@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "formats/pte/plan_border.h"
+#include "formats/pte/plan_io.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace cormorant::pte {
 namespace {
 
 constexpr std::size_t kAlignment = 16;
-constexpr std::size_t kHeaderOffset = 8;  // behind the root offset and the identifier
+constexpr std::size_t kHeaderOffset = 8;  // after the root offset and the identifier
 constexpr std::size_t kHeaderBytes = 32;
 
 std::size_t round_up(std::size_t n) { return (n + kAlignment - 1) / kAlignment * kAlignment; }
@@ -44,9 +44,9 @@ std::vector<schema::TensorT*> unplanned(schema::ExecutionPlanT& plan) {
   return tensors;
 }
 
-// Puts them one behind the other; false where one has no size.
+// Puts them one after another; false where one has no size.
 bool give_places(schema::ExecutionPlanT& plan, const std::vector<schema::TensorT*>& tensors) {
-  if (plan.non_const_buffer_sizes.empty()) plan.non_const_buffer_sizes.push_back(0);  // id 0 is nobody's
+  if (plan.non_const_buffer_sizes.empty()) plan.non_const_buffer_sizes.push_back(0);  // id 0 is unused
   const std::size_t id = plan.non_const_buffer_sizes.size();
   std::size_t used = 0;
   for (schema::TensorT* tensor : tensors) {
@@ -65,7 +65,7 @@ bool give_places(schema::ExecutionPlanT& plan, const std::vector<schema::TensorT
   return true;
 }
 
-// The flatbuffer with the extended header behind its identifier, then the old file's segments.
+// The flatbuffer with the extended header after its identifier, then the old file's segments.
 std::vector<std::byte> assemble(const schema::ProgramT& program, std::span<const std::byte> segments) {
   flatbuffers::FlatBufferBuilder builder;
   schema::FinishProgramBuffer(builder, schema::Program::Pack(builder, &program));
@@ -88,11 +88,11 @@ std::vector<std::byte> assemble(const schema::ProgramT& program, std::span<const
 
 }  // namespace
 
-std::vector<std::byte> with_planned_border(std::vector<std::byte> file) {
+std::vector<std::byte> with_planned_io(std::vector<std::byte> file) {
   constexpr std::size_t kSmallest = 64;
   if (file.size() < kSmallest) return file;
   const schema::Program* verified = verified_program(file);
-  if (verified == nullptr) return file;  // whoever opens it says what is wrong
+  if (verified == nullptr) return file;  // opening it reports what is wrong
   schema::ProgramT program;
   verified->UnPackTo(&program);
   bool changed = false;

@@ -10,7 +10,7 @@
 #define SAMPLE_BITS 14 /* of a scaled sample */
 #define TABLE_BITS 15  /* of window and twiddles */
 #define WEIGHT_BITS 8  /* of filters */
-#define FEATURE_BITS 8 /* behind the point of a logarithm */
+#define FEATURE_BITS 8 /* fractional bits of a logarithm */
 
 /* 2^15 * log2(1 + i / 32) */
 static const uint16_t LOG2[33] = {0,     1455,  2866,  4236,  5568,  6863,  8124,  9352,  10549, 11716, 12855,
@@ -76,7 +76,7 @@ static void first_stages(cormorant_log_mel_cell* cells, uint32_t count) {
   }
 }
 
-/* a with 15 bits behind the point, as b has them, and what rounds (a + b) / 2. */
+/* a with 15 fractional bits, as b has them, and what rounds (a + b) / 2. */
 static int32_t to_halve(int32_t a) { return a * (1 << TABLE_BITS) + (1 << TABLE_BITS); }
 static int16_t halved(int32_t sum) { return (int16_t)(sum >> (TABLE_BITS + 1)); }
 
@@ -120,7 +120,7 @@ static void powers(cormorant_log_mel_cell* cells, uint32_t count, const int16_t*
   }
 }
 
-/* With FEATURE_BITS behind the point; of 0 it is 0. */
+/* With FEATURE_BITS fractional bits; 0 for 0. */
 static int32_t log2_of(uint64_t value) {
   uint32_t high = (uint32_t)(value >> 32), low = (uint32_t)value, step, index, rest, fraction;
   int32_t exponent = 63;

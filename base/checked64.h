@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sizes that a file controls, in 64 bits: a sum or product that leaves them is remembered and makes every result that
-// depends on it unusable, so that one question at the end stands for one at every step. Host only.
+// Sizes that a file controls, in 64 bits: an overflowing sum or product is remembered and makes every result that
+// depends on it unusable, so that one check at the end replaces one at every step. Host only.
 #pragma once
 
 #include <cstdint>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sizes, offsets and counts that a file controls. Sums and products that do not fit 32 bits are not wrapped but
-// `kOverflow`, which sticks and is more than anything has (files and arenas are below 2^31 bytes): one comparison at
-// the end, with the memory that is there, refuses all of them.
+// Sizes, offsets and counts that a file controls. Sums and products that do not fit 32 bits do not wrap but become
+// `kOverflow`, which sticks and exceeds any real size (files and arenas are below 2^31 bytes): one comparison at the
+// end, with the available memory, refuses them all.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ class CheckedSize {
 
   constexpr CheckedSize(std::uint32_t value) : value_(value) {}  // NOLINT(google-explicit-constructor)
 
-  // What no memory can have if anything did not fit.
+  // More than any memory has, if anything did not fit.
   [[nodiscard]] constexpr std::uint32_t value() const { return value_; }
   [[nodiscard]] constexpr bool fits() const { return value_ != kOverflow; }
 

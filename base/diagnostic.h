@@ -12,7 +12,7 @@ namespace cormorant {
 struct Diagnostic {
   std::string problem;      // what is wrong, one sentence without a final full stop
   std::string advice;       // what to do about it; may be empty
-  std::string file = {};    // the file at fault; filled in by whoever knows it
+  std::string file = {};    // the file at fault; filled in by the caller that knows it
   std::string node = {};    // the node or tensor at fault
   std::string source = {};  // the user's module path and source line, "blocks.2.conv (kws.py:14)"
 

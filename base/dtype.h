@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is known of element types. Their numbers (include/cormorant) are PyTorch's ScalarType codes, which are also what
-// a .pte file holds.
+// Properties of element types. Their numbers (include/cormorant) are PyTorch's ScalarType codes, which .pte files use
+// as well.
 #pragma once
 
 #include <cstddef>

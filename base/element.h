@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Elements of any type, one by one, for kernels that take more than floats. There are two kinds of arithmetic: floats,
-// and integers of 64 bits, which hold every integer type and truth values; what is stored wraps to its type as in
-// PyTorch. A float becomes an integer by truncation; out of range it is the nearest, and a NaN is 0.
+// and 64-bit integers, which hold every integer type and booleans; stored values wrap to their type as in PyTorch. A
+// float becomes an integer by truncation; out of range it is the nearest, and a NaN is 0.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ constexpr bool is_integer(DType type) {
   return type == DType::u8 || type == DType::i8 || type == DType::i16 || type == DType::i32 || type == DType::i64 ||
          type == DType::boolean;
 }
-// What kernels of any type take: all integers and float32.
+// The types that kernels for any type take: all integers and float32.
 constexpr bool is_number(DType type) { return type == DType::f32 || is_integer(type); }
 
 inline std::int64_t saturated(float value) {
@@ -86,8 +86,8 @@ inline void set_real(DType type, std::byte* data, std::uint32_t index, float val
   set_integer(type, data, index, saturated(value));
 }
 
-// An index that a tensor holds, as a place of a dimension: what lies outside is the nearest place inside, so that no
-// data can lead a kernel out of a tensor. PyTorch refuses such indices.
+// An index stored in a tensor, as a position in a dimension: one that is out of range becomes the nearest valid one, so
+// that no data can lead a kernel out of a tensor. PyTorch refuses such indices.
 inline std::uint32_t place_at(DType type, const std::byte* data, std::uint32_t index, std::uint32_t size) {
   const std::int64_t place = integer_at(type, data, index);
   if (place < 0) return 0;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Functions of real numbers for float kernels. The C library's differ from machine to machine in the last bit; these
-// are made of single IEEE operations and integers in a fixed order, so that the host, an FPU and soft float agree to
-// the bit (but for the sign of a NaN). What models use often (exp, log, tanh, erf) computes in float and is within a
-// few units in the last place; the rest computes in double and rounds once, since a few hundred cycles do not matter
-// there. Coefficients are minimax fits over the intervals named beside them.
+// consist of individual IEEE operations and integers in a fixed order, so that the host, an FPU and soft float agree to
+// the bit (except for the sign of a NaN). Functions that models use often (exp, log, tanh, erf) compute in float and
+// are within a few units in the last place; the rest compute in double and round once, since a few hundred cycles do
+// not matter there. Coefficients are minimax fits over the intervals named beside them.
 //
 // Compile with -ffp-contract=off: a fused multiply-add rounds once where these expect two roundings.
 #pragma once
@@ -55,7 +55,7 @@ constexpr float ceil(float x) {
   const float whole = trunc(x);
   return from_bits(bits_of(whole < x ? whole + 1 : whole) | (x < 0 ? 0x80000000U : bits_of(x) & 0x80000000U));
 }
-// To nearest, halves to even.
+// To nearest, ties to even.
 constexpr float round(float x) {
   const float size = abs(x);
   if (!(size < 0x1p23F)) return x;
@@ -65,7 +65,7 @@ constexpr float round(float x) {
 
 // ---- square roots ---------------------------------------------------------------------------------------------------
 
-// One bit of the root after the other, then rounded to nearest: what IEEE says a square root is.
+// One bit of the root at a time, then rounded to nearest, as IEEE defines the square root.
 constexpr float integer_sqrt(float x) {
   if (is_nan(x) || x == 0 || x == kInfinity) return x;
   if (x < 0) return kNan;
@@ -96,7 +96,7 @@ constexpr float integer_sqrt(float x) {
     }
     remainder <<= 1;
   }
-  if (remainder != 0) root += root & 1U;  // the last bit is the one behind the result's
+  if (remainder != 0) root += root & 1U;  // the last bit is the one below the result's
   return from_bits((root >> 1) + (static_cast<std::uint32_t>(exponent / 2 + 126) << 23));
 }
 
@@ -232,7 +232,7 @@ inline double log_double(double x) {
   return static_cast<double>(exponent) * 0.69314718055994530942 + 2 * s * polynomial(kSeries, s * s);
 }
 
-// For results that are logarithms of doubles: what is not positive is as it is in float.
+// For results that are logarithms of doubles: non-positive arguments behave as in float.
 inline float narrow_log(double x, double factor) {
   if (!(x > 0) || x > 1e300) return log(static_cast<float>(x));
   return static_cast<float>(log_double(x) * factor);
@@ -314,7 +314,7 @@ inline double cos_eighth(double r) {
                                 1.0 / 40320, -1.0 / 3628800, 1.0 / 479001600.0, -1.0 / 87178291200.0};
   return polynomial(kSeries, r * r);
 }
-// Where floats lie further apart than a turn, the sine is that of the nearest number that can be reduced.
+// Where floats are further apart than a turn, the sine is that of the nearest number that can be reduced.
 inline bool has_angle(float x) { return abs(x) < 0x1p60F; }
 inline float turned(Angle a, std::uint32_t quarters) {
   const std::uint32_t q = (a.quarter + quarters) & 3U;
@@ -384,7 +384,7 @@ inline float pow(float x, float y) {
 
 // ---- functions of two numbers ---------------------------------------------------------------------------------------
 
-// The rest of a division towards zero, exactly: the mantissas are divided bit by bit.
+// The exact remainder of a division towards zero: the mantissas are divided bit by bit.
 inline float fmod(float x, float y) {
   const float size = abs(y);
   float rest = abs(x);
@@ -427,7 +427,7 @@ inline float hypot(float x, float y) {
   const auto a = static_cast<double>(x);
   const auto b = static_cast<double>(y);
   const double square = a * a + b * b;
-  // The root's first guess is a float: what is too small or too large for one is scaled.
+  // The root's first guess is a float: arguments too small or too large for one are scaled.
   if (square < 1e-30) return static_cast<float>(sqrt_double(square * 0x1p200) * 0x1p-100);
   if (square > 1e30) return static_cast<float>(sqrt_double(square * 0x1p-200) * 0x1p100);
   return static_cast<float>(sqrt_double(square));

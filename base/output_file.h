@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Files that we write are there whole or not at all: they are written beside their name and take it when all bytes are
-// on the disk, so that a full disk or the end of the process leaves what was there. Host only.
+// Files are written completely or not at all: into a temporary file that is renamed when all bytes are on disk, so that
+// a full disk or the end of the process leaves the old file intact. Host only.
 #pragma once
 
 #include <cstddef>
@@ -13,20 +13,20 @@
 
 namespace cormorant {
 
-// Folders that are missing are made. What is no regular file (a pipe, /dev/stdout) is written as it is. Throws
-// InputError with the system's reason.
+// Missing folders are created. Anything but a regular file (a pipe, /dev/stdout) is written directly. Throws InputError
+// with the system's reason.
 void write_output(const std::filesystem::path& path, std::span<const std::byte> bytes);
 void write_output(const std::filesystem::path& path, std::string_view text);
 
-// Throws what write_output() would throw where nothing may be written; leaves the file as it is, and makes no folder.
+// Throws what write_output() would throw if the file cannot be written; leaves the file alone, creates no folder.
 void require_writable(const std::filesystem::path& path);
 
-// The path of the file or folder goes, with what is in it, when SIGINT, SIGTERM or SIGHUP end the process, which they
-// do only after remove_on_signals() was called once, early in main().
+// The file or folder is removed, with its contents, when SIGINT, SIGTERM or SIGHUP ends the process, provided that
+// remove_on_signals() was called once, early in main().
 class RemovedOnSignal {
  public:
   explicit RemovedOnSignal(std::filesystem::path path);
-  // What `make` makes and names: no signal comes between the making and the note of it.
+  // The path that `make` creates and returns: no signal can intervene between creating and registering it.
   explicit RemovedOnSignal(const std::function<std::filesystem::path()>& make);
   ~RemovedOnSignal();
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }

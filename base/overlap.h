@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// In which memory of an input a result may lie. A kernel's signature says it (`static constexpr Overlap kOverlap`; none
+// In which memory of an input a result may be. A kernel's signature says it (`static constexpr Overlap kOverlap`; none
 // without it), the compiler's hooks `in_place` and `overlap` use it, and load refuses calls that need more. Scratch
 // never shares memory with anything.
 #pragma once

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A value or an Error. The errors are public (include/cormorant): grouped by who can mend them, so that a firmware
+// A value or an Error. The errors are public (include/cormorant): grouped by who can fix them, so that a firmware
 // engineer who sees only a number knows where to look.
 #pragma once
 

@@ -12,7 +12,7 @@ char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + '
 }  // namespace
 
 std::size_t distance(std::string_view a, std::string_view b) {
-  // Three rows of the usual table: two before the current one, for exchanges.
+  // Three rows of the usual table: two before the current one, for transpositions.
   std::vector<std::size_t> older(b.size() + 1), old(b.size() + 1), now(b.size() + 1);
   for (std::size_t j = 0; j <= b.size(); ++j) now[j] = j;
   for (std::size_t i = 1; i <= a.size(); ++i) {
@@ -30,7 +30,7 @@ std::size_t distance(std::string_view a, std::string_view b) {
 }
 
 std::string nearest(std::string_view word, std::span<const std::string> known) {
-  constexpr std::size_t kLongest = 200;  // nobody mistypes more, and the table grows with the product
+  constexpr std::size_t kLongest = 200;  // longer names are not typos, and the table grows with the product
   if (word.empty() || word.size() > kLongest) return {};
   const std::string* best = nullptr;
   std::size_t least = std::max<std::size_t>(1, word.size() / 3) + 1;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What somebody may have meant who wrote a word that is not known. Host only.
+// Suggestions for a mistyped name. Host only.
 #pragma once
 
 #include <span>
@@ -9,11 +9,11 @@
 
 namespace cormorant {
 
-// Insertions, deletions, replacements and exchanges of neighbours that lead from one word to the other; upper and lower
-// case are the same.
+// The number of insertions, deletions, replacements and transpositions that turn one word into the other, ignoring
+// case.
 std::size_t distance(std::string_view a, std::string_view b);
 
-// The known word that is nearest, if it is near enough to have been meant; else empty. Of equals the first.
+// The closest known name, if it is close enough to be a typo, else empty. The first of equals.
 std::string nearest(std::string_view word, std::span<const std::string> known);
 
 // "; did you mean 'compile'?" or nothing.

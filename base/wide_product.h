@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // 32 × 32 → 64 bits for sizes that come from a file. ARMv6-M and ARMv8-M Baseline have no such multiplication, and the
-// library's routine would stand in every firmware for the sake of a few checks.
+// library's routine would be in all firmware for the sake of a few checks.
 #pragma once
 
 #include <cstdint>

@@ -24,7 +24,7 @@ struct Board {
   std::string_view archive;             // of target/target.h: the kernels for that CPU
   std::uint64_t model_bytes;            // room for the program's bytes
   std::span<const ArenaRegion> arenas;  // in order of preference, fastest first
-  std::uint64_t reserved;               // of the memory that stack, static data and state lie in
+  std::uint64_t reserved;               // of the memory that stack, static data and state are in
 };
 
 inline constexpr std::uint64_t kKiB = 1024;
@@ -47,7 +47,7 @@ inline constexpr std::array<ArenaRegion, 2> kNetduinoArenas = {{
     {"ccm", 64 * kKiB},
 }};
 
-// The first five are for tests: fast to start, with room for anything. Those that people own have their true memories.
+// The first five are for tests: fast to start, with room for anything. Real boards have their true memories.
 inline constexpr std::array<Board, 8> kBoards = {{
     {"mps3-an547", "Cortex-M55", "m55", 8 * kMiB, kAn547Arenas, kReservedData},
     {"mps2-an505", "Cortex-M33", "m33", 16 * kMiB, kMps2Arenas, kReservedData},

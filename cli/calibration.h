@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What calibration data is, in a line per input, and what about it looks like a mistake: nothing costs more accuracy
-// than data that is not what the model will see.
+// A summary of calibration data, one line per input, and warnings about likely mistakes: nothing costs more accuracy
+// than data that differs from what the model will see.
 #pragma once
 
 #include <nlohmann/json.hpp>

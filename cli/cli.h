@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The words of the command line. Each adds its sub-command to the application and runs when that word was given.
+// The commands. Each adds its subcommand to the application and runs when that command is given.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -17,7 +17,7 @@ void add_about(CLI::App& app);  // targets, operators, completion, manual
 
 std::string manual_page(const CLI::App& app, std::string_view version);  // for man
 
-// What is wrong with an argument that neither the application nor its word knows, and what may have been meant.
+// Describes an argument that neither the application nor its command accepts, with a suggestion.
 std::string explain_extra(const CLI::App& app, const std::string& extra);
 
 }  // namespace cormorant::cli

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What --optimize=speed or size costs and gains, layer by layer, beside the balanced program of the same model.
+// What --optimize=speed or size costs and gains, layer by layer, compared with the balanced program of the same model.
 #pragma once
 
 #include <nlohmann/json.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What would meet a budget that was exceeded: the same model is compiled with other options, and what comes out is
-// told.
+// What would meet a budget that was exceeded: the same model is compiled with other options, and the results are
+// reported.
 #pragma once
 
 #include <string>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What `run` tells of an execution, for those who call it from a program.
+// The figures that `run` reports, for callers from code.
 #pragma once
 
 #include <nlohmann/json.hpp>

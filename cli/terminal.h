@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is only for a person in front of a terminal: colours, and how far a long piece of work is.
+// Only for interactive terminals: colours, and the progress of long work.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@ namespace cormorant::cli {
 std::string error_label();
 std::string warning_label();
 
-// A line of stderr that is written over: "calibrating 120/256, about 4 s left". Empty where stderr is no terminal.
+// A line of stderr that is overwritten: "calibrating 120/256, about 4 s left". Empty if stderr is not a terminal.
 std::function<void(std::size_t done, std::size_t total)> terminal_progress();
 
 // "120/256, about 4 s left"

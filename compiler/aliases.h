@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Names that mean one memory in PyTorch: a view and the tensor that it shows, an in-place operator's result and its
-// operand. Who changes the one changes the other, so an importer that makes every operator functional has to know.
+// operand. Changing one changes the other, so an importer that makes every operator functional has to know.
 #pragma once
 
 #include <string>
@@ -27,7 +27,7 @@ class Aliases {
 
   // Null for a tensor with memory of its own.
   [[nodiscard]] const View* view(const std::string& name) const;
-  // The tensor whose memory the name's is.
+  // The tensor whose memory the name refers to.
   [[nodiscard]] const std::string& base(const std::string& name) const;
   // Whether some operator changes the tensor, itself or through a view.
   [[nodiscard]] bool is_changed(const std::string& base) const { return changed_.contains(base); }

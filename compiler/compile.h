@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// From a graph to a program: the pipeline as data (stages that a caller may change), what it is told, and the facts it
+// From a graph to a program: the pipeline as data (stages that a caller may change), its options, and the facts it
 // records on the way for reports. Nothing here prints.
 #pragma once
 
@@ -33,7 +33,7 @@ struct Compiled;
 struct BitsOptions {
   std::optional<double> min_db;
   std::optional<std::uint64_t> flash, ram;
-  // What firmware needs with a program: of flash with its code, if that is known.
+  // What firmware needs for a program: flash including its code, if that is known.
   std::function<quantizer::Footprint(const Compiled&)> footprint;
 };
 
@@ -46,7 +46,7 @@ struct Options {
   bool strict = false;                           // an operator left in float is an error
   std::vector<quantizer::LayerSettings> layers;  // exceptions from quantization, by module path
   quantizer::Samples calibration;                // none: seeded random inputs stand in, with a warning
-  std::vector<planner::Region> memory;           // in order of preference; empty: one without limit
+  std::vector<planner::Region> memory;           // in order of preference; empty: one of unlimited size
   std::optional<std::uint32_t> constants_in;     // index of a region to which constants are copied at load
   std::filesystem::path intermediates;           // a folder for the graph as text after every stage; empty: none
   std::size_t threads = 0;                       // 0: as many as the machine has
@@ -67,21 +67,21 @@ struct FloatOperator {
   std::string node, op, source, reason;
 };
 
-// A node that a stage replaced by others or took away.
+// A node that a stage replaced by others or removed.
 struct Change {
   std::string node, op, source;
   std::string stage, why;
   std::vector<std::string> became;  // operators under the node's name after the stage; none: part of others, or dead
 };
 
-// What the stages found out.
+// What the stages recorded.
 struct Facts {
   std::map<std::string, int> operators;  // by the program's names
   std::vector<emit::Step> steps;         // where each instruction of the program comes from
   std::vector<FloatOperator> float_operators;
   std::vector<std::string> warnings;
   std::size_t dropped_channels = 0;         // that were the same for every input
-  std::optional<std::int64_t> window_macs;  // of a streamed network, before it was one
+  std::optional<std::int64_t> window_macs;  // of a streamed network, before streaming
   std::vector<double> causal_db;  // of a causal stream, against the window's: per output, with calibration data
   std::optional<RowsFacts> rows;  // where some of it may be computed row by row
   std::int64_t macs = 0;
@@ -110,7 +110,7 @@ struct Context {
 // Bytes of all regions.
 std::int64_t arena_bytes(const Facts& facts);
 
-// One step of the pipeline. `why` is one line for people who read --intermediates or the code.
+// One step of the pipeline. `why` is one line for readers of --intermediates or the code.
 struct Stage {
   std::string name, why;
   std::function<void(ir::Graph&, Context&)> run;
@@ -130,7 +130,7 @@ struct Compiled {
 };
 
 // Imported graph → stages in float → quantize → stages for the target → plan memory → emit, with the graph verified
-// after each stage. In two halves, for those who compile a quantized graph several times: for other CPUs or another
+// after each stage. In two halves, for callers that compile a quantized graph several times: for other CPUs or another
 // goal.
 class Compilation {
  public:
@@ -160,7 +160,7 @@ class Compilation {
 Compiled compile(ir::Graph& graph, const Options& options);
 
 // Quantizes the graph as compile() would and compares every layer with its float form over `data`. Throws InputError
-// for a model that arrives quantized: there is no float form to compare with.
+// for a model that is already quantized: there is no float form to compare with.
 struct Accuracy {
   quantizer::LayerReport report;
   std::vector<quantizer::EqualizedLayer> equalized;

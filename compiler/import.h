@@ -11,19 +11,19 @@
 
 namespace cormorant::compiler {
 
-// What the caller says of a model, and what import says to the user.
+// Options of the caller for a model, and messages of import for the user.
 struct ImportOptions {
-  pt2::Shapes shapes = {};                    // of inputs whose dimensions the export left open
+  pt2::Shapes shapes = {};                    // of inputs with dynamic dimensions
   std::vector<std::string>* notes = nullptr;  // appended to
 };
 
 // A .pt2, a graph as text (.txt, with its constants in FILE.data), or a program (.pte). Diagnostics name the file.
 ir::Graph import_model(const std::string& path, const ImportOptions& options = {});
 
-// A program's instructions as the nodes that they were made of, after lowering.
+// A program's instructions as the nodes they came from, after lowering.
 ir::Graph import_pte(std::span<const std::byte> program, const std::string& file);
 
-// The text itself; `blob` is what stands in FILE.data.
+// The text itself; `blob` is what is in FILE.data.
 ir::Graph import_text(std::string_view text, const std::string& file, const ir::Bytes& blob = {});
 
 ir::Graph import_program(const pt2::Program& program, const std::string& file);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Which parts of a graph to compute row by row (passes/rows.h). A plan is a sequence of groups and of nodes that are
-// computed whole. What a group needs depends on where it begins and ends alone, so the best plan up to a node is one of
-// the best plans up to earlier ones and a group behind it.
+// computed whole. What a group needs depends only on where it begins and ends, so the best plan up to a node is one of
+// the best plans up to earlier ones and a group after it.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,8 @@ struct RowsOptions {
   // None: as few bytes as possible. Else as little work as possible with no more bytes than this, or as few bytes as
   // possible if that is too few.
   std::optional<std::int64_t> bytes = {};
-  bool feed = false;  // the program's image arrives by rows, and is nowhere whole
-  // At most so many times the model's products, where that saves memory: some of them are computed by strips.
+  bool feed = false;  // the program's image arrives by rows, and is never whole in memory
+  // At most this many times the model's products, where that saves memory: some of them are computed by strips.
   double recompute = 1;
 };
 inline constexpr std::int64_t kAnyBytes = std::int64_t{1} << 60;  // for the least work
@@ -38,14 +38,14 @@ struct RowsFacts {
   std::int64_t extra = 0;                      // instructions, estimated
   std::int64_t work_by_layer = 0;              // the same of all layers
   std::int64_t extra_macs = 0;                 // products more than the model has
-  std::vector<RowsPoint> curve;                // all plans of which none needs less memory and less work
+  std::vector<RowsPoint> curve;                // all plans that no other one beats in both memory and work
 };
 
-// For --feed=rows, before the layout is decided: rows of the input lie one after the other, whatever its type. Throws
-// InputError where the model has not one image to take.
+// For --feed=rows, before the layout is decided: rows of the input are consecutive, whatever its type. Throws
+// InputError if the model does not take a single image.
 void lay_out_rows(ir::Graph& graph);
 
-// Only facts, without the choice of a plan: what there is to choose from.
+// Only the facts, without choosing a plan: the alternatives.
 RowsFacts plans_by_rows(const ir::Graph& graph, const ops::Config& config);
 
 // Rewrites the graph, which is lowered and has its layout. Throws InputError where its input cannot arrive by rows:

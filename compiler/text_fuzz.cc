@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Any text is a graph or an InputError; any graph compiles, in float and quantized, to a program that loads, or is
-// refused. Corpus: testdata/texts, which --intermediates wrote. The first byte chooses.
+// refused. Corpus: testdata/texts, written by --intermediates. The first byte chooses.
 #include <cstddef>
 #include <cstdint>
 #include <string_view>

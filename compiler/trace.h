@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is told of a compilation while it runs: the graph as text after each stage, what became of every node, seconds.
+// What is recorded while a compilation runs: the graph as text after each stage, what became of every node, seconds.
 #pragma once
 
 #include <chrono>
@@ -14,7 +14,7 @@
 
 namespace cormorant::compiler {
 
-// The folder that --intermediates names; empty: none.
+// The folder given by --intermediates; empty: none.
 class Intermediates {
  public:
   explicit Intermediates(std::filesystem::path folder);
@@ -25,7 +25,7 @@ class Intermediates {
   int number_ = 0;
 };
 
-// Nodes keep their names through the stages, so a stage's effect on a node is what stands under its name before and
+// Nodes keep their names through the stages, so a stage's effect on a node is what is under its name before and
 // after.
 class Changes {
  public:
@@ -47,7 +47,7 @@ class Trace {
   void imported(const ir::Graph& graph) { intermediates_.write(graph, "import"); }
   void ran(const ir::Graph& graph, const Stage& stage, Facts& facts);
 
-  // Does some work of this name, and adds up what it takes: a stage may run twice.
+  // Runs a piece of work under this name, and adds up its time: a stage may run twice.
   template <class Work>
   static void timed(const std::string& name, Facts& facts, const Work& work) {
     const auto start = std::chrono::steady_clock::now();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Functions of a linked firmware, read from its instructions: how deep each moves the stack pointer, whom it calls at
-// which depth, and which addresses it knows. It needs no word of the compiler's, so the C library, libgcc and assembly
+// Functions of a linked firmware, read from its instructions: how far each moves the stack pointer, what it calls at
+// which depth, and which addresses it takes. It needs no help from the compiler, so the C library, libgcc and assembly
 // are read like everything else.
 //
 // Each function is followed from its entry along every branch with what its registers are known to hold: constants,
@@ -18,7 +18,7 @@
 
 namespace cormorant {
 
-// A firmware whose stack cannot be bounded, and why: recursion, a call of nobody knows whom, a stack of varying depth.
+// Firmware whose stack cannot be bounded, and why: recursion, an unknown callee, a stack of varying depth.
 struct StackError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -32,7 +32,7 @@ struct CallSite {
 struct FunctionCode {
   std::uint32_t entry = 0;
   std::string name;         // as the linker has it
-  std::uint32_t frame = 0;  // how deep it moves the stack pointer itself
+  std::uint32_t frame = 0;  // how far it moves the stack pointer itself
   std::vector<CallSite> calls;
   std::set<std::uint32_t> constants;  // words from literal pools, and pairs of MOVW and MOVT: addresses among them
 };

@@ -40,7 +40,7 @@ std::vector<Piece> read_map(const std::filesystem::path& path) {
     words >> std::hex >> piece.address >> piece.bytes >> std::ws;
     continues = is_piece && !words;
     if (!std::getline(words, piece.file) || piece.bytes == 0) continue;
-    // Strings that were merged into others keep the size that they had, but the next piece stands in their place.
+    // Strings that were merged into others keep the size that they had, but the next piece is in their place.
     if (!pieces.empty() && pieces.back().address <= piece.address) {
       pieces.back().bytes = std::min<std::uint64_t>(pieces.back().bytes, piece.address - pieces.back().address);
     }
@@ -51,7 +51,7 @@ std::vector<Piece> read_map(const std::filesystem::path& path) {
 
 using Families = std::set<std::string>;
 
-// Who reaches what, by address.
+// What reaches what, by address.
 struct Owners {
   std::map<std::uint32_t, Families> functions;
   std::map<std::uint32_t, Families> constants;

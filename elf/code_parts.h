@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whose the bytes of a firmware's code are: the runtime's, each operator's, what several operators share, the C
-// library's and libgcc's, the start-up's. The linker's map tells the archive; inside the kernels' archive it is told by
-// who reaches a function, or who knows the address of a constant.
+// Which part each byte of a firmware's code belongs to: the runtime's, each operator's, what several operators share,
+// the C library's and libgcc's, the start-up's. The linker's map names the archive; inside the kernels' archive it is
+// identified by what reaches a function, or takes the address of a constant.
 #pragma once
 
 #include <filesystem>

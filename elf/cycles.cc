@@ -318,7 +318,7 @@ std::uint32_t junction(const Cpu& cpu, const Run& before, const Run& after, bool
     default:
       break;
   }
-  if (!was_taken) refill = before.last == Kind::loop_end ? 1 : 0;  // any branch may stand in an IT block
+  if (!was_taken) refill = before.last == Kind::loop_end ? 1 : 0;  // any branch may be in an IT block
   unsigned wait = before.exit.busy[static_cast<std::size_t>(after.first_unit)];
   if ((after.first_reads & before.exit.late) != 0) wait = std::max<unsigned>(wait, before.exit.late_by);
   if (before.exit.hidden_cycle && !after.first_is_access) ++wait;

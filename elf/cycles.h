@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Estimated cycles: what a run of instructions costs in the pipeline of one CPU, with memory that never makes it wait.
+// Estimated cycles: what a run of instructions costs in the pipeline of one CPU, with memory without wait states.
 // docs/cycles.md says where each number comes from and what is not modelled.
 #pragma once
 
@@ -20,7 +20,7 @@ enum class Pairing : std::uint8_t {
 };
 
 // One CPU. Costs are the cycles until the next instruction can be issued; results, the cycles until another can use
-// what this one computed (1: the next cycle's may).
+// this one's result (1: in the next cycle).
 struct Cpu {
   std::string_view name;
   Pairing pairing = Pairing::none;
@@ -42,7 +42,7 @@ struct Cpu {
   std::uint8_t float_result = 2, float_multiply_add_result = 4;
 };
 
-// Null for a name that is none.
+// Null for an unknown name.
 const Cpu* find_cpu(std::string_view name);
 
 enum class Unit : std::uint8_t { none, memory, integer, multiply };  // of MVE
@@ -50,7 +50,7 @@ inline constexpr std::size_t kUnits = 4;
 
 // What a run of instructions leaves to the one after it.
 struct Exit {
-  Registers late = 0;  // results that are not there yet, the last of them after `late_by` more cycles
+  Registers late = 0;  // results that are not ready yet, the last of them after `late_by` more cycles
   std::uint8_t late_by = 0;
   std::uint8_t busy[kUnits] = {};  // cycles until a unit is free
   bool hidden_cycle = false;       // a load's second cycle, which an access of memory would hide
@@ -68,8 +68,8 @@ struct Run {
 // As if nothing came before it.
 Run schedule(const Cpu& cpu, std::span<const Instruction> instructions);
 
-// Cycles between two runs: what the second waits for the first, and a refilled pipeline if the first ends in a branch
-// that was taken. A loop's end costs nothing when the CPU remembers the loop.
+// Cycles between two runs: the second's wait for the first, and a pipeline refill if the first ends in a taken branch.
+// A loop's end costs nothing when the CPU remembers the loop.
 std::uint32_t junction(const Cpu& cpu, const Run& before, const Run& after, bool was_taken, bool is_known_loop);
 
 }  // namespace cormorant::plugin

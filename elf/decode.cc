@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The encodings are those of the Armv8-M Architecture Reference Manual, chapter C2. Where a form cannot matter to a
-// pipeline (which of sixteen additions it is), it is not told apart.
+// pipeline (which of sixteen additions it is), it is not distinguished.
 #include "elf/decode.h"
 
 namespace cormorant::plugin {
@@ -334,7 +334,7 @@ Instruction long_multiply32(unsigned a, unsigned b) {
 
 // ---- 32 bits: floating point and MVE ----------------------------------------------------------------------------
 
-// The vector register in which a floating-point register lies: number of a single or double one.
+// The vector register that contains a floating-point register: number of a single or double one.
 Registers float_register(unsigned number, bool is_double) {
   return vector(bits(is_double ? number / 2 : number / 4, 2, 0));
 }

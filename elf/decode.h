@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a Thumb instruction is to a pipeline: which unit executes it, which registers it waits for and which it makes
+// A Thumb instruction as a pipeline sees it: which unit executes it, which registers it waits for and which it makes
 // others wait for. Nothing about what it computes, so a few dozen kinds cover ARMv6-M to ARMv8.1-M with MVE.
 #pragma once
 
@@ -59,7 +59,7 @@ constexpr bool is_load(Kind kind) { return kind >= Kind::load && kind <= Kind::l
 constexpr bool is_store(Kind kind) { return kind >= Kind::store && kind <= Kind::store_multiple; }
 constexpr bool is_vector(Kind kind) { return kind >= Kind::vector_simple; }
 
-// Registers as bits: 0 … 15 of the core, 16 … 23 the vector registers, in which the floating-point registers lie.
+// Registers as bits: 0 … 15 of the core, 16 … 23 the vector registers, which contain the floating-point registers.
 using Registers = std::uint32_t;
 constexpr Registers core(unsigned number) { return 1U << number; }
 constexpr Registers vector(unsigned number) { return 1U << (16 + number); }
@@ -79,7 +79,7 @@ struct Instruction {
   Registers writes = 0;       // results, without updated addresses
 };
 
-// `second` is not looked at for a 16-bit instruction.
+// `second` is ignored for a 16-bit instruction.
 Instruction decode(std::uint16_t first, std::uint16_t second);
 
 // Whether an instruction that begins like this has a second halfword.

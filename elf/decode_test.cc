@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Encodings as the GNU assembler writes them, and what they are to a pipeline. The kernels' own instructions first.
+// Encodings as the GNU assembler writes them, and what a pipeline sees. The kernels' own instructions first.
 #include "elf/decode.h"
 
 #include <gtest/gtest.h>

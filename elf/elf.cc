@@ -225,7 +225,7 @@ std::vector<std::string> archive_symbols(const std::filesystem::path& path) {
   return symbols;
 }
 
-// Members begin at even positions, each behind a header of texts, of which the size in decimals stands at 48.
+// Members begin at even positions, each after a text header, which has the size in decimal at offset 48.
 std::vector<Elf> read_archive(const std::filesystem::path& path) {
   const std::vector<std::uint8_t> data = read_bytes(path);
   const Bytes file(data, path.string());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the launcher reads from a linked firmware: section sizes (for the size accounting), symbols (where to count, and
+// What the launcher reads from linked firmware: section sizes (for the size accounting), symbols (where to count, and
 // what must not be there) and the architecture it was built for. And from an archive: which symbols it defines.
 #pragma once
 
@@ -54,27 +54,27 @@ struct Elf {
 
   [[nodiscard]] std::uint32_t section_size(std::string_view name) const;  // 0 when there is none
   [[nodiscard]] const ElfSymbol* find(std::string_view name) const;
-  // What the flash holds there; nothing where it holds nothing.
+  // The flash contents there; empty if there are none.
   [[nodiscard]] std::optional<std::uint16_t> halfword(std::uint32_t address) const;
   [[nodiscard]] std::optional<std::uint32_t> word(std::uint32_t address) const;
   // The function that holds the address, for messages; null when it is in none.
   [[nodiscard]] const ElfSymbol* function_at(std::uint32_t address) const;
 };
 
-// Throws std::runtime_error: our own tools made these files, so a bad one is not the user's fault.
+// Throws std::runtime_error: our own tools wrote these files, so a bad one is not the user's fault.
 Elf read_elf(const std::filesystem::path& path);
 std::vector<std::string> archive_symbols(const std::filesystem::path& path);
 std::vector<Elf> read_archive(const std::filesystem::path& path);  // its objects
 
-// Proves that the firmware holds no code of a newer architecture, which the board, often a larger CPU, would execute.
-// The linker merges the attributes of all its inputs, so one wrong object shows.
+// Checks that the firmware contains no code for a newer architecture, which the board, often a larger CPU, would
+// execute. The linker merges the attributes of all its inputs, so one wrong object shows.
 bool is_code_for(const Elf& elf, const Cpu& cpu);
 
-// What the runtime promises not to use: heap, exceptions, global constructors, stdio, and the C library's hidden state.
-// One line per offence; empty for a clean firmware.
+// What the runtime must not use: heap, exceptions, global constructors, stdio, and the C library's hidden state. One
+// line per offence; empty for a clean firmware.
 std::vector<std::string> forbidden_in(const Elf& elf);
 
-// The compiler's routines for what a CPU cannot: soft float, division, 64-bit products. No int8 program needs one.
+// The compiler's routines for what a CPU cannot do: soft float, division, 64-bit products. No int8 program needs one.
 std::vector<std::string> library_arithmetic_in(const Elf& elf);
 
 }  // namespace cormorant

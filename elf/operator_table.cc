@@ -88,7 +88,7 @@ void extend(CallGraph& graph, Reach& reach) {
   }
 }
 
-// Pointers to functions in read-only data other than the table's kernels: nobody knows who reads them.
+// Pointers to functions in read-only data other than the table's kernels: their readers are unknown.
 std::set<std::uint32_t> pointers_in_data(const CallGraph& graph, const std::vector<KernelCode>& kernels) {
   std::set<std::uint32_t> found;
   for (const ElfSection& section : graph.elf().sections) {
@@ -145,7 +145,7 @@ std::string short_name(const std::string& symbol) {
   std::string name = demangled(symbol);
   const std::string arguments = parameters(name);
   if (!arguments.empty()) name.resize(name.rfind(arguments));
-  std::string plain;  // without what stands in angle brackets
+  std::string plain;  // without what is in angle brackets
   int level = 0;
   for (const char c : name) {
     if (c == '<') ++level;
@@ -157,7 +157,7 @@ std::string short_name(const std::string& symbol) {
       plain.erase(at, noise.size());
     }
   }
-  return plain.substr(plain.rfind(' ') + 1);  // templates tell their result's type first
+  return plain.substr(plain.rfind(' ') + 1);  // templates begin with their result's type
 }
 
 }  // namespace cormorant

@@ -3,8 +3,8 @@
 // The operator table of a linked firmware, and for each of its kernels the functions that `load` and `execute` reach.
 //
 // A call through a pointer inside a kernel can only reach functions whose address the kernel's own code knows: as a
-// constant, or in read-only data. What load knows may be in the plan, so execute knows it too, but not the other way
-// round. Where the caller's name tells the pointer's type, only functions of that type remain.
+// constant, or in read-only data. What load knows may be in the plan, so execute knows it too, but not vice versa. If
+// the caller's name reveals the pointer's type, only functions of that type remain.
 #pragma once
 
 #include <set>
@@ -30,7 +30,7 @@ struct KernelCode {
 // Empty when the firmware has no table.
 std::vector<KernelCode> read_operator_table(CallGraph& graph);
 
-// Which of `known` a call through a pointer in the function `caller` can mean.
+// Which of `known` a call through a pointer in the function `caller` can reach.
 std::vector<std::uint32_t> callable_from(CallGraph& graph, const FunctionCode& caller,
                                          const std::set<std::uint32_t>& known);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The encodings are those of the Armv8-M Architecture Reference Manual, chapter C2. Which registers an instruction
-// writes is known to the decoder of the cycle estimate; here stands what that one has no use for: immediates, targets
-// and the stack pointer.
+// writes is known to the decoder of the cycle estimate; this is what that one has no use for: immediates, targets and
+// the stack pointer.
 #include "elf/thumb.h"
 
 #include <bit>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a Thumb instruction does to the flow of control and to the stack pointer, and as much of the registers as it
-// takes to follow both: constants, addresses on the stack, what was popped. From ARMv6-M to ARMv8.1-M with MVE.
+// What a Thumb instruction does to the flow of control and to the stack pointer, and as much about the registers as is
+// needed to follow both: constants, addresses on the stack, what was popped. From ARMv6-M to ARMv8.1-M with MVE.
 #pragma once
 
 #include <cstdint>
@@ -43,12 +43,12 @@ struct ThumbInstruction {
   std::int32_t value = 0;
   std::int32_t pushed = 0;    // by how many bytes the stack grows, negative: shrinks
   std::uint32_t popped = 0;   // registers that were loaded from the stack, as bits
-  std::uint32_t written = 0;  // registers that change, as bits; without the stack pointer, where the above tells
+  std::uint32_t written = 0;  // registers that change, as bits; without the stack pointer if covered above
   // IT: how many instructions follow under a condition, and as bits which of them under its opposite.
   std::uint32_t conditional = 0, otherwise = 0;
 };
 
-// `second` is not looked at for a 16-bit instruction.
+// `second` is ignored for a 16-bit instruction.
 ThumbInstruction decode_thumb(std::uint32_t address, std::uint16_t first, std::uint16_t second);
 
 }  // namespace cormorant

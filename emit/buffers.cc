@@ -27,7 +27,7 @@ Buffer::Kind kind_of(const ir::Value& value) {
   return Buffer::Kind::value;
 }
 
-// In the order in which they come to be; views and other aliases, which no step makes, at the end.
+// In order of creation; views and other aliases, which no step creates, at the end.
 std::vector<const ir::Value*> in_order(const ir::Graph& graph, const MemoryMap& memory) {
   std::vector<const ir::Value*> values;
   std::unordered_set<const ir::Value*> seen;

@@ -35,8 +35,8 @@ struct RegionFacts {
   std::string name;
   std::int64_t bytes = 0;
   std::int64_t constant_bytes = 0;  // of these, for copies of the constants
-  std::int64_t lower_bound = 0;     // no plan could do with less for what lies here, in this order
-  std::string peak_node;            // the operator that sets the peak; empty where nothing lies here
+  std::int64_t lower_bound = 0;     // no plan could do with less for what is here, in this order
+  std::string peak_node;            // the operator that sets the peak; empty where nothing is here
   std::uint32_t peak_step = 0;
   std::vector<std::pair<std::string, std::int64_t>> at_peak;  // what is alive then, and its bytes, the largest first
   std::vector<Buffer> buffers;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The groups of a graph that are computed row by row (ops/rows/rows.h). A group's nodes stand together, in the order of
-// a tick, the group itself last.
+// The groups of a graph that are computed row by row (ops/rows/rows.h). A group's nodes are adjacent, in the order of a
+// tick, the group itself last.
 #pragma once
 
 #include <cstdint>
@@ -15,20 +15,20 @@ namespace cormorant::emit {
 bool is_group(const ir::Node& node);
 bool is_feed(const ir::Node& node);  // of a whole image, or of rows as they arrive
 bool is_push(const ir::Node& node);  // of the latter
-// Only another reading of memory that somebody else writes: no instruction, and nothing that a group does.
+// Only another view of memory that another node writes: no instruction, and no work for a group.
 bool is_slab(const ir::Node& node);
 bool is_window(const ir::Node& node);
-// What a row is computed of by strips: moved, and no instruction.
+// The input of a row computed by strips: moved, without an instruction.
 bool is_cut(const ir::Node& node);
 bool is_paste(const ir::Node& node);
 
-// Of a group's schedule: one record per feed, operator and row that is pasted, in the order of a tick; operators
-// between a cut and a paste are due when that is.
+// A group's schedule: one record per feed, operator and pasted row, in the order of a tick; operators between a cut and
+// a paste are due when that is.
 struct Schedule {
   static constexpr std::size_t kNumbers = 5;
   std::int64_t start = 0, period = 1, before = 0, rows = 0, after = 0;
 
-  // Throws std::logic_error if there is no such one.
+  // Throws std::logic_error if it does not exist.
   Schedule(const ir::Node& group, std::size_t index);
 };
 
@@ -39,16 +39,16 @@ class Groups {
   Groups() = default;
   explicit Groups(const ir::Graph& graph);
 
-  // The group that the node is a member of, itself apart; null if of none.
+  // The group that the node is a member of, other than itself; null if none.
   [[nodiscard]] const ir::Node* group_of(const ir::Node& node) const;
   // In execution order.
   [[nodiscard]] const Nodes& members(const ir::Node& group) const { return members_.at(&group); }
-  // The slab whose newest row a value is; null if it is none's.
+  // The slab whose newest row a value is; null if none.
   [[nodiscard]] const ir::Value* slab_of(const ir::Value* row) const;
-  // Whether somebody keeps the value's memory from tick to tick: nothing else may be written there.
+  // Whether the value's memory is kept from tick to tick: nothing else may be written there.
   [[nodiscard]] bool is_pinned(const ir::Value* value) const;
 
-  // Of a group's members those that its schedule has records of.
+  // The members of a group that its schedule has records of.
   [[nodiscard]] Nodes scheduled(const ir::Node& group) const;
   // Whether some of its rows are computed by strips.
   [[nodiscard]] bool has_strips(const ir::Node& group) const;
@@ -60,7 +60,7 @@ class Groups {
   // longer; null if there is none.
   [[nodiscard]] const ir::Value* covered_by(const ir::Node& group, std::size_t result) const;
 
-  // Of steps in execution order, those that are instructions, as a program has them: stages behind all others.
+  // The steps that are instructions, from execution order to the program's order: stages after all others.
   [[nodiscard]] Nodes instructions(const Nodes& steps) const;
 
  private:

@@ -18,8 +18,8 @@ namespace {
 
 using Order = std::vector<const ir::Node*>;
 
-// How far a result must begin before an argument that it may cover, as offsets go. In which order ExecuTorch's kernels
-// read and write is not known.
+// How far a result must begin before an argument that it may cover, as offsets go. The order in which ExecuTorch's
+// kernels read and write is unknown.
 std::optional<std::uint64_t> cover_distance(const ir::Node& node, const ir::NamedArgument& argument,
                                             ops::Runtime runtime) {
   const ops::Operator* op = ops::find(node);
@@ -112,7 +112,7 @@ class Mapper {
     block.accesses = accesses_of(value);
     map_.blocks.push_back(std::move(block));
   }
-  // In messages: the operator whose it is.
+  // In messages: the operator it belongs to.
   [[nodiscard]] std::string name_of(const ir::Value* value, std::uint32_t step) const {
     if (value->kind == ir::ValueKind::scratch) return "scratch of " + called(*map_.steps[step]);
     return value->producer == nullptr ? value->name : called(*value->producer);
@@ -168,7 +168,7 @@ class Mapper {
     block.part = {static_cast<std::uint32_t>(whole), offset, kind};
     wholes_.insert(whole);
   }
-  // As the whole has it, of which nothing is known before it is a part itself.
+  // A part's alignment: that of its offset and of its whole, whose own is computed first.
   std::uint32_t align_part(std::size_t index) {
     planner::Block& block = map_.blocks[index];
     if (!block.part) return block.alignment;
@@ -212,7 +212,7 @@ class Mapper {
     }
   }
 
-  // A group's results come row by row: they are there from its beginning, unless they lie where the rows of an image
+  // A group's results come row by row: they are there from its beginning, unless they are where the rows of an image
   // were that it is fed with.
   void place_collected(const ir::Node& group, std::uint32_t step) {
     for (std::size_t i = 0; i < group.results.size(); ++i) {
@@ -232,8 +232,8 @@ class Mapper {
     }
   }
 
-  // Where nothing but the block lies, the result is it from now on. Else it is a part of the block that is as large, so
-  // that the checker sees when it is written.
+  // If there is nothing but the block, the result takes it over from now on. Else it is a part of the block that is as
+  // large, so that the checker sees when it is written.
   void work_in_place(const ir::Value* result, std::size_t over, std::uint32_t step) {
     if (is_part_or_whole(over)) {
       add_block(result, step);
@@ -245,8 +245,8 @@ class Mapper {
     map_.blocks[over].last = last_use(result, step);
   }
 
-  // Whether the result, whose block is the last one, may cover the beginning of an input that dies here: of several the
-  // one with which most is saved.
+  // Whether the result, whose block is the last one, may cover the beginning of an input that dies here: of several,
+  // the one that saves the most.
   [[nodiscard]] std::optional<planner::Block::Over> find_cover(const ir::Node& node, std::uint32_t step) const {
     if (reuse_ == Reuse::none) return std::nullopt;
     std::optional<planner::Block::Over> best;
@@ -265,11 +265,11 @@ class Mapper {
     return best;
   }
 
-  // Whether nobody needs the memory of this argument after the node, which has it as an argument once.
+  // Whether this argument's memory is not needed after the node, which takes it as an argument once.
   [[nodiscard]] bool dies_at(const ir::Node& node, const ir::Value* value, std::uint32_t step) const {
     const auto block = map_.block_of.find(value);
     if (block == map_.block_of.end() || value->kind == ir::ValueKind::scratch || groups_.is_pinned(value)) return false;
-    // What will be a piece of something has its place, even if nobody reads it there.
+    // A piece of a concatenation has its place, even if it is never read there.
     if (parts_.find(root(value)) != nullptr && !map_.blocks[block->second].part) return false;
     const std::vector<const ir::Value*> sharing = parts_.sharing(root(value));
     const auto shares = [&](const ir::Value* other) {
@@ -337,7 +337,7 @@ class Scheduler {
   }
 
  private:
-  // What is in memory for a value: one buffer, or all those that it is made of or a part of.
+  // The memory of a value: one buffer, or all those that it consists of or is a part of.
   std::vector<std::uint32_t> buffers_of(const ir::Value* value) {
     std::vector<std::uint32_t> buffers;
     for (const ir::Value* source : parts_.sources(value)) {
@@ -349,7 +349,7 @@ class Scheduler {
   }
   std::uint32_t buffer_of(const ir::Value* value) {
     const auto [found, is_new] = index_.try_emplace(root(value), static_cast<std::uint32_t>(buffers_.size()));
-    // What a state becomes lies in the state's memory, which is there all the time.
+    // A state's new contents are in the state's memory, which is always live.
     if (is_new) buffers_.push_back({.size = placed_.contains(root(value)) ? 0 : bytes_of(root(value))});
     return found->second;
   }
@@ -448,11 +448,11 @@ Attempt attempt(const ir::Graph& graph, const Groups& groups, const Order& given
   return peak < best.peak ? Attempt{std::move(other), peak} : std::move(best);
 }
 
-// A part costs nothing to make, but keeps its place from the beginning and can demand a whole that is in the way. So
-// operators become parts all at once if that needs no more memory than none of them, else one by one.
+// A part costs nothing, but pins its place from the beginning and may need a whole that is in the way. So all operators
+// become parts if that needs no more memory than none, else one by one.
 MemoryMap place_parts(const ir::Graph& graph, const Groups& groups, const Order& given, ops::Runtime runtime) {
   constexpr std::size_t kMostAttempts = 24;
-  // Our kernels read activations by words at most; of others nothing is known.
+  // Our kernels read activations in words at most; other kernels are unknown.
   const std::uint64_t alignment = runtime == ops::Runtime::cormorant ? 4 : planner::Block::kAlignment;
   Attempt best = attempt(graph, groups, given, {}, runtime);
   const Parts all(given, alignment, graph.updates());

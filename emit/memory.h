@@ -15,7 +15,7 @@
 namespace cormorant::emit {
 
 struct MemoryMap {
-  explicit MemoryMap() = default;  // {} in a call is no memory at all
+  explicit MemoryMap() = default;  // {} as an argument means no memory at all
 
   std::vector<const ir::Node*> steps;  // the nodes that become instructions, in order
   std::vector<planner::Block> blocks;
@@ -27,15 +27,15 @@ struct MemoryMap {
   planner::Plan plan;
 };
 
-// What people call a node: its module, where it has one.
+// A node's name for users: its module, if it has one.
 std::string called(const ir::Node& node);
 
-// quick and none are for tests: memory is used again, but nothing is searched for; every tensor in a place of its own,
-// to find out whether memory that is used again is at fault.
+// quick and none are for tests: memory is used again, but nothing is searched for; every tensor in its own place, to
+// find out whether reuse of memory is at fault.
 enum class Reuse : std::uint8_t { all, quick, none };
 
-// Plans, and has the plan proved by the planner's independent checker. Regions come in order of preference; none means
-// one without limit, "arena". What may lie where depends on whose kernels execute the program. Constants stay in the
+// Plans, and verifies the plan with the planner's independent checker. Regions come in order of preference; none means
+// one without limit, "arena". What may be where depends on whose kernels execute the program. Constants stay in the
 // program, and get memory to which they are copied at load if a region's index is given.
 MemoryMap map_memory(const ir::Graph& graph, std::vector<planner::Region> regions, ops::Runtime runtime,
                      Reuse reuse = Reuse::all, std::optional<std::uint32_t> constants_in = {});

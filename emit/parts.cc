@@ -6,7 +6,7 @@
 #include "ops/op.h"
 
 namespace cormorant::emit {
-// Constants are not in RAM, and states keep what they hold when others change.
+// Constants are not in RAM, and states keep their contents when others change.
 bool Parts::is_movable(const ir::Value* root) const {
   return (root->kind == ir::ValueKind::input || root->kind == ir::ValueKind::result) && !placed_.contains(root);
 }
@@ -36,7 +36,7 @@ bool Parts::add_view(const ir::Node& node, std::uint64_t offset) {
   return true;
 }
 
-// All of them or none: each can lie in one place only.
+// All of them or none: each can be in one place only.
 bool Parts::add_pieces(const ir::Node& node) {
   std::vector<const ir::Value*> pieces;
   std::uint64_t offset = 0;
@@ -58,7 +58,7 @@ bool Parts::add_pieces(const ir::Node& node) {
 
 void Parts::put(const ir::Value* part, Place place) {
   places_[part] = place;
-  // What hung on the part hangs on the outermost whole now.
+  // What was attached to the part is now attached to the outermost whole.
   std::vector<const ir::Value*> moved = {part};
   if (const auto tree = trees_.find(part); tree != trees_.end()) {
     moved = std::move(tree->second);

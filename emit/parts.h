@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Values that are stretches of others' memory: a slice of its source, a piece of the concatenation it goes into. The
-// operators between them then have nothing to do and are left out of the program.
+// Values inside other values' memory: a slice of its source, a piece of the concatenation it goes into. The operators
+// between them then have nothing to do and are left out of the program.
 #pragma once
 
 #include <algorithm>
@@ -29,15 +29,15 @@ class Parts {
   using Nodes = std::vector<const ir::Node*>;
 
   Parts() = default;
-  // Of these nodes' values, where they can; nodes in execution order. Offsets are multiples of the alignment. What
-  // states become has a place already.
+  // For these nodes' values, where possible; nodes in execution order. Offsets are multiples of the alignment. States'
+  // new contents already have a place.
   Parts(const Nodes& nodes, std::uint64_t alignment, const std::vector<ir::Update>& updates);
 
-  [[nodiscard]] const Nodes& nodes() const { return nodes_; }  // that are no instructions
+  [[nodiscard]] const Nodes& nodes() const { return nodes_; }  // that are not instructions
   [[nodiscard]] bool contains(const ir::Node& node) const { return is_left_out_.contains(&node); }
-  // Null if the root is no part.
+  // Null if the root is not a part.
   [[nodiscard]] const Place* find(const ir::Value* root) const;
-  // The other roots that lie, in part at least, on the bytes of this one.
+  // The other roots that are, in part at least, on the bytes of this one.
   [[nodiscard]] std::vector<const ir::Value*> sharing(const ir::Value* root) const;
   // The values that must be computed and kept for this one, parts and wholes seen through.
   [[nodiscard]] std::vector<const ir::Value*> sources(const ir::Value* value) const;

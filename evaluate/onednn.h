@@ -30,7 +30,7 @@ struct ConvolutionGeometry {
 // left [..., M, K] · right [..., K, N] -> [..., M, N]; the leading dimensions are equal.
 [[nodiscard]] Tensor matmul(const Tensor& left, const Tensor& right);
 
-// Of rows [K, P], the products of `count` rows from `first` on with all rows -> [count, K].
+// For rows [K, P], the products of `count` rows from `first` on with all rows -> [count, K].
 [[nodiscard]] Tensor gram(const Tensor& rows, std::size_t first, std::size_t count);
 
 }  // namespace cormorant::evaluate

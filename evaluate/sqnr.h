@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The ratio of signal to noise, in dB. Signal is what varies with the input: the mean over the samples, element by
-// element, is not, since a network that always answers the same has nothing to say, and corrected biases get a mean
-// right however bad the rest is. Of a single sample nothing is known to vary: then all of it is signal.
+// element, is not, since a constant output carries no information, and corrected biases get the mean right however bad
+// the rest is. With a single sample nothing is known to vary: then all of it is signal.
 #pragma once
 
 #include <algorithm>
@@ -27,7 +27,7 @@ class Sqnr {
       noise_ += error * error;
     }
   }
-  // Of other samples of the same tensor.
+  // Adds other samples of the same tensor.
   void add(const Sqnr& other) {
     sums_.resize(std::max(sums_.size(), other.sums_.size()));
     for (std::size_t k = 0; k < other.sums_.size(); ++k) sums_[k] += other.sums_[k];

@@ -59,7 +59,7 @@ double load_number(const std::byte* at, DType dtype) {
   throw std::logic_error("constant with an element type that does not exist");
 }
 
-// Elements between neighbours along each logical dimension, as they lie in memory.
+// Elements between neighbours along each logical dimension, in memory order.
 std::vector<std::size_t> memory_strides(const ir::TensorType& type) {
   std::vector<std::size_t> strides(type.rank());
   std::size_t stride = 1;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Float tensors on the host and the frame that holds them while a graph is evaluated: the float semantics of a model,
-// used for calibration and as the yardstick of accuracy. Data is always contiguous in logical (NCHW) order.
+// used for calibration and as the reference for accuracy. Data is always contiguous in logical (NCHW) order.
 #pragma once
 
 #include <memory>
@@ -23,7 +23,7 @@ struct Tensor {
   Tensor(ir::Shape s, std::vector<float> d)
       : shape(std::move(s)), data(std::make_shared<const std::vector<float>>(std::move(d))) {}
   [[nodiscard]] std::span<const float> values() const { return *data; }
-  // The same elements under another shape, without a copy.
+  // The same elements with another shape, without a copy.
   [[nodiscard]] Tensor reshaped(ir::Shape s) const {
     Tensor t = *this;
     t.shape = std::move(s);
@@ -35,8 +35,8 @@ struct Tensor {
 // stand for.
 [[nodiscard]] Tensor constant_tensor(const ir::Value& value);
 
-// Behind an operator that a clamp was fused into: its result within the node's activation_min and activation_max, as
-// far as it has them.
+// For an operator with a fused clamp: its result limited to the node's activation_min and activation_max, as far as it
+// has them.
 [[nodiscard]] Tensor with_activation(const ir::Node& node, Tensor result);
 
 // A graph's constants as floats: converted on first use, then shared by the frames of all samples and threads.
@@ -55,7 +55,7 @@ class Frame {
   Frame() : constants_(std::make_shared<Constants>()) {}
   explicit Frame(std::shared_ptr<Constants> constants) : constants_(std::move(constants)) {}
 
-  // What was set, else the constant. Anything else is a value that nothing has computed: std::logic_error.
+  // The tensor that was set, else the constant. std::logic_error for a value that has not been computed.
   [[nodiscard]] const Tensor& get(const ir::Value* value) const;
   void set(const ir::Value* value, Tensor tensor);
   void drop(const ir::Value* value);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A table of small operators for tests of the evaluator and the quantizer: one for each way in which an operator can
-// take part, and arithmetic that can be followed in the head. Linked instead of the real table.
+// take part, with arithmetic that can be done in one's head. Linked instead of the real table.
 #include <algorithm>
 
 #include "evaluate/onednn.h"
@@ -83,12 +83,12 @@ std::vector<Operator> make_operators() {
             return map(node, frame, [](float x) { return std::clamp(x, 0.0F, 1.0F); });
           },
           [](const ir::Node&) { return QuantRule{QuantRule::Fixed{1.0 / 256, -128}, {}}; }),
-      // refuses integers; never had any; cannot even be evaluated
+      // refuses integers; has no integer form; cannot even be evaluated
       toy("refuse", "toy.refuse", same,
           [](const ir::Node&) { return QuantRule{QuantRule::Reject{"integers are beneath it"}, {}}; }),
       toy("float", "toy.float", same, nullptr),
       toy("opaque", "toy.opaque", nullptr, nullptr),
-      // the evaluator rounds to the result's type by itself
+      // the evaluator itself rounds to the result's type
       toy("quantize", "quantized_decomposed.quantize_per_tensor", same, nullptr),
       toy("dequantize", "quantized_decomposed.dequantize_per_tensor", same, nullptr),
   };

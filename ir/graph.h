@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The graph: values and the nodes that make them, in execution order. Nodes name their operator by a string
+// The graph: values and the nodes that produce them, in execution order. Nodes name their operator by a string
 // ("aten.conv2d", "cortex_m.quantized_conv2d", "cormorant.conv2d.mve_1x1") and carry named arguments, as PyTorch's
 // schemas do; what an operator means is known to its folder in ops/, not here. Pointers to nodes and values stay valid
 // until they are erased.
@@ -27,7 +27,7 @@ namespace cormorant::ir {
 struct Node;
 struct Value;
 
-// Bytes that somebody owns: a mapped file, or a vector. Never copied when a constant is.
+// Bytes with shared ownership: a mapped file, or a vector. Not copied when a constant is.
 struct Bytes {
   std::shared_ptr<const void> owner;
   std::span<const std::byte> bytes;
@@ -61,7 +61,7 @@ enum class ValueKind : std::uint8_t {
   scratch,   // memory that one node needs while it runs; no content before or after
 };
 
-// What a graph notes of the nodes and values that it holds: where they are, and who uses them. A copy is in no graph.
+// A graph's bookkeeping for its nodes and values: their position and their readers. A copy is in no graph.
 template <class T>
 struct Membership {
   typename std::list<T>::iterator at{};
@@ -90,8 +90,8 @@ using None = std::monostate;
 using Argument = std::variant<None, Value*, std::vector<Value*>, std::int64_t, std::vector<std::int64_t>, double,
                               std::vector<double>, bool, std::string, DType>;
 
-// What a state holds when the next execution begins: a value of this one. Until then every reader of the state sees
-// what it held before, so that order among reads and writes is the order of the data.
+// A state's contents when the next execution begins: a value of this one. Until then every reader of the state sees the
+// old contents, so the order of reads and writes follows from the data flow.
 struct Update {
   Value* state = nullptr;
   Value* value = nullptr;  // of the state's type
@@ -108,15 +108,15 @@ class ArgumentError : public std::logic_error {
 };
 
 struct Node {
-  std::string name;                 // of PyTorch's node where it has one: what diagnostics call it
+  std::string name;                 // of PyTorch's node if it has one, for diagnostics
   std::string op;                   // "aten.conv2d"
-  std::vector<NamedArgument> args;  // of a node in a graph: changed by the methods below alone, which tell the values
+  std::vector<NamedArgument> args;  // of a node in a graph: changed only by the methods below, which inform the values
   std::vector<Value*> results;
   Location location;
   Membership<Node> membership = {};
 
   // Argument access by name. get() and the typed forms throw ArgumentError for a name that the node does not have, or
-  // an argument of another type: nodes are checked against schemas when they come in, so later that is a bug of ours.
+  // an argument of another type: nodes are checked against schemas on import, so after that it is a bug of ours.
   [[nodiscard]] const Argument& get(std::string_view arg) const;
   [[nodiscard]] bool has(std::string_view arg) const;       // present and not None
   void set(std::string_view arg, Argument value);           // replaces or appends
@@ -134,7 +134,7 @@ struct Node {
   [[nodiscard]] std::vector<Value*> inputs() const;
   [[nodiscard]] bool uses(const Value* value) const;
   void replace_use(const Value* from, Value* to);
-  void replace_use(std::string_view arg, const Value* from, Value* to);  // in that argument alone
+  void replace_use(std::string_view arg, const Value* from, Value* to);  // only in that argument
 };
 
 class Graph {
@@ -147,12 +147,12 @@ class Graph {
 
   [[nodiscard]] const std::string& name() const { return name_; }
 
-  // Values. A name that is taken gets a number behind it.
+  // Values. A name that is taken gets a number appended.
   Value* add_input(std::string name, TensorType type);
   Value* add_constant(std::string name, TensorType type, Bytes data);
   Value* add_state(std::string name, TensorType type, Bytes initial);
   Value* add_scratch(std::string name, std::int64_t bytes);
-  // What callers know an output by: its key in the dictionary that the model returns, or nothing.
+  // An output's name for callers: its key in the dictionary that the model returns, or empty.
   void add_output(Value* value, std::string key = {}) {
     outputs_.push_back(value);
     output_keys_.push_back(std::move(key));
@@ -182,23 +182,23 @@ class Graph {
   [[nodiscard]] const std::list<Value>& values() const { return values_; }
   [[nodiscard]] std::list<Value>& values() { return values_; }
 
-  // In execution order. Every question takes time by its answer's size, not the graph's.
+  // In execution order. Every query takes time proportional to its answer, not to the graph.
   [[nodiscard]] std::vector<Node*> users(const Value* value);
   [[nodiscard]] std::vector<const Node*> users(const Value* value) const;
   [[nodiscard]] bool is_output(const Value* value) const;
   [[nodiscard]] bool is_update(const Value* value) const;
-  // Whether the value is wanted after the last node: as an output or as what a state becomes.
+  // Whether the value is needed after the last node: as an output or as a state's new contents.
   [[nodiscard]] bool is_kept(const Value* value) const { return is_output(value) || is_update(value); }
   // The one node that uses the value, if there is exactly one and the value is not kept; else null.
   [[nodiscard]] Node* only_user(const Value* value);
   void replace_uses(const Value* from, Value* to);  // in nodes, outputs and updates
 
   void erase(Node* node);  // its results must be unused
-  // Dead nodes, then values that nothing names. A state that no output depends on goes with its update.
+  // Removes dead nodes, then unreferenced values. A state that no output depends on is removed with its update.
   void erase_unused();
   void move_before(Node* node, Node* before);
 
-  // All of it under the same names; constants share their bytes.
+  // A copy with the same names; constants share their bytes.
   [[nodiscard]] Graph copy() const;
 
  private:
@@ -215,7 +215,7 @@ class Graph {
   std::vector<Update> updates_;
   std::vector<std::string> output_keys_;
   std::unordered_set<std::string> taken_;               // names of values
-  std::unordered_map<std::string, int> first_unknown_;  // below it, all numbers behind a name are taken
+  std::unordered_map<std::string, int> first_unknown_;  // below it, all numbers appended to a name are taken
 };
 
 }  // namespace cormorant::ir

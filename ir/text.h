@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Every graph prints to text that parses back to the same graph. It is what --intermediates writes, what pass tests
-// are made of, and what `compile` accepts as an input.
+// Every graph prints to text that parses back to the same graph. --intermediates writes it, pass tests consist of it,
+// and `compile` accepts it as a model.
 //
 //   graph forward
 //   input %x : f32[1,1,8,8]
@@ -25,7 +25,7 @@ namespace cormorant::ir {
 // steps) and referred to by position. Without a blob, everything is written into the text.
 std::string print(const Graph& graph, std::vector<std::byte>* blob = nullptr, std::int64_t inline_elements = 16);
 
-// `origin` is what diagnostics call the text (a file name); `blob` owns the bytes that `data` refers to.
+// `origin` is the text's name in diagnostics (a file name); `blob` owns the bytes that `data` refers to.
 Graph parse(std::string_view text, std::string_view origin, const Bytes& blob = {});
 
 std::string to_text(const TensorType& type);

@@ -39,7 +39,7 @@ struct TensorType {
   std::optional<QuantParams> quant;
 
   [[nodiscard]] std::size_t rank() const { return shape.size(); }
-  // Throw InputError where 64 bits do not hold the number, which no file's shape is above.
+  // Throw InputError if the number does not fit in 64 bits.
   [[nodiscard]] std::int64_t elements() const;
   [[nodiscard]] std::int64_t bytes() const;
   // What programs can hold: each size, and all bytes, below 2^31, and at most 16 dimensions.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Checks that hold for every graph whatever its operators mean: definitions before uses, names unique, types sound.
-// Run after every stage; a violation is a bug of the stage before it (std::logic_error), not of the model.
+// Run after every stage; a violation is a bug in the preceding stage (std::logic_error), not in the model.
 #pragma once
 
 #include <string_view>

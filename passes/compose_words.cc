@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Operators that have no kernels for 16-bit activations and can be made of those that have: with 16 bits a rounding
-// more does not count. A transposed convolution is one convolution whose channels are shuffled to pixels, a PReLU with
+// Operators without kernels for 16-bit activations that can be composed of those with: with 16 bits an extra rounding
+// does not matter. A transposed convolution is one convolution whose channels are shuffled to pixels, a PReLU with
 // slopes per channel the sum of what is positive and of what is negative times the slope.
 #include <algorithm>
 #include <cmath>
@@ -20,7 +20,7 @@ bool has_words(const ir::Node& node) {
   return quant && quant->dtype == DType::i16;
 }
 
-// Adds nodes before the one that they stand for.
+// Adds nodes before the one that they replace.
 struct Writer {
   ir::Graph& graph;
   ir::Node& node;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A program's outputs lie in memory that it writes; constants do not. A model that returns one, or another reading of
-// one, returns a copy of it.
+// A program's outputs are in memory that it writes; constants are not. A model that returns one, or a view of one,
+// returns a copy of it.
 #include <algorithm>
 
 #include "passes/passes.h"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tensors keep PyTorch's logical dimensions; this pass decides in which order they lie in memory. One walk in execution
-// order: each node says what it wants (ops::Layout), and where a value comes in another order it is turned, once per
-// value and order. Permutations and views move nothing by themselves: they only change how the same bytes are read,
-// and a transpose is made where a reader cannot take them so. Hence permutations cancel, flatten-and-transpose of a
+// Tensors keep PyTorch's logical dimensions; this pass decides their order in memory. One walk in execution
+// order: each node says what it prefers (ops::Layout), and a value in another order is transposed, once per value and
+// order. Permutations and views do not move data: they only change how the same bytes are read, and a transpose is
+// inserted where a reader cannot take them that way. Hence permutations cancel, flatten-and-transpose of a
 // channels-last image is free, and a channel shuffle is one transpose of its groups. A flatten into a linear does not
 // cost one either: the weights' columns are reordered instead.
 #include <algorithm>
@@ -49,8 +49,8 @@ class LayoutPass {
   }
 
  private:
-  // A state lies as those want it who read it, perhaps behind operators that take any order: its initial contents are
-  // turned now, so that no execution has to.
+  // A state has the order its readers prefer, perhaps through operators that take any order: its initial contents are
+  // transposed now, so that no execution has to.
   void place_state(ir::Value& state) {
     if (state.type.rank() != 4 || !state.type.dim_order.empty() || !is_read_channels_last(&state)) return;
     ir::TensorType type = state.type;
@@ -120,7 +120,7 @@ class LayoutPass {
     return {};
   }
 
-  // A view takes its input's order along if the dimensions that it merges lie beside each other.
+  // A view takes its input's order along if the dimensions that it merges are next to each other.
   void visit_view(ir::Node& node) {
     ir::Value* input = node.tensor("self");
     ir::Value* result = node.result();
@@ -210,7 +210,7 @@ class LayoutPass {
     return seen == type ? result : relabel(result, type, before);
   }
 
-  // A constant is turned here and now.
+  // A constant is transposed here and now.
   ir::Value* turned(ir::Value* constant, const Order& order) {
     ir::TensorType type = constant->type;
     if (type.dim_order == order) return constant;
@@ -222,7 +222,7 @@ class LayoutPass {
     return made;
   }
 
-  // What was read in one way only to be read in another.
+  // A view that is only viewed again.
   void merge_relayouts() {
     for (ir::Node* node : graph_.snapshot()) {
       if (node->op != "cormorant.relayout") continue;

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Training with weight decay lets channels wither: their weights become zero, or so small beside the bias that
+// Training with weight decay lets channels die: their weights become zero, or so small next to the bias that
 // requantization gives the same integer for every input. Such a channel is a constant. What it contributes to the
-// convolutions and linear layers that read it goes into their biases, to the bit, and the channel goes from all that
-// makes it and reads it.
+// convolutions and linear layers that read it goes into their biases, to the bit, and the channel is removed from its
+// producers and readers.
 //
-// Channels are tied along operators that treat each by itself: what is dropped from a convolution's result is dropped
-// from the depthwise convolution, the padding and the pooling behind it as well. Such a run of values is a family. It
-// begins with the results of convolutions and linear layers and ends where others read all channels at once; a channel
-// may go if every reader knows what it would have read, or has no weights for it. What made it need not be known.
+// Channels are tied along operators that treat each one separately: what is dropped from a convolution's result is
+// dropped from the depthwise convolution, the padding and the pooling after it as well. Such a run of values is a
+// family. It begins with the results of convolutions and linear layers and ends where others read all channels at once;
+// a channel may be removed if every reader knows what it would have read, or has no weights for it. Its producer need
+// not be known.
 #include <algorithm>
 #include <limits>
 #include <map>
@@ -145,7 +146,7 @@ class Dropping {
 
   std::size_t run() {
     for (ir::Node& node : graph_.nodes()) visit(node);
-    // The last family first: rows that go leave columns without readers.
+    // The last family first: removed rows leave columns without readers.
     std::size_t dropped = 0;
     for (auto at = order_.rbegin(); at != order_.rend(); ++at) {
       if (family_of(*at) == *at) dropped += drop_from(*at);
@@ -157,7 +158,7 @@ class Dropping {
  private:
   struct Family {
     std::vector<ir::Value*> values;
-    std::vector<ir::Node*> within;   // that treat each channel by itself
+    std::vector<ir::Node*> within;   // that treat each channel separately
     std::vector<ir::Node*> readers;  // of all channels
     ir::Node* maker = nullptr;
   };
@@ -230,7 +231,7 @@ class Dropping {
     families_.at(family).values.push_back(node.result());
     families_.at(family).within.push_back(&node);
   }
-  // Somebody reads all of it in a way that is not known here.
+  // A reader uses all of it in a way that is not known here.
   void close(const ir::Value* value) {
     if (ir::Value* family = family_of(value)) families_.erase(family);
   }
@@ -291,7 +292,7 @@ class Dropping {
     });
   }
 
-  // With what the channels that go contribute; none where that is too much for 32 bits.
+  // Including what the removed channels contribute; none if that does not fit in 32 bits.
   std::optional<std::vector<std::int32_t>> folded_biases(const Products& p, const std::vector<bool>& goes) {
     const Known& known = known_of(p.input());
     std::vector<std::int32_t> biases;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // y = (conv(x) − mean) / sqrt(var + eps) · gamma + beta is a convolution again, with weights scaled per output channel.
-// Done in double: the folded weights are what gets quantized, so they should carry no error of their own. Views and
-// permutations may stand between the two.
+// Done in double: the folded weights are what gets quantized, so they should have no rounding error of their own. Views
+// and permutations may be between the two.
 //
-// What is left (in front of a convolution, or behind one that others read as well) is one factor and one term per
+// What is left (in front of a convolution, or after one that others read as well) is one factor and one term per
 // channel: a depthwise 1 × 1 convolution, which is quantized per channel and has fast kernels.
 #include <cmath>
 #include <optional>
@@ -21,7 +21,7 @@ std::vector<double> channel_values(const ir::Value* value, std::size_t channels,
   return {data.begin(), data.end()};
 }
 
-// What need not be there is constant where it is.
+// Optional arguments are constant if present.
 bool is_constant_or_absent(const ir::Value* value) { return value == nullptr || is_float_constant(value); }
 
 }  // namespace
@@ -157,7 +157,7 @@ bool is_dequantized(const ir::Value* value) {
   return value->producer != nullptr && value->producer->op.starts_with("quantized_decomposed.");
 }
 
-// As [N, C, H, W]; none for more dimensions. Between the conversions of a quantized model only one node may stand.
+// As [N, C, H, W]; none for more dimensions. Between the conversions of a quantized model there may be only one node.
 std::optional<ir::Shape> image_of(const ir::Value* value) {
   ir::Shape shape = value->type.shape;
   if (shape.size() < 2 || shape.size() > 4 || (shape.size() < 4 && is_dequantized(value))) return std::nullopt;

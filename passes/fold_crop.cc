@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A causal convolution is usually written as one that pads on both sides, with the outputs that see the future cut off.
-// What is cut off need not be computed: the convolution pads unevenly instead, which a prepacked one does for nothing.
+// A causal convolution is usually written as one that pads on both sides, with the outputs that see the future cropped.
+// What is cropped need not be computed: the convolution pads unevenly instead, which a prepacked one does at no cost.
 #include <algorithm>
 
 #include "passes/passes.h"
@@ -9,7 +9,7 @@
 namespace cormorant::passes {
 namespace {
 
-// Zeros before and behind the input such that the convolution yields exactly the slice; negative: it would have to drop
+// Zeros before and after the input such that the convolution yields exactly the slice; negative: it would have to drop
 // inputs.
 struct Borders {
   std::int64_t before, after;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A convolution pads with zeros by itself, the same on both sides. What a model pads unevenly stays a node here;
+// A convolution can pad with zeros itself, the same on both sides. What a model pads unevenly stays a node here;
 // prepacked convolutions, which have four borders, take it in later.
 #include <algorithm>
 

@@ -28,7 +28,7 @@ void fuse_activations(ir::Graph& graph) {
     ir::Value* input = clamp->tensor("self");
     ir::Node* producer = input->producer;
     if (producer == nullptr || graph.only_user(input) != clamp) continue;
-    // Two clamps in a row are one, whoever takes it.
+    // Two clamps in a row are one, whichever operator takes it.
     const bool twice = producer->op == "aten.clamp";
     const std::string_view min = twice ? "min" : "activation_min", max = twice ? "max" : "activation_max";
     const ops::Operator* op = ops::find(*producer);

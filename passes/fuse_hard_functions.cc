@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// hardswish(x) = x · clamp(x + 3, 0, 6) / 6 and hardsigmoid(x) = clamp(x + 3, 0, 6) / 6, spelled out by hand or by a
+// hardswish(x) = x · clamp(x + 3, 0, 6) / 6 and hardsigmoid(x) = clamp(x + 3, 0, 6) / 6, written out by hand or by a
 // decomposition, are functions of one element: one table instead of four operators and three roundings.
 #include <cmath>
 #include <optional>
@@ -39,7 +39,7 @@ ir::Value* argument_of_clamp(const ir::Value* value) {
   return is_near(number_of(sum->tensor("self")), 3) ? sum->tensor("other") : nullptr;
 }
 
-// x of hardsigmoid(x), however it is spelled.
+// x of hardsigmoid(x), in any form.
 ir::Value* argument_of_hardsigmoid(const ir::Value* value) {
   if (value->producer != nullptr && value->producer->op == "aten.hardsigmoid") return value->producer->tensor("self");
   const ir::Value* six = times_six(value);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// hardsigmoid(x) = clamp(x / 6 + 1/2, 0, 1): behind a convolution or linear, the sixth belongs to its weights, the half
+// hardsigmoid(x) = clamp(x / 6 + 1/2, 0, 1): after a convolution or linear, the sixth belongs to its weights, the half
 // to its bias, and the clamp to its output. Weights that arrive quantized keep their integers; their scale gets the
 // sixth.
 //
 // In a model that arrives quantized, whose result's integers end at 0 and 1, they need not change at all: the integers
 // of x with six times the result's scale, and a zero point that is half the range further, are the integers of the
-// result. ExecuTorch does that, with half the range in whole steps; such a model expects its bits.
+// result. ExecuTorch does that, with half the range in whole steps; such a model expects the same bits.
 #include <algorithm>
 #include <cmath>
 

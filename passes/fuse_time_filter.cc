@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // (memory · filter).sum(−1): past activations, each weighted and added up, as SVDF layers have them. One product per
-// element in int8 and a sum behind it lose what a convolution keeps in its accumulator, so the two become one:
+// element in int8 and a sum after it lose what a convolution keeps in its accumulator, so the two become one:
 // depthwise, with a kernel as long as the memory. Where several filters make a unit (SVDF's rank), the kernel is as
-// high as these are many; a bias and a clamp behind it belong to it too.
+// high as these are many; a bias and a clamp after it belong to it too.
 #include <algorithm>
 #include <optional>
 
@@ -78,14 +78,14 @@ class Fusion {
   }
 
  private:
-  // The only reader of what there is so far, behind views: what comes of them has the same order.
+  // The only reader of the result so far, past any views, which keep the order.
   ir::Node* reader() {
     ir::Node* node = graph_.only_user(last_->result());
     while (node != nullptr && node->op == "aten.view") node = graph_.only_user(node->result());
     return node;
   }
 
-  // A sum over filters that lie beside each other: view([N, units, rank]).sum(−1).
+  // A sum over filters that are next to each other: view([N, units, rank]).sum(−1).
   void take_rank() {
     ir::Node* sum = reader();
     if (sum == nullptr || sum->op != "aten.sum") return;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ExecuTorch computes an int8 hardswish behind a convolution or linear as x · (min(x, 3) + 3) / 6, an integer product
-// in which 3 is a whole number of steps (the quantizer has clamped x to -3 already). A model that arrives quantized
-// expects those bits. It stays one table here; only its entries are that product's.
+// ExecuTorch computes an int8 hardswish after a convolution or linear as x · (min(x, 3) + 3) / 6, an integer product in
+// which 3 is a whole number of steps (the quantizer has clamped x to -3 already). A model that arrives quantized
+// expects those bits. It stays one table here, with that product's entries.
 #include "passes/match.h"
 #include "passes/passes.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A one-dimensional convolution is imported as a two-dimensional one between two views, [N, C, L] -> [N, C, 1, L] and
-// back. Between two of them stand elementwise operators, slices, pads: done on the four-dimensional side, views meet
-// and vanish, clamps and batch norms reach the convolution they can be fused with, and nothing has to leave the
+// back. Between two of them are elementwise operators, slices, pads: done on the four-dimensional side, views meet and
+// vanish, clamps and batch norms reach the convolution they can be fused with, and nothing has to leave the
 // channels-last order. Views of views are merged on the way.
 #include <algorithm>
 #include <optional>
@@ -96,7 +96,7 @@ void lift(ir::Graph& graph, ir::Node& node) {
   ir::Value* result = node.result();
   const ir::Shape flat = result->type.shape;
   result->type.shape = with_one(flat, kPlace);
-  // The view comes right behind the node, in front of its first reader.
+  // The view comes right after the node, in front of its first reader.
   const auto next = std::next(std::ranges::find_if(graph.nodes(), [&](const ir::Node& n) { return &n == &node; }));
   ir::Node* before = next == graph.nodes().end() ? nullptr : &*next;
   ir::TensorType type = result->type;

@@ -6,7 +6,7 @@
 namespace cormorant::passes {
 namespace {
 
-// Replaces a node by what `hook` makes of it; null keeps it.
+// Replaces a node by the result of `hook`; null keeps it.
 void rewrite(ir::Graph& graph, ir::Node& node, const ops::Config& config, ir::Value* (*hook)(const ops::Rewriter&)) {
   ir::Value* replacement = hook({graph, node, config});
   if (replacement == nullptr) return;
@@ -20,8 +20,8 @@ void rewrite(ir::Graph& graph, ir::Node& node, const ops::Config& config, ir::Va
   graph.erase(&node);
 }
 
-// A graph may come in as the text of a later stage: what is already an operator of programs is not rewritten again.
-// Where both have one name (aten.cat), lowering changes nothing the second time.
+// A graph may be the text of a later stage: what is already a program operator is not rewritten again. Where both have
+// one name (aten.cat), lowering changes nothing the second time.
 bool is_lowered(const ir::Node& node) { return ops::find_signature(node.op) != nullptr; }
 bool is_canonical(const ir::Node& node, const ops::Operator& op) {
   return std::ranges::find(op.canonical, node.op) != op.canonical.end();

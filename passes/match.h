@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What several rewrites ask about operands.
+// Queries about operands that several rewrites share.
 #pragma once
 
 #include <optional>
@@ -10,7 +10,7 @@
 
 namespace cormorant::passes {
 
-// The constant behind an operand: itself, or the integers that a dequantize makes into it; null if it is computed.
+// The constant that an operand comes from: itself, or the integers dequantized to it; null if it is computed.
 inline ir::Value* constant_behind(ir::Value* value) {
   if (value->kind == ir::ValueKind::constant) return value;
   if (value->producer == nullptr || !value->producer->op.starts_with("quantized_decomposed.dequantize")) return nullptr;

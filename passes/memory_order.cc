@@ -75,7 +75,7 @@ std::optional<Order> order_of_view(const ir::TensorType& type, const ir::Shape& 
   while (at < memory.size()) {
     const auto match =
         std::ranges::find_if(all, [&](const Match& m) { return memory[at] >= m.in && memory[at] < m.in_end; });
-    // The whole run has to lie here, in its order.
+    // The whole run has to be here, in its order.
     for (std::size_t d = match->in; d < match->in_end; ++d) {
       if (type.shape[d] == 1) continue;
       if (at == memory.size() || memory[at] != d) return std::nullopt;

@@ -14,14 +14,14 @@ namespace cormorant::passes {
 
 using Order = std::vector<std::uint8_t>;  // outermost first; empty: contiguous in logical order
 
-// Whether elements of two types of equal shape lie at the same places.
+// Whether elements of two types of equal shape are at the same places.
 [[nodiscard]] bool same_bytes(const ir::TensorType& a, const ir::TensorType& b);
 
-// The order in which the same bytes can be read under another shape; none if the view would have to move elements.
+// The order in which the same bytes can be read with another shape; none if the view would have to move elements.
 [[nodiscard]] std::optional<Order> order_of_view(const ir::TensorType& type, const ir::Shape& shape);
 
 // The nearest order of the tensor itself of which that shape is a view: what the view merges comes together where the
-// outermost of it lies, the rest stays.
+// outermost of it is, the rest stays.
 [[nodiscard]] Order order_for_view(const ir::TensorType& type, const ir::Shape& shape);
 
 // The order of a permuted tensor (dimension k is the input's dims[k]) whose bytes stay where they are.
@@ -35,7 +35,7 @@ struct Permutation {
 };
 [[nodiscard]] Permutation permutation_between(const ir::TensorType& from, const ir::TensorType& to);
 
-// For each place in memory the index in logical order of the element that lies there.
+// For each place in memory the index in logical order of the element that is there.
 [[nodiscard]] std::vector<std::size_t> memory_sequence(const ir::TensorType& type);
 
 // A constant's bytes, brought from one order into another.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Nodes are pure, so two with the same operator, arguments and result types compute the same: the later one goes. Equal
-// constants are merged first, so that what is computed from them is found to be equal too. So are readers of a state:
-// within an execution it holds one thing.
+// Nodes are pure, so two with the same operator, arguments and result types compute the same: the later one is removed.
+// Equal constants are merged first, so that what is computed from them is found to be equal too. So are readers of a
+// state: within an execution it holds one thing.
 #include <algorithm>
 #include <functional>
 #include <unordered_map>
@@ -23,7 +23,7 @@ bool same_types(const ir::Node& a, const ir::Node& b) {
                             [](const ir::Value* x, const ir::Value* y) { return x->type == y->type; });
 }
 
-// Equal nodes have equal keys; what else has the same is told apart by looking.
+// Equal nodes have equal keys; others with the same key are compared.
 std::size_t key_of(const ir::Node& node) {
   std::size_t key = std::hash<std::string>()(node.op);
   for (const ir::Value* input : node.inputs()) key = key * 31 + std::hash<const void*>()(input);

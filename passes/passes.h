@@ -12,10 +12,10 @@
 
 namespace cormorant::passes {
 
-// What depends on constants alone is computed now.
+// Expressions of constants are computed now.
 void fold_constants(ir::Graph& graph);
 
-// What ExecuTorch has no kernel for (recurrent layers) becomes the operators that it consists of.
+// Layers that ExecuTorch has no kernel for (recurrent ones) are expanded into the operators they consist of.
 void write_out(ir::Graph& graph);
 
 // What is computed twice is computed once.
@@ -24,7 +24,7 @@ void merge_duplicates(ir::Graph& graph);
 // A maximum or minimum with one number becomes the clamp that it is.
 void find_clamps(ir::Graph& graph);
 
-// hardswish and hardsigmoid that are spelled as sums, clamps and products become the functions that they are.
+// hardswish and hardsigmoid that are written as sums, clamps and products become the functions they are.
 void fuse_hard_functions(ir::Graph& graph);
 
 // Products with one filter per channel that are added up along time, as in SVDF layers, become a convolution.
@@ -33,56 +33,56 @@ void fuse_time_filter(ir::Graph& graph);
 // Elementwise operators between one-dimensional convolutions move to the four-dimensional side of the views.
 void lift_views(ir::Graph& graph);
 
-// Outputs of a convolution that are cut off are not computed.
+// Outputs of a convolution that are cropped are not computed.
 void fold_crop(ir::Graph& graph);
 
 // Factors and terms per channel between the program's input and a convolution or linear layer become part of that
 // layer; zeros that it pads with, a border of what they were made of. Says where it did the latter. Such a border needs
-// the whole image: who computes by rows does without, and the steps stay.
+// the whole image: computing by rows does without it, and the steps stay.
 enum class BorderOfMeans : std::uint8_t { allowed, avoided };
 std::vector<std::string> fold_normalization(ir::Graph& graph, BorderOfMeans border = BorderOfMeans::allowed);
 
 // Zeros that a model puts around an image become the padding of the convolution that reads it.
 void fold_pad(ir::Graph& graph);
 
-// Batch norms behind a convolution or linear become part of its weights and bias.
+// Batch norms after a convolution or linear become part of its weights and bias.
 void fold_batch_norm(ir::Graph& graph);
 
-// A hardsigmoid behind a convolution or linear becomes part of its weights, bias and clamp, or of its result's
+// A hardsigmoid after a convolution or linear becomes part of its weights, bias and clamp, or of its result's
 // quantization parameters.
 void fuse_hardsigmoid(ir::Graph& graph);
 
 // A hardswish between conversions, as ExecuTorch's quantizer leaves it, rounds as ExecuTorch does.
 void keep_hardswish(ir::Graph& graph);
 
-// A clamp (relu, relu6, hardtanh) behind an operator that can clamp its own output becomes its activation_min/max.
+// A clamp (relu, relu6, hardtanh) after an operator that can clamp its own output becomes its activation_min/max.
 void fuse_activations(ir::Graph& graph);
 
 // Integers that pass through float only to get another scale are converted by a table.
 void join_conversions(ir::Graph& graph);
 
-// A network over a window of its first input becomes one that takes the new entries of an axis alone and keeps the rest
+// A network over a window of its first input becomes one that takes only the new entries of an axis and keeps the rest
 // as state. Throws InputError that names the layer for which that is impossible.
 struct StreamOptions {
-  std::int64_t axis = 0;  // of the first input; negative: from behind
+  std::int64_t axis = 0;  // of the first input; negative: from the end
   std::int64_t hop = 1;   // new entries in each execution
-  bool causal = false;    // go on where results differ from the window's: at padded edges, with recurrent state
+  bool causal = false;    // continue where results differ from the window's: at padded edges, with recurrent state
 };
 // What became of an output.
 struct StreamedOutput {
-  std::optional<std::size_t> axis;  // along which it has its newest entries alone; none: it is as the window's
-  std::int64_t lag = 0;             // entries that the window has behind them
+  std::optional<std::size_t> axis;  // along which it has only its newest entries; none: it is the same as the window's
+  std::int64_t lag = 0;             // how many entries the window is ahead of them
 };
 std::vector<StreamedOutput> stream(ir::Graph& graph, const StreamOptions& options);
 
-// uint8 that a model makes floats of, and calibration bytes of these with the same levels, does not become floats.
+// uint8 that a model converts to float, and calibration back to bytes with the same levels, does not become float.
 void keep_bytes(ir::Graph& graph);
 
 // Inputs and outputs that are int8 become uint8, with zero points 128 higher.
 void take_uint8(ir::Graph& graph);
 
-// Channels that are the same for every input become part of the biases behind them; how many. Those that are left are a
-// multiple of `multiple`.
+// Channels that are the same for every input become part of the biases after them; returns how many. Those that are
+// left are a multiple of `multiple`.
 std::size_t drop_channels(ir::Graph& graph, std::size_t multiple = 1);
 
 // With 16-bit activations, operators that have no such kernels become others that have. A part of lower().
@@ -100,10 +100,10 @@ void copy_constant_outputs(ir::Graph& graph);
 // Heavy cortex_m nodes become cormorant nodes whose constants are laid out for the target's inner loops.
 void prepack(ir::Graph& graph, const ops::Config& config);
 
-// What a state becomes is made in the state's memory, or copied there when nobody reads the old contents any more.
+// A state's new contents are computed in the state's memory, or copied there after the last reader.
 void place_updates(ir::Graph& graph);
 
-// Nodes and constants that nothing uses go; identical constants are kept once.
+// Unused nodes and constants are removed; identical constants are kept once.
 void clean_up(ir::Graph& graph);
 
 // After lowering every node must be one that a program can hold: names each that is not, with reason and source.

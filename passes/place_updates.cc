@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a state becomes is computed in the state's own memory wherever that is possible: where every reader of the old
+// A state's new contents are computed in the state's own memory wherever possible: where every reader of the old
 // contents comes before the node that makes the new ones, or is that node and works in place. Elsewhere the new value
-// is copied at the end, after the last reader: so is what one state becomes of another (a delay line) or of an input.
-// Copies that read what others overwrite come first; states that exchange their contents cost one copy more.
+// is copied at the end, after the last reader: so are new contents that come from another state (a delay line) or an
+// input. Copies that read what others overwrite come first; states that swap their contents cost one extra copy.
 #include <algorithm>
 #include <unordered_set>
 
@@ -25,7 +25,7 @@ class Placement {
       const auto is_it = [&](const ir::Update& update) { return update.state == root(output); };
       if (std::ranges::any_of(graph_.updates(), is_it)) output = copy_of(output);  // the caller reads it at the end
     }
-    std::unordered_set<const ir::Value*> made;  // roots that are somebody's new contents already
+    std::unordered_set<const ir::Value*> made;  // roots that already are a state's new contents
     for (ir::Update& update : graph_.updates()) {
       if (!can_be_made_there(update) || !made.insert(root(update.value)).second) copied_.push_back(&update);
     }
@@ -53,7 +53,7 @@ class Placement {
   void add_next_copy() {
     const auto is_free = [&](const ir::Update* update) { return !is_copied_from(update->state, update); };
     auto next = std::ranges::find_if(copied_, is_free);
-    if (next == copied_.end()) {  // all wait for each other: one of them takes what it wants aside
+    if (next == copied_.end()) {  // all wait for each other: one of them saves what it needs
       copied_.front()->value = copy_of(copied_.front()->value);
       return;
     }

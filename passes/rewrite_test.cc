@@ -268,7 +268,7 @@ node "fc" "fc" ""
   const std::string wide =
       head + function + "node \"q\" \"\" \"\"\n" + quantize("q", "h", "0.0078125", "-128") + "output %q\n";
   EXPECT_EQ(after(wide.c_str(), fuse_hardsigmoid).find("reinterpret"), std::string::npos);
-  // Of steps far too fine the zero point stays an int8.
+  // With steps far too fine the zero point stays an int8.
   const std::string fine =
       head + function + "node \"q\" \"\" \"\"\n" + quantize("q", "h", "9.5367431640625e-13", "-128") + "output %q\n";
   EXPECT_NE(after(fine.c_str(), fuse_hardsigmoid).find("zero_point=127"), std::string::npos);
@@ -497,7 +497,7 @@ node "add_units" "svdf" "m.py:1"
   %add_units : f32[1,2] = aten.view(self=%add_filter, size=[1, 2])
 output %add_units
 )");
-  // Time before channels; filters that are no constant, or differ between images, stay what they are.
+  // Time before channels; filters that are not constant, or differ between images, stay as they are.
   const std::string turned = after(R"(graph g
 input %x : f32[1,3,2]
 const %t : f32[3,2] = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]

@@ -60,7 +60,7 @@ void Rows::add_unit(ir::Node& node) {
     unit.pad = nullptr;
     unit.reads.clear();
   }
-  if (unit.pad != nullptr) {  // is no unit of its own
+  if (unit.pad != nullptr) {  // is not a unit of its own
     const std::size_t at = index_.at(unit.pad);
     units_.erase(units_.begin() + static_cast<std::ptrdiff_t>(at));
     for (auto& [other, index] : index_) {
@@ -168,7 +168,7 @@ bool Rows::is_stage_of_strips(std::size_t u) const {
   });
 }
 
-// Whether nobody but the next unit reads what this one computes.
+// Whether only the next unit reads this one's result.
 bool Rows::is_link(std::size_t u) const {
   if (u + 1 >= units_.size() || !is_stage_of_strips(u) || !is_stage_of_strips(u + 1)) return false;
   ir::Value* const result = units_[u].node->result();
@@ -306,7 +306,7 @@ std::optional<Rows::Group> Rows::group(std::size_t first, std::size_t last, cons
       value.last_read = u;
       const bool in_this_tick = *start - value.start == value.period * needed;
       if (read.reach + lag > 1 || !in_this_tick || read.top > 0) value.is_kept = true;
-      // Strips have borders of their own, whatever rows outside of the image hold.
+      // Strips have borders of their own, whatever rows outside the image hold.
       if (!has_strips && (read.top > 0 || (rows - 1) * read.stride + needed > value.rows - 1)) {
         if (!read.pad || (value.fill && value.fill != read.pad)) return {};
         value.fill = read.pad;

@@ -3,18 +3,18 @@
 // Computing row by row (ops/rows/rows.h): which nodes of a graph can be, what a group of them needs, and the rewrite.
 //
 // A group is a run of nodes in execution order. A value inside has a period, the ticks between two of its rows, and a
-// start, the tick of its row 0. Whoever reads `reach` rows, every stride-th time, from `top` rows above the image on is
-// due when the last of them is there:
+// start, the tick of its row 0. A unit that reads `reach` rows, every stride-th time, from `top` rows above the image
+// on is due when the last of them is there:
 //
 //   start of the result = start + period · (reach − 1 − top)        period of the result = period · stride
 //
 // A reader that waits for another operand (a residual connection) finds its row by then `lag` rows above the newest, so
-// that the slab has reach + lag rows. All of this is exact: nothing is computed twice, and nothing waits.
+// that the slab has reach + lag rows. All of this is exact: nothing is computed twice, and nothing stalls.
 //
-// Where memory is worth more than time, a chain inside of a group can be computed by strips: for each row of its result
-// and strip of columns, all that these look at, from the rows of what the chain reads on. Its own images need no slabs
-// then, but a patch each, as large as the strip wants it; what neighbouring rows and strips look at too is computed for
-// each of them again.
+// Where memory is worth more than time, a chain inside a group can be computed by strips: for each row of its result
+// and strip of columns, all that these look at, from the rows of what the chain reads on. Its own images then need no
+// slabs, but a patch each, as large as the strip needs; what neighbouring rows and strips also read is computed again
+// for each of them.
 #pragma once
 
 #include <cstdint>
@@ -37,7 +37,7 @@ class Rows {
     std::int64_t reach = 1;                            // rows from the first to the last that it looks at
     std::int64_t stride = 1;                           // rows of the operand per row of the result
     std::int64_t top = 0;                              // rows above the image that it looks at
-    std::optional<std::int64_t> pad = {};              // what rows outside of the image hold; none: it looks at none
+    std::optional<std::int64_t> pad = {};              // what rows outside the image hold; none: it reads none
     bool is_mean = false;                              // adds all rows up, and has a result when the last has come
     std::int64_t reach_x = 1, stride_x = 1, left = 0;  // the same of columns
   };
@@ -69,7 +69,7 @@ class Rows {
     bool is_sum = false;   // of the rows of what the unit reads, for its mean
     bool is_kept = false;  // from tick to tick
     bool is_collected = false;
-    std::optional<std::int64_t> fill = {};  // of rows outside of the image, where somebody looks at them
+    std::optional<std::int64_t> fill = {};  // of rows outside the image, if they are read
     std::size_t last_read = 0;              // the last unit that reads it
     std::optional<Strips> strips = {};      // by which it is computed; the unit is the last of their chain
   };
@@ -84,7 +84,7 @@ class Rows {
     std::vector<std::vector<Window>> windows;
   };
 
-  // Of a lowered graph whose layout is decided.
+  // For a lowered graph whose layout is decided.
   Rows(ir::Graph& graph, Isa isa);
 
   // The graph's input arrives by rows: a group that reads it is pushed to, and has all of its readers.
@@ -94,8 +94,8 @@ class Rows {
   // The units from first to last as a group; none where they cannot be one. Chains by strips are given in order.
   [[nodiscard]] std::optional<Group> group(std::size_t first, std::size_t last,
                                            const std::vector<Strips>& strips = {}) const;
-  // The chains that are worth computing by strips, in order: of units that stand one behind the other, and have no
-  // other readers, the one whose rows are needed several times and what makes its images larger than what goes in and
+  // The chains that are worth computing by strips, in order: of units that are one after another, and have no other
+  // readers, the one whose rows are needed several times and what makes its images larger than what goes in and
   // out.
   [[nodiscard]] std::vector<Strips> chains() const;
   // What a strip of a row needs of what the chain reads and of each unit's result.
@@ -106,7 +106,7 @@ class Rows {
   // Bytes of the group's slabs and of what it needs within a tick; whole images apart. Scratch is given per unit.
   [[nodiscard]] std::int64_t bytes_of(const Group& group, const std::vector<std::int64_t>& scratch) const;
 
-  // Replaces the groups' nodes. Groups are given in order and share no units; after that this object is of no use.
+  // Replaces the groups' nodes. Groups are given in order and share no units; after that this object must not be used.
   void rewrite(const std::vector<Group>& groups);
 
  private:

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the planner knows of a tensor: a block of bytes that is needed from one step to another. Nothing here knows of
-// graphs; whoever plans one decides what a step is and which tensors are blocks. Tensors that share all of their memory
-// (a view and its base, an in-place result) are one block, alive as long as any of them; one that is a stretch of
-// another (a slice, a piece of a concatenation) is a part of its block; state is a block that is alive always.
+// A tensor as the planner sees it: a block of bytes that is needed from one step to another. Nothing here knows about
+// graphs; the caller decides what a step is and which tensors are blocks. Tensors that share all of their memory (a
+// view and its base, an in-place result) are one block, alive as long as any of them; one that is contiguous inside
+// another (a slice, a piece of a concatenation) is a part of its block; state is a block that is always alive.
 #pragma once
 
 #include <cstdint>
@@ -28,22 +28,22 @@ struct Block {
   std::uint32_t alignment = kAlignment;      // of its offset; a power of two
   std::string name = {};                     // for messages
   std::uint64_t accesses = 1;                // how often a byte of it is read or written
-  std::optional<std::uint32_t> region = {};  // the only region that will do
+  std::optional<std::uint32_t> region = {};  // the only allowed region
 
   // This block may cover the beginning of another one, which is needed for the last time at this one's first step: if
-  // it begins at least `distance` bytes before it. (An operator writes where it has read for the last time.)
+  // it begins at least `distance` bytes before it. (An operator overwrites what it has read for the last time.)
   struct Over {
     std::uint32_t block = 0;  // index among the blocks that are planned together
     std::uint64_t distance = 0;
   };
   std::optional<Over> over = {};
 
-  // This block lies inside of another one, the whole, at a fixed place. Both may be parts and wholes of more.
+  // This block is inside another one, the whole, at a fixed offset. Both may be parts and wholes of more.
   struct Part {
     enum class Kind : std::uint8_t {
-      piece,     // written by itself before the whole begins: of a concatenation
+      piece,     // written on its own before the whole begins: an operand of a concatenation
       view,      // what the whole holds there, from some step on: a slice
-      rewritten  // written over what lies there, all of which is needed at this step for the last time
+      rewritten  // written over what is there, all of which is needed at this step for the last time
     };
     std::uint32_t whole = 0;  // index among the blocks that are planned together
     std::uint64_t offset = 0;

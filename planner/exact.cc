@@ -13,7 +13,7 @@ class Search {
  public:
   Search(std::span<const Block> blocks, std::uint64_t target, std::uint64_t budget, Packing& best)
       : blocks_(blocks), target_(target), budget_(budget), best_(best), offsets_(blocks.size(), 0) {
-    // Only the steps at which something begins matter: crowds do not grow elsewhere.
+    // Only the steps at which something begins matter: the live set does not grow elsewhere.
     std::vector<std::uint32_t> steps;
     for (const Block& block : blocks) steps.push_back(block.first);
     std::ranges::sort(steps);
@@ -83,7 +83,7 @@ class Search {
     return true;
   }
 
-  // At some step, what waits does not fit between what is there and the best peak, whatever it may cover.
+  // At some step, the waiting blocks do not fit between what is placed and the best peak, whatever they may overlap.
   bool hopeless(std::uint64_t floor) {
     work_ += top_.size();
     for (std::size_t s = 0; s < top_.size(); ++s) {
@@ -108,8 +108,8 @@ class Search {
     return align(offset, blocks_[block].alignment);
   }
 
-  // Where the waiting blocks would go now. One that would end below where another begins must come first: it could
-  // sink there later without touching anything.
+  // The positions the waiting blocks would take now. One that would end below where another begins must come first: it
+  // could sink there later without touching anything.
   std::vector<Candidate> choices(std::uint64_t floor) {
     std::vector<Candidate> candidates;
     std::uint64_t lowest_end = best_.peak;
@@ -119,7 +119,7 @@ class Search {
       lowest_end = std::min(lowest_end, offset + blocks_[i].size);
     }
     std::erase_if(candidates, [&](const Candidate& c) { return c.offset >= lowest_end; });
-    // Of blocks that are alike the first will do.
+    // The first of equal blocks is enough.
     std::ranges::sort(candidates, [&](const Candidate& a, const Candidate& b) {
       if (a.offset != b.offset) return a.offset < b.offset;
       if (blocks_[a.block].size != blocks_[b.block].size) return blocks_[a.block].size > blocks_[b.block].size;
@@ -139,7 +139,7 @@ class Search {
   Packing& best_;
   std::vector<std::uint64_t> offsets_;
   std::vector<Steps> spans_;            // a block's life in the steps that matter
-  std::vector<std::uint64_t> top_;      // per step, where the next block can stand
+  std::vector<std::uint64_t> top_;      // per step, where the next block can be
   std::vector<std::uint64_t> waiting_;  // per step, bytes of blocks that are not placed yet
   std::vector<std::uint64_t> saving_;   // per step, bytes that pairs need less if one covers the other
   std::vector<bool> in_pair_;           // covers another block, or is covered

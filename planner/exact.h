@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Branch and bound for the packing problem (pack.h). In any packing, take the blocks from the lowest offset upwards and
-// let each sink onto those below: nothing gets higher. So it suffices to look at orders in which every block stands on
+// let each sink onto those below: nothing gets higher. So it suffices to look at orders in which every block rests on
 // the blocks placed before it and offsets never decrease.
 #pragma once
 

@@ -9,7 +9,7 @@
 namespace cormorant::planner {
 namespace {
 
-// Who asks, and for what.
+// The option and the text, for messages.
 struct Question {
   std::string option, part;
   [[noreturn]] void reject(const std::string& why) const {

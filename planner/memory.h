@@ -18,7 +18,7 @@ struct Region {
   friend bool operator==(const Region&, const Region&) = default;
 };
 
-// Sizes are bytes, or units of 1024 with K, M or G behind them. Throws UsageError that names the option.
+// Sizes are bytes, or units of 1024 with a suffix K, M or G. Throws UsageError that names the option.
 std::vector<Region> parse_memory(std::string_view text, std::string_view option = "--memory");
 
 }  // namespace cormorant::planner

@@ -2,7 +2,7 @@
 //
 // Offsets in one memory, so that blocks alive at the same time do not overlap and the memory is as small as possible.
 // The problem is NP-hard in general and easy in practice: a dozen greedy orders find the optimum for almost every
-// network, a hill climb mends most others, and an exact search proves or improves small ones. All of it is
+// network, a hill climb improves most others, and an exact search proves or improves small ones. All of it is
 // deterministic: effort is counted in steps of work, never in seconds.
 #pragma once
 
@@ -14,19 +14,19 @@
 
 namespace cormorant::planner {
 
-// How far `upper` must begin behind `lower`, if both are needed at the same time and it is the one that lies higher.
+// How far `upper` must begin after `lower`, if both are needed at the same time and it is the one that is higher.
 std::uint64_t distance(std::span<const Block> blocks, std::uint32_t lower, std::uint32_t upper);
-// Bytes that both need less at the step at which the block comes into being.
+// Bytes that both save together at the step at which the block begins.
 std::uint64_t saved_by_covering(std::span<const Block> blocks, const Block& block);
 
-// What a block and all its parts hang on, and how far from its beginning the block lies. They are placed together.
+// What a block and all its parts are attached to, and the block's offset in it. They are placed together.
 struct Anchor {
   std::uint32_t block = 0;
   std::uint64_t offset = 0;
 };
 std::vector<Anchor> anchors_of(std::span<const Block> blocks);
 
-// No packing can do with less, and the step that says so.
+// A bound below which no packing exists, and the step that determines it.
 struct LowerBound {
   std::uint64_t bytes = 0;
   std::uint32_t step = 0;

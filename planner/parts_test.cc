@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Blocks that lie inside of others: random programs of slices, concatenations and operators that work in place are
-// planned, and then executed on bytes of which each says whose it is.
+// Blocks that are inside others: random programs of slices, concatenations and operators that work in place are
+// planned, and then executed on bytes that each say which tensor they belong to.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -20,7 +20,7 @@ using Blocks = std::vector<Block>;
 struct Value {
   std::vector<int> bytes;  // what it holds; no two values hold the same unless one is a part of the other
   std::uint32_t made_at = 0;
-  bool is_piece = false, is_closed = false;  // somebody has written over it
+  bool is_piece = false, is_closed = false;  // it has been overwritten
 };
 
 // A program of as many steps as there are writes. Blocks and values have the same indices.
@@ -97,7 +97,7 @@ struct Program {
     }
     blocks[whole].alignment = 16;
   }
-  // Over something that this step reads, with all that lies there.
+  // Over something that this step reads, with all that is there.
   bool rewrite() {
     if (reads.back().empty()) return false;
     const std::uint32_t over = reads.back().front();
@@ -158,7 +158,7 @@ Block part(Block b, std::uint32_t whole, std::uint64_t offset, Kind kind) {
 }
 
 TEST(Parts, WaitForTheirWholeOutsideOfWhichThereIsRoom) {
-  // Two pieces; while the first is there alone, something else may lie where the second will.
+  // Two pieces; while the first is there alone, something else may be where the second will be.
   const Blocks blocks = {block(80, 2, 3), part(block(40, 0, 2), 0, 0, Kind::piece),
                          part(block(40, 2, 2), 0, 40, Kind::piece), block(40, 0, 1)};
   const Plan result = plan(blocks);

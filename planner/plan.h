@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Where every block goes: a region and an offset. Regions are tried in order of preference. If all blocks fit the first
-// one they go there; otherwise those that gain most per byte stay, by accesses, and the others go on to the next
+// one they go there; otherwise those that gain most per byte stay, by accesses, and the others move on to the next
 // region.
 #pragma once
 
@@ -24,7 +24,7 @@ struct Placement {
 struct RegionUse {
   std::uint64_t peak = 0;         // bytes
   std::uint64_t lower_bound = 0;  // no plan could do with less for the blocks that are here
-  std::uint32_t peak_step = 0;    // the step that demands it
+  std::uint32_t peak_step = 0;    // the step that needs it
   bool optimal = true;            // proved
 };
 

@@ -159,8 +159,8 @@ TEST(Planner, TheSameBlocksGetTheSamePlan) {
   }
 }
 
-// Every order, every block at the lowest place that is free: contains an optimal packing, and is written without a look
-// at the planner.
+// Every order, every block at the lowest free position: contains an optimal packing, and is written independently of
+// the planner.
 std::uint64_t best_peak_by_trying_all(const Blocks& blocks) {
   std::vector<std::size_t> order(blocks.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -563,7 +563,7 @@ TEST(Checker, RejectsPlansThatAreBrokenOnPurpose) {
   const Case cases[] = {
       {1, {0, 32}, "overlap"},  // into a's last bytes, at step 2 only
       {1, {0, 0}, "overlap"},   // the same place
-      {2, {0, 44}, "overlap"},  // inside of b
+      {2, {0, 44}, "overlap"},  // inside b
       {2, {0, 36}, "overlap"},  // across b's beginning
       {0, {0, 4}, "'a'"},       // not a multiple of 8
       {1, {0, 64}, "leaves region 'sram'"},

@@ -151,7 +151,7 @@ std::vector<std::uint32_t> schedule(std::span<const Task> tasks, std::span<const
   std::vector<std::uint32_t> order(count);
   std::iota(order.begin(), order.end(), 0U);
   const std::uint64_t given = peak_of(model, count, order);
-  // A state knows of every task whether it is done: too much to keep for networks that no microcontroller has.
+  // A state records for every task whether it is done: too much for networks too large for any microcontroller.
   constexpr std::uint32_t kMostTasks = 8192;
   if (count > kMostTasks) return order;
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// In which order to compute what does not depend on each other, so that as few bytes as possible are alive at a time.
-// The search goes through sets of computed tasks, one task more per level: of the orders that compute the same set only
-// the best can be part of a best order. As long as a level has no more sets than the search keeps it is exact; beyond,
-// the most promising are kept. Deterministic.
+// The order in which to compute independent tasks, so that as few bytes as possible are alive at a time. The search
+// goes through sets of computed tasks, one task more per level: of the orders that compute the same set only the best
+// can be part of a best order. As long as a level has no more sets than the search keeps it is exact; beyond, the most
+// promising are kept. Deterministic.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ struct Task {
   };
   std::vector<std::uint32_t> reads = {}, writes = {};
   std::uint64_t scratch = 0;
-  std::vector<Saving> savings = {};  // of which one counts, the largest
+  std::vector<Saving> savings = {};  // only the largest counts
   std::uint32_t keeps_order = 0;
 };
 

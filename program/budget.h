@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // How much a compiled program may need: --budget=ram=64K,flash=256K. What the firmware adds to the program (code,
-// state, stack) counts where it is known.
+// state, stack) counts if it is known.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ struct Budget {
 
 Budget parse_budget(std::string_view text);  // throws UsageError
 
-// What a device must have: arena, state and stack; code and model.
+// What a device must provide: arena, state and stack; code and model.
 struct Needs {
   std::uint64_t ram = 0, flash = 0;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Bundled programs as the command line makes and checks them: a program that carries its own test.
+// Bundled programs as the command line writes and checks them: a program with its own test.
 #pragma once
 
 #include <string>
@@ -34,7 +34,7 @@ struct Tolerance {
 
 struct BundleCheck {
   bool passed = true;
-  std::string worst;  // where the outputs are farthest from what is expected, in words; empty where all are equal
+  std::string worst;  // a description of the largest deviation from the expected outputs; empty if all are equal
 };
 
 BundleCheck check_outputs(const pte::Bundle& bundle, const std::vector<Arrays>& outputs, const Tolerance& tolerance,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Files as the command line sees them: what a name stands for, what is in it, and bytes in and out.
+// Files as the command line sees them: what a name refers to, its kind, and reading it.
 #pragma once
 
 #include <cstdint>
@@ -23,11 +23,11 @@ struct NamedFile {
 void require_other_file(const NamedFile& output, const std::vector<NamedFile>& inputs);
 
 // By its first bytes; where they say nothing, by its extension. What is neither kind of program is taken for a model,
-// whose reader tells people what else they brought.
+// whose reader says what the file is instead.
 enum class FileKind : std::uint8_t { model, program, bundle };
 FileKind kind_of(const std::string& path);
 
-// A file's name as it is, or the file of the zoo's model by that name ("kws"). A word that is neither is a UsageError
+// A file's name as it is, or the file of the zoo's model by that name ("kws"). A name that is neither is a UsageError
 // that lists the names. The zoo is in the source tree, unless the environment variable CORMORANT_ZOO_DIR says
 // otherwise.
 std::string find_model(const std::string& name);

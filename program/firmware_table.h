@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a program needs of a device, which `compile` ends with: flash (its code by part, the model) and RAM (arena,
-// state, stack). The program knows model and arena; the rest comes from firmware linked for it with the prebuilt
-// archives and loaded on the emulated board, and is unknown where that is not possible.
+// What a program needs of a device, printed at the end of `compile`: flash (its code by part, the model) and RAM
+// (arena, state, stack). The program knows model and arena; the rest comes from firmware linked for it with the
+// prebuilt archives and loaded on the emulated board, and is unknown where that is not possible.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -23,18 +23,18 @@ struct Firmware {
 struct FirmwareRequest {
   Compiler compiler = Compiler::gcc;
   bool link = true;      // else all is unknown
-  bool execute = false;  // once, with zeros, profiled: shows how deep the stack was, beside how deep it can be
+  bool execute = false;  // once, with zeros, profiled: shows how deep the stack was, next to its bound
   bool cycles = false;   // estimated too, of every step; takes twice as long
 };
 
-// What the caller asks for and cannot have (execute) throws; else the reason is in the result.
+// If the caller requested execution and it is impossible, this throws; else the reason is in the result.
 Firmware link_for(const std::vector<std::byte>& program, const Target& target, const FirmwareRequest& request);
 
 void print_firmware(const Firmware& firmware, const compiler::Compiled& compiled, const Target& target);
 nlohmann::ordered_json firmware_json(const Firmware& firmware, const Target& target);
 nlohmann::ordered_json code_parts_json(const RunResult& facts);
 
-// "952 to load, 472 to execute", and the functions on the way to the deepest point.
+// "952 to load, 472 to execute", and the functions on the path to the deepest point.
 nlohmann::ordered_json stack_json(const StackBound& bound, const Target& target);
 void print_stack_path(const StackBound& bound);
 

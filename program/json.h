@@ -6,7 +6,7 @@
 
 namespace cormorant {
 
-// JSON knows no infinity: an SQNR without noise is null.
+// JSON has no infinity: an SQNR without noise is null.
 inline nlohmann::json number_or_null(double value) {
   return std::isfinite(value) ? nlohmann::json(value) : nlohmann::json();
 }

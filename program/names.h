@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Where a program's instructions come from: the node that PyTorch recorded, the user's module and source line. They
-// would be dead weight in flash, so `compile` writes them beside the program, as MODEL.pte.names.json, and `run
+// would be dead weight in flash, so `compile` writes them next to the program, as MODEL.pte.names.json, and `run
 // --profile` looks for that file; so does `inspect --explain`, for what was decided about every node.
 #pragma once
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // How good a program is on data, and how close to the float model it came from. What is compared depends on what the
-// model is, which its outputs and the labels tell: of a classifier the largest output is the answer, of a dense map
-// the largest along the channels of each place; everything else is compared as numbers.
+// model is, which follows from its outputs and labels: for a classifier the largest output is the answer, for a dense
+// map the largest along the channels of each place; everything else is compared as numbers.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -21,7 +21,7 @@ const char* name_of(Task task);
 struct OutputScore {
   std::string name;
   Task task = Task::numbers;
-  std::optional<double> accuracy, float_accuracy;  // with labels: the share of right answers
+  std::optional<double> accuracy, float_accuracy;  // with labels: the share of correct answers
   std::optional<double> agreement;                 // with a float model: the share of the same answers
   std::optional<double> rmse, float_rmse;          // with expected values
   std::optional<double> sqnr_db;                   // against the float model

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Models that arrive quantized (PyTorch's PT2E flow, after calibration or quantization-aware training) say so by
+// Models that are already quantized (PyTorch's PT2E flow, after calibration or quantization-aware training) have
 // conversions around float operators: dequantize -> operator -> quantize. Such an operator becomes a quantized node,
-// with the parameters that the model gives, and the conversions around it go. An operator that the model leaves in
-// float stays in float.
+// with the model's parameters, and the conversions around it disappear. An operator that the model leaves in float
+// stays in float.
 #pragma once
 
 #include <vector>
@@ -21,7 +21,7 @@ struct AdoptReport {
   std::vector<Decision> decisions;     // of every operator, likewise
 };
 
-// With int8_io a conversion at the border is left to the caller: inputs and outputs become integers.
+// With int8_io the conversion of inputs and outputs is left to the caller: inputs and outputs become integers.
 AdoptReport adopt(ir::Graph& graph, bool int8_io);
 
 }  // namespace cormorant::quantizer

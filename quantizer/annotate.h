@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The first step of quantization: which nodes will compute with integers, and which tensors must agree on one scale.
-// Nothing in the graph changes. Each operator says by its rule how it takes part; what follows from the neighbours
-// (one set of parameters along data movement, known ranges, islands of float) is decided here.
+// Nothing in the graph changes. Each operator's rule says how it takes part; what follows from the neighbours (one set
+// of parameters along data movement, known ranges, islands of float) is decided here.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@
 
 namespace cormorant::quantizer {
 
-// A node that stays in float, and what to tell the user about it.
+// A node that stays in float, and what to report about it.
 struct FloatNode {
   std::string node;
   std::string op;
@@ -34,7 +34,7 @@ struct FloatNode {
 struct Decision {
   std::string node, op, source;
   std::string precision = {};  // "8w8a", "8w16a", "4w8a"; empty in float
-  std::string instead = {};    // why it has another precision than was asked for; empty if it has that
+  std::string instead = {};    // why its precision differs from the requested one; empty if it does not
   std::string rule = {};       // "own range", "shared range", "known range", "the model's parameters", or "float"
   std::string reason = {};     // of a node in float
   std::string observer = {};   // whose range it is: "mse", "minmax", …; empty for a known range
@@ -55,9 +55,9 @@ struct Group {
 
 struct QuantizedNode {
   ops::QuantRule rule;
-  std::vector<ir::Value*> activations;  // its float operands but for those that the rule names as weights
+  std::vector<ir::Value*> activations;  // its float operands except those that the rule names as weights
   ops::Precision precision = ops::Precision::w8a8;
-  std::string instead = {};  // why it is not the one that was asked for
+  std::string instead = {};  // why it is not the requested one
 };
 
 struct Annotation {
@@ -65,11 +65,11 @@ struct Annotation {
   std::vector<FloatNode> float_nodes;                            // in the graph's order
   std::vector<Group> groups;
   std::unordered_map<const ir::Value*, std::size_t> group_of;  // every tensor that some node handles as integers
-  std::unordered_set<const ir::Value*> float_states;           // running sums: integers, if any, are made of them anew
-  // Where a node needs a tensor in other integers than its group has: 16 bits of what has 8, or the other way round.
+  std::unordered_set<const ir::Value*> float_states;           // running sums: converted to integers where needed
+  // Where a node needs a tensor in other integers than its group has: 16 bits of what has 8, or vice versa.
   std::map<std::tuple<const ir::Node*, std::string, const ir::Value*>, std::size_t> converted;
 
-  // In whose parameters a quantized node takes what an argument brings.
+  // Whose parameters a quantized node expects for an argument.
   [[nodiscard]] std::size_t group_for(const ir::Node& node, const std::string& argument, const ir::Value* value) const;
   // The scales of what the node's weights multiply.
   [[nodiscard]] FactorScales factors_of(const ir::Node& node, const std::vector<ir::QuantParams>& params) const;

@@ -2,9 +2,9 @@
 //
 // Bits per layer. What four bits of weights or eight bits of activations cost the outputs is measured layer by layer,
 // as `evaluate --layers` does it ("alone"); errors of layers add up nearly as if they were independent, so that the sum
-// predicts what a choice for all layers costs. For an SQNR layers change in the order of what a byte of flash
-// costs, for a size the set of layers changes that costs least. How far to go is found by quantizing the network and
-// measuring: predictions only tell where to look.
+// predicts what a choice for all layers costs. To meet an SQNR, layers change in the order of cost per byte of flash;
+// to meet a size, the set of layers that costs least changes. How far to go is found by quantizing the network and
+// measuring: predictions only say where to look.
 #pragma once
 
 #include <string>
@@ -32,7 +32,7 @@ struct BitsReport {
   std::vector<LayerBits> layers;  // those with a choice, in the graph's order
 };
 
-// All that is the same whatever bits layers have.
+// Everything that does not depend on the layers' bits.
 struct BitsInputs {
   const ir::Graph& graph;  // in float, the one that was observed
   const ir::Graph& real;   // its copy, from which quantized graphs are made
@@ -48,7 +48,7 @@ struct ChosenBits {
   BitsReport report;
 };
 
-// By options.bits. Throws InputError where its limits cannot be met, with the nearest that can.
+// According to options.bits. Throws InputError if its limits cannot be met, with the nearest that can.
 [[nodiscard]] ChosenBits choose_bits(const BitsInputs& inputs, const QuantizeOptions& options);
 
 }  // namespace cormorant::quantizer

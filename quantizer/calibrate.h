@@ -28,16 +28,16 @@ struct Parameters {
   std::vector<std::string> chosen_by;  // an observer's name; empty for a range that is known without
 };
 
-// First what is best for each tensor by itself; then what single observers would have for all of them, where that is
-// something else. What is best together is for the caller to find out.
+// First what is best for each tensor on its own; then what each single observer would choose for all of them, if that
+// differs. The caller finds out what is best together.
 [[nodiscard]] std::vector<Parameters> choose_parameters(const ir::Graph& graph, const Annotation& annotation,
                                                         const Observations& observations, const Samples& samples,
                                                         const QuantizeOptions& options);
 
-// Whose range each tensor has.
+// The observer whose range each tensor has.
 using Observers = std::unordered_map<const ir::Value*, Observer>;
 
-// The same where that is known already, from other precisions of the same graph.
+// The same if that is already known, from other precisions of the same graph.
 [[nodiscard]] Parameters parameters_by(const Observers& observers, const ir::Graph& graph, const Annotation& annotation,
                                        const Observations& observations, const QuantizeOptions& options);
 

@@ -126,7 +126,7 @@ class Converter {
     }
     ir::Value*& known = integers_[{value, group}];
     if (known == nullptr) {
-      ir::Value* real = as_float(value);  // of other parameters: over float, the only exact way between any two
+      ir::Value* real = as_float(value);  // from other parameters: via float, the only exact way between any two
       const ir::TensorType type = ir::quantized_type(real->type.shape, params, real->type.dim_order);
       known = conversion(value->name + "_quantize", kQuantize, real, params, type);
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A graph once more, so that the quantized and the float form can be run side by side.
+// A copy of a graph, so that the quantized and the float form can be run side by side.
 #pragma once
 
 #include "ir/graph.h"

@@ -14,8 +14,8 @@
 namespace cormorant::quantizer {
 namespace {
 
-// All of them are in work at once, so that memory does not depend on how many samples there are; fewer for a model with
-// large tensors.
+// All of them are processed at once, so memory does not depend on the number of samples; fewer for a model with large
+// tensors.
 constexpr std::size_t kSamples = 16;
 constexpr std::size_t kBytes = std::size_t{256} << 20;
 
@@ -48,7 +48,7 @@ bool is_correctable(const ir::Node& node) {
   return bias->kind == ir::ValueKind::constant && bias->type.dtype == DType::i32 && bias->type.quant.has_value();
 }
 
-// The node without the activation that was fused into it: behind a clamp, an error of the mean is hidden in part.
+// The node without the activation that was fused into it: after a clamp, an error of the mean is partly hidden.
 ir::Node before_activation(const ir::Node& node) {
   ir::Node bare = node;
   std::erase_if(bare.args,
@@ -86,7 +86,7 @@ evaluate::Tensor plus(const evaluate::Tensor& tensor, const std::vector<double>&
   return {tensor.shape, std::move(out)};
 }
 
-// What is off in the same way for all samples. The spread between samples says how much of their mean is chance: that
+// The error that all samples have in common. The spread between samples says how much of their mean is chance: that
 // share is left alone, so that a correction learned from a few samples does not harm others.
 double consistent_part(const std::vector<std::vector<double>>& means, std::size_t channel) {
   const auto count = static_cast<double>(means.size());
@@ -230,7 +230,7 @@ class Refinement {
     });
   }
 
-  // Returns what was really added, in whole units of the bias.
+  // Returns what was actually added, in whole units of the bias.
   std::vector<double> add_to_bias(ir::Node& node, const std::vector<std::vector<double>>& means) {
     const ir::Value* bias = node.tensor("bias");
     const ir::QuantParams& quant = *bias->type.quant;

@@ -2,9 +2,9 @@
 //
 // What quantization refines on calibration data, layer by layer: weight rounding (quantizer/rounding.h), then biases.
 // Rounded weights and clipped operands shift the mean of a layer's results, and a shifted mean, unlike
-// noise, does not average out in the layers behind. The float and the quantized graph run side by side over a few
-// samples, layer by layer; what a layer's results are off on average, per channel and before its activation, goes into
-// its bias, and the layers behind see the corrected results.
+// noise, does not average out in later layers. The float and the quantized graph run side by side over a few samples,
+// layer by layer; what a layer's results are off on average, per channel and before its activation, goes into its bias,
+// and later layers see the corrected results.
 #pragma once
 
 #include <string>

@@ -13,9 +13,9 @@ namespace {
 // Factors below this are not worth it: equal weights' ranges do not mean equal activations.
 constexpr double kOutlier = 8;
 
-// Training can wither channels until their weights are 1e-20 and matter no more. What two layers make of a channel
-// together, which equalizing does not change, tells: channels with less than this share of the largest are dead. They
-// say nothing of what is usual, and nothing is gained by scaling them.
+// Training can shrink a channel's weights to 1e-20, where they no longer matter. The product of two layers' weights for
+// a channel, which equalizing does not change, decides: channels with less than this share of the largest are dead.
+// They say nothing about the usual size, and nothing is gained by scaling them.
 constexpr double kAlive = 1e-4;
 
 bool is_float_constant(const ir::Node& node, std::string_view argument) {
@@ -51,7 +51,7 @@ struct InputChannels {
     groups = node.op == "aten.conv2d" ? static_cast<std::size_t>(node.integer("groups")) : 1;
     outputs = static_cast<std::size_t>(shape[0]);
     const auto all = static_cast<std::size_t>(node.tensor("weight")->type.elements());
-    per_output = channels / groups;  // behind a view, one channel is several features of a linear layer
+    per_output = channels / groups;  // after a view, one channel is several features of a linear layer
     elements = all / (outputs * per_output);
   }
   template <class Visit>
@@ -64,7 +64,7 @@ struct InputChannels {
   }
 };
 
-// The layer behind, if every use of the first one's result is on the way there.
+// The next layer, if every use of the first one's result leads to it.
 ir::Node* next_layer(ir::Graph& graph, const ir::Node& first) {
   ir::Node* node = graph.only_user(first.result());
   while (node != nullptr && (passes_channels_on(*node) || node->op == "aten.view")) {

@@ -21,8 +21,8 @@ struct EqualizedLayer {
   double largest_factor = 1;
 };
 
-// Leaves channels alone that are within a factor of a few: they cost less than a bit. The layers come with the largest
-// factor first.
+// Leaves channels within a small factor alone: they cost less than a bit. The layers come with the largest factor
+// first.
 std::vector<EqualizedLayer> equalize(ir::Graph& graph, const std::vector<LayerSettings>& settings = {});
 
 }  // namespace cormorant::quantizer

@@ -4,7 +4,7 @@
 // seven bits of mantissa). The cells do not depend on the data, so one sweep is enough, nothing has to be rescaled when
 // a larger value arrives, and merging is the addition of integers: the result is the same for any order of samples and
 // any number of threads. Each cell also keeps its smallest and largest content, so that a value which repeats exactly
-// (0 behind a ReLU, 6 behind a ReLU6, an image's k/255) stays the point that it is. Memory is about 2 KB per octave in
+// (0 after a ReLU, 6 after a ReLU6, an image's k/255) stays the point that it is. Memory is about 2 KB per octave in
 // use and does not grow with the data.
 #pragma once
 
@@ -16,7 +16,7 @@
 
 namespace cormorant::quantizer {
 
-// A share of the observed values, taken to lie evenly between low and high (both included; equal: a point).
+// A share of the observed values, taken to be evenly between low and high (both included; equal: a point).
 struct Cell {
   double low = 0;
   double high = 0;
@@ -39,7 +39,7 @@ class Histogram {
   void merge(const Histogram& other);
 
   [[nodiscard]] bool has_non_finite() const;
-  // Magnitudes far below the largest are of no consequence for a quantization step and come as one cell per octave.
+  // Magnitudes far below the largest do not matter for a quantization step and are merged into one cell per octave.
   [[nodiscard]] Distribution distribution() const;
 
  private:

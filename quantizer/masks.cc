@@ -11,7 +11,7 @@
 namespace cormorant::quantizer {
 namespace {
 
-constexpr float kLeastNumber = -1e4F;  // below it, nobody means the number
+constexpr float kLeastNumber = -1e4F;  // below it, a mask is meant, not the number
 constexpr float kNothing = 12;         // e^−12 of a hundred scores is less than a level of softmax's result
 
 struct Range {
@@ -26,7 +26,7 @@ struct Range {
   }
 };
 
-// Views and permutations lie between, if the scores were computed in another shape.
+// There are views and permutations in between if the scores were computed in another shape.
 bool goes_to_softmax(const ir::Graph& graph, const ir::Value* value) {
   const std::vector<const ir::Node*> users = graph.users(value);
   return !users.empty() && !graph.is_output(value) && std::ranges::all_of(users, [&](const ir::Node* user) {
@@ -59,7 +59,7 @@ std::string mask_argument(const ir::Node& node) {
 }
 
 void bound_masks(ir::Graph& graph, const Samples& samples) {
-  constexpr std::size_t kEnough = 64;  // samples: what others bring beyond is saturated
+  constexpr std::size_t kEnough = 64;  // samples: values of others beyond this saturate
   std::unordered_map<const ir::Value*, Range> scores;
   std::vector<ir::Node*> sums;
   const auto scores_of = [](const ir::Node& sum) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Attention's masks: minus infinity, or a number like −1e9, added to scores that must not count. Integers have no such
-// level, and one far away would cost the scores their own. So such scores get the lowest level of a sum that reaches
-// just so far below all others that their exponentials are nothing.
+// level, and one far away would cost the scores their resolution. So such scores get the lowest level of a sum that
+// reaches just far enough below all others for their exponentials to vanish.
 #pragma once
 
 #include "ir/graph.h"

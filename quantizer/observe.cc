@@ -15,8 +15,8 @@ namespace {
 using evaluate::Tensor;
 using Tensors = std::unordered_map<const ir::Value*, Tensor>;
 
-// A place where the proposals for a group can be told apart: a node that reads tensors of the group, or an output of
-// the graph (no node).
+// A place where the proposals for a group can be compared: a node that reads tensors of the group, or an output of the
+// graph (no node).
 struct Place {
   const ir::Node* node = nullptr;
   const ir::Value* output = nullptr;
@@ -111,7 +111,7 @@ class Judge {
 using Costs = std::vector<double>;
 
 // The first proposal unless another is clearly better: by a tenth of the error, and by more than the samples disagree.
-// Less does not show at the model's outputs, and what is chance in the samples at hand is not there in others.
+// Less does not show at the model's outputs, and chance differences in these samples do not recur in others.
 std::size_t best_of(const std::vector<Costs>& of_sample, std::size_t proposals) {
   if (proposals < 2) return 0;
   const auto count = static_cast<double>(of_sample.size());

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Which observer's range is best for a tensor. By the tensor's own squared error it is always the one that minimises
-// just that; what counts is the error that it makes of it where the tensor is used. Rounding noise averages out in the
-// sums of a convolution, clipped values do not. So the float graph runs over a few samples, and every layer that reads
-// the tensor is computed with each of the proposed ranges.
+// just that; what counts is the resulting error where the tensor is used. Rounding noise averages out in the sums of a
+// convolution, clipped values do not. So the float graph runs over a few samples, and every layer that reads the tensor
+// is computed with each of the proposed ranges.
 #pragma once
 
 #include <vector>
@@ -16,7 +16,7 @@
 namespace cormorant::quantizer {
 
 struct Proposal {
-  std::vector<Observer> observers;  // who proposes it; more than one where they agree
+  std::vector<Observer> observers;  // who proposes it; more than one if they agree
   ir::QuantParams params;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a caller may decide about quantization.
+// Quantization options.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@
 
 namespace cormorant::quantizer {
 
-// What a program of a quantized graph needs, in bytes.
+// The size of a quantized graph's program, in bytes.
 struct Footprint {
   std::uint64_t flash = 0, ram = 0;
 };
@@ -33,17 +33,17 @@ struct BitsGoal {
 struct QuantizeOptions {
   bool int8_io = false;                          // the graph's inputs and outputs become integers themselves
   bool pixels = false;                           // inputs that range over [0, 1] or [0, 255] get all of its 256 levels
-  ops::Precision scheme = ops::Precision::w8a8;  // what layers get where their operator has it
+  ops::Precision scheme = ops::Precision::w8a8;  // what layers get if their operator supports it
   std::unordered_map<std::string, ops::Precision> precisions;  // by node, instead of the scheme
-  std::optional<BitsGoal> bits;                                // these are to be found
+  std::optional<BitsGoal> bits;                                // these are to be chosen
   std::vector<std::string>
       per_tensor_weights;             // operators ("aten.linear") whose kernels take one scale for all channels
-  std::vector<LayerSettings> layers;  // exceptions by module path; of two that set the same, the later counts
+  std::vector<LayerSettings> layers;  // exceptions by module path; if two set the same, the later one counts
   bool executorch_operators = false;  // ExecuTorch's kernels run: rules that leave the choice share parameters
   Observer observer = Observer::automatic;
   bool equalize = true;        // outlier channels between two layers, which changes nothing in float
   bool round_weights = true;   // to the neighbour that is best for the layer's sums, not the nearest
-  bool correct_biases = true;  // by what calibration finds layers to be off on average
+  bool correct_biases = true;  // by the mean error that calibration finds
   bool refine_alone = false;   // weights and biases as if no other layer were quantized
   std::size_t threads = 0;     // 0: one per core; the result is the same for any number
   std::function<void(std::size_t, std::size_t)> progress;  // (samples done, samples in all), one call at a time

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Post-training quantization of a float graph: annotate (who computes with integers, who shares a scale), calibrate
-// (run the float graph over samples and watch every tensor), convert (put types, integer constants and the conversions
-// between float and integers into the graph). The result is a graph of quantized aten nodes, whose meaning is the float
-// operator on dequantized operands, rounded to the result's parameters.
+// Post-training quantization of a float graph: annotate (which nodes compute with integers, which tensors share a
+// scale), calibrate (run the float graph over samples and watch every tensor), convert (put types, integer constants
+// and the conversions between float and integers into the graph). The result is a graph of quantized aten nodes, whose
+// meaning is the float operator on dequantized operands, rounded to the result's parameters.
 #pragma once
 
 #include <cstdint>

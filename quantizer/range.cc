@@ -114,7 +114,7 @@ class Search {
 
 bool is_zero(const Distribution& distribution) { return distribution.min() >= 0 && distribution.max() <= 0; }
 
-// The number that this share of the values lies below.
+// The number that this share of the values is below.
 double quantile(const Distribution& distribution, double share) {
   double below = 0;
   const double wanted = share * distribution.count;
@@ -147,8 +147,8 @@ class Bins {
     for (const double share : shares_) total_ += share;
   }
 
-  // Of the integers' idea (all bins of a step equally likely, as far as they occur; nothing beyond the last step) from
-  // what was seen, with the values beyond counted in the last bin that is left.
+  // Divergence of the integers' model (all bins of a step equally likely, as far as they occur; nothing beyond the last
+  // step) from what was seen, with the values beyond counted in the last bin that is left.
   [[nodiscard]] double divergence(const Lattice& lattice) const {
     const std::size_t first = bin_of((lattice.first - 0.5) * lattice.step);
     const std::size_t last = bin_of((lattice.last + 0.5) * lattice.step);
@@ -168,7 +168,7 @@ class Bins {
       }
       for (std::size_t k = bin; k < end; ++k) {
         const double seen = shares_[k] + (k == first ? below : 0) + (k == last ? above : 0);
-        // Where nothing else is, what lies beyond finds itself told as if one value were there.
+        // If there is nothing else, values beyond are modelled as if one value were there.
         const double told = (shares_[k] > 0 ? mass / static_cast<double>(used) : 1.0) / inside;
         if (seen > 0) sum += seen / total_ * std::log(seen / total_ / told);
       }
@@ -198,7 +198,7 @@ ir::QuantParams params_for_range(double low, double high, const Grid& grid) {
     high = std::max(high, -low);
     low = high / grid.qmax * grid.qmin;
   }
-  // Nothing but zeros was seen: any scale expresses them, 1 keeps the arithmetic behind it harmless.
+  // Nothing but zeros was seen: any scale expresses them, 1 keeps the subsequent arithmetic harmless.
   auto scale = static_cast<double>(static_cast<float>((high - low) / (grid.qmax - grid.qmin)));
   if (!(scale > 0)) scale = 1;
   const double zero = std::round(grid.qmin - low / scale);
@@ -259,7 +259,7 @@ RangeError range_error(const Distribution& distribution, const ir::QuantParams& 
   RangeError result;
   if (distribution.empty()) return result;
   const Lattice lattice = lattice_of(params);
-  // A value is clipped when it lies more than half a step outside: within, it is only rounded.
+  // A value is clipped when it is more than half a step outside: within, it is only rounded.
   const double first = (lattice.first - 0.5) * lattice.step;
   const double last = (lattice.last + 0.5) * lattice.step;
   for (const Cell& cell : distribution.cells) {

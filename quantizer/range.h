@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// From what a tensor was observed to hold to the integers that will stand for it. An observer looks at a distribution
-// and proposes quantization parameters. 0 is always expressed exactly: padding and ReLU depend on it.
+// From a tensor's observed values to the integers that will represent them. An observer looks at a distribution and
+// proposes quantization parameters. 0 is always expressed exactly: padding and ReLU depend on it.
 #pragma once
 
 #include <array>
@@ -24,7 +24,7 @@ struct Grid {
 // Activations of 16 bits, as TFLite has them: the scale is that of ±32767.
 inline constexpr Grid kWords = {DType::i16, -32768, 32767, true};
 
-// Who proposes. `automatic` is none of its own: quantizer/observe.h lets the others propose and measures which one is
+// The observers. `automatic` is not one itself: quantizer/observe.h lets the others propose and measures which one is
 // best where the tensor is used.
 enum class Observer : std::uint8_t { automatic, minmax, percentile, mse, kl };
 inline constexpr std::array kObservers = {Observer::minmax, Observer::percentile, Observer::mse, Observer::kl};
@@ -41,14 +41,14 @@ inline constexpr std::array<std::string_view, 5> kObserverNames = {"auto", "minm
 [[nodiscard]] ir::QuantParams mse_range(const Distribution& distribution, const Grid& grid);
 // Leaves 0.01 % of the values outside at either end: a few strays do not decide.
 [[nodiscard]] ir::QuantParams percentile_range(const Distribution& distribution, const Grid& grid);
-// The range whose integers tell least wrong how often values occur: least Kullback–Leibler divergence.
+// The range whose integers best model how often values occur: least Kullback–Leibler divergence.
 [[nodiscard]] ir::QuantParams kl_range(const Distribution& distribution, const Grid& grid);
 
 // Parameters whose integers cover [low, high] widened to include 0. The scale is a float32 number, since the kernels
 // that convert from and to float compute with one; the zero point is rounded, so an end may move by half a step.
 [[nodiscard]] ir::QuantParams params_for_range(double low, double high, const Grid& grid);
 
-// What the parameters make of a distribution.
+// The effect of the parameters on a distribution.
 struct RangeError {
   double squared_error = 0;  // mean, of rounding and clipping
   double signal = 0;         // mean square of the values

@@ -209,7 +209,7 @@ TEST(KlRange, TellsTheDistributionBetterThanTheFullRangeDoes) {
   const ir::QuantParams kl = kl_range(d, {}), full = minmax_range(d, {});
   EXPECT_LT(kl.scale(), full.scale() / 2);
   EXPECT_LT(divergence(values, kl), divergence(values, full) / 2);
-  // And it is no clipping for clipping's sake: of an even distribution nothing is left outside.
+  // It does not clip needlessly: nothing of an even distribution is left outside.
   const std::vector<float> even =
       draw(60000, [](std::mt19937& g) { return std::uniform_real_distribution<float>(-1, 1)(g); });
   EXPECT_LT(range_error(distribution_of(even), kl_range(distribution_of(even), {})).clipped_share, 0.02);

@@ -23,7 +23,7 @@ const ir::Node* layer_ending_in(const ir::Value* value) {
   return node->integer("start") == last ? layer : nullptr;
 }
 
-// Whether what begins there was given to the model.
+// Whether the initial state was given to the model.
 bool is_given(const ir::Value* value) {
   while (value->producer != nullptr && (value->producer->op == "aten.view" || value->producer->op == "aten.slice" ||
                                         value->producer->op == "aten.permute")) {
@@ -53,7 +53,7 @@ class Keeper {
   }
 
  private:
-  // The value made of layers' last states instead; null if it is something else.
+  // The value built from layers' last states instead; null if it is something else.
   ir::Value* last_states(ir::Value* value, bool only_given) {
     ir::Node* node = value->producer;
     if (const ir::Node* layer = layer_ending_in(value)) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A GRU or RNN layer gives its last h twice: among the states of all steps, which become int8, and as a result of its
-// own with 16 bits. Whoever computes with it wants the former; what the recurrence itself goes on with, the latter: a
+// own with 16 bits. Readers that compute with it need the former; the recurrence itself continues with the latter: a
 // state of the program, the beginning of another layer, and an output where the model takes h as an input.
 #pragma once
 

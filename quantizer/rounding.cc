@@ -15,7 +15,7 @@ using evaluate::Tensor;
 
 std::size_t size_at(const ir::Shape& shape, std::size_t dim) { return static_cast<std::size_t>(shape[dim]); }
 
-// A layer as sums: every output channel of a group is a sum over `taps` inputs, at each of `positions` places of a
+// A layer as sums: every output channel of a group is a sum over `taps` inputs, at each of `positions` positions of a
 // sample. A linear layer has one group, and its rows are the places.
 class Sums {
  public:
@@ -99,8 +99,8 @@ Tensor inputs_of(const Sums& sums, const std::vector<Tensor>& inputs, std::size_
   return {{static_cast<std::int64_t>(sums.taps), static_cast<std::int64_t>(columns)}, std::move(rows)};
 }
 
-// Second moments of the inputs. Of few columns, correlations are partly chance: they count the less, the fewer columns
-// there are for a row, so that a rounding which suits these samples suits others.
+// Second moments of the inputs. With few columns, correlations are partly chance: they count less, the fewer columns
+// there are for a row, so that a rounding that suits these samples suits others too.
 Tensor moments_of(const Tensor& rows, std::size_t threads) {
   const std::size_t taps = size_at(rows.shape, 0), columns = size_at(rows.shape, 1);
   constexpr std::size_t kPanel = 128;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Weight rounding refined on calibration data. Rounding each weight to the nearest integer is best for the weight, not
-// for the sum it takes part in: inputs of a layer are correlated, and errors of weights whose inputs rise and fall
+// for the sum it is part of: inputs of a layer are correlated, and errors of weights whose inputs rise and fall
 // together can cancel. From the second moments of the layer's inputs the squared error of its sums is known for any
-// rounding; weights go to the other neighbour, one after the other, as long as that error falls.
+// rounding; weights go to the other neighbour, one after another, as long as that error falls.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ struct RoundedWeights {
   std::size_t changed = 0;  // went to the neighbour that is not the nearest
 };
 
-// Whether the node is a convolution or linear layer with int8 weights that nobody else uses.
+// Whether the node is a convolution or linear layer with int8 weights that no other node uses.
 [[nodiscard]] bool can_refine_weights(const ir::Graph& graph, const ir::Node& node);
 
 // `real` are the weights in float, `inputs` what the layer reads, one tensor per sample. With a bias to take the mean

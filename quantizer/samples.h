@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where calibration inputs come from: loaded one sample at a time, so that the data set may be larger than memory.
+// Calibration inputs, loaded one sample at a time, so that the data set may be larger than memory.
 #pragma once
 
 #include <cstdint>
@@ -11,28 +11,28 @@
 
 namespace cormorant::quantizer {
 
-// One tensor per graph input, in the graph's order; with_states() puts one per state behind them.
+// One tensor per graph input, in the graph's order; with_states() appends one per state.
 using Sample = std::vector<evaluate::Tensor>;
 
 struct Samples {
   std::size_t count = 0;
   std::function<Sample(std::size_t)> load;  // called by several threads at once
-  // Sequences of so many samples, one after the other: a model's state is kept from each step of a sequence to the
-  // next, and begins anew with each sequence.
+  // Sequences of so many samples, one after another: a model's state is kept from each step of a sequence to the next,
+  // and starts afresh with each sequence.
   std::size_t steps = 1;
 };
 
 // The same samples with what the states hold when each step begins: the graph runs along every sequence once, and from
-// then on each step is a sample by itself. For a graph without state they stay as they are.
+// then on each step is a sample of its own. For a graph without state they stay as they are.
 [[nodiscard]] Samples with_states(const ir::Graph& graph, const Samples& samples, std::size_t threads);
 
 [[nodiscard]] Samples samples_of(std::vector<Sample> samples);
 
-// About so many of them, spread over all: whole sequences, at least one. `samples` outlives what is returned.
+// About that many of them, spread over all: whole sequences, at least one. `samples` outlives what is returned.
 [[nodiscard]] Samples few_of(const Samples& samples, std::size_t wanted);
 
-// Normally distributed numbers, the same in every run, for a model that comes without data. Integer inputs are zero.
-// A model with state gets sequences.
+// Normally distributed numbers, the same in every run, for a model without data. Integer inputs are zero. A model with
+// state gets sequences.
 [[nodiscard]] Samples random_samples(const ir::Graph& graph, std::size_t count, std::uint64_t seed);
 
 }  // namespace cormorant::quantizer

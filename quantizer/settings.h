@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Exceptions for layers by module path: what a user wants otherwise than the options for the whole model say.
+// Exceptions for layers by module path, which override the options for the whole model.
 #pragma once
 
 #include <optional>
@@ -14,7 +14,7 @@
 
 namespace cormorant::quantizer {
 
-// For the nodes of a module and of all inside it. What is not set stays as it is.
+// For the nodes of a module and everything inside it. What is not set stays as it is.
 struct LayerSettings {
   std::string path;   // "blocks.2.conv"; * stands for any characters, ? for one
   std::string where;  // "layers.txt:3" or "--float-layers": for messages

@@ -46,8 +46,8 @@ std::vector<double> Yardstick::output_db(const ir::Graph& quantized) const {
 
 namespace {
 
-// Noise over signal, the sum over the outputs: each counts alike, however large its numbers are. What never varies has
-// no signal and says nothing.
+// Noise over signal, the sum over the outputs: each counts the same, however large its numbers are. Outputs that never
+// vary have no signal and are ignored.
 double error_of(const std::vector<double>& output_db) {
   double sum = 0;
   for (const double db : output_db) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which set of parameters is best for the network. What is best for every tensor by itself need not be best together:
-// errors of one layer add to those of the next or cancel them, and biases and weights make up for some. So the network
-// is quantized with each set, and what its outputs are off decides.
+// Which set of parameters is best for the network. What is best for each tensor on its own need not be best together:
+// errors of one layer add to those of the next or cancel them, and biases and weights compensate for some. So the
+// network is quantized with each set, and the error of its outputs decides.
 #pragma once
 
 #include "quantizer/calibrate.h"
@@ -19,7 +19,7 @@ struct Trial {
 [[nodiscard]] Trial quantize_with(const ir::Graph& real, const Parameters& parameters, const Samples& samples,
                                   const QuantizeOptions& options);
 
-// What the outputs are off from those of the float graph, over some samples.
+// The error of the outputs against those of the float graph, over some samples.
 class Yardstick {
  public:
   Yardstick(const ir::Graph& real, const Samples& samples, std::size_t threads);
@@ -33,7 +33,7 @@ class Yardstick {
 };
 
 // `real` is the float graph that annotate() gives the candidates' groups of. The first candidate is kept unless another
-// is clearly better; large networks are not tried, the first it is.
+// is clearly better; large networks are not tried: they get the first.
 [[nodiscard]] Trial quantize_with_best(const ir::Graph& real, const std::vector<Parameters>& candidates,
                                        const Samples& samples, const QuantizeOptions& options);
 

@@ -115,7 +115,7 @@ std::vector<WeightScales> weight_scales(const ir::Node& node, const ops::QuantRu
                                         ops::Precision precision) {
   const WeightLimits limits = WeightLimits::of(precision);
   std::vector<WeightScales> result(rule.weights.size());
-  std::optional<std::size_t> before;  // the last weight that is no bias
+  std::optional<std::size_t> before;  // the last weight that is not a bias
   for (std::size_t k = 0; k < rule.weights.size(); ++k) {
     const ops::QuantRule::Weight& weight = rule.weights[k];
     if (weight.is_bias) continue;

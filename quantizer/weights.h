@@ -21,7 +21,7 @@ struct WeightScales {
   std::int32_t largest = 127;  // magnitude of a weight: 7 for four bits
 };
 
-// What a layer's precision asks of its weights.
+// What a layer's precision requires of its weights.
 struct WeightLimits {
   std::int32_t largest = 127;
   // In units of the products. With int8 a bias of half a step of the output then shifts right by no more than kernels
@@ -35,7 +35,7 @@ struct WeightLimits {
 };
 
 // The largest magnitude of each channel becomes ±127. A channel whose bias would be out of proportion in the resulting
-// unit (its weights are next to nothing) gets a coarser scale; a channel of zeros, the scale of the largest one. A bias
+// unit (its weights are close to zero) gets a coarser scale; a channel of zeros, the scale of the largest one. A bias
 // that does not have one element per channel makes it one scale for all.
 [[nodiscard]] WeightScales weight_scales(const evaluate::Tensor& weight, std::optional<std::int32_t> axis,
                                          const evaluate::Tensor* bias, double input_scale,
@@ -48,7 +48,7 @@ struct FactorScales {
 };
 
 // The same for all that a node's rule names as weights, in the rule's order. A bias gets the scales of the weight that
-// stands before it in the rule.
+// is before it in the rule.
 [[nodiscard]] std::vector<WeightScales> weight_scales(const ir::Node& node, const ops::QuantRule& rule,
                                                       const FactorScales& factors,
                                                       ops::Precision precision = ops::Precision::w8a8);

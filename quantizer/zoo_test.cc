@@ -157,7 +157,7 @@ TEST(Zoo, ConvertsOnlyAtTheBorders) {
   }
 }
 
-// Signal to noise of the first output over the calibration data, dB; what is the same for all samples is no signal.
+// Signal to noise of the first output over the calibration data, dB; what is the same for all samples is not signal.
 double sqnr_db(const ir::Graph& real, const ir::Graph& integers, const Samples& samples) {
   const evaluate::Evaluator evaluate_real(real), evaluate_integers(integers);
   std::vector<evaluate::Tensor> wanted;
@@ -247,7 +247,7 @@ TEST(Zoo, AnOutlierChannelCostsNextToNothingAndIsNamedFirst) {
   const Accuracy found = accuracy(real, integers, "digits_test.npz", 300);
   EXPECT_GE(found.integers, found.real - 1);
 
-  // As it comes, it is the layer that costs most.
+  // Left alone, it is the layer that costs most.
   ir::Graph as_it_comes = hostile_digits();
   QuantizeOptions options;
   options.equalize = false;
@@ -258,7 +258,7 @@ TEST(Zoo, AnOutlierChannelCostsNextToNothingAndIsNamedFirst) {
   EXPECT_LT(layers.layers[0].alone_db, 10);
 }
 
-// Training leaves such: most channels of a layer withered to nothing. Those that are left are no outliers.
+// Training can leave most channels of a layer dead. The remaining ones are not outliers.
 TEST(Zoo, WitheredChannelsMakeNoOutliersOfTheOthers) {
   ir::Graph graph = prepared("digits");
   ir::Node& layer = node_named(graph, "conv2d_2");

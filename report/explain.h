@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What `--explain` says of every node: the parameters that quantization gave it or why it stays in float, and which
-// stage made which operator of it. `compile` writes it beside the program, too, so that `inspect` can tell it later.
+// What `--explain` reports about every node: the parameters that quantization gave it or why it stays in float, and
+// which stage made which operator of it. `compile` also writes it next to the program, so that `inspect` can show it
+// later.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -18,7 +19,7 @@ void print_explanation(const nlohmann::ordered_json& explanation);
 // What layers got where the compiler chose their bits, and what it bought.
 [[nodiscard]] nlohmann::ordered_json bits_json(const quantizer::BitsReport& bits);
 void print_bits(const quantizer::BitsReport& bits);
-// Of one node with "bits": "4w8a as chosen: saves 2,048 bytes, alone it leaves 35.1 dB, in 8w8a 48.0 dB".
+// For one node with "bits": "4w8a as chosen: saves 2,048 bytes, alone it leaves 35.1 dB, in 8w8a 48.0 dB".
 [[nodiscard]] std::string bought(const nlohmann::ordered_json& layer);
 
 }  // namespace cormorant

@@ -8,7 +8,7 @@
 namespace cormorant {
 namespace {
 
-// Of these, several stand on one line.
+// Several of these go on one line.
 bool is_inline(std::string_view tag) {
   constexpr std::array<std::string_view, 12> kInline = {"td",    "th", "b",      "code",  "span",   "title",
                                                         "small", "a",  "button", "label", "option", "select"};

@@ -22,7 +22,7 @@ class Html {
  public:
   using Attributes = std::initializer_list<std::pair<std::string_view, std::string>>;
 
-  // An element that is open as long as this lives.
+  // An element that is open as long as this object lives.
   class Element {
    public:
     Element(Html& html, std::string_view tag) : html_(html), tag_(tag) {}

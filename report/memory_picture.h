@@ -2,7 +2,7 @@
 //
 // A region of memory over time as a picture: steps of the program to the right, bytes upwards, a rectangle per planned
 // buffer. The rectangles are in an inner SVG whose units are steps and bytes, so that their attributes are the plan's
-// own numbers; labels are outside of it, where units are the same in both directions.
+// own numbers; labels are outside it, where units are the same in both directions.
 #pragma once
 
 #include "emit/emit.h"
@@ -10,7 +10,7 @@
 
 namespace cormorant {
 
-// Of a region in which something lies. A rectangle leads to #step-N, the step at which it begins.
+// For a region that is not empty. A rectangle leads to #step-N, the step at which it begins.
 void draw_memory(Html& html, const emit::RegionFacts& region, std::size_t steps);
 
 }  // namespace cormorant

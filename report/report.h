@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `compile --report FILE.html`: one page, without anything from elsewhere, on what a program needs
-// of a device (flash, RAM, every buffer of the arena over time) and what every layer costs and became. It shows what
-// compile knows anyway; its figures are those of --json. The same compilation gives the same bytes, but for the one
-// line of seconds.
+// `compile --report FILE.html`: one self-contained page on what a program needs of a device (flash, RAM, every
+// buffer of the arena over time) and what every layer costs and was compiled to. It shows what compile knows
+// anyway; its figures are those of --json. The same compilation gives the same bytes, except for the one line of
+// seconds.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -21,7 +21,7 @@
 namespace cormorant {
 
 struct Report {
-  std::string model;                                          // as its user calls it
+  std::string model;                                          // as the user names it
   std::vector<std::pair<std::string, std::string>> settings;  // how it was compiled
   const compiler::Compiled& compiled;
   const Firmware& firmware;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How the report looks: on the screen by day and night, and on paper. The page brings it along.
+// The report's style: light and dark, and print. It is embedded in the page.
 #pragma once
 
 #include <string_view>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// For tests: the archives there are.
+// For tests: the available archives.
 #pragma once
 
 #include <fmt/format.h>
@@ -31,8 +31,8 @@ inline std::string identifier_of(const Core& core) {
   return fmt::format("{}_{}", core.cpu->archive, name_of(core.compiler));
 }
 
-// Archives take long to build: `./dev test` has gcc's of every instruction set and clang's of the two that leave a
-// compiler the least and the most freedom, `./dev check` all, which it says by CORMORANT_ALL_PLACES.
+// Archives take long to build: `./dev test` has gcc's for every instruction set and clang's for the two that give a
+// compiler the least and the most freedom; `./dev check` has all, and sets CORMORANT_ALL_PLACES.
 inline bool is_tested(const Cpu& cpu, Compiler compiler = Compiler::gcc) {
   constexpr std::string_view kAlways[] = {"m0", "m55", "m3", "m4"};
   const std::span<const std::string_view> archives(kAlways, compiler == Compiler::gcc ? 4 : 2);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Starts a firmware on its emulated board and reports how it ended, what it said and how many instructions it took.
+// Starts firmware on its emulated board and reports how it ended, what it printed and how many instructions it took.
 #pragma once
 
 #include <chrono>
@@ -20,7 +20,7 @@ struct CountRequest {
   std::vector<std::string> markers;
   std::string scope;                          // a function; empty for none
   std::string cpu = {};                       // whose cycles to estimate; empty for none
-  std::vector<std::uint32_t> addresses = {};  // of further markers, which are counted on behind those with names
+  std::vector<std::uint32_t> addresses = {};  // of further markers, numbered after those with names
 };
 
 struct CountEvent {
@@ -44,14 +44,14 @@ struct EmulationResult {
   std::vector<CountEvent> counts;
 };
 
-// The board did something that no correct firmware does: it faulted, locked up or ended without a word.
+// The board did something that correct firmware never does: it faulted, locked up or ended silently.
 class BoardFault : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-// Throws BoardFault after a fault, with its cause in words; InputError when the time limit is reached or QEMU is
-// missing.
+// Throws BoardFault after a fault, with a description of its cause; InputError when the time limit is reached or QEMU
+// is missing.
 EmulationResult emulate(const EmulationRequest& request, const Elf& elf);
 
 }  // namespace cormorant

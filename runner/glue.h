@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The one generated file of a firmware: an assembly file that carries the model's bytes, the table of exactly the
-// kernels it calls, and its memory. Everything else is linked from prebuilt archives. runner/firmware/linked.h is
-// what the firmware sees of it.
+// The one generated file of firmware: an assembly file with the model's bytes, the table of exactly the kernels it
+// calls, and its memory. Everything else is linked from prebuilt archives. runner/firmware/linked.h declares it for the
+// firmware.
 #pragma once
 
 #include <filesystem>
@@ -24,7 +24,7 @@ struct KernelChoice {
 // The kernel for each operator, out of those that an archive defines: the one for `isa`, or where an operator has none
 // of its own, the next simpler instruction set's, which every CPU executes too. Throws InputError naming all operators
 // that have no kernel at all.
-// Of those in `of_numbers` the kernel for all types (runtime/call_types.h), if they have one.
+// For those in `of_numbers` the kernel for all types (runtime/call_types.h), if they have one.
 std::vector<KernelChoice> choose_kernels(const std::vector<std::string>& operators, const Target& target,
                                          const std::vector<std::string>& defined_symbols,
                                          const std::vector<std::string>& of_numbers = {});
@@ -40,23 +40,23 @@ struct PlacedArena {
 std::vector<PlacedArena> place_arenas(const std::vector<std::uint64_t>& arena_bytes, const Board& board,
                                       const std::vector<std::string>& names = {});
 
-// In sections that a user's linker script knows: those of regions that the compiler was told of are ".arena.<name>",
-// any other is ".bss". `owner` is the model, or what its arenas are called that several models share.
+// In sections that a user's linker script knows: those of regions named to the compiler are ".arena.<name>", any other
+// is ".bss". `owner` is the model, or the name of arenas that several models share.
 std::vector<PlacedArena> own_arenas(const ProgramFacts& facts, const std::string& owner);
 
-// What several models share: of each region the largest that one of them needs. Throws InputError where their regions
-// differ.
+// Arenas that several models share: for each region the largest size that one of them needs. Throws InputError if their
+// regions differ.
 std::vector<PlacedArena> shared_arenas(const std::vector<ProgramFacts>& models, const std::string& owner);
 
-// The arenas alone, as an assembly file.
+// Only the arenas, as an assembly file.
 std::string assembly(const std::vector<PlacedArena>& arenas);
 
-// The harness knows its one model by the name "cormorant_linked", has memory of its board for arenas and hands the
+// The harness knows its one model by the name "cormorant_linked", uses the board's memory for arenas and passes the
 // state's memory to load itself. Any other name is a user's: then there is also NAME_memory.
 inline constexpr const char* kLinked = "cormorant_linked";
 
 struct Glue {
-  std::string name = kLinked;  // what the symbols begin with
+  std::string name = kLinked;  // prefix of the symbols
   std::string model_section = ".model";
   std::filesystem::path model;  // the .pte; read when the file is assembled
   std::string method;

@@ -52,7 +52,7 @@ TEST(ChooseKernels, NeverTakesMoreThanTheTargetsIsa) {
   EXPECT_THROW(choose_kernels({"aten::a.out"}, scalar, {"aten_a_out_mve"}), InputError);
 }
 
-// One kernel per operator, by the types that the program gives it. What ends like a symbol is no operator.
+// One kernel per operator, by the types that the program gives it. A name that ends like a symbol is not an operator.
 TEST(ChooseKernels, TakesTheKernelOfAllTypesWhereIntegersAre) {
   const std::vector<std::string> defined = {"aten_a_out_scalar", "aten_a_out_numbers_scalar", "aten_b_out_mve"};
   const auto kernels = choose_kernels({"aten::a.out", "aten::b.out"}, kM55, defined, {"aten::b.out", "aten::a.out"});

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Runs a .pte on the emulated board of its target: links firmware with exactly this model's kernels, starts it, feeds
-// it samples and brings back outputs and figures. The behaviour behind `cormorant run` and `evaluate`, and behind every
+// it samples and returns outputs and figures. The behaviour behind `cormorant run` and `evaluate`, and behind every
 // test that compares a board with the reference.
 //
 //   RunResult result = run_on_board({.program = bytes, .target = {&cpu, Isa::mve}, .samples = {{image}}});
@@ -38,7 +38,7 @@ struct RunRequest {
   bool profile = false;
   bool estimate_cycles = false;  // the emulation then takes about twice as long
   bool account = false;          // code by part, and the stack's bound
-  bool only_load = false;        // execute nothing: for what is known by then
+  bool only_load = false;        // execute nothing: only for what is known by then
   std::chrono::milliseconds time_limit{60'000};
   std::filesystem::path keep_elf = {};  // where to leave the firmware; empty for nowhere
 };
@@ -48,8 +48,8 @@ struct StepProfile {
   std::string kernel;  // the symbol that ran it
   std::uint64_t instructions = 0;
   std::uint64_t cycles = 0;  // estimated, as all cycles are (docs/cycles.md); with the call
-  // Of a stage of a group of rows: the group's step, which has what is left. With a stage counts what moves rows after
-  // it.
+  // For a stage of a group of rows: the group's step, which has the remainder. With a stage counts what moves rows
+  // after it.
   std::optional<std::size_t> part_of = {};
 };
 
@@ -60,7 +60,7 @@ struct RunResult {
   std::uint64_t execute_instructions = 0;          // of the first sample
   std::vector<std::uint64_t> sample_instructions;  // of each
   std::uint64_t load_cycles = 0, execute_cycles = 0;
-  std::vector<StepProfile> steps;  // of the first sample, stages of groups behind all others; with profile only
+  std::vector<StepProfile> steps;  // of the first sample, stages of groups after all others; with profile only
 
   std::uint64_t code_bytes = 0;   // flash: text, read-only data and initialisers, without model and harness
   std::uint64_t model_bytes = 0;  // flash: the .pte
@@ -75,7 +75,7 @@ struct RunResult {
   std::vector<std::string> console;
 };
 
-// RAM that the firmware needs for its stack: what it cannot exceed, else what was seen.
+// RAM that the firmware needs for its stack: the bound if known, else the observed depth.
 inline std::uint64_t stack_needed(const RunResult& result) {
   return result.stack_bound ? result.stack_bound->bytes : result.stack_bytes;
 }
@@ -84,7 +84,7 @@ inline std::uint64_t stack_needed(const RunResult& result) {
 // and BoardFault when the firmware misbehaves.
 RunResult run_on_board(const RunRequest& request);
 
-// The same for bytes about which the caller knows better than the file does; for tests that damage programs.
+// The same for bytes whose facts the caller supplies; for tests that damage programs.
 RunResult run_on_board(const RunRequest& request, const ProgramFacts& facts);
 
 }  // namespace cormorant

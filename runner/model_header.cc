@@ -59,7 +59,7 @@ std::string c_string(std::string_view text) {
   return result + '"';
 }
 
-// Text inside of a comment must not end it.
+// Text inside a comment must not end it.
 std::string in_comment(std::string text) {
   std::ranges::replace(text, '*', '_');
   std::ranges::replace_if(text, [](unsigned char c) { return c < 0x20 || c == '\\'; }, '_');
@@ -201,7 +201,7 @@ class Writer {
     add("\n");
   }
 
-  // All digits that a float has, and always a fraction: 1.0F is no integer with a suffix.
+  // All digits that a float has, and always a fraction: 1.0F is not an integer with a suffix.
   static std::string c_float(float value) {
     std::string text = fmt::format("{:.9g}", value);
     if (text.find_first_of(".e") == std::string::npos) text += ".0";

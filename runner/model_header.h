@@ -2,8 +2,8 @@
 //
 // The header that firmware includes for one of its models: sizes as constants, inputs and outputs with name, type,
 // shape, order, scale and zero point, and inline functions that load, run, quantize and dequantize. C99; C++17 gets a
-// class on top. It says nothing that the program does not: only what would otherwise be looked up when the firmware
-// runs.
+// class on top. It contains nothing that the program does not: only what firmware would otherwise look up at run
+// time.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ struct ModelHeader {
   std::uint64_t state_bytes = 0;
 };
 
-// Throws InputError for a program without a place for one of its inputs or outputs.
+// Throws InputError for a program in which an input or output has no planned address.
 std::string model_header(const ModelHeader& header);
 
 // Letters, digits and underscores, no digit first: what a name of C can be made of.

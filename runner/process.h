@@ -13,7 +13,7 @@
 namespace cormorant {
 
 struct ProcessResult {
-  int status = 0;          // exit status; meaningless unless the program exited by itself
+  int status = 0;          // exit status; meaningless unless the program exited normally
   int signal = 0;          // the signal that ended it, 0 if it exited
   bool timed_out = false;  // it was killed at the time limit
   bool not_found = false;  // there is no such program
@@ -22,7 +22,7 @@ struct ProcessResult {
   [[nodiscard]] bool succeeded() const { return !timed_out && !not_found && signal == 0 && status == 0; }
 };
 
-// The program is looked up in PATH. It and its children end with us, or at the latest at the time limit.
+// The program is looked up in PATH. It and its children end with this process, or at the time limit at the latest.
 // `temporary`, an absolute path, becomes its TMPDIR; empty: it keeps ours.
 ProcessResult run_process(const std::vector<std::string>& command, const std::filesystem::path& directory,
                           std::chrono::milliseconds time_limit, const std::filesystem::path& temporary = {});

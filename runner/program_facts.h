@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What must be known of a program before firmware can be linked for it: which operators it calls and how much memory it
-// plans. Everything else is the board's business.
+// What must be known about a program before firmware can be linked for it: which operators it calls and how much memory
+// it plans. Everything else is left to the board.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@
 
 namespace cormorant {
 
-// An input or output, as firmware meets it.
+// An input or output, as firmware sees it.
 struct IoFacts {
   std::string name;  // an argument's, or a key of the dictionary that the model returns; may be empty
   DType dtype = DType::f32;
@@ -36,14 +36,14 @@ struct GroupFacts {
 
 struct ProgramFacts {
   std::vector<std::string> operators;  // each once, in the program's order: "cortex_m::quantized_add.out"
-  // Of these, the ones that some instruction calls with other types than float, which matters where an operator has a
-  // kernel for that (runtime/call_types.h).
+  // Those of them that some instruction calls with types other than float, which matters where an operator has a kernel
+  // for that (runtime/call_types.h).
   std::vector<std::string> of_numbers;
   std::vector<std::string> steps;         // the operator of each step of an execution
-  std::vector<std::string> instructions;  // the same, and behind them of stages of groups
+  std::vector<std::string> instructions;  // the same, followed by the stages of groups
   std::vector<GroupFacts> groups;
   std::vector<std::uint64_t> arena_bytes;  // [0] is memory id 1, and so on
-  std::vector<std::string> arena_names;    // of the regions that the compiler was told of; empty: it knew none
+  std::vector<std::string> arena_names;    // of the regions named to the compiler; empty: none
   std::vector<IoFacts> inputs, outputs;
   std::size_t rows = 0;   // that are pushed, each as the input says; 0: inputs are taken whole
   std::size_t taker = 0;  // the step that takes them

@@ -15,7 +15,7 @@
 
 namespace cormorant {
 
-// The name ends up in a file that is assembled: a program from elsewhere must not be able to write there what it likes.
+// The name ends up in a file that is assembled: an untrusted program must not be able to write arbitrary text there.
 constexpr bool is_operator_name(std::string_view name) {
   if (name.empty()) return false;
   for (const char c : name) {

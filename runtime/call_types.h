@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Some operators have two kernels of the same name: one of floats, and one of all types, which is larger and slower
+// Some operators have two kernels of the same name: one for floats, and one for all types, which is larger and slower
 // (NUMBERS in ops/kernel_list.h). Firmware has one of them. Which one is decided by the types of the tensors that a
 // program gives the operator: here, for those who link firmware and for the host, which has both.
 #pragma once
@@ -12,7 +12,7 @@
 
 namespace cormorant {
 
-// What the symbol of a kernel of all types has behind the operator's name.
+// Suffix of the operator's name in the symbol of a kernel for all types.
 inline constexpr std::string_view kNumbersEnding = "_numbers";
 
 struct CallTypes {
@@ -27,7 +27,7 @@ struct CallTypes {
   }
 };
 
-// Of tensors that are arguments, and of those in lists. What cannot be read says nothing: load refuses it.
+// For tensors that are arguments, and those in lists. What cannot be read is ignored: load refuses it.
 inline CallTypes types_of(const pte::MethodView& method, std::span<const std::int32_t> arguments) {
   CallTypes types;
   const auto add = [&](std::int32_t value) {

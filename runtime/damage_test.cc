@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Programs of ExecuTorch's compiler, cut short and with random bytes changed. What such a file does is its own affair;
-// that it does it inside its memory is what the sanitizers watch here. load_fuzz.cc searches longer.
+// Programs of ExecuTorch's compiler, truncated and with random bytes changed. Such a file may compute anything, as long
+// as it stays inside its memory, which the sanitizers check. load_fuzz.cc searches longer.
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -75,7 +75,7 @@ TEST_P(Damaged, changed_file_stays_inside_its_memory) {
     survivors += exercise(file_.span()) ? 1 : 0;
     for (auto it = undo.rbegin(); it != undo.rend(); ++it) file_.span()[it->first] = it->second;
   }
-  EXPECT_GT(survivors, 70);  // else the changes hit so hard that nothing behind the first check was reached
+  EXPECT_GT(survivors, 70);  // else the changes hit so hard that nothing after the first check was reached
   EXPECT_TRUE(exercise(file_.span()));
 }
 

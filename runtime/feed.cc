@@ -5,7 +5,7 @@
 
 namespace cormorant {
 
-// A plan lies in the state's memory, which nobody but its kernel writes.
+// A plan is in the state's memory, which only its kernel writes.
 void execute_feed(const void* plan) {
   auto& feed = *const_cast<Feed*>(static_cast<const Feed*>(plan));  // NOLINT(cppcoreguidelines-pro-type-const-cast)
   feed.advance(feed);
@@ -30,8 +30,8 @@ Feed& feed_of(const cormorant_step& step) {
 }  // namespace
 }  // namespace cormorant
 
-// What does not depend on the image is computed before its first row, the rest after its last. All steps are called in
-// this function and nothing else is, for profiles (runner/launcher.cc).
+// What does not depend on the image is computed before its first row, the rest after its last. This function calls all
+// steps and nothing else, for profiles (runner/launcher.cc).
 cormorant_error cormorant_push_rows(const cormorant_program* program, const void* rows, size_t count) {
   using namespace cormorant;
   const cormorant_step* const end = program->steps + program->step_count;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Programs whose image arrives row by row (cormorant_push_rows). One of their kernels has a plan that begins with a
-// Feed and the function below as its `execute`, by which it is recognized: whoever has another plan has another
+// Feed and the function below as its `execute`, by which it is recognized: a kernel with another plan has another
 // function.
 #pragma once
 
@@ -11,11 +11,11 @@
 namespace cormorant {
 
 struct Feed {
-  void (*advance)(Feed& feed);  // computes what the next row permits
-  const std::byte* source;      // where that row lies
+  void (*advance)(Feed& feed);  // computes what the next row allows
+  const std::byte* source;      // where that row is
   std::byte* own;               // the program's input, of one row
   std::uint32_t row_bytes;
-  std::uint16_t row;  // that arrives next, less than `rows`; it and `source` change after load, nothing else
+  std::uint16_t row;  // that arrives next, less than `rows`; only it and `source` change after load
   std::uint16_t rows;
 };
 

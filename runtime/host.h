@@ -16,7 +16,7 @@
 
 namespace cormorant {
 
-// Memory of exactly `size` bytes whose address is a multiple of 16, as boards' linker scripts give it; zeroed.
+// Memory of exactly `size` bytes whose address is a multiple of 16, as boards' linker scripts align it; zeroed.
 class AlignedBytes {
  public:
   AlignedBytes() = default;
@@ -39,7 +39,7 @@ class HostProgram {
               std::string method = "forward");
 
   // One byte vector per input in the program's own layout and type; one per output. Inputs that are not given are zero.
-  // An image that arrives by rows is given whole.
+  // An image that arrives by rows is passed whole.
   std::vector<std::vector<std::byte>> run(std::span<const std::vector<std::byte>> inputs);
 
   [[nodiscard]] const Program& program() const { return program_; }
@@ -58,7 +58,7 @@ class HostProgram {
   Program program_;
 };
 
-// All operators of the program's methods that the table does not have, as "ns::op.overload", each once; none where the
+// All operators of the program's methods that the table does not have, as "ns::op.overload", each once; none if the
 // file cannot be read.
 std::vector<std::string> missing_operators(std::span<const std::byte> pte, std::span<const Kernel* const> table);
 

@@ -76,7 +76,7 @@ TEST(InputsAndOutputs, OfOtherCompilersHaveNeither) {
   EXPECT_EQ(quantization.scale, 0);
 }
 
-// A string of another's that looks like the old notes, or an argument of an operator, is no scale.
+// A foreign string that looks like the old notes, or an argument of an operator, is not a scale.
 TEST(InputsAndOutputs, TakeNothingFromStringsElsewhere) {
   const test::Loaded loaded = test::load(program_with({std::string("input 0 scale 0.5 zero_point 3")}));
   EXPECT_EQ(loaded.program.value().input_quantization(0).scale, 0);

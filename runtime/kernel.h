@@ -5,8 +5,8 @@
 // the plan and cannot fail. The executor is then a flat list {execute, plan} with nothing to decide.
 //
 // A kernel's scratch is its own: load refuses a call in which it shares memory with another argument, and one whose
-// results share memory with its inputs in another way than the signature offers (Overlap). Nevertheless no kernel takes
-// an address or loop bound from tensor data, nor an index that it has not bounded (base/element.h).
+// results share memory with its inputs in a way that the signature does not offer (Overlap). Nevertheless no kernel
+// takes an address or loop bound from tensor data, nor an index that it has not bounded (base/element.h).
 #pragma once
 
 #include <cstddef>
@@ -56,7 +56,7 @@ struct TargetWorld {
   using String = std::string_view;
 };
 
-// One kernel call while it is being loaded. As a visitor of a signature struct it reads the arguments in order,
+// One kernel call while it is being loaded. As the visitor of a signature struct it reads the arguments in order,
 // checking count and type; the first failure sticks, so a kernel checks once after reading all.
 class Call {
  public:
@@ -86,18 +86,18 @@ class Call {
   // The same of a list that may hold none.
   bool item(const OptionalTensorList& list, std::uint32_t index, OptionalTensor& tensor);
 
-  // Whether the program has one input, and it is what lies there.
+  // Whether the program has one input, and it is what is there.
   [[nodiscard]] bool is_only_input(const std::byte* data, std::size_t bytes) const;
 
   // Memory from the state, for a plan; null (and a sticky failure) when it is used up.
   void* allocate(std::size_t bytes, std::size_t alignment);
 
   // Memory from the state that lasts while the kernel executes and belongs to other kernels before and after that, 16
-  // bytes aligned; null, which is no failure, where there is not so much. No tensor lies there. For programs that bring
+  // bytes aligned; null, which is not a failure, if there is not that much. No tensor is there. For programs that bring
   // too little scratch, because another runtime's kernels need none.
   void* share(std::size_t bytes);
 
-  // For operators that call others: `count` instructions from `first` on, behind this one. They are loaded and verified
+  // For operators that call others: `count` instructions from `first` on, after this one. They are loaded and verified
   // like all others, but belong to their callers: no execution steps on them. Null (and a failure) where they do not
   // exist, or where they would call others themselves.
   const cormorant_step* stages(std::int32_t first, std::uint32_t count);
@@ -134,8 +134,8 @@ class Call {
     return error() == Error::ok ? plan : nullptr;
   }
 
-  // Every test build demands that planned scratch equals what the kernel requires (unless the program comes from
-  // another compiler or targets any ISA); every build demands that it is not smaller, nor less aligned.
+  // Test builds require that planned scratch equals what the kernel needs (unless the program comes from another
+  // compiler or targets any ISA); every build requires that it is neither smaller nor less aligned.
   void require_scratch(const Tensor& scratch, std::uint32_t bytes, std::uint32_t alignment = 4);
   // For tensors of lists, which no signature shows: they share no memory. Those of signatures are checked already.
   void require_apart(const Tensor& a, const Tensor& b);
@@ -179,7 +179,7 @@ class Call {
   void read(OptionalFloatPair& field);
   void read(OptionalTensorList& field);
   void read_scalar(std::int32_t value, Scalar& field);
-  // The tensors of a signature, one after the other.
+  // The tensors of a signature, one after another.
   struct Tensors {
     const Tensor** next;
     void operator()(const char* /*name*/, Tensor& field) { *next++ = &field; }
@@ -189,7 +189,7 @@ class Call {
     template <class Other>
     void operator()(const char* /*name*/, Other& /*field*/) {}
   };
-  // Scratch and results lie apart from what they may not share memory with. Not part of its caller: while arguments are
+  // Scratch and results are apart from what they may not share memory with. Not part of its caller: while arguments are
   // read the list is not needed yet.
   template <class Signature>
   [[gnu::noinline]] void check_overlap(Signature& signature) {
@@ -204,18 +204,18 @@ class Call {
   }
   void check_overlap(const Tensor** begin, const Tensor** end, Overlap permitted);
   // Every argument of the program was read. What may follow is what ExecuTorch's compiler appends: the operator's
-  // results, which are its out arguments once more.
+  // results, which are its out arguments again.
   void finish();
 
   class Loader* loader_;
   Failure* failure_;
   const void* plan_ = nullptr;
   std::uint16_t next_ = 0;
-  bool computes_nothing_ = false;  // all results are empty: execute is not called, so that no kernel need think of it
+  bool computes_nothing_ = false;  // all results are empty: execute is not called, so kernels need not handle this
 };
 
 // Defines a kernel that the generated operator table refers to by symbol. The symbol is the operator's name with "::"
-// and "." as "_", and for operators that are not ours (whose name does not say the ISA) the ISA behind it:
+// and "." as "_", and for operators that are not ours (whose name does not include the ISA) with the ISA appended:
 // cormorant_conv2d_mve_1x1, cortex_m_quantized_add_out_mve. An operator's kernels get theirs from its list
 // (ops/kernel_list.h).
 #define CORMORANT_KERNEL(symbol, name, load, execute)       \

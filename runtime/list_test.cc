@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Lists of tensors and optional integers as arguments: what a kernel reads of them, and that a list whose items are
-// wrong is refused before anything is believed.
+// wrong is refused before anything is used.
 #include <gtest/gtest.h>
 
 #include "runtime/test_load.h"
@@ -97,7 +97,7 @@ TEST(Lists, AnOptionalIntegerOf64BitsIsTheNearestThatFits) {
   }
 }
 
-// toy::pair.out(Tensor, out, out), as ExecuTorch's compiler calls it: behind several outs stands one list of them.
+// toy::pair.out(Tensor, out, out), as ExecuTorch's compiler calls it: several outs are followed by one list of them.
 TEST(Lists, MayRepeatTheOuts) {
   constexpr Kernel kPair = toy::kernel<Tensor, OutTensor, OutTensor>("toy::pair.out");
   const auto load = [&](auto results) {

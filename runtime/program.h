@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A program loaded with C++20's words, for the host and for tests. It is the public one: firmware uses
-// include/cormorant and nothing else.
+// A loaded program with C++20 types, for the host and for tests. It wraps the public API: firmware uses only
+// include/cormorant.
 #pragma once
 
 #include <span>

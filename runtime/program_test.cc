@@ -90,7 +90,7 @@ TEST(Load, needs_no_results_behind_the_outs) {
 
 TEST(Load, takes_tensors_without_elements) {
   TestProgram program;
-  program.set(input, planned({0, 5}, 64));  // just behind the last byte is a place for nothing
+  program.set(input, planned({0, 5}, 64));  // just past the last byte is a place for nothing
   const Loaded loaded = load(program.file());
   ASSERT_EQ(loaded.program.error(), Error::ok);
   EXPECT_EQ(std::get<input>(last_read.fields).bytes(), 0U);
@@ -235,7 +235,7 @@ TEST(Memory, of_the_state_is_shared_where_plans_leave_some) {
     EXPECT_LE(at + wanted_share, state.data() + state.size());
     const std::size_t used = loaded.program.value().state_used();
     EXPECT_GE(used, plans + wanted_share);
-    for (std::size_t size = used; size < used + 16; ++size) {  // the figure that is told suffices, wherever it ends
+    for (std::size_t size = used; size < used + 16; ++size) {  // the reported figure suffices, wherever it ends
       EXPECT_EQ(load(file, 64, size).program.error(), Error::ok);
       EXPECT_NE(shared, nullptr) << size;
     }

@@ -38,11 +38,11 @@ struct Tensor {
     return n;
   }
   [[nodiscard]] std::uint32_t bytes() const { return size_in_bytes; }
-  // Whether memory order is channels-last, or row by row. Dimensions of size 1 have no place in memory: a shape for
-  // which two orders are the same bytes has both, however the file spells it.
+  // Whether the memory order is channels-last, or row-major. Dimensions of size 1 have no place in memory: a shape for
+  // which two orders are the same bytes has both, however the file writes it.
   [[nodiscard]] bool is_channels_last() const {
     if (rank != 4) return false;
-    std::uint32_t order;  // as a rule {0, 2, 3, 1}
+    std::uint32_t order;  // usually {0, 2, 3, 1}
     __builtin_memcpy(&order, dim_order, sizeof order);
     return order == 0x01030200 || is_ordered(kChannelsLastPositions);
   }
@@ -63,7 +63,7 @@ struct OptionalTensor : Tensor {
 };
 
 // Tensors that a kernel writes. They are types of their own so that the loader, reading a signature in order, knows
-// which arguments must lie in RAM: a constant in their place would be a store to flash.
+// which arguments must be in RAM: a constant in their place would be a store to flash.
 struct OutTensor : Tensor {};
 struct ScratchTensor : Tensor {};
 
@@ -75,15 +75,15 @@ struct Ints {
   std::int32_t operator[](std::size_t i) const { return items[i]; }
 };
 using IntList = Ints<kMaxRank>;
-using IntPair = Ints<2>;  // of operators that take nothing longer: signatures lie on the stack while they are loaded
+using IntPair = Ints<2>;  // of operators that take nothing longer: signatures are on the stack while they are loaded
 
 // `int[]?`: absent when the file has none.
 struct OptionalIntList : IntList {
   bool present = false;
 };
 
-// `int?`. Python writes "to the end" as the largest integer of 64 bits: what does not fit 32 becomes the nearest that
-// does.
+// `int?`. Python writes "to the end" as the largest integer of 64 bits: a value that does not fit in 32 becomes the
+// nearest that does.
 struct OptionalInt {
   std::int32_t value = 0;
   bool present = false;
@@ -103,7 +103,7 @@ struct OptionalScalar : Scalar {
 struct Number {
   std::int64_t integer = 0;
   float real = 0;
-  bool is_integer = false;  // as the file writes it; truth values are
+  bool is_integer = false;  // as the file writes it; booleans are
 };
 struct OptionalNumber : Number {
   bool present = false;

@@ -23,7 +23,7 @@ namespace test {
 using Every =
     toy::Signature<Tensor, OptionalTensor, Tensor, toy::Int, float, bool, IntList, DType, ScratchTensor, OutTensor>;
 inline Every last_read;                     // what the kernel was given last
-inline std::uint32_t required_scratch = 8;  // what the kernel demands
+inline std::uint32_t required_scratch = 8;  // what the kernel requires
 inline std::size_t wanted_share = 0;        // what it would like to share
 inline const void* shared = nullptr;        // and what it got
 
@@ -48,7 +48,7 @@ struct CoveringSum : toy::Signature<Tensor, OutTensor> {
   static constexpr Overlap kOverlap = Overlap::covered;
 };
 struct ScratchSum : toy::Signature<Tensor, ScratchTensor> {
-  static constexpr Overlap kOverlap = Overlap::covered;  // of results, of which it has none
+  static constexpr Overlap kOverlap = Overlap::covered;  // for results, which it does not have
 };
 inline constexpr Kernel kInPlace = {"toy::sum.in_place", toy::load<InPlaceSum>, toy::execute<InPlaceSum>};
 inline constexpr Kernel kCovering = {"toy::sum.covered", toy::load<CoveringSum>, toy::execute<CoveringSum>};

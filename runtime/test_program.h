@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A small program for the runtime's tests, as the objects that flatc makes of the schema: unlike the compiler's writer
-// they can be made wrong in every way. It has two instructions, the first with one argument of every type:
+// they allow every kind of error. It has two instructions, the first with one argument of every type:
 //
 //   input(4) at 0 -> toy::every.out -> out(2) at 16, with scratch(8) at 32; -> toy::sum.out -> result(3) at 48
 #pragma once
@@ -122,7 +122,7 @@ class TestProgram {
     program.segments.push_back(std::make_unique<schema::DataSegmentT>());
     program.segments[0]->size = bytes;
   }
-  // A second segment with one initial value, 16 bytes behind the constants.
+  // A second segment with one initial value, 16 bytes past the constants.
   void initial_value(std::string_view bytes) {
     program.segments.push_back(std::make_unique<schema::DataSegmentT>());
     program.segments[1]->offset = segment.size();
@@ -133,7 +133,7 @@ class TestProgram {
     segment += bytes;
   }
 
-  // The flatbuffer with the extended header behind its identifier, then the segments.
+  // The flatbuffer with the extended header after its identifier, then the segments.
   [[nodiscard]] std::vector<std::byte> file() const {
     constexpr std::size_t kBegin = 8, kHeader = 32;
     flatbuffers::FlatBufferBuilder builder;

@@ -77,7 +77,7 @@ inline constexpr Kernel kExecutorch[] = {
     kernel<Tensor, Int, Int, Int, Int, Int, Int, OutTensor>("cortex_m::softmax.out"),
 };
 
-// All that a caller can do with a program, if it loads at all: to be run on damaged files under sanitizers.
+// Everything a caller can do with a program, if it loads at all: for damaged files under sanitizers.
 inline bool exercise(std::span<const std::byte> pte, std::span<const Kernel* const> table, std::span<std::byte> state,
                      std::span<const Region> arenas) {
   Failure why;

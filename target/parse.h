@@ -10,10 +10,10 @@
 
 namespace cormorant {
 
-// "cortex-m55", "any"; `isa` is empty or "scalar", "dsp", "mve". Throws UsageError that lists what would be right.
+// "cortex-m55", "any"; `isa` is empty or "scalar", "dsp", "mve". Throws a UsageError that lists the alternatives.
 Target parse_target(std::string_view target, std::string_view isa = {});
 
-// "scalar, dsp": what the CPU can execute, smallest first.
+// "scalar, dsp": the instruction sets the CPU can execute, smallest first.
 std::string isas_of(const Cpu& cpu);
 
 }  // namespace cormorant

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a CPU is to the compiler and to the launcher: plain data, no behaviour.
+// The CPUs, for the compiler and the launcher: plain data, no behaviour.
 #pragma once
 
 #include <array>
@@ -36,15 +36,15 @@ inline constexpr std::array<Cpu, 11> kCpus = {{
     {"cortex-m85", Isa::mve, "m55", "mps3-an547", true},
 }};
 
-// Where speed costs flash: how much of it to spend. `balanced` takes what is faster at the same size (weights stay one
-// byte each), `speed` also what needs larger constants or further code, `size` the fewest kernels that compute a model.
+// How much flash to spend on speed. `balanced` takes what is faster at the same size (weights stay one byte each),
+// `speed` also what needs larger constants or more code, `size` the fewest kernels that compute a model.
 enum class Optimize : std::uint8_t { balanced, speed, size };
 
 constexpr std::string_view name_of(Optimize optimize) {
   return optimize == Optimize::balanced ? "balanced" : optimize == Optimize::speed ? "speed" : "size";
 }
 
-// What a program is compiled for: the one value that every pass which asks gets.
+// What a program is compiled for: the one value that all passes share.
 struct Target {
   const Cpu* cpu = &kCpus[9];  // cortex-m55; null for `any`
   Isa isa = Isa::mve;          // for `any`: meaningless, look at is_any() first

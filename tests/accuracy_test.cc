@@ -33,7 +33,7 @@ TEST_P(Accuracy, OfTheProgramIsThatOfTheFloatModel) {
   ASSERT_EQ(ran.status, 0) << ran.err;
   const nlohmann::json scores = ran.json();
   EXPECT_EQ(scores.at("samples"), 1000);
-  constexpr double kRounding = 1e-9;  // 0.988 is no binary fraction
+  constexpr double kRounding = 1e-9;  // 0.988 is not a binary fraction
   EXPECT_GE(scores.at("accuracy").get<double>(), scores.at("float_accuracy").get<double>() - may_lose - kRounding);
   EXPECT_GE(scores.at("float_accuracy").get<double>(), 0.9);
   EXPECT_GE(scores.at("agreement").get<double>(), 0.99);

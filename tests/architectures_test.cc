@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Small versions of the architectures that people bring (zoo/architectures.py): each compiles with every operator in
-// int8, comes close to PyTorch's float outputs, and computes on the boards the bits that the host computes.
+// Small versions of common architectures (zoo/architectures.py): each compiles with every operator in int8, comes close
+// to PyTorch's float outputs, and computes on the boards the bits that the host computes.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -21,10 +21,10 @@ namespace {
 
 struct Architecture {
   const char* name;
-  // Of the whole output against float, at least: weights are random, so that outputs hardly vary with the input and
-  // errors do not cancel as in trained ones. How good quantization is, accuracy_test.cc tells, of trained networks.
+  // Minimum for the whole output against float: weights are random, so that outputs hardly vary with the input and
+  // errors do not cancel as in trained ones. accuracy_test.cc measures quantization on trained networks.
   double sqnr_db;
-  // What stands for what the model is: an operator, and how often the program holds it.
+  // What is characteristic of the model: an operator, and how often the program has it.
   const char* program_operator;
   int count;
 };
@@ -42,7 +42,7 @@ const Architecture kArchitectures[] = {
 
 class Architectures : public testing::TestWithParam<Architecture> {
  protected:
-  // With assertions, so it cannot return the program. Calibrates once; other targets go on from the quantized graph.
+  // With assertions, so it cannot return the program. Calibrates once; other targets continue from the quantized graph.
   void compile(const std::string& target, nlohmann::json& facts, ProgramFile& program) {
     const std::string base = std::string("architectures/") + GetParam().name;
     Arguments arguments = {"compile", "--target", target, "--strict", "--json", "-o", "model.pte"};

@@ -13,7 +13,7 @@
 namespace cormorant::tests {
 namespace {
 
-// Reads what is in the page like a visitor, and leaves an object in the document for the test.
+// Reads the page like a visitor, and leaves an object in the document for the test.
 constexpr const char* kVisitor = R"js(
 const frames = {};
 const answers = {errors: [], overflow: {}};
@@ -103,7 +103,7 @@ std::string literal(const std::string& page) { return replaced(nlohmann::json(pa
 
 class Browser : public testing::Test {
  protected:
-  // What the visitor saw; the browser's own words are checked here.
+  // What the visitor saw; the browser's own messages are checked here.
   nlohmann::json visit(const std::string& report) {
     write_text(path() / "visit.html",
                "<!DOCTYPE html><html><head><meta charset=\"utf-8\"></head><body><script>const page = " +

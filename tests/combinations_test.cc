@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Options meet each other. Every pair of them gives a program that runs, or is refused by a message that names one of
-// the two. A new option is a line of the table.
+// Combinations of options. Every pair gives a program that runs, or is refused with a message that names one of the
+// two. A new option is a line of the table.
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -116,7 +116,7 @@ TEST_F(Combinations, OfTwoOptionsWorkOrAreRefusedByName) {
     expect_sound({&all[i]}, "--no-link");  // in float
     expect_sound({&all[i], &kOnlookers});
     for (std::size_t k = i + 1; k < all.size(); ++k) {
-      // Two values of one option are one too many.
+      // Two values of one option do not combine.
       const bool are_one = all[i].arguments.front().substr(0, 7) == all[k].arguments.front().substr(0, 7);
       if (!are_one) expect_sound({&all[i], &all[k]});
     }

@@ -29,7 +29,8 @@ nlohmann::json Ran::json() const {
 }
 
 Ran cormorant(const std::filesystem::path& directory, const Arguments& arguments, const Environment& environment) {
-  // What the program leaves to its end is no leak; tests of the rooms look for those. Each process would look anew.
+  // Memory the program leaves to its end is not a leak, and the unit tests check for leaks; every process would check
+  // again.
   const std::string sanitizer = from_environment("ASAN_OPTIONS", "").string();
   std::vector<std::string> command = {"env", fmt::format("ASAN_OPTIONS={}:detect_leaks=0", sanitizer)};
   command.insert(command.end(), environment.begin(), environment.end());

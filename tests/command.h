@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The command line as a user has it: a process with arguments, an exit status, and two streams. It is the program of
+// The command line as a user sees it: a process with arguments, an exit status, and two streams. It is the program of
 // this build, with sanitizers where the tests have them; the environment variable CORMORANT_BINARY names another.
 #pragma once
 
@@ -15,7 +15,7 @@ namespace cormorant::tests {
 
 struct Ran {
   std::string command;  // for messages
-  int status = 0;       // of a program that did not end by itself: 128 + signal, 124 at the time limit
+  int status = 0;       // of a program that was killed: 128 + signal, 124 at the time limit
   std::string out, err;
   double seconds = 0;
 

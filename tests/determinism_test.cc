@@ -28,8 +28,8 @@ TEST(Determinism, ThreadsDoNotMatter) {
   EXPECT_EQ(programs[0], programs[2]);
 }
 
-// Locales that write numbers otherwise need not be installed for a program that asks for them to be tripped up: where
-// they are, this test sees it.
+// Locales that write numbers differently may not be installed; where they are, this test catches code that depends on
+// them.
 TEST(Determinism, FolderAndLocaleDoNotMatter) {
   const TemporaryDirectory here, there;
   std::filesystem::create_directories(there.path() / "a folder");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The runtime in firmware that uses it otherwise than `cormorant run` does (tests/testdata/device.cc), on a board of
-// each instruction set.
+// The runtime in firmware that uses it differently from `cormorant run` (tests/testdata/device.cc), on a board of each
+// instruction set.
 #include <gtest/gtest.h>
 
 #include <fstream>

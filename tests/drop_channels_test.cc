@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Networks with withered channels, compiled with and without passes::drop_channels: fewer products, and the same bits.
+// Networks with dead channels, compiled with and without passes::drop_channels: fewer products, and the same bits.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -15,7 +15,7 @@ namespace {
 using conformance::add_quantized;
 using conformance::int32_bias;
 
-// What becomes of a channel: its weights stay, are all zero, or are next to nothing beside its bias.
+// What becomes of a channel: its weights stay, are all zero, or are negligible next to its bias.
 enum class Fate : std::uint8_t { lives, zero, withered };
 
 struct Layer {
@@ -130,7 +130,7 @@ TEST(DropChannels, LeavesEveryBitAsItWas) {
   }
 }
 
-// A constant beside a padded border is not the same everywhere, unless it is zero.
+// A constant next to a padded border is not the same everywhere, unless it is zero.
 TEST(DropChannels, KeepsAConstantThatABorderTellsApart) {
   const auto dropped = [](std::int64_t kernel, std::int32_t bias) {
     ir::Graph graph;

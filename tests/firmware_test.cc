@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What `compile` says about the firmware that a program needs is what `run` finds, and where it cannot be known, it
-// says so.
+// What `compile` reports about a program's firmware is what `run` measures, and if it cannot be known, it says
+// so.
 #include <gtest/gtest.h>
 
 #include "runner/process.h"
@@ -75,7 +75,7 @@ TEST_F(Firmware, IsUnknownWithoutArchives) {
   EXPECT_TRUE(has(ran.out, "unknown: /nonexistent/gcc/m55/link.txt is not built"));
   const nlohmann::json told = compile({"--link", "--json"}, nowhere).json()["firmware"];
   EXPECT_TRUE(told["code"].is_null() && told["state"].is_null() && told["stack_bound"].is_null()) << told;
-  EXPECT_EQ(compile({"--measure"}, nowhere).status, 1);  // asked for, so it is an error
+  EXPECT_EQ(compile({"--measure"}, nowhere).status, 1);  // requested, so it is an error
 }
 
 TEST_F(Firmware, CountsForTheBudget) {

@@ -247,7 +247,7 @@ ir::Value* add_of(ir::Graph& g, std::string op, std::vector<ir::NamedArgument> a
   return node->result();
 }
 
-// Integers from 0 to n, among them the last, which lies outside of a dimension of n.
+// Integers from 0 to n, among them the last, which is outside a dimension of n.
 ir::Value* integers(ir::Graph& g, const ir::Shape& shape, std::int64_t n, DType type = DType::i64) {
   ir::Value* size = add_float(g, "aten.abs", {{"self", float_input(g, shape)}});
   ir::Value* near = add_float(g, "aten.clamp", {{"self", size}, {"min", 0.0}, {"max", static_cast<double>(n)}});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Files that were made to break out of their memory (tests/hostile_programs) are refused, with the error that names the
+// Files crafted to break out of their memory (tests/hostile_programs) are refused, with the error that names the
 // reason.
 #include <gtest/gtest.h>
 #include <zlib.h>

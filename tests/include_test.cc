@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Who may include whom: the table of docs/architecture.md, kept true. And what runs on a Cortex-M sees, however
-// indirectly, neither the host's rooms nor a header that brings a heap, exceptions or streams with it.
+// Which component may include which: checks the table of docs/architecture.md. And code for Cortex-M includes, even
+// indirectly, neither host components nor a header that brings a heap, exceptions or streams with it.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -26,7 +26,7 @@ struct Source {
   std::vector<Include> includes;
 };
 
-// The rooms that hold sources; build folders and the like are not ours to read.
+// The components that contain sources; build folders and the like are not read.
 constexpr const char* kRooms[] = {"base",    "target",    "formats", "ir",      "evaluate", "ops",
                                   "kernels", "quantizer", "passes",  "planner", "emit",     "compiler",
                                   "runtime", "boards",    "elf",     "runner",  "program",  "report",
@@ -83,7 +83,7 @@ struct Rule {
 // channels, and shares its contract.
 const std::vector<Rule>& rules() {
   static const std::vector<Rule> table = {
-      {"cormorant/.*", ""},  // what firmware may include; everybody may
+      {"cormorant/.*", ""},  // the public headers; everything may include them
       {"base/.*", ""},
       {"target/.*", ""},
       {"formats/.*", ""},
@@ -109,7 +109,7 @@ const std::vector<Rule>& rules() {
       {"ops/portable/.*",
        "ops/[a-z0-9_]+/kernel\\.h|ops/activation/activation\\.h|ops/[a-z0-9_]+\\.h|kernels/.*|"
        "runtime/(kernel|call_types)\\.h|target/.*"},
-      // Functions of integers are those of floats behind a conversion, which is a map.
+      // Functions of integers are those of floats after a conversion, which is a map.
       {"ops/activation/kernel.*",
        "ops/map/kernel\\.h|ops/(planned|float_[a-z]+)\\.h|kernels/.*|runtime/kernel\\.h|target/.*"},
       // What loading has in common in a family of operators.
@@ -146,7 +146,7 @@ std::string own_folder(const std::string& path) {
   return path.substr(0, has_subfolders ? path.rfind('/') : first) + "/";
 }
 
-// Others' headers that are written in quotes.
+// Foreign headers that are included in quotes.
 bool is_library(const std::string& path) {
   return matches(path, "(fmt|gtest|nlohmann|flatbuffers)/.*") || path == "qemu_api.h";
 }

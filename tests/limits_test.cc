@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What SECURITY.md says of memory and work, by counting and not by timing: a model of twice the size asks the allocator
+// SECURITY.md's limits on memory and work, by counting rather than timing: a model of twice the size asks the allocator
 // for at most 2.5 times as many pieces and bytes, and small files that name enormous things get no memory for them.
 #include <gtest/gtest.h>
 #include <sanitizer/allocator_interface.h>
@@ -129,7 +129,7 @@ TEST(Limits, TwiceTheModelIsNotMuchMoreThanTwiceTheWork) {
 
 // ---- Memory ---------------------------------------------------------------------------------------------------------
 
-// Files of a few hundred bytes. The compiler may have so much memory and no more, and must say what is wrong.
+// Files of a few hundred bytes. The compiler gets a limited amount of memory, and must report what is wrong.
 TEST(Limits, SmallFilesThatNameEnormousThingsGetNoMemoryForThem) {
   const std::pair<const char*, const char*> rows[] = {
       {"an input of 2 TB",

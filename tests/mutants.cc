@@ -25,7 +25,7 @@ struct Token {
   std::size_t begin, end;
 };
 
-// Words and numbers of a line; behind a % with it.
+// Words and numbers of a line; with a preceding % if there is one.
 std::vector<Token> tokens_of(const std::string& text) {
   std::vector<Token> tokens;
   for (std::size_t i = 0; i < text.size();) {
@@ -74,7 +74,7 @@ std::string replaced(const std::string& text, std::size_t begin, std::size_t end
   return text.substr(0, begin) + by + text.substr(end);
 }
 
-// Arguments stand between "(" and ")" as name=value, values with commas in brackets.
+// Arguments are between "(" and ")" as name=value, values with commas in brackets.
 void mutate_arguments(const std::string& text, std::vector<std::string>& mutants) {
   const std::size_t equals = text.find(" = ", text.find("\nnode "));
   const std::size_t open = text.find('(', equals);

@@ -22,7 +22,7 @@ std::vector<std::string> mutants_of(const std::string& text);
 // A model of one call, with arguments of the schema's types or others, and a result that may or may not fit.
 pt2::Program random_call(const ops::Schema& schema, unsigned seed);
 
-// The archive with one number or word of its graph changed; at most so many, spread over all places.
+// The archive with one number or word of its graph changed; at most that many, spread over all places.
 std::vector<std::string> mutants_of_export(const std::string& archive, std::size_t most);
 
 }  // namespace cormorant::tests

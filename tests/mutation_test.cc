@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whatever a model says, compiling it ends in a program that our own runtime loads, or in an InputError. Good graphs
-// are changed in one place each: a number, a name, an argument; and every spelling that is imported is called with
-// arguments of the right and the wrong kinds. CORMORANT_MUTATION=N goes through every N-th mutant (1: all), each in a
-// process of its own, so that crashes are counted, too.
+// Whatever a model contains, compiling it ends in a program that our own runtime loads, or in an InputError. Good
+// graphs are changed in one place each: a number, a name, an argument; and every imported form is called with arguments
+// of the right and the wrong kinds. CORMORANT_MUTATION=N goes through every N-th mutant (1: all), each in a process of
+// its own, so that crashes are counted, too.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -122,7 +122,7 @@ TEST(Mutation, ChangedGraphsCompileToWhatLoadsOrAreRefused) {
   std::size_t count = 0;
   for (const std::string& text : operator_graphs()) {
     for (const std::string& mutant : mutants_of(text)) {
-      // All would take minutes: one in so many, each time the same, now in float and now quantized.
+      // All of them would take minutes: a fixed sample, some in float and some quantized.
       if (++count % every(101) != 0) continue;
       expect_sound(mutant, [&] { return compiler::import_text(mutant, "t", blob()); }, count % 2 == 0);
     }
@@ -130,7 +130,7 @@ TEST(Mutation, ChangedGraphsCompileToWhatLoadsOrAreRefused) {
   std::cout << count << " mutants\n";
 }
 
-// Graphs that come in as the text of a later stage.
+// Graphs given as the text of a later stage.
 TEST(Mutation, ChangedTextsOfLaterStagesAreSoundToo) {
   std::size_t count = 0;
   for (const std::string& text : {operator_graphs().front(), operator_graphs().back()}) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The pipeline is lists that its caller may change. What then goes wrong is told by the stage that notices, and no
+// The pipeline is lists that its caller may change. What then goes wrong is reported by the stage that notices, and no
 // node that is not an operator of programs gets into one.
 #include <gtest/gtest.h>
 

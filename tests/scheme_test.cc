@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// --scheme: how many bits layers get, what is said where they get others, and what it costs in accuracy.
+// --scheme: how many bits layers get, what is reported if they differ, and what it costs in accuracy.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>
@@ -75,7 +75,7 @@ TEST(SchemeOfLayers, IsWhatTheFileSays) {
   }
   EXPECT_EQ(wide, 2);
   EXPECT_GT(narrow, 2);
-  // Conversions at the borders, none inside.
+  // Conversions at the inputs and outputs, none inside.
   EXPECT_EQ(explained.at("operators").at("cormorant::requantize.words"), 2);
 }
 
@@ -170,7 +170,7 @@ TEST_F(SchemeAuto, HasTheBestThatFitsTheFlash) {
   EXPECT_EQ(json.at("bits").at("flash_8w8a"), plain.at("model_bytes"));
   EXPECT_GE(layers_by_precision(json)["4w8a"], 1);
   EXPECT_LE(layers_by_precision(json)["4w8a"], 3);
-  // What was measured is what the program is.
+  // The measured program is the one that is written.
   EXPECT_NEAR(json.at("bits").at("sqnr_db").get<double>(), json.at("calibration").at("sqnr_db").at(0).get<double>(),
               1e-6);
   std::int64_t saved = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is promised of every firmware's stack: the bound holds, is at most a kilobyte, and close to what is seen.
+// Guarantees about every firmware's stack: the bound holds, is at most a kilobyte, and close to the observed depth.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -77,7 +77,7 @@ struct Transposed {
   bool relu = false;
 };
 
-// Taps of which a stride sees all or some, rows that are cut off, and a stride larger than the kernel.
+// Taps that a stride sees all or some of, rows that are cut off, and a stride larger than the kernel.
 Case transposed(const Transposed& t) {
   return {
       fmt::format("transposed convolution {} by {}, {} of padding", t.kernel, t.stride, t.padding), [=](ir::Graph& g) {

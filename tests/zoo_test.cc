@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The promise that everything else rests on: a model of the zoo, compiled for any target, computes on the emulated
+// The guarantee that everything else rests on: a model of the zoo, compiled for any target, computes on the emulated
 // board exactly the bits that the reference kernels compute on the host, and the same bits in every instruction set.
 // The firmware that does so holds no heap, no exceptions and no global constructors, and no code that its CPU lacks,
 // keeps within 1,200 bytes of state, and its stack within its bound.
@@ -23,7 +23,7 @@ namespace cormorant::tests {
 namespace {
 
 constexpr std::size_t kSamples = 8;     // on one core of each instruction set
-constexpr std::size_t kFewSamples = 2;  // on all others, whose kernels are the same but for the compiler's schedule
+constexpr std::size_t kFewSamples = 2;  // on all others, whose kernels are the same except for the compiler's schedule
 
 struct Place {
   Target target;
@@ -39,8 +39,8 @@ Place place_of(std::string_view cpu, std::optional<Isa> isa = {}, Compiler compi
   return {{found, isa.value_or(found->isa)}, compiler};
 }
 
-// Every CPU that is tested (runner/all_cores.h), those that can do without DSP or MVE also so, and the other compiler
-// where its code differs most.
+// Every CPU that is tested (runner/all_cores.h), those that can do without DSP or MVE also without, and the other
+// compiler where its code differs most.
 std::vector<Place> every_place() {
   std::vector<Place> places;
   for (const Cpu& cpu : kCpus) {
@@ -85,7 +85,7 @@ class EveryModel : public testing::TestWithParam<std::string> {
     npy::write_npz(directory_.path() / "calibration.npz", {{"x", few}});
   }
 
-  // Calibrates once; all targets go on from the quantized graph, which is the same for all (but for `any`).
+  // Calibrates once; all targets continue from the quantized graph, which is the same for all (except `any`).
   void quantize(const std::string& target, const std::string& io) {
     const Ran ran = cormorant(
         directory_.path(), {"compile", zoo(GetParam() + ".pt2"), "--calibrate", "calibration.npz", "--target", target,
@@ -126,7 +126,7 @@ class EveryModel : public testing::TestWithParam<std::string> {
     board.target = place.target;
     board.compiler = place.compiler;
     board.keep_elf = directory_.path() / "firmware.elf";
-    board.time_limit = std::chrono::minutes(4);  // a second or two, on a machine that has nothing else to do
+    board.time_limit = std::chrono::minutes(4);  // a second or two on an idle machine
     board.account = true;
     std::vector<Arrays> inputs = sample_arrays(program, inputs_);
     inputs.resize(samples);
@@ -229,7 +229,7 @@ TEST_P(EveryModel, CompiledForAnyTargetIsOneProgramForAllBoards) {
   std::vector<Arrays> first;
   for (const Place& place : three_places()) {
     SCOPED_TRACE(place.text());
-    // What other programs have in their packed constants, this one works out at load and keeps.
+    // What other programs have in their packed constants, this one computes at load and keeps.
     const std::vector<Arrays> outputs = run_on_board(program, place, kFewSamples, false);
     expect_same(outputs, reference);
     if (first.empty()) first = outputs;

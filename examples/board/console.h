@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Text to whoever watches, and an end with a status: semihosting, which QEMU and debuggers answer. On hardware of your
- * own this is a serial port.
+ * Console output, and exit with a status: semihosting, which QEMU and debuggers answer. On hardware of your own this is
+ * a serial port.
  */
 #ifndef CONSOLE_H
 #define CONSOLE_H

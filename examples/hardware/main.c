@@ -9,7 +9,7 @@ volatile int heard = -1; /* 0 sine, 1 square, 2 sawtooth, 3 nothing */
 volatile int status = -1;
 static cormorant_program program;
 
-/* What start-up code and faults end in. */
+/* Where start-up code and faults end. */
 void console_exit(int ended_with) {
   status = ended_with;
   for (;;) {

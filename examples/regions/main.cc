@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// An image classifier whose activations lie in two memories: what is used most in the fast one, the rest in the slow.
+// An image classifier whose activations are in two memories: what is used most in the fast one, the rest in the slow.
 #include "console.h"
 #include "digits.h"
 
@@ -8,7 +8,7 @@ namespace {
 
 digits::Model model;
 
-// A one, as somebody writes it.
+// A handwritten one.
 void draw(cormorant::Span<int8_t> image) {
   constexpr size_t kWidth = 28;
   for (size_t y = 0; y < kWidth; ++y) {

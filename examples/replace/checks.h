@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Two checks of received bytes. CRC-32 (of Ethernet and zip) finds what a bad line did; whoever changes a file on
-// purpose changes it along. SipHash-2-4 with a secret key of 16 bytes finds that, too: nobody without the key can make
-// the tag.
+// Two checks of received bytes. CRC-32 (of Ethernet and zip) finds what a bad line did; someone who changes a file on
+// purpose updates it too. SipHash-2-4 with a secret key of 16 bytes finds that, too: without the key it is impossible
+// to make the tag.
 #pragma once
 
 #include <cstddef>

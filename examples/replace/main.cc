@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A model that is replaced while the firmware runs. What is received is loaded, which verifies it, before the program
-// in use is let go; a file that is cut short, damaged or from somebody else is refused and nothing has changed. The
+// in use is released; a file that is truncated, damaged or from another sender is refused and nothing changes. The
 // firmware assumes nothing about types: it asks the program that it has.
 #include "builtin.h"
 #include "checks.h"
@@ -37,7 +37,7 @@ cormorant::Error load(int slot, const cormorant::Model& model, cormorant::Failur
   return programs[slot].load(model, memory, why);
 }
 
-// As from a radio, of which the last bytes may be missing, or one on the way (at `changed`) may have become another.
+// As if from a radio: the last bytes may be missing, or one (at `changed`) may have been altered on the way.
 cormorant::Model receive(size_t bytes, size_t changed = SIZE_MAX) {
   const auto* const sent = static_cast<const unsigned char*>(update_model.data);
   for (size_t i = 0; i < bytes; ++i) received[i] = sent[i];
@@ -93,7 +93,7 @@ void show(const char* which) {
 
 }  // namespace
 
-// What is linked came with the firmware and is as good as that.
+// Linked models came with the firmware and are trusted like it.
 extern "C" int cormorant_accept(const void* data, size_t bytes) {
   if (data == builtin_model.data) return 1;
   const Seal seal = seal_of(data, bytes);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A data set: what --calibrate and --data take. Two shapes of it on disk become one in memory, arrays whose first axis
+// A data set, for --calibrate and --data. Two forms on disk become one in memory, arrays whose first axis
 // counts samples:
 //
 //   FILE.npz         one array per model input, by the input's name (or x for a model with a single one), each with the

@@ -2,7 +2,7 @@
 //
 // The header of a .npy file: a magic word, a version, and a Python dictionary literal such as
 //   {'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }
-// Only the literals that NumPy itself writes are understood; anything else is somebody's experiment and is refused.
+// Only the literals that NumPy itself writes are understood; anything else is refused.
 #pragma once
 
 #include <cstddef>
@@ -26,7 +26,7 @@ struct Header {
 // A header is some hundred bytes; structured types can reach a few KB.
 inline constexpr std::size_t kMostHeaderBytes = 1U << 20U;
 
-// `bytes` is the file or at least its beginning; whether all of the data is there is for the caller to compare.
+// `bytes` is the file or at least its beginning; the caller checks whether all of the data is there.
 Header parse_header(std::span<const std::byte> bytes, const std::string& file);
 
 // The complete header, padded as NumPy pads it (data begins at a multiple of 64).

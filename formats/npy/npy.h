@@ -3,7 +3,7 @@
 // NumPy's files: .npy holds one array, .npz is a zip of them. Users bring inputs, calibration data and expected outputs
 // in these, and get outputs back in them.
 //
-// Whatever is in the file, an Array comes out dense, little-endian and in C order, so nobody downstream asks again.
+// Whatever is in the file, an Array comes out dense, little-endian and in C order, so nothing downstream has to check.
 // Arrays of Python objects are pickles and are refused unread. All problems are InputErrors that name the file.
 #pragma once
 

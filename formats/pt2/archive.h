@@ -4,8 +4,8 @@
 // weight as raw bytes. (PyTorch 2.8 wrote the weights as one pickle and earlier versions all of it; pickles are
 // programs and are never run here.)
 //
-// Weights are not read but mapped: a TensorData points into the file and keeps the mapping alive. Changing the file
-// while it is mapped is as bad an idea as with any mapped file.
+// Weights are not read but mapped: a TensorData points into the file and keeps the mapping alive. As with any mapped
+// file, it must not change while it is mapped.
 //
 // Whatever the bytes are, the result is an Archive that is consistent in itself or an InputError that names the file,
 // and the node where there is one:
@@ -40,7 +40,7 @@ enum class InputKind : std::uint8_t { user_input, parameter, buffer, tensor_cons
 
 struct InputSpec {
   InputKind kind = InputKind::user_input;
-  Argument argument;       // as in Graph::inputs: a TensorRef but for custom objects, tokens, constants
+  Argument argument;       // as in Graph::inputs: a TensorRef except for custom objects, tokens, constants
   std::string name;        // the name within the graph, "p_conv_weight"
   std::string target;      // the name within the model, "conv.weight"; empty for user inputs
   bool persistent = true;  // buffers only: part of the state dict?
@@ -64,7 +64,7 @@ struct OutputSpec {
   Argument argument;     // as in Graph::outputs; None and numbers occur as user outputs
   std::string name;      // the value's name within the graph, if it is a tensor
   std::string target;    // the buffer, parameter or user input that it replaces
-  std::string key = {};  // in the dictionary that the model returns, "boxes.0" in a tuple in it; empty outside of any
+  std::string key = {};  // in the dictionary that the model returns, "boxes.0" in a tuple in it; empty outside any
 };
 
 using TensorDataMap = std::map<std::string, TensorData, std::less<>>;

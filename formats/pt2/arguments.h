@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Typed access to a node's arguments by the names in the operator's schema. Torch leaves out arguments that equal their
-// default, so an importer states the default where it asks; one it does not state is a must. An argument of another
-// type ends in an InputError that names node, source and argument.
+// default, so an importer gives the default in the query; without a default the argument is required. An argument of
+// another type is an InputError that names node, source and argument.
 #pragma once
 
 #include <cstdint>

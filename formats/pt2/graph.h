@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A model as torch.export wrote it, in typed structs: operators still have PyTorch's names, arguments PyTorch's types.
-// Nothing is interpreted here; that is for each operator's importer. Two spellings that mean the same are made one,
-// so that importers see fewer cases:
+// Nothing is interpreted here; that is for each operator's importer. Equivalent forms are unified, so that importers
+// see fewer cases:
 //   - as_optional_tensor is None or a TensorRef, like an argument that was as_none or as_tensor;
 //   - as_sym_int(s), as_sym_float(s), as_sym_bool(s) that hold plain numbers are plain numbers.
 // Shapes are numbers: a file with dynamic shapes is refused when it is read.
@@ -49,7 +49,7 @@ struct Symbol {
 
 struct ScalarType {
   int code = 0;                // of torch's serialized form (7 is float32): not the numbers of DType
-  std::optional<DType> dtype;  // absent for types that base/dtype.h has not, such as complex numbers
+  std::optional<DType> dtype;  // absent for types that base/dtype.h lacks, such as complex numbers
   friend bool operator==(const ScalarType&, const ScalarType&) = default;
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// JSON from a file one does not trust: every access says what it expects, and what is otherwise ends in an InputError
-// that quotes the place. simdjson does the parsing: it validates, limits the depth, and is fast enough not to matter.
+// JSON from an untrusted file: every access says what it expects, and anything else is an InputError that quotes the
+// place. simdjson does the parsing: it validates, limits the depth, and is fast enough not to matter.
 #pragma once
 
 #include <simdjson.h>

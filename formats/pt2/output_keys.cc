@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a model's caller knows its outputs by. PyTorch flattens whatever forward() returns and describes the nesting in
-// a string of JSON: [version, {"type", "context", "children_spec"}], where a leaf has no type and a dictionary's
-// context is, once more as a string of JSON, the list of its keys.
+// The names of a model's outputs for its caller. PyTorch flattens whatever forward() returns and describes the nesting
+// in a string of JSON: [version, {"type", "context", "children_spec"}], where a leaf has no type and a dictionary's
+// context is the list of its keys, again as a string of JSON.
 #include "base/diagnostic.h"
 #include "formats/pt2/parse.h"
 
@@ -21,7 +21,7 @@ std::vector<std::string> dictionary_keys(const Json& tree) {
   return keys;
 }
 
-// Names of all leaves below. Outside of any dictionary there are none: a tuple's outputs are known by their number.
+// Names of all leaves below. Outside any dictionary there are none: a tuple's outputs are known by their number.
 void collect(const Json& tree, const std::string& prefix, bool in_dictionary, std::vector<std::string>& keys) {
   if (!tree.find("type")) {
     keys.push_back(in_dictionary ? prefix : "");
@@ -39,7 +39,7 @@ void collect(const Json& tree, const std::string& prefix, bool in_dictionary, st
 }  // namespace
 
 std::vector<std::string> parse_output_keys(const Json& module) {
-  // The names are a courtesy: a nesting of another version, or keys that are no strings, cost nobody the model.
+  // The names are optional: nesting from another version, or keys that are not strings, must not make the model fail.
   try {
     const std::vector<Json> calls = module["module_call_graph"].items();
     if (calls.empty()) return {};

@@ -22,7 +22,7 @@ struct ParseContext {
   std::string torch_version;
   std::map<std::string, std::string, std::less<>> ranges;         // symbol -> "between 2 and 8"
   Symbols symbols = {};                                           // those that have a number
-  std::map<std::string, std::int64_t, std::less<>> numbers = {};  // what the graph computes of them, by name
+  std::map<std::string, std::int64_t, std::less<>> numbers = {};  // what the graph computes from them, by name
 };
 
 // A size, stride or offset is either a number or an expression.
@@ -49,7 +49,7 @@ Program parse_program(std::string_view text, const JsonOrigin& origin, const Par
 // Fills in weights and constants of a program from the archive whose entries begin with `root`.
 void load_weights(Program& program, Zip& zip, const std::string& root, const std::string& file);
 
-// The promises that archive.h makes about a program.
+// The guarantees of archive.h about a program.
 void check_program(const Program& program, const std::string& file);
 
 }  // namespace cormorant::pt2

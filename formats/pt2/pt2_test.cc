@@ -184,7 +184,7 @@ TEST(Pt2, ArgumentsHaveTheirTypes) {
   EXPECT_EQ(split.outputs.size(), 1U);
   const Node& max = node(program, "max_1");
   EXPECT_TRUE(get_bool(max, "keepdim"));
-  EXPECT_EQ(output_names(max).size(), 2U);  // the indices too, which nobody uses
+  EXPECT_EQ(output_names(max).size(), 2U);  // the indices too, which are unused
   EXPECT_EQ(program.graph.tensors.at(output_names(max)[1]).dtype, DType::i64);
   const auto* indices = argument(node(program, "index"), "indices").get_if<std::vector<std::optional<TensorRef>>>();
   ASSERT_NE(indices, nullptr);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tells people who bring another file what it is they brought, and how to get the right one.
+// For files of another kind: says what they are, and how to get the right one.
 #pragma once
 
 #include <cstddef>
@@ -15,10 +15,10 @@ namespace cormorant::pt2 {
 // Is it worth reading as a zip at all?
 bool looks_like_zip(std::span<const std::byte> bytes);
 
-// For a file that is no zip.
+// For a file that is not a zip.
 Diagnostic diagnose_foreign_file(std::span<const std::byte> bytes);
 
-// For a zip that is no .pt2 archive, by the names of its entries.
+// For a zip that is not a .pt2 archive, by the names of its entries.
 Diagnostic diagnose_foreign_zip(const std::vector<std::string>& names);
 
 // How to make a file that can be read.

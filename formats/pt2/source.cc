@@ -30,7 +30,7 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
 
 bool is_library(std::string_view path) {
   if (path.starts_with('<')) return true;  // <frozen importlib>, <eval_with_key>.7
-  // A user's folder may well be called torch; its own packages tell PyTorch's folder from that.
+  // A user's folder may well be called torch; its own packages distinguish PyTorch's folder from that.
   constexpr std::array kParts = {"site-packages/", "dist-packages/", "torch/nn/",      "torch/fx/",        "torch/_",
                                  "torch/export/",  "torch/ao/",      "torch/utils/",   "torch/functional", "torchao/",
                                  "/lib/python",    "torch/jit/",     "torch/overrides"};

@@ -13,7 +13,7 @@
 
 namespace cormorant::pt2 {
 
-// "blocks.2.depthwise.conv"; empty for what the model itself does, or if the file does not tell.
+// "blocks.2.depthwise.conv"; empty for the model itself, or if the file does not say.
 std::string module_path(const Node& node);
 
 // "kws.py:14": the innermost frame that is the user's, neither a library's nor generated code. Empty if there is none.

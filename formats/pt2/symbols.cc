@@ -64,7 +64,7 @@ class Evaluation {
     return static_cast<double>(found->second);
   }
 
-  // NAME, NUMBER or NAME(ARGUMENT, …), where a quoted text may stand first and properties (x=True) behind.
+  // NAME, NUMBER or NAME(ARGUMENT, …), where a quoted text may come first and properties (x=True) last.
   std::optional<double> expression(int depth) {
     if (depth > kDeepest) return std::nullopt;
     const std::string_view name = word();

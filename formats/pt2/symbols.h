@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sizes that an export leaves open (dynamic_shapes). PyTorch writes each as an expression over symbols, in sympy's own
+// Dynamic dimensions of an export (dynamic_shapes). PyTorch writes each as an expression over symbols, in sympy's own
 // notation: "Add(Mul(Integer(2), Symbol('s77', positive=True, integer=True)), Integer(-1))". Once every symbol has a
-// number, so has everything that depends on it.
+// value, so does everything that depends on it.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ class Symbols {
 // The symbol that the expression is, if it is nothing but one.
 [[nodiscard]] std::optional<std::string> symbol_of(std::string_view expression);
 
-// Shapes that the caller gives inputs, by name.
+// Input shapes given by the caller, by name.
 using Shapes = std::map<std::string, std::vector<std::int64_t>, std::less<>>;
 
 }  // namespace cormorant::pt2

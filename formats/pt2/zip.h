@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A zip whose stored entries can be used where they lie. libzip reads entries but does not say where in the file their
+// A zip whose stored entries can be used where they are. libzip reads entries but does not say where in the file their
 // bytes are, which is what mapping needs, so the directory is read here; zlib does what is left, inflating.
 //
-// Nothing in the file is believed: every offset and size is checked against the bytes there are, entries may not
-// overlap each other or the directory, names are unique, what inflates is limited, checksums are compared.
+// Nothing in the file is trusted: every offset and size is checked against the actual bytes, entries may not overlap
+// each other or the directory, names are unique, what inflates is limited, checksums are compared.
 #pragma once
 
 #include <cstddef>

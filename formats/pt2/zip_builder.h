@@ -83,7 +83,7 @@ inline void append_item(const ZipItem& item, std::string& file, std::string& dir
   std::string sizes = joined({little(compressed, 4), little(size, 4)});
   std::string short_offset = little(offset, 4);
   std::string extra;
-  if (item.zip64) {  // after a field that nobody knows
+  if (item.zip64) {  // after an unknown field
     sizes.assign(8, '\xff');
     short_offset.assign(4, '\xff');
     extra = joined({little(0x4242, 2), little(1, 2), "x", little(1, 2), little(24, 2), little(size, 8),
@@ -117,7 +117,7 @@ inline std::string build_zip(const std::vector<ZipItem>& items, const ZipShape& 
   return file;
 }
 
-// Bytes that live as long as somebody looks at them.
+// Bytes that live as long as they are referenced.
 inline SharedBytes share(std::string text) {
   auto owner = std::make_shared<const std::string>(std::move(text));
   return {.bytes = std::as_bytes(std::span(*owner)), .owner = owner};

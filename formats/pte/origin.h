@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What our compiler says of a program, where the format has no place for it: its first value is a string that no
+// What our compiler records about a program, beyond the format's own fields: its first value is a string that no
 // instruction refers to,
 //
 //   cormorant CPU ISA [rows=224] [memory=dtcm,sram] [named] [quantized] [constants]
 //
-// and each of the last three words promises values that follow the string, in this order:
+// and each of the last three words announces values that follow the string, in this order:
 //
-//   constants  a tensor: where constants lie that are to be read from RAM. They are planned tensors with an initial
+//   constants  a tensor: where the constants are that are read from RAM. They are planned tensors with an initial
 //              value, all of them in one stretch of one memory
 //   quantized  a list of doubles: scale and zero point of each input, then of each output; scale 0 where it has none
 //   named      a string for each input, then for each output: an argument's name, a key of the returned dictionary
 //
-// With rows= the program's input is one row of an image, which has so many (cormorant_push_rows).
+// With rows= the program's input is one row of an image with that many rows (cormorant_push_rows).
 //
 // Other compilers' programs have none of it. To ExecuTorch these are values like any other.
 #pragma once
@@ -25,16 +25,16 @@
 namespace cormorant::pte {
 
 inline constexpr std::string_view kOurs = "cormorant ";
-inline constexpr std::string_view kForExecuTorch = "cormorant/executorch ";  // not ours to hold to anything
+inline constexpr std::string_view kForExecuTorch = "cormorant/executorch ";  // not from our compiler
 inline constexpr std::string_view kAnyCpu = "any ";
 inline constexpr std::string_view kRows = " rows=";
 inline constexpr std::string_view kMemories = " memory=";  // names of the regions, in the order of memory ids
 inline constexpr std::string_view kNamed = " named";
 inline constexpr std::string_view kQuantized = " quantized";
 inline constexpr std::string_view kConstantsInRam = " constants";
-inline constexpr std::int32_t kCopies = 1;  // the value that says where constants lie in RAM
+inline constexpr std::int32_t kCopies = 1;  // the value that says where constants are in RAM
 
-// The library's are made of substr, which throws: link-time optimisation would want all of exceptions for it.
+// The library's versions use substr, which throws: link-time optimisation would pull in exceptions for it.
 inline bool begins_with(std::string_view text, std::string_view head) {
   return text.size() >= head.size() && std::memcmp(text.data(), head.data(), head.size()) == 0;
 }
@@ -43,7 +43,7 @@ inline bool ends_with(std::string_view text, std::string_view tail) {
          std::memcmp(text.data() + (text.size() - tail.size()), tail.data(), tail.size()) == 0;
 }
 
-// Whether it is there; `origin` is what stands behind "cormorant ".
+// Whether it is there; `origin` is the text after "cormorant ".
 inline bool find_origin(const MethodView& method, std::string_view& origin) {
   const auto text = method.string(0);
   if (!text.ok() || !begins_with(text.value(), kOurs)) return false;
@@ -59,9 +59,9 @@ struct Notes {
   std::int32_t quantization = 0;
   std::int32_t names = 0;          // of the first
   std::string_view memories = {};  // "dtcm,sram"
-  std::uint32_t rows = 0;          // that the image has of which the program's input is one
+  std::uint32_t rows = 0;          // of the whole image, if the program's input is one row
 };
-// The number that a text begins with; 0 where it is none, or none that a program can have.
+// The number that a text begins with; 0 if there is none, or none that a program can have.
 inline std::uint32_t read_count(std::string_view text) {
   constexpr std::uint32_t kMost = 0xffff;
   std::uint32_t count = 0;

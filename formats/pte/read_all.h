@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reads everything that a .pte says, through every accessor, as the most curious user would. For tests and the fuzzer:
-// whatever the bytes are, this ends and touches nothing outside of them.
+// Reads everything in a .pte, through every accessor. For tests and the fuzzer: whatever the bytes are, this ends and
+// touches nothing outside them.
 #pragma once
 
 #include <array>
@@ -15,7 +15,7 @@
 
 namespace cormorant::pte {
 
-// A copy of bytes at the alignment that the reader asks for and not a byte longer, so that sanitizers see every step
+// A copy of bytes at the alignment that the reader needs and not a byte longer, so that sanitizers catch every access
 // outside.
 class AlignedCopy {
  public:
@@ -36,7 +36,7 @@ class AlignedCopy {
 
 // What read_all() saw: figures that independent readers can confirm.
 struct Summary {
-  Error first_error = Error::ok;  // the first that any accessor gave
+  Error first_error = Error::ok;  // the first that any accessor returned
   std::int64_t integers = 0, integer_sum = 0;
   std::int64_t int_lists = 0, int_list_items = 0, int_list_sum = 0;
   std::int64_t tensors = 0, planned = 0, constants = 0, offset_sum = 0, tensor_bytes = 0, dim_order_sum = 0;

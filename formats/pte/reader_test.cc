@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // ExecuTorch's own files, read by us; the figures come from ExecuTorch's Python deserializer. Then the same files
-// damaged in every way that comes to mind: an error is fine, a different reading is fine, a step outside is not (the
-// sanitizers of the debug build watch).
+// damaged in many ways: an error is fine, a different result is fine, an access outside is not (the sanitizers of the
+// debug build watch).
 #include "formats/pte/reader.h"
 
 #include <gtest/gtest.h>
@@ -247,7 +247,7 @@ TEST(PteReader, RefusesFilesThatAreNotPrograms) {
   EXPECT_EQ(with(4, "ET11"), Error::bad_header);
   EXPECT_EQ(with(4, "BP08"), Error::bad_header);
   EXPECT_EQ(with(18, "\x7f"), Error::bad_header);  // the flatbuffer longer than the file
-  EXPECT_EQ(with(26, "\x7f"), Error::bad_header);  // segments behind its end
+  EXPECT_EQ(with(26, "\x7f"), Error::bad_header);  // segments past its end
   EXPECT_EQ(with(34, "\x7f"), Error::bad_header);  // more data than there is
   EXPECT_EQ(ProgramView::open({}).error(), Error::bad_header);
   EXPECT_EQ(ProgramView::open(good.bytes().first(63)).error(), Error::bad_header);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where the fields of program.fbs stand in a flatbuffer's vtables: 4 + 2 · (position in the table); a union takes two
+// Where the fields of program.fbs are in a flatbuffer's vtables: 4 + 2 · (position in the table); a union takes two
 // positions, its type first. Only fields that the reader looks at. schema_test.cc compares every number with the one
 // that flatc derives from program.fbs.
 #pragma once

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The one way to flatbuffers' generated accessors: a file that its verifier accepts, and whose unions have a value
-// where they have a type, which the verifier does not ask for. Host only; needs the generated headers.
+// where they have a type, which the verifier does not check. Host only; needs the generated headers.
 #pragma once
 
 #include <algorithm>
@@ -45,7 +45,7 @@ inline bool has_whole_unions(const bundle_schema::BundledProgram& bundle) {
   });
 }
 
-// The root of a program or a bundle that lies in `file`, which must outlive it; null for what is not sound.
+// The root of a program or a bundle that is in `file`, which must outlive it; null if it is invalid.
 inline const schema::Program* verified_program(std::span<const std::byte> file) {
   flatbuffers::Verifier verifier(reinterpret_cast<const std::uint8_t*>(file.data()), file.size());
   if (!schema::VerifyProgramBuffer(verifier)) return nullptr;

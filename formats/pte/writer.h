@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A .pte as plain data, and its bytes. The structs mirror program.fbs without its history: what ExecuTorch's runtime
-// demands but what carries no information (placeholders, empty vectors, headers, segments) is added when writing.
+// requires but carries no information (placeholders, empty vectors, headers, segments) is added when writing.
 //
-// Files lie in flash beside the weights, so they are small: equal vectors, strings, values and constants are stored
+// Files are in flash beside the weights, so they are small: equal vectors, strings, values and constants are stored
 // once however often they occur, defaults are left out. Equal programs give equal bytes. Host only.
 #pragma once
 
@@ -25,7 +25,7 @@ struct Place {
   friend bool operator==(const Place&, const Place&) = default;
 };
 
-// Without place and data the caller brings the memory, with a place it is planned, with data it is a constant, with
+// Without place and data the caller supplies the memory, with a place it is planned, with data it is a constant, with
 // both it is state that begins with a value.
 struct Tensor {
   DType dtype = DType::f32;
@@ -84,7 +84,7 @@ struct Plan {
   std::vector<Operator> operators = {};
   std::vector<KernelCall> calls = {};
   std::vector<std::int64_t> memory_sizes = {0};  // bytes by memory id; entry 0 means nothing
-  // PyTorch's encoding of how arguments nest; only ExecuTorch's Python bindings ask for it. May be empty.
+  // PyTorch's encoding of how arguments nest; only ExecuTorch's Python bindings use it. May be empty.
   std::string encoded_inputs = {};
   std::string encoded_outputs = {};
 
@@ -102,7 +102,7 @@ struct Program {
   std::vector<std::span<const std::byte>> initial_values = {};
 };
 
-// Throws std::logic_error if indices, sizes or places contradict each other: whoever made the program is at fault.
+// Throws std::logic_error if indices, sizes or places contradict each other: a bug in the caller.
 std::vector<std::byte> write(const Program& program);
 
 }  // namespace cormorant::pte

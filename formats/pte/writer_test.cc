@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is written can be read: by our reader, by flatbuffers' own verifier, and in the same words as it was said. And
-// it is small: ExecuTorch's own programs, written again, shrink to less than half.
+// What is written can be read back unchanged by our reader, and passes flatbuffers' own verifier. And it is small:
+// ExecuTorch's own programs, written again, shrink to less than half.
 #include "formats/pte/writer.h"
 
 #include <flatbuffers/flatbuffers.h>

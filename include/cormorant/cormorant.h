@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Cormorant's runtime for firmware in C99; cormorant.hpp is the same for C++17. Nothing here allocates, prints or needs
- * more than a freestanding compiler. The model is a program (.pte) that `cormorant compile` made.
+ * more than a freestanding compiler. The model is a program (.pte) written by `cormorant compile`.
  *
  *   static cormorant_program program;
  *   cormorant_failure why;
@@ -44,7 +44,7 @@ typedef struct cormorant_kernel cormorant_kernel;
 typedef struct cormorant_model {
   const void* data; /* the .pte: 16-byte aligned; stays where it is as long as the program is used */
   size_t bytes;
-  const char* method; /* as a rule "forward" */
+  const char* method; /* usually "forward" */
   const cormorant_kernel* const* kernels;
   size_t kernel_count;
 } cormorant_model;
@@ -83,16 +83,16 @@ typedef struct cormorant_program {
 cormorant_error cormorant_load(cormorant_program* program, const cormorant_model* model, const cormorant_memory* memory,
                                cormorant_failure* why);
 
-/* Asked by every load before anything of the file is read. The archives' own accepts all files. A firmware that defines
- * one (a checksum, a signature) loads nothing that it does not accept, whoever calls load: 0 is CORMORANT_REFUSED. */
+/* Called by every load before it reads anything from the file. The default in the archives accepts all files. Firmware
+ * that defines its own (a checksum, a signature) loads only what it accepts; returning 0 is CORMORANT_REFUSED. */
 int cormorant_accept(const void* data, size_t bytes);
 
 /* Buffers that the model mutates from one execution to the next get their initial contents back; load does so too. */
 void cormorant_reset(const cormorant_program* program);
 
 /* The same buffers as one span of bytes, for a stream that is interrupted, or several streams that share one program:
- * save what one of them has heard, restore another's, execute. Only the same file understands the bytes; whatever they
- * are, restoring them is safe. */
+ * save what one of them has heard, restore another's, execute. The bytes are only meaningful to the same file, but
+ * restoring any bytes is safe. */
 size_t cormorant_buffer_bytes(const cormorant_program* program);
 void cormorant_save(const cormorant_program* program, void* to);
 void cormorant_restore(const cormorant_program* program, const void* from);
@@ -107,7 +107,7 @@ static inline void cormorant_execute(const cormorant_program* program) {
   for (; step != end; ++step) step->execute(step->plan);
 }
 
-/* One instruction alone, for firmware that does something else between them. `step` counts from 0 to step_count − 1;
+/* A single instruction, for firmware that does something else in between. `step` counts from 0 to step_count − 1;
  * an execution is all of them, in this order. */
 static inline void cormorant_execute_step(const cormorant_program* program, size_t step) {
   program->steps[step].execute(program->steps[step].plan);
@@ -116,17 +116,17 @@ static inline void cormorant_execute_step(const cormorant_program* program, size
 /* ---- An image that arrives by rows --------------------------------------------------------------------------------
  *
  * Programs compiled with --feed=rows have no room for the whole image: each row is used as it arrives, and the outputs
- * are there when the last has. Their input is one row, in which rows may lie as well as anywhere else.
+ * are there when the last has. Their input is one row; the rows to push may be there or anywhere else.
  */
 
 /* `count` rows from the top of the image on, or below those that have arrived already; each as the input describes it
- * (pixels one after the other, of each all channels), at any alignment. Other functions than these do not execute such
+ * (pixels one after another, of each all channels), at any alignment. Other functions than these do not execute such
  * a program. With the image's last row everything is computed; the outputs stay until the next row, which is the first
  * of the next image. CORMORANT_TOO_MANY_ROWS or CORMORANT_NOT_BY_ROWS: nothing was done. */
 cormorant_error cormorant_push_rows(const cormorant_program* program, const void* rows, size_t count);
 
-/* How many rows the image still lacks: all of them before the first and after the last. 0: the program takes its inputs
- * whole. */
+/* How many rows of the image are missing: all of them before the first and after the last. 0: the program takes its
+ * inputs whole. */
 size_t cormorant_missing_rows(const cormorant_program* program);
 
 /* Forgets the rows of an image that will not be completed: the next row is the first again. */
@@ -144,7 +144,7 @@ typedef struct cormorant_tensor {
   cormorant_type type;
 } cormorant_tensor;
 
-/* A stored integer q stands for scale · (q − zero_point). */
+/* A stored integer q represents scale · (q − zero_point). */
 typedef struct cormorant_quantization {
   float scale; /* 0: the tensor is not quantized */
   int32_t zero_point;
@@ -153,12 +153,12 @@ typedef struct cormorant_quantization {
 size_t cormorant_input_count(const cormorant_program* program);
 size_t cormorant_output_count(const cormorant_program* program);
 
-/* CORMORANT_BAD_INPUT if there is no such one; nothing else can go wrong with a loaded program. */
+/* CORMORANT_BAD_INPUT if it does not exist; nothing else can go wrong with a loaded program. */
 cormorant_error cormorant_input(const cormorant_program* program, size_t index, cormorant_tensor* tensor);
 cormorant_error cormorant_output(const cormorant_program* program, size_t index, cormorant_tensor* tensor);
 
-/* What the file says, verified here because few firmwares ask: the constants in the generated header are the same.
- * Programs of other compilers say nothing, which is "not quantized". */
+/* From the file, verified here because firmware rarely needs it: the constants in the generated header are the same.
+ * Programs of other compilers do not record it, which means "not quantized". */
 cormorant_error cormorant_input_quantization(const cormorant_program* program, size_t index,
                                              cormorant_quantization* quantization);
 cormorant_error cormorant_output_quantization(const cormorant_program* program, size_t index,

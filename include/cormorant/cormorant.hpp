@@ -21,7 +21,7 @@ using Region = cormorant_region;
 using Memory = cormorant_memory;
 using Quantization = cormorant_quantization;
 
-// An input or output. Without data: there is no such one.
+// An input or output. Without data: it does not exist.
 class IoTensor {
  public:
   explicit operator bool() const { return tensor_.data != nullptr; }
@@ -31,7 +31,7 @@ class IoTensor {
   [[nodiscard]] Span<const int32_t> sizes() const { return {tensor_.sizes, tensor_.rank}; }  // PyTorch's order (NCHW)
   // The dimensions as they nest in memory, outermost first: 0 2 3 1 is channels-last.
   [[nodiscard]] Span<const uint8_t> order() const { return {tensor_.order, tensor_.rank}; }
-  // All elements, as they lie in memory. T has to be what type() says.
+  // All elements, in memory order. T must match type().
   template <class T>
   [[nodiscard]] Span<T> as() const {
     return {static_cast<T*>(tensor_.data), tensor_.bytes / sizeof(T)};
@@ -46,8 +46,8 @@ class Program {
  public:
   constexpr Program() = default;
 
-  // Verifies everything it reads: a damaged file is an error, never undefined behaviour. After one the program must not
-  // be used. Loading again, also another model, starts from nothing.
+  // Verifies everything it reads: a damaged file is an error, never undefined behaviour. After an error the program
+  // must not be used. Loading again, even another model, starts afresh.
   [[nodiscard]] Error load(const Model& model, const Memory& memory, Failure* why = nullptr) {
     cormorant_failure failure;
     const auto error = static_cast<Error>(cormorant_load(&program_, &model, &memory, &failure));
@@ -75,7 +75,7 @@ class Program {
   [[nodiscard]] size_t step_count() const { return program_.step_count; }
   void execute_step(size_t step) const { cormorant_execute_step(&program_, step); }
 
-  // Of a program compiled with --feed=rows, instead of execute(): the next rows of the image (cormorant_push_rows).
+  // For a program compiled with --feed=rows, instead of execute(): the next rows of the image (cormorant_push_rows).
   // With the last of them the outputs are there.
   [[nodiscard]] Error push_rows(const void* rows, size_t count) const {
     return static_cast<Error>(cormorant_push_rows(&program_, rows, count));
@@ -110,7 +110,7 @@ class Program {
   [[nodiscard]] const char* output_name(size_t index) const { return cormorant_output_name(&program_, index); }
 
   [[nodiscard]] size_t state_used() const { return program_.state_used; }
-  [[nodiscard]] const cormorant_program& c() const { return program_; }  // for what is written in C
+  [[nodiscard]] const cormorant_program& c() const { return program_; }  // for code written in C
 
  private:
   cormorant_program program_ = {};

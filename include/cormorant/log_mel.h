@@ -53,7 +53,7 @@ typedef struct cormorant_log_mel_stream {
 int cormorant_log_mel_push(cormorant_log_mel_stream* stream, const int16_t** samples, size_t* count, int16_t* features);
 
 /* A network that is trained on features / 256 takes them as int8 like this. The factor is a constant expression of the
- * input's scale, which is at least 1 / 256; halves are rounded up. */
+ * input's scale, which is at least 1 / 256; ties are rounded up. */
 #define CORMORANT_LOG_MEL_FACTOR(scale) ((int32_t)(256.0f / (scale) + 0.5f))
 void cormorant_log_mel_quantize(const int16_t* features, size_t count, int32_t factor, int32_t zero_point,
                                 int8_t* stored);

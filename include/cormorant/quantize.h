@@ -12,7 +12,7 @@
 extern "C" {
 #endif
 
-/* The integer in [low, high] nearest to value / scale + zero_point; halves go to the even neighbour, NaN to zero_point.
+/* The integer in [low, high] nearest to value / scale + zero_point; ties go to the even neighbour, NaN to zero_point.
  * The scale is given as its inverse, because the operators multiply. */
 static inline int32_t cormorant_quantize(float value, float inverse_scale, int32_t zero_point, int32_t low,
                                          int32_t high) {

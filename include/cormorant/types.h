@@ -12,11 +12,11 @@
 extern "C" {
 #endif
 
-/* The hundreds say who can mend it: 1 the file, 2 the firmware, 3 the memory, 4 the caller. */
+/* The hundreds digit says what is at fault: 1 the file, 2 the firmware, 3 the memory, 4 the caller. */
 typedef uint16_t cormorant_error;
 enum {
   CORMORANT_OK = 0,
-  /* The file is not one that can be believed. */
+  /* The file is invalid. */
   CORMORANT_BAD_HEADER = 100,    /* not a .pte, or cut short */
   CORMORANT_BAD_STRUCTURE = 101, /* an offset, index or length leads outside its bounds */
   CORMORANT_BAD_VALUE = 102,     /* an argument has another type than the operator's signature says */
@@ -24,10 +24,10 @@ enum {
   CORMORANT_BAD_CONSTANT = 104,  /* constant data missing, misplaced or of the wrong size */
   CORMORANT_HAS_DELEGATE = 105,  /* a delegate's blob: only plain operators run here */
   CORMORANT_BAD_MEMORY = 106,    /* tensors share memory in a way that the operator does not offer */
-  /* The file is sound, but this firmware is not made for it. */
+  /* The file is valid, but this firmware does not support it. */
   CORMORANT_UNKNOWN_OPERATOR = 200, /* not in the kernel table handed to load */
   CORMORANT_UNSUPPORTED = 201,      /* a known operator with arguments that this kernel does not compute */
-  /* The memory handed over, or planned by the compiler, does not do. */
+  /* The memory supplied, or planned by the compiler, is unsuitable. */
   CORMORANT_STATE_TOO_SMALL = 300,
   CORMORANT_ARENA_TOO_SMALL = 301,
   CORMORANT_MISALIGNED = 302,
@@ -41,7 +41,7 @@ enum {
   CORMORANT_TOO_MANY_ROWS = 404 /* more than the image still lacks */
 };
 
-/* One English clause per error, for firmware that has a console. */
+/* A short English description of an error, for firmware with a console. */
 const char* cormorant_describe(cormorant_error error);
 
 /* Where loading stopped and why; the figures are in the unit of the error (bytes of memory), 0 where there are none. */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The words of types.h as C++ types: errors, element types, and a view of consecutive elements.
+// The definitions of types.h as C++ types: errors, element types, and a view of consecutive elements.
 #ifndef CORMORANT_TYPES_HPP
 #define CORMORANT_TYPES_HPP
 
@@ -58,7 +58,7 @@ enum class DType : uint8_t {
   bf16 = CORMORANT_BFLOAT16,
 };
 
-// A pointer and a length: what std::span is in C++20.
+// A pointer and a length, like std::span in C++20.
 template <class T>
 class Span {
  public:

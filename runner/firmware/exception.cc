@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The last thing a board does after a fault: say which, where and why, and stop with a nonzero exit. The start-up code
-// brings every exception here on a fresh stack.
+// The last thing a board does after a fault: print which, where and why, and stop with a nonzero exit status. The
+// start-up code brings every exception here on a fresh stack.
 #include "runner/firmware/linked.h"
 #include "runner/firmware/semihosting.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a product's own firmware has to contain to use the runtime: two calls. The harness around them only moves inputs
-// and outputs and measures; it reaches them through measure.S, whose labels the instruction counter looks for.
+// All that a product's firmware needs to use the runtime: two calls. The harness around them only moves inputs and
+// outputs and measures; it reaches them through measure.S, whose labels the instruction counter looks for.
 #pragma once
 
 #include "cormorant/cormorant.h"
@@ -13,7 +13,7 @@ extern cormorant_program cormorant_linked_program;
 // On failure `why` is set and the program must not be used.
 cormorant_error cormorant_inference_load(cormorant_failure* why);
 void cormorant_inference_execute();
-// Instead of it, where an image arrives by rows: the next of them.
+// Instead, if an image arrives by rows: the next of them.
 cormorant_error cormorant_inference_push(const void* row);
 
 // The same, counted (measure.S).

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the linker script and the generated file (runner/glue.h writes it) define for the harness: the one model of this
-// firmware with exactly the kernels it calls, and the memory it gets.
+// Symbols that the linker script and the generated file (see runner/glue.h) define for the harness: the one model of
+// this firmware with exactly the kernels it calls, and the memory it gets.
 #pragma once
 
 #include <cstddef>

@@ -9,7 +9,7 @@
 
 namespace cormorant::semihosting {
 
-// Exit codes that the launcher tells apart; the console says the rest.
+// Exit codes that the launcher distinguishes; the console says the rest.
 enum class ExitCode : std::uint32_t { done = 0, load_failed = 1, io_failed = 2, exception = 3 };
 
 void print(const char* text);
@@ -34,7 +34,7 @@ class File {
 
   [[nodiscard]] bool is_open() const { return handle_ >= 0; }
   [[nodiscard]] std::uint32_t size() const;
-  // False when fewer bytes came or went than asked for.
+  // False if fewer bytes were transferred than requested.
   [[nodiscard]] bool read(void* data, std::size_t bytes);
   [[nodiscard]] bool write(const void* data, std::size_t bytes);
 

@@ -15,8 +15,8 @@
 // How it stays fast and exact: a block of code is entered only at its top and left only at its bottom (unless it
 // faults, which ends our runs anyway), so one addition per block counts it. Only blocks that hold an interesting
 // address are counted instruction by instruction. An instruction whose condition fails counts as executed: it costs its
-// cycle too. Cycles are scheduled once per block, when it is translated (cycles.h); what is left for its execution is
-// how it joins the one before.
+// cycle too. Cycles are scheduled once per block, when it is translated (cycles.h); what remains at execution is the
+// transition from the previous block.
 #include <cinttypes>
 #include <cstdio>
 #include <cstdlib>
@@ -121,7 +121,7 @@ void estimate(qemu_plugin_tb* tb, std::size_t count) {
   for (std::size_t i = 0; i < count;) {
     qemu_plugin_insn* const first = qemu_plugin_tb_get_insn(tb, i);
     std::uint64_t end = qemu_plugin_insn_vaddr(first);
-    auto* const segment = new Segment{{}, end, 0};  // for as long as the block may be executed, which is never told
+    auto* const segment = new Segment{{}, end, 0};  // for as long as the block may be executed, which is never reported
     instructions.clear();
     do {
       const qemu_plugin_insn* const insn = qemu_plugin_tb_get_insn(tb, i);
@@ -153,7 +153,7 @@ void on_exit(qemu_plugin_id_t /*id*/, void* /*data*/) {
   std::fclose(counter.out);
 }
 
-// False when the argument is none that we know.
+// False if the argument is unknown.
 bool parse(const char* argument) {
   const std::string_view text = argument;
   char* end = nullptr;

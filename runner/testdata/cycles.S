@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Code whose cycles are known by hand from the tables of elf/cycles.cc. Sections end with a nop, so that what
-// the last interesting instruction leaves behind is inside, and nops before them let the pipeline come to rest. board_test.cc has the sums per CPU; here is how they come
+// the last interesting instruction leaves in the pipeline is included, and nops before them let the pipeline come to rest. board_test.cc has the sums per CPU; here is how they come
 // about. P is the refill after a taken branch: 2 on M0, M3, M4, M33 and M55, 1 on M0+ and M23; M7 and M85 are taken to
 // predict every branch.
 #include "semihosting.inc"
@@ -23,7 +23,7 @@ label plain_end
 
     movs r2, #100
     nop
-// Each round 2, in pairs 1, and P but for the last one: 99 · (2 + P) + 2 or 99 · (1 + P) + 1.
+// Each round 2, in pairs 1, and P except for the last one: 99 · (2 + P) + 2 or 99 · (1 + P) + 1.
 label loop_begin
 1:  subs r2, #1
     bne 1b

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A firmware of the harness's form, made by hand, whose stack is known to the byte: one kernel, its load and its
 // execute, called through the operator table. Every way to move the stack pointer occurs that compilers use. The
-// numbers behind the instructions are the function's depth after them.
+// numbers after the instructions are the function's depth after them.
 #include "semihosting.inc"
 
 function main

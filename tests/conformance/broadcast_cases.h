@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Pairs of shapes for the tests of elementwise operators: every way of repeating that has loops of its own, and those
+// Pairs of shapes for the tests of elementwise operators: every kind of broadcast that has loops of its own, and those
 // of ExecuTorch's Cortex-M tests.
 #pragma once
 

@@ -2,7 +2,7 @@
 //
 // Two kinds of test for an operator, each ten lines for a contributor.
 //
-// *Dialect*: what the compiler makes of a node, and that the result is right. Needs no cross compiler and no board.
+// *Dialect*: what the compiler turns a node into, and that the result is correct. Needs no cross compiler and no board.
 //
 //   TEST(Clamp, BecomesOneOperator) {
 //     expect_dialect(relu6_case(), {.before = {{"aten.clamp", 1}}, .after = {{"cormorant.clamp.mve", 1}}, .steps =
@@ -10,9 +10,9 @@
 //                    parse_target("cortex-m55"));
 //   }
 //
-// *Implementation*: the promise that every kernel variant equals its reference bit for bit. Give the cases as quantized
-// nodes, and each goes through lowering, layout, prepacking, planning and emission for every CPU and instruction set,
-// runs in the host runtime and on the emulated boards, and must give the same bits.
+// *Implementation*: every kernel variant matches its reference bit for bit. Write the cases as quantized nodes, and
+// each goes through lowering, layout, prepacking, planning and emission for every CPU and instruction set, runs in the
+// host runtime and on the emulated boards, and must produce the same bits.
 //
 // ctest runs the first kind as dialect_<op> (label "dialect"), the second as op_<op> (label "operator"): the variable
 // CORMORANT_CONFORMANCE says which; without it a test executable does both.
@@ -43,7 +43,7 @@
 
 namespace cormorant::conformance {
 
-// Adds inputs and nodes to the graph and gives the value to compare. All cases of a test share one graph.
+// Adds inputs and nodes to the graph and returns the value to compare. All cases of a test share one graph.
 struct Case {
   std::string name;
   std::function<ir::Value*(ir::Graph&)> build;
@@ -93,8 +93,8 @@ void expect_near_evaluation(const std::vector<Case>& cases, double relative = 1e
 ir::Value* add_float(ir::Graph& graph, std::string op, std::vector<ir::NamedArgument> args);
 ir::Value* float_constant(ir::Graph& graph, ir::Shape shape, std::mt19937& random);
 
-// Which operators stand in the graph before lowering and after it, aliases aside, and how far the result may be from
-// the float semantics, in quantization steps. A name that is not given must not be there.
+// Which operators are in the graph before lowering and after it, aliases aside, and how far the result may be from the
+// float semantics, in quantization steps. A name that is not given must not be there.
 struct Dialect {
   std::map<std::string, int> before, after;
   double steps = 1.0;
@@ -105,7 +105,7 @@ void expect_dialect(const Case& c, const Dialect& expected, const Target& target
 // compiler.
 std::vector<std::pair<std::string, int>> lowered_operators(const Case& c, const Target& target = {});
 
-// Imports a call as the compiler does: what is not given has the schema's default. All results have that shape.
+// Imports a call as the compiler does: omitted arguments have the schema's default. All results have that shape.
 std::vector<ir::Value*> import_call(ir::Graph& graph, std::string_view target,
                                     const std::vector<ir::NamedArgument>& given, const ir::Shape& shape,
                                     std::size_t results = 1);
@@ -121,7 +121,7 @@ Import import_call(std::string_view target, const ir::Shape& input, const ir::Sh
 // The program of a lowered graph, for our own runtime.
 std::vector<std::byte> program_of(const ir::Graph& graph, emit::Reuse reuse = emit::Reuse::all);
 
-// Whether the runtime takes a graph of program operators as it stands, whatever a file may have said of them.
+// Whether the runtime accepts a graph of program operators as it is, whatever a file may declare.
 bool loads(const ir::Graph& graph);
 // The same of one operator on the input `self`.
 bool loads(const std::string& op, const ir::TensorType& in, std::vector<ir::NamedArgument> args,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Spellings that only move data, against PyTorch: a row gives a call on tensors that count 0, 1, 2, … through (the
-// second goes on where the first ends) and what PyTorch 2.15 made of it. The call is imported and evaluated in float.
+// Forms that only move data, against PyTorch: a row gives a call on tensors that count 0, 1, 2, … (the second continues
+// where the first ends) and PyTorch 2.15's result. The call is imported and evaluated in float.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ namespace cormorant::conformance {
 struct ImportRow {
   std::string target;                   // "aten.slice.Tensor"
   std::vector<ir::Shape> inputs;        // of the call's tensors, in order; a list takes all
-  std::vector<ir::NamedArgument> args;  // the others; defaults may be left away
+  std::vector<ir::NamedArgument> args;  // the others; defaults may be omitted
   struct Result {
     ir::Shape shape;
     std::vector<float> values;
@@ -70,7 +70,7 @@ inline void expect_as_pytorch(const ops::Operator& op, const ImportRow& row) {
   const std::vector<ir::Value*> results = form->import(importer);
   ASSERT_EQ(results.size(), row.results.size());
   for (ir::Value* result : results) graph.add_output(result);
-  for (const ir::Node& node : graph.nodes()) {  // inference agrees with what the importer said
+  for (const ir::Node& node : graph.nodes()) {  // shape inference agrees with the importer
     EXPECT_EQ(ops::find(node)->infer(node).front(), node.result()->type) << node.op;
   }
   const std::vector<evaluate::Tensor> got = evaluate::evaluate_graph(graph, tensors);

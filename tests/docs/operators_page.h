@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// docs/operators.md, made from the table of operators and the folders they live in, so that it cannot be wrong.
+// docs/operators.md, generated from the table of operators and their folders, so that it cannot be wrong.
 #pragma once
 
 #include <filesystem>

@@ -36,7 +36,7 @@ std::vector<KernelChoice> all_kernels(const Target& target, const std::filesyste
   return kernels;
 }
 
-// Whether the firmware was linked after everything that it is made of.
+// Whether the firmware is newer than everything it is linked from.
 bool is_newer(const std::filesystem::path& elf, const std::filesystem::path& archives) {
   std::error_code none;
   const auto linked = std::filesystem::last_write_time(elf, none);
@@ -86,7 +86,7 @@ void FuzzBoard::link(const std::filesystem::path& archives) const {
                  "-I" CORMORANT_SOURCE_DIR, "-I" CORMORANT_SOURCE_DIR "/include",
                  CORMORANT_SOURCE_DIR "/tests/fuzz/firmware.cc", (directory_.path() / "glue.S").string()},
                 elf);
-  // Others may do the same at this moment.
+  // Other processes may do the same at this moment.
   const std::filesystem::path beside = path_.string() + "." + directory_.path().filename().string();
   std::filesystem::copy_file(elf, beside, std::filesystem::copy_options::overwrite_existing);
   std::filesystem::rename(beside, path_);

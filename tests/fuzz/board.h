@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Programs on a board under memory protection (firmware.cc), as many per boot as one likes.
+// Programs on a board under memory protection (firmware.cc), any number per boot.
 #pragma once
 
 #include <chrono>
@@ -20,7 +20,7 @@ struct BoardOutcome {
   std::size_t run = 0;                // programs that ended, refused ones included
   std::size_t loaded = 0;             // and executed
   std::vector<std::uint16_t> errors;  // of loading each of them
-  // Of the program behind the last that ended: the fault, a write beside an arena, or the time limit.
+  // For the program after the last one that finished: the fault, a write outside an arena, or the time limit.
   std::optional<std::string> failure;
   bool timed_out = false;
   Bytes arenas;  // the first one of each program that ended, where that was asked for

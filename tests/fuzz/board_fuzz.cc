@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cormorant-board-fuzz SECONDS CPU [SEED]: changed programs on an emulated board under memory protection. What a board
-// stumbles over is left in the working folder as CPU-<number>.pte; the exit status is then 1.
+// cormorant-board-fuzz SECONDS CPU [SEED]: mutated programs on an emulated board under memory protection. A program
+// that fails is left in the working folder as CPU-<number>.pte; the exit status is then 1.
 //
-// cormorant-board-fuzz guard CPU FILE...: programs with unused bytes around every tensor; who writes there is named.
+// cormorant-board-fuzz guard CPU FILE...: programs with unused bytes around every tensor; a kernel that writes there is
+// named.
 #include <fmt/format.h>
 
 #include <chrono>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The corpus and a fixed number of changed programs on boards, where memory protection lets kernels write their arena
-// and the stack alone.
+// The corpus and a fixed number of mutated programs on boards, where memory protection lets kernels write only their
+// arena and the stack.
 #include <gtest/gtest.h>
 
 #include "target/parse.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The programs that fuzzing begins with, and those that it once found fault with.
+// The seeds of fuzzing, and the programs it once found faults with.
 #pragma once
 
 #include <algorithm>
@@ -45,7 +45,7 @@ inline std::vector<SeedFile> read_seeds(const std::filesystem::path& source_fold
   for (SeedFile& file : read_corpus(source_folder / "tests/executorch")) {
     const auto has = [&](const char* part) { return file.name.find(part) != std::string::npos; };
     if (file.bytes.size() > kLargest || has("delegate") || has("unknown") || has("external")) continue;
-    if (has("caller") || has("squeeze")) continue;  // no places; a list that is written otherwise
+    if (has("caller") || has("squeeze")) continue;  // no places; a list that is written differently
     seeds.push_back(std::move(file));
   }
   return seeds;

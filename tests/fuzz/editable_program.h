@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A .pte as objects that can be changed in every way and written again, sound or not. Unlike the compiler's writer it
+// A .pte as objects that can be changed arbitrarily and written again, valid or not. Unlike the compiler's writer it
 // refuses nothing.
 #pragma once
 
@@ -23,12 +23,12 @@ class EditableProgram {
   schema::ProgramT program;
   Bytes segments;  // all of them, as they follow the flatbuffer
 
-  // None where the bytes are no flatbuffer of a program with a method and a chain.
+  // None if the bytes are not a flatbuffer of a program with a method and a chain.
   static std::optional<EditableProgram> read(std::span<const std::byte> file);
   [[nodiscard]] Bytes write() const;
 
   [[nodiscard]] schema::ExecutionPlanT& plan() { return *program.execution_plan[0]; }
-  // Null where the value is of another kind.
+  // Null if the value is of another kind.
   [[nodiscard]] schema::TensorT* tensor(std::int32_t value);
   [[nodiscard]] std::vector<schema::TensorT*> tensors();
   [[nodiscard]] std::vector<schema::KernelCallT*> calls();
@@ -36,9 +36,9 @@ class EditableProgram {
 
   // The bytes of a constant, from its beginning to the end of all segments; empty if it is none.
   [[nodiscard]] std::span<std::byte> constant(const schema::TensorT& tensor);
-  // Gives the tensor, which becomes a vector of bytes, new data behind all others.
+  // Gives the tensor, which becomes a vector of bytes, new data after all others.
   void replace_constant(schema::TensorT& tensor, std::span<const std::byte> data);
-  // Every planned tensor at a place of its own in memory 1, one behind the other, `gap` bytes apart. One of them may be
+  // Every planned tensor at a place of its own in memory 1, one after another, `gap` bytes apart. One of them may be
   // asked to be the last, and to end where the memory does, as far as its alignment lets it.
   void plan_again(std::uint32_t alignment, std::uint32_t gap, const schema::TensorT* last = nullptr);
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// All that a caller can do with a program, on the host, under sanitizers: it is loaded into memory of exactly the sizes
-// that it asks for, its inputs are filled, it is executed.
+// Everything a caller can do with a program, on the host, under sanitizers: it is loaded into memory of exactly the
+// sizes it needs, its inputs are filled, it is executed.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace cormorant::fuzz {
 inline constexpr std::size_t kArenaLimit = std::size_t{1} << 15;  // so that no program takes long
 inline constexpr std::size_t kStateBytes = std::size_t{1} << 15;
 
-// What the first method asks for, as far as the limit goes; nothing where that cannot be read.
+// What the first method needs, up to the limit; nothing if that cannot be read.
 inline std::vector<std::size_t> arena_sizes(std::span<const std::byte> aligned_file, std::size_t limit = kArenaLimit) {
   std::vector<std::size_t> sizes;
   const auto program = pte::ProgramView::open(aligned_file);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The firmware of the board fuzzer: all kernels of a core, and programs from programs.bin, one after the other. Memory
+// The firmware of the board fuzzer: all kernels of a core, and programs from programs.bin, one after another. Memory
 // protection permits a program to be read, its arena and the stack to be written, the state to be written by load
-// alone; anything else is a fault, which ends the run. Between an arena and what is forbidden lie less than 16 bytes
-// behind it and kCanary bytes before it: those are looked at.
+// alone; anything else is a fault, which ends the run. Between an arena and forbidden memory are less than 16 bytes
+// after it and kCanary bytes before it: those are checked.
 //
 // A record of programs.bin: u32 bytes of the program, u32 arenas, u32 bytes of three arenas, u32 1 if the first arena
 // is to be appended to arenas.bin afterwards, the program, padded to 16 bytes. A record of results.bin: u16 error of
-// the load; 1: something was written beside an arena.
+// the load; 1: something was written outside an arena.
 #include "cormorant/cormorant.hpp"
 #include "runner/firmware/linked.h"
 #include "runner/firmware/semihosting.h"
@@ -51,7 +51,7 @@ enum class Access : std::uint8_t { none, read, write };
 
 #if __ARM_ARCH >= 8
 
-// Regions do not overlap; what lies in none is forbidden.
+// Regions do not overlap; what is in none is forbidden.
 void set_region(std::uint32_t number, std::uint32_t base, std::uint32_t bytes, Access access) {
   constexpr std::uint32_t kReadOnly = 0b10 << 1;
   constexpr std::uint32_t kEnable = 1;
@@ -83,7 +83,7 @@ void set_region(std::uint32_t number, std::uint32_t base, std::uint32_t bytes, A
 }
 
 void set_memory() {
-  constexpr std::uint32_t kRam = 4U << 20;  // all of it, of which the block takes its part back
+  constexpr std::uint32_t kRam = 4U << 20;  // all of it, less the block's part
   set_region(0, address(__program_start), address(__program_end) - address(__program_start), Access::read);
   set_region(1, address(__stack_limit) / kRam * kRam, kRam, Access::write);
   set_region(2, address(cormorant_fuzz_block), kBlock, Access::none);
@@ -98,15 +98,15 @@ void enter(Phase phase) {
   mpu().control = 0;
   set_region(3, address(slot(kProgram)), kSlot, phase == Phase::prepare ? Access::write : Access::read);
   set_region(4, address(slot(kArena)), kSlot, Access::write);
-  // Plans are written by load alone, unless rows are pushed: then one of them counts. What kernels share while they
-  // execute lies at the state's end.
+  // Plans are written only by load, unless rows are pushed: then one of them counts. What kernels share while they
+  // execute is at the state's end.
   set_region(5, address(slot(kState)), kSlot / 2, phase == Phase::execute ? Access::read : Access::write);
   set_region(6, address(slot(kState)) + kSlot / 2, kSlot / 2, Access::write);
   mpu().control = 1;
   asm volatile("dsb\n\tisb" ::: "memory");
 }
 
-// Not by memset, which the kernels under test may call: who fills 32 KB a program wants words.
+// Not by memset, which the kernels under test may call: filling 32 KB per program is faster in words.
 void fill(std::byte* to, std::uint32_t bytes, std::byte value) {
   const std::uint32_t word = static_cast<std::uint32_t>(value) * 0x01010101U;
   for (; bytes != 0 && (address(to) & 3) != 0; --bytes) *static_cast<volatile std::byte*>(to++) = value;
@@ -172,7 +172,7 @@ std::uint32_t next_random = 1;
         byte = static_cast<std::uint8_t>((next_random = next_random * 1103515245 + 12345) >> 16);
       }
     }
-    // All rows, from where the input lies: they are the same.
+    // All rows, from the input's memory: they are the same.
     const auto run_once = [&] {
       for (std::size_t row = 0; row < rows; ++row) (void)program.push_rows(program.input(0).data(), 1);
       if (rows == 0) program.execute();

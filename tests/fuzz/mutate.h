@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Small changes of valid programs, of the kinds that somebody who means harm would make: single numbers of shapes,
-// orders, places, arguments and headers of packed constants; and, because most of these are refused at once, changes
-// that stay consistent, so that kernels meet shapes that no compiler would give them.
+// Small changes of valid programs, of the kinds an attacker would make: single numbers of shapes, orders, places,
+// arguments and headers of packed constants; and, because most of these are refused at once, changes that stay
+// consistent, so that kernels see shapes that no compiler would give them.
 #pragma once
 
 #include <random>
@@ -13,7 +13,7 @@ namespace cormorant::fuzz {
 
 using Random = std::mt19937;
 
-// One to four changes. Bytes that are no program come back with a few of them changed.
+// One to four changes. Bytes that are not a program come back with a few of them changed.
 Bytes mutate(std::span<const std::byte> file, Random& random);
 
 // A number from 0 to `count` − 1; and one of those where arithmetic breaks.

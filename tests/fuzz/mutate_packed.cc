@@ -22,7 +22,7 @@ std::uint16_t small(Random& random, std::uint32_t limit, std::uint32_t least = 1
   return static_cast<std::uint16_t>(least + random() % limit);
 }
 
-// A few fields of a geometry, with sizes of which most occur in no network.
+// A few fields of a geometry, with sizes that mostly occur in no network.
 void change_fields(conv::Geometry& g, Random& random) {
   constexpr std::uint16_t kChannels[] = {1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 20, 31, 32, 33, 48};
   std::uint16_t* const any[] = {&g.batch,        &g.in_height,       &g.in_width,       &g.out_height,
@@ -149,7 +149,7 @@ bool change_depthwise(EditableProgram& p, const Arguments& a, const ops::depthwi
                 random);
 }
 
-// One phase is enough to reach everything; its pixels lie anywhere between others.
+// One phase is enough to reach everything; its pixels are anywhere between others.
 bool change_transposed(EditableProgram& p, const Arguments& a, const ops::transpose_conv2d::Variant& variant,
                        Random& random) {
   namespace tc = ops::transpose_conv2d;

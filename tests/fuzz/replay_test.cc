@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What fuzzing found stays mended: every file of the corpus is loaded and executed again, and a fixed number of changed
-// ones with it. Sanitizers judge.
+// What fuzzing found stays fixed: every file of the corpus is loaded and executed again, and a fixed number of mutants
+// with it. Sanitizers judge.
 #include <gtest/gtest.h>
 
 #include <cstdlib>

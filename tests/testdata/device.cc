@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What firmware does with a runtime besides the usual: wrong memory, loading again after a failure, two programs side
-// by side, execution in an interrupt while another program is being loaded. tests/device_test.cc compiles it for a
-// board and puts two programs beside it; it prints a line for each thing that is as promised.
+// Unusual uses of the runtime by firmware: wrong memory, loading again after a failure, two programs side by side,
+// execution in an interrupt while another program is being loaded. tests/device_test.cc compiles it for a board and
+// adds two programs; it prints a line for each thing that works as specified.
 #include <initializer_list>
 
 #include "cormorant/cormorant.hpp"
@@ -30,7 +30,7 @@ struct Loaded {
   bool read(const char* name) {
     File stream(name, Mode::read);
     if (!stream.is_open() || stream.size() > kLargest) return false;
-    bytes = stream.size() - 4;  // the arena's size stands before the program
+    bytes = stream.size() - 4;  // the arena's size precedes the program
     return stream.read(&arena_bytes, 4) && arena_bytes <= kLargest && stream.read(file, bytes);
   }
   Error load_into(Region arena_memory, Region state_memory) {

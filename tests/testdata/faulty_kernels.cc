@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Kernels that do on a board what none should. fault_test.cc compiles them for a Cortex-M55 and puts them into a copy
-// of its archive; a program that names them then gets there by the usual way.
+// Kernels that misbehave on a board. fault_test.cc compiles them for a Cortex-M55 and puts them into a copy of its
+// archive; a program that names them then gets there in the usual way.
 #include "runtime/kernel.h"
 
 namespace cormorant {

@@ -54,11 +54,11 @@ inline void for_each_stretch(const Broadcast& b, F&& stretch) {
 using Stretch = void (*)(const void* plan, const std::int8_t* self, const std::int8_t* other, std::int8_t* out);
 void run_stretches(const Broadcast& broadcast, Stretch stretch, const void* plan);
 
-// Of the whole result. (Not inline: clang 19 vectorises the loop for MVE with a gather of the wrong stride.)
+// For the whole result. (Not inline: clang 19 vectorises the loop for MVE with a gather of the wrong stride.)
 std::uint32_t elements_of(const Broadcast& broadcast);
 
-// A vector of other that serves many stretches of self, one behind the other (one value per channel, channels-last):
-// how many it serves. Stretches are short then, and a kernel that takes all of them at once saves their beginning.
+// A vector of other that serves many stretches of self, one after another (one value per channel, channels-last): how
+// many it serves. Stretches are short then, and a kernel that takes all of them at once saves their beginning.
 inline std::uint32_t rows_of(const Broadcast& b) {
   const bool same_other = b.outer != 0 && !b.other_repeats && b.loops[0].other_step == 0;
   return same_other && b.loops[0].self_step == static_cast<std::int32_t>(b.count) ? b.loops[0].turns : 1;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // All channels of one output pixel of a depthwise convolution, from pointers to the input under each tap: taps outside
-// of the input point to a row of zero points, so that loops know no border. The packed stream is described in
+// the input point to a row of zero points, so that loops know no border. The packed stream is described in
 // ops/depthwise_conv2d/depthwise_conv2d.h.
 #pragma once
 
@@ -36,8 +36,8 @@ extern "C" void cormorant_depthwise_right_mve(const DepthwisePixel* pixel);     
 extern "C" void cormorant_depthwise_general_mve(const DepthwisePixel* pixel);
 // The same in intrinsics: documentation of the assembly.
 void depthwise_pixel_plain_mve(const DepthwisePixel& pixel);
-// DSP multiplies taps in pairs. Where a weight stands behind the four biases of its block, in bytes: of a pair of taps
-// the first two channels of either tap, then the other two; what is left of an odd number as one word.
+// DSP multiplies taps in pairs. Offset of a weight after the four biases of its block, in bytes: of a pair of taps the
+// first two channels of either tap, then the other two; what is left of an odd number as one word.
 constexpr std::uint32_t pair_weight_index(std::uint32_t taps, std::uint32_t tap, std::uint32_t lane) {
   if (tap == taps - 1 && taps % 2 != 0) return tap * 4 + lane;
   return tap / 2 * 8 + lane / 2 * 4 + tap % 2 * 2 + lane % 2;
@@ -65,7 +65,7 @@ extern "C" void cormorant_depthwise_pixel_both_thumb2(const DepthwisePixel* pixe
 extern "C" void cormorant_depthwise_pixel_both_v6m(const DepthwisePixel* pixel);
 
 // MVE, 3×3: a line of output pixels, blocks of 16 channels, from nine pointers that walk along the input: each block
-// takes 16 bytes from each, and after a pixel each three of them skip `tap_steps` (where these are rows outside of the
+// takes 16 bytes from each, and after a pixel each three of them skip `tap_steps` (where these are rows outside the
 // input they go back to the zero points). Stores are whole vectors; after a pixel the output skips `out_step`, which is
 // negative where the last block of channels is not full: the next pixel then overwrites what is too much.
 struct MveDepthwise3x3 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Convolution straight from tensors as ExecuTorch lays them out, without scratch, any geometry: for programs that
-// nobody prepacked. Weights of conv2d are OHWI, so that a dot product over channels is contiguous on both sides; those
-// of depthwise_conv2d are HWO. The input's offset is added here, hence padding is skipped.
+// were not prepacked. Weights of conv2d are OHWI, so that a dot product over channels is contiguous on both sides;
+// those of depthwise_conv2d are HWO. The input's offset is added here, hence padding is skipped.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +32,7 @@ struct Direct {
   Rounding rounding;
   std::uint8_t variant;  // of a depthwise convolution: which of its packed kernels, and kLowestWeights
 
-  // What the sum of a channel cannot exceed, for weights that nobody has looked at.
+  // A bound on a channel's sum, for weights that have not been inspected.
   [[nodiscard]] std::uint32_t largest_sum(std::uint32_t channel) const {
     const std::int32_t b = bias == nullptr ? 0 : bias[channel];
     const std::uint32_t magnitude = b < 0 ? 0U - static_cast<std::uint32_t>(b) : static_cast<std::uint32_t>(b);

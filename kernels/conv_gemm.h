@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The matrix product behind every packed convolution: the patches of a few pixels times all output channels, then
+// The matrix product of every packed convolution: the patches of a few pixels times all output channels, then
 // requantization. One loop per instruction set, over the packed stream that ops/conv2d/conv2d.h describes.
 #pragma once
 
@@ -23,8 +23,8 @@ inline Output output_of(const Header& header) {
   return {header.output_offset, header.activation_min, header.activation_max, header.rounding};
 }
 
-// Kernels whose assembly only saturates to int8 clamp their whole output once more where a layer asks for less than
-// that range.
+// Kernels whose assembly only saturates to int8 clamp their whole output again where a layer asks for less than that
+// range.
 inline void clamp_bytes(std::int8_t* at, std::uint32_t count, std::int32_t min, std::int32_t max) {
   if (min == -128 && max == 127) return;
   for (; count > 0; --count, ++at) *at = static_cast<std::int8_t>(clamp(*at, min, max));
@@ -35,7 +35,7 @@ inline void clamp_output(const Header& header, std::int8_t* at) {
 }
 
 // MVE, 4 channels × 2 pixels. Reads `chunks` · 16 bytes of each patch and writes 4 · `blocks` channels of each pixel,
-// then goes on to the next pair of pixels: patches lie `in_step` bytes further, outputs `out_step`.
+// then goes on to the next pair of pixels: patches are `in_step` bytes further, outputs `out_step`.
 struct MveGemm {
   const std::uint8_t* stream;
   const std::int8_t* patch0;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The plain data of a convolution: its geometry, and the header that stands before every packed constant of conv2d and
-// its kin. The compiler writes it, load() verifies it, kernels read it from flash: it costs no RAM.
-// Tensors are NHWC; a patch is the window that one output pixel sees, its elements in the order ky, kx, channel.
+// The plain data of a convolution: its geometry, and the header that precedes every packed constant of conv2d and its
+// kin. The compiler writes it, load() verifies it, kernels read it from flash: it costs no RAM. Tensors are NHWC; a
+// patch is the window that one output pixel sees, its elements in the order ky, kx, channel.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ struct Geometry {
   std::uint16_t pad_top = 0;  // those at the bottom and at the right follow from the output's size
   std::uint16_t pad_left = 0;
   std::uint16_t groups = 1;  // of a packed convolution that is not depthwise: inputs and outputs in as many slices
-  // What a group has: targets without a divider need not divide. Of a depthwise convolution the second is how many
+  // What a group has: targets without a divider need not divide. For a depthwise convolution the second is how many
   // outputs an input has.
   std::uint16_t inputs_per_group = in_channels;
   std::uint16_t outputs_per_group = out_channels;
@@ -59,7 +59,7 @@ constexpr bool has_sound_groups(const Geometry& g) {
          g.group_outputs() * g.groups == g.out_channels;
 }
 
-// The window is one pixel, and none lies outside of the input: patches are pixels of the input as it stands.
+// The window is one pixel, and none is outside the input: patches are pixels of the input as it is.
 constexpr bool is_one_pixel(const Geometry& g) {
   return g.taps() == 1 && g.pad_top == 0 && g.pad_left == 0 && (g.out_height - 1U) * g.stride_height < g.in_height &&
          (g.out_width - 1U) * g.stride_width < g.in_width;
@@ -71,7 +71,7 @@ constexpr bool is_pointwise(const Geometry& g) {
 
 // What the compiler has proved about requantization (docs/numerics.md):
 enum class Rounding : std::uint8_t {
-  // As `both`, but for some blocks of channels, which are marked: there accumulators come near 2^30, or shifts are
+  // As `both`, except for some blocks of channels, which are marked: there accumulators come near 2^30, or shifts are
   // further.
   general = 0,
   // Every channel shifts right by 1 … kMaxShift, and no |accumulator| reaches 2^30.
@@ -123,7 +123,7 @@ constexpr bool is_marked(const std::int8_t* right_shifts, std::uint32_t count) {
 struct Header {
   Geometry geometry;
   std::int16_t output_offset = 0;
-  std::int8_t pad_value = 0;  // the input's zero point: what lies outside of the input
+  std::int8_t pad_value = 0;  // the input's zero point: what is outside the input
   std::int8_t activation_min = -128;
   std::int8_t activation_max = 127;
   Rounding rounding = Rounding::general;

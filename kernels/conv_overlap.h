@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // How far the output of a convolution, or of another operator with windows, must begin before its input, so that both
-// can lie in the same memory: the kernel walks over both from the beginning to the end, and what it writes covers only
-// what it has read for the last time.
-// Host only; the facts about the kernels stand in their operators' headers.
+// can be in the same memory: the kernel walks over both from the beginning to the end, and what it writes covers
+// only what it has read for the last time. Host only; the facts about the kernels are in their operators'
+// headers.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace cormorant::conv {
 
 // What a kernel promises: it computes output pixels in memory order, `pixels` at a time. Before it writes the first
 // byte of these it has read all that earlier ones needed, and while it writes them it may still read for any of them.
-// Stores reach up to `beyond` bytes behind the pixels.
+// Stores reach up to `beyond` bytes past the pixels.
 struct Order {
   std::uint32_t pixels = 1;
   std::uint32_t beyond = 0;
@@ -32,7 +32,7 @@ constexpr std::uint64_t overlap_distance(const Image& in, const Image& out, cons
                                          ColumnOf column_of) {
   const std::uint64_t total = out.batch * out.height * out.width;
   std::int64_t distance = 0;
-  std::uint64_t lowest = in.batch * in.height * in.width;  // in pixels of the input; of all that come behind
+  std::uint64_t lowest = in.batch * in.height * in.width;  // in pixels of the input; of all that come after
   for (std::uint64_t p = total; p-- > 0;) {
     const std::uint64_t n = p / (out.height * out.width);
     const std::int64_t y = row_of(static_cast<std::int64_t>(p / out.width % out.height));

@@ -54,7 +54,7 @@ class Pixel {
         }
         const std::int32_t from = left_ < 0 ? 0 : left_;
         const std::int32_t to = end > g.in_width ? g.in_width : end;
-        if (from >= to) {  // the window lies beside the input altogether
+        if (from >= to) {  // the window is entirely outside the input
           run(nullptr, g.kernel_width * channels);
           continue;
         }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The product of int8 rows with columns that stand packed in memory, one requantization for all: what batch_matmul does
+// The product of int8 rows with columns that are packed in memory, one requantization for all: what batch_matmul does
 // on MVE, where neither side's offset can be added to bytes and both come as terms of rows and columns.
 #pragma once
 

@@ -14,7 +14,7 @@ void copy_bytes_scalar(std::int8_t* to, const std::int8_t* from, std::uint32_t c
 void copy_bytes_dsp(std::int8_t* to, const std::int8_t* from, std::uint32_t count);
 void copy_bytes_mve(std::int8_t* to, const std::int8_t* from, std::uint32_t count);
 
-// Rows of bytes that lie a step apart: what a slice or a concatenation is.
+// Rows of bytes that are a step apart: what a slice or a concatenation is.
 struct RowCopy {
   std::uint32_t rows;
   std::uint32_t bytes;  // of each row

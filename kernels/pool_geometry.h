@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where the windows of a two-dimensional pooling lie. Height and width are alike, so each is an axis that yields one
+// The positions of a two-dimensional pooling's windows. Height and width are alike, so each is an axis that yields one
 // span of taps after the other; no division, which ARMv6-M does not have.
 #pragma once
 
@@ -48,7 +48,7 @@ struct PoolGeometry {
   PoolAxis height, width;
 };
 
-// The taps of one window along one axis that lie inside the input.
+// The taps of one window along one axis that are inside the input.
 struct PoolSpan {
   std::int32_t first;    // index in the input
   std::int32_t taps;     // may be 0

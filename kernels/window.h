@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One result of a pooling or reduction: taps that lie on a grid of rows and columns, each tap `channels` consecutive
+// One result of a pooling or reduction: taps that are on a grid of rows and columns, each tap `channels` consecutive
 // bytes, combined channel by channel. A tensor in channels-last order pools like this, and so does a mean over any
 // dimensions of any tensor: what is inside the reduced dimensions are its channels.
 #pragma once

@@ -61,7 +61,7 @@ evaluate::Tensor evaluate_broadcast(const evaluate::Tensor& self, const evaluate
 
 [[noreturn]] void refuse(const ir::Node& node, std::string problem, std::string advice);
 
-// Operands are activations, constants too: they get ranges of their own. Two constants are nothing to compute with.
+// Operands are activations, including constants: they get ranges of their own. Two constants leave nothing to compute.
 QuantRule quantize_broadcast(const ir::Node& node, QuantRule rule);
 
 // Both operands as the kernels take them: int8, of the result's rank (a view, or a constant's other shape), so that the

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // From the shapes and dim orders of a call's tensors to the loops of kernels/broadcast.h, at load. Nothing in the file
-// is believed but what the loader has proved: sizes that fit 31 bits and dim orders that are permutations.
+// is trusted except what the loader has proved: sizes that fit 31 bits and dim orders that are permutations.
 #pragma once
 
 #include <utility>
@@ -117,7 +117,7 @@ inline bool swap_repeating(LoadedBroadcast& loaded) {
   return true;
 }
 
-// Puts the plan, whose `tensors` become the loaded ones, and the loops behind it into the state memory.
+// Puts the plan, whose `tensors` become the loaded ones, and the loops after it into the state memory.
 template <class Plan>
 Error store_plan(Call& call, Plan& plan, const LoadedBroadcast& loaded) {
   plan.tensors = loaded.broadcast;

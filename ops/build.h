@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Writes a decomposition as one would on paper: every function adds the canonical node for an exported call, its type
-// inferred, and gives the value. Operands of unequal type become equal by PyTorch's promotion; nothing is added where
-// nothing would change. Dimensions are not negative.
+// Writes a decomposition as one would on paper: every function adds a canonical node for an exported call, with its
+// type inferred, and returns the value. Operands of unequal type become equal by PyTorch's promotion; nothing is added
+// where nothing would change. Dimensions are not negative.
 #pragma once
 
 #include <optional>
@@ -38,7 +38,7 @@ class Build {
   [[noreturn]] void reject(std::string problem, std::string advice) const;
   // Rejects a call whose arguments do not fit together.
   void require(bool fits) const;
-  // What a call says in a line must not take gigabytes, nor does any flash hold them.
+  // A one-line call must not take gigabytes, which no flash holds either.
   void require_moderate(const ir::TensorType& type) const;
   // The value as the exported result i: in its shape and type.
   [[nodiscard]] V finish(V value, std::size_t i = 0) const;
@@ -83,7 +83,7 @@ class Build {
   [[nodiscard]] V where(V condition, V a, double b) const { return where(condition, a, number(b, a->type.dtype)); }
 
   // ---- movement -----------------------------------------------------------------------------------------------------
-  // An export that is inconsistent may ask for anything: what does not fit is rejected.
+  // An inconsistent export may contain anything: what does not fit is rejected.
   [[nodiscard]] V view(V x, ir::Shape shape) const;
   [[nodiscard]] V permute(V x, Dims dims) const;
   [[nodiscard]] V swap(V x, std::int64_t a, std::int64_t b) const;

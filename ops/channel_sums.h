@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What the sum of a channel (of a convolution, a linear layer) can be, and whether its result depends on the input at
-// all. Training with weight decay lets channels wither: weights next to nothing beside their bias, or results that an
-// activation clamps all. Such a channel is a constant, and its odd parameters must not decide how its layer is
+// all. Training with weight decay lets channels die: weights negligible next to their bias, or results that an
+// activation always clamps. Such a channel is a constant, and its odd parameters must not decide how its layer is
 // computed. Host only.
 #pragma once
 
@@ -20,8 +20,8 @@ struct ChannelSums {
   std::int64_t low;
   std::int64_t high;
 
-  // Of `bias` (the input's offset folded in) and weights with these sums, for any int8: a weight w contributes from
-  // −128 w to 127 w, or the other way round.
+  // Bounds for `bias` (with the input's offset folded in) and weights with these sums, for any int8: a weight w
+  // contributes from −128 w to 127 w, or the other way round.
   static ChannelSums of(std::int64_t bias, std::int64_t sum, std::int64_t sum_of_magnitudes) {
     const std::int64_t positive = (sum_of_magnitudes + sum) / 2;
     const std::int64_t negative = (sum_of_magnitudes - sum) / 2;

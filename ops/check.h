@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What comes in is not believed: a node's arguments are those of its schema, and its results are what its operator
-// infers from them. Past this check the hooks of ops/op.h may rely on both.
+// Input is not trusted: a node's arguments are those of its schema, and its results are what its operator infers from
+// them. Past this check the hooks of ops/op.h may rely on both.
 #pragma once
 
 #include "ir/graph.h"

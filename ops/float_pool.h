@@ -56,7 +56,7 @@ inline bool read_float_pool(Call& call, const Tensor& input, const Tensor& out, 
   return call.error() == Error::ok;
 }
 
-// The taps of a window along one axis that lie inside the input.
+// The taps of a window along one axis that are inside the input.
 struct FloatTaps {
   std::int32_t first, count;
   std::int32_t counted;  // with those in the padding, but not what sticks out of it

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One list per operator, in <op>.h: a line for each instruction that a program can hold. All who need to know read it:
-// the compiler (names, signatures, precisions), the host's runtime (its reference kernels), the archives (the kernels'
-// symbols), the documentation's table.
+// One list per operator, in <op>.h: a line for each instruction that a program can hold. Everything that needs it reads
+// it: the compiler (names, signatures, precisions), the host's runtime (its reference kernels), the archives (the
+// kernels' symbols), the documentation's table.
 //
 //   #define CORMORANT_ADD_KERNELS(OURS, THEIRS, FOREIGN)
 //     THEIRS(cortex_m, quantized_add, out, scalar_dsp_mve, load, execute, w8a8, QuantizedAdd)
@@ -10,8 +10,8 @@
 //     THEIRS(aten, add, out, any_cpu, load_float<1>, execute_float, f32, FloatAdd)
 //   CORMORANT_NAMES(CORMORANT_ADD_KERNELS)
 //
-// OURS(operator, overload, …) is cormorant::<operator>.<overload>; the overload tells variants apart. THEIRS(library,
-// operator, overload, …) has an ExecuTorch name and schema. FOREIGN is the same, but stands only in programs of other
+// OURS(operator, overload, …) is cormorant::<operator>.<overload>; the overload distinguishes variants. THEIRS(library,
+// operator, overload, …) has an ExecuTorch name and schema. FOREIGN is the same, but occurs only in programs of other
 // compilers: no node of a graph is one. What follows the name:
 //   code       the files that define its kernels: kernel_scalar.cc, …; any_cpu is kernel_float.cc, one source for all,
 //              and so is words, kernel_words.cc, for activations of 16 bits; scalar_words, … are
@@ -72,7 +72,7 @@
 // Kernels of other types, CORMORANT_<OP>_NUMBERS(NUMBERS): lines NUMBERS(library, operator, overload, load, execute)
 // for names whose kernel elsewhere is of floats alone (or, of cat, of one type). They take all types, floats as well,
 // and have the same name, so that firmware has one or the other: this one if its program calls the operator with
-// tensors that are not float (runner/program_facts.h). The symbol has "_numbers" behind the name.
+// tensors that are not float (runner/program_facts.h). The symbol has "_numbers" after the name.
 #define CORMORANT_NUMBERS_KERNELS(LIST) LIST(CORMORANT_NUMBERS_KERNEL)
 #define CORMORANT_NUMBERS_KERNEL(library, op, overload, load, execute) \
   CORMORANT_KERNEL(library##_##op##_##overload##_numbers_scalar, #library "::" #op "." #overload, load, execute)

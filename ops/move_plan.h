@@ -45,7 +45,7 @@ inline bool is_repeated(std::int32_t size, std::int32_t& repeats, std::int32_t o
   return true;
 }
 
-// Whether the tensor's bytes lie as they would in the other's order; dimensions of size 1 may stand anywhere.
+// Whether the tensor's bytes are arranged as in the other's order; dimensions of size 1 may be anywhere.
 inline bool lies_like(const Tensor& tensor, const Tensor& other) {
   std::size_t next = 0;
   for (std::size_t i = 0; i < tensor.rank; ++i) {
@@ -88,7 +88,7 @@ struct MoveNest {
 
 // Makes the plan of loops over the output's memory, to which those over an element's bytes are added here. `first` is
 // the byte of the input that the output's first element comes from. The caller has proved that every place the loops
-// lead to lies in the input.
+// lead to is in the input.
 [[gnu::noinline]] inline Error plan_nest(Call& call, const Tensor& input, const Tensor& out, MoveNest& nest,
                                          std::int32_t first) {
   constexpr MoveLoop kOnce = {1, 1, 1};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Data movement on the host's side: builders for the canonical nodes that many spellings decompose into (view, permute,
+// Data movement on the host's side: builders for the canonical nodes that many forms decompose into (view, permute,
 // slice, cat, expand, flip), each of which yields its input where nothing would move; the float semantics they share;
 // and what ExecuTorch's portable kernels need that ours do not.
 #pragma once
@@ -15,7 +15,7 @@ namespace cormorant::ops {
 
 using Dims = std::vector<std::int64_t>;
 
-// Puts nodes where an exported call (or a node that is being lowered) stands, with its name and location.
+// Inserts nodes in place of an exported call (or a node that is being lowered), with its name and location.
 class Mover {
  public:
   explicit Mover(const Importer& importer)
@@ -23,7 +23,7 @@ class Mover {
   explicit Mover(const Rewriter& rewriter)
       : graph_(rewriter.graph), name_(rewriter.node.name), location_(rewriter.node.location), before_(&rewriter.node) {}
 
-  // Dimensions are not negative and within the rank; bounds lie within the sizes.
+  // Dimensions are not negative and within the rank; bounds are within the sizes.
   ir::Value* view(ir::Value* self, ir::Shape size) const;
   ir::Value* permute(ir::Value* self, Dims dims) const;
   ir::Value* slice(ir::Value* self, std::int64_t dim, std::int64_t start, std::int64_t end,
@@ -31,7 +31,7 @@ class Mover {
   ir::Value* cat(std::vector<ir::Value*> tensors, std::int64_t dim) const;
   ir::Value* expand(ir::Value* self, ir::Shape size) const;  // as PyTorch: new dimensions in front, size 1 to any
   ir::Value* flip(ir::Value* self, Dims dims) const;
-  // Each index along a dimension as often as `repeats` says, one behind the other: 0 0 1 1 2 2.
+  // Each index along a dimension as often as `repeats` says, one after another: 0 0 1 1 2 2.
   ir::Value* repeat_interleave(ir::Value* self, Dims repeats) const;
 
  private:
@@ -50,7 +50,7 @@ std::int64_t dim_argument(const Importer& importer, std::int64_t dim, std::size_
 evaluate::Tensor strided(const evaluate::Tensor& input, ir::Shape shape, const Dims& steps, std::int64_t first = 0);
 Dims contiguous_steps(const ir::Shape& shape);
 
-// Whether the dimension's places are stretches of memory: no dimension of more than one place lies outside of it.
+// Whether the dimension's places are stretches of memory: no dimension of more than one place is outside it.
 bool is_outermost(const ir::TensorType& type, std::size_t dim);
 
 // Throws unless input and result have equal parameters: moving data cannot change what it means.

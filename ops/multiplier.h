@@ -9,18 +9,18 @@
 
 namespace cormorant::ops {
 
-// The Multiplier nearest to a positive real factor: 31 significant bits, halves away from zero. Factors too small to
+// The Multiplier nearest to a positive real factor: 31 significant bits, ties away from zero. Factors too small to
 // matter (below 2^-32) become 0. Throws std::logic_error for a factor that is negative, infinite or not a number.
 Multiplier quantize_multiplier(double factor);
 
-// A real value in the integers of (scale, zero_point): nearest, halves away from zero, then clamped to [low, high].
+// A real value in the integers of (scale, zero_point): nearest, ties away from zero, then clamped to [low, high].
 std::int32_t quantize_value(double value, double scale, std::int32_t zero_point, std::int32_t low, std::int32_t high);
 
 // For kernels/window.h: how far sums of so many int8 values' distances to their zero point can be shifted left without
 // reaching 2^30.
 std::int32_t mean_left_shift(std::int64_t taps);
 
-// The same kernels' factor, behind that shift: rounded up, so that halves which are exact in real numbers go away from
+// The same kernels' factor, after that shift: rounded up, so that halves which are exact in real numbers go away from
 // zero. None for a factor that would carry every sum out of int8.
 struct MeanMultiplier {
   std::int32_t multiplier = 0;

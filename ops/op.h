@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The table of operators: what each folder in ops/ tells the rest of the compiler. One folder is one mathematical
-// operator with all its spellings; a null hook means that the operator has no such side. A new operator is a folder
-// with a function that returns this struct and one line in ops/operators.cmake.
+// The table of operators: what each folder in ops/ provides to the rest of the compiler. One folder is one mathematical
+// operator with all its forms; a null hook means that the operator has no such side. A new operator is a folder with a
+// function that returns this struct and one line in ops/operators.cmake.
 #pragma once
 
 #include <functional>
@@ -67,7 +67,7 @@ inline std::vector<Precision> w8a8() { return {Precision::w8a8}; }
 inline std::vector<Precision> w8a16() { return {Precision::w8a16}; }
 inline std::vector<Precision> w4a8() { return {Precision::w4a8}; }
 inline std::vector<Precision> w8a8_w8a16() { return {Precision::w8a8, Precision::w8a16}; }
-// Of operators with constant weights.
+// For operators with constant weights.
 inline std::vector<Precision> w8a8_w8a16_w4a8() { return {Precision::w8a8, Precision::w8a16, Precision::w4a8}; }
 inline std::vector<Precision> f32() { return {Precision::f32}; }
 inline std::vector<Precision> numbers() { return {Precision::f32, Precision::integers}; }
@@ -75,7 +75,7 @@ inline std::vector<Precision> numbers() { return {Precision::f32, Precision::int
 inline std::vector<Precision> any() { return {Precision::w8a8, Precision::f32}; }
 }  // namespace precisions
 
-// "8w16a", as users spell them; none of those that are no scheme of quantization.
+// "8w16a", as users spell them; none for those that are not a quantization scheme.
 std::string_view name_of(Precision precision);
 std::optional<Precision> parse_precision(std::string_view name);
 
@@ -102,7 +102,7 @@ struct QuantRule {
   };  // the range is known
   struct Reject {
     std::string reason;
-  };  // stays in float, and the user is told why
+  };  // stays in float, with the reason reported to the user
   std::variant<Observe, Share, ObserveOrShare, Fixed, Reject> output = Observe{};
   std::vector<Weight> weights;
   // Tensors of 16 bits with a known scale and zero point 0: these arguments, and the results from the second on.
@@ -138,7 +138,7 @@ struct Rewriter {
 };
 using Lower = ir::Value* (*)(const Rewriter&);
 
-// What memory order an operator wants of its 4-D tensors; the layout pass gives it to them.
+// What memory order an operator prefers for its 4-D tensors; the layout pass gives it to them.
 enum class Layout : std::uint8_t {
   same,  // whatever its inputs have, as long as all have the same (elementwise)
   channels_last,
@@ -168,15 +168,15 @@ struct Operator {
 
   // Import sees operands in the types that they have. Else integers become floats before it where the result is float.
   bool keeps_types = false;
-  // The forms are for results that are integers or truth values; another folder has the same ones for floats.
+  // The forms are for results that are integers or booleans; another folder has the same ones for floats.
   bool for_integers = false;
 
-  // The aten side: spellings that import; the first names the canonical node(s) of this folder.
+  // The aten side: forms that import; the first names the canonical node(s) of this folder.
   std::vector<AtenForm> forms;
   // The nodes that the hooks below are for, with their arguments: {"aten.softmax(Tensor self, int dim)"}. The table of
   // all operators keeps the names here, and gives the arguments to find_canonical().
   std::vector<std::string> canonical;
-  // Where two folders share a canonical name (conv2d and depthwise_conv2d), tells whose the node is. Null: all of them.
+  // If two folders share a canonical name (conv2d and depthwise_conv2d): whether this node is its own. Null: always.
   bool (*accepts)(const ir::Node&) = nullptr;
   // Result types of a canonical node by PyTorch's rules. Throws InputError for shapes that do not fit.
   std::vector<ir::TensorType> (*infer)(const ir::Node&) = nullptr;
@@ -185,7 +185,7 @@ struct Operator {
   QuantRule (*quantize)(const ir::Node&) = nullptr;
   // The same by other canonical nodes, for runtimes that have no kernel of it: one value per result. In float.
   std::vector<ir::Value*> (*write_out)(const Rewriter&) = nullptr;
-  // Whether a clamp behind it can become part of it, as the arguments activation_min and activation_max (floats).
+  // Whether a clamp after it can become part of it, as the arguments activation_min and activation_max (floats).
   bool fuses_activation = false;
   // A quantized canonical node -> cortex_m.* nodes with ExecuTorch's schemas.
   Lower lower = nullptr;
@@ -197,11 +197,11 @@ struct Operator {
   std::vector<ListedKernel> kernels = {};
   // cortex_m.* -> cormorant.* with constants laid out for the target. Null result: nothing better, keep the node.
   Lower prepack = nullptr;
-  // The result is the argument's memory under another shape: no instruction, no bytes (view).
+  // The result is the argument's memory with another shape: no instruction, no bytes (view).
   bool is_alias = false;
-  // Where in its argument's memory the result lies, in bytes, if it is one stretch of it (slice): as good as an alias.
+  // The result's offset in its argument's memory, in bytes, if it is contiguous there (slice): as good as an alias.
   std::optional<std::uint64_t> (*stretch)(const ir::Node&) = nullptr;
-  // Whether the result is its arguments' memory, one behind the other (cat): nothing to do if they lie there already.
+  // Whether the result is its arguments' memory, one after another (cat): nothing to do if they are there already.
   bool (*joins)(const ir::Node&) = nullptr;
   // Whether the result may share memory with the named argument (elementwise operators, exact size match).
   bool (*in_place)(const ir::Node&, std::string_view argument) = nullptr;
@@ -213,16 +213,16 @@ struct Operator {
   bool (*channelwise)(const ir::Node&) = nullptr;
   // MACs for reports.
   std::int64_t (*macs)(const ir::Node&) = nullptr;
-  // Instructions that a prepacked node takes, estimated: what one variant costs beside another of the same CPU.
+  // Instructions that a prepacked node takes, estimated: to compare variants on the same CPU.
   std::optional<std::int64_t> (*estimate)(const ir::Node&) = nullptr;
 
   // What some instruction of the operator computes with, or what it becomes.
   [[nodiscard]] bool has(Precision precision) const;
 };
 
-// Whether a node is only another reading of its first input's memory, and no instruction of a program.
+// Whether a node is only a view of its first input's memory, and not an instruction of a program.
 bool is_alias(const ir::Node& node);
-// The value whose memory this one is under another shape.
+// The value whose memory this one is with another shape.
 const ir::Value* root(const ir::Value* value);
 
 // Whether a node computes in float: its first result is.

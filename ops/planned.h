@@ -29,7 +29,7 @@ inline std::uint32_t size_along(const Tensor& tensor, std::int32_t dim) {
   return tensor.rank == 0 ? 1 : static_cast<std::uint32_t>(tensor.sizes[dim]);
 }
 
-// A tensor as three dimensions: what lies before one of them, itself, and behind it.
+// A tensor as three dimensions: what is before one of them, itself, and after it.
 struct Around {
   std::uint32_t outer = 1, size = 1, inner = 1;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Operator::overlap of poolings: pixel by pixel, on the host and on every CPU, so that the output may lie over the part
+// Operator::overlap of poolings: pixel by pixel, on the host and on every CPU, so that the output may be over the part
 // of the input whose windows are done. Host only.
 #pragma once
 

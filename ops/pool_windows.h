@@ -14,8 +14,8 @@ struct AxisWindows {
   std::vector<double> counts;
 };
 
-// PyTorch's windows; the number of results is known. With `include_padding` what lies in the padding counts. Windows
-// that cover nothing are rejected.
+// PyTorch's windows; the number of results is known. With `include_padding` what is in the padding counts. Windows that
+// cover nothing are rejected.
 struct Sliding {
   std::int64_t kernel, stride, padding, dilation;
 };
@@ -26,7 +26,7 @@ AxisWindows adaptive_windows(const Build& b, std::int64_t size, std::int64_t res
 // Over the last dimensions, one entry of `axes` each. A divisor replaces the counts of all of them.
 V mean_of_windows(const Build& b, V x, const std::vector<AxisWindows>& axes, std::optional<double> divisor = {});
 V largest_of_windows(const Build& b, V x, const std::vector<AxisWindows>& axes);
-// Where each lies, counted through the last dimensions.
+// Where each is, counted through the last dimensions.
 V places_of_largest(const Build& b, V x, const std::vector<AxisWindows>& axes);
 
 }  // namespace cormorant::ops

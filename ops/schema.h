@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // PyTorch's schema notation, read once per operator form: argument names in order, their types and defaults. An export
-// leaves arguments away that equal the default, so import needs both.
+// omits arguments that equal the default, so import needs both.
 #pragma once
 
 #include <optional>
@@ -24,7 +24,7 @@ struct Schema {
   std::string overload;  // "default"
   std::vector<SchemaArgument> arguments;
 
-  [[nodiscard]] std::string target() const;  // "aten.conv2d.default", as an export names it behind torch.ops.
+  [[nodiscard]] std::string target() const;  // "aten.conv2d.default", as an export names it after torch.ops.
 };
 
 // "conv2d.default(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1)"; a return type is ignored.

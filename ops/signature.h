@@ -55,7 +55,7 @@ struct HostWorld {
   using String = std::string;
 };
 
-// "cortex_m::quantized_mul.out" -> "cortex_m.quantized_mul" (the graph leaves the overload "out" away, others stay:
+// "cortex_m::quantized_mul.out" -> "cortex_m.quantized_mul" (the graph omits the overload "out", others stay:
 // "cormorant::conv2d.mve_1x1" -> "cormorant.conv2d.mve_1x1"), and back.
 std::string graph_name(std::string_view program_name);
 std::string program_name(std::string_view graph_name);

@@ -23,7 +23,7 @@ ir::Value* lower_float(const Rewriter& rewriter) {
         ->result();
   if (find_signature(node.op) != nullptr) return nullptr;
   require_own_runtime(rewriter);
-  const std::string name = "cormorant::" + node.op.substr(5) + ".float";  // behind "aten."
+  const std::string name = "cormorant::" + node.op.substr(5) + ".float";  // after "aten."
   const std::size_t parameters = node.args.size() - 1;
   if (parameters == 0) return rewriter.emit(Unary<HostWorld>{.self = self}, type, name)->result();
   if (parameters == 1) return rewriter.emit(Unary1<HostWorld>{.self = self, .a = number(1)}, type, name)->result();

@@ -13,11 +13,11 @@
 
 namespace cormorant::ops {
 
-using Parameters = std::array<double, 3>;  // the arguments behind self, in order; "tanh" and true are 1, none is NaN
+using Parameters = std::array<double, 3>;  // the arguments after self, in order; "tanh" and true are 1, none is NaN
 
 struct Function {
   std::string_view name;       // "elu": the canonical node is aten.elu
-  std::string_view arguments;  // of the schema, behind self: "Scalar alpha=1"
+  std::string_view arguments;  // of the schema, after self: "Scalar alpha=1"
   bool in_place;               // whether PyTorch also has elu_
   double (*apply)(double, const Parameters&);
 };

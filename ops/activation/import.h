@@ -5,7 +5,7 @@
 
 namespace cormorant::ops {
 
-// PyTorch's spellings of functions of one element: elu, elu_ and aliases become aten.elu(self, alpha, …).
+// PyTorch's forms of functions of one element: elu, elu_ and aliases become aten.elu(self, alpha, …).
 std::vector<AtenForm> activation_forms();
 
 }  // namespace cormorant::ops

@@ -77,7 +77,7 @@ Error load_words_activation(Call& call) {
   std::uint8_t bits = kFewestWordsBits;
   while (bits < 16 && (1 << bits) + 1 < table.size(0)) ++bits;
   call.require(table.size(0) == (1 << bits) + 1, Error::bad_shape);
-  // Differences of neighbours, times what lies between them, fit 32 bits.
+  // Differences of neighbours, times what is between them, fit 32 bits.
   const auto* entries = table.as<const std::int32_t>();
   for (std::int32_t i = 0; i < table.size(0); ++i) {
     call.require(entries[i] >= -(1 << 22) && entries[i] <= 1 << 22, Error::bad_constant);

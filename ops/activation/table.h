@@ -14,9 +14,9 @@ namespace cormorant::ops {
 using Table = std::array<std::int8_t, kTableEntries>;
 
 // The function between two sets of int8 parameters, entry i for the input i − 128: computed in double, rounded to
-// nearest, halves away from zero. A pole becomes the end of the range that it points to; where the function is
-// undefined (the logarithm of a negative number) it continues with the nearest defined entry, which keeps monotone
-// functions monotone. None if it is undefined everywhere.
+// nearest, ties away from zero. A pole becomes the end of the range that it points to; where the function is undefined
+// (the logarithm of a negative number) it continues with the nearest defined entry, which keeps monotone functions
+// monotone. None if it is undefined everywhere.
 std::optional<Table> make_table(const std::function<double(double)>& function, const ir::QuantParams& input,
                                 const ir::QuantParams& output);
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Elementwise addition: out = self + alpha · other. What compiler and kernels agree on.
+// Elementwise addition: out = self + alpha · other. The contract between compiler and kernels.
 //
 // cortex_m::quantized_add rescales both operands to a common fine scale, adds, and rescales the sum: three roundings of
-// 64-bit products per element. Its result depends on two bytes only, though, so the compiler can look at all 65,536
-// cases. Where integers exist for which
+// 64-bit products per element. Its result depends on only two bytes, though, so the compiler can check all 65,536
+// cases. If there are integers for which
 //     out = clamp((self · self_factor + other · other_factor + offset) >> shift)
 // gives the same result in every case, the program gets cormorant::add: two multiplications, one shift.
 #pragma once
@@ -97,7 +97,7 @@ struct FactorAdd {
 };
 
 // The shifts that the compiler tries. The first, an immediate in the kernels' fast loops, carries more of the factors'
-// bits, the second sums that lie far outside of the output's range.
+// bits, the second sums that are far outside the output's range.
 inline constexpr std::int32_t kShifts[] = {22, 20};
 
 struct Factors {

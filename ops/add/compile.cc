@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// aten.add(self, other, alpha), which subtractions are too, from PyTorch's spellings down to cortex_m.quantized_add.
+// aten.add(self, other, alpha), which subtractions are too, from PyTorch's forms down to cortex_m.quantized_add.
 #include <algorithm>
 #include <cmath>
 

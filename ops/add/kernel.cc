@@ -47,7 +47,7 @@ Rescale rescale(Call& call, std::int32_t zero_point, std::int32_t multiplier, st
 
 }  // namespace
 
-// Not part of its caller, whose frame lies below all that reads the arguments.
+// Kept out of line: the caller's frame is beneath everything that reads the arguments.
 [[gnu::noinline]] static Error plan_add(Call& call, QuantizedAdd<TargetWorld>& a) {
   LoadedBroadcast loaded;
   read_int8_broadcast(call, a.self, a.other, a.out, loaded);

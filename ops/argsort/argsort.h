@@ -32,7 +32,7 @@ struct Argsort {
 };
 
 // For each of `values` (whose rows, if it has any, belong to those of `sorted`) the first place of a sorted row where
-// it could be put: before its equals, or with `right` behind them.
+// it could be put: before its equals, or with `right` after them.
 template <class W>
 struct SearchSorted {
   typename W::Tensor sorted{};

@@ -6,7 +6,7 @@
 
 namespace cormorant::ops::argsort {
 
-// Whether an element stands before another in ascending order.
+// Whether an element precedes another in ascending order.
 inline bool is_less(DType type, const std::byte* a, std::uint32_t i, const std::byte* b, std::uint32_t j) {
   if (type == DType::f32) {
     const float x = element<float>(a, i), y = element<float>(b, j);
@@ -34,7 +34,7 @@ inline Error plan_argsort(const Argsort<TargetWorld>& args, Plan& plan) {
 }
 
 // Each element goes into the sorted part before it, whose place is found by halving. What was put there is read back as
-// an index within the row, wherever a hostile file lets other tensors lie.
+// an index within the row, wherever a hostile file places other tensors.
 inline void execute_argsort(const void* plan) {
   const auto& p = *static_cast<const Plan*>(plan);
   const std::uint32_t inner = p.shape.inner;
@@ -47,7 +47,7 @@ inline void execute_argsort(const void* plan) {
       for (std::uint32_t k = 0; k < p.shape.size; ++k) {
         std::uint32_t low = 0;
         std::uint32_t high = k;
-        while (low < high) {  // behind all that are not after it
+        while (low < high) {  // past all that are not after it
           const std::uint32_t middle = (low + high) / 2;
           const std::uint32_t a = first + k * inner, b = first + placed(middle) * inner;
           const bool before =

@@ -2,8 +2,8 @@
 //
 // avg_pool2d on int8, channels-last, in two forms.
 //
-// ExecuTorch's: the sum of a window divided by the number of its elements that lie inside the input, rounded to
-// nearest, halves away from zero (CMSIS-NN's arithmetic). Input and output share their quantization parameters, so
+// ExecuTorch's: the sum of a window divided by the number of its elements that are inside the input, rounded to
+// nearest, ties away from zero (CMSIS-NN's arithmetic). Input and output share their quantization parameters, so
 // neither zero point nor scale takes part; the schema's zero_point, multiplier and shift are for ExecuTorch's Python
 // semantics only.
 //
@@ -137,8 +137,8 @@ constexpr WindowDivisor divisor_of(std::uint32_t count) {
   return {count, quotient + (remainder != 0 ? 1 : 0)};
 }
 
-// sum / count to nearest, halves away from zero. |sum| <= 128 · count, so the product stays below 2^32, and the
-// quotient is too large by at most one (never, up to 361 elements).
+// sum / count to nearest, ties away from zero. |sum| <= 128 · count, so the product stays below 2^32, and the quotient
+// is too large by at most one (never, up to 361 elements).
 constexpr std::int32_t average(std::int32_t sum, WindowDivisor divisor) {
   const std::uint32_t magnitude = static_cast<std::uint32_t>(sum < 0 ? -sum : sum) + divisor.count / 2;
   std::uint32_t quotient = (magnitude * divisor.multiplier) >> 24;

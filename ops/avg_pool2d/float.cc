@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// aten.avg_pool2d in float is the portable operator as it stands.
+// aten.avg_pool2d in float is the portable operator as it is.
 #include "ops/avg_pool2d/float.h"
 
 #include "ops/avg_pool2d/avg_pool2d.h"

@@ -77,7 +77,7 @@ bool is_int8(std::int32_t value) { return value >= -128 && value <= 127; }
   return Error::ok;
 }
 
-// Not part of its caller, whose frame lies below all that reads the arguments.
+// Kept out of line: the caller's frame is beneath everything that reads the arguments.
 template <class Tensors>
 [[gnu::noinline]] Error plan_avg_pool2d(Call& call, QuantizedAvgPool2d<TargetWorld>& args) {
   const Tensors tensors(call, args.input, args.out);

@@ -24,7 +24,7 @@ struct AvgPoolPlan {
 Error load_avg_pool2d(Call& call);
 Error load_avg_pool2d_nhwc(Call& call);
 
-// The part of a window that lies inside the input.
+// The part of a window that is inside the input.
 struct PoolWindow {
   const std::int8_t* input;
   std::int8_t* output;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Sixteen channels at a time in 16-bit lanes, which hold windows of up to 256 elements; the division is a 16-bit high
-// multiplication whose quotient is too large by at most one, and mended. Larger windows take eight channels at a time
-// in 32-bit lanes.
+// multiplication whose quotient is too large by at most one, and fixed. Larger windows take eight channels at a time in
+// 32-bit lanes.
 #include <arm_mve.h>
 
 #include "ops/avg_pool2d/kernel.h"
@@ -10,8 +10,8 @@
 namespace cormorant::ops {
 namespace {
 
-// sums / count, to nearest, halves away from zero; the multiplier is 2^16 / count, rounded up. count in [1, 256], so
-// that |sum| + count / 2 < 2^16.
+// sums / count, to nearest, ties away from zero; the multiplier is 2^16 / count, rounded up. count in [1, 256], so that
+// |sum| + count / 2 < 2^16.
 inline int16x8_t average_16(int16x8_t sums, WindowDivisor divisor) {
   if (divisor.count == 1) return sums;  // 2^16 / 1 is too long for a lane
   const auto count = static_cast<std::uint16_t>(divisor.count);
@@ -23,7 +23,7 @@ inline int16x8_t average_16(int16x8_t sums, WindowDivisor divisor) {
   return vnegq_m_s16(result, result, vcmpltq_n_s16(sums, 0));
 }
 
-// Adds 16 channels of `pixels` pixels that lie `step` bytes apart. As C++:
+// Adds 16 channels of `pixels` pixels that are `step` bytes apart. As C++:
 //   for (; pixels != 0; --pixels, from += step) {
 //     low = vaddq_s16(low, vldrbq_s16(from)), high = vaddq_s16(high, vldrbq_s16(from + 8));
 //   }

@@ -5,7 +5,7 @@
 
 namespace cormorant::ops {
 
-// One dimension of a window: what lies inside the input, and how many elements PyTorch counts of it.
+// One dimension of a window: what is inside the input, and how many elements PyTorch counts of it.
 struct PoolExtent {
   std::int64_t begin, end, counted;
 };

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Products of two tensors that the model computes: out[b] = lhs[b] · rhs[b], one scale and zero point per tensor. What
-// compiler and kernels agree on. Two program forms:
+// Products of two tensors that the model computes: out[b] = lhs[b] · rhs[b], one scale and zero point per tensor. The
+// contract between compiler and kernels. Two program forms:
 //   cortex_m::quantized_batch_matmul.out   ExecuTorch's: the right side comes transposed, [batch, columns, inner]
-//   cormorant::batch_matmul.<variant>      takes the right side as it stands, [batch, inner, columns] or transposed,
+//   cormorant::batch_matmul.<variant>      takes the right side as it is, [batch, inner, columns] or transposed,
 //   and
 //                                          lays each batch's out in scratch for the inner loop of a convolution
 //
@@ -27,8 +27,8 @@ CORMORANT_NAMES(CORMORANT_BATCH_MATMUL_KERNELS)
 
 namespace cormorant::ops::batch_matmul {
 
-// The zero points are given with their sign turned, as upstream's compiler writes them. One batch on the left may serve
-// all of the right (an extension: upstream demands equal numbers).
+// The zero points are given negated, as upstream's compiler writes them. One batch on the left may serve all of the
+// right (an extension: upstream requires equal numbers).
 template <class W>
 struct QuantizedBatchMatmul {
   typename W::Tensor lhs{};
@@ -113,8 +113,8 @@ struct Size {
   std::uint32_t columns;
 };
 
-// How the right side stands in scratch: one record per block of columns, in the order in which the inner loop reads it.
-//   mve     the 4 columns' terms, then for every 16 of the inner dimension the 4 columns one after the other
+// How the right side is stored in scratch: one record per block of columns, in the inner loop's order.
+//   mve     the 4 columns' terms, then for every 16 of the inner dimension the 4 columns one after another
 //   others  the record of a convolution (bias, multiplier, shifts) and its interleaved weights (ops/conv2d/conv2d.h)
 // The others multiply rows that were widened and have the offset a added. Their sum, times b, comes as further elements
 // of the inner dimension: b is split in two because 128 is no int8, and in DSP's 16-bit halves a sum may need more than
@@ -134,7 +134,7 @@ struct Packing {
     const std::uint32_t unit = layout == Layout::mve ? 16 : layout == Layout::scalar ? 2 : 4;
     return (size.inner + unit - 1) / unit * unit;
   }
-  // Elements behind padded_inner that carry a row's sum.
+  // Elements after padded_inner that hold a row's sum.
   [[nodiscard]] constexpr std::uint32_t sum_elements() const {
     switch (layout) {
       case Layout::mve:
@@ -180,7 +180,7 @@ constexpr std::uint32_t scratch_bytes(const Variant& variant, const Size& size) 
   return packing.stream_bytes() + packing.row_bytes();
 }
 
-// Laying out pays when several rows use it; one or two rows multiply a transposed right side where it stands.
+// Laying out pays when several rows use it; one or two rows multiply a transposed right side where it is.
 constexpr bool is_worth_packing(const Size& size, bool rhs_is_transposed) {
   return size.rows > 2 || !rhs_is_transposed;
 }

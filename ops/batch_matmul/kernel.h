@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What loading a batch matmul leaves for every variant's execute().
+// The plan of a batch matmul, for every variant's execute().
 #pragma once
 
 #include "kernels/conv_geometry.h"

@@ -78,7 +78,7 @@ void pack_pairs(const Plan& p, const Packing& packing, const std::int8_t* rhs) {
 
 constexpr std::int32_t kOnes = 0x00010001;
 
-// A row into its place among three, its offset added, the pieces of its sum behind it.
+// A row into its place among three, its offset added, the pieces of its sum after it.
 void put_row(const Plan& p, const Packing& packing, const std::int8_t* from, std::uint32_t* to) {
   const std::int32_t offsets = (p.lhs_offset & 0xffff) | (p.lhs_offset * 65536);
   std::int32_t sum = 0;
@@ -149,7 +149,7 @@ void execute_packed(const void* raw) {
   });
 }
 
-// A program of another compiler, or a row or two: the right side as it stands.
+// A program of another compiler, or a row or two: the right side as it is.
 void execute(const void* raw) {
   const auto& p = *static_cast<const Plan*>(raw);
   const std::int32_t lhs_offsets = (p.lhs_offset & 0xffff) | (p.lhs_offset * 65536);

@@ -30,7 +30,7 @@ void pack_transposed(const Plan& p, const Packing& packing, const std::int8_t* r
   }
 }
 
-// Eight neighbours of a row go to eight columns, which stand at fixed distances: a scattered store does that.
+// Eight neighbours of a row go to eight columns, which are at fixed distances: a scattered store does that.
 void pack_rows(const Plan& p, const Packing& packing, const std::int8_t* rhs) {
   const std::uint32_t block_bytes = packing.block_bytes();
   const uint16x8_t lane = vidupq_n_u16(0, 1);
@@ -46,7 +46,7 @@ void pack_rows(const Plan& p, const Packing& packing, const std::int8_t* rhs) {
   }
 }
 
-// The fallback for blocks that lie farther apart than 16 bits count.
+// The fallback for blocks that are farther apart than 16 bits count.
 void pack_plainly(const Plan& p, const Packing& packing, const std::int8_t* rhs) {
   auto* stream = reinterpret_cast<std::int8_t*>(p.scratch);
   for (std::uint32_t k = 0; k < p.size.inner; ++k) {
@@ -56,7 +56,7 @@ void pack_plainly(const Plan& p, const Packing& packing, const std::int8_t* rhs)
   }
 }
 
-// a Σ r + K · a · b of every column. Bytes behind the inner dimension's end are of no account: rows are zero there.
+// a Σ r + K · a · b of every column. Bytes past the inner dimension's end do not matter: rows are zero there.
 void put_terms(const Plan& p, const Packing& packing) {
   const std::int32_t constant = static_cast<std::int32_t>(p.size.inner) * p.lhs_offset * p.rhs_offset;
   for (std::uint32_t column = 0; column < packing.blocks() * 4; ++column) {
@@ -83,7 +83,7 @@ void pack(const Plan& p, const Packing& packing, const std::int8_t* rhs) {
   put_terms(p, packing);
 }
 
-// Columns behind the last whole block of four take a detour over the stack.
+// Columns past the last whole block of four take a detour via the stack.
 void compute(MveMatmul m, std::uint32_t columns, std::uint32_t block_bytes) {
   m.blocks = columns / 4;
   if (m.blocks != 0) cormorant_matmul_mve(&m);
@@ -146,7 +146,7 @@ void execute_packed(const void* raw) {
   });
 }
 
-// A program of another compiler, or a row or two: the right side as it stands, with the sums of both sides.
+// A program of another compiler, or a row or two: the right side as it is, with the sums of both sides.
 void execute(const void* raw) {
   const auto& p = *static_cast<const Plan*>(raw);
   const std::uint32_t inner = p.size.inner;

@@ -46,7 +46,7 @@ void pack_columns(const Plan& p, const Packing& packing, const std::int8_t* rhs)
   }
 }
 
-// A row into its place among N, its offset added, its sum behind it; gives the sum of all that.
+// A row into its place among N, its offset added, its sum after it; gives the sum of all that.
 template <std::uint32_t N>
 std::int32_t put_row(const Plan& p, const Packing& packing, const std::int8_t* from, std::int32_t* to) {
   std::int32_t sum = 0;
@@ -125,7 +125,7 @@ void execute_v6m(const void* raw) {
   });
 }
 
-// Where a program of another compiler brings its own form, and for a row or two: products as they stand.
+// Where a program of another compiler brings its own form, and for a row or two: products as they are.
 void execute(const void* raw) {
   const auto& p = *static_cast<const Plan*>(raw);
   for_batches(p, [&](const std::int8_t* lhs, const std::int8_t* rhs, std::int8_t* out) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the forms without MVE share: the record that stands before a block's columns, and rows in blocks.
+// What the forms without MVE share: the record that is before a block's columns, and rows in blocks.
 #pragma once
 
 #include "kernels/conv_gemm.h"
@@ -14,7 +14,7 @@ struct Halves {
   explicit Halves(std::int32_t offset) : first(offset >> 1), second(offset - (offset >> 1)) {}
 };
 
-// Bias 0, multiplier and shifts of a block of columns; gives the place behind it.
+// Bias 0, multiplier and shifts of a block of columns; gives the place after it.
 template <std::uint32_t kBlock>
 std::uint8_t* put_record(std::uint8_t* to, const Plan& p) {
   auto* words = reinterpret_cast<std::int32_t*>(to);

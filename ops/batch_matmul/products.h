@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The shapes of aten.bmm(self, mat2, transposed, scale), and PyTorch's spellings of it. Host only.
+// The shapes of aten.bmm(self, mat2, transposed, scale), and PyTorch's forms of it. Host only.
 #pragma once
 
 #include "ops/op.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Batch norm: folded into what stands before it, or a product and a sum. Only other compilers' programs have it as an
+// Batch norm: folded into what is before it, or a product and a sum. Only other compilers' programs have it as an
 // instruction.
 #pragma once
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cat: tensors one behind the other along one dimension. All lie in memory in the same order.
+// cat: tensors one after another along one dimension. All have the same memory order.
 #pragma once
 
 #include <cstdint>

@@ -6,7 +6,7 @@
 namespace cormorant::ops {
 namespace {
 
-// PyTorch lets vectors without elements stand anywhere in the list.
+// PyTorch allows empty vectors anywhere in the list.
 bool is_nothing(const Tensor& tensor) { return tensor.elements() == 0 && tensor.rank == 1; }
 
 void check_part(Call& call, const Tensor& part, const Tensor& out, std::int32_t dim) {
@@ -34,7 +34,7 @@ Error load_cat(Call& call) {
   auto* const plan = static_cast<CatPlan*>(call.allocate(bytes.value(), alignof(CatPlan)));
   if (plan == nullptr) return call.error();
   auto* part = reinterpret_cast<CatPart*>(plan + 1);
-  // Bytes of a chunk of size 1 along the axis; what stands outside of it repeats.
+  // Bytes of a chunk of size 1 along the axis; what is outside it repeats.
   const auto unit = static_cast<std::uint32_t>(steps_of(out).bytes[dim]);
   const auto size = static_cast<std::uint32_t>(out.sizes[dim]);
   const std::uint32_t row_bytes = unit * size;

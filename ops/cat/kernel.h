@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Seen from the axis, every tensor is as many chunks of contiguous bytes as there are places outside of it; the output
-// has the tensors' chunks side by side. Any element size, rank and memory order is the same loop.
+// Seen from the axis, every tensor is as many chunks of contiguous bytes as there are places outside it; the output has
+// the tensors' chunks side by side. Any element size, rank and memory order is the same loop.
 #pragma once
 
 #include "kernels/move.h"

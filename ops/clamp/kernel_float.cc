@@ -12,7 +12,7 @@ namespace {
 
 using float_math::kInfinity;
 
-constexpr std::size_t kIsInt8 = 2;  // the parameter behind the bounds
+constexpr std::size_t kIsInt8 = 2;  // the parameter after the bounds
 
 // In the same plan, whose pointers then lead to bytes.
 Error plan_int8_clamp(Call& call, const FloatClamp<TargetWorld>& args) {

@@ -6,7 +6,7 @@
 namespace cormorant::ops {
 namespace {
 
-// Whole words; tensors are aligned. Of relu and its like there is no upper bound.
+// Whole words; tensors are aligned. relu and the like have no upper bound.
 template <bool kHigh>
 inline void clamp_words(const std::int8_t* from, std::int8_t* to, std::uint32_t words, std::uint32_t low,
                         std::uint32_t high) {

@@ -9,7 +9,7 @@
 namespace cormorant::ops::conv2d {
 
 // compute(pixels, out, out_step): N pixels, out_step bytes apart, or the same one N times and out_step 0. Where
-// pixels lie at equal distances rows are one.
+// pixels are at equal distances rows are one.
 template <std::uint32_t N, class Compute>
 void for_blocks(const Convolution& c, Compute compute) {
   const conv::Geometry& g = c.header.geometry;
@@ -50,8 +50,8 @@ void for_blocks(const Convolution& c, Compute compute) {
   }
 }
 
-// The blocks of a layer with general rounding that the loops for Rounding::both have computed wrongly: once more, in
-// plain loops. Blocks of whatever else were right.
+// The blocks of a layer with general rounding that the loops for Rounding::both have computed wrongly: again, in plain
+// loops. Blocks of whatever else were right.
 template <class Gemm, class Plain>
 void compute_marked(Gemm gemm, const Stream& stream, Plain plain) {
   const std::uint32_t block = stream.block();

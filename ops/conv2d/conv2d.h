@@ -9,7 +9,7 @@
 // channels of a group, in the order in which the inner loop reads it:
 //   bias[block] int32, with input_offset · Σ weights folded in, so that kernels multiply the input as it is stored
 //   weights     int8, interleaved as `weight_index` says, the patch padded with zeros
-//   multiplier[block] int32, shift right[block] int8, shift left[block] int8 (for MVE the weights stand before these)
+//   multiplier[block] int32, shift right[block] int8, shift left[block] int8 (for MVE the weights precede these)
 // Padding must therefore read as the input's zero point: a patch is copied to scratch, except where the input is the
 // matrix already.
 #pragma once
@@ -119,7 +119,7 @@ enum class Layout : std::uint8_t {
 struct Variant {
   const char* name;  // of the program
   Layout layout;
-  bool pointwise;           // reads the input as it stands
+  bool pointwise;           // reads the input as it is
   bool by_columns = false;  // computes one row, and has its patches column by column
 };
 
@@ -145,7 +145,7 @@ constexpr bool is_row_of_window(const conv::Geometry& g) {
          (g.kernel_height - 1U) * g.dilation_height + 1 == g.in_height;
 }
 constexpr bool has_small_rows(const conv::Geometry& g) { return std::uint32_t{g.kernel_width} * g.in_channels <= 16; }
-// Where in a patch that lies column by column its k-th element is.
+// Where the k-th element is in a patch that is stored column by column.
 constexpr std::uint32_t place_by_columns(const conv::Geometry& g, std::uint32_t k) {
   if (has_small_rows(g)) return k;
   const std::uint32_t inputs = g.group_inputs(), pixel = k / inputs;
@@ -177,7 +177,7 @@ constexpr const Variant& choose_variant(const Target& target, const conv::Geomet
 
 constexpr std::uint32_t round_up(std::uint32_t n, std::uint32_t to) { return (n + to - 1) & ~(to - 1); }  // 2^n
 
-// The packed stream behind the header.
+// The packed stream after the header.
 struct Stream {
   Layout layout;
   std::uint32_t patch;
@@ -314,8 +314,8 @@ struct Stretch {
   }
 };
 
-// The same along a row of the output: columns of the window one behind the other, or patch by patch where a row of it
-// is no longer than a vector. Small, since memory is what rows are for.
+// The same along a row of the output: columns of the window one after another, or patch by patch where a row of it is
+// no longer than a vector. Small, since memory is what rows are for.
 struct RowStretch {
   std::uint32_t step;  // bytes from a pixel's patch to the next one's
   std::uint32_t outputs;
@@ -344,7 +344,7 @@ constexpr CheckedSize scratch_bytes(const Variant& variant, const conv::Geometry
             // Where 16 does not divide the patch whole vectors would leave the input at its end.
             return variant.pointwise && patch == g.patch() ? 0U : patch;
           case Walk::columns:
-            // Vectors read up to 15 bytes behind the last patch, and are written up to 15 bytes behind the last row.
+            // Vectors read up to 15 bytes past the last patch, and are written up to 15 bytes past the last row.
             return CheckedSize(Stretch(g).rows) * Stretch(g).row + 16U;
           case Walk::pixels:
             break;
@@ -369,7 +369,7 @@ constexpr CheckedSize row_scratch_bytes(const Variant& variant, const conv::Geom
   return variant.by_columns ? CheckedSize(RowStretch(g).bytes) : scratch_bytes(variant, g);
 }
 
-// What CMSIS-NN's arm_convolve_wrapper_s8_get_buffer_size says, which ExecuTorch's kernel demands to the byte.
+// What CMSIS-NN's arm_convolve_wrapper_s8_get_buffer_size says, which ExecuTorch's kernel requires to the byte.
 // `padding` is symmetric here, and the weights' channels equal the input's unless the convolution is grouped.
 constexpr std::uint32_t upstream_scratch_bytes(Isa isa, const conv::Geometry& g, std::uint32_t kernel_channels) {
   const bool whole = kernel_channels == g.in_channels;

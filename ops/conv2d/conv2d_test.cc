@@ -136,7 +136,7 @@ std::vector<Case> cases() {
                          .padding = {1, 2},
                          .dilation = {2, 2},
                          .groups = 4}));
-  // Windows of one row, in place but for the border; of one column; dilated in either direction; all strides.
+  // Windows of one row, in place except for the border; of one column; dilated in either direction; all strides.
   for (const std::int64_t channels : {3, 20}) {
     all.push_back(case_of({.in = {1, channels, 1, 23}, .outputs = 6, .kernel = {1, 5}, .padding = {0, 2}}));
     all.push_back(case_of({.in = {2, channels, 3, 11}, .outputs = 4, .kernel = {1, 4}, .stride = {1, 3}}));
@@ -549,7 +549,7 @@ TEST(Conv2dPrepack, TheVariantSuitsTheTarget) {
 
 TEST(Conv2d, EqualsTheReferenceWhereFlashIsSaved) { conformance::expect_same_bits_where_flash_is_saved(cases()); }
 
-// A 3×3 convolution behind an explicit pad of rows and columns.
+// A 3×3 convolution after an explicit pad of rows and columns.
 struct Padded {
   ir::Graph graph;
   ir::Node* pad = nullptr;

@@ -42,7 +42,7 @@ struct Lowered {
   conv::Geometry geometry;
 };
 Lowered lower_parameters(const Rewriter& rewriter);
-// The same but for the geometry, for weights whose output channels are dimension `axis`: of a grouped transposed
+// The same except for the geometry, for weights whose output channels are dimension `axis`: of a grouped transposed
 // convolution, those of one group.
 Lowered lower_constants(const Rewriter& rewriter, std::int32_t axis, std::int64_t channels);
 ir::Value* zero_bias(const Rewriter& rewriter, std::int64_t channels);

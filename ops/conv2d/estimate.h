@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Instructions of the packed kernels, within some 10 %: the inner loops are counted, what lies around them was measured
+// Instructions of the packed kernels, within some 10 %: the inner loops are counted, what is around them was measured
 // (docs/kernels.md). Host only.
 #pragma once
 

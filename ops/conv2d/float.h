@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Convolutions in float: ExecuTorch's portable operator for all kinds, depthwise, grouped and transposed ones too.
-// Tensors lie in logical order, [N, C, H, W], of ExecuTorch's files also [N, C, W]; weights are [outputs, inputs /
+// Tensors are in logical order, [N, C, H, W], of ExecuTorch's files also [N, C, W]; weights are [outputs, inputs /
 // groups, height, width], of a transposed convolution [inputs, outputs / groups, height, width].
 #pragma once
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the spellings of convolutions have in common, shared by the folders that import them. PyTorch convolves lines,
+// What the forms of convolutions have in common, shared by the folders that import them. PyTorch convolves lines,
 // planes and volumes, with and without a batch; kernels convolve planes in batches. A line is a plane of height 1, so
-// views before and behind the node bring every other form to it, under the name of the user's call.
+// views before and after the node bring every other form to it, under the name of the user's call.
 #pragma once
 
 #include "ops/op.h"
@@ -26,14 +26,14 @@ Ints pair_of(Importer& importer, const Planes& planes, const char* argument, std
 // The node's result under the shape that the call has.
 std::vector<ir::Value*> shaped_as_called(Importer& importer, ir::Value* result);
 
-// aten.convolution with transposed=True and the spellings of their own -> aten.conv_transpose2d.
+// aten.convolution with transposed=True and the forms of their own -> aten.conv_transpose2d.
 std::vector<ir::Value*> import_transposed(Importer& importer);
 
 // Convolutions in three dimensions, as sums of those in two (volume.cc).
 std::vector<ir::Value*> import_volume(Importer& importer);
 std::vector<ir::Value*> import_transposed_volume(Importer& importer);
 
-// The spellings that become aten.conv2d, or aten.pad and aten.conv2d.
+// The forms that become aten.conv2d, or aten.pad and aten.conv2d.
 std::vector<AtenForm> convolution_forms();
 
 }  // namespace cormorant::ops::conv2d

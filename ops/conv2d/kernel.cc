@@ -51,7 +51,7 @@ Error load(Call& call) {
   return load_packed(call, is_computable_by<V>, packed_shape_of<V>);
 }
 
-// Not part of its caller, whose frame lies below all that reads the arguments.
+// Kept out of line: the caller's frame is beneath everything that reads the arguments.
 template <class Tensors>
 [[gnu::noinline]] Error plan_direct_as(Call& call, QuantizedConv2d<TargetWorld>& args) {
   const Tensors tensors(call, args.input, args.out);
@@ -144,7 +144,7 @@ Error plan_direct(Call& call, const DirectArguments& a, const Window& window) {
   if (call.error() != Error::ok) return call.error();
   auto* const plan = call.make_plan<conv::Direct>();
   if (plan == nullptr) return call.error();
-  // In place: a copy on the stack would lie on top of the whole signature.
+  // In place: a copy on the stack would be on top of the whole signature.
   conv::Geometry& g = plan->geometry;
   put(call, g.batch, a.input.size(0));
   put(call, g.in_height, a.input.size(2));
@@ -203,7 +203,7 @@ void share_workspace(Call& call, const Variant& variant, conv::Direct& plan) {
   conv::Geometry g = plan.geometry;
   g.inputs_per_group = g.in_channels;
   if (plan.group_channels != g.in_channels || g.patch() > conv::kLargestRepackedPatch) return;
-  // Patches are made anew for every pass, which wants some channels to serve.
+  // Patches are made again for every pass, which wants some channels to serve.
   constexpr std::uint32_t kStreamBytes = 8192;
   const Stream stream(variant.layout, g);
   std::uint32_t pass = stream.block();

@@ -9,7 +9,7 @@
 
 namespace cormorant::ops::conv2d {
 
-// Of a packed convolution, depthwise ones too: everything else stands in the constant's header.
+// For a packed convolution, including depthwise ones: everything else is in the constant's header.
 struct PackedPlan {
   const conv::Header* header;
   const std::int8_t* input;
@@ -58,7 +58,7 @@ inline Convolution convolution_of(const PackedPlan& plan) {
 struct PackedShape {
   std::uint64_t stream_bytes;
   std::uint32_t scratch_bytes;  // CheckedSize::kOverflow: more than there is
-  // Records, each with `block` right shifts and as many left shifts behind them at `shifts_at`.
+  // Records, each with `block` right shifts and as many left shifts after them at `shifts_at`.
   std::uint32_t blocks;
   std::uint32_t block_bytes;
   std::uint32_t block;
@@ -70,7 +70,7 @@ Error load_packed(Call& call, bool (*is_computable)(const conv::Geometry&),
                   PackedShape (*shape_of)(const conv::Geometry&));
 // The packed shape of a variant for a geometry that it computes.
 PackedShape packed_shape(const Variant& variant, const conv::Geometry& geometry);
-// A header whose geometry `shape` is for, and the stream behind it, of which `bytes` are there.
+// A header whose geometry `shape` is for, and the stream after it, of which `bytes` are there.
 bool is_sound_stream(const PackedShape& shape, const conv::Header& header, std::uint32_t bytes);
 bool is_activation(const Tensor& tensor);  // int8, channels-last
 
@@ -83,7 +83,7 @@ Error load_scalar(Call& call);
 Error load_v6m(Call& call);
 
 // cortex_m::quantized_conv2d.out on every instruction set: the plan is a conv::Direct. Without a variant constants are
-// read as they stand; else they are laid out for it where there is room to.
+// read as they are; else they are laid out for it where there is room to.
 Error load_direct(Call& call);
 Error load_direct_nhwc(Call& call);
 template <const Variant& V>

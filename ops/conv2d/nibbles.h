@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Convolution with weights of 4 bits, two to a byte in flash (4w8a): what compiler and kernels agree on. A record is
-// that of the variant for bytes (conv2d.h) but for its weights: of eight, the first four are the lower halves of four
-// bytes, the others the upper ones, filled up to eights. The kernel unpacks the records of some channels into scratch
-// and computes these channels of all pixels by the loops for bytes, then come the next ones: a weight is unpacked once,
-// and serves every pixel.
+// that of the variant for bytes (conv2d.h) except for its weights: of eight, the first four are the lower halves of
+// four bytes, the others the upper ones, filled up to eights. The kernel unpacks the records of some channels into
+// scratch and computes these channels of all pixels by the loops for bytes, then come the next ones: a weight is
+// unpacked once, and serves every pixel.
 #pragma once
 
 #include "ops/conv2d/conv2d.h"
@@ -41,7 +41,7 @@ struct Stream {
     return bytes.block_bytes() - weights() + packed_weights();
   }
   [[nodiscard]] constexpr std::uint64_t total() const { return wide_product(bytes.blocks(), block_bytes()); }
-  // Shifts stand before the weights but for MVE.
+  // Shifts precede the weights except for MVE.
   [[nodiscard]] constexpr std::uint32_t shifts_at() const {
     const std::uint32_t at = bytes.shifts_at();
     return at < bytes.weights_at() ? at : at - weights() + packed_weights();

@@ -32,7 +32,7 @@ inline void copy_words(std::uint8_t* to, const std::uint8_t* from, std::uint32_t
   for (std::uint32_t left = bytes / 4; left > 0; --left) *out++ = *in++;
 }
 
-// Records of `blocks` blocks. Not part of its caller, whose frame lies below the kernel's.
+// Records of `blocks` blocks. Kept out of line: the caller's frame is beneath the kernel's.
 template <auto Unpack>
 [[gnu::noinline]] void unpack(const Stream& stream, std::uint8_t* to, const std::uint8_t* from, std::uint32_t blocks) {
   const std::uint32_t head = stream.bytes.weights_at();

@@ -16,7 +16,7 @@ constexpr std::optional<conv::Order> order_of(const Variant& variant, const conv
   if (variant.layout != Layout::mve) return conv::Order{pixels_of(variant.layout), 0};
   switch (variant.pointwise ? Walk::rows : walk_of(g)) {
     case Walk::rows:
-      // Groups, and channels behind the last four, are rounds of their own over a row.
+      // Groups, and channels past the last four, are rounds of their own over a row.
       if (g.groups != 1 || g.out_channels % 4 != 0) return std::nullopt;
       return conv::Order{2, 0};
     case Walk::columns:

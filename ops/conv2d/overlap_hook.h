@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Operator::overlap of the packed convolutions: the geometry stands in the constant's header. Programs that name
+// Operator::overlap of the packed convolutions: the geometry is in the constant's header. Programs that name
 // ExecuTorch's operators may run with kernels of others, of whose order nothing is known. Host only.
 #pragma once
 

@@ -12,7 +12,7 @@ ReferenceConvolution packed_reference(const PackedPlan& plan, std::uint32_t grou
 void reference_packed(Layout layout, const PackedPlan& plan, bool by_columns = false);
 ReferenceConvolution direct_reference(const conv::Direct& plan);
 
-// Constants of a direct plan but for the weights, whose order is the operator's.
+// Constants of a direct plan except for the weights, whose order is the operator's.
 struct DirectParameters {
   const conv::Direct& plan;
   [[nodiscard]] std::int32_t bias(std::uint32_t c) const { return plan.bias == nullptr ? 0 : plan.bias[c]; }

@@ -54,7 +54,7 @@ std::uint32_t merged_groups(const Variant& variant, const conv::Geometry& g) {
     const std::uint32_t patch = stream.padded_patch();
     std::uint64_t cost = 0;  // instructions per pixel
     if (variant.layout == Layout::mve) {
-      // Channels behind the last block of four are computed by a call of their own.
+      // Channels past the last block of four are computed by a separate call.
       cost = stream.group_blocks() * (7 * patch / 16 + 14) + (stream.channels % 4 != 0 ? 60 : 0);
       cost += walk_of(candidate) == Walk::rows ? 10 : 15 + g.kernel_width * (8 + candidate.group_inputs() / 4);
     } else {
@@ -152,7 +152,7 @@ ir::Value* prepack_with(const Rewriter& rewriter, const Variant* forced) {
   const auto window = static_cast<std::uint32_t>(ohwi[1] * ohwi[2]) * inputs;
   const ir::Shape& in = node.tensor("input")->type.shape;
   const ir::Shape& out = node.result()->type.shape;
-  // Of a text that contradicts itself: the runtime says so.
+  // From a text that contradicts itself: the runtime reports it.
   if (inputs == 0 || in.size() != 4 || out.size() != 4 || out[1] != ohwi[0] || in[1] % ohwi[3] != 0) return nullptr;
   const auto weight_at = [&](std::uint32_t c, std::uint32_t k) -> std::int32_t {
     return weights[std::size_t{c} * window + k];

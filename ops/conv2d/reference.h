@@ -15,7 +15,7 @@ struct ReferenceConvolution {
   conv::Geometry geometry;
   std::uint32_t group_channels = 1;  // input channels that one output channel sees
   std::int32_t input_offset = 0;     // added to each input
-  std::int32_t outside = 0;          // what lies outside of the input, before input_offset
+  std::int32_t outside = 0;          // what is outside the input, before input_offset
   std::int32_t output_offset = 0;
   std::int32_t activation_min = -128;
   std::int32_t activation_max = 127;
@@ -62,7 +62,7 @@ void reference_convolution(const ReferenceConvolution& c, const Constants& const
   }
 }
 
-// What of these answers all packed layouts have in common, read where their stream says that it stands.
+// What of these answers all packed layouts have in common, read where their stream says it is.
 template <class Stream>
 struct PackedConstants {
   Stream stream;
@@ -79,7 +79,7 @@ struct PackedConstants {
   [[nodiscard]] std::int32_t shift(std::uint32_t c) const {
     return byte(stream.right_shift_index(c)) + byte(stream.left_shift_index(c));
   }
-  // A weight as it stands in the stream: a byte, or 16 bits of a multiple.
+  // A weight as it is in the stream: a byte, or 16 bits of a multiple.
   [[nodiscard]] std::int32_t stored_weight(std::uint32_t at) const {
     return stream.weight_bytes() == 2 ? (byte(at + 1) * 256 + data[at]) / stream.scale() : byte(at);
   }

@@ -10,7 +10,7 @@
 
 namespace cormorant::ops::conv2d {
 
-// Where the weights of a convolution stand: OHWI, or HWO for one input channel.
+// The order of a convolution's weights: OHWI, or HWO for one input channel.
 struct Weights {
   const std::int8_t* first;
   std::uint32_t channel_step;
@@ -60,8 +60,8 @@ std::int32_t put_weights(std::uint8_t* to, std::uint32_t lane, const std::int8_t
 }
 
 // `count` channels from `first` on. clear(at, bytes) sets bytes to zero: patches are filled up with elements that have
-// no weight, and blocks with channels that nobody asks for.
-// Not part of its caller, whose frame lies below the kernel's.
+// no weight, and blocks with channels that are not needed. Kept out of line: the caller's frame is beneath the
+// kernel's.
 template <Layout kLayout, auto Put, class Clear>
 [[gnu::noinline]] void repack(const conv::Direct& d, const Weights& weights, const Stream& stream, std::uint32_t first,
                               std::uint32_t count, Clear clear) {

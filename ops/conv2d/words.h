@@ -11,7 +11,7 @@
 // instruction on DSP (SMMULR) and MVE (VRMULH). All else is computed by cormorant::conv2d.words, on any CPU.
 //
 // A packed constant is a header and a stream of records, one per block of channels of a group:
-//   words          bias int64, m' int32, n int32, weights as they stand (ky, kx, channel), padded to 4
+//   words          bias int64, m' int32, n int32, weights as they are (ky, kx, channel), padded to 4
 //   mve_words      bias[4] int32, weights: 8 elements of each channel in turn, q[4] int32
 //   dsp_words      bias[2], q[2], weights: elements k, k + 1 of both channels, as SXTB16 takes them apart
 //   scalar_words   bias[2], q[2], weights: element k of both channels
@@ -86,7 +86,7 @@ constexpr bool is_computable(const conv::Geometry& g) {
          wide_product(g.taps(), g.in_channels) <= conv::kMaxPatch / 2;
 }
 
-// The packed stream behind the header.
+// The packed stream after the header.
 struct Stream {
   Layout layout;
   std::uint32_t patch;
@@ -105,7 +105,7 @@ struct Stream {
   [[nodiscard]] constexpr std::uint32_t padded_patch() const {
     return round_up(patch, layout == Layout::mve ? 8 : layout == Layout::scalar ? 2 : 4);
   }
-  // Before the weights: biases, and but for MVE the factors.
+  // Before the weights: biases, and except for MVE the factors.
   [[nodiscard]] constexpr std::uint32_t weights_at() const {
     switch (layout) {
       case Layout::plain:
@@ -131,7 +131,7 @@ struct Stream {
   [[nodiscard]] constexpr std::uint32_t bias_index(std::uint32_t channel) const {
     return record(channel) + 4 * lane(channel);
   }
-  // q, or m', behind which n stands.
+  // q, or m' followed by n.
   [[nodiscard]] constexpr std::uint32_t factor_index(std::uint32_t channel) const {
     switch (layout) {
       case Layout::plain:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Convolution of 16-bit activations as plain loops: where each output's inputs stand. Host only.
+// Convolution of 16-bit activations as plain loops: where each output's inputs are. Host only.
 #pragma once
 
 #include <cstdint>

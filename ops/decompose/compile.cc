@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Spellings that are made of the canonical nodes of other folders when a model is imported, and have no node of their
-// own. A family is a file; ops/build.h is what they are written in.
+// Forms that are made of the canonical nodes of other folders when a model is imported, and have no node of their own.
+// A family is a file; ops/build.h is what they are written in.
 #include "ops/decompose/forms.h"
 
 namespace cormorant::ops {

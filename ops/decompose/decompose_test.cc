@@ -13,7 +13,7 @@ namespace {
 
 using Dims = std::vector<std::int64_t>;
 
-// What PyTorch 2.15 made of each, integers and truth values as floats.
+// What PyTorch 2.15 made of each, integers and booleans as floats.
 TEST(DecomposeImport, EverySpellingIsPyTorchs) {
   const conformance::ImportRow rows[] = {
       {"aten.tril.default", {{3, 3}}, {{"diagonal", std::int64_t{-1}}}, {{{3, 3}, {0, 0, 0, 3, 0, 0, 6, 7, 0}}}},

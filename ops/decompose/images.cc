@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Resizing by interpolation, one dimension after the other; sampling at computed places; and the opposite of a pooling.
+// Resizing by interpolation, One dimension at a time; sampling at computed places; and the opposite of a pooling.
 #include <algorithm>
 #include <cmath>
 

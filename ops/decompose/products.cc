@@ -29,7 +29,7 @@ V arranged(const Build& b, const Named& x, const std::string& order) {
   return b.permute(x.value, dims);
 }
 
-// Sums over what nobody else needs.
+// Sums over dimensions that nothing else needs.
 Named summed(const Build& b, Named x, const std::string& kept) {
   Dims dims;
   std::string left;
@@ -46,7 +46,7 @@ Named summed(const Build& b, Named x, const std::string& kept) {
   return {b.view(b.sum(x.value, dims), shape), left};
 }
 
-// A letter that stands twice: the diagonal.
+// A letter that appears twice: the diagonal.
 Named without_repetition(const Build& b, Named x) {
   for (std::size_t i = 0; i < x.letters.size(); ++i) {
     const std::size_t j = x.letters.find(x.letters[i], i + 1);
@@ -120,7 +120,7 @@ Named contracted(const Build& b, Named x, Named y, const std::string& kept) {
   return {b.view(product, shape), letters};
 }
 
-// "bqd,bkd->bqk", with "..." for any dimensions and without a result for the letters that stand once, sorted.
+// "bqd,bkd->bqk", with "..." for any dimensions and without a result for the letters that appear once, sorted.
 struct Equation {
   std::vector<std::string> operands;
   std::string result;
@@ -248,7 +248,7 @@ Values import_kron(Importer& importer) {
   while (rank_of(other) < rank_of(self)) other = b.unsqueeze(other, 0);
   if (self->type.rank() == 0) return {b.finish(b.mul(self, other))};
   if (b.type().elements() == 0) return {b.filled(0, b.type())};
-  // One dimension after the other, so that rank stays small: the first of self by the first of other, and so on.
+  // One dimension at a time, so that rank stays small: the first of self by the first of other, and so on.
   const std::int64_t rank = rank_of(self);
   const std::int64_t m = self->type.elements(), n = other->type.elements();
   b.require(m * n == b.type().elements());

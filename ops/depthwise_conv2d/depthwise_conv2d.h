@@ -4,10 +4,10 @@
 //   cortex_m::quantized_depthwise_conv2d.out   ExecuTorch's, weights as HWO, any depth multiplier
 //   cormorant::depthwise_conv2d.<variant>      one packed constant
 //
-// Channels lie side by side in NHWC, so kernels compute a block of channels of one pixel at a time, tap by tap,
-// straight from the input. Padding reads a pixel of the input's zero point in scratch, to which taps outside of the
-// input point. With several outputs per input channel the rows under the window are spread out in scratch first, every
-// byte as often as it has outputs. A packed constant is conv2d's header and one record per block of channels:
+// Channels are adjacent in NHWC, so kernels compute a block of channels of one pixel at a time, tap by tap, straight
+// from the input. Padding reads a pixel of the input's zero point in scratch, to which taps outside the input point.
+// With several outputs per input channel the rows under the window are spread out in scratch first, every byte as often
+// as it has outputs. A packed constant is conv2d's header and one record per block of channels:
 //   bias[block] int32, weights[taps][block] int8, multiplier[block] int32, right shift[block] int8, left shift[block]
 //   int8
 #pragma once
@@ -142,9 +142,9 @@ constexpr bool walks_columns(const Variant& variant, const conv::Geometry& g) {
          g.out_channels == g.in_channels;
 }
 
-// The packed stream behind the header. In vectors of several pixels `channels` counts to 16 and channel c stands at c,
-// c
-// + C, c + 2 C, …
+// The packed stream after the header. In vectors of several pixels
+// `channels` counts to 16 and channel c is at c, c + C, c + 2 C,
+// …
 struct Stream {
   Layout layout;
   std::uint32_t taps;
@@ -209,8 +209,8 @@ struct NarrowRows {
       : width((g.out_width - 1U) + 3), row((width * g.in_channels + 15 + 15) / 16 * 16) {}
 };
 
-// What the others keep in scratch, one behind the other. Kernels that use whole vectors need a place for what they
-// write beyond the last pixel, and a copy of the input's end, so that they do not read beyond it.
+// What the others keep in scratch, one after another. Kernels that use whole vectors need a place for what they write
+// beyond the last pixel, and a copy of the input's end, so that they do not read beyond it.
 struct Scratch {
   std::uint32_t vectors;  // bytes of a pixel
   std::uint32_t taps;     // where the taps of a pixel lie
@@ -238,7 +238,7 @@ constexpr CheckedSize scratch_bytes(const Variant& variant, const conv::Geometry
   return s.spreads ? CheckedSize(s.span) * s.ring_row + (one_pixel + 16) : one_pixel;
 }
 
-// What CMSIS-NN's arm_depthwise_conv_wrapper_s8_get_buffer_size says, which ExecuTorch's kernel demands to the byte.
+// What CMSIS-NN's arm_depthwise_conv_wrapper_s8_get_buffer_size says, which ExecuTorch's kernel requires to the byte.
 // For more than one input channel: with one, the convolution is not depthwise here.
 constexpr std::uint32_t upstream_scratch_bytes(Isa isa, const conv::Geometry& g) {
   constexpr std::uint32_t kMveChannels = 124;  // channels that its MVE kernel copies at a time

@@ -40,7 +40,7 @@ struct Layer {
   bool withered = false;      // every third channel is next to nothing beside its bias, every third shifts left
 };
 
-// Results of the withered channels lie half way between two steps, so that the weights tip them.
+// Results of the dead channels are half way between two steps, so that the weights tip them.
 void wither(const Layer& l, const ir::Value* x, ir::Value* w, ir::Value* b) {
   std::vector<std::int32_t> biases;
   for (std::size_t c = 0; c < w->type.quant->scales.size(); ++c) {

@@ -22,7 +22,7 @@ class InputRows {
   void begin_window(std::int32_t top) {
     if (top > 0 && next_ < static_cast<std::uint32_t>(top)) next_ = static_cast<std::uint32_t>(top);
   }
-  // `y` lies inside of the input and of the window.
+  // `y` is inside both the input and the window.
   const std::int8_t* row(std::uint32_t y) {
     const std::uint32_t bytes = std::uint32_t{g_.in_width} * g_.in_channels;
     if (!s_.spreads) return image_ + y * bytes;
@@ -133,7 +133,7 @@ void for_pixels(const PackedPlan& plan, const Variant& variant, Compute compute)
   for_pixels<Machine>(conv2d::convolution_of(plan), variant, compute);
 }
 
-// The blocks of four channels that the loops for Rounding::both have computed wrongly, once more in plain loops.
+// The blocks of four channels that the loops for Rounding::both have computed wrongly, again in plain loops.
 template <class Plain>
 void compute_marked(const conv::Header& header, conv::DepthwisePixel pixel, const Variant& variant, Plain plain) {
   const Stream stream(variant, header.geometry);

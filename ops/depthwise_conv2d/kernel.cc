@@ -21,7 +21,7 @@ Error load(Call& call) {
   return conv2d::load_packed(call, is_computable_by<V>, packed_shape_of<V>);
 }
 
-// Not part of its caller, whose frame lies below all that reads the arguments.
+// Kept out of line: the caller's frame is beneath everything that reads the arguments.
 template <class Tensors>
 [[gnu::noinline]] Error plan_direct_as(Call& call, QuantizedDepthwiseConv2d<TargetWorld>& args) {
   const Tensors tensors(call, args.input, args.out);

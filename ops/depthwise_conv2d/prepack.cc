@@ -49,7 +49,7 @@ std::optional<std::vector<std::byte>> pack(const Variant& variant, conv2d::Unpac
 ir::Value* prepack_with(const Rewriter& rewriter, const Variant* forced) {
   const ir::Node& node = rewriter.node;
   const ir::Value& weight = *node.tensor("weight");
-  const ir::Shape& hwo = weight.type.shape;  // behind a leading 1
+  const ir::Shape& hwo = weight.type.shape;  // after a leading 1
   const auto weights = weight.data.as<std::int8_t>();
   const auto window = static_cast<std::uint32_t>(hwo[1] * hwo[2]);
   const auto weight_at = [&](std::uint32_t c, std::uint32_t k) -> std::int32_t {

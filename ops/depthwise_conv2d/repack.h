@@ -31,7 +31,7 @@ std::int32_t put_weights(const Stream& stream, std::uint8_t* to, std::uint32_t l
 }
 
 // clear(at, bytes) sets bytes to zero: the last block may have channels that are none.
-// Not part of its caller, whose frame lies below the kernel's.
+// Kept out of line: the caller's frame is beneath the kernel's.
 template <Layout kLayout, class Clear>
 [[gnu::noinline]] void repack(const conv::Direct& d, const Stream& stream, Clear clear) {
   constexpr std::uint32_t kBlock = kLayout == Layout::mve ? 16 : 4;

@@ -2,7 +2,7 @@
 //
 // Elementwise quotient. What compiler and kernels agree on.
 //
-// cortex_m::quantized_div divides in float: round((self − zs) / (other − zo) · scale) + zero point, halves away from
+// cortex_m::quantized_div divides in float: round((self − zs) / (other − zo) · scale) + zero point, ties away from
 // zero, and 0 for a divisor of zero. The result depends on two bytes only, and for one divisor it is a multiplication:
 // the compiler finds for each of the 256 bytes that other can be an integer factor and a shift with which
 //     rounding_shift_right((self − zs) · factor, shift)
@@ -92,7 +92,7 @@ constexpr std::int32_t apply_entry(std::int32_t entry, std::int32_t difference) 
   return ((static_cast<std::int32_t>(product + sign) >> (entry & 31)) + 1) >> 1;
 }
 
-// round(numerator / denominator · scale), halves away from zero, without the C library. Far beyond int8 it is
+// round(numerator / denominator · scale), ties away from zero, without the C library. Far beyond int8 it is
 // saturated.
 constexpr std::int32_t float_quotient(std::int32_t numerator, std::int32_t denominator, float scale) {
   if (denominator == 0) return 0;

@@ -10,7 +10,7 @@ bool is_int8(std::int32_t value) { return value >= -128 && value <= 127; }
 
 }  // namespace
 
-// Not part of its caller, whose frame lies below all that reads the arguments.
+// Kept out of line: the caller's frame is beneath everything that reads the arguments.
 [[gnu::noinline]] static Error plan_div(Call& call, QuantizedDiv<TargetWorld>& a) {
   LoadedBroadcast loaded;
   read_int8_broadcast(call, a.self, a.other, a.out, loaded);
@@ -29,7 +29,7 @@ Error load(Call& call) {
   return call.read_signature(a) ? plan_div(call, a) : call.error();
 }
 
-// Not part of its caller, whose frame lies below all that reads the arguments.
+// Kept out of line: the caller's frame is beneath everything that reads the arguments.
 [[gnu::noinline]] static Error plan_table_div(Call& call, TableDiv<TargetWorld>& a) {
   LoadedBroadcast loaded;
   read_int8_broadcast(call, a.self, a.other, a.out, loaded);

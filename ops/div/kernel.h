@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What loading a quotient leaves for every variant's execute().
+// The plan of a quotient, for every variant's execute().
 #pragma once
 
 #include "kernels/broadcast.h"

@@ -30,7 +30,7 @@ struct ExpandCopy {
   }
 };
 
-// Each dimension that often, one copy behind the other, and new dimensions in front.
+// Each dimension that often, one copy after another, and new dimensions in front.
 template <class W>
 struct Repeat {
   typename W::Tensor self{};

@@ -28,7 +28,7 @@ Error load_expand_copy(Call& call) {
   return plan_move(call, self, out, steps, 0);
 }
 
-// Not part of its caller, whose frame lies below all that reads the arguments.
+// Kept out of line: the caller's frame is beneath everything that reads the arguments.
 [[gnu::noinline]] static Error plan_repeat(Call& call, Repeat<TargetWorld>& args) {
   const Tensor& self = args.self;
   const Tensor& out = args.out;

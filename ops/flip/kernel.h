@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Loading leaves a MovePlan, of which kernels/move_nest.h tells.
+// Loading leaves a MovePlan: see kernels/move_nest.h.
 #pragma once
 
 #include "kernels/move_nest.h"

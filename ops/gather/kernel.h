@@ -12,7 +12,7 @@ struct SelectPlan {
   std::byte* out;
   DType index_type;
   std::uint32_t outer, size, places;  // places: of the index
-  std::uint32_t bytes;                // of a stretch behind the dimension
+  std::uint32_t bytes;                // of a stretch after the dimension
 };
 
 inline Error plan_select(const IndexSelect<TargetWorld>& args, SelectPlan& plan) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Spellings that other folders import for floats, where the result is an integer or a truth value.
+// Forms that other folders import for floats, where the result is an integer or a boolean.
 #include "ops/build.h"
 
 namespace cormorant::ops {

@@ -3,9 +3,9 @@
 // The integer arithmetic of layer norm: what the reference and all kernels compute.
 //
 // With stored integers q, S = Σ q and n their number, (x − mean) / √(variance + ε) is d / √V for d = n·q − S and
-// V = n·Σ q² − S² + n²·ε / scale². V is exact in 64 bits but for ε. Its reciprocal root, once per row, is a Newton
+// V = n·Σ q² − S² + n²·ε / scale². V is exact in 64 bits except for ε. Its reciprocal root, once per row, is a Newton
 // iteration; an element then takes two multiplications:
-//   value  = d · 1/√V           with Header::fraction bits behind the point
+//   value  = d · 1/√V           with Header::fraction fractional bits
 //   result = (value · γ + β)    with Header::shift bits; β holds the output's zero point and the half that rounds
 // Multiply is doubling_high_multiply or the form of it that a CPU does best; its second operand is never negative.
 #pragma once

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What loading a layer norm leaves for every variant's execute().
+// The plan of a layer norm, for every variant's execute().
 #pragma once
 
 #include "ops/layer_norm/layer_norm.h"

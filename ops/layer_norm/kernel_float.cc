@@ -15,7 +15,7 @@ struct FloatPlan {
   const float* weight;
   const float* bias;  // may be null, as weight
   float* output;
-  float* means;  // null: nobody asks
+  float* means;  // null: not requested
   float* factors;
   std::uint32_t rows;
   std::uint32_t channels, inner;  // of a row
@@ -28,7 +28,7 @@ bool are_parameters(const OptionalTensor& tensor, std::int32_t count) {
   return !tensor.present() || (is_f32(tensor) && tensor.elements() == count && tensor.is_contiguous());
 }
 
-// Rows of channels · inner elements in `groups` kinds; none of the numbers is believed.
+// Rows of channels · inner elements in `groups` kinds; none of the numbers is trusted.
 FloatPlan* plan_rows(Call& call, const Tensor& input, const OptionalTensor& weight, const OptionalTensor& bias,
                      const Tensor& out, std::int32_t groups, std::int32_t channels, std::int32_t inner) {
   call.require(is_f32(input) && is_f32(out) && input.is_contiguous() && out.is_contiguous(), Error::unsupported);

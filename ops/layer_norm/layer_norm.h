@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Normalisation by statistics of the input itself: y = (x − mean) / √(variance + ε) · γ + β. What compiler and kernels
-// agree on. The input is [outer, groups, channels, inner], contiguous; statistics are taken over channels and inner, γ
-// and β belong to (group, channel). Layer norm has one group and inner 1, group norm and instance norm what their names
-// say; RMS norm subtracts no mean and divides by √(mean of squares + ε).
+// Normalisation by statistics of the input itself: y = (x − mean) / √(variance + ε) · γ + β. The contract between
+// compiler and kernels. The input is [outer, groups, channels, inner], contiguous; statistics are taken over channels
+// and inner, γ and β belong to (group, channel). Layer norm has one group and inner 1, group norm and instance norm
+// what their names say; RMS norm subtracts no mean and divides by √(mean of squares + ε).
 #pragma once
 
 #include <cstdint>
@@ -49,11 +49,11 @@ struct Header {
   std::uint32_t groups;
   std::uint32_t channels;
   std::uint32_t inner;
-  std::int16_t zero_point;      // the input's; of account only where no mean is subtracted
+  std::int16_t zero_point;      // the input's; only used if no mean is subtracted
   std::uint8_t subtracts_mean;  // 1 or 0
-  std::int8_t fraction;         // bits of a normalised value behind the point; may be negative
-  std::uint64_t epsilon;        // size² · ε / scale², with kVarianceBits behind the point
-  std::uint32_t shift;          // bits of γ · value and of β behind the point
+  std::int8_t fraction;         // fractional bits of a normalised value; may be negative
+  std::uint64_t epsilon;        // size² · ε / scale², with kVarianceBits fractional bits
+  std::uint32_t shift;          // fractional bits of γ · value and of β
   std::uint32_t zero;
 
   [[nodiscard]] constexpr std::uint32_t size() const { return channels * inner; }

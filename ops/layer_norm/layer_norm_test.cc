@@ -87,7 +87,7 @@ TEST(LayerNorm, EveryVariantEqualsTheReference) { conformance::expect_same_bits_
 
 TEST(LayerNorm, IsWithinOneStepOfTheFloatSemantics) { conformance::expect_near_float_semantics(cases(), 1.0); }
 
-// But for numbers that lie between two steps, all results are the nearest ones.
+// Except for numbers that are between two steps, all results are the nearest ones.
 TEST(LayerNorm, IsNearlyAlwaysTheNearestInteger) {
   std::vector<Case> usual;
   for (const std::int64_t size : {2, 16, 64, 192, 3000}) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rows one after the other, an element at a time: the specification as the reference instantiates it, and the kernels
-// of CPUs without vectors. Statistics(row, size) gives {Σ q, Σ q²}.
+// Rows one after another, an element at a time: the specification as the reference instantiates it, and the kernels of
+// CPUs without vectors. Statistics(row, size) gives {Σ q, Σ q²}.
 #pragma once
 
 #include "ops/layer_norm/arithmetic.h"
@@ -71,7 +71,7 @@ void normalise_rows_quickly(const Plan& p) {
         const std::int32_t mean = row.mean;
         const std::int32_t root = row.root;
         const std::int32_t left = row.left;
-        if (left < 0 || left > 30) {  // of account for the longest rows, and for those without any variance
+        if (left < 0 || left > 30) {  // relevant for the longest rows, and for those without any variance
           for (; count > 0; --count, gamma += step, beta += step) {
             *out++ = element<doubling_high_multiply>(row, size, *input++, *gamma, *beta, shift);
           }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Linear layers in float, as ExecuTorch spells them: mm(input, weightᵀ), with a bias addmm. Matrices in logical order.
+// Linear layers in float, in ExecuTorch's form: mm(input, weightᵀ), with a bias addmm. Matrices in logical order.
 // Programs of its Cortex-M compiler have linear itself, which its portable kernels do not: we read it and do not make
 // it.
 #pragma once

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What loading a linear call leaves for every variant's execute().
+// The plan of a linear call, for every variant's execute().
 #pragma once
 
 #include "ops/linear/linear.h"
@@ -8,7 +8,7 @@
 
 namespace cormorant::ops::linear {
 
-// cormorant::linear.*: the rest stands in the packed constant's header.
+// cormorant::linear.*: the rest is in the packed constant's header.
 struct PackedPlan {
   const std::int8_t* input;
   const std::byte* packed;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Linear (fully connected): out[r, n] = Σ_k input[r, k] · weight[n, k] + bias[n]. What compiler and kernels agree on:
-// the two program signatures, and the layout of the packed constant.
+// Linear (fully connected): out[r, n] = Σ_k input[r, k] · weight[n, k] + bias[n]. The contract between compiler and
+// kernels: the two program signatures, and the layout of the packed constant.
 //
 // The packed constant is a header and one record per group of output features, in the order in which the inner loop
 // reads it, so that a kernel walks it with a single pointer:
 //   group of G features:  bias[G] int32, weights (G · padded inputs) int8 or int16, multiplier[G] int32, shift[G] int8
 //   single feature:       bias int32, weights (inputs, padded to 4) int8, multiplier int32, shift int8 + 3 zeros
 // The bias has `input_offset · Σ weights` folded in: kernels multiply the input as it is stored. Features that do not
-// fill a group follow as single ones. Multiplier and shift stand in group_slot() order, bias in feature order.
+// fill a group follow as single ones. Multiplier and shift are in group_slot() order, bias in feature order.
 #pragma once
 
 #include <cstddef>
@@ -90,7 +90,7 @@ enum class Layout : std::uint8_t {
   scalar = 0,
   // Groups of 4 in two pairs: the 16-bit half of inputs k is A + 256 · B for the features A and B of a pair, in the
   // order that SXTB16 leaves inputs in: a word holds inputs (k, k + 2), the next (k + 1, k + 3), first pair first.
-  // One SMLAD then accumulates A + 256 B, a second one (behind SXTB16) A alone.
+  // One SMLAD then accumulates A + 256 B, a second one (after SXTB16) A alone.
   dsp_pairs = 1,
   // No groups: plain rows, for layers that dsp_pairs cannot carry where dsp_wide would take too much flash.
   rows = 2,
@@ -169,13 +169,13 @@ struct PackedGeometry {
     if (group() == 8) return outputs / 8 + (is_last_filled() ? 1 : 0);
     return group() == 4 ? outputs / 4 : 0;
   }
-  // Features that none of so many groups holds; they stand by themselves.
+  // Features that do not fill one of that many groups; they are stored individually.
   [[nodiscard]] constexpr std::uint32_t singles_beside(std::uint32_t count) const {
     const std::uint32_t grouped = count * group();
     return outputs > grouped ? outputs - grouped : 0;
   }
-  // Three features of eight and more are faster as a group with weights of zero than by themselves, where that does not
-  // take much flash.
+  // Three features of eight and more are faster as a group padded with zero weights than individually, where that does
+  // not take much flash.
   [[nodiscard]] constexpr bool is_last_filled() const {
     constexpr std::uint32_t kMostFilling = 512;
     const std::uint32_t left = outputs % 8;

@@ -126,7 +126,7 @@ Layout choose_layout(const Layer& layer, const Target& target) {
       return Layout::scalar;
     case Isa::dsp:
       // With 16-bit weights there are fewer instructions but no fewer cycles: a load of four words takes five.
-      // Two weights of −128 beside each other are worth twice the flash to few layers, and none that we quantize.
+      // Two weights of −128 next to each other are worth twice the flash to few layers, and none that we quantize.
       if (!fits_pairs(layer)) return target.optimize == Optimize::size ? Layout::rows : Layout::dsp_wide;
       return Layout::dsp_pairs;
     case Isa::mve:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One walk over the result as it lies in memory, for all functions. A function is given in two arithmetics (see
+// One walk over the result in memory order, for all functions. A function is given in two arithmetics (see
 // base/element.h); where it is a template its text is the same in both.
 #pragma once
 
@@ -85,7 +85,7 @@ inline Error plan_int8_where(const Where<TargetWorld>& args, Plan& plan) {
   return are_bytes ? plan_where(args, plan) : Error::unsupported;
 }
 inline Error load_unary(Call& call) { return load_planned<Unary, Plan, plan_unary>(call); }
-// All bits of a number change, and of a truth value the only one.
+// All bits of a number change, and of a boolean the only one.
 inline Error plan_bitwise_not(const Unary<TargetWorld>& args, Plan& plan) {
   static constexpr std::int8_t kAll = -1, kOne = 1;
   const std::int8_t* const mask = args.out.dtype == DType::boolean ? &kOne : &kAll;

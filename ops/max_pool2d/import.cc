@@ -52,7 +52,7 @@ std::vector<AxisWindows> windows_of(const Build& b, std::size_t dimensions, cons
   return axes;
 }
 
-// Where nobody uses the indices their nodes go away.
+// If the indices are unused, their nodes are removed.
 template <std::size_t kDimensions>
 std::vector<ir::Value*> import_pool_with_indices(Importer& importer) {
   const Build b(importer);
@@ -62,7 +62,7 @@ std::vector<ir::Value*> import_pool_with_indices(Importer& importer) {
   return {make_max_pool(importer, kDimensions, pooling), places};
 }
 
-// Of volumes there is no kernel: the windows' elements side by side.
+// There is no kernel for volumes: the windows' elements side by side.
 template <bool kWithIndices>
 std::vector<ir::Value*> import_volume(Importer& importer) {
   const Build b(importer);

@@ -27,7 +27,7 @@ PoolAxis max_pool_axis(Call& call, const QuantizedMaxPool2d<TargetWorld>& args, 
 
 namespace {
 
-// Not part of its caller, whose frame lies below all that reads the arguments.
+// Kept out of line: the caller's frame is beneath everything that reads the arguments.
 template <class Tensors>
 [[gnu::noinline]] Error plan_max_pool2d(Call& call, QuantizedMaxPool2d<TargetWorld>& args) {
   const Tensors tensors(call, args.input, args.out);

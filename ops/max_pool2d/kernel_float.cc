@@ -11,7 +11,7 @@ namespace {
 
 struct FloatMaxPlan {
   FloatPool pool;
-  std::int64_t* indices;  // null: nobody asks
+  std::int64_t* indices;  // null: not requested
 };
 
 template <class S>

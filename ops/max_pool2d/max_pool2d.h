@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// max_pool2d on int8, channels-last: the largest element of each window that lies inside the input. Input and output
+// max_pool2d on int8, channels-last: the largest element of each window that is inside the input. Input and output
 // share their quantization parameters, so the order of the integers is that of the real numbers and zero points take no
-// part. A clamp behind it is part of it.
+// part. A clamp after it is part of it.
 #pragma once
 
 #include <cstdint>

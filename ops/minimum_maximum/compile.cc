@@ -44,7 +44,7 @@ std::vector<evaluate::Tensor> evaluate_choice(const ir::Node& node, const evalua
   return {evaluate_broadcast(self, other, [](float x, float y) { return std::max(x, y); })};
 }
 
-// ExecuTorch demands equal parameters as well.
+// ExecuTorch requires equal parameters as well.
 QuantRule quantize(const ir::Node& node) {
   return quantize_broadcast(node,
                             {.output = QuantRule::Share{}, .weights = {}, .precisions = precisions::w8a8_w8a16()});

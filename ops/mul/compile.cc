@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// aten.mul(self, other), from PyTorch's spellings down to cortex_m.quantized_mul.
+// aten.mul(self, other), from PyTorch's forms down to cortex_m.quantized_mul.
 #include <algorithm>
 #include <cmath>
 

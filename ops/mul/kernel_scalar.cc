@@ -13,7 +13,7 @@ namespace {
 // with the multiplier takes two multiplications. Both roundings of requantize_simply() are away from zero; on
 // magnitudes they are one sum and one shift, and the sign comes back at the end.
 struct NarrowLoop {
-  const std::int8_t* self;  // behind their last elements
+  const std::int8_t* self;  // after their last elements
   const std::int8_t* other;
   std::int8_t* out;
   std::int32_t begin;  // −count
@@ -29,7 +29,7 @@ struct NarrowLoop {
 //   product = (self + self_offset) · (other + other_offset);  sign = product < 0 ? −1 : 0;  m = |product|
 //   level = (m · high + ((m · low + (sign >>> 16)) >>> 16) + sign + rounding) >>> right
 //   out = saturated((level ^ sign) − sign + output_offset)
-// (What lies exactly between two numbers goes up where the product is negative: one less before the half is added.)
+// (What is exactly between two numbers goes up where the product is negative: one less before the half is added.)
 [[gnu::naked, gnu::noinline]] void multiply_narrow(const NarrowLoop* /*loop: r0*/) {
   asm volatile(
       ".syntax unified\n"

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Elementwise product. What compiler and kernels agree on. The zero points' differences are multiplied as they are, and
-// the product is rescaled once: out = clamp(requantize((self − zs) · (other − zo)) + zero point).
+// Elementwise product. The contract between compiler and kernels. The zero points' differences are multiplied as they
+// are, and the product is rescaled once: out = clamp(requantize((self − zs) · (other − zo)) + zero point).
 //
-// cortex_m::quantized_mul clamps to int8 only. Where a fused activation, or parameters that leave out a level, want
-// less than that, the program has cormorant::mul, the same with two bounds.
+// cortex_m::quantized_mul clamps to int8 only. If a fused activation, or parameters that omit a level, need tighter
+// bounds, the program has cormorant::mul, the same with two bounds.
 #pragma once
 
 #include <cstdint>
@@ -95,8 +95,8 @@ constexpr const char* mul_variant(const Target& target) {
   return target.isa == Isa::dsp ? names::cormorant_mul_dsp : names::cormorant_mul_mve;
 }
 
-// Operands' zero points may lie outside of int8 (ExecuTorch's hardswish shifts one by three, in steps that can be
-// tiny), as far as the product of differences fits 32 bits.
+// Operands' zero points may be outside int8 (ExecuTorch's hardswish shifts one by three, in steps that can be tiny), as
+// far as the product of differences fits 32 bits.
 constexpr bool is_computable(std::int32_t self_zero_point, std::int32_t other_zero_point) {
   constexpr std::int32_t kFar = 1 << 24;
   const auto farthest = [](std::int32_t z) { return static_cast<std::uint32_t>(z < 0 ? -z : z) + 128U; };

@@ -5,7 +5,7 @@
 
 namespace cormorant::ops {
 
-// PyTorch's spellings of padding.
+// PyTorch's forms of padding.
 std::vector<AtenForm> pad_forms();
 
 }  // namespace cormorant::ops

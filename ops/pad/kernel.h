@@ -14,7 +14,7 @@ struct PadPlan {
   const std::int8_t* input;
   std::int8_t* output;
   std::int32_t run;         // bytes to copy at once
-  std::int32_t extents[3];  // how many inner blocks stand side by side, outermost first
+  std::int32_t extents[3];  // how many inner blocks are adjacent, outermost first
   std::int32_t before[4];   // bytes of the pad value before and after the blocks of a level
   std::int32_t after[4];
   std::int8_t value;

@@ -47,7 +47,7 @@ Error load_constant_pad(Call& call) {
   return Error::ok;
 }
 
-// Whether `index` less the border before lies in the input. Borders may be negative, and as large as they like.
+// Whether `index` less the border before is in the input. Borders may be negative, and as large as they like.
 bool is_inside(std::int32_t index, std::int32_t before, std::int32_t size) {
   return static_cast<std::uint32_t>(index) - static_cast<std::uint32_t>(before) < static_cast<std::uint32_t>(size);
 }

@@ -38,7 +38,7 @@ void read_dims(const Tensor& tensor, std::int32_t (&sizes)[kPadRank]) {
   for (std::size_t i = 0; i < tensor.rank; ++i) sizes[kPadRank - tensor.rank + i] = tensor.sizes[order[i]];
 }
 
-// Not part of its caller, whose frame lies below all that reads the arguments.
+// Kept out of line: the caller's frame is beneath everything that reads the arguments.
 [[gnu::noinline]] Error plan_words(Call& call, const Pad<TargetWorld>& args) {
   const auto& [input, pre, post, value, out] = args;
   call.require(input.dtype == DType::i16 && out.dtype == DType::i16, Error::unsupported);

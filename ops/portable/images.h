@@ -146,7 +146,7 @@ void for_each_pixel(const ResizePlan& p, F pixel) {
   }
 }
 
-// A coordinate as a place, which lies inside whatever the scale is.
+// A coordinate as a place, which is inside whatever the scale is.
 inline std::int32_t place_in(float coordinate, std::int32_t size) {
   if (!(coordinate > 0)) return 0;
   return coordinate < static_cast<float>(size) ? static_cast<std::int32_t>(coordinate) : size - 1;
@@ -242,7 +242,7 @@ inline void execute_smooth(const void* plan) {
   });
 }
 
-// ---- the largest of each window, and where it stands, in any type and memory order ----------------------------------
+// ---- the largest of each window, and where it is, in any type and memory order --------------------------------------
 
 struct MaxPool {
   Tensor self{};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Places that tensors of indices say. An index from the end is negative. One that lies outside of its dimension reads
-// the nearest place inside, and writes nothing: PyTorch refuses it.
+// Positions given by index tensors. An index from the end is negative. One that is outside its dimension reads the
+// nearest place inside, and writes nothing: PyTorch refuses it.
 #pragma once
 
 #include "base/checked_size.h"
@@ -73,8 +73,8 @@ struct IndexShape {
   bool together = true;
   std::int32_t sizes[kMaxRank] = {};
 };
-// What is indexed, as a tensor: dimensions of self that have no index, and those of the indices, which stand where the
-// first of them does if all lie side by side, else in front.
+// What is indexed, as a tensor: dimensions of self that have no index, and those of the indices, which are where the
+// first of them does if all are adjacent, else in front.
 struct ViewPlan {
   std::byte* tensor;  // of self's shape
   std::byte* other;   // the view's elements
@@ -91,7 +91,7 @@ struct ViewPlan {
   IndexShape shape;  // while it is loaded: there is no room on the stack
 };
 
-// A plan with the indices' shape. Called before plan_view, not by it: the arguments lie on the stack while they are
+// A plan with the indices' shape. Called before plan_view, not by it: the arguments are on the stack while they are
 // read.
 [[gnu::noinline]] inline ViewPlan* begin_view(Call& call, const OptionalTensorList& list, std::uint32_t rank) {
   auto* const plan = call.make_plan<ViewPlan>();
@@ -129,7 +129,7 @@ struct ViewPlan {
   return call.error() == Error::ok ? plan : nullptr;
 }
 
-// The view's loops and indices. Never part of its callers: the arguments lie on the stack while they are read.
+// The view's loops and indices. Never inlined: the arguments are on the stack while they are read.
 [[gnu::noinline]] inline bool plan_view(Call& call, const OptionalTensorList& list, const Tensor& self,
                                         ViewPlan* plan) {
   if (plan == nullptr) return false;
@@ -181,7 +181,7 @@ struct ViewPlan {
   return call.error() == Error::ok;
 }
 
-// use(place in self, element of the view, the other's element, whether all indices lie inside)
+// use(place in self, element of the view, the other's element, whether all indices are inside)
 template <class F>
 void for_each_place(const ViewPlan& p, F use) {
   std::uint32_t turn[kMaxRank] = {};
@@ -227,7 +227,7 @@ struct Index {
   }
 };
 
-// Tensors of lists are no part of the signature's own check.
+// The signature's own check does not cover tensors in lists.
 inline void require_indices_apart(Call& call, const OptionalTensorList& list, const Tensor& out) {
   for (std::uint32_t i = 0; i < list.count; ++i) {
     OptionalTensor index;
@@ -584,7 +584,7 @@ inline Error load_topk(Call& call) {
   return Error::ok;
 }
 
-// The best so far stand in the result, in order; each further element goes among them or nowhere.
+// The best so far are in the result, in order; each further element goes among them or nowhere.
 inline void execute_topk(const void* plan) {
   const auto& p = *static_cast<const TopKPlan*>(plan);
   const std::size_t width = size_of(p.dtype);

@@ -136,7 +136,7 @@ Error load_diagonal_copy(Call& call) {
     call.require(out.sizes[at] == self.sizes[i], Error::bad_shape);
     steps.bytes[at++] = from.bytes[i];
   }
-  // What is left of both dimensions behind the place where the diagonal begins.
+  // What is left of both dimensions after the place where the diagonal begins.
   const std::int64_t rows = std::int64_t{self.sizes[dim1]} + (offset < 0 ? offset : 0);
   const std::int64_t columns = std::int64_t{self.sizes[dim2]} - (offset > 0 ? offset : 0);
   std::int64_t length = rows < columns ? rows : columns;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Those that leave a MovePlan, of which kernels/move_nest.h tells.
+// Those that leave a MovePlan: see kernels/move_nest.h.
 #pragma once
 
 #include "kernels/move_nest.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tensors with numbers that stand in the program: the number becomes a tensor of one element in the state memory, and
+// Tensors with numbers that are in the program: the number becomes a tensor of one element in the state memory, and
 // the rest is ops/map. Which arithmetic (base/element.h) is in the types: the result's, and for comparisons the
 // operands'.
 #pragma once
@@ -433,7 +433,7 @@ struct MaskedScatter {
   }
 };
 
-// Where the mask is true, the source's elements one after the other; none where it has no more (PyTorch refuses that).
+// Where the mask is true, the source's elements one after another; none where it has no more (PyTorch refuses that).
 struct MaskedScatterPlan {
   map::Plan map;  // of mask and self
   const std::byte* source;
@@ -493,7 +493,7 @@ struct Glu {
 struct GluPlan {
   const float* self;
   float* out;
-  std::uint32_t outer, count;  // count: of half a stretch along the dimension and behind it
+  std::uint32_t outer, count;  // count: of half a stretch along the dimension and after it
 };
 
 inline Error load_glu(Call& call) {

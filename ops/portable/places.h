@@ -22,8 +22,8 @@ struct PlacesPlan {
   } dims[kMaxRank];
 };
 
-// The place in the input; inside of it whatever the border, since load has bounded `before`. −1 beyond a border that is
-// a value.
+// The place in the input; inside it whatever the border, since load has bounded `before`. −1 beyond a border that is a
+// value.
 inline std::int32_t place_of(Border border, std::int32_t index, std::int32_t before, std::int32_t size) {
   std::int32_t place = index - before;
   if (border == Border::value) return place < 0 || place >= size ? -1 : place;
@@ -105,7 +105,7 @@ struct Pad {
     const std::int64_t after = 2 * i < padding.count ? padding.items[2 * i + 1] : 0;
     const std::int64_t size = self.sizes[dim];
     call.require(out.sizes[dim] == size + before + after, Error::bad_shape);
-    // A reflection is one at most; and what is repeated is there.
+    // At most one reflection; and there is something to repeat.
     const std::int64_t most = border == Border::reflection ? size - 1 : 0x3FFFFFFF;
     call.require((before <= most && after <= most && before > -0x3FFFFFFF && size < 0x3FFFFFFF) || out.elements() == 0,
                  Error::bad_value);

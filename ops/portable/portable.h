@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Operators of ExecuTorch's portable library that no node of our graphs is, because our compiler writes others for them
-// or computes them itself: a number beside a tensor, tensors made of nothing, copies, paddings, indexing. They are here
-// for files of other compilers, and leave the plans of our own kernels wherever these compute the same.
+// Operators of ExecuTorch's portable library that never occur in our graphs, because our compiler uses others for them
+// or computes them itself: a number with a tensor, tensors from nothing, copies, paddings, indexing. They are here for
+// files of other compilers, and leave the plans of our own kernels wherever these compute the same.
 #pragma once
 
 #include "ops/kernel_list.h"
@@ -92,7 +92,7 @@
   FOREIGN(aten, upsample_bilinear2d, vec_out, any_cpu, load_bilinear, execute_bilinear, f32) \
   FOREIGN(aten, _upsample_bilinear2d_aa, out, any_cpu, load_smooth, execute_smooth, f32) \
   FOREIGN(aten, grid_sampler_2d, out, any_cpu, grid_sample::load_grid_sample, grid_sample::execute_grid_sample, f32)
-// Of other types than float: typed.h.
+// For types other than float: typed.h.
 #define CORMORANT_PORTABLE_NUMBERS(NUMBERS) \
   NUMBERS(aten, add, out, load_two_alpha, map::execute_where<AddScaled>) \
   NUMBERS(aten, sub, out, load_two_alpha, map::execute_where<SubtractScaled>) \

@@ -21,7 +21,7 @@ namespace {
 using Sizes = std::vector<std::int32_t>;
 using Ints = std::vector<std::int64_t>;
 
-// A tensor of a call: `at` is where it lies in the arena; −1 is behind the others. Or a constant.
+// A tensor of a call: `at` is where it is in the arena; −1 is after the others. Or a constant.
 struct T {
   Sizes sizes;
   DType dtype = DType::f32;
@@ -227,7 +227,7 @@ TEST(Portable, IndexesByTensors) {
             (I{1, 2}));
 }
 
-// Of its newest convolution: top, left, bottom, right.
+// Padding of its newest convolution: top, left, bottom, right.
 TEST(Portable, ConvolutionsMayHaveFourPaddings) {
   const auto numbers = [](std::vector<std::int32_t> values) { return T{{1}, DType::i32, -1, bytes_of(values)}; };
   const T weight = {{1, 2, 2, 1}, DType::i8, -1, bytes_of(std::vector<std::int8_t>{1, 1, 1, 1})};

@@ -177,7 +177,7 @@ inline void execute_mean_of_all(const void* plan) {
   set_real(p.out_type, p.out, 0, sum / static_cast<float>(p.count));
 }
 
-// The largest or smallest along a dimension, and where it stands.
+// The largest or smallest along a dimension, and where it is.
 struct ExtremeAlong {
   Tensor self{};
   std::int32_t dim{};
@@ -290,7 +290,7 @@ struct VarPlan {
   float* mean;  // may be null
   float correction;
   std::uint32_t results, count;  // count: elements per result
-  std::uint8_t rank, kept;       // loops; those that are kept stand in front
+  std::uint8_t rank, kept;       // loops; those that are kept are in front
   struct {
     std::uint32_t size, step;
   } loops[kMaxRank];

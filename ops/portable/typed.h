@@ -243,7 +243,7 @@ inline Error load_pad_number(Call& call) {
   return Error::ok;
 }
 
-// ---- tensors of several types, one behind the other -----------------------------------------------------------------
+// ---- tensors of several types, one after another --------------------------------------------------------------------
 
 struct CatNumbers {
   TensorList tensors{};
@@ -260,7 +260,7 @@ struct CatNumbers {
 struct CatNumbersPart {
   const std::byte* data;
   DType dtype;
-  std::uint32_t chunk;  // elements along the dimension and behind it
+  std::uint32_t chunk;  // elements along the dimension and after it
 };
 struct CatNumbersPlan {
   const CatNumbersPart* parts;

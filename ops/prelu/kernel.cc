@@ -10,7 +10,7 @@ bool is_int8(std::int32_t value) { return value >= -128 && value <= 127; }
 
 }  // namespace
 
-// Not part of its caller, whose frame lies below all that reads the arguments.
+// Kept out of line: the caller's frame is beneath everything that reads the arguments.
 [[gnu::noinline]] static Error plan_prelu(Call& call, Prelu<TargetWorld>& a) {
   call.require(a.input.dtype == DType::i8 && a.factors.dtype == DType::i32 && a.out.dtype == DType::i8,
                Error::bad_value);

@@ -75,7 +75,7 @@ ir::Value* lower(const Rewriter& rewriter) {
 }
 
 // Elements are taken in order, and each takes a quarter of the bytes that it was read from. (int16 would do as well,
-// but C++ lets nobody write an int16 over a float.)
+// but C++ does not allow writing an int16 over a float.)
 std::optional<std::uint64_t> overlap(const ir::Node& node, std::string_view argument) {
   if (argument != "input" || node.result()->type.dtype != DType::i8) return std::nullopt;
   return 0;

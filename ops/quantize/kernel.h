@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What loading a quantize call leaves for every variant's execute().
+// The plan of a quantize call, for every variant's execute().
 #pragma once
 
 #include "ops/quantize/quantize.h"

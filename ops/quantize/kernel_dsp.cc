@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// With the FPU that cores of this kind have: VCVTR rounds as FPSCR says (to nearest, halves to even, as after reset),
-// saturates and turns NaN into 0, which is the whole specification but for the bounds.
+// With the FPU that cores of this kind have: VCVTR rounds as FPSCR says (to nearest, ties to even, as after reset),
+// saturates and turns NaN into 0, which is the whole specification except for the bounds.
 #include <bit>
 
 #include "base/fixed_point.h"

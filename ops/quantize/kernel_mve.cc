@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Sixteen at a time: VLD4 deals the floats out to four vectors so that narrowing bottom and top puts the bytes back in
-// order; VCVTN rounds to nearest even, saturates and turns NaN into 0; the narrowing saturates once more. 24
-// instructions per 16 elements with either compiler (gcc 12 makes 31 of the same in intrinsics).
+// order; VCVTN rounds to nearest even, saturates and turns NaN into 0; the narrowing saturates again. 24 instructions
+// per 16 elements with either compiler (gcc 12 makes 31 of the same in intrinsics).
 #include <arm_mve.h>
 
 #include "ops/quantize/kernel.h"

@@ -13,7 +13,7 @@
 namespace cormorant::ops {
 namespace {
 
-// value / 2^amount to nearest, halves to even; `sticky`: value stands for a little more than it says. amount in [1,
+// value / 2^amount to nearest, ties to even; `sticky`: value stands for a little more than it says. amount in [1,
 // 31].
 inline std::uint32_t round_half_even(std::uint32_t value, std::uint32_t amount, bool sticky) {
   const std::uint32_t half = std::uint32_t{1} << (amount - 1);
@@ -23,7 +23,7 @@ inline std::uint32_t round_half_even(std::uint32_t value, std::uint32_t amount, 
   return quotient + (up ? 1 : 0);
 }
 
-// |round(value · inverse_scale)|; the product lies in [2^exponent, 2^(exponent + 2)), exponent in [-2, 16].
+// |round(value · inverse_scale)|; the product is in [2^exponent, 2^(exponent + 2)), exponent in [-2, 16].
 [[gnu::noinline]] std::uint32_t exact_magnitude(std::uint32_t value_bits, std::uint32_t inverse_bits,
                                                 std::uint32_t exponent) {
   // 24 × 24 bits by parts of 16 and 8: ARMv6-M has no longer multiplication than 32 bits.

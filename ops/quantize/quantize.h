@@ -3,9 +3,9 @@
 // quantize: float -> int8 or int16, one scale and zero point for the tensor.
 //
 // The arithmetic is that of ExecuTorch's scalar kernel: q = clamp(round(x · (1 / scale)) + zero_point, low, high),
-// where the reciprocal and the product are each rounded to float, and the product then to the nearest integer, halves
-// to even. A NaN becomes the zero point, infinities the bounds. (ExecuTorch's MVE kernel keeps the product unrounded in
-// a fused multiply-add and wraps far outliers, so it disagrees with its own scalar tail; here all kernels agree.)
+// where the reciprocal and the product are each rounded to float, and the product then to the nearest integer, ties to
+// even. A NaN becomes the zero point, infinities the bounds. (ExecuTorch's MVE kernel keeps the product unrounded in a
+// fused multiply-add and wraps far outliers, so it disagrees with its own scalar tail; here all kernels agree.)
 #pragma once
 
 #include <cstdint>
@@ -62,7 +62,7 @@ constexpr std::uint32_t reciprocal_bits(std::uint32_t scale_bits) {
   const std::uint32_t exponent = scale_bits >> 23;
   const std::uint32_t mantissa = (scale_bits & (kOne - 1)) | kOne;
   if (mantissa == kOne) return (254 - exponent) << 23;
-  // 2^47 / mantissa lies strictly between 2^23 and 2^24: 24 quotient bits, one by one.
+  // 2^47 / mantissa is strictly between 2^23 and 2^24: 24 quotient bits, one by one.
   std::uint32_t quotient = 0;
   std::uint32_t remainder = kOne;  // 2^23 < mantissa: the first 24 quotient bits are 0
   for (int bit = 0; bit < 24; ++bit) {

@@ -13,7 +13,7 @@ std::int32_t quantize_one(float value, float inverse_scale, std::int32_t zero_po
                           std::int32_t high) {
   float product = value * inverse_scale;
   if (std::isnan(product)) product = 0.0F;
-  // Far outside of int16, so that the bounds decide; inside of int32, so that the conversion is defined.
+  // Far outside int16, so that the bounds decide; inside int32, so that the conversion is defined.
   product = std::fmin(std::fmax(product, -1048576.0F), 1048576.0F);
   return clamp(static_cast<std::int32_t>(std::nearbyint(product)) + zero_point, low, high);
 }

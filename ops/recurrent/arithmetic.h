@@ -2,12 +2,12 @@
 //
 // What follows the sums of a recurrent step, in 16 bits throughout: the meaning of every kernel.
 //
-//   before a function   12 bits behind the point: −8 … 8
-//   gates, tanh, GRU h  15 bits behind the point: −1 … 1
-//   LSTM c              11 bits behind the point: −16 … 16
+//   before a function   12 fractional bits: −8 … 8
+//   gates, tanh, GRU h  15 fractional bits: −1 … 1
+//   LSTM c              11 fractional bits: −16 … 16
 //
 // tanh is a table of 257 entries over −8 … 8 with a line between any two; the sigmoid is tanh of the half. The entries
-// lie half of the line's largest deviation outside of the curve, so that errors are 6 units of 2^-15 to either side.
+// are half of the line's largest deviation outside the curve, so that errors are 6 units of 2^-15 to either side.
 #pragma once
 
 #include <cstdint>
@@ -65,7 +65,7 @@ constexpr std::int32_t shift_right_16(std::int32_t value, std::int32_t exponent)
   return (value + ((1 << exponent) >> 1)) >> exponent;
 }
 
-// tanh and sigmoid of x with kSumBits behind the point; results have 15.
+// tanh and sigmoid of x with kSumBits fractional bits; results have 15.
 struct Functions {
   const std::int16_t* middle = kTanh.at + 128;  // of the table
 

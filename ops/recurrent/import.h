@@ -7,7 +7,7 @@
 
 namespace cormorant::ops::recurrent {
 
-// Layers and cells of all kinds, as PyTorch spells them.
+// Layers and cells of all kinds, in PyTorch's forms.
 std::vector<AtenForm> forms();
 
 }  // namespace cormorant::ops::recurrent

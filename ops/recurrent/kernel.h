@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What loading a recurrent layer leaves for every variant's execute(), and the order in which all of them go through
-// batch and steps.
+// The plan of a recurrent layer, for every variant's execute(), and the order in which all of them go through batch and
+// steps.
 #pragma once
 
 #include "ops/recurrent/recurrent.h"

@@ -8,7 +8,7 @@
 
 namespace cormorant::ops::recurrent {
 
-// Of an aten.recurrent; none if it is none that there is.
+// The kind of an aten.recurrent; none if it is unknown.
 std::optional<Kind> kind_of(const ir::Node& node);
 
 // A quantized aten.recurrent → cormorant.recurrent.<variant>, weights packed for the target.

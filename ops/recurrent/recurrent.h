@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One recurrent layer in one direction over a sequence: LSTM, GRU or RNN. What compiler and kernels agree on: the
-// signatures, the layout of the packed constant, the scratch.
+// One recurrent layer in one direction over a sequence: LSTM, GRU or RNN. The contract between compiler and kernels:
+// the signatures, the layout of the packed constant, the scratch.
 //
 // A step multiplies the vector [input | h] by one matrix, in blocks of rows that need the same part of it. h is int8
 // there, so that a step is as many int8 products as a linear layer; what is kept from step to step (an LSTM's c, else h
@@ -9,8 +9,8 @@
 //
 // The packed constant is a header and one record per group of rows, in the order in which the inner loop reads it:
 //   bias[G] int32, weights (G · padded length) int8 or int16, multiplier[G] int32
-// The bias has both biases and `−zero point · Σ weights` folded in. The last group of a block is filled up with zeros;
-// what it computes too much is overwritten or not read.
+// The bias has both biases and `−zero point · Σ weights` folded in. The last group of a block is padded with zeros; its
+// surplus results are overwritten or not read.
 #pragma once
 
 #include <cstddef>
@@ -114,7 +114,7 @@ struct PackedHeader {
   std::uint8_t layout;
   std::uint8_t flags;
   std::uint8_t left;  // shift of sums before they are multiplied
-  // From h with 15 bits behind the point to int8: rounded product, then a rounding shift to the right.
+  // From h with 15 fractional bits to int8: rounded product, then a rounding shift to the right.
   std::int16_t h_multiplier;
   std::int8_t h_shift;
   std::int8_t h_zero_point;
@@ -155,7 +155,7 @@ struct Geometry {
     for (std::uint32_t k = 0; k < blocks(); ++k) all += groups(block(k)) * record_bytes(block(k));
     return all;
   }
-  // Inside of a group's weights.
+  // Inside a group's weights.
   [[nodiscard]] constexpr std::uint32_t weight_index(const Block& block, std::uint32_t row, std::uint32_t input) const {
     switch (layout) {
       case Layout::scalar:

@@ -5,8 +5,8 @@
 
 namespace cormorant::ops {
 
-// Spellings of reductions. They become aten.mean, aten.sum, aten.amax or aten.amin(self, dim), whose dimensions stay
-// with size 1, and a view where the model drops them; a mean over height and width of images is aten.avg_pool2d.
+// Forms of reductions. They become aten.mean, aten.sum, aten.amax or aten.amin(self, dim), whose dimensions stay with
+// size 1, and a view where the model drops them; a mean over height and width of images is aten.avg_pool2d.
 std::vector<AtenForm> reduce_forms();
 
 }  // namespace cormorant::ops

@@ -100,7 +100,7 @@ void plan_windows(Call& call, const Tensor& input, const IntList& dims, const Te
           .inner_step = inner.step};
 }
 
-// Not part of its caller, whose frame lies below all that reads the arguments.
+// Kept out of line: the caller's frame is beneath everything that reads the arguments.
 [[gnu::noinline]] static Error plan_mean(Call& call, Mean<TargetWorld>& args) {
   ReducePlan windows{};
   plan_windows(call, args.input, args.dim, args.out, DType::i8, windows);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One walk through the input as it lies in memory; each element is added to its result, or compared with it. A sum
-// begins at zero, a mean is the sum divided by the number of elements. As in PyTorch a NaN is larger than anything, and
+// One walk through the input in memory order; each element is added to its result, or compared with it. A sum begins
+// at zero, a mean is the sum divided by the number of elements. As in PyTorch a NaN is larger than anything, and
 // smaller.
 #include "base/float_math.h"
 #include "ops/float_kernel.h"
@@ -33,7 +33,7 @@ Error plan_reduce(Call& call, const Tensor& self, const IntList& dims, bool keep
     if (call.error() != Error::ok) return call.error();
     reduced |= 1U << dim;
   }
-  // The result's shape, dimension by dimension, and where each of them lies in memory.
+  // The result's shape, dimension by dimension, and where each of them is in memory.
   std::uint32_t steps[kMaxRank] = {};
   std::uint32_t own[kMaxRank] = {};
   std::uint32_t step = 1;

@@ -55,7 +55,7 @@ void execute_words_amax(const void* raw) {
   });
 }
 
-// Not part of its caller, whose frame lies below all that reads the arguments.
+// Kept out of line: the caller's frame is beneath everything that reads the arguments.
 [[gnu::noinline]] Error plan_mean(Call& call, Mean<TargetWorld>& args) {
   ReducePlan windows{};
   plan_windows(call, args.input, args.dim, args.out, DType::i16, windows);

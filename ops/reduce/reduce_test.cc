@@ -132,7 +132,7 @@ std::vector<conformance::Case> cases() {
   all.push_back(reduce_case("aten.sum", {2, 40}, {1}, 0.9, 3));
   all.push_back(reduce_case("aten.amin", {2, 5, 7}, {1}));
   all.push_back(reduce_case("aten.amin", {2, 5, 3, 4}, {1}));
-  // Behind a pooling, where images are channels-last.
+  // After a pooling, where images are channels-last.
   all.push_back({"of a pooled image", [](ir::Graph& g) {
                    ir::Value* x = conformance::int8_input(g, {1, 6, 8, 8}, 0.1, -5);
                    ir::Value* pooled = conformance::add_quantized(g, "aten.max_pool2d",

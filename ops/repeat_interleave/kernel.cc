@@ -5,7 +5,7 @@
 
 namespace cormorant::ops {
 
-// Not part of its caller, whose frame lies below all that reads the arguments.
+// Kept out of line: the caller's frame is beneath everything that reads the arguments.
 [[gnu::noinline]] static Error plan_repeat_interleave(Call& call, RepeatInterleave<TargetWorld>& args) {
   const Tensor& self = args.self;
   const Tensor& out = args.out;

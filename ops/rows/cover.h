@@ -13,7 +13,7 @@ struct Flow {
   std::int64_t start = 0, period = 1, rows = 0, row_bytes = 0;
 };
 
-// Rows are collected at the end of a tick. Whether each of them, from the beginning of the image that is fed on, lies
+// Rows are collected at the end of a tick. Whether each of them, from the beginning of the image that is fed on, is
 // where all rows have been fed by then.
 constexpr bool may_cover(const Flow& fed, const Flow& collected) {
   for (std::int64_t row = 0; row < collected.rows; ++row) {

@@ -19,13 +19,13 @@ std::uint32_t ticks_of(const Entry& e) {
   return last < kMostTicks ? static_cast<std::uint32_t>(last) + 1 : kMostTicks + 1;
 }
 
-// Rows of an image lie one behind the other. Written as a whole number of them: what is copied stays inside.
+// Rows of an image are consecutive. Written as a whole number of them: what is copied stays inside.
 bool has_rows(const Tensor& tensor, std::uint32_t rows, std::uint32_t row_bytes) {
   return !tensor.constant && tensor.rank == 4 && tensor.is_channels_last() && tensor.size(0) == 1 &&
          tensor.bytes() == CheckedSize(rows) * row_bytes;
 }
 
-// Not part of its caller, whose frame lies below that of what reads the arguments.
+// Kept out of line: the caller's frame is beneath that of what reads the arguments.
 [[gnu::noinline]] void check_entry(Call& call, const Entry& e, const TensorList& tensors) {
   const bool is_call = e.kind == Entry::Kind::call;
   call.require(e.kind <= Entry::Kind::strips && (is_call || e.slab != Entry::kNone), Error::bad_constant);
@@ -43,7 +43,7 @@ bool has_rows(const Tensor& tensor, std::uint32_t rows, std::uint32_t row_bytes)
   }
 }
 
-// Wherever a strip is, its patches are moved and filled inside of their tensors, as large as the part says they are.
+// Wherever a strip is, its patches are moved and filled inside their tensors, as large as the part says they are.
 [[gnu::noinline]] void check_part(Call& call, const Entry& e, const Part& part, const TensorList& tensors) {
   const bool is_cut = part.kind == Part::Kind::cut;
   call.require(part.kind >= Part::Kind::cut && part.kind <= Part::Kind::paste && part.tensor < tensors.count &&
@@ -62,8 +62,8 @@ bool has_rows(const Tensor& tensor, std::uint32_t rows, std::uint32_t row_bytes)
   call.require(tensor.bytes() == CheckedSize(part.rows) * part.image_columns * part.pixel_bytes, Error::bad_shape);
 }
 
-// A plan, behind `before` bytes for what else its kernel keeps. `arrival` is the entry that rows are pushed to: there
-// is one where somebody asks for it, else none.
+// A plan, after `before` bytes for whatever else its kernel keeps. `arrival` is the entry that rows are pushed to:
+// there is one if requested, else none.
 Plan* load_table(Call& call, std::uint32_t before, const Entry** arrival, bool has_strips) {
   Run<TargetWorld> args;
   if (!call.read_signature(args)) return nullptr;

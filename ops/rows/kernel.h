@@ -32,13 +32,13 @@ struct Plan {
   [[nodiscard]] std::byte** tensors() { return reinterpret_cast<std::byte**>(this + 1); }
 };
 
-// Of a group that rows are pushed to.
+// For a group that rows are pushed to.
 struct Fed {
   Feed feed;  // first: what the runtime sees of it
   const Entry* arrival;
   Plan plan;  // last: its tensors follow it
 
-  // The tick that waits for a row; behind the last row the one at which all is done.
+  // The tick that waits for a row; after the last row the one at which all is done.
   [[nodiscard]] std::uint32_t tick_of(std::uint32_t row) const {
     if (row == 0) return 0;
     return row >= arrival->rows ? plan.ticks : arrival->start + arrival->period * (arrival->before + row);
@@ -46,11 +46,11 @@ struct Fed {
 };
 static_assert(std::is_standard_layout_v<Fed>);
 
-// Not part of its caller, so that whoever bounds the stack sees by the type of `execute` what is called.
+// Kept out of line, so that the stack analysis sees by the type of `execute` what is called.
 void call_stage(void (*execute)(const void*), const void* plan);
 
-// From the beginning to the end: `to` may lie before `from` and overlap it. Tensors of a foreign file may lie
-// otherwise; what they hold is then anything.
+// From the beginning to the end: `to` may be before `from` and overlap it. Tensors of a foreign file may be otherwise;
+// what they hold is then anything.
 template <Loops kLoops>
 void copy(std::byte* to, const std::byte* from, std::uint32_t bytes) {
   if constexpr (kLoops == Loops::reference) {
@@ -68,7 +68,7 @@ void fill(std::byte* to, std::int8_t value, std::uint32_t bytes) {
   }
 }
 
-// Of a patch that begins at `first`, those of its `count` rows or columns that lie in the image, which has `size`.
+// For a patch that begins at `first`: those of its `count` rows or columns that are in the image, which has `size`.
 struct Inside {
   std::int32_t first;
   std::uint32_t begin, end;
@@ -81,7 +81,7 @@ struct Inside {
   }
 };
 
-// What lies outside of the image is the same wherever the patch comes from.
+// What is outside the image is the same wherever the patch comes from.
 template <Loops kLoops>
 void fill_outside(const Part& part, std::byte* patch, const Inside& x, const Inside& y) {
   const std::uint32_t row_bytes = std::uint32_t{part.columns} * part.pixel_bytes;
@@ -95,7 +95,7 @@ void fill_outside(const Part& part, std::byte* patch, const Inside& x, const Ins
   }
 }
 
-// What a tick moves is not part of it: its frame lies below those of all stages.
+// What a tick moves is not part of it: its frame is beneath those of all stages.
 
 // Rows move on by one, and what is above or below the image is filled. Whether the row is in the image.
 template <Loops kLoops>
@@ -175,7 +175,7 @@ template <Loops kLoops, bool kIsFed, bool kHasStrips>
   }
 }
 
-// Behind an entry and its parts; `step` moves on by as many as they call.
+// The entry after this one and its parts; `step` moves on by as many as they call.
 template <bool kHasStrips>
 const Entry* behind(const Entry* e, const cormorant_step*& step) {
   if (e->kind == Entry::Kind::call) ++step;
@@ -230,7 +230,7 @@ void execute_rows_sum(const void* raw) {
     const std::int8_t* from = p.input + c;
     std::int32_t sum = 0;
     for (std::uint32_t x = p.pixels; x != 0; --x, from += p.channels) sum += *from;
-    // Without overflow, whatever stands there.
+    // Without overflow, whatever is there.
     p.sums[c] = static_cast<std::int32_t>(static_cast<std::uint32_t>(p.sums[c]) + static_cast<std::uint32_t>(sum));
   }
 }

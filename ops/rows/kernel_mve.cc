@@ -6,7 +6,7 @@
 namespace cormorant::ops {
 
 // Slabs are shifted by a row before each row that is written, so that this is what rows cost beside their kernels:
-// four vectors at a time. All of them are read before one is written, which may lie over them.
+// four vectors at a time. All of them are read before one is written, which may be over them.
 template <>
 void rows::copy<Loops::mve>(std::byte* to, const std::byte* from, std::uint32_t bytes) {
   const std::uint32_t blocks = bytes / 64;

@@ -11,8 +11,8 @@
 //   rows.push     the next row of the program's input, which is one row: others arrive when they do
 //   rows.slab     the last rows of what an operator computes
 //   rows.window   those of a slab's rows that a reader looks at
-//   rows.cut      columns of a slab's rows: a strip, from which the operators behind it compute a strip of one row
-//   rows.paste    the row that such strips are computed for, one after the other
+//   rows.cut      columns of a slab's rows: a strip, from which the operators after it compute a strip of one row
+//   rows.paste    the row that such strips are computed for, one after another
 //   rows.group    whole images, of rows: all of the above and the operators between them, in the order of a tick
 // of which only the last becomes an instruction. One that rows are pushed to is cormorant::rows_fed.<ISA>: each call of
 // it takes a row and computes until the next is needed (runtime/feed.h).
@@ -49,7 +49,7 @@ CORMORANT_NAMES(CORMORANT_ROWS_KERNELS)
 
 namespace cormorant::ops::rows {
 
-// Stages are the instructions from `first` on, behind all others: as many as the table has calls.
+// Stages are the instructions from `first` on, after all others: as many as the table has calls.
 template <class W>
 struct Run {
   typename W::Tensor table{};
@@ -109,8 +109,8 @@ constexpr const char* sum_variant(Isa isa) {
   return isa == Isa::mve ? names::cormorant_rows_sum_mve : names::cormorant_rows_sum_scalar;
 }
 
-// An entry of the table, as it stands in the file. Due at the ticks start, start + period, …: `before` times, at which
-// the newest row is filled, `rows` times, and `after` times, at which it is filled again.
+// An entry of the table, as it is in the file. Due at the ticks start, start + period, …: `before` times, at which the
+// newest row is filled, `rows` times, and `after` times, at which it is filled again.
 struct Entry {
   enum class Kind : std::uint8_t {
     call,     // the next instruction, which writes the newest row of the slab
@@ -152,7 +152,7 @@ struct Part {
   static constexpr std::uint16_t kLongestStep = 0x3fff;
 
   Kind kind;
-  std::int8_t fill;  // what a patch holds outside of the image, except where it is pasted
+  std::int8_t fill;  // what a patch holds outside the image, except where it is pasted
   std::uint16_t tensor;
   std::uint16_t source;  // of cut: rows of the image, as many as the patch has
   std::uint16_t pixel_bytes;

@@ -76,7 +76,7 @@ void execute_scan(const void* plan) {
   });
 }
 
-// The last of equals, and a NaN from where it stands.
+// The last of equals, and a NaN from where it is.
 template <int kSign>
 void execute_index(const void* plan) {
   const auto& p = *static_cast<const Plan*>(plan);

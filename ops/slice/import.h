@@ -5,7 +5,7 @@
 
 namespace cormorant::ops {
 
-// PyTorch's spellings of slicing, selecting and splitting.
+// PyTorch's forms of slicing, selecting and splitting.
 std::vector<AtenForm> slice_forms();
 
 }  // namespace cormorant::ops

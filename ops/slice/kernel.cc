@@ -6,7 +6,7 @@
 namespace cormorant::ops {
 namespace {
 
-// A bound as Python means it: from the end if negative, and never outside of the dimension. size is not negative.
+// A bound as Python means it: from the end if negative, and never outside the dimension. size is not negative.
 std::int32_t clamp_bound(std::int32_t bound, std::int32_t size) {
   if (bound < 0) bound += size;
   return bound < 0 ? 0 : bound > size ? size : bound;

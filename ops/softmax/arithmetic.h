@@ -91,8 +91,8 @@ constexpr std::int8_t normalize(std::int32_t exponential, const Normalizer& by) 
   return static_cast<std::int8_t>(level > 127 ? 127 : level);
 }
 
-// The binary logarithm of a row's sum of exponentials, Q12.19, with kLogBits behind the point: squaring a number in
-// [1, 2) doubles its logarithm, and whether the square reaches 2 is the next bit.
+// The binary logarithm of a row's sum of exponentials, Q12.19, with kLogBits fractional bits: squaring a number in [1,
+// 2) doubles its logarithm, and whether the square reaches 2 is the next bit.
 template <auto Multiply>
 constexpr std::int32_t binary_logarithm(std::uint32_t sum) {
   std::int32_t leading_zeros = 0;

@@ -4,7 +4,7 @@
 namespace cormorant::ops::softmax {
 namespace {
 
-// Equal sizes, and equal orders in memory but for dimensions of one index, whose place does not matter.
+// Equal sizes, and equal orders in memory except for dimensions of one index, whose place does not matter.
 bool same_bytes(const Tensor& input, const Tensor& out) {
   if (input.rank == 0 || input.rank != out.rank) return false;
   std::size_t b = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What loading a softmax or its logarithm leaves for every variant's execute().
+// The plan of a softmax or its logarithm, for every variant's execute().
 #pragma once
 
 #include "ops/softmax/softmax.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Softmax over one dimension, out[i] = exp(x[i]) / Σ exp(x[j]), and its logarithm. What compiler and kernels agree on.
-// Softmax always has the output scale 1/256 and the zero point −128. The dimension may lie anywhere in memory: rows of
+// Softmax always has the output scale 1/256 and the zero point −128. The dimension may be anywhere in memory: rows of
 // elements that are not neighbours cost loads of single bytes, but no transposition.
 #pragma once
 
@@ -75,8 +75,8 @@ inline constexpr std::int32_t kWordsParts = 256;
 inline constexpr double kWordsOutputScale = 1.0 / 32768;
 
 // The logarithm: (x − largest) · factor − log Σ exp + term, shifted right. `term` holds the output's zero point and the
-// half that rounds; log_multiplier and log_shift turn a binary logarithm with 24 bits behind the point into the same
-// unit, which is 2^-shift of an output step.
+// half that rounds; log_multiplier and log_shift turn a binary logarithm with 24 fractional bits into the same unit,
+// which is 2^-shift of an output step.
 template <class W>
 struct LogSoftmax {
   static constexpr Overlap kOverlap = Overlap::in_place;

@@ -19,7 +19,7 @@ struct PlanOf {
 using Plan = PlanOf<float, float>;
 using Int8Plan = PlanOf<std::int8_t, std::int16_t>;
 
-// The elements around a dimension as they lie in memory.
+// The elements around a dimension in memory order.
 inline Around around_in_memory(const Tensor& tensor, std::int32_t dim) {
   Around result;
   bool is_before = true;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Along one dimension, each result is a weighted sum of a few elements at places that a table says: resizing, and means
-// over windows of unequal size. In two or three dimensions one after the other.
+// over windows of unequal size. In two or three dimensions one after another.
 //
 // In int8 the weights of a result add up to 1, so that scale and zero point are the same before and after; they have 14
-// bits behind the point. Sums are rounded to the nearest integer, halves up.
+// fractional bits. Sums are rounded to the nearest integer, ties up.
 #pragma once
 
 #include "ops/kernel_list.h"
@@ -18,7 +18,7 @@ CORMORANT_NAMES(CORMORANT_TAPS_KERNELS)
 
 namespace cormorant::ops::taps {
 
-inline constexpr int kWeightBits = 14;  // behind the point
+inline constexpr int kWeightBits = 14;  // fractional
 
 template <class W>
 struct Taps {

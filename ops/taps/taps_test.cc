@@ -90,7 +90,7 @@ TEST(TapsLoad, RejectsTablesThatDoNotFit) {
   }
 }
 
-// A place outside of the tensor is as much the file's as one inside: whatever a table says, the nearest row is read.
+// A place outside the tensor is as much the file's as one inside: whatever a table says, the nearest row is read.
 TEST(TapsLoad, PlacesOutsideAreThoseAtTheBorder) {
   ir::Graph graph;
   ir::Value* x = graph.add_input("x", {DType::i8, {1, 3, 2}, {}, std::nullopt});

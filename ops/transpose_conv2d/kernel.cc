@@ -70,7 +70,7 @@ Error load(Call& call) {
 
 // The plan is conv2d's direct one, which checks all that both have in common. Their geometries differ only in what
 // stride and padding mean.
-// Not part of its caller, whose frame lies below all that reads the arguments.
+// Kept out of line: the caller's frame is beneath everything that reads the arguments.
 template <class Tensors>
 [[gnu::noinline]] Error plan_direct_as(Call& call, QuantizedTransposeConv2d<TargetWorld>& args) {
   const Tensors tensors(call, args.input, args.out);

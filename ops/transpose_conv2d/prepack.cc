@@ -91,7 +91,7 @@ PhaseTaps phase_taps(std::int64_t phase, std::int64_t out, std::int64_t kernel, 
   }
   t.dilation = t.taps.size() == 1 ? 1 : dilation / std::gcd(dilation, stride);
   t.pad = furthest - input;
-  // Where padding has cut so much off that the first window begins inside of the input, it begins earlier with nothing.
+  // Where padding has cut so much off that the first window begins inside the input, it begins earlier with nothing.
   for (; t.pad < 0; t.pad += t.dilation) t.taps.insert(t.taps.begin(), std::nullopt);
   return t;
 }

@@ -22,7 +22,7 @@ struct SubpixelAxis {
   std::int64_t cut;      // of these, before the first one that is wanted
 };
 
-// None where more zeros would be needed behind the input than before it.
+// None where more zeros would be needed after the input than before it.
 inline std::optional<SubpixelAxis> subpixel_axis(std::int64_t inputs, std::int64_t outputs, std::int64_t kernel,
                                                  std::int64_t stride, std::int64_t padding) {
   SubpixelAxis axis{.stride = stride, .taps = (kernel + stride - 1) / stride, .padding = 0, .count = 0, .cut = 0};

@@ -122,13 +122,13 @@ static_assert(sizeof(Header) == 16);
 struct alignas(16) Phase {
   std::uint16_t y = 0;  // of its first output pixel
   std::uint16_t x = 0;
-  std::uint32_t bytes = 0;  // of header and stream behind it, padded
+  std::uint32_t bytes = 0;  // of the header and the stream after it, padded
   std::uint64_t zero = 0;
 };
 static_assert(sizeof(Phase) == 16);
 
 // What CMSIS-NN's arm_transpose_conv_s8_get_buffer_size and …_get_reverse_conv_buffer_size say, which ExecuTorch's
-// kernel demands to the byte.
+// kernel requires to the byte.
 struct UpstreamScratch {
   std::uint32_t scratch;
   std::uint32_t output_scratch;

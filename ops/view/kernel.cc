@@ -4,7 +4,7 @@
 namespace cormorant::ops {
 namespace {
 
-// Whether the bytes lie in the logical order: a view keeps that, so it is the only order a copy of bytes can keep.
+// Whether the bytes are in the logical order: a view keeps that, so it is the only order a copy of bytes can keep.
 bool in_logical_order(const Tensor& tensor) {
   std::int32_t last = -1;
   for (std::size_t i = 0; i < tensor.rank; ++i) {

@@ -83,7 +83,7 @@ TEST(ViewInfer, TheNumberOfElementsStays) {
   EXPECT_THROW(view_operator().infer(*bad), InputError);
 }
 
-// [1, 2, 1, 2] channels-last lies in memory as its [1, 1, 2, 2] reading.
+// [1, 2, 1, 2] channels-last has the same memory order as its [1, 1, 2, 2] view.
 TEST(RelayoutEvaluate, MovesElementsToWhereTheBytesAre) {
   ir::Graph graph;
   ir::TensorType last = ir::float_type({1, 2, 1, 2});

@@ -34,7 +34,7 @@ set(CORMORANT_FLAGS_m4_scalar ${CORMORANT_FLAGS_m4})
 set(CORMORANT_FLAGS_m4_dsp ${CORMORANT_FLAGS_m4})
 set(CORMORANT_FLAGS_m7 -mcpu=cortex-m7 ${single_precision_v5})
 set(CORMORANT_FLAGS_m7_scalar ${CORMORANT_FLAGS_m7})
-set(CORMORANT_FLAGS_m7_dsp ${CORMORANT_FLAGS_m7})
+set(CORMORANT_FLAGS_m7_dsp ${CORMORANT_FLAGS_m7} -DCORMORANT_DUAL_ISSUE) # loops in an order for two at a time
 set(CORMORANT_FLAGS_m23 -mcpu=cortex-m23)
 set(CORMORANT_FLAGS_m23_scalar ${CORMORANT_FLAGS_m23})
 set(CORMORANT_FLAGS_m33 -mcpu=cortex-m33 ${single_precision_v5})

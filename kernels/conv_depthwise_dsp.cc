@@ -14,28 +14,34 @@ namespace cormorant::conv {
 // the fours, 20 out.
 
 // clang-format off
-// Two taps: channels 0 and 1 in r8, 2 and 3 in r7.
-#define INPUTS                        \
-  "ldrd r6, r7, [r4], #8\n"           \
-  "ldr r6, [r6, r11]\n"               \
+// Two taps. Loads in a row, none of which waits for the one before: M4 hides a cycle of each.
+#define LOAD_PAIR                     \
+  "ldr r7, [r4, #4]\n"                \
+  "ldr r6, [r4], #8\n"                \
+  "ldr r10, [r12, #4]\n"              \
+  "ldr r9, [r12], #8\n"               \
   "ldr r7, [r7, r11]\n"               \
-  "ldrd r9, r10, [r12], #8\n"         \
+  "ldr r6, [r6, r11]\n"
+// Then channels 0 and 1 of both are in r8, 2 and 3 in r7.
+#define INPUTS                        \
   "pkhbt r8, r6, r7, lsl #16\n"       \
   "pkhtb r7, r7, r6, asr #16\n"
 
+// For M7 products stand behind extensions, beside which they are issued.
 #define PAIR_bytes                    \
+  LOAD_PAIR                           \
+  "sxtb16 lr, r9\n"                   \
   INPUTS                              \
   "sxtb16 r6, r8\n"                   \
-  "sxtb16 lr, r9\n"                   \
   "sxtb16 r8, r8, ror #8\n"           \
-  "sxtb16 r9, r9, ror #8\n"           \
   "smlad r0, r6, lr, r0\n"            \
+  "sxtb16 r9, r9, ror #8\n"           \
   "sxtb16 r6, r7\n"                   \
   "smlad r1, r8, r9, r1\n"            \
   "sxtb16 lr, r10\n"                  \
   "sxtb16 r7, r7, ror #8\n"           \
-  "sxtb16 r10, r10, ror #8\n"         \
   "smlad r2, r6, lr, r2\n"            \
+  "sxtb16 r10, r10, ror #8\n"         \
   "smlad r3, r7, r10, r3\n"
 
 #define TAP_bytes                     \
@@ -52,6 +58,7 @@ namespace cormorant::conv {
   "smlatt r3, r9, r7, r3\n"
 
 #define PAIR_wide                     \
+  LOAD_PAIR                           \
   INPUTS                              \
   "sxtb16 r6, r8\n"                   \
   "sxtb16 r8, r8, ror #8\n"           \
@@ -78,10 +85,14 @@ namespace cormorant::conv {
 
 // Two of nine taps, `at` bytes on in the table.
 #define PAIR_9(at)                    \
-  "ldrd r6, r7, [r4, #" at "]\n"      \
-  "ldr r6, [r6, r11]\n"               \
+  "ldr r7, [r4, #" at "+4]\n"         \
+  "ldr r6, [r4, #" at "]\n"           \
+  "ldr r9, [r12, #4]\n"               \
+  "ldr r10, [r12, #8]\n"              \
+  "ldr lr, [r12, #12]\n"              \
+  "ldr r8, [r12], #16\n"              \
   "ldr r7, [r7, r11]\n"               \
-  "ldm r12!, {r8, r9, r10, lr}\n"     \
+  "ldr r6, [r6, r11]\n"               \
   "pkhbt r5, r6, r7, lsl #16\n"       \
   "pkhtb r7, r7, r6, asr #16\n"       \
   "sxtb16 r6, r5\n"                   \
@@ -104,7 +115,43 @@ namespace cormorant::conv {
   "lsr r9, r9, #8\n"                  \
   "ssat " sum ", #8, " sum ", asr #1\n" \
   "strb " sum ", [lr], #1\n"
-#define RESULT_bytes(sum, multiplier) "lsl " sum ", " sum ", #1\n" SCALED(sum, multiplier) STORED(sum)
+// Four of them, stage by stage: M7 computes two things at a time, and multipliers leave registers for shifts.
+#define FOUR_bytes                    \
+  "add r0, r0, r0\n"                  \
+  "add r1, r1, r1\n"                  \
+  "smmulr r0, r0, r5\n"               \
+  "add r2, r2, r2\n"                  \
+  "smmulr r1, r1, r6\n"               \
+  "add r3, r3, r3\n"                  \
+  "smmulr r2, r2, r7\n"               \
+  "lsl r10, r4, r9\n"                 \
+  "smmulr r3, r3, r8\n"               \
+  "lsr r5, r9, #8\n"                  \
+  "add r0, r0, r0, asr #31\n"         \
+  "lsl r6, r4, r5\n"                  \
+  "add r0, r0, r10\n"                 \
+  "add r1, r1, r1, asr #31\n"         \
+  "lsr r7, r5, #8\n"                  \
+  "add r1, r1, r6\n"                  \
+  "asr r0, r0, r9\n"                  \
+  "add r2, r2, r2, asr #31\n"         \
+  "lsl r10, r4, r7\n"                 \
+  "asr r1, r1, r5\n"                  \
+  "add r2, r2, r10\n"                 \
+  "lsr r8, r7, #8\n"                  \
+  "add r3, r3, r3, asr #31\n"         \
+  "lsl r10, r4, r8\n"                 \
+  "asr r2, r2, r7\n"                  \
+  "add r3, r3, r10\n"                 \
+  "ssat r0, #8, r0, asr #1\n"         \
+  "ssat r1, #8, r1, asr #1\n"         \
+  "asr r3, r3, r8\n"                  \
+  "strb r1, [lr, #1]\n"               \
+  "ssat r2, #8, r2, asr #1\n"         \
+  "strb r2, [lr, #2]\n"               \
+  "ssat r3, #8, r3, asr #1\n"         \
+  "strb r3, [lr, #3]\n"               \
+  "strb r0, [lr], #4\n"
 // Channels that shift left (conv_gemm_dsp.cc) are told by their shift, which stands `at` bytes before the next block.
 #define RESULT_left(sum, multiplier, at) \
   "ldrb r10, [r12, #-" at "]\n"       \
@@ -155,7 +202,7 @@ namespace cormorant::conv {
   "ldr r10, [r12, #-4]\n"             \
   "cmp r10, #0\n"                     \
   "bne 6f\n"                          \
-  FOUR(RESULT_bytes)                  \
+  FOUR_bytes                          \
   "b 7f\n"                            \
   "6:\n"                              \
   RESULT_left("r0", "r5", "4") RESULT_left("r1", "r6", "3") RESULT_left("r2", "r7", "2") RESULT_left("r3", "r8", "1") \
@@ -196,7 +243,7 @@ namespace cormorant::conv {
   "pop {r4-r11, pc}\n"
 
 extern "C" __attribute__((naked)) void cormorant_depthwise_pixel_dsp(const DepthwisePixel* /*pixel*/) {
-  asm volatile(DEPTHWISE(ALL_TAPS(PAIR_bytes, TAP_bytes), FOUR(RESULT_bytes)));
+  asm volatile(DEPTHWISE(ALL_TAPS(PAIR_bytes, TAP_bytes), FOUR_bytes));
 }
 
 extern "C" __attribute__((naked)) void cormorant_depthwise_pixel_both_dsp(const DepthwisePixel* /*pixel*/) {

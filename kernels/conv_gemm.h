@@ -65,9 +65,8 @@ struct DspGemm {
   Output output;
 };
 // Channels in pairs; `channels` is even. Saturates, but does not clamp further.
-extern "C" void cormorant_conv_gemm_right_dsp(const DspGemm* gemm);     // Rounding::right
+extern "C" void cormorant_conv_gemm_right_dsp(const DspGemm* gemm);     // all of Rounding
 extern "C" void cormorant_conv_gemm_positive_dsp(const DspGemm* gemm);  // Rounding::positive
-extern "C" void cormorant_conv_gemm_both_dsp(const DspGemm* gemm);      // Rounding::both
 // The same with weights of 16 bits.
 extern "C" void cormorant_conv_gemm_right_dsp_wide(const DspGemm* gemm);
 extern "C" void cormorant_conv_gemm_positive_dsp_wide(const DspGemm* gemm);
@@ -109,5 +108,21 @@ struct V6mGemm {
 extern "C" void cormorant_conv_gemm_right_v6m(const V6mGemm* gemm);  // Rounding::right and positive
 extern "C" void cormorant_conv_gemm_both_v6m(const V6mGemm* gemm);   // Rounding::both
 void conv_gemm_v6m_plain(const V6mGemm& gemm);
+
+// Without DSP, 1 channel × 4 pixels, and two of them in a word: element k of pixels 0 and 1 as x + 2^16 · y, then that
+// of pixels 2 and 3. For weights of which two neighbours (2 k and 2 k + 1) never exceed 255 together, in magnitude.
+struct HalvesGemm {
+  const std::uint8_t* stream;
+  const std::int32_t* patches;
+  std::int8_t* out;
+  std::uint32_t out_step;
+  std::uint32_t elements;  // a multiple of 4
+  std::uint32_t channels;
+  Output output;
+};
+// Any rounding but what is marked as general. Saturate only.
+extern "C" void cormorant_conv_gemm_halves_scalar(const HalvesGemm* gemm);  // Thumb-2
+extern "C" void cormorant_conv_gemm_halves_v6m(const HalvesGemm* gemm);     // ARMv6-M
+void conv_gemm_halves_plain(const HalvesGemm& gemm);
 
 }  // namespace cormorant::conv

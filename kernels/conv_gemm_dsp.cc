@@ -3,8 +3,11 @@
 // SMLAD multiplies two pairs of 16-bit halves and adds both products. SXTB16 makes such pairs of a word's bytes 0 and
 // 2, and behind a rotation of bytes 1 and 3; so a word of weights holds two elements of two channels, and the patches,
 // which were widened by SXTB16 too, have their elements in the order 0 2 1 3: nothing is ever repacked. With 2 channels
-// × 3 pixels the six sums, three patches and two weights fill the registers: 10 instructions for 12 products, or 8 with
-// weights that are stored as such pairs.
+// × 3 pixels the six sums, three patches and two weights fill the registers.
+//
+// Two schedules, each 12 instructions for 12 products. On M4 a load takes 2 cycles, of which a neighbouring single load
+// hides one (a list hides none): four loads in a row, then the rest, 13 cycles, or 12 with weights that are stored as
+// pairs. M7 issues a load or an unpacking beside each product: 6 cycles.
 #include <arm_acle.h>
 
 #include <bit>
@@ -18,127 +21,268 @@ namespace cormorant::conv {
 static_assert(offsetof(DspGemm, stream) == 0 && offsetof(DspGemm, patches) == 4 && offsetof(DspGemm, out) == 8);
 static_assert(offsetof(DspGemm, out_step) == 12 && offsetof(DspGemm, quads) == 16);
 static_assert(offsetof(DspGemm, channels) == 20 && offsetof(DspGemm, output.offset) == 24);
+static_assert(offsetof(DspGemm, output.rounding) == 36);
+static_assert(static_cast<int>(Rounding::right) == 1 && static_cast<int>(Rounding::positive) == 2);
 
 // Registers: r0 r1 r2 sums of the first channel, r3 r4 r5 of the second; r6 r7 r8 patches; r9 r10 weights; r11 patches'
-// pointer; r12 stream; lr rounds left. Then: r6 multiplier, r7 shift, r8 rounding and offset, r9 result, r10 out_step,
-// r11 record, lr out. Stack: 0 out, 4 out_step, 8 patches, 12 rounds, 16 record, 20 channels left, 24 2 · offset + 1,
-// 28 quads.
+// pointer; r12 stream; lr rounds left. Then: r6 multiplier, r7 shift, r8 rounding and offset, r9 r10 lr others, r11
+// record. Stack: 0 out, 4 out_step, 8 patches, 12 rounds, 16 record, 20 channels left, 24 2 · offset + 1, 28 quads, 32
+// whether channels may shift left, 36 from a record to the pointer to its weights.
 
 // clang-format off
-#define BYTES                         \
-  "ldr r9, [r12], #4\n"               \
-  "ldm r11!, {r6, r7, r8}\n"          \
+
+// ---- A load after the other: eight words a round, of which the first one may skip two, four or six. Pointers are to
+// the round's last word and go on once, with its loads.
+
+#define LOAD(at)                      \
+  "ldr r6, [r11, #-" at "-8]\n"       \
+  "ldr r7, [r11, #-" at "-4]\n"       \
+  "ldr r8, [r11, #-" at "]\n"
+#define LOAD_LAST                     \
+  "ldr r6, [r11, #-8]\n"              \
+  "ldr r7, [r11, #-4]\n"              \
+  "ldr r8, [r11], #96\n"
+#define PRODUCTS(a, b)                \
+  "smlad r0, r6, " a ", r0\n"         \
+  "smlad r1, r7, " a ", r1\n"         \
+  "smlad r2, r8, " a ", r2\n"         \
+  "smlad r3, r6, " b ", r3\n"         \
+  "smlad r4, r7, " b ", r4\n"         \
+  "smlad r5, r8, " b ", r5\n"
+#define UNPACK                        \
   "sxtb16 r10, r9\n"                  \
-  "sxtb16 r9, r9, ror #8\n"           \
-  "smlad r0, r6, r10, r0\n"           \
-  "smlad r1, r7, r10, r1\n"           \
-  "smlad r2, r8, r10, r2\n"           \
-  "smlad r3, r6, r9, r3\n"            \
-  "smlad r4, r7, r9, r4\n"            \
-  "smlad r5, r8, r9, r5\n"
+  "sxtb16 r9, r9, ror #8\n"
 
-#define PAIRS                         \
-  "ldrd r9, r10, [r12], #8\n"         \
-  "ldm r11!, {r6, r7, r8}\n"          \
-  "smlad r0, r6, r9, r0\n"            \
-  "smlad r1, r7, r9, r1\n"            \
-  "smlad r2, r8, r9, r2\n"            \
-  "smlad r3, r6, r10, r3\n"           \
-  "smlad r4, r7, r10, r4\n"           \
-  "smlad r5, r8, r10, r5\n"
+#define BYTES(word) "ldr r9, [r12, #-4*" word "]\n" LOAD("12*" word) UNPACK PRODUCTS("r10", "r9")
+#define BYTES_LAST  "ldr r9, [r12], #32\n" LOAD_LAST UNPACK PRODUCTS("r10", "r9")
+#define PAIRS(word)                   \
+  "ldr r9, [r12, #-8*" word "-4]\n"   \
+  "ldr r10, [r12, #-8*" word "]\n"    \
+  LOAD("12*" word) PRODUCTS("r9", "r10")
+#define PAIRS_LAST                    \
+  "ldr r9, [r12, #-4]\n"              \
+  "ldr r10, [r12], #64\n"             \
+  LOAD_LAST PRODUCTS("r9", "r10")
 
-// Accumulators are below 2^30 and shifts at least 1: SMMULR is the doubling high multiply of twice the sum, and the
-// rounding term (2^(e − 1)) with the output's offset (offset · 2^e) is one number, (2 · offset + 1) · 2^(e − 1).
-#define CHANNEL(lane)                 \
-  "ldrsb r7, [r11, #16+" lane "]\n"   \
-  "ldr r6, [r11, #8+4*" lane "]\n"    \
+// r1 patches, r4 quads, r8 whether channels may shift left. Then r6 twice the rounds, one less in that case, r7 from a
+// record to the pointer to its weights.
+#define BEGIN_EIGHT(quad_shift, LAST) \
+  "add r6, r4, #3\n"                  \
+  "bic r6, r6, #3\n"                  \
+  "sub r7, r6, r4\n" /* quads to skip */ \
+  "rsb r6, r8, r6, lsr #1\n"          \
+  "add r9, r7, r7, lsl #1\n"          \
+  "sub r1, r1, r9, lsl #3\n"          \
+  "add r1, r1, #92\n"                 \
+  "lsl r7, r7, #" quad_shift "\n"     \
+  "rsb r7, r7, #20\n"                 \
+  "add r12, r12, #" LAST "\n"
+#define BEGIN_BYTES(LAST) BEGIN_EIGHT("3", LAST)
+#define BEGIN_PAIRS(LAST) BEGIN_EIGHT("4", LAST)
+#define BYTES_LAST_AT "28"
+#define PAIRS_LAST_AT "60"
+
+#define EIGHT(WORD, LAST)             \
+  "lsls r6, r6, #31\n"                \
+  "bcs 7f\n"                          \
+  "bmi 5f\n"                          \
+  "2:\n"                              \
+  WORD("7") WORD("6")                 \
+  "3:\n"                              \
+  WORD("5") WORD("4")                 \
+  "4:\n"                              \
+  WORD("3") WORD("2")                 \
+  "5:\n"                              \
+  WORD("1") LAST                      \
+  "subs lr, lr, #2\n"                 \
+  "bhi 2b\n"
+// What the last SUBS has left tells.
+#define ASK_AFTER_EIGHT "bmi 8f\n"
+#define ENTRIES                       \
+  "7:\n"                              \
+  "bmi 3b\n"                          \
+  "b 4b\n"
+
+#ifdef CORMORANT_DUAL_ISSUE
+
+// ---- Two at a time: a line is a cycle. Each word finds its bytes in r8, their first pair in r10 already, and its first
+// patch in `x`, and leaves the same to the next. Four words a round, of which the first one may skip two, then the last
+// two, behind which nothing may be read.
+
+#define WORD(x, y, second, third, NEXT_WORD, NEXT_FIRST, NEXT_PAIR) \
+  "sxtb16 r9, r8, ror #8\n"    "smlad r0, " x ", r10, r0\n" \
+  "smlad r3, " x ", r9, r3\n"  "ldr " y ", [r11, #" second "]\n" \
+  "smlad r1, " y ", r10, r1\n" NEXT_WORD \
+  "smlad r4, " y ", r9, r4\n"  "ldr " x ", [r11, #" third "]\n" \
+  "smlad r2, " x ", r10, r2\n" NEXT_FIRST \
+  NEXT_PAIR                    "smlad r5, " x ", r9, r5\n"
+#define FOLLOWED(x, y, at, next) \
+  WORD(x, y, at "+4", at "+8", "ldr r8, [r12], #4\n", "ldr " y ", [r11, #" at "+12" next "\n", "sxtb16 r10, r8\n")
+#define EVEN(at) FOLLOWED("r6", "r7", at, "]")
+#define ODD(at, next) FOLLOWED("r7", "r6", at, next)
+
+#undef BEGIN_BYTES
+#undef BYTES_LAST_AT
+#define BYTES_LAST_AT "0"
+#define BEGIN_BYTES(LAST)             \
+  "lsr r6, r4, #1\n"                  \
+  "mov r7, #20\n"
+
+#define BYTES_LOOP                    \
+  "ldr r8, [r12], #4\n"               \
+  "mov r7, r6\n"                      \
+  "ldr r6, [r11]\n"                   \
+  "cmp lr, #0\n"                      \
+  "sxtb16 r10, r8\n"                  \
+  "beq 4f\n"                          \
+  "lsls r7, r7, #31\n"                \
+  "bne 2f\n"                          \
+  "sub r11, r11, #24\n"               \
+  "b 3f\n"                            \
+  "2:\n"                              \
+  EVEN("0") ODD("12", "]")            \
+  "3:\n"                              \
+  EVEN("24") ODD("36", "]!")          \
+  "subs lr, lr, #1\n"                 \
+  "bne 2b\n"                          \
+  "4:\n"                              \
+  EVEN("0") WORD("r7", "r6", "16", "20", "", "", "")
+#define BYTES_ENTRIES ""
+#define ASK                           \
+  "ldr r6, [sp, #32]\n"               \
+  "cmp r6, #0\n"                      \
+  "bne 8f\n"
+
+#else
+
+#define BYTES_LOOP EIGHT(BYTES, BYTES_LAST)
+#define BYTES_ENTRIES ENTRIES
+#define ASK ASK_AFTER_EIGHT
+
+#endif
+
+// ---- Requantization, stage by stage for three pixels: M7 computes two things at a time. Accumulators are below 2^30 and
+// shifts at least 1: SMMULR is the doubling high multiply of twice the sum, and the rounding term (2^(e − 1)) with the
+// output's offset (offset · 2^e) is one number, (2 · offset + 1) · 2^(e − 1).
+
+#define CHANNEL(lane, LAST)           \
+  "ldrsb r7, [r11, #16+" lane "-" LAST "]\n" \
+  "ldr r6, [r11, #8+4*" lane "-" LAST "]\n" \
   "mvn r9, r7\n"                      \
   "rsb r7, r7, #0\n"                  \
   "lsl r8, r10, r9\n"
+#define SHIFTED(a, b, c)              \
+  "add " a ", " a ", r8\n"            \
+  "add " b ", " b ", r8\n"            \
+  "add " c ", " c ", r8\n"            \
+  "asr " a ", " a ", r7\n"            \
+  "asr " b ", " b ", r7\n"            \
+  "asr " c ", " c ", r7\n"            \
+  "ssat " a ", #8, " a "\n"           \
+  "ssat " b ", #8, " b "\n"           \
+  "ssat " c ", #8, " c "\n"
 
-#define RESULT_positive(sum)          \
-  "lsl r9, " sum ", #1\n"             \
-  "smmulr r9, r9, r6\n"               \
-  "add r9, r9, r8\n"                  \
-  "asr r9, r9, r7\n"                  \
-  "ssat " sum ", #8, r9\n"
+#define RESULTS_positive(a, b, c)     \
+  "add " a ", " a ", " a "\n"         \
+  "add " b ", " b ", " b "\n"         \
+  "smmulr " a ", " a ", r6\n"         \
+  "add " c ", " c ", " c "\n"         \
+  "smmulr " b ", " b ", r6\n"         \
+  "smmulr " c ", " c ", r6\n"         \
+  SHIFTED(a, b, c)
 // Ties of negative numbers round down.
-#define RESULT_right(sum)             \
-  "lsl r9, " sum ", #1\n"             \
-  "smmulr r9, r9, r6\n"               \
-  "add r9, r9, r9, asr #31\n"         \
-  "add r9, r9, r8\n"                  \
-  "asr r9, r9, r7\n"                  \
-  "ssat " sum ", #8, r9\n"
+#define TIES(a, b, c)                 \
+  "add " a ", " a ", " a ", asr #31\n" \
+  "add " b ", " b ", " b ", asr #31\n" \
+  "add " c ", " c ", " c ", asr #31\n"
+#define RESULTS_right(a, b, c)        \
+  "add " a ", " a ", " a "\n"         \
+  "add " b ", " b ", " b "\n"         \
+  "smmulr " a ", " a ", r6\n"         \
+  "add " c ", " c ", " c "\n"         \
+  "smmulr " b ", " b ", r6\n"         \
+  "smmulr " c ", " c ", r6\n"         \
+  TIES(a, b, c)                       \
+  SHIFTED(a, b, c)
 
 // A channel that shifts left has done so by one more than its factor says, which is the doubling, and shifts right by 1:
 // its product is doubled for that, and so is none of the others'. Then: r10 whether to, lr the shift to the left.
-#define CHANNEL_both(lane)            \
+#define CHANNEL_both(lane, LAST)      \
   "ldr r10, [sp, #24]\n"              \
-  CHANNEL(lane)                       \
-  "ldrsb lr, [r11, #18+" lane "]\n"   \
+  CHANNEL(lane, LAST)                 \
+  "ldrsb lr, [r11, #18+" lane "-" LAST "]\n" \
   "usat r10, #1, lr\n"                \
   "rsb r9, r10, #1\n"                 \
   "add lr, lr, r9\n"
-#define RESULT_both(sum)              \
-  "lsl r9, " sum ", lr\n"             \
-  "smmulr r9, r9, r6\n"               \
-  "lsl r9, r9, r10\n"                 \
-  "add r9, r9, r9, asr #31\n"         \
-  "add r9, r9, r8\n"                  \
-  "asr r9, r9, r7\n"                  \
-  "ssat " sum ", #8, r9\n"
+#define PRODUCT_both(sum)             \
+  "lsl " sum ", " sum ", lr\n"        \
+  "smmulr " sum ", " sum ", r6\n"     \
+  "lsl " sum ", " sum ", r10\n"
+#define RESULTS_both(a, b, c)         \
+  PRODUCT_both(a) PRODUCT_both(b) PRODUCT_both(c) \
+  TIES(a, b, c)                       \
+  SHIFTED(a, b, c)
 
 // Wide weights and biases are doubled, and so are their sums: SMMLAR multiplies and adds.
 #define RESULT_positive_wide(sum)     \
-  "smmlar r9, " sum ", r6, r8\n"      \
-  "asr r9, r9, r7\n"                  \
-  "ssat " sum ", #8, r9\n"
-#define RESULT_right_wide(sum)        \
-  "smmulr r9, " sum ", r6\n"          \
-  "add r9, r9, r9, asr #31\n"         \
-  "add r9, r9, r8\n"                  \
-  "asr r9, r9, r7\n"                  \
-  "ssat " sum ", #8, r9\n"
+  "smmlar " sum ", " sum ", r6, r8\n" \
+  "asr " sum ", " sum ", r7\n"        \
+  "ssat " sum ", #8, " sum "\n"
+#define RESULTS_positive_wide(a, b, c) RESULT_positive_wide(a) RESULT_positive_wide(b) RESULT_positive_wide(c)
+#define RESULTS_right_wide(a, b, c)   \
+  "smmulr " a ", " a ", r6\n"         \
+  "smmulr " b ", " b ", r6\n"         \
+  "smmulr " c ", " c ", r6\n"         \
+  TIES(a, b, c)                       \
+  SHIFTED(a, b, c)
 
-#define GEMM(WORD, CHANNEL, RESULT)   \
+#define SIX(CHANNEL, RESULTS, LAST)   \
+  CHANNEL("0", LAST) RESULTS("r0", "r1", "r2") \
+  CHANNEL("1", LAST) RESULTS("r3", "r4", "r5")
+
+#define SIMPLE(RESULTS, LAST) SIX(CHANNEL, RESULTS, LAST) "9:\n"
+// Of channels that shift in both directions there are few; they share the loop of those that only shift right.
+#define OTHERS                        \
+  "8:\n"                              \
+  SIX(CHANNEL_both, RESULTS_both, BYTES_LAST_AT) \
+  "b 9b\n"
+
+// `LAST`: how far the pointer to the stream is ahead, namely at the last word of a round.
+#define GEMM(BEGIN, LAST, LOOP, REQUANTIZE, REST) \
   "push {r4-r11, lr}\n"               \
-  "sub sp, sp, #36\n"                 \
+  "sub sp, sp, #44\n"                 \
   "ldrd r12, r1, [r0]\n"              \
   "ldrd r2, r3, [r0, #8]\n"           \
   "ldrd r4, r5, [r0, #16]\n"          \
   "ldr r6, [r0, #24]\n"               \
+  "ldrb r8, [r0, #36]\n"              \
   "strd r2, r3, [sp]\n"               \
-  "add r7, r4, #1\n"                  \
-  "lsr r7, r7, #1\n"                  \
-  "strd r1, r7, [sp, #8]\n"           \
   "lsl r6, r6, #1\n"                  \
   "add r6, r6, #1\n"                  \
   "strd r5, r6, [sp, #20]\n"          \
+  "sub r8, r8, #1\n" /* right: 0, positive: 1 */ \
+  "lsrs r8, r8, #1\n"                 \
+  "it ne\n"                           \
+  "movne r8, #1\n"                    \
+  BEGIN(LAST)                         \
+  "strd r1, r6, [sp, #8]\n"           \
   "str r4, [sp, #28]\n"               \
+  "strd r8, r7, [sp, #32]\n"          \
   "1:\n"                              \
   "str r12, [sp, #16]\n"              \
-  "ldrd r0, r3, [r12], #20\n"         \
   "ldrd r11, lr, [sp, #8]\n"          \
+  "ldrd r0, r3, [r12, #-" LAST "]\n" \
+  "ldr r7, [sp, #36]\n"               \
   "ldr r6, [sp, #28]\n"               \
   "mov r1, r0\n"                      \
   "mov r2, r0\n"                      \
+  "add r12, r12, r7\n"                \
   "mov r4, r3\n"                      \
   "mov r5, r3\n"                      \
-  "lsls r6, r6, #31\n"                \
-  "bne 3f\n"                          \
-  "2:\n"                              \
-  WORD WORD                           \
-  "3:\n"                              \
-  WORD WORD                           \
-  "subs lr, lr, #1\n"                 \
-  "bne 2b\n"                          \
+  LOOP                                \
   "ldr r11, [sp, #16]\n"              \
   "ldr r10, [sp, #24]\n"              \
-  CHANNEL("0")                        \
-  RESULT("r0") RESULT("r1") RESULT("r2") \
-  CHANNEL("1")                        \
-  RESULT("r3") RESULT("r4") RESULT("r5") \
+  REQUANTIZE                          \
   "ldrd lr, r10, [sp]\n"              \
   "ldr r6, [sp, #20]\n"               \
   "add r9, lr, r10\n"                 \
@@ -153,27 +297,24 @@ static_assert(offsetof(DspGemm, channels) == 20 && offsetof(DspGemm, output.offs
   "subs r6, r6, #2\n"                 \
   "str r6, [sp, #20]\n"               \
   "bne 1b\n"                          \
-  "add sp, sp, #36\n"                 \
-  "pop {r4-r11, pc}\n"
+  "add sp, sp, #44\n"                 \
+  "pop {r4-r11, pc}\n"                \
+  REST
 
 extern "C" __attribute__((naked)) void cormorant_conv_gemm_right_dsp(const DspGemm* /*gemm*/) {
-  asm volatile(GEMM(BYTES, CHANNEL, RESULT_right));
+  asm volatile(GEMM(BEGIN_BYTES, BYTES_LAST_AT, BYTES_LOOP, ASK SIMPLE(RESULTS_right, BYTES_LAST_AT), BYTES_ENTRIES OTHERS));
 }
 
 extern "C" __attribute__((naked)) void cormorant_conv_gemm_positive_dsp(const DspGemm* /*gemm*/) {
-  asm volatile(GEMM(BYTES, CHANNEL, RESULT_positive));
-}
-
-extern "C" __attribute__((naked)) void cormorant_conv_gemm_both_dsp(const DspGemm* /*gemm*/) {
-  asm volatile(GEMM(BYTES, CHANNEL_both, RESULT_both));
+  asm volatile(GEMM(BEGIN_BYTES, BYTES_LAST_AT, BYTES_LOOP, SIMPLE(RESULTS_positive, BYTES_LAST_AT), BYTES_ENTRIES));
 }
 
 extern "C" __attribute__((naked)) void cormorant_conv_gemm_right_dsp_wide(const DspGemm* /*gemm*/) {
-  asm volatile(GEMM(PAIRS, CHANNEL, RESULT_right_wide));
+  asm volatile(GEMM(BEGIN_PAIRS, PAIRS_LAST_AT, EIGHT(PAIRS, PAIRS_LAST), SIMPLE(RESULTS_right_wide, PAIRS_LAST_AT), ENTRIES));
 }
 
 extern "C" __attribute__((naked)) void cormorant_conv_gemm_positive_dsp_wide(const DspGemm* /*gemm*/) {
-  asm volatile(GEMM(PAIRS, CHANNEL, RESULT_positive_wide));
+  asm volatile(GEMM(BEGIN_PAIRS, PAIRS_LAST_AT, EIGHT(PAIRS, PAIRS_LAST), SIMPLE(RESULTS_positive_wide, PAIRS_LAST_AT), ENTRIES));
 }
 // clang-format on
 

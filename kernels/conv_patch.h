@@ -85,6 +85,17 @@ class Pixel {
     }
   }
 
+  // Whether no tap lies in the padding.
+  [[nodiscard]] bool is_inside(const Geometry& g) const {
+    const auto bottom = static_cast<std::int32_t>((g.kernel_height - 1U) * g.dilation_height);
+    const auto right = static_cast<std::int32_t>((g.kernel_width - 1U) * g.dilation_width);
+    return top_ >= 0 && left_ >= 0 && top_ + bottom < g.in_height && left_ + right < g.in_width;
+  }
+  // The first tap's place in the input, if it is there.
+  [[nodiscard]] const std::int8_t* first_tap(const Geometry& g) const {
+    return image_ + (static_cast<std::size_t>(top_) * g.in_width + static_cast<std::size_t>(left_)) * g.in_channels;
+  }
+
   [[nodiscard]] std::int32_t top() const { return top_; }
   [[nodiscard]] std::int32_t left() const { return left_; }
   [[nodiscard]] std::uint32_t x() const { return x_; }
@@ -96,6 +107,32 @@ class Pixel {
   std::int32_t left_ = 0;
   std::uint32_t x_ = 0;
   std::uint32_t y_ = 0;
+};
+
+// The taps of N pixels, for groups, which read some channels of each. A tap in the padding stands at a pixel of padding
+// that follows the table.
+template <std::uint32_t N>
+class TapTable {
+ public:
+  TapTable(const Header& header, void* memory)
+      : taps_(header.geometry.taps()),
+        table_(static_cast<const std::int8_t**>(memory)),
+        outside_(reinterpret_cast<std::int8_t*>(table_ + N * taps_)) {
+    for (std::uint32_t i = 0; i < header.geometry.in_channels; ++i) outside_[i] = header.pad_value;
+  }
+
+  void look_up(const Geometry& g, const Pixel (&pixels)[N]) {
+    const std::int8_t** to = table_;
+    for (const Pixel& pixel : pixels) {
+      pixel.for_taps(g, [&](const std::int8_t* from) { *to++ = from == nullptr ? outside_ : from; });
+    }
+  }
+  [[nodiscard]] const std::int8_t* const* taps_of(std::uint32_t pixel) const { return table_ + pixel * taps_; }
+
+ private:
+  std::uint32_t taps_;
+  const std::int8_t** table_;
+  std::int8_t* outside_;
 };
 
 }  // namespace cormorant::conv

@@ -23,31 +23,40 @@ struct Scale {
         multiplier(scale.multiplier),
         left(scale.left + 1),
         right(scale.right - 1),
-        zero_point(scale.zero_point),
+        half_step(2 * scale.zero_point + 1),
         low(in_all_bytes(scale.low + scale.zero_point)),
         high(in_all_bytes(scale.high + scale.zero_point)) {}
 
   // Inlined also where code is compiled for size: a call costs as much.
-  [[nodiscard, gnu::always_inline]] std::uint32_t mean(std::int32_t sum) const {
+  [[nodiscard, gnu::always_inline]] std::int32_t mean(std::int32_t sum) const {
     const auto distance = static_cast<std::int32_t>(static_cast<std::uint32_t>(sum + offset) << left);
     std::int32_t product, byte;
     asm("smmulr %0, %1, %2" : "=r"(product) : "r"(distance), "r"(multiplier));
     product += product >> 31;
-    const std::int32_t rounded = (((product >> right) + 1) >> 1) + zero_point;
-    asm("ssat %0, #8, %1" : "=r"(byte) : "r"(rounded));
-    return static_cast<std::uint8_t>(byte);
+    // The last halving rounds and adds the zero point.
+    asm("ssat %0, #8, %1, asr #1" : "=r"(byte) : "r"((product >> right) + half_step));
+    return byte;
+  }
+  // The lowest bytes of two numbers, as those of halves.
+  static std::uint32_t in_halves(std::int32_t lower, std::int32_t upper) {
+    std::uint32_t both;
+    asm("pkhbt %0, %1, %2, lsl #16\n"
+        "uxtb16 %0, %0"
+        : "=r"(both)
+        : "r"(lower), "r"(upper));
+    return both;
   }
   [[nodiscard]] std::uint32_t bounded(std::uint32_t bytes) const { return min_bytes(max_bytes(bytes, low), high); }
   // Of four channels, whose sums are the halves of two words.
   [[nodiscard]] std::uint32_t means(std::uint32_t even, std::uint32_t odd) const {
-    const std::uint32_t first = mean(static_cast<std::int16_t>(even));
-    const std::uint32_t second = mean(static_cast<std::int16_t>(odd)) << 8;
-    const std::uint32_t third = mean(static_cast<std::int32_t>(even) >> 16) << 16;
-    const std::uint32_t fourth = mean(static_cast<std::int32_t>(odd) >> 16) << 24;
-    return bounded(first | second | third | fourth);
+    const std::int32_t first = mean(static_cast<std::int16_t>(even));
+    const std::int32_t second = mean(static_cast<std::int16_t>(odd));
+    const std::int32_t third = mean(static_cast<std::int32_t>(even) >> 16);
+    const std::int32_t fourth = mean(static_cast<std::int32_t>(odd) >> 16);
+    return bounded(in_halves(first, third) | in_halves(second, fourth) << 8);
   }
 
-  std::int32_t offset, multiplier, left, right, zero_point;
+  std::int32_t offset, multiplier, left, right, half_step;
   std::uint32_t low, high;
 };
 
@@ -101,7 +110,7 @@ void mean_of_four(const Window& w, std::uint32_t channel, const Scale& scale) {
         odd = 0;
       });
   std::uint32_t bytes = 0;
-  for (std::uint32_t i = 0; i < 4; ++i) bytes |= scale.mean(sums[i]) << (8 * i);
+  for (std::uint32_t i = 0; i < 4; ++i) bytes |= static_cast<std::uint8_t>(scale.mean(sums[i])) << (8 * i);
   store_word(w.output + channel, scale.bounded(bytes));
 }
 
@@ -137,7 +146,7 @@ void window_mean_dsp(const Window& window, const MeanScale& mean_scale) {
   if (w.channels == 1 && w.column_step == 1) {
     std::int32_t sum = 0;
     for (std::uint32_t y = w.rows; y != 0; --y, w.input += w.row_step) sum += sum_of_run(w.input, w.columns);
-    *w.output = static_cast<std::int8_t>(scale.bounded(scale.mean(sum)));
+    *w.output = static_cast<std::int8_t>(scale.bounded(static_cast<std::uint32_t>(scale.mean(sum))));
     return;
   }
   std::uint32_t channel = 0;
@@ -146,7 +155,8 @@ void window_mean_dsp(const Window& window, const MeanScale& mean_scale) {
   }
   for (; channel + 4 <= w.channels; channel += 4) mean_of_four(w, channel, scale);
   for (; channel < w.channels; ++channel) {
-    w.output[channel] = static_cast<std::int8_t>(scale.bounded(scale.mean(sum_of_bytes(w, channel))));
+    const auto mean = static_cast<std::uint32_t>(scale.mean(sum_of_bytes(w, channel)));
+    w.output[channel] = static_cast<std::int8_t>(scale.bounded(mean));
   }
 }
 

@@ -31,7 +31,10 @@
          QuantizedConv2d)                                                                                       \
   OURS(conv2d, scalar, scalar, load_scalar, execute_scalar, w8a8, PackedConv2d)                                 \
   OURS(conv2d, v6m, scalar, load_v6m, execute_v6m, w8a8, PackedConv2d)                                          \
+  OURS(conv2d, halves, scalar, load_halves, execute_halves, w8a8, PackedConv2d)                                 \
+  OURS(conv2d, halves_groups, scalar, load_halves_groups, execute_halves_groups, w8a8, PackedConv2d)            \
   OURS(conv2d, dsp, dsp, load_dsp, execute_dsp, w8a8, PackedConv2d)                                             \
+  OURS(conv2d, dsp_groups, dsp, load_dsp_groups, execute_dsp_groups, w8a8, PackedConv2d)                        \
   OURS(conv2d, dsp_wide, dsp, load_dsp_wide, execute_dsp_wide, w8a8, PackedConv2d)                              \
   OURS(conv2d, dsp_small, dsp_small, load_dsp, execute_dsp_small, w8a8, PackedConv2d)                           \
   OURS(conv2d, mve_1x1, mve, load_mve_1x1, execute_mve_1x1, w8a8, PackedConv2d)                                 \
@@ -110,6 +113,9 @@ enum class Layout : std::uint8_t {
   dsp,     // 2 channels × 3 pixels: a word is elements k, k + 2 of both channels, the next k + 1, k + 3
   scalar,  // 2 channels × 3 pixels: element k of both channels
   v6m,     // 1 channel × 4 pixels: weight + 128, since ARMv6-M loads only unsigned bytes with an immediate offset
+  // 1 channel × 4 pixels, two of which share a word and each multiplication. Two neighbours among a channel's weights
+  // must not exceed 255 together, in magnitude.
+  halves,
   // As dsp, but weights of 16 bits, which need no unpacking: a word is elements k, k + 2 of a channel, the next the
   // same of the other channel, then k + 1, k + 3. Weights and biases are doubled, which spares requantization doubling
   // the sum.
@@ -121,18 +127,22 @@ struct Variant {
   Layout layout;
   bool pointwise;           // reads the input as it is
   bool by_columns = false;  // computes one row, and has its patches column by column
+  bool grouped = false;     // groups too: looks for the taps of a pixel once, and they read them from a table
 };
 
 inline constexpr Variant kMve1x1{names::cormorant_conv2d_mve_1x1, Layout::mve, true};
 inline constexpr Variant kMveKxk{names::cormorant_conv2d_mve_kxk, Layout::mve, false};
 inline constexpr Variant kMveRow{names::cormorant_conv2d_mve_row, Layout::mve, false, true};
 inline constexpr Variant kDsp{names::cormorant_conv2d_dsp, Layout::dsp, false};
+inline constexpr Variant kDspGroups{names::cormorant_conv2d_dsp_groups, Layout::dsp, false, false, true};
 inline constexpr Variant kDspWide{names::cormorant_conv2d_dsp_wide, Layout::dsp_wide, false};
 inline constexpr Variant kDspSmall{names::cormorant_conv2d_dsp_small, Layout::dsp, false};
 inline constexpr Variant kScalar{names::cormorant_conv2d_scalar, Layout::scalar, false};
 inline constexpr Variant kV6m{names::cormorant_conv2d_v6m, Layout::v6m, false};
-inline constexpr const Variant* kVariants[] = {&kMve1x1,  &kMveKxk,   &kMveRow, &kDsp,
-                                               &kDspWide, &kDspSmall, &kScalar, &kV6m};
+inline constexpr Variant kHalves{names::cormorant_conv2d_halves, Layout::halves, false};
+inline constexpr Variant kHalvesGroups{names::cormorant_conv2d_halves_groups, Layout::halves, false, false, true};
+inline constexpr const Variant* kVariants[] = {&kMve1x1,   &kMveKxk, &kMveRow, &kDsp,    &kDspGroups,   &kDspWide,
+                                               &kDspSmall, &kScalar, &kV6m,    &kHalves, &kHalvesGroups};
 
 // CPUs without a long multiply and with eight registers for most instructions: ARMv6-M, ARMv8-M Baseline.
 constexpr bool is_baseline(const Target& target) {
@@ -152,28 +162,38 @@ constexpr std::uint32_t place_by_columns(const conv::Geometry& g, std::uint32_t 
   return (pixel % g.kernel_width * g.kernel_height + pixel / g.kernel_width) * inputs + k % inputs;
 }
 
+// Kernels that leave groups to a variant of its own.
+constexpr bool is_for_whole(const Variant& variant) {
+  return !variant.grouped &&
+         (variant.layout == Layout::dsp || variant.layout == Layout::dsp_wide || variant.layout == Layout::halves);
+}
+
 // Whether a variant computes a geometry: asked by prepack, and by load() of what it finds.
 constexpr bool is_computable(const Variant& variant, const conv::Geometry& g) {
   return conv::is_sound(g) && conv::has_sound_groups(g) && (!variant.pointwise || conv::is_one_pixel(g)) &&
-         (!variant.by_columns || is_row_of_window(g));
+         (!variant.by_columns || is_row_of_window(g)) && (!is_for_whole(variant) || g.groups == 1);
 }
 
 // The walk for one row needs all of its input until the end: it is for rows that are computed one by one (is_row),
 // whose input has other readers anyway.
 constexpr const Variant& choose_variant(const Target& target, const conv::Geometry& g, conv::Rounding rounding,
-                                        bool is_row) {
+                                        bool is_row, bool is_grouped) {
   if (target.isa == Isa::mve) {
     if (target.optimize == Optimize::size) return kMveKxk;
     if (conv::is_one_pixel(g)) return kMve1x1;
     return is_row && is_row_of_window(g) && g.kernel_height > 1 && g.out_width > 1 ? kMveRow : kMveKxk;
   }
   if (target.isa == Isa::dsp) {
+    if (is_grouped) return kDspGroups;
     if (target.optimize == Optimize::size) return kDspSmall;
     // Doubled sums must fit 32 bits.
     return target.optimize == Optimize::speed && conv::is_simple(rounding) ? kDspWide : kDsp;
   }
-  return is_baseline(target) ? kV6m : kScalar;
+  return is_grouped ? kHalvesGroups : kHalves;
 }
+// Where weights forbid halves.
+constexpr const Variant& variant_for_any_weights(const Target& target) { return is_baseline(target) ? kV6m : kScalar; }
+constexpr std::int32_t kLargestPair = 255;
 
 constexpr std::uint32_t round_up(std::uint32_t n, std::uint32_t to) { return (n + to - 1) & ~(to - 1); }  // 2^n
 
@@ -196,6 +216,7 @@ struct Stream {
       case Layout::scalar:
         return 1;
       case Layout::v6m:
+      case Layout::halves:
         break;
     }
     return 0;
@@ -211,6 +232,7 @@ struct Stream {
       case Layout::dsp:
       case Layout::dsp_wide:
       case Layout::v6m:
+      case Layout::halves:
         return round_up(patch, 4);
       case Layout::scalar:
         break;
@@ -265,6 +287,7 @@ struct Stream {
       case Layout::scalar:
         return start + k * 2 + lane(channel);
       case Layout::v6m:
+      case Layout::halves:
         break;
     }
     return start + k;
@@ -276,7 +299,9 @@ struct Stream {
 };
 
 // Pixels that a block computes at a time.
-constexpr std::uint32_t pixels_of(Layout layout) { return layout == Layout::mve ? 2 : layout == Layout::v6m ? 4 : 3; }
+constexpr std::uint32_t pixels_of(Layout layout) {
+  return layout == Layout::mve ? 2 : layout == Layout::v6m || layout == Layout::halves ? 4 : 3;
+}
 
 // How MVE finds its patches, the cheapest first.
 enum class Walk : std::uint8_t {
@@ -332,6 +357,12 @@ struct RowStretch {
   }
 };
 
+// Groups look for the same pixels: of those of a block, where each tap stands, and a pixel of padding.
+constexpr CheckedSize tap_table_bytes(const Variant& variant, const conv::Geometry& g) {
+  if (!variant.grouped || g.groups == 1) return 0U;
+  return CheckedSize(4 * pixels_of(variant.layout)) * g.taps() + round_up(g.in_channels, 4);
+}
+
 // Bytes of scratch of a packed kernel: the patches of one block of pixels, in the element type of the multiplication.
 constexpr CheckedSize scratch_bytes(const Variant& variant, const conv::Geometry& g) {
   const std::uint32_t patch = Stream(variant.layout, g).padded_patch();
@@ -355,9 +386,12 @@ constexpr CheckedSize scratch_bytes(const Variant& variant, const conv::Geometry
       }
     case Layout::dsp:
     case Layout::dsp_wide:
-      return 3 * 2 * patch + patch;  // 16-bit elements, and one patch of bytes before it is widened
+      // 16-bit elements, and one patch of bytes before it is widened
+      return CheckedSize(3 * 2 * patch + patch) + tap_table_bytes(variant, g);
     case Layout::scalar:
       return 3 * 4 * patch;
+    case Layout::halves:
+      return CheckedSize(2 * 4 * patch) + tap_table_bytes(variant, g);
     case Layout::v6m:
       break;
   }

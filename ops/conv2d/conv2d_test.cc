@@ -536,10 +536,18 @@ TEST(Conv2dPrepack, TheVariantSuitsTheTarget) {
   EXPECT_EQ(packed_variant(window, kCpus[9], Isa::mve), "cormorant.conv2d.mve_kxk");
   EXPECT_EQ(packed_variant(padded, kCpus[9], Isa::mve), "cormorant.conv2d.mve_kxk");
   EXPECT_EQ(packed_variant(pixel, kCpus[9], Isa::dsp), "cormorant.conv2d.dsp");
-  EXPECT_EQ(packed_variant(pixel, kCpus[9], Isa::scalar), "cormorant.conv2d.scalar");
-  EXPECT_EQ(packed_variant(pixel, kCpus[2], Isa::scalar), "cormorant.conv2d.scalar");
-  EXPECT_EQ(packed_variant(pixel, kCpus[0], Isa::scalar), "cormorant.conv2d.v6m");
-  EXPECT_EQ(packed_variant(pixel, kCpus[5], Isa::scalar), "cormorant.conv2d.v6m");  // cortex-m23
+  EXPECT_EQ(packed_variant(pixel, kCpus[9], Isa::scalar), "cormorant.conv2d.halves");
+  EXPECT_EQ(packed_variant(pixel, kCpus[2], Isa::scalar), "cormorant.conv2d.halves");
+  EXPECT_EQ(packed_variant(pixel, kCpus[0], Isa::scalar), "cormorant.conv2d.halves");
+  const Layer groups = {.in = {1, 4, 4, 4}, .outputs = 4, .groups = 2};
+  EXPECT_EQ(packed_variant(groups, kCpus[3], Isa::dsp), "cormorant.conv2d.dsp_groups");
+  EXPECT_EQ(packed_variant(groups, kCpus[2], Isa::scalar), "cormorant.conv2d.halves_groups");
+  // Two products of −128 and −128 do not fit 16 bits.
+  Layer lowest = pixel;
+  lowest.weight = -128;
+  EXPECT_EQ(packed_variant(lowest, kCpus[2], Isa::scalar), "cormorant.conv2d.scalar");
+  EXPECT_EQ(packed_variant(lowest, kCpus[0], Isa::scalar), "cormorant.conv2d.v6m");
+  EXPECT_EQ(packed_variant(lowest, kCpus[5], Isa::scalar), "cormorant.conv2d.v6m");  // cortex-m23
   EXPECT_EQ(packed_variant({.in = {1, 4, 4, 4}, .outputs = 4, .groups = 2}, kCpus[9], Isa::mve),
             "cormorant.conv2d.mve_1x1");
   EXPECT_EQ(packed_variant(pixel, kCpus[3], Isa::dsp, Optimize::speed), "cormorant.conv2d.dsp_wide");

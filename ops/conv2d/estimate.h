@@ -24,6 +24,8 @@ constexpr std::int64_t estimated_instructions(const Variant& variant, const conv
         return {68, 62, 2};
       case Layout::scalar:
         return {152, 95, 5};
+      case Layout::halves:
+        return {160, 195, 4};
       case Layout::v6m:
         break;
     }

@@ -17,7 +17,7 @@
 
 namespace cormorant::ops::conv2d {
 
-// Loops has kLayout and the functions plain (any rounding), right, positive and both (kernels/conv_gemm.h).
+// Loops has kLayout and the functions plain, right and positive (kernels/conv_gemm.h).
 template <class Loops>
 struct DspConvolution {
   static std::uint32_t load_word(const std::int8_t* at) {  // unaligned
@@ -42,18 +42,16 @@ struct DspConvolution {
     return to;
   }
 
-  // Of the group whose first channel is `first`.
-  static void put_patch(const conv::Header& header, const conv::Pixel& pixel, std::uint32_t first, std::uint32_t* to,
-                        std::int8_t* bytes) {
+  static void put_patch(const conv::Header& header, const conv::Pixel& pixel, std::uint32_t* to, std::int8_t* bytes) {
     const conv::Geometry& g = header.geometry;
     if (g.group_inputs() % 4 == 0) {  // runs are whole words
-      pixel.for_runs(g, first, [&](const std::int8_t* from, std::uint32_t count) {
+      pixel.for_runs(g, 0, [&](const std::int8_t* from, std::uint32_t count) {
         to = from == nullptr ? fill(to, header.pad_value, count / 4) : widen(to, from, count / 4);
       });
       return;
     }
     std::int8_t* next = bytes;
-    pixel.for_runs(g, first, [&](const std::int8_t* from, std::uint32_t count) {
+    pixel.for_runs(g, 0, [&](const std::int8_t* from, std::uint32_t count) {
       if (from == nullptr) {
         fill_bytes_dsp(next, header.pad_value, count);
       } else {
@@ -64,9 +62,41 @@ struct DspConvolution {
     widen(to, bytes, (g.patch() + 3U) / 4);
   }
 
+  static std::uint32_t load_pair(const std::int8_t* at) {  // unaligned
+    std::uint16_t pair;
+    __builtin_memcpy(&pair, at, sizeof pair);
+    return pair;
+  }
+
+  // Of the group whose first channel is `first`.
+  static void put_group(const conv::Geometry& g, const std::int8_t* const* taps, std::uint32_t first, std::uint32_t* to,
+                        std::int8_t* bytes) {
+    const std::uint32_t inputs = g.group_inputs();
+    std::uint32_t left = g.taps();
+    if (inputs % 4 == 0) {
+      for (; left > 0; --left) to = widen(to, *taps++ + first, inputs / 4);
+      return;
+    }
+    if (inputs == 2) {
+      const auto put = [&](std::uint32_t four) {
+        to[0] = static_cast<std::uint32_t>(__sxtb16(static_cast<int8x4_t>(four)));
+        to[3] = static_cast<std::uint32_t>(__sxtb16(static_cast<int8x4_t>(std::rotr(four, 8))));
+        to += 6;
+      };
+      for (; left > 1; left -= 2, taps += 2) put(load_pair(taps[0] + first) | load_pair(taps[1] + first) << 16);
+      if (left != 0) put(load_pair(taps[0] + first));
+      return;
+    }
+    std::int8_t* next = bytes;
+    for (; left > 0; --left) {
+      const std::int8_t* from = *taps++ + first;
+      for (std::uint32_t i = inputs; i > 0; --i) *next++ = *from++;
+    }
+    widen(to, bytes, (g.patch() + 3U) / 4);
+  }
+
   static auto loop_for(conv::Rounding rounding) {
-    if (rounding == conv::Rounding::positive) return Loops::positive;
-    return rounding == conv::Rounding::right ? Loops::right : Loops::both;
+    return rounding == conv::Rounding::positive ? Loops::positive : Loops::right;
   }
 
   // Pairs of channels, a channel that is left over in plain loops.
@@ -87,27 +117,46 @@ struct DspConvolution {
   static void run(const Convolution& c) {
     const conv::Geometry& g = c.header.geometry;
     const Stream stream(Loops::kLayout, g);
-    const std::uint32_t quads = stream.padded_patch() / 4;
     auto* patches = reinterpret_cast<std::uint32_t*>(c.scratch);
-    std::int8_t* bytes = c.scratch + 24 * quads;
-    conv::DspGemm gemm{.stream = nullptr,
-                       .patches = patches,
-                       .out = nullptr,
-                       .out_step = 0,
-                       .quads = quads,
-                       .channels = g.group_outputs(),
-                       .output = conv::output_of(c.header)};
+    std::int8_t* bytes = c.scratch + 6 * stream.padded_patch();
+    conv::DspGemm gemm = gemm_of(c, stream);
     for_blocks<3>(c, [&](const conv::Pixel(&pixels)[3], std::int8_t* out, std::uint32_t out_step) {
+      gemm.out = out;
+      gemm.out_step = out_step;
+      for (std::uint32_t i = 0; i < 3; ++i) put_patch(c.header, pixels[i], patches + i, bytes);
+      compute(c.header, gemm, stream);
+    });
+  }
+
+  static void run_groups(const Convolution& c) {
+    const conv::Geometry& g = c.header.geometry;
+    const Stream stream(Loops::kLayout, g);
+    auto* patches = reinterpret_cast<std::uint32_t*>(c.scratch);
+    std::int8_t* bytes = c.scratch + 6 * stream.padded_patch();
+    conv::DspGemm gemm = gemm_of(c, stream);
+    conv::TapTable<3> table(c.header, bytes + stream.padded_patch());
+    for_blocks<3>(c, [&](const conv::Pixel(&pixels)[3], std::int8_t* out, std::uint32_t out_step) {
+      table.look_up(g, pixels);
       gemm.stream = c.stream;
       gemm.out = out;
       gemm.out_step = out_step;
       for (std::uint32_t first = 0; first < g.in_channels; first += g.group_inputs()) {
-        for (std::uint32_t i = 0; i < 3; ++i) put_patch(c.header, pixels[i], first, patches + i, bytes);
+        for (std::uint32_t i = 0; i < 3; ++i) put_group(g, table.taps_of(i), first, patches + i, bytes);
         compute(c.header, gemm, stream);
         gemm.stream += stream.group_bytes();
         gemm.out += g.group_outputs();
       }
     });
+  }
+
+  static conv::DspGemm gemm_of(const Convolution& c, const Stream& stream) {
+    return {.stream = c.stream,
+            .patches = reinterpret_cast<const std::uint32_t*>(c.scratch),
+            .out = nullptr,
+            .out_step = 0,
+            .quads = stream.padded_patch() / 4,
+            .channels = stream.channels,
+            .output = conv::output_of(c.header)};
   }
 };
 

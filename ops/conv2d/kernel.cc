@@ -121,9 +121,12 @@ Error load_mve_1x1(Call& call) { return load<kMve1x1>(call); }
 Error load_mve_kxk(Call& call) { return load<kMveKxk>(call); }
 Error load_mve_row(Call& call) { return load<kMveRow>(call); }
 Error load_dsp(Call& call) { return load<kDsp>(call); }
+Error load_dsp_groups(Call& call) { return load<kDspGroups>(call); }
 Error load_dsp_wide(Call& call) { return load<kDspWide>(call); }
 Error load_scalar(Call& call) { return load<kScalar>(call); }
 Error load_v6m(Call& call) { return load<kV6m>(call); }
+Error load_halves(Call& call) { return load<kHalves>(call); }
+Error load_halves_groups(Call& call) { return load<kHalvesGroups>(call); }
 
 Error plan_direct(Call& call, const DirectArguments& a, const Window& window) {
   const auto is_per_channel = [&](const Tensor& t) {

@@ -50,6 +50,7 @@ inline Convolution convolution_of(const PackedPlan& plan) {
 }
 [[gnu::noinline]] void convolve_mve(const Convolution& c);
 [[gnu::noinline]] void convolve_dsp(const Convolution& c);
+[[gnu::noinline]] void convolve_dsp_groups(const Convolution& c);
 [[gnu::noinline]] void convolve_dsp_wide(const Convolution& c);
 [[gnu::noinline]] void convolve_scalar(const Convolution& c);
 [[gnu::noinline]] void convolve_v6m(const Convolution& c);
@@ -78,9 +79,12 @@ Error load_mve_1x1(Call& call);
 Error load_mve_kxk(Call& call);
 Error load_mve_row(Call& call);
 Error load_dsp(Call& call);
+Error load_dsp_groups(Call& call);
 Error load_dsp_wide(Call& call);
 Error load_scalar(Call& call);
 Error load_v6m(Call& call);
+Error load_halves(Call& call);
+Error load_halves_groups(Call& call);
 
 // cortex_m::quantized_conv2d.out on every instruction set: the plan is a conv::Direct. Without a variant constants are
 // read as they are; else they are laid out for it where there is room to.

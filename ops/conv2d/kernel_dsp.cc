@@ -11,14 +11,12 @@ struct Bytes {
   static constexpr auto plain = conv::conv_gemm_dsp_plain;
   static constexpr auto right = conv::cormorant_conv_gemm_right_dsp;
   static constexpr auto positive = conv::cormorant_conv_gemm_positive_dsp;
-  static constexpr auto both = conv::cormorant_conv_gemm_both_dsp;
 };
 struct Pairs {
   static constexpr Layout kLayout = Layout::dsp_wide;
   static constexpr auto plain = conv::conv_gemm_dsp_wide_plain;
   static constexpr auto right = conv::cormorant_conv_gemm_right_dsp_wide;
   static constexpr auto positive = conv::cormorant_conv_gemm_positive_dsp_wide;
-  static constexpr auto both = right;  // never: doubled sums must fit 32 bits
 };
 
 void execute_direct(const void* raw) {
@@ -34,9 +32,17 @@ void execute_direct(const void* raw) {
 
 // As functions, or their loops stand in the code twice.
 [[gnu::noinline]] void convolve_dsp(const Convolution& c) { DspConvolution<Bytes>::run(c); }
+[[gnu::noinline]] void convolve_dsp_groups(const Convolution& c) {
+  if (c.header.geometry.groups == 1) {
+    convolve_dsp(c);
+  } else {
+    DspConvolution<Bytes>::run_groups(c);
+  }
+}
 [[gnu::noinline]] void convolve_dsp_wide(const Convolution& c) { DspConvolution<Pairs>::run(c); }
 
 constexpr auto* execute_dsp = execute_packed_dsp<convolve_dsp>;
+constexpr auto* execute_dsp_groups = execute_packed_dsp<convolve_dsp_groups>;
 constexpr auto* execute_dsp_wide = execute_packed_dsp<convolve_dsp_wide>;
 
 void convolve_repacked_dsp(const conv::Direct& d, const Weights& weights) {

@@ -12,7 +12,6 @@ struct Small {
   static constexpr auto plain = conv::conv_gemm_dsp_plain;
   static constexpr auto right = conv::cormorant_conv_gemm_right_dsp;
   static constexpr auto positive = conv::cormorant_conv_gemm_right_dsp;
-  static constexpr auto both = conv::cormorant_conv_gemm_both_dsp;
 };
 
 void convolve(const Convolution& c) { DspConvolution<Small>::run(c); }

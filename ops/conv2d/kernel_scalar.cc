@@ -63,6 +63,126 @@ void convolve(const Convolution& c, const Stream& stream, Gemm& gemm, Compute co
   });
 }
 
+// Two patches into their place among the words of four pixels, filled up with zeros.
+void put_halves(const conv::Header& header, const conv::Pixel& low, const conv::Pixel& high, std::int32_t* to,
+                std::uint32_t elements) {
+  const conv::Geometry& g = header.geometry;
+  const std::int32_t* const end = to + 2 * elements;
+  std::int32_t* next = to;
+  if (low.is_inside(g) && high.is_inside(g)) {
+    const std::ptrdiff_t apart = high.first_tap(g) - low.first_tap(g);
+    low.for_runs(g, 0, [&](const std::int8_t* from, std::uint32_t count) {
+      std::int32_t* at = next;  // a copy, which stays in a register
+      for (; count >= 4; count -= 4, at += 8, from += 4) {
+        at[0] = from[0] + from[apart] * 65536;
+        at[2] = from[1] + from[apart + 1] * 65536;
+        at[4] = from[2] + from[apart + 2] * 65536;
+        at[6] = from[3] + from[apart + 3] * 65536;
+      }
+      for (; count > 0; --count, at += 2, ++from) *at = from[0] + from[apart] * 65536;
+      next = at;
+    });
+  } else {
+    high.for_runs(g, 0, [&](const std::int8_t* from, std::uint32_t count) {
+      std::int32_t* at = next;
+      if (from == nullptr) {
+        const std::int32_t value = header.pad_value * 65536;
+        for (; count > 0; --count, at += 2) *at = value;
+      } else {
+        for (; count > 0; --count, at += 2) *at = *from++ * 65536;
+      }
+      next = at;
+    });
+    next = to;
+    low.for_runs(g, 0, [&](const std::int8_t* from, std::uint32_t count) {
+      std::int32_t* at = next;
+      if (from == nullptr) {
+        const std::int32_t pad = header.pad_value;
+        for (; count > 0; --count, at += 2) *at += pad;
+      } else {
+        for (; count > 0; --count, at += 2) *at += *from++;
+      }
+      next = at;
+    });
+  }
+  for (; next < end; next += 2) *next = 0;
+}
+
+// The same of a group's channels.
+void put_group_halves(const conv::Geometry& g, const std::int8_t* const* low, const std::int8_t* const* high,
+                      std::uint32_t first, std::int32_t* to, std::uint32_t elements) {
+  const std::int32_t* const end = to + 2 * elements;
+  for (std::uint32_t tap = g.taps(); tap > 0; --tap) {
+    const std::int8_t* x = *low++ + first;
+    const std::int8_t* y = *high++ + first;
+    for (std::uint32_t i = g.group_inputs(); i > 0; --i, to += 2) *to = *x++ + *y++ * 65536;
+  }
+  for (; to < end; to += 2) *to = 0;
+}
+
+conv::HalvesGemm halves_gemm_of(const Convolution& c, const Stream& stream) {
+  return {.stream = c.stream,
+          .patches = reinterpret_cast<const std::int32_t*>(c.scratch),
+          .out = nullptr,
+          .out_step = 0,
+          .elements = stream.padded_patch(),
+          .channels = stream.channels,
+          .output = conv::output_of(c.header)};
+}
+
+void compute_halves(const conv::HalvesGemm& gemm, const Stream& stream) {
+  if constexpr (kHasLongMultiply) {
+    conv::cormorant_conv_gemm_halves_scalar(&gemm);
+  } else {
+    conv::cormorant_conv_gemm_halves_v6m(&gemm);
+  }
+  if (gemm.output.rounding == conv::Rounding::general) compute_marked(gemm, stream, conv::conv_gemm_halves_plain);
+}
+
+void execute_halves(const void* raw) {
+  const auto& plan = *static_cast<const PackedPlan*>(raw);
+  const Convolution c = convolution_of(plan);
+  const Stream stream(Layout::halves, c.header.geometry);
+  auto* patches = reinterpret_cast<std::int32_t*>(c.scratch);
+  conv::HalvesGemm gemm = halves_gemm_of(c, stream);
+  for_blocks<4>(c, [&](const conv::Pixel(&pixels)[4], std::int8_t* out, std::uint32_t out_step) {
+    gemm.out = out;
+    gemm.out_step = out_step;
+    put_halves(c.header, pixels[0], pixels[1], patches, gemm.elements);
+    put_halves(c.header, pixels[2], pixels[3], patches + 1, gemm.elements);
+    compute_halves(gemm, stream);
+  });
+  conv::clamp_output(*plan.header, plan.out);
+}
+
+void execute_halves_groups(const void* raw) {
+  const auto& plan = *static_cast<const PackedPlan*>(raw);
+  const Convolution c = convolution_of(plan);
+  const conv::Geometry& g = c.header.geometry;
+  if (g.groups == 1) {
+    execute_halves(raw);
+    return;
+  }
+  const Stream stream(Layout::halves, g);
+  auto* patches = reinterpret_cast<std::int32_t*>(c.scratch);
+  conv::HalvesGemm gemm = halves_gemm_of(c, stream);
+  conv::TapTable<4> table(c.header, patches + 2 * gemm.elements);
+  for_blocks<4>(c, [&](const conv::Pixel(&pixels)[4], std::int8_t* out, std::uint32_t out_step) {
+    table.look_up(g, pixels);
+    gemm.stream = c.stream;
+    gemm.out = out;
+    gemm.out_step = out_step;
+    for (std::uint32_t first = 0; first < g.in_channels; first += g.group_inputs()) {
+      put_group_halves(g, table.taps_of(0), table.taps_of(1), first, patches, gemm.elements);
+      put_group_halves(g, table.taps_of(2), table.taps_of(3), first, patches + 1, gemm.elements);
+      compute_halves(gemm, stream);
+      gemm.stream += stream.group_bytes();
+      gemm.out += g.group_outputs();
+    }
+  });
+  conv::clamp_output(*plan.header, plan.out);
+}
+
 auto pairs_loop_for(conv::Rounding rounding) {
   if (rounding == conv::Rounding::positive) return conv::cormorant_conv_gemm_positive_scalar;
   return rounding == conv::Rounding::right ? conv::cormorant_conv_gemm_right_scalar

@@ -69,6 +69,18 @@ std::uint32_t merged_groups(const Variant& variant, const conv::Geometry& g) {
   return best;
 }
 
+// What Layout::halves asks of weights.
+bool has_small_pairs(const Stream& layout, const std::vector<std::byte>& stream) {
+  const auto magnitude = [&](std::uint32_t at) { return std::abs(std::to_integer<std::int8_t>(stream[at])); };
+  for (std::uint32_t c = 0; c < layout.channels * layout.groups; ++c) {
+    for (std::uint32_t k = 0; k < layout.padded_patch(); k += 2) {
+      const std::uint32_t at = layout.weight_index(c, k);
+      if (magnitude(at) + magnitude(at + 1) > kLargestPair) return false;
+    }
+  }
+  return true;
+}
+
 }  // namespace
 
 std::optional<std::vector<std::byte>> pack(const Variant& variant, Unpacked& u, std::uint32_t inputs,
@@ -104,6 +116,7 @@ std::optional<std::vector<std::byte>> pack(const Variant& variant, Unpacked& u, 
       put_weight(variant.by_columns ? place_by_columns(u.geometry, at) : at, u.weight(c, weight_at(c, k)));
     }
   }
+  if (layout.layout == Layout::halves && !has_small_pairs(layout, stream)) return {};
   return packed_bytes(u.header, stream);
 }
 
@@ -174,16 +187,24 @@ ir::Value* prepack_with(const Rewriter& rewriter, const Variant* forced) {
           ->result();
     }
   }
-  const Variant& variant =
-      forced != nullptr ? *forced
-                        : choose_variant(rewriter.config.target, u->geometry, u->header.rounding, is_row(*u->input));
-  std::optional<std::vector<std::byte>> bytes = pack(variant, *u, inputs, weight_at, rewriter.config.target.optimize);
+  const Variant* variant = forced;
+  if (variant == nullptr) {
+    variant =
+        &choose_variant(rewriter.config.target, u->geometry, u->header.rounding, is_row(*u->input), in[1] != ohwi[3]);
+  }
+  const Unpacked as_it_was = *u;
+  std::optional<std::vector<std::byte>> bytes = pack(*variant, *u, inputs, weight_at, rewriter.config.target.optimize);
+  if (!bytes && forced == nullptr && variant->layout == Layout::halves) {
+    variant = &variant_for_any_weights(rewriter.config.target);
+    *u = as_it_was;
+    bytes = pack(*variant, *u, inputs, weight_at, rewriter.config.target.optimize);
+  }
   if (!bytes) return nullptr;
   return rewriter
       .emit(PackedConv2d<HostWorld>{.input = u->input,
                                     .packed = packed_constant(rewriter, std::move(*bytes)),
-                                    .scratch = {.bytes = row_scratch_bytes(variant, u->geometry).value()}},
-            node.result()->type, variant.name)
+                                    .scratch = {.bytes = row_scratch_bytes(*variant, u->geometry).value()}},
+            node.result()->type, variant->name)
       ->result();
 }
 

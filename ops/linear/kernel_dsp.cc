@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "base/fixed_point.h"
+#include "kernels/conv_clamp_dsp.h"
 #include "kernels/linear_requantize.h"
 #include "kernels/products_dsp.h"
 #include "ops/linear/kernel.h"
@@ -27,18 +28,15 @@ inline std::uint32_t load_word(const std::int8_t* from) {
 inline std::int32_t even_bytes(std::uint32_t word) { return __sxtb16(static_cast<std::int32_t>(word)); }
 inline std::int32_t odd_bytes(std::uint32_t word) { return __sxtb16(static_cast<std::int32_t>(std::rotr(word, 8))); }
 
-// What follows a sum. A copy of the header's part of it, for registers: a store of a byte could change the header.
+// What follows a sum, but for the clamp to less than int8, which the whole output gets at once. A copy of the header's
+// part of it, for registers: a store of a byte could change the header.
 struct Finish {
-  std::int32_t offset, min, max;
+  std::int32_t offset;
   std::uint32_t part;
   bool simple;
 
   explicit Finish(const PackedHeader& h)
-      : offset(h.output_offset),
-        min(h.activation_min),
-        max(h.activation_max),
-        part(h.part),
-        simple((h.flags & kSimpleRequantize) != 0) {}
+      : offset(h.output_offset), part(h.part), simple((h.flags & kSimpleRequantize) != 0) {}
   [[nodiscard]] std::int8_t operator()(std::int32_t sum, std::int32_t multiplier, std::int32_t shift) const {
     std::int32_t scaled;
     if (simple) {
@@ -47,9 +45,62 @@ struct Finish {
     } else {
       scaled = requantize(sum, multiplier, shift);
     }
-    return static_cast<std::int8_t>(clamp(scaled + offset, min, max));
+    return static_cast<std::int8_t>(clamp(scaled + offset, -128, 127));
   }
 };
+
+// Four features under kSimpleRequantize: sums and what they begin with, then multipliers with four shifts behind them.
+// Adding 2 · offset + 1 before the last halving rounds and adds the offset. Saturates, but does not clamp further.
+// Stage by stage, because M7 computes two things at a time.
+// clang-format off
+[[gnu::naked, gnu::noinline]] void put_results(const std::int32_t* /*sums: r0*/, const std::int32_t* /*begin: r1*/,
+                                               const std::int32_t* /*multipliers: r2*/, std::int8_t* /*out: r3*/,
+                                               std::int32_t /*2 · offset + 1: on the stack*/) {
+  asm volatile("push {r4-r11, lr}\n\t"
+               "ldmia r0, {r4-r7}\n\t"
+               "ldmia r1, {r8-r11}\n\t"
+               "add r4, r4, r8\n\t"
+               "add r5, r5, r9\n\t"
+               "add r6, r6, r10\n\t"
+               "add r7, r7, r11\n\t"
+               "ldmia r2!, {r8-r11}\n\t"
+               "ldr r2, [r2]\n\t"
+               "ldr r12, [sp, #36]\n\t"
+               "add r4, r4, r4\n\t"
+               "add r5, r5, r5\n\t"
+               "mvn r2, r2\n\t"
+               "smmulr r4, r4, r8\n\t"
+               "add r6, r6, r6\n\t"
+               "smmulr r5, r5, r9\n\t"
+               "add r7, r7, r7\n\t"
+               "smmulr r6, r6, r10\n\t"
+               "lsr r8, r2, #8\n\t"
+               "smmulr r7, r7, r11\n\t"
+               "add r4, r4, r4, asr #31\n\t"
+               "lsr r9, r2, #16\n\t"
+               "add r5, r5, r5, asr #31\n\t"
+               "asr r4, r4, r2\n\t"
+               "add r6, r6, r6, asr #31\n\t"
+               "add r4, r4, r12\n\t"
+               "asr r5, r5, r8\n\t"
+               "add r7, r7, r7, asr #31\n\t"
+               "add r5, r5, r12\n\t"
+               "lsr r10, r2, #24\n\t"
+               "asr r6, r6, r9\n\t"
+               "ssat r4, #8, r4, asr #1\n\t"
+               "add r6, r6, r12\n\t"
+               "asr r7, r7, r10\n\t"
+               "strb r4, [r3]\n\t"
+               "ssat r5, #8, r5, asr #1\n\t"
+               "add r7, r7, r12\n\t"
+               "strb r5, [r3, #1]\n\t"
+               "ssat r6, #8, r6, asr #1\n\t"
+               "strb r6, [r3, #2]\n\t"
+               "ssat r7, #8, r7, asr #1\n\t"
+               "strb r7, [r3, #3]\n\t"
+               "pop {r4-r11, pc}");
+}
+// clang-format on
 
 // A row of input: whole words of four, and what is left as a word filled up with zeros.
 struct Row {
@@ -117,10 +168,15 @@ inline const std::uint32_t* run_group(const Finish& finish, const std::uint32_t*
   Weights::separate(group.sums);
   record = group.weights;
   const auto* multiplier = reinterpret_cast<const std::int32_t*>(record);
-  const auto* shift = reinterpret_cast<const std::int8_t*>(record + 4);
+  if (finish.simple) {
+    put_results(group.sums, begin, multiplier, out, 2 * finish.offset + 1);
+  } else {
+    const auto* shift = reinterpret_cast<const std::int8_t*>(record + 4);
 #pragma GCC unroll 1
-  for (std::uint32_t n = 0; n < 4; ++n) {
-    out[n] = finish(group.sums[n] + begin[n], multiplier[n], shift[n]);
+    for (std::uint32_t n = 0; n < 4; ++n) {
+      const std::int32_t level = requantize(group.sums[n] + begin[n], multiplier[n], shift[n]) + finish.offset;
+      out[n] = static_cast<std::int8_t>(clamp(level, -128, 127));
+    }
   }
   return record + 5;
 }
@@ -156,6 +212,8 @@ inline void run_packed(const PackedPlan& p, std::uint32_t groups) {
       record = run_single(finish, record, row, out);
     }
   }
+  conv::clamp_bytes_dsp(p.out, static_cast<std::uint32_t>(out - p.out), p.header().activation_min,
+                        p.header().activation_max);
 }
 
 template <class Weights>

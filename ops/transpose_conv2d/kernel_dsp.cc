@@ -16,7 +16,7 @@ void execute_direct(const void* raw) { conv::transpose_direct(*static_cast<const
 
 }  // namespace
 
-constexpr auto* execute_dsp = execute<conv2d::convolve_dsp>;
+constexpr auto* execute_dsp = execute<conv2d::convolve_dsp_groups>;
 constexpr auto* execute_dsp_depthwise = execute<depthwise::convolve_dsp>;
 CORMORANT_KERNELS(CORMORANT_TRANSPOSE_CONV2D_KERNELS, dsp)
 

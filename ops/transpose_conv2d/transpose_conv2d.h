@@ -80,7 +80,7 @@ struct Variant {
   const depthwise::Variant* depthwise_phase = nullptr;
 };
 inline constexpr Variant kMve{names::cormorant_transpose_conv2d_mve, &conv2d::kMveKxk};
-inline constexpr Variant kDsp{names::cormorant_transpose_conv2d_dsp, &conv2d::kDsp};
+inline constexpr Variant kDsp{names::cormorant_transpose_conv2d_dsp, &conv2d::kDspGroups};
 inline constexpr Variant kScalar{names::cormorant_transpose_conv2d_scalar, &conv2d::kScalar};
 inline constexpr Variant kV6m{names::cormorant_transpose_conv2d_v6m, &conv2d::kV6m};
 inline constexpr Variant kDspDepthwise{names::cormorant_transpose_conv2d_dsp_depthwise, nullptr, &depthwise::kDsp};

@@ -391,7 +391,7 @@ void load(const transpose_conv2d::Variant& variant, const std::function<void(std
           std::int64_t more_scratch = 0) {
   ir::Graph graph;
   const Cpu* cpu = variant.phase == &conv2d::kV6m ? &kCpus[0] : &kCpus[9];
-  const bool is_dsp = variant.phase == &conv2d::kDsp || variant.depthwise_phase == &depthwise::kDsp;
+  const bool is_dsp = variant.phase == &conv2d::kDspGroups || variant.depthwise_phase == &depthwise::kDsp;
   const Isa isa = variant.phase == &conv2d::kMveKxk ? Isa::mve : is_dsp ? Isa::dsp : Isa::scalar;
   const Config config{.target = {cpu, isa}};
   const std::int64_t groups = variant.phase == nullptr ? 3 : 1;

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// ARMv6-M: MULS of two pixels at once, as conv_gemm_halves_thumb2_scalar.cc explains. Three of the sums live in high
+// registers, which ADD can reach. The carry of ASRS is the lower half's sign, which is what the upper half lacks: ADCS
+// adds it, but only to a low register. 20 instructions, 26 cycles for 8 products, where 30 would go to LDM, MULS, ADD.
+#include <cstddef>
+
+#include "kernels/conv_gemm.h"
+#include "kernels/requantize.h"
+#include "kernels/requantize_v6m.h"
+
+namespace cormorant::conv {
+
+static_assert(offsetof(HalvesGemm, stream) == 0 && offsetof(HalvesGemm, patches) == 4 &&
+              offsetof(HalvesGemm, out) == 8);
+static_assert(offsetof(HalvesGemm, out_step) == 12 && offsetof(HalvesGemm, elements) == 16 &&
+              offsetof(HalvesGemm, channels) == 20);
+static_assert(offsetof(HalvesGemm, output.offset) == 24 && offsetof(HalvesGemm, output.rounding) == 36);
+
+// Registers: r0 … r3 patches of two elements, r4 weight, r5 patches' pointer, r6 stream, r8 r9 r10 r7 sums, lr end of
+// the patches. Then: r8 … r11 sums, r12 out, lr out_step. Stack: 0 patches, 4 end of patches, 8 channels left, 12 2 ·
+// offset + 1, 16 out, 20 out_step, 24 whether channels may shift left, 28 record, 32 stream, 36 whether the number of
+// fours is odd, 40 and 44 shifts to the left.
+
+// clang-format off
+#define TWO(first, second)            \
+  "ldmia r5!, {r0-r3}\n"              \
+  "ldrb r4, [r6, #" first "]\n"       \
+  "sxtb r4, r4\n"                     \
+  "muls r0, r4, r0\n"                 \
+  "muls r1, r4, r1\n"                 \
+  "ldrb r4, [r6, #" second "]\n"      \
+  "sxtb r4, r4\n"                     \
+  "muls r2, r4, r2\n"                 \
+  "muls r3, r4, r3\n"                 \
+  "adds r0, r0, r2\n"                 \
+  "adds r1, r1, r3\n"                 \
+  "sxth r2, r0\n"                     \
+  "add r8, r8, r2\n"                  \
+  "subs r0, r0, r2\n"                 \
+  "asrs r0, r0, #16\n"                \
+  "add r9, r9, r0\n"                  \
+  "sxth r3, r1\n"                     \
+  "add r10, r10, r3\n"                \
+  "asrs r1, r1, #16\n"                \
+  "adcs r7, r7, r1\n"
+
+#define STORE                         \
+  "mov r1, r12\n"                     \
+  "strb r0, [r1]\n"                   \
+  "add r12, r12, lr\n"
+#define RESULT_right(sum) CORMORANT_REQUANTIZE_V6M(sum) STORE
+// See conv_gemm_v6m_scalar.cc.
+#define SHIFT_BY(at)                  \
+  "ldr r1, [sp, #" at "]\n"           \
+  "lsls r0, r0, r1\n"
+#define RESULT_both(sum) CORMORANT_REQUANTIZE_V6M_SHIFTED(sum, SHIFT_BY("40"), SHIFT_BY("44")) STORE
+
+extern "C" __attribute__((naked)) void cormorant_conv_gemm_halves_v6m(const HalvesGemm* /*gemm*/) {
+  asm volatile(
+  ".syntax unified\n"
+  "push {r4-r7, lr}\n"
+  "mov r4, r8\n"
+  "mov r5, r9\n"
+  "mov r6, r10\n"
+  "mov r7, r11\n"
+  "push {r4-r7}\n"
+  "sub sp, sp, #48\n"
+  "movs r7, #36\n"
+  "ldrb r7, [r0, r7]\n"
+  "subs r7, r7, #1\n" /* right: 0, positive: 1 */
+  "lsrs r7, r7, #1\n"
+  "str r7, [sp, #24]\n"
+  "ldmia r0!, {r1-r6}\n" /* stream, patches, out, out_step, elements, channels */
+  "str r2, [sp]\n"
+  "str r3, [sp, #16]\n"
+  "str r4, [sp, #20]\n"
+  "lsls r7, r5, #3\n"
+  "adds r7, r7, r2\n"
+  "str r7, [sp, #4]\n"
+  "movs r7, #4\n"
+  "ands r5, r5, r7\n"
+  "str r5, [sp, #36]\n"
+  "str r6, [sp, #8]\n"
+  "ldr r7, [r0]\n" /* offset */
+  "lsls r7, r7, #1\n"
+  "adds r7, r7, #1\n"
+  "str r7, [sp, #12]\n"
+  "movs r6, r1\n"
+
+  "1:\n" /* a channel */
+  "str r6, [sp, #28]\n"
+  "ldr r4, [sp, #36]\n"
+  "ldr r5, [sp, #4]\n"
+  "mov lr, r5\n"
+  "ldr r5, [sp]\n"
+  "ldr r7, [r6]\n"
+  "mov r8, r7\n"
+  "mov r9, r7\n"
+  "mov r10, r7\n"
+  "adds r6, r6, #12\n"
+  "cmp r4, #0\n"
+  "beq 2f\n"
+  "subs r6, r6, #4\n" /* the first round has four elements only: enter it in its middle */
+  "b 3f\n"
+  "2:\n"
+  TWO("0", "1") TWO("2", "3")
+  "3:\n"
+  TWO("4", "5") TWO("6", "7")
+  "adds r6, r6, #8\n"
+  "cmp r5, lr\n"
+  "bne 2b\n"
+
+  "mov r11, r7\n"
+  "str r6, [sp, #32]\n"
+  "ldr r6, [sp, #28]\n"
+  "ldr r5, [r6, #4]\n"
+  "lsrs r4, r5, #16\n"
+  "uxth r5, r5\n"
+  "movs r7, #8\n"
+  "ldrsb r7, [r6, r7]\n"
+  "mvns r1, r7\n"
+  "rsbs r7, r7, #0\n"
+  "ldr r0, [sp, #16]\n"
+  "mov r12, r0\n"
+  "adds r0, r0, #1\n"
+  "str r0, [sp, #16]\n"
+  "ldr r0, [sp, #20]\n"
+  "mov lr, r0\n"
+  "ldr r0, [sp, #24]\n"
+  "movs r2, #9\n"
+  "ldrsb r2, [r6, r2]\n"
+  "ldr r6, [sp, #12]\n"
+  "lsls r6, r6, r1\n"
+  "cmp r0, #0\n"
+  "beq 9f\n"
+  "b 6f\n"
+  "9:\n"
+  RESULT_right("r8") RESULT_right("r9") RESULT_right("r10") RESULT_right("r11")
+  "4:\n"
+  "ldr r6, [sp, #32]\n"
+  "ldr r0, [sp, #8]\n"
+  "subs r0, r0, #1\n"
+  "str r0, [sp, #8]\n"
+  "beq 7f\n"
+  "b 1b\n"
+  "7:\n"
+  "add sp, sp, #48\n"
+  "pop {r4-r7}\n"
+  "mov r8, r4\n"
+  "mov r9, r5\n"
+  "mov r10, r6\n"
+  "mov r11, r7\n"
+  "pop {r4-r7, pc}\n"
+
+  // A channel that shifts left does so by one more than its factor says, and right by 1: its product is doubled instead.
+  "6:\n"
+  "movs r1, #0\n"
+  "cmp r2, #0\n"
+  "beq 8f\n"
+  "subs r2, r2, #1\n"
+  "movs r1, #1\n"
+  "8:\n"
+  "str r2, [sp, #40]\n"
+  "str r1, [sp, #44]\n"
+  RESULT_both("r8") RESULT_both("r9") RESULT_both("r10") RESULT_both("r11")
+  "b 4b\n");
+}
+// clang-format on
+
+void conv_gemm_halves_plain(const HalvesGemm& gemm) {
+  const std::uint8_t* stream = gemm.stream;
+  for (std::uint32_t channel = 0; channel < gemm.channels; ++channel) {
+    const auto* record = reinterpret_cast<const std::int32_t*>(stream);
+    const auto* shifts = reinterpret_cast<const std::int8_t*>(stream + 8);
+    const auto* weights = reinterpret_cast<const std::int8_t*>(stream + 12);
+    std::int32_t sums[4] = {record[0], record[0], record[0], record[0]};
+    const std::int32_t* x = gemm.patches;
+    for (std::uint32_t k = 0; k < gemm.elements; ++k, x += 2) {
+      const std::int32_t w = weights[k];
+      for (std::uint32_t i = 0; i < 4; i += 2) {
+        const auto low = static_cast<std::int16_t>(x[i / 2]);
+        sums[i] += low * w;
+        sums[i + 1] += ((x[i / 2] - low) >> 16) * w;
+      }
+    }
+    stream += 12 + gemm.elements;
+    std::int8_t* out = gemm.out + channel;
+    for (std::uint32_t i = 0; i < 4; ++i, out += gemm.out_step) {
+      const std::int32_t value = requantize_for_cpu(sums[i], record[1], shifts[0] + shifts[1]) + gemm.output.offset;
+      *out = static_cast<std::int8_t>(clamp(value, gemm.output.min, gemm.output.max));
+    }
+  }
+}
+
+}  // namespace cormorant::conv

@@ -13,20 +13,20 @@ namespace cormorant::conv {
 // then rounding and offset. Stack: 0 taps, 4 end of taps, 8 the end of r11, 12 2 · offset + 1.
 
 // clang-format off
-// Four products of the next tap.
+// Four products of the next tap: loads in rows, of which each hides a cycle of the one before.
 #define TAP                           \
   "ldr r6, [r4], #4\n"                \
-  "ldrsb r8, [r12], #1\n"             \
+  "ldrsb r8, [r12], #4\n"             \
+  "ldrsb r10, [r12, #-3]\n"           \
   "add r6, r6, r11\n"                 \
   "ldrsb r7, [r6]\n"                  \
   "ldrsb r9, [r6, #1]\n"              \
-  "ldrsb r10, [r12], #1\n"            \
   "mla r0, r7, r8, r0\n"              \
-  "ldrsb r7, [r6, #2]\n"              \
-  "ldrsb r8, [r12], #1\n"             \
   "mla r1, r9, r10, r1\n"             \
+  "ldrsb r7, [r6, #2]\n"              \
+  "ldrsb r8, [r12, #-2]\n"            \
   "ldrsb r9, [r6, #3]\n"              \
-  "ldrsb r10, [r12], #1\n"            \
+  "ldrsb r10, [r12, #-1]\n"           \
   "mla r2, r7, r8, r2\n"              \
   "mla r3, r9, r10, r3\n"
 

@@ -19,9 +19,9 @@ constexpr std::int64_t estimated_instructions(const Variant& variant, const conv
       case Layout::mve:
         return {7, 18, 0};
       case Layout::dsp:
-        return {84, 75, 2};
+        return {98, 75, 2};
       case Layout::dsp_wide:
-        return {68, 62, 2};
+        return {90, 62, 2};
       case Layout::scalar:
         return {152, 95, 5};
       case Layout::halves:

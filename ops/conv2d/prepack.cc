@@ -57,6 +57,11 @@ std::uint32_t merged_groups(const Variant& variant, const conv::Geometry& g) {
       // Channels past the last block of four are computed by a separate call.
       cost = stream.group_blocks() * (7 * patch / 16 + 14) + (stream.channels % 4 != 0 ? 60 : 0);
       cost += walk_of(candidate) == Walk::rows ? 10 : 15 + g.kernel_width * (8 + candidate.group_inputs() / 4);
+    } else if (variant.layout == Layout::halves) {
+      cost = stream.group_blocks() * (9 * patch / 4 + 30) + g.taps() * 6 + 4 * patch + 12;
+    } else if (variant.grouped) {
+      const std::uint32_t copied = candidate.group_inputs() % 4 == 0 ? 2 : 4;
+      cost = stream.group_blocks() * (2 * patch + 30) + g.taps() * 5 + copied * patch + 15;
     } else {
       cost = stream.group_blocks() * (2 * patch + 30) + g.taps() * 20 + 3 * patch;
     }

@@ -249,9 +249,9 @@ std::optional<std::int64_t> estimate(const ir::Node& node) {
       case Layout::scalar:
         return {148, 140};
       case Layout::dsp_pairs:
-        return {68, 95};
+        return {76, 85};
       case Layout::dsp_wide:
-        return {56, 90};
+        return {78, 80};
       case Layout::rows:
         return {32, 30};
       case Layout::mve:

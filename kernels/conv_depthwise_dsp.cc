@@ -259,7 +259,7 @@ extern "C" __attribute__((naked)) void cormorant_depthwise_3x3_positive_dsp_wide
 }
 // clang-format on
 
-void depthwise_pixel_plain_dsp(const DepthwisePixel& p, std::uint32_t first) {
+[[gnu::cold]] void depthwise_pixel_plain_dsp(const DepthwisePixel& p, std::uint32_t first) {
   depthwise_pixel_plain<4, 1>(p, first, [&p](const std::uint8_t* weights, std::uint32_t tap, std::uint32_t lane) {
     return static_cast<std::int8_t>(weights[pair_weight_index(p.tap_count, tap, lane)]);
   });

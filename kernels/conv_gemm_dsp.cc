@@ -353,7 +353,7 @@ inline void gemm_plain(const DspGemm& gemm, std::int32_t scale, Next next) {
 
 }  // namespace
 
-void conv_gemm_dsp_plain(const DspGemm& gemm) {
+[[gnu::cold]] void conv_gemm_dsp_plain(const DspGemm& gemm) {
   gemm_plain(gemm, 1, [](const std::uint32_t*& stream, int16x2_t& a, int16x2_t& b) {
     const std::uint32_t both = *stream++;
     a = __sxtb16(static_cast<int8x4_t>(both));

@@ -36,8 +36,12 @@ class Pixel {
   void for_runs(const Geometry& g, std::uint32_t first, Run&& run) const {
     if (g.groups != 1) {
       for_taps(g, [&](const std::int8_t* from) { run(from == nullptr ? from : from + first, g.group_inputs()); });
-      return;
+    } else {
+      for_whole_runs(g, run);
     }
+  }
+  template <class Run>
+  void for_whole_runs(const Geometry& g, Run&& run) const {
     const std::size_t channels = g.in_channels;
     std::int32_t y = top_;
     for (std::uint32_t ky = 0; ky < g.kernel_height; ++ky, y += g.dilation_height) {

@@ -45,13 +45,13 @@ struct DspConvolution {
   static void put_patch(const conv::Header& header, const conv::Pixel& pixel, std::uint32_t* to, std::int8_t* bytes) {
     const conv::Geometry& g = header.geometry;
     if (g.group_inputs() % 4 == 0) {  // runs are whole words
-      pixel.for_runs(g, 0, [&](const std::int8_t* from, std::uint32_t count) {
+      pixel.for_whole_runs(g, [&](const std::int8_t* from, std::uint32_t count) {
         to = from == nullptr ? fill(to, header.pad_value, count / 4) : widen(to, from, count / 4);
       });
       return;
     }
     std::int8_t* next = bytes;
-    pixel.for_runs(g, 0, [&](const std::int8_t* from, std::uint32_t count) {
+    pixel.for_whole_runs(g, [&](const std::int8_t* from, std::uint32_t count) {
       if (from == nullptr) {
         fill_bytes_dsp(next, header.pad_value, count);
       } else {

@@ -71,7 +71,7 @@ void put_halves(const conv::Header& header, const conv::Pixel& low, const conv::
   std::int32_t* next = to;
   if (low.is_inside(g) && high.is_inside(g)) {
     const std::ptrdiff_t apart = high.first_tap(g) - low.first_tap(g);
-    low.for_runs(g, 0, [&](const std::int8_t* from, std::uint32_t count) {
+    low.for_whole_runs(g, [&](const std::int8_t* from, std::uint32_t count) {
       std::int32_t* at = next;  // a copy, which stays in a register
       for (; count >= 4; count -= 4, at += 8, from += 4) {
         at[0] = from[0] + from[apart] * 65536;
@@ -83,7 +83,7 @@ void put_halves(const conv::Header& header, const conv::Pixel& low, const conv::
       next = at;
     });
   } else {
-    high.for_runs(g, 0, [&](const std::int8_t* from, std::uint32_t count) {
+    high.for_whole_runs(g, [&](const std::int8_t* from, std::uint32_t count) {
       std::int32_t* at = next;
       if (from == nullptr) {
         const std::int32_t value = header.pad_value * 65536;
@@ -94,7 +94,7 @@ void put_halves(const conv::Header& header, const conv::Pixel& low, const conv::
       next = at;
     });
     next = to;
-    low.for_runs(g, 0, [&](const std::int8_t* from, std::uint32_t count) {
+    low.for_whole_runs(g, [&](const std::int8_t* from, std::uint32_t count) {
       std::int32_t* at = next;
       if (from == nullptr) {
         const std::int32_t pad = header.pad_value;

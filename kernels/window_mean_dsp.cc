@@ -110,7 +110,8 @@ void mean_of_four(const Window& w, std::uint32_t channel, const Scale& scale) {
         odd = 0;
       });
   std::uint32_t bytes = 0;
-  for (std::uint32_t i = 0; i < 4; ++i) bytes |= static_cast<std::uint8_t>(scale.mean(sums[i])) << (8 * i);
+  for (std::uint32_t i = 0; i < 4; ++i)
+    bytes |= std::uint32_t{static_cast<std::uint8_t>(scale.mean(sums[i]))} << (8 * i);
   store_word(w.output + channel, scale.bounded(bytes));
 }
 

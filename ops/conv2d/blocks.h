@@ -53,7 +53,7 @@ void for_blocks(const Convolution& c, Compute compute) {
 // The blocks of a layer with general rounding that the loops for Rounding::both have computed wrongly: again, in plain
 // loops. Blocks of whatever else were right.
 template <class Gemm, class Plain>
-[[gnu::cold]] void compute_marked(Gemm gemm, const Stream& stream, Plain plain) {
+void compute_marked(Gemm gemm, const Stream& stream, Plain plain) {
   const std::uint32_t block = stream.block();
   for (std::uint32_t left = gemm.channels; left > 0; left -= gemm.channels) {
     gemm.channels = left < block ? left : block;

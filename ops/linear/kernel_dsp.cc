@@ -132,7 +132,7 @@ struct Wide {
 };
 
 // Parts of a group before the last one, each with sums that can be separated; leaves the last one's blocks.
-[[gnu::noinline]] void run_parts(DspProducts& group, std::uint32_t part, std::int32_t (&totals)[4]) {
+[[gnu::noinline, gnu::cold]] void run_parts(DspProducts& group, std::uint32_t part, std::int32_t (&totals)[4]) {
   const std::uint32_t blocks = group.blocks;
   std::uint32_t done = 0;
   for (; blocks - done > part; done += part) {

@@ -169,7 +169,7 @@ static_assert(static_cast<int>(Rounding::right) == 1 && static_cast<int>(Roundin
   "ldrsb r7, [r11, #16+" lane "-" LAST "]\n" \
   "ldr r6, [r11, #8+4*" lane "-" LAST "]\n" \
   "mvn r9, r7\n"                      \
-  "rsb r7, r7, #0\n"                  \
+  "rsbs r7, r7, #0\n"                 \
   "lsl r8, r10, r9\n"
 #define SHIFTED(a, b, c)              \
   "add " a ", " a ", r8\n"            \
@@ -257,8 +257,8 @@ static_assert(static_cast<int>(Rounding::right) == 1 && static_cast<int>(Roundin
   "ldr r6, [r0, #24]\n"               \
   "ldrb r8, [r0, #36]\n"              \
   "strd r2, r3, [sp]\n"               \
-  "lsl r6, r6, #1\n"                  \
-  "add r6, r6, #1\n"                  \
+  "lsls r6, r6, #1\n"                 \
+  "adds r6, r6, #1\n"                 \
   "strd r5, r6, [sp, #20]\n"          \
   "sub r8, r8, #1\n" /* right: 0, positive: 1 */ \
   "lsrs r8, r8, #1\n"                 \

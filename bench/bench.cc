@@ -8,6 +8,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cmath>
 #include <fstream>
 #include <future>
 #include <map>
@@ -17,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/layers.h"
 #include "compiler/compile.h"
 #include "compiler/import.h"
 #include "compiler/samples.h"
@@ -50,7 +52,8 @@ constexpr const char* kFigures[] = {"instructions", "cycles", "load",  "dispatch
 constexpr const char* kCompilers[] = {"gcc", "clang"};
 
 struct Flags {
-  bool check = false, operators = false;
+  bool check = false, operators = false, layers = false;
+  std::string only;  // of layers, those whose names hold this
   std::vector<std::string> cores = {std::begin(kCores), std::end(kCores)};
 };
 
@@ -255,6 +258,53 @@ Json measure_all(const std::vector<std::string>& cores) {
   return results;
 }
 
+// One layer by itself, gcc's code.
+std::uint64_t cycles_of(const bench::Layer& layer, const std::string& core) {
+  ir::Graph graph = layer.build();
+  compiler::Options options;
+  options.config.target = target_of(core);
+  options.quantize = true;
+  options.io = compiler::Io::int8;
+  options.calibration = quantizer::random_samples(graph, 4, 1);
+  Arrays sample;
+  for (const evaluate::Tensor& x : options.calibration.load(0)) {
+    const auto bytes = std::as_bytes(x.values());
+    sample.push_back({DType::f32, x.shape, {bytes.begin(), bytes.end()}});
+  }
+  compiler::Compilation(graph, options).quantize();
+  const ProgramFile program = program_from(compiler::Compilation(graph, options).finish().program, layer.name);
+  ExecuteOn where;
+  where.target = options.config.target;
+  where.estimate_cycles = true;
+  where.time_limit = std::chrono::minutes(5);
+  return execute(program, {sample}, where).board->execute_cycles;
+}
+
+// CMSIS-NN's cycles, ours, and how many times faster ours is.
+int run_layers(const Flags& flags) {
+  const Json peers = read_json("peers_layers.json");
+  const std::vector<bench::Layer> layers = bench::layers();
+  for (const std::string& core : flags.cores) {
+    const auto column = std::find(peers["cores"].begin(), peers["cores"].end(), core);
+    if (column == peers["cores"].end()) continue;
+    const auto at = static_cast<std::size_t>(column - peers["cores"].begin());
+    fmt::print("{:<30} {:>12} {:>12} {:>6}  cortex-{}, estimated cycles\n", "", "CMSIS-NN", "ours", "ratio", core);
+    double logarithms = 0;
+    std::size_t count = 0, low = 0;
+    for (const bench::Layer& layer : layers) {
+      if (layer.name.find(flags.only) == std::string::npos) continue;
+      const double theirs = peers["cycles"][layer.name][at].get<double>();
+      const auto ours = static_cast<double>(cycles_of(layer, core));
+      logarithms += std::log(theirs / ours);
+      ++count;
+      if (theirs / ours < 1.15) ++low;
+      fmt::print("{:<30} {:>12} {:>12} {:>6.2f}\n", layer.name, with_commas(theirs), with_commas(ours), theirs / ours);
+    }
+    fmt::print("geometric mean {:.3f}, {} below 1.15\n\n", std::exp(logarithms / static_cast<double>(count)), low);
+  }
+  return 0;
+}
+
 int run(const Flags& flags) {
   const Json peers = read_json("peers.json");
   const Json bars = read_json("bars.json");
@@ -293,12 +343,14 @@ int main(int argc, char** argv) {
   cormorant::Flags flags;
   app.add_flag("--check", flags.check, "Fail when a figure is more than 2 % worse than the committed one");
   app.add_flag("--operators", flags.operators, "Figures per operator too");
+  app.add_flag("--layers", flags.layers, "Instead of the models fifty layers, beside CMSIS-NN's cycles");
+  app.add_option("--only", flags.only, "Of the layers those whose names hold this");
   app.add_option("--cores", flags.cores, "Of m55, m33, m7, m4, m3, m0; m4-speed, m4-size for other goals")
       ->delimiter(',');
   app.add_option("--root", cormorant::directory, "The project's folder");
   CLI11_PARSE(app, argc, argv);
   try {
-    return cormorant::run(flags);
+    return flags.layers ? cormorant::run_layers(flags) : cormorant::run(flags);
   } catch (const std::exception& error) {
     fmt::print(stderr, "error: {}\n", error.what());
     return 1;

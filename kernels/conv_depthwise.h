@@ -64,6 +64,13 @@ extern "C" void cormorant_depthwise_pixel_both_dsp(const DepthwisePixel* pixel);
 extern "C" void cormorant_depthwise_pixel_both_thumb2(const DepthwisePixel* pixel);
 extern "C" void cormorant_depthwise_pixel_both_v6m(const DepthwisePixel* pixel);
 
+// The cheapest requantization on MVE that computes a layer.
+enum class MveRequantize : std::uint32_t {
+  general = 0,   // everything
+  positive = 1,  // Rounding::positive without a clamp beyond saturation
+  right = 2,     // Rounding::right
+};
+
 // MVE, 3×3: a line of output pixels, blocks of 16 channels, from nine pointers that walk along the input: each block
 // takes 16 bytes from each, and after a pixel each three of them skip `tap_steps` (where these are rows outside the
 // input they go back to the zero points). Stores are whole vectors; after a pixel the output skips `out_step`, which is
@@ -79,10 +86,8 @@ struct MveDepthwise3x3 {
   std::int32_t offset;
   std::int32_t min;
   std::int32_t max;
+  MveRequantize requantize;
 };
-// For Rounding::positive without a clamp beyond saturation; for right; for everything.
-extern "C" void cormorant_depthwise_3x3_positive_mve(const MveDepthwise3x3* line);
-extern "C" void cormorant_depthwise_3x3_right_mve(const MveDepthwise3x3* line);
-extern "C" void cormorant_depthwise_3x3_general_mve(const MveDepthwise3x3* line);
+extern "C" void cormorant_depthwise_3x3_mve(const MveDepthwise3x3* line);
 
 }  // namespace cormorant::conv

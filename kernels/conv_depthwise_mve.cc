@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Depthwise windows of any size on MVE, see conv_depthwise_3x3_mve.cc: here the pointers to the taps come from a table.
-// 23 instructions for two taps of 16 channels.
+// 26 cycles for two taps of 16 channels.
 #include <arm_mve.h>
 
 #include "kernels/conv_depthwise.h"
@@ -14,38 +14,57 @@ namespace cormorant::conv {
 // taps left. Stack: 0 taps, 4 pairs, 8 single taps, 12 min, 16 max.
 
 // clang-format off
+// Products of odd channels wait in q6 and q7, for the next taps to be widened.
+#define WIDEN_ODD(a, b, c, d)         \
+  "vadd.i16 q6, q6, q7\n"             \
+  a                                   \
+  "vmovlb.s16 q7, q6\n"               \
+  b                                   \
+  "vadd.i32 q2, q2, q7\n"             \
+  c                                   \
+  "vmovlt.s16 q6, q6\n"               \
+  d                                   \
+  "vadd.i32 q3, q3, q6\n"
+
 #define TAPS                          \
+  "vmov.i32 q6, #0\n"                 \
+  "vmov.i32 q7, #0\n"                 \
   "wls lr, lr, 3f\n"                  \
   "2:\n"                              \
   "ldrd r5, r6, [r4], #8\n"           \
-  "vldrb.u8 q5, [r0], #16\n"          \
   "add r5, r5, r2\n"                  \
   "add r6, r6, r2\n"                  \
-  "vldrb.u8 q4, [r5]\n"               \
-  "vmullb.s8 q6, q4, q5\n"            \
-  "vldrb.u8 q7, [r0], #16\n"          \
-  "vmullt.s8 q4, q4, q5\n"            \
-  "vldrb.u8 q5, [r6]\n"               \
+  WIDEN_ODD("vldrb.u8 q4, [r5]\n", "vldrb.u8 q5, [r0]\n", "vmullb.s8 q4, q4, q5\n", "vldrb.u8 q5, [r6]\n") \
+  "vldrb.u8 q7, [r0, #16]\n"          \
   "vmullb.s8 q5, q5, q7\n"            \
-  "vadd.i16 q6, q6, q5\n"             \
-  "vldrb.u8 q5, [r6]\n"               \
-  "vmullt.s8 q5, q5, q7\n"            \
+  "vldrb.u8 q6, [r5]\n"               \
   "vadd.i16 q4, q4, q5\n"             \
-  WIDEN("q6", "q4", "q5")             \
+  "vldrb.u8 q7, [r0], #16\n"          \
+  "vmovlb.s16 q5, q4\n"               \
+  "vmullt.s8 q6, q6, q7\n"            \
+  "vadd.i32 q0, q0, q5\n"             \
+  "vldrb.u8 q7, [r6]\n"               \
+  "vmovlt.s16 q4, q4\n"               \
+  "vldrb.u8 q5, [r0], #16\n"          \
+  "vadd.i32 q1, q1, q4\n"             \
+  "vmullt.s8 q7, q7, q5\n"            \
   "le lr, 2b\n"                       \
   "3:\n"                              \
   "ldr lr, [sp, #8]\n"                \
   "wls lr, lr, 5f\n"                  \
   "4:\n"                              \
   "ldr r5, [r4], #4\n"                \
-  "vldrb.u8 q5, [r0], #16\n"          \
   "add r5, r5, r2\n"                  \
-  "vldrb.u8 q4, [r5]\n"               \
-  "vmullb.s8 q6, q4, q5\n"            \
-  "vmullt.s8 q4, q4, q5\n"            \
-  WIDEN("q6", "q4", "q5")             \
+  WIDEN_ODD("vldrb.u8 q4, [r5]\n", "vldrb.u8 q5, [r0], #16\n", "", "vmullb.s8 q7, q4, q5\n") \
+  "vmullt.s8 q6, q4, q5\n"            \
+  "vmovlb.s16 q5, q7\n"               \
+  "vmovlt.s16 q4, q7\n"               \
+  "vadd.i32 q0, q0, q5\n"             \
+  "vmov.i32 q7, #0\n"                 \
+  "vadd.i32 q1, q1, q4\n"             \
   "le lr, 4b\n"                       \
-  "5:\n"
+  "5:\n"                              \
+  WIDEN_ODD("", "", "", "")
 
 #define PIXEL(REQUANTIZE, AND_CLAMP)  \
   "push {r4-r11, lr}\n"               \

@@ -5,16 +5,6 @@
 #pragma once
 
 // clang-format off
-#define WIDEN(even, odd, t)          \
-  "vmovlb.s16 " t ", " even "\n"     \
-  "vadd.i32 q0, q0, " t "\n"         \
-  "vmovlt.s16 " even ", " even "\n"  \
-  "vmovlb.s16 " t ", " odd "\n"      \
-  "vadd.i32 q1, q1, " even "\n"      \
-  "vadd.i32 q2, q2, " t "\n"         \
-  "vmovlt.s16 " odd ", " odd "\n"    \
-  "vadd.i32 q3, q3, " odd "\n"
-
 // Behind it stand the multipliers, 64 bytes, the right shifts, 16, and the left shifts, 16.
 #define MULTIPLY(q, t)               \
   "vldrw.u32 " t ", [r0], #16\n"     \
@@ -52,7 +42,7 @@
   MULTIPLY("q0", "q4") MULTIPLY("q1", "q5") MULTIPLY("q2", "q6") MULTIPLY("q3", "q7") \
   SHIFT_AWAY("q0", "q4", "q5") SHIFT_AWAY("q1", "q6", "q7")             \
   SHIFT_AWAY("q2", "q4", "q5") SHIFT_AWAY("q3", "q6", "q7")             \
-  "adds r0, r0, #16\n"
+  "add r0, r0, #16\n"
 
 #define NARROW                       \
   "vqmovnb.s32 q4, q0\n"             \

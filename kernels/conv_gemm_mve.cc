@@ -2,9 +2,10 @@
 //
 // The loop that a quantized network on MVE spends most of its time in. VMLADAVA multiplies and adds 16 bytes into a
 // core register, even registers only: the eight there are (r0 … r12 and lr) hold 4 channels × 2 pixels, so that 6 loads
-// serve 8 multiplications. Per 16 elements of the patch that is 14 instructions for 128 products, loads and
-// multiplications alternating, which is what a Cortex-M55 overlaps. The odd registers hold the pointers; all else lies
-// on the stack. gcc's code for the plain form below spills half of the accumulators in every step.
+// serve 8 multiplications. A Cortex-M55 begins a multiplication every other cycle and whatever else in between, so each
+// step of 16 elements loads what the next one begins with: 16 cycles for 128 products. Likewise, while four channels
+// are requantized, the next four's biases and first vectors are loaded. The odd registers hold the pointers; all else
+// lies on the stack. gcc's code for the plain form below spills half of the accumulators in every step.
 #include <arm_mve.h>
 
 #include <cstddef>
@@ -23,169 +24,200 @@ static_assert(offsetof(MveGemm, output.rounding) == 52 && static_cast<int>(Round
               static_cast<int>(Rounding::right) == 1 && static_cast<int>(Rounding::positive) == 2);
 
 // Registers: r0 r2 r4 r6 sums of pixel 0, r8 r10 r12 lr sums of pixel 1; r1 r3 outputs (narrowing stores want low
-// registers); r5 stream; r7 steps left; r9 r11 patches; q0 q1 patches, q2 q3 q4 weights, then results; q5 offset, q6
-// min, q7 max. Stack: 0 patch0, 4 patch1, 8 steps, 12 where to enter the first step, 16 end of out0, 20 requantization,
-// 24 stream, 28 pairs, 32 in_step, 36 bytes from the end of a pair's output to the next pair's, 40 bytes of output.
+// registers); r5 stream; r7 steps left; r9 r11 patches; q0 q1 patches, q3 q4 weights; q2 q3 results; q5 offset, q6 min,
+// q7 max. Stack: 0 patch0, 4 patch1, 8 steps, 12 whether channels shift left, 16 out0 of the last block, 20 bytes of
+// output but those of a block, 24 stream, less what stands
+// behind a block's multipliers, 28 pairs, 32 in_step, 36 bytes from the end of a pair's output to the next
+// pair's.
+//
+// A block's steps but the last stand in a loop of two, which an odd number enters in the middle. Behind all of them
+// stands the first product of the next step, so that the loop's branch follows a multiplication.
 
 // clang-format off
 #define STEP                          \
-  "vldrb.u8 q0, [r9], #16\n"          \
-  "vldrb.u8 q2, [r5], #16\n"          \
-  "vmladava.s8 r0, q0, q2\n"          \
-  "vldrb.u8 q1, [r11], #16\n"          \
-  "vmladava.s8 r8, q1, q2\n"          \
-  "vldrb.u8 q3, [r5], #16\n"          \
+  "vmladava.s8 r8, q1, q4\n"          \
+  "vldrb.u8 q3, [r5, #16]!\n"          \
   "vmladava.s8 r2, q0, q3\n"          \
-  "vldrb.u8 q4, [r5], #16\n"          \
+  "vldrb.u8 q4, [r5, #16]!\n"          \
   "vmladava.s8 r10, q1, q3\n"         \
-  "vldrb.u8 q2, [r5], #16\n"          \
+  "vldrb.u8 q3, [r5, #16]!\n"          \
   "vmladava.s8 r4, q0, q4\n"          \
+  COUNT                               \
   "vmladava.s8 r12, q1, q4\n"         \
-  "vmladava.s8 r6, q0, q2\n"          \
-  "vmladava.s8 lr, q1, q2\n"
-#define STEP_BYTES "56"
-
-#define GATHER                        \
-  "vmov q0[2], q0[0], r0, r4\n"       \
-  "vmov q0[3], q0[1], r2, r6\n"       \
-  "vmov q1[2], q1[0], r8, r12\n"      \
-  "vmov q1[3], q1[1], r10, lr\n"
-
-#define FINISH                        \
-  "vrshl.s32 q0, q0, q3\n"            \
-  "vrshl.s32 q1, q1, q3\n"            \
-  "vadd.i32 q0, q0, q5\n"             \
-  "vadd.i32 q1, q1, q5\n"             \
-  "vmax.s32 q0, q0, q6\n"             \
-  "vmax.s32 q1, q1, q6\n"             \
-  "vmin.s32 q0, q0, q7\n"             \
-  "vmin.s32 q1, q1, q7\n"             \
-  "ldr r0, [sp, #16]\n"               \
-  "vstrb.32 q0, [r1], #4\n"           \
-  "vstrb.32 q1, [r3], #4\n"          \
-  "cmp r1, r0\n"                      \
-  "bne 10b\n"                         \
-  "b 40f\n"
+  "vldrb.u8 q4, [r5, #16]!\n"          \
+  "vmladava.s8 r6, q0, q3\n"          \
+  "vldrb.u8 q0, [r9], #16\n"          \
+  "vmladava.s8 lr, q1, q3\n"          \
+  "vldrb.u8 q1, [r11], #16\n"         \
+  "vmladava.s8 r0, q0, q4\n"
 
 extern "C" __attribute__((naked)) void cormorant_conv_gemm_mve(const MveGemm* /*gemm*/) {
   asm volatile(
       "push {r4-r11, lr}\n"
       "vpush {d8-d15}\n"
-      "sub sp, sp, #48\n"
-      "ldrd r5, r9, [r0]\n"            // stream, patch0
-      "ldrd r11, r1, [r0, #8]\n"        // patch1, out0
-      "ldrd r3, r2, [r0, #16]\n"      // out1, chunks
-      "ldrd r4, r6, [r0, #24]\n"       // blocks, pairs
-      "ldrd r8, r10, [r0, #32]\n"      // in_step, out_step
+      "sub sp, sp, #44\n"
+      "ldrd r9, r11, [r0, #4]\n"       // patch0, patch1
       "strd r9, r11, [sp]\n"
-      "adds r12, r2, #3\n"
-      "lsrs r12, r12, #2\n"
-      "str r12, [sp, #8]\n"
-      "rsbs r2, r2, #0\n"              // steps of the first round that are left out
-      "ands r2, r2, #3\n"
-      "movs r7, #" STEP_BYTES "\n"
-      "muls r2, r7, r2\n"
-      "adr.w r12, 11f\n"
-      "add r12, r12, r2\n"
-      "orr r12, r12, #1\n"
-      "str r12, [sp, #12]\n"
+      "ldrd r1, r3, [r0, #12]\n"       // out0, out1
+      "ldrd r2, r4, [r0, #20]\n"       // chunks, blocks
+      "ands r6, r2, #1\n"              // steps but the last: half of them, rounded up, and whether they are odd
+      "eor r6, r6, #1\n"
+      "bic r2, r2, #1\n"
+      "add r2, r2, r6\n"
+      "subs r4, r4, #1\n"
       "lsls r4, r4, #2\n"
-      "add r12, r1, r4\n"
-      "str r12, [sp, #16]\n"
-      "sub r12, r10, r4\n"
-      "str r8, [sp, #32]\n"
-      "str r12, [sp, #36]\n"
-      "str r4, [sp, #40]\n"
-      "strd r5, r6, [sp, #24]\n"
-      "ldrb r2, [r0, #52]\n"
-      "adr.w r12, 20f\n"               // general
-      "cmp r2, #1\n"
-      "bne 1f\n"
-      "adr.w r12, 21f\n"               // right
-      "1:\n"
-      "cmp r2, #2\n"
-      "bne 2f\n"
-      "adr.w r12, 22f\n"               // positive
-      "2:\n"
-      "orr r12, r12, #1\n"
-      "str r12, [sp, #20]\n"
+      "ldrb r6, [r0, #52]\n"
+      "cmp r6, #1\n"
+      "it ne\n"
+      "cmpne r6, #2\n"
+      "ite eq\n"
+      "moveq r6, #0\n"
+      "movne r6, #1\n"
+      "strd r2, r6, [sp, #8]\n"
+      "adds r2, r1, r4\n"
+      "strd r2, r4, [sp, #16]\n"
+      "ldr r5, [r0]\n"
+      "ldrd r2, r6, [r0, #28]\n"       // pairs, in_step
+      "sub r7, r5, #24\n"
+      "strd r7, r2, [sp, #24]\n"
+      "ldr r2, [r0, #36]\n"            // out_step
+      "subs r2, r2, r4\n"
+      "subs r2, r2, #4\n"
+      "strd r6, r2, [sp, #32]\n"
       "ldrd r2, r4, [r0, #40]\n"
       "ldr r6, [r0, #48]\n"
       "vdup.32 q5, r2\n"
       "vdup.32 q6, r4\n"
       "vdup.32 q7, r6\n"
-      "b 10f\n"
+      "ldm r5, {r0, r2, r4, r6}\n"     // four channels start from their biases
+      "mov r8, r0\n"
+      "mov r10, r2\n"
+      "mov r12, r4\n"
+      "mov lr, r6\n"
+      "vldrb.u8 q4, [r5, #16]!\n"
+      "b 43f\n"
 
+#define COUNT
       ".p2align 2\n"
-      "10:\n"                          // four channels: start from the biases
-      "ldm r5, {r0, r2, r4, r6}\n"
-      "ldrd r9, r11, [sp]\n"
-      "ldr r7, [sp, #8]\n"
-      "ldm r5!, {r8, r10, r12, lr}\n"
-      "ldr pc, [sp, #12]\n"
-      ".p2align 2\n"
+      "10:\n"
+      STEP
+#undef COUNT
+#define COUNT "subs r7, r7, #1\n"
       "11:\n"
-      STEP STEP STEP STEP
-      "subs r7, r7, #1\n"
-      "bne 11b\n"
-      "ldr pc, [sp, #20]\n"
+      STEP
+#undef COUNT
+      "bne 10b\n"
 
-      "20:\n"
-      GATHER
-      "vldrb.s32 q2, [r5, #20]\n"      // left shifts
-      "vshl.s32 q0, q0, q2\n"
-      "vshl.s32 q1, q1, q2\n"
-      "vldrw.u32 q2, [r5], #16\n"
-      "vqrdmulh.s32 q0, q0, q2\n"
-      "vqrdmulh.s32 q1, q1, q2\n"
-      "vldrb.s32 q3, [r5], #8\n"       // right shifts
-      "vand q2, q0, q3\n"
-      "vand q4, q1, q3\n"
-      "vshr.s32 q2, q2, #31\n"
-      "vshr.s32 q4, q4, #31\n"
-      "vadd.i32 q0, q0, q2\n"
-      "vadd.i32 q1, q1, q4\n"
-      FINISH
+      "12:\n"                          // the last step
+      "ldr r7, [sp, #16]\n"
+      "vmladava.s8 r8, q1, q4\n"
+      "vldrb.u8 q3, [r5, #16]!\n"
+      "vmladava.s8 r2, q0, q3\n"
+      "vldrb.u8 q4, [r5, #16]!\n"
+      "vmladava.s8 r10, q1, q3\n"
+      "vldrb.u8 q3, [r5, #16]!\n"
+      "vmladava.s8 r4, q0, q4\n"
+      "cmp r1, r7\n"                   // equal: the pair's last block; nothing changes the flags until it is finished
+      "vmladava.s8 r12, q1, q4\n"
+      "vldrw.u32 q4, [r5, #16]!\n"     // multipliers
+      "vmladava.s8 r6, q0, q3\n"
+      "vldrb.s32 q0, [r5, #16]\n"      // right shifts
+      "vmladava.s8 lr, q1, q3\n"
+      "ldr r7, [sp, #12]\n"
 
+      "vmov q2[2], q2[0], r0, r4\n"
+      "vmov q2[3], q2[1], r2, r6\n"
+      "cbnz r7, 20f\n"
+      "vqrdmulh.s32 q2, q2, q4\n"
+      "it eq\n"
+      "ldreq r5, [sp, #24]\n"
+      "vmov q3[2], q3[0], r8, r12\n"
+      "vshr.s32 q1, q2, #31\n"         // negative numbers' ties round down
+      "vmov q3[3], q3[1], r10, lr\n"
+      "vadd.i32 q2, q2, q1\n"
+      "vqrdmulh.s32 q3, q3, q4\n"
+      "vrshl.s32 q2, q2, q0\n"
+      "ldr r0, [r5, #24]\n"
+      "vshr.s32 q1, q3, #31\n"
+      "ldr r2, [r5, #28]\n"
+      "vadd.i32 q3, q3, q1\n"
+      "ldr r4, [r5, #32]\n"
+      "vrshl.s32 q3, q3, q0\n"
+      "ldr r6, [r5, #36]\n"
       "21:\n"
-      GATHER
-      "vldrw.u32 q2, [r5], #16\n"
-      "vqrdmulh.s32 q0, q0, q2\n"
-      "vqrdmulh.s32 q1, q1, q2\n"
-      "vldrb.s32 q3, [r5], #8\n"
-      "vshr.s32 q2, q0, #31\n"
-      "vshr.s32 q4, q1, #31\n"
-      "vadd.i32 q0, q0, q2\n"
-      "vadd.i32 q1, q1, q4\n"
-      FINISH
-
+      "vadd.i32 q2, q2, q5\n"
+      "ldrd r9, r11, [sp]\n"
+      "vadd.i32 q3, q3, q5\n"
+      "vldrb.u8 q0, [r9], #16\n"
+      "vmax.s32 q2, q2, q6\n"
+      "vldrb.u8 q4, [r5, #40]!\n"
+      "vmax.s32 q3, q3, q6\n"
+      "mov r8, r0\n"
+      "mov r10, r2\n"
+      "vmin.s32 q2, q2, q7\n"
+      "vldrb.u8 q1, [r11], #16\n"
+      "vmin.s32 q3, q3, q7\n"
+      "mov r12, r4\n"
+      "mov lr, r6\n"
+      "vstrb.32 q2, [r1], #4\n"
+      "ldr r7, [sp, #8]\n"
+      "beq 40f\n"
+      "vstrb.32 q3, [r3], #4\n"
       "22:\n"
-      GATHER
-      "vldrw.u32 q2, [r5], #16\n"
-      "vqrdmulh.s32 q0, q0, q2\n"
-      "vqrdmulh.s32 q1, q1, q2\n"
-      "vldrb.s32 q3, [r5], #8\n"
-      FINISH
+      "vmladava.s8 r0, q0, q4\n"
+      "lsrs r7, r7, #1\n"
+      "bcs 11b\n"
+      "bne 10b\n"
+      "b 12b\n"
+
+      "20:\n"                          // shifts in both directions
+      "vmov q3[2], q3[0], r8, r12\n"
+      "vldrb.s32 q1, [r5, #20]\n"
+      "vmov q3[3], q3[1], r10, lr\n"
+      "vshl.s32 q2, q2, q1\n"
+      "vshl.s32 q3, q3, q1\n"
+      "vqrdmulh.s32 q2, q2, q4\n"
+      "it eq\n"
+      "ldreq r5, [sp, #24]\n"
+      "vqrdmulh.s32 q3, q3, q4\n"
+      "ldr r0, [r5, #24]\n"
+      "ldr r2, [r5, #28]\n"
+      "ldr r4, [r5, #32]\n"
+      "ldr r6, [r5, #36]\n"
+      "vand q1, q2, q0\n"
+      "vshr.s32 q1, q1, #31\n"
+      "vadd.i32 q2, q2, q1\n"
+      "vand q1, q3, q0\n"
+      "vshr.s32 q1, q1, #31\n"
+      "vadd.i32 q3, q3, q1\n"
+      "vrshl.s32 q2, q2, q0\n"
+      "vrshl.s32 q3, q3, q0\n"
+      "b 21b\n"
 
       "40:\n"                          // the next two pixels
-      "ldr r0, [sp, #28]\n"
-      "subs r0, r0, #1\n"
+      "ldr r7, [sp, #28]\n"
+      "vstrb.32 q3, [r3], #4\n"
+      "subs r7, r7, #1\n"
       "beq 50f\n"
-      "str r0, [sp, #28]\n"
-      "ldrd r9, r11, [sp]\n"
-      "ldrd r0, r2, [sp, #32]\n"
-      "ldr r5, [sp, #24]\n"
-      "ldr r4, [sp, #40]\n"
-      "add r9, r9, r0\n"
-      "add r11, r11, r0\n"
+      "str r7, [sp, #28]\n"
+      "ldrd r7, r9, [sp, #32]\n"
+      "add r1, r1, r9\n"
+      "add r3, r3, r9\n"
+      "ldr r9, [sp, #20]\n"
+      "ldr r11, [sp, #4]\n"
+      "add r9, r9, r1\n"
+      "str r9, [sp, #16]\n"
+      "ldr r9, [sp]\n"
+      "add r11, r11, r7\n"
+      "add r9, r9, r7\n"
       "strd r9, r11, [sp]\n"
-      "add r1, r1, r2\n"
-      "add r3, r3, r2\n"
-      "add r4, r4, r1\n"
-      "str r4, [sp, #16]\n"
-      "b 10b\n"
+      "43:\n"
+      "vldrb.u8 q0, [r9], #16\n"
+      "ldr r7, [sp, #8]\n"
+      "vldrb.u8 q1, [r11], #16\n"
+      "b 22b\n"
       "50:\n"
-      "add sp, sp, #48\n"
+      "add sp, sp, #44\n"
       "vpop {d8-d15}\n"
       "pop {r4-r11, pc}\n");
 }

@@ -4,6 +4,7 @@
 // on MVE, where neither side's offset can be added to bytes and both come as terms of rows and columns.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 namespace cormorant {
@@ -28,8 +29,8 @@ struct MveMatmul {
   std::int32_t right;  // shift, not positive
   std::int32_t offset;
 };
-extern "C" void cormorant_matmul_mve(const MveMatmul* matmul);
-// The same in intrinsics: documentation of the assembly.
+extern "C" void cormorant_matmul_mve(const MveMatmul* matmul);  // `inner` is at least 16
+// The same in intrinsics, for any `inner`.
 void matmul_mve_plain(const MveMatmul& matmul);
 
 }  // namespace cormorant

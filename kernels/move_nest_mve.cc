@@ -108,23 +108,46 @@ MoveLine mover_for(std::int32_t step) {
   return step <= 255 / 15 ? Direction::bytes_16 : step <= 65535 / 7 ? Direction::bytes_8 : Direction::bytes_4;
 }
 
-// Sixteen bytes of four lines to sixteen words, `step` bytes apart: pairs of lines are interleaved by bytes, pairs of
-// pairs by halfwords.
-inline void transpose_block(std::int8_t* to, std::uint32_t step, const std::int8_t* from, std::int32_t line) {
-  const auto load = [&](std::int32_t i) { return vreinterpretq_u16_s8(vldrbq_s8(from + i * line)); };
-  const uint16x8_t a = load(0), b = load(1), c = load(2), d = load(3);
-  const auto even_ab = vreinterpretq_u32_u16(vsliq_n_u16(a, b, 8));
-  const auto even_cd = vreinterpretq_u32_u16(vsliq_n_u16(c, d, 8));
-  const auto odd_ab = vreinterpretq_u32_u16(vsriq_n_u16(b, a, 8));
-  const auto odd_cd = vreinterpretq_u32_u16(vsriq_n_u16(d, c, 8));
+// Sixteen bytes of four lines to sixteen words, `step` bytes apart, and on along the lines: pairs of lines are
+// interleaved by bytes, pairs of pairs by halfwords. Two lines are loaded twice, because both halves of a pair need
+// them as they were. Gives where the next word belongs.
+inline std::int8_t* transpose_four(std::int8_t* to, std::uint32_t step, const std::int8_t* from, std::int32_t line,
+                                   std::uint32_t blocks) {
+  const std::int8_t* second = from + line;
+  const std::int8_t* third = second + line;
+  const std::int8_t* fourth = third + line;
   const uint32x4_t places = vmulq_n_u32(vidupq_n_u32(0, 4), step);
-  const auto store = [&](std::uint32_t i, uint32x4_t words) {
-    vstrwq_scatter_offset_u32(reinterpret_cast<std::uint32_t*>(to + i * step), places, words);
-  };
-  store(0, vsliq_n_u32(even_ab, even_cd, 16));
-  store(1, vsliq_n_u32(odd_ab, odd_cd, 16));
-  store(2, vsriq_n_u32(even_cd, even_ab, 16));
-  store(3, vsriq_n_u32(odd_cd, odd_ab, 16));
+  asm volatile(
+      "dls lr, %[blocks]\n"
+      "1: vldrb.u8 q0, [%[first]]\n"
+      "vldrb.u8 q1, [%[second]], #16\n"
+      "vsli.16 q0, q1, #8\n"
+      "vldrb.u8 q2, [%[first]], #16\n"
+      "vsri.16 q1, q2, #8\n"
+      "vldrb.u8 q2, [%[third]]\n"
+      "vorr q4, q0, q0\n"
+      "vldrb.u8 q3, [%[fourth]], #16\n"
+      "vsli.16 q2, q3, #8\n"
+      "vsli.32 q0, q2, #16\n"
+      "vstrw.32 q0, [%[to], %q[places]]\n"
+      "vldrb.u8 q0, [%[third]], #16\n"
+      "add %[to], %[step]\n"
+      "vsri.16 q3, q0, #8\n"
+      "vorr q0, q1, q1\n"
+      "vsli.32 q1, q3, #16\n"
+      "vstrw.32 q1, [%[to], %q[places]]\n"
+      "add %[to], %[step]\n"
+      "vsri.32 q2, q4, #16\n"
+      "vstrw.32 q2, [%[to], %q[places]]\n"
+      "add %[to], %[step]\n"
+      "vsri.32 q3, q0, #16\n"
+      "vstrw.32 q3, [%[to], %q[places]]\n"
+      "add %[to], %[ahead]\n"
+      "le lr, 1b\n"
+      : [to] "+r"(to), [first] "+r"(from), [second] "+r"(second), [third] "+r"(third), [fourth] "+r"(fourth)
+      : [blocks] "r"(blocks), [step] "r"(step), [ahead] "r"(13 * step), [places] "w"(places)
+      : "q0", "q1", "q2", "q3", "q4", "lr", "memory");
+  return to;
 }
 
 // Lines of the input become columns of the output, which are `step` apart.
@@ -142,11 +165,8 @@ struct Lines {
   const auto step = static_cast<std::uint32_t>(l.step);
   const auto rest = static_cast<std::uint32_t>(l.bytes & 15);
   for (; l.count >= 4; l.count -= 4, l.output += 4) {
-    const std::int8_t* from = l.input;
-    std::int8_t* to = l.output;
-    for (std::int32_t left = l.bytes >> 4; left != 0; --left, from += 16, to += 16 * step) {
-      transpose_block(to, step, from, l.line);
-    }
+    std::int8_t* to = transpose_four(l.output, step, l.input, l.line, static_cast<std::uint32_t>(l.bytes) >> 4);
+    const std::int8_t* from = l.input + l.bytes - rest;
     l.input += 4 * l.line;
     if (rest == 0) continue;
     for (std::int32_t i = 0; i < 4; ++i) Scatter::bytes_4(to + i, from + i * l.line, step, rest);

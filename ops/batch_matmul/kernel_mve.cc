@@ -83,10 +83,19 @@ void pack(const Plan& p, const Packing& packing, const std::int8_t* rhs) {
   put_terms(p, packing);
 }
 
+// The loop in assembly loads a whole vector of each row ahead.
+void multiply(const MveMatmul& m) {
+  if (m.inner < 16) {
+    matmul_mve_plain(m);
+  } else {
+    cormorant_matmul_mve(&m);
+  }
+}
+
 // Columns past the last whole block of four take a detour via the stack.
 void compute(MveMatmul m, std::uint32_t columns, std::uint32_t block_bytes) {
   m.blocks = columns / 4;
-  if (m.blocks != 0) cormorant_matmul_mve(&m);
+  if (m.blocks != 0) multiply(m);
   const std::uint32_t rest = columns % 4;
   if (rest == 0) return;
   std::int8_t last[2][4];
@@ -97,7 +106,7 @@ void compute(MveMatmul m, std::uint32_t columns, std::uint32_t block_bytes) {
   tail.out0 = last[0];
   tail.out1 = last[1];
   for (std::uint32_t pair = 0; pair < m.pairs; ++pair) {
-    cormorant_matmul_mve(&tail);
+    multiply(tail);
     for (std::uint32_t i = 0; i < rest; ++i) {
       m.out0[columns - rest + i] = last[0][i];
       m.out1[columns - rest + i] = last[1][i];

@@ -9,15 +9,10 @@
 namespace cormorant::ops::depthwise {
 namespace {
 
-using Compute3x3 = void (*)(const conv::MveDepthwise3x3*);
-using Compute = void (*)(const conv::DepthwisePixel*);
-
-// The cheapest requantization that computes it.
-template <class Function>
-Function choose(const conv::Header& header, Function positive, Function right, Function general) {
+conv::MveRequantize requantize_of(const conv::Header& header) {
   const bool saturates = header.activation_min == -128 && header.activation_max == 127;
-  if (header.rounding == conv::Rounding::positive && saturates) return positive;
-  return conv::is_simple(header.rounding) ? right : general;
+  if (header.rounding == conv::Rounding::positive && saturates) return conv::MveRequantize::positive;
+  return conv::is_simple(header.rounding) ? conv::MveRequantize::right : conv::MveRequantize::general;
 }
 
 conv::MveDepthwise3x3 line_of(const conv2d::Convolution& c, std::uint32_t vectors) {
@@ -31,7 +26,8 @@ conv::MveDepthwise3x3 line_of(const conv2d::Convolution& c, std::uint32_t vector
           .out_step = 0,
           .offset = header.output_offset,
           .min = header.activation_min,
-          .max = header.activation_max};
+          .max = header.activation_max,
+          .requantize = requantize_of(header)};
 }
 
 // One direction of the image: neighbours, and how far they lie apart in memory.
@@ -50,7 +46,6 @@ struct Walk3x3 {
   Scratch s;
   Axis along;
   Axis across;
-  Compute3x3 compute;
   conv::MveDepthwise3x3 line;
   const std::int8_t* rows[3] = {};  // under the window, null outside of the input
 
@@ -70,7 +65,7 @@ struct Walk3x3 {
     }
     line.pixels = count;
     line.out = out;
-    compute(&line);
+    conv::cormorant_depthwise_3x3_mve(&line);
   }
 
   // One pixel, anywhere.
@@ -91,7 +86,7 @@ struct Walk3x3 {
     }
     line.pixels = 1;
     line.out = out + s.vectors > out_end ? spill() : out;
-    compute(&line);
+    conv::cormorant_depthwise_3x3_mve(&line);
     if (line.out == spill()) copy_bytes_mve(out, line.out, c.header.geometry.out_channels);
   }
 };
@@ -124,13 +119,7 @@ struct Mve {
                g.dilation_height, g.in_width * channels, g.out_width * channels};
   const bool columns = walks_columns(kMve3x3, g);
   const Axis& along = columns ? y : x;
-  Walk3x3 walk{c,
-               s,
-               along,
-               columns ? x : y,
-               choose(header, conv::cormorant_depthwise_3x3_positive_mve, conv::cormorant_depthwise_3x3_right_mve,
-                      conv::cormorant_depthwise_3x3_general_mve),
-               line_of(c, s.vectors)};
+  Walk3x3 walk{c, s, along, columns ? x : y, line_of(c, s.vectors)};
   walk.line.out_step = static_cast<std::int32_t>(along.out_step - s.vectors);
   fill_bytes_mve(c.scratch, header.pad_value, s.vectors);
   const std::uint32_t image_bytes = std::uint32_t{g.in_height} * g.in_width * g.in_channels;
@@ -200,8 +189,6 @@ void put_row(const conv::Header& header, const NarrowRows& rows, const std::int8
   const NarrowRows rows(g);
   const std::uint32_t row_bytes = std::uint32_t{g.out_width} * g.out_channels;
   const std::uint32_t units = (row_bytes + 15) / 16;
-  const auto compute = choose(header, conv::cormorant_depthwise_3x3_positive_mve,
-                              conv::cormorant_depthwise_3x3_right_mve, conv::cormorant_depthwise_3x3_general_mve);
   conv::MveDepthwise3x3 line = line_of(c, 16);
   std::int8_t* spill = c.scratch + 3 * rows.row;
   const std::int8_t* image = c.input;
@@ -220,12 +207,12 @@ void put_row(const conv::Header& header, const NarrowRows& rows, const std::int8
       // A vector that would reach beyond the output goes to scratch.
       line.pixels = out + 16 * units > out_end ? units - 1 : units;
       line.out = out;
-      if (line.pixels != 0) compute(&line);
+      if (line.pixels != 0) conv::cormorant_depthwise_3x3_mve(&line);
       if (line.pixels == units) continue;
       for (const std::int8_t*& tap : line.taps) tap += 16 * (units - 1);
       line.pixels = 1;
       line.out = spill;
-      compute(&line);
+      conv::cormorant_depthwise_3x3_mve(&line);
       copy_bytes_mve(out + 16 * (units - 1), spill, row_bytes - 16 * (units - 1));
     }
     image += std::uint32_t{g.in_height} * g.in_width * g.in_channels;
@@ -235,8 +222,10 @@ void put_row(const conv::Header& header, const NarrowRows& rows, const std::int8
 [[gnu::noinline]] void convolve_kxk(const conv2d::Convolution& c) {
   const conv::Geometry& g = c.header.geometry;
   const Scratch s(kMveKxk, g);
-  const auto compute = choose(c.header, conv::cormorant_depthwise_positive_mve, conv::cormorant_depthwise_right_mve,
-                              conv::cormorant_depthwise_general_mve);
+  const conv::MveRequantize requantize = requantize_of(c.header);
+  const auto compute = requantize == conv::MveRequantize::positive ? conv::cormorant_depthwise_positive_mve
+                       : requantize == conv::MveRequantize::right  ? conv::cormorant_depthwise_right_mve
+                                                                   : conv::cormorant_depthwise_general_mve;
   std::int8_t* spill = c.scratch + s.taps + s.zeros;
   const std::int8_t* out_end = c.places.out + g.out_pixels() * g.out_channels;
   for_pixels<Mve>(c, kMveKxk, [&](conv::DepthwisePixel& pixel) {

@@ -12,21 +12,22 @@ namespace {
 // Groups of eight features for one row of input.
 struct Groups {
   const std::int8_t* x;
-  std::uint32_t turns;  // inputs / 32
-  std::uint32_t rest;   // inputs % 32
+  std::uint32_t turns;  // inputs / 64
+  std::uint32_t rest;   // inputs % 64
   const std::byte* record;
   std::int8_t* out;
   std::uint32_t count;  // of features, at least one; the last group may have more
   std::int32_t output_offset;
+  std::uint32_t takes_detour;  // whether some feature shifts left, or results are clamped further than to int8
   std::int32_t activation_min;
   std::int32_t activation_max;
-  std::uint32_t shifts_left;  // whether some feature does
 };
 
 // As C++, per group:
 //   for n: sum[n] = bias[n] + Σ x[k] · weight[n][k]
 //   for n: out[n] = clamp(rounding_shift_right(doubling_high_multiply(sum[n], multiplier[n]), −shift[n]) + offset)
-// Even features gather in q0, odd ones in q1: narrowing the two to 16 bits interleaves them again.
+// Even features gather in q0, odd ones in q1: narrowing the two to 16 bits interleaves them again. Loads take all of
+// the time, two cycles each; q4 to q7 are not used, since saving them would take as long as a group of 16 inputs.
 [[gnu::naked, gnu::noinline]] void run_groups(Groups* /*groups: r0*/) {
   // clang-format off
 #define CORMORANT_PRODUCTS(sum)     \
@@ -40,51 +41,10 @@ struct Groups {
   "vldrb.u8 q1, [r3]\n\t"           \
   "add r3, r3, r5\n\t"              \
   "vmladava.s8 " #sum ", q0, q1\n\t"
-// Sums times multipliers, and of negative ones, whose ties round down, one less; for shifts to the right.
-#define CORMORANT_SCALE_RIGHT       \
-  "vldrw.u32 q2, [r3], #16\n\t"     \
-  "vldrw.u32 q3, [r3], #16\n\t"     \
-  "vqrdmulh.s32 q0, q0, q2\n\t"     \
-  "vqrdmulh.s32 q1, q1, q3\n\t"     \
-  "vldrb.s32 q2, [r3], #4\n\t"      \
-  "vshr.s32 q4, q0, #31\n\t"        \
-  "vadd.i32 q0, q0, q4\n\t"         \
-  "vldrb.s32 q3, [r3], #4\n\t"      \
-  "vshr.s32 q4, q1, #31\n\t"        \
-  "vadd.i32 q1, q1, q4\n\t"
-// The same for shifts in either direction.
-#define CORMORANT_SCALE_BOTH        \
-  "vldrb.s32 q2, [r3, #32]\n\t"     \
-  "vldrb.s32 q3, [r3, #36]\n\t"     \
-  "vmov.i32 q4, #0\n\t"             \
-  "vmax.s32 q2, q2, q4\n\t"         \
-  "vmax.s32 q3, q3, q4\n\t"         \
-  "vshl.s32 q0, q0, q2\n\t"         \
-  "vshl.s32 q1, q1, q3\n\t"         \
-  "vldrw.u32 q2, [r3], #16\n\t"     \
-  "vldrw.u32 q3, [r3], #16\n\t"     \
-  "vqrdmulh.s32 q0, q0, q2\n\t"     \
-  "vqrdmulh.s32 q1, q1, q3\n\t"     \
-  "vldrb.s32 q2, [r3], #4\n\t"      \
-  "vldrb.s32 q3, [r3], #4\n\t"      \
-  "vmin.s32 q2, q2, q4\n\t"         \
-  "vmin.s32 q3, q3, q4\n\t"         \
-  "vand q4, q0, q2\n\t"             \
-  "vshr.s32 q4, q4, #31\n\t"        \
-  "vadd.i32 q0, q0, q4\n\t"         \
-  "vand q4, q1, q3\n\t"             \
-  "vshr.s32 q4, q4, #31\n\t"        \
-  "vadd.i32 q1, q1, q4\n\t"
   asm volatile("push {r4-r11, lr}\n\t"
-               "vpush {d8-d15}\n\t"
                "mov r11, r0\n\t"
                "ldr r3, [r11, #12]\n\t"
-               "ldrd r7, r9, [r11, #16]\n\t"
-               "ldrd r0, r1, [r11, #24]\n\t"
-               "ldr r2, [r11, #32]\n\t"
-               "vdup.16 q5, r0\n\t"
-               "vdup.16 q6, r1\n\t"
-               "vdup.16 q7, r2\n"
+               "ldrd r7, r9, [r11, #16]\n"
                // One group.
                "1:\n\t"
                "ldrd r1, r5, [r11]\n\t"
@@ -94,39 +54,86 @@ struct Groups {
                "2:\n\t"
                CORMORANT_BLOCK
                CORMORANT_BLOCK
+               CORMORANT_BLOCK
                "subs r5, r5, #1\n\t"
+               CORMORANT_BLOCK
                "bne 2b\n"
                "3:\n\t"
                "ldr r5, [r11, #8]\n\t"
-               "cbz r5, 6f\n\t"
-               "b 4f\n"
+               "cmp r5, #0\n\t"
+               "bne 4f\n"
                // Requantization.
                "6:\n\t"
+               "ldr r1, [r11, #28]\n\t"
                "vmov q0[2], q0[0], r0, r8\n\t"
+               "vldrw.u32 q2, [r3], #16\n\t"
                "vmov q0[3], q0[1], r4, r12\n\t"
+               "vldrw.u32 q3, [r3], #16\n\t"
+               "cbnz r1, 7f\n\t"
+               "vqrdmulh.s32 q0, q0, q2\n\t"
+               "ldr r0, [r11, #24]\n\t"
                "vmov q1[2], q1[0], r2, r10\n\t"
+               "vshr.s32 q2, q0, #31\n\t"          // negative numbers' ties round down
                "vmov q1[3], q1[1], r6, lr\n\t"
-               "ldr r1, [r11, #36]\n\t"
-               "cbz r1, 7f\n\t"
-               CORMORANT_SCALE_BOTH
-               "b 8f\n"
-               "7:\n\t"
-               CORMORANT_SCALE_RIGHT
-               "8:\n\t"
+               "vadd.i32 q0, q0, q2\n\t"
+               "vqrdmulh.s32 q1, q1, q3\n\t"
+               "vldrb.s32 q2, [r3], #4\n\t"
                "vrshl.s32 q0, q0, q2\n\t"
+               "vldrb.s32 q3, [r3], #4\n\t"
+               "vshr.s32 q2, q1, #31\n\t"
+               "vadd.i32 q1, q1, q2\n\t"
                "vrshl.s32 q1, q1, q3\n\t"
+               "subs r9, r9, #8\n\t"
                "vqmovnb.s32 q0, q0\n\t"
                "vqmovnt.s32 q0, q1\n\t"
-               "vqadd.s16 q0, q0, q5\n\t"
-               "vmax.s16 q0, q0, q6\n\t"
-               "vmin.s16 q0, q0, q7\n\t"
-               "subs r9, r9, #8\n\t"
+               "vqadd.s16 q0, q0, r0\n\t"
+               "vqmovnb.s16 q0, q0\n"
+               "8:\n\t"
                "bmi 9f\n\t"
                "vstrb.16 q0, [r7], #8\n\t"
                "bne 1b\n"
                "10:\n\t"
-               "vpop {d8-d15}\n\t"
                "pop {r4-r11, pc}\n"
+               // Shifts in either direction, and a clamp.
+               "7:\n\t"
+               "vmov q1[2], q1[0], r2, r10\n\t"
+               "vmov q1[3], q1[1], r6, lr\n\t"
+               "vpush {d8-d9}\n\t"
+               "vldrb.s32 q2, [r3]\n\t"
+               "vldrb.s32 q3, [r3, #4]\n\t"
+               "vmov.i32 q4, #0\n\t"
+               "vmax.s32 q2, q2, q4\n\t"
+               "vmax.s32 q3, q3, q4\n\t"
+               "vshl.s32 q0, q0, q2\n\t"
+               "vshl.s32 q1, q1, q3\n\t"
+               "vldrw.u32 q2, [r3, #-32]\n\t"
+               "vldrw.u32 q3, [r3, #-16]\n\t"
+               "vqrdmulh.s32 q0, q0, q2\n\t"
+               "vqrdmulh.s32 q1, q1, q3\n\t"
+               "vldrb.s32 q2, [r3], #4\n\t"
+               "vldrb.s32 q3, [r3], #4\n\t"
+               "vmin.s32 q2, q2, q4\n\t"
+               "vmin.s32 q3, q3, q4\n\t"
+               "vand q4, q0, q2\n\t"
+               "vshr.s32 q4, q4, #31\n\t"
+               "vadd.i32 q0, q0, q4\n\t"
+               "vand q4, q1, q3\n\t"
+               "vshr.s32 q4, q4, #31\n\t"
+               "vadd.i32 q1, q1, q4\n\t"
+               "vrshl.s32 q0, q0, q2\n\t"
+               "vrshl.s32 q1, q1, q3\n\t"
+               "ldr r0, [r11, #24]\n\t"
+               "ldrd r2, r4, [r11, #32]\n\t"
+               "vqmovnb.s32 q0, q0\n\t"
+               "vqmovnt.s32 q0, q1\n\t"
+               "vdup.16 q2, r2\n\t"
+               "vqadd.s16 q0, q0, r0\n\t"
+               "vdup.16 q3, r4\n\t"
+               "vmax.s16 q0, q0, q2\n\t"
+               "vmin.s16 q0, q0, q3\n\t"
+               "vpop {d8-d9}\n\t"
+               "subs r9, r9, #8\n\t"
+               "b 8b\n"
                // A last group that is not full.
                "9:\n\t"
                "adds r9, r9, #8\n\t"
@@ -134,23 +141,24 @@ struct Groups {
                "vpst\n\t"
                "vstrbt.16 q0, [r7]\n\t"
                "b 10b\n"
-               // What 32 inputs leave over: at most a block and a piece. Weights of the next feature are loaded along with a
+               // What 64 inputs leave over: blocks, and a piece. Weights of the next feature are loaded along with a
                // piece's, and multiplied by inputs that the predicated load has set to zero.
                "4:\n\t"
-               "cmp r5, #16\n\t"
-               "blo 5f\n\t"
+               "subs r5, r5, #16\n\t"
+               "blo 5f\n"
+               "11:\n\t"
                CORMORANT_BLOCK
                "subs r5, r5, #16\n\t"
-               "beq 6b\n"
+               "bhs 11b\n"
                "5:\n\t"
+               "ands r5, r5, #15\n\t"
+               "beq 6b\n\t"
                "vctp.8 r5\n\t"
                "vpst\n\t"
                "vldrbt.u8 q0, [r1]\n\t"
                CORMORANT_REST(r0) CORMORANT_REST(r2) CORMORANT_REST(r4) CORMORANT_REST(r6)
                CORMORANT_REST(r8) CORMORANT_REST(r10) CORMORANT_REST(r12) CORMORANT_REST(lr)
                "b 6b");
-#undef CORMORANT_SCALE_BOTH
-#undef CORMORANT_SCALE_RIGHT
 #undef CORMORANT_REST
 #undef CORMORANT_BLOCK
 #undef CORMORANT_PRODUCTS
@@ -206,15 +214,16 @@ inline const std::byte* run_single(const PackedHeader& header, const std::byte* 
 void run_packed(const PackedPlan& p, std::uint32_t groups) {
   const PackedHeader& header = p.header();
   Groups g{.x = p.input,
-           .turns = header.inputs / 32,
-           .rest = header.inputs % 32,
+           .turns = header.inputs / 64,
+           .rest = header.inputs % 64,
            .record = nullptr,
            .out = p.out,
            .count = 8 * groups < header.outputs ? 8 * groups : header.outputs,
            .output_offset = header.output_offset,
+           .takes_detour =
+               (header.flags & kSimpleRequantize) == 0 || header.activation_min != -128 || header.activation_max != 127,
            .activation_min = header.activation_min,
-           .activation_max = header.activation_max,
-           .shifts_left = (header.flags & kSimpleRequantize) != 0 ? 0U : 1U};
+           .activation_max = header.activation_max};
   const PackedGeometry geometry{Layout::mve, header.inputs, header.outputs};
   for (std::uint32_t row = 0; row < p.rows; ++row, g.x += header.inputs) {
     g.record = p.packed + sizeof(PackedHeader);

@@ -5,6 +5,8 @@
 #include <arm_mve.h>
 
 #include <bit>
+#include <cstddef>
+#include <iterator>
 
 #include "ops/softmax/arithmetic.h"
 #include "ops/softmax/kernel.h"
@@ -13,24 +15,13 @@
 namespace cormorant::ops::softmax {
 namespace {
 
-// exp_of_negative in four lanes.
-inline int32x4_t exp_of_negative(int32x4_t value) {
-  const int32x4_t rest = vsubq_n_s32(vandq_s32(value, vdupq_n_s32(kQuarter - 1)), kQuarter);
-  const int32x4_t quarters = vsubq_s32(rest, value);
-  const int32x4_t x = vaddq_n_s32(vshlq_n_s32(rest, kInputIntegerBits), 1 << 28);
-  const int32x4_t x2 = vqrdmulhq_s32(x, x);
-  const int32x4_t x3 = vqrdmulhq_s32(x2, x);
-  const int32x4_t x4 = vqrdmulhq_s32(x2, x2);
-  const int32x4_t higher = vaddq_s32(vqrdmulhq_n_s32(vaddq_s32(vrshrq_n_s32(x4, 2), x3), kThird), x2);
-  const int32x4_t series = vaddq_s32(x, vrshrq_n_s32(higher, 1));
-  int32x4_t result = vaddq_n_s32(vqrdmulhq_n_s32(series, kExpOfMinusEighth), kExpOfMinusEighth);
-  // A bit of the quarters is moved to the sign to choose its product: gcc 12 fails on a mask.
-  std::int32_t below = 7;
-  for (const std::int32_t power : kExpOfMinusPower) {
-    const mve_pred16_t chosen = vcmpltq_n_s32(vshlq_r_s32(quarters, below--), 0);
-    result = vpselq_s32(vqrdmulhq_n_s32(result, power), result, chosen);
+inline std::int32_t largest_of_neighbours(const std::int8_t* row, std::uint32_t count) {
+  std::int8_t largest = -128;
+  for (std::uint32_t i = 0; i < count; i += 16) {
+    const mve_pred16_t lanes = vctp8q(count - i);
+    largest = vmaxvq_p_s8(largest, vldrbq_z_s8(row + i, lanes), lanes);
   }
-  return vpselq_s32(vdupq_n_s32(INT32_MAX), result, vcmpeqq_n_s32(value, 0));
+  return largest;
 }
 
 // A row's elements, four at a time, byte by byte: a form of its own for rows of neighbours is not worth its code, for
@@ -47,6 +38,7 @@ struct Elements {
     vstrbq_scatter_offset_p_s32(row + i * inner, places, values, lanes);
   }
   [[nodiscard]] std::int32_t largest_of(const std::int8_t* row, std::uint32_t count) const {
+    if (inner == 1) return largest_of_neighbours(row, count);
     std::int32_t largest = -128;
     for (std::uint32_t i = 0; i < count; i += 4) {
       const mve_pred16_t lanes = vctp32q(count - i);
@@ -56,10 +48,71 @@ struct Elements {
   }
 };
 
-// Exponentials of four differences to the largest, 0 for those that are too far below it.
-[[gnu::noinline]] int32x4_t exponentials(const Plan& p, int32x4_t difference) {
-  const int32x4_t exponent = vqrdmulhq_n_s32(vmulq_n_s32(difference, shift_left(1, p.shift)), p.multiplier);
-  return vpselq_s32(exp_of_negative(exponent), vdupq_n_s32(0), vcmpgeq_n_s32(difference, p.diff_min));
+// Exponentials of four differences to the largest, 0 for those that are too far below it: exponent_of and
+// exp_of_negative in four lanes, in q0 as they come and go. The multiple of 1/4 is ~value but for its last 24 bits,
+// which are the rest's own; so a power of e is chosen where value's bit is not set. Turned around, its bits pass the
+// sign one after the other, which is what a predicate can be made of.
+static_assert(offsetof(Plan, multiplier) == 20 && offsetof(Plan, diff_min) == 24 && offsetof(Plan, shift) == 26);
+static_assert(kQuarter == 1 << 24 && kInputIntegerBits == 5 && std::size(kExpOfMinusPower) == 7);
+[[gnu::naked, gnu::noinline]] int32x4_t exponentials(const Plan& /*p: r0*/, int32x4_t /*difference: q0*/) {
+  asm volatile(
+      "push {r4, lr}\n"
+      "ldrb r1, [r0, #26]\n"
+      "ldrsh r2, [r0, #24]\n"
+      "vpush {d8-d9}\n"
+      "vcmp.s32 lt, q0, r2\n"
+      "ldr r2, [r0, #20]\n"
+      "vmrs r12, p0\n"  // too far below
+      "vshl.s32 q0, r1\n"
+      "movs r1, #32\n"
+      "vqrdmulh.s32 q0, q0, r2\n"  // value
+      "movs r4, #7\n"
+      "vcmp.i32 eq, q0, zr\n"
+      "dls lr, r4\n"
+      "vbrsr.32 q4, q0, r1\n"
+      "vmrs r2, p0\n"  // 0
+      "vbic.i32 q0, #0xff000000\n"
+      "mov r1, #1 << 28\n"
+      "vshl.i32 q0, q0, #5\n"
+      "movw r3, #:lower16:%c[third]\n"
+      "vsub.i32 q0, q0, r1\n"  // x
+      "movt r3, #:upper16:%c[third]\n"
+      "vqrdmulh.s32 q1, q0, q0\n"
+      "vshl.i32 q4, q4, #24\n"
+      "vqrdmulh.s32 q2, q1, q1\n"
+      "movw r1, #:lower16:%c[eighth]\n"
+      "vqrdmulh.s32 q3, q1, q0\n"
+      "vrshr.s32 q2, q2, #2\n"
+      "movt r1, #:upper16:%c[eighth]\n"
+      "vadd.i32 q2, q2, q3\n"
+      "vqrdmulh.s32 q2, q2, r3\n"
+      "adr r3, 2f\n"
+      "vadd.i32 q2, q2, q1\n"
+      "vrshr.s32 q2, q2, #1\n"
+      "vadd.i32 q0, q0, q2\n"
+      "vqrdmulh.s32 q0, q0, r1\n"
+      "ldr r4, [r3], #4\n"
+      "vadd.i32 q0, q0, r1\n"
+      "1:\n"
+      "vpt.s32 ge, q4, zr\n"
+      "vqrdmulht.s32 q0, q0, r4\n"
+      "vshl.i32 q4, q4, #1\n"
+      "ldr r4, [r3], #4\n"
+      "le lr, 1b\n"
+      "vmsr p0, r2\n"
+      "vpst\n"
+      "vmvnt.i32 q0, #0x80000000\n"
+      "vmsr p0, r12\n"
+      "vpst\n"
+      "vmovt.i32 q0, #0\n"
+      "vpop {d8-d9}\n"
+      "pop {r4, pc}\n"
+      ".p2align 2\n"
+      "2: .word %c[p0], %c[p1], %c[p2], %c[p3], %c[p4], %c[p5], %c[p6], 0\n"
+      :
+      : [third] "i"(kThird), [eighth] "i"(kExpOfMinusEighth), [p0] "i"(kExpOfMinusPower[0]),
+        [p1] "i"(kExpOfMinusPower[1]), [p2] "i"(kExpOfMinusPower[2]), [p3] "i"(kExpOfMinusPower[3]),
+        [p4] "i"(kExpOfMinusPower[4]), [p5] "i"(kExpOfMinusPower[5]), [p6] "i"(kExpOfMinusPower[6]));
 }
 
 // Exponentials of a short row are kept for the second walk over it; a long one computes them again.
@@ -167,15 +220,6 @@ inline void normalize_by_table(const TablePlan& p, const std::int8_t* row, std::
 #undef CORMORANT_EXPONENTIALS
 // clang-format on
 static_assert(kSumBits == 12);
-
-inline std::int32_t largest_of_neighbours(const std::int8_t* row, std::uint32_t count) {
-  std::int8_t largest = -128;
-  for (std::uint32_t i = 0; i < count; i += 16) {
-    const mve_pred16_t lanes = vctp8q(count - i);
-    largest = vmaxvq_p_s8(largest, vldrbq_z_s8(row + i, lanes), lanes);
-  }
-  return largest;
-}
 
 void execute_table(const void* plan) {
   const auto& p = *static_cast<const TablePlan*>(plan);

@@ -12,6 +12,13 @@
 
 namespace cormorant::conv {
 
+// The cheapest requantization on MVE that computes a layer.
+enum class MveRequantize : std::uint32_t {
+  general = 0,   // everything
+  positive = 1,  // Rounding::positive without a clamp beyond saturation
+  right = 2,     // Rounding::right
+};
+
 struct DepthwisePixel {
   const std::uint8_t* stream;
   const std::int8_t* const* taps;
@@ -31,9 +38,7 @@ static_assert(sizeof(void*) != 4 ||
                offsetof(DepthwisePixel, shift) == 36 && offsetof(DepthwisePixel, pairs) == 40));
 
 // MVE: whole vectors of channels, read and written up to 15 bytes beyond the last one.
-extern "C" void cormorant_depthwise_positive_mve(const DepthwisePixel* pixel);  // Rounding::positive, saturates only
-extern "C" void cormorant_depthwise_right_mve(const DepthwisePixel* pixel);     // Rounding::right
-extern "C" void cormorant_depthwise_general_mve(const DepthwisePixel* pixel);
+extern "C" void cormorant_depthwise_mve(const DepthwisePixel* pixel, MveRequantize requantize);
 // The same in intrinsics: documentation of the assembly.
 void depthwise_pixel_plain_mve(const DepthwisePixel& pixel);
 // DSP multiplies taps in pairs. Offset of a weight after the four biases of its block, in bytes: of a pair of taps the
@@ -63,13 +68,6 @@ extern "C" void cormorant_depthwise_pixel_v6m(const DepthwisePixel* pixel);
 extern "C" void cormorant_depthwise_pixel_both_dsp(const DepthwisePixel* pixel);
 extern "C" void cormorant_depthwise_pixel_both_thumb2(const DepthwisePixel* pixel);
 extern "C" void cormorant_depthwise_pixel_both_v6m(const DepthwisePixel* pixel);
-
-// The cheapest requantization on MVE that computes a layer.
-enum class MveRequantize : std::uint32_t {
-  general = 0,   // everything
-  positive = 1,  // Rounding::positive without a clamp beyond saturation
-  right = 2,     // Rounding::right
-};
 
 // MVE, 3×3: a line of output pixels, blocks of 16 channels, from nine pointers that walk along the input: each block
 // takes 16 bytes from each, and after a pixel each three of them skip `tap_steps` (where these are rows outside the

@@ -10,8 +10,11 @@
 
 namespace cormorant::conv {
 
+static_assert(static_cast<int>(MveRequantize::general) == 0 && static_cast<int>(MveRequantize::positive) == 1);
+
 // Registers: r0 stream; r1 blocks left; r2 shift and channel; r3 out; r4 taps; r5 r6 inputs; r11 offset; lr pairs or
-// taps left. Stack: 0 taps, 4 pairs, 8 single taps, 12 min, 16 max.
+// taps left. Stack: 0 taps, 4 pairs, 8 single taps, 12 min, 16 max, 20
+// `requantize`.
 
 // clang-format off
 // Products of odd channels wait in q6 and q7, for the next taps to be widened.
@@ -66,50 +69,56 @@ namespace cormorant::conv {
   "5:\n"                              \
   WIDEN_ODD("", "", "", "")
 
-#define PIXEL(REQUANTIZE, AND_CLAMP)  \
-  "push {r4-r11, lr}\n"               \
-  "vpush {d8-d15}\n"                  \
-  "sub sp, sp, #28\n"                 \
-  "ldrd r7, r8, [r0]\n"               \
-  "ldrd r9, r1, [r0, #8]\n"           \
-  "ldrd r3, r11, [r0, #16]\n"         \
-  "ldrd r5, r6, [r0, #24]\n"          \
-  "ldrd r2, r10, [r0, #36]\n"         \
-  "sub r9, r9, r10, lsl #1\n"         \
-  "strd r8, r10, [sp]\n"              \
-  "str r9, [sp, #8]\n"                \
-  "strd r5, r6, [sp, #12]\n"          \
-  "add r1, r1, #15\n"                 \
-  "lsr r1, r1, #4\n"                  \
-  "mov r0, r7\n"                      \
-  "1:\n"                              \
-  "vldrw.u32 q0, [r0], #16\n"         \
-  "ldrd r4, lr, [sp]\n"               \
-  "vldrw.u32 q1, [r0], #16\n"         \
-  "vldrw.u32 q2, [r0], #16\n"         \
-  "vldrw.u32 q3, [r0], #16\n"         \
-  TAPS                                \
-  REQUANTIZE                          \
-  NARROW                              \
-  AND_CLAMP                           \
-  "vstrb.8 q6, [r3], #16\n"           \
-  "add r2, r2, #16\n"                 \
-  "subs r1, r1, #1\n"                 \
-  "bne.w 1b\n"                        \
-  "add sp, sp, #28\n"                 \
-  "vpop {d8-d15}\n"                   \
-  "pop {r4-r11, pc}\n"
-
-extern "C" __attribute__((naked)) void cormorant_depthwise_positive_mve(const DepthwisePixel* /*pixel*/) {
-  asm volatile(PIXEL(REQUANTIZE_POSITIVE, ""));
-}
-
-extern "C" __attribute__((naked)) void cormorant_depthwise_right_mve(const DepthwisePixel* /*pixel*/) {
-  asm volatile(PIXEL(REQUANTIZE_RIGHT, CLAMP("12", "16")));
-}
-
-extern "C" __attribute__((naked)) void cormorant_depthwise_general_mve(const DepthwisePixel* /*pixel*/) {
-  asm volatile(PIXEL(REQUANTIZE_GENERAL, CLAMP("12", "16")));
+extern "C" __attribute__((naked)) void cormorant_depthwise_mve(const DepthwisePixel* /*pixel*/,
+                                                               MveRequantize /*requantize*/) {
+  asm volatile(
+      "push {r4-r11, lr}\n"
+      "vpush {d8-d15}\n"
+      "sub sp, sp, #28\n"
+      "str r1, [sp, #20]\n"
+      "ldrd r7, r8, [r0]\n"
+      "ldrd r9, r1, [r0, #8]\n"
+      "ldrd r3, r11, [r0, #16]\n"
+      "ldrd r5, r6, [r0, #24]\n"
+      "ldrd r2, r10, [r0, #36]\n"
+      "sub r9, r9, r10, lsl #1\n"
+      "strd r8, r10, [sp]\n"
+      "str r9, [sp, #8]\n"
+      "strd r5, r6, [sp, #12]\n"
+      "add r1, r1, #15\n"
+      "lsr r1, r1, #4\n"
+      "mov r0, r7\n"
+      "1:\n"
+      "vldrw.u32 q0, [r0], #16\n"
+      "ldrd r4, lr, [sp]\n"
+      "vldrw.u32 q1, [r0], #16\n"
+      "vldrw.u32 q2, [r0], #16\n"
+      "vldrw.u32 q3, [r0], #16\n"
+      TAPS
+      "ldr r12, [sp, #20]\n"
+      "cmp r12, #1\n"                  // nothing changes the flags until the block is stored
+      "bmi 6f\n"
+      MULTIPLY("q0", "q4") MULTIPLY("q1", "q5") MULTIPLY("q2", "q6") MULTIPLY("q3", "q7")
+      "beq 7f\n"
+      LOWER("q0", "q4") LOWER("q1", "q5") LOWER("q2", "q6") LOWER("q3", "q7")
+      "7:\n"
+      SHIFT("q0", "q4") SHIFT("q1", "q5") SHIFT("q2", "q6") SHIFT("q3", "q7")
+      "add r0, r0, #16\n"
+      "8:\n"
+      NARROW
+      "beq 9f\n"
+      CLAMP("12", "16")
+      "9:\n"
+      "vstrb.8 q6, [r3], #16\n"
+      "add r2, r2, #16\n"
+      "subs r1, r1, #1\n"
+      "bne.w 1b\n"
+      "add sp, sp, #28\n"
+      "vpop {d8-d15}\n"
+      "pop {r4-r11, pc}\n"
+      "6:\n"
+      REQUANTIZE_GENERAL
+      "b 8b\n");
 }
 // clang-format on
 

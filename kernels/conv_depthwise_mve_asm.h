@@ -25,17 +25,6 @@
   "vadd.i32 " q ", " q ", " u "\n"   \
   "vrshl.s32 " q ", " q ", " t "\n"
 
-#define REQUANTIZE_POSITIVE                                             \
-  MULTIPLY("q0", "q4") MULTIPLY("q1", "q5") MULTIPLY("q2", "q6") MULTIPLY("q3", "q7") \
-  SHIFT("q0", "q4") SHIFT("q1", "q5") SHIFT("q2", "q6") SHIFT("q3", "q7")             \
-  "adds r0, r0, #16\n"
-
-#define REQUANTIZE_RIGHT                                                \
-  MULTIPLY("q0", "q4") MULTIPLY("q1", "q5") MULTIPLY("q2", "q6") MULTIPLY("q3", "q7") \
-  LOWER("q0", "q4") LOWER("q1", "q5") LOWER("q2", "q6") LOWER("q3", "q7")             \
-  SHIFT("q0", "q4") SHIFT("q1", "q5") SHIFT("q2", "q6") SHIFT("q3", "q7")             \
-  "adds r0, r0, #16\n"
-
 #define REQUANTIZE_GENERAL                                              \
   SHIFT_LEFT("q0", "q4", "80") SHIFT_LEFT("q1", "q5", "84")             \
   SHIFT_LEFT("q2", "q6", "88") SHIFT_LEFT("q3", "q7", "92")             \

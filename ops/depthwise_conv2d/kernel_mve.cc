@@ -223,19 +223,16 @@ void put_row(const conv::Header& header, const NarrowRows& rows, const std::int8
   const conv::Geometry& g = c.header.geometry;
   const Scratch s(kMveKxk, g);
   const conv::MveRequantize requantize = requantize_of(c.header);
-  const auto compute = requantize == conv::MveRequantize::positive ? conv::cormorant_depthwise_positive_mve
-                       : requantize == conv::MveRequantize::right  ? conv::cormorant_depthwise_right_mve
-                                                                   : conv::cormorant_depthwise_general_mve;
   std::int8_t* spill = c.scratch + s.taps + s.zeros;
   const std::int8_t* out_end = c.places.out + g.out_pixels() * g.out_channels;
   for_pixels<Mve>(c, kMveKxk, [&](conv::DepthwisePixel& pixel) {
     if (pixel.out + s.vectors <= out_end) {
-      compute(&pixel);
+      conv::cormorant_depthwise_mve(&pixel, requantize);
       return;
     }
     std::int8_t* out = pixel.out;
     pixel.out = spill;
-    compute(&pixel);
+    conv::cormorant_depthwise_mve(&pixel, requantize);
     pixel.out = out;
     copy_bytes_mve(out, spill, g.out_channels);
   });

@@ -161,6 +161,7 @@ Stages default_stages(const Options& options) {
   stages.in_float = {
       {"fold_constants", "what depends on constants alone is a constant", pass(passes::fold_constants)},
       {"merge_duplicates", "what is computed twice is computed once", pass(passes::merge_duplicates)},
+      {"join_slices", "what is cut out of a concatenation was there before it", pass(passes::join_slices)},
       {"find_clamps", "the maximum with a number can be part of the operator before", pass(passes::find_clamps)},
       {"fuse_hard_functions", "one table instead of four operators", pass(passes::fuse_hard_functions)},
       {"fuse_time_filter", "weights of past activations belong into one accumulator", pass(passes::fuse_time_filter)},
@@ -232,6 +233,8 @@ Stages default_stages(const Options& options) {
        }},
       {"prepack", "constants laid out for this target's inner loops",
        [config](ir::Graph& g, Context&) { passes::prepack(g, config); }},
+      {"update_states", "what a state keeps need not be copied to another place and back",
+       [config](ir::Graph& g, Context&) { passes::update_states(g, config); }},
       {"place_updates", "state is written where it lies, when nobody reads it any more", pass(passes::place_updates)},
       {"clean_up", "what nothing uses goes, what exists twice is kept once", pass(passes::clean_up)},
       // From here only addresses are missing.

@@ -31,7 +31,7 @@ class Parts {
   Parts() = default;
   // Of these nodes' values, where they can; nodes in execution order. Offsets are multiples of the alignment. What
   // states become has a place already.
-  Parts(const Nodes& nodes, std::uint64_t alignment, const std::vector<ir::Update>& updates);
+  Parts(const Nodes& nodes, std::uint64_t alignment, const ir::Graph& graph);
 
   [[nodiscard]] const Nodes& nodes() const { return nodes_; }  // that are no instructions
   [[nodiscard]] bool contains(const ir::Node& node) const { return is_left_out_.contains(&node); }

@@ -162,6 +162,7 @@ Stages default_stages(const Options& options) {
   stages.in_float = {
       {"fold_constants", "expressions of constants are constants", pass(passes::fold_constants)},
       {"merge_duplicates", "nothing is computed twice", pass(passes::merge_duplicates)},
+      {"join_slices", "a slice of a concatenation is a slice of its operand", pass(passes::join_slices)},
       {"find_clamps", "a maximum with a number can become part of the operator before it", pass(passes::find_clamps)},
       {"fuse_hard_functions", "one table instead of four operators", pass(passes::fuse_hard_functions)},
       {"fuse_time_filter", "weights of past activations belong in one accumulator", pass(passes::fuse_time_filter)},
@@ -233,6 +234,8 @@ Stages default_stages(const Options& options) {
        }},
       {"prepack", "constants laid out for this target's inner loops",
        [config](ir::Graph& g, Context&) { passes::prepack(g, config); }},
+      {"update_states", "the part of a state that stays is not copied",
+       [config](ir::Graph& g, Context&) { passes::update_states(g, config); }},
       {"place_updates", "state is written in place once its last reader is done", pass(passes::place_updates)},
       {"clean_up", "remove unused values, store equal constants once", pass(passes::clean_up)},
       // From here on, only addresses are missing.

@@ -9,6 +9,7 @@
 #include "emit/groups.h"
 #include "emit/parts.h"
 #include "ops/op.h"
+#include "ops/state_places.h"
 #include "planner/check.h"
 #include "planner/pack.h"
 #include "planner/schedule.h"
@@ -51,7 +52,7 @@ class Mapper {
       map_.steps.push_back(node);
     }
     find_last_uses();
-    for (const ir::Update& update : graph_.updates()) state_of_[root(update.value)] = update.state;
+    state_of_ = ops::StatePlaces(graph_).states();
     for (const ir::Value* input : graph_.inputs()) add_block(input, 0);
     for (const ir::Value& value : graph_.values()) {
       // State is initialised at load and lives from inference to inference.
@@ -303,7 +304,7 @@ class Mapper {
   std::unordered_map<const ir::Node*, std::uint32_t> begins_;  // of groups: their first steps
   std::uint32_t cut_at_ = 0;                                   // the step that began the last strip
   MemoryMap map_;
-  std::unordered_map<const ir::Value*, const ir::Value*> state_of_;  // by the root that is its new contents
+  std::unordered_map<const ir::Value*, const ir::Value*> state_of_;  // by the root that lies there
   std::unordered_set<std::size_t> wholes_;                           // blocks that others are parts of
   std::unordered_map<const ir::Value*, std::uint32_t> made_at_;      // the step, for roots
   std::unordered_map<const ir::Value*, std::uint32_t> last_use_;
@@ -315,7 +316,9 @@ class Scheduler {
  public:
   Scheduler(const ir::Graph& graph, const Groups& groups, const Parts& parts, ops::Runtime runtime)
       : graph_(graph), groups_(groups), parts_(parts), runtime_(runtime) {
-    for (const ir::Update& update : graph.updates()) placed_.insert(root(update.value));
+    for (const auto& [value, state] : ops::StatePlaces(graph).states()) placed_.insert(value);
+    passing_ = placed_;
+    for (const ir::Update& update : graph.updates()) passing_.erase(root(update.value));
     for (const ir::Value* input : graph.inputs()) buffers_[buffer_of(input)].is_input = true;
     for (const ir::Node& node : graph.nodes()) {
       if (groups.group_of(node) != nullptr) continue;  // all of a group is one task
@@ -357,7 +360,7 @@ class Scheduler {
     planner::Task task;
     for (const ir::Value* input : node.inputs()) {
       if (input->kind == ir::ValueKind::scratch) task.scratch += bytes_of(input);
-      if (root(input)->kind == ir::ValueKind::state) task.keeps_order = 1;
+      if (root(input)->kind == ir::ValueKind::state || passing_.contains(root(input))) task.keeps_order = 1;
       for (const std::uint32_t buffer : buffers_of(input)) task.reads.push_back(buffer);
     }
     for (const ir::NamedArgument& argument : node.args) {
@@ -427,7 +430,8 @@ class Scheduler {
   std::vector<const ir::Node*> nodes_;
   std::unordered_map<const ir::Value*, std::uint32_t> index_;
   std::unordered_set<const ir::Node*> is_put_;
-  std::unordered_set<const ir::Value*> placed_;  // roots in a state's memory
+  std::unordered_set<const ir::Value*> placed_;   // roots in a state's memory
+  std::unordered_set<const ir::Value*> passing_;  // those of them that others overwrite
   Order order_;
 };
 
@@ -455,13 +459,13 @@ MemoryMap place_parts(const ir::Graph& graph, const Groups& groups, const Order&
   // Our kernels read activations in words at most; other kernels are unknown.
   const std::uint64_t alignment = runtime == ops::Runtime::cormorant ? 4 : planner::Block::kAlignment;
   Attempt best = attempt(graph, groups, given, {}, runtime);
-  const Parts all(given, alignment, graph.updates());
+  const Parts all(given, alignment, graph);
   if (all.nodes().empty()) return std::move(best.map);
   if (Attempt every = attempt(graph, groups, given, all, runtime); every.peak <= best.peak) return std::move(every.map);
   Order chosen;
   for (std::size_t i = 0; i < std::min(kMostAttempts, all.nodes().size()); ++i) {
     chosen.push_back(all.nodes()[i]);
-    const Parts parts(chosen, alignment, graph.updates());
+    const Parts parts(chosen, alignment, graph);
     if (parts.contains(*chosen.back())) {
       if (Attempt next = attempt(graph, groups, given, parts, runtime); next.peak <= best.peak) {
         best = std::move(next);

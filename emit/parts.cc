@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "ops/op.h"
+#include "ops/state_places.h"
 
 namespace cormorant::emit {
 // Constants are not in RAM, and states keep their contents when others change.
@@ -11,9 +12,8 @@ bool Parts::is_movable(const ir::Value* root) const {
   return (root->kind == ir::ValueKind::input || root->kind == ir::ValueKind::result) && !placed_.contains(root);
 }
 
-Parts::Parts(const Nodes& nodes, std::uint64_t alignment, const std::vector<ir::Update>& updates)
-    : alignment_(alignment) {
-  for (const ir::Update& update : updates) placed_.insert(root(update.value));
+Parts::Parts(const Nodes& nodes, std::uint64_t alignment, const ir::Graph& graph) : alignment_(alignment) {
+  for (const auto& [value, state] : ops::StatePlaces(graph).states()) placed_.insert(value);
   for (const ir::Node* node : nodes) {
     const ops::Operator* op = ops::find(*node);
     if (op == nullptr || node->results.size() != 1 || bytes_of(node->result()) == 0) continue;

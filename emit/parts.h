@@ -31,7 +31,7 @@ class Parts {
   Parts() = default;
   // For these nodes' values, where possible; nodes in execution order. Offsets are multiples of the alignment. States'
   // new contents already have a place.
-  Parts(const Nodes& nodes, std::uint64_t alignment, const std::vector<ir::Update>& updates);
+  Parts(const Nodes& nodes, std::uint64_t alignment, const ir::Graph& graph);
 
   [[nodiscard]] const Nodes& nodes() const { return nodes_; }  // that are not instructions
   [[nodiscard]] bool contains(const ir::Node& node) const { return is_left_out_.contains(&node); }

@@ -305,6 +305,11 @@ V Build::scatter(const char* op, V x, std::int64_t dim, V index, V src) const {
   return node(op, {{"self", x}, {"dim", dim}, {"index", index}, {"src", to(src, x->type.dtype)}}, x->type.dtype);
 }
 
+V Build::index_copy(V x, std::int64_t dim, V index, V source) const {
+  return node("aten.index_copy", {{"self", x}, {"dim", dim}, {"index", index}, {"source", to(source, x->type.dtype)}},
+              x->type.dtype);
+}
+
 // By concatenation: pads may be of any type, rank and sign.
 V Build::pad(V x, Dims pads, double value) const {
   for (std::size_t i = 0; i * 2 + 1 < pads.size(); ++i) {

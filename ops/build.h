@@ -97,6 +97,7 @@ class Build {
   [[nodiscard]] V index_select(V x, std::int64_t dim, const std::vector<std::int64_t>& places) const;
   [[nodiscard]] V gather(V x, std::int64_t dim, V index) const;
   [[nodiscard]] V scatter(const char* op, V x, std::int64_t dim, V index, V src) const;
+  [[nodiscard]] V index_copy(V x, std::int64_t dim, V index, V source) const;
   [[nodiscard]] V pad(V x, Dims pads, double value) const;  // as constant_pad_nd: last dimension first
 
   // ---- along dimensions ---------------------------------------------------------------------------------------------

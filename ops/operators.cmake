@@ -46,5 +46,6 @@ set(CORMORANT_OPERATORS
   taps
   transpose
   transpose_conv2d
+  update
   view
 )

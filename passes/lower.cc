@@ -56,7 +56,7 @@ void write_out(ir::Graph& graph) {
   const ops::Config config{.target = {}, .runtime = ops::Runtime::executorch};
   for (ir::Node* node : graph.snapshot()) {
     const ops::Operator* op = ops::find(*node);
-    if (op == nullptr || op->write_out == nullptr || !is_canonical(*node, *op) || !ops::is_float(*node)) continue;
+    if (op == nullptr || op->write_out == nullptr || !is_canonical(*node, *op) || is_quantized(*node)) continue;
     const std::vector<ir::Value*> values = op->write_out({graph, *node, config});
     for (std::size_t i = 0; i < values.size(); ++i) graph.replace_uses(node->results[i], values[i]);
     graph.erase(node);

@@ -21,6 +21,9 @@ void write_out(ir::Graph& graph);
 // What is computed twice is computed once.
 void merge_duplicates(ir::Graph& graph);
 
+// A slice of a slice, or of one piece of a concatenation, is a slice of what these were made of.
+void join_slices(ir::Graph& graph);
+
 // A maximum or minimum with one number becomes the clamp that it is.
 void find_clamps(ir::Graph& graph);
 
@@ -99,6 +102,9 @@ void copy_constant_outputs(ir::Graph& graph);
 
 // Heavy cortex_m nodes become cormorant nodes whose constants are laid out for the target's inner loops.
 void prepack(ir::Graph& graph, const ops::Config& config);
+
+// A state whose update is a concatenation of slices of itself and something new is written in part, or shifted.
+void update_states(ir::Graph& graph, const ops::Config& config);
 
 // A state's new contents are computed in the state's memory, or copied there after the last reader.
 void place_updates(ir::Graph& graph);

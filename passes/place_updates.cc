@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A state's new contents are computed in the state's own memory wherever possible: where every reader of the old
-// contents comes before the node that makes the new ones, or is that node and works in place. Elsewhere the new value
-// is copied at the end, after the last reader: so are new contents that come from another state (a delay line) or an
-// input. Copies that read what others overwrite come first; states that swap their contents cost one extra copy.
+// A state's new contents are computed in the state's own memory wherever possible (ops/state_places.h). Elsewhere the new
+// value is copied at the end, after the last reader: so are new contents that come from another state (a delay line) or
+// an input. Copies that read what others overwrite come first; states that swap their contents cost one extra copy.
 #include <algorithm>
 #include <unordered_set>
 
 #include "ops/op.h"
+#include "ops/state_places.h"
 #include "passes/passes.h"
 
 namespace cormorant::passes {
@@ -26,8 +26,9 @@ class Placement {
       if (std::ranges::any_of(graph_.updates(), is_it)) output = copy_of(output);  // the caller reads it at the end
     }
     std::unordered_set<const ir::Value*> made;  // roots that already are a state's new contents
+    const ops::StatePlaces places(graph_);
     for (ir::Update& update : graph_.updates()) {
-      if (!can_be_made_there(update) || !made.insert(root(update.value)).second) copied_.push_back(&update);
+      if (places.writers(update).empty() || !made.insert(root(update.value)).second) copied_.push_back(&update);
     }
     // A copy is one more reader of its source, which may be a state.
     for (bool changed = true; changed;) {
@@ -66,42 +67,6 @@ class Placement {
         .add_node(value->name + "_kept", "aten.clone", {{"self", value}, {"memory_format", ir::None{}}}, {value->type},
                   value->producer == nullptr ? ir::Location{} : value->producer->location)
         ->result();
-  }
-
-  [[nodiscard]] bool can_be_made_there(const ir::Update& update) const {
-    const ir::Value* made = root(update.value);
-    if (made->kind != ir::ValueKind::result || made->type.bytes() != update.state->type.bytes()) return false;
-    return is_read_before(update.state, made->producer);
-  }
-
-  // Whether all that read the state's old contents have done so when the node writes the new ones.
-  [[nodiscard]] bool is_read_before(const ir::Value* state, const ir::Node* writer) const {
-    bool is_written = false;
-    for (const ir::Node& node : graph_.nodes()) {
-      if (ops::is_alias(node)) continue;
-      if (&node == writer) {
-        is_written = true;
-        if (!works_in_place(node, state)) return false;
-      } else if (is_written && count_reads(node, state) > 0) {
-        return false;
-      }
-    }
-    return true;
-  }
-
-  static std::ptrdiff_t count_reads(const ir::Node& node, const ir::Value* state) {
-    return std::ranges::count_if(node.inputs(), [&](const ir::Value* input) { return root(input) == state; });
-  }
-
-  // Whether the node does not read the state, or reads it once and may write over it.
-  static bool works_in_place(const ir::Node& node, const ir::Value* state) {
-    const std::ptrdiff_t count = count_reads(node, state);
-    const ops::Operator* op = ops::find(node);
-    if (count != 1 || op == nullptr || op->in_place == nullptr) return count == 0;
-    return std::ranges::any_of(node.args, [&](const ir::NamedArgument& argument) {
-      const auto* value = std::get_if<ir::Value*>(&argument.value);
-      return value != nullptr && *value != nullptr && root(*value) == state && op->in_place(node, argument.name);
-    });
   }
 
   ir::Graph& graph_;

@@ -408,22 +408,26 @@ class Streaming {
         ->result();
   }
 
-  // The value appended to what a state kept of it; the state then has the last entries of both.
+  // The value appended to what a state kept of it. A state that is longer than the new entries holds both and is shifted;
+  // otherwise it holds only what is kept.
   ir::Value* with_kept(ir::Value* value, std::int64_t kept, ir::Node* before) {
     const Streamed in = *stream_of(value);
+    const bool has_all = in.fresh <= kept;
+    const std::int64_t count = kept + in.fresh;
     ir::TensorType type = value->type;
-    type.shape[in.axis] = kept;
+    type.shape[in.axis] = has_all ? count : kept;
     ir::Value* state = graph_.add_state(value->name + "_past", type, zeros(type));
     ir::TensorType joined = value->type;
-    joined.shape[in.axis] = kept + in.fresh;
+    joined.shape[in.axis] = count;
+    ir::Value* past = has_all ? slice(state, in.axis, in.fresh, count, before) : state;
     const ir::Location location = before != nullptr ? before->location : ir::Location{};
     ir::Value* all =
         graph_
             .add_node(value->name + "_window", "aten.cat",
-                      {{"tensors", std::vector<ir::Value*>{state, value}}, {"dim", static_cast<std::int64_t>(in.axis)}},
+                      {{"tensors", std::vector<ir::Value*>{past, value}}, {"dim", static_cast<std::int64_t>(in.axis)}},
                       {joined}, location, before)
             ->result();
-    graph_.add_update(state, slice(all, in.axis, in.fresh, kept + in.fresh, before));
+    graph_.add_update(state, has_all ? all : slice(all, in.axis, in.fresh, count, before));
     return all;
   }
 

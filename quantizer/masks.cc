@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <unordered_map>
 
 #include "evaluate/graph.h"
@@ -58,35 +59,88 @@ std::string mask_argument(const ir::Node& node) {
   return {};
 }
 
+namespace {
+
+bool is_mask(const ir::Value* value) {
+  return value->kind == ir::ValueKind::constant && value->type.dtype == DType::f32 &&
+         std::ranges::any_of(evaluate::constant_tensor(*value).values(), is_masked);
+}
+
+// Where numbers that nobody means stand beside scores on their way to a softmax: in a mask that is added, in one that a
+// condition chooses from, or beside the scores that a condition chooses.
+struct Masking {
+  ir::Node* sum = nullptr;     // of scores and mask; null: the condition chooses from the scores themselves
+  ir::Node* holder = nullptr;  // whose argument the mask is
+  std::string argument;
+  const ir::Value* scores = nullptr;
+};
+
+// The argument of a choice that is a mask; empty if none is.
+std::string chosen_mask(const ir::Node* node) {
+  if (node == nullptr || node->op != "aten.where.self_out") return {};
+  for (const char* argument : {"self", "other"}) {
+    if (is_mask(node->tensor(argument))) return argument;
+  }
+  return {};
+}
+const char* other_of(const std::string& argument) { return argument == "self" ? "other" : "self"; }
+
+std::optional<Masking> masking_of(const ir::Graph& graph, ir::Node& node) {
+  if (!goes_to_softmax(graph, node.result())) return std::nullopt;
+  if (const std::string argument = mask_argument(node); !argument.empty()) {
+    return Masking{&node, &node, argument, node.tensor(other_of(argument))};
+  }
+  if (const std::string argument = chosen_mask(&node); !argument.empty()) {
+    return Masking{nullptr, &node, argument, node.tensor(other_of(argument))};
+  }
+  if (node.op != "aten.add" || (node.has("alpha") && node.number("alpha") != 1)) return std::nullopt;
+  for (const char* addend : {"self", "other"}) {
+    if (!node.has(addend)) continue;
+    ir::Node* choice = node.tensor(addend)->producer;
+    const std::string argument = chosen_mask(choice);
+    if (argument.empty() || graph.users(choice->result()).size() != 1) continue;
+    if (choice->tensor(other_of(argument))->kind != ir::ValueKind::constant) continue;
+    return Masking{&node, choice, argument, node.tensor(other_of(addend))};
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
 void bound_masks(ir::Graph& graph, const Samples& samples) {
   constexpr std::size_t kEnough = 64;  // samples: values of others beyond this saturate
   std::unordered_map<const ir::Value*, Range> scores;
-  std::vector<ir::Node*> sums;
-  const auto scores_of = [](const ir::Node& sum) {
-    return sum.tensor(mask_argument(sum) == "self" ? "other" : "self");
-  };
+  std::vector<Masking> all;
   for (ir::Node& node : graph.nodes()) {
-    if (mask_argument(node).empty() || !goes_to_softmax(graph, node.result())) continue;
-    sums.push_back(&node);
-    scores[scores_of(node)];
+    const std::optional<Masking> masking = masking_of(graph, node);
+    if (!masking) continue;
+    all.push_back(*masking);
+    scores[masking->scores];
   }
-  if (sums.empty()) return;
+  if (all.empty()) return;
   const evaluate::Evaluator evaluator(graph);
   for (std::size_t i = 0; i < std::min(samples.count, kEnough); ++i) {
     (void)evaluator.run(samples.load(i), [&](const ir::Value& value, const evaluate::Tensor& tensor) {
       if (const auto at = scores.find(&value); at != scores.end()) at->second.add(tensor.values());
     });
   }
-  for (ir::Node* sum : sums) {
-    const std::string argument = mask_argument(*sum);
-    const ir::Value* mask = sum->tensor(argument);
-    const Range score = scores.at(scores_of(*sum));
+  for (const Masking& masking : all) {
+    const ir::Value* mask = masking.holder->tensor(masking.argument);
+    const Range score = scores.at(masking.scores);
+    if (score.low > score.high) continue;  // nothing was computed
+    if (masking.sum == nullptr) {
+      masking.holder->set(masking.argument, with_masked(graph, *mask, score.low - kNothing));
+      continue;
+    }
     Range kept;
     kept.add(evaluate::constant_tensor(*mask).values());
-    if (score.low > score.high || kept.low > kept.high) continue;  // nothing was computed, or nothing counts
+    if (masking.holder != masking.sum) {
+      kept.add(evaluate::constant_tensor(*masking.holder->tensor(other_of(masking.argument))).values());
+    }
+    if (kept.low > kept.high) continue;  // nothing counts
     const float lowest = score.low + kept.low - kNothing;
-    sum->set(argument, with_masked(graph, *mask, lowest - score.high));
-    if (!sum->has("activation_min")) sum->set("activation_min", double{lowest});
+    masking.holder->set(masking.argument, with_masked(graph, *mask, lowest - score.high));
+    if (!masking.sum->has("activation_min")) masking.sum->set("activation_min", double{lowest});
   }
   graph.erase_unused();
 }

@@ -333,6 +333,8 @@ std::vector<std::string> operator_graphs() {
       graph_of("input %x : f32[3,2]\nconst %i : i64[2,2] = [0, 2, 1, 9]\n",
                "%y : f32[2,2] = aten.gather(self=%x, dim=0, index=%i, sparse_grad=false)"),
       scatter("aten.scatter.src_out"),
+      graph_of("input %x : f32[2,3,2]\ninput %s : f32[2,2,2]\nconst %i : i64[2] = [-1, 7]\n",
+               "%y : f32[2,3,2] = aten.index_copy(self=%x, dim=1, index=%i, source=%s)"),
       scatter("aten.scatter_add"),
       scatter("cormorant.scatter_prod.any"),
       scatter("cormorant.scatter_amax.any"),

@@ -6,63 +6,24 @@
 
 #include <cmath>
 #include <nlohmann/json.hpp>
-#include <span>
 
-#include "evaluate/sqnr.h"
-#include "formats/npy/data_set.h"
-#include "program/program_io.h"
 #include "runner/process.h"
 #include "target/parse.h"
 #include "tests/command.h"
+#include "tests/sequences.h"
 
 namespace cormorant::tests {
 namespace {
 
-struct Expected {
-  std::vector<Arrays> inputs;  // every step of every sequence, one after another
-  std::size_t steps = 0;
-  std::vector<float> outputs;
-};
-
 Expected expected(const ProgramFile& program, const std::string& name) {
-  const npy::DataSet data = npy::read_data_set(zoo("state/" + name + "_expected.npz"));
-  Expected all;
-  const npy::Array& x = *npy::find(data.arrays, "x");
-  all.steps = static_cast<std::size_t>(x.shape.at(1));
-  for (std::int64_t sample = 0; sample < x.shape.at(0); ++sample) {
-    const auto bytes = npy::sample(x, sample);
-    const npy::Array sequence{x.dtype, {x.shape.begin() + 1, x.shape.end()}, {bytes.begin(), bytes.end()}};
-    for (npy::Array& step : steps_of(sequence, program.inputs.at(0), name)) all.inputs.push_back({std::move(step)});
-  }
-  const npy::Array& y = *npy::find(data.arrays, "y");
-  const auto* values = reinterpret_cast<const float*>(y.data.data());
-  all.outputs.assign(values, values + y.data.size() / sizeof(float));
-  return all;
-}
-
-std::vector<float> outputs_of(const ProgramFile& program, const Execution& execution) {
-  std::vector<float> all;
-  for (const Arrays& arrays : execution.outputs) {
-    const std::vector<float> values = real_values(arrays.at(0), program.outputs.at(0));
-    all.insert(all.end(), values.begin(), values.end());
-  }
-  return all;
-}
-
-// SQNR of what varies from step to step.
-double sqnr(const std::vector<float>& got, const std::vector<float>& wanted, std::size_t steps) {
-  evaluate::Sqnr sqnr;
-  const std::size_t each = wanted.size() / steps;
-  for (std::size_t i = 0; i < steps; ++i) {
-    sqnr.add(std::span(wanted).subspan(i * each, each), std::span(got).subspan(i * each, each));
-  }
-  return sqnr.db();
+  return expected_of(program, zoo("state/" + name + "_expected.npz"));
 }
 
 struct Model {
   const char* name;
   int buffer_floats;  // elements of its buffers
   const char* board;  // one of three, in turn
+  int counters = 0;   // integers of 64 bits
 };
 
 class State : public testing::TestWithParam<Model> {
@@ -87,7 +48,7 @@ TEST_P(State, InFloatIsPyTorchsInBothExportedForms) {
   for (const char* form : {"", "_functional"}) {
     const ProgramFile program = compile(std::string(GetParam().name) + form);
     EXPECT_EQ(program.has_state, GetParam().buffer_floats > 0);
-    EXPECT_EQ(json_.at("buffer_bytes").get<int>(), 4 * GetParam().buffer_floats);
+    EXPECT_EQ(json_.at("buffer_bytes").get<int>(), 4 * GetParam().buffer_floats + 8 * GetParam().counters);
     const Expected data = expected(program, GetParam().name);
     ExecuteOn host;
     host.steps = data.steps;
@@ -123,7 +84,10 @@ INSTANTIATE_TEST_SUITE_P(Zoo, State,
                                          Model{"lstm_window", 0, "cortex-m0"}, Model{"lstm_projected", 0, "cortex-m55"},
                                          Model{"gru_window", 0, "cortex-m4"}, Model{"rnn_window", 0, "cortex-m0"},
                                          Model{"recurrent_mixed", 12, "cortex-m55"},
-                                         Model{"svdf", 16 * 10 + 4 * 6, "cortex-m4"}),
+                                         Model{"svdf", 16 * 10 + 4 * 6, "cortex-m4"}, Model{"rolled", 32, "cortex-m0"},
+                                         Model{"cache_index_copy", 2 * 192, "cortex-m55", 1},
+                                         Model{"cache_index_put", 2 * 192, "cortex-m4", 1},
+                                         Model{"cache_shift", 2 * 192 + 16, "cortex-m0"}),
                          [](const auto& info) { return std::string(info.param.name); });
 
 class StateCommands : public State {};  // without a parameter
@@ -174,6 +138,28 @@ TEST_F(StateCommands, SvdfLayersAreAProductAndAConvolution) {
   EXPECT_EQ(products, 4) << operators.dump(1);
   EXPECT_EQ(sums, 0) << operators.dump(1);
   EXPECT_TRUE(json_.at("float_operators").empty());
+}
+
+// A row of a cache, or of a window, is written where it lies: nothing else of it is moved but by one shift.
+TEST_F(StateCommands, OfACacheOneRowIsWritten) {
+  const auto count_of = [&](const char* name, const std::string& part) {
+    const std::string data = zoo("state/" + std::string(name) + "_expected.npz");
+    compile(name, {"--target", "cortex-m55", "--io=int8", "--sequence", "--calibrate", data});
+    int count = 0;
+    for (const auto& [op, times] : json_.at("operators").items()) {
+      if (op.find(part) != std::string::npos) count += times.get<int>();
+    }
+    return count;
+  };
+  for (const char* name : {"cache_index_copy", "cache_index_put"}) {
+    EXPECT_EQ(count_of(name, "cormorant::update_at.mve"), 2) << name;
+    EXPECT_EQ(count_of(name, "clone"), 0) << name;
+    EXPECT_EQ(count_of(name, "scatter"), 0) << name;
+  }
+  for (const auto& [name, shifts] : {std::pair{"cache_shift", 3}, {"shift_register", 1}, {"rolled", 1}}) {
+    EXPECT_EQ(count_of(name, "cormorant::update_shift.mve"), shifts) << name << json_.at("operators").dump(1);
+    EXPECT_EQ(count_of(name, "clone") + count_of(name, "cat") + count_of(name, "slice"), 0) << name;
+  }
 }
 
 TEST_F(StateCommands, ForExecuTorchRecurrentLayersAreWrittenOut) {

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Exports small models that keep state from one inference to the next, or along a sequence, in the ways people write it.
 
-usage: state.py OUT_DIR     writes NAME.pt2 (as torch.export leaves it), NAME_functional.pt2 (after run_decompositions)
-                            and NAME_expected.npz: x [samples, steps, ...] and PyTorch's y [samples, steps, ...]
+usage: state.py OUT_DIR [NAME...]   writes NAME.pt2 (as torch.export leaves it), NAME_functional.pt2 (after
+                                    run_decompositions) and NAME_expected.npz: x [samples, steps, ...] and PyTorch's y
+                                    [samples, steps, ...]
 """
 import sys
 from pathlib import Path
@@ -184,6 +185,52 @@ class Svdf(nn.Module):
         return torch.relu(filtered.view(-1, self.units, self.rank).sum(2) + self.bias)
 
 
+class Attention(nn.Module):
+    """A layer of a transformer that takes a token per inference: keys and values of the tokens before are in buffers."""
+
+    def __init__(self, write, width=12, heads=2, length=16):
+        super().__init__()
+        self.write, self.heads = write, heads
+        self.before, self.after = nn.LayerNorm(width), nn.LayerNorm(width)
+        self.qkv, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
+        self.wide, self.narrow = nn.Linear(width, 2 * width), nn.Linear(2 * width, width)
+        for name in ("keys", "values"):
+            self.register_buffer(name, torch.zeros(1, heads, length, width // heads))
+        self.register_buffer("position", torch.zeros(1, dtype=torch.long))
+        self.register_buffer("seen", torch.zeros(1, 1, 1, length))
+
+    def forward(self, x):
+        q, k, v = (part.view(1, 1, self.heads, -1).transpose(1, 2) for part in self.qkv(self.before(x)).chunk(3, -1))
+        length = self.keys.shape[2]
+        if self.write == "shift":  # the newest comes last, and the oldest goes
+            self.keys.copy_(torch.cat([self.keys[:, :, 1:], k], 2))
+            self.values.copy_(torch.cat([self.values[:, :, 1:], v], 2))
+            self.seen.copy_(torch.cat([self.seen[..., 1:], torch.ones(1, 1, 1, 1)], 3))
+            mask = self.seen > 0
+        else:
+            place = self.position % length
+            if self.write == "index_copy":
+                self.keys.index_copy_(2, place, k)
+                self.values.index_copy_(2, place, v)
+            else:
+                self.keys[:, :, place] = k
+                self.values[:, :, place] = v
+            mask = (torch.arange(length) <= self.position)[None]
+            self.position += 1
+        y = nn.functional.scaled_dot_product_attention(q, self.keys, self.values, attn_mask=mask)
+        x = x + self.out(y.transpose(1, 2).reshape(1, 1, -1))
+        return x + self.narrow(torch.relu(self.wide(self.after(x))))
+
+
+class Rolled(ShiftRegister):
+    """The window is rolled, and its newest entry assigned."""
+
+    def forward(self, x):
+        self.window = torch.roll(self.window, -1, 2)
+        self.window[:, :, -1:] = x
+        return torch.relu(self.conv(self.window)).flatten(1)
+
+
 MODELS = {
     "lstm": (lambda: Streamed(nn.LSTM(5, 6, batch_first=True)), (1, 3, 5)),
     "cells": (Cells, (1, 5)),
@@ -205,11 +252,17 @@ for name, make in WINDOWS.items():
     MODELS[name] = (make, (1, 7, 5))
 MODELS["recurrent_mixed"] = (Mixed, (1, 7, 5))
 MODELS["svdf"] = (lambda: nn.Sequential(Svdf(6, 8, 2, 10), Svdf(8, 4, 1, 6)), (1, 6))
+MODELS["rolled"] = (Rolled, (1, 4, 1))
+for write in ("index_copy", "index_put", "shift"):
+    MODELS["cache_" + write] = (lambda write=write: Attention(write), (1, 1, 12))
 SAMPLES, STEPS = 6, 24
 
 
-def main(folder):
+def main(folder, names):
+    torch.set_num_threads(1)
     for seed, (name, (make, shape)) in enumerate(MODELS.items()):
+        if names and name not in names:
+            continue
         torch.manual_seed(seed)
         model = make().eval()
         model(torch.randn(shape))  # lazy layers find out their sizes
@@ -232,4 +285,4 @@ def main(folder):
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), sys.argv[2:])

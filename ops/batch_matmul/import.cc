@@ -206,6 +206,14 @@ ir::Value* mask_to_add(Importer& importer, ir::Value* mask) {
                                       ir::Bytes::of(std::span<const float>(values)));
 }
 
+// A mask that is computed chooses between a score and minus infinity; any other is added.
+ir::Value* masked(Importer& importer, ir::Value* scores, ir::Value* mask) {
+  if (mask->kind != ir::ValueKind::constant && mask->type.dtype == DType::boolean) {
+    return Build(importer).where(mask, scores, kMasked);
+  }
+  return add(importer, scores, mask_to_add(importer, mask), 1.0);
+}
+
 ir::Value* attention(Importer& importer) {
   const ir::Node& call = *importer.call;
   ir::Value* query = call.tensor("query");
@@ -240,7 +248,7 @@ ir::Value* attention(Importer& importer) {
   if (flag("is_causal")) {
     scores = add(importer, scores, causal_mask(importer, shape[shape.size() - 2], shape.back()), 1.0);
   }
-  if (call.has("attn_mask")) scores = add(importer, scores, mask_to_add(importer, call.tensor("attn_mask")), 1.0);
+  if (call.has("attn_mask")) scores = masked(importer, scores, call.tensor("attn_mask"));
   ir::Value* shares =
       importer
           .node("aten.softmax", {{"self", scores}, {"dim", static_cast<std::int64_t>(scores->type.rank()) - 1}},

@@ -112,6 +112,24 @@ Values import_index(Importer& importer) {
   return {b.finish(b.index_select(x.merged, x.dim, x.places))};
 }
 
+// self[:, index] = values with an index of at most one dimension, as caches are written: whole rows go to their places.
+// Null where it is something else.
+V put_along_one(const Build& b, V self, const std::vector<V>& indices, V values) {
+  const auto is_given = [](V index) { return index != nullptr; };
+  if (std::ranges::count_if(indices, is_given) != 1) return nullptr;
+  const auto at = std::ranges::find_if(indices, is_given);
+  V index = *at;
+  const bool is_mask = index->type.dtype == DType::boolean || index->type.dtype == DType::u8;
+  if (is_mask || index->type.rank() > 1 || index->type.elements() == 0) return nullptr;
+  const std::int64_t dim = at - indices.begin();
+  if (dim >= rank_of(self)) return nullptr;
+  ir::Shape wide = self->type.shape;  // as values broadcast
+  wide[static_cast<std::size_t>(dim)] = index->type.elements();
+  ir::Shape given = wide;
+  if (index->type.rank() == 0) given.erase(given.begin() + dim);
+  return b.index_copy(self, dim, b.view(index, {index->type.elements()}), b.view(b.expand(values, given), wide));
+}
+
 Values import_index_put(Importer& importer) {
   const Build b(importer);
   V self = b.tensor("self");
@@ -125,6 +143,9 @@ Values import_index_put(Importer& importer) {
     while (mask->type.rank() < self->type.rank()) mask = b.unsqueeze(mask, rank_of(mask));
     V value = b.view(values, {});
     return {b.finish(b.where(mask, accumulate ? b.add(self, value) : value, self))};
+  }
+  if (!accumulate) {
+    if (V copied = put_along_one(b, self, indices, values)) return {b.finish(copied)};
   }
   const Indexed x = merge_indexed(b, self, indices);
   if (x.places->type.elements() == 0) return {self};
@@ -282,8 +303,8 @@ Values import_index_copy(Importer& importer) {
   ir::Shape shape = self->type.shape;
   shape[static_cast<std::size_t>(dim)] = b.tensor("index")->type.elements();
   if (count_of(shape) == 0) return {b.finish(self)};
-  V index = spread(b, b.tensor("index"), dim, shape);
-  return {b.finish(b.scatter("aten.scatter.src_out", self, dim, index, b.view(source, shape)))};
+  V index = b.view(b.tensor("index"), {b.tensor("index")->type.elements()});
+  return {b.finish(b.index_copy(self, dim, index, b.view(source, shape)))};
 }
 Values import_index_fill(Importer& importer) {
   const Build b(importer);

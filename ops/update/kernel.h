@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Seen from the dimension, a tensor is as many rows of contiguous bytes as there are places outside of it. Any element
+// size, rank and memory order is the same loop.
+#pragma once
+
+#include <cstring>
+
+#include "base/element.h"
+#include "kernels/move.h"
+#include "ops/update/update.h"
+#include "runtime/kernel.h"
+
+namespace cormorant::ops {
+
+struct UpdatePlan {
+  const std::int8_t* self;  // may be the output
+  std::int8_t* output;
+  const std::int8_t* source;
+  std::uint32_t rows;
+  std::uint32_t row_bytes;   // of the result
+  std::uint32_t part_bytes;  // of source
+  std::uint32_t first;       // byte of a row where the part begins; not for places of an index
+};
+
+struct UpdateAtPlan {
+  UpdatePlan rows;
+  const std::byte* index;
+  DType index_type;
+  std::uint32_t count;  // of places
+  std::uint32_t size;   // of the dimension
+  std::uint32_t unit;   // bytes of an entry in a row
+};
+
+Error plan_update_at(const UpdateAt<TargetWorld>& args, UpdateAtPlan& plan);
+Error plan_update_part(const UpdatePart<TargetWorld>& args, UpdatePlan& plan);
+Error plan_update_shift(const UpdateShift<TargetWorld>& args, UpdatePlan& plan);
+Error load_update_at(Call& call);
+Error load_update_part(Call& call);
+Error load_update_shift(Call& call);
+
+// In ascending order: what is moved to lower addresses may overlap.
+template <Loops kLoops>
+inline void move_rows(std::int8_t* to, const std::int8_t* from, const RowCopy& rows) {
+  if constexpr (kLoops == Loops::reference) {
+    for (std::uint32_t i = 0; i < rows.rows; ++i, to += rows.to_step, from += rows.from_step) {
+      std::memmove(to, from, rows.bytes);
+    }
+  } else {
+    copy_rows<kLoops>(to, from, rows);
+  }
+}
+
+template <Loops kLoops>
+inline void take_over(const UpdatePlan& p) {
+  if (p.output != p.self) move_rows<kLoops>(p.output, p.self, {1, p.rows * p.row_bytes, 0, 0});
+}
+
+// Each row of source to the same place of each row.
+template <Loops kLoops>
+inline void put_source(const UpdatePlan& p, std::uint32_t first) {
+  move_rows<kLoops>(p.output + first, p.source,
+                    {p.rows, p.part_bytes, static_cast<std::int32_t>(p.row_bytes),
+                     static_cast<std::int32_t>(p.part_bytes)});
+}
+
+template <Loops kLoops>
+void execute_update_at(const void* plan) {
+  const auto& p = *static_cast<const UpdateAtPlan*>(plan);
+  take_over<kLoops>(p.rows);
+  for (std::uint32_t i = 0; i < p.count; ++i) {
+    const std::int64_t signed_place = integer_at(p.index_type, p.index, i);
+    const std::int64_t place = signed_place < 0 ? signed_place + p.size : signed_place;
+    if (place < 0 || place >= static_cast<std::int64_t>(p.size)) continue;
+    move_rows<kLoops>(p.rows.output + static_cast<std::uint32_t>(place) * p.unit, p.rows.source + i * p.unit,
+                      {p.rows.rows, p.unit, static_cast<std::int32_t>(p.rows.row_bytes),
+                       static_cast<std::int32_t>(p.rows.part_bytes)});
+  }
+}
+
+template <Loops kLoops>
+void execute_update_part(const void* plan) {
+  const auto& p = *static_cast<const UpdatePlan*>(plan);
+  take_over<kLoops>(p);
+  put_source<kLoops>(p, p.first);
+}
+
+template <Loops kLoops>
+void execute_update_shift(const void* plan) {
+  const auto& p = *static_cast<const UpdatePlan*>(plan);
+  // All rows at once: what crosses from one to the next comes to lie where source goes.
+  const std::uint32_t moved = p.rows * p.row_bytes - p.part_bytes;
+  if (p.first != 0) {
+    move_rows<kLoops>(p.output, p.self + p.part_bytes, {1, moved, 0, 0});
+  } else {  // to higher addresses: from the end on
+    std::memmove(p.output + p.part_bytes, p.self, moved);
+  }
+  put_source<kLoops>(p, p.first);
+}
+
+}  // namespace cormorant::ops

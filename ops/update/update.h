@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A tensor of which a part is replaced. Where the result is the tensor's own memory, as a state's is, this costs the part
+// and not the tensor:
+//   update_at     entries of source go to places that an index holds: a row of a cache. A negative place counts from the
+//                 end; what lies outside of the dimension is left out (PyTorch refuses it).
+//   update_part   the same at a place that is known
+//   update_shift  all entries move by as many as source has, which fill the gap: a delay line
+#pragma once
+
+#include "base/overlap.h"
+#include "ops/kernel_list.h"
+#include "target/target.h"
+
+#define CORMORANT_UPDATE_KERNELS(OURS, THEIRS, FOREIGN)                                                      \
+  OURS(update_at, scalar, scalar, load_update_at, execute_update_at<kLoops>, any, UpdateAt)                  \
+  OURS(update_at, dsp, dsp, load_update_at, execute_update_at<kLoops>, any, UpdateAt)                        \
+  OURS(update_at, mve, mve, load_update_at, execute_update_at<kLoops>, any, UpdateAt)                        \
+  OURS(update_part, scalar, scalar, load_update_part, execute_update_part<kLoops>, any, UpdatePart)          \
+  OURS(update_part, dsp, dsp, load_update_part, execute_update_part<kLoops>, any, UpdatePart)                \
+  OURS(update_part, mve, mve, load_update_part, execute_update_part<kLoops>, any, UpdatePart)                \
+  OURS(update_shift, scalar, scalar, load_update_shift, execute_update_shift<kLoops>, any, UpdateShift)      \
+  OURS(update_shift, dsp, dsp, load_update_shift, execute_update_shift<kLoops>, any, UpdateShift)            \
+  OURS(update_shift, mve, mve, load_update_shift, execute_update_shift<kLoops>, any, UpdateShift)
+CORMORANT_NAMES(CORMORANT_UPDATE_KERNELS)
+
+namespace cormorant::ops {
+
+// out = self, but out[i, index[j], k] = source[i, j, k]
+template <class W>
+struct UpdateAt {
+  static constexpr Overlap kOverlap = Overlap::in_place;
+  typename W::Tensor self{};
+  typename W::Int dim{};
+  typename W::Tensor index{};
+  typename W::Tensor source{};
+  typename W::Out out{};
+
+  template <class V>
+  void visit(V&& v) {
+    v("self", self);
+    v("dim", dim);
+    v("index", index);
+    v("source", source);
+    v("out", out);
+  }
+};
+
+// out = self, but out[i, start + j, k] = source[i, j, k]
+template <class W>
+struct UpdatePart {
+  static constexpr Overlap kOverlap = Overlap::in_place;
+  typename W::Tensor self{};
+  typename W::Int dim{};
+  typename W::Int start{};
+  typename W::Tensor source{};
+  typename W::Out out{};
+
+  template <class V>
+  void visit(V&& v) {
+    v("self", self);
+    v("dim", dim);
+    v("start", start);
+    v("source", source);
+    v("out", out);
+  }
+};
+
+// out = self without its first entries and then source; in front: source and then self without its last ones
+template <class W>
+struct UpdateShift {
+  static constexpr Overlap kOverlap = Overlap::in_place;
+  typename W::Tensor self{};
+  typename W::Int dim{};
+  typename W::Bool in_front{};
+  typename W::Tensor source{};
+  typename W::Out out{};
+
+  template <class V>
+  void visit(V&& v) {
+    v("self", self);
+    v("dim", dim);
+    v("in_front", in_front);
+    v("source", source);
+    v("out", out);
+  }
+};
+
+constexpr const char* choose_variant(const Target& target, const char* scalar, const char* dsp, const char* mve) {
+  if (target.is_any() || target.isa == Isa::scalar) return scalar;
+  return target.isa == Isa::dsp ? dsp : mve;
+}
+constexpr const char* update_at_variant(const Target& target) {
+  return choose_variant(target, names::cormorant_update_at_scalar, names::cormorant_update_at_dsp,
+                        names::cormorant_update_at_mve);
+}
+constexpr const char* update_part_variant(const Target& target) {
+  return choose_variant(target, names::cormorant_update_part_scalar, names::cormorant_update_part_dsp,
+                        names::cormorant_update_part_mve);
+}
+constexpr const char* update_shift_variant(const Target& target) {
+  return choose_variant(target, names::cormorant_update_shift_scalar, names::cormorant_update_shift_dsp,
+                        names::cormorant_update_shift_mve);
+}
+
+}  // namespace cormorant::ops

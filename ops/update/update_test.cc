@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include "ops/op.h"
+#include "runtime/host.h"
+#include "tests/conformance/conformance.h"
+
+namespace cormorant::ops {
+namespace {
+
+using conformance::Case;
+
+ir::Value* places(ir::Graph& g, const std::vector<std::int64_t>& values) {
+  return g.add_constant("places", {DType::i64, {static_cast<std::int64_t>(values.size())}, {}, {}},
+                        ir::Bytes::of(std::span<const std::int64_t>(values)));
+}
+
+// Rows of whole words, of a few bytes and of one; places from the end, and one outside.
+std::vector<Case> cases() {
+  std::vector<Case> all;
+  const auto add = [&](ir::Shape shape, std::int64_t dim, const std::vector<std::int64_t>& index) {
+    all.push_back({"index_copy", [=](ir::Graph& g) {
+                     ir::Shape part = shape;
+                     part[static_cast<std::size_t>(dim)] = static_cast<std::int64_t>(index.size());
+                     ir::Value* self = conformance::int8_input(g, shape, 0.1, 3);
+                     ir::Value* source = conformance::int8_input(g, part, 0.1, 3);
+                     return conformance::add_quantized(
+                         g, "aten.index_copy",
+                         {{"self", self}, {"dim", dim}, {"index", places(g, index)}, {"source", source}}, shape, 0.1, 3);
+                   }});
+  };
+  add({1, 2, 5, 8}, 2, {3});
+  add({1, 3, 4, 7}, 2, {-1, 0});
+  add({2, 9}, 1, {4, 9, -10});
+  add({6, 33}, 0, {5, 2, 5});
+  add({5}, 0, {1});
+  return all;
+}
+
+TEST(Update, EveryVariantEqualsTheReference) { conformance::expect_same_bits_everywhere(cases()); }
+TEST(Update, EqualsTheFloatSemantics) { conformance::expect_near_float_semantics(cases(), 0.5); }
+
+ir::TensorType i8(ir::Shape shape) { return {DType::i8, std::move(shape), {}, {}}; }
+
+// Programs' own nodes, which no model has: as they are on the host.
+std::vector<int> run(const char* op, ir::TensorType self, ir::TensorType source, std::vector<ir::NamedArgument> args) {
+  ir::Graph graph;
+  std::vector<ir::NamedArgument> all = {{"self", graph.add_input("x", self)}};
+  all.insert(all.end(), args.begin(), args.end());
+  all.push_back({"source", graph.add_input("s", source)});
+  graph.add_output(graph.add_node("update", op, std::move(all), {self})->result());
+  HostProgram program(conformance::program_of(graph), host_kernels());
+  std::vector<std::vector<std::byte>> inputs(2);
+  for (int i = 0; i < self.elements(); ++i) inputs[0].push_back(static_cast<std::byte>(i));
+  for (int i = 0; i < source.elements(); ++i) inputs[1].push_back(static_cast<std::byte>(100 + i));
+  std::vector<int> values;
+  const std::vector<std::byte> output = program.run(inputs).at(0);
+  for (const std::byte value : output) values.push_back(static_cast<int>(value));
+  return values;
+}
+
+TEST(Update, ReplacesAPart) {
+  EXPECT_EQ(run("cormorant.update_part.scalar", i8({2, 3}), i8({2, 1}),
+                {{"dim", std::int64_t{1}}, {"start", std::int64_t{1}}}),
+            (std::vector<int>{0, 100, 2, 3, 101, 5}));
+}
+
+TEST(Update, ShiftsBothWays) {
+  const auto shift = [](bool in_front) {
+    return run("cormorant.update_shift.scalar", i8({2, 4}), i8({2, 1}),
+               {{"dim", std::int64_t{1}}, {"in_front", in_front}});
+  };
+  EXPECT_EQ(shift(false), (std::vector<int>{1, 2, 3, 100, 5, 6, 7, 101}));
+  EXPECT_EQ(shift(true), (std::vector<int>{100, 0, 1, 2, 101, 4, 5, 6}));
+}
+
+TEST(Update, LoadRefusesWhatDoesNotFit) {
+  const auto loads = [](const char* op, ir::TensorType source, std::vector<ir::NamedArgument> args, ir::TensorType out) {
+    ir::Graph graph;
+    ir::Value* self = graph.add_input("x", i8({2, 4}));
+    ir::Value* other = graph.add_input("s", std::move(source));
+    args.insert(args.begin(), {"self", self});
+    args.push_back({"source", other});
+    graph.add_output(graph.add_node("update", op, std::move(args), {std::move(out)})->result());
+    return conformance::loads(graph);
+  };
+  const auto part = [&](std::int64_t dim, std::int64_t start, ir::TensorType source, ir::TensorType out) {
+    return loads("cormorant.update_part.scalar", std::move(source), {{"dim", dim}, {"start", start}}, std::move(out));
+  };
+  EXPECT_TRUE(part(1, 3, i8({2, 1}), i8({2, 4})));
+  EXPECT_TRUE(part(-1, 0, i8({2, 4}), i8({2, 4})));
+  EXPECT_FALSE(part(1, 4, i8({2, 1}), i8({2, 4})));
+  EXPECT_FALSE(part(1, -1, i8({2, 1}), i8({2, 4})));
+  EXPECT_FALSE(part(1, 2147483647, i8({2, 2}), i8({2, 4})));
+  EXPECT_FALSE(part(2, 0, i8({2, 1}), i8({2, 4})));
+  EXPECT_FALSE(part(1, 0, i8({2, 5}), i8({2, 4})));
+  EXPECT_FALSE(part(1, 0, i8({1, 1}), i8({2, 4})));
+  EXPECT_FALSE(part(1, 0, i8({2}), i8({2, 4})));
+  EXPECT_FALSE(part(1, 0, {DType::i16, {2, 1}, {}, {}}, i8({2, 4})));
+  EXPECT_FALSE(part(1, 0, i8({2, 1}), i8({2, 5})));
+  const auto shift = [&](std::int64_t dim, ir::TensorType source) {
+    return loads("cormorant.update_shift.scalar", std::move(source), {{"dim", dim}, {"in_front", false}}, i8({2, 4}));
+  };
+  EXPECT_TRUE(shift(1, i8({2, 4})));
+  EXPECT_FALSE(shift(1, i8({2, 5})));
+  EXPECT_FALSE(shift(-3, i8({2, 1})));
+}
+
+}  // namespace
+}  // namespace cormorant::ops

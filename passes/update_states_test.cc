@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include "ir/text.h"
+#include "ir/verify.h"
+#include "passes/passes.h"
+#include "target/parse.h"
+
+namespace cormorant::passes {
+namespace {
+
+std::string nodes_of(const ir::Graph& graph) {
+  ir::verify(graph, "test");
+  std::string printed = ir::print(graph);
+  return printed.substr(printed.find("node"));
+}
+
+// As the pipeline has them, for a Cortex-M55.
+std::string updated(const std::string& text) {
+  ir::Graph graph = ir::parse(text, "test");
+  update_states(graph, {.target = parse_target("cortex-m55")});
+  place_updates(graph);
+  return nodes_of(graph);
+}
+
+constexpr const char* kHead = R"(graph g
+input %x : f32[1]
+state %a : f32[4] = [0.0, 0.0, 0.0, 0.0]
+)";
+
+std::string node(const std::string& name, int size, const std::string& call) {
+  return "node \"" + name + "\" \"\" \"\"\n  %" + name + " : f32[" + std::to_string(size) + "] = " + call + "\n";
+}
+std::string slice(const std::string& name, const std::string& of, int start, int end) {
+  return node(name, end - start,
+              "aten.slice_copy.Tensor_out(self=%" + of + ", dim=0, start=" + std::to_string(start) +
+                  ", end=" + std::to_string(end) + ", step=1)");
+}
+std::string cat(const std::string& name, int size, const std::string& parts) {
+  return node(name, size, "aten.cat(tensors=[" + parts + "], dim=0)");
+}
+std::string shift(const std::string& name, const std::string& self, const char* in_front) {
+  return node(name, 4, "cormorant.update_shift.mve(self=%" + self + ", dim=0, in_front=" + in_front + ", source=%x)");
+}
+std::string part(const std::string& name, const std::string& self, int start) {
+  return node(name, 4,
+              "cormorant.update_part.mve(self=%" + self + ", dim=0, start=" + std::to_string(start) + ", source=%x)");
+}
+std::string becomes(const std::string& value) { return "update %a = %" + value + "\noutput %" + value + "\n"; }
+
+TEST(UpdateStates, ShiftsADelayLine) {
+  EXPECT_EQ(updated(kHead + slice("s", "a", 1, 4) + cat("y", 4, "%s, %x") + becomes("y")),
+            shift("y", "a", "false") + becomes("y"));
+  EXPECT_EQ(updated(kHead + slice("s", "a", 0, 3) + cat("y", 4, "%x, %s") + becomes("y")),
+            shift("y", "a", "true") + becomes("y"));
+}
+
+TEST(UpdateStates, WritesAPart) {
+  EXPECT_EQ(updated(kHead + slice("s", "a", 0, 2) + slice("t", "a", 3, 4) + cat("y", 4, "%s, %x, %t") + becomes("y")),
+            part("y", "a", 2) + becomes("y"));
+}
+
+TEST(UpdateStates, WritesOneAfterTheOther) {
+  EXPECT_EQ(updated(kHead + slice("s", "a", 0, 3) + cat("y", 4, "%s, %x") + slice("t", "y", 1, 4) +
+                    cat("z", 4, "%x, %t") + becomes("z")),
+            part("y", "a", 3) + part("z", "y", 0) + becomes("z"));
+}
+
+TEST(UpdateStates, LeavesWhatIsNeither) {
+  // Other entries go than come, two things are new, something else is cut out.
+  for (const std::string& text :
+       {slice("s", "a", 0, 3) + cat("y", 4, "%s, %x") + slice("t", "y", 0, 3) + cat("z", 4, "%t, %x"),
+        slice("s", "a", 2, 4) + cat("z", 4, "%x, %s, %x"), slice("s", "a", 1, 3) + cat("z", 4, "%s, %x, %x")}) {
+    const std::string after = updated(kHead + text + becomes("z"));
+    EXPECT_EQ(after.find("update_shift"), std::string::npos) << after;
+  }
+}
+
+std::string joined(const std::string& text) {
+  ir::Graph graph = ir::parse(text, "test");
+  join_slices(graph);
+  return nodes_of(graph);
+}
+std::string float_slice(const std::string& name, const std::string& of, int start, int end) {
+  return node(name, end - start,
+              "aten.slice(self=%" + of + ", dim=0, start=" + std::to_string(start) + ", end=" + std::to_string(end) +
+                  ", step=1)");
+}
+
+TEST(JoinSlices, OfARolledWindowIsASliceOfTheWindow) {
+  EXPECT_EQ(joined(kHead + float_slice("s", "a", 1, 4) + float_slice("t", "a", 0, 1) + cat("rolled", 4, "%s, %t") +
+                   float_slice("u", "rolled", 0, 3) + cat("y", 4, "%u, %x") + becomes("y")),
+            float_slice("u", "a", 1, 4) + cat("y", 4, "%u, %x") + becomes("y"));
+}
+
+TEST(JoinSlices, OfSeveralPiecesStays) {
+  const std::string same = cat("b", 5, "%a, %x") + float_slice("y", "b", 1, 5) + becomes("y");
+  EXPECT_EQ(joined(kHead + same), same);
+}
+
+}  // namespace
+}  // namespace cormorant::passes

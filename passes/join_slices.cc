@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A slice of a slice is one slice, and a slice of one piece of a concatenation is a slice of that piece: so a window that
-// is rolled and whose newest entry is then assigned is what it is with a concatenation, a shift.
+// A slice of a slice is one slice, and a slice of one piece of a concatenation is a slice of that piece: so a window
+// that is rolled and whose newest entry is then assigned is what it is with a concatenation, a shift.
 #include <algorithm>
 
 #include "passes/passes.h"

@@ -408,8 +408,8 @@ class Streaming {
         ->result();
   }
 
-  // The value appended to what a state kept of it. A state that is longer than the new entries holds both and is shifted;
-  // otherwise it holds only what is kept.
+  // The value appended to what a state kept of it. A state that is longer than the new entries holds both and is
+  // shifted; otherwise it holds only what is kept.
   ir::Value* with_kept(ir::Value* value, std::int64_t kept, ir::Node* before) {
     const Streamed in = *stream_of(value);
     const bool has_all = in.fresh <= kept;

@@ -92,7 +92,8 @@ class Updates {
       count += piece->count;
     }
     const std::int64_t dim = cat.integer("dim");
-    const bool stays = std::ranges::all_of(pieces, [](const Piece& piece) { return !piece.is_kept() || piece.stays(); });
+    const bool stays =
+        std::ranges::all_of(pieces, [](const Piece& piece) { return !piece.is_kept() || piece.stays(); });
     const bool is_one = std::ranges::count_if(pieces, &Piece::is_kept) == 1;
     const bool to_front = is_one && kept->at == 0 && kept->from == count;
     const bool to_back = is_one && kept->at == count && kept->from == 0;
@@ -100,14 +101,12 @@ class Updates {
     ir::Value* source = joined(cat, values, count);
     ir::Value* result = nullptr;
     if (stays) {
-      result = make(cat,
-                    ops::UpdatePart<ops::HostWorld>{
-                        .self = kept->of, .dim = dim, .start = first->at, .source = source},
-                    ops::update_part_variant(config_.target));
+      result =
+          make(cat, ops::UpdatePart<ops::HostWorld>{.self = kept->of, .dim = dim, .start = first->at, .source = source},
+               ops::update_part_variant(config_.target));
     } else {
       result = make(
-          cat,
-          ops::UpdateShift<ops::HostWorld>{.self = kept->of, .dim = dim, .in_front = to_back, .source = source},
+          cat, ops::UpdateShift<ops::HostWorld>{.self = kept->of, .dim = dim, .in_front = to_back, .source = source},
           ops::update_shift_variant(config_.target));
     }
     graph_.replace_uses(cat.result(), result);
@@ -117,7 +116,8 @@ class Updates {
 
   template <class S>
   ir::Value* make(ir::Node& cat, S fields, const char* name) {
-    return ops::make_node(graph_, std::move(fields), {cat.result()->type}, cat.name, cat.location, &cat, name)->result();
+    return ops::make_node(graph_, std::move(fields), {cat.result()->type}, cat.name, cat.location, &cat, name)
+        ->result();
   }
 
   ir::Value* joined(ir::Node& cat, const std::vector<ir::Value*>& values, std::int64_t count) {

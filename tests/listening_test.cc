@@ -24,9 +24,12 @@ struct Network {
 class Listening : public testing::Test {
  protected:
   ProgramFile compile(const Network& network, const char* target) {
-    Arguments arguments = {"compile",  zoo(file(network, ".pt2")), "--calibrate", zoo(file(network, "_calibration.npz")),
-                           "--strict", "--json",                   "--no-link",   "--target",
-                           target,     "-o",                       "model.pte"};
+    Arguments arguments = {"compile",     zoo(file(network, ".pt2")),
+                           "--calibrate", zoo(file(network, "_calibration.npz")),
+                           "--strict",    "--json",
+                           "--no-link",   "--target",
+                           target,        "-o",
+                           "model.pte"};
     arguments.insert(arguments.end(), network.options.begin(), network.options.end());
     const Ran ran = cormorant(directory_.path(), arguments);
     EXPECT_EQ(ran.status, 0) << ran.command << "\n" << ran.err;

@@ -59,9 +59,9 @@ inline void take_over(const UpdatePlan& p) {
 // Each row of source to the same place of each row.
 template <Loops kLoops>
 inline void put_source(const UpdatePlan& p, std::uint32_t first) {
-  move_rows<kLoops>(p.output + first, p.source,
-                    {p.rows, p.part_bytes, static_cast<std::int32_t>(p.row_bytes),
-                     static_cast<std::int32_t>(p.part_bytes)});
+  move_rows<kLoops>(
+      p.output + first, p.source,
+      {p.rows, p.part_bytes, static_cast<std::int32_t>(p.row_bytes), static_cast<std::int32_t>(p.part_bytes)});
 }
 
 template <Loops kLoops>

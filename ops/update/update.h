@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A tensor of which a part is replaced. Where the result is the tensor's own memory, as a state's is, this costs the part
-// and not the tensor:
-//   update_at     entries of source go to places that an index holds: a row of a cache. A negative place counts from the
+// A tensor of which a part is replaced. Where the result is the tensor's own memory, as a state's is, this costs the
+// part and not the tensor:
+//   update_at     entries of source go to places that an index holds: a row of a cache. A negative place counts from
+//   the
 //                 end; what lies outside of the dimension is left out (PyTorch refuses it).
 //   update_part   the same at a place that is known
 //   update_shift  all entries move by as many as source has, which fill the gap: a delay line
@@ -12,15 +13,15 @@
 #include "ops/kernel_list.h"
 #include "target/target.h"
 
-#define CORMORANT_UPDATE_KERNELS(OURS, THEIRS, FOREIGN)                                                      \
-  OURS(update_at, scalar, scalar, load_update_at, execute_update_at<kLoops>, any, UpdateAt)                  \
-  OURS(update_at, dsp, dsp, load_update_at, execute_update_at<kLoops>, any, UpdateAt)                        \
-  OURS(update_at, mve, mve, load_update_at, execute_update_at<kLoops>, any, UpdateAt)                        \
-  OURS(update_part, scalar, scalar, load_update_part, execute_update_part<kLoops>, any, UpdatePart)          \
-  OURS(update_part, dsp, dsp, load_update_part, execute_update_part<kLoops>, any, UpdatePart)                \
-  OURS(update_part, mve, mve, load_update_part, execute_update_part<kLoops>, any, UpdatePart)                \
-  OURS(update_shift, scalar, scalar, load_update_shift, execute_update_shift<kLoops>, any, UpdateShift)      \
-  OURS(update_shift, dsp, dsp, load_update_shift, execute_update_shift<kLoops>, any, UpdateShift)            \
+#define CORMORANT_UPDATE_KERNELS(OURS, THEIRS, FOREIGN)                                                 \
+  OURS(update_at, scalar, scalar, load_update_at, execute_update_at<kLoops>, any, UpdateAt)             \
+  OURS(update_at, dsp, dsp, load_update_at, execute_update_at<kLoops>, any, UpdateAt)                   \
+  OURS(update_at, mve, mve, load_update_at, execute_update_at<kLoops>, any, UpdateAt)                   \
+  OURS(update_part, scalar, scalar, load_update_part, execute_update_part<kLoops>, any, UpdatePart)     \
+  OURS(update_part, dsp, dsp, load_update_part, execute_update_part<kLoops>, any, UpdatePart)           \
+  OURS(update_part, mve, mve, load_update_part, execute_update_part<kLoops>, any, UpdatePart)           \
+  OURS(update_shift, scalar, scalar, load_update_shift, execute_update_shift<kLoops>, any, UpdateShift) \
+  OURS(update_shift, dsp, dsp, load_update_shift, execute_update_shift<kLoops>, any, UpdateShift)       \
   OURS(update_shift, mve, mve, load_update_shift, execute_update_shift<kLoops>, any, UpdateShift)
 CORMORANT_NAMES(CORMORANT_UPDATE_KERNELS)
 

@@ -26,7 +26,8 @@ std::vector<Case> cases() {
                      ir::Value* source = conformance::int8_input(g, part, 0.1, 3);
                      return conformance::add_quantized(
                          g, "aten.index_copy",
-                         {{"self", self}, {"dim", dim}, {"index", places(g, index)}, {"source", source}}, shape, 0.1, 3);
+                         {{"self", self}, {"dim", dim}, {"index", places(g, index)}, {"source", source}}, shape, 0.1,
+                         3);
                    }});
   };
   add({1, 2, 5, 8}, 2, {3});
@@ -75,7 +76,8 @@ TEST(Update, ShiftsBothWays) {
 }
 
 TEST(Update, LoadRefusesWhatDoesNotFit) {
-  const auto loads = [](const char* op, ir::TensorType source, std::vector<ir::NamedArgument> args, ir::TensorType out) {
+  const auto loads = [](const char* op, ir::TensorType source, std::vector<ir::NamedArgument> args,
+                        ir::TensorType out) {
     ir::Graph graph;
     ir::Value* self = graph.add_input("x", i8({2, 4}));
     ir::Value* other = graph.add_input("s", std::move(source));

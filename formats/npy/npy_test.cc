@@ -123,15 +123,15 @@ TEST(Npy, BadHeadersAreNamed) {
       {with("'<f4'", "(99999999999999999999,)"), "impossible size"},
       {with("'<f4'", "(4611686018427387904, 4)"), "more bytes than any machine has"},
       {with("'<f4'", "(0, 4611686018427387904, 4)"), "more bytes than any machine has"},
-      {with("'<f4'", "(x,)"), "a size expected"},
-      {with("'<f4'", "1"), "'(' expected"},
-      {with("'<f4'", "(1 2)"), "',' or ')' expected"},
-      {with("'<f4'", "(1"), "a size expected"},
-      {file("{'descr': '<f4', 'fortran_order': 1, 'shape': ()}", "1234"), "True or False expected"},
+      {with("'<f4'", "(x,)"), "expected a size"},
+      {with("'<f4'", "1"), "expected '('"},
+      {with("'<f4'", "(1 2)"), "expected ',' or ')'"},
+      {with("'<f4'", "(1"), "expected a size"},
+      {file("{'descr': '<f4', 'fortran_order': 1, 'shape': ()}", "1234"), "expected True or False"},
       {file("{'descr': '<f4', 'shape': ()}", "1234"), "lacks"},
       {file("{'descr': '<f4', 'evil': True}", "1234"), "unknown key 'evil'"},
-      {file("{'descr': '<f4", "1234"), "closing quote expected"},
-      {file("{'descr': '<f4', 'fortran_order': False, 'shape': ()} x", "1234"), "the end expected"},
+      {file("{'descr': '<f4", "1234"), "expected a closing quote"},
+      {file("{'descr': '<f4', 'fortran_order': False, 'shape': ()} x", "1234"), "expected the end"},
   };
   for (const auto& c : cases)
     EXPECT_NE(problem_of(c.bytes).find(c.part), std::string::npos) << c.part << " in: " << problem_of(c.bytes);

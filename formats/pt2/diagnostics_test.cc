@@ -142,7 +142,7 @@ TEST(Diagnostics, ChangedEntriesAreNamed) {
       {"inplace", kModel, "{\"user_output\": {", "{\"user_outpost\": {", "output 'user_outpost' is unknown"},
       {"inplace", kModel, "\"input_specs\": [{",
        "\"input_specs\": [{\"user_input\": {\"arg\": {\"as_none\": true}}}, {",
-       "the graph has 3 inputs, but its signature 4"},
+       "the graph has 3 inputs, but its signature has 4"},
       {"inplace", kModel, "\"parameter_name\": \"conv.weight\"", "\"parameter_name\": \"conv.lost\"",
        "it is missing from the archive", "conv.lost"},
       {"inplace", kModel, "\"arg\": {\"name\": \"p_conv_weight\"}", "\"arg\": {\"name\": \"p_conv_bias\"}",
@@ -169,7 +169,7 @@ TEST(Diagnostics, ChangedEntriesAreNamed) {
     Entries entries(c.fixture);
     entries.replace(c.entry, c.from, c.to);
     // Repeated data needs a stride of zero as well.
-    if (c.part.starts_with("repeats")) {
+    if (c.part.starts_with("expands")) {
       entries.replace(c.entry, R"({"as_int": 3}, {"as_int": 3}, {"as_int": 1})",
                       R"({"as_int": 3}, {"as_int": 0}, {"as_int": 1})");
     }

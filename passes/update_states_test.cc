@@ -3,6 +3,7 @@
 
 #include "ir/text.h"
 #include "ir/verify.h"
+#include "ops/state_places.h"
 #include "passes/passes.h"
 #include "target/parse.h"
 
@@ -28,8 +29,9 @@ input %x : f32[1]
 state %a : f32[4] = [0.0, 0.0, 0.0, 0.0]
 )";
 
-std::string node(const std::string& name, int size, const std::string& call) {
-  return "node \"" + name + "\" \"\" \"\"\n  %" + name + " : f32[" + std::to_string(size) + "] = " + call + "\n";
+std::string node(const std::string& name, int size, const std::string& call, const char* suffix = "") {
+  return "node \"" + name + "\" \"\" \"\"\n  %" + name + suffix + " : f32[" + std::to_string(size) + "] = " + call +
+         "\n";
 }
 std::string slice(const std::string& name, const std::string& of, int start, int end) {
   return node(name, end - start,
@@ -37,33 +39,48 @@ std::string slice(const std::string& name, const std::string& of, int start, int
                   ", end=" + std::to_string(end) + ", step=1)");
 }
 std::string cat(const std::string& name, int size, const std::string& parts) {
-  return node(name, size, "aten.cat(tensors=[" + parts + "], dim=0)");
+  return node(name, size, "aten.cat(tensors={" + parts + "}, dim=0)");
 }
+// The nodes that were made have the names of those before them; their values got a number.
 std::string shift(const std::string& name, const std::string& self, const char* in_front) {
-  return node(name, 4, "cormorant.update_shift.mve(self=%" + self + ", dim=0, in_front=" + in_front + ", source=%x)");
+  return node(name, 4, "cormorant.update_shift.mve(self=%" + self + ", dim=0, in_front=" + in_front + ", source=%x)",
+              "_1");
 }
 std::string part(const std::string& name, const std::string& self, int start) {
   return node(name, 4,
-              "cormorant.update_part.mve(self=%" + self + ", dim=0, start=" + std::to_string(start) + ", source=%x)");
+              "cormorant.update_part.mve(self=%" + self + ", dim=0, start=" + std::to_string(start) + ", source=%x)",
+              "_1");
 }
 std::string becomes(const std::string& value) { return "update %a = %" + value + "\noutput %" + value + "\n"; }
 
 TEST(UpdateStates, ShiftsADelayLine) {
   EXPECT_EQ(updated(kHead + slice("s", "a", 1, 4) + cat("y", 4, "%s, %x") + becomes("y")),
-            shift("y", "a", "false") + becomes("y"));
+            shift("y", "a", "false") + becomes("y_1"));
   EXPECT_EQ(updated(kHead + slice("s", "a", 0, 3) + cat("y", 4, "%x, %s") + becomes("y")),
-            shift("y", "a", "true") + becomes("y"));
+            shift("y", "a", "true") + becomes("y_1"));
 }
 
 TEST(UpdateStates, WritesAPart) {
   EXPECT_EQ(updated(kHead + slice("s", "a", 0, 2) + slice("t", "a", 3, 4) + cat("y", 4, "%s, %x, %t") + becomes("y")),
-            part("y", "a", 2) + becomes("y"));
+            part("y", "a", 2) + becomes("y_1"));
 }
 
 TEST(UpdateStates, WritesOneAfterTheOther) {
   EXPECT_EQ(updated(kHead + slice("s", "a", 0, 3) + cat("y", 4, "%s, %x") + slice("t", "y", 1, 4) +
                     cat("z", 4, "%x, %t") + becomes("z")),
-            part("y", "a", 3) + part("z", "y", 0) + becomes("z"));
+            part("y", "a", 3) + part("z", "y_1", 0) + becomes("z_1"));
+}
+
+// Only what nobody reads afterwards lies in the state's memory.
+TEST(UpdateStates, PassesThroughTheStatesMemoryUnlessReadLater) {
+  const std::string steps = kHead + part("y", "a", 3) + part("z", "y_1", 0);
+  const auto count = [&](const std::string& rest) {
+    const ir::Graph graph = ir::parse(steps + rest, "test");
+    return ops::StatePlaces(graph).states().size();
+  };
+  EXPECT_EQ(count(becomes("z_1")), 2U);
+  EXPECT_EQ(count(node("r", 4, "aten.add(self=%y_1, other=%z_1, alpha=1.0)") + "update %a = %z_1\noutput %r\n"), 1U);
+  EXPECT_EQ(count("update %a = %z_1\noutput %y_1\n"), 1U);
 }
 
 TEST(UpdateStates, LeavesWhatIsNeither) {

@@ -256,7 +256,7 @@ def denoiser(folder, frames=50):
     off = lambda gain: np.sqrt(np.mean((gain - wanted) ** 2))
     print(f"denoiser: gains are off by {off(got[:, :, 0]):.3f}, without a network by {off(np.ones_like(wanted)):.3f}, "
           f"{sum(p.numel() for p in model.parameters())} parameters")
-    save(folder, "denoiser", step, (1, FRONT_END.mels), data[:16, :, None],
+    save(folder, "denoiser", step, (1, FRONT_END.mels), data[:8, :, None],
          x=sequences, y=got, gains=np.round(wanted[:, :, None] * 256) / 256)
 
 
@@ -277,7 +277,7 @@ class Predictor(nn.Module):
 
 
 class AnomalyStep(nn.Module):
-    """How far the new samples are from what was expected of them (the mean of squares)."""
+    """How far the new samples are from what was expected of them, on average."""
 
     def __init__(self, model):
         super().__init__()
@@ -292,7 +292,7 @@ class AnomalyStep(nn.Module):
         self.h.copy_(h)
         self.c.copy_(c)
         self.expected.copy_(expected[:, 0])
-        return (off * off).mean(1, keepdim=True)
+        return off.abs().mean(1, keepdim=True)
 
 
 def heartbeats(rng, count, odd):
@@ -340,7 +340,7 @@ def anomaly(folder, steps=64):
     print(f"anomaly: an odd record is above a sound one in {100 * above:.1f} % of pairs; "
           f"worst sound {worst[is_odd == 0].max():.3f}, least odd {worst[is_odd == 1].min():.3f}; "
           f"{sum(p.numel() for p in model.parameters())} parameters")
-    save(folder, "anomaly", step, (1, chunk), np.concatenate([data[:12], examples(12, True)])[:, :, None],
+    save(folder, "anomaly", step, (1, chunk), np.concatenate([data[:6], examples(6, True)])[:, :, None],
          x=sequences, y=got, odd=is_odd)
 
 

@@ -52,7 +52,7 @@ class OnADevice : public testing::TestWithParam<Device> {};
 INSTANTIATE_TEST_SUITE_P(All, OnADevice,
                          testing::Values(Device{"cortex-m55", "conv2d.mve_kxk", "quantized_add.out"},
                                          Device{"cortex-m4", "conv2d.dsp", "quantized_add.out"},
-                                         Device{"cortex-m0", "conv2d.halves", "quantized_add.out"}));
+                                         Device{"cortex-m0", "conv2d.v6m", "quantized_add.out"}));
 
 TEST_P(OnADevice, MemoryLoadsAndInterruptsAreDefined) {
   const TemporaryDirectory directory;

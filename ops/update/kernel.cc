@@ -17,12 +17,13 @@ Error plan_rows(const Tensor& self, std::int32_t dim, const Tensor& source, cons
   if (!lies_like(self, out) || !lies_like(source, out)) return Error::unsupported;
   const auto unit = static_cast<std::uint32_t>(steps_of(out).bytes[dim]);
   const std::uint32_t row_bytes = unit * static_cast<std::uint32_t>(out.sizes[dim]);
+  const bool is_empty = out.bytes() == 0;  // nothing is moved, whatever the other sizes are
   plan = {.self = self.as<const std::int8_t>(),
           .output = out.as<std::int8_t>(),
           .source = source.as<const std::int8_t>(),
-          .rows = row_bytes == 0 ? 0 : out.bytes() / row_bytes,
+          .rows = is_empty ? 0 : out.bytes() / row_bytes,
           .row_bytes = row_bytes,
-          .part_bytes = unit * static_cast<std::uint32_t>(source.sizes[dim]),
+          .part_bytes = is_empty ? 0 : unit * static_cast<std::uint32_t>(source.sizes[dim]),
           .first = 0};
   return Error::ok;
 }

@@ -372,6 +372,11 @@ constexpr CheckedSize tap_table_bytes(const Variant& variant, const conv::Geomet
   return CheckedSize(4 * pixels_of(variant.layout)) * g.taps() + round_up(g.in_channels, 4);
 }
 
+// DSP widens bytes where they lie if each run of a patch is whole words; else it gathers them first.
+constexpr std::uint32_t gathered_bytes(const conv::Geometry& g, std::uint32_t padded_patch) {
+  return g.group_inputs() % 4 == 0 ? 0 : padded_patch;
+}
+
 // Bytes of scratch of a packed kernel: the patches of one block of pixels, in the element type of the multiplication.
 constexpr CheckedSize scratch_bytes(const Variant& variant, const conv::Geometry& g) {
   const std::uint32_t patch = Stream(variant.layout, g).padded_patch();
@@ -395,8 +400,7 @@ constexpr CheckedSize scratch_bytes(const Variant& variant, const conv::Geometry
       }
     case Layout::dsp:
     case Layout::dsp_wide:
-      // 16-bit elements, and one patch of bytes before it is widened
-      return CheckedSize(3 * 2 * patch + patch) + tap_table_bytes(variant, g);
+      return CheckedSize(3 * 2 * patch + gathered_bytes(g, patch)) + tap_table_bytes(variant, g);  // 16-bit elements
     case Layout::scalar:
       return 3 * 4 * patch;
     case Layout::halves:

@@ -134,7 +134,7 @@ struct DspConvolution {
     auto* patches = reinterpret_cast<std::uint32_t*>(c.scratch);
     std::int8_t* bytes = c.scratch + 6 * stream.padded_patch();
     conv::DspGemm gemm = gemm_of(c, stream);
-    conv::TapTable<3> table(c.header, bytes + stream.padded_patch());
+    conv::TapTable<3> table(c.header, bytes + gathered_bytes(g, stream.padded_patch()));
     for_blocks<3>(c, [&](const conv::Pixel(&pixels)[3], std::int8_t* out, std::uint32_t out_step) {
       table.look_up(g, pixels);
       gemm.stream = c.stream;

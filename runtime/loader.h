@@ -38,7 +38,9 @@ class Source {
     return is_output ? method_.outputs() : method_.inputs();
   }
   [[nodiscard]] Error resolve_io(std::span<const std::int32_t> values, std::size_t index, Tensor& tensor) const;
-  // Writes the initial values of all persistent tensors, and constants to where they are kept in RAM.
+  // Writes the initial values of all persistent tensors, and constants to where they are kept in RAM. Other compilers
+  // do not write initial values of zero, nor which tensors they leave out: their programs begin with all memory
+  // cleared.
   void reset() const;
   // visit(memory, initial value, bytes, is_constant) of each of these.
   template <class Visit>
@@ -73,6 +75,7 @@ class Source {
   pte::ProgramView program_;
   pte::MethodView method_;
   Error error_;
+  bool is_ours_ = false;
   bool is_exactly_planned_ = false;  // known from the beginning: kernels ask where the stack is already deep
   struct {
     std::uint32_t memory_id = 0, begin = 0, end = 0;

@@ -36,6 +36,7 @@ Source::Source(std::span<const std::byte> pte, std::uint32_t method, const std::
 [[gnu::noinline]] void Source::read_origin() {
   std::string_view origin;
   if (error_ != Error::ok || !pte::find_origin(method(), origin)) return;
+  is_ours_ = true;
   is_exactly_planned_ = pte::is_for_one_cpu(origin);
   if (pte::has_constants_in_ram(origin)) find_constants_in_ram();
 }
@@ -116,6 +117,10 @@ Error Source::resolve_io(std::span<const std::int32_t> values, std::size_t index
 }
 
 void Source::reset() const {
+  const auto sizes = method().memory_sizes();
+  for (std::size_t id = 1; !is_ours_ && id < sizes.size(); ++id) {
+    std::memset(arenas_[id - 1].data, 0, static_cast<std::size_t>(sizes[id]));
+  }
   for_each_persistent([](std::byte* memory, const std::byte* initial, std::size_t bytes, bool /*is_constant*/) {
     std::memcpy(memory, initial, bytes);
   });

@@ -26,11 +26,11 @@ struct Device {
 };
 void PrintTo(const Device& device, std::ostream* out) { *out << device.cpu; }
 
-fuzz::Bytes seed(const std::string& name) {
-  for (fuzz::SeedFile& file : fuzz::read_corpus(CORMORANT_SOURCE_DIR "/tests/fuzz/seeds")) {
+fuzz::Bytes seed(const std::string& name, const char* folder = "fuzz/seeds") {
+  for (fuzz::SeedFile& file : fuzz::read_corpus(std::string(CORMORANT_SOURCE_DIR "/tests/") + folder)) {
     if (file.name == name + ".pte") return file.bytes;
   }
-  ADD_FAILURE() << "no seed " << name;
+  ADD_FAILURE() << "no " << name << " in " << folder;
   return {};
 }
 
@@ -44,7 +44,7 @@ void put(const fuzz::Bytes& program, const std::filesystem::path& path, std::vec
   file.write(reinterpret_cast<const char*>(program.data()), static_cast<std::streamsize>(program.size()));
   for (std::uint32_t i = 0; i < method.value().operator_count(); ++i) {
     const pte::OperatorView op = method.value().operator_at(i).value();
-    operators.push_back(std::string(op.name) + "." + std::string(op.overload));
+    operators.push_back(std::string(op.name) + (op.overload.empty() ? "" : "." + std::string(op.overload)));
   }
 }
 
@@ -61,11 +61,12 @@ TEST_P(OnADevice, MemoryLoadsAndInterruptsAreDefined) {
   std::vector<std::string> operators;
   put(seed(GetParam().first), directory.path() / "first.bin", operators);
   put(seed(GetParam().second), directory.path() / "second.bin", operators);
+  put(seed("buffers", "executorch"), directory.path() / "foreign.bin", operators);
   std::ofstream(directory.path() / "model.pte") << "none";
   std::ofstream(directory.path() / "glue.S")
       << assembly({.model = (directory.path() / "model.pte").string(),
                    .method = "forward",
-                   .kernels = choose_kernels(operators, target, archive_symbols(archives / "libkernels.a")),
+                   .kernels = choose_kernels(operators, target, archive_symbols(archives / "libkernels.a"), operators),
                    .arenas = {}});
   const std::filesystem::path elf = directory.path() / "device.elf";
   link_firmware(archives, target.cpu->board,
@@ -76,7 +77,7 @@ TEST_P(OnADevice, MemoryLoadsAndInterruptsAreDefined) {
   const EmulationResult result = emulate(
       {.elf = elf, .board = find_board(target.cpu->board), .directory = directory.path(), .count = {}}, read_elf(elf));
   EXPECT_EQ(result.status, 0);
-  EXPECT_EQ(result.console.size(), 8U);
+  EXPECT_EQ(result.console.size(), 10U);
   for (const std::string& line : result.console) EXPECT_TRUE(line.starts_with("ok ")) << line;
 }
 

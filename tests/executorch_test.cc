@@ -102,6 +102,40 @@ const Foreign kFloatPrograms[] = {
 INSTANTIATE_TEST_SUITE_P(Programs, ExecutorchFloat, testing::ValuesIn(kFloatPrograms),
                          [](const auto& program) { return std::string(program.param.name); });
 
+// Programs with mutable buffers, along a sequence: with and without initial values in the file.
+class ExecutorchState : public testing::TestWithParam<const char*> {
+ protected:
+  [[nodiscard]] static std::string file(const std::string& ending) {
+    return CORMORANT_SOURCE_DIR "/tests/executorch/" + ending;
+  }
+  // The sequence twice, with a reset in between.
+  static void expect_its_numbers(const ProgramFile& program, ExecuteOn where) {
+    const npy::Array steps = npy::read_npy(file("buffers.in.npy"));
+    std::vector<Arrays> inputs;
+    for (int k = 0; k < 2; ++k) {
+      for (npy::Array& step : steps_of(steps, program.inputs.at(0), "x")) inputs.push_back({std::move(step)});
+    }
+    where.steps = inputs.size() / 2;
+    const std::vector<Arrays> outputs = execute(program, inputs, where).outputs;
+    for (std::size_t sequence = 0; sequence < 2; ++sequence) {
+      std::vector<npy::Array> results;
+      for (std::size_t k = 0; k < where.steps; ++k) results.push_back(outputs.at(sequence * where.steps + k).at(0));
+      EXPECT_EQ(sequence_of(results), npy::read_npy(file(std::string(GetParam()) + ".out.npy"))) << sequence;
+    }
+  }
+};
+
+TEST_P(ExecutorchState, SameNumbersOnHostAndBoard) {
+  const ProgramFile program = read_program(file(std::string(GetParam()) + ".pte"));
+  expect_its_numbers(program, {});
+  ExecuteOn board;
+  board.target = parse_target("cortex-m4");
+  expect_its_numbers(program, board);
+}
+
+INSTANTIATE_TEST_SUITE_P(Programs, ExecutorchState, testing::Values("buffers", "buffers_initialized"),
+                         [](const auto& program) { return std::string(program.param); });
+
 TEST(PlannedBorder, ChangesOnlyProgramsThatLeaveMemoryToTheCaller) {
   const auto file = [](const char* name) {
     return read_file(CORMORANT_SOURCE_DIR "/tests/executorch/" + std::string(name));

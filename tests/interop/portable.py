@@ -31,6 +31,8 @@ import torch
 import upstream
 from executorch.exir import EdgeCompileConfig, ExecutorchBackendConfig, to_edge
 from executorch.exir.passes import MemoryPlanningPass
+from executorch.exir.passes.init_mutable_pass import InitializedMutableBufferPass
+from executorch.runtime import Runtime
 
 TOLERANCE = 1e-5
 # Why a name is not asked for.
@@ -330,7 +332,38 @@ class Random(torch.nn.Module):
         return x + torch.rand(3, 4) * torch.randn(3, 4)
 
 
+class Buffers(torch.nn.Module):
+    """Mutable buffers: a counter, a running mean that does not begin with zero, and a delay line."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("count", torch.zeros(1, 1, dtype=torch.int64))
+        self.register_buffer("mean", torch.full((1, 4), 3.0))
+        self.register_buffer("line", torch.zeros(1, 4, 3))
+
+    def forward(self, x):
+        self.count.add_(1)
+        self.mean.mul_(0.5).add_(0.5 * x)
+        self.line.copy_(torch.cat([self.line[:, :, 1:], x.unsqueeze(2)], 2))
+        return torch.cat([x - self.mean, self.count.float(), self.line.sum(2)], 1)
+
+
+def make_programs_with_buffers(folder):
+    """ExecuTorch does not write initial contents unless told to; what it leaves out begins as its arena does, with zeros."""
+    x = torch.linspace(-2, 3, 20).reshape(5, 1, 4)
+    np.save(f"{folder}/buffers.in.npy", x.numpy())
+    for name, patterns in (("buffers", []), ("buffers_initialized", ["mean", "count"])):
+        program = to_edge(torch.export.export(Buffers().eval(), (x[0],)), compile_config=EdgeCompileConfig(_check_ir_validity=False))
+        data = program.to_executorch(ExecutorchBackendConfig(
+            memory_planning_pass=MemoryPlanningPass(alloc_graph_input=True, alloc_graph_output=True),
+            passes=[InitializedMutableBufferPass(patterns)])).buffer
+        pathlib.Path(f"{folder}/{name}.pte").write_bytes(data)
+        method = Runtime.get().load_program(data).load_method("forward")
+        np.save(f"{folder}/{name}.out.npy", np.stack([method.execute([step])[0].numpy() for step in x]))
+
+
 def make_test_programs(folder):
+    make_programs_with_buffers(folder)
     (pathlib.Path(folder) / "unknown_operators.pte").write_bytes(program_named(Random(), (real(3, 4),)))
     for name, module, x in (("numbers", Numbers(), real(3, 4)), ("places", Places(), real(4, 4)), ("images", Images(), real(1, 4, 4, 4))):
         data = program_named(module, (x,))

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Unusual uses of the runtime by firmware: wrong memory, loading again after a failure, two programs side by side,
-// execution in an interrupt while another program is being loaded. tests/device_test.cc compiles it for a board and
-// adds two programs; it prints a line for each thing that works as specified.
+// execution in an interrupt while another program is being loaded, memory that held something else before.
+// tests/device_test.cc compiles it for a board and adds three programs; it prints a line for each thing that works as
+// specified.
 #include <initializer_list>
 
 #include "cormorant/cormorant.hpp"
@@ -65,6 +66,7 @@ struct Loaded {
 };
 
 constinit Loaded first{}, second{};
+constinit Loaded foreign{};  // with mutable buffers, some of which have no initial value in the file
 
 void say(const char* what, bool is_so) { print_line(is_so ? "ok " : "failed ", what); }
 
@@ -134,18 +136,37 @@ void check_interrupts() {
   say("execution in an interrupt while another program is loaded", all && wrong_in_interrupt == 0);
 }
 
+void check_buffers() {
+  const auto run = [] {  // the second execution sees what the first one left
+    foreign.compute();
+    return foreign.compute();
+  };
+  std::uint32_t results[2];
+  for (const std::uint8_t contents : {0, 0xa5}) {
+    for (std::byte& byte : foreign.arena) byte = static_cast<std::byte>(contents);
+    const bool is_loaded = foreign.load() == Error::ok;
+    results[contents == 0 ? 0 : 1] = is_loaded ? run() : contents;
+  }
+  say("buffers without initial values begin with zeros", results[0] == results[1]);
+  foreign.program.reset();
+  say("and do so again after a reset", run() == results[0]);
+}
+
 }  // namespace
 }  // namespace cormorant
 
 int main() {
   using namespace cormorant;
-  if (!first.read("first.bin") || !second.read("second.bin")) semihosting::exit(semihosting::ExitCode::io_failed);
+  if (!first.read("first.bin") || !second.read("second.bin") || !foreign.read("foreign.bin")) {
+    semihosting::exit(semihosting::ExitCode::io_failed);
+  }
   for (Loaded* model : {&first, &second}) {
     if (model->load() != Error::ok) semihosting::exit(semihosting::ExitCode::load_failed);
     model->expected = model->compute();
   }
   check_memory();
   check_side_by_side();
+  check_buffers();
   check_interrupts();
   semihosting::exit(semihosting::ExitCode::done);
 }

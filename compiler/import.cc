@@ -66,6 +66,14 @@ const FormTables& tables() {
 }
 const Forms& forms() { return tables().all; }
 
+// For results of that type.
+const Form* find_form(const std::string& target, DType result) {
+  const auto of_integers = tables().of_integers.find(target);
+  if (of_integers != tables().of_integers.end() && !is_float(result)) return &of_integers->second;
+  const auto found = forms().find(target);
+  return found == forms().end() ? nullptr : &found->second;
+}
+
 std::string target_of(const pt2::Node& node) {
   constexpr std::string_view kPrefix = "torch.ops.";
   return node.target.starts_with(kPrefix) ? node.target.substr(kPrefix.size()) : node.target;
@@ -82,6 +90,23 @@ bool is_training(const pt2::Node& node) {
     const bool* flag = argument.argument.get_if<bool>();
     return argument.name == "training" && flag != nullptr && *flag;
   });
+}
+
+std::string graph_name(const ops::Schema& schema) {
+  std::string name = schema.name;
+  return name.replace(name.find("::"), 2, ".");
+}
+
+std::vector<ir::Value*> import_call(ops::Importer& importer, const Form& form) {
+  // A tensor without elements needs no computing.
+  const auto is_empty = [](const ir::TensorType& type) { return type.elements() == 0; };
+  if (!importer.types.empty() && std::ranges::all_of(importer.types, is_empty)) {
+    std::vector<ir::Value*> results;
+    for (const ir::TensorType& type : importer.types) results.push_back(ops::Build(importer).filled(0, type));
+    return results;
+  }
+  if (form.form->import != nullptr) return form.form->import(importer);
+  return importer.node(graph_name(form.schema), importer.call->args)->results;
 }
 
 class ProgramImport {
@@ -272,18 +297,6 @@ class ProgramImport {
     if (!names.empty()) bind(names.front(), results.front());
   }
 
-  static std::vector<ir::Value*> import_call(ops::Importer& importer, const Form& form) {
-    // A tensor without elements needs no computing.
-    const auto is_empty = [](const ir::TensorType& type) { return type.elements() == 0; };
-    if (!importer.types.empty() && std::ranges::all_of(importer.types, is_empty)) {
-      std::vector<ir::Value*> results;
-      for (const ir::TensorType& type : importer.types) results.push_back(ops::Build(importer).filled(0, type));
-      return results;
-    }
-    if (form.form->import != nullptr) return form.form->import(importer);
-    return importer.node(graph_name(form.schema), importer.call->args)->results;
-  }
-
   // The result of an operator has the shape that the export declares.
   void check_results(const pt2::Node& node, const std::vector<std::string>& names,
                      const std::vector<ir::TensorType>& recorded, const std::vector<ir::Value*>& results) const {
@@ -297,11 +310,10 @@ class ProgramImport {
   }
 
   const Form& form_of(const pt2::Node& node, const std::vector<std::string>& names) const {
-    const std::string target = target_of(node);
-    const auto of_integers = tables().of_integers.find(target);
-    if (of_integers == tables().of_integers.end() || names.empty()) return forms().at(target);
-    return is_float(computed(program_.graph.tensors.at(names.front()).dtype)) ? forms().at(target)
-                                                                              : of_integers->second;
+    const DType result = names.empty() ? DType::f32 : computed(program_.graph.tensors.at(names.front()).dtype);
+    const Form* form = find_form(target_of(node), result);
+    if (form == nullptr) throw std::logic_error("no form imports " + target_of(node));
+    return *form;
   }
 
   // PyTorch promotes integers combined with floats.
@@ -315,11 +327,6 @@ class ProgramImport {
       if (auto* value = std::get_if<ir::Value*>(&argument.value)) promote(*value);
       if (auto* list = std::get_if<std::vector<ir::Value*>>(&argument.value)) std::ranges::for_each(*list, promote);
     }
-  }
-
-  static std::string graph_name(const ops::Schema& schema) {
-    std::string name = schema.name;
-    return name.replace(name.find("::"), 2, ".");
   }
 
   // relu_(x) changes x itself: later uses of x, or of any view of the same memory, mean the result.
@@ -553,6 +560,45 @@ class ProgramImport {
 };
 
 }  // namespace
+
+std::optional<PortableForm> find_portable_form(std::string_view name, std::string_view overload, DType result) {
+  constexpr std::string_view kNamespace = "aten::", kCopy = "_copy", kOut = "_out";
+  if (!name.starts_with(kNamespace)) return std::nullopt;
+  name.remove_prefix(kNamespace.size());
+  std::vector<std::string> overloads = {"default", "Tensor"};
+  if (overload == "IntList_out") {
+    overloads = {"dim_IntList"};
+  } else if (overload.ends_with(kOut)) {
+    overloads = {std::string(overload.substr(0, overload.size() - kOut.size()))};
+  } else if (overload != "out") {
+    return std::nullopt;
+  }
+  std::vector<std::string> names = {std::string(name)};  // view_copy is view, without the view
+  if (name.ends_with(kCopy)) names.emplace_back(name.substr(0, name.size() - kCopy.size()));
+  for (const std::string& base : names) {
+    for (const std::string& ending : overloads) {
+      std::string target = "aten." + base + "." + ending;
+      if (const Form* form = find_form(target, result); form != nullptr) return PortableForm{target, form->schema};
+    }
+  }
+  return std::nullopt;
+}
+
+ir::Value* import_portable(ir::Graph& graph, const ir::Node& call, const ir::TensorType& type) {
+  const Form& form = *find_form(call.op, type.dtype);
+  ops::check_call(call, form.schema);
+  ops::Importer importer;
+  importer.graph = &graph;
+  importer.call = &call;
+  importer.types = {type};
+  const std::size_t known = graph.nodes().size();
+  const std::vector<ir::Value*> results = import_call(importer, form);
+  for (auto made = std::prev(graph.nodes().end(), static_cast<std::ptrdiff_t>(graph.nodes().size() - known));
+       made != graph.nodes().end(); ++made) {
+    ops::check_node(*made);
+  }
+  return results.at(0);
+}
 
 ir::Graph import_program(const pt2::Program& program, const std::string& file) {
   return ProgramImport(program, file).run();

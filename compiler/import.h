@@ -3,11 +3,13 @@
 // From files to graphs: a .pt2 through the operators' import forms, the compiler's own text form, or a program.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 
 #include "formats/pt2/archive.h"
 #include "ir/graph.h"
+#include "ops/schema.h"
 
 namespace cormorant::compiler {
 
@@ -22,6 +24,15 @@ ir::Graph import_model(const std::string& path, const ImportOptions& options = {
 
 // A program's instructions as the nodes they came from, after lowering.
 ir::Graph import_pte(std::span<const std::byte> program, const std::string& file);
+
+// What a portable operator of ExecuTorch ("aten::add", "out") computes as one of PyTorch's, for results of that type.
+struct PortableForm {
+  std::string target;  // "aten.add.Tensor"
+  ops::Schema schema;  // whose arguments the instruction has, then its result
+};
+std::optional<PortableForm> find_portable_form(std::string_view name, std::string_view overload, DType result);
+// Adds the nodes of a call whose op is the target; its arguments are those of the schema.
+ir::Value* import_portable(ir::Graph& graph, const ir::Node& call, const ir::TensorType& type);
 
 // The text itself; `blob` is what is in FILE.data.
 ir::Graph import_text(std::string_view text, const std::string& file, const ir::Bytes& blob = {});

@@ -3,6 +3,9 @@
 // A program, ours or ExecuTorch's, as the lowered graph that it came from: instructions become nodes again, with their
 // arguments by the names of the operator's signature, and memory plan and scratch are dropped. What follows lowering
 // can then lay the constants out for a target and plan memory again; results are bit-identical.
+//
+// A tensor that is read before anything has written it is state: it keeps what the last execution left there. Its
+// initial contents are those in the file; ExecuTorch leaves them out unless told otherwise, and then they are zeros.
 #include <fmt/format.h>
 
 #include <cstring>
@@ -13,7 +16,9 @@
 
 #include "base/diagnostic.h"
 #include "compiler/import.h"
+#include "formats/pte/origin.h"
 #include "formats/pte/reader.h"
+#include "ir/text.h"
 #include "ops/op.h"
 
 namespace cormorant::compiler {
@@ -45,12 +50,14 @@ class ProgramImporter {
     for (const std::int32_t index : take(method_.inputs(), "its inputs")) {
       const std::string_view name = take(method_.tensor_name(index), "an input's name");
       ir::TensorType type = type_of(tensor(index));
-      values_[index] = graph_.add_input(name.empty() ? fmt::format("x{}", index) : std::string(name), std::move(type));
-      const pte::TensorView view = tensor(index);
-      places_[{view.memory_id, view.offset}] = values_[index];
+      ir::Value* input =
+          graph_.add_input(name.empty() ? fmt::format("x{}", index) : std::string(name), std::move(type));
+      write(index, tensor(index), input);
     }
+    find_initial_values();
     for (std::uint32_t i = 0; i < method_.instruction_count(); ++i) add(i);
     for (const std::int32_t index : take(method_.outputs(), "its outputs")) graph_.add_output(value(index));
+    update_states();
     return std::move(graph_);
   }
 
@@ -79,12 +86,93 @@ class ProgramImporter {
     return type;
   }
 
-  // The value in the tensor's memory, read with its shape: a mere change of shape has no instruction.
-  ir::Value* seen_as(const pte::TensorView& view) {
-    const auto at = places_.find({view.memory_id, view.offset});
-    if (!view.is_planned() || at == places_.end()) return nullptr;
-    ir::Value* there = at->second;
-    const ir::TensorType type = type_of(view);
+  using Place = std::pair<std::uint32_t, std::uint32_t>;  // memory id and offset
+
+  struct State {
+    ir::Value* value = nullptr;
+    std::uint32_t bytes = 0;
+    std::vector<std::int32_t> readers = {};  // tensors that were seen to hold its contents
+  };
+
+  static Place place_of(const pte::TensorView& view) { return {view.memory_id, view.offset}; }
+
+  // Constants that the program reads from RAM (formats/pte/origin.h).
+  [[nodiscard]] bool is_copied_constant(const pte::TensorView& view) const {
+    std::string_view origin;
+    if (!pte::find_origin(method_, origin) || !pte::has_constants_in_ram(origin)) return false;
+    const auto copies = method_.tensor(pte::kCopies);
+    return copies.ok() && view.memory_id == copies.value().memory_id && view.offset >= copies.value().offset &&
+           view.offset - copies.value().offset < copies.value().bytes;
+  }
+
+  // Another tensor may be the first to read a state's memory.
+  void find_initial_values() {
+    for (std::int32_t i = 0; i < static_cast<std::int32_t>(method_.value_count()); ++i) {
+      const auto view = method_.tensor(i);
+      if (!view.ok() || !view.value().is_planned() || view.value().data_index == 0) continue;
+      if (!is_copied_constant(view.value())) initial_values_.emplace(place_of(view.value()), i);
+    }
+  }
+
+  ir::Value* add_state(std::int32_t index, const pte::TensorView& view) {
+    ir::Bytes initial = ir::Bytes::own(std::vector<std::byte>(view.bytes));
+    if (view.data_index != 0) {
+      initial = {bytes_, take(program_.initial_value(view.data_index, view.bytes), "a state's initial value")};
+    }
+    const std::string_view name = take(method_.tensor_name(index), "a state's name");
+    ir::Value* value = graph_.add_state(name.empty() ? fmt::format("state_{}", states_.size()) : std::string(name),
+                                        type_of(view), std::move(initial));
+    states_[place_of(view)] = {.value = value, .bytes = view.bytes, .readers = {index}};
+    return places_[place_of(view)] = value;
+  }
+
+  // Notes that an instruction, or the caller, leaves a value in the tensor's memory.
+  void write(std::int32_t index, const pte::TensorView& view, ir::Value* value) {
+    if (const auto state = states_.find(place_of(view)); state != states_.end()) {
+      for (const std::int32_t reader : state->second.readers) values_.erase(reader);
+      state->second.readers = {index};
+    }
+    values_[index] = value;
+    places_[place_of(view)] = value;
+    if (view.is_planned()) written_.push_back(view);
+  }
+
+  // States have memory of their own, which only their updates write; each becomes what was left there last.
+  void update_states() {
+    const State* before = nullptr;
+    Place end;
+    for (const auto& [place, state] : states_) {
+      if (before != nullptr && place < end) fail_to_separate(state);
+      before = &state;
+      end = {place.first, place.second + state.bytes};
+    }
+    for (const pte::TensorView& view : written_) {
+      if (view.bytes == 0) continue;
+      auto next = states_.lower_bound({view.memory_id, view.offset + view.bytes});
+      if (next == states_.begin()) continue;
+      const auto& [place, state] = *--next;
+      const bool is_it = place == place_of(view) && state.bytes == view.bytes;
+      if (!is_it && place.first == view.memory_id && place.second + state.bytes > view.offset) fail_to_separate(state);
+    }
+    for (const auto& [place, state] : states_) {
+      ir::Value* now = places_.at(place);
+      if (now == state.value) continue;
+      if (now->type != state.value->type) {
+        now = seen_as(now, state.value->type);
+        if (now == nullptr) fail_to_separate(state);
+      }
+      graph_.add_update(state.value, now);
+    }
+  }
+  [[noreturn]] void fail_to_separate(const State& state) const {
+    fail(fmt::format("what the program keeps in {}, or reads before it is written, shares memory with other tensors",
+                     state.value->name),
+         "compile the original model instead");
+  }
+
+  // A value read with another shape: a mere change of shape has no instruction. Null if it is more than that.
+  ir::Value* seen_as(ir::Value* there, const ir::TensorType& type) {
+    if (there->type == type) return there;
     const auto is_plain = [](const ir::TensorType& t) {  // its bytes are in logical order
       return t.dim_order.empty() || (t.rank() == 4 && (t.shape[1] == 1 || t.shape[2] * t.shape[3] == 1));
     };
@@ -95,18 +183,46 @@ class ProgramImporter {
                   {{"self", there}, {"size", std::vector<std::int64_t>(type.shape)}}, {type})
         ->result();
   }
+  // The value in the tensor's memory.
+  ir::Value* found_at(std::int32_t index, const pte::TensorView& view) {
+    const auto at = places_.find(place_of(view));
+    if (!view.is_planned() || at == places_.end()) return nullptr;
+    ir::Value* value = seen_as(at->second, type_of(view));
+    const auto state = states_.find(place_of(view));
+    if (value != nullptr && state != states_.end()) state->second.readers.push_back(index);
+    return value;
+  }
 
   // A tensor that an instruction reads, or that is returned.
   ir::Value* value(std::int32_t index) {
     if (const auto at = values_.find(index); at != values_.end()) return at->second;
     const pte::TensorView view = tensor(index);
-    if (ir::Value* seen = seen_as(view); seen != nullptr) return values_[index] = seen;
-    if (!view.is_constant()) {
-      fail(view.data_index != 0 ? "the program keeps state from one execution to the next"
-                                : "the program reads a tensor that nothing has written",
-           view.data_index != 0 ? "compile the original model instead" : kDamaged);
+    if (ir::Value* found = found_at(index, view); found != nullptr) return values_[index] = found;
+    if (!view.is_constant() && !is_copied_constant(view)) {
+      const bool has_place = view.is_planned() && !places_.contains(place_of(view));
+      if (const auto known = initial_values_.find(place_of(view)); has_place && known != initial_values_.end()) {
+        values_[known->second] = add_state(known->second, tensor(known->second));
+        if (known->second == index) return values_[index];
+        if (ir::Value* found = found_at(index, view); found != nullptr) return values_[index] = found;
+      }
+      std::string_view origin;
+      if (!has_place || places_.contains(place_of(view)) ||
+          (view.data_index == 0 && pte::find_origin(method_, origin))) {
+        const auto shares = [&](const pte::TensorView& other) {
+          return other.memory_id == view.memory_id && other.offset < view.offset + view.bytes &&
+                 other.offset + other.bytes > view.offset;
+        };
+        if (view.is_planned() && std::ranges::any_of(written_, shares)) {
+          fail("the program reads a tensor whose parts are computed in place, or a part of another tensor",
+               "compile the original model instead");
+        }
+        fail("the program reads a tensor that nothing has written", kDamaged);
+      }
+      return values_[index] = add_state(index, view);
     }
-    const auto data = take(program_.constant(view.data_index, view.bytes), "a constant");
+    const auto data = take(view.is_planned() ? program_.initial_value(view.data_index, view.bytes)
+                                             : program_.constant(view.data_index, view.bytes),
+                           "a constant");
     return values_[index] =
                graph_.add_constant(fmt::format("constant_{}", view.data_index), type_of(view), {bytes_, data});
   }
@@ -143,7 +259,9 @@ class ProgramImporter {
     const bool is_none = take(method_.kind(index), parameter.name) == pte::ValueKind::none;
     if (is_none && parameter.type.ends_with("?")) return {};
     if (parameter.type == "scratch") {
-      return graph_.add_scratch(node + "_" + parameter.name, is_theirs ? 0 : tensor(index).bytes);
+      const pte::TensorView view = tensor(index);
+      if (view.is_planned()) written_.push_back(view);
+      return graph_.add_scratch(node + "_" + parameter.name, is_theirs ? 0 : view.bytes);
     }
     if (parameter.type.starts_with("Tensor[]")) {
       std::vector<ir::Value*> values;
@@ -164,8 +282,12 @@ class ProgramImporter {
     const pte::InstructionView instruction = take(method_.instruction(i), "it");
     const pte::OperatorView op = take(method_.operator_at(instruction.op), "its operator");
     const std::string name = op.overload.empty() ? std::string(op.name) : fmt::format("{}.{}", op.name, op.overload);
+    if (name == "aten::copy_") return copy(instruction);
     const std::string graph_name = ops::graph_name(name);
     const ops::Signature* signature = ops::find_signature(graph_name);
+    if (signature == nullptr || has_other_numbers(graph_name, instruction)) {
+      if (add_portable(instruction, op)) return;
+    }
     if (signature == nullptr || name.starts_with("cormorant::rows")) {
       fail(fmt::format("the operator {} cannot be recompiled", name),
            "run the program as it is, or compile the original model");
@@ -186,10 +308,100 @@ class ProgramImporter {
     const ir::Node* made = graph_.add_node(node, graph_name, std::move(arguments), std::move(types));
     for (std::size_t k = 0; k < signature->outs; ++k) {
       const std::int32_t index = instruction.args[read + k];
-      const pte::TensorView view = tensor(index);
-      values_[index] = made->results[k];
-      places_[{view.memory_id, view.offset}] = made->results[k];
+      write(index, tensor(index), made->results[k]);
     }
+    where_.clear();
+  }
+
+  // Under a name that here computes in float, ExecuTorch computes in whatever type the result has.
+  [[nodiscard]] bool has_other_numbers(const std::string& graph_name, const pte::InstructionView& instruction) const {
+    ir::Node node;
+    node.op = graph_name;
+    if (!ops::wants_float(node) || instruction.args.empty()) return false;
+    const auto out = method_.tensor(instruction.args.back());
+    return out.ok() && out.value().dtype != DType::f32;
+  }
+
+  ir::Argument form_argument(std::string_view type, std::int32_t index) {
+    using pte::ValueKind;
+    switch (take(method_.kind(index), "an argument")) {
+      case ValueKind::none:
+        return {};
+      case ValueKind::integer: {
+        const std::int64_t number = take(method_.integer(index), "an integer");
+        if (type.starts_with("ScalarType")) return element_type(number);
+        if (type.starts_with("float")) return static_cast<double>(number);
+        return number;
+      }
+      case ValueKind::boolean:
+        return take(method_.boolean(index), "a boolean");
+      case ValueKind::floating:
+        return take(method_.floating(index), "a number");
+      case ValueKind::string:
+        return std::string(take(method_.string(index), "a string"));
+      case ValueKind::int_list:
+        return integers(index);
+      case ValueKind::tensor_list: {
+        std::vector<ir::Value*> values;
+        for (const std::int32_t item : take(method_.tensor_list(index), "a list")) values.push_back(value(item));
+        return values;
+      }
+      case ValueKind::tensor:
+        return value(index);
+      default:
+        fail("an argument is a list of a kind that cannot be recompiled",
+             "run the program as it is, or compile the original model");
+    }
+  }
+
+  // A portable operator that is none of a program's own here, as PyTorch's operator of that name; false if there is
+  // none.
+  bool add_portable(const pte::InstructionView& instruction, const pte::OperatorView& op) {
+    if (instruction.args.empty()) return false;
+    const std::int32_t out = instruction.args.back();
+    const auto result = method_.tensor(out);
+    if (!result.ok()) return false;
+    const auto form = find_portable_form(op.name, op.overload, result.value().dtype);
+    if (!form || instruction.args.size() != form->schema.arguments.size() + 2) return false;
+    if (instruction.args[form->schema.arguments.size()] != out) return false;  // it gives its result back
+    ir::Node call;
+    call.name = fmt::format("{}_{}", op.name.substr(op.name.rfind(':') + 1), graph_.nodes().size());
+    call.op = form->target;
+    for (std::size_t k = 0; k < form->schema.arguments.size(); ++k) {
+      const ops::SchemaArgument& argument = form->schema.arguments[k];
+      call.args.push_back({argument.name, form_argument(argument.type, instruction.args[k])});
+    }
+    ir::Value* made = nullptr;
+    try {
+      made = import_portable(graph_, call, type_of(result.value()));
+    } catch (const InputError& error) {
+      fail(error.diagnostic().problem, error.diagnostic().advice);
+    } catch (const ir::ArgumentError& error) {
+      fail(error.what(), kDamaged);
+    } catch (const std::out_of_range&) {
+      fail("it lacks arguments or dimensions that this operator must have", kDamaged);
+    }
+    if (made == nullptr || made->type != type_of(result.value())) {
+      fail(fmt::format("the operator {} cannot be recompiled", op.name),
+           "run the program as it is, or compile the original model");
+    }
+    write(out, result.value(), made);
+    where_.clear();
+    return true;
+  }
+
+  // How ExecuTorch's programs end: what a mutable buffer becomes is copied to it.
+  void copy(const pte::InstructionView& instruction) {
+    if (instruction.args.size() < 2) fail("aten::copy_ has no tensors", kDamaged);
+    const std::int32_t index = instruction.args[0];
+    const pte::TensorView view = tensor(index);
+    ir::Value* source = value(instruction.args[1]);
+    if (source->type != type_of(view)) {
+      fail(fmt::format("aten::copy_ of {} to {} cannot be recompiled", ir::to_text(source->type),
+                       ir::to_text(type_of(view))),
+           "run the program as it is, or compile the original model");
+    }
+    write(index, view, source);
     where_.clear();
   }
 
@@ -200,8 +412,10 @@ class ProgramImporter {
   pte::MethodView method_;
   ir::Graph graph_;
   std::unordered_map<std::int32_t, ir::Value*> values_;  // what a tensor of the program holds now
-  std::map<std::pair<std::uint32_t, std::uint32_t>, ir::Value*>
-      places_;  // what was written last at a place of a memory
+  std::map<Place, ir::Value*> places_;                   // what was written last at a place of a memory
+  std::map<Place, State> states_;
+  std::map<Place, std::int32_t> initial_values_;  // the tensors that have one
+  std::vector<pte::TensorView> written_;          // tensors of inputs, results and scratch
 };
 
 }  // namespace

@@ -68,7 +68,7 @@ void read_notes(const pte::MethodView& method, ProgramFile& program) {
 }
 
 // A tensor that has both a place and contents is state, unless it is where the program keeps copies of its constants
-// (formats/pte/origin.h).
+// (formats/pte/origin.h). ExecuTorch need not give it contents; what it does to a mutable buffer is done in place.
 bool has_state(const pte::MethodView& method) {
   const auto copies = method.tensor(pte::kCopies);
   std::string_view origin;
@@ -81,6 +81,10 @@ bool has_state(const pte::MethodView& method) {
     const auto tensor = method.tensor(static_cast<std::int32_t>(i));
     if (!tensor.ok() || !tensor.value().is_planned() || tensor.value().data_index == 0) continue;
     if (!is_copy(tensor.value())) return true;
+  }
+  for (std::uint32_t i = 0; i < method.operator_count(); ++i) {
+    const auto op = method.operator_at(i);
+    if (op.ok() && op.value().name.ends_with("_")) return true;  // aten::copy_
   }
   return false;
 }

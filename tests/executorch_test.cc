@@ -20,6 +20,7 @@
 #include "program/program_io.h"
 #include "runtime/host.h"
 #include "target/parse.h"
+#include "tests/sequences.h"
 
 namespace cormorant::tests {
 namespace {
@@ -127,10 +128,46 @@ class ExecutorchState : public testing::TestWithParam<const char*> {
 
 TEST_P(ExecutorchState, SameNumbersOnHostAndBoard) {
   const ProgramFile program = read_program(file(std::string(GetParam()) + ".pte"));
+  EXPECT_TRUE(program.has_state);
   expect_its_numbers(program, {});
   ExecuteOn board;
   board.target = parse_target("cortex-m4");
   expect_its_numbers(program, board);
+}
+
+// Compiled again out of the program alone, its buffers are state like any other: saved, restored, updated in place.
+TEST_P(ExecutorchState, TakenUpGivesTheSameNumbers) {
+  const std::string path = file(std::string(GetParam()) + ".pte");
+  ir::Graph graph = compiler::import_model(path);
+  EXPECT_EQ(graph.states().size(), 3U);
+  EXPECT_EQ(graph.updates().size(), 3U);
+  compiler::Options options;
+  options.config.target = parse_target("cortex-m4");
+  const compiler::Compiled compiled = compiler::compile(graph, options);
+  EXPECT_EQ(compiled.facts.buffer_bytes, 8 + 16 + 48);
+  EXPECT_EQ(compiled.facts.operators.count("cormorant::update_shift.dsp"), 1U);
+  const ProgramFile program = program_from(compiled.program, "again.pte");
+  EXPECT_TRUE(program.has_state);
+  expect_its_numbers(program, {});
+  ExecuteOn board;
+  board.target = options.config.target;
+  expect_its_numbers(program, board);
+}
+
+// So are our own programs' states.
+TEST(OurState, TakenUpGivesTheSameBits) {
+  ir::Graph graph = compiler::import_model(CORMORANT_SOURCE_DIR "/zoo/state/delays.pt2");
+  compiler::Options options;
+  options.config.target = parse_target("cortex-m4");
+  const ProgramFile program = program_from(compiler::compile(graph, options).program, "first.pte");
+  ir::Graph again = compiler::import_pte(program.bytes, "first.pte");
+  EXPECT_EQ(again.updates().size(), graph.updates().size());
+  options.config.target = parse_target("cortex-m55");
+  const ProgramFile second = program_from(compiler::compile(again, options).program, "second.pte");
+  const Expected data = expected_of(program, CORMORANT_SOURCE_DIR "/zoo/state/delays_expected.npz");
+  ExecuteOn where;
+  where.steps = data.steps;
+  EXPECT_EQ(execute(second, data.inputs, where).outputs, execute(program, data.inputs, where).outputs);
 }
 
 INSTANTIATE_TEST_SUITE_P(Programs, ExecutorchState, testing::Values("buffers", "buffers_initialized"),

@@ -286,10 +286,11 @@ class Emitter {
     if (const auto copy = memory_.constant_at.find(value); copy != memory_.constant_at.end()) {
       tensor.place = place(memory_.constants.value(), copy->second);
     }
-    if (value->kind == ir::ValueKind::state || value->kind == ir::ValueKind::constant) {
+    const ir::Value* const source = tensor.place ? value : ops::root(value);  // a constant may have another shape
+    if (source->kind == ir::ValueKind::state || source->kind == ir::ValueKind::constant) {
       auto& pieces = tensor.place ? program_.initial_values : program_.constants;
       tensor.data = static_cast<std::uint32_t>(pieces.size());
-      pieces.push_back(value->data.bytes);
+      pieces.push_back(source->data.bytes);
     }
     if (!tensor.place && !tensor.data) throw std::logic_error("%" + value->name + " has no place");
     const std::int32_t index = plan_.add(std::move(tensor));

@@ -169,6 +169,21 @@ TEST_F(StateCommands, ForExecuTorchRecurrentLayersAreWrittenOut) {
   }
 }
 
+// tests/interop/portable.py --ours executes these in ExecuTorch's runtime.
+TEST_F(StateCommands, ForExecuTorchStateIsPlannedMemoryWithInitialContents) {
+  for (const char* const name : {"cell", "cache_shift", "delays"}) {
+    const ProgramFile program = compile(name, {"--runtime", "executorch"});
+    EXPECT_TRUE(program.has_state) << name;
+    const Expected data = expected(program, name);
+    ExecuteOn where;
+    where.steps = data.steps;
+    const std::vector<float> got = outputs_of(program, execute(program, data.inputs, where));
+    for (std::size_t i = 0; i < data.outputs.size(); ++i) ASSERT_NEAR(got[i], data.outputs[i], 1e-4F) << name;
+    // Its add takes the wrong operand for the one with the factor.
+    if (std::string(name) == "cell") EXPECT_TRUE(json_.at("operators").contains("aten::sub.out"));
+  }
+}
+
 TEST_F(StateCommands, RunTakesAndGivesSequences) {
   const ProgramFile program = compile("cell");
   const Expected data = expected(program, "cell");

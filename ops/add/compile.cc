@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "ops/add/add.h"
+#include "ops/add/float.h"
 #include "ops/add/prepack.h"
 #include "ops/add/reference.h"
 #include "ops/broadcast.h"
@@ -130,6 +131,20 @@ ir::Value* lower(const Rewriter& rewriter) {
   return rewriter.emit(call, node.result()->type, names::cortex_m_quantized_add_out)->result();
 }
 
+// ExecuTorch 1.5.1's fast kernel of add exchanges the operands if the first is a single number, but not their factors.
+// Its kernel of sub does not.
+ir::Value* lower_float(const Rewriter& rewriter) {
+  const ir::Node& node = rewriter.node;
+  const double alpha = node.number("alpha");
+  const bool is_sub = rewriter.config.runtime == Runtime::executorch && alpha != 1;
+  return rewriter
+      .emit(
+          FloatAdd<HostWorld>{
+              .self = node.tensor("self"), .other = node.tensor("other"), .alpha = {is_sub ? -alpha : alpha}},
+          node.result()->type, is_sub ? names::aten_sub_out : names::aten_add_out)
+      ->result();
+}
+
 }  // namespace
 }  // namespace add
 
@@ -157,6 +172,7 @@ Operator add_operator() {
           .quantize = add::quantize,
           .fuses_activation = true,
           .lower = add::lower,
+          .lower_float = add::lower_float,
           .prepack = add::prepack,
           .in_place = takes_place_of};
 }

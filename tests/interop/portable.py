@@ -16,7 +16,7 @@ A name holds if all of its files are right. The exit status is 1 if a file is wr
 
 With --ours the other way round: the same modules, exported (.pt2), compiled here with --runtime=executorch in float and
 executed by ExecuTorch's runtime, give PyTorch's answer or are refused by name. What is wrong, or has an operator that is
-none of its portable ones, is an error.
+none of its portable ones, is an error. So it is for models with state (zoo/state), step by step.
 """
 import argparse
 import collections
@@ -481,6 +481,27 @@ def portable_names():
     return [head for head in heads]
 
 
+def check_our_states(program, folder):
+    """Models with state (zoo/state), compiled here in float, along a sequence in ExecuTorch's runtime: how many are wrong."""
+    wrong = 0
+    for path in sorted((pathlib.Path(__file__).parents[2] / "zoo/state").glob("*_expected.npz")):
+        name = path.name.removesuffix("_expected.npz")
+        made = folder / f"state_{name}.pte"
+        compiled = subprocess.run([program, "compile", path.with_name(f"{name}.pt2"), "--runtime=executorch", "--no-link", "-o", made],
+                                  capture_output=True, text=True)
+        if compiled.returncode:
+            print(f"{name:<36} refused {' '.join(compiled.stderr.split())[:150]}")
+            wrong += compiled.returncode != 1
+            continue
+        data = np.load(path)
+        method = Runtime.get().load_program(made.read_bytes()).load_method("forward")
+        given = np.stack([method.execute([torch.from_numpy(x.copy())])[0].numpy() for x in data["x"][0]])
+        if difference := apart(given, data["y"][0].reshape(given.shape)):
+            print(f"{name:<36} wrong   {difference}")
+            wrong += 1
+    return wrong
+
+
 def main(given):
     warnings.simplefilter("ignore")
     folder = pathlib.Path(given.folder)
@@ -510,6 +531,8 @@ def main(given):
     print(f"{len(holds)} of {len(given.names or names)} names hold; left out: "
           + ", ".join(f"{name} ({reason})" for name, reason in LEFT_OUT.items())
           + f"; its compiler makes no file with {', '.join(no_file) or 'none'}")
+    if given.ours and not given.names:
+        counts["wrong"] += check_our_states(given.program, folder)
     return 1 if counts["wrong"] + (0 if given.ours else counts["refused"]) else 0
 
 

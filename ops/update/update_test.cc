@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "ops/op.h"
+#include "ops/update/kernel.h"
 #include "runtime/host.h"
 #include "tests/conformance/conformance.h"
 
@@ -106,6 +107,28 @@ TEST(Update, LoadRefusesWhatDoesNotFit) {
   EXPECT_TRUE(shift(1, i8({2, 4})));
   EXPECT_FALSE(shift(1, i8({2, 5})));
   EXPECT_FALSE(shift(-3, i8({2, 1})));
+}
+
+// Its rows have bytes though there are none: a plan of a part of them would move a length below zero.
+TEST(Update, NothingIsMovedOfAnEmptyTensor) {
+  const std::int32_t whole[] = {0, 3}, part[] = {0, 1};
+  const std::uint8_t order[] = {0, 1};
+  std::byte memory[4] = {};
+  UpdateShift<TargetWorld> args;
+  const auto give = [&](Tensor& tensor, const std::int32_t* sizes) {
+    tensor = {.data = memory, .sizes = sizes, .dim_order = order, .size_in_bytes = 0, .rank = 2, .dtype = DType::i8};
+  };
+  give(args.self, whole);
+  give(args.source, part);
+  give(args.out, whole);
+  args.dim = 1;
+  for (const bool in_front : {false, true}) {
+    args.in_front = in_front;
+    UpdatePlan plan;
+    ASSERT_EQ(plan_update_shift(args, plan), Error::ok);
+    EXPECT_EQ(plan.rows, 0U);
+    EXPECT_EQ(plan.part_bytes, 0U);
+  }
 }
 
 }  // namespace

@@ -36,14 +36,17 @@ struct Model {
   const char* name;  // the benchmark's, followed by the scheme's
   const char* zoo;   // the file's
   ops::Precision scheme = ops::Precision::w8a8;
+  bool is_checked = true;  // else only measured: what it would show the others do
 };
-// An even number: two are measured at a time.
 constexpr Model kModels[] = {{"kws", "kws"},
                              {"vww", "vww"},
                              {"ic", "fashion"},
                              {"ad", "ad"},
                              {"kws-8w16a", "kws", ops::Precision::w8a16},
-                             {"kws-4w8a", "kws", ops::Precision::w4a8}};
+                             {"kws-4w8a", "kws", ops::Precision::w4a8},
+                             {"kws-trained", "trained/kws", ops::Precision::w8a8, false},
+                             {"vww-trained", "trained/vww", ops::Precision::w8a8, false},
+                             {"ad-trained", "trained/ad", ops::Precision::w8a8, false}};
 // A core, or a core with a goal other than balanced: what --optimize trades there.
 constexpr const char* kCores[] = {"m55", "m33", "m7", "m4", "m3", "m0", "m4-speed", "m4-size", "m55-size", "m0-size"};
 // Dispatch is what the executor spends per operator outside its kernel.
@@ -246,13 +249,16 @@ std::vector<std::string> regressions(const Json& now, const Json& committed, con
 Json read_json(const std::string& file) { return Json::parse(std::ifstream(directory + "/bench/" + file)); }
 
 // Two models at a time: most of the time goes to emulation, in processes of its own.
-Json measure_all(const std::vector<std::string>& cores) {
+Json measure_all(const std::vector<std::string>& cores, bool only_checked) {
+  std::vector<Model> models(std::begin(kModels), std::end(kModels));
+  if (only_checked) std::erase_if(models, [](const Model& model) { return !model.is_checked; });
   Json results;
   for (const std::string& core : cores) {
-    for (std::size_t i = 0; i < std::size(kModels); i += 2) {
-      std::future<Json> other = std::async(std::launch::async, measure_both, std::cref(kModels[i + 1]), core);
-      results[core][kModels[i].name] = measure_both(kModels[i], core);
-      results[core][kModels[i + 1].name] = other.get();
+    for (std::size_t i = 0; i < models.size(); i += 2) {
+      std::optional<std::future<Json>> other;
+      if (i + 1 < models.size()) other = std::async(std::launch::async, measure_both, std::cref(models[i + 1]), core);
+      results[core][models[i].name] = measure_both(models[i], core);
+      if (other) results[core][models[i + 1].name] = other->get();
     }
   }
   return results;
@@ -309,7 +315,7 @@ int run(const Flags& flags) {
   const Json peers = read_json("peers.json");
   const Json bars = read_json("bars.json");
   const Json committed = read_json("results.json");
-  Json results = measure_all(flags.cores);
+  Json results = measure_all(flags.cores, flags.check);
   for (auto& [core, models] : results.items()) {
     for (auto& [model, compilers] : models.items()) {
       print_block(compilers, peers, bars, core, model);

@@ -218,7 +218,7 @@ void print_rows(const compiler::RowsFacts& rows, bool with_curve) {
   if (rows.groups != 0) {
     fmt::print(
         "  by rows     {:>11} of the operators, in {} group{}: {} bytes instead of {} layer by layer, for {} more "
-        "instructions ({:.1f} %, estimated)\n",
+        "cycles ({:.1f} %, estimated)\n",
         rows.nodes, rows.groups, rows.groups == 1 ? "" : "s", number(rows.bytes), number(rows.bytes_by_layer),
         number(rows.extra), percent_more(rows, rows.extra));
     if (rows.extra_macs != 0)
@@ -238,13 +238,13 @@ nlohmann::ordered_json rows_json(const compiler::RowsFacts& rows, bool with_curv
                                  {"operators", rows.nodes},
                                  {"bytes", rows.groups != 0 ? rows.bytes : rows.bytes_by_layer},
                                  {"bytes_by_layer", rows.bytes_by_layer},
-                                 {"extra_instructions", rows.extra},
+                                 {"extra_cycles", rows.extra},
                                  {"extra_percent", percent_more(rows, rows.extra)}};
   if (!with_curve) return json;
   json["curve"] = nlohmann::ordered_json::array();
   for (const compiler::RowsPoint& point : rows.curve) {
     json["curve"].push_back({{"bytes", point.bytes},
-                             {"extra_instructions", point.extra},
+                             {"extra_cycles", point.extra},
                              {"extra_percent", percent_more(rows, point.extra)},
                              {"operators", point.nodes}});
   }
@@ -602,10 +602,11 @@ CompileResult compile_model(const CompileFlags& flags, const CompileInputs& inpu
   const std::chrono::duration<double> import_time = std::chrono::steady_clock::now() - start;
   options.progress = inputs.progress;
 
+  const bool has_goal = options.config.target.optimize != Optimize::balanced;
   const FirmwareRequest request = {.compiler = flags.compiler == "clang" ? Compiler::clang : Compiler::gcc,
                                    .link = flags.link && options.config.runtime == ops::Runtime::cormorant,
                                    .execute = flags.measure,
-                                   .cycles = !flags.report.empty()};
+                                   .cycles = !flags.report.empty() || has_goal};
   if (options.bits) set_limits(flags, result, request);
 
   const bool of_later_stage = std::filesystem::path(model).extension() != ".pt2" && is_of_later_stage(graph);

@@ -15,7 +15,7 @@ using Counts = std::map<std::string, std::int64_t>;
 Counts measured_counts(const std::vector<emit::Step>& steps, const RunResult& run) {
   Counts counts;
   for (std::size_t i = 0; i < steps.size() && i < run.steps.size(); ++i) {
-    counts[steps[i].node] += static_cast<std::int64_t>(run.steps[i].instructions);
+    counts[steps[i].node] += static_cast<std::int64_t>(run.steps[i].cycles);
   }
   return counts;
 }
@@ -52,8 +52,8 @@ Goal goal_of(const compiler::Compiled& compiled, const compiler::Compiled& balan
     GoalRow row{layer.node, layer.op, layer.source, other.op, layer.constant_bytes - other.constant_bytes, {}, {}};
     if (now.contains(layer.node) && then.contains(layer.node)) {
       const std::int64_t was = then.at(layer.node);
-      row.instructions = now.at(layer.node) - was;
-      if (was != 0) row.share = static_cast<double>(*row.instructions) / static_cast<double>(was);
+      row.cycles = now.at(layer.node) - was;
+      if (was != 0) row.share = static_cast<double>(*row.cycles) / static_cast<double>(was);
     }
     goal.rows.push_back(std::move(row));
   }
@@ -63,20 +63,20 @@ Goal goal_of(const compiler::Compiled& compiled, const compiler::Compiled& balan
     const RunResult& chosen = measured->chosen;
     const RunResult& other = measured->balanced;
     goal.code_bytes = static_cast<std::int64_t>(chosen.code_bytes) - static_cast<std::int64_t>(other.code_bytes);
-    goal.instructions =
-        static_cast<std::int64_t>(chosen.execute_instructions) - static_cast<std::int64_t>(other.execute_instructions);
-    goal.share = static_cast<double>(*goal.instructions) / static_cast<double>(other.execute_instructions);
+    goal.cycles =
+        static_cast<std::int64_t>(chosen.execute_cycles) - static_cast<std::int64_t>(other.execute_cycles);
+    goal.share = static_cast<double>(*goal.cycles) / static_cast<double>(other.execute_cycles);
   }
   return goal;
 }
 
 void print_goal(const Goal& goal, std::string_view name) {
-  fmt::print("optimized for {}; compared with balanced, instructions {}\n", name,
+  fmt::print("optimized for {}; compared with balanced, cycles {}\n", name,
              goal.measured ? "measured" : "estimated");
   for (const GoalRow& row : goal.rows) {
     fmt::print("    {:<30} {:<36} {:>9} bytes", row.node, row.op, grouped_signed(row.constant_bytes));
-    if (row.instructions)
-      fmt::print(" {:>12} instructions{}", grouped_signed(*row.instructions), percentage(row.share));
+    if (row.cycles)
+      fmt::print(" {:>12} cycles{}", grouped_signed(*row.cycles), percentage(row.share));
     fmt::print("\n");
   }
   if (goal.rows.empty())
@@ -84,7 +84,7 @@ void print_goal(const Goal& goal, std::string_view name) {
   fmt::print("  model       {:>11} bytes\n", grouped_signed(goal.model_bytes));
   if (goal.code_bytes) {
     fmt::print("  code        {:>11} bytes\n", grouped_signed(*goal.code_bytes));
-    fmt::print("  execute     {:>11} instructions{}\n", grouped_signed(*goal.instructions), percentage(goal.share));
+    fmt::print("  execute     {:>11} cycles{}\n", grouped_signed(*goal.cycles), percentage(goal.share));
   } else {
     fmt::print("  code        unknown: add --measure\n");
   }
@@ -92,7 +92,7 @@ void print_goal(const Goal& goal, std::string_view name) {
 
 nlohmann::ordered_json goal_json(const Goal& goal, std::string_view name) {
   nlohmann::ordered_json json = {{"name", name},
-                                 {"instructions_are", goal.measured ? "measured" : "estimated"},
+                                 {"cycles_are", goal.measured ? "measured" : "estimated"},
                                  {"layers", nlohmann::json::array()}};
   for (const GoalRow& row : goal.rows) {
     nlohmann::ordered_json layer = {{"node", row.node},
@@ -100,12 +100,12 @@ nlohmann::ordered_json goal_json(const Goal& goal, std::string_view name) {
                                     {"operator", row.op},
                                     {"balanced_operator", row.balanced_op},
                                     {"constant_bytes_added", row.constant_bytes}};
-    if (row.instructions) layer["instructions_added"] = *row.instructions;
+    if (row.cycles) layer["cycles_added"] = *row.cycles;
     json["layers"].push_back(std::move(layer));
   }
   json["model_bytes_added"] = goal.model_bytes;
   if (goal.code_bytes) json["code_bytes_added"] = *goal.code_bytes;
-  if (goal.instructions) json["instructions_added"] = *goal.instructions;
+  if (goal.cycles) json["cycles_added"] = *goal.cycles;
   return json;
 }
 

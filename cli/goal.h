@@ -21,16 +21,16 @@ struct MeasuredGoal {
 struct GoalRow {
   std::string node, op, source;
   std::string balanced_op;
-  std::int64_t constant_bytes = 0;           // more than balanced
-  std::optional<std::int64_t> instructions;  // likewise; estimated, or measured
-  std::optional<double> share;               // of balanced's
+  std::int64_t constant_bytes = 0;     // more than balanced
+  std::optional<std::int64_t> cycles;  // likewise; estimated, or measured
+  std::optional<double> share;         // of balanced's
 };
 
 struct Goal {
   std::vector<GoalRow> rows;     // layers that differ
   std::int64_t model_bytes = 0;  // more than balanced
-  bool measured = false;         // instructions; else estimated
-  std::optional<std::int64_t> code_bytes, instructions;
+  bool measured = false;         // cycles, on the emulated board; else estimated
+  std::optional<std::int64_t> code_bytes, cycles;
   std::optional<double> share;
 };
 

@@ -31,7 +31,7 @@ std::int64_t align(std::int64_t bytes) { return (bytes + 15) & ~std::int64_t{15}
 // What a node needs besides its operands and results, by its name.
 struct Needs {
   std::int64_t scratch = 0;
-  std::int64_t work = 0;    // instructions, estimated
+  std::int64_t work = 0;    // cycles, estimated
   std::int64_t saving = 0;  // of memory, if the operand named by `saved` dies here
   std::string saved;
 };

@@ -27,7 +27,7 @@ inline constexpr std::int64_t kAnyBytes = std::int64_t{1} << 60;  // for the lea
 // What a plan needs, as the search sees it: before anything is placed.
 struct RowsPoint {
   std::int64_t bytes = 0;
-  std::int64_t extra = 0;  // instructions more than by layers, estimated
+  std::int64_t extra = 0;  // cycles more than by layers, estimated
   std::size_t nodes = 0;   // that are computed by rows
   std::int64_t macs = 0;   // products that are computed more than once
 };
@@ -35,7 +35,7 @@ struct RowsPoint {
 struct RowsFacts {
   std::size_t groups = 0, nodes = 0;           // nodes that are computed by rows
   std::int64_t bytes = 0, bytes_by_layer = 0;  // of memory
-  std::int64_t extra = 0;                      // instructions, estimated
+  std::int64_t extra = 0;                      // cycles, estimated
   std::int64_t work_by_layer = 0;              // the same of all layers
   std::int64_t extra_macs = 0;                 // products more than the model has
   std::vector<RowsPoint> curve;                // all plans that no other one beats in both memory and work

@@ -271,22 +271,22 @@ void write_goal(Html& html, const Json& goal) {
   if (goal.contains("code_bytes_added")) {
     text += fmt::format(", code {} bytes", grouped_signed(goal["code_bytes_added"].get<std::int64_t>()));
   }
-  if (goal.contains("instructions_added")) {
-    text += fmt::format(", {} instructions", grouped_signed(goal["instructions_added"].get<std::int64_t>()));
+  if (goal.contains("cycles_added")) {
+    text += fmt::format(", {} cycles", grouped_signed(goal["cycles_added"].get<std::int64_t>()));
   }
-  html.element("p", fmt::format("{}. Instructions are {}.", text, goal["instructions_are"].get<std::string>()));
+  html.element("p", fmt::format("{}. Cycles are {}.", text, goal["cycles_are"].get<std::string>()));
   if (goal["layers"].empty()) return;
   const auto details = html.in("details");
   html.element("summary", fmt::format("{} layers differ", goal["layers"].size()));
   const auto scroll = html.in("div", {{"class", "scroll"}});
   const auto table = html.in("table");
-  write_headings(html, {{"Node"}, {"Source"}, {"Operator"}, {"Balanced"}, {"Constants", true}, {"Instructions", true}});
+  write_headings(html, {{"Node"}, {"Source"}, {"Operator"}, {"Balanced"}, {"Constants", true}, {"Cycles", true}});
   for (const Json& layer : goal["layers"]) {
     const auto row = html.in("tr");
     for (const char* const key : {"node", "source", "operator", "balanced_operator"}) {
       html.element("td", text_at(layer, key), {{"class", "code"}});
     }
-    for (const char* const key : {"constant_bytes_added", "instructions_added"}) {
+    for (const char* const key : {"constant_bytes_added", "cycles_added"}) {
       html.element("td", layer.contains(key) ? grouped_signed(layer[key].get<std::int64_t>()) : "", {{"class", "n"}});
     }
   }

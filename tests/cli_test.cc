@@ -388,20 +388,20 @@ TEST_F(CommandLine, CompileTellsWhatSpeedCosts) {
   EXPECT_FALSE(balanced.contains("optimize"));
   const nlohmann::json& told = speed["optimize"];
   EXPECT_EQ(told["name"], "speed");
-  EXPECT_EQ(told["instructions_are"], "estimated");
+  EXPECT_EQ(told["cycles_are"], "estimated");
   EXPECT_EQ(speed["model_bytes"].get<int>() - told["model_bytes_added"].get<int>(), balanced["model_bytes"]);
   ASSERT_FALSE(told["layers"].empty());
   for (const nlohmann::json& layer : told["layers"]) {
     EXPECT_TRUE(has(layer["operator"], "_wide") && !has(layer["balanced_operator"], "_wide")) << layer;
     EXPECT_GT(layer["constant_bytes_added"], 0) << layer;
-    EXPECT_LT(layer["instructions_added"], 0) << layer;
+    EXPECT_LT(layer["cycles_added"], 0) << layer;
   }
   Arguments measured = arguments("speed");
   measured.emplace_back("--measure");
   const Ran ran = cormorant(path(), measured);
   EXPECT_EQ(ran.status, kDone) << ran.err;
-  for (const char* line : {"optimized for speed; compared with balanced, instructions measured", "  model  ",
-                           "  code  ", "  execute  ", " instructions (-"}) {
+  for (const char* line : {"optimized for speed; compared with balanced, cycles measured", "  model  ",
+                           "  code  ", "  execute  ", " cycles (-"}) {
     EXPECT_TRUE(has(ran.out, line)) << line << ran.out;
   }
 }

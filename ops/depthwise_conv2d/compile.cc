@@ -85,7 +85,7 @@ std::optional<std::uint64_t> overlap(const ir::Node& node, std::string_view argu
 }
 
 std::optional<std::int64_t> estimate(const ir::Node& node) {
-  return conv2d::with_packed(node, kVariants, depthwise::estimated_instructions);
+  return conv2d::with_packed(node, kVariants, depthwise::estimated_cycles);
 }
 
 }  // namespace

@@ -1,29 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Instructions of the packed kernels, as in ops/conv2d/estimate.h. Host only.
+// Cycles of the packed kernels, as in ops/conv2d/estimate.h. Host only.
 #pragma once
 
 #include "ops/depthwise_conv2d/depthwise_conv2d.h"
 
 namespace cormorant::ops::depthwise {
 
-constexpr std::int64_t estimated_instructions(const Variant& variant, const conv::Geometry& g) {
+constexpr std::int64_t estimated_cycles(const Variant& variant, const conv::Geometry& g) {
   const Stream stream(variant, g);
   const std::int64_t taps = g.taps();
   const auto block = [&]() -> std::int64_t {
     switch (variant.layout) {
       case Layout::mve:
-        return variant.is_3x3 ? 66 : 8 * taps + 60;
+        return variant.is_narrow ? 95 : variant.is_3x3 ? 180 : 18 * taps + 130;
       case Layout::quad:
-        return 14 * taps + 75;
+        return 33 * taps;
       case Layout::dsp:
-        return taps / 2 * 19 + taps % 2 * 11 + 70;
+        return 20 * taps;
       case Layout::dsp_wide:
         break;
     }
-    return taps == 9 ? 120 : taps / 2 * 16 + taps % 2 * 9 + 60;
+    return 17 * taps;
   };
-  return std::int64_t{g.out_pixels()} * stream.blocks() * block();
+  // To find a pixel's taps: MVE's blocks are channels, and each finds its own.
+  const std::int64_t pixel = variant.layout == Layout::mve ? 0 : variant.layout == Layout::quad ? 290 : 250;
+  return std::int64_t{g.out_pixels()} * (stream.blocks() * block() + pixel);
 }
 
 }  // namespace cormorant::ops::depthwise

@@ -247,17 +247,17 @@ std::optional<std::int64_t> estimate(const ir::Node& node) {
   const auto cost_of = [](Layout layout) -> Cost {
     switch (layout) {
       case Layout::scalar:
-        return {148, 140};
+        return {256, 229};
       case Layout::dsp_pairs:
-        return {76, 85};
+        return {96, 200};
       case Layout::dsp_wide:
-        return {78, 80};
+        return {94, 180};
       case Layout::rows:
-        return {32, 30};
+        return {40, 50};
       case Layout::mve:
         break;
     }
-    return {18, 40};
+    return {17, 100};
   };
   const Cost cost = cost_of(variant->layout);
   const std::int64_t inputs = node.tensor("input")->type.shape.back();

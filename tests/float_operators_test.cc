@@ -100,6 +100,15 @@ std::vector<Case> products() {
       {{1, 2, 3, 3}, {2, 2, 3, 3}, {3, 3}, {3, 3}, {1, 1}, {}, 1, true},
       {{1, 3, 4, 5}, {3, 2, 3, 3}, {2, 2}, {1, 1}, {1, 1}, {1, 0}, 1, true, true},
       {{2, 4, 3, 3}, {4, 3, 2, 3}, {1, 3}, {0, 2}, {2, 1}, {0, 1}, 2, false, true},
+      // Rows long enough for every loop: inside and at the borders, one output and several, with a stride.
+      {{1, 2, 4, 21}, {6, 2, 3, 3}, {1, 1}, {1, 1}, {1, 1}, {}, 1, true},
+      {{1, 3, 4, 22}, {3, 1, 3, 3}, {1, 1}, {1, 1}, {1, 1}, {}, 3, true},
+      {{1, 3, 3, 40}, {3, 1, 3, 5}, {1, 1}, {1, 0}, {1, 1}, {}, 3, false},
+      {{1, 3, 5, 23}, {4, 3, 2, 4}, {1, 2}, {0, 1}, {1, 1}, {}, 1, true},
+      {{2, 6, 3, 7}, {7, 6, 1, 1}, {1, 1}, {0, 0}, {1, 1}, {}, 1, true},
+      {{1, 4, 3, 7}, {4, 1, 1, 1}, {1, 1}, {0, 0}, {1, 1}, {}, 4, true},
+      {{1, 4, 3, 7}, {4, 1, 1, 1}, {1, 1}, {1, 1}, {1, 1}, {}, 4, true},
+      {{1, 2, 3, 9}, {2, 5, 4, 4}, {2, 2}, {1, 1}, {1, 1}, {0, 0}, 1, true, true},
   };
   std::vector<Case> cases;
   for (const Convolution& c : convolutions) {
@@ -131,6 +140,15 @@ std::vector<Case> products() {
                               {"activation_max", 2.0}});
                        }});
     }
+  }
+  for (const std::int64_t rows : {1, 2, 6}) {
+    cases.push_back({"wide linear", [=](ir::Graph& g) {
+                       std::mt19937 random(8);
+                       return add_float(g, "aten.linear",
+                                        {{"input", float_input(g, {rows, 10})},
+                                         {"weight", float_constant(g, {37, 10}, random)},
+                                         {"bias", float_constant(g, {37}, random)}});
+                     }});
   }
   const struct {
     ir::Shape self, mat2;
@@ -406,6 +424,69 @@ std::vector<Case> all() {
     cases.insert(cases.end(), more.begin(), more.end());
   }
   return cases;
+}
+
+// MVE's vectors would make zeros of these, all or some of which are subnormal.
+std::vector<Case> tiny_numbers() {
+  const auto times = [](ir::Graph& g, ir::Value* x, const std::vector<float>& factors) {
+    ir::Value* other = g.add_constant("factors", ir::float_type({static_cast<std::int64_t>(factors.size())}),
+                                      ir::Bytes::of(std::span<const float>(factors)));
+    return add_float(g, "aten.mul", {{"self", x}, {"other", other}});
+  };
+  // In the last dimension, of 37: all, or two only, with vectors in which there is none.
+  const auto input = [=](ir::Graph& g, ir::Shape shape, bool all) {
+    std::vector<float> factors(37, all ? 1e-38F : 1.0F);
+    factors[5] = 1e-40F;
+    factors[36] = 1e-41F;
+    return times(g, float_input(g, std::move(shape)), factors);
+  };
+  std::vector<Case> cases;
+  for (const bool all : {false, true}) {
+    cases.push_back({"product", [=](ir::Graph& g) { return input(g, {3, 37}, all); }});
+    cases.push_back(
+        {"product with one number", [=](ir::Graph& g) { return times(g, input(g, {3, 37}, all), {0.125F}); }});
+    cases.push_back({"sum", [=](ir::Graph& g) {
+                       return add_float(
+                           g, "aten.add",
+                           {{"self", input(g, {3, 37}, all)}, {"other", input(g, {37}, all)}, {"alpha", 0.5}});
+                     }});
+    cases.push_back({"clamp", [=](ir::Graph& g) {
+                       return add_float(g, "aten.clamp",
+                                        {{"self", input(g, {3, 37}, all)}, {"min", -1e-39}, {"max", ir::Argument{}}});
+                     }});
+    cases.push_back({"relu", [=](ir::Graph& g) {
+                       return add_float(g, "aten.clamp",
+                                        {{"self", input(g, {3, 37}, all)}, {"min", 0.0}, {"max", ir::Argument{}}});
+                     }});
+    for (const std::int64_t groups : {1, 2}) {
+      cases.push_back({"convolution", [=](ir::Graph& g) {
+                         std::mt19937 random(10);
+                         return add_float(
+                             g, "aten.conv2d",
+                             {{"input", input(g, {1, 2, 4, 37}, all)},
+                              {"weight", float_constant(g, {groups == 1 ? 5 : 2, 2 / groups, 3, 3}, random)},
+                              {"bias", ir::Argument{}},
+                              {"stride", Ints{1, 1}},
+                              {"padding", Ints{1, 1}},
+                              {"dilation", Ints{1, 1}},
+                              {"groups", groups}});
+                       }});
+    }
+    cases.push_back({"linear", [=](ir::Graph& g) {
+                       std::mt19937 random(11);
+                       return add_float(g, "aten.linear",
+                                        {{"input", input(g, {3, 37}, all)},
+                                         {"weight", float_constant(g, {20, 37}, random)},
+                                         {"bias", ir::Argument{}}});
+                     }});
+  }
+  return cases;
+}
+
+TEST(FloatOperators, SubnormalNumbersStayWhatTheyAre) {
+  expect_same_bits_everywhere(
+      tiny_numbers(), 2,
+      {{parse_target("cortex-m4"), "gcc"}, {parse_target("cortex-m55"), "gcc"}, {parse_target("cortex-m55"), "clang"}});
 }
 
 TEST(FloatOperators, AreNearTheirSemantics) { expect_near_evaluation(all()); }

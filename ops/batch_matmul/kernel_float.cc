@@ -1,19 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/batch_matmul/batch_matmul.h"
 #include "ops/batch_matmul/float.h"
+#include "ops/batch_matmul/float_product.h"
 #include "ops/float_kernel.h"
-#include "ops/float_matmul.h"
 
 namespace cormorant::ops::batch_matmul {
-namespace {
-
-struct FloatPlan {
-  const float* left;
-  const float* right;
-  float* output;
-  std::uint32_t batches;
-  FloatMatrixSize size;
-};
 
 Error load_bmm(Call& call) {
   Bmm<TargetWorld> args;
@@ -38,14 +29,8 @@ Error load_bmm(Call& call) {
   return Error::ok;
 }
 
-void execute_bmm(const void* plan) {
-  const auto& p = *static_cast<const FloatPlan*>(plan);
-  for (std::uint32_t b = 0; b < p.batches; ++b) {
-    multiply_matrices(p.left + b * p.size.rows * p.size.inner, p.right + b * p.size.inner * p.size.columns,
-                      p.output + b * p.size.rows * p.size.columns, p.size);
-  }
-}
-
+namespace {
+void execute_bmm(const void* plan) { multiply_all<sum_row>(*static_cast<const FloatPlan*>(plan)); }
 }  // namespace
 
 CORMORANT_KERNELS(CORMORANT_BATCH_MATMUL_KERNELS, any_cpu)

@@ -1,26 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Per output: the products of each input channel, row by row of the kernel, added up from zero in this order; then the
-// bias. Taps in the padding are left out. The loops are turned so that the innermost one runs along a row of the image
-// with one weight: no bounds to check, and the order of each output's sum is the same.
+// The order of each sum is kernels/float_sums.h's; a transposed convolution has the same, over the taps that reach a
+// result.
 #include "ops/conv2d/conv2d.h"
 #include "ops/conv2d/float.h"
+#include "ops/conv2d/float_walk.h"
 #include "ops/float_kernel.h"
 
 namespace cormorant::ops::conv2d {
 namespace {
-
-struct FloatPlan {
-  const float* input;
-  const float* weight;
-  const float* bias;  // may be null
-  float* output;
-  std::int16_t batch, groups;
-  std::int16_t in_channels, out_channels;  // of one group
-  std::int16_t in_size[2], out_size[2];    // height, width
-  std::int16_t kernel[2], stride[2], padding[2], dilation[2];
-  bool transposed;
-};
 
 // One dimension of the image; a signal [N, C, W] is an image of one row.
 struct Axis {
@@ -100,87 +88,7 @@ Error plan_float(Call& call, const FloatConvolution<TargetWorld>& a) {
   return Error::ok;
 }
 
-// The places of one side that a tap connects with places of the other: `many` walks by the stride, `few` one by one.
-struct Walk {
-  std::int32_t many, few, count;
-};
-// few[i] is at many[i · stride + offset]: those i for which both exist.
-Walk walk(std::int32_t offset, std::int32_t stride, std::int32_t many_size, std::int32_t few_size) {
-  Walk w{offset, 0, 0};
-  while (w.many < 0) {
-    w.many += stride;
-    ++w.few;
-  }
-  for (std::int32_t at = w.many; at < many_size && w.few + w.count < few_size; at += stride) ++w.count;
-  return w;
-}
-
-// out += weight · in, one channel of each, one tap after the other.
-void add_plane(const FloatPlan& p, const float* in, const float* weight, float* out) {
-  for (std::int32_t ky = 0; ky < p.kernel[0]; ++ky) {
-    const Walk rows = walk(ky * p.dilation[0] - p.padding[0], p.stride[0], p.in_size[0], p.out_size[0]);
-    for (std::int32_t kx = 0; kx < p.kernel[1]; ++kx) {
-      const Walk columns = walk(kx * p.dilation[1] - p.padding[1], p.stride[1], p.in_size[1], p.out_size[1]);
-      const float w = *weight++;
-      const std::int32_t step = p.stride[1];
-      for (std::int32_t y = 0; y < rows.count; ++y) {
-        const float* from = in + (rows.many + y * p.stride[0]) * p.in_size[1] + columns.many;
-        float* to = out + (rows.few + y) * p.out_size[1] + columns.few;
-        if (step == 1) {
-          for (std::int32_t x = 0; x < columns.count; ++x) to[x] += w * from[x];
-        } else {
-          for (std::int32_t x = 0; x < columns.count; ++x) to[x] += w * from[x * step];
-        }
-      }
-    }
-  }
-}
-
-// The same the other way round: an input pixel goes to the outputs that a stride leads to.
-void add_plane_transposed(const FloatPlan& p, const float* in, const float* weight, float* out) {
-  for (std::int32_t ky = 0; ky < p.kernel[0]; ++ky) {
-    const Walk rows = walk(ky * p.dilation[0] - p.padding[0], p.stride[0], p.out_size[0], p.in_size[0]);
-    for (std::int32_t kx = 0; kx < p.kernel[1]; ++kx) {
-      const Walk columns = walk(kx * p.dilation[1] - p.padding[1], p.stride[1], p.out_size[1], p.in_size[1]);
-      const float w = *weight++;
-      for (std::int32_t y = 0; y < rows.count; ++y) {
-        const float* from = in + (rows.few + y) * p.in_size[1] + columns.few;
-        float* to = out + (rows.many + y * p.stride[0]) * p.out_size[1] + columns.many;
-        for (std::int32_t x = 0; x < columns.count; ++x) to[x * p.stride[1]] += w * from[x];
-      }
-    }
-  }
-}
-
-template <bool transposed>
-void execute_float(const void* plan) {
-  const auto& p = *static_cast<const FloatPlan*>(plan);
-  const std::int32_t in_plane = p.in_size[0] * p.in_size[1];
-  const std::int32_t out_plane = p.out_size[0] * p.out_size[1];
-  const std::int32_t taps = p.kernel[0] * p.kernel[1];
-  const float* image = p.input;
-  float* out = p.output;
-  for (std::int32_t n = 0; n < p.batch; ++n) {
-    for (std::int32_t g = 0; g < p.groups; ++g, image += p.in_channels * in_plane) {
-      for (std::int32_t o = 0; o < p.out_channels; ++o, out += out_plane) {
-        for (std::int32_t i = 0; i < out_plane; ++i) out[i] = 0;
-        for (std::int32_t c = 0; c < p.in_channels; ++c) {
-          const std::int32_t kernel =
-              transposed ? (g * p.in_channels + c) * p.out_channels + o : (g * p.out_channels + o) * p.in_channels + c;
-          const float* weight = p.weight + kernel * taps;
-          if constexpr (transposed) {
-            add_plane_transposed(p, image + c * in_plane, weight, out);
-          } else {
-            add_plane(p, image + c * in_plane, weight, out);
-          }
-        }
-        if (p.bias == nullptr) continue;
-        const float bias = p.bias[g * p.out_channels + o];
-        for (std::int32_t i = 0; i < out_plane; ++i) out[i] += bias;
-      }
-    }
-  }
-}
+}  // namespace
 
 Error load_convolution(Call& call) {
   FloatConvolution<TargetWorld> args;
@@ -189,14 +97,8 @@ Error load_convolution(Call& call) {
   return call.error() != Error::ok ? call.error() : plan_float(call, args);
 }
 
-void execute_convolution(const void* plan) {
-  if (static_cast<const FloatPlan*>(plan)->transposed) {
-    execute_float<true>(plan);
-  } else {
-    execute_float<false>(plan);
-  }
-}
-
+namespace {
+void execute_convolution(const void* plan) { walk_convolution<sum_row>(*static_cast<const FloatPlan*>(plan)); }
 }  // namespace
 
 CORMORANT_KERNELS(CORMORANT_CONV2D_KERNELS, any_cpu)

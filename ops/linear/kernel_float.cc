@@ -1,21 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/float_kernel.h"
-#include "ops/float_matmul.h"
 #include "ops/linear/float.h"
+#include "ops/linear/float_product.h"
 #include "ops/linear/linear.h"
 
 namespace cormorant::ops::linear {
 namespace {
-
-struct FloatPlan {
-  const float* left;
-  const float* right;
-  float* output;
-  FloatMatrixSize size;
-  const float* bias;        // null: none
-  std::uint32_t bias_step;  // from row to row
-  float alpha, beta;
-};
 
 FloatPlan* plan_product(Call& call, const Tensor& left, const Tensor& right, const Tensor& out) {
   const bool matrices = left.rank == 2 && right.rank == 2 && out.rank == 2;
@@ -38,6 +28,8 @@ FloatPlan* plan_product(Call& call, const Tensor& left, const Tensor& right, con
            .beta = 0};
   return plan;
 }
+
+}  // namespace
 
 Error load_mm(Call& call) {
   Mm<TargetWorld> args;
@@ -96,23 +88,7 @@ Error load_linear(Call& call) {
   return Error::ok;
 }
 
-void execute_linear(const void* plan) {
-  const auto& p = *static_cast<const FloatPlan*>(plan);
-  const float* left = p.left;
-  float* out = p.output;
-  for (std::uint32_t m = 0; m < p.size.rows; ++m, left += p.size.inner) {
-    const float* weight = p.right;
-    for (std::uint32_t n = 0; n < p.size.columns; ++n) {
-      float sum = 0;
-      for (std::uint32_t k = 0; k < p.size.inner; ++k) sum += left[k] * *weight++;
-      *out++ = p.bias == nullptr ? sum : sum + p.bias[n];
-    }
-  }
-}
-
-void execute_float(const void* plan) {
-  const auto& p = *static_cast<const FloatPlan*>(plan);
-  multiply_matrices(p.left, p.right, p.output, p.size);
+void add_bias(const FloatPlan& p) {
   if (p.bias == nullptr) return;
   const float* bias = p.bias;
   float* out = p.output;
@@ -121,6 +97,9 @@ void execute_float(const void* plan) {
   }
 }
 
+namespace {
+void execute_linear(const void* plan) { multiply_by_weight<sum_row>(*static_cast<const FloatPlan*>(plan)); }
+void execute_float(const void* plan) { multiply_and_add<sum_row>(*static_cast<const FloatPlan*>(plan)); }
 }  // namespace
 
 CORMORANT_KERNELS(CORMORANT_LINEAR_KERNELS, any_cpu)

@@ -23,7 +23,20 @@ inline constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 constexpr std::uint32_t bits_of(float x) { return std::bit_cast<std::uint32_t>(x); }
 constexpr float from_bits(std::uint32_t bits) { return std::bit_cast<float>(bits); }
 constexpr float abs(float x) { return from_bits(bits_of(x) & 0x7FFFFFFFU); }
+
+// Comparisons, which cost a call each where there is no FPU: of integers there.
+#if defined(__arm__) && !defined(__ARM_FP)
+constexpr bool is_nan(float x) { return (bits_of(x) & 0x7FFFFFFFU) > 0x7F800000U; }
+// Ordered as the floats are; both zeros are 0.
+constexpr std::int32_t order_of(float x) {
+  const auto size = static_cast<std::int32_t>(bits_of(x) & 0x7FFFFFFFU);
+  return (bits_of(x) >> 31) != 0 ? -size : size;
+}
+constexpr bool is_less(float x, float y) { return !is_nan(x) && !is_nan(y) && order_of(x) < order_of(y); }
+#else
 constexpr bool is_nan(float x) { return x != x; }
+constexpr bool is_less(float x, float y) { return x < y; }
+#endif
 
 // c[0] + c[1]·x + c[2]·x² …, from the highest power down.
 template <class T, std::size_t N>
@@ -127,10 +140,10 @@ inline double sqrt_double(double x) {
 
 inline float exp(float x) {
   if (is_nan(x)) return x;
-  if (x > 88.7228394F) return kInfinity;
-  if (x < -103.972084F) return 0;
+  if (is_less(88.7228394F, x)) return kInfinity;
+  if (is_less(x, -103.972084F)) return 0;
   // x = n · ln 2 + r with |r| <= ln 2 / 2. The first part of ln 2 has so few bits that its product is exact.
-  const auto n = static_cast<std::int32_t>(x * 1.44269502F + (x < 0 ? -0.5F : 0.5F));
+  const auto n = static_cast<std::int32_t>(x * 1.44269502F + (is_less(x, 0) ? -0.5F : 0.5F));
   const auto whole = static_cast<float>(n);
   const float r = (x - whole * 0.693359375F) - whole * -2.12194442e-4F;
   constexpr float kSeries[] = {0.5F,           0.166666672F, 0.0416662693F,

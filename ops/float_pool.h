@@ -64,6 +64,7 @@ struct FloatTaps {
 inline FloatTaps taps_at(const FloatPoolAxis& axis, std::int32_t index) {
   const std::int32_t begin = index * axis.stride - axis.padding;
   const std::int32_t padded = axis.in + axis.padding;
+  if (begin >= 0 && begin + (axis.kernel - 1) * axis.dilation < axis.in) return {begin, axis.kernel, axis.kernel};
   FloatTaps taps{begin, 0, 0};
   for (std::int32_t k = 0, at = begin; k < axis.kernel && at < padded; ++k, at += axis.dilation) {
     ++taps.counted;

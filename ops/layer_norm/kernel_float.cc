@@ -116,6 +116,14 @@ Error load_rms_norm(Call& call) {
   return Error::ok;
 }
 
+void scale_channels(const FloatPlan& p, const float* from, float* to, std::uint32_t group, float mean, float factor) {
+  for (std::uint32_t c = 0; c < p.channels; ++c) {
+    const float weight = p.weight == nullptr ? 1 : p.weight[group * p.channels + c];
+    const float bias = p.bias == nullptr ? 0 : p.bias[group * p.channels + c];
+    for (std::uint32_t i = 0; i < p.inner; ++i) *to++ = (*from++ - mean) * factor * weight + bias;
+  }
+}
+
 void execute_float(const void* plan) {
   const auto& p = *static_cast<const FloatPlan*>(plan);
   const std::uint32_t size = p.channels * p.inner;
@@ -135,10 +143,12 @@ void execute_float(const void* plan) {
       spread += distance * distance;
     }
     const float factor = 1 / float_math::sqrt(spread / count + p.eps);
-    for (std::uint32_t c = 0; c < p.channels; ++c) {
-      const float weight = p.weight == nullptr ? 1 : p.weight[group * p.channels + c];
-      const float bias = p.bias == nullptr ? 0 : p.bias[group * p.channels + c];
-      for (std::uint32_t i = 0; i < p.inner; ++i) *to++ = (*from++ - mean) * factor * weight + bias;
+    if (p.inner == 1 && p.weight != nullptr && p.bias != nullptr) {
+      const float* const weight = p.weight + group * p.channels;
+      const float* const bias = p.bias + group * p.channels;
+      for (std::uint32_t c = 0; c < size; ++c) to[c] = (from[c] - mean) * factor * weight[c] + bias[c];
+    } else {
+      scale_channels(p, from, to, group, mean, factor);
     }
     if (p.means != nullptr) {
       p.means[row] = mean;

@@ -41,6 +41,23 @@ Error load_max_pool_with_indices(Call& call) {
 void execute_float_max_pool(const void* plan) {
   const auto& p = *static_cast<const FloatMaxPlan*>(plan);
   const std::int32_t width = p.pool.axes[1].in;
+  if (p.indices == nullptr) {
+    const std::int32_t row_step = p.pool.axes[0].dilation * width;
+    const std::int32_t step = p.pool.axes[1].dilation;
+    run_float_pool(p.pool, [=](const float* image, const FloatTaps& rows, const FloatTaps& columns) {
+      float largest = -float_math::kInfinity;
+      const float* row = image + rows.first * width + columns.first;
+      for (std::int32_t y = rows.count; y > 0; --y, row += row_step) {
+        const float* at = row;
+        for (std::int32_t x = columns.count; x > 0; --x, at += step) {
+          const float value = *at;
+          if (float_math::is_less(largest, value) || float_math::is_nan(value)) largest = value;
+        }
+      }
+      return largest;
+    });
+    return;
+  }
   std::int64_t* index = p.indices;
   run_float_pool(p.pool, [&](const float* image, const FloatTaps& rows, const FloatTaps& columns) {
     float largest = -float_math::kInfinity;
@@ -50,12 +67,12 @@ void execute_float_max_pool(const void* plan) {
       for (std::int32_t x = 0; x < columns.count; ++x) {
         const std::int32_t at = row + x * p.pool.axes[1].dilation;
         const float value = image[at];
-        if (!(value > largest) && value == value) continue;
+        if (!float_math::is_less(largest, value) && !float_math::is_nan(value)) continue;
         largest = value;
         where = at;
       }
     }
-    if (index != nullptr) *index++ = where;
+    *index++ = where;
     return largest;
   });
 }

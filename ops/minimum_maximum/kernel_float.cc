@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // As in PyTorch, a NaN on either side is the result.
+#include "base/float_math.h"
 #include "ops/float_binary.h"
 #include "ops/float_kernel.h"
 #include "ops/minimum_maximum/minimum_maximum.h"
 
 namespace cormorant::ops::minimum_maximum {
 namespace {
+
+using float_math::is_less;
+using float_math::is_nan;
 
 Error load_float(Call& call) {
   FloatBinary<TargetWorld> args;
@@ -16,12 +20,12 @@ Error load_float(Call& call) {
 
 void execute_minimum(const void* plan) {
   const auto& p = *static_cast<const FloatBroadcastPlan*>(plan);
-  run_float_broadcast(p.tensors, [](float x, float y) { return x < y || x != x ? x : y; });
+  run_float_broadcast(p.tensors, [](float x, float y) { return is_less(x, y) || is_nan(x) ? x : y; });
 }
 
 void execute_maximum(const void* plan) {
   const auto& p = *static_cast<const FloatBroadcastPlan*>(plan);
-  run_float_broadcast(p.tensors, [](float x, float y) { return x > y || x != x ? x : y; });
+  run_float_broadcast(p.tensors, [](float x, float y) { return is_less(y, x) || is_nan(x) ? x : y; });
 }
 
 }  // namespace

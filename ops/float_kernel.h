@@ -6,6 +6,7 @@
 #pragma once
 
 #include "ops/broadcast_load.h"
+#include "ops/float_plan.h"
 #include "runtime/kernel.h"
 
 namespace cormorant::ops {
@@ -30,13 +31,6 @@ inline bool is_countable(const Tensor& tensor) {
 
 // ---- functions of one element ---------------------------------------------------------------------------------------
 
-struct FloatMapPlan {
-  const float* input;  // may be the output
-  float* output;
-  std::uint32_t count;
-  float parameters[3];
-};
-
 inline Error plan_float_map(Call& call, const Tensor& input, const Tensor& out, const float (&parameters)[3]) {
   call.require(is_f32(input) && is_f32(out), Error::unsupported);
   call.require(input.lies_like(out), Error::bad_shape);
@@ -53,16 +47,11 @@ inline Error plan_float_map(Call& call, const Tensor& input, const Tensor& out, 
 // f(element, parameters)
 template <class F>
 inline void run_float_map(const void* plan, F f) {
-  const auto& p = *static_cast<const FloatMapPlan*>(plan);
+  const FloatMapPlan p = *static_cast<const FloatMapPlan*>(plan);  // which no output changes
   for (std::uint32_t i = 0; i < p.count; ++i) p.output[i] = f(p.input[i], p.parameters);
 }
 
 // ---- functions of two elements --------------------------------------------------------------------------------------
-
-struct FloatBroadcastPlan {
-  Broadcast tensors;  // of floats; steps count elements
-  float parameter;
-};
 
 inline Error plan_float_broadcast(Call& call, const Tensor& self, const Tensor& other, const Tensor& out,
                                   float parameter) {

@@ -15,7 +15,7 @@
 // compilers: no node of a graph is one. What follows the name:
 //   code       the files that define its kernels: kernel_scalar.cc, …; any_cpu is kernel_float.cc, one source for all,
 //              and so is words, kernel_words.cc, for activations of 16 bits; scalar_words, … are
-//              kernel_scalar_words.cc, …
+//              kernel_scalar_words.cc, …; any_cpu_mve is any_cpu, and kernel_mve_float.cc for CPUs with MVE
 //   load       reads and checks the arguments, everywhere (kernel.cc)
 //   execute    looked up where the list is read: each kernel file defines its own, reference.cc the host's. An operator
 //              that only puts shared loops together gives a template over kLoops instead, and has no kernel files.
@@ -44,8 +44,8 @@
   }                                                                 \
   LIST(CORMORANT_OURS_##code, CORMORANT_THEIRS_##code, CORMORANT_THEIRS_##code)
 
-// What of nine belongs to a code: CORMORANT_IN_<code>(scalar, dsp, mve, dsp_small, any_cpu, words, scalar_words,
-// dsp_words, mve_words).
+// What of ten belongs to a code: CORMORANT_IN_<code>(scalar, dsp, mve, dsp_small, any_cpu, words, scalar_words,
+// dsp_words, mve_words, mve_float).
 #define CORMORANT_IN_scalar(scalar, ...) scalar
 #define CORMORANT_IN_dsp(scalar, dsp, ...) dsp
 #define CORMORANT_IN_mve(scalar, dsp, mve, ...) mve
@@ -56,8 +56,11 @@
 #define CORMORANT_IN_words(scalar, dsp, mve, dsp_small, any_cpu, words, ...) words
 #define CORMORANT_IN_scalar_words(scalar, dsp, mve, dsp_small, any_cpu, words, scalar_words, ...) scalar_words
 #define CORMORANT_IN_dsp_words(scalar, dsp, mve, dsp_small, any_cpu, words, scalar_words, dsp_words, ...) dsp_words
-#define CORMORANT_IN_mve_words(scalar, dsp, mve, dsp_small, any_cpu, words, scalar_words, dsp_words, mve_words) \
+#define CORMORANT_IN_mve_words(scalar, dsp, mve, dsp_small, any_cpu, words, scalar_words, dsp_words, mve_words, ...) \
   mve_words
+#define CORMORANT_IN_any_cpu_mve(scalar, dsp, mve, dsp_small, any_cpu, words, scalar_words, dsp_words, mve_words, \
+                                 mve_float)                                                                       \
+  any_cpu mve_float
 
 #define CORMORANT_LOOPS_scalar Loops::scalar
 #define CORMORANT_LOOPS_dsp Loops::dsp
@@ -68,6 +71,7 @@
 #define CORMORANT_LOOPS_scalar_words Loops::scalar
 #define CORMORANT_LOOPS_dsp_words Loops::dsp
 #define CORMORANT_LOOPS_mve_words Loops::mve
+#define CORMORANT_LOOPS_mve_float Loops::mve
 
 // Kernels of other types, CORMORANT_<OP>_NUMBERS(NUMBERS): lines NUMBERS(library, operator, overload, load, execute)
 // for names whose kernel elsewhere is of floats alone (or, of cat, of one type). They take all types, floats as well,
@@ -80,36 +84,39 @@
 #define CORMORANT_OUR_KERNEL(op, overload, load, execute) \
   CORMORANT_KERNEL(cormorant_##op##_##overload, names::cormorant_##op##_##overload, load, execute)
 #define CORMORANT_OURS_scalar(op, overload, code, load, execute, ...) \
-  CORMORANT_IN_##code(CORMORANT_OUR_KERNEL(op, overload, load, execute), , , , , , , , )
+  CORMORANT_IN_##code(CORMORANT_OUR_KERNEL(op, overload, load, execute), , , , , , , , , )
 #define CORMORANT_OURS_dsp(op, overload, code, load, execute, ...) \
-  CORMORANT_IN_##code(, CORMORANT_OUR_KERNEL(op, overload, load, execute), , , , , , , )
+  CORMORANT_IN_##code(, CORMORANT_OUR_KERNEL(op, overload, load, execute), , , , , , , , )
 #define CORMORANT_OURS_mve(op, overload, code, load, execute, ...) \
-  CORMORANT_IN_##code(, , CORMORANT_OUR_KERNEL(op, overload, load, execute), , , , , , )
+  CORMORANT_IN_##code(, , CORMORANT_OUR_KERNEL(op, overload, load, execute), , , , , , , )
 #define CORMORANT_OURS_dsp_small(op, overload, code, load, execute, ...) \
-  CORMORANT_IN_##code(, , , CORMORANT_OUR_KERNEL(op, overload, load, execute), , , , , )
+  CORMORANT_IN_##code(, , , CORMORANT_OUR_KERNEL(op, overload, load, execute), , , , , , )
 #define CORMORANT_OURS_any_cpu(op, overload, code, load, execute, ...) \
-  CORMORANT_IN_##code(, , , , CORMORANT_OUR_KERNEL(op, overload, load, execute), , , , )
+  CORMORANT_IN_##code(, , , , CORMORANT_OUR_KERNEL(op, overload, load, execute), , , , , )
 #define CORMORANT_OURS_words(op, overload, code, load, execute, ...) \
-  CORMORANT_IN_##code(, , , , , CORMORANT_OUR_KERNEL(op, overload, load, execute), , , )
+  CORMORANT_IN_##code(, , , , , CORMORANT_OUR_KERNEL(op, overload, load, execute), , , , )
 #define CORMORANT_OURS_scalar_words(op, overload, code, load, execute, ...) \
-  CORMORANT_IN_##code(, , , , , , CORMORANT_OUR_KERNEL(op, overload, load, execute), , )
+  CORMORANT_IN_##code(, , , , , , CORMORANT_OUR_KERNEL(op, overload, load, execute), , , )
 #define CORMORANT_OURS_dsp_words(op, overload, code, load, execute, ...) \
-  CORMORANT_IN_##code(, , , , , , , CORMORANT_OUR_KERNEL(op, overload, load, execute), )
+  CORMORANT_IN_##code(, , , , , , , CORMORANT_OUR_KERNEL(op, overload, load, execute), , )
 #define CORMORANT_OURS_mve_words(op, overload, code, load, execute, ...) \
-  CORMORANT_IN_##code(, , , , , , , , CORMORANT_OUR_KERNEL(op, overload, load, execute))
+  CORMORANT_IN_##code(, , , , , , , , CORMORANT_OUR_KERNEL(op, overload, load, execute), )
+#define CORMORANT_OURS_mve_float(...)
 
 // Their names do not say the instruction set, so the symbols do.
 #define CORMORANT_THEIR_KERNEL(name, isa, load, execute) CORMORANT_KERNEL(name##_##isa, names::name, load, execute)
 #define CORMORANT_THEIRS_scalar(library, op, overload, code, load, execute, ...) \
-  CORMORANT_IN_##code(CORMORANT_THEIR_KERNEL(library##_##op##_##overload, scalar, load, execute), , , , , , , , )
+  CORMORANT_IN_##code(CORMORANT_THEIR_KERNEL(library##_##op##_##overload, scalar, load, execute), , , , , , , , , )
 #define CORMORANT_THEIRS_dsp(library, op, overload, code, load, execute, ...) \
-  CORMORANT_IN_##code(, CORMORANT_THEIR_KERNEL(library##_##op##_##overload, dsp, load, execute), , , , , , , )
+  CORMORANT_IN_##code(, CORMORANT_THEIR_KERNEL(library##_##op##_##overload, dsp, load, execute), , , , , , , , )
 #define CORMORANT_THEIRS_mve(library, op, overload, code, load, execute, ...) \
-  CORMORANT_IN_##code(, , CORMORANT_THEIR_KERNEL(library##_##op##_##overload, mve, load, execute), , , , , , )
+  CORMORANT_IN_##code(, , CORMORANT_THEIR_KERNEL(library##_##op##_##overload, mve, load, execute), , , , , , , )
 #define CORMORANT_THEIRS_dsp_small(...)
 #define CORMORANT_THEIRS_any_cpu(library, op, overload, code, load, execute, ...) \
-  CORMORANT_IN_##code(, , , , CORMORANT_THEIR_KERNEL(library##_##op##_##overload, scalar, load, execute), , , , )
+  CORMORANT_IN_##code(, , , , CORMORANT_THEIR_KERNEL(library##_##op##_##overload, scalar, load, execute), , , , , )
 #define CORMORANT_THEIRS_words(...)
 #define CORMORANT_THEIRS_scalar_words(...)
 #define CORMORANT_THEIRS_dsp_words(...)
 #define CORMORANT_THEIRS_mve_words(...)
+#define CORMORANT_THEIRS_mve_float(library, op, overload, code, load, execute, ...) \
+  CORMORANT_IN_##code(, , , , , , , , , CORMORANT_THEIR_KERNEL(library##_##op##_##overload, mve, load, execute))

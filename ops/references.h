@@ -22,9 +22,9 @@
 
 #define CORMORANT_DECLARE_OURS(op, overload, code, ...)                            \
   CORMORANT_IN_##code(, , , , extern "C" const Kernel cormorant_##op##_##overload; \
-                      , extern "C" const Kernel cormorant_##op##_##overload;, , , )
+                      , extern "C" const Kernel cormorant_##op##_##overload;, , , , )
 #define CORMORANT_DECLARE_THEIRS(library, op, overload, code, ...) \
-  CORMORANT_IN_##code(, , , , extern "C" const Kernel library##_##op##_##overload##_scalar;, , , , )
+  CORMORANT_IN_##code(, , , , extern "C" const Kernel library##_##op##_##overload##_scalar;, , , , , )
 
 #define CORMORANT_ADD_OURS(op, overload, code, load, execute, precision, S)                               \
   CORMORANT_ADD(cormorant_##op##_##overload, cormorant_##op##_##overload, code, load, execute, precision, \
@@ -36,11 +36,11 @@
   CORMORANT_ADD(library##_##op##_##overload, library##_##op##_##overload##_scalar, code, load, execute, precision, \
                 std::nullopt)
 
-#define CORMORANT_ADD(name, symbol, code, load, execute, precision, signature)                            \
-  {                                                                                                       \
-    CORMORANT_HOST_KERNEL_##code(CORMORANT_OWN_LOOPS(name, load, execute), CORMORANT_SAME_SOURCE(symbol)) \
-        list.push_back({names::name, signature, precisions::precision(),                                  \
-                        isas_of(0 CORMORANT_IN_##code(| 1, | 2, | 4, | 2, , , | 1, | 2, | 4)), &kernel}); \
+#define CORMORANT_ADD(name, symbol, code, load, execute, precision, signature)                              \
+  {                                                                                                         \
+    CORMORANT_HOST_KERNEL_##code(CORMORANT_OWN_LOOPS(name, load, execute), CORMORANT_SAME_SOURCE(symbol))   \
+        list.push_back({names::name, signature, precisions::precision(),                                    \
+                        isas_of(0 CORMORANT_IN_##code(| 1, | 2, | 4, | 2, , , | 1, | 2, | 4, )), &kernel}); \
   }
 #define CORMORANT_OWN_LOOPS(name, load, execute) static constexpr Kernel kernel = {names::name, load, execute};
 #define CORMORANT_SAME_SOURCE(symbol) const Kernel& kernel = symbol;
@@ -51,6 +51,7 @@
 #define CORMORANT_HOST_KERNEL_scalar_dsp_mve(own, same) own
 #define CORMORANT_HOST_KERNEL_dsp_small(own, same) own
 #define CORMORANT_HOST_KERNEL_any_cpu(own, same) same
+#define CORMORANT_HOST_KERNEL_any_cpu_mve(own, same) same
 #define CORMORANT_HOST_KERNEL_words(own, same) same
 #define CORMORANT_HOST_KERNEL_scalar_words(own, same) own
 #define CORMORANT_HOST_KERNEL_dsp_words(own, same) own

@@ -20,8 +20,8 @@
   OURS(add, mve, mve, load_factor, execute_factor, w8a8, FactorAdd)                       \
   OURS(add, words, words, load_words, execute_words, w8a16, FactorAdd)                    \
   OURS(add, mve_words, mve_words, load_words, execute_words, w8a16, FactorAdd)            \
-  THEIRS(aten, add, out, any_cpu, load_float<1>, execute_float, f32, FloatAdd)            \
-  THEIRS(aten, sub, out, any_cpu, load_float<-1>, execute_float, f32, FloatAdd)
+  THEIRS(aten, add, out, any_cpu_mve, load_float<1>, execute_float, f32, FloatAdd)        \
+  THEIRS(aten, sub, out, any_cpu_mve, load_float<-1>, execute_float, f32, FloatAdd)
 CORMORANT_NAMES(CORMORANT_ADD_KERNELS)
 
 namespace cormorant::ops::add {

@@ -54,4 +54,10 @@ struct WordsPlan {
 
 Error load_words(Call& call);
 
+// Of floats, into a FloatBroadcastPlan whose parameter is sign · alpha.
+template <int sign>
+Error load_float(Call& call);
+extern template Error load_float<1>(Call& call);
+extern template Error load_float<-1>(Call& call);
+
 }  // namespace cormorant::ops::add

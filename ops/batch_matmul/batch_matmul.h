@@ -22,7 +22,7 @@
   OURS(batch_matmul, v6m, scalar, load_v6m, execute_v6m, w8a8, PackedBatchMatmul)                          \
   OURS(batch_matmul, dsp, dsp, load_dsp, execute_packed, w8a8, PackedBatchMatmul)                          \
   OURS(batch_matmul, mve, mve, load_mve, execute_packed, w8a8, PackedBatchMatmul)                          \
-  THEIRS(aten, bmm, out, any_cpu, load_bmm, execute_bmm, f32, Bmm)
+  THEIRS(aten, bmm, out, any_cpu_mve, load_bmm, execute_bmm, f32, Bmm)
 CORMORANT_NAMES(CORMORANT_BATCH_MATMUL_KERNELS)
 
 namespace cormorant::ops::batch_matmul {

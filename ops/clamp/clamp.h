@@ -10,14 +10,14 @@
 #include "ops/kernel_list.h"
 #include "target/target.h"
 
-#define CORMORANT_CLAMP_KERNELS(OURS, THEIRS, FOREIGN)                                         \
-  OURS(clamp, scalar, scalar, load_clamp, execute, w8a8, Clamp)                                \
-  OURS(clamp, dsp, dsp, load_clamp, execute, w8a8, Clamp)                                      \
-  OURS(clamp, mve, mve, load_clamp, execute, w8a8, Clamp)                                      \
-  OURS(clamp, words, words, load_words_clamp, execute_words, w8a16, Clamp)                     \
-  THEIRS(aten, clamp, out, any_cpu, load_float_clamp, execute_float_clamp, any, FloatClamp)    \
-  THEIRS(aten, hardtanh, out, any_cpu, load_hardtanh, execute_float_clamp, f32, FloatHardtanh) \
-  THEIRS(aten, relu, out, any_cpu, load_relu, execute_float_clamp, f32, FloatRelu)
+#define CORMORANT_CLAMP_KERNELS(OURS, THEIRS, FOREIGN)                                             \
+  OURS(clamp, scalar, scalar, load_clamp, execute, w8a8, Clamp)                                    \
+  OURS(clamp, dsp, dsp, load_clamp, execute, w8a8, Clamp)                                          \
+  OURS(clamp, mve, mve, load_clamp, execute, w8a8, Clamp)                                          \
+  OURS(clamp, words, words, load_words_clamp, execute_words, w8a16, Clamp)                         \
+  THEIRS(aten, clamp, out, any_cpu_mve, load_float_clamp, execute_float_clamp, any, FloatClamp)    \
+  THEIRS(aten, hardtanh, out, any_cpu_mve, load_hardtanh, execute_float_clamp, f32, FloatHardtanh) \
+  THEIRS(aten, relu, out, any_cpu_mve, load_relu, execute_float_clamp, f32, FloatRelu)
 CORMORANT_NAMES(CORMORANT_CLAMP_KERNELS)
 
 namespace cormorant::ops {

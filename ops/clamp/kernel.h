@@ -17,4 +17,12 @@ struct ClampPlan {
 Error load_clamp(Call& call);
 Error load_words_clamp(Call& call);
 
+// Clamps of floats, and of what other compilers leave in their place: a FloatMapPlan with both bounds.
+Error load_float_clamp(Call& call);
+Error load_hardtanh(Call& call);
+Error load_relu(Call& call);
+struct FloatMapPlan;
+bool is_int8_clamp(const FloatMapPlan& plan);
+void execute_int8_clamp(const FloatMapPlan& plan);
+
 }  // namespace cormorant::ops

@@ -3,8 +3,8 @@
 // As in PyTorch, the maximum wins where the bounds cross, and a NaN stays one. ExecuTorch's Cortex-M compiler also
 // leaves clamps of int8 in its programs, whose bounds are stored integers.
 #include "base/float_math.h"
-#include "ops/clamp/clamp.h"
 #include "ops/clamp/float.h"
+#include "ops/clamp/kernel.h"
 #include "ops/float_kernel.h"
 
 namespace cormorant::ops {
@@ -29,6 +29,8 @@ Error plan_int8_clamp(Call& call, const FloatClamp<TargetWorld>& args) {
   return Error::ok;
 }
 
+}  // namespace
+
 Error load_float_clamp(Call& call) {
   FloatClamp<TargetWorld> args;
   if (!call.read_signature(args)) return call.error();
@@ -48,6 +50,8 @@ Error load_relu(Call& call) {
   return plan_float_map(call, args.self, args.out, {0, kInfinity, 0});
 }
 
+bool is_int8_clamp(const FloatMapPlan& p) { return p.parameters[kIsInt8] != 0; }
+
 void execute_int8_clamp(const FloatMapPlan& p) {
   const auto* const input = reinterpret_cast<const std::int8_t*>(p.input);
   auto* const output = reinterpret_cast<std::int8_t*>(p.output);
@@ -59,15 +63,15 @@ void execute_int8_clamp(const FloatMapPlan& p) {
   }
 }
 
+namespace {
 void execute_float_clamp(const void* plan) {
   const auto& map = *static_cast<const FloatMapPlan*>(plan);
-  if (map.parameters[kIsInt8] != 0) return execute_int8_clamp(map);
+  if (is_int8_clamp(map)) return execute_int8_clamp(map);
   run_float_map(plan, [](float x, const float* bounds) {
-    const float above = x < bounds[0] ? bounds[0] : x;
-    return above > bounds[1] ? bounds[1] : above;
+    const float above = float_math::is_less(x, bounds[0]) ? bounds[0] : x;
+    return float_math::is_less(bounds[1], above) ? bounds[1] : above;
   });
 }
-
 }  // namespace
 
 CORMORANT_KERNELS(CORMORANT_CLAMP_KERNELS, any_cpu)

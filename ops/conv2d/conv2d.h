@@ -49,7 +49,7 @@
   OURS(conv2d, v6m_words, scalar_words, words::load_v6m, words::execute_v6m, w8a16, PackedConv2d)               \
   OURS(conv2d, dsp_words, dsp_words, words::load_dsp, words::execute_dsp, w8a16, PackedConv2d)                  \
   OURS(conv2d, mve_words, mve_words, words::load_mve, words::execute_mve, w8a16, PackedConv2d)                  \
-  THEIRS(aten, convolution, out, any_cpu, load_convolution, execute_convolution, f32, FloatConvolution)
+  THEIRS(aten, convolution, out, any_cpu_mve, load_convolution, execute_convolution, f32, FloatConvolution)
 CORMORANT_NAMES(CORMORANT_CONV2D_KERNELS)
 
 namespace cormorant::ops::conv2d {

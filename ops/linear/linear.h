@@ -27,9 +27,9 @@
   OURS(linear, dsp_rows, dsp, load_packed_rows, execute_rows, w8a8, PackedLinear)               \
   OURS(linear, mve, mve, load_packed_mve, execute_groups, w8a8, PackedLinear)                   \
   OURS(linear, mve_rows, mve, load_packed_rows, execute_rows, w8a8, PackedLinear)               \
-  THEIRS(aten, addmm, out, any_cpu, load_addmm, execute_float, f32, Addmm)                      \
-  THEIRS(aten, mm, out, any_cpu, load_mm, execute_float, f32, Mm)                               \
-  FOREIGN(aten, linear, out, any_cpu, load_linear, execute_linear, f32)
+  THEIRS(aten, addmm, out, any_cpu_mve, load_addmm, execute_float, f32, Addmm)                  \
+  THEIRS(aten, mm, out, any_cpu_mve, load_mm, execute_float, f32, Mm)                           \
+  FOREIGN(aten, linear, out, any_cpu_mve, load_linear, execute_linear, f32)
 CORMORANT_NAMES(CORMORANT_LINEAR_KERNELS)
 
 namespace cormorant::ops::linear {

@@ -32,5 +32,6 @@ struct Plan {
 Error load(Call& call);          // cortex_m::quantized_mul
 Error load_clamped(Call& call);  // cormorant::mul
 Error load_words(Call& call);
+Error load_float(Call& call);  // aten::mul, into a FloatBroadcastPlan
 
 }  // namespace cormorant::ops::mul

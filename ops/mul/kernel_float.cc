@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/float_binary.h"
 #include "ops/float_kernel.h"
-#include "ops/mul/mul.h"
+#include "ops/mul/kernel.h"
 
 namespace cormorant::ops::mul {
-namespace {
 
 Error load_float(Call& call) {
   FloatBinary<TargetWorld> args;
@@ -12,11 +11,11 @@ Error load_float(Call& call) {
   return plan_float_broadcast(call, args.self, args.other, args.out, 0);
 }
 
+namespace {
 void execute_float(const void* plan) {
   const auto& p = *static_cast<const FloatBroadcastPlan*>(plan);
   run_float_broadcast(p.tensors, [](float x, float y) { return x * y; });
 }
-
 }  // namespace
 
 CORMORANT_KERNELS(CORMORANT_MUL_KERNELS, any_cpu)

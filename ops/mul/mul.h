@@ -19,7 +19,7 @@
   OURS(mul, dsp, dsp, load_clamped, execute, w8a8, ClampedMul)                            \
   OURS(mul, mve, mve, load_clamped, execute, w8a8, ClampedMul)                            \
   OURS(mul, words, words, load_words, execute_words, w8a16, WordsMul)                     \
-  THEIRS(aten, mul, out, any_cpu, load_float, execute_float, f32, FloatBinary)
+  THEIRS(aten, mul, out, any_cpu_mve, load_float, execute_float, f32, FloatBinary)
 CORMORANT_NAMES(CORMORANT_MUL_KERNELS)
 
 namespace cormorant::ops::mul {

@@ -1,19 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Distances to the largest element, their exponentials added up in order, then a division; or a logarithm subtracted.
-#include "base/float_math.h"
 #include "ops/float_kernel.h"
 #include "ops/softmax/float.h"
+#include "ops/softmax/float_rows.h"
 #include "ops/softmax/softmax.h"
 
 namespace cormorant::ops::softmax {
-namespace {
-
-struct FloatPlan {
-  const float* input;  // may be the output
-  float* output;
-  std::uint32_t outer, size, inner;
-};
 
 Error load_float(Call& call) {
   FloatSoftmax<TargetWorld> args;
@@ -39,28 +32,25 @@ Error load_float(Call& call) {
   return Error::ok;
 }
 
+float raise_row(const FloatPlan& p, const float* from, float* to, float largest) {
+  float sum = 0;
+  for (std::uint32_t k = 0; k < p.size; ++k) {
+    const float power = float_math::exp(from[k * p.inner] - largest);
+    to[k * p.inner] = power;
+    sum += power;
+  }
+  return sum;
+}
+
+namespace {
+
 template <bool is_log>
 void execute_float(const void* plan) {
   const auto& p = *static_cast<const FloatPlan*>(plan);
   for (std::uint32_t o = 0; o < p.outer; ++o) {
     for (std::uint32_t i = 0; i < p.inner; ++i) {
       const std::uint32_t first = o * p.size * p.inner + i;
-      const float* const from = p.input + first;
-      float* const to = p.output + first;
-      float largest = -float_math::kInfinity;
-      for (std::uint32_t k = 0; k < p.size; ++k) largest = from[k * p.inner] > largest ? from[k * p.inner] : largest;
-      float sum = 0;
-      for (std::uint32_t k = 0; k < p.size; ++k) {
-        const float distance = from[k * p.inner] - largest;
-        const float power = float_math::exp(distance);
-        to[k * p.inner] = is_log ? distance : power;
-        sum += power;
-      }
-      const float logarithm = is_log ? float_math::log(sum) : 0;
-      for (std::uint32_t k = 0; k < p.size; ++k) {
-        float& value = to[k * p.inner];
-        value = is_log ? value - logarithm : value / sum;
-      }
+      softmax_row<is_log>(p, p.input + first, p.output + first, raise_row);
     }
   }
 }

@@ -11,16 +11,16 @@
 #include "ops/kernel_list.h"
 #include "target/target.h"
 
-#define CORMORANT_SOFTMAX_KERNELS(OURS, THEIRS, FOREIGN)                                    \
-  THEIRS(cortex_m, softmax, out, scalar_dsp_mve, load, execute, w8a8, Softmax)              \
-  OURS(softmax, scalar, scalar, load_table, execute_table, w8a8, TableSoftmax)              \
-  OURS(softmax, dsp, dsp, load_table, execute_table, w8a8, TableSoftmax)                    \
-  OURS(softmax, mve, mve, load_table, execute_table, w8a8, TableSoftmax)                    \
-  OURS(log_softmax, scalar, scalar, load_log, execute_log, w8a8, LogSoftmax)                \
-  OURS(log_softmax, dsp, dsp, load_log, execute_log, w8a8, LogSoftmax)                      \
-  OURS(log_softmax, mve, mve, load_log, execute_log, w8a8, LogSoftmax)                      \
-  OURS(softmax, words, words, load_words, execute_words, w8a16, WordsSoftmax)               \
-  THEIRS(aten, _softmax, out, any_cpu, load_float, execute_float<false>, f32, FloatSoftmax) \
+#define CORMORANT_SOFTMAX_KERNELS(OURS, THEIRS, FOREIGN)                                        \
+  THEIRS(cortex_m, softmax, out, scalar_dsp_mve, load, execute, w8a8, Softmax)                  \
+  OURS(softmax, scalar, scalar, load_table, execute_table, w8a8, TableSoftmax)                  \
+  OURS(softmax, dsp, dsp, load_table, execute_table, w8a8, TableSoftmax)                        \
+  OURS(softmax, mve, mve, load_table, execute_table, w8a8, TableSoftmax)                        \
+  OURS(log_softmax, scalar, scalar, load_log, execute_log, w8a8, LogSoftmax)                    \
+  OURS(log_softmax, dsp, dsp, load_log, execute_log, w8a8, LogSoftmax)                          \
+  OURS(log_softmax, mve, mve, load_log, execute_log, w8a8, LogSoftmax)                          \
+  OURS(softmax, words, words, load_words, execute_words, w8a16, WordsSoftmax)                   \
+  THEIRS(aten, _softmax, out, any_cpu_mve, load_float, execute_float<false>, f32, FloatSoftmax) \
   THEIRS(aten, _log_softmax, out, any_cpu, load_float, execute_float<true>, f32, FloatSoftmax)
 CORMORANT_NAMES(CORMORANT_SOFTMAX_KERNELS)
 

@@ -301,7 +301,7 @@ template <bool kApart>
   }
 }
 
-void sum_one(const FloatRow& r, const FloatLine& line, const Steps& step, std::int32_t output) {
+[[gnu::noinline]] void sum_one(const FloatRow& r, const FloatLine& line, const Steps& step, std::int32_t output) {
   const float* const in = r.in + output * r.in_output;
   const float* const weight = r.weight + output * r.weight_output;
   const float* const bias = bias_of(r, output);
@@ -341,17 +341,19 @@ struct Scaling {
   }
 };
 
+// These apart, so that their registers are not saved at the same time.
+[[gnu::noinline]] void scale_row(const FloatRow& row, const FloatLine& line) {
+  for (std::int32_t o = 0; o < row.outputs; ++o) {
+    const float* const in = row.in + o * row.in_output + line.first_in;
+    const Scaling f{row.weight[o * row.weight_output], row.bias == nullptr ? 0 : row.bias[o]};
+    map_floats(in, 1, in, 1, row.out + o * row.out_output, static_cast<std::uint32_t>(line.count), f);
+  }
+}
+
 }  // namespace
 
 void sum_row_mve(const FloatRow& row, const FloatLine& line) {
-  if (is_scaling(row, line) && line.in_step == 1 && line.out_step == 1) {
-    for (std::int32_t o = 0; o < row.outputs; ++o) {
-      const float* const in = row.in + o * row.in_output + line.first_in;
-      const Scaling f{row.weight[o * row.weight_output], row.bias == nullptr ? 0 : row.bias[o]};
-      map_floats(in, 1, in, 1, row.out + o * row.out_output, static_cast<std::uint32_t>(line.count), f);
-    }
-    return;
-  }
+  if (is_scaling(row, line) && line.in_step == 1 && line.out_step == 1) return scale_row(row, line);
   const Steps step{row.taps,
                    row.in_tap * kBytes,
                    line.in_tap,

@@ -10,6 +10,7 @@
 
 #include "base/diagnostic.h"
 #include "evaluate/graph.h"
+#include "quantizer/held_out.h"
 #include "quantizer/observe.h"
 #include "quantizer/parallel.h"
 #include "quantizer/weights.h"
@@ -95,13 +96,27 @@ std::vector<Proposal> wide_proposals(const Distribution& seen, Observer observer
       {{Observer::minmax}, params_for_range(kBeyond * seen.min(), std::min(largest, kBeyond * seen.max()), kWords)}};
 }
 
+// With only a few numbers, the largest says little about what inference will see. Among n numbers with tails like the
+// normal distribution's, the next record is larger by about 1 / (2 ln n); there will be several, and those of one
+// sample are alike. Where there are many numbers, clipping a few does not matter.
+ir::QuantParams somewhat_wider(const Distribution& seen, double largest) {
+  constexpr double kFew = 512;
+  const double share = std::min(1.0, std::sqrt(kFew / std::max(seen.count, 1.0)));
+  const double beyond = 1 + share / std::log(std::max(seen.count, 8.0));
+  return params_for_range(beyond * seen.min(), std::min(largest, beyond * seen.max()), {});
+}
+
 // The alternatives, without duplicates.
-std::vector<Proposal> proposals_for(const Distribution& seen, Observer observer) {
-  // With only a few hundred numbers, the largest says little about what inference will see: nothing is clipped then.
-  constexpr double kEnough = 2048;
-  if (seen.count < kEnough) return {{{Observer::minmax}, minmax_range(seen, {})}};
-  if (observer != Observer::automatic) return {{{observer}, observed_range(observer, seen, {})}};
-  std::vector<Proposal> proposals;
+std::vector<Proposal> proposals_for(const Distribution& seen, Observer observer, double largest) {
+  constexpr double kEnough = 2048, kMany = 16384;
+  if (observer != Observer::automatic) {
+    const bool is_enough = seen.count >= kEnough;
+    return {{{is_enough ? observer : Observer::minmax},
+             is_enough ? observed_range(observer, seen, {}) : minmax_range(seen, {})}};
+  }
+  std::vector<Proposal> proposals;  // the first is taken unless another is clearly better
+  if (seen.count < kMany) proposals.push_back({{}, somewhat_wider(seen, largest)});
+  if (seen.count < kEnough) return proposals;  // nor do few samples tell what clipping costs
   for (const Observer candidate : {Observer::mse, Observer::minmax, Observer::percentile, Observer::kl}) {
     const ir::QuantParams params = observed_range(candidate, seen, {});
     const auto known = std::ranges::find(proposals, params, &Proposal::params);
@@ -116,15 +131,18 @@ std::vector<Proposal> proposals_for(const Distribution& seen, Observer observer)
 
 }  // namespace
 
-Observations calibrate(const ir::Graph& graph, const Annotation& annotation, const Samples& samples,
-                       const QuantizeOptions& options) {
+Watched calibrate(const ir::Graph& graph, const Annotation& annotation, const Samples& samples, const Split& split,
+                  const QuantizeOptions& options) {
   require_finite_weights(graph, annotation);
   const std::size_t threads = thread_count(options.threads, samples.count);
-  std::vector<Observations> per_thread(threads);
-  Observations& all = per_thread[0];
+  std::vector<Watched> per_thread(threads);
+  Watched& all = per_thread[0];
   for (const auto& [value, group] : annotation.group_of) {
-    for (Observations& observations : per_thread) observations[value];
-    if (value->kind == ir::ValueKind::constant) all[value].add(evaluate::constant_tensor(*value).values());
+    for (Watched& watched : per_thread) {
+      watched.fitted[value];
+      watched.held[value];
+    }
+    if (value->kind == ir::ValueKind::constant) all.fitted[value].add(evaluate::constant_tensor(*value).values());
   }
 
   const evaluate::Evaluator evaluator(graph);
@@ -132,9 +150,10 @@ Observations calibrate(const ir::Graph& graph, const Annotation& annotation, con
   std::size_t done = 0;
   if (options.progress) options.progress(0, samples.count);
   parallel_for(samples.count, threads, [&](std::size_t index, std::size_t thread) {
+    Observations& to = split.is_held(index) ? per_thread[thread].held : per_thread[thread].fitted;
     (void)evaluator.run(samples.load(index), [&](const ir::Value& value, const evaluate::Tensor& tensor) {
-      const auto at = per_thread[thread].find(&value);
-      if (at == per_thread[thread].end()) return;
+      const auto at = to.find(&value);
+      if (at == to.end()) return;
       at->second.add(tensor.values());
       if (at->second.has_non_finite()) reject_non_finite(value, fmt::format(" for calibration sample {}", index));
     });
@@ -143,9 +162,24 @@ Observations calibrate(const ir::Graph& graph, const Annotation& annotation, con
     options.progress(++done, samples.count);
   });
   for (std::size_t t = 1; t < threads; ++t) {
-    for (auto& [value, histogram] : all) histogram.merge(per_thread[t].at(value));
+    for (auto& [value, histogram] : all.fitted) histogram.merge(per_thread[t].fitted.at(value));
+    for (auto& [value, histogram] : all.held) histogram.merge(per_thread[t].held.at(value));
   }
   return std::move(per_thread[0]);
+}
+
+Observations calibrate(const ir::Graph& graph, const Annotation& annotation, const Samples& samples,
+                       const QuantizeOptions& options) {
+  return std::move(calibrate(graph, annotation, samples, Split{}, options).fitted);
+}
+
+Observations Watched::all() const {
+  Observations merged;
+  for (const auto& [value, histogram] : fitted) {
+    merged[value].merge(histogram);
+    merged[value].merge(held.at(value));
+  }
+  return merged;
 }
 
 namespace {
@@ -210,7 +244,7 @@ Proposals proposals_of(const Annotation& annotation, const Observations& observa
     for (const ir::Value* member : group.members) merged.merge(observations.at(member));
     const Observer observer = own.observer.value_or(options.observer);
     all.of_group[k] = group.is_wide ? wide_proposals(merged.distribution(), observer, largest_by_activation(group))
-                                    : proposals_for(merged.distribution(), observer);
+                                    : proposals_for(merged.distribution(), observer, largest_by_activation(group));
   });
   return all;
 }
@@ -232,8 +266,9 @@ Parameters parameters_of(const ir::Graph& graph, const Annotation& annotation, c
     } else {
       const Proposal& proposal = proposals.of_group[k][choice[k]];
       chosen.params.push_back(proposal.params);
-      chosen.chosen_by.emplace_back(!proposals.asked[k].empty() ? proposals.asked[k]
-                                                                : name_of(proposal.observers.front()));
+      chosen.chosen_by.emplace_back(!proposals.asked[k].empty()  ? std::string_view(proposals.asked[k])
+                                    : proposal.observers.empty() ? "more than minmax"
+                                                                 : name_of(proposal.observers.front()));
     }
   }
   widen_results(graph, annotation, chosen.params);
@@ -258,6 +293,15 @@ std::vector<Parameters> choose_parameters(const ir::Graph& graph, const Annotati
     all.push_back(parameters_of(graph, annotation, proposals, choice));
   }
   return all;
+}
+
+Observers observers_of(const Annotation& annotation, const Parameters& parameters) {
+  Observers observers;
+  for (std::size_t k = 0; k < annotation.groups.size(); ++k) {
+    const auto observer = parse_observer(parameters.chosen_by[k]);
+    if (observer) observers[annotation.groups[k].members.at(0)] = *observer;
+  }
+  return observers;
 }
 
 Parameters parameters_by(const Observers& observers, const ir::Graph& graph, const Annotation& annotation,

@@ -51,8 +51,7 @@ bool is_correctable(const ir::Node& node) {
 // The node without the activation that was fused into it: after a clamp, an error of the mean is partly hidden.
 ir::Node before_activation(const ir::Node& node) {
   ir::Node bare = node;
-  std::erase_if(bare.args,
-                [](const ir::NamedArgument& a) { return a.name == "activation_min" || a.name == "activation_max"; });
+  std::erase_if(bare.args, [](const ir::NamedArgument& a) { return a.name.starts_with("activation_"); });
   return bare;
 }
 

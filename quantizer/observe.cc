@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "evaluate/graph.h"
 #include "ops/op.h"
@@ -137,6 +139,165 @@ std::size_t best_of(const std::vector<Costs>& of_sample, std::size_t proposals) 
   return best;
 }
 
+// The same with what the outputs of the graph are off: one tensor of the graph in integers, all else in float. Errors
+// of several tensors add up nearly as if they were independent, so what is best for each alone is best together.
+class OutputJudge {
+ public:
+  OutputJudge(const ir::Graph& graph, const Annotation& annotation, const std::vector<std::vector<Proposal>>& proposals)
+      : graph_(graph), proposals_(proposals), run_(graph) {
+    members_.resize(proposals.size());
+    for (const auto& [value, group] : annotation.group_of) members_[group].insert(value);
+    for (std::size_t g = 0; g < proposals.size(); ++g) {
+      if (proposals[g].size() > 1) behind_[g] = nodes_behind(members_[g]);
+    }
+  }
+
+  // Products and elements of one sample.
+  [[nodiscard]] std::int64_t work() const {
+    std::int64_t sum = 0;
+    for (const auto& [group, nodes] : behind_) {
+      const auto times = static_cast<std::int64_t>(proposals_[group].size());
+      for (const ir::Node* node : nodes) sum += times * work_of(*node);
+    }
+    return sum;
+  }
+
+  struct Result {
+    std::vector<Tensor> outputs;                                // exact
+    std::unordered_map<std::size_t, std::vector<Costs>> noise;  // per group and proposal, of each output
+  };
+  [[nodiscard]] Result measure(const Sample& sample) const {
+    Tensors exact;
+    Result result;
+    result.outputs = run_.run(sample, [&](const ir::Value& value, const Tensor& tensor) { exact[&value] = tensor; });
+    for (const auto& [group, nodes] : behind_) {
+      for (const Proposal& proposal : proposals_[group]) {
+        result.noise[group].push_back(noise_with(group, nodes, proposal.params, exact));
+      }
+    }
+    return result;
+  }
+
+ private:
+  using Members = std::unordered_set<const ir::Value*>;
+
+  [[nodiscard]] std::vector<const ir::Node*> nodes_behind(const Members& members) const {
+    std::unordered_set<const ir::Value*> touched(members.begin(), members.end());
+    std::vector<const ir::Node*> nodes;
+    for (const ir::Node& node : graph_.nodes()) {
+      if (std::ranges::none_of(node.inputs(), [&](const ir::Value* value) { return touched.contains(value); }))
+        continue;
+      nodes.push_back(&node);
+      touched.insert(node.results.begin(), node.results.end());
+    }
+    return nodes;
+  }
+  static std::int64_t work_of(const ir::Node& node) {
+    const ops::Operator* op = ops::find(node);
+    constexpr std::int64_t kPerElement = 16;  // of products that take as long
+    return (op->macs == nullptr ? 0 : op->macs(node)) + kPerElement * node.results.at(0)->type.elements();
+  }
+
+  [[nodiscard]] Costs noise_with(std::size_t group, const std::vector<const ir::Node*>& nodes,
+                                 const ir::QuantParams& params, const Tensors& exact) const {
+    Tensors changed;
+    for (const ir::Value* member : members_[group]) {
+      const auto at = exact.find(member);
+      changed[member] = evaluate::round_to(params, at == exact.end() ? constants_->get(member) : at->second);
+    }
+    for (const ir::Node* node : nodes) {
+      evaluate::Frame frame(constants_);
+      for (const ir::Value* operand : node->inputs()) {
+        const auto other = changed.find(operand);
+        const auto same = exact.find(operand);
+        if (other != changed.end()) {
+          frame.set(operand, other->second);
+        } else if (same != exact.end()) {
+          frame.set(operand, same->second);
+        }
+      }
+      std::vector<Tensor> results = ops::find(*node)->evaluate(*node, frame);
+      for (std::size_t k = 0; k < results.size(); ++k) {
+        const ir::Value* value = node->results[k];
+        changed[value] =
+            members_[group].contains(value) ? evaluate::round_to(params, results[k]) : std::move(results[k]);
+      }
+    }
+    Costs noise;
+    for (const ir::Value* output : graph_.outputs()) {
+      const auto at = changed.find(output);
+      noise.push_back(at == changed.end() ? 0.0 : squared_distance(exact.at(output), at->second));
+    }
+    return noise;
+  }
+
+  const ir::Graph& graph_;
+  const std::vector<std::vector<Proposal>>& proposals_;
+  const evaluate::Evaluator run_;
+  std::shared_ptr<evaluate::Constants> constants_ = std::make_shared<evaluate::Constants>();
+  std::vector<Members> members_;
+  std::map<std::size_t, std::vector<const ir::Node*>> behind_;  // of groups with a choice
+};
+
+using AllCosts = std::vector<std::vector<Costs>>;  // per group and sample
+
+AllCosts none(const std::vector<std::vector<Proposal>>& proposals, std::size_t samples) {
+  AllCosts costs(proposals.size());
+  for (std::size_t g = 0; g < proposals.size(); ++g) costs[g].assign(samples, Costs(proposals[g].size(), 0.0));
+  return costs;
+}
+
+AllCosts costs_at_readers(const ir::Graph& graph, const Annotation& annotation,
+                          const std::vector<std::vector<Proposal>>& proposals, const Samples& samples,
+                          std::size_t threads) {
+  const Judge judge(graph, annotation, proposals);
+  const std::size_t count = samples_to_judge_by(graph, samples);
+  std::vector<std::vector<Errors>> of_sample(count);
+  parallel_for(count, thread_count(threads, count), [&](std::size_t k, std::size_t) {
+    of_sample[k] = judge.measure(samples.load(k * samples.count / count));
+  });
+  AllCosts costs = none(proposals, count);
+  for (std::size_t p = 0; p < judge.places().size(); ++p) {
+    const std::size_t group = judge.places()[p].group;
+    double signal = 0;
+    for (const std::vector<Errors>& errors : of_sample) signal += errors[p].signal;
+    if (signal <= 0) continue;
+    for (std::size_t s = 0; s < count; ++s) {
+      for (std::size_t k = 0; k < proposals[group].size(); ++k) {
+        costs[group][s][k] += of_sample[s][p].noise[k] / signal;
+      }
+    }
+  }
+  return costs;
+}
+
+AllCosts costs_at_outputs(const OutputJudge& judge, const std::vector<std::vector<Proposal>>& proposals,
+                          const Samples& samples, std::size_t count, std::size_t threads) {
+  std::vector<OutputJudge::Result> of_sample(count);
+  parallel_for(count, thread_count(threads, count), [&](std::size_t k, std::size_t) {
+    of_sample[k] = judge.measure(samples.load(k * samples.count / count));
+  });
+  AllCosts costs = none(proposals, count);
+  for (std::size_t output = 0; output < of_sample.at(0).outputs.size(); ++output) {
+    double energy = 0, constant = 0;
+    std::vector<double> sums(of_sample[0].outputs[output].values().size(), 0.0);
+    for (const OutputJudge::Result& result : of_sample) {
+      const std::span<const float> values = result.outputs[output].values();
+      for (std::size_t k = 0; k < values.size() && k < sums.size(); ++k) sums[k] += static_cast<double>(values[k]);
+      energy += quantizer::energy(result.outputs[output]);
+    }
+    for (const double sum : sums) constant += sum * sum / static_cast<double>(count);
+    const double signal = count > 1 ? energy - constant : energy;
+    if (!(signal > 0)) continue;
+    for (std::size_t s = 0; s < count; ++s) {
+      for (const auto& [group, noise] : of_sample[s].noise) {
+        for (std::size_t k = 0; k < noise.size(); ++k) costs[group][s][k] += noise[k][output] / signal;
+      }
+    }
+  }
+  return costs;
+}
+
 }  // namespace
 
 std::size_t samples_to_judge_by(const ir::Graph& graph, const Samples& samples) {
@@ -150,25 +311,13 @@ std::size_t samples_to_judge_by(const ir::Graph& graph, const Samples& samples) 
 std::vector<std::size_t> best_proposals(const ir::Graph& graph, const Annotation& annotation,
                                         const std::vector<std::vector<Proposal>>& proposals, const Samples& samples,
                                         std::size_t threads) {
-  const Judge judge(graph, annotation, proposals);
-  const std::size_t count = samples_to_judge_by(graph, samples);
-  std::vector<std::vector<Errors>> of_sample(count);
-  parallel_for(count, thread_count(threads, count), [&](std::size_t k, std::size_t) {
-    of_sample[k] = judge.measure(samples.load(k * samples.count / count));
-  });
-  std::vector<std::vector<Costs>> costs(proposals.size());  // per group and sample
-  for (std::size_t g = 0; g < proposals.size(); ++g) costs[g].assign(count, Costs(proposals[g].size(), 0.0));
-  for (std::size_t p = 0; p < judge.places().size(); ++p) {
-    const std::size_t group = judge.places()[p].group;
-    double signal = 0;
-    for (const std::vector<Errors>& errors : of_sample) signal += errors[p].signal;
-    if (signal <= 0) continue;
-    for (std::size_t s = 0; s < count; ++s) {
-      for (std::size_t k = 0; k < proposals[group].size(); ++k) {
-        costs[group][s][k] += of_sample[s][p].noise[k] / signal;
-      }
-    }
-  }
+  // A few seconds; what takes longer is judged where the tensors are read.
+  constexpr std::int64_t kWork = std::int64_t{1} << 36, kFewest = 4, kMost = 32;
+  const OutputJudge judge(graph, annotation, proposals);
+  const std::int64_t affordable = kWork / std::max<std::int64_t>(1, judge.work());
+  const auto count = std::min(samples.count, static_cast<std::size_t>(std::min(kMost, affordable)));
+  const AllCosts costs = affordable < kFewest ? costs_at_readers(graph, annotation, proposals, samples, threads)
+                                              : costs_at_outputs(judge, proposals, samples, count, threads);
   std::vector<std::size_t> best(proposals.size(), 0);
   for (std::size_t g = 0; g < proposals.size(); ++g) best[g] = best_of(costs[g], proposals[g].size());
   return best;

@@ -7,8 +7,10 @@
 #include <cmath>
 #include <limits>
 
+#include "quantizer/balance.h"
 #include "quantizer/calibrate.h"
 #include "quantizer/copy.h"
+#include "quantizer/held_out.h"
 #include "quantizer/masks.h"
 #include "quantizer/recurrence.h"
 #include "quantizer/trial.h"
@@ -82,6 +84,28 @@ std::vector<Decision> decisions(const ir::Graph& graph, const Annotation& annota
   return all;
 }
 
+// One form of the float graph, and the best that was made of it.
+struct Attempt {
+  ir::Graph graph;
+  std::shared_ptr<const ir::Graph> real;  // its copy
+  Annotation annotation;
+  Watched watched;
+  std::vector<Parameters> candidates;
+  Judged judged;
+};
+
+// `yardstick` computes the same; null: the graph itself.
+Attempt attempt(ir::Graph graph, const ir::Graph* yardstick, const Split& split, const Samples& samples,
+                const QuantizeOptions& options) {
+  auto real = std::make_shared<const ir::Graph>(copy_of(graph));
+  Annotation annotation = annotate(graph, options);
+  Watched watched = calibrate(graph, annotation, samples, split, options);
+  std::vector<Parameters> candidates = choose_parameters(graph, annotation, watched.fitted, split.judged, options);
+  Judged judged = quantize_with_best(*real, yardstick == nullptr ? *real : *yardstick, candidates, split, options);
+  return {std::move(graph),   std::move(real),       std::move(annotation),
+          std::move(watched), std::move(candidates), std::move(judged)};
+}
+
 }  // namespace
 
 QuantizeReport quantize(ir::Graph& graph, const Samples& samples, const QuantizeOptions& options) {
@@ -101,30 +125,43 @@ QuantizeReport quantize(ir::Graph& graph, const Samples& samples, const Quantize
   const Samples inputs = with_states(graph, given, options.threads);
   bound_masks(graph, inputs);
   if (options.equalize) report.equalized = equalize(graph, options.layers);
-  const auto real = std::make_shared<const ir::Graph>(copy_of(graph));
-  report.real = real;
-  const Annotation annotation = annotate(graph, options);
-  const Observations observations = calibrate(graph, annotation, inputs, options);
-  const std::vector<Parameters> candidates = choose_parameters(graph, annotation, observations, inputs, options);
-  Trial best = quantize_with_best(*real, candidates, inputs, options);
+  const Split split = hold_out(inputs);
+  Attempt best = attempt(copy_of(graph), nullptr, split, inputs, options);
+  if (options.equalize && split.held_out && best.judged.error) {
+    ir::Graph balanced = copy_of(graph);
+    balance(balanced, inputs, options);
+    Attempt other = attempt(std::move(balanced), best.real.get(), split, inputs, options);
+    constexpr double kClearly = 1;  // dB: it is better more often than not
+    if (*other.judged.error < *best.judged.error + kClearly) best = std::move(other);
+  }
+  report.real = best.real;
+  graph = std::move(best.graph);
+  const Annotation& annotation = best.annotation;
+  const Observations observations = best.watched.all();
+  Parameters chosen = best.candidates.at(best.judged.trial.chosen);
+  Trial trial = std::move(best.judged.trial);
+  if (split.held_out) {  // what was chosen, by all that is known
+    chosen = parameters_by(observers_of(annotation, chosen), graph, annotation, observations, options);
+    trial = quantize_with(*report.real, chosen, inputs, options);
+  }
   const auto tell = [&](const Annotation& as, const Parameters& parameters) {
     report.float_nodes = as.float_nodes;
     report.decisions = decisions(graph, as, observations, parameters.params, parameters.chosen_by);
     report.ranges = describe(as, observations, parameters.params, graph);
   };
   if (options.bits) {
-    ChosenBits chosen = choose_bits({graph, *real, observations, inputs, candidates[best.chosen]}, options);
-    report.bits = std::move(chosen.report);
-    tell(annotate(graph, chosen.options), chosen.parameters);
-    best = std::move(chosen.trial);
+    ChosenBits bits = choose_bits({graph, *report.real, observations, inputs, chosen}, options);
+    report.bits = std::move(bits.report);
+    tell(annotate(graph, bits.options), bits.parameters);
+    trial = std::move(bits.trial);
   } else {
-    tell(annotation, candidates[best.chosen]);
+    tell(annotation, chosen);
   }
   for (Decision& decision : report.decisions) {
-    const auto at = best.rounded.find(decision.node);
-    if (at != best.rounded.end()) decision.rounded_otherwise = at->second;
+    const auto at = trial.rounded.find(decision.node);
+    if (at != trial.rounded.end()) decision.rounded_otherwise = at->second;
   }
-  graph = std::move(best.graph);
+  graph = std::move(trial.graph);
   return report;
 }
 

@@ -12,6 +12,7 @@
 #include "evaluate/graph.h"
 #include "ir/text.h"
 #include "ir/verify.h"
+#include "quantizer/held_out.h"
 #include "quantizer/observe.h"
 #include "quantizer/trial.h"
 
@@ -496,6 +497,47 @@ TEST(Trial, KeepsTheFirstSetUnlessAnotherIsClearlyBetter) {
   EXPECT_EQ(chosen({2.0, 5.0, 1.0}), 0U);
   EXPECT_EQ(chosen({5.0, 4.95}), 0U);
   EXPECT_EQ(chosen({5.0, 2.0}, 7), 0U);  // too few samples to tell
+}
+
+// A set that clips what it was not made by is not taken, however well it suits the rest.
+TEST(Trial, JudgesByOtherSamplesThanRangesAreMadeBy) {
+  const ir::Graph real = ir::parse(
+      "graph g\ninput %x : f32[2]\nnode \"c\" \"\" \"\"\n  %c : f32[2] = toy.double(input=%x)\noutput %c\n", "test");
+  const auto all_with = [&](double scale) {
+    Parameters parameters;
+    parameters.params.assign(annotate(real, {}).groups.size(), ir::per_tensor_i8(scale, -128));
+    return parameters;
+  };
+  std::vector<std::vector<float>> lists;
+  for (int k = 0; k < 16; ++k) lists.push_back({static_cast<float>(3 * k), k % 4 == 3 ? 200.0F : 1.0F});
+  const Samples data = samples(lists);
+  const Split split = hold_out(data);
+  ASSERT_TRUE(split.held_out);
+  EXPECT_EQ(split.fitted.count, 12U);
+  EXPECT_EQ(split.judged.count, 4U);
+  for (std::size_t k = 0; k < split.fitted.count; ++k) EXPECT_EQ(split.fitted.load(k)[0].values()[1], 1.0F);
+  for (std::size_t k = 0; k < split.judged.count; ++k) EXPECT_EQ(split.judged.load(k)[0].values()[1], 200.0F);
+  EXPECT_TRUE(split.is_held(7));
+  EXPECT_FALSE(split.is_held(8));
+  const std::vector<Parameters> candidates = {all_with(0.5), all_with(2)};  // up to 127, up to 510
+  EXPECT_EQ(quantize_with_best(real, candidates, split.fitted, {}).chosen, 0U);
+  EXPECT_EQ(quantize_with_best(real, real, candidates, split, {}).trial.chosen, 1U);
+  EXPECT_FALSE(hold_out(samples({{1, 2}, {3, 4}})).held_out);  // too few
+}
+
+TEST(Quantize, RangesOfFewNumbersReachBeyondWhatWasSeen) {
+  const std::string text = R"(graph g
+input %x : f32[2]
+node "d" "" ""
+  %d : f32[2] = toy.double(input=%x)
+output %d
+)";
+  ir::Graph few = ir::parse(text, "test"), as_asked = ir::parse(text, "test");
+  const Samples data = samples({{0, 255}, {100, 7}});
+  const double scale = quantize(few, data).decisions.at(0).scale;
+  EXPECT_GT(scale, 2.2);
+  EXPECT_LT(scale, 3);
+  EXPECT_EQ(quantize(as_asked, data, exact()).decisions.at(0).scale, 2);
 }
 
 // By all numbers together, the output with the large ones would decide alone.

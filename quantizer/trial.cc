@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "quantizer/trial.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -9,6 +10,7 @@
 #include "quantizer/convert.h"
 #include "quantizer/copy.h"
 #include "quantizer/correct.h"
+#include "quantizer/held_out.h"
 #include "quantizer/observe.h"
 #include "quantizer/parallel.h"
 
@@ -46,35 +48,53 @@ std::vector<double> Yardstick::output_db(const ir::Graph& quantized) const {
 
 namespace {
 
-// Noise over signal, the sum over the outputs: each counts the same, however large its numbers are. Outputs that never
-// vary have no signal and are ignored.
+// Noise over signal in dB, the mean over the outputs: each counts the same, however large its numbers are and however
+// good it already is. Outputs that never vary have no signal and are ignored.
 double error_of(const std::vector<double>& output_db) {
+  constexpr double kBest = 120;  // an output without noise is as good as that
   double sum = 0;
   for (const double db : output_db) {
-    if (db > -std::numeric_limits<double>::infinity()) sum += std::pow(10, -db / 10);
+    if (db > -std::numeric_limits<double>::infinity()) sum -= std::min(db, kBest);
   }
-  return sum;
+  return output_db.empty() ? 0 : sum / static_cast<double>(output_db.size());
 }
 
 }  // namespace
 
+Split hold_out(const Samples& samples) {
+  constexpr std::size_t kEnough = 16, kEvery = Split::kEvery;
+  if (samples.count < kEnough) return {samples, samples, false};
+  const std::size_t held = samples.count / kEvery;
+  const auto load = samples.load;
+  return {{samples.count - held, [load](std::size_t k) { return load(k / (kEvery - 1) * kEvery + k % (kEvery - 1)); }},
+          {held, [load](std::size_t k) { return load(k * kEvery + kEvery - 1); }},
+          true};
+}
+
 Trial quantize_with_best(const ir::Graph& real, const std::vector<Parameters>& candidates, const Samples& samples,
                          const QuantizeOptions& options) {
-  constexpr std::size_t kEnough = 8;  // samples, for a network to be judged by them
-  constexpr double kClearly = 0.8;    // of the error: less may be chance
-  Trial best = quantize_with(real, candidates.at(0), samples, options);
-  const std::size_t count = samples_to_judge_by(real, samples);
-  if (candidates.size() == 1 || count < kEnough) return best;
-  const Samples judged{count, [&](std::size_t k) { return samples.load(k * samples.count / count); }};
-  const Yardstick yardstick(real, judged, options.threads);
-  double least = kClearly * error_of(yardstick.output_db(best.graph));
+  return quantize_with_best(real, real, candidates, Split{samples, samples, false}, options).trial;
+}
+
+Judged quantize_with_best(const ir::Graph& real, const ir::Graph& yardstick, const std::vector<Parameters>& candidates,
+                          const Split& samples, const QuantizeOptions& options) {
+  const std::size_t enough = samples.held_out ? 4 : 8;  // samples, for a network to be judged by them
+  const double clearly = samples.held_out ? 0.2 : 1;    // dB: less may be chance
+  Judged best{quantize_with(real, candidates.at(0), samples.fitted, options), {}};
+  const std::size_t count = samples_to_judge_by(real, samples.judged);
+  if (count < enough) return best;
+  const Samples& from = samples.judged;
+  const Samples judged{count, [&](std::size_t k) { return from.load(k * from.count / count); }};
+  const Yardstick wanted(yardstick, judged, options.threads);
+  best.error = error_of(wanted.output_db(best.trial.graph));
+  double least = *best.error - clearly;
   for (std::size_t k = 1; k < candidates.size(); ++k) {
-    Trial trial = quantize_with(real, candidates[k], samples, options);
-    const double error = error_of(yardstick.output_db(trial.graph));
+    Trial trial = quantize_with(real, candidates[k], samples.fitted, options);
+    const double error = error_of(wanted.output_db(trial.graph));
     if (error >= least) continue;
     least = error;
-    best = std::move(trial);
-    best.chosen = k;
+    trial.chosen = k;
+    best = {std::move(trial), error};
   }
   return best;
 }

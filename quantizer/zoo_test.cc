@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <random>
 #include <string>
 
 #include "compiler/import.h"
@@ -234,6 +235,38 @@ ir::Graph hostile_digits() {
   return graph;
 }
 
+// Two layers whose sum a third one reads, all with ReLU or none; each channel c is (c + 1) / 8 of the last one.
+std::string small_residual() {
+  std::mt19937 random(1);
+  std::normal_distribution<double> normal(0, 0.3);
+  constexpr int kChannels = 8;
+  const auto weights = [&](int outputs, int inputs, bool made, bool read) {
+    std::string text;
+    for (int o = 0; o < outputs; ++o) {
+      for (int i = 0; i < inputs; ++i) {
+        const double size = (made ? (o + 1) / 8.0 : 1) / (read ? (i + 1) / 8.0 : 1);
+        text += (text.empty() ? "" : ", ") + std::to_string(normal(random) * size);
+      }
+    }
+    return text;
+  };
+  const auto layer = [&](const std::string& name, const std::string& input, int outputs, int inputs, bool read,
+                         const std::string& activation) {
+    const std::string shape = std::to_string(outputs) + "," + std::to_string(inputs) + ",1,1";
+    const std::string out = "f32[1," + std::to_string(outputs) + ",8,8]";
+    return std::pair{
+        "const %w" + name + " : f32[" + shape + "] = [" + weights(outputs, inputs, outputs == kChannels, read) + "]\n",
+        "node \"" + name + "\" \"\" \"\"\n  %" + name + " : " + out + " = aten.conv2d(input=%" + input + ", weight=%w" +
+            name + ", bias=none, stride=[1, 1], padding=[0, 0], dilation=[1, 1], groups=1" + activation + ")\n"};
+  };
+  const auto a = layer("a", "x", kChannels, 3, false, ", activation_min=0.0");
+  const auto b = layer("b", "a", kChannels, kChannels, true, "");
+  const auto c = layer("c", "s", 4, kChannels, true, "");
+  return "graph g\ninput %x : f32[1,3,8,8]\n" + a.first + b.first + c.first + a.second + b.second +
+         "node \"s\" \"\" \"\"\n  %s : f32[1,8,8,8] = aten.add(self=%a, other=%b, alpha=1.0)\n" + c.second +
+         "output %c\n";
+}
+
 TEST(Zoo, AnOutlierChannelCostsNextToNothingAndIsNamedFirst) {
   const ir::Graph real = compiler::import_model(zoo("digits.pt2"));
   Samples data = compiler::read_samples(zoo("digits_calibration.npz"), real);
@@ -256,6 +289,28 @@ TEST(Zoo, AnOutlierChannelCostsNextToNothingAndIsNamedFirst) {
   const LayerReport layers = compare_layers(as_it_comes, *plain.real, data);
   EXPECT_EQ(layers.layers.at(0).node, "conv2d_2");
   EXPECT_LT(layers.layers[0].alone_db, 10);
+}
+
+// Channels of a residual network that are up to eight times smaller than their neighbours, and still the same function.
+TEST(Zoo, ChannelsThatAreSmallerThanOthersUseAsManyLevels) {
+  ir::Graph graph = ir::parse(small_residual(), "test");
+  std::mt19937 random(3);
+  std::normal_distribution<float> normal;
+  std::vector<Sample> data;
+  for (int k = 0; k < 24; ++k) {
+    std::vector<float> image(3 * 8 * 8);
+    for (float& pixel : image) pixel = normal(random);
+    data.push_back({evaluate::Tensor({1, 3, 8, 8}, std::move(image))});
+  }
+  const Samples samples = samples_of(data);
+  const ir::Graph before = copy_of(graph);
+  ir::Graph plain = copy_of(graph);
+  QuantizeOptions options;
+  options.equalize = false;
+  const QuantizeReport as_it_is = quantize(plain, samples, options);
+  const QuantizeReport balanced = quantize(graph, samples);
+  EXPECT_GT(sqnr_db(before, *balanced.real, samples), 100);  // in float nothing changes
+  EXPECT_GT(sqnr_db(before, graph, samples), sqnr_db(before, plain, samples) + 1);
 }
 
 // Training can leave most channels of a layer dead. The remaining ones are not outliers.

@@ -96,18 +96,36 @@ std::vector<Proposal> wide_proposals(const Distribution& seen, Observer observer
       {{Observer::minmax}, params_for_range(kBeyond * seen.min(), std::min(largest, kBeyond * seen.max()), kWords)}};
 }
 
+// How much inference may bring that calibration has not seen: all if the samples are far apart, little if the input has
+// so few numbers that samples lie side by side, as those of a function of one number.
+double unseen_share(const ir::Graph& graph, const Observations& observations) {
+  constexpr double kSideBySide = 4;  // as many along every dimension leave all of it open
+  std::int64_t dimensions = 0;
+  double samples = 1;
+  for (const ir::Value* input : graph.inputs()) {
+    const std::int64_t elements = std::max<std::int64_t>(1, input->type.elements());
+    dimensions += elements;
+    const auto seen = observations.find(input);
+    if (seen == observations.end()) return 1;
+    samples = std::max(samples, seen->second.distribution().count / static_cast<double>(elements));
+  }
+  for (const ir::Value* state : graph.states()) dimensions += state->type.elements();
+  if (dimensions == 0) return 1;
+  return std::min(1.0, kSideBySide / std::pow(samples, 1 / static_cast<double>(dimensions)));
+}
+
 // With only a few numbers, the largest says little about what inference will see. Among n numbers with tails like the
 // normal distribution's, the next record is larger by about 1 / (2 ln n); there will be several, and those of one
 // sample are alike. Where there are many numbers, clipping a few does not matter.
-ir::QuantParams somewhat_wider(const Distribution& seen, double largest) {
+ir::QuantParams somewhat_wider(const Distribution& seen, double largest, double unseen) {
   constexpr double kFew = 512;
-  const double share = std::min(1.0, std::sqrt(kFew / std::max(seen.count, 1.0)));
+  const double share = unseen * std::min(1.0, std::sqrt(kFew / std::max(seen.count, 1.0)));
   const double beyond = 1 + share / std::log(std::max(seen.count, 8.0));
   return params_for_range(beyond * seen.min(), std::min(largest, beyond * seen.max()), {});
 }
 
 // The alternatives, without duplicates.
-std::vector<Proposal> proposals_for(const Distribution& seen, Observer observer, double largest) {
+std::vector<Proposal> proposals_for(const Distribution& seen, Observer observer, double largest, double unseen) {
   constexpr double kEnough = 2048, kMany = 16384;
   if (observer != Observer::automatic) {
     const bool is_enough = seen.count >= kEnough;
@@ -115,7 +133,7 @@ std::vector<Proposal> proposals_for(const Distribution& seen, Observer observer,
              is_enough ? observed_range(observer, seen, {}) : minmax_range(seen, {})}};
   }
   std::vector<Proposal> proposals;  // the first is taken unless another is clearly better
-  if (seen.count < kMany) proposals.push_back({{}, somewhat_wider(seen, largest)});
+  if (seen.count < kMany) proposals.push_back({{}, somewhat_wider(seen, largest, unseen)});
   if (seen.count < kEnough) return proposals;  // nor do few samples tell what clipping costs
   for (const Observer candidate : {Observer::mse, Observer::minmax, Observer::percentile, Observer::kl}) {
     const ir::QuantParams params = observed_range(candidate, seen, {});
@@ -214,9 +232,11 @@ struct Proposals {
   std::vector<std::string> asked;               // who requested a range of its own
 };
 
-Proposals proposals_of(const Annotation& annotation, const Observations& observations, const QuantizeOptions& options) {
+Proposals proposals_of(const ir::Graph& graph, const Annotation& annotation, const Observations& observations,
+                       const QuantizeOptions& options) {
   Proposals all{std::vector<std::vector<Proposal>>(annotation.groups.size()),
                 std::vector<std::string>(annotation.groups.size())};
+  const double unseen = unseen_share(graph, observations);
   const std::size_t threads = thread_count(options.threads, annotation.groups.size());
   parallel_for(annotation.groups.size(), threads, [&](std::size_t k, std::size_t) {
     const Group& group = annotation.groups[k];
@@ -243,8 +263,9 @@ Proposals proposals_of(const Annotation& annotation, const Observations& observa
     Histogram merged;
     for (const ir::Value* member : group.members) merged.merge(observations.at(member));
     const Observer observer = own.observer.value_or(options.observer);
-    all.of_group[k] = group.is_wide ? wide_proposals(merged.distribution(), observer, largest_by_activation(group))
-                                    : proposals_for(merged.distribution(), observer, largest_by_activation(group));
+    const double largest = largest_by_activation(group);
+    all.of_group[k] = group.is_wide ? wide_proposals(merged.distribution(), observer, largest)
+                                    : proposals_for(merged.distribution(), observer, largest, unseen);
   });
   return all;
 }
@@ -280,7 +301,7 @@ Parameters parameters_of(const ir::Graph& graph, const Annotation& annotation, c
 std::vector<Parameters> choose_parameters(const ir::Graph& graph, const Annotation& annotation,
                                           const Observations& observations, const Samples& samples,
                                           const QuantizeOptions& options) {
-  const Proposals proposals = proposals_of(annotation, observations, options);
+  const Proposals proposals = proposals_of(graph, annotation, observations, options);
   std::vector<std::vector<std::size_t>> choices = {
       best_proposals(graph, annotation, proposals.of_group, samples, options.threads)};
   // Not by divergence, which ignores how large the clipped values are.
@@ -306,7 +327,7 @@ Observers observers_of(const Annotation& annotation, const Parameters& parameter
 
 Parameters parameters_by(const Observers& observers, const ir::Graph& graph, const Annotation& annotation,
                          const Observations& observations, const QuantizeOptions& options) {
-  const Proposals proposals = proposals_of(annotation, observations, options);
+  const Proposals proposals = proposals_of(graph, annotation, observations, options);
   std::vector<std::size_t> choice(annotation.groups.size(), 0);
   for (std::size_t g = 0; g < choice.size(); ++g) {
     const auto known = observers.find(annotation.groups[g].members.at(0));

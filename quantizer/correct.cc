@@ -14,14 +14,16 @@
 namespace cormorant::quantizer {
 namespace {
 
-// All of them are processed at once, so memory does not depend on the number of samples; fewer for a model with large
-// tensors.
-constexpr std::size_t kSamples = 16;
+// All of them are processed at once, so memory does not depend on the number of samples; fewer for a model with many
+// or large tensors.
+constexpr std::size_t kSamples = 32, kSamplesOfLarge = 16;
+constexpr std::size_t kElements = std::size_t{1} << 25;
 constexpr std::size_t kBytes = std::size_t{256} << 20;
 
 std::size_t samples_at_once(const ir::Graph& graph, const Samples& samples) {
-  std::int64_t largest = 1;
+  std::int64_t largest = 1, results = 1;
   for (const ir::Node& node : graph.nodes()) {
+    results += node.results.at(0)->type.elements();
     std::int64_t elements = 0;
     for (const ir::Value* value : node.inputs()) {
       if (value->kind != ir::ValueKind::constant) elements += value->type.elements();
@@ -30,7 +32,8 @@ std::size_t samples_at_once(const ir::Graph& graph, const Samples& samples) {
     largest = std::max(largest, elements);
   }
   const std::size_t bytes = 2 * sizeof(float) * static_cast<std::size_t>(largest);  // in both graphs
-  return std::min({samples.count, kSamples, std::max<std::size_t>(2, kBytes / bytes)});
+  const std::size_t affordable = std::clamp(kElements / static_cast<std::size_t>(results), kSamplesOfLarge, kSamples);
+  return std::min({samples.count, affordable, std::max<std::size_t>(2, kBytes / bytes)});
 }
 
 constexpr double kBiasMax = 1 << 30;  // half of int32: the sum of products has the other half

@@ -10,6 +10,7 @@
 #include "evaluate/graph.h"
 #include "ops/op.h"
 #include "quantizer/parallel.h"
+#include "quantizer/trial.h"
 
 namespace cormorant::quantizer {
 namespace {
@@ -117,7 +118,7 @@ using Costs = std::vector<double>;
 std::size_t best_of(const std::vector<Costs>& of_sample, std::size_t proposals) {
   if (proposals < 2) return 0;
   const auto count = static_cast<double>(of_sample.size());
-  constexpr double kClearly = 0.9, kDeviations = 3;
+  constexpr double kClearly = 0.9, kDeviations = 3, kVanishing = 0.01;
   double first = 0;
   for (const Costs& costs : of_sample) first += costs[0] / count;
   std::size_t best = 0;
@@ -131,7 +132,8 @@ std::size_t best_of(const std::vector<Costs>& of_sample, std::size_t proposals) 
     }
     const double mean = sum / count;
     const double deviation = count > 1 ? std::sqrt(std::max(0.0, squares / count - mean * mean) / (count - 1)) : 0;
-    const double bound = mean + kDeviations * deviation;
+    // What all but vanishes, as that of an image's own levels, is better however samples differ.
+    const double bound = first + mean < kVanishing * first ? mean : mean + kDeviations * deviation;
     if (bound >= best_bound || first + mean > kClearly * first) continue;
     best = k;
     best_bound = bound;
@@ -145,6 +147,10 @@ class OutputJudge {
  public:
   OutputJudge(const ir::Graph& graph, const Annotation& annotation, const std::vector<std::vector<Proposal>>& proposals)
       : graph_(graph), proposals_(proposals), run_(graph) {
+    for (const ir::Value* output : graph.outputs()) {
+      outputs_.push_back(output);
+      if (const ir::Value* read = read_by_softmax(output)) outputs_.push_back(read);
+    }
     members_.resize(proposals.size());
     for (const auto& [value, group] : annotation.group_of) members_[group].insert(value);
     for (std::size_t g = 0; g < proposals.size(); ++g) {
@@ -169,7 +175,8 @@ class OutputJudge {
   [[nodiscard]] Result measure(const Sample& sample) const {
     Tensors exact;
     Result result;
-    result.outputs = run_.run(sample, [&](const ir::Value& value, const Tensor& tensor) { exact[&value] = tensor; });
+    (void)run_.run(sample, [&](const ir::Value& value, const Tensor& tensor) { exact[&value] = tensor; });
+    for (const ir::Value* output : outputs_) result.outputs.push_back(exact.at(output));
     for (const auto& [group, nodes] : behind_) {
       for (const Proposal& proposal : proposals_[group]) {
         result.noise[group].push_back(noise_with(group, nodes, proposal.params, exact));
@@ -224,7 +231,7 @@ class OutputJudge {
       }
     }
     Costs noise;
-    for (const ir::Value* output : graph_.outputs()) {
+    for (const ir::Value* output : outputs_) {
       const auto at = changed.find(output);
       noise.push_back(at == changed.end() ? 0.0 : squared_distance(exact.at(output), at->second));
     }
@@ -232,6 +239,7 @@ class OutputJudge {
   }
 
   const ir::Graph& graph_;
+  std::vector<const ir::Value*> outputs_;
   const std::vector<std::vector<Proposal>>& proposals_;
   const evaluate::Evaluator run_;
   std::shared_ptr<evaluate::Constants> constants_ = std::make_shared<evaluate::Constants>();

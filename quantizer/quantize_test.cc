@@ -540,6 +540,26 @@ output %d
   EXPECT_EQ(quantize(as_asked, data, exact()).decisions.at(0).scale, 2);
 }
 
+// A function of one number: between two samples nothing is hidden.
+TEST(Quantize, SamplesSideBySideLeaveNoRoomBeyondThem) {
+  ir::Graph graph = ir::parse(
+      "graph g\ninput %x : f32[1]\nnode \"d\" \"\" \"\"\n  %d : f32[1] = toy.double(input=%x)\noutput %d\n", "test");
+  std::vector<std::vector<float>> lists;
+  for (int k = 0; k < 256; ++k) lists.push_back({static_cast<float>(k)});
+  const double scale = quantize(graph, samples(lists)).decisions.at(0).scale;
+  EXPECT_GE(scale, 2);
+  EXPECT_LT(scale, 2.01);
+}
+
+TEST(Trial, KnowsWhatASoftmaxReads) {
+  const ir::Graph graph = ir::parse(
+      "graph g\ninput %x : f32[1,4]\nnode \"s\" \"\" \"\"\n  %s : f32[1,4] = aten.softmax(self=%x, dim=1)\n"
+      "output %s\noutput %x\n",
+      "test");
+  EXPECT_EQ(read_by_softmax(graph.outputs().at(0)), graph.inputs().at(0));
+  EXPECT_EQ(read_by_softmax(graph.outputs().at(1)), nullptr);
+}
+
 // By all numbers together, the output with the large ones would decide alone.
 TEST(Trial, CountsOutputsAlikeHoweverLargeTheirNumbersAre) {
   const ir::Graph real = ir::parse(

@@ -59,7 +59,25 @@ double error_of(const std::vector<double>& output_db) {
   return output_db.empty() ? 0 : sum / static_cast<double>(output_db.size());
 }
 
+// The same graph, and what its softmaxes read as further outputs.
+ir::Graph with_logits(const ir::Graph& graph) {
+  ir::Graph copy = copy_of(graph);
+  std::vector<ir::Value*> more;
+  for (ir::Value* output : copy.outputs()) {
+    if (ir::Value* read = read_by_softmax(output)) more.push_back(read);
+  }
+  for (ir::Value* read : more) copy.add_output(read);
+  return copy;
+}
+
 }  // namespace
+
+ir::Value* read_by_softmax(const ir::Value* output) {
+  const ir::Node* node = output->producer;
+  if (node != nullptr && node->op == "quantized_decomposed.dequantize_per_tensor")
+    node = node->inputs().at(0)->producer;
+  return node != nullptr && node->op == "aten.softmax" ? node->inputs().at(0) : nullptr;
+}
 
 Split hold_out(const Samples& samples) {
   constexpr std::size_t kEnough = 16, kEvery = Split::kEvery;
@@ -85,12 +103,12 @@ Judged quantize_with_best(const ir::Graph& real, const ir::Graph& yardstick, con
   if (count < enough) return best;
   const Samples& from = samples.judged;
   const Samples judged{count, [&](std::size_t k) { return from.load(k * from.count / count); }};
-  const Yardstick wanted(yardstick, judged, options.threads);
-  best.error = error_of(wanted.output_db(best.trial.graph));
+  const Yardstick wanted(with_logits(yardstick), judged, options.threads);
+  best.error = error_of(wanted.output_db(with_logits(best.trial.graph)));
   double least = *best.error - clearly;
   for (std::size_t k = 1; k < candidates.size(); ++k) {
     Trial trial = quantize_with(real, candidates[k], samples.fitted, options);
-    const double error = error_of(wanted.output_db(trial.graph));
+    const double error = error_of(wanted.output_db(with_logits(trial.graph)));
     if (error >= least) continue;
     least = error;
     trial.chosen = k;

@@ -32,6 +32,10 @@ class Yardstick {
   std::vector<std::vector<evaluate::Tensor>> wanted_;  // per sample and output
 };
 
+// What a network is judged by besides this output, if it is a softmax's: the operand. Null if it is not. Most samples'
+// probabilities are all but certain; their error is that of the few others, and chance decides which these are.
+[[nodiscard]] ir::Value* read_by_softmax(const ir::Value* output);
+
 // `real` is the float graph that annotate() gives the candidates' groups of. The first candidate is kept unless another
 // is clearly better; large networks are not tried: they get the first.
 [[nodiscard]] Trial quantize_with_best(const ir::Graph& real, const std::vector<Parameters>& candidates,

@@ -193,6 +193,7 @@ TEST(Zoo, CorrectedBiasesComeCloserToTheFloatModelForAnyNumberOfThreads) {
     options.correct_biases = correct;
     options.round_weights = false;  // which takes care of means, too, where no bias does
     options.observer = Observer::mse;
+    options.equalize = false;  // or each chooses a float graph of its own
     options.threads = threads;
     quantize(graph, samples, options);
     return graph;

@@ -180,9 +180,76 @@ class ProgramImport {
       unknown.insert(target_of(node));
     }
     if (first == nullptr) return;
+    for (const pt2::Node& node : program_.graph.nodes) {
+      if (target_of(node).starts_with("higher_order.")) fail_for_control_flow(node);
+    }
     std::string problem = "unknown operator " + target_of(*first);
     if (unknown.size() > 1) problem += fmt::format(" (all that are unknown: {})", fmt::join(unknown, ", "));
     fail(pt2::diagnose(*first, problem, "see docs/adding-an-operator.md for how to add one"));
+  }
+
+  // A program computes the same instructions every time.
+  [[noreturn]] void fail_for_control_flow(const pt2::Node& node) const {
+    const std::string what = fmt::format("control flow ({})", target_of(node));
+    const std::set<std::string> buffers = buffers_changed_by(node);
+    fail(pt2::diagnose(node,
+                       buffers.empty() ? what + ", which programs do not have"
+                                       : fmt::format("the buffer '{}' is changed under {}, which programs do not have",
+                                                     fmt::join(buffers, "', '"), what),
+                       "compute both branches and choose by torch.where; write loops out in the model"));
+  }
+
+  // The buffers whose new contents depend on a node's results, by the model's names.
+  std::set<std::string> buffers_changed_by(const pt2::Node& from) const {
+    std::set<std::string> reached, buffers;
+    const auto reaches = [&](const pt2::Argument& argument) {
+      if (const auto* one = argument.get_if<pt2::TensorRef>()) return reached.contains(one->name);
+      const auto* many = argument.get_if<std::vector<pt2::TensorRef>>();
+      return many != nullptr &&
+             std::ranges::any_of(*many, [&](const pt2::TensorRef& ref) { return reached.contains(ref.name); });
+    };
+    bool is_after = false;
+    for (const pt2::Node& node : program_.graph.nodes) {
+      is_after |= &node == &from;
+      const bool depends = &node == &from || std::ranges::any_of(node.arguments, [&](const pt2::NamedArgument& named) {
+        return reaches(named.argument);
+      });
+      if (!is_after || !depends) continue;
+      for (const std::string& name : pt2::output_names(node)) reached.insert(name);
+      if (!works_in_place(node.target) || node.arguments.empty()) continue;
+      const auto* self = node.arguments.front().argument.get_if<pt2::TensorRef>();
+      if (self == nullptr) continue;
+      for (const pt2::InputSpec& input : program_.inputs) {
+        if (input.kind == pt2::InputKind::buffer && input.name == aliases_.base(self->name)) {
+          buffers.insert(input.target);
+        }
+      }
+    }
+    for (const pt2::OutputSpec& output : program_.outputs) {
+      if (output.kind == pt2::OutputKind::buffer_mutation && reaches(output.argument)) buffers.insert(output.target);
+    }
+    return buffers;
+  }
+
+  // Assigning another shape to a buffer is exported as a copy to it that PyTorch would refuse.
+  void require_same_shape(const pt2::Node& node) const {
+    if (target_of(node) != "aten.copy_.default" || node.arguments.size() < 2) return;
+    const auto* self = node.arguments[0].argument.get_if<pt2::TensorRef>();
+    const auto* source = node.arguments[1].argument.get_if<pt2::TensorRef>();
+    if (self == nullptr || source == nullptr) return;
+    const auto input = std::ranges::find(program_.inputs, self->name, &pt2::InputSpec::name);
+    if (input == program_.inputs.end() || input->kind != pt2::InputKind::buffer) return;
+    const std::vector<std::int64_t>& before = program_.graph.tensors.at(self->name).sizes;
+    const std::vector<std::int64_t>& now = program_.graph.tensors.at(source->name).sizes;
+    bool fits = now.size() <= before.size();
+    for (std::size_t i = 0; fits && i < now.size(); ++i) {
+      fits = now[now.size() - 1 - i] == 1 || now[now.size() - 1 - i] == before[before.size() - 1 - i];
+    }
+    if (fits) return;
+    fail(pt2::diagnose(node,
+                       fmt::format("the buffer '{}' changes its shape from [{}] to [{}]", input->target,
+                                   fmt::join(before, ", "), fmt::join(now, ", ")),
+                       "state keeps its type from one execution to the next: allocate it at its largest size"));
   }
 
   void add_input(const pt2::InputSpec& input) {
@@ -248,6 +315,7 @@ class ProgramImport {
   }
 
   void add_node(const pt2::Node& node) {
+    require_same_shape(node);
     const std::vector<std::string> names = pt2::output_names(node);
     const Form& form = form_of(node, names);
     ir::Node call;

@@ -209,6 +209,26 @@ TEST_F(StateCommands, SequencesOfTheWrongRankAreRefused) {
       << compiled.err;
 }
 
+// tests/testdata/refused.py exports them.
+TEST_F(StateCommands, StateThatCannotBeKeptIsRefusedByNameAndLine) {
+  const auto refusal = [&](const char* name) {
+    const Ran ran = cormorant(
+        directory_.path(),
+        {"compile", CORMORANT_SOURCE_DIR "/tests/testdata/" + std::string(name), "--no-link", "-o", "model.pte"});
+    EXPECT_EQ(ran.status, 1) << name;
+    return ran.err;
+  };
+  const auto has = [](const std::string& text, const char* part) {
+    EXPECT_NE(text.find(part), std::string::npos) << text;
+  };
+  const std::string cond = refusal("buffer_under_cond.pt2");
+  has(cond, "inner (refused.py:16): the buffer 'inner.level' is changed under control flow (higher_order.cond)");
+  const std::string loop = refusal("buffer_under_while.pt2");
+  has(loop, "inner (refused.py:40): the buffer 'inner.level' is changed under control flow (higher_order.while_loop)");
+  const std::string grows = refusal("buffer_that_grows.pt2");
+  has(grows, "refused.py:27: the buffer 'seen' changes its shape from [1, 4] to [2, 4]");
+}
+
 TEST_F(StateCommands, CalibratingStateOneStepAtATimeIsWarnedOf) {
   npy::write_npz(directory_.path() / "x.npz", {{"x", {DType::f32, {4, 1, 5}, std::vector<std::byte>(80)}}});
   const Ran ran = cormorant(directory_.path(),

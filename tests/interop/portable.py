@@ -493,8 +493,8 @@ def check_our_states(program, folder):
             print(f"{name:<36} refused {' '.join(compiled.stderr.split())[:150]}")
             wrong += compiled.returncode != 1
             continue
-        data = np.load(path)
-        method = Runtime.get().load_program(made.read_bytes()).load_method("forward")
+        data, file = np.load(path), made.read_bytes()  # its runtime does not copy the file
+        method = Runtime.get().load_program(file).load_method("forward")
         given = np.stack([method.execute([torch.from_numpy(x.copy())])[0].numpy() for x in data["x"][0]])
         if difference := apart(given, data["y"][0].reshape(given.shape)):
             print(f"{name:<36} wrong   {difference}")

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Comparisons, logic, choice, conversion, and arithmetic that is made of other arithmetic.
+#include <fmt/format.h>
+
 #include <limits>
 #include <numbers>
 
@@ -16,7 +18,7 @@ std::string_view name_of(const Build& b) {
   std::string_view op = b.call().op;
   op.remove_prefix(op.find('.') + 1);
   op = op.substr(0, op.find('.'));
-  if (op.ends_with('_')) op.remove_suffix(1);
+  if (op.ends_with('_') && !op.ends_with("__")) op.remove_suffix(1);  // in place, but not __and__
   return op;
 }
 
@@ -75,7 +77,8 @@ Values import_binary(Importer& importer) {
     V other = b.operand("other");
     return {b.finish(is_real ? b.map(op, b.real(self), b.real(other)) : b.map(op, self, other))};
   }
-  b.reject("an operator that its importer does not know", "");
+  b.reject(fmt::format("the operator {} is not supported", b.call().op),
+           "use another one, or compute it before the model");
 }
 
 Values import_equal(Importer& importer) {

@@ -30,7 +30,7 @@ struct Outcome {
 };
 
 struct Flags {
-  std::string program, target = "cortex-m55", isa, board, compiler = "gcc", elf;
+  std::string program, target, isa, board, compiler = "gcc", elf;
   std::vector<std::string> inputs, outputs;
   bool profile = false, json = false, sequence = false;
   double timeout = 60;
@@ -99,10 +99,18 @@ void print_outputs(const ProgramFile& program, const Arrays& outputs) {
   }
 }
 
+// The CPU that the program was compiled for, unless told otherwise.
+Target target_of(const Flags& flags) {
+  if (!flags.target.empty()) return parse_target(flags.target, flags.isa);
+  const ProgramFile program = read_program(flags.program);
+  if (program.cpu.empty()) return parse_target("cortex-m55", flags.isa);
+  return parse_target(program.cpu, flags.isa.empty() ? program.isa : flags.isa);
+}
+
 ExecuteOn place_of(const Flags& flags) {
   ExecuteOn where;
   if (flags.target != "host") {
-    where.target = parse_target(flags.target, flags.isa);
+    where.target = target_of(flags);
     if (where.target->is_any()) throw UsageError("--target=any is not a board\n  name a CPU, or host");
   }
   where.board = flags.board;
@@ -294,8 +302,10 @@ void add_run(CLI::App& app) {
   CLI::App* command =
       app.add_subcommand("run", "Run a .pte or .bpte on the emulated board of its target, or on the host");
   command->add_option("program", flags->program, "The program: a .pte, or a .bpte, which checks itself")->required();
-  command->add_option("-t,--target", flags->target, "CPU, or host for the reference kernels in this process")
-      ->capture_default_str();
+  command->add_option(
+      "-t,--target", flags->target,
+      "CPU, or host for the reference kernels in this process (default: the CPU that the program was compiled "
+      "for)");
   command->add_option("--isa", flags->isa, "Kernels of this instruction set for operators that do not name one");
   command->add_option("--input", flags->inputs, "An .npy per input, in order or as NAME=FILE; omitted inputs are zero");
   command->add_option("--output", flags->outputs, "An .npy to write per output, in order or as NAME=FILE");

@@ -11,6 +11,7 @@
 #include <memory>
 #include <numeric>
 #include <set>
+#include <sstream>
 
 #include "base/diagnostic.h"
 #include "compiler/samples.h"
@@ -54,6 +55,11 @@ void read_notes(const pte::MethodView& method, ProgramFile& program) {
   if (notes.rows != 0 && program.inputs.size() == 1 && program.inputs[0].shape.size() == 4) {
     program.inputs[0].shape[2] = notes.rows;
     program.by_rows = true;
+  }
+  std::string_view origin;
+  if (pte::find_origin(method, origin) && pte::is_for_one_cpu(origin)) {  // "CPU ISA …"
+    std::istringstream words{std::string(origin)};
+    words >> program.cpu >> program.isa;
   }
   std::size_t number = 0;
   for (auto* tensors : {&program.inputs, &program.outputs}) {

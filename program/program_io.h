@@ -32,8 +32,9 @@ struct ProgramFile {
   std::string file;  // for diagnostics
   std::vector<std::byte> bytes;
   std::vector<ProgramTensor> inputs = {}, outputs = {};
-  bool has_state = false;  // contents carry over from one sample to the next
-  bool by_rows = false;    // its image arrives by rows (cormorant_push_rows); here it is whole
+  bool has_state = false;          // contents carry over from one sample to the next
+  std::string cpu = {}, isa = {};  // that it was compiled for; empty: any
+  bool by_rows = false;            // its image arrives by rows (cormorant_push_rows); here it is whole
 };
 
 // A .pte, or the program in a .bpte. Throws InputError, also for a file that must be compiled first, and, if

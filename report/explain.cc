@@ -72,7 +72,10 @@ nlohmann::ordered_json layer_bits_json(const quantizer::LayerBits& layer) {
 void print_decision(const nlohmann::ordered_json& node) {
   const auto rule = node["rule"].get<std::string>();
   if (rule == "float") {
-    fmt::print("  stays in float: {}\n", node["reason"].get<std::string>());
+    const auto reason = node["reason"].get<std::string>();
+    // What has no reason computes with integers or truth values, or moves what it is given as it is.
+    fmt::print("  {}\n",
+               reason.empty() ? "is not quantized: it has the type of what it is given" : "stays in float: " + reason);
     return;
   }
   const std::string precision = node.value("precision", "8w8a");
@@ -88,7 +91,7 @@ void print_decision(const nlohmann::ordered_json& node) {
   if (!node.contains("weights")) return;
   fmt::print("  weights {}", node["weights"].get<std::string>());
   if (node.contains("rounded_otherwise")) {
-    fmt::print("; {} rounded away from the nearest integer integer for the layer's sums",
+    fmt::print("; {} rounded away from the nearest integer for the layer's sums",
                node["rounded_otherwise"].get<std::size_t>());
   }
   fmt::print("\n");

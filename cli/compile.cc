@@ -446,6 +446,21 @@ std::int64_t besides_arena(const compiler::Facts& facts) {
   return kStack + kPerOperator * static_cast<std::int64_t>(facts.steps.size());
 }
 
+// Of two programs of one quantized model, the one with the smaller arena.
+void take_smaller(compiler::Compiled other, compiler::Compiled& compiled) {
+  if (compiler::arena_bytes(other.facts) >= compiler::arena_bytes(compiled.facts)) return;
+  // Facts recorded before the graph was copied.
+  compiler::Facts& facts = other.facts;
+  facts.warnings = std::move(compiled.facts.warnings);
+  facts.float_operators = std::move(compiled.facts.float_operators);
+  facts.decisions = std::move(compiled.facts.decisions);
+  facts.equalized = std::move(compiled.facts.equalized);
+  facts.bits = std::move(compiled.facts.bits);
+  facts.comparison = std::move(compiled.facts.comparison);
+  facts.changes = std::move(compiled.facts.changes);
+  compiled = std::move(other);
+}
+
 // Where the program exceeds its budget of memory: the one with least extra work that does not, of those that compute
 // rows; the smallest, if all do.
 void keep_within(std::uint64_t ram, double recompute, ir::Graph graph, compiler::Options options,
@@ -456,18 +471,15 @@ void keep_within(std::uint64_t ram, double recompute, ir::Graph graph, compiler:
   options.rows = compiler::RowsOptions{.bytes = std::max<std::int64_t>(arena, 0), .feed = feed, .recompute = recompute};
   options.explain = false;
   options.intermediates.clear();
-  compiler::Compiled by_rows = compiler::Compilation(graph, options).finish();
-  if (compiler::arena_bytes(by_rows.facts) >= compiler::arena_bytes(compiled.facts)) return;
-  // Facts recorded before the graph was copied.
-  compiler::Facts& facts = by_rows.facts;
-  facts.warnings = std::move(compiled.facts.warnings);
-  facts.float_operators = std::move(compiled.facts.float_operators);
-  facts.decisions = std::move(compiled.facts.decisions);
-  facts.equalized = std::move(compiled.facts.equalized);
-  facts.bits = std::move(compiled.facts.bits);
-  facts.comparison = std::move(compiled.facts.comparison);
-  facts.changes = std::move(compiled.facts.changes);
-  compiled = std::move(by_rows);
+  take_smaller(compiler::Compilation(graph, options).finish(), compiled);
+}
+
+// Computing rows has its own price in memory: small networks may need less without it.
+void keep_within_layers(ir::Graph graph, compiler::Options options, compiler::Compiled& compiled) {
+  options.rows.reset();
+  options.explain = false;
+  options.intermediates.clear();
+  take_smaller(compiler::Compilation(graph, options).finish(), compiled);
 }
 
 // Stages know nodes, not files.
@@ -484,9 +496,11 @@ Programs compile(ir::Graph& graph, const compiler::Options& options, const std::
     const bool may_compute_rows = ram && !is_least && options.config.runtime == ops::Runtime::cormorant &&
                                   !options.config.target.is_any() && options.memory.size() <= 1;
     std::optional<ir::Graph> quantized;
-    if (may_compute_rows) quantized = quantizer::copy_of(graph);
+    const bool may_do_without_rows = is_least && !options.rows->feed;
+    if (may_compute_rows || may_do_without_rows) quantized = quantizer::copy_of(graph);
     programs.chosen = compilation.finish();
-    if (quantized) keep_within(*ram, recompute, std::move(*quantized), options, programs.chosen);
+    if (may_do_without_rows) keep_within_layers(std::move(*quantized), options, programs.chosen);
+    if (may_compute_rows) keep_within(*ram, recompute, std::move(*quantized), options, programs.chosen);
     return programs;
   } catch (const InputError& error) {
     Diagnostic diagnostic = error.diagnostic();
@@ -622,7 +636,7 @@ CompileResult compile_model(const CompileFlags& flags, const CompileInputs& inpu
   if (flags.min_sqnr) require_sqnr(*flags.min_sqnr, flags.quantization.scheme, compiled.facts, model);
   const Firmware& firmware = result.firmware = link_for(compiled.program, options.config.target, request);
   if (result.budget) result.excess = over_budget(*result.budget, compiled, firmware.facts);
-  if (result.excess) result.excess->advice = remedies(flags, inputs, *result.budget);
+  if (result.excess && inputs.advises) result.excess->advice = remedies(flags, inputs, *result.budget);
   if (balanced) {
     std::optional<MeasuredGoal> both;
     if (flags.measure) {

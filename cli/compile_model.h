@@ -44,6 +44,7 @@ void add_compile_options(CLI::App& command, CompileFlags& flags);
 struct CompileInputs {
   std::shared_ptr<const npy::DataSet> calibration;  // instead of --calibrate
   std::function<void(std::size_t done, std::size_t total)> progress;
+  bool advises = true;  // where a budget is exceeded, tries what would meet it
 };
 
 struct CompileResult {

@@ -17,7 +17,8 @@ struct Remedy {
   std::function<void(CompileFlags&)> apply;
 };
 
-// Options that the command line did not already give, mildest first.
+// Options that the command line did not already give, mildest first. The budget stays: rows are computed where it asks
+// for them.
 std::vector<Remedy> candidates(const CompileFlags& flags, bool is_quantized) {
   const bool executorch = flags.runtime == "executorch";
   const Remedy quantize = {"--calibrate FILE", [](CompileFlags& f) { f.quantize = true; }};
@@ -28,6 +29,10 @@ std::vector<Remedy> candidates(const CompileFlags& flags, bool is_quantized) {
   if (flags.io == "float" && is_quantized) single.push_back(io);
   if (flags.optimize != "size" && !executorch) single.push_back(size);
   std::vector<Remedy> all = single;
+  const Remedy feed = {"--io=int8 --feed=rows (no memory holds the image: docs/memory.md)", [](CompileFlags& f) {
+                         f.io = "int8";
+                         f.feed = "rows";
+                       }};
   if (!is_quantized) single.push_back(io);  // goes with the first
   if (single.size() > 1) {
     Remedy both;
@@ -37,6 +42,7 @@ std::vector<Remedy> candidates(const CompileFlags& flags, bool is_quantized) {
     };
     all.push_back(std::move(both));
   }
+  if (is_quantized && !executorch && flags.feed == "whole" && flags.io == "float") all.push_back(feed);
   return all;
 }
 
@@ -49,12 +55,12 @@ std::string remedies(const CompileFlags& flags, const CompileInputs& inputs, con
   std::vector<std::string> meeting, tried;
   for (const Remedy& remedy : candidates(flags, is_quantized)) {
     CompileFlags changed = flags;
-    changed.budget.clear();
     changed.intermediates.clear();
     changed.measure = false;
     remedy.apply(changed);
     try {
-      const CompileResult result = compile_model(changed, {.calibration = inputs.calibration, .progress = {}});
+      const CompileResult result =
+          compile_model(changed, {.calibration = inputs.calibration, .progress = {}, .advises = false});
       const Needs needs = needs_of(result.compiled, result.firmware.facts);
       const std::string figures =
           fmt::format("{} (RAM {}, flash {})", remedy.option, grouped(needs.ram), grouped(needs.flash));

@@ -371,6 +371,17 @@ TEST_F(CommandLine, CompileTellsItsFiguresAsJson) {
   EXPECT_EQ(operators, 12);  // ten layers with their ReLUs, quantize, dequantize
 }
 
+TEST_F(CommandLine, OptimizingForRamNeverNeedsMore) {
+  for (const char* const target : {"cortex-m4", "cortex-m55"}) {
+    const auto arena = [&](const std::string& goal) {
+      const Ran ran = cormorant(path(), {"compile", zoo("digits.pt2"), "--calibrate", zoo("digits_calibration.npz"),
+                                         "--target", target, "--optimize=" + goal, "--no-link", "--json"});
+      return ran.json()["arena_bytes"]["arena"].get<int>();
+    };
+    EXPECT_LE(arena("ram"), arena("balanced")) << target;
+  }
+}
+
 // Speed costs flash: for every layer, and compared with the program without it.
 TEST_F(CommandLine, CompileTellsWhatSpeedCosts) {
   const auto arguments = [](const std::string& goal) -> Arguments {
@@ -400,10 +411,20 @@ TEST_F(CommandLine, CompileTellsWhatSpeedCosts) {
   measured.emplace_back("--measure");
   const Ran ran = cormorant(path(), measured);
   EXPECT_EQ(ran.status, kDone) << ran.err;
-  for (const char* line : {"optimized for speed; compared with balanced, cycles measured", "  model  ",
-                           "  code  ", "  execute  ", " cycles (-"}) {
+  for (const char* line : {"optimized for speed; compared with balanced, cycles measured", "  model  ", "  code  ",
+                           "  execute  ", " cycles (-"}) {
     EXPECT_TRUE(has(ran.out, line)) << line << ran.out;
   }
+}
+
+TEST_F(CommandLine, PythonsOperatorsOnTruthValuesAreKnown) {
+  const std::string base = std::string(CORMORANT_SOURCE_DIR) + "/tests/testdata/logic";
+  ASSERT_EQ(cormorant(path(), {"compile", base + ".pt2", "--target=cortex-m4", "-o", "logic.pte"}).status, kDone);
+  const Ran ran = cormorant(path(), {"evaluate", "logic.pte", "--data", base + "_test.npz", "--target=host", "--json"});
+  EXPECT_EQ(ran.status, kDone) << ran.err;
+  EXPECT_EQ(ran.json()["outputs"][0]["rmse"], 0) << ran.out;
+  // A program runs on the CPU that it was compiled for unless told otherwise.
+  EXPECT_TRUE(has(cormorant(path(), {"run", "logic.pte"}).out, "ran on cortex-m4, ISA dsp"));
 }
 
 TEST_F(CommandLine, CompileWithoutDataWarnsAndStillPrintsOnlyJson) {

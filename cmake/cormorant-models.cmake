@@ -30,30 +30,40 @@
 # empty) and, of each CPU, CORMORANT_ARCHIVE_<cpu>.
 include_guard()
 
-# Whether this project passes floats in registers, according to its compiler.
+# Whether this project passes floats in registers, according to its compiler, which must know that it is for a Cortex-M.
 function(cormorant_float_abi result)
-  if(NOT DEFINED CACHE{CORMORANT_FLOAT_ABI})
-    get_property(languages GLOBAL PROPERTY ENABLED_LANGUAGES)
-    set(language CXX)
-    if(C IN_LIST languages)
-      set(language C)
-    endif()
+  get_property(languages GLOBAL PROPERTY ENABLED_LANGUAGES)
+  set(language CXX)
+  if(C IN_LIST languages)
+    set(language C)
+  endif()
+  separate_arguments(flags UNIX_COMMAND "${CMAKE_${language}_FLAGS}")
+  get_directory_property(options COMPILE_OPTIONS)
+  list(FILTER options INCLUDE REGEX "^-m")
+  set(target "")
+  if(CMAKE_${language}_COMPILER_TARGET)
+    set(target --target=${CMAKE_${language}_COMPILER_TARGET})
+  endif()
+  set(probed "${target} ${flags} ${options}")
+  # Who knows better (zephyr/CMakeLists.txt) has set it.
+  if(NOT DEFINED CACHE{CORMORANT_FLOAT_ABI} OR
+      (DEFINED CACHE{CORMORANT_PROBED} AND NOT probed STREQUAL "${CORMORANT_PROBED}"))
     set(probe ${CMAKE_BINARY_DIR}/CMakeFiles/cormorant_float_abi.c)
-    file(WRITE ${probe} "#ifdef __ARM_PCS_VFP\ncormorant_hard\n#else\ncormorant_soft\n#endif\n")
-    separate_arguments(flags UNIX_COMMAND "${CMAKE_${language}_FLAGS}")
-    get_directory_property(options COMPILE_OPTIONS)
-    list(FILTER options INCLUDE REGEX "^-m")
-    set(target "")
-    if(CMAKE_${language}_COMPILER_TARGET)
-      set(target --target=${CMAKE_${language}_COMPILER_TARGET})
-    endif()
+    file(WRITE ${probe} "#ifdef __ARM_PCS_VFP\ncormorant_hard\n#else\ncormorant_soft\n#endif\n"
+      "#if defined(__ARM_ARCH_PROFILE) && __ARM_ARCH_PROFILE == 'M'\ncormorant_cortex_m\n#endif\n")
     execute_process(COMMAND ${CMAKE_${language}_COMPILER} ${target} ${flags} ${options} -x c -E -P ${probe}
       OUTPUT_VARIABLE text ERROR_QUIET)
     set(abi soft)
     if(text MATCHES cormorant_hard)
       set(abi hard)
     endif()
+    if(NOT text MATCHES cormorant_cortex_m)
+      message(FATAL_ERROR "cormorant_add_model: the compiler's flags in this folder do not name a Cortex-M. Kernels are "
+        "compiled or chosen by CMAKE_${language}_FLAGS and add_compile_options(), not by the options of targets: put -mcpu "
+        "and -mfloat-abi there, best in a toolchain file, or choose FROM archives")
+    endif()
     set(CORMORANT_FLOAT_ABI ${abi} CACHE INTERNAL "soft or hard, as this project passes floats")
+    set(CORMORANT_PROBED "${probed}" CACHE INTERNAL "what it was found with")
   endif()
   set(${result} ${CORMORANT_FLOAT_ABI} PARENT_SCOPE)
 endfunction()
@@ -88,6 +98,13 @@ function(cormorant_kernel_library cpu from result)
       set_property(TARGET cormorant_kernels_${archive}_archives PROPERTY
         INTERFACE_LINK_LIBRARIES cormorant_runtime_${archive}_archives m)
     else()
+      cormorant_float_abi(abi) # or its flags are not this folder's
+      get_property(languages GLOBAL PROPERTY ENABLED_LANGUAGES)
+      if(NOT CXX IN_LIST languages)
+        message(FATAL_ERROR "cormorant_add_model: kernels for ${cpu} must be compiled from sources here (floats are passed "
+          "as by -mfloat-abi=${abi}, the archives are for ${CORMORANT_FLOAT_ABI_${archive}}, or FROM sources asks for it), "
+          "and they are C++20: add CXX to the LANGUAGES of project(). Your own code may stay in C")
+      endif()
       cormorant_compile_kernels(${library} ${archive})
     endif()
   endif()
@@ -119,6 +136,12 @@ function(cormorant_add_model app)
     get_filename_component(M_NAME ${M_MODEL} NAME_WE)
     string(MAKE_C_IDENTIFIER ${M_NAME} M_NAME)
   endif()
+  get_property(names TARGET ${app} PROPERTY CORMORANT_MODEL_NAMES)
+  if(M_NAME IN_LIST names)
+    message(FATAL_ERROR "cormorant_add_model: ${app} has two models of the name ${M_NAME}, which their files have unless "
+      "told otherwise: give ${M_MODEL} another NAME")
+  endif()
+  set_property(TARGET ${app} APPEND PROPERTY CORMORANT_MODEL_NAMES ${M_NAME})
   cormorant_kernel_library(${M_TARGET} "${M_FROM}" kernels)
 
   set(folder ${CMAKE_CURRENT_BINARY_DIR}/${app}.models)

@@ -104,7 +104,8 @@ void write_glue(const Flags& flags) {
                                            .file = std::filesystem::path(model).filename().string(),
                                            .facts = facts,
                                            .model_bytes = program.size(),
-                                           .state_bytes = *glue.state_bytes}));
+                                           .state_bytes = *glue.state_bytes,
+                                           .isa = target.isa}));
 }
 
 }  // namespace

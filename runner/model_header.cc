@@ -135,6 +135,13 @@ class Writer {
     add("#define {}_ARENA_COUNT {}\n", big_, facts.arena_bytes.size());
     add("#define {}_RAM_BYTES {}\n\n", big_, ram);
     add("CORMORANT_STATIC_ASSERT(sizeof(void*) == 4, {0}_is_for_a_cortex_m);\n", name_);
+    const std::string_view macro = header_.isa == Isa::mve ? "__ARM_FEATURE_MVE" : "__ARM_FEATURE_DSP";
+    if (header_.isa != Isa::scalar) {
+      add("#ifndef {0}\n#error \"{1} was compiled for a CPU with {2}, which this firmware's compiler flags (-mcpu) do "
+          "not "
+          "have\"\n#endif\n",
+          macro, name_, header_.isa == Isa::mve ? "MVE" : "DSP instructions");
+    }
     add("#ifdef {0}_RAM_LIMIT /* what this firmware can spare: define it before including this header */\n"
         "CORMORANT_STATIC_ASSERT({0}_RAM_BYTES <= {0}_RAM_LIMIT, {1}_needs_more_ram);\n#endif\n",
         big_, name_);

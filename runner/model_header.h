@@ -10,6 +10,7 @@
 #include <string>
 
 #include "runner/program_facts.h"
+#include "target/target.h"
 
 namespace cormorant {
 
@@ -19,6 +20,7 @@ struct ModelHeader {
   ProgramFacts facts;
   std::uint64_t model_bytes = 0;
   std::uint64_t state_bytes = 0;
+  Isa isa = Isa::scalar;  // that the firmware must be compiled for
 };
 
 // Throws InputError for a program in which an input or output has no planned address.

@@ -17,6 +17,11 @@ fi
 cp -r "$work/moved/share/cormorant" "$work/project"
 failures=0
 
+fail() {
+  echo "FAILED $*"
+  failures=$((failures + 1))
+}
+
 check() {  # example, machine, what it must print
   local folder=$work/project/examples/$1 build=$work/$1
   echo "$1"
@@ -65,12 +70,39 @@ from_sources() {
 echo "from sources"
 from_sources || { echo "FAILED from sources"; failures=$((failures + 1)); }
 
-# Boards that QEMU does not have: they build for the CPUs whose archives are there, fit, and begin with what their CPU reads first.
-fail() {
-  echo "FAILED $*"
-  failures=$((failures + 1))
+# Projects that cannot work are told so when they are configured, or where they include a model's header.
+refuses() {  # what it is, what must be said, languages, flags, the arguments of cormorant_add_model
+  local folder=$work/refused
+  rm -rf "$folder" && mkdir "$folder"
+  {
+    echo "cmake_minimum_required(VERSION 3.22)"
+    echo "project(refused LANGUAGES $3)"
+    echo "find_package(cormorant REQUIRED)"
+    echo "add_executable(app main.c)"
+    echo "$5"
+  } >"$folder/CMakeLists.txt"
+  echo "int main(void) { return 0; }" >"$folder/main.c"
+  cmake -S "$folder" -B "$folder/build" -G Ninja -DCMAKE_PREFIX_PATH="$work/moved" -DCMAKE_SYSTEM_NAME=Generic \
+    -DCMAKE_C_COMPILER=arm-none-eabi-gcc -DCMAKE_CXX_COMPILER=arm-none-eabi-g++ -DCMAKE_C_FLAGS="$4" -DCMAKE_CXX_FLAGS="$4" \
+    -DCMAKE_TRY_COMPILE_TARGET_TYPE=STATIC_LIBRARY >"$work/log" 2>&1 && { fail "$1 was accepted"; return; }
+  tr -s ' \n' '  ' <"$work/log" | grep -qF "$2" || { cat "$work/log"; fail "$1 was refused with other words"; }
 }
+echo "refused"
+model="MODEL $work/project/docs/tutorial/wave.pt2"
+refuses "a C project whose kernels must be compiled" "add CXX to the LANGUAGES of project()" "C ASM" \
+  "-mcpu=cortex-m4 -mfloat-abi=softfp -mfpu=fpv4-sp-d16" "cormorant_add_model(app $model TARGET cortex-m4)"
+refuses "flags that CMake does not know" "do not name a Cortex-M" "C CXX ASM" "" "cormorant_add_model(app $model TARGET cortex-m4)"
+refuses "two models of one name" "give $work/project/docs/tutorial/wave.pt2 another NAME" "C CXX ASM" \
+  "-mcpu=cortex-m4 -mfloat-abi=hard -mfpu=fpv4-sp-d16" "cormorant_add_model(app $model TARGET cortex-m4)
+cormorant_add_model(app $model TARGET cortex-m4)"
+header=$(find "$work/c" -name '*.h' -path '*.models*' | head -1)
+for cpu in cortex-m3 cortex-m4; do
+  status=0
+  arm-none-eabi-gcc -mcpu=$cpu -fsyntax-only -I"$work/moved/include" -x c "$header" >"$work/log" 2>&1 || status=1
+  case $cpu$status in cortex-m31 | cortex-m40) ;; *) cat "$work/log"; fail "the header of a model for Cortex-M4, compiled for $cpu" ;; esac
+done
 
+# Boards that QEMU does not have: they build for the CPUs whose archives are there, fit, and begin with what their CPU reads first.
 word() {  # binary, offset
   od -A n -t x4 -j "$2" -N 4 "$1" | tr -d ' '
 }

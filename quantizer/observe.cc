@@ -148,8 +148,10 @@ class OutputJudge {
   OutputJudge(const ir::Graph& graph, const Annotation& annotation, const std::vector<std::vector<Proposal>>& proposals)
       : graph_(graph), proposals_(proposals), run_(graph) {
     for (const ir::Value* output : graph.outputs()) {
+      if (output->producer == nullptr) continue;  // a constant, or an input as it is: no choice changes it
       outputs_.push_back(output);
-      if (const ir::Value* read = read_by_softmax(output)) outputs_.push_back(read);
+      const ir::Value* const read = read_by_softmax(output);
+      if (read != nullptr && read->producer != nullptr) outputs_.push_back(read);
     }
     members_.resize(proposals.size());
     for (const auto& [value, group] : annotation.group_of) members_[group].insert(value);

@@ -169,6 +169,13 @@ void run(const Flags& flags) {
     return;
   }
   for (const std::string& note : scores.notes) fmt::print(stderr, "note: {}\n", note);
+  const auto is_measured = [](const OutputScore& output) {
+    return output.accuracy || output.agreement || output.rmse || output.sqnr_db;
+  };
+  if (std::ranges::none_of(scores.outputs, is_measured)) {
+    fmt::print(stderr,
+               "note: nothing to compare with: add labels or expected outputs y to the data, or --float MODEL.pt2\n");
+  }
   print_scores(scores);
 }
 

@@ -44,7 +44,8 @@ install(FILES firmware/cpus.cmake firmware/sources.cmake DESTINATION ${sources}/
 install(DIRECTORY examples DESTINATION share/cormorant)
 install(FILES docs/tutorial/wave.pt2 docs/tutorial/wave_calibration.npz DESTINATION share/cormorant/docs/tutorial)
 install(FILES zoo/digits.pt2 zoo/digits_calibration.npz DESTINATION share/cormorant/zoo)
-install(DIRECTORY docs/ DESTINATION share/doc/cormorant FILES_MATCHING PATTERN "*.md" PATTERN "*.svg")
+install(DIRECTORY docs/ DESTINATION share/doc/cormorant FILES_MATCHING PATTERN "*.md" PATTERN "*.svg"
+  PATTERN "tutorial" EXCLUDE PATTERN "troubleshooting" EXCLUDE PATTERN "python" EXCLUDE) # have only data
 install(FILES LICENSE DESTINATION share/doc/cormorant RENAME copyright)
 
 set(CPACK_GENERATOR "DEB;TGZ")

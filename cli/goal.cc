@@ -63,20 +63,17 @@ Goal goal_of(const compiler::Compiled& compiled, const compiler::Compiled& balan
     const RunResult& chosen = measured->chosen;
     const RunResult& other = measured->balanced;
     goal.code_bytes = static_cast<std::int64_t>(chosen.code_bytes) - static_cast<std::int64_t>(other.code_bytes);
-    goal.cycles =
-        static_cast<std::int64_t>(chosen.execute_cycles) - static_cast<std::int64_t>(other.execute_cycles);
+    goal.cycles = static_cast<std::int64_t>(chosen.execute_cycles) - static_cast<std::int64_t>(other.execute_cycles);
     goal.share = static_cast<double>(*goal.cycles) / static_cast<double>(other.execute_cycles);
   }
   return goal;
 }
 
 void print_goal(const Goal& goal, std::string_view name) {
-  fmt::print("optimized for {}; compared with balanced, cycles {}\n", name,
-             goal.measured ? "measured" : "estimated");
+  fmt::print("optimized for {}; compared with balanced, cycles {}\n", name, goal.measured ? "measured" : "estimated");
   for (const GoalRow& row : goal.rows) {
     fmt::print("    {:<30} {:<36} {:>9} bytes", row.node, row.op, grouped_signed(row.constant_bytes));
-    if (row.cycles)
-      fmt::print(" {:>12} cycles{}", grouped_signed(*row.cycles), percentage(row.share));
+    if (row.cycles) fmt::print(" {:>12} cycles{}", grouped_signed(*row.cycles), percentage(row.share));
     fmt::print("\n");
   }
   if (goal.rows.empty())
@@ -91,9 +88,8 @@ void print_goal(const Goal& goal, std::string_view name) {
 }
 
 nlohmann::ordered_json goal_json(const Goal& goal, std::string_view name) {
-  nlohmann::ordered_json json = {{"name", name},
-                                 {"cycles_are", goal.measured ? "measured" : "estimated"},
-                                 {"layers", nlohmann::json::array()}};
+  nlohmann::ordered_json json = {
+      {"name", name}, {"cycles_are", goal.measured ? "measured" : "estimated"}, {"layers", nlohmann::json::array()}};
   for (const GoalRow& row : goal.rows) {
     nlohmann::ordered_json layer = {{"node", row.node},
                                     {"source", row.source},

@@ -32,7 +32,8 @@ std::uint64_t parse_size(const Question& question, std::string_view text) {
   std::uint64_t unit = 1;
   if (rest != end) {
     const std::size_t power = std::string_view("KMG").find(*rest);
-    if (power == std::string_view::npos || rest + 1 != end) question.reject("has a size with an unknown unit: there are K, M and G, or none for bytes");
+    if (power == std::string_view::npos || rest + 1 != end)
+      question.reject("has a size with an unknown unit: there are K, M and G, or none for bytes");
     unit = std::uint64_t{1} << (10 * (power + 1));
   }
   if (number > (std::uint64_t{1} << 40U) / unit) question.reject("is larger than any memory");

@@ -38,10 +38,12 @@ class Source {
     return is_output ? method_.outputs() : method_.inputs();
   }
   [[nodiscard]] Error resolve_io(std::span<const std::int32_t> values, std::size_t index, Tensor& tensor) const;
-  // Writes the initial values of all persistent tensors, and constants to where they are kept in RAM. Other compilers
-  // do not write initial values of zero, nor which tensors they leave out: their programs begin with all memory
-  // cleared.
+  // Of all persistent tensors, and constants to where they are kept in RAM.
+  void write_initial_values() const;
   void reset() const;
+  // Other compilers do not write initial values of zero, nor which tensors they leave out: their programs begin, and
+  // are reset, with all memory cleared.
+  [[nodiscard]] bool begins_cleared() const { return !is_ours_; }
   // visit(memory, initial value, bytes, is_constant) of each of these.
   template <class Visit>
   void for_each_persistent(Visit visit) const {

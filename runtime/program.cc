@@ -147,10 +147,11 @@ Error load(const cormorant_model& model, const cormorant_memory& memory, cormora
   Error error = source.error();
   if (error == Error::ok) error = source.check_arenas(why);
   if (error == Error::ok) {
-    source.reset();  // before the instructions, which look at their constants
+    source.write_initial_values();  // before the instructions, which look at their constants
     error = loader.load({model.kernels, model.kernel_count});
   }
   if (error == Error::ok) {
+    if (source.begins_cleared()) source.reset();
     why.argument = Failure::kNone;  // the last output was the last thing to be checked
     program = {.data = model.data,
                .bytes = model.bytes,

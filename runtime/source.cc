@@ -118,9 +118,13 @@ Error Source::resolve_io(std::span<const std::int32_t> values, std::size_t index
 
 void Source::reset() const {
   const auto sizes = method().memory_sizes();
-  for (std::size_t id = 1; !is_ours_ && id < sizes.size(); ++id) {
+  for (std::size_t id = 1; begins_cleared() && id < sizes.size(); ++id) {
     std::memset(arenas_[id - 1].data, 0, static_cast<std::size_t>(sizes[id]));
   }
+  write_initial_values();
+}
+
+void Source::write_initial_values() const {
   for_each_persistent([](std::byte* memory, const std::byte* initial, std::size_t bytes, bool /*is_constant*/) {
     std::memcpy(memory, initial, bytes);
   });

@@ -119,12 +119,12 @@ std::vector<N> run(const Call1& call, const std::vector<std::vector<std::byte>>&
   return numbers;
 }
 
-// What load says. The arena is addresses alone, so that tensors may be as large as files can say.
+// What load says. The arena has no memory until it is written, so that tensors may be as large as files can say.
 Error load(const Call1& call) {
   const Made made = program_of(call);
   const AlignedBytes file(made.file);
   const std::size_t bytes = std::max<std::size_t>(made.arena, 16);
-  void* const memory = mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* const memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) return Error::arena_too_small;
   const Region arena{memory, bytes};
   const AlignedBytes state(4096);

@@ -427,12 +427,17 @@ void print_warnings(const compiler::Facts& facts) {
   }
 }
 
-// The same model for the default goal, from its quantized graph.
-compiler::Compiled compile_balanced(ir::Graph graph, compiler::Options options) {
-  options.config.target.optimize = Optimize::balanced;
+// Another program of the same model, from its quantized graph.
+compiler::Compiled compile_again(ir::Graph graph, compiler::Options options) {
   options.explain = false;
   options.intermediates.clear();
   return compiler::Compilation(graph, options).finish();
+}
+
+// For the default goal.
+compiler::Compiled compile_balanced(ir::Graph graph, compiler::Options options) {
+  options.config.target.optimize = Optimize::balanced;
+  return compile_again(std::move(graph), std::move(options));
 }
 
 struct Programs {
@@ -469,17 +474,13 @@ void keep_within(std::uint64_t ram, double recompute, ir::Graph graph, compiler:
   if (compiler::arena_bytes(compiled.facts) <= arena) return;
   const bool feed = options.rows && options.rows->feed;
   options.rows = compiler::RowsOptions{.bytes = std::max<std::int64_t>(arena, 0), .feed = feed, .recompute = recompute};
-  options.explain = false;
-  options.intermediates.clear();
-  take_smaller(compiler::Compilation(graph, options).finish(), compiled);
+  take_smaller(compile_again(std::move(graph), std::move(options)), compiled);
 }
 
 // Computing rows has its own price in memory: small networks may need less without it.
 void keep_within_layers(ir::Graph graph, compiler::Options options, compiler::Compiled& compiled) {
   options.rows.reset();
-  options.explain = false;
-  options.intermediates.clear();
-  take_smaller(compiler::Compilation(graph, options).finish(), compiled);
+  take_smaller(compile_again(std::move(graph), std::move(options)), compiled);
 }
 
 // Stages know nodes, not files.

@@ -104,7 +104,13 @@ Target target_of(const Flags& flags) {
   if (!flags.target.empty()) return parse_target(flags.target, flags.isa);
   const ProgramFile program = read_program(flags.program);
   if (program.cpu.empty()) return parse_target("cortex-m55", flags.isa);
-  return parse_target(program.cpu, flags.isa.empty() ? program.isa : flags.isa);
+  try {
+    return parse_target(program.cpu, flags.isa.empty() ? program.isa : flags.isa);
+  } catch (const UsageError& error) {
+    if (!flags.isa.empty()) throw;
+    throw InputError({fmt::format("it was compiled for '{} {}': {}", program.cpu, program.isa, error.what()),
+                      "name the CPU with --target", flags.program});
+  }
 }
 
 ExecuteOn place_of(const Flags& flags) {

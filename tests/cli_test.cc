@@ -426,6 +426,13 @@ TEST_F(CommandLine, PythonsOperatorsOnTruthValuesAreKnown) {
   EXPECT_EQ(ran.json()["outputs"][0]["rmse"], 0) << ran.out;
   // A program runs on the CPU that it was compiled for unless told otherwise.
   EXPECT_TRUE(has(cormorant(path(), {"run", "logic.pte"}).out, "ran on cortex-m4, ISA dsp"));
+  // A CPU that there is not is the file's fault.
+  std::string bytes = read_text(path() / "logic.pte");
+  bytes.replace(bytes.find("cortex-m4"), 9, "cortex-mX");
+  write_text(path() / "other.pte", bytes);
+  const Ran other = cormorant(path(), {"run", "other.pte"});
+  EXPECT_EQ(other.status, 1) << other.err;
+  EXPECT_TRUE(has(other.err, "other.pte: it was compiled for 'cortex-mX dsp'")) << other.err;
 }
 
 TEST_F(CommandLine, CompileWithoutDataWarnsAndStillPrintsOnlyJson) {

@@ -7,7 +7,6 @@
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
 #include <cmath>

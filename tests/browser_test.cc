@@ -135,7 +135,7 @@ class Browser : public testing::Test {
 };
 
 TEST_F(Browser, ShowsTheNetworkAndAnswersItsVisitor) {
-  const Ran ran = cormorant(path(), {"compile", zoo("digits.pt2"), "--calibrate", zoo("digits_calibration.npz"), "-o",
+  const Ran ran = cormorant(path(), {"compile", zoo("digits.pt2"), "--calibrate", few_samples(path(), "digits"), "-o",
                                      "digits.pte", "--report", "report.html", "--json"});
   ASSERT_EQ(ran.status, 0) << ran.err;
   const nlohmann::json figures = ran.json();

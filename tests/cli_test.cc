@@ -36,8 +36,8 @@ class CommandLine : public testing::Test {
  protected:
   static void SetUpTestSuite() {
     directory_ = std::make_unique<TemporaryDirectory>();
-    ASSERT_EQ(cormorant(path(), {"compile", "digits", "--calibrate", zoo("digits_calibration.npz"), "--io=int8", "-o",
-                                 "digits.pte"})
+    few_samples(path(), "digits");
+    ASSERT_EQ(cormorant(path(), {"compile", "digits", "--calibrate", "digits_few.npz", "--io=int8", "-o", "digits.pte"})
                   .status,
               0);
     write_text(path() / "cut.pt2", read_text(zoo("digits.pt2")).substr(0, 50'000));
@@ -386,7 +386,7 @@ TEST_F(CommandLine, OptimizingForRamNeverNeedsMore) {
 // Speed costs flash: for every layer, and compared with the program without it.
 TEST_F(CommandLine, CompileTellsWhatSpeedCosts) {
   const auto arguments = [](const std::string& goal) -> Arguments {
-    return {"compile",    zoo("digits.pt2"),    "--calibrate",        zoo("digits_calibration.npz"),
+    return {"compile",    zoo("digits.pt2"),    "--calibrate",        "digits_few.npz",
             "--io=int8",  "--target=cortex-m4", "--optimize=" + goal, "-o",
             goal + ".pte"};
   };
@@ -758,7 +758,7 @@ TEST_F(CommandLine, TheManualNamesEveryOption) {
 
 TEST_F(CommandLine, EvaluateTellsWhatEveryLayerCosts) {
   const Ran ran = cormorant(path(), {"evaluate", "digits", "--layers", "--data", zoo("digits_expected.npz"),
-                                     "--calibrate", zoo("digits_calibration.npz"), "--json"});
+                                     "--calibrate", "digits_few.npz", "--json"});
   ASSERT_EQ(ran.status, 0) << ran.err;
   const nlohmann::json json = ran.json();
   EXPECT_GT(json.at("outputs").at(0).at("sqnr_db").get<double>(), 20);
@@ -779,8 +779,8 @@ TEST_F(CommandLine, EvaluateTellsWhatEveryLayerCosts) {
 }
 
 TEST_F(CommandLine, CompileExplainsEveryNode) {
-  const Ran ran = cormorant(path(), {"compile", "digits", "--calibrate", zoo("digits_calibration.npz"), "--explain",
-                                     "--json", "-o", "explained.pte"});
+  const Ran ran = cormorant(
+      path(), {"compile", "digits", "--calibrate", "digits_few.npz", "--explain", "--json", "-o", "explained.pte"});
   ASSERT_EQ(ran.status, 0) << ran.err;
   const nlohmann::json json = ran.json();
   const auto find = [&](const std::string& name) {
@@ -806,7 +806,7 @@ TEST_F(CommandLine, InspectTellsWhatCompileDecided) {
     }
     return nlohmann::json();
   };
-  const std::string calibration = zoo("digits_calibration.npz");
+  const std::string calibration = "digits_few.npz";
   ASSERT_EQ(cormorant(path(), {"compile", "digits", "--calibrate", calibration, "-o", "told.pte"}).status, kDone);
   const nlohmann::json program = cormorant(path(), {"inspect", "told.pte", "--explain", "--json"}).json();
   const nlohmann::json model =
@@ -828,8 +828,7 @@ TEST_F(CommandLine, InspectTellsWhatCompileDecided) {
 
 TEST_F(CommandLine, ExceptionsForLayersComeFromAFile) {
   write_text(path() / "layers.txt", "classifier float\nblocks.* observer=minmax\nstem range=0..8\n");
-  const std::vector<std::string> compile = {"compile", "digits", "--calibrate", zoo("digits_calibration.npz"),
-                                            "-o",      "x.pte"};
+  const std::vector<std::string> compile = {"compile", "digits", "--calibrate", "digits_few.npz", "-o", "x.pte"};
   const auto with = [&](std::vector<std::string> more) {
     more.insert(more.begin(), compile.begin(), compile.end());
     return cormorant(path(), more);
@@ -859,7 +858,7 @@ TEST_F(CommandLine, ExceptionsForLayersComeFromAFile) {
 
 TEST_F(CommandLine, BundledProgramChecksItself) {
   // Expected outputs from PyTorch; the program's are a little off.
-  ASSERT_EQ(cormorant(path(), {"compile", "digits", "--calibrate", zoo("digits_calibration.npz"), "--bundle",
+  ASSERT_EQ(cormorant(path(), {"compile", "digits", "--calibrate", "digits_few.npz", "--bundle",
                                zoo("digits_expected.npz"), "-o", "tested.bpte"})
                 .status,
             kDone);
@@ -932,8 +931,8 @@ TEST_F(CommandLine, InspectShowsDelegatesAndDataElsewhere) {
 TEST_F(CommandLine, BundledIntegersMustBeEqual) {
   npy::Array y = array(DType::i8, {1, 1, 10});
   npy::write_npz(path() / "tampered.npz", {{"x", array(DType::f32, {1, 1, 28, 28})}, {"y", y}});
-  ASSERT_EQ(cormorant(path(), {"compile", "digits", "--calibrate", zoo("digits_calibration.npz"), "--io=int8",
-                               "--bundle", "tampered.npz", "-o", "tampered.bpte"})
+  ASSERT_EQ(cormorant(path(), {"compile", "digits", "--calibrate", "digits_few.npz", "--io=int8", "--bundle",
+                               "tampered.npz", "-o", "tampered.bpte"})
                 .status,
             kDone);
   const Ran failed = cormorant(path(), {"run", "tampered.bpte", "--target=host"});

@@ -10,6 +10,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "formats/npy/npy.h"
 #include "runner/process.h"
 
 namespace cormorant::tests {
@@ -60,6 +61,16 @@ std::string binary() { return from_environment("CORMORANT_BINARY", CORMORANT_OWN
 
 std::string zoo(const std::string& file) {
   return (from_environment("CORMORANT_ZOO_DIR", CORMORANT_SOURCE_DIR "/zoo") / file).string();
+}
+
+std::string few_samples(const std::filesystem::path& directory, const std::string& model) {
+  constexpr std::size_t kSamples = 8;
+  npy::Array few = npy::read_data_set(zoo(model + "_calibration.npz")).arrays.at(0).second;
+  few.data.resize(few.data.size() / static_cast<std::size_t>(few.shape.at(0)) * kSamples);
+  few.shape[0] = kSamples;
+  std::string path = directory / (model + "_few.npz");
+  npy::write_npz(path, {{"x", few}});
+  return path;
 }
 
 std::string read_text(const std::filesystem::path& path) {

@@ -34,6 +34,9 @@ std::string binary();
 
 // Where the zoo's files are; the environment variable CORMORANT_ZOO_DIR points to another one.
 std::string zoo(const std::string& file);
+// The first eight calibration samples of a model in the zoo, as a file in `directory`: enough where a test is not about
+// accuracy, and calibrating with all of them takes five times as long.
+std::string few_samples(const std::filesystem::path& directory, const std::string& model);
 std::string read_text(const std::filesystem::path& path);
 void write_text(const std::filesystem::path& path, const std::string& text);
 

@@ -21,13 +21,7 @@ const char* const kFloatLayers = "stem,blocks.3,classifier";
 
 class FloatModel : public testing::Test {
  protected:
-  void SetUp() override {
-    npy::Array few = npy::read_data_set(zoo("digits_calibration.npz")).arrays.at(0).second;
-    constexpr std::size_t kSamples = 8;
-    few.data.resize(few.data.size() / static_cast<std::size_t>(few.shape.at(0)) * kSamples);
-    few.shape[0] = kSamples;
-    npy::write_npz(directory_.path() / "calibration.npz", {{"x", few}});
-  }
+  void SetUp() override { few_samples(directory_.path(), "digits"); }
 
   Ran compile(const Arguments& more, const std::string& target = "cortex-m55") {
     Arguments arguments = {"compile", zoo("digits.pt2"), "--target", target, "--json", "-o", "model.pte"};
@@ -60,7 +54,7 @@ class FloatModel : public testing::Test {
 
 TEST_F(FloatModel, HasTheHostsBitsOnBoardsInFloatInInt8AndInBoth) {
   const Arguments ways[] = {
-      {}, {"--calibrate", "calibration.npz"}, {"--calibrate", "calibration.npz", "--float-layers", kFloatLayers}};
+      {}, {"--calibrate", "digits_few.npz"}, {"--calibrate", "digits_few.npz", "--float-layers", kFloatLayers}};
   for (const char* target : {"cortex-m0", "cortex-m55"}) {
     std::vector<std::vector<float>> outputs;
     for (const Arguments& way : ways) {
@@ -93,7 +87,7 @@ TEST_F(FloatModel, InFloatItComputesWhatPyTorchDoes) {
 }
 
 TEST_F(FloatModel, RegionsMeetInOneConversionPerEdge) {
-  const auto report = compile({"--calibrate", "calibration.npz", "--float-layers", kFloatLayers}).json();
+  const auto report = compile({"--calibrate", "digits_few.npz", "--float-layers", kFloatLayers}).json();
   // Stem to blocks, block 3 to block 4, classifier to softmax; block 2 to block 3, pooling to classifier, to the
   // output.
   EXPECT_EQ(report["operators"]["cortex_m::quantize_per_tensor.out"], 3);
@@ -103,21 +97,21 @@ TEST_F(FloatModel, RegionsMeetInOneConversionPerEdge) {
 }
 
 TEST_F(FloatModel, WhatStaysInFloatIsToldWithPlaceAndReason) {
-  const Ran ran = compile({"--calibrate", "calibration.npz", "--float-layers", "classifier"});
+  const Ran ran = compile({"--calibrate", "digits_few.npz", "--float-layers", "classifier"});
   const auto left = ran.json()["float_operators"];
   ASSERT_EQ(left.size(), 1U);
   EXPECT_EQ(left[0]["operator"], "aten.linear");
   EXPECT_TRUE(has(left[0]["source"], "classifier ("));
   EXPECT_TRUE(has(left[0]["reason"], "as requested for layer classifier"));
   EXPECT_TRUE(has(ran.err, "float: linear (aten.linear) at classifier ("));
-  const Ran strict = cormorant(directory_.path(), {"compile", zoo("digits.pt2"), "--calibrate", "calibration.npz",
+  const Ran strict = cormorant(directory_.path(), {"compile", zoo("digits.pt2"), "--calibrate", "digits_few.npz",
                                                    "--float-layers", "classifier", "--strict", "-o", "x.pte"});
   EXPECT_EQ(strict.status, 1);
   EXPECT_TRUE(has(strict.err, "aten.linear"));
 }
 
 TEST_F(FloatModel, ALayerThatBecamePartOfAnotherIsToldToo) {
-  const Ran ran = compile({"--calibrate", "calibration.npz", "--float-layers", "stem.bn"});
+  const Ran ran = compile({"--calibrate", "digits_few.npz", "--float-layers", "stem.bn"});
   EXPECT_TRUE(has(ran.err, "nothing of stem.bn is left")) << ran.err;
 }
 

@@ -225,6 +225,7 @@ void expect_sound(const Picture& picture) {
 
 class Report : public testing::Test {
  protected:
+  void SetUp() override { few_samples(path(), "digits"); }
   // The page of a compilation that goes well, which prints JSON and nothing else.
   Elements compile(Arguments arguments) {
     arguments.insert(arguments.begin(), "compile");
@@ -275,7 +276,7 @@ class Report : public testing::Test {
   nlohmann::json json_;
 };
 
-const Arguments kDigits = {zoo("digits.pt2"), "--calibrate", zoo("digits_calibration.npz")};
+const Arguments kDigits = {zoo("digits.pt2"), "--calibrate", "digits_few.npz"};
 
 const Arguments kWave = {CORMORANT_SOURCE_DIR "/docs/tutorial/wave.pt2", "--calibrate",
                          CORMORANT_SOURCE_DIR "/docs/tutorial/wave_calibration.npz"};  // the quickest

@@ -78,17 +78,13 @@ class EveryModel : public testing::TestWithParam<std::string> {
   void SetUp() override {
     inputs_ = npy::read_data_set(zoo(GetParam() + "_expected.npz"));
     ASSERT_EQ(inputs_.samples, static_cast<std::int64_t>(kSamples));
-    // Bits do not depend on good ranges, and calibrating with everything takes long.
-    npy::Array few = npy::read_data_set(zoo(GetParam() + "_calibration.npz")).arrays.at(0).second;
-    few.data.resize(few.data.size() / static_cast<std::size_t>(few.shape.at(0)) * kSamples);
-    few.shape[0] = kSamples;
-    npy::write_npz(directory_.path() / "calibration.npz", {{"x", few}});
+    calibration_ = few_samples(directory_.path(), GetParam());  // bits do not depend on good ranges
   }
 
   // Calibrates once; all targets continue from the quantized graph, which is the same for all (except `any`).
   void quantize(const std::string& target, const std::string& io) {
     const Ran ran = cormorant(
-        directory_.path(), {"compile", zoo(GetParam() + ".pt2"), "--calibrate", "calibration.npz", "--target", target,
+        directory_.path(), {"compile", zoo(GetParam() + ".pt2"), "--calibrate", calibration_, "--target", target,
                             "--io", io, "--intermediates", "stages", "--strict", "--no-link", "-o", "quantized.pte"});
     ASSERT_EQ(ran.status, 0) << ran.command << "\n" << ran.err;
   }
@@ -143,6 +139,7 @@ class EveryModel : public testing::TestWithParam<std::string> {
  private:
   TemporaryDirectory directory_;
   npy::DataSet inputs_;
+  std::string calibration_;
 };
 
 // As many samples as the shorter one has.

@@ -10,7 +10,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "formats/npy/npy.h"
+#include "formats/npy/data_set.h"
 #include "runner/process.h"
 
 namespace cormorant::tests {

@@ -91,6 +91,7 @@ std::string every_target() {
 
 std::vector<Mistake> mistakes() {
   const std::string digits = zoo("digits.pt2");
+  const std::string small = CORMORANT_SOURCE_DIR "/tests/testdata/small.pt2";  // where all of it is compiled
   return {
       // The command itself.
       {{}, kCommandLineAtFault, {"compile, run, inspect or evaluate"}},
@@ -130,13 +131,13 @@ std::vector<Mistake> mistakes() {
       {{"compile", digits, "--float-layers", "classifier"}, kCommandLineAtFault, {"--calibrate", "--quantize"}},
       {{"compile", digits, "-q", "--budget=rom=64K"}, kCommandLineAtFault, {"ram and flash, not 'rom'"}},
       {{"compile", digits, "-q", "--budget=ram"}, kCommandLineAtFault, {"ram"}},
-      {{"compile", digits, "-q", "--budget=ram=4K"}, kInputAtFault, {"4,096 bytes", "too many. The largest: "}},
-      {{"compile", digits, "-q", "--budget=flash=1K"}, kInputAtFault, {"1,024 bytes", "too many. The largest: "}},
+      {{"compile", small, "-q", "--budget=ram=1K"}, kInputAtFault, {"1,024 bytes", "too many. The largest: "}},
+      {{"compile", small, "-q", "--budget=flash=1K"}, kInputAtFault, {"1,024 bytes", "too many. The largest: "}},
       {{"compile", digits, "-q", "--weights-in=sram"}, kCommandLineAtFault, {"there is flash", "--memory=sram="}},
       {{"compile", digits, "-q", "--memory=dtcm=64K,sram=1M", "--weights-in=ram"},
        kCommandLineAtFault,
        {"there is flash, dtcm, sram"}},
-      {{"compile", digits, "-q", "--memory=dtcm=64K,sram=1K", "--weights-in=sram"},
+      {{"compile", small, "-q", "--memory=dtcm=64K,sram=1K", "--weights-in=sram"},
        kInputAtFault,
        {"constants", "'sram' has 1024 bytes", " too few"}},
       {{"run", "digits.pte", "--input", "x.npy", "--input", "x.npy"}, kCommandLineAtFault, {"1 input(s)"}},
@@ -157,9 +158,9 @@ std::vector<Mistake> mistakes() {
       {{"compile", "rejected.txt", "--calibrate", "rejected.npz", "--strict"},
        kInputAtFault,
        {"rejected.txt", "soft", "head.soft", "net.py:7", "4095"}},
-      {{"compile", digits, "-q", "--memory=dtcm=4K"},
+      {{"compile", small, "-q", "--memory=dtcm=1K"},
        kInputAtFault,
-       {"digits.pt2", "'dtcm' has 4096 bytes", "are needed"}},
+       {"small.pt2", "'dtcm' has 1024 bytes", "are needed"}},
       {{"compile", digits, "-q", "-o", "stdout.txt/x.pte"}, kInputAtFault, {"stdout.txt/x.pte", "cannot write"}},
       // Calibration data.
       {{"compile", digits, "--calibrate", "missing.npz"}, kInputAtFault, {"missing.npz", "no such file"}},

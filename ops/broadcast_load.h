@@ -125,11 +125,10 @@ Error store_plan(Call& call, Plan& plan, const LoadedBroadcast& loaded) {
   BroadcastLoop* loops = nullptr;
   if (call.error() == Error::ok && outer != 0)
     loops = static_cast<BroadcastLoop*>(call.allocate(outer * sizeof(BroadcastLoop), alignof(BroadcastLoop)));
+  auto* const stored = call.make_plan<Plan>();
   if (call.error() != Error::ok) return call.error();
   for (std::uint32_t i = 0; i < outer; ++i) loops[i] = loaded.loops[i];
   plan.tensors.loops = loops;
-  auto* const stored = call.make_plan<Plan>();
-  if (stored == nullptr) return call.error();
   *stored = plan;
   return Error::ok;
 }

@@ -35,6 +35,7 @@ class Source {
   [[nodiscard]] Error resolve(std::int32_t value, Tensor& tensor) const;
   // The method's inputs or outputs; one of them, which must be a tensor in RAM.
   [[nodiscard]] Result<std::span<const std::int32_t>> io_values(bool is_output) const {
+    if (error_ != Error::ok) return error_;  // of a program that was not loaded
     return is_output ? method_.outputs() : method_.inputs();
   }
   [[nodiscard]] Error resolve_io(std::span<const std::int32_t> values, std::size_t index, Tensor& tensor) const;
@@ -99,7 +100,8 @@ class Loader {
   [[nodiscard]] std::span<const Step> steps() const { return {steps_, end_}; }
   [[nodiscard]] std::size_t state_used() const { return used_ + shared_bytes(); }
 
-  // For the call being loaded: its arguments, and memory for its plan (null, and a failure, when that is used up).
+  // For the call being loaded: its arguments, and memory for its plan. Null, and a failure, when that is used up: then
+  // the calls after it are loaded all the same, to know how much they take.
   [[nodiscard]] const std::span<const std::int32_t>& arguments() const { return instruction_.args; }
   void* allocate(std::size_t bytes, std::size_t alignment);
   void* share(std::size_t bytes);
@@ -118,6 +120,7 @@ class Loader {
   [[nodiscard]] std::size_t shared_bytes() const { return shared_ == 0 ? 0 : shared_ + kSharedAlignment; }
   std::size_t shared_ = 0;
   bool may_share_ = true;
+  bool is_short_ = false;  // memory was used up
   Step* steps_ = nullptr;
   std::uint32_t end_ = 0;             // of an execution's steps
   std::uint32_t index_ = 0;           // of the instruction being loaded

@@ -42,14 +42,12 @@ void* Loader::allocate(std::size_t bytes, std::size_t alignment) {
   const auto begin = reinterpret_cast<std::uintptr_t>(state_.data());
   const std::size_t at = ((begin + used_ + alignment - 1) & ~(alignment - 1)) - begin;
   const std::size_t size = state_.size() - shared_bytes();
-  if (at > size || bytes > size - at) {
-    failure_.error = Error::state_too_small;
-    failure_.required = static_cast<std::uint32_t>(at + bytes + shared_bytes());
-    failure_.actual = static_cast<std::uint32_t>(state_.size());
-    return nullptr;
-  }
-  used_ = at + bytes;
-  return state_.data() + at;
+  used_ = at + bytes;  // also where that is too much: the failure says what all instructions together need
+  if (!is_short_ && at <= size && bytes <= size - at) return state_.data() + at;
+  failure_.error = Error::state_too_small;
+  is_short_ = true;
+  may_share_ = false;
+  return nullptr;
 }
 
 // All end where the state does, so that asking for more moves none of them.
@@ -95,7 +93,7 @@ const Step* Loader::stages(std::uint32_t first, std::uint32_t count) {
   if (error != Error::ok) return error;
   Call call(*this, failure_);
   error = kernel_->load(call);
-  steps_[index] = {call.computes_nothing_ ? do_nothing : kernel_->execute, call.plan()};
+  if (steps_ != nullptr) steps_[index] = {call.computes_nothing_ ? do_nothing : kernel_->execute, call.plan()};
   return call.error() != Error::ok ? call.error() : error;
 }
 
@@ -104,24 +102,28 @@ Error Loader::load(std::span<const Kernel* const> operators) {
   const std::uint32_t count = source_.method().instruction_count();
   // A file has less than 2^31 bytes, 4 or more for each instruction: the product fits 32 bits.
   steps_ = static_cast<Step*>(allocate(count * sizeof(Step), alignof(Step)));
-  if (steps_ == nullptr) return Error::state_too_small;
   end_ = count;
   const std::size_t used = used_;
   for (std::uint32_t i = 0; i < count; ++i) {
     failure_.instruction = static_cast<std::uint16_t>(i);
+    failure_.error = Error::ok;
     error = load_instruction(i, operators);
     if (error == Error::state_too_small && shared_ != 0) {  // plans go first: again, and nothing is shared
-      failure_ = {};
-      may_share_ = false;
       shared_ = 0;
       used_ = used;
+      is_short_ = false;
       i = ~0U;
-      continue;
+    } else if (error != Error::ok && error != Error::state_too_small) {
+      return error;
     }
-    if (error != Error::ok) return error;
   }
 
-  failure_.instruction = Failure::kNone;
+  failure_.instruction = failure_.argument = Failure::kNone;
+  if (is_short_) {
+    failure_.required = static_cast<std::uint32_t>(used_);
+    failure_.actual = static_cast<std::uint32_t>(state_.size());
+    return Error::state_too_small;
+  }
   error = check_border(false);
   return error == Error::ok ? check_border(true) : error;
 }
@@ -176,6 +178,7 @@ cormorant_error cormorant_load(cormorant_program* program, const cormorant_model
   using namespace cormorant;
   Failure failure;
   cormorant_error error = CORMORANT_REFUSED;
+  *program = {};
   if (cormorant_accept(model->data, model->bytes) != 0) {
     error = static_cast<cormorant_error>(load(*model, *memory, *program, failure));
   }

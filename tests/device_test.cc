@@ -77,7 +77,7 @@ TEST_P(OnADevice, MemoryLoadsAndInterruptsAreDefined) {
   const EmulationResult result = emulate(
       {.elf = elf, .board = find_board(target.cpu->board), .directory = directory.path(), .count = {}}, read_elf(elf));
   EXPECT_EQ(result.status, 0);
-  EXPECT_EQ(result.console.size(), 10U);
+  EXPECT_EQ(result.console.size(), 11U);
   for (const std::string& line : result.console) EXPECT_TRUE(line.starts_with("ok ")) << line;
 }
 

@@ -78,8 +78,9 @@ typedef struct cormorant_program {
   uint32_t method;
 } cormorant_program;
 
-/* Verifies everything it reads: a damaged file is an error, never undefined behaviour. `why` may be null. On failure
- * *program must not be used. Loading again, also another model, starts from nothing. */
+/* Verifies everything it reads: a damaged file is an error, never undefined behaviour. `why` may be null. Loading
+ * again, also another model, starts from nothing. After a failure *program is empty, like one of zeros that was never
+ * loaded, whatever it was before: it has no inputs and outputs, and executing it does nothing. */
 cormorant_error cormorant_load(cormorant_program* program, const cormorant_model* model, const cormorant_memory* memory,
                                cormorant_failure* why);
 

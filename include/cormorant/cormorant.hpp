@@ -46,8 +46,8 @@ class Program {
  public:
   constexpr Program() = default;
 
-  // Verifies everything it reads: a damaged file is an error, never undefined behaviour. After an error the program
-  // must not be used. Loading again, even another model, starts afresh.
+  // Verifies everything it reads: a damaged file is an error, never undefined behaviour. After an error the program is
+  // empty: no inputs, no outputs, nothing to execute. Loading again, even another model, starts afresh.
   [[nodiscard]] Error load(const Model& model, const Memory& memory, Failure* why = nullptr) {
     cormorant_failure failure;
     const auto error = static_cast<Error>(cormorant_load(&program_, &model, &memory, &failure));

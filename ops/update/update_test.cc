@@ -107,6 +107,21 @@ TEST(Update, LoadRefusesWhatDoesNotFit) {
   EXPECT_TRUE(shift(1, i8({2, 4})));
   EXPECT_FALSE(shift(1, i8({2, 5})));
   EXPECT_FALSE(shift(-3, i8({2, 1})));
+  const auto at = [](std::int64_t dim, ir::TensorType index, ir::TensorType source) {
+    ir::Graph graph;
+    ir::Value* self = graph.add_input("x", i8({2, 4}));
+    ir::Value* places = graph.add_input("i", std::move(index));
+    ir::Value* other = graph.add_input("s", std::move(source));
+    std::vector<ir::NamedArgument> args = {{"self", self}, {"dim", dim}, {"index", places}, {"source", other}};
+    graph.add_output(graph.add_node("update", "cormorant.update_at.scalar", std::move(args), {i8({2, 4})})->result());
+    return conformance::loads(graph);
+  };
+  EXPECT_TRUE(at(1, {DType::i64, {2}, {}, {}}, i8({2, 2})));
+  EXPECT_FALSE(at(1, {DType::i64, {3}, {}, {}}, i8({2, 2})));
+  EXPECT_FALSE(at(1, {DType::i64, {1, 2}, {}, {}}, i8({2, 2})));
+  EXPECT_FALSE(at(1, {DType::f32, {2}, {}, {}}, i8({2, 2})));
+  EXPECT_FALSE(at(1, {DType::i64, {2}, {}, {}}, i8({1, 2})));
+  EXPECT_FALSE(at(2, {DType::i64, {2}, {}, {}}, i8({2, 2})));
 }
 
 // Its rows have bytes though there are none: a plan of a part of them would move a length below zero.

@@ -80,6 +80,9 @@ void check_memory() {
   const std::size_t used = m.program.state_used();
   say("state that is a byte short",
       m.load_into({m.arena, m.arena_bytes}, {m.state, used - 1}) == Error::state_too_small);
+  // Its steps are overwritten: what was loaded before is gone, and executing what is left does nothing.
+  m.program.execute();
+  say("an empty program after a failed load", m.program.step_count() == 0 && m.program.input_count() == 0);
   say("state as large as it was used", m.load_into({m.arena, m.arena_bytes}, {m.state, used}) == Error::ok);
   say("state at an odd address",
       m.load_into({m.arena, m.arena_bytes}, {m.state + 1, sizeof m.state - 1}) == Error::ok &&

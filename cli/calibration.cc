@@ -59,6 +59,40 @@ bool is_scaled(const ir::Graph& graph, const ir::Value* input) {
   });
 }
 
+// What an input's numbers are indices into, an embedding's rows for example: the shortest such dimension.
+struct Indexed {
+  const ir::Value* table = nullptr;
+  std::int64_t rows = 0;
+};
+Indexed indexed_by(const ir::Graph& graph, const ir::Value* input) {
+  Indexed shortest;
+  std::vector<const ir::Value*> views = {input};
+  while (!views.empty()) {
+    const ir::Value* index = views.back();
+    views.pop_back();
+    for (const ir::Node* user : graph.users(index)) {
+      if (user->op == "aten.view") views.push_back(user->results.front());
+      if (user->op != "aten.index_select" || user->tensor("index") != index) continue;
+      const ir::Value* table = user->tensor("self");
+      const auto rank = static_cast<std::int64_t>(table->type.shape.size());
+      const std::int64_t dim = user->integer("dim") + (user->integer("dim") < 0 ? rank : 0);
+      const std::int64_t rows = table->type.shape.at(static_cast<std::size_t>(dim));
+      if (shortest.table == nullptr || rows < shortest.rows) shortest = {table, rows};
+    }
+  }
+  return shortest;
+}
+
+void warn_of_indices(const ir::Graph& graph, const ir::Value* input, const CalibrationInput& seen,
+                     std::vector<std::string>& warnings) {
+  const auto [table, rows] = indexed_by(graph, input);
+  if (table == nullptr || (seen.min >= 0 && seen.max < static_cast<double>(rows))) return;
+  warnings.push_back(fmt::format(
+      "calibration data for '{}' ranges from {:g} to {:g}, but '{}' has {} rows: PyTorch refuses an index beyond them, "
+      "a program reads the nearest row. Was the data made with the model's own vocabulary?",
+      seen.name, seen.min, seen.max, table->name, rows));
+}
+
 // A batch norm after a layer on an input has statistics of that layer's results in training.
 struct FirstNorm {
   const ir::Node* norm = nullptr;
@@ -168,8 +202,14 @@ CalibrationFacts look_at(const quantizer::Samples& samples, const npy::DataSet& 
         fmt::format("only {} calibration sample{}: use about a hundred different ones to cover what the model will see",
                     count, count == 1 ? "" : "s"));
   }
-  for (const CalibrationInput& input : facts.inputs) {
-    if (input.is_float && input.min <= input.max) warn_of_range(input, facts.warnings);
+  for (std::size_t k = 0; k < facts.inputs.size(); ++k) {
+    const CalibrationInput& input = facts.inputs[k];
+    if (input.min > input.max) continue;
+    if (input.is_float) {
+      warn_of_range(input, facts.warnings);
+    } else {
+      warn_of_indices(graph, graph.inputs()[k], input, facts.warnings);
+    }
   }
   if (facts.warnings.empty()) warn_of_training(samples, graph, facts.warnings);
   return facts;

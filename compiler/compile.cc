@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/checked64.h"
 #include "base/diagnostic.h"
@@ -28,6 +29,20 @@ void warn_of_absorbed_layers(const ir::Graph& graph, Context& context) {
     context.facts.warnings.push_back(
         fmt::format("{}: nothing of {} is left to {}: it has become part of the previous layer", layer.where,
                     layer.path, layer.keep_float.value_or(false) ? "keep in float" : "change"));
+  }
+}
+
+// For a node that is quantized it is an error (quantizer/calibrate.cc). In float it is computed with, and the results
+// say nothing about where it came from. Infinities are what masks are made of.
+void warn_of_nan(const ir::Graph& graph, Facts& facts) {
+  for (const ir::Value& value : graph.values()) {
+    if (value.data.bytes.empty() || value.type.dtype != DType::f32) continue;
+    const auto count = std::ranges::count_if(value.data.as<float>(), [](float v) { return std::isnan(v); });
+    if (count == 0) continue;
+    facts.warnings.push_back(
+        fmt::format("'{}' contains NaN ({} of {} elements), and so will what is computed from it: check the checkpoint "
+                    "that the model was exported with",
+                    value.name, count, value.data.bytes.size() / sizeof(float)));
   }
 }
 
@@ -303,6 +318,7 @@ void Compilation::check_import() {
   } catch (const std::logic_error& error) {
     throw InputError({.problem = error.what(), .advice = "the model is damaged: export it again"});
   }
+  warn_of_nan(graph_, facts_);
   trace_->imported(graph_);
 }
 

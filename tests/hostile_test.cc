@@ -206,6 +206,40 @@ TEST_F(Hostile, WarningsAreToldEvenIfTheBudgetIsExceeded) {
   EXPECT_TRUE(has(ran.err, "the budget for RAM"));
 }
 
+// Quantized it is refused; in float it computes, and the results do not say why they are NaN.
+TEST_F(Hostile, NaNInAWeightIsToldInFloatAndRefusedQuantized) {
+  write_text(path() / "m.txt",
+             "graph forward\ninput %x : f32[1,2]\nconst %w : f32[2,2] = [1.5, nan, nan, 0.5]\nnode \"n\" \"\" \"\"\n"
+             "  %y : f32[1,2] = aten.linear(input=%x, weight=%w, bias=none)\noutput %y\n");
+  const Ran in_float = run({"compile", "m.txt", "-o", "m.pte", "--no-link"});
+  EXPECT_EQ(in_float.status, kDone) << in_float.err;
+  EXPECT_TRUE(has(in_float.err, "warning: 'w' contains NaN (2 of 4 elements)"));
+  const Ran quantized = run({"compile", "m.txt", "-q", "-o", "m.pte", "--no-link"});
+  EXPECT_EQ(quantized.status, kInputAtFault) << quantized.err;
+  EXPECT_TRUE(has(quantized.err, "'w' contains an infinity or NaN"));
+}
+
+// PyTorch raises an error there; a program reads the nearest row.
+TEST_F(Hostile, CalibrationDataBeyondAnEmbeddingIsTold) {
+  write_text(path() / "m.txt",
+             "graph forward\ninput %ids : i64[1,2]\nconst %table : f32[3,2] = [0.5, 1.0, -1.0, 0.25, 2.0, -2.0]\n"
+             "node \"v\" \"\" \"\"\n  %flat : i64[2] = aten.view(self=%ids, size=[2])\nnode \"n\" \"\" \"\"\n"
+             "  %y : f32[2,2] = aten.index_select(self=%table, dim=0, index=%flat)\noutput %y\n");
+  const struct {
+    std::int64_t largest;
+    bool told;
+  } rows[] = {{2, false}, {3, true}};
+  for (const auto& row : rows) {
+    std::vector<std::int64_t> ids(20, 0);
+    ids.back() = row.largest;
+    const std::byte* bytes = reinterpret_cast<const std::byte*>(ids.data());
+    npy::write_npz(path() / "ids.npz", {{"ids", {DType::i64, {10, 1, 2}, {bytes, bytes + ids.size() * 8}}}});
+    const Ran ran = run({"compile", "m.txt", "--calibrate", "ids.npz", "-o", "m.pte", "--no-link"});
+    EXPECT_EQ(ran.status, kDone) << ran.err;
+    EXPECT_EQ(ran.err.find("ranges from 0 to 3, but 'table' has 3 rows") != std::string::npos, row.told) << ran.err;
+  }
+}
+
 TEST_F(Hostile, NaNInAnInt8InputIsRefused) {
   ASSERT_EQ(run({"compile", "digits", "-q", "--io=int8", "-o", "m.pte", "--no-link"}).status, kDone);
   npy::Array x{DType::f32, {1, 1, 28, 28}, std::vector<std::byte>(28 * 28 * 4)};

@@ -24,6 +24,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kPerBoot = 1000;
+constexpr std::chrono::minutes kLongest(10);  // for a boot, where other work has most of the machine
 
 void leave(const Bytes& program, const std::string& name) {
   std::ofstream(name, std::ios::binary)
@@ -58,7 +59,7 @@ int fuzz_board(double seconds, const std::string& cpu, unsigned seed) {
       if (changed.size() <= 1 << 15) programs.push_back(std::move(changed));
     }
     for (std::span<const Bytes> left = programs; !left.empty();) {
-      const BoardOutcome outcome = board.run(left);
+      const BoardOutcome outcome = board.run(left, false, kLongest);
       run += outcome.run;
       loaded += outcome.loaded;
       if (!outcome.failure || outcome.run >= left.size()) break;
@@ -67,9 +68,11 @@ int fuzz_board(double seconds, const std::string& cpu, unsigned seed) {
       fmt::print("{}: {}\n", name, *outcome.failure);
       left = left.subspan(outcome.run + 1);
     }
+    // After each boot, so that a campaign may be ended at any time.
+    fmt::print("{}: {} seeds, {} programs, {} of them executed, {} findings\n", cpu, seeds.size(), run, loaded,
+               findings);
     std::fflush(stdout);
   }
-  fmt::print("{}: {} seeds, {} programs, {} of them executed, {} findings\n", cpu, seeds.size(), run, loaded, findings);
   return findings == 0 ? 0 : 1;
 }
 

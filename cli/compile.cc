@@ -494,13 +494,13 @@ Programs compile(ir::Graph& graph, const compiler::Options& options, const std::
       programs.balanced = compile_balanced(quantizer::copy_of(graph), options);
     }
     const bool is_least = options.rows && !options.rows->bytes;
-    const bool may_compute_rows = ram && !is_least && options.config.runtime == ops::Runtime::cormorant &&
+    const bool may_compute_rows = ram && options.config.runtime == ops::Runtime::cormorant &&
                                   !options.config.target.is_any() && options.memory.size() <= 1;
     std::optional<ir::Graph> quantized;
     const bool may_do_without_rows = is_least && !options.rows->feed;
     if (may_compute_rows || may_do_without_rows) quantized = quantizer::copy_of(graph);
     programs.chosen = compilation.finish();
-    if (may_do_without_rows) keep_within_layers(std::move(*quantized), options, programs.chosen);
+    if (may_do_without_rows) keep_within_layers(quantizer::copy_of(*quantized), options, programs.chosen);
     if (may_compute_rows) keep_within(*ram, recompute, std::move(*quantized), options, programs.chosen);
     return programs;
   } catch (const InputError& error) {

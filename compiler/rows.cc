@@ -7,7 +7,9 @@
 #include <algorithm>
 #include <functional>
 #include <limits>
+#include <map>
 #include <numeric>
+#include <ranges>
 #include <string>
 #include <unordered_map>
 
@@ -28,14 +30,14 @@ constexpr std::size_t kLongestWithStrips = 64;
 
 std::int64_t align(std::int64_t bytes) { return (bytes + 15) & ~std::int64_t{15}; }
 
-// What a node needs besides its operands and results, by its name.
+// What a node needs besides its operands and results, by its number: names may repeat.
 struct Needs {
   std::int64_t scratch = 0;
   std::int64_t work = 0;    // cycles, estimated
   std::int64_t saving = 0;  // of memory, if the operand named by `saved` dies here
   std::string saved;
 };
-using NeedsByName = std::unordered_map<std::string, Needs>;
+using NeedsByNumber = std::unordered_map<std::string, Needs>;
 
 // The operand that a result may overwrite, and how much that saves.
 void find_saving(const ir::Node& node, Needs& needs) {
@@ -58,8 +60,8 @@ void find_saving(const ir::Node& node, Needs& needs) {
   }
 }
 
-NeedsByName needs_of(const ir::Graph& graph) {
-  NeedsByName all;
+NeedsByNumber needs_of(const ir::Graph& graph) {
+  NeedsByNumber all;
   for (const ir::Node& node : graph.nodes()) {
     if (node.op.starts_with("cormorant.rows.")) continue;
     Needs& needs = all[node.name];
@@ -73,15 +75,24 @@ NeedsByName needs_of(const ir::Graph& graph) {
   return all;
 }
 
-// The graph after prepacking as it is, and with every node that can be in a group of its own.
-NeedsByName needs_by_layer(const ir::Graph& graph, const ops::Config& config) {
+// A copy whose nodes have numbers for names, which what is made of them keeps.
+ir::Graph numbered(const ir::Graph& graph) {
   ir::Graph copy = graph.copy();
+  std::size_t number = 0;
+  for (ir::Node& node : copy.nodes()) node.name = std::to_string(number++);
+  return copy;
+}
+
+// The graph after prepacking as it is, and with every node that can be in a group of its own.
+NeedsByNumber needs_by_layer(const ir::Graph& graph, const ops::Config& config) {
+  ir::Graph copy = numbered(graph);
   passes::prepack(copy, config);
   return needs_of(copy);
 }
-// With chains by strips: these are groups of their own.
-NeedsByName needs_by_rows(const ir::Graph& graph, const ops::Config& config, const std::vector<Rows::Strips>& chains) {
-  ir::Graph copy = graph.copy();
+// With `batch` rows at a time, or chains by strips: these are groups of their own.
+NeedsByNumber needs_by_rows(const ir::Graph& graph, const ops::Config& config, std::int64_t batch,
+                            const std::vector<Rows::Strips>& chains) {
+  ir::Graph copy = numbered(graph);
   Rows rows(copy, config.target.isa);
   std::vector<Rows::Group> groups;
   auto chain = chains.begin();
@@ -92,7 +103,7 @@ NeedsByName needs_by_rows(const ir::Graph& graph, const ops::Config& config, con
       if (group) u = chain->last;
       ++chain;
     }
-    if (!group) group = rows.group(u, u);
+    if (!group) group = rows.group(u, u, {}, std::vector<std::int64_t>(rows.units().size(), batch));
     if (group) groups.push_back(std::move(*group));
   }
   rows.rewrite(groups);
@@ -113,6 +124,13 @@ struct Chain {
 constexpr std::int64_t kPatchShares[] = {24, 14, 8};
 constexpr std::int64_t kMostStrips = 32, kNarrowestStrip = 2;
 
+// Levels of rows at a time: at least so many pixels, where that does not need more rows than these.
+constexpr std::int64_t kPixels[] = {1, 8, 12, 16, 24, 32, 48};
+constexpr std::int64_t kMostRows = 8;
+
+// What least memory may cost in time, as a share of what layers take. With a budget any.
+constexpr double kMostExtra = 0.125;
+
 class Search {
  public:
   // An input that arrives by rows, or null.
@@ -121,14 +139,14 @@ class Search {
         config_(config),
         pushed_(pushed),
         rows_(graph, config.target.isa),
-        by_layer_(needs_by_layer(graph, config)),
-        by_rows_(needs_by_rows(graph, config, {})) {
-    for (const Rows::Unit& unit : rows_.units()) scratch_.push_back(of(by_rows_, unit).scratch);
+        by_layer_(needs_by_layer(graph, config)) {
+    for (const ir::Node& node : graph.nodes()) numbers_.emplace(&node, std::to_string(numbers_.size()));
     if (pushed != nullptr) {
       rows_.push(pushed);
       find_readers();
     }
     find_lives();
+    find_levels();
     find_prices();
   }
 
@@ -137,9 +155,9 @@ class Search {
     facts.bytes_by_layer = by_layer_bytes_;
     for (const Rows::Unit& unit : rows_.units()) facts.work_by_layer += of(by_layer_, unit).work;
     for (std::int64_t limit = kNever - 1;;) {
-      const std::vector<std::size_t> ends = cheapest(limit);
-      if (ends.empty()) break;
-      const RowsPoint point = point_of(ends);
+      const std::optional<Groups> groups = cheapest(limit);
+      if (!groups) break;
+      const RowsPoint point = point_of(*groups);
       // The same work with less memory: only the last of them is listed.
       if (!facts.curve.empty() && facts.curve.back().extra == point.extra) facts.curve.pop_back();
       facts.curve.push_back(point);
@@ -151,14 +169,12 @@ class Search {
   RowsFacts run(const RowsOptions& options) {
     RowsFacts facts = look();
     if (pushed_ != nullptr && least() >= kNever) refuse_readers();
-    std::vector<std::size_t> ends = cheapest(options.bytes.value_or(least()));
-    const bool fits = options.bytes && !ends.empty();
-    if (ends.empty()) ends = cheapest(least());  // as near as can be
-    RowsPoint chosen = point_of(ends);
+    std::optional<Groups> plan = cheapest(options.bytes ? *options.bytes : least_worth_its_time(facts));
+    const bool fits = options.bytes && plan;
+    if (!plan) plan = cheapest(least());  // as near as can be
+    RowsPoint chosen = point_of(*plan);
     std::vector<Rows::Group> groups;
-    for (std::size_t at = 0; at < count(); at = std::max(at + 1, ends[at])) {
-      if (ends[at] != at) groups.push_back(*rows_.group(at, ends[at] - 1));
-    }
+    for (const Price* own : *plan) groups.push_back(*rows_.group(own->first, own->last, {}, levels_[own->level]));
     if (options.recompute > 1 && !fits) {
       const Repeating best = search_strips(options, chosen.bytes);
       if (best.point.bytes < chosen.bytes) {
@@ -179,7 +195,9 @@ class Search {
   struct Price {
     std::int64_t bytes = kNever;
     std::int64_t work = 0;  // more than by layers
+    std::size_t first = 0, last = 0, level = 0;
   };
+  using Groups = std::vector<const Price*>;  // of a plan, in order; what is in none is computed whole
   // A whole value, and the range of units for which it is live.
   struct Life {
     const ir::Value* value = nullptr;
@@ -188,10 +206,9 @@ class Search {
   };
 
   [[nodiscard]] std::size_t count() const { return rows_.units().size(); }
-  [[nodiscard]] const Price& price(std::size_t first, std::size_t last) const { return prices_[first][last - first]; }
-  [[nodiscard]] static const Needs& of(const NeedsByName& needs, const Rows::Unit& unit) {
+  [[nodiscard]] const Needs& of(const NeedsByNumber& needs, const Rows::Unit& unit) const {
     static const Needs kNothing;
-    const auto found = needs.find(unit.node->name);
+    const auto found = needs.find(numbers_.at(unit.node));
     return found == needs.end() ? kNothing : found->second;
   }
 
@@ -280,6 +297,34 @@ class Search {
     return inside != 0 && static_cast<std::size_t>(inside) != readers_.size();
   }
 
+  // A row of few pixels is a call for little, so that such rows are computed several at a time: enough of them to have
+  // the level's pixels.
+  void find_levels() {
+    for (const std::int64_t pixels : kPixels) {
+      std::vector<std::int64_t> batches;
+      for (const Rows::Unit& unit : rows_.units()) {
+        const std::int64_t width = unit.has_rows ? unit.node->result()->type.shape[3] : pixels;
+        batches.push_back(std::clamp((pixels + width - 1) / width, std::int64_t{1}, kMostRows));
+      }
+      if (levels_.empty() || batches != levels_.back()) levels_.push_back(std::move(batches));
+    }
+  }
+
+  [[nodiscard]] const Needs& by_rows(std::size_t unit, std::int64_t batch) const {
+    auto found = by_rows_.find(batch);
+    if (found == by_rows_.end()) {
+      found = by_rows_.emplace(batch, needs_by_rows(graph_, config_, batch, {})).first;
+    }
+    return of(found->second, rows_.units()[unit]);
+  }
+  [[nodiscard]] std::vector<std::int64_t> scratch_of(const Rows::Group& group) const {
+    std::vector<std::int64_t> scratch(group.last - group.first + 1);
+    for (const Rows::Value& value : group.values) {
+      if (value.unit && !value.strips) scratch[*value.unit - group.first] = by_rows(*value.unit, value.batch).scratch;
+    }
+    return scratch;
+  }
+
   void find_prices() {
     find_layers();
     by_layer_bytes_ = layers_.empty() ? 0 : *std::ranges::max_element(layers_);
@@ -292,10 +337,23 @@ class Search {
     for (std::size_t first = 0; first < count(); ++first) {
       for (std::size_t last = first; last < std::min(count(), first + kLongestGroup); ++last) {
         if (!rows_.units()[last].has_rows) break;
-        const auto group = separates_readers(first, last) ? std::nullopt : rows_.group(first, last);
-        prices_[first].push_back(group ? price_of(*group) : Price{});
-        // Slabs only become more.
-        if (group && rows_.bytes_of(*group, scratch_) > by_layer_bytes_) break;
+        std::vector<Price>& prices = prices_[first].emplace_back();
+        if (separates_readers(first, last)) continue;
+        bool is_too_large = false;
+        for (std::size_t level = 0; level < levels_.size(); ++level) {
+          const auto group = rows_.group(first, last, {}, levels_[level]);
+          if (!group) continue;
+          Price own = price_of(*group);
+          own.first = first;
+          own.last = last;
+          own.level = level;
+          // Slabs only become more.
+          if (level == 0) is_too_large = rows_.bytes_of(*group, scratch_of(*group)) > by_layer_bytes_;
+          const bool is_beaten = std::ranges::any_of(
+              prices, [&](const Price& other) { return other.bytes <= own.bytes && other.work <= own.work; });
+          if (!is_beaten) prices.push_back(own);
+        }
+        if (is_too_large) break;
       }
     }
   }
@@ -360,14 +418,15 @@ class Search {
   // In as few strips as keep the patches within the limit.
   [[nodiscard]] std::vector<Chain> chains_of(std::int64_t patch_bytes) const {
     std::vector<Rows::Strips> strips = rows_.chains();
+    const NeedsByNumber one_by_one = needs_by_rows(graph_, config_, 1, {});
     for (Rows::Strips& chain : strips) {
       const std::int64_t width = rows_.units()[chain.last].node->result()->type.shape[3];
-      while (bytes_of_patches(chain, by_rows_) > patch_bytes && chain.count < kMostStrips &&
+      while (bytes_of_patches(chain, one_by_one) > patch_bytes && chain.count < kMostStrips &&
              width / (chain.count + 1) >= kNarrowestStrip) {
         ++chain.count;
       }
     }
-    const NeedsByName needs = needs_by_rows(graph_, config_, strips);
+    const NeedsByNumber needs = needs_by_rows(graph_, config_, 1, strips);
     std::vector<Chain> chains;
     for (Rows::Strips& chain : strips) {
       chain.bytes = bytes_of_patches(chain, needs);
@@ -390,7 +449,7 @@ class Search {
     }
     return chains;
   }
-  [[nodiscard]] std::int64_t bytes_of_patches(const Rows::Strips& chain, const NeedsByName& needs) const {
+  [[nodiscard]] std::int64_t bytes_of_patches(const Rows::Strips& chain, const NeedsByNumber& needs) const {
     const std::vector<Rows::Patch> patches = rows_.patches_of(chain);
     const auto bytes = [&](const ir::Value* image, const Rows::Patch& patch) {
       return align(patch.rows * patch.columns * image->type.bytes() / (image->type.shape[2] * image->type.shape[3]));
@@ -494,7 +553,7 @@ class Search {
   [[nodiscard]] Price price_of(const Rows::Group& group, const std::vector<Chain>& all = {},
                                const std::vector<std::size_t>& chains = {}) const {
     const auto first = static_cast<std::int64_t>(group.first), last = static_cast<std::int64_t>(group.last);
-    Price price{.bytes = rows_.bytes_of(group, scratch_), .work = 0};
+    Price price{.bytes = rows_.bytes_of(group, scratch_of(group)), .work = 0};
     std::vector<const ir::Value*> covered;
     for (const Life& life : lives_) {
       const bool comes_in = life.first < first && life.last >= first;
@@ -522,19 +581,20 @@ class Search {
         price.work += own.work * rows_.units()[--u].node->result()->type.shape[2];
         continue;
       }
-      const Rows::Unit& unit = rows_.units()[u];
-      const std::int64_t height = unit.node->result()->type.shape[2];
-      price.work += of(by_rows_, unit).work * height - of(by_layer_, unit).work + kCall * height;
+      price.work -= of(by_layer_, rows_.units()[u]).work;
     }
     for (const Rows::Value& value : group.values) {
-      const std::int64_t moved = value.is_kept ? value.slab_rows - 1 : 0;
-      price.work += (moved + (value.unit ? 0 : 1) + (value.is_collected ? 1 : 0)) * value.image->type.bytes() / 4;
+      const std::int64_t batches = (value.above + value.rows + value.batch - 1) / value.batch;
+      if (value.unit && !value.strips) price.work += (by_rows(*value.unit, value.batch).work + kCall) * batches;
+      const std::int64_t moved = value.is_kept ? (value.slab_rows - value.batch) * batches : 0;
+      const std::int64_t copied = (value.unit ? 0 : value.rows) + (value.is_collected ? value.rows : 0);
+      price.work += (moved + copied) * value.row_bytes / 4;
     }
     price.work = std::max<std::int64_t>(price.work, 0);
     return price;
   }
   static ops::rows::Flow flow_of(const Rows::Value& value) {
-    return {value.start, value.period, value.rows, value.row_bytes};
+    return {value.start, value.period, value.rows, value.row_bytes, value.batch, value.above};
   }
 
   // The bytes of the plan that needs fewest.
@@ -543,19 +603,22 @@ class Search {
     best[0] = 0;
     for (std::size_t at = 0; at < count(); ++at) {
       best[at + 1] = std::min(best[at + 1], std::max(best[at], layers_[at]));
-      for (std::size_t i = 0; i < prices_[at].size(); ++i) {
-        best[at + i + 1] = std::min(best[at + i + 1], std::max(best[at], prices_[at][i].bytes));
+      for (const std::vector<Price>& prices : prices_[at]) {
+        for (const Price& price : prices) {
+          best[price.last + 1] = std::min(best[price.last + 1], std::max(best[at], price.bytes));
+        }
       }
     }
     return best[count()];
   }
 
-  // Among the plans that need at most `limit`, the one with the least work and then the fewest nodes by rows: for each
-  // unit where the group that begins there ends, itself where it is computed whole. Empty if there is no such plan.
-  [[nodiscard]] std::vector<std::size_t> cheapest(std::int64_t limit) const {
+  // Among the plans that need at most `limit`, the one with the least work and then the fewest nodes by rows; none if
+  // there is no such plan.
+  [[nodiscard]] std::optional<Groups> cheapest(std::int64_t limit) const {
     struct Best {
       std::int64_t work = kNever;
-      std::size_t nodes = 0, end = 0;
+      std::size_t nodes = 0;
+      const Price* group = nullptr;  // that begins here; none: the unit is computed whole
     };
     std::vector<Best> best(count() + 1);
     best[count()].work = 0;
@@ -564,47 +627,68 @@ class Search {
     };
     for (std::size_t at = count(); at-- > 0;) {
       const Best& next = best[at + 1];
-      if (layers_[at] <= limit && next.work < kNever) improve(best[at], {next.work, next.nodes, at});
-      for (std::size_t i = 0; i < prices_[at].size(); ++i) {
-        const Best& rest = best[at + i + 1];
-        if (prices_[at][i].bytes > limit || rest.work >= kNever) continue;
-        improve(best[at], {rest.work + prices_[at][i].work, rest.nodes + i + 1, at + i + 1});
+      if (layers_[at] <= limit && next.work < kNever) improve(best[at], {next.work, next.nodes, nullptr});
+      for (const std::vector<Price>& prices : prices_[at]) {
+        for (const Price& price : prices) {
+          const Best& rest = best[price.last + 1];
+          if (price.bytes > limit || rest.work >= kNever) continue;
+          improve(best[at], {rest.work + price.work, rest.nodes + price.last + 1 - at, &price});
+        }
       }
     }
-    if (best[0].work >= kNever) return {};
-    std::vector<std::size_t> ends;
-    for (std::size_t at = 0; at < count(); ++at) ends.push_back(best[at].end);
-    return ends;
+    if (best[0].work >= kNever) return std::nullopt;
+    Groups groups;
+    for (std::size_t at = 0; at < count();) {
+      if (best[at].group != nullptr) groups.push_back(best[at].group);
+      at = best[at].group != nullptr ? best[at].group->last + 1 : at + 1;
+    }
+    return groups;
   }
 
-  [[nodiscard]] RowsPoint point_of(const std::vector<std::size_t>& ends) const {
+  [[nodiscard]] RowsPoint point_of(const Groups& groups) const {
     RowsPoint point;
-    for (std::size_t at = 0; at < count(); at = std::max(at + 1, ends[at])) {
-      if (ends[at] == at) {  // computed whole
+    auto next = groups.begin();
+    for (std::size_t at = 0; at < count(); ++at) {
+      if (next == groups.end() || (*next)->first != at) {  // computed whole
         point.bytes = std::max(point.bytes, layers_[at]);
         continue;
       }
-      point.bytes = std::max(point.bytes, price(at, ends[at] - 1).bytes);
-      point.extra += price(at, ends[at] - 1).work;
-      point.nodes += ends[at] - at;
+      point.bytes = std::max(point.bytes, (*next)->bytes);
+      point.extra += (*next)->work;
+      point.nodes += (*next)->last + 1 - at;
+      at = (*next++)->last;
     }
     return point;
   }
 
-  // Instructions that a row costs besides its pixels, and a row of a patch.
+  // The fewest bytes of a plan that takes no more than the share of time that memory is worth by itself; of any plan if
+  // the image's rows are only pushed to slower ones.
+  [[nodiscard]] std::int64_t least_worth_its_time(const RowsFacts& facts) const {
+    const auto most = static_cast<std::int64_t>(kMostExtra * static_cast<double>(facts.work_by_layer));
+    std::int64_t bytes = least();
+    for (const RowsPoint& point : facts.curve | std::views::reverse) {
+      if (point.extra <= most) return point.bytes;
+    }
+    return bytes;
+  }
+
+  // Cycles that a call costs besides its pixels, and a row of a patch.
   static constexpr std::int64_t kCall = 100, kMove = 20;
 
   ir::Graph& graph_;
   const ops::Config& config_;
   ir::Value* pushed_;
   Rows rows_;
-  NeedsByName by_layer_, by_rows_;
-  std::vector<std::int64_t> scratch_;  // per unit, by rows
-  std::vector<std::size_t> readers_;   // of the image that arrives by rows
+  std::unordered_map<const ir::Node*, std::string> numbers_;
+  NeedsByNumber by_layer_;
+  mutable std::map<std::int64_t, NeedsByNumber> by_rows_;  // by rows at a time
+  std::vector<std::vector<std::int64_t>> levels_;          // rows at a time, per unit
+  std::vector<std::size_t> readers_;                       // of the image that arrives by rows
   std::vector<Life> lives_;
   std::int64_t by_layer_bytes_ = 0;
-  std::vector<std::int64_t> layers_;        // bytes, per unit that is computed whole
-  std::vector<std::vector<Price>> prices_;  // of groups by where they begin, then by how many more units they have
+  std::vector<std::int64_t> layers_;  // bytes, per unit that is computed whole
+  // Of groups by where they begin, then by how many more units they have, then by level: those that no other beats.
+  std::vector<std::vector<std::vector<Price>>> prices_;
 };
 
 }  // namespace

@@ -79,8 +79,8 @@ class Emitter {
     const auto set_slab = [&](Entry& entry, const ir::Value* row) {
       const ir::Value* slab = groups_.slab_of(row);
       entry.slab = index_of(slab == nullptr ? row : slab);
-      entry.row_bytes = static_cast<std::uint32_t>(row->type.bytes());
-      entry.slab_bytes = static_cast<std::uint32_t>((slab == nullptr ? row : slab)->type.bytes());
+      entry.row_bytes = static_cast<std::uint32_t>(row->type.bytes() / batch_of(row));
+      entry.slab_rows = static_cast<std::uint16_t>((slab == nullptr ? row : slab)->type.shape.at(2));
       if (slab != nullptr) entry.fill = static_cast<std::int8_t>(slab->producer->integer("fill"));
     };
     std::unordered_map<const ir::Value*, Entry> made;
@@ -104,7 +104,8 @@ class Emitter {
                      .slab = Entry::kNone,
                      .whole = 0,
                      .row_bytes = 0,
-                     .slab_bytes = 0};
+                     .slab_rows = 0,
+                     .batch = static_cast<std::uint16_t>(batch_of(member->result()))};
       const ir::Value* row = member->result();
       if (is_feed(*member)) entry.whole = index_of(member->tensor("source"));
       if (is_feed(*member) || is_paste(*member) || groups_.slab_of(row) != nullptr) set_slab(entry, row);
@@ -127,8 +128,9 @@ class Emitter {
     for (std::size_t i = 0; i < rows.size(); ++i) {
       Entry entry = made.at(rows[i]);
       entry.kind = Entry::Kind::collect;
-      entry.start = static_cast<std::uint16_t>(entry.start + entry.period * entry.before);
-      entry.before = entry.after = 0;
+      entry.start = static_cast<std::uint16_t>(entry.start + entry.period * (entry.before / entry.batch));
+      entry.before %= entry.batch;
+      entry.after %= entry.batch;
       entry.whole = index_of(group.results[i]);
       set_slab(entry, rows[i]);
       table.push_back(entry);

@@ -16,6 +16,8 @@ bool is_window(const ir::Node& node) { return node.op == "cormorant.rows.window"
 bool is_cut(const ir::Node& node) { return node.op == "cormorant.rows.cut"; }
 bool is_paste(const ir::Node& node) { return node.op == "cormorant.rows.paste"; }
 
+std::int64_t batch_of(const ir::Value* rows) { return rows->type.shape.at(2); }
+
 Schedule::Schedule(const ir::Node& group, std::size_t index) {
   const auto& numbers = group.integers("schedule");
   if (numbers.size() < kNumbers * (index + 1)) {
@@ -97,7 +99,13 @@ const ir::Value* Groups::covered_by(const ir::Node& group, std::size_t result) c
   std::size_t index = 0;
   for (const ir::Node* member : scheduled(group)) {
     const Schedule s(group, index++);
-    const ops::rows::Flow flow{s.start + s.period * s.before, s.period, s.rows, member->result()->type.bytes()};
+    const std::int64_t batch = batch_of(member->result());
+    const ops::rows::Flow flow{.start = s.start + s.period * (s.before / batch),
+                               .period = s.period,
+                               .rows = s.rows,
+                               .row_bytes = member->result()->type.bytes() / batch,
+                               .batch = batch,
+                               .above = s.before % batch};
     if (is_feed(*member) && !is_push(*member)) fed.emplace_back(member->tensor("source"), flow);
     if (member->result() == row) collected = flow;
   }

@@ -22,6 +22,9 @@ bool is_window(const ir::Node& node);
 bool is_cut(const ir::Node& node);
 bool is_paste(const ir::Node& node);
 
+// How many rows a feed or an operator of a group makes at a time.
+std::int64_t batch_of(const ir::Value* rows);
+
 // A group's schedule: one record per feed, operator and pasted row, in the order of a tick; operators between a cut and
 // a paste are due when that is.
 struct Schedule {

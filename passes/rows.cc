@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 
 #include "ops/op.h"
 #include "ops/rows/rows.h"
@@ -242,10 +243,44 @@ Rows::Read Rows::read_of(const Strips& strips) const {
       .argument = read.argument, .image = read.image, .reach = patch.rows, .stride = patch.step_y, .top = patch.top};
 }
 
-std::optional<Rows::Group> Rows::group(std::size_t first, std::size_t last, const std::vector<Strips>& strips) const {
+Rows::Batches Rows::batches_of(std::size_t first, std::size_t last, const std::vector<Strips>& strips,
+                               const std::vector<std::int64_t>& wanted) const {
+  Batches batches, most;  // most: what readers need at a time, of which a batch is a part
+  for (std::size_t u = last + 1; u-- > first;) {
+    const Unit& unit = units_[u];
+    if (!unit.has_rows) continue;
+    const ir::Value* const result = unit.node->result();
+    std::int64_t batch = wanted.empty() || !strips.empty() ? 1 : std::min(wanted.at(u), result->type.shape[2]);
+    if (const auto found = most.find(result); found != most.end()) batch = std::gcd(batch, found->second);
+    batches[result] = batch;
+    for (const Read& read : unit.reads) {
+      if (read.is_mean) continue;  // takes any
+      const bool has_gaps = read.reach < read.stride || !strips.empty();
+      std::int64_t& own = most[read.image];
+      own = std::gcd(own, has_gaps ? batch : read.stride * batch);
+    }
+  }
+  for (const auto& [image, batch] : most) {
+    const bool is_fed = !batches.contains(image);
+    if (is_fed) batches[image] = image == pushed_ ? 1 : batch;
+  }
+  return batches;
+}
+
+std::optional<Rows::Group> Rows::group(std::size_t first, std::size_t last, const std::vector<Strips>& strips,
+                                       const std::vector<std::int64_t>& wanted) const {
   Group group{.first = first, .last = last, .values = {}, .windows = {}};
   std::vector<Value>& values = group.values;
   std::unordered_map<const ir::Value*, std::size_t> known;
+  const Batches batches = batches_of(first, last, strips, wanted);
+  // The newest row that a batch of `size` looks at, the first of whose rows is `above` rows above the image.
+  const auto newest_row = [](const Read& read, std::int64_t size, std::int64_t above) {
+    return read.stride * (size - 1 - above) - read.top + read.reach - 1;
+  };
+  // Rows of a value after that one when `batch` is the newest.
+  const auto lag_of = [](const Value& value, std::int64_t batch, std::int64_t row) {
+    return value.batch * (batch + 1) - 1 - value.above - row;
+  };
   auto next_strips = strips.begin();
   for (std::size_t u = first; u <= last; ++u) {
     const bool has_strips = next_strips != strips.end() && next_strips->first == u;
@@ -261,79 +296,95 @@ std::optional<Rows::Group> Rows::group(std::size_t first, std::size_t last, cons
     const Unit& unit = units_[u];
     if (!unit.has_rows) return {};
     const std::vector<Read>& reads = has_strips ? own_reads : unit.reads;
-    std::optional<std::int64_t> period, start;
-    for (const Read& read : reads) {
-      const auto found = known.find(read.image);
-      if (found == known.end()) continue;
-      const Value& value = values[found->second];
-      if (period && *period != value.period * read.stride) return {};
-      period = value.period * read.stride;
-      const std::int64_t due = value.start + value.period * (read.reach - 1 - read.top);
-      start = std::max(start.value_or(due), due);
-    }
-    for (const Read& read : reads) {  // what comes from outside comes when it is needed
-      if (known.contains(read.image)) continue;
-      if (!period) period = read.stride;
-      if (*period % read.stride != 0) return {};
-      const std::int64_t own = *period / read.stride;
-      if (!start) start = own * (read.reach - 1 - read.top);
-      known[read.image] = values.size();
-      values.push_back({.image = read.image,
-                        .unit = {},
-                        .period = own,
-                        .start = *start - own * (read.reach - 1 - read.top),
-                        .rows = read.image->type.shape[2],
-                        .row_bytes = row_bytes_of(read.image)});
-    }
     for (const ir::Value* whole : unit.wholes) {
       if (known.contains(whole)) return {};
     }
     std::vector<Group::Window>& windows = group.windows.emplace_back();
-    const bool is_mean = reads.front().is_mean;
     ir::Value* const result = unit.node->result();
-    const std::int64_t rows = (is_mean ? reads.front().image : result)->type.shape[2];
+    if (reads.front().is_mean) {
+      if (!add_mean(u, group, known)) return {};
+      continue;
+    }
+    Value own{.image = result,
+              .unit = u,
+              .batch = batches.at(result),
+              .rows = result->type.shape[2],
+              .row_bytes = row_bytes_of(result),
+              .strips = own_strips};
+    own.slab_rows = own.batch;
+    std::int64_t best_cost = std::numeric_limits<std::int64_t>::max();
+    for (std::int64_t above = 0; above < own.batch; ++above) {
+      std::optional<std::int64_t> period, start;
+      for (const Read& read : reads) {
+        const auto found = known.find(read.image);
+        if (found == known.end()) continue;
+        const Value& value = values[found->second];
+        if (read.stride * own.batch % value.batch != 0) return {};
+        const std::int64_t own_period = value.period * (read.stride * own.batch / value.batch);
+        if (period && *period != own_period) return {};
+        period = own_period;
+        const std::int64_t row = newest_row(read, own.batch, above);
+        const std::int64_t due = value.start + value.period * divide_down(row + value.above, value.batch);
+        start = std::max(start.value_or(due), due);
+      }
+      if (!start) break;
+      std::int64_t cost = 0;
+      for (const Read& read : reads) {
+        const auto found = known.find(read.image);
+        if (found == known.end()) continue;
+        const Value& value = values[found->second];
+        const std::int64_t newest = divide_down(*start - value.start, value.period);
+        cost += lag_of(value, newest, newest_row(read, own.batch, above)) * value.row_bytes;
+      }
+      // Of equal ones that with the fewest batches.
+      cost = cost * own.rows + (own.rows + above - 1) / own.batch;
+      if (cost >= best_cost) continue;
+      best_cost = cost;
+      own.above = above;
+      own.period = *period;
+      own.start = *start;
+    }
+    for (const Read& read : reads) {  // what comes from outside comes when it is needed
+      if (known.contains(read.image)) continue;
+      Value fed{.image = read.image,
+                .unit = {},
+                .batch = batches.at(read.image),
+                .rows = read.image->type.shape[2],
+                .row_bytes = row_bytes_of(read.image)};
+      fed.slab_rows = fed.batch;
+      const std::int64_t needed = read.stride * own.batch;  // rows per batch of the result
+      if (needed % fed.batch != 0) return {};
+      if (own.period == 0) own.period = needed / fed.batch;
+      if (own.period * fed.batch % needed != 0) return {};
+      fed.period = own.period * fed.batch / needed;
+      const std::int64_t end = newest_row(read, own.batch, own.above) + 1;  // is that of a batch
+      fed.above = divide_down(-end, fed.batch) * -fed.batch - end;
+      fed.start = own.start - fed.period * ((end + fed.above) / fed.batch - 1);
+      known[read.image] = values.size();
+      values.push_back(std::move(fed));
+    }
+    const std::int64_t last_start = own.start + own.period * ((own.rows - 1 + own.above) / own.batch);
     for (const Read& read : reads) {
       Value& value = values[known.at(read.image)];
-      const std::int64_t needed = read.reach - 1 - read.top;  // the newest row for row 0
-      const std::int64_t newest = divide_down(*start - value.start, value.period);
-      const std::int64_t lag = newest - needed;
-      windows.push_back({known.at(read.image), lag});
-      if (lag > 0 && value.row_bytes % 4 != 0) return {};  // a window that begins within the slab
-      value.slab_rows = std::max(value.slab_rows, read.reach + lag);
+      const std::int64_t rows = read.stride * (own.batch - 1) + read.reach;
+      const std::int64_t newest = divide_down(own.start - value.start, value.period);
+      const std::int64_t lag = lag_of(value, newest, newest_row(read, own.batch, own.above));
+      windows.push_back({known.at(read.image), lag, rows});
+      value.slab_rows = std::max(value.slab_rows, rows + lag);
       value.before = std::max(value.before, read.top);
-      const std::int64_t at_end = divide_down(*start + *period * (rows - 1) - value.start, value.period);
-      value.after = std::max(value.after, at_end - (value.rows - 1));
+      value.last_batch = std::max(value.last_batch, divide_down(last_start - value.start, value.period));
       value.last_read = u;
-      const bool in_this_tick = *start - value.start == value.period * needed;
-      if (read.reach + lag > 1 || !in_this_tick || read.top > 0) value.is_kept = true;
+      const bool in_this_tick = own.start - value.start == value.period * newest;
+      if (rows != value.batch || lag != 0 || !in_this_tick || read.top > 0) value.is_kept = true;
       // Strips have borders of their own, whatever rows outside the image hold.
-      if (!has_strips && (read.top > 0 || (rows - 1) * read.stride + needed > value.rows - 1)) {
+      const std::int64_t last_row = (own.rows - 1) * read.stride + read.reach - 1 - read.top;
+      if (!has_strips && (read.top > 0 || last_row > value.rows - 1)) {
         if (!read.pad || (value.fill && value.fill != read.pad)) return {};
         value.fill = read.pad;
       }
     }
-    if (is_mean) {
-      values.push_back({.image = result,
-                        .unit = u,
-                        .period = *period,
-                        .start = *start,
-                        .before = 1,
-                        .rows = rows,
-                        .row_bytes = 4 * result->type.elements(),
-                        .is_sum = true,
-                        .is_kept = true,
-                        .fill = 0});
-      *start += *period * (rows - 1);
-      period = 1;
-    }
     known[result] = values.size();
-    values.push_back({.image = result,
-                      .unit = u,
-                      .period = *period,
-                      .start = *start,
-                      .rows = result->type.shape[2],
-                      .row_bytes = row_bytes_of(result),
-                      .strips = own_strips});
+    values.push_back(std::move(own));
   }
   if (is_between(units_[first], units_[last])) return {};
   std::int64_t begin = 0, end = 0;
@@ -347,17 +398,72 @@ std::optional<Rows::Group> Rows::group(std::size_t first, std::size_t last, cons
       }
     }
     if (value.is_collected) value.last_read = last;
-    if (value.unit && value.slab_rows > 1 && value.row_bytes % 4 != 0) return {};  // what kernels ask of activations
-    value.after = std::max<std::int64_t>(value.after, 0);
-    if (!value.is_kept) value.before = value.after = 0;
-    begin = std::min(begin, value.start - value.period * value.before);
+    // Where the newest rows begin: what kernels ask of activations.
+    if (value.unit && (value.slab_rows - value.batch) * value.row_bytes % 4 != 0) return {};
+    if (!value.is_kept) value.before = value.last_batch = 0;
+    const std::int64_t batches_before =
+        (std::max(value.before - value.above, std::int64_t{0}) + value.batch - 1) / value.batch;
+    value.before = value.above + batches_before * value.batch;
+    value.last_batch = std::max(value.last_batch, (value.rows - 1 + value.above) / value.batch);
+    value.after = (value.last_batch + 1) * value.batch - value.above - value.rows;
+    begin = std::min(begin, value.start - value.period * batches_before);
   }
   for (Value& value : values) {
     value.start -= begin;
-    end = std::max(end, value.start + value.period * (value.rows + value.after));
+    end = std::max(end, value.start + value.period * (value.last_batch + 1));
+    if (value.before + value.rows + value.after > ops::rows::kMostTicks) return {};
+  }
+  for (const auto& windows : group.windows) {
+    for (const auto& [value, lag, rows] : windows) {
+      if ((values[value].slab_rows - lag - rows) * values[value].row_bytes % 4 != 0) return {};
+    }
   }
   if (end > ops::rows::kMostTicks || values.size() > 4096) return {};
   return group;
+}
+
+// Sums of rows, and the mean when the last has come.
+bool Rows::add_mean(std::size_t u, Group& group, std::unordered_map<const ir::Value*, std::size_t>& known) const {
+  const Unit& unit = units_[u];
+  ir::Value* const result = unit.node->result();
+  ir::Value* const image = unit.reads.front().image;
+  if (!known.contains(image)) {
+    known[image] = group.values.size();
+    group.values.push_back(
+        {.image = image, .unit = {}, .period = 1, .rows = image->type.shape[2], .row_bytes = row_bytes_of(image)});
+  }
+  const std::size_t at = known.at(image);
+  Value& value = group.values[at];
+  group.windows.back().push_back({at, 0, value.batch});
+  value.last_read = u;
+  const std::int64_t batches = (value.rows - 1 + value.above) / value.batch + 1;
+  if (batches * value.batch != value.rows) {  // rows outside the image add nothing
+    if (value.fill.value_or(0) != 0) return false;
+    value.fill = 0;
+    value.is_kept = true;
+  }
+  Value sum{.image = result,
+            .unit = u,
+            .period = value.period,
+            .start = value.start,
+            .before = 1,
+            .rows = batches,
+            .row_bytes = 4 * result->type.elements(),
+            .last_batch = batches - 1,
+            .is_sum = true,
+            .is_kept = true,
+            .fill = 0,
+            .last_read = u};
+  Value mean{.image = result,
+             .unit = u,
+             .period = 1,
+             .start = sum.start + sum.period * (batches - 1),
+             .rows = 1,
+             .row_bytes = row_bytes_of(result)};
+  group.values.push_back(std::move(sum));
+  known[result] = group.values.size();
+  group.values.push_back(std::move(mean));
+  return true;
 }
 
 std::int64_t Rows::bytes_of(const Group& group, const std::vector<std::int64_t>& scratch) const {
@@ -366,13 +472,13 @@ std::int64_t Rows::bytes_of(const Group& group, const std::vector<std::int64_t>&
   std::vector<const Value*> passing;
   for (const Value& value : group.values) {
     if (value.is_kept) kept += align(value.slab_rows * value.row_bytes);
-    std::int64_t now = value.strips ? value.strips->bytes : value.unit ? align(scratch[*value.unit]) : 0;
+    std::int64_t now = value.strips ? value.strips->bytes : value.unit ? align(scratch[*value.unit - group.first]) : 0;
     if (value.unit) {
       const std::size_t begin = value.strips ? value.strips->first : *value.unit;
       std::erase_if(passing, [&](const Value* other) { return other->last_read < begin; });
     }
     if (!value.is_kept) passing.push_back(&value);
-    for (const Value* other : passing) now += align(other->row_bytes);
+    for (const Value* other : passing) now += align(other->batch * other->row_bytes);
     most = std::max(most, now);
   }
   return kept + most;
@@ -467,8 +573,8 @@ void Rows::rewrite(const Group& group) {
   std::vector<std::int64_t> heights, schedule;
 
   const auto note = [&](const Value& value) {
-    schedule.insert(schedule.end(),
-                    {value.start - value.period * value.before, value.period, value.before, value.rows, value.after});
+    schedule.insert(schedule.end(), {value.start - value.period * (value.before / value.batch), value.period,
+                                     value.before, value.rows, value.after});
   };
   const auto keep = [&](std::size_t v, const ir::Location& location) {
     const Value& value = group.values[v];
@@ -481,14 +587,15 @@ void Rows::rewrite(const Group& group) {
                   ->result();
     slabs.push_back(slab[v]);
   };
-  const auto window = [&](const Group::Window& where, std::int64_t reach, const ir::Location& location) {
+  const auto window = [&](const Group::Window& where, const ir::Location& location) {
     const Value& value = group.values[where.value];
-    if (value.slab_rows == reach) return slab[where.value];
-    if (reach == 1 && where.lag == 0) return row[where.value];
+    if (value.slab_rows == where.rows) return slab[where.value];
+    if (where.rows == value.batch && where.lag == 0) return row[where.value];
     return graph_
-        .add_node(value.image->name + "_window", "cormorant.rows.window",
-                  {{"slab", slab[where.value]}, {"start", value.slab_rows - where.lag - reach}, {"rows", reach}},
-                  {with_height(value.image->type, reach)}, location, before)
+        .add_node(
+            value.image->name + "_window", "cormorant.rows.window",
+            {{"slab", slab[where.value]}, {"start", value.slab_rows - where.lag - where.rows}, {"rows", where.rows}},
+            {with_height(value.image->type, where.rows)}, location, before)
         ->result();
   };
 
@@ -496,10 +603,12 @@ void Rows::rewrite(const Group& group) {
     const Value& value = group.values[v];
     note(value);
     if (!value.unit) {
+      const bool is_pushed = value.image == pushed_;
+      std::vector<ir::NamedArgument> args = {{"source", value.image}};
+      if (!is_pushed) args.push_back({"rows", value.batch});
       row[v] = graph_
-                   .add_node(value.image->name + "_feed",
-                             value.image == pushed_ ? "cormorant.rows.push" : "cormorant.rows.feed",
-                             {{"source", value.image}}, {with_height(value.image->type, 1)}, last->location, before)
+                   .add_node(value.image->name + "_feed", is_pushed ? "cormorant.rows.push" : "cormorant.rows.feed",
+                             std::move(args), {with_height(value.image->type, value.batch)}, last->location, before)
                    ->result();
       sources.push_back(value.image);
       keep(v, last->location);
@@ -513,8 +622,7 @@ void Rows::rewrite(const Group& group) {
       heights.push_back(value.rows);
     };
     if (value.strips) {
-      const std::int64_t reach = patches_of(*value.strips).front().rows;
-      ir::Value* const rows = window(group.windows[*value.unit - group.first].front(), reach, node.location);
+      ir::Value* const rows = window(group.windows[*value.unit - group.first].front(), node.location);
       row[v] = add_strips(*value.strips, rows, before);
       keep(v, node.location);
       collect();
@@ -522,7 +630,7 @@ void Rows::rewrite(const Group& group) {
     }
     if (unit.reads.front().is_mean) {
       row[v] = value.is_sum
-                   ? add_sum(node, window(group.windows[*value.unit - group.first].front(), 1, node.location), before)
+                   ? add_sum(node, window(group.windows[*value.unit - group.first].front(), node.location), before)
                    : add_mean(node, slab[v - 1], before);
       keep(v, node.location);
       collect();
@@ -534,7 +642,7 @@ void Rows::rewrite(const Group& group) {
     };
     for (std::size_t r = 0; r < unit.reads.size(); ++r) {
       const Read& read = unit.reads[r];
-      ir::Value* rows = window(group.windows[*value.unit - group.first][r], read.reach, node.location);
+      ir::Value* rows = window(group.windows[*value.unit - group.first][r], node.location);
       if (unit.pad != nullptr) {
         std::vector<std::int64_t> pre = unit.pad->integers("pre_pad"), post = unit.pad->integers("post_pad");
         pre[1] = post[1] = 0;
@@ -561,10 +669,10 @@ void Rows::rewrite(const Group& group) {
     for (ir::Value* whole : unit.wholes) {
       if (std::ranges::count(sources, whole) == 0) sources.push_back(whole);
     }
-    row[v] =
-        graph_
-            .add_node(node.name, node.op, std::move(args), {with_height(value.image->type, 1)}, node.location, before)
-            ->result();
+    row[v] = graph_
+                 .add_node(node.name, node.op, std::move(args), {with_height(value.image->type, value.batch)},
+                           node.location, before)
+                 ->result();
     keep(v, node.location);
     collect();
   }

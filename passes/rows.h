@@ -11,6 +11,10 @@
 // A reader that waits for another operand (a residual connection) finds its row by then `lag` rows above the newest, so
 // that the slab has reach + lag rows. All of this is exact: nothing is computed twice, and nothing stalls.
 //
+// A unit may compute a batch of rows at a time, from stride · (batch − 1) + reach of its operand's, and a period is
+// then that of batches. Which rows a batch begins with is chosen so that the operand's batches end where a reader's
+// windows do: `above` of the first batch's rows are above the image.
+//
 // Where memory is worth more than time, a chain inside a group can be computed by strips: for each row of its result
 // and strip of columns, all that these look at, from the rows of what the chain reads on. Its own images then need no
 // slabs, but a patch each, as large as the strip needs; what neighbouring rows and strips also read is computed again
@@ -62,12 +66,14 @@ class Rows {
   // A value of a group.
   struct Value {
     ir::Value* image = nullptr;
-    std::optional<std::size_t> unit;  // that computes it; none: it is fed
-    std::int64_t period = 0, start = 0;
-    std::int64_t before = 0, rows = 0, after = 0;  // rows above the image, of it, and below it
+    std::optional<std::size_t> unit;               // that computes it; none: it is fed
+    std::int64_t period = 0, start = 0;            // in ticks; the first row of the image is there at the start
+    std::int64_t batch = 1, above = 0;             // rows at a time; those of the first that are not in the image
+    std::int64_t before = 0, rows = 0, after = 0;  // rows above the image, of it, and below it: whole batches
     std::int64_t slab_rows = 1, row_bytes = 0;
-    bool is_sum = false;   // of the rows of what the unit reads, for its mean
-    bool is_kept = false;  // from tick to tick
+    std::int64_t last_batch = 0;  // that is needed, the one with the first row being 0
+    bool is_sum = false;          // of the rows of what the unit reads, for its mean
+    bool is_kept = false;         // from tick to tick
     bool is_collected = false;
     std::optional<std::int64_t> fill = {};  // of rows outside the image, if they are read
     std::size_t last_read = 0;              // the last unit that reads it
@@ -76,10 +82,10 @@ class Rows {
   struct Group {
     std::size_t first = 0, last = 0;  // units
     std::vector<Value> values;        // in the order of a tick
-    // Per unit, per read: whose rows, and how many rows above the newest they end.
+    // Per unit, per read: how many rows, whose, and how many rows above the newest they end.
     struct Window {
       std::size_t value = 0;
-      std::int64_t lag = 0;
+      std::int64_t lag = 0, rows = 1;
     };
     std::vector<std::vector<Window>> windows;
   };
@@ -91,9 +97,11 @@ class Rows {
   void push(ir::Value* input) { pushed_ = input; }
 
   [[nodiscard]] const std::vector<Unit>& units() const { return units_; }
-  // The units from first to last as a group; none where they cannot be one. Chains by strips are given in order.
-  [[nodiscard]] std::optional<Group> group(std::size_t first, std::size_t last,
-                                           const std::vector<Strips>& strips = {}) const;
+  // The units from first to last as a group; none where they cannot be one. Chains by strips are given in order; the
+  // rows at a time that are wanted, where not all are computed one by one, for each unit. Units get a divisor of what
+  // is wanted, so that their batches make up those of their readers.
+  [[nodiscard]] std::optional<Group> group(std::size_t first, std::size_t last, const std::vector<Strips>& strips = {},
+                                           const std::vector<std::int64_t>& wanted = {}) const;
   // The chains that are worth computing by strips, in order: of units that are one after another, and have no other
   // readers, the one whose rows are needed several times and what makes its images larger than what goes in and
   // out.
@@ -103,7 +111,7 @@ class Rows {
   // Products of a unit that is computed once, and how many times as many there are of each unit of a chain.
   [[nodiscard]] std::int64_t macs_of(std::size_t unit) const;
   [[nodiscard]] std::int64_t macs_of(const Strips& strips) const;
-  // Bytes of the group's slabs and of what it needs within a tick; whole images apart. Scratch is given per unit.
+  // Bytes of the group's slabs and of what it needs within a tick; whole images apart. Scratch is given per unit of it.
   [[nodiscard]] std::int64_t bytes_of(const Group& group, const std::vector<std::int64_t>& scratch) const;
 
   // Replaces the groups' nodes. Groups are given in order and share no units; after that this object must not be used.
@@ -115,8 +123,14 @@ class Rows {
   [[nodiscard]] bool is_between(const Unit& first, const Unit& last) const;
   void rewrite(const Group& group);
   [[nodiscard]] Read read_of(const Strips& strips) const;
+  // Of the images that a group computes or is fed with.
+  using Batches = std::unordered_map<const ir::Value*, std::int64_t>;
+  [[nodiscard]] Batches batches_of(std::size_t first, std::size_t last, const std::vector<Strips>& strips,
+                                   const std::vector<std::int64_t>& wanted) const;
   [[nodiscard]] bool is_stage_of_strips(std::size_t unit) const;
   [[nodiscard]] bool is_link(std::size_t unit) const;
+  [[nodiscard]] bool add_mean(std::size_t unit, Group& group,
+                              std::unordered_map<const ir::Value*, std::size_t>& known) const;
   // The row that a chain computes from `rows`.
   ir::Value* add_strips(const Strips& strips, ir::Value* rows, ir::Node* before);
   // What the mean over an image is made of.

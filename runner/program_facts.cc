@@ -83,8 +83,8 @@ std::vector<std::vector<std::size_t>> calls_of(std::span<const std::byte> table,
   }
   std::size_t ticks = 0;
   for (const Entry& e : entries) {
-    if (e.period == 0) return {};
-    const std::size_t times = std::size_t{e.before} + e.rows + e.after;
+    if (e.period == 0 || e.batch == 0) return {};
+    const std::size_t times = e.all_rows() / e.batch;
     if (times != 0) ticks = std::max(ticks, e.start + e.period * (times - 1) + 1);
   }
   std::size_t most = entries.size();  // of what a tick does
@@ -98,9 +98,11 @@ std::vector<std::vector<std::size_t>> calls_of(std::span<const std::byte> table,
       const std::size_t stage = next;
       next += e.kind == Entry::Kind::call ? 1 : calls[i];
       if (tick < e.start || (tick - e.start) % e.period != 0) continue;
-      const std::size_t row = (tick - e.start) / e.period - e.before;
-      if (row >= e.rows) continue;  // wraps above the image
-      if (e.kind == Entry::Kind::push && row != 0) parts.emplace_back();
+      const auto n = static_cast<std::uint32_t>((tick - e.start) / e.period);
+      if (n * e.batch >= e.all_rows()) continue;
+      const ops::rows::Inside batch = ops::rows::batch_of(e, n);
+      if (batch.count() == 0) continue;
+      if (e.kind == Entry::Kind::push && batch.first != 0) parts.emplace_back();
       if (e.kind == Entry::Kind::call) parts.back().push_back(stage);
       if (e.kind != Entry::Kind::strips) continue;
       for (std::size_t strip = 0; strip < e.strips(); ++strip) {

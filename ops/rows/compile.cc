@@ -25,7 +25,7 @@ ir::TensorType with_height(const ir::Node& node, const ir::Value* image, std::in
 }
 
 std::vector<ir::TensorType> infer(const ir::Node& node) {
-  if (node.op == "cormorant.rows.feed") return {with_height(node, node.tensor("source"), 1)};
+  if (node.op == "cormorant.rows.feed") return {with_height(node, node.tensor("source"), node.integer("rows"))};
   if (node.op == "cormorant.rows.push") {
     if (node.tensor("source")->type.shape.at(2) != 1) reject(node, "rows are pushed to a tensor of one row");
     return {with_height(node, node.tensor("source"), 1)};
@@ -66,7 +66,7 @@ Operator rows_operator() {
   return {.name = "rows",
           .layout = Layout::channels_last,
           .forms = {},
-          .canonical = {"cormorant.rows.feed(Tensor source)", "cormorant.rows.push(Tensor source)",
+          .canonical = {"cormorant.rows.feed(Tensor source, int rows)", "cormorant.rows.push(Tensor source)",
                         "cormorant.rows.slab(Tensor row, int rows, int fill)",
                         "cormorant.rows.window(Tensor slab, int start, int rows)",
                         "cormorant.rows.cut(Tensor rows, int columns)",

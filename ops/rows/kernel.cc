@@ -13,9 +13,9 @@ namespace {
 
 // The ticks from the first to the last at which the entry is due; beyond what is counted where the table is unsound.
 std::uint32_t ticks_of(const Entry& e) {
-  const std::uint32_t times = std::uint32_t{e.before} + e.rows + e.after;
-  if (e.rows == 0 || e.period == 0 || times > kMostTicks) return kMostTicks + 1;
-  const std::uint64_t last = e.start + std::uint64_t{times - 1} * e.period;
+  const std::uint32_t rows = e.all_rows();
+  if (e.rows == 0 || e.period == 0 || e.batch == 0 || rows % e.batch != 0 || rows > kMostTicks) return kMostTicks + 1;
+  const std::uint64_t last = e.start + std::uint64_t{rows / e.batch - 1} * e.period;
   return last < kMostTicks ? static_cast<std::uint32_t>(last) + 1 : kMostTicks + 1;
 }
 
@@ -29,12 +29,13 @@ bool has_rows(const Tensor& tensor, std::uint32_t rows, std::uint32_t row_bytes)
 [[gnu::noinline]] void check_entry(Call& call, const Entry& e, const TensorList& tensors) {
   const bool is_call = e.kind == Entry::Kind::call;
   call.require(e.kind <= Entry::Kind::strips && (is_call || e.slab != Entry::kNone), Error::bad_constant);
-  call.require(e.kind != Entry::Kind::collect || (e.before == 0 && e.after == 0), Error::bad_constant);
+  call.require(e.kind != Entry::Kind::collect || (e.before < e.batch && e.after < e.batch), Error::bad_constant);
+  call.require(e.batch == 1 || (e.kind != Entry::Kind::push && e.kind != Entry::Kind::strips), Error::bad_constant);
   Tensor tensor;
   if (e.slab != Entry::kNone) {
-    call.require(e.slab < tensors.count && e.row_bytes != 0 && e.slab_bytes % e.row_bytes == 0, Error::bad_constant);
+    call.require(e.slab < tensors.count && e.row_bytes != 0 && e.slab_rows >= e.batch, Error::bad_constant);
     if (call.error() != Error::ok || !call.item(tensors, e.slab, tensor)) return;
-    call.require(e.slab_bytes != 0 && has_rows(tensor, e.slab_bytes / e.row_bytes, e.row_bytes), Error::bad_shape);
+    call.require(has_rows(tensor, e.slab_rows, e.row_bytes), Error::bad_shape);
   }
   if (!is_call && e.kind != Entry::Kind::strips) {
     call.require(e.whole < tensors.count, Error::bad_constant);
@@ -156,13 +157,14 @@ Error load_rows_sum(Call& call) {
   if (!call.read_signature(args)) return call.error();
   const auto& [input, out] = args;
   call.require(input.dtype == DType::i8 && out.dtype == DType::i32, Error::bad_value);
-  call.require(input.rank == 4 && input.is_channels_last() && input.size(0) == 1 && input.size(2) == 1,
-               Error::unsupported);
+  call.require(input.rank == 4 && input.is_channels_last() && input.size(0) == 1, Error::unsupported);
   if (call.error() != Error::ok) return call.error();
-  call.require(input.size(3) <= 0xffff && input.size(1) <= 0xffff && out.elements() == input.size(1), Error::bad_shape);
+  const std::uint64_t pixels =
+      wide_product(static_cast<std::uint32_t>(input.size(2)), static_cast<std::uint32_t>(input.size(3)));
+  call.require(pixels <= 0xffff && input.size(1) <= 0xffff && out.elements() == input.size(1), Error::bad_shape);
   auto* const plan = call.make_plan<rows::SumPlan>();
   if (plan == nullptr || call.error() != Error::ok) return call.error();
-  *plan = {input.as<const std::int8_t>(), out.as<std::int32_t>(), static_cast<std::uint16_t>(input.size(3)),
+  *plan = {input.as<const std::int8_t>(), out.as<std::int32_t>(), static_cast<std::uint16_t>(pixels),
            static_cast<std::uint16_t>(input.size(1))};
   return Error::ok;
 }

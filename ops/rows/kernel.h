@@ -68,19 +68,6 @@ void fill(std::byte* to, std::int8_t value, std::uint32_t bytes) {
   }
 }
 
-// For a patch that begins at `first`: those of its `count` rows or columns that are in the image, which has `size`.
-struct Inside {
-  std::int32_t first;
-  std::uint32_t begin, end;
-
-  Inside(std::int32_t from, std::uint32_t count, std::uint32_t size) : first(from), begin(0), end(count) {
-    const std::int32_t rest = static_cast<std::int32_t>(size) - from;
-    if (from < 0) begin = static_cast<std::uint32_t>(-from) < count ? static_cast<std::uint32_t>(-from) : count;
-    if (rest < static_cast<std::int32_t>(count)) end = rest > 0 ? static_cast<std::uint32_t>(rest) : 0;
-    if (end < begin) end = begin;
-  }
-};
-
 // What is outside the image is the same wherever the patch comes from.
 template <Loops kLoops>
 void fill_outside(const Part& part, std::byte* patch, const Inside& x, const Inside& y) {
@@ -97,26 +84,40 @@ void fill_outside(const Part& part, std::byte* patch, const Inside& x, const Ins
 
 // What a tick moves is not part of it: its frame is beneath those of all stages.
 
-// Rows move on by one, and what is above or below the image is filled. Whether the row is in the image.
+// Rows move on by a batch, which is filled where all of it is above or below the image. Whether some of it is inside.
 template <Loops kLoops>
-[[gnu::noinline]] bool make_room(const Plan& plan, const Entry& e, std::uint32_t row) {
-  const bool is_inside = row < e.rows;  // above the image the difference has wrapped
-  if (e.slab == Entry::kNone) return is_inside;
+[[gnu::noinline]] bool make_room(const Plan& plan, const Entry& e, std::uint32_t n) {
+  const bool is_inside = batch_of(e, n).count() != 0;
+  if (e.slab == Entry::kNone || e.kind == Entry::Kind::collect) return is_inside;
   std::byte* const slab = plan.tensors()[e.slab];
-  const std::uint32_t older = e.slab_bytes - e.row_bytes;
-  if (older != 0 && e.kind != Entry::Kind::collect) copy<kLoops>(slab, slab + e.row_bytes, older);
-  if (!is_inside) fill<kLoops>(slab + older, e.fill, e.row_bytes);
+  const std::uint32_t older = e.older_bytes();
+  if (older != 0) copy<kLoops>(slab, slab + e.batch_bytes(), older);
+  if (!is_inside) fill<kLoops>(slab + older, e.fill, e.batch_bytes());
   return is_inside;
 }
 
-// Between a whole image and the newest row.
+// Rows that were computed outside the image.
 template <Loops kLoops>
-[[gnu::noinline]] void move_row(const Plan& plan, const Entry& e, std::uint32_t row, const std::byte* arrived) {
-  std::byte* const newest = plan.tensors()[e.slab] + (e.slab_bytes - e.row_bytes);
-  if (e.kind == Entry::Kind::push) return copy<kLoops>(newest, arrived, e.row_bytes);
+[[gnu::noinline]] void fill_rest(const Plan& plan, const Entry& e, std::uint32_t n) {
+  const Inside batch = batch_of(e, n);
+  if (e.slab == Entry::kNone || batch.count() == e.batch) return;
+  std::byte* const newest = plan.tensors()[e.slab] + e.older_bytes();
+  fill<kLoops>(newest, e.fill, batch.begin * e.row_bytes);
+  fill<kLoops>(newest + batch.end * e.row_bytes, e.fill, (e.batch - batch.end) * e.row_bytes);
+}
+
+// Between a whole image and the newest rows.
+template <Loops kLoops>
+[[gnu::noinline]] void move_rows(const Plan& plan, const Entry& e, std::uint32_t n, const std::byte* arrived) {
+  const Inside batch = batch_of(e, n);
+  const std::uint32_t bytes = batch.count() * e.row_bytes;
+  std::byte* const newest = plan.tensors()[e.slab] + e.older_bytes() + batch.begin * e.row_bytes;
+  if (e.kind == Entry::Kind::push) return copy<kLoops>(newest, arrived, bytes);
+  const auto row = static_cast<std::uint32_t>(batch.first + static_cast<std::int32_t>(batch.begin));
   std::byte* const whole = plan.tensors()[e.whole] + row * e.row_bytes;
-  const bool is_feed = e.kind == Entry::Kind::feed;
-  copy<kLoops>(is_feed ? newest : whole, is_feed ? whole : newest, e.row_bytes);
+  if (e.kind == Entry::Kind::collect) return copy<kLoops>(whole, newest, bytes);
+  copy<kLoops>(newest, whole, bytes);
+  fill_rest<kLoops>(plan, e, n);
 }
 
 // What a part of a strip moves: a patch out of an image, or into its newest row, or nothing; and the border of patches.
@@ -129,7 +130,7 @@ template <Loops kLoops>
   const std::uint32_t at = static_cast<std::uint32_t>(x.first + static_cast<std::int32_t>(x.begin)) * part.pixel_bytes;
   std::byte* to = patch + x.begin * part.pixel_bytes;
   if (part.kind == Part::Kind::paste) {
-    std::byte* const newest = plan.tensors()[e.slab] + (e.slab_bytes - e.row_bytes);
+    std::byte* const newest = plan.tensors()[e.slab] + e.older_bytes();
     if (bytes != 0) copy<kLoops>(newest + at, to, bytes);
     return;
   }
@@ -149,8 +150,7 @@ template <Loops kLoops>
 template <Loops kLoops, bool kIsFed, bool kHasStrips>
 [[gnu::always_inline]] inline void fire(const Plan& plan, const Entry& e, const cormorant_step* step, std::uint32_t n,
                                         const std::byte* arrived) {
-  const std::uint32_t row = n - e.before;
-  if (!make_room<kLoops>(plan, e, row)) return;
+  if (!make_room<kLoops>(plan, e, n)) return;
   if constexpr (kHasStrips) {
     if (e.kind == Entry::Kind::strips) {
       const auto* const parts = reinterpret_cast<const Part*>(&e + 1);
@@ -161,18 +161,19 @@ template <Loops kLoops, bool kIsFed, bool kHasStrips>
             call_stage(next->execute, next->plan);
             ++next;
           }
-          move_part<kLoops>(plan, e, *part, strip, row);
+          move_part<kLoops>(plan, e, *part, strip, n - e.before);
         }
       }
       return;
     }
   }
-  if (e.kind != Entry::Kind::call) return move_row<kLoops>(plan, e, row, arrived);
+  if (e.kind != Entry::Kind::call) return move_rows<kLoops>(plan, e, n, arrived);
   if constexpr (kIsFed) {
     call_stage(step->execute, step->plan);
   } else {
     step->execute(step->plan);
   }
+  if (e.batch != 1) fill_rest<kLoops>(plan, e, n);
 }
 
 // The entry after this one and its parts; `step` moves on by as many as they call.
@@ -197,7 +198,7 @@ inline void run_tick(const Plan& plan, std::uint32_t tick, const std::byte* arri
     if (tick < e->start) continue;
     const std::uint32_t since = tick - e->start;
     const std::uint32_t n = since / e->period;
-    if (n * e->period != since || n >= std::uint32_t{e->before} + e->rows + e->after) continue;
+    if (n * e->period != since || n * e->batch >= e->all_rows()) continue;
     fire<kLoops, kIsFed, kHasStrips>(plan, *e, step, n, arrived);
   }
 }

@@ -6,6 +6,10 @@
 // when. Before a row is written its slab is shifted by one row. A row above or below the image is filled instead of
 // computed: that is all there is of padding.
 //
+// Where memory allows, an operator computes a batch of rows at a time (a convolution two, of a slab of four), which
+// makes fewer and longer calls. An image need not be whole batches: of its first and last, some rows may be outside.
+// They are computed with the others, from anything, and then filled.
+//
 // In the graph a group is made of
 //   rows.feed     the next row of a whole image
 //   rows.push     the next row of the program's input, which is one row: others arrive when they do
@@ -109,8 +113,8 @@ constexpr const char* sum_variant(Isa isa) {
   return isa == Isa::mve ? names::cormorant_rows_sum_mve : names::cormorant_rows_sum_scalar;
 }
 
-// An entry of the table, as it is in the file. Due at the ticks start, start + period, …: `before` times, at which the
-// newest row is filled, `rows` times, and `after` times, at which it is filled again.
+// An entry of the table, as it is in the file. Due at the ticks start, start + period, …, each time for the next batch
+// of rows: `before` rows above the image, which are filled, `rows` of it, and `after` below it, which are filled again.
 struct Entry {
   enum class Kind : std::uint8_t {
     call,     // the next instruction, which writes the newest row of the slab
@@ -131,13 +135,39 @@ struct Entry {
   std::uint16_t slab;   // index of a tensor; none: what is computed is read in the same tick
   std::uint16_t whole;  // of feed and collect; of push the program's input; of strips how many, and 256 · their parts
   std::uint32_t row_bytes;
-  std::uint32_t slab_bytes;
+  std::uint16_t slab_rows;
+  std::uint16_t batch;  // rows at a time
+
+  // Rows of all batches.
+  [[nodiscard]] constexpr std::uint32_t all_rows() const { return std::uint32_t{before} + rows + after; }
+  [[nodiscard]] constexpr std::uint32_t batch_bytes() const { return batch * row_bytes; }
+  // Of what is older than a batch.
+  [[nodiscard]] constexpr std::uint32_t older_bytes() const { return (std::uint32_t{slab_rows} - batch) * row_bytes; }
 
   static constexpr std::uint32_t kMostStrips = 255, kMostParts = 255;
   [[nodiscard]] constexpr std::uint32_t strips() const { return whole & 255U; }
   [[nodiscard]] constexpr std::uint32_t parts() const { return whole >> 8U; }
 };
 static_assert(sizeof(Entry) == 24);
+
+// Of `count` rows or columns from `first` on, those that are in an image that has `size`.
+struct Inside {
+  std::int32_t first;
+  std::uint32_t begin, end;  // counted from the first
+
+  constexpr Inside(std::int32_t from, std::uint32_t count, std::uint32_t size) : first(from), begin(0), end(count) {
+    const std::int32_t rest = static_cast<std::int32_t>(size) - from;
+    if (from < 0) begin = static_cast<std::uint32_t>(-from) < count ? static_cast<std::uint32_t>(-from) : count;
+    if (rest < static_cast<std::int32_t>(count)) end = rest > 0 ? static_cast<std::uint32_t>(rest) : 0;
+    if (end < begin) end = begin;
+  }
+  [[nodiscard]] constexpr std::uint32_t count() const { return end - begin; }
+};
+
+// The batch that an entry is due for the n-th time.
+constexpr Inside batch_of(const Entry& e, std::uint32_t n) {
+  return {static_cast<std::int32_t>(n * e.batch) - e.before, e.batch, e.rows};
+}
 
 // What is done for a strip, in place of an entry. It is about a patch: some rows and columns of an image, around the
 // place where the strip is. The patch for the strip s of the row y begins step_x · s − left columns right of the

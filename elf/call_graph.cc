@@ -83,6 +83,16 @@ class FunctionWalk {
     return std::move(result_);
   }
 
+  // After walk().
+  [[nodiscard]] std::map<std::uint32_t, StackAt> stack() const {
+    std::map<std::uint32_t, StackAt> result;
+    for (const auto& [at, visited] : visited_) {
+      const Registers& r = visited.registers;
+      result[at] = {depth(r, at), r[kLr].kind != Value::Kind::popped};
+    }
+    return result;
+  }
+
  private:
   struct Visited {
     Registers registers;
@@ -349,6 +359,12 @@ CallGraph::CallGraph(const Elf& elf) : elf_(elf) {
     if (symbol.name.starts_with("$t")) code_from_[symbol.address] = true;
     if (symbol.name.starts_with("$d")) code_from_.try_emplace(symbol.address, false);
   }
+}
+
+std::map<std::uint32_t, StackAt> CallGraph::stack_in(std::uint32_t entry) const {
+  FunctionWalk walk(*this, entry);
+  static_cast<void>(walk.walk());
+  return walk.stack();
 }
 
 const FunctionCode& CallGraph::function(std::uint32_t entry) {

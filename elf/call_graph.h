@@ -37,12 +37,20 @@ struct FunctionCode {
   std::set<std::uint32_t> constants;  // words from literal pools, and pairs of MOVW and MOVT: addresses among them
 };
 
+// The stack before an instruction.
+struct StackAt {
+  std::uint32_t depth = 0;        // bytes below where the function found it
+  bool lr_is_overwritten = true;  // the return address is, if anywhere, on the stack
+};
+
 class CallGraph {
  public:
   explicit CallGraph(const Elf& elf);
 
   // Reads the function on its first use. Throws StackError.
   const FunctionCode& function(std::uint32_t entry);
+  // The same walk, instruction by instruction. Throws StackError.
+  [[nodiscard]] std::map<std::uint32_t, StackAt> stack_in(std::uint32_t entry) const;
   [[nodiscard]] const Elf& elf() const { return elf_; }
   // The function that begins there; null when none does.
   [[nodiscard]] const ElfSymbol* starting_at(std::uint32_t address) const;

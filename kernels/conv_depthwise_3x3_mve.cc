@@ -14,6 +14,7 @@
 
 #include "kernels/conv_depthwise.h"
 #include "kernels/conv_depthwise_mve_asm.h"
+#include "kernels/frame.h"
 
 namespace cormorant::conv {
 
@@ -49,9 +50,9 @@ static_assert(static_cast<int>(MveRequantize::general) == 0 && static_cast<int>(
 
 extern "C" __attribute__((naked)) void cormorant_depthwise_3x3_mve(const MveDepthwise3x3* /*line*/) {
   asm volatile(
-      "push {r4-r11, lr}\n"
-      "vpush {d8-d15}\n"
-      "sub sp, sp, #68\n"
+      CORMORANT_PUSH_R4_R11_LR
+      CORMORANT_PUSH_D8_D15
+      CORMORANT_RESERVE("68")
       "ldr r1, [r0]\n"
       "subs r1, r1, #20\n"
       "ldrd r2, r3, [r0, #44]\n"
@@ -193,8 +194,8 @@ extern "C" __attribute__((naked)) void cormorant_depthwise_3x3_mve(const MveDept
       "b 6b\n"
 
       "3:\n"
-      "add sp, sp, #68\n"
-      "vpop {d8-d15}\n"
+      CORMORANT_RELEASE("68")
+      CORMORANT_POP_D8_D15
       "pop {r4-r11, pc}\n");
 }
 // clang-format on

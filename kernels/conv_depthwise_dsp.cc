@@ -5,6 +5,7 @@
 // the same of them: 18 instructions for 8 products; or 15 with weights that are stored as such pairs, and 14 where
 // there is a register more. The accumulators are then requantized in place.
 #include "kernels/conv_depthwise_plain.h"
+#include "kernels/frame.h"
 
 namespace cormorant::conv {
 
@@ -209,8 +210,8 @@ namespace cormorant::conv {
   "7:\n"
 
 #define DEPTHWISE(TAPS, RESULTS)      \
-  "push {r4-r11, lr}\n"               \
-  "sub sp, sp, #28\n"                 \
+  CORMORANT_PUSH_R4_R11_LR            \
+  CORMORANT_RESERVE("28")             \
   "ldrd r12, r4, [r0]\n"              \
   "ldrd r5, r6, [r0, #8]\n"           \
   "ldrd r8, r7, [r0, #16]\n"          \
@@ -239,7 +240,7 @@ namespace cormorant::conv {
   "add r11, r11, #4\n"                \
   "cmp r11, r4\n"                     \
   "bne 1b\n"                          \
-  "add sp, sp, #28\n"                 \
+  CORMORANT_RELEASE("28")             \
   "pop {r4-r11, pc}\n"
 
 extern "C" __attribute__((naked)) void cormorant_depthwise_pixel_dsp(const DepthwisePixel* /*pixel*/) {

@@ -6,6 +6,7 @@
 
 #include "kernels/conv_depthwise.h"
 #include "kernels/conv_depthwise_mve_asm.h"
+#include "kernels/frame.h"
 #include "kernels/requantize_mve.h"
 
 namespace cormorant::conv {
@@ -72,9 +73,9 @@ static_assert(static_cast<int>(MveRequantize::general) == 0 && static_cast<int>(
 extern "C" __attribute__((naked)) void cormorant_depthwise_mve(const DepthwisePixel* /*pixel*/,
                                                                MveRequantize /*requantize*/) {
   asm volatile(
-      "push {r4-r11, lr}\n"
-      "vpush {d8-d15}\n"
-      "sub sp, sp, #28\n"
+      CORMORANT_PUSH_R4_R11_LR
+      CORMORANT_PUSH_D8_D15
+      CORMORANT_RESERVE("28")
       "str r1, [sp, #20]\n"
       "ldrd r7, r8, [r0]\n"
       "ldrd r9, r1, [r0, #8]\n"
@@ -113,9 +114,11 @@ extern "C" __attribute__((naked)) void cormorant_depthwise_mve(const DepthwisePi
       "add r2, r2, #16\n"
       "subs r1, r1, #1\n"
       "bne.w 1b\n"
-      "add sp, sp, #28\n"
-      "vpop {d8-d15}\n"
+      CORMORANT_CFI_LEAVING
+      CORMORANT_RELEASE("28")
+      CORMORANT_POP_D8_D15
       "pop {r4-r11, pc}\n"
+      CORMORANT_CFI_LEFT
       "6:\n"
       REQUANTIZE_GENERAL
       "b 8b\n");

@@ -5,6 +5,7 @@
 #if defined(__ARM_ARCH_ISA_THUMB) && __ARM_ARCH_ISA_THUMB >= 2
 
 #include "kernels/conv_depthwise.h"
+#include "kernels/frame.h"
 
 namespace cormorant::conv {
 
@@ -76,8 +77,8 @@ namespace cormorant::conv {
   "7:\n"
 
 #define DEPTHWISE(RESULTS)            \
-  "push {r4-r11, lr}\n"               \
-  "sub sp, sp, #20\n"                 \
+  CORMORANT_PUSH_R4_R11_LR            \
+  CORMORANT_RESERVE("20")             \
   "ldrd r12, r4, [r0]\n"              \
   "ldrd r5, r6, [r0, #8]\n"           \
   "ldrd lr, r7, [r0, #16]\n"          \
@@ -114,7 +115,7 @@ namespace cormorant::conv {
   "add r11, r11, #4\n"                \
   "cmp r11, r4\n"                     \
   "bne 1b\n"                          \
-  "add sp, sp, #20\n"                 \
+  CORMORANT_RELEASE("20")             \
   "pop {r4-r11, pc}\n"
 
 extern "C" __attribute__((naked)) void cormorant_depthwise_pixel_thumb2(const DepthwisePixel* /*pixel*/) {

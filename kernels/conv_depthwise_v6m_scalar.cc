@@ -3,6 +3,7 @@
 // ARMv6-M: LDRSB wants its offset in a register, so 0, 1 and 2 live in registers and serve inputs and weights alike.
 // The sums live in r8 … r11. 21 instructions for 4 products.
 #include "kernels/conv_depthwise.h"
+#include "kernels/frame.h"
 #include "kernels/requantize_v6m.h"
 
 namespace cormorant::conv {
@@ -54,13 +55,8 @@ namespace cormorant::conv {
 
 #define DEPTHWISE(RESULT)             \
   ".syntax unified\n"                 \
-  "push {r4-r7, lr}\n"                \
-  "mov r4, r8\n"                      \
-  "mov r5, r9\n"                      \
-  "mov r6, r10\n"                     \
-  "mov r7, r11\n"                     \
-  "push {r4-r7}\n"                    \
-  "sub sp, sp, #28\n"                 \
+  CORMORANT_PUSH_R4_R11_LR_V6M        \
+  CORMORANT_RESERVE("28")             \
   "ldmia r0!, {r3-r7}\n" /* stream, taps, tap_count, channels, out */\
   "str r4, [sp]\n"                    \
   "lsls r5, r5, #2\n"                 \
@@ -116,13 +112,8 @@ namespace cormorant::conv {
   "beq 4f\n"                          \
   "b 1b\n"                            \
   "4:\n"                              \
-  "add sp, sp, #28\n"                 \
-  "pop {r4-r7}\n"                     \
-  "mov r8, r4\n"                      \
-  "mov r9, r5\n"                      \
-  "mov r10, r6\n"                     \
-  "mov r11, r7\n"                     \
-  "pop {r4-r7, pc}\n"
+  CORMORANT_RELEASE("28")             \
+  CORMORANT_POP_R4_R11_PC_V6M
 
 extern "C" __attribute__((naked)) void cormorant_depthwise_pixel_v6m(const DepthwisePixel* /*pixel*/) {
   asm volatile(DEPTHWISE(RESULT_right));

@@ -3,6 +3,7 @@
 // Four channels at a time: two words of a tap are four 16-bit elements, and so are two words of weights; SMLABB and
 // SMLATT multiply their halves. 8 instructions for 4 products, and a pointer.
 #include "kernels/conv_depthwise_words.h"
+#include "kernels/frame.h"
 
 namespace cormorant::conv {
 
@@ -24,8 +25,8 @@ namespace cormorant::conv {
 #define POSITIVE(sum) "usat " sum ", #15, " sum "\n"
 
 #define DEPTHWISE(SATURATE)           \
-  "push {r4-r11, lr}\n"               \
-  "sub sp, sp, #28\n"                 \
+  CORMORANT_PUSH_R4_R11_LR            \
+  CORMORANT_RESERVE("28")             \
   "ldrd r12, r4, [r0]\n"              \
   "ldrd r5, r6, [r0, #8]\n"           \
   "ldr r7, [r0, #16]\n"               \
@@ -72,7 +73,7 @@ namespace cormorant::conv {
   "add r11, r11, #8\n"                \
   "cmp r11, r5\n"                     \
   "bne 1b\n"                          \
-  "add sp, sp, #28\n"                 \
+  CORMORANT_RELEASE("28")             \
   "pop {r4-r11, pc}\n"
 
 extern "C" __attribute__((naked)) void cormorant_depthwise_words_dsp(const DepthwisePixel* /*pixel*/) {

@@ -2,6 +2,7 @@
 //
 // Eight channels at a time, tap by tap: VMULLB and VMULLT multiply the even and the odd lanes to 32 bits.
 #include "kernels/conv_depthwise_words.h"
+#include "kernels/frame.h"
 
 namespace cormorant::conv {
 
@@ -11,8 +12,12 @@ namespace cormorant::conv {
 extern "C" __attribute__((naked)) void cormorant_depthwise_words_mve(const DepthwisePixel* /*pixel*/) {
   asm volatile(
       "push {r4-r9, lr}\n"
-      "sub sp, sp, #4\n"
+      CORMORANT_CFI("adjust_cfa_offset 28") CORMORANT_CFI_R4_R7("0")
+      CORMORANT_CFI("rel_offset r8, 16") CORMORANT_CFI("rel_offset r9, 20") CORMORANT_CFI("rel_offset lr, 24")
+      CORMORANT_RESERVE("4")
       "vpush {d8-d11}\n"
+      CORMORANT_CFI("adjust_cfa_offset 32") CORMORANT_CFI("rel_offset d8, 0") CORMORANT_CFI("rel_offset d9, 8")
+      CORMORANT_CFI("rel_offset d10, 16") CORMORANT_CFI("rel_offset d11, 24")
       "ldrd r1, r2, [r0]\n"
       "ldrd r3, r6, [r0, #8]\n"
       "ldr r5, [r0, #16]\n"
@@ -49,7 +54,8 @@ extern "C" __attribute__((naked)) void cormorant_depthwise_words_mve(const Depth
       "cmp r4, r6\n"
       "blo 1b\n"
       "vpop {d8-d11}\n"
-      "add sp, sp, #4\n"
+      CORMORANT_CFI("adjust_cfa_offset -32")
+      CORMORANT_RELEASE("4")
       "pop {r4-r9, pc}\n");
 }
 // clang-format on

@@ -14,6 +14,7 @@
 #include <cstddef>
 
 #include "kernels/conv_gemm.h"
+#include "kernels/frame.h"
 #include "kernels/requantize.h"
 
 namespace cormorant::conv {
@@ -249,8 +250,8 @@ static_assert(static_cast<int>(Rounding::right) == 1 && static_cast<int>(Roundin
 
 // `LAST`: how far the pointer to the stream is ahead, namely at the last word of a round.
 #define GEMM(BEGIN, LAST, LOOP, REQUANTIZE, REST) \
-  "push {r4-r11, lr}\n"               \
-  "sub sp, sp, #44\n"                 \
+  CORMORANT_PUSH_R4_R11_LR            \
+  CORMORANT_RESERVE("44")             \
   "ldrd r12, r1, [r0]\n"              \
   "ldrd r2, r3, [r0, #8]\n"           \
   "ldrd r4, r5, [r0, #16]\n"          \
@@ -297,8 +298,10 @@ static_assert(static_cast<int>(Rounding::right) == 1 && static_cast<int>(Roundin
   "subs r6, r6, #2\n"                 \
   "str r6, [sp, #20]\n"               \
   "bne 1b\n"                          \
-  "add sp, sp, #44\n"                 \
+  CORMORANT_CFI_LEAVING               \
+  CORMORANT_RELEASE("44")             \
   "pop {r4-r11, pc}\n"                \
+  CORMORANT_CFI_LEFT                  \
   REST
 
 extern "C" __attribute__((naked)) void cormorant_conv_gemm_right_dsp(const DspGemm* /*gemm*/) {

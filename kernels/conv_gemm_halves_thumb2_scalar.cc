@@ -9,6 +9,7 @@
 #include <cstddef>
 
 #include "kernels/conv_gemm.h"
+#include "kernels/frame.h"
 
 namespace cormorant::conv {
 
@@ -64,8 +65,8 @@ static_assert(offsetof(HalvesGemm, output.rounding) == 36);
 
 extern "C" __attribute__((naked)) void cormorant_conv_gemm_halves_scalar(const HalvesGemm* /*gemm*/) {
   asm volatile(
-  "push {r4-r11, lr}\n"
-  "sub sp, sp, #36\n"
+  CORMORANT_PUSH_R4_R11_LR
+  CORMORANT_RESERVE("36")
   "ldrd r12, r1, [r0]\n"
   "ldrd r2, r3, [r0, #8]\n"
   "ldrd r4, r5, [r0, #16]\n"
@@ -121,8 +122,10 @@ extern "C" __attribute__((naked)) void cormorant_conv_gemm_halves_scalar(const H
   "subs r6, r6, #1\n"
   "str r6, [sp, #20]\n"
   "bne 1b\n"
-  "add sp, sp, #36\n"
+  CORMORANT_CFI_LEAVING
+  CORMORANT_RELEASE("36")
   "pop {r4-r11, pc}\n"
+  CORMORANT_CFI_LEFT
   // Channels that shift left, see conv_gemm_dsp.cc: r9 the shift, r11 whether the product is doubled.
   "8:\n"
   "ldrsb r9, [r11, #9]\n"

@@ -6,6 +6,7 @@
 #include <cstddef>
 
 #include "kernels/conv_gemm.h"
+#include "kernels/frame.h"
 #include "kernels/requantize.h"
 #include "kernels/requantize_v6m.h"
 
@@ -59,13 +60,8 @@ static_assert(offsetof(HalvesGemm, output.offset) == 24 && offsetof(HalvesGemm, 
 extern "C" __attribute__((naked)) void cormorant_conv_gemm_halves_v6m(const HalvesGemm* /*gemm*/) {
   asm volatile(
   ".syntax unified\n"
-  "push {r4-r7, lr}\n"
-  "mov r4, r8\n"
-  "mov r5, r9\n"
-  "mov r6, r10\n"
-  "mov r7, r11\n"
-  "push {r4-r7}\n"
-  "sub sp, sp, #48\n"
+  CORMORANT_PUSH_R4_R11_LR_V6M
+  CORMORANT_RESERVE("48")
   "movs r7, #36\n"
   "ldrb r7, [r0, r7]\n"
   "subs r7, r7, #1\n" /* right: 0, positive: 1 */
@@ -145,13 +141,10 @@ extern "C" __attribute__((naked)) void cormorant_conv_gemm_halves_v6m(const Halv
   "beq 7f\n"
   "b 1b\n"
   "7:\n"
-  "add sp, sp, #48\n"
-  "pop {r4-r7}\n"
-  "mov r8, r4\n"
-  "mov r9, r5\n"
-  "mov r10, r6\n"
-  "mov r11, r7\n"
-  "pop {r4-r7, pc}\n"
+  CORMORANT_CFI_LEAVING
+  CORMORANT_RELEASE("48")
+  CORMORANT_POP_R4_R11_PC_V6M
+  CORMORANT_CFI_LEFT
 
   // A channel that shifts left does so by one more than its factor says, and right by 1: its product is doubled instead.
   "6:\n"

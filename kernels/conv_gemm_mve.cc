@@ -11,6 +11,7 @@
 #include <cstddef>
 
 #include "kernels/conv_gemm.h"
+#include "kernels/frame.h"
 #include "kernels/requantize_mve.h"
 
 namespace cormorant::conv {
@@ -53,9 +54,9 @@ static_assert(offsetof(MveGemm, output.rounding) == 52 && static_cast<int>(Round
 
 extern "C" __attribute__((naked)) void cormorant_conv_gemm_mve(const MveGemm* /*gemm*/) {
   asm volatile(
-      "push {r4-r11, lr}\n"
-      "vpush {d8-d15}\n"
-      "sub sp, sp, #44\n"
+      CORMORANT_PUSH_R4_R11_LR
+      CORMORANT_PUSH_D8_D15
+      CORMORANT_RESERVE("44")
       "ldrd r9, r11, [r0, #4]\n"       // patch0, patch1
       "strd r9, r11, [sp]\n"
       "ldrd r1, r3, [r0, #12]\n"       // out0, out1
@@ -217,8 +218,8 @@ extern "C" __attribute__((naked)) void cormorant_conv_gemm_mve(const MveGemm* /*
       "vldrb.u8 q1, [r11], #16\n"
       "b 22b\n"
       "50:\n"
-      "add sp, sp, #44\n"
-      "vpop {d8-d15}\n"
+      CORMORANT_RELEASE("44")
+      CORMORANT_POP_D8_D15
       "pop {r4-r11, pc}\n");
 }
 // clang-format on

@@ -8,6 +8,7 @@
 #include <cstddef>
 
 #include "kernels/conv_gemm.h"
+#include "kernels/frame.h"
 
 namespace cormorant::conv {
 
@@ -79,8 +80,8 @@ static_assert(offsetof(ScalarGemm, channels) == 20 && offsetof(ScalarGemm, outpu
   "ssat " sum ", #8, r9\n"
 
 #define GEMM(CHANNEL, RESULT)         \
-  "push {r4-r11, lr}\n"               \
-  "sub sp, sp, #36\n"                 \
+  CORMORANT_PUSH_R4_R11_LR            \
+  CORMORANT_RESERVE("36")             \
   "ldrd r12, r1, [r0]\n"              \
   "ldrd r2, r3, [r0, #8]\n"           \
   "ldrd r4, r5, [r0, #16]\n"          \
@@ -132,7 +133,7 @@ static_assert(offsetof(ScalarGemm, channels) == 20 && offsetof(ScalarGemm, outpu
   "subs r6, r6, #2\n"                 \
   "str r6, [sp, #20]\n"               \
   "bne 1b\n"                          \
-  "add sp, sp, #36\n"                 \
+  CORMORANT_RELEASE("36")             \
   "pop {r4-r11, pc}\n"
 
 extern "C" __attribute__((naked)) void cormorant_conv_gemm_right_scalar(const ScalarGemm* /*gemm*/) {

@@ -8,6 +8,7 @@
 #include <cstddef>
 
 #include "kernels/conv_gemm.h"
+#include "kernels/frame.h"
 #include "kernels/requantize.h"
 #include "kernels/requantize_v6m.h"
 
@@ -65,13 +66,8 @@ static_assert(offsetof(V6mGemm, output.offset) == 24 && offsetof(V6mGemm, excess
 
 #define GEMM(CHANNEL, RESULT)         \
   ".syntax unified\n"                 \
-  "push {r4-r7, lr}\n"                \
-  "mov r4, r8\n"                      \
-  "mov r5, r9\n"                      \
-  "mov r6, r10\n"                     \
-  "mov r7, r11\n"                     \
-  "push {r4-r7}\n"                    \
-  "sub sp, sp, #48\n"                 \
+  CORMORANT_PUSH_R4_R11_LR_V6M        \
+  CORMORANT_RESERVE("48")             \
   "str r0, [sp, #24]\n"               \
   "ldmia r0!, {r1-r6}\n" /* stream, patches, out, out_step, elements, channels */\
   "str r2, [sp]\n"                    \
@@ -145,13 +141,8 @@ static_assert(offsetof(V6mGemm, output.offset) == 24 && offsetof(V6mGemm, excess
   "beq 4f\n"                          \
   "b 1b\n"                            \
   "4:\n"                              \
-  "add sp, sp, #48\n"                 \
-  "pop {r4-r7}\n"                     \
-  "mov r8, r4\n"                      \
-  "mov r9, r5\n"                      \
-  "mov r10, r6\n"                     \
-  "mov r11, r7\n"                     \
-  "pop {r4-r7, pc}\n"
+  CORMORANT_RELEASE("48")             \
+  CORMORANT_POP_R4_R11_PC_V6M
 
 extern "C" __attribute__((naked)) void cormorant_conv_gemm_right_v6m(const V6mGemm* /*gemm*/) {
   asm volatile(GEMM(CHANNEL_right, RESULT_right));

@@ -7,6 +7,7 @@
 #include <cstddef>
 
 #include "kernels/conv_gemm_words.h"
+#include "kernels/frame.h"
 
 namespace cormorant::conv {
 
@@ -18,7 +19,7 @@ static_assert(offsetof(MveGemm, out_step) == 36 && offsetof(MveGemm, output.min)
 
 // Registers: r0 r2 r4 r6 sums of pixel 0, r8 r10 r12 lr sums of pixel 1; r1 r3 outputs and r5 stream (narrowing stores
 // and widening loads want low registers); r7 steps left; r9 r11 patches; q0 q1 patches, q2 q3 q4 weights; q6 min, q7
-// max. Stack: 0 patch0, 4 patch1, 8 steps, 12 where to enter the first step, 16 end of out0, 24 stream, 28 pairs, 32
+// max. Stack: 0 patch0, 4 patch1, 8 rounds of four steps, 12 minus the steps, 16 end of out0, 24 stream, 28 pairs, 32
 // in_step, 36 bytes from the end of a pair's output to the next pair's, 40 bytes of output.
 
 // clang-format off
@@ -37,13 +38,12 @@ static_assert(offsetof(MveGemm, out_step) == 36 && offsetof(MveGemm, output.min)
   "vmladava.s16 r12, q1, q4\n"        \
   "vmladava.s16 r6, q0, q2\n"         \
   "vmladava.s16 lr, q1, q2\n"
-#define STEP_BYTES "56"
 
 extern "C" __attribute__((naked)) void cormorant_conv_gemm_words_mve(const MveGemm* /*gemm*/) {
   asm volatile(
-      "push {r4-r11, lr}\n"
-      "vpush {d8-d15}\n"
-      "sub sp, sp, #48\n"
+      CORMORANT_PUSH_R4_R11_LR
+      CORMORANT_PUSH_D8_D15
+      CORMORANT_RESERVE("48")
       "ldrd r5, r9, [r0]\n"            // stream, patch0
       "ldrd r11, r1, [r0, #8]\n"       // patch1, out0
       "ldrd r3, r2, [r0, #16]\n"       // out1, chunks
@@ -54,13 +54,7 @@ extern "C" __attribute__((naked)) void cormorant_conv_gemm_words_mve(const MveGe
       "lsrs r12, r12, #2\n"
       "str r12, [sp, #8]\n"
       "rsbs r2, r2, #0\n"              // steps of the first round that are left out
-      "ands r2, r2, #3\n"
-      "movs r7, #" STEP_BYTES "\n"
-      "muls r2, r7, r2\n"
-      "adr.w r12, 11f\n"
-      "add r12, r12, r2\n"
-      "orr r12, r12, #1\n"
-      "str r12, [sp, #12]\n"
+      "str r2, [sp, #12]\n"
       "lsls r4, r4, #3\n"
       "add r12, r1, r4\n"
       "str r12, [sp, #16]\n"
@@ -76,14 +70,21 @@ extern "C" __attribute__((naked)) void cormorant_conv_gemm_words_mve(const MveGe
 
       ".p2align 2\n"
       "10:\n"                          // four channels: start from the biases
+      "ldrd r7, r0, [sp, #8]\n"
+      "lsls r0, r0, #31\n"
       "ldm r5, {r0, r2, r4, r6}\n"
       "ldrd r9, r11, [sp]\n"
-      "ldr r7, [sp, #8]\n"
       "ldm r5!, {r8, r10, r12, lr}\n"
-      "ldr pc, [sp, #12]\n"
-      ".p2align 2\n"
+      "bcs 15f\n"
+      "bmi 12f\n"
       "11:\n"
-      STEP STEP STEP STEP
+      STEP
+      "12:\n"
+      STEP
+      "13:\n"
+      STEP
+      "14:\n"
+      STEP
       "subs r7, r7, #1\n"
       "bne 11b\n"
 
@@ -120,9 +121,12 @@ extern "C" __attribute__((naked)) void cormorant_conv_gemm_words_mve(const MveGe
       "add r4, r4, r1\n"
       "str r4, [sp, #16]\n"
       "b 10b\n"
+      "15:\n"
+      "bmi 14b\n"
+      "b 13b\n"
       "50:\n"
-      "add sp, sp, #48\n"
-      "vpop {d8-d15}\n"
+      CORMORANT_RELEASE("48")
+      CORMORANT_POP_D8_D15
       "pop {r4-r11, pc}\n");
 }
 // clang-format on

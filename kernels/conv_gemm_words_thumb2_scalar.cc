@@ -6,6 +6,7 @@
 #include <cstddef>
 
 #include "kernels/conv_gemm_words.h"
+#include "kernels/frame.h"
 
 namespace cormorant::conv {
 
@@ -40,8 +41,8 @@ static_assert(offsetof(ScalarGemm, out_step) == 12 && offsetof(ScalarGemm, eleme
   "usat " sum ", #15, " sum "\n"
 
 #define GEMM(RESULT)                  \
-  "push {r4-r11, lr}\n"               \
-  "sub sp, sp, #28\n"                 \
+  CORMORANT_PUSH_R4_R11_LR            \
+  CORMORANT_RESERVE("28")             \
   "ldrd r12, r1, [r0]\n"              \
   "ldrd r2, r3, [r0, #8]\n"           \
   "ldrd r4, r5, [r0, #16]\n"          \
@@ -85,7 +86,7 @@ static_assert(offsetof(ScalarGemm, out_step) == 12 && offsetof(ScalarGemm, eleme
   "subs r6, r6, #2\n"                 \
   "str r6, [sp, #20]\n"               \
   "bne 1b\n"                          \
-  "add sp, sp, #28\n"                 \
+  CORMORANT_RELEASE("28")             \
   "pop {r4-r11, pc}\n"
 
 extern "C" __attribute__((naked)) void cormorant_conv_gemm_words_scalar(const ScalarGemm* /*gemm*/) {

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "kernels/float_mve.h"
+#include "kernels/vpr.h"
 
 namespace cormorant {
 
@@ -25,7 +26,8 @@ namespace cormorant {
       "vcmpt.f32 ge, %q[x], %[nothing]\n"
       "vmult.f32 %q[limit], %q[x], %[subnormal]\n"
       : [inside] "+&w"(inside), [limit] "=&w"(limit)
-      : [x] "w"(x), [largest] "r"(kLargest), [least] "r"(kLeast), [nothing] "r"(kNothing), [subnormal] "r"(1));
+      : [x] "w"(x), [largest] "r"(kLargest), [least] "r"(kLeast), [nothing] "r"(kNothing), [subnormal] "r"(1)
+      : CORMORANT_VPR "cc");
   const uint32x4_t sign = vandq_u32(vreinterpretq_u32_f32(inside), vdupq_n_u32(0x80000000U));
   const float32x4_t half_away = vreinterpretq_f32_u32(vorrq_u32(sign, vdupq_n_u32(0x3F000000U)));
   const int32x4_t n = vcvtq_s32_f32(vaddq_f32(vmulq_n_f32(inside, 1.44269502F), half_away));
@@ -47,7 +49,8 @@ namespace cormorant {
       "vpt.f32 gt, %q[limit], %q[x]\n"
       "vmovt.i32 %q[result], #0\n"
       : [result] "+&w"(result), [limit] "=&w"(limit)
-      : [x] "w"(x), [nothing] "r"(kNothing));
+      : [x] "w"(x), [nothing] "r"(kNothing)
+      : CORMORANT_VPR "cc");
   return result;
 }
 

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 
+#include "kernels/frame.h"
 #include "kernels/matmul.h"
 #include "kernels/requantize_mve.h"
 
@@ -45,9 +46,9 @@ static_assert(offsetof(MveMatmul, left) == 48 && offsetof(MveMatmul, right) == 5
 
 extern "C" __attribute__((naked)) void cormorant_matmul_mve(const MveMatmul* /*matmul*/) {
   asm volatile(
-      "push {r4-r11, lr}\n"
-      "vpush {d8-d15}\n"
-      "sub sp, sp, #76\n"
+      CORMORANT_PUSH_R4_R11_LR
+      CORMORANT_PUSH_D8_D15
+      CORMORANT_RESERVE("76")
       "ldrd r9, r11, [r0, #4]\n"       // lhs0, lhs1
       "strd r9, r11, [sp]\n"
       "ldrd r1, r3, [r0, #12]\n"       // out0, out1
@@ -246,8 +247,8 @@ extern "C" __attribute__((naked)) void cormorant_matmul_mve(const MveMatmul* /*m
       "vldrb.u8 q1, [r11], #16\n"
       "b 22b\n"
       "50:\n"
-      "add sp, sp, #76\n"
-      "vpop {d8-d15}\n"
+      CORMORANT_RELEASE("76")
+      CORMORANT_POP_D8_D15
       "pop {r4-r11, pc}\n");
 }
 // clang-format on

@@ -5,6 +5,7 @@
 //   const mve_pred16_t lanes = vctp8q(bytes);
 //   for (; rows > 0; --rows, to += to_step, from += from_step) vstrbq_p_s8(to, vldrbq_z_s8(from, lanes), lanes);
 #include "kernels/move.h"
+#include "kernels/vpr.h"
 
 namespace cormorant {
 
@@ -22,7 +23,7 @@ void copy_rows_mve(std::int8_t* to, const std::int8_t* from, const RowCopy& rows
         "2:\n"
         : [to] "+r"(to), [from] "+r"(from)
         : [rows] "r"(rows.rows), [bytes] "r"(rows.bytes), [to_step] "r"(rows.to_step), [from_step] "r"(rows.from_step)
-        : "q0", "lr", "memory");
+        : CORMORANT_VPR "q0", "lr", "memory");
     return;
   }
   for (std::uint32_t row = 0; row < rows.rows; ++row, to += rows.to_step, from += rows.from_step) {

@@ -7,13 +7,15 @@
 
 #include <cstddef>
 
+#include "kernels/frame.h"
+
 namespace cormorant {
 
 static_assert(offsetof(DspProducts, x) == 16 && offsetof(DspProducts, blocks) == 24);
 
 // clang-format off
 #define CORMORANT_BEGIN                                      \
-  "push {r4-r11, lr}\n\t"                                    \
+  CORMORANT_PUSH_R4_R11_LR                                   \
   "ldmia r0, {r1, r2, r3, r7, r9, r10, r11}\n\t"
 #define CORMORANT_END                                        \
   "stmia r0, {r1, r2, r3, r7, r9, r10}\n\t"                  \

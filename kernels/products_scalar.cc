@@ -5,6 +5,8 @@
 
 #include <cstddef>
 
+#include "kernels/frame.h"
+
 namespace cormorant {
 
 static_assert(offsetof(ScalarProducts, x) == 16 && offsetof(ScalarProducts, end) == 24);
@@ -26,7 +28,7 @@ extern "C" [[gnu::naked, gnu::noinline]] void cormorant_products_scalar(ScalarPr
   CORMORANT_PRODUCT(r2, w2)              \
   CORMORANT_PRODUCT(r3, w3)
   asm volatile(".syntax unified\n\t"
-               "push {r4-r7, lr}\n\t"
+               CORMORANT_PUSH_R4_R7_LR
                "mov r12, r0\n\t"
                "ldr r7, [r0, #16]\n\t"
                "ldr r6, [r0, #20]\n\t"
@@ -73,7 +75,7 @@ extern "C" [[gnu::naked, gnu::noinline]] void cormorant_products_scalar(ScalarPr
   "ldrsb r7, [r4, #" #k "]\n\t"           \
   "ldrb r8, [r5, #" #w0 "]\n\t"           \
   CORMORANT_REST_OF_TAP(w1, w2, w3)
-  asm volatile("push {r4-r11, lr}\n\t"
+  asm volatile(CORMORANT_PUSH_R4_R11_LR
                "mov r12, r0\n\t"
                "ldmia r0, {r0, r1, r2, r3, r4, r5, r6}\n\t"
                "subs r4, r4, #8\n\t"  // the first tap's loads move the pointers on

@@ -9,6 +9,7 @@
 
 #include "kernels/float_mve.h"
 #include "kernels/float_sums.h"
+#include "kernels/vpr.h"
 
 namespace cormorant {
 namespace {
@@ -85,7 +86,7 @@ struct Four {
         [x] "+r"(x), [w] "+r"(w), [w0] "=&r"(w0), [w1] "=&r"(w1)
       : [size] "w"(size), [taps] "r"(step.taps), [xs] "r"(step.x), [cs] "r"(step.column), [ws] "r"(step.weight),
         [o1] "r"(step.output), [o3] "r"(step.thrice)
-      : "lr", "memory");
+      : CORMORANT_VPR "lr", "memory");
 }
 
 // The same where each output has its own input.
@@ -161,7 +162,7 @@ struct Four {
         [w] "+r"(w), [w0] "+r"(w0)
       : [size] "w"(size), [xs] "r"(step.x - 3 * step.in_output), [cs] "r"(step.column), [ws] "r"(step.weight),
         [o1] "r"(step.output), [o3] "r"(step.thrice), [io] "r"(step.in_output)
-      : "lr", "memory");
+      : CORMORANT_VPR "lr", "memory");
 }
 
 // One output: 16 neighbours, and lanes in columns.
@@ -210,7 +211,7 @@ struct Four {
       "le lr, 1b\n"
       : [s] "+w"(s), [in] "=&w"(in), [at] "+w"(at), [x] "+r"(x), [w] "+r"(w), [w0] "=&r"(w0)
       : [size] "w"(size), [taps] "r"(step.taps), [xs] "r"(step.x), [cs] "r"(step.column), [ws] "r"(step.weight)
-      : "lr", "memory");
+      : CORMORANT_VPR "lr", "memory");
 }
 
 // add(x, w) for every row of the kernel in every channel.
@@ -240,7 +241,7 @@ template <class F>
       "vstrwt.32 %q[sums], [%[out], %q[offsets], uxtw #2]\n"
       :
       : [n] "r"(n), [sums] "w"(sums), [out] "r"(out), [offsets] "w"(offsets)
-      : "memory");
+      : CORMORANT_VPR "memory");
 }
 
 const float* bias_of(const FloatRow& r, std::int32_t output) { return r.bias == nullptr ? nullptr : r.bias + output; }

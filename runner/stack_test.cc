@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The stack's bound: right to the byte for a firmware made by hand, refused where there is none, as the compilers see
-// it, and small for all operators that there are. That painting never shows more is tested with the models.
+// it, and small for all operators that there are. That painting never shows more is tested with the models. And what
+// others rely on in assembly: the alignment at calls, debuggers' frames, and landing pads for branch protection.
 #include <algorithm>
 #include <fstream>
 #include <map>
+#include <nlohmann/json.hpp>
+#include <regex>
 #include <set>
+#include <sstream>
 
 #include "elf/stack_bound.h"
+#include "elf/thumb.h"
 #include "fmt/format.h"
 #include "gtest/gtest.h"
 #include "runner/all_cores.h"
@@ -90,9 +95,52 @@ std::vector<KernelChoice> kernels_of(const std::filesystem::path& archive) {
   return kernels;
 }
 
+// What the hardware and debuggers rely on in every function, assembly included: the stack's alignment at calls, and
+// where .debug_frame says that the caller's frame and the return address are.
+struct FrameRow {
+  std::uint32_t depth = 0;
+  bool has_return_address = false;
+};
+
+// By the address of the first instruction that each holds for; nothing where a frame is not relative to the stack
+// pointer.
+using FrameRows = std::map<std::uint32_t, std::optional<FrameRow>>;
+using Frames = std::map<std::uint32_t, FrameRows>;  // by function
+
+Frames read_frames(const std::filesystem::path& elf, const std::filesystem::path& directory) {
+  const ProcessResult dump =
+      run_process({"sh", "-c", "arm-none-eabi-readelf --debug-dump=frames-interp " + elf.string() + " >frames"},
+                  directory, std::chrono::minutes(5));
+  EXPECT_TRUE(dump.succeeded()) << dump.output;
+  Frames functions;
+  FrameRows* rows = nullptr;
+  std::size_t return_address = 0;  // its column
+  std::ifstream file(directory / "frames");
+  for (std::string line; std::getline(file, line);) {
+    std::istringstream words(line);
+    std::vector<std::string> word;
+    for (std::string w; words >> w;) word.push_back(w);
+    if (const std::size_t at = line.find(" FDE "); at != std::string::npos) {
+      rows = &functions[static_cast<std::uint32_t>(std::stoul(line.substr(line.find("pc=") + 3), nullptr, 16))];
+      return_address = 0;
+    } else if (line.find(" CIE ") != std::string::npos) {
+      rows = nullptr;
+    } else if (rows != nullptr && !word.empty() && word[0] == "LOC") {
+      return_address = static_cast<std::size_t>(std::ranges::find(word, "ra") - word.begin());
+    } else if (rows != nullptr && word.size() >= 2) {
+      std::optional<FrameRow>& row = (*rows)[static_cast<std::uint32_t>(std::stoul(word[0], nullptr, 16))];
+      if (!word[1].starts_with("r13+")) continue;
+      row = FrameRow{static_cast<std::uint32_t>(std::stoul(word[1].substr(4))),
+                     return_address < word.size() && word[return_address].starts_with("c")};
+    }
+  }
+  return functions;
+}
+
 struct Everything {
   std::vector<KernelChoice> kernels;
   Elf elf;
+  Frames frames;
 
   explicit Everything(const Core& core) {
     const TemporaryDirectory directory;
@@ -102,6 +150,7 @@ struct Everything {
         << assembly({.model = "model.pte", .method = "forward", .kernels = kernels, .arenas = {}});
     // All kernels together need not fit a board's memory: they are not run.
     elf = link(core, {"model.S", "-Wl,--noinhibit-exec"}, directory);
+    frames = read_frames(directory.path() / "firmware.elf", directory.path());
   }
 };
 
@@ -161,7 +210,7 @@ TEST_P(EveryCore, IsBoundedForAllOperatorsAndTheCompilersAgree) {
     }
   }
   // The compilers do not count what assembly pushes, nor gcc arguments that it spills: never more, and seldom less.
-  std::size_t compared = 0, equal = 0;
+  std::size_t compared = 0, equal = 0, assembly = 0;
   for (const std::uint32_t entry : reached) {
     const FunctionCode& function = graph.function(entry);
     const auto known = usage.find(compiler == Compiler::gcc ? short_name(function.name) : function.name);
@@ -172,6 +221,83 @@ TEST_P(EveryCore, IsBoundedForAllOperatorsAndTheCompilersAgree) {
   }
   EXPECT_GT(compared, reached.size() * 3 / 4);
   EXPECT_GE(equal, compared * 96 / 100) << compared - equal << " of " << compared;
+
+  for (const std::uint32_t entry : reached) {
+    const FunctionCode& function = graph.function(entry);
+    for (const CallSite& site : function.calls) {
+      if (function.name.starts_with("__")) continue;  // of the library, for itself
+      EXPECT_EQ(site.depth % 8, 0U) << function.name << " calls at " << std::hex << site.address - entry;
+    }
+    // Assembly: a C name, or a frame that the compilers do not count. Other frames are the compilers' affair.
+    const auto known = usage.find(compiler == Compiler::gcc ? short_name(function.name) : function.name);
+    const bool is_assembly = known == usage.end() ? function.name.starts_with("cormorant_")
+                                                  : known->second == std::set<std::uint32_t>{0} && function.frame > 0;
+    if (!is_assembly) continue;
+    const auto rows = all.frames.find(entry);
+    ASSERT_NE(rows, all.frames.end()) << function.name;
+    ++assembly;
+    for (const auto& [at, stack] : graph.stack_in(entry)) {
+      auto row = rows->second.upper_bound(at);
+      ASSERT_NE(row, rows->second.begin()) << function.name;
+      const std::string where = fmt::format("{}+0x{:x}", function.name, at - entry);
+      ASSERT_TRUE((--row)->second) << where;
+      EXPECT_EQ(row->second->depth, stack.depth) << where;
+      EXPECT_TRUE(row->second->has_return_address || !stack.lr_is_overwritten) << where;
+    }
+  }
+  EXPECT_GE(assembly, 8U);
+}
+
+// ---- branch protection ----------------------------------------------------------------------------------------------
+
+bool is_landing_pad(std::uint16_t first, std::uint16_t second) {
+  return first == 0xf3af && (second == 0x800f || second == 0x800d);  // BTI, PACBTI
+}
+
+// With -mbranch-protection, functions begin with landing pads, naked ones too, and nothing may jump elsewhere through a
+// register. Compilers see to that (TBB and TBH need no landing pads); in assembly no jump is computed. Our archives are
+// compiled without it: sources with assembly are compiled once more.
+TEST(BranchProtection, FindsLandingPadsAndNoComputedJumps) {
+  const Cpu& cpu = *std::ranges::find(kCpus, std::string_view("cortex-m85"), &Cpu::name);
+  const std::filesystem::path build = archive_directory(cpu, Compiler::clang).parent_path();
+  std::ifstream file(build / "compile_commands.json");
+  ASSERT_TRUE(file) << build;
+  const TemporaryDirectory directory;
+  const std::regex precompiled("-Xclang -include-pch -Xclang \\S+"), m55("cortex-m55");
+  std::size_t sources = 0, functions = 0;
+  for (const nlohmann::json& entry : nlohmann::json::parse(file)) {
+    const std::string given = entry.at("command"), source = entry.at("file");
+    if (given.find("kernel_objects_m55") == std::string::npos) continue;
+    std::stringstream text;
+    text << std::ifstream(source).rdbuf();
+    if (text.str().find("naked") == std::string::npos || source.find("_v6m_") != std::string::npos) continue;
+    std::string command = std::regex_replace(given, precompiled, "");
+    command = std::regex_replace(command, m55, "cortex-m85") +
+              fmt::format(" -mbranch-protection=standard -o {}/{}.o", directory.path().string(), sources);
+    const ProcessResult compiled =
+        run_process({"sh", "-c", command}, std::string(entry.at("directory")), std::chrono::minutes(5));
+    ASSERT_TRUE(compiled.succeeded()) << command << compiled.output;
+    const Elf elf = read_elf(directory.path() / fmt::format("{}.o", sources++));
+    for (const ElfSymbol& function : elf.symbols) {
+      if (!function.is_function) continue;
+      ++functions;
+      const std::vector<std::uint8_t>& code = elf.sections.at(function.section).contents;
+      const auto halfword = [&](std::size_t at) {
+        return static_cast<std::uint16_t>(at + 1 < code.size() ? code[at] | code[at + 1] << 8 : 0);
+      };
+      const std::uint32_t begin = function.address;
+      EXPECT_TRUE(is_landing_pad(halfword(begin), halfword(begin + 2))) << source << " " << function.name;
+      for (std::uint32_t at = begin; at < begin + function.size;) {
+        const ThumbInstruction i = decode_thumb(at, halfword(at), halfword(at + 2));
+        const bool is_table = i.flow == Flow::jump_table && (halfword(at) & 0xfff0U) != 0xe8d0;
+        const bool is_move = i.flow == Flow::jump_register && (halfword(at) & 0xff00U) == 0x4600;
+        EXPECT_FALSE(is_table || is_move) << source << " " << function.name << "+" << at - begin;
+        at += i.bytes;
+      }
+    }
+  }
+  EXPECT_GT(sources, 10U);
+  EXPECT_GT(functions, 2 * sources);
 }
 
 }  // namespace

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Which component may include which: checks the table of docs/architecture.md. And code for Cortex-M includes, even
-// indirectly, neither host components nor a header that brings a heap, exceptions or streams with it.
+// indirectly, neither host components nor a header that brings a heap, exceptions or streams with it. Also what inline
+// assembly must tell the compiler, which does not read it.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -10,6 +11,7 @@
 #include <map>
 #include <regex>
 #include <set>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -216,6 +218,57 @@ TEST(Includes, TargetCodeSeesNeitherHeapNorExceptionsNorStreams) {
         << path << " is the host's, but target code includes it";
     EXPECT_NE(path, "base/diagnostic.h");
   }
+}
+
+// The text between the parentheses of each asm statement in a file.
+std::vector<std::string> assembly_in(const std::filesystem::path& path) {
+  std::stringstream file;
+  file << std::ifstream(path).rdbuf();
+  const std::string text = file.str();
+  std::vector<std::string> found;
+  for (std::size_t at = text.find("asm"); at != std::string::npos; at = text.find("asm", at + 1)) {
+    const std::size_t first = text.find('(', at) + 1;
+    const std::string between = text.substr(at, first - at);
+    if (between != "asm(" && between != "asm volatile(") continue;
+    std::size_t end = first;
+    bool is_quoted = false;
+    for (int depth = 1; end < text.size(); ++end) {
+      if (text[end] == '"' && text[end - 1] != '\\') is_quoted = !is_quoted;
+      if (!is_quoted && text[end] == '(') ++depth;
+      if (!is_quoted && text[end] == ')' && --depth == 0) break;
+    }
+    found.push_back(text.substr(first, end - first));
+  }
+  return found;
+}
+
+TEST(Assembly, NamesTheFlagsAndThePredicateThatItChangesAndLowRegistersWhereItNeedsThem) {
+  const std::regex sets_flags("\\b(subs|adds|cmp|lsls|lsrs|asrs|movs|ands|orrs|eors|muls|adcs|rsbs|mvns)\\b");
+  const std::regex sets_predicate("\"([0-9]: *)?v(ctp|pst|pt|cmp)[te.]");
+  // Loads and stores that widen or narrow reach r0 to r7 only, unless they gather or scatter.
+  const std::regex narrow(
+      "v(ldrb\\.[su](16|32)|strb\\.(16|32)|ldrh\\.[su]32|strh\\.32) [^,]*, \\[%\\[([a-z_]+)\\][,\\]](?! *%q)");
+  std::size_t checked = 0;
+  for (const auto& [path, source] : sources()) {
+    if (!path.starts_with("kernels/") && !(path.starts_with("ops/") && !path.ends_with("_test.cc"))) continue;
+    for (const std::string& code : assembly_in(std::filesystem::path(CORMORANT_SOURCE_DIR) / path)) {
+      // What a naked function changes is the calling convention's affair.
+      if (code.find(" : ") == std::string::npos || code.find("PUSH") != std::string::npos ||
+          code.find("\"push ") != std::string::npos) {
+        continue;
+      }
+      ++checked;
+      EXPECT_TRUE(!std::regex_search(code, sets_flags) || code.find("\"cc\"") != std::string::npos) << path << code;
+      EXPECT_TRUE(!std::regex_search(code, sets_predicate) || code.find("CORMORANT_VPR") != std::string::npos)
+          << path << code;
+      for (auto at = std::sregex_iterator(code.begin(), code.end(), narrow); at != std::sregex_iterator(); ++at) {
+        const std::string operand = "[" + at->str(4) + "] \"";
+        EXPECT_TRUE(code.find(operand + "+l\"") != std::string::npos || code.find(operand + "l\"") != std::string::npos)
+            << path << code;
+      }
+    }
+  }
+  EXPECT_GT(checked, 60U);
 }
 
 }  // namespace

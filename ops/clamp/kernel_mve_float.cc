@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/float_mve.h"
+#include "kernels/vpr.h"
 #include "ops/clamp/kernel.h"
 #include "ops/float_plan.h"
 
@@ -19,7 +20,8 @@ struct Bounds {
         "vpt.f32 gt, %q[x], %[high]\n"
         "vdupt.32 %q[x], %[high]\n"
         : [x] "+w"(x)
-        : [lows] "w"(lows), [low] "r"(low), [high] "r"(high));
+        : [lows] "w"(lows), [low] "r"(low), [high] "r"(high)
+        : CORMORANT_VPR "cc");
     return x;
   }
 };

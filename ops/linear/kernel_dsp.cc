@@ -11,6 +11,7 @@
 
 #include "base/fixed_point.h"
 #include "kernels/conv_clamp_dsp.h"
+#include "kernels/frame.h"
 #include "kernels/linear_requantize.h"
 #include "kernels/products_dsp.h"
 #include "ops/linear/kernel.h"
@@ -56,7 +57,7 @@ struct Finish {
 [[gnu::naked, gnu::noinline]] void put_results(const std::int32_t* /*sums: r0*/, const std::int32_t* /*begin: r1*/,
                                                const std::int32_t* /*multipliers: r2*/, std::int8_t* /*out: r3*/,
                                                std::int32_t /*2 · offset + 1: on the stack*/) {
-  asm volatile("push {r4-r11, lr}\n\t"
+  asm volatile(CORMORANT_PUSH_R4_R11_LR
                "ldmia r0, {r4-r7}\n\t"
                "ldmia r1, {r8-r11}\n\t"
                "add r4, r4, r8\n\t"
@@ -247,6 +248,8 @@ static_assert(offsetof(Rows, x) == 16 && offsetof(Rows, offsets) == 28 && offset
   "smlad " #sum ", r10, r0, " #sum "\n\t" \
   "smlad " #sum ", r11, r12, " #sum "\n\t"
   asm volatile("push {r0, r4-r11, lr}\n\t"
+               CORMORANT_CFI("adjust_cfa_offset 40") CORMORANT_CFI_R4_R7("4") CORMORANT_CFI_R8_R11("20")
+               CORMORANT_CFI("rel_offset lr, 36")
                "ldmia r0, {r2-r9, lr}\n\t"
                "add r1, r8, r8, lsl #1\n"
                "1:\n\t"
@@ -262,6 +265,7 @@ static_assert(offsetof(Rows, x) == 16 && offsetof(Rows, offsets) == 28 && offset
                "subs lr, lr, #1\n\t"
                "bne 1b\n\t"
                "pop {r0}\n\t"
+               CORMORANT_CFI("adjust_cfa_offset -4")
                "stmia r0, {r2-r5}\n\t"
                "pop {r4-r11, pc}");
 #undef CORMORANT_ROW

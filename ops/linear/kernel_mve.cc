@@ -4,6 +4,7 @@
 // each load of 16 inputs, and the odd registers hold everything else. The loop over groups is one piece of assembly,
 // because no compiler hands out that many registers, and because gcc 12 takes twice as many instructions.
 #include "base/fixed_point.h"
+#include "kernels/frame.h"
 #include "ops/linear/kernel.h"
 
 namespace cormorant::ops::linear {
@@ -41,7 +42,7 @@ struct Groups {
   "vldrb.u8 q1, [r3]\n\t"           \
   "add r3, r3, r5\n\t"              \
   "vmladava.s8 " #sum ", q0, q1\n\t"
-  asm volatile("push {r4-r11, lr}\n\t"
+  asm volatile(CORMORANT_PUSH_R4_R11_LR
                "mov r11, r0\n\t"
                "ldr r3, [r11, #12]\n\t"
                "ldrd r7, r9, [r11, #16]\n"
@@ -98,7 +99,7 @@ struct Groups {
                "7:\n\t"
                "vmov q1[2], q1[0], r2, r10\n\t"
                "vmov q1[3], q1[1], r6, lr\n\t"
-               "vpush {d8-d9}\n\t"
+               CORMORANT_PUSH_D8_D9
                "vldrb.s32 q2, [r3]\n\t"
                "vldrb.s32 q3, [r3, #4]\n\t"
                "vmov.i32 q4, #0\n\t"
@@ -131,7 +132,7 @@ struct Groups {
                "vdup.16 q3, r4\n\t"
                "vmax.s16 q0, q0, q2\n\t"
                "vmin.s16 q0, q0, q3\n\t"
-               "vpop {d8-d9}\n\t"
+               CORMORANT_POP_D8_D9
                "subs r9, r9, #8\n\t"
                "b 8b\n"
                // A last group that is not full.

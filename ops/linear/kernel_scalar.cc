@@ -5,6 +5,7 @@
 #include <type_traits>
 
 #include "base/fixed_point.h"
+#include "kernels/frame.h"
 #include "kernels/linear_requantize.h"
 #include "kernels/products_scalar.h"
 #include "ops/linear/kernel.h"
@@ -169,12 +170,13 @@ struct V6mRows {
   "muls r7, r6, r7\n\t"                \
   "add " #sum ", " #sum ", r7\n\t"
     asm volatile(".syntax unified\n\t"
-                 "push {r4-r7, lr}\n\t"
+                 CORMORANT_PUSH_R4_R7_LR
                  "mov r4, r8\n\t"
                  "mov r5, r9\n\t"
                  "mov r6, r10\n\t"
                  "mov r7, r11\n\t"
                  "push {r0, r4-r7}\n\t"
+                 CORMORANT_CFI("adjust_cfa_offset 20") CORMORANT_CFI_R8_R11("4")
                  "ldmia r0!, {r4-r7}\n\t"
                  "mov r8, r4\n\t"
                  "mov r9, r5\n\t"
@@ -198,17 +200,13 @@ struct V6mRows {
                  "adds r3, r3, #1\n\t"
                  "bne 1b\n\t"
                  "pop {r0}\n\t"
+                 CORMORANT_CFI("adjust_cfa_offset -4")
                  "mov r4, r8\n\t"
                  "mov r5, r9\n\t"
                  "mov r6, r10\n\t"
                  "mov r7, r11\n\t"
                  "stmia r0!, {r4-r7}\n\t"
-                 "pop {r4-r7}\n\t"
-                 "mov r8, r4\n\t"
-                 "mov r9, r5\n\t"
-                 "mov r10, r6\n\t"
-                 "mov r11, r7\n\t"
-                 "pop {r4-r7, pc}");
+                 CORMORANT_POP_R4_R11_PC_V6M);
 #undef CORMORANT_PRODUCT
     // clang-format on
   }

@@ -10,6 +10,7 @@
 #include <arm_mve.h>
 
 #include "kernels/requantize_mve.h"
+#include "kernels/vpr.h"
 #include "ops/mul/kernel.h"
 
 namespace cormorant::ops::mul {
@@ -72,7 +73,7 @@ void multiply(const void* plan, const std::int8_t* self, const std::int8_t* othe
                  [self_offset] "r"(-p.self_zero_point),
                  [other_offset] "r"(-p.other_zero_point), [multiplier] "r"(p.multiplier),
                  [right] "r"(std::int32_t{p.shift}), [zero_point] "r"(std::int32_t{p.output_zero_point})
-               : "q0", "q1", "q2", "lr", "cc", "memory");
+               : CORMORANT_VPR "q0", "q1", "q2", "lr", "cc", "memory");
 }
 
 void multiply_one(const void* plan, const std::int8_t* self, const std::int8_t* other, std::int8_t* out) {
@@ -98,7 +99,7 @@ void multiply_one(const void* plan, const std::int8_t* self, const std::int8_t* 
                  [self_offset] "r"(-p.self_zero_point), [other] "r"(*other - p.other_zero_point),
                  [multiplier] "r"(p.multiplier), [right] "r"(std::int32_t{p.shift}),
                  [zero_point] "r"(std::int32_t{p.output_zero_point})
-               : "q0", "q1", "q2", "q3", "lr", "memory");
+               : CORMORANT_VPR "q0", "q1", "q2", "q3", "lr", "memory");
 }
 
 #undef CORMORANT_ONE

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/fixed_point.h"
+#include "kernels/frame.h"
 #include "kernels/linear_requantize.h"
 #include "kernels/requantize.h"
 #include "ops/mul/kernel.h"
@@ -33,14 +34,16 @@ struct NarrowLoop {
 [[gnu::naked, gnu::noinline]] void multiply_narrow(const NarrowLoop* /*loop: r0*/) {
   asm volatile(
       ".syntax unified\n"
-      "push {r4-r7, lr}\n"
+      CORMORANT_PUSH_R4_R7_LR
       "mov r1, r8\n"
       "mov r2, r9\n"
       "mov r3, r10\n"
       "mov r4, r11\n"
       "push {r1-r4}\n"
+      CORMORANT_CFI("adjust_cfa_offset 16") CORMORANT_CFI_R8_R11("0")
       "ldr r1, [r0, #8]\n"
       "push {r1}\n"
+      CORMORANT_CFI("adjust_cfa_offset 4")
       "ldr r1, [r0]\n"
       "mov r12, r1\n"
       "ldr r1, [r0, #4]\n"
@@ -89,12 +92,15 @@ struct NarrowLoop {
       "strb r0, [r1, r7]\n"
       "adds r7, r7, #1\n"
       "bne 1b\n"
+      CORMORANT_CFI_LEAVING
       "pop {r1-r5}\n"
+      CORMORANT_CFI("adjust_cfa_offset -20")
       "mov r8, r2\n"
       "mov r9, r3\n"
       "mov r10, r4\n"
       "mov r11, r5\n"
       "pop {r4-r7, pc}\n"
+      CORMORANT_CFI_LEFT
       "3:\n"
       "asrs r0, r0, #31\n"
       "movs r1, #127\n"

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 
+#include "kernels/frame.h"
 #include "ops/recurrent/arithmetic.h"
 #include "ops/recurrent/kernel.h"
 
@@ -42,7 +43,7 @@ static_assert(offsetof(Groups, rest) == 8 && offsetof(Groups, record) == 12 && o
   "vldrb.u8 q1, [r3]\n\t"           \
   "add r3, r3, r5\n\t"              \
   "vmladava.s8 " #sum ", q0, q1\n\t"
-  asm volatile("push {r4-r11, lr}\n\t"
+  asm volatile(CORMORANT_PUSH_R4_R11_LR
                "mov r11, r0\n\t"
                "ldr r3, [r11, #12]\n\t"
                "ldrd r7, r9, [r11, #16]\n"

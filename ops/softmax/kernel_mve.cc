@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <iterator>
 
+#include "kernels/frame.h"
 #include "ops/softmax/arithmetic.h"
 #include "ops/softmax/kernel.h"
 #include "ops/softmax/rows.h"
@@ -57,9 +58,10 @@ static_assert(kQuarter == 1 << 24 && kInputIntegerBits == 5 && std::size(kExpOfM
 [[gnu::naked, gnu::noinline]] int32x4_t exponentials(const Plan& /*p: r0*/, int32x4_t /*difference: q0*/) {
   asm volatile(
       "push {r4, lr}\n"
+      CORMORANT_CFI("adjust_cfa_offset 8") CORMORANT_CFI("rel_offset r4, 0") CORMORANT_CFI("rel_offset lr, 4")
       "ldrb r1, [r0, #26]\n"
       "ldrsh r2, [r0, #24]\n"
-      "vpush {d8-d9}\n"
+      CORMORANT_PUSH_D8_D9
       "vcmp.s32 lt, q0, r2\n"
       "ldr r2, [r0, #20]\n"
       "vmrs r12, p0\n"  // too far below
@@ -105,7 +107,7 @@ static_assert(kQuarter == 1 << 24 && kInputIntegerBits == 5 && std::size(kExpOfM
       "vmsr p0, r12\n"
       "vpst\n"
       "vmovt.i32 q0, #0\n"
-      "vpop {d8-d9}\n"
+      CORMORANT_POP_D8_D9
       "pop {r4, pc}\n"
       ".p2align 2\n"
       "2: .word %c[p0], %c[p1], %c[p2], %c[p3], %c[p4], %c[p5], %c[p6], 0\n"

@@ -18,8 +18,8 @@ inline bool has_words(const ir::Node& node) {
   return quant && quant->dtype == DType::i16;
 }
 
-// Throws unless the runtime is ours and the named operands are symmetric int16, as the result is.
-inline void require_words(const Rewriter& rewriter, std::initializer_list<const char*> operands) {
+// Throws unless the runtime is ours and the operands are symmetric int16, as the result is.
+inline void require_words_of(const Rewriter& rewriter, const std::vector<const ir::Value*>& operands) {
   const ir::Node& node = rewriter.node;
   const auto fail = [&](std::string problem, std::string advice) {
     throw InputError({.problem = std::move(problem),
@@ -37,8 +37,14 @@ inline void require_words(const Rewriter& rewriter, std::initializer_list<const 
     fail(node.op + " mixes 16-bit activations with others, or they have a zero point",
          "quantize its operands and its result symmetrically to int16, one scale each");
   };
-  for (const char* operand : operands) require(node.tensor(operand));
+  for (const ir::Value* operand : operands) require(operand);
   require(node.result());
+}
+// The same of operands by their names.
+inline void require_words(const Rewriter& rewriter, std::initializer_list<const char*> names) {
+  std::vector<const ir::Value*> operands;
+  for (const char* name : names) operands.push_back(rewriter.node.tensor(name));
+  require_words_of(rewriter, operands);
 }
 
 // A real factor for which kernels multiply integers below 2^31 by and take the upper half, rounded: factor · 2^32. None

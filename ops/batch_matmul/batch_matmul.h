@@ -3,9 +3,9 @@
 // Products of two tensors that the model computes: out[b] = lhs[b] · rhs[b], one scale and zero point per tensor. The
 // contract between compiler and kernels. Two program forms:
 //   cortex_m::quantized_batch_matmul.out   ExecuTorch's: the right side comes transposed, [batch, columns, inner]
-//   cormorant::batch_matmul.<variant>      takes the right side as it is, [batch, inner, columns] or transposed,
-//   and
+//   cormorant::batch_matmul.<variant>      takes the right side as it is, [batch, inner, columns] or transposed, and
 //                                          lays each batch's out in scratch for the inner loop of a convolution
+// and with 16-bit activations cormorant::batch_matmul.words, .dsp_words and .mve_words, with the right side transposed.
 //
 // With offsets a = −lhs zero point and b = −rhs zero point, Σ (l + a)(r + b) = Σ l·r + a Σ r + b Σ l + K·a·b: what
 // belongs to a column is added once per column, what belongs to a row once per row.
@@ -22,6 +22,9 @@
   OURS(batch_matmul, v6m, scalar, load_v6m, execute_v6m, w8a8, PackedBatchMatmul)                          \
   OURS(batch_matmul, dsp, dsp, load_dsp, execute_packed, w8a8, PackedBatchMatmul)                          \
   OURS(batch_matmul, mve, mve, load_mve, execute_packed, w8a8, PackedBatchMatmul)                          \
+  OURS(batch_matmul, words, words, load_words, execute_words, w8a16, WordsBatchMatmul)                     \
+  OURS(batch_matmul, dsp_words, dsp_words, load_words, execute_words, w8a16, WordsBatchMatmul)             \
+  OURS(batch_matmul, mve_words, mve_words, load_words, execute_words, w8a16, WordsBatchMatmul)             \
   THEIRS(aten, bmm, out, any_cpu_mve, load_bmm, execute_bmm, f32, Bmm)
 CORMORANT_NAMES(CORMORANT_BATCH_MATMUL_KERNELS)
 
@@ -82,6 +85,39 @@ struct PackedBatchMatmul {
     v("out", out);
   }
 };
+
+// 16-bit activations, without zero points: sums of 64 bits, then TFLite's int16x8 arithmetic, as for convolutions:
+// clamp((sum · multiplier + 2^(shift − 1)) >> shift) with a multiplier of 15 bits.
+template <class W>
+struct WordsBatchMatmul {
+  typename W::Tensor lhs{};
+  typename W::Tensor rhs_transposed{};
+  typename W::Int multiplier{};
+  typename W::Int shift{};
+  typename W::Out out{};
+
+  template <class V>
+  void visit(V&& v) {
+    v("lhs", lhs);
+    v("rhs_transposed", rhs_transposed);
+    v("multiplier", multiplier);
+    v("shift", shift);
+    v("out", out);
+  }
+};
+
+constexpr const char* words_variant(const Target& target) {
+  if (target.is_any() || target.isa == Isa::scalar) return names::cormorant_batch_matmul_words;
+  return target.isa == Isa::dsp ? names::cormorant_batch_matmul_dsp_words : names::cormorant_batch_matmul_mve_words;
+}
+
+// The specification of a result; sums of kMaxInner products of 16 bits are below 2^45.
+inline constexpr std::int32_t kMaxWordsMultiplier = 0x7FFF;
+inline constexpr std::int32_t kMaxWordsShift = 62;
+constexpr std::int16_t rescaled_word(std::int64_t sum, std::int32_t multiplier, std::int32_t shift) {
+  const std::int64_t level = (sum * multiplier + (std::int64_t{1} << (shift - 1))) >> shift;
+  return static_cast<std::int16_t>(level < -32768 ? -32768 : level > 32767 ? 32767 : level);
+}
 
 enum class Layout : std::uint8_t { mve, dsp, scalar, v6m };
 

@@ -121,6 +121,65 @@ TEST(BatchMatmul, EveryVariantEqualsTheReference) { conformance::expect_same_bit
 
 TEST(BatchMatmul, IsWithinOneStepOfTheFloatSemantics) { conformance::expect_near_float_semantics(cases(), 1.0); }
 
+// With 16-bit activations; a constant keeps int8.
+Case words_case(const Shapes& s) {
+  return {"words " + text(s.self) + " · " + text(s.mat2) + (s.transposed ? " transposed" : ""), [s](ir::Graph& g) {
+            ir::Value* self = conformance::words_input(g, s.self, s.self_scale);
+            std::mt19937 random(7);
+            ir::Value* mat2 = s.constant ? conformance::int8_weights(g, s.mat2, 0, random)
+                                         : conformance::words_input(g, s.mat2, s.mat2_scale);
+            if (s.constant) mat2->type.quant = ir::per_tensor_i8(s.mat2_scale, 0);
+            return conformance::add_words(
+                g, "aten.bmm", {{"self", self}, {"mat2", mat2}, {"transposed", s.transposed}, {"scale", s.scale}},
+                s.out, s.out_scale);
+          }};
+}
+
+std::vector<Case> words_cases() {
+  std::vector<Case> all;
+  const auto add = [&](std::int64_t batches, std::int64_t rows, std::int64_t inner, std::int64_t columns) {
+    for (const bool transposed : {false, true}) {
+      all.push_back(
+          words_case({.self = {batches, rows, inner},
+                      .mat2 = transposed ? ir::Shape{batches, columns, inner} : ir::Shape{batches, inner, columns},
+                      .out = {batches, rows, columns},
+                      .transposed = transposed,
+                      .self_scale = 0.0005,
+                      .mat2_scale = 0.0003,
+                      .out_scale = 0.004 * std::sqrt(static_cast<double>(inner))}));
+    }
+  };
+  for (const std::int64_t rows : {1, 2, 3}) add(2, rows, 17, 5);
+  for (const std::int64_t inner : {1, 2, 3, 7, 8, 9, 129}) add(1, 3, inner, 2);
+  for (const std::int64_t columns : {1, 4, 7}) add(1, 2, 20, columns);
+  all.push_back(words_case({.self = {4, 8},
+                            .mat2 = {3, 5, 8},
+                            .out = {3, 4, 5},
+                            .transposed = true,
+                            .self_scale = 0.0005,
+                            .mat2_scale = 0.0003,
+                            .out_scale = 0.01}));
+  all.push_back(words_case({.self = {2, 4, 8},
+                            .mat2 = {1, 8, 5},
+                            .out = {2, 4, 5},
+                            .self_scale = 0.0005,
+                            .out_scale = 0.1,
+                            .scale = 0.25,
+                            .constant = true}));
+  // A scale that saturates nearly everything, and one that leaves nothing.
+  for (const double scale : {1e-6, 1e6}) {
+    all.push_back(words_case({.self = {1, 2, 9}, .mat2 = {1, 9, 3}, .out = {1, 2, 3}, .out_scale = scale}));
+  }
+  return all;
+}
+
+TEST(BatchMatmulWords, EveryVariantEqualsTheReference) { conformance::expect_same_bits_everywhere(words_cases()); }
+
+// Half a step is rounding, another half the multiplier's 15 bits; floats add a little.
+TEST(BatchMatmulWords, IsWithinAStepOfTheFloatSemantics) {
+  conformance::expect_near_float_semantics(words_cases(), 1.01);
+}
+
 TEST(BatchMatmul, RandomShapes) {
   std::mt19937 random(11);
   const auto pick = [&](std::int64_t low, std::int64_t high) {

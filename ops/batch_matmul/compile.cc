@@ -11,6 +11,7 @@
 #include "ops/batch_matmul/reference.h"
 #include "ops/multiplier.h"
 #include "ops/op.h"
+#include "ops/words.h"
 
 namespace cormorant::ops {
 namespace batch_matmul {
@@ -117,6 +118,7 @@ QuantRule quantize(const ir::Node& node) {
   for (const char* name : {"self", "mat2"}) {
     if (node.tensor(name)->kind == ir::ValueKind::constant) rule.weights.push_back({.argument = name, .axis = {}});
   }
+  rule.precisions = precisions::w8a8_w8a16();
   const Product p = product_of(node);
   if (rule.weights.size() == 2) rule.output = QuantRule::Reject{"both of its operands are constant"};
   if (p.mixed) {
@@ -154,7 +156,8 @@ ir::Value* viewed(const Rewriter& rewriter, ir::Value* value, const ir::Shape& s
       ->result();
 }
 
-// The last two of three dimensions exchanged.
+// The last two of three dimensions exchanged; T is the type of a constant's elements.
+template <class T>
 ir::Value* turned(const Rewriter& rewriter, ir::Value* value) {
   ir::TensorType type = value->type;
   std::swap(type.shape[1], type.shape[2]);
@@ -166,16 +169,16 @@ ir::Value* turned(const Rewriter& rewriter, ir::Value* value) {
                   rewriter.node.location, &rewriter.node)
         ->result();
   }
-  const auto data = value->data.as<std::int8_t>();
+  const auto data = value->data.as<T>();
   const auto rows = static_cast<std::size_t>(type.shape[1]);
   const auto columns = static_cast<std::size_t>(type.shape[2]);
-  std::vector<std::int8_t> out(data.size());
+  std::vector<T> out(data.size());
   for (std::size_t i = 0; i < out.size(); ++i) {
     const std::size_t matrix = i / (rows * columns);
     const std::size_t at = i % (rows * columns);
     out[i] = data[matrix * rows * columns + at % columns * rows + at / columns];
   }
-  return rewriter.constant("transposed", std::move(type), std::span<const std::int8_t>(out));
+  return rewriter.constant("transposed", std::move(type), std::span<const T>(out));
 }
 
 // In a model that arrived quantized: the operand of a transposition of the last two dimensions.
@@ -197,15 +200,19 @@ std::int64_t scratch_of(const Rewriter& rewriter, std::int64_t columns) {
   return upstream_scratch_bytes(config.target.isa, static_cast<std::uint32_t>(columns));
 }
 
-ir::Value* lower(const Rewriter& rewriter) {
+// Both sides as [batches, rows, inner] and [batches, columns, inner].
+struct Sides {
+  Product product;
+  std::int64_t batches;
+  ir::Value* lhs;
+  ir::Value* rhs_transposed;
+};
+
+template <class T>
+Sides sides_of(const Rewriter& rewriter, ir::Value* self, ir::Value* mat2) {
   const ir::Node& node = rewriter.node;
   Product p = product_of(node);
-  ir::Value* self = node.tensor("self");
-  ir::Value* mat2 = node.tensor("mat2");
   bool transposed = node.boolean("transposed");
-  const ir::QuantParams& self_q = per_tensor(node, self);
-  const ir::QuantParams& mat2_q = per_tensor(node, mat2);
-  const ir::QuantParams& out_q = per_tensor(node, node.result());
   if (p.mixed || p.inner > kMaxInner || p.columns > kMaxColumns) {
     refuse(node, "a matrix product of these shapes is not supported", "expand the operands, or split the product");
   }
@@ -226,31 +233,85 @@ ir::Value* lower(const Rewriter& rewriter) {
   self = viewed(rewriter, self, {p.lhs_batches, p.rows, p.inner});
   mat2 = viewed(rewriter, mat2,
                 transposed ? ir::Shape{batches, p.columns, p.inner} : ir::Shape{batches, p.inner, p.columns});
-  if (!transposed) mat2 = turned(rewriter, mat2);
+  if (!transposed) mat2 = turned<T>(rewriter, mat2);
+  return {p, batches, self, mat2};
+}
 
+// The result of an instruction with these sides, in the shape that the node's has.
+template <class Call>
+ir::Value* emit_product(const Rewriter& rewriter, Call call, const Sides& sides, const char* name) {
+  ir::TensorType type = rewriter.node.result()->type;
+  type.shape = {sides.batches, sides.product.rows, sides.product.columns};
+  type.dim_order.clear();
+  return viewed(rewriter, rewriter.emit(std::move(call), std::move(type), name)->result(),
+                rewriter.node.result()->type.shape);
+}
+
+// A constant of int8 as int16: there is no product of the two types, and few models have such a constant.
+ir::Value* as_words(const Rewriter& rewriter, ir::Value* value) {
+  const auto& quant = value->type.quant;
+  if (value->kind != ir::ValueKind::constant || !quant || quant->dtype != DType::i8 || quant->per_channel() ||
+      quant->zero_point() != 0) {
+    return value;
+  }
+  const auto bytes = value->data.as<std::int8_t>();
+  const std::vector<std::int16_t> words(bytes.begin(), bytes.end());
+  ir::QuantParams wide = *quant;
+  wide.dtype = DType::i16;
+  return rewriter.graph.add_constant(value->name + "_words", ir::quantized_type(value->type.shape, wide),
+                                     ir::Bytes::of(std::span<const std::int16_t>(words)));
+}
+
+ir::Value* lower_words(const Rewriter& rewriter) {
+  const ir::Node& node = rewriter.node;
+  ir::Value* const self = as_words(rewriter, node.tensor("self"));
+  ir::Value* const mat2 = as_words(rewriter, node.tensor("mat2"));
+  require_words_of(rewriter, {self, mat2});
+  const double factor =
+      self->type.quant->scale() * mat2->type.quant->scale() * node.number("scale") / node.result()->type.quant->scale();
+  const Multiplier m = quantize_multiplier(factor);
+  WordsBatchMatmul<HostWorld> call;
+  call.multiplier = m.multiplier < 0x7FFF0000 ? (m.multiplier + (1 << 15)) >> 16 : kMaxWordsMultiplier;
+  call.shift = m.multiplier == 0 ? 1 : 15 - m.shift;
+  if (factor < 0 || call.shift < 1) {
+    refuse(node, "the output's scale is too small for its operands' scales", "calibrate with representative data");
+  }
+  if (call.shift > kMaxWordsShift) {  // so small that every result is 0
+    call.multiplier = 0;
+    call.shift = 1;
+  }
+  const Sides sides = sides_of<std::int16_t>(rewriter, self, mat2);
+  call.lhs = sides.lhs;
+  call.rhs_transposed = sides.rhs_transposed;
+  return emit_product(rewriter, std::move(call), sides, words_variant(rewriter.config.target));
+}
+
+ir::Value* lower(const Rewriter& rewriter) {
+  const ir::Node& node = rewriter.node;
+  if (has_words(node)) return lower_words(rewriter);
+  const ir::QuantParams& self_q = per_tensor(node, node.tensor("self"));
+  const ir::QuantParams& mat2_q = per_tensor(node, node.tensor("mat2"));
+  const ir::QuantParams& out_q = per_tensor(node, node.result());
+  const Sides sides = sides_of<std::int8_t>(rewriter, node.tensor("self"), node.tensor("mat2"));
   const Multiplier m =
       quantize_multiplier(self_q.scale() * mat2_q.scale() * std::abs(node.number("scale")) / out_q.scale());
-  const std::int64_t largest = std::int64_t{255} * 255 * p.inner;
+  const std::int64_t largest = std::int64_t{255} * 255 * sides.product.inner;
   if (node.number("scale") < 0 || m.shift > 20 || (m.shift > 0 && largest << m.shift >= std::int64_t{1} << 31)) {
     refuse(node, "the output's scale is too small for its operands' scales", "calibrate with representative data");
   }
-  QuantizedBatchMatmul<HostWorld> call{.lhs = self, .rhs_transposed = mat2};
+  QuantizedBatchMatmul<HostWorld> call{.lhs = sides.lhs, .rhs_transposed = sides.rhs_transposed};
   call.lhs_zero_point = -self_q.zero_point();
   call.rhs_zero_point = -mat2_q.zero_point();
   call.output_zero_point = out_q.zero_point();
   call.output_multiplier = m.multiplier;
   call.output_shift = std::max(m.shift, -31);
-  call.scratch.bytes = scratch_of(rewriter, p.columns);
-  ir::TensorType type = node.result()->type;
-  type.shape = {batches, p.rows, p.columns};
-  type.dim_order.clear();
-  return viewed(rewriter,
-                rewriter.emit(std::move(call), std::move(type), names::cortex_m_quantized_batch_matmul_out)->result(),
-                node.result()->type.shape);
+  call.scratch.bytes = scratch_of(rewriter, sides.product.columns);
+  return emit_product(rewriter, std::move(call), sides, names::cortex_m_quantized_batch_matmul_out);
 }
 
 // The right side in the orientation that it has without a transposition, laid out for the inner loop at run time.
 ir::Value* prepack(const Rewriter& rewriter) {
+  if (rewriter.node.op != graph_name(names::cortex_m_quantized_batch_matmul_out)) return nullptr;
   const auto call = read_node<QuantizedBatchMatmul<HostWorld>>(rewriter.node);
   ir::Value* source = before_transposition(call.rhs_transposed);
   const bool transposed = source == nullptr;

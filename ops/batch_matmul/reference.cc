@@ -3,6 +3,7 @@
 
 #include "base/fixed_point.h"
 #include "ops/batch_matmul/float.h"
+#include "ops/batch_matmul/words_kernel.h"
 #include "ops/references.h"
 
 namespace cormorant::ops::batch_matmul {
@@ -26,6 +27,23 @@ void reference(const Plan& p) {
 namespace {
 
 void execute(const void* plan) { reference(*static_cast<const Plan*>(plan)); }
+
+void execute_words(const void* raw) {
+  const auto& p = *static_cast<const WordsPlan*>(raw);
+  const std::uint32_t inner = p.size.inner;
+  std::int16_t* out = p.out;
+  for (std::uint32_t batch = 0; batch < p.batches; ++batch) {
+    for (std::uint32_t row = 0; row < p.size.rows; ++row) {
+      for (std::uint32_t column = 0; column < p.size.columns; ++column) {
+        const std::int16_t* l = p.lhs + ((p.one_lhs ? 0 : batch * p.size.rows) + row) * inner;
+        const std::int16_t* r = p.rhs + (batch * p.size.columns + column) * inner;
+        std::int64_t sum = 0;
+        for (std::uint32_t k = 0; k < inner; ++k) sum += l[k] * r[k];
+        *out++ = rescaled_word(sum, p.multiplier, p.shift);
+      }
+    }
+  }
+}
 
 }  // namespace
 

@@ -38,25 +38,40 @@ struct Row {
   std::int32_t left;  // … to be multiplied with d shifted left by this; negative: right
 };
 
-template <auto Multiply>
-constexpr Row row_of(const Header& h, std::int32_t sum, std::int32_t squares) {
+// Σ q and Σ q² of a row.
+template <class Element>
+struct SumsOf {
+  std::int32_t sum = 0;
+  std::int64_t squares = 0;
+};
+template <>
+struct SumsOf<std::int8_t> {
+  std::int32_t sum = 0;
+  std::int32_t squares = 0;
+};
+using Sums = SumsOf<std::int8_t>;
+using WordsSums = SumsOf<std::int16_t>;
+
+template <auto Multiply, class Element>
+constexpr Row row_of(const Header& h, const SumsOf<Element>& sums) {
   const auto size = static_cast<std::int32_t>(h.size());
   std::int64_t spread;  // n · Σ (q − centre)²
   std::int32_t mean;
   if (h.subtracts_mean != 0) {
-    mean = sum;
-    spread = std::int64_t{size} * squares - std::int64_t{sum} * sum;
+    mean = sums.sum;
+    spread = size * std::int64_t{sums.squares} - std::int64_t{sums.sum} * sums.sum;
   } else {
     mean = size * h.zero_point;
     const std::int64_t moved =
-        std::int64_t{squares} - std::int64_t{2 * h.zero_point} * sum + std::int64_t{mean} * h.zero_point;
+        std::int64_t{sums.squares} - std::int64_t{2 * h.zero_point} * sums.sum + std::int64_t{mean} * h.zero_point;
     spread = size * moved;
   }
-  std::uint64_t v = (static_cast<std::uint64_t>(spread) << kVarianceBits) + h.epsilon;
+  constexpr std::int32_t kFraction = variance_bits<Element>();
+  std::uint64_t v = (static_cast<std::uint64_t>(spread) << kFraction) + h.epsilon;
   if (v == 0) v = 1;
   const auto shift = static_cast<std::int32_t>(static_cast<std::uint32_t>(std::countl_zero(v)) & ~1U);
   const auto x = static_cast<std::int32_t>((v << shift) >> 33);  // V = x · 2^(2 · exponent), x in [1/4, 1)
-  const std::int32_t exponent = (64 - shift - kVarianceBits) / 2;
+  const std::int32_t exponent = (64 - shift - kFraction) / 2;
   const std::int32_t left = h.fraction + 1 - exponent;
   return {mean, reciprocal_root<Multiply>(x), clamp(left, -31, 31)};
 }
@@ -66,14 +81,20 @@ constexpr std::int32_t wrapping_sum(std::int32_t a, std::int32_t b) {
   return static_cast<std::int32_t>(static_cast<std::uint32_t>(a) + static_cast<std::uint32_t>(b));
 }
 
-template <auto Multiply>
-constexpr std::int8_t element(const Row& row, std::int32_t size, std::int32_t q, std::int32_t gamma, std::int32_t beta,
-                              std::int32_t shift) {
+template <class Element>
+constexpr Element saturated(std::int32_t value) {
+  constexpr std::int32_t kBound = sizeof(Element) == 1 ? 128 : 32768;
+  return static_cast<Element>(clamp(value, -kBound, kBound - 1));
+}
+
+template <auto Multiply, class Element>
+constexpr Element element(const Row& row, std::int32_t size, std::int32_t q, std::int32_t gamma, std::int32_t beta,
+                          std::int32_t shift) {
   const std::int32_t d = size * q - row.mean;
   const std::int32_t value = Multiply(row.left >= 0 ? shift_left(d, row.left) : d >> -row.left, row.root);
   const std::int32_t product = gamma < 0 ? Multiply(-value, wrapping_sum(~gamma, 1)) : Multiply(value, gamma);
   const std::int32_t sum = wrapping_sum(product, beta);
-  return static_cast<std::int8_t>(clamp(sum >> shift, -128, 127));
+  return saturated<Element>(sum >> shift);
 }
 
 }  // namespace cormorant::ops::layer_norm

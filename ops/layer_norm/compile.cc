@@ -12,6 +12,7 @@
 #include "ops/build.h"
 #include "ops/layer_norm/layer_norm.h"
 #include "ops/op.h"
+#include "ops/words.h"
 
 namespace cormorant::ops {
 namespace layer_norm {
@@ -207,7 +208,7 @@ QuantRule quantize(const ir::Node& node) {
                                         std::to_string(kMaxSize)},
             .weights = {}};
   }
-  return {};
+  return {.output = QuantRule::Observe{}, .weights = {}, .precisions = precisions::w8a8_w8a16()};
 }
 
 // ---- lowering -------------------------------------------------------------------------------------------------------
@@ -234,7 +235,8 @@ std::vector<std::byte> pack(const ir::Node& node) {
   h.subtracts_mean = node.boolean("subtracts_mean") ? 1 : 0;
   const double size = h.size();
   const double epsilon = size * size * node.number("eps") / (in.scale() * in.scale());
-  h.epsilon = static_cast<std::uint64_t>(std::min(std::round(std::ldexp(epsilon, kVarianceBits)), std::ldexp(1, 61)));
+  const std::int32_t fraction = has_words(node) ? variance_bits<std::int16_t>() : variance_bits<std::int8_t>();
+  h.epsilon = static_cast<std::uint64_t>(std::min(std::round(std::ldexp(epsilon, fraction)), std::ldexp(1, 61)));
 
   // γ = mantissa · 2^(exponent − 31): the largest one fills 31 bits. Results may use 30.
   const double largest = std::max(largest_of(gamma), 1e-30);
@@ -264,6 +266,19 @@ std::vector<std::byte> pack(const ir::Node& node) {
   return packed;
 }
 
+ir::Value* emit_norm(const Rewriter& rewriter, const char* variant) {
+  const ir::Node& node = rewriter.node;
+  const std::vector<std::byte> packed = pack(node);
+  LayerNorm<HostWorld> call{.input = node.tensor("input")};
+  call.packed = rewriter.constant("packed",
+                                  ir::TensorType{.dtype = DType::i8,
+                                                 .shape = {static_cast<std::int64_t>(packed.size())},
+                                                 .dim_order = {},
+                                                 .quant = std::nullopt},
+                                  std::span<const std::byte>(packed));
+  return rewriter.emit(std::move(call), node.result()->type, variant)->result();
+}
+
 ir::Value* lower(const Rewriter& rewriter) {
   const ir::Node& node = rewriter.node;
   const auto refuse = [&](std::string problem, std::string advice) {
@@ -273,7 +288,11 @@ ir::Value* lower(const Rewriter& rewriter) {
                       .source = node.location.text()});
   };
   if (rewriter.config.runtime == Runtime::executorch) {
-    refuse("ExecuTorch's Cortex-M kernels have no normalisation in int8", "compile for Cormorant's own runtime");
+    refuse("ExecuTorch's Cortex-M kernels have no normalisation in integers", "compile for Cormorant's own runtime");
+  }
+  if (has_words(node)) {
+    require_words(rewriter, {"input"});
+    return emit_norm(rewriter, words_variant_of(rewriter.config.target));
   }
   for (const ir::Value* value : {node.tensor("input"), node.result()}) {
     const ir::QuantParams& q = value->type.quant.value();
@@ -281,15 +300,7 @@ ir::Value* lower(const Rewriter& rewriter) {
       refuse("a normalisation is supported only with int8 tensors of one scale each", "quantize the model to int8");
     }
   }
-  const std::vector<std::byte> packed = pack(node);
-  LayerNorm<HostWorld> call{.input = node.tensor("input")};
-  call.packed = rewriter.constant("packed",
-                                  ir::TensorType{.dtype = DType::i8,
-                                                 .shape = {static_cast<std::int64_t>(packed.size())},
-                                                 .dim_order = {},
-                                                 .quant = std::nullopt},
-                                  std::span<const std::byte>(packed));
-  return rewriter.emit(std::move(call), node.result()->type, variant_of(rewriter.config.target))->result();
+  return emit_norm(rewriter, variant_of(rewriter.config.target));
 }
 
 // A row is read for the last time just before the same places are written.

@@ -8,10 +8,11 @@
 
 namespace cormorant::ops::layer_norm {
 
-struct Plan {
-  const std::int8_t* input;
+template <class Element>
+struct PlanOf {
+  const Element* input;
   const std::byte* packed;
-  std::int8_t* out;
+  Element* out;
   std::uint32_t outer;
 
   [[nodiscard]] const Header& header() const { return *reinterpret_cast<const Header*>(packed); }
@@ -20,6 +21,10 @@ struct Plan {
   }
 };
 
+using Plan = PlanOf<std::int8_t>;
+using WordsPlan = PlanOf<std::int16_t>;
+
 Error load(Call& call);
+Error load_words(Call& call);
 
 }  // namespace cormorant::ops::layer_norm

@@ -7,7 +7,7 @@
 #include <bit>
 #include <cstring>
 
-#include "ops/layer_norm/rows.h"
+#include "ops/layer_norm/rows_dsp.h"
 
 namespace cormorant::ops::layer_norm {
 namespace {
@@ -30,13 +30,7 @@ Sums statistics(const std::int8_t* row, std::uint32_t size) {
   return {sums.sum + rest.sum, sums.squares + rest.squares};
 }
 
-inline std::int32_t quick(std::int32_t doubled, std::int32_t factor) {
-  std::int32_t product;
-  asm("smmulr %0, %1, %2" : "=r"(product) : "r"(doubled), "r"(factor));
-  return product;
-}
-
-void execute(const void* plan) { normalise_rows_quickly<quick, statistics>(*static_cast<const Plan*>(plan)); }
+void execute(const void* plan) { normalise_rows_quickly<quick_dsp, statistics>(*static_cast<const Plan*>(plan)); }
 
 }  // namespace
 

@@ -16,6 +16,9 @@
   OURS(layer_norm, scalar, scalar, load, execute, w8a8, LayerNorm)                                    \
   OURS(layer_norm, dsp, dsp, load, execute, w8a8, LayerNorm)                                          \
   OURS(layer_norm, mve, mve, load, execute, w8a8, LayerNorm)                                          \
+  OURS(layer_norm, scalar_words, scalar_words, load_words, execute_words, w8a16, LayerNorm)           \
+  OURS(layer_norm, dsp_words, dsp_words, load_words, execute_words, w8a16, LayerNorm)                 \
+  OURS(layer_norm, mve_words, mve_words, load_words, execute_words, w8a16, LayerNorm)                 \
   THEIRS(aten, native_layer_norm, out, any_cpu, load_layer_norm, execute_float, f32, NativeLayerNorm) \
   THEIRS(aten, native_group_norm, out, any_cpu, load_group_norm, execute_float, f32, NativeGroupNorm) \
   OURS(rms_norm, float, any_cpu, load_rms_norm, execute_float, f32, FloatRmsNorm)
@@ -42,6 +45,11 @@ constexpr const char* variant_of(const Target& target) {
   if (target.is_any() || target.isa == Isa::scalar) return names::cormorant_layer_norm_scalar;
   return target.isa == Isa::dsp ? names::cormorant_layer_norm_dsp : names::cormorant_layer_norm_mve;
 }
+// With activations of 16 bits.
+constexpr const char* words_variant_of(const Target& target) {
+  if (target.is_any() || target.isa == Isa::scalar) return names::cormorant_layer_norm_scalar_words;
+  return target.isa == Isa::dsp ? names::cormorant_layer_norm_dsp_words : names::cormorant_layer_norm_mve_words;
+}
 
 // The packed constant: this header, then γ of every (group, channel), then β, both int32. arithmetic.h says what the
 // numbers mean.
@@ -52,7 +60,7 @@ struct Header {
   std::int16_t zero_point;      // the input's; only used if no mean is subtracted
   std::uint8_t subtracts_mean;  // 1 or 0
   std::int8_t fraction;         // fractional bits of a normalised value; may be negative
-  std::uint64_t epsilon;        // size² · ε / scale², with kVarianceBits fractional bits
+  std::uint64_t epsilon;        // size² · ε / scale², with variance_bits() fractional bits
   std::uint32_t shift;          // fractional bits of γ · value and of β
   std::uint32_t zero;
 
@@ -60,9 +68,13 @@ struct Header {
 };
 static_assert(sizeof(Header) == 32);
 
-inline constexpr std::int32_t kVarianceBits = 16;
+// Of size² · variance, which is below 2^46 for int8 and below 2^60 for int16.
+template <class Element>
+constexpr std::int32_t variance_bits() {
+  return sizeof(Element) == 1 ? 16 : 2;
+}
 
-// So that size² · variance, below 2^46, leaves room for kVarianceBits, and sums of squares fit 31 bits.
+// So that size² · variance leaves room for these bits, and sums of squares of int8 fit 31 bits.
 inline constexpr std::uint32_t kMaxSize = 1U << 15;
 inline constexpr std::uint32_t kMaxParameters = 1U << 20;
 inline constexpr std::int32_t kMaxFraction = 29;

@@ -29,13 +29,15 @@ struct Norm {
   bool affine = true;
   bool subtracts_mean = true;
   double gamma = 1.0;  // the parameters' magnitude
+  bool words = false;  // 16-bit activations; scales are a 256th
 };
 
 Case case_of(const Norm& n) {
   return {"norm of " + std::to_string(n.groups) + " groups of " + std::to_string(n.channels) + " x " +
               std::to_string(n.inner) + " gamma " + std::to_string(n.gamma),
           [n](ir::Graph& g) {
-            ir::Value* x = conformance::int8_input(g, n.shape, n.in_scale, n.in_zero);
+            ir::Value* x = n.words ? conformance::words_input(g, n.shape, n.in_scale / 256)
+                                   : conformance::int8_input(g, n.shape, n.in_scale, n.in_zero);
             std::mt19937 random(3);
             std::uniform_real_distribution<double> uniform(-1, 1);
             std::vector<double> weight, bias;
@@ -51,6 +53,9 @@ Case case_of(const Norm& n) {
                                                    {"bias", n.affine ? ir::Argument{bias} : ir::Argument{}},
                                                    {"eps", n.eps},
                                                    {"subtracts_mean", n.subtracts_mean}};
+            if (n.words) {
+              return conformance::add_words(g, "aten.layer_norm", std::move(args), n.shape, n.out_scale / 256);
+            }
             return conformance::add_quantized(g, "aten.layer_norm", std::move(args), n.shape, n.out_scale, n.out_zero);
           }};
 }
@@ -94,6 +99,30 @@ TEST(LayerNorm, IsNearlyAlwaysTheNearestInteger) {
     usual.push_back(case_of({.shape = {4, size}, .channels = size}));
   }
   conformance::expect_near_float_semantics(usual, 0.505, 6);
+}
+
+std::vector<Case> words_cases() {
+  std::vector<Case> all;
+  for (const std::int64_t size : {1, 2, 3, 4, 7, 16, 17, 192}) {
+    all.push_back(case_of({.shape = {3, size}, .channels = size, .words = true}));
+    all.push_back(case_of({.shape = {2, size}, .channels = size, .subtracts_mean = false, .words = true}));
+  }
+  all.push_back(case_of({.shape = {1, 3000}, .channels = 3000, .words = true}));
+  all.push_back(case_of({.shape = {2, 6, 3, 5}, .groups = 3, .channels = 2, .inner = 15, .words = true}));
+  all.push_back(case_of({.shape = {1, 5, 7}, .groups = 5, .channels = 1, .inner = 7, .affine = false, .words = true}));
+  for (const double scale : {1e-6, 1e-2, 1.0}) {
+    all.push_back(case_of({.shape = {2, 9}, .channels = 9, .in_scale = scale, .words = true}));
+  }
+  for (const double gamma : {1e-12, 1e-3, 30.0, 1e3}) {
+    all.push_back(case_of({.shape = {2, 33}, .channels = 33, .gamma = gamma, .words = true}));
+  }
+  return all;
+}
+
+TEST(LayerNormWords, EveryVariantEqualsTheReference) { conformance::expect_same_bits_everywhere(words_cases()); }
+
+TEST(LayerNormWords, IsWithinOneStepOfTheFloatSemantics) {
+  conformance::expect_near_float_semantics(words_cases(), 1.0);
 }
 
 TEST(LayerNormArithmetic, TheReciprocalRootIsRightTo26Bits) {

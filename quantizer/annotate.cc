@@ -147,6 +147,17 @@ bool is_depthwise(const ir::Node& node) {
                     .source = node.location.text()});
 }
 
+// A classifier's last nodes: what its log_softmax returns differs little from sample to sample beside its distance from
+// 0, which a range of 8 bits must span as well.
+void widen_ends(const ir::Graph& graph, const Rules& rules, const QuantizeOptions& options, Choices& choices) {
+  const std::unordered_set<const ir::Node*> ends = wide_ends(graph, options);
+  for (auto& [node, choice] : choices) {
+    if (!ends.contains(node) || !has(rules.at(node), ops::Precision::w8a16)) continue;
+    if (choice.precision == ops::Precision::w8a16) continue;
+    choice = {ops::Precision::w8a16, "a log_softmax that the model returns needs more than 8 bits"};
+  }
+}
+
 // The precision of each quantized node: the requested one, or the nearest that its operator supports.
 Choices choose_precisions(const ir::Graph& graph, const Rules& rules, const QuantizeOptions& options) {
   const Ends ends(graph, rules);
@@ -176,6 +187,7 @@ Choices choose_precisions(const ir::Graph& graph, const Rules& rules, const Quan
       choice.precision = wanted;
     }
   }
+  widen_ends(graph, rules, options, choices);
   return choices;
 }
 
@@ -427,7 +439,42 @@ class Recurrences {
   std::set<std::pair<const ir::Node*, const ir::Node*>> tied_;
 };
 
+// What a value was before data was moved.
+const ir::Node* computed_by(const ir::Value* value) {
+  while (value->producer != nullptr && (value->producer->op == "aten.view" || value->producer->op == "aten.slice")) {
+    value = value->producer->tensor("self");
+  }
+  return value->producer;
+}
+
+std::int64_t macs_of(const ir::Node& node) {
+  const ops::Operator* op = ops::find(node);
+  return op == nullptr || op->macs == nullptr ? 0 : op->macs(node);
+}
+
 }  // namespace
+
+std::unordered_set<const ir::Node*> wide_ends(const ir::Graph& graph, const QuantizeOptions& options) {
+  constexpr double kLittle = 1.0 / 16;  // of the network's products
+  std::unordered_set<const ir::Node*> ends;
+  if (options.int8_io || options.executorch_operators) return ends;
+  const auto may_change = [&](const ir::Node& node) {
+    const LayerSettings own = settings_for(options.layers, node.location.module);
+    return !own.precision && !own.keep_float.value_or(false) && !options.precisions.contains(node.name);
+  };
+  double all = 0;
+  for (const ir::Node& node : graph.nodes()) all += static_cast<double>(macs_of(node));
+  for (const ir::Value* output : graph.outputs()) {
+    const ir::Node* last = output->producer;
+    if (last == nullptr || last->op != "aten.log_softmax" || !may_change(*last)) continue;
+    ends.insert(last);
+    const ir::Node* layer = computed_by(last->tensor("self"));
+    if (layer == nullptr || layer->op != "aten.linear" || !may_change(*layer)) continue;
+    const bool is_read_once = graph.users(layer->result()).size() == 1 && !graph.is_kept(layer->result());
+    if (is_read_once && static_cast<double>(macs_of(*layer)) <= kLittle * all) ends.insert(layer);
+  }
+  return ends;
+}
 
 Annotation annotate(const ir::Graph& graph, const QuantizeOptions& options) {
   Rules rules;

@@ -75,6 +75,10 @@ struct Annotation {
   [[nodiscard]] FactorScales factors_of(const ir::Node& node, const std::vector<ir::QuantParams>& params) const;
 };
 
+// Nodes that compute with 16-bit activations whatever the scheme: a log_softmax that the program returns as floats, and
+// the linear layer before it where that costs next to nothing.
+[[nodiscard]] std::unordered_set<const ir::Node*> wide_ends(const ir::Graph& graph, const QuantizeOptions& options);
+
 [[nodiscard]] Annotation annotate(const ir::Graph& graph, const QuantizeOptions& options);
 
 }  // namespace cormorant::quantizer

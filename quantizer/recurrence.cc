@@ -15,10 +15,19 @@ const ir::Node* layer_ending_in(const ir::Value* value) {
   const ir::Node* node = value->producer;
   if (node == nullptr) return nullptr;
   if (keeps_h(node)) return value == node->results[0] && value->type.shape[0] == 1 ? node : nullptr;
-  if (node->op != "aten.slice" || node->integer("dim") != 0) return nullptr;
+  if (node->op != "aten.slice") return nullptr;
   const ir::Value* states = node->tensor("self");
   const ir::Node* layer = states->producer;
-  if (!keeps_h(layer) || states != layer->results[0] || value->type.shape[0] != 1) return nullptr;
+  std::int64_t steps = 0;  // the dimension that they are along
+  if (layer != nullptr && layer->op == "aten.permute" &&
+      layer->integers("dims") == std::vector<std::int64_t>{1, 0, 2}) {
+    steps = 1;  // the batch comes first
+    states = layer->tensor("self");
+    layer = states->producer;
+  }
+  if (node->integer("dim") != steps) return nullptr;
+  const bool is_one_step = value->type.shape.at(static_cast<std::size_t>(steps)) == 1;
+  if (!keeps_h(layer) || states != layer->results[0] || !is_one_step) return nullptr;
   const std::int64_t last = layer->boolean("backwards") ? 0 : states->type.shape[0] - 1;
   return node->integer("start") == last ? layer : nullptr;
 }
@@ -36,11 +45,16 @@ class Keeper {
  public:
   explicit Keeper(ir::Graph& graph) : graph_(graph) {}
 
-  void run() {
+  void run(const std::unordered_set<const ir::Node*>& wide) {
     for (ir::Node* node : graph_.snapshot()) {
       if (!keeps_h(node) || !node->has("h")) continue;
       before_ = node;
       if (ir::Value* last = last_states(node->tensor("h"), false)) node->set("h", last);
+    }
+    for (ir::Node* node : graph_.snapshot()) {
+      if (!wide.contains(node) || node->op != "aten.linear") continue;
+      before_ = node;
+      if (ir::Value* last = last_states(node->tensor("input"), false)) node->set("input", last);
     }
     before_ = nullptr;
     for (ir::Update& update : graph_.updates()) {
@@ -90,6 +104,6 @@ class Keeper {
 
 }  // namespace
 
-void keep_last_states(ir::Graph& graph) { Keeper(graph).run(); }
+void keep_last_states(ir::Graph& graph, const std::unordered_set<const ir::Node*>& wide) { Keeper(graph).run(wide); }
 
 }  // namespace cormorant::quantizer

@@ -94,7 +94,7 @@ QuantRule quantize(const ir::Node& node) {
                                         " values; this one is over " + std::to_string(size)},
             .weights = {}};
   }
-  if (node.op == kLogSoftmax) return {};
+  if (node.op == kLogSoftmax) return {.weights = {}, .precisions = precisions::w8a8_w8a16()};
   return {.output = QuantRule::Fixed{kOutputScale, kOutputZeroPoint},
           .weights = {},
           .fixed_words = QuantRule::Fixed{kWordsOutputScale, 0, DType::i16},
@@ -170,8 +170,11 @@ ir::Value* emit_for_executorch(const Rewriter& rewriter) {
   return add("cortex_m.transpose", {{"input", result}, {"perm", back}}, result->type, shape);
 }
 
+// Every number that the kernels add up stays below 2^29.
 ir::Value* lower_log(const Rewriter& rewriter) {
   const ir::Node& node = rewriter.node;
+  const bool wide = has_words(node);
+  if (wide) require_words(rewriter, {"self"});
   const ir::QuantParams& input_q = node.tensor("self")->type.quant.value();
   const ir::QuantParams& output_q = node.result()->type.quant.value();
   if (rewriter.config.runtime == Runtime::executorch) {
@@ -181,7 +184,8 @@ ir::Value* lower_log(const Rewriter& rewriter) {
   const Exponents e = exponents_of(input_q);
   const double ratio = input_q.scale() / output_q.scale();
   const double log_step = std::log(2.0) / output_q.scale();  // of one bit of a binary logarithm
-  const double reach = std::max({255 * ratio, log_step * (kLargestLog + 1), 130.0});
+  const double largest_difference = wide ? 65535 : 255, largest_level = wide ? 32770 : 130;
+  const double reach = std::max({largest_difference * ratio, log_step * (kLargestLog + 1), largest_level});
   const int shift = std::min(28 - (std::ilogb(reach) + 1), 24);
   if (shift < 0) {
     refuse(node, "the output's scale is too small for log_softmax", "calibrate with representative data");
@@ -191,12 +195,13 @@ ir::Value* lower_log(const Rewriter& rewriter) {
   call.input_multiplier = e.multiplier.multiplier;
   call.input_shift = e.multiplier.shift;
   call.diff_min = e.diff_min;
-  call.factor = std::llround(std::ldexp(ratio, shift));
+  call.factor = std::llround(std::ldexp(ratio, wide ? shift + 16 : shift));
   call.term = std::llround(std::ldexp(output_q.zero_point() + 0.5, shift));
   call.shift = shift;
   call.log_multiplier = log.multiplier;
   call.log_shift = std::max(log.shift, -31);
-  return rewriter.emit(call, node.result()->type, log_variant(rewriter.config.target))->result();
+  const char* const name = wide ? names::cormorant_log_softmax_words : log_variant(rewriter.config.target);
+  return rewriter.emit(call, node.result()->type, name)->result();
 }
 
 ir::Value* lower_words(const Rewriter& rewriter) {
@@ -226,7 +231,7 @@ ir::Value* lower_words(const Rewriter& rewriter) {
 
 ir::Value* lower(const Rewriter& rewriter) {
   const ir::Node& node = rewriter.node;
-  if (has_words(node) && node.op == kSoftmax) return lower_words(rewriter);
+  if (has_words(node)) return node.op == kSoftmax ? lower_words(rewriter) : lower_log(rewriter);
   const ir::QuantParams& input_q = node.tensor("self")->type.quant.value();
   const ir::QuantParams& output_q = node.result()->type.quant.value();
   if (input_q.dtype != DType::i8 || output_q.dtype != DType::i8 || input_q.per_channel() || output_q.per_channel()) {

@@ -42,5 +42,6 @@ Error load(Call& call);
 Error load_table(Call& call);
 Error load_log(Call& call);
 Error load_words(Call& call);
+Error load_log_words(Call& call);
 
 }  // namespace cormorant::ops::softmax

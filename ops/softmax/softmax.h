@@ -20,6 +20,7 @@
   OURS(log_softmax, dsp, dsp, load_log, execute_log, w8a8, LogSoftmax)                          \
   OURS(log_softmax, mve, mve, load_log, execute_log, w8a8, LogSoftmax)                          \
   OURS(softmax, words, words, load_words, execute_words, w8a16, WordsSoftmax)                   \
+  OURS(log_softmax, words, words, load_log_words, execute_log_words, w8a16, LogSoftmax)         \
   THEIRS(aten, _softmax, out, any_cpu_mve, load_float, execute_float<false>, f32, FloatSoftmax) \
   THEIRS(aten, _log_softmax, out, any_cpu, load_float, execute_float<true>, f32, FloatSoftmax)
 CORMORANT_NAMES(CORMORANT_SOFTMAX_KERNELS)
@@ -76,7 +77,8 @@ inline constexpr double kWordsOutputScale = 1.0 / 32768;
 
 // The logarithm: (x − largest) · factor − log Σ exp + term, shifted right. `term` holds the output's zero point and the
 // half that rounds; log_multiplier and log_shift turn a binary logarithm with 24 fractional bits into the same unit,
-// which is 2^-shift of an output step.
+// which is 2^-shift of an output step. With 16-bit activations differences have 16 bits, too, and `factor` has as many
+// more: (x − largest) · factor is divided by 2^16, rounded.
 template <class W>
 struct LogSoftmax {
   static constexpr Overlap kOverlap = Overlap::in_place;

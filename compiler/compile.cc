@@ -212,7 +212,8 @@ Stages default_stages(const Options& options) {
   }
   if (options.stream) {
     stages.for_target.push_back({"stream", "results for earlier entries are kept, not recomputed",
-                                 [streamed = *options.stream](ir::Graph& g, Context& c) {
+                                 [streamed = *options.stream, config](ir::Graph& g, Context& c) mutable {
+                                   streamed.keeps_sums = config.runtime == ops::Runtime::cormorant;
                                    count_macs(g, c.facts);
                                    c.facts.window_macs = c.facts.macs;
                                    stream_graph(g, streamed, c);

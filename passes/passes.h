@@ -67,9 +67,10 @@ void join_conversions(ir::Graph& graph);
 // A network over a window of its first input becomes one that takes only the new entries of an axis and keeps the rest
 // as state. Throws InputError that names the layer for which that is impossible.
 struct StreamOptions {
-  std::int64_t axis = 0;  // of the first input; negative: from the end
-  std::int64_t hop = 1;   // new entries in each execution
-  bool causal = false;    // continue where results differ from the window's: at padded edges, with recurrent state
+  std::int64_t axis = 0;   // of the first input; negative: from the end
+  std::int64_t hop = 1;    // new entries in each execution
+  bool causal = false;     // continue where results differ from the window's: at padded edges, with recurrent state
+  bool keeps_sums = true;  // of means over the window; ExecuTorch has no kernel for it
 };
 // What became of an output.
 struct StreamedOutput {

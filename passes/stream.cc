@@ -8,9 +8,10 @@
 //   stream:  x[hop] ── cat(state[k − 1], x) ── conv ── y[hop]     state ← the last k − 1 of cat
 //
 // Entries keep their places: a result's newest entry is what the window's last one was, so that values of one size
-// always fit together. Nodes that need the whole window (a mean over time, a linear layer over all of it) get it from a
-// state, and what follows them is computed whole; so is whatever is not known here. Results are those of the window, to
-// the bit, once the window is full.
+// always fit together. Nodes that need the whole window (a linear layer over all of it) get it from a state, and what
+// follows them is computed whole; so is whatever is not known here. Of a mean over the window the sums of its parts are
+// kept: the newest is added, the oldest subtracted. Results are those of the window, to the bit, once the window is
+// full.
 //
 // Where the window's beginning is padded, a stream has real entries. That does not affect results that do not read it:
 // a value records how many of the window's first entries were computed from padding, and may differ. Padding at the end
@@ -19,11 +20,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 #include <optional>
 #include <unordered_map>
 
 #include "base/diagnostic.h"
 #include "ops/op.h"
+#include "ops/reduce/reduce.h"
 #include "passes/passes.h"
 
 namespace cormorant::passes {
@@ -121,6 +124,7 @@ class Streaming {
     if (std::ranges::none_of(inputs, [&](const ir::Value* v) { return stream_of(v) != nullptr; })) return;
     if (node.results.size() == 1 && (slides(node) || cuts(node) || stays_in_place(node))) return;
     if (options_.causal && goes_on(node)) return;
+    if (sums_up(node)) return;
     for (ir::Value* input : inputs) {
       const Streamed* in = stream_of(input);
       if (in == nullptr) continue;
@@ -216,6 +220,85 @@ class Streaming {
     node.replace_use(input, newest(input, wanted, rest, &node));
     become(node.result(), out);
     return true;
+  }
+
+  // What a mean over the window adds up.
+  struct Summed {
+    ir::Value* input;
+    std::vector<std::int64_t> dims;
+    bool is_sum = false;
+  };
+  [[nodiscard]] std::optional<Summed> summed(const ir::Node& node) const {
+    if (node.op == "aten.mean" || node.op == "aten.sum") {
+      return Summed{node.tensor("self"), node.integers("dim"), node.op == "aten.sum"};
+    }
+    if (node.op != "aten.avg_pool2d" || node.has("divisor_override")) return {};
+    // Over all of an image's height, its width, or both; rounded as ExecuTorch does where parameters are the same.
+    Summed all{node.tensor("self"), {}};
+    const Streamed* in = stream_of(all.input);
+    if (in == nullptr || all.input->type.quant == node.result()->type.quant) return {};
+    for (std::size_t side = 0; side < 2; ++side) {
+      const std::size_t dim = side + 2;
+      const std::int64_t size = dim == in->axis ? in->window : all.input->type.shape.at(dim);
+      const std::int64_t kernel = node.integers("kernel_size").at(side);
+      if (node.integers("padding").at(side) != 0) return {};
+      if (kernel == size) {
+        all.dims.push_back(static_cast<std::int64_t>(dim));
+      } else if (kernel != 1 || node.integers("stride").at(side) != 1) {
+        return {};
+      }
+    }
+    return all;
+  }
+
+  // A mean over the window, or a sum, of int8: exact, in whatever order it is added up.
+  bool sums_up(ir::Node& node) {
+    const std::optional<Summed> found = options_.keeps_sums ? summed(node) : std::nullopt;
+    if (!found) return false;
+    const Streamed* in = stream_of(found->input);
+    if (in == nullptr || in->fresh == in->window) return false;
+    if (std::ranges::find(found->dims, static_cast<std::int64_t>(in->axis)) == found->dims.end()) return false;
+    const auto is_int8 = [](const ir::Value* value) {
+      return value->type.dtype == DType::i8 && value->type.quant && !value->type.quant->per_channel();
+    };
+    if (!is_int8(found->input) || !is_int8(node.result())) return false;
+    // A window and its new entries in parts of one size.
+    const std::int64_t entries = std::gcd(in->window, in->fresh);
+    if (in->padded > 0) require_causal(*in, node.name);
+    const Streamed stream = *in;
+    const std::int64_t results = node.result()->type.elements();
+    const std::int64_t taps = found->input->type.elements() / stream.fresh * entries / results;
+    const std::int64_t zero = found->input->type.quant->zero_point();
+    ir::TensorType past{.dtype = ops::part_dtype(static_cast<std::uint32_t>(std::min<std::int64_t>(taps, 1 << 20))),
+                        .shape = {stream.window / entries, results},
+                        .dim_order = {},
+                        .quant = {}};
+    const ir::TensorType sums{.dtype = DType::i32, .shape = {results + 1}, .dim_order = {}, .quant = {}};
+    ir::Value* const past_state = graph_.add_state(node.name + "_past", past, filled(past, zero * taps));
+    ir::Value* const sums_state = graph_.add_state(node.name + "_sums", sums, zeros(sums));
+    const ir::Node* next = graph_.add_node(node.name, "aten.moving_mean",
+                                           {{"self", found->input},
+                                            {"past", past_state},
+                                            {"sums", sums_state},
+                                            {"dim", found->dims},
+                                            {"axis", static_cast<std::int64_t>(stream.axis)},
+                                            {"entries", entries},
+                                            {"is_sum", found->is_sum}},
+                                           {node.result()->type, past, sums}, node.location, &node);
+    graph_.add_update(past_state, next->results[1]);
+    graph_.add_update(sums_state, next->results[2]);
+    graph_.replace_uses(node.result(), next->results[0]);
+    return true;
+  }
+
+  template <class T>
+  static ir::Bytes filled_with(const ir::TensorType& type, std::int64_t value) {
+    const std::vector<T> all(static_cast<std::size_t>(type.elements()), static_cast<T>(value));
+    return ir::Bytes::of(std::span<const T>(all));
+  }
+  static ir::Bytes filled(const ir::TensorType& type, std::int64_t value) {
+    if (type.dtype == DType::i8) return filled_with<std::int8_t>(type, value);
+    return type.dtype == DType::i16 ? filled_with<std::int16_t>(type, value) : filled_with<std::int32_t>(type, value);
   }
 
   // A part of the window: the same entries, later.

@@ -314,6 +314,9 @@ std::vector<std::string> operator_graphs() {
       unary("1,1,6,6", "sum(self=%x, dim=[1])"),
       unary("1,4,6,1", "amax(self=%x, dim=[3])"),
       unary("1,4,6,1", "amin(self=%x, dim=[3])"),
+      graph_of("input %x : i8[1,4,2,6] quant([0.1], [-3])\ninput %p : i16[3,4]\ninput %s : i32[5]\n",
+               "%y : i8[1,4,1,1] quant([0.05], [2]), %n : i16[3,4], %t : i32[5] = aten.moving_mean(self=%x, past=%p, "
+               "sums=%s, dim=[2, 3], axis=2, entries=1, is_sum=false)"),
       graph_of(rows +
                    "input %h : f32[3,2]\ninput %c : f32[3,2]\nconst %w : f32[8,8] = data 0 256\nconst %u : f32[8,2] = "
                    "data 256 64\nconst %b : f32[8] = data 320 32\n",

@@ -90,7 +90,23 @@ class Network {
     conv(before->type.shape[1], {3, 1}, {1, 1}, {1, 1}, {1, 0});
     add("aten.add", {{"self", before}, {"other", value}, {"alpha", 1.0}}, value->type.shape, 0.5, -10);
   }
-  void mean() { add("aten.mean", {{"self", value}, {"dim", Ints{2, 3}}}, {1, value->type.shape[1], 1, 1}, 0.1, -20); }
+  void mean(const Ints& dims = {2, 3}) {
+    ir::Shape shape = value->type.shape;
+    for (const std::int64_t dim : dims) shape[static_cast<std::size_t>(dim)] = 1;
+    add("aten.mean", {{"self", value}, {"dim", dims}}, shape, 0.1, -20);
+  }
+  void avg_pool(const Ints& kernel) {
+    const ir::Shape in = value->type.shape;
+    add("aten.avg_pool2d",
+        {{"self", value},
+         {"kernel_size", kernel},
+         {"stride", kernel},
+         {"padding", Ints{0, 0}},
+         {"ceil_mode", false},
+         {"count_include_pad", false},
+         {"divisor_override", ir::None{}}},
+        {1, in[1], in[2] / kernel[0], in[3] / kernel[1]}, 0.1, -20);
+  }
   void head(std::int64_t outputs) {
     const std::int64_t features = value->type.elements();
     const ir::QuantParams quant = *value->type.quant;
@@ -217,6 +233,48 @@ TEST(Stream, WhatNeedsTheWholeWindowGetsIt) {
     n.head(4);
   };
   expect_same(over_all, 3);
+}
+
+// The parts of a window are as long as what is new where that divides it (22 entries here), else as both allow.
+TEST(Stream, MeansAddWhatIsNewAndSubtractWhatIsOldest) {
+  struct {
+    const char* what;
+    Build build;
+  } table[] = {{"over time and bands",
+                [](Network& n) {
+                  n.conv(4, {3, 3}, {1, 1}, {1, 1}, {0, 1});
+                  n.mean();
+                  n.head(3);
+                }},
+               {"over time",
+                [](Network& n) {
+                  n.conv(4, {3, 3}, {1, 1}, {1, 1}, {0, 1});
+                  n.mean({2});
+                }},
+               {"as PyTorch's global pooling is imported",
+                [](Network& n) {
+                  n.conv(4, {3, 3}, {1, 1}, {1, 1}, {0, 1});
+                  n.avg_pool({22, 5});
+                  n.head(3);
+                }},
+               {"over time, by pooling", [](Network& n) {
+                  n.conv(4, {3, 3}, {1, 1}, {1, 1}, {0, 1});
+                  n.avg_pool({22, 1});
+                }}};
+  for (const auto& t : table) {
+    SCOPED_TRACE(t.what);
+    for (const std::int64_t hop : {1, 2, 3, 4}) {
+      expect_same(t.build, hop, 30);
+      const Built streamed = compile(t.build, passes::StreamOptions{2, hop});
+      int means = 0;
+      for (const auto& [name, count] : streamed.facts.operators) {
+        if (name.starts_with("cormorant::moving_mean.")) means += count;
+        EXPECT_FALSE(name.starts_with("cormorant::mean.") || name.starts_with("cormorant::avg_pool2d.")) << name;
+        EXPECT_NE(name, "aten::clone.out") << "sums are kept where they are";
+      }
+      EXPECT_EQ(means, 1) << hop;
+    }
+  }
 }
 
 // From the window's first entry on, as with causal padding: by a pad of its own, or by a convolution whose stride

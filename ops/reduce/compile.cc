@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <limits>
 
 #include "base/diagnostic.h"
@@ -43,12 +44,9 @@ std::int64_t reduced_elements(const ir::Node& node) {
   return node.tensor("self")->type.elements() / std::max<std::int64_t>(1, infer(node).front().elements());
 }
 
-std::vector<evaluate::Tensor> evaluate_reduce(const ir::Node& node, const evaluate::Frame& frame) {
-  const evaluate::Tensor& input = frame.get(node.tensor("self"));
-  const ir::Shape shape = infer(node).front().shape;
-  const bool adds = is_mean(node);
-  const bool largest = node.op == "aten.amax";
-  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+// combine(what there is, another element), from `first` on; `shape` has 1 along what is reduced.
+template <class Combine>
+std::vector<double> reduced(const evaluate::Tensor& input, const ir::Shape& shape, double first, Combine combine) {
   // The output's strides, 0 along what is reduced.
   std::vector<std::size_t> strides(shape.size(), 0);
   std::size_t elements = 1;
@@ -56,13 +54,11 @@ std::vector<evaluate::Tensor> evaluate_reduce(const ir::Node& node, const evalua
     if (shape[i] == input.shape[i]) strides[i] = elements;
     elements *= static_cast<std::size_t>(shape[i]);
   }
-  std::vector<double> out(elements, adds ? 0.0 : (largest ? -kInfinity : kInfinity));
+  std::vector<double> out(elements, first);
   std::vector<std::int64_t> at(shape.size(), 0);
   std::size_t index = 0;
   for (const float value : input.values()) {
-    double& result = out[index];
-    const auto x = static_cast<double>(value);
-    result = adds ? result + x : (largest ? std::max(result, x) : std::min(result, x));
+    out[index] = combine(out[index], static_cast<double>(value));
     for (std::size_t i = at.size(); i-- > 0;) {
       index += strides[i];
       if (++at[i] < input.shape[i]) break;
@@ -70,13 +66,112 @@ std::vector<evaluate::Tensor> evaluate_reduce(const ir::Node& node, const evalua
       at[i] = 0;
     }
   }
+  return out;
+}
+
+double sum_of(double a, double b) { return a + b; }
+double largest_of(double a, double b) { return std::max(a, b); }
+double smallest_of(double a, double b) { return std::min(a, b); }
+
+evaluate::Tensor summed(const evaluate::Tensor& input, const ir::Shape& shape) {
+  const std::vector<double> sums = reduced(input, shape, 0, sum_of);
+  return {shape, std::vector<float>(sums.begin(), sums.end())};
+}
+
+std::vector<evaluate::Tensor> evaluate_reduce(const ir::Node& node, const evaluate::Frame& frame) {
+  const evaluate::Tensor& input = frame.get(node.tensor("self"));
+  const ir::Shape shape = infer(node).front().shape;
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  std::vector<double> out = is_mean(node)            ? reduced(input, shape, 0, sum_of)
+                            : node.op == "aten.amax" ? reduced(input, shape, -kInfinity, largest_of)
+                                                     : reduced(input, shape, kInfinity, smallest_of);
   if (node.op == "aten.mean") {
     for (double& sum : out) sum /= static_cast<double>(reduced_elements(node));
   }
   return {evaluate::Tensor(shape, std::vector<float>(out.begin(), out.end()))};
 }
 
+// ---- a mean over a window that moves on: what passes/stream.cc makes of a mean over time
+// --------------------------------
+
+constexpr const char* kMoving = "aten.moving_mean";
+
+std::int64_t taps_of_part(const ir::Node& node) {
+  const ir::TensorType& type = node.tensor("self")->type;
+  const std::int64_t fresh = type.shape.at(static_cast<std::size_t>(node.integer("axis")));
+  return type.elements() / infer(node).front().elements() / fresh * node.integer("entries");
+}
+
+std::vector<ir::TensorType> infer_moving(const ir::Node& node) {
+  ir::TensorType mean = infer(node).front();
+  const ir::TensorType &past = node.tensor("past")->type, &sums = node.tensor("sums")->type;
+  const ir::Shape& shape = node.tensor("self")->type.shape;
+  const std::int64_t axis = node.integer("axis"), entries = node.integer("entries");
+  const auto& dims = node.integers("dim");
+  if (std::ranges::find(dims, axis) == dims.end() || entries < 1 ||
+      shape.at(static_cast<std::size_t>(axis)) % entries != 0) {
+    reject(node, "a moving mean's parts do not fit its input", "the model is inconsistent: export it again");
+  }
+  const std::int64_t results = mean.elements(), taps = taps_of_part(node);
+  if (node.tensor("self")->type.dtype != DType::i8 || !node.tensor("self")->type.quant || past.rank() != 2 ||
+      past.shape[0] < 1 || past.shape[1] != results || sums.shape != ir::Shape{results + 1} ||
+      past.dtype != part_dtype(static_cast<std::uint32_t>(std::min<std::int64_t>(taps, 1 << 20))) ||
+      sums.dtype != DType::i32) {
+    reject(node, "what a moving mean keeps does not fit its input", "the model is inconsistent: export it again");
+  }
+  return {std::move(mean), past, sums};
+}
+
+// Entries [first, first + count) along an axis.
+evaluate::Tensor entries_of(const evaluate::Tensor& tensor, std::size_t axis, std::size_t first, std::size_t count) {
+  std::size_t inner = 1;
+  for (std::size_t i = axis + 1; i < tensor.shape.size(); ++i) inner *= static_cast<std::size_t>(tensor.shape[i]);
+  const std::size_t row = static_cast<std::size_t>(tensor.shape[axis]) * inner;
+  std::vector<float> values;
+  for (std::size_t at = first * inner; at < tensor.values().size(); at += row) {
+    const auto part = tensor.values().subspan(at, count * inner);
+    values.insert(values.end(), part.begin(), part.end());
+  }
+  ir::Shape shape = tensor.shape;
+  shape[axis] = static_cast<std::int64_t>(count);
+  return {std::move(shape), std::move(values)};
+}
+
+// The numbers that the kernels compute with, whatever they stand for.
+std::vector<evaluate::Tensor> evaluate_moving(const ir::Node& node, const evaluate::Frame& frame) {
+  const evaluate::Tensor &past = frame.get(node.tensor("past")), &sums = frame.get(node.tensor("sums"));
+  const evaluate::Tensor& input = frame.get(node.tensor("self"));
+  const ir::QuantParams& quant = node.tensor("self")->type.quant.value();
+  const double scale = quant.scale(), taps = static_cast<double>(taps_of_part(node));
+  const auto axis = static_cast<std::size_t>(node.integer("axis"));
+  const auto entries = static_cast<std::size_t>(node.integer("entries"));
+  const auto parts = static_cast<std::size_t>(past.shape.at(0));
+  const ir::Shape shape = infer(node).front().shape;
+  std::vector<float> ring(past.values().begin(), past.values().end()), next(sums.values().begin(), sums.values().end());
+  const std::size_t results = next.size() - 1;
+  const auto stored = static_cast<double>(next[results]);
+  std::size_t oldest = stored >= 0 && stored < static_cast<double>(parts) ? static_cast<std::size_t>(stored) : 0;
+  for (std::size_t first = 0; first < static_cast<std::size_t>(input.shape[axis]); first += entries) {
+    const evaluate::Tensor fresh = summed(entries_of(input, axis, first, entries), shape);
+    for (std::size_t k = 0; k < results; ++k) {
+      float& part = ring[oldest * results + k];
+      const double newest = std::round(static_cast<double>(fresh.values()[k]) / scale) + taps * quant.zero_point();
+      next[k] = static_cast<float>(static_cast<double>(next[k]) - static_cast<double>(part) + newest);
+      part = static_cast<float>(newest);
+    }
+    oldest = oldest + 1 == parts ? 0 : oldest + 1;
+  }
+  const double divisor = node.boolean("is_sum") ? 1 : taps * static_cast<double>(parts);
+  std::vector<float> means;
+  for (std::size_t k = 0; k < results; ++k)
+    means.push_back(static_cast<float>(static_cast<double>(next[k]) * scale / divisor));
+  next[results] = static_cast<float>(oldest);
+  return {evaluate::Tensor(shape, std::move(means)), evaluate::Tensor(past.shape, std::move(ring)),
+          evaluate::Tensor(sums.shape, std::move(next))};
+}
+
 QuantRule quantize(const ir::Node& node) {
+  if (node.op == kMoving) return {.output = QuantRule::Reject{"a moving mean is made of integers"}, .weights = {}};
   QuantRule rule{.output = QuantRule::Share{}, .weights = {}};
   if (is_mean(node)) rule.output = QuantRule::Observe{};
   // Sums of 16-bit activations must fit 31 bits; the smallest is made by a table of int8.
@@ -119,15 +214,56 @@ void require_kernel(const Rewriter& rewriter) {
   }
 }
 
+// From a sum of so many elements to the result.
+struct MeanFactor {
+  std::int32_t left;
+  MeanMultiplier multiplier;
+};
+MeanFactor mean_factor(const ir::Node& node, std::int64_t taps, bool is_sum) {
+  if (taps > static_cast<std::int64_t>(kLargestMeanWindow)) {
+    reject(node, node.op + " over more than 4 million elements", "reduce in two steps");
+  }
+  const double ratio = node.tensor("self")->type.quant->scale() / node.result()->type.quant->scale();
+  const std::int32_t left = mean_left_shift(taps);
+  const std::optional<MeanMultiplier> factor =
+      mean_multiplier(ratio / (is_sum ? 1.0 : static_cast<double>(taps)), left);
+  if (!factor)
+    reject(node, "the scale of the result is too small for its input's", "calibrate with representative data");
+  return {left, *factor};
+}
+
+ir::Value* lower_moving(const Rewriter& rewriter) {
+  const ir::Node& node = rewriter.node;
+  const ir::QuantParams& input = node.tensor("self")->type.quant.value();
+  const ir::QuantParams& output = node.result()->type.quant.value();
+  // Two numbers of 4 million at most; what is larger is refused.
+  const auto bounded = [](std::int64_t n) { return std::min<std::int64_t>(n, 2 * std::int64_t{kLargestMeanWindow}); };
+  const std::int64_t taps = bounded(taps_of_part(node)) * bounded(node.tensor("past")->type.shape.at(0));
+  const auto [left, factor] = mean_factor(node, taps, node.boolean("is_sum"));
+  const MovingMean<HostWorld> call{.input = node.tensor("self"),
+                                   .past = node.tensor("past"),
+                                   .sums = node.tensor("sums"),
+                                   .dim = node.integers("dim"),
+                                   .axis = node.integer("axis"),
+                                   .entries = node.integer("entries"),
+                                   .input_zero_point = input.zero_point(),
+                                   .left_shift = left,
+                                   .multiplier = factor.multiplier,
+                                   .right_shift = factor.right,
+                                   .output_zero_point = output.zero_point(),
+                                   .output_min = output.qmin,
+                                   .output_max = output.qmax};
+  std::vector<ir::TensorType> types;
+  for (const ir::Value* result : node.results) types.push_back(result->type);
+  return make_node(rewriter.graph, call, std::move(types), node.name, node.location, &rewriter.node,
+                   moving_mean_variant(rewriter.config.target))
+      ->result();
+}
+
 ir::Value* lower_mean(const Rewriter& rewriter) {
   const ir::Node& node = rewriter.node;
   const ir::QuantParams& input = node.tensor("self")->type.quant.value();
   const ir::QuantParams& output = node.result()->type.quant.value();
-  const std::int64_t taps = reduced_elements(node);
-  if (taps > static_cast<std::int64_t>(kLargestMeanWindow)) {
-    reject(node, node.op + " over more than 4 million elements", "reduce in two steps");
-  }
-  const double divisor = is_sum(node) ? 1.0 : static_cast<double>(taps);
   const auto emit = [&](std::int32_t left, const MeanMultiplier& factor, const char* name) {
     return rewriter
         .emit(Mean<HostWorld>{.input = node.tensor("self"),
@@ -143,16 +279,14 @@ ir::Value* lower_mean(const Rewriter& rewriter) {
         ->result();
   };
   if (has_words(node)) {
+    const double divisor = is_sum(node) ? 1.0 : static_cast<double>(reduced_elements(node));
     const Multiplier m = quantize_multiplier(input.scale() / output.scale() / divisor);
     if (m.shift > 30)
       reject(node, "the scale of the result is too small for its input's", "calibrate with representative data");
     return emit(0, {m.multiplier, m.multiplier == 0 ? 1 : 31 - m.shift}, names::cormorant_mean_words);
   }
-  const std::int32_t left = mean_left_shift(taps);
-  const std::optional<MeanMultiplier> factor = mean_multiplier(input.scale() / output.scale() / divisor, left);
-  if (!factor)
-    reject(node, "the scale of the result is too small for its input's", "calibrate with representative data");
-  return emit(left, *factor, mean_variant(rewriter.config.target));
+  const auto [left, factor] = mean_factor(node, reduced_elements(node), is_sum(node));
+  return emit(left, factor, mean_variant(rewriter.config.target));
 }
 
 // The table operator's table for −1 − x, which turns the order of the integers round.
@@ -180,6 +314,7 @@ ir::Value* lower_amax(const Rewriter& rewriter, ir::Value* input, ir::TensorType
 ir::Value* lower(const Rewriter& rewriter) {
   const ir::Node& node = rewriter.node;
   require_kernel(rewriter);
+  if (node.op == kMoving) return lower_moving(rewriter);
   if (is_mean(node)) return lower_mean(rewriter);
   ir::Value* input = node.tensor("self");
   if (input->type.quant != node.result()->type.quant) {
@@ -191,6 +326,16 @@ ir::Value* lower(const Rewriter& rewriter) {
   return reversed(rewriter, lower_amax(rewriter, reversed(rewriter, input), node.result()->type));
 }
 
+std::vector<ir::TensorType> infer_any(const ir::Node& node) {
+  return node.op == kMoving ? infer_moving(node) : infer(node);
+}
+std::vector<evaluate::Tensor> evaluate_any(const ir::Node& node, const evaluate::Frame& frame) {
+  return node.op == kMoving ? evaluate_moving(node, frame) : evaluate_reduce(node, frame);
+}
+
+// What is kept is written where it was: one part, and the sums.
+bool in_place(const ir::Node&, std::string_view argument) { return argument == "past" || argument == "sums"; }
+
 bool channelwise(const ir::Node& node) {
   return is_mean(node) && node.tensor("self")->type.rank() == 4 && node.result()->type.rank() == 4 &&
          std::ranges::all_of(node.integers("dim"), [](std::int64_t dim) { return dim >= 2; });
@@ -199,15 +344,19 @@ bool channelwise(const ir::Node& node) {
 }  // namespace
 
 Operator reduce_operator() {
-  return {.name = "reduce",
-          .forms = reduce_forms(),
-          .canonical = {"aten.mean(Tensor self, int[] dim)", "aten.sum(Tensor self, int[] dim)",
-                        "aten.amax(Tensor self, int[] dim)", "aten.amin(Tensor self, int[] dim)"},
-          .infer = infer,
-          .evaluate = evaluate_reduce,
-          .quantize = quantize,
-          .lower = lower,
-          .channelwise = channelwise};
+  return {
+      .name = "reduce",
+      .forms = reduce_forms(),
+      .canonical =
+          {"aten.mean(Tensor self, int[] dim)", "aten.sum(Tensor self, int[] dim)", "aten.amax(Tensor self, int[] dim)",
+           "aten.amin(Tensor self, int[] dim)",
+           "aten.moving_mean(Tensor self, Tensor past, Tensor sums, int[] dim, int axis, int entries, bool is_sum)"},
+      .infer = infer_any,
+      .evaluate = evaluate_any,
+      .quantize = quantize,
+      .lower = lower,
+      .in_place = in_place,
+      .channelwise = channelwise};
 }
 
 }  // namespace cormorant::ops

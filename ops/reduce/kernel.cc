@@ -42,21 +42,21 @@ bool is_reduced(const Tensor& input, const Tensor& out, std::uint32_t mask) {
   return true;
 }
 
-// Innermost first.
-Groups groups_of(const Tensor& input, std::uint32_t mask) {
+// Innermost first. Of one dimension there may be a part alone, its first entries.
+Groups groups_of(const Tensor& input, std::uint32_t mask, Part part) {
   Groups groups;
   std::int32_t step = 1;
   for (std::size_t i = input.rank; i-- > 0;) {
     const std::size_t dim = input.dim_order[i];
-    const std::int32_t size = input.sizes[dim];
+    const std::int32_t size = static_cast<std::int32_t>(dim) == part.axis ? part.entries : input.sizes[dim];
     const bool reduced = (mask >> dim & 1) != 0;
-    if (size == 1) continue;
-    if (groups.count != 0 && groups.items[groups.count - 1].reduced == reduced) {
-      groups.items[groups.count - 1].size *= size;
-    } else {
+    Group* const before = groups.count == 0 ? nullptr : &groups.items[groups.count - 1];
+    if (size != 1 && before != nullptr && before->reduced == reduced && before->size * before->step == step) {
+      before->size *= size;
+    } else if (size != 1) {
       groups.items[groups.count++] = {size, step, reduced};
     }
-    step *= size;
+    step *= input.sizes[dim];
   }
   return groups;
 }
@@ -72,14 +72,14 @@ bool is_int8(std::int32_t value) { return value >= -128 && value <= 127; }
 }  // namespace
 
 void plan_windows(Call& call, const Tensor& input, const IntList& dims, const Tensor& out, DType dtype,
-                  ReducePlan& plan) {
+                  ReducePlan& plan, Part part) {
   std::uint32_t mask = 0;
   call.require(input.dtype == dtype && out.dtype == dtype, Error::bad_value);
   call.require(read_dims(dims, input.rank, mask), Error::bad_value);
   call.require(is_reduced(input, out, mask), Error::bad_shape);
   call.require(input.elements() > 0, Error::bad_shape);
   if (call.error() != Error::ok) return;
-  const Groups groups = groups_of(input, mask);
+  const Groups groups = groups_of(input, mask, part);
   std::size_t next = 0;
   const Group channels = take(groups, next, false);
   const Group columns = take(groups, next, true);
@@ -100,6 +100,25 @@ void plan_windows(Call& call, const Tensor& input, const IntList& dims, const Te
           .inner_step = inner.step};
 }
 
+// Of a mean or a moving one, with so many taps in all; at most kLargestMeanWindow, so that nothing here wraps.
+template <class Args>
+static MeanScale scale_of(Call& call, const Args& args, std::uint32_t taps) {
+  call.require(is_int8(args.input_zero_point) && is_int8(args.output_zero_point), Error::bad_value);
+  call.require(is_int8(args.output_min) && args.output_min <= args.output_max && is_int8(args.output_max),
+               Error::bad_value);
+  call.require(args.left_shift >= 0 && args.left_shift < 32 && args.right_shift >= 1 && args.right_shift < 32 &&
+                   args.multiplier >= 0,
+               Error::bad_value);
+  if (call.error() != Error::ok) return {};
+  return {.offset = -static_cast<std::int32_t>(taps) * args.input_zero_point,
+          .multiplier = args.multiplier,
+          .left = args.left_shift,
+          .right = args.right_shift,
+          .low = args.output_min - args.output_zero_point,
+          .high = args.output_max - args.output_zero_point,
+          .zero_point = args.output_zero_point};
+}
+
 // Kept out of line: the caller's frame is beneath everything that reads the arguments.
 [[gnu::noinline]] static Error plan_mean(Call& call, Mean<TargetWorld>& args) {
   ReducePlan windows{};
@@ -108,24 +127,84 @@ void plan_windows(Call& call, const Tensor& input, const IntList& dims, const Te
   // Elements of a tensor are fewer than 2^31, so is the product.
   const std::uint32_t taps = windows.first.rows * windows.first.columns;
   call.require(taps <= kLargestMeanWindow, Error::unsupported);
-  call.require(is_int8(args.input_zero_point) && is_int8(args.output_zero_point), Error::bad_value);
-  call.require(is_int8(args.output_min) && args.output_min <= args.output_max && is_int8(args.output_max),
-               Error::bad_value);
-  call.require(args.left_shift >= 0 && args.left_shift < 32 && args.right_shift >= 1 && args.right_shift < 32 &&
-                   args.multiplier >= 0,
-               Error::bad_value);
+  if (call.error() != Error::ok) return call.error();
+  const MeanScale scale = scale_of(call, args, taps);
   if (call.error() != Error::ok) return call.error();
   auto* const plan = call.make_plan<MeanPlan>();
   if (plan == nullptr) return call.error();
-  *plan = {.windows = windows,
-           .scale = {.offset = -static_cast<std::int32_t>(taps) * args.input_zero_point,
-                     .multiplier = args.multiplier,
-                     .left = args.left_shift,
-                     .right = args.right_shift,
-                     .low = args.output_min - args.output_zero_point,
-                     .high = args.output_max - args.output_zero_point,
-                     .zero_point = args.output_zero_point}};
+  *plan = {.windows = windows, .scale = scale};
   return Error::ok;
+}
+
+// What is kept is written where it was, or elsewhere.
+static void require_same_or_apart(Call& call, const Tensor& next, const Tensor& kept) {
+  call.require(next.dtype == kept.dtype && next.lies_like(kept), Error::bad_shape);
+  if (next.data != kept.data) call.require_apart(next, kept);
+}
+
+[[gnu::noinline]] static bool memory_fits(Call& call, const MovingMean<TargetWorld>& a) {
+  require_same_or_apart(call, a.next_past, a.past);
+  require_same_or_apart(call, a.next_sums, a.sums);
+  for (const OutTensor* result : {&a.out, &a.next_past, &a.next_sums}) call.require_apart(*result, a.input);
+  for (const Tensor* kept : {&a.past, &a.sums}) call.require_apart(a.out, *kept);
+  call.require_apart(a.next_past, a.sums);
+  call.require_apart(a.next_sums, a.past);
+  return call.error() == Error::ok;
+}
+
+static std::int32_t step_along(const Tensor& tensor, std::int32_t axis) {
+  std::int32_t step = 1;
+  for (std::size_t i = tensor.rank; tensor.dim_order[--i] != axis;) step *= tensor.sizes[tensor.dim_order[i]];
+  return step;
+}
+
+[[gnu::noinline]] static Error plan_moving_mean(Call& call, MovingMean<TargetWorld>& args) {
+  const Part part{.axis = args.axis, .entries = args.entries};
+  call.require(part.axis >= 0 && part.axis < args.input.rank && part.entries >= 1, Error::bad_value);
+  if (call.error() != Error::ok) return call.error();
+  const std::int32_t fresh = args.input.sizes[part.axis];
+  call.require(args.out.rank == args.input.rank && args.out.sizes[part.axis] == 1 && fresh % part.entries == 0,
+               Error::bad_shape);
+  ReducePlan windows{};
+  plan_windows(call, args.input, args.dim, args.out, DType::i8, windows, part);
+  if (call.error() != Error::ok || !memory_fits(call, args)) return call.error();
+  const auto results = static_cast<std::int32_t>(args.out.elements());
+  const std::uint32_t taps = windows.first.rows * windows.first.columns;
+  call.require(args.past.rank == 2 && args.sums.rank == 1, Error::bad_shape);
+  if (call.error() != Error::ok) return call.error();
+  call.require(args.past.sizes[0] >= 1 && args.past.sizes[1] == results && args.past.is_contiguous() &&
+                   args.sums.sizes[0] - 1 == results,
+               Error::bad_shape);
+  call.require(args.past.dtype == part_dtype(taps) && args.sums.dtype == DType::i32, Error::bad_value);
+  if (call.error() != Error::ok) return call.error();
+  const auto parts = static_cast<std::uint32_t>(args.past.sizes[0]);
+  const std::uint64_t all = std::uint64_t{taps} * parts;
+  call.require(all <= kLargestMeanWindow, Error::unsupported);
+  if (call.error() != Error::ok) return call.error();
+  MeanScale scale = scale_of(call, args, static_cast<std::uint32_t>(all));
+  if (call.error() != Error::ok) return call.error();
+  call.require(255 * all << args.left_shift < std::uint64_t{1} << 30, Error::bad_value);
+  if (call.error() != Error::ok) return call.error();
+  scale.offset = 0;  // sums have it already
+  auto* const plan = call.make_plan<MovingMeanPlan>();
+  if (plan == nullptr) return call.error();
+  *plan = {.windows = windows,
+           .fresh = static_cast<std::uint32_t>(fresh / part.entries),
+           .step = part.entries * step_along(args.input, part.axis),
+           .scale = scale,
+           .past = args.past.data,
+           .sums = args.sums.as<const std::int32_t>(),
+           .next_past = args.next_past.data,
+           .next_sums = args.next_sums.as<std::int32_t>(),
+           .largest = static_cast<std::int32_t>(255 * all),
+           .parts = parts,
+           .dtype = args.past.dtype};
+  return Error::ok;
+}
+
+Error load_moving_mean(Call& call) {
+  MovingMean<TargetWorld> args;
+  return call.read_signature(args) ? plan_moving_mean(call, args) : call.error();
 }
 
 Error load_mean(Call& call) {

@@ -8,21 +8,26 @@
 
 #include <cstdint>
 
+#include "base/dtype.h"
+#include "base/overlap.h"
 #include "ops/kernel_list.h"
 #include "target/target.h"
 
-#define CORMORANT_REDUCE_KERNELS(OURS, THEIRS, FOREIGN)                                 \
-  OURS(mean, scalar, scalar, load_mean, execute_mean<kLoops>, w8a8, Mean)               \
-  OURS(mean, dsp, dsp, load_mean, execute_mean<kLoops>, w8a8, Mean)                     \
-  OURS(mean, mve, mve, load_mean, execute_mean<kLoops>, w8a8, Mean)                     \
-  OURS(amax, scalar, scalar, load_amax, execute_amax<kLoops>, w8a8, Amax)               \
-  OURS(amax, dsp, dsp, load_amax, execute_amax<kLoops>, w8a8, Amax)                     \
-  OURS(amax, mve, mve, load_amax, execute_amax<kLoops>, w8a8, Amax)                     \
-  OURS(mean, words, words, load_words_mean, execute_words_mean, w8a16, Mean)            \
-  OURS(amax, words, words, load_words_amax, execute_words_amax, w8a16, Amax)            \
-  THEIRS(aten, mean, out, any_cpu, load_sum, execute_float_mean, f32, FloatMean)        \
-  THEIRS(aten, sum, IntList_out, any_cpu, load_sum, execute_float_sum, f32, FloatMean)  \
-  THEIRS(aten, amax, out, any_cpu, load_extreme, execute_float_amax, f32, FloatExtreme) \
+#define CORMORANT_REDUCE_KERNELS(OURS, THEIRS, FOREIGN)                                      \
+  OURS(mean, scalar, scalar, load_mean, execute_mean<kLoops>, w8a8, Mean)                    \
+  OURS(mean, dsp, dsp, load_mean, execute_mean<kLoops>, w8a8, Mean)                          \
+  OURS(mean, mve, mve, load_mean, execute_mean<kLoops>, w8a8, Mean)                          \
+  OURS(moving_mean, scalar, scalar, load_moving_mean, execute_moving_mean, w8a8, MovingMean) \
+  OURS(moving_mean, dsp, dsp, load_moving_mean, execute_moving_mean, w8a8, MovingMean)       \
+  OURS(moving_mean, mve, mve, load_moving_mean, execute_moving_mean, w8a8, MovingMean)       \
+  OURS(amax, scalar, scalar, load_amax, execute_amax<kLoops>, w8a8, Amax)                    \
+  OURS(amax, dsp, dsp, load_amax, execute_amax<kLoops>, w8a8, Amax)                          \
+  OURS(amax, mve, mve, load_amax, execute_amax<kLoops>, w8a8, Amax)                          \
+  OURS(mean, words, words, load_words_mean, execute_words_mean, w8a16, Mean)                 \
+  OURS(amax, words, words, load_words_amax, execute_words_amax, w8a16, Amax)                 \
+  THEIRS(aten, mean, out, any_cpu, load_sum, execute_float_mean, f32, FloatMean)             \
+  THEIRS(aten, sum, IntList_out, any_cpu, load_sum, execute_float_sum, f32, FloatMean)       \
+  THEIRS(aten, amax, out, any_cpu, load_extreme, execute_float_amax, f32, FloatExtreme)      \
   THEIRS(aten, amin, out, any_cpu, load_extreme, execute_float_amin, f32, FloatExtreme)
 CORMORANT_NAMES(CORMORANT_REDUCE_KERNELS)
 
@@ -58,6 +63,54 @@ struct Mean {
   }
 };
 
+// The mean (or sum) over a window of which the input has the newest entries. Parts are as many `entries` along `axis`:
+// `past` [parts, results, in the order of memory] has the sums of all, a ring, and `sums` [results + 1] what they add
+// up to, less the zero point of every element, and the place of the oldest part. New parts take the place of the
+// oldest: results cost no more than what is new. Same bits as Mean over the window.
+template <class W>
+struct MovingMean {
+  static constexpr Overlap kOverlap = Overlap::in_place;  // of past and of sums alone: see load
+  typename W::Tensor input{};
+  typename W::Tensor past{};
+  typename W::Tensor sums{};
+  typename W::IntList dim{};
+  typename W::Int axis{};
+  typename W::Int entries{};
+  typename W::Int input_zero_point{};
+  typename W::Int left_shift{};
+  typename W::Int multiplier{};
+  typename W::Int right_shift{};
+  typename W::Int output_zero_point{};
+  typename W::Int output_min{};
+  typename W::Int output_max{};
+  typename W::Out out{};
+  typename W::Out next_past{};
+  typename W::Out next_sums{};
+
+  template <class V>
+  void visit(V&& v) {
+    v("input", input);
+    v("past", past);
+    v("sums", sums);
+    v("dim", dim);
+    v("axis", axis);
+    v("entries", entries);
+    v("input_zero_point", input_zero_point);
+    v("left_shift", left_shift);
+    v("multiplier", multiplier);
+    v("right_shift", right_shift);
+    v("output_zero_point", output_zero_point);
+    v("output_min", output_min);
+    v("output_max", output_max);
+    v("out", out);
+    v("next_past", next_past);
+    v("next_sums", next_sums);
+  }
+};
+
+// The type of a part's sums: of so many elements.
+constexpr DType part_dtype(std::uint32_t taps) { return taps == 1 ? DType::i8 : taps <= 256 ? DType::i16 : DType::i32; }
+
 template <class W>
 struct Amax {
   typename W::Tensor input{};
@@ -75,6 +128,11 @@ struct Amax {
 constexpr const char* mean_variant(const Target& target) {
   if (target.is_any() || target.isa == Isa::scalar) return names::cormorant_mean_scalar;
   return target.isa == Isa::dsp ? names::cormorant_mean_dsp : names::cormorant_mean_mve;
+}
+
+constexpr const char* moving_mean_variant(const Target& target) {
+  if (target.is_any() || target.isa == Isa::scalar) return names::cormorant_moving_mean_scalar;
+  return target.isa == Isa::dsp ? names::cormorant_moving_mean_dsp : names::cormorant_moving_mean_mve;
 }
 
 constexpr const char* amax_variant(const Target& target) {

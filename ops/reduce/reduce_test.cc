@@ -104,6 +104,77 @@ conformance::Case reduce_case(const std::string& op, const ir::Shape& input, con
           }};
 }
 
+// A ring of parts that hold anything within their bounds, and sums that are theirs.
+struct Moving {
+  ir::Shape input;
+  Dims dim;
+  std::int64_t axis, entries, parts, oldest;
+};
+conformance::Case moving_case(const Moving& m) {
+  std::string name = "moving mean of";
+  for (const std::int64_t size : m.input) name += " " + std::to_string(size);
+  return {name, [m](ir::Graph& g) {
+            const auto& [input, dim, axis, entries, parts, oldest] = m;
+            constexpr std::int64_t kZero = -5;
+            ir::Shape out = input;
+            for (const std::int64_t d : dim) out[static_cast<std::size_t>(d)] = 1;
+            ir::Value* x = conformance::int8_input(g, input, 0.1, kZero);
+            const ir::TensorType type = ir::quantized_type(out, ir::per_tensor_i8(0.05, 3));
+            const std::int64_t results = type.elements(),
+                               taps = x->type.elements() / results / input[static_cast<std::size_t>(axis)] * entries;
+            std::vector<std::int32_t> ring, sums(static_cast<std::size_t>(results + 1));
+            std::minstd_rand random(7);
+            for (std::int64_t k = 0; k < parts; ++k) {  // the same for all results, whose order is that of memory
+              const auto sum = static_cast<std::int32_t>((static_cast<std::int64_t>(random() % 256) - 128) * taps);
+              ring.insert(ring.end(), static_cast<std::size_t>(results), sum);
+              for (std::int32_t& all : sums) all += sum - static_cast<std::int32_t>(taps * kZero);
+            }
+            sums.back() = static_cast<std::int32_t>(oldest);
+            const std::vector<std::int8_t> bytes(ring.begin(), ring.end());
+            const std::vector<std::int16_t> halves(ring.begin(), ring.end());
+            const auto constant = [&](const char* label, DType dtype, ir::Shape shape, ir::Bytes data) {
+              return g.add_constant(label, {.dtype = dtype, .shape = std::move(shape), .dim_order = {}, .quant = {}},
+                                    std::move(data));
+            };
+            const DType dtype = part_dtype(static_cast<std::uint32_t>(taps));
+            ir::Value* past = constant("past", dtype, {parts, results},
+                                       dtype == DType::i8    ? ir::Bytes::of(std::span<const std::int8_t>(bytes))
+                                       : dtype == DType::i16 ? ir::Bytes::of(std::span<const std::int16_t>(halves))
+                                                             : ir::Bytes::of(std::span<const std::int32_t>(ring)));
+            ir::Value* totals =
+                constant("sums", DType::i32, {results + 1}, ir::Bytes::of(std::span<const std::int32_t>(sums)));
+            return g
+                .add_node("moving", "aten.moving_mean",
+                          {{"self", x},
+                           {"past", past},
+                           {"sums", totals},
+                           {"dim", dim},
+                           {"axis", axis},
+                           {"entries", entries},
+                           {"is_sum", false}},
+                          {type, past->type, totals->type})
+                ->results[0];
+          }};
+}
+
+std::vector<conformance::Case> moving_cases() {
+  std::vector<conformance::Case> all;
+  for (const Moving& m : {Moving{{1, 5, 2, 3}, {2, 3}, 2, 2, 4, 3},
+                          {{1, 5, 4, 3}, {2, 3}, 2, 2, 3, 2},
+                          {{1, 5, 3, 6}, {2, 3}, 3, 2, 5, 4},
+                          {{1, 7, 1, 6}, {2}, 2, 1, 5, 0},
+                          {{2, 3, 9}, {2}, 2, 3, 4, 1},
+                          {{1, 1, 17}, {1}, 1, 1, 6, 5},
+                          {{1, 3, 20, 15}, {2, 3}, 2, 20, 2, 9}}) {
+    all.push_back(moving_case(m));
+  }
+  return all;
+}
+
+TEST(MovingMean, EveryVariantEqualsTheReference) { conformance::expect_same_bits_everywhere(moving_cases()); }
+
+TEST(MovingMean, IsTheNearestToTheFloatSemantics) { conformance::expect_near_float_semantics(moving_cases(), 1.0); }
+
 std::vector<conformance::Case> cases() {
   std::vector<conformance::Case> all;
   for (const char* op : {"aten.mean", "aten.amax"}) {
@@ -215,6 +286,51 @@ TEST(Reduce, LoadRejectsWrongDimensionsAndShapes) {
                                     {"output_max", std::int64_t{127}}},
                                    {ir::quantized_type(t.out, ir::per_tensor_i8(1.0, 0))})
                          ->result());
+    EXPECT_EQ(conformance::loads(graph), std::string_view(t.what) == "nothing") << t.what;
+  }
+}
+
+TEST(MovingMean, LoadRejectsWhatDoesNotFit) {
+  struct Hostile {
+    const char* what;
+    DType dtype = DType::i16;
+    ir::Shape past = {4, 3}, sums = {4};
+    std::int64_t left = 10, axis = 2, entries = 2;
+  };
+  std::vector<Hostile> table(12);
+  table[0] = {.what = "nothing"};
+  table[1] = {.what = "sums too narrow for their parts", .dtype = DType::i8};
+  table[2] = {.what = "a ring of other results", .past = {4, 2}};
+  table[3] = {.what = "a ring without parts", .past = {0, 3}};
+  table[4] = {.what = "a flat ring", .past = {12}};
+  table[5] = {.what = "no place of the oldest part", .sums = {3}};
+  table[6] = {.what = "sums that are shifted out of 30 bits", .left = 18};
+  table[7] = {.what = "more elements than a sum can have", .past = {1 << 20, 3}};
+  table[8] = {.what = "no such axis", .axis = 4};
+  table[9] = {.what = "an axis that is kept", .axis = 1};
+  table[10] = {.what = "no entries", .entries = 0};
+  table[11] = {.what = "more entries than are new", .entries = 4};
+  for (const Hostile& t : table) {
+    ir::Graph graph;
+    ir::Value* x = graph.add_input("x", ir::quantized_type({1, 3, 2, 4}, ir::per_tensor_i8(1.0, 0)));
+    const ir::TensorType past{.dtype = t.dtype, .shape = t.past, .dim_order = {}, .quant = {}};
+    const ir::TensorType sums{.dtype = DType::i32, .shape = t.sums, .dim_order = {}, .quant = {}};
+    ir::Node* node = graph.add_node("mean", "cormorant.moving_mean.dsp",
+                                    {{"input", x},
+                                     {"past", graph.add_input("past", past)},
+                                     {"sums", graph.add_input("sums", sums)},
+                                     {"dim", Dims{2, 3}},
+                                     {"axis", t.axis},
+                                     {"entries", t.entries},
+                                     {"input_zero_point", std::int64_t{0}},
+                                     {"left_shift", t.left},
+                                     {"multiplier", std::int64_t{1 << 30}},
+                                     {"right_shift", std::int64_t{5}},
+                                     {"output_zero_point", std::int64_t{0}},
+                                     {"output_min", std::int64_t{-128}},
+                                     {"output_max", std::int64_t{127}}},
+                                    {ir::quantized_type({1, 3, 1, 1}, ir::per_tensor_i8(1.0, 0)), past, sums});
+    for (ir::Value* result : node->results) graph.add_output(result);
     EXPECT_EQ(conformance::loads(graph), std::string_view(t.what) == "nothing") << t.what;
   }
 }

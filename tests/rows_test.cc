@@ -495,7 +495,7 @@ struct Small {
   std::vector<std::byte> file;
   std::size_t table = 0;
 
-  explicit Small(bool feed = false) {
+  explicit Small(bool feed = false, std::uint16_t batch = 1) {
     ir::Graph graph;
     std::mt19937 random(1);
     ir::Value* x = conformance::int8_input(graph, {1, 4, 6, 3}, 0.1, 0);
@@ -516,7 +516,7 @@ struct Small {
       stage.run = [&](ir::Graph& g, compiler::Context&) {
         passes::Rows rows(g, Isa::mve);
         if (feed) rows.push(g.inputs().front());
-        const std::vector<passes::Rows::Group> groups = {*rows.group(0, 0)};
+        const std::vector<passes::Rows::Group> groups = {*rows.group(0, 0, {}, {batch})};
         rows.rewrite(groups);
       };
     }
@@ -534,8 +534,8 @@ struct Small {
                          .slab = 1,
                          .whole = 0,
                          .row_bytes = 12,
-                         .slab_rows = 3,
-                         .batch = 1};
+                         .slab_rows = static_cast<std::uint16_t>(2 + batch),
+                         .batch = batch};
     table = find_table(file, first);
   }
   [[nodiscard]] bool loads() const {
@@ -585,6 +585,20 @@ TEST(Rows, ATableThatLeavesItsTensorsIsRefused) {
   EXPECT_TRUE(small.loads_with(offsetof(Entry, fill), std::uint8_t{7}));
 }
 
+TEST(Rows, ATableOfBatchesThatLeavesItsTensorsIsRefused) {
+  using ops::rows::Entry;
+  Small small(false, 2);
+  ASSERT_LT(small.table, small.file.size());
+  ASSERT_TRUE(small.loads());
+  for (const int rows : {0, 3, 5, 8}) {  // of four rows of a slab, and eight in all
+    EXPECT_FALSE(small.loads_with(offsetof(Entry, batch), static_cast<std::uint16_t>(rows))) << rows;
+  }
+  EXPECT_FALSE(small.loads_with(offsetof(Entry, slab_rows), std::uint16_t{1}));
+  EXPECT_FALSE(small.loads_with(offsetof(Entry, before), std::uint16_t{2}));  // not whole batches
+  EXPECT_FALSE(small.loads_with(offsetof(Entry, rows), std::uint16_t{8}));
+  EXPECT_TRUE(small.loads_with(offsetof(Entry, batch), std::uint16_t{4}));  // other rows, but inside
+}
+
 TEST(Rows, ATableThatTakesNoRowsIsRefused) {
   using ops::rows::Entry;
   Small small(true);
@@ -597,6 +611,7 @@ TEST(Rows, ATableThatTakesNoRowsIsRefused) {
   EXPECT_FALSE(small.loads_with(offsetof(Entry, slab), Entry::kNone));
   EXPECT_FALSE(small.loads_with(offsetof(Entry, whole), std::uint16_t{1}));  // the slab, of three
   EXPECT_FALSE(small.loads_with(offsetof(Entry, row_bytes), std::uint32_t{24}));
+  EXPECT_FALSE(small.loads_with(offsetof(Entry, batch), std::uint16_t{2}));  // one row arrives at a time
   // Well-formed rows of something other than the input: more bytes than the caller pushes.
   Small slab = small;
   const std::uint16_t whole = 1;
@@ -609,8 +624,7 @@ TEST(Rows, ATableThatTakesNoRowsIsRefused) {
 }
 
 TEST(Rows, NoByteOfATableLeadsOutside) {
-  for (const bool feed : {false, true}) {
-    const Small small(feed);
+  for (const Small& small : {Small(), Small(true), Small(false, 2)}) {
     for (std::size_t at = 0; at < 3 * sizeof(ops::rows::Entry); ++at) {
       for (const int value : {0, 1, 2, 3, 127, 128, 255}) {
         Small other = small;

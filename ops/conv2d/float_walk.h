@@ -18,9 +18,18 @@ struct FloatPlan {
   std::int16_t in_size[2], out_size[2];    // height, width
   std::int16_t kernel[2], stride[2], padding[2], dilation[2];
   bool transposed;
+  bool has_steps = false;  // it is a SteppedFloatPlan
+};
+
+// Of ExecuTorch's files: tensors that are not all in logical order, channels-last ones above all.
+struct SteppedFloatPlan : FloatPlan {
+  std::int32_t in_steps[4], weight_steps[4], out_steps[4];  // in elements, by logical dimension
 };
 
 Error load_convolution(Call& call);
+
+// Result by result, with the same sums.
+void walk_stepped(const SteppedFloatPlan& p);
 
 inline FloatLine line_of(const FloatPlan& p, int axis, std::int32_t phase) {
   const std::int32_t stride = p.stride[axis];
@@ -68,6 +77,7 @@ inline bool is_matrix(const FloatPlan& p) {
 
 template <FloatRowKernel kRow>
 inline void walk_convolution(const FloatPlan& p) {
+  if (p.has_steps) return walk_stepped(static_cast<const SteppedFloatPlan&>(p));
   const std::int32_t in_plane = p.in_size[0] * p.in_size[1];
   const std::int32_t out_plane = p.out_size[0] * p.out_size[1];
   const std::int32_t taps = p.kernel[0] * p.kernel[1];

@@ -180,6 +180,21 @@ class FloatConv(nn.Module):
         return F.max_pool2d(F.relu(self.conv(x)), 2).mean(dim=(2, 3))
 
 
+class FloatDecoder(nn.Module):
+    """Convolutions and transposed ones of every kind: strides, groups, dilation."""
+
+    def __init__(self):
+        super().__init__()
+        self.down = nn.Conv2d(3, 8, 3, stride=2, padding=1)
+        self.wide = nn.Conv2d(8, 8, 3, padding=2, dilation=2, groups=2, bias=False)
+        self.up = nn.ConvTranspose2d(8, 6, 3, stride=2, padding=1, output_padding=1, groups=2)
+        self.spread = nn.ConvTranspose2d(6, 3, 3, dilation=2)
+
+    def forward(self, x):
+        x = F.relu(self.wide(F.relu(self.down(x))))
+        return self.spread(F.relu(self.up(x)))
+
+
 class FloatArithmetic(nn.Module):
     def forward(self, x, y):
         return torch.sigmoid(x) * y + torch.exp(-x * x)
@@ -220,6 +235,7 @@ def all_models():
         "tcn": architecture("tcn"),
         "float_mlp": Model(FloatMlp, ((2, 16),), quantized=False),
         "float_conv": Model(FloatConv, ((1, 3, 12, 12),), quantized=False),
+        "float_decoder": Model(FloatDecoder, ((1, 3, 9, 8),), quantized=False),
         "float_arithmetic": Model(FloatArithmetic, ((4, 9), (4, 9)), quantized=False),
         "float_keyword_net": Model(KeywordNet, ((1, 1, 25, 10),), quantized=False),
         "float_mobilenet_v2": architecture("mobilenet_v2", quantized=False),

@@ -36,7 +36,7 @@ inline constexpr std::uint64_t kReservedOf128K = 16 * kKiB, kReservedOf16K = 4 *
 inline constexpr std::array<ArenaRegion, 3> kAn547Arenas = {{
     {"dtcm", 512 * kKiB - kReservedData},
     {"sram", 2 * kMiB},
-    {"ddr", 256 * kMiB},
+    {"ddr", 192 * kMiB},
 }};
 inline constexpr std::array<ArenaRegion, 1> kMps2Arenas = {{{"sram", 4 * kMiB - kReservedData}}};
 
@@ -49,7 +49,7 @@ inline constexpr std::array<ArenaRegion, 2> kNetduinoArenas = {{
 
 // The first five are for tests: fast to start, with room for anything. Real boards have their true memories.
 inline constexpr std::array<Board, 8> kBoards = {{
-    {"mps3-an547", "Cortex-M55", "m55", 8 * kMiB, kAn547Arenas, kReservedData},
+    {"mps3-an547", "Cortex-M55", "m55", 64 * kMiB, kAn547Arenas, kReservedData},
     {"mps2-an505", "Cortex-M33", "m33", 16 * kMiB, kMps2Arenas, kReservedData},
     {"mps2-an500", "Cortex-M7", "m7", 16 * kMiB, kMps2Arenas, kReservedData},
     {"mps2-an386", "Cortex-M4", "m4", 16 * kMiB, kMps2Arenas, kReservedData},

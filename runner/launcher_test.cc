@@ -165,8 +165,8 @@ TEST(Launcher, RefusesInputsOfTheWrongSize) {
 
 TEST(Launcher, RefusesAProgramThatTheBoardHasNoRoomFor) {
   RunRequest request = request_for();
-  request.program.resize((8 << 20) + 1);
-  EXPECT_NE(problem_of(request).find("mps3-an547 has room for 8388608"), std::string::npos) << problem_of(request);
+  request.program.resize((64 << 20) + 1);
+  EXPECT_NE(problem_of(request).find("mps3-an547 has room for 67108864"), std::string::npos) << problem_of(request);
 }
 
 TEST(Launcher, NamesOperatorsWithoutAKernel) {

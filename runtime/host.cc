@@ -121,12 +121,21 @@ std::string problem(const Failure& failure, const pte::MethodView& method, std::
   }
 }
 
-std::string advice(Error error) {
+// Our own operators are in programs of our own compiler; others may come with a file whose model nobody has.
+bool is_ours(const std::string& operator_name) { return operator_name.starts_with("cormorant::"); }
+
+std::string advice(Error error, bool is_of_ours = true) {
   switch (error) {
     case Error::has_delegate:
       return "export the model again without a delegate (ExecuTorch: without --delegate)";
     case Error::unknown_operator:
-      return "compile the model again for this target; `cormorant operators` lists the supported operators";
+      return is_of_ours ? "the program is another version's: compile the model again with this one"
+                        : "`cormorant operators` lists the supported operators; compiling the model itself, exported "
+                          "as .pt2, avoids the others";
+    case Error::unsupported:
+      return is_of_ours ? ""
+                        : "the operator is supported, but not with these types, sizes or memory orders; compiling the "
+                          "model itself, exported as .pt2, avoids that";
     case Error::scratch_mismatch:
       return "the compiler and the kernel disagree about the scratch size: this is a bug in cormorant";
     default:
@@ -138,8 +147,9 @@ std::string advice(Error error) {
 
 // Missing operators are reported all at once.
 Diagnostic unknown_operators(std::span<const std::byte> pte, std::span<const Kernel* const> table) {
-  return {fmt::format("the operator table lacks: {}", fmt::join(missing_operators(pte, table), ", ")),
-          advice(Error::unknown_operator)};
+  const std::vector<std::string> missing = missing_operators(pte, table);
+  return {fmt::format("the operator table lacks: {}", fmt::join(missing, ", ")),
+          advice(Error::unknown_operator, std::all_of(missing.begin(), missing.end(), is_ours))};
 }
 
 }  // namespace
@@ -275,12 +285,13 @@ Diagnostic explain(const Failure& failure, std::span<const std::byte> pte, std::
   if (const auto program = pte::ProgramView::open(bytes.span()); program.ok()) {
     if (const auto found = program.value().method(method); found.ok()) view = found.value();
   }
+  const std::string name = operator_name(failure, view);
   const std::string what_to_do =
       stopped_without_memory(failure, view)
           ? "plan inputs and outputs (ExecuTorch: alloc_graph_input, alloc_graph_output) and "
             "keep the constants in the program"
-          : advice(failure.error);
-  return {problem(failure, view, pte), what_to_do, {}, operator_name(failure, view), place(failure)};
+          : advice(failure.error, name.empty() || is_ours(name));
+  return {problem(failure, view, pte), what_to_do, {}, name, place(failure)};
 }
 
 }  // namespace cormorant

@@ -262,24 +262,79 @@ TEST(PteReader, SurvivesTruncationAtEveryLength) {
   }
 }
 
-// As if the header were honest about a shorter flatbuffer: every structure in turn ends too early. Constants are taken
-// out of the root table first, because without its segments the file would not even open.
+template <class T>
+T load_at(std::span<const std::byte> bytes, std::size_t at) {
+  T value;
+  std::memcpy(&value, bytes.data() + at, sizeof value);
+  return value;
+}
+template <class T>
+void store_at(std::span<std::byte> bytes, std::size_t at, T value) {
+  std::memcpy(bytes.data() + at, &value, sizeof value);
+}
+
+// Constants are taken out of the root table, because without its segments the file would not even open.
+AlignedCopy without_segments(const std::string& name) {
+  AlignedCopy file = fixture(name);
+  const auto root = load_at<std::uint32_t>(file.bytes(), 0);
+  const auto vtable = root - load_at<std::uint32_t>(file.bytes(), root);
+  store_at<std::uint16_t>(file.bytes(), vtable + 14, 0);  // constant_segment
+  std::memset(file.bytes().data() + 24, 0, 16);           // no segments
+  return file;
+}
+
+// As if the header were honest about a shorter flatbuffer: every structure in turn ends too early.
 TEST(PteReader, SurvivesTruncatedFlatbuffers) {
-  const AlignedCopy file = fixture("deep_autoencoder");
-  std::byte* const base = file.bytes().data();
-  std::uint32_t root = 0, to_vtable = 0;
-  std::memcpy(&root, base, 4);
-  std::memcpy(&to_vtable, base + root, 4);
-  std::memset(base + (root - to_vtable) + 14, 0, 2);  // constant_segment
-  std::memset(base + 24, 0, 16);                      // no segments
+  const AlignedCopy file = without_segments("deep_autoencoder");
   int opened = 0;
   for (std::uint64_t size = 64; size < 7736; ++size) {
-    AlignedCopy cut(file.bytes().first(size));
-    std::memcpy(cut.bytes().data() + 16, &size, 8);
+    const AlignedCopy cut(file.bytes().first(size));
+    store_at(cut.bytes(), 16, size);
     opened += ProgramView::open(cut.bytes()).ok() ? 1 : 0;
     ReadAll::of(cut.bytes());
   }
   EXPECT_GT(opened, 7000);
+}
+
+// Tables share vtables, which mostly stand behind them, so that cutting a file off rarely leaves a table that ends in
+// the middle of a field. Here an integer's table is moved to the file's end, whole and with less and less of its
+// number.
+TEST(PteReader, RefusesATableThatEndsInTheMiddleOfAField) {
+  const AlignedCopy file = without_segments("deep_autoencoder");
+  const std::span<const std::byte> flat = file.bytes().first(7736);
+  // With `left` bytes of the number of the table that `offset` leads to, and something added to it.
+  const auto moved = [&](std::size_t offset, std::size_t left, std::uint64_t more) {
+    const std::size_t table = offset + load_at<std::uint32_t>(flat, offset);
+    const auto vtable = static_cast<std::uint32_t>(table) - load_at<std::uint32_t>(flat, table);  // on either side
+    const auto distance = load_at<std::uint16_t>(flat, vtable + 4);
+    std::vector<std::byte> bytes(flat.begin(), flat.end());
+    bytes.insert(bytes.end(), flat.begin() + static_cast<std::ptrdiff_t>(table),
+                 flat.begin() + static_cast<std::ptrdiff_t>(table + distance + 8));
+    store_at(bytes, flat.size() + distance, load_at<std::uint64_t>(bytes, flat.size() + distance) + more);
+    bytes.resize(flat.size() + distance + left);
+    store_at(bytes, flat.size(), static_cast<std::uint32_t>(flat.size() - vtable));
+    store_at(bytes, offset, static_cast<std::uint32_t>(flat.size() - offset));
+    store_at(bytes, 16, std::uint64_t{bytes.size()});
+    return ReadAll::of(AlignedCopy(bytes).bytes());
+  };
+  // Whether it may be an offset to a table of one field; of these some are numbers.
+  const auto may_lead_to_a_number = [&](std::size_t offset) {
+    const std::uint64_t table = offset + std::uint64_t{load_at<std::uint32_t>(flat, offset)};
+    if (table == offset || table % 4 != 0 || table + 16 > flat.size()) return false;
+    const auto vtable = static_cast<std::uint32_t>(table) - load_at<std::uint32_t>(flat, table);
+    if (vtable % 2 != 0 || vtable + std::uint64_t{6} > flat.size()) return false;
+    return load_at<std::uint16_t>(flat, vtable) == 6 && load_at<std::uint16_t>(flat, vtable + 4) == 4;
+  };
+  const AlignedCopy whole(flat);
+  const Summary before = ReadAll::of(whole.bytes());
+  int numbers = 0;
+  for (std::size_t offset = 64; offset + 4 <= flat.size() && numbers < 3; offset += 4) {
+    if (!may_lead_to_a_number(offset) || moved(offset, 8, 1).integer_sum != before.integer_sum + 1) continue;
+    ++numbers;
+    for (std::size_t left = 0; left < 8; ++left)
+      EXPECT_EQ(moved(offset, left, 0).integers, before.integers - 1) << left;
+  }
+  EXPECT_EQ(numbers, 3);
 }
 
 TEST(PteReader, SurvivesEveryByteChanged) {

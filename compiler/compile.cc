@@ -168,6 +168,39 @@ void give_steps_macs(const ir::Graph& graph, Facts& facts) {
   }
 }
 
+// 4-bit weights are unpacked into scratch, which in small networks is most of the arena.
+void warn_of_unpacking(Facts& facts) {
+  const emit::Step* largest = nullptr;
+  for (const emit::Step& step : facts.steps) {
+    if (step.op.find("nibbles") == std::string::npos) continue;
+    if (largest == nullptr || step.scratch_bytes > largest->scratch_bytes) largest = &step;
+  }
+  constexpr std::int64_t kMuch = 4;  // a quarter
+  const std::int64_t arena = arena_bytes(facts);
+  if (largest == nullptr || largest->scratch_bytes * kMuch < arena) return;
+  facts.warnings.push_back(
+      fmt::format("unpacking 4-bit weights takes up to {} of the arena's {} bytes, in layer {}: compare with "
+                  "--scheme=8w8a if RAM matters more than flash",
+                  largest->scratch_bytes, arena, largest->source.empty() ? largest->node : largest->source));
+}
+
+// Whether some layer is to have 16-bit activations, and is not one of a stream, whose recurrences carry on by
+// themselves.
+bool wants_words(const Options& options) {
+  const auto is_wide = [](const quantizer::LayerSettings& layer) { return layer.precision == ops::Precision::w8a16; };
+  return options.quantize && !options.bits && !options.stream &&
+         (options.scheme == ops::Precision::w8a16 || std::ranges::any_of(options.layers, is_wide));
+}
+
+// A recurrent layer that is to have 16-bit activations: sums, products and functions of every step have kernels for
+// them. Long sequences would be too many instructions, and keep 8 bits.
+bool is_recurrence_in_words(const ir::Node& node, const Options& options) {
+  constexpr std::int64_t kMostSteps = 32;
+  if (node.op != "aten.recurrent" || node.tensor("input")->type.shape.at(0) > kMostSteps) return false;
+  const auto own = quantizer::settings_for(options.layers, node.location.module).precision;
+  return own.value_or(options.scheme) == ops::Precision::w8a16;
+}
+
 }  // namespace
 
 Stages default_stages(const Options& options) {
@@ -199,6 +232,13 @@ Stages default_stages(const Options& options) {
   if (config.runtime == ops::Runtime::executorch) {
     stages.in_float.insert(stages.in_float.begin(),
                            {"write_out", "ExecuTorch has no kernel for recurrent layers", pass(passes::write_out)});
+  }
+  if (config.runtime == ops::Runtime::cormorant && wants_words(options)) {
+    stages.in_float.insert(
+        stages.in_float.begin(),
+        {"write_out", "recurrent layers have no kernel with 16-bit activations", [](ir::Graph& g, Context& c) {
+           passes::write_out(g, [&](const ir::Node& n) { return is_recurrence_in_words(n, c.options); });
+         }});
   }
   stages.quantize = {
       {"quantize", "ranges from calibration or from the model; weights, biases, activations become integers",
@@ -354,6 +394,7 @@ Compiled Compilation::emit(const emit::MemoryMap& memory) {
   facts_.constants = std::move(emitted.constants);
   facts_.outputs_from = std::move(emitted.outputs_from);
   give_steps_macs(graph_, facts_);
+  warn_of_unpacking(facts_);
   return {std::move(emitted.program), std::move(facts_)};
 }
 

@@ -147,15 +147,17 @@ ir::Value* reshaped_constant(const Rewriter& rewriter, const char* name, const i
   type.dim_order.clear();
   const ir::Shape from = std::exchange(type.shape, repeat ? shape : with_rank(value.type.shape, shape.size()));
   if (!repeat) return rewriter.graph.add_constant(rewriter.node.name + "_" + name, std::move(type), value.data);
-  const auto data = value.data.as<std::int8_t>();
   const BroadcastWalk walk = broadcast_walk(from, shape);
-  std::vector<std::int8_t> repeated;
-  repeated.reserve(static_cast<std::size_t>(type.elements()));
-  for (const std::size_t row : walk.rows) {
-    for (std::int64_t i = 0; i < (shape.empty() ? 1 : shape.back()); ++i)
-      repeated.push_back(data[row + static_cast<std::size_t>(i) * walk.step]);
-  }
-  return rewriter.constant(name, std::move(type), std::span<const std::int8_t>(repeated));
+  const auto repeated = [&]<class T>(std::span<const T> data) {
+    std::vector<T> all;
+    all.reserve(static_cast<std::size_t>(type.elements()));
+    for (const std::size_t row : walk.rows) {
+      for (std::int64_t i = 0; i < (shape.empty() ? 1 : shape.back()); ++i)
+        all.push_back(data[row + static_cast<std::size_t>(i) * walk.step]);
+    }
+    return rewriter.constant(name, std::move(type), std::span<const T>(all));
+  };
+  return type.dtype == DType::i16 ? repeated(value.data.as<std::int16_t>()) : repeated(value.data.as<std::int8_t>());
 }
 
 void require_executorch_can(const ir::Node& node, const ir::Shape& operand, ExecutorchBroadcast allowed) {
@@ -190,7 +192,8 @@ ir::Value* full_rank_operand(const Rewriter& rewriter, const char* name, Executo
 
 }  // namespace
 
-Operands broadcast_operands(const Rewriter& rewriter, ExecutorchBroadcast allowed, const ir::QuantParams* constants) {
+Operands broadcast_operands(const Rewriter& rewriter, ExecutorchBroadcast allowed, const ir::QuantParams* constants,
+                            WordsFor words) {
   ir::Node& node = rewriter.node;
   for (const char* name : {"self", "other"}) {
     const ir::Value* value = node.tensor(name);
@@ -199,7 +202,8 @@ Operands broadcast_operands(const Rewriter& rewriter, ExecutorchBroadcast allowe
     if (!value->type.quant || is_foreign) node.set(name, quantized_constant(rewriter, name, *value, constants));
   }
   if (has_words(node)) {
-    require_words(rewriter, {"self", "other"});
+    if (words == WordsFor::ours) require_own_runtime(rewriter);
+    require_symmetric_words(node, {node.tensor("self"), node.tensor("other")});
     return {full_rank_operand(rewriter, "self", allowed), full_rank_operand(rewriter, "other", allowed)};
   }
   for (const ir::Value* value : {node.tensor("self"), node.tensor("other"), node.result()}) {

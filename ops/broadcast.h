@@ -72,9 +72,11 @@ struct Operands {
   ir::Value* self;
   ir::Value* other;
 };
+// Which runtimes have the operator with 16-bit activations.
+enum class WordsFor : std::uint8_t { ours, every_runtime };
 // Constants come in the parameters that are given, else in their own.
 Operands broadcast_operands(const Rewriter& rewriter, ExecutorchBroadcast allowed,
-                            const ir::QuantParams* constants = nullptr);
+                            const ir::QuantParams* constants = nullptr, WordsFor words = WordsFor::ours);
 
 // The levels that the output is clamped to: its own range, or the activation that was fused into the node.
 struct Levels {

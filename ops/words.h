@@ -18,33 +18,34 @@ inline bool has_words(const ir::Node& node) {
   return quant && quant->dtype == DType::i16;
 }
 
-// Throws unless the runtime is ours and the operands are symmetric int16, as the result is.
-inline void require_words_of(const Rewriter& rewriter, const std::vector<const ir::Value*>& operands) {
-  const ir::Node& node = rewriter.node;
-  const auto fail = [&](std::string problem, std::string advice) {
-    throw InputError({.problem = std::move(problem),
-                      .advice = std::move(advice),
+// Throws unless the runtime is ours, which alone has 16-bit activations for nearly all operators.
+inline void require_own_runtime(const Rewriter& rewriter) {
+  if (rewriter.config.runtime != Runtime::executorch) return;
+  throw InputError({.problem = "ExecuTorch's Cortex-M kernels have no " + rewriter.node.op + " with 16-bit activations",
+                    .advice = "compile for our own runtime, or with --scheme=8w8a",
+                    .node = rewriter.node.name,
+                    .source = rewriter.node.location.text()});
+}
+
+// Throws unless the operands are symmetric int16, as the result is.
+inline void require_symmetric_words(const ir::Node& node, std::vector<const ir::Value*> operands) {
+  operands.push_back(node.result());
+  for (const ir::Value* value : operands) {
+    const auto& quant = value->type.quant;
+    if (quant && quant->dtype == DType::i16 && !quant->per_channel() && quant->zero_point() == 0) continue;
+    throw InputError({.problem = node.op + " mixes 16-bit activations with others, or they have a zero point",
+                      .advice = "quantize its operands and its result symmetrically to int16, one scale each",
                       .node = node.name,
                       .source = node.location.text()});
-  };
-  if (rewriter.config.runtime == Runtime::executorch) {
-    fail("ExecuTorch's Cortex-M kernels have no " + node.op + " with 16-bit activations",
-         "compile for our own runtime, or with --scheme=8w8a");
   }
-  const auto require = [&](const ir::Value* value) {
-    const auto& quant = value->type.quant;
-    if (quant && quant->dtype == DType::i16 && !quant->per_channel() && quant->zero_point() == 0) return;
-    fail(node.op + " mixes 16-bit activations with others, or they have a zero point",
-         "quantize its operands and its result symmetrically to int16, one scale each");
-  };
-  for (const ir::Value* operand : operands) require(operand);
-  require(node.result());
 }
-// The same of operands by their names.
+
+// Both, of operands by their names.
 inline void require_words(const Rewriter& rewriter, std::initializer_list<const char*> names) {
+  require_own_runtime(rewriter);
   std::vector<const ir::Value*> operands;
   for (const char* name : names) operands.push_back(rewriter.node.tensor(name));
-  require_words_of(rewriter, operands);
+  require_symmetric_words(rewriter.node, std::move(operands));
 }
 
 // A real factor for which kernels multiply integers below 2^31 by and take the upper half, rounded: factor · 2^32. None

@@ -3,6 +3,7 @@
 // Every graph rewrite, one sentence each. A pass is a free function; compiler/compile.cc puts them in order.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -15,8 +16,10 @@ namespace cormorant::passes {
 // Expressions of constants are computed now.
 void fold_constants(ir::Graph& graph);
 
-// Layers that ExecuTorch has no kernel for (recurrent ones) are expanded into the operators they consist of.
+// Layers that there is no kernel for (recurrent ones for ExecuTorch, or with 16-bit activations) are expanded into the
+// operators they consist of; only those that `which` wants.
 void write_out(ir::Graph& graph);
+void write_out(ir::Graph& graph, const std::function<bool(const ir::Node&)>& which);
 
 // What is computed twice is computed once.
 void merge_duplicates(ir::Graph& graph);

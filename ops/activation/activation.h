@@ -22,6 +22,7 @@
 #define CORMORANT_ACTIVATION_KERNELS(OURS, THEIRS, FOREIGN) \
   THEIRS(cortex_m, quantized_activation, out, scalar_dsp_mve, load_activation, execute, w8a8, QuantizedActivation) \
   OURS(activation, words, words, load_words_activation, execute_words, w8a16, WordsActivation) \
+  OURS(activation, mve_words, mve_words, load_words_activation, execute_words, w8a16, WordsActivation) \
   OURS(requantize, words, words, load_words_requantize, execute_words_requantize, w8a16, WordsRequantize) \
   CORMORANT_PORTABLE(THEIRS, abs, Unary) CORMORANT_PORTABLE(THEIRS, acos, Unary) CORMORANT_PORTABLE(THEIRS, acosh, Unary) \
   CORMORANT_PORTABLE(THEIRS, asin, Unary) CORMORANT_PORTABLE(THEIRS, asinh, Unary) CORMORANT_PORTABLE(THEIRS, atan, Unary) \
@@ -79,8 +80,12 @@ struct QuantizedActivation {
 
 inline constexpr std::int32_t kTableEntries = 256;
 
-// 16-bit activations: a table of 2^bits + 1 values, in 2^-kWordsFraction of a step, between which the kernel
-// interpolates. The compiler takes as many as bring every result within a step of the exact function.
+// 16-bit activations: a table of values in 2^-kWordsFraction of a step, between which the kernel interpolates. The
+// inputs are divided into 2^bits segments, and each of them into 2^n parts: many where the function bends, one where it
+// is straight. The compiler takes as few as bring every result within a step of the exact function. The table holds
+//   bits
+//   2^bits segments: where its values begin, times 16, plus the binary logarithm of a part's inputs
+//   the values at the beginning of every part, in order, and the one after the last
 template <class W>
 struct WordsActivation {
   static constexpr Overlap kOverlap = Overlap::in_place;
@@ -96,14 +101,31 @@ struct WordsActivation {
   }
 };
 inline constexpr std::int32_t kWordsFraction = 7;
-inline constexpr std::int32_t kFewestWordsBits = 9;
+inline constexpr std::int32_t kFewestWordsBits = 5;
+inline constexpr std::int32_t kMostWordsBits = 8;
 
-// The 2^-kWordsFraction of a step that a table of 2^bits + 1 entries has for x.
-constexpr std::int32_t interpolated(const std::int32_t* table, std::int32_t bits, std::int32_t x) {
-  const std::int32_t shift = 16 - bits;
-  const std::int32_t at = (x + 32768) >> shift;
-  const std::int32_t rest = (x + 32768) & ((1 << shift) - 1);
-  return table[at] + (((table[at + 1] - table[at]) * rest) >> shift);
+struct WordsTable {
+  const std::int32_t* segments;
+  const std::int32_t* values;
+  std::int32_t segment_bits;  // the binary logarithm of a segment's inputs
+};
+constexpr WordsTable words_table(const std::int32_t* table) {
+  return {table + 1, table + 1 + (1 << table[0]), 16 - table[0]};
+}
+
+// The 2^-kWordsFraction of a step that a table has for x.
+constexpr std::int32_t interpolated(const WordsTable& table, std::int32_t x) {
+  const std::int32_t inputs = x + 32768;
+  const std::int32_t segment = table.segments[inputs >> table.segment_bits];
+  const std::int32_t shift = segment & 15;
+  const std::int32_t rest = inputs & ((1 << table.segment_bits) - 1);
+  const std::int32_t* value = table.values + (segment >> 4) + (rest >> shift);
+  return value[0] + (((value[1] - value[0]) * (rest & ((1 << shift) - 1))) >> shift);
+}
+// Whether the difference of neighbours, times what is between them, fits 32 bits.
+constexpr bool can_interpolate(std::int32_t difference, std::int32_t shift) {
+  const std::int32_t largest = 0x7fffffff >> shift;
+  return difference <= largest && difference >= -largest;
 }
 constexpr std::int32_t rounded_word(std::int32_t value) {
   const std::int32_t level = (value + (1 << (kWordsFraction - 1))) >> kWordsFraction;

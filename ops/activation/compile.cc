@@ -79,6 +79,11 @@ ir::Value* lower_requantize(const Rewriter& rewriter) {
       ->result();
 }
 
+const char* words_variant(const Target& target) {
+  const bool has_vectors = !target.is_any() && target.isa == Isa::mve;
+  return has_vectors ? names::cormorant_activation_mve_words : names::cormorant_activation_words;
+}
+
 ir::Value* lower_words(const Rewriter& rewriter) {
   const ir::Node& node = rewriter.node;
   require_words(rewriter, {"self"});
@@ -94,7 +99,7 @@ ir::Value* lower_words(const Rewriter& rewriter) {
   ir::Value* constant = rewriter.constant("table", type, std::span<const std::int32_t>(*table));
   return rewriter
       .emit(WordsActivation<HostWorld>{.input = node.tensor("self"), .table = constant}, node.result()->type,
-            names::cormorant_activation_words)
+            words_variant(rewriter.config.target))
       ->result();
 }
 

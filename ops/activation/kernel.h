@@ -13,6 +13,13 @@ struct ActivationPlan {
   std::uint32_t count;
 };
 
+struct WordsActivationPlan {
+  const std::int16_t* input;  // may be the output
+  std::int16_t* output;
+  WordsTable table;
+  std::uint32_t count;
+};
+
 Error load_activation(Call& call);
 Error load_words_activation(Call& call);
 Error load_words_requantize(Call& call);

@@ -7,18 +7,10 @@
 namespace cormorant::ops {
 namespace {
 
-struct WordsActivationPlan {
-  const std::int16_t* input;  // may be the output
-  std::int16_t* output;
-  const std::int32_t* table;
-  std::uint32_t count;
-  std::uint8_t bits;
-};
-
 void execute_words(const void* raw) {
   const WordsActivationPlan p = *static_cast<const WordsActivationPlan*>(raw);
   for (std::uint32_t i = 0; i < p.count; ++i) {
-    p.output[i] = static_cast<std::int16_t>(rounded_word(interpolated(p.table, p.bits, p.input[i])));
+    p.output[i] = static_cast<std::int16_t>(rounded_word(interpolated(p.table, p.input[i])));
   }
 }
 
@@ -65,6 +57,29 @@ bool is_within(std::int32_t value, DType dtype) {
   return value >= -bound && value < bound;
 }
 
+// Every segment's values are in the table, and no interpolation between them leaves 32 bits.
+bool is_sound(const std::int32_t* table, std::int32_t size) {
+  if (size < 1 || table[0] < kFewestWordsBits || table[0] > kMostWordsBits) return false;
+  const std::int32_t segments = 1 << table[0];
+  const std::int32_t values = size - 1 - segments;
+  if (values < 1) return false;
+  const WordsTable t = words_table(table);
+  for (std::int32_t i = 0; i < values; ++i) {
+    if (t.values[i] < -(1 << 22) || t.values[i] > 1 << 22) return false;
+  }
+  for (std::int32_t i = 0; i < segments; ++i) {
+    const std::int32_t shift = t.segments[i] & 15;
+    const std::int32_t first = t.segments[i] >> 4;
+    if (shift > t.segment_bits) return false;
+    const std::int32_t parts = 1 << (t.segment_bits - shift);
+    if (first < 0 || first >= values || parts >= values - first) return false;
+    for (std::int32_t part = first; part < first + parts; ++part) {
+      if (!can_interpolate(t.values[part + 1] - t.values[part], shift)) return false;
+    }
+  }
+  return true;
+}
+
 }  // namespace
 
 Error load_words_activation(Call& call) {
@@ -74,22 +89,14 @@ Error load_words_activation(Call& call) {
   call.require(input.dtype == DType::i16 && out.dtype == DType::i16 && table.dtype == DType::i32, Error::bad_value);
   call.require(input.lies_like(out) && table.rank == 1 && table.constant, Error::bad_shape);
   if (call.error() != Error::ok) return call.error();
-  std::uint8_t bits = kFewestWordsBits;
-  while (bits < 16 && (1 << bits) + 1 < table.size(0)) ++bits;
-  call.require(table.size(0) == (1 << bits) + 1, Error::bad_shape);
-  // Differences of neighbours, times what is between them, fit 32 bits.
-  const auto* entries = table.as<const std::int32_t>();
-  for (std::int32_t i = 0; i < table.size(0); ++i) {
-    call.require(entries[i] >= -(1 << 22) && entries[i] <= 1 << 22, Error::bad_constant);
-    if (call.error() != Error::ok) return call.error();
-  }
+  call.require(is_sound(table.as<const std::int32_t>(), table.size(0)), Error::bad_constant);
+  if (call.error() != Error::ok) return call.error();
   auto* const plan = call.make_plan<WordsActivationPlan>();
   if (plan == nullptr) return call.error();
   *plan = {.input = input.as<const std::int16_t>(),
            .output = out.as<std::int16_t>(),
-           .table = entries,
-           .count = static_cast<std::uint32_t>(out.elements()),
-           .bits = bits};
+           .table = words_table(table.as<const std::int32_t>()),
+           .count = static_cast<std::uint32_t>(out.elements())};
   return Error::ok;
 }
 

@@ -20,7 +20,7 @@ using Table = std::array<std::int8_t, kTableEntries>;
 std::optional<Table> make_table(const std::function<double(double)>& function, const ir::QuantParams& input,
                                 const ir::QuantParams& output);
 
-// For WordsActivation: the smallest table with which every result is within a step of the function. Undefined places
+// For WordsActivation: a small table with which every result is within a step of the function. Undefined places
 // continue with the nearest defined one. None if the function is undefined everywhere.
 std::optional<std::vector<std::int32_t>> make_words_table(const std::function<double(double)>& function,
                                                           const ir::QuantParams& input, const ir::QuantParams& output);

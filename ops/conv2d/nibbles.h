@@ -32,8 +32,23 @@ constexpr bool is_computable(const Variant& variant, const conv::Geometry& g) {
 
 struct Stream {
   conv2d::Stream bytes;
+  std::uint32_t room;
 
-  constexpr Stream(const Variant& variant, const conv::Geometry& g) : bytes(variant.bytes.layout, g) {}
+  constexpr Stream(const Variant& variant, const conv::Geometry& g)
+      : bytes(variant.bytes.layout, g), room(room_for(g)) {}
+
+  // For unpacked records: as much as the layer's images take, so that it is not for these that a small network needs
+  // several times its memory; with more, fewer passes copy patches.
+  static constexpr std::uint32_t room_for(const conv::Geometry& g) {
+    constexpr std::uint32_t kLeast = 512, kMost = 8192;
+    const auto image = [](std::uint32_t channels, std::uint32_t width, std::uint32_t height) {
+      const std::uint32_t row = channels * width;  // of 16-bit numbers
+      return row >= kMost || row * height >= kMost ? kMost : row * height;
+    };
+    const std::uint32_t images =
+        image(g.in_channels, g.in_width, g.in_height) + image(g.out_channels, g.out_width, g.out_height);
+    return images < kLeast ? kLeast : images > kMost ? kMost : images;
+  }
 
   [[nodiscard]] constexpr std::uint32_t weights() const { return bytes.block() * bytes.padded_patch(); }
   [[nodiscard]] constexpr std::uint32_t packed_weights() const { return round_up(weights(), 8) / 2; }
@@ -46,11 +61,10 @@ struct Stream {
     const std::uint32_t at = bytes.shifts_at();
     return at < bytes.weights_at() ? at : at - weights() + packed_weights();
   }
-  // Blocks that are unpacked at a time: as many as a few KB hold.
+  // Blocks that are unpacked at a time: as many as there is room for.
   [[nodiscard]] constexpr std::uint32_t pass() const {
-    constexpr std::uint32_t kBytes = 8192;
     std::uint32_t blocks = 1;
-    while (blocks < bytes.blocks() && (blocks + 1) * bytes.block_bytes() <= kBytes) ++blocks;
+    while (blocks < bytes.blocks() && (blocks + 1) * bytes.block_bytes() <= room) ++blocks;
     return blocks;
   }
   // The last eight weights may reach beyond their record.

@@ -33,12 +33,14 @@ std::vector<evaluate::Tensor> evaluate_div(const ir::Node& node, const evaluate:
 }
 
 QuantRule quantize(const ir::Node& node) {
-  return quantize_broadcast(node, {.output = QuantRule::Observe{}, .weights = {}});
+  return quantize_broadcast(node,
+                            {.output = QuantRule::Observe{}, .weights = {}, .precisions = precisions::w8a8_w8a16()});
 }
 
 ir::Value* lower(const Rewriter& rewriter) {
   const ir::Node& node = rewriter.node;
-  const Operands operands = broadcast_operands(rewriter, ExecutorchBroadcast::none);
+  // One of the few operators that ExecuTorch has in 16 bits, too.
+  const Operands operands = broadcast_operands(rewriter, ExecutorchBroadcast::none, nullptr, WordsFor::every_runtime);
   const ir::QuantParams& self = operands.self->type.quant.value();
   const ir::QuantParams& other = operands.other->type.quant.value();
   const ir::QuantParams& output = node.result()->type.quant.value();

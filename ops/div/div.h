@@ -7,7 +7,7 @@
 // the compiler finds for each of the 256 bytes that other can be an integer factor and a shift with which
 //     rounding_shift_right((self − zs) · factor, shift)
 // gives the float's result for every self. cormorant::div reads them from a table: no float, no division, and a product
-// of 32 bits.
+// of 32 bits. Quotients of 16-bit activations are divided in float.
 #pragma once
 
 #include <cstdint>
@@ -16,10 +16,10 @@
 #include "ops/kernel_list.h"
 #include "target/target.h"
 
-#define CORMORANT_DIV_KERNELS(OURS, THEIRS, FOREIGN)                              \
-  THEIRS(cortex_m, quantized_div, out, scalar, load, execute, w8a8, QuantizedDiv) \
-  OURS(div, scalar, scalar, load_table, execute_table, w8a8, TableDiv)            \
-  OURS(div, mve, mve, load_table, execute_table, w8a8, TableDiv)                  \
+#define CORMORANT_DIV_KERNELS(OURS, THEIRS, FOREIGN)                                    \
+  THEIRS(cortex_m, quantized_div, out, scalar, load, execute, w8a8_w8a16, QuantizedDiv) \
+  OURS(div, scalar, scalar, load_table, execute_table, w8a8, TableDiv)                  \
+  OURS(div, mve, mve, load_table, execute_table, w8a8, TableDiv)                        \
   THEIRS(aten, div, out, any_cpu, load_float, execute_float, f32, FloatBinary)
 CORMORANT_NAMES(CORMORANT_DIV_KERNELS)
 
@@ -92,7 +92,7 @@ constexpr std::int32_t apply_entry(std::int32_t entry, std::int32_t difference) 
   return ((static_cast<std::int32_t>(product + sign) >> (entry & 31)) + 1) >> 1;
 }
 
-// round(numerator / denominator · scale), ties away from zero, without the C library. Far beyond int8 it is
+// round(numerator / denominator · scale), ties away from zero, without the C library. Far beyond int16 it is
 // saturated.
 constexpr std::int32_t float_quotient(std::int32_t numerator, std::int32_t denominator, float scale) {
   if (denominator == 0) return 0;

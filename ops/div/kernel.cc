@@ -7,20 +7,25 @@ namespace cormorant::ops::div {
 namespace {
 
 bool is_int8(std::int32_t value) { return value >= -128 && value <= 127; }
+bool is_int16(std::int32_t value) { return value >= -32768 && value <= 32767; }
 
 }  // namespace
 
 // Kept out of line: the caller's frame is beneath everything that reads the arguments.
 [[gnu::noinline]] static Error plan_div(Call& call, QuantizedDiv<TargetWorld>& a) {
   LoadedBroadcast loaded;
-  read_int8_broadcast(call, a.self, a.other, a.out, loaded);
-  call.require(is_int8(a.self_zero_point) && is_int8(a.other_zero_point) && is_int8(a.output_zero_point),
-               Error::bad_value);
+  const bool wide = a.out.dtype == DType::i16;
+  const DType dtype = wide ? DType::i16 : DType::i8;
+  const auto fits = [&](std::int32_t value) { return wide ? is_int16(value) : is_int8(value); };
+  call.require(a.self.dtype == dtype && a.other.dtype == dtype && a.out.dtype == dtype, Error::bad_value);
+  call.require(fits(a.self_zero_point) && fits(a.other_zero_point) && fits(a.output_zero_point), Error::bad_value);
+  read_broadcast(call, a.self, a.other, a.out, loaded);
   Plan p{};
+  p.wide = wide;
   p.scale = a.output_scale;
   p.self_zero_point = static_cast<std::int16_t>(a.self_zero_point);
   p.other_zero_point = static_cast<std::int16_t>(a.other_zero_point);
-  p.output_zero_point = static_cast<std::int8_t>(a.output_zero_point);
+  p.output_zero_point = static_cast<std::int16_t>(a.output_zero_point);
   return store_plan(call, p, loaded);
 }
 

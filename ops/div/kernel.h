@@ -14,7 +14,8 @@ struct Plan {
   float scale;
   std::int16_t self_zero_point;
   std::int16_t other_zero_point;
-  std::int8_t output_zero_point;
+  std::int16_t output_zero_point;
+  bool wide;  // int16
 };
 
 Error load(Call& call);

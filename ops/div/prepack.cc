@@ -50,10 +50,11 @@ std::optional<std::vector<std::int32_t>> find_table(std::int32_t other_zero_poin
 
 ir::Value* prepack(const Rewriter& rewriter) {
   const auto call = read_node<QuantizedDiv<HostWorld>>(rewriter.node);
+  const ir::TensorType& type = rewriter.node.result()->type;
+  if (type.dtype == DType::i16) return nullptr;
   const auto table =
       find_table(static_cast<std::int32_t>(call.other_zero_point), static_cast<float>(call.output_scale));
   if (!table) return nullptr;
-  const ir::TensorType& type = rewriter.node.result()->type;
   TableDiv<HostWorld> packed{.self = call.self, .self_zero_point = call.self_zero_point, .other = call.other};
   packed.table =
       rewriter.constant("table", {DType::i32, {256}, {}, std::nullopt}, std::span<const std::int32_t>(*table));

@@ -47,8 +47,9 @@ constexpr Model kModels[] = {{"kws", "kws"},
                              {"kws-trained", "trained/kws", ops::Precision::w8a8, false},
                              {"vww-trained", "trained/vww", ops::Precision::w8a8, false},
                              {"ad-trained", "trained/ad", ops::Precision::w8a8, false}};
-// A core, or a core with a goal other than balanced: what --optimize trades there.
-constexpr const char* kCores[] = {"m55", "m33", "m7", "m4", "m3", "m0", "m4-speed", "m4-size", "m55-size", "m0-size"};
+// A core, or a core with a goal other than balanced: what --optimize trades there, and (-rows) --feed=rows.
+constexpr const char* kCores[] = {"m55",     "m33",      "m7",      "m4",      "m3",       "m0",     "m4-speed",
+                                  "m4-size", "m55-size", "m0-size", "m55-ram", "m55-rows", "m4-ram", "m4-rows"};
 // Dispatch is what the executor spends per operator outside its kernel.
 constexpr const char* kFigures[] = {"instructions", "cycles", "load",  "dispatch", "code",
                                     "model",        "arena",  "state", "stack"};
@@ -62,8 +63,15 @@ struct Flags {
 
 std::string directory = ".";
 
+bool is_fed(const std::string& core) { return core.ends_with("-rows"); }
+bool is_by_rows(const std::string& core) { return core.ends_with("-ram") || is_fed(core); }
+// Rows are for quantized images.
+bool has_rows(const Model& model) {
+  return model.is_checked && model.scheme == ops::Precision::w8a8 && model.name != std::string_view("ad");
+}
+
 // Calibrating takes longest, and gives the same integers for every core: done once per model, in the first compilation.
-ProgramFile compile_for(const Model& model, const Target& target) {
+ProgramFile compile_for(const Model& model, const std::string& core, const Target& target) {
   static std::map<std::string, ir::Graph> quantized;
   static std::mutex mutex;  // models are compiled by several threads
   const std::string base = directory + "/zoo/" + model.zoo;
@@ -71,6 +79,7 @@ ProgramFile compile_for(const Model& model, const Target& target) {
   options.config.target = target;
   options.quantize = true;
   options.scheme = model.scheme;
+  if (is_by_rows(core)) options.rows = compiler::RowsOptions{.feed = is_fed(core)};
   options.io = model.scheme == ops::Precision::w8a16 ? compiler::Io::int16 : compiler::Io::int8;
   const auto find_known = [&]() -> std::optional<ir::Graph> {
     const std::scoped_lock lock(mutex);
@@ -135,7 +144,7 @@ Target target_of(const std::string& core) {
 // One model on one core, with both compilers' code.
 Json measure_both(const Model& model, const std::string& core) {
   const Target target = target_of(core);
-  const ProgramFile program = compile_for(model, target);
+  const ProgramFile program = compile_for(model, core, target);
   const Arrays sample = first_sample(model);
   return {{"gcc", measure(program, sample, target, Compiler::gcc)},
           {"clang", measure(program, sample, target, Compiler::clang)}};
@@ -253,7 +262,11 @@ Json measure_all(const std::vector<std::string>& cores, bool only_checked) {
   std::vector<Model> models(std::begin(kModels), std::end(kModels));
   if (only_checked) std::erase_if(models, [](const Model& model) { return !model.is_checked; });
   Json results;
+  const std::vector<Model> all = std::move(models);
   for (const std::string& core : cores) {
+    models.clear();
+    std::ranges::copy_if(all, std::back_inserter(models),
+                         [&](const Model& model) { return !is_by_rows(core) || has_rows(model); });
     for (std::size_t i = 0; i < models.size(); i += 2) {
       std::optional<std::future<Json>> other;
       if (i + 1 < models.size()) other = std::async(std::launch::async, measure_both, std::cref(models[i + 1]), core);
@@ -351,7 +364,8 @@ int main(int argc, char** argv) {
   app.add_flag("--operators", flags.operators, "Figures per operator too");
   app.add_flag("--layers", flags.layers, "Instead of the models fifty layers, beside CMSIS-NN's cycles");
   app.add_option("--only", flags.only, "Of the layers those whose names hold this");
-  app.add_option("--cores", flags.cores, "Of m55, m33, m7, m4, m3, m0; m4-speed, m4-size for other goals")
+  app.add_option("--cores", flags.cores,
+                 "Of m55, m33, m7, m4, m3, m0; m4-speed, m4-size, m4-ram, m4-rows for other goals")
       ->delimiter(',');
   app.add_option("--root", cormorant::directory, "The project's folder");
   CLI11_PARSE(app, argc, argv);

@@ -7,6 +7,7 @@
 
 #include <fstream>
 #include <functional>
+#include <random>
 
 #include "base/diagnostic.h"
 #include "compiler/compile.h"
@@ -14,6 +15,7 @@
 #include "runner/process.h"
 #include "target/parse.h"
 #include "tests/command.h"
+#include "tests/conformance/conformance.h"
 
 namespace cormorant::tests {
 namespace {
@@ -33,10 +35,18 @@ void count_allocation(const volatile void* /*memory*/, std::size_t bytes) {
 }
 void count_release(const volatile void* /*memory*/) {}
 
+Work count(const std::function<void()>& run) {
+  [[maybe_unused]] static const int hooks = __sanitizer_install_malloc_and_free_hooks(count_allocation, count_release);
+  counted = {};
+  is_counting = true;
+  run();
+  is_counting = false;
+  return counted;
+}
+
 using MakeModel = std::function<std::string(int size)>;
 
 Work work_of(const std::string& text, bool quantize) {
-  [[maybe_unused]] static const int hooks = __sanitizer_install_malloc_and_free_hooks(count_allocation, count_release);
   compiler::Options options;
   options.config.target = parse_target("cortex-m55", "");
   options.quantize = quantize;
@@ -44,12 +54,10 @@ Work work_of(const std::string& text, bool quantize) {
   options.calibration = {2, [](std::size_t) {
                            return quantizer::Sample{evaluate::Tensor({1, 4}, std::vector<float>{-1, 0.5F, 0.25F, 1})};
                          }};
-  counted = {};
-  is_counting = true;
-  ir::Graph graph = compiler::import_text(text, "many.txt");
-  static_cast<void>(compiler::compile(graph, options));
-  is_counting = false;
-  return counted;
+  return count([&] {
+    ir::Graph graph = compiler::import_text(text, "many.txt");
+    static_cast<void>(compiler::compile(graph, options));
+  });
 }
 
 constexpr const char* kInput = "graph forward\ninput %v0 : f32[1,4]\n";
@@ -125,6 +133,45 @@ TEST(Limits, TwiceTheModelIsNotMuchMoreThanTwiceTheWork) {
       EXPECT_LE(static_cast<double>(twice.bytes), factor * static_cast<double>(once.bytes));
     }
   }
+}
+
+// Convolutions one after another, of which any number can be computed by rows together.
+ir::Graph convolutions(int size) {
+  ir::Graph graph;
+  std::mt19937 random(1);
+  ir::Value* value = conformance::int8_input(graph, {1, 4, 12, 6}, 0.1, 0);
+  for (int i = 0; i < size; ++i) {
+    ir::Value* weight = conformance::int8_weights(graph, {4, 4, 3, 3}, 0, random);
+    value = conformance::add_quantized(graph, "aten.conv2d",
+                                       {{"input", value},
+                                        {"weight", weight},
+                                        {"bias", conformance::int32_bias(graph, value, weight, random)},
+                                        {"stride", std::vector<std::int64_t>{1, 1}},
+                                        {"padding", std::vector<std::int64_t>{1, 1}},
+                                        {"dilation", std::vector<std::int64_t>{1, 1}},
+                                        {"groups", std::int64_t{1}}},
+                                       {1, 4, 12, 6}, 0.2, 1);
+  }
+  graph.add_output(value);
+  return graph;
+}
+
+// The search tries every group, with every size of batches.
+TEST(Limits, TheSearchForRowsGrowsNoFasterThanTheSquare) {
+  const auto work = [](int size) {
+    ir::Graph graph = convolutions(size);
+    compiler::Options options;
+    options.config.target = parse_target("cortex-m55", "");
+    options.io = compiler::Io::int8;
+    options.rows = compiler::RowsOptions{};
+    return count([&] { static_cast<void>(compiler::compile(graph, options)); });
+  };
+  work(2);  // what is made once for all models
+  const Work once = work(8);
+  const Work twice = work(16);
+  EXPECT_GT(once.pieces, 8 * 8U);
+  EXPECT_LE(twice.pieces, 4 * once.pieces);
+  EXPECT_LE(twice.bytes, 4 * once.bytes);
 }
 
 // ---- Memory ---------------------------------------------------------------------------------------------------------

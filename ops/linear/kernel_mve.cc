@@ -3,8 +3,11 @@
 // VMLADAVA adds 16 products to a core register, of which it can name the even ones only: eight sums, r0 to lr, share
 // each load of 16 inputs, and the odd registers hold everything else. The loop over groups is one piece of assembly,
 // because no compiler hands out that many registers, and because gcc 12 takes twice as many instructions.
+#include <arm_mve.h>
+
 #include "base/fixed_point.h"
 #include "kernels/frame.h"
+#include "kernels/requantize_mve.h"
 #include "ops/linear/kernel.h"
 
 namespace cormorant::ops::linear {
@@ -245,17 +248,66 @@ void execute_groups(const void* plan) {
 
 void execute_rows(const void* plan) { run_packed(*static_cast<const PackedPlan*>(plan), 0); }
 
-// An unpacked program: rows of the weight one by one.
+// Four rows of the weight at once, which share the loads of x; (x + offset) · w without a sum of weights, as two
+// products of bytes: x · w + offset · w, or where the offset is 128, which is no int8, its opposite, ~x · w − 127 · w.
+struct FourRows {
+  const std::int8_t* x;
+  std::uint32_t inputs;
+  std::int32_t offset;
+
+  [[nodiscard]] int32x4_t sums(const std::int8_t* weights) const {
+    const bool is_opposite = offset == 128;
+    const int8x16_t flipped = vdupq_n_s8(is_opposite ? -1 : 0);
+    const int8x16_t factor = vdupq_n_s8(static_cast<std::int8_t>(is_opposite ? -127 : offset));
+    const std::int8_t* from = x;
+    const std::int8_t *w0 = weights, *w1 = w0 + inputs, *w2 = w1 + inputs, *w3 = w2 + inputs;
+    std::int32_t a = 0, b = 0, c = 0, d = 0;
+    asm volatile(
+        "dlstp.8 lr, %[count]\n"
+        "1:\n\t"
+        "vldrb.u8 q0, [%[x]], #16\n\t"
+        "vldrb.u8 q1, [%[w0]], #16\n\t"
+        "veor q0, q0, %q[flipped]\n\t"
+        "vmladava.s8 %[a], q1, %q[factor]\n\t"
+        "vldrb.u8 q2, [%[w1]], #16\n\t"
+        "vmladava.s8 %[a], q0, q1\n\t"
+        "vldrb.u8 q1, [%[w2]], #16\n\t"
+        "vmladava.s8 %[b], q2, %q[factor]\n\t"
+        "vmladava.s8 %[b], q0, q2\n\t"
+        "vldrb.u8 q2, [%[w3]], #16\n\t"
+        "vmladava.s8 %[c], q1, %q[factor]\n\t"
+        "vmladava.s8 %[c], q0, q1\n\t"
+        "vmladava.s8 %[d], q2, %q[factor]\n\t"
+        "vmladava.s8 %[d], q0, q2\n\t"
+        "letp lr, 1b"
+        : [a] "+Te"(a), [b] "+Te"(b), [c] "+Te"(c), [d] "+Te"(d), [x] "+r"(from), [w0] "+r"(w0), [w1] "+r"(w1),
+          [w2] "+r"(w2), [w3] "+r"(w3)
+        : [count] "r"(inputs), [flipped] "w"(flipped), [factor] "w"(factor)
+        : "q0", "q1", "q2", "lr", "memory");
+    const int32x4_t all = {a, b, c, d};
+    return is_opposite ? vnegq_s32(all) : all;
+  }
+};
+
+// An unpacked program.
 void execute(const void* plan) {
   const auto& p = *static_cast<const Plan*>(plan);
   const std::int8_t* x = p.input;
   std::int8_t* out = p.out;
+  const int32x4_t left = vdupq_n_s32(p.shift > 0 ? p.shift : 0), right = vdupq_n_s32(p.shift > 0 ? 0 : p.shift);
   for (std::uint32_t row = 0; row < p.rows; ++row, x += p.inputs) {
+    const FourRows four{x, p.inputs, p.input_offset};
     const std::int8_t* weights = p.weights;
-    for (std::uint32_t n = 0; n < p.outputs; ++n, weights += p.inputs) {
-      const std::int32_t bias = p.bias == nullptr ? 0 : p.bias[n];
-      const std::int32_t sum =
-          p.input_offset == 0 ? dot(bias, x, weights, p.inputs) : dot(bias, x, weights, p.inputs, p.input_offset);
+    std::uint32_t n = 0;
+    for (; n + 4 <= p.outputs; n += 4, weights += 4 * p.inputs, out += 4) {
+      int32x4_t level = four.sums(weights);
+      if (p.bias != nullptr) level = vaddq_s32(level, vldrwq_s32(p.bias + n));
+      level = vaddq_n_s32(requantize_mve(level, vdupq_n_s32(p.multiplier), left, right), p.output_offset);
+      level = vminq_s32(vmaxq_s32(level, vdupq_n_s32(p.activation_min)), vdupq_n_s32(p.activation_max));
+      vstrbq_s32(out, level);
+    }
+    for (; n < p.outputs; ++n, weights += p.inputs) {
+      const std::int32_t sum = dot(p.bias == nullptr ? 0 : p.bias[n], x, weights, p.inputs, p.input_offset);
       const std::int32_t level = requantize(sum, p.multiplier, p.shift) + p.output_offset;
       *out++ = static_cast<std::int8_t>(clamp(level, p.activation_min, p.activation_max));
     }

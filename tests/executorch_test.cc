@@ -210,6 +210,7 @@ const Foreign kPrograms[] = {
     {"upsampler_nhwc_m55", "cortex-m55"},
     {"upsampler_nhwc_m0", "cortex-m0"},
     {"tcn_m0", "cortex-m0"},
+    {"batch_norm_m55", "cortex-m55"},
     {"squeeze_excite_m55", "cortex-m55"},
     {"squeeze_excite_m4", "cortex-m4"},
     {"squeeze_excite_m0", "cortex-m0"},

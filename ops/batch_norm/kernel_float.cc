@@ -97,8 +97,8 @@ Error load(Call& call) {
   Signature a;
   if (!call.read_signature(a)) return call.error();
   if constexpr (requires { a.training; }) call.require(!a.training, Error::unsupported);
-  call.require(is_f32(a.input) && is_f32(a.out0) && a.input.is_contiguous() && a.out0.is_contiguous(),
-               Error::unsupported);
+  const bool is_last = a.input.rank == 4 && a.input.is_channels_last();
+  call.require(is_f32(a.input) && is_f32(a.out0) && (a.input.is_contiguous() || is_last), Error::unsupported);
   call.require(a.input.lies_like(a.out0) && a.input.rank >= 2 && a.input.elements() > 0, Error::bad_shape);
   if (call.error() != Error::ok) return call.error();
   const std::int32_t channels = a.input.sizes[1];
@@ -109,8 +109,9 @@ Error load(Call& call) {
   if (call.error() != Error::ok) return call.error();
   auto* const plan = call.make_plan<Plan>();
   if (plan == nullptr) return call.error();
-  const auto batch = static_cast<std::uint32_t>(a.input.sizes[0]);
   const auto count = static_cast<std::uint32_t>(channels);
+  const std::uint32_t planes = static_cast<std::uint32_t>(a.input.elements()) / count;
+  const auto batch = a.input.is_contiguous() ? static_cast<std::uint32_t>(a.input.sizes[0]) : planes;
   *plan = {.input = a.input.template as<const float>(),
            .weight = a.weight.template as<const float>(),
            .bias = a.bias.template as<const float>(),
@@ -119,22 +120,23 @@ Error load(Call& call) {
            .output = a.out0.template as<float>(),
            .batch = batch,
            .channels = count,
-           .inner = static_cast<std::uint32_t>(a.input.elements()) / (batch * count),
+           .inner = planes / batch,
            .eps = a.eps};
   return Error::ok;
 }
 
 void execute(const void* plan) {
   const auto& p = *static_cast<const Plan*>(plan);
-  const float* in = p.input;
-  float* out = p.output;
-  for (std::uint32_t n = 0; n < p.batch; ++n) {
-    for (std::uint32_t c = 0; c < p.channels; ++c) {
-      const float factor = 1 / float_math::sqrt(p.variance[c] + p.eps);
-      const float weight = p.weight == nullptr ? 1 : p.weight[c];
-      const float bias = p.bias == nullptr ? 0 : p.bias[c];
-      const float mean = p.mean[c];
-      for (std::uint32_t i = 0; i < p.inner; ++i) *out++ = (*in++ - mean) * factor * weight + bias;
+  for (std::uint32_t c = 0; c < p.channels; ++c) {
+    const float factor = 1 / float_math::sqrt(p.variance[c] + p.eps);
+    const float weight = p.weight == nullptr ? 1 : p.weight[c];
+    const float bias = p.bias == nullptr ? 0 : p.bias[c];
+    const float mean = p.mean[c];
+    for (std::uint32_t n = 0; n < p.batch; ++n) {
+      const std::uint32_t first = (n * p.channels + c) * p.inner;
+      for (std::uint32_t i = first; i < first + p.inner; ++i) {
+        p.output[i] = (p.input[i] - mean) * factor * weight + bias;
+      }
     }
   }
 }

@@ -179,9 +179,9 @@ void warn_of_unpacking(Facts& facts) {
   const std::int64_t arena = arena_bytes(facts);
   if (largest == nullptr || largest->scratch_bytes * kMuch < arena) return;
   facts.warnings.push_back(
-      fmt::format("unpacking 4-bit weights takes up to {} of the arena's {} bytes, in layer {}: compare with "
-                  "--scheme=8w8a if RAM matters more than flash",
-                  largest->scratch_bytes, arena, largest->source.empty() ? largest->node : largest->source));
+      fmt::format("4-bit weights take RAM: they are unpacked into up to {} bytes of scratch, in layer {}, and results "
+                  "cannot overwrite their inputs; the arena has {} bytes, compare with --scheme=8w8a",
+                  largest->scratch_bytes, largest->source.empty() ? largest->node : largest->source, arena));
 }
 
 // Whether some layer is to have 16-bit activations, and is not one of a stream, whose recurrences carry on by

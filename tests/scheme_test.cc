@@ -50,6 +50,7 @@ TEST_P(SchemeOnZoo, KeepsTheAccuracyOfTheFloatModel) {
   const Ran compiled = cormorant(directory.path(), compile(e.model, {"--scheme=" + e.scheme}));
   ASSERT_EQ(compiled.status, 0) << compiled.err;
   EXPECT_EQ(compiled.json().at("scheme"), e.scheme);
+  EXPECT_EQ(compiled.err.find("4-bit weights take RAM") != std::string::npos, e.scheme == "4w8a") << compiled.err;
   EXPECT_TRUE(compiled.json().at("float_operators").empty());
   const Ran ran = cormorant(directory.path(), {"evaluate", "model.pte", "--data", zoo(e.model + "_test.npz"), "--float",
                                                zoo(e.model + ".pt2"), "--json"});
@@ -58,6 +59,33 @@ TEST_P(SchemeOnZoo, KeepsTheAccuracyOfTheFloatModel) {
   constexpr double kRounding = 1e-9;
   EXPECT_GE(scores.at("accuracy").get<double>(), scores.at("float_accuracy").get<double>() - e.may_lose - kRounding);
   EXPECT_GE(scores.at("sqnr_db").get<double>(), e.least_sqnr_db);
+}
+
+// Attention, normalisation and recurrent layers have 16-bit activations like all else: nothing falls back.
+TEST(SchemeOnTransformersAndRecurrences, IsThatOfEveryNode) {
+  const TemporaryDirectory directory;
+  struct {
+    std::string model;
+    std::vector<std::string> more;
+    double least_sqnr_db;
+  } table[] = {{"architectures/vit", {}, 37}, {"listening/anomaly", {"--sequence"}, 37}};
+  for (const auto& t : table) {
+    std::vector<std::string> options = t.more;
+    options.emplace_back("--scheme=8w16a");
+    const Ran compiled = cormorant(directory.path(), compile(t.model, options));
+    ASSERT_EQ(compiled.status, 0) << compiled.err;
+    const nlohmann::json explained = compiled.json();
+    for (const auto& node : explained.at("nodes")) {
+      if (node.contains("precision")) EXPECT_EQ(node.at("precision"), "8w16a") << node;
+    }
+    std::vector<std::string> evaluation = {
+        "evaluate", "model.pte",           "--data", zoo(t.model + "_calibration.npz"),
+        "--float",  zoo(t.model + ".pt2"), "--json"};
+    evaluation.insert(evaluation.end(), t.more.begin(), t.more.end());
+    const Ran ran = cormorant(directory.path(), evaluation);
+    ASSERT_EQ(ran.status, 0) << ran.err;
+    EXPECT_GE(ran.json().at("sqnr_db").get<double>(), t.least_sqnr_db) << t.model;
+  }
 }
 
 TEST(SchemeOfLayers, IsWhatTheFileSays) {

@@ -87,6 +87,27 @@ TEST(Nibbles, TakeHalfOfTheFlash) {
   EXPECT_EQ(mve.total(), 64 * 64 / 2 + 64 * 10);
 }
 
+// Small layers have small scratch, large ones no more than 8 KB: both as long as one block fits.
+TEST(Nibbles, AreUnpackedIntoNoMoreThanTheImagesTake) {
+  const auto bytes = [](std::uint16_t size) {
+    const conv::Geometry g{.in_height = size,
+                           .in_width = size,
+                           .in_channels = 64,
+                           .out_height = size,
+                           .out_width = size,
+                           .out_channels = 200,
+                           .inputs_per_group = 64,
+                           .outputs_per_group = 200};
+    return nibbles::Stream(nibbles::kMve, g).pass_bytes();
+  };
+  EXPECT_LE(bytes(1), 512U + 16U);
+  EXPECT_GT(bytes(1), 256U);
+  EXPECT_LE(bytes(4), 4U * 4U * 264U + 16U);
+  EXPECT_GT(bytes(4), 4U * 4U * 264U / 2);
+  EXPECT_LE(bytes(100), 8192U + 16U);
+  EXPECT_GT(bytes(100), 8192U / 2);
+}
+
 TEST(Nibbles, AreSignedWhateverTheirNeighbours) {
   for (std::uint32_t value = 0; value < 16; ++value) {
     const auto expected = static_cast<std::uint8_t>(value < 8 ? value : value + 240);

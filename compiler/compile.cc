@@ -46,6 +46,22 @@ void warn_of_nan(const ir::Graph& graph, Facts& facts) {
   }
 }
 
+// Kernels with slopes have 8-bit weights and activations, and their layers one range; where bits are to be chosen, a
+// setting is for the convolution or the function alone, or the model brings numbers for each, both stay.
+void fuse_slopes(ir::Graph& graph, Context& context) {
+  const Options& options = context.options;
+  if (!options.quantize || options.scheme != ops::Precision::w8a8 || options.bits) return;
+  if (quantizer::is_quantized_model(graph)) return;
+  passes::fuse_slopes(graph, [&](const ir::Node& convolution, const ir::Node& function) {
+    return std::ranges::all_of(options.layers, [&](const quantizer::LayerSettings& layer) {
+      const bool is_for_both = layer.covers(convolution.location.module);
+      if (is_for_both != layer.covers(function.location.module)) return false;
+      const bool is_w8a8 = layer.precision.value_or(ops::Precision::w8a8) == ops::Precision::w8a8;
+      return !is_for_both || (is_w8a8 && !layer.keep_float.value_or(false));
+    });
+  });
+}
+
 // The size of the program for a graph quantized in a particular way.
 quantizer::Footprint footprint_of(ir::Graph graph, const Options& from) {
   Options options = from;
@@ -229,6 +245,10 @@ Stages default_stages(const Options& options) {
       {"fuse_activations", "the clamped range is the one to quantize", pass(passes::fuse_activations)},
       {"keep_hardswish", "a model quantized by ExecuTorch gets ExecuTorch's bits", pass(passes::keep_hardswish)},
   };
+  if (config.runtime == ops::Runtime::cormorant && !config.target.is_any()) {
+    const auto clamps = std::ranges::find(stages.in_float, "fuse_activations", &Stage::name);
+    stages.in_float.insert(clamps, {"fuse_slopes", "a PReLU is a multiplier for sums below zero", fuse_slopes});
+  }
   if (config.runtime == ops::Runtime::executorch) {
     stages.in_float.insert(stages.in_float.begin(),
                            {"write_out", "ExecuTorch has no kernel for recurrent layers", pass(passes::write_out)});

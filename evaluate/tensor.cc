@@ -106,7 +106,25 @@ Tensor constant_tensor(const ir::Value& value) {
   return {type.shape, std::move(out)};
 }
 
+namespace {
+
+// One slope for all, or one per channel (dimension 1), for what is below zero.
+Tensor with_slopes(const std::vector<double>& slopes, Tensor result) {
+  std::size_t area = 1;
+  for (std::size_t d = 2; d < result.shape.size(); ++d) area *= static_cast<std::size_t>(result.shape[d]);
+  std::vector<float> out(result.values().begin(), result.values().end());
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    if (out[i] < 0) out[i] *= static_cast<float>(slopes[i / area % slopes.size()]);
+  }
+  return {std::move(result.shape), std::move(out)};
+}
+
+}  // namespace
+
 Tensor with_activation(const ir::Node& node, Tensor result) {
+  if (node.has("activation_slopes")) {
+    result = with_slopes(std::get<std::vector<double>>(node.get("activation_slopes")), std::move(result));
+  }
   if (!node.has("activation_min") && !node.has("activation_max")) return result;
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   const float low = node.has("activation_min") ? static_cast<float>(node.number("activation_min")) : -kInfinity;

@@ -35,8 +35,8 @@ struct Tensor {
 // stand for.
 [[nodiscard]] Tensor constant_tensor(const ir::Value& value);
 
-// For an operator with a fused clamp: its result limited to the node's activation_min and activation_max, as far as it
-// has them.
+// For an operator with a fused clamp, and with a PReLU before it: its result times the node's activation_slopes where
+// it is below zero, then limited to the node's activation_min and activation_max, as far as it has them.
 [[nodiscard]] Tensor with_activation(const ir::Node& node, Tensor result);
 
 // A graph's constants as floats: converted on first use, then shared by the frames of all samples and threads.

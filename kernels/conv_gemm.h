@@ -50,6 +50,8 @@ struct MveGemm {
   Output output;
 };
 extern "C" void cormorant_conv_gemm_mve(const MveGemm* gemm);
+// With a second multiplier per channel for sums below zero, here and below: the function after it is a PReLU.
+extern "C" void cormorant_conv_gemm_prelu_mve(const MveGemm* gemm);
 // The same in intrinsics: documentation of the assembly, and its test oracle.
 void conv_gemm_mve_plain(const MveGemm& gemm);
 
@@ -67,11 +69,13 @@ struct DspGemm {
 // Channels in pairs; `channels` is even. Saturates, but does not clamp further.
 extern "C" void cormorant_conv_gemm_right_dsp(const DspGemm* gemm);     // all of Rounding
 extern "C" void cormorant_conv_gemm_positive_dsp(const DspGemm* gemm);  // Rounding::positive
+extern "C" void cormorant_conv_gemm_prelu_dsp(const DspGemm* gemm);     // all of Rounding
 // The same with weights of 16 bits.
 extern "C" void cormorant_conv_gemm_right_dsp_wide(const DspGemm* gemm);
 extern "C" void cormorant_conv_gemm_positive_dsp_wide(const DspGemm* gemm);
 // Any rounding, and the clamp: documentation of the assembly, its test oracle, and for what it does not compute.
 void conv_gemm_dsp_plain(const DspGemm& gemm);
+void conv_gemm_prelu_dsp_plain(const DspGemm& gemm);
 void conv_gemm_dsp_wide_plain(const DspGemm& gemm);
 
 // Thumb-2 without DSP, 2 channels × 3 pixels; `patches` holds the element k of the three patches as 32-bit integers, k
@@ -89,8 +93,10 @@ struct ScalarGemm {
 extern "C" void cormorant_conv_gemm_right_scalar(const ScalarGemm* gemm);     // Rounding::right
 extern "C" void cormorant_conv_gemm_positive_scalar(const ScalarGemm* gemm);  // Rounding::positive
 extern "C" void cormorant_conv_gemm_both_scalar(const ScalarGemm* gemm);      // Rounding::both
+extern "C" void cormorant_conv_gemm_prelu_scalar(const ScalarGemm* gemm);     // all of them
 // Any rounding, and the clamp: documentation of the assembly, its test oracle, and for what it does not compute.
 void conv_gemm_scalar_plain(const ScalarGemm& gemm);
+void conv_gemm_prelu_scalar_plain(const ScalarGemm& gemm);
 
 // ARMv6-M, 1 channel × 4 pixels, likewise. Weights are stored + 128: `excess`, 128 · Σ elements of each patch, is taken
 // back.
@@ -107,7 +113,9 @@ struct V6mGemm {
 // Saturate only.
 extern "C" void cormorant_conv_gemm_right_v6m(const V6mGemm* gemm);  // Rounding::right and positive
 extern "C" void cormorant_conv_gemm_both_v6m(const V6mGemm* gemm);   // Rounding::both
+extern "C" void cormorant_conv_gemm_prelu_v6m(const V6mGemm* gemm);  // all of them
 void conv_gemm_v6m_plain(const V6mGemm& gemm);
+void conv_gemm_prelu_v6m_plain(const V6mGemm& gemm);
 
 // Without DSP, 1 channel × 4 pixels, and two of them in a word: element k of pixels 0 and 1 as x + 2^16 · y, then that
 // of pixels 2 and 3. For weights of which two neighbours (2 k and 2 k + 1) never exceed 255 together, in magnitude.
@@ -123,6 +131,9 @@ struct HalvesGemm {
 // Any rounding but what is marked as general. Saturate only.
 extern "C" void cormorant_conv_gemm_halves_scalar(const HalvesGemm* gemm);  // Thumb-2
 extern "C" void cormorant_conv_gemm_halves_v6m(const HalvesGemm* gemm);     // ARMv6-M
+extern "C" void cormorant_conv_gemm_prelu_halves_scalar(const HalvesGemm* gemm);
+extern "C" void cormorant_conv_gemm_prelu_halves_v6m(const HalvesGemm* gemm);
 void conv_gemm_halves_plain(const HalvesGemm& gemm);
+void conv_gemm_prelu_halves_plain(const HalvesGemm& gemm);
 
 }  // namespace cormorant::conv

@@ -67,7 +67,7 @@ static_assert(static_cast<int>(Rounding::right) == 1 && static_cast<int>(Roundin
 
 // r1 patches, r4 quads, r8 whether channels may shift left. Then r6 twice the rounds, one less in that case, r7 from a
 // record to the pointer to its weights.
-#define BEGIN_EIGHT(quad_shift, LAST) \
+#define BEGIN_EIGHT(quad_shift, LAST, HEAD) \
   "add r6, r4, #3\n"                  \
   "bic r6, r6, #3\n"                  \
   "sub r7, r6, r4\n" /* quads to skip */ \
@@ -76,10 +76,10 @@ static_assert(static_cast<int>(Rounding::right) == 1 && static_cast<int>(Roundin
   "sub r1, r1, r9, lsl #3\n"          \
   "add r1, r1, #92\n"                 \
   "lsl r7, r7, #" quad_shift "\n"     \
-  "rsb r7, r7, #20\n"                 \
+  "rsb r7, r7, #" HEAD "\n"           \
   "add r12, r12, #" LAST "\n"
-#define BEGIN_BYTES(LAST) BEGIN_EIGHT("3", LAST)
-#define BEGIN_PAIRS(LAST) BEGIN_EIGHT("4", LAST)
+#define BEGIN_BYTES(LAST, HEAD) BEGIN_EIGHT("3", LAST, HEAD)
+#define BEGIN_PAIRS(LAST, HEAD) BEGIN_EIGHT("4", LAST, HEAD)
 #define BYTES_LAST_AT "28"
 #define PAIRS_LAST_AT "60"
 
@@ -125,9 +125,9 @@ static_assert(static_cast<int>(Rounding::right) == 1 && static_cast<int>(Roundin
 #undef BEGIN_BYTES
 #undef BYTES_LAST_AT
 #define BYTES_LAST_AT "0"
-#define BEGIN_BYTES(LAST)             \
+#define BEGIN_BYTES(LAST, HEAD)       \
   "lsr r6, r4, #1\n"                  \
-  "mov r7, #20\n"
+  "mov r7, #" HEAD "\n"
 
 #define BYTES_LOOP                    \
   "ldr r8, [r12], #4\n"               \
@@ -237,19 +237,47 @@ static_assert(static_cast<int>(Rounding::right) == 1 && static_cast<int>(Roundin
   TIES(a, b, c)                       \
   SHIFTED(a, b, c)
 
+// With a multiplier for either sign. Then: lr, or r9 where channels shift left, that of what is below zero.
+#define PRODUCT_prelu(sum)            \
+  "adds " sum ", " sum ", " sum "\n"  \
+  "ite mi\n"                          \
+  "smmulrmi " sum ", " sum ", lr\n"   \
+  "smmulrpl " sum ", " sum ", r6\n"
+#define CHANNEL_prelu(lane, LAST)     \
+  CHANNEL(lane, LAST)                 \
+  "ldr lr, [r11, #20+4*" lane "-" LAST "]\n"
+#define RESULTS_prelu(a, b, c)        \
+  PRODUCT_prelu(a) PRODUCT_prelu(b) PRODUCT_prelu(c) \
+  TIES(a, b, c)                       \
+  SHIFTED(a, b, c)
+#define PRODUCT_both_prelu(sum)       \
+  "lsls " sum ", " sum ", lr\n"       \
+  "ite mi\n"                          \
+  "smmulrmi " sum ", " sum ", r9\n"   \
+  "smmulrpl " sum ", " sum ", r6\n"   \
+  "lsl " sum ", " sum ", r10\n"
+#define CHANNEL_both_prelu(lane, LAST) \
+  CHANNEL_both(lane, LAST)            \
+  "ldr r9, [r11, #20+4*" lane "-" LAST "]\n"
+#define RESULTS_both_prelu(a, b, c)   \
+  PRODUCT_both_prelu(a) PRODUCT_both_prelu(b) PRODUCT_both_prelu(c) \
+  TIES(a, b, c)                       \
+  SHIFTED(a, b, c)
+
 #define SIX(CHANNEL, RESULTS, LAST)   \
   CHANNEL("0", LAST) RESULTS("r0", "r1", "r2") \
   CHANNEL("1", LAST) RESULTS("r3", "r4", "r5")
 
-#define SIMPLE(RESULTS, LAST) SIX(CHANNEL, RESULTS, LAST) "9:\n"
+#define SIMPLE(CHANNEL, RESULTS, LAST) SIX(CHANNEL, RESULTS, LAST) "9:\n"
 // Of channels that shift in both directions there are few; they share the loop of those that only shift right.
-#define OTHERS                        \
+#define OTHERS(CHANNEL, RESULTS)      \
   "8:\n"                              \
-  SIX(CHANNEL_both, RESULTS_both, BYTES_LAST_AT) \
+  SIX(CHANNEL, RESULTS, BYTES_LAST_AT) \
   "b 9b\n"
 
-// `LAST`: how far the pointer to the stream is ahead, namely at the last word of a round.
-#define GEMM(BEGIN, LAST, LOOP, REQUANTIZE, REST) \
+// `LAST`: how far the pointer to the stream is ahead, namely at the last word of a round. `HEAD`: bytes of a record
+// before its weights.
+#define GEMM(BEGIN, LAST, HEAD, LOOP, REQUANTIZE, REST) \
   CORMORANT_PUSH_R4_R11_LR            \
   CORMORANT_RESERVE("44")             \
   "ldrd r12, r1, [r0]\n"              \
@@ -265,7 +293,7 @@ static_assert(static_cast<int>(Rounding::right) == 1 && static_cast<int>(Roundin
   "lsrs r8, r8, #1\n"                 \
   "it ne\n"                           \
   "movne r8, #1\n"                    \
-  BEGIN(LAST)                         \
+  BEGIN(LAST, HEAD)                   \
   "strd r1, r6, [sp, #8]\n"           \
   "str r4, [sp, #28]\n"               \
   "strd r8, r7, [sp, #32]\n"          \
@@ -305,32 +333,38 @@ static_assert(static_cast<int>(Rounding::right) == 1 && static_cast<int>(Roundin
   REST
 
 extern "C" __attribute__((naked)) void cormorant_conv_gemm_right_dsp(const DspGemm* /*gemm*/) {
-  asm volatile(GEMM(BEGIN_BYTES, BYTES_LAST_AT, BYTES_LOOP, ASK SIMPLE(RESULTS_right, BYTES_LAST_AT), BYTES_ENTRIES OTHERS));
+  asm volatile(GEMM(BEGIN_BYTES, BYTES_LAST_AT, "20", BYTES_LOOP, ASK SIMPLE(CHANNEL, RESULTS_right, BYTES_LAST_AT),
+                    BYTES_ENTRIES OTHERS(CHANNEL_both, RESULTS_both)));
+}
+
+extern "C" __attribute__((naked)) void cormorant_conv_gemm_prelu_dsp(const DspGemm* /*gemm*/) {
+  asm volatile(GEMM(BEGIN_BYTES, BYTES_LAST_AT, "28", BYTES_LOOP, ASK SIMPLE(CHANNEL_prelu, RESULTS_prelu, BYTES_LAST_AT),
+                    BYTES_ENTRIES OTHERS(CHANNEL_both_prelu, RESULTS_both_prelu)));
 }
 
 extern "C" __attribute__((naked)) void cormorant_conv_gemm_positive_dsp(const DspGemm* /*gemm*/) {
-  asm volatile(GEMM(BEGIN_BYTES, BYTES_LAST_AT, BYTES_LOOP, SIMPLE(RESULTS_positive, BYTES_LAST_AT), BYTES_ENTRIES));
+  asm volatile(GEMM(BEGIN_BYTES, BYTES_LAST_AT, "20", BYTES_LOOP, SIMPLE(CHANNEL, RESULTS_positive, BYTES_LAST_AT), BYTES_ENTRIES));
 }
 
 extern "C" __attribute__((naked)) void cormorant_conv_gemm_right_dsp_wide(const DspGemm* /*gemm*/) {
-  asm volatile(GEMM(BEGIN_PAIRS, PAIRS_LAST_AT, EIGHT(PAIRS, PAIRS_LAST), SIMPLE(RESULTS_right_wide, PAIRS_LAST_AT), ENTRIES));
+  asm volatile(GEMM(BEGIN_PAIRS, PAIRS_LAST_AT, "20", EIGHT(PAIRS, PAIRS_LAST), SIMPLE(CHANNEL, RESULTS_right_wide, PAIRS_LAST_AT), ENTRIES));
 }
 
 extern "C" __attribute__((naked)) void cormorant_conv_gemm_positive_dsp_wide(const DspGemm* /*gemm*/) {
-  asm volatile(GEMM(BEGIN_PAIRS, PAIRS_LAST_AT, EIGHT(PAIRS, PAIRS_LAST), SIMPLE(RESULTS_positive_wide, PAIRS_LAST_AT), ENTRIES));
+  asm volatile(GEMM(BEGIN_PAIRS, PAIRS_LAST_AT, "20", EIGHT(PAIRS, PAIRS_LAST), SIMPLE(CHANNEL, RESULTS_positive_wide, PAIRS_LAST_AT), ENTRIES));
 }
 // clang-format on
 
 namespace {
 
 // next(stream, a, b): the next pair of weights of both channels; `scale` is what sums are a multiple of.
-template <class Next>
+template <bool kHasSlopes = false, class Next>
 inline void gemm_plain(const DspGemm& gemm, std::int32_t scale, Next next) {
   const auto* stream = reinterpret_cast<const std::uint32_t*>(gemm.stream);
   for (std::uint32_t channel = 0; channel < gemm.channels; channel += 2) {
     const auto* record = reinterpret_cast<const std::int32_t*>(stream);
     const auto* shifts = reinterpret_cast<const std::int8_t*>(stream + 4);
-    stream += 5;
+    stream += kHasSlopes ? 7 : 5;
     std::int32_t sums[2][3] = {{record[0], record[0], record[0]}, {record[1], record[1], record[1]}};
     const std::uint32_t* x = gemm.patches;
     for (std::uint32_t i = 0; i < gemm.quads * 2; ++i) {
@@ -347,22 +381,26 @@ inline void gemm_plain(const DspGemm& gemm, std::int32_t scale, Next next) {
       const std::int32_t shift = shifts[lane] + shifts[2 + lane];
       std::int8_t* out = gemm.out + channel + lane;
       for (int pixel = 0; pixel < 3; ++pixel, out += gemm.out_step) {
-        const std::int32_t value = requantize(sums[lane][pixel] / scale, record[2 + lane], shift) + gemm.output.offset;
+        const std::int32_t sum = sums[lane][pixel] / scale, multiplier = record[2 + lane];
+        const std::int32_t value = (kHasSlopes ? requantize_by_sign(sum, multiplier, record[5 + lane], shift)
+                                               : requantize(sum, multiplier, shift)) +
+                                   gemm.output.offset;
         *out = static_cast<std::int8_t>(clamp(value, gemm.output.min, gemm.output.max));
       }
     }
   }
 }
 
+constexpr auto next_bytes = [](const std::uint32_t*& stream, int16x2_t& a, int16x2_t& b) {
+  const std::uint32_t both = *stream++;
+  a = __sxtb16(static_cast<int8x4_t>(both));
+  b = __sxtb16(static_cast<int8x4_t>(std::rotr(both, 8)));
+};
+
 }  // namespace
 
-[[gnu::cold]] void conv_gemm_dsp_plain(const DspGemm& gemm) {
-  gemm_plain(gemm, 1, [](const std::uint32_t*& stream, int16x2_t& a, int16x2_t& b) {
-    const std::uint32_t both = *stream++;
-    a = __sxtb16(static_cast<int8x4_t>(both));
-    b = __sxtb16(static_cast<int8x4_t>(std::rotr(both, 8)));
-  });
-}
+[[gnu::cold]] void conv_gemm_dsp_plain(const DspGemm& gemm) { gemm_plain(gemm, 1, next_bytes); }
+[[gnu::cold]] void conv_gemm_prelu_dsp_plain(const DspGemm& gemm) { gemm_plain<true>(gemm, 1, next_bytes); }
 
 void conv_gemm_dsp_wide_plain(const DspGemm& gemm) {
   gemm_plain(gemm, 2, [](const std::uint32_t*& stream, int16x2_t& a, int16x2_t& b) {

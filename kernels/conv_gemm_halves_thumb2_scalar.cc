@@ -22,7 +22,7 @@ static_assert(offsetof(HalvesGemm, output.rounding) == 36);
 // Registers: r0 … r3 sums; r4 … r7 patches of two elements; r8 r9 weights; r10 a sum in halves; r11 patches' pointer;
 // r12 stream; lr twice the rounds left, one less where channels may shift left. Then: r4 r5 results, r6 multiplier, r7
 // shift, r8 rounding and offset, r10 out_step, r11 record, lr out. Stack: 0 out, 4 out_step, 8 patches, 12 rounds, 16
-// record, 20 channels left, 24 2 · offset + 1, 28 whether the number of fours is odd.
+// record, 20 channels left, 24 2 · offset + 1, 28 whether the number of fours is odd, 32 stream.
 
 // clang-format off
 #define TAKE_APART(both, half, low, high) \
@@ -63,77 +63,112 @@ static_assert(offsetof(HalvesGemm, output.rounding) == 36);
 #define SHIFT(sum) "lsl r4, " sum ", r9\n"
 #define RESULT_both(sum) RESULT(sum, SHIFT, "lsl r4, r4, r11\n")
 
-extern "C" __attribute__((naked)) void cormorant_conv_gemm_halves_scalar(const HalvesGemm* /*gemm*/) {
-  asm volatile(
-  CORMORANT_PUSH_R4_R11_LR
-  CORMORANT_RESERVE("36")
-  "ldrd r12, r1, [r0]\n"
-  "ldrd r2, r3, [r0, #8]\n"
-  "ldrd r4, r5, [r0, #16]\n"
-  "ldr r6, [r0, #24]\n"
-  "ldrb r8, [r0, #36]\n"
-  "strd r2, r3, [sp]\n"
-  "sub r8, r8, #1\n" /* right: 0, positive: 1 */
-  "lsrs r8, r8, #1\n"
-  "it ne\n"
-  "movne r8, #1\n"
-  "add r7, r4, #7\n"
-  "lsr r7, r7, #3\n"
-  "rsb r7, r8, r7, lsl #1\n"
-  "strd r1, r7, [sp, #8]\n"
-  "lsl r6, r6, #1\n"
-  "add r6, r6, #1\n"
-  "strd r5, r6, [sp, #20]\n"
-  "and r4, r4, #4\n"
-  "str r4, [sp, #28]\n"
-  "1:\n"
-  "str r12, [sp, #16]\n"
-  "ldr r4, [sp, #28]\n"
-  "ldr r11, [sp, #8]\n"
-  "ldr lr, [sp, #12]\n"
-  "ldr r0, [r12], #12\n"
-  "cmp r4, #0\n"
-  "mov r1, r0\n"
-  "mov r2, r0\n"
-  "mov r3, r0\n"
-  "bne 3f\n"
-  "2:\n"
-  TWO TWO
-  "3:\n"
-  TWO TWO
-  "subs lr, lr, #2\n"
-  "bhi 2b\n"
-  "ldr r11, [sp, #16]\n"
-  "ldr r10, [sp, #24]\n"
-  "ldr lr, [sp]\n"
-  "ldrsb r7, [r11, #8]\n"
-  "ldr r6, [r11, #4]\n"
-  "mvn r9, r7\n"
-  "rsb r7, r7, #0\n"
-  "lsl r8, r10, r9\n"
-  "ldr r10, [sp, #4]\n"
-  "bmi 8f\n" /* what SUBS has left */
-  RESULT_right("r0") RESULT_right("r1") RESULT_right("r2") RESULT_right("r3")
+// With a multiplier for either sign: r12 is that of what is below zero, and the stream waits on the stack.
+#define RESULT_prelu(sum)             \
+  "lsls r4, " sum ", r9\n"            \
+  "ite mi\n"                          \
+  "smullmi r5, r4, r4, r12\n"         \
+  "smullpl r5, r4, r4, r6\n"          \
+  "add r4, r4, r5, lsr #31\n"         \
+  "lsl r4, r4, r11\n"                 \
+  "add r4, r4, r4, asr #31\n"         \
+  "add r4, r4, r8\n"                  \
+  "asr r4, r4, r7\n"                  \
+  "ssat r4, #8, r4\n"                 \
+  "strb r4, [lr]\n"                   \
+  "add lr, lr, r10\n"
+
+// `HEAD`: bytes of a record before its weights.
+#define GEMM(HEAD, RESULTS, REST)     \
+  CORMORANT_PUSH_R4_R11_LR            \
+  CORMORANT_RESERVE("36")             \
+  "ldrd r12, r1, [r0]\n"              \
+  "ldrd r2, r3, [r0, #8]\n"           \
+  "ldrd r4, r5, [r0, #16]\n"          \
+  "ldr r6, [r0, #24]\n"               \
+  "ldrb r8, [r0, #36]\n"              \
+  "strd r2, r3, [sp]\n"               \
+  "sub r8, r8, #1\n" /* right: 0, positive: 1 */\
+  "lsrs r8, r8, #1\n"                 \
+  "it ne\n"                           \
+  "movne r8, #1\n"                    \
+  "add r7, r4, #7\n"                  \
+  "lsr r7, r7, #3\n"                  \
+  "rsb r7, r8, r7, lsl #1\n"          \
+  "strd r1, r7, [sp, #8]\n"           \
+  "lsl r6, r6, #1\n"                  \
+  "add r6, r6, #1\n"                  \
+  "strd r5, r6, [sp, #20]\n"          \
+  "and r4, r4, #4\n"                  \
+  "str r4, [sp, #28]\n"               \
+  "1:\n"                              \
+  "str r12, [sp, #16]\n"              \
+  "ldr r4, [sp, #28]\n"               \
+  "ldr r11, [sp, #8]\n"               \
+  "ldr lr, [sp, #12]\n"               \
+  "ldr r0, [r12], #" HEAD "\n"        \
+  "cmp r4, #0\n"                      \
+  "mov r1, r0\n"                      \
+  "mov r2, r0\n"                      \
+  "mov r3, r0\n"                      \
+  "bne 3f\n"                          \
+  "2:\n"                              \
+  TWO TWO                             \
+  "3:\n"                              \
+  TWO TWO                             \
+  "subs lr, lr, #2\n"                 \
+  "bhi 2b\n"                          \
+  "ldr r11, [sp, #16]\n"              \
+  "ldr r10, [sp, #24]\n"              \
+  "ldr lr, [sp]\n"                    \
+  "ldrsb r7, [r11, #8]\n"             \
+  "ldr r6, [r11, #4]\n"               \
+  "mvn r9, r7\n"                      \
+  "rsb r7, r7, #0\n"                  \
+  "lsl r8, r10, r9\n"                 \
+  "ldr r10, [sp, #4]\n"               \
+  RESULTS                             \
+  "ldr r9, [sp]\n"                    \
+  "ldr r6, [sp, #20]\n"               \
+  "add r9, r9, #1\n"                  \
+  "str r9, [sp]\n"                    \
+  "subs r6, r6, #1\n"                 \
+  "str r6, [sp, #20]\n"               \
+  "bne 1b\n"                          \
+  CORMORANT_CFI_LEAVING               \
+  CORMORANT_RELEASE("36")             \
+  "pop {r4-r11, pc}\n"                \
+  CORMORANT_CFI_LEFT                  \
+  REST
+
+#define RIGHT                         \
+  "bmi 8f\n" /* what SUBS has left */ \
+  RESULT_right("r0") RESULT_right("r1") RESULT_right("r2") RESULT_right("r3") \
   "9:\n"
-  "ldr r9, [sp]\n"
-  "ldr r6, [sp, #20]\n"
-  "add r9, r9, #1\n"
-  "str r9, [sp]\n"
-  "subs r6, r6, #1\n"
-  "str r6, [sp, #20]\n"
-  "bne 1b\n"
-  CORMORANT_CFI_LEAVING
-  CORMORANT_RELEASE("36")
-  "pop {r4-r11, pc}\n"
-  CORMORANT_CFI_LEFT
-  // Channels that shift left, see conv_gemm_dsp.cc: r9 the shift, r11 whether the product is doubled.
-  "8:\n"
-  "ldrsb r9, [r11, #9]\n"
-  "usat r11, #1, r9\n"
-  "rsb r4, r11, #1\n"
+// Channels that shift left, see conv_gemm_dsp.cc: r9 the shift, r11 whether the product is doubled.
+#define SHIFTS                        \
+  "ldrsb r9, [r11, #9]\n"             \
+  "usat r11, #1, r9\n"                \
+  "rsb r4, r11, #1\n"                 \
   "add r9, r9, r4\n"
-  RESULT_both("r0") RESULT_both("r1") RESULT_both("r2") RESULT_both("r3")
-  "b 9b\n");
+#define BOTH                          \
+  "8:\n"                              \
+  SHIFTS                              \
+  RESULT_both("r0") RESULT_both("r1") RESULT_both("r2") RESULT_both("r3") \
+  "b 9b\n"
+#define PRELU                         \
+  "str r12, [sp, #32]\n"              \
+  "ldr r12, [r11, #12]\n"             \
+  SHIFTS                              \
+  RESULT_prelu("r0") RESULT_prelu("r1") RESULT_prelu("r2") RESULT_prelu("r3") \
+  "ldr r12, [sp, #32]\n"
+
+extern "C" __attribute__((naked)) void cormorant_conv_gemm_halves_scalar(const HalvesGemm* /*gemm*/) {
+  asm volatile(GEMM("12", RIGHT, BOTH));
+}
+
+extern "C" __attribute__((naked)) void cormorant_conv_gemm_prelu_halves_scalar(const HalvesGemm* /*gemm*/) {
+  asm volatile(GEMM("16", PRELU, ""));
 }
 // clang-format on
 

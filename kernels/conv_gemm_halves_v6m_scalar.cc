@@ -57,116 +57,136 @@ static_assert(offsetof(HalvesGemm, output.offset) == 24 && offsetof(HalvesGemm, 
   "lsls r0, r0, r1\n"
 #define RESULT_both(sum) CORMORANT_REQUANTIZE_V6M_SHIFTED(sum, SHIFT_BY("40"), SHIFT_BY("44")) STORE
 
-extern "C" __attribute__((naked)) void cormorant_conv_gemm_halves_v6m(const HalvesGemm* /*gemm*/) {
-  asm volatile(
-  ".syntax unified\n"
-  CORMORANT_PUSH_R4_R11_LR_V6M
-  CORMORANT_RESERVE("48")
-  "movs r7, #36\n"
-  "ldrb r7, [r0, r7]\n"
-  "subs r7, r7, #1\n" /* right: 0, positive: 1 */
-  "lsrs r7, r7, #1\n"
-  "str r7, [sp, #24]\n"
-  "ldmia r0!, {r1-r6}\n" /* stream, patches, out, out_step, elements, channels */
-  "str r2, [sp]\n"
-  "str r3, [sp, #16]\n"
-  "str r4, [sp, #20]\n"
-  "lsls r7, r5, #3\n"
-  "adds r7, r7, r2\n"
-  "str r7, [sp, #4]\n"
-  "movs r7, #4\n"
-  "ands r5, r5, r7\n"
-  "str r5, [sp, #36]\n"
-  "str r6, [sp, #8]\n"
-  "ldr r7, [r0]\n" /* offset */
-  "lsls r7, r7, #1\n"
-  "adds r7, r7, #1\n"
-  "str r7, [sp, #12]\n"
-  "movs r6, r1\n"
+// With a multiplier for either sign.
+#define SHIFT_AND_CHOOSE SHIFT_BY("40") CORMORANT_MULTIPLIER_V6M("28", "4", "12")
+#define RESULT_prelu(sum) CORMORANT_REQUANTIZE_V6M_SHIFTED(sum, SHIFT_AND_CHOOSE, SHIFT_BY("44")) STORE
 
-  "1:\n" /* a channel */
-  "str r6, [sp, #28]\n"
-  "ldr r4, [sp, #36]\n"
-  "ldr r5, [sp, #4]\n"
-  "mov lr, r5\n"
-  "ldr r5, [sp]\n"
-  "ldr r7, [r6]\n"
-  "mov r8, r7\n"
-  "mov r9, r7\n"
-  "mov r10, r7\n"
-  "adds r6, r6, #12\n"
-  "cmp r4, #0\n"
-  "beq 2f\n"
-  "subs r6, r6, #4\n" /* the first round has four elements only: enter it in its middle */
-  "b 3f\n"
-  "2:\n"
-  TWO("0", "1") TWO("2", "3")
-  "3:\n"
-  TWO("4", "5") TWO("6", "7")
-  "adds r6, r6, #8\n"
-  "cmp r5, lr\n"
-  "bne 2b\n"
+// `HEAD`: bytes of a record before its weights.
+#define GEMM(HEAD, RESULTS, REST)     \
+  ".syntax unified\n"                 \
+  CORMORANT_PUSH_R4_R11_LR_V6M        \
+  CORMORANT_RESERVE("48")             \
+  "movs r7, #36\n"                    \
+  "ldrb r7, [r0, r7]\n"               \
+  "subs r7, r7, #1\n" /* right: 0, positive: 1 */\
+  "lsrs r7, r7, #1\n"                 \
+  "str r7, [sp, #24]\n"               \
+  "ldmia r0!, {r1-r6}\n" /* stream, patches, out, out_step, elements, channels */\
+  "str r2, [sp]\n"                    \
+  "str r3, [sp, #16]\n"               \
+  "str r4, [sp, #20]\n"               \
+  "lsls r7, r5, #3\n"                 \
+  "adds r7, r7, r2\n"                 \
+  "str r7, [sp, #4]\n"                \
+  "movs r7, #4\n"                     \
+  "ands r5, r5, r7\n"                 \
+  "str r5, [sp, #36]\n"               \
+  "str r6, [sp, #8]\n"                \
+  "ldr r7, [r0]\n" /* offset */       \
+  "lsls r7, r7, #1\n"                 \
+  "adds r7, r7, #1\n"                 \
+  "str r7, [sp, #12]\n"               \
+  "movs r6, r1\n"                     \
+  "1:\n" /* a channel */              \
+  "str r6, [sp, #28]\n"               \
+  "ldr r4, [sp, #36]\n"               \
+  "ldr r5, [sp, #4]\n"                \
+  "mov lr, r5\n"                      \
+  "ldr r5, [sp]\n"                    \
+  "ldr r7, [r6]\n"                    \
+  "mov r8, r7\n"                      \
+  "mov r9, r7\n"                      \
+  "mov r10, r7\n"                     \
+  "adds r6, r6, #" HEAD "\n"          \
+  "cmp r4, #0\n"                      \
+  "beq 2f\n"                          \
+  "subs r6, r6, #4\n" /* the first round has four elements only: enter it in its middle */\
+  "b 3f\n"                            \
+  "2:\n"                              \
+  TWO("0", "1") TWO("2", "3")         \
+  "3:\n"                              \
+  TWO("4", "5") TWO("6", "7")         \
+  "adds r6, r6, #8\n"                 \
+  "cmp r5, lr\n"                      \
+  "bne 2b\n"                          \
+  "mov r11, r7\n"                     \
+  "str r6, [sp, #32]\n"               \
+  "ldr r6, [sp, #28]\n"               \
+  "ldr r5, [r6, #4]\n"                \
+  "lsrs r4, r5, #16\n"                \
+  "uxth r5, r5\n"                     \
+  "movs r7, #8\n"                     \
+  "ldrsb r7, [r6, r7]\n"              \
+  "mvns r1, r7\n"                     \
+  "rsbs r7, r7, #0\n"                 \
+  "ldr r0, [sp, #16]\n"               \
+  "mov r12, r0\n"                     \
+  "adds r0, r0, #1\n"                 \
+  "str r0, [sp, #16]\n"               \
+  "ldr r0, [sp, #20]\n"               \
+  "mov lr, r0\n"                      \
+  "ldr r0, [sp, #24]\n"               \
+  "movs r2, #9\n"                     \
+  "ldrsb r2, [r6, r2]\n"              \
+  "ldr r6, [sp, #12]\n"               \
+  "lsls r6, r6, r1\n"                 \
+  RESULTS                             \
+  "ldr r6, [sp, #32]\n"               \
+  "ldr r0, [sp, #8]\n"                \
+  "subs r0, r0, #1\n"                 \
+  "str r0, [sp, #8]\n"                \
+  "beq 7f\n"                          \
+  "b 1b\n"                            \
+  "7:\n"                              \
+  CORMORANT_CFI_LEAVING               \
+  CORMORANT_RELEASE("48")             \
+  CORMORANT_POP_R4_R11_PC_V6M         \
+  CORMORANT_CFI_LEFT                  \
+  REST
 
-  "mov r11, r7\n"
-  "str r6, [sp, #32]\n"
-  "ldr r6, [sp, #28]\n"
-  "ldr r5, [r6, #4]\n"
-  "lsrs r4, r5, #16\n"
-  "uxth r5, r5\n"
-  "movs r7, #8\n"
-  "ldrsb r7, [r6, r7]\n"
-  "mvns r1, r7\n"
-  "rsbs r7, r7, #0\n"
-  "ldr r0, [sp, #16]\n"
-  "mov r12, r0\n"
-  "adds r0, r0, #1\n"
-  "str r0, [sp, #16]\n"
-  "ldr r0, [sp, #20]\n"
-  "mov lr, r0\n"
-  "ldr r0, [sp, #24]\n"
-  "movs r2, #9\n"
-  "ldrsb r2, [r6, r2]\n"
-  "ldr r6, [sp, #12]\n"
-  "lsls r6, r6, r1\n"
-  "cmp r0, #0\n"
-  "beq 9f\n"
-  "b 6f\n"
-  "9:\n"
-  RESULT_right("r8") RESULT_right("r9") RESULT_right("r10") RESULT_right("r11")
+#define FOUR(RESULT) RESULT("r8") RESULT("r9") RESULT("r10") RESULT("r11")
+#define RIGHT                         \
+  "cmp r0, #0\n"                      \
+  "beq 9f\n"                          \
+  "b 6f\n"                            \
+  "9:\n"                              \
+  FOUR(RESULT_right)                  \
   "4:\n"
-  "ldr r6, [sp, #32]\n"
-  "ldr r0, [sp, #8]\n"
-  "subs r0, r0, #1\n"
-  "str r0, [sp, #8]\n"
-  "beq 7f\n"
-  "b 1b\n"
-  "7:\n"
-  CORMORANT_CFI_LEAVING
-  CORMORANT_RELEASE("48")
-  CORMORANT_POP_R4_R11_PC_V6M
-  CORMORANT_CFI_LEFT
-
-  // A channel that shifts left does so by one more than its factor says, and right by 1: its product is doubled instead.
-  "6:\n"
-  "movs r1, #0\n"
-  "cmp r2, #0\n"
-  "beq 8f\n"
-  "subs r2, r2, #1\n"
-  "movs r1, #1\n"
-  "8:\n"
-  "str r2, [sp, #40]\n"
+// A channel that shifts left does so by one more than its factor says, and right by 1: its product is doubled instead.
+#define SHIFTS                        \
+  "movs r1, #0\n"                     \
+  "cmp r2, #0\n"                      \
+  "beq 8f\n"                          \
+  "subs r2, r2, #1\n"                 \
+  "movs r1, #1\n"                     \
+  "8:\n"                              \
+  "str r2, [sp, #40]\n"               \
   "str r1, [sp, #44]\n"
-  RESULT_both("r8") RESULT_both("r9") RESULT_both("r10") RESULT_both("r11")
-  "b 4b\n");
+#define BOTH                          \
+  "6:\n"                              \
+  SHIFTS                              \
+  FOUR(RESULT_both)                   \
+  "b 4b\n"
+
+extern "C" __attribute__((naked)) void cormorant_conv_gemm_halves_v6m(const HalvesGemm* /*gemm*/) {
+  asm volatile(GEMM("12", RIGHT, BOTH));
+}
+
+extern "C" __attribute__((naked)) void cormorant_conv_gemm_prelu_halves_v6m(const HalvesGemm* /*gemm*/) {
+  asm volatile(GEMM("16", SHIFTS FOUR(RESULT_prelu), ""));
 }
 // clang-format on
 
-void conv_gemm_halves_plain(const HalvesGemm& gemm) {
+namespace {
+
+template <bool kHasSlopes>
+inline void gemm_plain(const HalvesGemm& gemm) {
+  constexpr std::uint32_t kHead = kHasSlopes ? 16 : 12;
   const std::uint8_t* stream = gemm.stream;
   for (std::uint32_t channel = 0; channel < gemm.channels; ++channel) {
     const auto* record = reinterpret_cast<const std::int32_t*>(stream);
     const auto* shifts = reinterpret_cast<const std::int8_t*>(stream + 8);
-    const auto* weights = reinterpret_cast<const std::int8_t*>(stream + 12);
+    const auto* weights = reinterpret_cast<const std::int8_t*>(stream + kHead);
     std::int32_t sums[4] = {record[0], record[0], record[0], record[0]};
     const std::int32_t* x = gemm.patches;
     for (std::uint32_t k = 0; k < gemm.elements; ++k, x += 2) {
@@ -177,13 +197,21 @@ void conv_gemm_halves_plain(const HalvesGemm& gemm) {
         sums[i + 1] += ((x[i / 2] - low) >> 16) * w;
       }
     }
-    stream += 12 + gemm.elements;
+    stream += kHead + gemm.elements;
     std::int8_t* out = gemm.out + channel;
     for (std::uint32_t i = 0; i < 4; ++i, out += gemm.out_step) {
-      const std::int32_t value = requantize_for_cpu(sums[i], record[1], shifts[0] + shifts[1]) + gemm.output.offset;
+      const std::int32_t shift = shifts[0] + shifts[1];
+      const std::int32_t value = (kHasSlopes ? requantize_by_sign(sums[i], record[1], record[3], shift)
+                                             : requantize_for_cpu(sums[i], record[1], shift)) +
+                                 gemm.output.offset;
       *out = static_cast<std::int8_t>(clamp(value, gemm.output.min, gemm.output.max));
     }
   }
 }
+
+}  // namespace
+
+void conv_gemm_halves_plain(const HalvesGemm& gemm) { gemm_plain<false>(gemm); }
+void conv_gemm_prelu_halves_plain(const HalvesGemm& gemm) { gemm_plain<true>(gemm); }
 
 }  // namespace cormorant::conv

@@ -79,7 +79,24 @@ static_assert(offsetof(ScalarGemm, channels) == 20 && offsetof(ScalarGemm, outpu
   "asr r9, r9, r7\n"                  \
   "ssat " sum ", #8, r9\n"
 
-#define GEMM(CHANNEL, RESULT)         \
+// With a multiplier for either sign: r9 is that of what is below zero.
+#define CHANNEL_prelu(lane)           \
+  CHANNEL_both(lane)                  \
+  "ldr r9, [r11, #20+4*" lane "]\n"
+#define RESULT_prelu(sum)             \
+  "lsls " sum ", " sum ", lr\n"       \
+  "ite mi\n"                          \
+  "smullmi r12, " sum ", " sum ", r9\n" \
+  "smullpl r12, " sum ", " sum ", r6\n" \
+  "add " sum ", " sum ", r12, lsr #31\n" \
+  "lsl " sum ", " sum ", r10\n"       \
+  "add " sum ", " sum ", " sum ", asr #31\n" \
+  "add " sum ", " sum ", r8\n"        \
+  "asr " sum ", " sum ", r7\n"        \
+  "ssat " sum ", #8, " sum "\n"
+
+// `HEAD`: bytes of a record before its weights.
+#define GEMM(HEAD, CHANNEL, RESULT)   \
   CORMORANT_PUSH_R4_R11_LR            \
   CORMORANT_RESERVE("36")             \
   "ldrd r12, r1, [r0]\n"              \
@@ -96,7 +113,7 @@ static_assert(offsetof(ScalarGemm, channels) == 20 && offsetof(ScalarGemm, outpu
   "str r4, [sp, #28]\n"               \
   "1:\n"                              \
   "str r12, [sp, #16]\n"              \
-  "ldrd r0, r3, [r12], #20\n"         \
+  "ldrd r0, r3, [r12], #" HEAD "\n"   \
   "ldrd r11, lr, [sp, #8]\n"          \
   "ldr r6, [sp, #28]\n"               \
   "mov r1, r0\n"                      \
@@ -137,15 +154,19 @@ static_assert(offsetof(ScalarGemm, channels) == 20 && offsetof(ScalarGemm, outpu
   "pop {r4-r11, pc}\n"
 
 extern "C" __attribute__((naked)) void cormorant_conv_gemm_right_scalar(const ScalarGemm* /*gemm*/) {
-  asm volatile(GEMM(CHANNEL, RESULT_right));
+  asm volatile(GEMM("20", CHANNEL, RESULT_right));
 }
 
 extern "C" __attribute__((naked)) void cormorant_conv_gemm_positive_scalar(const ScalarGemm* /*gemm*/) {
-  asm volatile(GEMM(CHANNEL, RESULT_positive));
+  asm volatile(GEMM("20", CHANNEL, RESULT_positive));
 }
 
 extern "C" __attribute__((naked)) void cormorant_conv_gemm_both_scalar(const ScalarGemm* /*gemm*/) {
-  asm volatile(GEMM(CHANNEL_both, RESULT_both));
+  asm volatile(GEMM("20", CHANNEL_both, RESULT_both));
+}
+
+extern "C" __attribute__((naked)) void cormorant_conv_gemm_prelu_scalar(const ScalarGemm* /*gemm*/) {
+  asm volatile(GEMM("28", CHANNEL_prelu, RESULT_prelu));
 }
 // clang-format on
 

@@ -64,7 +64,12 @@ static_assert(offsetof(V6mGemm, output.offset) == 24 && offsetof(V6mGemm, excess
   "lsls r0, r0, r1\n"
 #define RESULT_both(sum) CORMORANT_REQUANTIZE_V6M_SHIFTED(sum, SHIFT_BY("40"), SHIFT_BY("44")) STORE
 
-#define GEMM(CHANNEL, RESULT)         \
+// With a multiplier for either sign.
+#define SHIFT_AND_CHOOSE SHIFT_BY("40") CORMORANT_MULTIPLIER_V6M("28", "4", "12")
+#define RESULT_prelu(sum) CORMORANT_REQUANTIZE_V6M_SHIFTED(sum, SHIFT_AND_CHOOSE, SHIFT_BY("44")) STORE
+
+// `HEAD`: bytes of a record before its weights.
+#define GEMM(HEAD, CHANNEL, RESULT)   \
   ".syntax unified\n"                 \
   CORMORANT_PUSH_R4_R11_LR_V6M        \
   CORMORANT_RESERVE("48")             \
@@ -103,7 +108,7 @@ static_assert(offsetof(V6mGemm, output.offset) == 24 && offsetof(V6mGemm, excess
   "ldr r5, [sp, #4]\n"                \
   "mov lr, r5\n"                      \
   "ldr r5, [sp]\n"                    \
-  "adds r6, r6, #12\n"                \
+  "adds r6, r6, #" HEAD "\n"          \
   "ldr r7, [sp, #36]\n"               \
   "subs r6, r6, r7\n" /* the first round may have four elements only: enter it in its middle */\
   "cmp r7, #0\n"                      \
@@ -145,20 +150,27 @@ static_assert(offsetof(V6mGemm, output.offset) == 24 && offsetof(V6mGemm, excess
   CORMORANT_POP_R4_R11_PC_V6M
 
 extern "C" __attribute__((naked)) void cormorant_conv_gemm_right_v6m(const V6mGemm* /*gemm*/) {
-  asm volatile(GEMM(CHANNEL_right, RESULT_right));
+  asm volatile(GEMM("12", CHANNEL_right, RESULT_right));
 }
 
 extern "C" __attribute__((naked)) void cormorant_conv_gemm_both_v6m(const V6mGemm* /*gemm*/) {
-  asm volatile(GEMM(CHANNEL_both, RESULT_both));
+  asm volatile(GEMM("12", CHANNEL_both, RESULT_both));
+}
+
+extern "C" __attribute__((naked)) void cormorant_conv_gemm_prelu_v6m(const V6mGemm* /*gemm*/) {
+  asm volatile(GEMM("16", CHANNEL_both, RESULT_prelu));
 }
 // clang-format on
 
-void conv_gemm_v6m_plain(const V6mGemm& gemm) {
+namespace {
+
+template <bool kHasSlopes>
+inline void gemm_plain(const V6mGemm& gemm) {
   const std::uint8_t* stream = gemm.stream;
   for (std::uint32_t channel = 0; channel < gemm.channels; ++channel) {
     const auto* record = reinterpret_cast<const std::int32_t*>(stream);
     const auto* shifts = reinterpret_cast<const std::int8_t*>(stream + 8);
-    const std::uint8_t* weights = stream + 12;
+    const std::uint8_t* weights = stream + (kHasSlopes ? 16 : 12);
     std::int32_t sums[4];
     for (int pixel = 0; pixel < 4; ++pixel) sums[pixel] = record[0] - gemm.excess[pixel];
     const std::int32_t* x = gemm.patches;
@@ -169,10 +181,18 @@ void conv_gemm_v6m_plain(const V6mGemm& gemm) {
     stream = weights;
     std::int8_t* out = gemm.out + channel;
     for (int pixel = 0; pixel < 4; ++pixel, out += gemm.out_step) {
-      const std::int32_t value = requantize_for_cpu(sums[pixel], record[1], shifts[0] + shifts[1]) + gemm.output.offset;
+      const std::int32_t shift = shifts[0] + shifts[1];
+      const std::int32_t value = (kHasSlopes ? requantize_by_sign(sums[pixel], record[1], record[3], shift)
+                                             : requantize_for_cpu(sums[pixel], record[1], shift)) +
+                                 gemm.output.offset;
       *out = static_cast<std::int8_t>(clamp(value, gemm.output.min, gemm.output.max));
     }
   }
 }
+
+}  // namespace
+
+void conv_gemm_v6m_plain(const V6mGemm& gemm) { gemm_plain<false>(gemm); }
+void conv_gemm_prelu_v6m_plain(const V6mGemm& gemm) { gemm_plain<true>(gemm); }
 
 }  // namespace cormorant::conv

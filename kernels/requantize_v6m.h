@@ -26,7 +26,7 @@
   "muls r0, r4, r0\n"                 \
   "asrs r3, r3, #16\n"                \
   "adds r0, r0, r3\n"                 \
-  "lsrs r2, r1, #16\n"                \
+  "asrs r2, r1, #16\n"                \
   "adds r0, r0, r2\n"                 \
   "lsls r1, r1, #17\n"                \
   "adcs r0, r0, r0\n"                 \
@@ -45,4 +45,15 @@
   "movs r1, #127\n"                   \
   "eors r0, r0, r1\n"                 \
   "5:\n"
+// The multiplier for the sign of the sum in r0, where the record, to which `record` leads, has one `at` bytes on and one
+// for what is below zero `negative` bytes on.
+#define CORMORANT_MULTIPLIER_V6M(record, at, negative) \
+  "ldr r1, [sp, #" record "]\n"       \
+  "ldr r5, [r1, #" at "]\n"           \
+  "cmp r0, #0\n"                      \
+  "bge 8f\n"                          \
+  "ldr r5, [r1, #" negative "]\n"     \
+  "8:\n"                              \
+  "asrs r4, r5, #16\n"                \
+  "uxth r5, r5\n"
 // clang-format on

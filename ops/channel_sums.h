@@ -49,6 +49,21 @@ inline std::optional<std::int32_t> constant_result(const ChannelSums& sums, Mult
   return low == result(sums.high) ? std::optional(low) : std::nullopt;
 }
 
+// The same of a channel with a slope, whose sums below zero have a multiplier of their own: it is monotonic on either
+// side of zero.
+inline std::optional<std::int32_t> constant_result(const ChannelSums& sums, Multiplier m,
+                                                   std::int32_t negative_multiplier, const ChannelOutput& output) {
+  const Multiplier negative = {negative_multiplier, m.shift};
+  const std::optional<std::int32_t> above =
+      sums.high < 0 ? std::nullopt : constant_result({std::max<std::int64_t>(sums.low, 0), sums.high}, m, output);
+  const std::optional<std::int32_t> below =
+      sums.low >= 0 ? std::nullopt
+                    : constant_result({sums.low, std::min<std::int64_t>(sums.high, -1)}, negative, output);
+  if (sums.low >= 0) return above;
+  if (sums.high < 0) return below;
+  return above == below ? above : std::nullopt;
+}
+
 // A constant as a bias and a multiplier, beside weights of zero: a quarter of four times the result is exact, whatever
 // the rounding.
 constexpr Multiplier kConstantMultiplier = {.multiplier = 1 << 30, .shift = -1};

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 
 #include "base/diagnostic.h"
 #include "ir/text.h"
@@ -92,12 +93,25 @@ bool has_large_integer(const ir::Argument& argument) {
   return list != nullptr && std::ranges::any_of(*list, is_large);
 }
 
-// A fused clamp is in two arguments that schemas do not name.
+// A fused clamp is in two arguments that schemas do not name, a fused PReLU in a third.
+constexpr std::string_view kSlopes = "activation_slopes";
 bool is_activation(std::string_view name) { return name == "activation_min" || name == "activation_max"; }
+bool takes_slopes(const ir::Node& node) { return node.op == "aten.conv2d"; }
+// One for all outputs, or one for each.
+bool has_sound_slopes(const ir::Node& node) {
+  if (!node.has(kSlopes)) return true;
+  const auto* slopes = std::get_if<std::vector<double>>(&node.get(kSlopes));
+  if (slopes == nullptr || slopes->empty()) return false;
+  const bool are_finite = std::ranges::all_of(*slopes, [](double slope) { return std::isfinite(slope); });
+  const ir::Value* weight = node.tensor("weight");
+  const bool is_known = weight != nullptr && weight->type.rank() > 0;
+  return are_finite &&
+         (slopes->size() == 1 || (is_known && slopes->size() == static_cast<std::size_t>(weight->type.shape[0])));
+}
 
 bool names_are(const ir::Node& node, const Operator& op, const std::vector<SchemaArgument>& schema) {
   const auto is_known = [&](const ir::NamedArgument& given) {
-    return (op.fuses_activation && is_activation(given.name)) ||
+    return (op.fuses_activation && is_activation(given.name)) || (given.name == kSlopes && takes_slopes(node)) ||
            std::ranges::find(schema, given.name, &SchemaArgument::name) != schema.end();
   };
   const auto is_given = [&](const SchemaArgument& wanted) {
@@ -109,12 +123,15 @@ bool names_are(const ir::Node& node, const Operator& op, const std::vector<Schem
 void check_arguments(const ir::Node& node, const std::vector<SchemaArgument>& schema) {
   for (const ir::NamedArgument& given : node.args) {
     const auto wanted = std::ranges::find(schema, given.name, &SchemaArgument::name);
-    const std::string_view type = wanted == schema.end() ? "float?" : std::string_view(wanted->type);
+    const std::string_view type = wanted != schema.end()  ? std::string_view(wanted->type)
+                                  : given.name == kSlopes ? "float[]"
+                                                          : "float?";
     if (!fits(given.value, parse_type(type), false)) {
       fail(node, fmt::format("argument '{}' of {} does not have the type {}", given.name, node.op, type));
     }
     if (has_large_integer(given.value)) fail(node, fmt::format("argument '{}' does not fit in 32 bits", given.name));
   }
+  if (!has_sound_slopes(node)) fail(node, "the slopes are not one number, or one for each output");
 }
 
 // Quantization is handled elsewhere: a node means the float operator on real numbers.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <stdexcept>
 
 namespace cormorant::ops {
@@ -20,6 +21,17 @@ Multiplier quantize_multiplier(double factor) {
   }
   if (exponent < -31) return {0, 0};
   return {static_cast<std::int32_t>(multiplier), exponent};
+}
+
+SignedMultipliers multipliers_by_sign(double positive, double negative) {
+  const Multiplier larger = quantize_multiplier(std::max(positive, std::abs(negative)));
+  if (larger.multiplier == 0) return {0, 0, 0};
+  constexpr double kMost = std::numeric_limits<std::int32_t>::max();
+  const auto integer = [&](double factor) {
+    const double exact = std::round(std::ldexp(factor, 31 - larger.shift));
+    return static_cast<std::int32_t>(std::clamp(exact, -kMost, kMost));
+  };
+  return {integer(positive), integer(negative), larger.shift};
 }
 
 std::int32_t quantize_value(double value, double scale, std::int32_t zero_point, std::int32_t low, std::int32_t high) {

@@ -13,6 +13,15 @@ namespace cormorant::ops {
 // matter (below 2^-32) become 0. Throws std::logic_error for a factor that is negative, infinite or not a number.
 Multiplier quantize_multiplier(double factor);
 
+// Two factors with one shift, that of the larger one: what is from zero on is multiplied by the first, which is not
+// negative, what is below by the second.
+struct SignedMultipliers {
+  std::int32_t positive = 0;
+  std::int32_t negative = 0;
+  std::int32_t shift = 0;
+};
+SignedMultipliers multipliers_by_sign(double positive, double negative);
+
 // A real value in the integers of (scale, zero_point): nearest, ties away from zero, then clamped to [low, high].
 std::int32_t quantize_value(double value, double scale, std::int32_t zero_point, std::int32_t low, std::int32_t high);
 

@@ -125,6 +125,10 @@ std::int32_t bound_of(const ir::Node& node, const char* argument, std::int32_t o
   return ops::quantize_value(node.number(argument), q.scale(), q.zero_point(), q.qmin, q.qmax);
 }
 
+const std::vector<double>* slopes_of(const ir::Node& node) {
+  return node.has("activation_slopes") ? &std::get<std::vector<double>>(node.get("activation_slopes")) : nullptr;
+}
+
 Known results_of(const Products& p, const Known& known) {
   const ir::QuantParams& in = *p.input()->type.quant;
   const ir::QuantParams& weights = *p.node->tensor("weight")->type.quant;
@@ -134,8 +138,15 @@ Known results_of(const Products& p, const Known& known) {
   Known results;
   for (std::int64_t o = 0; o < p.outputs; ++o) {
     const double scale = weights.per_channel() ? weights.scales[static_cast<std::size_t>(o)] : weights.scale();
-    const Multiplier multiplier = ops::quantize_multiplier(in.scale() * scale / out.scale());
-    results.push_back(ops::constant_result(sums_of(p, o, known), multiplier, range));
+    const double factor = in.scale() * scale / out.scale();
+    const ops::ChannelSums sums = sums_of(p, o, known);
+    if (const std::vector<double>* slopes = slopes_of(*p.node)) {
+      const double slope = slopes->at(static_cast<std::size_t>(o) % slopes->size());
+      const auto [positive, negative, shift] = ops::multipliers_by_sign(factor, factor * slope);
+      results.push_back(ops::constant_result(sums, {positive, shift}, negative, range));
+    } else {
+      results.push_back(ops::constant_result(sums, ops::quantize_multiplier(factor), range));
+    }
   }
   return results;
 }
@@ -326,6 +337,11 @@ class Dropping {
   }
 
   void drop_outputs(const Products& p, const std::vector<bool>& goes) {
+    if (const std::vector<double>* slopes = slopes_of(*p.node); slopes != nullptr && slopes->size() > 1) {
+      std::vector<double> kept = *slopes;
+      std::erase_if(kept, [&, i = std::size_t{0}](double) mutable { return goes[i++]; });
+      p.node->set("activation_slopes", std::move(kept));
+    }
     for (const char* const argument : {"weight", "bias"}) {
       const ir::Value* before = p.node->tensor(argument);
       if (before == nullptr) continue;

@@ -35,6 +35,31 @@ bool is_quantized(const ir::Node& node) {
 // In float, or in integers that are just that. (int8 without parameters is what another compiler's text may hold.)
 bool is_plain(const ir::Node& node) { return !is_quantized(node) && node.result()->type.dtype != DType::i8; }
 
+// A node of its own behind `node`, for what was fused into it.
+void add_behind(ir::Graph& graph, ir::Node& node, const char* suffix, const char* op,
+                std::vector<ir::NamedArgument> args) {
+  const std::vector<ir::Node*> users = graph.users(node.result());
+  ir::Node* added = graph.add_node(node.name + suffix, op, std::move(args), {node.result()->type}, node.location,
+                                   users.empty() ? nullptr : users.front());
+  graph.replace_uses(node.result(), added->result());
+  added->set("self", node.result());
+}
+
+void unfuse_slopes(ir::Graph& graph, ir::Node& node) {
+  if (!node.has("activation_slopes")) return;
+  const auto slopes = std::get<std::vector<double>>(node.get("activation_slopes"));
+  node.unset("activation_slopes");
+  if (slopes.size() == 1) {
+    add_behind(graph, node, "_prelu", "aten.leaky_relu", {{"self", node.result()}, {"negative_slope", slopes.front()}});
+    return;
+  }
+  const std::vector<float> numbers(slopes.begin(), slopes.end());
+  ir::Value* weight =
+      graph.add_constant(node.name + "_slopes", ir::float_type({static_cast<std::int64_t>(numbers.size())}),
+                         ir::Bytes::of(std::span<const float>(numbers)));
+  add_behind(graph, node, "_prelu", "aten.prelu", {{"self", node.result()}, {"weight", weight}});
+}
+
 // An activation that was fused into a node is a clamp of its own again: float operators have none inside.
 void unfuse_activation(ir::Graph& graph, ir::Node& node) {
   if (!node.has("activation_min") && !node.has("activation_max")) return;
@@ -43,11 +68,7 @@ void unfuse_activation(ir::Graph& graph, ir::Node& node) {
       {"self", node.result()}, {"min", bound("activation_min")}, {"max", bound("activation_max")}};
   node.unset("activation_min");
   node.unset("activation_max");
-  const std::vector<ir::Node*> users = graph.users(node.result());
-  ir::Node* clamp = graph.add_node(node.name + "_clamp", "aten.clamp", std::move(args), {node.result()->type},
-                                   node.location, users.empty() ? nullptr : users.front());
-  graph.replace_uses(node.result(), clamp->result());
-  clamp->set("self", node.result());
+  add_behind(graph, node, "_clamp", "aten.clamp", std::move(args));
 }
 
 }  // namespace
@@ -71,7 +92,9 @@ void write_out(ir::Graph& graph, const std::function<bool(const ir::Node&)>& whi
 void lower(ir::Graph& graph, const ops::Config& config) {
   compose_words(graph);
   for (ir::Node* node : graph.snapshot()) {
-    if (ops::is_float(*node)) unfuse_activation(graph, *node);
+    if (!ops::is_float(*node)) continue;
+    unfuse_activation(graph, *node);  // behind the slopes, so that these come to stand before it
+    unfuse_slopes(graph, *node);
   }
   for (ir::Node* node : graph.snapshot()) {
     const ops::Operator* op = ops::find(*node);

@@ -107,6 +107,92 @@ output %relu
   EXPECT_EQ(after(text, fuse_activations), text);
 }
 
+void fuse_all_slopes(ir::Graph& graph) {
+  fuse_slopes(graph, [](const ir::Node&, const ir::Node&) { return true; });
+}
+
+TEST(FuseSlopes, MakesAPreluPartOfTheConvolutionBeforeIt) {
+  EXPECT_EQ(after(R"(graph g
+input %x : f32[1,1,2,2]
+const %w : f32[2,1,1,1] = [1.0, 2.0]
+const %slopes : f32[2] = [0.25, -0.5]
+node "conv" "conv" "m.py:1"
+  %conv : f32[1,2,2,2] = aten.conv2d(input=%x, weight=%w, bias=none, stride=[1, 1], padding=[0, 0], dilation=[1, 1], groups=1)
+node "prelu" "act" "m.py:2"
+  %prelu : f32[1,2,2,2] = aten.prelu(self=%conv, weight=%slopes)
+node "next" "next" ""
+  %next : f32[1,2,2,2] = aten.leaky_relu(self=%prelu, negative_slope=0.125)
+output %next
+)",
+                  fuse_all_slopes),
+            R"(graph g
+input %x : f32[1,1,2,2]
+const %w : f32[2,1,1,1] = [1.0, 2.0]
+const %slopes : f32[2] = [0.25, -0.5]
+node "conv" "conv" "m.py:1"
+  %conv : f32[1,2,2,2] = aten.conv2d(input=%x, weight=%w, bias=none, stride=[1, 1], padding=[0, 0], dilation=[1, 1], groups=1, activation_slopes=floats[0.25, -0.5])
+node "next" "next" ""
+  %next : f32[1,2,2,2] = aten.leaky_relu(self=%conv, negative_slope=0.125)
+output %next
+)");
+}
+
+TEST(FuseSlopes, KeepsAFunctionWhoseInputIsSeenElsewhereOrClamped) {
+  const char* text = R"(graph g
+input %x : f32[1,1,2,2]
+const %w : f32[2,1,1,1] = [1.0, 2.0]
+node "seen" "seen" ""
+  %seen : f32[1,2,2,2] = aten.conv2d(input=%x, weight=%w, bias=none, stride=[1, 1], padding=[0, 0], dilation=[1, 1], groups=1)
+node "leaky" "act" ""
+  %leaky : f32[1,2,2,2] = aten.leaky_relu(self=%seen, negative_slope=0.125)
+node "clamped" "clamped" ""
+  %clamped : f32[1,2,2,2] = aten.conv2d(input=%x, weight=%w, bias=none, stride=[1, 1], padding=[0, 0], dilation=[1, 1], groups=1, activation_max=6.0)
+node "behind" "act" ""
+  %behind : f32[1,2,2,2] = aten.leaky_relu(self=%clamped, negative_slope=0.125)
+output %seen
+output %leaky
+output %behind
+)";
+  EXPECT_EQ(after(text, fuse_all_slopes), text);
+}
+
+TEST(FuseSlopes, KeepsWhatIsToStay) {
+  const char* text = R"(graph g
+input %x : f32[1,1,2,2]
+const %w : f32[2,1,1,1] = [1.0, 2.0]
+node "conv" "conv" ""
+  %conv : f32[1,2,2,2] = aten.conv2d(input=%x, weight=%w, bias=none, stride=[1, 1], padding=[0, 0], dilation=[1, 1], groups=1)
+node "leaky" "act" ""
+  %leaky : f32[1,2,2,2] = aten.leaky_relu(self=%conv, negative_slope=0.125)
+output %leaky
+)";
+  const auto keep = [](ir::Graph& graph) {
+    fuse_slopes(graph, [](const ir::Node& convolution, const ir::Node& function) {
+      EXPECT_EQ(convolution.name, "conv");
+      EXPECT_EQ(function.name, "leaky");
+      return false;
+    });
+  };
+  EXPECT_EQ(after(text, keep), text);
+}
+
+TEST(Lower, SlopesOfAConvolutionInFloatAreAFunctionAgain) {
+  const std::string lowered = after(R"(graph g
+input %x : f32[1,1,2,2]
+const %w : f32[2,1,1,1] = [1.0, 2.0]
+node "conv" "conv" ""
+  %conv : f32[1,2,2,2] = aten.conv2d(input=%x, weight=%w, bias=none, stride=[1, 1], padding=[0, 0], dilation=[1, 1], groups=1, activation_slopes=floats[0.25, -0.5], activation_max=6.0)
+output %conv
+)",
+                                    [](ir::Graph& graph) { lower(graph, {}); });
+  const std::size_t convolution = lowered.find("aten.convolution"), prelu = lowered.find("cormorant.prelu.float"),
+                    clamp = lowered.find("aten.hardtanh");
+  EXPECT_NE(convolution, std::string::npos) << lowered;
+  EXPECT_LT(convolution, prelu) << lowered;
+  EXPECT_LT(prelu, clamp) << lowered;
+  EXPECT_NE(lowered.find("[0.25, -0.5]"), std::string::npos) << lowered;
+}
+
 TEST(DecideLayout, PutsOneTransposeBetweenAContiguousInputAndAConvolution) {
   const std::string text = after(R"(graph g
 input %x : f32[1,3,4,4]

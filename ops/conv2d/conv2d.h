@@ -10,8 +10,9 @@
 //   bias[block] int32, with input_offset · Σ weights folded in, so that kernels multiply the input as it is stored
 //   weights     int8, interleaved as `weight_index` says, the patch padded with zeros
 //   multiplier[block] int32, shift right[block] int8, shift left[block] int8 (for MVE the weights precede these)
-// Padding must therefore read as the input's zero point: a patch is copied to scratch, except where the input is the
-// matrix already.
+// A convolution with the PReLU or leaky ReLU behind it (activation_slopes) has a second multiplier[block] int32 after
+// the shifts, for what is below zero when it is multiplied. Padding must therefore read as the input's zero point: a
+// patch is copied to scratch, except where the input is the matrix already.
 #pragma once
 
 #include <cstddef>
@@ -40,6 +41,12 @@
   OURS(conv2d, mve_1x1, mve, load_mve_1x1, execute_mve_1x1, w8a8, PackedConv2d)                                 \
   OURS(conv2d, mve_kxk, mve, load_mve_kxk, execute_mve_kxk, w8a8, PackedConv2d)                                 \
   OURS(conv2d, mve_row, mve, load_mve_row, execute_mve_row, w8a8, PackedConv2d)                                 \
+  OURS(conv2d, scalar_prelu, scalar, load_scalar_prelu, execute_scalar_prelu, w8a8, PackedConv2d)               \
+  OURS(conv2d, v6m_prelu, scalar, load_v6m_prelu, execute_v6m_prelu, w8a8, PackedConv2d)                        \
+  OURS(conv2d, halves_prelu, scalar, load_halves_prelu, execute_halves_prelu, w8a8, PackedConv2d)               \
+  OURS(conv2d, dsp_prelu, dsp, load_dsp_prelu, execute_dsp_prelu, w8a8, PackedConv2d)                           \
+  OURS(conv2d, mve_prelu, mve, load_mve_prelu, execute_mve_prelu, w8a8, PackedConv2d)                           \
+  OURS(conv2d, mve_row_prelu, mve, load_mve_row_prelu, execute_mve_row_prelu, w8a8, PackedConv2d)               \
   OURS(conv2d, scalar_nibbles, scalar_words, load_scalar_nibbles, execute_scalar_nibbles, w4a8, PackedConv2d)   \
   OURS(conv2d, v6m_nibbles, scalar_words, load_v6m_nibbles, execute_v6m_nibbles, w4a8, PackedConv2d)            \
   OURS(conv2d, dsp_nibbles, dsp_words, load_dsp_nibbles, execute_dsp_nibbles, w4a8, PackedConv2d)               \
@@ -120,7 +127,30 @@ enum class Layout : std::uint8_t {
   // same of the other channel, then k + 1, k + 3. Weights and biases are doubled, which spares requantization doubling
   // the sum.
   dsp_wide,
+  // The same with a second multiplier per channel.
+  mve_prelu,
+  dsp_prelu,
+  scalar_prelu,
+  v6m_prelu,
+  halves_prelu,
 };
+constexpr bool has_slopes(Layout layout) { return layout >= Layout::mve_prelu; }
+constexpr Layout without_slopes(Layout layout) {
+  switch (layout) {
+    case Layout::mve_prelu:
+      return Layout::mve;
+    case Layout::dsp_prelu:
+      return Layout::dsp;
+    case Layout::scalar_prelu:
+      return Layout::scalar;
+    case Layout::v6m_prelu:
+      return Layout::v6m;
+    case Layout::halves_prelu:
+      return Layout::halves;
+    default:
+      return layout;
+  }
+}
 
 struct Variant {
   const char* name;  // of the program
@@ -141,8 +171,16 @@ inline constexpr Variant kScalar{names::cormorant_conv2d_scalar, Layout::scalar,
 inline constexpr Variant kV6m{names::cormorant_conv2d_v6m, Layout::v6m, false};
 inline constexpr Variant kHalves{names::cormorant_conv2d_halves, Layout::halves, false};
 inline constexpr Variant kHalvesGroups{names::cormorant_conv2d_halves_groups, Layout::halves, false, false, true};
-inline constexpr const Variant* kVariants[] = {&kMve1x1,   &kMveKxk, &kMveRow, &kDsp,    &kDspGroups,   &kDspWide,
-                                               &kDspSmall, &kScalar, &kV6m,    &kHalves, &kHalvesGroups};
+// Of a layer with slopes, grouped or not: one for all windows.
+inline constexpr Variant kMvePrelu{names::cormorant_conv2d_mve_prelu, Layout::mve_prelu, false};
+inline constexpr Variant kMveRowPrelu{names::cormorant_conv2d_mve_row_prelu, Layout::mve_prelu, false, true};
+inline constexpr Variant kDspPrelu{names::cormorant_conv2d_dsp_prelu, Layout::dsp_prelu, false, false, true};
+inline constexpr Variant kScalarPrelu{names::cormorant_conv2d_scalar_prelu, Layout::scalar_prelu, false};
+inline constexpr Variant kV6mPrelu{names::cormorant_conv2d_v6m_prelu, Layout::v6m_prelu, false};
+inline constexpr Variant kHalvesPrelu{names::cormorant_conv2d_halves_prelu, Layout::halves_prelu, false, false, true};
+inline constexpr const Variant* kVariants[] = {
+    &kMve1x1, &kMveKxk,   &kMveRow,      &kDsp,      &kDspGroups,   &kDspWide,  &kDspSmall,    &kScalar,      &kV6m,
+    &kHalves, &kMvePrelu, &kMveRowPrelu, &kDspPrelu, &kScalarPrelu, &kV6mPrelu, &kHalvesPrelu, &kHalvesGroups};
 
 // CPUs without a long multiply and with eight registers for most instructions: ARMv6-M, ARMv8-M Baseline.
 constexpr bool is_baseline(const Target& target) {
@@ -200,8 +238,20 @@ constexpr const Variant& choose_variant(const Target& target, const conv::Geomet
   if (is_grouped) return kHalvesGroups;
   return wastes_halves(g) && !is_baseline(target) ? kScalar : kHalves;
 }
+// The same for a layer with slopes.
+constexpr const Variant& choose_prelu_variant(const Target& target, const conv::Geometry& g, bool is_row,
+                                              bool is_grouped) {
+  if (target.isa == Isa::dsp) return kDspPrelu;
+  if (target.isa == Isa::mve) {
+    return is_row && is_row_of_window(g) && g.kernel_height > 1 && g.out_width > 1 ? kMveRowPrelu : kMvePrelu;
+  }
+  return !is_grouped && wastes_halves(g) && !is_baseline(target) ? kScalarPrelu : kHalvesPrelu;
+}
 // Where weights forbid halves.
-constexpr const Variant& variant_for_any_weights(const Target& target) { return is_baseline(target) ? kV6m : kScalar; }
+constexpr const Variant& variant_for_any_weights(const Target& target, bool is_sloped) {
+  if (is_sloped) return is_baseline(target) ? kV6mPrelu : kScalarPrelu;
+  return is_baseline(target) ? kV6m : kScalar;
+}
 constexpr std::int32_t kLargestPair = 255;
 
 constexpr std::uint32_t round_up(std::uint32_t n, std::uint32_t to) { return (n + to - 1) & ~(to - 1); }  // 2^n
@@ -216,16 +266,18 @@ struct Stream {
   constexpr Stream(Layout l, const conv::Geometry& g)
       : layout(l), patch(g.patch()), channels(g.group_outputs()), groups(g.groups) {}
 
+  [[nodiscard]] constexpr Layout kind() const { return without_slopes(layout); }
+  [[nodiscard]] constexpr bool is_sloped() const { return has_slopes(layout); }
+
   [[nodiscard]] constexpr std::uint32_t block_bits() const {
-    switch (layout) {
+    switch (kind()) {
       case Layout::mve:
         return 2;
       case Layout::dsp:
       case Layout::dsp_wide:
       case Layout::scalar:
         return 1;
-      case Layout::v6m:
-      case Layout::halves:
+      default:
         break;
     }
     return 0;
@@ -235,7 +287,7 @@ struct Stream {
   [[nodiscard]] constexpr std::uint32_t blocks() const { return groups * group_blocks(); }
   [[nodiscard]] constexpr std::uint32_t group_bytes() const { return group_blocks() * block_bytes(); }
   [[nodiscard]] constexpr std::uint32_t padded_patch() const {
-    switch (layout) {
+    switch (kind()) {
       case Layout::mve:
         return round_up(patch, 16);
       case Layout::dsp:
@@ -243,22 +295,26 @@ struct Stream {
       case Layout::v6m:
       case Layout::halves:
         return round_up(patch, 4);
-      case Layout::scalar:
+      default:
         break;
     }
     return round_up(patch, 2);
   }
-  [[nodiscard]] constexpr std::uint32_t weight_bytes() const { return layout == Layout::dsp_wide ? 2 : 1; }
-  // mve: bias, weights, multiplier, shifts. Others: bias, multiplier, shifts (padded to 4), weights.
+  [[nodiscard]] constexpr std::uint32_t weight_bytes() const { return kind() == Layout::dsp_wide ? 2 : 1; }
+  // mve: bias, weights, multiplier, shifts. Others: bias, multiplier, shifts (padded to 4), weights. Second multipliers
+  // follow the shifts.
   [[nodiscard]] constexpr std::uint32_t weights_at() const {
-    return layout == Layout::mve ? 4 * block() : 8 * block() + round_up(2 * block(), 4);
+    return kind() == Layout::mve ? 4 * block() : 4 * block() + parameter_bytes();
+  }
+  [[nodiscard]] constexpr std::uint32_t parameter_bytes() const {
+    return 4 * block() + round_up(2 * block(), 4) + (is_sloped() ? 4 * block() : 0);
   }
   [[nodiscard]] constexpr std::uint32_t multipliers_at() const {
-    return layout == Layout::mve ? 4 * block() + block() * padded_patch() : 4 * block();
+    return kind() == Layout::mve ? 4 * block() + block() * padded_patch() : 4 * block();
   }
   [[nodiscard]] constexpr std::uint32_t shifts_at() const { return multipliers_at() + 4 * block(); }
   [[nodiscard]] constexpr std::uint32_t block_bytes() const {
-    return 8 * block() + round_up(2 * block(), 4) + block() * padded_patch() * weight_bytes();
+    return 4 * block() + parameter_bytes() + block() * padded_patch() * weight_bytes();
   }
   [[nodiscard]] constexpr std::uint64_t bytes() const { return wide_product(blocks(), block_bytes()); }
 
@@ -278,15 +334,18 @@ struct Stream {
   [[nodiscard]] constexpr std::uint32_t left_shift_index(std::uint32_t channel) const {  // zero or positive
     return right_shift_index(channel) + block();
   }
+  [[nodiscard]] constexpr std::uint32_t negative_multiplier_index(std::uint32_t channel) const {
+    return record(channel) + shifts_at() + round_up(2 * block(), 4) + lane(channel) * 4;
+  }
   // MVE shifts one way or the other. The others always shift right, by 1 where they shift left by one more than
   // necessary: kernels then see by the left shift alone that a channel is no ordinary one. No shift to the right, or
   // one beyond kMaxShift, marks channels that only plain loops compute.
   [[nodiscard]] constexpr conv::Shifts stored_shifts(std::int32_t shift, bool is_general) const {
-    return layout == Layout::mve ? conv::split_shift(shift) : conv::marked_shift(shift, is_general);
+    return kind() == Layout::mve ? conv::split_shift(shift) : conv::marked_shift(shift, is_general);
   }
   [[nodiscard]] constexpr std::uint32_t weight_index(std::uint32_t channel, std::uint32_t k) const {
     const std::uint32_t start = record(channel) + weights_at();
-    switch (layout) {
+    switch (kind()) {
       case Layout::mve:
         return start + (k / 16 * 4 + lane(channel)) * 16 + k % 16;
       case Layout::dsp:
@@ -295,20 +354,20 @@ struct Stream {
         return start + k / 4 * 16 + k % 2 * 8 + lane(channel) * 4 + k % 4 / 2 * 2;
       case Layout::scalar:
         return start + k * 2 + lane(channel);
-      case Layout::v6m:
-      case Layout::halves:
+      default:
         break;
     }
     return start + k;
   }
   // What biases and weights are multiplied with before they are stored.
-  [[nodiscard]] constexpr std::int32_t scale() const { return layout == Layout::dsp_wide ? 2 : 1; }
+  [[nodiscard]] constexpr std::int32_t scale() const { return kind() == Layout::dsp_wide ? 2 : 1; }
   // What is added to a weight before it is stored.
-  [[nodiscard]] constexpr std::int32_t weight_offset() const { return layout == Layout::v6m ? 128 : 0; }
+  [[nodiscard]] constexpr std::int32_t weight_offset() const { return kind() == Layout::v6m ? 128 : 0; }
 };
 
 // Pixels that a block computes at a time.
 constexpr std::uint32_t pixels_of(Layout layout) {
+  layout = without_slopes(layout);
   return layout == Layout::mve ? 2 : layout == Layout::v6m || layout == Layout::halves ? 4 : 3;
 }
 
@@ -380,7 +439,7 @@ constexpr std::uint32_t gathered_bytes(const conv::Geometry& g, std::uint32_t pa
 // Bytes of scratch of a packed kernel: the patches of one block of pixels, in the element type of the multiplication.
 constexpr CheckedSize scratch_bytes(const Variant& variant, const conv::Geometry& g) {
   const std::uint32_t patch = Stream(variant.layout, g).padded_patch();
-  switch (variant.layout) {
+  switch (without_slopes(variant.layout)) {
     case Layout::mve:
       // CPUs that know no MVE need not divide for it either.
       if constexpr (kHasLongMultiply) {
@@ -405,7 +464,7 @@ constexpr CheckedSize scratch_bytes(const Variant& variant, const conv::Geometry
       return 3 * 4 * patch;
     case Layout::halves:
       return CheckedSize(2 * 4 * patch) + tap_table_bytes(variant, g);
-    case Layout::v6m:
+    default:
       break;
   }
   return 4 * 4 * patch;

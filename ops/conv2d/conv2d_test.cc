@@ -42,6 +42,7 @@ struct Layer {
   // Unless 0 every third channel is next to nothing beside its bias, which is this much beyond a whole step of the
   // output, and every third shifts left.
   double withered = 0;
+  std::vector<double> slopes = {};  // of a PReLU behind it: one, or one per output
 };
 
 void wither(const Layer& l, const ir::Value* x, ir::Value* w, ir::Value* b) {
@@ -76,6 +77,7 @@ ir::Value* build(ir::Graph& graph, const Layer& l) {
                                          {"stride", l.stride}, {"padding", l.padding}, {"dilation", l.dilation},
                                          {"groups", l.groups}};
   if (l.relu) args.push_back({"activation_min", 0.0});
+  if (!l.slopes.empty()) args.push_back({"activation_slopes", l.slopes});
   return conformance::add_quantized(graph, "aten.conv2d", std::move(args), out, l.output_scale, l.relu ? -128 : 3);
 }
 
@@ -85,7 +87,7 @@ Case case_of(const Layer& l) {
     for (const std::int64_t n : *list) name += (name.empty() ? "" : " ") + std::to_string(n);
     name += ",";
   }
-  return {name + " to " + std::to_string(l.outputs) + (l.relu ? " relu" : ""),
+  return {name + " to " + std::to_string(l.outputs) + (l.relu ? " relu" : "") + (l.slopes.empty() ? "" : " slopes"),
           [l](ir::Graph& graph) { return build(graph, l); }};
 }
 
@@ -183,6 +185,51 @@ std::vector<Case> cases() {
   return all;
 }
 
+// Slopes of both signs, none, and more than one.
+std::vector<double> some_slopes(std::int64_t outputs) {
+  constexpr double kSlopes[] = {0.25, 0.0, -0.4, 1.7, 0.01};
+  std::vector<double> slopes;
+  for (std::int64_t c = 0; c < outputs; ++c) slopes.push_back(kSlopes[c % 5]);
+  return slopes;
+}
+
+std::vector<Case> sloped_cases() {
+  std::vector<Case> all;
+  const auto add = [&](Layer layer) {
+    if (layer.slopes.empty()) layer.slopes = some_slopes(layer.outputs);
+    all.push_back(case_of(layer));
+  };
+  // Blocks of channels and of pixels that are not full, in every walk.
+  for (const std::int64_t inputs : {3, 16, 20}) {
+    for (const std::int64_t outputs : {1, 5, 8}) {
+      add({.in = {1, inputs, 3, 5}, .outputs = outputs});
+      add({.in = {1, inputs, 6, 5}, .outputs = outputs, .kernel = {3, 3}, .padding = {1, 1}});
+    }
+    add({.in = {1, inputs, 1, 9}, .outputs = 6, .kernel = {1, 3}, .padding = {0, 1}, .slopes = {0.1}});
+    add({.in = {1, inputs, 4, 9}, .outputs = 7, .kernel = {4, 3}});
+  }
+  for (const std::int64_t pixels : {1, 2, 4}) add({.in = {1, 20, 1, pixels}, .outputs = 9});
+  add({.in = {2, 5, 7, 4}, .outputs = 6, .kernel = {2, 3}, .stride = {2, 1}, .padding = {1, 2}, .bias = false});
+  add({.in = {1, 4, 9, 9}, .outputs = 6, .kernel = {3, 3}, .padding = {2, 3}, .dilation = {2, 3}});
+  for (const std::int64_t inputs : {2, 3, 4}) {
+    add({.in = {1, 4 * inputs, 4, 4}, .outputs = 12, .kernel = {3, 3}, .padding = {1, 1}, .groups = 4});
+  }
+  // Shifts to the left; a clamp behind the slopes; channels that are constant or only for plain loops; the lowest
+  // weight.
+  add({.in = {1, 9, 3, 3}, .outputs = 6, .output_scale = 0.0004});
+  add({.in = {1, 9, 3, 3}, .outputs = 6, .relu = true});
+  for (const double withered : {0.2, 0.5}) add({.in = {1, 9, 2, 3}, .outputs = 13, .withered = withered});
+  for (const int weight : {-128, 127}) {
+    add({.in = {1, 64, 3, 3},
+         .outputs = 5,
+         .kernel = {3, 3},
+         .padding = {1, 1},
+         .output_scale = 40,
+         .weight = static_cast<std::int8_t>(weight)});
+  }
+  return all;
+}
+
 // A compilation's time grows faster than its graph, so that some graphs are quicker than one.
 TEST(Conv2d, EveryVariantEqualsTheReference) {
   const std::vector<Case> all = cases();
@@ -195,6 +242,10 @@ TEST(Conv2d, EveryVariantEqualsTheReference) {
 }
 
 TEST(Conv2d, IsWithinOneStepOfTheFloatSemantics) { conformance::expect_near_float_semantics(cases()); }
+
+TEST(Conv2d, EveryVariantWithSlopesEqualsTheReference) { conformance::expect_same_bits_everywhere(sloped_cases(), 2); }
+
+TEST(Conv2d, WithSlopesIsWithinOneStepOfTheFloatSemantics) { conformance::expect_near_float_semantics(sloped_cases()); }
 
 // Rows with a stride, for ExecuTorch on MVE: zeros beside the weights change nothing but what CMSIS-NN makes of it.
 TEST(Conv2d, RowsForExecuTorchAreWithinOneStepOfTheFloatSemantics) {
@@ -556,6 +607,15 @@ TEST(Conv2dPrepack, TheVariantSuitsTheTarget) {
   EXPECT_EQ(packed_variant(pixel, kCpus[4], Isa::dsp, Optimize::speed), "cormorant.conv2d.dsp");  // cortex-m7
   EXPECT_EQ(packed_variant(pixel, kCpus[3], Isa::dsp, Optimize::size), "cormorant.conv2d.dsp_small");
   EXPECT_EQ(packed_variant(pixel, kCpus[9], Isa::mve, Optimize::size), "cormorant.conv2d.mve_kxk");
+  Layer sloped = pixel;
+  sloped.slopes = {0.1};
+  EXPECT_EQ(packed_variant(sloped, kCpus[9], Isa::mve), "cormorant.conv2d.mve_prelu");
+  EXPECT_EQ(packed_variant(sloped, kCpus[3], Isa::dsp), "cormorant.conv2d.dsp_prelu");
+  EXPECT_EQ(packed_variant(sloped, kCpus[2], Isa::scalar), "cormorant.conv2d.halves_prelu");
+  sloped.in = {1, 16, 3, 3};
+  EXPECT_EQ(packed_variant(sloped, kCpus[2], Isa::scalar), "cormorant.conv2d.scalar_prelu");
+  sloped.weight = -128;
+  EXPECT_EQ(packed_variant(sloped, kCpus[0], Isa::scalar), "cormorant.conv2d.v6m_prelu");
 }
 
 TEST(Conv2d, EqualsTheReferenceWhereFlashIsSaved) { conformance::expect_same_bits_where_flash_is_saved(cases()); }
@@ -617,6 +677,7 @@ TEST(Conv2dLayout, EveryConstantHasAPlaceOfItsOwn) {
           for (std::uint32_t i = 0; i < 4; ++i) {
             ++used.at(stream.bias_index(c) + i);
             ++used.at(stream.multiplier_index(c) + i);
+            if (stream.is_sloped()) ++used.at(stream.negative_multiplier_index(c) + i);
           }
           ++used.at(stream.right_shift_index(c));
           ++used.at(stream.left_shift_index(c));
@@ -648,6 +709,7 @@ TEST(Requantize, TheHighMultiplyInPiecesIsExact) {
     }
   }
   for (int i = 0; i < 100000; ++i) expect(any(random) >> (i % 32), any(random) & 0x7fffffff);
+  for (int i = 0; i < 100000; ++i) expect(any(random) >> (i % 32), any(random) | -0x7fffffff);
 }
 
 // ---- damaged programs
@@ -677,7 +739,7 @@ void load(const conv2d::Variant& variant, const std::function<void(Damaged&)>& d
   std::vector<std::int8_t> packed(sizeof d.header + stream.bytes());
   std::memcpy(packed.data(), &d.header, sizeof d.header);
   packed[sizeof d.header + stream.right_shift_index(5)] = d.right_shift;
-  packed.resize(packed.size() - static_cast<std::size_t>(d.missing));
+  packed.resize(static_cast<std::size_t>(static_cast<std::int64_t>(packed.size()) - d.missing));
   ir::Graph graph;
   const auto i8 = [](ir::Shape shape) {
     return ir::quantized_type(std::move(shape), ir::per_tensor_i8(1.0, 0), ir::kChannelsLast);
@@ -726,6 +788,13 @@ TEST(Conv2dLoad, RejectsPackedConstantsThatDoNotFit) {
         [](Damaged& d) { d.right_shift = -32; },
         [](Damaged& d) { d.right_shift = 1; },
         [](Damaged& d) { d.scratch = 4; },
+        // As long as the same layer's without slopes, or with them.
+        [&](Damaged& d) {
+          const std::uint32_t slopes = 4 * conv2d::Stream(variant->layout, d.header.geometry).blocks() *
+                                       conv2d::Stream(variant->layout, d.header.geometry).block();
+          d.header.stream_bytes += conv2d::has_slopes(variant->layout) ? -slopes : slopes;
+          d.missing = conv2d::has_slopes(variant->layout) ? slopes : -std::int64_t{slopes};
+        },
     };
     for (std::size_t i = 0; i < std::size(damages); ++i) EXPECT_THROW(load(*variant, damages[i]), InputError) << i;
   }

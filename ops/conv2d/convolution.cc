@@ -154,6 +154,7 @@ QuantRule quantize_convolution(const ir::Node& node) {
   QuantRule rule;
   // Weights of four bits pay where many pixels share them, and for all inputs.
   rule.precisions = node.integer("groups") == 1 ? precisions::w8a8_w8a16_w4a8() : precisions::w8a8_w8a16();
+  if (node.has("activation_slopes")) rule.precisions = precisions::w8a8();
   rule.weights.push_back({.argument = "weight", .axis = 0, .is_bias = false});
   if (node.has("bias")) rule.weights.push_back({.argument = "bias", .axis = 0, .is_bias = true});
   return rule;
@@ -168,6 +169,20 @@ std::int64_t count_macs(const ir::Node& node) {
   }
   return outputs * node.tensor("weight")->type.elements() / node.result()->type.shape.at(1);
 }
+
+namespace {
+
+std::vector<double> slopes_of(const Rewriter& rewriter) {
+  const ir::Node& node = rewriter.node;
+  if (!node.has("activation_slopes")) return {};
+  if (rewriter.config.runtime != Runtime::cormorant || rewriter.config.target.is_any()) {
+    fail(node, "a convolution with slopes has no operator in ExecuTorch",
+         "compile the model, not a text of a later stage");
+  }
+  return std::get<std::vector<double>>(node.get("activation_slopes"));
+}
+
+}  // namespace
 
 Lowered lower_constants(const Rewriter& rewriter, std::int32_t axis, std::int64_t channels) {
   const ir::Node& node = rewriter.node;
@@ -189,18 +204,26 @@ Lowered lower_constants(const Rewriter& rewriter, std::int32_t axis, std::int64_
   lowered.weights = logical_elements<std::int8_t>(weight);
   lowered.weight_shape = weight.type.shape;
   std::vector<std::int32_t> multipliers;
+  std::vector<std::int32_t> negative_multipliers;
   std::vector<std::int32_t> shifts;
+  const std::vector<double> slopes = slopes_of(rewriter);
   for (std::size_t c = 0; c < static_cast<std::size_t>(channels); ++c) {
     const double scale = scales.per_channel() ? scales.scales.at(c % scales.scales.size()) : scales.scale();
-    const Multiplier m = quantize_multiplier(in.scale() * scale / out.scale());
+    const double factor = in.scale() * scale / out.scale();
+    const double slope = slopes.empty() ? 1 : slopes.at(c % slopes.size());
+    const SignedMultipliers m = multipliers_by_sign(factor, factor * slope);
     if (m.shift > 30) {
       fail(node, "the output's scale is too small for its operands' scales", "calibrate with representative data");
     }
-    multipliers.push_back(m.multiplier);
+    multipliers.push_back(m.positive);
+    if (!slopes.empty()) negative_multipliers.push_back(m.negative);
     shifts.push_back(m.shift);
   }
   const ir::TensorType per_channel = {.dtype = DType::i32, .shape = {channels}, .dim_order = {}, .quant = {}};
-  lowered.multipliers = rewriter.constant<std::int32_t>("multipliers", per_channel, multipliers);
+  ir::TensorType rows = per_channel;
+  if (!slopes.empty()) rows.shape = {2, channels};
+  multipliers.insert(multipliers.end(), negative_multipliers.begin(), negative_multipliers.end());
+  lowered.multipliers = rewriter.constant<std::int32_t>("multipliers", rows, multipliers);
   lowered.shifts = rewriter.constant<std::int32_t>("shifts", per_channel, shifts);
   if (ir::Value* bias = node.tensor("bias"); bias != nullptr) {
     if (bias->type.dtype != DType::i32) fail(node, "the bias is not quantized to int32", "");

@@ -32,8 +32,8 @@ std::optional<conv::Geometry> geometry_of(const ir::Shape& in, const ir::Shape& 
 struct Lowered {
   std::vector<std::int8_t> weights;  // OIHW, in that memory order
   ir::Shape weight_shape;
-  ir::Value* bias = nullptr;  // null where the model has none
-  ir::Value* multipliers = nullptr;
+  ir::Value* bias = nullptr;         // null where the model has none
+  ir::Value* multipliers = nullptr;  // with slopes two rows: those of sums from zero on, those of sums below
   ir::Value* shifts = nullptr;
   std::int64_t input_offset = 0;
   std::int64_t output_offset = 0;
@@ -60,6 +60,7 @@ struct Unpacked {
   conv::Header header;             // all but stream_bytes
   std::vector<std::int32_t> bias;  // input_offset · Σ weights folded in
   std::vector<std::int32_t> multipliers;
+  std::vector<std::int32_t> negative_multipliers;  // of sums below zero; none where the layer has no slopes
   std::vector<std::int32_t> shifts;
   std::vector<bool> is_constant;    // channels whose result is that of their bias: their weights count as zeros
   std::vector<bool> is_general;     // channels that Rounding::general is for

@@ -27,12 +27,12 @@ constexpr std::int64_t estimated_cycles(const Variant& variant, const conv::Geom
         return {303, 202, 14};
       case Layout::halves:
         return {153, 127, 16};
-      case Layout::v6m:
+      default:
         break;
     }
     return {225, 270, 21};
   };
-  const Cost cost = cost_of(variant.layout);
+  const Cost cost = cost_of(without_slopes(variant.layout));
   const Stream stream(variant.layout, g);
   const std::int64_t pixels = pixels_of(variant.layout);
   const std::int64_t rest = g.out_pixels() % pixels;

@@ -160,6 +160,9 @@ struct DspConvolution {
   }
 };
 
+// Layers with slopes: kernel_dsp_prelu.cc.
+void execute_dsp_prelu(const void* plan);
+
 template <void (*Convolve)(const Convolution&)>
 void execute_packed_dsp(const void* raw) {
   const auto& plan = *static_cast<const PackedPlan*>(raw);

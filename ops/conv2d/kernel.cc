@@ -127,6 +127,12 @@ Error load_scalar(Call& call) { return load<kScalar>(call); }
 Error load_v6m(Call& call) { return load<kV6m>(call); }
 Error load_halves(Call& call) { return load<kHalves>(call); }
 Error load_halves_groups(Call& call) { return load<kHalvesGroups>(call); }
+Error load_mve_prelu(Call& call) { return load<kMvePrelu>(call); }
+Error load_mve_row_prelu(Call& call) { return load<kMveRowPrelu>(call); }
+Error load_dsp_prelu(Call& call) { return load<kDspPrelu>(call); }
+Error load_scalar_prelu(Call& call) { return load<kScalarPrelu>(call); }
+Error load_v6m_prelu(Call& call) { return load<kV6mPrelu>(call); }
+Error load_halves_prelu(Call& call) { return load<kHalvesPrelu>(call); }
 
 Error plan_direct(Call& call, const DirectArguments& a, const Window& window) {
   const auto is_per_channel = [&](const Tensor& t) {

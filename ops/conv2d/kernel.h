@@ -85,6 +85,12 @@ Error load_scalar(Call& call);
 Error load_v6m(Call& call);
 Error load_halves(Call& call);
 Error load_halves_groups(Call& call);
+Error load_mve_prelu(Call& call);
+Error load_mve_row_prelu(Call& call);
+Error load_dsp_prelu(Call& call);
+Error load_scalar_prelu(Call& call);
+Error load_v6m_prelu(Call& call);
+Error load_halves_prelu(Call& call);
 
 // cortex_m::quantized_conv2d.out on every instruction set: the plan is a conv::Direct. Without a variant constants are
 // read as they are; else they are laid out for it where there is room to.

@@ -11,9 +11,22 @@
 namespace cormorant::ops::conv2d {
 namespace {
 
-struct Rows;  // whose copy of the walk's pieces this file has
+// Whose copies of the walk's pieces this file has.
+struct Rows {
+  static constexpr Layout kLayout = Layout::mve;
+  static void compute(const conv::MveGemm& gemm, std::uint32_t channels, std::uint32_t block_bytes) {
+    conv2d::compute(gemm, channels, block_bytes);
+  }
+};
+struct RowsWithSlopes {
+  static constexpr Layout kLayout = Layout::mve_prelu;
+  [[gnu::noinline]] static void compute(conv::MveGemm gemm, std::uint32_t channels, std::uint32_t block_bytes) {
+    compute_by<conv::cormorant_conv_gemm_prelu_mve>(gemm, channels, block_bytes);
+  }
+};
 
 // What the window sees of the columns from x = left on, one behind the other.
+template <class Loops>
 void copy_columns(const Convolution& c, std::int32_t left, std::uint32_t columns) {
   const conv::Geometry& g = c.header.geometry;
   const std::uint32_t channels = g.in_channels;
@@ -29,13 +42,14 @@ void copy_columns(const Convolution& c, std::int32_t left, std::uint32_t columns
   const std::int8_t* from = c.input + (left + static_cast<std::int32_t>(before)) * static_cast<std::int32_t>(channels);
   const std::uint32_t row_bytes = std::uint32_t{g.dilation_height} * g.in_width * channels;
   for (std::uint32_t y = g.kernel_height; y > 0 && until != before; --y, to += channels, from += row_bytes) {
-    copy_taps<Rows>(to, from, until - before, channels, column, channels);
+    copy_taps<Loops>(to, from, until - before, channels, column, channels);
   }
   if (until != columns) fill_bytes_mve(c.scratch + until * column, c.header.pad_value, (columns - until) * column);
 }
 
 // Patches of `count` pixels whose windows lie inside of the image, the first one's at `from`. Three rows, as most have,
 // without a loop.
+template <class Loops>
 void copy_inside(const conv::Geometry& g, const std::int8_t* from, std::int8_t* patch, std::uint32_t count,
                  std::uint32_t patch_step) {
   const std::uint32_t run = std::uint32_t{g.in_channels} * g.kernel_width;
@@ -66,6 +80,7 @@ void copy_inside(const conv::Geometry& g, const std::int8_t* from, std::int8_t* 
 
 // Patches of `count` pixels from x = left on, whose rows are no longer than a vector: each row is written as a whole
 // one, and what it spoils of the bytes behind it the next one mends.
+template <class Loops>
 void copy_patches(const Convolution& c, std::int32_t left, std::uint32_t count, std::uint32_t patch_step) {
   const conv::Geometry& g = c.header.geometry;
   const std::uint32_t channels = g.in_channels;
@@ -78,15 +93,15 @@ void copy_patches(const Convolution& c, std::int32_t left, std::uint32_t count, 
     if (left >= 0 && room >= 0) {
       done = static_cast<std::uint32_t>(room) / g.stride_width + 1;
       if (done > count) done = count;
-      copy_inside(g, c.input + static_cast<std::uint32_t>(left) * channels, patch, done, patch_step);
+      copy_inside<Loops>(g, c.input + static_cast<std::uint32_t>(left) * channels, patch, done, patch_step);
     } else {
       const std::int32_t begin = left < 0 ? 0 : left;
       fill_bytes_mve(patch, c.header.pad_value, g.patch());
       const std::int32_t inside = g.kernel_width - (begin - left) - (room < 0 ? -room : 0);
       if (inside > 0) {
-        copy_taps<Rows>(patch + static_cast<std::uint32_t>(begin - left) * channels,
-                        c.input + static_cast<std::uint32_t>(begin) * channels, g.kernel_height,
-                        static_cast<std::uint32_t>(inside) * channels, run, row_bytes);
+        copy_taps<Loops>(patch + static_cast<std::uint32_t>(begin - left) * channels,
+                         c.input + static_cast<std::uint32_t>(begin) * channels, g.kernel_height,
+                         static_cast<std::uint32_t>(inside) * channels, run, row_bytes);
       }
     }
     count -= done;
@@ -95,13 +110,12 @@ void copy_patches(const Convolution& c, std::int32_t left, std::uint32_t count, 
   }
 }
 
-}  // namespace
-
 // A stretch at a time. Windows of successive pixels overlap in the copy of their columns; small ones are copied each.
-void execute_mve_row(const void* raw) {
+template <class Loops>
+void execute_row(const void* raw) {
   const Convolution c = convolution_of(*static_cast<const PackedPlan*>(raw));
   const conv::Geometry& g = c.header.geometry;
-  const std::uint32_t block_bytes = Stream(Layout::mve, g).block_bytes();
+  const std::uint32_t block_bytes = Stream(Loops::kLayout, g).block_bytes();
   const RowStretch stretch(g);
   conv::MveGemm gemm = gemm_of(c);
   gemm.in_step = 2 * stretch.step;
@@ -112,24 +126,29 @@ void execute_mve_row(const void* raw) {
     const std::uint32_t count = left_over < stretch.outputs ? left_over : stretch.outputs;
     const std::int32_t left = static_cast<std::int32_t>(x * g.stride_width) - g.pad_left;
     if (has_small_rows(g)) {
-      copy_patches(c, left, count, stretch.step);
+      copy_patches<Loops>(c, left, count, stretch.step);
     } else {
-      copy_columns(c, left, (count - 1) * g.stride_width + g.kernel_width);
+      copy_columns<Loops>(c, left, (count - 1) * g.stride_width + g.kernel_width);
     }
     gemm.patch0 = c.scratch;
     gemm.patch1 = c.scratch + stretch.step;
     gemm.out0 = out;
     gemm.out1 = out + c.places.pixel;
     gemm.pairs = count / 2;
-    if (gemm.pairs > 0) compute(gemm, g.out_channels, block_bytes);
+    if (gemm.pairs > 0) Loops::compute(gemm, g.out_channels, block_bytes);
     out += count * c.places.pixel;
     if (count % 2 != 0) {  // the last of an odd number of pixels is computed twice
       gemm.patch0 = gemm.patch1 = c.scratch + (count - 1) * stretch.step;
       gemm.out0 = gemm.out1 = out - c.places.pixel;
       gemm.pairs = 1;
-      compute(gemm, g.out_channels, block_bytes);
+      Loops::compute(gemm, g.out_channels, block_bytes);
     }
   }
 }
+
+}  // namespace
+
+void execute_mve_row(const void* raw) { execute_row<Rows>(raw); }
+void execute_mve_row_prelu(const void* raw) { execute_row<RowsWithSlopes>(raw); }
 
 }  // namespace cormorant::ops::conv2d

@@ -8,8 +8,9 @@
 namespace cormorant::ops::conv2d {
 namespace {
 
-// One patch into its place among N patches of words, filled up with zeros; the sum of its elements.
-template <std::uint32_t N>
+// One patch into its place among N patches of words, filled up with zeros; the sum of its elements. `Compute`: whose
+// copy of it this is.
+template <std::uint32_t N, class Compute>
 std::int32_t put_patch(const conv::Header& header, const conv::Pixel& pixel, std::uint32_t first, std::int32_t* to,
                        std::uint32_t elements) {
   const std::int32_t* end = to + elements * N;
@@ -53,7 +54,7 @@ void convolve(const Convolution& c, const Stream& stream, Gemm& gemm, Compute co
     gemm.out_step = out_step;
     for (std::uint32_t first = 0; first < g.in_channels; first += g.group_inputs()) {
       for (std::uint32_t i = 0; i < N; ++i) {
-        const std::int32_t sum = put_patch<N>(c.header, pixels[i], first, patches + i, gemm.elements);
+        const std::int32_t sum = put_patch<N, Compute>(c.header, pixels[i], first, patches + i, gemm.elements);
         if constexpr (requires { gemm.excess; }) gemm.excess[i] = 128 * sum;
       }
       compute(gemm);
@@ -130,19 +131,30 @@ conv::HalvesGemm halves_gemm_of(const Convolution& c, const Stream& stream) {
           .output = conv::output_of(c.header)};
 }
 
+struct Halves {
+  static constexpr Layout kLayout = Layout::halves;
+  static constexpr auto loop =
+      kHasLongMultiply ? conv::cormorant_conv_gemm_halves_scalar : conv::cormorant_conv_gemm_halves_v6m;
+  static constexpr auto plain = conv::conv_gemm_halves_plain;
+};
+struct HalvesWithSlopes {
+  static constexpr Layout kLayout = Layout::halves_prelu;
+  static constexpr auto loop =
+      kHasLongMultiply ? conv::cormorant_conv_gemm_prelu_halves_scalar : conv::cormorant_conv_gemm_prelu_halves_v6m;
+  static constexpr auto plain = conv::conv_gemm_prelu_halves_plain;
+};
+
+template <class Loops>
 void compute_halves(const conv::HalvesGemm& gemm, const Stream& stream) {
-  if constexpr (kHasLongMultiply) {
-    conv::cormorant_conv_gemm_halves_scalar(&gemm);
-  } else {
-    conv::cormorant_conv_gemm_halves_v6m(&gemm);
-  }
-  if (gemm.output.rounding == conv::Rounding::general) compute_marked(gemm, stream, conv::conv_gemm_halves_plain);
+  Loops::loop(&gemm);
+  if (gemm.output.rounding == conv::Rounding::general) compute_marked(gemm, stream, Loops::plain);
 }
 
-void execute_halves(const void* raw) {
+template <class Loops>
+void execute_whole_halves(const void* raw) {
   const auto& plan = *static_cast<const PackedPlan*>(raw);
   const Convolution c = convolution_of(plan);
-  const Stream stream(Layout::halves, c.header.geometry);
+  const Stream stream(Loops::kLayout, c.header.geometry);
   auto* patches = reinterpret_cast<std::int32_t*>(c.scratch);
   conv::HalvesGemm gemm = halves_gemm_of(c, stream);
   for_blocks<4>(c, [&](const conv::Pixel(&pixels)[4], std::int8_t* out, std::uint32_t out_step) {
@@ -150,20 +162,21 @@ void execute_halves(const void* raw) {
     gemm.out_step = out_step;
     put_halves(c.header, pixels[0], pixels[1], patches, gemm.elements);
     put_halves(c.header, pixels[2], pixels[3], patches + 1, gemm.elements);
-    compute_halves(gemm, stream);
+    compute_halves<Loops>(gemm, stream);
   });
   conv::clamp_output(*plan.header, plan.out);
 }
 
-void execute_halves_groups(const void* raw) {
+template <class Loops>
+void execute_all_halves(const void* raw) {
   const auto& plan = *static_cast<const PackedPlan*>(raw);
   const Convolution c = convolution_of(plan);
   const conv::Geometry& g = c.header.geometry;
   if (g.groups == 1) {
-    execute_halves(raw);
+    execute_whole_halves<Loops>(raw);
     return;
   }
-  const Stream stream(Layout::halves, g);
+  const Stream stream(Loops::kLayout, g);
   auto* patches = reinterpret_cast<std::int32_t*>(c.scratch);
   conv::HalvesGemm gemm = halves_gemm_of(c, stream);
   conv::TapTable<4> table(c.header, patches + 2 * gemm.elements);
@@ -175,7 +188,7 @@ void execute_halves_groups(const void* raw) {
     for (std::uint32_t first = 0; first < g.in_channels; first += g.group_inputs()) {
       put_group_halves(g, table.taps_of(0), table.taps_of(1), first, patches, gemm.elements);
       put_group_halves(g, table.taps_of(2), table.taps_of(3), first, patches + 1, gemm.elements);
-      compute_halves(gemm, stream);
+      compute_halves<Loops>(gemm, stream);
       gemm.stream += stream.group_bytes();
       gemm.out += g.group_outputs();
     }
@@ -183,23 +196,30 @@ void execute_halves_groups(const void* raw) {
   conv::clamp_output(*plan.header, plan.out);
 }
 
+constexpr auto* execute_halves = execute_whole_halves<Halves>;
+constexpr auto* execute_halves_groups = execute_all_halves<Halves>;
+constexpr auto* execute_halves_prelu = execute_all_halves<HalvesWithSlopes>;
+
 auto pairs_loop_for(conv::Rounding rounding) {
   if (rounding == conv::Rounding::positive) return conv::cormorant_conv_gemm_positive_scalar;
   return rounding == conv::Rounding::right ? conv::cormorant_conv_gemm_right_scalar
                                            : conv::cormorant_conv_gemm_both_scalar;
 }
 
+auto prelu_loop_for(conv::Rounding /*any*/) { return conv::cormorant_conv_gemm_prelu_scalar; }
+
 // The pairs of channels in assembly, a channel that is left over not.
+template <auto kPlain, auto kLoopFor>
 void compute_pairs(conv::ScalarGemm gemm, const Stream& stream) {
   const std::uint32_t channels = gemm.channels;
   gemm.channels = channels / 2 * 2;
-  if (gemm.channels != 0) pairs_loop_for(gemm.output.rounding)(&gemm);
-  if (gemm.output.rounding == conv::Rounding::general) compute_marked(gemm, stream, conv::conv_gemm_scalar_plain);
+  if (gemm.channels != 0) kLoopFor(gemm.output.rounding)(&gemm);
+  if (gemm.output.rounding == conv::Rounding::general) compute_marked(gemm, stream, kPlain);
   if (channels % 2 == 0) return;
   gemm.stream += channels / 2 * stream.block_bytes();
   gemm.out += channels - 1;
   gemm.channels = 1;
-  conv::conv_gemm_scalar_plain(gemm);
+  kPlain(gemm);
 }
 
 void compute_v6m(const conv::V6mGemm& gemm, const Stream& stream) {
@@ -223,6 +243,56 @@ void execute_v6m(const void* raw) {
   conv::clamp_output(*plan.header, plan.out);
 }
 
+conv::ScalarGemm scalar_gemm_of(const Convolution& c, const Stream& stream) {
+  return {.stream = nullptr,
+          .patches = reinterpret_cast<const std::int32_t*>(c.scratch),
+          .out = nullptr,
+          .out_step = 0,
+          .elements = stream.padded_patch(),
+          .channels = c.header.geometry.group_outputs(),
+          .output = conv::output_of(c.header)};
+}
+
+conv::V6mGemm v6m_gemm_of(const Convolution& c, const Stream& stream) {
+  return {.stream = nullptr,
+          .patches = reinterpret_cast<const std::int32_t*>(c.scratch),
+          .out = nullptr,
+          .out_step = 0,
+          .elements = stream.padded_patch(),
+          .channels = c.header.geometry.group_outputs(),
+          .output = conv::output_of(c.header),
+          .excess = {}};
+}
+
+void execute_scalar_prelu(const void* raw) {
+  const auto& plan = *static_cast<const PackedPlan*>(raw);
+  const Convolution c = convolution_of(plan);
+  const Stream stream(Layout::scalar_prelu, c.header.geometry);
+  conv::ScalarGemm gemm = scalar_gemm_of(c, stream);
+  if constexpr (kHasLongMultiply) {
+    convolve<3>(c, stream, gemm, [&](const conv::ScalarGemm& block) {
+      compute_pairs<conv::conv_gemm_prelu_scalar_plain, prelu_loop_for>(block, stream);
+    });
+  } else {
+    convolve<3>(c, stream, gemm, conv::conv_gemm_prelu_scalar_plain);
+  }
+  conv::clamp_output(*plan.header, plan.out);
+}
+
+void execute_v6m_prelu(const void* raw) {
+  const auto& plan = *static_cast<const PackedPlan*>(raw);
+  const Convolution c = convolution_of(plan);
+  const Stream stream(Layout::v6m_prelu, c.header.geometry);
+  conv::V6mGemm gemm = v6m_gemm_of(c, stream);
+  convolve<4>(c, stream, gemm, [&](const conv::V6mGemm& block) {
+    conv::cormorant_conv_gemm_prelu_v6m(&block);
+    if (block.output.rounding == conv::Rounding::general) {
+      compute_marked(block, stream, conv::conv_gemm_prelu_v6m_plain);
+    }
+  });
+  conv::clamp_output(*plan.header, plan.out);
+}
+
 constexpr Layout kLayout = kHasLongMultiply ? Layout::scalar : Layout::v6m;
 
 void execute_direct(const void* raw) {
@@ -237,33 +307,20 @@ void execute_direct(const void* raw) {
 }  // namespace
 
 void convolve_scalar(const Convolution& c) {
-  const conv::Geometry& g = c.header.geometry;
-  const Stream stream(Layout::scalar, g);
-  conv::ScalarGemm gemm{.stream = nullptr,
-                        .patches = reinterpret_cast<const std::int32_t*>(c.scratch),
-                        .out = nullptr,
-                        .out_step = 0,
-                        .elements = stream.padded_patch(),
-                        .channels = g.group_outputs(),
-                        .output = conv::output_of(c.header)};
+  const Stream stream(Layout::scalar, c.header.geometry);
+  conv::ScalarGemm gemm = scalar_gemm_of(c, stream);
   if constexpr (kHasLongMultiply) {
-    convolve<3>(c, stream, gemm, [&](const conv::ScalarGemm& block) { compute_pairs(block, stream); });
+    convolve<3>(c, stream, gemm, [&](const conv::ScalarGemm& block) {
+      compute_pairs<conv::conv_gemm_scalar_plain, pairs_loop_for>(block, stream);
+    });
   } else {
     convolve<3>(c, stream, gemm, conv::conv_gemm_scalar_plain);
   }
 }
 
 void convolve_v6m(const Convolution& c) {
-  const conv::Geometry& g = c.header.geometry;
-  const Stream stream(Layout::v6m, g);
-  conv::V6mGemm gemm{.stream = nullptr,
-                     .patches = reinterpret_cast<const std::int32_t*>(c.scratch),
-                     .out = nullptr,
-                     .out_step = 0,
-                     .elements = stream.padded_patch(),
-                     .channels = g.group_outputs(),
-                     .output = conv::output_of(c.header),
-                     .excess = {}};
+  const Stream stream(Layout::v6m, c.header.geometry);
+  conv::V6mGemm gemm = v6m_gemm_of(c, stream);
   convolve<4>(c, stream, gemm, [&](const conv::V6mGemm& block) { compute_v6m(block, stream); });
 }
 

@@ -13,7 +13,7 @@ namespace cormorant::ops::conv2d {
 
 constexpr std::optional<conv::Order> order_of(const Variant& variant, const conv::Geometry& g) {
   if (variant.by_columns) return std::nullopt;
-  if (variant.layout != Layout::mve) return conv::Order{pixels_of(variant.layout), 0};
+  if (without_slopes(variant.layout) != Layout::mve) return conv::Order{pixels_of(variant.layout), 0};
   switch (variant.pointwise ? Walk::rows : walk_of(g)) {
     case Walk::rows:
       // Groups, and channels past the last four, are rounds of their own over a row.

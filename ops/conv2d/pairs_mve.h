@@ -10,9 +10,11 @@
 namespace cormorant::ops::conv2d {
 
 // Pairs of pixels, all channels of a group. Channels behind the last whole block of four take a detour over the stack.
-[[maybe_unused]] static void compute(conv::MveGemm gemm, std::uint32_t channels, std::uint32_t block_bytes) {
+// Uses up the gemm.
+template <auto kGemm>
+[[gnu::always_inline]] inline void compute_by(conv::MveGemm& gemm, std::uint32_t channels, std::uint32_t block_bytes) {
   gemm.blocks = channels / 4;
-  if (gemm.blocks != 0) cormorant_conv_gemm_mve(&gemm);
+  if (gemm.blocks != 0) kGemm(&gemm);
   const std::uint32_t rest = channels % 4;
   if (rest == 0) return;
   std::int8_t last[2][4];
@@ -23,7 +25,7 @@ namespace cormorant::ops::conv2d {
   tail.out0 = last[0];
   tail.out1 = last[1];
   for (std::uint32_t pair = 0; pair < gemm.pairs; ++pair) {
-    cormorant_conv_gemm_mve(&tail);
+    kGemm(&tail);
     for (std::uint32_t i = 0; i < rest; ++i) {
       gemm.out0[channels - rest + i] = last[0][i];
       gemm.out1[channels - rest + i] = last[1][i];
@@ -33,6 +35,10 @@ namespace cormorant::ops::conv2d {
     tail.patch0 += gemm.in_step;
     tail.patch1 += gemm.in_step;
   }
+}
+
+[[maybe_unused]] static void compute(conv::MveGemm gemm, std::uint32_t channels, std::uint32_t block_bytes) {
+  compute_by<conv::cormorant_conv_gemm_mve>(gemm, channels, block_bytes);
 }
 
 static conv::MveGemm gemm_of(const Convolution& c) {
@@ -51,5 +57,8 @@ static conv::MveGemm gemm_of(const Convolution& c) {
 
 // One row by its own walk: kernel_mve_row.cc.
 void execute_mve_row(const void* plan);
+void execute_mve_row_prelu(const void* plan);
+// Layers with slopes: kernel_mve_prelu.cc.
+void execute_mve_prelu(const void* plan);
 
 }  // namespace cormorant::ops::conv2d

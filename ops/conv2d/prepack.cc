@@ -53,11 +53,12 @@ std::uint32_t merged_groups(const Variant& variant, const conv::Geometry& g) {
     const Stream stream(variant.layout, candidate);
     const std::uint32_t patch = stream.padded_patch();
     std::uint64_t cost = 0;  // instructions per pixel
-    if (variant.layout == Layout::mve) {
+    const conv2d::Layout kind = without_slopes(variant.layout);
+    if (kind == Layout::mve) {
       // Channels past the last block of four are computed by a separate call.
       cost = stream.group_blocks() * (7 * patch / 16 + 14) + (stream.channels % 4 != 0 ? 60 : 0);
       cost += walk_of(candidate) == Walk::rows ? 10 : 15 + g.kernel_width * (8 + candidate.group_inputs() / 4);
-    } else if (variant.layout == Layout::halves) {
+    } else if (kind == Layout::halves) {
       cost = stream.group_blocks() * (9 * patch / 4 + 30) + g.taps() * 6 + 4 * patch + 12;
     } else if (variant.grouped) {
       const std::uint32_t copied = candidate.group_inputs() % 4 == 0 ? 2 : 4;
@@ -97,6 +98,7 @@ std::optional<std::vector<std::byte>> pack(const Variant& variant, Unpacked& u, 
   set_groups(u.geometry, u.geometry.groups / merged);
   u.header.geometry = u.geometry;
   if (!is_computable(variant, u.geometry) || !row_scratch_bytes(variant, u.geometry).fits()) return {};
+  if (has_slopes(variant.layout) == u.negative_multipliers.empty()) return {};
   if (variant.layout == Layout::dsp_wide && !conv::is_simple(u.header.rounding)) return {};
 
   const Stream layout(variant.layout, u.geometry);
@@ -105,6 +107,7 @@ std::optional<std::vector<std::byte>> pack(const Variant& variant, Unpacked& u, 
   for (std::uint32_t c = 0; c < u.geometry.out_channels; ++c) {
     put_word(stream, layout.bias_index(c), u.bias[c] * layout.scale());
     put_word(stream, layout.multiplier_index(c), u.multipliers[c]);
+    if (layout.is_sloped()) put_word(stream, layout.negative_multiplier_index(c), u.negative_multipliers[c]);
     const conv::Shifts shifts = layout.stored_shifts(u.shifts[c], u.is_general[c]);
     put_byte(stream, layout.right_shift_index(c), shifts.right);
     put_byte(stream, layout.left_shift_index(c), shifts.left);
@@ -121,7 +124,7 @@ std::optional<std::vector<std::byte>> pack(const Variant& variant, Unpacked& u, 
       put_weight(variant.by_columns ? place_by_columns(u.geometry, at) : at, u.weight(c, weight_at(c, k)));
     }
   }
-  if (layout.layout == Layout::halves && !has_small_pairs(layout, stream)) return {};
+  if (layout.kind() == Layout::halves && !has_small_pairs(layout, stream)) return {};
   return packed_bytes(u.header, stream);
 }
 
@@ -178,7 +181,8 @@ ir::Value* prepack_with(const Rewriter& rewriter, const Variant* forced) {
   std::optional<Unpacked> u = unpack(rewriter, {ohwi[1], ohwi[2]}, window, weight_at);
   if (!u) return nullptr;
   if (is_dilated_line(u->geometry)) turn(u->geometry);
-  if (forced == nullptr && in[1] == ohwi[3] && has_nibbles(weights)) {
+  const bool is_sloped = !u->negative_multipliers.empty();
+  if (forced == nullptr && in[1] == ohwi[3] && !is_sloped && has_nibbles(weights)) {
     const nibbles::Variant& packed_as = nibbles::choose_variant(rewriter.config.target);
     Unpacked copy = *u;
     const auto bytes = pack(packed_as.bytes, copy, inputs, weight_at, rewriter.config.target.optimize);
@@ -194,13 +198,15 @@ ir::Value* prepack_with(const Rewriter& rewriter, const Variant* forced) {
   }
   const Variant* variant = forced;
   if (variant == nullptr) {
-    variant =
-        &choose_variant(rewriter.config.target, u->geometry, u->header.rounding, is_row(*u->input), in[1] != ohwi[3]);
+    const bool is_grouped = in[1] != ohwi[3];
+    variant = is_sloped ? &choose_prelu_variant(rewriter.config.target, u->geometry, is_row(*u->input), is_grouped)
+                        : &choose_variant(rewriter.config.target, u->geometry, u->header.rounding, is_row(*u->input),
+                                          is_grouped);
   }
   const Unpacked as_it_was = *u;
   std::optional<std::vector<std::byte>> bytes = pack(*variant, *u, inputs, weight_at, rewriter.config.target.optimize);
-  if (!bytes && forced == nullptr && variant->layout == Layout::halves) {
-    variant = &variant_for_any_weights(rewriter.config.target);
+  if (!bytes && forced == nullptr && without_slopes(variant->layout) == Layout::halves) {
+    variant = &variant_for_any_weights(rewriter.config.target, is_sloped);
     *u = as_it_was;
     bytes = pack(*variant, *u, inputs, weight_at, rewriter.config.target.optimize);
   }

@@ -32,7 +32,10 @@ template <Layout L>
 void execute_packed(const void* raw) {
   reference_packed(L, *static_cast<const PackedPlan*>(raw));
 }
-void execute_row(const void* raw) { reference_packed(Layout::mve, *static_cast<const PackedPlan*>(raw), true); }
+template <Layout L>
+void execute_row(const void* raw) {
+  reference_packed(L, *static_cast<const PackedPlan*>(raw), true);
+}
 
 }  // namespace
 
@@ -42,6 +45,9 @@ void reference_packed(Layout layout, const PackedPlan& plan, bool by_columns) {
     std::vector<std::int16_t> weights;
 
     [[nodiscard]] std::int32_t weight(std::uint32_t c, std::uint32_t k) const { return weights[c * window + k]; }
+    [[nodiscard]] std::int32_t negative_multiplier(std::uint32_t c) const {
+      return stream.is_sloped() ? word(stream.negative_multiplier_index(c)) : multiplier(c);
+    }
     [[nodiscard]] std::int32_t weight_at(std::uint32_t at) const {
       return stream.weight_offset() == 0 ? stored_weight(at) : data[at] - stream.weight_offset();
     }
@@ -132,7 +138,13 @@ constexpr auto* execute_dsp_wide = execute_packed<Layout::dsp_wide>;
 constexpr auto* execute_dsp_small = execute_packed<Layout::dsp>;
 constexpr auto* execute_mve_1x1 = execute_packed<Layout::mve>;
 constexpr auto* execute_mve_kxk = execute_packed<Layout::mve>;
-constexpr auto* execute_mve_row = execute_row;
+constexpr auto* execute_mve_row = execute_row<Layout::mve>;
+constexpr auto* execute_scalar_prelu = execute_packed<Layout::scalar_prelu>;
+constexpr auto* execute_v6m_prelu = execute_packed<Layout::v6m_prelu>;
+constexpr auto* execute_halves_prelu = execute_packed<Layout::halves_prelu>;
+constexpr auto* execute_dsp_prelu = execute_packed<Layout::dsp_prelu>;
+constexpr auto* execute_mve_prelu = execute_packed<Layout::mve_prelu>;
+constexpr auto* execute_mve_row_prelu = execute_row<Layout::mve_prelu>;
 constexpr auto* load_upstream = load_direct;
 constexpr auto* load_upstream_nhwc = load_direct_nhwc;
 

@@ -25,7 +25,8 @@ struct ReferenceConvolution {
 
 // What a layout answers for an output channel; k counts the elements of the channel's window in the order ky, kx,
 // channel.
-//   std::int32_t bias(channel), multiplier(channel), shift(channel), weight(channel, k)
+//   std::int32_t bias(channel), multiplier(channel), shift(channel), weight(channel, k), and where layers may have
+//   slopes negative_multiplier(channel)
 template <class Constants>
 void reference_convolution(const ReferenceConvolution& c, const Constants& constants) {
   const conv::Geometry& g = c.geometry;
@@ -51,8 +52,14 @@ void reference_convolution(const ReferenceConvolution& c, const Constants& const
               }
             }
           }
-          const std::int32_t result =
-              requantize(static_cast<std::int32_t>(sum), constants.multiplier(channel), constants.shift(channel));
+          const std::int32_t shift = constants.shift(channel);
+          std::int32_t multiplier = constants.multiplier(channel);
+          if constexpr (requires { constants.negative_multiplier(channel); }) {
+            // By the sign of what is multiplied, which is the sum's unless a shift to the left overflows.
+            const bool is_negative = shift_left(static_cast<std::int32_t>(sum), shift > 0 ? shift : 0) < 0;
+            if (is_negative) multiplier = constants.negative_multiplier(channel);
+          }
+          const std::int32_t result = requantize(static_cast<std::int32_t>(sum), multiplier, shift);
           const auto shifted = static_cast<std::int32_t>(static_cast<std::uint32_t>(result) +
                                                          static_cast<std::uint32_t>(c.output_offset));
           *out++ = static_cast<std::int8_t>(clamp(shifted, c.activation_min, c.activation_max));

@@ -60,7 +60,13 @@ std::optional<Unpacked> unpack_as(const Rewriter& rewriter, const conv::Geometry
 
   const auto multipliers = node.tensor("requantize_multipliers")->data.as<std::int32_t>();
   const auto shifts = node.tensor("requantize_shifts")->data.as<std::int32_t>();
-  u.multipliers.assign(multipliers.begin(), multipliers.end());
+  // From a text that contradicts itself: the runtime reports it.
+  const std::size_t channels = u.geometry.out_channels;
+  if (multipliers.size() % channels != 0 || multipliers.size() / channels > 2 || shifts.size() != channels) return {};
+  const auto middle = multipliers.begin() + static_cast<std::ptrdiff_t>(channels);
+  u.multipliers.assign(multipliers.begin(), middle);
+  u.negative_multipliers.assign(middle, multipliers.end());
+  const bool is_sloped = !u.negative_multipliers.empty();
   u.shifts.assign(shifts.begin(), shifts.end());
   const ir::Value* bias = node.tensor("bias");
   conv::Demand most = conv::Demand::right;
@@ -79,14 +85,17 @@ std::optional<Unpacked> unpack_as(const Rewriter& rewriter, const conv::Geometry
       return {};
     if (u.shifts[c] < -31 || u.shifts[c] > 31) return {};
     const ChannelSums sums = ChannelSums::of(folded, sum, magnitude);
+    const Multiplier multiplier = {u.multipliers[c], u.shifts[c]};
+    const ChannelOutput output = {u.header.output_offset, u.header.activation_min, u.header.activation_max};
     const std::optional<std::int32_t> constant =
-        constant_result(sums, {u.multipliers[c], u.shifts[c]},
-                        {u.header.output_offset, u.header.activation_min, u.header.activation_max});
+        is_sloped ? constant_result(sums, multiplier, u.negative_multipliers[c], output)
+                  : constant_result(sums, multiplier, output);
     u.is_constant.push_back(constant.has_value());
     if (constant) {
       u.bias.push_back(constant_bias(*constant, u.header.output_offset));
       u.is_general.push_back(false);
       u.multipliers[c] = kConstantMultiplier.multiplier;
+      if (is_sloped) u.negative_multipliers[c] = kConstantMultiplier.multiplier;
       u.shifts[c] = kConstantMultiplier.shift;
       continue;
     }

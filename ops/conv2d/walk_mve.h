@@ -205,6 +205,7 @@ template <class Loops>
 void by_columns(const Convolution& c) {
   const conv::Geometry& g = c.header.geometry;
   const auto stream = Loops::stream_of(g);
+  const std::uint32_t block_bytes = stream.block_bytes(), group_bytes = stream.group_bytes();  // once for all
   const Stretch stretch(g);
   const std::uint32_t step = g.stride_height * stretch.row;
   const std::uint32_t dilation = g.dilation_height;
@@ -225,16 +226,16 @@ void by_columns(const Convolution& c) {
       gemm.out0 = out;
       gemm.out1 = out + dilation * c.places.row;
       gemm.pairs = count / 2;
-      if (gemm.pairs > 0) Loops::compute(gemm, g.group_outputs(), stream.block_bytes());
+      if (gemm.pairs > 0) Loops::compute(gemm, g.group_outputs(), block_bytes);
       if (count % 2 != 0) {  // the last of an odd number of pixels is computed twice
         gemm.patch0 = gemm.patch1 = c.scratch + (count - 1) * step;
         gemm.out0 = gemm.out1 = out + (count - 1) * dilation * c.places.row;
         gemm.pairs = 1;
-        Loops::compute(gemm, g.group_outputs(), stream.block_bytes());
+        Loops::compute(gemm, g.group_outputs(), block_bytes);
       }
       image += g.group_inputs();
       out += g.group_outputs();
-      gemm.stream += stream.group_bytes();
+      gemm.stream += group_bytes;
     }
   };
 
@@ -271,6 +272,7 @@ template <class Loops>
 void by_pixels(const Convolution& c) {
   const conv::Geometry& g = c.header.geometry;
   const auto stream = Loops::stream_of(g);
+  const std::uint32_t block_bytes = stream.block_bytes(), group_bytes = stream.group_bytes();  // once for all
   conv::MveGemm gemm = Loops::gemm_of(c);
   std::int8_t* second = c.scratch + 16 * gemm.chunks;
   conv::Pixel pixel(g, c.input);
@@ -289,8 +291,8 @@ void by_pixels(const Convolution& c) {
         gemm.patch1 = pair ? second : c.scratch;
         gemm.out0 = out + group * g.group_outputs();
         gemm.out1 = pair ? gemm.out0 + c.places.pixel : gemm.out0;
-        Loops::compute(gemm, g.group_outputs(), stream.block_bytes());
-        gemm.stream += stream.group_bytes();
+        Loops::compute(gemm, g.group_outputs(), block_bytes);
+        gemm.stream += group_bytes;
       }
       pixel = next;
       pixel.advance(g);

@@ -384,6 +384,20 @@ TEST_F(CommandLine, OptimizingForRamNeverNeedsMore) {
   }
 }
 
+// Its memory costs at most an eighth of the time; who has less RAM says so, and waits longer.
+TEST_F(CommandLine, ABudgetGetsLessMemoryThanOptimizingForRam) {
+  const auto arena = [&](const Arguments& more) {
+    Arguments arguments = {"compile",        "kws",       "-q",     "--io=int8", "--target=cortex-m55",
+                           "--optimize=ram", "--no-link", "--json", "-o",        "kws.pte"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return cormorant(path(), arguments).json()["arena_bytes"]["arena"].get<int>();
+  };
+  const int freely = arena({});
+  const int limited = arena({"--budget=ram=" + std::to_string(freely - 1)});
+  EXPECT_LT(limited, freely);
+  EXPECT_GT(limited, 0);
+}
+
 // Speed costs flash: for every layer, and compared with the program without it.
 TEST_F(CommandLine, CompileTellsWhatSpeedCosts) {
   const auto arguments = [](const std::string& goal) -> Arguments {

@@ -128,29 +128,14 @@ enum class Layout : std::uint8_t {
   // the sum.
   dsp_wide,
   // The same with a second multiplier per channel.
-  mve_prelu,
-  dsp_prelu,
-  scalar_prelu,
-  v6m_prelu,
-  halves_prelu,
+  mve_prelu = 8 + mve,
+  dsp_prelu = 8 + dsp,
+  scalar_prelu = 8 + scalar,
+  v6m_prelu = 8 + v6m,
+  halves_prelu = 8 + halves,
 };
 constexpr bool has_slopes(Layout layout) { return layout >= Layout::mve_prelu; }
-constexpr Layout without_slopes(Layout layout) {
-  switch (layout) {
-    case Layout::mve_prelu:
-      return Layout::mve;
-    case Layout::dsp_prelu:
-      return Layout::dsp;
-    case Layout::scalar_prelu:
-      return Layout::scalar;
-    case Layout::v6m_prelu:
-      return Layout::v6m;
-    case Layout::halves_prelu:
-      return Layout::halves;
-    default:
-      return layout;
-  }
-}
+constexpr Layout without_slopes(Layout layout) { return static_cast<Layout>(static_cast<unsigned>(layout) & 7U); }
 
 struct Variant {
   const char* name;  // of the program

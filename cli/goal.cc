@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <map>
+#include <set>
 
 #include "program/files.h"
 
@@ -28,6 +29,22 @@ Counts estimated_counts(const std::vector<emit::Step>& steps) {
   return counts;
 }
 
+// A node may be several instructions: a recurrent layer, for example.
+struct Node {
+  std::vector<std::string> ops;
+  std::int64_t constant_bytes = 0;
+};
+
+std::map<std::string, Node> nodes_of(const std::vector<emit::Step>& steps) {
+  std::map<std::string, Node> nodes;
+  for (const emit::Step& step : steps) {
+    Node& node = nodes[step.node];
+    node.ops.push_back(step.op);
+    node.constant_bytes += step.constant_bytes;
+  }
+  return nodes;
+}
+
 std::string percentage(std::optional<double> share) {
   return share ? fmt::format(" ({:+.0f} %)", *share * 100) : std::string();
 }
@@ -42,17 +59,25 @@ Goal goal_of(const compiler::Compiled& compiled, const compiler::Compiled& balan
   const Counts then = measured ? measured_counts(balanced_steps, measured->balanced) : estimated_counts(balanced_steps);
   Goal goal;
   goal.measured = measured.has_value();
-  std::map<std::string, const emit::Step*> before;
-  for (const emit::Step& step : balanced_steps) before.emplace(step.node, &step);
-  for (const emit::Step& layer : steps) {
-    const auto at = before.find(layer.node);
-    if (at == before.end()) continue;
-    const emit::Step& other = *at->second;
-    if (layer.op == other.op && layer.constant_bytes == other.constant_bytes) continue;
-    GoalRow row{layer.node, layer.op, layer.source, other.op, layer.constant_bytes - other.constant_bytes, {}, {}};
-    if (now.contains(layer.node) && then.contains(layer.node)) {
-      const std::int64_t was = then.at(layer.node);
-      row.cycles = now.at(layer.node) - was;
+  const std::map<std::string, Node> before = nodes_of(balanced_steps);
+  const std::map<std::string, Node> after = nodes_of(steps);
+  std::set<std::string> seen;
+  for (const emit::Step& step : steps) {
+    const auto at = before.find(step.node);
+    if (at == before.end() || !seen.insert(step.node).second) continue;
+    const Node& node = after.at(step.node);
+    const Node& other = at->second;
+    if (node.ops == other.ops && node.constant_bytes == other.constant_bytes) continue;
+    GoalRow row{step.node,
+                fmt::format("{}", fmt::join(node.ops, ", ")),
+                step.source,
+                fmt::format("{}", fmt::join(other.ops, ", ")),
+                node.constant_bytes - other.constant_bytes,
+                {},
+                {}};
+    if (now.contains(step.node) && then.contains(step.node)) {
+      const std::int64_t was = then.at(step.node);
+      row.cycles = now.at(step.node) - was;
       if (was != 0) row.share = static_cast<double>(*row.cycles) / static_cast<double>(was);
     }
     goal.rows.push_back(std::move(row));

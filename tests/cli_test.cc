@@ -193,10 +193,10 @@ std::vector<Mistake> mistakes() {
       {{"run", foreign("external_data.pte")}, kInputAtFault, {"external_data.pte", ".ptd", "l.bias, l.weight"}},
       {{"run", foreign("unknown_operators.pte"), "--target=host"},
        kInputAtFault,
-       {"unknown_operators.pte", "aten::rand.out", "aten::randn.out", "cormorant operators"}},
+       {"unknown_operators.pte", "aten::rand.out", "aten::randn.out", "cormorant operators", "exported as .pt2"}},
       {{"run", foreign("unknown_operators.pte")},
        kInputAtFault,
-       {"unknown_operators.pte", "aten::rand.out", "aten::randn.out", "cormorant operators"}},
+       {"unknown_operators.pte", "aten::rand.out", "aten::randn.out", "cormorant operators", "exported as .pt2"}},
       {{"run", "version.pte", "--target=host"}, kInputAtFault, {"version.pte", "version ET13"}},
       {{"run", "version.pte"}, kInputAtFault, {"version.pte", "version ET13"}},
       {{"run", "version.bpte"}, kInputAtFault, {"version.bpte", "BP08"}},
@@ -396,6 +396,13 @@ TEST_F(CommandLine, ABudgetGetsLessMemoryThanOptimizingForRam) {
   const int limited = arena({"--budget=ram=" + std::to_string(freely - 1)});
   EXPECT_LT(limited, freely);
   EXPECT_GT(limited, 0);
+}
+
+// A recurrent layer is several instructions of one node, none of which differs.
+TEST_F(CommandLine, CompileSaysWhereThereIsNothingToBuy) {
+  const Ran ran = cormorant(path(), {"compile", zoo("state/lstm.pt2"), "-q", "--target=cortex-m55", "--optimize=speed",
+                                     "--no-link", "-o", "lstm.pte"});
+  EXPECT_TRUE(has(ran.out, "nothing to buy: the program is the same as balanced")) << ran.out << ran.err;
 }
 
 // Speed costs flash: for every layer, and compared with the program without it.

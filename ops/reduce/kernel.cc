@@ -121,19 +121,16 @@ static MeanScale scale_of(Call& call, const Args& args, std::uint32_t taps) {
 
 // Kept out of line: the caller's frame is beneath everything that reads the arguments.
 [[gnu::noinline]] static Error plan_mean(Call& call, Mean<TargetWorld>& args) {
-  ReducePlan windows{};
-  plan_windows(call, args.input, args.dim, args.out, DType::i8, windows);
+  auto* const plan = call.make_plan<MeanPlan>();  // filled where it is: the deepest loads have no stack to spare
+  if (plan == nullptr) return call.error();
+  plan_windows(call, args.input, args.dim, args.out, DType::i8, plan->windows);
   if (call.error() != Error::ok) return call.error();
   // Elements of a tensor are fewer than 2^31, so is the product.
-  const std::uint32_t taps = windows.first.rows * windows.first.columns;
+  const std::uint32_t taps = plan->windows.first.rows * plan->windows.first.columns;
   call.require(taps <= kLargestMeanWindow, Error::unsupported);
   if (call.error() != Error::ok) return call.error();
-  const MeanScale scale = scale_of(call, args, taps);
-  if (call.error() != Error::ok) return call.error();
-  auto* const plan = call.make_plan<MeanPlan>();
-  if (plan == nullptr) return call.error();
-  *plan = {.windows = windows, .scale = scale};
-  return Error::ok;
+  plan->scale = scale_of(call, args, taps);
+  return call.error();
 }
 
 // What is kept is written where it was, or elsewhere.

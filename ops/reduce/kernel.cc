@@ -162,11 +162,12 @@ static std::int32_t step_along(const Tensor& tensor, std::int32_t axis) {
   const std::int32_t fresh = args.input.sizes[part.axis];
   call.require(args.out.rank == args.input.rank && args.out.sizes[part.axis] == 1 && fresh % part.entries == 0,
                Error::bad_shape);
-  ReducePlan windows{};
-  plan_windows(call, args.input, args.dim, args.out, DType::i8, windows, part);
+  auto* const plan = call.make_plan<MovingMeanPlan>();
+  if (plan == nullptr) return call.error();
+  plan_windows(call, args.input, args.dim, args.out, DType::i8, plan->windows, part);
   if (call.error() != Error::ok || !memory_fits(call, args)) return call.error();
   const auto results = static_cast<std::int32_t>(args.out.elements());
-  const std::uint32_t taps = windows.first.rows * windows.first.columns;
+  const std::uint32_t taps = plan->windows.first.rows * plan->windows.first.columns;
   call.require(args.past.rank == 2 && args.sums.rank == 1, Error::bad_shape);
   if (call.error() != Error::ok) return call.error();
   call.require(args.past.sizes[0] >= 1 && args.past.sizes[1] == results && args.past.is_contiguous() &&
@@ -178,24 +179,20 @@ static std::int32_t step_along(const Tensor& tensor, std::int32_t axis) {
   const std::uint64_t all = std::uint64_t{taps} * parts;
   call.require(all <= kLargestMeanWindow, Error::unsupported);
   if (call.error() != Error::ok) return call.error();
-  MeanScale scale = scale_of(call, args, static_cast<std::uint32_t>(all));
+  plan->scale = scale_of(call, args, static_cast<std::uint32_t>(all));
   if (call.error() != Error::ok) return call.error();
   call.require(255 * all << args.left_shift < std::uint64_t{1} << 30, Error::bad_value);
   if (call.error() != Error::ok) return call.error();
-  scale.offset = 0;  // sums have it already
-  auto* const plan = call.make_plan<MovingMeanPlan>();
-  if (plan == nullptr) return call.error();
-  *plan = {.windows = windows,
-           .fresh = static_cast<std::uint32_t>(fresh / part.entries),
-           .step = part.entries * step_along(args.input, part.axis),
-           .scale = scale,
-           .past = args.past.data,
-           .sums = args.sums.as<const std::int32_t>(),
-           .next_past = args.next_past.data,
-           .next_sums = args.next_sums.as<std::int32_t>(),
-           .largest = static_cast<std::int32_t>(255 * all),
-           .parts = parts,
-           .dtype = args.past.dtype};
+  plan->scale.offset = 0;  // sums have it already
+  plan->fresh = static_cast<std::uint32_t>(fresh / part.entries);
+  plan->step = part.entries * step_along(args.input, part.axis);
+  plan->past = args.past.data;
+  plan->sums = args.sums.as<const std::int32_t>();
+  plan->next_past = args.next_past.data;
+  plan->next_sums = args.next_sums.as<std::int32_t>();
+  plan->largest = static_cast<std::int32_t>(255 * all);
+  plan->parts = parts;
+  plan->dtype = args.past.dtype;
   return Error::ok;
 }
 

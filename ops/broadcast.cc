@@ -202,7 +202,7 @@ Operands broadcast_operands(const Rewriter& rewriter, ExecutorchBroadcast allowe
     if (!value->type.quant || is_foreign) node.set(name, quantized_constant(rewriter, name, *value, constants));
   }
   if (has_words(node)) {
-    if (words == WordsFor::ours) require_own_runtime(rewriter);
+    if (words == WordsFor::ours) require_runtime_with_words(rewriter);
     require_symmetric_words(node, {node.tensor("self"), node.tensor("other")});
     return {full_rank_operand(rewriter, "self", allowed), full_rank_operand(rewriter, "other", allowed)};
   }

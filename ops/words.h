@@ -19,7 +19,7 @@ inline bool has_words(const ir::Node& node) {
 }
 
 // Throws unless the runtime is ours, which alone has 16-bit activations for nearly all operators.
-inline void require_own_runtime(const Rewriter& rewriter) {
+inline void require_runtime_with_words(const Rewriter& rewriter) {
   if (rewriter.config.runtime != Runtime::executorch) return;
   throw InputError({.problem = "ExecuTorch's Cortex-M kernels have no " + rewriter.node.op + " with 16-bit activations",
                     .advice = "compile for our own runtime, or with --scheme=8w8a",
@@ -42,7 +42,7 @@ inline void require_symmetric_words(const ir::Node& node, std::vector<const ir::
 
 // Both, of operands by their names.
 inline void require_words(const Rewriter& rewriter, std::initializer_list<const char*> names) {
-  require_own_runtime(rewriter);
+  require_runtime_with_words(rewriter);
   std::vector<const ir::Value*> operands;
   for (const char* name : names) operands.push_back(rewriter.node.tensor(name));
   require_symmetric_words(rewriter.node, std::move(operands));

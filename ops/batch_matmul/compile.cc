@@ -266,7 +266,7 @@ ir::Value* lower_words(const Rewriter& rewriter) {
   const ir::Node& node = rewriter.node;
   ir::Value* const self = as_words(rewriter, node.tensor("self"));
   ir::Value* const mat2 = as_words(rewriter, node.tensor("mat2"));
-  require_own_runtime(rewriter);
+  require_runtime_with_words(rewriter);
   require_symmetric_words(node, {self, mat2});
   const double factor =
       self->type.quant->scale() * mat2->type.quant->scale() * node.number("scale") / node.result()->type.quant->scale();

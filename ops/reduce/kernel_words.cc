@@ -57,24 +57,21 @@ void execute_words_amax(const void* raw) {
 
 // Kept out of line: the caller's frame is beneath everything that reads the arguments.
 [[gnu::noinline]] Error plan_mean(Call& call, Mean<TargetWorld>& args) {
-  ReducePlan windows{};
-  plan_windows(call, args.input, args.dim, args.out, DType::i16, windows);
+  auto* const plan = call.make_plan<WordsMeanPlan>();  // filled where it is: the deepest loads have no stack to spare
+  if (plan == nullptr) return call.error();
+  plan_windows(call, args.input, args.dim, args.out, DType::i16, plan->windows);
   if (call.error() != Error::ok) return call.error();
   // Sums of 2^16 elements have 31 bits, and 62 with the multiplier's.
-  call.require(windows.first.rows * windows.first.columns <= 1U << 16, Error::unsupported);
+  call.require(plan->windows.first.rows * plan->windows.first.columns <= 1U << 16, Error::unsupported);
   call.require(args.input_zero_point == 0 && args.output_zero_point == 0 && args.left_shift == 0, Error::bad_value);
   call.require(is_word(args.output_min) && args.output_min <= args.output_max && is_word(args.output_max),
                Error::bad_value);
   call.require(args.right_shift >= 1 && args.right_shift <= 62 && args.multiplier >= 0, Error::bad_value);
-  if (call.error() != Error::ok) return call.error();
-  auto* const plan = call.make_plan<WordsMeanPlan>();
-  if (plan == nullptr) return call.error();
-  *plan = {.windows = windows,
-           .multiplier = args.multiplier,
-           .low = static_cast<std::int16_t>(args.output_min),
-           .high = static_cast<std::int16_t>(args.output_max),
-           .right = static_cast<std::uint8_t>(args.right_shift)};
-  return Error::ok;
+  plan->multiplier = args.multiplier;
+  plan->low = static_cast<std::int16_t>(args.output_min);
+  plan->high = static_cast<std::int16_t>(args.output_max);
+  plan->right = static_cast<std::uint8_t>(args.right_shift);
+  return call.error();
 }
 
 }  // namespace

@@ -21,7 +21,7 @@ void run_rows(const Broadcast& broadcast, Stretch rows, const void* plan) {
     run_stretches(broadcast, rows, plan);
     return;
   }
-  // Without its innermost loop; the others now start from that one's first place, not from its last.
+  // Without its innermost loop; the others now start from that loop's first position, not its last.
   Broadcast b = broadcast;
   BroadcastLoop loops[kMaxBroadcastLoops];
   --b.outer;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Four bytes in a word, for the DSP extension. Words may lie at any address.
+// Four bytes in a word, for the DSP extension. Words may be at any address.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ inline void store_word(std::int8_t* address, std::uint32_t word) { __builtin_mem
 
 inline std::uint32_t in_all_bytes(std::int32_t value) { return static_cast<std::uint8_t>(value) * 0x01010101U; }
 
-// SSUB8 leaves in the GE flags which bytes are not less, SEL takes one or the other by them.
+// SSUB8 records in the GE flags which bytes are not less; SEL selects by them.
 inline std::uint32_t max_bytes(std::uint32_t a, std::uint32_t b) {
   std::uint32_t unused;
   asm("ssub8 %[unused], %[a], %[b]\n"

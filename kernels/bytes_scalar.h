@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Four int8 at a time in a plain register: comparing and choosing, about twelve instructions for four bytes, where byte
-// by byte it would be as many for two.
+// Four int8 at a time in a plain register: comparing and selecting takes about twelve instructions for four bytes; byte
+// by byte, as many for two.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@ inline std::uint32_t in_all_bytes(std::int32_t value) {
   return static_cast<std::uint8_t>(value) * std::uint32_t{0x01010101};
 }
 
-// 0xff in each byte where a >= b, else 0. Bytes are compared without their sign bits by a subtraction that borrows from
-// none of its neighbours; where the signs differ, these decide.
+// 0xff in each byte where a >= b, else 0. Bytes are compared without their sign bits, by a subtraction that borrows
+// from no neighbour; where the signs differ, they decide.
 inline std::uint32_t not_less(std::uint32_t a, std::uint32_t b) {
   constexpr std::uint32_t kSigns = 0x80808080U;
   const std::uint32_t difference = (a | kSigns) - (b & ~kSigns);

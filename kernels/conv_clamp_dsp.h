@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Kernels whose assembly only saturates to int8 clamp their whole output once more where a layer asks for less than
-// that range: four bytes at a time, SSUB8 compares and SEL chooses.
+// Kernels whose assembly only saturates to int8 clamp their whole output afterwards if a layer's range is narrower:
+// four bytes at a time, SSUB8 compares and SEL selects.
 #pragma once
 
 #include "kernels/conv_geometry.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // All channels of one output pixel of a depthwise convolution, from pointers to the input under each tap: taps outside
-// the input point to a row of zero points, so that loops know no border. The packed stream is described in
-// ops/depthwise_conv2d/depthwise_conv2d.h.
+// the input point to a row of zero points, so that loops need not know the image's edge. The packed stream is described
+// in ops/depthwise_conv2d/depthwise_conv2d.h.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace cormorant::conv {
 
-// The cheapest requantization on MVE that computes a layer.
+// The cheapest requantization on MVE that suffices for a layer.
 enum class MveRequantize : std::uint32_t {
   general = 0,   // everything
   positive = 1,  // Rounding::positive without a clamp beyond saturation
@@ -26,7 +26,7 @@ struct DepthwisePixel {
   std::uint32_t channels;
   std::int8_t* out;
   Output output;
-  std::uint32_t shift = 0;  // bytes that every tap has moved since the table was made
+  std::uint32_t shift = 0;  // bytes by which every tap has moved since the table was filled
   std::uint32_t pairs = 0;  // MVE: taps whose products may be added in 16 bits, two by two; the rest one by one
 };
 // As the assembly reads it.
@@ -41,19 +41,19 @@ static_assert(sizeof(void*) != 4 ||
 extern "C" void cormorant_depthwise_mve(const DepthwisePixel* pixel, MveRequantize requantize);
 // The same in intrinsics: documentation of the assembly.
 void depthwise_pixel_plain_mve(const DepthwisePixel& pixel);
-// DSP multiplies taps in pairs. Offset of a weight after the four biases of its block, in bytes: of a pair of taps the
-// first two channels of either tap, then the other two; what is left of an odd number as one word.
+// DSP multiplies taps in pairs. Offset of a weight after the four biases of its block, in bytes: for a pair of taps,
+// the first two channels of both, then the other two; an odd last tap is one word.
 constexpr std::uint32_t pair_weight_index(std::uint32_t taps, std::uint32_t tap, std::uint32_t lane) {
   if (tap == taps - 1 && taps % 2 != 0) return tap * 4 + lane;
   return tap / 2 * 8 + lane / 2 * 4 + tap % 2 * 2 + lane % 2;
 }
-// The same with weights of 16 bits: the pair of each channel; of what is left channels 0 and 2, then 1 and 3.
+// The same with 16-bit weights: the pair of each channel; for an odd last tap, channels 0 and 2, then 1 and 3.
 constexpr std::uint32_t wide_pair_weight_index(std::uint32_t taps, std::uint32_t tap, std::uint32_t lane) {
   if (tap == taps - 1 && taps % 2 != 0) return tap * 8 + lane % 2 * 4 + lane / 2 * 2;
   return tap / 2 * 16 + lane * 4 + tap % 2 * 2;
 }
 
-// Channels in plain loops, any rounding, and the clamp: from `first` on, a multiple of four.
+// Channels from `first` on, a multiple of four, in plain loops: any rounding, and the clamp.
 void depthwise_pixel_plain_dsp(const DepthwisePixel& pixel, std::uint32_t first);
 void depthwise_pixel_plain_dsp_wide(const DepthwisePixel& pixel, std::uint32_t first);
 void depthwise_pixel_plain_scalar(const DepthwisePixel& pixel, std::uint32_t first);
@@ -69,10 +69,10 @@ extern "C" void cormorant_depthwise_pixel_both_dsp(const DepthwisePixel* pixel);
 extern "C" void cormorant_depthwise_pixel_both_thumb2(const DepthwisePixel* pixel);
 extern "C" void cormorant_depthwise_pixel_both_v6m(const DepthwisePixel* pixel);
 
-// MVE, 3×3: a line of output pixels, blocks of 16 channels, from nine pointers that walk along the input: each block
-// takes 16 bytes from each, and after a pixel each three of them skip `tap_steps` (where these are rows outside the
-// input they go back to the zero points). Stores are whole vectors; after a pixel the output skips `out_step`, which is
-// negative where the last block of channels is not full: the next pixel then overwrites what is too much.
+// MVE, 3×3: a line of output pixels, in blocks of 16 channels, from nine pointers that walk along the input. Each block
+// takes 16 bytes from each pointer; after a pixel, each group of three skips by its `tap_steps` (those in rows outside
+// the input go back to the zero points). Stores are whole vectors; after a pixel the output skips by `out_step`, which
+// is negative if the last block of channels is not full: the next pixel then overwrites the excess.
 struct MveDepthwise3x3 {
   const std::uint8_t* stream;
   const std::int8_t* taps[9];

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Depthwise 3×3 on MVE. There is no multiply-accumulate over lanes, so the work is to keep sums narrow for as long as
-// they fit: VMULLB/T multiply 16 bytes into 2 × 8 products of 16 bits, two of which can be added there (weights are not
-// −128), and only pairs are widened to the 4 × 4 sums of 32 bits. Nine pointers walk along the window's taps in
-// registers of their own, so that there is no address arithmetic.
+// Depthwise 3×3 on MVE. There is no multiply-accumulate over lanes, so the point is to keep sums narrow for as long as
+// they fit: VMULLB/T multiply 16 bytes into 2 × 8 products of 16 bits, two of which can be added in 16 bits (weights
+// are not −128), and only pairs are widened to the 4 × 4 sums of 32 bits. Nine pointers walk along the window's taps in
+// registers of their own, so there is no address arithmetic.
 //
-// A Cortex-M55 begins an addition every other cycle, and something else in between. So the eight products of a pair of
-// taps that VMULLB makes and the eight of VMULLT are computed one after the other, each of them while the ones before
-// are widened: that takes two registers for either, at the price of loading inputs and weights for each: 11 cycles for
-// 16 products. One load per input and weight, and widening behind the products, was 15 instructions shorter and 30
-// cycles longer.
+// A Cortex-M55 starts an addition every other cycle, and something else in between. So the eight products of VMULLB and
+// the eight of VMULLT for a pair of taps are computed in turn, each while the previous ones are widened. That takes two
+// registers for each, and loads inputs and weights twice: 11 cycles for 16 products. Loading each input and weight once
+// and widening after the products was 15 instructions shorter and 30 cycles longer.
 #include <cstddef>
 
 #include "kernels/conv_depthwise.h"
@@ -26,13 +25,13 @@ static_assert(offsetof(MveDepthwise3x3, min) == 72 && offsetof(MveDepthwise3x3, 
 static_assert(offsetof(MveDepthwise3x3, requantize) == 80);
 static_assert(static_cast<int>(MveRequantize::general) == 0 && static_cast<int>(MveRequantize::positive) == 1);
 
-// Registers: r0 stream;  r1 … r9 taps; r10 out; r11 offset; r12 scratch; lr blocks left; q0
-// … q3 sums. The flags compare `requantize` with `positive` all along a pixel. Stack: 0 stream, less 20, 4 blocks, 8
-// pixels, 12 16 20 tap_steps, 24 out_step, 28 whether taps step, 32 min and 48 max, 16 times each, 64 `requantize`.
+// Registers: r0 stream; r1 … r9 taps; r10 out; r11 offset; r12 scratch; lr blocks left; q0 … q3 sums. Throughout a
+// pixel the flags hold the comparison of `requantize` with `positive`. Stack: 0 stream, less 20, 4 blocks, 8 pixels, 12
+// 16 20 tap_steps, 24 out_step, 28 whether taps step, 32 min and 48 max, 16 times each, 64 `requantize`.
 
 // clang-format off
-// `v` and `t` hold products of two taps, to be added and widened to s0 and s1. In between the next two taps' products
-// are made in `n`, which holds the first one's inputs, and `m`; then `v` takes the inputs for those behind them.
+// `v` and `t` hold products of two taps, to be added and widened to s0 and s1. Meanwhile the next two taps are
+// multiplied in `n`, which holds the first one's inputs, and `m`; then `v` takes the inputs for the taps after those.
 #define HALF(v, t, n, m, s0, s1, half, w0, x1, w1, x0) \
   "vadd.i16 " v ", " v ", " t "\n"         \
   "vldrb.u8 " m ", " w0 "\n"               \
@@ -81,7 +80,7 @@ extern "C" __attribute__((naked)) void cormorant_depthwise_3x3_mve(const MveDept
       "cmp r12, #1\n"
       "2:\n"
       "vldrb.u8 q4, [r1]\n"
-      "vldrb.u8 q5, [r0, #84]!\n"      // the first tap's weights, past the parameters of the block before
+      "vldrb.u8 q5, [r0, #84]!\n"      // the first tap's weights, past the parameters of the previous block
       "vmullb.s8 q4, q4, q5\n"
       "vldrb.u8 q5, [r2]\n"
       "vldrb.u8 q7, [r0, #16]\n"
@@ -110,7 +109,7 @@ extern "C" __attribute__((naked)) void cormorant_depthwise_3x3_mve(const MveDept
       "vmullt.s8 q6, q6, q5\n"
       "bmi 4f\n"
       "vadd.i32 q0, q0, q7\n"
-      "vldrw.u32 q5, [r0, #128]!\n"    // behind it stand the other multipliers and the right shifts
+      "vldrw.u32 q5, [r0, #128]!\n"    // the other multipliers and the right shifts follow
       "vmovlt.s16 q4, q4\n"
       "vqrdmulh.s32 q0, q0, q5\n"
       "vadd.i32 q1, q1, q4\n"

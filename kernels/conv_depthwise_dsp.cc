@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Four channels at a time, taps in pairs: PKHBT and PKHTB put the same two channels of two taps into a word, SXTB16
-// makes pairs of 16-bit halves of it, and SMLAD multiplies both taps of a channel. Weights stand so that SXTB16 makes
-// the same of them: 18 instructions for 8 products; or 15 with weights that are stored as such pairs, and 14 where
-// there is a register more. The accumulators are then requantized in place.
+// extracts pairs of 16-bit halves from it, and SMLAD multiplies both taps of a channel. Weights are arranged so that
+// SXTB16 extracts the same from them: 18 instructions for 8 products; or 15 with weights stored as such pairs, and 14
+// where there is a spare register. The accumulators are then requantized in place.
 #include "kernels/conv_depthwise_plain.h"
 #include "kernels/frame.h"
 
@@ -15,7 +15,7 @@ namespace cormorant::conv {
 // the fours, 20 out.
 
 // clang-format off
-// Two taps. Loads in a row, none of which waits for the one before: M4 hides a cycle of each.
+// Two taps. Consecutive loads, none of which waits for the previous one: M4 hides a cycle of each.
 #define LOAD_PAIR                     \
   "ldr r7, [r4, #4]\n"                \
   "ldr r6, [r4], #8\n"                \
@@ -28,7 +28,7 @@ namespace cormorant::conv {
   "pkhbt r8, r6, r7, lsl #16\n"       \
   "pkhtb r7, r7, r6, asr #16\n"
 
-// For M7 products stand behind extensions, beside which they are issued.
+// For M7, products follow extensions, so that both are issued together.
 #define PAIR_bytes                    \
   LOAD_PAIR                           \
   "sxtb16 lr, r9\n"                   \
@@ -105,7 +105,7 @@ namespace cormorant::conv {
   "smlad r2, r6, r10, r2\n"           \
   "smlad r3, r7, lr, r3\n"
 
-// See conv_gemm_dsp.cc. Shifts by a register take its lowest byte: the next channel's comes by shifting all of them.
+// See conv_gemm_dsp.cc. Shifts by a register use its lowest byte: shifting all of them brings up the next channel's.
 #define SCALED(sum, multiplier)       \
   "smmulr " sum ", " sum ", " multiplier "\n" \
   "lsl r10, r4, r9\n"                 \
@@ -116,7 +116,7 @@ namespace cormorant::conv {
   "lsr r9, r9, #8\n"                  \
   "ssat " sum ", #8, " sum ", asr #1\n" \
   "strb " sum ", [lr], #1\n"
-// Four of them, stage by stage: M7 computes two things at a time, and multipliers leave registers for shifts.
+// Four of them, stage by stage: M7 computes two things at a time, and multipliers make way for shifts.
 #define FOUR_bytes                    \
   "add r0, r0, r0\n"                  \
   "add r1, r1, r1\n"                  \
@@ -153,7 +153,7 @@ namespace cormorant::conv {
   "ssat r3, #8, r3, asr #1\n"         \
   "strb r3, [lr, #3]\n"               \
   "strb r0, [lr], #4\n"
-// Channels that shift left (conv_gemm_dsp.cc) are told by their shift, which stands `at` bytes before the next block.
+// Channels that shift left (conv_gemm_dsp.cc) are recognised by their shift, which is `at` bytes before the next block.
 #define RESULT_left(sum, multiplier, at) \
   "ldrb r10, [r12, #-" at "]\n"       \
   "cmp r10, #0\n"                     \
@@ -167,7 +167,7 @@ namespace cormorant::conv {
   "add " sum ", " sum ", " sum ", asr #31\n" \
   "add " sum ", " sum ", r10\n"       \
   STORED(sum)
-// Wide weights and biases are doubled, and so are their sums.
+// Wide weights and biases are doubled, hence so are their sums.
 #define RESULT_wide(sum, multiplier) SCALED(sum, multiplier) STORED(sum)
 #define RESULT_positive_wide(sum, multiplier) \
   "lsl r10, r4, r9\n"                 \

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Depthwise windows of any size on MVE, see conv_depthwise_3x3_mve.cc: here the pointers to the taps come from a table.
+// Depthwise windows of any size on MVE; see conv_depthwise_3x3_mve.cc. Here the pointers to the taps come from a table:
 // 26 cycles for two taps of 16 channels.
 #include <arm_mve.h>
 
@@ -14,11 +14,10 @@ namespace cormorant::conv {
 static_assert(static_cast<int>(MveRequantize::general) == 0 && static_cast<int>(MveRequantize::positive) == 1);
 
 // Registers: r0 stream; r1 blocks left; r2 shift and channel; r3 out; r4 taps; r5 r6 inputs; r11 offset; lr pairs or
-// taps left. Stack: 0 taps, 4 pairs, 8 single taps, 12 min, 16 max, 20
-// `requantize`.
+// taps left. Stack: 0 taps, 4 pairs, 8 single taps, 12 min, 16 max, 20 `requantize`.
 
 // clang-format off
-// Products of odd channels wait in q6 and q7, for the next taps to be widened.
+// Products of odd channels wait in q6 and q7; they are widened during the next taps.
 #define WIDEN_ODD(a, b, c, d)         \
   "vadd.i16 q6, q6, q7\n"             \
   a                                   \

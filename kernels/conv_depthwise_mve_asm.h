@@ -5,7 +5,7 @@
 #pragma once
 
 // clang-format off
-// Behind it stand the multipliers, 64 bytes, the right shifts, 16, and the left shifts, 16.
+// The multipliers, 64 bytes, the right shifts, 16, and the left shifts, 16, follow.
 #define MULTIPLY(q, t)               \
   "vldrw.u32 " t ", [r0], #16\n"     \
   "vqrdmulh.s32 " q ", " q ", " t "\n"
@@ -43,7 +43,7 @@
   "vqmovnb.s16 q6, q4\n"             \
   "vqmovnt.s16 q6, q5\n"
 
-// min and max stand at sp + `at`.
+// min and max are at sp + `at`.
 #define CLAMP(min_at, max_at)        \
   "ldr r12, [sp, #" min_at "]\n"     \
   "vdup.8 q7, r12\n"                 \

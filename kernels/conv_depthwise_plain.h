@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Channel by channel in plain loops, for any rounding and clamp; each instruction set compiles it for itself.
+// Channel by channel in plain loops, for any rounding and clamp; compiled separately for each instruction set.
 #pragma once
 
 #include "kernels/conv_depthwise.h"
@@ -8,7 +8,7 @@
 
 namespace cormorant::conv {
 
-// weight(weights, tap, lane) of a block whose weights take `kBytes` for each tap; sums are multiples of `kScale`.
+// weight(weights, tap, lane) of a block whose weights take `kBytes` per tap; sums are multiples of `kScale`.
 template <std::uint32_t kBytes, std::int32_t kScale, class Weight>
 inline void depthwise_pixel_plain(const DepthwisePixel& p, std::uint32_t first, Weight weight) {
   const std::uint32_t record = 16 + kBytes * p.tap_count + 16 + 8;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Thumb-2 without DSP: four channels at a time share the pointers to a tap. 14 instructions for 4 products. Taps are
-// taken three at a time while there are three.
+// taken three at a time as long as there are three.
 #if defined(__ARM_ARCH_ISA_THUMB) && __ARM_ARCH_ISA_THUMB >= 2
 
 #include "kernels/conv_depthwise.h"
@@ -14,7 +14,7 @@ namespace cormorant::conv {
 // then rounding and offset. Stack: 0 taps, 4 end of taps, 8 the end of r11, 12 2 · offset + 1.
 
 // clang-format off
-// Four products of the next tap: loads in rows, of which each hides a cycle of the one before.
+// Four products of the next tap: consecutive loads, each of which hides a cycle of the previous one.
 #define TAP                           \
   "ldr r6, [r4], #4\n"                \
   "ldrsb r8, [r12], #4\n"             \
@@ -31,8 +31,8 @@ namespace cormorant::conv {
   "mla r2, r7, r8, r2\n"              \
   "mla r3, r9, r10, r3\n"
 
-// Requantizes and stores one sum, see conv_gemm_thumb2_scalar.cc. Shifts by a register take its lowest byte: the next
-// channel's comes by shifting all of them.
+// Requantizes and stores one sum; see conv_gemm_thumb2_scalar.cc. Shifts by a register use its lowest byte: shifting
+// all of them brings up the next channel's.
 #define RESULT(sum, multiplier)       \
   "lsl " sum ", " sum ", #1\n"        \
   "smull r10, " sum ", " sum ", " multiplier "\n" \

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ARMv6-M: LDRSB wants its offset in a register, so 0, 1 and 2 live in registers and serve inputs and weights alike.
-// The sums live in r8 … r11. 21 instructions for 4 products.
+// ARMv6-M: LDRSB needs its offset in a register, so 0, 1 and 2 stay in registers and serve inputs and weights alike.
+// The sums are in r8 … r11. 21 instructions for 4 products.
 #include "kernels/conv_depthwise.h"
 #include "kernels/frame.h"
 #include "kernels/requantize_v6m.h"

@@ -11,7 +11,7 @@ namespace cormorant::conv {
 // Whole vectors of eight channels, read and written up to 14 bytes beyond the last one. Clamps.
 extern "C" void cormorant_depthwise_words_mve(const DepthwisePixel* pixel);
 
-// Whole blocks of four channels, of which there is at least one. Saturates to 16 bits, or to 15 without a sign.
+// Whole blocks of four channels, at least one. Saturates to 16 bits signed, or to 15 bits unsigned.
 extern "C" void cormorant_depthwise_words_dsp(const DepthwisePixel* pixel);
 extern "C" void cormorant_depthwise_words_positive_dsp(const DepthwisePixel* pixel);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Convolution straight from tensors as ExecuTorch lays them out, without scratch, any geometry: for programs that
+// Convolution straight from tensors as ExecuTorch lays them out, without scratch, for any geometry: for programs that
 // were not prepacked. Weights of conv2d are OHWI, so that a dot product over channels is contiguous on both sides;
-// those of depthwise_conv2d are HWO. The input's offset is added here, hence padding is skipped.
+// those of depthwise_conv2d are HWO. The input's offset is added here, so padding is skipped.
 #pragma once
 
 #include <cstdint>
@@ -25,8 +25,8 @@ struct Direct {
   const std::int32_t* multipliers;
   const std::int32_t* shifts;
   std::int8_t* out;
-  // Where there is room for it, constants are laid out for the packed kernels while executing, `pass` channels at a
-  // time (ops/conv2d/repack.h); else null.
+  // If there is room for it, constants are laid out for the packed kernels during execution, `pass` channels at a time
+  // (ops/conv2d/repack.h); else null.
   std::uint8_t* workspace;
   std::uint16_t pass;
   Rounding rounding;
@@ -39,7 +39,7 @@ struct Direct {
     return magnitude + 256U * 128U * geometry.taps() * group_channels;
   }
 };
-inline constexpr std::uint32_t kLowestWeights = 0x80;             // beside a variant: some weight is −128
+inline constexpr std::uint32_t kLowestWeights = 0x80;             // added to a variant: some weight is −128
 inline constexpr std::uint32_t kLargestRepackedPatch = 1U << 15;  // so that largest_sum() fits 32 bits
 
 // dot(x, w, count, offset) = Σ (x + offset) · w
@@ -99,8 +99,8 @@ inline void depthwise_direct(const Direct& d) {
   }
 }
 
-// Transposed: output y sees tap k from the input at (y + padding − k · dilation) / stride, where that is one. Weights
-// are OHWI; the geometry's stride and padding are those of the transposed convolution.
+// Transposed: output y sees tap k from the input at (y + padding − k · dilation) / stride, if that is an integer.
+// Weights are OHWI; the geometry's stride and padding are those of the transposed convolution.
 inline void transpose_direct(const Direct& d) {
   const Geometry& g = d.geometry;
   const std::uint32_t group_outputs = g.out_channels / (g.in_channels / d.group_channels);

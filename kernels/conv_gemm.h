@@ -11,7 +11,7 @@
 
 namespace cormorant::conv {
 
-// What follows the accumulator: + offset, then clamp.
+// What follows accumulation: add the offset, then clamp.
 struct Output {
   std::int32_t offset;
   std::int32_t min;
@@ -23,8 +23,7 @@ inline Output output_of(const Header& header) {
   return {header.output_offset, header.activation_min, header.activation_max, header.rounding};
 }
 
-// Kernels whose assembly only saturates to int8 clamp their whole output again where a layer asks for less than that
-// range.
+// Kernels whose assembly only saturates to int8 clamp their whole output afterwards if a layer's range is narrower.
 inline void clamp_bytes(std::int8_t* at, std::uint32_t count, std::int32_t min, std::int32_t max) {
   if (min == -128 && max == 127) return;
   for (; count > 0; --count, ++at) *at = static_cast<std::int8_t>(clamp(*at, min, max));
@@ -35,7 +34,7 @@ inline void clamp_output(const Header& header, std::int8_t* at) {
 }
 
 // MVE, 4 channels × 2 pixels. Reads `chunks` · 16 bytes of each patch and writes 4 · `blocks` channels of each pixel,
-// then goes on to the next pair of pixels: patches are `in_step` bytes further, outputs `out_step`.
+// then continues with the next pair of pixels: patches are `in_step` bytes further, outputs `out_step`.
 struct MveGemm {
   const std::uint8_t* stream;
   const std::int8_t* patch0;
@@ -50,12 +49,12 @@ struct MveGemm {
   Output output;
 };
 extern "C" void cormorant_conv_gemm_mve(const MveGemm* gemm);
-// With a second multiplier per channel for sums below zero, here and below: the function after it is a PReLU.
+// With a second multiplier per channel for sums below zero, here and below, for a PReLU after the convolution.
 extern "C" void cormorant_conv_gemm_prelu_mve(const MveGemm* gemm);
 // The same in intrinsics: documentation of the assembly, and its test oracle.
 void conv_gemm_mve_plain(const MveGemm& gemm);
 
-// DSP, 2 channels × 3 pixels: `patches` holds, for every four elements of the three patches, the words (0, 2) of each,
+// DSP, 2 channels × 3 pixels: for every four elements of the three patches, `patches` holds the words (0, 2) of each,
 // then the words (1, 3) of each, as SXTB16 leaves them. Pixel i is written to out + i · out_step.
 struct DspGemm {
   const std::uint8_t* stream;
@@ -70,16 +69,17 @@ struct DspGemm {
 extern "C" void cormorant_conv_gemm_right_dsp(const DspGemm* gemm);     // all of Rounding
 extern "C" void cormorant_conv_gemm_positive_dsp(const DspGemm* gemm);  // Rounding::positive
 extern "C" void cormorant_conv_gemm_prelu_dsp(const DspGemm* gemm);     // all of Rounding
-// The same with weights of 16 bits.
+// The same with 16-bit weights.
 extern "C" void cormorant_conv_gemm_right_dsp_wide(const DspGemm* gemm);
 extern "C" void cormorant_conv_gemm_positive_dsp_wide(const DspGemm* gemm);
-// Any rounding, and the clamp: documentation of the assembly, its test oracle, and for what it does not compute.
+// Any rounding, and the clamp: documentation of the assembly, its test oracle, and for what the assembly cannot
+// compute.
 void conv_gemm_dsp_plain(const DspGemm& gemm);
 void conv_gemm_prelu_dsp_plain(const DspGemm& gemm);
 void conv_gemm_dsp_wide_plain(const DspGemm& gemm);
 
-// Thumb-2 without DSP, 2 channels × 3 pixels; `patches` holds the element k of the three patches as 32-bit integers, k
-// by k. Pixel i is written to out + i · out_step.
+// Thumb-2 without DSP, 2 channels × 3 pixels; `patches` holds element k of the three patches as 32-bit integers, for
+// each k in turn. Pixel i is written to out + i · out_step.
 struct ScalarGemm {
   const std::uint8_t* stream;
   const std::int32_t* patches;
@@ -94,12 +94,13 @@ extern "C" void cormorant_conv_gemm_right_scalar(const ScalarGemm* gemm);     //
 extern "C" void cormorant_conv_gemm_positive_scalar(const ScalarGemm* gemm);  // Rounding::positive
 extern "C" void cormorant_conv_gemm_both_scalar(const ScalarGemm* gemm);      // Rounding::both
 extern "C" void cormorant_conv_gemm_prelu_scalar(const ScalarGemm* gemm);     // all of them
-// Any rounding, and the clamp: documentation of the assembly, its test oracle, and for what it does not compute.
+// Any rounding, and the clamp: documentation of the assembly, its test oracle, and for what the assembly cannot
+// compute.
 void conv_gemm_scalar_plain(const ScalarGemm& gemm);
 void conv_gemm_prelu_scalar_plain(const ScalarGemm& gemm);
 
-// ARMv6-M, 1 channel × 4 pixels, likewise. Weights are stored + 128: `excess`, 128 · Σ elements of each patch, is taken
-// back.
+// ARMv6-M, 1 channel × 4 pixels, likewise. Weights are stored + 128; `excess`, 128 · Σ elements of each patch, is
+// subtracted again.
 struct V6mGemm {
   const std::uint8_t* stream;
   const std::int32_t* patches;
@@ -110,15 +111,15 @@ struct V6mGemm {
   Output output;
   std::int32_t excess[4];
 };
-// Saturate only.
+// They only saturate.
 extern "C" void cormorant_conv_gemm_right_v6m(const V6mGemm* gemm);  // Rounding::right and positive
 extern "C" void cormorant_conv_gemm_both_v6m(const V6mGemm* gemm);   // Rounding::both
 extern "C" void cormorant_conv_gemm_prelu_v6m(const V6mGemm* gemm);  // all of them
 void conv_gemm_v6m_plain(const V6mGemm& gemm);
 void conv_gemm_prelu_v6m_plain(const V6mGemm& gemm);
 
-// Without DSP, 1 channel × 4 pixels, and two of them in a word: element k of pixels 0 and 1 as x + 2^16 · y, then that
-// of pixels 2 and 3. For weights of which two neighbours (2 k and 2 k + 1) never exceed 255 together, in magnitude.
+// Without DSP, 1 channel × 4 pixels, two of them in a word: element k of pixels 0 and 1 as x + 2^16 · y, then that of
+// pixels 2 and 3. For weights of which no two neighbours (2 k and 2 k + 1) together exceed 255 in magnitude.
 struct HalvesGemm {
   const std::uint8_t* stream;
   const std::int32_t* patches;
@@ -128,7 +129,7 @@ struct HalvesGemm {
   std::uint32_t channels;
   Output output;
 };
-// Any rounding but what is marked as general. Saturate only.
+// Any rounding except what is marked as general. They only saturate.
 extern "C" void cormorant_conv_gemm_halves_scalar(const HalvesGemm* gemm);  // Thumb-2
 extern "C" void cormorant_conv_gemm_halves_v6m(const HalvesGemm* gemm);     // ARMv6-M
 extern "C" void cormorant_conv_gemm_prelu_halves_scalar(const HalvesGemm* gemm);

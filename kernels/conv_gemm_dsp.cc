@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// SMLAD multiplies two pairs of 16-bit halves and adds both products. SXTB16 makes such pairs of a word's bytes 0 and
-// 2, and behind a rotation of bytes 1 and 3; so a word of weights holds two elements of two channels, and the patches,
-// which were widened by SXTB16 too, have their elements in the order 0 2 1 3: nothing is ever repacked. With 2 channels
-// × 3 pixels the six sums, three patches and two weights fill the registers.
+// SMLAD multiplies two pairs of 16-bit halves and adds both products. SXTB16 extracts such a pair from a word's bytes 0
+// and 2 or, after a rotation, 1 and 3; so a word of weights holds two elements of two channels, and the patches, which
+// SXTB16 widened too, have their elements in the order 0 2 1 3: nothing is ever repacked. With 2 channels × 3 pixels,
+// the six sums, three patches and two weights fill the registers.
 //
-// Two schedules, each 12 instructions for 12 products. On M4 a load takes 2 cycles, of which a neighbouring single load
-// hides one (a list hides none): four loads in a row, then the rest, 13 cycles, or 12 with weights that are stored as
-// pairs. M7 issues a load or an unpacking beside each product: 6 cycles.
+// Two schedules, each 12 instructions for 12 products. On M4 a load takes 2 cycles, one of which a neighbouring single
+// load hides (a list hides none): four loads in a row, then the rest, take 13 cycles, or 12 with weights stored as
+// pairs. M7 issues a load or an unpacking alongside each product: 6 cycles.
 #include <arm_acle.h>
 
 #include <bit>
@@ -32,8 +32,8 @@ static_assert(static_cast<int>(Rounding::right) == 1 && static_cast<int>(Roundin
 
 // clang-format off
 
-// ---- A load after the other: eight words a round, of which the first one may skip two, four or six. Pointers are to
-// the round's last word and go on once, with its loads.
+// ---- One load after another: eight words per round; the first round may skip two, four or six. Pointers point to the
+// round's last word and advance once, with the loads of that word.
 
 #define LOAD(at)                      \
   "ldr r6, [r11, #-" at "-8]\n"       \
@@ -65,8 +65,8 @@ static_assert(static_cast<int>(Rounding::right) == 1 && static_cast<int>(Roundin
   "ldr r10, [r12], #64\n"             \
   LOAD_LAST PRODUCTS("r9", "r10")
 
-// r1 patches, r4 quads, r8 whether channels may shift left. Then r6 twice the rounds, one less in that case, r7 from a
-// record to the pointer to its weights.
+// In: r1 patches, r4 quads, r8 whether channels may shift left. Out: r6 twice the rounds, one less in that case, r7
+// from a record to the pointer to its weights.
 #define BEGIN_EIGHT(quad_shift, LAST, HEAD) \
   "add r6, r4, #3\n"                  \
   "bic r6, r6, #3\n"                  \
@@ -97,7 +97,7 @@ static_assert(static_cast<int>(Rounding::right) == 1 && static_cast<int>(Roundin
   WORD("1") LAST                      \
   "subs lr, lr, #2\n"                 \
   "bhi 2b\n"
-// What the last SUBS has left tells.
+// The flags of the last SUBS tell.
 #define ASK_AFTER_EIGHT "bmi 8f\n"
 #define ENTRIES                       \
   "7:\n"                              \
@@ -106,9 +106,9 @@ static_assert(static_cast<int>(Rounding::right) == 1 && static_cast<int>(Roundin
 
 #ifdef CORMORANT_DUAL_ISSUE
 
-// ---- Two at a time: a line is a cycle. Each word finds its bytes in r8, their first pair in r10 already, and its first
-// patch in `x`, and leaves the same to the next. Four words a round, of which the first one may skip two, then the last
-// two, behind which nothing may be read.
+// ---- Two at a time: a line is a cycle. Each word finds its bytes in r8, their first pair already in r10, and its
+// first patch in `x`, and leaves the same for the next. Four words per round, of which the first round may skip two,
+// then the last two, after which nothing may be read.
 
 #define WORD(x, y, second, third, NEXT_WORD, NEXT_FIRST, NEXT_PAIR) \
   "sxtb16 r9, r8, ror #8\n"    "smlad r0, " x ", r10, r0\n" \
@@ -162,9 +162,9 @@ static_assert(static_cast<int>(Rounding::right) == 1 && static_cast<int>(Roundin
 
 #endif
 
-// ---- Requantization, stage by stage for three pixels: M7 computes two things at a time. Accumulators are below 2^30 and
-// shifts at least 1: SMMULR is the doubling high multiply of twice the sum, and the rounding term (2^(e − 1)) with the
-// output's offset (offset · 2^e) is one number, (2 · offset + 1) · 2^(e − 1).
+// ---- Requantization, stage by stage for three pixels: M7 computes two things at a time. Accumulators are below 2^30
+// and shifts at least 1: SMMULR is the doubling high multiply of twice the sum, and the rounding term (2^(e − 1)) and
+// the output's offset (offset · 2^e) are one number, (2 · offset + 1) · 2^(e − 1).
 
 #define CHANNEL(lane, LAST)           \
   "ldrsb r7, [r11, #16+" lane "-" LAST "]\n" \
@@ -206,8 +206,8 @@ static_assert(static_cast<int>(Rounding::right) == 1 && static_cast<int>(Roundin
   TIES(a, b, c)                       \
   SHIFTED(a, b, c)
 
-// A channel that shifts left has done so by one more than its factor says, which is the doubling, and shifts right by 1:
-// its product is doubled for that, and so is none of the others'. Then: r10 whether to, lr the shift to the left.
+// A channel that shifts left does so by one more than its factor says, which is the doubling, and shifts right by 1; to
+// make up for that its product is doubled, unlike the others'. Then: r10 whether to double, lr the shift to the left.
 #define CHANNEL_both(lane, LAST)      \
   "ldr r10, [sp, #24]\n"              \
   CHANNEL(lane, LAST)                 \
@@ -224,7 +224,7 @@ static_assert(static_cast<int>(Rounding::right) == 1 && static_cast<int>(Roundin
   TIES(a, b, c)                       \
   SHIFTED(a, b, c)
 
-// Wide weights and biases are doubled, and so are their sums: SMMLAR multiplies and adds.
+// Wide weights and biases are doubled, hence so are their sums: SMMLAR multiplies and adds.
 #define RESULT_positive_wide(sum)     \
   "smmlar " sum ", " sum ", r6, r8\n" \
   "asr " sum ", " sum ", r7\n"        \
@@ -237,7 +237,7 @@ static_assert(static_cast<int>(Rounding::right) == 1 && static_cast<int>(Roundin
   TIES(a, b, c)                       \
   SHIFTED(a, b, c)
 
-// With a multiplier for either sign. Then: lr, or r9 where channels shift left, that of what is below zero.
+// With a multiplier for each sign. Then: lr, or r9 where channels shift left, is the one for sums below zero.
 #define PRODUCT_prelu(sum)            \
   "adds " sum ", " sum ", " sum "\n"  \
   "ite mi\n"                          \
@@ -269,13 +269,13 @@ static_assert(static_cast<int>(Rounding::right) == 1 && static_cast<int>(Roundin
   CHANNEL("1", LAST) RESULTS("r3", "r4", "r5")
 
 #define SIMPLE(CHANNEL, RESULTS, LAST) SIX(CHANNEL, RESULTS, LAST) "9:\n"
-// Of channels that shift in both directions there are few; they share the loop of those that only shift right.
+// Few channels shift in both directions; they share the loop of those that only shift right.
 #define OTHERS(CHANNEL, RESULTS)      \
   "8:\n"                              \
   SIX(CHANNEL, RESULTS, BYTES_LAST_AT) \
   "b 9b\n"
 
-// `LAST`: how far the pointer to the stream is ahead, namely at the last word of a round. `HEAD`: bytes of a record
+// `LAST`: how far ahead the pointer to the stream is, namely at the last word of a round. `HEAD`: bytes of a record
 // before its weights.
 #define GEMM(BEGIN, LAST, HEAD, LOOP, REQUANTIZE, REST) \
   CORMORANT_PUSH_R4_R11_LR            \

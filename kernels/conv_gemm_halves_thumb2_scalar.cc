@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Thumb-2 without DSP has MUL in one cycle and MLA in two, and one of them multiplies two pixels where these are the
-// halves of a word: x + 2^16 · y, times w. The lower half of a sum of two such products is that of x's, since two
-// weights of at most 127 keep it within 16 bits; then the halves are taken apart and added to sums of 32 bits. 1
-// channel × 4 pixels: 18 instructions, 21 cycles for 8 products, where 24 cycles would go to LDRSB, LDM and MLA.
+// Thumb-2 without DSP has MUL in one cycle and MLA in two, and either multiplies two pixels at once if these are the
+// halves of a word: x + 2^16 · y, times w. The lower half of a sum of two such products is the sum for x, since two
+// weights of at most 127 keep it within 16 bits; then the halves are separated and added to sums of 32 bits. 1 channel
+// × 4 pixels: 18 instructions, 21 cycles for 8 products; LDRSB, LDM and MLA would take 24 cycles.
 #if defined(__ARM_ARCH_ISA_THUMB) && __ARM_ARCH_ISA_THUMB >= 2
 
 #include <cstddef>
@@ -31,7 +31,7 @@ static_assert(offsetof(HalvesGemm, output.rounding) == 36);
   "sub " both ", " both ", " half "\n" \
   "add " high ", " high ", " both ", asr #16\n"
 
-// Loads in a row, of which each hides a cycle of the one before.
+// Consecutive loads, each of which hides a cycle of the previous one.
 #define TWO                           \
   "ldrsb r9, [r12, #1]\n"             \
   "ldrsb r8, [r12], #2\n"             \
@@ -63,7 +63,7 @@ static_assert(offsetof(HalvesGemm, output.rounding) == 36);
 #define SHIFT(sum) "lsl r4, " sum ", r9\n"
 #define RESULT_both(sum) RESULT(sum, SHIFT, "lsl r4, r4, r11\n")
 
-// With a multiplier for either sign: r12 is that of what is below zero, and the stream waits on the stack.
+// With a multiplier for each sign: r12 is the one for sums below zero, and the stream waits on the stack.
 #define RESULT_prelu(sum)             \
   "lsls r4, " sum ", r9\n"            \
   "ite mi\n"                          \
@@ -142,7 +142,7 @@ static_assert(offsetof(HalvesGemm, output.rounding) == 36);
   REST
 
 #define RIGHT                         \
-  "bmi 8f\n" /* what SUBS has left */ \
+  "bmi 8f\n" /* the flags of SUBS */ \
   RESULT_right("r0") RESULT_right("r1") RESULT_right("r2") RESULT_right("r3") \
   "9:\n"
 // Channels that shift left, see conv_gemm_dsp.cc: r9 the shift, r11 whether the product is doubled.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ARMv6-M: MULS of two pixels at once, as conv_gemm_halves_thumb2_scalar.cc explains. Three of the sums live in high
+// ARMv6-M: MULS of two pixels at once, as conv_gemm_halves_thumb2_scalar.cc explains. Three of the sums are in high
 // registers, which ADD can reach. The carry of ASRS is the lower half's sign, which is what the upper half lacks: ADCS
-// adds it, but only to a low register. 20 instructions, 26 cycles for 8 products, where 30 would go to LDM, MULS, ADD.
+// adds it, but only to a low register. 20 instructions, 26 cycles for 8 products; LDM, MULS and ADD would take 30.
 #include <cstddef>
 
 #include "kernels/conv_gemm.h"
@@ -57,7 +57,7 @@ static_assert(offsetof(HalvesGemm, output.offset) == 24 && offsetof(HalvesGemm, 
   "lsls r0, r0, r1\n"
 #define RESULT_both(sum) CORMORANT_REQUANTIZE_V6M_SHIFTED(sum, SHIFT_BY("40"), SHIFT_BY("44")) STORE
 
-// With a multiplier for either sign.
+// With a multiplier for each sign.
 #define SHIFT_AND_CHOOSE SHIFT_BY("40") CORMORANT_MULTIPLIER_V6M("28", "4", "12")
 #define RESULT_prelu(sum) CORMORANT_REQUANTIZE_V6M_SHIFTED(sum, SHIFT_AND_CHOOSE, SHIFT_BY("44")) STORE
 
@@ -100,7 +100,7 @@ static_assert(offsetof(HalvesGemm, output.offset) == 24 && offsetof(HalvesGemm, 
   "adds r6, r6, #" HEAD "\n"          \
   "cmp r4, #0\n"                      \
   "beq 2f\n"                          \
-  "subs r6, r6, #4\n" /* the first round has four elements only: enter it in its middle */\
+  "subs r6, r6, #4\n" /* the first round has only four elements: enter it in the middle */\
   "b 3f\n"                            \
   "2:\n"                              \
   TWO("0", "1") TWO("2", "3")         \

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The loop that a quantized network on MVE spends most of its time in. VMLADAVA multiplies and adds 16 bytes into a
-// core register, even registers only: the eight there are (r0 … r12 and lr) hold 4 channels × 2 pixels, so that 6 loads
-// serve 8 multiplications. A Cortex-M55 begins a multiplication every other cycle and whatever else in between, so each
-// step of 16 elements loads what the next one begins with: 16 cycles for 128 products. Likewise, while four channels
-// are requantized, the next four's biases and first vectors are loaded. The odd registers hold the pointers; all else
-// lies on the stack. gcc's code for the plain form below spills half of the accumulators in every step.
+// The loop in which a quantized network on MVE spends most of its time. VMLADAVA multiplies 16 bytes and adds the
+// products to a core register, even registers only: the eight that there are (r0 … r12 and lr) hold 4 channels × 2
+// pixels, so that 6 loads serve 8 multiplications. A Cortex-M55 starts a multiplication every other cycle and anything
+// else in between, so each step of 16 elements loads what the next one begins with: 16 cycles for 128 products.
+// Likewise, while four channels are requantized, the next four's biases and first vectors are loaded. The odd registers
+// hold the pointers; everything else is on the stack. gcc's code for the plain form below spills half of the
+// accumulators in every step.
 #include <arm_mve.h>
 
 #include <cstddef>
@@ -24,15 +25,14 @@ static_assert(offsetof(MveGemm, output.min) == 44 && offsetof(MveGemm, output.ma
 static_assert(offsetof(MveGemm, output.rounding) == 52 && static_cast<int>(Rounding::general) == 0 &&
               static_cast<int>(Rounding::right) == 1 && static_cast<int>(Rounding::positive) == 2);
 
-// Registers: r0 r2 r4 r6 sums of pixel 0, r8 r10 r12 lr sums of pixel 1; r1 r3 outputs (narrowing stores want low
+// Registers: r0 r2 r4 r6 sums of pixel 0, r8 r10 r12 lr sums of pixel 1; r1 r3 outputs (narrowing stores need low
 // registers); r5 stream; r7 steps left; r9 r11 patches; q0 q1 patches, q3 q4 weights; q2 q3 results; q5 offset, q6 min,
 // q7 max. Stack: 0 patch0, 4 patch1, 8 steps, 12 whether channels shift left, 16 out0 of the last block, 20 bytes of
-// output but those of a block, 24 stream, less what stands
-// behind a block's multipliers, 28 pairs, 32 in_step, 36 bytes from the end of a pair's output to the next
-// pair's.
+// output except a block's, 24 stream, less what follows a block's multipliers, 28 pairs, 32 in_step, 36 bytes from the
+// end of a pair's output to the next pair's.
 //
-// A block's steps but the last stand in a loop of two, which an odd number enters in the middle. Behind all of them
-// stands the first product of the next step, so that the loop's branch follows a multiplication.
+// A block's steps except the last are in a loop of two, which an odd number enters in the middle. After each comes the
+// first product of the next step, so that the loop's branch follows a multiplication.
 
 // clang-format off
 #define STEP(COUNT)                   \
@@ -52,8 +52,8 @@ static_assert(offsetof(MveGemm, output.rounding) == 52 && static_cast<int>(Round
   "vldrb.u8 q1, [r11], #16\n"         \
   "vmladava.s8 r0, q0, q4\n"
 
-// `TAIL`: bytes of a record from its multipliers on. `REQUANTIZE` finds the first pixel's sums in q2, multipliers in q4,
-// right shifts in q0, and leaves the next record's biases; `REST` are its detours.
+// `TAIL`: bytes of a record from its multipliers on. `REQUANTIZE` finds the first pixel's sums in q2, multipliers in q4
+// and right shifts in q0, and loads the next record's biases; `REST` has its out-of-line parts.
 #define GEMM(TAIL, REQUANTIZE, REST)  \
   CORMORANT_PUSH_R4_R11_LR            \
   CORMORANT_PUSH_D8_D15               \
@@ -62,7 +62,7 @@ static_assert(offsetof(MveGemm, output.rounding) == 52 && static_cast<int>(Round
   "strd r9, r11, [sp]\n"              \
   "ldrd r1, r3, [r0, #12]\n" /* out0, out1 */\
   "ldrd r2, r4, [r0, #20]\n" /* chunks, blocks */\
-  "ands r6, r2, #1\n" /* steps but the last: half of them, rounded up, and whether they are odd */\
+  "ands r6, r2, #1\n" /* steps except the last: half of them, rounded up, and whether they are odd */\
   "eor r6, r6, #1\n"                  \
   "bic r2, r2, #1\n"                  \
   "add r2, r2, r6\n"                  \
@@ -219,7 +219,7 @@ static_assert(offsetof(MveGemm, output.rounding) == 52 && static_cast<int>(Round
   "vrshl.s32 q3, q3, q0\n"            \
   "b 21b\n"
 
-// With a multiplier for either sign: q1 has those of what is below zero.
+// With a multiplier for each sign: q1 has those for sums below zero.
 #define PRODUCTS                      \
   "vldrw.u32 q1, [r5, #24]\n"         \
   "vpte.s32 lt, q2, zr\n"             \

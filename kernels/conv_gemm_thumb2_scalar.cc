@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Thumb-2 has MLA, one product per instruction, and nothing that unpacks bytes cheaper than LDRSB does. So the patches,
-// which all channels read again, are widened to words once, of which one LDM loads three; the weights are loaded byte
-// by byte and used three times. 2 channels × 3 pixels fill the registers: 9 instructions for 6 products.
+// Thumb-2 has MLA, one product per instruction, and nothing that unpacks bytes more cheaply than LDRSB. So the patches,
+// which all channels read again, are widened to words once, and one LDM loads three of them; the weights are loaded
+// byte by byte and used three times. 2 channels × 3 pixels fill the registers: 9 instructions for 6 products.
 #if defined(__ARM_ARCH_ISA_THUMB) && __ARM_ARCH_ISA_THUMB >= 2
 
 #include <cstddef>
@@ -34,9 +34,9 @@ static_assert(offsetof(ScalarGemm, channels) == 20 && offsetof(ScalarGemm, outpu
   "mla r4, r7, r10, r4\n"             \
   "mla r5, r8, r10, r5\n"
 
-// Accumulators are below 2^30 and shifts at least 1: the high half of twice the sum times the multiplier, rounded by the
-// low half's top bit, is the doubling high multiply; the rounding term of the shift (2^(e − 1)) with the output's offset
-// (offset · 2^e) is one number, (2 · offset + 1) · 2^(e − 1).
+// Accumulators are below 2^30 and shifts at least 1: the high half of twice the sum times the multiplier, rounded by
+// the low half's top bit, is the doubling high multiply; the rounding term of the shift (2^(e − 1)) and the output's
+// offset (offset · 2^e) are one number, (2 · offset + 1) · 2^(e − 1).
 #define CHANNEL(lane)                 \
   "ldrsb r7, [r11, #16+" lane "]\n"   \
   "ldr r6, [r11, #8+4*" lane "]\n"    \
@@ -79,7 +79,7 @@ static_assert(offsetof(ScalarGemm, channels) == 20 && offsetof(ScalarGemm, outpu
   "asr r9, r9, r7\n"                  \
   "ssat " sum ", #8, r9\n"
 
-// With a multiplier for either sign: r9 is that of what is below zero.
+// With a multiplier for each sign: r9 is the one for sums below zero.
 #define CHANNEL_prelu(lane)           \
   CHANNEL_both(lane)                  \
   "ldr r9, [r11, #20+4*" lane "]\n"

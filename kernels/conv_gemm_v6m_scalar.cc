@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ARMv6-M: MULS and ADD for every product, and most instructions reach only r0 … r7. What can be saved is the loading.
-// The patches are words in scratch, four of which one LDM loads; weights are stored + 128, because LDRB takes an
-// immediate offset and LDRSB does not; the sums live in r8 … r11, which ADD can reach. 10 instructions for 4 products.
-// There is no long multiply: the high half of sum · multiplier is collected from four 16 × 16 products
+// ARMv6-M: MULS and ADD for every product, and most instructions reach only r0 … r7. Only the loading can be made
+// cheaper. The patches are words in scratch, and one LDM loads four of them; weights are stored + 128, because LDRB
+// takes an immediate offset and LDRSB does not; the sums are in r8 … r11, which ADD can reach. 10 instructions for 4
+// products. There is no long multiply: the high half of sum · multiplier is assembled from four 16 × 16 products
 // (kernels/requantize.h).
 #include <cstddef>
 
@@ -64,7 +64,7 @@ static_assert(offsetof(V6mGemm, output.offset) == 24 && offsetof(V6mGemm, excess
   "lsls r0, r0, r1\n"
 #define RESULT_both(sum) CORMORANT_REQUANTIZE_V6M_SHIFTED(sum, SHIFT_BY("40"), SHIFT_BY("44")) STORE
 
-// With a multiplier for either sign.
+// With a multiplier for each sign.
 #define SHIFT_AND_CHOOSE SHIFT_BY("40") CORMORANT_MULTIPLIER_V6M("28", "4", "12")
 #define RESULT_prelu(sum) CORMORANT_REQUANTIZE_V6M_SHIFTED(sum, SHIFT_AND_CHOOSE, SHIFT_BY("44")) STORE
 
@@ -110,7 +110,7 @@ static_assert(offsetof(V6mGemm, output.offset) == 24 && offsetof(V6mGemm, excess
   "ldr r5, [sp]\n"                    \
   "adds r6, r6, #" HEAD "\n"          \
   "ldr r7, [sp, #36]\n"               \
-  "subs r6, r6, r7\n" /* the first round may have four elements only: enter it in its middle */\
+  "subs r6, r6, r7\n" /* the first round may have only four elements: enter it in the middle */\
   "cmp r7, #0\n"                      \
   "bne 3f\n"                          \
   "2:\n"                              \

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The matrix product of kernels/conv_gemm.h for activations of 16 bits: the same loops over patches of 16 bits, then
-// the upper half of sum · q, rounded, saturated to 16 bits signed, or where `positive` to 15 without a sign. Outputs
-// are addressed in bytes. Streams as ops/conv2d/words.h describes them; `output` counts for MVE alone, which clamps.
+// The matrix product of kernels/conv_gemm.h for 16-bit activations: the same loops over patches of 16 bits, then the
+// upper half of sum · q, rounded, saturated to 16 bits signed or, if `positive`, to 15 bits unsigned. Outputs are
+// addressed in bytes. Streams as ops/conv2d/words.h describes them; only MVE, which clamps, uses `output`.
 #pragma once
 
 #include "kernels/conv_gemm.h"
@@ -31,8 +31,8 @@ void conv_gemm_words_v6m_plain(const V6mGemm& gemm, bool positive);
 constexpr std::int32_t rounding_high_multiply(std::int32_t a, std::int32_t b) {
   return static_cast<std::int32_t>((static_cast<std::int64_t>(a) * b + (std::int64_t{1} << 31)) >> 32);
 }
-// (value · multiplier + 2^(shift − 1)) >> shift without a product wider than 32 bits, for 0 <= multiplier < 2^15 and
-// 16 <= shift <= 32: the lower half of the value adds less than 2^31, and rounding at most 2^31.
+// (value · multiplier + 2^(shift − 1)) >> shift without a product wider than 32 bits, for 0 <= multiplier < 2^15 and 16
+// <= shift <= 32: the lower half of the value adds less than 2^31, and rounding at most 2^31.
 constexpr std::int32_t rescale_in_pieces(std::int32_t value, std::int32_t multiplier, std::int32_t shift) {
   const std::uint32_t low = (static_cast<std::uint32_t>(value) & 0xffffU) * static_cast<std::uint32_t>(multiplier);
   const std::int32_t high = (value >> 16) * multiplier;

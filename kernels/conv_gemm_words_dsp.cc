@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The loop of conv_gemm_dsp.cc; patches are pairs of 16-bit elements as they lie, and weights stand so that SXTB16
-// makes the same pairs of them. What follows the sum is one SMMULR and a saturation.
+// The loop of conv_gemm_dsp.cc; patches are pairs of 16-bit elements as they are, and weights are arranged so that
+// SXTB16 extracts the same pairs from them. One SMMULR and a saturation follow the sum.
 #include <arm_acle.h>
 
 #include <bit>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The loop of conv_gemm_mve.cc for elements of 16 bits: loads widen the weights, so that a step of 14 instructions is 8
-// elements of 4 channels × 2 pixels. What follows the sums is VRMULH and the clamp.
+// The loop of conv_gemm_mve.cc for 16-bit elements: loads widen the weights, so a step of 14 instructions is 8 elements
+// of 4 channels × 2 pixels. VRMULH and the clamp follow the sums.
 #include <arm_mve.h>
 
 #include <cstddef>
@@ -18,7 +18,7 @@ static_assert(offsetof(MveGemm, out_step) == 36 && offsetof(MveGemm, output.min)
               offsetof(MveGemm, output.max) == 48);
 
 // Registers: r0 r2 r4 r6 sums of pixel 0, r8 r10 r12 lr sums of pixel 1; r1 r3 outputs and r5 stream (narrowing stores
-// and widening loads want low registers); r7 steps left; r9 r11 patches; q0 q1 patches, q2 q3 q4 weights; q6 min, q7
+// and widening loads need low registers); r7 steps left; r9 r11 patches; q0 q1 patches, q2 q3 q4 weights; q6 min, q7
 // max. Stack: 0 patch0, 4 patch1, 8 rounds of four steps, 12 minus the steps, 16 end of out0, 24 stream, 28 pairs, 32
 // in_step, 36 bytes from the end of a pair's output to the next pair's, 40 bytes of output.
 
@@ -53,7 +53,7 @@ extern "C" __attribute__((naked)) void cormorant_conv_gemm_words_mve(const MveGe
       "adds r12, r2, #3\n"
       "lsrs r12, r12, #2\n"
       "str r12, [sp, #8]\n"
-      "rsbs r2, r2, #0\n"              // steps of the first round that are left out
+      "rsbs r2, r2, #0\n"              // steps of the first round to skip
       "str r2, [sp, #12]\n"
       "lsls r4, r4, #3\n"
       "add r12, r1, r4\n"

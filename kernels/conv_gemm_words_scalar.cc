@@ -5,7 +5,7 @@
 namespace cormorant::conv {
 namespace {
 
-// q to m' and n, which a CPU without a long multiply wants: the trailing zeros of q do not matter.
+// From q back to m' and n, for CPUs without a long multiply: the trailing zeros of q do not matter.
 inline std::int32_t high_multiply(std::int32_t sum, std::int32_t factor) {
   if constexpr (kHasLongMultiply) {
     return rounding_high_multiply(sum, factor);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The loop of conv_gemm_thumb2_scalar.cc; what follows the sum is a long multiplication, its rounding and a saturation.
+// The loop of conv_gemm_thumb2_scalar.cc; a long multiplication, its rounding and a saturation follow the sum.
 #if defined(__ARM_ARCH_ISA_THUMB) && __ARM_ARCH_ISA_THUMB >= 2
 
 #include <cstddef>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The loop of conv_gemm_v6m_scalar.cc; what follows the sum is its product with 15 bits, collected from two 16 × 15
-// products (rescale_in_pieces).
+// The loop of conv_gemm_v6m_scalar.cc; then the sum is multiplied by 15 bits, in two 16 × 15 products
+// (rescale_in_pieces).
 #include <cstddef>
 
 #include "kernels/conv_gemm_words.h"
@@ -97,7 +97,7 @@ static_assert(offsetof(V6mGemm, out_step) == 12 && offsetof(V6mGemm, elements) =
   "ldr r5, [sp]\n"                    \
   "adds r6, r6, #12\n"                \
   "ldr r7, [sp, #36]\n"               \
-  "subs r6, r6, r7\n" /* the first round may have four elements only: enter it in its middle */\
+  "subs r6, r6, r7\n" /* the first round may have only four elements: enter it in the middle */\
   "cmp r7, #0\n"                      \
   "bne 3f\n"                          \
   "2:\n"                              \
@@ -150,7 +150,7 @@ void conv_gemm_words_v6m_plain(const V6mGemm& gemm, bool positive) {
   for (std::uint32_t channel = 0; channel < gemm.channels; ++channel) {
     const auto* record = reinterpret_cast<const std::int32_t*>(stream);
     const std::uint8_t* weights = stream + 12;
-    std::uint32_t sums[4];  // wrap, and are right in the end
+    std::uint32_t sums[4];  // may wrap on the way; the final sums are right
     for (int pixel = 0; pixel < 4; ++pixel) {
       sums[pixel] = static_cast<std::uint32_t>(record[0]) - static_cast<std::uint32_t>(gemm.excess[pixel]);
     }

@@ -25,11 +25,11 @@ struct Geometry {
   std::uint16_t stride_width = 1;
   std::uint16_t dilation_height = 1;
   std::uint16_t dilation_width = 1;
-  std::uint16_t pad_top = 0;  // those at the bottom and at the right follow from the output's size
+  std::uint16_t pad_top = 0;  // bottom and right padding follow from the output's size
   std::uint16_t pad_left = 0;
-  std::uint16_t groups = 1;  // of a packed convolution that is not depthwise: inputs and outputs in as many slices
-  // What a group has: targets without a divider need not divide. For a depthwise convolution the second is how many
-  // outputs an input has.
+  std::uint16_t groups = 1;  // of a packed convolution that is not depthwise: inputs and outputs are so many slices
+  // Per group, so that targets without a divider need not divide. For a depthwise convolution the second is the number
+  // of outputs per input.
   std::uint16_t inputs_per_group = in_channels;
   std::uint16_t outputs_per_group = out_channels;
 
@@ -59,27 +59,26 @@ constexpr bool has_sound_groups(const Geometry& g) {
          g.group_outputs() * g.groups == g.out_channels;
 }
 
-// The window is one pixel, and none is outside the input: patches are pixels of the input as it is.
+// The window is one pixel, and none is outside the input: patches are the input's own pixels.
 constexpr bool is_one_pixel(const Geometry& g) {
   return g.taps() == 1 && g.pad_top == 0 && g.pad_left == 0 && (g.out_height - 1U) * g.stride_height < g.in_height &&
          (g.out_width - 1U) * g.stride_width < g.in_width;
 }
-// Moreover output pixel i is input pixel i.
+// As above, and output pixel i is input pixel i.
 constexpr bool is_pointwise(const Geometry& g) {
   return is_one_pixel(g) && g.in_height == g.out_height && g.in_width == g.out_width;
 }
 
 // What the compiler has proved about requantization (docs/numerics.md):
 enum class Rounding : std::uint8_t {
-  // As `both`, except for some blocks of channels, which are marked: there accumulators come near 2^30, or shifts are
-  // further.
+  // As `both`, except for some marked blocks of channels, whose accumulators come near 2^30 or whose shifts are larger.
   general = 0,
   // Every channel shifts right by 1 … kMaxShift, and no |accumulator| reaches 2^30.
   right = 1,
   // As `right`, and activation_min >= output_offset: results below zero are clamped, so that ties of negative numbers
   // may round either way.
   positive = 2,
-  // Channels shift right as above, or left, and what is shifted stays below 2^30.
+  // Channels shift right as above, or left, and the shifted sums stay below 2^30.
   both = 3,
 };
 // Whether no channel shifts left or comes near an overflow.
@@ -87,7 +86,7 @@ constexpr bool is_simple(Rounding rounding) { return rounding == Rounding::right
 // Offset and rounding, (2 · offset + 1) · 2^(shift − 1), can still be added to a number below 2^30.
 inline constexpr std::int32_t kMaxShift = 23;
 
-// What a channel may ask of its layer, the least demanding first. Doubled, with offset and rounding added, sums must
+// What a channel requires of its layer, the least demanding first. Doubled, with offset and rounding added, sums must
 // fit 32 bits; `magnitude` is that of the largest one.
 enum class Demand : std::uint8_t { right, both, general };
 constexpr Demand demand_of(std::uint32_t magnitude, std::int32_t shift) {
@@ -102,7 +101,7 @@ constexpr Rounding rounding_for(Demand demand, std::int32_t activation_min, std:
   return activation_min >= output_offset ? Rounding::positive : Rounding::right;
 }
 
-// A shift as packed constants have it: right <= 0, left >= 0, and their sum is the shift.
+// A shift as in packed constants: right <= 0, left >= 0, and their sum is the shift.
 struct Shifts {
   std::int32_t right;
   std::int32_t left;

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How far the output of a convolution, or of another operator with windows, must begin before its input, so that both
-// can be in the same memory: the kernel walks over both from the beginning to the end, and what it writes covers
-// only what it has read for the last time. Host only; the facts about the kernels are in their operators'
-// headers.
+// How far the output of a convolution, or of another operator with windows, must begin before its input so that both
+// can share memory: the kernel traverses both from beginning to end, and its writes cover only what it has read for the
+// last time. Host only; the facts about the kernels are in their operators' headers.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +14,7 @@ namespace cormorant::conv {
 
 // What a kernel promises: it computes output pixels in memory order, `pixels` at a time. Before it writes the first
 // byte of these it has read all that earlier ones needed, and while it writes them it may still read for any of them.
-// Stores reach up to `beyond` bytes past the pixels.
+// Stores extend up to `beyond` bytes past the pixels.
 struct Order {
   std::uint32_t pixels = 1;
   std::uint32_t beyond = 0;
@@ -25,14 +24,14 @@ struct Image {
   std::uint64_t batch, height, width, channels;
 };
 
-// For every block of pixels: the end of what is written less the lowest place that it or a later one reads. row_of and
-// column_of: where in the input the window of an output's row or column begins, be it outside.
+// For every block of pixels: the end of what is written minus the lowest position that it or a later block reads.
+// row_of and column_of give where in the input the window of an output row or column begins, possibly outside.
 template <class RowOf, class ColumnOf>
 constexpr std::uint64_t overlap_distance(const Image& in, const Image& out, const Order& order, RowOf row_of,
                                          ColumnOf column_of) {
   const std::uint64_t total = out.batch * out.height * out.width;
   std::int64_t distance = 0;
-  std::uint64_t lowest = in.batch * in.height * in.width;  // in pixels of the input; of all that come after
+  std::uint64_t lowest = in.batch * in.height * in.width;  // in pixels of the input, over this and all later pixels
   for (std::uint64_t p = total; p-- > 0;) {
     const std::uint64_t n = p / (out.height * out.width);
     const std::int64_t y = row_of(static_cast<std::int64_t>(p / out.width % out.height));

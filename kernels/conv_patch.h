@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Walks over output pixels and hands out their patches as runs: in NHWC a row of the window is contiguous, so a patch
-// is kernel_height runs, and only at the border a run is cut into padding, input, padding.
+// is kernel_height runs, and only at the image's edge is a run cut into padding, input, padding.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace cormorant::conv {
 
-// Output pixels in memory order, with the place of the window's first tap in the input.
+// Output pixels in memory order, with the position of the window's first tap in the input.
 class Pixel {
  public:
   Pixel() = default;
@@ -30,8 +30,8 @@ class Pixel {
     image_ += std::size_t{g.in_height} * g.in_width * g.in_channels;
   }
 
-  // run(from, count): `count` elements of the patch, from the input or, where `from` is null, padding. Of a grouped
-  // convolution a patch is one group's channels, `first` being the first of them.
+  // run(from, count): `count` elements of the patch, from the input or, if `from` is null, padding. For a grouped
+  // convolution a patch is one group's channels, starting at `first`.
   template <class Run>
   void for_runs(const Geometry& g, std::uint32_t first, Run&& run) const {
     if (g.groups != 1) {
@@ -95,7 +95,7 @@ class Pixel {
     const auto right = static_cast<std::int32_t>((g.kernel_width - 1U) * g.dilation_width);
     return top_ >= 0 && left_ >= 0 && top_ + bottom < g.in_height && left_ + right < g.in_width;
   }
-  // The first tap's place in the input, if it is there.
+  // The first tap's position in the input, if it is inside.
   [[nodiscard]] const std::int8_t* first_tap(const Geometry& g) const {
     return image_ + (static_cast<std::size_t>(top_) * g.in_width + static_cast<std::size_t>(left_)) * g.in_channels;
   }
@@ -113,7 +113,7 @@ class Pixel {
   std::uint32_t y_ = 0;
 };
 
-// The taps of N pixels, for groups, which read some channels of each. A tap in the padding stands at a pixel of padding
+// The taps of N pixels, for groups, which read some channels of each. A tap in the padding points to a pixel of padding
 // that follows the table.
 template <std::uint32_t N>
 class TapTable {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // exp of base/float_math.h for four numbers at once: the same operations in the same order. A number whose exponential
-// is not of the common kind (a NaN, infinite, nearly so, or subnormal) is noted as a flush, so that scalar code
+// is out of the ordinary (a NaN, infinite or nearly so, or subnormal) is recorded as a flush, so that scalar code
 // computes those four.
 #pragma once
 
@@ -14,8 +14,8 @@ namespace cormorant {
   constexpr float kLargest = 88.0F, kLeast = -87.0F, kNothing = -103.972084F;
   float32x4_t inside = x;
   float32x4_t limit;
-  // LT holds for a NaN too. What is below kLeast becomes that; of it, what is not below kNothing is left to scalar
-  // code.
+  // LT holds for a NaN too. Numbers below kLeast are replaced by it; those of them that are not below kNothing are left
+  // to scalar code.
   asm volatile(
       "vdup.32 %q[limit], %[largest]\n"
       "vpt.f32 lt, %q[limit], %q[x]\n"
@@ -41,7 +41,7 @@ namespace cormorant {
   series = vaddq_n_f32(vmulq_f32(series, r), 0.166666672F);
   series = vaddq_n_f32(vmulq_f32(series, r), 0.5F);
   const float32x4_t power = vaddq_n_f32(vaddq_f32(r, vmulq_f32(vmulq_f32(r, r), series)), 1);
-  // Within these limits one step by 2^n gives what two steps by its halves do.
+  // Within these limits one multiplication by 2^n gives the same as two by its halves.
   const int32x4_t exponent = vshlq_n_s32(vaddq_n_s32(n, 127), 23);
   float32x4_t result = vmulq_f32(power, vreinterpretq_f32_s32(exponent));
   asm volatile(

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// MVE's float arithmetic is IEEE's, rounded to nearest, except that subnormal operands and results are zeros (and all
-// NaNs the same one). The processor notes when that happens, so a kernel can have the speed and the bits: compute, look
-// at the notes, and where there is one compute once more with the scalar instructions, which know subnormals.
+// MVE's float arithmetic is IEEE's, rounded to nearest, except that subnormal operands and results are flushed to zero
+// (and all NaNs become the same one). The processor records when that happens, so a kernel can have both the speed and
+// the bits: compute, check the flags, and if one is set compute again with scalar instructions, which handle
+// subnormals.
 #pragma once
 
 #include <arm_mve.h>
@@ -23,14 +24,14 @@ inline constexpr std::uint32_t kFlushed = 1U << 7 | 1U << 3;
   asm volatile("vmsr fpscr, %0\n" : : "r"(status & ~kFlushed) : "memory");
 }
 
-// Whether there was one since. What is asked about has been stored.
+// Whether there was a flush since. The results in question have been stored.
 [[gnu::always_inline]] inline bool has_flushed() {
   std::uint32_t status;
   asm volatile("vmrs %0, fpscr\n" : "=r"(status) : : "memory");
   return (status & kFlushed) != 0;
 }
 
-// Whether there was one while these were computed, which are not stored yet.
+// Whether there was a flush while these were computed, which are not stored yet.
 [[gnu::always_inline]] inline bool has_flushed(float32x4_t& a, float32x4_t& b, float32x4_t& c, float32x4_t& d) {
   std::uint32_t status;
   asm volatile("vmrs %0, fpscr\n" : "=r"(status), "+w"(a), "+w"(b), "+w"(c), "+w"(d) : : "memory");
@@ -43,7 +44,7 @@ inline constexpr std::uint32_t kFlushed = 1U << 7 | 1U << 3;
   return (status & kFlushed) != 0;
 }
 
-// Elements one by one, in scalar instructions: what the compiler sees in each turn it cannot make a vector of.
+// Elements one by one, in scalar instructions: the asm statement keeps the compiler from vectorising the loop.
 template <class F>
 [[gnu::always_inline]] inline void map_scalar(const float* x, std::uint32_t x_step, const float* y,
                                               std::uint32_t y_step, float* out, std::uint32_t count, F f) {
@@ -56,8 +57,8 @@ template <class F>
   }
 }
 
-// out[i] = f(x[i], y[i]) of vectors or of floats; x and y run along or, with a step of 0, repeat their one element. out
-// may be x or y.
+// out[i] = f(x[i], y[i]) on vectors or floats; x and y advance or, with a step of 0, repeat their one element. out may
+// be x or y.
 template <class F>
 [[gnu::always_inline]] inline void map_floats(const float* x, std::uint32_t x_step, const float* y,
                                               std::uint32_t y_step, float* out, std::uint32_t count, F f) {
@@ -85,7 +86,7 @@ template <class F>
   map_scalar(x, x_step, y, y_step, out, count, f);
 }
 
-// The same for each stretch of a broadcast. One loop for each way in which operands repeat, so that none asks.
+// The same for each stretch of a broadcast. One loop for each way in which operands repeat, so that none has to check.
 template <class F>
 inline void map_broadcast(const Broadcast& p, F f) {
   for_each_stretch<float>(p, [&](const float* self, const float* other, float* out) {

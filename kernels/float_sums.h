@@ -11,13 +11,13 @@
 namespace cormorant {
 
 // Places along one axis that share their taps, and where these read. A convolution has one line per axis, a transposed
-// one as many as its stride: the places of one have taps in common, and read neighbours.
+// one as many as its stride: the places of a line have the same taps, and read neighbours.
 struct FloatLine {
   std::int32_t first_out, out_step, count;  // results
-  std::int32_t first_in, in_step, in_size;  // what the first tap reads: first_in + i · in_step, if that is inside
+  std::int32_t first_in, in_step, in_size;  // the first tap reads first_in + i · in_step, if that is inside
   std::int32_t first_tap, tap_step, taps;   // of the kernel
-  std::int32_t in_tap;                      // from what a tap reads to what the next one does
-  std::int32_t begin = 0, end = 0;          // those i all of whose taps are inside
+  std::int32_t in_tap;                      // from what one tap reads to what the next reads
+  std::int32_t begin = 0, end = 0;          // the i whose taps are all inside
 
   [[nodiscard]] std::int32_t in_at(std::int32_t i) const { return first_in + i * in_step; }
   [[nodiscard]] bool is_inside(std::int32_t at) const {
@@ -62,12 +62,12 @@ inline bool is_scaling(const FloatRow& row, const FloatLine& line) {
   return row.channels * row.rows * row.taps == 1 && line.begin == 0 && line.end == line.count;
 }
 
-// All results of a row, in float instructions of the CPU or of the compiler's library: kernels/sums_float.cc.
+// All results of a row, with the CPU's float instructions or the compiler's library: kernels/sums_float.cc.
 void sum_row(const FloatRow& row, const FloatLine& line);
 
 using FloatRowKernel = void (*)(const FloatRow& row, const FloatLine& line);
 
-// The same bits by MVE. Its arithmetic takes subnormal numbers for zeros: a row in which one occurs is computed again.
+// The same bits with MVE. Its arithmetic takes subnormal numbers for zeros: a row in which one occurs is recomputed.
 void sum_row_mve(const FloatRow& row, const FloatLine& line);
 
 }  // namespace cormorant

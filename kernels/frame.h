@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a naked function does to the stack, told to debuggers: a backtrace from any of its instructions finds the
-// caller. These become entries of .debug_frame, and no code. Where the compiler writes no such entries (it is not asked
-// for debug information), they would be errors, and are nothing. gcc says whether it does; clang says so too, but with
-// tables for exceptions instead of debug information it is mistaken, so that it must be told by CORMORANT_FRAMES.
+// Tells debuggers what a naked function does to the stack, so that a backtrace from any of its instructions finds the
+// caller. These become entries of .debug_frame, not code. Where the compiler writes no such entries (no debug
+// information was requested), they would be errors, so they expand to nothing. gcc says whether it does; so does clang,
+// but wrongly if it writes exception tables instead of debug information, so it must be told by CORMORANT_FRAMES.
 #pragma once
 
 #if defined(CORMORANT_FRAMES) || (defined(__GCC_HAVE_DWARF2_CFI_ASM) && !defined(__clang__))
@@ -36,7 +36,7 @@
   CORMORANT_CFI_R4_R7("0")                      \
   CORMORANT_CFI("rel_offset lr, 16")
 
-// ARMv6-M pushes no other registers: r8 to r11 by way of r4 to r7.
+// ARMv6-M can push no other registers: r8 to r11 go by way of r4 to r7.
 #define CORMORANT_PUSH_R4_R11_LR_V6M            \
   CORMORANT_PUSH_R4_R7_LR                       \
   "mov r4, r8\n"                                \
@@ -84,6 +84,6 @@
 #define CORMORANT_RELEASE(bytes) "add sp, sp, #" bytes "\n" CORMORANT_CFI("adjust_cfa_offset -" bytes)
 // clang-format on
 
-// Around a return that is not the function's last instruction: what follows it has the frame again.
+// Around a return that is not the function's last instruction: the code after it has the frame again.
 #define CORMORANT_CFI_LEAVING CORMORANT_CFI("remember_state")
 #define CORMORANT_CFI_LEFT CORMORANT_CFI("restore_state")

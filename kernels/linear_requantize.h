@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Requantization under the two conditions that the compiler proves for nearly every linear layer: the accumulator's
-// magnitude is below 2^30, and the shift is to the right by 1 … 31. Then doubling can be done on the accumulator, and a
-// negative number, whose ties round down, is lowered by one before the shift without asking whether there is a shift.
+// magnitude is below 2^30, and the shift is to the right by 1 … 31. Then the accumulator can be doubled, and a negative
+// number, whose ties round down, is lowered by one before the shift without checking whether there is a shift.
 #pragma once
 
 #include "base/fixed_point.h"
@@ -20,7 +20,7 @@ constexpr std::int32_t simple_doubling_high_multiply(std::int32_t value, std::in
   }
 }
 
-// shift in [-31, -1], as a Multiplier has it.
+// shift in [-31, -1], as in a Multiplier.
 constexpr std::int32_t simple_rounding_shift(std::int32_t value, std::int32_t shift) {
   const std::int32_t lowered = value + (value >> 31);
   return ((lowered >> ~shift) + 1) >> 1;

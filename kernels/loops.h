@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whose loops a kernel is made of. An operator that only puts shared loops together (a slice, a pooling) is a template
-// over this, and needs no file per instruction set.
+// Which instruction set's loops a kernel consists of. An operator that only combines shared loops (a slice, a pooling)
+// is a template over this, and needs no file per instruction set.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The product of int8 rows with columns that are packed in memory, one requantization for all: what batch_matmul does
-// on MVE, where neither side's offset can be added to bytes and both come as terms of rows and columns.
+// The product of int8 rows and packed columns, with one requantization for all: batch_matmul on MVE, where neither
+// side's offset can be added to bytes and both become terms of rows and columns.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,8 @@ namespace cormorant {
 
 // 4 columns × 2 rows at a time. `stream` holds, per block of four columns, their terms (int32) and then, for every 16
 // of the inner dimension, 16 bytes of each; the last 16 are padded with anything. Writes 4 · `blocks` columns of each
-// row, then goes on to the next pair of rows: `lhs_step` and `out_step` bytes further, with the next two `row_terms`.
+// row, then continues with the next pair of rows: `lhs_step` and `out_step` bytes further, with the next two
+// `row_terms`.
 struct MveMatmul {
   const std::byte* stream;
   const std::int8_t* lhs0;

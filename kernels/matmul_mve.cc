@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The convolutions' loop (conv_gemm_mve.cc, which says what its order is for) with a term per row besides the one per
-// column, one multiplier for all, and rows that end where they end: what 16 does not divide of them is loaded under a
-// predicate, since another tensor or nothing at all may follow.
+// The convolutions' loop (conv_gemm_mve.cc, which explains its order) with a term per row in addition to the one per
+// column, one multiplier for all, and rows that end exactly: a rest of less than 16 is loaded under a predicate, since
+// another tensor or nothing at all may follow.
 #include <arm_mve.h>
 
 #include <cstddef>
@@ -22,8 +22,8 @@ static_assert(offsetof(MveMatmul, left) == 48 && offsetof(MveMatmul, right) == 5
 
 // Registers: r0 r2 r4 r6 sums of row 0, r8 r10 r12 lr sums of row 1; r1 r3 outputs; r5 stream; r7 steps left; r9 r11
 // rows; q0 q1 rows, q3 q4 columns; q2 q3 results; q5 multiplier, q6 q7 terms of the two rows. Stack: 0 lhs0, 4 lhs1, 8
-// steps, 12 whether the rest or a left shift takes a detour, 16 out0 of the last block, 20 bytes of output but those of
-// a block, 24 stream, less a vector, 28 pairs, 32 lhs_step, 36 bytes from the end of a pair's output to the next
+// steps, 12 whether the rest or a left shift takes a detour, 16 out0 of the last block, 20 bytes of output except a
+// block's, 24 stream, less a vector, 28 pairs, 32 lhs_step, 36 bytes from the end of a pair's output to the next
 // pair's, 40 row terms, 44 inner % 16, 48 offset, 52 zero, or 256 and a left shift; 56 right shifts.
 
 // clang-format off
@@ -56,7 +56,7 @@ extern "C" __attribute__((naked)) void cormorant_matmul_mve(const MveMatmul* /*m
       "and r12, r2, #15\n"
       "str r12, [sp, #44]\n"
       "lsrs r2, r2, #4\n"
-      "ands r6, r2, #1\n"              // steps but the last: half of them, rounded up, and whether they are odd
+      "ands r6, r2, #1\n"              // steps except the last: half of them, rounded up, and whether they are odd
       "eor r6, r6, #1\n"
       "bic r2, r2, #1\n"
       "adds r2, r2, r6\n"
@@ -173,7 +173,7 @@ extern "C" __attribute__((naked)) void cormorant_matmul_mve(const MveMatmul* /*m
       "b 12b\n"
 
       "30:\n"
-      "ldr r7, [sp, #44]\n"            // what 16 leaves over
+      "ldr r7, [sp, #44]\n"            // the rest beyond multiples of 16
       "cbz r7, 31f\n"
       "vctp.8 r7\n"
       "vpstt\n"

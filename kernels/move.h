@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Copying and filling bytes: what padding, transposition and views are made of. The C library's memcpy is a byte loop
-// in small builds and knows nothing of MVE; these are the loops that each instruction set does best. Any alignment.
+// Copying and filling bytes: what padding, transposition and views consist of. The C library's memcpy is a byte loop in
+// small builds and knows nothing of MVE; these are each instruction set's best loops. Any alignment.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ void copy_bytes_scalar(std::int8_t* to, const std::int8_t* from, std::uint32_t c
 void copy_bytes_dsp(std::int8_t* to, const std::int8_t* from, std::uint32_t count);
 void copy_bytes_mve(std::int8_t* to, const std::int8_t* from, std::uint32_t count);
 
-// Rows of bytes that are a step apart: what a slice or a concatenation is.
+// Rows of bytes that are a step apart: a slice or a concatenation.
 struct RowCopy {
   std::uint32_t rows;
   std::uint32_t bytes;  // of each row

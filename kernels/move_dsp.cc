@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ARMv7-M and later load and store unaligned words: no alignment is looked at. The empty asm statements keep compilers
+// ARMv7-M and later load and store unaligned words, so alignment is ignored. The empty asm statements keep compilers
 // from recognising the loops and calling memcpy and memset instead.
 #include "kernels/move.h"
 
@@ -23,7 +23,7 @@ void copy_bytes_dsp(std::int8_t* to, const std::int8_t* from, std::uint32_t coun
     std::uint32_t b = load_word(from + 4);
     std::uint32_t c = load_word(from + 8);
     std::uint32_t d = load_word(from + 12);
-    // As barriers they also keep LDRD and LDM away, which fault on unaligned addresses.
+    // As barriers they also prevent LDRD and LDM, which fault on unaligned addresses.
     asm volatile("" : "+r"(a), "+r"(b), "+r"(c), "+r"(d));
     store_word(to, a);
     store_word(to + 4, b);

@@ -3,7 +3,7 @@
 // Sixteen bytes per turn, the last ones masked by the loop itself: no tail, no alignment. In C++:
 //   for (; count > 0; count -= 16, to += 16, from += 16) vstrbq_p_s8(to, vldrbq_z_s8(from, vctp8q(count)),
 //   vctp8q(count));
-// gcc 12 does not make a tail-predicated loop of that.
+// gcc 12 does not turn that into a tail-predicated loop.
 #include "kernels/move.h"
 
 namespace cormorant {

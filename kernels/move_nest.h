@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Moving a tensor's elements to other places is a nest of loops over the output's memory, with any step through the
-// input: a permutation has the input's strides in another order, a slice multiples of them, an expansion zero, a flip
-// negative ones. Loading sorts the nest out (ops/move_plan.h). What is left inside is a *tile* of rows and columns,
-// byte by byte: rows are runs of contiguous bytes (columns step by 1 in the input), or of one byte (columns step by 0),
-// or the tile is a real transposition (rows step by 1 in the input), or bytes are collected by a step.
+// Moving a tensor's elements is a nest of loops over the output's memory, with any steps through the input: a
+// permutation has the input's strides in another order, a slice multiples of them, an expansion zero, a flip negative
+// ones. Loading simplifies the nest (ops/move_plan.h). What is left inside is a *tile* of rows and columns, byte by
+// byte: rows are runs of contiguous bytes (columns step by 1 in the input), or of one byte (columns step by 0), or the
+// tile is a real transposition (rows step by 1 in the input), or bytes are gathered with a step.
 #pragma once
 
 #include <cstdint>
@@ -51,13 +51,13 @@ void execute_move(const void* plan) {
 
 using MoveOneTile = void (*)(const MoveTile& tile, std::int8_t* output, const std::int8_t* input);
 
-// Calls move for every position of the outer loops. Never part of its callers: it is the same for all of them, and what
-// compilers make of it inlined is three times as large.
+// Calls move for every position of the outer loops. Never inlined: it is the same for all callers, and compilers'
+// inlined code is three times as large.
 [[gnu::noinline]] inline void for_each_tile(const MovePlan& p, MoveOneTile move) {
   const MoveLoop* loops = p.loops();
   std::int32_t counters[kMaxMoveLoops];
   std::int32_t* at = counters;
-  asm("" : "+r"(at));  // who knows that there are seven at most writes the loops below out seven times
+  asm("" : "+r"(at));  // knowing that there are at most seven, compilers would unroll the loops below
   for (std::int32_t i = 0; i < p.loop_count; ++i) at[i] = loops[i].count;
   const std::int8_t* input = p.input;
   std::int8_t* output = p.output;

@@ -4,7 +4,7 @@
 namespace cormorant {
 namespace {
 
-// LDR and STR take any address on ARMv7-M and later; memcpy is how to say so.
+// LDR and STR take any address on ARMv7-M and later; memcpy expresses that.
 struct AnyWords {
   static bool can_access(std::uint32_t) { return true; }
   static std::uint32_t load(const std::int8_t* from) {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A tile is transposed four lines by sixteen bytes at a time where it writes to whole words. What is left, and tiles
-// that do not, go along their longer side: contiguous bytes of the input are scattered, or places of the input that are
-// a step apart are gathered. Lanes of 8 bits hold offsets for steps up to 17 (RGB and other few channels), lanes of 16
-// bits up to 9362, lanes of 32 bits any. Four instructions per vector; a lane takes about a cycle in memory whatever
-// the instruction, so wider lanes cost no more time than narrow ones.
+// A tile is transposed four lines by sixteen bytes at a time if it writes to whole words. The rest, and other tiles,
+// are moved along their longer side: contiguous bytes of the input are scattered, or bytes of the input that are a step
+// apart are gathered. Lanes of 8 bits hold offsets for steps up to 17 (RGB and other few channels), lanes of 16 bits up
+// to 9362, lanes of 32 bits any. Four instructions per vector; a lane takes about a cycle in memory whatever the
+// instruction, so wider lanes cost no more time than narrow ones.
 #include <arm_mve.h>
 
 #include "kernels/move.h"
@@ -56,7 +56,7 @@ struct Scatter {
   }
 };
 
-// The other way round.
+// The reverse.
 struct Gather {
   static void bytes_16(std::int8_t* to, const std::int8_t* from, std::uint32_t step, std::uint32_t count) {
     const uint8x16_t offsets = vmulq_n_u8(vidupq_n_u8(0, 1), static_cast<std::uint8_t>(step));
@@ -101,7 +101,7 @@ struct Gather {
 
 using MoveLine = void (*)(std::int8_t* to, const std::int8_t* from, std::uint32_t step, std::uint32_t count);
 
-// Offsets of lanes are not negative unless they have as many bits as addresses, which wrap.
+// Offsets of lanes are not negative unless they have as many bits as addresses and therefore wrap.
 template <class Direction>
 MoveLine mover_for(std::int32_t step) {
   if (step < 0) return Direction::bytes_4;
@@ -110,7 +110,7 @@ MoveLine mover_for(std::int32_t step) {
 
 // Sixteen bytes of four lines to sixteen words, `step` bytes apart, and on along the lines: pairs of lines are
 // interleaved by bytes, pairs of pairs by halfwords. Two lines are loaded twice, because both halves of a pair need
-// them as they were. Gives where the next word belongs.
+// their original contents. Returns where the next word belongs.
 inline std::int8_t* transpose_four(std::int8_t* to, std::uint32_t step, const std::int8_t* from, std::int32_t line,
                                    std::uint32_t blocks) {
   const std::int8_t* second = from + line;
@@ -160,7 +160,7 @@ struct Lines {
   std::int32_t step;
 };
 
-// As many whole blocks as there are, and what is left of their lines. Gives the lines that are left.
+// All whole blocks, and the rest of their lines. Returns the remaining lines.
 [[gnu::noinline]] Lines transpose_blocks(Lines l) {
   const auto step = static_cast<std::uint32_t>(l.step);
   const auto rest = static_cast<std::uint32_t>(l.bytes & 15);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Tiles moved with word accesses. A transposition takes blocks of four by four bytes: four words in, sixteen bytes
-// rearranged in registers, four words out, less than two instructions per byte. At the edges, and on ARMv6-M, whose
-// instructions are too few for that, a word of the input is four rows of one column, which are stored one by one
-// (scatter); or four columns of one row are loaded one by one and stored as a word (gather). Words says what a word
-// access may do on the instruction set:
+// rearranged in registers, four words out, less than two instructions per byte. At the edges, and on ARMv6-M, which
+// lacks the instructions for that, a word of the input is four rows of one column, which are stored one by one
+// (scatter); or four columns of one row are loaded one by one and stored as a word (gather). Words defines what word
+// accesses the instruction set allows:
 //   static bool can_access(std::uint32_t address_or_step);   // whether words may be accessed there
 //   static std::uint32_t load(const std::int8_t*);
 //   static void store(std::int8_t*, std::uint32_t);
@@ -42,7 +42,7 @@ template <class Words>
     }
     for (; left != 0; --left, to += step) {
       *to = *from++;
-      asm volatile("");  // or the few bytes that are left become a large loop of words
+      asm volatile("");  // or compilers turn the few remaining bytes into a large loop of words
     }
   }
 }
@@ -132,7 +132,7 @@ void scatter_or_gather(const MoveTile& tile, std::int8_t* output, const std::int
   return by_column ? scatter_columns<Words>(tile, output, input) : gather_rows<Words>(tile, output, input);
 }
 
-// Rows step by 1 in the input. Whole blocks first, then the columns and the rows that are left.
+// Rows step by 1 in the input. Whole blocks first, then the remaining columns and rows.
 template <class Words>
 void transpose_tile(const MoveTile& tile, std::int8_t* output, const std::int8_t* input) {
   const bool fits = Words::can_access(address_of(input) | static_cast<std::uint32_t>(tile.column_step_in) |

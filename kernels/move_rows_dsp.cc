@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Long rows are copied one call each. Short ones, as of a few channels, are not worth a call: their words, which may
-// lie anywhere, and the bytes behind them are copied here. The barriers keep compilers from calling memcpy.
+// Long rows are copied by one call each. Short ones, such as a few channels, are not worth a call: their words, which
+// may be unaligned, and the bytes after them are copied here. The barriers keep compilers from calling memcpy.
 #include "kernels/move.h"
 
 namespace cormorant {

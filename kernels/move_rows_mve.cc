@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Each row as copy_bytes_mve does it, without the call. A row of up to sixteen bytes is one predicated load and store:
-// the predicate is the same for all rows, so that the loop that masks its own tail can count rows instead. In C++:
+// Each row is copied as in copy_bytes_mve, without the call. A row of up to sixteen bytes is one predicated load and
+// store: the predicate is the same for all rows, so the loop can count rows instead of masking its own tail. In C++:
 //   const mve_pred16_t lanes = vctp8q(bytes);
 //   for (; rows > 0; --rows, to += to_step, from += from_step) vstrbq_p_s8(to, vldrbq_z_s8(from, lanes), lanes);
 #include "kernels/move.h"

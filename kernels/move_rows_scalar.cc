@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Long rows are copied one call each. Short ones, as of a few channels, are not worth a call: word by word here if all
-// of them are whole aligned words, else byte by byte.
+// Long rows are copied by one call each. Short ones, such as a few channels, are not worth a call: they are copied
+// here, word by word if all of them are whole aligned words, else byte by byte.
 #include "kernels/move.h"
 
 namespace cormorant {

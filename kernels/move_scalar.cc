@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ARMv6-M faults on unaligned words: the output is written in whole words, and where the input lies otherwise, each is
-// put together from two of the input's words. The empty asm statements keep compilers from recognising the loops and
+// ARMv6-M faults on unaligned words: the output is written in whole words, and if the input is not aligned alike, each
+// is assembled from two of the input's words. The empty asm statements keep compilers from recognising the loops and
 // calling memcpy and memset instead.
 #include "kernels/move.h"
 
@@ -18,7 +18,7 @@ inline void copy_byte(std::int8_t*& to, const std::int8_t*& from) {
   *to++ = static_cast<std::int8_t>(byte);
 }
 
-// Both aligned; returns the bytes that are left.
+// Both aligned; returns the remaining bytes.
 std::uint32_t copy_words(std::uint32_t* to, const std::uint32_t* from, std::uint32_t count) {
   for (; count >= 16; count -= 16, to += 4, from += 4) {
     std::uint32_t a = from[0];
@@ -39,8 +39,8 @@ std::uint32_t copy_words(std::uint32_t* to, const std::uint32_t* from, std::uint
   return count;
 }
 
-// The output aligned, the input not. A word of the input is read only if it holds bytes to copy, so nothing is read
-// that lies in another word than the input does.
+// The output is aligned, the input is not. A word of the input is read only if it holds bytes to copy, so nothing is
+// read outside the words that the input occupies.
 std::uint32_t merge_words(std::uint32_t* to, const std::int8_t* from, std::uint32_t count) {
   const std::uint32_t right = 8 * misalignment(from);
   const std::uint32_t left = 32 - right;

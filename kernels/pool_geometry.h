@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The positions of a two-dimensional pooling's windows. Height and width are alike, so each is an axis that yields one
-// span of taps after the other; no division, which ARMv6-M does not have.
+// The positions of a two-dimensional pooling's windows. Height and width work alike, so each is an axis that yields one
+// span of taps after another, without division, which ARMv6-M lacks.
 #pragma once
 
 #include "kernels/window.h"
 
 namespace cormorant {
 
-// How many windows fit one dimension. All sizes positive (padding not negative) and at most 2^28; the kernel, from its
-// first to its last tap, at most input + 2 · padding. In ceil mode the last window may stick out, but must start inside
-// the input or its left padding.
+// How many windows fit in one dimension. All sizes are positive (padding not negative) and at most 2^28; the kernel,
+// from its first to its last tap, is at most input + 2 · padding. In ceil mode the last window may stick out, but must
+// start inside the input or its left padding.
 template <class Int>
 constexpr Int pooled_size(Int input, Int kernel, Int stride, Int padding, bool ceil_mode) {
   const Int room = input + 2 * padding - kernel;
@@ -19,7 +19,7 @@ constexpr Int pooled_size(Int input, Int kernel, Int stride, Int padding, bool c
   return size;
 }
 
-// pooled_size() == size without its division; all sizes below 2^16, reach (the kernel's) below 2^30.
+// pooled_size() == size, without its division; all sizes are below 2^16, reach (the kernel's) below 2^30.
 constexpr bool is_pooled_size(std::int32_t size, std::int32_t input, std::int32_t reach, std::int32_t stride,
                               std::int32_t padding, bool ceil_mode) {
   const std::int32_t room = input + 2 * padding - reach;
@@ -32,7 +32,7 @@ constexpr bool is_pooled_size(std::int32_t size, std::int32_t input, std::int32_
   return starts(size - 1) && !starts(size);
 }
 
-// What an axis holds.
+// The sizes that an axis can hold.
 constexpr bool is_pool_size(std::int32_t value, std::int32_t lowest) { return value >= lowest && value <= 65535; }
 
 struct PoolAxis {
@@ -52,10 +52,10 @@ struct PoolGeometry {
 struct PoolSpan {
   std::int32_t first;    // index in the input
   std::int32_t taps;     // may be 0
-  std::int32_t counted;  // taps and those in the padding, but not what sticks out of it
+  std::int32_t counted;  // taps including those in the padding, but not beyond it
 };
 
-// What an operator's windows may be besides regular; what it cannot have costs it no code.
+// What windows an operator may have besides regular ones; those it cannot have cost it no code.
 enum class PoolKind : std::uint8_t { dilated, adaptive };
 
 // One span after the other.
@@ -102,8 +102,9 @@ class PoolSpans {
   std::int32_t rest_ = 0;  // of the division by output
 };
 
-// Whether all windows have all of their taps inside the input: then they differ in their places only. Not asked of
-// windows that may be adaptive: those have more to do than to find their taps, and every model's code would be larger.
+// Whether all windows have all of their taps inside the input: then they differ only in position. Not checked for
+// windows that may be adaptive: finding their taps is the lesser part of their work, and every model's code would be
+// larger.
 template <PoolKind kKind>
 inline bool are_alike(const PoolAxis& axis) {
   if constexpr (kKind == PoolKind::adaptive) return false;
@@ -111,8 +112,8 @@ inline bool are_alike(const PoolAxis& axis) {
   return axis.padding == 0 && (axis.output - 1) * axis.stride + reach < axis.input;
 }
 
-// pool(window, rows, columns) for every output pixel, or for a row of them where they are alike, rows and columns being
-// its spans.
+// Calls pool(window, rows, columns) for every output pixel, or for a row of them if they are alike; rows and columns
+// are its spans.
 template <PoolKind kKind, class Pool>
 inline void for_each_pool_window(const PoolGeometry& g, Pool pool) {
   const std::int32_t at_once = are_alike<kKind>(g.width) ? g.width.output : 1;

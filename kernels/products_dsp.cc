@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// For 13 registers: too many for a compiler to hand to inline assembly. Loads stand alone and in a row, which M4
-// overlaps (a list it does not); M7 issues two instructions at a time, if the second is no extension and not both are
-// products.
+// These loops use 13 registers, too many for inline assembly. Loads are single and consecutive, which M4 overlaps
+// (unlike lists); M7 issues two instructions at a time, if the second is not an extension and not both are products.
 #include "kernels/products_dsp.h"
 
 #include <cstddef>
@@ -79,7 +78,7 @@ extern "C" [[gnu::naked, gnu::noinline]] void cormorant_products_pairs_dsp(DspPr
   "smlad r3, lr, r8, r3\n\t");
 }
 
-// 19 instructions per 16 products, of which none unpacks weights.
+// 19 instructions per 16 products, none of which unpack weights.
 extern "C" [[gnu::naked, gnu::noinline]] void cormorant_products_wide_dsp(DspProducts* /*products: r0*/) {
   CORMORANT_BLOCKS(
   "ldr lr, [r9], #4\n\t"

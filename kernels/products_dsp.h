@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// int8 products of one vector with four rows of weights by SMLAD: what linear and recurrent layers have in common.
+// int8 products of one vector and four rows of weights by SMLAD, shared by linear and recurrent layers.
 // ops/linear/linear.h has the two layouts of weights. In pairs, a word holds A + 256 · B of two rows: one SMLAD adds
-// that, a second one, behind SXTB16, A alone.
+// that, a second one, after SXTB16, A alone.
 #pragma once
 
 #include <cstdint>
 
 namespace cormorant {
 
-// A group under way: sums, and what is multiplied next. In pairs the sums are Σ A and Σ A + 256 · B of two pairs of
+// A group in progress: sums, and what is multiplied next. In pairs the sums are Σ A and Σ A + 256 · B of two pairs of
 // rows, else those of the rows.
 struct DspProducts {
   std::int32_t sums[4];
@@ -18,7 +18,7 @@ struct DspProducts {
   std::uint32_t blocks;  // of four of x, at least one
 };
 
-// Multiplies all blocks; x and weights move on.
+// Multiplies all blocks and advances x and weights.
 extern "C" void cormorant_products_pairs_dsp(DspProducts* products);
 extern "C" void cormorant_products_wide_dsp(DspProducts* products);
 

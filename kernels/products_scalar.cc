@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// In assembly because gcc 12 spends registers on copies and instructions on pointers.
+// In assembly because gcc 12 wastes registers on copies and instructions on pointers.
 #include "kernels/products_scalar.h"
 
 #include <cstddef>
@@ -78,7 +78,7 @@ extern "C" [[gnu::naked, gnu::noinline]] void cormorant_products_scalar(ScalarPr
   asm volatile(CORMORANT_PUSH_R4_R11_LR
                "mov r12, r0\n\t"
                "ldmia r0, {r0, r1, r2, r3, r4, r5, r6}\n\t"
-               "subs r4, r4, #8\n\t"  // the first tap's loads move the pointers on
+               "subs r4, r4, #8\n\t"  // the first tap's loads advance the pointers
                "subs r5, r5, #32\n\t"
                "subs r6, r6, #8\n"
                "1:\n\t"

@@ -17,9 +17,9 @@ inline constexpr bool kHasLongMultiply = false;
 inline constexpr bool kHasLongMultiply = true;
 #endif
 
-// doubling_high_multiply without a product wider than 32 bits. With value = vh · 2^16 + vl and
-// multiplier = mh · 2^16 + ml the product's bits 30 … 61 are collected from the bottom; no partial sum overflows:
-// |vh · ml| <= 2^15 · (2^16 − 1), |vl · mh| <= (2^16 − 1) · 2^15, and each is followed by an addend below 2^16.
+// doubling_high_multiply without a product wider than 32 bits. With value = vh · 2^16 + vl and multiplier = mh · 2^16 +
+// ml, the product's bits 30 … 61 are assembled from the bottom; no partial sum overflows: |vh · ml| <= 2^15 · (2^16 −
+// 1), |vl · mh| <= (2^16 − 1) · 2^15, and each is followed by an addend below 2^16.
 constexpr std::int32_t doubling_high_multiply_in_pieces(std::int32_t value, std::int32_t multiplier) {
   const std::int32_t vh = value >> 16;
   const std::uint32_t vl = static_cast<std::uint32_t>(value) & 0xffffU;
@@ -45,7 +45,7 @@ constexpr std::int32_t requantize_for_cpu(std::int32_t value, std::int32_t multi
   }
 }
 
-// The same with another multiplier for what is below zero when it is multiplied: a PReLU after the sum.
+// The same with another multiplier for numbers that are below zero when they are multiplied: a PReLU after the sum.
 constexpr std::int32_t requantize_by_sign(std::int32_t value, std::int32_t multiplier, std::int32_t negative_multiplier,
                                           std::int32_t shift) {
   const bool is_negative = shift_left(value, shift > 0 ? shift : 0) < 0;

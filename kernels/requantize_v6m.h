@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Requantization on ARMv6-M, which has neither a long multiply nor saturation, as assembly for the loops that need it:
-// the sum in a high register becomes an int8 in r0. r4 and r5 are the halves of the multiplier, r6 rounding and offset
-// (of the shift and of the output, one number), r7 the shift; r1, r2 and r3 are used up. The doubled high half of the
+// the sum in a high register becomes an int8 in r0. r4 and r5 are the halves of the multiplier, r6 the shift's rounding
+// and the output's offset as one number, r7 the shift; r1, r2 and r3 are clobbered. The doubled high half of the
 // product is high + high + carry, where the carry is bit 31 of the product, and bit 30 rounds.
 #pragma once
 
@@ -45,8 +45,8 @@
   "movs r1, #127\n"                   \
   "eors r0, r0, r1\n"                 \
   "5:\n"
-// The multiplier for the sign of the sum in r0, where the record, to which `record` leads, has one `at` bytes on and one
-// for what is below zero `negative` bytes on.
+// The multiplier for the sign of the sum in r0; the record, which `record` points to, has it `at` bytes on, and the one
+// for sums below zero `negative` bytes on.
 #define CORMORANT_MULTIPLIER_V6M(record, at, negative) \
   "ldr r1, [sp, #" record "]\n"       \
   "ldr r5, [r1, #" at "]\n"           \

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Up to two outputs by four places at a time: as many sums as fit the registers of an FPU, and of an integer core what
-// its library for floats takes is so much more that nothing else counts.
+// Up to two outputs by four places at a time: as many sums as fit an FPU's registers; without an FPU the float library
+// takes so long that nothing else counts.
 #include "kernels/float_sums.h"
 
 namespace cormorant {
 namespace {
 
-// Whether products are so cheap that loops count.
+// Whether products are so cheap that loops matter.
 #if defined(__arm__) && !defined(__ARM_FP)
 constexpr bool kHasFpu = false;
 #else
@@ -53,8 +53,8 @@ struct FloatSums {
   }
 };
 
-// kOutputs · kPlaces results: 1 or 2, and 1 or 4. kThree: neighbours with three taps next to each other, which share
-// most of what they read.
+// kOutputs · kPlaces results: 1 or 2, and 1 or 4. kThree: neighbours with three adjacent taps, which share most of what
+// they read.
 template <int kOutputs, int kPlaces, bool kThree = false>
 void sum_tile(const FloatRow& r, const FloatTile& t) {
   const float* in = t.in;
@@ -120,7 +120,7 @@ void sum_places(const FloatRow& r, const FloatLine& line, std::int32_t output) {
     if (i >= line.begin && i < line.end) {
       tile.taps = r.taps;
       tile.weight = weight;
-      // Two or three that are left over are computed together with their predecessors, once more.
+      // Two or three leftover ones are computed again together with their predecessors.
       std::int32_t at = i;
       if (kHasFpu && line.end - i < 4 && line.end - i > 1 && line.end - line.begin >= 4) at = line.end - 4;
       tile.in = in + line.in_at(at);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Four places of four outputs at a time, or 16 places of one. The lanes are places: each has the order of additions of
-// kernels/float_sums.h, a product and a sum apart. Where taps are in the padding, places are not neighbours in the
-// input, or fewer than four are left, lanes read by their column, and those whose column is outside take no part.
+// kernels/float_sums.h, with separate products and sums. Where taps are in the padding, places are not neighbours in
+// the input, or fewer than four are left, lanes gather by column, and those whose column is outside take no part.
 //
-// Predicates are only used inside of one asm statement: neither compiler can be told that it changes them.
+// Predicates are only used inside one asm statement: neither compiler can be told that it changes them.
 #include <arm_mve.h>
 
 #include "kernels/float_mve.h"
@@ -25,7 +25,7 @@ struct Four {
   float32x4_t a, b, c, d;
 };
 
-// Neighbours, all of whose taps are inside.
+// Neighbours whose taps are all inside.
 [[gnu::always_inline]] inline void add_taps(Four& s, const char* x, const char* w, const Steps& step) {
   float32x4_t in, t, u;
   std::uint32_t w0, w1, w2, w3;
@@ -54,7 +54,7 @@ struct Four {
       : "lr", "memory");
 }
 
-// Lanes in columns `at` of x, below `size`.
+// Lanes at columns `at` of x, below `size`.
 [[gnu::always_inline]] inline void add_taps(Four& s, const char* x, const char* w, const Steps& step, uint32x4_t at,
                                             uint32x4_t size) {
   float32x4_t in, t;
@@ -165,7 +165,7 @@ struct Four {
       : CORMORANT_VPR "lr", "memory");
 }
 
-// One output: 16 neighbours, and lanes in columns.
+// One output: 16 neighbours, and lanes by column.
 [[gnu::always_inline]] inline void add_wide_taps(Four& s, const char* x, const char* w, const Steps& step) {
   float32x4_t p, q, r, t;
   std::uint32_t w0;
@@ -231,7 +231,7 @@ template <class F>
 [[gnu::always_inline]] inline void store(float32x4_t sums, const float* bias, float* out) {
   vst1q_f32(out, bias == nullptr ? sums : vaddq_n_f32(sums, *bias));
 }
-// The first n lanes, `offsets` elements behind out.
+// The first n lanes, `offsets` elements after out.
 [[gnu::always_inline]] inline void store(float32x4_t sums, const float* bias, float* out, uint32x4_t offsets,
                                          std::int32_t n) {
   if (bias != nullptr) sums = vaddq_n_f32(sums, *bias);
@@ -246,7 +246,7 @@ template <class F>
 
 const float* bias_of(const FloatRow& r, std::int32_t output) { return r.bias == nullptr ? nullptr : r.bias + output; }
 
-// Columns of the n places from i on; what is no place has none.
+// Columns of the n places from i on; other lanes have none.
 uint32x4_t columns_at(const FloatLine& line, std::int32_t i, std::int32_t n) {
   const int32x4_t lanes = vreinterpretq_s32_u32(vidupq_n_u32(0, 1));
   const int32x4_t at = vaddq_n_s32(vmulq_n_s32(lanes, line.in_step), line.in_at(i));
@@ -342,7 +342,7 @@ struct Scaling {
   }
 };
 
-// These apart, so that their registers are not saved at the same time.
+// Separate functions, so that their registers are not saved at the same time.
 [[gnu::noinline]] void scale_row(const FloatRow& row, const FloatLine& line) {
   for (std::int32_t o = 0; o < row.outputs; ++o) {
     const float* const in = row.in + o * row.in_output + line.first_in;
@@ -366,7 +366,7 @@ void sum_row_mve(const FloatRow& row, const FloatLine& line) {
   if (row.outputs < 4) {
     for (std::int32_t o = 0; o < row.outputs; ++o) sum_one(row, line, step, o);
   } else {
-    // The last four may have been computed in part.
+    // The last four may overlap the previous ones.
     for (std::int32_t o = 0; o < row.outputs; o += 4) {
       const std::int32_t first = o + 4 <= row.outputs ? o : row.outputs - 4;
       if (row.in_output == 0) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One result of a pooling or reduction: taps that are on a grid of rows and columns, each tap `channels` consecutive
-// bytes, combined channel by channel. A tensor in channels-last order pools like this, and so does a mean over any
-// dimensions of any tensor: what is inside the reduced dimensions are its channels.
+// One result of a pooling or reduction: taps on a grid of rows and columns, each tap `channels` consecutive bytes,
+// combined channel by channel. A channels-last tensor pools like this, and so does a mean over any dimensions of any
+// tensor: the dimensions inside the reduced ones are its channels.
 #pragma once
 
 #include <cstdint>
@@ -17,17 +17,16 @@ struct Window {
   std::int8_t* output;  // `channels` bytes, at any address
   std::uint32_t rows;
   std::uint32_t columns;
-  std::int32_t row_step;  // bytes from a tap to the same one a row further
+  std::int32_t row_step;  // bytes from a tap to the same one in the next row
   std::int32_t column_step;
   std::uint32_t channels;
-  // For maxima: as many windows of the same kind follow, their inputs so many bytes further, their outputs side by
-  // side.
+  // For maxima: `more` windows of the same kind follow, each one's input `next` bytes further, their outputs adjacent.
   std::uint32_t more = 0;
   std::int32_t next = 0;
 };
 
-// pool(window) for this one and all that follow: a row of a pooling is one call of a kernel. Each is a copy, which the
-// bytes that are written cannot change.
+// Calls pool(window) for this one and all that follow: a row of a pooling is one kernel call. Each is a copy, which the
+// written bytes cannot change.
 template <class Pool>
 inline void for_each_following(const Window& first, Pool pool) {
   Window window = first;
@@ -40,14 +39,14 @@ inline void for_each_following(const Window& first, Pool pool) {
   }
 }
 
-// Rows that follow each other like columns are one long row.
+// Rows that follow each other like columns become one long row.
 inline void join_rows(Window& window) {
   if (window.row_step != static_cast<std::int32_t>(window.columns) * window.column_step) return;
   window.columns *= window.rows;
   window.rows = 1;
 }
 
-// The largest tap, at least low and at most high; low where there are no taps.
+// The largest tap, at least low and at most high; low if there are no taps.
 void window_max_scalar(const Window& window, std::int32_t low, std::int32_t high);
 void window_max_dsp(const Window& window, std::int32_t low, std::int32_t high);
 void window_max_mve(const Window& window, std::int32_t low, std::int32_t high);
@@ -57,9 +56,9 @@ inline constexpr auto* window_max = kLoops == Loops::mve   ? window_max_mve
                                                            : window_max_scalar;
 
 // From a sum of taps to a mean in other quantization parameters. The sum's distance to `taps` times the input's zero
-// point, multiplied by input scale / (output scale · divisor), is rounded to nearest: shifted to the top of 31 bits
-// first (left), so that the high half of the product keeps all but the last bits of the fraction, then shifted back
-// (right). The compiler rounds multipliers up: halves, which dividing by 6 makes often, then go away from zero.
+// point, multiplied by input scale / (output scale · divisor), is rounded to nearest: first shifted to the top of 31
+// bits (left), so that the high half of the product keeps all but the last bits of the fraction, then shifted back
+// (right). The compiler rounds multipliers up, so that exact halves, frequent when dividing by 6, round away from zero.
 struct MeanScale {
   std::int32_t offset;  // −taps · input zero point
   std::int32_t multiplier;

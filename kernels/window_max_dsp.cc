@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Eight channels per turn, four to a word. Words may be unaligned here. A single channel whose taps lie side by side
-// takes its taps four at a time.
+// Eight channels per turn, four to a word. Words may be unaligned here. A single channel whose taps are adjacent takes
+// its taps four at a time.
 #include "kernels/bytes_dsp.h"
 #include "kernels/window.h"
 
 namespace cormorant {
 namespace {
 
-// Four or eight channels. Never part of their caller, whose registers they need.
+// Four or eight channels. Never inlined: they need the caller's registers.
 [[gnu::noinline]] void max_of_four(const Window& w, std::uint32_t channel, std::uint32_t low, std::uint32_t high) {
   std::uint32_t largest = low;
   const std::int8_t* row = w.input + channel;
@@ -35,7 +35,7 @@ namespace {
   store_word(w.output + channel + 4, min_bytes(later, high));
 }
 
-// The most common window: two taps by two, read side by side in one walk over the channels.
+// The most common window: two taps by two, read together in one walk over the channels.
 void max_of_two_by_two(const Window& w, std::uint32_t low, std::uint32_t high) {
   const std::int8_t* a = w.input;
   const std::int8_t* b = a + w.column_step;
@@ -59,7 +59,7 @@ inline std::int8_t max_of_bytes(const Window& w, std::uint32_t channel, std::int
   return static_cast<std::int8_t>(largest > high ? high : largest);
 }
 
-// Taps side by side.
+// Adjacent taps.
 inline std::int8_t max_of_runs(const Window& w, std::int32_t low, std::int32_t high) {
   std::uint32_t largest = in_all_bytes(low);
   std::int32_t rest = low;

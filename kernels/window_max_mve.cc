@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sixteen channels per turn. A window of two by two, the most common one, reads its four taps side by side in one loop
-// over the channels; others walk over the taps for each sixteen channels. A single channel whose taps lie side by side
-// takes sixteen taps at a time.
+// Sixteen channels per turn. A window of two by two, the most common one, reads its four taps together in one loop over
+// the channels; others walk over the taps for every sixteen channels. A single channel whose taps are adjacent takes
+// sixteen taps at a time.
 #include <arm_mve.h>
 
 #include "kernels/window.h"
@@ -10,13 +10,13 @@
 namespace cormorant {
 namespace {
 
-// As C++, per turn: max of four loads, of low; min of high; store. All windows of the row in one loop.
+// As C++, per turn: max of low and four loads; min with high; store. All windows of the row in one loop.
 void max_of_fours(const Window& w, std::int32_t low, std::int32_t high) {
   const std::int8_t* a = w.input;
   const std::int8_t *b, *c, *d;
   std::int8_t* to = w.output;
   std::uint32_t windows = w.more + 1;
-  const auto whole = static_cast<std::int32_t>((w.channels + 15) & ~15U);  // what a loop over the channels steps
+  const auto whole = static_cast<std::int32_t>((w.channels + 15) & ~15U);  // how far a loop over the channels advances
   asm volatile(
       "3: add %[b], %[a], %[across]\n"
       "add %[c], %[a], %[down]\n"
@@ -59,14 +59,14 @@ inline int8x16_t max_of_row(int8x16_t largest, const std::int8_t* tap, std::uint
   return largest;
 }
 
-// The same for some of the sixteen; with intrinsics, since assembly cannot say that it changes the predicate.
+// The same for fewer than sixteen; with intrinsics, since assembly cannot say that it changes the predicate.
 inline int8x16_t max_of_row_tail(int8x16_t largest, const std::int8_t* tap, std::uint32_t columns, std::int32_t step,
                                  mve_pred16_t channels) {
   for (; columns != 0; --columns, tap += step) largest = vmaxq_s8(largest, vldrbq_z_s8(tap, channels));
   return largest;
 }
 
-// Taps side by side.
+// Adjacent taps.
 inline std::int32_t max_of_run(std::int32_t largest, const std::int8_t* tap, std::uint32_t count) {
   asm volatile(
       "wlstp.8 lr, %[count], 2f\n"

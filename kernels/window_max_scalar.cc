@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Eight channels share the walk over the taps, four where registers are few, as words; what is left goes byte by byte.
-// Where words must be aligned that can be everything, so two bytes at a time.
+// Eight channels, or four if registers are few, share the walk over the taps, as words; the rest goes byte by byte. If
+// words must be aligned, that can be everything, so two bytes at a time.
 #include "kernels/bytes_scalar.h"
 #include "kernels/window.h"
 

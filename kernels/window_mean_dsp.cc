@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Eight channels per turn: SXTAB16 widens and adds two bytes at a time. Words may be unaligned here. Results are
-// bounded four at a time by SSUB8 and SEL. A single channel whose taps lie side by side is summed four taps at a time:
-// with the sign bits flipped, USADA8 adds the distances of four bytes to zero.
+// clamped four at a time by SSUB8 and SEL. A single channel whose taps are adjacent is summed four taps at a time: with
+// the sign bits flipped, USADA8 adds the distances of four bytes to zero.
 #include "kernels/bytes_dsp.h"
 #include "kernels/window.h"
 
@@ -16,7 +16,7 @@ inline void add_odd(std::uint32_t& sums, std::uint32_t bytes) {
 }
 
 // mean_of() in the form that instructions take: SMMULR's product of the doubled distance is the doubling high multiply,
-// and what saturates to int8 first has the same bounds afterwards.
+// and saturating to int8 before clamping does not change the result.
 struct Scale {
   explicit Scale(const MeanScale& scale)
       : offset(scale.offset),
@@ -27,7 +27,7 @@ struct Scale {
         low(in_all_bytes(scale.low + scale.zero_point)),
         high(in_all_bytes(scale.high + scale.zero_point)) {}
 
-  // Inlined also where code is compiled for size: a call costs as much.
+  // Inlined even where code is compiled for size: a call costs as much.
   [[nodiscard, gnu::always_inline]] std::int32_t mean(std::int32_t sum) const {
     const auto distance = static_cast<std::int32_t>(static_cast<std::uint32_t>(sum + offset) << left);
     std::int32_t product, byte;
@@ -37,7 +37,7 @@ struct Scale {
     asm("ssat %0, #8, %1, asr #1" : "=r"(byte) : "r"((product >> right) + half_step));
     return byte;
   }
-  // The lowest bytes of two numbers, as those of halves.
+  // The lowest bytes of two numbers, as the lowest bytes of halves.
   static std::uint32_t in_halves(std::int32_t lower, std::int32_t upper) {
     std::uint32_t both;
     asm("pkhbt %0, %1, %2, lsl #16\n"
@@ -47,7 +47,7 @@ struct Scale {
     return both;
   }
   [[nodiscard]] std::uint32_t bounded(std::uint32_t bytes) const { return min_bytes(max_bytes(bytes, low), high); }
-  // Of four channels, whose sums are the halves of two words.
+  // For four channels, whose sums are the halves of two words.
   [[nodiscard]] std::uint32_t means(std::uint32_t even, std::uint32_t odd) const {
     const std::int32_t first = mean(static_cast<std::int16_t>(even));
     const std::int32_t second = mean(static_cast<std::int16_t>(odd));
@@ -60,7 +60,7 @@ struct Scale {
   std::uint32_t low, high;
 };
 
-// Eight channels of a window whose sums fit 16 bits. Never part of its caller, whose registers it needs.
+// Eight channels of a window whose sums fit 16 bits. Never inlined: it needs the caller's registers.
 [[gnu::noinline]] void mean_of_eight(const Window& w, std::uint32_t channel, const Scale& scale) {
   std::uint32_t even = 0, odd = 0, later_even = 0, later_odd = 0;
   const std::int8_t* row = w.input + channel;
@@ -125,7 +125,7 @@ std::int32_t sum_of_bytes(const Window& w, std::uint32_t channel) {
   return sum;
 }
 
-// Taps side by side.
+// Adjacent taps.
 inline std::int32_t sum_of_run(const std::int8_t* tap, std::uint32_t count) {
   const std::uint32_t words = count / 4;
   std::uint32_t sum = 0U - 512 * words;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sixteen channels at a time in 16-bit lanes, the last ones eight at a time; windows too large for such lanes hand them
-// over to wider ones now and then. A single channel whose taps lie side by side is summed sixteen taps at a time by
+// Sixteen channels at a time in 16-bit lanes, the last ones eight at a time; windows too large for such lanes move
+// their sums to wider ones now and then. A single channel whose taps are adjacent is summed sixteen taps at a time by
 // VADDVA.
 #include <arm_mve.h>
 
@@ -58,8 +58,8 @@ struct Scale {
   int16x8_t low, high;
 };
 
-// mean_of() of eight sums, even and odd channels apart, as 16-bit lanes. VRSHL rounds halves up; one less for negative
-// numbers makes that away from zero.
+// mean_of() of eight sums, even and odd channels separately, as 16-bit lanes. VRSHL rounds halves up; subtracting one
+// from negative numbers turns that into away from zero.
 inline int16x8_t means(int32x4_t even, int32x4_t odd, const Scale& scale) {
   int16x8_t result;
   asm("vadd.i32 %q[even], %q[even], %[offset]\n"
@@ -92,7 +92,7 @@ inline int16x8_t means(int16x8_t sums, const Scale& scale) {
 
 // Windows whose sums fit 16 bits, offset included. As C++:
 //   vstrbq_s16(out, means(low, scale)), vstrbq_s16(out + 8, means(high, scale));
-// in an order in which few instructions wait for the one before.
+// in an order in which few instructions wait for the previous one.
 inline void put_means(int16x8_t low, int16x8_t high, const Scale& scale, std::int8_t* out) {
   int32x4_t a, b;
   asm volatile(
@@ -214,7 +214,7 @@ void window_mean_mve(const Window& window, const MeanScale& mean_scale) {
   const std::uint32_t taps = w.rows * w.columns;
   if (taps == 0 || taps > kTapsPerLane) return mean_of_many(w, scale);
   std::uint32_t channel = 0;
-  // With the offset sums are up to twice as large.
+  // With the offset, sums are up to twice as large.
   if (taps <= kTapsPerLane / 2) {
     for (; channel + 16 <= w.channels; channel += 16) mean_of_16(w, channel, scale);
   }

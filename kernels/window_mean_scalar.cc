@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Four channels at a time where taps start at whole words: bytes are made unsigned by flipping their sign bits, and
-// even and odd ones are summed in the 16-bit halves of two registers. A single channel whose taps lie side by side is
-// summed by words as well. Everything else goes byte by byte.
+// Four channels at a time if taps start at whole words: bytes are made unsigned by flipping their sign bits, and even
+// and odd ones are summed in the 16-bit halves of two registers. A single channel whose taps are adjacent is summed by
+// words as well. Everything else goes byte by byte.
 #include "kernels/window.h"
 
 namespace cormorant {
@@ -56,7 +56,7 @@ std::int32_t sum_of_bytes(const Window& w, std::uint32_t channel) {
   return sum;
 }
 
-// Taps side by side.
+// Adjacent taps.
 std::int32_t sum_of_run(const std::int8_t* tap, std::uint32_t count) {
   std::int32_t sum = 0;
   for (; count != 0 && !is_whole_words(tap); --count) sum += *tap++;

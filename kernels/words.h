@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Arithmetic of 16-bit activations for kernels in C++ that every CPU's compiler gets.
+// Arithmetic of 16-bit activations for kernels that are C++ on every CPU.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace cormorant {
 
-// The upper half of a 64-bit product, rounded to nearest, ties up. On CPUs without a long multiply a product of 64 bits
-// is a call of the library; these operators take little of a network's time.
+// The upper half of a 64-bit product, rounded to nearest, ties up. On CPUs without a long multiply a 64-bit product is
+// a library call; these operators take little of a network's time.
 constexpr std::int32_t high_multiply(std::int32_t value, std::int32_t factor) {
   return static_cast<std::int32_t>((static_cast<std::int64_t>(value) * factor + (std::int64_t{1} << 31)) >> 32);
 }

@@ -34,8 +34,8 @@ inline bool broadcast_strides(const Tensor& operand, const Tensor& out, std::int
   return true;
 }
 
-// Loops over the result's dimensions from the innermost in memory outwards, neighbours merged where neither operand
-// notices the border.
+// Loops over the result's dimensions from the innermost in memory outwards; neighbours are merged if both operands
+// continue across the boundary.
 inline void read_broadcast(Call& call, const Tensor& self, const Tensor& other, const Tensor& out,
                            LoadedBroadcast& loaded) {
   std::int32_t a[kMaxRank];
@@ -95,7 +95,7 @@ inline void read_broadcast(Call& call, const Tensor& self, const Tensor& other, 
   read_broadcast(call, self, other, out, loaded);
 }
 
-// All of loading where they are int16: plan(call, arguments, loaded) makes and stores what execution needs.
+// All of loading for int16 tensors: plan(call, arguments, loaded) makes and stores what execution needs.
 template <class Signature, class PlanOf>
 Error load_words_broadcast(Call& call, PlanOf plan) {
   Signature args;
@@ -107,7 +107,7 @@ Error load_words_broadcast(Call& call, PlanOf plan) {
   return call.error() == Error::ok ? plan(call, args, loaded) : call.error();
 }
 
-// Where the operator allows it, the operands change places so that it is never self that repeats. True if they did.
+// Swaps the operands if the operator allows it, so that self never repeats. True if it did.
 inline bool swap_repeating(LoadedBroadcast& loaded) {
   Broadcast& b = loaded.broadcast;
   if (!b.self_repeats) return false;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ExecuTorch's compiler can write layout out (`--cortex-m-explicit-layout`): images are then logically N, H, W, C, row
-// by row, and its spatial operators have twins whose name ends with `_nhwc`. The bytes are those of a channels-last
+// ExecuTorch's compiler can make layout explicit (`--cortex-m-explicit-layout`): images are then logically N, H, W, C,
+// row by row, and its spatial operators have twins whose name ends with `_nhwc`. The bytes are those of a channels-last
 // tensor whose logical order is N, C, H, W, so a twin is the same kernel: its load() looks at the tensors through
-// NhwcTensors, the other one's through TensorsAsGiven.
+// NhwcTensors, the other's through TensorsAsGiven.
 #pragma once
 
 #include "runtime/kernel.h"
@@ -15,7 +15,7 @@ struct TensorsAsGiven {
   static constexpr bool fit() { return true; }
 };
 
-// Lives as long as the tensors' sizes are looked at: while the call is loaded.
+// Must outlive all use of the tensors' sizes: it lives while the call is loaded.
 class NhwcTensors {
  public:
   NhwcTensors(Call& call, Tensor& input, Tensor& out)

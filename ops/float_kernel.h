@@ -44,10 +44,10 @@ inline Error plan_float_map(Call& call, const Tensor& input, const Tensor& out, 
   return Error::ok;
 }
 
-// f(element, parameters)
+// f(element, parameters) for each element.
 template <class F>
 inline void run_float_map(const void* plan, F f) {
-  const FloatMapPlan p = *static_cast<const FloatMapPlan*>(plan);  // which no output changes
+  const FloatMapPlan p = *static_cast<const FloatMapPlan*>(plan);  // a copy, which stores cannot change
   for (std::uint32_t i = 0; i < p.count; ++i) p.output[i] = f(p.input[i], p.parameters);
 }
 

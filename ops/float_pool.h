@@ -59,7 +59,7 @@ inline bool read_float_pool(Call& call, const Tensor& input, const Tensor& out, 
 // The taps of a window along one axis that are inside the input.
 struct FloatTaps {
   std::int32_t first, count;
-  std::int32_t counted;  // with those in the padding, but not what sticks out of it
+  std::int32_t counted;  // including those in the padding, but not beyond it
 };
 inline FloatTaps taps_at(const FloatPoolAxis& axis, std::int32_t index) {
   const std::int32_t begin = index * axis.stride - axis.padding;
@@ -77,7 +77,7 @@ inline FloatTaps taps_at(const FloatPoolAxis& axis, std::int32_t index) {
   return taps;
 }
 
-// f(image, rows, columns) gives each output.
+// f(image, rows, columns) computes each output.
 template <class F>
 inline void run_float_pool(const FloatPool& p, F f) {
   const float* image = p.input;

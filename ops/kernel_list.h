@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One list per operator, in <op>.h: a line for each instruction that a program can hold. Everything that needs it reads
-// it: the compiler (names, signatures, precisions), the host's runtime (its reference kernels), the archives (the
-// kernels' symbols), the documentation's table.
+// One list per operator, in <op>.h, with a line for each instruction that a program can hold. Everything that needs the
+// list reads it: the compiler (names, signatures, precisions), the host's runtime (its reference kernels), the archives
+// (the kernels' symbols), the documentation's table.
 //
 //   #define CORMORANT_ADD_KERNELS(OURS, THEIRS, FOREIGN)
 //     THEIRS(cortex_m, quantized_add, out, scalar_dsp_mve, load, execute, w8a8, QuantizedAdd)
@@ -36,7 +36,7 @@
 #define CORMORANT_DEFINE_THEIR_NAME(library, op, overload, ...) \
   inline constexpr const char* library##_##op##_##overload = #library "::" #op "." #overload;
 
-// At the end of a kernel file, in the operator's namespace: the kernels of the list whose code this file is, by the
+// At the end of a kernel file, in the operator's namespace: the kernels of the list that this file defines, under the
 // symbols that runner/symbol.h computes from their names.
 #define CORMORANT_KERNELS(LIST, code)                               \
   namespace {                                                       \
@@ -44,7 +44,7 @@
   }                                                                 \
   LIST(CORMORANT_OURS_##code, CORMORANT_THEIRS_##code, CORMORANT_THEIRS_##code)
 
-// What of ten belongs to a code: CORMORANT_IN_<code>(scalar, dsp, mve, dsp_small, any_cpu, words, scalar_words,
+// Which of ten belong to a code: CORMORANT_IN_<code>(scalar, dsp, mve, dsp_small, any_cpu, words, scalar_words,
 // dsp_words, mve_words, mve_float).
 #define CORMORANT_IN_scalar(scalar, ...) scalar
 #define CORMORANT_IN_dsp(scalar, dsp, ...) dsp
@@ -73,10 +73,10 @@
 #define CORMORANT_LOOPS_mve_words Loops::mve
 #define CORMORANT_LOOPS_mve_float Loops::mve
 
-// Kernels of other types, CORMORANT_<OP>_NUMBERS(NUMBERS): lines NUMBERS(library, operator, overload, load, execute)
-// for names whose kernel elsewhere is of floats alone (or, of cat, of one type). They take all types, floats as well,
-// and have the same name, so that firmware has one or the other: this one if its program calls the operator with
-// tensors that are not float (runner/program_facts.h). The symbol has "_numbers" after the name.
+// Kernels for other types, CORMORANT_<OP>_NUMBERS(NUMBERS): lines NUMBERS(library, operator, overload, load, execute)
+// for names whose other kernel takes only floats (or, for cat, only one type). They take all types, including floats,
+// and have the same name, so firmware has one or the other: this one if its program calls the operator with tensors
+// that are not float (runner/program_facts.h). The symbol has "_numbers" after the name.
 #define CORMORANT_NUMBERS_KERNELS(LIST) LIST(CORMORANT_NUMBERS_KERNEL)
 #define CORMORANT_NUMBERS_KERNEL(library, op, overload, load, execute) \
   CORMORANT_KERNEL(library##_##op##_##overload##_numbers_scalar, #library "::" #op "." #overload, load, execute)
@@ -103,7 +103,7 @@
   CORMORANT_IN_##code(, , , , , , , , CORMORANT_OUR_KERNEL(op, overload, load, execute), )
 #define CORMORANT_OURS_mve_float(...)
 
-// Their names do not say the instruction set, so the symbols do.
+// Their names do not include the instruction set, so the symbols do.
 #define CORMORANT_THEIR_KERNEL(name, isa, load, execute) CORMORANT_KERNEL(name##_##isa, names::name, load, execute)
 #define CORMORANT_THEIRS_scalar(library, op, overload, code, load, execute, ...) \
   CORMORANT_IN_##code(CORMORANT_THEIR_KERNEL(library##_##op##_##overload, scalar, load, execute), , , , , , , , , )

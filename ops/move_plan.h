@@ -2,9 +2,8 @@
 //
 // From an operator that moves elements to the nest of loops that its kernels run (kernels/move_nest.h). The caller says
 // by how many bytes the input's address moves with each logical dimension of the output; here dimensions that stay
-// together become one, those of size 1 vanish, an element of several bytes is one more dimension. Works for any rank
-// and any memory order of either tensor. Shared by the operators as inline functions, so that a program links them
-// once.
+// together become one, those of size 1 vanish, and an element of several bytes is one more dimension. Works for any
+// rank and any memory order of either tensor. Inline functions, so that a program links them once for all operators.
 #pragma once
 
 #include "base/checked_size.h"
@@ -30,14 +29,14 @@ inline MoveSteps steps_of(const Tensor& tensor) {
   return steps;
 }
 
-// Python's negative dimensions; -1 for what is none.
+// Resolves Python's negative dimensions; -1 if there is no such dimension.
 inline std::int32_t wrap_dim(std::int32_t dim, std::size_t rank) {
   const auto limit = static_cast<std::int32_t>(rank);
   if (dim < -limit || dim >= limit) return -1;
   return dim < 0 ? dim + limit : dim;
 }
 
-// Whether the size times the repeats is the output's. Nothing that is repeated is nothing, which loops need not know.
+// Whether the size times the repeats is the output's. Repeating nothing gives nothing, which loops need not know.
 inline bool is_repeated(std::int32_t size, std::int32_t& repeats, std::int32_t out_size) {
   const CheckedSize product = CheckedSize(static_cast<std::uint32_t>(size)) * static_cast<std::uint32_t>(repeats);
   if (repeats < 1 || !(product == CheckedSize(static_cast<std::uint32_t>(out_size)))) return false;
@@ -87,8 +86,8 @@ struct MoveNest {
 };
 
 // Makes the plan of loops over the output's memory, to which those over an element's bytes are added here. `first` is
-// the byte of the input that the output's first element comes from. The caller has proved that every place the loops
-// lead to is in the input.
+// the byte of the input that the output's first element comes from. The caller has proved that the loops stay inside
+// the input.
 [[gnu::noinline]] inline Error plan_nest(Call& call, const Tensor& input, const Tensor& out, MoveNest& nest,
                                          std::int32_t first) {
   constexpr MoveLoop kOnce = {1, 1, 1};
@@ -103,7 +102,7 @@ struct MoveNest {
     step *= nest.loops[i].count;
   }
   if (nest.count > 0) columns = nest.take(nest.count - 1);
-  // Rows: where columns are not contiguous in the input, the loop that is; else the longest, of equals the inner one.
+  // Rows: if columns are not contiguous in the input, the loop that is; else the longest, among equals the inner one.
   if (nest.count > 0) {
     std::int32_t index = nest.count - 1;
     for (std::int32_t i = nest.count; i-- > 0;) {

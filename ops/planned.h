@@ -19,7 +19,7 @@ Error load_planned(Call& call) {
   return call.error();
 }
 
-// The dimension that an argument names, from the end if negative; −1 for what is none. A number has one dimension.
+// The dimension that an argument names, from the end if negative; −1 if there is none. A number has one dimension.
 inline std::int32_t dim_of(std::int32_t dim, const Tensor& tensor) {
   const auto rank = static_cast<std::int32_t>(tensor.rank == 0 ? 1 : tensor.rank);
   if (dim < -rank || dim >= rank) return -1;
@@ -29,7 +29,7 @@ inline std::uint32_t size_along(const Tensor& tensor, std::int32_t dim) {
   return tensor.rank == 0 ? 1 : static_cast<std::uint32_t>(tensor.sizes[dim]);
 }
 
-// A tensor as three dimensions: what is before one of them, itself, and after it.
+// A tensor as three dimensions: those before one of them, itself, and those after it.
 struct Around {
   std::uint32_t outer = 1, size = 1, inner = 1;
 };

@@ -46,7 +46,7 @@ const std::vector<StatePlaces::Reader>& StatePlaces::readers(const ir::Value* ro
   return found == readers_.end() ? none : found->second;
 }
 
-// Whether all that read the old contents have done so when the node writes the new ones.
+// Whether all readers of the old contents have run when the node writes the new ones.
 bool StatePlaces::is_read_before(const ir::Value* root, const ir::Node* writer) const {
   return std::ranges::all_of(readers(root), [&](const Reader& reader) {
     if (reader.node == writer) return reader.count == 1 && works_in_place(*writer, root);
@@ -54,7 +54,7 @@ bool StatePlaces::is_read_before(const ir::Value* root, const ir::Node* writer) 
   });
 }
 
-// What the node replaces a part of, if that can lie in the same memory; else null.
+// The value of which the node replaces a part, if it can be in the same memory; else null.
 const ir::Value* StatePlaces::replaced_by(const ir::Node& node, const ir::Value* state) const {
   if (!is_update(node)) return nullptr;
   const ir::Value* before = root(node.tensor("self"));

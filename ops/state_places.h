@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a state becomes is made in the state's own memory where that is possible: where every reader of the old contents
-// comes before the node that makes the new ones, or is that node and works in place. Where parts of something are
-// replaced (ops/update), and nobody reads it afterwards, it can be made there too, and costs no copy. All who place
-// values (passes/place_updates.cc, emit/) ask here.
+// A state's new contents are computed in the state's own memory if possible: if every reader of the old contents comes
+// before the node that computes the new ones, or is that node and works in place. If parts of a value are replaced
+// (ops/update) and nothing reads it afterwards, it can be computed there too, at the cost of no copy. Everything that
+// places values (passes/place_updates.cc, emit/) asks here.
 #pragma once
 
 #include <unordered_map>
@@ -18,9 +18,9 @@ class StatePlaces {
  public:
   explicit StatePlaces(const ir::Graph& graph);
 
-  // The nodes that write into the state's memory, the last one first. None: the value cannot be made there.
+  // The nodes that write into the state's memory, the last one first. None: the value cannot be computed there.
   [[nodiscard]] std::vector<const ir::Node*> writers(const ir::Update& update) const;
-  // The state in whose memory a value lies, by the value's root; of all updates, which place_updates has made possible.
+  // The state in whose memory a value is, by the value's root; for all updates that place_updates has made possible.
   [[nodiscard]] std::unordered_map<const ir::Value*, const ir::Value*> states() const;
 
  private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Activations of 16 bits, in the compiler: what the lowering of every operator that has them asks. They are symmetric,
-// so that kernels know no zero point. Host only.
+// 16-bit activations in the compiler: what the lowering of every operator that has them asks. They are symmetric, so
+// kernels have no zero point. Host only.
 #pragma once
 
 #include <algorithm>
@@ -48,8 +48,8 @@ inline void require_words(const Rewriter& rewriter, std::initializer_list<const 
   require_symmetric_words(rewriter.node, std::move(operands));
 }
 
-// A real factor for which kernels multiply integers below 2^31 by and take the upper half, rounded: factor · 2^32. None
-// for a factor of one half and more.
+// A real factor by which kernels multiply integers below 2^31 and take the upper half, rounded: factor · 2^32. None for
+// a factor of one half or more.
 inline std::optional<std::int32_t> high_factor(double factor) {
   const double scaled = std::round(std::ldexp(factor, 32));
   if (!(std::abs(scaled) < std::ldexp(1.0, 31))) return std::nullopt;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // activation: any function of one element, on int8. An element has 256 possible values, so the compiler computes all
-// results and the kernel looks them up: out = lut[input + 128]. Sigmoid, gelu and logarithm differ in the table only,
+// results and the kernel looks them up: out = lut[input + 128]. Sigmoid, gelu and logarithm differ only in the table,
 // and so does a change of quantization parameters.
 #pragma once
 
@@ -48,7 +48,7 @@
   CORMORANT_OWN(OURS, silu, Unary) CORMORANT_OWN(OURS, softplus, Unary2) CORMORANT_OWN(OURS, softshrink, Unary1) \
   CORMORANT_OWN(OURS, square, Unary) CORMORANT_OWN(OURS, threshold, Unary2) CORMORANT_OWN(OURS, erfinv, Unary) \
   CORMORANT_OWN(OURS, sinc, Unary)
-// The same of other types, whose elements are made floats first.
+// The same for other types, whose elements are converted to float first.
 #define CORMORANT_OF_NUMBERS(NUMBERS, function) \
   NUMBERS(aten, function, out, load_of_numbers, execute_of_numbers<execute_function<Functions::function>>)
 #define CORMORANT_ACTIVATION_NUMBERS(NUMBERS) \
@@ -82,7 +82,7 @@ inline constexpr std::int32_t kTableEntries = 256;
 
 // 16-bit activations: a table of values in 2^-kWordsFraction of a step, between which the kernel interpolates. The
 // inputs are divided into 2^bits segments, and each of them into 2^n parts: many where the function bends, one where it
-// is straight. The compiler takes as few as bring every result within a step of the exact function. The table holds
+// is straight. The compiler uses as few as bring every result within a step of the exact function. The table holds
 //   bits
 //   2^bits segments: where its values begin, times 16, plus the binary logarithm of a part's inputs
 //   the values at the beginning of every part, in order, and the one after the last
@@ -113,7 +113,7 @@ constexpr WordsTable words_table(const std::int32_t* table) {
   return {table + 1, table + 1 + (1 << table[0]), 16 - table[0]};
 }
 
-// The 2^-kWordsFraction of a step that a table has for x.
+// The table's value for x, in 2^-kWordsFraction of a step.
 constexpr std::int32_t interpolated(const WordsTable& table, std::int32_t x) {
   const std::int32_t inputs = x + 32768;
   const std::int32_t segment = table.segments[inputs >> table.segment_bits];
@@ -122,7 +122,7 @@ constexpr std::int32_t interpolated(const WordsTable& table, std::int32_t x) {
   const std::int32_t* value = table.values + (segment >> 4) + (rest >> shift);
   return value[0] + (((value[1] - value[0]) * (rest & ((1 << shift) - 1))) >> shift);
 }
-// Whether the difference of neighbours, times what is between them, fits 32 bits.
+// Whether the difference of neighbours, times the inputs between them, fits 32 bits.
 constexpr bool can_interpolate(std::int32_t difference, std::int32_t shift) {
   const std::int32_t largest = 0x7fffffff >> shift;
   return difference <= largest && difference >= -largest;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sixteen look-ups per turn of a tail-predicated loop. Offsets of a gather are unsigned, so the bytes' sign bits are
+// Sixteen lookups per turn of a tail-predicated loop. Offsets of a gather are unsigned, so the bytes' sign bits are
 // flipped, which is the + 128 of the table. As C++:
 //   for (; count > 0; count -= 16, from += 16, to += 16) {
 //     const mve_pred16_t p = vctp8q(count);

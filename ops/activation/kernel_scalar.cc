@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // ARMv6-M has neither bit-field extraction nor OR with a shift, so words gain nothing there: two bytes per turn,
-// counted up to zero from the end, so that one register indexes input and output and ends the loop. LDRSB takes a
-// register as its offset only, which is why odd bytes have pointers of their own. As C++, of which gcc makes twelve
+// counted up to zero from the end, so that one register indexes input and output and ends the loop. LDRSB takes only a
+// register as its offset, which is why odd bytes have pointers of their own. As C++, for which gcc generates twelve
 // instructions:
 //   for (; i != 0; i += 2) to[i] = zero[from[i]], to_odd[i] = zero[from_odd[i]];
 #include "ops/activation/words.h"

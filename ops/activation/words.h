@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Cores with 32-bit Thumb instructions take eight bytes per turn: two words are loaded, each byte is signed out of them
-// in one instruction (SXTB, SBFX, ASR) and is the index of its result, three shifted ORs make a word of four results.
-// Per byte that is 1.25 accesses to memory instead of 3.
+// Cores with 32-bit Thumb instructions take eight bytes per turn: two words are loaded, one instruction (SXTB, SBFX,
+// ASR) extracts each byte with its sign as the index of its result, and three shifted ORs combine four results into a
+// word. That is 1.25 memory accesses per byte instead of 3.
 #pragma once
 
 #include "ops/activation/kernel.h"
@@ -18,7 +18,7 @@ inline std::uint32_t look_up_word(const std::uint8_t* zero, std::uint32_t word) 
   return a | b << 8 | c << 16 | d << 24;
 }
 
-inline void look_up_words(ActivationPlan p) {  // a copy: stores may not change it
+inline void look_up_words(ActivationPlan p) {  // a copy, which stores cannot change
   const auto* zero = reinterpret_cast<const std::uint8_t*>(p.zero);
   const auto* from = reinterpret_cast<const std::uint32_t*>(p.input);
   auto* to = reinterpret_cast<std::uint32_t*>(p.output);

@@ -68,7 +68,7 @@ struct QuantizedAdd {
 
 // cormorant::add.scalar (which DSP cores execute too) and cormorant::add.mve; with 16-bit activations
 // cormorant::add.words and add.mve_words, where the factors have 16 bits, so that their relative error is that of a
-// step of the result, and the offset is what rounds.
+// step of the result, and the offset does the rounding.
 template <class W>
 struct FactorAdd {
   static constexpr Overlap kOverlap = Overlap::in_place;
@@ -96,8 +96,8 @@ struct FactorAdd {
   }
 };
 
-// The shifts that the compiler tries. The first, an immediate in the kernels' fast loops, carries more of the factors'
-// bits, the second sums that are far outside the output's range.
+// The shifts that the compiler tries. The first, an immediate in the kernels' fast loops, keeps more of the factors'
+// bits; the second allows sums that are far outside the output's range.
 inline constexpr std::int32_t kShifts[] = {22, 20};
 
 struct Factors {
@@ -115,7 +115,7 @@ constexpr bool is_valid(const Factors& f) {
   return (self | other) < (1 << 24) && (self + other) * 128 + offset < (std::int64_t{1} << 31);
 }
 
-// With operands of 16 bits.
+// With 16-bit operands.
 constexpr bool is_valid_for_words(const Factors& f) {
   const std::int64_t self = f.self < 0 ? -std::int64_t{f.self} : f.self;
   const std::int64_t other = f.other < 0 ? -std::int64_t{f.other} : f.other;

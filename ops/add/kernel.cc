@@ -17,7 +17,7 @@ Rescale rescale(Call& call, std::int32_t zero_point, std::int32_t multiplier, st
   return {multiplier, static_cast<std::int16_t>(zero_point), static_cast<std::int8_t>(shift)};
 }
 
-// These are not parts of load functions, whose stack carries the reading of the arguments and of the shapes.
+// Kept out of the load functions, whose stack frames are below the reading of arguments and shapes.
 [[gnu::noinline]] Error plan(Call& call, const QuantizedAdd<TargetWorld>& a, LoadedBroadcast& loaded) {
   const bool swap = swap_repeating(loaded);
   Plan p{};

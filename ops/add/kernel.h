@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The plan of an , for every variant's execute(). Operands may have changed places, so that it is never self that
-// repeats along a stretch.
+// The plan of an addition, for every variant's execute(). Operands may have been swapped, so that self never repeats
+// along a stretch.
 #pragma once
 
 #include "kernels/broadcast.h"
@@ -36,7 +36,7 @@ struct FactorPlan {
   std::int8_t activation_min;
   std::int8_t activation_max;
 
-  // The case that has its own loop: nothing to clamp to but int8.
+  // The case that has its own loop: no clamp beyond int8.
   [[nodiscard]] bool is_plain() const { return shift == kShifts[0] && activation_min == -128 && activation_max == 127; }
 };
 
@@ -54,7 +54,7 @@ struct WordsPlan {
 
 Error load_words(Call& call);
 
-// Of floats, into a FloatBroadcastPlan whose parameter is sign · alpha.
+// For floats, into a FloatBroadcastPlan whose parameter is sign · alpha.
 template <int sign>
 Error load_float(Call& call);
 extern template Error load_float<1>(Call& call);

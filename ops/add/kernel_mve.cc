@@ -7,10 +7,10 @@
 namespace cormorant::ops::add {
 namespace {
 
-// Four elements in 32-bit lanes, of which the lowest bytes are loaded and stored. In the plain case the sum is shifted
-// left, with saturation, until its eight bits are uppermost, and then right. As C++:
+// Four elements in 32-bit lanes, whose lowest bytes are loaded and stored. In the plain case the sum is shifted left,
+// with saturation, until its eight bits are uppermost, and then right. As C++:
 //   out[i] = saturate_int8((self[i] · self_factor + offset + other[i] · other_factor) >> 22)
-// (VQSHRN would do as well, but binutils 2.40 encodes it as VQRSHRN, which rounds.) Where other repeats, its product is
+// (VQSHRN would do as well, but binutils 2.40 encodes it as VQRSHRN, which rounds.) If other repeats, its product is
 // part of the offset.
 // clang-format off
 #define CORMORANT_ONE                        \
@@ -106,7 +106,7 @@ void execute_factor(const void* plan) {
   run_stretches(p.tensors, p.tensors.other_repeats ? one : each, plan);
 }
 
-// A rescaling in all lanes alike.
+// The same rescaling in all lanes.
 struct Lanes {
   std::int32_t zero_point;
   int32x4_t multiplier;

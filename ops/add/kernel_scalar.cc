@@ -6,7 +6,7 @@
 namespace cormorant::ops::add {
 namespace {
 
-// sum >> 22 as an int8: one instruction where there is SSAT (which gcc 12 does not find), else a comparison that nearly
+// sum >> 22 as an int8: one instruction if there is SSAT (which gcc 12 does not find), else a comparison that nearly
 // always falls through.
 template <bool kHasSsat>
 inline std::int8_t shifted_down(std::int32_t sum) {
@@ -21,7 +21,7 @@ inline std::int8_t shifted_down(std::int32_t sum) {
   }
 }
 
-// Where other repeats, its product is part of the offset.
+// If other repeats, its product is part of the offset.
 template <bool kRepeats>
 void add_plain(const void* plan, const std::int8_t* self, const std::int8_t* other, std::int8_t* out) {
   const FactorPlan p = *static_cast<const FactorPlan*>(plan);  // in registers: a store to out could otherwise change it
@@ -62,7 +62,7 @@ void execute_factor(const void* plan) {
   run_stretches(p.tensors, p.tensors.other_repeats ? one : each, plan);
 }
 
-// An operand's rescaling with a multiplier that is not negative: the sign goes to the left shift.
+// An operand's rescaling with a non-negative multiplier: the sign goes to the left shift.
 struct Operand {
   std::int32_t zero_point;
   std::int32_t factor;

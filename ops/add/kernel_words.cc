@@ -28,7 +28,7 @@ void execute_words(const void* raw) {
                                  });
 }
 
-// Not a part of load_words, whose stack carries the reading of the arguments.
+// Kept out of load_words, whose stack frame is below the reading of the arguments.
 [[gnu::noinline]] Error plan_words(Call& call, const FactorAdd<TargetWorld>& a, LoadedBroadcast& loaded) {
   const bool swap = swap_repeating(loaded);
   const Factors factors{a.self_factor, a.other_factor, a.offset, a.shift};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The order of the elements along a dimension: the indices that would sort them, equal ones in their order. A NaN is
-// larger than anything. Values in order, the largest few, a median are elements gathered by it.
+// The order of the elements along a dimension: the indices that would sort them, equal ones in their original order. A
+// NaN is larger than anything. Sorted values, the largest few and a median are elements gathered by it.
 #pragma once
 
 #include "ops/kernel_list.h"
@@ -31,8 +31,8 @@ struct Argsort {
   }
 };
 
-// For each of `values` (whose rows, if it has any, belong to those of `sorted`) the first place of a sorted row where
-// it could be put: before its equals, or with `right` after them.
+// For each of `values` (whose rows, if it has any, correspond to those of `sorted`) the first position in a sorted row
+// where it could be inserted: before its equals, or with `right` after them.
 template <class W>
 struct SearchSorted {
   typename W::Tensor sorted{};

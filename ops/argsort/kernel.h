@@ -33,8 +33,8 @@ inline Error plan_argsort(const Argsort<TargetWorld>& args, Plan& plan) {
   return Error::ok;
 }
 
-// Each element goes into the sorted part before it, whose place is found by halving. What was put there is read back as
-// an index within the row, wherever a hostile file places other tensors.
+// Each element is inserted into the sorted part before it, at a position found by bisection. What was written there is
+// read back as an index within the row, wherever a hostile file places other tensors.
 inline void execute_argsort(const void* plan) {
   const auto& p = *static_cast<const Plan*>(plan);
   const std::uint32_t inner = p.shape.inner;
@@ -47,7 +47,7 @@ inline void execute_argsort(const void* plan) {
       for (std::uint32_t k = 0; k < p.shape.size; ++k) {
         std::uint32_t low = 0;
         std::uint32_t high = k;
-        while (low < high) {  // past all that are not after it
+        while (low < high) {  // skip all that do not come after it
           const std::uint32_t middle = (low + high) / 2;
           const std::uint32_t a = first + k * inner, b = first + placed(middle) * inner;
           const bool before =

@@ -7,10 +7,10 @@
 // neither zero point nor scale takes part; the schema's zero_point, multiplier and shift are for ExecuTorch's Python
 // semantics only.
 //
-// Ours: the result has parameters of its own. A mean of many elements spans a fraction of their range, which the shared
-// parameters leave to a few integers; with its own it has all 256. It also knows padding that counts, other divisors
-// and adaptive windows. The arithmetic is mean_of() in kernels/window.h; with 16-bit activations
-// (sum · multiplier + 2^(right shift − 1)) >> right shift in 64 bits.
+// Ours: the result has parameters of its own. A mean of many elements spans a fraction of their range, for which shared
+// parameters leave only a few integers; with its own it has all 256. It also supports padding that counts, other
+// divisors and adaptive windows. The arithmetic is mean_of() in kernels/window.h; with 16-bit activations (sum ·
+// multiplier + 2^(right shift − 1)) >> right shift in 64 bits.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@
 #include "ops/kernel_list.h"
 #include "target/target.h"
 
-// _nhwc is the same where layout is written out: input and out are logically N, H, W, C.
+// _nhwc is the same with explicit layout: input and out are logically N, H, W, C.
 #define CORMORANT_AVG_POOL2D_KERNELS(OURS, THEIRS, FOREIGN)                                                       \
   THEIRS(cortex_m, quantized_avg_pool2d, out, scalar_dsp_mve, load_avg_pool2d, execute, w8a8, QuantizedAvgPool2d) \
   THEIRS(cortex_m, quantized_avg_pool2d_nhwc, out, scalar_dsp_mve, load_avg_pool2d_nhwc, execute, w8a8,           \
@@ -111,7 +111,7 @@ constexpr std::int64_t avg_pool_upstream_scratch_bytes(std::int64_t channels, Is
 
 // A window's division, as a multiplication: sums of at most kLargestWindow int8 values.
 inline constexpr std::int32_t kLargestWindow = 65536;
-// Channels of 16-bit activations whose bytes the loops over windows count.
+// Channels of 16-bit activations, whose bytes the loops over windows count.
 inline constexpr std::int32_t kMostWordsChannels = 32767;
 struct WindowDivisor {
   std::uint32_t count;

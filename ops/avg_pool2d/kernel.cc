@@ -36,7 +36,7 @@ namespace {
 
 bool is_int8(std::int32_t value) { return value >= -128 && value <= 127; }
 
-// Not a part of load_mean_pool2d, whose stack carries the reading of the arguments.
+// Kept out of load_mean_pool2d, whose stack frame is below the reading of the arguments.
 [[gnu::noinline]] Error plan_mean_pool2d(Call& call, const AvgPool2d<TargetWorld>& args) {
   const Tensor& input = args.input;
   const Tensor& out = args.out;

@@ -71,7 +71,7 @@ struct MeanPoolPlan {
   std::int8_t low, high;
 };
 
-// What the call says of height (i = 0) or width (1), checked; a failure of the call where windows do not fit.
+// The call's height (i = 0) or width (1), checked; fails the call if windows do not fit.
 PoolAxis mean_pool_axis(Call& call, const AvgPool2d<TargetWorld>& args, std::size_t i);
 inline std::uint32_t most_taps(const PoolAxis& axis) {
   return axis.stride == 0 || axis.kernel > axis.input ? axis.input : axis.kernel;
@@ -80,7 +80,7 @@ inline std::uint32_t most_taps(const PoolAxis& axis) {
 Error load_mean_pool2d(Call& call);
 Error load_words_pool2d(Call& call);
 
-// The row for windows of so many elements; the first where there is none.
+// The row for windows of so many elements; the first if there is none.
 inline const std::int32_t* divisor_row(const std::int32_t* divisors, std::uint32_t count, std::int32_t elements) {
   for (std::uint32_t i = 0; i < count; ++i) {
     if (divisors[3 * i] == elements) return divisors + 3 * i;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Four channels per load: SXTAB16 widens and adds two of them at a time. Two loads per pixel share the loop. Words may
-// be unaligned here; channels that are left go byte by byte.
+// be unaligned here; leftover channels go byte by byte.
 #include "ops/avg_pool2d/kernel.h"
 
 namespace cormorant::ops {

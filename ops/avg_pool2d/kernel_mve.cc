@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Sixteen channels at a time in 16-bit lanes, which hold windows of up to 256 elements; the division is a 16-bit high
-// multiplication whose quotient is too large by at most one, and fixed. Larger windows take eight channels at a time in
-// 32-bit lanes.
+// multiplication whose quotient is too large by at most one, which is corrected. Larger windows take eight channels at
+// a time in 32-bit lanes.
 #include <arm_mve.h>
 
 #include "ops/avg_pool2d/kernel.h"
@@ -43,7 +43,7 @@ inline const std::int8_t* add_pixels(const std::int8_t* from, std::uint32_t pixe
   return from;
 }
 
-// What is left of the channels: fewer than 16.
+// The remaining channels: fewer than 16.
 void pool_tail(const PoolWindow& window, std::uint32_t channels, std::uint32_t first, WindowDivisor divisor) {
   for (std::uint32_t c = first; c < channels; c += 8) {
     const mve_pred16_t mask = vctp16q(channels - c);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Four channels at a time where pixels start at whole words: bytes are made unsigned by flipping their sign bits, and
-// even and odd ones are summed in the 16-bit halves of two registers. Other channel counts go byte by byte.
+// Four channels at a time if pixels start at whole words: bytes are made unsigned by flipping their sign bits, and even
+// and odd ones are summed in the 16-bit halves of two registers. Other channel counts go byte by byte.
 #include "ops/avg_pool2d/kernel.h"
 
 namespace cormorant::ops {

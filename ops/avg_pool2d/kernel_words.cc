@@ -16,7 +16,7 @@ struct WordsPoolPlan {
   std::int16_t high;
 };
 
-// Not a part of load_words_pool2d, whose stack carries the reading of the arguments.
+// Kept out of load_words_pool2d, whose stack frame is below the reading of the arguments.
 [[gnu::noinline]] Error plan_words(Call& call, const AvgPool2d<TargetWorld>& args) {
   const Tensor& input = args.input;
   const Tensor& out = args.out;

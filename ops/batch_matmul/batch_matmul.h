@@ -7,8 +7,8 @@
 //                                          lays each batch's out in scratch for the inner loop of a convolution
 // and with 16-bit activations cormorant::batch_matmul.words, .dsp_words and .mve_words, with the right side transposed.
 //
-// With offsets a = −lhs zero point and b = −rhs zero point, Σ (l + a)(r + b) = Σ l·r + a Σ r + b Σ l + K·a·b: what
-// belongs to a column is added once per column, what belongs to a row once per row.
+// With offsets a = −lhs zero point and b = −rhs zero point, Σ (l + a)(r + b) = Σ l·r + a Σ r + b Σ l + K·a·b: the
+// column's terms are added once per column, the row's once per row.
 #pragma once
 
 #include <cstdint>
@@ -30,8 +30,8 @@ CORMORANT_NAMES(CORMORANT_BATCH_MATMUL_KERNELS)
 
 namespace cormorant::ops::batch_matmul {
 
-// The zero points are given negated, as upstream's compiler writes them. One batch on the left may serve all of the
-// right (an extension: upstream requires equal numbers).
+// The zero points are negated, as upstream's compiler writes them. One batch on the left may serve all of the right (an
+// extension: upstream requires equal numbers).
 template <class W>
 struct QuantizedBatchMatmul {
   typename W::Tensor lhs{};
@@ -152,9 +152,9 @@ struct Size {
 // How the right side is stored in scratch: one record per block of columns, in the inner loop's order.
 //   mve     the 4 columns' terms, then for every 16 of the inner dimension the 4 columns one after another
 //   others  the record of a convolution (bias, multiplier, shifts) and its interleaved weights (ops/conv2d/conv2d.h)
-// The others multiply rows that were widened and have the offset a added. Their sum, times b, comes as further elements
-// of the inner dimension: b is split in two because 128 is no int8, and in DSP's 16-bit halves a sum may need more than
-// one piece.
+// The others multiply rows that were widened and have the offset a added. Their sum, times b, is added as further
+// elements of the inner dimension: b is split in two because 128 is not an int8, and in DSP's 16-bit halves a sum may
+// need more than one piece.
 struct Packing {
   Layout layout;
   Size size;
@@ -216,12 +216,12 @@ constexpr std::uint32_t scratch_bytes(const Variant& variant, const Size& size) 
   return packing.stream_bytes() + packing.row_bytes();
 }
 
-// Laying out pays when several rows use it; one or two rows multiply a transposed right side where it is.
+// Laying it out pays off if several rows use it; one or two rows multiply a transposed right side in place.
 constexpr bool is_worth_packing(const Size& size, bool rhs_is_transposed) {
   return size.rows > 2 || !rhs_is_transposed;
 }
 
-// What CMSIS-NN's arm_fully_connected_s8_get_buffer_size says of the columns: room for their sums on MVE.
+// What CMSIS-NN's arm_fully_connected_s8_get_buffer_size returns for the columns: room for their sums on MVE.
 constexpr std::uint32_t upstream_scratch_bytes(Isa isa, std::uint32_t columns) {
   return isa == Isa::mve ? 4 * columns : 0;
 }

@@ -23,7 +23,7 @@ struct Plan {
   std::int8_t shift;
   bool rhs_is_transposed;
   bool one_lhs;            // serves every batch
-  bool simple_requantize;  // the shift is to the right by 1 … 21: what the loops in assembly do
+  bool simple_requantize;  // the shift is to the right by 1 … 21: as the loops in assembly require
 
   [[nodiscard]] std::uint32_t rhs_bytes() const { return size.inner * size.columns; }
   [[nodiscard]] std::uint32_t lhs_bytes() const { return one_lhs ? 0 : size.rows * size.inner; }
@@ -38,7 +38,7 @@ Error load_dsp(Call& call);
 Error load_scalar(Call& call);
 Error load_v6m(Call& call);
 
-// compute(lhs, rhs, out) for each batch.
+// Calls compute(lhs, rhs, out) for each batch.
 template <class Compute>
 void for_batches(const Plan& p, Compute compute) {
   const std::int8_t* lhs = p.lhs;

@@ -78,7 +78,7 @@ void pack_pairs(const Plan& p, const Packing& packing, const std::int8_t* rhs) {
 
 constexpr std::int32_t kOnes = 0x00010001;
 
-// A row into its place among three, its offset added, the pieces of its sum after it.
+// Writes a row to its place among three, with its offset added, followed by the pieces of its sum.
 void put_row(const Plan& p, const Packing& packing, const std::int8_t* from, std::uint32_t* to) {
   const std::int32_t offsets = (p.lhs_offset & 0xffff) | (p.lhs_offset * 65536);
   std::int32_t sum = 0;
@@ -93,7 +93,7 @@ void put_row(const Plan& p, const Packing& packing, const std::int8_t* from, std
     put(__sadd16(__sxtb16(static_cast<std::int32_t>(word)), offsets));
     put(__sadd16(__sxtb16(static_cast<std::int32_t>(std::rotr(word, 8))), offsets));
   }
-  if (k != 0) {  // what is missing of four is zeros, without the offset
+  if (k != 0) {  // the rest of four is zeros, without the offset
     const auto element = [&](std::uint32_t i) { return i < k ? from[i] + p.lhs_offset : 0; };
     put((element(0) & 0xffff) | element(2) * 65536);
     put((element(1) & 0xffff) | element(3) * 65536);
@@ -111,7 +111,7 @@ void put_row(const Plan& p, const Packing& packing, const std::int8_t* from, std
   }
 }
 
-// The pairs of columns in assembly, a column that is left over not.
+// Pairs of columns in assembly, an odd last column in plain loops.
 void compute_pairs(conv::DspGemm gemm, std::uint32_t block_bytes) {
   const std::uint32_t columns = gemm.channels;
   gemm.channels = columns / 2 * 2;
@@ -149,7 +149,7 @@ void execute_packed(const void* raw) {
   });
 }
 
-// A program of another compiler, or a row or two: the right side as it is.
+// A program of another compiler, or one or two rows: the right side as it is.
 void execute(const void* raw) {
   const auto& p = *static_cast<const Plan*>(raw);
   const std::int32_t lhs_offsets = (p.lhs_offset & 0xffff) | (p.lhs_offset * 65536);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// SMLALD: two products into a sum of 64 bits. Two rows with one column, which is what fits the registers.
+// SMLALD adds two products to a 64-bit sum. Two rows with one column, which is what fits the registers.
 #include <arm_acle.h>
 
 #include <cstring>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // VMLADAVA adds 16 products of bytes to a core register: both sides must be contiguous along the inner dimension, which
-// laying the right side out gives it whatever its orientation. The loop is kernels/matmul_mve.cc.
+// the right side is once it is laid out, whatever its orientation. The loop is kernels/matmul_mve.cc.
 #include <arm_mve.h>
 
 #include <bit>
@@ -19,7 +19,7 @@ inline std::int32_t sum_of(const std::int8_t* from, std::uint32_t count) {
   return sum;
 }
 
-// Rows of the right side are columns here: copied in pieces of 16, filled up with zeros.
+// Rows of the right side are columns here: copied in pieces of 16, padded with zeros.
 void pack_transposed(const Plan& p, const Packing& packing, const std::int8_t* rhs) {
   for (std::uint32_t column = 0; column < p.size.columns; ++column) {
     auto* to = reinterpret_cast<std::int8_t*>(p.scratch) + column / 4 * packing.block_bytes() + 16 + column % 4 * 16;
@@ -30,7 +30,7 @@ void pack_transposed(const Plan& p, const Packing& packing, const std::int8_t* r
   }
 }
 
-// Eight neighbours of a row go to eight columns, which are at fixed distances: a scattered store does that.
+// Eight neighbours of a row go to eight columns at fixed distances, by one scattering store.
 void pack_rows(const Plan& p, const Packing& packing, const std::int8_t* rhs) {
   const std::uint32_t block_bytes = packing.block_bytes();
   const uint16x8_t lane = vidupq_n_u16(0, 1);
@@ -46,7 +46,7 @@ void pack_rows(const Plan& p, const Packing& packing, const std::int8_t* rhs) {
   }
 }
 
-// The fallback for blocks that are farther apart than 16 bits count.
+// The fallback for blocks that are farther apart than 16-bit offsets reach.
 void pack_plainly(const Plan& p, const Packing& packing, const std::int8_t* rhs) {
   auto* stream = reinterpret_cast<std::int8_t*>(p.scratch);
   for (std::uint32_t k = 0; k < p.size.inner; ++k) {
@@ -155,7 +155,7 @@ void execute_packed(const void* raw) {
   });
 }
 
-// A program of another compiler, or a row or two: the right side as it is, with the sums of both sides.
+// A program of another compiler, or one or two rows: the right side as it is, with the sums of both sides.
 void execute(const void* raw) {
   const auto& p = *static_cast<const Plan*>(raw);
   const std::uint32_t inner = p.size.inner;

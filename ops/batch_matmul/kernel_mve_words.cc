@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// VMLALDAVA: eight products into a sum of 64 bits, which is two core registers. Two rows with two columns take four
-// loads for 32 products.
+// VMLALDAVA adds eight products to a 64-bit sum, which is two core registers. Two rows with two columns take four loads
+// for 32 products.
 #include <arm_mve.h>
 
 #include "ops/batch_matmul/words_kernel.h"

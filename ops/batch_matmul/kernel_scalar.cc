@@ -8,7 +8,7 @@
 namespace cormorant::ops::batch_matmul {
 namespace {
 
-// Columns in pairs, element by element; a missing second column is zeros.
+// Columns in pairs, element by element; zeros if the second column is missing.
 void pack_pairs(const Plan& p, const Packing& packing, const std::int8_t* rhs) {
   auto* to = reinterpret_cast<std::uint8_t*>(p.scratch);
   const Halves halves(p.rhs_offset);
@@ -29,7 +29,7 @@ void pack_pairs(const Plan& p, const Packing& packing, const std::int8_t* rhs) {
   }
 }
 
-// One column after the other, + 128.
+// One column after another, + 128.
 void pack_columns(const Plan& p, const Packing& packing, const std::int8_t* rhs) {
   auto* to = reinterpret_cast<std::uint8_t*>(p.scratch);
   const Halves halves(p.rhs_offset);
@@ -46,7 +46,7 @@ void pack_columns(const Plan& p, const Packing& packing, const std::int8_t* rhs)
   }
 }
 
-// A row into its place among N, its offset added, its sum after it; gives the sum of all that.
+// Writes a row to its place among N, with its offset added, followed by its sum; returns the sum of all that.
 template <std::uint32_t N>
 std::int32_t put_row(const Plan& p, const Packing& packing, const std::int8_t* from, std::int32_t* to) {
   std::int32_t sum = 0;
@@ -81,7 +81,7 @@ void multiply(const Plan& p, const Packing& packing, Gemm& gemm, const std::int8
   });
 }
 
-// The pairs of columns in assembly, a column that is left over not.
+// Pairs of columns in assembly, an odd last column in plain loops.
 [[maybe_unused]] void compute_pairs(conv::ScalarGemm gemm, std::uint32_t block_bytes) {
   const std::uint32_t columns = gemm.channels;
   gemm.channels = columns / 2 * 2;
@@ -125,7 +125,7 @@ void execute_v6m(const void* raw) {
   });
 }
 
-// Where a program of another compiler brings its own form, and for a row or two: products as they are.
+// For a program of another compiler, and for one or two rows: products of the right side as it is.
 void execute(const void* raw) {
   const auto& p = *static_cast<const Plan*>(raw);
   for_batches(p, [&](const std::int8_t* lhs, const std::int8_t* rhs, std::int8_t* out) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the forms without MVE share: the record that is before a block's columns, and rows in blocks.
+// What the forms without MVE share: the record before a block's columns, and rows in blocks.
 #pragma once
 
 #include "kernels/conv_gemm.h"
@@ -14,7 +14,7 @@ struct Halves {
   explicit Halves(std::int32_t offset) : first(offset >> 1), second(offset - (offset >> 1)) {}
 };
 
-// Bias 0, multiplier and shifts of a block of columns; gives the place after it.
+// Bias 0, multiplier and shifts of a block of columns; returns the address after it.
 template <std::uint32_t kBlock>
 std::uint8_t* put_record(std::uint8_t* to, const Plan& p) {
   auto* words = reinterpret_cast<std::int32_t*>(to);
@@ -31,7 +31,7 @@ std::uint8_t* put_record(std::uint8_t* to, const Plan& p) {
 }
 
 // Rows in blocks of N: compute(first row, distance in rows between the block's outputs). The last block overlaps the
-// one before it; where there are fewer than N rows, each is computed N times and written to the same place.
+// previous one; if there are fewer than N rows, each is computed N times and written to the same place.
 template <std::uint32_t N, class Compute>
 void for_row_blocks(std::uint32_t rows, Compute compute) {
   if (rows < N) {

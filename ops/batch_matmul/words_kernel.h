@@ -21,9 +21,9 @@ struct WordsPlan {
 
 Error load_words(Call& call);
 
-// block(plan, lhs, rhs, out, second) for blocks of kRows rows and kColumns columns: it writes the first row's results
-// from `out` on, the second's from `second` on. The last block overlaps the one before it, so that all are whole; where
-// there are too few rows or columns, single(plan, lhs, rhs) gives one result.
+// Calls block(plan, lhs, rhs, out, second) for blocks of kRows rows and kColumns columns: it writes the first row's
+// results from `out` on, the second's from `second` on. The last block overlaps the previous one, so that all are
+// whole; if there are too few rows or columns, single(plan, lhs, rhs) computes one result.
 template <std::uint32_t kRows, std::uint32_t kColumns, class Block, class Single>
 void multiply_words(const WordsPlan& plan, Block block, Single single) {
   const WordsPlan p = plan;  // in registers: a store to out could otherwise change it

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Batch norm with fixed statistics, for files of ExecuTorch's: our own compiler folds it or makes a product and a sum.
-// Per element: (x − mean) · (1 / √(variance + eps)) · weight + bias. The other two outs are empty at inference. Without
-// fixed statistics, those of the input itself: what instance norm becomes.
+// Batch norm with fixed statistics, for ExecuTorch's files: our own compiler folds it or turns it into a product and a
+// sum. Per element: (x − mean) · (1 / √(variance + eps)) · weight + bias. The other two outs are empty at inference.
+// Without fixed statistics, those of the input itself are used: instance norm becomes this.
 #include "base/float_math.h"
 #include "ops/batch_norm/batch_norm.h"
 #include "ops/float_kernel.h"
@@ -32,7 +32,7 @@ struct NoTraining {  // aten::_native_batch_norm_legit_no_training.out
   }
 };
 
-struct Legit {  // aten::_native_batch_norm_legit.out, whose statistics change in training, which is not for here
+struct Legit {  // aten::_native_batch_norm_legit.out, whose statistics change in training, which is not supported
   Tensor input{};
   OptionalTensor weight{}, bias{};
   Tensor running_mean{}, running_var{};

@@ -34,7 +34,7 @@ Error load_cat(Call& call) {
   auto* const plan = static_cast<CatPlan*>(call.allocate(bytes.value(), alignof(CatPlan)));
   if (plan == nullptr) return call.error();
   auto* part = reinterpret_cast<CatPart*>(plan + 1);
-  // Bytes of a chunk of size 1 along the axis; what is outside it repeats.
+  // Bytes of a chunk of size 1 along the axis; the dimensions outside it repeat.
   const auto unit = static_cast<std::uint32_t>(steps_of(out).bytes[dim]);
   const auto size = static_cast<std::uint32_t>(out.sizes[dim]);
   const std::uint32_t row_bytes = unit * size;
@@ -57,7 +57,7 @@ Error load_cat(Call& call) {
   return call.error();
 }
 
-// Each tensor is one place along a new dimension.
+// Each tensor is one index of a new dimension.
 Error load_stack(Call& call) {
   Cat<TargetWorld> args;
   if (!call.read_signature(args)) return call.error();

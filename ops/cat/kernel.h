@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Seen from the axis, every tensor is as many chunks of contiguous bytes as there are places outside it; the output has
-// the tensors' chunks side by side. Any element size, rank and memory order is the same loop.
+// Seen from the axis, every tensor is one chunk of contiguous bytes per index of the dimensions outside it; the output
+// has the tensors' chunks next to each other. The loop is the same for any element size, rank and memory order.
 #pragma once
 
 #include "kernels/move.h"

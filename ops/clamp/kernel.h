@@ -17,7 +17,7 @@ struct ClampPlan {
 Error load_clamp(Call& call);
 Error load_words_clamp(Call& call);
 
-// Clamps of floats, and of what other compilers leave in their place: a FloatMapPlan with both bounds.
+// Clamps of floats, and of what other compilers leave in their stead: a FloatMapPlan with both bounds.
 Error load_float_clamp(Call& call);
 Error load_hardtanh(Call& call);
 Error load_relu(Call& call);

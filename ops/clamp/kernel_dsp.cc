@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Four bytes at a time: SSUB8 leaves in the GE flags which bytes are not less, SEL takes one or the other by them. The
-// last word may run past the tensor's end by up to three bytes, so those go one by one.
+// Four bytes at a time: SSUB8 records in the GE flags which bytes are not less, SEL selects by them. The last word may
+// extend past the tensor's end by up to three bytes, so those go one by one.
 #include "base/fixed_point.h"
 #include "ops/clamp/kernel.h"
 

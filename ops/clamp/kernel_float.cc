@@ -14,7 +14,7 @@ using float_math::kInfinity;
 
 constexpr std::size_t kIsInt8 = 2;  // the parameter after the bounds
 
-// In the same plan, whose pointers then lead to bytes.
+// In the same plan, whose pointers then point to bytes.
 Error plan_int8_clamp(Call& call, const FloatClamp<TargetWorld>& args) {
   call.require(args.out.dtype == DType::i8, Error::unsupported);
   call.require(args.self.lies_like(args.out), Error::bad_shape);

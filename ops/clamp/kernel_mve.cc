@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sixteen bytes per turn of a tail-predicated loop, which gcc 12 does not make of the C++ form:
+// Sixteen bytes per turn of a tail-predicated loop, which gcc 12 does not generate from the C++ form:
 //   for (; count > 0; count -= 16, from += 16, to += 16) {
 //     const mve_pred16_t p = vctp8q(count);
 //     vstrbq_p_s8(to, vminq_s8(vmaxq_s8(vldrbq_z_s8(from, p), low), high), p);

@@ -7,7 +7,7 @@
 namespace cormorant::ops {
 namespace {
 
-// By comparisons that do not hold for a NaN, which then stays: of MVE's these are EQ, GE and GT.
+// By comparisons that are false for a NaN, which thus stays: of MVE's, these are EQ, GE and GT.
 struct Bounds {
   float low, high;
   float operator()(float x, float /*unused*/) const {

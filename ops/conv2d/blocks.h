@@ -8,8 +8,8 @@
 
 namespace cormorant::ops::conv2d {
 
-// compute(pixels, out, out_step): N pixels, out_step bytes apart, or the same one N times and out_step 0. Where
-// pixels are at equal distances rows are one.
+// compute(pixels, out, out_step): N pixels, out_step bytes apart, or the same one N times and out_step 0. If all pixels
+// are equally far apart, the rows are treated as one.
 template <std::uint32_t N, class Compute>
 void for_blocks(const Convolution& c, Compute compute) {
   const conv::Geometry& g = c.header.geometry;
@@ -17,8 +17,8 @@ void for_blocks(const Convolution& c, Compute compute) {
   const std::uint32_t columns = one_row ? g.out_pixels() : g.out_width;
   const std::uint32_t rows = one_row ? 1 : g.out_height;
   const std::uint32_t images = one_row ? 1 : g.batch;
-  // Where one place too few is left at the end of the only row the block before gives its last pixel, if its input
-  // still stands: images that are computed row by row have short ones.
+  // If the only row ends with a block of one pixel too few, that block repeats the previous block's last pixel,
+  // provided its input is still there: images computed row by row have short rows.
   const std::int8_t* const in_end = c.input + std::uint32_t{g.in_height} * g.in_width * g.in_channels;
   const bool repeats = g.out_height == 1 && g.batch == 1 && columns > N && columns % N == N - 1 &&
                        (c.places.out + c.places.row <= c.input || in_end <= c.places.out);
@@ -50,8 +50,8 @@ void for_blocks(const Convolution& c, Compute compute) {
   }
 }
 
-// The blocks of a layer with general rounding that the loops for Rounding::both have computed wrongly: again, in plain
-// loops. Blocks of whatever else were right.
+// Recomputes, in plain loops, the blocks of a layer with general rounding that the loops for Rounding::both cannot
+// compute. The other blocks are right already.
 template <class Gemm, class Plain>
 void compute_marked(Gemm gemm, const Stream& stream, Plain plain) {
   const std::uint32_t block = stream.block();

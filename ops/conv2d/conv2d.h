@@ -5,14 +5,14 @@
 //   cormorant::conv2d.<variant>      one packed constant, made for a kernel's inner loop
 //
 // All packed kernels are one matrix product: a few patches (pixels) times all output channels, blocks of channels ×
-// pixels in registers; grouped ones are as many products. The packed constant is a header and one record per block of
-// channels of a group, in the order in which the inner loop reads it:
+// pixels in registers; grouped ones are one product per group. The packed constant is a header and one record per block
+// of channels of a group, in the order in which the inner loop reads it:
 //   bias[block] int32, with input_offset · Σ weights folded in, so that kernels multiply the input as it is stored
 //   weights     int8, interleaved as `weight_index` says, the patch padded with zeros
 //   multiplier[block] int32, shift right[block] int8, shift left[block] int8 (for MVE the weights precede these)
-// A convolution with the PReLU or leaky ReLU behind it (activation_slopes) has a second multiplier[block] int32 after
-// the shifts, for what is below zero when it is multiplied. Padding must therefore read as the input's zero point: a
-// patch is copied to scratch, except where the input is the matrix already.
+// A convolution with a PReLU or leaky ReLU after it (activation_slopes) has a second multiplier[block] int32 after the
+// shifts, for numbers that are below zero when they are multiplied. Padding must read as the input's zero point,
+// because of the folded offset: a patch is copied to scratch, unless the input is the matrix already.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +25,7 @@
 #include "ops/kernel_list.h"
 #include "target/target.h"
 
-// _nhwc is the same where layout is written out: input and out are logically N, H, W, C.
+// _nhwc is the same with explicit layout: input and out are logically N, H, W, C.
 #define CORMORANT_CONV2D_KERNELS(OURS, THEIRS, FOREIGN)                                                         \
   THEIRS(cortex_m, quantized_conv2d, out, scalar_dsp_mve, load_upstream, execute_direct, w8a8, QuantizedConv2d) \
   THEIRS(cortex_m, quantized_conv2d_nhwc, out, scalar_dsp_mve, load_upstream_nhwc, execute_direct, w8a8,        \
@@ -121,11 +121,11 @@ enum class Layout : std::uint8_t {
   scalar,  // 2 channels × 3 pixels: element k of both channels
   v6m,     // 1 channel × 4 pixels: weight + 128, since ARMv6-M loads only unsigned bytes with an immediate offset
   // 1 channel × 4 pixels, two of which share a word and each multiplication. Two neighbours among a channel's weights
-  // must not exceed 255 together, in magnitude.
+  // must not together exceed 255 in magnitude.
   halves,
-  // As dsp, but weights of 16 bits, which need no unpacking: a word is elements k, k + 2 of a channel, the next the
-  // same of the other channel, then k + 1, k + 3. Weights and biases are doubled, which spares requantization doubling
-  // the sum.
+  // As dsp, but with 16-bit weights, which need no unpacking: a word is elements k, k + 2 of a channel, the next the
+  // same of the other channel, then k + 1, k + 3. Weights and biases are doubled, so that requantization need not
+  // double the sum.
   dsp_wide,
   // The same with a second multiplier per channel.
   mve_prelu = 8 + mve,
@@ -142,7 +142,7 @@ struct Variant {
   Layout layout;
   bool pointwise;           // reads the input as it is
   bool by_columns = false;  // computes one row, and has its patches column by column
-  bool grouped = false;     // groups too: looks for the taps of a pixel once, and they read them from a table
+  bool grouped = false;     // groups too: finds the taps of a pixel once, and all groups read them from a table
 };
 
 inline constexpr Variant kMve1x1{names::cormorant_conv2d_mve_1x1, Layout::mve, true};
@@ -156,7 +156,7 @@ inline constexpr Variant kScalar{names::cormorant_conv2d_scalar, Layout::scalar,
 inline constexpr Variant kV6m{names::cormorant_conv2d_v6m, Layout::v6m, false};
 inline constexpr Variant kHalves{names::cormorant_conv2d_halves, Layout::halves, false};
 inline constexpr Variant kHalvesGroups{names::cormorant_conv2d_halves_groups, Layout::halves, false, false, true};
-// Of a layer with slopes, grouped or not: one for all windows.
+// For a layer with slopes, grouped or not: one for all windows.
 inline constexpr Variant kMvePrelu{names::cormorant_conv2d_mve_prelu, Layout::mve_prelu, false};
 inline constexpr Variant kMveRowPrelu{names::cormorant_conv2d_mve_row_prelu, Layout::mve_prelu, false, true};
 inline constexpr Variant kDspPrelu{names::cormorant_conv2d_dsp_prelu, Layout::dsp_prelu, false, false, true};
@@ -172,33 +172,32 @@ constexpr bool is_baseline(const Target& target) {
   return target.isa == Isa::scalar && (target.cpu->archive == "m0" || target.cpu->archive == "m23");
 }
 
-// One row of output, of exactly the rows that its window looks at.
+// One row of output, from exactly the rows that its window covers.
 constexpr bool is_row_of_window(const conv::Geometry& g) {
   return g.batch == 1 && g.groups == 1 && g.out_height == 1 && g.pad_top == 0 && g.dilation_width == 1 &&
          (g.kernel_height - 1U) * g.dilation_height + 1 == g.in_height;
 }
 constexpr bool has_small_rows(const conv::Geometry& g) { return std::uint32_t{g.kernel_width} * g.in_channels <= 16; }
-// Where the k-th element is in a patch that is stored column by column.
+// Index of the k-th element in a patch that is stored column by column.
 constexpr std::uint32_t place_by_columns(const conv::Geometry& g, std::uint32_t k) {
   if (has_small_rows(g)) return k;
   const std::uint32_t inputs = g.group_inputs(), pixel = k / inputs;
   return (pixel % g.kernel_width * g.kernel_height + pixel / g.kernel_width) * inputs + k % inputs;
 }
 
-// Kernels that leave groups to a variant of its own.
+// Kernels that leave groups to a separate variant.
 constexpr bool is_for_whole(const Variant& variant) {
   return !variant.grouped &&
          (variant.layout == Layout::dsp || variant.layout == Layout::dsp_wide || variant.layout == Layout::halves);
 }
 
-// Whether a variant computes a geometry: asked by prepack, and by load() of what it finds.
+// Whether a variant can compute a geometry: asked by prepack, and by load() about what it finds.
 constexpr bool is_computable(const Variant& variant, const conv::Geometry& g) {
   return conv::is_sound(g) && conv::has_sound_groups(g) && (!variant.pointwise || conv::is_one_pixel(g)) &&
          (!variant.by_columns || is_row_of_window(g)) && (!is_for_whole(variant) || g.groups == 1);
 }
 
-// Blocks of 4 pixels take 11 cycles per weight on M3, those of 3 take 10, and what is left of either are pixels that
-// take a block each.
+// Blocks of 4 pixels take 11 cycles per weight on M3, blocks of 3 take 10; leftover pixels take a block each.
 constexpr bool wastes_halves(const conv::Geometry& g) {
   const std::uint32_t pixels = g.out_pixels();
   return (pixels / 4 + pixels % 4) * 11 > (pixels / 3 + pixels % 3) * 10;
@@ -216,7 +215,7 @@ constexpr const Variant& choose_variant(const Target& target, const conv::Geomet
   if (target.isa == Isa::dsp) {
     if (is_grouped) return kDspGroups;
     if (target.optimize == Optimize::size) return kDspSmall;
-    // Doubled sums must fit 32 bits. M7 unpacks weights beside products, for nothing.
+    // Doubled sums must fit 32 bits. M7 unpacks weights alongside products, at no cost.
     const bool wide = target.optimize == Optimize::speed && target.cpu->archive != "m7" && conv::is_simple(rounding);
     return wide ? kDspWide : kDsp;
   }
@@ -232,7 +231,7 @@ constexpr const Variant& choose_prelu_variant(const Target& target, const conv::
   }
   return !is_grouped && wastes_halves(g) && !is_baseline(target) ? kScalarPrelu : kHalvesPrelu;
 }
-// Where weights forbid halves.
+// If the weights rule out halves.
 constexpr const Variant& variant_for_any_weights(const Target& target, bool is_sloped) {
   if (is_sloped) return is_baseline(target) ? kV6mPrelu : kScalarPrelu;
   return is_baseline(target) ? kV6m : kScalar;
@@ -322,9 +321,9 @@ struct Stream {
   [[nodiscard]] constexpr std::uint32_t negative_multiplier_index(std::uint32_t channel) const {
     return record(channel) + shifts_at() + round_up(2 * block(), 4) + lane(channel) * 4;
   }
-  // MVE shifts one way or the other. The others always shift right, by 1 where they shift left by one more than
-  // necessary: kernels then see by the left shift alone that a channel is no ordinary one. No shift to the right, or
-  // one beyond kMaxShift, marks channels that only plain loops compute.
+  // MVE shifts one way or the other. The others always shift right, by 1 if they shift left by one more than necessary:
+  // kernels then recognise such a channel by the left shift alone. No shift to the right, or one beyond kMaxShift,
+  // marks channels that only plain loops compute.
   [[nodiscard]] constexpr conv::Shifts stored_shifts(std::int32_t shift, bool is_general) const {
     return kind() == Layout::mve ? conv::split_shift(shift) : conv::marked_shift(shift, is_general);
   }
@@ -344,7 +343,7 @@ struct Stream {
     }
     return start + k;
   }
-  // What biases and weights are multiplied with before they are stored.
+  // What biases and weights are multiplied by before they are stored.
   [[nodiscard]] constexpr std::int32_t scale() const { return kind() == Layout::dsp_wide ? 2 : 1; }
   // What is added to a weight before it is stored.
   [[nodiscard]] constexpr std::int32_t weight_offset() const { return kind() == Layout::v6m ? 128 : 0; }
@@ -358,10 +357,12 @@ constexpr std::uint32_t pixels_of(Layout layout) {
 
 // How MVE finds its patches, the cheapest first.
 enum class Walk : std::uint8_t {
-  // Along the rows of the input, in place: the window is one row of neighbours. Only at the border patches are copied.
+  // Along the rows of the input, in place: the window is one row of neighbours. Patches are copied only at the image's
+  // edge.
   rows,
-  // Down the columns of the output, a stretch at a time: what the window sees of each input row is copied once, and the
-  // windows of successive pixels overlap in that copy. With a dilation of d these are d columns of every d-th row.
+  // Down the columns of the output, a stretch at a time: the part of each input row under the window is copied once,
+  // and the windows of successive pixels overlap in that copy. With a dilation of d these are d columns of every d-th
+  // row.
   columns,
   // Each patch is copied.
   pixels,
@@ -372,7 +373,8 @@ constexpr Walk walk_of(const conv::Geometry& g) {
   return g.out_height == 1 || (g.dilation_height != 1 && g.stride_height != 1) ? Walk::pixels : Walk::columns;
 }
 
-// Outputs of a stretch: as many as a small copy serves, but some, for their windows overlap; pairs are not split.
+// Outputs of a stretch: as many as a small copy serves, but at least a few, since their windows overlap; pairs are not
+// split.
 struct Stretch {
   std::uint32_t row;  // bytes that the window sees of a row
   std::uint32_t outputs;
@@ -392,8 +394,8 @@ struct Stretch {
   }
 };
 
-// The same along a row of the output: columns of the window one after another, or patch by patch where a row of it is
-// no longer than a vector. Small, since memory is what rows are for.
+// The same along a row of the output: columns of the window one after another, or patch by patch if a row of it is no
+// longer than a vector. Small, since computing by rows is meant to save memory.
 struct RowStretch {
   std::uint32_t step;  // bytes from a pixel's patch to the next one's
   std::uint32_t outputs;
@@ -410,13 +412,13 @@ struct RowStretch {
   }
 };
 
-// Groups look for the same pixels: of those of a block, where each tap stands, and a pixel of padding.
+// Groups read the same pixels: a table of the taps of a block's pixels, and a pixel of padding.
 constexpr CheckedSize tap_table_bytes(const Variant& variant, const conv::Geometry& g) {
   if (!variant.grouped || g.groups == 1) return 0U;
   return CheckedSize(4 * pixels_of(variant.layout)) * g.taps() + round_up(g.in_channels, 4);
 }
 
-// DSP widens bytes where they lie if each run of a patch is whole words; else it gathers them first.
+// DSP widens bytes in place if each run of a patch is whole words; else it gathers them first.
 constexpr std::uint32_t gathered_bytes(const conv::Geometry& g, std::uint32_t padded_patch) {
   return g.group_inputs() % 4 == 0 ? 0 : padded_patch;
 }
@@ -426,11 +428,11 @@ constexpr CheckedSize scratch_bytes(const Variant& variant, const conv::Geometry
   const std::uint32_t patch = Stream(variant.layout, g).padded_patch();
   switch (without_slopes(variant.layout)) {
     case Layout::mve:
-      // CPUs that know no MVE need not divide for it either.
+      // CPUs without MVE need not divide for it either.
       if constexpr (kHasLongMultiply) {
         switch (walk_of(g)) {
           case Walk::rows:
-            // Where 16 does not divide the patch whole vectors would leave the input at its end.
+            // If 16 does not divide the patch, whole vectors would run past the input's end.
             return variant.pointwise && patch == g.patch() ? 0U : patch;
           case Walk::columns:
             // Vectors read up to 15 bytes past the last patch, and are written up to 15 bytes past the last row.
@@ -455,12 +457,12 @@ constexpr CheckedSize scratch_bytes(const Variant& variant, const conv::Geometry
   return 4 * 4 * patch;
 }
 
-// The same where it may be a row's: apart, because most programs have none.
+// The same if it may be a row's: separate, because most programs have none.
 constexpr CheckedSize row_scratch_bytes(const Variant& variant, const conv::Geometry& g) {
   return variant.by_columns ? CheckedSize(RowStretch(g).bytes) : scratch_bytes(variant, g);
 }
 
-// What CMSIS-NN's arm_convolve_wrapper_s8_get_buffer_size says, which ExecuTorch's kernel requires to the byte.
+// What CMSIS-NN's arm_convolve_wrapper_s8_get_buffer_size returns, which ExecuTorch's kernel requires to the byte.
 // `padding` is symmetric here, and the weights' channels equal the input's unless the convolution is grouped.
 constexpr std::uint32_t upstream_scratch_bytes(Isa isa, const conv::Geometry& g, std::uint32_t kernel_channels) {
   const bool whole = kernel_channels == g.in_channels;
@@ -471,7 +473,7 @@ constexpr std::uint32_t upstream_scratch_bytes(Isa isa, const conv::Geometry& g,
   const bool is_row = g.in_height == 1 && g.kernel_height == 1 && g.dilation_width == 1 &&
                       std::uint32_t{g.stride_width} * g.in_channels % 4 == 0 && whole;
   if (isa != Isa::mve || !is_row) return general;
-  // One row: the window slides over the row with its padding attached, without a copy where there is none.
+  // One row: the window slides over the row with its padding attached, without a copy if there is none.
   const std::int32_t stride = g.stride_width;
   const std::int32_t pad = g.pad_left;
   const std::int32_t total_pad = (g.out_width - 1) * stride + g.kernel_width - g.in_width;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What lies around the DSP variants' inner loops: three pixels at a time, their patches widened, all channels.
-// Everything is a template over the loops, so that a variant that is compiled for size shares no function with others.
+// The code around the DSP variants' inner loops: three pixels at a time, their patches widened, all channels.
+// Everything is a template over the loops, so that a variant compiled for size shares no function with others.
 #pragma once
 
 #include <arm_acle.h>
@@ -26,7 +26,7 @@ struct DspConvolution {
     return word;
   }
 
-  // Bytes into their place among three patches of 16-bit elements.
+  // Writes bytes to their place among three patches of 16-bit elements.
   static std::uint32_t* widen(std::uint32_t* to, const std::int8_t* from, std::uint32_t quads) {
     for (; quads > 0; --quads, to += 6, from += 4) {
       const std::uint32_t four = load_word(from);
@@ -68,7 +68,7 @@ struct DspConvolution {
     return pair;
   }
 
-  // Of the group whose first channel is `first`.
+  // For the group whose first channel is `first`.
   static void put_group(const conv::Geometry& g, const std::int8_t* const* taps, std::uint32_t first, std::uint32_t* to,
                         std::int8_t* bytes) {
     const std::uint32_t inputs = g.group_inputs();
@@ -99,7 +99,7 @@ struct DspConvolution {
     return rounding == conv::Rounding::positive ? Loops::positive : Loops::right;
   }
 
-  // Pairs of channels, a channel that is left over in plain loops.
+  // Pairs of channels; an odd last channel in plain loops.
   static void compute(const conv::Header& header, conv::DspGemm gemm, const Stream& stream) {
     const std::uint32_t channels = gemm.channels;
     gemm.channels = channels / 2 * 2;
@@ -112,8 +112,8 @@ struct DspConvolution {
     Loops::plain(gemm);
   }
 
-  // Three pixels of a row at a time. A pixel alone is computed by all three places, which write to the same address:
-  // what stands in the other two does not matter as long as it is the same.
+  // Three pixels of a row at a time. A single pixel is computed in all three places, which write to the same address;
+  // the other two may hold anything, as long as it is the same.
   static void run(const Convolution& c) {
     const conv::Geometry& g = c.header.geometry;
     const Stream stream(Loops::kLayout, g);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Convolutions in float: ExecuTorch's portable operator for all kinds, depthwise, grouped and transposed ones too.
-// Tensors are in logical order, [N, C, H, W], of ExecuTorch's files also [N, C, W]; weights are [outputs, inputs /
-// groups, height, width], of a transposed convolution [inputs, outputs / groups, height, width].
+// Convolutions in float: ExecuTorch's portable operator for all kinds, including depthwise, grouped and transposed
+// ones. Tensors are in logical order, [N, C, H, W], in ExecuTorch's files also [N, C, W]; weights are [outputs, inputs
+// / groups, height, width], of a transposed convolution [inputs, outputs / groups, height, width].
 #pragma once
 
 namespace cormorant::ops::conv2d {

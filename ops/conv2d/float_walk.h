@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The way through a convolution in float, row by row of the result, for every kind of it and whatever computes a row.
+// Walks through a convolution in float, row by row of the result, for every kind of it and whatever computes a row.
 #pragma once
 
 #include "kernels/float_sums.h"
@@ -21,14 +21,14 @@ struct FloatPlan {
   bool has_steps = false;  // it is a SteppedFloatPlan
 };
 
-// Of ExecuTorch's files: tensors that are not all in logical order, channels-last ones above all.
+// From ExecuTorch's files: tensors that are not all in logical order, mostly channels-last ones.
 struct SteppedFloatPlan : FloatPlan {
   std::int32_t in_steps[4], weight_steps[4], out_steps[4];  // in elements, by logical dimension
 };
 
 Error load_convolution(Call& call);
 
-// Result by result, with the same sums.
+// One result at a time, with the same sums.
 void walk_stepped(const SteppedFloatPlan& p);
 
 inline FloatLine line_of(const FloatPlan& p, int axis, std::int32_t phase) {
@@ -45,7 +45,7 @@ inline FloatLine line_of(const FloatPlan& p, int axis, std::int32_t phase) {
     line.taps = p.kernel[axis];
     line.in_tap = dilation;
   } else {
-    // A tap takes place o to the input (o + padding - tap · dilation) / stride, if that is whole.
+    // A tap maps output o to the input (o + padding - tap · dilation) / stride, if that is an integer.
     line.first_out = phase;
     line.out_step = stride;
     line.count = (p.out_size[axis] - phase + stride - 1) / stride;

@@ -17,8 +17,8 @@ bool has_sizes(const Tensor& t, std::int32_t n, std::int32_t c, std::int32_t h, 
 
 bool is_aligned(const void* p, std::uintptr_t to) { return reinterpret_cast<std::uintptr_t>(p) % to == 0; }
 
-// All right shifts are 0 … −31 and all left shifts 0 … 31: no bit but the lowest five is set in any of the numbers that
-// they are once the right ones are negated.
+// All right shifts are 0 … −31 and all left shifts 0 … 31: once the right ones are negated, no bit but the lowest five
+// is set in any of them.
 bool has_sound_shifts(const PackedShape& shape, const std::uint8_t* stream) {
   std::uint32_t bits = 0;
   for (std::uint32_t i = 0; i < shape.blocks; ++i, stream += shape.block_bytes) {
@@ -140,7 +140,7 @@ Error plan_direct(Call& call, const DirectArguments& a, const Window& window) {
            is_aligned(t.data, 4);
   };
   call.require(is_activation(a.input) && is_activation(a.out), Error::unsupported);
-  // Four paddings are top, left, bottom and right. What follows the input is in the sizes of the result.
+  // Four paddings are top, left, bottom and right. Padding after the input follows from the sizes of the result.
   call.require(a.stride.count == 2 && (a.padding.count == 2 || a.padding.count == 4) && a.dilation.count == 2,
                Error::bad_value);
   call.require(a.input_offset >= -127 && a.input_offset <= 128, Error::bad_value);
@@ -176,7 +176,7 @@ Error plan_direct(Call& call, const DirectArguments& a, const Window& window) {
   const std::int32_t groups = window.group_channels > 0 ? g.in_channels / window.group_channels : 0;
   call.require(groups > 0 && groups * window.group_channels == g.in_channels && g.out_channels % groups == 0,
                Error::bad_shape);
-  if (call.error() != Error::ok) return call.error();  // there are as many shifts as channels of the output
+  if (call.error() != Error::ok) return call.error();  // there are as many shifts as output channels
   const auto* multipliers = a.multipliers.as<const std::int32_t>();
   const auto* shifts = a.shifts.as<const std::int32_t>();
   for (std::uint32_t i = 0; i < g.out_channels; ++i) {
@@ -212,7 +212,7 @@ void share_workspace(Call& call, const Variant& variant, conv::Direct& plan) {
   conv::Geometry g = plan.geometry;
   g.inputs_per_group = g.in_channels;
   if (plan.group_channels != g.in_channels || g.patch() > conv::kLargestRepackedPatch) return;
-  // Patches are made again for every pass, which wants some channels to serve.
+  // Patches are made again for every pass, so a pass should serve several channels.
   constexpr std::uint32_t kStreamBytes = 8192;
   const Stream stream(variant.layout, g);
   std::uint32_t pass = stream.block();

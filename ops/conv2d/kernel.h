@@ -26,7 +26,7 @@ struct Places {
   std::uint32_t row;
   std::uint32_t image;
 
-  // All pixels follow each other at the same distance.
+  // All pixels are equally far apart.
   [[nodiscard]] bool is_one_row(const conv::Geometry& g) const {
     return row == pixel * g.out_width && image == row * g.out_height;
   }
@@ -36,8 +36,7 @@ inline Places dense_places(const conv::Geometry& g, std::int8_t* out) {
   return {out, g.out_channels, row, row * g.out_height};
 }
 
-// A packed convolution. All but MVE only saturate: the whole output is to be
-// clamped, once.
+// A packed convolution. All but MVE only saturate: the caller clamps the whole output once.
 struct Convolution {
   const conv::Header& header;
   const std::uint8_t* stream;
@@ -55,7 +54,7 @@ inline Convolution convolution_of(const PackedPlan& plan) {
 [[gnu::noinline]] void convolve_scalar(const Convolution& c);
 [[gnu::noinline]] void convolve_v6m(const Convolution& c);
 
-// What a packed constant and its kernel need of memory, for a geometry.
+// The memory that a packed constant and its kernel need for a geometry.
 struct PackedShape {
   std::uint64_t stream_bytes;
   std::uint32_t scratch_bytes;  // CheckedSize::kOverflow: more than there is
@@ -65,13 +64,13 @@ struct PackedShape {
   std::uint32_t block;
   std::uint32_t shifts_at;
 };
-// Checks and plan of the packed form. `shape_of` is asked for the header's geometry only after `is_computable` accepted
-// it.
+// Checks and plan of the packed form. `shape_of` is called for the header's geometry only after `is_computable`
+// accepted it.
 Error load_packed(Call& call, bool (*is_computable)(const conv::Geometry&),
                   PackedShape (*shape_of)(const conv::Geometry&));
 // The packed shape of a variant for a geometry that it computes.
 PackedShape packed_shape(const Variant& variant, const conv::Geometry& geometry);
-// A header whose geometry `shape` is for, and the stream after it, of which `bytes` are there.
+// A header with the geometry that `shape` is for, followed by a stream of which `bytes` are there.
 bool is_sound_stream(const PackedShape& shape, const conv::Header& header, std::uint32_t bytes);
 bool is_activation(const Tensor& tensor);  // int8, channels-last
 
@@ -92,8 +91,8 @@ Error load_scalar_prelu(Call& call);
 Error load_v6m_prelu(Call& call);
 Error load_halves_prelu(Call& call);
 
-// cortex_m::quantized_conv2d.out on every instruction set: the plan is a conv::Direct. Without a variant constants are
-// read as they are; else they are laid out for it where there is room to.
+// cortex_m::quantized_conv2d.out on every instruction set: the plan is a conv::Direct. Without a variant, constants are
+// read as they are; else they are laid out for it if there is room.
 Error load_direct(Call& call);
 Error load_direct_nhwc(Call& call);
 template <const Variant& V>
@@ -108,9 +107,9 @@ extern template Error load_repacked_nhwc<kMveKxk>(Call& call);
 extern template Error load_repacked_nhwc<kDsp>(Call& call);
 extern template Error load_repacked_nhwc<kScalar>(Call& call);
 extern template Error load_repacked_nhwc<kV6m>(Call& call);
-// Room for the constants of some channels and for the packed kernel's scratch; none where there is not so much.
+// Room for the constants of some channels and for the packed kernel's scratch; none if there is too little.
 void share_workspace(Call& call, const Variant& variant, conv::Direct& plan);
-// The strictest rounding that all channels allow.
+// The fastest rounding that all channels allow.
 conv::Rounding rounding_of(const conv::Direct& plan);
 
 // What the two direct forms have in common: tensors, lists, offsets -> plan. `weight_channels` is the number of input

@@ -30,7 +30,7 @@ void execute_direct(const void* raw) {
 
 }  // namespace
 
-// As functions, or their loops stand in the code twice.
+// As functions, or their loops would be in the code twice.
 [[gnu::noinline]] void convolve_dsp(const Convolution& c) { DspConvolution<Bytes>::run(c); }
 [[gnu::noinline]] void convolve_dsp_groups(const Convolution& c) {
   if (c.header.geometry.groups == 1) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Layers with a PReLU in them. A file of its own, so that programs without are compiled as if it did not exist.
+// Layers with a PReLU. A separate file, so that programs without one are compiled as if it did not exist.
 #include "ops/conv2d/execute_dsp.h"
 
 namespace cormorant::ops::conv2d {

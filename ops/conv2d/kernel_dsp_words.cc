@@ -14,7 +14,7 @@ inline std::uint32_t load_pair(const std::int8_t* at) {  // at a whole element
   return pair;
 }
 
-// One patch into its place among three, pairs of elements side by side, filled up with zeros.
+// Writes one patch to its place among three, pairs of elements adjacent, padded with zeros.
 void put_patch(const conv::Geometry& bytes, const conv::Pixel& pixel, std::uint32_t first, std::uint32_t* to,
                std::uint32_t elements) {
   const std::uint32_t* const end = to + elements / 2 * 3;

@@ -41,7 +41,7 @@ void execute_direct(const void* raw) {
   }
 }
 
-// Vectors of a row of weights to where its channel has them.
+// Copies vectors of a row of weights to their channel's places.
 std::int32_t put_row(std::uint8_t* to, std::uint32_t lane, const std::int8_t* from, std::uint32_t step,
                      std::uint32_t count) {
   if (step != 1) return put_weights<Layout::mve>(to, lane, from, step, count);

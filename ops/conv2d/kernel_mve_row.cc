@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One row of output from the rows under its window, for images that are computed row by row. A file of its own, so that
-// programs without such rows are compiled as if it did not exist.
+// One row of output from the rows under its window, for images computed row by row. A separate file, so that programs
+// without such rows are compiled as if it did not exist.
 #include <arm_mve.h>
 
 #include "kernels/move.h"
@@ -11,7 +11,7 @@
 namespace cormorant::ops::conv2d {
 namespace {
 
-// Whose copies of the walk's pieces this file has.
+// Gives this file its own copies of the walk's functions.
 struct Rows {
   static constexpr Layout kLayout = Layout::mve;
   static void compute(const conv::MveGemm& gemm, std::uint32_t channels, std::uint32_t block_bytes) {
@@ -25,7 +25,7 @@ struct RowsWithSlopes {
   }
 };
 
-// What the window sees of the columns from x = left on, one behind the other.
+// The part of the columns from x = left on that is under the window, one column after another.
 template <class Loops>
 void copy_columns(const Convolution& c, std::int32_t left, std::uint32_t columns) {
   const conv::Geometry& g = c.header.geometry;
@@ -33,7 +33,7 @@ void copy_columns(const Convolution& c, std::int32_t left, std::uint32_t columns
   const std::uint32_t column = channels * g.kernel_height;
   std::uint32_t before = left < 0 ? static_cast<std::uint32_t>(-left) : 0;
   if (before > columns) before = columns;
-  const std::int32_t inside = g.in_width - left;  // > 0 where a column lies inside
+  const std::int32_t inside = g.in_width - left;  // > 0 if a column is inside
   std::uint32_t until = inside <= 0 ? 0 : static_cast<std::uint32_t>(inside);
   if (until > columns) until = columns;
   if (until < before) until = before;
@@ -47,7 +47,7 @@ void copy_columns(const Convolution& c, std::int32_t left, std::uint32_t columns
   if (until != columns) fill_bytes_mve(c.scratch + until * column, c.header.pad_value, (columns - until) * column);
 }
 
-// Patches of `count` pixels whose windows lie inside of the image, the first one's at `from`. Three rows, as most have,
+// Patches of `count` pixels whose windows are inside the image, the first one's at `from`. Three rows, the usual case,
 // without a loop.
 template <class Loops>
 void copy_inside(const conv::Geometry& g, const std::int8_t* from, std::int8_t* patch, std::uint32_t count,
@@ -79,7 +79,7 @@ void copy_inside(const conv::Geometry& g, const std::int8_t* from, std::int8_t* 
 }
 
 // Patches of `count` pixels from x = left on, whose rows are no longer than a vector: each row is written as a whole
-// one, and what it spoils of the bytes behind it the next one mends.
+// vector, and the next one overwrites the excess.
 template <class Loops>
 void copy_patches(const Convolution& c, std::int32_t left, std::uint32_t count, std::uint32_t patch_step) {
   const conv::Geometry& g = c.header.geometry;
@@ -110,7 +110,8 @@ void copy_patches(const Convolution& c, std::int32_t left, std::uint32_t count, 
   }
 }
 
-// A stretch at a time. Windows of successive pixels overlap in the copy of their columns; small ones are copied each.
+// A stretch at a time. Windows of successive pixels overlap in the copy of their columns; small ones are copied
+// individually.
 template <class Loops>
 void execute_row(const void* raw) {
   const Convolution c = convolution_of(*static_cast<const PackedPlan*>(raw));

@@ -16,8 +16,7 @@ struct InWords : Convolution {
 };
 
 struct Words {
-  // Pairs of pixels, all channels of a group. Channels behind the last whole block of four take a detour over the
-  // stack.
+  // Pairs of pixels, all channels of a group. Channels after the last whole block of four take a detour via the stack.
   static void compute(conv::MveGemm gemm, std::uint32_t bytes, std::uint32_t block_bytes) {
     const std::uint32_t channels = bytes / 2;
     gemm.blocks = channels / 4;
@@ -74,7 +73,7 @@ void execute_mve(const void* raw) {
 namespace cormorant::ops::conv2d {
 namespace {
 
-// 32 weights at a time: the lower and the upper halves, four bytes of each in turn. What is left over in words.
+// 32 weights at a time: the lower and the upper halves, four bytes of each in turn. The rest goes word by word.
 void unpack_vectors(std::uint8_t* to, const std::uint8_t* from, std::uint32_t bytes) {
   const std::uint32_t vectors = bytes / 16;
   if (vectors != 0) {

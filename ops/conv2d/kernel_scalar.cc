@@ -8,8 +8,8 @@
 namespace cormorant::ops::conv2d {
 namespace {
 
-// One patch into its place among N patches of words, filled up with zeros; the sum of its elements. `Compute`: whose
-// copy of it this is.
+// Writes one patch to its place among N patches of words, padded with zeros; returns the sum of its elements. `Compute`
+// gives each caller its own copy.
 template <std::uint32_t N, class Compute>
 std::int32_t put_patch(const conv::Header& header, const conv::Pixel& pixel, std::uint32_t first, std::int32_t* to,
                        std::uint32_t elements) {
@@ -24,7 +24,7 @@ std::int32_t put_patch(const conv::Header& header, const conv::Pixel& pixel, std
       for (; count > 0; --count, at += N, sum += value) *at = value;
     } else {
       for (; count >= 4; count -= 4, at += 4 * N, from += 4) {
-        // One after the other: ARMv6-M has no registers for four.
+        // One after another: ARMv6-M lacks the registers for four.
         sum += at[0] = from[0];
         sum += at[N] = from[1];
         sum += at[2 * N] = from[2];
@@ -43,7 +43,7 @@ std::int32_t put_patch(const conv::Header& header, const conv::Pixel& pixel, std
   return sum_of_all;
 }
 
-// Blocks of N pixels, group by group. A pixel alone is computed N times and written to the same place.
+// Blocks of N pixels, group by group. A single pixel is computed N times and written to the same place.
 template <std::uint32_t N, class Gemm, class Compute>
 void convolve(const Convolution& c, const Stream& stream, Gemm& gemm, Compute compute) {
   const conv::Geometry& g = c.header.geometry;
@@ -64,7 +64,7 @@ void convolve(const Convolution& c, const Stream& stream, Gemm& gemm, Compute co
   });
 }
 
-// Two patches into their place among the words of four pixels, filled up with zeros.
+// Writes two patches to their place among the words of four pixels, padded with zeros.
 void put_halves(const conv::Header& header, const conv::Pixel& low, const conv::Pixel& high, std::int32_t* to,
                 std::uint32_t elements) {
   const conv::Geometry& g = header.geometry;
@@ -109,7 +109,7 @@ void put_halves(const conv::Header& header, const conv::Pixel& low, const conv::
   for (; next < end; next += 2) *next = 0;
 }
 
-// The same of a group's channels.
+// The same for a group's channels.
 void put_group_halves(const conv::Geometry& g, const std::int8_t* const* low, const std::int8_t* const* high,
                       std::uint32_t first, std::int32_t* to, std::uint32_t elements) {
   const std::int32_t* const end = to + 2 * elements;
@@ -208,7 +208,7 @@ auto pairs_loop_for(conv::Rounding rounding) {
 
 auto prelu_loop_for(conv::Rounding /*any*/) { return conv::cormorant_conv_gemm_prelu_scalar; }
 
-// The pairs of channels in assembly, a channel that is left over not.
+// Pairs of channels in assembly, an odd last channel in plain loops.
 template <auto kPlain, auto kLoopFor>
 void compute_pairs(conv::ScalarGemm gemm, const Stream& stream) {
   const std::uint32_t channels = gemm.channels;

@@ -7,7 +7,7 @@
 namespace cormorant::ops::conv2d::words {
 namespace {
 
-// One patch into its place among N patches of 32-bit integers, filled up with zeros; the sum of its elements.
+// Writes one patch to its place among N patches of 32-bit integers, padded with zeros; returns the sum of its elements.
 template <std::uint32_t N>
 std::int32_t put_patch(const conv::Geometry& bytes, const conv::Pixel& pixel, std::uint32_t first, std::int32_t* to,
                        std::uint32_t elements) {

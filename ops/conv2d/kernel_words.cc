@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The general convolution of 16-bit activations: sums of 64 bits, any factor, on any CPU. Stretches whose sums fit 32
-// bits are added up in 32 bits: up to 512 products of at most 2^15 · 128 do. And what loading convolutions with 4-bit
-// weights checks: firmware without either links nothing of this file.
+// The general convolution of 16-bit activations: 64-bit sums, any factor, on any CPU. Stretches whose sums fit 32 bits
+// are summed in 32 bits: up to 512 products of at most 2^15 · 128. Also the checks of loading convolutions with 4-bit
+// weights: firmware without either links nothing of this file.
 #include <cstring>
 
 #include "kernels/conv_patch.h"
@@ -71,7 +71,7 @@ std::uint32_t scratch_bytes_of(const conv::Geometry& g) {
   return scratch_bytes(L, g).value();
 }
 
-// Every n is such that 64 bits can be shifted by it; of the packed form it is 16 … 32.
+// 64 bits can be shifted by every n; in the packed form it is 16 … 32.
 bool has_sound_shifts(const Stream& stream, const std::uint8_t* record, std::int32_t low, std::int32_t high) {
   for (std::uint32_t i = stream.blocks(); i > 0; --i, record += stream.block_bytes()) {
     Factor factor;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Convolution with weights of 4 bits, two to a byte in flash (4w8a): what compiler and kernels agree on. A record is
-// that of the variant for bytes (conv2d.h) except for its weights: of eight, the first four are the lower halves of
-// four bytes, the others the upper ones, filled up to eights. The kernel unpacks the records of some channels into
-// scratch and computes these channels of all pixels by the loops for bytes, then come the next ones: a weight is
-// unpacked once, and serves every pixel.
+// Convolution with 4-bit weights, two to a byte in flash (4w8a): what compiler and kernels agree on. A record is that
+// of the variant for bytes (conv2d.h) except for its weights: of eight, the first four are the lower halves of four
+// bytes, the others the upper halves, padded to multiples of eight. The kernel unpacks the records of some channels
+// into scratch and computes these channels of all pixels with the loops for bytes, then continues with the next ones: a
+// weight is unpacked once and serves every pixel.
 #pragma once
 
 #include "ops/conv2d/conv2d.h"
@@ -37,8 +37,8 @@ struct Stream {
   constexpr Stream(const Variant& variant, const conv::Geometry& g)
       : bytes(variant.bytes.layout, g), room(room_for(g)) {}
 
-  // For unpacked records: as much as the layer's images take, so that it is not for these that a small network needs
-  // several times its memory; with more, fewer passes copy patches.
+  // For unpacked records: as much as the layer's images take, so that they do not multiply a small network's memory;
+  // with more, fewer passes copy patches.
   static constexpr std::uint32_t room_for(const conv::Geometry& g) {
     constexpr std::uint32_t kLeast = 512, kMost = 8192;
     const auto image = [](std::uint32_t channels, std::uint32_t width, std::uint32_t height) {
@@ -56,7 +56,7 @@ struct Stream {
     return bytes.block_bytes() - weights() + packed_weights();
   }
   [[nodiscard]] constexpr std::uint64_t total() const { return wide_product(bytes.blocks(), block_bytes()); }
-  // Shifts precede the weights except for MVE.
+  // Shifts precede the weights except on MVE.
   [[nodiscard]] constexpr std::uint32_t shifts_at() const {
     const std::uint32_t at = bytes.shifts_at();
     return at < bytes.weights_at() ? at : at - weights() + packed_weights();
@@ -67,17 +67,16 @@ struct Stream {
     while (blocks < bytes.blocks() && (blocks + 1) * bytes.block_bytes() <= room) ++blocks;
     return blocks;
   }
-  // The last eight weights may reach beyond their record.
+  // The last eight weights may extend past their record.
   [[nodiscard]] constexpr std::uint32_t pass_bytes() const { return round_up(pass() * bytes.block_bytes() + 8, 16); }
 };
 
-// The unpacked records, then what the kernel for bytes wants.
+// The unpacked records, then what the kernel for bytes needs.
 constexpr CheckedSize scratch_bytes(const Variant& variant, const conv::Geometry& g) {
   return CheckedSize(Stream(variant, g).pass_bytes()) + conv2d::scratch_bytes(variant.bytes, g);
 }
 
-// Four weights of four bits, one in each byte, as bytes in two's complement; with an offset of 128 without the last
-// step.
+// Four 4-bit weights, one in each byte, as bytes in two's complement; with an offset of 128, without the last step.
 constexpr std::uint32_t with_offset(std::uint32_t four) { return (four ^ 0x08080808U) + 0x78787878U; }
 constexpr std::uint32_t as_bytes(std::uint32_t four) { return with_offset(four) ^ 0x80808080U; }
 

@@ -48,8 +48,7 @@ template <auto Unpack>
   }
 }
 
-// All but MVE only saturate: the whole output is to be clamped, once.
-// Part of its caller, for the stack's sake.
+// All but MVE only saturate: the caller clamps the whole output once. Inlined, to save stack.
 template <const Variant& V, auto Convolve, auto Unpack>
 [[gnu::always_inline]] inline void convolve(const PackedPlan& plan) {
   conv::Header header = *plan.header;

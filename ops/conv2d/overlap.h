@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// In which order the packed kernels of conv2d read and write (kernels/conv_overlap.h): what allows an output to cover
-// its input. The host's references compute pixel by pixel, which all of these contain.
+// In which order the packed kernels of conv2d read and write (kernels/conv_overlap.h), which decides whether an output
+// may cover its input. The host's references compute pixel by pixel, which every order here allows for.
 #pragma once
 
 #include <optional>
@@ -16,7 +16,7 @@ constexpr std::optional<conv::Order> order_of(const Variant& variant, const conv
   if (without_slopes(variant.layout) != Layout::mve) return conv::Order{pixels_of(variant.layout), 0};
   switch (variant.pointwise ? Walk::rows : walk_of(g)) {
     case Walk::rows:
-      // Groups, and channels past the last four, are rounds of their own over a row.
+      // Groups, and channels past the last four, each take a separate pass over a row.
       if (g.groups != 1 || g.out_channels % 4 != 0) return std::nullopt;
       return conv::Order{2, 0};
     case Walk::columns:

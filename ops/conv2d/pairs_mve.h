@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Pairs of pixels for MVE's inner loop. Static, not inline: each of the files that include it has its own, and is
+// Pairs of pixels for MVE's inner loop. Static, not inline: each file that includes it has its own copy, and is
 // compiled as if the others did not exist.
 #pragma once
 
@@ -9,8 +9,8 @@
 
 namespace cormorant::ops::conv2d {
 
-// Pairs of pixels, all channels of a group. Channels behind the last whole block of four take a detour over the stack.
-// Uses up the gemm.
+// Pairs of pixels, all channels of a group. Channels after the last whole block of four take a detour via the stack.
+// Changes the gemm.
 template <auto kGemm>
 [[gnu::always_inline]] inline void compute_by(conv::MveGemm& gemm, std::uint32_t channels, std::uint32_t block_bytes) {
   gemm.blocks = channels / 4;
@@ -55,7 +55,7 @@ static conv::MveGemm gemm_of(const Convolution& c) {
           .output = conv::output_of(c.header)};
 }
 
-// One row by its own walk: kernel_mve_row.cc.
+// One row has its own walk: kernel_mve_row.cc.
 void execute_mve_row(const void* plan);
 void execute_mve_row_prelu(const void* plan);
 // Layers with slopes: kernel_mve_prelu.cc.

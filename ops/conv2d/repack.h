@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Programs of other compilers, and those for any CPU, bring constants as ExecuTorch lays them out. The packed kernels
-// are several times faster than what can be made of these directly, and laying a weight out takes a few instructions,
-// once per inference, while it serves every pixel. So it is done while executing, for as many channels at a time as the
-// workspace holds: the packed kernel computes these channels of all pixels, then come the next ones.
+// Programs of other compilers, and those for any CPU, have constants as ExecuTorch lays them out. The packed kernels
+// are several times faster than anything that reads these directly, and laying a weight out takes a few instructions,
+// once per inference, while it serves every pixel. So it is done during execution, for as many channels at a time as
+// the workspace holds: the packed kernel computes these channels of all pixels, then the next ones follow.
 #pragma once
 
 #include "ops/conv2d/kernel.h"
@@ -37,7 +37,7 @@ inline conv::Header header_of(const conv::Direct& d) {
   return header;
 }
 
-// A channel's weights, byte by byte, where its record has them; their sum.
+// Writes a channel's weights, byte by byte, to their place in its record; returns their sum.
 template <Layout kLayout>
 std::int32_t put_weights(std::uint8_t* to, std::uint32_t lane, const std::int8_t* from, std::uint32_t step,
                          std::uint32_t count) {
@@ -59,9 +59,8 @@ std::int32_t put_weights(std::uint8_t* to, std::uint32_t lane, const std::int8_t
   return sum;
 }
 
-// `count` channels from `first` on. clear(at, bytes) sets bytes to zero: patches are filled up with elements that have
-// no weight, and blocks with channels that are not needed. Kept out of line: the caller's frame is beneath the
-// kernel's.
+// `count` channels from `first` on. clear(at, bytes) sets bytes to zero: patches are padded with elements that have no
+// weight, and blocks with channels that are not needed. Kept out of line: the caller's frame is beneath the kernel's.
 template <Layout kLayout, auto Put, class Clear>
 [[gnu::noinline]] void repack(const conv::Direct& d, const Weights& weights, const Stream& stream, std::uint32_t first,
                               std::uint32_t count, Clear clear) {
@@ -82,7 +81,7 @@ template <Layout kLayout, auto Put, class Clear>
   }
 }
 
-// The functions are template arguments, not pointers: the stack's bound then knows whom this calls.
+// The functions are template arguments, not pointers, so that the stack analysis knows what this calls.
 template <Layout kLayout, auto Convolve, auto Put, class Clear>
 void convolve_repacked(const conv::Direct& d, const Weights& weights, Clear clear) {
   conv::Header header = header_of(d);
@@ -104,7 +103,7 @@ void convolve_repacked(const conv::Direct& d, const Weights& weights, Clear clea
 }
 
 inline Weights ohwi_of(const conv::Direct& d) { return {d.weights, d.geometry.taps() * d.group_channels, 1}; }
-// Of a depthwise convolution of one input channel, which is an ordinary one.
+// For a depthwise convolution of one input channel, which is an ordinary one.
 inline Weights hwo_of(const conv::Direct& d) { return {d.weights, 1, d.geometry.out_channels}; }
 
 // The convolution of a plan that has a workspace. All but MVE clamp the whole output.

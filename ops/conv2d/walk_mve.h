@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How MVE convolutions find their patches (Walk in conv2d.h): templates over the loops behind, whose elements are
-// bytes, or words of which the geometry counts the bytes. Loops has
+// How MVE convolutions find their patches (Walk in conv2d.h): templates over the inner loops, whose elements are bytes,
+// or words of which the geometry counts the bytes. Loops has
 //   compute(gemm, bytes, block_bytes)   pairs of pixels, all channels of a group, whose outputs are so many bytes
 //   gemm_of(convolution)                all that does not change from pixel to pixel
 //   stream_of(geometry)                 with block_bytes() and group_bytes()
-// and is of the file that uses it, so that each file's copies are its own.
+// and is local to the file that uses it, so that each file has its own copies.
 #pragma once
 
 #include <arm_mve.h>
@@ -17,15 +17,15 @@
 
 namespace cormorant::ops::conv2d {
 
-// One row of output, of a window that is one row of neighbours: those of its pixels that see no border in place.
+// One row of output, for a window that is one row of neighbours; pixels away from the image's edge are read in place.
 template <class Loops>
 struct Row {
   const Convolution& c;
   conv::MveGemm gemm;
   std::uint32_t block_bytes;
-  const std::int8_t* input;  // null: outside of the image
+  const std::int8_t* input;  // null: outside the image
   std::int8_t* out;
-  const std::int8_t* last_whole;  // from here on whole vectors would leave the input
+  const std::int8_t* last_whole;  // from here on whole vectors would run past the input
 
   void patch(std::int32_t left) const {
     const conv::Geometry& g = c.header.geometry;
@@ -61,7 +61,7 @@ struct Row {
     const std::uint32_t step = std::uint32_t{g.stride_width} * g.in_channels;
     const std::int8_t* at = input + (first * g.stride_width - g.pad_left) * g.in_channels;
     gemm.pairs = count / 2;
-    // In an input shorter than a vector `last_whole` lies before its first pixel.
+    // In an input shorter than a vector `last_whole` is before its first pixel.
     while (gemm.pairs > 0 && at + (2 * gemm.pairs - 1) * step > last_whole) --gemm.pairs;
     if (gemm.pairs > 0) {
       gemm.patch0 = at;
@@ -84,8 +84,8 @@ struct Row {
   }
 };
 
-// Output rows whose input pixels follow each other at equal distances are one row: all of them, where the window is a
-// pixel and the stride is 1.
+// Output rows whose input pixels are equally far apart are one row: all of them, if the window is a pixel and the
+// stride is 1.
 template <class Loops>
 void by_rows(const Convolution& c) {
   const conv::Geometry& g = c.header.geometry;
@@ -95,7 +95,7 @@ void by_rows(const Convolution& c) {
   Row<Loops> row{c, Loops::gemm_of(c), stream.block_bytes(), nullptr, nullptr, nullptr};
   row.last_whole = end - 16 * row.gemm.chunks;
   const bool one_row = conv::is_pointwise(g) && c.places.is_one_row(g);
-  // Pixels before `first` see the left border, those from `last` on the right one.
+  // Pixels before `first` see the left edge, those from `last` on the right one.
   const std::uint32_t columns = one_row ? g.out_pixels() : g.out_width;
   std::uint32_t first = (std::uint32_t{g.pad_left} + g.stride_width - 1) / g.stride_width;
   if (first > columns) first = columns;
@@ -125,8 +125,8 @@ void by_rows(const Convolution& c) {
   }
 }
 
-// `rows` runs of `count` bytes, `stride` apart, packed without gaps. Short ones are written as whole vectors: what one
-// spoils of the 15 bytes behind it the next one mends.
+// `rows` runs of `count` bytes, `stride` apart, packed without gaps. Short ones are written as whole vectors: the next
+// one overwrites up to 15 excess bytes.
 template <class Loops>
 void copy_rows(std::int8_t* to, const std::int8_t* from, std::uint32_t rows, std::uint32_t count,
                std::uint32_t stride) {
@@ -135,7 +135,7 @@ void copy_rows(std::int8_t* to, const std::int8_t* from, std::uint32_t rows, std
     for (; rows > 0; --rows, to += count, from += stride) vstrbq_s8(to, vldrbq_z_s8(from, lanes));
     return;
   }
-  // Pointers go on by whole vectors; so they are set back behind each row.
+  // Pointers advance by whole vectors, so they are set back after each row.
   const std::uint32_t vectors = (count + 15) / 16 * 16;
   asm volatile(
       "1: wlstp.8 lr, %[count], 3f\n"
@@ -151,7 +151,7 @@ void copy_rows(std::int8_t* to, const std::int8_t* from, std::uint32_t rows, std
       : "q0", "lr", "cc", "memory");
 }
 
-// The same to places `to_stride` apart, of which nothing else is written.
+// The same to addresses `to_stride` apart; nothing between them is written.
 template <class Loops>
 void copy_taps(std::int8_t* to, const std::int8_t* from, std::uint32_t rows, std::uint32_t count,
                std::uint32_t to_stride, std::uint32_t stride) {
@@ -165,7 +165,7 @@ void copy_taps(std::int8_t* to, const std::int8_t* from, std::uint32_t rows, std
   }
 }
 
-// What the window sees of a group's column from x = left on: `rows` rows, of which the first is y = top.
+// Copies the part of a group's column from x = left on that is under the window: `rows` rows, starting at y = top.
 template <class Loops>
 void copy_column(const Convolution& c, const std::int8_t* image, std::int32_t top, std::int32_t left,
                  std::uint32_t rows) {
@@ -176,7 +176,7 @@ void copy_column(const Convolution& c, const std::int8_t* image, std::int32_t to
   const std::uint32_t step = g.dilation_height;
   std::uint32_t above = top >= 0 ? 0 : (static_cast<std::uint32_t>(-top) + step - 1) / step;
   if (above > rows) above = rows;
-  const std::int32_t below = g.in_height - top;  // > 0 where a row lies inside
+  const std::int32_t below = g.in_height - top;  // > 0 if a row is inside
   std::uint32_t until = below <= 0 ? 0 : (static_cast<std::uint32_t>(below) + step - 1) / step;
   if (until > rows) until = rows;
   if (until < above) until = above;

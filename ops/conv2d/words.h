@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Convolution with activations of 16 bits and weights of 8 (8w16a): what compiler and kernels agree on. Linear layers
-// are such convolutions, too. The arithmetic is that of TFLite's int16x8 reference: a sum of 64 bits, then
+// Convolution with 16-bit activations and 8-bit weights (8w16a): what compiler and kernels agree on. Linear layers are
+// such convolutions, too. The arithmetic is that of TFLite's int16x8 reference: a 64-bit sum, then
 //     m' = multiplier < 0x7FFF0000 ? (multiplier + 2^15) >> 16 : 0x7FFF,  n = 15 − shift
 //     result = clamp((sum · m' + 2^(n − 1)) >> n)
 // Zero points are 0, so padding is 0 and no offset is folded.
 //
-// Where no sum can leave 32 bits and 16 <= n <= 32, which the compiler sees in the weights, packed kernels compute the
+// If no sum can leave 32 bits and 16 <= n <= 32, which the compiler sees from the weights, packed kernels compute the
 // same with 32 bits: with q = m' · 2^(32 − n) the result is the upper half of sum · q, rounded, which is one
-// instruction on DSP (SMMULR) and MVE (VRMULH). All else is computed by cormorant::conv2d.words, on any CPU.
+// instruction on DSP (SMMULR) and MVE (VRMULH). Everything else is computed by cormorant::conv2d.words, on any CPU.
 //
 // A packed constant is a header and a stream of records, one per block of channels of a group:
 //   words          bias int64, m' int32, n int32, weights as they are (ky, kx, channel), padded to 4
@@ -53,7 +53,7 @@ constexpr const Variant& fast_variant(const Target& target) {
   return is_baseline(target) ? kV6m : kScalar;
 }
 
-// Of m', as n says; the packed kernels' q is m' · 2^(32 − n).
+// m' and n; the packed kernels' q is m' · 2^(32 − n).
 struct Factor {
   std::int32_t multiplier;
   std::int32_t shift;  // n
@@ -71,7 +71,7 @@ constexpr std::int64_t rescaled(std::int64_t sum, const Factor& f) {
   return (sum * f.multiplier + (std::int64_t{1} << (f.shift - 1))) >> f.shift;
 }
 
-// The same image with bytes for channels: patches are copied, and pixels found, by the loops for bytes.
+// The same image with bytes as channels: the loops for bytes copy patches and find pixels.
 constexpr conv::Geometry in_bytes(const conv::Geometry& g) {
   conv::Geometry bytes = g;
   bytes.in_channels = static_cast<std::uint16_t>(2 * g.in_channels);
@@ -105,7 +105,7 @@ struct Stream {
   [[nodiscard]] constexpr std::uint32_t padded_patch() const {
     return round_up(patch, layout == Layout::mve ? 8 : layout == Layout::scalar ? 2 : 4);
   }
-  // Before the weights: biases, and except for MVE the factors.
+  // Before the weights: biases and, except on MVE, the factors.
   [[nodiscard]] constexpr std::uint32_t weights_at() const {
     switch (layout) {
       case Layout::plain:

@@ -17,7 +17,7 @@ struct Plan {
   [[nodiscard]] const std::uint8_t* stream() const { return reinterpret_cast<const std::uint8_t*>(header + 1); }
 };
 
-// A tensor of 16 bits, channels-last, of these sizes.
+// Whether a tensor is 16-bit, channels-last, of these sizes.
 bool is_image(const Tensor& tensor, std::int32_t batch, std::int32_t height, std::int32_t width, std::int32_t channels);
 // What all forms check: tensors, header and size of the stream. Null after a failure.
 Plan* load_packed(Call& call, bool (*is_computable)(const conv::Geometry&),
@@ -44,7 +44,7 @@ inline Convolution convolution_in_bytes(const Plan& plan, const conv::Header& he
 inline std::int16_t clamped(std::int32_t value, std::int32_t low, std::int32_t high) {
   return static_cast<std::int16_t>(clamp(value, low, high));
 }
-// Loops saturate to int16, or where the least is 0 to 15 bits: all but other ranges.
+// Loops saturate to int16, or to 15 bits if the minimum is 0: other ranges need a clamp.
 inline bool is_saturated(const Header& header) {
   return header.activation_max == 32767 && (header.activation_min == -32768 || header.activation_min == 0);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Copies, as ExecuTorch's compiler writes them where ours shares the memory: the same elements in the same shape,
-// perhaps in another memory order, or with dimensions of size 1 put in or taken out. No node of our own compiler
+// perhaps in another memory order, or with dimensions of size 1 inserted or removed. No node of our own compiler
 // becomes one; they are here for files of other compilers.
 #pragma once
 

@@ -5,9 +5,9 @@
 //   cormorant::depthwise_conv2d.<variant>      one packed constant
 //
 // Channels are adjacent in NHWC, so kernels compute a block of channels of one pixel at a time, tap by tap, straight
-// from the input. Padding reads a pixel of the input's zero point in scratch, to which taps outside the input point.
-// With several outputs per input channel the rows under the window are spread out in scratch first, every byte as often
-// as it has outputs. A packed constant is conv2d's header and one record per block of channels:
+// from the input. Taps outside the input point to a pixel of zero points in scratch. With several outputs per input
+// channel the rows under the window are first spread out in scratch, each byte once per output. A packed constant is
+// conv2d's header and one record per block of channels:
 //   bias[block] int32, weights[taps][block] int8, multiplier[block] int32, right shift[block] int8, left shift[block]
 //   int8
 #pragma once
@@ -20,7 +20,7 @@
 #include "ops/kernel_list.h"
 #include "target/target.h"
 
-// _nhwc is the same where layout is written out: input and out are logically N, H, W, C.
+// _nhwc is the same with explicit layout: input and out are logically N, H, W, C.
 #define CORMORANT_DEPTHWISE_CONV2D_KERNELS(OURS, THEIRS, FOREIGN)                                                      \
   THEIRS(cortex_m, quantized_depthwise_conv2d, out, scalar_dsp_mve, load_upstream, execute_direct, w8a8,               \
          QuantizedDepthwiseConv2d)                                                                                     \
@@ -85,7 +85,7 @@ enum class Layout : std::uint8_t {
   quad,  // blocks of 4
   // Blocks of 4, taps in pairs (kernels/conv_depthwise.h).
   dsp,
-  dsp_wide,  // as 16-bit integers; these and the biases doubled, which spares requantization doubling the sum
+  dsp_wide,  // as 16-bit integers; these and the biases doubled, so that requantization need not double the sum
 };
 
 struct Variant {
@@ -110,7 +110,7 @@ constexpr std::uint32_t multiplier_of(const conv::Geometry& g) {
   return g.out_channels == g.in_channels ? 1 : g.outputs_per_group;
 }
 
-// Whether a variant computes a geometry: asked by prepack, and by load() of what it finds.
+// Whether a variant can compute a geometry: asked by prepack, and by load() about what it finds.
 constexpr bool is_computable(const Variant& variant, const conv::Geometry& g) {
   if (!conv::is_sound(g) || g.groups != 1 || multiplier_of(g) * g.in_channels != g.out_channels) return false;
   if (!variant.is_3x3) return true;
@@ -135,16 +135,15 @@ constexpr const Variant& choose_variant(const Target& target, const conv::Geomet
   return is_computable(kMve3x3Narrow, g) ? kMve3x3Narrow : is_computable(kMve3x3, g) ? kMve3x3 : kMveKxk;
 }
 
-// MVE 3×3 walks along rows, or down columns where these are longer: each line's ends are computed one by one. Vectors
-// that write beyond their pixel spoil the next one of the row, so that columns want whole vectors of channels.
+// MVE 3×3 walks along rows, or down columns if these are longer: each line's ends are computed one by one. Vectors that
+// write past their pixel overwrite the next one of the row, so columns need whole vectors of channels.
 constexpr bool walks_columns(const Variant& variant, const conv::Geometry& g) {
   return variant.is_3x3 && !variant.is_narrow && g.out_height > g.out_width && g.in_channels % 16 == 0 &&
          g.out_channels == g.in_channels;
 }
 
-// The packed stream after the header. In vectors of several pixels
-// `channels` counts to 16 and channel c is at c, c + C, c + 2 C,
-// …
+// The packed stream after the header. In vectors of several pixels `channels` counts to 16 and channel c is at c, c +
+// C, c + 2 C, …
 struct Stream {
   Layout layout;
   std::uint32_t taps;
@@ -167,7 +166,7 @@ struct Stream {
     return channel / block() * block_bytes();
   }
 
-  // Place of a channel's parameters in its block. VMULLB takes the even bytes, VMULLT the odd ones; of the 16-bit
+  // Index of a channel's parameters in its block. VMULLB takes the even bytes, VMULLT the odd ones; of the 16-bit
   // products VMOVLB takes the even ones, VMOVLT the odd ones: channels 0 4 8 12, 2 6 10 14, 1 5 9 13, 3 7 11 15.
   [[nodiscard]] constexpr std::uint32_t slot(std::uint32_t channel) const {
     const std::uint32_t c = channel % block();
@@ -195,25 +194,25 @@ struct Stream {
   [[nodiscard]] constexpr conv::Shifts stored_shifts(std::int32_t shift, bool is_general) const {  // as conv2d's
     return layout == Layout::mve ? conv::split_shift(shift) : conv::marked_shift(shift, is_general);
   }
-  // What biases and weights are multiplied with before they are stored.
+  // What biases and weights are multiplied by before they are stored.
   [[nodiscard]] constexpr std::int32_t scale() const { return layout == Layout::dsp_wide ? 2 : 1; }
 };
 
-// Narrow MVE 3×3 keeps the three input rows under the window in scratch, with padding around them: then there is no
-// border in the inner loop, which there would be in the middle of a vector.
+// Narrow MVE 3×3 keeps the three input rows under the window in scratch, with padding around them, so that the inner
+// loop need not handle the image's edge in the middle of a vector.
 struct NarrowRows {
   std::uint32_t width;  // in pixels
-  std::uint32_t row;    // bytes from one row to the next; vectors reach up to 15 bytes beyond the last pixel
+  std::uint32_t row;    // bytes from one row to the next; vectors extend up to 15 bytes past the last pixel
 
   constexpr explicit NarrowRows(const conv::Geometry& g)
       : width((g.out_width - 1U) + 3), row((width * g.in_channels + 15 + 15) / 16 * 16) {}
 };
 
-// What the others keep in scratch, one after another. Kernels that use whole vectors need a place for what they write
-// beyond the last pixel, and a copy of the input's end, so that they do not read beyond it.
+// What the others keep in scratch, one after another. Kernels that use whole vectors need room for what they write past
+// the last pixel, and a copy of the input's end, so that they do not read past it.
 struct Scratch {
   std::uint32_t vectors;  // bytes of a pixel
-  std::uint32_t taps;     // where the taps of a pixel lie
+  std::uint32_t taps;     // addresses of a pixel's taps
   std::uint32_t zeros;    // a pixel of zero points
   std::uint32_t spill;
   std::uint32_t tail;
@@ -238,8 +237,8 @@ constexpr CheckedSize scratch_bytes(const Variant& variant, const conv::Geometry
   return s.spreads ? CheckedSize(s.span) * s.ring_row + (one_pixel + 16) : one_pixel;
 }
 
-// What CMSIS-NN's arm_depthwise_conv_wrapper_s8_get_buffer_size says, which ExecuTorch's kernel requires to the byte.
-// For more than one input channel: with one, the convolution is not depthwise here.
+// What CMSIS-NN's arm_depthwise_conv_wrapper_s8_get_buffer_size returns, which ExecuTorch's kernel requires to the
+// byte. For more than one input channel: with one, the convolution is not depthwise here.
 constexpr std::uint32_t upstream_scratch_bytes(Isa isa, const conv::Geometry& g) {
   constexpr std::uint32_t kMveChannels = 124;  // channels that its MVE kernel copies at a time
   if (g.in_channels != g.out_channels || g.batch != 1 || g.dilation_height != 1 || g.dilation_width != 1) return 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The loop over pixels, which all variants but MVE 3×3 share.
+// The loop over pixels that all variants except MVE 3×3 share.
 #pragma once
 
 #include "kernels/conv_depthwise.h"
@@ -18,7 +18,7 @@ class InputRows {
     image_ = image;
     next_ = 0;
   }
-  // Windows begin at ascending rows, so that none before `top` is needed any more.
+  // Windows begin at ascending rows, so none before `top` is needed any more.
   void begin_window(std::int32_t top) {
     if (top > 0 && next_ < static_cast<std::uint32_t>(top)) next_ = static_cast<std::uint32_t>(top);
   }
@@ -43,7 +43,7 @@ class InputRows {
   std::uint32_t slot_ = 0;  // and where it will be
 };
 
-// compute(pixel) for each, with its table of taps. A machine has
+// Calls compute(pixel) for each, with its table of taps. A machine has
 //   fill(to, value, count)                 as in kernels/move.h
 //   spread(to, from, count, times)         every byte so many times
 template <class Machine, class Compute>
@@ -56,7 +56,7 @@ void for_pixels(const conv2d::Convolution& c, const Variant& variant, Compute co
   std::int8_t* tail = zeros + s.zeros + s.spill;
   Machine::fill(zeros, header.pad_value, g.out_channels);
   const std::uint32_t image_bytes = std::uint32_t{g.in_height} * g.in_width * g.in_channels;
-  // From `last_whole` on whole vectors would leave the input: there the copy of its end is read.
+  // From `last_whole` on, whole vectors would run past the input: there the copy of its end is read.
   const std::uint32_t input_bytes = g.batch * image_bytes;
   const std::int8_t* end = c.input + input_bytes;
   const std::int8_t* last_whole = end - s.vectors;
@@ -76,7 +76,8 @@ void for_pixels(const conv2d::Convolution& c, const Variant& variant, Compute co
   const std::int32_t reach = (g.kernel_width - 1) * g.dilation_width;
 
   InputRows<Machine> rows(g, s, tail + s.tail);
-  // The table of the pixel whose window begins at (top, left); whether all of its taps may move on together.
+  // Fills the table of the pixel whose window begins at (top, left); returns whether all of its taps may advance
+  // together.
   const auto make_table = [&](std::int32_t top, std::int32_t left) {
     const std::int8_t** tap = taps;
     bool can_move = true;
@@ -133,7 +134,7 @@ void for_pixels(const PackedPlan& plan, const Variant& variant, Compute compute)
   for_pixels<Machine>(conv2d::convolution_of(plan), variant, compute);
 }
 
-// The blocks of four channels that the loops for Rounding::both have computed wrongly, again in plain loops.
+// Recomputes, in plain loops, the blocks of four channels that the loops for Rounding::both cannot compute.
 template <class Plain>
 void compute_marked(const conv::Header& header, conv::DepthwisePixel pixel, const Variant& variant, Plain plain) {
   const Stream stream(variant, header.geometry);
@@ -145,8 +146,8 @@ void compute_marked(const conv::Header& header, conv::DepthwisePixel pixel, cons
   }
 }
 
-// Whole blocks of four channels by a loop, the rest in plain loops. A function of its own: its name has the loop's
-// type, by which the stack's bound knows what it can call.
+// Whole blocks of four channels by a loop, the rest in plain loops. A separate function: its name contains the loop's
+// type, from which the stack analysis knows what it can call.
 template <class Machine, class Loop, class Plain>
 [[gnu::noinline]] void convolve_pixels(const conv2d::Convolution& c, const Variant& variant, Loop loop, Plain plain) {
   const bool general = c.header.rounding == conv::Rounding::general;
@@ -158,7 +159,7 @@ template <class Machine, class Loop, class Plain>
   });
 }
 
-// Every byte so many times, where nothing is gained by more than that.
+// Every byte so many times, where nothing faster pays off.
 inline void spread_plain(std::int8_t* to, const std::int8_t* from, std::uint32_t count, std::uint32_t times) {
   for (; count > 0; --count) {
     const std::int8_t value = *from++;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the DSP variants share. A machine of its own for each variant gives it code of its own, compiled its own way.
+// What the DSP variants share. Each variant has its own machine, hence its own code, compiled with its own flags.
 #pragma once
 
 #include "kernels/conv_clamp_dsp.h"

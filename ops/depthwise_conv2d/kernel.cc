@@ -61,7 +61,7 @@ bool has_lowest_weights(const conv::Direct& plan) {
   return false;
 }
 
-// Room for all constants and the packed kernel's scratch; none where there is not so much.
+// Room for all constants and the packed kernel's scratch; none if there is too little.
 void share_workspace(Call& call, const Target& target, conv::Direct& plan) {
   conv::Geometry& g = plan.geometry;
   g.groups = 1;

@@ -24,7 +24,7 @@ Error load_dsp_small(Call& call);
 Error load_scalar(Call& call);
 Error load_direct(Call& call);  // the plan is a conv::Direct
 Error load_direct_nhwc(Call& call);
-// The same, and constants are laid out for one of the packed kernels of an instruction set where there is room to.
+// The same, with constants laid out for one of an instruction set's packed kernels if there is room.
 Error load_repacked_mve(Call& call);
 Error load_repacked_mve_nhwc(Call& call);
 Error load_repacked_dsp(Call& call);

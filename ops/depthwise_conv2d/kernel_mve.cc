@@ -30,7 +30,7 @@ conv::MveDepthwise3x3 line_of(const conv2d::Convolution& c, std::uint32_t vector
           .requantize = requantize_of(header)};
 }
 
-// One direction of the image: neighbours, and how far they lie apart in memory.
+// One direction of the image: neighbours, and how far apart they are in memory.
 struct Axis {
   std::uint32_t in;
   std::uint32_t out;
@@ -47,13 +47,14 @@ struct Walk3x3 {
   Axis along;
   Axis across;
   conv::MveDepthwise3x3 line;
-  const std::int8_t* rows[3] = {};  // under the window, null outside of the input
+  const std::int8_t* rows[3] = {};  // under the window, null outside the input
 
   [[nodiscard]] const std::int8_t* zeros() const { return c.scratch; }
   [[nodiscard]] std::int8_t* spill() const { return c.scratch + s.zeros; }
   [[nodiscard]] std::int8_t* tail() const { return spill() + s.spill; }
 
-  // Pixels from `first` on, of which none sees the border, nor whole vectors the end of the input or of the output.
+  // Pixels from `first` on, none of which sees the image's edge, and whose vectors stay inside the input and the
+  // output.
   void run(std::uint32_t first, std::uint32_t count, std::int8_t* out) {
     const std::uint32_t start = (first * along.stride - along.pad) * along.in_step;
     for (std::uint32_t k = 0; k < 3; ++k) {
@@ -130,7 +131,7 @@ struct Mve {
     const std::uint32_t copied = input_bytes < s.vectors ? input_bytes : s.vectors;
     copy_bytes_mve(walk.tail() + s.vectors - copied, input_end - copied, copied);
   }
-  // Pixels before `first` and from `last` on see the border.
+  // Pixels before `first` and from `last` on see the image's edge.
   std::uint32_t first = (along.pad + along.stride - 1) / along.stride;
   if (first > along.out) first = along.out;
   const std::uint32_t reach = 2 * along.dilation;
@@ -204,7 +205,7 @@ void put_row(const conv::Header& header, const NarrowRows& rows, const std::int8
         const std::int8_t* start = c.scratch + (top + ky) % 3 * rows.row;
         for (std::uint32_t kx = 0; kx < 3; ++kx) line.taps[3 * ky + kx] = start + kx * g.in_channels;
       }
-      // A vector that would reach beyond the output goes to scratch.
+      // A vector that would extend past the output goes to scratch.
       line.pixels = out + 16 * units > out_end ? units - 1 : units;
       line.out = out;
       if (line.pixels != 0) conv::cormorant_depthwise_3x3_mve(&line);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Constants as ExecuTorch lays them out (HWO) to those of a packed kernel, while executing: see ops/conv2d/repack.h.
-// There are few of them, so that all are laid out at once.
+// Lays constants out for a packed kernel from ExecuTorch's order (HWO), during execution: see ops/conv2d/repack.h.
+// There are few of them, so all are laid out at once.
 #pragma once
 
 #include "ops/conv2d/repack.h"
@@ -9,7 +9,7 @@
 
 namespace cormorant::ops::depthwise {
 
-// One channel's weights, byte by byte, into its place in a block; their sum.
+// Writes one channel's weights, byte by byte, to its place in a block; returns their sum.
 template <Layout kLayout>
 std::int32_t put_weights(const Stream& stream, std::uint8_t* to, std::uint32_t lane, const std::int8_t* from,
                          std::uint32_t step) {
@@ -30,8 +30,8 @@ std::int32_t put_weights(const Stream& stream, std::uint8_t* to, std::uint32_t l
   return sum;
 }
 
-// clear(at, bytes) sets bytes to zero: the last block may have channels that are none.
-// Kept out of line: the caller's frame is beneath the kernel's.
+// clear(at, bytes) sets bytes to zero: the last block may have surplus channels. Kept out of line: the caller's frame
+// is beneath the kernel's.
 template <Layout kLayout, class Clear>
 [[gnu::noinline]] void repack(const conv::Direct& d, const Stream& stream, Clear clear) {
   constexpr std::uint32_t kBlock = kLayout == Layout::mve ? 16 : 4;
@@ -55,8 +55,8 @@ template <Layout kLayout, class Clear>
   }
 }
 
-// Convolve(convolution) with the constants laid out for `variant`. A template argument, not a pointer: the stack's
-// bound then knows whom this calls.
+// Calls Convolve(convolution) with the constants laid out for `variant`. A template argument, not a pointer, so that
+// the stack analysis knows what this calls.
 template <Layout kLayout, auto Convolve, class Clear>
 [[gnu::noinline]] void convolve_repacked(const conv::Direct& d, const Variant& variant, Clear clear) {
   conv::Header header = conv2d::header_of(d);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Depthwise convolution with activations of 16 bits and weights of 8, one output per input channel. The arithmetic, the
+// Depthwise convolution with 16-bit activations and 8-bit weights, one output per input channel. The arithmetic, the
 // header and what the compiler proves are those of ops/conv2d/words.h; what it cannot prove, and several outputs per
-// input, are computed there as grouped convolutions. The loops over pixels are those for bytes (execute.h). A record
+// input, are computed there as grouped convolutions. The loops over pixels are those for bytes (execute.h). One record
 // per block of channels:
 //   mve_words      8 channels: biases of 0 2 4 6, then of 1 3 5 7, weights[taps][8] int8, q in the biases' order
 //   dsp_words      4 channels: bias[4], q[4], weights[taps][4] as 16-bit integers
@@ -78,7 +78,7 @@ struct Stream {
   }
 };
 
-// The variant for bytes whose scratch and loop over pixels this one has.
+// The variant for bytes whose scratch and loop over pixels this one uses.
 constexpr const depthwise::Variant& bytes_variant(Layout layout) {
   return layout == Layout::mve ? kMveKxk : layout == Layout::dsp ? depthwise::kDsp : depthwise::kScalar;
 }

@@ -9,8 +9,7 @@
 
 namespace cormorant::ops::depthwise::words {
 
-// From the channel `first` on, a multiple of four. Weight is the stored type; rescale(sum, factor) what follows the
-// sum.
+// From channel `first` on, a multiple of four. Weight is the stored type; rescale(sum, factor) is applied to the sum.
 template <class Weight, class Rescale>
 inline void compute_pixel(const conv::DepthwisePixel& pixel, std::uint32_t first, bool positive, Rescale rescale) {
   const std::uint32_t taps = pixel.tap_count;

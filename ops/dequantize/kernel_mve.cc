@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Four at a time by widening loads, the last ones masked by the loop itself. gcc 12 makes no such loop of
+// Four at a time by widening loads, the last ones masked by the loop itself. gcc 12 generates no such loop from
 //   for (; left > 0; left -= 4, input += 4, output += 4) {
 //     const mve_pred16_t p = vctp32q(left);
 //     const int32x4_t difference = vsubq_n_s32(vldrbq_z_s32(input, p), zero_point);

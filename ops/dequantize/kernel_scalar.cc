@@ -9,8 +9,8 @@
 namespace cormorant::ops {
 namespace {
 
-// mantissa · 2^exponent as a float, exponent biased so that a mantissa of 24 bits stands as it is. At least 24 bits;
-// `sticky`: it stands for a little more than it says.
+// mantissa · 2^exponent as a float, with the exponent biased so that a mantissa of 24 bits is stored unchanged. At
+// least 24 bits; `sticky`: the exact mantissa is slightly larger.
 inline std::uint32_t round_to_float(std::uint32_t mantissa, bool sticky, std::uint32_t exponent) {
   std::uint32_t surplus = mantissa >> 24;
   std::uint32_t amount = 0;  // how many bits the surplus has

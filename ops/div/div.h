@@ -3,8 +3,8 @@
 // Elementwise quotient. What compiler and kernels agree on.
 //
 // cortex_m::quantized_div divides in float: round((self − zs) / (other − zo) · scale) + zero point, ties away from
-// zero, and 0 for a divisor of zero. The result depends on two bytes only, and for one divisor it is a multiplication:
-// the compiler finds for each of the 256 bytes that other can be an integer factor and a shift with which
+// zero, and 0 for a divisor of zero. The result depends on only two bytes, and for one divisor it is a multiplication:
+// for each of the 256 values of other the compiler finds an integer factor and a shift with which
 //     rounding_shift_right((self − zs) · factor, shift)
 // gives the float's result for every self. cormorant::div reads them from a table: no float, no division, and a product
 // of 32 bits. Quotients of 16-bit activations are divided in float.

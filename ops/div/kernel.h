@@ -22,7 +22,7 @@ Error load(Call& call);
 
 struct TablePlan {
   Broadcast tensors;
-  const std::int32_t* table;  // of the byte 0, so that int8 is the index
+  const std::int32_t* table;  // its entry for byte 0, so that an int8 is the index
   std::int16_t self_zero_point;
   std::int8_t output_zero_point;
   std::int8_t activation_min;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Four elements at a time, their entries gathered from the table; one entry for all where the divisor repeats.
+// Four elements at a time, their entries gathered from the table; one entry for all if the divisor repeats.
 #include <arm_mve.h>
 
 #include "ops/div/kernel.h"

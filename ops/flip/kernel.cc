@@ -19,7 +19,7 @@ Error load_flip(Call& call) {
   std::int32_t first = 0;
   for (std::uint32_t i = 0; i < args.dims.count; ++i) {
     const std::int32_t dim = wrap_dim(args.dims.items[i], self.rank);
-    // Twice would lead in front of the tensor.
+    // Twice would lead to addresses before the tensor.
     call.require(dim >= 0 && steps.bytes[dim] == forward.bytes[dim], Error::bad_value);
     if (call.error() != Error::ok) return call.error();
     if (self.sizes[dim] <= 1) continue;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sixteen bytes per turn of a tail-predicated loop, which gcc 12 does not make of the C++ form.
+// Sixteen bytes per turn of a tail-predicated loop, which gcc 12 does not generate from the C++ form.
 #include "ops/flip_sign/kernel.h"
 
 namespace cormorant::ops {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Elements of a tensor by indices that another tensor holds, along one dimension. PyTorch's other forms (index, take,
-// embedding …) become these two. An index outside the dimension reads the nearest place inside (PyTorch refuses it): no
-// data leads a kernel out of a tensor.
+// Elements of a tensor at indices held by another tensor, along one dimension. PyTorch's other forms (index, take,
+// embedding …) become these two. An index outside the dimension reads the nearest element inside (PyTorch refuses it):
+// no data leads a kernel out of a tensor.
 #pragma once
 
 #include "ops/kernel_list.h"

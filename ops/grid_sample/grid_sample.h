@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// An image, or a volume, sampled at the places that a grid holds: coordinates from −1 to 1, x first.
+// An image, or a volume, sampled at the positions that a grid holds: coordinates from −1 to 1, x first.
 #pragma once
 
 #include "ops/kernel_list.h"

@@ -50,7 +50,7 @@ inline Error plan_grid_sample(const GridSample<TargetWorld>& args, Plan& plan) {
 
 inline float clipped(float x, float high) { return x > 0 ? (x < high ? x : high) : 0.0F; }  // a NaN is 0
 
-// Mirrored at the middle of the outermost elements, or at their edges.
+// Mirrored at the centres of the outermost elements, or at their edges.
 inline float reflected(float x, std::int32_t size, bool align) {
   const float low = align ? 0.0F : -0.5F;
   const auto span = static_cast<float>(align ? size - 1 : size);
@@ -68,7 +68,7 @@ inline float padded(const Plan& p, float x, std::int32_t size) {
   return clipped(x, static_cast<float>(size - 1));
 }
 
-// The place as a number that an int32 holds, far outside for what is far outside.
+// The coordinate as a number that an int32 can hold; what is far outside stays far outside.
 inline std::int32_t whole(float x) {
   if (!(x > -1e9F)) return -1000000000;
   return x < 1e9F ? static_cast<std::int32_t>(x) : 1000000000;

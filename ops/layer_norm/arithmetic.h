@@ -7,7 +7,7 @@
 // iteration; an element then takes two multiplications:
 //   value  = d · 1/√V           with Header::fraction fractional bits
 //   result = (value · γ + β)    with Header::shift bits; β holds the output's zero point and the half that rounds
-// Multiply is doubling_high_multiply or the form of it that a CPU does best; its second operand is never negative.
+// Multiply is doubling_high_multiply or a form of it that suits the CPU; its second operand is never negative.
 #pragma once
 
 #include <bit>
@@ -76,7 +76,7 @@ constexpr Row row_of(const Header& h, const SumsOf<Element>& sums) {
   return {mean, reciprocal_root<Multiply>(x), clamp(left, -31, 31)};
 }
 
-// As the hardware adds: a damaged constant may hold anything.
+// Wraps like the hardware's addition: a damaged constant may hold anything.
 constexpr std::int32_t wrapping_sum(std::int32_t a, std::int32_t b) {
   return static_cast<std::int32_t>(static_cast<std::uint32_t>(a) + static_cast<std::uint32_t>(b));
 }

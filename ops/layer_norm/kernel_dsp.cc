@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The statistics are sums of products, four bytes at a time; SMMULR is the high half of all
-// other products.
+// The statistics are sums of products, four bytes at a time; SMMULR is the high half of all other products.
 #include <arm_acle.h>
 
 #include <bit>

@@ -35,7 +35,7 @@ FloatPlan* plan_rows(Call& call, const Tensor& input, const OptionalTensor& weig
   call.require(input.lies_like(out), Error::bad_shape);
   call.require(groups >= 1 && channels >= 1 && inner >= 1 && input.elements() > 0, Error::bad_shape);
   if (call.error() != Error::ok) return nullptr;
-  // Each factor divides what is left of the tensor, so that no product overflows.
+  // Each factor divides the rest of the tensor, so no product overflows.
   std::int32_t rows = input.elements();
   for (const std::int32_t n : {inner, channels, groups}) {
     call.require(rows % n == 0, Error::bad_shape);

@@ -52,8 +52,8 @@ void normalise_rows(const PlanOf<Element>& p) {
       });
 }
 
-// The same where a doubled operand fits 32 bits, which it does for all sound constants (layer_norm.h: values stay below
-// 2^29 where no shift to the right is needed): Quick(2 · a, b) is the doubling high multiply of a and b.
+// The same if a doubled operand fits 32 bits, which it does for all sound constants (layer_norm.h: values stay below
+// 2^29 if no shift to the right is needed): Quick(2 · a, b) is the doubling high multiply of a and b.
 template <auto Quick, auto Statistics, class Element>
 void normalise_rows_quickly(const PlanOf<Element>& p) {
   const Header& h = p.header();

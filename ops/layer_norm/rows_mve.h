@@ -14,7 +14,7 @@ namespace cormorant::ops::layer_norm {
 //   d = size · x − mean;  value = vqrdmulhq_n_s32(vshlq_s32(d, left), root);
 //   out = saturated(vshlq_s32(vaddq_s32(vqrdmulhq_s32(value, gamma), beta), −shift))
 // The first narrowing saturates to 16 bits, STORE does the rest and takes the lowest part of each lane. run_channels
-// has γ and β of their own for each element, run_inner the same for all.
+// has a γ and β for each element, run_inner the same for all.
 // clang-format off
 #define CORMORANT_NORM_VALUE(LOAD)        \
   LOAD                                    \

@@ -28,9 +28,9 @@ std::uint32_t count_rows(const Tensor& input) {
   return rows;
 }
 
-// Every shift is one that all CPUs do alike: to the right by 1 … 31 where requantization is simple, else by up to 31
-// in either direction. Four bytes at a time, for there are as many as features: their three highest bits are equal (and
-// set, where all are to the right), and −32, whose five others are zero, is none.
+// Every shift is one that all CPUs do alike: to the right by 1 … 31 if requantization is simple, else by up to 31 in
+// either direction. Checked four bytes at a time, since there are as many as features: their three highest bits must be
+// equal (and set, if all are to the right), and the five others must not be zero with those set, which would be −32.
 bool has_sound_shifts(const PackedGeometry& geometry, const std::byte* record, bool simple) {
   constexpr std::uint32_t kLowFive = 0x1f1f1f1f;
   constexpr std::uint32_t kSign = 0x20202020;  // as good as the highest bit, once the three are known to be equal
@@ -108,7 +108,7 @@ Error load(Call& call) {
   const std::uint32_t inputs = last_size(a.input);
   const std::uint32_t outputs = last_size(a.out);
   call.require(last_size(a.weights) == inputs && a.weights.sizes[0] == a.out.sizes[a.out.rank - 1], Error::bad_shape);
-  call.require(inputs != 0, Error::bad_shape);  // loops over a row begin before they ask
+  call.require(inputs != 0, Error::bad_shape);  // loops over a row check only after the first turn
   for (const OptionalTensor* sums : {&a.bias, &a.kernel_sum}) {
     if (!sums->present()) continue;
     call.require(sums->dtype == DType::i32, Error::bad_value);

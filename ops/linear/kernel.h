@@ -25,7 +25,7 @@ Error load_packed_rows(Call& call);
 Error load_packed_mve(Call& call);
 
 // cortex_m::quantized_linear.out: accumulator = bias[n] + Σ (input + input_offset) · weight. A call with kernel_sum,
-// where the offset's part is in the bias already, comes with input_offset 0.
+// where the bias already includes the offset's part, has input_offset 0.
 struct Plan {
   const std::int8_t* input;
   const std::int8_t* weights;

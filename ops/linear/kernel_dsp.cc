@@ -2,7 +2,7 @@
 //
 // SMLAD multiplies two 16-bit pairs. SXTB16 spreads bytes 0 and 2 (after a rotation: 1 and 3) of a word to such pairs,
 // for inputs and weights alike, so nothing is repacked. In the pairs layout a weight word needs one SXTB16 for four
-// products instead of two for four: as it stands it is A + 256 · B for two features, sign-extended it is A alone.
+// products instead of two: unchanged it is A + 256 · B for two features, sign-extended it is A alone.
 #include <arm_acle.h>
 
 #include <bit>
@@ -29,8 +29,8 @@ inline std::uint32_t load_word(const std::int8_t* from) {
 inline std::int32_t even_bytes(std::uint32_t word) { return __sxtb16(static_cast<std::int32_t>(word)); }
 inline std::int32_t odd_bytes(std::uint32_t word) { return __sxtb16(static_cast<std::int32_t>(std::rotr(word, 8))); }
 
-// What follows a sum, but for the clamp to less than int8, which the whole output gets at once. A copy of the header's
-// part of it, for registers: a store of a byte could change the header.
+// What follows a sum, except for a clamp tighter than int8, which the whole output gets at once. A copy of the header's
+// fields, for registers: a byte store could change the header.
 struct Finish {
   std::int32_t offset;
   std::uint32_t part;
@@ -50,7 +50,7 @@ struct Finish {
   }
 };
 
-// Four features under kSimpleRequantize: sums and what they begin with, then multipliers with four shifts behind them.
+// Four features under kSimpleRequantize: sums and their initial values, then multipliers followed by four shifts.
 // Adding 2 · offset + 1 before the last halving rounds and adds the offset. Saturates, but does not clamp further.
 // Stage by stage, because M7 computes two things at a time.
 // clang-format off
@@ -103,11 +103,11 @@ struct Finish {
 }
 // clang-format on
 
-// A row of input: whole words of four, and what is left as a word filled up with zeros.
+// A row of input: whole words of four, and the rest as a word padded with zeros.
 struct Row {
   const std::int8_t* x;
   std::uint32_t words;
-  std::uint32_t rest;  // how many are left
+  std::uint32_t rest;  // how many elements that is
   std::uint32_t rest_word;
 };
 
@@ -119,7 +119,7 @@ inline Row row_of(const std::int8_t* x, std::uint32_t inputs) {
   return row;
 }
 
-// How a group's weights stand, and what its sums then mean.
+// How a group's weights are arranged, and what its sums then mean.
 struct Pairs {
   static void accumulate(DspProducts& group) { cormorant_products_pairs_dsp(&group); }
   static void separate(std::int32_t (&sums)[4]) {
@@ -132,7 +132,7 @@ struct Wide {
   static void separate(std::int32_t (& /*sums*/)[4]) {}
 };
 
-// Parts of a group before the last one, each with sums that can be separated; leaves the last one's blocks.
+// The parts of a group before the last one, each with sums that can be separated; leaves the last one's blocks.
 [[gnu::noinline, gnu::cold]] void run_parts(DspProducts& group, std::uint32_t part, std::int32_t (&totals)[4]) {
   const std::uint32_t blocks = group.blocks;
   std::uint32_t done = 0;
@@ -182,7 +182,7 @@ inline const std::uint32_t* run_group(const Finish& finish, const std::uint32_t*
   return record + 5;
 }
 
-// One feature whose weights stand in a row.
+// One feature whose weights are in a row.
 inline const std::uint32_t* run_single(const Finish& finish, const std::uint32_t* record, const Row& row,
                                        std::int8_t* out) {
   auto sum = static_cast<std::int32_t>(*record++);
@@ -272,7 +272,7 @@ static_assert(offsetof(Rows, x) == 16 && offsetof(Rows, offsets) == 28 && offset
 }
 // clang-format on
 
-// What blocks of four leave of `rows` rows, or all of it.
+// The part of `rows` rows that blocks of four leave over, or all of it.
 void multiply_rest(Rows& r, std::uint32_t rows, std::uint32_t from, std::int32_t offset) {
   const std::int8_t* weights = r.weights;
   for (std::uint32_t n = 0; n < rows; ++n, weights += r.inputs) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// VMLADAVA adds 16 products to a core register, of which it can name the even ones only: eight sums, r0 to lr, share
-// each load of 16 inputs, and the odd registers hold everything else. The loop over groups is one piece of assembly,
-// because no compiler hands out that many registers, and because gcc 12 takes twice as many instructions.
+// VMLADAVA adds 16 products to a core register, but only to an even one: eight sums, r0 to lr, share each load of 16
+// inputs, and the odd registers hold everything else. The loop over groups is one piece of assembly, because no
+// compiler hands out that many registers, and because gcc 12 takes twice as many instructions.
 #include <arm_mve.h>
 
 #include "base/fixed_point.h"
@@ -145,8 +145,8 @@ struct Groups {
                "vpst\n\t"
                "vstrbt.16 q0, [r7]\n\t"
                "b 10b\n"
-               // What 64 inputs leave over: blocks, and a piece. Weights of the next feature are loaded along with a
-               // piece's, and multiplied by inputs that the predicated load has set to zero.
+               // The rest of less than 64 inputs: blocks, and a piece. Weights of the next feature are loaded along
+               // with a piece's, and multiplied by inputs that the predicated load has set to zero.
                "4:\n\t"
                "subs r5, r5, #16\n\t"
                "blo 5f\n"
@@ -184,7 +184,7 @@ inline std::int32_t dot(std::int32_t sum, const std::int8_t* x, const std::int8_
   return sum;
 }
 
-// sum + Σ (x[k] + offset) · w[k]: the weights' own sum is taken along.
+// sum + Σ (x[k] + offset) · w[k]; the weights' own sum is computed along the way.
 inline std::int32_t dot(std::int32_t sum, const std::int8_t* x, const std::int8_t* w, std::uint32_t count,
                         std::int32_t offset) {
   std::int32_t weights = 0;
@@ -202,7 +202,7 @@ inline std::int32_t dot(std::int32_t sum, const std::int8_t* x, const std::int8_
   return sum + weights * offset;
 }
 
-// One feature whose weights stand in a row; gives the record behind it.
+// One feature whose weights are in a row; returns the next record.
 inline const std::byte* run_single(const PackedHeader& header, const std::byte* record, const std::int8_t* x,
                                    std::int8_t* out) {
   const std::int32_t bias = *reinterpret_cast<const std::int32_t*>(record);
@@ -249,7 +249,7 @@ void execute_groups(const void* plan) {
 void execute_rows(const void* plan) { run_packed(*static_cast<const PackedPlan*>(plan), 0); }
 
 // Four rows of the weight at once, which share the loads of x; (x + offset) · w without a sum of weights, as two
-// products of bytes: x · w + offset · w, or where the offset is 128, which is no int8, its opposite, ~x · w − 127 · w.
+// products of bytes: x · w + offset · w or, if the offset is 128, which is not an int8, its opposite, ~x · w − 127 · w.
 struct FourRows {
   const std::int8_t* x;
   std::uint32_t inputs;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Four output features share each load of an input, which is as many as eight low registers carry on ARMv6-M. Weights
-// are bytes without a sign (linear.h), so that every load has an immediate offset there and needs no extension.
+// Four output features share each load of an input: as many as ARMv6-M's eight low registers allow. Weights are
+// unsigned bytes (linear.h), so that every load has an immediate offset there and needs no extension.
 #include <type_traits>
 
 #include "base/fixed_point.h"
@@ -58,7 +58,7 @@ inline std::int32_t requantize_quickly(std::int32_t sum, std::int32_t multiplier
   }
 }
 
-// What follows a sum. A copy of the header's part of it, for registers: a store of a byte could change the header.
+// What follows a sum. A copy of the header's fields, for registers: a byte store could change the header.
 struct Finish {
   std::int32_t offset, min, max;
   bool simple;
@@ -75,7 +75,7 @@ struct Finish {
   }
 };
 
-// Four features; gives the record behind theirs.
+// Four features; returns the next record.
 inline const std::uint8_t* run_group(const Finish& finish, std::uint32_t inputs, const std::uint8_t* record,
                                      const std::int8_t* x, const std::int8_t* end, std::int32_t excess,
                                      std::int8_t* out) {
@@ -160,8 +160,8 @@ struct Thumb2Rows {
   }
 };
 
-// The same in ARMv6-M's instructions, 17 for 4 products. All pointers stand at the ends of their rows, and an index
-// below zero leads to where they are. Registers: r0 inputs, r1 r2 r4 r5 weights, r3 index, r8 … r11 sums, r12 offset.
+// The same in ARMv6-M's instructions, 17 for 4 products. All pointers point to the ends of their rows and are indexed
+// by a negative number. Registers: r0 inputs, r1 r2 r4 r5 weights, r3 index, r8 … r11 sums, r12 offset.
 struct V6mRows {
   [[gnu::naked, gnu::noinline]] static void accumulate(Rows* /*rows: r0*/) {
     // clang-format off

@@ -86,18 +86,18 @@ struct PackedLinear {
 // How a group's weights are interleaved.
 enum class Layout : std::uint8_t {
   // Groups of 4, offset binary (weight + 128): byte 4k + g. ARMv6-M loads unsigned bytes with an immediate offset but
-  // signed ones only through an index register; Σ x · 128 is taken back once per row of input.
+  // signed ones only with an index register; Σ x · 128 is subtracted once per row of input.
   scalar = 0,
   // Groups of 4 in two pairs: the 16-bit half of inputs k is A + 256 · B for the features A and B of a pair, in the
   // order that SXTB16 leaves inputs in: a word holds inputs (k, k + 2), the next (k + 1, k + 3), first pair first.
   // One SMLAD then accumulates A + 256 B, a second one (after SXTB16) A alone.
   dsp_pairs = 1,
-  // No groups: plain rows, for layers that dsp_pairs cannot carry where dsp_wide would take too much flash.
+  // No groups: plain rows, for layers that dsp_pairs cannot represent and for which dsp_wide would take too much flash.
   rows = 2,
   // Groups of 8: blocks of 16 inputs, feature by feature, then the rest of the inputs feature by feature.
   mve = 3,
-  // Groups of 4, weights of 16 bits in the order that SXTB16 leaves inputs in, which need no unpacking: a word holds
-  // inputs (k, k + 2) of a feature; the four features, then the same of (k + 1, k + 3).
+  // Groups of 4, 16-bit weights in the order in which SXTB16 leaves inputs, so that they need no unpacking: a word
+  // holds inputs (k, k + 2) of a feature; the four features, then the same of (k + 1, k + 3).
   dsp_wide = 4,
 };
 
@@ -131,8 +131,8 @@ struct PackedHeader {
   std::int8_t activation_max;
   std::uint8_t layout;
   std::uint8_t flags;
-  // dsp_pairs: blocks of four inputs after which the sums of a pair are separated, before they leave 24 bits; 0: at the
-  // end only.
+  // dsp_pairs: after how many blocks of four inputs the sums of a pair are separated, before they leave 24 bits; 0:
+  // only at the end.
   std::uint16_t part;
 };
 static_assert(sizeof(PackedHeader) == 16);
@@ -169,13 +169,13 @@ struct PackedGeometry {
     if (group() == 8) return outputs / 8 + (is_last_filled() ? 1 : 0);
     return group() == 4 ? outputs / 4 : 0;
   }
-  // Features that do not fill one of that many groups; they are stored individually.
+  // Features that do not fill one of this many groups; they are stored individually.
   [[nodiscard]] constexpr std::uint32_t singles_beside(std::uint32_t count) const {
     const std::uint32_t grouped = count * group();
     return outputs > grouped ? outputs - grouped : 0;
   }
-  // Three features of eight and more are faster as a group padded with zero weights than individually, where that does
-  // not take much flash.
+  // Three or more features of eight are faster as a group padded with zero weights than individually, if that does not
+  // take much flash.
   [[nodiscard]] constexpr bool is_last_filled() const {
     constexpr std::uint32_t kMostFilling = 512;
     const std::uint32_t left = outputs % 8;

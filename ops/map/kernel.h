@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // One walk over the result in memory order, for all functions. A function is given in two arithmetics (see
-// base/element.h); where it is a template its text is the same in both.
+// base/element.h); if it is a template, the same text serves both.
 #pragma once
 
 #include <type_traits>
@@ -50,7 +50,7 @@ inline Error plan_operands(const Tensor* const* operands, std::size_t count, con
     const std::int32_t size = out.sizes[dim];
     if (size == 1) continue;
     Loop loop{static_cast<std::uint32_t>(size), {strides[0][dim], strides[1][dim], strides[2][dim]}};
-    if (plan.rank != 0) {  // one loop with the one around it, where all operands run on
+    if (plan.rank != 0) {  // merged with the loop around it, if all operands continue
       Loop& outer = plan.loops[plan.rank - 1];
       bool runs_on = true;
       for (std::size_t k = 0; k < 3; ++k) runs_on = runs_on && outer.steps[k] == loop.steps[k] * size;
@@ -73,19 +73,19 @@ inline Error plan_binary(const Binary<TargetWorld>& args, Plan& plan) {
   const Tensor* const operands[] = {&args.self, &args.other};
   return plan_operands(operands, 2, args.out, plan);
 }
-// The condition is tested, not computed with: the others say in which arithmetic.
+// The condition is only tested: the others decide the arithmetic.
 inline Error plan_where(const Where<TargetWorld>& args, Plan& plan) {
   const Tensor* const operands[] = {&args.condition, &args.self, &args.other};
   return plan_operands(operands, 3, args.out, plan);
 }
-// Bytes are chosen as they are.
+// Bytes are selected unchanged.
 inline Error plan_int8_where(const Where<TargetWorld>& args, Plan& plan) {
   const bool are_bytes = args.condition.dtype == DType::boolean && args.self.dtype == DType::i8 &&
                          args.other.dtype == DType::i8 && args.out.dtype == DType::i8;
   return are_bytes ? plan_where(args, plan) : Error::unsupported;
 }
 inline Error load_unary(Call& call) { return load_planned<Unary, Plan, plan_unary>(call); }
-// All bits of a number change, and of a boolean the only one.
+// All bits of a number change, but only the lowest of a boolean.
 inline Error plan_bitwise_not(const Unary<TargetWorld>& args, Plan& plan) {
   static constexpr std::int8_t kAll = -1, kOne = 1;
   const std::int8_t* const mask = args.out.dtype == DType::boolean ? &kOne : &kAll;
@@ -135,7 +135,7 @@ struct SignBit {
   static bool of(std::int64_t a, std::int64_t, std::int64_t) { return a < 0; }
 };
 
-// Integers alone; a float is taken as the integer it is near.
+// Integers only; a float is converted to an integer.
 #define CORMORANT_BITS(Name, expression)                                                                         \
   struct Name {                                                                                                  \
     static std::int64_t of(std::int64_t a, [[maybe_unused]] std::int64_t b, std::int64_t) { return expression; } \
@@ -153,7 +153,7 @@ CORMORANT_BITS(RightShift, b < 0 || b > 63 ? (a < 0 ? -1 : 0) : a >> b)
 inline std::int64_t wrapped_product(std::int64_t a, std::int64_t b) {
   return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(b));
 }
-// Sums and products of integers wrap; those of floats have folders of their own.
+// Sums and products of integers wrap; those of floats have their own folders.
 #define CORMORANT_WRAPPING(Name, sign)                                                                    \
   struct Name {                                                                                           \
     static float of(float a, float b, float) { return a sign b; }                                         \
@@ -227,7 +227,7 @@ struct FloorDivide {
   }
 };
 
-// Functions of floats; integers do not come here, since PyTorch makes floats of them before.
+// Functions of floats; integers do not get here, since PyTorch converts them to floats first.
 #define CORMORANT_REAL(Name, expression)                                        \
   struct Name {                                                                 \
     static float of(float a, float b, float) { return expression; }             \
@@ -263,7 +263,7 @@ struct Choose {
     return condition != 0 ? a : b;
   }
 };
-// To the type of the result.
+// Converts to the type of the result.
 struct Convert {
   template <class T>
   static T of(T a, T, T) {

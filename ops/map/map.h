@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Functions of one, two or three elements in any type: comparisons, logic, choice, conversion, arithmetic beyond that
-// of the folders add, mul, div and activation. Operands broadcast. Where one of them is float all are taken as floats,
-// else all as integers; the compiler has made their types equal before, as PyTorch's promotion says.
+// Functions of one, two or three elements in any type: comparisons, logic, choice, conversion, and arithmetic beyond
+// that of the folders add, mul, div and activation. Operands broadcast. If one of them is float, all are taken as
+// floats, else all as integers; the compiler has already made their types equal by PyTorch's promotion.
 #pragma once
 
 #include "base/overlap.h"

@@ -16,7 +16,7 @@ PoolAxis max_pool_axis(Call& call, const QuantizedMaxPool2d<TargetWorld>& args, 
                    is_pool_size(stride, 1) && is_pool_size(padding, 0) && is_pool_size(dilation, 1),
                Error::unsupported);
   if (call.error() != Error::ok) return {};
-  // Both factors are below 2^16; a window that reaches further than this fits no input.
+  // Both factors are below 2^16; a window that spans more than this fits no input.
   const std::uint32_t reach = static_cast<std::uint32_t>(kernel - 1) * static_cast<std::uint32_t>(dilation) + 1;
   call.require(reach < 1U << 30 &&
                    is_pooled_size(output, input, static_cast<std::int32_t>(reach), stride, padding, args.ceil_mode),

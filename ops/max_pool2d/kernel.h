@@ -13,7 +13,7 @@ struct MaxPoolPlan {
   std::int8_t high;
 };
 
-// What the call says of height (i = 0) or width (1), checked; a failure of the call where windows do not fit.
+// The call's height (i = 0) or width (1), checked; fails the call if windows do not fit.
 PoolAxis max_pool_axis(Call& call, const QuantizedMaxPool2d<TargetWorld>& args, std::size_t i);
 
 Error load_max_pool2d(Call& call);

@@ -13,7 +13,7 @@ struct WordsMaxPoolPlan {
   std::int16_t high;
 };
 
-// Not a part of load_words_max_pool, whose stack carries the reading of the arguments.
+// Kept out of load_words_max_pool, whose stack frame is below the reading of the arguments.
 [[gnu::noinline]] Error plan_words(Call& call, const QuantizedMaxPool2d<TargetWorld>& args) {
   const Tensor& input = args.input;
   const Tensor& out = args.out;

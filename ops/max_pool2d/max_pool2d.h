@@ -10,7 +10,7 @@
 #include "base/overlap.h"
 #include "ops/kernel_list.h"
 
-// _nhwc is the same where layout is written out: input and out are logically N, H, W, C.
+// _nhwc is the same with explicit layout: input and out are logically N, H, W, C.
 #define CORMORANT_MAX_POOL2D_KERNELS(OURS, THEIRS, FOREIGN)                                                          \
   THEIRS(cortex_m, quantized_max_pool2d, out, scalar_dsp_mve, load_max_pool2d, execute_max_pool2d<kLoops>, w8a8,     \
          QuantizedMaxPool2d)                                                                                         \
@@ -24,7 +24,7 @@ CORMORANT_NAMES(CORMORANT_MAX_POOL2D_KERNELS)
 
 namespace cormorant::ops {
 
-// Channels of 16-bit activations whose bytes the loops over windows count.
+// Channels of 16-bit activations, whose bytes the loops over windows count.
 inline constexpr std::int32_t kMostMaxPoolWordsChannels = 32767;
 
 template <class W>

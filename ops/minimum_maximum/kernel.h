@@ -7,7 +7,7 @@
 
 namespace cormorant::ops::minimum_maximum {
 
-// The operands may have changed places, so that it is never self that repeats along a stretch.
+// The operands may have been swapped, so that self never repeats along a stretch.
 struct Plan {
   Broadcast tensors;
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Four bytes at a time, at any address: SSUB8 leaves in the GE flags which bytes of self are not less, SEL takes one or
-// the other by them.
+// Four bytes at a time, at any address: SSUB8 records in the GE flags which bytes of self are not less, SEL selects by
+// them.
 #include "ops/minimum_maximum/kernel.h"
 
 namespace cormorant::ops::minimum_maximum {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sixteen bytes per turn of a tail-predicated loop, which gcc 12 does not make of the C++ form:
+// Sixteen bytes per turn of a tail-predicated loop, which gcc 12 does not generate from the C++ form:
 //   for (; count > 0; count -= 16, self += 16, other += 16, out += 16) {
 //     const mve_pred16_t p = vctp8q(count);
 //     vstrbq_p_s8(out, vminq_s8(vldrbq_z_s8(self, p), vldrbq_z_s8(other, p)), p);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The smaller or the larger of two elements. All three tensors share their quantization parameters, so that bytes are
-// compared as they are.
+// The smaller or the larger of two elements. All three tensors share their quantization parameters, so bytes are
+// compared directly.
 #pragma once
 
 #include "base/overlap.h"

@@ -10,7 +10,7 @@ namespace {
 
 bool is_int8(std::int32_t value) { return value >= -128 && value <= 127; }
 
-// Not part of its caller: together they would have one frame, as large as both, below the broadcast's.
+// Kept out of its caller: together they would have one frame, as large as both, below the broadcast's.
 [[gnu::noinline]] Error store(Call& call, const QuantizedMul<TargetWorld>& a, std::int32_t min, std::int32_t max,
                               LoadedBroadcast& loaded) {
   Plan p{};

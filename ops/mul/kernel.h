@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The plan of a product, for every variant's execute(). The operands may have changed places, so that it is never self
-// that repeats along a stretch.
+// The plan of a product, for every variant's execute(). The operands may have been swapped, so that self never repeats
+// along a stretch.
 #pragma once
 
 #include "kernels/broadcast.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Four elements at a time: SXTB16 and SADD16 make differences of halves, SMULBB and SMULTT their products. One factor
-// is doubled, so that SMMULR gives the doubling high multiply at once. Then, for shifts to the right by n,
+// Four elements at a time: SXTB16 and SADD16 compute differences as halves, SMULBB and SMULTT their products. One
+// factor is doubled, so that SMMULR directly gives the doubling high multiply. Then, for shifts to the right by n,
 //   level = saturate_int8((v + (v >> 31) + 2^(n-1) + zero point · 2^n) >> n)
 // in four instructions: the second term makes ties of negative numbers round down.
 #include <arm_acle.h>

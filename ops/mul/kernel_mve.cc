@@ -126,7 +126,7 @@ void clamp_output(const Plan& p) {
 }
 // clang-format on
 
-// Factors of 1/2 and more, and zero points far away.
+// Factors of 1/2 and more, and zero points far outside int8.
 void multiply_any(const void* plan, const std::int8_t* self, const std::int8_t* other, std::int8_t* out) {
   const auto& p = *static_cast<const Plan*>(plan);
   const int32x4_t multiplier = vdupq_n_s32(p.multiplier);

@@ -12,7 +12,7 @@ namespace {
 
 // ARMv6-M has no long multiply, but a product of two differences is 16 bits and a sign: the high half of its product
 // with the multiplier takes two multiplications. Both roundings of requantize_simply() are away from zero; on
-// magnitudes they are one sum and one shift, and the sign comes back at the end.
+// magnitudes they are one sum and one shift, and the sign is restored at the end.
 struct NarrowLoop {
   const std::int8_t* self;  // after their last elements
   const std::int8_t* other;
@@ -30,7 +30,7 @@ struct NarrowLoop {
 //   product = (self + self_offset) · (other + other_offset);  sign = product < 0 ? −1 : 0;  m = |product|
 //   level = (m · high + ((m · low + (sign >>> 16)) >>> 16) + sign + rounding) >>> right
 //   out = saturated((level ^ sign) − sign + output_offset)
-// (What is exactly between two numbers goes up where the product is negative: one less before the half is added.)
+// (An exact tie goes up if the product is negative: one is subtracted before the half is added.)
 [[gnu::naked, gnu::noinline]] void multiply_narrow(const NarrowLoop* /*loop: r0*/) {
   asm volatile(
       ".syntax unified\n"
@@ -122,7 +122,7 @@ void multiply_narrow(const void* plan, const std::int8_t* self, const std::int8_
   if (count == 0) return;
   const auto multiplier = static_cast<std::uint32_t>(p.multiplier);
   const auto right = static_cast<std::uint32_t>(15 - p.shift);
-  const bool vanishes = right > 31;  // as all products do then
+  const bool vanishes = right > 31;  // as all products then do
   const NarrowLoop loop = {.self = self + count,
                            .other = other + count,
                            .out = out + count,

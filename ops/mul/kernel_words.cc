@@ -24,7 +24,7 @@ void execute_words(const void* raw) {
       });
 }
 
-// Not a part of load_words, whose stack carries the reading of the arguments.
+// Kept out of load_words, whose stack frame is below the reading of the arguments.
 [[gnu::noinline]] Error plan_words(Call& call, const WordsMul<TargetWorld>& a, LoadedBroadcast& loaded) {
   swap_repeating(loaded);
   call.require(is_word(a.activation_min) && is_word(a.activation_max), Error::bad_value);

@@ -96,7 +96,7 @@ constexpr const char* mul_variant(const Target& target) {
 }
 
 // Operands' zero points may be outside int8 (ExecuTorch's hardswish shifts one by three, in steps that can be tiny), as
-// far as the product of differences fits 32 bits.
+// long as the product of differences fits 32 bits.
 constexpr bool is_computable(std::int32_t self_zero_point, std::int32_t other_zero_point) {
   constexpr std::int32_t kFar = 1 << 24;
   const auto farthest = [](std::int32_t z) { return static_cast<std::uint32_t>(z < 0 ? -z : z) + 128U; };

@@ -42,7 +42,7 @@ Dims memory_dims(const Tensor& tensor) {
   if (call.error() != Error::ok) return call.error();
   auto* const plan = call.make_plan<PadPlan>();
   if (plan == nullptr) return call.error();
-  // Inner dimensions without borders become part of the one outside them.
+  // Inner dimensions without padding become part of the one outside them.
   std::int32_t inner[kPadRank] = {to.size[0], to.size[1], to.size[2], to.size[3]};
   for (int moved = 1; moved < kPadRank && before[3] == 0 && after[3] == 0; ++moved) {
     const std::int32_t unit = inner[3];

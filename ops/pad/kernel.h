@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The output is runs copied from the input with runs of the pad value between them. The plan counts those in bytes, so
-// that execute() is the same nest of loops for every rank and layout; inner dimensions without padding are one run.
+// execute() is the same nest of loops for every rank and layout; inner dimensions without padding are one run.
 #pragma once
 
 #include "kernels/move.h"
@@ -28,7 +28,7 @@ template <class Copy, class Fill>
 inline void pad_with(const PadPlan& p, Copy copy, Fill fill) {
   const std::int8_t* from = p.input;
   std::int8_t* to = p.output;
-  std::int32_t border = 0;  // borders that follow each other are filled at once, when the next run is copied
+  std::int32_t border = 0;  // consecutive borders are filled together, when the next run is copied
   const auto flush = [&] {
     fill(to, p.value, static_cast<std::uint32_t>(border));
     to += border;

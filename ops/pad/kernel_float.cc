@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Up to three inner dimensions have borders; those outside are one.
+// Up to three inner dimensions have borders; those outside are merged into one.
 #include "ops/float_kernel.h"
 #include "ops/pad/float.h"
 #include "ops/pad/pad.h"
@@ -47,7 +47,7 @@ Error load_constant_pad(Call& call) {
   return Error::ok;
 }
 
-// Whether `index` less the border before is in the input. Borders may be negative, and as large as they like.
+// Whether `index` minus the border before it is in the input. Borders may be negative, and of any size.
 bool is_inside(std::int32_t index, std::int32_t before, std::int32_t size) {
   return static_cast<std::uint32_t>(index) - static_cast<std::uint32_t>(before) < static_cast<std::uint32_t>(size);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Padding of 16-bit activations: where the borders are is what they are for bytes.
+// Padding of 16-bit activations; the borders are found as for bytes.
 #include "kernels/words.h"
 #include "ops/pad/kernel.h"
 

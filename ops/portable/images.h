@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Images of another size: for each pixel of the result the place in the input is computed, without a table. In any
+// Images of another size: for each pixel of the result the position in the input is computed, without a table. In any
 // memory order.
 #pragma once
 
@@ -71,7 +71,7 @@ struct ResizePlan {
   std::uint8_t width;  // bytes of an element
 };
 
-// `factor` is how much larger the result is, as the program says it; 0 where the sizes do.
+// `factor` is how much larger the result is, as the program says; 0 if the sizes say so.
 inline float scale_of(std::int32_t in, std::int32_t out, bool align, double factor) {
   if (align) return out > 1 ? static_cast<float>(in - 1) / static_cast<float>(out - 1) : 0.0F;
   constexpr double kLeast = 1e-30;  // whose inverse is a float
@@ -146,13 +146,13 @@ void for_each_pixel(const ResizePlan& p, F pixel) {
   }
 }
 
-// A coordinate as a place, which is inside whatever the scale is.
+// A coordinate as an index, which is inside whatever the scale is.
 inline std::int32_t place_in(float coordinate, std::int32_t size) {
   if (!(coordinate > 0)) return 0;
   return coordinate < static_cast<float>(size) ? static_cast<std::int32_t>(coordinate) : size - 1;
 }
 
-// The same size, and twice the size, are copied whatever the program says of scales: PyTorch's rule.
+// Equal and doubled sizes are copied, whatever the program says about scales: PyTorch's rule.
 inline std::int32_t nearest_place(const ResizePlan& p, std::size_t dim, std::int32_t index) {
   if (p.size[dim] == p.in[dim]) return index;
   if (p.size[dim] % 2 == 0 && p.size[dim] / 2 == p.in[dim]) return index / 2;
@@ -201,7 +201,7 @@ inline void execute_bilinear(const void* plan) {
   });
 }
 
-// A triangle over as many pixels of the input as fall to one of the result, two at least.
+// A triangle over as many pixels of the input as correspond to one of the result, at least two.
 struct Triangle {
   std::int32_t begin, end;
   float center, slope;
@@ -242,7 +242,7 @@ inline void execute_smooth(const void* plan) {
   });
 }
 
-// ---- the largest of each window, and where it is, in any type and memory order --------------------------------------
+// ---- the largest element of each window and its index, in any type and memory order ---------------------------------
 
 struct MaxPool {
   Tensor self{};
@@ -272,7 +272,7 @@ struct MaxPoolPlan {
   std::int32_t in_steps[4], out_steps[4], index_steps[4];  // in elements
 };
 
-// One number counts for both dimensions.
+// A single number is for both dimensions.
 inline bool read_pair(const IntPair& list, std::int32_t least, std::int32_t (&pair)[2]) {
   for (std::uint32_t i = 0; i < 2; ++i) pair[i] = list.items[list.count == 1 ? 0 : i];
   constexpr std::int32_t kMost = 0x7FFF;  // so that products of two fit 32 bits

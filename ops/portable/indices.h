@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Positions given by index tensors. An index from the end is negative. One that is outside its dimension reads the
-// nearest place inside, and writes nothing: PyTorch refuses it.
+// Positions given by index tensors. A negative index counts from the end. One that is outside its dimension reads the
+// nearest element inside, and writes nothing; PyTorch refuses it.
 #pragma once
 
 #include "base/checked_size.h"
@@ -66,15 +66,15 @@ struct IndexOf {
   std::uint32_t size, step;      // of the dimension of self that it is for
   std::int32_t steps[kMaxRank];  // its own, for the dimensions of the view
 };
-// What all indices are together: how many dimensions of self they take, which first, whether side by side, and their
-// broadcast, aligned at the end.
+// All indices together: how many dimensions of self they take, the first of them, whether they are adjacent, and their
+// broadcast shape, aligned at the end.
 struct IndexShape {
   std::uint32_t count = 0, rank = 0, first = 0;
   bool together = true;
   std::int32_t sizes[kMaxRank] = {};
 };
-// What is indexed, as a tensor: dimensions of self that have no index, and those of the indices, which are where the
-// first of them does if all are adjacent, else in front.
+// The indexed elements, as a tensor: dimensions of self without an index, and those of the indices, which are where the
+// first index is if all are adjacent, else in front.
 struct ViewPlan {
   std::byte* tensor;  // of self's shape
   std::byte* other;   // the view's elements
@@ -88,11 +88,11 @@ struct ViewPlan {
     std::uint32_t size, step;  // step of self; 0 in the indices' dimensions
     std::int32_t other_step;
   } loops[kMaxRank];
-  IndexShape shape;  // while it is loaded: there is no room on the stack
+  IndexShape shape;  // only needed while loading: there is no room on the stack
 };
 
-// A plan with the indices' shape. Called before plan_view, not by it: the arguments are on the stack while they are
-// read.
+// A plan with the indices' shape. Called before plan_view, not by it, because the arguments are on the stack while they
+// are read.
 [[gnu::noinline]] inline ViewPlan* begin_view(Call& call, const OptionalTensorList& list, std::uint32_t rank) {
   auto* const plan = call.make_plan<ViewPlan>();
   if (plan == nullptr) return nullptr;
@@ -129,7 +129,7 @@ struct ViewPlan {
   return call.error() == Error::ok ? plan : nullptr;
 }
 
-// The view's loops and indices. Never inlined: the arguments are on the stack while they are read.
+// The view's loops and indices. Never inlined, because the arguments are on the stack while they are read.
 [[gnu::noinline]] inline bool plan_view(Call& call, const OptionalTensorList& list, const Tensor& self,
                                         ViewPlan* plan) {
   if (plan == nullptr) return false;
@@ -326,7 +326,7 @@ inline void execute_index_put(const void* plan) {
   });
 }
 
-// In place, as a program changes its state: aten::index_put_ and aten::copy_ give the tensor back as their result.
+// In place, as a program changes its state: aten::index_put_ and aten::copy_ return the tensor as their result.
 struct IndexPutInPlace {
   static constexpr Overlap kOverlap = Overlap::in_place;
   OutTensor self{};
@@ -399,7 +399,7 @@ inline Error load_scatter_value(Call& call) {
   ScatterValue args;
   if (!call.read_signature(args)) return call.error();
   if (!args.index.constant) call.require_apart(args.index, args.out);
-  // One element, in every place of the index.
+  // One element, at every index.
   Tensor src = args.index;
   src.dtype = args.out.dtype;
   src.data = number_tensor(call, args.value, args.out.dtype == DType::f32).data;
@@ -461,7 +461,7 @@ struct PartPlan {
   std::uint32_t first, step, outer_step;  // all in bytes
 };
 
-// `places` places of src along a dimension of self, from `start` on, `step` apart.
+// `places` entries of src along a dimension of self, from `start` on, `step` apart.
 [[gnu::noinline]] inline Error plan_part(Call& call, const Tensor& self, const Tensor& src, const Tensor& out,
                                          std::int32_t dim, std::int32_t start, std::int32_t step, std::int32_t places) {
   call.require(self.dtype == out.dtype && src.dtype == out.dtype, Error::unsupported);
@@ -584,7 +584,7 @@ inline Error load_topk(Call& call) {
   return Error::ok;
 }
 
-// The best so far are in the result, in order; each further element goes among them or nowhere.
+// The best so far are in the result, in order; each further element is inserted among them or dropped.
 inline void execute_topk(const void* plan) {
   const auto& p = *static_cast<const TopKPlan*>(plan);
   const std::size_t width = size_of(p.dtype);

@@ -47,8 +47,8 @@ struct AsStrided {
   }
 };
 
-// Steps of a view are sums and products of its source's: all of them, and a step beyond the end, fit 31 bits. And
-// nothing that is moved has no steps: execution is not asked to.
+// Steps of a view are sums and products of its source's: all of them, and a step past the end, fit 31 bits. An empty
+// view has no steps: it is not executed.
 bool has_steps(Call& call, const Tensor& self, const Tensor& out) {
   call.require(self.bytes() <= 0x3FFFFFFF && out.bytes() <= 0x3FFFFFFF, Error::bad_shape);
   return call.error() == Error::ok && out.elements() != 0;
@@ -58,7 +58,7 @@ bool is_size(std::int32_t size, const CheckedSize& wanted) {
   return wanted == CheckedSize(static_cast<std::uint32_t>(size));
 }
 
-// Two dimensions change places.
+// Swaps two dimensions.
 Error plan_exchange(Call& call, const Tensor& self, const Tensor& out, std::int32_t a, std::int32_t b) {
   call.require(self.dtype == out.dtype && a >= 0 && b >= 0, Error::bad_value);
   call.require(self.rank == out.rank, Error::bad_shape);
@@ -136,7 +136,7 @@ Error load_diagonal_copy(Call& call) {
     call.require(out.sizes[at] == self.sizes[i], Error::bad_shape);
     steps.bytes[at++] = from.bytes[i];
   }
-  // What is left of both dimensions after the place where the diagonal begins.
+  // What is left of both dimensions from where the diagonal begins.
   const std::int64_t rows = std::int64_t{self.sizes[dim1]} + (offset < 0 ? offset : 0);
   const std::int64_t columns = std::int64_t{self.sizes[dim2]} - (offset > 0 ? offset : 0);
   std::int64_t length = rows < columns ? rows : columns;
@@ -192,7 +192,7 @@ Error load_as_strided_copy(Call& call) {
   for (std::int32_t i = 0; i < out.rank; ++i) {
     last =
         last + CheckedSize(static_cast<std::uint32_t>(stride.items[i])) * static_cast<std::uint32_t>(out.sizes[i] - 1);
-    // Where the dimension has one place its step leads nowhere.
+    // If the dimension has one entry, its step does not matter.
     if (out.sizes[i] > 1) steps.bytes[i] = stride.items[i];
   }
   call.require((last + 1U) * width <= self.bytes(), Error::bad_shape);

@@ -11,7 +11,7 @@ namespace cormorant::ops::portable {
 
 CORMORANT_KERNELS(CORMORANT_PORTABLE_KERNELS, any_cpu)
 CORMORANT_NUMBERS_KERNELS(CORMORANT_PORTABLE_NUMBERS)
-// Without an overload, which the list cannot say.
+// Has no overload, which the list cannot express.
 CORMORANT_KERNEL(aten_copy__scalar, "aten::copy_", load_copy_in_place, map::execute_unary<map::Convert>)
 CORMORANT_KERNEL(aten_index_put__scalar, "aten::index_put_", load_index_put_in_place, execute_index_put)
 

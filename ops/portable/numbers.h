@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tensors with numbers that are in the program: the number becomes a tensor of one element in the state memory, and
-// the rest is ops/map. Which arithmetic (base/element.h) is in the types: the result's, and for comparisons the
+// Tensors combined with numbers from the program: the number becomes a tensor of one element in the state memory, and
+// the rest is ops/map. The types decide which arithmetic (base/element.h): the result's and, for comparisons, the
 // operands'.
 #pragma once
 
@@ -116,7 +116,7 @@ Error plan_numbers(Call& call, const Tensor* const (&operands)[kCount], const Te
   auto* const plan = call.make_plan<map::Plan>();
   if (plan == nullptr) return call.error();
   call.fail(map::plan_operands(operands, kCount, out, *plan));
-  for (const Tensor* operand : operands) {  // in place: an element is read where it is written, and before
+  for (const Tensor* operand : operands) {  // in place: an element is read before it is written
     const bool is_same = size_of(operand->dtype) == size_of(out.dtype) && operand->lies_like(out);
     call.require(operand->data != out.data || is_same, Error::bad_memory);
   }
@@ -290,7 +290,7 @@ struct Sized {
     v("out", out);
   }
 };
-// Memory as it is would differ from machine to machine: zeros.
+// Uninitialised memory would differ from machine to machine: zeros.
 template <class Format>
 struct EmptyOf {
   IntList size{};
@@ -387,7 +387,7 @@ struct ArangePlan {
   Number start, step;
 };
 
-// How many numbers there are is the result's size, which the file says.
+// The count of numbers is the result's size, which the file gives.
 template <class Signature>
 Error load_arange(Call& call) {
   Signature args;
@@ -433,7 +433,7 @@ struct MaskedScatter {
   }
 };
 
-// Where the mask is true, the source's elements one after another; none where it has no more (PyTorch refuses that).
+// Where the mask is true, the source's elements in order; nothing once they are used up (PyTorch refuses that).
 struct MaskedScatterPlan {
   map::Plan map;  // of mask and self
   const std::byte* source;

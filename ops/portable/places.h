@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Every element of the result comes from a place of the input, dimension by dimension: rolled around, or beyond a
+// Every element of the result comes from an element of the input, dimension by dimension: rolled around, or beyond a
 // border. Elements of any type.
 #pragma once
 
@@ -22,8 +22,7 @@ struct PlacesPlan {
   } dims[kMaxRank];
 };
 
-// The place in the input; inside it whatever the border, since load has bounded `before`. −1 beyond a border that is a
-// value.
+// The index in the input; inside it whatever the border, since load has bounded `before`. −1 beyond a constant border.
 inline std::int32_t place_of(Border border, std::int32_t index, std::int32_t before, std::int32_t size) {
   std::int32_t place = index - before;
   if (border == Border::value) return place < 0 || place >= size ? -1 : place;
@@ -92,7 +91,7 @@ struct Pad {
   }
 };
 
-// Borders may be negative, which cuts off.
+// Borders may be negative, which crops.
 [[gnu::noinline]] inline PlacesPlan* plan_pad(Call& call, const Tensor& self, const IntList& padding, const Tensor& out,
                                               Border border) {
   PlacesPlan* const plan = begin_places(call, self, out, border);

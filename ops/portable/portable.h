@@ -2,7 +2,7 @@
 //
 // Operators of ExecuTorch's portable library that never occur in our graphs, because our compiler uses others for them
 // or computes them itself: a number with a tensor, tensors from nothing, copies, paddings, indexing. They are here for
-// files of other compilers, and leave the plans of our own kernels wherever these compute the same.
+// files of other compilers, and reuse the plans of our own kernels wherever these compute the same.
 #pragma once
 
 #include "ops/kernel_list.h"

@@ -7,7 +7,7 @@
 
 namespace cormorant::ops::portable {
 
-// Which dimensions are reduced, as bits; all where the list is empty or absent.
+// Which dimensions are reduced, as bits; all if the list is empty or absent.
 inline bool reduced_dims(Call& call, const Tensor& self, const IntList& dims, std::uint32_t& reduced) {
   reduced = 0;
   call.require(dims.count <= kMaxRank, Error::bad_value);
@@ -20,7 +20,7 @@ inline bool reduced_dims(Call& call, const Tensor& self, const IntList& dims, st
   return call.error() == Error::ok;
 }
 
-// Whether the result has the sizes that are left, either with ones or without the dimensions.
+// Whether the result has the remaining sizes, with or without the reduced dimensions as ones.
 inline bool is_reduced_shape(const Tensor& self, std::uint32_t reduced, const Tensor& out) {
   std::uint32_t at = 0;
   const bool keeps = out.rank == self.rank;
@@ -342,7 +342,7 @@ Error load_var(Call& call) {
   return plan_var(call, args.self, args.dim, args.out, mean, correction);
 }
 
-// The next place along loops from `first` on.
+// The next position along loops from `first` on.
 template <class Loops>
 void advance(const Loops& loops, std::uint32_t first, std::uint32_t end, std::uint32_t* turn, std::uint32_t& at) {
   for (std::uint32_t d = end; d-- > first;) {

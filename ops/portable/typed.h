@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Operators whose kernels elsewhere are of floats alone, for all types. A program has one or the other
-// (runtime/call_types.h), so these take floats as well, and compute the same with them.
-// ExecuTorch's promotions are in the types of a call: where the result is float, operands are taken as floats.
+// Operators whose other kernels take only floats, for all types. A program has one or the other (runtime/call_types.h),
+// so these take floats as well, and compute the same with them. ExecuTorch's promotions are in the types of a call: if
+// the result is float, operands are taken as floats.
 #pragma once
 
 #include "base/checked_size.h"
@@ -123,7 +123,7 @@ inline Error load_clamp_numbers(Call& call) {
   const bool is_real = args.out.dtype == DType::f32;
   if (!args.min.present) static_cast<Number&>(args.min) = {INT64_MIN, -float_math::kInfinity, true};
   if (!args.max.present) static_cast<Number&>(args.max) = {INT64_MAX, float_math::kInfinity, true};
-  // PyTorch makes floats of integers that are clamped to floats.
+  // PyTorch converts integers that are clamped to floats.
   call.require(is_real || (args.min.is_integer && args.max.is_integer), Error::unsupported);
   const Tensor least = number_tensor(call, args.min, is_real);
   const Tensor most = number_tensor(call, args.max, is_real);
@@ -269,7 +269,7 @@ struct CatNumbersPlan {
   DType dtype;
 };
 
-// What PyTorch's promotion lets become a part of the result: nothing loses anything.
+// What PyTorch's promotion allows as a part of the result: no conversion loses anything.
 inline bool becomes(DType part, DType out) {
   if (part == out || out == DType::f32) return true;
   const bool is_wider = size_of(part) < size_of(out) || part == DType::boolean;

@@ -20,7 +20,7 @@ struct Plan {
 
 Error load(Call& call);
 
-// The specification of one element. A file may hold any factor, so that the sum wraps.
+// The specification of one element. A file may hold any factor, so the sum may wrap.
 constexpr std::int8_t prelu_one(const Plan& p, std::int8_t input, std::int32_t negative_factor) {
   const std::int32_t x = input - p.input_zero_point;
   const auto factor = static_cast<std::uint32_t>(x < 0 ? negative_factor : p.positive_factor);

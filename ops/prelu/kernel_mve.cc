@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Four elements in 32-bit lanes. The choice is made by multiplying both parts, one of which is zero:
+// Four elements in 32-bit lanes. Instead of a choice, both parts are multiplied, one of which is zero:
 //   sum = min(x, 0) · factor + max(x, 0) · positive_factor + offset
 #include "ops/prelu/kernel.h"
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // max(x, 0) + slope · min(x, 0) with a slope per channel (dimension 1). What compiler and kernels agree on. With one
-// slope for all it is a leaky relu, whose table belongs to ops/activation.
+// slope for all it is a leaky ReLU, whose table belongs to ops/activation.
 //
-// A difference of bytes has nine bits, so a factor in 32-bit arithmetic is exact to 2^-14 steps and one shift does for
-// all channels: out = clamp(((x − zx) · factor + offset) >> shift), where offset holds the output's zero point and the
-// half that makes it round. Sums that could overflow are not compiled.
+// A difference of bytes has nine bits, so a factor in 32-bit arithmetic is exact to 2^-14 steps and one shift suffices
+// for all channels: out = clamp(((x − zx) · factor + offset) >> shift), where offset holds the output's zero point and
+// the half for rounding. Sums that could overflow are not compiled.
 #pragma once
 
 #include <cstdint>

@@ -22,7 +22,7 @@ inline std::int32_t saturating_add(std::int32_t a, std::int32_t b) {
   return sum;
 }
 
-// Bounds as the element type has them, which is what quantizers use.
+// Bounds equal to the element type's, which is what quantizers use.
 void quantize_to_full_i8(const QuantizePlan& p) {
   const float* input = p.input;
   auto* output = static_cast<std::int8_t*>(p.output);

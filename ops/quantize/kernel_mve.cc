@@ -2,7 +2,7 @@
 //
 // Sixteen at a time: VLD4 deals the floats out to four vectors so that narrowing bottom and top puts the bytes back in
 // order; VCVTN rounds to nearest even, saturates and turns NaN into 0; the narrowing saturates again. 24 instructions
-// per 16 elements with either compiler (gcc 12 makes 31 of the same in intrinsics).
+// per 16 elements with either compiler (gcc 12 takes 31 for the same in intrinsics).
 #include <arm_mve.h>
 
 #include "ops/quantize/kernel.h"
@@ -10,7 +10,7 @@
 namespace cormorant::ops {
 namespace {
 
-// Four lanes at a time with the last ones masked: int16, and what is left of int8.
+// Four lanes at a time with the last ones masked: int16, and the rest of int8.
 template <class T>
 void quantize_by_four(const QuantizePlan& p, std::uint32_t start) {
   const float* input = p.input + start;

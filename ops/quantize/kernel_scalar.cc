@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Without an FPU: the float product and both its roundings in integers. A library multiplication and conversion per
-// element would cost several times as much, and their code in flash.
+// element would cost several times as much, plus their code in flash.
 //
 // Most elements need only the upper 16 bits of both mantissas: one multiplication tells the product to 2^-14 of itself,
 // and if that interval holds no rounding boundary, the integer is known. The others are computed exactly.
@@ -13,8 +13,7 @@
 namespace cormorant::ops {
 namespace {
 
-// value / 2^amount to nearest, ties to even; `sticky`: value stands for a little more than it says. amount in [1,
-// 31].
+// value / 2^amount to nearest, ties to even; `sticky`: the exact value is slightly larger. amount in [1, 31].
 inline std::uint32_t round_half_even(std::uint32_t value, std::uint32_t amount, bool sticky) {
   const std::uint32_t half = std::uint32_t{1} << (amount - 1);
   const std::uint32_t quotient = value >> amount;
@@ -26,7 +25,7 @@ inline std::uint32_t round_half_even(std::uint32_t value, std::uint32_t amount, 
 // |round(value · inverse_scale)|; the product is in [2^exponent, 2^(exponent + 2)), exponent in [-2, 16].
 [[gnu::noinline]] std::uint32_t exact_magnitude(std::uint32_t value_bits, std::uint32_t inverse_bits,
                                                 std::uint32_t exponent) {
-  // 24 × 24 bits by parts of 16 and 8: ARMv6-M has no longer multiplication than 32 bits.
+  // 24 × 24 bits by parts of 16 and 8: ARMv6-M's products have at most 32 bits.
   const std::uint32_t value_high = ((value_bits >> 8) & 0x7FFF) | 0x8000;
   const std::uint32_t value_low = value_bits & 0xFF;
   const std::uint32_t inverse_high = ((inverse_bits >> 8) & 0x7FFF) | 0x8000;

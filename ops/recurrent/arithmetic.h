@@ -6,8 +6,8 @@
 //   gates, tanh, GRU h  15 fractional bits: −1 … 1
 //   LSTM c              11 fractional bits: −16 … 16
 //
-// tanh is a table of 257 entries over −8 … 8 with a line between any two; the sigmoid is tanh of the half. The entries
-// are half of the line's largest deviation outside the curve, so that errors are 6 units of 2^-15 to either side.
+// tanh is a table of 257 entries over −8 … 8 with linear interpolation; the sigmoid is tanh of the half. The entries
+// are outside the curve by half of the line's largest deviation, so that errors are 6 units of 2^-15 to either side.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ struct TanhTable {
   std::int16_t at[257];
 };
 
-// For this table alone, and at compile time alone: e^x by its series.
+// Only for this table, and only at compile time: e^x by its series.
 constexpr double exponential(double x) {
   double sum = 1, term = 1;
   for (int k = 1; k < 16; ++k) {
@@ -52,7 +52,7 @@ constexpr TanhTable make_tanh_table() {
 }
 inline constexpr TanhTable kTanh = make_tanh_table();
 
-// Saturation as plain C++ says it; instruction sets may have an instruction for it.
+// Saturation in plain C++; instruction sets may have an instruction for it.
 struct PlainSaturation {
   static constexpr std::int32_t to_16(std::int32_t value) { return clamp(value, -32768, 32767); }
   static constexpr std::int32_t to_8(std::int32_t value) { return clamp(value, -128, 127); }
@@ -73,14 +73,14 @@ struct Functions {
     const std::int16_t* const at = middle + (x >> 8);
     return at[0] + (((at[1] - at[0]) * (x & 255) + 128) >> 8);
   }
-  // (32767 + tanh(x / 2)) / 2, rounded down; 32767 comes along with the half that rounds.
+  // (32767 + tanh(x / 2)) / 2, rounded down; 32767 is added together with the half for rounding.
   [[nodiscard]] constexpr std::int32_t sigmoid(std::int32_t x) const {
     const std::int16_t* const at = middle + (x >> 9);
     return (at[0] + (((at[1] - at[0]) * (x & 511) + 256 + 32767 * 512) >> 9)) >> 1;
   }
 };
 
-// One unit: from its sums to the state that is kept, which it replaces, and h.
+// One unit: from its sums to the kept state, which it replaces, and h.
 template <class Saturation>
 constexpr std::int32_t lstm_unit(Functions f, std::int32_t input, std::int32_t forget, std::int32_t cell,
                                  std::int32_t output, std::int16_t& c) {

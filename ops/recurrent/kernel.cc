@@ -4,7 +4,7 @@
 namespace cormorant::ops::recurrent {
 namespace {
 
-// They are apart, or the result takes the place of what is read once, row by row, before its own rows are written.
+// They are apart, or the result takes the memory of what is read once, row by row, before its own rows are written.
 void require_apart_or_same(Call& call, const Tensor& result, const Tensor& read) {
   const bool same = result.data == read.data && result.dtype == read.dtype && result.bytes() == read.bytes();
   if (!same) call.require_apart(result, read);
@@ -14,7 +14,7 @@ bool is_matrix(const Tensor& tensor, std::int32_t rows, std::int32_t columns) {
   return tensor.rank == 2 && tensor.sizes[0] == rows && tensor.sizes[1] == columns && tensor.is_contiguous();
 }
 
-// Shapes, types and memory of all activations. Not part of its caller, which has the arguments on the stack as well.
+// Shapes, types and memory of all activations. Kept out of its caller, which has the arguments on the stack as well.
 [[gnu::noinline]] bool activations_fit(Call& call, const Recurrent<TargetWorld>& a, Kind kind) {
   call.require(a.input.dtype == DType::i8 && a.states.dtype == DType::i8 && a.last.dtype == DType::i16,
                Error::bad_value);

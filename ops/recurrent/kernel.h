@@ -28,16 +28,16 @@ Error load_dsp_pairs(Call& call);
 Error load_dsp_wide(Call& call);
 Error load_mve(Call& call);
 
-// One batch row under way.
+// One batch row in progress.
 struct Row {
-  PackedHeader header;      // a copy: a store of a byte could change the constant
+  PackedHeader header;      // a copy: a byte store could change the constant
   const std::byte* groups;  // the first record
   std::int8_t* vector;      // [input | h]
   std::int16_t* sums;
-  std::int16_t* kept;  // what has 16 bits: the result `last`
+  std::int16_t* kept;  // the 16-bit state: the result `last`
 };
 
-// Variant gives: multiply(row) from vector to sums; step(row, states) from sums to kept, h in the vector and states;
+// Variant provides: multiply(row) from vector to sums; step(row, states) from sums to kept, h in the vector and states;
 // narrow(row) from kept to h in the vector; copy(to, from, bytes).
 template <class Variant>
 inline void run(const Plan& p) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Products by SMLAD, four rows at a time; the vector is read in words, whose surplus meets weights of zero.
+// Products by SMLAD, four rows at a time; the vector is read in words, whose surplus is multiplied by weights of zero.
 #include "kernels/products_dsp.h"
 #include "ops/recurrent/kernel.h"
 #include "ops/recurrent/units.h"
@@ -14,7 +14,7 @@ inline std::int32_t multiply_round(std::int32_t sum, std::int32_t multiplier) {
   return scaled;
 }
 
-// By assembly, for gcc 12 refuses __ssat in some archives.
+// In assembly, since gcc 12 refuses __ssat in some archives.
 struct SaturateInstruction {
   static std::int32_t to_16(std::int32_t value) {
     asm("ssat %0, #16, %0" : "+r"(value));
@@ -26,7 +26,7 @@ struct SaturateInstruction {
   }
 };
 
-// How a group's weights stand, and what its sums then mean.
+// How a group's weights are arranged, and what its sums then mean.
 struct Pairs {
   static void accumulate(DspProducts& products) { cormorant_products_pairs_dsp(&products); }
   static void separate(std::int32_t (&sums)[4]) {
@@ -39,7 +39,7 @@ struct Wide {
   static void separate(std::int32_t (& /*sums*/)[4]) {}
 };
 
-// The groups of one block; gives the record behind them.
+// The groups of one block; returns the next record.
 template <class Weights>
 const std::byte* multiply_block(std::uint32_t words, std::uint32_t groups, std::uint32_t left, const std::byte* record,
                                 const std::int8_t* x, std::int16_t* out) {
@@ -51,7 +51,7 @@ const std::byte* multiply_block(std::uint32_t words, std::uint32_t groups, std::
     const auto* const multiplier = reinterpret_cast<const std::int32_t*>(products.weights);
 #pragma GCC unroll 4
     for (std::uint32_t n = 0; n < 4; ++n) {
-      // The compiler has proved that no sum reaches 2^30 >> left: doubling can be done on the sum.
+      // The compiler has proved that no sum reaches 2^30 >> left, so the sum can be doubled.
       const std::int32_t scaled = multiply_round((products.sums[n] + bias[n]) << left, multiplier[n]);
       out[n] = static_cast<std::int16_t>(SaturateInstruction::to_16(scaled));
     }

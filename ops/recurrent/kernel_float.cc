@@ -27,7 +27,7 @@ bool is_matrix(const Tensor& tensor, std::int32_t rows, std::int32_t columns) {
          tensor.is_contiguous();
 }
 
-// A state may be the result that replaces it, if their rows lie at the same places.
+// A state may be the result that replaces it, if their rows are at the same addresses.
 void check_state(Call& call, const FloatRecurrent<TargetWorld>& a, const OptionalTensor& state) {
   if (!state.present()) return;
   call.require(is_matrix(state, a.input.sizes[1], a.states.sizes[2]), Error::bad_shape);
@@ -80,7 +80,7 @@ Error load_float(Call& call) {
   return call.error();
 }
 
-// Each once: a step has five of them.
+// Not inlined: a step has five of them.
 [[gnu::noinline]] float sigmoid(float x) { return 1 / (1 + float_math::exp(-x)); }
 [[gnu::noinline]] float tanh(float x) { return float_math::tanh(x); }
 
@@ -89,7 +89,7 @@ float dot(float sum, const float* weights, const float* x, std::uint32_t count) 
   return sum;
 }
 
-// All sums of a step, gate by gate; of a GRU's n apart what comes from the input and from h.
+// All sums of a step, gate by gate; for a GRU's n, those from the input and from h separately.
 [[gnu::noinline]] void multiply(const FloatPlan& p, const float* vector, float* sums) {
   const std::uint32_t length = p.inputs + p.units;
   const std::uint32_t rows = gates_of(p.kind) * p.units;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// VMLADAVA adds 16 products to a core register, of which it can name the even ones only: eight rows, r0 to lr, share
-// each load of 16 elements of the vector (ops/linear has the same loop). Functions take eight values at a time: two
-// gather loads from the table, and a line between them.
+// VMLADAVA adds 16 products to a core register, but only to an even one: eight rows, r0 to lr, share each load of 16
+// elements of the vector (ops/linear has the same loop). Functions take eight values at a time: two gather loads from
+// the table, and linear interpolation.
 #include <arm_mve.h>
 
 #include <cstddef>
@@ -29,7 +29,7 @@ static_assert(offsetof(Groups, rest) == 8 && offsetof(Groups, record) == 12 && o
 // As C++, per group:
 //   for n: sum[n] = bias[n] + Σ x[k] · weight[n][k]
 //   for n: out[n] = saturate_16(doubling_high_multiply(sum[n] << left, multiplier[n]))
-// Even rows gather in q0, odd ones in q1: narrowing the two to 16 bits interleaves them again. `record` moves on.
+// Even rows gather in q0, odd ones in q1: narrowing the two to 16 bits interleaves them again. `record` advances.
 [[gnu::naked, gnu::noinline]] void run_groups(Groups* /*groups: r0*/) {
   // clang-format off
 #define CORMORANT_PRODUCTS(sum)     \
@@ -82,8 +82,8 @@ static_assert(offsetof(Groups, rest) == 8 && offsetof(Groups, record) == 12 && o
                "bne 1b\n\t"
                "str r3, [r11, #12]\n\t"
                "pop {r4-r11, pc}\n"
-               // What 32 elements leave over: at most a block and a piece. Weights of the next row are loaded along with
-               // a piece's, and multiplied by elements that the predicated load has set to zero.
+               // The rest of less than 32 elements: at most a block and a piece. Weights of the next row are loaded
+               // along with a piece's, and multiplied by elements that the predicated load has set to zero.
                "4:\n\t"
                "cmp r5, #16\n\t"
                "blo 5f\n\t"
@@ -103,7 +103,7 @@ static_assert(offsetof(Groups, rest) == 8 && offsetof(Groups, record) == 12 && o
   // clang-format on
 }
 
-// From `table` on, at the indices: entry, plus the line's share of the way to the next one, with 15 bits.
+// From `table` on, at the indices: the entry, plus a fraction, in 15 bits, of the difference to the next one.
 inline int16x8_t on_line(const std::int16_t* table, uint16x8_t index, int16x8_t share) {
   const int16x8_t from = vldrhq_gather_shifted_offset_s16(table, index);
   const int16x8_t to = vldrhq_gather_shifted_offset_s16(table + 1, index);
@@ -123,7 +123,7 @@ inline int16x8_t sigmoid_of(int16x8_t x) {
   return vhaddq_s16(t, vdupq_n_s16(32767));
 }
 
-// Eight units of which p says how many there are: their sums, and what is kept.
+// Eight units, of which p says how many exist: their sums, and what is kept.
 struct Eight {
   const std::int16_t* sums;
   std::uint32_t units;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Four rows share each load of the vector; weights are bytes without a sign (ops/linear/linear.h says why).
+// Four rows share each load of the vector; weights are unsigned bytes (ops/linear/linear.h says why).
 #include "kernels/products_scalar.h"
 #include "kernels/requantize.h"
 #include "ops/recurrent/kernel.h"
@@ -17,7 +17,7 @@ inline std::int32_t scale_sum(std::int32_t sum, std::int32_t multiplier) {
   }
 }
 
-// The groups of one block; gives the record behind them.
+// The groups of one block; returns the next record.
 const std::byte* multiply_block(const Block& block, std::uint32_t groups, std::int32_t left, const std::byte* record,
                                 const std::int8_t* x, std::int16_t* out) {
   const std::int8_t* const end = x + block.length;

@@ -34,7 +34,7 @@ enum class Kind : std::uint8_t { lstm = 0, gru = 1, rnn = 2 };
 
 // Rows of the weights per unit, in PyTorch's order: i f g o; r z n; one.
 constexpr std::uint32_t gates_of(Kind kind) { return kind == Kind::lstm ? 4 : kind == Kind::gru ? 3 : 1; }
-// Sums per unit. A GRU's n multiplies by r what comes from h before it adds what comes from the input.
+// Sums per unit. A GRU's n multiplies the part from h by r before it adds the part from the input.
 constexpr std::uint32_t sums_of(Kind kind) { return kind == Kind::rnn ? 1 : 4; }
 
 // input [steps, batch, inputs] int8, h and c [batch, units] (none: zeros), states [steps, batch, units] int8: h of
@@ -91,7 +91,7 @@ struct FloatRecurrent {
   }
 };
 
-// How a group's weights are interleaved: as those of ops/linear, whose header explains them.
+// How a group's weights are interleaved: like those of ops/linear, whose header explains them.
 enum class Layout : std::uint8_t { scalar = 0, dsp_pairs = 1, dsp_wide = 2, mve = 3 };
 
 constexpr std::uint32_t group_of(Layout layout) { return layout == Layout::mve ? 8 : 4; }
@@ -177,14 +177,14 @@ struct Geometry {
     return layout == Layout::mve ? (row % 2) * 4 + row / 2 : row;
   }
 
-  // Scratch: [input | h] as bytes, of which words are read, then the sums as int16 with a group's surplus.
+  // Scratch: [input | h] as bytes, which are read in words, then the sums as int16 with a group's surplus.
   [[nodiscard]] constexpr std::uint32_t sums_offset() const { return round_up_4(inputs + units) + 4; }
   [[nodiscard]] constexpr std::uint32_t scratch_bytes() const {
     return sums_offset() + 2 * round_up_4(sums_of(kind) * units + group_of(layout));
   }
 };
 
-// Of the float form: [input | h] and the sums.
+// For the float form: [input | h] and the sums.
 constexpr std::uint32_t float_scratch_bytes(Kind kind, std::uint32_t inputs, std::uint32_t units) {
   return 4 * (inputs + units + sums_of(kind) * units);
 }

@@ -16,7 +16,7 @@ struct Groups {
   std::size_t count = 0;
 };
 
-// Each bit a dimension that is reduced; false for dimensions that the tensor does not have.
+// A bit for each dimension that is reduced; false if the tensor does not have one of the dimensions.
 bool read_dims(const IntList& dims, std::size_t rank, std::uint32_t& mask) {
   if (dims.count > kMaxRank) return false;
   for (std::size_t i = 0; i < dims.count; ++i) {
@@ -26,7 +26,7 @@ bool read_dims(const IntList& dims, std::size_t rank, std::uint32_t& mask) {
   return true;
 }
 
-// Sizes as the reduction makes them, and kept dimensions in the same order in memory.
+// Whether the sizes are those of the reduction, and kept dimensions are in the same order in memory.
 bool is_reduced(const Tensor& input, const Tensor& out, std::uint32_t mask) {
   if (input.rank != out.rank) return false;
   for (std::size_t i = 0; i < input.rank; ++i) {
@@ -42,7 +42,7 @@ bool is_reduced(const Tensor& input, const Tensor& out, std::uint32_t mask) {
   return true;
 }
 
-// Innermost first. Of one dimension there may be a part alone, its first entries.
+// Innermost first. Of one dimension, only the first entries may take part.
 Groups groups_of(const Tensor& input, std::uint32_t mask, Part part) {
   Groups groups;
   std::int32_t step = 1;
@@ -100,7 +100,7 @@ void plan_windows(Call& call, const Tensor& input, const IntList& dims, const Te
           .inner_step = inner.step};
 }
 
-// Of a mean or a moving one, with so many taps in all; at most kLargestMeanWindow, so that nothing here wraps.
+// For a mean or a moving mean with so many taps in all; at most kLargestMeanWindow, so nothing here wraps.
 template <class Args>
 static MeanScale scale_of(Call& call, const Args& args, std::uint32_t taps) {
   call.require(is_int8(args.input_zero_point) && is_int8(args.output_zero_point), Error::bad_value);
@@ -125,7 +125,7 @@ static MeanScale scale_of(Call& call, const Args& args, std::uint32_t taps) {
   if (plan == nullptr) return call.error();
   plan_windows(call, args.input, args.dim, args.out, DType::i8, plan->windows);
   if (call.error() != Error::ok) return call.error();
-  // Elements of a tensor are fewer than 2^31, so is the product.
+  // Tensors have fewer than 2^31 elements, so the product does too.
   const std::uint32_t taps = plan->windows.first.rows * plan->windows.first.columns;
   call.require(taps <= kLargestMeanWindow, Error::unsupported);
   if (call.error() != Error::ok) return call.error();
@@ -133,7 +133,7 @@ static MeanScale scale_of(Call& call, const Args& args, std::uint32_t taps) {
   return call.error();
 }
 
-// What is kept is written where it was, or elsewhere.
+// What is kept is written to its own memory, or elsewhere.
 static void require_same_or_apart(Call& call, const Tensor& next, const Tensor& kept) {
   call.require(next.dtype == kept.dtype && next.lies_like(kept), Error::bad_shape);
   if (next.data != kept.data) call.require_apart(next, kept);

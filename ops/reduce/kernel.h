@@ -19,7 +19,7 @@ struct MeanPlan {
   MeanScale scale;
 };
 
-// The same of a window that moves on.
+// The same for a window that moves on.
 struct MovingMeanPlan {
   ReducePlan windows;   // of the first part that is new
   std::uint32_t fresh;  // parts that are
@@ -40,7 +40,7 @@ Error load_amax(Call& call);
 Error load_words_mean(Call& call);
 Error load_words_amax(Call& call);
 
-// As many entries of one dimension instead of all, the first ones; of no dimension: all.
+// Only the first entries of one dimension instead of all; of no dimension: all.
 struct Part {
   std::int32_t axis = -1;
   std::int32_t entries = 0;
@@ -67,7 +67,7 @@ void execute_mean(const void* plan) {
   for_each_reduced(p.windows, [&](const Window& window) { window_mean<kLoops>(window, p.scale); });
 }
 
-// The sum of every window's taps, channel by channel, where the last one ended.
+// The sum of every window's taps, channel by channel; each window's sums follow the previous one's.
 template <class Sum>
 inline void sum_windows(const ReducePlan& windows, Sum* sums) {
   for_each_reduced(windows, [&](const Window& w) {
@@ -92,7 +92,7 @@ inline void move_mean(const MovingMeanPlan& p) {
   const auto add = [&](std::uint32_t k, std::uint32_t what) {
     sums[k] = static_cast<std::int32_t>(static_cast<std::uint32_t>(sums[k]) + what);
   };
-  // Memory that is written may hold anything: a place inside, sums that wrap and are then bounded.
+  // Writable memory may hold anything: the index is forced inside, and sums that wrap are bounded afterwards.
   const auto stored = static_cast<std::uint32_t>(sums[results]);
   std::uint32_t oldest = stored < p.parts ? stored : 0;
   ReducePlan windows = p.windows;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One walk through the input in memory order; each element is added to its result, or compared with it. A sum begins
-// at zero, a mean is the sum divided by the number of elements. As in PyTorch a NaN is larger than anything, and
-// smaller.
+// One walk through the input in memory order; each element is added to its result, or compared with it. A sum begins at
+// zero, a mean is the sum divided by the number of elements. As in PyTorch, a NaN counts as both the largest and the
+// smallest.
 #include "base/float_math.h"
 #include "ops/float_kernel.h"
 #include "ops/reduce/float.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reductions of 16-bit activations: windows as for bytes, whose steps count elements.
+// Reductions of 16-bit activations: the same windows as for bytes, with steps that count elements.
 #include "kernels/words.h"
 #include "ops/reduce/kernel.h"
 
@@ -15,7 +15,7 @@ struct WordsMeanPlan {
   std::uint8_t right;
 };
 
-// reduce(channel, output, taps): the taps are given one by one to what taps(add) is called with.
+// reduce(channel, output, taps): calling taps(add) calls add with each tap.
 template <class Reduce>
 void for_each_result(const ReducePlan& p, Reduce reduce) {
   const auto* first = reinterpret_cast<const std::int16_t*>(p.first.input);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reductions over any dimensions of an int8 tensor, which keep their place with size 1: mean (and sum, which is the
-// mean with another factor) into parameters of its own, and maximum, whose input and output share theirs. In memory the
-// dimensions of any tensor fall into groups that are reduced and groups that are kept; with at most two of the former a
-// result is a Window of kernels/window.h.
+// Reductions over any dimensions of an int8 tensor, which stay with size 1: mean (and sum, which is the mean with
+// another factor) with its own parameters, and maximum, whose input and output share theirs. In memory the dimensions
+// of any tensor fall into groups that are reduced and groups that are kept; with at most two of the former a result is
+// a Window of kernels/window.h.
 #pragma once
 
 #include <cstdint>
@@ -63,10 +63,10 @@ struct Mean {
   }
 };
 
-// The mean (or sum) over a window of which the input has the newest entries. Parts are as many `entries` along `axis`:
-// `past` [parts, results, in the order of memory] has the sums of all, a ring, and `sums` [results + 1] what they add
-// up to, less the zero point of every element, and the place of the oldest part. New parts take the place of the
-// oldest: results cost no more than what is new. Same bits as Mean over the window.
+// The mean (or sum) over a window of which the input holds the newest entries. A part is `entries` entries along
+// `axis`: `past` [parts, results, in memory order], a ring, has the sums of all parts, and `sums` [results + 1] their
+// totals, less the zero point of every element, and the index of the oldest part. New parts replace the oldest, so a
+// result costs no more than its new entries. Same bits as Mean over the window.
 template <class W>
 struct MovingMean {
   static constexpr Overlap kOverlap = Overlap::in_place;  // of past and of sums alone: see load
@@ -108,7 +108,7 @@ struct MovingMean {
   }
 };
 
-// The type of a part's sums: of so many elements.
+// The type of a part's sums, for so many elements.
 constexpr DType part_dtype(std::uint32_t taps) { return taps == 1 ? DType::i8 : taps <= 256 ? DType::i16 : DType::i32; }
 
 template <class W>

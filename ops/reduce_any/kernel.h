@@ -78,8 +78,8 @@ struct Smallest {
   }
 };
 
-// The result holds what was reduced so far; its first value stands for none. Smaller types than 64 bits wrap a sum or
-// product alike at every step, and a comparison only has to begin at their own limits.
+// The result holds what was reduced so far, initially a neutral value. In types smaller than 64 bits a sum or product
+// wraps alike at every step, and a comparison only has to begin at their own limits.
 template <class F>
 void execute_reduce(const void* plan) {
   const auto& p = *static_cast<const Plan*>(plan);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reductions that the folder reduce has not: of integers and booleans, products, and the place of the largest.
+// Reductions that the folder reduce lacks: of integers and booleans, products, and the index of the largest.
 #pragma once
 
 #include "ops/kernel_list.h"
@@ -33,7 +33,7 @@ struct Reduce {
   }
 };
 
-// Over all elements if dim is none. The first of equals; a NaN is the largest, and the smallest.
+// Over all elements if dim is none. The first of equals; a NaN is both the largest and the smallest.
 template <class W>
 struct ArgReduce {
   typename W::Tensor self{};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// repeat_interleave: along each dimension every place as often as `repeats` says, one after another (0 0 1 1 2 2).
+// repeat_interleave: along each dimension every entry as often as `repeats` says, one after another (0 0 1 1 2 2).
 // Upsampling to the nearest pixel by whole factors is this, in whatever memory order the image has. The result's sizes
 // are the input's times the repeats.
 #pragma once

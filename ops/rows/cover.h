@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whether what a group collects can take the place of what it is fed with.
+// Whether a group's results can overwrite the image that it is fed with.
 #pragma once
 
 #include <algorithm>
@@ -16,15 +16,15 @@ struct Flow {
   [[nodiscard]] constexpr std::int64_t tick_of(std::int64_t row) const {
     return start + period * ((row + above) / batch);
   }
-  // How many there are by the end of a tick.
+  // How many have been computed by the end of a tick.
   [[nodiscard]] constexpr std::int64_t rows_by(std::int64_t tick) const {
     if (tick < start) return 0;
     return std::min(rows, ((tick - start) / period + 1) * batch - above);
   }
 };
 
-// Rows are collected at the end of a tick. Whether each of them, from the beginning of the image that is fed on, is
-// where all rows have been fed by then.
+// Rows are collected at the end of a tick. Whether each of them, counted from the beginning of the fed image, covers
+// only rows that have been fed by then.
 constexpr bool may_cover(const Flow& fed, const Flow& collected) {
   for (std::int64_t row = 0; row < collected.rows; ++row) {
     const std::int64_t gone = fed.rows_by(collected.tick_of(row));

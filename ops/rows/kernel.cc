@@ -11,7 +11,7 @@ namespace cormorant::ops {
 namespace rows {
 namespace {
 
-// The ticks from the first to the last at which the entry is due; beyond what is counted where the table is unsound.
+// The ticks from the first to the last at which the entry is due; more than can be counted if the table is unsound.
 std::uint32_t ticks_of(const Entry& e) {
   const std::uint32_t rows = e.all_rows();
   if (e.rows == 0 || e.period == 0 || e.batch == 0 || rows % e.batch != 0 || rows > kMostTicks) return kMostTicks + 1;
@@ -19,13 +19,13 @@ std::uint32_t ticks_of(const Entry& e) {
   return last < kMostTicks ? static_cast<std::uint32_t>(last) + 1 : kMostTicks + 1;
 }
 
-// Rows of an image are consecutive. Written as a whole number of them: what is copied stays inside.
+// Rows of an image are consecutive, and the tensor holds a whole number of them, so copies stay inside.
 bool has_rows(const Tensor& tensor, std::uint32_t rows, std::uint32_t row_bytes) {
   return !tensor.constant && tensor.rank == 4 && tensor.is_channels_last() && tensor.size(0) == 1 &&
          tensor.bytes() == CheckedSize(rows) * row_bytes;
 }
 
-// Kept out of line: the caller's frame is beneath that of what reads the arguments.
+// Kept out of line: the caller's frame is beneath the one that reads the arguments.
 [[gnu::noinline]] void check_entry(Call& call, const Entry& e, const TensorList& tensors) {
   const bool is_call = e.kind == Entry::Kind::call;
   call.require(e.kind <= Entry::Kind::strips && (is_call || e.slab != Entry::kNone), Error::bad_constant);
@@ -44,7 +44,7 @@ bool has_rows(const Tensor& tensor, std::uint32_t rows, std::uint32_t row_bytes)
   }
 }
 
-// Wherever a strip is, its patches are moved and filled inside their tensors, as large as the part says they are.
+// Wherever a strip is, its patches are moved and filled inside their tensors, which are as large as the part says.
 [[gnu::noinline]] void check_part(Call& call, const Entry& e, const Part& part, const TensorList& tensors) {
   const bool is_cut = part.kind == Part::Kind::cut;
   call.require(part.kind >= Part::Kind::cut && part.kind <= Part::Kind::paste && part.tensor < tensors.count &&
@@ -64,7 +64,7 @@ bool has_rows(const Tensor& tensor, std::uint32_t rows, std::uint32_t row_bytes)
 }
 
 // A plan, after `before` bytes for whatever else its kernel keeps. `arrival` is the entry that rows are pushed to:
-// there is one if requested, else none.
+// there is exactly one if requested, else none.
 Plan* load_table(Call& call, std::uint32_t before, const Entry** arrival, bool has_strips) {
   Run<TargetWorld> args;
   if (!call.read_signature(args)) return nullptr;
@@ -140,7 +140,7 @@ Error load_fed(Call& call, void (*advance)(Feed&), bool has_strips) {
   if (plan == nullptr) return call.error();
   auto& fed = *reinterpret_cast<Fed*>(reinterpret_cast<std::byte*>(plan) - offsetof(Fed, plan));
   std::byte* const own = plan->tensors()[arrival->whole];
-  // Who pushes rows brings as many bytes as the input has.
+  // The caller that pushes rows provides as many bytes as the input has.
   call.require(call.is_only_input(own, arrival->row_bytes), Error::bad_structure);
   fed.feed = {advance, own, own, arrival->row_bytes, 0, arrival->rows};
   fed.arrival = arrival;

@@ -32,13 +32,13 @@ struct Plan {
   [[nodiscard]] std::byte** tensors() { return reinterpret_cast<std::byte**>(this + 1); }
 };
 
-// For a group that rows are pushed to.
+// For a group to which rows are pushed.
 struct Fed {
   Feed feed;  // first: what the runtime sees of it
   const Entry* arrival;
   Plan plan;  // last: its tensors follow it
 
-  // The tick that waits for a row; after the last row the one at which all is done.
+  // The tick that waits for a row; after the last row, the one at which everything is done.
   [[nodiscard]] std::uint32_t tick_of(std::uint32_t row) const {
     if (row == 0) return 0;
     return row >= arrival->rows ? plan.ticks : arrival->start + arrival->period * (arrival->before + row);
@@ -46,11 +46,11 @@ struct Fed {
 };
 static_assert(std::is_standard_layout_v<Fed>);
 
-// Kept out of line, so that the stack analysis sees by the type of `execute` what is called.
+// Kept out of line, so that the stack analysis sees from the type of `execute` what is called.
 void call_stage(void (*execute)(const void*), const void* plan);
 
-// From the beginning to the end: `to` may be before `from` and overlap it. Tensors of a foreign file may be otherwise;
-// what they hold is then anything.
+// From beginning to end: `to` may be before `from` and overlap it. In a foreign file tensors may overlap otherwise;
+// their contents are then arbitrary.
 template <Loops kLoops>
 void copy(std::byte* to, const std::byte* from, std::uint32_t bytes) {
   if constexpr (kLoops == Loops::reference) {
@@ -68,7 +68,7 @@ void fill(std::byte* to, std::int8_t value, std::uint32_t bytes) {
   }
 }
 
-// What is outside the image is the same wherever the patch comes from.
+// Fills the part of a patch outside the image, wherever the patch comes from.
 template <Loops kLoops>
 void fill_outside(const Part& part, std::byte* patch, const Inside& x, const Inside& y) {
   const std::uint32_t row_bytes = std::uint32_t{part.columns} * part.pixel_bytes;
@@ -82,9 +82,10 @@ void fill_outside(const Part& part, std::byte* patch, const Inside& x, const Ins
   }
 }
 
-// What a tick moves is not part of it: its frame is beneath those of all stages.
+// The functions that move rows are not inlined into a tick, whose frame is beneath those of all stages.
 
-// Rows move on by a batch, which is filled where all of it is above or below the image. Whether some of it is inside.
+// Rows move up by a batch, which is filled if all of it is above or below the image. Returns whether some of it is
+// inside.
 template <Loops kLoops>
 [[gnu::noinline]] bool make_room(const Plan& plan, const Entry& e, std::uint32_t n) {
   const bool is_inside = batch_of(e, n).count() != 0;
@@ -96,7 +97,7 @@ template <Loops kLoops>
   return is_inside;
 }
 
-// Rows that were computed outside the image.
+// Fills rows that were computed outside the image.
 template <Loops kLoops>
 [[gnu::noinline]] void fill_rest(const Plan& plan, const Entry& e, std::uint32_t n) {
   const Inside batch = batch_of(e, n);
@@ -106,7 +107,7 @@ template <Loops kLoops>
   fill<kLoops>(newest + batch.end * e.row_bytes, e.fill, (e.batch - batch.end) * e.row_bytes);
 }
 
-// Between a whole image and the newest rows.
+// Copies between a whole image and the newest rows.
 template <Loops kLoops>
 [[gnu::noinline]] void move_rows(const Plan& plan, const Entry& e, std::uint32_t n, const std::byte* arrived) {
   const Inside batch = batch_of(e, n);
@@ -120,7 +121,7 @@ template <Loops kLoops>
   fill_rest<kLoops>(plan, e, n);
 }
 
-// What a part of a strip moves: a patch out of an image, or into its newest row, or nothing; and the border of patches.
+// Copies a strip's patch out of an image, or into its newest row, or neither, and fills the border of patches.
 template <Loops kLoops>
 [[gnu::noinline]] void move_part(const Plan& plan, const Entry& e, const Part& part, std::uint32_t strip,
                                  std::uint32_t row) {
@@ -146,7 +147,7 @@ template <Loops kLoops>
   fill_outside<kLoops>(part, patch, x, y);
 }
 
-// One entry, due for the n-th time. `arrived` is the row that was pushed. Part of its caller, for the stack's sake.
+// One entry, due for the n-th time. `arrived` is the row that was pushed. Inlined, to save stack.
 template <Loops kLoops, bool kIsFed, bool kHasStrips>
 [[gnu::always_inline]] inline void fire(const Plan& plan, const Entry& e, const cormorant_step* step, std::uint32_t n,
                                         const std::byte* arrived) {
@@ -176,7 +177,7 @@ template <Loops kLoops, bool kIsFed, bool kHasStrips>
   if (e.batch != 1) fill_rest<kLoops>(plan, e, n);
 }
 
-// The entry after this one and its parts; `step` moves on by as many as they call.
+// The entry after this one and its parts; `step` advances by as many as they call.
 template <bool kHasStrips>
 const Entry* behind(const Entry* e, const cormorant_step*& step) {
   if (e->kind == Entry::Kind::call) ++step;

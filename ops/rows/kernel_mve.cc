@@ -5,8 +5,8 @@
 
 namespace cormorant::ops {
 
-// Slabs are shifted by a row before each row that is written, so that this is what rows cost beside their kernels:
-// four vectors at a time. All of them are read before one is written, which may be over them.
+// Slabs are shifted by a row before each row is written; that is what computing by rows costs besides the kernels. Four
+// vectors at a time, all of which are read before one is written, which may overlap them.
 template <>
 void rows::copy<Loops::mve>(std::byte* to, const std::byte* from, std::uint32_t bytes) {
   const std::uint32_t blocks = bytes / 64;
@@ -31,7 +31,7 @@ void rows::copy<Loops::mve>(std::byte* to, const std::byte* from, std::uint32_t 
   copy_bytes_mve(reinterpret_cast<std::int8_t*>(to), reinterpret_cast<const std::int8_t*>(from), rest);
 }
 
-// Eight channels at a time, in lanes of 16 bits, which hold up to 256 pixels; four at a time what is left.
+// Eight channels at a time, in 16-bit lanes, which hold up to 256 pixels; the rest four at a time.
 template <>
 void execute_rows_sum<Loops::mve>(const void* raw) {
   const auto& p = *static_cast<const rows::SumPlan*>(raw);

@@ -2,12 +2,12 @@
 //
 // A chain of operators computed row by row. Each of its values is a slab: a few rows of an image, the newest last. The
 // operators are ordinary instructions of the program on these slabs (a convolution reads its slab of three rows as an
-// image of three rows and writes one); cormorant::rows.<ISA> calls them, tick by tick, by a table that says what is due
-// when. Before a row is written its slab is shifted by one row. A row above or below the image is filled instead of
-// computed: that is all there is of padding.
+// image of three rows and writes one); cormorant::rows.<ISA> calls them, tick by tick, according to a table of what is
+// due when. Before a row is written its slab is shifted by one row. A row above or below the image is filled instead of
+// computed: that is all padding amounts to.
 //
-// Where memory allows, an operator computes a batch of rows at a time (a convolution two, of a slab of four), which
-// makes fewer and longer calls. An image need not be whole batches: of its first and last, some rows may be outside.
+// Where memory allows, an operator computes a batch of rows at a time (a convolution two, from a slab of four), for
+// fewer and longer calls. An image need not be whole batches: some rows of its first and last batch may be outside.
 // They are computed with the others, from anything, and then filled.
 //
 // In the graph a group is made of
@@ -21,9 +21,9 @@
 // of which only the last becomes an instruction. One that rows are pushed to is cormorant::rows_fed.<ISA>: each call of
 // it takes a row and computes until the next is needed (runtime/feed.h).
 //
-// Between cut and paste nothing is kept from row to row: what a row looks at is computed again for each, which costs
-// time and saves the slabs. Groups that do so are cormorant::rows_strips.<ISA> and cormorant::rows_strips_fed.<ISA>, so
-// that others need not link how.
+// Between cut and paste nothing is kept from row to row: everything a row needs is computed again for each, which costs
+// time and saves the slabs. Such groups are cormorant::rows_strips.<ISA> and cormorant::rows_strips_fed.<ISA>, so that
+// others need not link that code.
 #pragma once
 
 #include <cstddef>
@@ -68,7 +68,7 @@ struct Run {
   }
 };
 
-// The mean over a whole image, whose rows come one by one: a row's pixels are added to sums, which begin with zeros
+// The mean over a whole image whose rows arrive one by one: a row's pixels are added to sums, which begin with zeros
 // because a row above the image is filled with them.
 template <class W>
 struct Sum {
@@ -113,7 +113,7 @@ constexpr const char* sum_variant(Isa isa) {
   return isa == Isa::mve ? names::cormorant_rows_sum_mve : names::cormorant_rows_sum_scalar;
 }
 
-// An entry of the table, as it is in the file. Due at the ticks start, start + period, …, each time for the next batch
+// An entry of the table, as stored in the file. Due at the ticks start, start + period, …, each time for the next batch
 // of rows: `before` rows above the image, which are filled, `rows` of it, and `after` below it, which are filled again.
 struct Entry {
   enum class Kind : std::uint8_t {
@@ -150,7 +150,7 @@ struct Entry {
 };
 static_assert(sizeof(Entry) == 24);
 
-// Of `count` rows or columns from `first` on, those that are in an image that has `size`.
+// Of `count` rows or columns from `first` on, those inside an image of `size`.
 struct Inside {
   std::int32_t first;
   std::uint32_t begin, end;  // counted from the first
@@ -164,14 +164,14 @@ struct Inside {
   [[nodiscard]] constexpr std::uint32_t count() const { return end - begin; }
 };
 
-// The batch that an entry is due for the n-th time.
+// The batch for which an entry is due for the n-th time.
 constexpr Inside batch_of(const Entry& e, std::uint32_t n) {
   return {static_cast<std::int32_t>(n * e.batch) - e.before, e.batch, e.rows};
 }
 
-// What is done for a strip, in place of an entry. It is about a patch: some rows and columns of an image, around the
-// place where the strip is. The patch for the strip s of the row y begins step_x · s − left columns right of the
-// image's first and step_y · y − top rows below it.
+// A step of a strip, in the place of an entry. It works on a patch: some rows and columns of an image, around the
+// strip's position. The patch for strip s of row y begins step_x · s − left columns right of the image's first and
+// step_y · y − top rows below it.
 struct Part {
   enum class Kind : std::uint8_t {
     cut = 0x80,  // the patch is copied from rows of the image
@@ -213,7 +213,7 @@ constexpr const char* strips_fed_variant(Isa isa) {
          : isa == Isa::dsp ? names::cormorant_rows_strips_fed_dsp
                            : names::cormorant_rows_strips_fed_scalar;
 }
-// By a program's name of it.
+// By its name in a program.
 constexpr bool is_fed_group(std::string_view name) {
   return name.starts_with("cormorant::rows_fed.") || name.starts_with("cormorant::rows_strips_fed.");
 }

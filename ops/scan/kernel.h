@@ -29,7 +29,7 @@ inline Error plan_sum(const CumulativeSum<TargetWorld>& args, Plan& plan) {
   return plan_tensors(args.self, args.dim, args.out, plan);
 }
 
-// row(first, step, size) for each row along the dimension.
+// Calls row(first, step, size) for each row along the dimension.
 template <class F>
 void for_each_row(const Plan& p, F row) {
   for (std::uint32_t o = 0; o < p.shape.outer; ++o) {
@@ -54,7 +54,7 @@ struct LogOfSum {
   static std::int64_t of(std::int64_t sum, std::int64_t) { return sum; }
 };
 
-// Floats if the result is one.
+// In float if the result is.
 template <class F>
 void execute_scan(const void* plan) {
   const auto& p = *static_cast<const Plan*>(plan);
@@ -76,7 +76,7 @@ void execute_scan(const void* plan) {
   });
 }
 
-// The last of equals, and a NaN from where it is.
+// The last of equals, and a NaN from its index on.
 template <int kSign>
 void execute_index(const void* plan) {
   const auto& p = *static_cast<const Plan*>(plan);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Along one dimension, each result is made of all elements up to its own: sums, products, logarithms of sums of powers,
-// and where the largest or smallest so far is.
+// Along one dimension, each result combines all elements up to its own: sums, products, logarithms of sums of powers,
+// and the index of the largest or smallest so far.
 #pragma once
 
 #include "ops/kernel_list.h"

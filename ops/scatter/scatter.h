@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The opposite of a gather: out is self, and then out[i, index[i, j, k], k] takes, or is combined with, src[i, j, k],
-// in the order of src. An index outside the dimension is left out (PyTorch refuses it).
+// The opposite of a gather: out is self, and then out[i, index[i, j, k], k] becomes, or is combined with, src[i, j, k],
+// in the order of src. An index outside the dimension is ignored (PyTorch refuses it).
 #pragma once
 
 #include "base/overlap.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// slice: every step-th place from start up to end along one dimension; select: one place, without the dimension. Both
+// slice: every step-th entry from start up to end along one dimension; select: one entry, without the dimension. Both
 // are PyTorch's operators: bounds may be negative (from the end) or beyond the size (up to it).
 #pragma once
 

@@ -3,7 +3,7 @@
 // The integer arithmetic of softmax, one value at a time, as CMSIS-NN and TensorFlow Lite define it; the reference and
 // the kernels without vectors share it. Numbers are fixed point, Qm.n with m integer and n fractional bits.
 //
-// Multiply is doubling_high_multiply or the form of it that a CPU does best. Its second operand is never negative.
+// Multiply is doubling_high_multiply or a form of it that suits the CPU. Its second operand is never negative.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +22,8 @@ inline constexpr std::int32_t kThird = 715827883;  // Q0.31
 inline constexpr std::int32_t kSumBits = 12;       // integer bits of the sum of exponentials
 inline constexpr std::int32_t kQuarter = 1 << 24;  // 1/4 in Q5.26
 
-// exp(value) as Q0.31 for value <= 0 in Q5.26. The value is split into a multiple of 1/4, whose bits choose among ready
-// powers of e, and the rest in [−1/4, 0), for which four terms of the series around −1/8 do.
+// exp(value) as Q0.31 for value <= 0 in Q5.26. The value is split into a multiple of 1/4, whose bits select precomputed
+// powers of e, and the rest in [−1/4, 0), for which four terms of the series around −1/8 suffice.
 template <auto Multiply>
 constexpr std::int32_t exp_of_negative(std::int32_t value) {
   if (value == 0) return INT32_MAX;
@@ -108,7 +108,7 @@ constexpr std::int32_t binary_logarithm(std::uint32_t sum) {
   return result;
 }
 
-// In the unit of the result, at least 0: the largest value's own exponential is 1. Bounded, whatever the numbers are.
+// In the result's unit, at least 0: the largest value's own exponential is 1. Bounded, whatever the numbers are.
 template <auto Multiply>
 constexpr std::int32_t log_of_sum(std::uint32_t sum, std::int32_t multiplier, std::int32_t shift) {
   const std::int32_t logarithm = binary_logarithm<Multiply>(sum == 0 ? 1U << (31 - kSumBits) : sum);

@@ -25,7 +25,7 @@ inline std::int32_t largest_of_neighbours(const std::int8_t* row, std::uint32_t 
   return largest;
 }
 
-// A row's elements, four at a time, byte by byte: a form of its own for rows of neighbours is not worth its code, for
+// A row's elements, four at a time, byte by byte: a special form for contiguous rows is not worth its code, since
 // exponentials take most of the time.
 struct Elements {
   std::uint32_t inner;
@@ -50,9 +50,9 @@ struct Elements {
 };
 
 // Exponentials of four differences to the largest, 0 for those that are too far below it: exponent_of and
-// exp_of_negative in four lanes, in q0 as they come and go. The multiple of 1/4 is ~value but for its last 24 bits,
-// which are the rest's own; so a power of e is chosen where value's bit is not set. Turned around, its bits pass the
-// sign one after the other, which is what a predicate can be made of.
+// exp_of_negative in four lanes, in and out through q0. The multiple of 1/4 is ~value except for its last 24 bits,
+// which are the rest's own; so a power of e is chosen if value's bit is not set. With the bits reversed, each in turn
+// becomes the sign, from which a predicate can be made.
 static_assert(offsetof(Plan, multiplier) == 20 && offsetof(Plan, diff_min) == 24 && offsetof(Plan, shift) == 26);
 static_assert(kQuarter == 1 << 24 && kInputIntegerBits == 5 && std::size(kExpOfMinusPower) == 7);
 [[gnu::naked, gnu::noinline]] int32x4_t exponentials(const Plan& /*p: r0*/, int32x4_t /*difference: q0*/) {
@@ -117,7 +117,7 @@ static_assert(kQuarter == 1 << 24 && kInputIntegerBits == 5 && std::size(kExpOfM
         [p4] "i"(kExpOfMinusPower[4]), [p5] "i"(kExpOfMinusPower[5]), [p6] "i"(kExpOfMinusPower[6]));
 }
 
-// Exponentials of a short row are kept for the second walk over it; a long one computes them again.
+// Exponentials of a short row are kept for the second pass over it; those of a long one are computed again.
 constexpr std::uint32_t kKept = 16;
 
 std::uint32_t sum_of_exponentials(const Plan& p, const Elements& elements, const std::int8_t* row, std::int32_t largest,

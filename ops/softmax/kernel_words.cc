@@ -65,9 +65,9 @@ void compute_row(const WordsPlan& p, const std::int16_t* input, std::int16_t* ou
         (std::uint64_t(static_cast<std::uint32_t>(p.coarse[d >> 8])) * static_cast<std::uint32_t>(p.fine[d & 255])) >>
         31);
   };
-  std::uint64_t sum = 1;  // never nothing, whatever the tables hold
+  std::uint64_t sum = 1;  // never zero, whatever the tables hold
   for (std::uint32_t i = 0; i < length; i += step) sum += exponential(input[i]);
-  std::uint32_t bits = 32;  // of the sum, which the 32 highest of stand for
+  std::uint32_t bits = 32;  // of the sum, of which the highest 32 are used
   while (bits < 63 && (sum >> bits) != 0) ++bits;
   auto leading = static_cast<std::uint32_t>(sum >> (bits - 32));
   for (; (leading & 0x80000000U) == 0; --bits) leading <<= 1;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Softmax and its logarithm row by row, one value at a time, for any multiply: the specification as the reference
-// instantiates it, and the kernel of CPUs without vectors. Exponentials are computed twice rather than kept: keeping
-// them takes memory.
+// instantiates it, and the kernel for CPUs without vectors. Exponentials are computed twice, since keeping them would
+// take memory.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 
 namespace cormorant::ops::softmax {
 
-// visit(offset of the row's first element) for every row.
+// Calls visit(offset of the row's first element) for every row.
 template <class AnyPlan, class Visit>
 void for_rows(const AnyPlan& p, Visit visit) {
   std::uint32_t block = 0;
@@ -63,9 +63,9 @@ void softmax_rows(const Plan& p) {
   });
 }
 
-// With the exponentials from a table. The index is a byte whatever the data are. No number here is negative, so that
-// ties which go up are right; a shift beyond 31 leaves less than a half.
-// (Bytes that are stored could be the plan's, as far as a compiler knows: what loops need is copied.)
+// With the exponentials from a table. The index is a byte whatever the data are. No number here is negative, so
+// rounding ties up is right; a shift beyond 31 leaves less than a half. (As far as a compiler knows, stored bytes could
+// be the plan's: what loops need is copied.)
 template <auto Multiply>
 void table_softmax_rows(const TablePlan& p) {
   const std::int32_t* const exponentials = p.exponentials;

@@ -111,7 +111,7 @@ struct LogSoftmax {
 };
 
 // For our own runtime, where many elements are worth a kilobyte: the exponential of every difference to the largest
-// value, Q0.31, 0 where it is too far below. The same bits as cortex_m::softmax.
+// value, Q0.31, 0 if it is too far below. The same bits as cortex_m::softmax.
 template <class W>
 struct TableSoftmax {
   static constexpr Overlap kOverlap = Overlap::in_place;
@@ -137,7 +137,7 @@ constexpr const char* table_variant(Isa isa) {
                             : names::cormorant_softmax_mve;
 }
 
-// From here on the table costs less than it saves. Classifiers with a few outputs stay as small as they are.
+// From here on the table costs less than it saves. Classifiers with few outputs stay as small as they are.
 inline constexpr std::int64_t kElementsWorthATable = 512;
 
 constexpr const char* log_variant(const Target& target) {

@@ -6,7 +6,7 @@
 namespace cormorant::ops {
 namespace {
 
-// One place of the dimension, which the part has not.
+// One index of the dimension, which the part does not have.
 void check_place(Call& call, const Tensor& part, const Tensor& self, std::int32_t dim) {
   call.require(part.dtype == self.dtype, Error::bad_value);
   call.require(part.rank + 1 == self.rank, Error::bad_shape);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A concatenation the other way round: the input has the outs' chunks side by side.
+// The reverse of a concatenation: the input has the outs' chunks next to each other.
 #pragma once
 
 #include "kernels/move.h"

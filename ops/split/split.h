@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // split: pieces of a tensor along one dimension, all by one instruction with a list of outs. Our own compiler makes
-// slices instead; this is for files of ExecuTorch's. Signatures of the target's world only: no node of a graph has
-// them.
+// slices instead; this is for ExecuTorch's files. Signatures of the target's world only: no node of a graph has them.
 #pragma once
 
 #include "ops/kernel_list.h"

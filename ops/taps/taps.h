@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Along one dimension, each result is a weighted sum of a few elements at places that a table says: resizing, and means
-// over windows of unequal size. In two or three dimensions one after another.
+// Along one dimension, each result is a weighted sum of a few elements at positions given by a table: resizing, and
+// means over windows of unequal size. Two or three dimensions are processed one after another.
 //
 // In int8 the weights of a result add up to 1, so that scale and zero point are the same before and after; they have 14
 // fractional bits. Sums are rounded to the nearest integer, ties up.

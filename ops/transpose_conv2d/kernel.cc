@@ -17,7 +17,7 @@ bool fits(const Header& header, const Phase& phase, const conv::Geometry& g, con
          phase.x + (g.out_width - 1U) * header.stride_width < header.out_width;
 }
 
-// The largest scratch of all phases; none where one of them is not sound.
+// The largest scratch of all phases; none if one of them is unsound.
 bool check_phases(const Variant& variant, const Header& header, std::uint32_t bytes, const Tensor& input,
                   const Tensor& out, std::uint32_t& scratch) {
   constexpr std::uint32_t kHeaders = sizeof(Phase) + sizeof(conv::Header);
@@ -49,7 +49,7 @@ Error load(Call& call) {
   const auto& [input, packed, scratch, out] = args;
   call.require(conv2d::is_activation(input) && conv2d::is_activation(out), Error::unsupported);
   call.require(packed.constant && packed.bytes() >= sizeof(Header), Error::bad_constant);
-  call.require_apart(input, out);  // which the signature that it shares with conv2d permits
+  call.require_apart(input, out);  // the signature shared with conv2d would permit overlap
   call.require(is_aligned(packed.data, 16), Error::misaligned);
   if (call.error() != Error::ok) return call.error();
   const Header& header = *packed.as<const Header>();
@@ -68,9 +68,8 @@ Error load(Call& call) {
   return Error::ok;
 }
 
-// The plan is conv2d's direct one, which checks all that both have in common. Their geometries differ only in what
-// stride and padding mean.
-// Kept out of line: the caller's frame is beneath everything that reads the arguments.
+// The plan is conv2d's direct one, whose load checks everything that both have in common. Their geometries differ only
+// in what stride and padding mean. Kept out of line: the caller's frame is beneath everything that reads the arguments.
 template <class Tensors>
 [[gnu::noinline]] Error plan_direct_as(Call& call, QuantizedTransposeConv2d<TargetWorld>& args) {
   const Tensors tensors(call, args.input, args.out);

@@ -28,7 +28,7 @@ Error load_scalar_depthwise(Call& call);
 Error load_direct(Call& call);  // the plan is a conv::Direct
 Error load_direct_nhwc(Call& call);
 
-// Each phase's convolution, by one of conv2d's.
+// Computes each phase's convolution with one of conv2d's kernels.
 template <class Convolve>
 void for_phases(const PackedPlan& plan, Convolve convolve) {
   const Header& header = *plan.header;

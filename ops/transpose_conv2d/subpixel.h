@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A transposed convolution as an ordinary one: with stride s, every s-th row of the result sees the same taps of the
-// kernel, so that a convolution of the input without gaps computes s rows at once, as channels that are rows after it
-// is shuffled. Along one axis:
+// kernel, so a convolution of the input without gaps computes s rows at once, as channels that a shuffle turns into
+// rows. Along one axis:
 //
 //     result[s · q + r − padding] = Σ_t input[q − t] · kernel[r + s · t]
 #pragma once
@@ -22,7 +22,7 @@ struct SubpixelAxis {
   std::int64_t cut;      // of these, before the first one that is wanted
 };
 
-// None where more zeros would be needed after the input than before it.
+// None if more zeros would be needed after the input than before it.
 inline std::optional<SubpixelAxis> subpixel_axis(std::int64_t inputs, std::int64_t outputs, std::int64_t kernel,
                                                  std::int64_t stride, std::int64_t padding) {
   SubpixelAxis axis{.stride = stride, .taps = (kernel + stride - 1) / stride, .padding = 0, .count = 0, .cut = 0};

@@ -5,8 +5,8 @@
 //   cormorant::transpose_conv2d.<variant>      one packed constant
 //
 // Seen from the output, pixels whose distance is a multiple of the stride see the same taps: each of these stride²
-// phases is an ordinary convolution with stride 1 whose results go between those of the others. So the packed constant
-// is a list of conv2d's packed constants (or depthwise_conv2d's), and no accumulator ever leaves its register:
+// phases is an ordinary convolution with stride 1 whose results are interleaved with the others'. So the packed
+// constant is a list of conv2d's packed constants (or depthwise_conv2d's), and no accumulator ever leaves its register:
 //   Header, then for each phase: Phase, conv::Header, the stream, padded to 16 bytes
 #pragma once
 
@@ -16,7 +16,7 @@
 #include "ops/depthwise_conv2d/depthwise_conv2d.h"
 #include "ops/kernel_list.h"
 
-// _nhwc is the same where layout is written out: input and out are logically N, H, W, C.
+// _nhwc is the same with explicit layout: input and out are logically N, H, W, C.
 #define CORMORANT_TRANSPOSE_CONV2D_KERNELS(OURS, THEIRS, FOREIGN)                                                   \
   THEIRS(cortex_m, quantized_transpose_conv2d, out, scalar_dsp_mve, load_direct, execute_direct, w8a8,              \
          QuantizedTransposeConv2d)                                                                                  \
@@ -88,8 +88,8 @@ inline constexpr Variant kScalarDepthwise{names::cormorant_transpose_conv2d_scal
                                           &depthwise::kScalar};
 inline constexpr const Variant* kVariants[] = {&kMve, &kDsp, &kScalar, &kV6m, &kDspDepthwise, &kScalarDepthwise};
 
-// Depthwise: every input channel has its own window. (MVE's depthwise kernels write whole vectors, which the pixels of
-// other phases do not bear.)
+// Depthwise: every input channel has its own window. (MVE's depthwise kernels write whole vectors, which would
+// overwrite the pixels of other phases.)
 constexpr const Variant& choose_variant(const Target& target, bool is_depthwise) {
   if (target.isa == Isa::mve) return kMve;
   if (is_depthwise) return target.isa == Isa::dsp ? kDspDepthwise : kScalarDepthwise;
@@ -127,7 +127,7 @@ struct alignas(16) Phase {
 };
 static_assert(sizeof(Phase) == 16);
 
-// What CMSIS-NN's arm_transpose_conv_s8_get_buffer_size and …_get_reverse_conv_buffer_size say, which ExecuTorch's
+// What CMSIS-NN's arm_transpose_conv_s8_get_buffer_size and …_get_reverse_conv_buffer_size return, which ExecuTorch's
 // kernel requires to the byte.
 struct UpstreamScratch {
   std::uint32_t scratch;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Seen from the dimension, a tensor is as many rows of contiguous bytes as there are places outside of it. Any element
-// size, rank and memory order is the same loop.
+// Seen from the dimension, a tensor is one row of contiguous bytes per index of the dimensions outside it. The loop is
+// the same for any element size, rank and memory order.
 #pragma once
 
 #include <cstring>
@@ -39,7 +39,7 @@ Error load_update_at(Call& call);
 Error load_update_part(Call& call);
 Error load_update_shift(Call& call);
 
-// In ascending order: what is moved to lower addresses may overlap.
+// In ascending order: data moved to lower addresses may overlap.
 template <Loops kLoops>
 inline void move_rows(std::int8_t* to, const std::int8_t* from, const RowCopy& rows) {
   if constexpr (kLoops == Loops::reference) {
@@ -88,11 +88,11 @@ void execute_update_part(const void* plan) {
 template <Loops kLoops>
 void execute_update_shift(const void* plan) {
   const auto& p = *static_cast<const UpdatePlan*>(plan);
-  // All rows at once: what crosses from one to the next comes to lie where source goes.
+  // All rows at once: what crosses from one to the next ends up where source goes.
   const std::uint32_t moved = p.rows * p.row_bytes - p.part_bytes;
   if (p.first != 0) {
     move_rows<kLoops>(p.output, p.self + p.part_bytes, {1, moved, 0, 0});
-  } else {  // to higher addresses: from the end on
+  } else {  // to higher addresses: starting from the end
     std::memmove(p.output + p.part_bytes, p.self, moved);
   }
   put_source<kLoops>(p, p.first);

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A tensor of which a part is replaced. Where the result is the tensor's own memory, as a state's is, this costs the
-// part and not the tensor:
-//   update_at     entries of source go to places that an index holds: a row of a cache. A negative place counts from
-//   the
-//                 end; what lies outside of the dimension is left out (PyTorch refuses it).
-//   update_part   the same at a place that is known
+// A tensor of which a part is replaced. If the result is the tensor's own memory, as a state's is, this costs only as
+// much as the part:
+//   update_at     entries of source go to the positions that an index holds: a row of a cache. A negative index counts
+//                 from the end; one outside the dimension is ignored (PyTorch refuses it).
+//   update_part   the same at a known position
 //   update_shift  all entries move by as many as source has, which fill the gap: a delay line
 #pragma once
 

@@ -27,10 +27,10 @@
 #
 # The including file sets CORMORANT_PROGRAM and CORMORANT_GLUE (the host's programs), CORMORANT_INCLUDE,
 # CORMORANT_SOURCES (the tree that kernels are compiled from), CORMORANT_ARCHIVE_DIR (gcc/m55/libkernels.a; may be
-# empty) and, of each CPU, CORMORANT_ARCHIVE_<cpu>.
+# empty) and, for each CPU, CORMORANT_ARCHIVE_<cpu>.
 include_guard()
 
-# Whether this project passes floats in registers, according to its compiler, which must know that it is for a Cortex-M.
+# Whether this project passes floats in registers, according to its compiler, whose flags must name a Cortex-M.
 function(cormorant_float_abi result)
   get_property(languages GLOBAL PROPERTY ENABLED_LANGUAGES)
   set(language CXX)
@@ -45,7 +45,7 @@ function(cormorant_float_abi result)
     set(target --target=${CMAKE_${language}_COMPILER_TARGET})
   endif()
   set(probed "${target} ${flags} ${options}")
-  # Who knows better (zephyr/CMakeLists.txt) has set it.
+  # zephyr/CMakeLists.txt, which knows better than a probe, has set it.
   if(NOT DEFINED CACHE{CORMORANT_FLOAT_ABI} OR
       (DEFINED CACHE{CORMORANT_PROBED} AND NOT probed STREQUAL "${CORMORANT_PROBED}"))
     set(probe ${CMAKE_BINARY_DIR}/CMakeFiles/cormorant_float_abi.c)
@@ -98,7 +98,7 @@ function(cormorant_kernel_library cpu from result)
       set_property(TARGET cormorant_kernels_${archive}_archives PROPERTY
         INTERFACE_LINK_LIBRARIES cormorant_runtime_${archive}_archives m)
     else()
-      cormorant_float_abi(abi) # or its flags are not this folder's
+      cormorant_float_abi(abi) # fails unless this folder's flags name a Cortex-M
       get_property(languages GLOBAL PROPERTY ENABLED_LANGUAGES)
       if(NOT CXX IN_LIST languages)
         message(FATAL_ERROR "cormorant_add_model: kernels for ${cpu} must be compiled from sources here (floats are passed "
@@ -111,7 +111,7 @@ function(cormorant_kernel_library cpu from result)
   set(${result} ${library} PARENT_SCOPE)
 endfunction()
 
-# Everything that a Cortex-M executes, with the flags of this project. A link takes only what is named.
+# Everything that a Cortex-M executes, with this project's flags. A link takes only what is named.
 function(cormorant_compile_kernels library archive)
   include(${CORMORANT_SOURCES}/firmware/sources.cmake)
   cormorant_target_sources(${CORMORANT_SOURCES} ${archive} sources)
@@ -192,7 +192,7 @@ function(cormorant_add_model app)
   endif()
 endfunction()
 
-# One file for all models that share: written when the last of them is known.
+# One file for all models that share an arena: written when the last of them is known.
 function(cormorant_share_arena app arena folder program)
   get_property(programs TARGET ${app} PROPERTY CORMORANT_ARENA_${arena})
   set_property(TARGET ${app} APPEND PROPERTY CORMORANT_ARENA_${arena} ${program})

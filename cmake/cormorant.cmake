@@ -4,12 +4,13 @@ find_package(fmt REQUIRED)
 find_package(Threads REQUIRED)
 
 # Loops over whole tensors are worth optimising even where everything else is built to be debugged; of the sanitizers
-# only the one for addresses stays, since checking every sum and product would take the tests' ten minutes alone.
+# only the address sanitizer stays, since checking every sum and product would alone take ten minutes of the tests'
+# time.
 function(cormorant_hot)
   cormorant_optimize("-O2;-fno-sanitize=undefined" ${ARGN})
 endfunction()
 
-# cormorant_optimize(OPTIONS sources…): in debug builds too.
+# cormorant_optimize(OPTIONS sources…): optimised in debug builds too.
 function(cormorant_optimize options)
   if(CORMORANT_PRECOMPILE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
     set(header ${CMAKE_BINARY_DIR}/CMakeFiles/cormorant_precompiled_fast.dir/cmake_pch.hxx)
@@ -17,20 +18,20 @@ function(cormorant_optimize options)
     set_source_files_properties(${ARGN} PROPERTIES OBJECT_DEPENDS ${header}.pch)
   endif()
   set_source_files_properties(${ARGN} PROPERTIES COMPILE_OPTIONS "$<$<CONFIG:Debug>:${options}>"
-    SKIP_PRECOMPILE_HEADERS ON) # the one of other options
+    SKIP_PRECOMPILE_HEADERS ON) # it was built with other options
 endfunction()
 
-# Options for our own targets; targets that others add are not ours to warn about.
+# Options for our own targets; targets that dependencies add are not ours to warn about.
 set(CORMORANT_WARNINGS -Wall -Wextra -Wpedantic -Wconversion -Wshadow)
 if(CORMORANT_WARNINGS_ARE_ERRORS)
   list(APPEND CORMORANT_WARNINGS -Werror)
 endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
-  # gcc 12 sees these in the standard library's own inlined code, where they are not.
+  # gcc 12 reports these, wrongly, in the standard library's inlined code.
   list(APPEND CORMORANT_WARNINGS -Wno-restrict -Wno-free-nonheap-object -Wno-stringop-overflow -Wno-array-bounds)
 endif()
 
-# cormorant_targets(DIRECTORY result): all that is compiled there and below.
+# cormorant_targets(DIRECTORY result): everything compiled there and below.
 function(cormorant_targets directory result)
   set(found "")
   get_property(targets DIRECTORY ${directory} PROPERTY BUILDSYSTEM_TARGETS)
@@ -48,13 +49,13 @@ function(cormorant_targets directory result)
   set(${result} ${found} PARENT_SCOPE)
 endfunction()
 
-# Only hanging tests are stopped: no test fails because a machine is slow.
+# Only hanging tests are killed: no test fails because a machine is slow.
 set(CORMORANT_TEST_TIMEOUT 3600)
 
-# cormorant_precompile_headers(targets…): all of them include one precompiled header, those in CORMORANT_FAST another one
-# that is made with their options, since compiling a source of this size is mostly reading its headers. The code of the
+# cormorant_precompile_headers(targets…): all of them include one precompiled header, those in CORMORANT_FAST another
+# one built with their options, since compiling a source of this size is mostly reading its headers. The code of the
 # header's inline functions and templates is compiled once, to an object that everything links, instead of in every
-# source. Not behind ccache, which would have to be told to trust it.
+# source. Not with ccache, which would have to be told to trust it.
 function(cormorant_precompile_headers)
   file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/precompiled.cc CONTENT "")
   separate_arguments(flags UNIX_COMMAND "${CMAKE_CXX_FLAGS} ${CMAKE_CXX_FLAGS_DEBUG}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# cormorant_cpu_table(ROOT RESULT): what cormorant_add_model() must know about the CPUs, as CMake code.
+# cormorant_cpu_table(ROOT RESULT): what cormorant_add_model() needs to know about the CPUs, as CMake code.
 function(cormorant_cpu_table root result)
   set(CORMORANT_ROOT ${root})
   include(${root}/firmware/cpus.cmake)

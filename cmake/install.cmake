@@ -15,7 +15,7 @@ set(package ${CMAKE_BINARY_DIR}/package)
 cormorant_cpu_table(${PROJECT_SOURCE_DIR} CORMORANT_CPU_TABLE)
 configure_file(cmake/cormorant-config.cmake.in ${package}/cormorant-config.cmake @ONLY)
 write_basic_package_version_file(${package}/cormorant-config-version.cmake COMPATIBILITY SameMinorVersion
-  ARCH_INDEPENDENT) # the project that asks is built for a Cortex-M
+  ARCH_INDEPENDENT) # the project that uses it is built for a Cortex-M
 install(FILES ${package}/cormorant-config.cmake ${package}/cormorant-config-version.cmake cmake/cormorant-models.cmake
   DESTINATION lib/cmake/cormorant)
 
@@ -40,7 +40,7 @@ install(FILES python/cormorant/log_mel.py DESTINATION ${sources}/python/cormoran
 install(DIRECTORY boards DESTINATION ${sources})
 install(FILES target/target.h DESTINATION ${sources}/target)
 install(FILES firmware/cpus.cmake firmware/sources.cmake DESTINATION ${sources}/firmware)
-# Examples find these models beside them, here as in the repository.
+# Examples find these models next to them, here as in the repository.
 install(DIRECTORY examples DESTINATION share/cormorant)
 install(FILES docs/tutorial/wave.pt2 docs/tutorial/wave_calibration.npz DESTINATION share/cormorant/docs/tutorial)
 install(FILES zoo/digits.pt2 zoo/digits_calibration.npz DESTINATION share/cormorant/zoo)
@@ -57,5 +57,5 @@ set(CPACK_RESOURCE_FILE_LICENSE ${PROJECT_SOURCE_DIR}/LICENSE)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PACKAGE_SECTION devel)
 set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "gcc-arm-none-eabi, libnewlib-arm-none-eabi, qemu-system-arm, cmake")
-set(CPACK_STRIP_FILES OFF) # the host's strip does not know archives for Arm
+set(CPACK_STRIP_FILES OFF) # the host's strip cannot handle archives for Arm
 include(CPack)

@@ -33,7 +33,7 @@
 
 #include "ops/op.h"
 
-// Instantiated once, here, for all: this header is never read but to be precompiled.
+// Instantiated once, here, for all: this header is only ever read to be precompiled.
 template class std::vector<bool>;
 template class std::vector<std::byte>;
 template class std::vector<std::int8_t>;

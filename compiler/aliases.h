@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Names that mean one memory in PyTorch: a view and the tensor that it shows, an in-place operator's result and its
-// operand. Changing one changes the other, so an importer that makes every operator functional has to know.
+// Names that refer to the same memory in PyTorch: a view and the tensor that it shows, an in-place operator's result
+// and its operand. Changing one changes the other, so an importer that makes every operator functional has to know.
 #pragma once
 
 #include <string>

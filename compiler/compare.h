@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How far a quantized graph is from the float graph it stands for, tensor by tensor, over a few samples: cheap enough
-// for every compilation. quantizer/layers.h finds the layers responsible, which takes longer.
+// How far a quantized graph is from its float graph, tensor by tensor, over a few samples: cheap enough for every
+// compilation. quantizer/layers.h finds the layers responsible, which takes longer.
 #pragma once
 
 #include <map>
@@ -24,8 +24,8 @@ struct Comparison {
 Comparison compare(const ir::Graph& quantized, const ir::Graph& real, const quantizer::Samples& data,
                    std::size_t samples, std::size_t threads);
 
-// How far a causal stream is from the network over a window: for some of the samples, both as they are quantized, and
-// the stream that follows another sample. In dB, per output.
+// How far a causal stream is from the network over a window: over some of the samples, both quantized, with a stream
+// that continues from another sample. In dB, per output.
 std::vector<double> compare_streamed(const ir::Graph& window, const ir::Graph& streamed,
                                      const passes::StreamOptions& options,
                                      std::span<const passes::StreamedOutput> outputs, const quantizer::Samples& data,

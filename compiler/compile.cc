@@ -32,8 +32,8 @@ void warn_of_absorbed_layers(const ir::Graph& graph, Context& context) {
   }
 }
 
-// For a node that is quantized it is an error (quantizer/calibrate.cc). In float it is computed with, and the results
-// say nothing about where it came from. Infinities are what masks are made of.
+// In a quantized node a NaN is an error (quantizer/calibrate.cc). In float it propagates, and the results say nothing
+// about where it came from. Infinities are legitimate: masks contain them.
 void warn_of_nan(const ir::Graph& graph, Facts& facts) {
   for (const ir::Value& value : graph.values()) {
     if (value.data.bytes.empty() || value.type.dtype != DType::f32) continue;
@@ -46,8 +46,8 @@ void warn_of_nan(const ir::Graph& graph, Facts& facts) {
   }
 }
 
-// Kernels with slopes have 8-bit weights and activations, and their layers one range; where bits are to be chosen, a
-// setting is for the convolution or the function alone, or the model brings numbers for each, both stay.
+// Kernels with slopes have 8-bit weights and activations, and their layers one range. Both nodes stay if bits are to be
+// chosen, if a setting is for only one of them, or if the model has its own parameters for each.
 void fuse_slopes(ir::Graph& graph, Context& context) {
   const Options& options = context.options;
   if (!options.quantize || options.scheme != ops::Precision::w8a8 || options.bits) return;
@@ -200,8 +200,8 @@ void warn_of_unpacking(Facts& facts) {
                   largest->scratch_bytes, largest->source.empty() ? largest->node : largest->source, arena));
 }
 
-// Whether some layer is to have 16-bit activations, and is not one of a stream, whose recurrences carry on by
-// themselves.
+// Whether some layer is to have 16-bit activations. Those of a stream do not count: its recurrences continue on their
+// own.
 bool wants_words(const Options& options) {
   const auto is_wide = [](const quantizer::LayerSettings& layer) { return layer.precision == ops::Precision::w8a16; };
   return options.quantize && !options.bits && !options.stream &&

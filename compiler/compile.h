@@ -116,7 +116,7 @@ struct Stage {
   std::function<void(ir::Graph&, Context&)> run;
 };
 
-// The pipeline in its segments. What the first two leave is the same for every CPU and every goal of optimization.
+// The pipeline in its segments. The results of the first two are the same for every CPU and every goal of optimization.
 struct Stages {
   std::vector<Stage> in_float;    // PyTorch's graph becomes one that is worth quantizing
   std::vector<Stage> quantize;    // every tensor that can be becomes int8

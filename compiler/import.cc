@@ -66,7 +66,7 @@ const FormTables& tables() {
 }
 const Forms& forms() { return tables().all; }
 
-// For results of that type.
+// The form for results of that type.
 const Form* find_form(const std::string& target, DType result) {
   const auto of_integers = tables().of_integers.find(target);
   if (of_integers != tables().of_integers.end() && !is_float(result)) return &of_integers->second;
@@ -286,7 +286,7 @@ class ProgramImport {
         return;
       }
       case pt2::InputKind::constant:
-        return;  // a number that the export was given: it is in the nodes already
+        return;  // a number fixed by the export: it is in the nodes already
       default:
         fail({"input '" + input.name + "' is a custom object or token",
               "only tensors can be inputs of a model for a microcontroller",

@@ -25,7 +25,7 @@ ir::Graph import_model(const std::string& path, const ImportOptions& options = {
 // A program's instructions as the nodes they came from, after lowering.
 ir::Graph import_pte(std::span<const std::byte> program, const std::string& file);
 
-// What a portable operator of ExecuTorch ("aten::add", "out") computes as one of PyTorch's, for results of that type.
+// What a portable operator of ExecuTorch ("aten::add", "out") computes, as one of PyTorch's, for results of that type.
 struct PortableForm {
   std::string target;  // "aten.add.Tensor"
   ops::Schema schema;  // whose arguments the instruction has, then its result

@@ -170,7 +170,7 @@ class ProgramImporter {
          "compile the original model instead");
   }
 
-  // A value read with another shape: a mere change of shape has no instruction. Null if it is more than that.
+  // A value read with another shape, which needs no instruction. Null if it is more than a change of shape.
   ir::Value* seen_as(ir::Value* there, const ir::TensorType& type) {
     if (there->type == type) return there;
     const auto is_plain = [](const ir::TensorType& t) {  // its bytes are in logical order
@@ -354,8 +354,7 @@ class ProgramImporter {
     }
   }
 
-  // A portable operator that is none of a program's own here, as PyTorch's operator of that name; false if there is
-  // none.
+  // A portable operator that our own programs do not have, as PyTorch's operator of that name; false if there is none.
   bool add_portable(const pte::InstructionView& instruction, const pte::OperatorView& op) {
     if (instruction.args.empty()) return false;
     const std::int32_t out = instruction.args.back();
@@ -363,7 +362,7 @@ class ProgramImporter {
     if (!result.ok()) return false;
     const auto form = find_portable_form(op.name, op.overload, result.value().dtype);
     if (!form || instruction.args.size() != form->schema.arguments.size() + 2) return false;
-    if (instruction.args[form->schema.arguments.size()] != out) return false;  // it gives its result back
+    if (instruction.args[form->schema.arguments.size()] != out) return false;  // it returns its result
     ir::Node call;
     call.name = fmt::format("{}_{}", op.name.substr(op.name.rfind(':') + 1), graph_.nodes().size());
     call.op = form->target;

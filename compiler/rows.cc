@@ -30,7 +30,7 @@ constexpr std::size_t kLongestWithStrips = 64;
 
 std::int64_t align(std::int64_t bytes) { return (bytes + 15) & ~std::int64_t{15}; }
 
-// What a node needs besides its operands and results, by its number: names may repeat.
+// What a node needs besides its operands and results, by its number, since names may repeat.
 struct Needs {
   std::int64_t scratch = 0;
   std::int64_t work = 0;    // cycles, estimated
@@ -75,7 +75,7 @@ NeedsByNumber needs_of(const ir::Graph& graph) {
   return all;
 }
 
-// A copy whose nodes have numbers for names, which what is made of them keeps.
+// A copy in which numbers serve as node names, which nodes derived from them keep.
 ir::Graph numbered(const ir::Graph& graph) {
   ir::Graph copy = graph.copy();
   std::size_t number = 0;
@@ -83,13 +83,13 @@ ir::Graph numbered(const ir::Graph& graph) {
   return copy;
 }
 
-// The graph after prepacking as it is, and with every node that can be in a group of its own.
+// Needs after prepacking: of the graph as it is and, below, with every node that can be in a group of its own.
 NeedsByNumber needs_by_layer(const ir::Graph& graph, const ops::Config& config) {
   ir::Graph copy = numbered(graph);
   passes::prepack(copy, config);
   return needs_of(copy);
 }
-// With `batch` rows at a time, or chains by strips: these are groups of their own.
+// With `batch` rows at a time, or chains in strips: these are groups of their own.
 NeedsByNumber needs_by_rows(const ir::Graph& graph, const ops::Config& config, std::int64_t batch,
                             const std::vector<Rows::Strips>& chains) {
   ir::Graph copy = numbered(graph);
@@ -111,24 +111,24 @@ NeedsByNumber needs_by_rows(const ir::Graph& graph, const ops::Config& config, s
   return needs_of(copy);
 }
 
-// A chain by strips, and what it costs.
+// A chain in strips, and what it costs.
 struct Chain {
   Rows::Strips strips;
-  std::int64_t macs = 0;    // more than once
+  std::int64_t macs = 0;    // computed more than once
   std::int64_t work = 0;    // of one row
   std::int64_t saving = 0;  // of slabs, about
 };
 
-// Whole plans are made for each of these: what patches may need at most, where that is possible, as a share of what the
-// network needs without them. Narrow strips need less, and compute more at their borders.
+// Whole plans are made for each of these: what patches may need at most, if possible, as a share of what the network
+// needs without them. Narrow strips need less, and compute more at their edges.
 constexpr std::int64_t kPatchShares[] = {24, 14, 8};
 constexpr std::int64_t kMostStrips = 32, kNarrowestStrip = 2;
 
-// Levels of rows at a time: at least so many pixels, where that does not need more rows than these.
+// Levels of rows at a time: at least so many pixels, unless that takes more rows than kMostRows.
 constexpr std::int64_t kPixels[] = {1, 8, 12, 16, 24, 32, 48};
 constexpr std::int64_t kMostRows = 8;
 
-// What least memory may cost in time, as a share of what layers take. With a budget any.
+// What the least memory may cost in time, as a share of the time layer by layer. With a budget, any time.
 constexpr double kMostExtra = 0.125;
 
 class Search {
@@ -171,7 +171,7 @@ class Search {
     if (pushed_ != nullptr && least() >= kNever) refuse_readers();
     std::optional<Groups> plan = cheapest(options.bytes ? *options.bytes : least_worth_its_time(facts));
     const bool fits = options.bytes && plan;
-    if (!plan) plan = cheapest(least());  // as near as can be
+    if (!plan) plan = cheapest(least());  // as near as possible
     RowsPoint chosen = point_of(*plan);
     std::vector<Rows::Group> groups;
     for (const Price* own : *plan) groups.push_back(*rows_.group(own->first, own->last, {}, levels_[own->level]));
@@ -281,7 +281,7 @@ class Search {
                       .node = unit.node->name,
                       .source = unit.node->location.text()});
   }
-  // Each of them could, but not with the others.
+  // Each of them could be, but not together with the others.
   [[noreturn]] void refuse_readers() const {
     for (std::size_t u = readers_.front(); u <= readers_.back(); ++u) {
       if (!rows_.units()[u].has_rows)
@@ -297,8 +297,8 @@ class Search {
     return inside != 0 && static_cast<std::size_t>(inside) != readers_.size();
   }
 
-  // A row of few pixels is a call for little, so that such rows are computed several at a time: enough of them to have
-  // the level's pixels.
+  // A row of few pixels is not worth a call, so such rows are computed several at a time: enough to have the level's
+  // pixels.
   void find_levels() {
     for (const std::int64_t pixels : kPixels) {
       std::vector<std::int64_t> batches;
@@ -373,19 +373,19 @@ class Search {
     }
   }
 
-  // A plan in which products are computed more than once.
+  // A plan in which some MACs are computed more than once.
   struct Repeating {
     RowsPoint point{.bytes = kNever};
     std::vector<Rows::Group> groups;
   };
-  // What a group can be, from no strips to all of them: with fewer and fewer bytes.
+  // The forms of a group, from no strips to all of them, with fewer and fewer bytes.
   struct Choice {
     std::int64_t bytes = kNever, work = 0, macs = 0;
-    std::vector<std::size_t> chains;  // by strips
+    std::vector<std::size_t> chains;  // in strips
   };
   using Choices = std::vector<std::vector<std::vector<Choice>>>;  // as prices_
 
-  // The least memory that the products permit; with a limit, as few products as keep it.
+  // The least memory that the permitted MACs allow; with a limit, as few MACs as keep it.
   [[nodiscard]] Repeating search_strips(const RowsOptions& options, std::int64_t most_bytes) const {
     std::int64_t macs = 0;
     for (std::size_t u = 0; u < count(); ++u) macs += rows_.macs_of(u);
@@ -395,7 +395,7 @@ class Search {
       const std::vector<Chain> chains = chains_of(most_bytes / share);
       if (chains.empty()) continue;
       const Choices choices = choices_of(chains, most_macs);
-      // More bytes never need more products.
+      // More bytes never need more MACs.
       std::int64_t low = options.bytes.value_or(0) - 1, high = most_bytes;
       while (high - low > 1) {
         const std::int64_t middle = low + (high - low) / 2;
@@ -463,7 +463,7 @@ class Search {
     return most;
   }
 
-  // For every group the chains that save most memory per product, one more each time.
+  // For every group, the chains that save the most memory per MAC, one more each time.
   [[nodiscard]] Choices choices_of(const std::vector<Chain>& chains, std::int64_t most_macs) const {
     std::vector<std::size_t> order(chains.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
@@ -549,7 +549,7 @@ class Search {
     return plan;
   }
 
-  // `chains` are those that are computed by strips, of all that could be.
+  // `chains` are those that are computed in strips, of all that could be.
   [[nodiscard]] Price price_of(const Rows::Group& group, const std::vector<Chain>& all = {},
                                const std::vector<std::size_t>& chains = {}) const {
     const auto first = static_cast<std::int64_t>(group.first), last = static_cast<std::int64_t>(group.last);
@@ -561,7 +561,7 @@ class Search {
       if (comes_in || goes_out) price.bytes += life.bytes;
       if (comes_in && life.last <= last && life.value != pushed_) covered.push_back(life.value);
     }
-    // What is collected takes the place of what was fed, if possible.
+    // Collected rows replace the fed ones in memory, if possible.
     for (const Rows::Value& value : group.values) {
       if (!value.is_collected) continue;
       const auto source = std::ranges::find_if(covered, [&](const ir::Value* image) {
@@ -661,8 +661,8 @@ class Search {
     return point;
   }
 
-  // The fewest bytes of a plan that takes no more than the share of time that memory is worth by itself; of any plan if
-  // the image's rows are only pushed to slower ones.
+  // The fewest bytes of a plan whose extra time is at most kMostExtra; of any plan if all are slower, as pushed rows
+  // can require.
   [[nodiscard]] std::int64_t least_worth_its_time(const RowsFacts& facts) const {
     const auto most = static_cast<std::int64_t>(kMostExtra * static_cast<double>(facts.work_by_layer));
     std::int64_t bytes = least();
@@ -687,7 +687,7 @@ class Search {
   std::vector<Life> lives_;
   std::int64_t by_layer_bytes_ = 0;
   std::vector<std::int64_t> layers_;  // bytes, per unit that is computed whole
-  // Of groups by where they begin, then by how many more units they have, then by level: those that no other beats.
+  // Groups by where they begin, then by how many more units they have, then by level: those that no other beats.
   std::vector<std::vector<std::vector<Price>>> prices_;
 };
 

@@ -25,7 +25,7 @@ class Intermediates {
   int number_ = 0;
 };
 
-// Nodes keep their names through the stages, so a stage's effect on a node is what is under its name before and
+// Nodes keep their names through the stages, so a stage's effect on a node is the difference under its name before and
 // after.
 class Changes {
  public:
@@ -47,7 +47,7 @@ class Trace {
   void imported(const ir::Graph& graph) { intermediates_.write(graph, "import"); }
   void ran(const ir::Graph& graph, const Stage& stage, Facts& facts);
 
-  // Runs a piece of work under this name, and adds up its time: a stage may run twice.
+  // Runs a piece of work under this name, and adds up its time, since a stage may run twice.
   template <class Work>
   static void timed(const std::string& name, Facts& facts, const Work& work) {
     const auto start = std::chrono::steady_clock::now();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A memory plan for people: what is where in a region, and at which steps.
+// A memory plan for people: what is where in a region, and during which steps.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace cormorant::emit {
 
-// A range of a region that is planned as one: a tensor, or several that occupy it one after another.
+// A range of a region that is planned as one block: a tensor, or several that occupy it one after another.
 struct Buffer {
   enum class Kind : std::uint8_t { value, input, output, state, scratch, constants };
   std::string name;                      // the operator that writes it first, or the input's
@@ -20,7 +20,7 @@ struct Buffer {
   std::string type = {};                 // of its first contents, "i8[1,16,14,14]"; empty for copies of the constants
   std::vector<std::string> values = {};  // everything it holds, by the graph's names
   std::uint64_t offset = 0, bytes = 0;
-  std::uint32_t first = 0, last = 0;       // steps, inclusive; as many as there are: when the outputs are read
+  std::uint32_t first = 0, last = 0;       // steps, inclusive; the number of steps means when the outputs are read
   std::optional<std::size_t> whole = {};   // index of the buffer that it is a part of
   std::optional<std::size_t> covers = {};  // of the one whose bytes it takes at `first`, when they are read last
 };

@@ -212,8 +212,8 @@ class Emitter {
   }
 
   // What the format has no fields for: a string that no operator uses, and values that it announces
-  // (formats/pte/origin.h). Callers read there what integers mean, a checked runtime that scratch is planned to the
-  // byte.
+  // (formats/pte/origin.h). From it callers learn what integers mean, and a checking runtime that scratch is planned to
+  // the byte.
   void note_origin() {
     const Target& target = config_.target;
     const std::string_view isa = target.is_any() ? "any" : name_of(target.isa);

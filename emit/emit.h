@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A lowered graph whose memory is planned (emit/memory.h) becomes a program: nodes become instructions, constants a
-// segment. Aliases (views, relabelled layouts) share their source's address and make no instruction.
+// segment. Aliases (views, relabelled layouts) share their source's address and become no instruction.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +35,7 @@ struct RegionFacts {
   std::string name;
   std::int64_t bytes = 0;
   std::int64_t constant_bytes = 0;  // of these, for copies of the constants
-  std::int64_t lower_bound = 0;     // no plan could do with less for what is here, in this order
+  std::int64_t lower_bound = 0;     // no plan needs less for these tensors, in this order
   std::string peak_node;            // the operator that sets the peak; empty where nothing is here
   std::uint32_t peak_step = 0;
   std::vector<std::pair<std::string, std::int64_t>> at_peak;  // what is alive then, and its bytes, the largest first

@@ -35,7 +35,7 @@ Groups::Groups(const ir::Graph& graph) {
   for (const ir::Node& node : graph.nodes()) {
     if (is_slab(node)) slab_of_[node.tensor("row")] = node.result();
     if (!is_group(node)) continue;
-    // From what it collects and keeps upwards; what it is fed with is outside.
+    // From what it collects and keeps, upwards; the images it is fed with are outside.
     Nodes& members = members_[&node];
     std::vector<const ir::Value*> pending;
     for (const char* argument : {"rows", "slabs"}) {

@@ -18,7 +18,7 @@ bool is_push(const ir::Node& node);  // of the latter
 // Only another view of memory that another node writes: no instruction, and no work for a group.
 bool is_slab(const ir::Node& node);
 bool is_window(const ir::Node& node);
-// The input of a row computed by strips: moved, without an instruction.
+// The input of a row computed in strips: moved, without an instruction.
 bool is_cut(const ir::Node& node);
 bool is_paste(const ir::Node& node);
 
@@ -26,7 +26,7 @@ bool is_paste(const ir::Node& node);
 std::int64_t batch_of(const ir::Value* rows);
 
 // A group's schedule: one record per feed, operator and pasted row, in the order of a tick; operators between a cut and
-// a paste are due when that is.
+// a paste are due when the paste is.
 struct Schedule {
   static constexpr std::size_t kNumbers = 5;
   std::int64_t start = 0, period = 1, before = 0, rows = 0, after = 0;
@@ -53,14 +53,14 @@ class Groups {
 
   // The members of a group that its schedule has records of.
   [[nodiscard]] Nodes scheduled(const ir::Node& group) const;
-  // Whether some of its rows are computed by strips.
+  // Whether some of its rows are computed in strips.
   [[nodiscard]] bool has_strips(const ir::Node& group) const;
 
   // The node by which rows of the program's input arrive at a group; null if they do not.
   [[nodiscard]] const ir::Node* push_of(const ir::Node& group) const;
 
-  // The image that a group is fed with whose place one of its results may take, row by row, where it is needed no
-  // longer; null if there is none.
+  // The fed image that one of the group's results may overwrite, row by row, once it is no longer needed; null if there
+  // is none.
   [[nodiscard]] const ir::Value* covered_by(const ir::Node& group, std::size_t result) const;
 
   // The steps that are instructions, from execution order to the program's order: stages after all others.

@@ -19,8 +19,8 @@ namespace {
 
 using Order = std::vector<const ir::Node*>;
 
-// How far a result must begin before an argument that it may cover, as offsets go. The order in which ExecuTorch's
-// kernels read and write is unknown.
+// How far a result must begin before an argument that it may cover, in terms of offsets. The order in which
+// ExecuTorch's kernels read and write is unknown.
 std::optional<std::uint64_t> cover_distance(const ir::Node& node, const ir::NamedArgument& argument,
                                             ops::Runtime runtime) {
   const ops::Operator* op = ops::find(node);
@@ -118,7 +118,7 @@ class Mapper {
     if (value->kind == ir::ValueKind::scratch) return "scratch of " + called(*map_.steps[step]);
     return value->producer == nullptr ? value->name : called(*value->producer);
   }
-  // Written once, and read by each of its users; scratch is written and read by its own.
+  // Written once, and read by each of its users; scratch is written and read by its own node.
   [[nodiscard]] std::uint64_t accesses_of(const ir::Value* value) const {
     const auto found = uses_.find(root(value));
     return value->kind == ir::ValueKind::scratch ? 2 : 1 + (found == uses_.end() ? 0 : found->second);
@@ -128,7 +128,7 @@ class Mapper {
     if (found != map_.block_of.end()) map_.block_of[value] = found->second;  // a view of a constant has no block either
   }
 
-  // A slice: it is there when its source is.
+  // A slice: it exists when its source does.
   void add_view(const ir::Node& node, const Parts::Place& place) {
     const std::size_t whole = map_.block_of.at(place.whole);
     add_block(node.result(), made_at_.at(place.whole));
@@ -151,7 +151,7 @@ class Mapper {
   // The first step of the group that the node belongs to.
   [[nodiscard]] std::uint32_t begin_of(const ir::Node& node) const { return begins_.at(groups_.group_of(node)); }
 
-  // A concatenation begins when the last of its pieces is there.
+  // A concatenation begins when the last of its parts is computed.
   void join(const ir::Node& node) {
     std::uint32_t first = 0;
     for (const ir::Value* input : node.inputs()) first = std::max(first, made_at_.at(root(input)));
@@ -205,7 +205,7 @@ class Mapper {
     }
     if (is_cut(node)) cut_at_ = step;
     for (const ir::Value* result : node.results) {
-      // All strips of a row are computed before it is there, the first of them is pasted before the second is cut.
+      // All strips of a row are computed before it is complete; the first of them is pasted before the second is cut.
       if (!state_of_.contains(result)) add_block(result, is_paste(node) ? cut_at_ : step);
     }
     if (node.results.size() == 1 && !groups_.is_pinned(node.result())) {
@@ -213,8 +213,8 @@ class Mapper {
     }
   }
 
-  // A group's results come row by row: they are there from its beginning, unless they are where the rows of an image
-  // were that it is fed with.
+  // A group's results come row by row: they exist from its beginning, unless they overwrite the rows of an image that
+  // it is fed with.
   void place_collected(const ir::Node& group, std::uint32_t step) {
     for (std::size_t i = 0; i < group.results.size(); ++i) {
       const ir::Value* result = group.results[i];
@@ -233,8 +233,8 @@ class Mapper {
     }
   }
 
-  // If there is nothing but the block, the result takes it over from now on. Else it is a part of the block that is as
-  // large, so that the checker sees when it is written.
+  // If the block holds nothing else, the result takes it over from now on. Else it is a part of the block, of the same
+  // size, so that the checker sees when it is written.
   void work_in_place(const ir::Value* result, std::size_t over, std::uint32_t step) {
     if (is_part_or_whole(over)) {
       add_block(result, step);
@@ -270,7 +270,7 @@ class Mapper {
   [[nodiscard]] bool dies_at(const ir::Node& node, const ir::Value* value, std::uint32_t step) const {
     const auto block = map_.block_of.find(value);
     if (block == map_.block_of.end() || value->kind == ir::ValueKind::scratch || groups_.is_pinned(value)) return false;
-    // A piece of a concatenation has its place, even if it is never read there.
+    // An operand of a concatenation has its place, even if it is never read there.
     if (parts_.find(root(value)) != nullptr && !map_.blocks[block->second].part) return false;
     const std::vector<const ir::Value*> sharing = parts_.sharing(root(value));
     const auto shares = [&](const ir::Value* other) {
@@ -290,7 +290,7 @@ class Mapper {
     for (const ir::NamedArgument& argument : node.args) {
       const auto* value = std::get_if<ir::Value*>(&argument.value);
       if (value == nullptr || !dies_at(node, *value, step) || !can_work_in_place(node, argument, *value)) continue;
-      const bool has_place = parts_.find(node.result()) != nullptr;  // and cannot take one of another's parts
+      const bool has_place = parts_.find(node.result()) != nullptr;  // and cannot take a part or whole of others
       if (!has_place || !is_part_or_whole(map_.block_of.at(*value))) return *value;
     }
     return nullptr;
@@ -453,7 +453,7 @@ Attempt attempt(const ir::Graph& graph, const Groups& groups, const Order& given
 }
 
 // A part costs nothing, but pins its place from the beginning and may need a whole that is in the way. So all operators
-// become parts if that needs no more memory than none, else one by one.
+// become parts if that needs no more memory than none; otherwise they are tried one by one.
 MemoryMap place_parts(const ir::Graph& graph, const Groups& groups, const Order& given, ops::Runtime runtime) {
   constexpr std::size_t kMostAttempts = 24;
   // Our kernels read activations in words at most; other kernels are unknown.

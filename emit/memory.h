@@ -30,13 +30,13 @@ struct MemoryMap {
 // A node's name for users: its module, if it has one.
 std::string called(const ir::Node& node);
 
-// quick and none are for tests: memory is used again, but nothing is searched for; every tensor in its own place, to
-// find out whether reuse of memory is at fault.
+// quick and none are for tests. quick: memory is reused, but nothing is searched for. none: every tensor has its own
+// place, to find out whether reuse of memory is at fault.
 enum class Reuse : std::uint8_t { all, quick, none };
 
 // Plans, and verifies the plan with the planner's independent checker. Regions come in order of preference; none means
 // one without limit, "arena". What may be where depends on whose kernels execute the program. Constants stay in the
-// program, and get memory to which they are copied at load if a region's index is given.
+// program and, if a region's index is given, get memory to which they are copied at load.
 MemoryMap map_memory(const ir::Graph& graph, std::vector<planner::Region> regions, ops::Runtime runtime,
                      Reuse reuse = Reuse::all, std::optional<std::uint32_t> constants_in = {});
 

@@ -36,7 +36,7 @@ bool Parts::add_view(const ir::Node& node, std::uint64_t offset) {
   return true;
 }
 
-// All of them or none: each can be in one place only.
+// All of them or none: each can only be in one place.
 bool Parts::add_pieces(const ir::Node& node) {
   std::vector<const ir::Value*> pieces;
   std::uint64_t offset = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Values inside other values' memory: a slice of its source, a piece of the concatenation it goes into. The operators
-// between them then have nothing to do and are left out of the program.
+// Values inside other values' memory: a slice of its source, an operand of a concatenation. The operators between them
+// then have nothing to do and are left out of the program.
 #pragma once
 
 #include <algorithm>
@@ -37,7 +37,7 @@ class Parts {
   [[nodiscard]] bool contains(const ir::Node& node) const { return is_left_out_.contains(&node); }
   // Null if the root is not a part.
   [[nodiscard]] const Place* find(const ir::Value* root) const;
-  // The other roots that are, in part at least, on the bytes of this one.
+  // The other roots that at least partly overlap this one's bytes.
   [[nodiscard]] std::vector<const ir::Value*> sharing(const ir::Value* root) const;
   // The values that must be computed and kept for this one, parts and wholes seen through.
   [[nodiscard]] std::vector<const ir::Value*> sources(const ir::Value* value) const;

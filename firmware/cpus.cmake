@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# What the build must know about the CPUs. Which exist, and which of them share an archive and a board, is read from
+# What the build needs to know about the CPUs. Which exist, and which of them share an archive and a board, is read from
 # target/target.h, the one list; this has only the compilers' flags for each archive.
 
 # The Cpu table's lines: {"cortex-m4", Isa::dsp, "m4", "mps2-an386", true}
@@ -11,7 +11,7 @@ foreach(line IN LISTS cpu_lines)
   if(NOT line MATCHES "\"(cortex-m[0-9a-z]+)\", Isa::[a-z]+, \"([a-z0-9]+)\", \"([a-z0-9-]+)\"")
     message(FATAL_ERROR "target/target.h: cannot read the CPU in: ${line}")
   endif()
-  set(cpu_archive ${CMAKE_MATCH_2}) # the including file has a variable of the shorter name
+  set(cpu_archive ${CMAKE_MATCH_2}) # the including file uses the shorter name
   list(APPEND CORMORANT_CPUS ${CMAKE_MATCH_1})
   set(CORMORANT_ARCHIVE_${CMAKE_MATCH_1} ${cpu_archive})
   set(CORMORANT_BOARD_${cpu_archive} ${CMAKE_MATCH_3})
@@ -20,8 +20,8 @@ endforeach()
 list(REMOVE_DUPLICATES CORMORANT_ARCHIVES)
 
 # flags: the whole CPU. scalar, dsp, mve: the same, reduced to what the instruction set of a *_<isa>.cc file may use, so
-# that --isa=scalar on a Cortex-M55 measures scalar code and not what an auto-vectorizer made of it. An ISA without an
-# entry is one that the CPU does not have. Cortex-M4 and M7 cannot be told to do without DSP instructions.
+# that --isa=scalar on a Cortex-M55 measures scalar code, not an auto-vectorizer's. An ISA without an entry is one that
+# the CPU does not have. Cortex-M4 and M7 cannot be told to do without DSP instructions.
 set(single_precision_v4 -mfpu=fpv4-sp-d16 -mfloat-abi=hard)
 set(single_precision_v5 -mfpu=fpv5-sp-d16 -mfloat-abi=hard) # also for the M7s without double precision
 
@@ -34,18 +34,18 @@ set(CORMORANT_FLAGS_m4_scalar ${CORMORANT_FLAGS_m4})
 set(CORMORANT_FLAGS_m4_dsp ${CORMORANT_FLAGS_m4})
 set(CORMORANT_FLAGS_m7 -mcpu=cortex-m7 ${single_precision_v5})
 set(CORMORANT_FLAGS_m7_scalar ${CORMORANT_FLAGS_m7})
-set(CORMORANT_FLAGS_m7_dsp ${CORMORANT_FLAGS_m7} -DCORMORANT_DUAL_ISSUE) # loops in an order for two at a time
+set(CORMORANT_FLAGS_m7_dsp ${CORMORANT_FLAGS_m7} -DCORMORANT_DUAL_ISSUE) # loops scheduled for dual issue
 set(CORMORANT_FLAGS_m23 -mcpu=cortex-m23)
 set(CORMORANT_FLAGS_m23_scalar ${CORMORANT_FLAGS_m23})
 set(CORMORANT_FLAGS_m33 -mcpu=cortex-m33 ${single_precision_v5})
 set(CORMORANT_FLAGS_m33_scalar -mcpu=cortex-m33+nodsp ${single_precision_v5})
 set(CORMORANT_FLAGS_m33_dsp ${CORMORANT_FLAGS_m33})
 set(CORMORANT_FLAGS_m55 -mcpu=cortex-m55 -mfloat-abi=hard)
-set(CORMORANT_FLAGS_m55_scalar -mcpu=cortex-m55+nodsp -mfloat-abi=hard) # MVE builds on DSP: both go
+set(CORMORANT_FLAGS_m55_scalar -mcpu=cortex-m55+nodsp -mfloat-abi=hard) # MVE requires DSP: both are off
 set(CORMORANT_FLAGS_m55_dsp -mcpu=cortex-m55+nomve -mfloat-abi=hard)
 set(CORMORANT_FLAGS_m55_mve ${CORMORANT_FLAGS_m55})
 
-# Kernels are written for speed, but their inner loops are assembly: -O3's unrolling of the rest buys 1 % of KWS's
+# Kernels are written for speed, but their inner loops are assembly: -O3's unrolling of the rest gains 1 % of KWS's
 # instructions on M4 (gcc) and costs 12 % of its code.
 foreach(archive IN LISTS CORMORANT_ARCHIVES)
   set(CORMORANT_OPTIMIZE_${archive} -O2)

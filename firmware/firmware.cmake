@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# firmware.elf from one model, for those who flash it themselves. Another board than the emulated one: copy a board.ld,
-# put its memories in, and give it with -DCORMORANT_LINKER_SCRIPT. The harness speaks semihosting, so a debugger shows
-# the report; a product replaces runner/firmware/main.cc by its own main().
+# firmware.elf from one model, for those who flash it themselves. For a board other than the emulated one, copy a
+# board.ld, enter its memories, and pass it with -DCORMORANT_LINKER_SCRIPT. The harness uses semihosting, so a debugger
+# shows the report; a product replaces runner/firmware/main.cc with its own main().
 set(CORMORANT_LINKER_SCRIPT "" CACHE FILEPATH "Instead of the emulated board's")
 set(CORMORANT_STATE_BYTES 0 CACHE STRING "RAM for the runtime's state; 0 for all that is left. The report says how much was used")
 set(CORMORANT_ISA "" CACHE STRING "scalar, dsp or mve, as the model was compiled; empty for the CPU's default")

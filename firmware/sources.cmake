@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# What runs on a Cortex-M, as lists of sources. Kernels are found by name in the operators' folders, and a name's ending
-# says which instruction set it is for.
+# What runs on a Cortex-M, as lists of sources. Kernels are found by name in the operators' folders, and the end of a
+# name says which instruction set it is for.
 
 # cormorant_list_sources(ROOT PREFIX): PREFIX_runtime, PREFIX_check (a kernel.cc checks and unpacks arguments: it runs once
 # per load), PREFIX_float (exist once, in C++ that every CPU's compiler turns into the same operations: those in float, and
@@ -16,7 +16,8 @@ macro(cormorant_list_sources root prefix)
   foreach(operator IN LISTS CORMORANT_OPERATORS)
     foreach(isa scalar dsp mve)
       file(GLOB found CONFIGURE_DEPENDS ${root}/ops/${operator}/kernel_${isa}*.cc)
-      # An operator without such a file is made of loops in kernels/ alone: what its list names is put together here.
+      # An operator without such a file consists of loops in kernels/ alone: the kernels that its list names are
+      # generated here.
       if(NOT found AND EXISTS ${root}/ops/${operator}/kernel.h)
         set(found ${CMAKE_BINARY_DIR}/generated/${operator}_${isa}.cc)
         string(TOUPPER ${operator} kernel_list)
@@ -44,13 +45,13 @@ CORMORANT_KERNELS(CORMORANT_@kernel_list@_KERNELS, @isa@)
   endforeach()
   file(GLOB found CONFIGURE_DEPENDS ${root}/kernels/*_float.cc)
   list(APPEND ${prefix}_float ${found})
-  # MVE's float vectors flush subnormal numbers: only code that asks whether they did may use them, no vectorizer.
+  # MVE's float vectors flush subnormal numbers: only code that checks for that may use them, not a vectorizer.
   set(found ${${prefix}_mve})
   list(FILTER found INCLUDE REGEX "float")
   set_source_files_properties(${found} PROPERTIES COMPILE_OPTIONS "-fno-tree-vectorize;-fno-tree-slp-vectorize")
 endmacro()
 
-# All that the CPUs of an archive can use. What runs once is for size.
+# Everything that the CPUs of an archive can use. What runs once is compiled for size.
 function(cormorant_target_sources root archive result)
   set(CORMORANT_ROOT ${root})
   include(${root}/firmware/cpus.cmake)

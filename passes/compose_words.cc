@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Operators without kernels for 16-bit activations that can be composed of those with: with 16 bits an extra rounding
+// Operators without kernels for 16-bit activations are composed of those that have them: with 16 bits an extra rounding
 // does not matter. A transposed convolution is one convolution whose channels are shuffled to pixels, a PReLU with
-// slopes per channel the sum of what is positive and of what is negative times the slope.
+// slopes per channel the sum of the positive part and of the negative part times the slope.
 #include <algorithm>
 #include <cmath>
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tensors keep PyTorch's logical dimensions; this pass decides their order in memory. One walk in execution
-// order: each node says what it prefers (ops::Layout), and a value in another order is transposed, once per value and
-// order. Permutations and views do not move data: they only change how the same bytes are read, and a transpose is
-// inserted where a reader cannot take them that way. Hence permutations cancel, flatten-and-transpose of a
-// channels-last image is free, and a channel shuffle is one transpose of its groups. A flatten into a linear does not
-// cost one either: the weights' columns are reordered instead.
+// Tensors keep PyTorch's logical dimensions; this pass decides their order in memory. One walk in execution order: each
+// node says what it prefers (ops::Layout), and a value in another order is transposed, once per value and order.
+// Permutations and views do not move data: they only change how the same bytes are read, and a transpose is inserted
+// where a reader cannot take them that way. Hence permutations cancel, flatten-and-transpose of a channels-last image
+// is free, and a channel shuffle is one transpose of its groups. A flatten before a linear layer costs no transpose
+// either: the weights' columns are reordered instead.
 #include <algorithm>
 #include <map>
 
@@ -94,7 +94,7 @@ class LayoutPass {
     if (is_for_executorch_ && repeats(node) && op->executorch_repeats != ops::Layout::same) {
       return op->executorch_repeats;
     }
-    // Portable float kernels know one order, the logical one, unless they work in any.
+    // Portable float kernels support only the logical order, unless they work in any.
     const bool other = op->layout != ops::Layout::same && ops::is_float(node);
     return other ? ops::Layout::contiguous : op->layout;
   }
@@ -120,7 +120,7 @@ class LayoutPass {
     return {};
   }
 
-  // A view takes its input's order along if the dimensions that it merges are next to each other.
+  // A view keeps its input's order if the dimensions that it merges are next to each other.
   void visit_view(ir::Node& node) {
     ir::Value* input = node.tensor("self");
     ir::Value* result = node.result();
@@ -173,7 +173,7 @@ class LayoutPass {
     graph_.erase(&node);
   }
 
-  // The value in that order, made before `before` if it does not exist yet.
+  // The value in that order, created before `before` if it does not exist yet.
   ir::Value* in_order(ir::Value* value, const Order& order, ir::Node* before) {
     if (value->type.dim_order == order) return value;
     ir::Value*& made = made_[{value, order}];
@@ -210,7 +210,7 @@ class LayoutPass {
     return seen == type ? result : relabel(result, type, before);
   }
 
-  // A constant is transposed here and now.
+  // A constant is transposed here.
   ir::Value* turned(ir::Value* constant, const Order& order) {
     ir::TensorType type = constant->type;
     if (type.dim_order == order) return constant;

@@ -5,7 +5,7 @@
 // convolutions and linear layers that read it goes into their biases, to the bit, and the channel is removed from its
 // producers and readers.
 //
-// Channels are tied along operators that treat each one separately: what is dropped from a convolution's result is
+// Channels are tied across operators that treat each one separately: what is dropped from a convolution's result is
 // dropped from the depthwise convolution, the padding and the pooling after it as well. Such a run of values is a
 // family. It begins with the results of convolutions and linear layers and ends where others read all channels at once;
 // a channel may be removed if every reader knows what it would have read, or has no weights for it. Its producer need
@@ -62,7 +62,7 @@ struct Products {
     }
     return false;
   }
-  // Whether a channel of this one value adds the same to every sum. Padding has the zero point.
+  // Whether a channel with this one value adds the same to every sum. Padding has the zero point.
   [[nodiscard]] bool is_even(std::int32_t value) const { return !is_padded || value == zero_point(); }
 };
 
@@ -96,7 +96,7 @@ std::optional<Products> products_of(ir::Node& node) {
   return p;
 }
 
-// What a sum can be, with what is known of the inputs.
+// The range of a sum, given what is known about the inputs.
 ops::ChannelSums sums_of(const Products& p, std::int64_t output, const Known& known) {
   const std::int32_t zero_point = p.zero_point();
   ops::ChannelSums sums{p.bias(output), p.bias(output)};
@@ -107,7 +107,7 @@ ops::ChannelSums sums_of(const Products& p, std::int64_t output, const Known& kn
       if (value && p.is_even(*value)) {
         sums.low += w * (*value - zero_point);
         sums.high += w * (*value - zero_point);
-      } else if (value) {  // there, or padding
+      } else if (value) {  // that value, or padding
         sums.low += std::min<std::int64_t>(0, w * (*value - zero_point));
         sums.high += std::max<std::int64_t>(0, w * (*value - zero_point));
       } else {
@@ -174,8 +174,7 @@ class Dropping {
     ir::Node* maker = nullptr;
   };
 
-  // ---- what is known, and what is tied
-  // -------------------------------------------------------------------------------
+  // ---- what is known, and what is tied ------------------------------------------------------------------------------
 
   void visit(ir::Node& node) {
     if (const std::optional<Products> p = products_of(node)) {
@@ -252,8 +251,7 @@ class Dropping {
     return at != first_.end() && families_.contains(at->second) ? at->second : nullptr;
   }
 
-  // ---- what goes
-  // -----------------------------------------------------------------------------------------------------
+  // ---- what goes ----------------------------------------------------------------------------------------------------
 
   std::size_t drop_from(ir::Value* first) {
     const Family& family = families_.at(first);
@@ -262,7 +260,7 @@ class Dropping {
     const std::size_t channels = channels_of(first);
     std::vector<bool> goes(channels);
     for (std::size_t c = 0; c < channels; ++c) goes[c] = can_go(readers, c);
-    if (std::ranges::all_of(goes, [](bool b) { return b; })) goes[0] = false;  // a tensor has one at least
+    if (std::ranges::all_of(goes, [](bool b) { return b; })) goes[0] = false;  // a tensor has at least one
     auto count = static_cast<std::size_t>(std::ranges::count(goes, true));
     for (std::size_t c = channels; c-- > 0 && count != 0 && (channels - count) % multiple_ != 0;) {
       if (goes[c]) --count;

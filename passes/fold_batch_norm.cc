@@ -4,7 +4,7 @@
 // Done in double: the folded weights are what gets quantized, so they should have no rounding error of their own. Views
 // and permutations may be between the two.
 //
-// What is left (in front of a convolution, or after one that others read as well) is one factor and one term per
+// The remaining ones (before a convolution, or after one that others read as well) are one factor and one term per
 // channel: a depthwise 1 × 1 convolution, which is quantized per channel and has fast kernels.
 #include <cmath>
 #include <optional>

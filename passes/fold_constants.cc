@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Expressions of constants are computed now, in float: positional embeddings, scaled weights, masks. Integers that
-// stand for real numbers (after a dequantize) are left as they are, since their parameters are worth keeping.
+// stand for real numbers (after a dequantize) stay, since their parameters are worth keeping.
 #include <algorithm>
 #include <cmath>
 
@@ -26,7 +26,8 @@ bool is_foldable(const ir::Node& node, const ops::Operator* op) {
   }) && std::ranges::all_of(node.results, [](const ir::Value* v) { return is_number(v->type); });
 }
 
-// A constant expanded to something enormous would fill the flash; computed at run time, it takes memory for a while.
+// A constant expanded to something enormous would fill the flash; computed at run time, it takes memory only for a
+// while.
 constexpr std::int64_t kLarge = std::int64_t{16} << 20;
 constexpr std::int64_t kTimes = 16;
 bool is_blown_up(const ir::Node& node) {

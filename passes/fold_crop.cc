@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A causal convolution is usually written as one that pads on both sides, with the outputs that see the future cropped.
-// What is cropped need not be computed: the convolution pads unevenly instead, which a prepacked one does at no cost.
+// A causal convolution is usually written as one that pads on both sides, followed by a crop of the outputs that see
+// the future. The cropped outputs need not be computed: the convolution pads unevenly instead, which a prepacked one
+// does at no cost.
 #include <algorithm>
 
 #include "passes/passes.h"

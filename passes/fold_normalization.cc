@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Normalisation of the model's input before the first layer, x / 255, minus a mean, divided by a deviation, is one
-// factor and one term per channel: y = a · x + b. The layer takes it in: w · y = (w · a) · x + w · b, in double, as
-// with batch norms.
+// factor and one term per channel: y = a · x + b. The layer absorbs it: w · y = (w · a) · x + w · b, in double, as with
+// batch norms.
 //
-// Padding is zeros among y. Where b is not zero, these are not zeros among x but −b / a, the mean, so that the image
-// gets a border of means and the convolution none of its own. Rows and columns of a border that the convolution does
-// not reach are left out.
+// Padding consists of zeros of y. If b is not zero, these are not zeros of x but −b / a, the mean, so the image gets a
+// border of means and the convolution loses its own padding. Rows and columns of a border that the convolution does not
+// read are left out.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -124,7 +124,7 @@ class Folding {
   }
 
  private:
-  // Where the steps begin that lead to the value, which together are total_.
+  // Where the steps that lead to the value begin; together they are total_.
   ir::Value* find_source(ir::Value* value) {
     const ir::Node* reader = &layer_;
     while (value->producer != nullptr && graph_.only_user(value) == reader) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A convolution can pad with zeros itself, the same on both sides. What a model pads unevenly stays a node here;
-// prepacked convolutions, which have four borders, take it in later.
+// A convolution can pad with zeros itself, the same on both sides. Uneven padding stays a node here; prepacked
+// convolutions, which have four borders, absorb it later.
 #include <algorithm>
 
 #include "passes/passes.h"

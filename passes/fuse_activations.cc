@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Before quantization, so that the range of the clamped output is what gets observed: a relu's output spends all 256
-// levels above zero.
+// Before quantization, so that the observed range is that of the clamped output: a relu's output spends all 256 levels
+// above zero.
 #include <algorithm>
 #include <limits>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A PReLU or leaky ReLU is a second multiplier for sums below zero: as part of the convolution its result is rounded
-// once, not before and behind the function, and only the range behind it needs levels. Before quantization, so that
+// once, not before and after the function, and only the range after it needs levels. Before quantization, so that
 // calibration sees the pair.
 #include <cmath>
 #include <optional>
@@ -22,7 +22,7 @@ std::optional<std::vector<double>> slopes_of(const ir::Node& node) {
   return std::vector<double>(slopes.values().begin(), slopes.values().end());
 }
 
-// What kernels with a second multiplier compute.
+// Convolutions that kernels with a second multiplier compute.
 bool takes_slopes(const ir::Node& node) {
   const ops::Operator* op = ops::find(node);
   return node.op == "aten.conv2d" && op != nullptr && op->name == "conv2d" && is_constant(node.tensor("weight")) &&

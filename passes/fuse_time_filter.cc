@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// (memory · filter).sum(−1): past activations, each weighted and added up, as SVDF layers have them. One product per
-// element in int8 and a sum after it lose what a convolution keeps in its accumulator, so the two become one:
-// depthwise, with a kernel as long as the memory. Where several filters make a unit (SVDF's rank), the kernel is as
-// high as these are many; a bias and a clamp after it belong to it too.
+// (memory · filter).sum(−1): past activations, each weighted and added up, as in SVDF layers. A product per element in
+// int8 and a sum after it lose what a convolution keeps in its accumulator, so the two become one: depthwise, with a
+// kernel as long as the memory. If several filters form a unit (SVDF's rank), they are the rows of the kernel; a bias
+// and a clamp after it become part of it too.
 #include <algorithm>
 #include <optional>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// From integers to float and on to integers of another scale is a function of one integer, without float: of one int8
-// value a table, between int8 and int16 a factor.
+// Converting integers to float and on to integers of another scale is a function of one integer, without float: for
+// int8 a table, between int8 and int16 a factor.
 #include "passes/passes.h"
 
 namespace cormorant::passes {

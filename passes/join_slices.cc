@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A slice of a slice is one slice, and a slice of one piece of a concatenation is a slice of that piece: so a window
-// that is rolled and whose newest entry is then assigned is what it is with a concatenation, a shift.
+// A slice of a slice is one slice, and a slice of one operand of a concatenation is a slice of that operand. So a
+// window that is rolled and whose newest entry is then assigned becomes the same as one written with a concatenation: a
+// shift.
 #include <algorithm>
 
 #include "passes/passes.h"
@@ -13,7 +14,7 @@ bool is_slice(const ir::Node* node) {
   return node != nullptr && node->op == "aten.slice" && node->integer("step") == 1;
 }
 
-// The slice of something that its source was made of; whether there is such a thing.
+// The slice of something that its source was made of; returns whether there is one.
 bool look_through(ir::Node& slice) {
   ir::Node* source = slice.tensor("self")->producer;
   const std::int64_t start = slice.integer("start"), end = slice.integer("end"), dim = slice.integer("dim");

@@ -14,7 +14,7 @@ namespace {
 
 using Dims = std::vector<std::int64_t>;
 
-// shape with a 1 put in at `place`.
+// shape with a 1 inserted at `place`.
 ir::Shape with_one(ir::Shape shape, std::size_t place) {
   shape.insert(shape.begin() + static_cast<std::ptrdiff_t>(place), 1);
   return shape;
@@ -77,7 +77,7 @@ bool is_operand(const ir::Node& node, const ir::Value* value) {
 }
 
 void lift(ir::Graph& graph, ir::Node& node) {
-  // An argument that names a dimension says the same one dimension higher.
+  // An argument that names a dimension means the same one, a dimension higher.
   if (node.op == "aten.slice" || node.op == "aten.cat") {
     const std::int64_t dim = node.integer("dim");
     node.set("dim", dim >= static_cast<std::int64_t>(kPlace) ? dim + 1 : dim);

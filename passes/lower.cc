@@ -32,10 +32,10 @@ bool is_quantized(const ir::Node& node) {
   return node.op.starts_with("quantized_decomposed.") || node.result()->type.is_quantized();
 }
 
-// In float, or in integers that are just that. (int8 without parameters is what another compiler's text may hold.)
+// In float, or in integers that are not quantized. (int8 without parameters may come from another compiler's text.)
 bool is_plain(const ir::Node& node) { return !is_quantized(node) && node.result()->type.dtype != DType::i8; }
 
-// A node of its own behind `node`, for what was fused into it.
+// A separate node after `node`, for what was fused into it.
 void add_behind(ir::Graph& graph, ir::Node& node, const char* suffix, const char* op,
                 std::vector<ir::NamedArgument> args) {
   const std::vector<ir::Node*> users = graph.users(node.result());
@@ -60,7 +60,7 @@ void unfuse_slopes(ir::Graph& graph, ir::Node& node) {
   add_behind(graph, node, "_prelu", "aten.prelu", {{"self", node.result()}, {"weight", weight}});
 }
 
-// An activation that was fused into a node is a clamp of its own again: float operators have none inside.
+// An activation that was fused into a node becomes a separate clamp again: float operators do not clamp.
 void unfuse_activation(ir::Graph& graph, ir::Node& node) {
   if (!node.has("activation_min") && !node.has("activation_max")) return;
   const auto bound = [&](const char* name) { return node.has(name) ? node.get(name) : ir::Argument{}; };
@@ -93,7 +93,7 @@ void lower(ir::Graph& graph, const ops::Config& config) {
   compose_words(graph);
   for (ir::Node* node : graph.snapshot()) {
     if (!ops::is_float(*node)) continue;
-    unfuse_activation(graph, *node);  // behind the slopes, so that these come to stand before it
+    unfuse_activation(graph, *node);  // first: the slopes then go between the node and the clamp
     unfuse_slopes(graph, *node);
   }
   for (ir::Node* node : graph.snapshot()) {

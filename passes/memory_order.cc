@@ -16,7 +16,7 @@ Dims places(const ir::TensorType& type) {
   return dims;
 }
 
-// Those that have a place.
+// Those that have a position in memory.
 Dims real_places(const ir::TensorType& type) {
   Dims dims = places(type);
   std::erase_if(dims, [&](std::size_t d) { return type.shape[d] == 1; });
@@ -36,7 +36,7 @@ Order named(const Dims& real, const ir::Shape& shape) {
   return order;
 }
 
-// Dimensions [in, in_end) of one shape hold what [out, out_end) of the other do.
+// Dimensions [in, in_end) of one shape hold the same elements as [out, out_end) of the other.
 struct Match {
   std::size_t in, in_end, out, out_end;
 };
@@ -118,7 +118,7 @@ Permutation permutation_between(const ir::TensorType& from, const ir::TensorType
   Dims source = places(from), target = places(to);
   ir::Shape sizes = from.shape;  // by logical dimension
   if (source.size() > kUsualRank) {
-    // What stays together is moved as one: fewer dimensions for the kernel, more bytes at a time.
+    // Dimensions that stay together are moved as one: fewer dimensions for the kernel, more bytes at a time.
     source = real_places(from);
     target = real_places(to);
     for (std::size_t k = 0; k + 1 < source.size();) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Nodes are pure, so two with the same operator, arguments and result types compute the same: the later one is removed.
-// Equal constants are merged first, so that what is computed from them is found to be equal too. So are readers of a
-// state: within an execution it holds one thing.
+// Equal constants are merged first, so that nodes computed from them are found to be equal too. So are readers of a
+// state: within an execution its contents do not change.
 #include <algorithm>
 #include <functional>
 #include <unordered_map>

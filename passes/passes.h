@@ -24,7 +24,7 @@ void write_out(ir::Graph& graph, const std::function<bool(const ir::Node&)>& whi
 // What is computed twice is computed once.
 void merge_duplicates(ir::Graph& graph);
 
-// A slice of a slice, or of one piece of a concatenation, is a slice of what these were made of.
+// A slice of a slice, or of one operand of a concatenation, becomes a slice of the original tensor.
 void join_slices(ir::Graph& graph);
 
 // A maximum or minimum with one number becomes the clamp that it is.
@@ -43,8 +43,8 @@ void lift_views(ir::Graph& graph);
 void fold_crop(ir::Graph& graph);
 
 // Factors and terms per channel between the program's input and a convolution or linear layer become part of that
-// layer; zeros that it pads with, a border of what they were made of. Says where it did the latter. Such a border needs
-// the whole image: computing by rows does without it, and the steps stay.
+// layer; the zeros that it pads with become a border of the values they stand for. Says where it did the latter. Such a
+// border needs the whole image: when computing by rows, those steps stay.
 enum class BorderOfMeans : std::uint8_t { allowed, avoided };
 std::vector<std::string> fold_normalization(ir::Graph& graph, BorderOfMeans border = BorderOfMeans::allowed);
 
@@ -71,7 +71,7 @@ void fuse_slopes(ir::Graph& graph, const std::function<bool(const ir::Node&, con
 void join_conversions(ir::Graph& graph);
 
 // A network over a window of its first input becomes one that takes only the new entries of an axis and keeps the rest
-// as state. Throws InputError that names the layer for which that is impossible.
+// as state. Throws InputError, naming the layer, if that is impossible.
 struct StreamOptions {
   std::int64_t axis = 0;   // of the first input; negative: from the end
   std::int64_t hop = 1;    // new entries in each execution
@@ -85,17 +85,17 @@ struct StreamedOutput {
 };
 std::vector<StreamedOutput> stream(ir::Graph& graph, const StreamOptions& options);
 
-// uint8 that a model converts to float, and calibration back to bytes with the same levels, does not become float.
+// uint8 that a model converts to float, and calibration back to the same levels, does not become float.
 void keep_bytes(ir::Graph& graph);
 
 // Inputs and outputs that are int8 become uint8, with zero points 128 higher.
 void take_uint8(ir::Graph& graph);
 
-// Channels that are the same for every input become part of the biases after them; returns how many. Those that are
-// left are a multiple of `multiple`.
+// Channels that are the same for every input become part of the biases after them; returns how many. The number of
+// remaining channels is a multiple of `multiple`.
 std::size_t drop_channels(ir::Graph& graph, std::size_t multiple = 1);
 
-// With 16-bit activations, operators that have no such kernels become others that have. A part of lower().
+// With 16-bit activations, operators without such kernels become others that have them. A part of lower().
 void compose_words(ir::Graph& graph);
 
 // Quantized aten nodes become cortex_m nodes with ExecuTorch's schemas, nodes in float the portable operators.
@@ -119,8 +119,8 @@ void place_updates(ir::Graph& graph);
 // Unused nodes and constants are removed; identical constants are kept once.
 void clean_up(ir::Graph& graph);
 
-// After lowering every node must be one that a program can hold: names each that is not, with reason and source.
-// Throws InputError for operators left in float, std::logic_error for nodes that no stage should have left.
+// After lowering every node must be one that a program can hold: names each that is not, with reason and source. Throws
+// InputError for operators left in float, std::logic_error for nodes that no stage should have left.
 void require_program_operators(const ir::Graph& graph, const ops::Config& config);
 
 }  // namespace cormorant::passes

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A state's new contents are computed in the state's own memory wherever possible (ops/state_places.h). Elsewhere the
-// new value is copied at the end, after the last reader: so are new contents that come from another state (a delay
+// new value is copied at the end, after the last reader; so are new contents that come from another state (a delay
 // line) or an input. Copies that read what others overwrite come first; states that swap their contents cost one extra
 // copy.
 #include <algorithm>
@@ -26,7 +26,7 @@ class Placement {
       const auto is_it = [&](const ir::Update& update) { return update.state == root(output); };
       if (std::ranges::any_of(graph_.updates(), is_it)) output = copy_of(output);  // the caller reads it at the end
     }
-    std::unordered_set<const ir::Value*> made;  // roots that already are a state's new contents
+    std::unordered_set<const ir::Value*> made;  // roots that are already a state's new contents
     const ops::StatePlaces places(graph_);
     for (ir::Update& update : graph_.updates()) {
       if (places.writers(update).empty() || !made.insert(root(update.value)).second) copied_.push_back(&update);
@@ -47,7 +47,7 @@ class Placement {
   [[nodiscard]] bool is_copied(const ir::Update& update) const {
     return std::ranges::find(copied_, &update) != copied_.end();
   }
-  // Whether a copy that is still to be made, other than the given one, reads the state's old contents.
+  // Whether a pending copy, other than the given one, reads the state's old contents.
   [[nodiscard]] bool is_copied_from(const ir::Value* state, const ir::Update* but) const {
     return std::ranges::any_of(copied_, [&](const ir::Update* u) { return u != but && root(u->value) == state; });
   }
@@ -55,7 +55,7 @@ class Placement {
   void add_next_copy() {
     const auto is_free = [&](const ir::Update* update) { return !is_copied_from(update->state, update); };
     auto next = std::ranges::find_if(copied_, is_free);
-    if (next == copied_.end()) {  // all wait for each other: one of them saves what it needs
+    if (next == copied_.end()) {  // they wait for each other: one of them saves what it needs
       copied_.front()->value = copy_of(copied_.front()->value);
       return;
     }
@@ -71,7 +71,7 @@ class Placement {
   }
 
   ir::Graph& graph_;
-  std::vector<ir::Update*> copied_;  // those whose copy is still to be made
+  std::vector<ir::Update*> copied_;  // those whose copy is pending
 };
 
 }  // namespace

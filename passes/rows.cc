@@ -20,7 +20,7 @@ bool is_image(const ir::Value* value) {
   return type.rank() == 4 && type.shape[0] == 1 && type.dim_order == ir::kChannelsLast && type.bytes() > 0;
 }
 
-// A value that some node computes, or that comes in.
+// A value that some node computes, or an input.
 bool is_activation(const ir::Value* value) {
   return value->kind == ir::ValueKind::input || value->kind == ir::ValueKind::result;
 }
@@ -29,7 +29,7 @@ bool is_convolution(const ir::Node& node) {
   return node.op == "cortex_m.quantized_conv2d" || node.op == "cortex_m.quantized_depthwise_conv2d";
 }
 
-// What a convolution's own padding can stand for: see ops/conv2d/unpack.cc. Lists are N H W C.
+// A pad that a convolution's own padding can replace: see ops/conv2d/unpack.cc. Lists are N H W C.
 bool is_border(const ir::Node& pad, std::int64_t value) {
   const auto& pre = pad.integers("pre_pad");
   const auto& post = pad.integers("post_pad");
@@ -61,7 +61,7 @@ void Rows::add_unit(ir::Node& node) {
     unit.pad = nullptr;
     unit.reads.clear();
   }
-  if (unit.pad != nullptr) {  // is not a unit of its own
+  if (unit.pad != nullptr) {  // the pad is not a separate unit
     const std::size_t at = index_.at(unit.pad);
     units_.erase(units_.begin() + static_cast<std::ptrdiff_t>(at));
     for (auto& [other, index] : index_) {
@@ -143,7 +143,7 @@ bool Rows::find_reads(Unit& unit) const {
   return !unit.reads.empty() && height > 1;
 }
 
-// Whether a node that is none of the units between these uses what one of them computes.
+// Whether a node that is not one of these units but comes between them uses a result of theirs.
 bool Rows::is_between(const Unit& first, const Unit& last) const {
   const std::uint64_t end = last.node->membership.order;
   const std::size_t begin = index_.at(first.node);
@@ -155,11 +155,11 @@ bool Rows::is_between(const Unit& first, const Unit& last) const {
   return false;
 }
 
-// Whether a unit can be one of a chain: it reads one image, and all of its columns alike.
+// Whether a unit can be part of a chain: it reads one image, and treats all columns alike.
 bool Rows::is_stage_of_strips(std::size_t u) const {
   const Unit& unit = units_[u];
   if (!unit.has_rows || unit.reads.size() != 1 || unit.reads.front().is_mean || !unit.wholes.empty()) return false;
-  for (const ir::Value* image : {unit.reads.front().image, unit.node->result()}) {  // as tables count
+  for (const ir::Value* image : {unit.reads.front().image, unit.node->result()}) {  // within what the table can count
     if (std::ranges::any_of(image->type.shape, [](std::int64_t n) { return n > ops::rows::Part::kLongestStep; }))
       return false;
   }
@@ -245,7 +245,7 @@ Rows::Read Rows::read_of(const Strips& strips) const {
 
 Rows::Batches Rows::batches_of(std::size_t first, std::size_t last, const std::vector<Strips>& strips,
                                const std::vector<std::int64_t>& wanted) const {
-  Batches batches, most;  // most: what readers need at a time, of which a batch is a part
+  Batches batches, most;  // most: what readers need at a time, which is a multiple of a batch
   for (std::size_t u = last + 1; u-- > first;) {
     const Unit& unit = units_[u];
     if (!unit.has_rows) continue;
@@ -277,7 +277,7 @@ std::optional<Rows::Group> Rows::group(std::size_t first, std::size_t last, cons
   const auto newest_row = [](const Read& read, std::int64_t size, std::int64_t above) {
     return read.stride * (size - 1 - above) - read.top + read.reach - 1;
   };
-  // Rows of a value after that one when `batch` is the newest.
+  // Rows of a value after `row` when `batch` is the newest.
   const auto lag_of = [](const Value& value, std::int64_t batch, std::int64_t row) {
     return value.batch * (batch + 1) - 1 - value.above - row;
   };
@@ -289,7 +289,7 @@ std::optional<Rows::Group> Rows::group(std::size_t first, std::size_t last, cons
     if (has_strips) {
       own_strips = *next_strips++;
       own_reads.push_back(read_of(*own_strips));
-      group.windows.resize(group.windows.size() + own_strips->last - u);  // of what has no slabs
+      group.windows.resize(group.windows.size() + own_strips->last - u);  // for units without slabs
       u = own_strips->last;
       if (u > last) return {};
     }
@@ -336,7 +336,7 @@ std::optional<Rows::Group> Rows::group(std::size_t first, std::size_t last, cons
         const std::int64_t newest = divide_down(*start - value.start, value.period);
         cost += lag_of(value, newest, newest_row(read, own.batch, above)) * value.row_bytes;
       }
-      // Of equal ones that with the fewest batches.
+      // Among equals, the one with the fewest batches.
       cost = cost * own.rows + (own.rows + above - 1) / own.batch;
       if (cost >= best_cost) continue;
       best_cost = cost;
@@ -344,7 +344,7 @@ std::optional<Rows::Group> Rows::group(std::size_t first, std::size_t last, cons
       own.period = *period;
       own.start = *start;
     }
-    for (const Read& read : reads) {  // what comes from outside comes when it is needed
+    for (const Read& read : reads) {  // values from outside are fed when they are needed
       if (known.contains(read.image)) continue;
       Value fed{.image = read.image,
                 .unit = {},
@@ -357,7 +357,7 @@ std::optional<Rows::Group> Rows::group(std::size_t first, std::size_t last, cons
       if (own.period == 0) own.period = needed / fed.batch;
       if (own.period * fed.batch % needed != 0) return {};
       fed.period = own.period * fed.batch / needed;
-      const std::int64_t end = newest_row(read, own.batch, own.above) + 1;  // is that of a batch
+      const std::int64_t end = newest_row(read, own.batch, own.above) + 1;  // which ends a batch
       fed.above = divide_down(-end, fed.batch) * -fed.batch - end;
       fed.start = own.start - fed.period * ((end + fed.above) / fed.batch - 1);
       known[read.image] = values.size();
@@ -398,7 +398,7 @@ std::optional<Rows::Group> Rows::group(std::size_t first, std::size_t last, cons
       }
     }
     if (value.is_collected) value.last_read = last;
-    // Where the newest rows begin: what kernels ask of activations.
+    // Where the newest rows begin: kernels require this alignment of activations.
     if (value.unit && (value.slab_rows - value.batch) * value.row_bytes % 4 != 0) return {};
     if (!value.is_kept) value.before = value.last_batch = 0;
     const std::int64_t batches_before =
@@ -422,7 +422,7 @@ std::optional<Rows::Group> Rows::group(std::size_t first, std::size_t last, cons
   return group;
 }
 
-// Sums of rows, and the mean when the last has come.
+// Sums of rows, and the mean once the last has arrived.
 bool Rows::add_mean(std::size_t u, Group& group, std::unordered_map<const ir::Value*, std::size_t>& known) const {
   const Unit& unit = units_[u];
   ir::Value* const result = unit.node->result();
@@ -485,7 +485,7 @@ std::int64_t Rows::bytes_of(const Group& group, const std::vector<std::int64_t>&
 }
 
 void Rows::rewrite(const std::vector<Group>& groups) {
-  // What a later group is fed with is still what the earlier one's nodes compute.
+  // The last group first: it is fed with what the earlier groups' original nodes compute.
   for (auto group = groups.rbegin(); group != groups.rend(); ++group) rewrite(*group);
   if (pushed_ != nullptr) pushed_->type.shape[2] = 1;
   graph_.erase_unused();
@@ -546,7 +546,7 @@ ir::Value* Rows::add_strips(const Strips& strips, ir::Value* rows, ir::Node* bef
       std::ranges::find(args, name, &ir::NamedArgument::name)->value = std::move(to);
     };
     set(read.argument, patch);
-    if (read.pad) set("padding", Dims{0, 0});  // what is outside is in the patch
+    if (read.pad) set("padding", Dims{0, 0});  // the patch includes what is outside
     image = node.result();
     patch = graph_
                 .add_node(node.name, node.op, std::move(args), {patch_type(image, patches[u - strips.first + 1])},

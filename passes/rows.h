@@ -3,22 +3,22 @@
 // Computing row by row (ops/rows/rows.h): which nodes of a graph can be, what a group of them needs, and the rewrite.
 //
 // A group is a run of nodes in execution order. A value inside has a period, the ticks between two of its rows, and a
-// start, the tick of its row 0. A unit that reads `reach` rows, every stride-th time, from `top` rows above the image
-// on is due when the last of them is there:
+// start, the tick of its row 0. A unit that reads `reach` rows at a time, with a stride, starting `top` rows above the
+// image, is due when the last of them is there:
 //
 //   start of the result = start + period · (reach − 1 − top)        period of the result = period · stride
 //
-// A reader that waits for another operand (a residual connection) finds its row by then `lag` rows above the newest, so
-// that the slab has reach + lag rows. All of this is exact: nothing is computed twice, and nothing stalls.
+// If a reader waits for another operand (a residual connection), its row is by then `lag` rows above the newest, so the
+// slab has reach + lag rows. All of this is exact: nothing is computed twice, and nothing stalls.
 //
 // A unit may compute a batch of rows at a time, from stride · (batch − 1) + reach of its operand's, and a period is
-// then that of batches. Which rows a batch begins with is chosen so that the operand's batches end where a reader's
-// windows do: `above` of the first batch's rows are above the image.
+// then that of batches. The first batch is aligned so that the operand's batches end where a reader's windows do:
+// `above` of its rows are above the image.
 //
-// Where memory is worth more than time, a chain inside a group can be computed by strips: for each row of its result
-// and strip of columns, all that these look at, from the rows of what the chain reads on. Its own images then need no
-// slabs, but a patch each, as large as the strip needs; what neighbouring rows and strips also read is computed again
-// for each of them.
+// Where memory is worth more than time, a chain inside a group can be computed in strips: for each row of its result
+// and each strip of columns, everything needed is computed from the rows that the chain reads. Its own images then need
+// no slabs, but only a patch each, as large as the strip needs; what neighbouring rows and strips also read is computed
+// again for each of them.
 #pragma once
 
 #include <cstdint>
@@ -53,13 +53,13 @@ class Rows {
     std::vector<Read> reads;
     std::vector<ir::Value*> wholes;  // operands that it needs whole for every row
   };
-  // A chain that is computed by strips.
+  // A chain that is computed in strips.
   struct Strips {
     std::size_t first = 0, last = 0;  // units
     std::int64_t count = 1;           // of strips
     std::int64_t bytes = 0;           // of patches and scratch, at most
   };
-  // The part of an image that a strip of a row looks at: see ops/rows/rows.h.
+  // The part of an image that a strip of a row reads: see ops/rows/rows.h.
   struct Patch {
     std::int64_t columns = 1, rows = 1, step_x = 1, step_y = 1, left = 0, top = 0;
   };
@@ -93,28 +93,27 @@ class Rows {
   // For a lowered graph whose layout is decided.
   Rows(ir::Graph& graph, Isa isa);
 
-  // The graph's input arrives by rows: a group that reads it is pushed to, and has all of its readers.
+  // The graph's input arrives by rows: they are pushed to the group that reads it, which contains all of its readers.
   void push(ir::Value* input) { pushed_ = input; }
 
   [[nodiscard]] const std::vector<Unit>& units() const { return units_; }
-  // The units from first to last as a group; none where they cannot be one. Chains by strips are given in order; the
-  // rows at a time that are wanted, where not all are computed one by one, for each unit. Units get a divisor of what
-  // is wanted, so that their batches make up those of their readers.
+  // The units from first to last as a group; none if they cannot be one. Chains in strips are given in order; `wanted`
+  // has, for each unit, how many rows it should compute at a time; empty: one. Units get a divisor of that, so that
+  // their batches make up those of their readers.
   [[nodiscard]] std::optional<Group> group(std::size_t first, std::size_t last, const std::vector<Strips>& strips = {},
                                            const std::vector<std::int64_t>& wanted = {}) const;
-  // The chains that are worth computing by strips, in order: of units that are one after another, and have no other
-  // readers, the one whose rows are needed several times and what makes its images larger than what goes in and
-  // out.
+  // The chains that are worth computing in strips, in order: consecutive units without other readers, of which some row
+  // is needed several times, and whose images are larger than what goes in and out.
   [[nodiscard]] std::vector<Strips> chains() const;
-  // What a strip of a row needs of what the chain reads and of each unit's result.
+  // What a strip of a row needs of the chain's input and of each unit's result.
   [[nodiscard]] std::vector<Patch> patches_of(const Strips& strips) const;
-  // Products of a unit that is computed once, and how many times as many there are of each unit of a chain.
+  // MACs of a unit that is computed once, and of a chain in strips.
   [[nodiscard]] std::int64_t macs_of(std::size_t unit) const;
   [[nodiscard]] std::int64_t macs_of(const Strips& strips) const;
-  // Bytes of the group's slabs and of what it needs within a tick; whole images apart. Scratch is given per unit of it.
+  // Bytes of the group's slabs and of what it needs within a tick, without whole images. Scratch is given per unit.
   [[nodiscard]] std::int64_t bytes_of(const Group& group, const std::vector<std::int64_t>& scratch) const;
 
-  // Replaces the groups' nodes. Groups are given in order and share no units; after that this object must not be used.
+  // Replaces the groups' nodes. Groups are given in order and share no units; this object must not be used afterwards.
   void rewrite(const std::vector<Group>& groups);
 
  private:
@@ -123,7 +122,7 @@ class Rows {
   [[nodiscard]] bool is_between(const Unit& first, const Unit& last) const;
   void rewrite(const Group& group);
   [[nodiscard]] Read read_of(const Strips& strips) const;
-  // Of the images that a group computes or is fed with.
+  // For the images that a group computes or is fed with.
   using Batches = std::unordered_map<const ir::Value*, std::int64_t>;
   [[nodiscard]] Batches batches_of(std::size_t first, std::size_t last, const std::vector<Strips>& strips,
                                    const std::vector<std::int64_t>& wanted) const;
@@ -133,7 +132,7 @@ class Rows {
                               std::unordered_map<const ir::Value*, std::size_t>& known) const;
   // The row that a chain computes from `rows`.
   ir::Value* add_strips(const Strips& strips, ir::Value* rows, ir::Node* before);
-  // What the mean over an image is made of.
+  // The parts of a mean over an image.
   ir::Value* add_sum(const ir::Node& node, ir::Value* row, ir::Node* before);
   ir::Value* add_mean(const ir::Node& node, ir::Value* sums, ir::Node* before);
 

@@ -7,16 +7,15 @@
 //   window:  x[T] ── conv, kernel k ──────────────────────────── y[T − k + 1]
 //   stream:  x[hop] ── cat(state[k − 1], x) ── conv ── y[hop]     state ← the last k − 1 of cat
 //
-// Entries keep their places: a result's newest entry is what the window's last one was, so that values of one size
-// always fit together. Nodes that need the whole window (a linear layer over all of it) get it from a state, and what
-// follows them is computed whole; so is whatever is not known here. Of a mean over the window the sums of its parts are
-// kept: the newest is added, the oldest subtracted. Results are those of the window, to the bit, once the window is
-// full.
+// Entries keep their positions: a result's newest entry is the window's last one, so values of one size always fit
+// together. Nodes that need the whole window (a linear layer over all of it) get it from a state, and what follows them
+// is computed whole; so is whatever is not known here. For a mean over the window, the sums of its parts are kept: the
+// newest is added, the oldest subtracted. Results are those of the window, to the bit, once the window is full.
 //
 // Where the window's beginning is padded, a stream has real entries. That does not affect results that do not read it:
 // a value records how many of the window's first entries were computed from padding, and may differ. Padding at the end
 // would need entries that are still to come. Only a causal stream does without: everything after it comes that many
-// entries later, its lag, and what meets it waits. Recurrent layers then begin with what the last hop left.
+// entries later, its lag, and values that meet it wait. Recurrent layers then begin with what the last hop left.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -116,8 +115,7 @@ class Streaming {
          "--stream-causal");
   }
 
-  // ---- one node
-  // ------------------------------------------------------------------------------------------------------
+  // ---- one node -----------------------------------------------------------------------------------------------------
 
   void visit(ir::Node& node) {
     const std::vector<ir::Value*> inputs = node.inputs();
@@ -133,7 +131,7 @@ class Streaming {
     }
   }
 
-  // A recurrent layer along the axis that begins with what it ended with.
+  // A recurrent layer along the axis begins with the state it ended with.
   bool goes_on(ir::Node& node) {
     if (node.op != "aten.recurrent" || node.boolean("backwards")) return false;
     const Streamed* in = stream_of(node.tensor("input"));
@@ -193,8 +191,8 @@ class Streaming {
                           node.integers("padding").at(side)};
     const std::int64_t results = node.result()->type.shape.at(in->axis);
     if (results == 1) return false;  // over all of the window
-    // The window's last result that has all its entries; the window itself may have had fewer, and not looked at the
-    // last entries.
+    // The window's last result that has all its entries; the window itself may have had fewer, and not read the last
+    // entries.
     const std::int64_t there = in->window - in->lag;
     const std::int64_t last =
         std::min(results - 1, floor_divide(there - sliding.reach + sliding.padding, sliding.stride));
@@ -222,7 +220,7 @@ class Streaming {
     return true;
   }
 
-  // What a mean over the window adds up.
+  // The values that a mean over the window adds up.
   struct Summed {
     ir::Value* input;
     std::vector<std::int64_t> dims;
@@ -262,7 +260,7 @@ class Streaming {
       return value->type.dtype == DType::i8 && value->type.quant && !value->type.quant->per_channel();
     };
     if (!is_int8(found->input) || !is_int8(node.result())) return false;
-    // A window and its new entries in parts of one size.
+    // A window and its new entries, in parts of one size.
     const std::int64_t entries = std::gcd(in->window, in->fresh);
     if (in->padded > 0) require_causal(*in, node.name);
     const Streamed stream = *in;
@@ -326,7 +324,7 @@ class Streaming {
     return true;
   }
 
-  // Nodes for which the axis is one of many places where the same happens.
+  // Nodes that do the same at every entry of the axis.
   bool stays_in_place(ir::Node& node) {
     const std::optional<Streamed> out = place_of(node);
     if (!out) return false;
@@ -344,7 +342,7 @@ class Streaming {
     return true;
   }
 
-  // Where the axis is in the result; none where the node does not leave entries alone.
+  // Where the axis is in the result; none if the node changes the entries.
   std::optional<Streamed> place_of(ir::Node& node) {
     const ir::Value* first = node.inputs().front();
     const Streamed* in = stream_of(first);
@@ -393,7 +391,7 @@ class Streaming {
     return out;
   }
 
-  // Whether entries of the two belong to each other; then `one` is what comes of both.
+  // Whether entries of the two correspond; then `one` describes both.
   static bool meet(Streamed& one, const Streamed& other) {
     if (one.axis != other.axis || one.window != other.window || one.fresh != other.fresh) return false;
     one.lag = std::max(one.lag, other.lag);
@@ -404,7 +402,7 @@ class Streaming {
     return true;
   }
 
-  // Operands that are ahead of the others come later.
+  // Operands that are ahead of the others are delayed.
   void wait(ir::Node& node, std::int64_t lag) {
     for (ir::Value* input : node.inputs()) {
       const Streamed* in = stream_of(input);
@@ -443,8 +441,7 @@ class Streaming {
     return out;
   }
 
-  // Nothing is padded along the axis: before the first entry there are others, and what would come after the last is
-  // waited for.
+  // Nothing is padded along the axis: before the first entry there are others, and those after the last are waited for.
   std::optional<Streamed> padded(ir::Node& node, const Streamed& in) const {
     std::vector<std::int64_t> pad = node.integers("pad");  // pairs, the last dimension first
     const std::size_t pair = node.tensor("self")->type.rank() - 1 - in.axis;
@@ -464,8 +461,7 @@ class Streaming {
     return out;
   }
 
-  // ---- states
-  // --------------------------------------------------------------------------------------------------------
+  // ---- states -------------------------------------------------------------------------------------------------------
 
   // `wanted` entries; the last has `rest` newer ones.
   ir::Value* newest(ir::Value* value, std::int64_t wanted, std::int64_t rest, ir::Node* before) {
@@ -483,7 +479,7 @@ class Streaming {
     return ir::Bytes::own(std::vector<std::byte>(static_cast<std::size_t>(type.bytes()), static_cast<std::byte>(zero)));
   }
 
-  // Another name, for what has other places in the window.
+  // Another name, since its entries are at other positions in the window.
   ir::Value* same(ir::Value* value, ir::Node& before) {
     return graph_
         .add_node(value->name + "_same", "aten.view", {{"self", value}, {"size", value->type.shape}}, {value->type},

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Kernels compute with int8; cameras, and callers of other runtimes, have uint8. The same numbers have zero points that
-// are 128 apart, and bytes that differ in one bit: an operator flips it, in place.
+// are 128 apart and bytes that differ in one bit, which an operator flips in place.
 #include <map>
 
 #include "passes/passes.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A state that becomes a concatenation of slices of itself and something new is written in part, or shifted: what stays
-// where it is need not be moved, and what moves is moved once. So is what is made of a state by several such steps.
+// in place need not be moved, and what moves is moved once. The same holds for several such steps in a row.
 #include <algorithm>
 #include <optional>
 
@@ -42,7 +42,7 @@ class Updates {
 
   static ir::Node* producer(const ir::Value* value) { return root(value)->producer; }
 
-  // Makes updates of what leads from the state to the value; whether anything does.
+  // Turns the steps from the state to the value into updates; returns whether there were any.
   bool find(const ir::Value* value, const ir::Value* state, int steps) {
     if (root(value) == state) return true;
     ir::Node* node = producer(value);
@@ -53,7 +53,7 @@ class Updates {
     const std::vector<Piece> pieces = pieces_of(*node);
     const auto kept = std::ranges::find_if(pieces, &Piece::is_kept);
     if (kept == pieces.end() || !find(kept->of, state, steps - 1)) return false;
-    return replace(*node, pieces_of(*node));  // the steps before it are others now
+    return replace(*node, pieces_of(*node));  // the steps before it have changed
   }
 
   static std::vector<Piece> pieces_of(const ir::Node& cat) {
@@ -76,7 +76,7 @@ class Updates {
   }
 
   bool replace(ir::Node& cat, const std::vector<Piece>& pieces) {
-    // What is new must be in one place, and all else of one tensor.
+    // The new part must be contiguous, and everything else a slice of one tensor.
     const auto is_new = [](const Piece& piece) { return !piece.is_kept(); };
     const auto first = std::ranges::find_if(pieces, is_new);
     auto last = first;

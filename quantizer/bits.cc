@@ -91,8 +91,7 @@ class Search {
   }
 
  private:
-  // ---- what there is to choose
-  // ---------------------------------------------------------------------------------------
+  // ---- what there is to choose --------------------------------------------------------------------------------------
 
   void remember_observers() {
     const Annotation plain = annotate(in_.graph, with(Precision::w8a8));
@@ -232,8 +231,7 @@ class Search {
     std::ranges::sort(widening_, {}, [&](const Step& step) { return std::pair(-weight_of(step.noise), step.layers); });
   }
 
-  // ---- assignments
-  // ---------------------------------------------------------------------------------------------------
+  // ---- assignments --------------------------------------------------------------------------------------------------
 
   // The first so many steps of either kind; four bits count.
   [[nodiscard]] Assignment mixed(std::size_t narrowed, std::size_t widened) const {
@@ -327,8 +325,7 @@ class Search {
 
   bool fits_ram(const Assignment& all) { return !goal_.ram || footprint(all).ram <= *goal_.ram; }
 
-  // ---- how far to go
-  // -------------------------------------------------------------------------------------------------
+  // ---- how far to go ------------------------------------------------------------------------------------------------
 
   // The most steps with which the SQNR is at least `wanted`; it is with none. It falls from step to step about as
   // predicted, which is off by nearly the same everywhere.
@@ -500,8 +497,7 @@ class Search {
     return more != all && footprint(more).flash <= *goal_.flash && db(more) > db(all) ? more : all;
   }
 
-  // ---- words
-  // ---------------------------------------------------------------------------------------------------------
+  // ---- words --------------------------------------------------------------------------------------------------------
 
   [[nodiscard]] std::string goal_text() const {
     if (goal_.flash && goal_.min_db) {

@@ -329,8 +329,7 @@ TEST(Execute, has_no_inputs_and_outputs_but_those_of_the_program) {
   EXPECT_EQ(cormorant_output(&loaded.program.value().c(), 2, &tensor), CORMORANT_BAD_INPUT);
 }
 
-// ---- scratch and state
-// ------------------------------------------------------------------------------------------------
+// ---- scratch and state ----------------------------------------------------------------------------------------------
 
 struct ScratchCase {
   const char* origin;  // the program's first value; null: a tensor, as in other compilers' programs

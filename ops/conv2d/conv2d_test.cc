@@ -464,8 +464,7 @@ TEST(Conv2dAccepts, AllButOneChannelPerGroup) {
   EXPECT_TRUE(op.accepts(*aten_node(one, {1, 1}, {0, 0}, {1, 1}, 1)));
 }
 
-// ---- lowering and prepacking
-// ------------------------------------------------------------------------------------------
+// ---- lowering and prepacking ----------------------------------------------------------------------------------------
 
 TEST(Conv2dScratch, EqualsCmsisNn) {
   struct Row {
@@ -712,8 +711,7 @@ TEST(Requantize, TheHighMultiplyInPiecesIsExact) {
   for (int i = 0; i < 100000; ++i) expect(any(random) >> (i % 32), any(random) | -0x7fffffff);
 }
 
-// ---- damaged programs
-// -------------------------------------------------------------------------------------------------
+// ---- damaged programs -----------------------------------------------------------------------------------------------
 
 struct Damaged {
   conv::Header header;

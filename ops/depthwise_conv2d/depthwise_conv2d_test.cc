@@ -152,8 +152,7 @@ TEST(DepthwiseConv2d, EveryVariantEqualsTheReference) {
 
 TEST(DepthwiseConv2d, IsWithinOneStepOfTheFloatSemantics) { conformance::expect_near_float_semantics(cases()); }
 
-// ---- lowering and prepacking
-// ------------------------------------------------------------------------------------------
+// ---- lowering and prepacking ----------------------------------------------------------------------------------------
 
 TEST(DepthwiseScratch, EqualsCmsisNn) {
   struct Row {
@@ -262,8 +261,7 @@ TEST(DepthwiseLayout, EveryConstantHasAPlaceOfItsOwn) {
   }
 }
 
-// ---- damaged programs
-// -------------------------------------------------------------------------------------------------
+// ---- damaged programs -----------------------------------------------------------------------------------------------
 
 struct Damaged {
   conv::Header header;

@@ -91,8 +91,7 @@ std::vector<evaluate::Tensor> evaluate_reduce(const ir::Node& node, const evalua
   return {evaluate::Tensor(shape, std::vector<float>(out.begin(), out.end()))};
 }
 
-// ---- a mean over a window that moves on: what passes/stream.cc makes of a mean over time
-// --------------------------------
+// ---- a mean over a window that moves on: what passes/stream.cc makes of a mean over time ----------------------------
 
 constexpr const char* kMoving = "aten.moving_mean";
 

@@ -250,8 +250,7 @@ TEST(TransposeConv2dQuantize, ChannelsAreDimensionOneUnlessThereAreGroups) {
   EXPECT_TRUE(grouped.weights.at(1).is_bias);
 }
 
-// ---- lowering
-// ---------------------------------------------------------------------------------------------------------
+// ---- lowering -------------------------------------------------------------------------------------------------------
 
 TEST(TransposeConv2dScratch, EqualsCmsisNn) {
   const auto of = [](Isa isa, const transpose_conv2d::UpstreamShape& shape) {
@@ -341,8 +340,7 @@ TEST(TransposeConv2dLower, WeightsAlongTheInputsOrWithZeroPointsAreRefused) {
   EXPECT_THROW(lower([](ir::QuantParams& q) { q.zero_points[1] = 1; }), InputError);
 }
 
-// ---- phases
-// -----------------------------------------------------------------------------------------------------------
+// ---- phases ---------------------------------------------------------------------------------------------------------
 
 // Every output sees every tap that the definition gives it, from the right input, and no other.
 TEST(TransposeConv2dPhases, TogetherAreTheTransposedConvolution) {
@@ -383,8 +381,7 @@ TEST(TransposeConv2dPhases, TogetherAreTheTransposedConvolution) {
   }
 }
 
-// ---- damaged programs
-// -------------------------------------------------------------------------------------------------
+// ---- damaged programs -----------------------------------------------------------------------------------------------
 
 // A packed program whose constant is changed before it is written.
 void load(const transpose_conv2d::Variant& variant, const std::function<void(std::vector<std::byte>&)>& damage,

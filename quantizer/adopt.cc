@@ -84,7 +84,7 @@ class Adoption {
     }
   }
 
-  // The parameters that all readers of a float tensor quantize it to; none if some read it in float, or differ.
+  // The parameters to which all readers quantize a float tensor; none if some read it in float, or they differ.
   std::optional<ir::QuantParams> only_parameters(const ir::Value* value) {
     if (!is_real(value) || graph_.is_kept(value)) return std::nullopt;
     std::optional<ir::QuantParams> params;
@@ -244,8 +244,8 @@ class Adoption {
     return graph_.add_constant(value->name + "_int", std::move(made.type), std::move(made.data));
   }
 
-  // Operators that only pass values on have one set of parameters; where the model gives them two, a conversion
-  // precedes them. Where an operator's result has parameters of its own by definition, one follows it.
+  // Operators that only pass values on have one set of parameters; if the model gives them two, a conversion precedes
+  // them. If an operator's result has parameters of its own by definition, one follows it.
   void share(ir::Node& node, const Rule& rule) {
     if (std::holds_alternative<Rule::Share>(rule.output)) {
       for (ir::Value* input : node.inputs()) {

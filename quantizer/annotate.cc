@@ -105,7 +105,7 @@ struct Choice {
 };
 using Choices = std::unordered_map<const ir::Node*, Choice>;
 
-// Layers with weights that have no other such layer before them, or none after them: 4-bit weights would cost most
+// Layers with weights that have no other such layer before them, or none after them: 4-bit weights would cost the most
 // there.
 class Ends {
  public:
@@ -147,8 +147,8 @@ bool is_depthwise(const ir::Node& node) {
                     .source = node.location.text()});
 }
 
-// A classifier's last nodes: what its log_softmax returns differs little from sample to sample beside its distance from
-// 0, which a range of 8 bits must span as well.
+// A classifier's last nodes: what its log_softmax returns varies little from sample to sample compared with its
+// distance from 0, which an 8-bit range must span as well.
 void widen_ends(const ir::Graph& graph, const Rules& rules, const QuantizeOptions& options, Choices& choices) {
   const std::unordered_set<const ir::Node*> ends = wide_ends(graph, options);
   for (auto& [node, choice] : choices) {
@@ -191,8 +191,8 @@ Choices choose_precisions(const ir::Graph& graph, const Rules& rules, const Quan
   return choices;
 }
 
-// Which tensors have 16 bits: results of nodes that compute with them, what is only moved from them, and what comes to
-// such a node from outside.
+// Which tensors have 16 bits: results of nodes that compute with them, what is only moved from them, and what such a
+// node reads from outside.
 std::unordered_set<const ir::Value*> wide_values(const ir::Graph& graph, const Rules& rules, Choices& choices) {
   std::unordered_set<const ir::Value*> wide;
   const auto is_source = [&](const ir::Value* value) {
@@ -218,7 +218,7 @@ std::unordered_set<const ir::Value*> wide_values(const ir::Graph& graph, const R
 }
 
 // Data movement between float nodes moves floats: integers there would cost two conversions and precision for nothing.
-// Chains of it are found by assuming all data movement to be in float and taking back what touches integers.
+// Chains of it are found by assuming all data movement to be in float and reverting what touches integers.
 void keep_islands_in_float(const ir::Graph& graph, Rules& rules) {
   std::unordered_set<const ir::Node*> in_float, candidates;
   for (const auto& [node, rule] : rules) {
@@ -246,8 +246,9 @@ void keep_islands_in_float(const ir::Graph& graph, Rules& rules) {
   for (const ir::Node* node : candidates) rules.at(node) = {Rule::Reject{"moves data between float operators"}, {}};
 }
 
-// Union-find over tensors. A set whose range is known by definition (after softmax) stays apart from sets whose range
-// is measured: the one cannot change, and the other would be clipped by it. Conversion bridges the two instead.
+// Union-find over tensors. A set whose range is known by definition (after softmax) stays separate from sets whose
+// range is measured: the former cannot change, and the latter would be clipped by it. A conversion bridges the two
+// instead.
 class Sharing {
  public:
   explicit Sharing(const std::unordered_set<const ir::Value*>& wide) : wide_(wide) {}
@@ -322,7 +323,8 @@ bool names(const std::vector<std::string>& list, const std::string& name) {
 
 Rule::Fixed words_of(const Rule& rule) { return {rule.words->scale, 0, DType::i16}; }
 
-// Tensors that have 16 bits because a node reads them so: its arguments, and what was only moved to become one.
+// Tensors that have 16 bits because a node reads them so: its arguments, and tensors that were only moved to become
+// one.
 std::unordered_map<const ir::Value*, Rule::Fixed> values_of_words(const ir::Graph& graph, const Rules& rules) {
   std::unordered_map<const ir::Value*, Rule::Fixed> all;
   for (const ir::Node& node : graph.nodes()) {
@@ -370,9 +372,9 @@ void add_conversions(const ir::Graph& graph, Annotation& annotation) {
   }
 }
 
-// Steps of a recurrence that was unrolled: layers with the same weights, one after another. Their tensors share
-// parameters step by step, so that the steps have the same constants, which a program then holds once. Parallel layers
-// with the same weights (the heads of a detector, at several sizes) keep their own ranges.
+// Steps of an unrolled recurrence: consecutive layers with the same weights. Their tensors share parameters step by
+// step, so that the steps have the same constants, which a program then holds once. Parallel layers with the same
+// weights (the heads of a detector, at several sizes) keep their own ranges.
 class Recurrences {
  public:
   Recurrences(const ir::Graph& graph, const Annotation& annotation, Sharing& sharing)
@@ -408,7 +410,7 @@ class Recurrences {
     return false;
   }
 
-  // Two nodes that do the same in two steps, and what follows from them as long as it does the same, too.
+  // Two nodes that do the same in two steps, and what follows them as long as it does the same, too.
   void tie(const ir::Node* first, const ir::Node* second) {
     std::vector<std::pair<const ir::Node*, const ir::Node*>> open = {{first, second}};
     while (!open.empty()) {
@@ -521,7 +523,7 @@ Annotation annotate(const ir::Graph& graph, const QuantizeOptions& options) {
     const Choice& choice = choices.at(&node);
     annotation.quantized[&node] = {rule, inputs, choice.precision, choice.instead};
     for (const ir::Value* input : inputs) {
-      // Inputs, constants and results of float nodes; what quantized nodes make is there already.
+      // Inputs, constants and results of float nodes; results of quantized nodes are there already.
       const bool is_new = input->producer == nullptr || is_rejected(rules.at(input->producer));
       if (is_new) add_measured(input);
     }
@@ -569,7 +571,7 @@ Annotation annotate(const ir::Graph& graph, const QuantizeOptions& options) {
 std::size_t Annotation::group_for(const ir::Node& node, const std::string& argument, const ir::Value* value) const {
   if (const auto other = converted.find({&node, argument, value}); other != converted.end()) return other->second;
   const Rule& rule = quantized.at(&node).rule;
-  // A node that shares parameters takes all its operands in those of its result; others take them as they come.
+  // A node that shares parameters takes all its operands in those of its result; others take them as they are.
   const bool as_result = is_sharing(rule) || names(rule.as_result, argument);
   const auto result = group_of.find(node.result());
   return as_result && result != group_of.end() ? result->second : group_of.at(value);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The first step of quantization: which nodes will compute with integers, and which tensors must agree on one scale.
-// Nothing in the graph changes. Each operator's rule says how it takes part; what follows from the neighbours (one set
-// of parameters along data movement, known ranges, islands of float) is decided here.
+// Nothing in the graph changes. Each operator's rule says how it takes part; the consequences for neighbours (one set
+// of parameters along data movement, known ranges, islands of float) are decided here.
 #pragma once
 
 #include <cstdint>
@@ -76,7 +76,7 @@ struct Annotation {
 };
 
 // Nodes that compute with 16-bit activations whatever the scheme: a log_softmax that the program returns as floats, and
-// the linear layer before it where that costs next to nothing.
+// the linear layer before it if that costs next to nothing.
 [[nodiscard]] std::unordered_set<const ir::Node*> wide_ends(const ir::Graph& graph, const QuantizeOptions& options);
 
 [[nodiscard]] Annotation annotate(const ir::Graph& graph, const QuantizeOptions& options);

@@ -21,7 +21,7 @@ using evaluate::Tensor;
 constexpr std::size_t kSamples = 64;    // enough to know each channel's range
 constexpr double kSmallest = 1.0 / 64;  // factor; what is smaller matters little, or is dead
 constexpr double kDead = 1.0 / 512;     // of the tensor's range: half a step
-constexpr double kMargin = 1.5;         // to what a channel may become beyond what was seen
+constexpr double kMargin = 1.5;         // for what a channel may become beyond what was seen
 constexpr double kRefined = 0.5;        // what is left of the weights' noise when their rounding was refined
 
 bool is_real(const ir::Value* value) { return value->type.dtype == DType::f32; }
@@ -178,7 +178,7 @@ class Classes {
     if (!moves(node)) fix_all(node);
   }
 
-  // Whether the node leaves channels what they are, or sums such of the same factor. Then they are united.
+  // Whether the node leaves channels unchanged, or sums channels of the same factor. Then they are united.
   bool moves(const ir::Node& node) {
     const std::string& op = node.op;
     ir::Value* result = node.results.at(0);
@@ -283,7 +283,8 @@ class Classes {
   std::vector<Layer> layers_;
 };
 
-// The largest of all, and what the next record may be: as much more as the largest is beyond the third.
+// The largest value so far, and an estimate of the next record: beyond the largest by as much as that is beyond the
+// third.
 struct Record {
   std::array<double, 3> best = {};
   void add(double value) {
@@ -357,7 +358,7 @@ using AllSeen = std::unordered_map<const ir::Value*, Seen>;
 AllSeen watch(const ir::Graph& graph, const Classes& classes, const Samples& samples, std::size_t wanted_threads) {
   const std::size_t count = std::min(kSamples, samples.count);
   const evaluate::Evaluator evaluator(graph);
-  // One by one into an order that does not depend on threads.
+  // Inserted one by one in an order that does not depend on threads.
   std::vector<AllSeen> of_sample(count);
   parallel_for(count, thread_count(wanted_threads, count), [&](std::size_t k, std::size_t) {
     (void)evaluator.run(samples.load(k * samples.count / count), [&](const ir::Value& value, const Tensor& tensor) {
@@ -381,9 +382,9 @@ class Balance {
     for (ir::Node& node : graph.nodes()) nodes_[&node] = &node;
   }
 
-  // A part of its share is what a channel is divided by. All of it would give every channel all levels, and none of
-  // them room for what calibration has not seen: on networks with other data than they were calibrated with that cost
-  // more than it gave.
+  // A channel is divided by a power of its share, at most the square root. All of it would give every channel all
+  // levels, but none of them room for what calibration has not seen: on networks with other data than they were
+  // calibrated with, that cost more than it gained.
   void run() {
     find_shares();
     find_parts();
@@ -403,7 +404,7 @@ class Balance {
   }
 
  private:
-  // Of each class, the largest share of a tensor's range that one of its channels has.
+  // For each class, the largest share of a tensor's range that one of its channels has.
   void find_shares() {
     share_.assign(classes_.count(), 0.0);
     for (const auto& [value, seen] : seen_) {
@@ -422,7 +423,7 @@ class Balance {
           share_[k] = std::max(share_[k], seen.highs[c].next() / bound);
       }
     }
-    // What never leaves zero is dead, and stays so.
+    // A channel that never leaves zero is dead, and stays so.
     for (double& share : share_) share = share < kDead ? 1.0 : std::clamp(share, kSmallest, 1.0);
   }
 
@@ -461,7 +462,7 @@ class Balance {
     return classes_.is_fixed(k) ? 1.0 : std::pow(share_[k], power);
   }
 
-  // Relative to what the layers compute: what rounding their operands and their weights adds.
+  // Relative to what the layers compute: the noise of rounding their operands and their weights.
   [[nodiscard]] double noise_of(const std::vector<std::size_t>& layers, double power) const {
     const bool wide = options_.scheme == ops::Precision::w8a16;
     const double levels = wide ? 65535 : 255, largest = options_.scheme == ops::Precision::w4a8 ? 7 : 127;

@@ -21,10 +21,10 @@ namespace {
 using ops::Precision;
 using Noise = std::vector<double>;          // over signal, per output of the network
 using Assignment = std::vector<Precision>;  // per layer
-constexpr double kMayLose = 3;              // dB against 8w8a, where nothing is asked for
+constexpr double kMayLose = 3;              // dB against 8w8a, unless a goal is given
 constexpr double kNotWorth = 0.1;           // dB, for 16 bits
-constexpr double kWideIsWorth = 1.1;        // of the flash, which they must save for their memory and time
-constexpr std::size_t kProbes = 6;          // of one way
+constexpr double kWideIsWorth = 1.1;        // times the flash: what they must save to be worth memory and time
+constexpr std::size_t kProbes = 6;          // per direction
 const double kInfinity = std::numeric_limits<double>::infinity();
 
 double decibels(const Noise& noise) {
@@ -39,14 +39,14 @@ void add(Noise& to, const Noise& what, double sign = 1) {
 // A quantized node that does more than move data.
 struct Layer {
   const ir::Node* node;
-  std::vector<std::size_t> readers;  // layers that read its result, also what was only moved of it
+  std::vector<std::size_t> readers;  // layers that read its result, directly or after it was moved
   bool may_narrow = false;           // 4 bits of weights
   bool may_widen = false;            // 16 bits of activations
   std::int64_t weights = 0;          // elements
   Noise in_8w8a, in_8w16a, in_4w8a;
 };
 
-// Layers that change together, and what it does to the outputs' noise.
+// Layers that change together, and what that does to the outputs' noise.
 struct Step {
   std::vector<std::size_t> layers;
   Noise noise;  // more of it with 4 bits, less of it with 16
@@ -110,7 +110,7 @@ class Search {
 
   void find_layers() {
     const Annotation annotation = annotate(in_.graph, with(Precision::w8a8));
-    // What a tensor is, or was before it was only moved: the result of layers, or what comes from outside.
+    // What a tensor is, or was before it was only moved: the result of layers, or an input.
     struct Origin {
       std::vector<std::size_t> layers;
       std::vector<std::string> sources;
@@ -214,7 +214,7 @@ class Search {
       const auto saved = static_cast<double>(std::max<std::int64_t>(step.saved, 1));
       return std::pair(weight_of(step.noise) / saved, step.layers.front());
     });
-    // A tensor has 16 bits where it is made and read with them.
+    // A tensor has 16 bits if it is computed and read with them.
     const auto add_widening = [&](std::vector<std::size_t> layers, Noise noise) {
       std::erase_if(layers, [&](std::size_t k) { return !layers_[k].may_widen; });
       if (!layers.empty()) widening_.push_back({std::move(layers), std::move(noise)});
@@ -233,7 +233,7 @@ class Search {
 
   // ---- assignments --------------------------------------------------------------------------------------------------
 
-  // The first so many steps of either kind; four bits count.
+  // The first so many steps of either kind; four bits take precedence.
   [[nodiscard]] Assignment mixed(std::size_t narrowed, std::size_t widened) const {
     Assignment all(layers_.size(), Precision::w8a8);
     for (std::size_t k = 0; k < widened; ++k) {
@@ -311,7 +311,7 @@ class Search {
     return at->second;
   }
 
-  // Which weights go up and which down does not change what they need.
+  // Which weights round up and which down does not change the size.
   Footprint footprint(const Assignment& all) {
     const auto [at, is_new] = footprints_.try_emplace(all, Footprint{});
     if (is_new) {
@@ -327,8 +327,8 @@ class Search {
 
   // ---- how far to go ------------------------------------------------------------------------------------------------
 
-  // The most steps with which the SQNR is at least `wanted`; it is with none. It falls from step to step about as
-  // predicted, which is off by nearly the same everywhere.
+  // The most steps with which the SQNR is at least `wanted`; with none it is. It falls from step to step about as
+  // predicted, and the predictions are off by nearly the same everywhere.
   template <class Make>
   std::size_t most_steps(std::size_t steps, const Make& make, double wanted) {
     std::size_t good = 0, bad = steps + 1;
@@ -363,7 +363,7 @@ class Search {
     return narrower(most_steps(all, narrower, wanted));
   }
 
-  // Steps that were passed over although they would fit: those after the first that would not.
+  // Steps that were skipped although they would fit: those after the first that does not.
   Assignment with_later_steps(Assignment all, std::size_t from, double wanted) {
     const double off = db(all) - predicted_db(all);
     Assignment more = all;
@@ -375,7 +375,7 @@ class Search {
     return more != all && db(more) >= wanted ? more : all;
   }
 
-  // The least flash of what has at least the goal's SQNR.
+  // The least flash with at least the goal's SQNR.
   Assignment least_flash() {
     const double wanted = goal_.min_db.value_or(db_8w8a_ - kMayLose);
     const std::size_t all_wide = widening_.size();
@@ -440,12 +440,12 @@ class Search {
     return all;
   }
 
-  // 4 bits where they cost least for what fits; these steps of 16 bits elsewhere. The smallest there is, if nothing
-  // does.
+  // 4 bits where they cost the least SQNR, as many as needed to fit; this many steps of 16 bits elsewhere. The smallest
+  // assignment if nothing fits.
   Assignment fitting(std::size_t wide) {
     constexpr int kTries = 4;
     const Assignment all = mixed(narrowing_.size(), wide);
-    // What is saved except for the kernels that 4 bits take.
+    // The savings without the code of the kernels for 4 bits.
     double bytes = static_cast<double>(footprint(all).flash) - static_cast<double>(*goal_.flash) - predicted_bytes(all);
     for (int k = 0; k < kTries; ++k) {
       const Assignment next = with_wide(saving(bytes), wide);
@@ -456,7 +456,7 @@ class Search {
     return with_others_back(all);
   }
 
-  // The best SQNR of what needs at most the goal's flash.
+  // The best SQNR within the goal's flash.
   Assignment within_flash() {
     std::vector<Assignment> candidates;
     for (const std::size_t wide : {std::size_t{0}, widening_.size()}) {
@@ -464,7 +464,7 @@ class Search {
       if (footprint(all).flash > *goal_.flash || (wide != 0 && !fits_ram(all))) continue;
       candidates.push_back(fitting(wide));
       if (wide == 0) continue;
-      // 16 bits where they are worth it, if both kinds of kernels have room next to each other.
+      // 16 bits where they are worth it, if there is room for both kinds of kernels.
       const Assignment fewer = least_wide(candidates.back(), db(candidates.back()) - kNotWorth);
       if (footprint(fewer).flash <= *goal_.flash) candidates.back() = fewer;
     }
@@ -479,7 +479,7 @@ class Search {
     return best;
   }
 
-  // What is left of the flash goes to those layers in 4 bits that cost most and have room in 8.
+  // The remaining flash goes to those 4-bit layers that cost the most SQNR and fit in 8 bits.
   Assignment with_others_back(const Assignment& all) {
     double room = static_cast<double>(*goal_.flash) - static_cast<double>(footprint(all).flash);
     std::vector<const Step*> steps;
@@ -497,7 +497,8 @@ class Search {
     return more != all && footprint(more).flash <= *goal_.flash && db(more) > db(all) ? more : all;
   }
 
-  // ---- words --------------------------------------------------------------------------------------------------------
+  // ---- messages
+  // ------------------------------------------------------------------------------------------------------
 
   [[nodiscard]] std::string goal_text() const {
     if (goal_.flash && goal_.min_db) {
@@ -563,10 +564,10 @@ class Search {
   const Yardstick yardstick_;
   Observers observers_;
   std::vector<Layer> layers_;
-  // What comes from outside, by its name: who reads it, and the nodes that only move it.
+  // Inputs by name: which layers read them, and the nodes that only move them.
   std::map<std::string, std::vector<std::size_t>> readers_of_sources_;
   std::vector<std::pair<std::string, std::string>> movers_;  // the node, the source
-  std::map<std::string, Noise> by_source_;                   // what 16 bits of it take away
+  std::map<std::string, Noise> by_source_;                   // what 16 bits for it take away
   Noise total_;                                              // of 8w8a, by the sum of all blame
   std::vector<Step> narrowing_, widening_;                   // the best first
   double db_8w8a_ = 0;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Bits per layer. What four bits of weights or eight bits of activations cost the outputs is measured layer by layer,
-// as `evaluate --layers` does it ("alone"); errors of layers add up nearly as if they were independent, so that the sum
-// predicts what a choice for all layers costs. To meet an SQNR, layers change in the order of cost per byte of flash;
-// to meet a size, the set of layers that costs least changes. How far to go is found by quantizing the network and
-// measuring: predictions only say where to look.
+// Bits per layer. What 4-bit weights or 8-bit activations cost the outputs is measured layer by layer, as in `evaluate
+// --layers` ("alone"); errors of layers add up nearly as if they were independent, so the sum predicts what a choice
+// for all layers costs. To meet an SQNR, layers change in the order of cost per byte of flash; to meet a size, the set
+// of layers that costs the least changes. How far to go is found by quantizing the network and measuring: predictions
+// only say where to look.
 #pragma once
 
 #include <string>
@@ -16,7 +16,7 @@
 
 namespace cormorant::quantizer {
 
-// What a layer got, and what it bought. SQNR is of the worst output with nothing but this layer quantized.
+// What a layer got, and what it bought. SQNR is of the worst output when only this layer is quantized.
 struct LayerBits {
   std::string node, op, source, precision;
   double alone_db = 0, alone_db_8w8a = 0;
@@ -27,7 +27,7 @@ struct BitsReport {
   std::string goal;  // "the least flash for 30.0 dB"
   double db = 0, db_8w8a = 0;
   std::uint64_t flash = 0, flash_8w8a = 0;
-  std::size_t samples = 0;        // that this was measured by
+  std::size_t samples = 0;        // used for measuring
   std::size_t tried = 0;          // quantized networks
   std::vector<LayerBits> layers;  // those with a choice, in the graph's order
 };
@@ -48,7 +48,7 @@ struct ChosenBits {
   BitsReport report;
 };
 
-// According to options.bits. Throws InputError if its limits cannot be met, with the nearest that can.
+// According to options.bits. Throws InputError if its limits cannot be met, naming the nearest that can.
 [[nodiscard]] ChosenBits choose_bits(const BitsInputs& inputs, const QuantizeOptions& options);
 
 }  // namespace cormorant::quantizer

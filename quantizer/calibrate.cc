@@ -66,7 +66,7 @@ void widen_results(const ir::Graph& graph, const Annotation& annotation, std::ve
   }
 }
 
-// Tensors that share a range are made in several layers; the first that has an exception decides for all.
+// Tensors that share a range come from several layers; the first that has an exception decides for all.
 LayerSettings settings_of(const Group& group, const QuantizeOptions& options) {
   for (const ir::Value* member : group.members) {
     if (member->producer == nullptr) continue;
@@ -87,8 +87,8 @@ double largest_by_activation(const Group& group) {
   return largest;
 }
 
-// With 16 bits a step more or less does not count, but a value that is clipped does: nothing that was seen is, nor what
-// goes beyond by a half. What a ReLU6 leaves ends at 6, so that kernels need not clamp but saturate.
+// With 16 bits a finer step does not matter, but clipping does: nothing that was seen is clipped, nor anything up to
+// half as large again. A ReLU6's result still ends at 6, so that kernels need only saturate, not clamp.
 std::vector<Proposal> wide_proposals(const Distribution& seen, Observer observer, double largest) {
   constexpr double kBeyond = 1.5;
   if (observer != Observer::automatic) return {{{observer}, observed_range(observer, seen, kWords)}};
@@ -96,10 +96,10 @@ std::vector<Proposal> wide_proposals(const Distribution& seen, Observer observer
       {{Observer::minmax}, params_for_range(kBeyond * seen.min(), std::min(largest, kBeyond * seen.max()), kWords)}};
 }
 
-// How much inference may bring that calibration has not seen: all if the samples are far apart, little if the input has
-// so few numbers that samples lie side by side, as those of a function of one number.
+// How much inference may see that calibration has not: everything if the samples are far apart, little if the input has
+// so few numbers that samples are close together, as for a function of one number.
 double unseen_share(const ir::Graph& graph, const Observations& observations) {
-  constexpr double kSideBySide = 4;  // as many along every dimension leave all of it open
+  constexpr double kSideBySide = 4;  // with up to this many along every dimension, everything is open
   std::int64_t dimensions = 0;
   double samples = 1;
   for (const ir::Value* input : graph.inputs()) {
@@ -116,7 +116,7 @@ double unseen_share(const ir::Graph& graph, const Observations& observations) {
 
 // With only a few numbers, the largest says little about what inference will see. Among n numbers with tails like the
 // normal distribution's, the next record is larger by about 1 / (2 ln n); there will be several, and those of one
-// sample are alike. Where there are many numbers, clipping a few does not matter.
+// sample are alike. With many numbers, clipping a few does not matter.
 ir::QuantParams somewhat_wider(const Distribution& seen, double largest, double unseen) {
   constexpr double kFew = 512;
   const double share = unseen * std::min(1.0, std::sqrt(kFew / std::max(seen.count, 1.0)));
@@ -134,7 +134,7 @@ std::vector<Proposal> proposals_for(const Distribution& seen, Observer observer,
   }
   std::vector<Proposal> proposals;  // the first is taken unless another is clearly better
   if (seen.count < kMany) proposals.push_back({{}, somewhat_wider(seen, largest, unseen)});
-  if (seen.count < kEnough) return proposals;  // nor do few samples tell what clipping costs
+  if (seen.count < kEnough) return proposals;  // few samples do not show what clipping costs
   for (const Observer candidate : {Observer::mse, Observer::minmax, Observer::percentile, Observer::kl}) {
     const ir::QuantParams params = observed_range(candidate, seen, {});
     const auto known = std::ranges::find(proposals, params, &Proposal::params);
@@ -202,7 +202,7 @@ Observations Watched::all() const {
 
 namespace {
 
-// What comes as uint8 has these levels and no others.
+// A uint8 input has these levels and no others.
 bool was_bytes(const Group& group) {
   return !group.is_wide && std::ranges::any_of(group.members, [](const ir::Value* value) {
     return value->producer != nullptr && value->producer->op == "cormorant.convert.any" &&
@@ -210,8 +210,8 @@ bool was_bytes(const Group& group) {
   });
 }
 
-// What a camera's bytes stand for, if the input's values may be pixels: 0 to 1, or 0 to 255. A range that fills little
-// of it would lose bits, and is not pixels.
+// The range of a camera's bytes, if the input's values may be pixels: 0 to 1, or 0 to 255. Values that fill little of
+// it would lose bits, and are not pixels.
 std::optional<ir::QuantParams> pixel_levels(const Group& group, const Observations& observations) {
   const auto is_input = [](const ir::Value* value) { return value->kind == ir::ValueKind::input; };
   const auto input = std::ranges::find_if(group.members, is_input);

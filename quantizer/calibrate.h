@@ -29,7 +29,7 @@ struct Parameters {
 };
 
 // First what is best for each tensor on its own; then what each single observer would choose for all of them, if that
-// differs. The caller finds out what is best together.
+// differs. The caller finds out what is best overall.
 [[nodiscard]] std::vector<Parameters> choose_parameters(const ir::Graph& graph, const Annotation& annotation,
                                                         const Observations& observations, const Samples& samples,
                                                         const QuantizeOptions& options);

@@ -75,7 +75,7 @@ class Converter {
   void quantize_node(ir::Node& node, const QuantizedNode& how) {
     const auto& [rule, operands, precision, instead] = how;
     convert_weights(node, rule, annotation_.factors_of(node, params_), precision);
-    // By copies: the node's arguments change on the way.
+    // On copies: the node's arguments change on the way.
     for (const ir::NamedArgument& argument : std::vector<ir::NamedArgument>(node.args)) {
       // The same constant may stand for a weight in another argument.
       const auto names_it = [&](const Rule::Weight& weight) { return weight.argument == argument.name; };

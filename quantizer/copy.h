@@ -7,7 +7,7 @@
 
 namespace cormorant::quantizer {
 
-// Same names in the same order; the bytes of constants are shared, not copied. What nothing uses is left behind.
+// Same names in the same order; the bytes of constants are shared, not copied. Unused values are left out.
 [[nodiscard]] ir::Graph copy_of(const ir::Graph& graph);
 
 }  // namespace cormorant::quantizer

@@ -89,7 +89,7 @@ evaluate::Tensor plus(const evaluate::Tensor& tensor, const std::vector<double>&
 }
 
 // The error that all samples have in common. The spread between samples says how much of their mean is chance: that
-// share is left alone, so that a correction learned from a few samples does not harm others.
+// share is ignored, so that a correction learned from a few samples does not harm others.
 double consistent_part(const std::vector<std::vector<double>>& means, std::size_t channel) {
   const auto count = static_cast<double>(means.size());
   double sum = 0, squares = 0;
@@ -103,7 +103,7 @@ double consistent_part(const std::vector<std::vector<double>>& means, std::size_
   return mean * std::max(0.0, 1 - variance_of_mean / (mean * mean));
 }
 
-// What a sample gives: the inputs, then the states.
+// What a sample provides: the inputs, then the states.
 std::vector<const ir::Value*> given(const ir::Graph& graph) {
   std::vector<const ir::Value*> values(graph.inputs().begin(), graph.inputs().end());
   for (const ir::Value* state : graph.states()) values.push_back(state);

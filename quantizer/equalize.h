@@ -3,7 +3,7 @@
 // Cross-layer equalization of outlier channels. A tensor has one scale, so a channel with a thousand times the range of
 // its neighbours leaves them next to no integers. Between two layers with nothing but a ReLU or pooling in between, a
 // channel's size is free: dividing the first layer's weights by a factor and multiplying the second's by it computes
-// the same. Factors are powers of two, so the float model's results stay what they are, bit for bit.
+// the same. Factors are powers of two, so the float model's results do not change by a single bit.
 #pragma once
 
 #include <string>
@@ -21,7 +21,7 @@ struct EqualizedLayer {
   double largest_factor = 1;
 };
 
-// Leaves channels within a small factor alone: they cost less than a bit. The layers come with the largest factor
+// Ignores channels within a small factor: they cost less than a bit. The layers are ordered by factor, the largest
 // first.
 std::vector<EqualizedLayer> equalize(ir::Graph& graph, const std::vector<LayerSettings>& settings = {});
 

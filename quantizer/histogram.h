@@ -3,9 +3,9 @@
 // What calibration remembers of a tensor: a histogram whose cells are the leading bits of a float (sign, exponent,
 // seven bits of mantissa). The cells do not depend on the data, so one sweep is enough, nothing has to be rescaled when
 // a larger value arrives, and merging is the addition of integers: the result is the same for any order of samples and
-// any number of threads. Each cell also keeps its smallest and largest content, so that a value which repeats exactly
-// (0 after a ReLU, 6 after a ReLU6, an image's k/255) stays the point that it is. Memory is about 2 KB per octave in
-// use and does not grow with the data.
+// any number of threads. Each cell also keeps its smallest and largest content, so that a value that repeats exactly (0
+// after a ReLU, 6 after a ReLU6, an image's k/255) stays a single point. Memory is about 2 KB per octave in use and
+// does not grow with the data.
 #pragma once
 
 #include <array>

@@ -20,7 +20,7 @@ using evaluate::Sqnr;
 using evaluate::Tensor;
 using Tensors = std::unordered_map<const ir::Value*, Tensor>;
 
-// What each layer does alone is measured on a few samples: every one costs half a network per layer.
+// What each layer does alone is measured on few samples: each costs half a network per layer.
 constexpr std::size_t kSamplesAlone = 4;
 constexpr std::size_t kMostSamples = 16;  // of a small network
 

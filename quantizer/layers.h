@@ -33,12 +33,12 @@ struct LayerReport {
   std::vector<double> output_db;   // per output of the graph, all layers quantized
 };
 
-// `real` is the graph that `quantized` was made from: values with the same names stand for the same.
+// `real` is the graph that `quantized` was made from: values with the same names correspond.
 [[nodiscard]] LayerReport compare_layers(const ir::Graph& quantized, const ir::Graph& real, const Samples& samples,
                                          std::size_t threads = 0);
 
-// Noise over signal of every output when one tensor alone is quantized, by the tensor's name in `real`: what is as
-// "alone" in the report. `quantized` is best refined for that (QuantizeOptions::refine_alone).
+// Noise over signal of every output when one tensor alone is quantized, by the tensor's name in `real`: "alone" in the
+// report. `quantized` is best refined for that (QuantizeOptions::refine_alone).
 using Blame = std::unordered_map<std::string, std::vector<double>>;
 [[nodiscard]] Blame blame(const ir::Graph& quantized, const ir::Graph& real, const Samples& samples,
                           std::size_t threads = 0);

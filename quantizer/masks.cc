@@ -66,11 +66,11 @@ bool is_mask(const ir::Value* value) {
          std::ranges::any_of(evaluate::constant_tensor(*value).values(), is_masked);
 }
 
-// Where numbers that nobody means stand beside scores on their way to a softmax: in a mask that is added, in one that a
-// condition chooses from, or beside the scores that a condition chooses.
+// Where a mask's placeholder numbers get among scores on their way to a softmax: in a mask that is added, in one that a
+// condition chooses from, or next to the scores that a condition chooses.
 struct Masking {
   ir::Node* sum = nullptr;     // of scores and mask; null: the condition chooses from the scores themselves
-  ir::Node* holder = nullptr;  // whose argument the mask is
+  ir::Node* holder = nullptr;  // the node that has the mask as an argument
   std::string argument;
   const ir::Value* scores = nullptr;
 };
@@ -108,7 +108,7 @@ std::optional<Masking> masking_of(const ir::Graph& graph, ir::Node& node) {
 }  // namespace
 
 void bound_masks(ir::Graph& graph, const Samples& samples) {
-  constexpr std::size_t kEnough = 64;  // samples: values of others beyond this saturate
+  constexpr std::size_t kEnough = 64;  // samples: values of further ones may saturate
   std::unordered_map<const ir::Value*, Range> scores;
   std::vector<Masking> all;
   for (ir::Node& node : graph.nodes()) {

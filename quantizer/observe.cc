@@ -26,7 +26,7 @@ struct Place {
   std::size_t group = 0;
 };
 
-// Squared errors of the proposals at one place, and what they are to be compared with.
+// Squared errors of the proposals at one place, and the signal to compare them with.
 struct Errors {
   double signal = 0;
   std::vector<double> noise;
@@ -132,7 +132,7 @@ std::size_t best_of(const std::vector<Costs>& of_sample, std::size_t proposals) 
     }
     const double mean = sum / count;
     const double deviation = count > 1 ? std::sqrt(std::max(0.0, squares / count - mean * mean) / (count - 1)) : 0;
-    // What all but vanishes, as that of an image's own levels, is better however samples differ.
+    // An error that all but vanishes, as with an image's own levels, is better however samples differ.
     const double bound = first + mean < kVanishing * first ? mean : mean + kDeviations * deviation;
     if (bound >= best_bound || first + mean > kClearly * first) continue;
     best = k;
@@ -141,14 +141,14 @@ std::size_t best_of(const std::vector<Costs>& of_sample, std::size_t proposals) 
   return best;
 }
 
-// The same with what the outputs of the graph are off: one tensor of the graph in integers, all else in float. Errors
+// The same by the error of the graph's outputs: one tensor of the graph in integers, everything else in float. Errors
 // of several tensors add up nearly as if they were independent, so what is best for each alone is best together.
 class OutputJudge {
  public:
   OutputJudge(const ir::Graph& graph, const Annotation& annotation, const std::vector<std::vector<Proposal>>& proposals)
       : graph_(graph), proposals_(proposals), run_(graph) {
     for (const ir::Value* output : graph.outputs()) {
-      if (output->producer == nullptr) continue;  // a constant, or an input as it is: no choice changes it
+      if (output->producer == nullptr) continue;  // a constant, or an unchanged input: no choice matters
       outputs_.push_back(output);
       const ir::Value* const read = read_by_softmax(output);
       if (read != nullptr && read->producer != nullptr) outputs_.push_back(read);
@@ -160,7 +160,7 @@ class OutputJudge {
     }
   }
 
-  // Products and elements of one sample.
+  // MACs and elements of one sample.
   [[nodiscard]] std::int64_t work() const {
     std::int64_t sum = 0;
     for (const auto& [group, nodes] : behind_) {
@@ -203,7 +203,7 @@ class OutputJudge {
   }
   static std::int64_t work_of(const ir::Node& node) {
     const ops::Operator* op = ops::find(node);
-    constexpr std::int64_t kPerElement = 16;  // of products that take as long
+    constexpr std::int64_t kPerElement = 16;  // MACs that take as long
     return (op->macs == nullptr ? 0 : op->macs(node)) + kPerElement * node.results.at(0)->type.elements();
   }
 
@@ -321,7 +321,7 @@ std::size_t samples_to_judge_by(const ir::Graph& graph, const Samples& samples) 
 std::vector<std::size_t> best_proposals(const ir::Graph& graph, const Annotation& annotation,
                                         const std::vector<std::vector<Proposal>>& proposals, const Samples& samples,
                                         std::size_t threads) {
-  // A few seconds; what takes longer is judged where the tensors are read.
+  // Limits this to a few seconds; larger networks are judged where the tensors are read.
   constexpr std::int64_t kWork = std::int64_t{1} << 36, kFewest = 4, kMost = 32;
   const OutputJudge judge(graph, annotation, proposals);
   const std::int64_t affordable = kWork / std::max<std::int64_t>(1, judge.work());

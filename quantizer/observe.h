@@ -24,13 +24,13 @@ struct Proposal {
 // judged by fewer.
 [[nodiscard]] std::size_t samples_to_judge_by(const ir::Graph& graph, const Samples& samples);
 
-// For every group the index of the best of its proposals: 0 unless another is better on more than chance. Groups whose
+// For every group the index of the best of its proposals: 0 unless another is better by more than chance. Groups whose
 // parameters are fixed have none.
 [[nodiscard]] std::vector<std::size_t> best_proposals(const ir::Graph& graph, const Annotation& annotation,
                                                       const std::vector<std::vector<Proposal>>& proposals,
                                                       const Samples& samples, std::size_t threads);
 
-// For every group the index of what one observer proposes, 0 where it proposes nothing.
+// For every group the index of what one observer proposes, 0 if it proposes nothing.
 [[nodiscard]] std::vector<std::size_t> proposals_by(Observer observer,
                                                     const std::vector<std::vector<Proposal>>& proposals);
 

@@ -20,13 +20,14 @@ struct Footprint {
   std::uint64_t flash = 0, ram = 0;
 };
 
-// What bits per layer are chosen for (quantizer/bits.h). Without a limit: to lose next to nothing against 8w8a.
+// The goal by which bits per layer are chosen (quantizer/bits.h). Without a limit: to lose next to nothing against
+// 8w8a.
 struct BitsGoal {
   std::optional<double> min_db;             // SQNR of the worst output, with the least flash
   std::optional<std::uint64_t> flash = {};  // the best SQNR within it
-  std::optional<std::uint64_t> ram = {};    // what 16-bit activations must not exceed
+  std::optional<std::uint64_t> ram = {};    // which 16-bit activations must not exceed
   bool may_widen = true;                    // activations may have 16 bits
-  std::size_t samples = 16;                 // to measure by
+  std::size_t samples = 16;                 // used for measuring
   std::function<Footprint(ir::Graph)> footprint;
 };
 
@@ -35,7 +36,7 @@ struct QuantizeOptions {
   bool pixels = false;                           // inputs that range over [0, 1] or [0, 255] get all of its 256 levels
   ops::Precision scheme = ops::Precision::w8a8;  // what layers get if their operator supports it
   std::unordered_map<std::string, ops::Precision> precisions;  // by node, instead of the scheme
-  std::optional<BitsGoal> bits;                                // these are to be chosen
+  std::optional<BitsGoal> bits;                                // precisions are to be chosen
   std::vector<std::string>
       per_tensor_weights;             // operators ("aten.linear") whose kernels take one scale for all channels
   std::vector<LayerSettings> layers;  // exceptions by module path; if two set the same, the later one counts

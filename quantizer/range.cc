@@ -114,7 +114,7 @@ class Search {
 
 bool is_zero(const Distribution& distribution) { return distribution.min() >= 0 && distribution.max() <= 0; }
 
-// The number that this share of the values is below.
+// The number below which this share of the values is.
 double quantile(const Distribution& distribution, double share) {
   double below = 0;
   const double wanted = share * distribution.count;

@@ -21,7 +21,7 @@ struct Grid {
   std::int32_t qmax = 127;
   bool symmetric = false;  // the zero point is 0
 };
-// Activations of 16 bits, as TFLite has them: the scale is that of ±32767.
+// 16-bit activations, as in TFLite: the scale is that of ±32767.
 inline constexpr Grid kWords = {DType::i16, -32768, 32767, true};
 
 // The observers. `automatic` is not one itself: quantizer/observe.h lets the others propose and measures which one is
@@ -32,14 +32,14 @@ inline constexpr std::array<std::string_view, 5> kObserverNames = {"auto", "minm
 
 [[nodiscard]] std::string_view name_of(Observer observer);
 [[nodiscard]] std::optional<Observer> parse_observer(std::string_view name);
-// Not of `automatic`.
+// Not for `automatic`.
 [[nodiscard]] ir::QuantParams observed_range(Observer observer, const Distribution& distribution, const Grid& grid);
 
 // Everything that was seen is expressed: no clipping, the coarsest step.
 [[nodiscard]] ir::QuantParams minmax_range(const Distribution& distribution, const Grid& grid);
 // Clips where a finer step gains more than the clipped values lose: least expected squared error.
 [[nodiscard]] ir::QuantParams mse_range(const Distribution& distribution, const Grid& grid);
-// Leaves 0.01 % of the values outside at either end: a few strays do not decide.
+// Leaves 0.01 % of the values outside at either end, so that a few outliers do not decide.
 [[nodiscard]] ir::QuantParams percentile_range(const Distribution& distribution, const Grid& grid);
 // The range whose integers best model how often values occur: least Kullback–Leibler divergence.
 [[nodiscard]] ir::QuantParams kl_range(const Distribution& distribution, const Grid& grid);

@@ -10,7 +10,7 @@ bool keeps_h(const ir::Node* node) {
   return node != nullptr && node->op == "aten.recurrent" && node->string("kind") != "lstm";
 }
 
-// The layer whose last h, and nothing else, the value is; null if there is none.
+// The layer whose last h, and nothing else, this value is; null if there is none.
 const ir::Node* layer_ending_in(const ir::Value* value) {
   const ir::Node* node = value->producer;
   if (node == nullptr) return nullptr;

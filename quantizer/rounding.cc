@@ -99,8 +99,8 @@ Tensor inputs_of(const Sums& sums, const std::vector<Tensor>& inputs, std::size_
   return {{static_cast<std::int64_t>(sums.taps), static_cast<std::int64_t>(columns)}, std::move(rows)};
 }
 
-// Second moments of the inputs. With few columns, correlations are partly chance: they count less, the fewer columns
-// there are for a row, so that a rounding that suits these samples suits others too.
+// Second moments of the inputs. With few columns, correlations are partly chance: the fewer columns per row, the less
+// they count, so that a rounding that suits these samples suits others too.
 Tensor moments_of(const Tensor& rows, std::size_t threads) {
   const std::size_t taps = size_at(rows.shape, 0), columns = size_at(rows.shape, 1);
   constexpr std::size_t kPanel = 128;

@@ -22,13 +22,13 @@ struct Samples {
   std::size_t steps = 1;
 };
 
-// The same samples with what the states hold when each step begins: the graph runs along every sequence once, and from
-// then on each step is a sample of its own. For a graph without state they stay as they are.
+// The same samples with what the states hold when each step begins: the graph runs through every sequence once, and
+// from then on each step is a sample of its own. Unchanged for a graph without state.
 [[nodiscard]] Samples with_states(const ir::Graph& graph, const Samples& samples, std::size_t threads);
 
 [[nodiscard]] Samples samples_of(std::vector<Sample> samples);
 
-// About that many of them, spread over all: whole sequences, at least one. `samples` outlives what is returned.
+// About this many of them, spread over all: whole sequences, at least one. `samples` must outlive the result.
 [[nodiscard]] Samples few_of(const Samples& samples, std::size_t wanted);
 
 // Normally distributed numbers, the same in every run, for a model without data. Integer inputs are zero. A model with

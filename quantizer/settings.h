@@ -28,8 +28,8 @@ struct LayerSettings {
   [[nodiscard]] bool covers(std::string_view module) const;
 };
 
-// All settings that cover the module as one; where two of them set the same, the later one counts. `path` and `where`
-// are those of the one that decided between float and integers, or how many bits these have.
+// All settings that cover the module as one; if two of them set the same, the later one counts. `path` and `where` are
+// those of the one that decided between float and integers, or the number of bits.
 [[nodiscard]] LayerSettings settings_for(const std::vector<LayerSettings>& all, std::string_view module);
 
 }  // namespace cormorant::quantizer

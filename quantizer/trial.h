@@ -15,7 +15,7 @@ struct Trial {
   std::unordered_map<std::string, std::size_t> rounded;  // what refine() returned
 };
 
-// With these parameters, as the options say.
+// Quantizes with these parameters, as the options say.
 [[nodiscard]] Trial quantize_with(const ir::Graph& real, const Parameters& parameters, const Samples& samples,
                                   const QuantizeOptions& options);
 
@@ -32,12 +32,12 @@ class Yardstick {
   std::vector<std::vector<evaluate::Tensor>> wanted_;  // per sample and output
 };
 
-// What a network is judged by besides this output, if it is a softmax's: the operand. Null if it is not. Most samples'
+// What a network is also judged by if this output is a softmax's: the softmax's operand. Null otherwise. Most samples'
 // probabilities are all but certain; their error is that of the few others, and chance decides which these are.
 [[nodiscard]] ir::Value* read_by_softmax(const ir::Value* output);
 
-// `real` is the float graph that annotate() gives the candidates' groups of. The first candidate is kept unless another
-// is clearly better; large networks are not tried: they get the first.
+// `real` is the float graph whose groups annotate() gives the candidates. The first candidate is kept unless another is
+// clearly better; large networks are not tried: they get the first.
 [[nodiscard]] Trial quantize_with_best(const ir::Graph& real, const std::vector<Parameters>& candidates,
                                        const Samples& samples, const QuantizeOptions& options);
 

@@ -41,8 +41,8 @@ IntegerConstant integers(const evaluate::Tensor& tensor, ir::QuantParams quant) 
   return {ir::quantized_type(tensor.shape, std::move(quant)), std::move(bytes)};
 }
 
-// With few levels the largest weight need not be the last of them: what it loses by being clipped, all others may gain
-// by a finer step. The scale with the least squared error, of those that clip up to half.
+// With few levels the largest weight need not be the last of them: all others may gain more from a finer step than it
+// loses by being clipped. The scale with the least squared error, among those that clip up to half.
 void shrink(const evaluate::Tensor& weight, WeightScales& w) {
   constexpr int kTried = 32;
   const std::size_t channels = w.scales.size();
@@ -99,8 +99,8 @@ WeightScales weight_scales(const evaluate::Tensor& weight, std::optional<std::in
 
 namespace {
 
-// Products that are added have one unit, channel by channel the coarser of the two: what the finer one loses is no more
-// than the coarser one's own rounding.
+// Products that are added need one unit, channel by channel the coarser of the two: the finer one loses no more than
+// the coarser one's own rounding.
 void give_one_unit(WeightScales& first, double first_factor, WeightScales& second, double second_factor) {
   for (std::size_t k = 0; k < std::min(first.scales.size(), second.scales.size()); ++k) {
     const double unit = std::max(first.scales[k] * first_factor, second.scales[k] * second_factor);

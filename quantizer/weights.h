@@ -24,12 +24,11 @@ struct WeightScales {
 // What a layer's precision requires of its weights.
 struct WeightLimits {
   std::int32_t largest = 127;
-  // In units of the products. With int8 a bias of half a step of the output then shifts right by no more than kernels
-  // do at full speed (conv::kMaxShift), and what the coarser scale costs the weights of such a channel is far less than
-  // a step.
+  // In units of the products. With int8, a bias of half a step of the output then shifts right by no more than kernels
+  // do at full speed (conv::kMaxShift), and the coarser scale costs the weights of such a channel far less than a step.
   double bias = 1 << 22;
-  // The least that a unit of the products may be of a step of the output; coarser is as good, and kernels for 16 bits
-  // multiply by 16 bits of it.
+  // The least that a unit of the products may be, in steps of the output; a coarser unit is as good, and kernels for 16
+  // bits multiply by 16 bits of it.
   double unit = 0;
   [[nodiscard]] static WeightLimits of(ops::Precision precision);
 };
@@ -47,8 +46,8 @@ struct FactorScales {
   [[nodiscard]] double of(const ops::QuantRule::Weight& weight) const { return weight.times_result ? result : input; }
 };
 
-// The same for all that a node's rule names as weights, in the rule's order. A bias gets the scales of the weight that
-// is before it in the rule.
+// The same for all that a node's rule names as weights, in the rule's order. A bias gets the scales of the weight
+// before it in the rule.
 [[nodiscard]] std::vector<WeightScales> weight_scales(const ir::Node& node, const ops::QuantRule& rule,
                                                       const FactorScales& factors,
                                                       ops::Precision precision = ops::Precision::w8a8);

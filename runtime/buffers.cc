@@ -8,7 +8,7 @@
 namespace cormorant {
 namespace {
 
-// copy(memory, bytes) for each buffer; returns how many bytes they have together.
+// Calls copy(memory, bytes) for each buffer; returns how many bytes they have together.
 template <class Copy>
 std::size_t for_each_buffer(const cormorant_program& program, Copy copy) {
   const std::span pte(static_cast<const std::byte*>(program.data), program.bytes);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One kernel's arguments: taken in the signature's order, checked, and turned into what the signature's fields are.
-// After a failure there is no next argument, the accessors refuse index −1, and the first failure stands: so no
+// One kernel's arguments: taken in the signature's order, checked, and converted to the types of the signature's
+// fields. After a failure there is no next argument, the accessors refuse index −1, and the first failure stands: so no
 // function here asks whether an earlier one failed.
 #include <algorithm>
 #include <iterator>
@@ -257,7 +257,7 @@ void Call::require_apart(const Tensor& a, const Tensor& b) { require(!overlaps(a
 void Call::check_overlap(const Tensor** begin, const Tensor** end, Overlap permitted) {
   if (error() != Error::ok) return;
   std::uint32_t results = 0;
-  std::uint32_t bytes = 0;  // of one of the results at least, if any has some
+  std::uint32_t bytes = 0;  // of at least one of the results, if any has some
   for (const Tensor** at = begin; at != end; ++at) {
     const Tensor& written = **at;
     if (written.role == Role::read) continue;
@@ -266,7 +266,7 @@ void Call::check_overlap(const Tensor** begin, const Tensor** end, Overlap permi
       bytes |= written.bytes();
     }
     for (const Tensor** other = begin; other != end; ++other) {
-      // Constants are where nothing is written. Two that are written meet twice.
+      // Constants are where nothing is written. Two that are written are compared twice.
       if (other == at || (*other)->constant) continue;
       if (overlaps(written, **other) && !is_offered(written, **other, permitted)) fail(Error::bad_memory);
     }

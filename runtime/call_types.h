@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Some operators have two kernels of the same name: one for floats, and one for all types, which is larger and slower
-// (NUMBERS in ops/kernel_list.h). Firmware has one of them. Which one is decided by the types of the tensors that a
-// program gives the operator: here, for those who link firmware and for the host, which has both.
+// (NUMBERS in ops/kernel_list.h). Firmware has one of them. The types of the tensors that a program passes to the
+// operator decide which: here, for whoever links firmware and for the host, which has both.
 #pragma once
 
 #include <span>
@@ -49,7 +49,7 @@ inline CallTypes types_of(const pte::MethodView& method, std::span<const std::in
 // Whether a call is for the kernel of all types, if the operator has one.
 inline bool is_of_numbers(std::string_view name, const CallTypes& types) {
   constexpr auto bit = [](DType type) { return 1U << static_cast<unsigned>(type); };
-  // Moves of any type, as long as it is the same.
+  // Moves elements of any type, as long as it is the same.
   if (name == "aten::cat.out" || name == "aten::_to_copy.out" || name == "dim_order_ops::_to_dim_order_copy.out") {
     return (types.all & (types.all - 1)) != 0;
   }

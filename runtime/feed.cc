@@ -15,7 +15,7 @@ void execute_feed(const void* plan) {
 
 namespace {
 
-// The step that takes the rows; the end if there is none. Part of its callers: see below.
+// The step that takes the rows; the end if there is none. Inlined: see below.
 [[gnu::always_inline]] inline const cormorant_step* find_feed(const cormorant_program& program) {
   const cormorant_step* step = program.steps;
   const cormorant_step* const end = step + program.step_count;

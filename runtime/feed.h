@@ -15,7 +15,7 @@ struct Feed {
   const std::byte* source;      // where that row is
   std::byte* own;               // the program's input, of one row
   std::uint32_t row_bytes;
-  std::uint16_t row;  // that arrives next, less than `rows`; only it and `source` change after load
+  std::uint16_t row;  // the next to arrive, less than `rows`; only it and `source` change after load
   std::uint16_t rows;
 };
 

@@ -51,7 +51,7 @@ std::string place(const Failure& failure) {
   return text + what + std::to_string(failure.argument);
 }
 
-// What the file has in the place where an argument of another type was expected.
+// What the file has where an argument of another type was expected.
 std::string found(const Failure& failure, const pte::MethodView& method) {
   const auto instruction = method.instruction(failure.instruction);
   if (!instruction.ok() || failure.argument >= instruction.value().args.size()) return {};
@@ -70,7 +70,7 @@ std::string delegates(const pte::MethodView& method) {
   return names.empty() ? std::string() : fmt::format(" ({})", fmt::join(names, ", "));
 }
 
-// The version of ExecuTorch's format that a file says it has, where it is not ours; empty otherwise.
+// The version of ExecuTorch's format that a file claims, if it is not ours; empty otherwise.
 std::string other_version(std::span<const std::byte> pte) {
   if (pte.size() < 8) return {};
   const std::string_view identifier(reinterpret_cast<const char*>(pte.data()) + 4, 4);
@@ -82,7 +82,7 @@ bool has_no_memory(const pte::MethodView& method, std::int32_t value) {
   return tensor.ok() && !tensor.value().is_planned() && tensor.value().data_index == 0;
 }
 
-// Whether a load stopped at a tensor for which the file has neither a place nor data.
+// Whether a load stopped at a tensor for which the file has neither an address nor data.
 bool stopped_without_memory(const Failure& failure, const pte::MethodView& method) {
   if (failure.error != Error::unsupported || failure.argument == Failure::kNone) return false;
   const auto at = [&](std::span<const std::int32_t> values) {
@@ -121,7 +121,7 @@ std::string problem(const Failure& failure, const pte::MethodView& method, std::
   }
 }
 
-// Our own operators are in programs of our own compiler; others may come with a file whose model nobody has.
+// Our own operators occur in programs of our own compiler; others may be in a file whose model nobody has.
 bool is_ours(const std::string& operator_name) { return operator_name.starts_with("cormorant::"); }
 
 std::string advice(Error error, bool is_of_ours = true) {

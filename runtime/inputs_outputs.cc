@@ -8,7 +8,7 @@
 namespace cormorant {
 namespace {
 
-// load has seen it succeed.
+// Cannot fail: load has seen it succeed.
 Source source_of(const cormorant_program& program) {
   return {{static_cast<const std::byte*>(program.data), program.bytes},
           program.method,

@@ -86,20 +86,20 @@ class Call {
   // The same of a list that may hold none.
   bool item(const OptionalTensorList& list, std::uint32_t index, OptionalTensor& tensor);
 
-  // Whether the program has one input, and it is what is there.
+  // Whether the program has exactly one input, and this is it.
   [[nodiscard]] bool is_only_input(const std::byte* data, std::size_t bytes) const;
 
   // Memory from the state, for a plan; null (and a sticky failure) when it is used up.
   void* allocate(std::size_t bytes, std::size_t alignment);
 
-  // Memory from the state that lasts while the kernel executes and belongs to other kernels before and after that, 16
-  // bytes aligned; null, which is not a failure, if there is not that much. No tensor is there. For programs that bring
-  // too little scratch, because another runtime's kernels need none.
+  // Memory from the state, 16-byte aligned, that is this kernel's while it executes and other kernels' before and
+  // after; null, which is not a failure, if there is not that much. No tensor is there. For programs with too little
+  // scratch, because another runtime's kernels need none.
   void* share(std::size_t bytes);
 
   // For operators that call others: `count` instructions from `first` on, after this one. They are loaded and verified
-  // like all others, but belong to their callers: no execution steps on them. Null (and a failure) where they do not
-  // exist, or where they would call others themselves.
+  // like all others, but belong to their callers: no execution steps on them. Null (and a failure) if they do not
+  // exist, or would call others themselves.
   const cormorant_step* stages(std::int32_t first, std::uint32_t count);
 
   // Memory for a plan, value-initialised; null (and a failure) when the state is used up. State is scarce, about 80
@@ -137,7 +137,7 @@ class Call {
   // Test builds require that planned scratch equals what the kernel needs (unless the program comes from another
   // compiler or targets any ISA); every build requires that it is neither smaller nor less aligned.
   void require_scratch(const Tensor& scratch, std::uint32_t bytes, std::uint32_t alignment = 4);
-  // For tensors of lists, which no signature shows: they share no memory. Those of signatures are checked already.
+  // For tensors of lists, which no signature shows: they must share no memory. Those of signatures are checked already.
   void require_apart(const Tensor& a, const Tensor& b);
   // For inner loops whose loads need more than the element's own alignment, which the loader has checked.
   void require_aligned(const Tensor& tensor, std::uint32_t alignment);
@@ -189,8 +189,8 @@ class Call {
     template <class Other>
     void operator()(const char* /*name*/, Other& /*field*/) {}
   };
-  // Scratch and results are apart from what they may not share memory with. Not part of its caller: while arguments are
-  // read the list is not needed yet.
+  // Scratch and results are apart from what they may not share memory with. Not inlined: the list is not needed while
+  // arguments are read.
   template <class Signature>
   [[gnu::noinline]] void check_overlap(Signature& signature) {
     constexpr Overlap kPermitted = [] {
@@ -203,8 +203,8 @@ class Call {
     check_overlap(tensors, list.next, kPermitted);
   }
   void check_overlap(const Tensor** begin, const Tensor** end, Overlap permitted);
-  // Every argument of the program was read. What may follow is what ExecuTorch's compiler appends: the operator's
-  // results, which are its out arguments again.
+  // Every argument of the program was read. It may be followed only by what ExecuTorch's compiler appends: the
+  // operator's results, which are its out arguments again.
   void finish();
 
   class Loader* loader_;

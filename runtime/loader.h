@@ -17,7 +17,7 @@ using Region = cormorant_region;
 using Step = cormorant_step;
 
 // One method of a file, and the memory its planned tensors are in. On the stack while something is loaded or looked up;
-// it is made in place, because its views are the largest objects there.
+// constructed in place, because its views are the largest objects there.
 class Source {
  public:
   Source(std::span<const std::byte> pte, const char* method, const std::span<const Region>& arenas);
@@ -39,10 +39,10 @@ class Source {
     return is_output ? method_.outputs() : method_.inputs();
   }
   [[nodiscard]] Error resolve_io(std::span<const std::int32_t> values, std::size_t index, Tensor& tensor) const;
-  // Of all persistent tensors, and constants to where they are kept in RAM.
+  // Writes the initial values of all persistent tensors, and copies constants to where they are kept in RAM.
   void write_initial_values() const;
   void reset() const;
-  // Other compilers do not write initial values of zero, nor which tensors they leave out: their programs begin, and
+  // Other compilers write neither initial values of zero nor which tensors they leave out: their programs begin, and
   // are reset, with all memory cleared.
   [[nodiscard]] bool begins_cleared() const { return !is_ours_; }
   // visit(memory, initial value, bytes, is_constant) of each of these.
@@ -100,8 +100,8 @@ class Loader {
   [[nodiscard]] std::span<const Step> steps() const { return {steps_, end_}; }
   [[nodiscard]] std::size_t state_used() const { return used_ + shared_bytes(); }
 
-  // For the call being loaded: its arguments, and memory for its plan. Null, and a failure, when that is used up: then
-  // the calls after it are loaded all the same, to know how much they take.
+  // For the call being loaded: its arguments, and memory for its plan. Null, and a failure, when that is used up: the
+  // calls after it are then still loaded, to find out how much they take.
   [[nodiscard]] const std::span<const std::int32_t>& arguments() const { return instruction_.args; }
   void* allocate(std::size_t bytes, std::size_t alignment);
   void* share(std::size_t bytes);

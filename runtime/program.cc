@@ -24,7 +24,7 @@ bool is_named(const Kernel& kernel, const pte::OperatorView& op) {
   return rest != nullptr && *rest == '\0';
 }
 
-// Begins where the operator is in a table generated from the program, so that this one finds it at once.
+// Starts where the operator is in a table generated from the program, so that it is found at once.
 const Kernel* find(std::span<const Kernel* const> table, std::uint32_t begin, const pte::OperatorView& op) {
   std::size_t at = begin;
   for (std::size_t i = 0; i < table.size(); ++i, ++at) {
@@ -50,7 +50,7 @@ void* Loader::allocate(std::size_t bytes, std::size_t alignment) {
   return nullptr;
 }
 
-// All end where the state does, so that asking for more moves none of them.
+// All end where the state does, so asking for more moves none of them.
 void* Loader::share(std::size_t bytes) {
   const std::size_t over = reinterpret_cast<std::uintptr_t>(state_.data() + state_.size()) % kSharedAlignment;
   const std::size_t whole = (bytes + kSharedAlignment - 1) & ~(kSharedAlignment - 1);
@@ -108,7 +108,7 @@ Error Loader::load(std::span<const Kernel* const> operators) {
     failure_.instruction = static_cast<std::uint16_t>(i);
     failure_.error = Error::ok;
     error = load_instruction(i, operators);
-    if (error == Error::state_too_small && shared_ != 0) {  // plans go first: again, and nothing is shared
+    if (error == Error::state_too_small && shared_ != 0) {  // plans take precedence: load again, sharing nothing
       shared_ = 0;
       used_ = used;
       is_short_ = false;
@@ -128,7 +128,7 @@ Error Loader::load(std::span<const Kernel* const> operators) {
   return error == Error::ok ? check_border(true) : error;
 }
 
-// Not part of its caller either.
+// Not inlined either.
 [[gnu::noinline]] Error Loader::check_border(bool is_output) {
   const auto values = source_.io_values(is_output);
   for (std::size_t i = 0; i < values.value().size(); ++i) {

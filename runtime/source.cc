@@ -41,7 +41,7 @@ Source::Source(std::span<const std::byte> pte, std::uint32_t method, const std::
   if (pte::has_constants_in_ram(origin)) find_constants_in_ram();
 }
 
-// A tensor without data says where.
+// A tensor without data gives their range.
 [[gnu::noinline]] void Source::find_constants_in_ram() {
   pte::TensorView copies;
   error_ = method().read_tensor(pte::kCopies, copies);
@@ -50,7 +50,7 @@ Source::Source(std::span<const std::byte> pte, std::uint32_t method, const std::
   copies_ = {copies.memory_id, copies.offset, copies.offset + copies.bytes};
 }
 
-// Here, on the deepest path, it takes no call.
+// Inlined here, on the deepest path.
 Error Source::check_constants(const pte::TensorView& view, bool& is_constant) const {
   const std::uint32_t end = view.offset + view.bytes;
   if (view.memory_id != copies_.memory_id || view.offset >= copies_.end || end <= copies_.begin) return Error::ok;

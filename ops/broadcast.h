@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What all elementwise operators with two operands, self and other, have in common in the compiler: PyTorch's broadcast
-// in shapes and in float, numbers as operands, and operands as the kernels take them.
+// What all elementwise operators with two operands, self and other, have in common in the compiler: PyTorch's
+// broadcasting of shapes and floats, numbers as operands, and operands in the form that kernels take.
 #pragma once
 
 #include <optional>
@@ -13,7 +13,7 @@
 
 namespace cormorant::ops {
 
-// Dimensions are matched from the last, and one of 1 repeats. None: the shapes do not match.
+// Dimensions are matched from the last, and one of size 1 repeats. None: the shapes do not match.
 std::optional<ir::Shape> broadcast(const ir::Shape& a, const ir::Shape& b);
 
 // ---- import ---------------------------------------------------------------------------------------------------------
@@ -29,7 +29,7 @@ std::optional<double> as_number(const ir::Node& call, const char* argument);
 std::vector<ir::TensorType> infer_broadcast(const ir::Node& node);
 
 // For every element of `shape`, in logical order, the distance of its element in an operand of shape `from`: loops over
-// the dimensions but the last, and the step along that one.
+// all dimensions except the last, and the step along that one.
 struct BroadcastWalk {
   std::vector<std::size_t> rows;  // where each row of the result's last dimension begins in the operand
   std::size_t step = 0;
@@ -74,7 +74,7 @@ struct Operands {
 };
 // Which runtimes have the operator with 16-bit activations.
 enum class WordsFor : std::uint8_t { ours, every_runtime };
-// Constants come in the parameters that are given, else in their own.
+// Constants get the given parameters, else their own.
 Operands broadcast_operands(const Rewriter& rewriter, ExecutorchBroadcast allowed,
                             const ir::QuantParams* constants = nullptr, WordsFor words = WordsFor::ours);
 
@@ -84,7 +84,7 @@ struct Levels {
 };
 Levels activation_levels(const ir::Node& node);
 
-// Every element is read before it is written, whichever operand's place it takes.
+// Every element is read before it is written, whichever operand's memory the result takes.
 bool takes_place_of(const ir::Node& node, std::string_view argument);
 
 }  // namespace cormorant::ops

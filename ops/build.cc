@@ -280,7 +280,7 @@ V Build::index_select(V x, std::int64_t dim, V index) const {
   return node("aten.index_select", {{"self", x}, {"dim", dim}, {"index", index}}, x->type.dtype);
 }
 
-// Runs of neighbours are slices, which cost nothing or a plain copy; few of them are cheaper than an index.
+// Runs of neighbours are slices, which cost nothing or a plain copy; a few of them are cheaper than an index.
 V Build::index_select(V x, std::int64_t dim, const std::vector<std::int64_t>& places) const {
   std::vector<std::pair<std::int64_t, std::int64_t>> runs;
   for (const std::int64_t place : places) {

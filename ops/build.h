@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Writes a decomposition as one would on paper: every function adds a canonical node for an exported call, with its
-// type inferred, and returns the value. Operands of unequal type become equal by PyTorch's promotion; nothing is added
-// where nothing would change. Dimensions are not negative.
+// type inferred, and returns the value. Operands of unequal type are promoted as in PyTorch; nothing is added where
+// nothing would change. Dimensions are not negative.
 #pragma once
 
 #include <optional>
@@ -31,7 +31,7 @@ class Build {
   // The tensor, or the number as a constant without dimensions, in the type if one is wanted.
   [[nodiscard]] V operand(std::string_view argument, std::optional<DType> type = {}) const;
   [[nodiscard]] std::int64_t dim(std::string_view argument, std::size_t rank) const;
-  // An argument int[] or int?; none and nothing are all dimensions. Ascending.
+  // An argument int[] or int?; an absent or empty one means all dimensions. Ascending.
   [[nodiscard]] Dims dims(std::string_view argument, std::size_t rank) const;
   [[nodiscard]] const ir::TensorType& type(std::size_t i = 0) const { return importer_.types.at(i); }
   [[nodiscard]] std::size_t results() const { return importer_.types.size(); }
@@ -128,8 +128,8 @@ inline std::int64_t size_at(const ir::Value* value, std::int64_t dim) {
   return value->type.shape.at(static_cast<std::size_t>(dim));
 }
 inline std::int64_t rank_of(const ir::Value* value) { return static_cast<std::int64_t>(value->type.rank()); }
-// The distance between the places that a resizing samples, in elements of the input: by the scale factor that the call
-// names for spatial dimension i, else by the sizes' ratio.
+// The distance between the positions that a resizing samples, in elements of the input: by the scale factor that the
+// call names for spatial dimension i, else by the sizes' ratio.
 float sampling_step(const Build& b, std::size_t i, std::int64_t size, std::int64_t results);
 std::int64_t count_of(const ir::Shape& shape);
 Dims all_dims(std::size_t rank);

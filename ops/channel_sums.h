@@ -49,7 +49,7 @@ inline std::optional<std::int32_t> constant_result(const ChannelSums& sums, Mult
   return low == result(sums.high) ? std::optional(low) : std::nullopt;
 }
 
-// The same of a channel with a slope, whose sums below zero have a multiplier of their own: it is monotonic on either
+// The same for a channel with a slope, whose sums below zero have a multiplier of their own: it is monotonic on either
 // side of zero.
 inline std::optional<std::int32_t> constant_result(const ChannelSums& sums, Multiplier m,
                                                    std::int32_t negative_multiplier, const ChannelOutput& output) {
@@ -64,7 +64,7 @@ inline std::optional<std::int32_t> constant_result(const ChannelSums& sums, Mult
   return above == below ? above : std::nullopt;
 }
 
-// A constant as a bias and a multiplier, beside weights of zero: a quarter of four times the result is exact, whatever
+// A constant as a bias and a multiplier, with weights of zero: a quarter of four times the result is exact, whatever
 // the rounding.
 constexpr Multiplier kConstantMultiplier = {.multiplier = 1 << 30, .shift = -1};
 constexpr std::int32_t constant_bias(std::int32_t result, std::int32_t offset) { return 4 * (result - offset); }

@@ -153,7 +153,7 @@ void check_results(const ir::Node& node, const Operator& op) {
   }
 }
 
-// Indices, masks and conditions are integers; what is computed with is of the result's type.
+// Indices, masks and conditions are integers; other operands have the result's type.
 bool may_be_integers(std::string_view argument) {
   constexpr std::string_view kNames[] = {"index", "indices", "condition", "mask", "places"};
   return std::ranges::find(kNames, argument) != std::end(kNames);
@@ -190,7 +190,7 @@ void check_call(const ir::Node& call, const Schema& schema) {
     const bool is_number = type.element == "Tensor" && !type.is_list && fits_element(given, "Scalar");
     // An empty list has no type in the file.
     const bool is_empty = type.is_list && std::holds_alternative<ir::None>(given);
-    // Python takes a number for a list of it.
+    // Python accepts a number in place of a list.
     if (!is_number && !is_empty && given != wanted.fallback && !fits(given, type, true)) {
       fail(call, fmt::format("argument '{}' of {} does not have the type {}", wanted.name, call.op, wanted.type));
     }
@@ -204,7 +204,7 @@ void check_call(const ir::Node& call, const Schema& schema) {
 void check_node(const ir::Node& node) {
   const CanonicalSchema* canonical = find_canonical(node.op);
   const Signature* signature = find_signature(node.op);
-  if (canonical == nullptr && signature == nullptr) return;  // unknown, which later stages say
+  if (canonical == nullptr && signature == nullptr) return;  // unknown, which later stages report
   try {
     if (canonical != nullptr && (!canonical->arguments || names_are(node, *canonical->op, *canonical->arguments))) {
       if (canonical->arguments) check_arguments(node, *canonical->arguments);

@@ -12,7 +12,7 @@ namespace cormorant::ops {
 // Sizes, strides and the like: no program holds a larger number.
 inline constexpr std::int64_t kLargestInteger = 0x7fffffff;
 
-// The arguments of a call as an export gives them. Where it may, a number stands for a tensor (x + 1), one entry of a
+// The arguments of a call as an export gives them. Where allowed, a number stands for a tensor (x + 1), one entry of a
 // list for all, and the bounds of a slice are any numbers. Throws InputError.
 void check_call(const ir::Node& call, const Schema& schema);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The host's kernel for operators that move elements: a plan's loops, byte by byte. What the plan should say is held
-// against the operators' float semantics by their tests.
+// The host's kernel for operators that move elements: a plan's loops, byte by byte. The operators' tests compare plans
+// with the float semantics.
 #pragma once
 
 #include "kernels/move_nest.h"

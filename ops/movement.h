@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Data movement on the host's side: builders for the canonical nodes that many forms decompose into (view, permute,
-// slice, cat, expand, flip), each of which yields its input where nothing would move; the float semantics they share;
-// and what ExecuTorch's portable kernels need that ours do not.
+// slice, cat, expand, flip), each of which returns its input if nothing would move; the float semantics they share; and
+// what ExecuTorch's portable kernels need that ours do not.
 #pragma once
 
 #include <vector>
@@ -46,11 +46,11 @@ class Mover {
 // An exported call's dimension, not negative; a dimension that the tensor does not have is the user's error.
 std::int64_t dim_argument(const Importer& importer, std::int64_t dim, std::size_t rank);
 
-// The elements of `input` that a walk over `shape` meets: from `first`, by `steps` elements along each dimension.
+// The elements of `input` that a walk over `shape` visits: from `first`, by `steps` elements along each dimension.
 evaluate::Tensor strided(const evaluate::Tensor& input, ir::Shape shape, const Dims& steps, std::int64_t first = 0);
 Dims contiguous_steps(const ir::Shape& shape);
 
-// Whether the dimension's places are stretches of memory: no dimension of more than one place is outside it.
+// Whether each index of the dimension is contiguous in memory: no dimension of more than one entry is outside it.
 bool is_outermost(const ir::TensorType& type, std::size_t dim);
 
 // Throws unless input and result have equal parameters: moving data cannot change what it means.

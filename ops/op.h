@@ -51,8 +51,8 @@ class Importer {
 struct AtenForm {
   // PyTorch's own notation without the return: "conv2d.default(Tensor input, Tensor weight, Tensor? bias=None, ...)".
   std::string_view schema;
-  // Yields the values that stand for the call's results: a normalised node's, or an input itself (identity).
-  // Null: the node is taken over as it is, as `aten.` + the name before the overload's dot.
+  // Yields the values that stand for the call's results: a normalised node's, or an input itself (identity). Null: the
+  // node is adopted unchanged, as `aten.` + the name before the overload's dot.
   std::vector<ir::Value*> (*import)(Importer&) = nullptr;
 };
 
@@ -86,7 +86,7 @@ struct QuantRule {
     std::string argument;
     std::optional<std::int32_t> axis;  // per channel along this axis; none: per tensor
     bool is_bias = false;              // int32, scale = input scale · weight scale
-    // Multiplies (or, as a bias, goes with what multiplies) the result of the step before instead of the input. Its
+    // Multiplies (or, as a bias, goes with what multiplies) the previous step's result instead of the input. Its
     // products are added to those of the weight named before it: both get scales such that the products have one unit.
     bool times_result = false;
   };
@@ -120,8 +120,8 @@ struct QuantRule {
 };
 
 // ---- lowering -----------------------------------------------------------------------------------------------------
-// Rewrites one node in place of `node`: new nodes go before it; the value returned replaces its result. Where it has
-// several, those of the node that made the value replace them.
+// Rewrites one node in place of `node`: new nodes go before it; the value returned replaces its result. If it has
+// several, those of the node that computed the value replace them.
 struct Rewriter {
   ir::Graph& graph;
   ir::Node& node;
@@ -166,7 +166,7 @@ struct Operator {
   // An element of the result depends on the operands' elements at its own place alone (broadcasting included).
   bool elementwise = false;
 
-  // Import sees operands in the types that they have. Else integers become floats before it where the result is float.
+  // Import sees operands in the types that they have. Else integers become floats first if the result is float.
   bool keeps_types = false;
   // The forms are for results that are integers or booleans; another folder has the same ones for floats.
   bool for_integers = false;
@@ -183,7 +183,7 @@ struct Operator {
   // Float semantics on the host: one result tensor per result.
   std::vector<evaluate::Tensor> (*evaluate)(const ir::Node&, const evaluate::Frame&) = nullptr;
   QuantRule (*quantize)(const ir::Node&) = nullptr;
-  // The same by other canonical nodes, for runtimes that have no kernel of it: one value per result. In float.
+  // The same by other canonical nodes, for runtimes that have no kernel for it: one value per result. In float.
   std::vector<ir::Value*> (*write_out)(const Rewriter&) = nullptr;
   // Whether a clamp after it can become part of it, as the arguments activation_min and activation_max (floats).
   bool fuses_activation = false;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Operator::overlap of poolings: pixel by pixel, on the host and on every CPU, so that the output may be over the part
-// of the input whose windows are done. Host only.
+// Operator::overlap of poolings: pixel by pixel, on the host and on every CPU, so the output may cover the part of the
+// input whose windows are done. Host only.
 #pragma once
 
 #include "kernels/conv_overlap.h"
@@ -10,7 +10,7 @@
 namespace cormorant::ops {
 
 inline std::optional<std::uint64_t> pool_overlap(const ir::Node& node, std::string_view argument) {
-  // Twins with the layout written out come from other compilers only.
+  // Twins with explicit layout come only from other compilers.
   if (argument != "input" || node.op.find("_nhwc") != std::string::npos) return std::nullopt;
   if (node.result()->type.dtype != DType::i8) return std::nullopt;
   const auto image = [](const ir::Value* value) {

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Poolings of any number of dimensions whose windows are given by what they cover, for those that no pooling kernel
-// takes: volumes, windows of unequal size, and the places of the largest elements.
+// supports: volumes, windows of unequal size, and the indices of the largest elements.
 #pragma once
 
 #include "ops/build.h"
 
 namespace cormorant::ops {
 
-// Along one dimension: for each result the elements that it is made of, at least one; and how many count.
+// Along one dimension: for each result the elements that it combines, at least one; and how many count.
 struct AxisWindows {
   std::vector<std::vector<std::int64_t>> places;
   std::vector<double> counts;
 };
 
-// PyTorch's windows; the number of results is known. With `include_padding` what is in the padding counts. Windows that
-// cover nothing are rejected.
+// PyTorch's windows; the number of results is known. With `include_padding` padding counts. Windows that cover nothing
+// are rejected.
 struct Sliding {
   std::int64_t kernel, stride, padding, dilation;
 };

@@ -50,7 +50,7 @@ std::vector<ir::Value*> import_pow(Importer& importer) {
 std::vector<ir::Value*> import_round_decimals(Importer& importer) {
   return make(importer, "round_decimals", {{"decimals", importer.call->integer("decimals")}});
 }
-// The base is called self there, and the tensor exponent.
+// Here the base is called self, and the tensor exponent.
 std::vector<ir::Value*> import_pow_of_base(Importer& importer) {
   return importer
       .node("aten.pow_of_base", {{"self", importer.call->tensor("exponent")}, {"base", importer.call->number("self")}})

@@ -100,9 +100,9 @@ class Segments {
     return true;
   }
 
-  // Where a function bends upwards, what is between two of its values is below the line through them, on average by two
-  // thirds of what it is in the middle. Values that are lower by as much make an error without a bias, of less than
-  // half the size.
+  // Where a function bends upwards, its values between two entries are below the line through them, on average by two
+  // thirds of the deviation in the middle. Entries lowered by as much make the error unbiased and less than half as
+  // large.
   [[nodiscard]] std::vector<std::int32_t> centred() const {
     const auto sag = [&](std::size_t part) {
       const std::int32_t from = places_[part], to = places_[part + 1];
@@ -139,7 +139,7 @@ std::optional<std::vector<std::int32_t>> make_words_table(const std::function<do
   }
   if (!last) return std::nullopt;
   std::fill_n(exact.begin(), undefined, exact.at(undefined));
-  // Half a step is rounding. Interpolation adds as little as it can in a small table, and half a step in any.
+  // Half a step is rounding. Interpolation adds as little as possible in a small table, and half a step in any.
   constexpr std::size_t kSmall = 512;
   std::optional<Segments> smallest;
   for (const double tolerance : {0.55, 0.65, 0.8, 1.0}) {

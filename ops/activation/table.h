@@ -20,13 +20,13 @@ using Table = std::array<std::int8_t, kTableEntries>;
 std::optional<Table> make_table(const std::function<double(double)>& function, const ir::QuantParams& input,
                                 const ir::QuantParams& output);
 
-// For WordsActivation: a small table with which every result is within a step of the function. Undefined places
+// For WordsActivation: a small table with which every result is within a step of the function. Undefined inputs
 // continue with the nearest defined one. None if the function is undefined everywhere.
 std::optional<std::vector<std::int32_t>> make_words_table(const std::function<double(double)>& function,
                                                           const ir::QuantParams& input, const ir::QuantParams& output);
 
 // hardswish as ExecuTorch multiplies it: the integers of x times those of min(x, 3) + 3, with 3 in whole steps of x.
-// None where steps are so fine that the product, or what it is requantized to, would not fit 32 bits.
+// None if steps are so fine that the product, or what it is requantized to, would not fit 32 bits.
 std::optional<Table> make_hardswish_product_table(const ir::QuantParams& input, const ir::QuantParams& output);
 
 }  // namespace cormorant::ops

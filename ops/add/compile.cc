@@ -23,7 +23,7 @@ ir::Value* make_add(Importer& importer, ir::Value* self, ir::Value* other, doubl
   return importer.node(kCanonical, {{"self", self}, {"other", other}, {"alpha", alpha}})->result();
 }
 
-// self + factor · alpha · other. A number as other takes the factors with it.
+// self + factor · alpha · other. If other is a number, it absorbs the factors.
 ir::Value* import_sum(Importer& importer, const char* self, const char* other, double factor) {
   const double alpha = factor * importer.call->number("alpha");
   if (std::holds_alternative<ir::Value*>(importer.call->get(other)))
@@ -131,8 +131,8 @@ ir::Value* lower(const Rewriter& rewriter) {
   return rewriter.emit(call, node.result()->type, names::cortex_m_quantized_add_out)->result();
 }
 
-// ExecuTorch 1.5.1's fast kernel of add exchanges the operands if the first is a single number, but not their factors.
-// Its kernel of sub does not.
+// ExecuTorch 1.5.1's fast kernel of add swaps the operands if the first is a single number, but not their factors. Its
+// kernel of sub does not.
 ir::Value* lower_float(const Rewriter& rewriter) {
   const ir::Node& node = rewriter.node;
   const double alpha = node.number("alpha");

@@ -3,10 +3,10 @@
 // The search for integers that replace cortex_m::quantized_add's arithmetic (add.h says why). For a pair of factors
 // every case bounds the offset: with v = self · self_factor + other · other_factor and the wanted result q,
 //     q · 2^shift <= v + offset < (q + 1) · 2^shift
-// (one bound only where q is clamped). Offsets that satisfy all 65,536 cases form an interval; if it is empty, the next
-// pair of factors is tried, in growing distance from the real ones. The real factors' rounding to 22 bits leaves a few
-// cases undecided, so that a pair usually fits among the first ten. Only the few hundred cases whose bounds are nearly
-// the tightest can ever decide, so the others are looked at once.
+// (only one bound if q is clamped). Offsets that satisfy all 65,536 cases form an interval; if it is empty, the next
+// pair of factors is tried, at growing distance from the real ones. The real factors' rounding to 22 bits leaves a few
+// cases undecided, so a pair among the first ten usually fits. Only the few hundred cases whose bounds are nearly the
+// tightest can ever decide, so the others are looked at once.
 #include "ops/add/prepack.h"
 
 #include <algorithm>

@@ -31,7 +31,7 @@ std::vector<ir::Value*> import_avg_pool2d(Importer& importer) {
 }
 std::vector<ir::Value*> import_avg_pool1d(Importer& importer) { return make_avg_pool(importer, 1, {}); }
 
-// Where the sizes divide, all windows are of one size.
+// If the sizes divide evenly, all windows have the same size.
 template <std::size_t kDimensions>
 std::vector<ir::Value*> import_adaptive(Importer& importer) {
   require_images(importer, kDimensions);

@@ -68,7 +68,7 @@ std::int64_t scratch_bytes(const Rewriter& rewriter, std::int64_t channels) {
   return avg_pool_upstream_scratch_bytes(channels, config.target.isa);
 }
 
-// Padding that counts is a border of its own, as in ExecuTorch's compiler; its operator leaves padding out.
+// Padding that counts becomes a separate border, as in ExecuTorch's compiler; its operator ignores padding.
 ir::Value* padded(const Rewriter& rewriter) {
   const ir::Node& node = rewriter.node;
   ir::Value* self = node.tensor("self");
@@ -106,7 +106,7 @@ ir::Value* emit_executorchs(const Rewriter& rewriter) {
       ->result();
 }
 
-// In place of a shift to the left: there is none, the factor is multiplier · 2^(−right).
+// There is no shift to the left here: the factor is multiplier · 2^(−right).
 constexpr std::int32_t kWordsShift = -1;
 std::optional<MeanMultiplier> words_multiplier(double factor) {
   const Multiplier m = quantize_multiplier(factor);
@@ -115,7 +115,7 @@ std::optional<MeanMultiplier> words_multiplier(double factor) {
   return MeanMultiplier{m.multiplier, 31 - m.shift};
 }
 
-// A multiplier for every number of elements that a window divides by.
+// A multiplier for every number of elements that a window is divided by.
 ir::Value* divisors(const Rewriter& rewriter, std::int32_t left) {
   const ir::Node& node = rewriter.node;
   const double ratio = node.tensor("self")->type.quant->scale() / node.result()->type.quant->scale();
@@ -169,7 +169,7 @@ ir::Value* emit_ours(const Rewriter& rewriter) {
 
 namespace {
 
-// Sums of at most 65536 elements fit 32 bits, and multipliers of 31 bits make 63 of them.
+// Sums of at most 65536 elements fit 32 bits; times a multiplier of 31 bits, 63.
 ir::Value* lower_words(const Rewriter& rewriter) {
   const ir::Node& node = rewriter.node;
   require_words(rewriter, {"self"});

@@ -5,7 +5,7 @@
 
 namespace cormorant::ops {
 
-// One dimension of a window: what is inside the input, and how many elements PyTorch counts of it.
+// One dimension of a window: the part inside the input, and how many elements PyTorch counts.
 struct PoolExtent {
   std::int64_t begin, end, counted;
 };
@@ -13,8 +13,8 @@ struct PoolExtent {
 // The extents of all windows of an average pooling along height (0) or width (1), by PyTorch's rules.
 std::vector<PoolExtent> pool_extents(const ir::Node& node, std::size_t dimension);
 
-// aten.avg_pool2d and aten.adaptive_avg_pool2d, quantized: ExecuTorch's operator where it computes the same and
-// nothing is lost by it, else ours.
+// aten.avg_pool2d and aten.adaptive_avg_pool2d, quantized: ExecuTorch's operator if it computes the same without loss,
+// else ours.
 ir::Value* lower_avg_pool2d(const Rewriter& rewriter);
 
 }  // namespace cormorant::ops

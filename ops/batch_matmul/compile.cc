@@ -77,7 +77,7 @@ Product product_of(const ir::Node& node) {
 
 std::vector<ir::TensorType> infer(const ir::Node& node) { return {ir::float_type(product_of(node).result())}; }
 
-// One matrix per batch of the result, [batches, rows, columns], with rows and columns exchanged where asked.
+// One matrix per batch of the result, [batches, rows, columns], with rows and columns swapped if requested.
 evaluate::Tensor matrices(const evaluate::Tensor& source, const ir::Shape& batch, bool exchanged, double scale) {
   const std::size_t rank = source.shape.size();
   const auto rows = static_cast<std::size_t>(source.shape[rank - 2]);
@@ -156,7 +156,7 @@ ir::Value* viewed(const Rewriter& rewriter, ir::Value* value, const ir::Shape& s
       ->result();
 }
 
-// The last two of three dimensions exchanged; T is the type of a constant's elements.
+// The last two of three dimensions swapped; T is the type of a constant's elements.
 template <class T>
 ir::Value* turned(const Rewriter& rewriter, ir::Value* value) {
   ir::TensorType type = value->type;
@@ -247,7 +247,7 @@ ir::Value* emit_product(const Rewriter& rewriter, Call call, const Sides& sides,
                 rewriter.node.result()->type.shape);
 }
 
-// A constant of int8 as int16: there is no product of the two types, and few models have such a constant.
+// An int8 constant as int16: there is no product of the two types, and few models have such a constant.
 ir::Value* as_words(const Rewriter& rewriter, ir::Value* value) {
   const auto& quant = value->type.quant;
   if (value->kind != ir::ValueKind::constant || !quant || quant->dtype != DType::i8 || quant->per_channel() ||
@@ -310,7 +310,7 @@ ir::Value* lower(const Rewriter& rewriter) {
   return emit_product(rewriter, std::move(call), sides, names::cortex_m_quantized_batch_matmul_out);
 }
 
-// The right side in the orientation that it has without a transposition, laid out for the inner loop at run time.
+// The right side in its orientation before any transposition, laid out for the inner loop at run time.
 ir::Value* prepack(const Rewriter& rewriter) {
   if (rewriter.node.op != graph_name(names::cortex_m_quantized_batch_matmul_out)) return nullptr;
   const auto call = read_node<QuantizedBatchMatmul<HostWorld>>(rewriter.node);

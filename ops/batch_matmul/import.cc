@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Everything that is a matrix product in PyTorch: with a constant of two dimensions on the right it is a linear layer,
-// else aten.bmm. Attention is taken apart into two products and a softmax.
+// Every kind of matrix product in PyTorch: with a two-dimensional constant on the right it is a linear layer, else
+// aten.bmm. Attention is decomposed into two products and a softmax.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -54,7 +54,7 @@ bool is_weight(const ir::Value* value) {
          producer->inputs().front()->kind == ir::ValueKind::constant;
 }
 
-// The matrix that `right` is the transpose of: what is before an exported transposition, or a constant made by
+// The matrix that `right` is the transpose of: the source of an exported transposition, or a constant made by
 // transposing one. Null if `right` is no such constant.
 ir::Value* transposed_weight(Importer& importer, ir::Value* right) {
   if (right->type.rank() != 2) return nullptr;
@@ -187,7 +187,7 @@ ir::Value* causal_mask(Importer& importer, std::int64_t rows, std::int64_t colum
                                       ir::Bytes::of(std::span<const float>(mask)));
 }
 
-// A mask as numbers to add: true and false become nothing and minus infinity.
+// A mask as numbers to add: true becomes zero, false minus infinity.
 ir::Value* mask_to_add(Importer& importer, ir::Value* mask) {
   if (mask->kind != ir::ValueKind::constant) {
     if (mask->type.dtype == DType::f32) return mask;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // aten.batch_norm(input, weight, bias, running_mean, running_var, eps) with fixed statistics: one factor and one term
-// per channel. A pass folds it into the convolution or linear layer before it, or makes a convolution of it; one of
+// per channel. A pass folds it into the convolution or linear layer before it, or turns it into a convolution; one with
 // more than four dimensions, or with statistics that are not constant, stays in float.
 #include <cmath>
 
@@ -40,8 +40,7 @@ std::vector<ir::Value*> import_batch_norm(Importer& importer) {
   return make_batch_norm(importer, {})->results;
 }
 
-// By the batch's own statistics, which the core form returns as well: what a model does that is exported without
-// eval().
+// With the batch's own statistics, which the core form returns as well: what a model exported without eval() does.
 std::vector<ir::Value*> by_own_statistics(Importer& importer) {
   const Build b(importer);
   V x = b.tensor("input");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // aten.cat(tensors, dim), dim not negative: every form of a concatenation. Stacking is the same with a dimension of
-// size 1 put into each tensor first.
+// size 1 first inserted into each tensor.
 #include <algorithm>
 
 #include "base/diagnostic.h"

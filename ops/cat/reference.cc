@@ -6,7 +6,7 @@
 
 namespace cormorant::ops {
 
-// Row by row, as the definition has it: the kernels go part by part.
+// Row by row, as in the definition: the kernels go part by part.
 template <>
 void execute_cat<Loops::reference>(const void* plan) {
   const auto& p = *static_cast<const CatPlan*>(plan);

@@ -41,7 +41,7 @@ std::vector<ir::Value*> import_clamp_max(Importer& importer) {
   return make_clamp(importer, {}, bound(*importer.call, "max"));
 }
 
-// A minimum of a maximum; where a bound is one number, a pass finds the clamp in it.
+// A minimum of a maximum; if a bound is one number, a pass finds the clamp in it.
 std::vector<ir::Value*> import_clamp_tensors(Importer& importer) {
   const ir::Node& call = *importer.call;
   ir::Value* value = call.tensor("self");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tensors that a model makes out of nothing: a constant each, from here on like any other. The export records their
-// shape and type.
+// Tensors that a model creates from nothing: each becomes a constant like any other. The export records their shape and
+// type.
 
 #include "ops/build.h"
 #include "ops/op.h"

@@ -152,7 +152,7 @@ QuantRule quantize_convolution(const ir::Node& node) {
     return {.output = QuantRule::Reject{"one of its dimensions is too large for the int8 kernels"}, .weights = {}};
   }
   QuantRule rule;
-  // Weights of four bits pay where many pixels share them, and for all inputs.
+  // 4-bit weights pay off if many pixels share them and there are no groups.
   rule.precisions = node.integer("groups") == 1 ? precisions::w8a8_w8a16_w4a8() : precisions::w8a8_w8a16();
   if (node.has("activation_slopes")) rule.precisions = precisions::w8a8();
   rule.weights.push_back({.argument = "weight", .axis = 0, .is_bias = false});
@@ -273,9 +273,8 @@ std::int64_t scratch_of(const Rewriter& rewriter, const std::function<std::uint3
 
 namespace {
 
-// CMSIS-NN's MVE kernel for a single row is right only where the window's last position ends as far after the row as
-// the first begins before it, and that distance is 0, or one more than whole strides. Zeros beside the weights make it
-// so.
+// CMSIS-NN's MVE kernel for a single row is correct only if the window's last position ends as far after the row as the
+// first begins before it, and that distance is 0, or one more than whole strides. Zeros next to the weights make it so.
 struct RowBorder {
   std::int64_t left = 0, right = 0;
 };

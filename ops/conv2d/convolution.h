@@ -22,7 +22,7 @@ std::vector<evaluate::Tensor> evaluate_convolution(const ir::Node& node, const e
 QuantRule quantize_convolution(const ir::Node& node);
 std::int64_t count_macs(const ir::Node& node);  // of aten, cortex_m and cormorant nodes
 
-// None where a number leaves 16 bits, or a window is larger than kernels count: no network for a microcontroller does.
+// None if a number exceeds 16 bits, or a window is larger than kernels count: no network for a microcontroller does.
 std::optional<conv::Geometry> geometry_of(const ir::Shape& in, const ir::Shape& out, const ir::Shape& kernel,
                                           const std::vector<std::int64_t>& stride,
                                           const std::vector<std::int64_t>& dilation,
@@ -33,7 +33,7 @@ struct Lowered {
   std::vector<std::int8_t> weights;  // OIHW, in that memory order
   ir::Shape weight_shape;
   ir::Value* bias = nullptr;         // null where the model has none
-  ir::Value* multipliers = nullptr;  // with slopes two rows: those of sums from zero on, those of sums below
+  ir::Value* multipliers = nullptr;  // with slopes two rows: for sums from zero on, and for sums below
   ir::Value* shifts = nullptr;
   std::int64_t input_offset = 0;
   std::int64_t output_offset = 0;
@@ -47,8 +47,8 @@ Lowered lower_parameters(const Rewriter& rewriter);
 Lowered lower_constants(const Rewriter& rewriter, std::int32_t axis, std::int64_t channels);
 ir::Value* zero_bias(const Rewriter& rewriter, std::int64_t channels);
 
-// Bytes of the scratch argument of a cortex_m node: what ExecuTorch's kernels demand where the program is for them,
-// nothing where it is for ours.
+// Bytes of the scratch argument of a cortex_m node: what ExecuTorch's kernels require if the program is for them,
+// nothing if it is for ours.
 std::int64_t scratch_of(const Rewriter& rewriter, const std::function<std::uint32_t(Isa)>& upstream_scratch_bytes);
 
 ir::Value* lower_to_conv2d(const Rewriter& rewriter, Lowered lowered);
@@ -72,7 +72,7 @@ struct Unpacked {
 };
 // (channel, k) -> weight; k counts in the order of the channel's window.
 using WeightAt = std::function<std::int32_t(std::uint32_t, std::uint32_t)>;
-// `kernel` is height and width. None where the geometry or a folded bias leaves its range.
+// `kernel` is height and width. None if the geometry or a folded bias leaves its range.
 std::optional<Unpacked> unpack(const Rewriter& rewriter, const ir::Shape& kernel, std::uint32_t window,
                                const WeightAt& weight);
 // The same for a geometry that is known.

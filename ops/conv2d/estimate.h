@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Cycles of the packed kernels, most within 20 %: fitted to what the board's model (docs/cycles.md) says of the zoo's
-// layers, MVE on Cortex-M55, DSP on Cortex-M4, the scalar ones on Cortex-M3, v6m on Cortex-M0. They compare variants on
-// one CPU, and plans. Host only.
+// Cycles of the packed kernels, most within 20 %: fitted to the board's model (docs/cycles.md) for the zoo's layers,
+// MVE on Cortex-M55, DSP on Cortex-M4, the scalar ones on Cortex-M3, v6m on Cortex-M0. They compare variants on one
+// CPU, and plans. Host only.
 #pragma once
 
 #include "ops/conv2d/conv2d.h"
@@ -12,7 +12,7 @@ namespace cormorant::ops::conv2d {
 constexpr std::int64_t estimated_cycles(const Variant& variant, const conv::Geometry& g) {
   struct Cost {
     std::int64_t sixteen;  // elements of the patch, of a block of channels × pixels
-    std::int64_t block;    // its beginning and its results
+    std::int64_t block;    // its setup and its results
     std::int64_t element;  // of a pixel's patch, to copy and widen
   };
   const auto cost_of = [](Layout layout) -> Cost {
@@ -36,7 +36,7 @@ constexpr std::int64_t estimated_cycles(const Variant& variant, const conv::Geom
   const Stream stream(variant.layout, g);
   const std::int64_t pixels = pixels_of(variant.layout);
   const std::int64_t rest = g.out_pixels() % pixels;
-  const bool is_joined = g.out_height == 1 && rest == pixels - 1;  // with a pixel of the block before
+  const bool is_joined = g.out_height == 1 && rest == pixels - 1;  // with a pixel of the previous block
   const std::int64_t blocks = g.out_pixels() / pixels + (is_joined ? 1 : rest);
   const std::int64_t patch = stream.padded_patch();
   const std::int64_t copied = variant.by_columns ? g.out_pixels() * (25 + g.stride_width * g.kernel_height * 6) : 0;

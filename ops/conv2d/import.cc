@@ -21,7 +21,8 @@ ir::Value* view(Importer& importer, ir::Value* value, ir::Shape shape) {
   return importer.node("aten.view", {{"self", value}, {"size", std::move(shape)}}, {std::move(type)})->result();
 }
 
-// Weights must stay constants, or integers that are known to stand for real numbers: those are looked through.
+// Weights must stay constants, or integers known to stand for real numbers: conversions of the latter are looked
+// through.
 ir::Value* weight_of_shape(Importer& importer, ir::Value* weight, const ir::Shape& shape) {
   if (weight->type.shape == shape) return weight;
   ir::TensorType type = weight->type;

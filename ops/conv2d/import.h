@@ -23,10 +23,10 @@ Planes planes_of(Importer& importer);
 // A list argument for both dimensions: PyTorch accepts one number for all, and a line has `neutral` in the other.
 Ints pair_of(Importer& importer, const Planes& planes, const char* argument, std::int64_t neutral);
 
-// The node's result under the shape that the call has.
+// The node's result in the call's shape.
 std::vector<ir::Value*> shaped_as_called(Importer& importer, ir::Value* result);
 
-// aten.convolution with transposed=True and the forms of their own -> aten.conv_transpose2d.
+// aten.convolution with transposed=True, and the separate forms -> aten.conv_transpose2d.
 std::vector<ir::Value*> import_transposed(Importer& importer);
 
 // Convolutions in three dimensions, as sums of those in two (volume.cc).

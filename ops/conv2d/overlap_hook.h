@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Operator::overlap of the packed convolutions: the geometry is in the constant's header. Programs that name
-// ExecuTorch's operators may run with kernels of others, of whose order nothing is known. Host only.
+// ExecuTorch's operators may run with other kernels, about whose order nothing is known. Host only.
 #pragma once
 
 #include <cstring>
@@ -11,7 +11,7 @@
 
 namespace cormorant::ops::conv2d {
 
-// The variant that a packed node names, and its geometry, to read(variant, geometry); none where it is another node.
+// Calls read(variant, geometry) with the variant that a packed node names, and its geometry; none for another node.
 template <class Variants, class Read>
 auto with_packed(const ir::Node& node, const Variants& variants, Read read)
     -> std::optional<decltype(read(*variants[0], conv::Geometry{}))> {

@@ -20,8 +20,8 @@ void put_byte(std::vector<std::byte>& to, std::uint32_t at, std::int32_t value) 
   to[at] = static_cast<std::byte>(value & 0xff);
 }
 
-// A line is the same bytes as a column, and a dilated window over a column overlaps with the next ones in every
-// dilation-th row, which kernels know to use.
+// A line has the same bytes as a column, and a dilated window over a column overlaps with the next ones in every
+// dilation-th row, which kernels exploit.
 bool is_dilated_line(const conv::Geometry& g) {
   return g.in_height == 1 && g.out_height == 1 && g.kernel_height == 1 && g.pad_top == 0 && g.dilation_width != 1;
 }
@@ -40,8 +40,8 @@ void set_groups(conv::Geometry& g, std::uint32_t groups) {
   g.outputs_per_group = static_cast<std::uint16_t>(g.out_channels / groups);
 }
 
-// Some groups as one, whose weights between them are zeros: worth it where a group's channels fill no block or vector.
-// The estimate is the inner loop's: a block of channels costs its patch and something besides, and so does copying it.
+// Merges groups, with zero weights between them: worth it if a group's channels fill no block or vector. The estimate
+// is the inner loop's: a block of channels costs its patch and some overhead, and so does copying it.
 std::uint32_t merged_groups(const Variant& variant, const conv::Geometry& g) {
   std::uint32_t best = 1;
   std::uint64_t least = ~std::uint64_t{0};
@@ -67,7 +67,7 @@ std::uint32_t merged_groups(const Variant& variant, const conv::Geometry& g) {
       cost = stream.group_blocks() * (2 * patch + 30) + g.taps() * 20 + 3 * patch;
     }
     cost *= candidate.groups;
-    if (cost < least - least / 8) {  // zeros take flash, so it must be worth more than a little
+    if (cost < least - least / 8) {  // zeros take flash, so the gain must be more than small
       least = cost;
       best = merged;
     }
@@ -75,7 +75,7 @@ std::uint32_t merged_groups(const Variant& variant, const conv::Geometry& g) {
   return best;
 }
 
-// What Layout::halves asks of weights.
+// What Layout::halves requires of weights.
 bool has_small_pairs(const Stream& layout, const std::vector<std::byte>& stream) {
   const auto magnitude = [&](std::uint32_t at) { return std::abs(std::to_integer<std::int8_t>(stream[at])); };
   for (std::uint32_t c = 0; c < layout.channels * layout.groups; ++c) {
@@ -130,7 +130,7 @@ std::optional<std::vector<std::byte>> pack(const Variant& variant, Unpacked& u, 
 
 namespace {
 
-// Weights of four bits, which the quantizer made so: of eight bits some are always larger.
+// Whether weights have four bits, as the quantizer made them: with eight bits some are always larger.
 bool has_nibbles(std::span<const std::int8_t> weights) {
   return std::ranges::all_of(weights, [](std::int8_t w) { return w >= -8 && w <= 7; });
 }
@@ -157,7 +157,7 @@ std::vector<std::byte> halved(const nibbles::Variant& variant, const conv::Geome
   return packed_bytes(header, records);
 }
 
-// What a group of rows hands to its operators.
+// Whether the input is what a group of rows passes to its operators.
 bool is_row(const ir::Value& input) {
   return input.producer != nullptr && input.producer->op.starts_with("cormorant.rows.");
 }

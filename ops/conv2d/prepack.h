@@ -11,11 +11,11 @@ namespace cormorant::ops::conv2d {
 
 ir::Value* prepack(const Rewriter& rewriter);
 
-// The same for a variant of the caller's choice, for tests; null where it cannot compute the node.
+// The same for a variant of the caller's choice, for tests; null if it cannot compute the node.
 ir::Value* prepack_with(const Rewriter& rewriter, const Variant* forced);
 
-// Header and stream for a variant; `inputs` is the number of input channels that an output channel sees. Completes the
-// geometry by its groups. None where the variant cannot compute it.
+// Header and stream for a variant; `inputs` is the number of input channels that an output channel sees. Fills in the
+// geometry's groups. None if the variant cannot compute it.
 std::optional<std::vector<std::byte>> pack(const Variant& variant, Unpacked& unpacked, std::uint32_t inputs,
                                            const WeightAt& weight, Optimize optimize);
 

@@ -51,7 +51,7 @@ void reference_packed(Layout layout, const PackedPlan& plan, bool by_columns) {
     [[nodiscard]] std::int32_t weight_at(std::uint32_t at) const {
       return stream.weight_offset() == 0 ? stored_weight(at) : data[at] - stream.weight_offset();
     }
-    // Each weight is used once per output pixel, so its index is worth working out only once.
+    // Each weight is used once per output pixel, so its index is computed only once.
     void unpack_weights(const conv::Geometry& g, bool is_by_columns) {
       const std::uint32_t channels = g.out_channels;
       weights.reserve(std::size_t{channels} * window);
@@ -96,7 +96,7 @@ ReferenceConvolution direct_reference(const conv::Direct& plan) {
 
 namespace {
 
-// As the variant for bytes, of the records that they are unpacked to.
+// As the variant for bytes, on the unpacked records.
 template <const nibbles::Variant& V>
 void execute_nibbles(const void* raw) {
   const auto& plan = *static_cast<const PackedPlan*>(raw);

@@ -23,7 +23,7 @@ struct ReferenceConvolution {
   std::int8_t* out = nullptr;
 };
 
-// What a layout answers for an output channel; k counts the elements of the channel's window in the order ky, kx,
+// What a layout provides for an output channel; k counts the elements of the channel's window in the order ky, kx,
 // channel.
 //   std::int32_t bias(channel), multiplier(channel), shift(channel), weight(channel, k), and where layers may have
 //   slopes negative_multiplier(channel)
@@ -55,7 +55,7 @@ void reference_convolution(const ReferenceConvolution& c, const Constants& const
           const std::int32_t shift = constants.shift(channel);
           std::int32_t multiplier = constants.multiplier(channel);
           if constexpr (requires { constants.negative_multiplier(channel); }) {
-            // By the sign of what is multiplied, which is the sum's unless a shift to the left overflows.
+            // By the sign of the number being multiplied, which is the sum's unless a shift to the left overflows.
             const bool is_negative = shift_left(static_cast<std::int32_t>(sum), shift > 0 ? shift : 0) < 0;
             if (is_negative) multiplier = constants.negative_multiplier(channel);
           }
@@ -69,7 +69,7 @@ void reference_convolution(const ReferenceConvolution& c, const Constants& const
   }
 }
 
-// What of these answers all packed layouts have in common, read where their stream says it is.
+// The parts of this that all packed layouts have in common, read from where their stream says.
 template <class Stream>
 struct PackedConstants {
   Stream stream;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Before a convolution's constants are laid out for a kernel: an explicit pad becomes part of it, the input's offset
-// goes into the bias, and what the constants prove about requantization is written down.
+// goes into the bias, and what the constants prove about requantization is recorded.
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -13,8 +13,8 @@
 namespace cormorant::ops::conv2d {
 namespace {
 
-// A cortex_m.pad that the convolution's own padding can stand for: it pads rows and columns with the value that
-// padding has, and nothing else sees its result. Its lists are in memory order, N H W C.
+// A cortex_m.pad that the convolution's own padding can replace: it pads rows and columns with the value that padding
+// has, and nothing else reads its result. Its lists are in memory order, N H W C.
 const ir::Node* absorbable_pad(const Rewriter& rewriter, std::int64_t pad_value) {
   ir::Value* input = rewriter.node.tensor("input");
   const ir::Node* pad = input->producer;

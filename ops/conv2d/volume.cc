@@ -68,7 +68,8 @@ std::vector<ir::Value*> import_volume(Importer& importer) {
   return {b.finish(as_volume(b, sum, size_at(x, 0)))};
 }
 
-// Each plane of the weights spreads all images; what it makes of image d belongs to depth d · stride + k · dilation.
+// Each plane of the weights is applied to all images; its result for image d belongs to depth d · stride + k ·
+// dilation.
 std::vector<ir::Value*> import_transposed_volume(Importer& importer) {
   const Build b(importer);
   V x = batched(b, b.tensor("input"));

@@ -48,7 +48,7 @@ std::vector<std::byte> pack(const Variant& variant, const Layer& layer) {
   return bytes;
 }
 
-// A pad before the convolution that its own padding can stand for; its lists are in memory order, N H W C.
+// A pad before the convolution that its own padding can replace; its lists are in memory order, N H W C.
 const ir::Node* absorbable_pad(const Rewriter& rewriter) {
   ir::Value* input = rewriter.node.tensor("input");
   const ir::Node* pad = input->producer;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The compiler's side of layers with weights of 8 bits and activations of 16: convolutions of all kinds, and linear
-// layers as convolutions of one pixel. Host only.
+// The compiler's side of layers with 8-bit weights and 16-bit activations: convolutions of all kinds, and linear layers
+// as convolutions of one pixel. Host only.
 #pragma once
 
 #include "ops/conv2d/convolution.h"
@@ -19,7 +19,7 @@ struct Layer {
   WeightAt weight;
   std::uint32_t window = 0;  // weights of a channel
 
-  // Whether no sum leaves 32 bits and all factors are such that kernels multiply by them in one step.
+  // Whether no sum leaves 32 bits and kernels can multiply by every factor in one step.
   [[nodiscard]] bool is_fast() const;
 };
 // What does not depend on the geometry: bias, factors, bounds. Output channels are dimension `axis` of the weights.

@@ -9,7 +9,7 @@
 
 namespace cormorant::ops::conv2d::words {
 
-// compute(channel, element) gives an output, with element(k) the k-th input of its window: ky, kx, channel of the
+// compute(channel, element) returns an output; element(k) is the k-th input of its window: ky, kx, channel of the
 // group.
 template <class Compute>
 void reference_words(const conv::Geometry& g, const std::int16_t* input, std::int16_t* out, Compute compute) {

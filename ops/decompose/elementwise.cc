@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Comparisons, logic, choice, conversion, and arithmetic that is made of other arithmetic.
+// Comparisons, logic, choice, conversion, and arithmetic composed of other arithmetic.
 #include <fmt/format.h>
 
 #include <limits>
@@ -71,7 +71,7 @@ Values import_binary(Importer& importer) {
   const Build b(importer);
   for (const auto& [name, op] : kBinary) {
     if (name != name_of(b)) continue;
-    // Where the result is a float so is the arithmetic, whatever the operands are.
+    // If the result is float, so is the arithmetic, whatever the operands are.
     const bool is_real = b.type().dtype == DType::f32;
     V self = b.operand("self");
     V other = b.operand("other");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// PyTorch's forms that are made of canonical nodes, by family.
+// PyTorch's forms that are composed of canonical nodes, by family.
 #pragma once
 
 #include "ops/build.h"

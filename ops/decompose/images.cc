@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Resizing by interpolation, One dimension at a time; sampling at computed places; and the opposite of a pooling.
+// Resizing by interpolation, one dimension at a time; sampling at computed positions; and the opposite of a pooling.
 #include <algorithm>
 #include <cmath>
 
@@ -9,7 +9,7 @@
 namespace cormorant::ops {
 namespace {
 
-// Places and weights of one result along a dimension.
+// Positions and weights of one result along a dimension.
 struct Sample {
   std::vector<std::int64_t> places;
   std::vector<float> weights;
@@ -22,7 +22,7 @@ Sample linear_sample(float at, std::int64_t size) {
   return {{low, std::min(low + 1, size - 1)}, {1 - weight, weight}};
 }
 
-// The cubic of Keys with a = −0.75, as PyTorch has it.
+// Keys' cubic with a = −0.75, as in PyTorch.
 Sample cubic_sample(float at, std::int64_t size) {
   const float floor = std::floor(at);
   const float t = at - floor;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Everything that is selected or written by indices becomes a selection, gather or scatter along one dimension: indices
-// into several dimensions are counted through as if those were one.
+// Everything that is selected or written by indices becomes a selection, gather or scatter along one dimension: several
+// indexed dimensions are counted through as if they were one.
 #include <algorithm>
 #include <limits>
 
@@ -13,7 +13,7 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// An index that may be negative, as a place; of a constant it is computed here and now.
+// An index that may be negative, as a position; computed now if it is constant.
 V wrapped(const Build& b, V index, std::int64_t size) {
   if (auto numbers = b.numbers_of(index)) {
     for (double& at : *numbers) at = at < 0 ? at + static_cast<double>(size) : at;
@@ -112,8 +112,8 @@ Values import_index(Importer& importer) {
   return {b.finish(b.index_select(x.merged, x.dim, x.places))};
 }
 
-// self[:, index] = values with an index of at most one dimension, as caches are written: whole rows go to their places.
-// Null where it is something else.
+// self[:, index] = values with an index of at most one dimension, as caches are written: whole rows go to their
+// positions. Null if it is something else.
 V put_along_one(const Build& b, V self, const std::vector<V>& indices, V values) {
   const auto is_given = [](V index) { return index != nullptr; };
   if (std::ranges::count_if(indices, is_given) != 1) return nullptr;
@@ -167,7 +167,7 @@ Values import_index_put(Importer& importer) {
 
 // ---- along one dimension --------------------------------------------------------------------------------------------
 
-// A number has a dimension for those who index it.
+// A number counts as having one dimension when it is indexed.
 V at_least_one(const Build& b, V x) { return x->type.rank() == 0 ? b.view(x, {1}) : x; }
 
 Values import_index_select(Importer& importer) {
@@ -223,7 +223,7 @@ Values import_embedding(Importer& importer) {
   return {b.finish(b.index_select(b.tensor("weight"), 0, b.view(index, {index->type.elements()})))};
 }
 
-// An index of one dimension beside a source of several.
+// A one-dimensional index next to a source of several dimensions.
 V spread(const Build& b, V index, std::int64_t dim, const ir::Shape& shape) {
   ir::Shape along(shape.size(), 1);
   along.at(static_cast<std::size_t>(dim)) = index->type.elements();

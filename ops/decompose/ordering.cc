@@ -41,7 +41,7 @@ Values import_topk(Importer& importer) {
   return {b.finish(b.gather(self, dim, order), 0), b.finish(order, 1)};
 }
 
-// The element at a place of the sorted dimension, and its index.
+// The element at a position of the sorted dimension, and its index.
 Values at_place(const Build& b, V self, std::int64_t dim, std::int64_t place) {
   if (self->type.rank() == 0) return {b.finish(self, 0), b.finish(b.number(0, DType::i64), 1)};
   V order = b.slice(b.argsort(self, dim, false), dim, place, place + 1);
@@ -52,7 +52,7 @@ Values import_kthvalue(Importer& importer) {
   V self = b.tensor("self");
   return at_place(b, self, b.dim("dim", self->type.rank()), b.call().integer("k") - 1);
 }
-// With a NaN the median is that NaN, which stands last.
+// With a NaN the median is that NaN, which comes last.
 Values import_median_dim(Importer& importer) {
   const Build b(importer);
   V self = b.tensor("self");

@@ -73,7 +73,7 @@ Named without_repetition(const Build& b, Named x) {
   return x;
 }
 
-// Both to a common size where one of them repeats.
+// Both to a common size if one of them repeats.
 void broadcast_letters(const Build& b, Named& x, Named& y) {
   const auto widen = [&](Named& narrow, const Named& wide) {
     ir::Shape shape = narrow.value->type.shape;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reductions that are made of sums, extremes and functions of elements.
+// Reductions composed of sums, extremes and functions of elements.
 #include <cmath>
 #include <limits>
 
@@ -59,7 +59,7 @@ Values import_logsumexp(Importer& importer) {
   const Dims dims = b.dims("dim", self->type.rank());
   if (self->type.elements() == 0) return {b.filled(-kInfinity, b.type())};
   V largest = b.amax(self, dims);
-  // Where all are infinite the distance would be none.
+  // If all are infinite, the distance would be NaN.
   V shift = b.where(b.eq(b.f("abs", largest), b.number(kInfinity)), 0.0, largest);
   return {b.finish(b.add(b.f("log", b.sum(b.f("exp", b.sub(self, shift)), dims)), shift))};
 }

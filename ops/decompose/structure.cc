@@ -27,7 +27,7 @@ Values triangle(const Build& b, bool lower) {
 Values import_tril(Importer& importer) { return triangle(Build(importer), true); }
 Values import_triu(Importer& importer) { return triangle(Build(importer), false); }
 
-// The places of a diagonal in a matrix whose rows are consecutive.
+// The positions of a diagonal in a matrix whose rows are consecutive.
 std::vector<std::int64_t> diagonal_places(std::int64_t rows, std::int64_t columns, std::int64_t offset) {
   std::vector<std::int64_t> places;
   const std::int64_t first_row = std::max<std::int64_t>(-offset, 0), first_column = std::max<std::int64_t>(offset, 0);
@@ -249,7 +249,7 @@ Values import_meshgrid(Importer& importer) {
   }
   return results;
 }
-// Each tensor of a list under the shape that the export gives it.
+// Each tensor of a list in the shape that the export gives it.
 Values import_shapes(Importer& importer) {
   const Build b(importer);
   Values results;

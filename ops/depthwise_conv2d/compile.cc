@@ -18,7 +18,7 @@ namespace {
 
 using namespace depthwise;  // NOLINT(google-build-using-namespace)
 
-// One output per input where the compiler can prove the fast arithmetic; all else is a grouped convolution.
+// One output per input if the compiler can prove the fast arithmetic; everything else is a grouped convolution.
 ir::Value* lower_words(const Rewriter& rewriter) {
   std::vector<std::int8_t> windows;
   conv2d::words::Layer layer = conv2d::words::layer_of(rewriter, windows);

@@ -11,10 +11,10 @@ namespace cormorant::ops::depthwise {
 
 ir::Value* prepack(const Rewriter& rewriter);
 
-// The same for a variant of the caller's choice, for tests; null where it cannot compute the node.
+// The same for a variant of the caller's choice, for tests; null if it cannot compute the node.
 ir::Value* prepack_with(const Rewriter& rewriter, const Variant* forced);
 
-// Header and stream for a variant; `window` is the number of taps. None where the variant cannot compute it.
+// Header and stream for a variant; `window` is the number of taps. None if the variant cannot compute it.
 std::optional<std::vector<std::byte>> pack(const Variant& variant, conv2d::Unpacked& unpacked, std::uint32_t window,
                                            const conv2d::WeightAt& weight);
 

@@ -61,8 +61,8 @@ std::vector<ir::Value*> import_dequantize(Importer& importer) {
   return importer.node(kCanonical, std::move(args))->results;
 }
 
-// Weights of a quantized model: constants with one scale per channel. The node goes when the model's parameters are
-// adopted; only its input, which knows them then, stays.
+// Weights of a quantized model: constants with one scale per channel. The node disappears when the model's parameters
+// are adopted; only its input, which then has them, stays.
 std::vector<ir::Value*> import_dequantize_channels(Importer& importer) {
   const ir::Node& call = *importer.call;
   ir::Value* input = call.tensor("input");
@@ -93,7 +93,7 @@ std::vector<ir::Value*> import_dequantize_channels(Importer& importer) {
   return importer.node(kChannels, {{"input", input}})->results;
 }
 
-// Tensors of a quantized graph are the real numbers that their integers stand for: nothing is left to do.
+// Tensors of a quantized graph are the real numbers that their integers stand for: nothing remains to be done.
 std::vector<evaluate::Tensor> evaluate_dequantize(const ir::Node& node, const evaluate::Frame& frame) {
   return {frame.get(node.tensor("input"))};
 }

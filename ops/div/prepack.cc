@@ -3,9 +3,8 @@
 // The search for a divisor's factor (div.h says why). With the float's result q for the difference n,
 //     (2q − 1) · 2^(shift − 1) <= n · factor < (2q + 1) · 2^(shift − 1)
 // for all n up to 255 is an interval of factors. Neighbouring fractions (q + 1/2) / n with n below 256 are at least
-// 2^-17 apart, so that with 23 bits there is always an integer in it, unless float's own rounding bends a tie. Beyond
-// 256 levels everything is saturated, and only the left bound counts. Negative numbers and divisors mirror positive
-// ones.
+// 2^-17 apart, so with 23 bits there is always an integer in it, unless float's own rounding shifts a tie. Beyond 256
+// levels everything is saturated, and only the left bound counts. Negative numbers and divisors mirror positive ones.
 #include "ops/div/prepack.h"
 
 #include <algorithm>

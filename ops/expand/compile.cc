@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // aten.expand(self, size), of equal rank: dimensions of size 1 become any size. repeat and tile, which repeat larger
-// dimensions too, are expansions between views, or concatenations of the tensor with itself where that keeps its memory
+// dimensions too, are expansions between views, or concatenations of the tensor with itself if that keeps its memory
 // order.
 #include "base/diagnostic.h"
 #include "ops/expand/expand.h"
@@ -34,7 +34,7 @@ Values import_expand(Importer& importer) { return expand_to(importer, importer.c
 
 Values import_expand_as(Importer& importer) { return expand_to(importer, importer.call->tensor("other")->type.shape); }
 
-// One dimension, `times` over: 0 1 2 0 1 2.
+// One dimension, repeated `times` times: 0 1 2 0 1 2.
 ir::Value* repeat(const Mover& mover, ir::Value* value, std::size_t dim, std::int64_t times) {
   ir::Shape size = value->type.shape;
   if (times == 1) return value;
@@ -47,7 +47,8 @@ ir::Value* repeat(const Mover& mover, ir::Value* value, std::size_t dim, std::in
   }
   ir::Shape result = size;
   result[dim] *= times;
-  // Everything in front of the dimension and after it is one: three dimensions do, and one more for the repetition.
+  // Everything before the dimension and everything after it is one: three dimensions suffice, and one more for the
+  // repetition.
   std::int64_t outer = 1;
   for (std::size_t i = 0; i < dim; ++i) outer *= size[i];
   const std::int64_t inner = outer * size[dim] == 0 ? 0 : value->type.elements() / outer;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cormorant.flip_sign(self): the same numbers as uint8 where they were int8, or the other way round. No model has it:
-// passes/take_uint8.cc puts it at the program's border.
+// cormorant.flip_sign(self): int8 as the same numbers in uint8, or vice versa. No model has it: passes/take_uint8.cc
+// puts it at the program's inputs and outputs.
 #include "base/diagnostic.h"
 #include "ops/flip_sign/flip_sign.h"
 #include "ops/op.h"
@@ -13,7 +13,7 @@ constexpr std::int32_t kDistance = 128;  // of the zero points
 
 std::vector<ir::TensorType> infer(const ir::Node& node) {
   ir::TensorType type = node.tensor("self")->type;
-  // Bytes of a model's own are the numbers that they are.
+  // A model's own bytes stand for themselves.
   if (type.dtype == DType::u8 && !type.quant) type.quant = {DType::u8, 0, 255, std::nullopt, {1.0}, {0}};
   const bool is_byte = type.quant && !type.quant->per_channel() && (type.dtype == DType::i8 || type.dtype == DType::u8);
   if (!is_byte) {

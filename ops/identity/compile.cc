@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What does nothing at inference: the call's result is its input, and no node is made.
+// Operators that do nothing at inference: the call's result is its input, and no node is created.
 //
-// cormorant.reinterpret(self) is what a pass leaves where integers change their meaning and not their bits: its result
+// cormorant.reinterpret(self) is what a pass leaves where integers change their meaning but not their bits: its result
 // has other quantization parameters.
 #include <algorithm>
 
@@ -27,7 +27,7 @@ std::vector<ir::Value*> import_identity(Importer& importer) { return {input_of(i
 std::vector<ir::Value*> import_dropout(Importer& importer) {
   const ir::Node& call = *importer.call;
   if (call.has("train") && call.boolean("train") && call.number("p") != 0.0) {
-    // Nothing is left of it, which is not random at all.
+    // Everything is dropped, which is not random at all.
     if (call.number("p") == 1.0) return {Build(importer).filled(0, importer.types.at(0))};
     importer.reject("dropout in training mode", "call model.eval() before torch.export");
   }
@@ -41,7 +41,7 @@ std::vector<ir::Value*> import_native_dropout(Importer& importer) {
 // Checks that tracing left behind; the file's own types and shapes are checked elsewhere.
 std::vector<ir::Value*> import_nothing(Importer&) { return {}; }
 
-// Bits under another type, where it is the type that they have.
+// Reinterpreting bits as another type, if that is the type that they have.
 std::vector<ir::Value*> import_same_type(Importer& importer) {
   ir::Value* input = input_of(importer);
   const DType wanted = importer.types.at(0).dtype;

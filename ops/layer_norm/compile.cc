@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// aten.layer_norm(input, groups, channels, inner, weight, bias, eps, subtracts_mean), of which layer_norm.h says what
-// it computes: layer norm, group norm, instance norm and RMS norm. γ and β are lists of numbers, not tensors: they are
-// neither weights of a product nor activations, and only lowering turns them into integers.
+// aten.layer_norm(input, groups, channels, inner, weight, bias, eps, subtracts_mean): layer norm, group norm, instance
+// norm and RMS norm; layer_norm.h says what it computes. γ and β are lists of numbers, not tensors: they are neither
+// weights of a product nor activations, and only lowering turns them into integers.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -90,7 +90,7 @@ std::vector<ir::Value*> import_layer_norm(Importer& importer) {
   const Kind kind{1, count(importer.call->integers("normalized_shape")), 1};
   return {make_norm(importer, kind, importer.call->number("eps"))};
 }
-// The core forms also return mean and reciprocal deviation of each row, whose nodes go away where nothing reads them.
+// The core forms also return mean and reciprocal deviation of each row, whose nodes disappear if nothing reads them.
 std::vector<ir::Value*> with_statistics(Importer& importer, ir::Value* result, std::int64_t rows) {
   const Build b(importer);
   V input = b.tensor("input");

@@ -83,10 +83,9 @@ Range activation_range(const ir::Node& node, const ir::QuantParams& q) {
 
 bool is_prepacked(const Config& config) { return config.runtime == Runtime::cormorant && !config.target.is_any(); }
 
-// Rows of input that share each load of the weights make it a 1 × 1 convolution over as many pixels, whose kernels do
-// just that; the bytes are the same.
-// The convolution computes blocks of rows, and rows that are left over as if they were blocks: what a block costs was
-// measured, in hundredths of what a row costs here (64 inputs, 192 outputs).
+// If several rows of input share each load of the weights, this is a 1 × 1 convolution over as many pixels, whose
+// kernels do just that; the bytes are the same. The convolution computes blocks of rows, and leftover rows as if they
+// were blocks: the cost of a block was measured, in hundredths of the cost of a row here (64 inputs, 192 outputs).
 struct Block {
   std::int64_t rows, cost;
 };
@@ -111,7 +110,7 @@ bool are_smaller_in_blocks(const Rewriter& rewriter) {
   });
 }
 
-// Weights of four bits are unpacked by convolutions alone.
+// Only convolutions unpack 4-bit weights.
 bool has_nibbles(const ir::Value& weight) { return weight.type.quant && weight.type.quant->qmax <= 7; }
 
 bool is_convolution(const Rewriter& rewriter) {
@@ -130,7 +129,7 @@ ir::Value* relayout(const Rewriter& rewriter, ir::Value* value, ir::TensorType t
       ->result();
 }
 
-// The images that the linear's rows are, if a view made rows of them.
+// The images that the linear layer's rows are, if a view turned them into rows.
 ir::Value* flattened_images(const ir::Node& node) {
   const ir::Node* view = node.tensor("input")->producer;
   if (view == nullptr || view->op != "aten.view") return nullptr;
@@ -142,7 +141,7 @@ ir::Value* flattened_images(const ir::Node& node) {
 }
 
 // With 16-bit activations or 4-bit weights a linear layer is a convolution on every CPU: of one pixel, or of a window
-// that is a whole image, so that the image need not be turned.
+// that is a whole image, so that the image need not be transposed.
 ir::Value* lower_to_convolution(const Rewriter& rewriter) {
   const ir::Node& node = rewriter.node;
   ir::Value* weight = node.tensor("weight");
@@ -215,7 +214,7 @@ ir::Value* lower(const Rewriter& rewriter) {
   call.activation_min = range.low;
   call.activation_max = range.high;
 
-  // CMSIS-NN's MVE form wants the sums ready made and ignores the bias; its other forms do the opposite.
+  // CMSIS-NN's MVE form needs precomputed sums and ignores the bias; its other forms do the opposite.
   if (!rewriter.config.target.is_any() && rewriter.config.target.isa == Isa::mve) {
     const std::vector<std::int32_t> sums = folded_bias(*weight, bias, -input_q.zero_point());
     call.kernel_sum.value = rewriter.constant(

@@ -95,10 +95,10 @@ bool fits_pairs(const Layer& layer) {
   return true;
 }
 
-// Whether the sum of B fits its bits in all pairs if it is taken every `part` blocks of inputs.
+// Whether the sum of B fits its bits in all pairs if it is separated every `part` blocks of inputs.
 bool fits_parts(const Layer& layer, std::uint32_t part) {
   const std::uint32_t grouped = layer.outputs / 4 * 4;
-  const std::uint32_t blocks = layer.inputs / 4;  // what is left of the inputs goes with the last part
+  const std::uint32_t blocks = layer.inputs / 4;  // the remaining inputs go with the last part
   for (std::uint32_t n = 1; n < grouped; n += 2) {
     for (std::uint32_t first = 0; first < std::max(blocks, 1U); first += part) {
       const std::uint32_t end = first + part >= blocks ? layer.inputs : 4 * (first + part);
@@ -110,7 +110,7 @@ bool fits_parts(const Layer& layer, std::uint32_t part) {
   return true;
 }
 
-// As few parts as do; 0 is one.
+// As few parts as suffice; 0 means one.
 std::uint16_t part_of(const Layer& layer) {
   const std::uint32_t blocks = layer.inputs / 4;
   std::uint32_t part = blocks;
@@ -125,8 +125,8 @@ Layout choose_layout(const Layer& layer, const Target& target) {
     case Isa::scalar:
       return Layout::scalar;
     case Isa::dsp:
-      // With 16-bit weights there are fewer instructions but no fewer cycles: a load of four words takes five.
-      // Two weights of −128 next to each other are worth twice the flash to few layers, and none that we quantize.
+      // With 16-bit weights there are fewer instructions but no fewer cycles: a load of four words takes five. Two
+      // adjacent weights of −128 are worth twice the flash to few layers, and to none that we quantize.
       if (!fits_pairs(layer)) return target.optimize == Optimize::size ? Layout::rows : Layout::dsp_wide;
       return Layout::dsp_pairs;
     case Isa::mve:
@@ -135,7 +135,7 @@ Layout choose_layout(const Layer& layer, const Target& target) {
   return Layout::scalar;
 }
 
-// The byte that stands for a weight.
+// The byte that represents a weight.
 std::uint8_t stored_weight(const Layer& layer, const PackedGeometry& geometry, std::uint32_t output,
                            std::uint32_t input) {
   const PackedGeometry::Place place = geometry.place(output);
@@ -167,7 +167,7 @@ std::vector<std::uint8_t> pack(const Layer& layer, Layout layout) {
       }
     }
   }
-  // What fills a group computes nothing, by a shift that all kernels take.
+  // Padding of a group computes nothing, with a shift that all kernels accept.
   for (std::uint32_t n = layer.outputs; n < geometry.groups() * geometry.group(); ++n) {
     packed[geometry.shift_offset(geometry.place(n))] = static_cast<std::uint8_t>(-1);
   }

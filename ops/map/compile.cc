@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Nodes are the program's operators already: aten.eq.Tensor_out(self, other), aten.where.self_out(condition, self,
-// other) … What makes them of PyTorch's forms is in ops/decompose.
+// other) … ops/decompose creates them from PyTorch's forms.
 #include <algorithm>
 #include <cmath>
 #include <unordered_map>
@@ -28,8 +28,7 @@ bool is_where(const ir::Node& node) {
   return node.op == "aten.where.self_out" || node.op == graph_name(names::cormorant_where_int8);
 }
 
-// Chosen integers are what they were if both sides have the same scale. What stands for "nothing" (−∞) has no place
-// among them.
+// Selected integers keep their meaning if both sides have the same scale. A placeholder (−∞) has no integer among them.
 QuantRule quantize(const ir::Node& node) {
   constexpr float kLargest = 1e4F;
   if (!is_where(node)) {
@@ -61,7 +60,7 @@ std::vector<ir::TensorType> infer(const ir::Node& node) {
   }
   DType dtype = node.inputs().back()->type.dtype;
   if (gives_truth(node.op)) dtype = DType::boolean;
-  if (node.op == "cormorant.convert.any") dtype = node.result()->type.dtype;  // which the node is there for
+  if (node.op == "cormorant.convert.any") dtype = node.result()->type.dtype;  // the purpose of the node
   return {{dtype, std::move(shape), {}, chooses_integers ? node.result()->type.quant : std::nullopt}};
 }
 

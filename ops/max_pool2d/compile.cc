@@ -104,7 +104,7 @@ ir::Value* lower(const Rewriter& rewriter) {
     reject(node, "max pooling cannot change the quantization parameters",
            "quantize the model so that input and output of the pooling share them");
   }
-  // Where the windows fit without a rest, the mode means nothing.
+  // If the windows fit without a remainder, the mode does not matter.
   const bool ceil_mode = node.boolean("ceil_mode") && pooled_shape(node, true) != pooled_shape(node, false);
   if (rewriter.config.runtime == Runtime::executorch) require_executorch_can(node, ceil_mode);
   const auto integer = [&](const char* name, std::int32_t fallback) {

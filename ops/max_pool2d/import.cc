@@ -9,7 +9,7 @@ namespace {
 
 using Dims = std::vector<std::int64_t>;
 
-// What the pooling is called with, per dimension of the window: one or two.
+// The pooling's arguments, per dimension of the window: one or two.
 struct Pooling {
   Dims kernel, stride, padding, dilation;
   bool ceil_mode = false;
@@ -62,7 +62,7 @@ std::vector<ir::Value*> import_pool_with_indices(Importer& importer) {
   return {make_max_pool(importer, kDimensions, pooling), places};
 }
 
-// There is no kernel for volumes: the windows' elements side by side.
+// There is no kernel for volumes: the windows' elements are put next to each other.
 template <bool kWithIndices>
 std::vector<ir::Value*> import_volume(Importer& importer) {
   const Build b(importer);
@@ -73,7 +73,7 @@ std::vector<ir::Value*> import_volume(Importer& importer) {
   return results;
 }
 
-// Where the sizes divide, windows of equal size.
+// If the sizes divide evenly, windows have equal size.
 template <std::size_t kDimensions>
 std::vector<ir::Value*> import_adaptive(Importer& importer) {
   const Build b(importer);

@@ -118,7 +118,7 @@ ir::Value* lower(const Rewriter& rewriter) {
       ->result();
 }
 
-// Runs are copied in order, to places ever further after their sources: in the end by all borders except those after
+// Runs are copied in order, to positions ever further after their sources: in the end by all borders except those after
 // the last run. An input that begins that far after the output is read before it is overwritten.
 std::optional<std::uint64_t> overlap(const ir::Node& node, std::string_view argument) {
   if (argument != "input" || !node.has("pre_pad") || node.result()->type.dtype != DType::i8) return std::nullopt;

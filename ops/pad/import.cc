@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Every padding, one step after the other: what is negative is cut away first; a border of one value is aten.pad; a
-// border made of the tensor itself (reflect, replicate, circular) is cut out of it and concatenated, dimension by
-// dimension.
+// Every padding, step by step: negative borders are cropped first; a border of one value is aten.pad; a border made of
+// the tensor itself (reflect, replicate, circular) is sliced from it and concatenated, dimension by dimension.
 #include "ops/pad/import.h"
 
 #include <algorithm>
@@ -41,7 +40,7 @@ std::int64_t size_of_dim(const ir::Value* value, std::int64_t dim) {
   return value->type.shape[static_cast<std::size_t>(dim)];
 }
 
-// Cuts away what the borders have below zero, and leaves the others.
+// Crops negative borders, and leaves the others.
 ir::Value* crop(const Importer& importer, ir::Value* value, std::vector<Border>& borders) {
   for (Border& border : borders) {
     const std::int64_t size = size_of_dim(value, border.dim);
@@ -71,8 +70,8 @@ ir::Value* constant_node(Importer& importer, ir::Value* value, const std::vector
   return importer.node("aten.pad", {{"self", value}, {"pad", std::move(pad)}, {"value", fill}}, {type})->result();
 }
 
-// Kernels support four dimensions. With more, each padded one is handled separately, with all in front of it and all
-// after it as one dimension.
+// Kernels support four dimensions. With more, each padded one is handled separately, with everything before it and
+// everything after it as one dimension.
 ir::Value* constant_pad(Importer& importer, ir::Value* value, const std::vector<Border>& borders, double fill) {
   if (value->type.rank() <= kPadRank) return constant_node(importer, value, borders, fill);
   for (const Border& border : borders) {
@@ -92,7 +91,7 @@ ir::Value* constant_pad(Importer& importer, ir::Value* value, const std::vector<
 
 enum class Mode : std::uint8_t { reflect, replicate, circular };
 
-// The border's own tensor of `count` places in front of the dimension (or after it); null for none.
+// The border of `count` entries before the dimension (or after it), as a tensor; null for none.
 ir::Value* border_tensor(const Mover& mover, ir::Value* value, std::int64_t dim, std::int64_t count, bool behind,
                          Mode mode) {
   if (count == 0) return nullptr;
@@ -118,7 +117,7 @@ ir::Value* border_tensor(const Mover& mover, ir::Value* value, std::int64_t dim,
 ir::Value* pad_with_itself(const Importer& importer, ir::Value* value, std::vector<Border> borders, Mode mode) {
   std::vector<Border> wider = borders;
   if (mode == Mode::replicate) {
-    // An edge is repeated even if it is cut off by the other side: this is cropped at the end.
+    // An edge is repeated even if the other side crops it: the result is cropped at the end.
     for (Border& border : wider)
       border = {border.dim, std::max<std::int64_t>(border.before, 0), std::max<std::int64_t>(border.after, 0)};
   } else {

@@ -5,7 +5,7 @@
 
 namespace cormorant::ops {
 
-// The specification: sizes and pads in memory order. An element whose place is in the input is copied.
+// The specification: sizes and pads in memory order. An element whose position is in the input is copied.
 struct PadGeometry {
   std::int32_t sizes[kPadRank];
   std::int32_t pre[kPadRank];

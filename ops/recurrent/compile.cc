@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // aten.recurrent: one recurrent layer in one direction. input [steps, batch, inputs], h and c [batch, units] (none:
-// zeros), weights as PyTorch has them; results are h of all steps [steps, batch, units] and what the next sequence
-// would begin with beside it [batch, units]: c of an LSTM, else h.
+// zeros), weights as in PyTorch; results are h of all steps [steps, batch, units] and the other state that the next
+// sequence would begin with [batch, units]: c of an LSTM, else h.
 #include <cmath>
 
 #include "base/checked64.h"
@@ -60,7 +60,7 @@ std::vector<ir::TensorType> infer(const ir::Node& node) {
 
 float sigmoid(float x) { return 1 / (1 + std::exp(-x)); }
 
-// One row of the batch: from its sums to what is kept, and h.
+// One row of the batch: from its sums to the kept state, and h.
 float next_h(Kind kind, const float* x, const float* h, std::size_t units, float& kept) {
   const auto sum = [&](std::size_t gate) { return x[gate * units] + h[gate * units]; };
   if (kind == Kind::lstm) {
@@ -117,7 +117,7 @@ QuantRule quantize(const ir::Node& node) {
   return rule;
 }
 
-// For runtimes that have no kernel of it.
+// For runtimes without a kernel for it.
 std::vector<ir::Value*> write_out(const Rewriter& rewriter) {
   const ir::Node& node = rewriter.node;
   const Kind kind = *kind_of(node);
@@ -134,7 +134,7 @@ std::vector<ir::Value*> write_out(const Rewriter& rewriter) {
   return {states, kind == Kind::lstm ? last.c : last.h};
 }
 
-// A state's new contents may be made in its own memory: a kernel reads each row of it before it writes one.
+// A state's new contents may be computed in its own memory: a kernel reads each row of it before it writes one.
 bool in_place(const ir::Node&, std::string_view argument) { return argument == "h" || argument == "c"; }
 
 std::int64_t macs(const ir::Node& node) {

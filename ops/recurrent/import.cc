@@ -22,8 +22,8 @@ bool holds_at_most_one(const ir::Value& value) {
          std::ranges::all_of(value.data.as<float>(), [](float v) { return std::abs(v) <= 1; });
 }
 
-// Whether a state cannot leave ±1: what a recurrent layer or a bounded function has made, or a state that begins so.
-// What is given from outside is what was returned there.
+// Whether a state cannot leave ±1: the result of a recurrent layer or a bounded function, or a state that begins so.
+// What the caller passes in is what was returned to it.
 bool is_bounded(const ir::Value& value) {
   constexpr std::string_view kMovers[] = {"aten.view", "aten.slice", "aten.permute", "aten.cat", "aten.expand"};
   constexpr std::string_view kBounded[] = {"aten.recurrent", "aten.tanh", "aten.sigmoid", "aten.softmax"};
@@ -73,7 +73,8 @@ class Layer {
                                            {"backwards", backwards}},
                                           {ir::float_type({steps, batch, units}), ir::float_type({batch, units})});
     ir::Value* states = node->results.at(0);
-    // h as what computes on reads it; a recurrence goes on with the second result (quantizer/recurrence.h).
+    // Readers that compute with h take the first result; a recurrence continues with the second
+    // (quantizer/recurrence.h).
     const std::int64_t last = backwards ? 0 : steps - 1;
     return {states,
             {mover_.view(mover_.slice(states, 0, last, last + 1), {batch, units}),

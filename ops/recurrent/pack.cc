@@ -17,7 +17,7 @@ namespace {
       {.problem = std::move(problem), .advice = std::move(advice), .node = node.name, .source = node.location.text()});
 }
 
-// One row of the matrix: weights of a part of [input | h], and what the sum begins with.
+// One row of the matrix: weights of a part of [input | h], and the sum's initial value.
 struct PackedRow {
   std::vector<std::int8_t> weights;
   std::int32_t bias = 0;
@@ -55,7 +55,7 @@ class Matrix {
     return row;
   }
 
-  // What sums must be shifted left by, so that every factor is below 1; after all rows.
+  // How far sums must be shifted left so that every factor is below 1; after all rows.
   [[nodiscard]] std::uint8_t left(double largest_factor) const {
     std::uint8_t left = 0;
     while (std::ldexp(largest_factor, -left) >= 1 - 0x1p-30) {
@@ -84,7 +84,7 @@ class Matrix {
     return quant.scales.at(quant.per_channel() ? n : 0);
   }
 
-  // Appends a row of weights; gives −zero point · Σ weights.
+  // Appends a row of weights; returns −zero point · Σ weights.
   static double append(PackedRow& row, const ir::Value& weight, std::uint32_t n, std::int32_t zero_point) {
     const auto length = static_cast<std::size_t>(weight.type.shape[1]);
     const auto from = weight.data.as<std::int8_t>().subspan(n * length, length);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Recurrent layers as the operators that they consist of: the products of all steps' inputs as one, then step by step
-// the products of the state, gates and functions. For forms that the operator here has none for, and for ExecuTorch.
+// the products of the state, gates and functions. For forms that the operator here does not support, and for
+// ExecuTorch.
 #pragma once
 
 #include <utility>

@@ -44,10 +44,10 @@ std::int64_t reduced_elements(const ir::Node& node) {
   return node.tensor("self")->type.elements() / std::max<std::int64_t>(1, infer(node).front().elements());
 }
 
-// combine(what there is, another element), from `first` on; `shape` has 1 along what is reduced.
+// combine(result so far, another element), from `first` on; `shape` has 1 along reduced dimensions.
 template <class Combine>
 std::vector<double> reduced(const evaluate::Tensor& input, const ir::Shape& shape, double first, Combine combine) {
-  // The output's strides, 0 along what is reduced.
+  // The output's strides, 0 along reduced dimensions.
   std::vector<std::size_t> strides(shape.size(), 0);
   std::size_t elements = 1;
   for (std::size_t i = shape.size(); i-- > 0;) {
@@ -173,7 +173,7 @@ QuantRule quantize(const ir::Node& node) {
   if (node.op == kMoving) return {.output = QuantRule::Reject{"a moving mean is made of integers"}, .weights = {}};
   QuantRule rule{.output = QuantRule::Share{}, .weights = {}};
   if (is_mean(node)) rule.output = QuantRule::Observe{};
-  // Sums of 16-bit activations must fit 31 bits; the smallest is made by a table of int8.
+  // Sums of 16-bit activations must fit 31 bits; the smallest is computed with an int8 table.
   if (node.op != "aten.amin" && reduced_elements(node) <= 1 << 16) rule.precisions = precisions::w8a8_w8a16();
   return rule;
 }
@@ -288,7 +288,7 @@ ir::Value* lower_mean(const Rewriter& rewriter) {
   return emit(left, factor, mean_variant(rewriter.config.target));
 }
 
-// The table operator's table for −1 − x, which turns the order of the integers round.
+// The table operator's table for −1 − x, which reverses the order of the integers.
 ir::Value* reversed(const Rewriter& rewriter, ir::Value* value) {
   std::array<std::int8_t, 256> table{};
   for (std::size_t i = 0; i < table.size(); ++i) table[i] = static_cast<std::int8_t>(127 - static_cast<int>(i));
@@ -332,7 +332,7 @@ std::vector<evaluate::Tensor> evaluate_any(const ir::Node& node, const evaluate:
   return node.op == kMoving ? evaluate_moving(node, frame) : evaluate_reduce(node, frame);
 }
 
-// What is kept is written where it was: one part, and the sums.
+// What is kept is written in its own memory: one part, and the sums.
 bool in_place(const ir::Node&, std::string_view argument) { return argument == "past" || argument == "sums"; }
 
 bool channelwise(const ir::Node& node) {

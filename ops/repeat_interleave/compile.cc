@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// aten.repeat_interleave(self, repeats), one number per dimension: also what upsampling to the nearest pixel by whole
-// factors is.
+// aten.repeat_interleave(self, repeats), one number per dimension: also upsampling to the nearest pixel by whole
+// factors.
 #include <algorithm>
 
 #include "base/diagnostic.h"
@@ -32,7 +32,7 @@ Values import_repeat_interleave(Importer& importer) {
   return {mover.repeat_interleave(self, std::move(all))};
 }
 
-// By a factor that is not whole: each dimension's places are known now. In floats, as PyTorch computes them.
+// By a factor that is not whole: each dimension's indices are known now. In floats, as PyTorch computes them.
 Values nearest(Importer& importer, ir::Value* self) {
   const Build b(importer);
   const bool exact = b.call().op.find("exact") != std::string::npos;
@@ -56,7 +56,7 @@ Values nearest(Importer& importer, ir::Value* self) {
   return {b.finish(self)};
 }
 
-// The exported result says the size. Where a scale factor was given, PyTorch samples by it and not by the sizes' ratio.
+// The exported result gives the size. If a scale factor was given, PyTorch samples by it and not by the sizes' ratio.
 template <std::size_t kDims>
 Values import_upsample(Importer& importer) {
   const ir::Node& call = *importer.call;

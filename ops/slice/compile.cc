@@ -67,7 +67,7 @@ std::optional<std::uint64_t> stretch(const ir::Node& node) {
   return size == 0 ? 0 : static_cast<std::uint64_t>(start * (type.bytes() / size));
 }
 
-// Rows are copied in order, each from where it goes to or from after that.
+// Rows are copied in order, each from its destination or from after it.
 std::optional<std::uint64_t> overlap(const ir::Node& node, std::string_view argument) {
   if (argument != "self" || !node.has("step") || node.integer("step") != 1) return std::nullopt;
   return 0;

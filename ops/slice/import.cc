@@ -10,7 +10,7 @@ namespace {
 
 using Values = std::vector<ir::Value*>;
 
-// One dimension of the tensor that a call takes apart.
+// One dimension of the tensor that a call splits.
 struct Axis {
   Importer& importer;
   ir::Value* self;
@@ -24,13 +24,13 @@ struct Axis {
   [[nodiscard]] ir::Value* slice(std::int64_t start, std::int64_t end, std::int64_t step = 1) const {
     return Mover(importer).slice(self, dim, start, std::max(start, end), step);
   }
-  // One place, without the dimension.
+  // One entry, without the dimension.
   [[nodiscard]] ir::Value* select(std::int64_t at) const {
     ir::Shape shape = self->type.shape;
     shape.erase(shape.begin() + dim);
     return Mover(importer).view(slice(at, at + 1), std::move(shape));
   }
-  // Pieces that end at these places; the last reaches to the end of the dimension.
+  // Pieces that end at these positions; the last extends to the end of the dimension.
   [[nodiscard]] Values pieces(const Dims& ends) const {
     Values made;
     std::int64_t start = 0;
@@ -42,7 +42,7 @@ struct Axis {
   }
 };
 
-// A number of pieces that the export names, not one that only an argument claims.
+// A number of pieces that the export confirms, not one that only an argument claims.
 void require_pieces(const Axis& axis, std::int64_t count) {
   constexpr std::int64_t kFew = 64;
   if (count > kFew && count > std::ranges::ssize(axis.importer.types)) {
@@ -161,7 +161,7 @@ Values import_directed_split(Importer& importer) {
              : sections(axis, call.integer("sections"));
 }
 
-// What leaves one end comes in at the other.
+// Entries that leave at one end come back at the other.
 Values import_roll(Importer& importer) {
   const ir::Node& call = *importer.call;
   const Mover mover(importer);

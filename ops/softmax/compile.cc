@@ -108,13 +108,13 @@ QuantRule quantize(const ir::Node& node) {
       {.problem = std::move(problem), .advice = std::move(advice), .node = node.name, .source = node.location.text()});
 }
 
-// Stored differences to fixed-point exponents, and the difference below which an exponential is nothing.
+// From stored differences to fixed-point exponents, and the difference below which an exponential counts as zero.
 struct Exponents {
   Multiplier multiplier;
   std::int64_t diff_min;
 };
 Exponents exponents_of(const ir::QuantParams& input) {
-  // The largest factor makes every difference but 0 vanish, the smallest makes all exponents 0: both as they should.
+  // The largest factor makes every difference but 0 vanish, the smallest makes all exponents 0: both as intended.
   constexpr int kFractionBits = 31 - kInputIntegerBits;
   const double factor = std::clamp(std::ldexp(input.scale(), kFractionBits), 0.5, std::ldexp(1.0, 31) - 1);
   const Multiplier m = quantize_multiplier(factor);
@@ -137,8 +137,7 @@ ir::Value* emit_softmax(const Rewriter& rewriter, ir::Value* input, std::int64_t
   return rewriter.emit(call, std::move(type), names::cortex_m_softmax_out)->result();
 }
 
-// ExecuTorch's kernel takes rows that are consecutive: the dimension is moved after the others, and the rest is seen as
-// one.
+// ExecuTorch's kernel needs contiguous rows: the dimension is moved after the others, and the rest is treated as one.
 ir::Value* emit_for_executorch(const Rewriter& rewriter) {
   const ir::Node& node = rewriter.node;
   const auto add = [&](const char* op, std::vector<ir::NamedArgument> args, ir::TensorType type, ir::Shape shape) {
@@ -268,7 +267,7 @@ ir::Value* prepack(const Rewriter& rewriter) {
       ->result();
 }
 
-// A row's values are read for the last time just before the same places are written.
+// A row's values are read for the last time just before the same positions are written.
 bool in_place(const ir::Node& /*node*/, std::string_view argument) { return argument == "input" || argument == "self"; }
 
 }  // namespace

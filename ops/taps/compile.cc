@@ -55,7 +55,7 @@ QuantRule quantize(const ir::Node& node) {
   return {.output = QuantRule::Share{}, .weights = {}};
 }
 
-// Rounded so that they still add up to 1 and each is off by less than a step, also where thousands share it.
+// Rounded so that they still add up to 1 and each is off by less than a step, even if thousands share it.
 std::vector<std::int16_t> integer_weights(const ir::Node& node) {
   const std::vector<float> real = weights_of(node);
   const auto taps = static_cast<std::size_t>(node.tensor("weights")->type.shape[1]);

@@ -67,7 +67,7 @@ std::vector<ir::Value*> import_matrix_transpose(Importer& importer) {
   return make_permute(importer, std::move(dims));
 }
 
-// movedim puts the named dimensions where it says; the others fill the remaining places in their order.
+// movedim moves the named dimensions to where it says; the others fill the remaining positions in their order.
 std::vector<ir::Value*> import_movedim(Importer& importer) {
   const ir::Node& call = *importer.call;
   const auto list = [&](const char* name) {

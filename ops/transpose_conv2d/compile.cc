@@ -2,7 +2,7 @@
 //
 // aten.conv_transpose2d -> cortex_m.quantized_transpose_conv2d. The canonical node is aten.conv_transpose2d(input,
 // weight, bias, stride, padding, output_padding, groups, dilation), lists of two; weights are [inputs, outputs /
-// groups, height, width]. ExecuTorch's kernel knows neither groups nor dilation: for it the weights are filled up with
+// groups, height, width]. ExecuTorch's kernel supports neither groups nor dilation: for it the weights are padded with
 // zeros.
 #include <algorithm>
 
@@ -28,7 +28,7 @@ using namespace transpose_conv2d;  // NOLINT(google-build-using-namespace)
       {.problem = std::move(problem), .advice = std::move(advice), .node = node.name, .source = node.location.text()});
 }
 
-// What is convolved: the input's pixels stride apart, and as many zeros around them as the kernel reaches.
+// The plane that is convolved: the input's pixels stride apart, with as many zeros around them as the kernel covers.
 ir::TensorType plane_type(const ir::Shape& in, const ir::Shape& out, const ir::Shape& weight,
                           const std::vector<std::int64_t>& dilation) {
   const auto size = [&](std::size_t i) {
@@ -77,7 +77,7 @@ std::vector<ir::TensorType> infer(const ir::Node& node) {
   return {ir::float_type(std::move(out))};
 }
 
-// A convolution of the input with stride − 1 zeros between its pixels, the kernel turned around.
+// A convolution of the input with stride − 1 zeros between its pixels, and the kernel reversed.
 std::vector<evaluate::Tensor> evaluate_transposed(const ir::Node& node, const evaluate::Frame& frame) {
   const evaluate::Tensor& input = frame.get(node.tensor("input"));
   const evaluate::Tensor& weight = frame.get(node.tensor("weight"));
@@ -88,7 +88,7 @@ std::vector<evaluate::Tensor> evaluate_transposed(const ir::Node& node, const ev
   const ir::Shape& in = input.shape;
   const ir::Shape out = infer(node).front().shape;
   const std::int64_t kernel[] = {weight.shape[2], weight.shape[3]};
-  // The first pixel is `before` from the border of the plane that is convolved without padding.
+  // The first pixel is `before` from the edge of the plane that is convolved without padding.
   std::int64_t before[2];
   for (std::size_t i = 0; i < 2; ++i) before[i] = dilation[i] * (kernel[i] - 1) - padding[i];
   const ir::TensorType zeros = plane_type(in, out, weight.shape, dilation);
@@ -140,7 +140,7 @@ QuantRule quantize(const ir::Node& node) {
     return {.output = QuantRule::Reject{"one of its dimensions is too large for the int8 kernels"}, .weights = {}};
   }
   QuantRule rule;
-  // Dimension 1 is the output channels only where there is one group.
+  // Dimension 1 is the output channels only if there is one group.
   std::optional<std::int32_t> axis;
   if (node.integer("groups") == 1) axis = 1;
   rule.weights.push_back({.argument = "weight", .axis = axis, .is_bias = false});
@@ -151,8 +151,7 @@ QuantRule quantize(const ir::Node& node) {
 
 using Ints = std::vector<std::int64_t>;
 
-// OHWI of the weights: [O, kh, kw, I / groups], or with zeros for what other groups and the gaps of a dilation would
-// be.
+// The weights as OHWI: [O, kh, kw, I / groups], or with zeros for other groups and for the gaps of a dilation.
 struct Weights {
   std::vector<std::int8_t> elements;
   ir::Shape shape;
@@ -181,10 +180,10 @@ Weights ohwi_weights(const conv2d::Lowered& lowered, std::int64_t groups, const 
   return w;
 }
 
-// Zeros around the weights with which CMSIS-NN's transposed convolution is right. With up to 16 input channels, or a
-// stride above 2, it adds up in a ring of rows: that needs a padding in whole strides, no more rows of padding than
-// there are, and columns only as far as the last tap reaches. Else it turns the weights and convolves, which needs a
-// padding smaller than the kernel. Row k of the weights goes to row k + top, so that the padding grows by as much.
+// Zeros around the weights that make CMSIS-NN's transposed convolution correct. With up to 16 input channels, or a
+// stride above 2, it accumulates in a ring of rows: that needs a padding in whole strides, no more rows of padding than
+// there are, and columns only as far as the last tap extends. Else it reverses the weights and convolves, which needs a
+// padding smaller than the kernel. Row k of the weights goes to row k + top, so the padding grows by as much.
 struct Border {
   std::int64_t top = 0, bottom = 0, left = 0, right = 0;
 };

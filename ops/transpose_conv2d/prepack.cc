@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Input i and tap k add to the output at i · stride + k · dilation − padding. So an output y sees tap k exactly if
-// (y + padding − k · dilation) is a multiple of the stride, and then from the input at the quotient. All outputs with
-// the same remainder of (y + padding) see the same taps, and one further on they see the next input.
+// Input i and tap k add to the output at i · stride + k · dilation − padding. So an output y sees tap k exactly if (y +
+// padding − k · dilation) is a multiple of the stride, namely from the input at the quotient. All outputs with the same
+// remainder of (y + padding) see the same taps, and each next one sees the next input.
 #include "ops/transpose_conv2d/prepack.h"
 
 #include <algorithm>
@@ -33,7 +33,7 @@ struct Packer {
   Kernel kernel;
   std::int64_t scratch = 0;
 
-  // Phase, header and stream; none where the kernels cannot compute it.
+  // Phase, header and stream; none if the kernels cannot compute it.
   std::optional<std::vector<std::byte>> pack(const PhaseTaps& rows, const PhaseTaps& columns) {
     const ir::Node& node = rewriter.node;
     const auto height = static_cast<std::int64_t>(rows.taps.size());
@@ -91,7 +91,7 @@ PhaseTaps phase_taps(std::int64_t phase, std::int64_t out, std::int64_t kernel, 
   }
   t.dilation = t.taps.size() == 1 ? 1 : dilation / std::gcd(dilation, stride);
   t.pad = furthest - input;
-  // Where padding has cut so much off that the first window begins inside the input, it begins earlier with nothing.
+  // If padding has cut off so much that the first window begins inside the input, it is extended backwards with zeros.
   for (; t.pad < 0; t.pad += t.dilation) t.taps.insert(t.taps.begin(), std::nullopt);
   return t;
 }

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// aten.index_copy(self, dim, index, source): self, whose entries at the places of the index are those of source.
-// Updates at known places and shifts are concatenations of slices until passes/update_states.cc sees that they become a
-// state.
+// aten.index_copy(self, dim, index, source): self with its entries at the index replaced by those of source. Updates at
+// known positions and shifts are concatenations of slices until passes/update_states.cc sees that they become a state.
 #include "ops/evaluate_planned.h"
 #include "ops/movement.h"
 #include "ops/references.h"

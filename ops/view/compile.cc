@@ -24,7 +24,7 @@ std::vector<ir::Value*> make_view(Importer& importer, Dims size) {
 // The exported result's shape says it all: -1 is resolved, dimensions are squeezed, flattened or split.
 std::vector<ir::Value*> import_view(Importer& importer) { return make_view(importer, importer.types.at(0).shape); }
 
-// Pixels between channels and space. Dimensions in front of the channels are one here, so that six are enough.
+// Pixels between channels and space. Dimensions before the channels are merged into one, so that six are enough.
 struct Image {
   std::int64_t batch = 1;
   std::int64_t channels, height, width;

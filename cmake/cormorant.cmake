@@ -4,8 +4,7 @@ find_package(fmt REQUIRED)
 find_package(Threads REQUIRED)
 
 # Loops over whole tensors are worth optimising even where everything else is built to be debugged; of the sanitizers
-# only the address sanitizer stays, since checking every sum and product would alone take ten minutes of the tests'
-# time.
+# only the address sanitizer stays, since checking every sum and product would by itself use up the tests' ten minutes.
 function(cormorant_hot)
   cormorant_optimize("-O2;-fno-sanitize=undefined" ${ARGN})
 endfunction()

@@ -39,8 +39,8 @@ struct Judged {
   std::optional<double> error;
 };
 
-// `real` is the float graph whose groups annotate() gives the candidates, `yardstick` one that computes the same. The
-// first candidate is kept unless another is clearly better; with few samples nothing is clear.
+// Candidates have one set of parameters per group of annotate(`real`), the float graph; `yardstick` computes the same.
+// The first candidate is kept unless another is clearly better; with few samples nothing is clear.
 [[nodiscard]] Judged quantize_with_best(const ir::Graph& real, const ir::Graph& yardstick,
                                         const std::vector<Parameters>& candidates, const Split& samples,
                                         const QuantizeOptions& options);

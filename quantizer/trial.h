@@ -36,8 +36,8 @@ class Yardstick {
 // probabilities are all but certain; their error is that of the few others, and chance decides which these are.
 [[nodiscard]] ir::Value* read_by_softmax(const ir::Value* output);
 
-// `real` is the float graph whose groups annotate() gives the candidates. The first candidate is kept unless another is
-// clearly better; large networks are not tried: they get the first.
+// Candidates have one set of parameters per group of annotate(`real`), the float graph. The first candidate is kept
+// unless another is clearly better; large networks are not tried: they get the first.
 [[nodiscard]] Trial quantize_with_best(const ir::Graph& real, const std::vector<Parameters>& candidates,
                                        const Samples& samples, const QuantizeOptions& options);
 

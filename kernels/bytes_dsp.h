@@ -22,7 +22,7 @@ inline std::uint32_t max_bytes(std::uint32_t a, std::uint32_t b) {
   std::uint32_t unused;
   asm("ssub8 %[unused], %[a], %[b]\n"
       "sel %[a], %[a], %[b]\n"
-      : [a] "+r"(a), [unused] "=&r"(unused)
+      : [a] "+&r"(a), [unused] "=&r"(unused)
       : [b] "r"(b)
       : "cc");
   return a;
@@ -32,7 +32,7 @@ inline std::uint32_t min_bytes(std::uint32_t a, std::uint32_t b) {
   std::uint32_t unused;
   asm("ssub8 %[unused], %[a], %[b]\n"
       "sel %[a], %[b], %[a]\n"
-      : [a] "+r"(a), [unused] "=&r"(unused)
+      : [a] "+&r"(a), [unused] "=&r"(unused)
       : [b] "r"(b)
       : "cc");
   return a;

@@ -17,7 +17,7 @@ void clamp_bytes_dsp(std::int8_t* at, std::uint32_t count, std::int32_t min, std
         "sel %0, %0, %2\n"
         "ssub8 %1, %3, %0\n"
         "sel %0, %0, %3"
-        : "+r"(word), "=&r"(unused)
+        : "+&r"(word), "=&r"(unused)
         : "r"(low), "r"(high));
     __builtin_memcpy(at, &word, sizeof word);
   }

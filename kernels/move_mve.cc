@@ -15,7 +15,7 @@ void copy_bytes_mve(std::int8_t* to, const std::int8_t* from, std::uint32_t coun
       "vstrb.8 q0, [%[to]], #16\n"
       "letp lr, 1b\n"
       "2:\n"
-      : [to] "+r"(to), [from] "+r"(from)
+      : [to] "+&r"(to), [from] "+&r"(from)
       : [count] "r"(count)
       : "q0", "lr", "memory");
 }
@@ -27,7 +27,7 @@ void fill_bytes_mve(std::int8_t* to, std::int8_t value, std::uint32_t count) {
       "1: vstrb.8 q0, [%[to]], #16\n"
       "letp lr, 1b\n"
       "2:\n"
-      : [to] "+r"(to)
+      : [to] "+&r"(to)
       : [count] "r"(count), [value] "r"(value)
       : "q0", "lr", "memory");
 }

@@ -24,7 +24,7 @@ struct Scatter {
         "add %[to], %[stride]\n"
         "letp lr, 1b\n"
         "2:\n"
-        : [to] "+r"(to), [from] "+r"(from)
+        : [to] "+&r"(to), [from] "+&r"(from)
         : [offsets] "w"(offsets), [stride] "r"(16 * step), [count] "r"(count)
         : "q0", "lr", "memory");
   }
@@ -37,7 +37,7 @@ struct Scatter {
         "add %[to], %[stride]\n"
         "letp lr, 1b\n"
         "2:\n"
-        : [to] "+r"(to), [from] "+l"(from)
+        : [to] "+&r"(to), [from] "+&l"(from)
         : [offsets] "w"(offsets), [stride] "r"(8 * step), [count] "r"(count)
         : "q0", "lr", "memory");
   }
@@ -50,7 +50,7 @@ struct Scatter {
         "add %[to], %[stride]\n"
         "letp lr, 1b\n"
         "2:\n"
-        : [to] "+r"(to), [from] "+l"(from)
+        : [to] "+&r"(to), [from] "+&l"(from)
         : [offsets] "w"(offsets), [stride] "r"(4 * step), [count] "r"(count)
         : "q0", "lr", "memory");
   }
@@ -67,7 +67,7 @@ struct Gather {
         "vstrb.8 q0, [%[to]], #16\n"
         "letp lr, 1b\n"
         "2:\n"
-        : [to] "+r"(to), [from] "+r"(from)
+        : [to] "+&r"(to), [from] "+&r"(from)
         : [offsets] "w"(offsets), [stride] "r"(16 * step), [count] "r"(count)
         : "q0", "lr", "memory");
   }
@@ -80,7 +80,7 @@ struct Gather {
         "vstrb.16 q0, [%[to]], #8\n"
         "letp lr, 1b\n"
         "2:\n"
-        : [to] "+l"(to), [from] "+r"(from)
+        : [to] "+&l"(to), [from] "+&r"(from)
         : [offsets] "w"(offsets), [stride] "r"(8 * step), [count] "r"(count)
         : "q0", "lr", "memory");
   }
@@ -93,7 +93,7 @@ struct Gather {
         "vstrb.32 q0, [%[to]], #4\n"
         "letp lr, 1b\n"
         "2:\n"
-        : [to] "+l"(to), [from] "+r"(from)
+        : [to] "+&l"(to), [from] "+&r"(from)
         : [offsets] "w"(offsets), [stride] "r"(4 * step), [count] "r"(count)
         : "q0", "lr", "memory");
   }
@@ -144,7 +144,7 @@ inline std::int8_t* transpose_four(std::int8_t* to, std::uint32_t step, const st
       "vstrw.32 q3, [%[to], %q[places]]\n"
       "add %[to], %[ahead]\n"
       "le lr, 1b\n"
-      : [to] "+r"(to), [first] "+r"(from), [second] "+r"(second), [third] "+r"(third), [fourth] "+r"(fourth)
+      : [to] "+&r"(to), [first] "+&r"(from), [second] "+&r"(second), [third] "+&r"(third), [fourth] "+&r"(fourth)
       : [blocks] "r"(blocks), [step] "r"(step), [ahead] "r"(13 * step), [places] "w"(places)
       : "q0", "q1", "q2", "q3", "q4", "lr", "memory");
   return to;

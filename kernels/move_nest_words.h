@@ -116,8 +116,8 @@ inline void transpose_blocks(std::int8_t* to, std::int32_t row_step, const std::
       "add %[to], %[to], %[rs], lsl #2\n"
       "subs %[blocks], #1\n"
       "bne 1b\n"
-      : [to] "+r"(to), [from] "+r"(from), [blocks] "+r"(blocks), [a] "=&r"(a), [b] "=&r"(b), [c] "=&r"(c), [d] "=&r"(d),
-        [ab] "=&r"(ab), [t] "=&r"(t)
+      : [to] "+&r"(to), [from] "+&r"(from), [blocks] "+&r"(blocks), [a] "=&r"(a), [b] "=&r"(b), [c] "=&r"(c),
+        [d] "=&r"(d), [ab] "=&r"(ab), [t] "=&r"(t)
       : [cs] "r"(column_step), [rs] "r"(row_step), [even] "r"(0x00FF00FF)
       : "cc", "memory");
 }

@@ -21,7 +21,7 @@ void copy_rows_mve(std::int8_t* to, const std::int8_t* from, const RowCopy& rows
         "add %[to], %[to_step]\n"
         "le lr, 1b\n"
         "2:\n"
-        : [to] "+r"(to), [from] "+r"(from)
+        : [to] "+&r"(to), [from] "+&r"(from)
         : [rows] "r"(rows.rows), [bytes] "r"(rows.bytes), [to_step] "r"(rows.to_step), [from_step] "r"(rows.from_step)
         : CORMORANT_VPR "q0", "lr", "memory");
     return;

@@ -48,8 +48,8 @@ struct Four {
       "vadd.f32 %q[c], %q[c], %q[t]\n"
       "vadd.f32 %q[d], %q[d], %q[u]\n"
       "le lr, 1b\n"
-      : [a] "+w"(s.a), [b] "+w"(s.b), [c] "+w"(s.c), [d] "+w"(s.d), [in] "=&w"(in), [t] "=&w"(t), [u] "=&w"(u),
-        [x] "+r"(x), [w] "+r"(w), [w0] "=&r"(w0), [w1] "=&r"(w1), [w2] "=&r"(w2), [w3] "=&r"(w3)
+      : [a] "+&w"(s.a), [b] "+&w"(s.b), [c] "+&w"(s.c), [d] "+&w"(s.d), [in] "=&w"(in), [t] "=&w"(t), [u] "=&w"(u),
+        [x] "+&r"(x), [w] "+&r"(w), [w0] "=&r"(w0), [w1] "=&r"(w1), [w2] "=&r"(w2), [w3] "=&r"(w3)
       : [taps] "r"(step.taps), [xs] "r"(step.x), [ws] "r"(step.weight), [o1] "r"(step.output), [o3] "r"(step.thrice)
       : "lr", "memory");
 }
@@ -82,8 +82,8 @@ struct Four {
       "add %[x], %[x], %[xs]\n"
       "add %[w], %[w], %[ws]\n"
       "le lr, 1b\n"
-      : [a] "+w"(s.a), [b] "+w"(s.b), [c] "+w"(s.c), [d] "+w"(s.d), [in] "=&w"(in), [t] "=&w"(t), [at] "+w"(at),
-        [x] "+r"(x), [w] "+r"(w), [w0] "=&r"(w0), [w1] "=&r"(w1)
+      : [a] "+&w"(s.a), [b] "+&w"(s.b), [c] "+&w"(s.c), [d] "+&w"(s.d), [in] "=&w"(in), [t] "=&w"(t), [at] "+&w"(at),
+        [x] "+&r"(x), [w] "+&r"(w), [w0] "=&r"(w0), [w1] "=&r"(w1)
       : [size] "w"(size), [taps] "r"(step.taps), [xs] "r"(step.x), [cs] "r"(step.column), [ws] "r"(step.weight),
         [o1] "r"(step.output), [o3] "r"(step.thrice)
       : CORMORANT_VPR "lr", "memory");
@@ -118,8 +118,8 @@ struct Four {
       "add %[w], %[w], %[ws]\n"
       "vadd.f32 %q[d], %q[d], %q[u]\n"
       "le lr, 1b\n"
-      : [a] "+w"(s.a), [b] "+w"(s.b), [c] "+w"(s.c), [d] "+w"(s.d), [in] "=&w"(in), [t] "=&w"(t), [u] "=&w"(u),
-        [x] "+r"(x), [w] "+r"(w), [w0] "+r"(w0)
+      : [a] "+&w"(s.a), [b] "+&w"(s.b), [c] "+&w"(s.c), [d] "+&w"(s.d), [in] "=&w"(in), [t] "=&w"(t), [u] "=&w"(u),
+        [x] "+&r"(x), [w] "+&r"(w), [w0] "+&r"(w0)
       : [xs] "r"(step.x - 3 * step.in_output), [ws] "r"(step.weight), [o1] "r"(step.output), [o3] "r"(step.thrice),
         [io] "r"(step.in_output)
       : "lr", "memory");
@@ -158,8 +158,8 @@ struct Four {
       "add %[x], %[x], %[xs]\n"
       "add %[w], %[w], %[ws]\n"
       "le lr, 1b\n"
-      : [a] "+w"(s.a), [b] "+w"(s.b), [c] "+w"(s.c), [d] "+w"(s.d), [in] "=&w"(in), [at] "+w"(at), [x] "+r"(x),
-        [w] "+r"(w), [w0] "+r"(w0)
+      : [a] "+&w"(s.a), [b] "+&w"(s.b), [c] "+&w"(s.c), [d] "+&w"(s.d), [in] "=&w"(in), [at] "+&w"(at), [x] "+&r"(x),
+        [w] "+&r"(w), [w0] "+&r"(w0)
       : [size] "w"(size), [xs] "r"(step.x - 3 * step.in_output), [cs] "r"(step.column), [ws] "r"(step.weight),
         [o1] "r"(step.output), [o3] "r"(step.thrice), [io] "r"(step.in_output)
       : CORMORANT_VPR "lr", "memory");
@@ -188,8 +188,8 @@ struct Four {
       "add %[w], %[w], %[ws]\n"
       "vadd.f32 %q[d], %q[d], %q[t]\n"
       "le lr, 1b\n"
-      : [a] "+w"(s.a), [b] "+w"(s.b), [c] "+w"(s.c), [d] "+w"(s.d), [p] "=&w"(p), [q] "=&w"(q), [r] "=&w"(r),
-        [t] "=&w"(t), [x] "+r"(x), [w] "+r"(w), [w0] "=&r"(w0)
+      : [a] "+&w"(s.a), [b] "+&w"(s.b), [c] "+&w"(s.c), [d] "+&w"(s.d), [p] "=&w"(p), [q] "=&w"(q), [r] "=&w"(r),
+        [t] "=&w"(t), [x] "+&r"(x), [w] "+&r"(w), [w0] "=&r"(w0)
       : [taps] "r"(step.taps), [xs] "r"(step.x), [ws] "r"(step.weight)
       : "lr", "memory");
 }
@@ -209,7 +209,7 @@ struct Four {
       "add %[x], %[x], %[xs]\n"
       "add %[w], %[w], %[ws]\n"
       "le lr, 1b\n"
-      : [s] "+w"(s), [in] "=&w"(in), [at] "+w"(at), [x] "+r"(x), [w] "+r"(w), [w0] "=&r"(w0)
+      : [s] "+&w"(s), [in] "=&w"(in), [at] "+&w"(at), [x] "+&r"(x), [w] "+&r"(w), [w0] "=&r"(w0)
       : [size] "w"(size), [taps] "r"(step.taps), [xs] "r"(step.x), [cs] "r"(step.column), [ws] "r"(step.weight)
       : CORMORANT_VPR "lr", "memory");
 }

@@ -37,7 +37,7 @@ void max_of_fours(const Window& w, std::int32_t low, std::int32_t high) {
       "add %[to], %[back]\n"
       "subs %[windows], #1\n"
       "bne 3b\n"
-      : [a] "+r"(a), [b] "=&r"(b), [c] "=&r"(c), [d] "=&r"(d), [to] "+r"(to), [windows] "+r"(windows)
+      : [a] "+&r"(a), [b] "=&r"(b), [c] "=&r"(c), [d] "=&r"(d), [to] "+&r"(to), [windows] "+&r"(windows)
       : [channels] "r"(w.channels), [low] "w"(vdupq_n_s8(static_cast<std::int8_t>(low))),
         [high] "w"(vdupq_n_s8(static_cast<std::int8_t>(high))), [across] "r"(w.column_step), [down] "r"(w.row_step),
         [ahead] "r"(w.next - whole), [back] "r"(static_cast<std::int32_t>(w.channels) - whole)
@@ -53,7 +53,7 @@ inline int8x16_t max_of_row(int8x16_t largest, const std::int8_t* tap, std::uint
       "vmax.s8 %q[largest], %q[largest], q0\n"
       "le lr, 1b\n"
       "2:\n"
-      : [tap] "+r"(tap), [largest] "+w"(largest)
+      : [tap] "+&r"(tap), [largest] "+&w"(largest)
       : [columns] "r"(columns), [step] "r"(step)
       : "q0", "lr", "memory");
   return largest;
@@ -74,7 +74,7 @@ inline std::int32_t max_of_run(std::int32_t largest, const std::int8_t* tap, std
       "vmaxv.s8 %[largest], q0\n"
       "letp lr, 1b\n"
       "2:\n"
-      : [tap] "+r"(tap), [largest] "+r"(largest)
+      : [tap] "+&r"(tap), [largest] "+&r"(largest)
       : [count] "r"(count)
       : "q0", "lr", "memory");
   return static_cast<std::int8_t>(largest);

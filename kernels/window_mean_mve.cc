@@ -24,7 +24,7 @@ inline const std::int8_t* add_taps(const std::int8_t* tap, std::uint32_t count, 
       "add %[tap], %[step]\n"
       "vadd.i16 %q[high], %q[high], q1\n"
       "le lr, 1b\n"
-      : [tap] "+l"(tap), [low] "+w"(low), [high] "+w"(high)
+      : [tap] "+&l"(tap), [low] "+&w"(low), [high] "+&w"(high)
       : [count] "r"(count), [step] "r"(step)
       : "q0", "q1", "lr", "memory");
   return tap;
@@ -37,7 +37,7 @@ inline std::int32_t sum_of_run(std::int32_t sum, const std::int8_t* tap, std::ui
       "vaddva.s8 %[sum], q0\n"
       "letp lr, 1b\n"
       "2:\n"
-      : [tap] "+r"(tap), [sum] "+Te"(sum)
+      : [tap] "+&r"(tap), [sum] "+&Te"(sum)
       : [count] "r"(count)
       : "q0", "lr", "memory");
   return sum;
@@ -79,7 +79,7 @@ inline int16x8_t means(int32x4_t even, int32x4_t odd, const Scale& scale) {
       "vmax.s16 %q[result], %q[result], %q[low]\n"
       "vmin.s16 %q[result], %q[result], %q[high]\n"
       "vadd.i16 %q[result], %q[result], %[zero_point]\n"
-      : [even] "+w"(even), [odd] "+w"(odd), [result] "=&w"(result)
+      : [even] "+&w"(even), [odd] "+&w"(odd), [result] "=&w"(result)
       : [offset] "r"(scale.offset), [left] "r"(scale.left), [multiplier] "r"(scale.multiplier),
         [right] "r"(scale.right), [low] "w"(scale.low), [high] "w"(scale.high), [zero_point] "r"(scale.zero_point)
       : "q0", "q1");
@@ -132,7 +132,7 @@ inline void put_means(int16x8_t low, int16x8_t high, const Scale& scale, std::in
       "vadd.i16 %q[b], %q[b], %[zero_point]\n"
       "vstrb.16 %q[a], [%[out]]\n"
       "vstrb.16 %q[b], [%[out], #8]\n"
-      : [low] "+w"(low), [high] "+w"(high), [a] "=&w"(a), [b] "=&w"(b)
+      : [low] "+&w"(low), [high] "+&w"(high), [a] "=&w"(a), [b] "=&w"(b)
       : [left] "r"(scale.left), [multiplier] "r"(scale.multiplier), [right] "r"(scale.right), [lowest] "w"(scale.low),
         [highest] "w"(scale.high), [zero_point] "r"(scale.zero_point), [out] "l"(out)
       : "q0", "q1", "memory");

@@ -29,7 +29,7 @@ void look_up(const ActivationPlan& p) {
         "strb %[byte], [%[to_odd], %[i]]\n"
         "adds %[i], #2\n"
         "bne 1b\n"
-        : [i] "+l"(i), [byte] "=&l"(byte)
+        : [i] "+&l"(i), [byte] "=&l"(byte)
         : [from] "l"(from), [from_odd] "l"(from + 1), [to] "l"(to), [to_odd] "l"(to + 1), [zero] "l"(p.zero)
         : "cc", "memory");
   }

@@ -37,7 +37,7 @@ inline const std::int8_t* add_pixels(const std::int8_t* from, std::uint32_t pixe
       "add %[from], %[step]\n"
       "vadd.i16 %q[high], %q[high], q1\n"
       "le lr, 1b\n"
-      : [from] "+l"(from), [low] "+w"(low), [high] "+w"(high)
+      : [from] "+&l"(from), [low] "+&w"(low), [high] "+&w"(high)
       : [pixels] "r"(pixels), [step] "r"(step)
       : "q0", "q1", "lr", "memory");
   return from;

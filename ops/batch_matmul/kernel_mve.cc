@@ -177,7 +177,7 @@ void execute(const void* raw) {
             "vmladava.s8 %[sum], q0, q1\n\t"
             "vaddva.s8 %[others], q1\n\t"
             "letp lr, 1b"
-            : [sum] "+Te"(sum), [others] "+Te"(others), [x] "+r"(x), [y] "+r"(y)
+            : [sum] "+&Te"(sum), [others] "+&Te"(others), [x] "+&r"(x), [y] "+&r"(y)
             : [count] "r"(inner)
             : "q0", "q1", "lr", "memory");
         const std::int32_t level = requantize(sum + p.lhs_offset * others, p.multiplier, p.shift) + p.output_offset;

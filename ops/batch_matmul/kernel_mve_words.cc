@@ -18,7 +18,7 @@ std::int16_t product(const WordsPlan& p, const std::int16_t* lhs, const std::int
       "vldrh.u16 q1, [%[rhs]], #16\n\t"
       "vmlaldava.s16 %Q[sum], %R[sum], q0, q1\n\t"
       "letp lr, 1b"
-      : [sum] "+r"(sum), [lhs] "+r"(lhs), [rhs] "+r"(rhs)
+      : [sum] "+&r"(sum), [lhs] "+&r"(lhs), [rhs] "+&r"(rhs)
       : [count] "r"(p.size.inner)
       : "q0", "q1", "lr", "memory");
   return rescaled_word(sum, p.multiplier, p.shift);
@@ -41,8 +41,8 @@ void four_products(const WordsPlan& p, const std::int16_t* lhs, const std::int16
       "vmlaldava.s16 %Q[c], %R[c], q1, q2\n\t"
       "vmlaldava.s16 %Q[d], %R[d], q1, q3\n\t"
       "letp lr, 1b"
-      : [a] "+r"(a), [b] "+r"(b), [c] "+r"(c), [d] "+r"(d), [lhs] "+r"(lhs), [lhs1] "+r"(lhs1), [rhs] "+r"(rhs),
-        [rhs1] "+r"(rhs1)
+      : [a] "+&r"(a), [b] "+&r"(b), [c] "+&r"(c), [d] "+&r"(d), [lhs] "+&r"(lhs), [lhs1] "+&r"(lhs1), [rhs] "+&r"(rhs),
+        [rhs1] "+&r"(rhs1)
       : [count] "r"(p.size.inner)
       : "q0", "q1", "q2", "q3", "lr", "memory");
   out[0] = rescaled_word(a, p.multiplier, p.shift);

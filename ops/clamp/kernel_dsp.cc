@@ -14,7 +14,7 @@ inline std::uint32_t clamp_word(std::uint32_t bytes, std::uint32_t low, std::uin
       "sel %[bytes], %[bytes], %[low]\n"
       "ssub8 %[unused], %[bytes], %[high]\n"
       "sel %[bytes], %[high], %[bytes]\n"
-      : [bytes] "+r"(bytes), [unused] "=&r"(unused)
+      : [bytes] "+&r"(bytes), [unused] "=&r"(unused)
       : [low] "r"(low), [high] "r"(high)
       : "cc");
   return bytes;

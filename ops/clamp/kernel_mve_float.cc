@@ -19,7 +19,7 @@ struct Bounds {
         "vdupt.32 %q[x], %[low]\n"
         "vpt.f32 gt, %q[x], %[high]\n"
         "vdupt.32 %q[x], %[high]\n"
-        : [x] "+w"(x)
+        : [x] "+&w"(x)
         : [lows] "w"(lows), [low] "r"(low), [high] "r"(high)
         : CORMORANT_VPR "cc");
     return x;

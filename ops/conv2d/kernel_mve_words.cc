@@ -87,7 +87,7 @@ void unpack_vectors(std::uint8_t* to, const std::uint8_t* from, std::uint32_t by
         "vst20.32 {q0, q1}, [%[to]]\n"
         "vst21.32 {q0, q1}, [%[to]]!\n"
         "le lr, 1b\n"
-        : [to] "+r"(to), [from] "+r"(from)
+        : [to] "+&r"(to), [from] "+&r"(from)
         : [vectors] "r"(vectors)
         : "q0", "q1", "lr", "memory");
   }

@@ -146,7 +146,7 @@ void copy_rows(std::int8_t* to, const std::int8_t* from, std::uint32_t rows, std
       "add %[from], %[from], %[skip]\n"
       "subs %[rows], %[rows], #1\n"
       "bne 1b\n"
-      : [to] "+r"(to), [from] "+r"(from), [rows] "+r"(rows)
+      : [to] "+&r"(to), [from] "+&r"(from), [rows] "+&r"(rows)
       : [count] "r"(count), [over] "r"(vectors - count), [skip] "r"(stride - vectors)
       : "q0", "lr", "cc", "memory");
 }

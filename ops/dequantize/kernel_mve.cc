@@ -29,7 +29,7 @@ void dequantize_i8(Operands o) {
       "vstrw.32 q0, [%[output]], #16\n"
       "letp lr, 1b\n"
       "2:\n"
-      : [input] "+l"(o.input), [output] "+r"(o.output)
+      : [input] "+&l"(o.input), [output] "+&r"(o.output)
       : [count] "r"(o.count), [zero_point] "r"(o.zero_point), [scale] "r"(o.scale)
       : "q0", "lr", "memory");
 }
@@ -44,7 +44,7 @@ void dequantize_i16(Operands o) {
       "vstrw.32 q0, [%[output]], #16\n"
       "letp lr, 1b\n"
       "2:\n"
-      : [input] "+l"(o.input), [output] "+r"(o.output)
+      : [input] "+&l"(o.input), [output] "+&r"(o.output)
       : [count] "r"(o.count), [zero_point] "r"(o.zero_point), [scale] "r"(o.scale)
       : "q0", "lr", "memory");
 }

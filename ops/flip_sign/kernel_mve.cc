@@ -18,7 +18,7 @@ void execute(const void* plan) {
       "vstrb.8 q0, [%[to]], #16\n"
       "letp lr, 1b\n"
       "2:\n"
-      : [to] "+r"(to), [from] "+r"(from)
+      : [to] "+&r"(to), [from] "+&r"(from)
       : [count] "r"(p.count), [sign] "r"(0x80)
       : "q0", "q1", "lr", "memory");
 }

@@ -13,7 +13,7 @@ Sums statistics(const std::int8_t* row, std::uint32_t size) {
       "vmladava.s8 %[squares], q0, q0\n\t"
       "vaddva.s8 %[sum], q0\n\t"
       "letp lr, 1b"
-      : [squares] "+Te"(sums.squares), [sum] "+Te"(sums.sum), [row] "+r"(row)
+      : [squares] "+&Te"(sums.squares), [sum] "+&Te"(sums.sum), [row] "+&r"(row)
       : [count] "r"(size)
       : "q0", "lr", "memory");
   return sums;

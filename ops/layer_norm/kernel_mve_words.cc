@@ -13,7 +13,7 @@ WordsSums statistics(const std::int16_t* row, std::uint32_t size) {
       "vmlaldava.s16 %Q[squares], %R[squares], q0, q0\n\t"
       "vaddva.s16 %[sum], q0\n\t"
       "letp lr, 1b"
-      : [squares] "+r"(sums.squares), [sum] "+Te"(sums.sum), [row] "+r"(row)
+      : [squares] "+&r"(sums.squares), [sum] "+&Te"(sums.sum), [row] "+&r"(row)
       : [count] "r"(size)
       : "q0", "lr", "memory");
   return sums;

@@ -40,7 +40,7 @@ namespace cormorant::ops::layer_norm {
         "vldrw.u32 q1, [%[beta]], #16\n\t"                                                                             \
         "vadd.i32 q0, q0, q1\n\t"                                                                                      \
         CORMORANT_NORM_RESULT(STORE)                                                                                   \
-        : [in] "+l"(in), [out] "+l"(out), [gamma] "+r"(gamma), [beta] "+r"(beta)                                       \
+        : [in] "+&l"(in), [out] "+&l"(out), [gamma] "+&r"(gamma), [beta] "+&r"(beta)                                       \
         : [size] "r"(size), [mean] "r"(row.mean), [root] "r"(row.root), [left] "w"(vdupq_n_s32(row.left)),             \
           [shift] "w"(vdupq_n_s32(-shift)), [count] "r"(count)                                                         \
         : "q0", "q1", "lr", "memory");                                                                                 \
@@ -54,7 +54,7 @@ namespace cormorant::ops::layer_norm {
         "vqrdmulh.s32 q0, q0, %[gamma]\n\t"                                                                            \
         "vadd.i32 q0, q0, %[beta]\n\t"                                                                                 \
         CORMORANT_NORM_RESULT(STORE)                                                                                   \
-        : [in] "+l"(in), [out] "+l"(out)                                                                               \
+        : [in] "+&l"(in), [out] "+&l"(out)                                                                               \
         : [size] "r"(size), [mean] "r"(row.mean), [root] "r"(row.root), [left] "w"(vdupq_n_s32(row.left)),             \
           [shift] "w"(vdupq_n_s32(-shift)), [count] "r"(count), [gamma] "r"(gamma), [beta] "r"(beta)                   \
         : "q0", "lr", "memory");                                                                                       \

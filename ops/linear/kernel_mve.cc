@@ -178,7 +178,7 @@ inline std::int32_t dot(std::int32_t sum, const std::int8_t* x, const std::int8_
       "vldrb.u8 q1, [%[w]], #16\n\t"
       "vmladava.s8 %[sum], q0, q1\n\t"
       "letp lr, 1b"
-      : [sum] "+Te"(sum), [x] "+r"(x), [w] "+r"(w)
+      : [sum] "+&Te"(sum), [x] "+&r"(x), [w] "+&r"(w)
       : [count] "r"(count)
       : "q0", "q1", "lr", "memory");
   return sum;
@@ -196,7 +196,7 @@ inline std::int32_t dot(std::int32_t sum, const std::int8_t* x, const std::int8_
       "vmladava.s8 %[sum], q0, q1\n\t"
       "vaddva.s8 %[weights], q1\n\t"
       "letp lr, 1b"
-      : [sum] "+Te"(sum), [weights] "+Te"(weights), [x] "+r"(x), [w] "+r"(w)
+      : [sum] "+&Te"(sum), [weights] "+&Te"(weights), [x] "+&r"(x), [w] "+&r"(w)
       : [count] "r"(count)
       : "q0", "q1", "lr", "memory");
   return sum + weights * offset;
@@ -280,8 +280,8 @@ struct FourRows {
         "vmladava.s8 %[d], q2, %q[factor]\n\t"
         "vmladava.s8 %[d], q0, q2\n\t"
         "letp lr, 1b"
-        : [a] "+Te"(a), [b] "+Te"(b), [c] "+Te"(c), [d] "+Te"(d), [x] "+r"(from), [w0] "+r"(w0), [w1] "+r"(w1),
-          [w2] "+r"(w2), [w3] "+r"(w3)
+        : [a] "+&Te"(a), [b] "+&Te"(b), [c] "+&Te"(c), [d] "+&Te"(d), [x] "+&r"(from), [w0] "+&r"(w0), [w1] "+&r"(w1),
+          [w2] "+&r"(w2), [w3] "+&r"(w3)
         : [count] "r"(inputs), [flipped] "w"(flipped), [factor] "w"(factor)
         : "q0", "q1", "q2", "lr", "memory");
     const int32x4_t all = {a, b, c, d};

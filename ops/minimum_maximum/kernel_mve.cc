@@ -20,7 +20,7 @@ namespace {
                  "vstrb.8 q0, [%[out]], #16\n\t"                                                                  \
                  "letp lr, 1b\n"                                                                                  \
                  "2:"                                                                                             \
-                 : [self] "+r"(self), [other] "+r"(other), [out] "+r"(out)                                        \
+                 : [self] "+&r"(self), [other] "+&r"(other), [out] "+&r"(out)                                        \
                  : [count] "r"(static_cast<const Plan*>(plan)->tensors.count)                                     \
                  : "q0", "q1", "lr", "memory");                                                                   \
   }                                                                                                               \
@@ -32,7 +32,7 @@ namespace {
                  "vstrb.8 q0, [%[out]], #16\n\t"                                                                  \
                  "letp lr, 1b\n"                                                                                  \
                  "2:"                                                                                             \
-                 : [self] "+r"(self), [out] "+r"(out)                                                             \
+                 : [self] "+&r"(self), [out] "+&r"(out)                                                             \
                  : [count] "r"(static_cast<const Plan*>(plan)->tensors.count), [other] "r"(std::int32_t{*other})  \
                  : "q0", "q1", "lr", "memory");                                                                   \
   }                                                                                                               \

@@ -68,7 +68,7 @@ void multiply(const void* plan, const std::int8_t* self, const std::int8_t* othe
                "sub %[other], %[other], %[turns], lsl #3\n\t"
                "subs %[rows], %[rows], #1\n\t"
                "bne 1b"
-               : [self] "+l"(self), [other] "+l"(other), [out] "+l"(out), [rows] "+r"(rows)
+               : [self] "+&l"(self), [other] "+&l"(other), [out] "+&l"(out), [rows] "+&r"(rows)
                : [turns] "r"(p.tensors.count / 8), [left] "l"(p.tensors.count % 8),
                  [self_offset] "r"(-p.self_zero_point),
                  [other_offset] "r"(-p.other_zero_point), [multiplier] "r"(p.multiplier),
@@ -94,7 +94,7 @@ void multiply_one(const void* plan, const std::int8_t* self, const std::int8_t* 
                "vpst\n\t"
                "vstrbt.16 q1, [%[out]]\n"
                "3:"
-               : [self] "+l"(self), [out] "+l"(out)
+               : [self] "+&l"(self), [out] "+&l"(out)
                : [turns] "r"(p.tensors.count / 8), [left] "l"(p.tensors.count % 8),
                  [self_offset] "r"(-p.self_zero_point), [other] "r"(*other - p.other_zero_point),
                  [multiplier] "r"(p.multiplier), [right] "r"(std::int32_t{p.shift}),
@@ -119,7 +119,7 @@ void clamp_output(const Plan& p) {
                "vstrb.8 q0, [%[out]], #16\n\t"
                "letp lr, 1b\n"
                "2:"
-               : [out] "+r"(out)
+               : [out] "+&r"(out)
                : [count] "r"(elements_of(p.tensors)), [low] "r"(std::int32_t{p.activation_min}),
                  [high] "r"(std::int32_t{p.activation_max})
                : "q0", "q1", "q2", "lr", "memory");

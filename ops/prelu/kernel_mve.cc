@@ -30,7 +30,7 @@ namespace {
                "vstrb.32 q1, [%[out]], #4\n\t"                                                                 \
                "letp lr, 1b\n"                                                                                 \
                "2:"                                                                                            \
-               : [input] "+l"(input), [factors] "+r"(factors), [out] "+l"(out)                                 \
+               : [input] "+&l"(input), [factors] "+&r"(factors), [out] "+&l"(out)                                 \
                : [input_offset] "r"(-std::int32_t{p.input_zero_point}), [positive] "r"(p.positive_factor),     \
                  [offset] "r"(p.offset), [shift] "r"(-std::int32_t{p.shift}),                                  \
                  [low] "r"(std::int32_t{p.activation_min}), [high] "r"(std::int32_t{p.activation_max}),        \

@@ -69,7 +69,7 @@ void quantize_blocks(const QuantizePlan& p, std::uint32_t blocks) {
       "vmin.s8 q0, q0, q7\n"
       "vstrb.8 q0, [%[output]], #16\n"
       "le lr, 1b\n"
-      : [input] "+r"(input), [output] "+r"(output)
+      : [input] "+&r"(input), [output] "+&r"(output)
       : [blocks] "r"(blocks), [inverse_scale] "r"(inverse_scale), [zero_point] "r"(p.zero_point), [low] "r"(p.low),
         [high] "r"(p.high)
       : "q0", "q1", "q2", "q3", "q4", "q5", "q6", "q7", "lr", "memory");

@@ -185,7 +185,7 @@ struct Mve {
         "vldrb.u8 q0, [%[from]], #16\n\t"
         "vstrb.8 q0, [%[to]], #16\n\t"
         "letp lr, 1b"
-        : [to] "+r"(to), [from] "+r"(from)
+        : [to] "+&r"(to), [from] "+&r"(from)
         : [bytes] "r"(bytes)
         : "q0", "lr", "memory");
   }

@@ -23,7 +23,7 @@ void rows::copy<Loops::mve>(std::byte* to, const std::byte* from, std::uint32_t 
       "vstrb.8 q3, [%[to]], #16\n"
       "le lr, 1b\n"
       "2:\n"
-      : [to] "+r"(to), [from] "+r"(from)
+      : [to] "+&r"(to), [from] "+&r"(from)
       : [blocks] "r"(blocks)
       : "q0", "q1", "q2", "q3", "lr", "memory");
   const std::uint32_t rest = bytes % 64;

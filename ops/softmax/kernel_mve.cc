@@ -196,7 +196,7 @@ inline std::uint32_t sum_by_table(const TablePlan& p, const std::int8_t* row, ui
       "vrshr.s32 q1, q1, #12\n\t"
       "vaddva.s32 %[sum], q1\n\t"
       "letp lr, 1b"
-      : [sum] "+Te"(sum), [row] "+l"(row)
+      : [sum] "+&Te"(sum), [row] "+&l"(row)
       : [table] "r"(p.exponentials), [count] "r"(p.row_size), [largest] "w"(largest), [byte] "w"(vdupq_n_u32(255))
       : "q0", "q1", "lr", "memory");
   return static_cast<std::uint32_t>(sum);
@@ -214,7 +214,7 @@ inline void normalize_by_table(const TablePlan& p, const std::int8_t* row, std::
       "vmin.s32 q1, q1, %q[top]\n\t"
       "vstrb.32 q1, [%[out]], #4\n\t"
       "letp lr, 1b"
-      : [row] "+l"(row), [out] "+l"(out)
+      : [row] "+&l"(row), [out] "+&l"(out)
       : [table] "r"(p.exponentials), [count] "r"(p.row_size), [largest] "w"(largest), [byte] "w"(vdupq_n_u32(255)),
         [scale] "r"(by.scale), [shift] "w"(vdupq_n_s32(-by.shift)), [zero] "r"(128), [top] "w"(vdupq_n_s32(127))
       : "q0", "q1", "lr", "memory");

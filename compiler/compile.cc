@@ -21,6 +21,11 @@ namespace {
 
 constexpr std::size_t kSamplesForBits = 16;  // random ones, where no data is given
 
+// Our own runtime on a known CPU: kernels that no other program has.
+bool is_for_one_cpu(const ops::Config& config) {
+  return config.runtime == ops::Runtime::cormorant && !config.target.is_any();
+}
+
 // A batch norm or a relu becomes part of the convolution before it; alone it cannot be treated differently.
 void warn_of_absorbed_layers(const ir::Graph& graph, Context& context) {
   for (const quantizer::LayerSettings& layer : context.options.layers) {
@@ -162,7 +167,11 @@ void count_macs(const ir::Graph& graph, Facts& facts) {
   }
 }
 
-void stream_graph(ir::Graph& graph, const passes::StreamOptions& options, Context& context) {
+void stream_graph(ir::Graph& graph, Context& context) {
+  passes::StreamOptions options = *context.options.stream;
+  options.keeps_sums = context.options.config.runtime == ops::Runtime::cormorant;
+  count_macs(graph, context.facts);
+  context.facts.window_macs = context.facts.macs;
   const quantizer::Samples& data = context.options.calibration;
   const bool compares = options.causal && data.count != 0 && data.steps == 1;
   std::optional<ir::Graph> window;
@@ -188,7 +197,7 @@ void give_steps_macs(const ir::Graph& graph, Facts& facts) {
 void warn_of_unpacking(Facts& facts) {
   const emit::Step* largest = nullptr;
   for (const emit::Step& step : facts.steps) {
-    if (step.op.find("nibbles") == std::string::npos) continue;
+    if (!ops::computes_in(ops::graph_name(step.op), ops::Precision::w4a8)) continue;
     if (largest == nullptr || step.scratch_bytes > largest->scratch_bytes) largest = &step;
   }
   constexpr std::int64_t kMuch = 4;  // a quarter
@@ -208,22 +217,47 @@ bool wants_words(const Options& options) {
          (options.scheme == ops::Precision::w8a16 || std::ranges::any_of(options.layers, is_wide));
 }
 
-// A recurrent layer that is to have 16-bit activations: sums, products and functions of every step have kernels for
-// them. Long sequences would be too many instructions, and keep 8 bits.
-bool is_recurrence_in_words(const ir::Node& node, const Options& options) {
-  constexpr std::int64_t kMostSteps = 32;
-  if (node.op != "aten.recurrent" || node.tensor("input")->type.shape.at(0) > kMostSteps) return false;
-  const auto own = quantizer::settings_for(options.layers, node.location.module).precision;
-  return own.value_or(options.scheme) == ops::Precision::w8a16;
+void write_out_words(ir::Graph& graph, Context& context) {
+  const Options& options = context.options;
+  passes::write_out(graph, [&](const ir::Node& node) {
+    const ops::Operator* op = ops::find(node);
+    if (op == nullptr || op->writes_out_words == nullptr || !op->writes_out_words(node)) return false;
+    const auto own = quantizer::settings_for(options.layers, node.location.module).precision;
+    return own.value_or(options.scheme) == ops::Precision::w8a16;
+  });
+}
+
+void fold_normalization(ir::Graph& graph, Context& context) {
+  const auto border = context.options.rows ? passes::BorderOfMeans::avoided : passes::BorderOfMeans::allowed;
+  std::vector<std::string> notes = passes::fold_normalization(graph, border);
+  if (context.options.quantize) std::ranges::move(notes, std::back_inserter(context.facts.warnings));
+}
+
+void by_rows(ir::Graph& graph, Context& context) {
+  const Options& options = context.options;
+  if (options.rows) {
+    context.facts.rows = compute_by_rows(graph, options.config, *options.rows);
+  } else if (options.curve && is_for_one_cpu(options.config)) {
+    context.facts.rows = plans_by_rows(graph, options.config);
+  }
+}
+
+std::vector<Stage> that_apply(std::vector<Stage> stages) {
+  std::erase_if(stages, [](const Stage& stage) { return !stage.applies; });
+  return stages;
 }
 
 }  // namespace
 
 Stages default_stages(const Options& options) {
   const ops::Config config = options.config;
+  const bool is_ours = config.runtime == ops::Runtime::cormorant;
   const auto pass = [](void (*run)(ir::Graph&)) { return [run](ir::Graph& g, Context&) { run(g); }; };
   Stages stages;
-  stages.in_float = {
+  stages.in_float = that_apply({
+      {"write_out", "ExecuTorch has no kernel for recurrent layers", pass(passes::write_out), !is_ours},
+      {"write_out_words", "some operators have no kernel with 16-bit activations", write_out_words,
+       is_ours && wants_words(options)},
       {"fold_constants", "expressions of constants are constants", pass(passes::fold_constants)},
       {"merge_duplicates", "nothing is computed twice", pass(passes::merge_duplicates)},
       {"join_slices", "a slice of a concatenation is a slice of its operand", pass(passes::join_slices)},
@@ -232,58 +266,25 @@ Stages default_stages(const Options& options) {
       {"fuse_time_filter", "weights of past activations belong in one accumulator", pass(passes::fuse_time_filter)},
       {"lift_views", "one-dimensional convolutions stay in one layout", pass(passes::lift_views)},
       {"fold_crop", "outputs that are cropped are not computed", pass(passes::fold_crop)},
-      {"fold_normalization", "x / 255, minus a mean, divided by a deviation: weights and a bias",
-       [](ir::Graph& g, Context& c) {
-         const bool by_rows = c.options.rows.has_value();
-         std::vector<std::string> notes =
-             passes::fold_normalization(g, by_rows ? passes::BorderOfMeans::avoided : passes::BorderOfMeans::allowed);
-         if (c.options.quantize) std::ranges::move(notes, std::back_inserter(c.facts.warnings));
-       }},
+      {"fold_normalization", "x / 255, minus a mean, divided by a deviation: weights and a bias", fold_normalization},
       {"fold_batch_norm", "a batch norm costs nothing as part of the weights", pass(passes::fold_batch_norm)},
       {"fold_pad", "a convolution can pad its own input", pass(passes::fold_pad)},
       {"fuse_hardsigmoid", "a hardsigmoid is weights, bias and a clamp", pass(passes::fuse_hardsigmoid)},
+      {"fuse_slopes", "a PReLU is a multiplier for sums below zero", fuse_slopes, is_for_one_cpu(config)},
       {"fuse_activations", "the clamped range is the one to quantize", pass(passes::fuse_activations)},
       {"keep_hardswish", "a model quantized by ExecuTorch gets ExecuTorch's bits", pass(passes::keep_hardswish)},
-  };
-  if (config.runtime == ops::Runtime::cormorant && !config.target.is_any()) {
-    const auto clamps = std::ranges::find(stages.in_float, "fuse_activations", &Stage::name);
-    stages.in_float.insert(clamps, {"fuse_slopes", "a PReLU is a multiplier for sums below zero", fuse_slopes});
-  }
-  if (config.runtime == ops::Runtime::executorch) {
-    stages.in_float.insert(stages.in_float.begin(),
-                           {"write_out", "ExecuTorch has no kernel for recurrent layers", pass(passes::write_out)});
-  }
-  if (config.runtime == ops::Runtime::cormorant && wants_words(options)) {
-    stages.in_float.insert(
-        stages.in_float.begin(),
-        {"write_out", "recurrent layers have no kernel with 16-bit activations", [](ir::Graph& g, Context& c) {
-           passes::write_out(g, [&](const ir::Node& n) { return is_recurrence_in_words(n, c.options); });
-         }});
-  }
-  stages.quantize = {
+  });
+  stages.quantize = that_apply({
       {"quantize", "ranges from calibration or from the model; weights, biases, activations become integers",
        quantize_graph},
       {"join_conversions", "from int8 to int8 is a table, not a detour through float", pass(passes::join_conversions)},
       {"fold_constants", "constants that the quantizer made", pass(passes::fold_constants)},
-  };
-  if (config.runtime == ops::Runtime::cormorant) {
-    stages.quantize.push_back(
-        {"keep_bytes", "pixels that the model takes as uint8 stay integers throughout", keep_bytes});
-  }
-  if (options.stream) {
-    stages.for_target.push_back({"stream", "results for earlier entries are kept, not recomputed",
-                                 [streamed = *options.stream, config](ir::Graph& g, Context& c) mutable {
-                                   streamed.keeps_sums = config.runtime == ops::Runtime::cormorant;
-                                   count_macs(g, c.facts);
-                                   c.facts.window_macs = c.facts.macs;
-                                   stream_graph(g, streamed, c);
-                                 }});
-  }
-  if (options.io == Io::uint8) {
-    stages.for_target.push_back(
-        {"take_uint8", "cameras give uint8, kernels compute with int8", pass(passes::take_uint8)});
-  }
-  const std::vector<Stage> for_target = {
+      {"keep_bytes", "pixels that the model takes as uint8 stay integers throughout", keep_bytes, is_ours},
+  });
+  stages.for_target = that_apply({
+      {"stream", "results for earlier entries are kept, not recomputed", stream_graph, options.stream.has_value()},
+      {"take_uint8", "cameras give uint8, kernels compute with int8", pass(passes::take_uint8),
+       options.io == Io::uint8},
       {"drop_channels", "a channel that is the same for every input is a number in a bias",
        [](ir::Graph& g, Context& c) {
          // Rows begin at word boundaries.
@@ -294,20 +295,15 @@ Stages default_stages(const Options& options) {
          count_macs(g, c.facts);
          passes::lower(g, config);
        }},
+      {"feed", "rows of the image are contiguous, as they arrive", pass(lay_out_rows),
+       options.rows && options.rows->feed},
       {"layout", "channels-last internally, a transpose only where a reader needs one",
        [config](ir::Graph& g, Context&) { passes::decide_layout(g, config); }},
       {"copy_constant_outputs", "outputs are in the arena, constants are not", pass(passes::copy_constant_outputs)},
       {"merge_duplicates", "lowering and layout may have created duplicates", pass(passes::merge_duplicates)},
       {"check", "everything left is an operator that a program can hold",
        [config](ir::Graph& g, Context&) { passes::require_program_operators(g, config); }},
-      {"rows", "a chain of layers needs a few rows of each image, not the images",
-       [config](ir::Graph& g, Context& c) {
-         if (c.options.rows) {
-           c.facts.rows = compute_by_rows(g, config, *c.options.rows);
-         } else if (c.options.curve && config.runtime == ops::Runtime::cormorant && !config.target.is_any()) {
-           c.facts.rows = plans_by_rows(g, config);
-         }
-       }},
+      {"rows", "a chain of layers needs a few rows of each image, not the images", by_rows},
       {"prepack", "constants laid out for this target's inner loops",
        [config](ir::Graph& g, Context&) { passes::prepack(g, config); }},
       {"update_states", "the part of a state that stays is not copied",
@@ -315,12 +311,7 @@ Stages default_stages(const Options& options) {
       {"place_updates", "state is written in place once its last reader is done", pass(passes::place_updates)},
       {"clean_up", "remove unused values, store equal constants once", pass(passes::clean_up)},
       // From here on, only addresses are missing.
-  };
-  stages.for_target.insert(stages.for_target.end(), for_target.begin(), for_target.end());
-  if (options.rows && options.rows->feed) {
-    const auto layout = std::ranges::find(stages.for_target, "layout", &Stage::name);
-    stages.for_target.insert(layout, {"feed", "rows of the image are contiguous, as they arrive", pass(lay_out_rows)});
-  }
+  });
   return stages;
 }
 

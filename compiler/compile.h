@@ -114,6 +114,7 @@ std::int64_t arena_bytes(const Facts& facts);
 struct Stage {
   std::string name, why;
   std::function<void(ir::Graph&, Context&)> run;
+  bool applies = true;  // to this compilation; default_stages() leaves out the others
 };
 
 // The pipeline in its segments. The results of the first two are the same for every CPU and every goal of optimization.

@@ -76,11 +76,22 @@ std::optional<Precision> parse_precision(std::string_view name) {
   return std::nullopt;
 }
 
+namespace {
+
+bool computes_in(const ListedKernel& kernel, Precision precision) {
+  return std::ranges::find(kernel.precisions, precision) != kernel.precisions.end();
+}
+
+}  // namespace
+
 bool Operator::has(Precision precision) const {
   if (precision == Precision::f32 && (lower_float != nullptr || is_alias)) return true;
-  return std::ranges::any_of(kernels, [&](const ListedKernel& kernel) {
-    return std::ranges::find(kernel.precisions, precision) != kernel.precisions.end();
-  });
+  return std::ranges::any_of(kernels, [&](const ListedKernel& kernel) { return computes_in(kernel, precision); });
+}
+
+bool computes_in(std::string_view graph_name, Precision precision) {
+  const auto found = table().listed.find(std::string(graph_name));
+  return found != table().listed.end() && computes_in(*found->second, precision);
 }
 
 bool is_alias(const ir::Node& node) {

@@ -185,6 +185,8 @@ struct Operator {
   QuantRule (*quantize)(const ir::Node&) = nullptr;
   // The same by other canonical nodes, for runtimes that have no kernel for it: one value per result. In float.
   std::vector<ir::Value*> (*write_out)(const Rewriter&) = nullptr;
+  // Whether it is also written out to get 16-bit activations, for which there is no kernel of it. Null: never.
+  bool (*writes_out_words)(const ir::Node&) = nullptr;
   // Whether a clamp after it can become part of it, as the arguments activation_min and activation_max (floats).
   bool fuses_activation = false;
   // A quantized canonical node -> cortex_m.* nodes with ExecuTorch's schemas.
@@ -227,6 +229,8 @@ const ir::Value* root(const ir::Value* value);
 
 // Whether a node computes in float: its first result is.
 bool is_float(const ir::Node& node);
+// Whether a program's operator computes in that precision.
+bool computes_in(std::string_view graph_name, Precision precision);
 // Whether a program's operator computes in float alone.
 bool wants_float(const ir::Node& node);
 

@@ -36,8 +36,8 @@ bool is_quantized(const ir::Node& node) {
 bool is_plain(const ir::Node& node) { return !is_quantized(node) && node.result()->type.dtype != DType::i8; }
 
 // A separate node after `node`, for what was fused into it.
-void add_behind(ir::Graph& graph, ir::Node& node, const char* suffix, const char* op,
-                std::vector<ir::NamedArgument> args) {
+void add_after(ir::Graph& graph, ir::Node& node, const char* suffix, const char* op,
+               std::vector<ir::NamedArgument> args) {
   const std::vector<ir::Node*> users = graph.users(node.result());
   ir::Node* added = graph.add_node(node.name + suffix, op, std::move(args), {node.result()->type}, node.location,
                                    users.empty() ? nullptr : users.front());
@@ -50,14 +50,14 @@ void unfuse_slopes(ir::Graph& graph, ir::Node& node) {
   const auto slopes = std::get<std::vector<double>>(node.get("activation_slopes"));
   node.unset("activation_slopes");
   if (slopes.size() == 1) {
-    add_behind(graph, node, "_prelu", "aten.leaky_relu", {{"self", node.result()}, {"negative_slope", slopes.front()}});
+    add_after(graph, node, "_prelu", "aten.leaky_relu", {{"self", node.result()}, {"negative_slope", slopes.front()}});
     return;
   }
   const std::vector<float> numbers(slopes.begin(), slopes.end());
   ir::Value* weight =
       graph.add_constant(node.name + "_slopes", ir::float_type({static_cast<std::int64_t>(numbers.size())}),
                          ir::Bytes::of(std::span<const float>(numbers)));
-  add_behind(graph, node, "_prelu", "aten.prelu", {{"self", node.result()}, {"weight", weight}});
+  add_after(graph, node, "_prelu", "aten.prelu", {{"self", node.result()}, {"weight", weight}});
 }
 
 // An activation that was fused into a node becomes a separate clamp again: float operators do not clamp.
@@ -68,7 +68,7 @@ void unfuse_activation(ir::Graph& graph, ir::Node& node) {
       {"self", node.result()}, {"min", bound("activation_min")}, {"max", bound("activation_max")}};
   node.unset("activation_min");
   node.unset("activation_max");
-  add_behind(graph, node, "_clamp", "aten.clamp", std::move(args));
+  add_after(graph, node, "_clamp", "aten.clamp", std::move(args));
 }
 
 }  // namespace

@@ -354,8 +354,7 @@ class Search {
     return all;
   }
 
-  // As few 16-bit tensors as `wanted` allows, with these layers in 4 bits; if it cannot be reached, as many as
-  // possible.
+  // As few 16-bit tensors as `wanted` allows, with these layers in 4 bits; none if all of them would not reach it.
   Assignment least_wide(const Assignment& narrow, double wanted) {
     const std::size_t all = widening_.size();
     const auto narrower = [&](std::size_t k) { return with_wide(narrow, all - k); };

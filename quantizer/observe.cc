@@ -156,7 +156,7 @@ class OutputJudge {
     members_.resize(proposals.size());
     for (const auto& [value, group] : annotation.group_of) members_[group].insert(value);
     for (std::size_t g = 0; g < proposals.size(); ++g) {
-      if (proposals[g].size() > 1) behind_[g] = nodes_behind(members_[g]);
+      if (proposals[g].size() > 1) behind_[g] = nodes_after(members_[g]);
     }
   }
 
@@ -190,7 +190,7 @@ class OutputJudge {
  private:
   using Members = std::unordered_set<const ir::Value*>;
 
-  [[nodiscard]] std::vector<const ir::Node*> nodes_behind(const Members& members) const {
+  [[nodiscard]] std::vector<const ir::Node*> nodes_after(const Members& members) const {
     std::unordered_set<const ir::Value*> touched(members.begin(), members.end());
     std::vector<const ir::Node*> nodes;
     for (const ir::Node& node : graph_.nodes()) {

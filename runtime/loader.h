@@ -110,7 +110,7 @@ class Loader {
  private:
   [[nodiscard]] Error find_kernel(std::uint32_t index, std::span<const Kernel* const> operators);
   [[nodiscard]] Error load_instruction(std::uint32_t index, std::span<const Kernel* const> operators);
-  [[nodiscard]] Error check_border(bool is_output);
+  [[nodiscard]] Error check_inputs_and_outputs(bool is_output);
 
   const Source& source_;
   std::span<std::byte> state_;

@@ -124,12 +124,12 @@ Error Loader::load(std::span<const Kernel* const> operators) {
     failure_.actual = static_cast<std::uint32_t>(state_.size());
     return Error::state_too_small;
   }
-  error = check_border(false);
-  return error == Error::ok ? check_border(true) : error;
+  error = check_inputs_and_outputs(false);
+  return error == Error::ok ? check_inputs_and_outputs(true) : error;
 }
 
 // Not inlined either.
-[[gnu::noinline]] Error Loader::check_border(bool is_output) {
+[[gnu::noinline]] Error Loader::check_inputs_and_outputs(bool is_output) {
   const auto values = source_.io_values(is_output);
   for (std::size_t i = 0; i < values.value().size(); ++i) {
     failure_.argument = static_cast<std::uint16_t>(i);

@@ -134,6 +134,13 @@ std::vector<ir::Value*> write_out(const Rewriter& rewriter) {
   return {states, kind == Kind::lstm ? last.c : last.h};
 }
 
+// Sums, products and functions of every step have kernels with 16-bit activations. Long sequences would be too many
+// instructions, and keep 8 bits.
+bool writes_out_words(const ir::Node& node) {
+  constexpr std::int64_t kMostSteps = 32;
+  return node.tensor("input")->type.shape.at(0) <= kMostSteps;
+}
+
 // A state's new contents may be computed in its own memory: a kernel reads each row of it before it writes one.
 bool in_place(const ir::Node&, std::string_view argument) { return argument == "h" || argument == "c"; }
 
@@ -157,6 +164,7 @@ Operator recurrent_operator() {
           .evaluate = recurrent::evaluate_recurrent,
           .quantize = recurrent::quantize,
           .write_out = recurrent::write_out,
+          .writes_out_words = recurrent::writes_out_words,
           .lower = recurrent::lower,
           .in_place = recurrent::in_place,
           .macs = recurrent::macs};

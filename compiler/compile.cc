@@ -255,6 +255,7 @@ Stages default_stages(const Options& options) {
   const auto pass = [](void (*run)(ir::Graph&)) { return [run](ir::Graph& g, Context&) { run(g); }; };
   Stages stages;
   stages.in_float = that_apply({
+      {"fuse_cells", "a cell's state keeps 16 bits inside one operator", pass(passes::fuse_cells), is_ours},
       {"write_out", "ExecuTorch has no kernel for recurrent layers", pass(passes::write_out), !is_ours},
       {"write_out_words", "some operators have no kernel with 16-bit activations", write_out_words,
        is_ours && wants_words(options)},

@@ -129,6 +129,7 @@ const std::vector<Rule>& rules() {
       {"quantizer/.*", "ir/.*|target/.*|evaluate/.*|ops/(op|multiplier)\\.h"},
       // Groups of rows are made by a pass and written by emit: both know their contract.
       {"passes/compose_words\\.cc", "ir/.*|ops/(op|transpose_conv2d/subpixel)\\.h|evaluate/tensor\\.h"},
+      {"passes/fuse_cells\\.cc", "ir/.*|ops/recurrent/import\\.h"},
       {"passes/fuse_slopes\\.cc", "ir/.*|evaluate/tensor\\.h"},
       {"passes/stream\\.cc", "ir/.*|ops/(op|reduce/reduce)\\.h"},
       {"passes/update_states\\.cc", "ir/.*|ops/(op|cat/cat|slice/slice|update/update)\\.h"},

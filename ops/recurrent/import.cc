@@ -22,19 +22,6 @@ bool holds_at_most_one(const ir::Value& value) {
          std::ranges::all_of(value.data.as<float>(), [](float v) { return std::abs(v) <= 1; });
 }
 
-// Whether a state cannot leave ±1: the result of a recurrent layer or a bounded function, or a state that begins so.
-// What the caller passes in is what was returned to it.
-bool is_bounded(const ir::Value& value) {
-  constexpr std::string_view kMovers[] = {"aten.view", "aten.slice", "aten.permute", "aten.cat", "aten.expand"};
-  constexpr std::string_view kBounded[] = {"aten.recurrent", "aten.tanh", "aten.sigmoid", "aten.softmax"};
-  if (value.kind == ir::ValueKind::constant || value.kind == ir::ValueKind::state) return holds_at_most_one(value);
-  if (value.producer == nullptr) return true;
-  const std::string& op = value.producer->op;
-  if (std::ranges::find(kBounded, op) != std::end(kBounded)) return true;
-  if (std::ranges::find(kMovers, op) == std::end(kMovers)) return false;
-  return std::ranges::all_of(value.producer->inputs(), [](const ir::Value* input) { return is_bounded(*input); });
-}
-
 bool is_zero(const ir::Value& value) {
   return value.kind == ir::ValueKind::constant && value.type.dtype == DType::f32 &&
          std::ranges::all_of(value.data.as<float>(), [](float v) { return v == 0; });
@@ -86,13 +73,14 @@ class Layer {
     const auto is_plain = [](const ir::Value* value) {
       return value == nullptr || (value->kind == ir::ValueKind::constant && value->type.dtype == DType::f32);
     };
-    const auto is_huge = [](const ir::Value* weight) {
-      return weight->type.rank() != 2 || weight->type.shape[1] > kMaxFeatures;
-    };
+    const auto is_matrix = [](const ir::Value* weight) { return weight->type.rank() == 2; };
     if (form_ == Form::rnn_relu || cell.w_hr != nullptr ||
         !std::ranges::all_of(Values{cell.w_ih, cell.w_hh, cell.b_ih, cell.b_hh}, is_plain))
       return false;
-    if (std::ranges::any_of(Values{cell.w_ih, cell.w_hh}, is_huge)) return false;
+    if (!std::ranges::all_of(Values{cell.w_ih, cell.w_hh}, is_matrix) ||
+        !fits(cell.w_ih->type.shape[1], cell.w_hh->type.shape[1])) {
+      return false;
+    }
     return form_ == Form::lstm || state.h == nullptr || is_bounded(*state.h);
   }
   ir::Value* zeros(const ir::Shape& shape) {
@@ -204,6 +192,21 @@ Values cell(Importer& importer) {
 }
 
 }  // namespace
+
+// The result of a recurrent layer or a bounded function, or a state that begins so.
+// What the caller passes in is what was returned to it.
+bool is_bounded(const ir::Value& value) {
+  constexpr std::string_view kMovers[] = {"aten.view", "aten.slice", "aten.permute", "aten.cat", "aten.expand"};
+  constexpr std::string_view kBounded[] = {"aten.recurrent", "aten.tanh", "aten.sigmoid", "aten.softmax"};
+  if (value.kind == ir::ValueKind::constant || value.kind == ir::ValueKind::state) return holds_at_most_one(value);
+  if (value.producer == nullptr) return true;
+  const std::string& op = value.producer->op;
+  if (std::ranges::find(kBounded, op) != std::end(kBounded)) return true;
+  if (std::ranges::find(kMovers, op) == std::end(kMovers)) return false;
+  return std::ranges::all_of(value.producer->inputs(), [](const ir::Value* input) { return is_bounded(*input); });
+}
+
+bool fits(std::int64_t inputs, std::int64_t units) { return inputs <= kMaxFeatures && units <= kMaxFeatures; }
 
 std::vector<AtenForm> forms() {
 #define LAYERS                                                                                        \

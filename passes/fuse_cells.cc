@@ -1,0 +1,579 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// LSTM and GRU cells that a model spells out (by hand, or because PyTorch decomposed its recurrent layer) become the
+// recurrent layer they are: one operator with the cell's state in 16 bits, where a product and a sum per step would
+// round it to 8. Steps that follow each other through a sequence become one layer over it.
+//
+// The gates' sums may come from one linear layer or several, of x and h apart or concatenated, with the gates in any
+// order; for several steps at once, too. What matters is which rows of which weights multiply what.
+#include <algorithm>
+#include <array>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "ops/recurrent/import.h"
+#include "passes/match.h"
+#include "passes/passes.h"
+
+namespace cormorant::passes {
+namespace {
+
+// Rows of a tensor whose last dimension are its columns.
+struct Rows {
+  ir::Value* of = nullptr;
+  std::int64_t first = 0;
+  friend bool operator==(const Rows&, const Rows&) = default;
+};
+
+std::int64_t columns_of(const ir::Value* value) { return value->type.shape.empty() ? 1 : value->type.shape.back(); }
+
+std::int64_t rows_of(const ir::Value* value) {
+  const std::int64_t columns = columns_of(value);
+  return columns == 0 ? 0 : value->type.elements() / columns;
+}
+
+const ir::Node* maker(const ir::Value* value, std::string_view op) {
+  return value->producer != nullptr && value->producer->op == op ? value->producer : nullptr;
+}
+
+// How many rows a slice skips; none if what it takes are not whole rows that follow each other.
+std::optional<std::int64_t> skipped_rows(const ir::Node& slice) {
+  const ir::Shape& shape = slice.tensor("self")->type.shape;
+  const auto dim = static_cast<std::size_t>(slice.integer("dim"));
+  if (slice.integer("step") != 1 || dim + 1 >= shape.size()) return std::nullopt;
+  if (std::any_of(shape.begin(), shape.begin() + slice.integer("dim"), [](std::int64_t n) { return n != 1; })) {
+    return std::nullopt;
+  }
+  std::int64_t inner = 1;
+  for (std::size_t d = dim + 1; d + 1 < shape.size(); ++d) inner *= shape[d];
+  return slice.integer("start") * inner;
+}
+
+// The same rows where they come from, past views and slices.
+Rows origin(Rows rows) {
+  for (;;) {
+    const ir::Node* node = rows.of->producer;
+    if (node == nullptr || (node->op != "aten.view" && node->op != "aten.slice")) return rows;
+    ir::Value* self = node->tensor("self");
+    if (columns_of(self) != columns_of(rows.of)) return rows;
+    if (node->op == "aten.slice") {
+      const std::optional<std::int64_t> skipped = skipped_rows(*node);
+      if (!skipped) return rows;
+      rows.first += *skipped;
+    }
+    rows.of = self;
+  }
+}
+
+ir::Value* past_views(ir::Value* value) {
+  while (const ir::Node* view = maker(value, "aten.view")) value = view->tensor("self");
+  return value;
+}
+
+// Part of a constant matrix, times rows of activations.
+struct Term {
+  Rows rows;
+  const ir::Value* weight = nullptr;
+  std::int64_t row = 0, column = 0, columns = 0;
+};
+struct Bias {
+  const ir::Value* values = nullptr;
+  std::int64_t first = 0;
+  friend bool operator==(const Bias&, const Bias&) = default;
+};
+// The sums that one gate is a function of.
+struct Gate {
+  std::vector<Term> terms;
+  std::vector<Bias> biases;
+};
+
+// What `count` columns of rows of a value, from `first` on, are the sums of.
+class Sums {
+ public:
+  Sums(std::int64_t batch, std::int64_t count) : batch_(batch), count_(count) {}
+
+  [[nodiscard]] std::optional<Gate> of(ir::Value* value) const {
+    Gate gate;
+    if (columns_of(value) != count_ || rows_of(value) != batch_) return std::nullopt;
+    return add({value, 0}, 0, kDeepest, gate) ? std::optional(gate) : std::nullopt;
+  }
+
+ private:
+  // No cell is deeper or has more; a file may be.
+  static constexpr int kDeepest = 16;
+  static constexpr std::size_t kMost = 8;
+
+  bool add(Rows at, std::int64_t first, int deeper, Gate& gate) const {
+    if (deeper == 0 || gate.terms.size() + gate.biases.size() > kMost) return false;
+    if (is_float_constant(at.of)) {
+      if (at.of->type.elements() != columns_of(at.of)) return false;
+      gate.biases.push_back({at.of, first});
+      return true;
+    }
+    const ir::Node* node = at.of->producer;
+    if (node == nullptr) return false;
+    if (node->op == "aten.linear") return add_linear(*node, at.first, first, gate);
+    if (node->op == "aten.add" && node->number("alpha") == 1) {
+      for (const char* name : {"self", "other"}) {
+        ir::Value* operand = node->tensor(name);
+        const bool fits = columns_of(operand) == columns_of(at.of) &&
+                          (is_float_constant(operand) || rows_of(operand) == rows_of(at.of));
+        if (!fits || !add({operand, at.first}, first, deeper - 1, gate)) return false;
+      }
+      return true;
+    }
+    if (node->op != "aten.view" && node->op != "aten.slice") return false;
+    ir::Value* self = node->tensor("self");
+    if (columns_of(self) == columns_of(at.of)) {
+      const std::optional<std::int64_t> skipped = node->op == "aten.view" ? 0 : skipped_rows(*node);
+      return skipped && add({self, at.first + *skipped}, first, deeper - 1, gate);
+    }
+    const bool takes_columns = node->op == "aten.slice" && node->integer("step") == 1 &&
+                               static_cast<std::size_t>(node->integer("dim")) + 1 == self->type.rank();
+    return takes_columns && add({self, at.first}, first + node->integer("start"), deeper - 1, gate);
+  }
+
+  bool add_linear(const ir::Node& linear, std::int64_t row, std::int64_t first, Gate& gate) const {
+    const ir::Value* weight = linear.tensor("weight");
+    const ir::Value* bias = linear.tensor("bias");
+    if (!is_float_constant(weight) || weight->type.rank() != 2) return false;
+    if (bias != nullptr) {
+      if (!is_float_constant(bias)) return false;
+      gate.biases.push_back({bias, first});
+    }
+    const Rows input = origin({linear.tensor("input"), row});
+    const ir::Node* cat = maker(input.of, "aten.cat");
+    const bool joins_columns =
+        cat != nullptr && cat->integer("dim") + 1 == static_cast<std::int64_t>(input.of->type.rank());
+    std::int64_t column = 0;
+    for (ir::Value* part : joins_columns ? cat->tensors("tensors") : std::vector<ir::Value*>{input.of}) {
+      gate.terms.push_back({origin({part, input.first}), weight, first, column, columns_of(part)});
+      column += columns_of(part);
+    }
+    return true;
+  }
+
+  std::int64_t batch_, count_;
+};
+
+// Products of constants with x and with h, and what is added.
+struct Part {
+  std::optional<Term> x, h;
+  std::vector<Bias> biases;
+};
+
+bool same_weights(const std::optional<Term>& a, const std::optional<Term>& b) {
+  if (a.has_value() != b.has_value()) return false;
+  return !a || (a->weight == b->weight && a->row == b->row && a->column == b->column && a->columns == b->columns);
+}
+
+// One step of one layer.
+struct Cell {
+  bool is_lstm = false;
+  ir::Node *h = nullptr, *c = nullptr;  // that compute the new states
+  Rows x, old_h;
+  ir::Value* old_c = nullptr;
+  std::int64_t batch = 0, units = 0;
+  std::vector<Part> gates;  // in PyTorch's order: i f g o, or r z n and what r multiplies
+
+  [[nodiscard]] bool has_weights_of(const Cell& other) const {
+    return is_lstm == other.is_lstm && units == other.units && batch == other.batch &&
+           std::ranges::equal(gates, other.gates, [](const Part& a, const Part& b) {
+             return same_weights(a.x, b.x) && same_weights(a.h, b.h) && a.biases == b.biases;
+           });
+  }
+};
+
+// The two operands of a node that has them, in both orders.
+std::vector<std::array<ir::Value*, 2>> both_ways(const ir::Node* node) {
+  if (node == nullptr) return {};
+  ir::Value *self = node->tensor("self"), *other = node->tensor("other");
+  return {{self, other}, {other, self}};
+}
+
+// The argument of a function, if that is what a value is.
+ir::Value* argument_of(ir::Value* value, std::string_view function) {
+  const ir::Node* node = maker(past_views(value), function);
+  return node == nullptr ? nullptr : node->tensor("self");
+}
+
+const ir::Node* product(ir::Value* value) { return maker(past_views(value), "aten.mul"); }
+const ir::Node* sum(ir::Value* value) {
+  const ir::Node* node = maker(past_views(value), "aten.add");
+  return node != nullptr && node->number("alpha") == 1 ? node : nullptr;
+}
+// a − b, as {a, b}.
+std::optional<std::array<ir::Value*, 2>> difference(ir::Value* value) {
+  const ir::Node* node = maker(past_views(value), "aten.add");
+  if (node == nullptr || node->number("alpha") != -1) return std::nullopt;
+  return std::array{node->tensor("self"), node->tensor("other")};
+}
+
+bool is_one(const ir::Value* value) {
+  return is_float_constant(value) && std::ranges::all_of(value->data.as<float>(), [](float v) { return v == 1; });
+}
+
+class Finder {
+ public:
+  explicit Finder(ir::Graph& graph) : graph_(graph) {
+    for (const ir::Update& update : graph.updates()) kept_.emplace(update.state, past_views(update.value));
+  }
+
+  std::vector<Cell> cells() {
+    for (ir::Node* node : graph_.snapshot()) {
+      std::optional<Cell> cell;
+      if (node->op == "aten.mul") cell = lstm(*node);
+      if (node->op == "aten.add") cell = gru(*node);
+      if (!cell) continue;
+      made_.insert(cell->h->result());
+      cells_.push_back(std::move(*cell));
+    }
+    return std::move(cells_);
+  }
+
+ private:
+  // h = σ(o) · tanh(c), c = σ(f) · c' + σ(i) · tanh(g)
+  std::optional<Cell> lstm(ir::Node& h) {
+    for (const auto& [gate, rest] : both_ways(&h)) {
+      ir::Value* o = argument_of(gate, "aten.sigmoid");
+      ir::Value* c = argument_of(rest, "aten.tanh");
+      const ir::Node* new_c = c == nullptr ? nullptr : sum(c);
+      if (o == nullptr || new_c == nullptr) continue;
+      for (const auto& [kept, added] : both_ways(new_c)) {
+        for (const auto& [forget, old_c] : both_ways(product(kept))) {
+          for (const auto& [in, update] : both_ways(product(added))) {
+            ir::Value* f = argument_of(forget, "aten.sigmoid");
+            ir::Value* i = argument_of(in, "aten.sigmoid");
+            ir::Value* g = argument_of(update, "aten.tanh");
+            if (f == nullptr || i == nullptr || g == nullptr) continue;
+            Cell cell = cell_of(h, true);
+            cell.c = past_views(c)->producer;
+            cell.old_c = past_views(old_c);
+            if (rows_of(cell.old_c) != cell.batch || columns_of(cell.old_c) != cell.units) continue;
+            if (take(cell, {i, f, g, o})) return cell;
+          }
+        }
+      }
+    }
+    return std::nullopt;
+  }
+
+  // h = (1 − z) · n + z · h', or n + z · (h' − n)
+  std::optional<Cell> gru(ir::Node& h) {
+    if (h.number("alpha") != 1) return std::nullopt;
+    for (const auto& [first, second] : both_ways(&h)) {
+      for (const auto& [a, b] : both_ways(product(first))) {
+        if (const auto off = difference(a)) {
+          if (past_views((*off)[1]) == past_views(second)) {  // (h' − n) · z + n
+            if (auto cell = gru(h, b, second, (*off)[0])) return cell;
+          }
+          if (!is_one((*off)[0])) continue;
+          for (const auto& [z, old_h] : both_ways(product(second))) {  // (1 − z) · n + z · h'
+            if (past_views((*off)[1]) != past_views(z)) continue;
+            if (auto cell = gru(h, z, b, old_h)) return cell;
+          }
+        }
+      }
+    }
+    return std::nullopt;
+  }
+
+  // n = tanh(sum of x + σ(r) · sum of h')
+  std::optional<Cell> gru(ir::Node& h, ir::Value* update, ir::Value* candidate, ir::Value* old_h) {
+    ir::Value* z = argument_of(update, "aten.sigmoid");
+    ir::Value* n = argument_of(candidate, "aten.tanh");
+    if (z == nullptr || n == nullptr) return std::nullopt;
+    for (const auto& [from_x, from_h] : both_ways(sum(n))) {
+      for (const auto& [reset, multiplied] : both_ways(product(from_h))) {
+        ir::Value* r = argument_of(reset, "aten.sigmoid");
+        if (r == nullptr) continue;
+        Cell cell = cell_of(h, false);
+        cell.old_h = origin({old_h, 0});
+        if (columns_of(old_h) != cell.units || rows_of(old_h) != cell.batch) continue;
+        if (take(cell, {r, z, from_x, multiplied})) return cell;
+      }
+    }
+    return std::nullopt;
+  }
+
+  static Cell cell_of(ir::Node& h, bool is_lstm) {
+    Cell cell;
+    cell.is_lstm = is_lstm;
+    cell.h = &h;
+    cell.units = columns_of(h.result());
+    cell.batch = rows_of(h.result());
+    return cell;
+  }
+
+  // Whether the gates are sums of one x and one h: they are filled in then.
+  bool take(Cell& cell, const std::array<ir::Value*, 4>& values) const {
+    std::vector<Gate> gates;
+    for (ir::Value* value : values) {
+      std::optional<Gate> gate = Sums(cell.batch, cell.units).of(value);
+      if (!gate) return false;
+      gates.push_back(std::move(*gate));
+    }
+    if (cell.is_lstm) {
+      const std::optional<Rows> old_h = hidden_state(cell, gates.front());
+      if (!old_h) return false;
+      cell.old_h = *old_h;
+    }
+    for (Gate& gate : gates) {
+      Part part{{}, {}, std::move(gate.biases)};
+      for (const Term& term : gate.terms) {
+        std::optional<Term>& place = term.rows == cell.old_h ? part.h : part.x;
+        if (place || (&place == &part.x && cell.x.of != nullptr && term.rows != cell.x)) return false;
+        if (&place == &part.x) cell.x = term.rows;
+        place = term;
+      }
+      cell.gates.push_back(std::move(part));
+    }
+    const auto is_of = [](const Part& part, bool x, bool h) {
+      return part.x.has_value() == x && part.h.has_value() == h;
+    };
+    const bool is_whole = cell.is_lstm ? is_of(cell.gates[2], true, true) && is_of(cell.gates[3], true, true)
+                                       : is_of(cell.gates[2], true, false) && is_of(cell.gates[3], false, true);
+    if (!is_whole || !is_of(cell.gates[0], true, true) || !is_of(cell.gates[1], true, true)) return false;
+    if (cell.gates[0].h->columns != cell.units || !ops::recurrent::fits(columns_of(cell.x.of), cell.units))
+      return false;
+    return cell.is_lstm || made_.contains(cell.old_h.of) || ops::recurrent::is_bounded(*cell.old_h.of);
+  }
+
+  // Of an LSTM's two sources, the one that the step before has made, or that is kept for the next.
+  [[nodiscard]] std::optional<Rows> hidden_state(const Cell& cell, const Gate& gate) const {
+    if (gate.terms.size() != 2) return std::nullopt;
+    std::optional<Rows> found;
+    for (const Term& term : gate.terms) {
+      if (term.columns != cell.units) continue;
+      const ir::Value* source = term.rows.of;
+      const bool is_made = made_.contains(source) || source->kind == ir::ValueKind::constant;
+      const auto kept = kept_.find(source);
+      const bool is_state = kept != kept_.end() && kept->second == cell.h->result();
+      if (is_made || is_state) return term.rows;
+      // An input that the caller passes back: not x, if x has other columns.
+      const bool is_only = std::ranges::count(gate.terms, term.columns, &Term::columns) == 1;
+      if (is_only && source->kind == ir::ValueKind::input) found = term.rows;
+    }
+    return found;
+  }
+
+  ir::Graph& graph_;
+  std::vector<Cell> cells_;
+  std::set<const ir::Value*> made_;                    // h of the cells so far
+  std::map<const ir::Value*, const ir::Value*> kept_;  // what states become
+};
+
+// Cells that follow each other, forwards or backwards through a sequence.
+class Fusion {
+ public:
+  Fusion(ir::Graph& graph, std::vector<Cell> cells) : graph_(graph), cells_(std::move(cells)) {}
+
+  void run() {
+    std::map<const ir::Value*, const Cell*> after;  // what reads an h; if several do, the first
+    for (const Cell& cell : cells_) after.try_emplace(cell.old_h.of, &cell);
+    std::set<const Cell*> fused;
+    for (const Cell& cell : cells_) {
+      if (fused.contains(&cell)) continue;
+      std::vector<const Cell*> chain = {&cell};
+      for (;;) {
+        const auto next = after.find(chain.back()->h->result());
+        if (next == after.end() || !follows(chain, *next->second)) break;
+        chain.push_back(next->second);
+      }
+      fused.insert(chain.begin(), chain.end());
+      fuse(chain);
+    }
+  }
+
+ private:
+  [[nodiscard]] bool follows(const std::vector<const Cell*>& chain, const Cell& cell) const {
+    const Cell& last = *chain.back();
+    const Rows x = now(cell.x), x_before = now(last.x);
+    if (cell.old_h != Rows{last.h->result(), 0} || !cell.has_weights_of(last) || x.of != x_before.of) return false;
+    if (last.is_lstm && (cell.old_c != last.c->result() || !is_for_recurrence_only(last, cell))) return false;
+    const std::int64_t step = x.first - x_before.first;
+    const bool turns = chain.size() > 1 && step != x_before.first - now(chain[chain.size() - 2]->x).first;
+    return (step == cell.batch || step == -cell.batch) && !turns;
+  }
+
+  // A layer returns the last c alone.
+  [[nodiscard]] bool is_for_recurrence_only(const Cell& made, const Cell& read) const {
+    std::vector<const ir::Value*> open = {made.c->result()};
+    while (!open.empty()) {
+      const ir::Value* value = open.back();
+      open.pop_back();
+      if (graph_.is_kept(value)) return false;
+      for (const ir::Node* user : graph_.users(value)) {
+        if (user->op == "aten.view") {
+          open.push_back(user->result());
+        } else if (user->op == "aten.tanh") {
+          continue;  // for its own h, which is replaced; a tanh for something else would be the same node
+        } else if (user->op != "aten.mul" || !feeds(user->result(), read.c)) {
+          return false;
+        }
+      }
+    }
+    return true;
+  }
+  static bool feeds(const ir::Value* value, const ir::Node* node) {
+    return past_views(node->tensor("self")) == value || past_views(node->tensor("other")) == value;
+  }
+
+  void fuse(const std::vector<const Cell*>& chain) {
+    const Cell& first = *chain.front();
+    const Cell& last = *chain.back();
+    before_ = first.is_lstm ? first.c : first.h;
+    name_ = last.h->name;
+    const auto steps = static_cast<std::int64_t>(chain.size());
+    const std::int64_t units = first.units, batch = first.batch;
+    const ir::TensorType state = ir::float_type({batch, units});
+    const auto given = [&](ir::Value* value) {
+      return is_zero(past_views(value)) ? ir::Argument() : ir::Argument(view(value, state.shape));
+    };
+    const Rows x = now(first.x), last_x = now(last.x);
+    const bool backwards = last_x.first < x.first;
+    const std::int64_t from = std::min(x.first, last_x.first);
+    const auto [b_ih, b_hh] = biases(first);
+    const ir::Node* layer =
+        graph_.add_node(name_, "aten.recurrent",
+                        {{"input", view(rows({x.of, from}, steps * batch), {steps, batch, columns_of(x.of)})},
+                         {"h", given(rows(now(first.old_h), batch))},
+                         {"c", first.is_lstm ? given(now(first.old_c)) : ir::Argument()},
+                         {"w_ih", weights(first, "_w_ih", &Part::x)},
+                         {"w_hh", weights(first, "_w_hh", &Part::h)},
+                         {"b_ih", b_ih},
+                         {"b_hh", b_hh},
+                         {"kind", std::string(first.is_lstm ? "lstm" : "gru")},
+                         {"backwards", backwards}},
+                        {ir::float_type({steps, batch, units}), state}, last.h->location, before_);
+    for (const Cell* cell : chain) {
+      const ir::Value* h = cell->h->result();
+      const Rows made{layer->results[0], now(cell->x).first - from};
+      graph_.replace_uses(h, view(rows(made, batch), h->type.shape));
+      moved_.emplace(h, made);
+    }
+    if (!first.is_lstm) return;
+    const ir::Value* c = last.c->result();
+    ir::Value* last_c = view(layer->results[1], c->type.shape);
+    graph_.replace_uses(c, last_c);
+    moved_.emplace(c, Rows{last_c, 0});
+  }
+
+  // Where a state of an earlier layer is, after that has become one.
+  [[nodiscard]] Rows now(Rows rows) const {
+    const auto moved = moved_.find(rows.of);
+    return moved == moved_.end() ? rows : Rows{moved->second.of, moved->second.first + rows.first};
+  }
+  [[nodiscard]] ir::Value* now(ir::Value* c) const { return now(Rows{c, 0}).of; }
+
+  static bool is_zero(const ir::Value* value) {
+    return is_float_constant(value) && std::ranges::all_of(value->data.as<float>(), [](float v) { return v == 0; });
+  }
+
+  // [gates · units, columns], gate by gate.
+  ir::Value* weights(const Cell& cell, const char* suffix, std::optional<Term> Part::* source) {
+    std::vector<float> all;
+    std::int64_t columns = 0;
+    for (const Part& part : cell.gates) {
+      const std::optional<Term>& term = part.*source;
+      if (!term) continue;
+      columns = term->columns;
+      const auto from = term->weight->data.as<float>();
+      const auto width = static_cast<std::size_t>(term->weight->type.shape[1]);
+      for (std::int64_t row = term->row; row < term->row + cell.units; ++row) {
+        const auto at =
+            from.begin() + static_cast<std::ptrdiff_t>(static_cast<std::size_t>(row) * width) + term->column;
+        all.insert(all.end(), at, at + columns);
+      }
+    }
+    const auto rows = static_cast<std::int64_t>(all.size()) / columns;
+    return constant(suffix, {rows, columns}, all);
+  }
+
+  // What is added to the sums of x, and of h where it matters: the reset gate multiplies the latter.
+  std::pair<ir::Argument, ir::Argument> biases(const Cell& cell) {
+    const auto units = static_cast<std::size_t>(cell.units);
+    const auto sum_of = [&](const Part& part) {
+      std::vector<float> sums(units);
+      for (const Bias& bias : part.biases) {
+        const auto from = bias.values->data.as<float>().subspan(static_cast<std::size_t>(bias.first), units);
+        std::ranges::transform(sums, from, sums.begin(), std::plus<>());
+      }
+      return sums;
+    };
+    std::vector<float> to_x, to_h(2 * units);
+    const std::size_t of_x = cell.is_lstm ? 4 : 3;
+    for (std::size_t gate = 0; gate < of_x; ++gate)
+      std::ranges::copy(sum_of(cell.gates[gate]), std::back_inserter(to_x));
+    const ir::Argument x = constant("_b_ih", {static_cast<std::int64_t>(to_x.size())}, to_x);
+    if (cell.is_lstm) return {x, ir::Argument()};
+    std::ranges::copy(sum_of(cell.gates[3]), std::back_inserter(to_h));
+    return {x, constant("_b_hh", {static_cast<std::int64_t>(to_h.size())}, to_h)};
+  }
+
+  ir::Value* constant(const char* suffix, ir::Shape shape, const std::vector<float>& values) {
+    return graph_.add_constant(name_ + suffix, ir::float_type(std::move(shape)),
+                               ir::Bytes::of(std::span<const float>(values)));
+  }
+  ir::Value* rows(const Rows& rows, std::int64_t count) {
+    const std::int64_t all = rows_of(rows.of), columns = columns_of(rows.of);
+    if (count == all) return rows.of;
+    return add("aten.slice",
+               {{"self", view(rows.of, {all, columns})},
+                {"dim", std::int64_t{0}},
+                {"start", rows.first},
+                {"end", rows.first + count},
+                {"step", std::int64_t{1}}},
+               {count, columns});
+  }
+  ir::Value* view(ir::Value* value, ir::Shape shape) {
+    if (value->type.shape == shape) return value;
+    return add("aten.view", {{"self", value}, {"size", shape}}, shape);
+  }
+  ir::Value* add(const char* op, std::vector<ir::NamedArgument> args, ir::Shape shape) {
+    return graph_.add_node(name_, op, std::move(args), {ir::float_type(std::move(shape))}, before_->location, before_)
+        ->result();
+  }
+
+  ir::Graph& graph_;
+  std::vector<Cell> cells_;
+  std::map<const ir::Value*, Rows> moved_;
+  ir::Node* before_ = nullptr;
+  std::string name_;
+};
+
+// The steps' states, put together again, are what the layer returns.
+void join_rows(ir::Graph& graph) {
+  for (ir::Node* cat : graph.snapshot()) {
+    if (cat->op != "aten.cat") continue;
+    std::int64_t next = 0;
+    ir::Value* all = nullptr;
+    const bool is_all = std::ranges::all_of(cat->tensors("tensors"), [&](ir::Value* part) {
+      const Rows rows = origin({part, 0});
+      if (all == nullptr) all = rows.of;
+      const bool follows = rows == Rows{all, next} && columns_of(part) == columns_of(cat->result());
+      next += rows_of(part);
+      return follows;
+    });
+    const ir::Shape& shape = cat->result()->type.shape;
+    const auto dim = cat->integer("dim");
+    const bool is_outermost = std::all_of(shape.begin(), shape.begin() + dim, [](std::int64_t n) { return n == 1; });
+    if (!is_all || !is_outermost || next != rows_of(all) || maker(all, "aten.recurrent") == nullptr) continue;
+    const ir::Node* view = graph.add_node(cat->name, "aten.view", {{"self", all}, {"size", shape}},
+                                          {ir::float_type(shape)}, cat->location, cat);
+    graph.replace_uses(cat->result(), view->result());
+  }
+  graph.erase_unused();
+}
+
+}  // namespace
+
+void fuse_cells(ir::Graph& graph) {
+  std::vector<Cell> cells = Finder(graph).cells();
+  if (cells.empty()) return;
+  Fusion(graph, std::move(cells)).run();
+  join_rows(graph);
+}
+
+}  // namespace cormorant::passes

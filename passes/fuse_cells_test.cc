@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// LSTM and GRU cells as people and PyTorch spell them: the graph computes the same as before, with one recurrent layer.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "evaluate/graph.h"
+#include "ir/text.h"
+#include "ir/verify.h"
+#include "passes/passes.h"
+
+namespace cormorant::passes {
+namespace {
+
+constexpr int kInputs = 3, kUnits = 2;
+
+// Graphs as text, node by node.
+class Text {
+ public:
+  std::string state(const std::string& name, const std::string& kind = "state") {
+    text_ += fmt::format("{} %{} : f32[1,{}]{}\n", kind, name, kUnits, kind == "input" ? "" : " = [0.0, 0.0]");
+    return "%" + name;
+  }
+  std::string input(int steps) {
+    text_ += fmt::format("input %x : f32[{},{}]\n", steps, kInputs);
+    return "%x";
+  }
+  // Numbers of no pattern.
+  std::string constant(int rows, int columns = 0) {
+    std::uniform_real_distribution<float> number(-1, 1);
+    std::string list;
+    for (int i = 0; i < rows * std::max(columns, 1); ++i)
+      list += fmt::format("{}{:.4f}", i == 0 ? "" : ", ", number(random_));
+    const std::string name = fmt::format("%w{}", count_++);
+    text_ += fmt::format("const {} : f32[{}] = [{}]\n", name,
+                         columns == 0 ? fmt::format("{}", rows) : fmt::format("{},{}", rows, columns), list);
+    return name;
+  }
+  std::string one() {
+    text_ += "const %one : f32[] = [1.0]\n";
+    return "%one";
+  }
+  std::string node(int columns, const std::string& call, int rows = 1) {
+    const std::string name = fmt::format("v{}", count_++);
+    text_ += fmt::format("node \"{0}\" \"cell\" \"m.py:{1}\"\n  %{0} : f32[{2},{3}] = aten.{4}\n", name, count_, rows,
+                         columns, call);
+    return "%" + name;
+  }
+  std::string linear(const std::string& x, const std::string& w, const std::string& b, int columns, int rows = 1) {
+    return node(columns, fmt::format("linear(input={}, weight={}, bias={})", x, w, b), rows);
+  }
+  std::string add(const std::string& a, const std::string& b, int columns = kUnits, double alpha = 1) {
+    return node(columns, fmt::format("add(self={}, other={}, alpha={:.1f})", a, b, alpha));
+  }
+  std::string mul(const std::string& a, const std::string& b) {
+    return node(kUnits, fmt::format("mul(self={}, other={})", a, b));
+  }
+  std::string sigmoid(const std::string& a) { return node(kUnits, fmt::format("sigmoid(self={})", a)); }
+  std::string tanh(const std::string& a) { return node(kUnits, fmt::format("tanh(self={})", a)); }
+  std::string gate(const std::string& all, int k) {
+    return node(kUnits,
+                fmt::format("slice(self={}, dim=1, start={}, end={}, step=1)", all, k * kUnits, (k + 1) * kUnits));
+  }
+  std::string row(const std::string& all, int k, int columns) {
+    return node(columns, fmt::format("slice(self={}, dim=0, start={}, end={}, step=1)", all, k, k + 1));
+  }
+  void line(const std::string& text) { text_ += text + "\n"; }
+  [[nodiscard]] ir::Graph graph() const { return ir::parse("graph g\n" + text_, "test"); }
+
+ private:
+  std::string text_;
+  int count_ = 0;
+  std::mt19937 random_{1};
+};
+
+// Several executions, so that states count.
+std::vector<float> run(const ir::Graph& graph) {
+  std::mt19937 random(2);
+  std::normal_distribution<float> number;
+  const evaluate::Evaluator evaluator(graph);
+  std::vector<evaluate::Tensor> states = evaluator.initial_states();
+  std::vector<float> all;
+  for (int step = 0; step < 4; ++step) {
+    std::vector<evaluate::Tensor> inputs;
+    for (const ir::Value* input : graph.inputs()) {
+      std::vector<float> data(static_cast<std::size_t>(input->type.elements()));
+      for (float& element : data) element = number(random);
+      inputs.emplace_back(input->type.shape, std::move(data));
+    }
+    for (const evaluate::Tensor& output : evaluator.step(inputs, states)) {
+      all.insert(all.end(), output.values().begin(), output.values().end());
+    }
+  }
+  return all;
+}
+
+// The layers' steps after the pass, and how many nodes are left beside them.
+struct Fused {
+  std::vector<std::int64_t> steps;
+  std::vector<bool> backwards;
+  std::size_t others = 0;
+};
+
+Fused fused(const Text& text) {
+  ir::Graph graph = text.graph();
+  const std::vector<float> before = run(graph);
+  fuse_cells(graph);
+  ir::verify(graph, "fuse_cells");
+  const std::vector<float> after = run(graph);
+  EXPECT_EQ(before.size(), after.size());
+  for (std::size_t i = 0; i < before.size(); ++i) EXPECT_NEAR(before[i], after[i], 1e-5) << i;
+  Fused found;
+  for (const ir::Node& node : graph.nodes()) {
+    if (node.op == "aten.recurrent") {
+      found.steps.push_back(node.tensor("input")->type.shape[0]);
+      found.backwards.push_back(node.boolean("backwards"));
+    } else if (node.op != "aten.view" && node.op != "aten.slice") {
+      ++found.others;
+    }
+  }
+  return found;
+}
+
+struct State {
+  std::string h, c;
+};
+
+// The gates' places in the weights are the caller's: i f g o is PyTorch's order.
+State lstm(Text& t, const std::string& sums, const std::string& c, const std::array<int, 4>& order = {0, 1, 2, 3}) {
+  const std::string kept = t.mul(t.sigmoid(t.gate(sums, order[1])), c);
+  const std::string added = t.mul(t.sigmoid(t.gate(sums, order[0])), t.tanh(t.gate(sums, order[2])));
+  const std::string new_c = t.add(kept, added);
+  return {t.mul(t.sigmoid(t.gate(sums, order[3])), t.tanh(new_c)), new_c};
+}
+
+TEST(FuseCells, FindsAnLstmWithStateAndItsGatesInAnyOrder) {
+  for (const std::array<int, 4>& order : {std::array{0, 1, 2, 3}, std::array{2, 0, 3, 1}}) {
+    Text t;
+    const std::string x = t.input(1), w = t.constant(4 * kUnits, kInputs), u = t.constant(4 * kUnits, kUnits);
+    const std::string b = t.constant(4 * kUnits), d = t.constant(4 * kUnits);
+    const std::string h = t.state("h"), c = t.state("c");
+    const std::string sums = t.add(t.linear(x, w, b, 4 * kUnits), t.linear(h, u, d, 4 * kUnits), 4 * kUnits);
+    const State next = lstm(t, sums, c, order);
+    t.line("update %h = " + next.h + "\nupdate %c = " + next.c + "\noutput " + next.h);
+    const Fused found = fused(t);
+    EXPECT_EQ(found.steps, std::vector<std::int64_t>{1});
+    EXPECT_EQ(found.others, 0U);
+  }
+}
+
+TEST(FuseCells, FindsAnLstmOfOneLinearLayerOverBoth) {
+  Text t;
+  const std::string x = t.input(1), w = t.constant(4 * kUnits, kInputs + kUnits), b = t.constant(4 * kUnits);
+  const std::string h = t.state("h"), c = t.state("c");
+  const std::string both = t.node(kInputs + kUnits, "cat(tensors={" + x + ", " + h + "}, dim=1)");
+  const State next = lstm(t, t.linear(both, w, b, 4 * kUnits), c);
+  t.line("update %h = " + next.h + "\nupdate %c = " + next.c + "\noutput " + next.h + "\noutput " + next.c);
+  const Fused found = fused(t);
+  EXPECT_EQ(found.steps, std::vector<std::int64_t>{1});
+  EXPECT_EQ(found.others, 0U);
+}
+
+// As PyTorch decomposes a layer: the inputs of all steps in one product, the first step from zeros.
+std::string unrolled_lstm(Text& t, const std::string& x, int steps, bool backwards, int inputs = kInputs) {
+  const std::string w = t.constant(4 * kUnits, inputs), u = t.constant(4 * kUnits, kUnits), b = t.constant(4 * kUnits);
+  State state{t.state("zero_h" + w.substr(1), "const"), t.state("zero_c" + w.substr(1), "const")};
+  const std::string from_x = t.linear(x, w, b, 4 * kUnits, steps);
+  std::vector<std::string> all(static_cast<std::size_t>(steps));
+  for (int k = 0; k < steps; ++k) {
+    const int at = backwards ? steps - 1 - k : k;
+    state =
+        lstm(t, t.add(t.linear(state.h, u, "none", 4 * kUnits), t.row(from_x, at, 4 * kUnits), 4 * kUnits), state.c);
+    all[static_cast<std::size_t>(at)] = state.h;
+  }
+  return t.node(kUnits, fmt::format("cat(tensors={{{}}}, dim=0)", fmt::join(all, ", ")), steps);
+}
+
+TEST(FuseCells, StepsThroughASequenceAreOneLayer) {
+  for (const bool backwards : {false, true}) {
+    Text t;
+    const std::string x = t.input(5);
+    t.line("output " + unrolled_lstm(t, x, 5, backwards));
+    const Fused found = fused(t);
+    EXPECT_EQ(found.steps, std::vector<std::int64_t>{5});
+    EXPECT_EQ(found.backwards, std::vector<bool>{backwards});
+    EXPECT_EQ(found.others, 0U);
+  }
+}
+
+TEST(FuseCells, LayersReadTheLayersBeforeThem) {
+  Text t;
+  const std::string x = t.input(3);
+  t.line("output " + unrolled_lstm(t, unrolled_lstm(t, x, 3, false), 3, false, kUnits));
+  const Fused found = fused(t);
+  EXPECT_EQ(found.steps, (std::vector<std::int64_t>{3, 3}));
+  EXPECT_EQ(found.others, 0U);
+}
+
+TEST(FuseCells, ACellStateThatIsReadInBetweenEndsALayer) {
+  Text t;
+  const std::string x = t.input(2), w = t.constant(4 * kUnits, kInputs), u = t.constant(4 * kUnits, kUnits);
+  State state{t.state("h", "const"), t.state("c", "const")};
+  for (int k = 0; k < 2; ++k) {
+    const std::string from_x = t.linear(t.row(x, k, kInputs), w, "none", 4 * kUnits);
+    state = lstm(t, t.add(from_x, t.linear(state.h, u, "none", 4 * kUnits), 4 * kUnits), state.c);
+    t.line("output " + state.c);
+  }
+  t.line("output " + state.h);
+  EXPECT_EQ(fused(t).steps, (std::vector<std::int64_t>{1, 1}));
+}
+
+enum class Blend : std::uint8_t { product, difference };
+
+std::string gru(Text& t, const std::string& from_x, const std::string& from_h, const std::string& h,
+                const std::string& one, Blend blend) {
+  const std::string r = t.sigmoid(t.add(t.gate(from_x, 0), t.gate(from_h, 0)));
+  const std::string z = t.sigmoid(t.add(t.gate(from_h, 1), t.gate(from_x, 1)));
+  const std::string n = t.tanh(t.add(t.gate(from_x, 2), t.mul(r, t.gate(from_h, 2))));
+  if (blend == Blend::difference) return t.add(t.mul(t.add(h, n, kUnits, -1), z), n);
+  return t.add(t.mul(t.add(one, z, kUnits, -1), n), t.mul(z, h));
+}
+
+TEST(FuseCells, FindsAGruHoweverItBlends) {
+  for (const Blend blend : {Blend::product, Blend::difference}) {
+    Text t;
+    const std::string x = t.input(1), w = t.constant(3 * kUnits, kInputs), u = t.constant(3 * kUnits, kUnits);
+    const std::string b = t.constant(3 * kUnits), d = t.constant(3 * kUnits), one = t.one(), h = t.state("h");
+    const std::string next = gru(t, t.linear(x, w, b, 3 * kUnits), t.linear(h, u, d, 3 * kUnits), h, one, blend);
+    t.line("update %h = " + next + "\noutput " + next);
+    const Fused found = fused(t);
+    EXPECT_EQ(found.steps, std::vector<std::int64_t>{1});
+    EXPECT_EQ(found.others, 0U);
+  }
+}
+
+TEST(FuseCells, StepsOfAGruAreOneLayerToo) {
+  Text t;
+  const std::string x = t.input(4), w = t.constant(3 * kUnits, kInputs), u = t.constant(3 * kUnits, kUnits);
+  const std::string d = t.constant(3 * kUnits), one = t.one();
+  std::string h = t.state("h", "const");
+  for (int k = 0; k < 4; ++k) {
+    const std::string from_x = t.linear(t.row(x, k, kInputs), w, "none", 3 * kUnits);
+    h = gru(t, from_x, t.linear(h, u, d, 3 * kUnits), h, one, Blend::difference);
+  }
+  t.line("output " + h);
+  const Fused found = fused(t);
+  EXPECT_EQ(found.steps, std::vector<std::int64_t>{4});
+  EXPECT_EQ(found.others, 0U);
+}
+
+TEST(FuseCells, LeavesAnHThatMayLeaveItsRange) {
+  Text t;
+  const std::string x = t.input(1), w = t.constant(3 * kUnits, kInputs), u = t.constant(3 * kUnits, kUnits);
+  const std::string one = t.one(), y = t.state("y", "input"), h = t.add(y, y);
+  t.line("output " +
+         gru(t, t.linear(x, w, "none", 3 * kUnits), t.linear(h, u, "none", 3 * kUnits), h, one, Blend::product));
+  EXPECT_TRUE(fused(t).steps.empty());
+}
+
+// Reset before the product with the weights, as in the first paper: another function.
+TEST(FuseCells, LeavesAGruThatResetsBeforeItMultiplies) {
+  Text t;
+  const std::string x = t.input(1), w = t.constant(3 * kUnits, kInputs), u = t.constant(2 * kUnits, kUnits);
+  const std::string v = t.constant(kUnits, kUnits), one = t.one(), h = t.state("h");
+  const std::string from_x = t.linear(x, w, "none", 3 * kUnits), from_h = t.linear(h, u, "none", 2 * kUnits);
+  const std::string r = t.sigmoid(t.add(t.gate(from_x, 0), t.gate(from_h, 0)));
+  const std::string z = t.sigmoid(t.add(t.gate(from_x, 1), t.gate(from_h, 1)));
+  const std::string n = t.tanh(t.add(t.gate(from_x, 2), t.linear(t.mul(r, h), v, "none", kUnits)));
+  const std::string next = t.add(t.mul(t.add(one, z, kUnits, -1), n), t.mul(z, h));
+  t.line("update %h = " + next + "\noutput " + next);
+  EXPECT_TRUE(fused(t).steps.empty());
+}
+
+}  // namespace
+}  // namespace cormorant::passes

@@ -3,9 +3,13 @@
 // The commands. Each adds its subcommand to the application and runs when that command is given.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 #include <string_view>
+
+// CLI11 takes seconds to read: only sources that define options include it.
+namespace CLI {
+class App;
+}  // namespace CLI
 
 namespace cormorant::cli {
 

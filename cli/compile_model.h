@@ -4,7 +4,6 @@
 // of it out. The command prints and writes what comes out; the Python module hands it to its caller.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -19,6 +18,10 @@
 #include "formats/npy/data_set.h"
 #include "program/budget.h"
 #include "program/firmware_table.h"
+
+namespace CLI {
+class App;
+}  // namespace CLI
 
 namespace cormorant::cli {
 

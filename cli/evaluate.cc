@@ -3,6 +3,7 @@
 // How good a program is on labelled data, and how close to the float model it came from.
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
 #include <memory>

@@ -3,6 +3,8 @@
 // The manual page, written from the options themselves.
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
+
 #include "cli/cli.h"
 
 namespace cormorant::cli {

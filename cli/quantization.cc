@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/quantization.h"
 
+#include <CLI/CLI.hpp>
+
 #include "compiler/layer_settings.h"
 
 namespace cormorant::cli {

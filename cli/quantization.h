@@ -3,11 +3,14 @@
 // Quantization options of the command line: the same options for `compile` and for `evaluate --layers`.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 #include <vector>
 
 #include "compiler/compile.h"
+
+namespace CLI {
+class App;
+}  // namespace CLI
 
 namespace cormorant::cli {
 

@@ -12,6 +12,7 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <CLI/CLI.hpp>
 #include <cstring>
 #include <memory>
 #include <system_error>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// LSTM and GRU cells that a model spells out (by hand, or because PyTorch decomposed its recurrent layer) become the
-// recurrent layer they are: one operator with the cell's state in 16 bits, where a product and a sum per step would
+// LSTM, GRU and RNN cells that a model spells out (by hand, or because PyTorch decomposed its recurrent layer) become
+// the recurrent layer they are: one operator with the cell's state in 16 bits, where a product and a sum per step would
 // round it to 8. Steps that follow each other through a sequence become one layer over it.
 //
 // The gates' sums may come from one linear layer or several, of x and h apart or concatenated, with the gates in any
@@ -168,22 +168,27 @@ bool same_weights(const std::optional<Term>& a, const std::optional<Term>& b) {
   return !a || (a->weight == b->weight && a->row == b->row && a->column == b->column && a->columns == b->columns);
 }
 
+enum class Kind : std::uint8_t { lstm, gru, rnn };
+
 // One step of one layer.
 struct Cell {
-  bool is_lstm = false;
+  Kind kind = Kind::lstm;
   ir::Node *h = nullptr, *c = nullptr;  // that compute the new states
   Rows x, old_h;
   ir::Value* old_c = nullptr;
   std::int64_t batch = 0, units = 0;
-  std::vector<Part> gates;  // in PyTorch's order: i f g o, or r z n and what r multiplies
+  std::vector<Part> gates;  // in PyTorch's order: i f g o; r z n and what r multiplies; an RNN's only one
 
+  [[nodiscard]] bool is_lstm() const { return kind == Kind::lstm; }
   [[nodiscard]] bool has_weights_of(const Cell& other) const {
-    return is_lstm == other.is_lstm && units == other.units && batch == other.batch &&
+    return kind == other.kind && units == other.units && batch == other.batch &&
            std::ranges::equal(gates, other.gates, [](const Part& a, const Part& b) {
              return same_weights(a.x, b.x) && same_weights(a.h, b.h) && a.biases == b.biases;
            });
   }
 };
+
+const char* name_of(Kind kind) { return kind == Kind::lstm ? "lstm" : kind == Kind::gru ? "gru" : "rnn_tanh"; }
 
 // The two operands of a node that has them, in both orders.
 std::vector<std::array<ir::Value*, 2>> both_ways(const ir::Node* node) {
@@ -210,6 +215,10 @@ std::optional<std::array<ir::Value*, 2>> difference(ir::Value* value) {
   return std::array{node->tensor("self"), node->tensor("other")};
 }
 
+bool is_zero(const ir::Value* value) {
+  return is_float_constant(value) && std::ranges::all_of(value->data.as<float>(), [](float v) { return v == 0; });
+}
+
 bool is_one(const ir::Value* value) {
   return is_float_constant(value) && std::ranges::all_of(value->data.as<float>(), [](float v) { return v == 1; });
 }
@@ -225,8 +234,9 @@ class Finder {
       std::optional<Cell> cell;
       if (node->op == "aten.mul") cell = lstm(*node);
       if (node->op == "aten.add") cell = gru(*node);
+      if (node->op == "aten.tanh") cell = rnn(*node);
       if (!cell) continue;
-      made_.insert(cell->h->result());
+      made_.emplace(cell->h->result(), cell->kind);
       cells_.push_back(std::move(*cell));
     }
     return std::move(cells_);
@@ -247,7 +257,7 @@ class Finder {
             ir::Value* i = argument_of(in, "aten.sigmoid");
             ir::Value* g = argument_of(update, "aten.tanh");
             if (f == nullptr || i == nullptr || g == nullptr) continue;
-            Cell cell = cell_of(h, true);
+            Cell cell = cell_of(h, Kind::lstm);
             cell.c = past_views(c)->producer;
             cell.old_c = past_views(old_c);
             if (rows_of(cell.old_c) != cell.batch || columns_of(cell.old_c) != cell.units) continue;
@@ -288,7 +298,7 @@ class Finder {
       for (const auto& [reset, multiplied] : both_ways(product(from_h))) {
         ir::Value* r = argument_of(reset, "aten.sigmoid");
         if (r == nullptr) continue;
-        Cell cell = cell_of(h, false);
+        Cell cell = cell_of(h, Kind::gru);
         cell.old_h = origin({old_h, 0});
         if (columns_of(old_h) != cell.units || rows_of(old_h) != cell.batch) continue;
         if (take(cell, {r, z, from_x, multiplied})) return cell;
@@ -297,9 +307,15 @@ class Finder {
     return std::nullopt;
   }
 
-  static Cell cell_of(ir::Node& h, bool is_lstm) {
+  // h = tanh(sum)
+  std::optional<Cell> rnn(ir::Node& h) {
+    Cell cell = cell_of(h, Kind::rnn);
+    return take(cell, {h.tensor("self")}) ? std::optional(cell) : std::nullopt;
+  }
+
+  static Cell cell_of(ir::Node& h, Kind kind) {
     Cell cell;
-    cell.is_lstm = is_lstm;
+    cell.kind = kind;
     cell.h = &h;
     cell.units = columns_of(h.result());
     cell.batch = rows_of(h.result());
@@ -307,14 +323,14 @@ class Finder {
   }
 
   // Whether the gates are sums of one x and one h: they are filled in then.
-  bool take(Cell& cell, const std::array<ir::Value*, 4>& values) const {
+  bool take(Cell& cell, const std::vector<ir::Value*>& values) const {
     std::vector<Gate> gates;
     for (ir::Value* value : values) {
       std::optional<Gate> gate = Sums(cell.batch, cell.units).of(value);
       if (!gate) return false;
       gates.push_back(std::move(*gate));
     }
-    if (cell.is_lstm) {
+    if (cell.kind != Kind::gru) {
       const std::optional<Rows> old_h = hidden_state(cell, gates.front());
       if (!old_h) return false;
       cell.old_h = *old_h;
@@ -329,29 +345,35 @@ class Finder {
       }
       cell.gates.push_back(std::move(part));
     }
-    const auto is_of = [](const Part& part, bool x, bool h) {
-      return part.x.has_value() == x && part.h.has_value() == h;
-    };
-    const bool is_whole = cell.is_lstm ? is_of(cell.gates[2], true, true) && is_of(cell.gates[3], true, true)
-                                       : is_of(cell.gates[2], true, false) && is_of(cell.gates[3], false, true);
-    if (!is_whole || !is_of(cell.gates[0], true, true) || !is_of(cell.gates[1], true, true)) return false;
+    // Every gate is of both, but for a GRU's last two.
+    for (std::size_t k = 0; k < cell.gates.size(); ++k) {
+      const bool is_candidate = cell.kind == Kind::gru && k >= 2;
+      if (cell.gates[k].x.has_value() != (!is_candidate || k == 2)) return false;
+      if (cell.gates[k].h.has_value() != (!is_candidate || k == 3)) return false;
+    }
     if (cell.gates[0].h->columns != cell.units || !ops::recurrent::fits(columns_of(cell.x.of), cell.units))
       return false;
-    return cell.is_lstm || made_.contains(cell.old_h.of) || ops::recurrent::is_bounded(*cell.old_h.of);
+    return cell.is_lstm() || is_made(cell.old_h.of, cell.kind) || ops::recurrent::is_bounded(*cell.old_h.of);
   }
 
-  // Of an LSTM's two sources, the one that the step before has made, or that is kept for the next.
+  [[nodiscard]] bool is_made(const ir::Value* h, Kind by) const {
+    const auto made = made_.find(h);
+    return made != made_.end() && made->second == by;
+  }
+
+  // Of two sources, the one that the step before has made, or that is kept for the next.
   [[nodiscard]] std::optional<Rows> hidden_state(const Cell& cell, const Gate& gate) const {
     if (gate.terms.size() != 2) return std::nullopt;
     std::optional<Rows> found;
     for (const Term& term : gate.terms) {
       if (term.columns != cell.units) continue;
       const ir::Value* source = term.rows.of;
-      const bool is_made = made_.contains(source) || source->kind == ir::ValueKind::constant;
+      const bool is_begun = is_made(source, cell.kind) || is_zero(source);
       const auto kept = kept_.find(source);
       const bool is_state = kept != kept_.end() && kept->second == cell.h->result();
-      if (is_made || is_state) return term.rows;
+      if (is_begun || is_state) return term.rows;
       // An input that the caller passes back: not x, if x has other columns.
+      if (!cell.is_lstm()) continue;  // a tanh of two sums alone may be anything
       const bool is_only = std::ranges::count(gate.terms, term.columns, &Term::columns) == 1;
       if (is_only && source->kind == ir::ValueKind::input) found = term.rows;
     }
@@ -360,7 +382,7 @@ class Finder {
 
   ir::Graph& graph_;
   std::vector<Cell> cells_;
-  std::set<const ir::Value*> made_;                    // h of the cells so far
+  std::map<const ir::Value*, Kind> made_;              // h of the cells so far
   std::map<const ir::Value*, const ir::Value*> kept_;  // what states become
 };
 
@@ -382,7 +404,9 @@ class Fusion {
         chain.push_back(next->second);
       }
       fused.insert(chain.begin(), chain.end());
-      fuse(chain);
+      // The tanh of a linear layer, if nothing came before and nothing comes after.
+      const bool is_alone = cell.kind == Kind::rnn && chain.size() == 1 && is_zero(cell.old_h.of);
+      if (!is_alone) fuse(chain);
     }
   }
 
@@ -391,7 +415,7 @@ class Fusion {
     const Cell& last = *chain.back();
     const Rows x = now(cell.x), x_before = now(last.x);
     if (cell.old_h != Rows{last.h->result(), 0} || !cell.has_weights_of(last) || x.of != x_before.of) return false;
-    if (last.is_lstm && (cell.old_c != last.c->result() || !is_for_recurrence_only(last, cell))) return false;
+    if (last.is_lstm() && (cell.old_c != last.c->result() || !is_for_recurrence_only(last, cell))) return false;
     const std::int64_t step = x.first - x_before.first;
     const bool turns = chain.size() > 1 && step != x_before.first - now(chain[chain.size() - 2]->x).first;
     return (step == cell.batch || step == -cell.batch) && !turns;
@@ -423,7 +447,7 @@ class Fusion {
   void fuse(const std::vector<const Cell*>& chain) {
     const Cell& first = *chain.front();
     const Cell& last = *chain.back();
-    before_ = first.is_lstm ? first.c : first.h;
+    before_ = first.is_lstm() ? first.c : first.h;
     name_ = last.h->name;
     const auto steps = static_cast<std::int64_t>(chain.size());
     const std::int64_t units = first.units, batch = first.batch;
@@ -439,12 +463,12 @@ class Fusion {
         graph_.add_node(name_, "aten.recurrent",
                         {{"input", view(rows({x.of, from}, steps * batch), {steps, batch, columns_of(x.of)})},
                          {"h", given(rows(now(first.old_h), batch))},
-                         {"c", first.is_lstm ? given(now(first.old_c)) : ir::Argument()},
+                         {"c", first.is_lstm() ? given(now(first.old_c)) : ir::Argument()},
                          {"w_ih", weights(first, "_w_ih", &Part::x)},
                          {"w_hh", weights(first, "_w_hh", &Part::h)},
                          {"b_ih", b_ih},
                          {"b_hh", b_hh},
-                         {"kind", std::string(first.is_lstm ? "lstm" : "gru")},
+                         {"kind", std::string(name_of(first.kind))},
                          {"backwards", backwards}},
                         {ir::float_type({steps, batch, units}), state}, last.h->location, before_);
     for (const Cell* cell : chain) {
@@ -453,7 +477,7 @@ class Fusion {
       graph_.replace_uses(h, view(rows(made, batch), h->type.shape));
       moved_.emplace(h, made);
     }
-    if (!first.is_lstm) return;
+    if (!first.is_lstm()) return;
     const ir::Value* c = last.c->result();
     ir::Value* last_c = view(layer->results[1], c->type.shape);
     graph_.replace_uses(c, last_c);
@@ -466,10 +490,6 @@ class Fusion {
     return moved == moved_.end() ? rows : Rows{moved->second.of, moved->second.first + rows.first};
   }
   [[nodiscard]] ir::Value* now(ir::Value* c) const { return now(Rows{c, 0}).of; }
-
-  static bool is_zero(const ir::Value* value) {
-    return is_float_constant(value) && std::ranges::all_of(value->data.as<float>(), [](float v) { return v == 0; });
-  }
 
   // [gates · units, columns], gate by gate.
   ir::Value* weights(const Cell& cell, const char* suffix, std::optional<Term> Part::* source) {
@@ -503,11 +523,11 @@ class Fusion {
       return sums;
     };
     std::vector<float> to_x, to_h(2 * units);
-    const std::size_t of_x = cell.is_lstm ? 4 : 3;
+    const std::size_t of_x = cell.kind == Kind::gru ? 3 : cell.gates.size();
     for (std::size_t gate = 0; gate < of_x; ++gate)
       std::ranges::copy(sum_of(cell.gates[gate]), std::back_inserter(to_x));
     const ir::Argument x = constant("_b_ih", {static_cast<std::int64_t>(to_x.size())}, to_x);
-    if (cell.is_lstm) return {x, ir::Argument()};
+    if (cell.kind != Kind::gru) return {x, ir::Argument()};
     std::ranges::copy(sum_of(cell.gates[3]), std::back_inserter(to_h));
     return {x, constant("_b_hh", {static_cast<std::int64_t>(to_h.size())}, to_h)};
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// LSTM and GRU cells as people and PyTorch spell them: the graph computes the same as before, with one recurrent layer.
+// LSTM, GRU and RNN cells as people and PyTorch spell them: the graph computes the same as before, with one recurrent
+// layer.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -248,6 +249,17 @@ TEST(FuseCells, StepsOfAGruAreOneLayerToo) {
   const Fused found = fused(t);
   EXPECT_EQ(found.steps, std::vector<std::int64_t>{4});
   EXPECT_EQ(found.others, 0U);
+}
+
+TEST(FuseCells, FindsAnRnnThatKeepsItsState) {
+  for (const bool keeps : {true, false}) {
+    Text t;
+    const std::string x = t.input(1), w = t.constant(kUnits, kInputs), u = t.constant(kUnits, kUnits);
+    const std::string b = t.constant(kUnits), h = t.state("h");
+    const std::string next = t.tanh(t.add(t.linear(x, w, b, kUnits), t.linear(h, u, "none", kUnits)));
+    t.line("update %h = " + (keeps ? next : t.sigmoid(next)) + "\noutput " + next);
+    EXPECT_EQ(fused(t).steps.size(), keeps ? 1U : 0U);
+  }
 }
 
 TEST(FuseCells, LeavesAnHThatMayLeaveItsRange) {

@@ -16,7 +16,7 @@ namespace cormorant::passes {
 // Expressions of constants are computed now.
 void fold_constants(ir::Graph& graph);
 
-// LSTM and GRU cells that are written as sums, products and functions become recurrent layers.
+// LSTM, GRU and RNN cells that are written as sums, products and functions become recurrent layers.
 void fuse_cells(ir::Graph& graph);
 
 // Layers that there is no kernel for (recurrent ones for ExecuTorch, or with 16-bit activations) are expanded into the

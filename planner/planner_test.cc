@@ -15,6 +15,7 @@
 #include "planner/exact.h"
 #include "planner/plan.h"
 #include "planner/schedule.h"
+#include "tests/seeds.h"
 
 namespace cormorant::planner {
 namespace {
@@ -99,7 +100,7 @@ Blocks random_covers(unsigned seed, std::uint32_t most) {
 std::uint64_t best_peak_by_trying_all(const Blocks& blocks);
 
 TEST(Planner, RandomProgramsGetSoundPlans) {
-  for (unsigned seed = 0; seed < 3000; ++seed) {
+  for (unsigned seed = 0; seed < tests::seeds(3000, 600); ++seed) {
     SCOPED_TRACE(seed);
     const Blocks blocks = random_blocks(seed, 24);
     const Plan result = checked_plan(blocks, kAnywhere, kLittle);
@@ -109,19 +110,21 @@ TEST(Planner, RandomProgramsGetSoundPlans) {
 
 TEST(Planner, RandomProgramsThatCoverGetSoundPlans) {
   int saved = 0;
-  for (unsigned seed = 0; seed < 1000; ++seed) {
+  const unsigned count = tests::seeds(1000, 200);
+  for (unsigned seed = 0; seed < count; ++seed) {
     SCOPED_TRACE(seed);
     Blocks blocks = random_covers(seed, 24);
     const Plan result = checked_plan(blocks, kAnywhere, kLittle);
     for (Block& b : blocks) b.over.reset();
     saved += peak_of(checked_plan(blocks, kAnywhere, kLittle)) > peak_of(result) ? 1 : 0;
   }
-  EXPECT_GT(saved, 150);
+  EXPECT_GT(saved * 1000, 150 * static_cast<int>(count));
 }
 
 TEST(Planner, SmallProgramsThatCoverArePlannedOptimally) {
   int covered = 0;
-  for (unsigned seed = 0; seed < 400; ++seed) {
+  const unsigned count = tests::seeds(400, 80);
+  for (unsigned seed = 0; seed < count; ++seed) {
     SCOPED_TRACE(seed);
     const Blocks blocks = random_covers(seed, 6);
     const Plan result = checked_plan(blocks);
@@ -129,7 +132,7 @@ TEST(Planner, SmallProgramsThatCoverArePlannedOptimally) {
     EXPECT_EQ(peak_of(result), best_peak_by_trying_all(blocks));
     for (const Block& b : blocks) covered += b.over ? 1 : 0;
   }
-  EXPECT_GT(covered, 300);
+  EXPECT_GT(covered * 400, 300 * static_cast<int>(count));
 }
 
 TEST(Planner, AChainThatCoversNeedsLittleMoreThanItsLargestBlock) {
@@ -197,7 +200,7 @@ std::uint64_t best_peak_by_trying_all(const Blocks& blocks) {
 
 TEST(Planner, SmallProgramsArePlannedOptimally) {
   int above_the_bound = 0;
-  for (unsigned seed = 0; seed < 400; ++seed) {
+  for (unsigned seed = 0; seed < tests::seeds(400, 80); ++seed) {
     SCOPED_TRACE(seed);
     const Blocks blocks = random_blocks(seed, 7);
     const Plan result = checked_plan(blocks);
@@ -209,7 +212,7 @@ TEST(Planner, SmallProgramsArePlannedOptimally) {
 }
 
 TEST(Planner, ExactSearchFindsTheOptimumOnItsOwn) {
-  for (unsigned seed = 0; seed < 300; ++seed) {
+  for (unsigned seed = 0; seed < tests::seeds(300, 60); ++seed) {
     SCOPED_TRACE(seed);
     const Blocks blocks = random_blocks(seed, 7);
     Packing worst;  // all side by side
@@ -245,7 +248,8 @@ void cut(Random& random, std::uint32_t first, std::uint32_t last, std::uint64_t 
 
 TEST(Planner, JigsawsOfKnownHeightComeOutTight) {
   int perfect = 0;
-  for (unsigned seed = 0; seed < 300; ++seed) {
+  const unsigned count = tests::seeds(300, 60);
+  for (unsigned seed = 0; seed < count; ++seed) {
     SCOPED_TRACE(seed);
     Random random(seed);
     Blocks blocks;
@@ -256,7 +260,7 @@ TEST(Planner, JigsawsOfKnownHeightComeOutTight) {
     EXPECT_LE(peak_of(result), 4096U * 5 / 4);
     perfect += peak_of(result) == 4096 ? 1 : 0;
   }
-  EXPECT_GE(perfect, 270);
+  EXPECT_GE(perfect * 300, 270 * static_cast<int>(count));
 }
 
 // ---- programs that look like networks ---------------------------------------------------------------------------
@@ -275,7 +279,7 @@ TEST(Planner, ChainsWithScratchReachTheLowerBound) {
 }
 
 TEST(Planner, ResidualNetworksReachTheLowerBound) {
-  for (unsigned seed = 0; seed < 200; ++seed) {
+  for (unsigned seed = 0; seed < tests::seeds(200, 60); ++seed) {
     SCOPED_TRACE(seed);
     Random random(seed);
     Blocks blocks;
@@ -370,7 +374,8 @@ bool can_be_computed(const Dag& dag, const std::vector<std::uint32_t>& order) {
 
 TEST(Schedule, IsTheBestOfAllOrders) {
   int improved = 0;
-  for (unsigned seed = 0; seed < 300; ++seed) {
+  const unsigned count = tests::seeds(300, 60);
+  for (unsigned seed = 0; seed < count; ++seed) {
     SCOPED_TRACE(seed);
     const Dag dag = random_dag(seed, 6);
     std::vector<std::uint32_t> order(dag.tasks.size());
@@ -385,7 +390,7 @@ TEST(Schedule, IsTheBestOfAllOrders) {
     EXPECT_EQ(peak_of(dag.tasks, dag.buffers, found), best);
     improved += best < given ? 1 : 0;
   }
-  EXPECT_GT(improved, 10);
+  EXPECT_GT(improved * 300, 10 * static_cast<int>(count));
 }
 
 TEST(Schedule, LargeProgramsAreNotMadeWorse) {
@@ -401,7 +406,7 @@ TEST(Schedule, LargeProgramsAreNotMadeWorse) {
 }
 
 TEST(Schedule, TasksThatKeepTheirOrderDo) {
-  for (unsigned seed = 0; seed < 100; ++seed) {
+  for (unsigned seed = 0; seed < tests::seeds(100, 60); ++seed) {
     Dag dag = random_dag(seed, 20);
     Random random(seed);
     for (Task& task : dag.tasks) task.keeps_order = random.below(3);
@@ -470,7 +475,8 @@ TEST(Regions, WhatFitsNowhereIsNamedWithTheShortfall) {
 
 TEST(Regions, RandomProgramsGetSoundPlansOrAnError) {
   int planned = 0, refused = 0;
-  for (unsigned seed = 0; seed < 600; ++seed) {
+  const unsigned count = tests::seeds(600, 120);
+  for (unsigned seed = 0; seed < count; ++seed) {
     SCOPED_TRACE(seed);
     Random random(seed + 10000);
     Blocks blocks = seed % 2 == 0 ? random_blocks(seed, 20) : random_covers(seed, 20);
@@ -490,8 +496,8 @@ TEST(Regions, RandomProgramsGetSoundPlansOrAnError) {
       ++refused;
     }
   }
-  EXPECT_GT(planned, 200);
-  EXPECT_GT(refused, 50);
+  EXPECT_GT(planned * 600, 200 * static_cast<int>(count));
+  EXPECT_GT(refused * 600, 50 * static_cast<int>(count));
 }
 
 TEST(Regions, AreSpelledNameEqualsSize) {
@@ -531,7 +537,8 @@ bool is_sound(const Blocks& blocks, std::span<const Region> regions, const std::
 TEST(Checker, AgreesWithTheDefinitionOnRandomPlacements) {
   const Region regions[] = {{"a", 3000}, {"b", 1500}};
   int sound = 0;
-  for (unsigned seed = 0; seed < 6000; ++seed) {
+  const unsigned count = tests::seeds(6000, 1200);
+  for (unsigned seed = 0; seed < count; ++seed) {
     SCOPED_TRACE(seed);
     Random random(seed);
     const Blocks blocks = seed % 2 == 0 ? random_blocks(seed, 6) : random_covers(seed, 6);
@@ -544,7 +551,7 @@ TEST(Checker, AgreesWithTheDefinitionOnRandomPlacements) {
     EXPECT_EQ(!find_violation(blocks, regions, placements), expected);
     sound += expected ? 1 : 0;
   }
-  EXPECT_GT(sound, 500);
+  EXPECT_GT(sound * 6000, 500 * static_cast<int>(count));
   EXPECT_LT(sound, 5500);
 }
 
@@ -583,7 +590,7 @@ TEST(Checker, RejectsPlansThatAreBrokenOnPurpose) {
 }
 
 TEST(Checker, RejectsEveryPlanWithABlockMovedOntoANeighbour) {
-  for (unsigned seed = 0; seed < 500; ++seed) {
+  for (unsigned seed = 0; seed < tests::seeds(500, 100); ++seed) {
     const Blocks blocks = random_blocks(seed, 20);
     std::vector<Placement> placements = plan(blocks, kAnywhere, kLittle).placements;
     for (std::size_t a = 0; a < blocks.size(); ++a) {

@@ -9,6 +9,7 @@
 #include <fstream>
 #include <functional>
 #include <set>
+#include <utility>
 
 #include "fmt/format.h"
 #include "formats/npy/npy.h"
@@ -509,8 +510,11 @@ TEST_F(CommandLine, CompilesTheTextOfEveryStageToTheSameBytes) {
   }
   ASSERT_GE(texts.size(), 8U);
   bool is_quantized = false;
+  std::string before;  // most stages have nothing to do here
   for (const std::filesystem::path& text : texts) {
     is_quantized = is_quantized || text.stem().string().ends_with("-quantize");
+    const std::string graph = read_text(text) + read_text(text.string() + ".data");
+    if (std::exchange(before, graph) == graph) continue;
     Arguments again = {"compile", text.string(), "-o", "again.pte", "--no-link"};
     if (!is_quantized) again.insert(again.end(), data.begin(), data.end());
     const Ran ran = cormorant(path(), again);

@@ -8,6 +8,7 @@
 
 #include "base/checked64.h"
 #include "base/diagnostic.h"
+#include "compiler/bands.h"
 #include "compiler/layer_settings.h"
 #include "compiler/trace.h"
 #include "emit/emit.h"
@@ -387,8 +388,12 @@ void Compilation::check_strictness() const {
 }
 
 emit::MemoryMap Compilation::plan_memory() {
+  const Target& target = options_.config.target;
+  const bool by_bands = target.isa == Isa::mve && target.optimize != Optimize::speed &&
+                        options_.config.runtime == ops::Runtime::cormorant && options_.reuse == emit::Reuse::all;
   emit::MemoryMap memory;
   Trace::timed("plan_memory", facts_, [&] {
+    if (by_bands) lower_bands(graph_, options_.config.runtime);
     memory = emit::map_memory(graph_, options_.memory, options_.config.runtime, options_.reuse, options_.constants_in);
   });
   return memory;

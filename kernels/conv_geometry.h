@@ -126,9 +126,9 @@ struct Header {
   std::int8_t activation_min = -128;
   std::int8_t activation_max = 127;
   Rounding rounding = Rounding::general;
-  std::uint16_t has_lowest_weights =
-      0;                           // depthwise: two weights of a channel are −128; their products may not fit 16 bits
-  std::uint32_t stream_bytes = 0;  // what follows the header
+  std::uint8_t has_lowest_weights = 0;  // depthwise: two weights of a channel are −128; products may not fit 16 bits
+  std::uint8_t bands = 0;               // in which columns are computed at least (MVE): the output may cover more input
+  std::uint32_t stream_bytes = 0;       // what follows the header
 };
 static_assert(sizeof(Header) == 48);  // all bytes are defined, so that a compilation is reproducible
 

@@ -14,10 +14,12 @@ namespace cormorant::conv {
 
 // What a kernel promises: it computes output pixels in memory order, `pixels` at a time. Before it writes the first
 // byte of these it has read all that earlier ones needed, and while it writes them it may still read for any of them.
-// Stores extend up to `beyond` bytes past the pixels.
+// Stores extend up to `beyond` bytes past the pixels. A kernel with `rows` computes bands of that many rows of an image,
+// the last one perhaps of fewer, each in any order.
 struct Order {
   std::uint32_t pixels = 1;
   std::uint32_t beyond = 0;
+  std::uint32_t rows = 0;
 };
 
 struct Image {
@@ -39,7 +41,12 @@ constexpr std::uint64_t overlap_distance(const Image& in, const Image& out, cons
     const auto row = static_cast<std::uint64_t>(std::clamp<std::int64_t>(y, 0, static_cast<std::int64_t>(in.height)));
     const auto column = static_cast<std::uint64_t>(std::clamp<std::int64_t>(x, 0, static_cast<std::int64_t>(in.width)));
     lowest = std::min(lowest, (n * in.height + row) * in.width + column);
-    const std::uint64_t written = std::min(p + order.pixels, total) * out.channels + order.beyond;
+    std::uint64_t end = p + order.pixels;
+    if (order.rows != 0) {
+      const std::uint64_t band = p / out.width % out.height / order.rows;
+      end = (n * out.height + std::min((band + 1) * order.rows, out.height)) * out.width;
+    }
+    const std::uint64_t written = std::min(end, total) * out.channels + order.beyond;
     distance = std::max(distance, static_cast<std::int64_t>(written) - static_cast<std::int64_t>(lowest * in.channels));
   }
   return static_cast<std::uint64_t>(distance);

@@ -25,7 +25,9 @@ std::optional<std::uint64_t> overlap(const ir::Node& node, std::string_view argu
 }
 
 std::optional<std::int64_t> estimate(const ir::Node& node) {
-  return conv2d::with_packed(node, conv2d::kVariants, conv2d::estimated_cycles);
+  return conv2d::with_packed(node, conv2d::kVariants, [](const conv2d::Variant& variant, const conv::Header& header) {
+    return conv2d::estimated_cycles(variant, header.geometry);
+  });
 }
 
 }  // namespace

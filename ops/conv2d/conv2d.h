@@ -374,18 +374,21 @@ constexpr Walk walk_of(const conv::Geometry& g) {
 }
 
 // Outputs of a stretch: as many as a small copy serves, but at least a few, since their windows overlap; pairs are not
-// split.
+// split. The stretches of all columns at one height are a band of the output: more bands mean shorter stretches.
 struct Stretch {
   std::uint32_t row;  // bytes that the window sees of a row
   std::uint32_t outputs;
   std::uint32_t rows;
 
-  constexpr explicit Stretch(const conv::Geometry& g)
+  constexpr explicit Stretch(const conv::Geometry& g, std::uint32_t bands = 1)
       : row(std::uint32_t{g.kernel_width} * g.group_inputs()), outputs(column_outputs(g)), rows(0) {
     const std::uint32_t fit_rows = (row < 64 ? 1024 : 2048) / row;
     const std::uint32_t fit = fit_rows < g.kernel_height ? 0 : (fit_rows - g.kernel_height) / g.stride_height + 1;
     const std::uint32_t some = fit < 4 ? 4 : fit / 2 * 2;
-    if (some < outputs) outputs = some;
+    std::uint32_t count = (outputs + some - 1) / some;
+    if (count < bands) count = bands;
+    const std::uint32_t each = round_up((outputs + count - 1) / count, 2);
+    if (each < outputs) outputs = each;
     rows = (outputs - 1) * g.stride_height + g.kernel_height;
   }
   // Rows of the output whose windows begin in the same class of rows.

@@ -11,8 +11,9 @@
 
 namespace cormorant::ops::conv2d {
 
-constexpr std::optional<conv::Order> order_of(const Variant& variant, const conv::Geometry& g) {
-  if (variant.by_columns) return std::nullopt;
+constexpr std::optional<conv::Order> order_of(const Variant& variant, const conv::Header& header) {
+  const conv::Geometry& g = header.geometry;
+  if (variant.by_columns || !is_computable(variant, g)) return std::nullopt;  // the latter of a text from anywhere
   if (without_slopes(variant.layout) != Layout::mve) return conv::Order{pixels_of(variant.layout), 0};
   switch (variant.pointwise ? Walk::rows : walk_of(g)) {
     case Walk::rows:
@@ -20,7 +21,7 @@ constexpr std::optional<conv::Order> order_of(const Variant& variant, const conv
       if (g.groups != 1 || g.out_channels % 4 != 0) return std::nullopt;
       return conv::Order{2, 0};
     case Walk::columns:
-      break;
+      return conv::Order{.rows = Stretch(g, header.bands).outputs * g.dilation_height};
     case Walk::pixels:
       return conv::Order{2, 0};
   }

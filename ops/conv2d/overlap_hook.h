@@ -11,10 +11,10 @@
 
 namespace cormorant::ops::conv2d {
 
-// Calls read(variant, geometry) with the variant that a packed node names, and its geometry; none for another node.
+// Calls read(variant, header) with the variant that a packed node names, and its header; none for another node.
 template <class Variants, class Read>
 auto with_packed(const ir::Node& node, const Variants& variants, Read read)
-    -> std::optional<decltype(read(*variants[0], conv::Geometry{}))> {
+    -> std::optional<decltype(read(*variants[0], conv::Header{}))> {
   const std::string name = program_name(node.op);
   for (const auto* variant : variants) {
     if (variant->name != name) continue;
@@ -22,19 +22,19 @@ auto with_packed(const ir::Node& node, const Variants& variants, Read read)
     if (packed.size() < sizeof(conv::Header)) return std::nullopt;
     conv::Header header;
     std::memcpy(&header, packed.data(), sizeof header);
-    return read(*variant, header.geometry);
+    return read(*variant, header);
   }
   return std::nullopt;
 }
 
-// order_of(variant, geometry) as in overlap.h.
+// order_of(variant, header) as in overlap.h.
 template <class Variants, class OrderOf>
 std::optional<std::uint64_t> packed_overlap(const ir::Node& node, std::string_view argument, const Variants& variants,
                                             OrderOf order_of) {
   if (argument != "input") return std::nullopt;
-  const auto order = with_packed(node, variants, [&](const auto& variant, const conv::Geometry& g) {
-    const std::optional<conv::Order> found = order_of(variant, g);
-    return found ? std::optional<std::uint64_t>(conv::overlap_distance(g, *found)) : std::nullopt;
+  const auto order = with_packed(node, variants, [&](const auto& variant, const conv::Header& header) {
+    const std::optional<conv::Order> found = order_of(variant, header);
+    return found ? std::optional<std::uint64_t>(conv::overlap_distance(header.geometry, *found)) : std::nullopt;
   });
   return order.value_or(std::nullopt);
 }

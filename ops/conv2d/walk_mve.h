@@ -206,7 +206,7 @@ void by_columns(const Convolution& c) {
   const conv::Geometry& g = c.header.geometry;
   const auto stream = Loops::stream_of(g);
   const std::uint32_t block_bytes = stream.block_bytes(), group_bytes = stream.group_bytes();  // once for all
-  const Stretch stretch(g);
+  const Stretch stretch(g, c.header.bands);
   const std::uint32_t step = g.stride_height * stretch.row;
   const std::uint32_t dilation = g.dilation_height;
   conv::MveGemm gemm = Loops::gemm_of(c);
@@ -241,11 +241,12 @@ void by_columns(const Convolution& c) {
 
   const std::int8_t* image = c.input;
   for (std::uint32_t n = 0; n < g.batch; ++n) {
-    std::int8_t* out = c.places.out + n * c.places.image;
-    std::int32_t left = -std::int32_t{g.pad_left};
-    for (std::uint32_t x = 0; x < g.out_width; ++x, left += g.stride_width, out += c.places.pixel) {
-      for (std::uint32_t phase = 0; phase < dilation; ++phase) {
-        for (std::uint32_t y = phase; y < g.out_height; y += stretch.outputs * dilation) {
+    // Band by band, so that the output can follow the input in the same memory (overlap.h).
+    for (std::uint32_t band = 0; band < g.out_height; band += stretch.outputs * dilation) {
+      std::int8_t* out = c.places.out + n * c.places.image;
+      std::int32_t left = -std::int32_t{g.pad_left};
+      for (std::uint32_t x = 0; x < g.out_width; ++x, left += g.stride_width, out += c.places.pixel) {
+        for (std::uint32_t y = band; y < g.out_height && y < band + dilation; ++y) {
           const std::uint32_t left_over = (g.out_height - y + dilation - 1) / dilation;
           compute_stretch(image, out, left, y, left_over < stretch.outputs ? left_over : stretch.outputs);
         }

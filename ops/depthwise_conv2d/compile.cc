@@ -85,7 +85,9 @@ std::optional<std::uint64_t> overlap(const ir::Node& node, std::string_view argu
 }
 
 std::optional<std::int64_t> estimate(const ir::Node& node) {
-  return conv2d::with_packed(node, kVariants, depthwise::estimated_cycles);
+  return conv2d::with_packed(node, kVariants, [](const Variant& variant, const conv::Header& header) {
+    return depthwise::estimated_cycles(variant, header.geometry);
+  });
 }
 
 }  // namespace

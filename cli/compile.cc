@@ -452,10 +452,8 @@ std::int64_t besides_arena(const compiler::Facts& facts) {
   return kStack + kPerOperator * static_cast<std::int64_t>(facts.steps.size());
 }
 
-// Of two programs of one quantized model, the one with the smaller arena.
-void take_smaller(compiler::Compiled other, compiler::Compiled& compiled) {
-  if (compiler::arena_bytes(other.facts) >= compiler::arena_bytes(compiled.facts)) return;
-  // Facts recorded before the graph was copied.
+// Another program of the same quantized model instead, with the facts recorded before the graph was copied.
+void replace(compiler::Compiled other, compiler::Compiled& compiled) {
   compiler::Facts& facts = other.facts;
   facts.warnings = std::move(compiled.facts.warnings);
   facts.float_operators = std::move(compiled.facts.float_operators);
@@ -464,7 +462,14 @@ void take_smaller(compiler::Compiled other, compiler::Compiled& compiled) {
   facts.bits = std::move(compiled.facts.bits);
   facts.comparison = std::move(compiled.facts.comparison);
   facts.changes = std::move(compiled.facts.changes);
+  facts.window_macs = compiled.facts.window_macs;
+  facts.causal_db = std::move(compiled.facts.causal_db);
   compiled = std::move(other);
+}
+
+// Of two programs of one quantized model, the one with the smaller arena.
+void take_smaller(compiler::Compiled other, compiler::Compiled& compiled) {
+  if (compiler::arena_bytes(other.facts) < compiler::arena_bytes(compiled.facts)) replace(std::move(other), compiled);
 }
 
 // Where the program exceeds its budget of memory: the one with least extra work that does not, of those that compute
@@ -636,15 +641,23 @@ CompileResult compile_model(const CompileFlags& flags, const CompileInputs& inpu
   }
   compiled.facts.warnings.insert(compiled.facts.warnings.begin(), notes.begin(), notes.end());
   if (flags.min_sqnr) require_sqnr(*flags.min_sqnr, flags.quantization.scheme, compiled.facts, model);
-  const Firmware& firmware = result.firmware = link_for(compiled.program, options.config.target, request);
+  Firmware& firmware = result.firmware = link_for(compiled.program, options.config.target, request);
+  std::optional<Firmware> balanced_firmware;
+  if (balanced && firmware.facts && (flags.measure || options.config.target.optimize == Optimize::size)) {
+    balanced_firmware = link_for(balanced->program, options.config.target, request);
+    // Only now is the code known: the goal's program may need a kernel that balanced does not.
+    if (balanced_firmware->facts &&
+        loses(options.config.target.optimize, flags.measure, *firmware.facts, *balanced_firmware->facts)) {
+      replace(*balanced, compiled);
+      firmware = *balanced_firmware;
+    }
+  }
   if (result.budget) result.excess = over_budget(*result.budget, compiled, firmware.facts);
   if (result.excess && inputs.advises) result.excess->advice = remedies(flags, inputs, *result.budget);
   if (balanced) {
-    std::optional<MeasuredGoal> both;
-    if (flags.measure) {
-      both = {*firmware.facts, *link_for(balanced->program, options.config.target, request).facts};
-    }
-    result.goal = goal_of(compiled, *balanced, both);
+    std::optional<LinkedGoal> both;
+    if (balanced_firmware && balanced_firmware->facts) both = {*firmware.facts, *balanced_firmware->facts};
+    result.goal = goal_of(compiled, *balanced, both, flags.measure);
   }
   result.figures = figures_of(compiled, options, firmware, flags.measure, result.goal);
   if (result.calibration) {

@@ -51,14 +51,22 @@ std::string percentage(std::optional<double> share) {
 
 }  // namespace
 
+bool loses(Optimize goal, bool measured, const RunResult& chosen, const RunResult& balanced) {
+  if (goal == Optimize::size)
+    return chosen.code_bytes + chosen.model_bytes >= balanced.code_bytes + balanced.model_bytes;
+  return measured && chosen.execute_cycles >= balanced.execute_cycles;
+}
+
 Goal goal_of(const compiler::Compiled& compiled, const compiler::Compiled& balanced,
-             const std::optional<MeasuredGoal>& measured) {
+             const std::optional<LinkedGoal>& linked, bool is_measured) {
+  const LinkedGoal* const measured = is_measured && linked ? &*linked : nullptr;
   const std::vector<emit::Step>& steps = compiled.facts.steps;
   const std::vector<emit::Step>& balanced_steps = balanced.facts.steps;
-  const Counts now = measured ? measured_counts(steps, measured->chosen) : estimated_counts(steps);
-  const Counts then = measured ? measured_counts(balanced_steps, measured->balanced) : estimated_counts(balanced_steps);
+  const Counts now = measured != nullptr ? measured_counts(steps, measured->chosen) : estimated_counts(steps);
+  const Counts then =
+      measured != nullptr ? measured_counts(balanced_steps, measured->balanced) : estimated_counts(balanced_steps);
   Goal goal;
-  goal.measured = measured.has_value();
+  goal.measured = measured != nullptr;
   const std::map<std::string, Node> before = nodes_of(balanced_steps);
   const std::map<std::string, Node> after = nodes_of(steps);
   std::set<std::string> seen;
@@ -84,10 +92,13 @@ Goal goal_of(const compiler::Compiled& compiled, const compiler::Compiled& balan
   }
   goal.model_bytes =
       static_cast<std::int64_t>(compiled.program.size()) - static_cast<std::int64_t>(balanced.program.size());
-  if (measured) {
+  if (linked) {
+    goal.code_bytes =
+        static_cast<std::int64_t>(linked->chosen.code_bytes) - static_cast<std::int64_t>(linked->balanced.code_bytes);
+  }
+  if (measured != nullptr) {
     const RunResult& chosen = measured->chosen;
     const RunResult& other = measured->balanced;
-    goal.code_bytes = static_cast<std::int64_t>(chosen.code_bytes) - static_cast<std::int64_t>(other.code_bytes);
     goal.cycles = static_cast<std::int64_t>(chosen.execute_cycles) - static_cast<std::int64_t>(other.execute_cycles);
     goal.share = static_cast<double>(*goal.cycles) / static_cast<double>(other.execute_cycles);
   }
@@ -106,10 +117,10 @@ void print_goal(const Goal& goal, std::string_view name) {
   fmt::print("  model       {:>11} bytes\n", grouped_signed(goal.model_bytes));
   if (goal.code_bytes) {
     fmt::print("  code        {:>11} bytes\n", grouped_signed(*goal.code_bytes));
-    fmt::print("  execute     {:>11} cycles{}\n", grouped_signed(*goal.cycles), percentage(goal.share));
   } else {
     fmt::print("  code        unknown: add --measure\n");
   }
+  if (goal.cycles) fmt::print("  execute     {:>11} cycles{}\n", grouped_signed(*goal.cycles), percentage(goal.share));
 }
 
 nlohmann::ordered_json goal_json(const Goal& goal, std::string_view name) {

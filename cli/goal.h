@@ -13,8 +13,8 @@
 
 namespace cormorant::cli {
 
-// Both programs on the board, profiled.
-struct MeasuredGoal {
+// Both programs in firmware; on the board, profiled, if they are measured.
+struct LinkedGoal {
   RunResult chosen, balanced;
 };
 
@@ -34,8 +34,12 @@ struct Goal {
   std::optional<double> share;
 };
 
+// Whether the goal's program is no better than the balanced one: its firmware is not smaller, or it is not faster where
+// that was measured.
+bool loses(Optimize goal, bool measured, const RunResult& chosen, const RunResult& balanced);
+
 Goal goal_of(const compiler::Compiled& compiled, const compiler::Compiled& balanced,
-             const std::optional<MeasuredGoal>& measured);
+             const std::optional<LinkedGoal>& linked, bool is_measured);
 void print_goal(const Goal& goal, std::string_view name);
 nlohmann::ordered_json goal_json(const Goal& goal, std::string_view name);
 

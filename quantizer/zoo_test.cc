@@ -330,6 +330,25 @@ TEST(Zoo, WitheredChannelsMakeNoOutliersOfTheOthers) {
   EXPECT_GT(sqnr_db(*report.real, graph, data), 25);
 }
 
+// What is lost is the weights' 8 bits: the same weights with activations in float are no better.
+TEST(Zoo, SixteenBitsOfActivationsCostNothing) {
+  for (const char* const model : {"squeezenet", "mobilenet_v3", "tcn"}) {
+    SCOPED_TRACE(model);
+    ir::Graph graph = prepared(std::string("architectures/") + model);
+    const Samples data = compiler::read_samples(zoo(std::string("architectures/") + model + "_calibration.npz"), graph);
+    QuantizeOptions options;
+    options.scheme = ops::Precision::w8a16;
+    const QuantizeReport report = quantize(graph, data, options);
+    ir::Graph weights_only = copy_of(graph);
+    for (ir::Value& value : weights_only.values()) {
+      if (value.type.dtype == DType::i16) value.type.quant.reset();
+    }
+    const double db = sqnr_db(*report.real, graph, data);
+    EXPECT_GT(db, 25);
+    EXPECT_NEAR(db, sqnr_db(*report.real, weights_only, data), 0.2);
+  }
+}
+
 TEST(Zoo, LayersErrorsAreOwnAndInherited) {
   ir::Graph graph = prepared("digits");
   Samples data = compiler::read_samples(zoo("digits_calibration.npz"), graph);

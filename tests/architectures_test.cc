@@ -31,7 +31,7 @@ struct Architecture {
 
 const Architecture kArchitectures[] = {
     {"mobilenet_v2", 32, "cormorant::add.mve", 2},
-    {"mobilenet_v3", 35, "cortex_m::quantized_activation.out", 7},
+    {"mobilenet_v3", 32, "cortex_m::quantized_activation.out", 7},
     {"efficientnet", 32, "cortex_m::quantized_activation.out", 17},
     {"shufflenet", 20, "cortex_m::transpose.out", 6},  // one per channel shuffle, one for the float input
     {"squeezenet", 35, "aten::cat.out", 3},

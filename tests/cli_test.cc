@@ -406,6 +406,31 @@ TEST_F(CommandLine, CompileSaysWhereThereIsNothingToBuy) {
   EXPECT_TRUE(has(ran.out, "nothing to buy: the program is the same as balanced")) << ran.out << ran.err;
 }
 
+// A linear layer takes less code as a convolution only if a kernel for it is there anyway: that of groups is another.
+TEST_F(CommandLine, OptimizingForSizeNeverNeedsMoreFlash) {
+  write_text(path() / "groups.txt", R"(graph forward
+input %x : f32[1,4,2,2]
+const %w : f32[4,2,1,1] = [0.5, -0.25, 0.125, 0.75, -0.5, 0.25, 1.0, -1.0]
+const %v : f32[2,16] = [0.5, 0.25, -0.5, 0.125, 0.75, 0.5, -1.0, 1.0, 0.5, 0.25, 0.125, 0.75, 0.5, -0.5, 0.25, 0.5, 1.0, -0.125, 0.5, 0.25, -0.5, 0.125, 0.75, 0.5, -1.0, 1.0, 0.5, 0.25, 0.125, 0.75, 0.5, -0.5]
+node "conv" "first" "m.py:1"
+  %a : f32[1,4,2,2] = aten.conv2d(input=%x, weight=%w, bias=none, stride=[1, 1], padding=[0, 0], dilation=[1, 1], groups=2)
+node "flatten" "" "m.py:2"
+  %b : f32[1,16] = aten.view(self=%a, size=[1, 16])
+node "linear" "second" "m.py:3"
+  %c : f32[1,2] = aten.linear(input=%b, weight=%v, bias=none)
+output %c
+)");
+  const auto flash = [&](const std::string& model, const std::string& goal) {
+    const Ran ran = cormorant(path(), {"compile", model, "-q", "--link", "--target=cortex-m3", "--io=int8",
+                                       "--optimize=" + goal, "-o", goal + ".pte", "--json"});
+    const nlohmann::json json = ran.json();
+    if (goal == "size") EXPECT_TRUE(json["optimize"].contains("code_bytes_added")) << json["optimize"];
+    return json["firmware"]["code"].get<int>() + json["model_bytes"].get<int>();
+  };
+  EXPECT_EQ(flash("groups.txt", "size"), flash("groups.txt", "balanced"));
+  EXPECT_LT(flash(zoo("digits.pt2"), "size"), flash(zoo("digits.pt2"), "balanced") - 1000);
+}
+
 // Speed costs flash: for every layer, and compared with the program without it.
 TEST_F(CommandLine, CompileTellsWhatSpeedCosts) {
   const auto arguments = [](const std::string& goal) -> Arguments {

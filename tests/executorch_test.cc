@@ -214,6 +214,8 @@ const Foreign kPrograms[] = {
     {"squeeze_excite_m55", "cortex-m55"},
     {"squeeze_excite_m4", "cortex-m4"},
     {"squeeze_excite_m0", "cortex-m0"},
+    {"ratio_m55", "cortex-m55"},
+    {"ratio_m0", "cortex-m0"},
 };
 INSTANTIATE_TEST_SUITE_P(Programs, Executorch, testing::ValuesIn(kPrograms),
                          [](const auto& program) { return std::string(program.param.name); });
@@ -297,9 +299,11 @@ Scratch scratch_of(const std::vector<std::byte>& bytes) {
   return all;
 }
 
+class ExecutorchScratch : public ExecutorchModel {};
+
 // ExecuTorch's checked kernels require scratch of exactly the size that CMSIS-NN needs on that CPU. A convolution of
 // one channel is a depthwise one to ExecuTorch's compiler and an ordinary one here: another kernel, other scratch.
-TEST_P(ExecutorchModel, PlansTheScratchThatItsCompilerPlans) {
+TEST_P(ExecutorchScratch, IsWhatItsCompilerPlans) {
   const Scratch theirs = scratch_of(read_file(beside(".pte")));
   const Scratch ours = scratch_of(compiled(ops::Runtime::executorch).bytes);
   ASSERT_EQ(ours.size(), theirs.size());
@@ -312,12 +316,15 @@ TEST_P(ExecutorchModel, PlansTheScratchThatItsCompilerPlans) {
   EXPECT_GE(same_operators, 3U);
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, ExecutorchModel,
-                         testing::Combine(testing::Values("keyword_net", "squeeze_excite"),
-                                          testing::Values("m55", "m4", "m0")),
-                         [](const auto& one) {
-                           return std::string(std::get<0>(one.param)) + "_" + std::get<1>(one.param);
-                         });
+std::string name_of_model(const testing::TestParamInfo<std::tuple<const char*, const char*>>& one) {
+  return std::string(std::get<0>(one.param)) + "_" + std::get<1>(one.param);
+}
+const auto kModels =
+    testing::Combine(testing::Values("keyword_net", "squeeze_excite"), testing::Values("m55", "m4", "m0"));
+INSTANTIATE_TEST_SUITE_P(Models, ExecutorchModel, kModels, name_of_model);
+INSTANTIATE_TEST_SUITE_P(Models, ExecutorchScratch, kModels, name_of_model);
+INSTANTIATE_TEST_SUITE_P(Words, ExecutorchModel,
+                         testing::Combine(testing::Values("ratio"), testing::Values("m55", "m0")), name_of_model);
 
 }  // namespace
 }  // namespace cormorant::tests

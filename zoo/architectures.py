@@ -140,6 +140,10 @@ class SmallSqueezeNet(nn.Module):
                                       Fire(16, 4, 12), Fire(24, 6, 16), nn.MaxPool2d(3, 2, ceil_mode=True),
                                       Fire(32, 8, 20))
         self.head = nn.Sequential(nn.Dropout(0.5), nn.Conv2d(40, classes, 1), nn.ReLU(), nn.AdaptiveAvgPool2d(1))
+        for module in self.modules():  # as the original is initialized; without, the biases outweigh the input
+            if isinstance(module, nn.Conv2d):
+                nn.init.kaiming_uniform_(module.weight)
+                nn.init.zeros_(module.bias)
 
     def forward(self, x):
         return torch.flatten(self.head(self.features(x)), 1)
@@ -194,6 +198,9 @@ FULL = {
 def write(name, make, shape, out, samples, batches, batch):
     torch.manual_seed(1)
     model = make()
+    for module in model.modules():
+        if isinstance(module, nn.BatchNorm2d):  # some have 0.01, and would keep most of the statistics they start with
+            module.momentum = max(module.momentum, 0.1)
     model.train()
     with torch.no_grad():
         for _ in range(batches):

@@ -220,7 +220,9 @@ constexpr const Variant& choose_variant(const Target& target, const conv::Geomet
     return wide ? kDspWide : kDsp;
   }
   if (is_grouped) return kHalvesGroups;
-  return wastes_halves(g) && !is_baseline(target) ? kScalar : kHalves;
+  // One kernel for all is smaller than two.
+  const bool may_differ = !is_baseline(target) && target.optimize != Optimize::size;
+  return may_differ && wastes_halves(g) ? kScalar : kHalves;
 }
 // The same for a layer with slopes.
 constexpr const Variant& choose_prelu_variant(const Target& target, const conv::Geometry& g, bool is_row,
@@ -229,7 +231,8 @@ constexpr const Variant& choose_prelu_variant(const Target& target, const conv::
   if (target.isa == Isa::mve) {
     return is_row && is_row_of_window(g) && g.kernel_height > 1 && g.out_width > 1 ? kMveRowPrelu : kMvePrelu;
   }
-  return !is_grouped && wastes_halves(g) && !is_baseline(target) ? kScalarPrelu : kHalvesPrelu;
+  const bool may_differ = !is_baseline(target) && target.optimize != Optimize::size;
+  return !is_grouped && may_differ && wastes_halves(g) ? kScalarPrelu : kHalvesPrelu;
 }
 // If the weights rule out halves.
 constexpr const Variant& variant_for_any_weights(const Target& target, bool is_sloped) {

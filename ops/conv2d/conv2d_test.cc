@@ -591,6 +591,8 @@ TEST(Conv2dPrepack, TheVariantSuitsTheTarget) {
   EXPECT_EQ(packed_variant(pixel, kCpus[0], Isa::scalar), "cormorant.conv2d.halves");
   EXPECT_EQ(packed_variant({.in = {1, 16, 3, 3}, .outputs = 8}, kCpus[2], Isa::scalar), "cormorant.conv2d.scalar");
   EXPECT_EQ(packed_variant({.in = {1, 16, 3, 3}, .outputs = 8}, kCpus[0], Isa::scalar), "cormorant.conv2d.halves");
+  EXPECT_EQ(packed_variant({.in = {1, 16, 3, 3}, .outputs = 8}, kCpus[2], Isa::scalar, Optimize::size),
+            "cormorant.conv2d.halves");
   const Layer groups = {.in = {1, 4, 4, 4}, .outputs = 4, .groups = 2};
   EXPECT_EQ(packed_variant(groups, kCpus[3], Isa::dsp), "cormorant.conv2d.dsp_groups");
   EXPECT_EQ(packed_variant(groups, kCpus[2], Isa::scalar), "cormorant.conv2d.halves_groups");

@@ -206,16 +206,15 @@ Error load_mean(Call& call) {
   return call.read_signature(args) ? plan_mean(call, args) : call.error();
 }
 
-Error load_amax(Call& call) {
+Error plan_amax(Call& call, DType dtype) {
   Amax<TargetWorld> args;
   if (!call.read_signature(args)) return call.error();
-  ReducePlan windows{};
-  plan_windows(call, args.input, args.dim, args.out, DType::i8, windows);
-  if (call.error() != Error::ok) return call.error();
   auto* const plan = call.make_plan<ReducePlan>();
   if (plan == nullptr) return call.error();
-  *plan = windows;
-  return Error::ok;
+  plan_windows(call, args.input, args.dim, args.out, dtype, *plan);
+  return call.error();
 }
+
+Error load_amax(Call& call) { return plan_amax(call, DType::i8); }
 
 }  // namespace cormorant::ops

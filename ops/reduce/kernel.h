@@ -37,6 +37,7 @@ struct MovingMeanPlan {
 Error load_mean(Call& call);
 Error load_moving_mean(Call& call);
 Error load_amax(Call& call);
+Error plan_amax(Call& call, DType dtype);  // of elements of this type
 Error load_words_mean(Call& call);
 Error load_words_amax(Call& call);
 

@@ -81,17 +81,7 @@ Error load_words_mean(Call& call) {
   return call.read_signature(args) ? plan_mean(call, args) : call.error();
 }
 
-Error load_words_amax(Call& call) {
-  Amax<TargetWorld> args;
-  if (!call.read_signature(args)) return call.error();
-  ReducePlan windows{};
-  plan_windows(call, args.input, args.dim, args.out, DType::i16, windows);
-  if (call.error() != Error::ok) return call.error();
-  auto* const plan = call.make_plan<ReducePlan>();
-  if (plan == nullptr) return call.error();
-  *plan = windows;
-  return Error::ok;
-}
+Error load_words_amax(Call& call) { return plan_amax(call, DType::i16); }
 
 CORMORANT_KERNELS(CORMORANT_REDUCE_KERNELS, words)
 

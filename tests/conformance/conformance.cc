@@ -290,7 +290,7 @@ void expect_same_bits_everywhere(const std::vector<Case>& cases, int samples, co
 void expect_same_bits_where_flash_is_saved(std::vector<Case> cases) {
   constexpr std::size_t kSome = 8;
   cases.resize(kSome);
-  const std::vector<Where> places = {{parse_target("cortex-m3"), "gcc"},
+  const std::vector<Where> places = {{optimized("cortex-m3", Optimize::size), "gcc"},
                                      {optimized("cortex-m4", Optimize::size), "gcc"}};
   expect_same_bits_everywhere(cases, 2, places);
 }

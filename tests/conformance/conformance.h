@@ -64,7 +64,7 @@ std::vector<Where> everywhere();
 void expect_same_bits_everywhere(const std::vector<Case>& cases, int samples = 3,
                                  const std::vector<Where>& places = everywhere());
 
-// The first of the cases on a Cortex-M4 with --optimize=size, which everywhere() leaves out.
+// The first of the cases on a Cortex-M3 and M4 with --optimize=size, which everywhere() leaves out.
 void expect_same_bits_where_flash_is_saved(std::vector<Case> cases);
 
 // Builders for cases.

@@ -6,7 +6,10 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <numeric>
 #include <utility>
 #include <variant>
@@ -110,9 +113,22 @@ Made program_of(const Call1& call) {
   return {pte::write(program), end};
 }
 
+// A seed for fuzzing (tests/fuzz/seeds), where CORMORANT_SEEDS names a folder: the smallest program of each operator.
+void leave_seed(const Call1& call, const std::vector<std::byte>& program) {
+  const char* const folder = std::getenv("CORMORANT_SEEDS");
+  if (folder == nullptr) return;
+  const std::string name = std::string(call.name) + "." + call.overload + ".pte";
+  const std::filesystem::path path = std::filesystem::path(folder) / name.substr(name.rfind(':') + 1);
+  if (std::filesystem::exists(path) && std::filesystem::file_size(path) <= program.size()) return;
+  std::ofstream(path, std::ios::binary)
+      .write(reinterpret_cast<const char*>(program.data()), static_cast<std::streamsize>(program.size()));
+}
+
 template <class N>
 std::vector<N> run(const Call1& call, const std::vector<std::vector<std::byte>>& inputs, std::size_t output = 0) {
-  HostProgram program(program_of(call).file, host_kernels(), call.name);
+  const Made made = program_of(call);
+  leave_seed(call, made.file);
+  HostProgram program(made.file, host_kernels(), call.name);
   const auto outputs = program.run(inputs);
   std::vector<N> numbers(outputs.at(output).size() / sizeof(N));
   std::memcpy(numbers.data(), outputs[output].data(), outputs[output].size());

@@ -259,6 +259,19 @@ TEST(Planner, JigsawsOfKnownHeightComeOutTight) {
   EXPECT_GE(perfect, 270);
 }
 
+// The same with more pieces than can be searched: gaps must be filled to the byte from the start.
+TEST(Planner, LargeJigsawsComeOutNearlyTight) {
+  std::uint64_t sum = 0;
+  for (unsigned seed = 0; seed < 8; ++seed) {
+    Random random(seed);
+    Blocks blocks;
+    cut(random, 0, 400, 65536, 300, blocks);
+    std::shuffle(blocks.begin(), blocks.end(), std::mt19937(seed));
+    sum += peak_of(checked_plan(blocks));
+  }
+  EXPECT_LE(sum, 8U * 65536 * 6 / 5);
+}
+
 // ---- programs that look like networks ---------------------------------------------------------------------------
 
 TEST(Planner, ChainsWithScratchReachTheLowerBound) {

@@ -401,6 +401,17 @@ TEST(Schedule, IsTheBestOfAllOrders) {
   EXPECT_GT(improved, 10);
 }
 
+TEST(Schedule, AnOutputLivesUntilTheEnd) {
+  const std::vector<Buffer> buffers = {
+      {.size = 10, .is_input = true}, {.size = 100, .is_output = true}, {.size = 50}, {.size = 60}};
+  std::vector<Task> chain(3);
+  for (std::uint32_t t = 0; t < chain.size(); ++t) {
+    chain[t].reads = {t};
+    chain[t].writes = {t + 1};
+  }
+  EXPECT_EQ(peak_of(chain, buffers, std::vector<std::uint32_t>{0, 1, 2}), 210U);
+}
+
 TEST(Schedule, LargeProgramsAreNotMadeWorse) {
   for (unsigned seed = 0; seed < 20; ++seed) {
     const Dag dag = random_dag(seed, 80);

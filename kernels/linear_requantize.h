@@ -12,7 +12,9 @@ namespace cormorant {
 
 constexpr std::int32_t simple_doubling_high_multiply(std::int32_t value, std::int32_t multiplier) {
   if constexpr (kHasLongMultiply) {
-    const std::int64_t product = std::int64_t{value * 2} * multiplier;
+    // A file may ask for a shift that leaves more than 30 bits: wrong numbers, but defined.
+    const auto doubled = static_cast<std::int32_t>(static_cast<std::uint32_t>(value) * 2);
+    const std::int64_t product = std::int64_t{doubled} * multiplier;
     return static_cast<std::int32_t>(product >> 32) +
            static_cast<std::int32_t>(static_cast<std::uint32_t>(product) >> 31);
   } else {

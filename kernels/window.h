@@ -76,6 +76,11 @@ constexpr std::int32_t mean_of(std::int32_t sum, const MeanScale& scale) {
 
 inline constexpr std::uint32_t kLargestMeanWindow = 1U << 22;  // taps, so that sums and offsets stay below 2^30
 
+// Whether the distance of so many taps, at most kLargestMeanWindow, stays below 2^30 when it is shifted left.
+constexpr bool fits_mean(std::uint32_t taps, std::int32_t left) {
+  return left >= 0 && left < 31 && 255 * taps <= (std::uint32_t{1} << 30) >> left;
+}
+
 void window_mean_scalar(const Window& window, const MeanScale& scale);
 void window_mean_dsp(const Window& window, const MeanScale& scale);
 void window_mean_mve(const Window& window, const MeanScale& scale);

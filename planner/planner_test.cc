@@ -263,6 +263,19 @@ TEST(Planner, JigsawsOfKnownHeightComeOutTight) {
   EXPECT_GE(perfect * 300, 270 * static_cast<int>(count));
 }
 
+// The same with more pieces than can be searched: gaps must be filled to the byte from the start.
+TEST(Planner, LargeJigsawsComeOutNearlyTight) {
+  std::uint64_t sum = 0;
+  for (unsigned seed = 0; seed < 8; ++seed) {
+    Random random(seed);
+    Blocks blocks;
+    cut(random, 0, 400, 65536, 300, blocks);
+    std::shuffle(blocks.begin(), blocks.end(), std::mt19937(seed));
+    sum += peak_of(checked_plan(blocks));
+  }
+  EXPECT_LE(sum, 8U * 65536 * 6 / 5);
+}
+
 // ---- programs that look like networks ---------------------------------------------------------------------------
 
 TEST(Planner, ChainsWithScratchReachTheLowerBound) {
@@ -391,6 +404,17 @@ TEST(Schedule, IsTheBestOfAllOrders) {
     improved += best < given ? 1 : 0;
   }
   EXPECT_GT(improved * 300, 10 * static_cast<int>(count));
+}
+
+TEST(Schedule, AnOutputLivesUntilTheEnd) {
+  const std::vector<Buffer> buffers = {
+      {.size = 10, .is_input = true}, {.size = 100, .is_output = true}, {.size = 50}, {.size = 60}};
+  std::vector<Task> chain(3);
+  for (std::uint32_t t = 0; t < chain.size(); ++t) {
+    chain[t].reads = {t};
+    chain[t].writes = {t + 1};
+  }
+  EXPECT_EQ(peak_of(chain, buffers, std::vector<std::uint32_t>{0, 1, 2}), 210U);
 }
 
 TEST(Schedule, LargeProgramsAreNotMadeWorse) {

@@ -34,7 +34,7 @@ using Dims = std::vector<std::int64_t>;
 // A chain of layers with residual connections, at random.
 class Network {
  public:
-  explicit Network(unsigned seed) : random_(seed) {
+  explicit Network(unsigned seed, bool sloped = false) : random_(seed), sloped_(sloped) {
     value_ = conformance::int8_input(graph, {1, one_of({1, 3, 4}), 9 + one_of({0, 1, 4, 8}), 6 + one_of({0, 1, 3})},
                                      0.05, one_of({-3, 0, 12}));
     const int layers = 3 + static_cast<int>(random_() % 7);
@@ -75,15 +75,16 @@ class Network {
     const std::int64_t inputs = depthwise ? 1 : shape()[1];
     ir::Value* weight = conformance::int8_weights(graph, {outputs, inputs, kernel, kernel}, 0, random_);
     ir::Value* bias = conformance::int32_bias(graph, value_, weight, random_, 3000);
-    value_ = add_quantized(graph, "aten.conv2d",
-                           {{"input", value_},
-                            {"weight", weight},
-                            {"bias", bias},
-                            {"stride", Dims{stride, stride}},
-                            {"padding", Dims{padding, padding}},
-                            {"dilation", Dims{dilation, dilation}},
-                            {"groups", depthwise ? outputs : std::int64_t{1}}},
-                           {1, outputs, size(shape()[2]), size(shape()[3])}, 0.07, one_of({-128, -20, 5}));
+    std::vector<ir::NamedArgument> args = {{"input", value_},
+                                           {"weight", weight},
+                                           {"bias", bias},
+                                           {"stride", Dims{stride, stride}},
+                                           {"padding", Dims{padding, padding}},
+                                           {"dilation", Dims{dilation, dilation}},
+                                           {"groups", depthwise ? outputs : std::int64_t{1}}};
+    if (sloped_ && !depthwise) args.push_back({"activation_slopes", std::vector<double>{0.2}});
+    value_ = add_quantized(graph, "aten.conv2d", args, {1, outputs, size(shape()[2]), size(shape()[3])}, 0.07,
+                           one_of({-128, -20, 5}));
   }
   void pool() {
     const std::int64_t kernel = one_of({2, 3}), stride = one_of({1, 2}), padding = one_of({0, 1});
@@ -138,6 +139,7 @@ class Network {
   }
 
   std::mt19937 random_;
+  bool sloped_;  // a leaky ReLU behind convolutions
   ir::Value* value_;
 };
 
@@ -193,8 +195,8 @@ struct Result {
 };
 
 Result compile_and_run(unsigned seed, Cuts cuts, const Target& target = {}, const ExecuteOn& where = {},
-                       compiler::Io io = compiler::Io::int8) {
-  Network network(seed);
+                       compiler::Io io = compiler::Io::int8, bool sloped = false) {
+  Network network(seed, sloped);
   const compiler::Options options = options_for(target, cuts == Cuts::fed, seed % 2 == 0 ? 4 : 1, io);
   compiler::Stages stages = compiler::default_stages(options);
   Result result;
@@ -350,6 +352,23 @@ TEST(Rows, HaveTheSameBitsOnBoards) {
   }
 }
 
+TEST(Rows, HaveTheSameBitsOnBoardsBehindSlopes) {
+  const Target target = parse_target("cortex-m55");
+  ExecuteOn board;
+  board.target = target;
+  const fuzz::FuzzBoard guarded(target);
+  std::size_t rows = 0;
+  for (const unsigned seed : {1U, 2U, 3U}) {
+    SCOPED_TRACE(seed);
+    const Result whole = compile_and_run(seed, Cuts::none, target, {}, compiler::Io::int8, true);
+    const Result by_rows = compile_and_run(seed, Cuts::few, target, board, compiler::Io::int8, true);
+    EXPECT_TRUE(whole.outputs == by_rows.outputs);
+    EXPECT_EQ(fuzz::run_guarded(guarded, by_rows.program).failure, "");
+    rows += by_rows.facts.operators.contains("cormorant::conv2d.mve_row_prelu") ? 1 : 0;
+  }
+  EXPECT_GT(rows, 0U);
+}
+
 // MobileNetV2 of 0.35 times the channels, at 96 × 96, for three classes; its weights are random.
 ir::Graph mobilenet() {
   ir::Graph graph;
@@ -497,20 +516,20 @@ struct Small {
   std::vector<std::byte> file;
   std::size_t table = 0;
 
-  explicit Small(bool feed = false, std::uint16_t batch = 1) {
+  explicit Small(bool feed = false, std::uint16_t batch = 1, bool sloped = false) {
     ir::Graph graph;
     std::mt19937 random(1);
     ir::Value* x = conformance::int8_input(graph, {1, 4, 6, 3}, 0.1, 0);
     ir::Value* weight = conformance::int8_weights(graph, {4, 4, 3, 3}, 0, random);
-    graph.add_output(add_quantized(graph, "aten.conv2d",
-                                   {{"input", x},
-                                    {"weight", weight},
-                                    {"bias", conformance::int32_bias(graph, x, weight, random)},
-                                    {"stride", Dims{1, 1}},
-                                    {"padding", Dims{1, 1}},
-                                    {"dilation", Dims{1, 1}},
-                                    {"groups", std::int64_t{1}}},
-                                   {1, 4, 6, 3}, 0.2, 1));
+    std::vector<ir::NamedArgument> args = {{"input", x},
+                                           {"weight", weight},
+                                           {"bias", conformance::int32_bias(graph, x, weight, random)},
+                                           {"stride", Dims{1, 1}},
+                                           {"padding", Dims{1, 1}},
+                                           {"dilation", Dims{1, 1}},
+                                           {"groups", std::int64_t{1}}};
+    if (sloped) args.push_back({"activation_slopes", std::vector<double>{0.2}});
+    graph.add_output(add_quantized(graph, "aten.conv2d", args, {1, 4, 6, 3}, 0.2, 1));
     const compiler::Options options = options_for({}, feed);
     compiler::Stages stages = compiler::default_stages(options);
     for (compiler::Stage& stage : stages.for_target) {
@@ -557,6 +576,19 @@ struct Small {
     return other.loads();
   }
 };
+
+// Two of the programs in tests/fuzz/seeds, written where CORMORANT_SEEDS names a folder.
+TEST(Rows, AreTheSeedsOfFuzzing) {
+  const char* const folder = std::getenv("CORMORANT_SEEDS");
+  for (const bool sloped : {false, true}) {
+    const Small small(false, 1, sloped);
+    EXPECT_TRUE(small.loads());
+    if (folder == nullptr) continue;
+    std::ofstream(std::filesystem::path(folder) / (sloped ? "conv2d.mve_row_prelu.pte" : "conv2d.mve_row.pte"),
+                  std::ios::binary)
+        .write(reinterpret_cast<const char*>(small.file.data()), static_cast<std::streamsize>(small.file.size()));
+  }
+}
 
 TEST(Rows, ATableThatLeavesItsTensorsIsRefused) {
   using ops::rows::Entry;

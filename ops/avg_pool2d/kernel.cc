@@ -163,7 +163,7 @@ void execute_mean_pool2d(const MeanPoolPlan& p, void (*window_mean)(const Window
         divisor_row(p.divisors, p.divisor_count, p.count_include_pad ? rows.counted * columns.counted : taps);
     scale.offset = -taps * p.input_zero_point;
     scale.multiplier = divisor[1];
-    scale.right = divisor[2] & 31;
+    scale.right = right_shift_of(divisor);
     window_mean(window, scale);
   };
   for_each_pool_window<PoolKind::adaptive>(p.geometry, pool);

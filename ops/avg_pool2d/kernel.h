@@ -88,6 +88,12 @@ inline const std::int32_t* divisor_row(const std::int32_t* divisors, std::uint32
   return divisors;
 }
 
+// Whatever a row holds, at least 1.
+inline std::int32_t right_shift_of(const std::int32_t* divisor) {
+  const std::int32_t right = divisor[2] & 31;
+  return right == 0 ? 1 : right;
+}
+
 // The loop over windows is the same for all instruction sets, and small.
 void execute_mean_pool2d(const MeanPoolPlan& plan, void (*window_mean)(const Window&, const MeanScale&));
 

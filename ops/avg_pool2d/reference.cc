@@ -70,7 +70,7 @@ void execute_mean(const void* plan) {
             }
           }
           const int product = doubling_high_multiply(shift_left(distance, p.left), divisor[1]);
-          const int level = rounding_shift_right(product, divisor[2] & 31);
+          const int level = rounding_shift_right(product, right_shift_of(divisor));
           // Bounds before the zero point: the sum cannot overflow.
           const int mean =
               clamp(level, p.low - p.output_zero_point, p.high - p.output_zero_point) + p.output_zero_point;

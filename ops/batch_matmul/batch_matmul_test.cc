@@ -180,6 +180,45 @@ TEST(BatchMatmulWords, IsWithinAStepOfTheFloatSemantics) {
   conformance::expect_near_float_semantics(words_cases(), 1.01);
 }
 
+TEST(BatchMatmulWords, LoadRejectsWhatDoesNotFit) {
+  struct Hostile {
+    const char* what;
+    ir::Shape lhs = {2, 3, 4}, rhs = {2, 5, 4}, out = {2, 3, 5};
+    std::int64_t multiplier = 0x4000, shift = 20;
+    DType dtype = DType::i16;
+  };
+  std::vector<Hostile> table(14);
+  table[0] = {.what = "nothing"};
+  table[1] = {.what = "other inner sizes", .rhs = {2, 5, 6}};
+  table[2] = {.what = "a result of other rows", .out = {2, 4, 5}};
+  table[3] = {.what = "a result of other columns", .out = {2, 3, 4}};
+  table[4] = {.what = "a result of other products", .out = {1, 3, 5}};
+  table[5] = {.what = "fewer right sides than products", .rhs = {1, 5, 4}};
+  table[6] = {.what = "a matrix alone", .lhs = {3, 4}};
+  table[7] = {.what = "no products", .lhs = {0, 3, 4}, .rhs = {0, 5, 4}, .out = {0, 3, 5}};
+  table[8] = {.what = "more products than a sum can have", .lhs = {2, 3, 1 << 20}, .rhs = {2, 5, 1 << 20}};
+  table[9] = {.what = "a factor of more than 15 bits", .multiplier = 0x8000};
+  table[10] = {.what = "a negative factor", .multiplier = -1};
+  table[11] = {.what = "no shift", .shift = 0};
+  table[12] = {.what = "a shift out of 64 bits", .shift = 63};
+  table[13] = {.what = "bytes", .dtype = DType::i8};
+  for (const Hostile& t : table) {
+    ir::Graph graph;
+    const auto type = [](const ir::Shape& shape, DType dtype) {
+      return ir::TensorType{.dtype = dtype, .shape = shape, .dim_order = {}, .quant = {}};
+    };
+    graph.add_output(graph
+                         .add_node("product", "cormorant.batch_matmul.words",
+                                   {{"lhs", graph.add_input("lhs", type(t.lhs, DType::i16))},
+                                    {"rhs_transposed", graph.add_input("rhs", type(t.rhs, t.dtype))},
+                                    {"multiplier", t.multiplier},
+                                    {"shift", t.shift}},
+                                   {type(t.out, DType::i16)})
+                         ->result());
+    EXPECT_EQ(conformance::loads(graph), std::string_view(t.what) == "nothing") << t.what;
+  }
+}
+
 TEST(BatchMatmul, RandomShapes) {
   std::mt19937 random(11);
   const auto pick = [&](std::int64_t low, std::int64_t high) {

@@ -6,7 +6,10 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <numeric>
 #include <utility>
 #include <variant>
@@ -110,9 +113,22 @@ Made program_of(const Call1& call) {
   return {pte::write(program), end};
 }
 
+// A seed for fuzzing (tests/fuzz/seeds), where CORMORANT_SEEDS names a folder: the smallest program of each operator.
+void leave_seed(const Call1& call, const std::vector<std::byte>& program) {
+  const char* const folder = std::getenv("CORMORANT_SEEDS");
+  if (folder == nullptr) return;
+  const std::string name = std::string(call.name) + "." + call.overload + ".pte";
+  const std::filesystem::path path = std::filesystem::path(folder) / name.substr(name.rfind(':') + 1);
+  if (std::filesystem::exists(path) && std::filesystem::file_size(path) <= program.size()) return;
+  std::ofstream(path, std::ios::binary)
+      .write(reinterpret_cast<const char*>(program.data()), static_cast<std::streamsize>(program.size()));
+}
+
 template <class N>
 std::vector<N> run(const Call1& call, const std::vector<std::vector<std::byte>>& inputs, std::size_t output = 0) {
-  HostProgram program(program_of(call).file, host_kernels(), call.name);
+  const Made made = program_of(call);
+  leave_seed(call, made.file);
+  HostProgram program(made.file, host_kernels(), call.name);
   const auto outputs = program.run(inputs);
   std::vector<N> numbers(outputs.at(output).size() / sizeof(N));
   std::memcpy(numbers.data(), outputs[output].data(), outputs[output].size());
@@ -225,6 +241,72 @@ TEST(Portable, IndexesByTensors) {
                 {"aten::topk", "values", {T{{4}}, std::int64_t{2}, std::int64_t{0}, true, true, T{{2}}, two}, 2},
                 {bytes_of(F{1, 4, 3, 2})}, 1),
             (I{1, 2}));
+}
+
+TEST(Portable, ReducesAndNormalizes) {
+  const pte::None none;
+  const std::int64_t zero = 0, one = 1, two = 2;
+  const auto of = [](const F& numbers) { return bytes_of(numbers); };
+  const T image = {{1, 1, 2, 4}}, rows = {{1, 2, 2}}, pair = {{2}}, number = {{}};
+  EXPECT_EQ(run<float>({"aten::_adaptive_avg_pool2d", "out", {image, Ints{1, 2}, T{{1, 1, 1, 2}}}},
+                       {of({0, 1, 2, 3, 4, 5, 6, 7})}),
+            (F{2.5F, 4.5F}));
+  // Two channels of their own mean and deviation.
+  EXPECT_EQ(run<float>({"aten::native_group_norm",
+                        "out",
+                        {rows, none, none, one, two, two, two, 0.0, rows, T{{1, 2}}, T{{1, 2}}},
+                        3},
+                       {of({1, 3, 10, 30})}),
+            (F{-1, 1, -1, 1}));
+  EXPECT_EQ(
+      run<float>(
+          {"aten::_native_batch_norm_legit", "no_stats_out", {rows, none, none, true, 0.1, 0.0, rows, pair, pair}, 3},
+          {of({1, 3, 10, 30})}),
+      (F{-1, 1, -1, 1}));
+  EXPECT_EQ(run<float>({"aten::_native_batch_norm_legit",
+                        "out",
+                        {rows, none, none, pair, pair, false, 0.1, 0.0, rows, T{{0}}, T{{0}}},
+                        3},
+                       {of({1, 3, 10, 30}), of({2, 0}), of({4, 100})}),
+            (F{-0.5F, 0.5F, 1, 3}));
+  EXPECT_EQ(run<float>({"aten::var", "out", {pair, Ints{0}, true, false, number}}, {of({1, 3})}), (F{2}));
+  EXPECT_EQ(run<float>({"aten::var", "correction_out", {pair, Ints{0}, zero, false, number}}, {of({1, 3})}), (F{1}));
+  EXPECT_EQ(run<float>({"aten::prod", "int_out", {T{{2, 2}}, one, false, none, pair}}, {of({1, 2, 3, 4})}), (F{2, 12}));
+  EXPECT_EQ(run<float>({"aten::_cdist_forward", "out", {T{{1, 2}}, T{{2, 2}}, 2.0, none, T{{1, 2}}}},
+                       {of({0, 0}), of({3, 4, 0, 1})}),
+            (F{5, 1}));
+  EXPECT_EQ(run<float>({"aten::_pdist_forward", "out", {T{{2, 2}}, 2.0, T{{1}}}}, {of({0, 0, 3, 4})}), (F{5}));
+  EXPECT_EQ(run<float>({"aten::mm", "out", {T{{1, 2}}, T{{2, 1}}, T{{1, 1}}}}, {of({1, 2}), of({3, 4})}), (F{11}));
+  EXPECT_EQ(run<float>({"aten::t_copy", "out", {T{{2, 3}}, T{{3, 2}}}}, {of({0, 1, 2, 3, 4, 5})}),
+            (F{0, 3, 1, 4, 2, 5}));
+  EXPECT_EQ(
+      run<float>({"aten::pixel_unshuffle", "out", {T{{1, 2, 4}}, two, T{{4, 1, 2}}}}, {of({0, 2, 1, 3, 4, 6, 5, 7})}),
+      (F{0, 1, 2, 3, 4, 5, 6, 7}));
+  EXPECT_EQ(
+      run<float>(
+          {"aten::_upsample_bilinear2d_aa", "out", {T{{1, 1, 1, 2}}, Ints{1, 2}, false, none, none, T{{1, 1, 1, 2}}}},
+          {of({3, 4})}),
+      (F{3, 4}));
+}
+
+TEST(Portable, FillsAndScatters) {
+  const pte::None none;
+  const T three = {{3}}, number = {{}};
+  const F old = {1, 2, 3};
+  EXPECT_EQ(run<float>({"aten::scatter", "value_out", {three, std::int64_t{0}, T{{1}, DType::i64}, 9.0, three}},
+                       {bytes_of(old), bytes_of(I{1})}),
+            (F{1, 9, 3}));
+  EXPECT_EQ(run<float>({"aten::masked_scatter", "out", {three, T{{3}, DType::boolean}, T{{2}}, three}},
+                       {bytes_of(old), bytes_of(B{1, 0, 1}), bytes_of(F{7, 8})}),
+            (F{7, 2, 8}));
+  EXPECT_EQ(
+      run<float>({"aten::clamp", "Tensor_out", {three, three, none, three}}, {bytes_of(old), bytes_of(F{2, 0, 4})}),
+      (F{2, 2, 4}));
+  EXPECT_EQ(run<float>({"aten::fill", "Tensor_out", {three, number, three}}, {bytes_of(old), bytes_of(F{5})}),
+            (F{5, 5, 5}));
+  EXPECT_EQ(run<float>({"aten::fill", "Scalar_out", {three, 5.0, three}}, {bytes_of(old)}), (F{5, 5, 5}));
+  EXPECT_EQ(run<float>({"aten::full_like", "out", {three, 6.0, none, three}}, {bytes_of(old)}), (F{6, 6, 6}));
+  EXPECT_EQ(run<float>({"aten::scalar_tensor", "out", {7.0, number}}, {}), (F{7}));
 }
 
 // Padding of its newest convolution: top, left, bottom, right.

@@ -106,9 +106,9 @@ static MeanScale scale_of(Call& call, const Args& args, std::uint32_t taps) {
   call.require(is_int8(args.input_zero_point) && is_int8(args.output_zero_point), Error::bad_value);
   call.require(is_int8(args.output_min) && args.output_min <= args.output_max && is_int8(args.output_max),
                Error::bad_value);
-  call.require(args.left_shift >= 0 && args.left_shift < 32 && args.right_shift >= 1 && args.right_shift < 32 &&
-                   args.multiplier >= 0,
-               Error::bad_value);
+  call.require(
+      fits_mean(taps, args.left_shift) && args.right_shift >= 1 && args.right_shift < 32 && args.multiplier >= 0,
+      Error::bad_value);
   if (call.error() != Error::ok) return {};
   return {.offset = -static_cast<std::int32_t>(taps) * args.input_zero_point,
           .multiplier = args.multiplier,
@@ -180,8 +180,6 @@ static std::int32_t step_along(const Tensor& tensor, std::int32_t axis) {
   call.require(all <= kLargestMeanWindow, Error::unsupported);
   if (call.error() != Error::ok) return call.error();
   plan->scale = scale_of(call, args, static_cast<std::uint32_t>(all));
-  if (call.error() != Error::ok) return call.error();
-  call.require(255 * all << args.left_shift < std::uint64_t{1} << 30, Error::bad_value);
   if (call.error() != Error::ok) return call.error();
   plan->scale.offset = 0;  // sums have it already
   plan->fresh = static_cast<std::uint32_t>(fresh / part.entries);

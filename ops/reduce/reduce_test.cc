@@ -255,7 +255,7 @@ TEST(Reduce, LoadRejectsWrongDimensionsAndShapes) {
     Dims dim = {1};
     std::int64_t left = 5, right = 5, multiplier = 1 << 30, zero_point = 0, min = -128;
   };
-  std::vector<Hostile> table(14);
+  std::vector<Hostile> table(15);
   table[0] = {.what = "nothing"};
   table[1] = {.what = "a dimension that is not there", .dim = {3}};
   table[2] = {.what = "a negative dimension", .dim = {-2}};
@@ -270,6 +270,7 @@ TEST(Reduce, LoadRejectsWrongDimensionsAndShapes) {
   table[11] = {.what = "a zero point beyond int8", .zero_point = -129};
   table[12] = {.what = "a bound beyond int8", .min = -129};
   table[13] = {.what = "crossed bounds", .min = 127 + 1};
+  table[14] = {.what = "a sum that is shifted out of 30 bits", .left = 21};
   for (const Hostile& t : table) {
     ir::Graph graph;
     ir::Value* x = graph.add_input("x", ir::quantized_type(t.input, ir::per_tensor_i8(1.0, 0)));

@@ -5,6 +5,9 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <map>
+#include <memory>
+#include <set>
 
 #include "ops/op.h"
 #include "tests/fuzz/corpus.h"
@@ -23,6 +26,64 @@ TEST(Corpus, SeedsAreSound) {
     const auto program = EditableProgram::read(seed.bytes);
     ASSERT_TRUE(program) << seed.name;
     EXPECT_EQ(exercise(program->write(), kernels), Error::ok) << seed.name << " written again";
+  }
+}
+
+// Mutations reach a check only from a program that passes it. Operators in float and of any type are some hundred of a
+// few kinds, not all of which are there.
+TEST(Corpus, EveryLoadHasASeed) {
+  std::map<std::string, Error (*)(Call&)> loads;
+  for (const Kernel* kernel : ops::host_kernels()) loads[kernel->name] = kernel->load;
+  std::set<Error (*)(Call&)> seeded;
+  for (const SeedFile& seed : read_seeds(CORMORANT_SOURCE_DIR)) {
+    auto program = EditableProgram::read(seed.bytes);
+    ASSERT_TRUE(program) << seed.name;
+    for (const schema::KernelCallT* call : program->calls()) seeded.insert(loads[program->operator_of(*call)]);
+  }
+  for (const auto& [name, load] : loads) {
+    const auto ends = [&](const char* overload) { return name.ends_with(overload); };
+    if (name.starts_with("aten::") || name.starts_with("dim_order_ops::") || ends(".float") || ends(".any")) continue;
+    EXPECT_TRUE(seeded.contains(load)) << name << ": no program in tests/fuzz/seeds has a kernel like it";
+  }
+}
+
+// A moving mean reads and writes two kinds of memory that outlive it: each may stay where it is, and nothing else may
+// be shared. What they hold is any number.
+TEST(Corpus, AMovingMeanKeepsItsMemoriesApart) {
+  const std::vector<const Kernel*> kernels = ops::host_kernels();
+  auto program = EditableProgram::read(read_file(CORMORANT_SOURCE_DIR "/tests/fuzz/seeds/moving_mean.scalar.pte"));
+  ASSERT_TRUE(program);
+  std::int64_t& arena = program->plan().non_const_buffer_sizes.at(1);
+  // By the signature's order: input, past and sums; out, next past and next sums. Constants here become inputs.
+  const std::vector<std::int32_t> args = program->calls().at(0)->args;
+  schema::TensorT* const read[] = {program->tensor(args.at(0)), program->tensor(args.at(1)),
+                                   program->tensor(args.at(2))};
+  schema::TensorT* const results[] = {program->tensor(args.at(13)), program->tensor(args.at(14)),
+                                      program->tensor(args.at(15))};
+  for (const std::size_t i : {1U, 2U}) {
+    arena = (arena + 15) / 16 * 16;
+    read[i]->data_buffer_idx = 0;
+    read[i]->allocation_info = std::make_unique<schema::AllocationDetailsT>();
+    read[i]->allocation_info->memory_id = 1;
+    read[i]->allocation_info->memory_offset_low = static_cast<std::uint32_t>(arena);
+    program->plan().inputs.push_back(args[i]);
+    arena += bytes_of(*read[i]);
+  }
+  const Bytes apart = program->write();
+  EXPECT_EQ(exercise(apart, kernels), Error::ok);
+  if (const char* const folder = std::getenv("CORMORANT_SEEDS")) {
+    std::ofstream(std::filesystem::path(folder) / "moving_mean.kept.pte", std::ios::binary)
+        .write(reinterpret_cast<const char*>(apart.data()), static_cast<std::streamsize>(apart.size()));
+  }
+  arena += 64;  // the largest fits anywhere
+  for (std::size_t i = 0; i < std::size(results); ++i) {
+    for (std::size_t j = 0; j < std::size(read); ++j) {
+      const schema::AllocationDetailsT before = *results[i]->allocation_info;
+      *results[i]->allocation_info = *read[j]->allocation_info;
+      const bool stays = i == j && i != 0;
+      EXPECT_EQ(exercise(program->write(), kernels), stays ? Error::ok : Error::bad_memory) << i << " over " << j;
+      *results[i]->allocation_info = before;
+    }
   }
 }
 

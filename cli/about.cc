@@ -165,6 +165,20 @@ void add_about(CLI::App& app) {
   manual->callback([&app] { fmt::print("{}", manual_page(app, CORMORANT_VERSION)); });
 }
 
+namespace {
+
+// Which commands have this option.
+std::vector<std::string> commands_with(const CLI::App* parent, const std::string& option) {
+  std::vector<std::string> found;
+  if (parent == nullptr) return found;
+  for (const CLI::App* command : parent->get_subcommands({})) {
+    if (command->get_option_no_throw(option) != nullptr) found.push_back(command->get_name());
+  }
+  return found;
+}
+
+}  // namespace
+
 std::string explain_extra(const CLI::App& app, const std::string& extra) {
   if (extra.starts_with("-")) {
     std::vector<std::string> known;
@@ -172,6 +186,10 @@ std::string explain_extra(const CLI::App& app, const std::string& extra) {
       for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
     }
     const std::string name = extra.substr(0, extra.find('='));
+    const std::vector<std::string> owners = commands_with(app.get_parent(), name);
+    if (!owners.empty()) {
+      return fmt::format("{} is not an option of {} but of {}", name, app.get_name(), fmt::join(owners, ", "));
+    }
     return fmt::format("unknown option {}{}", name, did_you_mean(name, known));
   }
   std::vector<std::string> known;

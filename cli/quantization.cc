@@ -27,11 +27,14 @@ void add_quantization(CLI::App& command, QuantizationFlags& flags, const std::st
       ->check(
           CLI::IsMember(std::vector<std::string>(quantizer::kObserverNames.begin(), quantizer::kObserverNames.end())))
       ->capture_default_str();
-  command.add_flag("!--no-equalize", flags.equalize, "Do not equalize outlier channels between two layers");
-  command.add_flag("!--no-weight-rounding", flags.round_weights,
-                   "Round weights to the nearest integer instead of to the best one for the layer's sums");
-  command.add_flag("!--no-bias-correction", flags.correct_biases,
-                   "Do not correct biases where quantization shifts a layer's mean");
+  command.add_flag_callback(
+      "--no-equalize", [&flags] { flags.equalize = false; }, "Do not equalize outlier channels between two layers");
+  command.add_flag_callback(
+      "--no-weight-rounding", [&flags] { flags.round_weights = false; },
+      "Round weights to the nearest integer instead of to the best one for the layer's sums");
+  command.add_flag_callback(
+      "--no-bias-correction", [&flags] { flags.correct_biases = false; },
+      "Do not correct biases where quantization shifts a layer's mean");
   command
       .add_option("--float-layers", flags.float_layers,
                   "Modules to keep in float, including everything inside them: features.0,classifier")

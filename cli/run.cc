@@ -33,7 +33,7 @@ struct Outcome {
 struct Flags {
   std::string program, target, isa, board, compiler = "gcc", elf;
   std::vector<std::string> inputs, outputs;
-  bool profile = false, json = false, sequence = false;
+  bool profile = false, json = false, quiet = false, sequence = false;
   double timeout = 60;
   double clock = 0;  // hertz; 0: not given
   Tolerance tolerance;
@@ -94,7 +94,8 @@ void print_figures(const Flags& flags, const ExecuteOn& where, const Outcome& ou
 void print_outputs(const ProgramFile& program, const Arrays& outputs) {
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     const std::vector<float> values = real_values(outputs[i], program.outputs[i]);
-    fmt::print("  output {}     ", i);
+    const std::string& name = program.outputs[i].name;
+    fmt::print("  {:<13}", fmt::format("output {}{}{}", i, name.empty() ? "" : ", ", name));
     for (std::size_t k = 0; k < std::min<std::size_t>(values.size(), 12); ++k) fmt::print(" {:.4g}", values[k]);
     fmt::print("{}\n", values.size() > 12 ? fmt::format(" … {} values", values.size()) : "");
   }
@@ -241,8 +242,10 @@ int run(const Flags& flags) {
     fmt::print("{}\n", json.dump(2));
     return status;
   }
-  print_figures(flags, where, outcome);
-  print_outputs(program, outputs.back());
+  if (!flags.quiet) {
+    print_figures(flags, where, outcome);
+    print_outputs(program, outputs.back());
+  }
   if (outcome.check) {
     if (!outcome.check->worst.empty()) fmt::print("  farthest      {}\n", outcome.check->worst);
     fmt::print("Test_result: {}\n", verdict(*outcome.check));
@@ -339,6 +342,7 @@ void add_run(CLI::App& app) {
       ->capture_default_str();
   command->add_option("--atol", flags->tolerance.absolute, "Absolute tolerance for a bundle's float outputs")
       ->capture_default_str();
+  command->add_flag("--quiet", flags->quiet, "Print errors, and a bundle's verdict, only");
   command->add_flag("--json", flags->json, "Print one JSON object and nothing else");
   command->footer(
       "Examples:\n"

@@ -8,6 +8,7 @@
 // initial contents are those in the file; ExecuTorch leaves them out unless told otherwise, and then they are zeros.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 #include <map>
 #include <new>

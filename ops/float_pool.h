@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Windows over images in float, in logical order: what average and maximum pooling share.
+// Windows over images in float: what average and maximum pooling share.
 #pragma once
 
 #include "kernels/pool_geometry.h"
@@ -16,6 +16,7 @@ struct FloatPool {
   const float* input;
   float* output;
   std::int32_t planes;
+  std::int32_t step;      // from a pixel to the next: 1, or channels that are side by side
   FloatPoolAxis axes[2];  // height, width
 };
 
@@ -29,8 +30,9 @@ inline bool read_float_pool(Call& call, const Tensor& input, const Tensor& out, 
                             bool ceil_mode, FloatPool& pool) {
   call.require(input.rank == 4 && out.rank == 4 && is_f32(input) && is_f32(out), Error::unsupported);
   if (call.error() != Error::ok) return false;
-  call.require(input.is_contiguous() && out.is_contiguous() && is_countable(input) && is_countable(out),
-               Error::unsupported);
+  const bool is_contiguous = input.is_contiguous() && out.is_contiguous();
+  call.require(is_contiguous || (input.is_channels_last() && out.is_channels_last()), Error::unsupported);
+  call.require(is_countable(input) && is_countable(out), Error::unsupported);
   call.require(is_countable(lists.kernel, 2, 1) && is_countable(lists.stride, 2, 1) &&
                    is_countable(lists.padding, 2, 0) && is_countable(lists.dilation, 2, 1),
                Error::bad_value);
@@ -39,6 +41,7 @@ inline bool read_float_pool(Call& call, const Tensor& input, const Tensor& out, 
   pool.input = input.as<const float>();
   pool.output = out.as<float>();
   pool.planes = out.sizes[0] * out.sizes[1];
+  pool.step = is_contiguous ? 1 : out.sizes[1];
   const auto i16 = [](std::int32_t n) { return static_cast<std::int16_t>(n); };
   for (std::size_t i = 0; i < 2; ++i) {
     const std::int32_t reach = lists.dilation[i] * (lists.kernel[i] - 1) + 1;
@@ -77,16 +80,26 @@ inline FloatTaps taps_at(const FloatPoolAxis& axis, std::int32_t index) {
   return taps;
 }
 
-// f(image, rows, columns) computes each output.
+// f(image, rows, columns, place) computes each output, which goes to that place.
 template <class F>
 inline void run_float_pool(const FloatPool& p, F f) {
   const float* image = p.input;
-  float* out = p.output;
-  for (std::int32_t plane = 0; plane < p.planes; ++plane, image += p.axes[0].in * p.axes[1].in) {
+  std::int32_t first = 0;  // of the output's plane
+  std::int32_t channel = 0;
+  for (std::int32_t plane = 0; plane < p.planes; ++plane) {
+    std::int32_t out = first;
     for (std::int32_t y = 0; y < p.axes[0].out; ++y) {
       const FloatTaps rows = taps_at(p.axes[0], y);
-      for (std::int32_t x = 0; x < p.axes[1].out; ++x) *out++ = f(image, rows, taps_at(p.axes[1], x));
+      for (std::int32_t x = 0; x < p.axes[1].out; ++x, out += p.step) {
+        p.output[out] = f(image, rows, taps_at(p.axes[1], x), out);
+      }
     }
+    ++image;
+    ++first;
+    if (++channel < p.step) continue;
+    channel = 0;
+    image += (p.axes[0].in * p.axes[1].in - 1) * p.step;
+    first = out - p.step + 1;
   }
 }
 

@@ -3,6 +3,7 @@
 // A PReLU or leaky ReLU is a second multiplier for sums below zero: as part of the convolution its result is rounded
 // once, not before and after the function, and only the range after it needs levels. Before quantization, so that
 // calibration sees the pair.
+#include <algorithm>
 #include <cmath>
 #include <optional>
 

@@ -288,6 +288,7 @@ TEST_F(CommandLine, AsksWhatWasMeant) {
   const std::pair<Arguments, std::string> cases[] = {
       {{"complie"}, "did you mean 'compile'?"},
       {{"compile", "m.pt2", "--traget=cortex-m55"}, "unknown option --traget; did you mean '--target'?"},
+      {{"compile", "m.pt2", "--clock=160MHz"}, "--clock is not an option of compile but of run"},
       {{"compile", "m.pt2", "--target=cortx-m55", "-q"}, "did you mean 'cortex-m55'?"},
       {{"run", "m.pte", "--zebra"}, "unknown option --zebra\n"},
   };
@@ -737,6 +738,9 @@ TEST_F(CommandLine, EvaluateComparesWhatTheModelIs) {
   for (const char* const part : {"output 0, map", "accuracy (map)", "83.33 %", "output 1, top", "RMSE", "worst SQNR"}) {
     EXPECT_TRUE(has(text.out, part));
   }
+  const Ran named = cormorant(path(), {"run", "map.pte", "--target=host"});
+  EXPECT_TRUE(has(named.out, "output 0, map ") && has(named.out, "output 1, top ")) << named.out;
+  EXPECT_EQ(cormorant(path(), {"run", "map.pte", "--target=host", "--quiet"}).out, "");
   npy::write_npz((path() / "bad.npz").string(), {{"a", inputs}, {"y0", floats({2, 3}, {1, 0, 2, 0, 1, 1})}});
   const Ran bad = cormorant(path(), {"evaluate", "map.pte", "--data", "bad.npz"});
   EXPECT_EQ(bad.status, kInputAtFault);

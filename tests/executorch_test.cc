@@ -97,6 +97,7 @@ const Foreign kFloatPrograms[] = {
     {"float_pools_portable", "cortex-m55"},
     {"float_mlp_m55", "cortex-m0"},
     {"float_decoder_channels_last", "cortex-m55"},
+    {"float_places_channels_last", "cortex-m4"},
     {"portable_numbers", "cortex-m55"},
     {"portable_places", "cortex-m0"},
     {"portable_images", "cortex-m55"},

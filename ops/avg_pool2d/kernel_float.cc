@@ -31,11 +31,11 @@ Error load_float_avg_pool(Call& call) {
 void execute_float_avg_pool(const void* plan) {
   const auto& p = *static_cast<const FloatAvgPlan*>(plan);
   const std::int32_t width = p.pool.axes[1].in;
-  run_float_pool(p.pool, [&](const float* image, const FloatTaps& rows, const FloatTaps& columns) {
+  run_float_pool(p.pool, [&](const float* image, const FloatTaps& rows, const FloatTaps& columns, std::int32_t) {
     float sum = 0;
     for (std::int32_t y = 0; y < rows.count; ++y) {
-      const float* from = image + (rows.first + y) * width + columns.first;
-      for (std::int32_t x = 0; x < columns.count; ++x) sum += from[x];
+      const float* from = image + ((rows.first + y) * width + columns.first) * p.pool.step;
+      for (std::int32_t x = 0; x < columns.count; ++x, from += p.pool.step) sum += *from;
     }
     std::int32_t divisor = p.count_padding ? rows.counted * columns.counted : rows.count * columns.count;
     if (p.divisor != 0) divisor = p.divisor;

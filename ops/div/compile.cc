@@ -28,8 +28,11 @@ std::vector<ir::Value*> import_div(Importer& importer) {
 }
 
 std::vector<evaluate::Tensor> evaluate_div(const ir::Node& node, const evaluate::Frame& frame) {
-  return {evaluate_broadcast(frame.get(node.tensor("self")), frame.get(node.tensor("other")),
-                             [](float x, float y) { return x / y; })};
+  const ir::Value* other = node.tensor("other");
+  // Of integers a divisor of zero gives zero, as the kernels have it: a small divisor may well be rounded to that.
+  const bool is_quantized = other->type.quant.has_value();
+  return {evaluate_broadcast(frame.get(node.tensor("self")), frame.get(other),
+                             [is_quantized](float x, float y) { return is_quantized && y == 0 ? 0.0F : x / y; })};
 }
 
 QuantRule quantize(const ir::Node& node) {

@@ -4,6 +4,8 @@
 #include <cmath>
 
 #include "base/diagnostic.h"
+#include "evaluate/graph.h"
+#include "ir/text.h"
 #include "ops/div/prepack.h"
 #include "ops/op.h"
 #include "ops/schema.h"
@@ -95,6 +97,27 @@ TEST(DivTable, GivesTheFloatsResultForEveryPairOfBytes) {
       }
     }
   }
+}
+
+// As in swin_v2, whose keys of a padded window are zeros, divided by their norm: what corrects biases must not see NaN.
+TEST(Div, ZeroDividedByARoundedDivisorIsZeroWhenEvaluated) {
+  const ir::Graph graph = ir::parse(R"(graph g
+input %x : i8[3] quant([0.5], [0])
+input %y : i8[3] quant([0.5], [0])
+input %z : f32[3]
+node "a" "" ""
+  %a : i8[3] quant([0.25], [0]) = aten.div(self=%x, other=%y)
+node "b" "" ""
+  %b : f32[3] = aten.div(self=%z, other=%z)
+output %a
+output %b
+)",
+                                    "test");
+  const evaluate::Tensor x({3}, {0, 2, 3}), y({3}, {1e-12F, 0.1F, 2});
+  const auto outputs = evaluate::evaluate_graph(graph, std::vector<evaluate::Tensor>{x, y, x});
+  const auto integers = outputs[0].values();
+  EXPECT_EQ(std::vector<float>(integers.begin(), integers.end()), (std::vector<float>{0, 0, 1.5F}));
+  EXPECT_TRUE(std::isnan(outputs[1].values()[0]));  // floats are as PyTorch's
 }
 
 // ---- import and lowering --------------------------------------------------------------------------------------------

@@ -42,11 +42,12 @@ void execute_float_max_pool(const void* plan) {
   const auto& p = *static_cast<const FloatMaxPlan*>(plan);
   const std::int32_t width = p.pool.axes[1].in;
   if (p.indices == nullptr) {
-    const std::int32_t row_step = p.pool.axes[0].dilation * width;
-    const std::int32_t step = p.pool.axes[1].dilation;
-    run_float_pool(p.pool, [=](const float* image, const FloatTaps& rows, const FloatTaps& columns) {
+    const std::int32_t pixel = p.pool.step;
+    const std::int32_t row_step = p.pool.axes[0].dilation * width * pixel;
+    const std::int32_t step = p.pool.axes[1].dilation * pixel;
+    run_float_pool(p.pool, [=](const float* image, const FloatTaps& rows, const FloatTaps& columns, std::int32_t) {
       float largest = -float_math::kInfinity;
-      const float* row = image + rows.first * width + columns.first;
+      const float* row = image + (rows.first * width + columns.first) * pixel;
       for (std::int32_t y = rows.count; y > 0; --y, row += row_step) {
         const float* at = row;
         for (std::int32_t x = columns.count; x > 0; --x, at += step) {
@@ -58,21 +59,20 @@ void execute_float_max_pool(const void* plan) {
     });
     return;
   }
-  std::int64_t* index = p.indices;
-  run_float_pool(p.pool, [&](const float* image, const FloatTaps& rows, const FloatTaps& columns) {
+  run_float_pool(p.pool, [&](const float* image, const FloatTaps& rows, const FloatTaps& columns, std::int32_t out) {
     float largest = -float_math::kInfinity;
     std::int32_t where = rows.first * width + columns.first;
     for (std::int32_t y = 0; y < rows.count; ++y) {
       const std::int32_t row = (rows.first + y * p.pool.axes[0].dilation) * width + columns.first;
       for (std::int32_t x = 0; x < columns.count; ++x) {
         const std::int32_t at = row + x * p.pool.axes[1].dilation;
-        const float value = image[at];
+        const float value = image[at * p.pool.step];
         if (!float_math::is_less(largest, value) && !float_math::is_nan(value)) continue;
         largest = value;
         where = at;
       }
     }
-    *index++ = where;
+    p.indices[out] = where;
     return largest;
   });
 }

@@ -133,9 +133,11 @@ struct ViewPlan {
 [[gnu::noinline]] inline bool plan_view(Call& call, const OptionalTensorList& list, const Tensor& self,
                                         ViewPlan* plan) {
   if (plan == nullptr) return false;
-  call.require(is_number(self.dtype) && self.is_contiguous(), Error::unsupported);
+  call.require(is_number(self.dtype), Error::unsupported);
   if (call.error() != Error::ok) return false;
   const IndexShape& shape = plan->shape;
+  std::int32_t steps[kMaxRank];  // in whichever order the elements are in memory
+  broadcast_strides(self, self, steps);
   auto* const indices = static_cast<IndexOf*>(call.allocate(shape.count * sizeof(IndexOf), alignof(IndexOf)));
   if (indices == nullptr) return false;
   plan->indices = indices;
@@ -145,7 +147,6 @@ struct ViewPlan {
   plan->rank = static_cast<std::uint8_t>(shape.rank + self.rank - shape.count);
   const std::uint32_t place = shape.together ? shape.first : 0;
   std::uint32_t at = 0;
-  std::uint32_t step = static_cast<std::uint32_t>(self.elements());
   IndexOf* to = indices;
   CheckedSize count(1U);
   const auto put_indices = [&] {
@@ -158,7 +159,7 @@ struct ViewPlan {
   for (std::uint32_t i = 0; i < self.rank; ++i) {
     if (at == place && i == place) put_indices();
     const auto size = static_cast<std::uint32_t>(self.sizes[i]);
-    step = size == 0 ? 0 : step / size;
+    const auto step = static_cast<std::uint32_t>(steps[i]);
     OptionalTensor index;
     if (i < list.count && !call.item(list, i, index)) return false;
     if (!index.present()) {
@@ -181,7 +182,14 @@ struct ViewPlan {
   return call.error() == Error::ok;
 }
 
-// use(place in self, element of the view, the other's element, whether all indices are inside)
+// Of a tensor whose dimensions are the view's last.
+[[gnu::noinline]] inline void put_other_steps(const Tensor& other, ViewPlan& plan) {
+  std::int32_t steps[kMaxRank];
+  broadcast_strides(other, other, steps);
+  for (std::uint32_t i = 0; i < other.rank; ++i) plan.loops[plan.rank - other.rank + i].other_step = steps[i];
+}
+
+// use(place in self, place in the other, whether all indices are inside)
 template <class F>
 void for_each_place(const ViewPlan& p, F use) {
   std::uint32_t turn[kMaxRank] = {};
@@ -202,7 +210,7 @@ void for_each_place(const ViewPlan& p, F use) {
       }
       place += static_cast<std::uint32_t>(value) * index.step;
     }
-    use(place, i, static_cast<std::uint32_t>(other), inside);
+    use(place, static_cast<std::uint32_t>(other), inside);
     for (std::uint32_t d = p.rank; d-- > 0;) {
       base += p.loops[d].step;
       other += p.loops[d].other_step;
@@ -242,12 +250,13 @@ inline Error load_index(Call& call) {
   ViewPlan* const plan = begin_view(call, args.indices, args.self.rank);
   if (!plan_view(call, args.indices, args.self, plan)) return call.error();
   require_indices_apart(call, args.indices, args.out);
-  call.require(args.out.dtype == args.self.dtype && args.out.is_contiguous(), Error::unsupported);
+  call.require(args.out.dtype == args.self.dtype, Error::unsupported);
   call.require(args.out.rank == plan->rank, Error::bad_shape);
   if (call.error() != Error::ok) return call.error();
   for (std::uint32_t i = 0; i < plan->rank; ++i) {
     call.require(static_cast<std::uint32_t>(args.out.sizes[i]) == plan->loops[i].size, Error::bad_shape);
   }
+  put_other_steps(args.out, *plan);
   plan->self = args.self.data;
   plan->other = args.out.data;
   return call.error();
@@ -256,8 +265,8 @@ inline Error load_index(Call& call) {
 inline void execute_index(const void* plan) {
   const auto& p = *static_cast<const ViewPlan*>(plan);
   const std::size_t width = size_of(p.dtype);
-  for_each_place(p, [&](std::uint32_t place, std::uint32_t i, std::uint32_t, bool) {
-    std::memcpy(p.other + i * width, p.self + place * width, width);
+  for_each_place(p, [&](std::uint32_t place, std::uint32_t to, bool) {
+    std::memcpy(p.other + to * width, p.self + place * width, width);
   });
 }
 
@@ -285,16 +294,13 @@ struct IndexPut {
   require_indices_apart(call, indices, out);
   if (!values.constant) call.require_apart(values, out);
   call.require(values.dtype == out.dtype && self.dtype == out.dtype, Error::unsupported);
-  call.require(values.is_contiguous() && out.is_contiguous(), Error::unsupported);
-  call.require(same_sizes(self, out) && values.rank <= plan->rank, Error::bad_shape);
+  call.require(self.lies_like(out) && values.rank <= plan->rank, Error::bad_shape);
   if (call.error() != Error::ok) return call.error();
-  std::int32_t step = 1;
-  for (std::uint32_t i = values.rank; i-- > 0;) {
-    auto& loop = plan->loops[plan->rank - values.rank + i];
-    call.require(values.sizes[i] == 1 || static_cast<std::uint32_t>(values.sizes[i]) == loop.size, Error::bad_shape);
-    if (values.sizes[i] != 1) loop.other_step = step;
-    step *= values.sizes[i];
+  for (std::uint32_t i = 0; i < values.rank; ++i) {
+    const auto size = static_cast<std::uint32_t>(values.sizes[i]);
+    call.require(size == 1 || size == plan->loops[plan->rank - values.rank + i].size, Error::bad_shape);
   }
+  put_other_steps(values, *plan);
   plan->self = self.data;
   plan->tensor = out.data;
   plan->other = values.data;
@@ -313,7 +319,7 @@ inline Error load_index_put(Call& call) {
 inline void execute_index_put(const void* plan) {
   const auto& p = *static_cast<const ViewPlan*>(plan);
   if (p.tensor != p.self) std::memcpy(p.tensor, p.self, p.tensor_bytes);
-  for_each_place(p, [&](std::uint32_t place, std::uint32_t, std::uint32_t from, bool inside) {
+  for_each_place(p, [&](std::uint32_t place, std::uint32_t from, bool inside) {
     if (!inside) return;
     if (p.dtype == DType::f32) {
       const float before = p.accumulates ? element<float>(p.tensor, place) : 0;

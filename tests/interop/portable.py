@@ -325,6 +325,20 @@ class Images(torch.nn.Module):
         return a.add.Tensor(y, a._to_copy.default(a.any.dim(a.lt.Scalar(y, 0.2), 3, True), dtype=torch.float32))
 
 
+class ChannelsLast(torch.nn.Module):
+    """Windows and indices where channels are side by side in memory."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("order", torch.tensor([2, 0, 1]))
+        self.register_buffer("rows", torch.tensor([[1], [3]]))
+
+    def forward(self, x):
+        y, where = torch.nn.functional.max_pool2d(x, 3, 2, 1, return_indices=True)
+        y = y + where.to(torch.float32) * 0.125
+        return y[:, :, self.rows, self.order][:, self.order[:2]]
+
+
 class Random(torch.nn.Module):
     """What does not run here."""
 
@@ -371,6 +385,11 @@ def make_test_programs(folder):
         np.save(f"{stem}.in.npy", x.numpy())
         np.save(f"{stem}.out.npy", upstream.execute(data, (x,))[0].contiguous().numpy())
         pathlib.Path(f"{stem}.pte").write_bytes(data)
+    # Its runtime refuses indices in this memory order, so the answer is PyTorch's.
+    x, stem = upstream.channels_last(real(2, 3, 7, 8)), pathlib.Path(folder) / "float_places_channels_last"
+    pathlib.Path(f"{stem}.pte").write_bytes(upstream.portable(torch.export.export(ChannelsLast(), (x,))))
+    np.save(f"{stem}.in.npy", x.contiguous().numpy())
+    np.save(f"{stem}.out.npy", ChannelsLast()(x).contiguous().numpy())
 
 
 def apart(actual, expected):

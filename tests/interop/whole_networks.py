@@ -2,18 +2,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compiles whole networks for Cortex-M55 in int8, runs them and compares with PyTorch.
 
-usage: whole_networks.py CORMORANT WORK_DIR [--table FILE] [--seconds N] [NAME...]
+usage: whole_networks.py CORMORANT WORK_DIR [--page FILE] [--seconds N] [--export] [NAME...]
 
-Each is exported with the smallest image it takes, quantized with a few samples and executed on the host, and on the
+Each is exported with a small image, quantized with CALIBRATION samples and executed with others on the host, and on the
 emulated board if it fits there, which must give the same bits. Weights are random, since what is asked is whether it
 compiles and computes what PyTorch computes; batch norms bring the samples to unit power. SQNR is that of the worst
-output in dB, over the samples, means included; deep networks of random weights amplify every error, so that it says
-little there. In float the same network must give PyTorch's answer. The exit status is 1 if a network is refused, ends in an internal
-error or is wrong: more than TOLERANCE apart in float, or other bits on the board.
+output in dB, of what varies with the input: the mean over the samples is not signal. Deep networks of random weights
+amplify every error, so it is lower than a trained network's; beside it is that of the network in float whose input alone
+is rounded to 8 bits. In float the same network must give PyTorch's answer. The
+exit status is 1 if a network is refused, ends in an internal error or is wrong: more than TOLERANCE apart in float, or
+other bits on the board.
+
+--page replaces the rows of the networks asked for in docs/networks.md; --export only writes the models and samples.
 """
 import argparse
 import json
 import pathlib
+import re
 import subprocess
 import sys
 import warnings
@@ -24,7 +29,7 @@ import torch.nn as nn
 import torch.nn.functional as F
 import torchvision
 
-SAMPLES = 4
+CALIBRATION, SAMPLES = 12, 4
 TOLERANCE = 1e-3  # of the largest output
 
 
@@ -114,6 +119,10 @@ class Wav2Letter(nn.Sequential):
         for inputs, outputs, kernel, stride in shapes:
             layers += [nn.Conv1d(inputs, outputs, kernel, stride, kernel // 2), nn.ReLU()]
         super().__init__(*layers, nn.Conv1d(wide, classes, 1), nn.LogSoftmax(1))
+        for layer in self:  # which otherwise leave next to nothing of the input behind eleven biases
+            if isinstance(layer, nn.Conv1d):
+                nn.init.kaiming_normal_(layer.weight)
+                nn.init.zeros_(layer.bias)
 
 
 class FeedForward(nn.Sequential):
@@ -182,6 +191,12 @@ def small_maxvit():
     return MaxVit((64, 64), 64, 2, [64, 128, 256, 512], [2, 2, 5, 2], 32, 0.2), image(64)
 
 
+def small_vit():
+    network = torchvision.models.vit_b_16(weights=None, image_size=32)
+    nn.init.normal_(network.heads.head.weight, std=0.05)  # which are zeros before training
+    return network, image(32)
+
+
 def ssdlite():
     detector = torchvision.models.detection.ssdlite320_mobilenet_v3_large(weights=None, weights_backbone=None)
     return SsdHeads(detector), image(128)
@@ -198,6 +213,8 @@ NETWORKS = {
     "mnasnet1_0": vision("mnasnet1_0", 64),
     "mobilenet_v2": vision("mobilenet_v2", 64),
     "mobilenet_v3_small": vision("mobilenet_v3_small", 64),
+    "mobilenet_v3_large": vision("mobilenet_v3_large", 64),
+    "regnet_x_400mf": vision("regnet_x_400mf", 64),
     "regnet_y_400mf": vision("regnet_y_400mf", 64),
     "efficientnet_b0": vision("efficientnet_b0", 64),
     "densenet121": vision("densenet121", 64),
@@ -205,13 +222,15 @@ NETWORKS = {
     "resnet18": vision("resnet18", 64),
     "efficientnet_v2_s": vision("efficientnet_v2_s", 64),
     "inception_v3": vision("inception_v3", 75, aux_logits=False, init_weights=False),
+    "resnet50": vision("resnet50", 64),
     "resnext50_32x4d": vision("resnext50_32x4d", 64),
+    "wide_resnet50_2": vision("wide_resnet50_2", 64),
     "wav2letter": lambda: (Wav2Letter(), lambda: torch.randn(1, 39, 96)),
     "swin_t": vision("swin_t", 64),
     "swin_v2_t": vision("swin_v2_t", 64),
     "convnext_tiny": vision("convnext_tiny", 64),
     "maxvit_t, windows of 2": small_maxvit,
-    "vit_b_16": vision("vit_b_16", 32, image_size=32),
+    "vit_b_16": small_vit,
     "fcn_resnet50": segmentation("fcn_resnet50", 64),
     "deeplabv3_mobilenet_v3_large": segmentation("deeplabv3_mobilenet_v3_large", 64),
     "vgg11": vision("vgg11", 32),
@@ -235,16 +254,17 @@ def export(stem, make):
         return
     torch.manual_seed(0)
     network, sample = make()
-    samples = [sample() for _ in range(SAMPLES)]
+    samples = [sample() for _ in range(CALIBRATION + SAMPLES)]
     network.eval()
     with torch.no_grad():
         hooks = [m.register_forward_pre_hook(to_unit_power) for m in network.modules() if isinstance(m, (nn.BatchNorm1d, nn.BatchNorm2d))]
         network(torch.cat(samples))
         for hook in hooks:
             hook.remove()
-        expected = [as_tuple(network(x)) for x in samples]
+        expected = [as_tuple(network(x)) for x in samples[CALIBRATION:]]
         torch.export.save(torch.export.export(network, (samples[0],)), f"{stem}.pt2")
-    np.savez(f"{stem}.samples.npz", x=torch.cat(samples).numpy())
+    np.savez(f"{stem}.calibration.npz", x=torch.cat(samples[:CALIBRATION]).numpy())
+    np.savez(f"{stem}.samples.npz", x=torch.cat(samples[CALIBRATION:]).numpy())
     np.savez(f"{stem}.expected.npz", **{f"y{k}": np.concatenate([e[k].numpy() for e in expected]) for k in range(len(expected[0]))})
 
 
@@ -253,6 +273,7 @@ def execute(program, stem, target, index, samples, outputs, seconds):
     np.save(f"{stem}.in.npy", samples[index:index + 1])
     paths = [f"{stem}.{target}{k}.npy" for k in range(outputs)]
     done = subprocess.run([program, "run", f"{stem}.pte", f"--target={target}", "--input", f"{stem}.in.npy", "--json",
+                           f"--timeout={seconds}",
                            *(argument for path in paths for argument in ("--output", path))],
                           capture_output=True, text=True, timeout=seconds)
     if done.returncode:
@@ -267,8 +288,10 @@ def problem(done):
 
 
 def sqnr(expected, actual):
+    """Of what varies with the input, as `cormorant evaluate` has it."""
     noise = float(np.square(actual.astype(np.float64) - expected).sum())
-    return float("inf") if noise == 0 else 10 * np.log10(float(np.square(expected.astype(np.float64)).sum()) / noise)
+    signal = float(np.square(expected.astype(np.float64) - expected.mean(0, dtype=np.float64)).sum())
+    return float("inf") if noise == 0 else 10 * np.log10(signal / noise)
 
 
 def float_error(program, stem, samples, expected, seconds):
@@ -281,6 +304,19 @@ def float_error(program, stem, samples, expected, seconds):
     return max(float(np.abs(y - expected[f"y{k}"][:1]).max() / np.abs(expected[f"y{k}"][:1]).max()) for k, y in enumerate(here))
 
 
+def sensitivity(stem, samples, expected):
+    """SQNR of the network in float whose input is rounded to 8 bits: what the network makes of a small error. None for
+    inputs that are not numbers."""
+    if samples.dtype.kind != "f":
+        return None
+    network = torch.export.load(f"{stem}.pt2").module()
+    low, high = samples.min(), samples.max()
+    rounded = torch.from_numpy(np.round((samples - low) * (255 / (high - low))) * ((high - low) / 255) + low)
+    with torch.no_grad():
+        outputs = [as_tuple(network(rounded[i:i + 1])) for i in range(len(rounded))]
+    return min(sqnr(expected[f"y{k}"], np.concatenate([y[k].numpy() for y in outputs])) for k in range(len(expected.files)))
+
+
 def measure(program, stem, make, seconds):
     """A row of the table, and whether it is as it should be."""
     export(stem, make)
@@ -289,7 +325,7 @@ def measure(program, stem, make, seconds):
     apart = float_error(program, stem, samples, expected, seconds)
     if isinstance(apart, str) or not apart <= TOLERANCE:
         return {"problem": f"in float: {apart}"}, False
-    done = subprocess.run([program, "compile", f"{stem}.pt2", "-q", "--calibrate", f"{stem}.samples.npz", "--target=cortex-m55",
+    done = subprocess.run([program, "compile", f"{stem}.pt2", "-q", "--calibrate", f"{stem}.calibration.npz", "--target=cortex-m55",
                            "--no-link", "--json", "-o", f"{stem}.pte"], capture_output=True, text=True, timeout=seconds)
     if done.returncode:
         return {"problem": problem(done)}, False
@@ -298,6 +334,7 @@ def measure(program, stem, make, seconds):
     row = {"apart": apart, "int8": total - in_float, "float": in_float, "arena": sum(facts["arena_bytes"].values()), "model": facts["model_bytes"]}
     here = [execute(program, stem, "host", i, samples, len(expected.files), seconds)[0] for i in range(len(samples))]
     row["sqnr"] = min(sqnr(expected[f"y{k}"], np.concatenate([y[k] for y in here])) for k in range(len(expected.files)))
+    row["input8"] = sensitivity(stem, samples, expected)
     good = True
     try:
         there, said = execute(program, stem, "cortex-m55", 0, samples, len(expected.files), seconds)
@@ -306,37 +343,52 @@ def measure(program, stem, make, seconds):
             row["problem"], good = "other bits on the board", False
     except RuntimeError as refusal:
         row["board"] = str(refusal)
-        good = good and ("more than" in str(refusal) or "does not fit" in str(refusal))
+        good = good and any(part in str(refusal) for part in ("more than", "does not fit", "has room for"))
     return row, good
 
 
 def line(name, row):
+    """A row of the table in docs/networks.md."""
     if "sqnr" not in row:
-        return f"| {name} | {row['problem']} | | | | | | |"
+        return f"| {name} | {row['shape']} | {row['problem']} | | | | | | |"
+    input8 = "–" if row["input8"] is None else f"{row['input8']:.1f}"
     count = f"{row['instructions']:,}" if row.get("instructions") else "does not fit"
-    return (f"| {name} | {row['apart']:.0e} | {row['int8']} / {row['float']} | {row['sqnr']:.1f} | {row['arena']:,} | {row['model']:,} | {count} |"
+    return (f"| {name} | {row['shape']} | {row['int8']} | {row['float']} | {row['sqnr']:.1f} | {input8} | {row['arena']:,} | {row['model']:,} | {count} |"
             + (f" {row['problem']}" if "problem" in row else ""))
+
+
+def write_to(page, name, row):
+    """Replaces the network's row, or adds it, in the order of NETWORKS."""
+    text = page.read_text()
+    before, table, after = re.fullmatch(r"(.*\n\| network [^\n]*\n\|-[^\n]*\n)((?:\|[^\n]*\n)*)(.*)", text, re.DOTALL).groups()
+    rows = {each.split("|")[1].strip(): each for each in table.splitlines()}
+    rows[name] = row
+    page.write_text(before + "".join(rows[each] + "\n" for each in NETWORKS if each in rows) + after)
 
 
 def main(given):
     warnings.simplefilter("ignore")
     folder = pathlib.Path(given.folder)
     folder.mkdir(parents=True, exist_ok=True)
-    rows, all_good = [], True
+    all_good = True
     for name in given.names or NETWORKS:
         stem = str(folder / name.split(",")[0])
         try:
+            if given.export:
+                export(stem, NETWORKS[name])
+                continue
             row, good = measure(given.program, stem, NETWORKS[name], given.seconds)
         except subprocess.TimeoutExpired as late:
             row, good = {"problem": f"not within {late.timeout} s: {' '.join(map(str, late.cmd[1:2]))}"}, False
         except Exception as error:
             row, good = {"problem": f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"}, False
         all_good = all_good and good
-        rows.append(line(name, row))
-        print(rows[-1], row.get("board", "")[:160], "" if good else "NOT GOOD", flush=True)
-    if given.table:
-        head = "| network | float, apart | operators int8 / float | SQNR dB | arena | model | M55 instructions |\n|---|---:|---:|---:|---:|---:|---:|\n"
-        pathlib.Path(given.table).write_text(head + "\n".join(rows) + "\n")
+        samples = pathlib.Path(f"{stem}.samples.npz")
+        row["shape"] = " × ".join(map(str, np.load(samples)["x"].shape[1:])) if samples.exists() else ""
+        text = line(name, row)
+        print(text, f"float: {row.get('apart')}", row.get("board", "")[:160], "" if good else "NOT GOOD", flush=True)
+        if given.page:
+            write_to(pathlib.Path(given.page), name, text)
     return 0 if all_good else 1
 
 
@@ -344,7 +396,8 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("program")
     parser.add_argument("folder")
-    parser.add_argument("--table")
+    parser.add_argument("--page")
+    parser.add_argument("--export", action="store_true")
     parser.add_argument("--seconds", type=int, default=1200)
     parser.add_argument("names", nargs="*")
     sys.exit(main(parser.parse_intermixed_args()))

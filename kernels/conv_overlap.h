@@ -14,8 +14,8 @@ namespace cormorant::conv {
 
 // What a kernel promises: it computes output pixels in memory order, `pixels` at a time. Before it writes the first
 // byte of these it has read all that earlier ones needed, and while it writes them it may still read for any of them.
-// Stores extend up to `beyond` bytes past the pixels. A kernel with `rows` computes bands of that many rows of an image,
-// the last one perhaps of fewer, each in any order.
+// Stores extend up to `beyond` bytes past the pixels. A kernel with `rows` computes bands of that many rows of an
+// image, the last one perhaps of fewer, each in any order.
 struct Order {
   std::uint32_t pixels = 1;
   std::uint32_t beyond = 0;

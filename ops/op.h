@@ -139,7 +139,7 @@ struct Rewriter {
 using Lower = ir::Value* (*)(const Rewriter&);
 
 // What memory order an operator prefers for its 4-D tensors; the layout pass gives it to them.
-enum class Layout : std::uint8_t {
+enum class MemoryOrder : std::uint8_t {
   same,  // whatever its inputs have, as long as all have the same (elementwise)
   channels_last,
   contiguous,  // the order of the logical dimensions (NCHW)
@@ -160,9 +160,9 @@ struct Operator {
   std::string_view name;  // the folder
   // For the page of supported operators (docs/operators.md): in one line, what does not run on the target.
   std::string_view limits = {};
-  Layout layout = Layout::same;
+  MemoryOrder layout = MemoryOrder::same;
   // The same of ExecuTorch's kernel, where it repeats an operand that is smaller than the result.
-  Layout executorch_repeats = Layout::same;
+  MemoryOrder executorch_repeats = MemoryOrder::same;
   // An element of the result depends on the operands' elements at its own place alone (broadcasting included).
   bool elementwise = false;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Tensors keep PyTorch's logical dimensions; this pass decides their order in memory. One walk in execution order: each
-// node says what it prefers (ops::Layout), and a value in another order is transposed, once per value and order.
+// node says what it prefers (ops::MemoryOrder), and a value in another order is transposed, once per value and order.
 // Permutations and views do not move data: they only change how the same bytes are read, and a transpose is inserted
 // where a reader cannot take them that way. Hence permutations cancel, flatten-and-transpose of a channels-last image
 // is free, and a channel shuffle is one transpose of its groups. A flatten before a linear layer costs no transpose
@@ -60,9 +60,9 @@ class LayoutPass {
   }
   [[nodiscard]] bool is_read_channels_last(const ir::Value* value) const {
     return std::ranges::any_of(graph_.users(value), [&](const ir::Node* user) {
-      const ops::Layout layout = layout_of(*user);
-      if (layout == ops::Layout::channels_last) return true;
-      return layout == ops::Layout::same && user->op != "aten.view" && user->op != "cortex_m.transpose" &&
+      const ops::MemoryOrder layout = layout_of(*user);
+      if (layout == ops::MemoryOrder::channels_last) return true;
+      return layout == ops::MemoryOrder::same && user->op != "aten.view" && user->op != "cortex_m.transpose" &&
              std::ranges::any_of(user->results, [&](const ir::Value* result) { return is_read_channels_last(result); });
     });
   }
@@ -78,7 +78,7 @@ class LayoutPass {
     } else {
       const Order order = wanted(node);
       const ops::Operator* op = ops::find(node);
-      const bool any = op != nullptr && op->layout == ops::Layout::same;
+      const bool any = op != nullptr && op->layout == ops::MemoryOrder::same;
       for (ir::Value* input : node.inputs()) {
         const bool four = input->type.rank() == 4;
         if (is_activation(input)) node.replace_use(input, in_order(input, four ? order : Order{}, &node));
@@ -88,15 +88,15 @@ class LayoutPass {
     }
   }
 
-  [[nodiscard]] ops::Layout layout_of(const ir::Node& node) const {
+  [[nodiscard]] ops::MemoryOrder layout_of(const ir::Node& node) const {
     const ops::Operator* op = ops::find(node);
-    if (op == nullptr) return ops::Layout::contiguous;
-    if (is_for_executorch_ && repeats(node) && op->executorch_repeats != ops::Layout::same) {
+    if (op == nullptr) return ops::MemoryOrder::contiguous;
+    if (is_for_executorch_ && repeats(node) && op->executorch_repeats != ops::MemoryOrder::same) {
       return op->executorch_repeats;
     }
     // Portable float kernels support only the logical order, unless they work in any.
-    const bool other = op->layout != ops::Layout::same && ops::is_float(node);
-    return other ? ops::Layout::contiguous : op->layout;
+    const bool other = op->layout != ops::MemoryOrder::same && ops::is_float(node);
+    return other ? ops::MemoryOrder::contiguous : op->layout;
   }
 
   // Whether an operand is smaller than the result.
@@ -107,9 +107,9 @@ class LayoutPass {
   }
 
   Order wanted(const ir::Node& node) const {
-    const ops::Layout layout = layout_of(node);
-    if (layout == ops::Layout::channels_last) return ir::kChannelsLast;
-    if (layout == ops::Layout::contiguous) return {};
+    const ops::MemoryOrder layout = layout_of(node);
+    if (layout == ops::MemoryOrder::channels_last) return ir::kChannelsLast;
+    if (layout == ops::MemoryOrder::contiguous) return {};
     // A float output of the graph is contiguous: turn the int8 tensor before it is widened, not the floats after it.
     for (const ir::Value* result : node.results) {
       if (graph_.is_output(result) && !result->type.is_quantized()) return {};

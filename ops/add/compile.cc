@@ -150,7 +150,7 @@ ir::Value* lower_float(const Rewriter& rewriter) {
 
 Operator add_operator() {
   return {.name = "add",
-          .executorch_repeats = Layout::channels_last,  // one number per channel, along memory
+          .executorch_repeats = MemoryOrder::channels_last,  // one number per channel, along memory
           .elementwise = true,
           .forms = {{"add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1)", add::import_add},
                     {"add_.Tensor(Tensor(a!) self, Tensor other, *, Scalar alpha=1)", add::import_add},

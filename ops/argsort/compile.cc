@@ -46,7 +46,7 @@ CORMORANT_REFERENCES(argsort, CORMORANT_ARGSORT_KERNELS)
 Operator argsort_operator() {
   using namespace argsort;  // NOLINT(google-build-using-namespace)
   return {.name = "argsort",
-          .layout = Layout::contiguous,
+          .layout = MemoryOrder::contiguous,
           .forms = {},
           .canonical = canonical_of(argsort::cormorant_list_argsort),
           .infer = infer,

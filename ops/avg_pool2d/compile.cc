@@ -105,7 +105,7 @@ std::vector<PoolExtent> pool_extents(const ir::Node& node, std::size_t dimension
 
 Operator avg_pool2d_operator() {
   return {.name = "avg_pool2d",
-          .layout = Layout::channels_last,
+          .layout = MemoryOrder::channels_last,
           .forms = avg_pool2d_forms(),
           .canonical = {"aten.avg_pool2d(Tensor self, int[2] kernel_size, int[2] stride, int[2] padding, bool "
                         "ceil_mode, bool count_include_pad, int? divisor_override)",

@@ -343,7 +343,7 @@ std::int64_t macs(const ir::Node& node) {
 Operator batch_matmul_operator() {
   return {.name = "batch_matmul",
           .limits = "at most 16384 products per sum; broadcast operands only along the same dimensions",
-          .layout = Layout::contiguous,
+          .layout = MemoryOrder::contiguous,
           .keeps_types = true,  // a mask of booleans is not added
           .forms = batch_matmul::product_forms(),
           .canonical = {"aten.bmm(Tensor self, Tensor mat2, bool transposed, float scale)"},

@@ -34,7 +34,7 @@ std::optional<std::int64_t> estimate(const ir::Node& node) {
 
 Operator conv2d_operator() {
   return {.name = "conv2d",
-          .layout = ops::Layout::channels_last,
+          .layout = ops::MemoryOrder::channels_last,
           .forms = conv2d::convolution_forms(),
           .canonical = {conv2d::kCanonical},
           .accepts = [](const ir::Node& node) { return !conv2d::is_depthwise(node); },

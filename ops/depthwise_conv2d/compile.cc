@@ -94,7 +94,7 @@ std::optional<std::int64_t> estimate(const ir::Node& node) {
 
 Operator depthwise_conv2d_operator() {
   return {.name = "depthwise_conv2d",
-          .layout = ops::Layout::channels_last,
+          .layout = ops::MemoryOrder::channels_last,
           .forms = {},  // conv2d's
           .canonical = {conv2d::kCanonical},
           .accepts = conv2d::is_depthwise,

@@ -53,7 +53,7 @@ CORMORANT_REFERENCES(gather, CORMORANT_GATHER_KERNELS)
 
 Operator gather_operator() {
   return {.name = "gather",
-          .layout = Layout::contiguous,
+          .layout = MemoryOrder::contiguous,
           .forms = {},
           .canonical = canonical_of(gather::cormorant_list_gather),
           .infer = gather::infer,

@@ -39,7 +39,7 @@ CORMORANT_REFERENCES(grid_sample, CORMORANT_GRID_SAMPLE_KERNELS)
 
 Operator grid_sample_operator() {
   return {.name = "grid_sample",
-          .layout = Layout::contiguous,
+          .layout = MemoryOrder::contiguous,
           .forms = {},
           .canonical = canonical_of(grid_sample::cormorant_list_grid_sample),
           .infer = grid_sample::infer,

@@ -313,7 +313,7 @@ Operator layer_norm_operator() {
   return {
       .name = "layer_norm",
       .limits = "at most 32768 elements per mean",
-      .layout = Layout::contiguous,
+      .layout = MemoryOrder::contiguous,
       .forms = {{"layer_norm.default(Tensor input, SymInt[] normalized_shape, Tensor? weight=None, Tensor? bias=None, "
                  "float eps=1e-05, bool cudnn_enable=True)",
                  layer_norm::import_layer_norm},

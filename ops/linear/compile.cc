@@ -271,7 +271,7 @@ std::optional<std::int64_t> estimate(const ir::Node& node) {
 
 Operator linear_operator() {
   return {.name = "linear",
-          .layout = Layout::contiguous,
+          .layout = MemoryOrder::contiguous,
           .forms = {{"linear.default(Tensor input, Tensor weight, Tensor? bias=None)", batch_matmul::import_linear}},
           .canonical = {"aten.linear(Tensor input, Tensor weight, Tensor? bias)"},
           .infer = linear::infer,

@@ -137,7 +137,7 @@ bool channelwise(const ir::Node& node) {
 
 Operator max_pool2d_operator() {
   return {.name = "max_pool2d",
-          .layout = Layout::channels_last,
+          .layout = MemoryOrder::channels_last,
           .forms = max_pool2d_forms(),
           .canonical = {"aten.max_pool2d(Tensor self, int[2] kernel_size, int[2] stride, int[2] padding, int[2] "
                         "dilation, bool ceil_mode)"},

@@ -116,7 +116,7 @@ ir::Value* lower(const Rewriter& rewriter) {
 Operator mul_operator() {
   using namespace mul;  // NOLINT(google-build-using-namespace)
   return {.name = "mul",
-          .executorch_repeats = Layout::channels_last,  // one number per channel, along memory
+          .executorch_repeats = MemoryOrder::channels_last,  // one number per channel, along memory
           .elementwise = true,
           .forms = {{"mul.Tensor(Tensor self, Tensor other)", import_mul},
                     {"mul_.Tensor(Tensor(a!) self, Tensor other)", import_mul},

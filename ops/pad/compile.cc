@@ -145,7 +145,7 @@ bool channelwise(const ir::Node& node) {
 
 Operator pad_operator() {
   return {.name = "pad",
-          .layout = Layout::channels_last,
+          .layout = MemoryOrder::channels_last,
           .forms = pad_forms(),
           .canonical = {"aten.pad(Tensor self, int[] pad, float value)"},
           .infer = infer,

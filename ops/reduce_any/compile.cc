@@ -75,7 +75,7 @@ CORMORANT_REFERENCES(reduce_any, CORMORANT_REDUCE_ANY_KERNELS)
 Operator reduce_any_operator() {
   using namespace reduce_any;  // NOLINT(google-build-using-namespace)
   return {.name = "reduce_any",
-          .layout = Layout::contiguous,
+          .layout = MemoryOrder::contiguous,
           .forms = {},
           .canonical = canonical_of(reduce_any::cormorant_list_reduce_any),
           .infer = infer,

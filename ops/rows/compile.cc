@@ -64,7 +64,7 @@ CORMORANT_REFERENCES(rows, CORMORANT_ROWS_KERNELS)
 
 Operator rows_operator() {
   return {.name = "rows",
-          .layout = Layout::channels_last,
+          .layout = MemoryOrder::channels_last,
           .forms = {},
           .canonical = {"cormorant.rows.feed(Tensor source, int rows)", "cormorant.rows.push(Tensor source)",
                         "cormorant.rows.slab(Tensor row, int rows, int fill)",

@@ -44,7 +44,7 @@ CORMORANT_REFERENCES(scan, CORMORANT_SCAN_KERNELS)
 Operator scan_operator() {
   using namespace scan;  // NOLINT(google-build-using-namespace)
   return {.name = "scan",
-          .layout = Layout::contiguous,
+          .layout = MemoryOrder::contiguous,
           .forms = {},
           .canonical = canonical_of(scan::cormorant_list_scan),
           .infer = infer,

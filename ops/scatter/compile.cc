@@ -49,7 +49,7 @@ CORMORANT_REFERENCES(scatter, CORMORANT_SCATTER_KERNELS)
 Operator scatter_operator() {
   using namespace scatter;  // NOLINT(google-build-using-namespace)
   return {.name = "scatter",
-          .layout = Layout::contiguous,
+          .layout = MemoryOrder::contiguous,
           .forms = {},
           .canonical = canonical_of(scatter::cormorant_list_scatter),
           .infer = infer,

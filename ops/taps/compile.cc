@@ -95,7 +95,7 @@ CORMORANT_REFERENCES(taps, CORMORANT_TAPS_KERNELS)
 
 Operator taps_operator() {
   return {.name = "taps",
-          .layout = Layout::channels_last,
+          .layout = MemoryOrder::channels_last,
           .forms = {},
           .canonical = {"cormorant.taps.float(Tensor self, int dim, Tensor places, Tensor weights)"},
           .infer = taps::infer,

@@ -151,7 +151,7 @@ ir::Value* lower(const Rewriter& rewriter) {
 
 Operator transpose_operator() {
   return {.name = "transpose",
-          .layout = Layout::contiguous,
+          .layout = MemoryOrder::contiguous,
           .forms = {{"permute.default(Tensor self, int[] dims)", import_permute},
                     {"permute_copy.default(Tensor self, int[] dims)", import_permute},
                     {"transpose.int(Tensor self, int dim0, int dim1)", import_swap},

@@ -275,7 +275,7 @@ Operator transpose_conv2d_operator() {
   using conv2d::import_transposed;
   return {
       .name = "transpose_conv2d",
-      .layout = ops::Layout::channels_last,
+      .layout = ops::MemoryOrder::channels_last,
       .forms =
           {{"conv_transpose1d.default(Tensor input, Tensor weight, Tensor? bias=None, SymInt[1] stride=1, SymInt[1] "
             "padding=0, SymInt[1] output_padding=0, SymInt groups=1, SymInt[1] dilation=1)",

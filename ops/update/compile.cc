@@ -80,7 +80,7 @@ bool update_in_place(const ir::Node&, std::string_view argument) { return argume
 
 Operator update_operator() {
   return {.name = "update",
-          .layout = Layout::contiguous,
+          .layout = MemoryOrder::contiguous,
           .forms = {},
           .canonical = {"aten.index_copy(Tensor self, int dim, Tensor index, Tensor source)"},
           .infer = infer_index_copy,

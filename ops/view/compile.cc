@@ -149,7 +149,7 @@ bool channelwise(const ir::Node& node) {
 
 Operator view_operator() {
   return {.name = "view",
-          .layout = Layout::contiguous,
+          .layout = MemoryOrder::contiguous,
           .forms = {{"view.default(Tensor self, SymInt[] size)", import_view},
                     {"view_copy.default(Tensor self, SymInt[] size)", import_view},
                     {"_unsafe_view.default(Tensor self, SymInt[] size)", import_view},

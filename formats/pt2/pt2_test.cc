@@ -364,5 +364,23 @@ TEST(Zoo, NodesKnowTheirPlaceInTheUsersSource) {
   }
 }
 
+// Transposed, repeated, and rows that overlap.
+TEST(Weights, AreReadByTheirStrides) {
+  const std::byte storage[] = {std::byte{1}, std::byte{2}, std::byte{3}, std::byte{4}};
+  const auto rows = [&](Ints strides) {
+    TensorData tensor;
+    tensor.meta = {.dtype = DType::i8, .sizes = {2, 2}, .strides = std::move(strides), .storage_offset = 0};
+    tensor.storage = storage;
+    const std::vector<std::byte> read = contiguous(tensor);
+    std::string text;
+    for (const std::byte byte : read) text += static_cast<char>('0' + std::to_integer<int>(byte));
+    return text;
+  };
+  EXPECT_EQ(rows({2, 1}), "1234");
+  EXPECT_EQ(rows({1, 2}), "1324");
+  EXPECT_EQ(rows({0, 1}), "1212");
+  EXPECT_EQ(rows({1, 1}), "1223");
+}
+
 }  // namespace
 }  // namespace cormorant::pt2

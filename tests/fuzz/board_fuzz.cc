@@ -36,7 +36,7 @@ std::vector<SeedFile> seeds_for(const FuzzBoard& board) {
   const std::vector<SeedFile> all = read_seeds(CORMORANT_SOURCE_DIR);
   std::vector<Bytes> programs;
   for (const SeedFile& seed : all) programs.push_back(seed.bytes);
-  const BoardOutcome outcome = board.run(programs);
+  const BoardOutcome outcome = board.run(programs, false, kLongest);
   if (outcome.failure) fmt::print("seed {}: {}\n", all.at(outcome.run).name, *outcome.failure);
   std::vector<SeedFile> seeds;
   for (std::size_t i = 0; i < outcome.errors.size(); ++i) {

@@ -38,6 +38,9 @@ std::optional<EditableProgram> EditableProgram::read(std::span<const std::byte> 
   EditableProgram edit;
   schema::GetProgram(data)->UnPackTo(&edit.program);
   if (edit.program.execution_plan.empty() || edit.program.execution_plan[0]->chains.empty()) return std::nullopt;
+  for (const auto& value : edit.program.execution_plan[0]->values) {  // a kind without a value cannot be packed
+    if (value->val.type != schema::KernelTypes::NONE && value->val.value == nullptr) return std::nullopt;
+  }
   if (std::memcmp(data + kBegin, "eh00", 4) != 0) return edit;
   const auto base = number_at<std::uint64_t>(file, 24);
   if (base <= file.size()) edit.segments.assign(file.begin() + static_cast<std::ptrdiff_t>(base), file.end());

@@ -768,8 +768,10 @@ void add_compile_options(CLI::App& command, CompileFlags& flags) {
                      "known. If memory does not suffice, chains of layers are computed row by row");
   command.add_flag("--measure", flags.measure,
                    "Run the firmware once on the emulated board and report how deep the stack was, next to its bound");
-  command.add_flag("--link,!--no-link", flags.link,
-                   "Link firmware to determine code, state and stack; without it, they are unknown");
+  command.add_flag_callback(
+      "--link", [&flags] { flags.link = true; }, "Link firmware to determine code, state and stack");
+  command.add_flag_callback(
+      "--no-link", [&flags] { flags.link = false; }, "Do not link firmware: code, state and stack stay unknown");
   command.add_option("--compiler", flags.compiler, "Compiler whose kernel archives are linked for these figures")
       ->check(CLI::IsMember({"gcc", "clang"}))
       ->capture_default_str();
@@ -777,8 +779,9 @@ void add_compile_options(CLI::App& command, CompileFlags& flags) {
       .add_option("--weights-in", flags.weights_in,
                   "Where kernels read constants from: flash, or a region of --memory to which they are copied at load")
       ->capture_default_str();
-  command.add_flag("!--no-names", flags.names,
-                   "Do not write OUTPUT.names.json, which run --profile reads for the names of nodes and source lines");
+  command.add_flag_callback(
+      "--no-names", [&flags] { flags.names = false; },
+      "Do not write OUTPUT.names.json, which run --profile reads for the names of nodes and source lines");
   command.add_flag("-d,--delegate", flags.delegate, "Accepted for compatibility with ExecuTorch; ignored");
   command.add_flag("--quiet", flags.quiet, "Print errors only");
   command.add_flag("--json", flags.json, "Print one JSON object and nothing else");

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ./dev bench: what MLPerf Tiny's four networks cost on each core, next to the peers' figures (bench/peers.json) and
-// our own limits (bench/bars.json). Instructions are counted exactly under emulation, so a run repeats to the digit:
-// bench/results.json holds the figures of the last committed run. --check fails when one got more than 2 % worse, or
-// when a bar that was met is missed. All figures of a row come from one binary, --io as activations.
+// ./dev bench: what MLPerf Tiny's four networks and an LSTM cost on each core, next to the peers' figures
+// (bench/peers.json) and our own limits (bench/bars.json). Instructions are counted exactly under emulation, so a run
+// repeats to the digit: bench/results.json holds the figures of the last committed run. --check fails when one got more
+// than 2 % worse, or when a bar that was met is missed. All figures of a row come from one binary, --io as activations.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -36,7 +36,8 @@ struct Model {
   const char* name;  // the benchmark's, followed by the scheme's
   const char* zoo;   // the file's
   ops::Precision scheme = ops::Precision::w8a8;
-  bool is_checked = true;  // else only measured: what it would show the others do
+  bool is_quick = true;            // else left out by --quick: what it would show, others nearly do
+  ir::Graph (*build)() = nullptr;  // instead of a file
 };
 constexpr Model kModels[] = {{"kws", "kws"},
                              {"vww", "vww"},
@@ -46,7 +47,8 @@ constexpr Model kModels[] = {{"kws", "kws"},
                              {"kws-4w8a", "kws", ops::Precision::w4a8},
                              {"kws-trained", "trained/kws", ops::Precision::w8a8, false},
                              {"vww-trained", "trained/vww", ops::Precision::w8a8, false},
-                             {"ad-trained", "trained/ad", ops::Precision::w8a8, false}};
+                             {"ad-trained", "trained/ad", ops::Precision::w8a8, false},
+                             {"lstm", nullptr, ops::Precision::w8a8, true, bench::lstm}};
 // A core, or a core with a goal other than balanced: what --optimize trades there, and (-rows) --feed=rows.
 constexpr const char* kCores[] = {"m55",     "m33",      "m7",      "m4",      "m3",       "m0",     "m4-speed",
                                   "m4-size", "m55-size", "m0-size", "m55-ram", "m55-rows", "m4-ram", "m4-rows"};
@@ -56,7 +58,7 @@ constexpr const char* kFigures[] = {"instructions", "cycles", "load",  "dispatch
 constexpr const char* kCompilers[] = {"gcc", "clang"};
 
 struct Flags {
-  bool check = false, operators = false, layers = false;
+  bool check = false, quick = false, operators = false, layers = false;
   std::string only;  // of layers, those whose names hold this
   std::vector<std::string> cores = {std::begin(kCores), std::end(kCores)};
 };
@@ -67,43 +69,71 @@ bool is_fed(const std::string& core) { return core.ends_with("-rows"); }
 bool is_by_rows(const std::string& core) { return core.ends_with("-ram") || is_fed(core); }
 // Rows are for quantized images.
 bool has_rows(const Model& model) {
-  return model.is_checked && model.scheme == ops::Precision::w8a8 && model.name != std::string_view("ad");
+  return model.build == nullptr && model.scheme == ops::Precision::w8a8 &&
+         !std::string_view(model.name).starts_with("ad");
 }
 
-// Calibrating takes longest, and gives the same integers for every core: done once per model, in the first compilation.
-ProgramFile compile_for(const Model& model, const std::string& core, const Target& target) {
-  static std::map<std::string, ir::Graph> quantized;
-  static std::mutex mutex;  // models are compiled by several threads
+// A file in the zoo, or what is built here with random inputs.
+struct Source {
+  ir::Graph graph;
+  quantizer::Samples samples;
+};
+
+Source source_of(const Model& model) {
+  constexpr std::size_t kSamples = 16;
+  if (model.build != nullptr) {
+    ir::Graph graph = model.build();
+    quantizer::Samples samples = quantizer::random_samples(graph, kSamples, 1);
+    return {std::move(graph), std::move(samples)};
+  }
   const std::string base = directory + "/zoo/" + model.zoo;
+  ir::Graph graph = compiler::import_model(base + ".pt2");
+  quantizer::Samples samples = compiler::read_samples(base + "_calibration.npz", graph);
+  return {std::move(graph), std::move(samples)};
+}
+
+// The first calibration sample: instruction counts of int8 kernels hardly depend on data, but zeros would flatter.
+Arrays first_sample(const quantizer::Samples& samples) {
+  Arrays sample;
+  for (const evaluate::Tensor& x : samples.load(0)) {
+    const auto bytes = std::as_bytes(x.values());
+    sample.push_back({DType::f32, x.shape, {bytes.begin(), bytes.end()}});
+  }
+  return sample;
+}
+
+struct Quantized {
+  ir::Graph graph;
+  Arrays sample;
+};
+
+// Calibrating takes longest, and gives the same integers for every core: done once per model, in the first compilation.
+Quantized quantized(const Model& model, compiler::Options options) {
+  static std::map<std::string, Quantized> known;
+  static std::mutex mutex;  // models are compiled by several threads
+  const auto copy_of = [](const Quantized& from) { return Quantized{quantizer::copy_of(from.graph), from.sample}; };
+  {
+    const std::scoped_lock lock(mutex);
+    const auto found = known.find(model.name);
+    if (found != known.end()) return copy_of(found->second);
+  }
+  Source source = source_of(model);
+  options.calibration = std::move(source.samples);
+  compiler::Compilation(source.graph, options).quantize();
+  Quantized result{std::move(source.graph), first_sample(options.calibration)};
+  const std::scoped_lock lock(mutex);
+  known.emplace(model.name, copy_of(result));
+  return result;
+}
+
+compiler::Options options_for(const Model& model, const std::string& core, const Target& target) {
   compiler::Options options;
   options.config.target = target;
   options.quantize = true;
   options.scheme = model.scheme;
   if (is_by_rows(core)) options.rows = compiler::RowsOptions{.feed = is_fed(core)};
   options.io = model.scheme == ops::Precision::w8a16 ? compiler::Io::int16 : compiler::Io::int8;
-  const auto find_known = [&]() -> std::optional<ir::Graph> {
-    const std::scoped_lock lock(mutex);
-    const auto known = quantized.find(model.name);
-    if (known == quantized.end()) return std::nullopt;
-    return quantizer::copy_of(known->second);
-  };
-  std::optional<ir::Graph> graph = find_known();
-  if (!graph) {
-    graph = compiler::import_model(base + ".pt2");
-    options.calibration = compiler::read_samples(base + "_calibration.npz", *graph);
-    compiler::Compilation(*graph, options).quantize();
-    const std::scoped_lock lock(mutex);
-    quantized.emplace(model.name, quantizer::copy_of(*graph));
-  }
-  return program_from(compiler::Compilation(*graph, options).finish().program, std::string(model.name) + ".pte");
-}
-
-// The first calibration sample: instruction counts of int8 kernels hardly depend on data, but zeros would flatter.
-Arrays first_sample(const Model& model) {
-  const npy::DataSet data = npy::read_data_set(directory + "/zoo/" + model.zoo + "_calibration.npz");
-  const npy::Array& x = data.arrays.front().second;
-  const auto bytes = npy::sample(x, 0);
-  return {{x.dtype, {x.shape.begin() + 1, x.shape.end()}, {bytes.begin(), bytes.end()}}};
+  return options;
 }
 
 Json measure(const ProgramFile& program, const Arrays& sample, const Target& target, Compiler compiler) {
@@ -144,10 +174,12 @@ Target target_of(const std::string& core) {
 // One model on one core, with both compilers' code.
 Json measure_both(const Model& model, const std::string& core) {
   const Target target = target_of(core);
-  const ProgramFile program = compile_for(model, core, target);
-  const Arrays sample = first_sample(model);
-  return {{"gcc", measure(program, sample, target, Compiler::gcc)},
-          {"clang", measure(program, sample, target, Compiler::clang)}};
+  const compiler::Options options = options_for(model, core, target);
+  Quantized from = quantized(model, options);
+  const ProgramFile program =
+      program_from(compiler::Compilation(from.graph, options).finish().program, std::string(model.name) + ".pte");
+  return {{"gcc", measure(program, from.sample, target, Compiler::gcc)},
+          {"clang", measure(program, from.sample, target, Compiler::clang)}};
 }
 
 // A peer's figure: by core and compiler (its best), by core, or for all cores; nothing where it was not measured.
@@ -258,9 +290,9 @@ std::vector<std::string> regressions(const Json& now, const Json& committed, con
 Json read_json(const std::string& file) { return Json::parse(std::ifstream(directory + "/bench/" + file)); }
 
 // Two models at a time: most of the time goes to emulation, in processes of its own.
-Json measure_all(const std::vector<std::string>& cores, bool only_checked) {
+Json measure_all(const std::vector<std::string>& cores, bool only_quick) {
   std::vector<Model> models(std::begin(kModels), std::end(kModels));
-  if (only_checked) std::erase_if(models, [](const Model& model) { return !model.is_checked; });
+  if (only_quick) std::erase_if(models, [](const Model& model) { return !model.is_quick; });
   Json results;
   const std::vector<Model> all = std::move(models);
   for (const std::string& core : cores) {
@@ -285,11 +317,7 @@ std::uint64_t cycles_of(const bench::Layer& layer, const std::string& core) {
   options.quantize = true;
   options.io = compiler::Io::int8;
   options.calibration = quantizer::random_samples(graph, 4, 1);
-  Arrays sample;
-  for (const evaluate::Tensor& x : options.calibration.load(0)) {
-    const auto bytes = std::as_bytes(x.values());
-    sample.push_back({DType::f32, x.shape, {bytes.begin(), bytes.end()}});
-  }
+  const Arrays sample = first_sample(options.calibration);
   compiler::Compilation(graph, options).quantize();
   const ProgramFile program = program_from(compiler::Compilation(graph, options).finish().program, layer.name);
   ExecuteOn where;
@@ -328,7 +356,7 @@ int run(const Flags& flags) {
   const Json peers = read_json("peers.json");
   const Json bars = read_json("bars.json");
   const Json committed = read_json("results.json");
-  Json results = measure_all(flags.cores, flags.check);
+  Json results = measure_all(flags.cores, flags.quick);
   for (auto& [core, models] : results.items()) {
     for (auto& [model, compilers] : models.items()) {
       print_block(compilers, peers, bars, core, model);
@@ -361,6 +389,7 @@ int main(int argc, char** argv) {
   CLI::App app("Measure the models' cost next to the peers' figures");
   cormorant::Flags flags;
   app.add_flag("--check", flags.check, "Fail when a figure is more than 2 % worse than the committed one");
+  app.add_flag("--quick", flags.quick, "Without trained weights");
   app.add_flag("--operators", flags.operators, "Figures per operator too");
   app.add_flag("--layers", flags.layers, "Instead of the models fifty layers, beside CMSIS-NN's cycles");
   app.add_option("--only", flags.only, "Of the layers those whose names hold this");

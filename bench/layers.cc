@@ -203,4 +203,32 @@ std::vector<Layer> layers() {
           transpose("transpose 64x64")};
 }
 
+ir::Graph lstm() {
+  constexpr std::int64_t kSteps = 28, kFeatures = 28, kUnits = 20, kGates = 4 * kUnits, kClasses = 10;
+  Maker m;
+  const auto add = [&](const char* name, const char* op, std::vector<ir::NamedArgument> args,
+                       std::vector<ir::TensorType> types) {
+    return m.graph.add_node(name, op, std::move(args), std::move(types))->results[0];
+  };
+  ir::Value* x = m.input({kSteps, 1, kFeatures});
+  x = add("lstm", "aten.recurrent",
+          {{"input", x},
+           {"h", ir::None{}},
+           {"c", ir::None{}},
+           {"w_ih", m.weights({kGates, kFeatures}, kUnits)},
+           {"w_hh", m.weights({kGates, kUnits}, kUnits)},
+           {"b_ih", m.weights({kGates}, kUnits)},
+           {"b_hh", m.weights({kGates}, kUnits)},
+           {"kind", std::string("lstm")},
+           {"backwards", false}},
+          {ir::float_type({kSteps, 1, kUnits}), ir::float_type({1, kUnits})});
+  x = add("last", "aten.slice",
+          {{"self", x}, {"dim", std::int64_t{0}}, {"start", kSteps - 1}, {"end", kSteps}, {"step", std::int64_t{1}}},
+          {ir::float_type({1, 1, kUnits})});
+  x = add("flat", "aten.view", {{"self", x}, {"size", Ints{1, kUnits}}}, {ir::float_type({1, kUnits})});
+  ir::Value* weights = m.weights({kClasses, kUnits}, kUnits);
+  ir::Value* bias = m.weights({kClasses}, kUnits);
+  return m.finish("aten.linear", {{"input", x}, {"weight", weights}, {"bias", bias}}, {1, kClasses});
+}
+
 }  // namespace cormorant::bench

@@ -19,4 +19,7 @@ struct Layer {
 // Weights are distributed normally, as training leaves them, by one seed for all.
 std::vector<Layer> layers();
 
+// 28 steps of 28 numbers, an LSTM of 20 units, a linear layer of 10: the network for which TFLM's figures are known.
+ir::Graph lstm();
+
 }  // namespace cormorant::bench

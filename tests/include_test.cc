@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which component may include which: checks the table of docs/architecture.md. And code for Cortex-M includes, even
+// Which component may include which: the table of docs/architecture.md holds. And code for Cortex-M includes, even
 // indirectly, neither host components nor a header that brings a heap, exceptions or streams with it. Also what inline
 // assembly must tell the compiler, which does not read it.
 #include <gtest/gtest.h>
@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <map>
 #include <regex>
 #include <set>
@@ -32,7 +33,7 @@ struct Source {
 constexpr const char* kRooms[] = {"base",    "target",    "formats", "ir",      "evaluate", "ops",
                                   "kernels", "quantizer", "passes",  "planner", "emit",     "compiler",
                                   "runtime", "boards",    "elf",     "runner",  "program",  "report",
-                                  "cli",     "bench",     "include", "audio"};
+                                  "cli",     "bench",     "include", "audio",   "python"};
 
 Source read_source(const std::filesystem::path& root, const std::filesystem::path& path) {
   static const std::regex include("^\\s*#\\s*include\\s*([<\"])([^>\"]+)[>\"].*");
@@ -83,68 +84,84 @@ struct Rule {
   std::string whom;  // besides base and its own folder
 };
 
-// An operator's folder has a host and a target side. Depthwise convolution is convolution with as many groups as
-// channels, and shares its contract.
+// "ir, target, ops/op.h": rooms and headers. "ops/*.h" is what all operators share.
+std::string whom_of(const std::string& cell) {
+  std::string whom;
+  std::stringstream list(cell);
+  for (std::string name; list >> name;) {
+    if (name.back() == ',') name.pop_back();
+    std::string pattern = std::regex_replace(name, std::regex("\\."), "\\.");
+    if (name == "anything") {
+      pattern = ".*";
+    } else if (name.ends_with("/*.h")) {
+      pattern = name.substr(0, name.size() - 3) + "[a-z0-9_]+\\.h";
+    } else if (!name.ends_with(".h")) {
+      pattern += "/.*";
+    }
+    whom += (whom.empty() ? "" : "|") + pattern;
+  }
+  return whom;
+}
+
+// The table of docs/architecture.md: | `room/` | what it is | whom it may include |
+std::vector<Rule> rules_of_the_page() {
+  static const std::regex row("\\| `([a-z/]+)/` \\|.*\\| ([^|]*)\\|");
+  std::vector<Rule> rules;
+  std::ifstream page(std::filesystem::path(CORMORANT_SOURCE_DIR) / "docs/architecture.md");
+  std::smatch match;
+  for (std::string line; std::getline(page, line);) {
+    if (!std::regex_match(line, match, row)) continue;
+    const std::string room = match[1] == "include/cormorant" ? "cormorant" : match[1].str();
+    rules.push_back({room + "/.*", whom_of(match[2])});
+  }
+  return rules;
+}
+
+// What the page has no room for: an operator's folder has a host and a target side, and a few files see more than
+// their room does. Depthwise convolution is convolution with as many groups as channels, and shares its contract.
 const std::vector<Rule>& rules() {
-  static const std::vector<Rule> table = {
-      {"cormorant/.*", ""},  // the public headers; everything may include them
-      {"base/.*", ""},
-      {"target/.*", ""},
-      {"formats/.*", ""},
-      {"kernels/.*", ""},
-      {"planner/.*", ""},
-      {"boards/.*", ""},
-      {"audio/.*", ""},
-      {"ir/.*", "target/.*"},
-      {"evaluate/.*", "ir/.*|ops/op\\.h"},
-      // The three convolutions share what they have in common in ops/conv2d.
-      // A transposed one with a filter per channel is computed as a depthwise one.
-      {"ops/transpose_conv2d/kernel.*",
-       "ops/(depthwise_)?conv2d/([a-z0-9_]+)\\.h|ops/explicit_layout\\.h|kernels/.*|runtime/kernel\\.h|target/.*"},
-      {"ops/transpose_conv2d/.*",
-       "ops/(depthwise_)?conv2d/.*\\.h|ops/[a-z0-9_]+\\.h|kernels/.*|runtime/kernel\\.h|evaluate/.*|ir/.*|target/.*"},
-      {"ops/(depthwise|transpose)_conv2d/kernel.*",
-       "ops/conv2d/(conv2d|kernel)\\.h|ops/explicit_layout\\.h|kernels/.*|runtime/kernel\\.h|target/.*"},
-      {"ops/(depthwise|transpose)_conv2d/.*",
-       "ops/conv2d/.*\\.h|ops/[a-z0-9_]+\\.h|kernels/.*|runtime/kernel\\.h|evaluate/.*|ir/.*|target/.*"},
-      // The one whose plan takes rows of an image as they arrive.
-      {"ops/rows/kernel.*", "ops/(planned|float_[a-z]+)\\.h|kernels/.*|runtime/(kernel|feed)\\.h|target/.*"},
-      // Operators of other compilers' programs, which leave the plans of kernels that there are.
-      {"ops/portable/.*",
-       "ops/[a-z0-9_]+/kernel\\.h|ops/activation/activation\\.h|ops/[a-z0-9_]+\\.h|kernels/.*|"
-       "runtime/(kernel|call_types)\\.h|target/.*"},
-      // Functions of integers are those of floats after a conversion, which is a map.
-      {"ops/activation/kernel.*",
-       "ops/map/kernel\\.h|ops/(planned|float_[a-z]+)\\.h|kernels/.*|runtime/kernel\\.h|target/.*"},
-      // What loading has in common in a family of operators.
-      {"ops/[a-z0-9_]+/kernel.*",
-       "ops/(broadcast_load|explicit_layout|move_plan|planned|float_[a-z]+)\\.h|kernels/.*|runtime/kernel\\.h|target/"
-       ".*"},
-      // Operators that are made of others: their contracts, and how their nodes are made.
-      {"ops/repeat_interleave/compile\\.cc", "ops/expand/expand\\.h|ops/[a-z0-9_]+\\.h|evaluate/.*|ir/.*|target/.*"},
-      {"ops/mul/compile\\.cc",
-       "ops/minimum_maximum/minimum_maximum\\.h|ops/[a-z0-9_]+\\.h|evaluate/.*|ir/.*|target/.*"},
-      {"ops/linear/compile\\.cc", "ops/batch_matmul/products\\.h|ops/[a-z0-9_]+\\.h|evaluate/.*|ir/.*|target/.*"},
-      {"ops/.*", "ops/[a-z0-9_]+\\.h|kernels/.*|runtime/kernel\\.h|evaluate/.*|ir/.*|formats/pt2/.*|target/.*"},
-      {"quantizer/.*", "ir/.*|target/.*|evaluate/.*|ops/(op|multiplier)\\.h"},
-      // Groups of rows are made by a pass and written by emit: both know their contract.
-      {"passes/compose_words\\.cc", "ir/.*|ops/(op|transpose_conv2d/subpixel)\\.h|evaluate/tensor\\.h"},
-      {"passes/fuse_cells\\.cc", "ir/.*|ops/recurrent/import\\.h"},
-      {"passes/fuse_slopes\\.cc", "ir/.*|evaluate/tensor\\.h"},
-      {"passes/stream\\.cc", "ir/.*|ops/(op|reduce/reduce)\\.h"},
-      {"passes/update_states\\.cc", "ir/.*|ops/(op|cat/cat|slice/slice|update/update)\\.h"},
-      {"passes/.*", "ir/.*|target/.*|ops/(op|channel_sums|multiplier|state_places|rows/rows)\\.h"},
-      {"emit/.*", "ir/.*|target/.*|planner/.*|ops/(op|state_places|rows/rows|rows/cover)\\.h|formats/pte/.*"},
-      {"compiler/.*",
-       "(target|formats|ir|evaluate|quantizer|passes|planner|emit)/.*|ops/([a-z0-9_]+|conv2d/bands|rows/cover)\\.h"},
-      {"runtime/.*", "formats/pte/.*"},
-      {"runner/firmware/.*", ""},
-      {"elf/.*", "target/.*|ops/rows/rows\\.h"},
-      {"runner/.*", "target/.*|boards/.*|formats/pte/.*|runtime/.*|elf/.*|ops/rows/rows\\.h"},
-      {"program/.*", "(target|formats|ir|evaluate|quantizer|planner|emit|compiler|runtime|elf|runner)/.*|ops/op\\.h"},
-      {"report/.*", "(compiler|emit|program)/.*"},
-      {"(cli|bench)/.*", ".*"},
-  };
+  static const std::vector<Rule> table = [] {
+    std::vector<Rule> all = {
+        // The three convolutions share what they have in common in ops/conv2d.
+        // A transposed one with a filter per channel is computed as a depthwise one.
+        {"ops/transpose_conv2d/kernel.*",
+         "ops/(depthwise_)?conv2d/([a-z0-9_]+)\\.h|ops/explicit_layout\\.h|kernels/.*|runtime/kernel\\.h|target/.*"},
+        {"ops/transpose_conv2d/.*",
+         "ops/(depthwise_)?conv2d/.*\\.h|ops/[a-z0-9_]+\\.h|kernels/.*|runtime/kernel\\.h|evaluate/.*|ir/.*|target/.*"},
+        {"ops/depthwise_conv2d/kernel.*",
+         "ops/conv2d/(conv2d|kernel)\\.h|ops/explicit_layout\\.h|kernels/.*|runtime/kernel\\.h|target/.*"},
+        {"ops/depthwise_conv2d/.*",
+         "ops/conv2d/.*\\.h|ops/[a-z0-9_]+\\.h|kernels/.*|runtime/kernel\\.h|evaluate/.*|ir/.*|target/.*"},
+        // The one whose plan takes rows of an image as they arrive.
+        {"ops/rows/kernel.*", "ops/(planned|float_[a-z]+)\\.h|kernels/.*|runtime/(kernel|feed)\\.h|target/.*"},
+        // Operators of other compilers' programs, which leave the plans of kernels that there are.
+        {"ops/portable/.*",
+         "ops/[a-z0-9_]+/kernel\\.h|ops/activation/activation\\.h|ops/[a-z0-9_]+\\.h|kernels/.*|"
+         "runtime/(kernel|call_types)\\.h|target/.*"},
+        // Functions of integers are those of floats after a conversion, which is a map.
+        {"ops/activation/kernel.*",
+         "ops/map/kernel\\.h|ops/(planned|float_[a-z]+)\\.h|kernels/.*|runtime/kernel\\.h|target/.*"},
+        // What loading has in common in a family of operators.
+        {"ops/[a-z0-9_]+/kernel.*",
+         "ops/(broadcast_load|explicit_layout|move_plan|planned|float_[a-z]+)\\.h|kernels/.*|runtime/kernel\\.h|target/"
+         ".*"},
+        // Operators that are made of others: their contracts, and how their nodes are made.
+        {"ops/repeat_interleave/compile\\.cc", "ops/expand/expand\\.h|ops/[a-z0-9_]+\\.h|evaluate/.*|ir/.*|target/.*"},
+        {"ops/mul/compile\\.cc",
+         "ops/minimum_maximum/minimum_maximum\\.h|ops/[a-z0-9_]+\\.h|evaluate/.*|ir/.*|target/.*"},
+        {"ops/linear/compile\\.cc", "ops/batch_matmul/products\\.h|ops/[a-z0-9_]+\\.h|evaluate/.*|ir/.*|target/.*"},
+        {"ops/.*", "ops/[a-z0-9_]+\\.h|kernels/.*|runtime/kernel\\.h|evaluate/.*|ir/.*|formats/pt2/.*|target/.*"},
+        // Passes that make nodes of one operator know its contract.
+        {"passes/compose_words\\.cc", "ir/.*|ops/(op|transpose_conv2d/subpixel)\\.h|evaluate/tensor\\.h"},
+        {"passes/fuse_cells\\.cc", "ir/.*|ops/recurrent/import\\.h"},
+        {"passes/stream\\.cc", "ir/.*|ops/(op|reduce/reduce)\\.h"},
+        {"passes/update_states\\.cc", "ir/.*|ops/(op|cat/cat|slice/slice|update/update)\\.h"},
+        {"compiler/bands\\.cc", "ir/.*|planner/.*|passes/.*|emit/.*|ops/([a-z0-9_]+|conv2d/bands)\\.h"},
+        {"runner/firmware/.*", ""},
+    };
+    std::ranges::move(rules_of_the_page(), std::back_inserter(all));
+    return all;
+  }();
   return table;
 }
 

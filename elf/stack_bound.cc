@@ -147,8 +147,7 @@ StackBound bound_stack(CallGraph& graph, const std::vector<KernelCode>& kernels)
 
 std::uint32_t exception_frame_bytes(const Cpu& cpu) {
   constexpr std::uint32_t kAlignment = 4, kCore = 32, kWithFloat = 104;
-  const bool has_float = cpu.archive != "m0" && cpu.archive != "m3" && cpu.archive != "m23";
-  return (has_float ? kWithFloat : kCore) + kAlignment;
+  return (cpu.has_fpu ? kWithFloat : kCore) + kAlignment;
 }
 
 }  // namespace cormorant

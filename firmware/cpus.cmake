@@ -2,7 +2,7 @@
 # What the build needs to know about the CPUs. Which exist, and which of them share an archive and a board, is read from
 # target/target.h, the one list; this has only the compilers' flags for each archive.
 
-# The Cpu table's lines: {"cortex-m4", Isa::dsp, "m4", "mps2-an386", true}
+# The Cpu table's lines: {"cortex-m4", Isa::dsp, "m4", "mps2-an386", true, true}
 file(STRINGS ${CORMORANT_ROOT}/target/target.h cpu_lines REGEX "^ *{\"cortex-m")
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CORMORANT_ROOT}/target/target.h)
 set(CORMORANT_CPUS "")

@@ -20,20 +20,21 @@ struct Cpu {
   std::string_view archive;  // kernel archives are shared by CPUs that execute the same code: "m55"
   std::string_view board;    // the emulated board that runs its code: a folder in boards/
   bool has_fpu;              // single precision in hardware
+  bool has_long_multiply;    // 64-bit products; CPUs without them are ARMv6-M or ARMv8-M baseline
 };
 
 inline constexpr std::array<Cpu, 11> kCpus = {{
-    {"cortex-m0", Isa::scalar, "m0", "mps2-an385", false},
-    {"cortex-m0plus", Isa::scalar, "m0", "mps2-an385", false},
-    {"cortex-m3", Isa::scalar, "m3", "mps2-an385", false},
-    {"cortex-m4", Isa::dsp, "m4", "mps2-an386", true},
-    {"cortex-m7", Isa::dsp, "m7", "mps2-an500", true},
-    {"cortex-m23", Isa::scalar, "m23", "mps2-an505", false},
-    {"cortex-m33", Isa::dsp, "m33", "mps2-an505", true},
-    {"cortex-m35p", Isa::dsp, "m33", "mps2-an505", true},
-    {"cortex-m52", Isa::mve, "m55", "mps3-an547", true},
-    {"cortex-m55", Isa::mve, "m55", "mps3-an547", true},
-    {"cortex-m85", Isa::mve, "m55", "mps3-an547", true},
+    {"cortex-m0", Isa::scalar, "m0", "mps2-an385", false, false},
+    {"cortex-m0plus", Isa::scalar, "m0", "mps2-an385", false, false},
+    {"cortex-m3", Isa::scalar, "m3", "mps2-an385", false, true},
+    {"cortex-m4", Isa::dsp, "m4", "mps2-an386", true, true},
+    {"cortex-m7", Isa::dsp, "m7", "mps2-an500", true, true},
+    {"cortex-m23", Isa::scalar, "m23", "mps2-an505", false, false},
+    {"cortex-m33", Isa::dsp, "m33", "mps2-an505", true, true},
+    {"cortex-m35p", Isa::dsp, "m33", "mps2-an505", true, true},
+    {"cortex-m52", Isa::mve, "m55", "mps3-an547", true, true},
+    {"cortex-m55", Isa::mve, "m55", "mps3-an547", true, true},
+    {"cortex-m85", Isa::mve, "m55", "mps3-an547", true, true},
 }};
 
 // How much flash to spend on speed. `balanced` takes what is faster at the same size (weights stay one byte each),

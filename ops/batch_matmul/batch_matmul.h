@@ -135,7 +135,7 @@ inline constexpr const Variant* kVariants[] = {&kMve, &kDsp, &kScalar, &kV6m};
 constexpr const Variant& choose_variant(const Target& target) {
   if (target.isa == Isa::mve) return kMve;
   if (target.isa == Isa::dsp) return kDsp;
-  return target.cpu->archive == "m0" || target.cpu->archive == "m23" ? kV6m : kScalar;
+  return target.cpu->has_long_multiply ? kScalar : kV6m;
 }
 
 // Sums of products of 9-bit numbers stay below 2^30, so that no kernel needs more than 32 bits for one.

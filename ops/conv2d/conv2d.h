@@ -169,7 +169,7 @@ inline constexpr const Variant* kVariants[] = {
 
 // CPUs without a long multiply and with eight registers for most instructions: ARMv6-M, ARMv8-M Baseline.
 constexpr bool is_baseline(const Target& target) {
-  return target.isa == Isa::scalar && (target.cpu->archive == "m0" || target.cpu->archive == "m23");
+  return target.isa == Isa::scalar && !target.cpu->has_long_multiply;
 }
 
 // One row of output, from exactly the rows that its window covers.

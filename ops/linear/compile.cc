@@ -92,7 +92,7 @@ struct Block {
 Block block_of(const Target& target) {
   if (target.isa == Isa::mve) return {2, 181};
   if (target.isa == Isa::dsp) return {3, 203};
-  const bool baseline = target.cpu->archive == "m0" || target.cpu->archive == "m23";
+  const bool baseline = !target.cpu->has_long_multiply;
   return baseline ? Block{4, 277} : Block{3, 191};
 }
 bool are_quicker_in_blocks(const Target& target, std::int64_t rows) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Eight channels, or four if registers are few, share the walk over the taps, as words; the rest goes byte by byte. If
-// words must be aligned, that can be everything, so two bytes at a time.
+// Channels share the walk over the taps, four to a word: one word, or two where there are registers for them. The rest
+// goes byte by byte. If words must be aligned, that can be everything, so two bytes at a time.
 #include "kernels/bytes_scalar.h"
 #include "kernels/window.h"
 
@@ -9,24 +9,59 @@ namespace cormorant {
 namespace {
 
 #if defined(__ARM_ARCH_ISA_THUMB) && __ARM_ARCH_ISA_THUMB < 2
-constexpr std::uint32_t kWordsPerTurn = 1;
+constexpr bool kHasManyRegisters = false;
 #else
-constexpr std::uint32_t kWordsPerTurn = 2;
+constexpr bool kHasManyRegisters = true;
 #endif
 
-template <std::uint32_t kWords>
-inline void max_of_words(const Window& w, std::uint32_t channel, std::uint32_t low, std::uint32_t high) {
-  std::uint32_t largest[kWords];
-  for (std::uint32_t& word : largest) word = low;
+constexpr std::uint32_t kNoLow = 0x80808080U, kNoHigh = 0x7f7f7f7fU;
+
+inline std::uint32_t at_most(std::uint32_t word, std::uint32_t high) {
+  return high == kNoHigh ? word : min_of_bytes(word, high);
+}
+
+inline void max_of_four(const Window& w, std::uint32_t channel, std::uint32_t low, std::uint32_t high) {
+  std::uint32_t largest = low;
   const std::int8_t* row = w.input + channel;
   for (std::uint32_t y = w.rows; y != 0; --y, row += w.row_step) {
     const std::int8_t* tap = row;
     for (std::uint32_t x = w.columns; x != 0; --x, tap += w.column_step) {
-      for (std::uint32_t i = 0; i < kWords; ++i) largest[i] = max_of_bytes(largest[i], load_four(tap + 4 * i));
+      largest = max_of_bytes(largest, load_four(tap));
     }
   }
-  for (std::uint32_t i = 0; i < kWords; ++i) {
-    store_four(w.output + channel + 4 * i, high == 0x7f7f7f7fU ? largest[i] : min_of_bytes(largest[i], high));
+  store_four(w.output + channel, at_most(largest, high));
+}
+
+// Not inlined, because it needs the caller's registers. An array of two words would be kept in memory (gcc 12).
+[[gnu::noinline, maybe_unused]] void max_of_eight(const Window& w, std::uint32_t channel, std::uint32_t low,
+                                                  std::uint32_t high) {
+  std::uint32_t largest = low, later = low;
+  const std::int8_t* row = w.input + channel;
+  const std::int32_t step = w.column_step;
+  for (std::uint32_t y = w.rows; y != 0; --y, row += w.row_step) {
+    const std::int8_t* tap = row;
+    for (std::uint32_t x = w.columns; x != 0; --x, tap += step) {
+      largest = max_of_bytes(largest, load_four(tap));
+      later = max_of_bytes(later, load_four(tap + 4));
+    }
+  }
+  store_four(w.output + channel, at_most(largest, high));
+  store_four(w.output + channel + 4, at_most(later, high));
+}
+
+// The most common window: two taps by two, read together in one walk over the channels.
+[[gnu::noinline]] void max_of_two_by_two(const Window& w, std::uint32_t low, std::uint32_t high) {
+  const std::int8_t* a = w.input;
+  const std::int8_t* b = a + w.column_step;
+  const std::int8_t* c = a + w.row_step;
+  const std::int8_t* d = b + w.row_step;
+  std::int8_t* to = w.output;
+  for (std::uint32_t left = w.channels / 4; left != 0; --left, a += 4, b += 4, c += 4, d += 4, to += 4) {
+    std::uint32_t largest = max_of_bytes(load_four(a), load_four(b));
+    largest = max_of_bytes(largest, load_four(c));
+    largest = max_of_bytes(largest, load_four(d));
+    if (low != kNoLow) largest = max_of_bytes(largest, low);
+    store_four(to, at_most(largest, high));
   }
 }
 
@@ -50,7 +85,8 @@ inline void max_of_channels(const Window& w, std::uint32_t channel, std::int32_t
 
 void window_max_scalar(const Window& window, std::int32_t low, std::int32_t high) {
   Window row = window;
-  join_rows(row);
+  const bool is_two_by_two = kHasManyRegisters && row.rows == 2 && row.columns == 2;
+  if (!is_two_by_two) join_rows(row);
   const auto steps = static_cast<std::uintptr_t>(row.column_step | (row.rows == 1 ? 0 : row.row_step));
   const std::uint32_t lows = in_all_bytes(low);
   const std::uint32_t highs = in_all_bytes(high);
@@ -58,11 +94,14 @@ void window_max_scalar(const Window& window, std::int32_t low, std::int32_t high
     std::uint32_t channel = 0;
     if (w.channels >= 4 && can_access_words(reinterpret_cast<std::uintptr_t>(w.input) |
                                             reinterpret_cast<std::uintptr_t>(w.output) | steps)) {
-      constexpr std::uint32_t kTurn = 4 * kWordsPerTurn;
-      for (; channel + kTurn <= w.channels; channel += kTurn) max_of_words<kWordsPerTurn>(w, channel, lows, highs);
-      if constexpr (kWordsPerTurn != 1) {
-        for (; channel + 4 <= w.channels; channel += 4) max_of_words<1>(w, channel, lows, highs);
+      if (is_two_by_two) {
+        max_of_two_by_two(w, lows, highs);
+        channel = w.channels & ~3U;
       }
+      if constexpr (kHasManyRegisters) {
+        for (; channel + 8 <= w.channels; channel += 8) max_of_eight(w, channel, lows, highs);
+      }
+      for (; channel + 4 <= w.channels; channel += 4) max_of_four(w, channel, lows, highs);
     }
     if constexpr (kWordsAnywhere) {
       for (; channel < w.channels; ++channel) max_of_channels<1>(w, channel, low, high);

@@ -388,9 +388,7 @@ void Compilation::check_strictness() const {
 }
 
 emit::MemoryMap Compilation::plan_memory() {
-  const Target& target = options_.config.target;
-  const bool by_bands = target.isa == Isa::mve && target.optimize != Optimize::speed &&
-                        options_.config.runtime == ops::Runtime::cormorant && options_.reuse == emit::Reuse::all;
+  const bool by_bands = has_bands(options_.config) && options_.reuse == emit::Reuse::all;
   emit::MemoryMap memory;
   Trace::timed("plan_memory", facts_, [&] {
     if (by_bands) lower_bands(graph_, options_.config.runtime);

@@ -339,6 +339,10 @@ Accuracy compare_layers(ir::Graph& graph, const Options& options, const quantize
 
 Compilation::Compilation(ir::Graph& graph, const Options& options, Stages stages)
     : graph_(graph), options_(options), stages_(std::move(stages)), trace_(std::make_unique<Trace>(graph, options)) {}
+Compilation::Compilation(ir::Graph& quantized, const Options& options, Facts facts) : Compilation(quantized, options) {
+  facts_ = std::move(facts);
+  trace_ = std::make_unique<Trace>(quantized, options, 1 + stages_.in_float.size() + stages_.quantize.size());
+}
 Compilation::~Compilation() = default;
 
 void Compilation::run(const std::vector<Stage>& stages) {

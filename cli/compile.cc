@@ -7,9 +7,12 @@
 #include <charconv>
 #include <chrono>
 #include <cmath>
+#include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "base/diagnostic.h"
 #include "base/output_file.h"
@@ -428,86 +431,109 @@ void print_warnings(const compiler::Facts& facts) {
   }
 }
 
-// Another program of the same model, from its quantized graph.
-compiler::Compiled compile_again(ir::Graph graph, compiler::Options options) {
-  options.explain = false;
-  options.intermediates.clear();
-  return compiler::Compilation(graph, options).finish();
-}
-
-// For the default goal.
-compiler::Compiled compile_balanced(ir::Graph graph, compiler::Options options) {
-  options.config.target.optimize = Optimize::balanced;
-  return compile_again(std::move(graph), std::move(options));
-}
-
-struct Programs {
-  compiler::Compiled chosen;
-  std::optional<compiler::Compiled> balanced;  // beside another goal
+// A program, and the options that it was compiled with: those of the command line, or others that serve its goal
+// better.
+struct Candidate {
+  compiler::Options options;
+  compiler::Compiled compiled = {};
 };
 
-// State and stack, which are unknown until the firmware is linked.
-std::int64_t besides_arena(const compiler::Facts& facts) {
+// A model after quantization, of which several programs are compiled.
+struct Quantized {
+  ir::Graph graph;
+  compiler::Facts facts;
+
+  // The stages' graphs are written for the program that is taken.
+  [[nodiscard]] Candidate compile(compiler::Options options) const {
+    const std::filesystem::path folder = std::exchange(options.intermediates, {});
+    ir::Graph copy = quantizer::copy_of(graph);
+    Candidate candidate{std::move(options)};
+    candidate.compiled = compiler::Compilation(copy, candidate.options, facts).finish();
+    candidate.options.intermediates = folder;
+    return candidate;
+  }
+  // Where another program has written them before.
+  void write_stages(const compiler::Options& options) const {
+    if (options.intermediates.empty()) return;
+    ir::Graph copy = quantizer::copy_of(graph);
+    compiler::Compilation(copy, options, facts).finish();
+  }
+};
+
+struct Programs {
+  Candidate chosen;
+  std::optional<Candidate> balanced;   // beside another goal
+  std::optional<Quantized> quantized;  // where another program may be taken
+};
+
+// Bytes of state and stack, if they are known.
+using BesidesArena = std::function<std::optional<std::int64_t>(const compiler::Compiled&)>;
+
+// All RAM. State and stack are estimated if they are unknown, or make no difference: more than `ram` is too much
+// anyway.
+std::int64_t ram_of(const compiler::Compiled& compiled, std::int64_t ram, const BesidesArena& besides) {
   constexpr std::int64_t kStack = 1032, kPerOperator = 40;
-  return kStack + kPerOperator * static_cast<std::int64_t>(facts.steps.size());
-}
-
-// Another program of the same quantized model instead, with the facts recorded before the graph was copied.
-void replace(compiler::Compiled other, compiler::Compiled& compiled) {
-  compiler::Facts& facts = other.facts;
-  facts.warnings = std::move(compiled.facts.warnings);
-  facts.float_operators = std::move(compiled.facts.float_operators);
-  facts.decisions = std::move(compiled.facts.decisions);
-  facts.equalized = std::move(compiled.facts.equalized);
-  facts.bits = std::move(compiled.facts.bits);
-  facts.comparison = std::move(compiled.facts.comparison);
-  facts.changes = std::move(compiled.facts.changes);
-  facts.window_macs = compiled.facts.window_macs;
-  facts.causal_db = std::move(compiled.facts.causal_db);
-  compiled = std::move(other);
-}
-
-// Of two programs of one quantized model, the one with the smaller arena.
-void take_smaller(compiler::Compiled other, compiler::Compiled& compiled) {
-  if (compiler::arena_bytes(other.facts) < compiler::arena_bytes(compiled.facts)) replace(std::move(other), compiled);
+  const std::int64_t arena = compiler::arena_bytes(compiled.facts);
+  const std::int64_t estimate = kStack + kPerOperator * static_cast<std::int64_t>(compiled.facts.steps.size());
+  return arena + (arena < ram ? besides(compiled).value_or(estimate) : estimate);
 }
 
 // Where the program exceeds its budget of memory: the one with least extra work that does not, of those that compute
-// rows; the smallest, if all do.
-void keep_within(std::uint64_t ram, double recompute, ir::Graph graph, compiler::Options options,
-                 compiler::Compiled& compiled) {
-  const std::int64_t arena = static_cast<std::int64_t>(ram) - besides_arena(compiled.facts);
-  if (compiler::arena_bytes(compiled.facts) <= arena) return;
+// rows; the smallest, if all do. What a program needs is estimated before it is compiled, so it may take several.
+void keep_within(std::int64_t ram, double recompute, const Quantized& model, const BesidesArena& besides,
+                 Candidate& chosen) {
+  constexpr int kMostAttempts = 4;
+  std::int64_t needed = ram_of(chosen.compiled, ram, besides);
+  std::int64_t limit = compiler::arena_bytes(chosen.compiled.facts) - (needed - ram);
+  compiler::Options options = chosen.options;
   const bool feed = options.rows && options.rows->feed;
-  options.rows = compiler::RowsOptions{.bytes = std::max<std::int64_t>(arena, 0), .feed = feed, .recompute = recompute};
-  take_smaller(compile_again(std::move(graph), std::move(options)), compiled);
+  for (int attempt = 0; needed > ram && attempt < kMostAttempts; ++attempt) {
+    options.rows =
+        compiler::RowsOptions{.bytes = std::max<std::int64_t>(limit, 0), .feed = feed, .recompute = recompute};
+    Candidate other = model.compile(options);
+    const std::int64_t others = ram_of(other.compiled, ram, besides), bytes = other.compiled.facts.rows->bytes;
+    if (others < needed) {
+      chosen = std::move(other);
+      needed = others;
+    }
+    if (bytes > limit) return;  // there is no smaller one
+    limit = bytes - (others - ram);
+  }
 }
 
 // Computing rows has its own price in memory: small networks may need less without it.
-void keep_within_layers(ir::Graph graph, compiler::Options options, compiler::Compiled& compiled) {
+void keep_within_layers(const Quantized& model, Candidate& chosen) {
+  compiler::Options options = chosen.options;
   options.rows.reset();
-  take_smaller(compile_again(std::move(graph), std::move(options)), compiled);
+  Candidate layers = model.compile(std::move(options));
+  if (compiler::arena_bytes(layers.compiled.facts) < compiler::arena_bytes(chosen.compiled.facts))
+    chosen = std::move(layers);
 }
 
 // Stages know nodes, not files.
 Programs compile(ir::Graph& graph, const compiler::Options& options, const std::optional<std::uint64_t>& ram,
-                 double recompute, const std::string& model) {
+                 const BesidesArena& besides, double recompute, const std::string& model) {
   try {
     compiler::Compilation compilation(graph, options);
     compilation.quantize();
-    Programs programs;
-    if (options.config.target.optimize != Optimize::balanced) {
-      programs.balanced = compile_balanced(quantizer::copy_of(graph), options);
-    }
-    const bool is_least = options.rows && !options.rows->bytes;
+    const bool has_goal = options.config.target.optimize != Optimize::balanced;
+    const bool may_do_without_rows = options.rows && !options.rows->bytes && !options.rows->feed;
     const bool may_compute_rows = ram && options.config.runtime == ops::Runtime::cormorant &&
                                   !options.config.target.is_any() && options.memory.size() <= 1;
-    std::optional<ir::Graph> quantized;
-    const bool may_do_without_rows = is_least && !options.rows->feed;
-    if (may_compute_rows || may_do_without_rows) quantized = quantizer::copy_of(graph);
-    programs.chosen = compilation.finish();
-    if (may_do_without_rows) keep_within_layers(quantizer::copy_of(*quantized), options, programs.chosen);
-    if (may_compute_rows) keep_within(*ram, recompute, std::move(*quantized), options, programs.chosen);
+    Programs programs{.chosen = {options}, .balanced = {}, .quantized = {}};
+    if (has_goal || may_do_without_rows || may_compute_rows)
+      programs.quantized.emplace(quantizer::copy_of(graph), compilation.facts());
+    if (has_goal) {
+      compiler::Options balanced = options;
+      balanced.config.target.optimize = Optimize::balanced;
+      programs.balanced = programs.quantized->compile(std::move(balanced));
+    }
+    Candidate& chosen = programs.chosen;
+    chosen.compiled = compilation.finish();
+    const std::vector<std::byte> first = chosen.compiled.program;
+    if (may_do_without_rows) keep_within_layers(*programs.quantized, chosen);
+    if (may_compute_rows) keep_within(static_cast<std::int64_t>(*ram), recompute, *programs.quantized, besides, chosen);
+    if (chosen.compiled.program != first) programs.quantized->write_stages(chosen.options);
     return programs;
   } catch (const InputError& error) {
     Diagnostic diagnostic = error.diagnostic();
@@ -632,32 +658,45 @@ CompileResult compile_model(const CompileFlags& flags, const CompileInputs& inpu
 
   const bool of_later_stage = std::filesystem::path(model).extension() != ".pt2" && is_of_later_stage(graph);
   if (of_later_stage) check_program_operators(graph, options.config, model);
-  auto [compiled, balanced] =
-      compile(graph, options, result.budget ? result.budget->ram : std::nullopt, flags.recompute, model);
+  const auto besides = [&](const compiler::Compiled& program) -> std::optional<std::int64_t> {
+    FirmwareRequest only_link = request;
+    only_link.execute = only_link.cycles = false;
+    const auto facts = link_for(program.program, options.config.target, only_link).facts;
+    if (!facts) return std::nullopt;
+    return static_cast<std::int64_t>(facts->state_bytes + stack_needed(*facts));
+  };
+  Programs programs =
+      compile(graph, options, result.budget ? result.budget->ram : std::nullopt, besides, flags.recompute, model);
+  compiler::Compiled& compiled = programs.chosen.compiled;
+  const std::optional<Candidate>& balanced = programs.balanced;
   require_loadable(compiled.program, model, of_later_stage);
+  if (flags.min_sqnr) require_sqnr(*flags.min_sqnr, flags.quantization.scheme, compiled.facts, model);
+  Firmware& firmware = result.firmware = link_for(compiled.program, options.config.target, request);
+  std::optional<Firmware> balanced_firmware;
+  if (balanced && firmware.facts && (flags.measure || options.config.target.optimize == Optimize::size)) {
+    balanced_firmware = link_for(balanced->compiled.program, options.config.target, request);
+    const auto exceeds = [&](const compiler::Compiled& program, const Firmware& linked) {
+      return result.budget && over_budget(*result.budget, program, linked.facts);
+    };
+    // Only now is the code known: the goal's program may need a kernel that balanced does not.
+    if (balanced_firmware->facts && (exceeds(compiled, firmware) || !exceeds(balanced->compiled, *balanced_firmware)) &&
+        loses(options.config.target.optimize, flags.measure, *firmware.facts, *balanced_firmware->facts)) {
+      compiled = balanced->compiled;
+      firmware = *balanced_firmware;
+      programs.quantized->write_stages(balanced->options);
+    }
+  }
   compiled.facts.seconds.insert(compiled.facts.seconds.begin(), {"import", import_time.count()});
   if (result.calibration) {
     notes.insert(notes.end(), result.calibration->warnings.begin(), result.calibration->warnings.end());
   }
   compiled.facts.warnings.insert(compiled.facts.warnings.begin(), notes.begin(), notes.end());
-  if (flags.min_sqnr) require_sqnr(*flags.min_sqnr, flags.quantization.scheme, compiled.facts, model);
-  Firmware& firmware = result.firmware = link_for(compiled.program, options.config.target, request);
-  std::optional<Firmware> balanced_firmware;
-  if (balanced && firmware.facts && (flags.measure || options.config.target.optimize == Optimize::size)) {
-    balanced_firmware = link_for(balanced->program, options.config.target, request);
-    // Only now is the code known: the goal's program may need a kernel that balanced does not.
-    if (balanced_firmware->facts &&
-        loses(options.config.target.optimize, flags.measure, *firmware.facts, *balanced_firmware->facts)) {
-      replace(*balanced, compiled);
-      firmware = *balanced_firmware;
-    }
-  }
   if (result.budget) result.excess = over_budget(*result.budget, compiled, firmware.facts);
   if (result.excess && inputs.advises) result.excess->advice = remedies(flags, inputs, *result.budget);
   if (balanced) {
     std::optional<LinkedGoal> both;
     if (balanced_firmware && balanced_firmware->facts) both = {*firmware.facts, *balanced_firmware->facts};
-    result.goal = goal_of(compiled, *balanced, both, flags.measure);
+    result.goal = goal_of(compiled, balanced->compiled, both, flags.measure);
   }
   result.figures = figures_of(compiled, options, firmware, flags.measure, result.goal);
   if (result.calibration) {

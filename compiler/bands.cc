@@ -33,6 +33,11 @@ struct Undo {
 
 }  // namespace
 
+bool has_bands(const ops::Config& config) {
+  return config.target.isa == Isa::mve && config.target.optimize != Optimize::speed &&
+         config.runtime == ops::Runtime::cormorant;
+}
+
 void lower_bands(ir::Graph& graph, ops::Runtime runtime) {
   // Whether the memory there is suffices is seen later.
   const auto plan = [&] { return emit::map_memory(graph, {}, runtime); };

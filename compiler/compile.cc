@@ -339,6 +339,10 @@ Accuracy compare_layers(ir::Graph& graph, const Options& options, const quantize
 
 Compilation::Compilation(ir::Graph& graph, const Options& options, Stages stages)
     : graph_(graph), options_(options), stages_(std::move(stages)), trace_(std::make_unique<Trace>(graph, options)) {}
+Compilation::Compilation(ir::Graph& quantized, const Options& options, Facts facts) : Compilation(quantized, options) {
+  facts_ = std::move(facts);
+  trace_ = std::make_unique<Trace>(quantized, options, 1 + stages_.in_float.size() + stages_.quantize.size());
+}
 Compilation::~Compilation() = default;
 
 void Compilation::run(const std::vector<Stage>& stages) {
@@ -388,9 +392,7 @@ void Compilation::check_strictness() const {
 }
 
 emit::MemoryMap Compilation::plan_memory() {
-  const Target& target = options_.config.target;
-  const bool by_bands = target.isa == Isa::mve && target.optimize != Optimize::speed &&
-                        options_.config.runtime == ops::Runtime::cormorant && options_.reuse == emit::Reuse::all;
+  const bool by_bands = has_bands(options_.config) && options_.reuse == emit::Reuse::all;
   emit::MemoryMap memory;
   Trace::timed("plan_memory", facts_, [&] {
     if (by_bands) lower_bands(graph_, options_.config.runtime);

@@ -138,9 +138,12 @@ class Compilation {
   // Both outlive it.
   Compilation(ir::Graph& graph, const Options& options, Stages stages);
   Compilation(ir::Graph& graph, const Options& options) : Compilation(graph, options, default_stages(options)) {}
+  // Of a graph that is quantized already, with the facts of the compilation that did that: what is left is finish().
+  Compilation(ir::Graph& quantized, const Options& options, Facts facts);
   ~Compilation();
 
   void quantize();
+  [[nodiscard]] const Facts& facts() const { return facts_; }
   Compiled finish();
 
  private:

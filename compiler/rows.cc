@@ -14,7 +14,9 @@
 #include <unordered_map>
 
 #include "base/diagnostic.h"
+#include "compiler/bands.h"
 #include "emit/buffers.h"
+#include "emit/memory.h"
 #include "ops/rows/cover.h"
 #include "passes/passes.h"
 #include "passes/rows.h"
@@ -25,17 +27,30 @@ namespace {
 using passes::Rows;
 
 constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max() / 4;
-constexpr std::size_t kLongestGroup = 256;  // units: keeps the search linear in the graph
+// Units. Each of them may begin a group of any length up to this, which is priced by what is live around it: the search
+// grows with the square of the graph, not with its cube.
+constexpr std::size_t kLongestGroup = 256;
 constexpr std::size_t kLongestWithStrips = 64;
 
 std::int64_t align(std::int64_t bytes) { return (bytes + 15) & ~std::int64_t{15}; }
 
+// A value that several copies of a graph have, whatever they call it: the number of the node that computes it and of
+// the result, or an input's name.
+using Key = std::string;
+
+Key key_of(const ir::Value* value, const std::string& number) {
+  if (value->producer == nullptr) return value->name;
+  const auto result = std::ranges::find(value->producer->results, value) - value->producer->results.begin();
+  return fmt::format("{}.{}", number, result);
+}
+
 // What a node needs besides its operands and results, by its number, since names may repeat.
 struct Needs {
   std::int64_t scratch = 0;
-  std::int64_t work = 0;    // cycles, estimated
-  std::int64_t saving = 0;  // of memory, if the operand named by `saved` dies here
-  std::string saved;
+  std::int64_t work = 0;      // cycles, estimated
+  std::int64_t saving = 0;    // of memory, if the operand `saved` dies here
+  std::int64_t distance = 0;  // by which the result then begins before it
+  Key saved;
 };
 using NeedsByNumber = std::unordered_map<std::string, Needs>;
 
@@ -47,16 +62,20 @@ void find_saving(const ir::Node& node, Needs& needs) {
     const auto* value = std::get_if<ir::Value*>(&argument.value);
     if (value == nullptr || *value == nullptr || (*value)->kind == ir::ValueKind::constant) continue;
     const std::int64_t in = (*value)->type.bytes(), out = node.result()->type.bytes();
-    std::int64_t saving = 0;
+    std::int64_t saving = 0, distance = 0;
     if (op->in_place != nullptr && in == out && op->in_place(node, argument.name)) {
       saving = in;
     } else if (op->overlap != nullptr) {
-      const auto distance = op->overlap(node, argument.name);
-      if (distance) saving = std::min(in, out - align(static_cast<std::int64_t>(*distance)));
+      const auto exact = op->overlap(node, argument.name);
+      if (!exact) continue;
+      distance = align(static_cast<std::int64_t>(*exact));
+      saving = std::min(in, out - distance);
     }
     if (saving <= needs.saving) continue;
+    const ir::Value* const saved = ops::root(*value);
     needs.saving = saving;
-    needs.saved = ops::root(*value)->name;
+    needs.distance = distance;
+    needs.saved = key_of(saved, saved->producer == nullptr ? "" : saved->producer->name);
   }
 }
 
@@ -83,13 +102,24 @@ ir::Graph numbered(const ir::Graph& graph) {
   return copy;
 }
 
-// Needs after prepacking: of the graph as it is and, below, with every node that can be in a group of its own.
-NeedsByNumber needs_by_layer(const ir::Graph& graph, const ops::Config& config) {
+// The program without rows: what its nodes need, and its arena.
+struct ByLayer {
+  NeedsByNumber needs;
+  std::int64_t bytes = 0;
+};
+ByLayer by_layer(const ir::Graph& graph, const ops::Config& config) {
   ir::Graph copy = numbered(graph);
   passes::prepack(copy, config);
-  return needs_of(copy);
+  passes::update_states(copy, config);
+  passes::place_updates(copy);
+  passes::clean_up(copy);
+  if (has_bands(config)) lower_bands(copy, config.runtime);
+  const emit::MemoryMap memory = emit::map_memory(copy, {}, config.runtime);
+  return {needs_of(copy), static_cast<std::int64_t>(memory.plan.regions.front().peak)};
 }
-// With `batch` rows at a time, or chains in strips: these are groups of their own.
+
+// Needs after prepacking, with every node that can be in a group of its own: with `batch` rows at a time, or chains in
+// strips, which are groups of their own.
 NeedsByNumber needs_by_rows(const ir::Graph& graph, const ops::Config& config, std::int64_t batch,
                             const std::vector<Rows::Strips>& chains) {
   ir::Graph copy = numbered(graph);
@@ -139,7 +169,7 @@ class Search {
         config_(config),
         pushed_(pushed),
         rows_(graph, config.target.isa),
-        by_layer_(needs_by_layer(graph, config)) {
+        by_layer_(by_layer(graph, config)) {
     for (const ir::Node& node : graph.nodes()) numbers_.emplace(&node, std::to_string(numbers_.size()));
     if (pushed != nullptr) {
       rows_.push(pushed);
@@ -152,8 +182,8 @@ class Search {
 
   [[nodiscard]] RowsFacts look() const {
     RowsFacts facts;
-    facts.bytes_by_layer = by_layer_bytes_;
-    for (const Rows::Unit& unit : rows_.units()) facts.work_by_layer += of(by_layer_, unit).work;
+    facts.bytes_by_layer = by_layer_.bytes;
+    for (const Rows::Unit& unit : rows_.units()) facts.work_by_layer += of(by_layer_.needs, unit).work;
     for (std::int64_t limit = kNever - 1;;) {
       const std::optional<Groups> groups = cheapest(limit);
       if (!groups) break;
@@ -168,10 +198,10 @@ class Search {
 
   RowsFacts run(const RowsOptions& options) {
     RowsFacts facts = look();
-    if (pushed_ != nullptr && least() >= kNever) refuse_readers();
+    if (facts.curve.empty()) refuse_readers();
     std::optional<Groups> plan = cheapest(options.bytes ? *options.bytes : least_worth_its_time(facts));
     const bool fits = options.bytes && plan;
-    if (!plan) plan = cheapest(least());  // as near as possible
+    if (!plan) plan = cheapest(facts.curve.back().bytes);  // as near as possible
     RowsPoint chosen = point_of(*plan);
     std::vector<Rows::Group> groups;
     for (const Price* own : *plan) groups.push_back(*rows_.group(own->first, own->last, {}, levels_[own->level]));
@@ -203,6 +233,12 @@ class Search {
     const ir::Value* value = nullptr;
     std::int64_t first = -1, last = -1;  // −1: it comes in
     std::int64_t bytes = 0;
+  };
+  // A unit that is computed whole.
+  struct Layer {
+    std::int64_t bytes = 0;                                // of all that is live, and scratch
+    std::int64_t saving = 0, distance = 0;                 // if the result overwrites an operand that dies here
+    const Life *overwritten = nullptr, *result = nullptr;  // null: none can be
   };
 
   [[nodiscard]] std::size_t count() const { return rows_.units().size(); }
@@ -239,6 +275,9 @@ class Search {
     for (const ir::Value* output : graph_.outputs()) life_of(output).last = static_cast<std::int64_t>(count());
     for (const ir::Update& update : graph_.updates()) {
       if (is_activation(update.value)) life_of(update.value).last = static_cast<std::int64_t>(count());
+    }
+    for (const ir::Value& value : graph_.values()) {
+      if (value.kind == ir::ValueKind::state) life_of(&value).last = static_cast<std::int64_t>(count());
     }
   }
 
@@ -327,11 +366,13 @@ class Search {
 
   void find_prices() {
     find_layers();
-    by_layer_bytes_ = layers_.empty() ? 0 : *std::ranges::max_element(layers_);
+    std::int64_t most = by_layer_.bytes;
     if (pushed_ != nullptr) {
+      // A group with all readers may need more than that, and there is no other plan.
+      for (const Layer& layer : layers_) most = std::max(most, layer.bytes);
       std::ranges::find(lives_, pushed_, &Life::value)->bytes = align(pushed_->type.bytes() / pushed_->type.shape[2]);
       find_layers();
-      for (const std::size_t reader : readers_) layers_[reader] = kNever;
+      for (const std::size_t reader : readers_) layers_[reader] = {.bytes = kNever};
     }
     prices_.resize(count());
     for (std::size_t first = 0; first < count(); ++first) {
@@ -348,7 +389,7 @@ class Search {
           own.last = last;
           own.level = level;
           // Slabs only become more.
-          if (level == 0) is_too_large = rows_.bytes_of(*group, scratch_of(*group)) > by_layer_bytes_;
+          if (level == 0) is_too_large = rows_.bytes_of(*group, scratch_of(*group)) > most;
           const bool is_beaten = std::ranges::any_of(
               prices, [&](const Price& other) { return other.bytes <= own.bytes && other.work <= own.work; });
           if (!is_beaten) prices.push_back(own);
@@ -359,18 +400,71 @@ class Search {
   }
 
   void find_layers() {
-    const auto n = static_cast<std::int64_t>(count());
-    layers_.assign(count(), 0);
-    for (std::int64_t u = 0; u < n; ++u) {
-      const Needs& needs = of(by_layer_, rows_.units()[static_cast<std::size_t>(u)]);
-      std::int64_t bytes = needs.scratch;
+    layers_.assign(count(), {});
+    for (std::size_t u = 0; u < count(); ++u) {
+      const auto at = static_cast<std::int64_t>(u);
+      const Needs& needs = of(by_layer_.needs, rows_.units()[u]);
+      Layer& layer = layers_[u];
+      layer.bytes = needs.scratch;
       for (const Life& life : lives_) {
-        if (life.first > u || life.last < u) continue;
-        bytes += life.bytes;
-        if (life.last == u && life.value->name == needs.saved) bytes -= needs.saving;
+        if (life.first > at || life.last < at) continue;
+        layer.bytes += life.bytes;
+        if (life.first == at) layer.result = &life;
+        if (life.first < at && life.last == at && key_of(life) == needs.saved) layer.overwritten = &life;
       }
-      layers_[static_cast<std::size_t>(u)] = bytes;
+      if (layer.overwritten == nullptr || layer.result == nullptr) continue;
+      layer.saving = needs.saving;
+      layer.distance = needs.distance;
     }
+  }
+  [[nodiscard]] Key key_of(const Life& life) const {
+    const ir::Node* const producer = life.value->producer;
+    return compiler::key_of(life.value, producer == nullptr ? "" : numbers_.at(producer));
+  }
+
+  // The first unit, at or after this one, before which a run of units computed whole must end to need at most `limit`.
+  // A result that overwrites its operand begins before it, so a run of them wanders through memory; where both have
+  // room, the result is anywhere.
+  [[nodiscard]] std::size_t end_of_run(std::size_t first, std::int64_t limit) const {
+    const Life* newest = nullptr;               // of the results that overwrite one another,
+    std::int64_t begin = 0, low = 0, high = 0;  // where it begins, and what all of them cover
+    for (std::size_t u = first; u < count(); ++u) {
+      const Layer& layer = layers_[u];
+      if (layer.bytes <= limit) {
+        newest = nullptr;
+        continue;
+      }
+      if (layer.bytes - layer.saving > limit) return u;
+      if (newest == nullptr || newest != layer.overwritten) {
+        begin = low = 0;
+        high = layer.overwritten->bytes;
+      }
+      begin -= layer.distance;
+      low = std::min(low, begin);
+      high = std::max(high, begin + layer.result->bytes);
+      newest = layer.result;
+      if (high - low > limit) return u;
+    }
+    return count();
+  }
+  // For every unit, where a run that begins with it must end.
+  [[nodiscard]] std::vector<std::size_t> ends_of_runs(std::int64_t limit) const {
+    std::vector<std::size_t> ends(count());
+    for (std::size_t first = 0; first < count(); ++first) ends[first] = end_of_run(first, limit);
+    // What all of them need is known.
+    if (pushed_ == nullptr && count() != 0)
+      ends[0] = by_layer_.bytes <= limit ? count() : std::min(ends[0], count() - 1);
+    return ends;
+  }
+  [[nodiscard]] std::int64_t bytes_of_run(std::size_t first, std::size_t end) const {
+    if (pushed_ == nullptr && first == 0 && end == count()) return by_layer_.bytes;
+    std::int64_t low = -1, high = 0;
+    for (std::size_t u = first; u < end; ++u) high = std::max(high, layers_[u].bytes);
+    while (high - low > 1) {
+      const std::int64_t middle = low + (high - low) / 2;
+      (end_of_run(first, middle) >= end ? high : low) = middle;
+    }
+    return high;
   }
 
   // A plan in which some MACs are computed more than once.
@@ -512,34 +606,38 @@ class Search {
     struct Best {
       std::int64_t macs = kNever, work = 0;
       std::size_t end = 0;
-      const Choice* choice = nullptr;
+      const Choice* choice = nullptr;  // none: a run of units that are computed whole
     };
-    std::vector<Best> best(count() + 1);
-    best[count()].macs = 0;
+    const std::vector<std::size_t> ends = ends_of_runs(limit);
+    std::vector<Best> best(count() + 1), best_group(count() + 1);  // the second: that begins with a group
+    best[count()].macs = best_group[count()].macs = 0;
     const auto improve = [](Best& now, const Best& other) {
       if (other.macs < now.macs || (other.macs == now.macs && other.work < now.work)) now = other;
     };
     for (std::size_t at = count(); at-- > 0;) {
-      const Best& next = best[at + 1];
-      if (layers_[at] <= limit && next.macs < kNever) improve(best[at], {next.macs, next.work, at, nullptr});
       for (std::size_t i = 0; i < choices[at].size(); ++i) {
         const Best& rest = best[at + i + 1];
         if (rest.macs >= kNever) continue;
         for (const Choice& choice : choices[at][i]) {
           if (choice.bytes > limit) continue;
-          improve(best[at], {rest.macs + choice.macs, rest.work + choice.work, at + i + 1, &choice});
+          improve(best_group[at], {rest.macs + choice.macs, rest.work + choice.work, at + i + 1, &choice});
         }
+      }
+      best[at] = best_group[at];
+      for (std::size_t end = at + 1; end <= ends[at]; ++end) {
+        improve(best[at], {best_group[end].macs, best_group[end].work, end, nullptr});
       }
     }
     if (best[0].macs >= kNever) return std::nullopt;
     Plan plan;
     for (std::size_t at = 0; at < count();) {
-      const Best& own = best[at];
-      plan.point.bytes = std::max(plan.point.bytes, own.choice == nullptr ? layers_[at] : own.choice->bytes);
-      if (own.choice == nullptr) {
-        ++at;
-        continue;
+      if (best[at].choice == nullptr) {  // a run, after which comes a group
+        plan.point.bytes = std::max(plan.point.bytes, bytes_of_run(at, best[at].end));
+        at = best[at].end;
       }
+      if (at == count()) break;
+      const Best& own = best_group[at];
+      plan.point.bytes = std::max(plan.point.bytes, own.choice->bytes);
       plan.point.extra += own.choice->work;
       plan.point.macs += own.choice->macs;
       plan.point.nodes += own.end - at;
@@ -577,11 +675,11 @@ class Search {
     for (std::size_t u = group.first; u <= group.last; ++u) {
       if (chain != chains.end() && all[*chain].strips.first == u) {
         const Chain& own = all[*chain++];
-        for (; u <= own.strips.last; ++u) price.work -= of(by_layer_, rows_.units()[u]).work;
+        for (; u <= own.strips.last; ++u) price.work -= of(by_layer_.needs, rows_.units()[u]).work;
         price.work += own.work * rows_.units()[--u].node->result()->type.shape[2];
         continue;
       }
-      price.work -= of(by_layer_, rows_.units()[u]).work;
+      price.work -= of(by_layer_.needs, rows_.units()[u]).work;
     }
     for (const Rows::Value& value : group.values) {
       const std::int64_t batches = (value.above + value.rows + value.batch - 1) / value.batch;
@@ -597,79 +695,71 @@ class Search {
     return {value.start, value.period, value.rows, value.row_bytes, value.batch, value.above};
   }
 
-  // The bytes of the plan that needs fewest.
-  [[nodiscard]] std::int64_t least() const {
-    std::vector<std::int64_t> best(count() + 1, kNever);
-    best[0] = 0;
-    for (std::size_t at = 0; at < count(); ++at) {
-      best[at + 1] = std::min(best[at + 1], std::max(best[at], layers_[at]));
-      for (const std::vector<Price>& prices : prices_[at]) {
-        for (const Price& price : prices) {
-          best[price.last + 1] = std::min(best[price.last + 1], std::max(best[at], price.bytes));
-        }
-      }
-    }
-    return best[count()];
-  }
-
   // Among the plans that need at most `limit`, the one with the least work and then the fewest nodes by rows; none if
   // there is no such plan.
   [[nodiscard]] std::optional<Groups> cheapest(std::int64_t limit) const {
     struct Best {
       std::int64_t work = kNever;
       std::size_t nodes = 0;
-      const Price* group = nullptr;  // that begins here; none: the unit is computed whole
+      const Price* group = nullptr;  // that begins here; none: a run of units that are computed whole
+      std::size_t end = 0;           // of either
     };
-    std::vector<Best> best(count() + 1);
-    best[count()].work = 0;
+    const std::vector<std::size_t> ends = ends_of_runs(limit);
+    std::vector<Best> best(count() + 1), best_group(count() + 1);  // the second: that begins with a group
+    best[count()].work = best_group[count()].work = 0;
     const auto improve = [](Best& now, const Best& other) {
       if (other.work < now.work || (other.work == now.work && other.nodes < now.nodes)) now = other;
     };
     for (std::size_t at = count(); at-- > 0;) {
-      const Best& next = best[at + 1];
-      if (layers_[at] <= limit && next.work < kNever) improve(best[at], {next.work, next.nodes, nullptr});
       for (const std::vector<Price>& prices : prices_[at]) {
         for (const Price& price : prices) {
           const Best& rest = best[price.last + 1];
           if (price.bytes > limit || rest.work >= kNever) continue;
-          improve(best[at], {rest.work + price.work, rest.nodes + price.last + 1 - at, &price});
+          const std::size_t end = price.last + 1;
+          improve(best_group[at], {rest.work + price.work, rest.nodes + end - at, &price, end});
         }
+      }
+      best[at] = best_group[at];
+      for (std::size_t end = at + 1; end <= ends[at]; ++end) {
+        improve(best[at], {best_group[end].work, best_group[end].nodes, nullptr, end});
       }
     }
     if (best[0].work >= kNever) return std::nullopt;
     Groups groups;
     for (std::size_t at = 0; at < count();) {
-      if (best[at].group != nullptr) groups.push_back(best[at].group);
-      at = best[at].group != nullptr ? best[at].group->last + 1 : at + 1;
+      if (best[at].group == nullptr) at = best[at].end;  // a run, after which comes a group
+      if (at == count()) break;
+      groups.push_back(best_group[at].group);
+      at = best_group[at].end;
     }
     return groups;
   }
 
   [[nodiscard]] RowsPoint point_of(const Groups& groups) const {
     RowsPoint point;
-    auto next = groups.begin();
-    for (std::size_t at = 0; at < count(); ++at) {
-      if (next == groups.end() || (*next)->first != at) {  // computed whole
-        point.bytes = std::max(point.bytes, layers_[at]);
-        continue;
-      }
-      point.bytes = std::max(point.bytes, (*next)->bytes);
-      point.extra += (*next)->work;
-      point.nodes += (*next)->last + 1 - at;
-      at = (*next++)->last;
+    std::size_t at = 0;
+    const auto run_to = [&](std::size_t end) {
+      if (at < end) point.bytes = std::max(point.bytes, bytes_of_run(at, end));
+    };
+    for (const Price* group : groups) {
+      run_to(group->first);
+      point.bytes = std::max(point.bytes, group->bytes);
+      point.extra += group->work;
+      point.nodes += group->last + 1 - group->first;
+      at = group->last + 1;
     }
+    run_to(count());
     return point;
   }
 
   // The fewest bytes of a plan whose extra time is at most kMostExtra; of any plan if all are slower, as pushed rows
   // can require.
-  [[nodiscard]] std::int64_t least_worth_its_time(const RowsFacts& facts) const {
+  [[nodiscard]] static std::int64_t least_worth_its_time(const RowsFacts& facts) {
     const auto most = static_cast<std::int64_t>(kMostExtra * static_cast<double>(facts.work_by_layer));
-    std::int64_t bytes = least();
     for (const RowsPoint& point : facts.curve | std::views::reverse) {
       if (point.extra <= most) return point.bytes;
     }
-    return bytes;
+    return facts.curve.back().bytes;
   }
 
   // Cycles that a call costs besides its pixels, and a row of a patch.
@@ -680,13 +770,12 @@ class Search {
   ir::Value* pushed_;
   Rows rows_;
   std::unordered_map<const ir::Node*, std::string> numbers_;
-  NeedsByNumber by_layer_;
+  ByLayer by_layer_;
   mutable std::map<std::int64_t, NeedsByNumber> by_rows_;  // by rows at a time
   std::vector<std::vector<std::int64_t>> levels_;          // rows at a time, per unit
   std::vector<std::size_t> readers_;                       // of the image that arrives by rows
   std::vector<Life> lives_;
-  std::int64_t by_layer_bytes_ = 0;
-  std::vector<std::int64_t> layers_;  // bytes, per unit that is computed whole
+  std::vector<Layer> layers_;  // per unit
   // Groups by where they begin, then by how many more units they have, then by level: those that no other beats.
   std::vector<std::vector<std::vector<Price>>> prices_;
 };

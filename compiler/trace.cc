@@ -20,7 +20,8 @@ std::map<std::string, std::vector<std::string>> nodes_by_name(const ir::Graph& g
 
 }  // namespace
 
-Intermediates::Intermediates(std::filesystem::path folder) : folder_(std::move(folder)) {
+Intermediates::Intermediates(std::filesystem::path folder, std::size_t first)
+    : folder_(std::move(folder)), number_(first) {
   if (folder_.empty()) return;
   std::error_code error;
   std::filesystem::create_directories(folder_, error);
@@ -56,7 +57,8 @@ void Changes::remember_sources(const ir::Graph& graph) {
   for (const ir::Node& node : graph.nodes()) sources_[node.name] = node.location.text();
 }
 
-Trace::Trace(const ir::Graph& graph, const Options& options) : intermediates_(options.intermediates) {
+Trace::Trace(const ir::Graph& graph, const Options& options, std::size_t written)
+    : intermediates_(options.intermediates, written) {
   if (options.explain) changes_.emplace(graph);
 }
 

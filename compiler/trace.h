@@ -17,12 +17,12 @@ namespace cormorant::compiler {
 // The folder given by --intermediates; empty: none.
 class Intermediates {
  public:
-  explicit Intermediates(std::filesystem::path folder);
+  Intermediates(std::filesystem::path folder, std::size_t first);
   void write(const ir::Graph& graph, const std::string& stage);
 
  private:
   std::filesystem::path folder_;
-  int number_ = 0;
+  std::size_t number_;
 };
 
 // Nodes keep their names through the stages, so a stage's effect on a node is the difference under its name before and
@@ -42,7 +42,8 @@ class Changes {
 
 class Trace {
  public:
-  Trace(const ir::Graph& graph, const Options& options);
+  // `written`: how many intermediates there are already, of the stages before.
+  Trace(const ir::Graph& graph, const Options& options, std::size_t written = 0);
 
   void imported(const ir::Graph& graph) { intermediates_.write(graph, "import"); }
   void ran(const ir::Graph& graph, const Stage& stage, Facts& facts);

@@ -215,7 +215,7 @@ struct Operator {
   bool (*channelwise)(const ir::Node&) = nullptr;
   // MACs for reports.
   std::int64_t (*macs)(const ir::Node&) = nullptr;
-  // Instructions that a prepacked node takes, estimated: to compare variants on the same CPU.
+  // Cycles that a prepacked node takes, estimated: to compare variants of it on the same CPU.
   std::optional<std::int64_t> (*estimate)(const ir::Node&) = nullptr;
 
   // What some instruction of the operator computes with, or what it becomes.

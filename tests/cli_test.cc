@@ -771,6 +771,49 @@ TEST_F(CommandLine, CompileWarnsOfDataThatCannotBeMeant) {
   }
 }
 
+// Where another program than the first is taken, all that is told is told of that one.
+TEST_F(CommandLine, WhatIsExplainedIsWhatIsWritten) {
+  write_text(path() / "convolutions.txt", convolutions());
+  const auto compile = [&](const std::string& option) {
+    std::filesystem::remove_all(path() / "taken");
+    const Ran ran = cormorant(path(), {"compile", "convolutions.txt", "-q", "--io=int8", "--no-link", "--explain",
+                                       "--json", "--intermediates", "taken", "-o", "taken.pte", option});
+    EXPECT_EQ(ran.status, kDone) << ran.err;
+    return ran.json();
+  };
+  // The operator that a node became in the end.
+  const auto kernel_of = [](const nlohmann::json& json, const std::string& name) {
+    std::string kernel;
+    for (const nlohmann::json& node : json["nodes"]) {
+      if (node["node"] == name) kernel = node["stages"].back()["became"].front();
+    }
+    return kernel.replace(kernel.find('.'), 1, "::");
+  };
+  const auto is_by_rows = [&] {
+    std::size_t files = 0;
+    bool has_group = false;
+    for (const auto& file : std::filesystem::directory_iterator(path() / "taken")) {
+      ++files;
+      if (file.path().string().ends_with("-clean_up.txt"))
+        has_group = read_text(file.path()).find("cormorant.rows.group") != std::string::npos;
+    }
+    return std::pair(files, has_group);
+  };
+  const nlohmann::json layers = compile("--optimize=balanced");
+  const auto [files, has_group] = is_by_rows();
+  EXPECT_FALSE(has_group);
+  EXPECT_EQ(layers["rows"]["groups"], 0);
+  const std::string of_layers = kernel_of(layers, "conv1");
+  EXPECT_TRUE(layers["operators"].contains(of_layers)) << of_layers;
+
+  const nlohmann::json rows = compile("--budget=ram=8K");
+  EXPECT_EQ(rows["rows"]["groups"], 1);
+  EXPECT_EQ(is_by_rows(), std::pair(files, true));
+  EXPECT_FALSE(rows["operators"].contains(of_layers)) << "the model should have a kernel for rows alone";
+  EXPECT_TRUE(rows["operators"].contains(kernel_of(rows, "conv1"))) << kernel_of(rows, "conv1");
+  EXPECT_GT(rows["seconds"]["quantize"], 0);
+}
+
 TEST_F(CommandLine, AnExceededBudgetNamesWhatWouldMeetIt) {
   const Arguments calibrated = {"compile",   "ad", "--calibrate", zoo("ad_calibration.npz"),
                                 "--no-link", "-o", "budget.pte"};

@@ -73,6 +73,27 @@ std::string few_samples(const std::filesystem::path& directory, const std::strin
   return path;
 }
 
+std::string convolutions() {
+  std::string text = "graph forward\ninput %x0 : f32[1,4,32,32]\n";
+  const int channels[] = {4, 8, 8, 4};
+  for (int i = 0; i < 3; ++i) {
+    std::string weights;
+    for (int w = 0; w < channels[i] * channels[i + 1] * 9; ++w)
+      weights += fmt::format("{}{}", w == 0 ? "" : ", ", (w * 37 % 61 - 30) * 0.01);
+    text += fmt::format("const %w{} : f32[{},{},3,3] = [{}]\n", i, channels[i + 1], channels[i], weights);
+  }
+  for (int i = 0; i < 3; ++i) {
+    text += fmt::format(
+        "node \"conv{0}\" \"layers.{0}\" \"net.py:{0}\"\n  %x{1} : f32[1,{2},32,32] = aten.conv2d(input=%x{0}, "
+        "weight=%w{0}, bias=none, stride=[1, 1], padding=[1, 1], dilation=[1, 1], groups=1)\n",
+        i, i + 1, channels[i + 1]);
+  }
+  return text +
+         "node \"mean\" \"pool\" \"net.py:3\"\n  %y : f32[1,4,1,1] = aten.avg_pool2d(self=%x3, kernel_size=[32, 32], "
+         "stride=[32, 32], padding=[0, 0], ceil_mode=false, count_include_pad=true, divisor_override=none)\n"
+         "output %y\n";
+}
+
 std::string read_text(const std::filesystem::path& path) {
   std::ostringstream text;
   text << std::ifstream(path, std::ios::binary).rdbuf();

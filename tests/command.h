@@ -37,6 +37,8 @@ std::string zoo(const std::string& file);
 // The first eight calibration samples of a model in the zoo, as a file in `directory`: enough where a test is not about
 // accuracy, and calibrating with all of them takes five times as long.
 std::string few_samples(const std::filesystem::path& directory, const std::string& model);
+// A graph as text that needs 17 KB of memory layer by layer and half of that by rows: three convolutions and a mean.
+std::string convolutions();
 std::string read_text(const std::filesystem::path& path);
 void write_text(const std::filesystem::path& path, const std::string& text);
 

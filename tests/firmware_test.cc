@@ -85,6 +85,27 @@ TEST_F(Firmware, CountsForTheBudget) {
   EXPECT_TRUE(has(compile({"--budget=ram=1K"}).err, "stack"));
 }
 
+// With state and stack known, layers are computed by rows where the budget is a byte too small, and not before.
+TEST_F(Firmware, DecidesWhetherABudgetTakesRows) {
+  write_text(directory_.path() / "convolutions.txt", convolutions());
+  const auto compile_for = [&](const Arguments& more) {
+    Arguments arguments = {"compile", "convolutions.txt", "-q", "--io=int8", "--link", "--json", "-o", "rows.pte"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const Ran ran = cormorant(directory_.path(), arguments);
+    EXPECT_EQ(ran.status, 0) << ran.err;
+    return ran.json();
+  };
+  const auto ram_of = [](const nlohmann::json& json) {
+    return json["arena_bytes"]["arena"].get<int>() + json["firmware"]["state"].get<int>() +
+           json["firmware"]["stack_bound"]["bytes"].get<int>();
+  };
+  const int layers = ram_of(compile_for({}));
+  EXPECT_FALSE(compile_for({"--budget=ram=" + std::to_string(layers)}).contains("rows"));
+  const nlohmann::json rows = compile_for({"--budget=ram=" + std::to_string(layers - 1)});
+  EXPECT_GT(rows["rows"]["groups"], 0);
+  EXPECT_LT(ram_of(rows), layers);
+}
+
 // The smallest has 8 KB of RAM. What it computes there is what the host computes.
 TEST_F(Firmware, RunsOnBoardsThatPeopleOwn) {
   const std::pair<const char*, const char*> boards[] = {

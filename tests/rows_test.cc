@@ -327,6 +327,42 @@ TEST(Rows, AreComputedSeveralAtATimeWhereTheyAreShort) {
   EXPECT_TRUE(outputs_of(least) == outputs_of(layers));
 }
 
+// What rows are compared with is the program that there is without them, and a limit just below what that needs takes
+// the alternative that costs least.
+TEST(Rows, AreComparedWithWhatLayersNeed) {
+  const auto compiled = [](const char* cpu, unsigned seed, std::optional<std::int64_t> bytes) {
+    ir::Graph graph = seed == 0 ? expanded(16, 12, 8) : Network(seed).graph.copy();
+    compiler::Options options = options_for(parse_target(cpu), false);
+    options.curve = true;
+    if (bytes) options.rows = compiler::RowsOptions{.bytes = *bytes};
+    compiler::Compilation compilation(graph, options);
+    compilation.quantize();
+    return compilation.finish();
+  };
+  std::size_t alternatives = 0;
+  for (const char* cpu : {"cortex-m55", "cortex-m4"}) {
+    for (unsigned seed = 0; seed <= tests::seeds(8, 1); ++seed) {
+      SCOPED_TRACE(std::string(cpu) + " " + std::to_string(seed));
+      const compiler::Compiled layers = compiled(cpu, seed, {});
+      const std::int64_t arena = compiler::arena_bytes(layers.facts);
+      const std::vector<compiler::RowsPoint>& curve = layers.facts.rows->curve;
+      EXPECT_EQ(layers.facts.rows->bytes_by_layer, arena);
+      ASSERT_FALSE(curve.empty());
+      EXPECT_EQ(curve.front().bytes, arena);
+      EXPECT_EQ(curve.front().nodes, 0U);
+      for (std::size_t i = 1; i < curve.size(); ++i) {
+        EXPECT_LT(curve[i].bytes, curve[i - 1].bytes);
+        EXPECT_GT(curve[i].nodes, 0U);
+      }
+      if (curve.size() == 1) continue;
+      ++alternatives;
+      EXPECT_EQ(compiled(cpu, seed, arena).facts.rows->groups, 0U);
+      EXPECT_EQ(compiled(cpu, seed, arena - 1).facts.rows->extra, curve[1].extra);
+    }
+  }
+  EXPECT_GT(alternatives, 1U);
+}
+
 // A camera's bytes.
 TEST(Rows, AreTakenAsUint8) {
   const Result whole = compile_and_run(5, Cuts::none, {}, {}, compiler::Io::uint8);

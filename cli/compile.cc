@@ -174,6 +174,9 @@ compiler::Options options_of(const CompileFlags& flags, const CompileInputs& inp
     throw UsageError(
         "--scheme=auto needs a specific CPU and our own runtime\n  name a scheme, or the CPU with --target");
   }
+  if (flags.min_sqnr && !std::isfinite(*flags.min_sqnr)) {
+    throw UsageError("--min-sqnr is not a number of decibels\n  give one, for example --min-sqnr=30");
+  }
   if (flags.min_sqnr && flags.calibrate.empty() && inputs.calibration == nullptr) {
     throw UsageError("--min-sqnr needs calibration data to measure on\n  add --calibrate FILE");
   }

@@ -111,8 +111,8 @@ std::vector<ir::Value*> import_call(ops::Importer& importer, const Form& form) {
 
 class ProgramImport {
  public:
-  ProgramImport(const pt2::Program& program, std::string file)
-      : program_(program), file_(std::move(file)), aliases_(program.graph) {
+  ProgramImport(const pt2::Program& program, std::string file, std::vector<std::string>& notes)
+      : program_(program), file_(std::move(file)), notes_(notes), aliases_(program.graph) {
     for (const pt2::OutputSpec& output : program.outputs) {
       if (output.kind == pt2::OutputKind::buffer_mutation) replaced_.insert(output.target);
     }
@@ -183,9 +183,16 @@ class ProgramImport {
     for (const pt2::Node& node : program_.graph.nodes) {
       if (target_of(node).starts_with("higher_order.")) fail_for_control_flow(node);
     }
-    std::string problem = "unknown operator " + target_of(*first);
+    const std::string target = target_of(*first);
+    const bool is_of_pytorch = target.starts_with("aten.") || target.starts_with("prims.");
+    std::string problem = is_of_pytorch ? "PyTorch's operator " + target + " is not supported"
+                                        : target + " is not an operator of PyTorch but one of a library or the model";
     if (unknown.size() > 1) problem += fmt::format(" (all that are unknown: {})", fmt::join(unknown, ", "));
-    fail(pt2::diagnose(*first, problem, "see docs/adding-an-operator.md for how to add one"));
+    fail(pt2::diagnose(*first, problem,
+                       is_of_pytorch ? "let PyTorch express it by others: save torch.export.export(…)"
+                                       ".run_decompositions(), or write it otherwise in the model; "
+                                       "docs/adding-an-operator.md says how to add one"
+                                     : "write it with PyTorch's own operators before the export"));
   }
 
   // A program computes the same instructions every time.
@@ -482,7 +489,8 @@ class ProgramImport {
   }
 
   // An input that the model changes using other inputs is state that the caller kept; it is initially zero. One that
-  // only depends on itself (an activation in place) is an input like any other.
+  // only depends on itself (an activation in place) is an input like any other. Callers of forward() see the change in
+  // either case, callers of the program do not.
   void keep_if_changed(const std::string& name) {
     const auto found = values_.find(name);
     if (found == values_.end()) return;
@@ -490,7 +498,18 @@ class ProgramImport {
     if (input == graph_.inputs().end()) return;
     const auto returned = returned_.find(name);
     ir::Value* now = returned != returned_.end() ? returned->second : value(name);
-    if (now == *input || !depends_on_other_inputs(now, *input)) return;
+    if (now == *input) return;
+    if (!depends_on_other_inputs(now, *input)) {
+      notes_.push_back(
+          fmt::format("forward() changes its input '{}' in place; the program computes with the change, but "
+                      "does not write it to the caller's input: return it if it is needed",
+                      name));
+      return;
+    }
+    notes_.push_back(fmt::format(
+        "forward() changes its input '{}' from other inputs: it is no input of the program but state, which "
+        "begins at zero and is kept from one execution to the next",
+        name));
     ir::Value* from = *input;
     ir::Value* state = graph_.add_state(
         name, from->type, ir::Bytes::own(std::vector<std::byte>(static_cast<std::size_t>(from->type.bytes()))));
@@ -615,6 +634,7 @@ class ProgramImport {
 
   const pt2::Program& program_;
   std::string file_;
+  std::vector<std::string>& notes_;
   ir::Graph graph_;
   std::unordered_map<std::string, ir::Value*> values_;
   std::unordered_map<std::string, Diagnostic> missing_;  // results that no operator here computes: masks, indices
@@ -668,10 +688,6 @@ ir::Value* import_portable(ir::Graph& graph, const ir::Node& call, const ir::Ten
   return results.at(0);
 }
 
-ir::Graph import_program(const pt2::Program& program, const std::string& file) {
-  return ProgramImport(program, file).run();
-}
-
 // Warns once that a model's doubles are computed as floats.
 static void note_doubles(const pt2::Program& program, std::vector<std::string>& notes) {
   for (const auto& [name, meta] : program.graph.tensors) {
@@ -679,6 +695,13 @@ static void note_doubles(const pt2::Program& program, std::vector<std::string>& 
     notes.push_back(fmt::format("'{}' is float64 in the model; it is computed in float32", name));
     return;
   }
+}
+
+ir::Graph import_program(const pt2::Program& program, const std::string& file, std::vector<std::string>* notes) {
+  std::vector<std::string> unread;
+  std::vector<std::string>& told = notes != nullptr ? *notes : unread;
+  note_doubles(program, told);
+  return ProgramImport(program, file, told).run();
 }
 
 ir::Graph import_text(std::string_view text, const std::string& file, const ir::Bytes& blob) {
@@ -715,9 +738,8 @@ ir::Graph import_model(const std::string& path, const ImportOptions& options) {
   const pt2::Program& program = archive.programs.front();
   if (options.notes != nullptr) {
     options.notes->insert(options.notes->end(), program.notes.begin(), program.notes.end());
-    note_doubles(program, *options.notes);
   }
-  return import_program(program, path);
+  return import_program(program, path, options.notes);
 }
 
 }  // namespace cormorant::compiler

@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "formats/pt2/archive.h"
 #include "ir/graph.h"
@@ -37,6 +38,8 @@ ir::Value* import_portable(ir::Graph& graph, const ir::Node& call, const ir::Ten
 // The text itself; `blob` is what is in FILE.data.
 ir::Graph import_text(std::string_view text, const std::string& file, const ir::Bytes& blob = {});
 
-ir::Graph import_program(const pt2::Program& program, const std::string& file);
+// Appends to `notes`, if given, what the user should know of how the model was read.
+ir::Graph import_program(const pt2::Program& program, const std::string& file,
+                         std::vector<std::string>* notes = nullptr);
 
 }  // namespace cormorant::compiler

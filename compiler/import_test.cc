@@ -63,9 +63,54 @@ TEST(Import, OtherFloatsAreToldWhatToExport) {
 
 TEST(Import, DoublesBecomeFloats) {
   const pt2::TensorMeta doubles = meta({1, 4}, DType::f64);
-  const ir::Graph graph = import_program(program_of("aten.relu.default", {kSelf}, doubles, doubles), "model.pt2");
+  std::vector<std::string> notes;
+  const ir::Graph graph =
+      import_program(program_of("aten.relu.default", {kSelf}, doubles, doubles), "model.pt2", &notes);
+  EXPECT_EQ(notes, std::vector<std::string>{"'r' is float64 in the model; it is computed in float32"});
   EXPECT_EQ(graph.inputs().front()->type.dtype, DType::f32);
   EXPECT_EQ(graph.outputs().front()->type.dtype, DType::f32);
+}
+
+// forward() changes its caller's tensor, a program does not.
+TEST(Import, InputsThatForwardChangesAreTold) {
+  std::vector<std::string> notes;
+  ir::Graph graph = import_program(program_of("aten.relu_.default", {kSelf}), "model.pt2", &notes);
+  ASSERT_EQ(notes.size(), 1U);
+  EXPECT_TRUE(notes[0].starts_with("forward() changes its input 'x' in place")) << notes[0];
+  EXPECT_EQ(graph.inputs().size(), 1U);
+
+  notes.clear();
+  pt2::Program sum = program_of("aten.add_.Tensor", {kSelf, {"other", {pt2::TensorRef{"y"}}, {}}});
+  sum.graph.tensors["y"] = meta({1, 4, 6, 6});
+  sum.graph.inputs.push_back({pt2::TensorRef{"y"}});
+  sum.inputs.push_back({pt2::InputKind::user_input, {pt2::TensorRef{"y"}}, "y", "", true});
+  graph = import_program(sum, "model.pt2", &notes);
+  ASSERT_EQ(notes.size(), 1U);
+  EXPECT_TRUE(notes[0].starts_with("forward() changes its input 'x' from other inputs")) << notes[0];
+  ASSERT_EQ(graph.inputs().size(), 1U);
+  EXPECT_EQ(graph.inputs().front()->name, "y");
+  EXPECT_EQ(graph.updates().size(), 1U);
+
+  notes.clear();
+  static_cast<void>(import_program(program_of("aten.relu.default", {kSelf}), "model.pt2", &notes));
+  EXPECT_TRUE(notes.empty());
+}
+
+TEST(Import, UnknownOperatorsAreToldApart) {
+  const struct {
+    const char* target;
+    const char* problem;
+    const char* advice;
+  } rows[] = {
+      {"aten.nonsense.default", "PyTorch's operator aten.nonsense.default is not supported", "run_decompositions()"},
+      {"audio.filter.default", "audio.filter.default is not an operator of PyTorch", "with PyTorch's own operators"},
+  };
+  for (const auto& row : rows) {
+    const std::string message = why(program_of(row.target, {kSelf}));
+    EXPECT_NE(message.find(row.problem), std::string::npos) << message;
+    EXPECT_NE(message.find(row.advice), std::string::npos) << message;
+    EXPECT_NE(message.find("node 'call'"), std::string::npos) << message;
+  }
 }
 
 TEST(Import, WhatTheExportSaysIsCompared) {

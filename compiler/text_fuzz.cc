@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Any text is a graph or an InputError; any graph compiles, in float and quantized, to a program that loads, or is
-// refused. Corpus: testdata/texts, written by --intermediates. The first byte chooses.
+// Any text is a graph or an InputError; any graph compiles, in every way, to a program, or is refused. Corpus:
+// testdata/texts, written by --intermediates. The first byte chooses the way.
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -9,7 +9,7 @@
 #include "base/diagnostic.h"
 #include "compiler/compile.h"
 #include "compiler/import.h"
-#include "target/parse.h"
+#include "compiler/ways.h"
 
 using namespace cormorant;
 
@@ -18,11 +18,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   static const ir::Bytes blob = ir::Bytes::own(std::vector<std::byte>(16384, std::byte{0x3c}));
   try {
     ir::Graph graph = compiler::import_text({reinterpret_cast<const char*>(data) + 1, size - 1}, "fuzz.txt", blob);
-    compiler::Options options;
-    options.config.target = parse_target("cortex-m55", "");
-    options.quantize = data[0] % 2 == 1;
-    options.threads = 1;
-    static_cast<void>(compiler::compile(graph, options));
+    static_cast<void>(compiler::compile(graph, compiler::options_of_way(data[0] % compiler::kWays.size())));
   } catch (const InputError&) {  // the expected answer to most inputs
   } catch (const std::bad_alloc&) {
   }

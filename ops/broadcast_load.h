@@ -29,7 +29,7 @@ inline bool broadcast_strides(const Tensor& operand, const Tensor& out, std::int
     const std::int32_t size = operand.sizes[dim];
     if (size != 1 && size != out.sizes[missing + dim]) return false;
     if (size != 1) strides[missing + dim] = distance;
-    distance *= size;
+    if (size != 0) distance *= size;  // without elements, no operand repeats
   }
   return true;
 }

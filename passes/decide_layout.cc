@@ -79,10 +79,13 @@ class LayoutPass {
       const Order order = wanted(node);
       const ops::Operator* op = ops::find(node);
       const bool any = op != nullptr && op->layout == ops::MemoryOrder::same;
-      for (ir::Value* input : node.inputs()) {
+      const std::vector<ir::Value*> inputs = node.inputs();
+      for (ir::Value* input : inputs) {
         const bool four = input->type.rank() == 4;
         if (is_activation(input)) node.replace_use(input, in_order(input, four ? order : Order{}, &node));
-        if (input->kind == ir::ValueKind::constant && four && any) node.replace_use(input, turned(input, order));
+        // An image may be a constant; weights have an order of their own.
+        const bool is_turned = any || input == inputs.front();
+        if (input->kind == ir::ValueKind::constant && four && is_turned) node.replace_use(input, turned(input, order));
       }
       for (ir::Value* result : node.results) result->type.dim_order = result->type.rank() == 4 ? order : Order{};
     }

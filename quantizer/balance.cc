@@ -31,8 +31,10 @@ bool is_float_constant(const ir::Node& node, std::string_view argument) {
   return value != nullptr && value->kind == ir::ValueKind::constant && is_real(value);
 }
 
-// Where a tensor has its channels: images along the second dimension, features and tokens along the last.
+// Where a tensor has its channels: images along the second dimension, features and tokens along the last. A tensor
+// without elements shows nothing that could be balanced.
 std::optional<std::size_t> channel_axis(const ir::Shape& shape) {
+  if (std::ranges::find(shape, 0) != shape.end()) return std::nullopt;
   if (shape.size() == 4) return 1;
   if (shape.size() == 2 || shape.size() == 3) return shape.size() - 1;
   return std::nullopt;
@@ -61,6 +63,7 @@ class Layer {
     const bool is_image = node.op == "aten.conv2d" || node.op == "aten.conv_transpose2d";
     if ((!is_image && node.op != "aten.linear") || !is_float_constant(node, "weight")) return false;
     if (node.has("bias") && !is_float_constant(node, "bias")) return false;
+    if (is_float_constant(node, "input")) return false;  // which has no channels of an activation
     if (!channel_axis(node.tensor("input")->type.shape) || !channel_axis(node.result()->type.shape)) return false;
     if (!is_image && node.result()->type.rank() == 4) return false;
     if (node.op == "aten.conv_transpose2d" && node.integer("groups") != 1) return false;

@@ -201,7 +201,7 @@ ir::QuantParams params_for_range(double low, double high, const Grid& grid) {
   // Nothing but zeros was seen: any scale expresses them, 1 keeps the subsequent arithmetic harmless.
   auto scale = static_cast<double>(static_cast<float>((high - low) / (grid.qmax - grid.qmin)));
   if (!(scale > 0)) scale = 1;
-  const double zero = std::round(grid.qmin - low / scale);
+  const double zero = grid.symmetric ? 0 : std::round(grid.qmin - low / scale);
   ir::QuantParams params;
   params.dtype = grid.dtype;
   params.qmin = grid.qmin;

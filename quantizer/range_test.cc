@@ -41,6 +41,13 @@ std::vector<float> gaussian(float mean = 0) {
   return draw(100000, [=](std::mt19937& g) { return std::normal_distribution<float>(mean, 1)(g); });
 }
 
+// A layer that is always zero also has 16-bit activations, whose kernels have no zero point.
+TEST(ParamsForRange, HasNoZeroPointIfSymmetric) {
+  for (const double high : {0.0, 3.0}) {
+    EXPECT_EQ(params_for_range(0, high, kWords).zero_point(), 0) << high;
+  }
+}
+
 TEST(ParamsForRange, ExpressesZeroExactlyAndCoversTheRange) {
   struct Case {
     double low, high, scale;

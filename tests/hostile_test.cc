@@ -177,6 +177,24 @@ TEST_F(Hostile, AGraphOfAnyNameRuns) {
   EXPECT_EQ(ran.status, kDone) << ran.err;
 }
 
+// There is nothing to compute, and no channel to look at.
+TEST_F(Hostile, TensorsWithoutElementsCompile) {
+  write_text(path() / "tanh.txt",
+             "graph forward\ninput %x : f32[1,0,4,4]\nnode \"n\" \"\" \"\"\n  %y : f32[1,0,4,4] = "
+             "aten.tanh(self=%x)\noutput %y\n");
+  write_text(path() / "add.txt",
+             "graph forward\ninput %a : f32[2,0]\ninput %b : f32[2,0]\nnode \"n\" \"\" \"\"\n  %y : f32[2,0] = "
+             "aten.add(self=%a, other=%b, alpha=1)\noutput %y\n");
+  for (const char* model : {"tanh.txt", "add.txt"}) {
+    for (const char* how : {"--target=cortex-m55", "--scheme=8w8a", "--scheme=8w16a", "--scheme=auto"}) {
+      Arguments arguments = {"compile", model, how, "-o", "m.pte", "--no-link"};
+      if (has(how, "scheme")) arguments.emplace_back("-q");
+      const Ran ran = run(arguments);
+      EXPECT_EQ(ran.status, kDone) << ran.command << "\n" << ran.err;
+    }
+  }
+}
+
 TEST_F(Hostile, AModelMayReturnAConstant) {
   write_text(path() / "m.txt",
              "graph forward\ninput %x : f32[1,2]\nconst %c : f32[1,2] = [1.5, -2.0]\nnode \"n\" \"\" \"\"\n"
@@ -191,6 +209,19 @@ TEST_F(Hostile, AModelMayReturnAConstant) {
       EXPECT_EQ(c.as<float>()[1], -2.0F);
     }
   }
+}
+
+// What a model returns is computed by the program, even if it depends on constants alone.
+TEST_F(Hostile, AModelMayReturnAConvolutionOfAConstant) {
+  write_text(path() / "m.txt",
+             "graph forward\ninput %x : f32[1,2]\n"
+             "const %c : f32[1,2,2,2] = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 1.5, 2.5]\n"
+             "const %w : f32[1,2,2,2] = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 1.5, 2.5]\nnode \"n\" \"\" \"\"\n"
+             "  %y : f32[1,1,1,1] = aten.conv2d(input=%c, weight=%w, bias=none, stride=[1, 1], padding=[0, 0], "
+             "dilation=[1, 1], groups=1)\noutput %y\n");
+  ASSERT_EQ(run({"compile", "m.txt", "-q", "-o", "m.pte", "--no-link"}).status, kDone);
+  ASSERT_EQ(run({"run", "m.pte", "--target=host", "--output", "y.npy"}).status, kDone);
+  EXPECT_NEAR(npy::read_npy(path() / "y.npy").as<float>()[0], 99.5F, 0.5F);
 }
 
 TEST_F(Hostile, ABudgetWithoutANameIsSaidToBeOne) {

@@ -15,34 +15,29 @@
 #include "base/diagnostic.h"
 #include "compiler/compile.h"
 #include "compiler/import.h"
+#include "compiler/ways.h"
 #include "formats/pt2/zip_builder.h"
 #include "ir/text.h"
 #include "ops/schema.h"
 #include "program/program_io.h"
 #include "runtime/host.h"
-#include "target/parse.h"
 #include "tests/command.h"
 #include "tests/mutants.h"
 
 namespace cormorant::tests {
 namespace {
 
-compiler::Options options_for(bool quantize) {
-  compiler::Options options;
-  options.config.target = parse_target("cortex-m55", "");
-  options.quantize = quantize;
-  options.threads = 1;
-  return options;
-}
+constexpr std::size_t kFloat = 0, kQuantized = 1;  // of compiler::kWays
 
 // What went wrong, "" if nothing did: a program that runs, or a refusal that says something.
-std::string fault_of(const std::function<ir::Graph()>& import, bool quantize) {
+std::string fault_of(const std::function<ir::Graph()>& import, std::size_t way) {
   bool is_compiled = false;
+  const compiler::Options options = compiler::options_of_way(way);
   try {
     ir::Graph graph = import();
     const bool of_later_stage = is_of_later_stage(graph);
-    check_program_operators(graph, options_for(quantize).config, "t");
-    const compiler::Compiled compiled = compiler::compile(graph, options_for(quantize));
+    check_program_operators(graph, options.config, "t");
+    const compiler::Compiled compiled = compiler::compile(graph, options);
     is_compiled = !of_later_stage;  // as the command line has it, whose last check this is
     HostProgram(compiled.program, ops::host_kernels()).run({});
     return "";
@@ -62,14 +57,14 @@ std::size_t every(std::size_t usually) {
 }
 
 // The same in a process of its own, so that a crash is a fault like any other.
-std::string isolated_fault_of(const std::function<ir::Graph()>& import, bool quantize) {
+std::string isolated_fault_of(const std::function<ir::Graph()>& import, std::size_t way) {
   int ends[2];
   if (pipe(ends) != 0) return "pipe";
   const pid_t child = fork();
   if (child == 0) {
     close(ends[0]);
-    alarm(20);
-    const std::string fault = fault_of(import, quantize);
+    alarm(60);
+    const std::string fault = fault_of(import, way);
     [[maybe_unused]] const ssize_t written = write(ends[1], fault.data(), fault.size());
     _exit(0);
   }
@@ -85,16 +80,22 @@ std::string isolated_fault_of(const std::function<ir::Graph()>& import, bool qua
   return WEXITSTATUS(status) == 0 ? fault : "sanitizer";
 }
 
-void expect_sound(const std::string& mutant, const std::function<ir::Graph()>& import, bool quantize) {
-  const std::string fault = is_isolated() ? isolated_fault_of(import, quantize) : fault_of(import, quantize);
-  EXPECT_EQ(fault, "") << (quantize ? "quantized:\n" : "float:\n") << mutant;
+void expect_sound(const std::string& mutant, const std::function<ir::Graph()>& import, std::size_t way) {
+  const std::string fault = is_isolated() ? isolated_fault_of(import, way) : fault_of(import, way);
+  EXPECT_EQ(fault, "") << compiler::kWays[way] << ":\n" << mutant;
+}
+
+// All of them in turn.
+std::size_t next_way() {
+  static std::size_t way = 0;
+  return way++ % compiler::kWays.size();
 }
 
 TEST(Mutation, GraphsOfEveryOperatorAreSound) {
   for (const std::string& text : operator_graphs()) {
-    for (const bool quantize : {false, true}) {
+    for (const std::size_t way : {kFloat, kQuantized}) {
       ir::Graph graph = compiler::import_text(text, "t", blob());
-      EXPECT_NO_THROW(static_cast<void>(compiler::compile(graph, options_for(quantize)))) << text;
+      EXPECT_NO_THROW(static_cast<void>(compiler::compile(graph, compiler::options_of_way(way)))) << text;
     }
   }
 }
@@ -122,9 +123,9 @@ TEST(Mutation, ChangedGraphsCompileToWhatLoadsOrAreRefused) {
   std::size_t count = 0;
   for (const std::string& text : operator_graphs()) {
     for (const std::string& mutant : mutants_of(text)) {
-      // All of them would take minutes: a fixed sample, some in float and some quantized.
+      // All of them would take minutes: a fixed sample, each in one of the ways.
       if (++count % every(101) != 0) continue;
-      expect_sound(mutant, [&] { return compiler::import_text(mutant, "t", blob()); }, count % 2 == 0);
+      expect_sound(mutant, [&] { return compiler::import_text(mutant, "t", blob()); }, next_way());
     }
   }
   std::cout << count << " mutants\n";
@@ -136,7 +137,7 @@ TEST(Mutation, ChangedTextsOfLaterStagesAreSoundToo) {
   for (const std::string& text : {operator_graphs().front(), operator_graphs().back()}) {
     for (const char* last : {"quantize", "lower", "clean_up"}) {
       ir::Graph graph = compiler::import_text(text, "t", blob());
-      const compiler::Options options = options_for(true);
+      const compiler::Options options = compiler::options_of_way(kQuantized);
       const compiler::Stages all = compiler::default_stages(options);
       std::vector<compiler::Stage> stages;
       for (const auto& part : {all.in_float, all.quantize, all.for_target}) {
@@ -151,7 +152,7 @@ TEST(Mutation, ChangedTextsOfLaterStagesAreSoundToo) {
       const ir::Bytes data = ir::Bytes::own(constants);
       for (const std::string& mutant : mutants_of(printed)) {
         if (++count % every(59) != 0) continue;
-        expect_sound(mutant, [&] { return compiler::import_text(mutant, "t", data); }, false);
+        expect_sound(mutant, [&] { return compiler::import_text(mutant, "t", data); }, kFloat);
       }
     }
   }
@@ -170,7 +171,7 @@ TEST(Mutation, CallsWithAnyArgumentsImportSoundlyOrAreRefused) {
           ++imported;
           return graph;
         };
-        expect_sound(std::string(form.schema) + " seed " + std::to_string(seed), import, false);
+        expect_sound(std::string(form.schema) + " seed " + std::to_string(seed), import, next_way());
       }
     }
   }
@@ -188,7 +189,7 @@ TEST(Mutation, ChangedExportsAreSound) {
         const pt2::Archive archive = pt2::parse(shared.bytes, shared.owner, file, {.verify_checksums = false});
         return compiler::import_program(archive.programs.at(0), file);
       };
-      expect_sound(std::string(file) + " mutant " + std::to_string(count++), import, false);
+      expect_sound(std::string(file) + " mutant " + std::to_string(count++), import, next_way());
     }
   }
 }

@@ -226,6 +226,7 @@ TEST_F(SchemeAuto, KeepsAnSqnrWithTheBitsItTakes) {
   EXPECT_GE(layers_by_precision(low)["4w8a"], 1);
   EXPECT_LT(low.at("model_bytes"), plain.json().at("model_bytes"));
   EXPECT_GE(layers_by_precision(high)["8w16a"], 1);
+  for (const char* const limit : {"--min-sqnr=nan", "--min-sqnr=inf"}) EXPECT_EQ(compile({limit}).status, 2) << limit;
   const Ran check = compile({fmt::format("--min-sqnr={}", plain_db + 1)});
   EXPECT_EQ(check.status, 1);  // in 8w8a
   EXPECT_NE(check.err.find("--scheme=auto"), std::string::npos) << check.err;

@@ -86,6 +86,22 @@ TEST(Diagnostics, AnOpenBatchIsOneUnlessTheCallerSaysAnother) {
   EXPECT_THROW(read_as({{"input", {5}}}), InputError);
 }
 
+TEST(Diagnostics, AShapeIsWithinTheExportsBounds) {
+  const SharedBytes shared = share(bytes_of(kTestData + "dynamic.pt2"));
+  for (const std::int64_t batch : {0, 1, 2, 8, 9}) {
+    std::string problem;
+    try {
+      static_cast<void>(parse(shared.bytes, shared.owner, "m.pt2", {.shapes = {{"input", {batch, 2}}}}));
+    } catch (const InputError& error) {
+      problem = error.diagnostic().problem;
+    }
+    const bool is_within = batch >= 1 && batch <= 8;  // 2 is what exports begin at if nobody says so
+    EXPECT_EQ(problem, is_within ? ""
+                                 : "dimension 0 of the input 'input' cannot be " + std::to_string(batch) +
+                                       ": the model was exported for at least 2, at most 8");
+  }
+}
+
 TEST(Diagnostics, OnlyTheProducersOfDynamicValuesAreBlamed) {
   Entries entries("inplace");
   std::string& model = entries.content[kModel];

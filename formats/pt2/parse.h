@@ -4,7 +4,9 @@
 // folder.
 #pragma once
 
+#include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -16,11 +18,22 @@
 
 namespace cormorant::pt2 {
 
+// What an export lets a symbol be.
+struct Bounds {
+  std::optional<std::int64_t> low, high;
+  // Exports begin at 2 unless the user says otherwise, because PyTorch treats 0 and 1 specially; 1 is fine here.
+  [[nodiscard]] bool allow(std::int64_t value) const {
+    const bool is_high_enough = !low || value >= *low || (value == 1 && *low == 2);
+    return is_high_enough && (!high || value <= *high);
+  }
+  [[nodiscard]] std::string text() const;  // "at least 3, at most 8"
+};
+
 // What the messages about parts of a graph need to know about the whole.
 struct ParseContext {
   std::string file;
   std::string torch_version;
-  std::map<std::string, std::string, std::less<>> ranges;         // symbol -> "between 2 and 8"
+  std::map<std::string, Bounds, std::less<>> ranges;              // of symbols
   Symbols symbols = {};                                           // those that have a number
   std::map<std::string, std::int64_t, std::less<>> numbers = {};  // what the graph computes from them, by name
 };

@@ -172,8 +172,7 @@ std::vector<OpenSize> open_sizes(const Json& module, std::map<std::string, std::
 }
 
 // From the given shapes; an unbound symbol that is only the first dimension of inputs is a batch, of one.
-void bind_symbols(const Json& module, const Json& root, const Shapes& shapes, ParseContext& context,
-                  std::vector<std::string>& notes) {
+void bind_symbols(const Json& module, const Shapes& shapes, ParseContext& context, std::vector<std::string>& notes) {
   std::map<std::string, std::vector<Extent>> inputs;
   const std::vector<OpenSize> open = open_sizes(module, inputs);
   const auto fail = [&](std::string problem, std::string advice) {
@@ -198,8 +197,14 @@ void bind_symbols(const Json& module, const Json& root, const Shapes& shapes, Pa
              "export the model with that shape, or with dynamic_shapes for it");
       }
       const auto symbol = symbol_of(extent.expression);
-      if (!extent.expression.empty() && symbol && !context.symbols.binds(*symbol))
-        context.symbols.bind(*symbol, shape[i]);
+      if (extent.expression.empty() || !symbol || context.symbols.binds(*symbol)) continue;
+      const auto bounds = context.ranges.find(*symbol);
+      if (bounds != context.ranges.end() && !bounds->second.allow(shape[i])) {
+        fail(fmt::format("dimension {} of the input '{}' cannot be {}: the model was exported for {}", i, name,
+                         shape[i], bounds->second.text()),
+             "give another shape, or export the model with other bounds (torch.export.Dim)");
+      }
+      context.symbols.bind(*symbol, shape[i]);
     }
     for (std::size_t i = 0; i < shape.size(); ++i) {
       const std::string& expression = input->second[i].expression;
@@ -220,12 +225,8 @@ void bind_symbols(const Json& module, const Json& root, const Shapes& shapes, Pa
   }
   if (batches.size() != 1) return;
   const std::string& batch = *batches.begin();
-  if (const std::optional<Json> ranges = root.find("range_constraints")) {
-    for (const auto& [symbol, range] : ranges->members()) {
-      const std::optional<Json> low = range.find("min_val");
-      if (symbol == batch && low && low->integer() > 2) return;
-    }
-  }
+  if (const auto bounds = context.ranges.find(batch); bounds != context.ranges.end() && !bounds->second.allow(1))
+    return;
   context.symbols.bind(batch, 1);
   notes.push_back("the model's batch size is dynamic and is set to 1; --shape NAME=D,D,… sets another shape");
 }
@@ -318,17 +319,21 @@ ParseContext parse_context(const Json& root, const std::string& file) {
   ParseContext context{.file = file, .torch_version = optional_string(root, "torch_version"), .ranges = {}};
   if (const std::optional<Json> ranges = root.find("range_constraints")) {
     for (const auto& [symbol, range] : ranges->members()) {
-      const std::optional<Json> low = range.find("min_val");
-      const std::optional<Json> high = range.find("max_val");
-      const std::string text = fmt::format("{}{}", low ? fmt::format("at least {}", low->integer()) : "",
-                                           high ? fmt::format("{}at most {}", low ? ", " : "", high->integer()) : "");
-      if (!text.empty()) context.ranges.emplace(symbol, text);
+      Bounds bounds;
+      if (const std::optional<Json> low = range.find("min_val")) bounds.low = low->integer();
+      if (const std::optional<Json> high = range.find("max_val")) bounds.high = high->integer();
+      if (bounds.low || bounds.high) context.ranges.emplace(symbol, bounds);
     }
   }
   return context;
 }
 
 }  // namespace
+
+std::string Bounds::text() const {
+  return fmt::format("{}{}", low ? fmt::format("at least {}", *low) : "",
+                     high ? fmt::format("{}at most {}", low ? ", " : "", *high) : "");
+}
 
 std::vector<std::string> output_names(const Node& node) {
   std::vector<std::string> names;
@@ -367,7 +372,7 @@ Program parse_program(std::string_view text, const JsonOrigin& origin, const Par
   Program program;
   program.torch_version = context.torch_version;
   const Json module = root["graph_module"];
-  bind_symbols(module, root, options.shapes, context, program.notes);
+  bind_symbols(module, options.shapes, context, program.notes);
   program.graph = parse_graph(module["graph"], context);
   const Json signature = module["signature"];
   for (const Json& spec : signature["input_specs"].items()) program.inputs.push_back(parse_input_spec(spec, context));

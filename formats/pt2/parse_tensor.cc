@@ -53,7 +53,7 @@ std::string plain_symbol(const std::string& expression) {
   const std::string symbol = plain_symbol(extent.expression);
   const auto range = context.ranges.find(symbol);
   throw InputError({.problem = fmt::format("the tensor '{}' has a dynamic shape: its {} is {}{}", name, what, symbol,
-                                           range == context.ranges.end() ? "" : " (" + range->second + ")"),
+                                           range == context.ranges.end() ? "" : " (" + range->second.text() + ")"),
                     .advice =
                         "memory is planned at compile time, so sizes must be fixed: give the input's shape with "
                         "--shape NAME=D,D,…, or call torch.export.export without dynamic_shapes; let no size depend "

@@ -22,6 +22,7 @@ std::vector<ir::TensorType> infer(const ir::Node& node) {
     fits = (static_cast<std::int64_t>(i) == dim || index.shape[i] <= type.shape[i]) && index.shape[i] <= src.shape[i];
   }
   require(node, fits, "an index does not match its tensors");
+  require(node, node.result()->type.dtype == type.dtype, "its result has another type than its tensors");
   return {std::move(type)};
 }
 

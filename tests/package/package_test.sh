@@ -49,6 +49,27 @@ check listener mps2-an386 "1600 ms: rising
 4600 ms: alarm"
 check c mps2-an386 "..... heard: sawtooth, 98 %"
 
+# The program takes nothing from the tree that it was built in: not the models, and no path is in it (with sanitizers, the
+# sources' names are).
+root=$(cd "$(dirname "$0")/../.." && pwd)
+echo "zoo"
+(cd "$work" && "$work/moved/bin/cormorant" compile digits -q --no-link -o digits.pte) >"$work/log" 2>&1 ||
+  { cat "$work/log"; fail "an installed model was not found by its name"; }
+"$work/moved/bin/cormorant" compile kws -q --no-link -o "$work/kws.pte" >"$work/log" 2>&1 && fail "kws came from elsewhere"
+grep -q "the zoo has digits;" "$work/log" || { cat "$work/log"; fail "the zoo is not the installed one"; }
+if [ "$1" = --prefix ]; then
+  for binary in bin/cormorant bin/cormorant-glue lib/cormorant/libcormorant_count.so; do
+    ! grep -qF "$root" "$work/moved/$binary" || fail "$binary contains $root"
+  done
+fi
+
+# Without cross compiler or emulator the state's size is estimated.
+echo "state"
+PATH=/nowhere "$work/moved/bin/cormorant-glue" "$work/sine/sine.models/sine.pte" --name=sine --target=m3 -o "$work/sine.S" \
+  --kernels="$work/moved/lib/cormorant/target/gcc/m3/libkernels.a" >"$work/log" 2>&1 || fail "no state without tools"
+grep -q "is estimated" "$work/log" && grep -q "STATE of cormorant_add_model()" "$work/log" ||
+  { cat "$work/log"; fail "an estimated state was not reported"; }
+
 # From sources a CPU gets what it can execute, and nothing else. All of it would take a minute to compile: three are
 # tried, as for users who optimise at link time, where nothing may ask for exceptions, and for size. The CPU and files are
 # named as the program takes them; the model is compiled again if one of these files changes.
@@ -65,9 +86,9 @@ from_sources() {
   objects=$(ninja -C "$build" -t targets all | grep -o '^CMakeFiles/cormorant_kernels[^:]*obj')
   [ "$(echo "$objects" | grep -c scalar)" -gt 20 ] || { echo "kernels are missing"; return 1; }
   ! echo "$objects" | grep -E '_(dsp|mve)' || return 1
+  ninja -C "$build" -t query sine.models/sine.pte >"$work/log"
   for name in layers.txt samples/one.npy; do
-    ninja -C "$build" -t query sine.models/sine.pte | grep -q "$folder/$name" ||
-      { echo "the program does not depend on $name"; return 1; }
+    grep -q "$folder/$name" "$work/log" || { echo "the program does not depend on $name"; return 1; }
   done
   ninja -C "$build" -t commands "$(echo "$objects" | grep -m 1 kernel_scalar)" >"$work/log"
   grep -q -- ' -Os ' "$work/log" && ! grep -q -- ' -O2 ' "$work/log" || { cat "$work/log"; echo "-Os was not heeded"; return 1; }
@@ -82,7 +103,7 @@ from_sources || { echo "FAILED from sources"; failures=$((failures + 1)); }
 
 # Projects that cannot work are told so when they are configured, or where they include a model's header.
 found="find_package(cormorant REQUIRED)"
-added="add_subdirectory($(cd "$(dirname "$0")/../.." && pwd) cormorant)"
+added="add_subdirectory($root cormorant)"
 
 configures() {  # how Cormorant is found, languages, flags, the arguments of cormorant_add_model
   local folder=$work/configured

@@ -138,6 +138,8 @@ refuses "a project that adds the sources and has no assembler" "add ASM to the L
   "$hard" "cormorant_add_model(app $model TARGET cortex-m4)"
 configures "$added" "C CXX ASM" "$hard" "cormorant_add_model(app $model TARGET cortex-m4)" ||
   { cat "$work/log"; fail "a project that adds the sources was refused"; }
+configures "$found" "C CXX" "$hard" "cormorant_add_model(app $model TARGET cortex-m4)" ||
+  { cat "$work/log"; fail "a project that leaves the assembler to find_package was refused"; }
 refuses "flags that CMake does not know" "do not name a Cortex-M" "$found" "C CXX ASM" "" \
   "cormorant_add_model(app $model TARGET cortex-m4)"
 refuses "two models of one name" "give $work/project/docs/tutorial/wave.pt2 another NAME" "$found" "C CXX ASM" "$hard" \

@@ -9,6 +9,12 @@ namespace {
 
 char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
+// At least two characters of a longer word, ignoring case.
+bool is_beginning(std::string_view part, std::string_view whole) {
+  return part.size() > 1 && part.size() < whole.size() &&
+         std::ranges::equal(part, whole.substr(0, part.size()), {}, lower, lower);
+}
+
 }  // namespace
 
 std::size_t distance(std::string_view a, std::string_view b) {
@@ -29,23 +35,36 @@ std::size_t distance(std::string_view a, std::string_view b) {
   return now[b.size()];
 }
 
-std::string nearest(std::string_view word, std::span<const std::string> known) {
+std::vector<std::string> nearest(std::string_view word, std::span<const std::string> known) {
   constexpr std::size_t kLongest = 200;  // longer names are not typos, and the table grows with the product
   if (word.empty() || word.size() > kLongest) return {};
-  const std::string* best = nullptr;
-  std::size_t least = std::max<std::size_t>(1, word.size() / 3) + 1;
+  std::vector<std::string> best;
+  bool begins = false;
+  std::size_t least = std::max<std::size_t>(1, word.size() / 3);
   for (const std::string& candidate : known) {
-    const std::size_t d = candidate.size() > kLongest ? least : distance(word, candidate);
-    if (d >= least) continue;
+    if (candidate.size() > kLongest) continue;
+    const std::size_t d = distance(word, candidate);
+    if (is_beginning(word, candidate) && !begins) {
+      begins = true;
+      best.clear();
+      least = d;
+    } else if (d > least || begins != is_beginning(word, candidate)) {
+      continue;
+    }
+    if (d < least) best.clear();
     least = d;
-    best = &candidate;
+    best.push_back(candidate);
   }
-  return best == nullptr ? std::string() : *best;
+  return best;
 }
 
 std::string did_you_mean(std::string_view word, std::span<const std::string> known) {
-  const std::string meant = nearest(word, known);
-  return meant.empty() ? meant : "; did you mean '" + meant + "'?";
+  constexpr std::size_t kListed = 3;  // of more, one is as good as another
+  const std::vector<std::string> meant = nearest(word, known);
+  if (meant.empty()) return {};
+  std::string text = "; did you mean '" + meant.front() + "'";
+  for (std::size_t i = 1; i < meant.size() && meant.size() <= kListed; ++i) text += " or '" + meant[i] + "'";
+  return text + "?";
 }
 
 }  // namespace cormorant

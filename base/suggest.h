@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace cormorant {
 
@@ -13,10 +14,11 @@ namespace cormorant {
 // case.
 std::size_t distance(std::string_view a, std::string_view b);
 
-// The closest known name, if it is close enough to be a typo, else empty. The first of equals.
-std::string nearest(std::string_view word, std::span<const std::string> known);
+// The closest of the names that begin with the word; if none does, the closest of all, if it is close enough to be a
+// typo. All that are equally close.
+std::vector<std::string> nearest(std::string_view word, std::span<const std::string> known);
 
-// "; did you mean 'compile'?" or nothing.
+// "; did you mean 'compile'?", with up to three names, or nothing.
 std::string did_you_mean(std::string_view word, std::span<const std::string> known);
 
 }  // namespace cormorant

@@ -19,14 +19,28 @@ TEST(Suggest, CountsWhatFingersDo) {
 
 TEST(Suggest, NamesTheNearestWordOrNone) {
   const std::vector<std::string> words = {"compile", "run", "inspect", "evaluate"};
-  EXPECT_EQ(nearest("complie", words), "compile");
-  EXPECT_EQ(nearest("rnu", words), "run");
-  EXPECT_EQ(nearest("EVALUTE", words), "evaluate");
-  EXPECT_EQ(nearest("quantize", words), "");
-  EXPECT_EQ(nearest("", words), "");
-  EXPECT_EQ(nearest(std::string(10000, 'r'), words), "");
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(nearest("complie", words), Names{"compile"});
+  EXPECT_EQ(nearest("rnu", words), Names{"run"});
+  EXPECT_EQ(nearest("EVALUTE", words), Names{"evaluate"});
+  EXPECT_EQ(nearest("quantize", words), Names());
+  EXPECT_EQ(nearest("", words), Names());
+  EXPECT_EQ(nearest(std::string(10000, 'r'), words), Names());
   EXPECT_EQ(did_you_mean("inspct", words), "; did you mean 'inspect'?");
   EXPECT_EQ(did_you_mean("zebra", words), "");
+}
+
+TEST(Suggest, TakesTheBeginningOfANameForIt) {
+  const std::vector<std::string> cpus = {"cortex-m0", "cortex-m3", "cortex-m52", "cortex-m55", "cortex-m85"};
+  EXPECT_EQ(did_you_mean("cortex-M5", cpus), "; did you mean 'cortex-m52' or 'cortex-m55'?");
+  EXPECT_EQ(did_you_mean("cortex-m8", cpus), "; did you mean 'cortex-m85'?");
+  const std::vector<std::string> options = {"--recompute", "--report", "--io", "--rep"};
+  EXPECT_EQ(did_you_mean("--repo", options), "; did you mean '--report'?");
+}
+
+TEST(Suggest, ListsFewNames) {
+  const std::vector<std::string> cpus = {"cortex-m0", "cortex-m3", "cortex-m4", "cortex-m7"};
+  EXPECT_EQ(did_you_mean("cortex-m9", cpus), "; did you mean 'cortex-m0'?");
 }
 
 }  // namespace

@@ -739,11 +739,10 @@ std::string report_page(const CompileFlags& flags, const CompileResult& result) 
 }
 
 void add_compile_options(CLI::App& command, CompileFlags& flags) {
-  command
-      .add_option("model,-m,--model_name", flags.model,
-                  "The model: a .pt2 written by torch.export.save, a program (.pte) to recompile, a graph as text "
-                  "(.txt), or the name of a zoo model")
-      ->required();
+  // Not CLI11's required(), which help would show for both spellings.
+  command.add_option("model,-m,--model_name", flags.model,
+                     "The model, as the argument or by -m: a .pt2 written by torch.export.save, a program (.pte) to "
+                     "recompile, a graph as text (.txt), or the name of a zoo model");
   command.add_option("-t,--target", flags.target, "CPU: cortex-m0 … cortex-m85, or any")->capture_default_str();
   command.add_option("--isa", flags.isa, "Override the CPU's instruction set: scalar, dsp or mve");
   command.add_option("-o,--output", flags.output,
@@ -837,8 +836,12 @@ void add_compile(CLI::App& app) {
       "Examples:\n"
       "  cormorant compile model.pt2 --calibrate samples.npz --target=cortex-m4 -o model.pte\n"
       "  cormorant compile model.pt2 -q --report report.html --measure      a report on the cost of every layer\n"
-      "  cormorant compile model.pt2 --calibrate samples.npz --io=int8 --budget=ram=64K,flash=256K\n");
-  command->callback([flags] { run(*flags); });
+      "  cormorant compile model.pt2 --calibrate samples.npz --io=int8 --budget=ram=64K,flash=256K\n"
+      "  cormorant compile -m mv2 -q -o mv2.pte                             by name, exported by PyTorch\n");
+  command->callback([flags] {
+    if (flags->model.empty()) throw CLI::RequiredError("model");
+    run(*flags);
+  });
 }
 
 }  // namespace cormorant::cli

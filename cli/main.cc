@@ -32,6 +32,11 @@ int main(int argc, char** argv) {
   app.require_subcommand(0, 1);
   app.set_help_all_flag("--help-all", "Print help for all commands");
   app.set_version_flag("--version", "cormorant " CORMORANT_VERSION);
+  app.footer(
+      "Examples:\n"
+      "  cormorant compile model.pt2 --calibrate samples.npz --target=cortex-m55 -o model.pte\n"
+      "  cormorant run model.pte --target=cortex-m55 --input x.npy          on an emulated board\n"
+      "  cormorant evaluate model.pte --data test.npz                       against the labels in it\n");
   app.failure_message([](const CLI::App* a, const CLI::Error& error) {
     const auto given = a->get_subcommands();
     const CLI::App* command = given.empty() ? a : given.front();

@@ -4,19 +4,20 @@
 #
 #   cormorant_add_model(TARGET_OF_YOURS
 #     MODEL kws.pt2           a model, or a program (.pte), which is linked unchanged
-#     TARGET cortex-m55
+#     TARGET cortex-m55       or as the program takes it: m55
 #     [CALIBRATE data.npz]    like `cormorant compile --calibrate`
 #     [NAME kws]              prefix of its symbols, and name of its header; default: the model's name
-#     [OPTIONS --io=int8 …]   further options of `cormorant compile`
+#     [OPTIONS --io=int8 …]   further options of `cormorant compile`; --layers=FILE is relative to this folder
 #     [ARENA shared]          name of an arena that several models share; only one of them may run at a time
 #     [ISA scalar|dsp|mve]    default: the CPU's
-#     [STATE bytes]           size of the runtime's state; default: determined on an emulated board (QEMU)
+#     [STATE bytes]           size of the runtime's state; default: determined on an emulated board (QEMU), or estimated
+#                             if there is none
 #     [FROM archives|sources] prebuilt kernels for the CPU (gcc, hard float if there is an FPU), or kernels compiled
 #                             with this project's compiler and flags, which needs C++20. Default: archives if they
 #                             match this project's float ABI, else sources
 #   )
 #
-# compiles the model when it or its data change, links exactly the kernels that it calls, and writes NAME.h.
+# compiles the model when it, its data or its --layers change, links exactly the kernels that it calls, and writes NAME.h.
 #
 #   cormorant_add_log_mel(TARGET_OF_YOURS NAME features
 #     [RATE 16000] [WINDOW 480] [HOP 320] [FFT 512] [MELS 40]   in samples
@@ -30,11 +31,18 @@
 # empty) and, for each CPU, CORMORANT_ARCHIVE_<cpu>.
 include_guard()
 
+# Fails unless this folder can compile a language. That it is enabled somewhere does not suffice: enable_language() of a
+# folder that was added, such as Cormorant's own, does not count here.
+function(cormorant_require_language language what)
+  if(NOT DEFINED CMAKE_${language}_COMPILE_OBJECT)
+    message(FATAL_ERROR "${what}: add ${language} to the LANGUAGES of project()")
+  endif()
+endfunction()
+
 # Whether this project passes floats in registers, according to its compiler, whose flags must name a Cortex-M.
 function(cormorant_float_abi result)
-  get_property(languages GLOBAL PROPERTY ENABLED_LANGUAGES)
   set(language CXX)
-  if(C IN_LIST languages)
+  if(DEFINED CMAKE_C_COMPILE_OBJECT)
     set(language C)
   endif()
   separate_arguments(flags UNIX_COMMAND "${CMAKE_${language}_FLAGS}")
@@ -99,16 +107,41 @@ function(cormorant_kernel_library cpu from result)
         INTERFACE_LINK_LIBRARIES cormorant_runtime_${archive}_archives m)
     else()
       cormorant_float_abi(abi) # fails unless this folder's flags name a Cortex-M
-      get_property(languages GLOBAL PROPERTY ENABLED_LANGUAGES)
-      if(NOT CXX IN_LIST languages)
-        message(FATAL_ERROR "cormorant_add_model: kernels for ${cpu} must be compiled from sources here (floats are passed "
-          "as by -mfloat-abi=${abi}, the archives are for ${CORMORANT_FLOAT_ABI_${archive}}, or FROM sources asks for it), "
-          "and they are C++20: add CXX to the LANGUAGES of project(). Your own code may stay in C")
-      endif()
+      string(CONCAT why "cormorant_add_model: kernels for ${cpu} must be compiled from sources here (floats are passed as "
+        "by -mfloat-abi=${abi}, the archives are for ${CORMORANT_FLOAT_ABI_${archive}}, or FROM sources asks for it), and "
+        "they are C++20, while your own code may stay in C")
+      cormorant_require_language(CXX "${why}")
       cormorant_compile_kernels(${library} ${archive})
     endif()
   endif()
   set(${result} ${library} PARENT_SCOPE)
+endfunction()
+
+# What to add to a language's options in this folder: -O2, but in configurations that are optimised for size. -O0 would make
+# kernels several times slower, and -O3, which CMake chooses for releases, only larger.
+function(cormorant_optimization language result)
+  get_directory_property(options COMPILE_OPTIONS)
+  set(configurations ${CMAKE_CONFIGURATION_TYPES} ${CMAKE_BUILD_TYPE})
+  if(NOT configurations)
+    set(configurations none)
+  endif()
+  set(small "")
+  foreach(configuration IN LISTS configurations)
+    string(TOUPPER ${configuration} upper)
+    string(JOIN " " flags "" ${CMAKE_${language}_FLAGS} ${CMAKE_${language}_FLAGS_${upper}} ${options})
+    string(REGEX MATCHALL "[ :]-O[0-9a-z]*" levels "${flags}")
+    if(levels MATCHES "-O[sz]$") # the last one counts
+      list(APPEND small ${configuration})
+    endif()
+  endforeach()
+  set(option -O2)
+  if(small STREQUAL configurations)
+    set(option "")
+  elseif(small)
+    list(JOIN small "," small)
+    set(option $<$<NOT:$<CONFIG:${small}>>:-O2>)
+  endif()
+  set(${result} "${option}" PARENT_SCOPE)
 endfunction()
 
 # Everything that a Cortex-M executes, with this project's flags. A link takes only what is named.
@@ -119,10 +152,57 @@ function(cormorant_compile_kernels library archive)
   target_include_directories(${library} PRIVATE ${CORMORANT_SOURCES} ${CORMORANT_SOURCES}/include)
   target_compile_features(${library} PRIVATE cxx_std_20)
   set_target_properties(${library} PROPERTIES CXX_EXTENSIONS OFF LINKER_LANGUAGE CXX)
+  cormorant_optimization(CXX optimization)
   # Without contraction into fused multiply-adds, FPU, soft float and the host give the same bits.
-  target_compile_options(${library} PRIVATE -O2 -ffunction-sections -fdata-sections -ffp-contract=off -fno-exceptions
-    -fno-rtti -fno-threadsafe-statics)
+  target_compile_options(${library} PRIVATE ${optimization} -ffunction-sections -fdata-sections -ffp-contract=off
+    -fno-exceptions -fno-rtti -fno-threadsafe-statics)
   target_link_libraries(${library} PUBLIC m)
+endfunction()
+
+# A CPU's name as the program takes it: Cortex-M55, cortex_m55, M55, m0+.
+function(cormorant_canonical_cpu text result)
+  string(TOLOWER "${text}" name)
+  string(REPLACE "+" "plus" name "${name}")
+  string(REPLACE "_" "-" name "${name}")
+  string(REGEX REPLACE "^m([0-9])" "cortex-m\\1" name "${name}")
+  set(${result} ${name} PARENT_SCOPE)
+endfunction()
+
+# Files that options of `cormorant compile` name are relative to this folder, and what is compiled depends on them.
+function(cormorant_find_files options files)
+  set(found "")
+  set(absolute "")
+  set(previous "")
+  foreach(option IN LISTS ${options})
+    set(path "")
+    set(prefix "")
+    if(option MATCHES "^(--(layers|layer-settings|calibrate)=)(.+)$")
+      set(prefix ${CMAKE_MATCH_1})
+      set(path ${CMAKE_MATCH_3})
+    elseif(previous MATCHES "^--(layers|layer-settings|calibrate)$")
+      set(path ${option})
+    endif()
+    if(path)
+      get_filename_component(path ${path} ABSOLUTE)
+      cormorant_files_of(${path} inside)
+      list(APPEND found ${inside})
+      list(APPEND absolute ${prefix}${path})
+    else()
+      list(APPEND absolute ${option})
+    endif()
+    set(previous ${option})
+  endforeach()
+  set(${options} "${absolute}" PARENT_SCOPE)
+  set(${files} "${found}" PARENT_SCOPE)
+endfunction()
+
+# A file, or the samples in a folder.
+function(cormorant_files_of path result)
+  set(files ${path})
+  if(IS_DIRECTORY ${path})
+    file(GLOB_RECURSE files CONFIGURE_DEPENDS ${path}/*.npy)
+  endif()
+  set(${result} "${files}" PARENT_SCOPE)
 endfunction()
 
 function(cormorant_add_model app)
@@ -131,6 +211,8 @@ function(cormorant_add_model app)
     message(FATAL_ERROR "cormorant_add_model(${app} MODEL file TARGET cpu …): MODEL and TARGET are required; "
       "not understood: '${M_UNPARSED_ARGUMENTS}'")
   endif()
+  cormorant_require_language(ASM "cormorant_add_model: the model becomes part of ${app} by a file in assembly")
+  cormorant_canonical_cpu("${M_TARGET}" M_TARGET)
   get_filename_component(model ${M_MODEL} ABSOLUTE)
   if(NOT M_NAME)
     get_filename_component(M_NAME ${M_MODEL} NAME_WE)
@@ -156,14 +238,12 @@ function(cormorant_add_model app)
     set(program ${model})
   else()
     set(program ${folder}/${M_NAME}.pte)
-    set(calibrate "")
-    set(data "")
     if(M_CALIBRATE)
-      get_filename_component(data ${M_CALIBRATE} ABSOLUTE)
-      set(calibrate --calibrate ${data})
+      list(PREPEND M_OPTIONS --calibrate ${M_CALIBRATE})
     endif()
+    cormorant_find_files(M_OPTIONS data)
     add_custom_command(OUTPUT ${program}
-      COMMAND ${CORMORANT_PROGRAM} compile ${model} --target=${M_TARGET} --no-link ${isa} ${calibrate} ${M_OPTIONS}
+      COMMAND ${CORMORANT_PROGRAM} compile ${model} --target=${M_TARGET} --no-link ${isa} ${M_OPTIONS}
         -o ${program}
       DEPENDS ${model} ${data} ${CORMORANT_PROGRAM}
       COMMENT "Compiling ${M_MODEL} for ${M_TARGET}" VERBATIM)
@@ -214,10 +294,7 @@ function(cormorant_add_log_mel app)
   if(M_UNPARSED_ARGUMENTS OR NOT M_NAME)
     message(FATAL_ERROR "cormorant_add_log_mel(${app} NAME name …): NAME is required; unknown arguments: '${M_UNPARSED_ARGUMENTS}'")
   endif()
-  get_property(languages GLOBAL PROPERTY ENABLED_LANGUAGES)
-  if(NOT C IN_LIST languages)
-    message(FATAL_ERROR "cormorant_add_log_mel: the front end is C99; add C to the LANGUAGES of project()")
-  endif()
+  cormorant_require_language(C "cormorant_add_log_mel: the front end is C99")
   find_package(Python3 REQUIRED COMPONENTS Interpreter)
   set(options "")
   foreach(size IN LISTS sizes)
@@ -234,7 +311,8 @@ function(cormorant_add_log_mel app)
   if(NOT TARGET cormorant_log_mel)
     add_library(cormorant_log_mel STATIC EXCLUDE_FROM_ALL ${CORMORANT_SOURCES}/audio/log_mel.c)
     target_include_directories(cormorant_log_mel PUBLIC ${CORMORANT_INCLUDE})
-    target_compile_options(cormorant_log_mel PRIVATE -O2 -ffunction-sections -fdata-sections)
+    cormorant_optimization(C optimization)
+    target_compile_options(cormorant_log_mel PRIVATE ${optimization} -ffunction-sections -fdata-sections)
   endif()
   target_sources(${app} PRIVATE ${folder}/${M_NAME}.c ${folder}/${M_NAME}.h)
   target_include_directories(${app} PRIVATE ${folder})

@@ -59,6 +59,8 @@ function(cormorant_target_sources root archive result)
   set(sources ${all_runtime} ${all_check} ${all_float})
   set_source_files_properties(${all_runtime} ${all_check} PROPERTIES COMPILE_OPTIONS -Os)
   set_source_files_properties(${all_float} PROPERTIES COMPILE_OPTIONS "-fno-tree-vectorize;-fno-tree-slp-vectorize")
+  # Their assembly leaves gcc without a register to spare where it inlines less.
+  set_property(SOURCE ${all_mve} APPEND PROPERTY COMPILE_OPTIONS -O2)
   foreach(isa scalar dsp mve)
     if(CORMORANT_FLAGS_${archive}_${isa})
       list(APPEND sources ${all_${isa}})

@@ -15,6 +15,7 @@
 
 #include "base/diagnostic.h"
 #include "runner/process.h"
+#include "runner/tree.h"
 
 namespace cormorant {
 
@@ -90,8 +91,7 @@ std::string export_model(const std::string& name) {
 std::string find_model(const std::string& name) {
   const std::filesystem::path path(name);
   if (std::filesystem::exists(path) || path.has_extension() || path.has_parent_path()) return name;
-  const char* elsewhere = std::getenv("CORMORANT_ZOO_DIR");
-  const std::filesystem::path zoo = elsewhere != nullptr ? elsewhere : CORMORANT_DEFAULT_ZOO_DIR;
+  const std::filesystem::path zoo = find_zoo();
   std::vector<std::string> models;
   std::error_code ignored;  // no zoo, no names
   for (const auto& entry : std::filesystem::directory_iterator(zoo, ignored)) {

@@ -28,8 +28,7 @@ enum class FileKind : std::uint8_t { model, program, bundle };
 FileKind kind_of(const std::string& path);
 
 // A file's name as it is, or the file of the zoo's model by that name ("kws"). A name that is neither is a UsageError
-// that lists the names. The zoo is in the source tree, unless the environment variable CORMORANT_ZOO_DIR says
-// otherwise.
+// that lists the names. The zoo is in the installed tree (some of it) or in the source tree (runner/tree.h).
 std::string find_model(const std::string& name);
 
 using cormorant::grouped;

@@ -27,6 +27,7 @@
 #include "program/program_io.h"
 #include "program/score.h"
 #include "runner/toolchain.h"
+#include "runner/tree.h"
 #include "target/parse.h"
 
 namespace nb = nanobind;

@@ -50,8 +50,8 @@ class BoardFault : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// Throws BoardFault after a fault, with a description of its cause; InputError when the time limit is reached or QEMU
-// is missing.
+// Throws BoardFault after a fault, with a description of its cause; InputError when the time limit is reached;
+// MissingTool without QEMU.
 EmulationResult emulate(const EmulationRequest& request, const Elf& elf);
 
 }  // namespace cormorant

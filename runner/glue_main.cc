@@ -47,19 +47,21 @@ std::uint64_t measured_state(const std::vector<std::byte>& program, const std::s
   throw std::runtime_error("the board did not report how much state the program uses");
 }
 
-// Without archives to measure with, an estimate that operators hardly exceed: load reports if it is too small.
+// Without archives, cross compiler or emulator to measure with, an estimate that operators hardly exceed: load reports
+// if it is too small.
 std::uint64_t state_for(const std::vector<std::byte>& program, const ProgramFacts& facts, const std::string& method,
                         const Target& target) {
   try {
-    (void)archive_directory(*target.cpu, Compiler::gcc);
-  } catch (const InputError& error) {
+    return measured_state(program, method, target);
+  } catch (const MissingTool& error) {
     constexpr std::uint64_t kPerStep = 128;
     const std::uint64_t estimate = kPerStep * (facts.steps.size() + 1);
-    fmt::print(stderr, "warning: the state is estimated at {} bytes: {}\n  set it with --state=BYTES\n", estimate,
-               error.diagnostic().problem);
+    fmt::print(stderr,
+               "warning: the state is estimated at {} bytes, not measured: {}\n  {}; or set its size: STATE of "
+               "cormorant_add_model(), --state=BYTES of cormorant-glue\n",
+               estimate, error.diagnostic().problem, error.diagnostic().advice);
     return estimate;
   }
-  return measured_state(program, method, target);
 }
 
 void write_shared_arenas(const Flags& flags) {

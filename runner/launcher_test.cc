@@ -254,7 +254,7 @@ TEST(Launcher, SaysWhatToInstallWhenTheEmulatorIsMissing) {
   const Environment environment("PATH", tools.path().c_str());
   const std::string problem = problem_of(request_for());
   EXPECT_NE(problem.find("qemu-system-arm cannot be run"), std::string::npos) << problem;
-  EXPECT_NE(problem.find("./dev setup"), std::string::npos) << problem;
+  EXPECT_NE(problem.find("apt install qemu-system-arm"), std::string::npos) << problem;
 }
 
 TEST(Launcher, LeavesNothingBehind) {

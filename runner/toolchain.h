@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/diagnostic.h"
 #include "target/target.h"
 
 namespace cormorant {
@@ -17,18 +18,20 @@ enum class Compiler { gcc, clang };
 
 constexpr std::string_view name_of(Compiler compiler) { return compiler == Compiler::gcc ? "gcc" : "clang"; }
 
-// Where an installed tree begins, for a caller that is not the program beside it.
-void use_installation(const std::filesystem::path& folder);
+// What boards need is not installed or not built: archives, the cross compiler, the emulator, its plugin.
+class MissingTool : public InputError {
+ public:
+  using InputError::InputError;
+};
 
-// <target build>/<compiler>/<archive>. The target build is beside the installed program, or where the host build
-// expects it, unless the environment variable CORMORANT_TARGET_DIR says otherwise. Throws InputError, with the command
-// that builds it, if it is missing.
+// <target build>/<compiler>/<archive>, see tree.h. Throws MissingTool, with the command that builds it.
 std::filesystem::path archive_directory(const Cpu& cpu, Compiler compiler);
 
-// The instruction counter; the environment variable CORMORANT_PLUGIN overrides. Throws InputError if it is missing.
+// The instruction counter. Throws MissingTool.
 std::filesystem::path counter_plugin();
 
-// Assembles and links, for a board by name. Throws std::runtime_error with the linker's output if that fails.
+// Assembles and links, for a board by name. Throws MissingTool without the cross compiler, std::runtime_error with the
+// linker's output if that fails.
 void link_firmware(const std::filesystem::path& archives, std::string_view board,
                    const std::vector<std::string>& sources_and_options, const std::filesystem::path& elf);
 

@@ -284,6 +284,13 @@ TEST_F(CommandLine, HasHelpOnEverything) {
   }
 }
 
+TEST_F(CommandLine, ShowsExamplesInHelp) {
+  EXPECT_TRUE(has(cormorant(path(), {"--help"}).out, "cormorant run model.pte"));
+  const Ran compile = cormorant(path(), {"compile", "--help"});
+  EXPECT_TRUE(has(compile.out, "cormorant compile -m mv2"));
+  EXPECT_FALSE(has(compile.out, "REQUIRED")) << "the model is given as an argument or by -m";
+}
+
 TEST_F(CommandLine, AsksWhatWasMeant) {
   const std::pair<Arguments, std::string> cases[] = {
       {{"complie"}, "did you mean 'compile'?"},

@@ -4,6 +4,8 @@
 // so.
 #include <gtest/gtest.h>
 
+#include "formats/npy/data_set.h"
+#include "formats/npy/npy.h"
 #include "runner/process.h"
 #include "tests/command.h"
 
@@ -126,6 +128,32 @@ TEST_F(Firmware, RunsOnBoardsThatPeopleOwn) {
   }
   EXPECT_TRUE(has(run({"--board=microbit"}).err, "microbit has a Cortex-M0, not a cortex-m55"));
   EXPECT_TRUE(has(run({"--board=arduino"}).err, "boards are mps3-an547"));
+}
+
+// Real networks, by rows: a recogniser of digits in 8 KB of RAM, keyword spotting in 16.
+TEST_F(Firmware, RunsNetworksOnSmallBoards) {
+  struct Case {
+    const char *model, *target, *board;
+  };
+  for (const Case& c : {Case{"digits", "--target=cortex-m3", "--board=stm32vldiscovery"},
+                        Case{"kws", "--target=cortex-m0", "--board=microbit"}}) {
+    const std::string samples = few_samples(directory_.path(), c.model);
+    const Ran compiled =
+        cormorant(directory_.path(), {"compile", zoo(std::string(c.model) + ".pt2"), "--calibrate", samples,
+                                      "--io=int8", "--optimize=ram", "--no-link", c.target, "-o", "net.pte"});
+    ASSERT_EQ(compiled.status, 0) << compiled.err;
+    npy::Array input = npy::read_data_set(samples).arrays.at(0).second;
+    input.data.resize(input.data.size() / static_cast<std::size_t>(input.shape.at(0)));
+    input.shape[0] = 1;
+    npy::write_npy(directory_.path() / "x.npy", input);
+    const auto output_of = [&](Arguments where) {
+      where.insert(where.begin(), {"run", "net.pte", "--input", "x.npy", "--output", "y.npy"});
+      const Ran ran = cormorant(directory_.path(), where);
+      EXPECT_EQ(ran.status, 0) << ran.err;
+      return read_text(directory_.path() / "y.npy");
+    };
+    EXPECT_EQ(output_of({c.target, c.board}), output_of({"--target=host"})) << c.board;
+  }
 }
 
 }  // namespace

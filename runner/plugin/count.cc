@@ -17,6 +17,9 @@
 // address are counted instruction by instruction. An instruction whose condition fails counts as executed: it costs its
 // cycle too. Cycles are scheduled once per block, when it is translated (cycles.h); what remains at execution is the
 // transition from the previous block.
+//
+// QEMU 9 changed how counters are attached to code: Executed hides which of the two ways this QEMU has. Everything else
+// is the same for both.
 #include <cinttypes>
 #include <cstdio>
 #include <cstdlib>
@@ -31,6 +34,37 @@ namespace {
 
 using namespace cormorant::plugin;
 
+bool has_scoreboards() { return qemu_plugin_scoreboard_new != nullptr; }
+
+// How many instructions were executed. The guest has one CPU, number 0.
+class Executed {
+ public:
+  void begin() {  // when QEMU has installed the plugin
+    if (has_scoreboards()) per_vcpu_ = {qemu_plugin_scoreboard_new(sizeof(std::uint64_t)), 0};
+  }
+  [[nodiscard]] std::uint64_t count() const { return has_scoreboards() ? qemu_plugin_u64_get(per_vcpu_, 0) : plain_; }
+
+  // The translated code itself adds. An instruction's callbacks must be registered before: they run first.
+  void count_block(qemu_plugin_tb* tb, std::size_t instructions) {
+    if (has_scoreboards()) {
+      qemu_plugin_register_vcpu_tb_exec_inline_per_vcpu(tb, QEMU_PLUGIN_INLINE_ADD_U64, per_vcpu_, instructions);
+    } else {
+      qemu_plugin_register_vcpu_tb_exec_inline(tb, QEMU_PLUGIN_INLINE_ADD_U64, &plain_, instructions);
+    }
+  }
+  void count_instruction(qemu_plugin_insn* insn) {
+    if (has_scoreboards()) {
+      qemu_plugin_register_vcpu_insn_exec_inline_per_vcpu(insn, QEMU_PLUGIN_INLINE_ADD_U64, per_vcpu_, 1);
+    } else {
+      qemu_plugin_register_vcpu_insn_exec_inline(insn, QEMU_PLUGIN_INLINE_ADD_U64, &plain_, 1);
+    }
+  }
+
+ private:
+  std::uint64_t plain_ = 0;
+  qemu_plugin_u64 per_vcpu_ = {};
+};
+
 // A run of instructions without an interesting address but its first, and where it is.
 struct Segment {
   Run run;
@@ -39,7 +73,7 @@ struct Segment {
 
 // QEMU calls back with raw pointers into this, and the guest has one CPU: one object for the life of the process.
 struct Counter {
-  std::uint64_t executed = 0;
+  Executed executed;
   std::uint64_t cycles = 0;
   std::vector<std::uint64_t> markers;
   std::uint64_t scope_begin = 0;
@@ -55,18 +89,18 @@ Counter counter;
 
 void on_marker(unsigned /*vcpu*/, void* data) {
   std::fprintf(counter.out, "marker %zu %" PRIu64 " %" PRIu64 "\n", reinterpret_cast<std::size_t>(data),
-               counter.executed, counter.cycles);
+               counter.executed.count(), counter.cycles);
 }
 
 void remember_scope() {
-  counter.last_in_scope = counter.executed;
+  counter.last_in_scope = counter.executed.count();
   counter.last_cycles_in_scope = counter.cycles;
 }
 
 void on_scope_entry(unsigned /*vcpu*/, void* /*data*/) { remember_scope(); }
 
 void on_scope(unsigned /*vcpu*/, void* /*data*/) {
-  const std::uint64_t between = counter.executed - counter.last_in_scope - 1;
+  const std::uint64_t between = counter.executed.count() - counter.last_in_scope - 1;
   if (between > 0) {
     std::fprintf(counter.out, "excursion %" PRIu64 " %" PRIu64 "\n", between,
                  counter.cycles - counter.last_cycles_in_scope);
@@ -106,12 +140,17 @@ void watch(qemu_plugin_insn* insn) {
     const auto callback = address == counter.scope_begin ? on_scope_entry : on_scope;
     qemu_plugin_register_vcpu_insn_exec_cb(insn, callback, QEMU_PLUGIN_CB_NO_REGS, nullptr);
   }
-  qemu_plugin_register_vcpu_insn_exec_inline(insn, QEMU_PLUGIN_INLINE_ADD_U64, &counter.executed, 1);
+  counter.executed.count_instruction(insn);
 }
 
 Instruction decoded(const qemu_plugin_insn* insn) {
   std::uint16_t halves[2] = {};
-  std::memcpy(halves, qemu_plugin_insn_data(insn), qemu_plugin_insn_size(insn) == 4 ? 4 : 2);
+  const std::size_t bytes = qemu_plugin_insn_size(insn) == 4 ? 4 : 2;
+  if (has_scoreboards()) {
+    reinterpret_cast<qemu_plugin_insn_data_3*>(qemu_plugin_insn_data)(insn, halves, bytes);
+  } else {
+    std::memcpy(halves, reinterpret_cast<qemu_plugin_insn_data_1*>(qemu_plugin_insn_data)(insn), bytes);
+  }
   return decode(halves[0], halves[1]);
 }
 
@@ -143,13 +182,13 @@ void on_translation(qemu_plugin_id_t /*id*/, qemu_plugin_tb* tb) {
   if (interesting) {
     for (std::size_t i = 0; i < count; ++i) watch(qemu_plugin_tb_get_insn(tb, i));
   } else {
-    qemu_plugin_register_vcpu_tb_exec_inline(tb, QEMU_PLUGIN_INLINE_ADD_U64, &counter.executed, count);
+    counter.executed.count_block(tb, count);
   }
   if (counter.cpu != nullptr) estimate(tb, count);
 }
 
 void on_exit(qemu_plugin_id_t /*id*/, void* /*data*/) {
-  std::fprintf(counter.out, "total %" PRIu64 " %" PRIu64 "\n", counter.executed, counter.cycles);
+  std::fprintf(counter.out, "total %" PRIu64 " %" PRIu64 "\n", counter.executed.count(), counter.cycles);
   std::fclose(counter.out);
 }
 
@@ -181,7 +220,8 @@ bool parse(const char* argument) {
 
 }  // namespace
 
-int qemu_plugin_version = 1;
+// Computed when QEMU opens this library, before QEMU reads it.
+int qemu_plugin_version = has_scoreboards() ? 3 : 1;
 
 int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t* /*info*/, int argc, char** argv) {
   for (int i = 0; i < argc; ++i) {
@@ -194,6 +234,7 @@ int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t* /*info*/, int ar
     std::fprintf(stderr, "libcormorant_count: the argument out=FILE is missing\n");
     return -1;
   }
+  counter.executed.begin();
   qemu_plugin_register_vcpu_tb_trans_cb(id, on_translation);
   qemu_plugin_register_atexit_cb(id, on_exit, nullptr);
   return 0;

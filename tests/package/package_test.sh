@@ -49,18 +49,49 @@ check listener mps2-an386 "1600 ms: rising
 4600 ms: alarm"
 check c mps2-an386 "..... heard: sawtooth, 98 %"
 
+# The program takes nothing from the tree that it was built in: not the models, and no path is in it (with sanitizers, the
+# sources' names are).
+root=$(cd "$(dirname "$0")/../.." && pwd)
+echo "zoo"
+(cd "$work" && "$work/moved/bin/cormorant" compile digits -q --no-link -o digits.pte) >"$work/log" 2>&1 ||
+  { cat "$work/log"; fail "an installed model was not found by its name"; }
+"$work/moved/bin/cormorant" compile kws -q --no-link -o "$work/kws.pte" >"$work/log" 2>&1 && fail "kws came from elsewhere"
+grep -q "the zoo has digits;" "$work/log" || { cat "$work/log"; fail "the zoo is not the installed one"; }
+if [ "$1" = --prefix ]; then
+  for binary in bin/cormorant bin/cormorant-glue lib/cormorant/libcormorant_count.so; do
+    ! grep -qF "$root" "$work/moved/$binary" || fail "$binary contains $root"
+  done
+fi
+
+# Without cross compiler or emulator the state's size is estimated.
+echo "state"
+PATH=/nowhere "$work/moved/bin/cormorant-glue" "$work/sine/sine.models/sine.pte" --name=sine --target=m3 -o "$work/sine.S" \
+  --kernels="$work/moved/lib/cormorant/target/gcc/m3/libkernels.a" >"$work/log" 2>&1 || fail "no state without tools"
+grep -q "is estimated" "$work/log" && grep -q "STATE of cormorant_add_model()" "$work/log" ||
+  { cat "$work/log"; fail "an estimated state was not reported"; }
+
 # From sources a CPU gets what it can execute, and nothing else. All of it would take a minute to compile: three are
-# tried, as for users who optimise at link time, where nothing may ask for exceptions.
+# tried, as for users who optimise at link time, where nothing may ask for exceptions, and for size. The CPU and files are
+# named as the program takes them; the model is compiled again if one of these files changes.
 from_sources() {
-  local build=$work/from_sources objects name object
-  cp -r "$work/project/examples/sine" "$work/project/examples/sine_from_sources"
-  sed -i 's/--io=int8)/--io=int8 FROM sources)/' "$work/project/examples/sine_from_sources/CMakeLists.txt"
-  cmake -S "$work/project/examples/sine_from_sources" -B "$build" -G Ninja -DCMAKE_PREFIX_PATH="$work/moved" \
-    -DCMAKE_INTERPROCEDURAL_OPTIMIZATION=ON \
+  local folder=$work/project/examples/sine_from_sources build=$work/from_sources objects name object
+  cp -r "$work/project/examples/sine" "$folder"
+  sed -i 's/cortex-m3 CALIBRATE sine_calibration.npz/M3 CALIBRATE samples/; s/--io=int8)/--io=int8 --layers=layers.txt FROM sources)/' \
+    "$folder/CMakeLists.txt"
+  mkdir "$folder/samples"
+  touch "$folder/layers.txt" "$folder/samples/one.npy"
+  cmake -S "$folder" -B "$build" -G Ninja -DCMAKE_PREFIX_PATH="$work/moved" \
+    -DCMAKE_INTERPROCEDURAL_OPTIMIZATION=ON -DCMAKE_BUILD_TYPE=MinSizeRel \
     --toolchain "$work/project/examples/board/arm-none-eabi.cmake" >"$work/log" 2>&1 || { cat "$work/log" >&2; return 1; }
   objects=$(ninja -C "$build" -t targets all | grep -o '^CMakeFiles/cormorant_kernels[^:]*obj')
   [ "$(echo "$objects" | grep -c scalar)" -gt 20 ] || { echo "kernels are missing"; return 1; }
   ! echo "$objects" | grep -E '_(dsp|mve)' || return 1
+  ninja -C "$build" -t query sine.models/sine.pte >"$work/log"
+  for name in layers.txt samples/one.npy; do
+    grep -q "$folder/$name" "$work/log" || { echo "the program does not depend on $name"; return 1; }
+  done
+  ninja -C "$build" -t commands "$(echo "$objects" | grep -m 1 kernel_scalar)" >"$work/log"
+  grep -q -- ' -Os ' "$work/log" && ! grep -q -- ' -O2 ' "$work/log" || { cat "$work/log"; echo "-Os was not heeded"; return 1; }
   for name in ops/linear/kernel_scalar runtime/source runtime/inputs_outputs; do
     object=$(echo "$objects" | grep -m 1 "$name.cc")
     ninja -C "$build" "$object" >"$work/log" 2>&1 || { cat "$work/log" >&2; return 1; }
@@ -71,29 +102,48 @@ echo "from sources"
 from_sources || { echo "FAILED from sources"; failures=$((failures + 1)); }
 
 # Projects that cannot work are told so when they are configured, or where they include a model's header.
-refuses() {  # what it is, what must be said, languages, flags, the arguments of cormorant_add_model
-  local folder=$work/refused
+found="find_package(cormorant REQUIRED)"
+added="add_subdirectory($root cormorant)"
+
+configures() {  # how Cormorant is found, languages, flags, the arguments of cormorant_add_model
+  local folder=$work/configured
   rm -rf "$folder" && mkdir "$folder"
   {
     echo "cmake_minimum_required(VERSION 3.22)"
-    echo "project(refused LANGUAGES $3)"
-    echo "find_package(cormorant REQUIRED)"
+    echo "project(configured LANGUAGES $2)"
+    echo "$1"
     echo "add_executable(app main.c)"
-    echo "$5"
+    echo "$4"
   } >"$folder/CMakeLists.txt"
   echo "int main(void) { return 0; }" >"$folder/main.c"
   cmake -S "$folder" -B "$folder/build" -G Ninja -DCMAKE_PREFIX_PATH="$work/moved" -DCMAKE_SYSTEM_NAME=Generic \
-    -DCMAKE_C_COMPILER=arm-none-eabi-gcc -DCMAKE_CXX_COMPILER=arm-none-eabi-g++ -DCMAKE_C_FLAGS="$4" -DCMAKE_CXX_FLAGS="$4" \
-    -DCMAKE_TRY_COMPILE_TARGET_TYPE=STATIC_LIBRARY >"$work/log" 2>&1 && { fail "$1 was accepted"; return; }
+    -DCMAKE_C_COMPILER=arm-none-eabi-gcc -DCMAKE_CXX_COMPILER=arm-none-eabi-g++ -DCMAKE_C_FLAGS="$3" -DCMAKE_CXX_FLAGS="$3" \
+    -DCORMORANT_PROGRAM="$work/moved/bin/cormorant" -DCORMORANT_GLUE="$work/moved/bin/cormorant-glue" \
+    -DCMAKE_TRY_COMPILE_TARGET_TYPE=STATIC_LIBRARY >"$work/log" 2>&1
+}
+
+refuses() {  # what it is, what must be said, then as configures
+  configures "${@:3}" && { fail "$1 was accepted"; return; }
   tr -s ' \n' '  ' <"$work/log" | grep -qF "$2" || { cat "$work/log"; fail "$1 was refused with other words"; }
 }
 echo "refused"
 model="MODEL $work/project/docs/tutorial/wave.pt2"
-refuses "a C project whose kernels must be compiled" "add CXX to the LANGUAGES of project()" "C ASM" \
-  "-mcpu=cortex-m4 -mfloat-abi=softfp -mfpu=fpv4-sp-d16" "cormorant_add_model(app $model TARGET cortex-m4)"
-refuses "flags that CMake does not know" "do not name a Cortex-M" "C CXX ASM" "" "cormorant_add_model(app $model TARGET cortex-m4)"
-refuses "two models of one name" "give $work/project/docs/tutorial/wave.pt2 another NAME" "C CXX ASM" \
-  "-mcpu=cortex-m4 -mfloat-abi=hard -mfpu=fpv4-sp-d16" "cormorant_add_model(app $model TARGET cortex-m4)
+soft="-mcpu=cortex-m4 -mfloat-abi=softfp -mfpu=fpv4-sp-d16"
+hard="-mcpu=cortex-m4 -mfloat-abi=hard -mfpu=fpv4-sp-d16"
+for way in "$found" "$added"; do
+  refuses "a C project whose kernels must be compiled" "add CXX to the LANGUAGES of project()" "$way" "C ASM" "$soft" \
+    "cormorant_add_model(app $model TARGET cortex-m4)"
+done
+refuses "a project that adds the sources and has no assembler" "add ASM to the LANGUAGES of project()" "$added" "C CXX" \
+  "$hard" "cormorant_add_model(app $model TARGET cortex-m4)"
+configures "$added" "C CXX ASM" "$hard" "cormorant_add_model(app $model TARGET cortex-m4)" ||
+  { cat "$work/log"; fail "a project that adds the sources was refused"; }
+configures "$found" "C CXX" "$hard" "cormorant_add_model(app $model TARGET cortex-m4)" ||
+  { cat "$work/log"; fail "a project that leaves the assembler to find_package was refused"; }
+refuses "flags that CMake does not know" "do not name a Cortex-M" "$found" "C CXX ASM" "" \
+  "cormorant_add_model(app $model TARGET cortex-m4)"
+refuses "two models of one name" "give $work/project/docs/tutorial/wave.pt2 another NAME" "$found" "C CXX ASM" "$hard" \
+  "cormorant_add_model(app $model TARGET cortex-m4)
 cormorant_add_model(app $model TARGET cortex-m4)"
 header=$(find "$work/c" -name '*.h' -path '*.models*' | head -1)
 for cpu in cortex-m3 cortex-m4; do

@@ -68,7 +68,9 @@ std::filesystem::path from_environment(const char* variable) {
 std::filesystem::path installed_or_built(const std::filesystem::path& in_installation,
                                          std::filesystem::path Build::* folder, const std::filesystem::path& in_build) {
   std::filesystem::path beside = installed(in_installation);
-  return std::filesystem::exists(beside) || !build() ? beside : *build().*folder / in_build;
+  const std::optional<Build>& around = build();
+  if (!around || std::filesystem::exists(beside)) return beside;
+  return *around.*folder / in_build;
 }
 
 }  // namespace

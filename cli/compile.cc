@@ -419,6 +419,10 @@ void print_summary(const compiler::Compiled& compiled, const compiler::Options& 
                  grouped(static_cast<std::uint64_t>(region.constant_bytes)));
     }
   }
+  if (facts.buffer_bytes != 0) {
+    fmt::print("              {:>11} of them for the model's state, which persists between executions\n",
+               grouped(static_cast<std::uint64_t>(facts.buffer_bytes)));
+  }
   print_firmware(firmware, compiled, target);
   if (measured) fmt::print("  measured    {:>11} bytes of stack\n", grouped(firmware.facts->stack_bytes));
   if (explain && firmware.facts && firmware.facts->stack_bound) print_stack_path(*firmware.facts->stack_bound);
@@ -513,6 +517,16 @@ void keep_within_layers(const Quantized& model, Candidate& chosen) {
     chosen = std::move(layers);
 }
 
+std::string why_no_rows(const compiler::Facts& facts, bool is_wide) {
+  return fmt::format(
+      "--optimize=ram has no effect: only convolutions, pooling and elementwise layers of images with 8-bit "
+      "activations "
+      "can be computed by rows; this model{}",
+      facts.decisions.empty() ? "'s layers are computed in float"
+      : is_wide               ? "'s layers have 16-bit activations (--scheme=8w16a)"
+                              : " has none");
+}
+
 // Stages know nodes, not files.
 Programs compile(ir::Graph& graph, const compiler::Options& options, const std::optional<std::uint64_t>& ram,
                  const BesidesArena& besides, double recompute, const std::string& model) {
@@ -534,7 +548,13 @@ Programs compile(ir::Graph& graph, const compiler::Options& options, const std::
     Candidate& chosen = programs.chosen;
     chosen.compiled = compilation.finish();
     const std::vector<std::byte> first = chosen.compiled.program;
-    if (may_do_without_rows) keep_within_layers(*programs.quantized, chosen);
+    if (may_do_without_rows) {
+      const compiler::RowsFacts rows = *chosen.compiled.facts.rows;
+      keep_within_layers(*programs.quantized, chosen);
+      const bool is_wide = options.scheme == ops::Precision::w8a16;  // conversions remain that could be
+      if (rows.groups == 0 && (rows.able == 0 || is_wide))
+        chosen.compiled.facts.warnings.push_back(why_no_rows(chosen.compiled.facts, is_wide));
+    }
     if (may_compute_rows) keep_within(static_cast<std::int64_t>(*ram), recompute, *programs.quantized, besides, chosen);
     if (chosen.compiled.program != first) programs.quantized->write_stages(chosen.options);
     return programs;
@@ -695,7 +715,10 @@ CompileResult compile_model(const CompileFlags& flags, const CompileInputs& inpu
   }
   compiled.facts.warnings.insert(compiled.facts.warnings.begin(), notes.begin(), notes.end());
   if (result.budget) result.excess = over_budget(*result.budget, compiled, firmware.facts);
-  if (result.excess && inputs.advises) result.excess->advice = remedies(flags, inputs, *result.budget);
+  if (result.excess && inputs.advises) {
+    const bool lacks_flash = result.budget->flash && needs_of(compiled, firmware.facts).flash > *result.budget->flash;
+    result.excess->advice = remedies(flags, inputs, *result.budget, lacks_flash);
+  }
   if (balanced) {
     std::optional<LinkedGoal> both;
     if (balanced_firmware && balanced_firmware->facts) both = {*firmware.facts, *balanced_firmware->facts};

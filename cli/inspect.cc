@@ -6,6 +6,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -14,9 +15,11 @@
 #include "compiler/compile.h"
 #include "compiler/import.h"
 #include "compiler/samples.h"
+#include "formats/pte/origin.h"
 #include "formats/pte/reader.h"
 #include "ir/text.h"
 #include "ops/op.h"
+#include "ops/rows/rows.h"
 #include "program/bundle_io.h"
 #include "program/files.h"
 #include "program/names.h"
@@ -50,6 +53,45 @@ Json tensor_json(const pte::TensorView& tensor) {
   }
   if (tensor.is_constant()) json["constant"] = true;
   return json;
+}
+
+std::string describe_contents(std::span<const std::byte> contents) {
+  const auto are_all = [&](std::byte value) {
+    return std::ranges::all_of(contents, [&](std::byte byte) { return byte == value; });
+  };
+  if (are_all(std::byte{0})) return "zeros";
+  return are_all(contents[0]) ? fmt::format("bytes of {}", std::to_integer<int>(contents[0])) : "values in the file";
+}
+
+// Tensors with a place and initial contents, except for constants that are read from RAM.
+Json states_json(const pte::ProgramView& program, const pte::MethodView& method) {
+  Json states = Json::array();
+  std::string_view origin;
+  pte::TensorView copies{};  // where those are
+  if (pte::find_origin(method, origin) && pte::has_constants_in_ram(origin)) {
+    if (const auto found = method.tensor(pte::kCopies); found.ok()) copies = found.value();
+  }
+  for (std::int32_t i = 0; i < static_cast<std::int32_t>(method.value_count()); ++i) {
+    const auto read = method.tensor(i);
+    if (!read.ok() || !read.value().is_planned() || read.value().data_index == 0) continue;
+    const pte::TensorView& tensor = read.value();
+    const bool is_copy = tensor.memory_id == copies.memory_id && tensor.offset >= copies.offset &&
+                         tensor.offset - copies.offset < copies.bytes;
+    const auto initial = program.initial_value(tensor.data_index, tensor.bytes);
+    if (is_copy || !initial.ok() || initial.value().empty()) continue;
+    states.push_back(tensor_json(tensor));
+    states.back()["initially"] = describe_contents(initial.value());
+  }
+  return states;
+}
+
+// The instructions of a group of rows come after all others, from the one on that it names: its stages.
+void note_stages(const std::map<std::size_t, std::size_t>& groups, Json& instructions) {
+  for (auto group = groups.begin(); group != groups.end(); ++group) {
+    const auto next = std::next(group);
+    const std::size_t end = next == groups.end() ? instructions.size() : next->first;
+    for (std::size_t stage = group->first; stage < end; ++stage) instructions[stage]["part_of"] = group->second;
+  }
 }
 
 // One whose data is in another file has a name and nothing else to read.
@@ -99,6 +141,7 @@ Json method_json(const pte::MethodView& method, const std::string& file) {
   }
   if (!delegates.empty()) json["delegates"] = delegates;
   std::map<std::string, int> counts;
+  std::map<std::size_t, std::size_t> groups;  // of rows, by their first stages
   Json instructions = Json::array();
   for (std::uint32_t i = 0; i < method.instruction_count(); ++i) {
     const auto read = method.instruction(i);
@@ -111,6 +154,11 @@ Json method_json(const pte::MethodView& method, const std::string& file) {
     std::string name(op.name);
     if (!op.overload.empty()) name += "." + std::string(op.overload);
     ++counts[name];
+    if (ops::rows::is_group(name) && instruction.args.size() > 1) {
+      const auto first = method.integer(instruction.args[1]);
+      if (first.ok() && first.value() > i && first.value() < method.instruction_count())
+        groups.emplace(static_cast<std::size_t>(first.value()), i);
+    }
     Json row;
     row["operator"] = name;
     row["parameters"] = parameters_json(method, instruction, name);
@@ -125,6 +173,7 @@ Json method_json(const pte::MethodView& method, const std::string& file) {
     }
     instructions.push_back(row);
   }
+  note_stages(groups, instructions);
   json["operators"] = counts;
   json["instructions"] = instructions;
   return json;
@@ -151,6 +200,8 @@ Json program_json(const std::string& file, std::span<const std::byte> bytes) {
   for (std::uint32_t i = 0; i < program.method_count(); ++i) {
     json["methods"].push_back(method_json(value_of(program.method(i), file), file));
     Json& method = json["methods"].back();
+    if (Json states = states_json(program, program.method(i).value()); !states.empty())
+      method["states"] = std::move(states);
     if (method["name"] != "forward") continue;
     const ProgramFile io = program_from({bytes.begin(), bytes.end()}, file, false);
     note_scales(method["inputs"], io.inputs);
@@ -183,6 +234,25 @@ void print_row(const Json& row) {
   if (!numbers.empty()) fmt::print("       {}\n", fmt::join(numbers, " "));
 }
 
+// The stages of a group of rows beneath it.
+void print_instructions(const Json& rows, bool explain) {
+  const auto print = [&](std::size_t number, const char* indent) {
+    const Json& row = rows[number];
+    std::vector<std::string> tensors;
+    for (const Json& tensor : row["tensors"]) tensors.push_back(tensor_text(tensor));
+    fmt::print("  {:>4} {:<36} {}\n", number, indent + row["operator"].get<std::string>(), fmt::join(tensors, "  "));
+    if (explain) print_row(row);
+  };
+  fmt::print("  instructions\n");
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (rows[i].contains("part_of")) continue;
+    print(i, "");
+    for (std::size_t stage = i + 1; stage < rows.size(); ++stage) {
+      if (rows[stage].contains("part_of") && rows[stage]["part_of"] == i) print(stage, "  ");
+    }
+  }
+}
+
 void print_program(const Json& json, bool explain) {
   fmt::print("program      {:>11} bytes: {} of description, {} of constants\n", grouped(json["file_bytes"]),
              grouped(json["flatbuffer_bytes"]), grouped(json["constant_bytes"]));
@@ -204,14 +274,11 @@ void print_program(const Json& json, bool explain) {
                        : "");
       }
     }
-    fmt::print("  instructions\n");
-    int number = 0;
-    for (const Json& row : method["instructions"]) {
-      std::vector<std::string> tensors;
-      for (const Json& tensor : row["tensors"]) tensors.push_back(tensor_text(tensor));
-      fmt::print("  {:>4} {:<36} {}\n", number++, row["operator"].get<std::string>(), fmt::join(tensors, "  "));
-      if (explain) print_row(row);
+    for (const Json& state : method.value("states", Json::array())) {
+      fmt::print("  state      {}, {} bytes, initially {}\n", tensor_text(state), grouped(state["bytes"]),
+                 state["initially"].get<std::string>());
     }
+    print_instructions(method["instructions"], explain);
   }
 }
 

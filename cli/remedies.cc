@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <functional>
 
 #include "base/diagnostic.h"
@@ -19,7 +20,7 @@ struct Remedy {
 
 // Options that the command line did not already give, mildest first. The budget stays: rows are computed where it asks
 // for them.
-std::vector<Remedy> candidates(const CompileFlags& flags, bool is_quantized) {
+std::vector<Remedy> candidates(const CompileFlags& flags, bool is_quantized, bool lacks_flash) {
   const bool executorch = flags.runtime == "executorch";
   const Remedy quantize = {"--calibrate FILE", [](CompileFlags& f) { f.quantize = true; }};
   const Remedy io = {"--io=int8", [](CompileFlags& f) { f.io = "int8"; }};
@@ -42,18 +43,30 @@ std::vector<Remedy> candidates(const CompileFlags& flags, bool is_quantized) {
     };
     all.push_back(std::move(both));
   }
+  // Half of the weights' bytes, for less accuracy and more RAM.
+  const Remedy nibbles = {"--scheme=4w8a", [](CompileFlags& f) { f.quantization.scheme = "4w8a"; }};
+  if (lacks_flash && is_quantized && !executorch && flags.quantization.scheme == "8w8a") all.push_back(nibbles);
   if (is_quantized && !executorch && flags.feed == "whole" && flags.io == "float") all.push_back(feed);
   return all;
 }
 
+// Where the remedy changes it.
+std::string accuracy_of(const CompileFlags& flags, const CompileResult& result) {
+  const auto& comparison = result.compiled.facts.comparison;
+  if (result.options.scheme == ops::parse_precision(flags.quantization.scheme) || !comparison ||
+      comparison->output_db.empty())
+    return "";
+  return fmt::format(", SQNR {:.1f} dB", std::ranges::min(comparison->output_db));
+}
+
 }  // namespace
 
-std::string remedies(const CompileFlags& flags, const CompileInputs& inputs, const Budget& budget) {
+std::string remedies(const CompileFlags& flags, const CompileInputs& inputs, const Budget& budget, bool lacks_flash) {
   // Each of them would need a new search, and the bits are the remedy already.
   if (flags.quantization.chooses_bits()) return "raise --budget, or make the largest part smaller";
   const bool is_quantized = flags.quantize || !flags.calibrate.empty() || inputs.calibration != nullptr;
   std::vector<std::string> meeting, tried;
-  for (const Remedy& remedy : candidates(flags, is_quantized)) {
+  for (const Remedy& remedy : candidates(flags, is_quantized, lacks_flash)) {
     CompileFlags changed = flags;
     changed.intermediates.clear();
     changed.measure = false;
@@ -62,8 +75,8 @@ std::string remedies(const CompileFlags& flags, const CompileInputs& inputs, con
       const CompileResult result =
           compile_model(changed, {.calibration = inputs.calibration, .progress = {}, .advises = false});
       const Needs needs = needs_of(result.compiled, result.firmware.facts);
-      const std::string figures =
-          fmt::format("{} (RAM {}, flash {})", remedy.option, grouped(needs.ram), grouped(needs.flash));
+      const std::string figures = fmt::format("{} (RAM {}, flash {}{})", remedy.option, grouped(needs.ram),
+                                              grouped(needs.flash), accuracy_of(flags, result));
       (over_budget(budget, result.compiled, result.firmware.facts) ? tried : meeting).push_back(figures);
     } catch (const std::exception&) {
       continue;  // not for this model

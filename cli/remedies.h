@@ -11,6 +11,6 @@
 namespace cormorant::cli {
 
 // Advice for a person, with figures.
-std::string remedies(const CompileFlags& flags, const CompileInputs& inputs, const Budget& budget);
+std::string remedies(const CompileFlags& flags, const CompileInputs& inputs, const Budget& budget, bool lacks_flash);
 
 }  // namespace cormorant::cli

@@ -183,7 +183,10 @@ class Search {
   [[nodiscard]] RowsFacts look() const {
     RowsFacts facts;
     facts.bytes_by_layer = by_layer_.bytes;
-    for (const Rows::Unit& unit : rows_.units()) facts.work_by_layer += of(by_layer_.needs, unit).work;
+    for (const Rows::Unit& unit : rows_.units()) {
+      facts.work_by_layer += of(by_layer_.needs, unit).work;
+      facts.able += unit.has_rows ? 1 : 0;
+    }
     for (std::int64_t limit = kNever - 1;;) {
       const std::optional<Groups> groups = cheapest(limit);
       if (!groups) break;
@@ -307,6 +310,8 @@ class Search {
   [[nodiscard]] std::string why_whole(const Rows::Unit& unit) const {
     const ir::Node& node = *unit.node;
     if (ops::is_float(node)) return "it is computed in float, but only quantized layers can be computed by rows";
+    if (node.result()->type.dtype == DType::i16)
+      return "its activations have 16 bits, but only layers with 8 can be computed by rows";
     const auto inputs = node.inputs();
     if (std::ranges::find(inputs, pushed_) == inputs.end() && unit.pad == nullptr) {
       return "it takes the image in a different shape";

@@ -34,6 +34,7 @@ struct RowsPoint {
 
 struct RowsFacts {
   std::size_t groups = 0, nodes = 0;           // nodes that are computed by rows
+  std::size_t able = 0;                        // nodes that can be
   std::int64_t bytes = 0, bytes_by_layer = 0;  // of memory
   std::int64_t extra = 0;                      // cycles, estimated
   std::int64_t work_by_layer = 0;              // the same of all layers

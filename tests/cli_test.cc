@@ -13,6 +13,7 @@
 
 #include "fmt/format.h"
 #include "formats/npy/npy.h"
+#include "program/files.h"
 #include "runner/process.h"
 #include "target/target.h"
 #include "tests/command.h"
@@ -819,6 +820,69 @@ TEST_F(CommandLine, WhatIsExplainedIsWhatIsWritten) {
   EXPECT_FALSE(rows["operators"].contains(of_layers)) << "the model should have a kernel for rows alone";
   EXPECT_TRUE(rows["operators"].contains(kernel_of(rows, "conv1"))) << kernel_of(rows, "conv1");
   EXPECT_GT(rows["seconds"]["quantize"], 0);
+}
+
+TEST_F(CommandLine, InspectShowsAGroupWithItsStages) {
+  write_text(path() / "convolutions.txt", convolutions());
+  const Ran compiled = cormorant(
+      path(), {"compile", "convolutions.txt", "-q", "--io=int8", "--no-link", "--optimize=ram", "-o", "stages.pte"});
+  ASSERT_EQ(compiled.status, kDone) << compiled.err;
+  const nlohmann::json rows =
+      cormorant(path(), {"inspect", "stages.pte", "--json"}).json()["methods"][0]["instructions"];
+  std::size_t group = 0;
+  while (group < rows.size() && rows[group]["operator"] != "cormorant::rows.mve") ++group;
+  ASSERT_LT(group, rows.size());
+  EXPECT_FALSE(rows[group].contains("part_of"));
+  EXPECT_EQ(rows.back()["part_of"], group);
+  const std::string shown = cormorant(path(), {"inspect", "stages.pte"}).out;
+  const std::size_t at = shown.find("cormorant::rows.mve");
+  ASSERT_NE(at, std::string::npos) << shown;
+  const std::string next = shown.substr(shown.find('\n', at) + 1);
+  EXPECT_TRUE(has(next.substr(0, next.find('\n')), "   cormorant::conv2d.mve_"));  // indented
+}
+
+TEST_F(CommandLine, StateIsShown) {
+  const Ran compiled = cormorant(path(), {"compile", zoo("state/delays.pt2"), "-q", "--no-link", "-o", "state.pte"});
+  ASSERT_EQ(compiled.status, kDone) << compiled.err;
+  EXPECT_TRUE(has(compiled.out, " of them for the model's state, which persists between executions"));
+  EXPECT_TRUE(has(cormorant(path(), {"inspect", "state.pte"}).out, "\n  state "));
+  std::uint64_t bytes = 0;
+  const nlohmann::json shown = cormorant(path(), {"inspect", "state.pte", "--json"}).json()["methods"][0]["states"];
+  for (const nlohmann::json& state : shown) {
+    bytes += state["bytes"].get<std::uint64_t>();
+    EXPECT_TRUE(state.contains("offset") && state.contains("initially")) << state;
+  }
+  const nlohmann::json figures =
+      cormorant(path(), {"compile", zoo("state/delays.pt2"), "-q", "--no-link", "--json", "-o", "state.pte"}).json();
+  EXPECT_EQ(bytes, figures["buffer_bytes"]);
+  EXPECT_FALSE(cormorant(path(), {"inspect", "digits.pte", "--json"}).json()["methods"][0].contains("states"));
+}
+
+// Only 8-bit activations can be, and --optimize=ram asked for it.
+TEST_F(CommandLine, SaysWhyNothingIsComputedByRows) {
+  write_text(path() / "convolutions.txt", convolutions());
+  const auto warnings = [&](const char* scheme) {
+    return cormorant(path(),
+                     {"compile", "convolutions.txt", "-q", "--no-link", "--optimize=ram", scheme, "-o", "r.pte"})
+        .err;
+  };
+  EXPECT_TRUE(has(warnings("--scheme=8w16a"), "--optimize=ram has no effect"));
+  EXPECT_TRUE(has(warnings("--scheme=8w16a"), "16-bit activations (--scheme=8w16a)"));
+  EXPECT_FALSE(has(warnings("--scheme=4w8a"), "no effect"));
+}
+
+TEST_F(CommandLine, ABudgetOfFlashIsMetByFewerBitsOfWeights) {
+  write_text(path() / "convolutions.txt", convolutions());
+  const auto compile = [&](const std::string& option) {
+    return cormorant(path(),
+                     {"compile", "convolutions.txt", "-q", "--io=int8", "--no-link", "--json", "-o", "r.pte", option});
+  };
+  const auto bytes = compile("--scheme=4w8a").json()["model_bytes"].get<int>();
+  const Ran ran = compile("--budget=flash=" + std::to_string(bytes));
+  EXPECT_EQ(ran.status, kInputAtFault);
+  EXPECT_TRUE(has(ran.err, "it fits with --scheme=4w8a (RAM "));
+  EXPECT_TRUE(has(ran.err, "flash " + grouped(static_cast<std::uint64_t>(bytes))));
+  EXPECT_FALSE(has(compile("--budget=ram=1K").err, "4w8a"));
 }
 
 TEST_F(CommandLine, AnExceededBudgetNamesWhatWouldMeetIt) {

@@ -48,7 +48,7 @@ void print_operators(bool as_json) {
                       {"precisions", precisions},
                       {"limits", op.limits}});
     } else {
-      fmt::print("{:<20} {:<14} {}\n", op.name, fmt::format("{}", fmt::join(precisions, " ")),
+      fmt::print("{:<20} {:<22} {}\n", op.name, fmt::format("{}", fmt::join(precisions, " ")),
                  fmt::join(ops::spellings(op), " "));
     }
   }

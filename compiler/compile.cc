@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <limits>
 
 #include "base/checked64.h"
 #include "base/diagnostic.h"
@@ -16,6 +18,7 @@
 #include "passes/passes.h"
 #include "quantizer/adopt.h"
 #include "quantizer/copy.h"
+#include "quantizer/samples.h"
 
 namespace cormorant::compiler {
 namespace {
@@ -53,17 +56,15 @@ void warn_of_nan(const ir::Graph& graph, Facts& facts) {
 }
 
 // Kernels with slopes have 8-bit weights and activations, and their layers one range. Both nodes stay if bits are to be
-// chosen, if a setting is for only one of them, or if the model has its own parameters for each.
+// chosen (but see Fused), if a setting is for only one of them, or if the model has its own parameters for each.
 void fuse_slopes(ir::Graph& graph, Context& context) {
   const Options& options = context.options;
-  if (!options.quantize || options.scheme != ops::Precision::w8a8 || options.bits) return;
-  if (quantizer::is_quantized_model(graph)) return;
+  if (!options.quantize || options.bits || quantizer::is_quantized_model(graph)) return;
   passes::fuse_slopes(graph, [&](const ir::Node& convolution, const ir::Node& function) {
+    const auto own = quantizer::settings_for(options.layers, convolution.location.module);
+    if (own.precision.value_or(options.scheme) != ops::Precision::w8a8 || own.keep_float.value_or(false)) return false;
     return std::ranges::all_of(options.layers, [&](const quantizer::LayerSettings& layer) {
-      const bool is_for_both = layer.covers(convolution.location.module);
-      if (is_for_both != layer.covers(function.location.module)) return false;
-      const bool is_w8a8 = layer.precision.value_or(ops::Precision::w8a8) == ops::Precision::w8a8;
-      return !is_for_both || (is_w8a8 && !layer.keep_float.value_or(false));
+      return layer.covers(convolution.location.module) == layer.covers(function.location.module);
     });
   });
 }
@@ -109,6 +110,87 @@ quantizer::QuantizeOptions quantizer_options(const Options& from) {
   return options;
 }
 
+// 8w8a throughout, with slopes fused: none of the choices of bits per layer, but better than many of them.
+struct Fused {
+  ir::Graph graph;
+  quantizer::QuantizeReport report;
+  double db = 0;  // of the worst output
+  quantizer::Footprint footprint;
+};
+
+double worst_db(const ir::Graph& quantized, const ir::Graph& real, const Options& options) {
+  constexpr std::uint64_t kSeed = 1;
+  const std::size_t count = options.compare != 0 ? options.compare : kSamplesForBits;
+  const bool is_given = options.calibration.count != 0;
+  const quantizer::Samples samples =
+      is_given ? options.calibration : quantizer::random_samples(real, kSamplesForBits, kSeed);
+  const std::vector<double> outputs = compare(quantized, real, samples, count, options.threads).output_db;
+  return outputs.empty() ? std::numeric_limits<double>::infinity() : std::ranges::min(outputs);
+}
+
+// None if there is nothing to fuse.
+std::optional<Fused> quantize_fused(const ir::Graph& graph, const Options& options) {
+  Options plain = options;
+  plain.bits.reset();
+  Fused fused{.graph = quantizer::copy_of(graph), .report = {}, .footprint = {}};
+  Facts facts;
+  Context context{plain, facts};
+  fuse_slopes(fused.graph, context);
+  if (fused.graph.nodes().size() == graph.nodes().size()) return std::nullopt;
+  fused.report = quantizer::quantize(fused.graph, options.calibration, quantizer_options(plain));
+  fused.db = worst_db(fused.graph, *fused.report.real, options);
+  fused.footprint = footprint_of(quantizer::copy_of(fused.graph), options);
+  return fused;
+}
+
+bool keeps_limits(const Fused& fused, const BitsOptions& limits) {
+  return fused.db >= limits.min_db.value_or(-std::numeric_limits<double>::infinity()) &&
+         fused.footprint.flash <= limits.flash.value_or(UINT64_MAX) &&
+         fused.footprint.ram <= limits.ram.value_or(UINT64_MAX);
+}
+
+// What is told of it in place of bits that were chosen.
+quantizer::BitsReport report_of(const Fused& fused, std::optional<quantizer::BitsReport> chosen) {
+  quantizer::BitsReport report;
+  report.goal = "the limits that are given";
+  if (chosen) report = *std::move(chosen);
+  report.goal += ": 8w8a, with PReLU and leaky ReLU as part of the convolutions";
+  report.db = fused.db;
+  report.flash = fused.footprint.flash;
+  for (quantizer::LayerBits& layer : report.layers) {
+    layer.precision = "8w8a";
+    layer.alone_db = layer.alone_db_8w8a;
+    layer.weight_bytes = layer.weight_bytes_8w8a;
+  }
+  return report;
+}
+
+quantizer::QuantizeReport choose_bits(ir::Graph& graph, const Options& options) {
+  std::optional<Fused> fused = quantize_fused(graph, options);
+  quantizer::QuantizeOptions how = quantizer_options(options);
+  if (!fused) return quantizer::quantize(graph, options.calibration, how);
+  how.bits->db_8w8a = fused->db;
+  const bool is_possible = keeps_limits(*fused, *options.bits);
+  quantizer::QuantizeReport chosen;
+  bool is_better = false;
+  try {
+    chosen = quantizer::quantize(graph, options.calibration, how);
+    is_better = options.bits->flash ? fused->db >= worst_db(graph, *chosen.real, options)
+                                    : fused->footprint.flash <= chosen.bits->flash;
+  } catch (const InputError&) {  // no choice keeps the limits
+    if (!is_possible) throw;
+    is_better = true;
+  }
+  if (is_possible && is_better) {
+    fused->report.bits = report_of(*fused, std::move(chosen.bits));
+    graph = std::move(fused->graph);
+    chosen = std::move(fused->report);
+  }
+  chosen.bits->db_8w8a = fused->db;
+  chosen.bits->flash_8w8a = fused->footprint.flash;
+  return chosen;
+}
+
 // An already quantized model keeps its parameters; any other gets them by calibration.
 void quantize_graph(ir::Graph& graph, Context& context) {
   const auto report_float = [&](const std::vector<quantizer::FloatNode>& nodes) {
@@ -133,8 +215,9 @@ void quantize_graph(ir::Graph& graph, Context& context) {
   }
   if (!context.options.quantize) return;
   warn_of_absorbed_layers(graph, context);
-  quantizer::QuantizeReport report =
-      quantizer::quantize(graph, context.options.calibration, quantizer_options(context.options));
+  quantizer::QuantizeReport report = context.options.bits ? choose_bits(graph, context.options)
+                                                          : quantizer::quantize(graph, context.options.calibration,
+                                                                                quantizer_options(context.options));
   report_float(report.float_nodes);
   context.facts.bits = std::move(report.bits);
   context.facts.decisions = std::move(report.decisions);

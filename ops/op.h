@@ -71,8 +71,12 @@ inline std::vector<Precision> w8a8_w8a16() { return {Precision::w8a8, Precision:
 inline std::vector<Precision> w8a8_w8a16_w4a8() { return {Precision::w8a8, Precision::w8a16, Precision::w4a8}; }
 inline std::vector<Precision> f32() { return {Precision::f32}; }
 inline std::vector<Precision> numbers() { return {Precision::f32, Precision::integers}; }
-// Elements of whatever type, moved or compared as they are.
-inline std::vector<Precision> any() { return {Precision::w8a8, Precision::f32}; }
+// Elements of whatever type, moved as they are.
+inline std::vector<Precision> any() { return {Precision::w8a8, Precision::w8a16, Precision::f32}; }
+// Numbers and quantized ones, of which only the order matters.
+inline std::vector<Precision> ordered() {
+  return {Precision::w8a8, Precision::w8a16, Precision::f32, Precision::integers};
+}
 }  // namespace precisions
 
 // "8w16a", as users spell them; none for those that are not a quantization scheme.
@@ -113,6 +117,8 @@ struct QuantRule {
   std::optional<Words> words = {};
   // Arguments that have the parameters of the (first) result: what a recurrence begins with.
   std::vector<std::string> as_result = {};
+  // Constant arguments that stay in float: lowering makes integers of them that are neither weights nor activations.
+  std::vector<std::string> kept_real = {};
   // Where the output's range is known: the same in 16 bits.
   std::optional<Fixed> fixed_words = {};
   // What the node can be computed with once it is quantized; the quantizer chooses.
@@ -218,7 +224,9 @@ struct Operator {
   // Cycles that a prepacked node takes, estimated: to compare variants of it on the same CPU.
   std::optional<std::int64_t> (*estimate)(const ir::Node&) = nullptr;
 
-  // What some instruction of the operator computes with, or what it becomes.
+  // Precisions that none of its own instructions has, but those which it becomes: a linear layer is a convolution.
+  std::vector<Precision> by_others = {};
+  // What some instruction of the operator computes with, or what it becomes: all that its rule may offer.
   [[nodiscard]] bool has(Precision precision) const;
 };
 

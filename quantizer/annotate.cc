@@ -78,14 +78,19 @@ std::vector<const ir::Node*> running_sum(const ir::Value* state, const ir::Value
 bool is_rejected(const Rule& rule) { return std::holds_alternative<Rule::Reject>(rule.output); }
 bool is_sharing(const Rule& rule) { return std::holds_alternative<Rule::Share>(rule.output); }
 
+bool names(const std::vector<std::string>& list, const std::string& name) {
+  return std::ranges::find(list, name) != list.end();
+}
+
+// Real numbers in, integers out: an index, or the truth about a comparison.
+bool is_answer(const ir::Node& node) { return std::ranges::none_of(node.results, is_real); }
+
 std::vector<ir::Value*> activations(const ir::Node& node, const Rule& rule) {
   std::vector<ir::Value*> result;
   for (const ir::NamedArgument& argument : node.args) {
     const bool is_weight =
         std::ranges::any_of(rule.weights, [&](const Rule::Weight& weight) { return weight.argument == argument.name; });
-    // A table of positions comes with weights, which become integers of their own when the node is lowered.
-    const bool is_table = argument.name == "weights" && node.has("places");
-    if (is_weight || is_table) continue;
+    if (is_weight || names(rule.kept_real, argument.name)) continue;
     if (const auto* single = std::get_if<ir::Value*>(&argument.value)) {
       if (*single != nullptr && is_real(*single)) result.push_back(*single);
     } else if (const auto* list = std::get_if<std::vector<ir::Value*>>(&argument.value)) {
@@ -217,13 +222,14 @@ std::unordered_set<const ir::Value*> wide_values(const ir::Graph& graph, const R
   return wide;
 }
 
-// Data movement between float nodes moves floats: integers there would cost two conversions and precision for nothing.
-// Chains of it are found by assuming all data movement to be in float and reverting what touches integers.
+// Data movement between float nodes moves floats, and what they compute is compared as it is: integers there would cost
+// conversions and precision for nothing. Chains are found by assuming all of it to be in float and reverting what
+// touches integers.
 void keep_islands_in_float(const ir::Graph& graph, Rules& rules) {
   std::unordered_set<const ir::Node*> in_float, candidates;
   for (const auto& [node, rule] : rules) {
     if (is_rejected(rule)) in_float.insert(node);
-    if (is_sharing(rule)) candidates.insert(node);
+    if (is_sharing(rule) || (is_answer(*node) && !is_rejected(rule))) candidates.insert(node);
   }
   in_float.insert(candidates.begin(), candidates.end());
   const auto is_float_source = [&](const ir::Value* value) {
@@ -235,7 +241,7 @@ void keep_islands_in_float(const ir::Graph& graph, Rules& rules) {
   };
   const auto touches_integers = [&](const ir::Node* node) {
     return !std::ranges::all_of(activations(*node, rules.at(node)), is_float_source) ||
-           !std::ranges::all_of(node->results, feeds_only_float);
+           (!is_answer(*node) && !std::ranges::all_of(node->results, feeds_only_float));
   };
   bool changed = true;
   while (changed) {
@@ -243,7 +249,11 @@ void keep_islands_in_float(const ir::Graph& graph, Rules& rules) {
                 return touches_integers(node) && in_float.erase(node) == 1;
               }) > 0;
   }
-  for (const ir::Node* node : candidates) rules.at(node) = {Rule::Reject{"moves data between float operators"}, {}};
+  for (const ir::Node* node : candidates) {
+    rules.at(node) = {
+        Rule::Reject{is_answer(*node) ? "compares what float operators compute" : "moves data between float operators"},
+        {}};
+  }
 }
 
 // Union-find over tensors. A set whose range is known by definition (after softmax) stays separate from sets whose
@@ -317,10 +327,6 @@ class Sharing {
 
 bool moves_words(const Rule& rule) { return is_sharing(rule) && has(rule, ops::Precision::w8a16); }
 
-bool names(const std::vector<std::string>& list, const std::string& name) {
-  return std::ranges::find(list, name) != list.end();
-}
-
 Rule::Fixed words_of(const Rule& rule) { return {rule.words->scale, 0, DType::i16}; }
 
 // Tensors that have 16 bits because a node reads them so: its arguments, and tensors that were only moved to become
@@ -359,13 +365,14 @@ void add_conversions(const ir::Graph& graph, Annotation& annotation) {
     if (quantized == annotation.quantized.end() || is_sharing(quantized->second.rule)) continue;
     const auto& [rule, operands, precision, instead] = quantized->second;
     const bool wide = precision == ops::Precision::w8a16;
+    const bool takes_either = is_answer(node) && has(rule, ops::Precision::w8a16);
     for (const ir::NamedArgument& argument : node.args) {
       const auto* single = std::get_if<ir::Value*>(&argument.value);
       if (single == nullptr || std::ranges::find(operands, *single) == operands.end()) continue;
       const Group held = annotation.groups[annotation.group_of.at(*single)];  // a copy: groups are added
       if (rule.words && names(rule.words->arguments, argument.name)) {
         if (held.fixed != words_of(rule)) need(node, argument.name, *single, words_of(rule), true);
-      } else if (held.is_wide != wide && !names(rule.as_result, argument.name)) {
+      } else if (held.is_wide != wide && !takes_either && !names(rule.as_result, argument.name)) {
         need(node, argument.name, *single, std::nullopt, wide);
       }
     }
@@ -513,8 +520,8 @@ Annotation annotate(const ir::Graph& graph, const QuantizeOptions& options) {
   for (const ir::Node& node : graph.nodes()) {
     const Rule& rule = rules.at(&node);
     if (const auto* reject = std::get_if<Rule::Reject>(&rule.output)) {
-      // Indices, masks and the like stay as they are.
-      if (std::ranges::any_of(node.results, is_real)) {
+      // What has nothing to do with real numbers is not in float: indices, masks and the like stay as they are.
+      if (!is_answer(node) || std::ranges::any_of(node.inputs(), is_real)) {
         annotation.float_nodes.push_back({node.name, node.op, node.location.text(), reject->reason});
       }
       continue;

@@ -376,7 +376,7 @@ class Search {
 
   // The least flash with at least the goal's SQNR.
   Assignment least_flash() {
-    const double wanted = goal_.min_db.value_or(db_8w8a_ - kMayLose);
+    const double wanted = goal_.min_db.value_or(goal_.db_8w8a.value_or(db_8w8a_) - kMayLose);
     const std::size_t all_wide = widening_.size();
     std::vector<Assignment> candidates;
     if (db_8w8a_ >= wanted) {
@@ -509,7 +509,7 @@ class Search {
     return fmt::format(
         "the least flash for {:.1f} dB, {:.0f} less than 8w8a, with 8-bit activations; change this with --min-sqnr and "
         "--budget=flash=",
-        db_8w8a_ - kMayLose, kMayLose);
+        goal_.db_8w8a.value_or(db_8w8a_) - kMayLose, kMayLose);
   }
 
   [[noreturn]] void refuse_db(double wanted) {

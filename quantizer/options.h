@@ -28,6 +28,7 @@ struct BitsGoal {
   std::optional<std::uint64_t> ram = {};    // which 16-bit activations must not exceed
   bool may_widen = true;                    // activations may have 16 bits
   std::size_t samples = 16;                 // used for measuring
+  std::optional<double> db_8w8a = {};       // to compare with, where 8w8a alone has kernels that are better still
   std::function<Footprint(ir::Graph)> footprint;
 };
 

@@ -56,7 +56,9 @@ std::vector<Decision> decisions(const ir::Graph& graph, const Annotation& annota
     const auto found = annotation.quantized.find(&node);
     if (found == annotation.quantized.end()) {
       decision.rule = "float";
-      if (left != annotation.float_nodes.end()) decision.reason = (left++)->reason;
+      // What computes with integers that are not quantized has no reason.
+      const bool is_told = left != annotation.float_nodes.end() && left->node == node.name && left->op == node.op;
+      if (is_told) decision.reason = (left++)->reason;
       all.push_back(std::move(decision));
       continue;
     }

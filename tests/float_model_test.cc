@@ -110,6 +110,34 @@ TEST_F(FloatModel, WhatStaysInFloatIsToldWithPlaceAndReason) {
   EXPECT_TRUE(has(strict.err, "aten.linear"));
 }
 
+// Indices and truth values are no floats, but what they are computed from may be.
+TEST_F(FloatModel, OrderAndComparisonsAreComputedWithIntegersOrTold) {
+  const std::string two_layers =
+      "graph forward\ninput %x : f32[1,2]\nconst %v : f32[2,2] = [0.5, 1.0, -1.0, 0.25]\n"
+      "const %w : f32[2,2] = [0.25, 1.0, 1.0, -0.5]\nconst %t : f32[] = [0.25]\n"
+      "node \"a\" \"\" \"\"\n  %a : f32[1,2] = aten.linear(input=%x, weight=%v, bias=none)\n"
+      "node \"b\" \"\" \"\"\n  %b : f32[1,2] = aten.linear(input=%a, weight=%w, bias=none)\n";
+  const struct {
+    const char* node;
+    const char* left;  // in float
+  } rows[] = {
+      {"%y : i64[1,2] = cormorant.argsort.any(self=%b, dim=1, descending=true)", ""},
+      {"%y : i64[1] = aten.argmax(self=%b, dim=1, keepdim=false)", ""},
+      {"%y : bool[1,2] = aten.gt.Tensor_out(self=%b, other=%t)", ""},
+      {"%y : bool[1,2] = aten.gt.Tensor_out(self=%b, other=%a)", "aten.gt.Tensor_out"},
+      {"%y : i64[1,2] = cormorant.convert.any(self=%b)", "cormorant.convert.any"},
+  };
+  for (const auto& row : rows) {
+    write_text(directory_.path() / "m.txt", two_layers + "node \"y\" \"\" \"\"\n  " + row.node + "\noutput %y\n");
+    for (const char* scheme : {"--scheme=8w8a", "--scheme=8w16a"}) {
+      const Ran ran =
+          cormorant(directory_.path(), {"compile", "m.txt", "-q", scheme, "--strict", "-o", "m.pte", "--no-link"});
+      EXPECT_EQ(ran.status, row.left == std::string_view() ? 0 : 1) << row.node << "\n" << ran.err;
+      EXPECT_TRUE(has(ran.err, row.left)) << row.node;
+    }
+  }
+}
+
 TEST_F(FloatModel, ALayerThatBecamePartOfAnotherIsToldToo) {
   const Ran ran = compile({"--calibrate", "digits_few.npz", "--float-layers", "stem.bn"});
   EXPECT_TRUE(has(ran.err, "nothing of stem.bn is left")) << ran.err;

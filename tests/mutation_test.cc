@@ -119,6 +119,22 @@ TEST(Mutation, EveryCanonicalNodeHasAGraph) {
   }
 }
 
+// docs/operators.md and `cormorant operators` say what Operator::has says.
+TEST(Mutation, OperatorsHaveWhatTheirRulesOffer) {
+  for (const std::string& text : operator_graphs()) {
+    const ir::Graph graph = compiler::import_text(text, "t", blob());
+    for (const ir::Node& node : graph.nodes()) {
+      const ops::Operator* op = ops::find(node);
+      if (op == nullptr || op->quantize == nullptr) continue;
+      const ops::QuantRule rule = op->quantize(node);
+      if (std::holds_alternative<ops::QuantRule::Reject>(rule.output)) continue;
+      for (const ops::Precision precision : rule.precisions) {
+        EXPECT_TRUE(op->has(precision)) << op->name << " " << ops::name_of(precision) << "\n" << text;
+      }
+    }
+  }
+}
+
 TEST(Mutation, ChangedGraphsCompileToWhatLoadsOrAreRefused) {
   std::size_t count = 0;
   for (const std::string& text : operator_graphs()) {

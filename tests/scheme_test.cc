@@ -172,16 +172,31 @@ class SchemeAuto : public testing::Test {
     return cormorant(directory_.path(), words);
   }
 
+  // A leaky ReLU after every convolution but the last.
+  void add_slopes() {
+    std::string model = read_text(directory_.path() / "model.txt");
+    for (int k = 1; k < 4; ++k) {
+      const std::string reads = fmt::format("input=%x{}, ", k);
+      model.replace(model.find(reads), reads.size(), fmt::format("input=%r{}, ", k));
+      model.insert(model.find(fmt::format("node \"conv_{}\"", k)),
+                   fmt::format("node \"slope_{0}\" \"layers.{2}.slope\" \"m.py:{0}\"\n  %r{0} : f32[1,{1},4,4] = "
+                               "aten.leaky_relu(self=%x{0}, negative_slope=0.25)\n",
+                               k, kChannels, k - 1));
+    }
+    write_text(directory_.path() / "model.txt", model);
+  }
+
   static std::map<std::string, int> layers_by_precision(const nlohmann::json& compiled) {
     std::map<std::string, int> counts;
     for (const auto& layer : compiled.at("bits").at("layers")) ++counts[layer.at("precision").get<std::string>()];
     return counts;
   }
 
+  TemporaryDirectory directory_;
+
  private:
   double number() { return static_cast<double>(generator_()) / 0x1p31 - 1; }
 
-  TemporaryDirectory directory_;
   std::mt19937 generator_;
 };
 
@@ -230,6 +245,35 @@ TEST_F(SchemeAuto, KeepsAnSqnrWithTheBitsItTakes) {
   const Ran check = compile({fmt::format("--min-sqnr={}", plain_db + 1)});
   EXPECT_EQ(check.status, 1);  // in 8w8a
   EXPECT_NE(check.err.find("--scheme=auto"), std::string::npos) << check.err;
+}
+
+// Only 8w8a has kernels for convolutions with slopes, so its program may be better than any with bits per layer.
+TEST_F(SchemeAuto, NeverLosesAgainst8w8aWithFusedSlopes) {
+  add_slopes();
+  const nlohmann::json plain = compile({"--min-sqnr=1"}).json();
+  EXPECT_FALSE(plain.at("operators").contains("cortex_m::quantized_activation.out"));  // fused
+  const auto db_of = [](const nlohmann::json& json) {
+    return json.at("calibration").at("sqnr_db").at(0).get<double>();
+  };
+  const double wanted = db_of(plain) - 0.5;
+  const Ran ran = compile({"--scheme=auto", fmt::format("--min-sqnr={}", wanted)});
+  ASSERT_EQ(ran.status, 0) << ran.err;
+  const nlohmann::json json = ran.json();
+  EXPECT_EQ(json.at("bits").at("flash_8w8a"), plain.at("model_bytes"));
+  EXPECT_NEAR(json.at("bits").at("sqnr_db_8w8a").get<double>(), db_of(plain), 0.01);
+  EXPECT_LE(json.at("model_bytes").get<int>(), plain.at("model_bytes").get<int>());
+  EXPECT_GE(db_of(json), wanted);
+}
+
+TEST_F(SchemeAuto, LayersThatKeep8w8aHaveTheirSlopesFused) {
+  add_slopes();
+  const auto activations = [&](const std::vector<std::string>& more) {
+    const nlohmann::json json = compile(more).json();
+    return json.at("operators").value("cortex_m::quantized_activation.out", 0);
+  };
+  EXPECT_EQ(activations({"--scheme=4w8a"}), 3);
+  write_text(directory_.path() / "layers.txt", "layers.1 8w8a\n");
+  EXPECT_EQ(activations({"--scheme=4w8a", "--layers=layers.txt"}), 2);
 }
 
 TEST_F(SchemeAuto, NamesTheNearestWhereALimitCannotBeMet) {

@@ -8,7 +8,7 @@
 
 // clang-format off
 #define CORMORANT_ARGSORT_KERNELS(OURS, THEIRS, FOREIGN) \
-  OURS(argsort, any, any_cpu, load_argsort, execute_argsort, numbers, Argsort) \
+  OURS(argsort, any, any_cpu, load_argsort, execute_argsort, ordered, Argsort) \
   OURS(searchsorted, any, any_cpu, load_search, execute_search, numbers, SearchSorted)
 // clang-format on
 CORMORANT_NAMES(CORMORANT_ARGSORT_KERNELS)

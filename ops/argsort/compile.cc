@@ -16,7 +16,8 @@ std::vector<ir::TensorType> infer(const ir::Node& node) {
   const bool is_search = node.op == "cormorant.searchsorted.any";
   const ir::TensorType& from = node.tensor(is_search ? "values" : "self")->type;
   const DType result = node.result()->type.dtype;
-  require_numbers(node);
+  if (is_search) require_numbers(node);
+  require(node, is_number(from.dtype), "it orders only float32, integers and booleans");
   require(node, result == DType::i64 || result == DType::i32, "indices are int64 or int32");
   if (!is_search) {
     require(node, has_dim(from, node.integer("dim")), "the dimension is out of range");
@@ -37,6 +38,14 @@ std::vector<evaluate::Tensor> evaluate_argsort(const ir::Node& node, const evalu
   return evaluate_planned<Argsort, Plan, plan_argsort, execute_argsort>(node, frame);
 }
 
+// The order of the elements does not depend on scale and zero point.
+QuantRule quantize(const ir::Node& node) {
+  if (node.op == "cormorant.searchsorted.any") {
+    return {.output = QuantRule::Reject{"operator " + node.op + " has no integer form"}, .weights = {}};
+  }
+  return {.output = QuantRule::Observe{}, .weights = {}, .precisions = precisions::w8a8_w8a16()};
+}
+
 }  // namespace
 
 CORMORANT_REFERENCES(argsort, CORMORANT_ARGSORT_KERNELS)
@@ -50,7 +59,8 @@ Operator argsort_operator() {
           .forms = {},
           .canonical = canonical_of(argsort::cormorant_list_argsort),
           .infer = infer,
-          .evaluate = evaluate_argsort};
+          .evaluate = evaluate_argsort,
+          .quantize = quantize};
 }
 
 }  // namespace cormorant::ops

@@ -34,6 +34,7 @@ std::vector<ir::TensorType> infer(const ir::Node& node) {
   }
   require(node, fits && (has_elements || type.elements() == 0),
           "an index does not match the tensor that it selects from");
+  require(node, node.result()->type.dtype == type.dtype, "its result has another type than the tensor");
   return {std::move(type)};
 }
 
@@ -43,7 +44,9 @@ std::vector<evaluate::Tensor> evaluate_gather(const ir::Node& node, const evalua
 }
 
 // Elements are moved, whatever they are; the index is not an activation.
-QuantRule quantize(const ir::Node&) { return {.output = QuantRule::Share{}, .weights = {}}; }
+QuantRule quantize(const ir::Node&) {
+  return {.output = QuantRule::Share{}, .weights = {}, .precisions = precisions::w8a8_w8a16()};
+}
 
 }  // namespace
 

@@ -281,7 +281,8 @@ Operator linear_operator() {
           .lower = linear::lower,
           .prepack = linear::prepack,
           .macs = linear::macs,
-          .estimate = linear::estimate};
+          .estimate = linear::estimate,
+          .by_others = {Precision::w8a16, Precision::w4a8}};
 }
 
 }  // namespace cormorant::ops

@@ -4,6 +4,7 @@
 // other) … ops/decompose creates them from PyTorch's forms.
 #include <algorithm>
 #include <cmath>
+#include <ranges>
 #include <unordered_map>
 
 #include "base/diagnostic.h"
@@ -28,9 +29,38 @@ bool is_where(const ir::Node& node) {
   return node.op == "aten.where.self_out" || node.op == graph_name(names::cormorant_where_int8);
 }
 
+bool is_comparison(std::string_view op) {
+  constexpr std::string_view kNames[] = {"aten.eq.Tensor_out", "aten.ne.Tensor_out", "aten.lt.Tensor_out",
+                                         "aten.le.Tensor_out", "aten.gt.Tensor_out", "aten.ge.Tensor_out"};
+  return std::ranges::find(kNames, op) != std::end(kNames);
+}
+
+bool is_plain_constant(const ir::Value* value) {
+  return value->kind == ir::ValueKind::constant && !value->type.is_quantized();
+}
+
+// Quantized numbers compared with constants: real numbers, which lowering makes integers (int32).
+bool is_threshold(const ir::Node& node) {
+  if (!is_comparison(node.op) || !is_plain_constant(node.tensor("other"))) return false;
+  const DType other = node.tensor("other")->type.dtype;
+  if (other != DType::f32 && other != DType::i32) return false;
+  const auto& quant = node.tensor("self")->type.quant;
+  return quant && !quant->per_channel() && (quant->dtype == DType::i8 || quant->dtype == DType::i16);
+}
+
+QuantRule quantize_comparison(const ir::Node& node) {
+  if (!is_plain_constant(node.tensor("other")) || is_plain_constant(node.tensor("self"))) {
+    return {.output = QuantRule::Reject{"only comparisons of a tensor with a constant have an integer form"},
+            .weights = {}};
+  }
+  return {
+      .output = QuantRule::Observe{}, .weights = {}, .kept_real = {"other"}, .precisions = precisions::w8a8_w8a16()};
+}
+
 // Selected integers keep their meaning if both sides have the same scale. A placeholder (−∞) has no integer among them.
 QuantRule quantize(const ir::Node& node) {
   constexpr float kLargest = 1e4F;
+  if (is_comparison(node.op)) return quantize_comparison(node);
   if (!is_where(node)) {
     return {.output = QuantRule::Reject{"operator " + node.op + " has no integer form"}, .weights = {}};
   }
@@ -51,7 +81,7 @@ QuantRule quantize(const ir::Node& node) {
 
 std::vector<ir::TensorType> infer(const ir::Node& node) {
   const bool chooses_integers = is_where(node) && node.result()->type.is_quantized();
-  if (!chooses_integers) require_numbers(node);
+  if (!chooses_integers && !is_threshold(node)) require_numbers(node);
   ir::Shape shape;
   for (const ir::Value* operand : node.inputs()) {
     const auto both = broadcast(shape, operand->type.shape);
@@ -106,6 +136,41 @@ ir::Value* lower(const Rewriter& rewriter) {
       ->result();
 }
 
+// The integer to compare a quantized number with, so that the answer is that of the number which it stands for, for
+// every one: the real numbers ascend with the integers.
+std::int32_t threshold(std::string_view op, const ir::QuantParams& quant, float number) {
+  const std::int32_t low = quant.dtype == DType::i8 ? -128 : -32768, high = -low - 1;
+  const auto real = [&](std::int32_t q) {
+    return static_cast<float>(q - quant.zero_point()) * static_cast<float>(quant.scale());
+  };
+  // high + 1 if there is none.
+  const auto first = [&](auto is_reached) {
+    const auto all = std::views::iota(low, high + 1);
+    return low +
+           static_cast<std::int32_t>(
+               std::ranges::partition_point(all, [&](std::int32_t q) { return !is_reached(real(q)); }) - all.begin());
+  };
+  if (op == "aten.gt.Tensor_out") return first([&](float x) { return x > number; }) - 1;
+  if (op == "aten.ge.Tensor_out") return first([&](float x) { return x >= number; });
+  if (op == "aten.lt.Tensor_out") return first([&](float x) { return !(x < number); });
+  if (op == "aten.le.Tensor_out") return first([&](float x) { return !(x <= number); }) - 1;
+  const std::int32_t candidate = first([&](float x) { return x >= number; });
+  return candidate <= high && real(candidate) == number ? candidate : high + 1;
+}
+
+ir::Value* lower_comparison(const Rewriter& rewriter) {
+  ir::Node& node = rewriter.node;
+  if (!is_threshold(node) || node.tensor("other")->type.dtype != DType::f32) return nullptr;
+  const evaluate::Tensor numbers = evaluate::constant_tensor(*node.tensor("other"));
+  std::vector<std::int32_t> thresholds;
+  for (const float number : numbers.values()) {
+    thresholds.push_back(threshold(node.op, *node.tensor("self")->type.quant, number));
+  }
+  const ir::TensorType type{DType::i32, numbers.shape, {}, std::nullopt};
+  node.set("other", rewriter.constant("thresholds", type, std::span<const std::int32_t>(thresholds)));
+  return nullptr;
+}
+
 bool in_place(const ir::Node& node, std::string_view argument) {
   return node.tensor(argument)->type.shape == node.result()->type.shape &&
          node.tensor(argument)->type.dim_order == node.result()->type.dim_order;
@@ -126,6 +191,7 @@ Operator map_operator() {
           .evaluate = map::evaluate_map,
           .quantize = map::quantize,
           .lower = map::lower,
+          .lower_float = map::lower_comparison,
           .in_place = map::in_place};
 }
 

@@ -10,12 +10,12 @@
 
 // clang-format off
 #define CORMORANT_MAP_KERNELS(OURS, THEIRS, FOREIGN) \
-  THEIRS(aten, eq, Tensor_out, any_cpu, load_binary, execute_binary<Equal>, numbers, Binary) \
-  THEIRS(aten, ne, Tensor_out, any_cpu, load_binary, execute_binary<NotEqual>, numbers, Binary) \
-  THEIRS(aten, lt, Tensor_out, any_cpu, load_binary, execute_binary<Less>, numbers, Binary) \
-  THEIRS(aten, le, Tensor_out, any_cpu, load_binary, execute_binary<LessEqual>, numbers, Binary) \
-  THEIRS(aten, gt, Tensor_out, any_cpu, load_binary, execute_binary<Greater>, numbers, Binary) \
-  THEIRS(aten, ge, Tensor_out, any_cpu, load_binary, execute_binary<GreaterEqual>, numbers, Binary) \
+  THEIRS(aten, eq, Tensor_out, any_cpu, load_binary, execute_binary<Equal>, ordered, Binary) \
+  THEIRS(aten, ne, Tensor_out, any_cpu, load_binary, execute_binary<NotEqual>, ordered, Binary) \
+  THEIRS(aten, lt, Tensor_out, any_cpu, load_binary, execute_binary<Less>, ordered, Binary) \
+  THEIRS(aten, le, Tensor_out, any_cpu, load_binary, execute_binary<LessEqual>, ordered, Binary) \
+  THEIRS(aten, gt, Tensor_out, any_cpu, load_binary, execute_binary<Greater>, ordered, Binary) \
+  THEIRS(aten, ge, Tensor_out, any_cpu, load_binary, execute_binary<GreaterEqual>, ordered, Binary) \
   THEIRS(aten, logical_and, out, any_cpu, load_binary, execute_binary<LogicalAnd>, numbers, Binary) \
   THEIRS(aten, logical_or, out, any_cpu, load_binary, execute_binary<LogicalOr>, numbers, Binary) \
   THEIRS(aten, logical_xor, out, any_cpu, load_binary, execute_binary<LogicalXor>, numbers, Binary) \

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <iterator>
+#include <limits>
+#include <span>
+
 #include "tests/conformance/conformance.h"
 
 namespace cormorant::ops {
@@ -32,6 +36,39 @@ std::vector<conformance::Case> cases() {
 TEST(Where, EveryCpuEqualsTheReference) { conformance::expect_same_bits_everywhere(cases()); }
 
 TEST(Where, EqualsTheFloatSemantics) { conformance::expect_near_float_semantics(cases(), 0); }
+
+// Numbers between levels, on a level (1.2 is 12 · 0.1, as floats are multiplied), beyond all levels and none at all.
+constexpr float kNumbers[] = {
+    0.25F, 1.2F, -0.0F, 100.0F, -1e9F, std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()};
+constexpr auto kCount = static_cast<std::int64_t>(std::size(kNumbers));
+
+std::vector<conformance::Case> comparisons() {
+  std::vector<conformance::Case> cases;
+  for (const char* op : {"eq", "ne", "lt", "le", "gt", "ge"}) {
+    for (const bool wide : {false, true}) {
+      cases.push_back({op, [=](ir::Graph& g) {
+                         ir::Value* x = wide ? conformance::words_input(g, {40, kCount}, 0.001)
+                                             : conformance::int8_input(g, {40, kCount}, 0.1, 3);
+                         ir::Value* numbers = g.add_constant("numbers", ir::float_type({kCount}),
+                                                             ir::Bytes::of(std::span<const float>(kNumbers)));
+                         const ir::TensorType truth{DType::boolean, {40, kCount}, {}, std::nullopt};
+                         ir::Value* y = g.add_node("compare", "aten." + std::string(op) + ".Tensor_out",
+                                                   {{"self", x}, {"other", numbers}}, {truth})
+                                            ->result();
+                         return g
+                             .add_node("real", "cormorant.convert.any", {{"self", y}}, {ir::float_type({40, kCount})})
+                             ->result();
+                       }});
+    }
+  }
+  return cases;
+}
+
+TEST(Comparison, OfIntegersEqualsThatOfTheNumbersTheyStandFor) {
+  conformance::expect_near_evaluation(comparisons(), 0);
+}
+
+TEST(Comparison, EveryCpuEqualsTheReference) { conformance::expect_same_bits_everywhere(comparisons(), 2); }
 
 TEST(WhereLoad, RejectsOperandsThatDoNotFit) {
   struct Operands {

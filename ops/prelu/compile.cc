@@ -125,7 +125,8 @@ Operator prelu_operator() {
           .quantize = quantize,
           .fuses_activation = true,
           .lower = lower,
-          .in_place = in_place};
+          .in_place = in_place,
+          .by_others = precisions::w8a16()};
 }
 
 }  // namespace cormorant::ops

@@ -62,7 +62,7 @@ std::vector<evaluate::Tensor> evaluate_reduce(const ir::Node& node, const evalua
 
 // Which of the elements is the largest does not depend on scale and zero point.
 QuantRule quantize(const ir::Node& node) {
-  if (is_arg(node)) return {.output = QuantRule::Observe{}, .weights = {}};
+  if (is_arg(node)) return {.output = QuantRule::Observe{}, .weights = {}, .precisions = precisions::w8a8_w8a16()};
   return {.output = QuantRule::Reject{"computes in float or with integers"}, .weights = {}};
 }
 

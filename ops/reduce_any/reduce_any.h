@@ -11,8 +11,8 @@
   OURS(prod, any, any_cpu, load_reduce, execute_reduce<Product>, numbers, Reduce) \
   OURS(amax, any, any_cpu, load_reduce, execute_reduce<Largest>, numbers, Reduce) \
   OURS(amin, any, any_cpu, load_reduce, execute_reduce<Smallest>, numbers, Reduce) \
-  THEIRS(aten, argmax, out, any_cpu, load_arg, execute_arg<1>, any, ArgReduce) \
-  THEIRS(aten, argmin, out, any_cpu, load_arg, execute_arg<-1>, any, ArgReduce)
+  THEIRS(aten, argmax, out, any_cpu, load_arg, execute_arg<1>, ordered, ArgReduce) \
+  THEIRS(aten, argmin, out, any_cpu, load_arg, execute_arg<-1>, ordered, ArgReduce)
 // clang-format on
 CORMORANT_NAMES(CORMORANT_REDUCE_ANY_KERNELS)
 

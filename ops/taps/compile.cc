@@ -52,7 +52,7 @@ QuantRule quantize(const ir::Node& node) {
     }
     if (!(std::abs(sum - 1) < kNear)) return reject("its weights do not add up to 1");
   }
-  return {.output = QuantRule::Share{}, .weights = {}};
+  return {.output = QuantRule::Share{}, .weights = {}, .kept_real = {"weights"}};
 }
 
 // Rounded so that they still add up to 1 and each is off by less than a step, even if thousands share it.

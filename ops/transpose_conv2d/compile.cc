@@ -295,7 +295,8 @@ Operator transpose_conv2d_operator() {
       .lower = lower,
       .lower_float = conv2d::lower_float,
       .prepack = prepack,
-      .macs = count_macs};
+      .macs = count_macs,
+      .by_others = ops::precisions::w8a16()};
 }
 
 }  // namespace cormorant::ops

@@ -513,8 +513,9 @@ void keep_within_layers(const Quantized& model, Candidate& chosen) {
   compiler::Options options = chosen.options;
   options.rows.reset();
   Candidate layers = model.compile(std::move(options));
-  if (compiler::arena_bytes(layers.compiled.facts) < compiler::arena_bytes(chosen.compiled.facts))
-    chosen = std::move(layers);
+  const compiler::Facts& rows = chosen.compiled.facts;
+  const std::int64_t saved = compiler::arena_bytes(layers.compiled.facts) - compiler::arena_bytes(rows);
+  if (saved < 0 || (saved == 0 && rows.rows->groups != 0)) chosen = std::move(layers);
 }
 
 std::string why_no_rows(const compiler::Facts& facts, bool is_wide) {

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The stages that decide how a graph is quantized: by calibration, by the model's own parameters, or with bits chosen
+// per layer.
+#pragma once
+
+#include "compiler/compile.h"
+
+namespace cormorant::compiler {
+
+// A PReLU or leaky ReLU becomes part of the convolution before it, where its kernels can have it.
+void fuse_slopes(ir::Graph& graph, Context& context);
+
+quantizer::QuantizeOptions quantizer_options(const Options& options);
+
+void quantize_graph(ir::Graph& graph, Context& context);
+
+}  // namespace cormorant::compiler

@@ -89,7 +89,7 @@ quantizer::BitsReport report_of(const Fused& fused, std::optional<quantizer::Bit
   quantizer::BitsReport report;
   report.goal = "the limits that are given";
   if (chosen) report = *std::move(chosen);
-  report.goal += ": 8w8a, with PReLU and leaky ReLU as part of the convolutions";
+  report.goal = "8w8a, with PReLU and leaky ReLU as part of the convolutions, for " + report.goal;
   report.db = fused.db;
   report.flash = fused.footprint.flash;
   for (quantizer::LayerBits& layer : report.layers) {

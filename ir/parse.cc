@@ -3,10 +3,12 @@
 // A recursive-descent parser over a flat character range; every error names the line.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <numeric>
 #include <unordered_map>
 
 #include "base/diagnostic.h"
@@ -186,7 +188,12 @@ class Parser {
     type.shape = integers();
     if (!type.is_possible())
       fail("a dimension is negative, or the tensor has 2 GB or more, or more than 16 dimensions");
-    if (accept("order")) list([&] { type.dim_order.push_back(within<std::uint8_t>(integer())); }, "(", ")");
+    if (accept("order")) {
+      list([&] { type.dim_order.push_back(within<std::uint8_t>(integer())); }, "(", ")");
+      std::vector<std::uint8_t> dims(type.shape.size());
+      std::iota(dims.begin(), dims.end(), std::uint8_t{0});
+      if (!std::ranges::is_permutation(type.dim_order, dims)) fail("an order has each dimension once");
+    }
     if (accept("quant")) {
       QuantParams q;
       q.dtype = type.dtype;

@@ -1,7 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/float_form.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
 
 #include "base/diagnostic.h"
 
@@ -16,13 +22,21 @@ ir::Value* in_logical_order(const Rewriter& rewriter, std::string_view suffix, i
 void require_sizes_up_to(const Rewriter& rewriter, std::int64_t largest) {
   std::vector<const ir::Value*> values = {rewriter.node.result()};
   for (const ir::Value* input : rewriter.node.inputs()) values.push_back(input);
-  for (const ir::Value* value : values) {
-    if (std::ranges::all_of(value->type.shape, [&](std::int64_t size) { return size <= largest; })) continue;
-    throw InputError({.problem = rewriter.node.op + " in float with a dimension of more than " +
-                                 std::to_string(largest) + " elements",
+  const auto fail = [&](std::string what) {
+    throw InputError({.problem = fmt::format("{} in float with {} of more than {}", rewriter.node.op, what, largest),
                       .advice = "quantize it, or fold the long dimension into two",
                       .node = rewriter.node.name,
                       .source = rewriter.node.location.text()});
+  };
+  for (const ir::NamedArgument& argument : rewriter.node.args) {
+    const auto* numbers = std::get_if<std::vector<std::int64_t>>(&argument.value);
+    if (numbers != nullptr && std::ranges::any_of(*numbers, [&](std::int64_t n) { return n > largest; })) {
+      fail("a " + argument.name);
+    }
+  }
+  for (const ir::Value* value : values) {
+    if (std::ranges::all_of(value->type.shape, [&](std::int64_t size) { return size <= largest; })) continue;
+    fail("a dimension");
   }
 }
 

@@ -168,9 +168,7 @@ inline constexpr const Variant* kVariants[] = {
     &kHalves, &kMvePrelu, &kMveRowPrelu, &kDspPrelu, &kScalarPrelu, &kV6mPrelu, &kHalvesPrelu, &kHalvesGroups};
 
 // CPUs without a long multiply and with eight registers for most instructions: ARMv6-M, ARMv8-M Baseline.
-constexpr bool is_baseline(const Target& target) {
-  return target.isa == Isa::scalar && !target.cpu->has_long_multiply;
-}
+constexpr bool is_baseline(const Target& target) { return target.isa == Isa::scalar && !target.cpu->has_long_multiply; }
 
 // One row of output, from exactly the rows that its window covers.
 constexpr bool is_row_of_window(const conv::Geometry& g) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <memory>
+#include <optional>
 
 #include "fmt/format.h"
 
@@ -67,6 +68,14 @@ std::string text_at(const Elf& elf, std::uint32_t address) {
   }
 }
 
+// The function whose address a word may be. A number can equal an address by coincidence, easily where code begins at
+// 0: what executes kernels (runner/firmware) is known to nobody but its caller, so such a number is not its address.
+std::optional<std::uint32_t> function_at(const CallGraph& graph, std::uint32_t word) {
+  const ElfSymbol* const symbol = (word & 1U) != 0 ? graph.starting_at(word & ~1U) : nullptr;
+  if (symbol == nullptr || symbol->name.starts_with("cormorant_inference_")) return std::nullopt;
+  return word & ~1U;
+}
+
 void extend(CallGraph& graph, Reach& reach) {
   std::vector<std::uint32_t> waiting = {reach.entry};
   const auto add = [&](std::uint32_t entry) {
@@ -81,9 +90,10 @@ void extend(CallGraph& graph, Reach& reach) {
       if (site.callee) add(*site.callee);
     }
     for (const std::uint32_t constant : function.constants) {
-      if ((constant & 1U) == 0 || graph.starting_at(constant & ~1U) == nullptr) continue;
-      reach.known.insert(constant & ~1U);
-      add(constant & ~1U);
+      const auto callee = function_at(graph, constant);
+      if (!callee) continue;
+      reach.known.insert(*callee);
+      add(*callee);
     }
   }
 }
@@ -97,8 +107,8 @@ std::set<std::uint32_t> pointers_in_data(const CallGraph& graph, const std::vect
       constexpr std::uint32_t kKernelBytes = 12;
       const bool is_kernel = std::ranges::any_of(
           kernels, [&](const KernelCode& k) { return at >= k.address && at - k.address < kKernelBytes; });
-      const std::uint32_t word = *graph.elf().word(at);
-      if (!is_kernel && (word & 1U) != 0 && graph.starting_at(word & ~1U) != nullptr) found.insert(word & ~1U);
+      const auto callee = function_at(graph, *graph.elf().word(at));
+      if (!is_kernel && callee) found.insert(*callee);
     }
   }
   return found;

@@ -42,7 +42,7 @@ refused: the firmware's own check refused the file
 refused: the firmware's own check refused the file
 still built in: sine of a right angle is 100 %
 replaced: sine of a right angle is 100 %"
-check regions mps3-an547 "this is a 1; DTCM 4655 bytes, SRAM 6272"
+check regions mps3-an547 "this is a 1; DTCM 4192 bytes, SRAM 6272"
 check listener mps2-an386 "1600 ms: rising
 2600 ms: falling
 3600 ms: doorbell

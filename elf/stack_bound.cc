@@ -31,8 +31,8 @@ class Bound {
     if (const auto known = scope.depths.find(entry); known != scope.depths.end()) return known->second;
     const FunctionCode& function = graph_.function(entry);
     if (std::ranges::find(active_, entry) != active_.end()) {
-      throw StackError(fmt::format("{} calls itself, directly or through others: the stack has no bound",
-                                   short_name(function.name)));
+      throw StackError(fmt::format("{} calls itself, directly or through others: the stack has no bound (by way of {})",
+                                   short_name(function.name), names_of(active_)));
     }
     active_.push_back(entry);
     Depth result{.bytes = function.frame, .own = function.frame, .next = {}, .next_scope = nullptr};
@@ -53,6 +53,13 @@ class Bound {
   }
 
  private:
+  [[nodiscard]] std::string names_of(const std::vector<std::uint32_t>& entries) {
+    std::string names;
+    for (const std::uint32_t entry : entries) {
+      names += (names.empty() ? "" : ", ") + short_name(graph_.function(entry).name);
+    }
+    return names;
+  }
   template <class Consider>
   void consider_pointer(const FunctionCode& function, const CallSite& site, Scope& scope, const Consider& consider) {
     for (const auto& [entry, its_scope] : scope.table) consider(site, entry, *its_scope);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <map>
 #include <memory>
 #include <optional>
 
@@ -68,15 +69,42 @@ std::string text_at(const Elf& elf, std::uint32_t address) {
   }
 }
 
-// The function whose address a word may be. A number can equal an address by coincidence, easily where code begins at
-// 0: what executes kernels (runner/firmware) is known to nobody but its caller, so such a number is not its address.
-std::optional<std::uint32_t> function_at(const CallGraph& graph, std::uint32_t word) {
-  const ElfSymbol* const symbol = (word & 1U) != 0 ? graph.starting_at(word & ~1U) : nullptr;
-  if (symbol == nullptr || symbol->name.starts_with("cormorant_inference_")) return std::nullopt;
-  return word & ~1U;
+// Whether plain calls lead from a function to an inference; `known` gathers the answers.
+bool leads_to_inference(CallGraph& graph, std::uint32_t entry, std::map<std::uint32_t, bool>& known) {
+  const auto [at, is_new] = known.try_emplace(entry, false);
+  if (!is_new) return at->second;
+  const FunctionCode& function = graph.function(entry);
+  bool leads = function.name.starts_with("cormorant_inference_");
+  for (const CallSite& site : function.calls) {
+    if (site.callee) leads = leads_to_inference(graph, *site.callee, known) || leads;
+  }
+  known[entry] = leads;
+  return leads;
 }
 
-void extend(CallGraph& graph, Reach& reach) {
+// Functions that execute kernels, from the reset on.
+std::set<std::uint32_t> above_kernels(CallGraph& graph) {
+  std::set<std::uint32_t> found;
+  const ElfSymbol* const reset = graph.elf().find("cormorant_board_reset");
+  if (reset == nullptr) return found;
+  std::map<std::uint32_t, bool> known;
+  leads_to_inference(graph, reset->address & ~1U, known);
+  for (const auto& [entry, leads] : known) {
+    if (leads) found.insert(entry);
+  }
+  return found;
+}
+
+// The function whose address a word may be. A number can equal an address by coincidence, easily where code begins at
+// 0. At least what executes kernels is not called by them.
+std::optional<std::uint32_t> function_at(const CallGraph& graph, const std::set<std::uint32_t>& above,
+                                         std::uint32_t word) {
+  const std::uint32_t entry = word & ~1U;
+  if (entry == word || graph.starting_at(entry) == nullptr || above.contains(entry)) return std::nullopt;
+  return entry;
+}
+
+void extend(CallGraph& graph, const std::set<std::uint32_t>& above, Reach& reach) {
   std::vector<std::uint32_t> waiting = {reach.entry};
   const auto add = [&](std::uint32_t entry) {
     if (reach.functions.insert(entry).second) waiting.push_back(entry);
@@ -90,7 +118,7 @@ void extend(CallGraph& graph, Reach& reach) {
       if (site.callee) add(*site.callee);
     }
     for (const std::uint32_t constant : function.constants) {
-      const auto callee = function_at(graph, constant);
+      const auto callee = function_at(graph, above, constant);
       if (!callee) continue;
       reach.known.insert(*callee);
       add(*callee);
@@ -99,7 +127,8 @@ void extend(CallGraph& graph, Reach& reach) {
 }
 
 // Pointers to functions in read-only data other than the table's kernels: their readers are unknown.
-std::set<std::uint32_t> pointers_in_data(const CallGraph& graph, const std::vector<KernelCode>& kernels) {
+std::set<std::uint32_t> pointers_in_data(const CallGraph& graph, const std::set<std::uint32_t>& above,
+                                         const std::vector<KernelCode>& kernels) {
   std::set<std::uint32_t> found;
   for (const ElfSection& section : graph.elf().sections) {
     if (section.name != ".rodata" && section.name != ".data") continue;
@@ -107,7 +136,7 @@ std::set<std::uint32_t> pointers_in_data(const CallGraph& graph, const std::vect
       constexpr std::uint32_t kKernelBytes = 12;
       const bool is_kernel = std::ranges::any_of(
           kernels, [&](const KernelCode& k) { return at >= k.address && at - k.address < kKernelBytes; });
-      const auto callee = function_at(graph, *graph.elf().word(at));
+      const auto callee = function_at(graph, above, *graph.elf().word(at));
       if (!is_kernel && callee) found.insert(*callee);
     }
   }
@@ -128,14 +157,15 @@ std::vector<KernelCode> read_operator_table(CallGraph& graph) {
     if (!kernel || !elf.word(*kernel + 8)) throw StackError("the operator table points to no kernel");
     kernels.push_back({.name = text_at(elf, *elf.word(*kernel)), .address = *kernel, .load = {}, .execute = {}});
   }
-  const std::set<std::uint32_t> in_data = pointers_in_data(graph, kernels);
+  const std::set<std::uint32_t> above = above_kernels(graph);
+  const std::set<std::uint32_t> in_data = pointers_in_data(graph, above, kernels);
   for (KernelCode& kernel : kernels) {
     kernel.load.entry = *elf.word(kernel.address + 4) & ~1U;
     kernel.load.known = in_data;
-    extend(graph, kernel.load);
+    extend(graph, above, kernel.load);
     kernel.execute.entry = *elf.word(kernel.address + 8) & ~1U;
     kernel.execute.known = kernel.load.known;
-    extend(graph, kernel.execute);
+    extend(graph, above, kernel.execute);
   }
   return kernels;
 }

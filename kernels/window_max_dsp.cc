@@ -3,12 +3,20 @@
 // Eight channels per turn, four to a word. Words may be unaligned here. A single channel whose taps are adjacent takes
 // its taps four at a time.
 #include "kernels/bytes_dsp.h"
-#include "kernels/window.h"
+#include "kernels/window_max_words.h"
 
 namespace cormorant {
 namespace {
 
-// Four or eight channels. Never inlined: they need the caller's registers.
+struct Bytes {
+  static std::uint32_t load(const std::int8_t* address) { return load_word(address); }
+  static void store(std::int8_t* address, std::uint32_t word) { store_word(address, word); }
+  static std::uint32_t max(std::uint32_t a, std::uint32_t b) { return max_bytes(a, b); }
+  static std::uint32_t at_least(std::uint32_t word, std::uint32_t low) { return max_bytes(word, low); }
+  static std::uint32_t at_most(std::uint32_t word, std::uint32_t high) { return min_bytes(word, high); }
+};
+
+// Never inlined: it needs the caller's registers.
 [[gnu::noinline]] void max_of_four(const Window& w, std::uint32_t channel, std::uint32_t low, std::uint32_t high) {
   std::uint32_t largest = low;
   const std::int8_t* row = w.input + channel;
@@ -18,35 +26,6 @@ namespace {
     for (std::uint32_t x = w.columns; x != 0; --x, tap += step) largest = max_bytes(largest, load_word(tap));
   }
   store_word(w.output + channel, min_bytes(largest, high));
-}
-
-[[gnu::noinline]] void max_of_eight(const Window& w, std::uint32_t channel, std::uint32_t low, std::uint32_t high) {
-  std::uint32_t largest = low, later = low;
-  const std::int8_t* row = w.input + channel;
-  const std::int32_t step = w.column_step;
-  for (std::uint32_t y = w.rows; y != 0; --y, row += w.row_step) {
-    const std::int8_t* tap = row;
-    for (std::uint32_t x = w.columns; x != 0; --x, tap += step) {
-      largest = max_bytes(largest, load_word(tap));
-      later = max_bytes(later, load_word(tap + 4));
-    }
-  }
-  store_word(w.output + channel, min_bytes(largest, high));
-  store_word(w.output + channel + 4, min_bytes(later, high));
-}
-
-// The most common window: two taps by two, read together in one walk over the channels.
-void max_of_two_by_two(const Window& w, std::uint32_t low, std::uint32_t high) {
-  const std::int8_t* a = w.input;
-  const std::int8_t* b = a + w.column_step;
-  const std::int8_t* c = a + w.row_step;
-  const std::int8_t* d = b + w.row_step;
-  std::int8_t* to = w.output;
-  for (std::uint32_t left = w.channels / 4; left != 0; --left, a += 4, b += 4, c += 4, d += 4, to += 4) {
-    const std::uint32_t above = max_bytes(load_word(a), load_word(b));
-    const std::uint32_t below = max_bytes(load_word(c), load_word(d));
-    store_word(to, min_bytes(max_bytes(max_bytes(above, below), low), high));
-  }
 }
 
 inline std::int8_t max_of_bytes(const Window& w, std::uint32_t channel, std::int32_t low, std::int32_t high) {
@@ -91,10 +70,10 @@ void window_max_dsp(const Window& window, std::int32_t low, std::int32_t high) {
   for_each_following(row, [&](const Window& w) {
     std::uint32_t channel = 0;
     if (is_two_by_two) {
-      max_of_two_by_two(w, lows, highs);
+      max_of_two_by_two<Bytes>(w, lows, highs);
       channel = w.channels & ~3U;
     }
-    for (; channel + 8 <= w.channels; channel += 8) max_of_eight(w, channel, lows, highs);
+    for (; channel + 8 <= w.channels; channel += 8) max_of_eight<Bytes>(w, channel, lows, highs);
     for (; channel + 4 <= w.channels; channel += 4) max_of_four(w, channel, lows, highs);
     for (; channel < w.channels; ++channel) w.output[channel] = max_of_bytes(w, channel, low, high);
   });

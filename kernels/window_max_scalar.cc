@@ -3,7 +3,7 @@
 // Channels share the walk over the taps, four to a word: one word, or two where there are registers for them. The rest
 // goes byte by byte. If words must be aligned, that can be everything, so two bytes at a time.
 #include "kernels/bytes_scalar.h"
-#include "kernels/window.h"
+#include "kernels/window_max_words.h"
 
 namespace cormorant {
 namespace {
@@ -14,11 +14,18 @@ constexpr bool kHasManyRegisters = false;
 constexpr bool kHasManyRegisters = true;
 #endif
 
-constexpr std::uint32_t kNoLow = 0x80808080U, kNoHigh = 0x7f7f7f7fU;
-
-inline std::uint32_t at_most(std::uint32_t word, std::uint32_t high) {
-  return high == kNoHigh ? word : min_of_bytes(word, high);
-}
+struct Bytes {
+  static std::uint32_t load(const std::int8_t* address) { return load_four(address); }
+  static void store(std::int8_t* address, std::uint32_t word) { store_four(address, word); }
+  static std::uint32_t max(std::uint32_t a, std::uint32_t b) { return max_of_bytes(a, b); }
+  // Comparing costs more than asking whether it is necessary.
+  static std::uint32_t at_least(std::uint32_t word, std::uint32_t low) {
+    return low == 0x80808080U ? word : max_of_bytes(word, low);
+  }
+  static std::uint32_t at_most(std::uint32_t word, std::uint32_t high) {
+    return high == 0x7f7f7f7fU ? word : min_of_bytes(word, high);
+  }
+};
 
 inline void max_of_four(const Window& w, std::uint32_t channel, std::uint32_t low, std::uint32_t high) {
   std::uint32_t largest = low;
@@ -29,40 +36,12 @@ inline void max_of_four(const Window& w, std::uint32_t channel, std::uint32_t lo
       largest = max_of_bytes(largest, load_four(tap));
     }
   }
-  store_four(w.output + channel, at_most(largest, high));
+  store_four(w.output + channel, Bytes::at_most(largest, high));
 }
 
-// Not inlined, because it needs the caller's registers. An array of two words would be kept in memory (gcc 12).
-[[gnu::noinline, maybe_unused]] void max_of_eight(const Window& w, std::uint32_t channel, std::uint32_t low,
-                                                  std::uint32_t high) {
-  std::uint32_t largest = low, later = low;
-  const std::int8_t* row = w.input + channel;
-  const std::int32_t step = w.column_step;
-  for (std::uint32_t y = w.rows; y != 0; --y, row += w.row_step) {
-    const std::int8_t* tap = row;
-    for (std::uint32_t x = w.columns; x != 0; --x, tap += step) {
-      largest = max_of_bytes(largest, load_four(tap));
-      later = max_of_bytes(later, load_four(tap + 4));
-    }
-  }
-  store_four(w.output + channel, at_most(largest, high));
-  store_four(w.output + channel + 4, at_most(later, high));
-}
-
-// The most common window: two taps by two, read together in one walk over the channels.
-[[gnu::noinline]] void max_of_two_by_two(const Window& w, std::uint32_t low, std::uint32_t high) {
-  const std::int8_t* a = w.input;
-  const std::int8_t* b = a + w.column_step;
-  const std::int8_t* c = a + w.row_step;
-  const std::int8_t* d = b + w.row_step;
-  std::int8_t* to = w.output;
-  for (std::uint32_t left = w.channels / 4; left != 0; --left, a += 4, b += 4, c += 4, d += 4, to += 4) {
-    std::uint32_t largest = max_of_bytes(load_four(a), load_four(b));
-    largest = max_of_bytes(largest, load_four(c));
-    largest = max_of_bytes(largest, load_four(d));
-    if (low != kNoLow) largest = max_of_bytes(largest, low);
-    store_four(to, at_most(largest, high));
-  }
+// Not inlined: comparing bytes takes more registers than with DSP instructions.
+[[gnu::noinline]] void max_of_four_taps(const Window& w, std::uint32_t low, std::uint32_t high) {
+  max_of_two_by_two<Bytes>(w, low, high);
 }
 
 template <std::uint32_t kCount>
@@ -95,11 +74,11 @@ void window_max_scalar(const Window& window, std::int32_t low, std::int32_t high
     if (w.channels >= 4 && can_access_words(reinterpret_cast<std::uintptr_t>(w.input) |
                                             reinterpret_cast<std::uintptr_t>(w.output) | steps)) {
       if (is_two_by_two) {
-        max_of_two_by_two(w, lows, highs);
+        max_of_four_taps(w, lows, highs);
         channel = w.channels & ~3U;
       }
       if constexpr (kHasManyRegisters) {
-        for (; channel + 8 <= w.channels; channel += 8) max_of_eight(w, channel, lows, highs);
+        for (; channel + 8 <= w.channels; channel += 8) max_of_eight<Bytes>(w, channel, lows, highs);
       }
       for (; channel + 4 <= w.channels; channel += 4) max_of_four(w, channel, lows, highs);
     }

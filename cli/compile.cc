@@ -521,8 +521,7 @@ void keep_within_layers(const Quantized& model, Candidate& chosen) {
 std::string why_no_rows(const compiler::Facts& facts, bool is_wide) {
   return fmt::format(
       "--optimize=ram has no effect: only convolutions, pooling and elementwise layers of images with 8-bit "
-      "activations "
-      "can be computed by rows; this model{}",
+      "activations can be computed by rows; this model{}",
       facts.decisions.empty() ? "'s layers are computed in float"
       : is_wide               ? "'s layers have 16-bit activations (--scheme=8w16a)"
                               : " has none");

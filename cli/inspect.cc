@@ -243,13 +243,21 @@ void print_instructions(const Json& rows, bool explain) {
     fmt::print("  {:>4} {:<36} {}\n", number, indent + row["operator"].get<std::string>(), fmt::join(tensors, "  "));
     if (explain) print_row(row);
   };
+  // Beneath a group that is no stage itself; no program that loads has others.
+  const auto is_stage = [&](const Json& row) {
+    return row.contains("part_of") && !rows[row["part_of"].get<std::size_t>()].contains("part_of");
+  };
+  std::map<std::size_t, std::vector<std::size_t>> stages;  // by the group
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (is_stage(rows[i])) stages[rows[i]["part_of"].get<std::size_t>()].push_back(i);
+  }
   fmt::print("  instructions\n");
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    if (rows[i].contains("part_of")) continue;
+    if (is_stage(rows[i])) continue;
     print(i, "");
-    for (std::size_t stage = i + 1; stage < rows.size(); ++stage) {
-      if (rows[stage].contains("part_of") && rows[stage]["part_of"] == i) print(stage, "  ");
-    }
+    const auto own = stages.find(i);
+    if (own == stages.end()) continue;
+    for (const std::size_t stage : own->second) print(stage, "  ");
   }
 }
 

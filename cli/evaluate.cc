@@ -11,7 +11,7 @@
 
 #include "base/diagnostic.h"
 #include "cli/cli.h"
-#include "cli/quantization.h"
+#include "cli/quantization_options.h"
 #include "compiler/compile.h"
 #include "compiler/import.h"
 #include "compiler/samples.h"
@@ -31,7 +31,7 @@ struct Flags {
   bool json = false, layers = false, sequence = false;
 
   [[nodiscard]] compiler::Axes axes() const { return sequence ? compiler::Axes::sequences : compiler::Axes::samples; }
-  QuantizationFlags quantization;  // with layers
+  driver::QuantizationFlags quantization;  // with layers
 };
 
 Scores score(const Flags& flags) {

@@ -20,8 +20,9 @@
 #include "base/diagnostic.h"
 #include "base/output_file.h"
 #include "cli/cli.h"
-#include "cli/compile_model.h"
+#include "cli/compile_options.h"
 #include "cli/run_figures.h"
+#include "driver/compile_model.h"
 #include "program/files.h"
 #include "program/names.h"
 #include "program/program_io.h"
@@ -94,7 +95,7 @@ void parse(CLI::App& app, std::vector<std::string> arguments) {
 // Names without dashes, whether it is a flag, and what it is about.
 std::vector<std::tuple<std::vector<std::string>, bool, std::string>> compile_options() {
   CLI::App app;
-  cli::CompileFlags flags;
+  driver::CompileFlags flags;
   cli::add_compile_options(app, flags);
   std::vector<std::tuple<std::vector<std::string>, bool, std::string>> options;
   for (const CLI::Option* option : app.get_options()) {
@@ -196,14 +197,14 @@ class Program {
 
 // What compile_model() gives, with the flags it was given.
 struct Compiled {
-  cli::CompileFlags flags;
-  cli::CompileResult result;
+  driver::CompileFlags flags;
+  driver::CompileResult result;
 
   [[nodiscard]] std::string figures() const { return result.figures.dump(); }
   [[nodiscard]] std::string explanation() const { return result.explanation.dump(); }
   [[nodiscard]] std::vector<std::string> warnings() const { return result.compiled.facts.warnings; }
   [[nodiscard]] std::string model() const { return result.model; }
-  [[nodiscard]] std::string report() const { return cli::report_page(flags, result); }
+  [[nodiscard]] std::string report() const { return driver::report_page(flags, result); }
   [[nodiscard]] Program program() const {
     return Program(program_from(result.compiled.program, result.model), result.compiled.facts.steps);
   }
@@ -245,7 +246,7 @@ Compiled compile(const std::vector<std::string>& arguments, const std::optional<
   cli::add_compile_options(app, compiled.flags);
   parse(app, arguments);
   compiled.flags.explain = true;  // for the report
-  cli::CompileInputs inputs;
+  driver::CompileInputs inputs;
   if (calibration) {
     inputs.calibration = std::make_shared<const npy::DataSet>(data_set_from(*calibration, "the calibration data"));
   }
@@ -253,7 +254,7 @@ Compiled compile(const std::vector<std::string>& arguments, const std::optional<
   if (guarded) inputs.progress = [guarded](std::size_t done, std::size_t total) { (*guarded)(done, total); };
   {
     const nb::gil_scoped_release released;
-    compiled.result = cli::compile_model(compiled.flags, inputs);
+    compiled.result = driver::compile_model(compiled.flags, inputs);
     if (!compiled.flags.report.empty()) write_output(compiled.flags.report, compiled.report());
   }
   if (guarded) guarded->rethrow();

@@ -33,7 +33,7 @@ struct Source {
 constexpr const char* kRooms[] = {"base",    "target",    "formats", "ir",      "evaluate", "ops",
                                   "kernels", "quantizer", "passes",  "planner", "emit",     "compiler",
                                   "runtime", "boards",    "elf",     "runner",  "program",  "report",
-                                  "cli",     "bench",     "include", "audio",   "python"};
+                                  "driver",  "cli",       "bench",   "include", "audio",    "python"};
 
 Source read_source(const std::filesystem::path& root, const std::filesystem::path& path) {
   static const std::regex include("^\\s*#\\s*include\\s*([<\"])([^>\"]+)[>\"].*");
@@ -213,6 +213,17 @@ void collect(const std::string& path, std::set<std::string>& ours, std::map<std:
     } else {
       library.emplace(include.path, path);
     }
+  }
+}
+
+// A room that is on the page but not read here would obey no rule.
+TEST(Includes, EveryRoomOfThePageIsRead) {
+  const std::set<std::string> read(std::begin(kRooms), std::end(kRooms));
+  // Not the product: they may include anything, or nothing of ours.
+  const std::set<std::string> others = {"tests", "examples", "firmware", "zephyr", "docs", "zoo", "cormorant"};
+  for (const Rule& rule : rules_of_the_page()) {
+    const std::string room = rule.who.substr(0, rule.who.find('/'));
+    EXPECT_TRUE(read.contains(room) || others.contains(room)) << room;
   }
 }
 

@@ -142,9 +142,11 @@ TEST_F(StateCommands, SvdfLayersAreAProductAndAConvolution) {
 
 // A row of a cache, or of a window, is written where it lies: nothing else of it is moved but by one shift.
 TEST_F(StateCommands, OfACacheOneRowIsWritten) {
-  const auto count_of = [&](const char* name, const std::string& part) {
+  const auto compile_for_m55 = [&](const char* name) {
     const std::string data = zoo("state/" + std::string(name) + "_expected.npz");
     compile(name, {"--target", "cortex-m55", "--io=int8", "--sequence", "--calibrate", data});
+  };
+  const auto count_of = [&](const std::string& part) {
     int count = 0;
     for (const auto& [op, times] : json_.at("operators").items()) {
       if (op.find(part) != std::string::npos) count += times.get<int>();
@@ -152,13 +154,15 @@ TEST_F(StateCommands, OfACacheOneRowIsWritten) {
     return count;
   };
   for (const char* name : {"cache_index_copy", "cache_index_put"}) {
-    EXPECT_EQ(count_of(name, "cormorant::update_at.mve"), 2) << name;
-    EXPECT_EQ(count_of(name, "clone"), 0) << name;
-    EXPECT_EQ(count_of(name, "scatter"), 0) << name;
+    compile_for_m55(name);
+    EXPECT_EQ(count_of("cormorant::update_at.mve"), 2) << name;
+    EXPECT_EQ(count_of("clone"), 0) << name;
+    EXPECT_EQ(count_of("scatter"), 0) << name;
   }
   for (const auto& [name, shifts] : {std::pair{"cache_shift", 3}, {"shift_register", 1}, {"rolled", 1}}) {
-    EXPECT_EQ(count_of(name, "cormorant::update_shift.mve"), shifts) << name << json_.at("operators").dump(1);
-    EXPECT_EQ(count_of(name, "clone") + count_of(name, "cat") + count_of(name, "slice"), 0) << name;
+    compile_for_m55(name);
+    EXPECT_EQ(count_of("cormorant::update_shift.mve"), shifts) << name << json_.at("operators").dump(1);
+    EXPECT_EQ(count_of("clone") + count_of("cat") + count_of("slice"), 0) << name;
   }
 }
 

@@ -55,25 +55,32 @@ std::vector<ir::TensorType> infer(const ir::Node& node) {
   return {std::move(type)};
 }
 
+// A row of the last dimension at a time: calibration of an image network would spend a tenth of its time on single
+// elements. Negative borders crop.
 std::vector<evaluate::Tensor> evaluate_pad(const ir::Node& node, const evaluate::Frame& frame) {
   const evaluate::Tensor& input = frame.get(node.tensor("self"));
   const Borders borders = borders_of(node);
   const ir::Shape shape = infer(node).front().shape;
-  const std::size_t rank = shape.size();
-  ir::Shape at(rank, 0);
+  if (shape.empty()) return {input};
   std::int64_t elements = 1;
   for (const std::int64_t size : shape) elements *= size;
   std::vector<float> out(static_cast<std::size_t>(elements), static_cast<float>(node.number("value")));
-  for (float& element : out) {
+  const std::size_t last = shape.size() - 1;
+  const std::int64_t to = std::max<std::int64_t>(borders.before[last], 0), from = to - borders.before[last];
+  const std::int64_t length = std::min(shape[last] - to, input.shape[last] - from);
+  if (elements == 0 || length <= 0) return {evaluate::Tensor(shape, std::move(out))};
+  const std::span<const float> values = input.values();
+  ir::Shape at(last, 0);
+  for (std::int64_t row = 0; row < elements; row += shape[last]) {
     bool inside = true;
     std::int64_t index = 0;
-    for (std::size_t i = 0; i < rank; ++i) {
-      const std::int64_t from = at[i] - borders.before[i];
-      inside = inside && from >= 0 && from < input.shape[i];
-      index = index * input.shape[i] + from;
+    for (std::size_t i = 0; i < last; ++i) {
+      const std::int64_t source = at[i] - borders.before[i];
+      inside = inside && source >= 0 && source < input.shape[i];
+      index = index * input.shape[i] + source;
     }
-    if (inside) element = input.values()[static_cast<std::size_t>(index)];
-    for (std::size_t i = rank; i-- > 0 && ++at[i] == shape[i];) at[i] = 0;
+    if (inside) std::copy_n(values.begin() + index * input.shape[last] + from, length, out.begin() + row + to);
+    for (std::size_t i = last; i-- > 0 && ++at[i] == shape[i];) at[i] = 0;
   }
   return {evaluate::Tensor(shape, std::move(out))};
 }

@@ -11,7 +11,7 @@
 #include "compiler/compile.h"
 #include "runner/launcher.h"
 
-namespace cormorant::cli {
+namespace cormorant::driver {
 
 // Both programs in firmware; on the board, profiled, if they are measured.
 struct LinkedGoal {
@@ -40,7 +40,6 @@ bool loses(Optimize goal, bool measured, const RunResult& chosen, const RunResul
 
 Goal goal_of(const compiler::Compiled& compiled, const compiler::Compiled& balanced,
              const std::optional<LinkedGoal>& linked, bool is_measured);
-void print_goal(const Goal& goal, std::string_view name);
 nlohmann::ordered_json goal_json(const Goal& goal, std::string_view name);
 
-}  // namespace cormorant::cli
+}  // namespace cormorant::driver

@@ -12,7 +12,7 @@
 #include "ir/graph.h"
 #include "quantizer/samples.h"
 
-namespace cormorant::cli {
+namespace cormorant::driver {
 
 struct CalibrationInput {
   std::string name;
@@ -32,6 +32,5 @@ struct CalibrationFacts {
 // `graph` is the model as it was imported, with its batch norms.
 CalibrationFacts look_at(const quantizer::Samples& samples, const npy::DataSet& data, const ir::Graph& graph);
 nlohmann::ordered_json calibration_json(const CalibrationFacts& facts);
-void print_calibration(const CalibrationFacts& facts);
 
-}  // namespace cormorant::cli
+}  // namespace cormorant::driver

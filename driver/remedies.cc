@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/remedies.h"
+#include "driver/remedies.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -10,7 +10,7 @@
 #include "base/diagnostic.h"
 #include "program/files.h"
 
-namespace cormorant::cli {
+namespace cormorant::driver {
 namespace {
 
 struct Remedy {
@@ -89,4 +89,4 @@ std::string remedies(const CompileFlags& flags, const CompileInputs& inputs, con
                      fmt::join(tried, ", "));
 }
 
-}  // namespace cormorant::cli
+}  // namespace cormorant::driver

@@ -6,11 +6,11 @@
 
 #include <string>
 
-#include "cli/compile_model.h"
+#include "driver/compile_model.h"
 
-namespace cormorant::cli {
+namespace cormorant::driver {
 
 // Advice for a person, with figures.
 std::string remedies(const CompileFlags& flags, const CompileInputs& inputs, const Budget& budget, bool lacks_flash);
 
-}  // namespace cormorant::cli
+}  // namespace cormorant::driver

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/goal.h"
+#include "driver/goal.h"
 
 #include <fmt/format.h>
 
 #include <map>
 #include <set>
 
-#include "program/files.h"
-
-namespace cormorant::cli {
+namespace cormorant::driver {
 namespace {
 
 using Counts = std::map<std::string, std::int64_t>;
@@ -43,10 +41,6 @@ std::map<std::string, Node> nodes_of(const std::vector<emit::Step>& steps) {
     node.constant_bytes += step.constant_bytes;
   }
   return nodes;
-}
-
-std::string percentage(std::optional<double> share) {
-  return share ? fmt::format(" ({:+.0f} %)", *share * 100) : std::string();
 }
 
 }  // namespace
@@ -105,24 +99,6 @@ Goal goal_of(const compiler::Compiled& compiled, const compiler::Compiled& balan
   return goal;
 }
 
-void print_goal(const Goal& goal, std::string_view name) {
-  fmt::print("optimized for {}; compared with balanced, cycles {}\n", name, goal.measured ? "measured" : "estimated");
-  for (const GoalRow& row : goal.rows) {
-    fmt::print("    {:<30} {:<36} {:>9} bytes", row.node, row.op, grouped_signed(row.constant_bytes));
-    if (row.cycles) fmt::print(" {:>12} cycles{}", grouped_signed(*row.cycles), percentage(row.share));
-    fmt::print("\n");
-  }
-  if (goal.rows.empty())
-    fmt::print("  nothing to {}: the program is the same as balanced\n", name == "speed" ? "buy" : "save");
-  fmt::print("  model       {:>11} bytes\n", grouped_signed(goal.model_bytes));
-  if (goal.code_bytes) {
-    fmt::print("  code        {:>11} bytes\n", grouped_signed(*goal.code_bytes));
-  } else {
-    fmt::print("  code        unknown: add --measure\n");
-  }
-  if (goal.cycles) fmt::print("  execute     {:>11} cycles{}\n", grouped_signed(*goal.cycles), percentage(goal.share));
-}
-
 nlohmann::ordered_json goal_json(const Goal& goal, std::string_view name) {
   nlohmann::ordered_json json = {
       {"name", name}, {"cycles_are", goal.measured ? "measured" : "estimated"}, {"layers", nlohmann::json::array()}};
@@ -141,4 +117,4 @@ nlohmann::ordered_json goal_json(const Goal& goal, std::string_view name) {
   return json;
 }
 
-}  // namespace cormorant::cli
+}  // namespace cormorant::driver

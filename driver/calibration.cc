@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/calibration.h"
+#include "driver/calibration.h"
 
 #include <fmt/format.h>
 
@@ -10,7 +10,7 @@
 #include "base/diagnostic.h"
 #include "evaluate/graph.h"
 
-namespace cormorant::cli {
+namespace cormorant::driver {
 namespace {
 
 constexpr std::size_t kFew = 8;        // samples
@@ -226,14 +226,4 @@ nlohmann::ordered_json calibration_json(const CalibrationFacts& facts) {
   return json;
 }
 
-void print_calibration(const CalibrationFacts& facts) {
-  std::string text;
-  for (const CalibrationInput& input : facts.inputs) {
-    text += fmt::format("{}{} {:.4g} to {:.4g}", text.empty() ? "" : ", ", input.name, input.min, input.max);
-  }
-  const std::size_t samples = facts.samples / std::max<std::size_t>(1, facts.steps);
-  fmt::print("  calibration {:>11} sample{}{}: {}\n", samples, samples == 1 ? "" : "s",
-             facts.steps > 1 ? fmt::format(" of {} steps", facts.steps) : "", text);
-}
-
-}  // namespace cormorant::cli
+}  // namespace cormorant::driver

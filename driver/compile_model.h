@@ -9,39 +9,16 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
-#include <vector>
 
-#include "cli/calibration.h"
-#include "cli/goal.h"
-#include "cli/quantization.h"
 #include "compiler/compile.h"
+#include "driver/calibration.h"
+#include "driver/flags.h"
+#include "driver/goal.h"
 #include "formats/npy/data_set.h"
 #include "program/budget.h"
 #include "program/firmware_table.h"
 
-namespace CLI {
-class App;
-}  // namespace CLI
-
-namespace cormorant::cli {
-
-struct CompileFlags {
-  std::string model, target = "cortex-m55", isa, output, calibrate, io = "float", runtime = "cormorant", memory,
-                     intermediates;
-  std::string bundle, report, optimize = "balanced", budget, weights_in = "flash", compiler = "gcc", stream,
-                              feed = "whole";
-  std::vector<std::string> shapes;
-  std::optional<double> min_sqnr;
-  double recompute = 1;
-  QuantizationFlags quantization;
-  bool quantize = false, strict = false, bundle_io = false, delegate = false, json = false, names = true,
-       measure = false, link = true, explain = false, sequence = false, quiet = false, stream_causal = false;
-
-  [[nodiscard]] bool bundles() const { return bundle_io || !bundle.empty(); }
-};
-
-// The only list of them.
-void add_compile_options(CLI::App& command, CompileFlags& flags);
+namespace cormorant::driver {
 
 // What is not said by options.
 struct CompileInputs {
@@ -69,4 +46,4 @@ CompileResult compile_model(const CompileFlags& flags, const CompileInputs& inpu
 // The page of --report, for what was compiled with options.explain.
 std::string report_page(const CompileFlags& flags, const CompileResult& result);
 
-}  // namespace cormorant::cli
+}  // namespace cormorant::driver

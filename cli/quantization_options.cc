@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/quantization.h"
+#include "cli/quantization_options.h"
 
 #include <CLI/CLI.hpp>
 
-#include "compiler/layer_settings.h"
-
 namespace cormorant::cli {
 
-void add_quantization(CLI::App& command, QuantizationFlags& flags, const std::string& layers_option, bool chooses) {
+void add_quantization(CLI::App& command, driver::QuantizationFlags& flags, const std::string& layers_option,
+                      bool chooses) {
   std::vector<std::string> schemes = {"8w8a", "8w16a", "4w8a"};
   if (chooses) schemes.emplace_back("auto");
   command
@@ -43,22 +42,6 @@ void add_quantization(CLI::App& command, QuantizationFlags& flags, const std::st
       layers_option, flags.layers_file,
       "A file of exceptions, one per line: a module path (* and ? allowed), then float, int8, 8w8a, 8w16a, 4w8a, "
       "observer=…, range=MIN..MAX, no-equalize, no-weight-rounding or no-bias-correction");
-}
-
-void apply(const QuantizationFlags& flags, compiler::Options& options) {
-  if (flags.chooses_bits()) {
-    options.bits.emplace();
-  } else {
-    options.scheme = ops::parse_precision(flags.scheme).value();
-  }
-  options.observer = *quantizer::parse_observer(flags.observer);
-  options.equalize = flags.equalize;
-  options.round_weights = flags.round_weights;
-  options.correct_biases = flags.correct_biases;
-  if (!flags.layers_file.empty()) options.layers = compiler::read_layer_settings(flags.layers_file);
-  for (const std::string& layer : flags.float_layers) {
-    options.layers.push_back({.path = layer, .where = "--float-layers", .keep_float = true});
-  }
 }
 
 }  // namespace cormorant::cli

@@ -278,6 +278,12 @@ void Call::require_aligned(const Tensor& tensor, std::uint32_t alignment) {
   require((reinterpret_cast<std::uintptr_t>(tensor.data) & (alignment - 1)) == 0, Error::misaligned);
 }
 
+bool Call::has_header(const Tensor& tensor, std::uint32_t bytes, std::uint32_t alignment) {
+  require(tensor.constant && tensor.bytes() >= bytes, Error::bad_constant);
+  require_aligned(tensor, alignment);
+  return error() == Error::ok;
+}
+
 void Call::require_scratch(const Tensor& scratch, std::uint32_t bytes, std::uint32_t alignment) {
   const std::uint32_t planned = scratch.bytes();
   if (planned < bytes) fail(Error::scratch_too_small, bytes, planned);

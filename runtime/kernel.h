@@ -141,6 +141,12 @@ class Call {
   void require_apart(const Tensor& a, const Tensor& b);
   // For inner loops whose loads need more than the element's own alignment, which the loader has checked.
   void require_aligned(const Tensor& tensor, std::uint32_t alignment);
+  // The header of a packed constant: the only way to it. Null if the constant is too short or misaligned, or if any
+  // check before has failed, so that nothing is read that was not checked.
+  template <class Header>
+  const Header* packed(const Tensor& tensor, std::uint32_t alignment) {
+    return has_header(tensor, sizeof(Header), alignment) ? tensor.as<const Header>() : nullptr;
+  }
   // For checks that are one condition each: call.require(a.dtype == DType::i8, Error::bad_value).
   void require(bool condition, Error error) {
     if (!condition) fail(error);
@@ -157,6 +163,8 @@ class Call {
  private:
   friend class Loader;
   explicit Call(class Loader& loader, Failure& failure) : loader_(&loader), failure_(&failure) {}
+
+  bool has_header(const Tensor& tensor, std::uint32_t bytes, std::uint32_t alignment);
 
   // The value index of the next argument, which is from now on the one at fault; negative after a failure.
   std::int32_t next_argument();

@@ -96,10 +96,9 @@ Error load_packed(Call& call, bool (*is_computable)(const conv::Geometry&),
   if (!call.read_signature(args)) return call.error();
   const auto& [input, packed, scratch_tensor, out] = args;
   call.require(is_activation(input) && is_activation(out), Error::unsupported);
-  call.require(packed.constant && packed.bytes() >= sizeof(conv::Header), Error::bad_constant);
-  call.require(is_aligned(packed.data, 16), Error::misaligned);
-  if (call.error() != Error::ok) return call.error();
-  const conv::Header& header = *packed.as<const conv::Header>();
+  const auto* const found = call.packed<conv::Header>(packed, 16);
+  if (found == nullptr) return call.error();
+  const conv::Header& header = *found;
   const conv::Geometry& g = header.geometry;
   call.require(is_computable(g), Error::bad_constant);
   call.require(has_sizes(input, g.batch, g.in_channels, g.in_height, g.in_width), Error::bad_shape);

@@ -107,10 +107,9 @@ Plan* load_packed(Call& call, bool (*is_computable)(const conv::Geometry&),
   PackedConv2d<TargetWorld> args;
   if (!call.read_signature(args)) return nullptr;
   const auto& [input, packed, scratch, out] = args;
-  call.require(packed.constant && packed.bytes() >= sizeof(Header), Error::bad_constant);
-  call.require(is_aligned(packed.data, 16), Error::misaligned);
-  if (call.error() != Error::ok) return nullptr;
-  const Header& header = *packed.as<const Header>();
+  const auto* const found = call.packed<Header>(packed, 16);
+  if (found == nullptr) return nullptr;
+  const Header& header = *found;
   const conv::Geometry& g = header.geometry;
   call.require(is_computable(g) && header.activation_min <= header.activation_max, Error::bad_constant);
   call.require(is_image(input, g.batch, g.in_height, g.in_width, g.in_channels), Error::bad_shape);

@@ -11,12 +11,10 @@ Error load_as(Call& call, DType dtype) {
   const auto& [input, packed, out] = args;
   call.require(input.dtype == dtype && out.dtype == dtype, Error::bad_value);
   call.require(input.is_contiguous() && out.is_contiguous() && input.elements() == out.elements(), Error::bad_shape);
-  call.require(packed.dtype == DType::i8 && packed.constant, Error::bad_value);
-  call.require_aligned(packed, 8);
-  call.require(packed.bytes() >= sizeof(Header), Error::bad_constant);
-  if (call.error() != Error::ok) return call.error();
-
-  const auto& h = *packed.as<const Header>();
+  call.require(packed.dtype == DType::i8, Error::bad_value);
+  const auto* const found = call.packed<Header>(packed, 8);
+  if (found == nullptr) return call.error();
+  const Header& h = *found;
   call.require(h.groups - 1 < kMaxParameters && h.channels - 1 < kMaxSize && h.inner - 1 < kMaxSize,
                Error::bad_constant);
   if (call.error() != Error::ok) return call.error();

@@ -65,12 +65,10 @@ Error load_packed(Call& call, Layout layout) {
   if (!call.read_signature(args)) return call.error();
   const auto& [input, packed, out] = args;
   check_activations(call, input, out);
-  call.require(packed.dtype == DType::i8 && packed.constant, Error::bad_value);
-  call.require_aligned(packed, 4);
-  call.require(packed.bytes() >= sizeof(PackedHeader), Error::bad_constant);
-  if (call.error() != Error::ok) return call.error();
-
-  const auto& header = *packed.as<const PackedHeader>();
+  call.require(packed.dtype == DType::i8, Error::bad_value);
+  const auto* const found = call.packed<PackedHeader>(packed, 4);
+  if (found == nullptr) return call.error();
+  const PackedHeader& header = *found;
   const PackedGeometry geometry{layout, header.inputs, header.outputs};
   call.require(header.layout == static_cast<std::uint8_t>(layout), Error::bad_constant);
   call.require(header.inputs - 1 < kMaxFeatures && header.outputs - 1 < kMaxFeatures, Error::bad_constant);

@@ -48,11 +48,10 @@ Error load(Call& call) {
   if (!call.read_signature(args)) return call.error();
   const auto& [input, packed, scratch, out] = args;
   call.require(conv2d::is_activation(input) && conv2d::is_activation(out), Error::unsupported);
-  call.require(packed.constant && packed.bytes() >= sizeof(Header), Error::bad_constant);
   call.require_apart(input, out);  // the signature shared with conv2d would permit overlap
-  call.require(is_aligned(packed.data, 16), Error::misaligned);
-  if (call.error() != Error::ok) return call.error();
-  const Header& header = *packed.as<const Header>();
+  const auto* const found = call.packed<Header>(packed, 16);
+  if (found == nullptr) return call.error();
+  const Header& header = *found;
   call.require(out.size(2) == header.out_height && out.size(3) == header.out_width, Error::bad_shape);
   call.require(header.phases != 0 && header.stride_height != 0 && header.stride_width != 0, Error::bad_constant);
   if (call.error() != Error::ok) return call.error();

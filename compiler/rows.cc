@@ -656,26 +656,50 @@ class Search {
   [[nodiscard]] Price price_of(const Rows::Group& group, const std::vector<Chain>& all = {},
                                const std::vector<std::size_t>& chains = {}) const {
     const auto first = static_cast<std::int64_t>(group.first), last = static_cast<std::int64_t>(group.last);
-    Price price{.bytes = rows_.bytes_of(group, scratch_of(group)), .work = 0};
-    std::vector<const ir::Value*> covered;
+    Price price;
+    std::int64_t others = 0;  // that are needed before and after the group, or whole at every tick
+    std::vector<Rows::Whole> fed, collected;
+    const auto is_whole = [&](const ir::Value* image) {
+      return std::ranges::any_of(std::views::iota(group.first, group.last + 1), [&](std::size_t u) {
+        return std::ranges::count(rows_.units()[u].wholes, image) != 0;
+      });
+    };
     for (const Life& life : lives_) {
-      const bool comes_in = life.first < first && life.last >= first;
-      const bool goes_out = life.first >= first && life.first <= last && life.last > last;
-      if (comes_in || goes_out) price.bytes += life.bytes;
-      if (comes_in && life.last <= last && life.value != pushed_) covered.push_back(life.value);
+      if (life.first >= first || life.last < first) continue;
+      const auto own = std::ranges::find_if(
+          group.values, [&](const Rows::Value& value) { return !value.unit && value.image == life.value; });
+      const bool ends_here = life.last <= last && life.value != pushed_ && own != group.values.end();
+      if (ends_here && !is_whole(life.value)) {
+        fed.push_back({.bytes = life.bytes, .fed = &*own});
+      } else {
+        others += life.bytes;
+      }
     }
-    // Collected rows replace the fed ones in memory, if possible.
+    // Collected rows replace the fed ones in memory, if possible; or else what comes late does.
+    std::vector<Rows::Whole> wholes = fed;
+    std::vector<const Rows::Value*> free;
+    for (const Rows::Whole& whole : fed) free.push_back(whole.fed);
+    bool covers = false;
     for (const Rows::Value& value : group.values) {
       if (!value.is_collected) continue;
-      const auto source = std::ranges::find_if(covered, [&](const ir::Value* image) {
-        const auto fed = std::ranges::find_if(
-            group.values, [&](const Rows::Value& other) { return !other.unit && other.image == image; });
-        return fed != group.values.end() && ops::rows::may_cover(flow_of(*fed), flow_of(value));
-      });
-      if (source == covered.end()) continue;
-      price.bytes -= align(value.image->type.bytes());
-      covered.erase(source);
+      collected.push_back({.bytes = align(value.image->type.bytes()), .from = value.start});
+      const auto source = std::ranges::find_if(
+          free, [&](const Rows::Value* image) { return ops::rows::may_cover(image->flow(), value.flow()); });
+      if (source == free.end()) {
+        wholes.push_back(collected.back());
+        continue;
+      }
+      std::ranges::find(wholes, *source, &Rows::Whole::fed)->fed = nullptr;
+      free.erase(source);
+      covers = true;
     }
+    const std::vector<std::int64_t> scratch = scratch_of(group);
+    price.bytes = rows_.bytes_of(group, scratch, wholes);
+    if (covers) {
+      fed.insert(fed.end(), collected.begin(), collected.end());
+      price.bytes = std::min(price.bytes, rows_.bytes_of(group, scratch, fed));
+    }
+    price.bytes += others;
     auto chain = chains.begin();
     for (std::size_t u = group.first; u <= group.last; ++u) {
       if (chain != chains.end() && all[*chain].strips.first == u) {
@@ -695,9 +719,6 @@ class Search {
     }
     price.work = std::max<std::int64_t>(price.work, 0);
     return price;
-  }
-  static ops::rows::Flow flow_of(const Rows::Value& value) {
-    return {value.start, value.period, value.rows, value.row_bytes, value.batch, value.above};
   }
 
   // Among the plans that need at most `limit`, the one with the least work and then the fewest nodes by rows; none if

@@ -110,7 +110,8 @@ std::vector<Buffer> buffers_of(const ir::Graph& graph, const MemoryMap& memory, 
   const std::vector<Buffer> all = all_buffers(graph, memory);
   std::vector<std::size_t> chosen;  // indices of blocks
   for (std::size_t i = 0; i < all.size(); ++i) {
-    if (memory.plan.placements[i].region == region && all[i].bytes != 0) chosen.push_back(i);
+    const bool is_named = !all[i].values.empty() || i == memory.constants;  // others are parts of what is
+    if (memory.plan.placements[i].region == region && all[i].bytes != 0 && is_named) chosen.push_back(i);
   }
   std::ranges::sort(chosen, [&](std::size_t a, std::size_t b) {
     return all[a].first != all[b].first ? all[a].first < all[b].first : a < b;

@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "ops/rows/cover.h"
-
 namespace cormorant::emit {
 
 bool is_group(const ir::Node& node) { return node.op == "cormorant.rows.group"; }
@@ -82,6 +80,46 @@ Groups::Nodes Groups::scheduled(const ir::Node& group) const {
   return nodes;
 }
 
+std::unordered_map<const ir::Node*, Due> Groups::dues(const ir::Node& group) const {
+  std::unordered_map<const ir::Node*, Due> dues;
+  std::size_t index = 0;
+  for (const ir::Node* member : scheduled(group)) {
+    const Schedule s(group, index++);
+    const std::int64_t batch = batch_of(member->result());
+    dues[member] = {.first = s.start,
+                    .computes = s.start + s.period * (s.before / batch),
+                    .last = s.start + s.period * ((s.before + s.rows + s.after) / batch - 1)};
+  }
+  Nodes strip;  // due when its row is
+  for (const ir::Node* member : members(group)) {
+    if (is_cut(*member) || !strip.empty()) strip.push_back(member);
+    if (!is_paste(*member)) continue;
+    for (const ir::Node* inner : strip) dues[inner] = dues.at(member);
+    strip.clear();
+  }
+  return dues;
+}
+
+ops::rows::Flow Groups::flow_of(const ir::Node& member, const Schedule& s) {
+  const std::int64_t batch = batch_of(member.result());
+  return {.start = s.start + s.period * (s.before / batch),
+          .period = s.period,
+          .rows = s.rows,
+          .row_bytes = member.result()->type.bytes() / batch,
+          .batch = batch,
+          .above = s.before % batch};
+}
+
+Groups::Feeds Groups::feeds(const ir::Node& group) const {
+  Feeds flows;
+  std::size_t index = 0;
+  for (const ir::Node* member : scheduled(group)) {
+    const Schedule schedule(group, index++);
+    if (is_feed(*member) && !is_push(*member)) flows.emplace_back(member, flow_of(*member, schedule));
+  }
+  return flows;
+}
+
 bool Groups::has_strips(const ir::Node& group) const {
   return std::ranges::any_of(members(group), [](const ir::Node* member) { return is_paste(*member); });
 }
@@ -99,13 +137,7 @@ const ir::Value* Groups::covered_by(const ir::Node& group, std::size_t result) c
   std::size_t index = 0;
   for (const ir::Node* member : scheduled(group)) {
     const Schedule s(group, index++);
-    const std::int64_t batch = batch_of(member->result());
-    const ops::rows::Flow flow{.start = s.start + s.period * (s.before / batch),
-                               .period = s.period,
-                               .rows = s.rows,
-                               .row_bytes = member->result()->type.bytes() / batch,
-                               .batch = batch,
-                               .above = s.before % batch};
+    const ops::rows::Flow flow = flow_of(*member, s);
     if (is_feed(*member) && !is_push(*member)) fed.emplace_back(member->tensor("source"), flow);
     if (member->result() == row) collected = flow;
   }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "ir/graph.h"
+#include "ops/rows/cover.h"
 
 namespace cormorant::emit {
 
@@ -35,6 +36,13 @@ struct Schedule {
   Schedule(const ir::Node& group, std::size_t index);
 };
 
+// The ticks at which a member of a group is due.
+struct Due {
+  std::int64_t first = 0;     // to fill rows above the image, or to compute some
+  std::int64_t computes = 0;  // the first of the latter
+  std::int64_t last = 0;
+};
+
 class Groups {
  public:
   using Nodes = std::vector<const ir::Node*>;
@@ -53,6 +61,11 @@ class Groups {
 
   // The members of a group that its schedule has records of.
   [[nodiscard]] Nodes scheduled(const ir::Node& group) const;
+  // When each member that is not just a view is due.
+  [[nodiscard]] std::unordered_map<const ir::Node*, Due> dues(const ir::Node& group) const;
+  // When the rows of each image that the group is fed with have been copied, so that they are no longer needed there.
+  using Feeds = std::vector<std::pair<const ir::Node*, ops::rows::Flow>>;
+  [[nodiscard]] Feeds feeds(const ir::Node& group) const;
   // Whether some of its rows are computed in strips.
   [[nodiscard]] bool has_strips(const ir::Node& group) const;
 
@@ -67,6 +80,9 @@ class Groups {
   [[nodiscard]] Nodes instructions(const Nodes& steps) const;
 
  private:
+  // Of what the group's schedule says about one of its members.
+  [[nodiscard]] static ops::rows::Flow flow_of(const ir::Node& member, const Schedule& schedule);
+
   std::unordered_map<const ir::Node*, Nodes> members_;
   std::unordered_map<const ir::Node*, const ir::Node*> group_of_;
   std::unordered_map<const ir::Value*, const ir::Value*> slab_of_;

@@ -38,11 +38,15 @@ bool can_work_in_place(const ir::Node& node, const ir::NamedArgument& argument, 
          bytes_of(root(value)) == bytes_of(node.result()) && op->in_place(node, argument.name);
 }
 
+using Apart = std::unordered_set<const ir::Node*>;  // groups
+
 // The blocks of a graph whose nodes are computed in a given order.
 class Mapper {
  public:
-  Mapper(const ir::Graph& graph, const Groups& groups, const Parts& parts, ops::Runtime runtime, Reuse reuse)
-      : graph_(graph), groups_(groups), parts_(parts), runtime_(runtime), reuse_(reuse) {}
+  // The results of the groups `apart` do not overwrite the images that these are fed with.
+  Mapper(const ir::Graph& graph, const Groups& groups, const Parts& parts, ops::Runtime runtime, Reuse reuse,
+         const Apart& apart = {})
+      : graph_(graph), groups_(groups), parts_(parts), runtime_(runtime), reuse_(reuse), apart_(apart) {}
 
   // Without regions and plan.
   MemoryMap run(const Order& order) {
@@ -76,6 +80,7 @@ class Mapper {
         place_results(*node, step++);
       }
     }
+    if (reuse_ != Reuse::none) limit_ticks();
     for (std::size_t i = 0; i < map_.blocks.size(); ++i) align_part(i);
     if (reuse_ == Reuse::none) {
       for (planner::Block& block : map_.blocks) block.last = planner::Block::kForever;
@@ -219,7 +224,8 @@ class Mapper {
     for (std::size_t i = 0; i < group.results.size(); ++i) {
       const ir::Value* result = group.results[i];
       if (state_of_.contains(result)) continue;
-      const ir::Value* source = reuse_ == Reuse::none ? nullptr : groups_.covered_by(group, i);
+      const bool is_apart = reuse_ == Reuse::none || apart_.contains(&group);
+      const ir::Value* source = is_apart ? nullptr : groups_.covered_by(group, i);
       const auto found = source == nullptr ? map_.block_of.end() : map_.block_of.find(source);
       if (found == map_.block_of.end() || parts_.find(result) != nullptr || parts_.find(root(source)) != nullptr ||
           wholes_.contains(found->second) || map_.blocks[found->second].last != step ||
@@ -296,11 +302,115 @@ class Mapper {
     return nullptr;
   }
 
+  // What a group computes late can be where it keeps something early, and where the first rows of an image were that it
+  // is fed with.
+  void limit_ticks() {
+    std::uint32_t now = 0;  // ticks of all groups are counted in the order of execution
+    for (std::uint32_t step = 0; step < map_.steps.size(); ++step) {
+      const ir::Node& group = *map_.steps[step];
+      if (!is_group(group)) continue;
+      const auto dues = groups_.dues(group);
+      const auto tick = [&](std::int64_t of_group) { return now + static_cast<std::uint32_t>(of_group); };
+      std::int64_t end = 0;
+      for (const auto& [member, due] : dues) end = std::max(end, due.last + 1);
+      limit_members(group, step, dues, now);
+      for (std::size_t i = 0; i < group.results.size(); ++i) {
+        const auto found = map_.block_of.find(group.results[i]);
+        const ir::Node* const row = group.tensors("rows")[i]->producer;
+        if (found == map_.block_of.end() || state_of_.contains(group.results[i])) continue;
+        planner::Block& block = map_.blocks[found->second];
+        if (block.first == begins_.at(&group)) block.ticks.first = tick(dues.at(row).computes);
+      }
+      for (const auto& [feed, flow] : groups_.feeds(group)) {
+        const std::size_t image = map_.block_of.at(feed->tensor("source"));
+        if (is_only_fed(*feed, image, step)) free_row_by_row(image, flow, begins_.at(&group), now, tick(end - 1));
+      }
+      now = tick(end);
+    }
+  }
+
+  // Blocks that hold what the members of a group compute, or their scratch. What is in one place lives together.
+  void limit_members(const ir::Node& group, std::uint32_t step, const std::unordered_map<const ir::Node*, Due>& dues,
+                     std::uint32_t now) {
+    const auto top_of = [&](std::size_t block) {
+      while (map_.blocks[block].part) block = map_.blocks[block].part->whole;
+      return block;
+    };
+    std::unordered_map<std::size_t, Due> lives;  // by what the blocks are parts of
+    const auto live = [&](const ir::Value* value, std::int64_t first, std::int64_t last) {
+      const auto found = map_.block_of.find(value);
+      if (found == map_.block_of.end()) return;
+      const auto [life, is_new] = lives.try_emplace(top_of(found->second), Due{.first = first, .last = last});
+      life->second.first = std::min(life->second.first, first);
+      life->second.last = std::max(life->second.last, last);
+    };
+    for (const auto& [member, due] : dues) {
+      for (const ir::Value* input : member->inputs()) {
+        const bool is_own = input->kind == ir::ValueKind::scratch ||
+                            (input->producer != nullptr && groups_.group_of(*input->producer) == &group);
+        if (is_own) live(input, due.computes, due.last);
+      }
+      live(member->result(), due.first, due.last);
+    }
+    const std::uint32_t begin = begins_.at(&group);
+    for (std::size_t i = 0; i < map_.blocks.size(); ++i) {
+      planner::Block& block = map_.blocks[i];
+      const auto life = lives.find(top_of(i));
+      if (life == lives.end() || block.first < begin || block.last > step) continue;
+      block.ticks = {now + static_cast<std::uint32_t>(life->second.first),
+                     now + static_cast<std::uint32_t>(life->second.last)};
+    }
+  }
+
+  // Whether the image is not needed after the group at this step, which reads it by this feed alone.
+  [[nodiscard]] bool is_only_fed(const ir::Node& feed, std::size_t image, std::uint32_t step) const {
+    const planner::Block& block = map_.blocks[image];
+    if (is_part_or_whole(image) || block.last != step || block.size != bytes_of(feed.tensor("source"))) return false;
+    const auto reads = [&](const ir::Node* member) {
+      return member != &feed && std::ranges::any_of(member->inputs(), [&](const ir::Value* input) {
+               const auto found = map_.block_of.find(input);
+               return found != map_.block_of.end() && found->second == image;
+             });
+    };
+    return std::ranges::none_of(groups_.members(*map_.steps[step]), reads);
+  }
+
+  // The image is as long as before only until its first row is copied. Parts of it live on, each until the tick from
+  // which on something can be there.
+  void free_row_by_row(std::size_t image, const ops::rows::Flow& flow, std::uint32_t begin, std::uint32_t first_tick,
+                       std::uint32_t last_tick) {
+    std::vector<std::uint32_t> beginnings;
+    for (const planner::Block& block : map_.blocks) {
+      if (block.ticks.first > first_tick && block.ticks.first <= last_tick) beginnings.push_back(block.ticks.first);
+    }
+    std::ranges::sort(beginnings);
+    map_.blocks[image].ticks.last = first_tick;
+    const std::uint64_t size = map_.blocks[image].size;
+    std::uint64_t gone = 0;
+    const auto keep = [&](std::uint64_t to, std::uint32_t until) {
+      if (to <= gone) return;
+      planner::Block part = map_.blocks[image];
+      part.over.reset();
+      part.size = to - gone;
+      part.first = begin;
+      part.ticks = {0, until};
+      map_.blocks.push_back(std::move(part));
+      make_part(map_.blocks.size() - 1, image, gone, planner::Block::Part::Kind::view);
+      gone = to;
+    };
+    for (const std::uint32_t tick : beginnings) {
+      const std::int64_t rows = flow.rows_by(std::int64_t{tick} - 1 - first_tick);
+      keep(static_cast<std::uint64_t>(std::max<std::int64_t>(rows, 0) * flow.row_bytes), tick - 1);
+    }
+    keep(size, last_tick);
+  }
+
   const ir::Graph& graph_;
   const Groups& groups_;
   const Parts& parts_;
   ops::Runtime runtime_;
   Reuse reuse_;
+  const Apart& apart_;
   std::unordered_map<const ir::Node*, std::uint32_t> begins_;  // of groups: their first steps
   std::uint32_t cut_at_ = 0;                                   // the step that began the last strip
   MemoryMap map_;
@@ -442,14 +552,34 @@ struct Attempt {
 
 // The better of two orders, the graph's own and the one that was searched for.
 Attempt attempt(const ir::Graph& graph, const Groups& groups, const Order& given, const Parts& parts,
-                ops::Runtime runtime) {
-  Attempt best{Mapper(graph, groups, parts, runtime, Reuse::all).run(given)};
+                ops::Runtime runtime, const Apart& apart) {
+  Attempt best{Mapper(graph, groups, parts, runtime, Reuse::all, apart).run(given)};
   best.peak = planner::pack(best.map.blocks).peak;
   MemoryMap other =
-      Mapper(graph, groups, parts, runtime, Reuse::all).run(Scheduler(graph, groups, parts, runtime).run());
+      Mapper(graph, groups, parts, runtime, Reuse::all, apart).run(Scheduler(graph, groups, parts, runtime).run());
   if (other.steps == best.map.steps) return best;
   const std::uint64_t peak = planner::pack(other.blocks).peak;
   return peak < best.peak ? Attempt{std::move(other), peak} : std::move(best);
+}
+
+// Where a group's results overwrite the image that it is fed with, nothing else can: which of them saves more is tried.
+void set_apart(const ir::Graph& graph, const Groups& groups, const Order& given, ops::Runtime runtime, Apart& apart,
+               Attempt& best) {
+  constexpr std::size_t kMostAttempts = 8;
+  std::size_t attempts = 0;
+  for (const ir::Node* node : given) {
+    if (!is_group(*node)) continue;
+    bool covers = false;
+    for (std::size_t i = 0; i < node->results.size(); ++i) covers = covers || groups.covered_by(*node, i) != nullptr;
+    if (!covers || attempts++ == kMostAttempts) continue;
+    apart.insert(node);
+    Attempt next = attempt(graph, groups, given, {}, runtime, apart);
+    if (next.peak < best.peak) {
+      best = std::move(next);
+    } else {
+      apart.erase(node);
+    }
+  }
 }
 
 // A part costs nothing, but pins its place from the beginning and may need a whole that is in the way. So all operators
@@ -458,16 +588,19 @@ MemoryMap place_parts(const ir::Graph& graph, const Groups& groups, const Order&
   constexpr std::size_t kMostAttempts = 24;
   // Our kernels read activations in words at most; other kernels are unknown.
   const std::uint64_t alignment = runtime == ops::Runtime::cormorant ? 4 : planner::Block::kAlignment;
-  Attempt best = attempt(graph, groups, given, {}, runtime);
+  Apart apart;
+  Attempt best = attempt(graph, groups, given, {}, runtime, apart);
+  set_apart(graph, groups, given, runtime, apart, best);
   const Parts all(given, alignment, graph);
   if (all.nodes().empty()) return std::move(best.map);
-  if (Attempt every = attempt(graph, groups, given, all, runtime); every.peak <= best.peak) return std::move(every.map);
+  if (Attempt every = attempt(graph, groups, given, all, runtime, apart); every.peak <= best.peak)
+    return std::move(every.map);
   Order chosen;
   for (std::size_t i = 0; i < std::min(kMostAttempts, all.nodes().size()); ++i) {
     chosen.push_back(all.nodes()[i]);
     const Parts parts(chosen, alignment, graph);
     if (parts.contains(*chosen.back())) {
-      if (Attempt next = attempt(graph, groups, given, parts, runtime); next.peak <= best.peak) {
+      if (Attempt next = attempt(graph, groups, given, parts, runtime, apart); next.peak <= best.peak) {
         best = std::move(next);
         continue;
       }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 #include <numeric>
+#include <set>
 
 #include "ops/op.h"
 #include "ops/rows/rows.h"
@@ -466,12 +467,30 @@ bool Rows::add_mean(std::size_t u, Group& group, std::unordered_map<const ir::Va
   return true;
 }
 
-std::int64_t Rows::bytes_of(const Group& group, const std::vector<std::int64_t>& scratch) const {
+std::int64_t Rows::bytes_of(const Group& group, const std::vector<std::int64_t>& scratch,
+                            const std::vector<Whole>& wholes) const {
   const auto align = [](std::int64_t bytes) { return (bytes + 15) & ~std::int64_t{15}; };
-  std::int64_t kept = 0, most = 0;
-  std::vector<const Value*> passing;
+  // What is needed in all of a tick is added up, of what is needed within one only the most counts.
+  struct Change {
+    std::int64_t tick = 0, kept = 0, within = 0;  // negative: no longer
+  };
+  std::vector<Change> changes;
+  std::vector<std::int64_t> ends;  // per value, the last tick at which it is written or read
   for (const Value& value : group.values) {
-    if (value.is_kept) kept += align(value.slab_rows * value.row_bytes);
+    ends.push_back(value.last_due());
+    if (!value.unit) continue;
+    for (const auto& window : group.windows[*value.unit - group.first]) {
+      ends[window.value] = std::max(ends[window.value], value.last_due());
+    }
+  }
+  std::vector<const Value*> passing;
+  for (std::size_t v = 0; v < group.values.size(); ++v) {
+    const Value& value = group.values[v];
+    if (value.is_kept) {
+      const std::int64_t bytes = align(value.slab_rows * value.row_bytes);
+      changes.push_back({.tick = value.first_due(), .kept = bytes});
+      changes.push_back({.tick = ends[v] + 1, .kept = -bytes});
+    }
     std::int64_t now = value.strips ? value.strips->bytes : value.unit ? align(scratch[*value.unit - group.first]) : 0;
     if (value.unit) {
       const std::size_t begin = value.strips ? value.strips->first : *value.unit;
@@ -479,9 +498,30 @@ std::int64_t Rows::bytes_of(const Group& group, const std::vector<std::int64_t>&
     }
     if (!value.is_kept) passing.push_back(&value);
     for (const Value* other : passing) now += align(other->batch * other->row_bytes);
-    most = std::max(most, now);
+    if (now == 0) continue;
+    changes.push_back({.tick = value.start, .within = now});
+    changes.push_back({.tick = value.last_due() + 1, .within = -now});
   }
-  return kept + most;
+  for (const Whole& whole : wholes) changes.push_back({.tick = whole.from});
+  std::ranges::sort(changes, {}, &Change::tick);
+  std::int64_t kept = 0, most = 0;
+  std::multiset<std::int64_t> within;
+  for (std::size_t i = 0; i < changes.size();) {
+    const std::int64_t tick = changes[i].tick;
+    for (; i < changes.size() && changes[i].tick == tick; ++i) {
+      kept += changes[i].kept;
+      if (changes[i].within > 0) within.insert(changes[i].within);
+      if (changes[i].within < 0) within.erase(within.find(-changes[i].within));
+    }
+    std::int64_t all = kept + (within.empty() ? 0 : *within.rbegin());
+    for (const Whole& whole : wholes) {
+      if (whole.from > tick) continue;
+      const std::int64_t gone = whole.fed == nullptr ? 0 : whole.fed->flow().rows_by(tick - 1) * whole.fed->row_bytes;
+      all += align(whole.bytes - std::max(gone, std::int64_t{0}));
+    }
+    most = std::max(most, all);
+  }
+  return most;
 }
 
 void Rows::rewrite(const std::vector<Group>& groups) {

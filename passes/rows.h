@@ -28,6 +28,7 @@
 #include <vector>
 
 #include "ir/graph.h"
+#include "ops/rows/cover.h"
 #include "target/target.h"
 
 namespace cormorant::passes {
@@ -78,6 +79,11 @@ class Rows {
     std::optional<std::int64_t> fill = {};  // of rows outside the image, if they are read
     std::size_t last_read = 0;              // the last unit that reads it
     std::optional<Strips> strips = {};      // by which it is computed; the unit is the last of their chain
+
+    // The ticks at which it is due: the first, to be filled or computed, the first to be computed, and the last.
+    [[nodiscard]] std::int64_t first_due() const { return start - period * (before / batch); }
+    [[nodiscard]] std::int64_t last_due() const { return start + period * last_batch; }
+    [[nodiscard]] ops::rows::Flow flow() const { return {start, period, rows, row_bytes, batch, above}; }
   };
   struct Group {
     std::size_t first = 0, last = 0;  // units
@@ -110,8 +116,16 @@ class Rows {
   // MACs of a unit that is computed once, and of a chain in strips.
   [[nodiscard]] std::int64_t macs_of(std::size_t unit) const;
   [[nodiscard]] std::int64_t macs_of(const Strips& strips) const;
-  // Bytes of the group's slabs and of what it needs within a tick, without whole images. Scratch is given per unit.
-  [[nodiscard]] std::int64_t bytes_of(const Group& group, const std::vector<std::int64_t>& scratch) const;
+  // A whole image that a group reads or makes.
+  struct Whole {
+    std::int64_t bytes = 0;
+    std::int64_t from = 0;  // the first tick at which it is needed
+    const Value* fed = {};  // where its rows go, and are no longer needed; none: it is needed to the end
+  };
+  // Bytes of the group's slabs, of what it needs within a tick, and of whole images, at the tick that needs the most.
+  // Scratch is given per unit.
+  [[nodiscard]] std::int64_t bytes_of(const Group& group, const std::vector<std::int64_t>& scratch,
+                                      const std::vector<Whole>& wholes = {}) const;
 
   // Replaces the groups' nodes. Groups are given in order and share no units; this object must not be used afterwards.
   void rewrite(const std::vector<Group>& groups);

@@ -23,8 +23,15 @@ struct Block {
 
   static constexpr std::uint32_t kAlignment = 16;
 
-  std::uint64_t size = 0;                    // bytes
-  std::uint32_t first = 0, last = 0;         // the steps at which it holds something, both inclusive
+  std::uint64_t size = 0;             // bytes
+  std::uint32_t first = 0, last = 0;  // the steps at which it holds something, both inclusive
+  // Steps can be repeated, tick by tick (a chain of operators that is computed row by row): then the block may be
+  // needed for some of the ticks only. Ticks of all such chains are counted one after another.
+  struct Ticks {
+    std::uint32_t first = 0, last = kForever;  // both inclusive
+    friend bool operator==(const Ticks&, const Ticks&) = default;
+  };
+  Ticks ticks = {};
   std::uint32_t alignment = kAlignment;      // of its offset; a power of two
   std::string name = {};                     // for messages
   std::uint64_t accesses = 1;                // how often a byte of it is read or written
@@ -51,7 +58,10 @@ struct Block {
   };
   std::optional<Part> part = {};
 
-  [[nodiscard]] bool lives_with(const Block& other) const { return first <= other.last && other.first <= last; }
+  [[nodiscard]] bool lives_with(const Block& other) const {
+    return first <= other.last && other.first <= last && ticks.first <= other.ticks.last &&
+           other.ticks.first <= ticks.last;
+  }
 };
 
 }  // namespace cormorant::planner

@@ -39,6 +39,10 @@ bool share_bytes(std::span<const Block> blocks, std::span<const Placement> place
          placements[b].offset < placements[a].offset + blocks[a].size;
 }
 
+bool share_ticks(const Block& a, const Block& b) {
+  return std::max(a.ticks.first, b.ticks.first) <= std::min(a.ticks.last, b.ticks.last);
+}
+
 // Whether `cover` is allowed to overlap the beginning of `covered` as it does here.
 bool may_cover(std::span<const Block> blocks, std::span<const Placement> placements, std::size_t cover,
                std::size_t covered) {
@@ -118,8 +122,9 @@ std::optional<std::string> find_violation(std::span<const Block> blocks, std::sp
       continue;
     }
     for (const std::size_t other : here) {
-      if (share_bytes(blocks, placements, event.block, other) && !may_cover(blocks, placements, event.block, other) &&
-          !may_cover(blocks, placements, other, event.block) && !may_share(blocks, event.block, other)) {
+      if (share_bytes(blocks, placements, event.block, other) && share_ticks(blocks[event.block], blocks[other]) &&
+          !may_cover(blocks, placements, event.block, other) && !may_cover(blocks, placements, other, event.block) &&
+          !may_share(blocks, event.block, other)) {
         return describe(blocks, placements, event.block) + " and " + describe(blocks, placements, other) + " overlap";
       }
     }

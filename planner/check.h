@@ -13,7 +13,8 @@
 namespace cormorant::planner {
 
 // What is wrong with the plan, naming the blocks; nothing if it is sound: every block is in a region that exists,
-// within its size, at an offset that is aligned, and no two blocks share a byte at a step at which both are alive. But
+// within its size, at an offset that is aligned, and no two blocks share a byte at a step and tick at which both are
+// alive. But
 // - one may cover the beginning of the other (Block::over), if it is as far before it as it must be;
 // - a part is in its whole, where and when it says, and so are parts of parts; views of a whole may be on its other
 //   parts; and what is rewritten only covers blocks that are not needed after the step at which it begins.

@@ -19,8 +19,8 @@ using Order = std::vector<std::uint32_t>;
 
 enum class Fit { lowest, tightest };  // which gap a block takes: the first, or the one it fills best
 
-// Calls f(alive, count) at every step at which something begins, with the blocks that live there; the last `count` are
-// those that begin. Time depends on the number of live blocks, not of all.
+// Calls f(alive, count) at every step at which something begins, with the blocks that live there, at whatever tick; the
+// last `count` are those that begin. Time depends on the number of live blocks, not of all.
 template <class F>
 void sweep(std::span<const Block> blocks, F f) {
   constexpr std::size_t kMostAlive = 8192;  // pairs of them are kept
@@ -56,6 +56,7 @@ class Packer {
         for (std::size_t j = 0; j < i; ++j) {
           const std::uint32_t a = alive[i], b = alive[j];
           if (blocks[a].size == 0 || blocks[b].size == 0 || anchor(a) == anchor(b)) continue;
+          if (!blocks[a].lives_with(blocks[b])) continue;  // not at the same tick
           pairs_[anchor(a)].push_back({a, b});
           pairs_[anchor(b)].push_back({b, a});
         }
@@ -339,33 +340,39 @@ class SharedBytes {
 LowerBound lower_bound(std::span<const Block> blocks) {
   LowerBound bound;
   SharedBytes shared(blocks);
-  struct Crowd {
-    std::uint64_t bytes, slack;
-  };
-  std::unordered_map<std::uint32_t, Crowd> crowds;  // by steps at which something begins: there it is largest
+  std::unordered_map<std::uint32_t, std::uint64_t> crowds;  // by steps at which something begins: there it is largest
+  std::vector<std::uint32_t> ticks;
   sweep(blocks, [&](const Order& alive, std::size_t) {
     const std::uint32_t step = blocks[alive.back()].first;
     std::uint64_t granularity = std::uint64_t{1} << 63U;
     for (const std::uint32_t i : alive) granularity = std::min<std::uint64_t>(granularity, blocks[i].alignment);
-    // All offsets are multiples of the smallest alignment, so every block but the topmost is rounded up to it.
-    std::uint64_t bytes = 0, slack = 0, saved = 0;
-    for (const std::uint32_t i : alive) {
-      const Block& block = blocks[i];
-      if (block.size == 0) continue;
-      if (block.first == step) saved += align(saved_by_covering(blocks, block), granularity);
-      if (shared.is_shared(i)) {
-        shared.add(i);
-        continue;
+    // Most is alive at a tick at which something begins.
+    ticks.clear();
+    for (const std::uint32_t i : alive) ticks.push_back(blocks[i].ticks.first);
+    std::ranges::sort(ticks);
+    ticks.erase(std::unique(ticks.begin(), ticks.end()), ticks.end());
+    for (const std::uint32_t tick : ticks) {
+      // All offsets are multiples of the smallest alignment, so every block but the topmost is rounded up to it.
+      std::uint64_t bytes = 0, slack = 0, saved = 0;
+      for (const std::uint32_t i : alive) {
+        const Block& block = blocks[i];
+        if (block.size == 0 || block.ticks.first > tick || block.ticks.last < tick) continue;
+        if (block.first == step) saved += align(saved_by_covering(blocks, block), granularity);
+        if (shared.is_shared(i)) {
+          shared.add(i);
+          continue;
+        }
+        bytes += align(block.size, granularity);
+        slack = std::max(slack, align(block.size, granularity) - block.size);
       }
-      bytes += align(block.size, granularity);
-      slack = std::max(slack, align(block.size, granularity) - block.size);
+      bytes += shared.take();
+      bytes -= std::min(bytes, saved + slack);
+      crowds[step] = std::max(crowds[step], bytes);
     }
-    bytes += shared.take();
-    crowds[step] = {bytes - std::min(bytes, saved), slack};
   });
   for (const Block& at : blocks) {
-    const auto [bytes, slack] = crowds.at(at.first);
-    if (bytes > slack + bound.bytes) bound = {bytes - slack, at.first};
+    const std::uint64_t bytes = crowds.at(at.first);
+    if (bytes > bound.bytes) bound = {bytes, at.first};
   }
   return bound;
 }
@@ -395,8 +402,9 @@ Packing pack(std::span<const Block> blocks, Effort effort, std::uint64_t good_en
     }
   }
   // Small problems are searched at once; larger ones when the climb has brought the bound down that the search needs.
-  // The search does not handle parts.
-  const bool can_search = std::ranges::none_of(blocks, [](const Block& block) { return block.part.has_value(); });
+  // The search handles neither parts nor ticks.
+  const bool can_search = std::ranges::none_of(
+      blocks, [](const Block& block) { return block.part.has_value() || block.ticks != Block::Ticks(); });
   bool complete = false;
   if (can_search && best.peak > target) complete = search_exactly(blocks, target, effort.exact / 4, best);
   if (!complete && best.peak > target) climb(packer, start_order, start, target, effort.climb, best);

@@ -111,7 +111,8 @@ void check_part(const Block& block, std::span<const Block> blocks) {
 void check_input(std::span<const Block> blocks, std::span<const Region> regions) {
   if (regions.empty()) throw std::logic_error("no memory regions");
   for (const Block& block : blocks) {
-    if (block.first > block.last) throw std::logic_error("block '" + block.name + "' ends before it begins");
+    if (block.first > block.last || block.ticks.first > block.ticks.last)
+      throw std::logic_error("block '" + block.name + "' ends before it begins");
     if (!std::has_single_bit(block.alignment)) {
       throw std::logic_error("alignment of block '" + block.name + "' is not a power of two");
     }

@@ -97,7 +97,19 @@ Blocks random_covers(unsigned seed, std::uint32_t most) {
   return blocks;
 }
 
+// Some blocks are needed for a part of the ticks only.
+Blocks random_ticks(unsigned seed, std::uint32_t most) {
+  Random random(seed + 770);
+  Blocks blocks = random_blocks(seed, most);
+  for (Block& b : blocks) {
+    const std::uint32_t first = random.below(12);
+    if (random.below(3) != 0) b.ticks = {first, random.below(4) == 0 ? Block::kForever : first + random.below(6)};
+  }
+  return blocks;
+}
+
 std::uint64_t best_peak_by_trying_all(const Blocks& blocks);
+bool is_sound(const Blocks& blocks, std::span<const Region> regions, const std::vector<Placement>& placements);
 
 TEST(Planner, RandomProgramsGetSoundPlans) {
   for (unsigned seed = 0; seed < tests::seeds(3000, 600); ++seed) {
@@ -119,6 +131,48 @@ TEST(Planner, RandomProgramsThatCoverGetSoundPlans) {
     saved += peak_of(checked_plan(blocks, kAnywhere, kLittle)) > peak_of(result) ? 1 : 0;
   }
   EXPECT_GT(saved * 1000, 150 * static_cast<int>(count));
+}
+
+TEST(Planner, RandomProgramsWithTicksGetSoundPlans) {
+  int saved = 0, best = 0, small = 0;
+  const unsigned count = tests::seeds(600, 120);
+  for (unsigned seed = 0; seed < count; ++seed) {
+    SCOPED_TRACE(seed);
+    const bool is_small = seed % 3 == 0;
+    Blocks blocks = random_ticks(seed, is_small ? 6 : 24);
+    const Plan result = checked_plan(blocks, kAnywhere, kLittle);
+    EXPECT_TRUE(is_sound(blocks, kAnywhere, result.placements));
+    if (is_small) {
+      const std::uint64_t least = best_peak_by_trying_all(blocks);
+      EXPECT_LE(result.regions[0].lower_bound, least);
+      EXPECT_GE(peak_of(result), least);
+      EXPECT_TRUE(!result.regions[0].optimal || peak_of(result) == least);
+      best += peak_of(result) == least ? 1 : 0;
+      ++small;
+    }
+    for (Block& b : blocks) b.ticks = {};
+    saved += peak_of(checked_plan(blocks, kAnywhere, kLittle)) > peak_of(result) ? 1 : 0;
+  }
+  EXPECT_GT(saved * 1000, 300 * static_cast<int>(count));
+  EXPECT_GT(best * 100, 95 * small);
+}
+
+// An image whose rows are no longer needed one after another, and a block that comes when half of them are gone.
+TEST(Planner, WhatComesLateTakesThePlaceOfWhatIsGone) {
+  using Kind = Block::Part::Kind;
+  Blocks blocks = {block(100, 0, 3, 4), block(52, 2, 3, 4), block(48, 2, 3, 4), block(80, 2, 3, 4), block(32, 2, 3, 4)};
+  blocks[0].ticks.last = 0;
+  blocks[1].part = {0, 0, Kind::view};
+  blocks[1].ticks.last = 4;
+  blocks[2].part = {0, 52, Kind::view};
+  blocks[2].ticks.last = 9;
+  blocks[3].ticks = {5, 9};  // may cover the first part
+  blocks[4].ticks = {4, 9};  // may not
+  EXPECT_EQ(peak_of(checked_plan(blocks)), 80U + 48U + 32U);
+  blocks[3].ticks.first = 4;
+  EXPECT_EQ(peak_of(checked_plan(blocks)), 100U + 80U + 32U);
+  blocks[3].ticks = {5, 4};
+  EXPECT_THROW(plan(blocks), std::logic_error);
 }
 
 TEST(Planner, SmallProgramsThatCoverArePlannedOptimally) {
@@ -178,7 +232,8 @@ std::uint64_t best_peak_by_trying_all(const Blocks& blocks) {
         moved = false;
         for (std::size_t j = 0; j < i; ++j) {
           const Block& other = blocks[order[j]];
-          const bool together = b.first <= other.last && other.first <= b.last && other.size != 0;
+          const bool together = b.first <= other.last && other.first <= b.last && other.size != 0 &&
+                                b.ticks.first <= other.ticks.last && other.ticks.first <= b.ticks.last;
           const std::uint64_t there = offsets[order[j]];
           const auto distance = [&](const Block& lower, std::size_t upper) {
             return lower.over && lower.over->block == upper ? std::min(lower.over->distance, lower.size) : lower.size;
@@ -544,7 +599,9 @@ bool is_sound(const Blocks& blocks, std::span<const Region> regions, const std::
     if (region >= regions.size() || offset % blocks[a].alignment != 0) return false;
     if (offset + blocks[a].size > regions[region].size) return false;
     for (std::size_t b = 0; b < a; ++b) {
-      const bool same_time = blocks[a].first <= blocks[b].last && blocks[b].first <= blocks[a].last;
+      const bool same_tick =
+          blocks[a].ticks.first <= blocks[b].ticks.last && blocks[b].ticks.first <= blocks[a].ticks.last;
+      const bool same_time = blocks[a].first <= blocks[b].last && blocks[b].first <= blocks[a].last && same_tick;
       const bool same_bytes = region == placements[b].region && offset < placements[b].offset + blocks[b].size &&
                               placements[b].offset < offset + blocks[a].size;
       const auto covers = [&](std::size_t cover, std::size_t covered) {
@@ -565,7 +622,9 @@ TEST(Checker, AgreesWithTheDefinitionOnRandomPlacements) {
   for (unsigned seed = 0; seed < count; ++seed) {
     SCOPED_TRACE(seed);
     Random random(seed);
-    const Blocks blocks = seed % 2 == 0 ? random_blocks(seed, 6) : random_covers(seed, 6);
+    const Blocks blocks = seed % 3 == 0   ? random_ticks(seed, 6)
+                          : seed % 3 == 1 ? random_blocks(seed, 6)
+                                          : random_covers(seed, 6);
     std::vector<Placement> placements;
     for (const Block& b : blocks) {
       const std::uint64_t unit = random.below(50) == 0 ? 1 : b.alignment;

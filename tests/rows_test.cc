@@ -246,6 +246,57 @@ TEST(Rows, LeaveEveryBitAsItWas) {
   EXPECT_GT(strips, tests::seeds(4, 0));
 }
 
+// What begins when the first rows of the input have been read takes their place: the sums of a mean, and scratch.
+TEST(Rows, TakeThePlaceOfThoseThatHaveBeenRead) {
+  ir::Graph graph;
+  std::mt19937 random(1);
+  ir::Value* value = conformance::int8_input(graph, {1, 4, 32, 8}, 0.1, 0);
+  for (int i = 0; i < 4; ++i) {
+    ir::Value* weight = conformance::int8_weights(graph, {4, 4, 3, 3}, 0, random);
+    value = add_quantized(graph, "aten.conv2d",
+                          {{"input", value},
+                           {"weight", weight},
+                           {"bias", conformance::int32_bias(graph, value, weight, random)},
+                           {"stride", Dims{1, 1}},
+                           {"padding", Dims{1, 1}},
+                           {"dilation", Dims{1, 1}},
+                           {"groups", std::int64_t{1}}},
+                          {1, 4, 32, 8}, 0.2, 1);
+  }
+  value = add_quantized(graph, "aten.avg_pool2d",
+                        {{"self", value},
+                         {"kernel_size", Dims{32, 8}},
+                         {"stride", Dims{32, 8}},
+                         {"padding", Dims{0, 0}},
+                         {"ceil_mode", false},
+                         {"count_include_pad", true},
+                         {"divisor_override", {}}},
+                        {1, 4, 1, 1}, 0.02, 3);
+  graph.add_output(value);
+  const compiler::Options options = options_for(parse_target("cortex-m4"), false);
+  compiler::Stages stages = compiler::default_stages(options);
+  const auto stage = std::ranges::find(stages.for_target, "rows", &compiler::Stage::name);
+  stage->run = [&](ir::Graph& own, compiler::Context&) { regroup(own, Isa::dsp, Cuts::few, random); };
+  compiler::Compilation compilation(graph, options, stages);
+  compilation.quantize();
+  const compiler::Compiled compiled = compilation.finish();
+  const auto& buffers = compiled.facts.regions.at(0).buffers;
+  const auto input = std::ranges::find(buffers, emit::Buffer::Kind::input, &emit::Buffer::kind);
+  ASSERT_NE(input, buffers.end());
+  EXPECT_EQ(input->bytes, 4U * 32 * 8);
+  std::uint64_t shared = 0;
+  for (const emit::Buffer& buffer : buffers) {
+    if (&buffer == &*input || buffer.whole || buffer.first > input->last) continue;
+    const std::uint64_t begin = std::max(buffer.offset, input->offset);
+    const std::uint64_t end = std::min(buffer.offset + buffer.bytes, input->offset + input->bytes);
+    const bool is_mean = buffer.bytes < 4 * 8;  // which comes when all rows are gone
+    if (begin < end && !is_mean) shared = std::max(shared, end - input->offset);
+  }
+  // Each convolution is a row behind the one before it, so four rows are gone before the last one begins.
+  EXPECT_GT(shared, 0U);
+  EXPECT_LE(shared, 4U * 4 * 8);
+}
+
 // Four channels become more, which are convolved one by one, and four again.
 ir::Graph expanded(std::int64_t height, std::int64_t width, std::int64_t hidden) {
   ir::Graph graph;

@@ -186,6 +186,7 @@ Stages default_stages(const Options& options) {
   });
   stages.for_target = that_apply({
       {"stream", "results for earlier entries are kept, not recomputed", stream_graph, options.stream.has_value()},
+      {"ring_states", "of a delay line, only the entries that are read are copied", pass(passes::ring_states), is_ours},
       {"take_uint8", "cameras give uint8, kernels compute with int8", pass(passes::take_uint8),
        options.io == Io::uint8},
       {"drop_channels", "a channel that is the same for every input is a number in a bias",

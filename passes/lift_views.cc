@@ -3,7 +3,8 @@
 // A one-dimensional convolution is imported as a two-dimensional one between two views, [N, C, L] -> [N, C, 1, L] and
 // back. Between two of them are elementwise operators, slices, pads: done on the four-dimensional side, views meet and
 // vanish, clamps and batch norms reach the convolution they can be fused with, and nothing has to leave the
-// channels-last order. Views of views are merged on the way.
+// channels-last order. Views of views are merged on the way. In a model that is already quantized, views are of its
+// integers: then the convolution is next to what quantizes its input and its result.
 #include <algorithm>
 #include <optional>
 
@@ -34,10 +35,13 @@ ir::Value* add_view(ir::Graph& graph, ir::Value* value, ir::Shape shape, ir::Nod
 
 bool is_view(const ir::Value* value) { return value->producer != nullptr && value->producer->op == "aten.view"; }
 
-// The four-dimensional tensor that this one is a view of.
+bool is_image_of(const ir::Value* image, const ir::Value* value) {
+  return value->type.rank() == 3 && image->type.shape == with_one(value->type.shape, kPlace);
+}
+
+// Whether it is a view of a four-dimensional tensor.
 bool is_lowered_image(const ir::Value* value) {
-  if (!is_view(value) || value->type.rank() != 3) return false;
-  return value->producer->tensor("self")->type.shape == with_one(value->type.shape, kPlace);
+  return is_view(value) && is_image_of(value->producer->tensor("self"), value);
 }
 
 // Merges views; true if anything changed.
@@ -60,12 +64,31 @@ bool merge_views(ir::Graph& graph) {
   return changed;
 }
 
+constexpr const char* kQuantize = "quantized_decomposed.quantize_per_tensor";
+constexpr const char* kDequantize = "quantized_decomposed.dequantize_per_tensor";
+
+// The image of a dequantized tensor is the dequantized image of the integers.
+void view_integers(ir::Graph& graph, ir::Node& node) {
+  if (node.op != "aten.view" || !is_image_of(node.result(), node.tensor("self"))) return;
+  const ir::Node* dequantize = node.tensor("self")->producer;
+  if (dequantize == nullptr || dequantize->op != kDequantize) return;
+  std::vector<ir::NamedArgument> args = dequantize->args;
+  ir::Value* integers = add_view(graph, dequantize->tensor("input"), node.result()->type.shape, &node);
+  ir::Value* real =
+      graph
+          .add_node(dequantize->name, kDequantize, std::move(args), {node.result()->type}, dequantize->location, &node)
+          ->result();
+  real->producer->set("input", integers);
+  graph.replace_uses(node.result(), real);
+  graph.erase(&node);
+}
+
 bool is_liftable(const ir::Node& node) {
   if (node.results.size() != 1 || node.result()->type.rank() != 3) return false;
   const ops::Operator* op = ops::find(node);
   const bool pads_the_last = node.op == "aten.pad" && node.integers("pad").size() == 2;
-  if (node.op != "aten.slice" && node.op != "aten.cat" && node.op != "aten.batch_norm" && !pads_the_last &&
-      (op == nullptr || !op->elementwise)) {
+  if (node.op != "aten.slice" && node.op != "aten.cat" && node.op != "aten.batch_norm" && node.op != kQuantize &&
+      !pads_the_last && (op == nullptr || !op->elementwise)) {
     return false;
   }
   return std::ranges::any_of(node.inputs(), is_lowered_image);
@@ -111,6 +134,7 @@ void lift(ir::Graph& graph, ir::Node& node) {
 
 void lift_views(ir::Graph& graph) {
   merge_views(graph);
+  for (ir::Node* node : graph.snapshot()) view_integers(graph, *node);
   for (ir::Node* node : graph.snapshot()) {
     if (is_liftable(*node)) lift(graph, *node);
   }

@@ -88,6 +88,9 @@ struct StreamedOutput {
 };
 std::vector<StreamedOutput> stream(ir::Graph& graph, const StreamOptions& options);
 
+// A delay line before a dilated convolution, of which few entries are read, is not shifted but a ring.
+void ring_states(ir::Graph& graph);
+
 // uint8 that a model converts to float, and calibration back to the same levels, does not become float.
 void keep_bytes(ir::Graph& graph);
 

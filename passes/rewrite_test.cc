@@ -399,6 +399,41 @@ output %b
 )");
 }
 
+// A one-dimensional convolution of a model that is already quantized: nothing is between it and its parameters.
+TEST(LiftViews, ViewsAreOfIntegersWhereThereAreSome) {
+  EXPECT_EQ(after(R"(graph g
+input %x : i8[1,2,5] quant([0.5], [0])
+const %w : f32[2,2,1,1] = [1.0, 2.0, 3.0, 4.0]
+node "dq" "" ""
+  %dq : f32[1,2,5] = quantized_decomposed.dequantize_per_tensor(input=%x, scale=0.5, zero_point=0, quant_min=-128, quant_max=127, dtype=dtype.i8)
+node "in" "" ""
+  %in : f32[1,2,1,5] = aten.view(self=%dq, size=[1, 2, 1, 5])
+node "a" "" ""
+  %a : f32[1,2,1,5] = aten.conv2d(input=%in, weight=%w, bias=none, stride=[1, 1], padding=[0, 0], dilation=[1, 1], groups=1)
+node "out" "" ""
+  %out : f32[1,2,5] = aten.view(self=%a, size=[1, 2, 5])
+node "q" "" ""
+  %q : i8[1,2,5] quant([0.25], [3]) = quantized_decomposed.quantize_per_tensor(input=%out, scale=0.25, zero_point=3, quant_min=-128, quant_max=127, dtype=dtype.i8)
+output %q
+)",
+                  lift_views),
+            R"(graph g
+input %x : i8[1,2,5] quant([0.5], [0])
+const %w : f32[2,2,1,1] = [1.0, 2.0, 3.0, 4.0]
+node "x_view" "" ""
+  %x_view : i8[1,2,1,5] quant([0.5], [0]) = aten.view(self=%x, size=[1, 2, 1, 5])
+node "dq" "" ""
+  %dq_1 : f32[1,2,1,5] = quantized_decomposed.dequantize_per_tensor(input=%x_view, scale=0.5, zero_point=0, quant_min=-128, quant_max=127, dtype=dtype.i8)
+node "a" "" ""
+  %a : f32[1,2,1,5] = aten.conv2d(input=%dq_1, weight=%w, bias=none, stride=[1, 1], padding=[0, 0], dilation=[1, 1], groups=1)
+node "q" "" ""
+  %q : i8[1,2,1,5] quant([0.25], [3]) = quantized_decomposed.quantize_per_tensor(input=%a, scale=0.25, zero_point=3, quant_min=-128, quant_max=127, dtype=dtype.i8)
+node "q_view" "" ""
+  %q_view : i8[1,2,5] quant([0.25], [3]) = aten.view(self=%q, size=[1, 2, 5])
+output %q_view
+)");
+}
+
 TEST(JoinConversions, NeedsNoFloatBetweenTwoScales) {
   EXPECT_EQ(after(R"(graph g
 input %x : i8[4] quant([0.5], [0])

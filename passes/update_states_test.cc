@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+
+#include <numeric>
 
 #include "ir/text.h"
 #include "ir/verify.h"
@@ -81,6 +84,66 @@ TEST(UpdateStates, PassesThroughTheStatesMemoryUnlessReadLater) {
   EXPECT_EQ(count(becomes("z_1")), 2U);
   EXPECT_EQ(count(node("r", 4, "aten.add(self=%y_1, other=%z_1, alpha=1.0)") + "update %a = %z_1\noutput %r\n"), 1U);
   EXPECT_EQ(count("update %a = %z_1\noutput %y_1\n"), 1U);
+}
+
+// A delay line in front of three taps.
+std::string dilated(const std::string& rest, int entries, int dilation, int hop = 1, int channels = 8) {
+  constexpr const char* kText = R"(graph g
+input %x : f32[1,{c},{hop}]
+state %a : f32[1,{c},{n}] = data 0 {bytes}
+const %w : f32[{c},1,1,3] = data 0 {filters}
+node "s" "" ""
+  %s : f32[1,{c},{kept}] = aten.slice(self=%a, dim=2, start={hop}, end={n}, step=1)
+node "c" "" ""
+  %c : f32[1,{c},{n}] = aten.cat(tensors={{%s, %x}}, dim=2)
+node "v" "" ""
+  %v : f32[1,{c},1,{n}] = aten.view(self=%c, size=[1, {c}, 1, {n}])
+node "y" "" ""
+  %y : f32[1,{c},1,{results}] = aten.conv2d(input=%v, weight=%w, bias=none, stride=[1, 1], padding=[0, 0], dilation=[1, {step}], groups={c})
+update %a = %c
+output %y
+)";
+  return fmt::format(kText, fmt::arg("hop", hop), fmt::arg("n", entries), fmt::arg("bytes", 4 * channels * entries),
+                     fmt::arg("c", channels), fmt::arg("filters", 12 * channels), fmt::arg("kept", entries - hop),
+                     fmt::arg("results", entries - 2 * dilation), fmt::arg("step", dilation)) +
+         rest;
+}
+// Numbered from 0 on are the first numbers of every state and constant.
+ir::Graph graph_with_rings(const std::string& text) {
+  std::vector<float> numbers(1 << 12);
+  std::iota(numbers.begin(), numbers.end(), 0.0F);
+  ir::Graph graph = ir::parse(text, "test", ir::Bytes::of(std::span<const float>(numbers)));
+  ring_states(graph);
+  ir::verify(graph, "test");
+  return graph;
+}
+std::string with_rings(const std::string& text) { return ir::print(graph_with_rings(text)); }
+
+TEST(RingStates, ADelayLineThatIsReadInFewPlacesStaysWhereItIs) {
+  const ir::Graph graph = graph_with_rings(dilated("", 65, 32));
+  const std::string after = ir::print(graph);
+  for (const char* part :
+       {"state %a_1 : f32[65,8]", "state %a_oldest : i32[1]", "step=32)", "dilation=[1, 1]", "update %a_oldest = "}) {
+    EXPECT_NE(after.find(part), std::string::npos) << part << "\n" << after;
+  }
+  EXPECT_EQ(after.find("aten.cat"), std::string::npos) << after;
+  const std::span<const float> ring = graph.states().at(0)->data.as<float>();
+  for (std::size_t t = 0; t < 65; ++t) {
+    for (std::size_t c = 0; c < 8; ++c) ASSERT_EQ(ring[t * 8 + c], static_cast<float>(c * 65 + t));
+  }
+}
+
+// Wide entries that would be transposed in every execution, though all of them are read.
+TEST(RingStates, ADelayLineThatIsTransposedIsKeptAsItIsRead) {
+  const std::string after = with_rings(dilated("", 3, 1, 1, 64));
+  EXPECT_NE(after.find("step=1)"), std::string::npos) << after;
+}
+
+TEST(RingStates, OtherDelayLinesAreShifted) {
+  for (const std::string& text : {dilated("", 3, 1), dilated("", 9, 4), dilated("", 65, 32, 2), dilated("", 66, 32),
+                                  dilated("output %c\n", 65, 32), dilated("output %v\n", 65, 32)}) {
+    EXPECT_EQ(with_rings(text).find("update_ring"), std::string::npos) << text;
+  }
 }
 
 TEST(UpdateStates, LeavesWhatIsNeither) {

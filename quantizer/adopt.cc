@@ -184,6 +184,12 @@ class Adoption {
     return found == rule.weights.end() ? nullptr : &*found;
   }
 
+  // A multiplier per output channel is all that kernels have.
+  static bool has_channels_along(const ir::Value* integers, std::optional<std::int32_t> axis) {
+    if (integers == nullptr || !integers->type.quant || !integers->type.quant->per_channel()) return true;
+    return !axis || integers->type.quant->axis == *axis;
+  }
+
   static std::string check_operands(const ir::Node& node, const Rule& rule) {
     bool any = false;
     for (const ir::NamedArgument& argument : node.args) {
@@ -194,6 +200,9 @@ class Adoption {
         // A bias, or a number in the model's code, may be in float: its integers follow from the rest.
         if (integers_of(value) == nullptr && !(constant && (weight == nullptr || weight->is_bias || !weight->axis))) {
           return "the model does not quantize its " + argument.name;
+        }
+        if (weight != nullptr && !weight->is_bias && !has_channels_along(integers_of(value), weight->axis)) {
+          return "the model quantizes its " + argument.name + " along another dimension than that of its results";
         }
         any = any || weight == nullptr;
       }

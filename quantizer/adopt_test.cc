@@ -96,6 +96,22 @@ output %fc
   EXPECT_NE(result.text.find("f32[1,2] = [0.5, 1.0]"), std::string::npos) << result.text;  // the weights, in float
 }
 
+// As a quantizer does that takes a transposed convolution's first dimension for its results'.
+TEST(Adopt, LeavesLayersWhoseScalesAreNotThoseOfTheirResults) {
+  const Adopted result = adopted(R"(graph g
+input %x : f32[1,2]
+const %w : i8[1,2] quant(axis 1, [0.5, 0.25], [0, 0]) = [1, 2]
+)" + quantize("xq", "x", "[1,2]", "0.25", "0") +
+                                 dequantize("xd", "xq", "[1,2]", "0.25", "0") + R"(node "wd" "" ""
+  %wd : f32[1,2] = quantized_decomposed.dequantize_per_channel(input=%w)
+node "fc" "blocks.fc" "m.py:7"
+  %fc : f32[1,1] = aten.linear(input=%xd, weight=%wd, bias=none)
+)" + quantize("yq", "fc", "[1,1]", "1.0", "7") +
+                                 dequantize("yd", "yq", "[1,1]", "1.0", "7") + "output %yd\n");
+  ASSERT_EQ(result.left.size(), 1U);
+  EXPECT_EQ(result.left[0].reason, "the model quantizes its weight along another dimension than that of its results");
+}
+
 // A view cannot change a scale: the model that does so gets a conversion before it.
 TEST(Adopt, ConvertsBeforeDataMovementThatChangesTheScale) {
   const std::string text =

@@ -14,6 +14,7 @@
 #include "runner/toolchain.h"
 #include "runtime/host.h"
 #include "target/parse.h"
+#include "tests/command.h"
 #include "tests/fuzz/corpus.h"
 
 namespace cormorant::tests {
@@ -62,6 +63,11 @@ TEST_P(OnADevice, MemoryLoadsAndInterruptsAreDefined) {
   put(seed(GetParam().first), directory.path() / "first.bin", operators);
   put(seed(GetParam().second), directory.path() / "second.bin", operators);
   put(seed("buffers", "executorch"), directory.path() / "foreign.bin", operators);
+  const Ran compiled = cormorant(directory.path(), {"compile", zoo("state/dilated.pt2"), "--sequence", "--calibrate",
+                                                    zoo("state/dilated_expected.npz"), "--target", GetParam().cpu,
+                                                    "--io=int8", "--no-link", "-o", "stream.pte"});
+  ASSERT_EQ(compiled.status, 0) << compiled.err;
+  put(fuzz::read_file(directory.path() / "stream.pte"), directory.path() / "stream.bin", operators);
   std::ofstream(directory.path() / "model.pte") << "none";
   std::ofstream(directory.path() / "glue.S")
       << assembly({.model = (directory.path() / "model.pte").string(),
@@ -77,7 +83,7 @@ TEST_P(OnADevice, MemoryLoadsAndInterruptsAreDefined) {
   const EmulationResult result = emulate(
       {.elf = elf, .board = find_board(target.cpu->board), .directory = directory.path(), .count = {}}, read_elf(elf));
   EXPECT_EQ(result.status, 0);
-  EXPECT_EQ(result.console.size(), 11U);
+  EXPECT_EQ(result.console.size(), 15U);
   for (const std::string& line : result.console) EXPECT_TRUE(line.starts_with("ok ")) << line;
 }
 

@@ -338,6 +338,10 @@ std::vector<std::string> operator_graphs() {
       scatter("aten.scatter.src_out"),
       graph_of("input %x : f32[2,3,2]\ninput %s : f32[2,2,2]\nconst %i : i64[2] = [-1, 7]\n",
                "%y : f32[2,3,2] = aten.index_copy(self=%x, dim=1, index=%i, source=%s)"),
+      graph_of(
+          "input %x : i8[5,4] quant([0.1], [-3])\ninput %p : i32[1]\ninput %s : i8[1,4] quant([0.1], [-3])\n",
+          "%y : i8[3,4] quant([0.1], [-3]), %n : i8[5,4] quant([0.1], [-3]), %q : i32[1] = aten.update_ring(self=%x, "
+          "position=%p, source=%s, step=2)"),
       scatter("aten.scatter_add"),
       scatter("cormorant.scatter_prod.any"),
       scatter("cormorant.scatter_amax.any"),

@@ -4,9 +4,12 @@
 // in float what PyTorch computed, in int8 nearly that, and on every board the host's bits.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <random>
 
+#include "compiler/compile.h"
 #include "runner/process.h"
 #include "target/parse.h"
 #include "tests/command.h"
@@ -21,7 +24,7 @@ Expected expected(const ProgramFile& program, const std::string& name) {
 
 struct Model {
   const char* name;
-  int buffer_floats;  // elements of its buffers
+  int buffer_floats;  // elements of its buffers, and the position in a ring
   const char* board;  // one of three, in turn
   int counters = 0;   // integers of 64 bits
 };
@@ -87,7 +90,8 @@ INSTANTIATE_TEST_SUITE_P(Zoo, State,
                                          Model{"svdf", 16 * 10 + 4 * 6, "cortex-m4"}, Model{"rolled", 32, "cortex-m0"},
                                          Model{"cache_index_copy", 2 * 192, "cortex-m55", 1},
                                          Model{"cache_index_put", 2 * 192, "cortex-m4", 1},
-                                         Model{"cache_shift", 2 * 192 + 16, "cortex-m0"}),
+                                         Model{"cache_shift", 2 * 192 + 16, "cortex-m0"},
+                                         Model{"dilated", 80 * 17 + 1, "cortex-m4"}),
                          [](const auto& info) { return std::string(info.param.name); });
 
 class StateCommands : public State {};  // without a parameter
@@ -166,6 +170,15 @@ TEST_F(StateCommands, OfACacheOneRowIsWritten) {
   }
 }
 
+// Three entries of a long delay line are read: they are copied, and the rest neither moves nor changes its order.
+TEST_F(StateCommands, ADelayLineThatIsReadInFewPlacesIsARing) {
+  compile("dilated",
+          {"--target", "cortex-m55", "--io=int8", "--sequence", "--calibrate", zoo("state/dilated_expected.npz")});
+  const auto& operators = json_.at("operators");
+  EXPECT_EQ(operators.value("cormorant::update_ring.mve", 0), 1) << operators.dump(1);
+  EXPECT_EQ(operators.size(), 3U) << operators.dump(1);  // with the convolution and the linear layer
+}
+
 TEST_F(StateCommands, ForExecuTorchRecurrentLayersAreWrittenOut) {
   compile("lstm", {"--runtime", "executorch"});
   for (const auto& [name, count] : json_.at("operators").items()) {
@@ -188,6 +201,43 @@ TEST_F(StateCommands, ForExecuTorchStateIsPlannedMemoryWithInitialContents) {
   }
 }
 
+// What a step costs beside its products, of which MVE computes sixteen per instruction at best.
+TEST(Recurrent, AStepOfAGruOf24UnitsTakesFewInstructionsBesideItsProducts) {
+  constexpr std::int64_t kUnits = 24, kRows = 3 * kUnits, kMacs = kRows * 2 * kUnits;
+  ir::Graph graph;
+  std::minstd_rand random(5);
+  const auto weight = [&](const char* name, const ir::Shape& shape) {
+    std::vector<float> values(static_cast<std::size_t>(ir::float_type(shape).elements()));
+    for (float& value : values) value = static_cast<float>(static_cast<int>(random() % 401) - 200) / 1000;
+    return graph.add_constant(name, ir::float_type(shape), ir::Bytes::of(std::span<const float>(values)));
+  };
+  const ir::Node* gru = graph.add_node(
+      "gru", "aten.recurrent",
+      {{"input", graph.add_input("x", ir::float_type({1, 1, kUnits}))},
+       {"h", graph.add_state("h", ir::float_type({1, kUnits}), ir::Bytes::own(std::vector<std::byte>(4 * kUnits)))},
+       {"c", ir::None{}},
+       {"w_ih", weight("w_ih", {kRows, kUnits})},
+       {"w_hh", weight("w_hh", {kRows, kUnits})},
+       {"b_ih", weight("b_ih", {kRows})},
+       {"b_hh", weight("b_hh", {kRows})},
+       {"kind", std::string("gru")},
+       {"backwards", false}},
+      {ir::float_type({1, 1, kUnits}), ir::float_type({1, kUnits})});
+  graph.add_output(gru->results[0]);
+  graph.add_update(gru->tensor("h"), gru->results[1]);
+  compiler::Options options;
+  options.config.target = parse_target("cortex-m55");
+  options.quantize = true;
+  options.io = compiler::Io::int8;
+  const ProgramFile program = program_from(compiler::compile(graph, options).program, "gru.pte");
+  ExecuteOn where;
+  where.target = options.config.target;
+  const auto instructions = static_cast<std::int64_t>(execute(program, {Arrays{}}, where).board->execute_instructions);
+  EXPECT_GT(instructions, kMacs / 16);
+  EXPECT_LE(instructions - kMacs / 16, 1500);
+  RecordProperty("instructions", std::to_string(instructions));
+}
+
 TEST_F(StateCommands, RunTakesAndGivesSequences) {
   const ProgramFile program = compile("cell");
   const Expected data = expected(program, "cell");
@@ -201,6 +251,38 @@ TEST_F(StateCommands, RunTakesAndGivesSequences) {
   EXPECT_EQ(y.shape, (std::vector<std::int64_t>{static_cast<std::int64_t>(data.steps), 1, 6}));
   const auto* values = reinterpret_cast<const float*>(y.data.data());
   for (std::size_t i = 0; i < data.steps * 6; ++i) ASSERT_NEAR(values[i], data.outputs[i], 1e-4F);
+}
+
+// Labels of every step, or of each sequence's last: one of each is wrong.
+TEST_F(StateCommands, EvaluateComparesEveryStepOrTheLastOfEachSequence) {
+  const ProgramFile program = compile("cell");
+  const npy::DataSet data = npy::read_data_set(zoo("state/cell_expected.npz"));
+  const npy::Array& x = *npy::find(data.arrays, "x");
+  const npy::Array& y = *npy::find(data.arrays, "y");
+  constexpr std::size_t kClasses = 6;
+  const std::size_t samples = static_cast<std::size_t>(x.shape[0]), steps = static_cast<std::size_t>(x.shape[1]);
+  const auto* scores = reinterpret_cast<const float*>(y.data.data());
+  std::vector<std::int64_t> every, last;
+  for (std::size_t i = 0; i < samples * steps; ++i) {
+    const auto* row = scores + i * kClasses;
+    every.push_back(std::max_element(row, row + kClasses) - row);
+    if ((i + 1) % steps == 0) last.push_back(every.back());
+  }
+  every[5] = (every[5] + 1) % static_cast<std::int64_t>(kClasses);
+  last[2] = (last[2] + 1) % static_cast<std::int64_t>(kClasses);
+  const auto accuracy = [&](const std::vector<std::int64_t>& labels, std::vector<std::int64_t> shape) {
+    const auto bytes = std::as_bytes(std::span(labels));
+    npy::write_npz(directory_.path() / "test.npz",
+                   {{"x", x}, {"y", {DType::i64, std::move(shape), {bytes.begin(), bytes.end()}}}});
+    const Ran ran = cormorant(directory_.path(), {"evaluate", "model.pte", "--data", "test.npz", "--sequence", "--json",
+                                                  "--float", zoo("state/cell.pt2")});
+    EXPECT_EQ(ran.status, 0) << ran.err;
+    return ran.json();
+  };
+  const auto all = accuracy(every, {x.shape[0], x.shape[1]}), ends = accuracy(last, {x.shape[0]});
+  EXPECT_DOUBLE_EQ(all.at("accuracy").get<double>(), 1 - 1.0 / static_cast<double>(samples * steps)) << all.dump(1);
+  EXPECT_DOUBLE_EQ(ends.at("accuracy").get<double>(), 1 - 1.0 / static_cast<double>(samples)) << ends.dump(1);
+  EXPECT_EQ(all.at("agreement").get<double>(), 1);
 }
 
 TEST_F(StateCommands, SequencesOfTheWrongRankAreRefused) {

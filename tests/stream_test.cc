@@ -201,6 +201,22 @@ TEST(Stream, ConvolutionsGiveTheirNewEntries) {
   for (const std::int64_t hop : {1, 2, 5}) expect_same(build, hop);
 }
 
+// Wide kernels along time: an entry is all bands of all channels, and the ring is as long as the second layer looks
+// back, so it comes round before the window is full.
+TEST(Stream, DilatedConvolutionsReadFromRings) {
+  const Build build = [](Network& n) {
+    n.conv(32, {1, 3}, {1, 1}, {1, 1}, {0, 1});
+    n.conv(4, {3, 3}, {1, 1}, {8, 1}, {0, 1});
+    n.conv(4, {2, 1}, {1, 1}, {3, 1}, {0, 0}, true);
+  };
+  for (const std::int64_t hop : {1, 2}) {
+    expect_same(build, hop, 20);
+    const auto& operators = compile(build, passes::StreamOptions{2, hop}).facts.operators;
+    EXPECT_EQ(operators.contains("cormorant::update_ring.mve"), hop == 1);
+    EXPECT_TRUE(operators.contains("cormorant::update_shift.mve"));
+  }
+}
+
 TEST(Stream, StridesAndPoolingKeepTheirPlaces) {
   const Build build = [](Network& n) {
     n.conv(3, {4, 1}, {2, 1});  // of 24 entries the last is not used

@@ -32,12 +32,26 @@ struct UpdateAtPlan {
   std::uint32_t unit;   // bytes of an entry in a row
 };
 
+struct UpdateRingPlan {
+  const std::int8_t* self;  // may be next
+  const std::int32_t* position;
+  const std::int8_t* source;
+  std::int8_t* output;
+  std::int8_t* next;
+  std::int32_t* next_position;
+  std::uint32_t unit;  // bytes of an entry
+  std::uint32_t entries;
+  std::uint32_t taps;
+  std::uint32_t step;
+};
+
 Error plan_update_at(const UpdateAt<TargetWorld>& args, UpdateAtPlan& plan);
 Error plan_update_part(const UpdatePart<TargetWorld>& args, UpdatePlan& plan);
 Error plan_update_shift(const UpdateShift<TargetWorld>& args, UpdatePlan& plan);
 Error load_update_at(Call& call);
 Error load_update_part(Call& call);
 Error load_update_shift(Call& call);
+Error load_update_ring(Call& call);
 
 // In ascending order: data moved to lower addresses may overlap.
 template <Loops kLoops>
@@ -48,6 +62,15 @@ inline void move_rows(std::int8_t* to, const std::int8_t* from, const RowCopy& r
     }
   } else {
     copy_rows<kLoops>(to, from, rows);
+  }
+}
+
+template <Loops kLoops>
+inline void copy_entry(std::int8_t* to, const std::int8_t* from, std::uint32_t bytes) {
+  if constexpr (kLoops == Loops::reference) {
+    std::memcpy(to, from, bytes);
+  } else {
+    copy_bytes<kLoops>(to, from, bytes);
   }
 }
 
@@ -96,6 +119,25 @@ void execute_update_shift(const void* plan) {
     std::memmove(p.output + p.part_bytes, p.self, moved);
   }
   put_source<kLoops>(p, p.first);
+}
+
+template <Loops kLoops>
+void execute_update_ring(const void* plan) {
+  const auto& p = *static_cast<const UpdateRingPlan*>(plan);
+  if (p.next != p.self) copy_entry<kLoops>(p.next, p.self, p.entries * p.unit);
+  // Writable memory may hold anything: the index is forced inside.
+  const auto stored = static_cast<std::uint32_t>(*p.position);
+  const std::uint32_t place = stored < p.entries ? stored : 0;
+  copy_entry<kLoops>(p.next + place * p.unit, p.source, p.unit);
+  const std::uint32_t oldest = place + 1 == p.entries ? 0 : place + 1;
+  *p.next_position = static_cast<std::int32_t>(oldest);
+  std::int8_t* to = p.output;
+  std::uint32_t at = oldest;
+  for (std::uint32_t left = p.taps; left != 0; --left, to += p.unit) {
+    copy_entry<kLoops>(to, p.next + at * p.unit, p.unit);
+    at += p.step;
+    if (at >= p.entries) at -= p.entries;
+  }
 }
 
 }  // namespace cormorant::ops

@@ -6,6 +6,8 @@
 //                 from the end; one outside the dimension is ignored (PyTorch refuses it).
 //   update_part   the same at a known position
 //   update_shift  all entries move by as many as source has, which fill the gap: a delay line
+//   update_ring   a delay line that does not move: source takes the oldest entry's place, and the entries that are
+//                 read, some steps apart, are copied out
 #pragma once
 
 #include "base/overlap.h"
@@ -21,7 +23,10 @@
   OURS(update_part, mve, mve, load_update_part, execute_update_part<kLoops>, any, UpdatePart)           \
   OURS(update_shift, scalar, scalar, load_update_shift, execute_update_shift<kLoops>, any, UpdateShift) \
   OURS(update_shift, dsp, dsp, load_update_shift, execute_update_shift<kLoops>, any, UpdateShift)       \
-  OURS(update_shift, mve, mve, load_update_shift, execute_update_shift<kLoops>, any, UpdateShift)
+  OURS(update_shift, mve, mve, load_update_shift, execute_update_shift<kLoops>, any, UpdateShift)       \
+  OURS(update_ring, scalar, scalar, load_update_ring, execute_update_ring<kLoops>, any, UpdateRing)     \
+  OURS(update_ring, dsp, dsp, load_update_ring, execute_update_ring<kLoops>, any, UpdateRing)           \
+  OURS(update_ring, mve, mve, load_update_ring, execute_update_ring<kLoops>, any, UpdateRing)
 CORMORANT_NAMES(CORMORANT_UPDATE_KERNELS)
 
 namespace cormorant::ops {
@@ -86,6 +91,32 @@ struct UpdateShift {
   }
 };
 
+// next = self [entries, elements of an entry], but the entry at `position`, the oldest, is source [1, elements]; the
+// next one is now the oldest, and its index is next_position. out [taps, elements] has every step-th entry, the oldest
+// first: the last is source, so there are step * (taps - 1) + 1 entries.
+template <class W>
+struct UpdateRing {
+  static constexpr Overlap kOverlap = Overlap::in_place;  // of self and of position alone: see load
+  typename W::Tensor self{};
+  typename W::Tensor position{};
+  typename W::Tensor source{};
+  typename W::Int step{};
+  typename W::Out out{};
+  typename W::Out next{};
+  typename W::Out next_position{};
+
+  template <class V>
+  void visit(V&& v) {
+    v("self", self);
+    v("position", position);
+    v("source", source);
+    v("step", step);
+    v("out", out);
+    v("next", next);
+    v("next_position", next_position);
+  }
+};
+
 constexpr const char* choose_variant(const Target& target, const char* scalar, const char* dsp, const char* mve) {
   if (target.is_any() || target.isa == Isa::scalar) return scalar;
   return target.isa == Isa::dsp ? dsp : mve;
@@ -101,6 +132,10 @@ constexpr const char* update_part_variant(const Target& target) {
 constexpr const char* update_shift_variant(const Target& target) {
   return choose_variant(target, names::cormorant_update_shift_scalar, names::cormorant_update_shift_dsp,
                         names::cormorant_update_shift_mve);
+}
+constexpr const char* update_ring_variant(const Target& target) {
+  return choose_variant(target, names::cormorant_update_ring_scalar, names::cormorant_update_ring_dsp,
+                        names::cormorant_update_ring_mve);
 }
 
 }  // namespace cormorant::ops

@@ -21,8 +21,8 @@ from typing import Callable, Dict, Iterator, List, Optional, Tuple
 import torch
 from torch.fx import GraphModule, Node
 from torchao.quantization.pt2e import (
-    FusedMovingAvgObsFakeQuantize, HistogramObserver, MovingAverageMinMaxObserver, MovingAveragePerChannelMinMaxObserver,
-    PerChannelMinMaxObserver,
+    FakeQuantize, FusedMovingAvgObsFakeQuantize, HistogramObserver, MovingAverageMinMaxObserver,
+    MovingAveragePerChannelMinMaxObserver, PerChannelMinMaxObserver,
 )
 from torchao.quantization.pt2e.quantizer import (
     FixedQParamsQuantizationSpec, QuantizationAnnotation, QuantizationSpec, QuantizationSpecBase, Quantizer,
@@ -32,7 +32,7 @@ from torchao.quantization.pt2e.quantizer import (
 __all__ = ["CortexMQuantizer"]
 
 # By PyTorch's names, as `cormorant operators` groups them.
-_WEIGHTED = {"conv2d", "conv_transpose2d", "linear"}  # those over one dimension are not taken over yet
+_WEIGHTED = {"conv1d", "conv2d", "conv_transpose1d", "conv_transpose2d", "linear"}
 _NORMS = {"batch_norm", "_native_batch_norm_legit", "_native_batch_norm_legit_no_training"}
 _ACTIVATIONS = {"relu", "relu6", "hardtanh", "clamp", "clamp_min"}  # computed by the layer before them
 _OBSERVED = {
@@ -88,14 +88,18 @@ class CortexMQuantizer(Quantizer):
         epsilon = {"eps": 2**-12}
         if is_qat:
             activation_observer = FusedMovingAvgObsFakeQuantize.with_args(observer=MovingAverageMinMaxObserver, **epsilon)
-            weight_observer = FusedMovingAvgObsFakeQuantize.with_args(observer=MovingAveragePerChannelMinMaxObserver, **epsilon)
+            # The fused form knows axis 0 only, and torchao hands the axis on only to what is called PerChannel.
+            weight_observers = {
+                axis: form.with_args(observer=MovingAveragePerChannelMinMaxObserver, ch_axis=axis, **epsilon)
+                for axis, form in ((0, FusedMovingAvgObsFakeQuantize), (1, FakeQuantize))
+            }
         else:
             activation_observer = HistogramObserver.with_args(**epsilon)
-            weight_observer = PerChannelMinMaxObserver.with_args(**epsilon)
+            weight_observers = dict.fromkeys((0, 1), PerChannelMinMaxObserver.with_args(**epsilon))
         self._activation = QuantizationSpec(observer_or_fake_quant_ctr=activation_observer, **activations)  # type: ignore[arg-type]
         self._weights = {
-            axis: QuantizationSpec(observer_or_fake_quant_ctr=weight_observer, ch_axis=axis, **weights)  # type: ignore[arg-type]
-            for axis in (0, 1)
+            axis: QuantizationSpec(observer_or_fake_quant_ctr=observer, ch_axis=axis, **weights)  # type: ignore[arg-type]
+            for axis, observer in weight_observers.items()
         }
 
     def annotate(self, model: GraphModule) -> GraphModule:

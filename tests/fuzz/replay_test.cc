@@ -4,6 +4,7 @@
 // with it. Sanitizers judge.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstdlib>
 #include <map>
 #include <memory>
@@ -47,35 +48,39 @@ TEST(Corpus, EveryLoadHasASeed) {
   }
 }
 
-// A moving mean reads and writes two kinds of memory that outlive it: each may stay where it is, and nothing else may
-// be shared. What they hold is any number.
-TEST(Corpus, AMovingMeanKeepsItsMemoriesApart) {
+// An operator that reads and writes two kinds of memory that outlive it: each may stay where it is, and nothing else
+// may be shared. What they hold is any number. `reads` are the arguments of what is new and of the two that are kept,
+// `writes` the result and what the two become.
+void expect_memories_apart(const std::string& op, const std::array<std::size_t, 3>& reads,
+                           const std::array<std::size_t, 3>& writes) {
   const std::vector<const Kernel*> kernels = ops::host_kernels();
-  auto program = EditableProgram::read(read_file(CORMORANT_SOURCE_DIR "/tests/fuzz/seeds/moving_mean.scalar.pte"));
+  auto program = EditableProgram::read(read_file(CORMORANT_SOURCE_DIR "/tests/fuzz/seeds/" + op + ".scalar.pte"));
   ASSERT_TRUE(program);
   std::int64_t& arena = program->plan().non_const_buffer_sizes.at(1);
-  // By the signature's order: input, past and sums; out, next past and next sums. Constants here become inputs.
   const std::vector<std::int32_t> args = program->calls().at(0)->args;
-  schema::TensorT* const read[] = {program->tensor(args.at(0)), program->tensor(args.at(1)),
-                                   program->tensor(args.at(2))};
-  schema::TensorT* const results[] = {program->tensor(args.at(13)), program->tensor(args.at(14)),
-                                      program->tensor(args.at(15))};
+  schema::TensorT *read[3], *results[3];
+  for (std::size_t i = 0; i < 3; ++i) {
+    read[i] = program->tensor(args.at(reads[i]));
+    results[i] = program->tensor(args.at(writes[i]));
+  }
   for (const std::size_t i : {1U, 2U}) {
+    if (read[i]->allocation_info != nullptr) continue;
+    // Constants here become inputs.
     arena = (arena + 15) / 16 * 16;
     read[i]->data_buffer_idx = 0;
     read[i]->allocation_info = std::make_unique<schema::AllocationDetailsT>();
     read[i]->allocation_info->memory_id = 1;
     read[i]->allocation_info->memory_offset_low = static_cast<std::uint32_t>(arena);
-    program->plan().inputs.push_back(args[i]);
+    program->plan().inputs.push_back(args[reads[i]]);
     arena += bytes_of(*read[i]);
   }
   const Bytes apart = program->write();
   EXPECT_EQ(exercise(apart, kernels), Error::ok);
   if (const char* const folder = std::getenv("CORMORANT_SEEDS")) {
-    std::ofstream(std::filesystem::path(folder) / "moving_mean.kept.pte", std::ios::binary)
+    std::ofstream(std::filesystem::path(folder) / (op + ".kept.pte"), std::ios::binary)
         .write(reinterpret_cast<const char*>(apart.data()), static_cast<std::streamsize>(apart.size()));
   }
-  arena += 64;  // the largest fits anywhere
+  arena += 512;  // the largest fits anywhere
   for (std::size_t i = 0; i < std::size(results); ++i) {
     for (std::size_t j = 0; j < std::size(read); ++j) {
       const schema::AllocationDetailsT before = *results[i]->allocation_info;
@@ -86,6 +91,10 @@ TEST(Corpus, AMovingMeanKeepsItsMemoriesApart) {
     }
   }
 }
+
+// By the signatures' order.
+TEST(Corpus, AMovingMeanKeepsItsMemoriesApart) { expect_memories_apart("moving_mean", {0, 1, 2}, {13, 14, 15}); }
+TEST(Corpus, ARingKeepsItsMemoriesApart) { expect_memories_apart("update_ring", {2, 0, 1}, {4, 5, 6}); }
 
 TEST(Corpus, FindingsStayInsideTheirMemory) {
   const std::vector<const Kernel*> kernels = ops::host_kernels();

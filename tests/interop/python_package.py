@@ -61,6 +61,24 @@ class Shapes(nn.Module):
         return torch.softmax(x.squeeze(2).mean(-1, keepdim=True).squeeze(-1) - 1.0, dim=-1)
 
 
+class Signals(nn.Module):
+    """Convolutions over one dimension: strided with a batch norm, depthwise and dilated, pointwise, transposed."""
+
+    def __init__(self):
+        super().__init__()
+        self.first = nn.Conv1d(8, 16, 5, padding=2, stride=2)
+        self.norm = nn.BatchNorm1d(16)
+        self.depthwise = nn.Conv1d(16, 16, 3, groups=16, dilation=2, padding=2)
+        self.pointwise = nn.Conv1d(16, 12, 1)
+        self.up = nn.ConvTranspose1d(12, 6, 4, stride=2, padding=1)
+        self.out = nn.Linear(6 * 32, 5)
+
+    def forward(self, x):
+        x = torch.relu(self.norm(self.first(x)))
+        x = torch.relu(self.pointwise(nn.functional.relu6(self.depthwise(x))))
+        return self.out(torch.relu(self.up(x)).flatten(1))
+
+
 def digits():
     data = load_digits()
     x = torch.tensor(data.images, dtype=torch.float32)[:, None] / 16
@@ -121,6 +139,22 @@ class WithTorch(unittest.TestCase):
             # And it is all that the compiler would have quantized itself.
             alone = cormorant.compile(torch.export.export(model, example), calibration=samples, link=False)
             self.assertEqual(alone.float_operators, [])
+
+    def test_training_sees_one_dimension_as_the_board_does(self):
+        torch.manual_seed(0)
+        model, samples = Signals(), torch.randn(64, 8, 32)
+        graph = torch.export.export(model.train(), (samples[:2],)).module()
+        prepared = prepare_qat_pt2e(graph, CortexMQuantizer(is_qat=True))
+        for pair in samples.split(2):
+            prepared(pair)
+        move_exported_model_to_eval(prepared)
+        converted = convert_pt2e(prepared)
+        program = cormorant.compile(torch.export.export(converted, (samples[:2],)), link=False)
+        self.assertEqual(program.float_operators, [])
+        with torch.no_grad():
+            wanted = torch.cat([converted(pair) for pair in samples[:16].split(2)])
+        got = torch.cat([program.run(pair) for pair in samples[:16].split(2)])
+        self.assertLessEqual(steps_apart(got, wanted, program), 1.01)
 
     def test_quantization_aware_training_is_honest(self):
         torch.manual_seed(0)

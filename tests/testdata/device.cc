@@ -2,7 +2,7 @@
 //
 // Unusual uses of the runtime by firmware: wrong memory, loading again after a failure, two programs side by side,
 // execution in an interrupt while another program is being loaded, memory that held something else before.
-// tests/device_test.cc compiles it for a board and adds three programs; it prints a line for each thing that works as
+// tests/device_test.cc compiles it for a board and adds four programs; it prints a line for each thing that works as
 // specified.
 #include <initializer_list>
 
@@ -43,8 +43,7 @@ struct Loaded {
   }
   Error load() { return load_into({arena, arena_bytes}, {state, sizeof state}); }
 
-  void fill() const {
-    std::uint32_t next = 7;
+  void fill(std::uint32_t next = 7) const {
     for (std::size_t i = 0; i < program.input_count(); ++i) {
       for (std::uint8_t& byte : program.input(i).as<std::uint8_t>()) {
         byte = static_cast<std::uint8_t>((next = next * 1103515245 + 12345) >> 16);
@@ -58,8 +57,8 @@ struct Loaded {
     }
     return sum;
   }
-  std::uint32_t compute() const {
-    fill();
+  std::uint32_t compute(std::uint32_t what = 7) const {
+    fill(what);
     program.execute();
     return result();
   }
@@ -67,6 +66,7 @@ struct Loaded {
 
 constinit Loaded first{}, second{};
 constinit Loaded foreign{};  // with mutable buffers, some of which have no initial value in the file
+constinit Loaded stream{};   // with a ring of 17 entries
 
 void say(const char* what, bool is_so) { print_line(is_so ? "ok " : "failed ", what); }
 
@@ -155,12 +155,53 @@ void check_buffers() {
   say("and do so again after a reset", run() == results[0]);
 }
 
+constexpr std::uint32_t kSteps = 24;  // more than the ring has entries
+
+// What step k of one of two streams gives.
+std::uint32_t step_of(std::uint32_t which, std::uint32_t k) { return stream.compute(1000 * which + k); }
+
+std::uint32_t alone(std::uint32_t which) {
+  std::uint32_t sum = 0;
+  stream.program.reset();
+  for (std::uint32_t k = 0; k < kSteps; ++k) sum = sum * 31 + step_of(which, k);
+  return sum;
+}
+
+// Both in turns; each continues from what was saved of it, unless they share everything.
+void in_turns(bool apart, std::uint32_t (&sums)[2]) {
+  static std::byte saved[2][2048];
+  const Program& program = stream.program;
+  program.reset();
+  for (std::byte(&of)[2048] : saved) program.save(of);
+  for (std::uint32_t k = 0; k < kSteps; ++k) {
+    for (std::uint32_t which = 0; which < 2; ++which) {
+      if (apart) program.restore(saved[which]);
+      sums[which] = sums[which] * 31 + step_of(which, k);
+      program.save(saved[which]);
+    }
+  }
+}
+
+void check_streams() {
+  const bool is_loaded = stream.load() == Error::ok && stream.program.buffer_bytes() <= 2048;
+  say("a program with a ring", is_loaded);
+  if (!is_loaded) return;
+  const std::uint32_t wanted[2] = {alone(0), alone(1)};
+  say("a stream from its beginning after a reset", alone(0) == wanted[0] && wanted[0] != wanted[1]);
+  std::uint32_t apart[2] = {}, mixed[2] = {};
+  in_turns(true, apart);
+  in_turns(false, mixed);
+  say("two streams through one program", apart[0] == wanted[0] && apart[1] == wanted[1]);
+  say("which disturb each other if nothing is restored", mixed[0] != wanted[0] && mixed[1] != wanted[1]);
+}
+
 }  // namespace
 }  // namespace cormorant
 
 int main() {
   using namespace cormorant;
-  if (!first.read("first.bin") || !second.read("second.bin") || !foreign.read("foreign.bin")) {
+  if (!first.read("first.bin") || !second.read("second.bin") || !foreign.read("foreign.bin") ||
+      !stream.read("stream.bin")) {
     semihosting::exit(semihosting::ExitCode::io_failed);
   }
   for (Loaded* model : {&first, &second}) {
@@ -170,6 +211,7 @@ int main() {
   check_memory();
   check_side_by_side();
   check_buffers();
+  check_streams();
   check_interrupts();
   semihosting::exit(semihosting::ExitCode::done);
 }

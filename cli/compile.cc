@@ -19,6 +19,7 @@
 #include "cli/cli.h"
 #include "cli/compile_model.h"
 #include "cli/goal.h"
+#include "cli/methods.h"
 #include "cli/quantization.h"
 #include "cli/remedies.h"
 #include "cli/terminal.h"
@@ -427,7 +428,7 @@ void print_summary(const compiler::Compiled& compiled, const compiler::Options& 
   if (measured) fmt::print("  measured    {:>11} bytes of stack\n", grouped(firmware.facts->stack_bytes));
   if (explain && firmware.facts && firmware.facts->stack_bound) print_stack_path(*firmware.facts->stack_bound);
   if (facts.rows) print_rows(*facts.rows, options.curve);
-  fmt::print("  written to  {}\n", output);
+  if (!output.empty()) fmt::print("  written to  {}\n", output);
   if (goal) print_goal(*goal, name_of(target.optimize));
 }
 
@@ -580,6 +581,36 @@ void check_files(const CompileFlags& flags, const std::string& model, const std:
   require_other_file({"--report", flags.report}, {{"--output", output}});
 }
 
+// All methods of a file, in one program.
+void run_methods(const CompileFlags& flags, const CompileInputs& inputs, const std::vector<std::string>& names,
+                 const std::string& output) {
+  const CompiledMethods compiled = compile_methods(flags, inputs, names);
+  std::vector<MethodNames> steps;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const CompileResult& method = compiled.methods[i];
+    if (!flags.quiet) print_warnings(method.compiled.facts);
+    steps.push_back({names[i], method.compiled.facts.steps, method.explanation});
+  }
+  write_output(output, compiled.program);
+  if (flags.names) write_names(output, compiled.program, steps);
+  if (flags.json) {
+    nlohmann::ordered_json json = compiled.figures;
+    for (const MethodNames& method : steps) {
+      if (flags.explain) json["methods"][method.method].update(method.explanation);
+    }
+    fmt::print("{}\n", json.dump(2));
+  } else if (!flags.quiet) {
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      const CompileResult& method = compiled.methods[i];
+      fmt::print("method {}: ", names[i]);
+      if (flags.explain) print_explanation(method.explanation);
+      print_summary(method.compiled, method.options, "", method.firmware, flags.measure, flags.explain, method.goal,
+                    method.calibration);
+    }
+    print_methods(compiled, output);
+  }
+}
+
 void run(const CompileFlags& flags) {
   if (flags.delegate) {
     fmt::print(stderr, "{} --delegate is ignored: cormorant has no delegates; every operator runs on the CPU\n",
@@ -590,6 +621,9 @@ void run(const CompileFlags& flags) {
   check_files(flags, model, output);
   CompileInputs inputs;
   if (!flags.json && !flags.quiet) inputs.progress = terminal_progress();
+  const std::vector<std::string> methods =
+      flags.method.empty() ? compiler::method_names(model) : std::vector<std::string>();
+  if (methods.size() > 1) return run_methods(flags, inputs, methods, output);
   const CompileResult result = compile_model(flags, inputs);
   const compiler::Compiled& compiled = result.compiled;
   if (!flags.report.empty()) write_output(flags.report, report_page(flags, result));
@@ -659,11 +693,12 @@ CompileResult compile_model(const CompileFlags& flags, const CompileInputs& inpu
   const std::string& model = result.model;
   const auto start = std::chrono::steady_clock::now();
   std::vector<std::string> notes;
-  ir::Graph graph = compiler::import_model(model, {.shapes = parse_shapes(flags.shapes), .notes = &notes});
+  ir::Graph graph =
+      compiler::import_model(model, {.shapes = parse_shapes(flags.shapes), .notes = &notes, .method = flags.method});
   const compiler::Axes axes = flags.sequence ? compiler::Axes::sequences : compiler::Axes::samples;
   std::shared_ptr<const npy::DataSet> data = inputs.calibration;
   if (!data && !flags.calibrate.empty())
-    data = std::make_shared<const npy::DataSet>(npy::read_data_set(flags.calibrate));
+    data = std::make_shared<const npy::DataSet>(npy::read_data_set(flags.calibrate, flags.method));
   if (data) {
     options.calibration = compiler::samples_of(data, graph, axes);
     options.compare = options.bits || flags.min_sqnr ? kComparedToLimit : kCompared;
@@ -770,6 +805,8 @@ void add_compile_options(CLI::App& command, CompileFlags& flags) {
   command.add_option("--isa", flags.isa, "Override the CPU's instruction set: scalar, dsp or mve");
   command.add_option("-o,--output", flags.output,
                      "The program to write, or a folder for it (default: the model's name with .pte)");
+  command.add_option("--method", flags.method,
+                     "Compile only this method, of a file with several; by default all become one program");
   command.add_flag("-q,--quantize", flags.quantize, "Quantize to integers (implied by --calibrate)");
   command.add_flag(
       "--sequence", flags.sequence,
@@ -793,15 +830,18 @@ void add_compile_options(CLI::App& command, CompileFlags& flags) {
   command.add_flag("--stream-causal", flags.stream_causal,
                    "Also stream layers that pad the window's edge, and recurrent layers with continuing state: results "
                    "then differ from the window's");
-  command.add_option("--calibrate", flags.calibrate,
-                     "Representative inputs: .npz (one array per input, or x) or a folder of .npy");
+  command.add_option(
+      "--calibrate", flags.calibrate,
+      "Representative inputs: .npz (one array per input, or x; METHOD.INPUT if there are several methods) or "
+      "a folder of .npy");
   command.add_option("--io", flags.io, "Type of the program's inputs and outputs")
       ->check(CLI::IsMember({"float", "int8", "uint8", "int16"}))
       ->capture_default_str();
   command.add_option("--runtime", flags.runtime, "Which runtime executes the program")
       ->check(CLI::IsMember({"cormorant", "executorch"}))
       ->capture_default_str();
-  command.add_option("--shape", flags.shapes, "Shape of an input with dynamic dimensions: NAME=D,D,…")
+  command
+      .add_option("--shape", flags.shapes, "Shape of an input with dynamic dimensions: NAME=D,D,… or METHOD.NAME=D,D,…")
       ->allow_extra_args(false);
   command.add_option("--memory", flags.memory, "Memory regions in order of preference: dtcm=64K,sram=1M");
   command.add_option("-i,--intermediates", flags.intermediates,

@@ -621,6 +621,7 @@ void run(const CompileFlags& flags) {
   check_files(flags, model, output);
   CompileInputs inputs;
   if (!flags.json && !flags.quiet) inputs.progress = terminal_progress();
+  options_of(flags, inputs);  // what is wrong with the command comes before what is wrong with the file
   const std::vector<std::string> methods =
       flags.method.empty() ? compiler::method_names(model) : std::vector<std::string>();
   if (methods.size() > 1) return run_methods(flags, inputs, methods, output);

@@ -12,7 +12,10 @@
 #include "cli/compile_options.h"
 #include "cli/summary.h"
 #include "cli/terminal.h"
+#include "compiler/import.h"
 #include "driver/compile_model.h"
+#include "driver/methods.h"
+#include "driver/options.h"
 #include "program/bundle_io.h"
 #include "program/files.h"
 #include "program/names.h"
@@ -53,6 +56,35 @@ void check_files(const CompileFlags& flags, const std::string& model, const std:
   require_other_file({"--report", flags.report}, {{"--output", output}});
 }
 
+// All methods of a file, in one program.
+void run_methods(const CompileFlags& flags, const driver::CompileInputs& inputs, const std::vector<std::string>& names,
+                 const std::string& output) {
+  const driver::CompiledMethods compiled = driver::compile_methods(flags, inputs, names);
+  std::vector<MethodNames> steps;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const driver::CompileResult& method = compiled.methods[i];
+    if (!flags.quiet) print_warnings(method.compiled.facts);
+    steps.push_back({names[i], method.compiled.facts.steps, method.explanation});
+  }
+  write_output(output, compiled.program);
+  if (flags.names) write_names(output, compiled.program, steps);
+  if (flags.json) {
+    nlohmann::ordered_json json = compiled.figures;
+    for (const MethodNames& method : steps) {
+      if (flags.explain) json["methods"][method.method].update(method.explanation);
+    }
+    fmt::print("{}\n", json.dump(2));
+  } else if (!flags.quiet) {
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      const driver::CompileResult& method = compiled.methods[i];
+      fmt::print("method {}: ", names[i]);
+      if (flags.explain) print_explanation(method.explanation);
+      print_summary(flags, method, "");
+    }
+    print_methods(compiled, output);
+  }
+}
+
 void run(const CompileFlags& flags) {
   if (flags.delegate) {
     fmt::print(stderr, "{} --delegate is ignored: cormorant has no delegates; every operator runs on the CPU\n",
@@ -63,6 +95,10 @@ void run(const CompileFlags& flags) {
   check_files(flags, model, output);
   driver::CompileInputs inputs;
   if (!flags.json && !flags.quiet) inputs.progress = terminal_progress();
+  driver::options_of(flags, !flags.calibrate.empty());  // what is wrong with the command comes before the file's faults
+  const std::vector<std::string> methods =
+      flags.method.empty() ? compiler::method_names(model) : std::vector<std::string>();
+  if (methods.size() > 1) return run_methods(flags, inputs, methods, output);
   const driver::CompileResult result = driver::compile_model(flags, inputs);
   const compiler::Compiled& compiled = result.compiled;
   if (!flags.report.empty()) write_output(flags.report, report_page(flags, result));

@@ -16,6 +16,8 @@ void add_compile_options(CLI::App& command, driver::CompileFlags& flags) {
   command.add_option("--isa", flags.isa, "Override the CPU's instruction set: scalar, dsp or mve");
   command.add_option("-o,--output", flags.output,
                      "The program to write, or a folder for it (default: the model's name with .pte)");
+  command.add_option("--method", flags.method,
+                     "Compile only this method, of a file with several; by default all become one program");
   command.add_flag("-q,--quantize", flags.quantize, "Quantize to integers (implied by --calibrate)");
   command.add_flag(
       "--sequence", flags.sequence,
@@ -39,15 +41,18 @@ void add_compile_options(CLI::App& command, driver::CompileFlags& flags) {
   command.add_flag("--stream-causal", flags.stream_causal,
                    "Also stream layers that pad the window's edge, and recurrent layers with continuing state: results "
                    "then differ from the window's");
-  command.add_option("--calibrate", flags.calibrate,
-                     "Representative inputs: .npz (one array per input, or x) or a folder of .npy");
+  command.add_option(
+      "--calibrate", flags.calibrate,
+      "Representative inputs: .npz (one array per input, or x; METHOD.INPUT if there are several methods) "
+      "or a folder of .npy");
   command.add_option("--io", flags.io, "Type of the program's inputs and outputs")
       ->check(CLI::IsMember({"float", "int8", "uint8", "int16"}))
       ->capture_default_str();
   command.add_option("--runtime", flags.runtime, "Which runtime executes the program")
       ->check(CLI::IsMember({"cormorant", "executorch"}))
       ->capture_default_str();
-  command.add_option("--shape", flags.shapes, "Shape of an input with dynamic dimensions: NAME=D,D,…")
+  command
+      .add_option("--shape", flags.shapes, "Shape of an input with dynamic dimensions: NAME=D,D,… or METHOD.NAME=D,D,…")
       ->allow_extra_args(false);
   command.add_option("--memory", flags.memory, "Memory regions in order of preference: dtcm=64K,sram=1M");
   command.add_option("-i,--intermediates", flags.intermediates,

@@ -16,6 +16,7 @@
 #include "compiler/import.h"
 #include "compiler/samples.h"
 #include "formats/npy/data_set.h"
+#include "formats/pte/method_names.h"
 #include "program/files.h"
 #include "program/json.h"
 #include "program/program_io.h"
@@ -27,22 +28,34 @@ namespace cormorant::cli {
 namespace {
 
 struct Flags {
-  std::string model, data, float_model, target = "host", isa, compiler = "gcc", calibrate;
+  std::string model, data, float_model, target = "host", isa, compiler = "gcc", calibrate, method;
   bool json = false, layers = false, sequence = false;
 
   [[nodiscard]] compiler::Axes axes() const { return sequence ? compiler::Axes::sequences : compiler::Axes::samples; }
   driver::QuantizationFlags quantization;  // with layers
 };
 
+// --method is about whichever of the files has several: a program that was compiled from one of them has no other.
+std::string method_in(const Flags& flags, const std::vector<std::string>& methods) {
+  return methods.size() > 1 ? flags.method : "";
+}
+
 Scores score(const Flags& flags) {
-  const npy::DataSet data = npy::read_data_set(flags.data);
+  const npy::DataSet data = npy::read_data_set(flags.data, flags.method);
   const bool is_program = kind_of(flags.model) != FileKind::model;
   if (!is_program && flags.target != "host") {
     throw UsageError("a .pt2 is evaluated in float on the host\n  compile it first to evaluate it on " + flags.target);
   }
   ScoreRequest request{.float_model = is_program ? flags.float_model : flags.model, .where = {}, .axes = flags.axes()};
   std::optional<ProgramFile> program;
-  if (is_program) program = read_program(flags.model);
+  if (is_program) {
+    program = read_program(flags.model, flags.float_model.empty()
+                                            ? flags.method
+                                            : method_in(flags, pte::method_names(read_file(flags.model))));
+  }
+  if (!request.float_model.empty()) {
+    request.method = method_in(flags, compiler::method_names(find_model(request.float_model)));
+  }
   request.program = program ? &*program : nullptr;
   if (flags.target != "host") request.where.target = parse_target(flags.target, flags.isa);
   request.where.compiler = flags.compiler == "clang" ? Compiler::clang : Compiler::gcc;
@@ -96,13 +109,14 @@ void run_layers(const Flags& flags) {
   if (kind_of(flags.model) != FileKind::model) {
     throw UsageError("--layers compares a float model with its quantized form\n  give the .pt2, not the .pte");
   }
-  ir::Graph graph = compiler::import_model(find_model(flags.model));
-  const quantizer::Samples data = compiler::read_samples(flags.data, graph, flags.axes());
+  ir::Graph graph = compiler::import_model(find_model(flags.model), {.method = flags.method});
+  const quantizer::Samples data = compiler::read_samples(flags.data, graph, flags.axes(), flags.method);
   compiler::Options options;
   options.config.target = parse_target(flags.target == "host" ? "cortex-m55" : flags.target, flags.isa);
   options.quantize = true;
   apply(flags.quantization, options);
-  options.calibration = flags.calibrate.empty() ? data : compiler::read_samples(flags.calibrate, graph, flags.axes());
+  options.calibration =
+      flags.calibrate.empty() ? data : compiler::read_samples(flags.calibrate, graph, flags.axes(), flags.method);
   const compiler::Accuracy accuracy = compiler::compare_layers(graph, options, data);
   if (flags.json) {
     print_layers_json(accuracy);
@@ -202,6 +216,9 @@ void add_evaluate(CLI::App& app) {
       "--sequence", flags->sequence,
       "x is [samples, steps, …], where … is the input's whole shape; y is [samples] for the last step, or "
       "[samples, steps]. State is kept along the steps");
+  command->add_option("--method", flags->method,
+                      "The method, of files with several (default: forward); its arrays in --data may be called "
+                      "METHOD.x, METHOD.y");
   command->add_flag("--layers", flags->layers,
                     "Quantize the .pt2 as compile does and report what every layer costs, worst first");
   command->add_option("--calibrate", flags->calibrate,

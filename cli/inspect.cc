@@ -15,6 +15,7 @@
 #include "compiler/compile.h"
 #include "compiler/import.h"
 #include "compiler/samples.h"
+#include "formats/pte/method_names.h"
 #include "formats/pte/origin.h"
 #include "formats/pte/reader.h"
 #include "ir/text.h"
@@ -189,7 +190,8 @@ void note_scales(Json& tensors, const std::vector<ProgramTensor>& io) {
   }
 }
 
-Json program_json(const std::string& file, std::span<const std::byte> bytes) {
+// Of all methods, or of one.
+Json program_json(const std::string& file, std::span<const std::byte> bytes, const std::string& only) {
   const pte::ProgramView program = value_of(pte::ProgramView::open(bytes), file);
   Json json;
   json["format"] = "pte";
@@ -197,13 +199,14 @@ Json program_json(const std::string& file, std::span<const std::byte> bytes) {
   json["flatbuffer_bytes"] = program.flatbuffer_bytes();
   json["constant_bytes"] = program.constant_bytes();
   json["methods"] = Json::array();
+  if (!only.empty()) pte::choose_method(pte::method_names(bytes), only, file);  // for its message
   for (std::uint32_t i = 0; i < program.method_count(); ++i) {
+    if (!only.empty() && value_of(value_of(program.method(i), file).name(), file) != only) continue;
     json["methods"].push_back(method_json(value_of(program.method(i), file), file));
     Json& method = json["methods"].back();
     if (Json states = states_json(program, program.method(i).value()); !states.empty())
       method["states"] = std::move(states);
-    if (method["name"] != "forward") continue;
-    const ProgramFile io = program_from({bytes.begin(), bytes.end()}, file, false);
+    const ProgramFile io = program_from({bytes.begin(), bytes.end()}, file, false, method["name"].get<std::string>());
     note_scales(method["inputs"], io.inputs);
     note_scales(method["outputs"], io.outputs);
     if (io.by_rows) method["inputs"][0]["rows"] = io.inputs[0].shape[2];
@@ -316,7 +319,7 @@ void print_model(const ir::Graph& graph) {
 }
 
 struct Flags {
-  std::string file, calibrate, target = "cortex-m55";
+  std::string file, method, calibrate, target = "cortex-m55";
   bool json = false, explain = false;
 };
 
@@ -326,7 +329,8 @@ Json explain_model(ir::Graph& graph, const Flags& flags) {
   options.config.target = parse_target(flags.target);
   options.quantize = !quantizer::is_quantized_model(graph);
   options.explain = true;
-  if (!flags.calibrate.empty()) options.calibration = compiler::read_samples(flags.calibrate, graph);
+  if (!flags.calibrate.empty())
+    options.calibration = compiler::read_samples(flags.calibrate, graph, compiler::Axes::samples, flags.method);
   const compiler::Compiled compiled = compiler::compile(graph, options);
   for (const std::string& warning : compiled.facts.warnings) fmt::print(stderr, "warning: {}\n", warning);
   return explanation_json(compiled.facts);
@@ -334,17 +338,26 @@ Json explain_model(ir::Graph& graph, const Flags& flags) {
 
 // The decisions made when a program was compiled: `compile` wrote them next to the program.
 Json explain_program(const std::string& file, std::span<const std::byte> bytes, Json& program) {
-  if (const auto names = read_names(file, bytes)) {
-    for (Json& method : program["methods"]) {
-      Json& rows = method["instructions"];
-      if (rows.size() != names->size()) continue;
-      for (std::size_t k = 0; k < rows.size(); ++k) {
-        rows[k]["node"] = (*names)[k].node;
-        rows[k]["source"] = (*names)[k].source;
+  Json explanation;
+  for (Json& method : program["methods"]) {
+    const auto name = method["name"].get<std::string>();
+    // One after another: the names of nodes say which is which.
+    Json own = read_explanation(file, bytes, name);
+    for (auto& [key, value] : own.items()) {
+      if (explanation.contains(key) && value.is_array()) {
+        explanation[key].insert(explanation[key].end(), value.begin(), value.end());
+      } else {
+        explanation[key] = std::move(value);
       }
     }
+    const auto names = read_names(file, bytes, name);
+    Json& rows = method["instructions"];
+    if (!names || rows.size() != names->size()) continue;
+    for (std::size_t k = 0; k < rows.size(); ++k) {
+      rows[k]["node"] = (*names)[k].node;
+      rows[k]["source"] = (*names)[k].source;
+    }
   }
-  Json explanation = read_explanation(file, bytes);
   if (explanation.is_null()) {
     fmt::print(stderr,
                "note: {} is missing: a program alone contains its operators and numbers, not the reasons for them\n",
@@ -353,25 +366,46 @@ Json explain_program(const std::string& file, std::span<const std::byte> bytes, 
   return explanation;
 }
 
+// A file with several models shows all of them, unless told otherwise.
+void inspect_models(const std::string& file, const std::vector<std::string>& methods, bool as_json) {
+  Json json = {{"format", "pt2"}, {"methods", Json::array()}};
+  for (const std::string& method : methods) {
+    const ir::Graph graph = compiler::import_model(file, {.method = method});
+    if (as_json) {
+      Json model = {{"name", method}};
+      model.update(model_json(graph));
+      model.erase("format");
+      json["methods"].push_back(std::move(model));
+    } else {
+      fmt::print("# method {}\n", method);
+      print_model(graph);
+    }
+  }
+  if (as_json) fmt::print("{}\n", json.dump(2));
+}
+
 void run(const Flags& flags) {
   const bool as_json = flags.json;
   const std::string file = find_model(flags.file);
   const FileKind kind = kind_of(file);
   Json json, explanation;
   if (kind == FileKind::model) {
-    ir::Graph graph = compiler::import_model(file);
+    const std::vector<std::string> methods = compiler::method_names(file);
+    if (methods.size() > 1 && flags.method.empty() && !flags.explain) return inspect_models(file, methods, as_json);
+    ir::Graph graph = compiler::import_model(file, {.method = flags.method});
     if (!as_json && !flags.explain) return print_model(graph);
     json = model_json(graph);
     if (flags.explain) explanation = explain_model(graph, flags);
   } else if (kind == FileKind::bundle) {
     const pte::Bundle bundle = read_bundle(file);
-    json = program_json(file, AlignedBytes(bundle.program).span());
+    json = program_json(file, AlignedBytes(bundle.program).span(), flags.method);
     if (flags.explain) explanation = explain_program(file, bundle.program, json);
     json["format"] = "bpte";
     json["test_cases"] = bundle.cases.size();
+    json["tested_method"] = bundle.method;
   } else {
     const std::vector<std::byte> bytes = read_file(file);
-    json = program_json(file, AlignedBytes(bytes).span());
+    json = program_json(file, AlignedBytes(bytes).span(), flags.method);
     if (flags.explain) explanation = explain_program(file, bytes, json);
   }
   if (!explanation.is_null()) json["explanation"] = explanation;
@@ -382,7 +416,8 @@ void run(const Flags& flags) {
   if (!explanation.is_null()) print_explanation(explanation);
   if (kind == FileKind::model) return;
   if (json.contains("test_cases"))
-    fmt::print("bundle       {} test case(s) for method forward\n", json["test_cases"].get<int>());
+    fmt::print("bundle       {} test case(s) for method {}\n", json["test_cases"].get<int>(),
+               json["tested_method"].get<std::string>());
   print_program(json, flags.explain);
 }
 
@@ -392,6 +427,7 @@ void add_inspect(CLI::App& app) {
   auto flags = std::make_shared<Flags>();
   CLI::App* command = app.add_subcommand("inspect", "Show what is in a .pt2, .pte or .bpte file");
   command->add_option("file", flags->file, "The file")->required();
+  command->add_option("--method", flags->method, "Only this method, of a file with several");
   command->add_flag("--json", flags->json, "Print one JSON object and nothing else");
   command->add_flag("--explain", flags->explain,
                     "For every node, show which rule applies, with which parameters, or why it stays in float; for a "

@@ -31,7 +31,7 @@ struct Outcome {
 };
 
 struct Flags {
-  std::string program, target, isa, board, compiler = "gcc", elf;
+  std::string program, method, target, isa, board, compiler = "gcc", elf;
   std::vector<std::string> inputs, outputs;
   bool profile = false, json = false, quiet = false, sequence = false;
   double timeout = 60;
@@ -104,7 +104,7 @@ void print_outputs(const ProgramFile& program, const Arrays& outputs) {
 // The CPU that the program was compiled for, unless told otherwise.
 Target target_of(const Flags& flags) {
   if (!flags.target.empty()) return parse_target(flags.target, flags.isa);
-  const ProgramFile program = read_program(flags.program);
+  const ProgramFile program = read_program(flags.program, flags.method);
   if (program.cpu.empty()) return parse_target("cortex-m55", flags.isa);
   try {
     return parse_target(program.cpu, flags.isa.empty() ? program.isa : flags.isa);
@@ -220,14 +220,14 @@ int run(const Flags& flags) {
     }
   }
   require_other_file({"--elf", flags.elf}, read);
-  const ProgramFile program = read_program(flags.program);
+  const ProgramFile program = read_program(flags.program, flags.method);
   const std::vector<std::string> written = files_of("--output", flags.outputs, program.outputs, flags.program);
   for (const std::string& output : written) require_other_file({"--output", output}, read);
   const bool is_bundle = kind_of(flags.program) == FileKind::bundle;
   const std::vector<Arrays> inputs = read_inputs(flags, program);
   where.steps = inputs.size();
   Outcome outcome = is_bundle ? run_bundle(flags, program, where) : Outcome{execute(program, inputs, where), {}};
-  if (flags.profile) outcome.names = read_names(flags.program, program.bytes);
+  if (flags.profile) outcome.names = read_names(flags.program, program.bytes, program.method);
   const std::vector<Arrays>& outputs = outcome.execution.outputs;
   for (std::size_t i = 0; i < written.size(); ++i) {
     if (written[i].empty()) continue;
@@ -317,6 +317,7 @@ void add_run(CLI::App& app) {
       "CPU, or host for the reference kernels in this process (default: the CPU that the program was compiled "
       "for)");
   command->add_option("--isa", flags->isa, "Kernels of this instruction set for operators that do not name one");
+  command->add_option("--method", flags->method, "The method to run, of a program with several (default: forward)");
   command->add_option("--input", flags->inputs, "An .npy per input, in order or as NAME=FILE; omitted inputs are zero");
   command->add_option("--output", flags->outputs, "An .npy to write per output, in order or as NAME=FILE");
   command->add_option_function<std::string>(

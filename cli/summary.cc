@@ -2,6 +2,7 @@
 #include "cli/summary.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -152,7 +153,7 @@ void print_summary(const driver::CompileFlags& flags, const driver::CompileResul
   if (flags.measure) fmt::print("  measured    {:>11} bytes of stack\n", grouped(firmware.facts->stack_bytes));
   if (flags.explain && firmware.facts && firmware.facts->stack_bound) print_stack_path(*firmware.facts->stack_bound);
   if (facts.rows) print_rows(*facts.rows, options.curve);
-  fmt::print("  written to  {}\n", output);
+  if (!output.empty()) fmt::print("  written to  {}\n", output);
   if (result.goal) print_goal(*result.goal, name_of(target.optimize));
 }
 
@@ -161,6 +162,25 @@ void print_warnings(const compiler::Facts& facts) {
   for (const compiler::FloatOperator& op : facts.float_operators) {
     fmt::print(stderr, "float: {} ({}) at {}: {}\n", op.node, op.op, op.source, op.reason);
   }
+}
+
+void print_methods(const driver::CompiledMethods& compiled, const std::string& output) {
+  const driver::MethodTotals totals = driver::totals_of(compiled);
+  std::size_t alone = 0;
+  for (const driver::CompileResult& method : compiled.methods) alone += method.compiled.program.size();
+  fmt::print("{} methods in one program: {}\n", compiled.names.size(), fmt::join(compiled.names, ", "));
+  fmt::print("  model       {:>11} bytes ({} as programs of their own)\n", grouped(compiled.program.size()),
+             grouped(alone));
+  for (const auto& [name, bytes] : compiled.arenas) {
+    fmt::print("  arena       {:>11} bytes in {}, which all share: one executes at a time\n", grouped(bytes), name);
+  }
+  if (totals.is_linked) {
+    fmt::print("  flash       {:>11} bytes: code {} and model\n", grouped(totals.code + compiled.program.size()),
+               grouped(totals.code));
+    fmt::print("  RAM         {:>11} bytes: arena, state {} and stack {}\n",
+               grouped(totals.arena + totals.state + totals.stack), grouped(totals.state), grouped(totals.stack));
+  }
+  fmt::print("  written to  {}\n", output);
 }
 
 }  // namespace cormorant::cli

@@ -17,6 +17,7 @@
 #include "formats/pt2/recognize.h"
 #include "formats/pt2/source.h"
 #include "formats/pt2/zip.h"
+#include "formats/pte/method_names.h"
 #include "ir/text.h"
 #include "ops/build.h"
 #include "ops/check.h"
@@ -716,6 +717,15 @@ ir::Graph import_text(std::string_view text, const std::string& file, const ir::
   return graph;
 }
 
+std::vector<std::string> method_names(const std::string& path) {
+  if (std::filesystem::path(path).extension() == ".txt") return {};
+  const pt2::SharedBytes file = pt2::map_file(path);
+  if (std::filesystem::path(path).extension() != ".pte" || pt2::looks_like_zip(file.bytes)) {
+    return pt2::read_names(path);
+  }
+  return pte::method_names(file.bytes);
+}
+
 ir::Graph import_model(const std::string& path, const ImportOptions& options) {
   if (std::filesystem::path(path).extension() == ".txt") {
     const pt2::SharedBytes text = pt2::map_file(path);
@@ -728,13 +738,10 @@ ir::Graph import_model(const std::string& path, const ImportOptions& options) {
   }
   if (std::filesystem::path(path).extension() == ".pte") {
     const pt2::SharedBytes file = pt2::map_file(path);
-    if (!pt2::looks_like_zip(file.bytes)) return import_pte(file.bytes, path);
+    if (!pt2::looks_like_zip(file.bytes)) return import_pte(file.bytes, path, options.method);
   }
-  const pt2::Archive archive = pt2::read(path, {.shapes = options.shapes});
-  if (archive.programs.size() != 1) {
-    throw InputError({fmt::format("the archive bundles {} models", archive.programs.size()),
-                      "save one model per file with torch.export.save", path});
-  }
+  const std::string method = pte::choose_method(pt2::read_names(path), options.method, path);
+  const pt2::Archive archive = pt2::read(path, {.shapes = options.shapes, .only = method});
   const pt2::Program& program = archive.programs.front();
   if (options.notes != nullptr) {
     options.notes->insert(options.notes->end(), program.notes.begin(), program.notes.end());

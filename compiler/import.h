@@ -18,13 +18,17 @@ namespace cormorant::compiler {
 struct ImportOptions {
   pt2::Shapes shapes = {};                    // of inputs with dynamic dimensions
   std::vector<std::string>* notes = nullptr;  // appended to
+  std::string method = {};                    // of a file that has several
 };
 
 // A .pt2, a graph as text (.txt, with its constants in FILE.data), or a program (.pte). Diagnostics name the file.
 ir::Graph import_model(const std::string& path, const ImportOptions& options = {});
 
-// A program's instructions as the nodes they came from, after lowering.
-ir::Graph import_pte(std::span<const std::byte> program, const std::string& file);
+// The models in a .pt2, or the methods of a program; none for a text, whose only graph needs no name.
+std::vector<std::string> method_names(const std::string& path);
+
+// A program's instructions as the nodes they came from, after lowering; of its only method, if none is named.
+ir::Graph import_pte(std::span<const std::byte> program, const std::string& file, const std::string& method = {});
 
 // What a portable operator of ExecuTorch ("aten::add", "out") computes, as one of PyTorch's, for results of that type.
 struct PortableForm {

@@ -17,6 +17,7 @@
 
 #include "base/diagnostic.h"
 #include "compiler/import.h"
+#include "formats/pte/method_names.h"
 #include "formats/pte/origin.h"
 #include "formats/pte/reader.h"
 #include "ir/text.h"
@@ -37,13 +38,10 @@ std::shared_ptr<std::byte> aligned_copy(std::span<const std::byte> bytes) {
 
 class ProgramImporter {
  public:
-  ProgramImporter(std::span<const std::byte> bytes, std::string file)
+  ProgramImporter(std::span<const std::byte> bytes, std::string file, const std::string& method)
       : file_(std::move(file)), bytes_(aligned_copy(bytes)) {
     program_ = take(pte::ProgramView::open({bytes_.get(), bytes.size()}), "it");
-    if (program_.method_count() != 1) {
-      fail(fmt::format("the program has {} methods", program_.method_count()), "give a program with one method");
-    }
-    method_ = take(program_.method(std::uint32_t{0}), "its method");
+    method_ = take(program_.method(pte::choose_method(pte::method_names(bytes), method, file_)), "its method");
     graph_ = ir::Graph(std::string(take(method_.name(), "its method's name")));
   }
 
@@ -420,8 +418,8 @@ class ProgramImporter {
 
 }  // namespace
 
-ir::Graph import_pte(std::span<const std::byte> program, const std::string& file) {
-  return ProgramImporter(program, file).run();
+ir::Graph import_pte(std::span<const std::byte> program, const std::string& file, const std::string& method) {
+  return ProgramImporter(program, file, method).run();
 }
 
 }  // namespace cormorant::compiler

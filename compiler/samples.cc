@@ -120,8 +120,8 @@ quantizer::Samples samples_of(std::shared_ptr<const npy::DataSet> data, const ir
   return samples;
 }
 
-quantizer::Samples read_samples(const std::string& path, const ir::Graph& graph, Axes axes) {
-  return samples_of(std::make_shared<const npy::DataSet>(npy::read_data_set(path)), graph, axes);
+quantizer::Samples read_samples(const std::string& path, const ir::Graph& graph, Axes axes, const std::string& method) {
+  return samples_of(std::make_shared<const npy::DataSet>(npy::read_data_set(path, method)), graph, axes);
 }
 
 }  // namespace cormorant::compiler

@@ -17,7 +17,8 @@ namespace cormorant::compiler {
 // Elements are converted to float sample by sample; a shape that does not fit is an InputError. For sequences the
 // second axis counts steps, and the rest is the input's whole shape.
 enum class Axes : std::uint8_t { samples, sequences };
-quantizer::Samples read_samples(const std::string& path, const ir::Graph& graph, Axes axes = Axes::samples);
+quantizer::Samples read_samples(const std::string& path, const ir::Graph& graph, Axes axes = Axes::samples,
+                                const std::string& method = {});
 quantizer::Samples samples_of(std::shared_ptr<const npy::DataSet> data, const ir::Graph& graph,
                               Axes axes = Axes::samples);
 

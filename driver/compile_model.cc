@@ -87,11 +87,12 @@ CompileResult compile_model(const CompileFlags& flags, const CompileInputs& inpu
   const std::string& model = result.model;
   const auto start = std::chrono::steady_clock::now();
   std::vector<std::string> notes;
-  ir::Graph graph = compiler::import_model(model, {.shapes = parse_shapes(flags.shapes), .notes = &notes});
+  ir::Graph graph =
+      compiler::import_model(model, {.shapes = parse_shapes(flags.shapes), .notes = &notes, .method = flags.method});
   const compiler::Axes axes = flags.sequence ? compiler::Axes::sequences : compiler::Axes::samples;
   std::shared_ptr<const npy::DataSet> data = inputs.calibration;
   if (!data && !flags.calibrate.empty())
-    data = std::make_shared<const npy::DataSet>(npy::read_data_set(flags.calibrate));
+    data = std::make_shared<const npy::DataSet>(npy::read_data_set(flags.calibrate, flags.method));
   if (data) {
     options.calibration = compiler::samples_of(data, graph, axes);
     options.compare = options.bits || flags.min_sqnr ? kComparedToLimit : kCompared;

@@ -29,8 +29,8 @@ void apply(const QuantizationFlags& flags, compiler::Options& options);
 struct CompileFlags {
   std::string model, target = "cortex-m55", isa, output, calibrate, io = "float", runtime = "cormorant", memory,
                      intermediates;
-  std::string bundle, report, optimize = "balanced", budget, weights_in = "flash", compiler = "gcc", stream,
-                              feed = "whole";
+  std::string method, bundle, report, optimize = "balanced", budget, weights_in = "flash", compiler = "gcc", stream,
+                                      feed = "whole";
   std::vector<std::string> shapes;
   std::optional<double> min_sqnr;
   double recompute = 1;

@@ -58,7 +58,7 @@ pte::Bundle read_bundle(const std::string& path) {
 pte::Bundle make_bundle(const ProgramFile& program, const npy::DataSet& data) {
   const std::vector<Arrays> inputs = sample_arrays(program, data);
   std::vector<Arrays> reference;
-  pte::Bundle bundle{program.bytes, "forward", {}};
+  pte::Bundle bundle{program.bytes, program.method, {}};
   for (std::size_t s = 0; s < inputs.size(); ++s) {
     pte::TestCase& test = bundle.cases.emplace_back();
     for (std::size_t i = 0; i < program.inputs.size(); ++i) {

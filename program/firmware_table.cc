@@ -3,13 +3,38 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/diagnostic.h"
+#include "formats/pte/method_names.h"
 #include "program/budget.h"
 #include "program/files.h"
 
 namespace cormorant {
 
-Firmware link_for(const std::vector<std::byte>& program, const Target& target, const FirmwareRequest& request) {
+namespace {
+
+// What a method needs, with the kernels of all: its own first, which are then found at once.
+ProgramFacts facts_of(const RunRequest& run) {
+  ProgramFacts facts = read_facts(run.program, run.method);
+  const auto add = [](std::vector<std::string>& to, const std::vector<std::string>& names) {
+    for (const std::string& name : names) {
+      if (std::ranges::find(to, name) == to.end()) to.push_back(name);
+    }
+  };
+  for (const std::string& method : pte::method_names(run.program)) {
+    if (method == run.method) continue;
+    const ProgramFacts others = read_facts(run.program, method);
+    add(facts.operators, others.operators);
+    add(facts.of_numbers, others.of_numbers);
+  }
+  return facts;
+}
+
+}  // namespace
+
+Firmware link_for(const std::vector<std::byte>& program, const Target& target, const FirmwareRequest& request,
+                  const std::string& method) {
   Firmware firmware{.facts = {}, .why_unknown = {}, .compiler = request.compiler};
   if (target.is_any()) {
     if (request.execute) throw UsageError("--measure needs a CPU\n  name one with --target");
@@ -20,6 +45,7 @@ Firmware link_for(const std::vector<std::byte>& program, const Target& target, c
   if (!firmware.why_unknown.empty()) return firmware;
   RunRequest run;
   run.program = program;
+  run.method = method;
   run.target = target;
   run.compiler = request.compiler;
   run.account = true;
@@ -28,7 +54,7 @@ Firmware link_for(const std::vector<std::byte>& program, const Target& target, c
   run.estimate_cycles = request.execute && request.cycles;
   run.time_limit = std::chrono::minutes(10);
   try {
-    firmware.facts = run_on_board(run);
+    firmware.facts = run_on_board(run, facts_of(run));
   } catch (const InputError& error) {
     if (request.execute) throw;
     firmware.why_unknown = error.diagnostic().problem;

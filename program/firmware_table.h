@@ -27,8 +27,10 @@ struct FirmwareRequest {
   bool cycles = false;   // estimated too, of every step; takes twice as long
 };
 
-// If the caller requested execution and it is impossible, this throws; else the reason is in the result.
-Firmware link_for(const std::vector<std::byte>& program, const Target& target, const FirmwareRequest& request);
+// If the caller requested execution and it is impossible, this throws; else the reason is in the result. Of a program
+// with several methods one is loaded, and the kernels of all are linked.
+Firmware link_for(const std::vector<std::byte>& program, const Target& target, const FirmwareRequest& request,
+                  const std::string& method = "forward");
 
 void print_firmware(const Firmware& firmware, const compiler::Compiled& compiled, const Target& target);
 nlohmann::ordered_json firmware_json(const Firmware& firmware, const Target& target);

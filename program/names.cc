@@ -42,6 +42,21 @@ nlohmann::ordered_json read_file_for(const std::string& program, std::span<const
   return json;
 }
 
+// The part of one method.
+nlohmann::ordered_json read_part(const std::string& program, std::span<const std::byte> bytes,
+                                 const std::string& method) {
+  nlohmann::ordered_json json = read_file_for(program, bytes);
+  if (json.is_null() || !json.contains("methods")) return json;
+  const nlohmann::ordered_json& methods = json["methods"];
+  return methods.is_object() && methods.contains(method) ? methods[method] : nlohmann::ordered_json();
+}
+
+nlohmann::ordered_json steps_json(const StepNames& names) {
+  nlohmann::ordered_json steps = nlohmann::json::array();
+  for (const emit::Step& step : names) steps.push_back({{"node", step.node}, {"source", step.source}});
+  return steps;
+}
+
 }  // namespace
 
 std::string names_file(const std::string& program) { return program + ".names.json"; }
@@ -50,15 +65,25 @@ void write_names(const std::string& program, std::span<const std::byte> bytes, c
                  const nlohmann::ordered_json& explanation) {
   nlohmann::ordered_json json;
   json["program"] = digest(bytes);
-  json["steps"] = nlohmann::json::array();
-  for (const emit::Step& step : names) json["steps"].push_back({{"node", step.node}, {"source", step.source}});
+  json["steps"] = steps_json(names);
   json["explanation"] = explanation;
   const std::string text = json.dump(1) + "\n";
   write_output(names_file(program), text);
 }
 
-std::optional<StepNames> read_names(const std::string& program, std::span<const std::byte> bytes) {
-  const nlohmann::ordered_json json = read_file_for(program, bytes);
+void write_names(const std::string& program, std::span<const std::byte> bytes,
+                 const std::vector<MethodNames>& methods) {
+  nlohmann::ordered_json json;
+  json["program"] = digest(bytes);
+  for (const MethodNames& method : methods) {
+    json["methods"][method.method] = {{"steps", steps_json(method.steps)}, {"explanation", method.explanation}};
+  }
+  write_output(names_file(program), json.dump(1) + "\n");
+}
+
+std::optional<StepNames> read_names(const std::string& program, std::span<const std::byte> bytes,
+                                    const std::string& method) {
+  const nlohmann::ordered_json json = read_part(program, bytes, method);
   if (json.is_null()) return std::nullopt;
   StepNames names;
   try {
@@ -72,8 +97,9 @@ std::optional<StepNames> read_names(const std::string& program, std::span<const 
   return names;
 }
 
-nlohmann::ordered_json read_explanation(const std::string& program, std::span<const std::byte> bytes) {
-  const nlohmann::ordered_json json = read_file_for(program, bytes);
+nlohmann::ordered_json read_explanation(const std::string& program, std::span<const std::byte> bytes,
+                                        const std::string& method) {
+  const nlohmann::ordered_json json = read_part(program, bytes, method);
   return json.is_null() || !json.contains("explanation") ? nlohmann::ordered_json() : json["explanation"];
 }
 

@@ -23,11 +23,21 @@ std::string names_file(const std::string& program);  // model.pte: model.pte.nam
 // `bytes` are the program's; its digest goes into the file.
 void write_names(const std::string& program, std::span<const std::byte> bytes, const StepNames& names,
                  const nlohmann::ordered_json& explanation);
+// The same for a program with several methods.
+struct MethodNames {
+  std::string method;
+  StepNames steps;
+  nlohmann::ordered_json explanation;
+};
+void write_names(const std::string& program, std::span<const std::byte> bytes, const std::vector<MethodNames>& methods);
 
-// Nothing if there is no such file, or (with a warning) if it was written for another program.
-std::optional<StepNames> read_names(const std::string& program, std::span<const std::byte> bytes);
+// Nothing if there is no such file, or (with a warning) if it was written for another program. The method counts only
+// where there are several.
+std::optional<StepNames> read_names(const std::string& program, std::span<const std::byte> bytes,
+                                    const std::string& method = "forward");
 
 // What `compile --explain` would have printed; null where the file does not have it.
-nlohmann::ordered_json read_explanation(const std::string& program, std::span<const std::byte> bytes);
+nlohmann::ordered_json read_explanation(const std::string& program, std::span<const std::byte> bytes,
+                                        const std::string& method = "forward");
 
 }  // namespace cormorant

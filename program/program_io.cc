@@ -17,6 +17,7 @@
 #include "compiler/samples.h"
 #include "emit/emit.h"
 #include "formats/pt2/recognize.h"
+#include "formats/pte/method_names.h"
 #include "formats/pte/origin.h"
 #include "formats/pte/plan_io.h"
 #include "formats/pte/reader.h"
@@ -169,7 +170,7 @@ std::vector<Sample> run_on_host(const ProgramFile& program, const std::vector<Sa
   const std::size_t threads = quantizer::thread_count(0, sequences);
   std::vector<std::unique_ptr<HostProgram>> hosts;
   for (std::size_t i = 0; i < threads; ++i) {
-    hosts.push_back(std::make_unique<HostProgram>(program.bytes, kernels, program.file));
+    hosts.push_back(std::make_unique<HostProgram>(program.bytes, kernels, program.file, program.method));
   }
   std::vector<Sample> outputs(samples.size());
   quantizer::parallel_for(sequences, threads, [&](std::size_t sequence, std::size_t thread) {
@@ -223,7 +224,7 @@ std::size_t ProgramTensor::element_count() const {
   return static_cast<std::size_t>(std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>()));
 }
 
-ProgramFile program_from(std::vector<std::byte> bytes, std::string file, bool plain) {
+ProgramFile program_from(std::vector<std::byte> bytes, std::string file, bool plain, const std::string& wanted) {
   ProgramFile program{.file = std::move(file), .bytes = pte::with_planned_io(std::move(bytes))};
   const AlignedBytes aligned(program.bytes);
   const auto opened = pte::ProgramView::open(aligned.span());
@@ -233,7 +234,8 @@ ProgramFile program_from(std::vector<std::byte> bytes, std::string file, bool pl
     throw InputError(std::move(why));
   }
   const pte::ProgramView& view = opened.value();
-  const pte::MethodView method = value_of(view.method("forward"), program.file);
+  program.method = pte::choose_method(pte::method_names(program.bytes), wanted, program.file);
+  const pte::MethodView method = value_of(view.method(program.method), program.file);
   if (plain) require_plain(method, program.file);
   program.inputs = io_tensors(method, value_of(method.inputs(), program.file), program.file);
   program.outputs = io_tensors(method, value_of(method.outputs(), program.file), program.file);
@@ -306,20 +308,26 @@ void require_loadable(std::span<const std::byte> program, const std::string& mod
   const std::vector<const Kernel*> kernels = ops::host_kernels();
   if (!missing_operators(program, kernels).empty()) return;  // of another runtime alone
   try {
-    const HostProgram loaded(program, kernels, model);
+    for (const std::string& method : pte::method_names(program)) {
+      const HostProgram loaded(program, kernels, model, method);
+    }
   } catch (const InputError& error) {
     if (of_later_stage) throw;
     throw std::logic_error(fmt::format("the program does not load: {}", error.what()));
   }
 }
 
-ProgramFile read_program(const std::string& path) {
-  if (kind_of(path) == FileKind::bundle) return program_from(read_bundle(path).program, path);
+ProgramFile read_program(const std::string& path, const std::string& method) {
+  if (kind_of(path) == FileKind::bundle) {
+    pte::Bundle bundle = read_bundle(path);
+    const bool is_said = !method.empty() || bundle.cases.empty();
+    return program_from(std::move(bundle.program), path, true, is_said ? method : bundle.method);
+  }
   std::vector<std::byte> bytes = read_file(path);
   if (pt2::looks_like_zip(bytes)) {
     throw InputError({"this is a model, not a program", "compile it first: cormorant compile " + path, path});
   }
-  return program_from(std::move(bytes), path);
+  return program_from(std::move(bytes), path, true, method);
 }
 
 std::vector<std::byte> to_io(const npy::Array& array, const ProgramTensor& tensor, const std::string& what) {
@@ -443,6 +451,7 @@ Execution execute(const ProgramFile& program, const std::vector<Arrays>& samples
   if (where.target) {
     RunRequest request;
     request.program = program.bytes;
+    request.method = program.method;
     request.target = *where.target;
     request.board = where.board;
     request.compiler = where.compiler;

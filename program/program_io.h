@@ -31,6 +31,7 @@ struct ProgramTensor {
 struct ProgramFile {
   std::string file;  // for diagnostics
   std::vector<std::byte> bytes;
+  std::string method = "forward";  // the one that inputs and outputs belong to, and that is executed
   std::vector<ProgramTensor> inputs = {}, outputs = {};
   bool has_state = false;          // contents carry over from one sample to the next
   std::string cpu = {}, isa = {};  // that it was compiled for; empty: any
@@ -38,9 +39,11 @@ struct ProgramFile {
 };
 
 // A .pte, or the program in a .bpte. Throws InputError, also for a file that must be compiled first, and, if
-// `plain`, for one with delegates or data in other files.
-ProgramFile read_program(const std::string& path);
-ProgramFile program_from(std::vector<std::byte> bytes, std::string file, bool plain = true);
+// `plain`, for one with delegates or data in other files. A program with several methods needs a name, unless one of
+// them is "forward".
+ProgramFile read_program(const std::string& path, const std::string& method = {});
+ProgramFile program_from(std::vector<std::byte> bytes, std::string file, bool plain = true,
+                         const std::string& method = {});
 
 // Whether a graph is the text of a later stage: with quantized tensors, or operators of programs.
 bool is_of_later_stage(const ir::Graph& graph);
@@ -49,8 +52,8 @@ bool is_of_later_stage(const ir::Graph& graph);
 // own, before it is used. Throws InputError that names it.
 void check_program_operators(const ir::Graph& graph, const ops::Config& config, const std::string& file);
 
-// Loads the program as a board would, with the reference kernels. A refusal is the text's fault if that is of a later
-// stage, and ours otherwise.
+// Loads every method of the program as a board would, with the reference kernels. A refusal is the text's fault if that
+// is of a later stage, and ours otherwise.
 void require_loadable(std::span<const std::byte> program, const std::string& model, bool of_later_stage);
 
 // Arrays of the logical shape (a missing batch axis of 1 is fine). A float array for an int8 input is quantized with

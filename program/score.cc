@@ -33,8 +33,9 @@ struct Outputs {
 };
 
 // For every step if there are sequences.
-Outputs evaluate_float(const std::string& path, const npy::DataSet& data, compiler::Axes axes) {
-  const ir::Graph graph = compiler::import_model(find_model(path));
+Outputs evaluate_float(const ScoreRequest& request, const npy::DataSet& data) {
+  const compiler::Axes axes = request.axes;
+  const ir::Graph graph = compiler::import_model(find_model(request.float_model), {.method = request.method});
   const quantizer::Samples samples = compiler::samples_of(std::make_shared<const npy::DataSet>(data), graph, axes);
   const evaluate::Evaluator evaluator(graph);
   std::vector<std::vector<evaluate::Tensor>> all(samples.count);
@@ -351,11 +352,11 @@ std::optional<double> Scores::worst_sqnr() const {
 }
 
 Scores score(const ScoreRequest& request, const npy::DataSet& data) {
-  const Outputs outputs = request.program != nullptr ? evaluate_program(*request.program, data, request)
-                                                     : evaluate_float(request.float_model, data, request.axes);
+  const Outputs outputs =
+      request.program != nullptr ? evaluate_program(*request.program, data, request) : evaluate_float(request, data);
   std::optional<Outputs> reference;
   if (request.program != nullptr && !request.float_model.empty()) {
-    reference = evaluate_float(request.float_model, data, request.axes);
+    reference = evaluate_float(request, data);
     require_same_outputs(outputs, *reference, request.float_model);
   }
   Scores scores;

@@ -39,6 +39,7 @@ struct Scores {
 struct ScoreRequest {
   const ProgramFile* program = nullptr;  // none: the float model itself is scored
   std::string float_model;               // a file; empty: nothing to compare with
+  std::string method = {};               // of a float model that has several
   ExecuteOn where;
   compiler::Axes axes = compiler::Axes::samples;
 };

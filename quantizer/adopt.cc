@@ -18,6 +18,9 @@ constexpr std::string_view kDequantize = "quantized_decomposed.dequantize";
 bool is_conversion(const ir::Node& node) { return node.op.starts_with("quantized_decomposed."); }
 bool is_real(const ir::Value* value) { return value->type.dtype == DType::f32; }
 
+// Real numbers in, integers out: an index, or the truth about a comparison.
+bool is_answer(const ir::Node& node) { return std::ranges::none_of(node.results, is_real); }
+
 // The integers that a float tensor was dequantized from; null if it comes from elsewhere.
 ir::Value* integers_of(ir::Value* value) {
   if (value->type.is_quantized()) return value;
@@ -32,12 +35,12 @@ class Adoption {
   AdoptReport run(bool int8_io) {
     std::vector<ir::Node*> operators = graph_.snapshot();
     std::erase_if(operators, [](const ir::Node* node) {
-      return is_conversion(*node) || !std::ranges::any_of(node->results, is_real);
+      return is_conversion(*node) || (is_answer(*node) && std::ranges::none_of(node->inputs(), is_real));
     });
     show_constants();
     if (int8_io) adopt_inputs();
     for (ir::Node* node : operators) {
-      std::string reason = adopt(*node);
+      std::string reason = is_answer(*node) ? adopt_answer(*node) : adopt(*node);
       report_.decisions.push_back(decision_about(*node, reason));
       if (reason.empty()) continue;
       report_.float_nodes.push_back({node->name, node->op, node->location.text(), reason});
@@ -98,6 +101,7 @@ class Adoption {
 
   void drop_quantizations(ir::Value* value) {
     for (ir::Node* user : graph_.users(value)) {
+      if (user->op != kQuantize) continue;  // an answer
       graph_.replace_uses(user->result(), value);
       graph_.erase(user);
     }
@@ -113,6 +117,7 @@ class Adoption {
     for (const ir::Value* result : node.results) {
       if (is_real(result)) params.push_back(only_parameters(result));
     }
+    if (params.size() == 1 && !params[0]) params[0] = parameters_passed_on(node, rule);
     if (params.empty() || !std::ranges::all_of(params, [](const auto& p) { return p.has_value(); })) {
       return "the model does not quantize its result";
     }
@@ -134,6 +139,53 @@ class Adoption {
     }
     share(node, rule);
     return {};
+  }
+
+  // Integers ascend with the numbers they represent: which is the largest, and which are larger than another number, is
+  // the same for both.
+  std::string adopt_answer(ir::Node& node) {
+    hide_constants(node);  // comparisons have integer thresholds for any real number
+    const std::vector<ir::Value*> inputs = node.inputs();
+    const auto asked = std::ranges::find_if(
+        inputs, [](const ir::Value* input) { return is_real(input) && input->kind != ir::ValueKind::constant; });
+    const auto about = std::ranges::find_if(inputs, [](const ir::Value* input) { return input->type.is_quantized(); });
+    if (about != inputs.end()) return {};  // a view's, which was adopted for this node
+    if (asked == inputs.end()) return "it has no quantized operand";
+    ir::Value* integers = integers_of(*asked);
+    if (integers == nullptr || !integers->type.quant) return "the model does not quantize its operand";
+    if (std::string reason = obstacle_to_answer(node, *integers->type.quant); !reason.empty()) return reason;
+    node.replace_use(*asked, integers);
+    return {};
+  }
+
+  // Why a node cannot answer from integers with these parameters.
+  static std::string obstacle_to_answer(const ir::Node& node, const ir::QuantParams& params) {
+    const ops::Operator* op = ops::find(node);
+    if (op == nullptr || op->quantize == nullptr) return "operator " + node.op + " has no integer form";
+    const Rule rule = op->quantize(node);
+    if (const auto* reject = std::get_if<Rule::Reject>(&rule.output)) return reject->reason;
+    if (params.per_channel() || (params.dtype != DType::i8 && params.dtype != DType::i16)) {
+      return "its operand has other integers than int8 and int16 with one scale";
+    }
+    const auto precision = params.dtype == DType::i16 ? ops::Precision::w8a16 : ops::Precision::w8a8;
+    if (std::ranges::find(rule.precisions, precision) == rule.precisions.end()) {
+      return "operator " + node.op + " has no form with such integers";
+    }
+    return {};
+  }
+
+  // A view that only such nodes read has its operand's integers, although the model does not say so.
+  std::optional<ir::QuantParams> parameters_passed_on(const ir::Node& node, const Rule& rule) {
+    if (!std::holds_alternative<Rule::Share>(rule.output) || graph_.is_kept(node.result())) return std::nullopt;
+    const std::vector<ir::Value*> inputs = node.inputs();
+    const ir::Value* integers = inputs.size() == 1 ? integers_of(inputs[0]) : nullptr;
+    if (integers == nullptr || !integers->type.quant) return std::nullopt;
+    const auto takes_them = [&](const ir::Node* user) {
+      return is_answer(*user) && obstacle_to_answer(*user, *integers->type.quant).empty();
+    };
+    const std::vector<ir::Node*> users = graph_.users(node.result());
+    if (users.empty() || !std::ranges::all_of(users, takes_them)) return std::nullopt;
+    return integers->type.quant;
   }
 
   // With 16 bits an operator needs all its activations in 16 bits, and symmetric.
@@ -165,8 +217,10 @@ class Adoption {
     decision.rule = reason.empty() ? "the model's parameters" : "float";
     decision.reason = reason;
     if (!reason.empty()) return decision;
-    for (const ir::Value* result : node.results) {
-      if (!result->type.quant) continue;
+    std::vector<ir::Value*> values = node.results;  // an answer's parameters are its operand's
+    if (is_answer(node) && node.results.size() == 1 && !node.result()->type.quant) values = node.inputs();
+    for (const ir::Value* result : values) {
+      if (!result->type.quant || result->kind == ir::ValueKind::constant) continue;
       decision.scale = result->type.quant->scale();
       decision.zero_point = result->type.quant->zero_point();
       decision.precision = result->type.dtype == DType::i16 ? "8w16a" : "8w8a";

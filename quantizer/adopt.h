@@ -2,7 +2,8 @@
 //
 // Models that are already quantized (PyTorch's PT2E flow, after calibration or quantization-aware training) have
 // conversions around float operators: dequantize -> operator -> quantize. Such an operator becomes a quantized node,
-// with the model's parameters, and the conversions around it disappear. An operator that the model leaves in float
+// with the model's parameters, and the conversions around it disappear. What only answers (argmax, sort, a comparison
+// with a number) reads the integers instead of the numbers they represent. An operator that the model leaves in float
 // stays in float.
 #pragma once
 

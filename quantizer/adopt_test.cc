@@ -125,6 +125,62 @@ TEST(Adopt, ConvertsBeforeDataMovementThatChangesTheScale) {
   EXPECT_NE(text.find("%v : i8[2,2] quant([0.5], [1]) = aten.view(self=%xq_requantize"), std::string::npos) << text;
 }
 
+const std::string kQuantizedInput = "graph g\ninput %x : f32[2,3]\n" + quantize("xq", "x", "[2,3]", "0.25", "-3") +
+                                    dequantize("xd", "xq", "[2,3]", "0.25", "-3");
+
+// The largest integer is the largest number. A view in between, which the model does not quantize, is one of integers.
+TEST(Adopt, AnswersFromIntegers) {
+  const std::string largest = "node \"a\" \"\" \"\"\n  %a : i64[2] = aten.argmax(self=";
+  const Adopted direct = adopted(kQuantizedInput + largest + "%xd, dim=1, keepdim=false)\noutput %a\n");
+  EXPECT_NE(direct.text.find("aten.argmax(self=%xq, dim=1"), std::string::npos) << direct.text;
+  EXPECT_EQ(direct.text.find("dequantize"), std::string::npos) << direct.text;
+  EXPECT_TRUE(direct.left.empty());
+  EXPECT_EQ(direct.decisions.at(0).precision, "8w8a");
+  EXPECT_EQ(direct.decisions.at(0).zero_point, -3);
+
+  const std::string view = "node \"v\" \"\" \"\"\n  %v : f32[3,2] = aten.view(self=%xd, size=[3, 2])\n";
+  const std::string of_view = kQuantizedInput + view + largest + "%v, dim=0, keepdim=false)\n";
+  const Adopted viewed = adopted(of_view + "output %a\n");
+  EXPECT_NE(viewed.text.find("%v : i8[3,2] quant([0.25], [-3]) = aten.view(self=%xq"), std::string::npos)
+      << viewed.text;
+  EXPECT_NE(viewed.text.find("aten.argmax(self=%v, dim=0"), std::string::npos) << viewed.text;
+  EXPECT_TRUE(viewed.left.empty());
+  // Unless something else reads it.
+  const Adopted kept = adopted(of_view + "output %a\noutput %v\n");
+  ASSERT_EQ(kept.left.size(), 2U);
+  EXPECT_EQ(kept.left[1].reason, "the model does not quantize its operand");
+  EXPECT_NE(kept.text.find("%v : f32[3,2]"), std::string::npos) << kept.text;
+}
+
+// The number to compare with stays real, also where the model has quantized it: lowering finds its threshold.
+TEST(Adopt, ComparesIntegersWithNumbers) {
+  const std::string number = "const %c : i8[1] quant([0.5], [0]) = [3]\n" + quantize("xq", "x", "[2,3]", "0.25", "-3") +
+                             dequantize("xd", "xq", "[2,3]", "0.25", "-3") + dequantize("cd", "c", "[1]", "0.5", "0");
+  const Adopted constant = adopted("graph g\ninput %x : f32[2,3]\n" + number +
+                                   "node \"g\" \"\" \"\"\n  %g : bool[2,3] = aten.gt.Tensor_out(self=%xd, other=%cd)\n"
+                                   "output %g\n");
+  EXPECT_NE(constant.text.find("const %c_real : f32[1] = [1.5]"), std::string::npos) << constant.text;
+  EXPECT_NE(constant.text.find("aten.gt.Tensor_out(self=%xq, other=%c_real)"), std::string::npos) << constant.text;
+  EXPECT_TRUE(constant.left.empty());
+
+  const Adopted both = adopted(kQuantizedInput +
+                               "node \"g\" \"\" \"\"\n  %g : bool[2,3] = aten.gt.Tensor_out(self=%xd, other=%xd)\n"
+                               "output %g\n");
+  ASSERT_EQ(both.left.size(), 1U);
+  EXPECT_EQ(both.left[0].reason, "only comparisons of a tensor with a constant have an integer form");
+}
+
+// What answers from numbers that the model leaves in float is listed.
+TEST(Adopt, ListsAnswersFromFloats) {
+  const Adopted result =
+      adopted(kQuantizedInput +
+              "node \"a\" \"\" \"\"\n  %a : i64[2] = aten.argmax(self=%x, dim=1, keepdim=false)\noutput %a\n"
+              "output %xd\n");
+  ASSERT_EQ(result.left.size(), 1U);
+  EXPECT_EQ(result.left[0].op, "aten.argmax");
+  EXPECT_EQ(result.left[0].reason, "the model does not quantize its operand");
+}
+
 // The same model with activations of 16 bits.
 std::string in_words(std::string text) {
   const auto replace = [&](const std::string& from, const std::string& to) {

@@ -143,24 +143,30 @@ std::vector<PlacedArena> shared_arenas(const std::vector<ProgramFacts>& models, 
 
 std::string assembly(const Glue& glue) {
   const std::string& name = glue.name;
-  std::string text = fmt::format(
-      "// Generated: the model, the kernels that it calls, and its memory.\n"
-      "    .syntax unified\n"
-      "    .section {section}, \"a\", %progbits\n"
-      "    .balign 16\n"
-      "{name}_model_data:\n"
-      "    .incbin {file}\n"
-      "{name}_model_data_end:\n"
+  const std::string data = glue.model_data.empty() ? name + "_model_data" : glue.model_data;
+  std::string text;
+  if (glue.model_data.empty()) {
+    text = fmt::format(
+        "// Generated: the model, the kernels that it calls, and its memory.\n"
+        "    .syntax unified\n"
+        "    .section {section}, \"a\", %progbits\n"
+        "    .balign 16\n"
+        "{data}:\n"
+        "    .incbin {file}\n"
+        "{data}_end:\n",
+        fmt::arg("section", glue.model_section), fmt::arg("data", data),
+        fmt::arg("file", in_quotes(glue.model.string())));
+  }
+  text += fmt::format(
       "\n"
       "    .section .rodata.{name}_model, \"a\", %progbits\n"
       "    .balign 4\n"
       "    .globl {name}_model, {name}_arenas, {name}_arena_count\n"
       "{name}_model:\n"
-      "    .word {name}_model_data, {name}_model_data_end - {name}_model_data, {name}_method\n"
+      "    .word {data}, {data}_end - {data}, {name}_method\n"
       "    .word {name}_kernels, {kernels}\n"
       "{name}_kernels:\n",
-      fmt::arg("section", glue.model_section), fmt::arg("name", name), fmt::arg("file", in_quotes(glue.model.string())),
-      fmt::arg("kernels", glue.kernels.size()));
+      fmt::arg("name", name), fmt::arg("data", data), fmt::arg("kernels", glue.kernels.size()));
   for (const KernelChoice& kernel : glue.kernels) text += fmt::format("    .word {}\n", kernel.symbol);
   text += fmt::format("{}_arenas:\n", name);
   for (const PlacedArena& arena : glue.arenas) text += fmt::format("    .word {}, {}\n", arena.symbol, arena.bytes);

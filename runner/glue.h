@@ -59,6 +59,7 @@ struct Glue {
   std::string name = kLinked;  // prefix of the symbols
   std::string model_section = ".model";
   std::filesystem::path model;  // the .pte; read when the file is assembled
+  std::string model_data = {};  // symbol of its bytes, if another method's glue in the same file has them; else its own
   std::string method;
   std::vector<KernelChoice> kernels;
   std::vector<PlacedArena> arenas;

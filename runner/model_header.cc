@@ -277,4 +277,28 @@ std::string identifier(std::string_view text) {
 
 std::string model_header(const ModelHeader& header) { return Writer(header).run(); }
 
+std::string methods_header(const std::string& name, const std::vector<ModelHeader>& methods) {
+  std::string text;
+  std::uint64_t ram = 0;
+  std::vector<std::uint64_t> arenas;
+  for (const ModelHeader& method : methods) {
+    text += model_header(method) + "\n";
+    ram += method.state_bytes + kProgramBytes;
+    const std::vector<std::uint64_t>& own = method.facts.arena_bytes;
+    arenas.resize(std::max(arenas.size(), own.size()));
+    for (std::size_t i = 0; i < own.size(); ++i) arenas[i] = std::max(arenas[i], own[i]);
+  }
+  for (const std::uint64_t bytes : arenas) ram += bytes;
+  return text + fmt::format(
+                    "/* All methods together: they share the program's bytes and the arenas, so that only one of them "
+                    "executes at a time. */\n"
+                    "#ifndef {0}_METHOD_COUNT\n#define {0}_METHOD_COUNT {1}\n#define {0}_MODEL_BYTES {2}\n#define "
+                    "{0}_RAM_BYTES {3}\n"
+                    "#ifdef {0}_RAM_LIMIT\nCORMORANT_STATIC_ASSERT({0}_RAM_BYTES <= {0}_RAM_LIMIT, "
+                    "{4}_needs_more_ram);\n#endif\n"
+                    "#ifdef {0}_FLASH_LIMIT\nCORMORANT_STATIC_ASSERT({0}_MODEL_BYTES <= {0}_FLASH_LIMIT, "
+                    "{4}_needs_more_flash);\n#endif\n#endif\n",
+                    upper(name), methods.size(), methods.empty() ? 0 : methods.front().model_bytes, ram, name);
+}
+
 }  // namespace cormorant

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "runner/program_facts.h"
 #include "target/target.h"
@@ -25,6 +26,10 @@ struct ModelHeader {
 
 // Throws InputError for a program in which an input or output has no planned address.
 std::string model_header(const ModelHeader& header);
+
+// For a program with several methods, which share their arenas: everything of each method, whose identifiers begin with
+// the header's name and the method's, and the sizes of all together.
+std::string methods_header(const std::string& name, const std::vector<ModelHeader>& methods);
 
 // Letters, digits and underscores, no digit first: what a name of C can be made of.
 std::string identifier(std::string_view text);

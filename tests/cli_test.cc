@@ -668,7 +668,7 @@ TEST_F(CommandLine, InspectShowsEveryKindOfFile) {
        {"i8[1,1,28,28]", "cormorant::conv2d.mve_1x1", "arena"}},
       {"d.bpte",
        "bpte",
-       {"format", "file_bytes", "flatbuffer_bytes", "constant_bytes", "methods", "test_cases"},
+       {"format", "file_bytes", "flatbuffer_bytes", "constant_bytes", "methods", "test_cases", "tested_method"},
        {"1 test case", "f32[1,1,28,28]", "cormorant::conv2d.mve_1x1"}},
   };
   for (const auto& [file, format, fields, text] : cases) {

@@ -96,10 +96,25 @@ NamedArrays read_arrays(const std::string& path) {
   return arrays;
 }
 
+NamedArrays arrays_of(NamedArrays arrays, const std::string& method, const std::string& path) {
+  const auto is_of_method = [](const auto& array) { return array.first.find('.') != std::string::npos; };
+  if (method.empty() || std::ranges::none_of(arrays, is_of_method)) return arrays;
+  NamedArrays own;
+  for (auto& [name, array] : arrays) {
+    if (name.starts_with(method + ".")) own.emplace_back(name.substr(method.size() + 1), std::move(array));
+  }
+  if (own.empty()) {
+    throw InputError({.problem = fmt::format("it contains no arrays for method '{}'", method),
+                      .advice = fmt::format("name them {}.INPUT, for example {}.x", method, method),
+                      .file = path});
+  }
+  return own;
+}
+
 }  // namespace
 
-DataSet read_data_set(const std::string& path) {
-  DataSet set{.path = path, .samples = 0, .arrays = read_arrays(path)};
+DataSet read_data_set(const std::string& path, const std::string& method) {
+  DataSet set{.path = path, .samples = 0, .arrays = arrays_of(read_arrays(path), method, path)};
   if (set.arrays.empty()) {
     throw InputError({.problem = "it contains no arrays",
                       .advice = "use a .npz with one array per model input, or a folder with one .npy per sample",

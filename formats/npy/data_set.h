@@ -11,6 +11,9 @@
 //                    which, never a range). A model with several inputs has one subfolder per input instead, named as
 //                    the input and holding equally many files; the n-th files belong together.
 //
+// For a model with several methods, arrays (or subfolders) are called METHOD.INPUT, and each method has its own
+// samples.
+//
 // A sample may or may not carry the batch axis of 1 that the model's input has: x of shape (N, 1, 28, 28) or
 // (N, 1, 1, 28, 28) both give N samples for an input (1, 1, 28, 28). Compare element counts, not ranks.
 #pragma once
@@ -30,7 +33,9 @@ struct DataSet {
   NamedArrays arrays;
 };
 
-DataSet read_data_set(const std::string& path);
+// With a method, only its arrays, if there are such, by their names without the method's; all, if no array has a
+// method's name.
+DataSet read_data_set(const std::string& path, const std::string& method = {});
 
 // The bytes of sample `index` of an array of a data set.
 std::span<const std::byte> sample(const Array& array, std::int64_t index);

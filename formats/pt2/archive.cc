@@ -69,26 +69,40 @@ std::vector<std::string> program_names(const Zip& zip, const std::string& root) 
   return names;
 }
 
-}  // namespace
+struct Opened {
+  Zip zip;
+  std::string root;
+  std::vector<std::string> names;  // of programs, at least one
+};
 
-Archive parse(std::span<const std::byte> bytes, std::shared_ptr<const void> owner, const std::string& file,
-              ParseOptions options) {
+Opened open(std::span<const std::byte> bytes, std::shared_ptr<const void> owner, const std::string& file,
+            bool verify_checksums) {
   const auto refuse = [&](Diagnostic diagnostic) {
     diagnostic.file = file;
     throw InputError(std::move(diagnostic));
   };
   if (!looks_like_zip(bytes)) refuse(diagnose_foreign_file(bytes));
-  Zip zip({.bytes = bytes, .owner = std::move(owner)}, file, options.verify_checksums);
-  const std::string root = find_root(zip, file);
+  Zip zip({.bytes = bytes, .owner = std::move(owner)}, file, verify_checksums);
+  std::string root = find_root(zip, file);
   check_header(zip, root, file);
-
-  const std::vector<std::string> names = program_names(zip, root);
+  std::vector<std::string> names = program_names(zip, root);
   if (names.empty()) {
     refuse({.problem = "the archive contains no exported program (it may be an AOTInductor package of machine code)",
             .advice = kHowToExport});
   }
+  return {std::move(zip), std::move(root), std::move(names)};
+}
+
+}  // namespace
+
+Archive parse(std::span<const std::byte> bytes, std::shared_ptr<const void> owner, const std::string& file,
+              ParseOptions options) {
+  Opened opened = open(bytes, std::move(owner), file, options.verify_checksums);
+  Zip& zip = opened.zip;
+  const std::string& root = opened.root;
   Archive archive{.file = file, .programs = {}};
-  for (const std::string& name : names) {
+  for (const std::string& name : opened.names) {
+    if (!options.only.empty() && name != options.only) continue;
     const std::string entry = fmt::format("models/{}.json", name);
     Program program = parse_program(zip.read(root + entry).text(), {.file = file, .entry = entry}, options);
     program.name = name;
@@ -102,6 +116,11 @@ Archive parse(std::span<const std::byte> bytes, std::shared_ptr<const void> owne
 Archive read(const std::string& path, ParseOptions options) {
   const SharedBytes file = map_file(path);
   return parse(file.bytes, file.owner, path, std::move(options));
+}
+
+std::vector<std::string> read_names(const std::string& path) {
+  const SharedBytes file = map_file(path);
+  return open(file.bytes, file.owner, path, true).names;
 }
 
 const TensorData* initial_value(const Program& program, const InputSpec& input) {

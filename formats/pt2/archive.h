@@ -87,10 +87,14 @@ struct Archive {
 
 struct ParseOptions {
   Shapes shapes = {};            // of inputs whose dimensions are symbols
+  std::string only = {};         // the program of this name; empty: all
   bool verify_checksums = true;  // off for fuzzing, which would never get past one
 };
 
 Archive read(const std::string& path, ParseOptions options = {});
+
+// The names of its programs, in the order of the archive.
+std::vector<std::string> read_names(const std::string& path);
 
 // The same from memory, which `owner` keeps alive. `file` stands for the file in diagnostics.
 Archive parse(std::span<const std::byte> bytes, std::shared_ptr<const void> owner, const std::string& file,

@@ -2,16 +2,24 @@
 # SPDX-License-Identifier: Apache-2.0
 """Exports the odd little models that the reader's tests need, one .pt2 per peculiarity, a few KB each.
 
-usage, in this folder:  python3 make.py         needs PyTorch 2.9 or later
+usage, in this folder:  python3 make.py [--executorch]         needs PyTorch 2.9 or later
+
+With --executorch, the archive of several methods is also written as a program of ExecuTorch (tests/executorch/methods.pte).
 
 Weights are small integers in order of storage (0, 1, 2, ...), so that a test can say what an element must be without
 running PyTorch. Stack traces are cut to relative paths before saving: the files must not tell where they were made.
 """
+import copy
+import inspect
+import pathlib
 import re
+import sys
 
+import numpy
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
+from torch.export.pt2_archive._package import package_pt2
 
 
 def count_up(module):
@@ -22,7 +30,7 @@ def count_up(module):
     return module.eval()
 
 
-def save(name, module, args, functional=False, **options):
+def export(module, args, functional=False, **options):
     with torch.no_grad():
         program = torch.export.export(module, args, **options)
     if functional:
@@ -32,7 +40,28 @@ def save(name, module, args, functional=False, **options):
         if trace := node.meta.get("stack_trace"):
             trace = re.sub(r'"[^"]*/(site-packages/[^"]*)"', r'"\1"', trace)
             node.meta["stack_trace"] = re.sub(r'"(?!site-packages)[^"]*/([^"/]*)"', r'"\1"', trace)
-    torch.export.save(program, name + ".pt2")
+    return program
+
+
+def save(name, *args, **options):
+    torch.export.save(export(*args, **options), name + ".pt2")
+
+
+def save_methods(name, **methods):
+    """Several models in one archive, and for each 32 inputs with PyTorch's results, METHOD.INPUT and METHOD.y."""
+    package_pt2(name + ".pt2", exported_programs={m: export(module, args) for m, (module, args) in methods.items()})
+    arrays = {}
+    for method, (module, args) in methods.items():
+        (argument,) = inspect.signature(module.forward).parameters
+        x = torch.rand(32, *args[0].shape[1:]) * 2 - 1
+        arrays[f"{method}.{argument}"] = x.numpy()
+        with torch.no_grad():
+            arrays[f"{method}.y"] = torch.cat([copy.deepcopy(module)(sample[None]) for sample in x]).numpy()
+    numpy.savez_compressed(name + ".npz", **arrays)
+    if "--executorch" in sys.argv:
+        from executorch.exir import to_edge
+        program = to_edge({m: export(module, args) for m, (module, args) in methods.items()}).to_executorch()
+        pathlib.Path(name + ".pte").write_bytes(program.buffer)
 
 
 class ChannelsLast(nn.Module):
@@ -134,6 +163,38 @@ class Integers(nn.Module):
         return x + 1
 
 
+class Encode(nn.Module):
+    def __init__(self, encoder):
+        super().__init__()
+        self.encoder = encoder
+
+    def forward(self, x):
+        return torch.relu(self.encoder(x))
+
+
+class Decode(nn.Module):
+    def __init__(self, decoder):
+        super().__init__()
+        self.decoder = decoder
+
+    def forward(self, code):
+        return self.decoder(code)
+
+
+class Follow(nn.Module):
+    """Both layers, and a buffer that follows the input."""
+
+    def __init__(self, encoder, decoder):
+        super().__init__()
+        self.encoder = encoder
+        self.decoder = decoder
+        self.register_buffer("mean", torch.zeros(1, 16))
+
+    def forward(self, x):
+        self.mean.copy_(0.75 * self.mean + 0.25 * x)
+        return self.decoder(torch.relu(self.encoder(x - self.mean))) + self.mean
+
+
 if __name__ == "__main__":
     last = count_up(ChannelsLast().to(memory_format=torch.channels_last))
     save("channels_last", last, (torch.zeros(1, 3, 3, 3).to(memory_format=torch.channels_last),))
@@ -147,5 +208,10 @@ if __name__ == "__main__":
     save("cond", Cond().eval(), (torch.zeros(2),))
     save("integers", Integers().eval(), (torch.zeros(3),))
     save("dynamic", count_up(nn.Linear(2, 2)), (torch.zeros(3, 2),), dynamic_shapes=({0: torch.export.Dim("batch", min=2, max=8)},))
+    torch.manual_seed(1)
+    encoder, decoder = nn.Linear(16, 4), nn.Linear(4, 16)
+    save_methods("methods", encode=(Encode(encoder).eval(), (torch.zeros(1, 16),)),
+                 decode=(Decode(decoder).eval(), (torch.zeros(1, 4),)),
+                 follow=(Follow(encoder, decoder).eval(), (torch.zeros(1, 16),)))
     torch.save(nn.Linear(1, 1).state_dict(), "torch_save.pt")
     torch.save({"a": 1}, "legacy_torch_save.pt", _use_new_zipfile_serialization=False)

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `compile` for a file with several methods: each is compiled as if it were alone, and all become one program whose
+// methods share constants and memory.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "driver/compile_model.h"
+
+namespace cormorant::driver {
+
+struct CompiledMethods {
+  std::vector<std::string> names;
+  std::vector<CompileResult> methods;  // in the order of the names; each with the firmware of all
+  std::vector<std::byte> program;
+  std::vector<std::pair<std::string, std::uint64_t>> arenas;  // per region, what the method that needs most of it needs
+  nlohmann::ordered_json figures;
+};
+
+// Throws UsageError for options that are about a single program, and InputError where a budget or a region is exceeded.
+CompiledMethods compile_methods(const CompileFlags& flags, const CompileInputs& inputs,
+                                const std::vector<std::string>& names);
+
+// What all of them need: arenas that they share, the state of each, the deepest stack, one copy of the code.
+struct MethodTotals {
+  std::uint64_t arena = 0, state = 0, stack = 0, code = 0;
+  bool is_linked = true;  // else only the arena is known
+};
+MethodTotals totals_of(const CompiledMethods& compiled);
+
+}  // namespace cormorant::driver

@@ -163,6 +163,8 @@ Stages default_stages(const Options& options) {
        is_ours && wants_words(options)},
       {"fold_constants", "expressions of constants are constants", pass(passes::fold_constants)},
       {"merge_duplicates", "nothing is computed twice", pass(passes::merge_duplicates)},
+      {"fold_selections", "elements at known places are a slice, or weights in another order",
+       pass(passes::fold_selections)},
       {"join_slices", "a slice of a concatenation is a slice of its operand", pass(passes::join_slices)},
       {"find_clamps", "a maximum with a number can become part of the operator before it", pass(passes::find_clamps)},
       {"fuse_hard_functions", "one table instead of four operators", pass(passes::fuse_hard_functions)},
@@ -193,6 +195,7 @@ Stages default_stages(const Options& options) {
        [](ir::Graph& g, Context& c) {
          c.facts.dropped_channels = passes::drop_channels(g, channels_at_once(c.options));
        }},
+      {"narrow_integers", "an index within a tensor needs no 64 bits", pass(passes::narrow_integers), is_ours},
       {"lower", "the operators that Cortex-M kernels implement, with ExecuTorch's schemas",
        [config](ir::Graph& g, Context& c) {
          count_macs(g, c.facts);

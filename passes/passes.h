@@ -30,6 +30,9 @@ void merge_duplicates(ir::Graph& graph);
 // A slice of a slice, or of one operand of a concatenation, becomes a slice of the original tensor.
 void join_slices(ir::Graph& graph);
 
+// A selection by constant indices becomes a slice, or part of the weights that are multiplied with it.
+void fold_selections(ir::Graph& graph);
+
 // A maximum or minimum with one number becomes the clamp that it is.
 void find_clamps(ir::Graph& graph);
 
@@ -41,6 +44,10 @@ void fuse_time_filter(ir::Graph& graph);
 
 // Elementwise operators between one-dimensional convolutions move to the four-dimensional side of the views.
 void lift_views(ir::Graph& graph);
+
+// Indices that operators find, and what is moved of them, have 32 bits instead of 64 where nothing but indexing reads
+// them.
+void narrow_integers(ir::Graph& graph);
 
 // Outputs of a convolution that are cropped are not computed.
 void fold_crop(ir::Graph& graph);

@@ -21,21 +21,34 @@ using Order = std::vector<const ir::Node*>;
 
 // How far a result must begin before an argument that it may cover, in terms of offsets. The order in which
 // ExecuTorch's kernels read and write is unknown.
-std::optional<std::uint64_t> cover_distance(const ir::Node& node, const ir::NamedArgument& argument,
-                                            ops::Runtime runtime) {
+std::optional<std::uint64_t> cover_distance(const ir::Node& node, std::string_view argument, ops::Runtime runtime) {
   const ops::Operator* op = ops::find(node);
   if (runtime != ops::Runtime::cormorant || op == nullptr || op->overlap == nullptr || node.results.size() != 1) {
     return std::nullopt;
   }
-  const std::optional<std::uint64_t> exact = op->overlap(node, argument.name);
+  const std::optional<std::uint64_t> exact = op->overlap(node, argument);
   if (!exact) return std::nullopt;
   const std::uint64_t distance = planner::align(*exact, planner::Block::kAlignment);
   return distance < bytes_of(node.result()) ? std::optional(distance) : std::nullopt;
 }
-bool can_work_in_place(const ir::Node& node, const ir::NamedArgument& argument, const ir::Value* value) {
+// The tensors that a node takes, by the names of its arguments; of lists by "name.0", "name.1" and so on.
+std::vector<std::pair<std::string, const ir::Value*>> named_inputs(const ir::Node& node) {
+  std::vector<std::pair<std::string, const ir::Value*>> inputs;
+  for (const ir::NamedArgument& argument : node.args) {
+    if (const auto* value = std::get_if<ir::Value*>(&argument.value); value != nullptr && *value != nullptr) {
+      inputs.emplace_back(argument.name, *value);
+    } else if (const auto* list = std::get_if<std::vector<ir::Value*>>(&argument.value)) {
+      for (std::size_t i = 0; i < list->size(); ++i) {
+        if ((*list)[i] != nullptr) inputs.emplace_back(argument.name + "." + std::to_string(i), (*list)[i]);
+      }
+    }
+  }
+  return inputs;
+}
+bool can_work_in_place(const ir::Node& node, std::string_view argument, const ir::Value* value) {
   const ops::Operator* op = ops::find(node);
   return op != nullptr && op->in_place != nullptr && node.results.size() == 1 &&
-         bytes_of(root(value)) == bytes_of(node.result()) && op->in_place(node, argument.name);
+         bytes_of(root(value)) == bytes_of(node.result()) && op->in_place(node, argument);
 }
 
 using Apart = std::unordered_set<const ir::Node*>;  // groups
@@ -258,12 +271,11 @@ class Mapper {
     if (reuse_ == Reuse::none) return std::nullopt;
     std::optional<planner::Block::Over> best;
     std::uint64_t best_saving = 0;
-    for (const ir::NamedArgument& argument : node.args) {
-      const auto* value = std::get_if<ir::Value*>(&argument.value);
-      if (value == nullptr || !dies_at(node, *value, step)) continue;
+    for (const auto& [argument, value] : named_inputs(node)) {
+      if (!dies_at(node, value, step)) continue;
       const std::optional<std::uint64_t> distance = cover_distance(node, argument, runtime_);
       if (!distance) continue;
-      const std::size_t block = map_.block_of.at(*value);
+      const std::size_t block = map_.block_of.at(value);
       const std::uint64_t saving = std::min(map_.blocks.back().size - *distance, map_.blocks[block].size);
       if (saving <= best_saving) continue;
       best = {static_cast<std::uint32_t>(block), *distance};
@@ -295,7 +307,7 @@ class Mapper {
     if (reuse_ == Reuse::none || (node.results.size() == 1 && groups_.is_pinned(node.result()))) return nullptr;
     for (const ir::NamedArgument& argument : node.args) {
       const auto* value = std::get_if<ir::Value*>(&argument.value);
-      if (value == nullptr || !dies_at(node, *value, step) || !can_work_in_place(node, argument, *value)) continue;
+      if (value == nullptr || !dies_at(node, *value, step) || !can_work_in_place(node, argument.name, *value)) continue;
       const bool has_place = parts_.find(node.result()) != nullptr;  // and cannot take a part or whole of others
       if (!has_place || !is_part_or_whole(map_.block_of.at(*value))) return *value;
     }
@@ -473,14 +485,12 @@ class Scheduler {
       if (root(input)->kind == ir::ValueKind::state || passing_.contains(root(input))) task.keeps_order = 1;
       for (const std::uint32_t buffer : buffers_of(input)) task.reads.push_back(buffer);
     }
-    for (const ir::NamedArgument& argument : node.args) {
-      const auto* value = std::get_if<ir::Value*>(&argument.value);
-      if (value == nullptr || *value == nullptr) continue;
-      const std::vector<std::uint32_t> buffers = buffers_of(*value);
-      if (buffers.size() != 1 || parts_.sources(*value).front() != root(*value)) continue;
+    for (const auto& [argument, value] : named_inputs(node)) {
+      const std::vector<std::uint32_t> buffers = buffers_of(value);
+      if (buffers.size() != 1 || parts_.sources(value).front() != root(value)) continue;
       const std::uint32_t buffer = buffers.front();
       if (std::ranges::count(task.reads, buffer) != 1 || placed_.contains(node.result())) continue;
-      if (can_work_in_place(node, argument, *value)) {
+      if (can_work_in_place(node, argument, value)) {
         task.savings.push_back({buffer, buffers_[buffer].size});
       } else if (const auto distance = cover_distance(node, argument, runtime_)) {
         task.savings.push_back({buffer, std::min(bytes_of(node.result()) - *distance, buffers_[buffer].size)});

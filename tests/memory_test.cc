@@ -307,9 +307,25 @@ TEST(Memory, ARowIsReadBeforeItsImageIsOverwritten) {
   expect_tighter(cases, {});
 }
 
+void concatenate(ir::Graph& graph, const Ints& channels, std::int64_t height, std::int64_t width) {
+  std::vector<ir::Value*> parts;
+  std::int64_t sum = 0;
+  for (const std::int64_t count : channels) {
+    parts.push_back(int8_input(graph, {1, count, height, width}, kScale, kZeroPoint));
+    sum += count;
+  }
+  graph.add_output(add_quantized(graph, "aten.cat", {{"tensors", parts}, {"dim", std::int64_t{1}}},
+                                 {1, sum, height, width}, kScale, kZeroPoint));
+}
+
 // What cannot stay where it is may still overlap its source.
-TEST(Memory, SlicesPadsAndPoolsCoverTheirInput) {
+TEST(Memory, SlicesPadsPoolsAndConcatenationsCoverTheirInput) {
   const std::vector<Case> cases = {
+      {"channels of two images", [](ir::Graph& graph) { concatenate(graph, {9, 4}, 5, 6); }},
+      {"more channels of the second image", [](ir::Graph& graph) { concatenate(graph, {4, 9}, 5, 6); }},
+      {"most channels in the middle", [](ir::Graph& graph) { concatenate(graph, {3, 40, 5}, 4, 3); }},
+      {"words of channels", [](ir::Graph& graph) { concatenate(graph, {8, 16}, 3, 5); }},
+      {"many channels", [](ir::Graph& graph) { concatenate(graph, {33, 70}, 2, 9); }},
       {"channels of an image",
        [](ir::Graph& graph) {
          ir::Value* x = int8_input(graph, {1, 12, 9, 7}, kScale, kZeroPoint);

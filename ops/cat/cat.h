@@ -14,6 +14,14 @@ CORMORANT_NAMES(CORMORANT_CAT_KERNELS)
 
 namespace cormorant::ops {
 
+// How many bytes behind the beginning of the output a tensor is at least, if it is in its memory: there each of its
+// chunks is at or behind the place to which it is copied, and the last one where it belongs. `offset` is that of its
+// chunks in a row of the output.
+template <class Size>
+constexpr Size cat_distance(Size rows, Size row_bytes, Size bytes, Size offset) {
+  return rows == 0 ? 0 : (rows - 1) * (row_bytes - bytes) + offset;
+}
+
 template <class W>
 struct Cat {
   typename W::TensorList tensors{};

@@ -154,6 +154,27 @@ bool joins(const ir::Node& node) {
   return dim >= 0 && is_outermost(node.result()->type, static_cast<std::size_t>(dim));
 }
 
+// Of one of the tensors, "tensors.1". Where all of them can be in place there is nothing to copy, which is better.
+std::optional<std::uint64_t> overlap(const ir::Node& node, std::string_view argument) {
+  constexpr std::string_view kList = "tensors.";
+  if (!argument.starts_with(kList) || joins(node)) return std::nullopt;
+  const std::size_t index = std::stoul(std::string(argument.substr(kList.size())));
+  const ir::TensorType& out = node.result()->type;
+  const auto dim = static_cast<std::size_t>(node.integer("dim"));
+  const Values& parts = node.tensors("tensors");
+  if (out.elements() == 0 || out.shape.at(dim) == 0) return std::nullopt;
+  std::uint64_t rows = 1;  // the dimensions outside this one
+  for (std::size_t i = 0; i < out.rank(); ++i) {
+    const auto at = out.dim_order.empty() ? i : static_cast<std::size_t>(out.dim_order[i]);
+    if (at == dim) break;
+    rows *= static_cast<std::uint64_t>(out.shape[at]);
+  }
+  const auto chunk = [&](const ir::Value* value) { return static_cast<std::uint64_t>(value->type.bytes()) / rows; };
+  std::uint64_t offset = 0;
+  for (std::size_t i = 0; i < index; ++i) offset += chunk(parts.at(i));
+  return cat_distance(rows, chunk(node.result()), chunk(parts.at(index)), offset);
+}
+
 }  // namespace
 
 Operator cat_operator() {
@@ -173,7 +194,8 @@ Operator cat_operator() {
           .quantize = quantize,
           .lower = lower,
           .lower_float = lower,
-          .joins = joins};
+          .joins = joins,
+          .overlap = overlap};
 }
 
 }  // namespace cormorant::ops

@@ -20,6 +20,11 @@ void check_part(Call& call, const Tensor& part, const Tensor& out, std::int32_t 
   call.require(part.elements() == 0 || lies_like(part, out), Error::unsupported);
 }
 
+// Whether the tensor is far enough behind the beginning of the output that its chunks can be copied in order.
+bool is_behind(const CatPlan& plan, const CatPart& part) {
+  return part.input >= plan.output + cat_distance(plan.rows, plan.row_bytes, part.bytes, part.offset);
+}
+
 }  // namespace
 
 Error load_cat(Call& call) {
@@ -40,19 +45,29 @@ Error load_cat(Call& call) {
   const std::uint32_t row_bytes = unit * size;
   *plan = {out.as<std::int8_t>(), row_bytes == 0 ? 0 : out.bytes() / row_bytes, row_bytes, tensors.count};
   std::uint32_t filled = 0;
-  for (std::uint32_t i = 0; i < tensors.count; ++i, ++part) {
+  std::uint32_t inside = tensors.count;  // the one that is in the output's memory
+  for (std::uint32_t i = 0; i < tensors.count; ++i) {
     Tensor tensor;
     if (!call.item(tensors, i, tensor)) return call.error();
-    call.require_apart(out, tensor);
     check_part(call, tensor, out, dim);
     if (call.error() != Error::ok) return call.error();
     const auto length = static_cast<std::uint32_t>(is_nothing(tensor) ? 0 : tensor.sizes[dim]);
     call.require(length <= size - filled, Error::bad_shape);  // what a hostile file adds up to must not wrap
     if (call.error() != Error::ok) return call.error();
+    part[i] = {tensor.as<const std::int8_t>(), unit * length, unit * filled};
     filled += length;
-    *part = {tensor.as<const std::int8_t>(), unit * length};
+    if (inside != tensors.count || !is_behind(*plan, part[i])) {
+      call.require_apart(out, tensor);
+    } else if (part[i].bytes != 0 && part[i].input < plan->output + out.bytes()) {
+      inside = i;
+    }
   }
   call.require(filled == size, Error::bad_shape);
+  if (inside != tensors.count) {
+    const CatPart first = part[inside];
+    part[inside] = part[0];
+    part[0] = first;
+  }
   call.set_plan(plan);
   return call.error();
 }
@@ -84,7 +99,7 @@ Error load_stack(Call& call) {
     for (std::int32_t d = 0; d < tensor.rank; ++d) {
       call.require(tensor.sizes[d] == out.sizes[d < dim ? d : d + 1], Error::bad_shape);
     }
-    *part = {tensor.as<const std::int8_t>(), unit};
+    *part = {tensor.as<const std::int8_t>(), unit, unit * i};
   }
   call.set_plan(plan);
   return call.error();

@@ -2,6 +2,9 @@
 //
 // Seen from the axis, every tensor is one chunk of contiguous bytes per index of the dimensions outside it; the output
 // has the tensors' chunks next to each other. The loop is the same for any element size, rank and memory order.
+//
+// One of the tensors may be in the output's memory, so far behind its beginning that no chunk is written over one that
+// is still to be read. It is copied first.
 #pragma once
 
 #include "kernels/move.h"
@@ -12,7 +15,8 @@ namespace cormorant::ops {
 
 struct CatPart {
   const std::int8_t* input;
-  std::uint32_t bytes;  // of a chunk
+  std::uint32_t bytes;   // of a chunk
+  std::uint32_t offset;  // of the first chunk in the output
 };
 
 struct CatPlan {
@@ -20,7 +24,7 @@ struct CatPlan {
   std::uint32_t rows;
   std::uint32_t row_bytes;
   std::uint32_t count;
-  // followed by count CatParts
+  // followed by count CatParts, in any order
   [[nodiscard]] const CatPart* parts() const { return reinterpret_cast<const CatPart*>(this + 1); }
 };
 
@@ -30,12 +34,11 @@ Error load_stack(Call& call);
 template <Loops kLoops>
 void execute_cat(const void* plan) {
   const auto& p = *static_cast<const CatPlan*>(plan);
-  std::int8_t* to = p.output;
   const CatPart* const end = p.parts() + p.count;
   for (const CatPart* part = p.parts(); part != end; ++part) {
     const auto bytes = static_cast<std::int32_t>(part->bytes);
-    copy_rows<kLoops>(to, part->input, {p.rows, part->bytes, static_cast<std::int32_t>(p.row_bytes), bytes});
-    to += bytes;
+    copy_rows<kLoops>(p.output + part->offset, part->input,
+                      {p.rows, part->bytes, static_cast<std::int32_t>(p.row_bytes), bytes});
   }
 }
 

@@ -10,11 +10,11 @@ namespace cormorant::ops {
 template <>
 void execute_cat<Loops::reference>(const void* plan) {
   const auto& p = *static_cast<const CatPlan*>(plan);
-  std::int8_t* to = p.output;
   for (std::uint32_t row = 0; row < p.rows; ++row) {
     for (std::uint32_t i = 0; i < p.count; ++i) {
       const CatPart& part = p.parts()[i];
-      to = std::copy_n(part.input + std::size_t{row} * part.bytes, part.bytes, to);
+      std::int8_t* const to = p.output + std::size_t{row} * p.row_bytes + part.offset;
+      std::copy_n(part.input + std::size_t{row} * part.bytes, part.bytes, to);
     }
   }
 }

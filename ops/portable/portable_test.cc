@@ -361,6 +361,14 @@ TEST(Portable, RefusesTensorsWhoseStepsDoNotFit) {
             Error::bad_shape);
 }
 
+// Rows of three and of four bytes become rows of seven, at 0.
+Call1 cat_in_memory(std::int64_t threes, std::int64_t fours) {
+  return {"aten::cat",
+          "out",
+          {List{{{{2, 3}, DType::i8, threes}, {{2, 4}, DType::i8, fours}}, false}, std::int64_t{1},
+           T{{2, 7}, DType::i8, 0}}};
+}
+
 TEST(Portable, RefusesWhatDoesNotFit) {
   const T six = {{6}};
   const std::vector<std::pair<Error, Call1>> calls = {
@@ -435,6 +443,12 @@ TEST(Portable, RefusesWhatDoesNotFit) {
       {Error::bad_memory, {"aten::mul", "Scalar_out", {T{{1}, DType::f32, 0}, 2.0, T{{4}, DType::f32, 0}}}},
       {Error::bad_memory, {"aten::exp", "out", {T{{4}, DType::i8, 0}, T{{4}, DType::f32, 0}}}},
       {Error::bad_memory, {"aten::copy", "out", {six, T{{6}, DType::i64, 32}, false, T{{6}, DType::f32, 32}}}},
+      // One tensor of a concatenation in the result's memory, where no chunk is overwritten before it is read.
+      {Error::ok, cat_in_memory(4, 32)},
+      {Error::bad_memory, cat_in_memory(3, 32)},
+      {Error::ok, cat_in_memory(32, 6)},
+      {Error::bad_memory, cat_in_memory(32, 5)},
+      {Error::bad_memory, cat_in_memory(4, 6)},
       // Images.
       {Error::bad_shape,
        {"aten::upsample_nearest2d", "vec_out", {T{{1, 1, 0, 2}}, Ints{2, 2}, pte::None{}, T{{1, 1, 2, 2}}}}},

@@ -293,6 +293,17 @@ TEST_F(StateCommands, SequencesOfTheWrongRankAreRefused) {
   EXPECT_NE(compiled.err.find("[4, 5] does not hold sequences for the model's input 'x' of shape [1, 5]"),
             std::string::npos)
       << compiled.err;
+  compile("cell");
+  npy::write_npy(directory_.path() / "flat.npy", {DType::f32, {4, 5}, std::vector<std::byte>(80)});
+  for (const Arguments& arguments : {Arguments{"run", "model.pte", "--target=host", "--input", "flat.npy"},
+                                     Arguments{"evaluate", "model.pte", "--data", "flat.npz"}}) {
+    Arguments with_sequence = arguments;
+    with_sequence.emplace_back("--sequence");
+    const Ran ran = cormorant(directory_.path(), with_sequence);
+    EXPECT_EQ(ran.status, 1) << ran.command;
+    EXPECT_TRUE(has(ran.err, "flat.np")) << ran.command;
+    EXPECT_TRUE(has(ran.err, "but a sequence for this input is [steps, 1, 5]")) << ran.command;
+  }
 }
 
 // tests/testdata/refused.py exports them.

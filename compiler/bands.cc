@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "emit/memory.h"
+#include "memory/map.h"
 #include "ops/conv2d/bands.h"
 #include "ops/op.h"
 #include "passes/passes.h"
@@ -14,7 +14,7 @@ namespace {
 constexpr std::int64_t kShare = 100;  // of the time, at most
 constexpr std::size_t kMostAttempts = 24;
 
-std::uint64_t bytes_of(const emit::MemoryMap& memory) { return memory.plan.regions.front().peak; }
+std::uint64_t bytes_of(const memory::MemoryMap& memory) { return memory.plan.regions.front().peak; }
 
 std::int64_t work_of(const ir::Graph& graph) {
   std::int64_t cycles = 0;
@@ -40,8 +40,8 @@ bool has_bands(const ops::Config& config) {
 
 void lower_bands(ir::Graph& graph, ops::Runtime runtime) {
   // Whether the memory there is suffices is seen later.
-  const auto plan = [&] { return emit::map_memory(graph, {}, runtime); };
-  emit::MemoryMap memory = plan();
+  const auto plan = [&] { return memory::map_memory(graph, {}, runtime); };
+  memory::MemoryMap memory = plan();
   const std::int64_t allowed = work_of(graph) / kShare;
   std::uint64_t least = bytes_of(memory);
   std::int64_t cycles = 0;

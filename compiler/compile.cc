@@ -267,7 +267,7 @@ void Compilation::quantize() {
 Compiled Compilation::finish() {
   run(stages_.for_target);
   check_strictness();
-  const emit::MemoryMap memory = plan_memory();
+  const memory::MemoryMap memory = plan_memory();
   Compiled compiled = emit(memory);
   return compiled;
 }
@@ -295,17 +295,18 @@ void Compilation::check_strictness() const {
                     first.source});
 }
 
-emit::MemoryMap Compilation::plan_memory() {
-  const bool by_bands = has_bands(options_.config) && options_.reuse == emit::Reuse::all;
-  emit::MemoryMap memory;
+memory::MemoryMap Compilation::plan_memory() {
+  const bool by_bands = has_bands(options_.config) && options_.reuse == memory::Reuse::all;
+  memory::MemoryMap memory;
   Trace::timed("plan_memory", facts_, [&] {
     if (by_bands) lower_bands(graph_, options_.config.runtime);
-    memory = emit::map_memory(graph_, options_.memory, options_.config.runtime, options_.reuse, options_.constants_in);
+    memory =
+        memory::map_memory(graph_, options_.memory, options_.config.runtime, options_.reuse, options_.constants_in);
   });
   return memory;
 }
 
-Compiled Compilation::emit(const emit::MemoryMap& memory) {
+Compiled Compilation::emit(const memory::MemoryMap& memory) {
   emit::Emitted emitted;
   Trace::timed("emit", facts_, [&] { emitted = emit::emit(graph_, options_.config, memory); });
   facts_.operators = std::move(emitted.operators);

@@ -50,7 +50,7 @@ struct Options {
   std::optional<std::uint32_t> constants_in;     // index of a region to which constants are copied at load
   std::filesystem::path intermediates;           // a folder for the graph as text after every stage; empty: none
   std::size_t threads = 0;                       // 0: as many as the machine has
-  emit::Reuse reuse = emit::Reuse::all;
+  memory::Reuse reuse = memory::Reuse::all;
   bool explain = false;     // record what became of every node
   bool curve = false;       // record what memory would cost in time, if some of it were computed row by row
   std::size_t compare = 0;  // calibration samples over which quantized tensors are compared with their float form
@@ -150,8 +150,8 @@ class Compilation {
   void check_import();
   void run(const std::vector<Stage>& stages);
   void check_strictness() const;
-  emit::MemoryMap plan_memory();
-  Compiled emit(const emit::MemoryMap& memory);
+  memory::MemoryMap plan_memory();
+  Compiled emit(const memory::MemoryMap& memory);
 
   ir::Graph& graph_;
   const Options& options_;

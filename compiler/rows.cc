@@ -15,8 +15,8 @@
 
 #include "base/diagnostic.h"
 #include "compiler/bands.h"
-#include "emit/buffers.h"
-#include "emit/memory.h"
+#include "memory/buffers.h"
+#include "memory/map.h"
 #include "ops/rows/cover.h"
 #include "passes/passes.h"
 #include "passes/rows.h"
@@ -114,7 +114,7 @@ ByLayer by_layer(const ir::Graph& graph, const ops::Config& config) {
   passes::place_updates(copy);
   passes::clean_up(copy);
   if (has_bands(config)) lower_bands(copy, config.runtime);
-  const emit::MemoryMap memory = emit::map_memory(copy, {}, config.runtime);
+  const memory::MemoryMap memory = memory::map_memory(copy, {}, config.runtime);
   return {needs_of(copy), static_cast<std::int64_t>(memory.plan.regions.front().peak)};
 }
 
@@ -821,7 +821,7 @@ void lay_out_rows(ir::Graph& graph) {
   if (input->type.rank() != 4 || input->type.shape[0] != 1) {
     throw InputError(
         {.problem = fmt::format("--feed=rows: the input '{}' is {}, not an image [1, channels, height, width]",
-                                input->name, emit::short_text(input->type)),
+                                input->name, memory::short_text(input->type)),
          .advice = "remove --feed"});
   }
   input->type.dim_order = ir::kChannelsLast;

@@ -12,13 +12,17 @@
 #include <stdexcept>
 #include <unordered_map>
 
-#include "emit/groups.h"
 #include "formats/pte/origin.h"
 #include "formats/pte/writer.h"
+#include "memory/groups.h"
 #include "ops/rows/rows.h"
 
 namespace cormorant::emit {
 namespace {
+
+using memory::batch_of, memory::called, memory::is_cut, memory::is_feed, memory::is_group, memory::is_paste,
+    memory::is_push, memory::is_slab, memory::is_window, memory::short_text;
+using memory::Groups, memory::MemoryMap, memory::Schedule;
 
 const char* group_name(const ir::Node& group, const Groups& groups, const Target& target) {
   const bool is_fed = groups.push_of(group) != nullptr;

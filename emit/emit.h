@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A lowered graph whose memory is planned (emit/memory.h) becomes a program: nodes become instructions, constants a
+// A lowered graph whose memory is planned (memory/map.h) becomes a program: nodes become instructions, constants a
 // segment. Aliases (views, relabelled layouts) share their source's address and become no instruction.
 #pragma once
 
@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "emit/buffers.h"
-#include "emit/memory.h"
 #include "ir/graph.h"
+#include "memory/buffers.h"
+#include "memory/map.h"
 #include "ops/op.h"
 #include "planner/memory.h"
 
@@ -39,7 +39,7 @@ struct RegionFacts {
   std::string peak_node;            // the operator that sets the peak; empty where nothing is here
   std::uint32_t peak_step = 0;
   std::vector<std::pair<std::string, std::int64_t>> at_peak;  // what is alive then, and its bytes, the largest first
-  std::vector<Buffer> buffers;
+  std::vector<memory::Buffer> buffers;
 };
 
 struct Emitted {
@@ -54,6 +54,6 @@ struct Emitted {
   std::vector<std::pair<std::string, std::int64_t>> constants;  // and their bytes, the largest first
 };
 
-Emitted emit(const ir::Graph& graph, const ops::Config& config, const MemoryMap& memory);
+Emitted emit(const ir::Graph& graph, const ops::Config& config, const memory::MemoryMap& memory);
 
 }  // namespace cormorant::emit

@@ -287,7 +287,7 @@ void check_program_operators(const ir::Graph& graph, const ops::Config& config, 
   for (const ir::Node& node : graph.nodes()) {
     if (!is_program_operator(node)) continue;
     const ir::Graph one = alone(node);
-    const emit::MemoryMap memory = emit::map_memory(one, {}, config.runtime, emit::Reuse::none);
+    const memory::MemoryMap memory = memory::map_memory(one, {}, config.runtime, memory::Reuse::none);
     const std::vector<std::byte> program = emit::emit(one, config, memory).program;
     if (!missing_operators(program, kernels).empty()) continue;
     try {

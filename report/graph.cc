@@ -59,7 +59,7 @@ std::vector<std::uint64_t> alive_bytes(const compiler::Facts& facts) {
   for (const emit::RegionFacts& region : facts.regions) {
     for (std::size_t i = 0; i < alive.size(); ++i) {
       std::vector<std::pair<std::uint64_t, std::uint64_t>> stretches;
-      for (const emit::Buffer& buffer : region.buffers) {
+      for (const memory::Buffer& buffer : region.buffers) {
         if (buffer.first <= i && i <= buffer.last) stretches.emplace_back(buffer.offset, buffer.offset + buffer.bytes);
       }
       std::ranges::sort(stretches);

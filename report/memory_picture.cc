@@ -11,7 +11,7 @@
 namespace cormorant {
 namespace {
 
-using emit::Buffer;
+using memory::Buffer;
 
 // In the outer units; the plot is inside the margins.
 constexpr double kWidth = 1000, kLeft = 64, kRight = 10, kTop = 24, kPlotHeight = 360, kBottom = 38;

@@ -100,16 +100,17 @@ void write_navigation(Html& html) {
 }
 
 void write_legend(Html& html, const emit::RegionFacts& region) {
-  std::set<emit::Buffer::Kind> kinds;
-  for (const emit::Buffer& buffer : region.buffers) kinds.insert(buffer.kind);
+  std::set<memory::Buffer::Kind> kinds;
+  for (const memory::Buffer& buffer : region.buffers) kinds.insert(buffer.kind);
   const auto legend = html.in("p", {{"class", "faint"}});
-  for (const emit::Buffer::Kind kind : kinds) {
+  for (const memory::Buffer::Kind kind : kinds) {
     html.element("span", "", {{"class", fmt::format("swatch {}", name_of(kind))}});
     html.text(name_of(kind));
   }
   const bool has_covers =
-      std::ranges::any_of(region.buffers, [](const emit::Buffer& b) { return b.covers.has_value(); });
-  const bool has_parts = std::ranges::any_of(region.buffers, [](const emit::Buffer& b) { return b.whole.has_value(); });
+      std::ranges::any_of(region.buffers, [](const memory::Buffer& b) { return b.covers.has_value(); });
+  const bool has_parts =
+      std::ranges::any_of(region.buffers, [](const memory::Buffer& b) { return b.whole.has_value(); });
   if (has_covers) html.text(" · shaded: overwrites what the same operator reads for the last time");
   if (has_parts) html.text(" · dashed: part of another buffer");
 }
@@ -121,7 +122,7 @@ void write_buffers(Html& html, const emit::RegionFacts& region, std::size_t step
   const auto scroll = html.in("div", {{"class", "scroll"}});
   const auto table = html.in("table");
   write_headings(html, {{"Buffer"}, {"Kind"}, {"Type"}, {"Offset", true}, {"Bytes", true}, {"Steps", true}, {"Holds"}});
-  for (const emit::Buffer& buffer : region.buffers) {
+  for (const memory::Buffer& buffer : region.buffers) {
     const auto row = html.in("tr");
     html.element("td", buffer.name, {{"class", "code"}});
     html.element("td", fmt::format("{}{}", name_of(buffer.kind), buffer.whole ? ", part" : ""));

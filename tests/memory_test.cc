@@ -54,7 +54,7 @@ struct Program {
   std::int64_t arena;
   std::map<std::string, int> operators;
 };
-Program compile(const std::function<void(ir::Graph&)>& build, const Target& target, emit::Reuse reuse) {
+Program compile(const std::function<void(ir::Graph&)>& build, const Target& target, memory::Reuse reuse) {
   ir::Graph graph;
   build(graph);
   compiler::Options options;
@@ -125,8 +125,8 @@ TEST(Memory, LayersCoverTheirInput) {
         ir::Value* x = int8_input(graph, {1, layer.in[0], layer.in[1], layer.in[2]}, kScale, kZeroPoint);
         graph.add_output(convolve(graph, x, layer, random));
       };
-      const Program apart = compile(build, target, emit::Reuse::none);
-      const Program tight = compile(build, target, emit::Reuse::all);
+      const Program apart = compile(build, target, memory::Reuse::none);
+      const Program tight = compile(build, target, memory::Reuse::all);
       EXPECT_LT(tight.arena, apart.arena) << where;
       const std::vector<Arrays> inputs = random_inputs(apart.file, 3);
       const std::vector<Arrays> wanted = execute(apart.file, inputs, {}).outputs;
@@ -153,11 +153,11 @@ TEST(Memory, LayersAtThePeakAreComputedInMoreBands) {
       graph.add_output(convolve(graph, y, {.in = {}, .outputs = 64, .kernel = {3, 3}, .padding = {1, 1}}, random));
     };
     Target target = parse_target("cortex-m55");
-    const Program banded = compile(build, target, emit::Reuse::all);
+    const Program banded = compile(build, target, memory::Reuse::all);
     ExecuteOn board;
     board.target = target;
     target.optimize = Optimize::speed;
-    const Program plain = compile(build, target, emit::Reuse::all);
+    const Program plain = compile(build, target, memory::Reuse::all);
     if (is_read_again) {
       EXPECT_EQ(banded.file.bytes, plain.file.bytes);
       continue;
@@ -215,8 +215,8 @@ void expect_tighter(const std::vector<Case>& cases, const std::vector<std::strin
     const Target target = parse_target(cpu);
     const auto expect = [&](const std::string& where, const std::function<void(ir::Graph&)>& build,
                             const ExecuteOn& place) {
-      const Program apart = compile(build, target, emit::Reuse::none);
-      const Program tight = compile(build, target, emit::Reuse::all);
+      const Program apart = compile(build, target, memory::Reuse::none);
+      const Program tight = compile(build, target, memory::Reuse::all);
       EXPECT_LT(tight.arena, apart.arena) << where;
       for (const std::string& name : absent) {
         EXPECT_EQ(apart.operators.count(name), 1U) << where;
@@ -390,7 +390,7 @@ TEST(Memory, ConstantsCanBeReadFromARegion) {
   };
   for (const char* cpu : {"cortex-m55", "cortex-m4"}) {
     const Target target = parse_target(cpu);
-    const Program in_flash = compile(build, target, emit::Reuse::all);
+    const Program in_flash = compile(build, target, memory::Reuse::all);
     ir::Graph graph;
     build(graph);
     compiler::Options options;
@@ -543,8 +543,8 @@ void grow(ir::Graph& graph, unsigned seed) {
 bool expect_same_bits(unsigned seed, bool on_board) {
   const Target target = parse_target(seed % 3 == 0 ? "cortex-m0" : seed % 3 == 1 ? "cortex-m4" : "cortex-m55");
   const auto build = [seed](ir::Graph& graph) { grow(graph, seed); };
-  const Program apart = compile(build, target, emit::Reuse::none);
-  const Program tight = compile(build, target, emit::Reuse::all);
+  const Program apart = compile(build, target, memory::Reuse::none);
+  const Program tight = compile(build, target, memory::Reuse::all);
   EXPECT_LE(tight.arena, apart.arena);
   const std::vector<Arrays> inputs = random_inputs(apart.file, seed);
   const std::vector<Arrays> wanted = execute(apart.file, inputs, {}).outputs;

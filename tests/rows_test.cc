@@ -281,11 +281,11 @@ TEST(Rows, TakeThePlaceOfThoseThatHaveBeenRead) {
   compilation.quantize();
   const compiler::Compiled compiled = compilation.finish();
   const auto& buffers = compiled.facts.regions.at(0).buffers;
-  const auto input = std::ranges::find(buffers, emit::Buffer::Kind::input, &emit::Buffer::kind);
+  const auto input = std::ranges::find(buffers, memory::Buffer::Kind::input, &memory::Buffer::kind);
   ASSERT_NE(input, buffers.end());
   EXPECT_EQ(input->bytes, 4U * 32 * 8);
   std::uint64_t shared = 0;
-  for (const emit::Buffer& buffer : buffers) {
+  for (const memory::Buffer& buffer : buffers) {
     if (&buffer == &*input || buffer.whole || buffer.first > input->last) continue;
     const std::uint64_t begin = std::max(buffer.offset, input->offset);
     const std::uint64_t end = std::min(buffer.offset + buffer.bytes, input->offset + input->bytes);

@@ -39,7 +39,7 @@ ir::Graph build_graph(const std::vector<Case>& cases) {
 }
 
 std::vector<std::byte> compile_for(const std::vector<Case>& cases, const ops::Config& config,
-                                   emit::Reuse reuse = emit::Reuse::quick) {
+                                   memory::Reuse reuse = memory::Reuse::quick) {
   ir::Graph graph = build_graph(cases);
   compiler::Options options;
   options.config = config;
@@ -271,7 +271,7 @@ void expect_same_bits_everywhere(const std::vector<Case>& cases, int samples, co
         const std::vector<Arrays> host = execute(program, inputs, {}).outputs;
         if (reference.empty()) {  // every tensor in a place of its own
           reference =
-              execute(program_from(compile_for(batch, {.target = place.target}, emit::Reuse::none), place.text()),
+              execute(program_from(compile_for(batch, {.target = place.target}, memory::Reuse::none), place.text()),
                       inputs, {})
                   .outputs;
         }
@@ -482,12 +482,12 @@ Import import_call(std::string_view target, const ir::Shape& input, const ir::Sh
   return import;
 }
 
-std::vector<std::byte> program_of(const ir::Graph& graph, emit::Reuse reuse) {
-  return emit::emit(graph, {}, emit::map_memory(graph, {}, ops::Runtime::cormorant, reuse)).program;
+std::vector<std::byte> program_of(const ir::Graph& graph, memory::Reuse reuse) {
+  return emit::emit(graph, {}, memory::map_memory(graph, {}, ops::Runtime::cormorant, reuse)).program;
 }
 
 bool loads(const ir::Graph& graph) {
-  const std::vector<std::byte> program = program_of(graph, emit::Reuse::none);  // nothing is left out
+  const std::vector<std::byte> program = program_of(graph, memory::Reuse::none);  // nothing is left out
   try {
     HostProgram(program, ops::host_kernels());
     return true;

@@ -36,8 +36,8 @@
 #include <string_view>
 #include <vector>
 
-#include "emit/memory.h"
 #include "ir/graph.h"
+#include "memory/map.h"
 #include "ops/op.h"
 #include "target/target.h"
 
@@ -119,7 +119,7 @@ Import import_call(std::string_view target, const ir::Shape& input, const ir::Sh
                    const std::vector<ir::NamedArgument>& given);
 
 // The program of a lowered graph, for our own runtime.
-std::vector<std::byte> program_of(const ir::Graph& graph, emit::Reuse reuse = emit::Reuse::all);
+std::vector<std::byte> program_of(const ir::Graph& graph, memory::Reuse reuse = memory::Reuse::all);
 
 // Whether the runtime accepts a graph of program operators as it is, whatever a file may declare.
 bool loads(const ir::Graph& graph);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "emit/buffers.h"
+#include "memory/buffers.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
-namespace cormorant::emit {
+namespace cormorant::memory {
 namespace {
 
 Buffer::Kind kind_of(const ir::Value& value) {
@@ -130,4 +130,4 @@ std::vector<Buffer> buffers_of(const ir::Graph& graph, const MemoryMap& memory, 
   return buffers;
 }
 
-}  // namespace cormorant::emit
+}  // namespace cormorant::memory

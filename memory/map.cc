@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "emit/memory.h"
+#include "memory/map.h"
 
 #include <algorithm>
 #include <bit>
 #include <stdexcept>
 #include <unordered_set>
 
-#include "emit/groups.h"
-#include "emit/parts.h"
+#include "memory/groups.h"
+#include "memory/parts.h"
 #include "ops/op.h"
 #include "ops/state_places.h"
 #include "planner/check.h"
 #include "planner/pack.h"
 #include "planner/schedule.h"
 
-namespace cormorant::emit {
+namespace cormorant::memory {
 namespace {
 
 using Order = std::vector<const ir::Node*>;
@@ -656,4 +656,4 @@ MemoryMap map_memory(const ir::Graph& graph, std::vector<planner::Region> region
   return map;
 }
 
-}  // namespace cormorant::emit
+}  // namespace cormorant::memory

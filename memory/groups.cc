@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "emit/groups.h"
+#include "memory/groups.h"
 
 #include <algorithm>
 #include <stdexcept>
 
-namespace cormorant::emit {
+namespace cormorant::memory {
 
 bool is_group(const ir::Node& node) { return node.op == "cormorant.rows.group"; }
 bool is_feed(const ir::Node& node) { return node.op == "cormorant.rows.feed" || is_push(node); }
@@ -158,4 +158,4 @@ Groups::Nodes Groups::instructions(const Nodes& steps) const {
   return nodes;
 }
 
-}  // namespace cormorant::emit
+}  // namespace cormorant::memory

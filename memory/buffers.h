@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "emit/memory.h"
+#include "memory/map.h"
 
-namespace cormorant::emit {
+namespace cormorant::memory {
 
 // A range of a region that is planned as one block: a tensor, or several that occupy it one after another.
 struct Buffer {
@@ -32,4 +32,4 @@ std::vector<Buffer> buffers_of(const ir::Graph& graph, const MemoryMap& memory, 
 
 std::string short_text(const ir::TensorType& type);  // element type and shape: "i8[1,16,14,14]"
 
-}  // namespace cormorant::emit
+}  // namespace cormorant::memory

@@ -13,7 +13,7 @@
 #include "ir/graph.h"
 #include "ops/op.h"
 
-namespace cormorant::emit {
+namespace cormorant::memory {
 
 inline std::uint64_t bytes_of(const ir::Value* value) { return static_cast<std::uint64_t>(value->type.bytes()); }
 
@@ -62,4 +62,4 @@ class Parts {
   std::unordered_map<const ir::Value*, std::vector<const ir::Value*>> trees_;  // by their outermost whole
 };
 
-}  // namespace cormorant::emit
+}  // namespace cormorant::memory

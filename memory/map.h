@@ -12,7 +12,7 @@
 #include "ops/op.h"
 #include "planner/plan.h"
 
-namespace cormorant::emit {
+namespace cormorant::memory {
 
 struct MemoryMap {
   explicit MemoryMap() = default;  // {} as an argument means no memory at all
@@ -40,4 +40,4 @@ enum class Reuse : std::uint8_t { all, quick, none };
 MemoryMap map_memory(const ir::Graph& graph, std::vector<planner::Region> regions, ops::Runtime runtime,
                      Reuse reuse = Reuse::all, std::optional<std::uint32_t> constants_in = {});
 
-}  // namespace cormorant::emit
+}  // namespace cormorant::memory

@@ -11,7 +11,7 @@
 #include "ir/graph.h"
 #include "ops/rows/cover.h"
 
-namespace cormorant::emit {
+namespace cormorant::memory {
 
 bool is_group(const ir::Node& node);
 bool is_feed(const ir::Node& node);  // of a whole image, or of rows as they arrive
@@ -88,4 +88,4 @@ class Groups {
   std::unordered_map<const ir::Value*, const ir::Value*> slab_of_;
 };
 
-}  // namespace cormorant::emit
+}  // namespace cormorant::memory

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "emit/parts.h"
+#include "memory/parts.h"
 
 #include <algorithm>
 
 #include "ops/op.h"
 #include "ops/state_places.h"
 
-namespace cormorant::emit {
+namespace cormorant::memory {
 // Constants are not in RAM, and states keep their contents when others change.
 bool Parts::is_movable(const ir::Value* root) const {
   return (root->kind == ir::ValueKind::input || root->kind == ir::ValueKind::result) && !placed_.contains(root);
@@ -107,4 +107,4 @@ std::vector<const ir::Value*> Parts::sources(const ir::Value* value) const {
   return found;
 }
 
-}  // namespace cormorant::emit
+}  // namespace cormorant::memory

@@ -886,8 +886,9 @@ TEST_F(CommandLine, ABudgetOfFlashIsMetByFewerBitsOfWeights) {
 }
 
 TEST_F(CommandLine, AnExceededBudgetNamesWhatWouldMeetIt) {
-  const Arguments calibrated = {"compile",   "ad", "--calibrate", zoo("ad_calibration.npz"),
-                                "--no-link", "--no-weight-rounding", "-o", "budget.pte"};
+  const Arguments calibrated = {
+      "compile", "ad",        "--calibrate", zoo("ad_calibration.npz"), "--no-link", "--no-weight-rounding",
+      "-o",      "budget.pte"};
   const auto arena_of = [&](const Arguments& more) {
     Arguments arguments = calibrated;
     arguments.insert(arguments.end(), more.begin(), more.end());

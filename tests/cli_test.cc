@@ -814,7 +814,7 @@ TEST_F(CommandLine, WhatIsExplainedIsWhatIsWritten) {
   const std::string of_layers = kernel_of(layers, "conv1");
   EXPECT_TRUE(layers["operators"].contains(of_layers)) << of_layers;
 
-  const nlohmann::json rows = compile("--budget=ram=8K");
+  const nlohmann::json rows = compile("--budget=ram=7500");
   EXPECT_EQ(rows["rows"]["groups"], 1);
   EXPECT_EQ(is_by_rows(), std::pair(files, true));
   EXPECT_FALSE(rows["operators"].contains(of_layers)) << "the model should have a kernel for rows alone";

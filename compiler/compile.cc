@@ -104,24 +104,6 @@ void warn_of_unpacking(Facts& facts) {
                   largest->scratch_bytes, largest->source.empty() ? largest->node : largest->source, arena));
 }
 
-// Whether some layer is to have 16-bit activations. Those of a stream do not count: its recurrences continue on their
-// own.
-bool wants_words(const Options& options) {
-  const auto is_wide = [](const quantizer::LayerSettings& layer) { return layer.precision == ops::Precision::w8a16; };
-  return options.quantize && !options.bits && !options.stream &&
-         (options.scheme == ops::Precision::w8a16 || std::ranges::any_of(options.layers, is_wide));
-}
-
-void write_out_words(ir::Graph& graph, Context& context) {
-  const Options& options = context.options;
-  passes::write_out(graph, [&](const ir::Node& node) {
-    const ops::Operator* op = ops::find(node);
-    if (op == nullptr || op->writes_out_words == nullptr || !op->writes_out_words(node)) return false;
-    const auto own = quantizer::settings_for(options.layers, node.location.module).precision;
-    return own.value_or(options.scheme) == ops::Precision::w8a16;
-  });
-}
-
 void fold_normalization(ir::Graph& graph, Context& context) {
   const auto border = context.options.rows ? passes::BorderOfMeans::avoided : passes::BorderOfMeans::allowed;
   std::vector<std::string> notes = passes::fold_normalization(graph, border);
@@ -159,8 +141,6 @@ Stages default_stages(const Options& options) {
   stages.in_float = that_apply({
       {"fuse_cells", "a cell's state keeps 16 bits inside one operator", pass(passes::fuse_cells), is_ours},
       {"write_out", "ExecuTorch has no kernel for recurrent layers", pass(passes::write_out), !is_ours},
-      {"write_out_words", "some operators have no kernel with 16-bit activations", write_out_words,
-       is_ours && wants_words(options)},
       {"fold_constants", "expressions of constants are constants", pass(passes::fold_constants)},
       {"merge_duplicates", "nothing is computed twice", pass(passes::merge_duplicates)},
       {"fold_selections", "elements at known places are a slice, or weights in another order",

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// int8 products of one vector and four rows of weights by SMLAD, shared by linear and recurrent layers.
+// Products of one vector and four rows of int8 weights by SMLAD, shared by linear and recurrent layers.
 // ops/linear/linear.h has the two layouts of weights. In pairs, a word holds A + 256 · B of two rows: one SMLAD adds
 // that, a second one, after SXTB16, A alone.
 #pragma once
@@ -21,5 +21,7 @@ struct DspProducts {
 // Multiplies all blocks and advances x and weights.
 extern "C" void cormorant_products_pairs_dsp(DspProducts* products);
 extern "C" void cormorant_products_wide_dsp(DspProducts* products);
+// The same for int16: x is pairs of them, and a word of weights has two rows' for one pair.
+extern "C" void cormorant_products_words_dsp(DspProducts* products);
 
 }  // namespace cormorant

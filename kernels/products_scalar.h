@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// int8 products of one vector and four rows of weights, without SIMD, shared by linear and recurrent layers. Weights
+// Products of one vector and four rows of int8 weights, without SIMD, shared by linear and recurrent layers. Weights
 // are stored + 128, as unsigned bytes, four rows interleaved: ARMv6-M loads unsigned bytes with an immediate offset but
 // signed ones only with an index register. The caller subtracts Σ x · 128.
 #pragma once
@@ -21,5 +21,7 @@ struct ScalarProducts {
 
 // sums[n] += Σ x[k] · weights[4k + n] from x to end; advances x and weights.
 extern "C" void cormorant_products_scalar(ScalarProducts* products);
+// The same for int16: x and end are addresses of such.
+extern "C" void cormorant_products_words_scalar(ScalarProducts* products);
 
 }  // namespace cormorant

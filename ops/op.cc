@@ -86,7 +86,6 @@ bool computes_in(const ListedKernel& kernel, Precision precision) {
 
 bool Operator::has(Precision precision) const {
   if (precision == Precision::f32 && (lower_float != nullptr || is_alias)) return true;
-  if (precision == Precision::w8a16 && writes_out_words != nullptr) return true;
   if (std::ranges::find(by_others, precision) != by_others.end()) return true;
   return std::ranges::any_of(kernels, [&](const ListedKernel& kernel) { return computes_in(kernel, precision); });
 }

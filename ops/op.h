@@ -91,7 +91,8 @@ struct QuantRule {
     std::optional<std::int32_t> axis;  // per channel along this axis; none: per tensor
     bool is_bias = false;              // int32, scale = input scale · weight scale
     // Multiplies (or, as a bias, goes with what multiplies) the previous step's result instead of the input. Its
-    // products are added to those of the weight named before it: both get scales such that the products have one unit.
+    // products are added to those of the weight named before it: with 8-bit activations both get scales such that the
+    // products have one unit.
     bool times_result = false;
   };
   struct Observe {};  // the output gets its own range
@@ -191,8 +192,6 @@ struct Operator {
   QuantRule (*quantize)(const ir::Node&) = nullptr;
   // The same by other canonical nodes, for runtimes that have no kernel for it: one value per result. In float.
   std::vector<ir::Value*> (*write_out)(const Rewriter&) = nullptr;
-  // Whether it is also written out to get 16-bit activations, for which there is no kernel of it. Null: never.
-  bool (*writes_out_words)(const ir::Node&) = nullptr;
   // Whether a clamp after it can become part of it, as the arguments activation_min and activation_max (floats).
   bool fuses_activation = false;
   // A quantized canonical node -> cortex_m.* nodes with ExecuTorch's schemas.

@@ -74,15 +74,10 @@ void unfuse_activation(ir::Graph& graph, ir::Node& node) {
 }  // namespace
 
 void write_out(ir::Graph& graph) {
-  write_out(graph, [](const ir::Node&) { return true; });
-}
-
-void write_out(ir::Graph& graph, const std::function<bool(const ir::Node&)>& which) {
   const ops::Config config{.target = {}, .runtime = ops::Runtime::executorch};
   for (ir::Node* node : graph.snapshot()) {
     const ops::Operator* op = ops::find(*node);
     if (op == nullptr || op->write_out == nullptr || !is_canonical(*node, *op) || is_quantized(*node)) continue;
-    if (!which(*node)) continue;
     const std::vector<ir::Value*> values = op->write_out({graph, *node, config});
     for (std::size_t i = 0; i < values.size(); ++i) graph.replace_uses(node->results[i], values[i]);
     graph.erase(node);

@@ -19,10 +19,8 @@ void fold_constants(ir::Graph& graph);
 // LSTM, GRU and RNN cells that are written as sums, products and functions become recurrent layers.
 void fuse_cells(ir::Graph& graph);
 
-// Layers that there is no kernel for (recurrent ones for ExecuTorch, or with 16-bit activations) are expanded into the
-// operators they consist of; only those that `which` wants.
+// Layers that ExecuTorch has no kernel for (recurrent ones) are expanded into the operators they consist of.
 void write_out(ir::Graph& graph);
-void write_out(ir::Graph& graph, const std::function<bool(const ir::Node&)>& which);
 
 // What is computed twice is computed once.
 void merge_duplicates(ir::Graph& graph);

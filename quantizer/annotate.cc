@@ -336,17 +336,21 @@ std::unordered_map<const ir::Value*, Rule::Fixed> values_of_words(const ir::Grap
   for (const ir::Node& node : graph.nodes()) {
     const Rule& rule = rules.at(&node);
     if (is_rejected(rule) || !rule.words) continue;
-    for (const std::string& argument : rule.words->arguments) {
+    const auto mark = [&](const std::string& argument, const Rule::Fixed& as) {
       std::vector<const ir::Value*> open;
       if (node.has(argument)) open.push_back(node.tensor(argument));
       while (!open.empty()) {
         const ir::Value* value = open.back();
         open.pop_back();
-        if (!is_real(value) || !all.emplace(value, words_of(rule)).second || value->producer == nullptr) continue;
+        if (!is_real(value) || !all.emplace(value, as).second || value->producer == nullptr) continue;
         if (!moves_words(rules.at(value->producer))) continue;
         for (const ir::Value* input : value->producer->inputs()) open.push_back(input);
       }
-    }
+    };
+    for (const std::string& argument : rule.words->arguments) mark(argument, words_of(rule));
+    const auto* fixed = std::get_if<Rule::Fixed>(&rule.output);
+    if (fixed == nullptr || fixed->dtype != DType::i16) continue;
+    for (const std::string& argument : rule.as_result) mark(argument, *fixed);
   }
   return all;
 }

@@ -148,7 +148,10 @@ class Search {
     for (const ops::QuantRule::Weight& weight : how.rule.weights) {
       if (!weight.is_bias && node.has(weight.argument)) layer.weights += node.tensor(weight.argument)->type.elements();
     }
-    layer.may_narrow = is_free && has(how, Precision::w4a8) && layer.weights > 0;
+    // Of a depthwise layer most bytes are not weights, and its kernels need room for all of them unpacked.
+    const ops::Operator* op = ops::find(node);
+    const bool is_depthwise = op != nullptr && op->name == "depthwise_conv2d";
+    layer.may_narrow = is_free && has(how, Precision::w4a8) && layer.weights > 0 && !is_depthwise;
     layer.may_widen = is_free && has(how, Precision::w8a16) && goal_.may_widen && (goal_.min_db || goal_.flash);
     return layer;
   }

@@ -109,12 +109,24 @@ TEST(SchemeOfLayers, IsWhatTheFileSays) {
 
 TEST(SchemeOfLayers, ThatAnOperatorDoesNotHaveIsAnErrorWithWhatItHas) {
   const TemporaryDirectory directory;
-  std::ofstream(directory.path() / "layers.txt") << "blocks.1.1 4w8a\n";  // depthwise
-  const Ran ran = cormorant(directory.path(), compile("kws", {"--layers=layers.txt"}));
+  std::ofstream(directory.path() / "layers.txt") << "*lstm 4w8a\n";
+  const Ran ran = cormorant(directory.path(), compile("listening/anomaly", {"--sequence", "--layers=layers.txt"}));
   EXPECT_EQ(ran.status, 1);
   EXPECT_NE(ran.err.find("layers.txt:1"), std::string::npos) << ran.err;
   EXPECT_NE(ran.err.find("4w8a"), std::string::npos) << ran.err;
   EXPECT_NE(ran.err.find("it can be float, 8w8a, 8w16a"), std::string::npos) << ran.err;
+}
+
+TEST(SchemeOfLayers, OfFourBitsIsForDepthwiseLayersIfTheyAreNamed) {
+  const TemporaryDirectory directory;
+  std::ofstream(directory.path() / "layers.txt") << "blocks.1.1 4w8a\n";
+  const Ran ran = cormorant(directory.path(), compile("kws", {"--layers=layers.txt"}));
+  ASSERT_EQ(ran.status, 0) << ran.err;
+  int depthwise = 0;
+  for (const auto& [name, count] : ran.json().at("operators").items()) {
+    if (name.starts_with("cormorant::depthwise_conv2d.") && name.ends_with("_nibbles")) depthwise += count.get<int>();
+  }
+  EXPECT_EQ(depthwise, 1) << ran.json().at("operators").dump(1);
 }
 
 TEST(SchemeOfLayers, OfFourBitsLeavesEndsAndDepthwiseLayersAloneAndSaysSo) {

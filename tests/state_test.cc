@@ -129,6 +129,36 @@ TEST_F(StateCommands, StatesOfRecurrentLayersHave16Bits) {
   for (const auto& [name, count] : json_.at("operators").items()) EXPECT_EQ(name.find("clone"), std::string::npos);
 }
 
+// With 16-bit activations the same operators have everything in 16 bits, an LSTM's h included.
+TEST_F(StateCommands, RecurrentLayersHave16BitActivations) {
+  struct {
+    const char *name, *board, *kernel;
+    int layers, buffer_bytes;
+    double least_db;
+  } table[] = {{"cells", "cortex-m4", "cormorant::recurrent.dsp_words", 3, 6 * 2 + 6 * 2 + 6 * 2 + 6 * 2, 37},
+               {"lstm", "cortex-m55", "cormorant::recurrent.mve_words", 1, 2 * 6 * 2, 45},
+               {"lstm_window", "cortex-m0", "cormorant::recurrent.scalar_words", 4, 0, 43},
+               {"gru_window", "cortex-m4", "cormorant::recurrent.dsp_words", 4, 0, 45}};
+  for (const auto& t : table) {
+    SCOPED_TRACE(t.name);
+    const ProgramFile program = compile(t.name, {"--target", t.board, "--scheme=8w16a", "--sequence", "--calibrate",
+                                                 zoo("state/" + std::string(t.name) + "_expected.npz")});
+    EXPECT_EQ(json_.at("operators").value(t.kernel, 0), t.layers) << json_.at("operators").dump(1);
+    EXPECT_EQ(json_.at("buffer_bytes").get<int>(), t.buffer_bytes);
+    for (const auto& [name, count] : json_.at("operators").items()) EXPECT_EQ(name.find("clone"), std::string::npos);
+    const Expected data = expected(program, t.name);
+    ExecuteOn where;
+    where.steps = data.steps;
+    const Execution host = execute(program, data.inputs, where);
+    EXPECT_GT(sqnr(outputs_of(program, host), data.outputs, data.inputs.size()), t.least_db);
+    where.target = parse_target(t.board);
+    const Execution board = execute(program, data.inputs, where);
+    for (std::size_t k = 0; k < host.outputs.size(); ++k) {
+      ASSERT_EQ(host.outputs[k].at(0).data, board.outputs[k].at(0).data) << "step " << k;
+    }
+  }
+}
+
 // A matrix product, a memory, and filters over time with everything after them in one accumulator.
 TEST_F(StateCommands, SvdfLayersAreAProductAndAConvolution) {
   compile("svdf", {"--target", "cortex-m55", "--io=int8", "--sequence", "--calibrate", zoo("state/svdf_expected.npz")});

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <random>
 
 #include "base/diagnostic.h"
@@ -378,25 +379,43 @@ std::string recurrent(const std::string& kind, int rows) {
 
 // From its beginning on, a stream of two hops is the sequence of both.
 TEST(StreamCausal, RecurrentLayersGoOn) {
-  for (const auto& [kind, rows] : std::vector<std::pair<std::string, int>>{{"lstm", 8}, {"gru", 6}}) {
+  struct {
+    const char* kind;
+    int rows;
+    ops::Precision scheme;
+    DType dtype;
+  } table[] = {{"lstm", 8, ops::Precision::w8a8, DType::i8},
+               {"gru", 6, ops::Precision::w8a8, DType::i8},
+               {"lstm", 8, ops::Precision::w8a16, DType::i16},
+               {"gru", 6, ops::Precision::w8a16, DType::i16}};
+  for (const auto& [kind, rows, scheme, dtype] : table) {
+    const bool is_wide = dtype == DType::i16;
     std::vector<ProgramFile> programs;
     for (const bool streams : {false, true}) {
       ir::Graph graph = ir::parse(recurrent(kind, rows), "test");
       compiler::Options options;
       options.quantize = true;
-      options.io = compiler::Io::int8;
+      options.io = is_wide ? compiler::Io::int16 : compiler::Io::int8;
+      options.scheme = scheme;
       if (streams) options.stream = passes::StreamOptions{0, 3, true};
-      programs.push_back(program_from(compiler::compile(graph, options).program, "test.pte"));
+      compiler::Compiled compiled = compiler::compile(graph, options);
+      EXPECT_EQ(std::ranges::count_if(compiled.facts.operators,
+                                      [](const auto& op) {
+                                        return op.first.starts_with("cormorant::recurrent.") &&
+                                               op.first.ends_with("_words");
+                                      }),
+                is_wide ? 1 : 0);
+      programs.push_back(program_from(std::move(compiled.program), "test.pte"));
     }
-    npy::Array all{DType::i8, {6, 1, 2}, {}};
-    for (int i = 0; i < 12; ++i) all.data.push_back(static_cast<std::byte>(i * 97));
-    const std::vector<std::byte> first(all.data.begin(), all.data.begin() + 6),
-        last(all.data.begin() + 6, all.data.end());
+    npy::Array all{dtype, {6, 1, 2}, {}};
+    for (int i = 0; i < (is_wide ? 24 : 12); ++i) all.data.push_back(static_cast<std::byte>(i * 97));
+    const auto half = static_cast<std::ptrdiff_t>(all.data.size() / 2);
+    const std::vector<std::byte> first(all.data.begin(), all.data.begin() + half),
+        last(all.data.begin() + half, all.data.end());
     ExecuteOn where;
     where.steps = 2;
     const auto hops =
-        execute(programs[1], {{npy::Array{DType::i8, {3, 1, 2}, first}}, {npy::Array{DType::i8, {3, 1, 2}, last}}},
-                where)
+        execute(programs[1], {{npy::Array{dtype, {3, 1, 2}, first}}, {npy::Array{dtype, {3, 1, 2}, last}}}, where)
             .outputs;
     std::vector<std::byte> got = hops[0][0].data;
     got.insert(got.end(), hops[1][0].data.begin(), hops[1][0].data.end());

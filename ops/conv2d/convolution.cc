@@ -152,8 +152,9 @@ QuantRule quantize_convolution(const ir::Node& node) {
     return {.output = QuantRule::Reject{"one of its dimensions is too large for the int8 kernels"}, .weights = {}};
   }
   QuantRule rule;
-  // 4-bit weights pay off if many pixels share them and there are no groups.
-  rule.precisions = node.integer("groups") == 1 ? precisions::w8a8_w8a16_w4a8() : precisions::w8a8_w8a16();
+  // With groups only depthwise convolutions have kernels for 4-bit weights.
+  const bool has_nibbles = node.integer("groups") == 1 || is_depthwise(node);
+  rule.precisions = has_nibbles ? precisions::w8a8_w8a16_w4a8() : precisions::w8a8_w8a16();
   if (node.has("activation_slopes")) rule.precisions = precisions::w8a8();
   rule.weights.push_back({.argument = "weight", .axis = 0, .is_bias = false});
   if (node.has("bias")) rule.weights.push_back({.argument = "bias", .axis = 0, .is_bias = true});

@@ -71,10 +71,9 @@ void execute_mve(const void* raw) {
 }  // namespace cormorant::ops::conv2d::words
 
 namespace cormorant::ops::conv2d {
-namespace {
 
 // 32 weights at a time: the lower and the upper halves, four bytes of each in turn. The rest goes word by word.
-void unpack_vectors(std::uint8_t* to, const std::uint8_t* from, std::uint32_t bytes) {
+void nibbles::unpack_vectors(std::uint8_t* to, const std::uint8_t* from, std::uint32_t bytes) {
   const std::uint32_t vectors = bytes / 16;
   if (vectors != 0) {
     asm volatile(
@@ -94,8 +93,14 @@ void unpack_vectors(std::uint8_t* to, const std::uint8_t* from, std::uint32_t by
   nibbles::unpack_words<false>(to, from, bytes % 16);
 }
 
+void convolve_mve_nibbles(const Convolution& c) {
+  nibbles::convolve<nibbles::kMve, convolve_mve, nibbles::unpack_vectors>(c);
+}
+
+namespace {
+
 void execute_mve_nibbles(const void* raw) {
-  nibbles::convolve<nibbles::kMve, convolve_mve, unpack_vectors>(*static_cast<const PackedPlan*>(raw));
+  convolve_mve_nibbles(convolution_of(*static_cast<const PackedPlan*>(raw)));
 }
 
 }  // namespace

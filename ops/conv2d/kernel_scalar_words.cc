@@ -111,17 +111,25 @@ void execute_v6m(const void* raw) {
 }  // namespace cormorant::ops::conv2d::words
 
 namespace cormorant::ops::conv2d {
+
+void convolve_scalar_nibbles(const Convolution& c) {
+  nibbles::convolve<nibbles::kScalar, convolve_scalar, nibbles::unpack_words<false>>(c);
+}
+void convolve_v6m_nibbles(const Convolution& c) {
+  nibbles::convolve<nibbles::kV6m, convolve_v6m, nibbles::unpack_words<true>>(c);
+}
+
 namespace {
 
 void execute_scalar_nibbles(const void* raw) {
   const auto& plan = *static_cast<const PackedPlan*>(raw);
-  nibbles::convolve<nibbles::kScalar, convolve_scalar, nibbles::unpack_words<false>>(plan);
+  convolve_scalar_nibbles(convolution_of(plan));
   conv::clamp_output(*plan.header, plan.out);
 }
 
 void execute_v6m_nibbles(const void* raw) {
   const auto& plan = *static_cast<const PackedPlan*>(raw);
-  nibbles::convolve<nibbles::kV6m, convolve_v6m, nibbles::unpack_words<true>>(plan);
+  convolve_v6m_nibbles(convolution_of(plan));
   conv::clamp_output(*plan.header, plan.out);
 }
 

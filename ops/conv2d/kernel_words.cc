@@ -145,10 +145,7 @@ bool has_computable_nibbles(const conv::Geometry& geometry) {
 }
 template <const nibbles::Variant& V>
 PackedShape nibbles_shape_of(const conv::Geometry& geometry) {
-  const nibbles::Stream stream(V, geometry);
-  return {stream.total(),        nibbles::scratch_bytes(V, geometry).value(),
-          stream.bytes.blocks(), stream.block_bytes(),
-          stream.bytes.block(),  stream.shifts_at()};
+  return nibbles::packed_shape(V, geometry);
 }
 template <const nibbles::Variant& V>
 Error load_nibbles(Call& call) {
@@ -156,6 +153,13 @@ Error load_nibbles(Call& call) {
 }
 
 }  // namespace
+
+PackedShape nibbles::packed_shape(const Variant& variant, const conv::Geometry& geometry) {
+  const Stream stream(variant, geometry);
+  return {stream.total(),        scratch_bytes(variant, geometry).value(),
+          stream.bytes.blocks(), stream.block_bytes(),
+          stream.bytes.block(),  stream.shifts_at()};
+}
 
 Error load_mve_nibbles(Call& call) { return load_nibbles<nibbles::kMve>(call); }
 Error load_dsp_nibbles(Call& call) { return load_nibbles<nibbles::kDsp>(call); }

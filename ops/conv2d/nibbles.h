@@ -30,6 +30,13 @@ constexpr bool is_computable(const Variant& variant, const conv::Geometry& g) {
   return g.groups == 1 && conv2d::is_computable(variant.bytes, g);
 }
 
+// Bytes of a record: what is before its weights, these unpacked, what is after them.
+struct Record {
+  std::uint32_t head, weights, tail;
+  [[nodiscard]] constexpr std::uint32_t packed_weights() const { return round_up(weights, 8) / 2; }
+  [[nodiscard]] constexpr std::uint32_t bytes() const { return head + packed_weights() + tail; }
+};
+
 struct Stream {
   conv2d::Stream bytes;
   std::uint32_t room;
@@ -51,10 +58,11 @@ struct Stream {
   }
 
   [[nodiscard]] constexpr std::uint32_t weights() const { return bytes.block() * bytes.padded_patch(); }
-  [[nodiscard]] constexpr std::uint32_t packed_weights() const { return round_up(weights(), 8) / 2; }
-  [[nodiscard]] constexpr std::uint32_t block_bytes() const {
-    return bytes.block_bytes() - weights() + packed_weights();
+  [[nodiscard]] constexpr Record record() const {
+    return {bytes.weights_at(), weights(), bytes.block_bytes() - bytes.weights_at() - weights()};
   }
+  [[nodiscard]] constexpr std::uint32_t packed_weights() const { return record().packed_weights(); }
+  [[nodiscard]] constexpr std::uint32_t block_bytes() const { return record().bytes(); }
   [[nodiscard]] constexpr std::uint64_t total() const { return wide_product(bytes.blocks(), block_bytes()); }
   // Shifts precede the weights except on MVE.
   [[nodiscard]] constexpr std::uint32_t shifts_at() const {

@@ -128,34 +128,32 @@ std::optional<std::vector<std::byte>> pack(const Variant& variant, Unpacked& u, 
   return packed_bytes(u.header, stream);
 }
 
-namespace {
-
-// Whether weights have four bits, as the quantizer made them: with eight bits some are always larger.
 bool has_nibbles(std::span<const std::int8_t> weights) {
   return std::ranges::all_of(weights, [](std::int8_t w) { return w >= -8 && w <= 7; });
 }
 
-// The packed constant of the variant for bytes, with its weights two to a byte.
-std::vector<std::byte> halved(const nibbles::Variant& variant, const conv::Geometry& g,
+std::vector<std::byte> halved(const nibbles::Record& record, std::uint32_t count,
                               const std::vector<std::byte>& packed) {
-  const nibbles::Stream stream(variant, g);
   conv::Header header;
   std::memcpy(&header, packed.data(), sizeof header);
   std::vector<std::byte> records;
   const std::byte* from = packed.data() + sizeof header;
-  const std::uint32_t head = stream.bytes.weights_at();
-  for (std::uint32_t i = 0; i < stream.bytes.blocks(); ++i, from += stream.bytes.block_bytes()) {
-    records.insert(records.end(), from, from + head);
-    std::vector<std::byte> weights(stream.packed_weights());
-    for (std::uint32_t k = 0; k < stream.weights(); ++k) {
-      const auto weight = static_cast<std::uint32_t>(from[head + k]);  // an offset of 128 is none of the lower bits
+  for (; count > 0; --count) {
+    records.insert(records.end(), from, from + record.head);
+    from += record.head;
+    std::vector<std::byte> weights(record.packed_weights());
+    for (std::uint32_t k = 0; k < record.weights; ++k) {
+      const auto weight = static_cast<std::uint32_t>(*from++);  // an offset of 128 is none of the lower bits
       weights[k / 8 * 4 + k % 4] |= static_cast<std::byte>((weight & 15U) << (k % 8 < 4 ? 0 : 4));
     }
     records.insert(records.end(), weights.begin(), weights.end());
-    records.insert(records.end(), from + head + stream.weights(), from + stream.bytes.block_bytes());
+    records.insert(records.end(), from, from + record.tail);
+    from += record.tail;
   }
   return packed_bytes(header, records);
 }
+
+namespace {
 
 // Whether the input is what a group of rows passes to its operators.
 bool is_row(const ir::Value& input) {
@@ -188,9 +186,11 @@ ir::Value* prepack_with(const Rewriter& rewriter, const Variant* forced) {
     const auto bytes = pack(packed_as.bytes, copy, inputs, weight_at, rewriter.config.target.optimize);
     if (bytes && nibbles::is_computable(packed_as, copy.geometry) &&
         nibbles::scratch_bytes(packed_as, copy.geometry).fits()) {
+      const nibbles::Stream stream(packed_as, copy.geometry);
       return rewriter
           .emit(PackedConv2d<HostWorld>{.input = u->input,
-                                        .packed = packed_constant(rewriter, halved(packed_as, copy.geometry, *bytes)),
+                                        .packed = packed_constant(
+                                            rewriter, halved(stream.record(), stream.bytes.blocks(), *bytes)),
                                         .scratch = {.bytes = nibbles::scratch_bytes(packed_as, copy.geometry).value()}},
                 node.result()->type, packed_as.name)
           ->result();

@@ -5,6 +5,7 @@
 
 #include "ops/conv2d/conv2d.h"
 #include "ops/conv2d/convolution.h"
+#include "ops/conv2d/nibbles.h"
 #include "ops/op.h"
 
 namespace cormorant::ops::conv2d {
@@ -18,5 +19,10 @@ ir::Value* prepack_with(const Rewriter& rewriter, const Variant* forced);
 // geometry's groups. None if the variant cannot compute it.
 std::optional<std::vector<std::byte>> pack(const Variant& variant, Unpacked& unpacked, std::uint32_t inputs,
                                            const WeightAt& weight, Optimize optimize);
+
+// Whether weights have four bits, as the quantizer made them: with eight bits some are always larger.
+bool has_nibbles(std::span<const std::int8_t> weights);
+// The packed constant of a variant for bytes, so many records, with its weights two to a byte.
+std::vector<std::byte> halved(const nibbles::Record& record, std::uint32_t count, const std::vector<std::byte>& packed);
 
 }  // namespace cormorant::ops::conv2d

@@ -94,32 +94,39 @@ ReferenceConvolution direct_reference(const conv::Direct& plan) {
           .out = plan.out};
 }
 
-namespace {
-
-// As the variant for bytes, on the unpacked records.
-template <const nibbles::Variant& V>
-void execute_nibbles(const void* raw) {
-  const auto& plan = *static_cast<const PackedPlan*>(raw);
-  const conv::Geometry& g = plan.header->geometry;
-  const nibbles::Stream stream(V, g);
-  const std::uint32_t head = stream.bytes.weights_at();
+std::vector<std::uint64_t> unpacked(const nibbles::Record& record, std::uint32_t count, std::uint32_t weight_offset,
+                                    const PackedPlan& plan) {
   std::vector<std::uint8_t> bytes(sizeof(conv::Header));
   std::memcpy(bytes.data(), plan.header, sizeof(conv::Header));
   const std::uint8_t* from = plan.stream();
-  for (std::uint32_t i = 0; i < stream.bytes.blocks(); ++i, from += stream.block_bytes()) {
-    bytes.insert(bytes.end(), from, from + head);
-    for (std::uint32_t k = 0; k < stream.weights(); ++k) {
-      const std::uint8_t both = from[head + k / 8 * 4 + k % 4];
-      const std::int32_t four = k % 8 < 4 ? both & 15 : both >> 4;
-      bytes.push_back(static_cast<std::uint8_t>((four ^ 8) - 8 + stream.bytes.weight_offset()));
+  for (; count > 0; --count, from += record.bytes()) {
+    bytes.insert(bytes.end(), from, from + record.head);
+    for (std::uint32_t k = 0; k < record.weights; ++k) {
+      const std::uint8_t both = from[record.head + k / 8 * 4 + k % 4];
+      const std::uint32_t four = k % 8 < 4 ? both & 15U : both >> 4U;
+      bytes.push_back(static_cast<std::uint8_t>((four ^ 8U) - 8U + weight_offset));
     }
-    bytes.insert(bytes.end(), from + head + stream.packed_weights(), from + stream.block_bytes());
+    bytes.insert(bytes.end(), from + record.head + record.packed_weights(), from + record.bytes());
   }
-  PackedPlan unpacked = plan;
   std::vector<std::uint64_t> aligned(bytes.size() / 8 + 1);
   std::memcpy(aligned.data(), bytes.data(), bytes.size());
-  unpacked.header = reinterpret_cast<const conv::Header*>(aligned.data());
-  reference_packed(V.bytes.layout, unpacked);
+  return aligned;
+}
+
+void reference_nibbles(const nibbles::Variant& variant, const PackedPlan& plan) {
+  const nibbles::Stream stream(variant, plan.header->geometry);
+  const auto bytes =
+      unpacked(stream.record(), stream.bytes.blocks(), static_cast<std::uint32_t>(stream.bytes.weight_offset()), plan);
+  PackedPlan of_bytes = plan;
+  of_bytes.header = reinterpret_cast<const conv::Header*>(bytes.data());
+  reference_packed(variant.bytes.layout, of_bytes);
+}
+
+namespace {
+
+template <const nibbles::Variant& V>
+void execute_nibbles(const void* raw) {
+  reference_nibbles(V, *static_cast<const PackedPlan*>(raw));
 }
 
 }  // namespace

@@ -37,7 +37,17 @@
        conv2d::PackedConv2d)                                                                                           \
   OURS(depthwise_conv2d, v6m_words, scalar_words, words::load_v6m, words::execute_v6m, w8a16, conv2d::PackedConv2d)    \
   OURS(depthwise_conv2d, dsp_words, dsp_words, words::load_dsp, words::execute_dsp, w8a16, conv2d::PackedConv2d)       \
-  OURS(depthwise_conv2d, mve_words, mve_words, words::load_mve, words::execute_mve, w8a16, conv2d::PackedConv2d)
+  OURS(depthwise_conv2d, mve_words, mve_words, words::load_mve, words::execute_mve, w8a16, conv2d::PackedConv2d)       \
+  OURS(depthwise_conv2d, scalar_nibbles, scalar, load_nibbles<nibbles::kScalar>, execute_scalar_nibbles, w4a8,         \
+       conv2d::PackedConv2d)                                                                                           \
+  OURS(depthwise_conv2d, dsp_nibbles, dsp, load_nibbles<nibbles::kDsp>, execute_dsp_nibbles, w4a8,                     \
+       conv2d::PackedConv2d)                                                                                           \
+  OURS(depthwise_conv2d, mve_3x3_nibbles, mve, load_nibbles<nibbles::kMve3x3>, execute_mve_3x3_nibbles, w4a8,          \
+       conv2d::PackedConv2d)                                                                                           \
+  OURS(depthwise_conv2d, mve_3x3_narrow_nibbles, mve, load_nibbles<nibbles::kMve3x3Narrow>,                            \
+       execute_mve_3x3_narrow_nibbles, w4a8, conv2d::PackedConv2d)                                                     \
+  OURS(depthwise_conv2d, mve_kxk_nibbles, mve, load_nibbles<nibbles::kMveKxk>, execute_mve_kxk_nibbles, w4a8,          \
+       conv2d::PackedConv2d)
 CORMORANT_NAMES(CORMORANT_DEPTHWISE_CONV2D_KERNELS)
 
 namespace cormorant::ops::depthwise {

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "base/diagnostic.h"
+#include "ops/depthwise_conv2d/nibbles.h"
 #include "ops/depthwise_conv2d/prepack.h"
 #include "ops/op.h"
 #include "runtime/host.h"
@@ -37,6 +38,7 @@ struct Layer {
   std::int32_t input_zero_point = -5;
   std::int8_t weight = 0;     // all weights, unless 0
   double activation_max = 0;  // unless 0
+  bool nibbles = false;       // weights of 4 bits
   bool withered = false;      // every third channel is next to nothing beside its bias, every third shifts left
 };
 
@@ -63,8 +65,13 @@ ir::Value* build(ir::Graph& graph, const Layer& l) {
     const std::vector<std::int8_t> same(static_cast<std::size_t>(w->type.elements()), l.weight);
     w->data = ir::Bytes::of(std::span<const std::int8_t>(same));
   }
+  if (l.nibbles) {
+    std::vector<std::int8_t> few(static_cast<std::size_t>(w->type.elements()));
+    for (std::int8_t& value : few) value = static_cast<std::int8_t>(std::uniform_int_distribution<int>(-8, 7)(random));
+    w->data = ir::Bytes::of(std::span<const std::int8_t>(few));
+  }
   ir::Argument bias;
-  if (l.bias) bias = conformance::int32_bias(graph, x, w, random, 3000);
+  if (l.bias) bias = conformance::int32_bias(graph, x, w, random, l.nibbles ? 300 : 3000);
   if (l.withered) wither(l, x, w, std::get<ir::Value*>(bias));
   ir::Shape out = {l.in[0], outputs, 0, 0};
   for (std::size_t i = 0; i < 2; ++i) {
@@ -84,7 +91,7 @@ Case case_of(const Layer& l) {
     for (const std::int64_t n : *list) name += (name.empty() ? "" : " ") + std::to_string(n);
     name += ",";
   }
-  return {name + " times " + std::to_string(l.multiplier) + (l.relu ? " relu" : ""),
+  return {name + " times " + std::to_string(l.multiplier) + (l.relu ? " relu" : "") + (l.nibbles ? " nibbles" : ""),
           [l](ir::Graph& graph) { return build(graph, l); }};
 }
 
@@ -98,6 +105,14 @@ std::vector<Case> cases() {
     all.push_back(case_of({.in = {2, channels, 7, 6}, .padding = {2, 3}, .dilation = {2, 3}}));
     all.push_back(case_of({.in = {1, channels, 6, 5}, .kernel = {3, 2}, .padding = {2, 1}, .dilation = {2, 3}}));
   }
+  for (const std::int64_t channels : {2, 8, 17, 32}) {
+    all.push_back(case_of({.in = {1, channels, 5, 7}, .output_scale = 0.01, .nibbles = true}));
+    all.push_back(
+        case_of({.in = {2, channels, 8, 4}, .stride = {2, 1}, .relu = true, .output_scale = 0.01, .nibbles = true}));
+    all.push_back(case_of(
+        {.in = {1, channels, 4, 6}, .kernel = {2, 5}, .padding = {0, 2}, .output_scale = 0.01, .nibbles = true}));
+  }
+  all.push_back(case_of({.in = {1, 5, 5, 6}, .multiplier = 3, .output_scale = 0.01, .nibbles = true}));
   // Several outputs per input.
   for (const std::int64_t multiplier : {2, 3, 16, 17}) {
     const std::int64_t channels = multiplier > 4 ? 2 : 5;
@@ -271,17 +286,25 @@ struct Damaged {
   std::size_t missing = 0;  // bytes of the constant
 };
 
-void load(const depthwise::Variant& variant, const std::function<void(Damaged&)>& damage) {
+depthwise::Stream stream_of(const depthwise::Variant& variant, const conv::Geometry& g) { return {variant, g}; }
+std::uint64_t bytes_of(const depthwise::Stream& stream) { return stream.bytes(); }
+depthwise::nibbles::Stream stream_of(const depthwise::nibbles::Variant& variant, const conv::Geometry& g) {
+  return {variant, g};
+}
+std::uint64_t bytes_of(const depthwise::nibbles::Stream& stream) { return stream.total(); }
+
+template <class Variant>
+void load(const Variant& variant, const std::function<void(Damaged&)>& damage) {
   Damaged d;
   d.header.geometry = {
       .in_height = 4, .in_width = 5, .in_channels = 8, .out_height = 4, .out_width = 5, .out_channels = 8};
   d.header.geometry.kernel_height = d.header.geometry.kernel_width = 3;
   d.header.geometry.pad_top = d.header.geometry.pad_left = 1;
-  const depthwise::Stream stream(variant, d.header.geometry);
-  d.header.stream_bytes = static_cast<std::uint32_t>(stream.bytes());
-  const std::int64_t scratch = depthwise::scratch_bytes(variant, d.header.geometry).value();
+  const std::uint64_t bytes = bytes_of(stream_of(variant, d.header.geometry));
+  d.header.stream_bytes = static_cast<std::uint32_t>(bytes);
+  const std::int64_t scratch = scratch_bytes(variant, d.header.geometry).value();
   damage(d);
-  std::vector<std::int8_t> packed(sizeof d.header + stream.bytes() - d.missing);
+  std::vector<std::int8_t> packed(sizeof d.header + bytes - d.missing);
   std::memcpy(packed.data(), &d.header, sizeof d.header);
   ir::Graph graph;
   const auto i8 = [](ir::Shape shape) {
@@ -302,8 +325,9 @@ void load(const depthwise::Variant& variant, const std::function<void(Damaged&)>
   program.run(inputs);
 }
 
-TEST(DepthwiseLoad, RejectsPackedConstantsThatDoNotFit) {
-  for (const depthwise::Variant* variant : depthwise::kVariants) {
+template <class Variant>
+void expect_rejected(std::span<const Variant* const> variants) {
+  for (const Variant* variant : variants) {
     SCOPED_TRACE(variant->name);
     EXPECT_NO_THROW(load(*variant, [](Damaged&) {}));
     const std::function<void(Damaged&)> damages[] = {
@@ -327,6 +351,17 @@ TEST(DepthwiseLoad, RejectsPackedConstantsThatDoNotFit) {
     };
     for (std::size_t i = 0; i < std::size(damages); ++i) EXPECT_THROW(load(*variant, damages[i]), InputError) << i;
   }
+}
+
+TEST(DepthwiseLoad, RejectsPackedConstantsThatDoNotFit) {
+  expect_rejected(std::span<const depthwise::Variant* const>(depthwise::kVariants));
+  expect_rejected(std::span<const depthwise::nibbles::Variant* const>(depthwise::nibbles::kVariants));
+}
+
+TEST(DepthwiseNibbles, TakeHalfOfTheFlash) {
+  const conv::Geometry g{.in_channels = 64, .out_channels = 64, .kernel_height = 3, .kernel_width = 3};
+  EXPECT_EQ(bytes_of(stream_of(depthwise::kMve3x3, g)), 64 * 9 + 64 * 10);
+  EXPECT_EQ(bytes_of(stream_of(depthwise::nibbles::kMve3x3, g)), 64 * 9 / 2 + 64 * 10);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <iterator>
 
+#include "ops/depthwise_conv2d/nibbles_kernel.h"
 #include "ops/explicit_layout.h"
 
 namespace cormorant::ops::depthwise {
@@ -19,6 +20,18 @@ conv2d::PackedShape packed_shape_of(const conv::Geometry& geometry) {
 template <const Variant& V>
 Error load(Call& call) {
   return conv2d::load_packed(call, is_computable_by<V>, packed_shape_of<V>);
+}
+
+template <const nibbles::Variant& V>
+bool has_computable_nibbles(const conv::Geometry& geometry) {
+  return is_computable(V.bytes, geometry);
+}
+template <const nibbles::Variant& V>
+conv2d::PackedShape nibbles_shape_of(const conv::Geometry& geometry) {
+  const nibbles::Stream stream(V, geometry);
+  return {stream.total(),        nibbles::scratch_bytes(V, geometry).value(),
+          stream.bytes.blocks(), stream.record().bytes(),
+          stream.bytes.block(),  stream.shifts_at()};
 }
 
 // Kept out of line: the caller's frame is beneath everything that reads the arguments.
@@ -115,6 +128,16 @@ Error load_dsp(Call& call) { return load<kDsp>(call); }
 Error load_dsp_wide(Call& call) { return load<kDspWide>(call); }
 Error load_dsp_small(Call& call) { return load<kDspSmall>(call); }
 Error load_scalar(Call& call) { return load<kScalar>(call); }
+
+template <const nibbles::Variant& V>
+Error load_nibbles(Call& call) {
+  return conv2d::load_packed(call, has_computable_nibbles<V>, nibbles_shape_of<V>);
+}
+template Error load_nibbles<nibbles::kMve3x3>(Call& call);
+template Error load_nibbles<nibbles::kMve3x3Narrow>(Call& call);
+template Error load_nibbles<nibbles::kMveKxk>(Call& call);
+template Error load_nibbles<nibbles::kDsp>(Call& call);
+template Error load_nibbles<nibbles::kScalar>(Call& call);
 
 Error load_direct(Call& call) { return load_direct_as<TensorsAsGiven>(call); }
 Error load_direct_nhwc(Call& call) { return load_direct_as<NhwcTensors>(call); }

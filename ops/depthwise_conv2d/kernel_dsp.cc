@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/conv_direct.h"
 #include "ops/depthwise_conv2d/execute_dsp.h"
+#include "ops/depthwise_conv2d/nibbles_kernel.h"
 #include "ops/depthwise_conv2d/repack.h"
 
 namespace cormorant::ops::depthwise {
@@ -24,6 +25,12 @@ void execute_dsp_wide(const void* raw) {
     if (whole != 0) blocks(&pixel);
     if (whole != pixel.channels) conv::depthwise_pixel_plain_dsp_wide(pixel, whole);
   });
+  conv::clamp_output_dsp(*plan.header, plan.out);
+}
+
+void execute_dsp_nibbles(const void* raw) {
+  const auto& plan = *static_cast<const PackedPlan*>(raw);
+  convolve_nibbles<nibbles::kDsp, depthwise::convolve_dsp, conv2d::nibbles::unpack_words<false>>(plan);
   conv::clamp_output_dsp(*plan.header, plan.out);
 }
 

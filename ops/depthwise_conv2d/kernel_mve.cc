@@ -4,6 +4,7 @@
 #include "kernels/conv_direct.h"
 #include "kernels/move.h"
 #include "ops/depthwise_conv2d/execute.h"
+#include "ops/depthwise_conv2d/nibbles_kernel.h"
 #include "ops/depthwise_conv2d/repack.h"
 
 namespace cormorant::ops::depthwise {
@@ -244,6 +245,11 @@ void execute(const void* raw) {
   Convolve(conv2d::convolution_of(*static_cast<const PackedPlan*>(raw)));
 }
 
+template <const nibbles::Variant& V, void (*Convolve)(const conv2d::Convolution&)>
+void execute_nibbles(const void* raw) {
+  convolve_nibbles<V, Convolve, conv2d::nibbles::unpack_vectors>(*static_cast<const PackedPlan*>(raw));
+}
+
 void execute_direct(const void* raw) {
   const auto& plan = *static_cast<const conv::Direct*>(raw);
   if (plan.workspace == nullptr) {
@@ -272,6 +278,9 @@ void execute_direct(const void* raw) {
 constexpr auto* execute_mve_3x3 = execute<convolve_3x3>;
 constexpr auto* execute_mve_3x3_narrow = execute<convolve_3x3_narrow>;
 constexpr auto* execute_mve_kxk = execute<convolve_kxk>;
+constexpr auto* execute_mve_3x3_nibbles = execute_nibbles<nibbles::kMve3x3, convolve_3x3>;
+constexpr auto* execute_mve_3x3_narrow_nibbles = execute_nibbles<nibbles::kMve3x3Narrow, convolve_3x3_narrow>;
+constexpr auto* execute_mve_kxk_nibbles = execute_nibbles<nibbles::kMveKxk, convolve_kxk>;
 
 // How programs of other compilers are loaded here.
 constexpr auto* load_upstream = load_repacked_mve;

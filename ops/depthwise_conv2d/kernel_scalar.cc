@@ -2,6 +2,7 @@
 #include "kernels/conv_direct.h"
 #include "kernels/move.h"
 #include "ops/depthwise_conv2d/execute.h"
+#include "ops/depthwise_conv2d/nibbles_kernel.h"
 #include "ops/depthwise_conv2d/repack.h"
 
 namespace cormorant::ops::depthwise {
@@ -23,6 +24,12 @@ constexpr auto kBlocksOfBoth =
 void execute_scalar(const void* raw) {
   const auto& plan = *static_cast<const PackedPlan*>(raw);
   depthwise::convolve_scalar(conv2d::convolution_of(plan));
+  conv::clamp_output(*plan.header, plan.out);
+}
+
+void execute_scalar_nibbles(const void* raw) {
+  const auto& plan = *static_cast<const PackedPlan*>(raw);
+  convolve_nibbles<nibbles::kScalar, depthwise::convolve_scalar, conv2d::nibbles::unpack_words<false>>(plan);
   conv::clamp_output(*plan.header, plan.out);
 }
 

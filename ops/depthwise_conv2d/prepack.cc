@@ -6,6 +6,8 @@
 
 #include "ops/conv2d/conv2d.h"
 #include "ops/conv2d/convolution.h"
+#include "ops/conv2d/prepack.h"
+#include "ops/depthwise_conv2d/nibbles.h"
 
 namespace cormorant::ops::depthwise {
 namespace {
@@ -57,17 +59,30 @@ ir::Value* prepack_with(const Rewriter& rewriter, const Variant* forced) {
   };
   std::optional<conv2d::Unpacked> u = conv2d::unpack(rewriter, {hwo[1], hwo[2]}, window, weight_at);
   if (!u) return nullptr;
+  const auto emit = [&](const char* name, const std::vector<std::byte>& packed, std::uint32_t scratch) {
+    return rewriter
+        .emit(
+            conv2d::PackedConv2d<HostWorld>{
+                .input = u->input, .packed = conv2d::packed_constant(rewriter, packed), .scratch = {.bytes = scratch}},
+            node.result()->type, name)
+        ->result();
+  };
+  if (forced == nullptr && conv2d::has_nibbles(weights)) {
+    const nibbles::Variant& narrow = nibbles::choose_variant(rewriter.config.target, u->geometry);
+    conv2d::Unpacked copy = *u;
+    const std::optional<std::vector<std::byte>> bytes = pack(narrow.bytes, copy, window, weight_at);
+    const CheckedSize scratch = nibbles::scratch_bytes(narrow, copy.geometry);
+    if (bytes && scratch.fits()) {
+      const nibbles::Stream stream(narrow, copy.geometry);
+      return emit(narrow.name, conv2d::halved(stream.record(), stream.bytes.blocks(), *bytes), scratch.value());
+    }
+  }
   const Variant& variant = forced != nullptr ? *forced
                                              : choose_variant(rewriter.config.target, u->geometry,
                                                               u->has_lowest_weights, u->header.rounding);
   const std::optional<std::vector<std::byte>> bytes = pack(variant, *u, window, weight_at);
   if (!bytes) return nullptr;
-  return rewriter
-      .emit(conv2d::PackedConv2d<HostWorld>{.input = u->input,
-                                            .packed = conv2d::packed_constant(rewriter, *bytes),
-                                            .scratch = {.bytes = scratch_bytes(variant, u->geometry).value()}},
-            node.result()->type, variant.name)
-      ->result();
+  return emit(variant.name, *bytes, scratch_bytes(variant, u->geometry).value());
 }
 
 ir::Value* prepack(const Rewriter& rewriter) { return prepack_with(rewriter, nullptr); }

@@ -9,6 +9,7 @@
 #include "ops/conv2d/packed_reference.h"
 #include "ops/conv2d/words_reference.h"
 #include "ops/depthwise_conv2d/kernel.h"
+#include "ops/depthwise_conv2d/nibbles_kernel.h"
 #include "ops/depthwise_conv2d/packed_reference.h"
 #include "ops/depthwise_conv2d/words_kernel.h"
 #include "ops/references.h"
@@ -25,6 +26,15 @@ struct Constants : conv2d::PackedConstants<Stream> {
 template <const Variant& V>
 void execute_packed(const void* raw) {
   reference_packed(V, *static_cast<const PackedPlan*>(raw));
+}
+
+template <const nibbles::Variant& V>
+void execute_nibbles(const void* raw) {
+  PackedPlan plan = *static_cast<const PackedPlan*>(raw);
+  const nibbles::Stream stream(V, plan.header->geometry);
+  const auto bytes = conv2d::unpacked(stream.record(), stream.bytes.blocks(), 0, plan);
+  plan.header = reinterpret_cast<const conv::Header*>(bytes.data());
+  reference_packed(V.bytes, plan);
 }
 
 void execute_direct(const void* raw) {
@@ -51,6 +61,11 @@ constexpr auto* execute_dsp_small = execute_packed<kDspSmall>;
 constexpr auto* execute_mve_3x3 = execute_packed<kMve3x3>;
 constexpr auto* execute_mve_3x3_narrow = execute_packed<kMve3x3Narrow>;
 constexpr auto* execute_mve_kxk = execute_packed<kMveKxk>;
+constexpr auto* execute_scalar_nibbles = execute_nibbles<nibbles::kScalar>;
+constexpr auto* execute_dsp_nibbles = execute_nibbles<nibbles::kDsp>;
+constexpr auto* execute_mve_3x3_nibbles = execute_nibbles<nibbles::kMve3x3>;
+constexpr auto* execute_mve_3x3_narrow_nibbles = execute_nibbles<nibbles::kMve3x3Narrow>;
+constexpr auto* execute_mve_kxk_nibbles = execute_nibbles<nibbles::kMveKxk>;
 constexpr auto* load_upstream = load_direct;
 constexpr auto* load_upstream_nhwc = load_direct_nhwc;
 

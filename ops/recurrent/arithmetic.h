@@ -104,6 +104,8 @@ constexpr std::int32_t rnn_unit(Functions f, std::int32_t sum, std::int16_t& h) 
 
 // h as int8.
 struct Narrow {
+  using Element = std::int8_t;
+
   std::int32_t multiplier, shift, half, zero_point;
 
   constexpr explicit Narrow(const PackedHeader& header)
@@ -117,5 +119,21 @@ struct Narrow {
     return static_cast<std::int8_t>(Saturation::to_8(scaled + zero_point));
   }
 };
+
+// h as it is, for 16-bit activations.
+struct Kept {
+  using Element = std::int16_t;
+  constexpr explicit Kept(const PackedHeader& /*header*/) {}
+  template <class Saturation>
+  [[nodiscard]] constexpr std::int16_t of(std::int32_t h) const {
+    return static_cast<std::int16_t>(h);
+  }
+};
+
+// From a sum with 16-bit activations to 12 fractional bits. Multipliers are even, so that CPUs without a long multiply
+// can use doubling_high_multiply_in_pieces.
+constexpr std::int32_t scale_word_sum(std::int32_t sum, std::int32_t multiplier) {
+  return doubling_high_multiply(sum, multiplier >> 1);
+}
 
 }  // namespace cormorant::ops::recurrent

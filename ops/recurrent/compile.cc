@@ -114,6 +114,8 @@ QuantRule quantize(const ir::Node& node) {
   if (node.has("b_hh")) rule.weights.push_back({.argument = "b_hh", .axis = 0, .is_bias = true, .times_result = true});
   rule.words = {.scale = is_lstm ? kCellScale : kUnitScale, .arguments = {is_lstm ? "c" : "h"}};
   if (is_lstm) rule.as_result = {"h"};
+  rule.fixed_words = {{.scale = kUnitScale, .zero_point = 0, .dtype = DType::i16}};
+  rule.precisions = precisions::w8a8_w8a16();
   return rule;
 }
 
@@ -132,13 +134,6 @@ std::vector<ir::Value*> write_out(const Rewriter& rewriter) {
   const State before{state("h"), kind == Kind::lstm ? state("c") : nullptr};
   auto [states, last] = WrittenOut(rewriter, form).run(cell, node.tensor("input"), before, node.boolean("backwards"));
   return {states, kind == Kind::lstm ? last.c : last.h};
-}
-
-// Sums, products and functions of every step have kernels with 16-bit activations. Long sequences would be too many
-// instructions, and keep 8 bits.
-bool writes_out_words(const ir::Node& node) {
-  constexpr std::int64_t kMostSteps = 32;
-  return node.tensor("input")->type.shape.at(0) <= kMostSteps;
 }
 
 // A state's new contents may be computed in its own memory: a kernel reads each row of it before it writes one.
@@ -164,7 +159,6 @@ Operator recurrent_operator() {
           .evaluate = recurrent::evaluate_recurrent,
           .quantize = recurrent::quantize,
           .write_out = recurrent::write_out,
-          .writes_out_words = recurrent::writes_out_words,
           .lower = recurrent::lower,
           .in_place = recurrent::in_place,
           .macs = recurrent::macs};

@@ -15,9 +15,10 @@ bool is_matrix(const Tensor& tensor, std::int32_t rows, std::int32_t columns) {
 }
 
 // Shapes, types and memory of all activations. Kept out of its caller, which has the arguments on the stack as well.
-[[gnu::noinline]] bool activations_fit(Call& call, const Recurrent<TargetWorld>& a, Kind kind) {
-  call.require(a.input.dtype == DType::i8 && a.states.dtype == DType::i8 && a.last.dtype == DType::i16,
-               Error::bad_value);
+[[gnu::noinline]] bool activations_fit(Call& call, const Recurrent<TargetWorld>& a, const PackedHeader& header) {
+  const bool is_lstm = static_cast<Kind>(header.kind) == Kind::lstm;
+  const DType dtype = multiplies_words(static_cast<Layout>(header.layout)) ? DType::i16 : DType::i8;
+  call.require(a.input.dtype == dtype && a.states.dtype == dtype && a.last.dtype == DType::i16, Error::bad_value);
   call.require(a.input.rank == 3 && a.states.rank == 3 && a.last.rank == 2, Error::bad_shape);
   if (call.error() != Error::ok) return false;
   const std::int32_t batch = a.input.sizes[1];
@@ -26,11 +27,11 @@ bool is_matrix(const Tensor& tensor, std::int32_t rows, std::int32_t columns) {
   call.require(a.input.is_contiguous() && a.states.is_contiguous() && is_matrix(a.last, batch, units),
                Error::bad_shape);
   if (a.h.present()) {
-    call.require(a.h.dtype == (kind == Kind::lstm ? DType::i8 : DType::i16), Error::bad_value);
+    call.require(a.h.dtype == (is_lstm ? dtype : DType::i16), Error::bad_value);
     call.require(is_matrix(a.h, batch, units), Error::bad_shape);
   }
   if (a.c.present()) {
-    call.require(kind == Kind::lstm && a.c.dtype == DType::i16, Error::bad_value);
+    call.require(is_lstm && a.c.dtype == DType::i16, Error::bad_value);
     call.require(is_matrix(a.c, batch, units), Error::bad_shape);
   }
   call.require_apart(a.states, a.input);
@@ -64,16 +65,16 @@ Error load(Call& call, Layout layout) {
   if (!call.read_signature(a)) return call.error();
   if (!packed_fits(call, a, layout)) return call.error();
   const auto& header = *a.packed.as<const PackedHeader>();
-  if (!activations_fit(call, a, static_cast<Kind>(header.kind))) return call.error();
+  if (!activations_fit(call, a, header)) return call.error();
   call.require(a.input.sizes[2] == header.inputs && a.states.sizes[2] == header.units, Error::bad_shape);
   auto* const plan = call.make_plan<Plan>();
   if (plan == nullptr) return call.error();
-  *plan = {.input = a.input.as<const std::int8_t>(),
+  *plan = {.input = a.input.data,
            .h = a.h.data,
            .c = a.c.as<const std::int16_t>(),
            .packed = a.packed.data,
            .scratch = a.scratch.data,
-           .states = a.states.as<std::int8_t>(),
+           .states = a.states.data,
            .last = a.last.as<std::int16_t>(),
            .steps = static_cast<std::uint32_t>(a.input.sizes[0]),
            .batch = static_cast<std::uint32_t>(a.input.sizes[1])};
@@ -86,5 +87,8 @@ Error load_scalar(Call& call) { return load(call, Layout::scalar); }
 Error load_dsp_pairs(Call& call) { return load(call, Layout::dsp_pairs); }
 Error load_dsp_wide(Call& call) { return load(call, Layout::dsp_wide); }
 Error load_mve(Call& call) { return load(call, Layout::mve); }
+Error load_scalar_words(Call& call) { return load(call, Layout::scalar_words); }
+Error load_dsp_words(Call& call) { return load(call, Layout::dsp_words); }
+Error load_mve_words(Call& call) { return load(call, Layout::mve_words); }
 
 }  // namespace cormorant::ops::recurrent

@@ -4,27 +4,10 @@
 #include "kernels/products_dsp.h"
 #include "ops/recurrent/kernel.h"
 #include "ops/recurrent/units.h"
+#include "ops/recurrent/units_dsp.h"
 
 namespace cormorant::ops::recurrent {
 namespace {
-
-inline std::int32_t multiply_round(std::int32_t sum, std::int32_t multiplier) {
-  std::int32_t scaled;
-  asm("smmulr %0, %1, %2" : "=r"(scaled) : "r"(sum), "r"(multiplier));
-  return scaled;
-}
-
-// In assembly, since gcc 12 refuses __ssat in some archives.
-struct SaturateInstruction {
-  static std::int32_t to_16(std::int32_t value) {
-    asm("ssat %0, #16, %0" : "+r"(value));
-    return value;
-  }
-  static std::int32_t to_8(std::int32_t value) {
-    asm("ssat %0, #8, %0" : "+r"(value));
-    return value;
-  }
-};
 
 // How a group's weights are arranged, and what its sums then mean.
 struct Pairs {
@@ -62,11 +45,10 @@ const std::byte* multiply_block(std::uint32_t words, std::uint32_t groups, std::
 
 template <class Weights>
 struct Dsp {
-  static void copy(std::int8_t* to, const std::int8_t* from, std::uint32_t bytes) {
-    __builtin_memmove(to, from, bytes);
-  }
+  using Element = std::int8_t;
+  static void copy(void* to, const void* from, std::uint32_t bytes) { __builtin_memmove(to, from, bytes); }
 
-  static void multiply(const Row& row) {
+  static void multiply(const Row<std::int8_t>& row) {
     const Geometry geometry{static_cast<Kind>(row.header.kind), Layout::dsp_pairs, row.header.inputs, row.header.units};
     const std::byte* record = row.groups;
     std::int16_t* out = row.sums;
@@ -78,8 +60,12 @@ struct Dsp {
     }
   }
 
-  static void narrow(const Row& row) { narrow_units<SaturateInstruction>(row); }
-  static void step(const Row& row, std::int8_t* states) { step_units<SaturateInstruction>(row, states); }
+  static void narrow(const Row<std::int8_t>& row, const std::int16_t* h) {
+    narrow_units<SaturateInstruction, Narrow>(row, h);
+  }
+  static void step(const Row<std::int8_t>& row, std::int8_t* states) {
+    step_units<SaturateInstruction, Narrow>(row, states);
+  }
 };
 
 template <class Weights>

@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // VMLADAVA adds 16 products to a core register, but only to an even one: eight rows, r0 to lr, share each load of 16
-// elements of the vector (ops/linear has the same loop). Functions take eight values at a time: two gather loads from
-// the table, and linear interpolation.
-#include <arm_mve.h>
-
+// elements of the vector (ops/linear has the same loop).
 #include <cstddef>
 
 #include "kernels/frame.h"
-#include "ops/recurrent/arithmetic.h"
-#include "ops/recurrent/kernel.h"
+#include "ops/recurrent/units_mve.h"
 
 namespace cormorant::ops::recurrent {
 namespace {
@@ -103,94 +99,25 @@ static_assert(offsetof(Groups, rest) == 8 && offsetof(Groups, record) == 12 && o
   // clang-format on
 }
 
-// From `table` on, at the indices: the entry, plus a fraction, in 15 bits, of the difference to the next one.
-inline int16x8_t on_line(const std::int16_t* table, uint16x8_t index, int16x8_t share) {
-  const int16x8_t from = vldrhq_gather_shifted_offset_s16(table, index);
-  const int16x8_t to = vldrhq_gather_shifted_offset_s16(table + 1, index);
-  return vaddq_s16(from, vqrdmulhq_s16(vsubq_s16(to, from), share));
-}
-inline uint16x8_t from_lowest(int16x8_t x) { return veorq_u16(vreinterpretq_u16_s16(x), vdupq_n_u16(0x8000)); }
-inline int16x8_t without_sign(int16x8_t x) {
-  return vreinterpretq_s16_u16(vbicq_n_u16(vreinterpretq_u16_s16(x), 0x8000));
-}
+// h as int8: recurrent::Narrow. The lower byte of each half is the result.
+struct Bytes {
+  using Element = std::int8_t;
+  const PackedHeader& header;
 
-// Functions::tanh and sigmoid.
-inline int16x8_t tanh_of(int16x8_t x) {
-  return on_line(kTanh.at, vshrq_n_u16(from_lowest(x), 8), without_sign(vshlq_n_s16(x, 7)));
-}
-inline int16x8_t sigmoid_of(int16x8_t x) {
-  const int16x8_t t = on_line(kTanh.at + 64, vshrq_n_u16(from_lowest(x), 9), without_sign(vshlq_n_s16(x, 6)));
-  return vhaddq_s16(t, vdupq_n_s16(32767));
-}
-
-// Eight units, of which p says how many exist: their sums, and what is kept.
-struct Eight {
-  const std::int16_t* sums;
-  std::uint32_t units;
-  mve_pred16_t p;
-  [[nodiscard]] int16x8_t sum(std::uint32_t gate) const { return vldrhq_z_s16(sums + gate * units, p); }
+  explicit Bytes(const PackedHeader& of) : header(of) {}
+  [[nodiscard]] int16x8_t of(int16x8_t h) const {
+    const int16x8_t scaled = vrshlq_n_s16(vqrdmulhq_n_s16(h, header.h_multiplier), -header.h_shift);
+    const int16x8_t level = vqaddq_n_s16(scaled, header.h_zero_point);
+    return vreinterpretq_s16_s8(vqmovnbq_s16(vreinterpretq_s8_s16(level), level));
+  }
+  static void store(std::int8_t* to, int16x8_t h, mve_pred16_t lanes) { vstrbq_p_s16(to, h, lanes); }
 };
 
-inline int16x8_t lstm_units(const Eight& of, int16x8_t& c) {
-  const int16x8_t fresh = vrshrq_n_s16(vqrdmulhq_s16(sigmoid_of(of.sum(0)), tanh_of(of.sum(2))), 4);
-  c = vqaddq_s16(vqrdmulhq_s16(sigmoid_of(of.sum(1)), c), fresh);
-  return vqrdmulhq_s16(sigmoid_of(of.sum(3)), tanh_of(vqshlq_n_s16(c, 1)));
-}
-inline int16x8_t gru_units(const Eight& of, int16x8_t h) {
-  const int16x8_t n = tanh_of(vqaddq_s16(of.sum(2), vqrdmulhq_s16(sigmoid_of(of.sum(0)), of.sum(3))));
-  const int16x8_t kept = sigmoid_of(of.sum(1));
-  const int16x8_t rest = vsubq_s16(vdupq_n_s16(32767), kept);
-  return vqaddq_s16(vqrdmulhq_s16(kept, h), vqrdmulhq_s16(rest, n));
-}
-
-// Narrow; the lower byte of each half is the result.
-inline int16x8_t narrowed(const PackedHeader& header, int16x8_t h) {
-  const int16x8_t scaled = vrshlq_n_s16(vqrdmulhq_n_s16(h, header.h_multiplier), -header.h_shift);
-  const int16x8_t level = vqaddq_n_s16(scaled, header.h_zero_point);
-  return vreinterpretq_s16_s8(vqmovnbq_s16(vreinterpretq_s8_s16(level), level));
-}
-
-template <Kind kind>
-inline void step_units(const Row& row, std::int8_t* states) {
-  std::int8_t* h8 = row.vector + row.header.inputs;
-  std::int16_t* kept = row.kept;
-  Eight of{row.sums, row.header.units, 0};
-  for (auto left = static_cast<std::int32_t>(of.units); left > 0; left -= 8) {
-    of.p = vctp16q(static_cast<std::uint32_t>(left));
-    int16x8_t state = vldrhq_z_s16(kept, of.p);
-    int16x8_t h;
-    if constexpr (kind == Kind::lstm) {
-      h = lstm_units(of, state);
-    } else if constexpr (kind == Kind::gru) {
-      h = state = gru_units(of, state);
-    } else {
-      h = state = tanh_of(of.sum(0));
-    }
-    vstrhq_p_s16(kept, state, of.p);
-    h = narrowed(row.header, h);
-    vstrbq_p_s16(h8, h, of.p);
-    vstrbq_p_s16(states, h, of.p);
-    of.sums += 8;
-    kept += 8;
-    h8 += 8;
-    states += 8;
-  }
-}
-
 struct Mve {
-  static void copy(std::int8_t* to, const std::int8_t* from, std::uint32_t bytes) {
-    asm volatile(
-        "dlstp.8 lr, %[bytes]\n"
-        "1:\n\t"
-        "vldrb.u8 q0, [%[from]], #16\n\t"
-        "vstrb.8 q0, [%[to]], #16\n\t"
-        "letp lr, 1b"
-        : [to] "+&r"(to), [from] "+&r"(from)
-        : [bytes] "r"(bytes)
-        : "q0", "lr", "memory");
-  }
+  using Element = std::int8_t;
+  static void copy(void* to, const void* from, std::uint32_t bytes) { copy_bytes(to, from, bytes); }
 
-  static void multiply(const Row& row) {
+  static void multiply(const Row<std::int8_t>& row) {
     const Geometry geometry{static_cast<Kind>(row.header.kind), Layout::mve, row.header.inputs, row.header.units};
     Groups groups{nullptr, 0, 0, row.groups, row.sums, 0, row.header.left};
     for (std::uint32_t k = 0; k < geometry.blocks(); ++k) {
@@ -204,25 +131,8 @@ struct Mve {
     }
   }
 
-  static void narrow(const Row& row) {
-    std::int8_t* h8 = row.vector + row.header.inputs;
-    const std::int16_t* kept = row.kept;
-    for (std::int32_t left = row.header.units; left > 0; left -= 8, kept += 8, h8 += 8) {
-      const mve_pred16_t p = vctp16q(static_cast<std::uint32_t>(left));
-      vstrbq_p_s16(h8, narrowed(row.header, vldrhq_z_s16(kept, p)), p);
-    }
-  }
-
-  static void step(const Row& row, std::int8_t* states) {
-    switch (static_cast<Kind>(row.header.kind)) {
-      case Kind::lstm:
-        return step_units<Kind::lstm>(row, states);
-      case Kind::gru:
-        return step_units<Kind::gru>(row, states);
-      case Kind::rnn:
-        return step_units<Kind::rnn>(row, states);
-    }
-  }
+  static void narrow(const Row<std::int8_t>& row, const std::int16_t* h) { narrow_units<Bytes>(row, h); }
+  static void step(const Row<std::int8_t>& row, std::int8_t* states) { step_units<Bytes>(row, states); }
 };
 
 void execute_recurrent(const void* plan) { run<Mve>(*static_cast<const Plan*>(plan)); }

@@ -45,11 +45,10 @@ const std::byte* multiply_block(const Block& block, std::uint32_t groups, std::i
 }
 
 struct Scalar {
-  static void copy(std::int8_t* to, const std::int8_t* from, std::uint32_t bytes) {
-    __builtin_memmove(to, from, bytes);
-  }
+  using Element = std::int8_t;
+  static void copy(void* to, const void* from, std::uint32_t bytes) { __builtin_memmove(to, from, bytes); }
 
-  static void multiply(const Row& row) {
+  static void multiply(const Row<std::int8_t>& row) {
     const Geometry geometry{static_cast<Kind>(row.header.kind), Layout::scalar, row.header.inputs, row.header.units};
     const std::byte* record = row.groups;
     std::int16_t* out = row.sums;
@@ -60,8 +59,12 @@ struct Scalar {
     }
   }
 
-  static void narrow(const Row& row) { narrow_units<PlainSaturation>(row); }
-  static void step(const Row& row, std::int8_t* states) { step_units<PlainSaturation>(row, states); }
+  static void narrow(const Row<std::int8_t>& row, const std::int16_t* h) {
+    narrow_units<PlainSaturation, Narrow>(row, h);
+  }
+  static void step(const Row<std::int8_t>& row, std::int8_t* states) {
+    step_units<PlainSaturation, Narrow>(row, states);
+  }
 };
 
 void execute_recurrent(const void* plan) { run<Scalar>(*static_cast<const Plan*>(plan)); }

@@ -8,6 +8,7 @@
 
 #include "base/diagnostic.h"
 #include "ops/recurrent/arithmetic.h"
+#include "ops/words.h"
 
 namespace cormorant::ops::recurrent {
 namespace {
@@ -39,17 +40,30 @@ class Matrix {
   [[nodiscard]] PackedRow row(std::uint32_t k, std::uint32_t n) const {
     const Block block = geometry_.block(k);
     const bool has_input = block.first == 0, has_h = block.first + block.length > geometry_.inputs;
-    if (k > 0) n += 2 * geometry_.units;
+    n += block.weight_row;
     PackedRow row;
-    const double unit = unit_of(n);
+    const double unit = unit_of(n, has_input);
     row.factor = unit / kSumScale;
     double bias = 0;
     if (has_input) bias += append(row, w_ih_, n, x_.zero_point()) + bias_of("b_ih", n) / unit;
     if (has_h) bias += append(row, w_hh_, n, h_.zero_point()) + bias_of("b_hh", n) / unit;
     bias = std::round(bias);
-    double largest = std::abs(bias);
-    for (const std::int8_t weight : row.weights) largest += 128.0 * std::abs(weight);
-    if (largest >= 0x1p30) too_large();
+    const auto largest_sum = [&](double element) {
+      double largest = std::abs(bias);
+      for (const std::int8_t weight : row.weights) largest += element * std::abs(weight);
+      return largest;
+    };
+    double largest = 0;
+    if (multiplies_words(geometry_.layout)) {
+      // Very many 16-bit elements could leave 32 bits: such a row has coarser weights.
+      while ((largest = largest_sum(32768)) >= 0x1p31 - 1) {
+        for (std::int8_t& weight : row.weights) weight = static_cast<std::int8_t>(std::lround(weight / 2.0));
+        bias = std::round(bias / 2);
+        row.factor *= 2;
+      }
+    } else if ((largest = largest_sum(128)) >= 0x1p30) {
+      too_large();
+    }
     row.bias = static_cast<std::int32_t>(bias);
     largest_ = std::max(largest_, largest);
     return row;
@@ -58,6 +72,10 @@ class Matrix {
   // How far sums must be shifted left so that every factor is below 1; after all rows.
   [[nodiscard]] std::uint8_t left(double largest_factor) const {
     std::uint8_t left = 0;
+    if (multiplies_words(geometry_.layout)) {  // one multiplication, by less than a half
+      if (largest_factor >= 0.5 - 0x1p-30) too_large();
+      return left;
+    }
     while (std::ldexp(largest_factor, -left) >= 1 - 0x1p-30) {
       if (++left > 20 || std::ldexp(largest_, left) >= 0x1p30) too_large();
     }
@@ -70,9 +88,10 @@ class Matrix {
            "normalise them: gates represent −8 to 8");
   }
 
-  // Scale of the sums of row n, which products of both weights must share.
-  [[nodiscard]] double unit_of(std::uint32_t n) const {
+  // Scale of the sums of row n, which the products of both weights must share if they are added before scaling.
+  [[nodiscard]] double unit_of(std::uint32_t n, bool has_input) const {
     const double of_input = x_.scale() * scale_of(w_ih_, n), of_h = h_.scale() * scale_of(w_hh_, n);
+    if (multiplies_words(geometry_.layout)) return has_input ? of_input : of_h;
     if (!(std::abs(of_input - of_h) <= 1e-5 * of_input)) {
       refuse(node_, "the products of its two weights have different units",
              "choose the weights' scales so that both products have the same scale");
@@ -143,6 +162,7 @@ void put_weight(std::vector<std::uint8_t>& packed, std::size_t at, Layout layout
   const std::int32_t weight = rows[n].weights[input];
   switch (layout) {
     case Layout::scalar:
+    case Layout::scalar_words:
       return put(packed, at, static_cast<std::uint8_t>(weight + 128));
     case Layout::dsp_pairs: {
       const bool borrows = row % 2 == 1 && rows[n - 1].weights[input] < 0;
@@ -151,8 +171,15 @@ void put_weight(std::vector<std::uint8_t>& packed, std::size_t at, Layout layout
     case Layout::dsp_wide:
       return put(packed, at, static_cast<std::int16_t>(weight));
     case Layout::mve:
+    case Layout::dsp_words:
+    case Layout::mve_words:
       return put(packed, at, static_cast<std::int8_t>(weight));
   }
+}
+
+std::int32_t multiplier_of(double factor, Layout layout, std::uint8_t left) {
+  const auto multiplier = static_cast<std::int32_t>(std::llround(std::ldexp(factor, 31 - left)));
+  return multiplies_words(layout) ? 2 * multiplier : multiplier;
 }
 
 std::vector<std::uint8_t> pack(const Geometry& geometry, const PackedHeader& header, const Rows& rows) {
@@ -167,9 +194,8 @@ std::vector<std::uint8_t> pack(const Geometry& geometry, const PackedHeader& hea
       for (std::uint32_t n = 0; n < group; ++n) {
         const PackedRow& row = rows[k][first + n];
         put(packed, record + 4 * std::size_t{n}, row.bias);
-        const double multiplier = std::ldexp(row.factor, 31 - header.left);
         put(packed, multipliers + 4 * std::size_t{geometry.multiplier_slot(n)},
-            static_cast<std::int32_t>(std::llround(multiplier)));
+            multiplier_of(row.factor, geometry.layout, header.left));
         for (std::uint32_t i = 0; i < block.length; ++i) {
           put_weight(packed, weights + geometry.weight_index(block, n, i), geometry.layout, n, rows[k], first + n, i);
         }
@@ -197,11 +223,11 @@ bool is_bytes(const ir::Value* value) {
   const auto& quant = value->type.quant;
   return value->type.dtype == DType::i8 && quant && !quant->per_channel() && quant->qmin == -128 && quant->qmax == 127;
 }
-bool is_words(const ir::Value* value, double scale) {
+bool is_words(const ir::Value* value) {
   const auto& quant = value->type.quant;
-  return value->type.dtype == DType::i16 && quant && !quant->per_channel() && quant->scale() == scale &&
-         quant->zero_point() == 0;
+  return value->type.dtype == DType::i16 && quant && !quant->per_channel() && quant->zero_point() == 0;
 }
+bool is_words(const ir::Value* value, double scale) { return is_words(value) && value->type.quant->scale() == scale; }
 bool are_weights(const ir::Value* value) {
   return value->type.dtype == DType::i8 && value->type.quant &&
          std::ranges::all_of(value->type.quant->zero_points, [](std::int32_t zero) { return zero == 0; });
@@ -210,8 +236,10 @@ bool are_weights(const ir::Value* value) {
 void check_types(const ir::Node& node, Kind kind) {
   const ir::Value *states = node.results.at(0), *h = node.tensor("h"), *c = node.tensor("c");
   const double scale = kind == Kind::lstm ? kCellScale : kUnitScale;
-  bool fits = is_bytes(node.tensor("input")) && is_bytes(states) && is_words(node.results.at(1), scale) &&
-              are_weights(node.tensor("w_ih")) && are_weights(node.tensor("w_hh"));
+  bool fits = has_words(node) ? is_words(node.tensor("input")) && is_words(states, kUnitScale)
+                              : is_bytes(node.tensor("input")) && is_bytes(states);
+  fits = fits && is_words(node.results.at(1), scale) && are_weights(node.tensor("w_ih")) &&
+         are_weights(node.tensor("w_hh"));
   if (h != nullptr) fits = fits && (kind == Kind::lstm ? h->type.quant == states->type.quant : is_words(h, scale));
   if (c != nullptr) fits = fits && is_words(c, scale);
   if (!fits) {
@@ -220,9 +248,10 @@ void check_types(const ir::Node& node, Kind kind) {
   }
 }
 
-Layout layout_for(const Target& target) {
-  if (target.is_any() || target.isa == Isa::scalar) return Layout::scalar;
-  return target.isa == Isa::dsp ? Layout::dsp_pairs : Layout::mve;
+Layout layout_for(const Target& target, bool words) {
+  if (target.is_any() || target.isa == Isa::scalar) return words ? Layout::scalar_words : Layout::scalar;
+  if (target.isa == Isa::dsp) return words ? Layout::dsp_words : Layout::dsp_pairs;
+  return words ? Layout::mve_words : Layout::mve;
 }
 const char* name_for(Layout layout) {
   switch (layout) {
@@ -234,6 +263,12 @@ const char* name_for(Layout layout) {
       return names::cormorant_recurrent_dsp_wide;
     case Layout::mve:
       break;
+    case Layout::scalar_words:
+      return names::cormorant_recurrent_scalar_words;
+    case Layout::dsp_words:
+      return names::cormorant_recurrent_dsp_words;
+    case Layout::mve_words:
+      return names::cormorant_recurrent_mve_words;
   }
   return names::cormorant_recurrent_mve;
 }
@@ -253,7 +288,7 @@ ir::Value* lower(const Rewriter& rewriter) {
   const Kind kind = *kind_of(node);
   check_types(node, kind);
   const ir::TensorType& states = node.results.at(0)->type;
-  Geometry geometry{kind, layout_for(rewriter.config.target),
+  Geometry geometry{kind, layout_for(rewriter.config.target, has_words(node)),
                     static_cast<std::uint32_t>(node.tensor("input")->type.shape[2]),
                     static_cast<std::uint32_t>(states.shape[2])};
   const Matrix matrix(node, geometry);
@@ -272,7 +307,7 @@ ir::Value* lower(const Rewriter& rewriter) {
                       .h_multiplier = 0,
                       .h_shift = 0,
                       .h_zero_point = 0};
-  set_h_scale(header, node, *states.quant);
+  if (!has_words(node)) set_h_scale(header, node, *states.quant);
   const std::vector<std::uint8_t> packed = pack(geometry, header, rows);
   ir::Value* constant = rewriter.constant(
       "packed", {.dtype = DType::i8, .shape = {static_cast<std::int64_t>(packed.size())}, .dim_order = {}, .quant = {}},

@@ -3,9 +3,9 @@
 // One recurrent layer in one direction over a sequence: LSTM, GRU or RNN. The contract between compiler and kernels:
 // the signatures, the layout of the packed constant, the scratch.
 //
-// A step multiplies the vector [input | h] by one matrix, in blocks of rows that need the same part of it. h is int8
-// there, so that a step is as many int8 products as a linear layer; what is kept from step to step (an LSTM's c, else h
-// itself) has 16 bits. arithmetic.h says what follows the sums.
+// A step multiplies the vector [input | h] by one matrix, in blocks of rows that need the same part of it. With 8-bit
+// activations h is int8 there, so that a step is as many int8 products as a linear layer; what is kept from step to
+// step (an LSTM's c, else h itself) has 16 bits in any case. arithmetic.h says what follows the sums.
 //
 // The packed constant is a header and one record per group of rows, in the order in which the inner loop reads it:
 //   bias[G] int32, weights (G · padded length) int8 or int16, multiplier[G] int32
@@ -20,11 +20,14 @@
 #include "ops/kernel_list.h"
 #include "target/target.h"
 
-#define CORMORANT_RECURRENT_KERNELS(OURS, THEIRS, FOREIGN)                         \
-  OURS(recurrent, scalar, scalar, load_scalar, execute_recurrent, w8a8, Recurrent) \
-  OURS(recurrent, dsp_pairs, dsp, load_dsp_pairs, execute_pairs, w8a8, Recurrent)  \
-  OURS(recurrent, dsp_wide, dsp, load_dsp_wide, execute_wide, w8a8, Recurrent)     \
-  OURS(recurrent, mve, mve, load_mve, execute_recurrent, w8a8, Recurrent)          \
+#define CORMORANT_RECURRENT_KERNELS(OURS, THEIRS, FOREIGN)                                        \
+  OURS(recurrent, scalar, scalar, load_scalar, execute_recurrent, w8a8, Recurrent)                \
+  OURS(recurrent, dsp_pairs, dsp, load_dsp_pairs, execute_pairs, w8a8, Recurrent)                 \
+  OURS(recurrent, dsp_wide, dsp, load_dsp_wide, execute_wide, w8a8, Recurrent)                    \
+  OURS(recurrent, mve, mve, load_mve, execute_recurrent, w8a8, Recurrent)                         \
+  OURS(recurrent, scalar_words, scalar_words, load_scalar_words, execute_words, w8a16, Recurrent) \
+  OURS(recurrent, dsp_words, dsp_words, load_dsp_words, execute_words, w8a16, Recurrent)          \
+  OURS(recurrent, mve_words, mve_words, load_mve_words, execute_words, w8a16, Recurrent)          \
   OURS(recurrent, float, any_cpu, load_float, execute_float, f32, FloatRecurrent)
 CORMORANT_NAMES(CORMORANT_RECURRENT_KERNELS)
 
@@ -39,7 +42,8 @@ constexpr std::uint32_t sums_of(Kind kind) { return kind == Kind::rnn ? 1 : 4; }
 
 // input [steps, batch, inputs] int8, h and c [batch, units] (none: zeros), states [steps, batch, units] int8: h of
 // every step. LSTM: h int8 with the states' parameters, c and last (c after the last step) int16. Otherwise h and last
-// (h after the last step) are int16, and there is no c.
+// (h after the last step) are int16, and there is no c. With 16-bit activations input, states and every h are int16, h
+// with 15 fractional bits.
 template <class W>
 struct Recurrent {
   static constexpr Overlap kOverlap = Overlap::in_place;  // last on c or h, and states on h for one step: see load
@@ -92,11 +96,25 @@ struct FloatRecurrent {
 };
 
 // How a group's weights are interleaved: like those of ops/linear, whose header explains them.
-enum class Layout : std::uint8_t { scalar = 0, dsp_pairs = 1, dsp_wide = 2, mve = 3 };
+// Those for 16-bit activations: scalar_words is as scalar; in a word of dsp_words are two rows' weights of two
+// elements, each row's where SXTB16 extracts them; mve_words has eight elements of a row where mve has 16.
+enum class Layout : std::uint8_t {
+  scalar = 0,
+  dsp_pairs = 1,
+  dsp_wide = 2,
+  mve = 3,
+  scalar_words = 4,
+  dsp_words = 5,
+  mve_words = 6
+};
 
-constexpr std::uint32_t group_of(Layout layout) { return layout == Layout::mve ? 8 : 4; }
+constexpr std::uint32_t group_of(Layout layout) { return layout == Layout::mve || layout == Layout::mve_words ? 8 : 4; }
 constexpr std::uint32_t weight_bytes_of(Layout layout) { return layout == Layout::dsp_wide ? 2 : 1; }
-constexpr bool reads_words(Layout layout) { return layout == Layout::dsp_pairs || layout == Layout::dsp_wide; }
+constexpr bool multiplies_words(Layout layout) { return layout >= Layout::scalar_words; }
+// The elements of the vector that a loop reads at once, beyond its end if need be: weights there are zero.
+constexpr bool reads_fours(Layout layout) {
+  return layout == Layout::dsp_pairs || layout == Layout::dsp_wide || layout == Layout::dsp_words;
+}
 
 // dsp_pairs holds A + 256 · B in 16 bits, and recovers the sum of B from 24.
 constexpr bool pairs_can_carry(std::int32_t weight_a, std::int32_t weight_b) {
@@ -113,8 +131,9 @@ struct PackedHeader {
   std::uint8_t kind;
   std::uint8_t layout;
   std::uint8_t flags;
-  std::uint8_t left;  // shift of sums before they are multiplied
-  // From h with 15 fractional bits to int8: rounded product, then a rounding shift to the right.
+  std::uint8_t left;  // shift of sums before they are multiplied; with 16-bit activations there is none
+  // From h with 15 fractional bits to int8: rounded product, then a rounding shift to the right. With 16-bit
+  // activations h stays as it is.
   std::int16_t h_multiplier;
   std::int8_t h_shift;
   std::int8_t h_zero_point;
@@ -126,6 +145,9 @@ constexpr std::uint32_t round_up_4(std::uint32_t n) { return (n + 3U) & ~3U; }
 // Rows that multiply the same part of [input | h].
 struct Block {
   std::uint32_t rows, first, length;
+  std::uint32_t weight_row;  // of w_ih and w_hh, for the first of them
+  std::uint32_t out;         // the first sum
+  bool adds;                 // to what another block left there
 };
 
 struct Geometry {
@@ -133,18 +155,29 @@ struct Geometry {
   Layout layout;
   std::uint32_t inputs, units;
 
-  [[nodiscard]] constexpr std::uint32_t blocks() const { return kind == Kind::gru ? 3 : 1; }
+  // With 16-bit activations rounding of the weights is all that counts: those of the input and of h have their own
+  // units, and their products meet after scaling.
+  [[nodiscard]] constexpr std::uint32_t blocks() const {
+    if (kind == Kind::gru) return 3;
+    return multiplies_words(layout) ? 2 : 1;
+  }
   [[nodiscard]] constexpr Block block(std::uint32_t k) const {
-    if (kind != Kind::gru) return {sums_of(kind) * units, 0, inputs + units};
-    if (k == 0) return {2 * units, 0, inputs + units};
-    return k == 1 ? Block{units, 0, inputs} : Block{units, inputs, units};
+    if (multiplies_words(layout)) {
+      if (k == 0) return {gates_of(kind) * units, 0, inputs, 0, 0, false};
+      if (k == 1) return {(kind == Kind::gru ? 2 : gates_of(kind)) * units, inputs, units, 0, 0, true};
+      return {units, inputs, units, 2 * units, 3 * units, false};
+    }
+    if (kind != Kind::gru) return {sums_of(kind) * units, 0, inputs + units, 0, 0, false};
+    if (k == 0) return {2 * units, 0, inputs + units, 0, 0, false};
+    if (k == 1) return {units, 0, inputs, 2 * units, 2 * units, false};
+    return {units, inputs, units, 2 * units, 3 * units, false};
   }
   [[nodiscard]] constexpr std::uint32_t groups(const Block& block) const {
     const std::uint32_t group = group_of(layout);
     return group == 8 ? (block.rows + 7) / 8 : (block.rows + 3) / 4;
   }
   [[nodiscard]] constexpr std::uint32_t weight_bytes(const Block& block) const {  // of a group
-    const std::uint32_t length = reads_words(layout) ? round_up_4(block.length) : block.length;
+    const std::uint32_t length = reads_fours(layout) ? round_up_4(block.length) : block.length;
     return group_of(layout) * length * weight_bytes_of(layout);
   }
   [[nodiscard]] constexpr std::uint32_t record_bytes(const Block& block) const {
@@ -159,26 +192,32 @@ struct Geometry {
   [[nodiscard]] constexpr std::uint32_t weight_index(const Block& block, std::uint32_t row, std::uint32_t input) const {
     switch (layout) {
       case Layout::scalar:
+      case Layout::scalar_words:
         return input * 4 + row;
       case Layout::dsp_pairs:
         return input / 4 * 16 + row / 2 * 8 + (input % 2) * 4 + (input % 4) / 2 * 2 + row % 2;
       case Layout::dsp_wide:
         return input / 4 * 32 + (input % 2) * 16 + row * 4 + (input % 4) / 2 * 2;
-      case Layout::mve: {
-        const std::uint32_t whole = block.length / 16;
-        if (input / 16 < whole) return input / 16 * 128 + row * 16 + input % 16;
-        return whole * 128 + row * (block.length % 16) + input % 16;
+      case Layout::dsp_words:
+        return input / 2 * 8 + row / 2 * 4 + input % 2 * 2 + row % 2;
+      case Layout::mve:
+      case Layout::mve_words: {
+        const std::uint32_t lanes = layout == Layout::mve ? 16 : 8, whole = block.length / lanes;
+        if (input / lanes < whole) return input / lanes * lanes * 8 + row * lanes + input % lanes;
+        return whole * lanes * 8 + row * (block.length % lanes) + input % lanes;
       }
     }
     return 0;
   }
   // MVE narrows two vectors of four sums into one of eight by interleaving them: even rows come first.
   [[nodiscard]] constexpr std::uint32_t multiplier_slot(std::uint32_t row) const {
-    return layout == Layout::mve ? (row % 2) * 4 + row / 2 : row;
+    return group_of(layout) == 8 ? (row % 2) * 4 + row / 2 : row;
   }
 
-  // Scratch: [input | h] as bytes, which are read in words, then the sums as int16 with a group's surplus.
-  [[nodiscard]] constexpr std::uint32_t sums_offset() const { return round_up_4(inputs + units) + 4; }
+  // Scratch: [input | h], which may be read in fours, then the sums as int16 with a group's surplus.
+  [[nodiscard]] constexpr std::uint32_t sums_offset() const {
+    return (round_up_4(inputs + units) + 4) * (multiplies_words(layout) ? 2 : 1);
+  }
   [[nodiscard]] constexpr std::uint32_t scratch_bytes() const {
     return sums_offset() + 2 * round_up_4(sums_of(kind) * units + group_of(layout));
   }

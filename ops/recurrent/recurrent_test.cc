@@ -25,12 +25,15 @@ struct Layer {
   double weight_scale = 0.0012;
   bool returns_last = false;
   std::int32_t weight = 0;  // all of them; 0: random
+  bool words = false;       // 16-bit activations
+  double coarser = 1;       // the unit of products of the input than that of h, with them
 
   [[nodiscard]] std::string text() const {
     const char* const names[] = {"lstm", "gru", "rnn"};
     return std::string(names[static_cast<int>(kind)]) + " " + std::to_string(inputs) + " to " + std::to_string(units) +
            ", " + std::to_string(steps) + " steps of " + std::to_string(batch) + (given ? ", given" : "") +
-           (backwards ? ", backwards" : "") + (returns_last ? ", last" : "") + (weight != 0 ? ", extreme" : "");
+           (backwards ? ", backwards" : "") + (returns_last ? ", last" : "") + (weight != 0 ? ", extreme" : "") +
+           (words ? ", words" : "") + (coarser != 1 ? ", coarser" : "");
   }
 };
 
@@ -41,15 +44,19 @@ constexpr std::int32_t kStateZero = -3;
 
 ir::Value* build(ir::Graph& g, const Layer& layer) {
   std::mt19937 random(static_cast<unsigned>(layer.inputs * 131 + layer.units * 7 + layer.steps));
-  ir::Value* x = conformance::int8_input(g, {layer.steps, layer.batch, layer.inputs}, layer.input_scale, 5);
+  const ir::Shape input = {layer.steps, layer.batch, layer.inputs};
+  const double input_scale = layer.words ? layer.input_scale / 256 : layer.input_scale;
+  ir::Value* x =
+      layer.words ? conformance::words_input(g, input, input_scale) : conformance::int8_input(g, input, input_scale, 5);
   const bool is_lstm = layer.kind == Kind::lstm;
   const std::int64_t rows = recurrent::gates_of(layer.kind) * layer.units;
-  const ir::QuantParams states = ir::per_tensor_i8(kStateScale, kStateZero);
+  const ir::QuantParams states =
+      layer.words ? words(recurrent::kUnitScale) : ir::per_tensor_i8(kStateScale, kStateZero);
   const double kept = is_lstm ? recurrent::kCellScale : recurrent::kUnitScale;
   std::vector<double> scales(static_cast<std::size_t>(rows)), of_h(scales.size());
   for (std::size_t n = 0; n < scales.size(); ++n) {
     scales[n] = layer.weight_scale * (1 + 0.1 * static_cast<double>(n % 7));
-    of_h[n] = scales[n] * layer.input_scale / kStateScale;
+    of_h[n] = scales[n] * input_scale / states.scale() / layer.coarser;
   }
   const auto weights = [&](std::int64_t columns, const std::vector<double>& own) {
     if (layer.weight == 0) return conformance::int8_weights(g, {rows, columns}, 0, random, own);
@@ -63,11 +70,13 @@ ir::Value* build(ir::Graph& g, const Layer& layer) {
   ir::Value* w_hh = weights(layer.units, of_h);
   ir::Argument b_ih, b_hh, h, c;
   if (layer.biases) {
-    b_ih = conformance::int32_bias(g, x, w_ih, random, 4000);
-    b_hh = conformance::int32_bias(g, x, w_ih, random, 4000);
+    const std::int32_t magnitude = layer.words ? 1000000 : 4000;
+    b_ih = conformance::int32_bias(g, x, w_ih, random, magnitude);
+    b_hh = conformance::int32_bias(g, x, w_ih, random, magnitude);
   }
   const ir::Shape shape = {layer.batch, layer.units};
   if (layer.given) {
+    const ir::QuantParams as_bytes = ir::per_tensor_i8(kStateScale, kStateZero);
     ir::Value* bytes = conformance::int8_input(g, shape, kStateScale, kStateZero);
     // 16-bit states come by way of float: the harness gives bytes.
     const auto converted = [&](const char* op, ir::Value* from, const ir::QuantParams& quant, ir::TensorType type) {
@@ -82,11 +91,13 @@ ir::Value* build(ir::Graph& g, const Layer& layer) {
                     {std::move(type)})
           ->result();
     };
-    ir::Value* real = converted("quantized_decomposed.dequantize_per_tensor", bytes, states, ir::float_type(shape));
-    ir::Value* wide = converted("quantized_decomposed.quantize_per_tensor", real, words(kept),
-                                ir::quantized_type(shape, words(kept)));
-    h = is_lstm ? bytes : wide;
-    if (is_lstm) c = wide;
+    ir::Value* real = converted("quantized_decomposed.dequantize_per_tensor", bytes, as_bytes, ir::float_type(shape));
+    const auto widened = [&](double scale) {
+      return converted("quantized_decomposed.quantize_per_tensor", real, words(scale),
+                       ir::quantized_type(shape, words(scale)));
+    };
+    h = is_lstm && !layer.words ? bytes : widened(recurrent::kUnitScale);
+    if (is_lstm) c = widened(kept);
   }
   const char* const kinds[] = {"lstm", "gru", "rnn_tanh"};
   const ir::Node* node = g.add_node(
@@ -119,6 +130,21 @@ std::vector<Layer> layers() {
   return all;
 }
 
+// The same with 16-bit activations, and what only they have.
+std::vector<Layer> layers_of_words() {
+  std::vector<Layer> all = layers();
+  for (Layer& layer : all) layer.words = true;
+  for (const Kind kind : {Kind::lstm, Kind::gru}) {
+    Layer shared{.kind = kind, .steps = 3, .batch = 2, .inputs = 19, .units = 11, .given = true, .words = true};
+    shared.coarser = 32768.0 / 13777;
+    all.push_back(shared);
+    shared.steps = 40;
+    shared.batch = 1;
+    all.push_back(shared);
+  }
+  return all;
+}
+
 std::vector<conformance::Case> cases(const std::vector<Layer>& of) {
   std::vector<conformance::Case> all;
   for (const Layer& layer : of) all.push_back({layer.text(), [=](ir::Graph& g) { return build(g, layer); }});
@@ -129,6 +155,9 @@ TEST(Recurrent, EveryVariantEqualsTheReference) {
   std::vector<Layer> all = layers();
   // −128 does not fit pairs.
   all.push_back({.kind = Kind::gru, .steps = 2, .batch = 1, .inputs = 6, .units = 5, .weight = -128});
+  for (const Layer& layer : layers_of_words()) all.push_back(layer);
+  // Sums that would leave 32 bits.
+  all.push_back({.kind = Kind::lstm, .steps = 1, .batch = 1, .inputs = 900, .units = 3, .weight = 127, .words = true});
   conformance::expect_same_bits_everywhere(cases(all));
 }
 
@@ -145,6 +174,17 @@ TEST(Recurrent, IsNearTheFloatSemantics) {
   conformance::expect_near_float_semantics(cases(others), 262);
 }
 
+// h by 2^-15, of which a step of the sums is 8: errors of the table and of some sums, through as many steps.
+TEST(Recurrent, IsNearTheFloatSemanticsIn16Bits) {
+  std::vector<Layer> states, cells;
+  for (const Layer& layer : layers_of_words()) {
+    if (layer.input_scale > 0.1) continue;
+    (layer.returns_last && layer.kind == Kind::lstm ? cells : states).push_back(layer);
+  }
+  conformance::expect_near_float_semantics(cases(states), 40);
+  conformance::expect_near_float_semantics(cases(cells), 4);
+}
+
 TEST(RecurrentArithmetic, FunctionsAreWithinATenThousandth) {
   for (std::int32_t x = -32768; x <= 32767; ++x) {
     const double real = x / 4096.0;
@@ -158,11 +198,14 @@ TEST(RecurrentArithmetic, FunctionsAreWithinATenThousandth) {
 TEST(RecurrentLoad, RefusesConstantsAndStatesThatDoNotFit) {
   using Header = recurrent::PackedHeader;
   constexpr recurrent::Geometry kGeometry{Kind::lstm, recurrent::Layout::scalar, 6, 5};
+  constexpr recurrent::Geometry kWords{Kind::lstm, recurrent::Layout::scalar_words, 6, 5};
   struct Call {
     std::size_t bytes = kGeometry.bytes();
     std::int64_t scratch = kGeometry.scratch_bytes();
     ir::Shape states = {3, 2, 5}, c = {2, 5};
     DType h = DType::i8;
+    const char* op = "cormorant.recurrent.scalar";
+    DType x = DType::i8, y = DType::i8;
   };
   const auto load = [&](const auto& damage, const Call& call = {}) {
     std::vector<std::int8_t> packed(call.bytes);
@@ -173,18 +216,18 @@ TEST(RecurrentLoad, RefusesConstantsAndStatesThatDoNotFit) {
     const auto type = [](DType dtype, ir::Shape shape) {
       return ir::TensorType{.dtype = dtype, .shape = std::move(shape), .dim_order = {}, .quant = {}};
     };
-    ir::Value* x = graph.add_input("x", type(DType::i8, {3, 2, 6}));
+    ir::Value* x = graph.add_input("x", type(call.x, {3, 2, 6}));
     ir::Value* h = graph.add_input("h", type(call.h, {2, 5}));
     ir::Value* c = graph.add_input("c", type(DType::i16, call.c));
     ir::Value* constant = graph.add_constant("packed", type(DType::i8, {static_cast<std::int64_t>(packed.size())}),
                                              ir::Bytes::of(std::span<const std::int8_t>(packed)));
-    const ir::Node* node = graph.add_node("layer", "cormorant.recurrent.scalar",
+    const ir::Node* node = graph.add_node("layer", call.op,
                                           {{"input", x},
                                            {"h", h},
                                            {"c", c},
                                            {"packed", constant},
                                            {"scratch", graph.add_scratch("scratch", call.scratch)}},
-                                          {type(DType::i8, call.states), type(DType::i16, {2, 5})});
+                                          {type(call.y, call.states), type(DType::i16, {2, 5})});
     graph.add_output(node->results[0]);
     graph.add_output(node->results[1]);
     HostProgram program(conformance::program_of(graph), host_kernels());
@@ -207,11 +250,34 @@ TEST(RecurrentLoad, RefusesConstantsAndStatesThatDoNotFit) {
   EXPECT_THROW(load([](Header& h) { h.left = 32; }), InputError);
   EXPECT_THROW(load([](Header& h) { h.h_shift = 16; }), InputError);
   EXPECT_THROW(load([](Header& h) { h.h_multiplier = -1; }), InputError);
+
+  const Call words{.bytes = kWords.bytes(),
+                   .scratch = kWords.scratch_bytes(),
+                   .h = DType::i16,
+                   .op = "cormorant.recurrent.scalar_words",
+                   .x = DType::i16,
+                   .y = DType::i16};
+  const auto of_words = [](Header& h) { h.layout = static_cast<std::uint8_t>(recurrent::Layout::scalar_words); };
+  const auto refused = [&](const auto& change) {
+    Call call = words;
+    change(call);
+    EXPECT_THROW(load(of_words, call), InputError);
+  };
+  EXPECT_NO_THROW(load(of_words, words));
+  EXPECT_THROW(load(sound, words), InputError) << "the constants of 8-bit activations";
+  EXPECT_THROW(load([&](Header& h) { of_words(h), h.h_multiplier = -1; }, words), InputError);
+  refused([](Call& call) { call.x = DType::i8; });
+  refused([](Call& call) { call.y = DType::i8; });
+  refused([](Call& call) { call.h = DType::i8; });
+  refused([&](Call& call) { call.scratch = kGeometry.scratch_bytes(); });
+  refused([](Call& call) { call.bytes -= 4; });
+  refused([](Call& call) { call.op = "cormorant.recurrent.scalar"; });
 }
 
 TEST(RecurrentLayout, EveryWeightHasAPlaceOfItsOwn) {
   using recurrent::Layout;
-  for (const Layout layout : {Layout::scalar, Layout::dsp_pairs, Layout::dsp_wide, Layout::mve}) {
+  for (const Layout layout : {Layout::scalar, Layout::dsp_pairs, Layout::dsp_wide, Layout::mve, Layout::scalar_words,
+                              Layout::dsp_words, Layout::mve_words}) {
     for (const Kind kind : {Kind::lstm, Kind::gru, Kind::rnn}) {
       const recurrent::Geometry geometry{kind, layout, 19, 7};
       for (std::uint32_t k = 0; k < geometry.blocks(); ++k) {

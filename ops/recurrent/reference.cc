@@ -22,6 +22,7 @@ std::int32_t wrapping_add(std::int32_t a, std::int32_t b) {
 std::int32_t weight_at(Layout layout, const std::byte* weights, std::uint32_t index, std::uint32_t row) {
   switch (layout) {
     case Layout::scalar:
+    case Layout::scalar_words:
       return load_at<std::uint8_t>(weights + index) - 128;
     case Layout::dsp_pairs: {
       // The upper half of a pair has lost one where the lower half is negative.
@@ -31,20 +32,30 @@ std::int32_t weight_at(Layout layout, const std::byte* weights, std::uint32_t in
     case Layout::dsp_wide:
       return load_at<std::int16_t>(weights + index);
     case Layout::mve:
+    case Layout::dsp_words:
+    case Layout::mve_words:
       break;
   }
   return load_at<std::int8_t>(weights + index);
 }
 
-struct Reference {
-  static void copy(std::int8_t* to, const std::int8_t* from, std::uint32_t bytes) { std::memmove(to, from, bytes); }
+std::int16_t scaled(const PackedHeader& header, std::int32_t sum, std::int32_t multiplier) {
+  const std::int32_t value = multiplies_words(static_cast<Layout>(header.layout))
+                                 ? scale_word_sum(sum, multiplier)
+                                 : doubling_high_multiply(shift_left(sum, header.left), multiplier);
+  return static_cast<std::int16_t>(PlainSaturation::to_16(value));
+}
 
-  static void multiply(const Row& row) {
+template <class Level>
+struct Reference {
+  using Element = typename Level::Element;
+  static void copy(void* to, const void* from, std::uint32_t bytes) { std::memmove(to, from, bytes); }
+
+  static void multiply(const Row<Element>& row) {
     const PackedHeader& header = row.header;
     const Geometry geometry{static_cast<Kind>(header.kind), static_cast<Layout>(header.layout), header.inputs,
                             header.units};
     const std::byte* record = row.groups;
-    std::int16_t* out = row.sums;
     const std::uint32_t group = group_of(geometry.layout);
     for (std::uint32_t k = 0; k < geometry.blocks(); ++k) {
       const Block block = geometry.block(k);
@@ -58,22 +69,23 @@ struct Reference {
         }
         const auto multiplier = load_at<std::int32_t>(weights + geometry.weight_bytes(block) +
                                                       std::size_t{4} * geometry.multiplier_slot(n % group));
-        *out++ = static_cast<std::int16_t>(
-            PlainSaturation::to_16(doubling_high_multiply(shift_left(sum, header.left), multiplier)));
+        std::int16_t& out = row.sums[block.out + n];
+        const std::int16_t value = scaled(header, sum, multiplier);
+        out = block.adds ? static_cast<std::int16_t>(PlainSaturation::to_16(out + value)) : value;
       }
       record += std::size_t{geometry.groups(block)} * geometry.record_bytes(block);
     }
   }
 
-  static void narrow(const Row& row) {
-    const Narrow narrow(row.header);
+  static void narrow(const Row<Element>& row, const std::int16_t* h) {
+    const Level level(row.header);
     for (std::uint32_t u = 0; u < row.header.units; ++u) {
-      row.vector[row.header.inputs + u] = narrow.of<PlainSaturation>(row.kept[u]);
+      row.vector[row.header.inputs + u] = level.template of<PlainSaturation>(h[u]);
     }
   }
 
-  static void step(const Row& row, std::int8_t* states) {
-    const Narrow narrow(row.header);
+  static void step(const Row<Element>& row, Element* states) {
+    const Level level(row.header);
     const std::size_t units = row.header.units;
     for (std::size_t u = 0; u < units; ++u) {
       const std::int16_t* const sum = row.sums + u;
@@ -90,12 +102,13 @@ struct Reference {
           h = rnn_unit({}, sum[0], kept);
           break;
       }
-      states[u] = row.vector[row.header.inputs + u] = narrow.of<PlainSaturation>(h);
+      states[u] = row.vector[row.header.inputs + u] = level.template of<PlainSaturation>(h);
     }
   }
 };
 
-void execute_recurrent(const void* plan) { run<Reference>(*static_cast<const Plan*>(plan)); }
+void execute_recurrent(const void* plan) { run<Reference<Narrow>>(*static_cast<const Plan*>(plan)); }
+void execute_words(const void* plan) { run<Reference<Kept>>(*static_cast<const Plan*>(plan)); }
 
 }  // namespace
 

@@ -8,47 +8,49 @@
 
 namespace cormorant::ops::recurrent {
 
-template <class Saturation>
-inline void narrow_units(const Row& row) {
-  const Narrow narrow(row.header);
-  std::int8_t* const h = row.vector + row.header.inputs;
-  for (std::uint32_t u = 0; u < row.header.units; ++u) h[u] = narrow.of<Saturation>(row.kept[u]);
+// `Level` is Narrow or Kept: what h is in the vector and among the states.
+template <class Saturation, class Level>
+inline void narrow_units(const Row<typename Level::Element>& row, const std::int16_t* from) {
+  const Level level(row.header);
+  typename Level::Element* const h = row.vector + row.header.inputs;
+  for (std::uint32_t u = 0; u < row.header.units; ++u) h[u] = level.template of<Saturation>(from[u]);
 }
 
 // `at` gives the next state and h of the unit whose sums begin at a pointer.
-template <class Saturation, class At>
-inline void step_units(const Row& row, std::int8_t* states, At at) {
-  const Narrow narrow(row.header);
+template <class Saturation, class Level, class At>
+inline void step_units(const Row<typename Level::Element>& row, typename Level::Element* states, At at) {
+  using Element = typename Level::Element;
+  const Level level(row.header);
   const std::int16_t* sums = row.sums;
   std::int16_t* kept = row.kept;
   std::int16_t* const end = kept + row.header.units;
-  std::int8_t* h = row.vector + row.header.inputs;
+  Element* h = row.vector + row.header.inputs;
   while (kept < end) {
     std::int16_t state = *kept;
-    const std::int8_t level = narrow.of<Saturation>(at(sums++, state));
+    const Element next = level.template of<Saturation>(at(sums++, state));
     *kept++ = state;
-    *h++ = level;
-    *states++ = level;
+    *h++ = next;
+    *states++ = next;
   }
 }
 
-template <class Saturation>
-inline void step_units(const Row& row, std::int8_t* states) {
+template <class Saturation, class Level>
+inline void step_units(const Row<typename Level::Element>& row, typename Level::Element* states) {
   Functions f;
   asm("" : "+r"(f.middle));  // an index from the middle is signed: compilers would add 128 to each
   const std::uint32_t units = row.header.units;
   const auto kind = static_cast<Kind>(row.header.kind);
   if (kind == Kind::lstm) {
-    step_units<Saturation>(row, states, [=](const std::int16_t* sum, std::int16_t& c) {
+    step_units<Saturation, Level>(row, states, [=](const std::int16_t* sum, std::int16_t& c) {
       return lstm_unit<Saturation>(f, sum[0], sum[units], sum[2 * units], sum[3 * units], c);
     });
   } else if (kind == Kind::gru) {
-    step_units<Saturation>(row, states, [=](const std::int16_t* sum, std::int16_t& h) {
+    step_units<Saturation, Level>(row, states, [=](const std::int16_t* sum, std::int16_t& h) {
       return gru_unit<Saturation>(f, sum[0], sum[units], sum[2 * units], sum[3 * units], h);
     });
   } else {
-    step_units<Saturation>(row, states,
-                           [=](const std::int16_t* sum, std::int16_t& h) { return rnn_unit(f, sum[0], h); });
+    step_units<Saturation, Level>(row, states,
+                                  [=](const std::int16_t* sum, std::int16_t& h) { return rnn_unit(f, sum[0], h); });
   }
 }
 

@@ -146,6 +146,7 @@ QuantRule quantize(const ir::Node& node) {
   rule.weights.push_back({.argument = "weight", .axis = axis, .is_bias = false});
   if (node.has("bias")) rule.weights.push_back({.argument = "bias", .axis = 0, .is_bias = true});
   if (subpixel_of(node)) rule.precisions = precisions::w8a8_w8a16();  // as a convolution: passes/compose_words.cc
+  if (node.integer("groups") == 1) rule.precisions.push_back(Precision::w4a8);
   return rule;
 }
 

@@ -3,6 +3,7 @@
 // A packed constant is verified here once, phase by phase: what execute() reads and writes follows from the headers.
 #include "ops/transpose_conv2d/kernel.h"
 
+#include "ops/conv2d/nibbles_kernel.h"
 #include "ops/explicit_layout.h"
 
 namespace cormorant::ops::transpose_conv2d {
@@ -15,6 +16,12 @@ bool fits(const Header& header, const Phase& phase, const conv::Geometry& g, con
          input.size(3) == g.in_width && out.size(0) == g.batch && out.size(1) == g.out_channels &&
          phase.y + (g.out_height - 1U) * header.stride_height < header.out_height &&
          phase.x + (g.out_width - 1U) * header.stride_width < header.out_width;
+}
+
+conv2d::PackedShape shape_of_phase(const Variant& variant, const conv::Geometry& g) {
+  if (variant.nibbles_phase != nullptr) return conv2d::nibbles::packed_shape(*variant.nibbles_phase, g);
+  if (variant.phase != nullptr) return conv2d::packed_shape(*variant.phase, g);
+  return depthwise::packed_shape(*variant.depthwise_phase, g);
 }
 
 // The largest scratch of all phases; none if one of them is unsound.
@@ -30,8 +37,7 @@ bool check_phases(const Variant& variant, const Header& header, std::uint32_t by
     const auto& convolution = *reinterpret_cast<const conv::Header*>(&phase + 1);
     const conv::Geometry& g = convolution.geometry;
     if (!is_computable(variant, g) || !fits(header, phase, g, input, out)) return false;
-    const conv2d::PackedShape shape = variant.phase != nullptr ? conv2d::packed_shape(*variant.phase, g)
-                                                               : depthwise::packed_shape(*variant.depthwise_phase, g);
+    const conv2d::PackedShape shape = shape_of_phase(variant, g);
     const auto space = static_cast<std::uint32_t>(phase.bytes - sizeof convolution);
     if (convolution.stream_bytes > space || space - convolution.stream_bytes >= 16) return false;
     if (!conv2d::is_sound_stream(shape, convolution, convolution.stream_bytes)) return false;
@@ -99,6 +105,10 @@ Error load_scalar(Call& call) { return load<kScalar>(call); }
 Error load_v6m(Call& call) { return load<kV6m>(call); }
 Error load_dsp_depthwise(Call& call) { return load<kDspDepthwise>(call); }
 Error load_scalar_depthwise(Call& call) { return load<kScalarDepthwise>(call); }
+Error load_mve_nibbles(Call& call) { return load<kMveNibbles>(call); }
+Error load_dsp_nibbles(Call& call) { return load<kDspNibbles>(call); }
+Error load_scalar_nibbles(Call& call) { return load<kScalarNibbles>(call); }
+Error load_v6m_nibbles(Call& call) { return load<kV6mNibbles>(call); }
 
 Error load_direct(Call& call) { return load_direct_as<TensorsAsGiven>(call); }
 Error load_direct_nhwc(Call& call) { return load_direct_as<NhwcTensors>(call); }

@@ -54,10 +54,7 @@ struct Packer {
     const auto window = static_cast<std::uint32_t>(height * width) * kernel.inputs;
     std::optional<conv2d::Unpacked> u = conv2d::unpack_as(rewriter, *geometry, window, weight_at);
     if (!u) return {};
-    std::optional<std::vector<std::byte>> bytes =
-        variant.phase != nullptr
-            ? conv2d::pack(*variant.phase, *u, kernel.inputs, weight_at, rewriter.config.target.optimize)
-            : depthwise::pack(*variant.depthwise_phase, *u, window, weight_at);
+    std::optional<std::vector<std::byte>> bytes = stream_of(*u, window, weight_at);
     if (!bytes) return {};
     bytes->resize((bytes->size() + 15) / 16 * 16, std::byte{0});
     scratch = std::max<std::int64_t>(scratch, phase_scratch_bytes(variant, u->geometry).value());
@@ -68,7 +65,24 @@ struct Packer {
     all.insert(all.end(), bytes->begin(), bytes->end());
     return all;
   }
+
+ private:
+  [[nodiscard]] std::optional<std::vector<std::byte>> stream_of(conv2d::Unpacked& u, std::uint32_t window,
+                                                                const conv2d::WeightAt& weight_at) const {
+    const Optimize optimize = rewriter.config.target.optimize;
+    if (variant.depthwise_phase != nullptr) return depthwise::pack(*variant.depthwise_phase, u, window, weight_at);
+    if (variant.phase != nullptr) return conv2d::pack(*variant.phase, u, kernel.inputs, weight_at, optimize);
+    const conv2d::nibbles::Variant& nibbles = *variant.nibbles_phase;
+    const auto bytes = conv2d::pack(nibbles.bytes, u, kernel.inputs, weight_at, optimize);
+    const bool fits = bytes && conv2d::nibbles::is_computable(nibbles, u.geometry) &&
+                      conv2d::nibbles::scratch_bytes(nibbles, u.geometry).fits();
+    if (!fits) return {};
+    const conv2d::nibbles::Stream stream(nibbles, u.geometry);
+    return conv2d::halved(stream.record(), stream.bytes.blocks(), *bytes);
+  }
 };
+
+ir::Value* prepack_as(const Rewriter& rewriter, const Variant& variant);
 
 }  // namespace
 
@@ -97,6 +111,19 @@ PhaseTaps phase_taps(std::int64_t phase, std::int64_t out, std::int64_t kernel, 
 }
 
 ir::Value* prepack(const Rewriter& rewriter) {
+  const ir::Value& weight = *rewriter.node.tensor("weight");
+  const ir::Shape& ohwi = weight.type.shape;
+  const std::int64_t inputs = rewriter.node.tensor("input")->type.shape[1];
+  const Target& target = rewriter.config.target;
+  if (inputs == ohwi[3] && conv2d::has_nibbles(weight.data.as<std::int8_t>())) {
+    if (ir::Value* packed = prepack_as(rewriter, choose_nibbles_variant(target))) return packed;
+  }
+  return prepack_as(rewriter, choose_variant(target, ohwi[3] == 1 && inputs > 1));
+}
+
+namespace {
+
+ir::Value* prepack_as(const Rewriter& rewriter, const Variant& variant) {
   const ir::Node& node = rewriter.node;
   const ir::Value& weight = *node.tensor("weight");
   const ir::Shape& ohwi = weight.type.shape;
@@ -105,8 +132,6 @@ ir::Value* prepack(const Rewriter& rewriter) {
   const auto& padding = node.integers("padding");
   const auto& dilation = node.integers("dilation");
   if (std::max({out[2], out[3], stride[0], stride[1]}) > 0xffff) return nullptr;
-  const bool is_depthwise = ohwi[3] == 1 && node.tensor("input")->type.shape[1] > 1;
-  const Variant& variant = choose_variant(rewriter.config.target, is_depthwise);
   Packer packer{rewriter,
                 variant,
                 {weight.data.as<std::int8_t>(), static_cast<std::uint32_t>(ohwi[1]),
@@ -140,6 +165,8 @@ ir::Value* prepack(const Rewriter& rewriter) {
             node.result()->type, variant.name)
       ->result();
 }
+
+}  // namespace
 
 std::int64_t packed_macs(const ir::Node& node) {
   const std::span<const std::byte> bytes = node.tensor("packed")->data.bytes;

@@ -59,7 +59,9 @@ void execute_packed(const void* raw) {
     const conv::Geometry& g = c.header.geometry;
     std::vector<std::int8_t> dense(std::size_t{g.out_pixels()} * g.out_channels);
     const conv2d::PackedPlan plan{&c.header, c.input, c.scratch, dense.data()};
-    if (V.phase != nullptr) {
+    if (V.nibbles_phase != nullptr) {
+      conv2d::reference_nibbles(*V.nibbles_phase, plan);
+    } else if (V.phase != nullptr) {
       conv2d::reference_packed(V.phase->layout, plan);
     } else {
       depthwise::reference_packed(*V.depthwise_phase, plan);
@@ -84,6 +86,10 @@ constexpr auto* execute_scalar_depthwise = execute_packed<kScalarDepthwise>;
 constexpr auto* execute_dsp = execute_packed<kDsp>;
 constexpr auto* execute_dsp_depthwise = execute_packed<kDspDepthwise>;
 constexpr auto* execute_mve = execute_packed<kMve>;
+constexpr auto* execute_scalar_nibbles = execute_packed<kScalarNibbles>;
+constexpr auto* execute_v6m_nibbles = execute_packed<kV6mNibbles>;
+constexpr auto* execute_dsp_nibbles = execute_packed<kDspNibbles>;
+constexpr auto* execute_mve_nibbles = execute_packed<kMveNibbles>;
 CORMORANT_REFERENCES(transpose_conv2d, CORMORANT_TRANSPOSE_CONV2D_KERNELS)
 
 }  // namespace cormorant::ops::transpose_conv2d

@@ -13,22 +13,28 @@
 #include <cstdint>
 
 #include "ops/conv2d/conv2d.h"
+#include "ops/conv2d/nibbles.h"
 #include "ops/depthwise_conv2d/depthwise_conv2d.h"
 #include "ops/kernel_list.h"
 
 // _nhwc is the same with explicit layout: input and out are logically N, H, W, C.
-#define CORMORANT_TRANSPOSE_CONV2D_KERNELS(OURS, THEIRS, FOREIGN)                                                   \
-  THEIRS(cortex_m, quantized_transpose_conv2d, out, scalar_dsp_mve, load_direct, execute_direct, w8a8,              \
-         QuantizedTransposeConv2d)                                                                                  \
-  THEIRS(cortex_m, quantized_transpose_conv2d_nhwc, out, scalar_dsp_mve, load_direct_nhwc, execute_direct, w8a8,    \
-         QuantizedTransposeConv2d)                                                                                  \
-  OURS(transpose_conv2d, scalar, scalar, load_scalar, execute_scalar, w8a8, conv2d::PackedConv2d)                   \
-  OURS(transpose_conv2d, v6m, scalar, load_v6m, execute_v6m, w8a8, conv2d::PackedConv2d)                            \
-  OURS(transpose_conv2d, scalar_depthwise, scalar, load_scalar_depthwise, execute_scalar_depthwise, w8a8,           \
-       conv2d::PackedConv2d)                                                                                        \
-  OURS(transpose_conv2d, dsp, dsp, load_dsp, execute_dsp, w8a8, conv2d::PackedConv2d)                               \
-  OURS(transpose_conv2d, dsp_depthwise, dsp, load_dsp_depthwise, execute_dsp_depthwise, w8a8, conv2d::PackedConv2d) \
-  OURS(transpose_conv2d, mve, mve, load_mve, execute_mve, w8a8, conv2d::PackedConv2d)
+#define CORMORANT_TRANSPOSE_CONV2D_KERNELS(OURS, THEIRS, FOREIGN)                                                      \
+  THEIRS(cortex_m, quantized_transpose_conv2d, out, scalar_dsp_mve, load_direct, execute_direct, w8a8,                 \
+         QuantizedTransposeConv2d)                                                                                     \
+  THEIRS(cortex_m, quantized_transpose_conv2d_nhwc, out, scalar_dsp_mve, load_direct_nhwc, execute_direct, w8a8,       \
+         QuantizedTransposeConv2d)                                                                                     \
+  OURS(transpose_conv2d, scalar, scalar, load_scalar, execute_scalar, w8a8, conv2d::PackedConv2d)                      \
+  OURS(transpose_conv2d, v6m, scalar, load_v6m, execute_v6m, w8a8, conv2d::PackedConv2d)                               \
+  OURS(transpose_conv2d, scalar_depthwise, scalar, load_scalar_depthwise, execute_scalar_depthwise, w8a8,              \
+       conv2d::PackedConv2d)                                                                                           \
+  OURS(transpose_conv2d, dsp, dsp, load_dsp, execute_dsp, w8a8, conv2d::PackedConv2d)                                  \
+  OURS(transpose_conv2d, dsp_depthwise, dsp, load_dsp_depthwise, execute_dsp_depthwise, w8a8, conv2d::PackedConv2d)    \
+  OURS(transpose_conv2d, mve, mve, load_mve, execute_mve, w8a8, conv2d::PackedConv2d)                                  \
+  OURS(transpose_conv2d, scalar_nibbles, scalar_words, load_scalar_nibbles, execute_scalar_nibbles, w4a8,              \
+       conv2d::PackedConv2d)                                                                                           \
+  OURS(transpose_conv2d, v6m_nibbles, scalar_words, load_v6m_nibbles, execute_v6m_nibbles, w4a8, conv2d::PackedConv2d) \
+  OURS(transpose_conv2d, dsp_nibbles, dsp_words, load_dsp_nibbles, execute_dsp_nibbles, w4a8, conv2d::PackedConv2d)    \
+  OURS(transpose_conv2d, mve_nibbles, mve_words, load_mve_nibbles, execute_mve_nibbles, w4a8, conv2d::PackedConv2d)
 CORMORANT_NAMES(CORMORANT_TRANSPOSE_CONV2D_KERNELS)
 
 namespace cormorant::ops::transpose_conv2d {
@@ -78,6 +84,7 @@ struct Variant {
   const char* name;              // of the program
   const conv2d::Variant* phase;  // what its phases are; or
   const depthwise::Variant* depthwise_phase = nullptr;
+  const conv2d::nibbles::Variant* nibbles_phase = nullptr;
 };
 inline constexpr Variant kMve{names::cormorant_transpose_conv2d_mve, &conv2d::kMveKxk};
 inline constexpr Variant kDsp{names::cormorant_transpose_conv2d_dsp, &conv2d::kDspGroups};
@@ -86,7 +93,15 @@ inline constexpr Variant kV6m{names::cormorant_transpose_conv2d_v6m, &conv2d::kV
 inline constexpr Variant kDspDepthwise{names::cormorant_transpose_conv2d_dsp_depthwise, nullptr, &depthwise::kDsp};
 inline constexpr Variant kScalarDepthwise{names::cormorant_transpose_conv2d_scalar_depthwise, nullptr,
                                           &depthwise::kScalar};
-inline constexpr const Variant* kVariants[] = {&kMve, &kDsp, &kScalar, &kV6m, &kDspDepthwise, &kScalarDepthwise};
+// With 4-bit weights, unpacked phase by phase.
+inline constexpr Variant kMveNibbles{names::cormorant_transpose_conv2d_mve_nibbles, nullptr, nullptr,
+                                     &conv2d::nibbles::kMve};
+inline constexpr Variant kDspNibbles{names::cormorant_transpose_conv2d_dsp_nibbles, nullptr, nullptr,
+                                     &conv2d::nibbles::kDsp};
+inline constexpr Variant kScalarNibbles{names::cormorant_transpose_conv2d_scalar_nibbles, nullptr, nullptr,
+                                        &conv2d::nibbles::kScalar};
+inline constexpr Variant kV6mNibbles{names::cormorant_transpose_conv2d_v6m_nibbles, nullptr, nullptr,
+                                     &conv2d::nibbles::kV6m};
 
 // Depthwise: every input channel has its own window. (MVE's depthwise kernels write whole vectors, which would
 // overwrite the pixels of other phases.)
@@ -97,12 +112,24 @@ constexpr const Variant& choose_variant(const Target& target, bool is_depthwise)
   return conv2d::is_baseline(target) ? kV6m : kScalar;
 }
 
+inline constexpr const Variant* kVariants[] = {
+    &kMve,        &kDsp,        &kScalar,        &kV6m,       &kDspDepthwise, &kScalarDepthwise,
+    &kMveNibbles, &kDspNibbles, &kScalarNibbles, &kV6mNibbles};
+
+constexpr const Variant& choose_nibbles_variant(const Target& target) {
+  if (target.isa == Isa::mve) return kMveNibbles;
+  if (target.isa == Isa::dsp) return kDspNibbles;
+  return conv2d::is_baseline(target) ? kV6mNibbles : kScalarNibbles;
+}
+
 // Whether a variant computes a phase of this geometry.
 constexpr bool is_computable(const Variant& variant, const conv::Geometry& g) {
+  if (variant.nibbles_phase != nullptr) return conv2d::nibbles::is_computable(*variant.nibbles_phase, g);
   if (variant.phase != nullptr) return conv2d::is_computable(*variant.phase, g);
   return depthwise::is_computable(*variant.depthwise_phase, g);
 }
 constexpr CheckedSize phase_scratch_bytes(const Variant& variant, const conv::Geometry& g) {
+  if (variant.nibbles_phase != nullptr) return conv2d::nibbles::scratch_bytes(*variant.nibbles_phase, g);
   return variant.phase != nullptr ? conv2d::scratch_bytes(*variant.phase, g)
                                   : depthwise::scratch_bytes(*variant.depthwise_phase, g);
 }

@@ -42,6 +42,7 @@ struct Layer {
   std::int32_t input_zero_point = -5;
   std::int8_t weight = 0;  // all weights, unless 0
   bool per_tensor = false;
+  bool nibbles = false;  // weights of 4 bits
 };
 
 ir::Value* build(ir::Graph& graph, const Layer& l) {
@@ -51,6 +52,11 @@ ir::Value* build(ir::Graph& graph, const Layer& l) {
   if (l.weight != 0) {
     const std::vector<std::int8_t> same(static_cast<std::size_t>(w->type.elements()), l.weight);
     w->data = ir::Bytes::of(std::span<const std::int8_t>(same));
+  }
+  if (l.nibbles) {
+    std::vector<std::int8_t> few(static_cast<std::size_t>(w->type.elements()));
+    for (std::int8_t& value : few) value = static_cast<std::int8_t>(std::uniform_int_distribution<int>(-8, 7)(random));
+    w->data = ir::Bytes::of(std::span<const std::int8_t>(few));
   }
   if (l.per_tensor) w->type.quant = ir::QuantParams{DType::i8, -128, 127, std::nullopt, {0.01}, {0}};
   ir::Argument bias;
@@ -86,7 +92,8 @@ Case case_of(const Layer& l) {
     for (const std::int64_t n : *list) name += (name.empty() ? "" : " ") + std::to_string(n);
     name += ",";
   }
-  return {name + " to " + std::to_string(l.outputs) + " in " + std::to_string(l.groups) + (l.relu ? " relu" : ""),
+  return {name + " to " + std::to_string(l.outputs) + " in " + std::to_string(l.groups) + (l.relu ? " relu" : "") +
+              (l.nibbles ? " nibbles" : ""),
           [l](ir::Graph& graph) { return build(graph, l); }};
 }
 
@@ -106,6 +113,16 @@ std::vector<Case> cases() {
     }
   }
   all.push_back(case_of({.in = {2, 5, 3, 2}, .outputs = 7, .kernel = {2, 3}, .stride = {1, 2}, .bias = false}));
+  for (const std::int64_t outputs : {3, 8, 37}) {
+    all.push_back(case_of({.in = {1, 2 * outputs + 1, 4, 3},
+                           .outputs = outputs,
+                           .kernel = {4, 3},
+                           .padding = {1, 1},
+                           .relu = outputs == 8,
+                           .output_scale = 0.05,
+                           .nibbles = true}));
+  }
+  all.push_back(case_of({.in = {2, 5, 3, 2}, .outputs = 7, .dilation = {2, 1}, .output_scale = 0.05, .nibbles = true}));
   all.push_back(case_of({.in = {1, 4, 1, 9}, .outputs = 3, .kernel = {1, 4}, .stride = {1, 2}, .padding = {0, 1}}));
   all.push_back(case_of({.in = {1, 20, 5, 4}, .outputs = 8, .kernel = {4, 4}, .padding = {1, 1}, .relu = true}));
   // Padding so large that windows begin inside the input; a kernel smaller than its stride.
@@ -387,12 +404,14 @@ TEST(TransposeConv2dPhases, TogetherAreTheTransposedConvolution) {
 void load(const transpose_conv2d::Variant& variant, const std::function<void(std::vector<std::byte>&)>& damage,
           std::int64_t more_scratch = 0) {
   ir::Graph graph;
-  const Cpu* cpu = variant.phase == &conv2d::kV6m ? &kCpus[0] : &kCpus[9];
-  const bool is_dsp = variant.phase == &conv2d::kDspGroups || variant.depthwise_phase == &depthwise::kDsp;
-  const Isa isa = variant.phase == &conv2d::kMveKxk ? Isa::mve : is_dsp ? Isa::dsp : Isa::scalar;
+  const std::string_view name = variant.name;
+  const auto is_for = [&](const char* isa) { return name.find(std::string(".") + isa) != std::string_view::npos; };
+  const Cpu* cpu = is_for("v6m") ? &kCpus[0] : &kCpus[9];
+  const Isa isa = is_for("mve") ? Isa::mve : is_for("dsp") ? Isa::dsp : Isa::scalar;
   const Config config{.target = {cpu, isa}};
-  const std::int64_t groups = variant.phase == nullptr ? 3 : 1;
-  ir::Node* aten = node_of(graph, {.in = {1, 3, 4, 5}, .outputs = 6, .groups = groups});
+  const std::int64_t groups = variant.depthwise_phase != nullptr ? 3 : 1;
+  ir::Node* aten =
+      node_of(graph, {.in = {1, 3, 4, 5}, .outputs = 6, .groups = groups, .nibbles = variant.nibbles_phase != nullptr});
   ir::Node* lowered = transpose_conv2d_operator().lower({graph, *aten, config})->producer;
   ir::Node* packed = transpose_conv2d::prepack({graph, *lowered, config})->producer;
   ASSERT_EQ(packed->op, graph_name(variant.name));

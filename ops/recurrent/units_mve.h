@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What follows the products of a step, eight units at a time. Functions are two gather loads from the table, and linear
+// interpolation.
+#pragma once
+
+#include <arm_mve.h>
+
+#include "ops/recurrent/arithmetic.h"
+#include "ops/recurrent/kernel.h"
+
+namespace cormorant::ops::recurrent {
+
+// From `table` on, at the indices: the entry, plus a fraction, in 15 bits, of the difference to the next one.
+inline int16x8_t on_line(const std::int16_t* table, uint16x8_t index, int16x8_t share) {
+  const int16x8_t from = vldrhq_gather_shifted_offset_s16(table, index);
+  const int16x8_t to = vldrhq_gather_shifted_offset_s16(table + 1, index);
+  return vaddq_s16(from, vqrdmulhq_s16(vsubq_s16(to, from), share));
+}
+inline uint16x8_t from_lowest(int16x8_t x) { return veorq_u16(vreinterpretq_u16_s16(x), vdupq_n_u16(0x8000)); }
+inline int16x8_t without_sign(int16x8_t x) {
+  return vreinterpretq_s16_u16(vbicq_n_u16(vreinterpretq_u16_s16(x), 0x8000));
+}
+
+// Functions::tanh and sigmoid.
+inline int16x8_t tanh_of(int16x8_t x) {
+  return on_line(kTanh.at, vshrq_n_u16(from_lowest(x), 8), without_sign(vshlq_n_s16(x, 7)));
+}
+inline int16x8_t sigmoid_of(int16x8_t x) {
+  const int16x8_t t = on_line(kTanh.at + 64, vshrq_n_u16(from_lowest(x), 9), without_sign(vshlq_n_s16(x, 6)));
+  return vhaddq_s16(t, vdupq_n_s16(32767));
+}
+
+// Eight units, of which p says how many exist: their sums, and what is kept.
+struct Eight {
+  const std::int16_t* sums;
+  std::uint32_t units;
+  mve_pred16_t p;
+  [[nodiscard]] int16x8_t sum(std::uint32_t gate) const { return vldrhq_z_s16(sums + gate * units, p); }
+};
+
+inline int16x8_t lstm_units(const Eight& of, int16x8_t& c) {
+  const int16x8_t fresh = vrshrq_n_s16(vqrdmulhq_s16(sigmoid_of(of.sum(0)), tanh_of(of.sum(2))), 4);
+  c = vqaddq_s16(vqrdmulhq_s16(sigmoid_of(of.sum(1)), c), fresh);
+  return vqrdmulhq_s16(sigmoid_of(of.sum(3)), tanh_of(vqshlq_n_s16(c, 1)));
+}
+inline int16x8_t gru_units(const Eight& of, int16x8_t h) {
+  const int16x8_t n = tanh_of(vqaddq_s16(of.sum(2), vqrdmulhq_s16(sigmoid_of(of.sum(0)), of.sum(3))));
+  const int16x8_t kept = sigmoid_of(of.sum(1));
+  const int16x8_t rest = vsubq_s16(vdupq_n_s16(32767), kept);
+  return vqaddq_s16(vqrdmulhq_s16(kept, h), vqrdmulhq_s16(rest, n));
+}
+
+// `Level` says what h is in the vector and among the states: its Element, of(h), and store(to, h, lanes).
+template <class Level, Kind kind>
+inline void step_units(const Row<typename Level::Element>& row, typename Level::Element* states) {
+  const Level level(row.header);
+  typename Level::Element* h_of_vector = row.vector + row.header.inputs;
+  std::int16_t* kept = row.kept;
+  Eight of{row.sums, row.header.units, 0};
+  for (auto left = static_cast<std::int32_t>(of.units); left > 0; left -= 8) {
+    of.p = vctp16q(static_cast<std::uint32_t>(left));
+    int16x8_t state = vldrhq_z_s16(kept, of.p);
+    int16x8_t h;
+    if constexpr (kind == Kind::lstm) {
+      h = lstm_units(of, state);
+    } else if constexpr (kind == Kind::gru) {
+      h = state = gru_units(of, state);
+    } else {
+      h = state = tanh_of(of.sum(0));
+    }
+    vstrhq_p_s16(kept, state, of.p);
+    h = level.of(h);
+    Level::store(h_of_vector, h, of.p);
+    Level::store(states, h, of.p);
+    of.sums += 8;
+    kept += 8;
+    h_of_vector += 8;
+    states += 8;
+  }
+}
+
+template <class Level>
+inline void step_units(const Row<typename Level::Element>& row, typename Level::Element* states) {
+  switch (static_cast<Kind>(row.header.kind)) {
+    case Kind::lstm:
+      return step_units<Level, Kind::lstm>(row, states);
+    case Kind::gru:
+      return step_units<Level, Kind::gru>(row, states);
+    case Kind::rnn:
+      return step_units<Level, Kind::rnn>(row, states);
+  }
+}
+
+template <class Level>
+inline void narrow_units(const Row<typename Level::Element>& row, const std::int16_t* from) {
+  const Level level(row.header);
+  typename Level::Element* to = row.vector + row.header.inputs;
+  for (std::int32_t left = row.header.units; left > 0; left -= 8, from += 8, to += 8) {
+    const mve_pred16_t p = vctp16q(static_cast<std::uint32_t>(left));
+    Level::store(to, level.of(vldrhq_z_s16(from, p)), p);
+  }
+}
+
+inline void copy_bytes(void* to, const void* from, std::uint32_t bytes) {
+  asm volatile(
+      "dlstp.8 lr, %[bytes]\n"
+      "1:\n\t"
+      "vldrb.u8 q0, [%[from]], #16\n\t"
+      "vstrb.8 q0, [%[to]], #16\n\t"
+      "letp lr, 1b"
+      : [to] "+&r"(to), [from] "+&r"(from)
+      : [bytes] "r"(bytes)
+      : "q0", "lr", "memory");
+}
+
+}  // namespace cormorant::ops::recurrent

@@ -254,6 +254,20 @@ TEST(Includes, TargetCodeSeesNeitherHeapNorExceptionsNorStreams) {
   }
 }
 
+// A failed check does not return: what it guards is only to be had from Call::packed, which looks at all checks before.
+TEST(Loading, ReadsPackedHeadersOnlyAfterTheirChecks) {
+  std::size_t checked = 0;
+  const std::regex unchecked("as<const [A-Za-z_:]*Header>");
+  for (const auto& [path, source] : sources()) {
+    if (!matches(path, "ops/[a-z0-9_]+/kernel[a-z0-9_]*\\.(cc|h)")) continue;
+    std::stringstream file;
+    file << std::ifstream(std::filesystem::path(CORMORANT_SOURCE_DIR) / path).rdbuf();
+    checked += file.str().find("call.packed<") != std::string::npos ? 1 : 0;
+    EXPECT_FALSE(std::regex_search(file.str(), unchecked)) << path;
+  }
+  EXPECT_GE(checked, 6U);
+}
+
 // The text between the parentheses of each asm statement in a file.
 std::vector<std::string> assembly_in(const std::filesystem::path& path) {
   std::stringstream file;

@@ -43,28 +43,28 @@ bool is_matrix(const Tensor& tensor, std::int32_t rows, std::int32_t columns) {
   return call.error() == Error::ok;
 }
 
-[[gnu::noinline]] bool packed_fits(Call& call, const Recurrent<TargetWorld>& a, Layout layout) {
-  call.require(a.packed.dtype == DType::i8 && a.packed.constant, Error::bad_value);
-  call.require_aligned(a.packed, 4);
-  call.require(a.packed.bytes() >= sizeof(PackedHeader), Error::bad_constant);
-  if (call.error() != Error::ok) return false;
-  const auto& header = *a.packed.as<const PackedHeader>();
+[[gnu::noinline]] const PackedHeader* checked_header(Call& call, const Recurrent<TargetWorld>& a, Layout layout) {
+  call.require(a.packed.dtype == DType::i8, Error::bad_value);
+  const auto* const found = call.packed<PackedHeader>(a.packed, 4);
+  if (found == nullptr) return nullptr;
+  const PackedHeader& header = *found;
   call.require(header.layout == static_cast<std::uint8_t>(layout) && header.kind <= 2, Error::bad_constant);
   call.require(header.inputs - 1U < kMaxFeatures && header.units - 1U < kMaxFeatures, Error::bad_constant);
   call.require(header.left <= 31 && header.h_shift >= 0 && header.h_shift <= 15 && header.h_multiplier >= 0,
                Error::bad_constant);
-  if (call.error() != Error::ok) return false;
+  if (call.error() != Error::ok) return nullptr;
   const Geometry geometry{static_cast<Kind>(header.kind), layout, header.inputs, header.units};
   call.require(a.packed.bytes() == geometry.bytes(), Error::bad_constant);
   call.require_scratch(a.scratch, geometry.scratch_bytes(), 4);
-  return call.error() == Error::ok;
+  return call.error() == Error::ok ? found : nullptr;
 }
 
 Error load(Call& call, Layout layout) {
   Recurrent<TargetWorld> a;
   if (!call.read_signature(a)) return call.error();
-  if (!packed_fits(call, a, layout)) return call.error();
-  const auto& header = *a.packed.as<const PackedHeader>();
+  const PackedHeader* const found = checked_header(call, a, layout);
+  if (found == nullptr) return call.error();
+  const PackedHeader& header = *found;
   if (!activations_fit(call, a, header)) return call.error();
   call.require(a.input.sizes[2] == header.inputs && a.states.sizes[2] == header.units, Error::bad_shape);
   auto* const plan = call.make_plan<Plan>();

@@ -107,16 +107,11 @@ void execute_dsp(const void* raw) {
 }  // namespace cormorant::ops::conv2d::words
 
 namespace cormorant::ops::conv2d {
-
-void convolve_dsp_nibbles(const Convolution& c) {
-  nibbles::convolve<nibbles::kDsp, convolve_dsp, nibbles::unpack_words<false>>(c);
-}
-
 namespace {
 
 void execute_dsp_nibbles(const void* raw) {
   const auto& plan = *static_cast<const PackedPlan*>(raw);
-  convolve_dsp_nibbles(convolution_of(plan));
+  nibbles::convolve<nibbles::kDsp, convolve_dsp, nibbles::unpack_words<false>>(convolution_of(plan));
   conv::clamp_output_dsp(*plan.header, plan.out);
 }
 

@@ -93,14 +93,11 @@ void nibbles::unpack_vectors(std::uint8_t* to, const std::uint8_t* from, std::ui
   nibbles::unpack_words<false>(to, from, bytes % 16);
 }
 
-void convolve_mve_nibbles(const Convolution& c) {
-  nibbles::convolve<nibbles::kMve, convolve_mve, nibbles::unpack_vectors>(c);
-}
-
 namespace {
 
 void execute_mve_nibbles(const void* raw) {
-  convolve_mve_nibbles(convolution_of(*static_cast<const PackedPlan*>(raw)));
+  const auto& plan = *static_cast<const PackedPlan*>(raw);
+  nibbles::convolve<nibbles::kMve, convolve_mve, nibbles::unpack_vectors>(convolution_of(plan));
 }
 
 }  // namespace

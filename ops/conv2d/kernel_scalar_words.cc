@@ -111,25 +111,17 @@ void execute_v6m(const void* raw) {
 }  // namespace cormorant::ops::conv2d::words
 
 namespace cormorant::ops::conv2d {
-
-void convolve_scalar_nibbles(const Convolution& c) {
-  nibbles::convolve<nibbles::kScalar, convolve_scalar, nibbles::unpack_words<false>>(c);
-}
-void convolve_v6m_nibbles(const Convolution& c) {
-  nibbles::convolve<nibbles::kV6m, convolve_v6m, nibbles::unpack_words<true>>(c);
-}
-
 namespace {
 
 void execute_scalar_nibbles(const void* raw) {
   const auto& plan = *static_cast<const PackedPlan*>(raw);
-  convolve_scalar_nibbles(convolution_of(plan));
+  nibbles::convolve<nibbles::kScalar, convolve_scalar, nibbles::unpack_words<false>>(convolution_of(plan));
   conv::clamp_output(*plan.header, plan.out);
 }
 
 void execute_v6m_nibbles(const void* raw) {
   const auto& plan = *static_cast<const PackedPlan*>(raw);
-  convolve_v6m_nibbles(convolution_of(plan));
+  nibbles::convolve<nibbles::kV6m, convolve_v6m, nibbles::unpack_words<true>>(convolution_of(plan));
   conv::clamp_output(*plan.header, plan.out);
 }
 

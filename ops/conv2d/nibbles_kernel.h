@@ -11,12 +11,6 @@ Error load_dsp_nibbles(Call& call);
 Error load_scalar_nibbles(Call& call);
 Error load_v6m_nibbles(Call& call);
 
-// Of a packed constant with 4-bit weights. All but MVE only saturate: the caller clamps the whole output once.
-[[gnu::noinline]] void convolve_mve_nibbles(const Convolution& c);
-[[gnu::noinline]] void convolve_dsp_nibbles(const Convolution& c);
-[[gnu::noinline]] void convolve_scalar_nibbles(const Convolution& c);
-[[gnu::noinline]] void convolve_v6m_nibbles(const Convolution& c);
-
 namespace nibbles {
 
 // The packed shape of a variant for a geometry that it computes.
@@ -44,9 +38,10 @@ inline void copy_words(std::uint8_t* to, const std::uint8_t* from, std::uint32_t
   for (std::uint32_t left = bytes / 4; left > 0; --left) *out++ = *in++;
 }
 
-// So many of them. Kept out of line: the caller's frame is beneath the kernel's.
+// So many of them; returns what follows. Kept out of line: the caller's frame is beneath the kernel's.
 template <auto Unpack>
-[[gnu::noinline]] void unpack(const Record& record, std::uint8_t* to, const std::uint8_t* from, std::uint32_t count) {
+[[gnu::noinline]] const std::uint8_t* unpack(const Record& record, std::uint8_t* to, const std::uint8_t* from,
+                                             std::uint32_t count) {
   const std::uint32_t packed = record.packed_weights();
   for (; count > 0; --count) {
     copy_words(to, from, record.head);
@@ -57,26 +52,26 @@ template <auto Unpack>
     from += record.tail;
     to += record.tail;
   }
+  return from;
 }
 
-// Inlined, to save stack.
+// All but MVE only saturate: the caller clamps the whole output once. Inlined, and with little that outlives the calls,
+// to save stack.
 template <const Variant& V, auto Convolve, auto Unpack>
 [[gnu::always_inline]] inline void convolve(const Convolution& whole) {
+  constexpr std::uint32_t kBits = conv2d::Stream(V.bytes.layout, conv::Geometry{}).block_bits();
   conv::Header header = whole.header;
   conv::Geometry& g = header.geometry;
-  const Stream stream(V, g);
-  const std::uint32_t channels = g.out_channels, pass = stream.pass() * stream.bytes.block();
-  auto* workspace = reinterpret_cast<std::uint8_t*>(whole.scratch);
-  Convolution part{header, workspace, whole.input, whole.scratch + stream.pass_bytes(), whole.places};
+  const Record record = Stream(V, g).record();
+  const std::uint32_t pass = Stream(V, g).pass() << kBits;
+  Convolution part{header, reinterpret_cast<std::uint8_t*>(whole.scratch), whole.input,
+                   whole.scratch + Stream(V, g).pass_bytes(), whole.places};
   const std::uint8_t* from = whole.stream;
-  for (std::uint32_t first = 0; first < channels; first += pass) {
-    const std::uint32_t count = channels - first < pass ? channels - first : pass;
-    const std::uint32_t blocks = (count + stream.bytes.block() - 1) >> stream.bytes.block_bits();
-    unpack<Unpack>(stream.record(), workspace, from, blocks);
-    from += blocks * stream.block_bytes();
-    g.outputs_per_group = g.out_channels = static_cast<std::uint16_t>(count);
+  for (std::uint32_t left = g.out_channels; left > 0; left -= g.out_channels, part.places.out += pass) {
+    g.outputs_per_group = g.out_channels = static_cast<std::uint16_t>(left < pass ? left : pass);
+    const std::uint32_t blocks = (g.out_channels + (1U << kBits) - 1) >> kBits;
+    from = unpack<Unpack>(record, reinterpret_cast<std::uint8_t*>(whole.scratch), from, blocks);
     Convolve(part);
-    part.places.out += pass;
   }
 }
 

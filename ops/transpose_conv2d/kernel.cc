@@ -108,7 +108,6 @@ Error load_scalar_depthwise(Call& call) { return load<kScalarDepthwise>(call); }
 Error load_mve_nibbles(Call& call) { return load<kMveNibbles>(call); }
 Error load_dsp_nibbles(Call& call) { return load<kDspNibbles>(call); }
 Error load_scalar_nibbles(Call& call) { return load<kScalarNibbles>(call); }
-Error load_v6m_nibbles(Call& call) { return load<kV6mNibbles>(call); }
 
 Error load_direct(Call& call) { return load_direct_as<TensorsAsGiven>(call); }
 Error load_direct_nhwc(Call& call) { return load_direct_as<NhwcTensors>(call); }

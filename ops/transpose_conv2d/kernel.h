@@ -28,7 +28,6 @@ Error load_scalar_depthwise(Call& call);
 Error load_mve_nibbles(Call& call);
 Error load_dsp_nibbles(Call& call);
 Error load_scalar_nibbles(Call& call);
-Error load_v6m_nibbles(Call& call);
 Error load_direct(Call& call);  // the plan is a conv::Direct
 Error load_direct_nhwc(Call& call);
 

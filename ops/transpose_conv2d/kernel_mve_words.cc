@@ -8,7 +8,9 @@ namespace cormorant::ops::transpose_conv2d {
 namespace {
 
 void execute_mve_nibbles(const void* raw) {
-  for_phases(*static_cast<const PackedPlan*>(raw), conv2d::convolve_mve_nibbles);
+  for_phases(*static_cast<const PackedPlan*>(raw), [](const conv2d::Convolution& c) {
+    conv2d::nibbles::convolve<conv2d::nibbles::kMve, conv2d::convolve_mve, conv2d::nibbles::unpack_vectors>(c);
+  });
 }
 
 }  // namespace

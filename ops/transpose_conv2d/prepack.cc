@@ -115,8 +115,9 @@ ir::Value* prepack(const Rewriter& rewriter) {
   const ir::Shape& ohwi = weight.type.shape;
   const std::int64_t inputs = rewriter.node.tensor("input")->type.shape[1];
   const Target& target = rewriter.config.target;
-  if (inputs == ohwi[3] && conv2d::has_nibbles(weight.data.as<std::int8_t>())) {
-    if (ir::Value* packed = prepack_as(rewriter, choose_nibbles_variant(target))) return packed;
+  const Variant* nibbles = choose_nibbles_variant(target);
+  if (nibbles != nullptr && inputs == ohwi[3] && conv2d::has_nibbles(weight.data.as<std::int8_t>())) {
+    if (ir::Value* packed = prepack_as(rewriter, *nibbles)) return packed;
   }
   return prepack_as(rewriter, choose_variant(target, ohwi[3] == 1 && inputs > 1));
 }

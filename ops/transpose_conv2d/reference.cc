@@ -87,7 +87,6 @@ constexpr auto* execute_dsp = execute_packed<kDsp>;
 constexpr auto* execute_dsp_depthwise = execute_packed<kDspDepthwise>;
 constexpr auto* execute_mve = execute_packed<kMve>;
 constexpr auto* execute_scalar_nibbles = execute_packed<kScalarNibbles>;
-constexpr auto* execute_v6m_nibbles = execute_packed<kV6mNibbles>;
 constexpr auto* execute_dsp_nibbles = execute_packed<kDspNibbles>;
 constexpr auto* execute_mve_nibbles = execute_packed<kMveNibbles>;
 CORMORANT_REFERENCES(transpose_conv2d, CORMORANT_TRANSPOSE_CONV2D_KERNELS)

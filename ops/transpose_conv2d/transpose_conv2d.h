@@ -18,22 +18,21 @@
 #include "ops/kernel_list.h"
 
 // _nhwc is the same with explicit layout: input and out are logically N, H, W, C.
-#define CORMORANT_TRANSPOSE_CONV2D_KERNELS(OURS, THEIRS, FOREIGN)                                                      \
-  THEIRS(cortex_m, quantized_transpose_conv2d, out, scalar_dsp_mve, load_direct, execute_direct, w8a8,                 \
-         QuantizedTransposeConv2d)                                                                                     \
-  THEIRS(cortex_m, quantized_transpose_conv2d_nhwc, out, scalar_dsp_mve, load_direct_nhwc, execute_direct, w8a8,       \
-         QuantizedTransposeConv2d)                                                                                     \
-  OURS(transpose_conv2d, scalar, scalar, load_scalar, execute_scalar, w8a8, conv2d::PackedConv2d)                      \
-  OURS(transpose_conv2d, v6m, scalar, load_v6m, execute_v6m, w8a8, conv2d::PackedConv2d)                               \
-  OURS(transpose_conv2d, scalar_depthwise, scalar, load_scalar_depthwise, execute_scalar_depthwise, w8a8,              \
-       conv2d::PackedConv2d)                                                                                           \
-  OURS(transpose_conv2d, dsp, dsp, load_dsp, execute_dsp, w8a8, conv2d::PackedConv2d)                                  \
-  OURS(transpose_conv2d, dsp_depthwise, dsp, load_dsp_depthwise, execute_dsp_depthwise, w8a8, conv2d::PackedConv2d)    \
-  OURS(transpose_conv2d, mve, mve, load_mve, execute_mve, w8a8, conv2d::PackedConv2d)                                  \
-  OURS(transpose_conv2d, scalar_nibbles, scalar_words, load_scalar_nibbles, execute_scalar_nibbles, w4a8,              \
-       conv2d::PackedConv2d)                                                                                           \
-  OURS(transpose_conv2d, v6m_nibbles, scalar_words, load_v6m_nibbles, execute_v6m_nibbles, w4a8, conv2d::PackedConv2d) \
-  OURS(transpose_conv2d, dsp_nibbles, dsp_words, load_dsp_nibbles, execute_dsp_nibbles, w4a8, conv2d::PackedConv2d)    \
+#define CORMORANT_TRANSPOSE_CONV2D_KERNELS(OURS, THEIRS, FOREIGN)                                                   \
+  THEIRS(cortex_m, quantized_transpose_conv2d, out, scalar_dsp_mve, load_direct, execute_direct, w8a8,              \
+         QuantizedTransposeConv2d)                                                                                  \
+  THEIRS(cortex_m, quantized_transpose_conv2d_nhwc, out, scalar_dsp_mve, load_direct_nhwc, execute_direct, w8a8,    \
+         QuantizedTransposeConv2d)                                                                                  \
+  OURS(transpose_conv2d, scalar, scalar, load_scalar, execute_scalar, w8a8, conv2d::PackedConv2d)                   \
+  OURS(transpose_conv2d, v6m, scalar, load_v6m, execute_v6m, w8a8, conv2d::PackedConv2d)                            \
+  OURS(transpose_conv2d, scalar_depthwise, scalar, load_scalar_depthwise, execute_scalar_depthwise, w8a8,           \
+       conv2d::PackedConv2d)                                                                                        \
+  OURS(transpose_conv2d, dsp, dsp, load_dsp, execute_dsp, w8a8, conv2d::PackedConv2d)                               \
+  OURS(transpose_conv2d, dsp_depthwise, dsp, load_dsp_depthwise, execute_dsp_depthwise, w8a8, conv2d::PackedConv2d) \
+  OURS(transpose_conv2d, mve, mve, load_mve, execute_mve, w8a8, conv2d::PackedConv2d)                               \
+  OURS(transpose_conv2d, scalar_nibbles, scalar_words, load_scalar_nibbles, execute_scalar_nibbles, w4a8,           \
+       conv2d::PackedConv2d)                                                                                        \
+  OURS(transpose_conv2d, dsp_nibbles, dsp_words, load_dsp_nibbles, execute_dsp_nibbles, w4a8, conv2d::PackedConv2d) \
   OURS(transpose_conv2d, mve_nibbles, mve_words, load_mve_nibbles, execute_mve_nibbles, w4a8, conv2d::PackedConv2d)
 CORMORANT_NAMES(CORMORANT_TRANSPOSE_CONV2D_KERNELS)
 
@@ -100,8 +99,6 @@ inline constexpr Variant kDspNibbles{names::cormorant_transpose_conv2d_dsp_nibbl
                                      &conv2d::nibbles::kDsp};
 inline constexpr Variant kScalarNibbles{names::cormorant_transpose_conv2d_scalar_nibbles, nullptr, nullptr,
                                         &conv2d::nibbles::kScalar};
-inline constexpr Variant kV6mNibbles{names::cormorant_transpose_conv2d_v6m_nibbles, nullptr, nullptr,
-                                     &conv2d::nibbles::kV6m};
 
 // Depthwise: every input channel has its own window. (MVE's depthwise kernels write whole vectors, which would
 // overwrite the pixels of other phases.)
@@ -113,13 +110,13 @@ constexpr const Variant& choose_variant(const Target& target, bool is_depthwise)
 }
 
 inline constexpr const Variant* kVariants[] = {
-    &kMve,        &kDsp,        &kScalar,        &kV6m,       &kDspDepthwise, &kScalarDepthwise,
-    &kMveNibbles, &kDspNibbles, &kScalarNibbles, &kV6mNibbles};
+    &kMve, &kDsp, &kScalar, &kV6m, &kDspDepthwise, &kScalarDepthwise, &kMveNibbles, &kDspNibbles, &kScalarNibbles};
 
-constexpr const Variant& choose_nibbles_variant(const Target& target) {
-  if (target.isa == Isa::mve) return kMveNibbles;
-  if (target.isa == Isa::dsp) return kDspNibbles;
-  return conv2d::is_baseline(target) ? kV6mNibbles : kScalarNibbles;
+// None for ARMv6-M, where weights stay one to a byte: what unpacks them would take the stack beyond its bound.
+constexpr const Variant* choose_nibbles_variant(const Target& target) {
+  if (target.isa == Isa::mve) return &kMveNibbles;
+  if (target.isa == Isa::dsp) return &kDspNibbles;
+  return conv2d::is_baseline(target) ? nullptr : &kScalarNibbles;
 }
 
 // Whether a variant computes a phase of this geometry.

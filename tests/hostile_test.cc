@@ -77,7 +77,7 @@ TEST_F(Hostile, FilesAreRefusedWithAReason) {
       {{"compile", hostile("fpe.pt2")}, "stride and dilation must be positive"},
       {{"compile", "stride_zero.txt"}, "stride and dilation must be positive"},
       {{"compile", "stride_zero.txt", "-q"}, "stride and dilation must be positive"},
-      {{"run", hostile("bundle_1.bpte"), "--target=host"}, "no such method"},
+      {{"run", hostile("bundle_1.bpte"), "--target=host"}, "the program is damaged"},
       {{"run", hostile("bundle_2.bpte"), "--target=host"}, "neither a planned address nor data"},
       {{"run", hostile("bundle_3.bpte"), "--target=host"}, "the program is damaged"},
       {{"compile", zoo("ad.pt2"), "--calibrate", hostile("inflates.npz")}, "more than 64-fold"},

@@ -10,7 +10,7 @@
 
 #include "base/suggest.h"
 #include "cli/cli.h"
-#include "ops/spellings.h"
+#include "ops/host/spellings.h"
 #include "target/parse.h"
 
 namespace cormorant::cli {

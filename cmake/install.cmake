@@ -26,7 +26,7 @@ install(DIRECTORY ${CORMORANT_TARGET_DIR}/gcc DESTINATION lib/cormorant/target
 set(sources share/cormorant/sources)
 foreach(room base formats/pte include kernels ops runtime)
   install(DIRECTORY ${room}/ DESTINATION ${sources}/${room} FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp"
-    PATTERN "testdata" EXCLUDE)
+    PATTERN "testdata" EXCLUDE PATTERN "ops/host" EXCLUDE)
 endforeach()
 install(DIRECTORY kernels/ DESTINATION ${sources}/kernels FILES_MATCHING PATTERN "*.cc" PATTERN "*_test.cc" EXCLUDE)
 install(DIRECTORY ops/ DESTINATION ${sources}/ops FILES_MATCHING PATTERN "kernel*.cc" PATTERN "operators.cmake"

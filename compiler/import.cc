@@ -19,11 +19,11 @@
 #include "formats/pt2/zip.h"
 #include "formats/pte/method_names.h"
 #include "ir/text.h"
-#include "ops/build.h"
-#include "ops/check.h"
-#include "ops/movement.h"
+#include "ops/host/build.h"
+#include "ops/host/check.h"
+#include "ops/host/movement.h"
+#include "ops/host/schema.h"
 #include "ops/op.h"
-#include "ops/schema.h"
 
 namespace cormorant::compiler {
 namespace {

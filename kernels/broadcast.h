@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Operands of any broadcast shapes, as loops over stretches. The result is written once, front to back in memory;
-// dimensions that both operands traverse in the same way are one loop (ops/broadcast_load.h finds them). In the
+// dimensions that both operands traverse in the same way are one loop (ops/load/broadcast.h finds them). In the
 // innermost loop, the stretch, an operand either advances or repeats one element, so an operator needs two inner loops:
 // vector with vector, and vector with one element. [N, C, 1, 1] × [N, C, H, W] channels-last is a stretch of C elements
 // inside loops over H · W and N; contiguous, it is a stretch of H · W elements with one element of the other operand,

@@ -2,9 +2,9 @@
 //
 // Moving a tensor's elements is a nest of loops over the output's memory, with any steps through the input: a
 // permutation has the input's strides in another order, a slice multiples of them, an expansion zero, a flip negative
-// ones. Loading simplifies the nest (ops/move_plan.h). What is left inside is a *tile* of rows and columns, byte by
-// byte: rows are runs of contiguous bytes (columns step by 1 in the input), or of one byte (columns step by 0), or the
-// tile is a real transposition (rows step by 1 in the input), or bytes are gathered with a step.
+// ones. Loading simplifies the nest (ops/load/move_plan.h). What is left inside is a *tile* of rows and columns, byte
+// by byte: rows are runs of contiguous bytes (columns step by 1 in the input), or of one byte (columns step by 0), or
+// the tile is a real transposition (rows step by 1 in the input), or bytes are gathered with a step.
 #pragma once
 
 #include <cstdint>
@@ -42,7 +42,7 @@ void move_nest_scalar(const MovePlan& plan);
 void move_nest_dsp(const MovePlan& plan);
 void move_nest_mve(const MovePlan& plan);
 
-// The kernel of every operator whose load leaves a MovePlan; the host's is in ops/move_reference.h.
+// The kernel of every operator whose load leaves a MovePlan; the host's is in ops/host/move_reference.h.
 template <Loops kLoops>
 void execute_move(const void* plan) {
   constexpr auto* move = kLoops == Loops::mve ? move_nest_mve : kLoops == Loops::dsp ? move_nest_dsp : move_nest_scalar;

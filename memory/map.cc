@@ -8,8 +8,8 @@
 
 #include "memory/groups.h"
 #include "memory/parts.h"
+#include "ops/host/state_places.h"
 #include "ops/op.h"
-#include "ops/state_places.h"
 #include "planner/check.h"
 #include "planner/pack.h"
 #include "planner/schedule.h"

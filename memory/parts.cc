@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
+#include "ops/host/state_places.h"
 #include "ops/op.h"
-#include "ops/state_places.h"
 
 namespace cormorant::memory {
 // Constants are not in RAM, and states keep their contents when others change.

@@ -15,8 +15,8 @@
 
 #include "evaluate/tensor.h"
 #include "ir/graph.h"
-#include "ops/schema.h"
-#include "ops/signature.h"
+#include "ops/host/schema.h"
+#include "ops/host/signature.h"
 #include "target/target.h"
 
 struct cormorant_kernel;
@@ -153,7 +153,7 @@ enum class MemoryOrder : std::uint8_t {
 };
 
 // One instruction that a program can hold (cortex_m::, cormorant::, aten::….out): a line of the operator's list, which
-// ops/kernel_list.h explains.
+// ops/load/kernel_list.h explains.
 struct ListedKernel {
   std::string_view name;               // of the program
   std::optional<Signature> signature;  // none: only programs of other compilers have it

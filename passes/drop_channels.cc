@@ -17,8 +17,8 @@
 #include <set>
 #include <unordered_map>
 
-#include "ops/channel_sums.h"
-#include "ops/multiplier.h"
+#include "ops/host/channel_sums.h"
+#include "ops/host/multiplier.h"
 #include "ops/op.h"
 #include "passes/passes.h"
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A state's new contents are computed in the state's own memory wherever possible (ops/state_places.h). Elsewhere the
-// new value is copied at the end, after the last reader; so are new contents that come from another state (a delay
+// A state's new contents are computed in the state's own memory wherever possible (ops/host/state_places.h). Elsewhere
+// the new value is copied at the end, after the last reader; so are new contents that come from another state (a delay
 // line) or an input. Copies that read what others overwrite come first; states that swap their contents cost one extra
 // copy.
 #include <algorithm>
 #include <unordered_set>
 
+#include "ops/host/state_places.h"
 #include "ops/op.h"
-#include "ops/state_places.h"
 #include "passes/passes.h"
 
 namespace cormorant::passes {

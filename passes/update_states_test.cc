@@ -6,7 +6,7 @@
 
 #include "ir/text.h"
 #include "ir/verify.h"
-#include "ops/state_places.h"
+#include "ops/host/state_places.h"
 #include "passes/passes.h"
 #include "target/parse.h"
 

@@ -8,7 +8,7 @@
 #include <limits>
 #include <stdexcept>
 
-#include "ops/multiplier.h"
+#include "ops/host/multiplier.h"
 
 namespace cormorant::quantizer {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Some operators have two kernels of the same name: one for floats, and one for all types, which is larger and slower
-// (NUMBERS in ops/kernel_list.h). Firmware has one of them. The types of the tensors that a program passes to the
+// (NUMBERS in ops/load/kernel_list.h). Firmware has one of them. The types of the tensors that a program passes to the
 // operator decide which: here, for whoever links firmware and for the host, which has both.
 #pragma once
 

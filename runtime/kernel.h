@@ -36,7 +36,7 @@ namespace cormorant {
 
 using Kernel = ::cormorant_kernel;
 
-// What a signature struct's fields are on the target; the compiler has its own world (ops/signature.h).
+// What a signature struct's fields are on the target; the compiler has its own world (ops/host/signature.h).
 struct TargetWorld {
   using Tensor = cormorant::Tensor;
   using OptionalTensor = cormorant::OptionalTensor;
@@ -225,7 +225,7 @@ class Call {
 // Defines a kernel that the generated operator table refers to by symbol. The symbol is the operator's name with "::"
 // and "." as "_", and for operators that are not ours (whose name does not include the ISA) with the ISA appended:
 // cormorant_conv2d_mve_1x1, cortex_m_quantized_add_out_mve. An operator's kernels get theirs from its list
-// (ops/kernel_list.h).
+// (ops/load/kernel_list.h).
 #define CORMORANT_KERNEL(symbol, name, load, execute)       \
   extern "C" {                                              \
   extern const ::cormorant::Kernel symbol;                  \

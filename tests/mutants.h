@@ -8,7 +8,7 @@
 
 #include "formats/pt2/archive.h"
 #include "ir/graph.h"
-#include "ops/schema.h"
+#include "ops/host/schema.h"
 
 namespace cormorant::tests {
 

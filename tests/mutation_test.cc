@@ -18,7 +18,7 @@
 #include "compiler/ways.h"
 #include "formats/pt2/zip_builder.h"
 #include "ir/text.h"
-#include "ops/schema.h"
+#include "ops/host/schema.h"
 #include "program/program_io.h"
 #include "runtime/host.h"
 #include "tests/command.h"

@@ -8,7 +8,7 @@
 #include <cstdint>
 
 #include "base/overlap.h"
-#include "ops/kernel_list.h"
+#include "ops/load/kernel_list.h"
 
 // clang-format off
 // Functions in float (float.h): ExecuTorch's portable ones, those that only its Cortex-M compiler leaves, and ours.

@@ -8,8 +8,8 @@
 #include "evaluate/graph.h"
 #include "ops/activation/functions.h"
 #include "ops/activation/table.h"
+#include "ops/host/schema.h"
 #include "ops/op.h"
-#include "ops/schema.h"
 #include "tests/conformance/conformance.h"
 
 namespace cormorant::ops {

@@ -14,9 +14,9 @@
 #include "ops/activation/functions.h"
 #include "ops/activation/import.h"
 #include "ops/activation/table.h"
-#include "ops/multiplier.h"
+#include "ops/host/multiplier.h"
+#include "ops/host/words.h"
 #include "ops/op.h"
-#include "ops/words.h"
 
 namespace cormorant::ops {
 namespace {

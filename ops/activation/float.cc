@@ -2,7 +2,7 @@
 #include "ops/activation/float.h"
 
 #include "ops/activation/activation.h"
-#include "ops/float_form.h"
+#include "ops/host/float_form.h"
 
 namespace cormorant::ops {
 namespace activation {

@@ -4,7 +4,7 @@
 #include "base/float_math.h"
 #include "ops/activation/activation.h"
 #include "ops/activation/float.h"
-#include "ops/float_kernel.h"
+#include "ops/load/float_kernel.h"
 #include "ops/map/kernel.h"
 
 namespace cormorant::ops::activation {

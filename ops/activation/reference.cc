@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/activation/float.h"
 #include "ops/activation/kernel.h"
-#include "ops/references.h"
+#include "ops/host/references.h"
 
 namespace cormorant::ops {
 namespace {

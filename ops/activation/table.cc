@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ops/multiplier.h"
+#include "ops/host/multiplier.h"
 
 namespace cormorant::ops {
 

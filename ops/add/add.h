@@ -12,7 +12,7 @@
 #include <cstdint>
 
 #include "base/overlap.h"
-#include "ops/kernel_list.h"
+#include "ops/load/kernel_list.h"
 
 #define CORMORANT_ADD_KERNELS(OURS, THEIRS, FOREIGN)                                      \
   THEIRS(cortex_m, quantized_add, out, scalar_dsp_mve, load, execute, w8a8, QuantizedAdd) \

@@ -7,8 +7,8 @@
 #include "evaluate/graph.h"
 #include "ops/add/prepack.h"
 #include "ops/add/reference.h"
+#include "ops/host/schema.h"
 #include "ops/op.h"
-#include "ops/schema.h"
 #include "tests/conformance/broadcast_cases.h"
 #include "tests/conformance/conformance.h"
 

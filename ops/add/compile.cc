@@ -8,10 +8,10 @@
 #include "ops/add/float.h"
 #include "ops/add/prepack.h"
 #include "ops/add/reference.h"
-#include "ops/broadcast.h"
-#include "ops/multiplier.h"
+#include "ops/host/broadcast.h"
+#include "ops/host/multiplier.h"
+#include "ops/host/words.h"
 #include "ops/op.h"
-#include "ops/words.h"
 
 namespace cormorant::ops {
 namespace add {

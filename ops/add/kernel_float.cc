@@ -2,7 +2,7 @@
 #include "ops/add/add.h"
 #include "ops/add/float.h"
 #include "ops/add/kernel.h"
-#include "ops/float_kernel.h"
+#include "ops/load/float_kernel.h"
 
 namespace cormorant::ops::add {
 

@@ -2,7 +2,7 @@
 #include "kernels/float_mve.h"
 #include "ops/add/add.h"
 #include "ops/add/kernel.h"
-#include "ops/float_plan.h"
+#include "ops/load/float_plan.h"
 
 namespace cormorant::ops::add {
 namespace {

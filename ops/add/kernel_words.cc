@@ -5,7 +5,7 @@
 
 #include "kernels/words.h"
 #include "ops/add/kernel.h"
-#include "ops/broadcast_load.h"
+#include "ops/load/broadcast.h"
 
 namespace cormorant::ops::add {
 namespace {

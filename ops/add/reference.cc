@@ -3,7 +3,7 @@
 
 #include "base/fixed_point.h"
 #include "ops/add/float.h"
-#include "ops/references.h"
+#include "ops/host/references.h"
 
 namespace cormorant::ops::add {
 namespace {

@@ -4,7 +4,7 @@
 // NaN is larger than anything. Sorted values, the largest few and a median are elements gathered by it.
 #pragma once
 
-#include "ops/kernel_list.h"
+#include "ops/load/kernel_list.h"
 
 // clang-format off
 #define CORMORANT_ARGSORT_KERNELS(OURS, THEIRS, FOREIGN) \

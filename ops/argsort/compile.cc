@@ -4,9 +4,9 @@
 #include <algorithm>
 
 #include "ops/argsort/kernel.h"
-#include "ops/broadcast.h"
-#include "ops/evaluate_planned.h"
-#include "ops/references.h"
+#include "ops/host/broadcast.h"
+#include "ops/host/evaluate_planned.h"
+#include "ops/host/references.h"
 
 namespace cormorant::ops {
 namespace argsort {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "ops/argsort/argsort.h"
-#include "ops/planned.h"
+#include "ops/load/planned.h"
 
 namespace cormorant::ops::argsort {
 

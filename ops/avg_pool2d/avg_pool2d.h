@@ -17,7 +17,7 @@
 
 #include "base/overlap.h"
 #include "kernels/pool_geometry.h"
-#include "ops/kernel_list.h"
+#include "ops/load/kernel_list.h"
 #include "target/target.h"
 
 // _nhwc is the same with explicit layout: input and out are logically N, H, W, C.

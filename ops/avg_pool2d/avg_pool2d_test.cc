@@ -7,7 +7,7 @@
 
 #include "base/diagnostic.h"
 #include "evaluate/graph.h"
-#include "ops/multiplier.h"
+#include "ops/host/multiplier.h"
 #include "ops/op.h"
 #include "passes/passes.h"
 #include "tests/conformance/conformance.h"

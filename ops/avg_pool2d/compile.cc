@@ -6,8 +6,8 @@
 #include "ops/avg_pool2d/import.h"
 #include "ops/avg_pool2d/lower.h"
 #include "ops/avg_pool2d/reference.h"
+#include "ops/host/pool_overlap.h"
 #include "ops/op.h"
-#include "ops/pool_overlap.h"
 
 namespace cormorant::ops {
 namespace {

@@ -4,8 +4,8 @@
 #include "ops/avg_pool2d/float.h"
 
 #include "ops/avg_pool2d/avg_pool2d.h"
-#include "ops/float_form.h"
-#include "ops/float_kernel.h"
+#include "ops/host/float_form.h"
+#include "ops/load/float_kernel.h"
 
 namespace cormorant::ops {
 namespace {

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "ops/pool_import.h"
-#include "ops/pool_windows.h"
+#include "ops/host/pool_import.h"
+#include "ops/host/pool_windows.h"
 
 namespace cormorant::ops {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/avg_pool2d/kernel.h"
 
-#include "ops/explicit_layout.h"
+#include "ops/load/explicit_layout.h"
 
 namespace cormorant::ops {
 namespace {

@@ -3,7 +3,7 @@
 // The window's elements added up row by row, divided by their number.
 #include "ops/avg_pool2d/avg_pool2d.h"
 #include "ops/avg_pool2d/float.h"
-#include "ops/float_pool.h"
+#include "ops/load/float_pool.h"
 
 namespace cormorant::ops {
 namespace {

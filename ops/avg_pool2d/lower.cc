@@ -6,8 +6,8 @@
 
 #include "base/diagnostic.h"
 #include "ops/avg_pool2d/avg_pool2d.h"
-#include "ops/multiplier.h"
-#include "ops/words.h"
+#include "ops/host/multiplier.h"
+#include "ops/host/words.h"
 
 namespace cormorant::ops {
 namespace {

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "ops/avg_pool2d/float.h"
-#include "ops/references.h"
+#include "ops/host/references.h"
 
 namespace cormorant::ops {
 

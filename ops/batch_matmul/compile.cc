@@ -9,9 +9,9 @@
 #include "ops/batch_matmul/batch_matmul.h"
 #include "ops/batch_matmul/products.h"
 #include "ops/batch_matmul/reference.h"
-#include "ops/multiplier.h"
+#include "ops/host/multiplier.h"
+#include "ops/host/words.h"
 #include "ops/op.h"
-#include "ops/words.h"
 
 namespace cormorant::ops {
 namespace batch_matmul {

@@ -7,7 +7,7 @@
 
 #include "ops/batch_matmul/batch_matmul.h"
 #include "ops/batch_matmul/products.h"
-#include "ops/movement.h"
+#include "ops/host/movement.h"
 
 namespace cormorant::ops {
 namespace batch_matmul {

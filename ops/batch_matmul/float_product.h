@@ -3,7 +3,7 @@
 // Matrix products per batch in float: what the kernels share, whatever computes the sums.
 #pragma once
 
-#include "ops/float_matmul.h"
+#include "ops/load/float_matmul.h"
 #include "runtime/kernel.h"
 
 namespace cormorant::ops::batch_matmul {

@@ -8,7 +8,7 @@
 
 #include "base/diagnostic.h"
 #include "ops/batch_matmul/products.h"
-#include "ops/build.h"
+#include "ops/host/build.h"
 
 namespace cormorant::ops::batch_matmul {
 namespace {

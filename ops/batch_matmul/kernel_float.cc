@@ -2,7 +2,7 @@
 #include "ops/batch_matmul/batch_matmul.h"
 #include "ops/batch_matmul/float.h"
 #include "ops/batch_matmul/float_product.h"
-#include "ops/float_kernel.h"
+#include "ops/load/float_kernel.h"
 
 namespace cormorant::ops::batch_matmul {
 

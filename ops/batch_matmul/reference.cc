@@ -4,7 +4,7 @@
 #include "base/fixed_point.h"
 #include "ops/batch_matmul/float.h"
 #include "ops/batch_matmul/words_kernel.h"
-#include "ops/references.h"
+#include "ops/host/references.h"
 
 namespace cormorant::ops::batch_matmul {
 

@@ -4,7 +4,7 @@
 // instruction.
 #pragma once
 
-#include "ops/kernel_list.h"
+#include "ops/load/kernel_list.h"
 
 #define CORMORANT_BATCH_NORM_KERNELS(OURS, THEIRS, FOREIGN)                                         \
   FOREIGN(aten, _native_batch_norm_legit_no_training, out, any_cpu, load<NoTraining>, execute, f32) \

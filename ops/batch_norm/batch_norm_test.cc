@@ -3,8 +3,8 @@
 
 #include "base/diagnostic.h"
 #include "evaluate/graph.h"
+#include "ops/host/schema.h"
 #include "ops/op.h"
-#include "ops/schema.h"
 
 namespace cormorant::ops {
 

@@ -7,8 +7,8 @@
 
 #include "base/diagnostic.h"
 #include "ops/batch_norm/batch_norm.h"
-#include "ops/build.h"
-#include "ops/references.h"
+#include "ops/host/build.h"
+#include "ops/host/references.h"
 
 namespace cormorant::ops {
 namespace {

@@ -3,7 +3,7 @@
 // A batch norm that nothing absorbed: a product and a sum with one number per channel each.
 #include <cmath>
 
-#include "ops/float_form.h"
+#include "ops/host/float_form.h"
 
 namespace cormorant::ops {
 namespace {

@@ -5,7 +5,7 @@
 // Without fixed statistics, those of the input itself are used: instance norm becomes this.
 #include "base/float_math.h"
 #include "ops/batch_norm/batch_norm.h"
-#include "ops/float_kernel.h"
+#include "ops/load/float_kernel.h"
 
 namespace cormorant::ops::batch_norm {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "ops/kernel_list.h"
+#include "ops/load/kernel_list.h"
 
 #define CORMORANT_CAT_KERNELS(OURS, THEIRS, FOREIGN)                              \
   THEIRS(aten, cat, out, scalar_dsp_mve, load_cat, execute_cat<kLoops>, any, Cat) \

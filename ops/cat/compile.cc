@@ -6,7 +6,7 @@
 
 #include "base/diagnostic.h"
 #include "ops/cat/cat.h"
-#include "ops/movement.h"
+#include "ops/host/movement.h"
 
 namespace cormorant::ops {
 namespace {

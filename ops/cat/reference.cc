@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "ops/cat/kernel.h"
-#include "ops/references.h"
+#include "ops/host/references.h"
 
 namespace cormorant::ops {
 

@@ -7,7 +7,7 @@
 #include <cstdint>
 
 #include "base/overlap.h"
-#include "ops/kernel_list.h"
+#include "ops/load/kernel_list.h"
 #include "target/target.h"
 
 #define CORMORANT_CLAMP_KERNELS(OURS, THEIRS, FOREIGN)                                             \

@@ -2,8 +2,8 @@
 #include <gtest/gtest.h>
 
 #include "evaluate/graph.h"
+#include "ops/host/schema.h"
 #include "ops/op.h"
-#include "ops/schema.h"
 #include "tests/conformance/conformance.h"
 
 namespace cormorant::ops {

@@ -10,9 +10,9 @@
 #include "base/diagnostic.h"
 #include "ops/clamp/clamp.h"
 #include "ops/clamp/float.h"
-#include "ops/multiplier.h"
+#include "ops/host/multiplier.h"
+#include "ops/host/words.h"
 #include "ops/op.h"
-#include "ops/words.h"
 
 namespace cormorant::ops {
 namespace {

@@ -5,7 +5,7 @@
 #include "base/float_math.h"
 #include "ops/clamp/float.h"
 #include "ops/clamp/kernel.h"
-#include "ops/float_kernel.h"
+#include "ops/load/float_kernel.h"
 
 namespace cormorant::ops {
 namespace {

@@ -2,7 +2,7 @@
 #include "kernels/float_mve.h"
 #include "kernels/vpr.h"
 #include "ops/clamp/kernel.h"
-#include "ops/float_plan.h"
+#include "ops/load/float_plan.h"
 
 namespace cormorant::ops {
 namespace {

@@ -3,7 +3,7 @@
 
 #include "ops/clamp/float.h"
 #include "ops/clamp/kernel.h"
-#include "ops/references.h"
+#include "ops/host/references.h"
 
 namespace cormorant::ops {
 namespace {

@@ -3,7 +3,7 @@
 // Tensors that a model creates from nothing: each becomes a constant like any other. The export records their shape and
 // type.
 
-#include "ops/build.h"
+#include "ops/host/build.h"
 #include "ops/op.h"
 
 namespace cormorant::ops {

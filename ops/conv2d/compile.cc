@@ -9,8 +9,8 @@
 #include "ops/conv2d/overlap_hook.h"
 #include "ops/conv2d/prepack.h"
 #include "ops/conv2d/words_lower.h"
+#include "ops/host/words.h"
 #include "ops/op.h"
-#include "ops/words.h"
 
 namespace cormorant::ops {
 namespace {

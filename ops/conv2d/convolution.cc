@@ -10,7 +10,7 @@
 #include "base/diagnostic.h"
 #include "evaluate/onednn.h"
 #include "ops/conv2d/conv2d.h"
-#include "ops/multiplier.h"
+#include "ops/host/multiplier.h"
 
 namespace cormorant::ops::conv2d {
 namespace {

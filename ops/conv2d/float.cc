@@ -3,7 +3,7 @@
 
 #include "ops/conv2d/conv2d.h"
 #include "ops/conv2d/lower_float.h"
-#include "ops/float_kernel.h"
+#include "ops/load/float_kernel.h"
 
 namespace cormorant::ops {
 

@@ -4,7 +4,7 @@
 // execute() then reads and writes follows from the header alone.
 #include "ops/conv2d/kernel.h"
 
-#include "ops/explicit_layout.h"
+#include "ops/load/explicit_layout.h"
 
 namespace cormorant::ops::conv2d {
 namespace {

@@ -2,11 +2,11 @@
 //
 // The order of each sum is kernels/float_sums.h's; a transposed convolution has the same, over the taps that reach a
 // result.
-#include "ops/broadcast_load.h"
 #include "ops/conv2d/conv2d.h"
 #include "ops/conv2d/float.h"
 #include "ops/conv2d/float_walk.h"
-#include "ops/float_kernel.h"
+#include "ops/load/broadcast.h"
+#include "ops/load/float_kernel.h"
 
 namespace cormorant::ops::conv2d {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "ops/float_form.h"
+#include "ops/host/float_form.h"
 
 namespace cormorant::ops::conv2d {
 

@@ -13,7 +13,7 @@
 #include "ops/conv2d/packed_reference.h"
 #include "ops/conv2d/words_kernel.h"
 #include "ops/conv2d/words_reference.h"
-#include "ops/references.h"
+#include "ops/host/references.h"
 
 namespace cormorant::ops::conv2d {
 namespace {

@@ -7,8 +7,8 @@
 #include <cstring>
 #include <limits>
 
-#include "ops/channel_sums.h"
 #include "ops/conv2d/convolution.h"
+#include "ops/host/channel_sums.h"
 
 namespace cormorant::ops::conv2d {
 namespace {

@@ -2,8 +2,8 @@
 //
 // Convolutions in three dimensions are sums of convolutions in two: one for each plane of the weights, over the images
 // that it meets.
-#include "ops/build.h"
 #include "ops/conv2d/import.h"
+#include "ops/host/build.h"
 
 namespace cormorant::ops::conv2d {
 namespace {

@@ -6,8 +6,8 @@
 #include <cstring>
 
 #include "base/diagnostic.h"
-#include "ops/multiplier.h"
-#include "ops/words.h"
+#include "ops/host/multiplier.h"
+#include "ops/host/words.h"
 
 namespace cormorant::ops::conv2d::words {
 namespace {

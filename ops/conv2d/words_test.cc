@@ -9,7 +9,7 @@
 #include <random>
 
 #include "kernels/conv_gemm_words.h"
-#include "ops/multiplier.h"
+#include "ops/host/multiplier.h"
 #include "target/parse.h"
 #include "tests/conformance/conformance.h"
 

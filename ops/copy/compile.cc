@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/copy/copy.h"
 #include "ops/copy/kernel.h"
-#include "ops/move_reference.h"
-#include "ops/movement.h"
+#include "ops/host/move_reference.h"
+#include "ops/host/movement.h"
+#include "ops/host/references.h"
 #include "ops/op.h"
-#include "ops/references.h"
 
 namespace cormorant::ops {
 namespace {

@@ -7,7 +7,7 @@
 
 #include <cstdint>
 
-#include "ops/kernel_list.h"
+#include "ops/load/kernel_list.h"
 
 #define CORMORANT_COPY_KERNELS(OURS, THEIRS, FOREIGN)                                                            \
   THEIRS(aten, alias_copy, out, scalar_dsp_mve, load_plain_copy, execute_move<kLoops>, any, PlainCopy)           \

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Forms that are decomposed into the canonical nodes of other folders when a model is imported, and have no node of
-// their own. Each family is a file, written with the functions of ops/build.h.
+// their own. Each family is a file, written with the functions of ops/host/build.h.
 #include "ops/decompose/forms.h"
 
 namespace cormorant::ops {

@@ -3,7 +3,7 @@
 // PyTorch's forms that are composed of canonical nodes, by family.
 #pragma once
 
-#include "ops/build.h"
+#include "ops/host/build.h"
 
 namespace cormorant::ops {
 

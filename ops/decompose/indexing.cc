@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <limits>
 
-#include "ops/broadcast.h"
 #include "ops/decompose/forms.h"
+#include "ops/host/broadcast.h"
 
 namespace cormorant::ops {
 namespace {

@@ -3,8 +3,8 @@
 // Products of tensors that become matrix products, or products of elements and a sum.
 #include <algorithm>
 
-#include "ops/broadcast.h"
 #include "ops/decompose/forms.h"
+#include "ops/host/broadcast.h"
 
 namespace cormorant::ops {
 namespace {

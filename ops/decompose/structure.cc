@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ops/broadcast.h"
 #include "ops/decompose/forms.h"
+#include "ops/host/broadcast.h"
 
 namespace cormorant::ops {
 namespace {

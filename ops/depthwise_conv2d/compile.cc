@@ -10,8 +10,8 @@
 #include "ops/depthwise_conv2d/overlap.h"
 #include "ops/depthwise_conv2d/prepack.h"
 #include "ops/depthwise_conv2d/words_pack.h"
+#include "ops/host/words.h"
 #include "ops/op.h"
-#include "ops/words.h"
 
 namespace cormorant::ops {
 namespace {

@@ -4,7 +4,7 @@
 #include <iterator>
 
 #include "ops/depthwise_conv2d/nibbles_kernel.h"
-#include "ops/explicit_layout.h"
+#include "ops/load/explicit_layout.h"
 
 namespace cormorant::ops::depthwise {
 namespace {

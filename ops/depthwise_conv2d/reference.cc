@@ -12,7 +12,7 @@
 #include "ops/depthwise_conv2d/nibbles_kernel.h"
 #include "ops/depthwise_conv2d/packed_reference.h"
 #include "ops/depthwise_conv2d/words_kernel.h"
-#include "ops/references.h"
+#include "ops/host/references.h"
 
 namespace cormorant::ops::depthwise {
 namespace {

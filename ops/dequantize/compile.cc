@@ -6,8 +6,8 @@
 #include "base/diagnostic.h"
 #include "ops/dequantize/dequantize.h"
 #include "ops/dequantize/reference.h"
+#include "ops/host/quantization.h"
 #include "ops/op.h"
-#include "ops/quantization.h"
 
 namespace cormorant::ops {
 namespace {

@@ -7,7 +7,7 @@
 #include <cstdint>
 
 #include "base/dtype.h"
-#include "ops/kernel_list.h"
+#include "ops/load/kernel_list.h"
 
 #define CORMORANT_DEQUANTIZE_KERNELS(OURS, THEIRS, FOREIGN)                                          \
   THEIRS(cortex_m, dequantize_per_tensor, out, scalar_dsp_mve, load_dequantize, execute, w8a8_w8a16, \

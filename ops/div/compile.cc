@@ -4,9 +4,9 @@
 // multiplication.
 #include <cmath>
 
-#include "ops/broadcast.h"
 #include "ops/div/div.h"
 #include "ops/div/prepack.h"
+#include "ops/host/broadcast.h"
 #include "ops/op.h"
 
 namespace cormorant::ops {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/div/div.h"
-#include "ops/float_binary.h"
-#include "ops/float_kernel.h"
+#include "ops/load/float_binary.h"
+#include "ops/load/float_kernel.h"
 
 namespace cormorant::ops::div {
 namespace {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/fixed_point.h"
 #include "ops/div/kernel.h"
-#include "ops/float_binary.h"
-#include "ops/references.h"
+#include "ops/host/references.h"
+#include "ops/load/float_binary.h"
 
 namespace cormorant::ops::div {
 namespace {

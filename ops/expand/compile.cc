@@ -6,9 +6,9 @@
 #include "base/diagnostic.h"
 #include "ops/expand/expand.h"
 #include "ops/expand/kernel.h"
-#include "ops/move_reference.h"
-#include "ops/movement.h"
-#include "ops/references.h"
+#include "ops/host/move_reference.h"
+#include "ops/host/movement.h"
+#include "ops/host/references.h"
 
 namespace cormorant::ops {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "ops/kernel_list.h"
+#include "ops/load/kernel_list.h"
 
 #define CORMORANT_EXPAND_KERNELS(OURS, THEIRS, FOREIGN)                                                   \
   THEIRS(aten, expand_copy, out, scalar_dsp_mve, load_expand_copy, execute_move<kLoops>, any, ExpandCopy) \

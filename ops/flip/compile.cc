@@ -6,9 +6,9 @@
 #include "base/diagnostic.h"
 #include "ops/flip/flip.h"
 #include "ops/flip/kernel.h"
-#include "ops/move_reference.h"
-#include "ops/movement.h"
-#include "ops/references.h"
+#include "ops/host/move_reference.h"
+#include "ops/host/movement.h"
+#include "ops/host/references.h"
 
 namespace cormorant::ops {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "ops/kernel_list.h"
+#include "ops/load/kernel_list.h"
 
 #define CORMORANT_FLIP_KERNELS(OURS, THEIRS, FOREIGN) \
   THEIRS(aten, flip, out, scalar_dsp_mve, load_flip, execute_move<kLoops>, any, Flip)

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "base/overlap.h"
-#include "ops/kernel_list.h"
+#include "ops/load/kernel_list.h"
 #include "target/target.h"
 
 #define CORMORANT_FLIP_SIGN_KERNELS(OURS, THEIRS, FOREIGN)                 \

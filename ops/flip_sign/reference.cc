@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/flip_sign/kernel.h"
-#include "ops/references.h"
+#include "ops/host/references.h"
 
 namespace cormorant::ops {
 namespace {

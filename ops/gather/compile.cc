@@ -2,10 +2,10 @@
 //
 // aten.index_select(self, dim, index) and aten.gather(self, dim, index, sparse_grad), dim not negative.
 #include "base/diagnostic.h"
-#include "ops/broadcast.h"
-#include "ops/evaluate_planned.h"
 #include "ops/gather/kernel.h"
-#include "ops/references.h"
+#include "ops/host/broadcast.h"
+#include "ops/host/evaluate_planned.h"
+#include "ops/host/references.h"
 
 namespace cormorant::ops {
 namespace gather {

@@ -5,7 +5,7 @@
 // no data leads a kernel out of a tensor.
 #pragma once
 
-#include "ops/kernel_list.h"
+#include "ops/load/kernel_list.h"
 
 // clang-format off
 #define CORMORANT_GATHER_KERNELS(OURS, THEIRS, FOREIGN) \

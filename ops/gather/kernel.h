@@ -2,7 +2,7 @@
 #pragma once
 
 #include "ops/gather/gather.h"
-#include "ops/planned.h"
+#include "ops/load/planned.h"
 
 namespace cormorant::ops::gather {
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // cormorant.grid_sample.float(input, grid, mode, padding, align_corners).
-#include "ops/broadcast.h"
-#include "ops/evaluate_planned.h"
 #include "ops/grid_sample/kernel.h"
-#include "ops/references.h"
+#include "ops/host/broadcast.h"
+#include "ops/host/evaluate_planned.h"
+#include "ops/host/references.h"
 
 namespace cormorant::ops {
 namespace grid_sample {

@@ -3,7 +3,7 @@
 // An image, or a volume, sampled at the positions that a grid holds: coordinates from −1 to 1, x first.
 #pragma once
 
-#include "ops/kernel_list.h"
+#include "ops/load/kernel_list.h"
 
 // clang-format off
 #define CORMORANT_GRID_SAMPLE_KERNELS(OURS, THEIRS, FOREIGN) \

@@ -3,7 +3,7 @@
 
 #include "base/float_math.h"
 #include "ops/grid_sample/grid_sample.h"
-#include "ops/planned.h"
+#include "ops/load/planned.h"
 
 namespace cormorant::ops::grid_sample {
 

@@ -7,7 +7,7 @@
 #include <algorithm>
 
 #include "base/diagnostic.h"
-#include "ops/build.h"
+#include "ops/host/build.h"
 #include "ops/op.h"
 
 namespace cormorant::ops {

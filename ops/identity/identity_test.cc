@@ -2,8 +2,8 @@
 #include <gtest/gtest.h>
 
 #include "base/diagnostic.h"
+#include "ops/host/schema.h"
 #include "ops/op.h"
-#include "ops/schema.h"
 
 namespace cormorant::ops {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Forms that other folders import for floats, where the result is an integer or a boolean.
-#include "ops/build.h"
+#include "ops/host/build.h"
 
 namespace cormorant::ops {
 namespace {

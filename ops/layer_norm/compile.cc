@@ -9,10 +9,10 @@
 
 #include "base/checked64.h"
 #include "base/diagnostic.h"
-#include "ops/build.h"
+#include "ops/host/build.h"
+#include "ops/host/words.h"
 #include "ops/layer_norm/layer_norm.h"
 #include "ops/op.h"
-#include "ops/words.h"
 
 namespace cormorant::ops {
 namespace layer_norm {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/layer_norm/float.h"
 
-#include "ops/float_form.h"
+#include "ops/host/float_form.h"
+#include "ops/host/movement.h"
 #include "ops/layer_norm/layer_norm.h"
-#include "ops/movement.h"
 
 namespace cormorant::ops {
 namespace layer_norm {

@@ -3,9 +3,9 @@
 // Per row: the mean of its elements, the mean of the squared distances from it, both added up in order;
 // then (x − mean) · (1 / √(variance + eps)) · weight + bias.
 #include "base/float_math.h"
-#include "ops/float_kernel.h"
 #include "ops/layer_norm/float.h"
 #include "ops/layer_norm/layer_norm.h"
+#include "ops/load/float_kernel.h"
 
 namespace cormorant::ops::layer_norm {
 namespace {

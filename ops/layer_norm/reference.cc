@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ops/host/references.h"
 #include "ops/layer_norm/float.h"
 #include "ops/layer_norm/kernel.h"
 #include "ops/layer_norm/rows.h"
-#include "ops/references.h"
 
 namespace cormorant::ops::layer_norm {
 namespace {

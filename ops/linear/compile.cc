@@ -7,12 +7,12 @@
 #include "base/diagnostic.h"
 #include "evaluate/onednn.h"
 #include "ops/batch_matmul/products.h"
+#include "ops/host/multiplier.h"
+#include "ops/host/words.h"
 #include "ops/linear/linear.h"
 #include "ops/linear/prepack.h"
 #include "ops/linear/reference.h"
-#include "ops/multiplier.h"
 #include "ops/op.h"
-#include "ops/words.h"
 
 namespace cormorant::ops {
 namespace linear {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/linear/float.h"
 
+#include "ops/host/movement.h"
 #include "ops/linear/linear.h"
-#include "ops/movement.h"
 #include "ops/op.h"
 
 namespace cormorant::ops {

@@ -3,7 +3,7 @@
 // Linear layers in float: what their kernels share, whatever computes the sums.
 #pragma once
 
-#include "ops/float_matmul.h"
+#include "ops/load/float_matmul.h"
 #include "runtime/kernel.h"
 
 namespace cormorant::ops::linear {

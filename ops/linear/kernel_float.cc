@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/float_kernel.h"
 #include "ops/linear/float.h"
 #include "ops/linear/float_product.h"
 #include "ops/linear/linear.h"
+#include "ops/load/float_kernel.h"
 
 namespace cormorant::ops::linear {
 namespace {

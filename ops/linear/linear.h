@@ -16,7 +16,7 @@
 #include <string_view>
 
 #include "base/wide_product.h"
-#include "ops/kernel_list.h"
+#include "ops/load/kernel_list.h"
 #include "target/target.h"
 
 #define CORMORANT_LINEAR_KERNELS(OURS, THEIRS, FOREIGN)                                         \

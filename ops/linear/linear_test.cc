@@ -8,8 +8,8 @@
 #include <cstring>
 
 #include "base/diagnostic.h"
+#include "ops/host/schema.h"
 #include "ops/op.h"
-#include "ops/schema.h"
 #include "program/program_io.h"
 #include "runtime/host.h"
 #include "target/parse.h"

@@ -8,7 +8,7 @@
 #include <cstring>
 
 #include "base/fixed_point.h"
-#include "ops/channel_sums.h"
+#include "ops/host/channel_sums.h"
 #include "ops/linear/linear.h"
 
 namespace cormorant::ops::linear {

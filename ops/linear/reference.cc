@@ -4,8 +4,8 @@
 #include <cstring>
 
 #include "base/fixed_point.h"
+#include "ops/host/references.h"
 #include "ops/linear/float.h"
-#include "ops/references.h"
 
 namespace cormorant::ops::linear {
 namespace {

@@ -8,10 +8,10 @@
 #include <unordered_map>
 
 #include "base/diagnostic.h"
-#include "ops/broadcast.h"
-#include "ops/evaluate_planned.h"
+#include "ops/host/broadcast.h"
+#include "ops/host/evaluate_planned.h"
+#include "ops/host/references.h"
 #include "ops/map/kernel.h"
-#include "ops/references.h"
 
 namespace cormorant::ops {
 namespace map {

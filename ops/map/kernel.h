@@ -7,9 +7,9 @@
 #include <type_traits>
 
 #include "base/float_math.h"
-#include "ops/broadcast_load.h"
+#include "ops/load/broadcast.h"
+#include "ops/load/planned.h"
 #include "ops/map/map.h"
-#include "ops/planned.h"
 
 namespace cormorant::ops::map {
 

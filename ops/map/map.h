@@ -6,7 +6,7 @@
 #pragma once
 
 #include "base/overlap.h"
-#include "ops/kernel_list.h"
+#include "ops/load/kernel_list.h"
 
 // clang-format off
 #define CORMORANT_MAP_KERNELS(OURS, THEIRS, FOREIGN) \

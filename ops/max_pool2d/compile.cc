@@ -4,12 +4,12 @@
 
 #include "base/diagnostic.h"
 #include "kernels/pool_geometry.h"
+#include "ops/host/multiplier.h"
+#include "ops/host/pool_overlap.h"
+#include "ops/host/words.h"
 #include "ops/max_pool2d/import.h"
 #include "ops/max_pool2d/max_pool2d.h"
-#include "ops/multiplier.h"
 #include "ops/op.h"
-#include "ops/pool_overlap.h"
-#include "ops/words.h"
 
 namespace cormorant::ops {
 namespace {

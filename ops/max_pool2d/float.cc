@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/max_pool2d/float.h"
 
-#include "ops/float_form.h"
-#include "ops/float_kernel.h"
+#include "ops/host/float_form.h"
+#include "ops/load/float_kernel.h"
 #include "ops/max_pool2d/max_pool2d.h"
 
 namespace cormorant::ops {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/max_pool2d/import.h"
 
-#include "ops/pool_import.h"
-#include "ops/pool_windows.h"
+#include "ops/host/pool_import.h"
+#include "ops/host/pool_windows.h"
 
 namespace cormorant::ops {
 namespace {

@@ -2,7 +2,7 @@
 //
 // The first of the largest elements, row by row; as in PyTorch a NaN is larger than anything.
 #include "base/float_math.h"
-#include "ops/float_pool.h"
+#include "ops/load/float_pool.h"
 #include "ops/max_pool2d/float.h"
 #include "ops/max_pool2d/max_pool2d.h"
 

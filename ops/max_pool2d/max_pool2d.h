@@ -8,7 +8,7 @@
 #include <cstdint>
 
 #include "base/overlap.h"
-#include "ops/kernel_list.h"
+#include "ops/load/kernel_list.h"
 
 // _nhwc is the same with explicit layout: input and out are logically N, H, W, C.
 #define CORMORANT_MAX_POOL2D_KERNELS(OURS, THEIRS, FOREIGN)                                                          \

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "ops/host/references.h"
 #include "ops/max_pool2d/float.h"
 #include "ops/max_pool2d/kernel.h"
-#include "ops/references.h"
 
 namespace cormorant::ops {
 template <>

@@ -4,10 +4,10 @@
 // operator before it can usually absorb.
 #include <algorithm>
 
-#include "ops/broadcast.h"
+#include "ops/host/broadcast.h"
+#include "ops/host/words.h"
 #include "ops/minimum_maximum/minimum_maximum.h"
 #include "ops/op.h"
-#include "ops/words.h"
 
 namespace cormorant::ops {
 namespace minimum_maximum {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/minimum_maximum/kernel.h"
 
-#include "ops/broadcast_load.h"
+#include "ops/load/broadcast.h"
 
 namespace cormorant::ops::minimum_maximum {
 

@@ -2,8 +2,8 @@
 //
 // As in PyTorch, a NaN on either side is the result.
 #include "base/float_math.h"
-#include "ops/float_binary.h"
-#include "ops/float_kernel.h"
+#include "ops/load/float_binary.h"
+#include "ops/load/float_kernel.h"
 #include "ops/minimum_maximum/minimum_maximum.h"
 
 namespace cormorant::ops::minimum_maximum {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/broadcast_load.h"
+#include "ops/load/broadcast.h"
 #include "ops/minimum_maximum/kernel.h"
 
 namespace cormorant::ops::minimum_maximum {

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "base/overlap.h"
-#include "ops/kernel_list.h"
+#include "ops/load/kernel_list.h"
 
 #define CORMORANT_MINIMUM_MAXIMUM_KERNELS(OURS, THEIRS, FOREIGN)                              \
   THEIRS(cortex_m, minimum, out, scalar_dsp_mve, load, execute_minimum, w8a8, MinimumMaximum) \

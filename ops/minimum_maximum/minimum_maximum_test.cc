@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "base/diagnostic.h"
+#include "ops/host/schema.h"
 #include "ops/op.h"
-#include "ops/schema.h"
 #include "runtime/host.h"
 #include "tests/conformance/broadcast_cases.h"
 #include "tests/conformance/conformance.h"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
-#include "ops/float_binary.h"
+#include "ops/host/references.h"
+#include "ops/load/float_binary.h"
 #include "ops/minimum_maximum/kernel.h"
-#include "ops/references.h"
 
 namespace cormorant::ops::minimum_maximum {
 namespace {

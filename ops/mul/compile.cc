@@ -4,12 +4,12 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ops/broadcast.h"
+#include "ops/host/broadcast.h"
+#include "ops/host/multiplier.h"
+#include "ops/host/words.h"
 #include "ops/minimum_maximum/minimum_maximum.h"
 #include "ops/mul/mul.h"
-#include "ops/multiplier.h"
 #include "ops/op.h"
-#include "ops/words.h"
 
 namespace cormorant::ops {
 namespace mul {

@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "ops/broadcast_load.h"
+#include "ops/load/broadcast.h"
 
 namespace cormorant::ops::mul {
 namespace {

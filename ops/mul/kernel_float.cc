@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/float_binary.h"
-#include "ops/float_kernel.h"
+#include "ops/load/float_binary.h"
+#include "ops/load/float_kernel.h"
 #include "ops/mul/kernel.h"
 
 namespace cormorant::ops::mul {

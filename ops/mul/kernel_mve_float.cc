@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/float_mve.h"
-#include "ops/float_plan.h"
+#include "ops/load/float_plan.h"
 #include "ops/mul/kernel.h"
 
 namespace cormorant::ops::mul {

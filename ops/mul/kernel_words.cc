@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/words.h"
-#include "ops/broadcast_load.h"
+#include "ops/load/broadcast.h"
 #include "ops/mul/kernel.h"
 
 namespace cormorant::ops::mul {

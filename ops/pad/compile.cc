@@ -6,12 +6,12 @@
 
 #include "base/checked64.h"
 #include "base/diagnostic.h"
-#include "ops/multiplier.h"
+#include "ops/host/multiplier.h"
+#include "ops/host/words.h"
 #include "ops/op.h"
 #include "ops/pad/import.h"
 #include "ops/pad/pad.h"
 #include "ops/pad/reference.h"
-#include "ops/words.h"
 
 namespace cormorant::ops {
 namespace {

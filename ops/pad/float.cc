@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/pad/float.h"
 
-#include "ops/movement.h"
+#include "ops/host/movement.h"
 #include "ops/op.h"
 #include "ops/pad/pad.h"
 

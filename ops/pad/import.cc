@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "ops/movement.h"
+#include "ops/host/movement.h"
 #include "ops/pad/pad.h"
 
 namespace cormorant::ops {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Up to three inner dimensions have borders; those outside are merged into one.
-#include "ops/float_kernel.h"
+#include "ops/load/float_kernel.h"
 #include "ops/pad/float.h"
 #include "ops/pad/pad.h"
 

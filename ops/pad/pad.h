@@ -8,7 +8,7 @@
 #include <cstdint>
 
 #include "base/overlap.h"
-#include "ops/kernel_list.h"
+#include "ops/load/kernel_list.h"
 
 #define CORMORANT_PAD_KERNELS(OURS, THEIRS, FOREIGN)                                   \
   THEIRS(cortex_m, pad, out, scalar_dsp_mve, load_pad, execute_pad<kLoops>, w8a8, Pad) \

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
+#include "ops/host/references.h"
 #include "ops/pad/float.h"
-#include "ops/references.h"
 
 namespace cormorant::ops {
 

@@ -6,9 +6,9 @@
 
 #include "base/float_math.h"
 #include "ops/argsort/kernel.h"
-#include "ops/broadcast_load.h"
 #include "ops/grid_sample/kernel.h"
-#include "ops/planned.h"
+#include "ops/load/broadcast.h"
+#include "ops/load/planned.h"
 
 namespace cormorant::ops::portable {
 

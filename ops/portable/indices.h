@@ -6,8 +6,8 @@
 
 #include "base/checked_size.h"
 #include "ops/argsort/kernel.h"
-#include "ops/broadcast_load.h"
 #include "ops/gather/kernel.h"
+#include "ops/load/broadcast.h"
 #include "ops/portable/numbers.h"
 #include "ops/scatter/kernel.h"
 

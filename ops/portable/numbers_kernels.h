@@ -5,8 +5,8 @@
 
 namespace cormorant::ops {
 
-// The kernel itself or, if there is a second one of its name for all types (NUMBERS in ops/kernel_list.h), one that
-// uses whichever of the two firmware would have. For the host, which knows no program when it builds its table.
+// The kernel itself or, if there is a second one of its name for all types (NUMBERS in ops/load/kernel_list.h), one
+// that uses whichever of the two firmware would have. For the host, which knows no program when it builds its table.
 const Kernel* with_numbers(const Kernel* of_float);
 
 }  // namespace cormorant::ops

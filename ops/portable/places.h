@@ -4,7 +4,7 @@
 // border. Elements of any type.
 #pragma once
 
-#include "ops/planned.h"
+#include "ops/load/planned.h"
 
 namespace cormorant::ops::portable {
 

@@ -5,7 +5,7 @@
 // files of other compilers, and reuse the plans of our own kernels wherever these compute the same.
 #pragma once
 
-#include "ops/kernel_list.h"
+#include "ops/load/kernel_list.h"
 
 // clang-format off
 #define CORMORANT_PORTABLE_KERNELS(OURS, THEIRS, FOREIGN) \

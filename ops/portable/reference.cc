@@ -4,10 +4,10 @@
 #include <utility>
 
 #include "ops/activation/activation.h"
-#include "ops/move_reference.h"
+#include "ops/host/move_reference.h"
+#include "ops/host/references.h"
 #include "ops/portable/kernel.h"
 #include "ops/portable/numbers_kernels.h"
-#include "ops/references.h"
 #include "runtime/call_types.h"
 
 namespace cormorant::ops {

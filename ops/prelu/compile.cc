@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ops/broadcast.h"
+#include "ops/host/broadcast.h"
 #include "ops/op.h"
 #include "ops/prelu/prelu.h"
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // cormorant::prelu.float(self, other): other, the slopes, repeats along all dimensions but the channels.
-#include "ops/float_binary.h"
-#include "ops/float_form.h"
-#include "ops/movement.h"
+#include "ops/host/float_form.h"
+#include "ops/host/movement.h"
+#include "ops/load/float_binary.h"
 #include "ops/prelu/prelu.h"
 
 namespace cormorant::ops {

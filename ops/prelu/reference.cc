@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/float_binary.h"
+#include "ops/host/references.h"
+#include "ops/load/float_binary.h"
 #include "ops/prelu/kernel.h"
-#include "ops/references.h"
 
 namespace cormorant::ops::prelu {
 namespace {

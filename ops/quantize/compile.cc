@@ -7,8 +7,8 @@
 #include <limits>
 
 #include "base/diagnostic.h"
+#include "ops/host/quantization.h"
 #include "ops/op.h"
-#include "ops/quantization.h"
 #include "ops/quantize/quantize.h"
 #include "ops/quantize/reference.h"
 

@@ -12,7 +12,7 @@
 
 #include "base/dtype.h"
 #include "base/overlap.h"
-#include "ops/kernel_list.h"
+#include "ops/load/kernel_list.h"
 
 #define CORMORANT_QUANTIZE_KERNELS(OURS, THEIRS, FOREIGN) \
   THEIRS(cortex_m, quantize_per_tensor, out, scalar_dsp_mve, load_quantize, execute, w8a8_w8a16, QuantizePerTensor)

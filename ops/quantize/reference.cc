@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "base/fixed_point.h"
-#include "ops/references.h"
+#include "ops/host/references.h"
 
 namespace cormorant::ops {
 namespace {

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ops/movement.h"
+#include "ops/host/movement.h"
 #include "ops/recurrent/recurrent.h"
 #include "ops/recurrent/written_out.h"
 

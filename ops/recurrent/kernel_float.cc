@@ -2,7 +2,7 @@
 //
 // Sums in order: the bias, the input's products, then those of h.
 #include "base/float_math.h"
-#include "ops/float_kernel.h"
+#include "ops/load/float_kernel.h"
 #include "ops/recurrent/recurrent.h"
 
 namespace cormorant::ops::recurrent {

@@ -7,8 +7,8 @@
 #include <limits>
 
 #include "base/diagnostic.h"
+#include "ops/host/words.h"
 #include "ops/recurrent/arithmetic.h"
-#include "ops/words.h"
 
 namespace cormorant::ops::recurrent {
 namespace {

@@ -17,7 +17,7 @@
 #include <cstdint>
 
 #include "base/overlap.h"
-#include "ops/kernel_list.h"
+#include "ops/load/kernel_list.h"
 #include "target/target.h"
 
 #define CORMORANT_RECURRENT_KERNELS(OURS, THEIRS, FOREIGN)                                        \

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstring>
 
+#include "ops/host/references.h"
 #include "ops/recurrent/arithmetic.h"
 #include "ops/recurrent/kernel.h"
-#include "ops/references.h"
 
 namespace cormorant::ops::recurrent {
 namespace {

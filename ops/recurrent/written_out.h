@@ -7,7 +7,7 @@
 
 #include <utility>
 
-#include "ops/movement.h"
+#include "ops/host/movement.h"
 #include "ops/op.h"
 
 namespace cormorant::ops::recurrent {

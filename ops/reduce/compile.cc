@@ -6,11 +6,11 @@
 
 #include "base/diagnostic.h"
 #include "kernels/window.h"
-#include "ops/multiplier.h"
+#include "ops/host/multiplier.h"
+#include "ops/host/words.h"
 #include "ops/op.h"
 #include "ops/reduce/import.h"
 #include "ops/reduce/reduce.h"
-#include "ops/words.h"
 
 namespace cormorant::ops {
 namespace {

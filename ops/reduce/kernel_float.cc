@@ -4,7 +4,7 @@
 // zero, a mean is the sum divided by the number of elements. As in PyTorch, a NaN counts as both the largest and the
 // smallest.
 #include "base/float_math.h"
-#include "ops/float_kernel.h"
+#include "ops/load/float_kernel.h"
 #include "ops/reduce/float.h"
 #include "ops/reduce/reduce.h"
 

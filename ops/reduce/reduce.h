@@ -10,7 +10,7 @@
 
 #include "base/dtype.h"
 #include "base/overlap.h"
-#include "ops/kernel_list.h"
+#include "ops/load/kernel_list.h"
 #include "target/target.h"
 
 #define CORMORANT_REDUCE_KERNELS(OURS, THEIRS, FOREIGN)                                      \

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "ops/host/references.h"
 #include "ops/reduce/float.h"
 #include "ops/reduce/kernel.h"
-#include "ops/references.h"
 
 namespace cormorant {
 namespace {

@@ -4,10 +4,10 @@
 // keepdim), aten.argmin.
 #include <algorithm>
 
-#include "ops/broadcast.h"
-#include "ops/evaluate_planned.h"
+#include "ops/host/broadcast.h"
+#include "ops/host/evaluate_planned.h"
+#include "ops/host/references.h"
 #include "ops/reduce_any/kernel.h"
-#include "ops/references.h"
 
 namespace cormorant::ops {
 namespace reduce_any {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/float_math.h"
-#include "ops/planned.h"
+#include "ops/load/planned.h"
 #include "ops/reduce_any/reduce_any.h"
 
 namespace cormorant::ops::reduce_any {

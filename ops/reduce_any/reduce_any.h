@@ -3,7 +3,7 @@
 // Reductions that the folder reduce lacks: of integers and booleans, products, and the index of the largest.
 #pragma once
 
-#include "ops/kernel_list.h"
+#include "ops/load/kernel_list.h"
 
 // clang-format off
 #define CORMORANT_REDUCE_ANY_KERNELS(OURS, THEIRS, FOREIGN) \

@@ -5,11 +5,11 @@
 #include <algorithm>
 
 #include "base/diagnostic.h"
-#include "ops/build.h"
 #include "ops/expand/expand.h"
-#include "ops/move_reference.h"
-#include "ops/movement.h"
-#include "ops/references.h"
+#include "ops/host/build.h"
+#include "ops/host/move_reference.h"
+#include "ops/host/movement.h"
+#include "ops/host/references.h"
 #include "ops/repeat_interleave/kernel.h"
 #include "ops/repeat_interleave/repeat_interleave.h"
 

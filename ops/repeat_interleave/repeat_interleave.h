@@ -7,7 +7,7 @@
 
 #include <cstdint>
 
-#include "ops/kernel_list.h"
+#include "ops/load/kernel_list.h"
 #include "target/target.h"
 
 #define CORMORANT_REPEAT_INTERLEAVE_KERNELS(OURS, THEIRS, FOREIGN)                                             \

@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 
 #include "base/diagnostic.h"
-#include "ops/references.h"
+#include "ops/host/references.h"
 #include "ops/rows/kernel.h"
 
 namespace cormorant::ops {

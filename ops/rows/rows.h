@@ -30,7 +30,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "ops/kernel_list.h"
+#include "ops/load/kernel_list.h"
 #include "target/target.h"
 
 #define CORMORANT_ROWS_KERNELS(OURS, THEIRS, FOREIGN)                                               \

@@ -2,9 +2,9 @@
 //
 // aten.cumsum(self, dim, dtype), cormorant.cumprod.any(self, dim) and others. Indices of the largest so far are
 // integers of the result's type.
-#include "ops/broadcast.h"
-#include "ops/evaluate_planned.h"
-#include "ops/references.h"
+#include "ops/host/broadcast.h"
+#include "ops/host/evaluate_planned.h"
+#include "ops/host/references.h"
 #include "ops/scan/kernel.h"
 
 namespace cormorant::ops {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/float_math.h"
-#include "ops/planned.h"
+#include "ops/load/planned.h"
 #include "ops/scan/scan.h"
 
 namespace cormorant::ops::scan {

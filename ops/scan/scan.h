@@ -4,7 +4,7 @@
 // and the index of the largest or smallest so far.
 #pragma once
 
-#include "ops/kernel_list.h"
+#include "ops/load/kernel_list.h"
 
 // clang-format off
 #define CORMORANT_SCAN_KERNELS(OURS, THEIRS, FOREIGN) \

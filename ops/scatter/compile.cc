@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // aten.scatter.src_out(self, dim, index, src) and its relatives that add, multiply or compare.
-#include "ops/broadcast.h"
-#include "ops/evaluate_planned.h"
-#include "ops/references.h"
+#include "ops/host/broadcast.h"
+#include "ops/host/evaluate_planned.h"
+#include "ops/host/references.h"
 #include "ops/scatter/kernel.h"
 
 namespace cormorant::ops {

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "base/overlap.h"
-#include "ops/kernel_list.h"
+#include "ops/load/kernel_list.h"
 
 // clang-format off
 #define CORMORANT_SCATTER_KERNELS(OURS, THEIRS, FOREIGN) \

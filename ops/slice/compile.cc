@@ -3,9 +3,9 @@
 // aten.slice(self, dim, start, end, step) with 0 <= start <= end <= size and step >= 1: slices, selections and every
 // kind of splitting, whose results are several slices.
 #include "base/diagnostic.h"
-#include "ops/move_reference.h"
-#include "ops/movement.h"
-#include "ops/references.h"
+#include "ops/host/move_reference.h"
+#include "ops/host/movement.h"
+#include "ops/host/references.h"
 #include "ops/slice/import.h"
 #include "ops/slice/kernel.h"
 #include "ops/slice/slice.h"

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "ops/movement.h"
+#include "ops/host/movement.h"
 
 namespace cormorant::ops {
 namespace {

@@ -7,7 +7,7 @@
 #include <cstdint>
 
 #include "base/overlap.h"
-#include "ops/kernel_list.h"
+#include "ops/load/kernel_list.h"
 
 #define CORMORANT_SLICE_KERNELS(OURS, THEIRS, FOREIGN)                                                        \
   THEIRS(aten, slice_copy, Tensor_out, scalar_dsp_mve, load_slice_copy, execute_move<kLoops>, any, SliceCopy) \

@@ -6,13 +6,13 @@
 #include <cmath>
 
 #include "base/diagnostic.h"
-#include "ops/build.h"
-#include "ops/multiplier.h"
+#include "ops/host/build.h"
+#include "ops/host/multiplier.h"
+#include "ops/host/words.h"
 #include "ops/op.h"
 #include "ops/softmax/arithmetic.h"
 #include "ops/softmax/reference.h"
 #include "ops/softmax/softmax.h"
-#include "ops/words.h"
 
 namespace cormorant::ops {
 namespace softmax {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Distances to the largest element, their exponentials added up in order, then a division; or a logarithm subtracted.
-#include "ops/float_kernel.h"
+#include "ops/load/float_kernel.h"
 #include "ops/softmax/float.h"
 #include "ops/softmax/float_rows.h"
 #include "ops/softmax/softmax.h"

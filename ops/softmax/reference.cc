@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/softmax/reference.h"
 
-#include "ops/references.h"
+#include "ops/host/references.h"
 #include "ops/softmax/float.h"
 #include "ops/softmax/rows.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/split/kernel.h"
 
-#include "ops/move_plan.h"
+#include "ops/load/move_plan.h"
 
 namespace cormorant::ops {
 namespace {

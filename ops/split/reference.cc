@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
-#include "ops/references.h"
+#include "ops/host/references.h"
 #include "ops/split/kernel.h"
 
 namespace cormorant::ops {

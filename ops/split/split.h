@@ -4,7 +4,7 @@
 // slices instead; this is for ExecuTorch's files. Signatures of the target's world only: no node of a graph has them.
 #pragma once
 
-#include "ops/kernel_list.h"
+#include "ops/load/kernel_list.h"
 #include "runtime/kernel.h"
 
 #define CORMORANT_SPLIT_KERNELS(OURS, THEIRS, FOREIGN)                                                              \

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ops/build.h"
-#include "ops/evaluate_planned.h"
-#include "ops/references.h"
+#include "ops/host/build.h"
+#include "ops/host/evaluate_planned.h"
+#include "ops/host/references.h"
 #include "ops/taps/kernel.h"
 
 namespace cormorant::ops {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "ops/planned.h"
+#include "ops/load/planned.h"
 #include "ops/taps/taps.h"
 
 namespace cormorant::ops::taps {

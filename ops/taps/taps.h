@@ -7,7 +7,7 @@
 // fractional bits. Sums are rounded to the nearest integer, ties up.
 #pragma once
 
-#include "ops/kernel_list.h"
+#include "ops/load/kernel_list.h"
 
 // clang-format off
 #define CORMORANT_TAPS_KERNELS(OURS, THEIRS, FOREIGN) \

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/transpose/reference.h"
 
-#include "ops/move_reference.h"
-#include "ops/references.h"
+#include "ops/host/move_reference.h"
+#include "ops/host/references.h"
 
 namespace cormorant::ops {
 

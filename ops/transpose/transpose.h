@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "ops/kernel_list.h"
+#include "ops/load/kernel_list.h"
 
 #define CORMORANT_TRANSPOSE_KERNELS(OURS, THEIRS, FOREIGN)                                               \
   THEIRS(cortex_m, transpose, out, scalar_dsp_mve, load_transpose, execute_move<kLoops>, any, Transpose) \

@@ -7,8 +7,8 @@
 
 #include "base/diagnostic.h"
 #include "evaluate/graph.h"
+#include "ops/host/schema.h"
 #include "ops/op.h"
-#include "ops/schema.h"
 #include "ops/transpose/reference.h"
 #include "passes/passes.h"
 #include "runtime/host.h"

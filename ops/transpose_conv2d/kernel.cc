@@ -4,7 +4,7 @@
 #include "ops/transpose_conv2d/kernel.h"
 
 #include "ops/conv2d/nibbles_kernel.h"
-#include "ops/explicit_layout.h"
+#include "ops/load/explicit_layout.h"
 
 namespace cormorant::ops::transpose_conv2d {
 namespace {

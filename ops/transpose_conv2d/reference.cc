@@ -7,7 +7,7 @@
 #include "base/fixed_point.h"
 #include "ops/conv2d/packed_reference.h"
 #include "ops/depthwise_conv2d/packed_reference.h"
-#include "ops/references.h"
+#include "ops/host/references.h"
 #include "ops/transpose_conv2d/kernel.h"
 
 namespace cormorant::ops::transpose_conv2d {

@@ -15,7 +15,7 @@
 #include "ops/conv2d/conv2d.h"
 #include "ops/conv2d/nibbles.h"
 #include "ops/depthwise_conv2d/depthwise_conv2d.h"
-#include "ops/kernel_list.h"
+#include "ops/load/kernel_list.h"
 
 // _nhwc is the same with explicit layout: input and out are logically N, H, W, C.
 #define CORMORANT_TRANSPOSE_CONV2D_KERNELS(OURS, THEIRS, FOREIGN)                                                   \

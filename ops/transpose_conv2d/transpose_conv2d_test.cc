@@ -8,8 +8,8 @@
 
 #include "base/diagnostic.h"
 #include "compiler/compile.h"
+#include "ops/host/schema.h"
 #include "ops/op.h"
-#include "ops/schema.h"
 #include "ops/transpose_conv2d/prepack.h"
 #include "program/program_io.h"
 #include "runtime/host.h"

@@ -4,9 +4,9 @@
 // known positions and shifts are concatenations of slices until passes/update_states.cc sees that they become a state;
 // passes/ring_states.cc makes aten.update_ring(self, position, source, step) of delay lines that are read in few
 // places.
-#include "ops/evaluate_planned.h"
-#include "ops/movement.h"
-#include "ops/references.h"
+#include "ops/host/evaluate_planned.h"
+#include "ops/host/movement.h"
+#include "ops/host/references.h"
 #include "ops/update/kernel.h"
 
 namespace cormorant::ops {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/update/kernel.h"
 
-#include "ops/move_plan.h"
-#include "ops/planned.h"
+#include "ops/load/move_plan.h"
+#include "ops/load/planned.h"
 
 namespace cormorant::ops {
 namespace {

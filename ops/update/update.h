@@ -11,7 +11,7 @@
 #pragma once
 
 #include "base/overlap.h"
-#include "ops/kernel_list.h"
+#include "ops/load/kernel_list.h"
 #include "target/target.h"
 
 #define CORMORANT_UPDATE_KERNELS(OURS, THEIRS, FOREIGN)                                                 \

@@ -9,7 +9,7 @@
 #include <algorithm>
 
 #include "base/diagnostic.h"
-#include "ops/movement.h"
+#include "ops/host/movement.h"
 #include "ops/view/view.h"
 
 namespace cormorant::ops {

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "ops/kernel_list.h"
+#include "ops/load/kernel_list.h"
 
 #define CORMORANT_VIEW_KERNELS(OURS, THEIRS, FOREIGN) \
   THEIRS(aten, view_copy, out, scalar_dsp_mve, load_view_copy, execute_view_copy<kLoops>, any, ViewCopy)

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "ops/broadcast.h"
+#include "ops/host/broadcast.h"
 #include "tests/conformance/conformance.h"
 
 namespace cormorant::ops {

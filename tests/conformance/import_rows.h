@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "evaluate/graph.h"
+#include "ops/host/schema.h"
 #include "ops/op.h"
-#include "ops/schema.h"
 
 namespace cormorant::conformance {
 

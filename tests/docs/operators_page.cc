@@ -9,7 +9,7 @@
 #include <iterator>
 #include <set>
 
-#include "ops/spellings.h"
+#include "ops/host/spellings.h"
 
 namespace cormorant {
 namespace {

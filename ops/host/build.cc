@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/build.h"
+#include "ops/host/build.h"
 
 #include <algorithm>
 #include <cmath>
@@ -7,7 +7,7 @@
 #include <numeric>
 
 #include "base/element.h"
-#include "ops/broadcast.h"
+#include "ops/host/broadcast.h"
 
 namespace cormorant::ops {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/pool_windows.h"
+#include "ops/host/pool_windows.h"
 
 #include <algorithm>
 

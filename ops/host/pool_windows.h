@@ -4,7 +4,7 @@
 // supports: volumes, windows of unequal size, and the indices of the largest elements.
 #pragma once
 
-#include "ops/build.h"
+#include "ops/host/build.h"
 
 namespace cormorant::ops {
 

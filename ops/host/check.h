@@ -5,7 +5,7 @@
 #pragma once
 
 #include "ir/graph.h"
-#include "ops/schema.h"
+#include "ops/host/schema.h"
 
 namespace cormorant::ops {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The float semantics of an operator whose kernel is one source for the host and every CPU (ops/planned.h): the kernel
-// itself, on typed copies of the tensors that the evaluation holds as floats.
+// The float semantics of an operator whose kernel is one source for the host and every CPU (ops/load/planned.h): the
+// kernel itself, on typed copies of the tensors that the evaluation holds as floats.
 #pragma once
 
 #include <fmt/format.h>
@@ -12,9 +12,9 @@
 #include <stdexcept>
 
 #include "evaluate/tensor.h"
-#include "ops/broadcast.h"
+#include "ops/host/broadcast.h"
+#include "ops/load/planned.h"
 #include "ops/op.h"
-#include "ops/planned.h"
 
 namespace cormorant::ops {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/multiplier.h"
+#include "ops/host/multiplier.h"
 
 #include <gtest/gtest.h>
 

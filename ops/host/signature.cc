@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/signature.h"
+#include "ops/host/signature.h"
 
 namespace cormorant::ops {
 

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "kernels/pool_geometry.h"
-#include "ops/float_kernel.h"
+#include "ops/load/float_kernel.h"
 
 namespace cormorant::ops {
 

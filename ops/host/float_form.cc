@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/float_form.h"
+#include "ops/host/float_form.h"
 
 #include <fmt/format.h>
 

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "ops/movement.h"
+#include "ops/host/movement.h"
 #include "ops/op.h"
 
 namespace cormorant::ops {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The compiler's side of an operator's list (ops/kernel_list.h). At the end of reference.cc, in the operator's
+// The compiler's side of an operator's list (ops/load/kernel_list.h). At the end of reference.cc, in the operator's
 // namespace, CORMORANT_REFERENCES(add, CORMORANT_ADD_KERNELS) turns it into ListedKernels, whose `execute` is the
 // function of that name in the file. Kernels for any CPU are the host's as well.
 #pragma once
 
-#include "ops/kernel_list.h"
+#include "ops/load/kernel_list.h"
 #include "ops/op.h"
 #include "runtime/kernel.h"
 

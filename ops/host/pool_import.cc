@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/pool_import.h"
+#include "ops/host/pool_import.h"
 
 namespace cormorant::ops {
 namespace {

@@ -5,8 +5,8 @@
 // load and the loops over elements.
 #pragma once
 
-#include "ops/broadcast_load.h"
-#include "ops/float_plan.h"
+#include "ops/load/broadcast.h"
+#include "ops/load/float_plan.h"
 #include "runtime/kernel.h"
 
 namespace cormorant::ops {

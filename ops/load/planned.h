@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Kernels whose plan is a pure function of their arguments: the target's load, and the evaluation on the host, which
-// runs the very same code (ops/evaluate_planned.h). All tensors are contiguous in logical order.
+// runs the very same code (ops/host/evaluate_planned.h). All tensors are contiguous in logical order.
 #pragma once
 
 #include "base/element.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/state_places.h"
+#include "ops/host/state_places.h"
 
 #include <algorithm>
 

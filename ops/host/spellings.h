@@ -6,8 +6,8 @@
 #include <set>
 #include <string>
 
+#include "ops/host/schema.h"
 #include "ops/op.h"
-#include "ops/schema.h"
 
 namespace cormorant::ops {
 

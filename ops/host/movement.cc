@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/movement.h"
+#include "ops/host/movement.h"
 
 #include <algorithm>
 #include <numeric>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/check.h"
+#include "ops/host/check.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/broadcast.h"
+#include "ops/host/broadcast.h"
 
 #include <algorithm>
 #include <cmath>
 
 #include "base/diagnostic.h"
-#include "ops/multiplier.h"
-#include "ops/words.h"
+#include "ops/host/multiplier.h"
+#include "ops/host/words.h"
 
 namespace cormorant::ops {
 

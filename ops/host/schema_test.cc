@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/schema.h"
+#include "ops/host/schema.h"
 
 #include <gtest/gtest.h>
 

@@ -86,7 +86,7 @@ void add_compile_options(CLI::App& command, driver::CompileFlags& flags) {
   command.add_flag_callback(
       "--link", [&flags] { flags.link = true; }, "Link firmware to determine code, state and stack");
   command.add_flag_callback(
-      "--no-link", [&flags] { flags.link = false; }, "Do not link firmware: code, state and stack stay unknown");
+      "--no-link", [&flags] { flags.link = false; }, "Do not link firmware: code and stack stay unknown");
   command.add_option("--compiler", flags.compiler, "Compiler whose kernel archives are linked for these figures")
       ->check(CLI::IsMember({"gcc", "clang"}))
       ->capture_default_str();

@@ -10,8 +10,7 @@
 #     [OPTIONS --io=int8 …]   further options of `cormorant compile`; --layers=FILE is relative to this folder
 #     [ARENA shared]          name of an arena that several models share; only one of them may run at a time
 #     [ISA scalar|dsp|mve]    default: the CPU's
-#     [STATE bytes]           size of the runtime's state; default: determined on an emulated board (QEMU), or estimated
-#                             if there is none
+#     [STATE bytes]           size of the runtime's state; default: exactly what the model needs
 #     [FROM archives|sources] prebuilt kernels for the CPU (gcc, hard float if there is an FPU), or kernels compiled
 #                             with this project's compiler and flags, which needs C++20. Default: archives if they
 #                             match this project's float ABI, else sources

@@ -49,13 +49,16 @@ void set_limits(const CompileFlags& flags, CompileResult& result, FirmwareReques
   }
   request.execute = request.cycles = false;
   // The same operators have the same code.
-  const auto known = std::make_shared<std::map<std::vector<std::string>, std::optional<RunResult>>>();
+  const auto known = std::make_shared<std::map<std::vector<std::string>, Firmware>>();
   bits.footprint = [known, request, target = result.options.config.target](const compiler::Compiled& compiled) {
     std::vector<std::string> operators;
     for (const auto& [name, times] : compiled.facts.operators) operators.push_back(name);
     const auto [at, is_new] = known->try_emplace(std::move(operators));
-    if (is_new) at->second = link_for(compiled.program, target, request).facts;
-    const Needs needs = needs_of(compiled, at->second);
+    if (is_new) at->second = link_for(compiled.program, target, request);
+    Firmware firmware = at->second;
+    if (!is_new)
+      firmware.state_bytes = link_for(compiled.program, target, {.ours = request.ours, .link = false}).state_bytes;
+    const Needs needs = needs_of(compiled, firmware);
     return quantizer::Footprint{.flash = needs.flash, .ram = needs.ram};
   };
 }
@@ -79,9 +82,12 @@ void require_sqnr(double wanted, const std::string& scheme, const compiler::Fact
 }  // namespace
 
 CompileResult compile_model(const CompileFlags& flags, const CompileInputs& inputs) {
+  return compile_model(flags, options_of(flags, inputs.calibration != nullptr || !flags.calibrate.empty()), inputs);
+}
+
+CompileResult compile_model(const CompileFlags& flags, compiler::Options given, const CompileInputs& inputs) {
   CompileResult result;
-  compiler::Options& options = result.options =
-      options_of(flags, inputs.calibration != nullptr || !flags.calibrate.empty());
+  compiler::Options& options = result.options = std::move(given);
   if (!flags.budget.empty()) result.budget = parse_budget(flags.budget);
   result.model = find_model(flags.model);
   const std::string& model = result.model;
@@ -103,6 +109,7 @@ CompileResult compile_model(const CompileFlags& flags, const CompileInputs& inpu
 
   const bool has_goal = options.config.target.optimize != Optimize::balanced;
   const FirmwareRequest request = {.compiler = flags.compiler == "clang" ? Compiler::clang : Compiler::gcc,
+                                   .ours = options.config.runtime == ops::Runtime::cormorant,
                                    .link = flags.link && options.config.runtime == ops::Runtime::cormorant,
                                    .execute = flags.measure,
                                    .cycles = !flags.report.empty() || has_goal};
@@ -113,9 +120,10 @@ CompileResult compile_model(const CompileFlags& flags, const CompileInputs& inpu
   const auto besides = [&](const compiler::Compiled& program) -> std::optional<std::int64_t> {
     FirmwareRequest only_link = request;
     only_link.execute = only_link.cycles = false;
-    const auto facts = link_for(program.program, options.config.target, only_link).facts;
-    if (!facts) return std::nullopt;
-    return static_cast<std::int64_t>(facts->state_bytes + stack_needed(*facts));
+    const Firmware linked = link_for(program.program, options.config.target, only_link);
+    if (!linked.state_bytes) return std::nullopt;
+    const auto state = static_cast<std::int64_t>(*linked.state_bytes);
+    return state + (linked.facts ? static_cast<std::int64_t>(stack_needed(*linked.facts)) : kTypicalStack);
   };
   Programs programs = compile_programs(graph, options, result.budget ? result.budget->ram : std::nullopt, besides,
                                        flags.recompute, model);
@@ -128,7 +136,7 @@ CompileResult compile_model(const CompileFlags& flags, const CompileInputs& inpu
   if (balanced && firmware.facts && (flags.measure || options.config.target.optimize == Optimize::size)) {
     balanced_firmware = link_for(balanced->compiled.program, options.config.target, request);
     const auto exceeds = [&](const compiler::Compiled& program, const Firmware& linked) {
-      return result.budget && over_budget(*result.budget, program, linked.facts);
+      return result.budget && over_budget(*result.budget, program, linked);
     };
     // Only now is the code known: the goal's program may need a kernel that balanced does not.
     if (balanced_firmware->facts && (exceeds(compiled, firmware) || !exceeds(balanced->compiled, *balanced_firmware)) &&
@@ -143,9 +151,9 @@ CompileResult compile_model(const CompileFlags& flags, const CompileInputs& inpu
     notes.insert(notes.end(), result.calibration->warnings.begin(), result.calibration->warnings.end());
   }
   compiled.facts.warnings.insert(compiled.facts.warnings.begin(), notes.begin(), notes.end());
-  if (result.budget) result.excess = over_budget(*result.budget, compiled, firmware.facts);
+  if (result.budget) result.excess = over_budget(*result.budget, compiled, firmware);
   if (result.excess && inputs.advises) {
-    const bool lacks_flash = result.budget->flash && needs_of(compiled, firmware.facts).flash > *result.budget->flash;
+    const bool lacks_flash = result.budget->flash && needs_of(compiled, firmware).flash > *result.budget->flash;
     result.excess->advice = remedies(flags, inputs, *result.budget, lacks_flash);
   }
   if (balanced) {

@@ -42,6 +42,8 @@ struct CompileResult {
 
 // Writes nothing but --intermediates.
 CompileResult compile_model(const CompileFlags& flags, const CompileInputs& inputs);
+// With the flags' options (driver/options.h), where they are known already.
+CompileResult compile_model(const CompileFlags& flags, compiler::Options options, const CompileInputs& inputs);
 
 // The page of --report, for what was compiled with options.explain.
 std::string report_page(const CompileFlags& flags, const CompileResult& result);

@@ -114,9 +114,9 @@ nlohmann::ordered_json figures_of(const CompiledMethods& compiled) {
   json["arena_bytes"] = nlohmann::ordered_json::object();
   for (const auto& [name, bytes] : compiled.arenas) json["arena_bytes"][name] = bytes;
   for (const char* const key : {"code", "state", "stack"}) json[key] = nullptr;
+  if (totals.knows_state) json["state"] = totals.state;
   if (totals.is_linked) {
     json["code"] = totals.code;
-    json["state"] = totals.state;
     json["stack"] = totals.stack;
   }
   for (std::size_t i = 0; i < compiled.names.size(); ++i) {
@@ -132,9 +132,10 @@ MethodTotals totals_of(const CompiledMethods& compiled) {
   for (const auto& [name, bytes] : compiled.arenas) totals.arena += bytes;
   for (const CompileResult& method : compiled.methods) {
     const std::optional<RunResult>& facts = method.firmware.facts;
+    totals.knows_state = totals.knows_state && method.firmware.state_bytes;
+    totals.state += method.firmware.state_bytes.value_or(0);
     totals.is_linked = totals.is_linked && facts;
     if (!facts) continue;
-    totals.state += facts->state_bytes;
     totals.stack = std::max(totals.stack, stack_needed(*facts));
     totals.code = std::max(totals.code, facts->code_bytes);
   }
@@ -161,6 +162,7 @@ CompiledMethods compile_methods(const CompileFlags& flags, const CompileInputs& 
     const ops::Config& config = method.options.config;
     method.firmware = link_for(compiled.program, config.target,
                                {.compiler = flags.compiler == "clang" ? Compiler::clang : Compiler::gcc,
+                                .ours = config.runtime == ops::Runtime::cormorant,
                                 .link = flags.link && config.runtime == ops::Runtime::cormorant,
                                 .execute = flags.measure},
                                names[i]);

@@ -26,7 +26,8 @@ CompiledMethods compile_methods(const CompileFlags& flags, const CompileInputs& 
 // What all of them need: arenas that they share, the state of each, the deepest stack, one copy of the code.
 struct MethodTotals {
   std::uint64_t arena = 0, state = 0, stack = 0, code = 0;
-  bool is_linked = true;  // else only the arena is known
+  bool knows_state = true;
+  bool is_linked = true;  // else neither code nor stack is known
 };
 MethodTotals totals_of(const CompiledMethods& compiled);
 

@@ -15,9 +15,9 @@ namespace {
 // All RAM. State and stack are estimated if they are unknown, or make no difference: more than `ram` is too much
 // anyway.
 std::int64_t ram_of(const compiler::Compiled& compiled, std::int64_t ram, const BesidesArena& besides) {
-  constexpr std::int64_t kStack = 1032, kPerOperator = 40;
+  constexpr std::int64_t kPerOperator = 40;
   const std::int64_t arena = compiler::arena_bytes(compiled.facts);
-  const std::int64_t estimate = kStack + kPerOperator * static_cast<std::int64_t>(compiled.facts.steps.size());
+  const std::int64_t estimate = kTypicalStack + kPerOperator * static_cast<std::int64_t>(compiled.facts.steps.size());
   return arena + (arena < ram ? besides(compiled).value_or(estimate) : estimate);
 }
 

@@ -37,6 +37,9 @@ struct Programs {
   std::optional<Quantized> quantized;  // where another program may be taken
 };
 
+// What load and execute of most programs take, where it is not known.
+inline constexpr std::int64_t kTypicalStack = 1032;
+
 // Bytes of state and stack, if they are known.
 using BesidesArena = std::function<std::optional<std::int64_t>(const compiler::Compiled&)>;
 

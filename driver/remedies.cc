@@ -74,10 +74,10 @@ std::string remedies(const CompileFlags& flags, const CompileInputs& inputs, con
     try {
       const CompileResult result =
           compile_model(changed, {.calibration = inputs.calibration, .progress = {}, .advises = false});
-      const Needs needs = needs_of(result.compiled, result.firmware.facts);
+      const Needs needs = needs_of(result.compiled, result.firmware);
       const std::string figures = fmt::format("{} (RAM {}, flash {}{})", remedy.option, grouped(needs.ram),
                                               grouped(needs.flash), accuracy_of(flags, result));
-      (over_budget(budget, result.compiled, result.firmware.facts) ? tried : meeting).push_back(figures);
+      (over_budget(budget, result.compiled, result.firmware) ? tried : meeting).push_back(figures);
     } catch (const std::exception&) {
       continue;  // not for this model
     }

@@ -15,6 +15,7 @@ namespace cormorant {
 // A loop around the stretch, inner ones first. Its steps lead from the last position of the loops inside it to the
 // first position of its next turn.
 struct BroadcastLoop {
+  static constexpr std::uint32_t kStateBytes = 12;
   std::uint32_t turns;
   std::int32_t self_step;
   std::int32_t other_step;

@@ -13,6 +13,7 @@
 namespace cormorant::conv {
 
 struct Direct {
+  static constexpr std::uint32_t kStateBytes = 76;
   Geometry geometry;
   std::uint16_t group_channels;  // input channels that one output channel sees; 1 for depthwise
   std::int16_t input_offset;

@@ -22,6 +22,7 @@ struct MoveTile {
 };
 
 struct MoveLoop {
+  static constexpr std::uint32_t kStateBytes = 12;
   std::int32_t count;
   std::int32_t step_in;
   std::int32_t step_out;
@@ -30,6 +31,7 @@ struct MoveLoop {
 inline constexpr int kMaxMoveLoops = 7;  // six dimensions and the bytes of an element
 
 struct MovePlan {
+  static constexpr std::uint32_t kStateBytes = 32;
   const std::int8_t* input;
   std::int8_t* output;
   MoveTile tile;

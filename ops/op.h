@@ -202,6 +202,9 @@ struct Operator {
 
   // The program side, from the operator's list.
   std::vector<ListedKernel> kernels = {};
+  // Those of another compiler's operators that load in another way on each CPU, as they do on this one. For the size of
+  // the state: none of them executes.
+  std::vector<Kernel> (*loads_on)(const Target&) = nullptr;
   // cortex_m.* -> cormorant.* with constants laid out for the target. Null result: nothing better, keep the node.
   Lower prepack = nullptr;
   // The result is the argument's memory with another shape: no instruction, no bytes (view).
@@ -254,5 +257,8 @@ struct CanonicalSchema {
 };
 const CanonicalSchema* find_canonical(std::string_view graph_name);
 std::vector<const Kernel*> host_kernels();
+// What loads a program here as the firmware for a target would. `of_numbers` are the names of operators whose kernels
+// for all types it has (runtime/call_types.h).
+std::vector<Kernel> kernels_loading_on(const Target& target, std::span<const std::string> of_numbers);
 
 }  // namespace cormorant::ops

@@ -47,17 +47,18 @@ Budget parse_budget(std::string_view text) {
   return budget;
 }
 
-Needs needs_of(const compiler::Compiled& compiled, const std::optional<RunResult>& firmware) {
+Needs needs_of(const compiler::Compiled& compiled, const Firmware& firmware) {
   Needs needs{unsigned_of(compiler::arena_bytes(compiled.facts)), compiled.program.size()};
-  if (firmware) {
-    needs.ram += firmware->state_bytes + stack_needed(*firmware);
-    needs.flash += firmware->code_bytes;
+  needs.ram += firmware.state_bytes.value_or(0);
+  if (firmware.facts) {
+    needs.ram += stack_needed(*firmware.facts);
+    needs.flash += firmware.facts->code_bytes;
   }
   return needs;
 }
 
 std::optional<Diagnostic> over_budget(const Budget& budget, const compiler::Compiled& compiled,
-                                      const std::optional<RunResult>& firmware) {
+                                      const Firmware& firmware) {
   const compiler::Facts& facts = compiled.facts;
   const auto [ram, flash] = needs_of(compiled, firmware);
   Sizes in_ram, in_flash;
@@ -65,10 +66,11 @@ std::optional<Diagnostic> over_budget(const Budget& budget, const compiler::Comp
     for (const auto& [name, bytes] : region.at_peak) in_ram.emplace_back(name, unsigned_of(bytes));
   }
   for (const auto& [name, bytes] : facts.constants) in_flash.emplace_back(name, unsigned_of(bytes));
-  if (firmware) {
-    in_ram.insert(in_ram.end(), {{"state", firmware->state_bytes}, {"stack", stack_needed(*firmware)}});
-    for (const CodePart& part : firmware->code_parts) in_flash.emplace_back("code of " + part.name, part.bytes);
-    if (firmware->code_parts.empty()) in_flash.emplace_back("code", firmware->code_bytes);
+  if (firmware.state_bytes) in_ram.emplace_back("state", *firmware.state_bytes);
+  if (const std::optional<RunResult>& linked = firmware.facts) {
+    in_ram.emplace_back("stack", stack_needed(*linked));
+    for (const CodePart& part : linked->code_parts) in_flash.emplace_back("code of " + part.name, part.bytes);
+    if (linked->code_parts.empty()) in_flash.emplace_back("code", linked->code_bytes);
   }
   if (budget.ram && ram > *budget.ram) return excess("RAM", *budget.ram, ram, std::move(in_ram));
   if (budget.flash && flash > *budget.flash) return excess("flash", *budget.flash, flash, std::move(in_flash));

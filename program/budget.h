@@ -11,7 +11,7 @@
 
 #include "base/diagnostic.h"
 #include "compiler/compile.h"
-#include "runner/launcher.h"
+#include "program/firmware_table.h"
 
 namespace cormorant {
 
@@ -25,10 +25,10 @@ Budget parse_budget(std::string_view text);  // throws UsageError
 struct Needs {
   std::uint64_t ram = 0, flash = 0;
 };
-Needs needs_of(const compiler::Compiled& compiled, const std::optional<RunResult>& firmware);
+Needs needs_of(const compiler::Compiled& compiled, const Firmware& firmware);
 
 // Which limit is exceeded, if any, with the largest contributors.
 std::optional<Diagnostic> over_budget(const Budget& budget, const compiler::Compiled& compiled,
-                                      const std::optional<RunResult>& firmware);
+                                      const Firmware& firmware);
 
 }  // namespace cormorant

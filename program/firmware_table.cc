@@ -9,6 +9,7 @@
 #include "formats/pte/method_names.h"
 #include "program/budget.h"
 #include "program/files.h"
+#include "runner/state.h"
 
 namespace cormorant {
 
@@ -35,11 +36,11 @@ ProgramFacts facts_of(const RunRequest& run) {
 
 Firmware link_for(const std::vector<std::byte>& program, const Target& target, const FirmwareRequest& request,
                   const std::string& method) {
-  Firmware firmware{.facts = {}, .why_unknown = {}, .compiler = request.compiler};
+  Firmware firmware{.facts = {}, .state_bytes = {}, .why_unknown = {}, .compiler = request.compiler};
   if (target.is_any()) {
     if (request.execute) throw UsageError("--measure needs a CPU\n  name one with --target");
     firmware.why_unknown = "it depends on the CPU";
-  } else if (!request.link && !request.execute) {
+  } else if (!request.ours && !request.execute) {
     firmware.why_unknown = "not linked";
   }
   if (!firmware.why_unknown.empty()) return firmware;
@@ -49,12 +50,19 @@ Firmware link_for(const std::vector<std::byte>& program, const Target& target, c
   run.target = target;
   run.compiler = request.compiler;
   run.account = true;
-  run.only_load = !request.execute;
+  run.until = request.execute ? RunRequest::Until::executed : RunRequest::Until::linked;
   run.profile = request.execute;
   run.estimate_cycles = request.execute && request.cycles;
   run.time_limit = std::chrono::minutes(10);
   try {
-    firmware.facts = run_on_board(run, facts_of(run));
+    const ProgramFacts facts = facts_of(run);
+    firmware.state_bytes = state_bytes(program, facts, method, target) + kProgramBytes;
+    if (request.link || request.execute) {
+      firmware.facts = run_on_board(run, facts);
+      firmware.state_bytes = firmware.facts->state_bytes;
+    } else {
+      firmware.why_unknown = "not linked";
+    }
   } catch (const InputError& error) {
     if (request.execute) throw;
     firmware.why_unknown = error.diagnostic().problem;
@@ -79,16 +87,20 @@ void print_stack(const RunResult& facts, const Target& target) {
 }  // namespace
 
 void print_firmware(const Firmware& firmware, const compiler::Compiled& compiled, const Target& target) {
+  if (firmware.state_bytes) {
+    fmt::print("  state       {:>11} bytes\n", grouped(*firmware.state_bytes));
+  } else {
+    print_unknown("state", firmware.why_unknown);
+  }
   if (!firmware.facts) {
-    for (const char* const what : {"state", "stack", "code"}) print_unknown(what, firmware.why_unknown);
+    for (const char* const what : {"stack", "code"}) print_unknown(what, firmware.why_unknown);
     return;
   }
   const RunResult& facts = *firmware.facts;
-  fmt::print("  state       {:>11} bytes\n", grouped(facts.state_bytes));
   print_stack(facts, target);
   fmt::print("  code        {:>11} bytes, compiled by {}\n", grouped(facts.code_bytes), name_of(firmware.compiler));
   for (const CodePart& part : facts.code_parts) fmt::print("    {:<22} {:>10}\n", part.name, grouped(part.bytes));
-  const Needs needs = needs_of(compiled, firmware.facts);
+  const Needs needs = needs_of(compiled, firmware);
   fmt::print("  flash       {:>11} bytes: code and model\n", grouped(needs.flash));
   fmt::print("  RAM         {:>11} bytes: arena, state and stack\n", grouped(needs.ram));
 }
@@ -116,6 +128,7 @@ nlohmann::ordered_json firmware_json(const Firmware& firmware, const Target& tar
   nlohmann::ordered_json json;
   json["compiler"] = name_of(firmware.compiler);
   for (const char* const key : {"code", "code_parts", "state", "stack_bound"}) json[key] = nullptr;
+  if (firmware.state_bytes) json["state"] = *firmware.state_bytes;
   if (!firmware.facts) {
     json["unknown"] = firmware.why_unknown;
     return json;
@@ -123,7 +136,6 @@ nlohmann::ordered_json firmware_json(const Firmware& firmware, const Target& tar
   const RunResult& facts = *firmware.facts;
   json["code"] = facts.code_bytes;
   json["code_parts"] = code_parts_json(facts);
-  json["state"] = facts.state_bytes;
   if (facts.stack_bound) {
     json["stack_bound"] = stack_json(*facts.stack_bound, target);
   } else {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What a program needs of a device, printed at the end of `compile`: flash (its code by part, the model) and RAM
-// (arena, state, stack). The program knows model and arena; the rest comes from firmware linked for it with the
-// prebuilt archives and loaded on the emulated board, and is unknown where that is not possible.
+// (arena, state, stack). The program knows model, arena and, for a CPU, state; the rest comes from firmware linked for
+// it with the prebuilt archives, and is unknown where that is not possible.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -16,13 +16,15 @@ namespace cormorant {
 
 struct Firmware {
   std::optional<RunResult> facts;
+  std::optional<std::uint64_t> state_bytes;
   std::string why_unknown;
   Compiler compiler = Compiler::gcc;
 };
 
 struct FirmwareRequest {
   Compiler compiler = Compiler::gcc;
-  bool link = true;      // else all is unknown
+  bool ours = true;      // for our runtime, whose state is known; else all is unknown
+  bool link = true;      // else code and stack are unknown
   bool execute = false;  // once, with zeros, profiled: shows how deep the stack was, next to its bound
   bool cycles = false;   // estimated too, of every step; takes twice as long
 };

@@ -119,7 +119,7 @@ Json steps_json(const Report& report) {
 // For the script, and for reports that are compared with this one.
 Json page_facts(const Report& report, const ProgramFile& program) {
   const compiler::Facts& facts = report.compiled.facts;
-  const Needs needs = needs_of(report.compiled, report.firmware.facts);
+  const Needs needs = needs_of(report.compiled, report.firmware);
   Json json = {{"model", report.model}, {"target", report.figures["target"]}};
   json["totals"] = {{"flash", needs.flash},
                     {"ram", needs.ram},

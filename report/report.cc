@@ -33,7 +33,7 @@ void write_settings(Html& html, const Report& report) {
 
 // "RAM 2,272 of 65,536 bytes, flash …"
 std::string needs_text(const Report& report) {
-  const Needs needs = needs_of(report.compiled, report.firmware.facts);
+  const Needs needs = needs_of(report.compiled, report.firmware);
   const auto text = [](const char* name, std::uint64_t bytes, const std::optional<std::uint64_t>& limit) {
     return limit ? fmt::format("{} {} of {} bytes", name, grouped(bytes), grouped(*limit))
                  : fmt::format("{} {} bytes", name, grouped(bytes));
@@ -50,7 +50,9 @@ void write_budget(Html& html, const Report& report) {
                  {{"class", has_budget ? "good" : "plain"}});
   }
   if (report.firmware.facts) return;
-  html.element("li", "Code, state and stack are not included, because they are unknown: " + report.firmware.why_unknown,
+  const char* const what = report.firmware.state_bytes ? "Code and stack" : "Code, state and stack";
+  html.element("li",
+               fmt::format("{} are not included, because they are unknown: {}", what, report.firmware.why_unknown),
                {{"class", "note"}});
 }
 

@@ -103,8 +103,10 @@ std::vector<Size> ram_sizes(const Report& report, const Needs& needs) {
   sizes.push_back(size_of("state", report.figures["firmware"]["state"], report.firmware.why_unknown,
                           "what the runtime keeps per step"));
   sizes.push_back(stack_size(report));
-  const bool is_complete = report.firmware.facts.has_value();
-  sizes.push_back({is_complete ? "RAM" : "RAM without state and stack", needs.ram, "", "total"});
+  sizes.push_back({report.firmware.facts         ? "RAM"
+                   : report.firmware.state_bytes ? "RAM without stack"
+                                                 : "RAM without state and stack",
+                   needs.ram, "", "total"});
   return sizes;
 }
 
@@ -295,7 +297,7 @@ void write_goal(Html& html, const Json& goal) {
 }  // namespace
 
 void write_sizes(Html& html, const Report& report) {
-  const Needs needs = needs_of(report.compiled, report.firmware.facts);
+  const Needs needs = needs_of(report.compiled, report.firmware);
   html.element("h2", "Flash and RAM", {{"id", "sizes"}});
   {
     const auto columns = html.in("div", {{"class", "columns"}});

@@ -137,8 +137,8 @@ std::string explain(const std::string& line, const Elf& elf) {
 }
 
 [[noreturn]] void report_missing_emulator(const std::string& why) {
-  throw MissingTool({.problem = fmt::format("{} cannot be run: {}", kEmulator, why),
-                     .advice = "install QEMU (Debian: apt install qemu-system-arm)"});
+  throw InputError({.problem = fmt::format("{} cannot be run: {}", kEmulator, why),
+                    .advice = "install QEMU (Debian: apt install qemu-system-arm)"});
 }
 
 }  // namespace

@@ -51,7 +51,7 @@ class BoardFault : public std::runtime_error {
 };
 
 // Throws BoardFault after a fault, with a description of its cause; InputError when the time limit is reached;
-// MissingTool without QEMU.
+// InputError without QEMU.
 EmulationResult emulate(const EmulationRequest& request, const Elf& elf);
 
 }  // namespace cormorant

@@ -16,6 +16,7 @@
 #include "runner/glue.h"
 #include "runner/launcher.h"
 #include "runner/model_header.h"
+#include "runner/state.h"
 #include "target/parse.h"
 
 namespace cormorant {
@@ -42,36 +43,6 @@ std::vector<std::string> methods_of(const Flags& flags, const std::vector<std::b
   std::vector<std::string> methods = pte::method_names(program);
   if (methods.empty() || !flags.method.empty()) methods = {pte::choose_method(methods, flags.method, model)};
   return methods;
-}
-
-// Plans have their true size only on a Cortex-M, and asking an emulated one takes a tenth of a second.
-std::uint64_t measured_state(const std::vector<std::byte>& program, const std::string& method, const Target& target) {
-  RunRequest request;
-  request.program = program;
-  request.method = method;
-  request.target = target;
-  request.only_load = true;
-  for (const std::string& line : run_on_board(request).console) {
-    if (line.starts_with("state ")) return std::stoull(line.substr(6));
-  }
-  throw std::runtime_error("the board did not report how much state the program uses");
-}
-
-// Without archives, cross compiler or emulator to measure with, an estimate that operators hardly exceed: load reports
-// if it is too small.
-std::uint64_t state_for(const std::vector<std::byte>& program, const ProgramFacts& facts, const std::string& method,
-                        const Target& target) {
-  try {
-    return measured_state(program, method, target);
-  } catch (const MissingTool& error) {
-    constexpr std::uint64_t kPerStep = 128;
-    const std::uint64_t estimate = kPerStep * (facts.steps.size() + 1);
-    fmt::print(stderr,
-               "warning: the state is estimated at {} bytes, not measured: {}\n  {}; or set its size: STATE of "
-               "cormorant_add_model(), --state=BYTES of cormorant-glue\n",
-               estimate, error.diagnostic().problem, error.diagnostic().advice);
-    return estimate;
-  }
 }
 
 // All methods of all models: whichever runs, it has room.
@@ -129,7 +100,7 @@ void write_for_firmware(const Flags& flags, const Target& target, const std::vec
         .method = methods[i],
         .kernels = choose_kernels(facts[i].operators, target, archive_symbols(flags.kernels), facts[i].of_numbers),
         .arenas = arenas,
-        .state_bytes = flags.state_bytes ? *flags.state_bytes : state_for(program, facts[i], methods[i], target)};
+        .state_bytes = flags.state_bytes ? *flags.state_bytes : state_bytes(program, facts[i], methods[i], target)};
     text += assembly(glue);
     are_elsewhere();  // only once
     headers.push_back({.name = name,
@@ -174,8 +145,7 @@ int main(int argc, char** argv) {
   app.add_option("--header", flags.header, "Also write a header for firmware in C or C++");
   app.add_option("--arena", flags.arena, "Use the shared arenas of this name instead of the model's own");
   app.add_flag("--arena-alone", flags.arena_alone, "Write only these arenas, for all given models");
-  app.add_option("--state", flags.state_bytes,
-                 "Bytes for the runtime's state; default: as measured on an emulated board");
+  app.add_option("--state", flags.state_bytes, "Bytes for the runtime's state; default: exactly what the model needs");
   app.add_option("-o,--output", flags.output, "The file to write")->required();
   CLI11_PARSE(app, argc, argv);
   try {

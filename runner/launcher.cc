@@ -14,6 +14,7 @@
 #include "fmt/format.h"
 #include "runner/glue.h"
 #include "runner/process.h"
+#include "runner/state.h"
 
 namespace cormorant {
 namespace {
@@ -339,8 +340,18 @@ RunResult run_on_board(const RunRequest& request, const ProgramFacts& facts) {
     throw std::runtime_error(fmt::format("the firmware contains code that a {} cannot execute", cpu.name));
   }
 
+  RunResult result;
+  account_flash_and_ram(elf, result);
+  if (request.account) account_code_and_stack(elf, directory.path() / "firmware.map", result);
+  result.arena_bytes = std::accumulate(facts.arena_bytes.begin(), facts.arena_bytes.end(), std::uint64_t{0});
+  if (request.until == RunRequest::Until::linked) {
+    result.state_bytes += state_bytes(request.program, facts, request.method, request.target);
+    return result;
+  }
+
   // Run: all samples in one boot.
-  if (!request.only_load) write_samples(directory.path() / "inputs.bin", request.samples, facts);
+  const bool executes = request.until == RunRequest::Until::executed;
+  if (executes) write_samples(directory.path() / "inputs.bin", request.samples, facts);
   if (request.steps > 0) {
     const auto steps = static_cast<std::uint32_t>(request.steps);
     write_output(directory.path() / "steps.bin", std::as_bytes(std::span(&steps, 1)));
@@ -361,18 +372,14 @@ RunResult run_on_board(const RunRequest& request, const ProgramFacts& facts) {
               elf);
   check_ending(emulation, facts);
 
-  RunResult result;
   result.console = emulation.console;
-  account_flash_and_ram(elf, result);
-  if (request.account) account_code_and_stack(elf, directory.path() / "firmware.map", result);
-  result.arena_bytes = std::accumulate(facts.arena_bytes.begin(), facts.arena_bytes.end(), std::uint64_t{0});
   for (const std::uint64_t bytes : numbers_of(emulation.console, "state")) result.state_bytes += bytes;
   for (const std::uint64_t bytes : numbers_of(emulation.console, "stack")) {
     result.stack_bytes = std::max(result.stack_bytes, bytes);
   }
   account_instructions(emulation.counts, facts, kernels, result);
   if (stages) stages->run(emulation.counts, result);
-  if (request.only_load) return result;
+  if (!executes) return result;
   result.outputs = read_outputs(directory.path() / "outputs.bin", result.sample_instructions.size(), facts.outputs);
   return result;
 }

@@ -38,7 +38,8 @@ struct RunRequest {
   bool profile = false;
   bool estimate_cycles = false;  // the emulation then takes about twice as long
   bool account = false;          // code by part, and the stack's bound
-  bool only_load = false;        // execute nothing: only for what is known by then
+  // What to do with the program; the result has what is known by then.
+  enum class Until : std::uint8_t { linked, loaded, executed } until = Until::executed;
   std::chrono::milliseconds time_limit{60'000};
   std::filesystem::path keep_elf = {};  // where to leave the firmware; empty for nowhere
 };

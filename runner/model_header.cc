@@ -9,11 +9,10 @@
 #include "base/diagnostic.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
+#include "runner/state.h"
 
 namespace cormorant {
 namespace {
-
-constexpr std::size_t kProgramBytes = 32;  // sizeof(cormorant_program) on a Cortex-M
 
 std::string upper(std::string text) {
   std::ranges::transform(text, text.begin(), [](unsigned char c) { return static_cast<char>(std::toupper(c)); });

@@ -32,11 +32,10 @@ std::filesystem::path archive_directory(const Cpu& cpu, Compiler compiler) {
   const std::filesystem::path directory = find_archives(fmt::format("{}/{}", name_of(compiler), cpu.archive));
   for (const char* name : {"link.txt", "libboard.a", "libharness.a", "libruntime.a", "libkernels.a"}) {
     if (std::filesystem::exists(directory / name)) continue;
-    throw MissingTool({.problem = fmt::format("{} is not built: firmware for {} with {} needs it",
-                                              (directory / name).string(), cpu.name, name_of(compiler)),
-                       .advice =
-                           "run ./dev build in Cormorant's sources (an installed program: then install it again), "
-                           "or set CORMORANT_TARGET_DIR to a build of firmware/"});
+    throw InputError({.problem = fmt::format("{} is not built: firmware for {} with {} needs it",
+                                             (directory / name).string(), cpu.name, name_of(compiler)),
+                      .advice = "run ./dev build in Cormorant's sources (an installed program: then install it again), "
+                                "or set CORMORANT_TARGET_DIR to a build of firmware/"});
   }
   return directory;
 }
@@ -44,10 +43,9 @@ std::filesystem::path archive_directory(const Cpu& cpu, Compiler compiler) {
 std::filesystem::path counter_plugin() {
   const std::filesystem::path plugin = find_plugin();
   if (!std::filesystem::exists(plugin)) {
-    throw MissingTool({.problem = fmt::format("{}, the instruction counter, is not built", plugin.string()),
-                       .advice =
-                           "run ./dev build in Cormorant's sources (an installed program: then install it again), "
-                           "or set CORMORANT_PLUGIN to its path"});
+    throw InputError({.problem = fmt::format("{}, the instruction counter, is not built", plugin.string()),
+                      .advice = "run ./dev build in Cormorant's sources (an installed program: then install it again), "
+                                "or set CORMORANT_PLUGIN to its path"});
   }
   return std::filesystem::absolute(plugin);
 }
@@ -67,9 +65,9 @@ void link_firmware(const std::filesystem::path& archives, std::string_view board
   const std::filesystem::path folder = elf.parent_path();
   const ProcessResult result = run_process(command, folder, std::chrono::minutes(2), folder);
   if (result.not_found) {
-    throw MissingTool({.problem = fmt::format("{} cannot be run: {}", command[0], result.output),
-                       .advice = "install the cross compiler (Debian: apt install gcc-arm-none-eabi "
-                                 "libnewlib-arm-none-eabi)"});
+    throw InputError({.problem = fmt::format("{} cannot be run: {}", command[0], result.output),
+                      .advice = "install the cross compiler (Debian: apt install gcc-arm-none-eabi "
+                                "libnewlib-arm-none-eabi)"});
   }
   if (!result.succeeded()) throw std::runtime_error(fmt::format("the firmware does not link:\n{}", result.output));
 }

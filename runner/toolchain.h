@@ -18,19 +18,13 @@ enum class Compiler { gcc, clang };
 
 constexpr std::string_view name_of(Compiler compiler) { return compiler == Compiler::gcc ? "gcc" : "clang"; }
 
-// What boards need is not installed or not built: archives, the cross compiler, the emulator, its plugin.
-class MissingTool : public InputError {
- public:
-  using InputError::InputError;
-};
-
-// <target build>/<compiler>/<archive>, see tree.h. Throws MissingTool, with the command that builds it.
+// <target build>/<compiler>/<archive>, see tree.h. Throws InputError, with the command that builds it.
 std::filesystem::path archive_directory(const Cpu& cpu, Compiler compiler);
 
-// The instruction counter. Throws MissingTool.
+// The instruction counter. Throws InputError if it is not built.
 std::filesystem::path counter_plugin();
 
-// Assembles and links, for a board by name. Throws MissingTool without the cross compiler, std::runtime_error with the
+// Assembles and links, for a board by name. Throws InputError without the cross compiler, std::runtime_error with the
 // linker's output if that fails.
 void link_firmware(const std::filesystem::path& archives, std::string_view board,
                    const std::vector<std::string>& sources_and_options, const std::filesystem::path& elf);

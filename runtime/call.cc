@@ -27,7 +27,10 @@ bool Call::is_only_input(const std::byte* data, std::size_t bytes) const {
   return input.data == data && input.bytes() == bytes;
 }
 
-void* Call::allocate(std::size_t bytes, std::size_t alignment) { return loader_->allocate(bytes, alignment); }
+void* Call::take(std::size_t bytes, std::size_t alignment) { return loader_->allocate(bytes, alignment); }
+void Call::count_on_target(std::uint32_t bytes, std::uint32_t alignment, std::uint32_t count) {
+  loader_->on_target().add(bytes, alignment, count);
+}
 void* Call::share(std::size_t bytes) { return loader_->share(bytes); }
 
 CallTypes Call::types() const { return types_of(loader_->source().method(), loader_->arguments()); }

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "formats/pte/reader.h"
+#include "runtime/loader.h"
 
 namespace cormorant {
 namespace {
@@ -19,6 +20,7 @@ namespace {
 constexpr std::size_t kAlignment = 16;
 constexpr std::int64_t kLargestArena = std::int64_t{1} << 31;  // no program for a microcontroller needs more
 constexpr std::size_t kSmallestState = 4096;
+constexpr std::size_t kRoomyState = std::size_t{1} << 20;
 constexpr std::size_t kLargestState = std::size_t{1} << 28;
 
 std::string full_name(const pte::OperatorView& op) {
@@ -168,9 +170,12 @@ AlignedBytes::AlignedBytes(std::span<const std::byte> contents) : AlignedBytes(c
 
 void AlignedBytes::Free::operator()(std::byte* data) const { std::free(data); }
 
-std::vector<AlignedBytes> HostProgram::allocate_arenas(const std::string& method) const {
+namespace {
+
+std::vector<AlignedBytes> allocate_arenas(std::span<const std::byte> pte, const std::string& method,
+                                          const std::string& file) {
   std::vector<AlignedBytes> arenas;
-  const auto program = pte::ProgramView::open(pte_.span());
+  const auto program = pte::ProgramView::open(pte);
   if (!program.ok()) return arenas;  // load will say what is wrong
   const auto found = program.value().method(std::string_view(method));
   if (!found.ok()) return arenas;
@@ -178,17 +183,35 @@ std::vector<AlignedBytes> HostProgram::allocate_arenas(const std::string& method
   for (std::size_t id = 1; id < sizes.size(); ++id) {
     if (sizes[id] < 0 || sizes[id] > kLargestArena) {
       throw InputError(
-          {fmt::format("the program plans {} bytes of memory {}", sizes[id], id), advice(Error::bad_structure), file_});
+          {fmt::format("the program plans {} bytes of memory {}", sizes[id], id), advice(Error::bad_structure), file});
     }
     arenas.emplace_back(static_cast<std::size_t>(sizes[id]));
   }
   return arenas;
 }
 
+std::vector<Region> regions_of(const std::vector<AlignedBytes>& arenas) {
+  std::vector<Region> regions;
+  for (const AlignedBytes& arena : arenas) regions.push_back(region_of(arena.span()));
+  return regions;
+}
+
+[[noreturn]] void refuse(const Failure& failure, std::span<const std::byte> pte, std::span<const Kernel* const> kernels,
+                         const std::string& method, const std::string& file) {
+  Diagnostic why =
+      failure.error == Error::unknown_operator ? unknown_operators(pte, kernels) : explain(failure, pte, method);
+  why.file = file;
+  throw InputError(std::move(why));
+}
+
+}  // namespace
+
 HostProgram::HostProgram(std::span<const std::byte> pte, std::span<const Kernel* const> kernels, std::string file,
                          std::string method)
-    : file_(std::move(file)), pte_(pte), arenas_(allocate_arenas(method)) {
-  for (const AlignedBytes& arena : arenas_) regions_.push_back(region_of(arena.span()));
+    : file_(std::move(file)),
+      pte_(pte),
+      arenas_(allocate_arenas(pte_.span(), method, file_)),
+      regions_(regions_of(arenas_)) {
   for (std::size_t size = kSmallestState;; size *= 2) {
     state_ = AlignedBytes(size);
     Failure failure;
@@ -198,10 +221,32 @@ HostProgram::HostProgram(std::span<const std::byte> pte, std::span<const Kernel*
       return;
     }
     if (failure.error == Error::state_too_small && size < kLargestState) continue;
-    Diagnostic why =
-        failure.error == Error::unknown_operator ? unknown_operators(pte, kernels) : explain(failure, pte, method);
-    why.file = file_;
-    throw InputError(std::move(why));
+    refuse(failure, pte, kernels, method, file_);
+  }
+}
+
+std::uint64_t state_on_target(std::span<const std::byte> pte, const std::string& method,
+                              std::span<const Kernel> kernels) {
+  const AlignedBytes file(pte);
+  const std::vector<AlignedBytes> arenas = allocate_arenas(file.span(), method, {});
+  const std::vector<Region> regions = regions_of(arenas);
+  std::vector<const Kernel*> table;
+  for (const Kernel& kernel : kernels) table.push_back(&kernel);
+  // Sharing is granted where there is room: more than anything on a microcontroller asks for.
+  for (std::size_t size = kRoomyState;; size *= 2) {
+    const AlignedBytes state(size);
+    Failure failure;
+    const Source source(file.span(), method.c_str(), regions);
+    Loader loader(source, state.span(), failure);
+    failure.error = source.error();
+    if (failure.error == Error::ok) failure.error = source.check_arenas(failure);
+    if (failure.error == Error::ok) {
+      source.write_initial_values();
+      failure.error = loader.load(table);
+    }
+    if (failure.error == Error::ok) return loader.state_on_target();
+    if (failure.error == Error::state_too_small && size < kLargestState) continue;
+    refuse(failure, file.span(), table, method, {});
   }
 }
 

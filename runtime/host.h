@@ -48,7 +48,6 @@ class HostProgram {
   void push_rows(std::span<const std::byte> image);
   void push_row(const std::byte* row);
   [[nodiscard]] std::vector<std::vector<std::byte>> outputs() const;
-  [[nodiscard]] std::vector<AlignedBytes> allocate_arenas(const std::string& method) const;
 
   std::string file_;
   AlignedBytes pte_;
@@ -57,6 +56,12 @@ class HostProgram {
   std::vector<Region> regions_;
   Program program_;
 };
+
+// How many bytes of state the method takes on a Cortex-M, with room for all that its kernels would share: it is loaded
+// here by the same code, which counts what its plans take there (StateSize, runtime/kernel.h). Throws InputError as
+// HostProgram does.
+std::uint64_t state_on_target(std::span<const std::byte> pte, const std::string& method,
+                              std::span<const Kernel> kernels);
 
 // All operators of the program's methods that the table does not have, as "ns::op.overload", each once; none if the
 // file cannot be read.

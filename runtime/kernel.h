@@ -15,6 +15,7 @@
 #include <span>
 #include <string_view>
 
+#include "base/checked_size.h"
 #include "base/overlap.h"
 #include "base/result.h"
 #include "runtime/tensor.h"
@@ -56,6 +57,27 @@ struct TargetWorld {
   using String = std::string_view;
 };
 
+// How many bytes a T takes in the state of a Cortex-M, whose pointers have four. Plans say it (kStateBytes, and
+// kStateAlignment if that is not 4), so that the host, where most of them are larger, knows it as well: it is a
+// program's state before there is firmware (runtime/host.h). The build for Cortex-M checks each number.
+inline constexpr bool kIsCortexM = sizeof(void*) == 4;
+template <class T>
+struct StateSize {
+  static constexpr std::uint32_t kBytes = T::kStateBytes;
+  static constexpr std::uint32_t kAlignment = [] {
+    if constexpr (requires { T::kStateAlignment; }) return std::uint32_t{T::kStateAlignment};
+    return std::uint32_t{4};
+  }();
+};
+template <class T>
+struct StateSize<T*> {
+  static constexpr std::uint32_t kBytes = 4, kAlignment = 4;
+};
+template <>
+struct StateSize<std::int64_t> {
+  static constexpr std::uint32_t kBytes = 8, kAlignment = 8;
+};
+
 // One kernel call while it is being loaded. As the visitor of a signature struct it reads the arguments in order,
 // checking count and type; the first failure sticks, so a kernel checks once after reading all.
 class Call {
@@ -89,8 +111,26 @@ class Call {
   // Whether the program has exactly one input, and this is it.
   [[nodiscard]] bool is_only_input(const std::byte* data, std::size_t bytes) const;
 
-  // Memory from the state, for a plan; null (and a sticky failure) when it is used up.
-  void* allocate(std::size_t bytes, std::size_t alignment);
+  // Memory from the state, for a plan or what belongs to one; null (and a sticky failure) when it is used up.
+  template <class T>
+  T* allocate() {
+    count_on_target<T>(1);
+    return static_cast<T*>(take(sizeof(T), alignof(T)));
+  }
+  // `count` of them, one after another.
+  template <class T>
+  T* allocate_list(std::uint32_t count) {
+    count_on_target<T>(count);
+    return static_cast<T*>(take((CheckedSize(count) * sizeof(T)).value(), alignof(T)));
+  }
+  // A T, and `count` items after it.
+  template <class T, class Item>
+  T* allocate_with(std::uint32_t count) {
+    static_assert(alignof(Item) <= alignof(T) && sizeof(T) % alignof(Item) == 0);
+    count_on_target<T>(1);
+    count_on_target<Item>(count);
+    return static_cast<T*>(take((CheckedSize(count) * sizeof(Item) + sizeof(T)).value(), alignof(T)));
+  }
 
   // Memory from the state, 16-byte aligned, that is this kernel's while it executes and other kernels' before and
   // after; null, which is not a failure, if there is not that much. No tensor is there. For programs with too little
@@ -106,7 +146,7 @@ class Call {
   // bytes per operator: a kernel with a long signature keeps what its loop needs and no more.
   template <class Plan>
   Plan* make_plan() {
-    void* const memory = allocate(sizeof(Plan), alignof(Plan));
+    void* const memory = allocate<Plan>();
     if (memory == nullptr) return nullptr;
     auto* const plan = ::new (memory) Plan{};
     set_plan(plan);
@@ -164,6 +204,18 @@ class Call {
   friend class Loader;
   explicit Call(class Loader& loader, Failure& failure) : loader_(&loader), failure_(&failure) {}
 
+  void* take(std::size_t bytes, std::size_t alignment);
+  void count_on_target(std::uint32_t bytes, std::uint32_t alignment, std::uint32_t count);
+  template <class T>
+  void count_on_target([[maybe_unused]] std::uint32_t count) {
+    using Size = StateSize<T>;
+    if constexpr (kIsCortexM) {
+      static_assert(sizeof(T) == Size::kBytes, "T::kStateBytes is another number");
+      static_assert(alignof(T) == Size::kAlignment, "T::kStateAlignment is another number");
+    } else {
+      count_on_target(Size::kBytes, Size::kAlignment, count);
+    }
+  }
   bool has_header(const Tensor& tensor, std::uint32_t bytes, std::uint32_t alignment);
 
   // The value index of the next argument, which is from now on the one at fault; negative after a failure.

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <span>
+#include <type_traits>
 
 #include "cormorant/cormorant.h"
 #include "formats/pte/reader.h"
@@ -89,6 +90,18 @@ class Source {
   mutable Tensor last_;  // without data: nothing was
 };
 
+// What loading takes on a Cortex-M: there it is known anyway.
+struct SameOnTarget {
+  static constexpr std::uint64_t bytes = 0;
+  void add(std::uint32_t /*bytes*/, std::uint32_t /*alignment*/, std::uint32_t /*count*/) {}
+};
+struct OnTarget {
+  std::uint64_t bytes = 0;
+  void add(std::uint32_t each, std::uint32_t alignment, std::uint32_t count) {
+    bytes = (bytes + alignment - 1) / alignment * alignment + std::uint64_t{each} * count;
+  }
+};
+
 class Loader {
  public:
   Loader(const Source& source, std::span<std::byte> state, Failure& failure)
@@ -99,6 +112,8 @@ class Loader {
   // The instructions of an execution; they are followed by the stages that some of them call.
   [[nodiscard]] std::span<const Step> steps() const { return {steps_, end_}; }
   [[nodiscard]] std::size_t state_used() const { return used_ + shared_bytes(); }
+  [[nodiscard]] auto& on_target() { return on_target_; }
+  [[nodiscard]] std::uint64_t state_on_target() const { return on_target_.bytes + shared_bytes(); }
 
   // For the call being loaded: its arguments, and memory for its plan. Null, and a failure, when that is used up: the
   // calls after it are then still loaded, to find out how much they take.
@@ -115,6 +130,7 @@ class Loader {
   const Source& source_;
   std::span<std::byte> state_;
   std::size_t used_ = 0;
+  [[no_unique_address]] std::conditional_t<kIsCortexM, SameOnTarget, OnTarget> on_target_;
   // At the state's end, which may be anywhere.
   static constexpr std::size_t kSharedAlignment = 16;
   [[nodiscard]] std::size_t shared_bytes() const { return shared_ == 0 ? 0 : shared_ + kSharedAlignment; }

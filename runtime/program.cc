@@ -102,8 +102,10 @@ Error Loader::load(std::span<const Kernel* const> operators) {
   const std::uint32_t count = source_.method().instruction_count();
   // A file has less than 2^31 bytes, 4 or more for each instruction: the product fits 32 bits.
   steps_ = static_cast<Step*>(allocate(count * sizeof(Step), alignof(Step)));
+  on_target_.add(2 * 4, 4, count);  // two pointers
   end_ = count;
   const std::size_t used = used_;
+  const auto on_target = on_target_;
   for (std::uint32_t i = 0; i < count; ++i) {
     failure_.instruction = static_cast<std::uint16_t>(i);
     failure_.error = Error::ok;
@@ -111,6 +113,7 @@ Error Loader::load(std::span<const Kernel* const> operators) {
     if (error == Error::state_too_small && shared_ != 0) {  // plans take precedence: load again, sharing nothing
       shared_ = 0;
       used_ = used;
+      on_target_ = on_target;
       is_short_ = false;
       i = ~0U;
     } else if (error != Error::ok && error != Error::state_too_small) {

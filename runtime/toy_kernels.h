@@ -17,6 +17,7 @@ namespace cormorant::toy {
 
 template <class... Fields>
 struct Signature {
+  static constexpr std::uint32_t kStateBytes = 0;  // no Cortex-M loads them
   std::tuple<Fields...> fields;
   template <class Visitor>
   void visit(Visitor&& visitor) {

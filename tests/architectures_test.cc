@@ -14,6 +14,7 @@
 #include "runner/process.h"
 #include "target/parse.h"
 #include "tests/command.h"
+#include "tests/known_state.h"
 #include "tests/stack.h"
 
 namespace cormorant::tests {
@@ -97,7 +98,8 @@ RunResult loaded(const ProgramFile& program, const Target& target, Compiler comp
   request.program = program.bytes;
   request.target = target;
   request.compiler = compiler;
-  request.account = request.only_load = true;
+  request.account = true;
+  request.until = RunRequest::Until::loaded;
   return run_on_board(request);
 }
 
@@ -138,6 +140,7 @@ TEST_P(Architectures, ComputeInIntegersAndOnBoardsTheHostsBits) {
     const Execution execution = execute(program, inputs, board);
     EXPECT_TRUE(execution.outputs == reference);
     expect_bounded_stack(*execution.board, "gcc");
+    expect_known_state(program, board, execution);
     if (is_tested(*board.target->cpu, Compiler::clang)) {
       expect_bounded_stack(loaded(program, *board.target, Compiler::clang), "clang");
     }

@@ -20,6 +20,7 @@
 #include "program/program_io.h"
 #include "runtime/host.h"
 #include "target/parse.h"
+#include "tests/known_state.h"
 #include "tests/sequences.h"
 
 namespace cormorant::tests {
@@ -119,7 +120,9 @@ class ExecutorchState : public testing::TestWithParam<const char*> {
       for (npy::Array& step : steps_of(steps, program.inputs.at(0), "x")) inputs.push_back({std::move(step)});
     }
     where.steps = inputs.size() / 2;
-    const std::vector<Arrays> outputs = execute(program, inputs, where).outputs;
+    const Execution execution = execute(program, inputs, where);
+    const std::vector<Arrays>& outputs = execution.outputs;
+    if (execution.board) expect_known_state(program, where, execution);
     for (std::size_t sequence = 0; sequence < 2; ++sequence) {
       std::vector<npy::Array> results;
       for (std::size_t k = 0; k < where.steps; ++k) results.push_back(outputs.at(sequence * where.steps + k).at(0));
@@ -275,7 +278,9 @@ TEST_P(ExecutorchModel, GivesItsBitsInProgramsForBothRuntimes) {
   for (const ops::Runtime runtime : {ops::Runtime::cormorant, ops::Runtime::executorch}) {
     const ProgramFile program = compiled(runtime);
     EXPECT_EQ(execute(program, inputs, {}).outputs.at(0).at(0), expected);
-    EXPECT_EQ(execute(program, inputs, board).outputs.at(0).at(0), expected);
+    const Execution there = execute(program, inputs, board);
+    EXPECT_EQ(there.outputs.at(0).at(0), expected);
+    expect_known_state(program, board, there);
   }
 }
 

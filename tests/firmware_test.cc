@@ -70,13 +70,28 @@ TEST_F(Firmware, EndsWhatCompilePrints) {
   EXPECT_TRUE(has(run({"--profile"}).out, "the stack's deepest point"));
 }
 
+// Nothing that compile tells needs an emulated board; state does not even need archives.
+TEST_F(Firmware, IsKnownWithoutAnEmulator) {
+  const nlohmann::json usual = compile({"--link", "--json"}).json()["firmware"];
+  const std::filesystem::path fake = directory_.path() / "bin" / "qemu-system-arm";
+  std::filesystem::create_directory(fake.parent_path());
+  write_text(fake, "#!/bin/sh\ntouch " + (directory_.path() / "started").string() + "\nexit 1\n");
+  std::filesystem::permissions(fake, std::filesystem::perms::owner_all);
+  const Environment without = {"PATH=" + fake.parent_path().string() + ":" + std::getenv("PATH")};
+  EXPECT_EQ(compile({"--link", "--json", "--budget=ram=64K"}, without).json()["firmware"], usual);
+  EXPECT_FALSE(std::filesystem::exists(directory_.path() / "started"));
+  const nlohmann::json unlinked = compile({"--no-link", "--json"}, without).json()["firmware"];
+  EXPECT_EQ(unlinked["state"], usual["state"]);
+  EXPECT_TRUE(unlinked["code"].is_null());
+}
+
 TEST_F(Firmware, IsUnknownWithoutArchives) {
   const Environment nowhere = {"CORMORANT_TARGET_DIR=/nonexistent"};
   const Ran ran = compile({"--link"}, nowhere);
   EXPECT_EQ(ran.status, 0) << ran.err;
   EXPECT_TRUE(has(ran.out, "unknown: /nonexistent/gcc/m55/link.txt is not built"));
   const nlohmann::json told = compile({"--link", "--json"}, nowhere).json()["firmware"];
-  EXPECT_TRUE(told["code"].is_null() && told["state"].is_null() && told["stack_bound"].is_null()) << told;
+  EXPECT_TRUE(told["code"].is_null() && told["stack_bound"].is_null()) << told;
   EXPECT_EQ(compile({"--measure"}, nowhere).status, 1);  // requested, so it is an error
 }
 

@@ -12,6 +12,7 @@
 #include "runner/process.h"
 #include "target/parse.h"
 #include "tests/command.h"
+#include "tests/known_state.h"
 
 namespace cormorant::tests {
 namespace {
@@ -40,6 +41,7 @@ class FloatModel : public testing::Test {
     ExecuteOn board;
     board.target = parse_target(target);
     const Execution there = execute(program, samples, board);
+    expect_known_state(program, board, there);
     std::vector<float> all;
     for (std::size_t s = 0; s < samples.size(); ++s) {
       EXPECT_EQ(host.outputs[s].at(0).data, there.outputs[s].at(0).data) << target << ", sample " << s;

@@ -58,6 +58,16 @@ TEST_F(Methods, OfOneFileAreOneProgram) {
   // Both layers are in two methods, and in the program once: 2 · 64 floats and their biases less.
   EXPECT_LE(told["model_bytes"].get<std::size_t>() + 2 * 64 * 4, alone);
 
+  // Without firmware, what each method's state takes in it.
+  std::uint64_t state = 0;
+  for (const char* const method : kMethods) {
+    const Ran there = cormorant(path(), {"run", "codec.pte", "--method", method, "--json"});
+    ASSERT_EQ(there.status, 0) << there.err;
+    EXPECT_EQ(told["methods"][method]["firmware"]["state"], there.json()["ram"]["state"]) << method;
+    state += there.json()["ram"]["state"].get<std::uint64_t>();
+  }
+  EXPECT_EQ(told["state"], state);
+
   const nlohmann::json inside = cormorant(path(), {"inspect", "codec.pte", "--json"}).json();
   ASSERT_EQ(inside["methods"].size(), 3U);
   EXPECT_EQ(inside["methods"][1]["name"], "decode");

@@ -23,6 +23,7 @@
 #include "tests/conformance/conformance.h"
 #include "tests/fuzz/corpus.h"
 #include "tests/fuzz/guard.h"
+#include "tests/known_state.h"
 #include "tests/seeds.h"
 
 namespace cormorant {
@@ -221,7 +222,9 @@ Result compile_and_run(unsigned seed, Cuts cuts, const Target& target = {}, cons
     samples.push_back({std::move(x)});
   }
   result.facts = std::move(compiled.facts);
-  result.outputs = execute(program, samples, where).outputs;
+  Execution execution = execute(program, samples, where);
+  if (execution.board) tests::expect_known_state(program, where, execution);
+  result.outputs = std::move(execution.outputs);
   return result;
 }
 

@@ -13,6 +13,7 @@
 #include "runner/process.h"
 #include "target/parse.h"
 #include "tests/command.h"
+#include "tests/known_state.h"
 #include "tests/sequences.h"
 
 namespace cormorant::tests {
@@ -74,6 +75,7 @@ TEST_P(State, InInt8IsNearPyTorchsAndHasTheHostsBitsOnABoard) {
   EXPECT_GT(sqnr(outputs_of(program, host), data.outputs, data.inputs.size()), 20);
   where.target = parse_target(GetParam().board);
   const Execution board = execute(program, data.inputs, where);
+  expect_known_state(program, where, board);
   for (std::size_t k = 0; k < host.outputs.size(); ++k) {
     ASSERT_EQ(host.outputs[k].at(0).data, board.outputs[k].at(0).data) << "step " << k;
   }
@@ -112,7 +114,9 @@ TEST_F(StateCommands, RecurrentLayersAndCellsAreOneOperatorEach) {
     compile(name, more);
     const char* const expected = in_int8 ? "cormorant::recurrent.dsp_pairs" : "cormorant::recurrent.float";
     EXPECT_EQ(json_.at("operators").value(expected, 0), layers) << name << "\n" << json_.at("operators").dump(1);
-    if (in_int8) EXPECT_TRUE(json_.at("float_operators").empty()) << name;
+    if (in_int8) {
+      EXPECT_TRUE(json_.at("float_operators").empty()) << name;
+    }
   };
   for (const bool in_int8 : {false, true}) {
     operators("cells", 3, in_int8);
@@ -153,6 +157,7 @@ TEST_F(StateCommands, RecurrentLayersHave16BitActivations) {
     EXPECT_GT(sqnr(outputs_of(program, host), data.outputs, data.inputs.size()), t.least_db);
     where.target = parse_target(t.board);
     const Execution board = execute(program, data.inputs, where);
+    expect_known_state(program, where, board);
     for (std::size_t k = 0; k < host.outputs.size(); ++k) {
       ASSERT_EQ(host.outputs[k].at(0).data, board.outputs[k].at(0).data) << "step " << k;
     }
@@ -227,7 +232,9 @@ TEST_F(StateCommands, ForExecuTorchStateIsPlannedMemoryWithInitialContents) {
     const std::vector<float> got = outputs_of(program, execute(program, data.inputs, where));
     for (std::size_t i = 0; i < data.outputs.size(); ++i) ASSERT_NEAR(got[i], data.outputs[i], 1e-4F) << name;
     // Its add takes the wrong operand for the one with the factor.
-    if (std::string(name) == "cell") EXPECT_TRUE(json_.at("operators").contains("aten::sub.out"));
+    if (std::string(name) == "cell") {
+      EXPECT_TRUE(json_.at("operators").contains("aten::sub.out"));
+    }
   }
 }
 

@@ -17,6 +17,7 @@
 #include "runner/process.h"
 #include "target/target.h"
 #include "tests/command.h"
+#include "tests/known_state.h"
 #include "tests/stack.h"
 
 namespace cormorant::tests {
@@ -130,6 +131,7 @@ class EveryModel : public testing::TestWithParam<std::string> {
     const bool is_int8 = std::ranges::all_of(program.inputs, [](const auto& in) { return in.dtype == DType::i8; });
     expect_clean_firmware(board.keep_elf, *place.target.cpu, is_int8 && is_packed);
     expect_bounded_stack(*execution.board, place.text());
+    expect_known_state(program, board, execution);
     // Where there is memory, weights that are not packed are packed while they are used, some at a time.
     constexpr std::uint32_t kShared = 16 * 1024;
     EXPECT_LE(execution.board->state_bytes, is_packed ? 1200U : 2600U + kShared);

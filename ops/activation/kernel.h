@@ -7,6 +7,7 @@
 namespace cormorant::ops {
 
 struct ActivationPlan {
+  static constexpr std::uint32_t kStateBytes = 16;
   const std::int8_t* input;  // may be the output
   std::int8_t* output;       // both start at whole words
   const std::int8_t* zero;   // the table's entry for 0: signed bytes index it as they are
@@ -14,6 +15,7 @@ struct ActivationPlan {
 };
 
 struct WordsActivationPlan {
+  static constexpr std::uint32_t kStateBytes = 24;
   const std::int16_t* input;  // may be the output
   std::int16_t* output;
   WordsTable table;

@@ -114,6 +114,7 @@ void execute_function(const void* plan) {
 }
 
 struct OfNumbersPlan {
+  static constexpr std::uint32_t kStateBytes = 156;
   map::Plan convert;
   FloatMapPlan function;  // in place, on the result
 };

@@ -15,6 +15,7 @@ void execute_words(const void* raw) {
 }
 
 struct WordsRequantizePlan {
+  static constexpr std::uint32_t kStateBytes = 28;
   const void* input;
   void* output;
   std::uint32_t count;

@@ -17,6 +17,7 @@ struct Rescale {
 };
 
 struct Plan {
+  static constexpr std::uint32_t kStateBytes = 52;
   Broadcast tensors;
   Rescale self;
   Rescale other;
@@ -28,6 +29,7 @@ struct Plan {
 Error load(Call& call);
 
 struct FactorPlan {
+  static constexpr std::uint32_t kStateBytes = 40;
   Broadcast tensors;
   std::int32_t self_factor;
   std::int32_t other_factor;
@@ -43,6 +45,7 @@ struct FactorPlan {
 Error load_factor(Call& call);
 
 struct WordsPlan {
+  static constexpr std::uint32_t kStateBytes = 44;
   Broadcast tensors;
   std::int32_t self_factor;
   std::int32_t other_factor;

@@ -16,6 +16,7 @@ inline bool is_less(DType type, const std::byte* a, std::uint32_t i, const std::
 }
 
 struct Plan {
+  static constexpr std::uint32_t kStateBytes = 24;
   const std::byte* self;
   std::byte* out;
   DType self_type, out_type;
@@ -66,6 +67,7 @@ inline void execute_argsort(const void* plan) {
 }
 
 struct SearchPlan {
+  static constexpr std::uint32_t kStateBytes = 32;
   const std::byte* sorted;
   const std::byte* values;
   std::byte* out;

@@ -10,6 +10,7 @@ namespace cormorant::ops {
 inline constexpr std::uint32_t kTapsPerChunk = 256;
 
 struct AvgPoolPlan {
+  static constexpr std::uint32_t kStateBytes = 36;
   const std::int8_t* input;
   std::int8_t* output;
   std::uint16_t batch, channels;
@@ -61,6 +62,7 @@ inline void for_each_window(const AvgPoolPlan& p, Pool pool) {
 
 // Ours.
 struct MeanPoolPlan {
+  static constexpr std::uint32_t kStateBytes = 48;
   PoolGeometry geometry;
   const std::int32_t* divisors;
   std::uint16_t divisor_count;

@@ -9,6 +9,7 @@ namespace cormorant::ops {
 namespace {
 
 struct FloatAvgPlan {
+  static constexpr std::uint32_t kStateBytes = 48;
   FloatPool pool;
   std::int32_t divisor;  // 0: the number of elements
   bool count_padding;
@@ -46,6 +47,7 @@ void execute_float_avg_pool(const void* plan) {
 // ---- windows that follow from the sizes -----------------------------------------------------------------------------
 
 struct AdaptivePlan {
+  static constexpr std::uint32_t kStateBytes = 20;
   const float* input;
   float* output;
   std::int32_t planes;

@@ -8,6 +8,7 @@ namespace cormorant::ops {
 namespace {
 
 struct WordsPoolPlan {
+  static constexpr std::uint32_t kStateBytes = 48;
   PoolGeometry geometry;
   const std::int32_t* divisors;
   std::uint16_t divisor_count;

@@ -9,6 +9,7 @@
 namespace cormorant::ops::batch_matmul {
 
 struct FloatPlan {
+  static constexpr std::uint32_t kStateBytes = 28;
   const float* left;
   const float* right;
   float* output;

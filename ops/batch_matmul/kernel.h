@@ -10,6 +10,7 @@
 namespace cormorant::ops::batch_matmul {
 
 struct Plan {
+  static constexpr std::uint32_t kStateBytes = 48;
   const std::int8_t* lhs;
   const std::int8_t* rhs;
   std::int8_t* out;

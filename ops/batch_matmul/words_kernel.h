@@ -9,6 +9,7 @@
 namespace cormorant::ops::batch_matmul {
 
 struct WordsPlan {
+  static constexpr std::uint32_t kStateBytes = 32;
   const std::int16_t* lhs;
   const std::int16_t* rhs;  // transposed
   std::int16_t* out;

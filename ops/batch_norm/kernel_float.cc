@@ -78,6 +78,7 @@ struct NoStats {
 };
 
 struct Plan {
+  static constexpr std::uint32_t kStateBytes = 40;
   const float* input;  // may be the output
   const float* weight;
   const float* bias;  // may be null, as weight
@@ -142,6 +143,7 @@ void execute(const void* plan) {
 }
 
 struct NoStatsPlan {
+  static constexpr std::uint32_t kStateBytes = 40;
   const float* input;  // may be the output
   const float* weight;
   const float* bias;  // may be null, as weight

@@ -35,8 +35,7 @@ Error load_cat(Call& call) {
   call.require(dim >= 0 && tensors.count > 0, Error::bad_value);
   if (call.error() != Error::ok) return call.error();
 
-  const CheckedSize bytes = CheckedSize(tensors.count) * sizeof(CatPart) + sizeof(CatPlan);
-  auto* const plan = static_cast<CatPlan*>(call.allocate(bytes.value(), alignof(CatPlan)));
+  auto* const plan = call.allocate_with<CatPlan, CatPart>(tensors.count);
   if (plan == nullptr) return call.error();
   auto* part = reinterpret_cast<CatPart*>(plan + 1);
   // Bytes of a chunk of size 1 along the axis; the dimensions outside it repeat.
@@ -82,8 +81,7 @@ Error load_stack(Call& call) {
   call.require(out.is_contiguous(), Error::unsupported);
   if (call.error() != Error::ok) return call.error();
   call.require(static_cast<std::uint32_t>(out.sizes[dim]) == tensors.count, Error::bad_shape);
-  const CheckedSize bytes = CheckedSize(tensors.count) * sizeof(CatPart) + sizeof(CatPlan);
-  auto* const plan = static_cast<CatPlan*>(call.allocate(bytes.value(), alignof(CatPlan)));
+  auto* const plan = call.allocate_with<CatPlan, CatPart>(tensors.count);
   if (plan == nullptr) return call.error();
   auto* part = reinterpret_cast<CatPart*>(plan + 1);
   const auto unit = static_cast<std::uint32_t>(steps_of(out).bytes[dim]);

@@ -14,12 +14,14 @@
 namespace cormorant::ops {
 
 struct CatPart {
+  static constexpr std::uint32_t kStateBytes = 12;
   const std::int8_t* input;
   std::uint32_t bytes;   // of a chunk
   std::uint32_t offset;  // of the first chunk in the output
 };
 
 struct CatPlan {
+  static constexpr std::uint32_t kStateBytes = 16;
   std::int8_t* output;
   std::uint32_t rows;
   std::uint32_t row_bytes;

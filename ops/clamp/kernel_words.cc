@@ -6,6 +6,7 @@ namespace cormorant::ops {
 namespace {
 
 struct WordsClampPlan {
+  static constexpr std::uint32_t kStateBytes = 16;
   const std::int16_t* input;  // may be the output
   std::int16_t* output;
   std::uint32_t count;

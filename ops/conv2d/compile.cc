@@ -5,6 +5,7 @@
 #include "ops/conv2d/convolution.h"
 #include "ops/conv2d/estimate.h"
 #include "ops/conv2d/import.h"
+#include "ops/conv2d/kernel.h"
 #include "ops/conv2d/overlap.h"
 #include "ops/conv2d/overlap_hook.h"
 #include "ops/conv2d/prepack.h"
@@ -30,6 +31,19 @@ std::optional<std::int64_t> estimate(const ir::Node& node) {
   });
 }
 
+// As the load_upstream of each instruction set's kernel file.
+std::vector<Kernel> loads_on(const Target& target) {
+  using namespace conv2d;  // NOLINT(google-build-using-namespace)
+  const auto kernels = [](auto* load, auto* load_nhwc) -> std::vector<Kernel> {
+    return {{names::cortex_m_quantized_conv2d_out, load, nullptr},
+            {names::cortex_m_quantized_conv2d_nhwc_out, load_nhwc, nullptr}};
+  };
+  if (target.isa == Isa::mve) return kernels(load_repacked<kMveKxk>, load_repacked_nhwc<kMveKxk>);
+  if (target.isa == Isa::dsp) return kernels(load_repacked<kDsp>, load_repacked_nhwc<kDsp>);
+  if (target.cpu->has_long_multiply) return kernels(load_repacked<kScalar>, load_repacked_nhwc<kScalar>);
+  return kernels(load_repacked<kV6m>, load_repacked_nhwc<kV6m>);
+}
+
 }  // namespace
 
 Operator conv2d_operator() {
@@ -43,6 +57,7 @@ Operator conv2d_operator() {
           .quantize = conv2d::quantize_convolution,
           .fuses_activation = true,
           .lower = lower,
+          .loads_on = loads_on,
           .prepack = conv2d::prepack,
           .overlap = overlap,
           .macs = conv2d::count_macs,

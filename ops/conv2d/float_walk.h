@@ -9,6 +9,7 @@
 namespace cormorant::ops::conv2d {
 
 struct FloatPlan {
+  static constexpr std::uint32_t kStateBytes = 52;
   const float* input;
   const float* weight;
   const float* bias;  // may be null
@@ -23,6 +24,7 @@ struct FloatPlan {
 
 // From ExecuTorch's files: tensors that are not all in logical order, mostly channels-last ones.
 struct SteppedFloatPlan : FloatPlan {
+  static constexpr std::uint32_t kStateBytes = 100;
   std::int32_t in_steps[4], weight_steps[4], out_steps[4];  // in elements, by logical dimension
 };
 

@@ -109,7 +109,7 @@ Error load_packed(Call& call, bool (*is_computable)(const conv::Geometry&),
                Error::bad_constant);
   call.require_scratch(scratch_tensor, shape.scratch_bytes);
   call.require(shape.scratch_bytes == 0 || is_aligned(scratch_tensor.data, 4), Error::misaligned);
-  auto* plan = static_cast<PackedPlan*>(call.allocate(sizeof(PackedPlan), alignof(PackedPlan)));
+  auto* plan = call.allocate<PackedPlan>();
   if (call.error() != Error::ok) return call.error();
   *plan = {&header, input.as<const std::int8_t>(), scratch_tensor.as<std::int8_t>(), out.as<std::int8_t>()};
   call.set_plan(plan);

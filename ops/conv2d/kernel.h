@@ -11,6 +11,7 @@ namespace cormorant::ops::conv2d {
 
 // For a packed convolution, including depthwise ones: everything else is in the constant's header.
 struct PackedPlan {
+  static constexpr std::uint32_t kStateBytes = 16;
   const conv::Header* header;
   const std::int8_t* input;
   std::int8_t* scratch;

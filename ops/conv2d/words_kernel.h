@@ -9,6 +9,7 @@
 namespace cormorant::ops::conv2d::words {
 
 struct Plan {
+  static constexpr std::uint32_t kStateBytes = 16;
   const Header* header;
   const std::int16_t* input;
   std::int8_t* scratch;

@@ -7,6 +7,7 @@
 #include "ops/conv2d/overlap_hook.h"
 #include "ops/depthwise_conv2d/depthwise_conv2d.h"
 #include "ops/depthwise_conv2d/estimate.h"
+#include "ops/depthwise_conv2d/kernel.h"
 #include "ops/depthwise_conv2d/overlap.h"
 #include "ops/depthwise_conv2d/prepack.h"
 #include "ops/depthwise_conv2d/words_pack.h"
@@ -90,6 +91,18 @@ std::optional<std::int64_t> estimate(const ir::Node& node) {
   });
 }
 
+// As the load_upstream of each instruction set's kernel file.
+std::vector<Kernel> loads_on(const Target& target) {
+  const auto kernels = [](auto* load, auto* load_nhwc) -> std::vector<Kernel> {
+    return {{names::cortex_m_quantized_depthwise_conv2d_out, load, nullptr},
+            {names::cortex_m_quantized_depthwise_conv2d_nhwc_out, load_nhwc, nullptr}};
+  };
+  if (target.isa == Isa::mve) return kernels(load_repacked_mve, load_repacked_mve_nhwc);
+  if (target.isa == Isa::dsp) return kernels(load_repacked_dsp, load_repacked_dsp_nhwc);
+  if (target.cpu->has_long_multiply) return kernels(load_repacked_scalar, load_repacked_scalar_nhwc);
+  return kernels(load_repacked_v6m, load_repacked_v6m_nhwc);
+}
+
 }  // namespace
 
 Operator depthwise_conv2d_operator() {
@@ -104,6 +117,7 @@ Operator depthwise_conv2d_operator() {
           .fuses_activation = true,
           .lower = lower,
           .lower_float = conv2d::lower_float,
+          .loads_on = loads_on,
           .prepack = prepack,
           .overlap = overlap,
           .macs = conv2d::count_macs,

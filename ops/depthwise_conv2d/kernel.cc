@@ -74,19 +74,13 @@ bool has_lowest_weights(const conv::Direct& plan) {
   return false;
 }
 
-// Room for all constants and the packed kernel's scratch; none if there is too little.
-void share_workspace(Call& call, const Target& target, conv::Direct& plan) {
+// Room for all constants and the packed kernel's scratch; none if there is too little. With one channel it is an
+// ordinary convolution.
+void share_workspace(Call& call, const Target& target, const conv2d::Variant& of_one_channel, conv::Direct& plan) {
   conv::Geometry& g = plan.geometry;
   g.groups = 1;
   g.inputs_per_group = 1;
-  if (g.in_channels == 1) {  // an ordinary convolution
-    const conv2d::Variant& variant = target.isa == Isa::mve   ? conv2d::kMveKxk
-                                     : target.isa == Isa::dsp ? conv2d::kDsp
-                                     : kHasLongMultiply       ? conv2d::kScalar
-                                                              : conv2d::kV6m;
-    conv2d::share_workspace(call, variant, plan);
-    return;
-  }
+  if (g.in_channels == 1) return conv2d::share_workspace(call, of_one_channel, plan);
   if (g.out_channels != g.in_channels) return;
   g.outputs_per_group = 1;
   const bool lowest = target.isa == Isa::mve && has_lowest_weights(plan);
@@ -101,14 +95,14 @@ void share_workspace(Call& call, const Target& target, conv::Direct& plan) {
   }
 }
 
-template <Isa kIsa, Error (*kLoad)(Call&)>
+template <Isa kIsa, const conv2d::Variant& kOfOneChannel, Error (*kLoad)(Call&)>
 Error load_repacked(Call& call) {
   const Error error = kLoad(call);
   if (error != Error::ok) return error;
   Target target;
   target.isa = kIsa;
   // NOLINTNEXTLINE(cppcoreguidelines-pro-type-const-cast)
-  share_workspace(call, target, *static_cast<conv::Direct*>(const_cast<void*>(call.plan())));
+  share_workspace(call, target, kOfOneChannel, *static_cast<conv::Direct*>(const_cast<void*>(call.plan())));
   return error;
 }
 
@@ -141,11 +135,15 @@ template Error load_nibbles<nibbles::kScalar>(Call& call);
 
 Error load_direct(Call& call) { return load_direct_as<TensorsAsGiven>(call); }
 Error load_direct_nhwc(Call& call) { return load_direct_as<NhwcTensors>(call); }
-Error load_repacked_mve(Call& call) { return load_repacked<Isa::mve, load_direct>(call); }
-Error load_repacked_mve_nhwc(Call& call) { return load_repacked<Isa::mve, load_direct_nhwc>(call); }
-Error load_repacked_dsp(Call& call) { return load_repacked<Isa::dsp, load_direct>(call); }
-Error load_repacked_dsp_nhwc(Call& call) { return load_repacked<Isa::dsp, load_direct_nhwc>(call); }
-Error load_repacked_scalar(Call& call) { return load_repacked<Isa::scalar, load_direct>(call); }
-Error load_repacked_scalar_nhwc(Call& call) { return load_repacked<Isa::scalar, load_direct_nhwc>(call); }
+Error load_repacked_mve(Call& call) { return load_repacked<Isa::mve, conv2d::kMveKxk, load_direct>(call); }
+Error load_repacked_mve_nhwc(Call& call) { return load_repacked<Isa::mve, conv2d::kMveKxk, load_direct_nhwc>(call); }
+Error load_repacked_dsp(Call& call) { return load_repacked<Isa::dsp, conv2d::kDsp, load_direct>(call); }
+Error load_repacked_dsp_nhwc(Call& call) { return load_repacked<Isa::dsp, conv2d::kDsp, load_direct_nhwc>(call); }
+Error load_repacked_scalar(Call& call) { return load_repacked<Isa::scalar, conv2d::kScalar, load_direct>(call); }
+Error load_repacked_scalar_nhwc(Call& call) {
+  return load_repacked<Isa::scalar, conv2d::kScalar, load_direct_nhwc>(call);
+}
+Error load_repacked_v6m(Call& call) { return load_repacked<Isa::scalar, conv2d::kV6m, load_direct>(call); }
+Error load_repacked_v6m_nhwc(Call& call) { return load_repacked<Isa::scalar, conv2d::kV6m, load_direct_nhwc>(call); }
 
 }  // namespace cormorant::ops::depthwise

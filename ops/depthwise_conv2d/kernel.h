@@ -31,5 +31,7 @@ Error load_repacked_dsp(Call& call);
 Error load_repacked_dsp_nhwc(Call& call);
 Error load_repacked_scalar(Call& call);
 Error load_repacked_scalar_nhwc(Call& call);
+Error load_repacked_v6m(Call& call);
+Error load_repacked_v6m_nhwc(Call& call);
 
 }  // namespace cormorant::ops::depthwise

@@ -58,8 +58,8 @@ void convolve_scalar(const conv2d::Convolution& c) {
 }
 
 // How programs of other compilers are loaded here.
-constexpr auto* load_upstream = load_repacked_scalar;
-constexpr auto* load_upstream_nhwc = load_repacked_scalar_nhwc;
+constexpr auto* load_upstream = kHasLongMultiply ? load_repacked_scalar : load_repacked_v6m;
+constexpr auto* load_upstream_nhwc = kHasLongMultiply ? load_repacked_scalar_nhwc : load_repacked_v6m_nhwc;
 
 CORMORANT_KERNELS(CORMORANT_DEPTHWISE_CONV2D_KERNELS, scalar)
 

@@ -9,6 +9,7 @@
 namespace cormorant::ops {
 
 struct DequantizePlan {
+  static constexpr std::uint32_t kStateBytes = 20;
   const void* input;  // int8_t, or int16_t if wide
   float* output;
   std::uint32_t count;

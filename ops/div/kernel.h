@@ -10,6 +10,7 @@
 namespace cormorant::ops::div {
 
 struct Plan {
+  static constexpr std::uint32_t kStateBytes = 36;
   Broadcast tensors;
   float scale;
   std::int16_t self_zero_point;
@@ -21,6 +22,7 @@ struct Plan {
 Error load(Call& call);
 
 struct TablePlan {
+  static constexpr std::uint32_t kStateBytes = 36;
   Broadcast tensors;
   const std::int32_t* table;  // its entry for byte 0, so that an int8 is the index
   std::int16_t self_zero_point;

@@ -7,6 +7,7 @@
 namespace cormorant::ops {
 
 struct FlipSignPlan {
+  static constexpr std::uint32_t kStateBytes = 12;
   const std::int8_t* input;  // may be the output
   std::int8_t* output;       // both start at whole words
   std::uint32_t count;

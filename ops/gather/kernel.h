@@ -7,6 +7,7 @@
 namespace cormorant::ops::gather {
 
 struct SelectPlan {
+  static constexpr std::uint32_t kStateBytes = 32;
   const std::byte* self;
   const std::byte* index;
   std::byte* out;
@@ -51,6 +52,7 @@ inline void execute_select(const void* plan) {
 }
 
 struct GatherPlan {
+  static constexpr std::uint32_t kStateBytes = 80;
   const std::byte* self;
   const std::byte* index;
   std::byte* out;

@@ -10,6 +10,7 @@ namespace cormorant::ops::grid_sample {
 namespace fm = float_math;
 
 struct Plan {
+  static constexpr std::uint32_t kStateBytes = 40;
   const float* input;
   const float* grid;
   float* out;

@@ -91,8 +91,7 @@ inline std::vector<std::string> canonical_of(void (*list)(std::vector<ListedKern
 // Quantized tensors are evaluated as the real numbers that they stand for.
 inline DType evaluated_type(const ir::TensorType& type) { return type.is_quantized() ? DType::f32 : type.dtype; }
 
-template <template <class> class S, class Plan, Error (*kPlan)(const S<TargetWorld>&, Plan&),
-          void (*kExecute)(const void*)>
+template <template <class> class S, class Plan, PlanFunction<S, Plan> kPlan, void (*kExecute)(const void*)>
 std::vector<evaluate::Tensor> evaluate_planned(const ir::Node& node, const evaluate::Frame& frame) {
   std::deque<TypedTensor> inputs, outputs;
   const auto take = [&](const char* name, Tensor& tensor) {

@@ -10,6 +10,7 @@ namespace cormorant::ops::layer_norm {
 
 template <class Element>
 struct PlanOf {
+  static constexpr std::uint32_t kStateBytes = 16;
   const Element* input;
   const std::byte* packed;
   Element* out;

@@ -11,6 +11,7 @@ namespace cormorant::ops::layer_norm {
 namespace {
 
 struct FloatPlan {
+  static constexpr std::uint32_t kStateBytes = 48;
   const float* input;  // may be the output
   const float* weight;
   const float* bias;  // may be null, as weight

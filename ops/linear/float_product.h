@@ -9,6 +9,7 @@
 namespace cormorant::ops::linear {
 
 struct FloatPlan {
+  static constexpr std::uint32_t kStateBytes = 40;
   const float* left;
   const float* right;
   float* output;

@@ -78,7 +78,7 @@ Error load_packed(Call& call, Layout layout) {
   if (call.error() != Error::ok) return call.error();
   call.require(has_sound_shifts(geometry, packed.data + sizeof header, simple), Error::bad_constant);
 
-  auto* plan = static_cast<PackedPlan*>(call.allocate(sizeof(PackedPlan), alignof(PackedPlan)));
+  auto* plan = call.allocate<PackedPlan>();
   if (call.error() != Error::ok) return call.error();
   *plan = {.input = input.as<const std::int8_t>(),
            .packed = packed.data,
@@ -120,7 +120,7 @@ Error load(Call& call) {
   call.require(a.input_offset >= -127 && a.input_offset <= 128 && is_int8(a.output_offset), Error::bad_value);
   call.require(is_int8(a.activation_min) && is_int8(a.activation_max), Error::bad_value);
 
-  auto* plan = static_cast<Plan*>(call.allocate(sizeof(Plan), alignof(Plan)));
+  auto* plan = call.allocate<Plan>();
   if (call.error() != Error::ok) return call.error();
   const bool folded = a.kernel_sum.present();
   *plan = {.input = a.input.as<const std::int8_t>(),

@@ -10,6 +10,7 @@ namespace cormorant::ops::linear {
 
 // cormorant::linear.*: the rest is in the packed constant's header.
 struct PackedPlan {
+  static constexpr std::uint32_t kStateBytes = 16;
   const std::int8_t* input;
   const std::byte* packed;
   std::int8_t* out;
@@ -27,6 +28,7 @@ Error load_packed_mve(Call& call);
 // cortex_m::quantized_linear.out: accumulator = bias[n] + Σ (input + input_offset) · weight. A call with kernel_sum,
 // where the bias already includes the offset's part, has input_offset 0.
 struct Plan {
+  static constexpr std::uint32_t kStateBytes = 40;
   const std::int8_t* input;
   const std::int8_t* weights;
   const std::int32_t* bias;  // null: zeros

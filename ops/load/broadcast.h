@@ -123,8 +123,7 @@ Error store_plan(Call& call, Plan& plan, const LoadedBroadcast& loaded) {
   plan.tensors = loaded.broadcast;
   const std::uint32_t outer = plan.tensors.outer;
   BroadcastLoop* loops = nullptr;
-  if (call.error() == Error::ok && outer != 0)
-    loops = static_cast<BroadcastLoop*>(call.allocate(outer * sizeof(BroadcastLoop), alignof(BroadcastLoop)));
+  if (call.error() == Error::ok && outer != 0) loops = call.allocate_list<BroadcastLoop>(outer);
   auto* const stored = call.make_plan<Plan>();
   if (call.error() != Error::ok) return call.error();
   for (std::uint32_t i = 0; i < outer; ++i) loops[i] = loaded.loops[i];

@@ -10,6 +10,7 @@
 namespace cormorant::ops {
 
 struct FloatMapPlan {
+  static constexpr std::uint32_t kStateBytes = 24;
   const float* input;  // may be the output
   float* output;
   std::uint32_t count;
@@ -17,6 +18,7 @@ struct FloatMapPlan {
 };
 
 struct FloatBroadcastPlan {
+  static constexpr std::uint32_t kStateBytes = 28;
   Broadcast tensors;  // of floats; steps count elements
   float parameter;
 };

@@ -118,8 +118,7 @@ struct MoveNest {
     rows.count = 0;
     nest.count = 0;
   }
-  const std::size_t loop_bytes = static_cast<std::size_t>(nest.count) * sizeof(MoveLoop);
-  auto* plan = static_cast<MovePlan*>(call.allocate(sizeof(MovePlan) + loop_bytes, alignof(MovePlan)));
+  auto* plan = call.allocate_with<MovePlan, MoveLoop>(static_cast<std::uint32_t>(nest.count));
   if (plan == nullptr) return call.error();
   *plan = {.input = input.as<const std::int8_t>() + first,
            .output = out.as<std::int8_t>(),

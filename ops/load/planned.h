@@ -9,7 +9,12 @@
 
 namespace cormorant::ops {
 
-template <template <class> class S, class Plan, Error (*kPlan)(const S<TargetWorld>&, Plan&)>
+// All checks of a call, and its plan: nothing but the arguments counts, and only the plan is written. What needs no
+// program to be called, by the compiler or by a test.
+template <template <class> class S, class Plan>
+using PlanFunction = Error (*)(const S<TargetWorld>&, Plan&);
+
+template <template <class> class S, class Plan, PlanFunction<S, Plan> kPlan>
 Error load_planned(Call& call) {
   S<TargetWorld> args;
   if (!call.read_signature(args)) return call.error();

@@ -24,6 +24,7 @@ struct Loop {
   std::int32_t steps[3];  // of the operands, in elements
 };
 struct Plan {
+  static constexpr std::uint32_t kStateBytes = 132;
   Operand operands[3];
   std::byte* out;
   DType dtype;

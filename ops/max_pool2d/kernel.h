@@ -8,6 +8,7 @@
 namespace cormorant::ops {
 
 struct MaxPoolPlan {
+  static constexpr std::uint32_t kStateBytes = 40;
   PoolGeometry geometry;
   std::int8_t low;
   std::int8_t high;

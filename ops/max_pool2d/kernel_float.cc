@@ -10,6 +10,7 @@ namespace cormorant::ops {
 namespace {
 
 struct FloatMaxPlan {
+  static constexpr std::uint32_t kStateBytes = 44;
   FloatPool pool;
   std::int64_t* indices;  // null: not requested
 };

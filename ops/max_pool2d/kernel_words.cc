@@ -8,6 +8,7 @@ namespace cormorant::ops {
 namespace {
 
 struct WordsMaxPoolPlan {
+  static constexpr std::uint32_t kStateBytes = 40;
   PoolGeometry geometry;
   std::int16_t low;
   std::int16_t high;

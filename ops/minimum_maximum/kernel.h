@@ -9,6 +9,7 @@ namespace cormorant::ops::minimum_maximum {
 
 // The operands may have been swapped, so that self never repeats along a stretch.
 struct Plan {
+  static constexpr std::uint32_t kStateBytes = 24;
   Broadcast tensors;
 };
 

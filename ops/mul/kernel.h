@@ -11,6 +11,7 @@
 namespace cormorant::ops::mul {
 
 struct Plan {
+  static constexpr std::uint32_t kStateBytes = 40;
   Broadcast tensors;
   std::int32_t multiplier;  // not negative
   std::int32_t self_zero_point;

@@ -7,6 +7,7 @@ namespace cormorant::ops::mul {
 namespace {
 
 struct WordsPlan {
+  static constexpr std::uint32_t kStateBytes = 32;
   Broadcast tensors;
   std::int32_t factor;
   std::int16_t activation_min;

@@ -11,6 +11,7 @@
 namespace cormorant::ops {
 
 struct PadPlan {
+  static constexpr std::uint32_t kStateBytes = 60;
   const std::int8_t* input;
   std::int8_t* output;
   std::int32_t run;         // bytes to copy at once

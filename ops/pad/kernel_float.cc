@@ -9,6 +9,7 @@ namespace cormorant::ops {
 namespace {
 
 struct FloatPadPlan {
+  static constexpr std::uint32_t kStateBytes = 52;
   const float* input;
   float* output;
   std::int32_t outer;

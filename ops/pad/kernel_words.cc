@@ -8,6 +8,7 @@ namespace cormorant::ops {
 namespace {
 
 struct WordsPadPlan {
+  static constexpr std::uint32_t kStateBytes = 60;
   const std::int16_t* input;
   std::int16_t* output;
   std::int32_t sizes[kPadRank];  // of the output in memory, outermost first

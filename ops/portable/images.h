@@ -61,6 +61,7 @@ struct Smooth {  // aten::_upsample_bilinear2d_aa.out
 };
 
 struct ResizePlan {
+  static constexpr std::uint32_t kStateBytes = 76;
   const std::byte* input;
   std::byte* out;
   std::int32_t batches, channels;
@@ -263,6 +264,7 @@ struct MaxPool {
   }
 };
 struct MaxPoolPlan {
+  static constexpr std::uint32_t kStateBytes = 120;
   const std::byte* self;
   std::byte* out;
   std::byte* indices;

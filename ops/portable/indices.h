@@ -61,6 +61,7 @@ inline Error load_embedding(Call& call) {
 
 // One of the index tensors, which broadcast against each other.
 struct IndexOf {
+  static constexpr std::uint32_t kStateBytes = 40;
   const std::byte* data;
   DType dtype;
   std::uint32_t size, step;      // of the dimension of self that it is for
@@ -76,6 +77,7 @@ struct IndexShape {
 // The indexed elements, as a tensor: dimensions of self without an index, and those of the indices, which are where the
 // first index is if all are adjacent, else in front.
 struct ViewPlan {
+  static constexpr std::uint32_t kStateBytes = 140;
   std::byte* tensor;  // of self's shape
   std::byte* other;   // the view's elements
   const std::byte* self;
@@ -138,7 +140,7 @@ struct ViewPlan {
   const IndexShape& shape = plan->shape;
   std::int32_t steps[kMaxRank];  // in whichever order the elements are in memory
   broadcast_strides(self, self, steps);
-  auto* const indices = static_cast<IndexOf*>(call.allocate(shape.count * sizeof(IndexOf), alignof(IndexOf)));
+  auto* const indices = call.allocate_list<IndexOf>(shape.count);
   if (indices == nullptr) return false;
   plan->indices = indices;
   plan->dtype = self.dtype;
@@ -459,6 +461,7 @@ struct SliceScatter {
 };
 
 struct PartPlan {
+  static constexpr std::uint32_t kStateBytes = 40;
   const std::byte* self;  // may be the output
   const std::byte* src;
   std::byte* out;
@@ -558,6 +561,7 @@ struct TopK {
   }
 };
 struct TopKPlan {
+  static constexpr std::uint32_t kStateBytes = 32;
   const std::byte* self;
   std::byte* values;
   std::byte* indices;

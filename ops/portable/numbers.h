@@ -100,7 +100,7 @@ struct CopyOf {  // aten::copy.out: src in the shape and type of self
 inline Tensor number_tensor(Call& call, const Number& number, bool is_real) {
   Tensor tensor;
   tensor.dtype = is_real ? DType::f32 : DType::i64;
-  tensor.data = static_cast<std::byte*>(call.allocate(sizeof(std::int64_t), alignof(std::int64_t)));
+  tensor.data = reinterpret_cast<std::byte*>(call.allocate<std::int64_t>());
   if (tensor.data == nullptr) return tensor;
   if (is_real) {
     set_element(tensor.data, 0, number.real);
@@ -380,6 +380,8 @@ struct FromTo {
 };
 
 struct ArangePlan {
+  static constexpr std::uint32_t kStateBytes = 48;
+  static constexpr std::uint32_t kStateAlignment = 8;
   std::byte* out;
   DType dtype;
   bool is_real;
@@ -435,6 +437,7 @@ struct MaskedScatter {
 
 // Where the mask is true, the source's elements in order; nothing once they are used up (PyTorch refuses that).
 struct MaskedScatterPlan {
+  static constexpr std::uint32_t kStateBytes = 140;
   map::Plan map;  // of mask and self
   const std::byte* source;
   std::uint32_t source_count;
@@ -491,6 +494,7 @@ struct Glu {
   }
 };
 struct GluPlan {
+  static constexpr std::uint32_t kStateBytes = 16;
   const float* self;
   float* out;
   std::uint32_t outer, count;  // count: of half a stretch along the dimension and after it

@@ -11,6 +11,7 @@ namespace cormorant::ops::portable {
 enum class Border : std::uint8_t { replication, reflection, wrap, value };
 
 struct PlacesPlan {
+  static constexpr std::uint32_t kStateBytes = 120;
   const std::byte* self;
   std::byte* out;
   std::uint32_t count;
@@ -178,6 +179,7 @@ struct Tril {
   }
 };
 struct TrilPlan {
+  static constexpr std::uint32_t kStateBytes = 28;
   const std::byte* self;
   std::byte* out;
   std::int32_t matrices, rows, columns, diagonal;

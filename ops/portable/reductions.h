@@ -194,6 +194,7 @@ struct ExtremeAlong {
   }
 };
 struct ExtremePlan {
+  static constexpr std::uint32_t kStateBytes = 28;
   reduce_any::ArgPlan arg;  // its out are the indices
   std::byte* values;
 };
@@ -285,6 +286,7 @@ struct VarMean {
 };
 
 struct VarPlan {
+  static constexpr std::uint32_t kStateBytes = 76;
   const float* self;
   float* out;
   float* mean;  // may be null
@@ -408,6 +410,7 @@ struct Pdist {
   }
 };
 struct DistancePlan {
+  static constexpr std::uint32_t kStateBytes = 32;
   const float* a;
   const float* b;
   float* out;

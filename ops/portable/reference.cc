@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <utility>
@@ -38,6 +39,7 @@ const std::array kNumbers = {CORMORANT_ACTIVATION_NUMBERS(CORMORANT_NAME_NUMBERS
 std::array<std::atomic<const Kernel*>, kNumbers.size()> of_floats{};  // of the same name, set once
 
 struct Choice {
+  static constexpr std::uint32_t kStateBytes = 0;  // firmware has no such choice
   void (*execute)(const void*);
   const void* plan;
 };
@@ -67,6 +69,11 @@ std::array<Kernel, kNumbers.size()> make_kernels(std::index_sequence<kIndices...
 }
 
 }  // namespace
+
+const Kernel* kernel_of_numbers(std::string_view name) {
+  const auto found = std::ranges::find(kNumbers, name, &Kernel::name);
+  return found == kNumbers.end() ? nullptr : *found;
+}
 
 const Kernel* with_numbers(const Kernel* of_float) {
   static const auto kernels = make_kernels(std::make_index_sequence<kNumbers.size()>());

@@ -258,11 +258,13 @@ struct CatNumbers {
   }
 };
 struct CatNumbersPart {
+  static constexpr std::uint32_t kStateBytes = 12;
   const std::byte* data;
   DType dtype;
   std::uint32_t chunk;  // elements along the dimension and after it
 };
 struct CatNumbersPlan {
+  static constexpr std::uint32_t kStateBytes = 20;
   const CatNumbersPart* parts;
   std::uint32_t count, rows;
   std::byte* out;
@@ -284,8 +286,7 @@ inline Error load_cat_numbers(Call& call) {
   call.require(dim >= 0 && out.rank != 0, Error::bad_value);
   call.require(is_number(out.dtype) && out.is_contiguous(), Error::unsupported);
   if (call.error() != Error::ok) return call.error();
-  const CheckedSize bytes = CheckedSize(tensors.count) * sizeof(CatNumbersPart);
-  auto* const parts = static_cast<CatNumbersPart*>(call.allocate(bytes.value(), alignof(CatNumbersPart)));
+  auto* const parts = call.allocate_list<CatNumbersPart>(tensors.count);
   auto* const plan = call.make_plan<CatNumbersPlan>();
   if (parts == nullptr || plan == nullptr) return call.error();
   const Around shape = around(out, dim);

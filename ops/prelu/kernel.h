@@ -9,6 +9,7 @@
 namespace cormorant::ops::prelu {
 
 struct Plan {
+  static constexpr std::uint32_t kStateBytes = 40;
   Broadcast tensors;  // other: the factors, whose steps are in bytes as well
   std::int32_t positive_factor;
   std::int32_t offset;

@@ -9,6 +9,7 @@
 namespace cormorant::ops {
 
 struct QuantizePlan {
+  static constexpr std::uint32_t kStateBytes = 24;
   const float* input;
   void* output;  // int8_t, or int16_t if wide
   std::uint32_t count;

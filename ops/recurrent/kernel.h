@@ -10,6 +10,7 @@
 namespace cormorant::ops::recurrent {
 
 struct Plan {
+  static constexpr std::uint32_t kStateBytes = 36;
   const void* input;
   const void* h;          // null: zeros
   const std::int16_t* c;  // null: zeros, or there is none

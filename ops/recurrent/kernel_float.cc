@@ -9,6 +9,7 @@ namespace cormorant::ops::recurrent {
 namespace {
 
 struct FloatPlan {
+  static constexpr std::uint32_t kStateBytes = 44;
   const float* input;
   const float* h;  // null: zeros
   const float* c;

@@ -9,18 +9,21 @@ namespace cormorant::ops {
 
 // Windows on a grid of two kept groups of dimensions; a third, inside all reduced ones, is the windows' channels.
 struct ReducePlan {
+  static constexpr std::uint32_t kStateBytes = 52;
   Window first;
   std::uint32_t outer, inner;           // windows
   std::int32_t outer_step, inner_step;  // bytes of input
 };
 
 struct MeanPlan {
+  static constexpr std::uint32_t kStateBytes = 80;
   ReducePlan windows;
   MeanScale scale;
 };
 
 // The same for a window that moves on.
 struct MovingMeanPlan {
+  static constexpr std::uint32_t kStateBytes = 116;
   ReducePlan windows;   // of the first part that is new
   std::uint32_t fresh;  // parts that are
   std::int32_t step;    // bytes of input from one to the next

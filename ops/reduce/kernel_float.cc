@@ -12,6 +12,7 @@ namespace cormorant::ops {
 namespace {
 
 struct FloatReducePlan {
+  static constexpr std::uint32_t kStateBytes = 68;
   const float* input;
   float* output;
   std::uint32_t results;

@@ -8,6 +8,7 @@ namespace cormorant::ops {
 namespace {
 
 struct WordsMeanPlan {
+  static constexpr std::uint32_t kStateBytes = 64;
   ReducePlan windows;
   std::int32_t multiplier;
   std::int16_t low;

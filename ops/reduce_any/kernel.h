@@ -8,6 +8,7 @@
 namespace cormorant::ops::reduce_any {
 
 struct Plan {
+  static constexpr std::uint32_t kStateBytes = 72;
   const std::byte* self;
   std::byte* out;
   DType self_type, out_type;
@@ -115,6 +116,7 @@ void execute_reduce(const void* plan) {
 }
 
 struct ArgPlan {
+  static constexpr std::uint32_t kStateBytes = 24;
   const std::byte* self;
   std::byte* out;
   DType self_type, out_type;

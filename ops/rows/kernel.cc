@@ -63,9 +63,9 @@ bool has_rows(const Tensor& tensor, std::uint32_t rows, std::uint32_t row_bytes)
   call.require(tensor.bytes() == CheckedSize(part.rows) * part.image_columns * part.pixel_bytes, Error::bad_shape);
 }
 
-// A plan, after `before` bytes for whatever else its kernel keeps. `arrival` is the entry that rows are pushed to:
-// there is exactly one if requested, else none.
-Plan* load_table(Call& call, std::uint32_t before, const Entry** arrival, bool has_strips) {
+// A plan; that of a Fed if `arrival`, the entry that rows are pushed to, is requested: then there is exactly one, else
+// none.
+Plan* load_table(Call& call, const Entry** arrival, bool has_strips) {
   Run<TargetWorld> args;
   if (!call.read_signature(args)) return nullptr;
   const auto& [table, first, tensors] = args;
@@ -75,10 +75,15 @@ Plan* load_table(Call& call, std::uint32_t before, const Entry** arrival, bool h
   call.require(tensors.count <= Entry::kNone, Error::bad_value);
   call.require_aligned(table, alignof(Entry));
   if (call.error() != Error::ok) return nullptr;
-  auto* const memory =
-      static_cast<std::byte*>(call.allocate(before + sizeof(Plan) + tensors.count * sizeof(std::byte*), alignof(Plan)));
-  if (memory == nullptr) return nullptr;
-  auto* const plan = reinterpret_cast<Plan*>(memory + before);
+  Plan* plan = nullptr;
+  if (arrival == nullptr) {
+    plan = call.allocate_with<Plan, std::byte*>(tensors.count);
+    call.set_plan(plan);
+  } else if (auto* const fed = call.allocate_with<Fed, std::byte*>(tensors.count)) {
+    plan = &fed->plan;
+    call.set_plan(fed);
+  }
+  if (plan == nullptr) return nullptr;
   plan->entries = table.as<const Entry>();
   plan->count = static_cast<std::uint16_t>(count);
   std::uint32_t ticks = 0;
@@ -111,7 +116,6 @@ Plan* load_table(Call& call, std::uint32_t before, const Entry** arrival, bool h
     plan->tensors()[i] = tensor.data;
   }
   plan->steps = call.stages(first, calls);
-  call.set_plan(memory);
   return call.error() == Error::ok ? plan : nullptr;
 }
 
@@ -122,12 +126,12 @@ void call_stage(void (*execute)(const void*), const void* plan) { execute(plan);
 }  // namespace rows
 
 Error load_rows(Call& call) {
-  rows::load_table(call, 0, nullptr, false);
+  rows::load_table(call, nullptr, false);
   return call.error();
 }
 
 Error load_rows_strips(Call& call) {
-  rows::load_table(call, 0, nullptr, true);
+  rows::load_table(call, nullptr, true);
   return call.error();
 }
 
@@ -136,7 +140,7 @@ namespace {
 Error load_fed(Call& call, void (*advance)(Feed&), bool has_strips) {
   using rows::Fed;
   const rows::Entry* arrival = nullptr;
-  rows::Plan* const plan = rows::load_table(call, offsetof(Fed, plan), &arrival, has_strips);
+  rows::Plan* const plan = rows::load_table(call, &arrival, has_strips);
   if (plan == nullptr) return call.error();
   auto& fed = *reinterpret_cast<Fed*>(reinterpret_cast<std::byte*>(plan) - offsetof(Fed, plan));
   std::byte* const own = plan->tensors()[arrival->whole];

@@ -23,6 +23,7 @@ namespace rows {
 
 // The table stays in the program; addresses of its tensors follow the plan.
 struct Plan {
+  static constexpr std::uint32_t kStateBytes = 12;
   const Entry* entries;
   const cormorant_step* steps;
   std::uint16_t count;
@@ -34,6 +35,7 @@ struct Plan {
 
 // For a group to which rows are pushed.
 struct Fed {
+  static constexpr std::uint32_t kStateBytes = 36;
   Feed feed;  // first: what the runtime sees of it
   const Entry* arrival;
   Plan plan;  // last: its tensors follow it
@@ -205,6 +207,7 @@ inline void run_tick(const Plan& plan, std::uint32_t tick, const std::byte* arri
 }
 
 struct SumPlan {
+  static constexpr std::uint32_t kStateBytes = 12;
   const std::int8_t* input;
   std::int32_t* sums;
   std::uint16_t pixels;
@@ -212,6 +215,7 @@ struct SumPlan {
 };
 
 struct MeanPlan {
+  static constexpr std::uint32_t kStateBytes = 28;
   const std::int32_t* sums;
   std::int8_t* out;
   std::uint32_t channels;

@@ -8,6 +8,7 @@
 namespace cormorant::ops::scan {
 
 struct Plan {
+  static constexpr std::uint32_t kStateBytes = 24;
   const std::byte* self;  // may be the output
   std::byte* out;
   DType self_type, out_type;

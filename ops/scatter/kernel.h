@@ -7,6 +7,7 @@
 namespace cormorant::ops::scatter {
 
 struct Plan {
+  static constexpr std::uint32_t kStateBytes = 112;
   const std::byte* self;  // may be the output
   const std::byte* index;
   const std::byte* src;

@@ -9,6 +9,7 @@
 namespace cormorant::ops::softmax {
 
 struct FloatPlan {
+  static constexpr std::uint32_t kStateBytes = 20;
   const float* input;  // may be the output
   float* output;
   std::uint32_t outer, size, inner;

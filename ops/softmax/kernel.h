@@ -10,6 +10,7 @@ namespace cormorant::ops::softmax {
 
 // Elements are [outer, row_size, inner] in memory: a row's elements are `inner` apart.
 struct Plan {
+  static constexpr std::uint32_t kStateBytes = 28;
   const std::int8_t* input;
   std::int8_t* out;
   std::uint32_t outer;
@@ -21,6 +22,7 @@ struct Plan {
 };
 
 struct LogPlan {
+  static constexpr std::uint32_t kStateBytes = 44;
   Plan rows;
   std::int32_t factor;
   std::int32_t term;
@@ -30,6 +32,7 @@ struct LogPlan {
 };
 
 struct TablePlan {
+  static constexpr std::uint32_t kStateBytes = 24;
   const std::int8_t* input;
   std::int8_t* out;
   const std::int32_t* exponentials;

@@ -16,12 +16,14 @@ struct WordRows {
 };
 
 struct WordsPlan {
+  static constexpr std::uint32_t kStateBytes = 28;
   WordRows rows;
   const std::int32_t* coarse;
   const std::int32_t* fine;
 };
 
 struct LogWordsPlan {
+  static constexpr std::uint32_t kStateBytes = 44;
   WordRows rows;
   std::int32_t multiplier;
   std::int32_t diff_min;

@@ -31,8 +31,7 @@ Error plan_split(Call& call, const Tensor& self, std::int32_t signed_dim, const 
   const std::int32_t dim = wrap_dim(signed_dim, self.rank);
   call.require(dim >= 0, Error::bad_value);
   if (call.error() != Error::ok) return call.error();
-  const CheckedSize bytes = CheckedSize(outs.count) * sizeof(SplitPart) + sizeof(SplitPlan);
-  auto* const plan = static_cast<SplitPlan*>(call.allocate(bytes.value(), alignof(SplitPlan)));
+  auto* const plan = call.allocate_with<SplitPlan, SplitPart>(outs.count);
   if (plan == nullptr) return call.error();
   auto* part = reinterpret_cast<SplitPart*>(plan + 1);
   const auto unit = static_cast<std::uint32_t>(steps_of(self).bytes[dim]);

@@ -9,11 +9,13 @@
 namespace cormorant::ops {
 
 struct SplitPart {
+  static constexpr std::uint32_t kStateBytes = 8;
   std::int8_t* output;
   std::uint32_t bytes;  // of a chunk
 };
 
 struct SplitPlan {
+  static constexpr std::uint32_t kStateBytes = 16;
   const std::int8_t* input;
   std::uint32_t rows;
   std::uint32_t row_bytes;

@@ -8,6 +8,7 @@ namespace cormorant::ops::taps {
 
 template <class Element, class Weight>
 struct PlanOf {
+  static constexpr std::uint32_t kStateBytes = 40;
   const Element* self;
   const std::byte* places;
   const Weight* weights;

@@ -12,6 +12,7 @@
 namespace cormorant::ops::transpose_conv2d {
 
 struct PackedPlan {
+  static constexpr std::uint32_t kStateBytes = 20;
   const Header* header;
   const std::int8_t* input;
   std::int8_t* scratch;

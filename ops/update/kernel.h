@@ -14,6 +14,7 @@
 namespace cormorant::ops {
 
 struct UpdatePlan {
+  static constexpr std::uint32_t kStateBytes = 28;
   const std::int8_t* self;  // may be the output
   std::int8_t* output;
   const std::int8_t* source;
@@ -24,6 +25,7 @@ struct UpdatePlan {
 };
 
 struct UpdateAtPlan {
+  static constexpr std::uint32_t kStateBytes = 48;
   UpdatePlan rows;
   const std::byte* index;
   DType index_type;
@@ -33,6 +35,7 @@ struct UpdateAtPlan {
 };
 
 struct UpdateRingPlan {
+  static constexpr std::uint32_t kStateBytes = 40;
   const std::int8_t* self;  // may be next
   const std::int32_t* position;
   const std::int8_t* source;

@@ -8,6 +8,7 @@
 namespace cormorant::ops {
 
 struct ViewCopyPlan {
+  static constexpr std::uint32_t kStateBytes = 12;
   const std::int8_t* input;
   std::int8_t* output;
   std::uint32_t bytes;

@@ -27,6 +27,7 @@
 #include "runtime/host.h"
 #include "target/parse.h"
 #include "tests/fuzz/guard.h"
+#include "tests/known_state.h"
 
 namespace cormorant::conformance {
 namespace {
@@ -280,7 +281,9 @@ void expect_same_bits_everywhere(const std::vector<Case>& cases, int samples, co
       ExecuteOn board;
       board.target = place.target;
       board.compiler = place.compiler == "clang" ? Compiler::clang : Compiler::gcc;
-      expect_equal(batch, reference, execute(program, inputs, board).outputs, "board, " + place.text());
+      const Execution there = execute(program, inputs, board);
+      expect_equal(batch, reference, there.outputs, "board, " + place.text());
+      tests::expect_known_state(program, board, there);
       if (is_guarded(place)) expect_guarded(batch, place, program.bytes);
       if (testing::Test::HasFatalFailure()) return;
     }

@@ -8,6 +8,7 @@ namespace cormorant {
 namespace {
 
 struct Arguments {
+  static constexpr std::uint32_t kStateBytes = 40;
   Tensor input;
   OutTensor out;
 

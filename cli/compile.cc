@@ -95,11 +95,12 @@ void run(const CompileFlags& flags) {
   check_files(flags, model, output);
   driver::CompileInputs inputs;
   if (!flags.json && !flags.quiet) inputs.progress = terminal_progress();
-  driver::options_of(flags, !flags.calibrate.empty());  // what is wrong with the command comes before the file's faults
+  // What is wrong with the command comes before the file's faults.
+  compiler::Options options = driver::options_of(flags, !flags.calibrate.empty());
   const std::vector<std::string> methods =
       flags.method.empty() ? compiler::method_names(model) : std::vector<std::string>();
   if (methods.size() > 1) return run_methods(flags, inputs, methods, output);
-  const driver::CompileResult result = driver::compile_model(flags, inputs);
+  const driver::CompileResult result = driver::compile_model(flags, std::move(options), inputs);
   const compiler::Compiled& compiled = result.compiled;
   if (!flags.report.empty()) write_output(flags.report, report_page(flags, result));
   if (!flags.quiet) print_warnings(compiled.facts);

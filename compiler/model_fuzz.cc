@@ -25,7 +25,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const pt2::Archive archive = pt2::parse(shared.bytes, shared.owner, "fuzz.pt2", {.verify_checksums = false});
     for (const pt2::Program& program : archive.programs) {
       ir::Graph graph = compiler::import_program(program, "fuzz.pt2");
-      static_cast<void>(compiler::compile(graph, compiler::options_of_way(size % compiler::kWays.size())));
+      static_cast<void>(compiler::compile(graph, compiler::options_of(compiler::some_way(size))));
     }
   } catch (const InputError&) {
   } catch (const std::bad_alloc&) {

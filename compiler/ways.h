@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Unlike ways to compile a model, by number: for tests and fuzzers, whose models must be sound in each of them.
+// Unlike ways to compile a model: for tests and fuzzers, whose models must be sound in each of them.
 #pragma once
 
 #include <array>
@@ -11,28 +11,41 @@
 
 namespace cormorant::compiler {
 
-inline constexpr std::array kWays = {
-    "float", "8w8a", "8w16a", "4w8a", "auto", "8w8a by rows", "8w8a for ExecuTorch", "8w8a on cortex-m4",
+struct Way {
+  const char* name;
+  void (*set)(Options& options);  // what is unlike the usual: 8w8a for a Cortex-M55
 };
 
-// Of a number below the size of kWays.
-inline Options options_of_way(std::size_t way) {
+inline constexpr Way kFloatWay = {"float", [](Options& options) { options.quantize = false; }};
+inline constexpr Way kUsualWay = {"8w8a", [](Options&) {}};
+inline constexpr std::array kWays = {
+    kFloatWay,
+    kUsualWay,
+    Way{"8w16a", [](Options& options) { options.scheme = ops::Precision::w8a16; }},
+    Way{"4w8a", [](Options& options) { options.scheme = ops::Precision::w4a8; }},
+    Way{"auto",
+        [](Options& options) {
+          options.bits.emplace();
+          options.bits->footprint = [](const Compiled& compiled) {
+            return quantizer::Footprint{.flash = compiled.program.size(),
+                                        .ram = static_cast<std::uint64_t>(arena_bytes(compiled.facts))};
+          };
+        }},
+    Way{"8w8a by rows", [](Options& options) { options.rows.emplace(); }},
+    Way{"8w8a for ExecuTorch", [](Options& options) { options.config.runtime = ops::Runtime::executorch; }},
+    Way{"8w8a on cortex-m4", [](Options& options) { options.config.target = parse_target("cortex-m4", ""); }},
+};
+
+inline Options options_of(const Way& way) {
   Options options;
-  options.config.target = parse_target(way == 7 ? "cortex-m4" : "cortex-m55", "");
-  options.quantize = way != 0;
+  options.config.target = parse_target("cortex-m55", "");
+  options.quantize = true;
   options.threads = 1;
-  if (way == 2) options.scheme = ops::Precision::w8a16;
-  if (way == 3) options.scheme = ops::Precision::w4a8;
-  if (way == 4) {
-    options.bits.emplace();
-    options.bits->footprint = [](const Compiled& compiled) {
-      return quantizer::Footprint{.flash = compiled.program.size(),
-                                  .ram = static_cast<std::uint64_t>(arena_bytes(compiled.facts))};
-    };
-  }
-  if (way == 5) options.rows.emplace();
-  if (way == 6) options.config.runtime = ops::Runtime::executorch;
+  way.set(options);
   return options;
 }
+
+// For fuzzers: some way for any number.
+inline const Way& some_way(std::size_t number) { return kWays[number % kWays.size()]; }
 
 }  // namespace cormorant::compiler

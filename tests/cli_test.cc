@@ -433,7 +433,9 @@ output %c
     const Ran ran = cormorant(path(), {"compile", model, "-q", "--link", "--target=cortex-m3", "--io=int8",
                                        "--optimize=" + goal, "-o", goal + ".pte", "--json"});
     const nlohmann::json json = ran.json();
-    if (goal == "size") EXPECT_TRUE(json["optimize"].contains("code_bytes_added")) << json["optimize"];
+    if (goal == "size") {
+      EXPECT_TRUE(json["optimize"].contains("code_bytes_added")) << json["optimize"];
+    }
     return json["firmware"]["code"].get<int>() + json["model_bytes"].get<int>();
   };
   EXPECT_EQ(flash("groups.txt", "size"), flash("groups.txt", "balanced"));

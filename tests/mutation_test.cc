@@ -27,12 +27,10 @@
 namespace cormorant::tests {
 namespace {
 
-constexpr std::size_t kFloat = 0, kQuantized = 1;  // of compiler::kWays
-
 // What went wrong, "" if nothing did: a program that runs, or a refusal that says something.
-std::string fault_of(const std::function<ir::Graph()>& import, std::size_t way) {
+std::string fault_of(const std::function<ir::Graph()>& import, const compiler::Way& way) {
   bool is_compiled = false;
-  const compiler::Options options = compiler::options_of_way(way);
+  const compiler::Options options = compiler::options_of(way);
   try {
     ir::Graph graph = import();
     const bool of_later_stage = is_of_later_stage(graph);
@@ -57,7 +55,7 @@ std::size_t every(std::size_t usually) {
 }
 
 // The same in a process of its own, so that a crash is a fault like any other.
-std::string isolated_fault_of(const std::function<ir::Graph()>& import, std::size_t way) {
+std::string isolated_fault_of(const std::function<ir::Graph()>& import, const compiler::Way& way) {
   int ends[2];
   if (pipe(ends) != 0) return "pipe";
   const pid_t child = fork();
@@ -80,22 +78,22 @@ std::string isolated_fault_of(const std::function<ir::Graph()>& import, std::siz
   return WEXITSTATUS(status) == 0 ? fault : "sanitizer";
 }
 
-void expect_sound(const std::string& mutant, const std::function<ir::Graph()>& import, std::size_t way) {
+void expect_sound(const std::string& mutant, const std::function<ir::Graph()>& import, const compiler::Way& way) {
   const std::string fault = is_isolated() ? isolated_fault_of(import, way) : fault_of(import, way);
-  EXPECT_EQ(fault, "") << compiler::kWays[way] << ":\n" << mutant;
+  EXPECT_EQ(fault, "") << way.name << ":\n" << mutant;
 }
 
 // All of them in turn.
-std::size_t next_way() {
+const compiler::Way& next_way() {
   static std::size_t way = 0;
-  return way++ % compiler::kWays.size();
+  return compiler::some_way(way++);
 }
 
 TEST(Mutation, GraphsOfEveryOperatorAreSound) {
   for (const std::string& text : operator_graphs()) {
-    for (const std::size_t way : {kFloat, kQuantized}) {
+    for (const compiler::Way& way : {compiler::kFloatWay, compiler::kUsualWay}) {
       ir::Graph graph = compiler::import_text(text, "t", blob());
-      EXPECT_NO_THROW(static_cast<void>(compiler::compile(graph, compiler::options_of_way(way)))) << text;
+      EXPECT_NO_THROW(static_cast<void>(compiler::compile(graph, compiler::options_of(way)))) << text;
     }
   }
 }
@@ -114,7 +112,9 @@ TEST(Mutation, EveryCanonicalNodeHasAGraph) {
     if (op.name == "activation" || op.name == "map") continue;
     for (const std::string& name : op.canonical) {
       EXPECT_TRUE(ops::find_canonical(name)->arguments.has_value()) << name << " does not say its arguments";
-      if (!by_passes.contains(name)) EXPECT_NE(all.find(name + "("), std::string::npos) << name;
+      if (!by_passes.contains(name)) {
+        EXPECT_NE(all.find(name + "("), std::string::npos) << name;
+      }
     }
   }
 }
@@ -153,7 +153,7 @@ TEST(Mutation, ChangedTextsOfLaterStagesAreSoundToo) {
   for (const std::string& text : {operator_graphs().front(), operator_graphs().back()}) {
     for (const char* last : {"quantize", "lower", "clean_up"}) {
       ir::Graph graph = compiler::import_text(text, "t", blob());
-      const compiler::Options options = compiler::options_of_way(kQuantized);
+      const compiler::Options options = compiler::options_of(compiler::kUsualWay);
       const compiler::Stages all = compiler::default_stages(options);
       std::vector<compiler::Stage> stages;
       for (const auto& part : {all.in_float, all.quantize, all.for_target}) {
@@ -168,7 +168,7 @@ TEST(Mutation, ChangedTextsOfLaterStagesAreSoundToo) {
       const ir::Bytes data = ir::Bytes::own(constants);
       for (const std::string& mutant : mutants_of(printed)) {
         if (++count % every(59) != 0) continue;
-        expect_sound(mutant, [&] { return compiler::import_text(mutant, "t", data); }, kFloat);
+        expect_sound(mutant, [&] { return compiler::import_text(mutant, "t", data); }, compiler::kFloatWay);
       }
     }
   }

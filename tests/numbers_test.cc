@@ -65,8 +65,12 @@ TEST(Mask, ScoresThatMustNotCountDoNot) {
       const std::vector<float> rounded = run(attention(scale, masked), true, sample(3));
       for (std::size_t i = 0; i < exact.size(); ++i) {
         const bool is_masked = i % kTokens > i / kTokens;
-        if (is_masked) EXPECT_EQ(exact[i], 0.0F) << scale << " " << i;
-        if (is_masked) EXPECT_EQ(rounded[i], 0.0F) << scale << " " << i;
+        if (is_masked) {
+          EXPECT_EQ(exact[i], 0.0F) << scale << " " << i;
+        }
+        if (is_masked) {
+          EXPECT_EQ(rounded[i], 0.0F) << scale << " " << i;
+        }
         // The scores' step is a 255th of their range, which a softmax of large ones magnifies.
         EXPECT_NEAR(rounded[i], exact[i], scale > 1 ? 0.6 : 0.05) << scale << " " << i;
       }
@@ -169,7 +173,9 @@ TEST(Numbers, ScalesOfNothingAreRefused) {
          {std::pair(table, std::string(says)),
           std::pair(convolution, std::string(is_too_large ? "scale is too small" : says))}) {
       const std::string said = said_of_text(text);
-      if (expected.empty()) EXPECT_EQ(said, "") << text;
+      if (expected.empty()) {
+        EXPECT_EQ(said, "") << text;
+      }
       EXPECT_NE(said.find(expected), std::string::npos) << text << said;
     }
   }

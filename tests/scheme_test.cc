@@ -76,7 +76,9 @@ TEST(SchemeOnTransformersAndRecurrences, IsThatOfEveryNode) {
     ASSERT_EQ(compiled.status, 0) << compiled.err;
     const nlohmann::json explained = compiled.json();
     for (const auto& node : explained.at("nodes")) {
-      if (node.contains("precision")) EXPECT_EQ(node.at("precision"), "8w16a") << node;
+      if (node.contains("precision")) {
+        EXPECT_EQ(node.at("precision"), "8w16a") << node;
+      }
     }
     std::vector<std::string> evaluation = {
         "evaluate", "model.pte",           "--data", zoo(t.model + "_calibration.npz"),
@@ -234,7 +236,9 @@ TEST_F(SchemeAuto, HasTheBestThatFitsTheFlash) {
     saved += layer.at("weight_bytes_8w8a").get<std::int64_t>() - layer.at("weight_bytes").get<std::int64_t>();
     const bool is_narrow = layer.at("precision") == "4w8a";
     EXPECT_EQ(layer.at("weight_bytes").get<int>(), kChannels * kChannels / (is_narrow ? 2 : 1));
-    if (is_narrow) EXPECT_LT(layer.at("alone_db").get<double>(), layer.at("alone_db_8w8a").get<double>());
+    if (is_narrow) {
+      EXPECT_LT(layer.at("alone_db").get<double>(), layer.at("alone_db_8w8a").get<double>());
+    }
   }
   EXPECT_GE(saved, constants / 8);
 }

@@ -130,8 +130,9 @@ TEST(Methods, KeepTheirStateWhereNoOtherMethodWrites) {
       // What shared bytes still does, at the same distance, and nothing else.
       for (std::size_t k = 0; k < i; ++k) {
         EXPECT_EQ(after[m][i].meets(after[m][k]), before[m][i].meets(before[m][k])) << m << " " << i << " " << k;
-        if (before[m][i].meets(before[m][k]))
+        if (before[m][i].meets(before[m][k])) {
           EXPECT_EQ(after[m][i].begin - after[m][k].begin, before[m][i].begin - before[m][k].begin);
+        }
       }
       if (!after[m][i].is_kept) continue;
       for (const Memory& other : after[1 - m]) EXPECT_FALSE(other.meets(after[m][i])) << m << " " << i;

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "ops/nodes.h"
+
 namespace cormorant::compiler {
 namespace {
 

@@ -14,6 +14,7 @@
 #include "compiler/trace.h"
 #include "emit/emit.h"
 #include "ir/verify.h"
+#include "ops/nodes.h"
 #include "passes/passes.h"
 #include "quantizer/adopt.h"
 #include "quantizer/copy.h"
@@ -43,7 +44,7 @@ void warn_of_nan(const ir::Graph& graph, Facts& facts) {
 void keep_bytes(ir::Graph& graph, Context& context) {
   passes::keep_bytes(graph);
   std::erase_if(context.facts.float_operators, [&](const FloatOperator& op) {
-    return op.op == "cormorant.convert.any" &&
+    return op.op == ops::nodes::cormorant_convert_any &&
            std::ranges::none_of(graph.nodes(), [&](const ir::Node& node) { return node.name == op.node; });
   });
 }

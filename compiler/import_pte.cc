@@ -21,6 +21,7 @@
 #include "formats/pte/origin.h"
 #include "formats/pte/reader.h"
 #include "ir/text.h"
+#include "ops/nodes.h"
 #include "ops/op.h"
 
 namespace cormorant::compiler {
@@ -178,7 +179,7 @@ class ProgramImporter {
     if (there->type.dtype != type.dtype || there->type.bytes() != type.bytes()) return nullptr;
     if (!is_plain(there->type) || !is_plain(type)) return nullptr;
     return graph_
-        .add_node(there->name + "_seen", "aten.view",
+        .add_node(there->name + "_seen", ops::nodes::aten_view,
                   {{"self", there}, {"size", std::vector<std::int64_t>(type.shape)}}, {type})
         ->result();
   }

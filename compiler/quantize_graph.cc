@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/diagnostic.h"
+#include "ops/nodes.h"
 #include "passes/passes.h"
 #include "quantizer/adopt.h"
 #include "quantizer/copy.h"
@@ -136,7 +137,7 @@ quantizer::QuantizeOptions quantizer_options(const Options& from) {
   // ExecuTorch's linear reads one multiplier only, and `any` runs its kernels.
   const ops::Config& config = from.config;
   options.executorch_operators = config.runtime == ops::Runtime::executorch || config.target.is_any();
-  if (options.executorch_operators) options.per_tensor_weights = {"aten.linear"};
+  if (options.executorch_operators) options.per_tensor_weights = {ops::nodes::aten_linear};
   options.layers = from.layers;
   options.threads = from.threads;
   options.progress = from.progress;

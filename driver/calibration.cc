@@ -9,6 +9,7 @@
 
 #include "base/diagnostic.h"
 #include "evaluate/graph.h"
+#include "ops/nodes.h"
 
 namespace cormorant::driver {
 namespace {
@@ -51,8 +52,8 @@ void warn_of_range(const CalibrationInput& input, std::vector<std::string>& warn
 bool is_scaled(const ir::Graph& graph, const ir::Value* input) {
   constexpr float kSmall = 0.02F;
   return std::ranges::any_of(graph.users(input), [&](const ir::Node* user) {
-    if (user->op == "aten.div") return true;
-    if (user->op != "aten.mul") return false;
+    if (user->op == ops::nodes::aten_div) return true;
+    if (user->op != ops::nodes::aten_mul) return false;
     const ir::Value* factor = user->tensor(user->tensor("self") == input ? "other" : "self");
     return factor->kind == ir::ValueKind::constant && factor->type.dtype == DType::f32 &&
            std::ranges::all_of(factor->data.as<float>(), [](float value) { return std::abs(value) < kSmall; });
@@ -71,8 +72,8 @@ Indexed indexed_by(const ir::Graph& graph, const ir::Value* input) {
     const ir::Value* index = views.back();
     views.pop_back();
     for (const ir::Node* user : graph.users(index)) {
-      if (user->op == "aten.view") views.push_back(user->results.front());
-      if (user->op != "aten.index_select" || user->tensor("index") != index) continue;
+      if (user->op == ops::nodes::aten_view) views.push_back(user->results.front());
+      if (user->op != ops::nodes::aten_index_select || user->tensor("index") != index) continue;
       const ir::Value* table = user->tensor("self");
       const auto rank = static_cast<std::int64_t>(table->type.shape.size());
       const std::int64_t dim = user->integer("dim") + (user->integer("dim") < 0 ? rank : 0);
@@ -100,7 +101,7 @@ struct FirstNorm {
 };
 FirstNorm first_norm(const ir::Graph& graph) {
   for (const ir::Node& node : graph.nodes()) {
-    if (node.op != "aten.batch_norm" || !node.has("running_mean") || !node.has("running_var")) continue;
+    if (node.op != ops::nodes::aten_batch_norm || !node.has("running_mean") || !node.has("running_var")) continue;
     const ir::Value* source = node.tensor("input");
     const ir::Value* mean = node.tensor("running_mean");
     const ir::Value* var = node.tensor("running_var");

@@ -4,15 +4,17 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "ops/nodes.h"
+
 namespace cormorant::memory {
 
-bool is_group(const ir::Node& node) { return node.op == "cormorant.rows.group"; }
-bool is_feed(const ir::Node& node) { return node.op == "cormorant.rows.feed" || is_push(node); }
-bool is_push(const ir::Node& node) { return node.op == "cormorant.rows.push"; }
-bool is_slab(const ir::Node& node) { return node.op == "cormorant.rows.slab"; }
-bool is_window(const ir::Node& node) { return node.op == "cormorant.rows.window"; }
-bool is_cut(const ir::Node& node) { return node.op == "cormorant.rows.cut"; }
-bool is_paste(const ir::Node& node) { return node.op == "cormorant.rows.paste"; }
+bool is_group(const ir::Node& node) { return node.op == ops::nodes::cormorant_rows_group; }
+bool is_feed(const ir::Node& node) { return node.op == ops::nodes::cormorant_rows_feed || is_push(node); }
+bool is_push(const ir::Node& node) { return node.op == ops::nodes::cormorant_rows_push; }
+bool is_slab(const ir::Node& node) { return node.op == ops::nodes::cormorant_rows_slab; }
+bool is_window(const ir::Node& node) { return node.op == ops::nodes::cormorant_rows_window; }
+bool is_cut(const ir::Node& node) { return node.op == ops::nodes::cormorant_rows_cut; }
+bool is_paste(const ir::Node& node) { return node.op == ops::nodes::cormorant_rows_paste; }
 
 std::int64_t batch_of(const ir::Value* rows) { return rows->type.shape.at(2); }
 

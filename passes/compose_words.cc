@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "evaluate/tensor.h"
+#include "ops/nodes.h"
 #include "ops/transpose_conv2d/subpixel.h"
 #include "passes/passes.h"
 
@@ -107,14 +108,14 @@ ir::Value* transposed_convolution(const Writer& writer) {
                     {"dilation", std::vector<std::int64_t>{1, 1}},
                     {"groups", std::int64_t{1}}};
   writer.copy_activation(args);
-  ir::Value* value =
-      writer.add("", "aten.conv2d", std::move(args), writer.result_as({out[0], pixels * out[1], y.count, x.count}));
+  ir::Value* value = writer.add("", ops::nodes::aten_conv2d, std::move(args),
+                                writer.result_as({out[0], pixels * out[1], y.count, x.count}));
   const auto view = [&](const char* suffix, const ir::Shape& shape) {
-    value = writer.add(suffix, "aten.view", {{"self", value}, {"size", shape}}, writer.result_as(shape));
+    value = writer.add(suffix, ops::nodes::aten_view, {{"self", value}, {"size", shape}}, writer.result_as(shape));
   };
   if (pixels != 1) {
     view("_pixels", {out[0], y.stride, x.stride, out[1], y.count, x.count});
-    value = writer.add("_shuffled", "aten.permute",
+    value = writer.add("_shuffled", ops::nodes::aten_permute,
                        {{"self", value}, {"dims", std::vector<std::int64_t>{0, 3, 4, 1, 5, 2}}},
                        writer.result_as({out[0], out[1], y.count, y.stride, x.count, x.stride}));
     view("_image", {out[0], out[1], y.count * y.stride, x.count * x.stride});
@@ -127,7 +128,7 @@ ir::Value* transposed_convolution(const Writer& writer) {
     if (size == wanted) continue;
     size = wanted;
     value = writer.add(
-        dim == 2 ? "_rows" : "_columns", "aten.slice",
+        dim == 2 ? "_rows" : "_columns", ops::nodes::aten_slice,
         {{"self", value}, {"dim", dim}, {"start", axis.cut}, {"end", axis.cut + wanted}, {"step", std::int64_t{1}}},
         writer.result_as(shape));
   }
@@ -161,16 +162,16 @@ ir::Value* prelu(const Writer& writer) {
   ir::Value* self = node.tensor("self");
   if (node.tensor("weight")->kind != ir::ValueKind::constant || !self->type.quant) return nullptr;
   const auto part = [&](const char* suffix, ir::Argument min, ir::Argument max) {
-    return writer.add(suffix, "aten.clamp", {{"self", self}, {"min", std::move(min)}, {"max", std::move(max)}},
-                      self->type);
+    return writer.add(suffix, ops::nodes::aten_clamp,
+                      {{"self", self}, {"min", std::move(min)}, {"max", std::move(max)}}, self->type);
   };
   ir::Value* above = part("_above", 0.0, {});
   ir::Value* below = part("_below", {}, 0.0);
   ir::Value* sloped =
-      writer.add("_sloped", "aten.mul", {{"self", below}, {"other", slopes_of(writer)}}, node.result()->type);
+      writer.add("_sloped", ops::nodes::aten_mul, {{"self", below}, {"other", slopes_of(writer)}}, node.result()->type);
   Arguments args = {{"self", above}, {"other", sloped}, {"alpha", 1.0}};
   writer.copy_activation(args);
-  return writer.add("", "aten.add", std::move(args), node.result()->type);
+  return writer.add("", ops::nodes::aten_add, std::move(args), node.result()->type);
 }
 
 }  // namespace
@@ -179,9 +180,9 @@ void compose_words(ir::Graph& graph) {
   for (ir::Node* node : graph.snapshot()) {
     if (!has_words(*node)) continue;
     const Writer writer{graph, *node};
-    ir::Value* made = node->op == "aten.conv_transpose2d" ? transposed_convolution(writer)
-                      : node->op == "aten.prelu"          ? prelu(writer)
-                                                          : nullptr;
+    ir::Value* made = node->op == ops::nodes::aten_conv_transpose2d ? transposed_convolution(writer)
+                      : node->op == ops::nodes::aten_prelu          ? prelu(writer)
+                                                                    : nullptr;
     if (made == nullptr) continue;
     graph.replace_uses(node->result(), made);
     graph.erase(node);

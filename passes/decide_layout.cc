@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <map>
 
+#include "ops/nodes.h"
 #include "passes/memory_order.h"
 #include "passes/passes.h"
 
@@ -35,7 +36,7 @@ class LayoutPass {
     }
     // A relayout, from an earlier walk, reads bytes as they were when it was made.
     for (ir::Node& node : graph_.nodes()) {
-      if (node.op == "cormorant.relayout") read_as_[&node] = node.inputs().front()->type.dim_order;
+      if (node.op == ops::nodes::cormorant_relayout) read_as_[&node] = node.inputs().front()->type.dim_order;
     }
     for (ir::Node* node : graph_.snapshot()) visit(*node);
     for (ir::Value*& output : graph_.outputs()) {
@@ -62,7 +63,8 @@ class LayoutPass {
     return std::ranges::any_of(graph_.users(value), [&](const ir::Node* user) {
       const ops::MemoryOrder layout = layout_of(*user);
       if (layout == ops::MemoryOrder::channels_last) return true;
-      return layout == ops::MemoryOrder::same && user->op != "aten.view" && user->op != "cortex_m.transpose" &&
+      return layout == ops::MemoryOrder::same && user->op != ops::nodes::aten_view &&
+             user->op != ops::nodes::cortex_m_transpose &&
              std::ranges::any_of(user->results, [&](const ir::Value* result) { return is_read_channels_last(result); });
     });
   }
@@ -71,9 +73,9 @@ class LayoutPass {
     if (const auto reading = read_as_.find(&node); reading != read_as_.end()) {
       ir::Value* input = node.inputs().front();
       node.replace_use(input, in_order(input, reading->second, &node));
-    } else if (node.op == "aten.view") {
+    } else if (node.op == ops::nodes::aten_view) {
       visit_view(node);
-    } else if (node.op == "cortex_m.transpose") {
+    } else if (node.op == ops::nodes::cortex_m_transpose) {
       visit_transpose(node);
     } else {
       const Order order = wanted(node);
@@ -144,8 +146,9 @@ class LayoutPass {
     ir::Value* input = view.tensor("self");
     ir::Node* linear = graph_.only_user(view.result());
     const ir::Shape& shape = input->type.shape;
-    if (linear == nullptr || linear->op != "cortex_m.quantized_linear" || linear->tensor("input") != view.result() ||
-        input->type.rank() != 4 || view.result()->type.shape != ir::Shape{shape[0], shape[1] * shape[2] * shape[3]}) {
+    if (linear == nullptr || linear->op != ops::nodes::cortex_m_quantized_linear ||
+        linear->tensor("input") != view.result() || input->type.rank() != 4 ||
+        view.result()->type.shape != ir::Shape{shape[0], shape[1] * shape[2] * shape[3]}) {
       return false;
     }
     // A row of the matrix is one image: the batch has to be outermost in memory, too.
@@ -190,7 +193,7 @@ class LayoutPass {
 
   ir::Value* relabel(ir::Value* value, ir::TensorType type, ir::Node* before) {
     return graph_
-        .add_node(value->name + "_relayout", "cormorant.relayout", {{"self", value}}, {std::move(type)},
+        .add_node(value->name + "_relayout", ops::nodes::cormorant_relayout, {{"self", value}}, {std::move(type)},
                   location_of(value, before), before)
         ->result();
   }
@@ -205,11 +208,12 @@ class LayoutPass {
     seen.shape = p.to;
     // The operator of the Cortex-M kernels is for quantized tensors; the portable one takes any type.
     const bool real = value->type.dtype != DType::i8 && !value->type.is_quantized();
-    ir::Value* result = graph_
-                            .add_node(value->name + "_transpose", real ? "aten.permute_copy" : "cortex_m.transpose",
-                                      {{real ? "self" : "input", source}, {real ? "dims" : "perm", p.dims}}, {seen},
-                                      location_of(value, before), before)
-                            ->result();
+    ir::Value* result =
+        graph_
+            .add_node(value->name + "_transpose", real ? "aten.permute_copy" : ops::nodes::cortex_m_transpose,
+                      {{real ? "self" : "input", source}, {real ? "dims" : "perm", p.dims}}, {seen},
+                      location_of(value, before), before)
+            ->result();
     return seen == type ? result : relabel(result, type, before);
   }
 
@@ -228,7 +232,7 @@ class LayoutPass {
   // A view that is only viewed again.
   void merge_relayouts() {
     for (ir::Node* node : graph_.snapshot()) {
-      if (node->op != "cormorant.relayout") continue;
+      if (node->op != ops::nodes::cormorant_relayout) continue;
       ir::Value* source = node->inputs().front();
       while (source->producer != nullptr && ops::is_alias(*source->producer))
         source = source->producer->inputs().front();

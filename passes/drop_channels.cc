@@ -19,6 +19,7 @@
 
 #include "ops/host/channel_sums.h"
 #include "ops/host/multiplier.h"
+#include "ops/nodes.h"
 #include "ops/op.h"
 #include "passes/passes.h"
 
@@ -72,8 +73,8 @@ bool is_plain_constant(const ir::Value* value, DType dtype) {
 }
 
 std::optional<Products> products_of(ir::Node& node) {
-  const bool is_linear = node.op == "aten.linear";
-  if (!is_linear && node.op != "aten.conv2d") return {};
+  const bool is_linear = node.op == ops::nodes::aten_linear;
+  if (!is_linear && node.op != ops::nodes::aten_conv2d) return {};
   const ir::Value* weight = node.tensor("weight");
   const ir::Value* bias = node.tensor("bias");
   if (!is_int8(node.tensor("input")) || !is_int8(node.result()) || !is_plain_constant(weight, DType::i8)) return {};

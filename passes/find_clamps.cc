@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "ops/nodes.h"
 #include "passes/match.h"
 #include "passes/passes.h"
 
@@ -25,8 +26,8 @@ std::optional<double> number_of(ir::Value* value) {
 
 void find_clamps(ir::Graph& graph) {
   for (ir::Node* node : graph.snapshot()) {
-    const bool is_maximum = node->op == "aten.maximum";
-    if (!is_maximum && node->op != "aten.minimum") continue;
+    const bool is_maximum = node->op == ops::nodes::aten_maximum;
+    if (!is_maximum && node->op != ops::nodes::aten_minimum) continue;
     ir::Value* self = node->tensor("self");
     std::optional<double> bound = number_of(node->tensor("other"));
     if (!bound) {
@@ -36,7 +37,7 @@ void find_clamps(ir::Graph& graph) {
     if (!bound || self->type != node->result()->type) continue;
     ir::Argument low, high;
     (is_maximum ? low : high) = *bound;
-    ir::Node* clamp = graph.add_node(node->name, "aten.clamp", {{"self", self}, {"min", low}, {"max", high}},
+    ir::Node* clamp = graph.add_node(node->name, ops::nodes::aten_clamp, {{"self", self}, {"min", low}, {"max", high}},
                                      {node->result()->type}, node->location, node);
     graph.replace_uses(node->result(), clamp->result());
     graph.erase(node);

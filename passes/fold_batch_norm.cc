@@ -9,6 +9,7 @@
 #include <cmath>
 #include <optional>
 
+#include "ops/nodes.h"
 #include "passes/match.h"
 #include "passes/passes.h"
 
@@ -55,7 +56,9 @@ struct Absorber {
   std::size_t weight_axis;
 };
 constexpr Absorber kAbsorbers[] = {
-    {"aten.conv2d", false, 0}, {"aten.linear", true, 0}, {"aten.conv_transpose2d", false, 1},  // within a group
+    {ops::nodes::aten_conv2d, false, 0},
+    {ops::nodes::aten_linear, true, 0},
+    {ops::nodes::aten_conv_transpose2d, false, 1},  // within a group
 };
 
 const Absorber* absorber_of(const ir::Node* node) {
@@ -69,7 +72,7 @@ const Absorber* absorber_of(const ir::Node* node) {
 std::optional<std::size_t> dimension_before(const ir::Node& node, std::size_t dim) {
   const ir::Shape& in = node.tensor("self")->type.shape;
   const ir::Shape& out = node.result()->type.shape;
-  if (node.op == "aten.permute") return static_cast<std::size_t>(node.integers("dims")[dim]);
+  if (node.op == ops::nodes::aten_permute) return static_cast<std::size_t>(node.integers("dims")[dim]);
   std::int64_t before = 1;
   for (std::size_t d = 0; d < dim; ++d) before *= out[d];
   std::int64_t passed = 1;
@@ -91,7 +94,7 @@ ir::Node* producer_of(ir::Graph& graph, const ir::Node& norm) {
       const std::size_t wanted = absorber->channels_last ? value->type.rank() - 1 : 1;
       return channels == wanted ? producer : nullptr;
     }
-    if (producer->op != "aten.view" && producer->op != "aten.permute") return nullptr;
+    if (producer->op != ops::nodes::aten_view && producer->op != ops::nodes::aten_permute) return nullptr;
     const auto before = dimension_before(*producer, channels);
     if (!before) return nullptr;
     channels = *before;
@@ -168,7 +171,7 @@ std::optional<ir::Shape> image_of(const ir::Value* value) {
 ir::Value* viewed(ir::Graph& graph, ir::Value* value, const ir::Shape& shape, ir::Node& norm) {
   if (value->type.shape == shape) return value;
   return graph
-      .add_node(norm.name + "_view", "aten.view", {{"self", value}, {"size", shape}}, {ir::float_type(shape)},
+      .add_node(norm.name + "_view", ops::nodes::aten_view, {{"self", value}, {"size", shape}}, {ir::float_type(shape)},
                 norm.location, &norm)
       ->result();
 }
@@ -203,7 +206,7 @@ void make_convolution(ir::Graph& graph, ir::Node& norm, const Affine& affine) {
                                                ir::Bytes::of(std::span<const float>(factors)));
   ir::Value* bias =
       graph.add_constant(norm.name + "_bias", ir::float_type({channels}), ir::Bytes::of(std::span<const float>(terms)));
-  ir::Node* convolution = graph.add_node(norm.name, "aten.conv2d",
+  ir::Node* convolution = graph.add_node(norm.name, ops::nodes::aten_conv2d,
                                          {{"input", viewed(graph, input, *image, norm)},
                                           {"weight", weight},
                                           {"bias", bias},
@@ -220,7 +223,7 @@ void make_convolution(ir::Graph& graph, ir::Node& norm, const Affine& affine) {
 
 void fold_batch_norm(ir::Graph& graph) {
   for (ir::Node* node : graph.snapshot()) {
-    if (node->op != "aten.batch_norm") continue;
+    if (node->op != ops::nodes::aten_batch_norm) continue;
     const std::optional<Affine> affine = affine_of(*node);
     if (!affine) continue;
     ir::Node* producer = producer_of(graph, *node);

@@ -7,6 +7,7 @@
 
 #include "base/diagnostic.h"
 #include "base/element.h"
+#include "ops/nodes.h"
 #include "passes/passes.h"
 
 namespace cormorant::passes {
@@ -81,7 +82,7 @@ ir::Value* add_integers(ir::Graph& graph, const ir::Node& node) {
 
 // Integers with another shape are the same bytes.
 bool is_view_of_integers(const ir::Node& node) {
-  if (node.op != "aten.view") return false;
+  if (node.op != ops::nodes::aten_view) return false;
   const ir::Value* input = node.tensor("self");
   return input->kind == ir::ValueKind::constant && input->type.is_quantized() && !input->type.quant->per_channel() &&
          input->type.dim_order.empty() && node.result()->type.quant == input->type.quant;

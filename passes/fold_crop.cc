@@ -5,6 +5,7 @@
 // does at no cost.
 #include <algorithm>
 
+#include "ops/nodes.h"
 #include "passes/passes.h"
 
 namespace cormorant::passes {
@@ -27,9 +28,9 @@ Borders borders_for(const ir::Node& conv, const ir::Node& slice, std::size_t spa
 }
 
 bool is_crop(ir::Graph& graph, const ir::Node& slice) {
-  if (slice.op != "aten.slice" || slice.integer("step") != 1 || slice.integer("dim") < 2) return false;
+  if (slice.op != ops::nodes::aten_slice || slice.integer("step") != 1 || slice.integer("dim") < 2) return false;
   const ir::Value* input = slice.tensor("self");
-  return input->producer != nullptr && input->producer->op == "aten.conv2d" && input->type.rank() == 4 &&
+  return input->producer != nullptr && input->producer->op == ops::nodes::aten_conv2d && input->type.rank() == 4 &&
          graph.only_user(input) == &slice && input->producer->integers("padding").size() == 2;
 }
 
@@ -52,10 +53,11 @@ void fold_crop(ir::Graph& graph) {
       std::vector<std::int64_t> pad(spatial == 1 ? 2 : 4, 0);  // last dimension first
       pad[pad.size() - 2] = borders.before;
       pad[pad.size() - 1] = borders.after;
-      conv.set("input", graph
-                            .add_node(conv.name + "_pad", "aten.pad", {{"self", input}, {"pad", pad}, {"value", 0.0}},
-                                      {std::move(type)}, conv.location, &conv)
-                            ->result());
+      conv.set("input",
+               graph
+                   .add_node(conv.name + "_pad", ops::nodes::aten_pad, {{"self", input}, {"pad", pad}, {"value", 0.0}},
+                             {std::move(type)}, conv.location, &conv)
+                   ->result());
     }
     conv.result()->type.shape = slice->result()->type.shape;
     graph.replace_uses(slice->result(), conv.result());

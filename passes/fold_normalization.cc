@@ -14,6 +14,7 @@
 #include <cmath>
 #include <optional>
 
+#include "ops/nodes.h"
 #include "passes/match.h"
 #include "passes/passes.h"
 
@@ -52,7 +53,7 @@ std::optional<Step> step_of(const ir::Node& node, std::size_t axis, std::size_t 
   const auto constant = [&](const char* argument) { return per_channel(node.tensor(argument), axis, rank, channels); };
   const std::vector<double> ones(channels, 1), zeros(channels, 0);
   Step step{nullptr, {ones, zeros}};
-  if (node.op == "aten.add") {
+  if (node.op == ops::nodes::aten_add) {
     const double alpha = node.number("alpha");
     if (const auto other = constant("other")) {
       step.from = node.tensor("self");
@@ -61,7 +62,7 @@ std::optional<Step> step_of(const ir::Node& node, std::size_t axis, std::size_t 
       step.from = node.tensor("other");
       step.affine = {std::vector<double>(channels, alpha), *self};
     }
-  } else if (node.op == "aten.mul") {
+  } else if (node.op == ops::nodes::aten_mul) {
     if (const auto other = constant("other")) {
       step.from = node.tensor("self");
       step.affine.factor = *other;
@@ -69,13 +70,13 @@ std::optional<Step> step_of(const ir::Node& node, std::size_t axis, std::size_t 
       step.from = node.tensor("other");
       step.affine.factor = *self;
     }
-  } else if (node.op == "aten.div") {
+  } else if (node.op == ops::nodes::aten_div) {
     if (const auto other = constant("other")) {
       step.from = node.tensor("self");
       for (std::size_t c = 0; c < channels; ++c) step.affine.factor[c] = 1 / (*other)[c];
     }
   }
-  if (node.op == "aten.batch_norm" && axis == 1) {
+  if (node.op == ops::nodes::aten_batch_norm && axis == 1) {
     if (auto affine = affine_of(node)) step = {node.tensor("input"), *std::move(affine)};
   }
   // A constant may have made the result larger than the operand.
@@ -87,8 +88,8 @@ std::optional<Step> step_of(const ir::Node& node, std::size_t axis, std::size_t 
 bool is_from_input(const ir::Value* value) {
   while (value->producer != nullptr) {
     const ir::Node& node = *value->producer;
-    const bool arranges = node.op == "aten.permute" || node.op == "aten.view" || node.op == "aten.slice" ||
-                          node.op == "cormorant.convert.any";
+    const bool arranges = node.op == ops::nodes::aten_permute || node.op == ops::nodes::aten_view ||
+                          node.op == ops::nodes::aten_slice || node.op == ops::nodes::cormorant_convert_any;
     if (!arranges) return false;
     value = node.inputs().front();
   }
@@ -98,7 +99,7 @@ bool is_from_input(const ir::Value* value) {
 class Folding {
  public:
   Folding(ir::Graph& graph, ir::Node& layer, BorderOfMeans border, std::vector<std::string>& notes)
-      : graph_(graph), layer_(layer), border_(border), notes_(notes), is_image_(layer.op == "aten.conv2d") {}
+      : graph_(graph), layer_(layer), border_(border), notes_(notes), is_image_(layer.op == ops::nodes::aten_conv2d) {}
 
   void run() {
     if (!is_float_constant(layer_.tensor("weight")) ||
@@ -129,7 +130,7 @@ class Folding {
     const ir::Node* reader = &layer_;
     while (value->producer != nullptr && graph_.only_user(value) == reader) {
       const ir::Node& node = *value->producer;
-      if (pad_ == nullptr && is_image_ && node.op == "aten.pad" && reader == &layer_) {
+      if (pad_ == nullptr && is_image_ && node.op == ops::nodes::aten_pad && reader == &layer_) {
         if (node.number("value") != 0 || !is_spatial(node)) return layer_.tensor("input");
         pad_ = &node;
         value = node.tensor("self");
@@ -221,7 +222,7 @@ class Folding {
     ir::TensorType type = value->type;
     for (std::size_t i = 0; i < pad.size(); ++i) type.shape[3 - i / 2] += pad[i];
     return graph_
-        .add_node(layer_.name + "_border", "aten.pad", {{"self", value}, {"pad", pad}, {"value", with}},
+        .add_node(layer_.name + "_border", ops::nodes::aten_pad, {{"self", value}, {"pad", pad}, {"value", with}},
                   {std::move(type)}, layer_.location, &layer_)
         ->result();
   }
@@ -250,7 +251,7 @@ class Folding {
     ir::TensorType type = image->type;
     type.shape[dim] += ahead + after;
     return graph_
-        .add_node(layer_.name + (dim == 3 ? "_columns" : "_rows"), "aten.cat",
+        .add_node(layer_.name + (dim == 3 ? "_columns" : "_rows"), ops::nodes::aten_cat,
                   {{"tensors", parts}, {"dim", static_cast<std::int64_t>(dim)}}, {std::move(type)}, layer_.location,
                   &layer_)
         ->result();
@@ -283,7 +284,8 @@ class Folding {
 std::vector<std::string> fold_normalization(ir::Graph& graph, BorderOfMeans border) {
   std::vector<std::string> notes;
   for (ir::Node* node : graph.snapshot()) {
-    if (node->op == "aten.conv2d" || node->op == "aten.linear") Folding(graph, *node, border, notes).run();
+    if (node->op == ops::nodes::aten_conv2d || node->op == ops::nodes::aten_linear)
+      Folding(graph, *node, border, notes).run();
   }
   graph.erase_unused();
   return notes;

@@ -4,6 +4,7 @@
 // convolutions, which have four borders, absorb it later.
 #include <algorithm>
 
+#include "ops/nodes.h"
 #include "passes/passes.h"
 
 namespace cormorant::passes {
@@ -23,9 +24,9 @@ std::vector<std::int64_t> spatial_padding(const ir::Node& pad) {
 
 void fold_pad(ir::Graph& graph) {
   for (ir::Node* conv : graph.snapshot()) {
-    if (conv->op != "aten.conv2d") continue;
+    if (conv->op != ops::nodes::aten_conv2d) continue;
     const ir::Node* pad = conv->tensor("input")->producer;
-    if (pad == nullptr || pad->op != "aten.pad") continue;
+    if (pad == nullptr || pad->op != ops::nodes::aten_pad) continue;
     const std::vector<std::int64_t> borders = spatial_padding(*pad);
     std::vector<std::int64_t> padding = conv->integers("padding");
     if (borders.empty() || padding.size() != 2 || pad->tensor("self")->type.quant != pad->result()->type.quant)

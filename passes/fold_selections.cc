@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "evaluate/tensor.h"
+#include "ops/nodes.h"
 #include "passes/match.h"
 #include "passes/passes.h"
 
@@ -45,7 +46,7 @@ std::int64_t step_of(const Indices& indices) {
 
 void become_slice(ir::Graph& graph, ir::Node* select, const Indices& indices, std::int64_t step) {
   ir::Value* slice = graph
-                         .add_node(select->name, "aten.slice",
+                         .add_node(select->name, ops::nodes::aten_slice,
                                    {{"self", select->tensor("self")},
                                     {"dim", select->integer("dim")},
                                     {"start", indices.front()},
@@ -69,8 +70,9 @@ bool is_permutation(Indices indices, std::int64_t size) {
 // The layer that alone reads the selection, and sums over the dimension that was selected from.
 ir::Node* summing_layer(ir::Graph& graph, const ir::Node& select) {
   ir::Node* layer = graph.only_user(select.result());
-  if (layer == nullptr || (layer->op != "aten.linear" && layer->op != "aten.conv2d")) return nullptr;
-  const bool is_linear = layer->op == "aten.linear";
+  if (layer == nullptr || (layer->op != ops::nodes::aten_linear && layer->op != ops::nodes::aten_conv2d))
+    return nullptr;
+  const bool is_linear = layer->op == ops::nodes::aten_linear;
   const auto rank = static_cast<std::int64_t>(select.result()->type.rank());
   const bool is_summed = select.integer("dim") == (is_linear ? rank - 1 : 1);
   const bool is_plain = layer->tensor("input") == select.result() && layer->tensor("weight") != select.result();
@@ -102,7 +104,7 @@ void permute_weights(ir::Graph& graph, ir::Node& layer, const ir::Node& select, 
 
 void fold_selections(ir::Graph& graph) {
   for (ir::Node* select : graph.snapshot()) {
-    if (select->op != "aten.index_select" || select->tensor("self")->type.rank() == 0) continue;
+    if (select->op != ops::nodes::aten_index_select || select->tensor("self")->type.rank() == 0) continue;
     const std::optional<Indices> indices = indices_of(*select);
     if (!indices) continue;
     if (const std::int64_t step = step_of(*indices); step > 0) {

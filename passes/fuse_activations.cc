@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "ops/nodes.h"
 #include "passes/passes.h"
 
 namespace cormorant::passes {
@@ -24,12 +25,12 @@ void set_bound(ir::Node& node, std::string_view arg, double value) {
 
 void fuse_activations(ir::Graph& graph) {
   for (ir::Node* clamp : graph.snapshot()) {
-    if (clamp->op != "aten.clamp") continue;
+    if (clamp->op != ops::nodes::aten_clamp) continue;
     ir::Value* input = clamp->tensor("self");
     ir::Node* producer = input->producer;
     if (producer == nullptr || graph.only_user(input) != clamp) continue;
     // Two clamps in a row are one, whichever operator takes it.
-    const bool twice = producer->op == "aten.clamp";
+    const bool twice = producer->op == ops::nodes::aten_clamp;
     const std::string_view min = twice ? "min" : "activation_min", max = twice ? "max" : "activation_max";
     const ops::Operator* op = ops::find(*producer);
     if ((!twice && (op == nullptr || !op->fuses_activation)) || input->type.quant != clamp->result()->type.quant)

@@ -12,6 +12,7 @@
 #include <optional>
 #include <set>
 
+#include "ops/nodes.h"
 #include "ops/recurrent/import.h"
 #include "passes/match.h"
 #include "passes/passes.h"
@@ -54,10 +55,10 @@ std::optional<std::int64_t> skipped_rows(const ir::Node& slice) {
 Rows origin(Rows rows) {
   for (;;) {
     const ir::Node* node = rows.of->producer;
-    if (node == nullptr || (node->op != "aten.view" && node->op != "aten.slice")) return rows;
+    if (node == nullptr || (node->op != ops::nodes::aten_view && node->op != ops::nodes::aten_slice)) return rows;
     ir::Value* self = node->tensor("self");
     if (columns_of(self) != columns_of(rows.of)) return rows;
-    if (node->op == "aten.slice") {
+    if (node->op == ops::nodes::aten_slice) {
       const std::optional<std::int64_t> skipped = skipped_rows(*node);
       if (!skipped) return rows;
       rows.first += *skipped;
@@ -67,7 +68,7 @@ Rows origin(Rows rows) {
 }
 
 ir::Value* past_views(ir::Value* value) {
-  while (const ir::Node* view = maker(value, "aten.view")) value = view->tensor("self");
+  while (const ir::Node* view = maker(value, ops::nodes::aten_view)) value = view->tensor("self");
   return value;
 }
 
@@ -113,8 +114,8 @@ class Sums {
     }
     const ir::Node* node = at.of->producer;
     if (node == nullptr) return false;
-    if (node->op == "aten.linear") return add_linear(*node, at.first, first, gate);
-    if (node->op == "aten.add" && node->number("alpha") == 1) {
+    if (node->op == ops::nodes::aten_linear) return add_linear(*node, at.first, first, gate);
+    if (node->op == ops::nodes::aten_add && node->number("alpha") == 1) {
       for (const char* name : {"self", "other"}) {
         ir::Value* operand = node->tensor(name);
         const bool fits = columns_of(operand) == columns_of(at.of) &&
@@ -123,13 +124,13 @@ class Sums {
       }
       return true;
     }
-    if (node->op != "aten.view" && node->op != "aten.slice") return false;
+    if (node->op != ops::nodes::aten_view && node->op != ops::nodes::aten_slice) return false;
     ir::Value* self = node->tensor("self");
     if (columns_of(self) == columns_of(at.of)) {
-      const std::optional<std::int64_t> skipped = node->op == "aten.view" ? 0 : skipped_rows(*node);
+      const std::optional<std::int64_t> skipped = node->op == ops::nodes::aten_view ? 0 : skipped_rows(*node);
       return skipped && add({self, at.first + *skipped}, first, deeper - 1, gate);
     }
-    const bool takes_columns = node->op == "aten.slice" && node->integer("step") == 1 &&
+    const bool takes_columns = node->op == ops::nodes::aten_slice && node->integer("step") == 1 &&
                                static_cast<std::size_t>(node->integer("dim")) + 1 == self->type.rank();
     return takes_columns && add({self, at.first}, first + node->integer("start"), deeper - 1, gate);
   }
@@ -143,7 +144,7 @@ class Sums {
       gate.biases.push_back({bias, first});
     }
     const Rows input = origin({linear.tensor("input"), row});
-    const ir::Node* cat = maker(input.of, "aten.cat");
+    const ir::Node* cat = maker(input.of, ops::nodes::aten_cat);
     const bool joins_columns =
         cat != nullptr && cat->integer("dim") + 1 == static_cast<std::int64_t>(input.of->type.rank());
     std::int64_t column = 0;
@@ -203,14 +204,14 @@ ir::Value* argument_of(ir::Value* value, std::string_view function) {
   return node == nullptr ? nullptr : node->tensor("self");
 }
 
-const ir::Node* product(ir::Value* value) { return maker(past_views(value), "aten.mul"); }
+const ir::Node* product(ir::Value* value) { return maker(past_views(value), ops::nodes::aten_mul); }
 const ir::Node* sum(ir::Value* value) {
-  const ir::Node* node = maker(past_views(value), "aten.add");
+  const ir::Node* node = maker(past_views(value), ops::nodes::aten_add);
   return node != nullptr && node->number("alpha") == 1 ? node : nullptr;
 }
 // a − b, as {a, b}.
 std::optional<std::array<ir::Value*, 2>> difference(ir::Value* value) {
-  const ir::Node* node = maker(past_views(value), "aten.add");
+  const ir::Node* node = maker(past_views(value), ops::nodes::aten_add);
   if (node == nullptr || node->number("alpha") != -1) return std::nullopt;
   return std::array{node->tensor("self"), node->tensor("other")};
 }
@@ -232,9 +233,9 @@ class Finder {
   std::vector<Cell> cells() {
     for (ir::Node* node : graph_.snapshot()) {
       std::optional<Cell> cell;
-      if (node->op == "aten.mul") cell = lstm(*node);
-      if (node->op == "aten.add") cell = gru(*node);
-      if (node->op == "aten.tanh") cell = rnn(*node);
+      if (node->op == ops::nodes::aten_mul) cell = lstm(*node);
+      if (node->op == ops::nodes::aten_add) cell = gru(*node);
+      if (node->op == ops::nodes::aten_tanh) cell = rnn(*node);
       if (!cell) continue;
       made_.emplace(cell->h->result(), cell->kind);
       cells_.push_back(std::move(*cell));
@@ -246,16 +247,16 @@ class Finder {
   // h = σ(o) · tanh(c), c = σ(f) · c' + σ(i) · tanh(g)
   std::optional<Cell> lstm(ir::Node& h) {
     for (const auto& [gate, rest] : both_ways(&h)) {
-      ir::Value* o = argument_of(gate, "aten.sigmoid");
-      ir::Value* c = argument_of(rest, "aten.tanh");
+      ir::Value* o = argument_of(gate, ops::nodes::aten_sigmoid);
+      ir::Value* c = argument_of(rest, ops::nodes::aten_tanh);
       const ir::Node* new_c = c == nullptr ? nullptr : sum(c);
       if (o == nullptr || new_c == nullptr) continue;
       for (const auto& [kept, added] : both_ways(new_c)) {
         for (const auto& [forget, old_c] : both_ways(product(kept))) {
           for (const auto& [in, update] : both_ways(product(added))) {
-            ir::Value* f = argument_of(forget, "aten.sigmoid");
-            ir::Value* i = argument_of(in, "aten.sigmoid");
-            ir::Value* g = argument_of(update, "aten.tanh");
+            ir::Value* f = argument_of(forget, ops::nodes::aten_sigmoid);
+            ir::Value* i = argument_of(in, ops::nodes::aten_sigmoid);
+            ir::Value* g = argument_of(update, ops::nodes::aten_tanh);
             if (f == nullptr || i == nullptr || g == nullptr) continue;
             Cell cell = cell_of(h, Kind::lstm);
             cell.c = past_views(c)->producer;
@@ -291,12 +292,12 @@ class Finder {
 
   // n = tanh(sum of x + σ(r) · sum of h')
   std::optional<Cell> gru(ir::Node& h, ir::Value* update, ir::Value* candidate, ir::Value* old_h) {
-    ir::Value* z = argument_of(update, "aten.sigmoid");
-    ir::Value* n = argument_of(candidate, "aten.tanh");
+    ir::Value* z = argument_of(update, ops::nodes::aten_sigmoid);
+    ir::Value* n = argument_of(candidate, ops::nodes::aten_tanh);
     if (z == nullptr || n == nullptr) return std::nullopt;
     for (const auto& [from_x, from_h] : both_ways(sum(n))) {
       for (const auto& [reset, multiplied] : both_ways(product(from_h))) {
-        ir::Value* r = argument_of(reset, "aten.sigmoid");
+        ir::Value* r = argument_of(reset, ops::nodes::aten_sigmoid);
         if (r == nullptr) continue;
         Cell cell = cell_of(h, Kind::gru);
         cell.old_h = origin({old_h, 0});
@@ -429,11 +430,11 @@ class Fusion {
       open.pop_back();
       if (graph_.is_kept(value)) return false;
       for (const ir::Node* user : graph_.users(value)) {
-        if (user->op == "aten.view") {
+        if (user->op == ops::nodes::aten_view) {
           open.push_back(user->result());
-        } else if (user->op == "aten.tanh") {
+        } else if (user->op == ops::nodes::aten_tanh) {
           continue;  // for its own h, which is replaced; a tanh for something else would be the same node
-        } else if (user->op != "aten.mul" || !feeds(user->result(), read.c)) {
+        } else if (user->op != ops::nodes::aten_mul || !feeds(user->result(), read.c)) {
           return false;
         }
       }
@@ -460,7 +461,7 @@ class Fusion {
     const std::int64_t from = std::min(x.first, last_x.first);
     const auto [b_ih, b_hh] = biases(first);
     const ir::Node* layer =
-        graph_.add_node(name_, "aten.recurrent",
+        graph_.add_node(name_, ops::nodes::aten_recurrent,
                         {{"input", view(rows({x.of, from}, steps * batch), {steps, batch, columns_of(x.of)})},
                          {"h", given(rows(now(first.old_h), batch))},
                          {"c", first.is_lstm() ? given(now(first.old_c)) : ir::Argument()},
@@ -539,7 +540,7 @@ class Fusion {
   ir::Value* rows(const Rows& rows, std::int64_t count) {
     const std::int64_t all = rows_of(rows.of), columns = columns_of(rows.of);
     if (count == all) return rows.of;
-    return add("aten.slice",
+    return add(ops::nodes::aten_slice,
                {{"self", view(rows.of, {all, columns})},
                 {"dim", std::int64_t{0}},
                 {"start", rows.first},
@@ -549,7 +550,7 @@ class Fusion {
   }
   ir::Value* view(ir::Value* value, ir::Shape shape) {
     if (value->type.shape == shape) return value;
-    return add("aten.view", {{"self", value}, {"size", shape}}, shape);
+    return add(ops::nodes::aten_view, {{"self", value}, {"size", shape}}, shape);
   }
   ir::Value* add(const char* op, std::vector<ir::NamedArgument> args, ir::Shape shape) {
     return graph_.add_node(name_, op, std::move(args), {ir::float_type(std::move(shape))}, before_->location, before_)
@@ -566,7 +567,7 @@ class Fusion {
 // The steps' states, put together again, are what the layer returns.
 void join_rows(ir::Graph& graph) {
   for (ir::Node* cat : graph.snapshot()) {
-    if (cat->op != "aten.cat") continue;
+    if (cat->op != ops::nodes::aten_cat) continue;
     std::int64_t next = 0;
     ir::Value* all = nullptr;
     const bool is_all = std::ranges::all_of(cat->tensors("tensors"), [&](ir::Value* part) {
@@ -579,8 +580,8 @@ void join_rows(ir::Graph& graph) {
     const ir::Shape& shape = cat->result()->type.shape;
     const auto dim = cat->integer("dim");
     const bool is_outermost = std::all_of(shape.begin(), shape.begin() + dim, [](std::int64_t n) { return n == 1; });
-    if (!is_all || !is_outermost || next != rows_of(all) || maker(all, "aten.recurrent") == nullptr) continue;
-    const ir::Node* view = graph.add_node(cat->name, "aten.view", {{"self", all}, {"size", shape}},
+    if (!is_all || !is_outermost || next != rows_of(all) || maker(all, ops::nodes::aten_recurrent) == nullptr) continue;
+    const ir::Node* view = graph.add_node(cat->name, ops::nodes::aten_view, {{"self", all}, {"size", shape}},
                                           {ir::float_type(shape)}, cat->location, cat);
     graph.replace_uses(cat->result(), view->result());
   }

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <optional>
 
+#include "ops/nodes.h"
 #include "passes/passes.h"
 
 namespace cormorant::passes {
@@ -22,8 +23,9 @@ bool is_near(std::optional<double> value, double wanted) { return value && std::
 ir::Value* times_six(const ir::Value* value) {
   const ir::Node* node = value->producer;
   if (node == nullptr || node->has("activation_min") || node->has("activation_max")) return nullptr;
-  if (node->op == "aten.div") return is_near(number_of(node->tensor("other")), 6) ? node->tensor("self") : nullptr;
-  if (node->op != "aten.mul") return nullptr;
+  if (node->op == ops::nodes::aten_div)
+    return is_near(number_of(node->tensor("other")), 6) ? node->tensor("self") : nullptr;
+  if (node->op != ops::nodes::aten_mul) return nullptr;
   if (is_near(number_of(node->tensor("other")), 1.0 / 6)) return node->tensor("self");
   return is_near(number_of(node->tensor("self")), 1.0 / 6) ? node->tensor("other") : nullptr;
 }
@@ -31,17 +33,19 @@ ir::Value* times_six(const ir::Value* value) {
 // x of clamp(x + 3, 0, 6); null if it is something else.
 ir::Value* argument_of_clamp(const ir::Value* value) {
   const ir::Node* clamp = value->producer;
-  if (clamp == nullptr || clamp->op != "aten.clamp" || !clamp->has("min") || !clamp->has("max")) return nullptr;
+  if (clamp == nullptr || clamp->op != ops::nodes::aten_clamp || !clamp->has("min") || !clamp->has("max"))
+    return nullptr;
   if (clamp->number("min") != 0 || clamp->number("max") != 6) return nullptr;
   const ir::Node* sum = clamp->tensor("self")->producer;
-  if (sum == nullptr || sum->op != "aten.add" || sum->number("alpha") != 1) return nullptr;
+  if (sum == nullptr || sum->op != ops::nodes::aten_add || sum->number("alpha") != 1) return nullptr;
   if (is_near(number_of(sum->tensor("other")), 3)) return sum->tensor("self");
   return is_near(number_of(sum->tensor("self")), 3) ? sum->tensor("other") : nullptr;
 }
 
 // x of hardsigmoid(x), in any form.
 ir::Value* argument_of_hardsigmoid(const ir::Value* value) {
-  if (value->producer != nullptr && value->producer->op == "aten.hardsigmoid") return value->producer->tensor("self");
+  if (value->producer != nullptr && value->producer->op == ops::nodes::aten_hardsigmoid)
+    return value->producer->tensor("self");
   const ir::Value* six = times_six(value);
   return six == nullptr ? nullptr : argument_of_clamp(six);
 }
@@ -49,7 +53,7 @@ ir::Value* argument_of_hardsigmoid(const ir::Value* value) {
 // x where the node is x · f(x) for that f, on either side.
 template <class F>
 ir::Value* argument_of_product(const ir::Node& node, F&& argument_of) {
-  if (node.op != "aten.mul" || node.has("activation_min") || node.has("activation_max")) return nullptr;
+  if (node.op != ops::nodes::aten_mul || node.has("activation_min") || node.has("activation_max")) return nullptr;
   ir::Value* self = node.tensor("self");
   ir::Value* other = node.tensor("other");
   if (argument_of(other) == self) return self;
@@ -72,9 +76,10 @@ void fuse_hard_functions(ir::Graph& graph) {
   };
   for (ir::Node* node : graph.snapshot()) {
     if (ir::Value* x = argument_of_hardswish(*node)) {
-      replace(node, "aten.hardswish", x);
-    } else if (ir::Value* y = node->op == "aten.hardsigmoid" ? nullptr : argument_of_hardsigmoid(node->result())) {
-      replace(node, "aten.hardsigmoid", y);
+      replace(node, ops::nodes::aten_hardswish, x);
+    } else if (ir::Value* y =
+                   node->op == ops::nodes::aten_hardsigmoid ? nullptr : argument_of_hardsigmoid(node->result())) {
+      replace(node, ops::nodes::aten_hardsigmoid, y);
     }
   }
   graph.erase_unused();

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ops/nodes.h"
 #include "passes/match.h"
 #include "passes/passes.h"
 
@@ -77,8 +78,8 @@ bool fuse_into_parameters(ir::Graph& graph, ir::Node& function, ir::Value* input
   type.quant = params;
   ir::Node* before =
       graph.add_node(function.name + "_input", quantize->op, std::move(args), {type}, function.location, &function);
-  ir::Node* after = graph.add_node(function.name, "cormorant.reinterpret", {{"self", before->result()}}, {result},
-                                   function.location, &function);
+  ir::Node* after = graph.add_node(function.name, ops::nodes::cormorant_reinterpret, {{"self", before->result()}},
+                                   {result}, function.location, &function);
   graph.replace_uses(quantize->result(), after->result());
   return true;
 }
@@ -87,7 +88,7 @@ bool fuse_into_parameters(ir::Graph& graph, ir::Node& function, ir::Value* input
 
 void fuse_hardsigmoid(ir::Graph& graph) {
   for (ir::Node* function : graph.snapshot()) {
-    if (function->op != "aten.hardsigmoid") continue;
+    if (function->op != ops::nodes::aten_hardsigmoid) continue;
     ir::Value* input = function->tensor("self");
     ir::Node* product = input->producer;
     if (product == nullptr || !is_matrix_product(*product) || graph.only_user(input) != function) continue;
@@ -96,7 +97,7 @@ void fuse_hardsigmoid(ir::Graph& graph) {
     ir::Value* weight = product->tensor("weight");
     ir::Value* bias = product->tensor("bias");
     if (constant_behind(weight) == nullptr || (bias != nullptr && constant_behind(bias) == nullptr)) continue;
-    const bool transposed = product->op == "aten.conv_transpose2d";
+    const bool transposed = product->op == ops::nodes::aten_conv_transpose2d;
     const std::int64_t outputs =
         transposed ? weight->type.shape[1] * product->integer("groups") : weight->type.shape[0];
     std::vector<float> half(static_cast<std::size_t>(outputs), 0.5F);

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "evaluate/tensor.h"
+#include "ops/nodes.h"
 #include "passes/passes.h"
 
 namespace cormorant::passes {
@@ -17,8 +18,8 @@ bool is_constant(const ir::Value* value) { return value != nullptr && value->kin
 
 // One slope for all channels, or one for each.
 std::optional<std::vector<double>> slopes_of(const ir::Node& node) {
-  if (node.op == "aten.leaky_relu") return std::vector<double>{node.number("negative_slope")};
-  if (node.op != "aten.prelu" || !is_constant(node.tensor("weight"))) return std::nullopt;
+  if (node.op == ops::nodes::aten_leaky_relu) return std::vector<double>{node.number("negative_slope")};
+  if (node.op != ops::nodes::aten_prelu || !is_constant(node.tensor("weight"))) return std::nullopt;
   const evaluate::Tensor slopes = evaluate::constant_tensor(*node.tensor("weight"));
   return std::vector<double>(slopes.values().begin(), slopes.values().end());
 }
@@ -26,9 +27,10 @@ std::optional<std::vector<double>> slopes_of(const ir::Node& node) {
 // Convolutions that kernels with a second multiplier compute.
 bool takes_slopes(const ir::Node& node) {
   const ops::Operator* op = ops::find(node);
-  return node.op == "aten.conv2d" && op != nullptr && op->name == "conv2d" && is_constant(node.tensor("weight")) &&
-         (node.tensor("bias") == nullptr || is_constant(node.tensor("bias"))) && !node.has("activation_min") &&
-         !node.has("activation_max") && !node.has("activation_slopes") && !node.result()->type.is_quantized();
+  return node.op == ops::nodes::aten_conv2d && op != nullptr && op->name == "conv2d" &&
+         is_constant(node.tensor("weight")) && (node.tensor("bias") == nullptr || is_constant(node.tensor("bias"))) &&
+         !node.has("activation_min") && !node.has("activation_max") && !node.has("activation_slopes") &&
+         !node.result()->type.is_quantized();
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "ops/nodes.h"
 #include "passes/match.h"
 #include "passes/passes.h"
 
@@ -22,7 +23,7 @@ struct Filter {
 
 std::optional<Filter> filter_of(ir::Graph& graph, const ir::Node& sum) {
   const ir::Node* mul = sum.tensor("self")->producer;
-  if (mul == nullptr || mul->op != "aten.mul" || graph.only_user(mul->result()) != &sum) return std::nullopt;
+  if (mul == nullptr || mul->op != ops::nodes::aten_mul || graph.only_user(mul->result()) != &sum) return std::nullopt;
   const std::vector<std::int64_t>& dims = sum.integers("dim");
   if (mul->result()->type.rank() != 3 || dims.size() != 1) return std::nullopt;
   for (const auto& [memory, weights] : {std::pair("self", "other"), std::pair("other", "self")}) {
@@ -56,12 +57,12 @@ class Fusion {
     take_clamp();
     ir::Value* image = filter_.memory;
     if (filter_.time == 1) {
-      image = add("_turned", "aten.permute", {{"self", image}, {"dims", std::vector<std::int64_t>{0, 2, 1}}},
+      image = add("_turned", ops::nodes::aten_permute, {{"self", image}, {"dims", std::vector<std::int64_t>{0, 2, 1}}},
                   {batch_, channels_, time_});
     }
     const std::vector<std::int64_t> one = {1, 1}, none = {0, 0};
     image = view(image, {batch_, units_, channels_ / units_, time_}, "_memory");
-    ir::Value* sums = add("_filter", "aten.conv2d",
+    ir::Value* sums = add("_filter", ops::nodes::aten_conv2d,
                           {{"input", image},
                            {"weight", weights()},
                            {"bias", bias_ == nullptr ? ir::Argument{} : ir::Argument{bias_}},
@@ -71,7 +72,7 @@ class Fusion {
                            {"groups", units_}},
                           {batch_, units_, 1, 1});
     if (clamp_ != nullptr) {
-      sums = add("", "aten.clamp", {{"self", sums}, {"min", clamp_->get("min")}, {"max", clamp_->get("max")}},
+      sums = add("", ops::nodes::aten_clamp, {{"self", sums}, {"min", clamp_->get("min")}, {"max", clamp_->get("max")}},
                  {batch_, units_, 1, 1});
     }
     graph_.replace_uses(last_->result(), view(sums, last_->result()->type.shape, "_units"));
@@ -81,14 +82,14 @@ class Fusion {
   // The only reader of the result so far, past any views, which keep the order.
   ir::Node* reader() {
     ir::Node* node = graph_.only_user(last_->result());
-    while (node != nullptr && node->op == "aten.view") node = graph_.only_user(node->result());
+    while (node != nullptr && node->op == ops::nodes::aten_view) node = graph_.only_user(node->result());
     return node;
   }
 
   // A sum over filters that are next to each other: view([N, units, rank]).sum(−1).
   void take_rank() {
     ir::Node* sum = reader();
-    if (sum == nullptr || sum->op != "aten.sum") return;
+    if (sum == nullptr || sum->op != ops::nodes::aten_sum) return;
     const ir::Shape& shape = sum->tensor("self")->type.shape;
     if (shape.size() != 3 || shape[0] != batch_ || shape[1] * shape[2] != channels_ ||
         sum->integers("dim") != std::vector<std::int64_t>{2}) {
@@ -100,7 +101,7 @@ class Fusion {
 
   void take_bias() {
     ir::Node* add = reader();
-    if (add == nullptr || add->op != "aten.add" || add->number("alpha") != 1) return;
+    if (add == nullptr || add->op != ops::nodes::aten_add || add->number("alpha") != 1) return;
     const ir::Value* self = add->tensor("self");
     ir::Value* other = add->tensor("other");
     const bool fits = is_float_constant(other) && other->type.elements() == units_ && !other->type.shape.empty() &&
@@ -114,7 +115,7 @@ class Fusion {
 
   void take_clamp() {
     ir::Node* clamp = reader();
-    if (clamp == nullptr || clamp->op != "aten.clamp") return;
+    if (clamp == nullptr || clamp->op != ops::nodes::aten_clamp) return;
     clamp_ = clamp;
     last_ = clamp;
   }
@@ -134,7 +135,7 @@ class Fusion {
 
   ir::Value* view(ir::Value* value, ir::Shape shape, const char* suffix) {
     if (value->type.shape == shape) return value;
-    return add(suffix, "aten.view", {{"self", value}, {"size", shape}}, shape);
+    return add(suffix, ops::nodes::aten_view, {{"self", value}, {"size", shape}}, shape);
   }
   ir::Value* add(const char* suffix, const char* op, std::vector<ir::NamedArgument> args, ir::Shape shape) {
     return graph_
@@ -154,7 +155,7 @@ class Fusion {
 
 void fuse_time_filter(ir::Graph& graph) {
   for (ir::Node* node : graph.snapshot()) {
-    if (node->op != "aten.sum") continue;
+    if (node->op != ops::nodes::aten_sum) continue;
     if (const auto filter = filter_of(graph, *node)) Fusion(graph, *node, *filter).run();
   }
   graph.erase_unused();

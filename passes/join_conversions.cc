@@ -2,6 +2,7 @@
 //
 // Converting integers to float and on to integers of another scale is a function of one integer, without float: for
 // int8 a table, between int8 and int16 a factor.
+#include "ops/nodes.h"
 #include "passes/passes.h"
 
 namespace cormorant::passes {
@@ -18,7 +19,9 @@ void join_conversions(ir::Graph& graph) {
       continue;
     ir::Value* joined = integers;
     if (integers->type.quant != type.quant) {
-      joined = graph.add_node(node->name, "cormorant.requantize", {{"self", integers}}, {type}, node->location, node)
+      joined = graph
+                   .add_node(node->name, ops::nodes::cormorant_requantize, {{"self", integers}}, {type}, node->location,
+                             node)
                    ->result();
     }
     graph.replace_uses(node->result(), joined);

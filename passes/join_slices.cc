@@ -5,13 +5,14 @@
 // shift.
 #include <algorithm>
 
+#include "ops/nodes.h"
 #include "passes/passes.h"
 
 namespace cormorant::passes {
 namespace {
 
 bool is_slice(const ir::Node* node) {
-  return node != nullptr && node->op == "aten.slice" && node->integer("step") == 1;
+  return node != nullptr && node->op == ops::nodes::aten_slice && node->integer("step") == 1;
 }
 
 // The slice of something that its source was made of; returns whether there is one.
@@ -26,7 +27,7 @@ bool look_through(ir::Node& slice) {
     slice.set("end", first + end);
     return true;
   }
-  if (source->op != "aten.cat" || source->integer("dim") != dim) return false;
+  if (source->op != ops::nodes::aten_cat || source->integer("dim") != dim) return false;
   std::int64_t at = 0;
   for (ir::Value* piece : source->tensors("tensors")) {
     const std::int64_t next = at + piece->type.shape.at(static_cast<std::size_t>(dim));

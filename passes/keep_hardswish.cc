@@ -3,6 +3,7 @@
 // ExecuTorch computes an int8 hardswish after a convolution or linear as x · (min(x, 3) + 3) / 6, an integer product in
 // which 3 is a whole number of steps (the quantizer has clamped x to -3 already). A model that arrives quantized
 // expects those bits. It stays one table here, with that product's entries.
+#include "ops/nodes.h"
 #include "passes/match.h"
 #include "passes/passes.h"
 
@@ -23,7 +24,7 @@ const ir::Node* product_before(ir::Graph& graph, const ir::Node& function) {
 
 void keep_hardswish(ir::Graph& graph) {
   for (ir::Node* function : graph.snapshot()) {
-    if (function->op != "aten.hardswish") continue;
+    if (function->op != ops::nodes::aten_hardswish) continue;
     const ir::Node* product = product_before(graph, *function);
     if (product != nullptr && is_matrix_product(*product)) function->set("as_product", true);
   }

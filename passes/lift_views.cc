@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "ops/nodes.h"
 #include "passes/passes.h"
 
 namespace cormorant::passes {
@@ -28,12 +29,14 @@ ir::Value* add_view(ir::Graph& graph, ir::Value* value, ir::Shape shape, ir::Nod
   type.shape = shape;
   const ir::Location location = value->producer != nullptr ? value->producer->location : before->location;
   return graph
-      .add_node(value->name + "_view", "aten.view", {{"self", value}, {"size", std::move(shape)}}, {std::move(type)},
-                location, before)
+      .add_node(value->name + "_view", ops::nodes::aten_view, {{"self", value}, {"size", std::move(shape)}},
+                {std::move(type)}, location, before)
       ->result();
 }
 
-bool is_view(const ir::Value* value) { return value->producer != nullptr && value->producer->op == "aten.view"; }
+bool is_view(const ir::Value* value) {
+  return value->producer != nullptr && value->producer->op == ops::nodes::aten_view;
+}
 
 bool is_image_of(const ir::Value* image, const ir::Value* value) {
   return value->type.rank() == 3 && image->type.shape == with_one(value->type.shape, kPlace);
@@ -48,7 +51,7 @@ bool is_lowered_image(const ir::Value* value) {
 bool merge_views(ir::Graph& graph) {
   bool changed = false;
   for (ir::Node* node : graph.snapshot()) {
-    if (node->op != "aten.view") continue;
+    if (node->op != ops::nodes::aten_view) continue;
     ir::Value* source = node->tensor("self");
     if (is_view(source) && source->producer->tensor("self")->type.quant == node->result()->type.quant) {
       source = source->producer->tensor("self");
@@ -69,7 +72,7 @@ constexpr const char* kDequantize = "quantized_decomposed.dequantize_per_tensor"
 
 // The image of a dequantized tensor is the dequantized image of the integers.
 void view_integers(ir::Graph& graph, ir::Node& node) {
-  if (node.op != "aten.view" || !is_image_of(node.result(), node.tensor("self"))) return;
+  if (node.op != ops::nodes::aten_view || !is_image_of(node.result(), node.tensor("self"))) return;
   const ir::Node* dequantize = node.tensor("self")->producer;
   if (dequantize == nullptr || dequantize->op != kDequantize) return;
   std::vector<ir::NamedArgument> args = dequantize->args;
@@ -86,9 +89,9 @@ void view_integers(ir::Graph& graph, ir::Node& node) {
 bool is_liftable(const ir::Node& node) {
   if (node.results.size() != 1 || node.result()->type.rank() != 3) return false;
   const ops::Operator* op = ops::find(node);
-  const bool pads_the_last = node.op == "aten.pad" && node.integers("pad").size() == 2;
-  if (node.op != "aten.slice" && node.op != "aten.cat" && node.op != "aten.batch_norm" && node.op != kQuantize &&
-      !pads_the_last && (op == nullptr || !op->elementwise)) {
+  const bool pads_the_last = node.op == ops::nodes::aten_pad && node.integers("pad").size() == 2;
+  if (node.op != ops::nodes::aten_slice && node.op != ops::nodes::aten_cat && node.op != ops::nodes::aten_batch_norm &&
+      node.op != kQuantize && !pads_the_last && (op == nullptr || !op->elementwise)) {
     return false;
   }
   return std::ranges::any_of(node.inputs(), is_lowered_image);
@@ -96,12 +99,12 @@ bool is_liftable(const ir::Node& node) {
 
 // A batch norm's other arguments are vectors of channels, which have nothing to lift.
 bool is_operand(const ir::Node& node, const ir::Value* value) {
-  return node.op != "aten.batch_norm" || value == node.tensor("input");
+  return node.op != ops::nodes::aten_batch_norm || value == node.tensor("input");
 }
 
 void lift(ir::Graph& graph, ir::Node& node) {
   // An argument that names a dimension means the same one, a dimension higher.
-  if (node.op == "aten.slice" || node.op == "aten.cat") {
+  if (node.op == ops::nodes::aten_slice || node.op == ops::nodes::aten_cat) {
     const std::int64_t dim = node.integer("dim");
     node.set("dim", dim >= static_cast<std::int64_t>(kPlace) ? dim + 1 : dim);
   }
@@ -124,8 +127,8 @@ void lift(ir::Graph& graph, ir::Node& node) {
   ir::Node* before = next == graph.nodes().end() ? nullptr : &*next;
   ir::TensorType type = result->type;
   type.shape = flat;
-  ir::Node* view = graph.add_node(result->name + "_view", "aten.view", {{"self", result}, {"size", Dims(flat)}}, {type},
-                                  node.location, before);
+  ir::Node* view = graph.add_node(result->name + "_view", ops::nodes::aten_view,
+                                  {{"self", result}, {"size", Dims(flat)}}, {type}, node.location, before);
   graph.replace_uses(result, view->result());
   view->set("self", result);
 }

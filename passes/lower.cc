@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "ops/nodes.h"
 #include "passes/passes.h"
 
 namespace cormorant::passes {
@@ -50,14 +51,15 @@ void unfuse_slopes(ir::Graph& graph, ir::Node& node) {
   const auto slopes = std::get<std::vector<double>>(node.get("activation_slopes"));
   node.unset("activation_slopes");
   if (slopes.size() == 1) {
-    add_after(graph, node, "_prelu", "aten.leaky_relu", {{"self", node.result()}, {"negative_slope", slopes.front()}});
+    add_after(graph, node, "_prelu", ops::nodes::aten_leaky_relu,
+              {{"self", node.result()}, {"negative_slope", slopes.front()}});
     return;
   }
   const std::vector<float> numbers(slopes.begin(), slopes.end());
   ir::Value* weight =
       graph.add_constant(node.name + "_slopes", ir::float_type({static_cast<std::int64_t>(numbers.size())}),
                          ir::Bytes::of(std::span<const float>(numbers)));
-  add_after(graph, node, "_prelu", "aten.prelu", {{"self", node.result()}, {"weight", weight}});
+  add_after(graph, node, "_prelu", ops::nodes::aten_prelu, {{"self", node.result()}, {"weight", weight}});
 }
 
 // An activation that was fused into a node becomes a separate clamp again: float operators do not clamp.
@@ -68,7 +70,7 @@ void unfuse_activation(ir::Graph& graph, ir::Node& node) {
       {"self", node.result()}, {"min", bound("activation_min")}, {"max", bound("activation_max")}};
   node.unset("activation_min");
   node.unset("activation_max");
-  add_after(graph, node, "_clamp", "aten.clamp", std::move(args));
+  add_after(graph, node, "_clamp", ops::nodes::aten_clamp, std::move(args));
 }
 
 }  // namespace

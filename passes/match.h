@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "ir/graph.h"
+#include "ops/nodes.h"
 
 namespace cormorant::passes {
 
@@ -30,7 +31,8 @@ struct Affine {
 std::optional<Affine> affine_of(const ir::Node& norm);
 
 inline bool is_matrix_product(const ir::Node& node) {
-  return node.op == "aten.conv2d" || node.op == "aten.linear" || node.op == "aten.conv_transpose2d";
+  return node.op == ops::nodes::aten_conv2d || node.op == ops::nodes::aten_linear ||
+         node.op == ops::nodes::aten_conv_transpose2d;
 }
 
 }  // namespace cormorant::passes

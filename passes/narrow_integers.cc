@@ -8,6 +8,7 @@
 #include <limits>
 #include <unordered_set>
 
+#include "ops/nodes.h"
 #include "passes/passes.h"
 
 namespace cormorant::passes {
@@ -19,19 +20,24 @@ constexpr std::int64_t kWorthAConversion = 512;
 bool is_wide(const ir::Value* value) { return value->type.dtype == DType::i64; }
 
 bool finds_indices(const ir::Node& node) {
-  if (node.op != "aten.argmax" && node.op != "aten.argmin" && node.op != "cormorant.argsort.any") return false;
+  if (node.op != ops::nodes::aten_argmax && node.op != ops::nodes::aten_argmin &&
+      node.op != ops::nodes::cormorant_argsort_any)
+    return false;
   return node.tensor("self")->type.elements() <= std::numeric_limits<std::int32_t>::max();
 }
 
 // Whose elements are those of its operands, the index of a selection aside.
 bool moves(const ir::Node& node) {
-  constexpr std::string_view kNames[] = {"aten.view",         "aten.permute", "aten.slice",
-                                         "aten.cat",          "aten.expand",  "aten.flip",
-                                         "aten.index_select", "aten.gather",  "aten.repeat_interleave"};
+  constexpr std::string_view kNames[] = {
+      ops::nodes::aten_view,         ops::nodes::aten_permute, ops::nodes::aten_slice,
+      ops::nodes::aten_cat,          ops::nodes::aten_expand,  ops::nodes::aten_flip,
+      ops::nodes::aten_index_select, ops::nodes::aten_gather,  ops::nodes::aten_repeat_interleave};
   return std::ranges::find(kNames, node.op) != std::end(kNames);
 }
 
-bool is_selection(const ir::Node& node) { return node.op == "aten.index_select" || node.op == "aten.gather"; }
+bool is_selection(const ir::Node& node) {
+  return node.op == ops::nodes::aten_index_select || node.op == ops::nodes::aten_gather;
+}
 
 // The operands whose elements the result has.
 std::vector<ir::Value*> moved(const ir::Node& node) {
@@ -74,7 +80,7 @@ class Narrowing {
     }
     if (graph_.is_update(value) || (graph_.is_output(value) && !is_worth_converting(value))) return false;
     return std::ranges::all_of(graph_.users(value), [&](const ir::Node* user) {
-      if (user->op == "cormorant.convert.any") return true;
+      if (user->op == ops::nodes::cormorant_convert_any) return true;
       if (is_selection(*user) && user->tensor("self") != value) return true;  // an index may have any type
       return moves(*user) && narrow_.contains(user->result());
     });
@@ -97,7 +103,8 @@ class Narrowing {
     type.dtype = DType::i64;
     const ir::Location location = value->producer->location;
     return graph_
-        .add_node(value->name + "_int64", "cormorant.convert.any", {{"self", value}}, {std::move(type)}, location)
+        .add_node(value->name + "_int64", ops::nodes::cormorant_convert_any, {{"self", value}}, {std::move(type)},
+                  location)
         ->result();
   }
 

@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "ops/nodes.h"
 #include "passes/passes.h"
 
 namespace cormorant::passes {
@@ -50,7 +51,7 @@ class Rings {
  private:
   [[nodiscard]] std::optional<Line> find(const ir::Update& update) {
     Line line{.state = update.state, .cat = update.value->producer};
-    if (line.cat == nullptr || line.cat->op != "aten.cat" || !is_shift(line)) return {};
+    if (line.cat == nullptr || line.cat->op != ops::nodes::aten_cat || !is_shift(line)) return {};
     const ir::Value* joined = update.value;
     const auto same = [&](const ir::Update& other) { return other.value == joined; };
     const std::vector<ir::Node*> readers = graph_.users(joined);
@@ -61,7 +62,8 @@ class Rings {
     line.conv = readers.front();
     line.dim = static_cast<std::size_t>(line.cat->integer("dim"));
     const ir::Shape& shape = joined->type.shape;
-    if (line.conv->op == "aten.view" && shape.size() == 3 && line.dim == 2) {  // a one-dimensional convolution's
+    if (line.conv->op == ops::nodes::aten_view && shape.size() == 3 &&
+        line.dim == 2) {  // a one-dimensional convolution's
       line.image = line.conv->result();
       line.conv = graph_.only_user(line.image);
       if (line.image->type.shape != ir::Shape{shape[0], shape[1], 1, shape[2]}) return {};
@@ -77,7 +79,7 @@ class Rings {
     if (parts.size() != 2 || !(line.cat->result()->type == line.state->type)) return false;
     ir::Node* slice = parts[0]->producer;
     const std::int64_t dim = line.cat->integer("dim");
-    return slice != nullptr && slice->op == "aten.slice" && slice->tensor("self") == line.state &&
+    return slice != nullptr && slice->op == ops::nodes::aten_slice && slice->tensor("self") == line.state &&
            slice->integer("dim") == dim && slice->integer("start") == 1 && slice->integer("step") == 1 &&
            parts[1]->type.shape.at(static_cast<std::size_t>(dim)) == 1 && graph_.only_user(line.state) == slice &&
            graph_.only_user(parts[0]) == line.cat;
@@ -86,7 +88,7 @@ class Rings {
   // Whether the reader is a convolution of which one result is computed, and copying its taps costs less.
   static bool is_worth_it(Line& line) {
     const ir::Node* conv = line.conv;
-    if (conv == nullptr || conv->op != "aten.conv2d" || conv->tensor("input") != line.image || line.dim < 2)
+    if (conv == nullptr || conv->op != ops::nodes::aten_conv2d || conv->tensor("input") != line.image || line.dim < 2)
       return false;
     if (conv->tensor("weight") == line.image || !conv->has("dilation")) return false;
     const ir::TensorType& type = line.image->type;
@@ -121,7 +123,7 @@ class Rings {
     ir::TensorType read = ring_type;
     read.shape[0] = line.taps;
     const ir::Node* update =
-        graph_.add_node(line.cat->name, "aten.update_ring",
+        graph_.add_node(line.cat->name, ops::nodes::aten_update_ring,
                         {{"self", ring}, {"position", position}, {"source", source}, {"step", line.step}},
                         {read, ring_type, index}, line.cat->location, line.conv);
     ir::Value* taps = view(line, update->results[0], {1, line.taps, width, channels});
@@ -159,7 +161,7 @@ class Rings {
     ir::TensorType type = value->type;
     type.shape = shape;
     return graph_
-        .add_node(line.cat->name + "_view", "aten.view", {{"self", value}, {"size", std::move(shape)}},
+        .add_node(line.cat->name + "_view", ops::nodes::aten_view, {{"self", value}, {"size", std::move(shape)}},
                   {std::move(type)}, line.cat->location, line.conv)
         ->result();
   }
@@ -169,8 +171,8 @@ class Rings {
       type.shape[i] = value->type.shape.at(static_cast<std::size_t>(dims[i]));
     }
     return graph_
-        .add_node(line.cat->name + "_turned", "aten.permute", {{"self", value}, {"dims", dims}}, {std::move(type)},
-                  line.cat->location, line.conv)
+        .add_node(line.cat->name + "_turned", ops::nodes::aten_permute, {{"self", value}, {"dims", dims}},
+                  {std::move(type)}, line.cat->location, line.conv)
         ->result();
   }
 

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <set>
 
+#include "ops/nodes.h"
 #include "ops/op.h"
 #include "ops/rows/rows.h"
 
@@ -27,7 +28,7 @@ bool is_activation(const ir::Value* value) {
 }
 
 bool is_convolution(const ir::Node& node) {
-  return node.op == "cortex_m.quantized_conv2d" || node.op == "cortex_m.quantized_depthwise_conv2d";
+  return node.op == ops::nodes::cortex_m_quantized_conv2d || node.op == ops::nodes::cortex_m_quantized_depthwise_conv2d;
 }
 
 // A pad that a convolution's own padding can replace: see ops/conv2d/unpack.cc. Lists are N H W C.
@@ -89,7 +90,8 @@ bool Rows::find_reads(Unit& unit) const {
     read.stride_x = node.integers("stride").at(1);
     read.left = node.integers("padding").at(1);
     ir::Node* pad = input->producer;
-    if (pad != nullptr && pad->op == "cortex_m.pad" && graph_.only_user(input) == &node && is_border(*pad, *read.pad)) {
+    if (pad != nullptr && pad->op == ops::nodes::cortex_m_pad && graph_.only_user(input) == &node &&
+        is_border(*pad, *read.pad)) {
       unit.pad = pad;
       read.image = pad->tensor("input");
       read.top += pad->integers("pre_pad").at(1);
@@ -99,7 +101,7 @@ bool Rows::find_reads(Unit& unit) const {
     unit.reads.push_back(std::move(read));
     return true;
   }
-  if (node.op == "cortex_m.quantized_max_pool2d") {
+  if (node.op == ops::nodes::cortex_m_quantized_max_pool2d) {
     ir::Value* input = node.tensor("input");
     if (!is_activation(input) || !is_image(input)) return false;
     unit.reads.push_back({.argument = "input",
@@ -126,7 +128,7 @@ bool Rows::find_reads(Unit& unit) const {
     return true;
   }
   const ops::Operator* op = ops::find(node);
-  const bool is_quantize = node.op == "cortex_m.quantize_per_tensor";
+  const bool is_quantize = node.op == ops::nodes::cortex_m_quantize_per_tensor;
   const bool has_rows = node.op.starts_with("cortex_m.") || node.op.starts_with("cormorant.flip_sign.");
   if (op == nullptr || !(op->elementwise || is_quantize) || ops::is_float(node) || !has_rows) return false;
   for (const ir::NamedArgument& argument : node.args) {
@@ -150,7 +152,7 @@ bool Rows::is_between(const Unit& first, const Unit& last) const {
   const std::size_t begin = index_.at(first.node);
   for (std::size_t u = begin; u <= index_.at(last.node); ++u) {
     for (const ir::Node* user : graph_.users(static_cast<const ir::Value*>(units_[u].node->result()))) {
-      if (user->membership.order < end && !index_.contains(user) && user->op != "cortex_m.pad") return true;
+      if (user->membership.order < end && !index_.contains(user) && user->op != ops::nodes::cortex_m_pad) return true;
     }
   }
   return false;
@@ -164,7 +166,7 @@ bool Rows::is_stage_of_strips(std::size_t u) const {
     if (std::ranges::any_of(image->type.shape, [](std::int64_t n) { return n > ops::rows::Part::kLongestStep; }))
       return false;
   }
-  if (is_convolution(*unit.node) || unit.node->op == "cortex_m.quantized_max_pool2d") return true;
+  if (is_convolution(*unit.node) || unit.node->op == ops::nodes::cortex_m_quantized_max_pool2d) return true;
   return std::ranges::all_of(unit.node->inputs(), [](const ir::Value* input) {
     return input->kind != ir::ValueKind::constant || input->type.rank() <= 1 || input->type.shape.back() == 1;
   });
@@ -394,7 +396,8 @@ std::optional<Rows::Group> Rows::group(std::size_t first, std::size_t last, cons
       value.is_collected = graph_.is_kept(value.image);
       for (const ir::Node* user : graph_.users(static_cast<const ir::Value*>(value.image))) {
         auto at = index_.find(user);
-        if (at == index_.end() && user->op == "cortex_m.pad") at = index_.find(graph_.only_user(user->result()));
+        if (at == index_.end() && user->op == ops::nodes::cortex_m_pad)
+          at = index_.find(graph_.only_user(user->result()));
         if (at == index_.end() || at->second < first || at->second > last) value.is_collected = true;
       }
     }
@@ -572,11 +575,11 @@ ir::Value* Rows::add_strips(const Strips& strips, ir::Value* rows, ir::Node* bef
   };
   const Unit& first = units_[strips.first];
   ir::Value* image = first.reads.front().image;
-  ir::Value* patch =
-      graph_
-          .add_node(image->name + "_cut", "cormorant.rows.cut", {{"rows", rows}, {"columns", patches.front().columns}},
-                    {patch_type(image, patches.front())}, first.node->location, before)
-          ->result();
+  ir::Value* patch = graph_
+                         .add_node(image->name + "_cut", ops::nodes::cormorant_rows_cut,
+                                   {{"rows", rows}, {"columns", patches.front().columns}},
+                                   {patch_type(image, patches.front())}, first.node->location, before)
+                         ->result();
   for (std::size_t u = strips.first; u <= strips.last; ++u) {
     const ir::Node& node = *units_[u].node;
     const Read& read = units_[u].reads.front();
@@ -595,7 +598,7 @@ ir::Value* Rows::add_strips(const Strips& strips, ir::Value* rows, ir::Node* bef
   }
   note(image, patches.back(), 0);
   return graph_
-      .add_node(last.name + "_paste", "cormorant.rows.paste",
+      .add_node(last.name + "_paste", ops::nodes::cormorant_rows_paste,
                 {{"patch", patch},
                  {"columns", image->type.shape[3]},
                  {"strips", strips.count},
@@ -621,7 +624,7 @@ void Rows::rewrite(const Group& group) {
     slab[v] = row[v];
     if (!value.is_kept) return;
     slab[v] = graph_
-                  .add_node(value.image->name + "_slab", "cormorant.rows.slab",
+                  .add_node(value.image->name + "_slab", ops::nodes::cormorant_rows_slab,
                             {{"row", row[v]}, {"rows", value.slab_rows}, {"fill", value.fill.value_or(0)}},
                             {with_height(row[v]->type, value.slab_rows)}, location, before)
                   ->result();
@@ -633,7 +636,7 @@ void Rows::rewrite(const Group& group) {
     if (where.rows == value.batch && where.lag == 0) return row[where.value];
     return graph_
         .add_node(
-            value.image->name + "_window", "cormorant.rows.window",
+            value.image->name + "_window", ops::nodes::cormorant_rows_window,
             {{"slab", slab[where.value]}, {"start", value.slab_rows - where.lag - where.rows}, {"rows", where.rows}},
             {with_height(value.image->type, where.rows)}, location, before)
         ->result();
@@ -647,7 +650,8 @@ void Rows::rewrite(const Group& group) {
       std::vector<ir::NamedArgument> args = {{"source", value.image}};
       if (!is_pushed) args.push_back({"rows", value.batch});
       row[v] = graph_
-                   .add_node(value.image->name + "_feed", is_pushed ? "cormorant.rows.push" : "cormorant.rows.feed",
+                   .add_node(value.image->name + "_feed",
+                             is_pushed ? ops::nodes::cormorant_rows_push : ops::nodes::cormorant_rows_feed,
                              std::move(args), {with_height(value.image->type, value.batch)}, last->location, before)
                    ->result();
       sources.push_back(value.image);
@@ -719,7 +723,7 @@ void Rows::rewrite(const Group& group) {
   std::vector<ir::TensorType> types;
   for (std::size_t i = 0; i < collected.size(); ++i) types.push_back(with_height(collected[i]->type, heights[i]));
   ir::Node* const whole = graph_.add_node(
-      last->name + "_rows", "cormorant.rows.group",
+      last->name + "_rows", ops::nodes::cormorant_rows_group,
       {{"rows", collected}, {"heights", heights}, {"slabs", slabs}, {"sources", sources}, {"schedule", schedule}},
       types, last->location, before);
   std::size_t next = 0;

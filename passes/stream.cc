@@ -24,6 +24,7 @@
 #include <unordered_map>
 
 #include "base/diagnostic.h"
+#include "ops/nodes.h"
 #include "ops/op.h"
 #include "ops/reduce/reduce.h"
 #include "passes/passes.h"
@@ -133,7 +134,7 @@ class Streaming {
 
   // A recurrent layer along the axis begins with the state it ended with.
   bool goes_on(ir::Node& node) {
-    if (node.op != "aten.recurrent" || node.boolean("backwards")) return false;
+    if (node.op != ops::nodes::aten_recurrent || node.boolean("backwards")) return false;
     const Streamed* in = stream_of(node.tensor("input"));
     if (in == nullptr || in->axis != 0) return false;
     const bool is_lstm = node.string("kind") == "lstm";
@@ -150,8 +151,8 @@ class Streaming {
       ir::TensorType type = last->type;
       type.shape = kept.shape;
       ir::Value* flat = graph_
-                            .add_node(node.name + "_last", "aten.view", {{"self", last}, {"size", type.shape}}, {type},
-                                      node.location, next)
+                            .add_node(node.name + "_last", ops::nodes::aten_view,
+                                      {{"self", last}, {"size", type.shape}}, {type}, node.location, next)
                             ->result();
       keep(node, "h", type, flat);
     } else {
@@ -176,8 +177,8 @@ class Streaming {
 
   // Convolutions and pooling.
   bool slides(ir::Node& node) {
-    const bool is_convolution = node.op == "aten.conv2d";
-    const bool is_pooling = node.op == "aten.max_pool2d" || node.op == "aten.avg_pool2d";
+    const bool is_convolution = node.op == ops::nodes::aten_conv2d;
+    const bool is_pooling = node.op == ops::nodes::aten_max_pool2d || node.op == ops::nodes::aten_avg_pool2d;
     if (!is_convolution && !is_pooling) return false;
     ir::Value* input = node.tensor(is_convolution ? "input" : "self");
     const Streamed* in = stream_of(input);
@@ -227,10 +228,10 @@ class Streaming {
     bool is_sum = false;
   };
   [[nodiscard]] std::optional<Summed> summed(const ir::Node& node) const {
-    if (node.op == "aten.mean" || node.op == "aten.sum") {
-      return Summed{node.tensor("self"), node.integers("dim"), node.op == "aten.sum"};
+    if (node.op == ops::nodes::aten_mean || node.op == ops::nodes::aten_sum) {
+      return Summed{node.tensor("self"), node.integers("dim"), node.op == ops::nodes::aten_sum};
     }
-    if (node.op != "aten.avg_pool2d" || node.has("divisor_override")) return {};
+    if (node.op != ops::nodes::aten_avg_pool2d || node.has("divisor_override")) return {};
     // Over all of an image's height, its width, or both; rounded as ExecuTorch does where parameters are the same.
     Summed all{node.tensor("self"), {}};
     const Streamed* in = stream_of(all.input);
@@ -274,7 +275,7 @@ class Streaming {
     const ir::TensorType sums{.dtype = DType::i32, .shape = {results + 1}, .dim_order = {}, .quant = {}};
     ir::Value* const past_state = graph_.add_state(node.name + "_past", past, filled(past, zero * taps));
     ir::Value* const sums_state = graph_.add_state(node.name + "_sums", sums, zeros(sums));
-    const ir::Node* next = graph_.add_node(node.name, "aten.moving_mean",
+    const ir::Node* next = graph_.add_node(node.name, ops::nodes::aten_moving_mean,
                                            {{"self", found->input},
                                             {"past", past_state},
                                             {"sums", sums_state},
@@ -301,7 +302,7 @@ class Streaming {
 
   // A part of the window: the same entries, later.
   bool cuts(ir::Node& node) {
-    if (node.op != "aten.slice") return false;
+    if (node.op != ops::nodes::aten_slice) return false;
     ir::Value* input = node.tensor("self");
     const Streamed in = *stream_of(input);
     if (static_cast<std::size_t>(node.integer("dim")) != in.axis) return false;
@@ -334,7 +335,8 @@ class Streaming {
       node.set("size", std::move(size));
     }
     become(node.result(), *out);
-    if (node.op == "aten.pad" && std::ranges::all_of(node.integers("pad"), [](std::int64_t n) { return n == 0; })) {
+    if (node.op == ops::nodes::aten_pad &&
+        std::ranges::all_of(node.integers("pad"), [](std::int64_t n) { return n == 0; })) {
       ir::Value* alias = same(node.tensor("self"), node);
       streams_[alias] = *out;
       graph_.replace_uses(node.result(), alias);
@@ -353,21 +355,24 @@ class Streaming {
     if (in == nullptr) return {};
     Streamed out = *in;
     const auto is_axis = [&](std::int64_t dim) { return static_cast<std::size_t>(dim) == in->axis; };
-    if (node.op == "aten.linear") return in->axis + 1 < first->type.rank() ? std::optional(out) : std::nullopt;
-    if (node.op == "aten.softmax" || node.op == "aten.log_softmax" || node.op == "aten.slice") {
+    if (node.op == ops::nodes::aten_linear)
+      return in->axis + 1 < first->type.rank() ? std::optional(out) : std::nullopt;
+    if (node.op == ops::nodes::aten_softmax || node.op == ops::nodes::aten_log_softmax ||
+        node.op == ops::nodes::aten_slice) {
       return is_axis(node.integer("dim")) ? std::nullopt : std::optional(out);
     }
-    if (node.op == "aten.mean" || node.op == "aten.sum" || node.op == "aten.amax" || node.op == "aten.amin") {
+    if (node.op == ops::nodes::aten_mean || node.op == ops::nodes::aten_sum || node.op == ops::nodes::aten_amax ||
+        node.op == ops::nodes::aten_amin) {
       return std::ranges::any_of(node.integers("dim"), is_axis) ? std::nullopt : std::optional(out);
     }
-    if (node.op == "aten.permute") {
+    if (node.op == ops::nodes::aten_permute) {
       const auto& dims = node.integers("dims");
       out.axis = static_cast<std::size_t>(std::ranges::find_if(dims, is_axis) - dims.begin());
       return out;
     }
-    if (node.op == "aten.view") return viewed(node, *in);
-    if (node.op == "aten.cat") return joined(node, *in);
-    if (node.op == "aten.pad") return padded(node, *in);
+    if (node.op == ops::nodes::aten_view) return viewed(node, *in);
+    if (node.op == ops::nodes::aten_cat) return joined(node, *in);
+    if (node.op == ops::nodes::aten_pad) return padded(node, *in);
     return {};
   }
 
@@ -482,8 +487,8 @@ class Streaming {
   // Another name, since its entries are at other positions in the window.
   ir::Value* same(ir::Value* value, ir::Node& before) {
     return graph_
-        .add_node(value->name + "_same", "aten.view", {{"self", value}, {"size", value->type.shape}}, {value->type},
-                  before.location, &before)
+        .add_node(value->name + "_same", ops::nodes::aten_view, {{"self", value}, {"size", value->type.shape}},
+                  {value->type}, before.location, &before)
         ->result();
   }
 
@@ -502,7 +507,7 @@ class Streaming {
     const ir::Location location = before != nullptr ? before->location : ir::Location{};
     ir::Value* all =
         graph_
-            .add_node(value->name + "_window", "aten.cat",
+            .add_node(value->name + "_window", ops::nodes::aten_cat,
                       {{"tensors", std::vector<ir::Value*>{past, value}}, {"dim", static_cast<std::int64_t>(in.axis)}},
                       {joined}, location, before)
             ->result();
@@ -514,7 +519,7 @@ class Streaming {
     ir::TensorType type = value->type;
     type.shape[axis] = end - start;
     return graph_
-        .add_node(value->name + "_part", "aten.slice",
+        .add_node(value->name + "_part", ops::nodes::aten_slice,
                   {{"self", value},
                    {"dim", static_cast<std::int64_t>(axis)},
                    {"start", start},

@@ -4,12 +4,13 @@
 // are 128 apart and bytes that differ in one bit, which an operator flips in place.
 #include <map>
 
+#include "ops/nodes.h"
 #include "passes/passes.h"
 
 namespace cormorant::passes {
 namespace {
 
-constexpr const char* kFlip = "cormorant.flip_sign";
+constexpr const char* kFlip = ops::nodes::cormorant_flip_sign;
 
 bool is_int8(const ir::Value* value) {
   return value->kind != ir::ValueKind::constant && value->type.dtype == DType::i8 && value->type.quant &&
@@ -56,7 +57,7 @@ void keep_bytes(ir::Graph& graph) {
   for (ir::Node* node : graph.snapshot()) {
     if (node->op != "quantized_decomposed.quantize_per_tensor") continue;
     const ir::Node* before = node->tensor("input")->producer;
-    if (before == nullptr || before->op != "cormorant.convert.any") continue;
+    if (before == nullptr || before->op != ops::nodes::cormorant_convert_any) continue;
     ir::Value* bytes = before->tensor("self");
     const bool is_same = node->result()->type.quant == ir::per_tensor_i8(1, -128);
     if (bytes->type.dtype != DType::u8 || bytes->type.quant || !is_same) continue;

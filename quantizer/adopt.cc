@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ops/nodes.h"
 #include "quantizer/masks.h"
 #include "quantizer/weights.h"
 
@@ -336,8 +337,8 @@ class Adoption {
   ir::Value* requantize(ir::Value* value, ir::TensorType type, ir::Node* before) {
     const ir::Location location = value->producer != nullptr ? value->producer->location : ir::Location();
     return graph_
-        .add_node(value->name + "_requantize", "cormorant.requantize", {{"self", value}}, {std::move(type)}, location,
-                  before)
+        .add_node(value->name + "_requantize", ops::nodes::cormorant_requantize, {{"self", value}}, {std::move(type)},
+                  location, before)
         ->result();
   }
 

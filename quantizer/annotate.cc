@@ -8,6 +8,7 @@
 #include <unordered_set>
 
 #include "base/diagnostic.h"
+#include "ops/nodes.h"
 
 namespace cormorant::quantizer {
 namespace {
@@ -62,9 +63,9 @@ Rule rule_of(const ir::Node& node, const QuantizeOptions& options) {
 // range that calibration has seen. Empty if there is no such path.
 std::vector<const ir::Node*> running_sum(const ir::Value* state, const ir::Value* value) {
   const ir::Node* node = value->producer;
-  if (node == nullptr || (node->op != "aten.add" && node->op != "aten.view")) return {};
+  if (node == nullptr || (node->op != ops::nodes::aten_add && node->op != ops::nodes::aten_view)) return {};
   for (const char* argument : {"self", "other"}) {
-    if (!node->has(argument) || (node->op == "aten.view" && argument != std::string_view("self"))) continue;
+    if (!node->has(argument) || (node->op == ops::nodes::aten_view && argument != std::string_view("self"))) continue;
     const ir::Value* operand = node->tensor(argument);
     std::vector<const ir::Node*> before =
         operand == state ? std::vector<const ir::Node*>{} : running_sum(state, operand);
@@ -454,7 +455,8 @@ class Recurrences {
 
 // What a value was before data was moved.
 const ir::Node* computed_by(const ir::Value* value) {
-  while (value->producer != nullptr && (value->producer->op == "aten.view" || value->producer->op == "aten.slice")) {
+  while (value->producer != nullptr &&
+         (value->producer->op == ops::nodes::aten_view || value->producer->op == ops::nodes::aten_slice)) {
     value = value->producer->tensor("self");
   }
   return value->producer;
@@ -479,10 +481,10 @@ std::unordered_set<const ir::Node*> wide_ends(const ir::Graph& graph, const Quan
   for (const ir::Node& node : graph.nodes()) all += static_cast<double>(macs_of(node));
   for (const ir::Value* output : graph.outputs()) {
     const ir::Node* last = output->producer;
-    if (last == nullptr || last->op != "aten.log_softmax" || !may_change(*last)) continue;
+    if (last == nullptr || last->op != ops::nodes::aten_log_softmax || !may_change(*last)) continue;
     ends.insert(last);
     const ir::Node* layer = computed_by(last->tensor("self"));
-    if (layer == nullptr || layer->op != "aten.linear" || !may_change(*layer)) continue;
+    if (layer == nullptr || layer->op != ops::nodes::aten_linear || !may_change(*layer)) continue;
     const bool is_read_once = graph.users(layer->result()).size() == 1 && !graph.is_kept(layer->result());
     if (is_read_once && static_cast<double>(macs_of(*layer)) <= kLittle * all) ends.insert(layer);
   }

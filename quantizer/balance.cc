@@ -11,6 +11,7 @@
 #include <unordered_map>
 
 #include "evaluate/graph.h"
+#include "ops/nodes.h"
 #include "quantizer/parallel.h"
 
 namespace cormorant::quantizer {
@@ -54,19 +55,19 @@ std::size_t inner_of(const ir::Shape& shape, std::size_t axis) {
 class Layer {
  public:
   explicit Layer(const ir::Node& node) : node_(&node), shape_(node.tensor("weight")->type.shape) {
-    groups_ = node.op == "aten.linear" ? 1 : static_cast<std::size_t>(node.integer("groups"));
+    groups_ = node.op == ops::nodes::aten_linear ? 1 : static_cast<std::size_t>(node.integer("groups"));
     taps_ = 1;
     for (std::size_t k = 2; k < shape_.size(); ++k) taps_ *= static_cast<std::size_t>(shape_[k]);
   }
 
   static bool is_one(const ir::Graph& graph, const ir::Node& node) {
-    const bool is_image = node.op == "aten.conv2d" || node.op == "aten.conv_transpose2d";
-    if ((!is_image && node.op != "aten.linear") || !is_float_constant(node, "weight")) return false;
+    const bool is_image = node.op == ops::nodes::aten_conv2d || node.op == ops::nodes::aten_conv_transpose2d;
+    if ((!is_image && node.op != ops::nodes::aten_linear) || !is_float_constant(node, "weight")) return false;
     if (node.has("bias") && !is_float_constant(node, "bias")) return false;
     if (is_float_constant(node, "input")) return false;  // which has no channels of an activation
     if (!channel_axis(node.tensor("input")->type.shape) || !channel_axis(node.result()->type.shape)) return false;
     if (!is_image && node.result()->type.rank() == 4) return false;
-    if (node.op == "aten.conv_transpose2d" && node.integer("groups") != 1) return false;
+    if (node.op == ops::nodes::aten_conv_transpose2d && node.integer("groups") != 1) return false;
     // Steps of a recurrence have the same constants, and keep them.
     return graph.users(node.tensor("weight")).size() == 1;
   }
@@ -79,7 +80,7 @@ class Layer {
   template <class Visit>
   void visit(Visit f) const {
     const auto first = static_cast<std::size_t>(shape_[0]), second = static_cast<std::size_t>(shape_[1]);
-    const bool is_transposed = node_->op == "aten.conv_transpose2d";
+    const bool is_transposed = node_->op == ops::nodes::aten_conv_transpose2d;
     const std::size_t per_group = std::max<std::size_t>(1, first / groups_);
     for (std::size_t a = 0; a < first; ++a) {
       for (std::size_t b = 0; b < second; ++b) {
@@ -187,27 +188,29 @@ class Classes {
     ir::Value* result = node.results.at(0);
     if (node.results.size() != 1 || !has(result)) return false;
     const auto from = [&](std::string_view argument) { return node.tensor(argument); };
-    const bool one_operand = op == "aten.max_pool2d" || op == "aten.avg_pool2d" || op == "aten.prelu" ||
-                             op == "aten.leaky_relu" || op == "aten.clamp" || op == "aten.pad" || op == "aten.slice" ||
-                             op == "aten.mean" || op == "aten.sum" || op == "aten.view" || op == "cormorant.taps.float";
+    const bool one_operand =
+        op == ops::nodes::aten_max_pool2d || op == ops::nodes::aten_avg_pool2d || op == ops::nodes::aten_prelu ||
+        op == ops::nodes::aten_leaky_relu || op == ops::nodes::aten_clamp || op == ops::nodes::aten_pad ||
+        op == ops::nodes::aten_slice || op == ops::nodes::aten_mean || op == ops::nodes::aten_sum ||
+        op == ops::nodes::aten_view || op == ops::nodes::cormorant_taps_float;
     if (one_operand && !has(from("self"))) return false;
     const auto axis = static_cast<std::int64_t>(*channel_axis(result->type.shape));
-    if (op == "aten.max_pool2d" || op == "aten.avg_pool2d" || op == "aten.leaky_relu") {
+    if (op == ops::nodes::aten_max_pool2d || op == ops::nodes::aten_avg_pool2d || op == ops::nodes::aten_leaky_relu) {
       unite(from("self"), result);
-    } else if (op == "aten.prelu") {
+    } else if (op == ops::nodes::aten_prelu) {
       if (axis != 1) return false;
       unite(from("self"), result);
-    } else if (op == "aten.clamp") {
+    } else if (op == ops::nodes::aten_clamp) {
       unite(from("self"), result);
       bound_by(node, "min", "max");
       return true;
-    } else if (op == "aten.pad") {
+    } else if (op == ops::nodes::aten_pad) {
       const std::vector<std::int64_t> pad = node.integers("pad");
       const std::size_t at = 2 * (result->type.rank() - 1 - static_cast<std::size_t>(axis));
       const bool pads_channels = at + 1 < pad.size() && (pad[at] != 0 || pad[at + 1] != 0);
       if (pads_channels || node.number("value") != 0) return false;
       unite(from("self"), result);
-    } else if (op == "aten.slice") {
+    } else if (op == ops::nodes::aten_slice) {
       if (node.integer("dim") != axis) {
         unite(from("self"), result);
       } else {
@@ -217,15 +220,15 @@ class Classes {
           unite(first_.at(from("self")) + start + c * step, first_.at(result) + c);
         }
       }
-    } else if (op == "aten.mean" || op == "aten.sum" || op == "cormorant.taps.float") {
-      const bool is_taps = op == "cormorant.taps.float";
+    } else if (op == ops::nodes::aten_mean || op == ops::nodes::aten_sum || op == ops::nodes::cormorant_taps_float) {
+      const bool is_taps = op == ops::nodes::cormorant_taps_float;
       const std::vector<std::int64_t> dims =
           is_taps ? std::vector<std::int64_t>{node.integer("dim")} : node.integers("dim");
       if (std::ranges::find(dims, axis) != dims.end()) return false;
       unite(from("self"), result);
-    } else if (op == "aten.view") {
+    } else if (op == ops::nodes::aten_view) {
       return views(from("self"), result);
-    } else if (op == "aten.cat") {
+    } else if (op == ops::nodes::aten_cat) {
       std::size_t at = 0;
       for (const ir::Value* part : node.tensors("tensors")) {
         if (!has(part)) return false;
@@ -238,13 +241,13 @@ class Classes {
         for (std::size_t c = 0; c < channels_of(part); ++c) unite(first_.at(part) + c, first_.at(result) + at + c);
         at += channels_of(part);
       }
-    } else if (op == "aten.add" || op == "aten.sub") {
+    } else if (op == ops::nodes::aten_add || op == "aten.sub") {
       for (const char* argument : {"self", "other"}) {
         if (!has(from(argument)) || from(argument)->type.shape != result->type.shape) return false;
       }
       unite(from("self"), result);
       unite(from("other"), result);
-    } else if (op == "aten.mul") {
+    } else if (op == ops::nodes::aten_mul) {
       const ir::Value *self = from("self"), *other = from("other");
       if (self == other) return false;
       if (!has(self) || self->type.shape != result->type.shape) std::swap(self, other);

@@ -10,6 +10,7 @@
 
 #include "base/diagnostic.h"
 #include "evaluate/graph.h"
+#include "ops/nodes.h"
 #include "quantizer/held_out.h"
 #include "quantizer/observe.h"
 #include "quantizer/parallel.h"
@@ -205,7 +206,7 @@ namespace {
 // A uint8 input has these levels and no others.
 bool was_bytes(const Group& group) {
   return !group.is_wide && std::ranges::any_of(group.members, [](const ir::Value* value) {
-    return value->producer != nullptr && value->producer->op == "cormorant.convert.any" &&
+    return value->producer != nullptr && value->producer->op == ops::nodes::cormorant_convert_any &&
            value->producer->tensor("self")->type.dtype == DType::u8;
   });
 }

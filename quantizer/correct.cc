@@ -7,6 +7,7 @@
 #include <unordered_set>
 
 #include "evaluate/graph.h"
+#include "ops/nodes.h"
 #include "ops/op.h"
 #include "quantizer/parallel.h"
 #include "quantizer/rounding.h"
@@ -40,8 +41,8 @@ constexpr double kBiasMax = 1 << 30;  // half of int32: the sum of products has 
 
 // Where a layer's output channels are, for the operators whose bias is one number per channel.
 std::optional<std::size_t> channel_axis(const ir::Node& node) {
-  if (node.op == "aten.linear") return node.result()->type.rank() - 1;
-  if (node.op == "aten.conv2d") return 1;
+  if (node.op == ops::nodes::aten_linear) return node.result()->type.rank() - 1;
+  if (node.op == ops::nodes::aten_conv2d) return 1;
   return std::nullopt;
 }
 

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "evaluate/tensor.h"
+#include "ops/nodes.h"
 
 namespace cormorant::quantizer {
 namespace {
@@ -25,8 +26,8 @@ bool is_float_constant(const ir::Node& node, std::string_view argument) {
 
 // aten.conv2d and aten.linear: output channels along the weight's first axis.
 bool is_layer(const ir::Node& node) {
-  return (node.op == "aten.conv2d" || node.op == "aten.linear") && is_float_constant(node, "weight") &&
-         (!node.has("bias") || is_float_constant(node, "bias"));
+  return (node.op == ops::nodes::aten_conv2d || node.op == ops::nodes::aten_linear) &&
+         is_float_constant(node, "weight") && (!node.has("bias") || is_float_constant(node, "bias"));
 }
 
 // f(a·x) = a·f(x) for a > 0: no clamp, or one at 0 alone.
@@ -37,8 +38,10 @@ bool scales_through(const ir::Node& node) {
 
 bool passes_channels_on(const ir::Node& node) {
   // A relu that was not fused into the layer before it, because its result is read elsewhere or changed on the way.
-  const bool is_relu = node.op == "aten.clamp" && node.has("min") && node.number("min") == 0 && !node.has("max");
-  return is_relu || ((node.op == "aten.max_pool2d" || node.op == "aten.avg_pool2d") && scales_through(node));
+  const bool is_relu =
+      node.op == ops::nodes::aten_clamp && node.has("min") && node.number("min") == 0 && !node.has("max");
+  return is_relu ||
+         ((node.op == ops::nodes::aten_max_pool2d || node.op == ops::nodes::aten_avg_pool2d) && scales_through(node));
 }
 
 // The elements of a weight that belong to one channel of the layer's operand.
@@ -48,7 +51,7 @@ struct InputChannels {
 
   explicit InputChannels(const ir::Node& node, std::size_t channels) {
     const ir::Shape& shape = node.tensor("weight")->type.shape;
-    groups = node.op == "aten.conv2d" ? static_cast<std::size_t>(node.integer("groups")) : 1;
+    groups = node.op == ops::nodes::aten_conv2d ? static_cast<std::size_t>(node.integer("groups")) : 1;
     outputs = static_cast<std::size_t>(shape[0]);
     const auto all = static_cast<std::size_t>(node.tensor("weight")->type.elements());
     per_output = channels / groups;  // after a view, one channel is several features of a linear layer
@@ -67,8 +70,8 @@ struct InputChannels {
 // The next layer, if every use of the first one's result leads to it.
 ir::Node* next_layer(ir::Graph& graph, const ir::Node& first) {
   ir::Node* node = graph.only_user(first.result());
-  while (node != nullptr && (passes_channels_on(*node) || node->op == "aten.view")) {
-    if (node->op == "aten.view") {
+  while (node != nullptr && (passes_channels_on(*node) || node->op == ops::nodes::aten_view)) {
+    if (node->op == ops::nodes::aten_view) {
       // [1, C, H, W] as [1, C·H·W] for a linear layer: features of a channel stay together.
       const ir::Shape &from = node->tensor(node->args.at(0).name)->type.shape, &to = node->result()->type.shape;
       if (from[0] != 1 || to.size() != 2 || to[0] != 1) return nullptr;
@@ -76,7 +79,8 @@ ir::Node* next_layer(ir::Graph& graph, const ir::Node& first) {
     node = graph.only_user(node->result());
   }
   if (node == nullptr || !is_layer(*node)) return nullptr;
-  const bool from_convolution = first.op == "aten.conv2d", to_convolution = node->op == "aten.conv2d";
+  const bool from_convolution = first.op == ops::nodes::aten_conv2d,
+             to_convolution = node->op == ops::nodes::aten_conv2d;
   if (!from_convolution && to_convolution) return nullptr;
   return node;
 }

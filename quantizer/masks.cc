@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "evaluate/graph.h"
+#include "ops/nodes.h"
 
 namespace cormorant::quantizer {
 namespace {
@@ -31,8 +32,9 @@ struct Range {
 bool goes_to_softmax(const ir::Graph& graph, const ir::Value* value) {
   const std::vector<const ir::Node*> users = graph.users(value);
   return !users.empty() && !graph.is_output(value) && std::ranges::all_of(users, [&](const ir::Node* user) {
-    if (user->op == "aten.softmax") return true;
-    return (user->op == "aten.view" || user->op == "aten.permute") && goes_to_softmax(graph, user->result());
+    if (user->op == ops::nodes::aten_softmax) return true;
+    return (user->op == ops::nodes::aten_view || user->op == ops::nodes::aten_permute) &&
+           goes_to_softmax(graph, user->result());
   });
 }
 
@@ -49,7 +51,7 @@ ir::Value* with_masked(ir::Graph& graph, const ir::Value& mask, float value) {
 }
 
 std::string mask_argument(const ir::Node& node) {
-  if (node.op != "aten.add" || (node.has("alpha") && node.number("alpha") != 1)) return {};
+  if (node.op != ops::nodes::aten_add || (node.has("alpha") && node.number("alpha") != 1)) return {};
   for (const char* argument : {"self", "other"}) {
     if (!node.has(argument)) continue;
     const ir::Value* value = node.tensor(argument);
@@ -77,7 +79,7 @@ struct Masking {
 
 // The argument of a choice that is a mask; empty if none is.
 std::string chosen_mask(const ir::Node* node) {
-  if (node == nullptr || node->op != "aten.where.self_out") return {};
+  if (node == nullptr || node->op != ops::nodes::aten_where_self_out) return {};
   for (const char* argument : {"self", "other"}) {
     if (is_mask(node->tensor(argument))) return argument;
   }
@@ -93,7 +95,7 @@ std::optional<Masking> masking_of(const ir::Graph& graph, ir::Node& node) {
   if (const std::string argument = chosen_mask(&node); !argument.empty()) {
     return Masking{nullptr, &node, argument, node.tensor(other_of(argument))};
   }
-  if (node.op != "aten.add" || (node.has("alpha") && node.number("alpha") != 1)) return std::nullopt;
+  if (node.op != ops::nodes::aten_add || (node.has("alpha") && node.number("alpha") != 1)) return std::nullopt;
   for (const char* addend : {"self", "other"}) {
     if (!node.has(addend)) continue;
     ir::Node* choice = node.tensor(addend)->producer;

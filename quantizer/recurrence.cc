@@ -3,11 +3,13 @@
 
 #include <algorithm>
 
+#include "ops/nodes.h"
+
 namespace cormorant::quantizer {
 namespace {
 
 bool keeps_h(const ir::Node* node) {
-  return node != nullptr && node->op == "aten.recurrent" && node->string("kind") != "lstm";
+  return node != nullptr && node->op == ops::nodes::aten_recurrent && node->string("kind") != "lstm";
 }
 
 // The layer whose last h, and nothing else, this value is; null if there is none.
@@ -15,11 +17,11 @@ const ir::Node* layer_ending_in(const ir::Value* value) {
   const ir::Node* node = value->producer;
   if (node == nullptr) return nullptr;
   if (keeps_h(node)) return value == node->results[0] && value->type.shape[0] == 1 ? node : nullptr;
-  if (node->op != "aten.slice") return nullptr;
+  if (node->op != ops::nodes::aten_slice) return nullptr;
   const ir::Value* states = node->tensor("self");
   const ir::Node* layer = states->producer;
   std::int64_t steps = 0;  // the dimension that they are along
-  if (layer != nullptr && layer->op == "aten.permute" &&
+  if (layer != nullptr && layer->op == ops::nodes::aten_permute &&
       layer->integers("dims") == std::vector<std::int64_t>{1, 0, 2}) {
     steps = 1;  // the batch comes first
     states = layer->tensor("self");
@@ -34,8 +36,9 @@ const ir::Node* layer_ending_in(const ir::Value* value) {
 
 // Whether the initial state was given to the model.
 bool is_given(const ir::Value* value) {
-  while (value->producer != nullptr && (value->producer->op == "aten.view" || value->producer->op == "aten.slice" ||
-                                        value->producer->op == "aten.permute")) {
+  while (value->producer != nullptr &&
+         (value->producer->op == ops::nodes::aten_view || value->producer->op == ops::nodes::aten_slice ||
+          value->producer->op == ops::nodes::aten_permute)) {
     value = value->producer->tensor("self");
   }
   return value->kind == ir::ValueKind::input;
@@ -52,7 +55,7 @@ class Keeper {
       if (ir::Value* last = last_states(node->tensor("h"), false)) node->set("h", last);
     }
     for (ir::Node* node : graph_.snapshot()) {
-      if (!wide.contains(node) || node->op != "aten.linear") continue;
+      if (!wide.contains(node) || node->op != ops::nodes::aten_linear) continue;
       before_ = node;
       if (ir::Value* last = last_states(node->tensor("input"), false)) node->set("input", last);
     }
@@ -75,23 +78,23 @@ class Keeper {
       return view(layer->results[1], value);
     }
     if (node == nullptr) return nullptr;
-    if (node->op == "aten.view") {
+    if (node->op == ops::nodes::aten_view) {
       ir::Value* inner = last_states(node->tensor("self"), only_given);
       return inner == nullptr ? nullptr : view(inner, value);
     }
-    if (node->op != "aten.cat") return nullptr;
+    if (node->op != ops::nodes::aten_cat) return nullptr;
     std::vector<ir::Value*> parts;
     for (ir::Value* part : node->tensors("tensors")) {
       ir::Value* last = last_states(part, only_given);
       if (last == nullptr) return nullptr;
       parts.push_back(last);
     }
-    return add("aten.cat", {{"tensors", std::move(parts)}, {"dim", node->integer("dim")}}, value);
+    return add(ops::nodes::aten_cat, {{"tensors", std::move(parts)}, {"dim", node->integer("dim")}}, value);
   }
 
   ir::Value* view(ir::Value* self, const ir::Value* like) {
     if (self->type.shape == like->type.shape) return self;
-    return add("aten.view", {{"self", self}, {"size", like->type.shape}}, like);
+    return add(ops::nodes::aten_view, {{"self", self}, {"size", like->type.shape}}, like);
   }
   ir::Value* add(const char* op, std::vector<ir::NamedArgument> args, const ir::Value* like) {
     return graph_.add_node(like->producer->name, op, std::move(args), {like->type}, like->producer->location, before_)

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "evaluate/onednn.h"
+#include "ops/nodes.h"
 #include "quantizer/parallel.h"
 
 namespace cormorant::quantizer {
@@ -22,7 +23,7 @@ class Sums {
   Sums(const ir::Node& node, const ir::Shape& input) : weight_(node.tensor("weight")->type.shape) {
     taps = 1;
     for (std::size_t k = 1; k < weight_.size(); ++k) taps *= size_at(weight_, k);
-    if (node.op == "aten.linear") {
+    if (node.op == ops::nodes::aten_linear) {
       outputs = size_at(weight_, 0);
       positions = taps == 0 ? 0
                             : static_cast<std::size_t>(
@@ -146,7 +147,7 @@ void descend(std::span<const float> moments, std::span<float> error, std::span<f
 }  // namespace
 
 bool can_refine_weights(const ir::Graph& graph, const ir::Node& node) {
-  if (node.op != "aten.conv2d" && node.op != "aten.linear") return false;
+  if (node.op != ops::nodes::aten_conv2d && node.op != ops::nodes::aten_linear) return false;
   const ir::Value* weight = node.tensor("weight");
   return weight->kind == ir::ValueKind::constant && weight->type.dtype == DType::i8 && weight->type.quant &&
          node.tensor("input")->type.quant && graph.users(weight).size() == 1;

@@ -7,6 +7,7 @@
 
 #include "evaluate/graph.h"
 #include "evaluate/sqnr.h"
+#include "ops/nodes.h"
 #include "quantizer/convert.h"
 #include "quantizer/copy.h"
 #include "quantizer/correct.h"
@@ -76,7 +77,7 @@ ir::Value* read_by_softmax(const ir::Value* output) {
   const ir::Node* node = output->producer;
   if (node != nullptr && node->op == "quantized_decomposed.dequantize_per_tensor")
     node = node->inputs().at(0)->producer;
-  return node != nullptr && node->op == "aten.softmax" ? node->inputs().at(0) : nullptr;
+  return node != nullptr && node->op == ops::nodes::aten_softmax ? node->inputs().at(0) : nullptr;
 }
 
 Split hold_out(const Samples& samples) {

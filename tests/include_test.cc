@@ -193,7 +193,7 @@ TEST(Includes, EveryFileIncludesOnlyWhatItsRoomMaySee) {
 bool is_compiled_for_target(const std::string& path) {
   if (is_for_tests(path)) return false;
   return matches(path,
-                 "ops/[a-z0-9_]+/kernel[a-z0-9_]*\\.cc|kernels/.*\\.cc|runner/firmware/.*\\.cc|formats/pte/"
+                 "ops/[a-z0-9_]+/kernel([a-z0-9_]*\\.cc|\\.h)|kernels/.*\\.cc|runner/firmware/.*\\.cc|formats/pte/"
                  "reader\\.cc|base/describe\\.cc|audio/.*\\.c") ||
          (matches(path, "runtime/[a-z0-9_]+\\.cc") && !matches(path, "runtime/host[a-z0-9_]*\\.cc"));
 }
@@ -245,6 +245,52 @@ TEST(Includes, TargetCodeSeesNeitherHeapNorExceptionsNorStreams) {
         << path << " is the host's, but target code includes it";
     EXPECT_FALSE(path.starts_with("ops/host/")) << path << " is the host's, but target code includes it";
     EXPECT_NE(path, "base/diagnostic.h");
+  }
+}
+
+// What is in quotes and looks like one of these, comments left out: name -> files.
+std::map<std::string, std::set<std::string>> quoted_names(const std::regex& pattern) {
+  std::map<std::string, std::set<std::string>> found;
+  for (const auto& [path, source] : sources()) {
+    if (is_for_tests(path) || path.starts_with("cormorant/") || path.starts_with("bench/")) continue;
+    std::ifstream file(std::filesystem::path(CORMORANT_SOURCE_DIR) / path);
+    for (std::string line; std::getline(file, line);) {
+      if (const std::size_t comment = line.find("//"); comment != std::string::npos) line.resize(comment);
+      if (line.find('"') == std::string::npos) continue;
+      for (auto at = std::sregex_iterator(line.begin(), line.end(), pattern); at != std::sregex_iterator(); ++at) {
+        found[at->str(1)].insert(path);
+      }
+    }
+  }
+  return found;
+}
+
+TEST(Names, OfNodesHaveOneHomeIfSeveralFoldersKnowThem) {
+  // They speak of PyTorch's operators, some of which are called like nodes.
+  const std::set<std::string> of_exports = {"compiler/import.cc", "compiler/aliases.cc"};
+  const std::string home = "ops/nodes.h";
+  std::size_t at_home = 0;
+  for (auto [name, files] : quoted_names(std::regex("\"((?:aten|cortex_m|cormorant)\\.[a-z0-9_.]+[a-z0-9_])\""))) {
+    std::erase_if(files, [&](const std::string& file) { return of_exports.contains(file); });
+    if (files.contains(home)) {
+      ++at_home;
+      for (const std::string& file : files) EXPECT_EQ(file, home) << "spells " << name << ", which is in " << home;
+      continue;
+    }
+    std::set<std::string> folders;
+    for (const std::string& file : files) folders.insert(file.substr(0, file.rfind('/')));
+    EXPECT_LE(folders.size(), 1U) << name << " is known in several folders: its home is " << home;
+  }
+  EXPECT_GT(at_home, 50U);
+}
+
+// They are in the operators' lists, whose names:: everyone uses.
+TEST(Names, OfProgramsAreSpelledInListsOnly) {
+  const std::string without_operators = "runtime/call_types.h";
+  const std::regex pattern("\"((?:aten|cortex_m|cormorant|dim_order_ops)::[a-z0-9_]+\\.[a-z0-9_]+)\"");
+  for (const auto& [name, files] : quoted_names(pattern)) {
+    if (name.ends_with(".default")) continue;  // PyTorch's
+    for (const std::string& file : files) EXPECT_EQ(file, without_operators) << "spells " << name;
   }
 }
 

@@ -16,6 +16,7 @@
 #include "ops/activation/table.h"
 #include "ops/host/multiplier.h"
 #include "ops/host/words.h"
+#include "ops/nodes.h"
 #include "ops/op.h"
 
 namespace cormorant::ops {
@@ -23,7 +24,7 @@ namespace {
 
 std::vector<ir::TensorType> infer(const ir::Node& node) {
   // Only the identity keeps what its result was quantized to.
-  if (node.op == "cormorant.requantize") {
+  if (node.op == nodes::cormorant_requantize) {
     ir::TensorType type = node.result()->type;
     type.shape = node.tensor("self")->type.shape;
     return {type};
@@ -41,12 +42,32 @@ std::vector<evaluate::Tensor> evaluate_activation(const ir::Node& node, const ev
 
 // Functions that jump, or have a pole, cannot be interpolated between any two positions.
 bool is_steady(std::string_view op) {
-  constexpr std::array kSteady = {
-      "aten.abs",         "aten.asinh", "aten.atan",     "aten.celu",        "aten.cos",        "aten.elu",
-      "aten.erf",         "aten.erfc",  "aten.exp",      "aten.exp2",        "aten.expm1",      "aten.gelu",
-      "aten.hardsigmoid", "aten.mish",  "aten.sigmoid",  "aten.leaky_relu",  "aten.selu",       "aten.hardswish",
-      "aten.neg",         "aten.silu",  "aten.softplus", "aten.log_sigmoid", "aten.softshrink", "aten.square",
-      "aten.sin",         "aten.tanh"};
+  constexpr std::array kSteady = {"aten.abs",
+                                  "aten.asinh",
+                                  "aten.atan",
+                                  "aten.celu",
+                                  "aten.cos",
+                                  "aten.elu",
+                                  "aten.erf",
+                                  "aten.erfc",
+                                  "aten.exp",
+                                  "aten.exp2",
+                                  "aten.expm1",
+                                  "aten.gelu",
+                                  nodes::aten_hardsigmoid,
+                                  "aten.mish",
+                                  nodes::aten_sigmoid,
+                                  nodes::aten_leaky_relu,
+                                  "aten.selu",
+                                  nodes::aten_hardswish,
+                                  "aten.neg",
+                                  "aten.silu",
+                                  "aten.softplus",
+                                  "aten.log_sigmoid",
+                                  "aten.softshrink",
+                                  "aten.square",
+                                  "aten.sin",
+                                  nodes::aten_tanh};
   return std::ranges::find(kSteady, op) != kSteady.end();
 }
 
@@ -117,7 +138,7 @@ ir::Value* lower(const Rewriter& rewriter) {
   const ir::TensorType& input = node.tensor("self")->type;
   const ir::TensorType& output = node.result()->type;
   const bool both = (has_words(input) || is_int8(input)) && (has_words(output) || is_int8(output));
-  if (node.op == "cormorant.requantize" && both && (has_words(input) || has_words(output))) {
+  if (node.op == nodes::cormorant_requantize && both && (has_words(input) || has_words(output))) {
     return lower_requantize(rewriter);
   }
   if (has_words(output)) return lower_words(rewriter);

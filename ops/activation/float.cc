@@ -3,6 +3,7 @@
 
 #include "ops/activation/activation.h"
 #include "ops/host/float_form.h"
+#include "ops/nodes.h"
 
 namespace cormorant::ops {
 namespace activation {
@@ -14,7 +15,7 @@ ir::Value* lower_float(const Rewriter& rewriter) {
   ir::Value* self = node.tensor("self");
   const ir::TensorType& type = node.result()->type;
   const auto number = [&](std::size_t i) { return HostWorld::Scalar{node.number(node.args.at(i).name)}; };
-  if (node.op == "cormorant.requantize") return self;  // between floats it is nothing
+  if (node.op == nodes::cormorant_requantize) return self;  // between floats it is nothing
   if (node.op == "aten.pow")
     return rewriter.emit(Pow<HostWorld>{.self = self, .exponent = number(1)}, type, names::aten_pow_Tensor_Scalar_out)
         ->result();

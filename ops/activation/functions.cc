@@ -8,6 +8,7 @@
 #include <stdexcept>
 
 #include "base/float_math.h"
+#include "ops/nodes.h"
 
 namespace cormorant::ops {
 namespace {
@@ -133,7 +134,7 @@ double parameter(const ir::Argument& argument) {
 std::span<const Function> unary_functions() { return kFunctions; }
 
 std::function<double(double)> function_of(const ir::Node& node) {
-  if (node.op == "cormorant.requantize") return [](double x) { return x; };
+  if (node.op == nodes::cormorant_requantize) return [](double x) { return x; };
   Parameters parameters{};
   for (std::size_t i = 1; i < node.args.size() && i <= parameters.size(); ++i) {
     parameters[i - 1] = parameter(node.args[i].value);

@@ -11,13 +11,14 @@
 #include "ops/host/broadcast.h"
 #include "ops/host/multiplier.h"
 #include "ops/host/words.h"
+#include "ops/nodes.h"
 #include "ops/op.h"
 
 namespace cormorant::ops {
 namespace add {
 namespace {
 
-constexpr const char* kCanonical = "aten.add";
+constexpr const char* kCanonical = nodes::aten_add;
 
 ir::Value* make_add(Importer& importer, ir::Value* self, ir::Value* other, double alpha) {
   return importer.node(kCanonical, {{"self", self}, {"other", other}, {"alpha", alpha}})->result();

@@ -7,13 +7,14 @@
 #include "ops/host/broadcast.h"
 #include "ops/host/evaluate_planned.h"
 #include "ops/host/references.h"
+#include "ops/nodes.h"
 
 namespace cormorant::ops {
 namespace argsort {
 namespace {
 
 std::vector<ir::TensorType> infer(const ir::Node& node) {
-  const bool is_search = node.op == "cormorant.searchsorted.any";
+  const bool is_search = node.op == nodes::cormorant_searchsorted_any;
   const ir::TensorType& from = node.tensor(is_search ? "values" : "self")->type;
   const DType result = node.result()->type.dtype;
   if (is_search) require_numbers(node);
@@ -32,7 +33,7 @@ std::vector<ir::TensorType> infer(const ir::Node& node) {
 }
 
 std::vector<evaluate::Tensor> evaluate_argsort(const ir::Node& node, const evaluate::Frame& frame) {
-  if (node.op == "cormorant.searchsorted.any") {
+  if (node.op == nodes::cormorant_searchsorted_any) {
     return evaluate_planned<SearchSorted, SearchPlan, plan_search, execute_search>(node, frame);
   }
   return evaluate_planned<Argsort, Plan, plan_argsort, execute_argsort>(node, frame);
@@ -40,7 +41,7 @@ std::vector<evaluate::Tensor> evaluate_argsort(const ir::Node& node, const evalu
 
 // The order of the elements does not depend on scale and zero point.
 QuantRule quantize(const ir::Node& node) {
-  if (node.op == "cormorant.searchsorted.any") {
+  if (node.op == nodes::cormorant_searchsorted_any) {
     return {.output = QuantRule::Reject{"operator " + node.op + " has no integer form"}, .weights = {}};
   }
   return {.output = QuantRule::Observe{}, .weights = {}, .precisions = precisions::w8a8_w8a16()};

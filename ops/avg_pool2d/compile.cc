@@ -7,6 +7,7 @@
 #include "ops/avg_pool2d/lower.h"
 #include "ops/avg_pool2d/reference.h"
 #include "ops/host/pool_overlap.h"
+#include "ops/nodes.h"
 #include "ops/op.h"
 
 namespace cormorant::ops {
@@ -50,7 +51,7 @@ std::vector<evaluate::Tensor> evaluate_avg_pool(const ir::Node& node, const eval
   const evaluate::Tensor& input = frame.get(node.tensor("self"));
   const std::vector<PoolExtent> down = pool_extents(node, 0);
   const std::vector<PoolExtent> across = pool_extents(node, 1);
-  const bool overridden = node.op == "aten.avg_pool2d" && node.has("divisor_override");
+  const bool overridden = node.op == nodes::aten_avg_pool2d && node.has("divisor_override");
   const double divisor = overridden ? node.number("divisor_override") : 0;
   const std::int64_t height = input.shape[2];
   const std::int64_t width = input.shape[3];

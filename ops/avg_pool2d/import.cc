@@ -5,6 +5,7 @@
 
 #include "ops/host/pool_import.h"
 #include "ops/host/pool_windows.h"
+#include "ops/nodes.h"
 
 namespace cormorant::ops {
 namespace {
@@ -17,7 +18,7 @@ std::vector<ir::Value*> make_avg_pool(Importer& importer, std::size_t dimensions
   const Dims kernel = call.integers("kernel_size");
   const Dims stride = call.integers("stride").empty() ? kernel : call.integers("stride");
   const Dims padding = for_images(call.integers("padding"), dimensions, 0);
-  return {make_pool(importer, dimensions, "aten.avg_pool2d",
+  return {make_pool(importer, dimensions, nodes::aten_avg_pool2d,
                     {{"kernel_size", for_images(kernel, dimensions, 1)},
                      {"stride", for_images(stride, dimensions, 1)},
                      {"padding", padding},
@@ -45,7 +46,7 @@ std::vector<ir::Value*> import_adaptive(Importer& importer) {
     return {make_pool(importer, kDimensions, "aten.adaptive_avg_pool2d", {{"output_size", size}})};
   }
   const Dims kernel = {input[2] / size[0], input[3] / size[1]};
-  return {make_pool(importer, kDimensions, "aten.avg_pool2d",
+  return {make_pool(importer, kDimensions, nodes::aten_avg_pool2d,
                     {{"kernel_size", kernel},
                      {"stride", kernel},
                      {"padding", Dims{0, 0}},

@@ -8,6 +8,7 @@
 #include "ops/avg_pool2d/avg_pool2d.h"
 #include "ops/host/multiplier.h"
 #include "ops/host/words.h"
+#include "ops/nodes.h"
 
 namespace cormorant::ops {
 namespace {
@@ -82,7 +83,7 @@ ir::Value* padded(const Rewriter& rewriter) {
                                                {"pre_pad", border},
                                                {"post_pad", border},
                                                {"pad_value", std::int64_t{type.quant->zero_point()}}};
-  return rewriter.graph.add_node(node.name + "_pad", "cortex_m.pad", args, {type}, node.location, &rewriter.node)
+  return rewriter.graph.add_node(node.name + "_pad", nodes::cortex_m_pad, args, {type}, node.location, &rewriter.node)
       ->result();
 }
 

@@ -11,6 +11,7 @@
 #include "ops/batch_matmul/reference.h"
 #include "ops/host/multiplier.h"
 #include "ops/host/words.h"
+#include "ops/nodes.h"
 #include "ops/op.h"
 
 namespace cormorant::ops {
@@ -151,7 +152,7 @@ ir::Value* viewed(const Rewriter& rewriter, ir::Value* value, const ir::Shape& s
     return rewriter.graph.add_constant(value->name + "_view", std::move(type), value->data);
   }
   return rewriter.graph
-      .add_node(rewriter.node.name + "_view", "aten.view", {{"self", value}, {"size", shape}}, {std::move(type)},
+      .add_node(rewriter.node.name + "_view", nodes::aten_view, {{"self", value}, {"size", shape}}, {std::move(type)},
                 rewriter.node.location, &rewriter.node)
       ->result();
 }
@@ -164,7 +165,7 @@ ir::Value* turned(const Rewriter& rewriter, ir::Value* value) {
   if (type.shape[1] == 1 || type.shape[2] == 1) return viewed(rewriter, value, type.shape);
   if (value->kind != ir::ValueKind::constant) {
     return rewriter.graph
-        .add_node(rewriter.node.name + "_transpose", "cortex_m.transpose",
+        .add_node(rewriter.node.name + "_transpose", nodes::cortex_m_transpose,
                   {{"input", value}, {"perm", std::vector<std::int64_t>{0, 2, 1}}}, {std::move(type)},
                   rewriter.node.location, &rewriter.node)
         ->result();
@@ -183,7 +184,7 @@ ir::Value* turned(const Rewriter& rewriter, ir::Value* value) {
 
 // In a model that arrived quantized: the operand of a transposition of the last two dimensions.
 ir::Value* before_transposition(ir::Value* value) {
-  if (value->producer == nullptr || value->producer->op != "cortex_m.transpose") return nullptr;
+  if (value->producer == nullptr || value->producer->op != nodes::cortex_m_transpose) return nullptr;
   std::vector<std::int64_t> perm = value->producer->integers("perm");
   if (perm.size() < 2) return nullptr;
   std::swap(perm[perm.size() - 1], perm[perm.size() - 2]);

@@ -8,6 +8,7 @@
 #include "ops/batch_matmul/batch_matmul.h"
 #include "ops/batch_matmul/products.h"
 #include "ops/host/movement.h"
+#include "ops/nodes.h"
 
 namespace cormorant::ops {
 namespace batch_matmul {
@@ -70,7 +71,7 @@ ir::Value* lower_float(const Rewriter& rewriter) {
     const float scale[] = {static_cast<float>(node.number("scale"))};
     ir::Value* factor = rewriter.constant("scale", ir::float_type({}), std::span<const float>(scale));
     product = rewriter.graph
-                  .add_node(node.name, "aten.mul", {{"self", product}, {"other", factor}}, {product->type},
+                  .add_node(node.name, nodes::aten_mul, {{"self", product}, {"other", factor}}, {product->type},
                             node.location, &rewriter.node)
                   ->result();
   }

@@ -9,6 +9,7 @@
 #include "base/diagnostic.h"
 #include "ops/batch_matmul/products.h"
 #include "ops/host/build.h"
+#include "ops/nodes.h"
 
 namespace cormorant::ops::batch_matmul {
 namespace {
@@ -41,7 +42,7 @@ ir::Value* reshaped(Importer& importer, ir::Value* value, const Dims& shape) {
   if (is_float_constant(value)) {
     return importer.graph->add_constant(value->name + "_view", ir::float_type(shape), value->data);
   }
-  return importer.node("aten.view", {{"self", value}, {"size", shape}}, {ir::float_type(shape)})->result();
+  return importer.node(nodes::aten_view, {{"self", value}, {"size", shape}}, {ir::float_type(shape)})->result();
 }
 
 // ---- the right side as a linear layer's weight ------------------------------------------------------------------
@@ -58,7 +59,7 @@ bool is_weight(const ir::Value* value) {
 // transposing one. Null if `right` is no such constant.
 ir::Value* transposed_weight(Importer& importer, ir::Value* right) {
   if (right->type.rank() != 2) return nullptr;
-  if (const ir::Node* producer = right->producer; producer != nullptr && producer->op == "aten.permute") {
+  if (const ir::Node* producer = right->producer; producer != nullptr && producer->op == nodes::aten_permute) {
     ir::Value* source = producer->inputs().front();  // of two dimensions, and never the identity
     return is_weight(source) ? source : nullptr;
   }
@@ -69,7 +70,7 @@ ir::Value* linear(Importer& importer, ir::Value* input, ir::Value* weight, ir::V
   Dims shape = input->type.shape;
   shape.back() = weight->type.shape[0];
   return importer
-      .node("aten.linear",
+      .node(nodes::aten_linear,
             {{"input", input}, {"weight", weight}, {"bias", bias == nullptr ? ir::Argument{} : ir::Argument{bias}}},
             {ir::float_type(shape)})
       ->result();
@@ -78,7 +79,7 @@ ir::Value* linear(Importer& importer, ir::Value* input, ir::Value* weight, ir::V
 // ---- products -------------------------------------------------------------------------------------------------------
 
 bool swaps_last_two(const ir::Node* node) {
-  if (node == nullptr || node->op != "aten.permute") return false;
+  if (node == nullptr || node->op != nodes::aten_permute) return false;
   Dims dims = node->integers("dims");
   if (dims.size() < 2) return false;
   std::swap(dims[dims.size() - 1], dims[dims.size() - 2]);
@@ -102,7 +103,7 @@ ir::Value* product(Importer& importer, ir::Value* self, ir::Value* mat2, bool tr
 }
 
 ir::Value* add(Importer& importer, ir::Value* self, ir::Value* other, double alpha) {
-  return importer.node("aten.add", {{"self", self}, {"other", other}, {"alpha", alpha}}, {self->type})->result();
+  return importer.node(nodes::aten_add, {{"self", self}, {"other", other}, {"alpha", alpha}}, {self->type})->result();
 }
 
 ir::Value* scaled_constant(Importer& importer, const ir::Value* value, double factor) {
@@ -251,7 +252,7 @@ ir::Value* attention(Importer& importer) {
   if (call.has("attn_mask")) scores = masked(importer, scores, call.tensor("attn_mask"));
   ir::Value* shares =
       importer
-          .node("aten.softmax", {{"self", scores}, {"dim", static_cast<std::int64_t>(scores->type.rank()) - 1}},
+          .node(nodes::aten_softmax, {{"self", scores}, {"dim", static_cast<std::int64_t>(scores->type.rank()) - 1}},
                 {scores->type})
           ->result();
   return product(importer, shares, value, false, 1.0);

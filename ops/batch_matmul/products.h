@@ -3,11 +3,12 @@
 // The shapes of aten.bmm(self, mat2, transposed, scale), and PyTorch's forms of it. Host only.
 #pragma once
 
+#include "ops/nodes.h"
 #include "ops/op.h"
 
 namespace cormorant::ops::batch_matmul {
 
-inline constexpr const char* kCanonical = "aten.bmm";
+inline constexpr const char* kCanonical = nodes::aten_bmm;
 
 // self [..., M, K], mat2 [..., K, N] (transposed: [..., N, K]); leading dimensions are matched as PyTorch broadcasts.
 struct Product {

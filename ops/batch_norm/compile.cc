@@ -9,6 +9,7 @@
 #include "ops/batch_norm/batch_norm.h"
 #include "ops/host/build.h"
 #include "ops/host/references.h"
+#include "ops/nodes.h"
 
 namespace cormorant::ops {
 namespace {
@@ -19,7 +20,7 @@ ir::Node* make_batch_norm(Importer& importer, std::vector<ir::TensorType> types)
     importer.reject("batch norm without running statistics",
                     "use track_running_stats=True, and train before exporting in eval mode");
   }
-  return importer.node("aten.batch_norm",
+  return importer.node(nodes::aten_batch_norm,
                        {{"input", call.get("input")},
                         {"weight", call.get("weight")},
                         {"bias", call.get("bias")},

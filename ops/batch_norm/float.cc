@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "ops/host/float_form.h"
+#include "ops/nodes.h"
 
 namespace cormorant::ops {
 namespace {
@@ -36,10 +37,10 @@ ir::Value* lower_float(const Rewriter& rewriter) {
   const auto add = [&](const char* op, const char* suffix, ir::Value* self, const std::vector<float>& numbers) {
     ir::Value* constant = rewriter.constant(suffix, ir::float_type(shape), std::span<const float>(numbers));
     std::vector<ir::NamedArgument> args = {{"self", self}, {"other", constant}};
-    if (std::string_view(op) == "aten.add") args.push_back({"alpha", 1.0});
+    if (std::string_view(op) == nodes::aten_add) args.push_back({"alpha", 1.0});
     return rewriter.graph.add_node(node.name, op, std::move(args), {type}, node.location, &rewriter.node)->result();
   };
-  return add("aten.add", "term", add("aten.mul", "factor", node.tensor("input"), factors), terms);
+  return add(nodes::aten_add, "term", add(nodes::aten_mul, "factor", node.tensor("input"), factors), terms);
 }
 
 }  // namespace

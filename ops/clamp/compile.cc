@@ -12,6 +12,7 @@
 #include "ops/clamp/float.h"
 #include "ops/host/multiplier.h"
 #include "ops/host/words.h"
+#include "ops/nodes.h"
 #include "ops/op.h"
 
 namespace cormorant::ops {
@@ -19,7 +20,7 @@ namespace {
 
 std::vector<ir::Value*> make_clamp(Importer& importer, ir::Argument min, ir::Argument max) {
   ir::Value* self = importer.call->tensor("self");
-  return importer.node("aten.clamp", {{"self", self}, {"min", std::move(min)}, {"max", std::move(max)}})->results;
+  return importer.node(nodes::aten_clamp, {{"self", self}, {"min", std::move(min)}, {"max", std::move(max)}})->results;
 }
 
 ir::Argument bound(const ir::Node& call, const char* name) {
@@ -46,9 +47,9 @@ std::vector<ir::Value*> import_clamp_tensors(Importer& importer) {
   const ir::Node& call = *importer.call;
   ir::Value* value = call.tensor("self");
   if (call.has("min"))
-    value = importer.node("aten.maximum", {{"self", value}, {"other", call.tensor("min")}})->result();
+    value = importer.node(nodes::aten_maximum, {{"self", value}, {"other", call.tensor("min")}})->result();
   if (call.has("max"))
-    value = importer.node("aten.minimum", {{"self", value}, {"other", call.tensor("max")}})->result();
+    value = importer.node(nodes::aten_minimum, {{"self", value}, {"other", call.tensor("max")}})->result();
   return {value};
 }
 

@@ -4,13 +4,14 @@
 #include "ops/conv2d/conv2d.h"
 #include "ops/conv2d/lower_float.h"
 #include "ops/load/float_kernel.h"
+#include "ops/nodes.h"
 
 namespace cormorant::ops {
 
 ir::Value* conv2d::lower_float(const Rewriter& rewriter) {
   const ir::Node& node = rewriter.node;
   require_sizes_up_to(rewriter, kLargestFloatSize);
-  const bool transposed = node.op == "aten.conv_transpose2d";
+  const bool transposed = node.op == nodes::aten_conv_transpose2d;
   return rewriter
       .emit(FloatConvolution<HostWorld>{.input = node.tensor("input"),
                                         .weight = in_logical_order(rewriter, "weight", node.tensor("weight")),

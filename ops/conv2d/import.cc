@@ -5,6 +5,8 @@
 // written it.
 #include "ops/conv2d/import.h"
 
+#include "ops/nodes.h"
+
 namespace cormorant::ops::conv2d {
 namespace {
 
@@ -18,7 +20,7 @@ ir::Value* view(Importer& importer, ir::Value* value, ir::Shape shape) {
   if (value->type.shape == shape) return value;
   ir::TensorType type = value->type;
   type.shape = shape;
-  return importer.node("aten.view", {{"self", value}, {"size", std::move(shape)}}, {std::move(type)})->result();
+  return importer.node(nodes::aten_view, {{"self", value}, {"size", std::move(shape)}}, {std::move(type)})->result();
 }
 
 // Weights must stay constants, or integers known to stand for real numbers: conversions of the latter are looked
@@ -46,7 +48,7 @@ ir::Value* weight_of_shape(Importer& importer, ir::Value* weight, const ir::Shap
 std::vector<ir::Value*> make_node(Importer& importer, const Planes& planes, ir::Value* input, Ints padding) {
   const ir::Node& call = *importer.call;
   ir::Value* result = importer
-                          .node("aten.conv2d",
+                          .node(nodes::aten_conv2d,
                                 {{"input", input},
                                  {"weight", planes.weight},
                                  {"bias", call.get("bias")},
@@ -88,7 +90,7 @@ std::vector<ir::Value*> import_named_padding(Importer& importer) {
   padded.shape[3] += total[1];
   const Ints pad = {total[1] / 2, total[1] - total[1] / 2, total[0] / 2, total[0] - total[0] / 2};
   ir::Value* wide =
-      importer.node("aten.pad", {{"self", planes.input}, {"pad", pad}, {"value", 0.0}}, {padded})->result();
+      importer.node(nodes::aten_pad, {{"self", planes.input}, {"pad", pad}, {"value", 0.0}}, {padded})->result();
   return make_node(importer, planes, wide, {0, 0});
 }
 
@@ -139,7 +141,7 @@ std::vector<ir::Value*> import_transposed(Importer& importer) {
   const Planes planes = planes_of(importer);
   const ir::Node& call = *importer.call;
   ir::Value* result = importer
-                          .node("aten.conv_transpose2d",
+                          .node(nodes::aten_conv_transpose2d,
                                 {{"input", planes.input},
                                  {"weight", planes.weight},
                                  {"bias", call.get("bias")},

@@ -9,6 +9,7 @@
 
 #include "ops/conv2d/convolution.h"
 #include "ops/host/channel_sums.h"
+#include "ops/nodes.h"
 
 namespace cormorant::ops::conv2d {
 namespace {
@@ -18,7 +19,8 @@ namespace {
 const ir::Node* absorbable_pad(const Rewriter& rewriter, std::int64_t pad_value) {
   ir::Value* input = rewriter.node.tensor("input");
   const ir::Node* pad = input->producer;
-  if (pad == nullptr || pad->op != "cortex_m.pad" || rewriter.graph.only_user(input) != &rewriter.node) return nullptr;
+  if (pad == nullptr || pad->op != nodes::cortex_m_pad || rewriter.graph.only_user(input) != &rewriter.node)
+    return nullptr;
   const auto& pre = pad->integers("pre_pad");
   const auto& post = pad->integers("post_pad");
   const bool only_pixels = pre[0] == 0 && pre[3] == 0 && post[0] == 0 && post[3] == 0;

@@ -4,6 +4,7 @@
 // that it meets.
 #include "ops/conv2d/import.h"
 #include "ops/host/build.h"
+#include "ops/nodes.h"
 
 namespace cormorant::ops::conv2d {
 namespace {
@@ -56,13 +57,13 @@ std::vector<ir::Value*> import_volume(Importer& importer) {
   V sum = nullptr;
   for (std::int64_t k = 0; k < kernel; ++k) {
     V met = b.slice(x, 2, k * dilation, k * dilation + (depth - 1) * stride + 1, stride);
-    V part = b.node("aten.conv2d", {{"input", as_images(b, met)},
-                                    {"weight", plane(b, weight, k)},
-                                    {"bias", k == 0 ? b.call().get("bias") : ir::Argument{}},
-                                    {"stride", Ints{entry(b, "stride", 1), entry(b, "stride", 2)}},
-                                    {"padding", Ints{pads[1], pads[2]}},
-                                    {"dilation", Ints{entry(b, "dilation", 1), entry(b, "dilation", 2)}},
-                                    {"groups", b.call().get("groups")}});
+    V part = b.node(nodes::aten_conv2d, {{"input", as_images(b, met)},
+                                         {"weight", plane(b, weight, k)},
+                                         {"bias", k == 0 ? b.call().get("bias") : ir::Argument{}},
+                                         {"stride", Ints{entry(b, "stride", 1), entry(b, "stride", 2)}},
+                                         {"padding", Ints{pads[1], pads[2]}},
+                                         {"dilation", Ints{entry(b, "dilation", 1), entry(b, "dilation", 2)}},
+                                         {"groups", b.call().get("groups")}});
     sum = sum == nullptr ? part : b.add(sum, part);
   }
   return {b.finish(as_volume(b, sum, size_at(x, 0)))};
@@ -82,7 +83,7 @@ std::vector<ir::Value*> import_transposed_volume(Importer& importer) {
   const std::int64_t whole = spread + dilation * (kernel - 1) + entry(b, "output_padding", 0);
   V sum = nullptr;
   for (std::int64_t k = 0; k < kernel; ++k) {
-    V part = b.node("aten.conv_transpose2d",
+    V part = b.node(nodes::aten_conv_transpose2d,
                     {{"input", as_images(b, x)},
                      {"weight", plane(b, weight, k)},
                      {"bias", ir::None{}},

@@ -8,6 +8,7 @@
 #include "base/diagnostic.h"
 #include "ops/host/multiplier.h"
 #include "ops/host/words.h"
+#include "ops/nodes.h"
 
 namespace cormorant::ops::conv2d::words {
 namespace {
@@ -52,7 +53,7 @@ std::vector<std::byte> pack(const Variant& variant, const Layer& layer) {
 const ir::Node* absorbable_pad(const Rewriter& rewriter) {
   ir::Value* input = rewriter.node.tensor("input");
   const ir::Node* pad = input->producer;
-  if (pad == nullptr || pad->op != "cormorant.pad.words" || rewriter.graph.only_user(input) != &rewriter.node)
+  if (pad == nullptr || pad->op != nodes::cormorant_pad_words || rewriter.graph.only_user(input) != &rewriter.node)
     return nullptr;
   const auto& pre = pad->integers("pre_pad");
   const auto& post = pad->integers("post_pad");

@@ -7,6 +7,7 @@
 #include <numbers>
 
 #include "ops/decompose/forms.h"
+#include "ops/nodes.h"
 
 namespace cormorant::ops {
 namespace {
@@ -38,9 +39,9 @@ constexpr struct {
     {"greater", "aten.gt.Tensor_out"},
     {"ge", "aten.ge.Tensor_out"},
     {"greater_equal", "aten.ge.Tensor_out"},
-    {"logical_and", "aten.logical_and"},
-    {"logical_or", "aten.logical_or"},
-    {"logical_xor", "aten.logical_xor"},
+    {"logical_and", nodes::aten_logical_and},
+    {"logical_or", nodes::aten_logical_or},
+    {"logical_xor", nodes::aten_logical_xor},
     {"bitwise_and", "aten.bitwise_and.Tensor_out"},
     {"bitwise_or", "aten.bitwise_or.Tensor_out"},
     {"bitwise_xor", "aten.bitwise_xor.Tensor_out"},
@@ -56,15 +57,15 @@ constexpr struct {
     {"floor_divide", "aten.floor_divide"},
     {"atan2", "aten.atan2"},
     {"arctan2", "aten.atan2"},
-    {"hypot", "cormorant.hypot.any"},
-    {"fmax", "cormorant.fmax.any"},
-    {"fmin", "cormorant.fmin.any"},
-    {"copysign", "cormorant.copysign.any"},
-    {"logaddexp", "cormorant.logaddexp.any"},
-    {"logaddexp2", "cormorant.logaddexp2.any"},
-    {"xlogy", "cormorant.xlogy.any"},
-    {"special_xlogy", "cormorant.xlogy.any"},
-    {"special_xlog1py", "cormorant.xlog1py.any"},
+    {"hypot", nodes::cormorant_hypot_any},
+    {"fmax", nodes::cormorant_fmax_any},
+    {"fmin", nodes::cormorant_fmin_any},
+    {"copysign", nodes::cormorant_copysign_any},
+    {"logaddexp", nodes::cormorant_logaddexp_any},
+    {"logaddexp2", nodes::cormorant_logaddexp2_any},
+    {"xlogy", nodes::cormorant_xlogy_any},
+    {"special_xlogy", nodes::cormorant_xlogy_any},
+    {"special_xlog1py", nodes::cormorant_xlog1py_any},
 };
 
 Values import_binary(Importer& importer) {
@@ -90,20 +91,20 @@ Values import_equal(Importer& importer) {
 
 Values import_logical_not(Importer& importer) {
   const Build b(importer);
-  return {b.finish(b.map("aten.logical_not", b.tensor("self")))};
+  return {b.finish(b.map(nodes::aten_logical_not, b.tensor("self")))};
 }
 Values import_bitwise_not(Importer& importer) {
   const Build b(importer);
   const bool is_truth = b.type().dtype == DType::boolean;
-  return {b.map(is_truth ? "aten.logical_not" : "aten.bitwise_not", b.tensor("self"))};
+  return {b.map(is_truth ? nodes::aten_logical_not : "aten.bitwise_not", b.tensor("self"))};
 }
 Values import_isnan(Importer& importer) {
   const Build b(importer);
-  return {b.map("aten.isnan", b.tensor("self"))};
+  return {b.map(nodes::aten_isnan, b.tensor("self"))};
 }
 Values import_isinf(Importer& importer) {
   const Build b(importer);
-  return {b.map("aten.isinf", b.tensor("self"))};
+  return {b.map(nodes::aten_isinf, b.tensor("self"))};
 }
 Values import_isfinite(Importer& importer) {
   const Build b(importer);
@@ -125,7 +126,7 @@ Values import_isreal(Importer& importer) {
 }
 Values import_signbit(Importer& importer) {
   const Build b(importer);
-  return {b.map("cormorant.signbit.any", b.tensor("self"))};
+  return {b.map(nodes::cormorant_signbit_any, b.tensor("self"))};
 }
 
 // ---- choice ---------------------------------------------------------------------------------------------------------
@@ -152,7 +153,7 @@ Values import_nan_to_num(Importer& importer) {
   const auto value = [&](const char* name, double otherwise) {
     return b.given(name) ? b.call().number(name) : otherwise;
   };
-  V x = b.where(b.map("aten.isnan", self), value("nan", 0), self);
+  V x = b.where(b.map(nodes::aten_isnan, self), value("nan", 0), self);
   x = b.where(b.eq(x, b.number(kInfinity)), value("posinf", kLargest), x);
   return {b.where(b.eq(x, b.number(-kInfinity)), value("neginf", -kLargest), x)};
 }
@@ -181,7 +182,7 @@ Values import_div_mode(Importer& importer) {
   V other = b.operand("other", type);
   if (!b.given("rounding_mode")) return {b.finish(b.div(self, other))};
   const bool floor = b.call().string("rounding_mode") == "floor";
-  return {b.finish(b.map(floor ? "aten.floor_divide" : "cormorant.trunc_divide.any", self, other))};
+  return {b.finish(b.map(floor ? "aten.floor_divide" : nodes::cormorant_trunc_divide_any, self, other))};
 }
 Values import_pow_tensor(Importer& importer) {
   const Build b(importer);
@@ -238,7 +239,7 @@ Values import_ldexp(Importer& importer) {
 Values import_entr(Importer& importer) {
   const Build b(importer);
   V x = b.real(b.tensor("self"));
-  V inside = b.f("neg", b.map("cormorant.xlogy.any", x, x));
+  V inside = b.f("neg", b.map(nodes::cormorant_xlogy_any, x, x));
   return {b.finish(b.where(b.lt(x, b.number(0)), -kInfinity, inside))};
 }
 Values import_glu(Importer& importer) {

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "ops/decompose/forms.h"
+#include "ops/nodes.h"
 
 namespace cormorant::ops {
 namespace {
@@ -55,10 +56,10 @@ Values resize(const Build& b, Sample (*sample)(float, std::int64_t)) {
       weights.insert(weights.end(), s.weights.begin(), s.weights.end());
     }
     const ir::Shape shape = {results, static_cast<std::int64_t>(weights.size()) / results};
-    x = b.node("cormorant.taps.float", {{"self", x},
-                                        {"dim", dim},
-                                        {"places", b.constant(DType::i32, shape, places)},
-                                        {"weights", b.floats(shape, weights)}});
+    x = b.node(nodes::cormorant_taps_float, {{"self", x},
+                                             {"dim", dim},
+                                             {"places", b.constant(DType::i32, shape, places)},
+                                             {"weights", b.floats(shape, weights)}});
   }
   return {b.finish(x)};
 }
@@ -67,11 +68,11 @@ Values import_cubic(Importer& importer) { return resize(Build(importer), cubic_s
 
 Values import_grid_sampler(Importer& importer) {
   const Build b(importer);
-  return {b.finish(b.node("cormorant.grid_sample.float", {{"input", b.tensor("input")},
-                                                          {"grid", b.tensor("grid")},
-                                                          {"mode", b.call().integer("interpolation_mode")},
-                                                          {"padding", b.call().integer("padding_mode")},
-                                                          {"align_corners", b.call().boolean("align_corners")}}))};
+  return {b.finish(b.node(nodes::cormorant_grid_sample_float, {{"input", b.tensor("input")},
+                                                               {"grid", b.tensor("grid")},
+                                                               {"mode", b.call().integer("interpolation_mode")},
+                                                               {"padding", b.call().integer("padding_mode")},
+                                                               {"align_corners", b.call().boolean("align_corners")}}))};
 }
 
 // Elements go back to where the pooling found them, zeros elsewhere.
@@ -89,7 +90,7 @@ Values import_unpool(Importer& importer) {
   }
   if (self->type.elements() == 0) return {b.filled(0, b.type())};
   const std::int64_t rows = self->type.elements() / from;
-  return {b.finish(b.scatter("aten.scatter.src_out", b.filled(0, ir::float_type({rows, size})), 1,
+  return {b.finish(b.scatter(nodes::aten_scatter_src_out, b.filled(0, ir::float_type({rows, size})), 1,
                              b.view(indices, {rows, from}), b.view(self, {rows, from})))};
 }
 

@@ -7,6 +7,7 @@
 
 #include "ops/decompose/forms.h"
 #include "ops/host/broadcast.h"
+#include "ops/nodes.h"
 
 namespace cormorant::ops {
 namespace {
@@ -157,7 +158,7 @@ Values import_index_put(Importer& importer) {
   ir::Shape along(flat.size(), 1);
   along[static_cast<std::size_t>(x.dim)] = x.places->type.elements();
   V index = b.expand(b.view(x.places, along), flat);
-  V written = b.scatter(accumulate ? "aten.scatter_add" : "aten.scatter.src_out", x.merged, x.dim, index,
+  V written = b.scatter(accumulate ? "aten.scatter_add" : nodes::aten_scatter_src_out, x.merged, x.dim, index,
                         b.view(b.expand(values, wide), flat));
   Dims back(x.order.size());
   for (std::size_t i = 0; i < x.order.size(); ++i)
@@ -248,10 +249,11 @@ V written(const Build& b, V self, std::int64_t dim, V index, V src, const std::s
   if (!include_self) {
     const double first = is_product ? 1 : (reduce == "amax" ? -kInfinity : kInfinity);
     V neutral = b.filled(first, {self->type.dtype, index->type.shape, {}, std::nullopt});
-    self = b.scatter("aten.scatter.src_out", self, dim, index, neutral);
+    self = b.scatter(nodes::aten_scatter_src_out, self, dim, index, neutral);
   }
-  const char* op = is_product ? "cormorant.scatter_prod.any"
-                              : (reduce == "amax" ? "cormorant.scatter_amax.any" : "cormorant.scatter_amin.any");
+  const char* op = is_product
+                       ? nodes::cormorant_scatter_prod_any
+                       : (reduce == "amax" ? nodes::cormorant_scatter_amax_any : nodes::cormorant_scatter_amin_any);
   return b.scatter(op, self, dim, index, src);
 }
 
@@ -268,7 +270,7 @@ Values import_scatter(Importer& importer) {
     src = b.filled(b.call().number("value"), {self->type.dtype, index->type.shape, {}, std::nullopt});
   }
   if (b.given("reduce")) return {b.finish(written(b, self, dim, index, src, b.call().string("reduce"), true))};
-  return {b.finish(b.scatter("aten.scatter.src_out", self, dim, index, src))};
+  return {b.finish(b.scatter(nodes::aten_scatter_src_out, self, dim, index, src))};
 }
 Values import_scatter_add(Importer& importer) {
   const Build b(importer);
@@ -315,7 +317,7 @@ Values import_index_fill(Importer& importer) {
   if (count_of(shape) == 0) return {b.finish(self)};
   V places = wrapped(b, b.tensor("index"), size_at(self, dim));
   V value = b.expand(b.view(b.operand("value", self->type.dtype), {}), shape);
-  return {b.finish(b.scatter("aten.scatter.src_out", self, dim, spread(b, places, dim, shape), value))};
+  return {b.finish(b.scatter(nodes::aten_scatter_src_out, self, dim, spread(b, places, dim, shape), value))};
 }
 Values import_index_reduce(Importer& importer) {
   const Build b(importer);
@@ -346,7 +348,7 @@ Values import_embedding_bag(Importer& importer) {
   for (std::size_t i = 0; i < counting.size(); ++i) counting[i] = static_cast<std::int64_t>(i);
   const std::int64_t bags = type.shape.at(0);
   offsets = b.slice(offsets, 0, 0, bags);
-  V bag = b.node("cormorant.searchsorted.any",
+  V bag = b.node(nodes::cormorant_searchsorted_any,
                  {{"sorted", b.to(offsets, DType::i64)}, {"values", b.indices(counting)}, {"right", true}}, DType::i64);
   bag = b.sub(bag, 1);
   V rows = b.index_select(weight, 0, index);
@@ -362,8 +364,8 @@ Values import_embedding_bag(Importer& importer) {
   V along = b.expand(b.view(bag, {count, 1}), {count, width});
   V size = b.scatter("aten.scatter_add", b.filled(0, ir::float_type({bags, 1})), 0, b.view(bag, {count, 1}), counts_in);
   if (mode == 2) {
-    V largest =
-        b.scatter("cormorant.scatter_amax.any", b.filled(-kInfinity, ir::float_type({bags, width})), 0, along, rows);
+    V largest = b.scatter(nodes::cormorant_scatter_amax_any, b.filled(-kInfinity, ir::float_type({bags, width})), 0,
+                          along, rows);
     results[0] = b.finish(b.where(b.eq(size, b.number(0)), 0.0, largest));
     return results;
   }
@@ -409,8 +411,8 @@ Values import_slice_scatter(Importer& importer) {
   }
   std::vector<std::int64_t> places;
   for (std::int64_t at = start; at < end; at += step) places.push_back(at);
-  return {
-      b.finish(b.scatter("aten.scatter.src_out", self, dim, spread(b, b.indices(places), dim, src->type.shape), src))};
+  return {b.finish(
+      b.scatter(nodes::aten_scatter_src_out, self, dim, spread(b, b.indices(places), dim, src->type.shape), src))};
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "ops/decompose/forms.h"
+#include "ops/nodes.h"
 
 namespace cormorant::ops {
 namespace {
@@ -63,7 +64,8 @@ Values import_median_dim(Importer& importer) {
   V last = b.slice(order, dim, size - 1, size);
   V middle = b.slice(order, dim, (size - 1) / 2, (size - 1) / 2 + 1);
   V chosen = middle;
-  if (self->type.dtype == DType::f32) chosen = b.where(b.map("aten.isnan", b.gather(self, dim, last)), last, middle);
+  if (self->type.dtype == DType::f32)
+    chosen = b.where(b.map(nodes::aten_isnan, b.gather(self, dim, last)), last, middle);
   return {b.finish(b.gather(self, dim, chosen), 0), b.finish(chosen, 1)};
 }
 // The same among those that are numbers.
@@ -73,7 +75,7 @@ Values import_nanmedian_dim(Importer& importer) {
   const std::int64_t dim = b.dim("dim", self->type.rank());
   if (self->type.rank() == 0) return at_place(b, self, 0, 0);
   V order = b.argsort(self, dim, false);
-  V numbers = b.sum(b.map("aten.logical_not", b.map("aten.isnan", self)), {dim});
+  V numbers = b.sum(b.map(nodes::aten_logical_not, b.map(nodes::aten_isnan, self)), {dim});
   V place = b.map("aten.floor_divide", b.sub(numbers, 1), b.number(2, DType::i64));
   place = b.maximum(place, b.number(0, DType::i64));
   V chosen = b.gather(order, dim, place);
@@ -89,14 +91,14 @@ Values import_median(Importer& importer) {
   V last = b.slice(values, 0, size - 1, size);
   V middle = b.slice(values, 0, (size - 1) / 2, (size - 1) / 2 + 1);
   if (self->type.dtype != DType::f32) return {b.finish(middle)};
-  return {b.finish(b.where(b.map("aten.isnan", last), last, middle))};
+  return {b.finish(b.where(b.map(nodes::aten_isnan, last), last, middle))};
 }
 
 // ---- searching ------------------------------------------------------------------------------------------------------
 
 V search(const Build& b, V row, V values, bool right) {
   const DType type = promoted(row->type.dtype, values->type.dtype);
-  return b.node("cormorant.searchsorted.any",
+  return b.node(nodes::cormorant_searchsorted_any,
                 {{"sorted", b.to(row, type)}, {"values", b.to(values, type)}, {"right", right}}, DType::i64);
 }
 Values import_searchsorted(Importer& importer) {
@@ -123,32 +125,32 @@ Values import_isin(Importer& importer) {
     result = b.any(equal, {rank_of(elements)});
     result = b.view(result, elements->type.shape);
   }
-  return {b.finish(b.call().boolean("invert") ? b.map("aten.logical_not", result) : result)};
+  return {b.finish(b.call().boolean("invert") ? b.map(nodes::aten_logical_not, result) : result)};
 }
 
 // ---- along a dimension ----------------------------------------------------------------------------------------------
 
 V scan(const Build& b, const char* op, V self, std::int64_t dim, DType type) {
   std::vector<ir::NamedArgument> args = {{"self", self}, {"dim", dim}};
-  if (std::string_view(op) == "aten.cumsum") args.push_back({"dtype", ir::None{}});
+  if (std::string_view(op) == nodes::aten_cumsum) args.push_back({"dtype", ir::None{}});
   return b.node(op, std::move(args), type);
 }
 Values import_cumsum(Importer& importer) {
   const Build b(importer);
   V self = b.tensor("self");
   const DType type = b.type().dtype;
-  return {b.finish(scan(b, "aten.cumsum", b.to(self, type), b.dim("dim", self->type.rank()), type))};
+  return {b.finish(scan(b, nodes::aten_cumsum, b.to(self, type), b.dim("dim", self->type.rank()), type))};
 }
 Values import_cumprod(Importer& importer) {
   const Build b(importer);
   V self = b.tensor("self");
   const DType type = b.type().dtype;
-  return {b.finish(scan(b, "cormorant.cumprod.any", b.to(self, type), b.dim("dim", self->type.rank()), type))};
+  return {b.finish(scan(b, nodes::cormorant_cumprod_any, b.to(self, type), b.dim("dim", self->type.rank()), type))};
 }
 Values import_logcumsumexp(Importer& importer) {
   const Build b(importer);
   V self = b.real(b.tensor("self"));
-  return {b.finish(scan(b, "cormorant.logcumsumexp.any", self, b.dim("dim", self->type.rank()), DType::f32))};
+  return {b.finish(scan(b, nodes::cormorant_logcumsumexp_any, self, b.dim("dim", self->type.rank()), DType::f32))};
 }
 Values cumulative_extreme(const Build& b, const char* op) {
   V self = b.tensor("self");
@@ -157,8 +159,12 @@ Values cumulative_extreme(const Build& b, const char* op) {
   V index = scan(b, op, self, dim, DType::i64);
   return {b.finish(b.gather(self, dim, index), 0), b.finish(index, 1)};
 }
-Values import_cummax(Importer& importer) { return cumulative_extreme(Build(importer), "cormorant.cummax_index.any"); }
-Values import_cummin(Importer& importer) { return cumulative_extreme(Build(importer), "cormorant.cummin_index.any"); }
+Values import_cummax(Importer& importer) {
+  return cumulative_extreme(Build(importer), nodes::cormorant_cummax_index_any);
+}
+Values import_cummin(Importer& importer) {
+  return cumulative_extreme(Build(importer), nodes::cormorant_cummin_index_any);
+}
 
 // ---- differences and integrals --------------------------------------------------------------------------------------
 
@@ -166,7 +172,7 @@ V neighbours(const Build& b, V x, std::int64_t dim, bool sum) {
   const std::int64_t size = size_at(x, dim);
   V later = b.slice(x, dim, 1, size), earlier = b.slice(x, dim, 0, size - 1);
   if (sum) return b.add(later, earlier);
-  return x->type.dtype == DType::boolean ? b.map("aten.logical_xor", later, earlier) : b.sub(later, earlier);
+  return x->type.dtype == DType::boolean ? b.map(nodes::aten_logical_xor, later, earlier) : b.sub(later, earlier);
 }
 
 Values import_diff(Importer& importer) {
@@ -212,7 +218,7 @@ Values import_cumulative_trapezoid(Importer& importer) {
   V y = b.tensor("y");
   const std::int64_t dim = b.dim("dim", y->type.rank());
   if (b.type().elements() == 0) return {b.filled(0, b.type())};
-  return {b.finish(scan(b, "aten.cumsum", trapezoids(b, y, dim), dim, DType::f32))};
+  return {b.finish(scan(b, nodes::aten_cumsum, trapezoids(b, y, dim), dim, DType::f32))};
 }
 
 // Central differences inside, one-sided ones (of second order if asked) at the ends; spacing is a step or coordinates.

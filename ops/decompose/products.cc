@@ -5,6 +5,7 @@
 
 #include "ops/decompose/forms.h"
 #include "ops/host/broadcast.h"
+#include "ops/nodes.h"
 
 namespace cormorant::ops {
 namespace {
@@ -110,12 +111,12 @@ Named contracted(const Build& b, Named x, Named y, const std::string& kept) {
   V left = b.view(arranged(b, x, batch + rows + inner), {batches, m, k});
   V product = nullptr;
   if (batch.empty() && y.value->kind == ir::ValueKind::constant) {  // a layer, whose weights may be quantized
-    product = b.node("aten.linear", {{"input", b.view(left, {m, k})},
-                                     {"weight", b.view(arranged(b, y, columns + inner), {n, k})},
-                                     {"bias", ir::None{}}});
+    product = b.node(nodes::aten_linear, {{"input", b.view(left, {m, k})},
+                                          {"weight", b.view(arranged(b, y, columns + inner), {n, k})},
+                                          {"bias", ir::None{}}});
   } else {
     V right = b.view(arranged(b, y, batch + columns + inner), {batches, n, k});
-    product = b.node("aten.bmm", {{"self", left}, {"mat2", right}, {"transposed", true}, {"scale", 1.0}});
+    product = b.node(nodes::aten_bmm, {{"self", left}, {"mat2", right}, {"transposed", true}, {"scale", 1.0}});
   }
   return {b.view(product, shape), letters};
 }

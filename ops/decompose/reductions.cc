@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "ops/decompose/forms.h"
+#include "ops/nodes.h"
 
 namespace cormorant::ops {
 namespace {
@@ -67,15 +68,15 @@ Values import_nansum(Importer& importer) {
   const Build b(importer);
   V self = b.tensor("self");
   const Dims dims = b.dims("dim", self->type.rank());
-  if (self->type.dtype == DType::f32) self = b.where(b.map("aten.isnan", self), 0.0, self);
+  if (self->type.dtype == DType::f32) self = b.where(b.map(nodes::aten_isnan, self), 0.0, self);
   return {b.finish(b.sum(self, dims))};
 }
 Values import_nanmean(Importer& importer) {
   const Build b(importer);
   V self = b.tensor("self");
   const Dims dims = b.dims("dim", self->type.rank());
-  V is_nan = b.map("aten.isnan", self);
-  V count = b.sum(b.real(b.map("aten.logical_not", is_nan)), dims);
+  V is_nan = b.map(nodes::aten_isnan, self);
+  V count = b.sum(b.real(b.map(nodes::aten_logical_not, is_nan)), dims);
   return {b.finish(b.div(b.sum(b.where(is_nan, 0.0, self), dims), count))};
 }
 Values import_prod(Importer& importer) {

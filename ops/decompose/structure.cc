@@ -6,6 +6,7 @@
 
 #include "ops/decompose/forms.h"
 #include "ops/host/broadcast.h"
+#include "ops/nodes.h"
 
 namespace cormorant::ops {
 namespace {
@@ -88,7 +89,8 @@ Values import_diagonal_scatter(Importer& importer) {
   const Matrices m =
       matrices(b, self, named_dim(importer, "dim1", self->type.rank()), named_dim(importer, "dim2", self->type.rank()));
   V places = b.indices(diagonal_places(m.rows, m.columns, b.call().integer("offset")));
-  V written = b.scatter("aten.scatter.src_out", m.value, rank_of(m.value) - 1, b.expand(places, src->type.shape), src);
+  V written =
+      b.scatter(nodes::aten_scatter_src_out, m.value, rank_of(m.value) - 1, b.expand(places, src->type.shape), src);
   Dims back(m.order.size());
   for (std::size_t i = 0; i < m.order.size(); ++i)
     back[static_cast<std::size_t>(m.order[i])] = static_cast<std::int64_t>(i);

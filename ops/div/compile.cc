@@ -7,13 +7,14 @@
 #include "ops/div/div.h"
 #include "ops/div/prepack.h"
 #include "ops/host/broadcast.h"
+#include "ops/nodes.h"
 #include "ops/op.h"
 
 namespace cormorant::ops {
 namespace div {
 namespace {
 
-constexpr const char* kCanonical = "aten.div";
+constexpr const char* kCanonical = nodes::aten_div;
 
 std::vector<ir::Value*> import_div(Importer& importer) {
   const ir::Node& call = *importer.call;
@@ -22,7 +23,7 @@ std::vector<ir::Value*> import_div(Importer& importer) {
     if (*number == 0 || !std::isfinite(1 / *number))
       importer.reject("a division by zero", "check the model's constants there");
     ir::Value* other = number_constant(importer, "other", 1 / *number);
-    return importer.node("aten.mul", {{"self", self}, {"other", other}})->results;
+    return importer.node(nodes::aten_mul, {{"self", self}, {"other", other}})->results;
   }
   return importer.node(kCanonical, {{"self", self}, {"other", call.tensor("other")}})->results;
 }

@@ -6,12 +6,13 @@
 #include "ops/host/broadcast.h"
 #include "ops/host/evaluate_planned.h"
 #include "ops/host/references.h"
+#include "ops/nodes.h"
 
 namespace cormorant::ops {
 namespace gather {
 namespace {
 
-bool is_select(const ir::Node& node) { return node.op == "aten.index_select"; }
+bool is_select(const ir::Node& node) { return node.op == nodes::aten_index_select; }
 
 std::vector<ir::TensorType> infer(const ir::Node& node) {
   ir::TensorType type = node.tensor("self")->type;

@@ -7,6 +7,7 @@
 #include "base/diagnostic.h"
 #include "ops/host/multiplier.h"
 #include "ops/host/words.h"
+#include "ops/nodes.h"
 
 namespace cormorant::ops {
 
@@ -185,8 +186,8 @@ ir::Value* full_rank_operand(const Rewriter& rewriter, const char* name, Executo
   type.dim_order.clear();
   const ir::Shape shape = type.shape;
   return rewriter.graph
-      .add_node(rewriter.node.name + "_" + name, "aten.view", {{"self", value}, {"size", shape}}, {std::move(type)},
-                rewriter.node.location, &rewriter.node)
+      .add_node(rewriter.node.name + "_" + name, nodes::aten_view, {{"self", value}, {"size", shape}},
+                {std::move(type)}, rewriter.node.location, &rewriter.node)
       ->result();
 }
 

@@ -8,6 +8,7 @@
 
 #include "base/element.h"
 #include "ops/host/broadcast.h"
+#include "ops/nodes.h"
 
 namespace cormorant::ops {
 
@@ -180,7 +181,7 @@ V Build::to(V x, DType type) const {
     const auto values = numbers_of(x).value();
     return constant(type, x->type.shape, values);
   }
-  return node("cormorant.convert.any", {{"self", x}}, type);
+  return node(nodes::cormorant_convert_any, {{"self", x}}, type);
 }
 
 V Build::truth(V x) const { return x->type.dtype == DType::boolean ? x : ne(x, number(0, x->type.dtype)); }
@@ -203,25 +204,25 @@ V Build::arithmetic(const char* real, const char* any, V a, V b) const {
   const DType type = promoted(a->type.dtype, b->type.dtype);
   if (type != DType::f32) return map(any, to(a, type), to(b, type));
   std::vector<ir::NamedArgument> args = {{"self", to(a, type)}, {"other", to(b, type)}};
-  if (std::string_view(real) == "aten.add") args.push_back({"alpha", 1.0});
+  if (std::string_view(real) == nodes::aten_add) args.push_back({"alpha", 1.0});
   return node(real, std::move(args));
 }
 
-V Build::add(V a, V b) const { return arithmetic("aten.add", "cormorant.add.any", a, b); }
+V Build::add(V a, V b) const { return arithmetic(nodes::aten_add, nodes::cormorant_add_any, a, b); }
 V Build::sub(V a, V b) const {
   const DType type = promoted(a->type.dtype, b->type.dtype);
-  if (type != DType::f32) return map("cormorant.sub.any", to(a, type), to(b, type));
-  return node("aten.add", {{"self", to(a, type)}, {"other", to(b, type)}, {"alpha", -1.0}});
+  if (type != DType::f32) return map(nodes::cormorant_sub_any, to(a, type), to(b, type));
+  return node(nodes::aten_add, {{"self", to(a, type)}, {"other", to(b, type)}, {"alpha", -1.0}});
 }
-V Build::mul(V a, V b) const { return arithmetic("aten.mul", "cormorant.mul.any", a, b); }
-V Build::div(V a, V b) const { return node("aten.div", {{"self", real(a)}, {"other", real(b)}}); }
-V Build::minimum(V a, V b) const { return arithmetic("aten.minimum", "cormorant.minimum.any", a, b); }
-V Build::maximum(V a, V b) const { return arithmetic("aten.maximum", "cormorant.maximum.any", a, b); }
+V Build::mul(V a, V b) const { return arithmetic(nodes::aten_mul, nodes::cormorant_mul_any, a, b); }
+V Build::div(V a, V b) const { return node(nodes::aten_div, {{"self", real(a)}, {"other", real(b)}}); }
+V Build::minimum(V a, V b) const { return arithmetic(nodes::aten_minimum, nodes::cormorant_minimum_any, a, b); }
+V Build::maximum(V a, V b) const { return arithmetic(nodes::aten_maximum, nodes::cormorant_maximum_any, a, b); }
 
 V Build::where(V condition, V a, V b) const {
   const DType type = promoted(a->type.dtype, b->type.dtype);
-  return node("aten.where.self_out", {{"condition", truth(condition)}, {"self", to(a, type)}, {"other", to(b, type)}},
-              type);
+  return node(nodes::aten_where_self_out,
+              {{"condition", truth(condition)}, {"self", to(a, type)}, {"other", to(b, type)}}, type);
 }
 
 // ---- movement -------------------------------------------------------------------------------------------------------
@@ -277,7 +278,7 @@ V Build::squeeze(V x, std::int64_t dim) const {
 }
 
 V Build::index_select(V x, std::int64_t dim, V index) const {
-  return node("aten.index_select", {{"self", x}, {"dim", dim}, {"index", index}}, x->type.dtype);
+  return node(nodes::aten_index_select, {{"self", x}, {"dim", dim}, {"index", index}}, x->type.dtype);
 }
 
 // Runs of neighbours are slices, which cost nothing or a plain copy; a few of them are cheaper than an index.
@@ -298,7 +299,7 @@ V Build::index_select(V x, std::int64_t dim, const std::vector<std::int64_t>& pl
 }
 
 V Build::gather(V x, std::int64_t dim, V index) const {
-  return node("aten.gather", {{"self", x}, {"dim", dim}, {"index", index}, {"sparse_grad", false}}, x->type.dtype);
+  return node(nodes::aten_gather, {{"self", x}, {"dim", dim}, {"index", index}, {"sparse_grad", false}}, x->type.dtype);
 }
 
 V Build::scatter(const char* op, V x, std::int64_t dim, V index, V src) const {
@@ -306,8 +307,8 @@ V Build::scatter(const char* op, V x, std::int64_t dim, V index, V src) const {
 }
 
 V Build::index_copy(V x, std::int64_t dim, V index, V source) const {
-  return node("aten.index_copy", {{"self", x}, {"dim", dim}, {"index", index}, {"source", to(source, x->type.dtype)}},
-              x->type.dtype);
+  return node(nodes::aten_index_copy,
+              {{"self", x}, {"dim", dim}, {"index", index}, {"source", to(source, x->type.dtype)}}, x->type.dtype);
 }
 
 // By concatenation: pads may be of any type, rank and sign.
@@ -345,36 +346,41 @@ V Build::reduce(const char* real, const char* any, V x, Dims dims, double empty)
 
 V Build::sum(V x, Dims dims) const {
   if (x->type.dtype != DType::f32) x = to(x, DType::i64);
-  return reduce("aten.sum", "cormorant.sum.any", x, std::move(dims), 0);
+  return reduce(nodes::aten_sum, nodes::cormorant_sum_any, x, std::move(dims), 0);
 }
 V Build::mean(V x, Dims dims) const {
-  return reduce("aten.mean", nullptr, real(x), std::move(dims), std::numeric_limits<double>::quiet_NaN());
+  return reduce(nodes::aten_mean, nullptr, real(x), std::move(dims), std::numeric_limits<double>::quiet_NaN());
 }
-V Build::amax(V x, Dims dims) const { return reduce("aten.amax", "cormorant.amax.any", x, std::move(dims), 0); }
-V Build::amin(V x, Dims dims) const { return reduce("aten.amin", "cormorant.amin.any", x, std::move(dims), 0); }
+V Build::amax(V x, Dims dims) const {
+  return reduce(nodes::aten_amax, nodes::cormorant_amax_any, x, std::move(dims), 0);
+}
+V Build::amin(V x, Dims dims) const {
+  return reduce(nodes::aten_amin, nodes::cormorant_amin_any, x, std::move(dims), 0);
+}
 V Build::prod(V x, Dims dims) const {
   if (x->type.dtype != DType::f32) x = to(x, DType::i64);
-  return reduce(nullptr, "cormorant.prod.any", x, std::move(dims), 1);
+  return reduce(nullptr, nodes::cormorant_prod_any, x, std::move(dims), 1);
 }
-V Build::any(V x, Dims dims) const { return reduce(nullptr, "cormorant.amax.any", truth(x), std::move(dims), 0); }
-V Build::all(V x, Dims dims) const { return reduce(nullptr, "cormorant.amin.any", truth(x), std::move(dims), 1); }
+V Build::any(V x, Dims dims) const { return reduce(nullptr, nodes::cormorant_amax_any, truth(x), std::move(dims), 0); }
+V Build::all(V x, Dims dims) const { return reduce(nullptr, nodes::cormorant_amin_any, truth(x), std::move(dims), 1); }
 
 V Build::arg(bool largest, V x, std::int64_t dim) const {
   if (x->type.rank() == 0) return number(0, DType::i64);
-  return node(largest ? "aten.argmax" : "aten.argmin", {{"self", x}, {"dim", dim}, {"keepdim", true}}, DType::i64);
+  return node(largest ? nodes::aten_argmax : nodes::aten_argmin, {{"self", x}, {"dim", dim}, {"keepdim", true}},
+              DType::i64);
 }
 
 V Build::argsort(V x, std::int64_t dim, bool descending) const {
-  return node("cormorant.argsort.any", {{"self", x}, {"dim", dim}, {"descending", descending}}, DType::i64);
+  return node(nodes::cormorant_argsort_any, {{"self", x}, {"dim", dim}, {"descending", descending}}, DType::i64);
 }
 
 V Build::softmax(V x, std::int64_t dim) const {
   if (x->type.rank() == 0) return filled(1, x->type);
-  return node("aten.softmax", {{"self", real(x)}, {"dim", dim}});
+  return node(nodes::aten_softmax, {{"self", real(x)}, {"dim", dim}});
 }
 
 V Build::matmul(V a, V b) const {
-  return node("aten.bmm", {{"self", real(a)}, {"mat2", real(b)}, {"transposed", false}, {"scale", 1.0}});
+  return node(nodes::aten_bmm, {{"self", real(a)}, {"mat2", real(b)}, {"transposed", false}, {"scale", 1.0}});
 }
 
 }  // namespace cormorant::ops

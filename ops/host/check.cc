@@ -10,6 +10,7 @@
 
 #include "base/diagnostic.h"
 #include "ir/text.h"
+#include "ops/nodes.h"
 #include "ops/op.h"
 
 namespace cormorant::ops {
@@ -96,7 +97,7 @@ bool has_large_integer(const ir::Argument& argument) {
 // A fused clamp is in two arguments that schemas do not name, a fused PReLU in a third.
 constexpr std::string_view kSlopes = "activation_slopes";
 bool is_activation(std::string_view name) { return name == "activation_min" || name == "activation_max"; }
-bool takes_slopes(const ir::Node& node) { return node.op == "aten.conv2d"; }
+bool takes_slopes(const ir::Node& node) { return node.op == nodes::aten_conv2d; }
 // One for all outputs, or one for each.
 bool has_sound_slopes(const ir::Node& node) {
   if (!node.has(kSlopes)) return true;
@@ -162,7 +163,7 @@ bool may_be_integers(std::string_view argument) {
 void check_operands(const ir::Node& node) {
   const bool is_real = !node.op.starts_with("quantized_decomposed.") && is_float(node) && !node.result()->type.quant;
   for (const ir::NamedArgument& argument : node.args) {
-    if (!is_real || may_be_integers(argument.name) || node.op == "cormorant.convert.any") continue;
+    if (!is_real || may_be_integers(argument.name) || node.op == nodes::cormorant_convert_any) continue;
     std::vector<ir::Value*> values;
     if (const auto* one = std::get_if<ir::Value*>(&argument.value)) values = {*one};
     if (const auto* many = std::get_if<std::vector<ir::Value*>>(&argument.value)) values = *many;

@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "base/diagnostic.h"
+#include "ops/nodes.h"
 
 namespace cormorant::ops {
 namespace {
@@ -24,14 +25,14 @@ ir::Value* Mover::add(const char* op, std::vector<ir::NamedArgument> args, const
 
 ir::Value* Mover::view(ir::Value* self, ir::Shape size) const {
   if (size == self->type.shape) return self;
-  return add("aten.view", {{"self", self}, {"size", size}}, self, size);
+  return add(nodes::aten_view, {{"self", self}, {"size", size}}, self, size);
 }
 
 ir::Value* Mover::permute(ir::Value* self, Dims dims) const {
   if (std::is_sorted(dims.begin(), dims.end())) return self;
   ir::Shape shape;
   for (const std::int64_t dim : dims) shape.push_back(self->type.shape.at(index(dim)));
-  return add("aten.permute", {{"self", self}, {"dims", std::move(dims)}}, self, std::move(shape));
+  return add(nodes::aten_permute, {{"self", self}, {"dims", std::move(dims)}}, self, std::move(shape));
 }
 
 ir::Value* Mover::slice(ir::Value* self, std::int64_t dim, std::int64_t start, std::int64_t end,
@@ -40,7 +41,7 @@ ir::Value* Mover::slice(ir::Value* self, std::int64_t dim, std::int64_t start, s
   std::int64_t& size = shape.at(index(dim));
   if (start == 0 && end == size && (step == 1 || size <= 1)) return self;
   size = end <= start ? 0 : (end - start + step - 1) / step;
-  return add("aten.slice", {{"self", self}, {"dim", dim}, {"start", start}, {"end", end}, {"step", step}}, self,
+  return add(nodes::aten_slice, {{"self", self}, {"dim", dim}, {"start", start}, {"end", end}, {"step", step}}, self,
              std::move(shape));
 }
 
@@ -51,7 +52,7 @@ ir::Value* Mover::cat(std::vector<ir::Value*> tensors, std::int64_t dim) const {
   size = 0;
   for (const ir::Value* tensor : tensors) size += tensor->type.shape.at(index(dim));
   const ir::Value* like = tensors.front();
-  return add("aten.cat", {{"tensors", std::move(tensors)}, {"dim", dim}}, like, std::move(shape));
+  return add(nodes::aten_cat, {{"tensors", std::move(tensors)}, {"dim", dim}}, like, std::move(shape));
 }
 
 ir::Value* Mover::expand(ir::Value* self, ir::Shape size) const {
@@ -60,13 +61,13 @@ ir::Value* Mover::expand(ir::Value* self, ir::Shape size) const {
   aligned.insert(aligned.end(), self->type.shape.begin(), self->type.shape.end());
   self = view(self, std::move(aligned));
   if (size == self->type.shape) return self;
-  return add("aten.expand", {{"self", self}, {"size", size}}, self, size);
+  return add(nodes::aten_expand, {{"self", self}, {"size", size}}, self, size);
 }
 
 ir::Value* Mover::flip(ir::Value* self, Dims dims) const {
   std::erase_if(dims, [&](std::int64_t dim) { return self->type.shape.at(index(dim)) <= 1; });
   if (dims.empty()) return self;
-  return add("aten.flip", {{"self", self}, {"dims", std::move(dims)}}, self, self->type.shape);
+  return add(nodes::aten_flip, {{"self", self}, {"dims", std::move(dims)}}, self, self->type.shape);
 }
 
 ir::Value* Mover::repeat_interleave(ir::Value* self, Dims repeats) const {
@@ -81,7 +82,7 @@ ir::Value* Mover::repeat_interleave(ir::Value* self, Dims repeats) const {
     shape.at(i) *= now[i];
   }
   if (repeated == 0) return self;
-  self = add("aten.repeat_interleave", {{"self", self}, {"repeats", std::move(now)}}, self, std::move(shape));
+  self = add(nodes::aten_repeat_interleave, {{"self", self}, {"repeats", std::move(now)}}, self, std::move(shape));
   return repeat_interleave(self, std::move(repeats));
 }
 

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/host/pool_import.h"
 
+#include "ops/nodes.h"
+
 namespace cormorant::ops {
 namespace {
 
 ir::Value* view(Importer& importer, ir::Value* value, const ir::Shape& size) {
   if (value->type.shape == size) return value;
-  return importer.node("aten.view", {{"self", value}, {"size", size}}, {ir::float_type(size)})->result();
+  return importer.node(nodes::aten_view, {{"self", value}, {"size", size}}, {ir::float_type(size)})->result();
 }
 
 }  // namespace

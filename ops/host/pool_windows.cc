@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "ops/nodes.h"
+
 namespace cormorant::ops {
 namespace {
 
@@ -66,10 +68,10 @@ V mean_of_windows(const Build& b, V x, const std::vector<AxisWindows>& axes, std
       }
     }
     const ir::Shape shape = {static_cast<std::int64_t>(axis.places.size()), static_cast<std::int64_t>(width)};
-    x = b.node("cormorant.taps.float", {{"self", x},
-                                        {"dim", first_axis(x, axes) + static_cast<std::int64_t>(i)},
-                                        {"places", b.constant(DType::i32, shape, places)},
-                                        {"weights", b.floats(shape, weights)}});
+    x = b.node(nodes::cormorant_taps_float, {{"self", x},
+                                             {"dim", first_axis(x, axes) + static_cast<std::int64_t>(i)},
+                                             {"places", b.constant(DType::i32, shape, places)},
+                                             {"weights", b.floats(shape, weights)}});
   }
   return divisor ? b.mul(x, 1 / *divisor) : x;
 }

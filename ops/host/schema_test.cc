@@ -4,6 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <regex>
+#include <string>
 
 #include "ops/op.h"
 #include "runtime/kernel.h"
@@ -32,6 +36,22 @@ TEST(Schema, ReadsPyTorchsNotation) {
 TEST(Schema, KnowsOtherNamespaces) {
   EXPECT_EQ(parse_schema("quantized_decomposed::quantize_per_tensor.default(Tensor input)").target(),
             "quantized_decomposed.quantize_per_tensor.default");
+}
+
+TEST(Nodes, OfTheHeaderAreOperators) {
+  std::ifstream header(std::string(CORMORANT_SOURCE_DIR) + "/ops/nodes.h");
+  const std::regex constant("inline constexpr const char\\* ([a-z0-9_]+) =\\s*\"([^\"]+)\";");
+  const std::string text{std::istreambuf_iterator<char>(header), {}};
+  std::size_t count = 0;
+  for (auto at = std::sregex_iterator(text.begin(), text.end(), constant); at != std::sregex_iterator();
+       ++at, ++count) {
+    const std::string name = at->str(2);
+    EXPECT_TRUE(find_canonical(name) != nullptr || find_signature(name) != nullptr) << name << " is no operator's node";
+    std::string identifier = name;
+    std::ranges::replace(identifier, '.', '_');
+    EXPECT_EQ(at->str(1), identifier);
+  }
+  EXPECT_GT(count, 50U);
 }
 
 TEST(Schema, EveryOperatorsFormsAreReadable) {

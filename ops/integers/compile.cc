@@ -2,6 +2,7 @@
 //
 // Forms that other folders import for floats, where the result is an integer or a boolean.
 #include "ops/host/build.h"
+#include "ops/nodes.h"
 
 namespace cormorant::ops {
 namespace {
@@ -46,7 +47,7 @@ Values import_neg(Importer& importer) {
 }
 Values import_abs(Importer& importer) {
   const Build b(importer);
-  return {b.finish(b.map("cormorant.abs.any", first(b)))};
+  return {b.finish(b.map(nodes::cormorant_abs_any, first(b)))};
 }
 Values import_sign(Importer& importer) {
   const Build b(importer);

@@ -12,6 +12,7 @@
 #include "ops/host/build.h"
 #include "ops/host/words.h"
 #include "ops/layer_norm/layer_norm.h"
+#include "ops/nodes.h"
 #include "ops/op.h"
 
 namespace cormorant::ops {
@@ -140,12 +141,12 @@ std::vector<ir::Value*> import_instance_norm(Importer& importer) {
   const ir::Shape& shape = call.tensor("input")->type.shape;
   if (call.boolean("use_input_stats")) return {make_group_norm(importer, shape.size() < 2 ? 0 : shape[1])};
   return importer
-      .node("aten.batch_norm", {{"input", call.get("input")},
-                                {"weight", call.get("weight")},
-                                {"bias", call.get("bias")},
-                                {"running_mean", call.get("running_mean")},
-                                {"running_var", call.get("running_var")},
-                                {"eps", call.number("eps")}})
+      .node(nodes::aten_batch_norm, {{"input", call.get("input")},
+                                     {"weight", call.get("weight")},
+                                     {"bias", call.get("bias")},
+                                     {"running_mean", call.get("running_mean")},
+                                     {"running_var", call.get("running_var")},
+                                     {"eps", call.number("eps")}})
       ->results;
 }
 

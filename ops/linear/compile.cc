@@ -12,6 +12,7 @@
 #include "ops/linear/linear.h"
 #include "ops/linear/prepack.h"
 #include "ops/linear/reference.h"
+#include "ops/nodes.h"
 #include "ops/op.h"
 
 namespace cormorant::ops {
@@ -105,8 +106,8 @@ constexpr std::int64_t kLargestExtent = 65535;  // that a convolution counts
 bool are_smaller_in_blocks(const Rewriter& rewriter) {
   if (rewriter.config.target.optimize != Optimize::size) return false;
   return std::ranges::any_of(rewriter.graph.nodes(), [](const ir::Node& node) {
-    return node.op.starts_with("cortex_m.quantized_conv2d") ||
-           (node.op == "aten.conv2d" && !is_float(node) && find(node)->name == "conv2d");
+    return node.op.starts_with(nodes::cortex_m_quantized_conv2d) ||
+           (node.op == nodes::aten_conv2d && !is_float(node) && find(node)->name == "conv2d");
   });
 }
 
@@ -124,7 +125,7 @@ bool is_convolution(const Rewriter& rewriter) {
 
 ir::Value* relayout(const Rewriter& rewriter, ir::Value* value, ir::TensorType type) {
   return rewriter.graph
-      .add_node(rewriter.node.name + "_relayout", "cormorant.relayout", {{"self", value}}, {std::move(type)},
+      .add_node(rewriter.node.name + "_relayout", nodes::cormorant_relayout, {{"self", value}}, {std::move(type)},
                 rewriter.node.location, &rewriter.node)
       ->result();
 }
@@ -132,7 +133,7 @@ ir::Value* relayout(const Rewriter& rewriter, ir::Value* value, ir::TensorType t
 // The images that the linear layer's rows are, if a view turned them into rows.
 ir::Value* flattened_images(const ir::Node& node) {
   const ir::Node* view = node.tensor("input")->producer;
-  if (view == nullptr || view->op != "aten.view") return nullptr;
+  if (view == nullptr || view->op != nodes::aten_view) return nullptr;
   ir::Value* images = view->tensor("self");
   const ir::Shape& shape = images->type.shape;
   const bool is_flat = images->type.rank() == 4 && images->type.dim_order.empty() &&
@@ -171,8 +172,9 @@ ir::Value* lower_to_convolution(const Rewriter& rewriter) {
   for (const char* bound : {"activation_min", "activation_max"}) {
     if (node.has(bound)) args.push_back({bound, node.get(bound)});
   }
-  ir::Node* convolution = rewriter.graph.add_node(
-      node.name, "aten.conv2d", std::move(args), {pixels(node.result()->type, outputs)}, node.location, &rewriter.node);
+  ir::Node* convolution =
+      rewriter.graph.add_node(node.name, nodes::aten_conv2d, std::move(args), {pixels(node.result()->type, outputs)},
+                              node.location, &rewriter.node);
   ir::Value* lowered = find(*convolution)->lower({rewriter.graph, *convolution, rewriter.config});
   rewriter.graph.erase(convolution);
   return relayout(rewriter, lowered, node.result()->type);

@@ -12,21 +12,23 @@
 #include "ops/host/evaluate_planned.h"
 #include "ops/host/references.h"
 #include "ops/map/kernel.h"
+#include "ops/nodes.h"
 
 namespace cormorant::ops {
 namespace map {
 namespace {
 
 bool gives_truth(std::string_view op) {
-  constexpr std::string_view kNames[] = {
-      "aten.eq.Tensor_out", "aten.ne.Tensor_out", "aten.lt.Tensor_out",   "aten.le.Tensor_out", "aten.gt.Tensor_out",
-      "aten.ge.Tensor_out", "aten.logical_and",   "aten.logical_or",      "aten.logical_xor",   "aten.logical_not",
-      "aten.isnan",         "aten.isinf",         "cormorant.signbit.any"};
+  constexpr std::string_view kNames[] = {"aten.eq.Tensor_out",        "aten.ne.Tensor_out",   "aten.lt.Tensor_out",
+                                         "aten.le.Tensor_out",        "aten.gt.Tensor_out",   "aten.ge.Tensor_out",
+                                         nodes::aten_logical_and,     nodes::aten_logical_or, nodes::aten_logical_xor,
+                                         nodes::aten_logical_not,     nodes::aten_isnan,      nodes::aten_isinf,
+                                         nodes::cormorant_signbit_any};
   return std::ranges::find(kNames, op) != std::end(kNames);
 }
 
 bool is_where(const ir::Node& node) {
-  return node.op == "aten.where.self_out" || node.op == graph_name(names::cormorant_where_int8);
+  return node.op == nodes::aten_where_self_out || node.op == graph_name(names::cormorant_where_int8);
 }
 
 bool is_comparison(std::string_view op) {
@@ -90,7 +92,7 @@ std::vector<ir::TensorType> infer(const ir::Node& node) {
   }
   DType dtype = node.inputs().back()->type.dtype;
   if (gives_truth(node.op)) dtype = DType::boolean;
-  if (node.op == "cormorant.convert.any") dtype = node.result()->type.dtype;  // the purpose of the node
+  if (node.op == nodes::cormorant_convert_any) dtype = node.result()->type.dtype;  // the purpose of the node
   return {{dtype, std::move(shape), {}, chooses_integers ? node.result()->type.quant : std::nullopt}};
 }
 
@@ -125,7 +127,7 @@ std::vector<evaluate::Tensor> evaluate_map(const ir::Node& node, const evaluate:
 
 ir::Value* lower(const Rewriter& rewriter) {
   const ir::Node& node = rewriter.node;
-  const bool is_ours = rewriter.config.runtime == Runtime::cormorant && node.op == "aten.where.self_out" &&
+  const bool is_ours = rewriter.config.runtime == Runtime::cormorant && node.op == nodes::aten_where_self_out &&
                        node.result()->type.dtype == DType::i8 && node.tensor("condition")->type.dtype == DType::boolean;
   if (!is_ours) return nullptr;
   return rewriter

@@ -3,6 +3,7 @@
 
 #include "ops/host/pool_import.h"
 #include "ops/host/pool_windows.h"
+#include "ops/nodes.h"
 
 namespace cormorant::ops {
 namespace {
@@ -18,7 +19,7 @@ struct Pooling {
 ir::Value* make_max_pool(Importer& importer, std::size_t dimensions, Pooling pooling) {
   require_images(importer, dimensions);
   if (pooling.stride.empty()) pooling.stride = pooling.kernel;
-  return make_pool(importer, dimensions, "aten.max_pool2d",
+  return make_pool(importer, dimensions, nodes::aten_max_pool2d,
                    {{"kernel_size", for_images(pooling.kernel, dimensions, 1)},
                     {"stride", for_images(pooling.stride, dimensions, 1)},
                     {"padding", for_images(pooling.padding, dimensions, 0)},

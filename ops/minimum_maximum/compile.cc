@@ -7,14 +7,15 @@
 #include "ops/host/broadcast.h"
 #include "ops/host/words.h"
 #include "ops/minimum_maximum/minimum_maximum.h"
+#include "ops/nodes.h"
 #include "ops/op.h"
 
 namespace cormorant::ops {
 namespace minimum_maximum {
 namespace {
 
-constexpr const char* kMinimum = "aten.minimum";
-constexpr const char* kMaximum = "aten.maximum";
+constexpr const char* kMinimum = nodes::aten_minimum;
+constexpr const char* kMaximum = nodes::aten_maximum;
 
 // min(x, 6): a clamp of x, if x alone has the result's shape.
 ir::Node* import_clamp(Importer& importer, const char* tensor, const char* number, bool minimum) {
@@ -22,9 +23,9 @@ ir::Node* import_clamp(Importer& importer, const char* tensor, const char* numbe
   if (!bound || as_number(*importer.call, tensor)) return nullptr;
   ir::Value* self = importer.call->tensor(tensor);
   if (self->type.shape != importer.types.at(0).shape) return nullptr;
-  return importer.node("aten.clamp", {{"self", self},
-                                      {"min", minimum ? ir::Argument{} : ir::Argument{*bound}},
-                                      {"max", minimum ? ir::Argument{*bound} : ir::Argument{}}});
+  return importer.node(nodes::aten_clamp, {{"self", self},
+                                           {"min", minimum ? ir::Argument{} : ir::Argument{*bound}},
+                                           {"max", minimum ? ir::Argument{*bound} : ir::Argument{}}});
 }
 
 std::vector<ir::Value*> import(Importer& importer, const char* canonical) {

@@ -9,13 +9,14 @@
 #include "ops/host/words.h"
 #include "ops/minimum_maximum/minimum_maximum.h"
 #include "ops/mul/mul.h"
+#include "ops/nodes.h"
 #include "ops/op.h"
 
 namespace cormorant::ops {
 namespace mul {
 namespace {
 
-constexpr const char* kCanonical = "aten.mul";
+constexpr const char* kCanonical = nodes::aten_mul;
 
 std::vector<ir::Value*> import_mul(Importer& importer) {
   ir::Value* self = operand_of(importer, "self");

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "ops/host/movement.h"
+#include "ops/nodes.h"
 #include "ops/pad/pad.h"
 
 namespace cormorant::ops {
@@ -67,7 +68,7 @@ ir::Value* constant_node(Importer& importer, ir::Value* value, const std::vector
   }
   while (!pad.empty() && pad.back() == 0 && pad[pad.size() - 2] == 0) pad.resize(pad.size() - 2);
   if (pad.empty()) return value;
-  return importer.node("aten.pad", {{"self", value}, {"pad", std::move(pad)}, {"value", fill}}, {type})->result();
+  return importer.node(nodes::aten_pad, {{"self", value}, {"pad", std::move(pad)}, {"value", fill}}, {type})->result();
 }
 
 // Kernels support four dimensions. With more, each padded one is handled separately, with everything before it and

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "ops/host/broadcast.h"
+#include "ops/nodes.h"
 #include "ops/op.h"
 #include "ops/prelu/prelu.h"
 
@@ -12,7 +13,7 @@ namespace cormorant::ops {
 namespace prelu {
 namespace {
 
-constexpr const char* kCanonical = "aten.prelu";
+constexpr const char* kCanonical = nodes::aten_prelu;
 
 std::int64_t channels_of(const ir::Shape& shape) { return shape.size() < 2 ? 1 : shape[1]; }
 
@@ -20,15 +21,15 @@ std::vector<ir::Value*> import_prelu(Importer& importer) {
   const ir::Node& call = *importer.call;
   ir::Value* self = call.tensor("self");
   if (const auto slope = as_number(call, "weight"))
-    return importer.node("aten.leaky_relu", {{"self", self}, {"negative_slope", *slope}})->results;
+    return importer.node(nodes::aten_leaky_relu, {{"self", self}, {"negative_slope", *slope}})->results;
   ir::Value* weight = call.tensor("weight");
   if (weight->type.elements() == 1 && channels_of(self->type.shape) != 1) {  // one slope, which is computed
     const auto part = [&](const char* bound) {
       const char* other = std::string_view(bound) == "min" ? "max" : "min";
-      return importer.node("aten.clamp", {{"self", self}, {bound, 0.0}, {other, ir::Argument{}}})->result();
+      return importer.node(nodes::aten_clamp, {{"self", self}, {bound, 0.0}, {other, ir::Argument{}}})->result();
     };
-    ir::Value* below = importer.node("aten.mul", {{"self", part("max")}, {"other", weight}})->result();
-    return importer.node("aten.add", {{"self", part("min")}, {"other", below}, {"alpha", 1.0}})->results;
+    ir::Value* below = importer.node(nodes::aten_mul, {{"self", part("max")}, {"other", weight}})->result();
+    return importer.node(nodes::aten_add, {{"self", part("min")}, {"other", below}, {"alpha", 1.0}})->results;
   }
   return importer.node(kCanonical, {{"self", self}, {"weight", weight}})->results;
 }

@@ -9,6 +9,7 @@
 #include <cmath>
 
 #include "ops/host/movement.h"
+#include "ops/nodes.h"
 #include "ops/recurrent/recurrent.h"
 #include "ops/recurrent/written_out.h"
 
@@ -48,7 +49,7 @@ class Layer {
     const std::int64_t steps = input->type.shape.at(0), batch = input->type.shape.at(1);
     const std::int64_t units = cell.w_hh->type.shape.at(1);
     const auto optional = [](ir::Value* value) { return value == nullptr ? ir::Argument() : ir::Argument(value); };
-    const ir::Node* node = importer_.node("aten.recurrent",
+    const ir::Node* node = importer_.node(nodes::aten_recurrent,
                                           {{"input", input},
                                            {"h", optional(state.h)},
                                            {"c", optional(state.c)},
@@ -196,8 +197,10 @@ Values cell(Importer& importer) {
 // The result of a recurrent layer or a bounded function, or a state that begins so.
 // What the caller passes in is what was returned to it.
 bool is_bounded(const ir::Value& value) {
-  constexpr std::string_view kMovers[] = {"aten.view", "aten.slice", "aten.permute", "aten.cat", "aten.expand"};
-  constexpr std::string_view kBounded[] = {"aten.recurrent", "aten.tanh", "aten.sigmoid", "aten.softmax"};
+  constexpr std::string_view kMovers[] = {nodes::aten_view, nodes::aten_slice, nodes::aten_permute, nodes::aten_cat,
+                                          nodes::aten_expand};
+  constexpr std::string_view kBounded[] = {nodes::aten_recurrent, nodes::aten_tanh, nodes::aten_sigmoid,
+                                           nodes::aten_softmax};
   if (value.kind == ir::ValueKind::constant || value.kind == ir::ValueKind::state) return holds_at_most_one(value);
   if (value.producer == nullptr) return true;
   const std::string& op = value.producer->op;

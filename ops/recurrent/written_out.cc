@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/recurrent/written_out.h"
 
+#include "ops/nodes.h"
+
 namespace cormorant::ops::recurrent {
 
 ir::Value* WrittenOut::node(const char* op, std::vector<ir::NamedArgument> args, ir::Shape shape) {
@@ -8,16 +10,16 @@ ir::Value* WrittenOut::node(const char* op, std::vector<ir::NamedArgument> args,
 }
 ir::Value* WrittenOut::function(const char* op, ir::Value* of) { return node(op, {{"self", of}}, of->type.shape); }
 ir::Value* WrittenOut::add(ir::Value* self, ir::Value* other, double alpha) {
-  return node("aten.add", {{"self", self}, {"other", other}, {"alpha", alpha}}, self->type.shape);
+  return node(nodes::aten_add, {{"self", self}, {"other", other}, {"alpha", alpha}}, self->type.shape);
 }
 ir::Value* WrittenOut::multiply(ir::Value* self, ir::Value* other) {
-  return node("aten.mul", {{"self", self}, {"other", other}}, self->type.shape);
+  return node(nodes::aten_mul, {{"self", self}, {"other", other}}, self->type.shape);
 }
 
 // [rows, inputs] → [rows, outputs]
 ir::Value* WrittenOut::linear(ir::Value* input, ir::Value* weight, ir::Value* bias) {
   const ir::Shape shape = {input->type.shape.at(0), weight->type.shape.at(0)};
-  return node("aten.linear",
+  return node(nodes::aten_linear,
               {{"input", input}, {"weight", weight}, {"bias", bias ? ir::Argument(bias) : ir::Argument()}}, shape);
 }
 
@@ -26,8 +28,8 @@ State WrittenOut::step(const Cell& cell, ir::Value* from_input, const State& sta
   ir::Value* from_state = linear(state.h, cell.w_hh, cell.b_hh);
   const std::int64_t units = cell.w_hh->type.shape.at(0) / gates();
   const auto part = [&](ir::Value* all, std::int64_t k) { return mover_.slice(all, 1, k * units, (k + 1) * units); };
-  const auto sigmoid = [&](ir::Value* of) { return function("aten.sigmoid", of); };
-  const auto tanh = [&](ir::Value* of) { return function("aten.tanh", of); };
+  const auto sigmoid = [&](ir::Value* of) { return function(nodes::aten_sigmoid, of); };
+  const auto tanh = [&](ir::Value* of) { return function(nodes::aten_tanh, of); };
   switch (form_) {
     case Form::lstm: {
       ir::Value* all = add(from_input, from_state);
@@ -45,7 +47,7 @@ State WrittenOut::step(const Cell& cell, ir::Value* from_input, const State& sta
     case Form::rnn_tanh:
       return {tanh(add(from_input, from_state)), nullptr};
     case Form::rnn_relu:
-      return {node("aten.clamp", {{"self", add(from_input, from_state)}, {"min", 0.0}, {"max", ir::None{}}},
+      return {node(nodes::aten_clamp, {{"self", add(from_input, from_state)}, {"min", 0.0}, {"max", ir::None{}}},
                    from_state->type.shape),
               nullptr};
   }

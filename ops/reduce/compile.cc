@@ -8,6 +8,7 @@
 #include "kernels/window.h"
 #include "ops/host/multiplier.h"
 #include "ops/host/words.h"
+#include "ops/nodes.h"
 #include "ops/op.h"
 #include "ops/reduce/import.h"
 #include "ops/reduce/reduce.h"
@@ -20,8 +21,8 @@ namespace {
       {.problem = std::move(problem), .advice = std::move(advice), .node = node.name, .source = node.location.text()});
 }
 
-bool is_sum(const ir::Node& node) { return node.op == "aten.sum"; }
-bool is_mean(const ir::Node& node) { return node.op == "aten.mean" || is_sum(node); }
+bool is_sum(const ir::Node& node) { return node.op == nodes::aten_sum; }
+bool is_mean(const ir::Node& node) { return node.op == nodes::aten_mean || is_sum(node); }
 
 std::vector<ir::TensorType> infer(const ir::Node& node) {
   ir::TensorType type = node.tensor("self")->type;
@@ -82,10 +83,10 @@ std::vector<evaluate::Tensor> evaluate_reduce(const ir::Node& node, const evalua
   const evaluate::Tensor& input = frame.get(node.tensor("self"));
   const ir::Shape shape = infer(node).front().shape;
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
-  std::vector<double> out = is_mean(node)            ? reduced(input, shape, 0, sum_of)
-                            : node.op == "aten.amax" ? reduced(input, shape, -kInfinity, largest_of)
-                                                     : reduced(input, shape, kInfinity, smallest_of);
-  if (node.op == "aten.mean") {
+  std::vector<double> out = is_mean(node)                 ? reduced(input, shape, 0, sum_of)
+                            : node.op == nodes::aten_amax ? reduced(input, shape, -kInfinity, largest_of)
+                                                          : reduced(input, shape, kInfinity, smallest_of);
+  if (node.op == nodes::aten_mean) {
     for (double& sum : out) sum /= static_cast<double>(reduced_elements(node));
   }
   return {evaluate::Tensor(shape, std::vector<float>(out.begin(), out.end()))};
@@ -93,7 +94,7 @@ std::vector<evaluate::Tensor> evaluate_reduce(const ir::Node& node, const evalua
 
 // ---- a mean over a window that moves on: what passes/stream.cc makes of a mean over time ----------------------------
 
-constexpr const char* kMoving = "aten.moving_mean";
+constexpr const char* kMoving = nodes::aten_moving_mean;
 
 std::int64_t taps_of_part(const ir::Node& node) {
   const ir::TensorType& type = node.tensor("self")->type;
@@ -174,7 +175,7 @@ QuantRule quantize(const ir::Node& node) {
   QuantRule rule{.output = QuantRule::Share{}, .weights = {}};
   if (is_mean(node)) rule.output = QuantRule::Observe{};
   // Sums of 16-bit activations must fit 31 bits; the smallest is computed with an int8 table.
-  if (node.op != "aten.amin" && reduced_elements(node) <= 1 << 16) rule.precisions = precisions::w8a8_w8a16();
+  if (node.op != nodes::aten_amin && reduced_elements(node) <= 1 << 16) rule.precisions = precisions::w8a8_w8a16();
   return rule;
 }
 
@@ -297,7 +298,7 @@ ir::Value* reversed(const Rewriter& rewriter, ir::Value* value) {
   ir::TensorType result = value->type;
   result.quant->zero_points[0] = -1 - result.quant->zero_point();
   return rewriter.graph
-      .add_node(rewriter.node.name + "_reverse", "cortex_m.quantized_activation", {{"input", value}, {"lut", lut}},
+      .add_node(rewriter.node.name + "_reverse", nodes::cortex_m_quantized_activation, {{"input", value}, {"lut", lut}},
                 {result}, rewriter.node.location, &rewriter.node)
       ->result();
 }
@@ -320,7 +321,7 @@ ir::Value* lower(const Rewriter& rewriter) {
     reject(node, node.op + " cannot change the quantization parameters",
            "quantize the model so that its input and output share them");
   }
-  if (node.op == "aten.amax") return lower_amax(rewriter, input, node.result()->type);
+  if (node.op == nodes::aten_amax) return lower_amax(rewriter, input, node.result()->type);
   // The smallest is the largest in reverse.
   return reversed(rewriter, lower_amax(rewriter, reversed(rewriter, input), node.result()->type));
 }

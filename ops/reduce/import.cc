@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "ops/nodes.h"
+
 namespace cormorant::ops {
 namespace {
 
@@ -29,7 +31,7 @@ Dims dims_of(Importer& importer) {
 
 ir::Value* view(Importer& importer, ir::Value* value, const Dims& size) {
   if (value->type.shape == size) return value;
-  return importer.node("aten.view", {{"self", value}, {"size", size}}, {ir::float_type(size)})->result();
+  return importer.node(nodes::aten_view, {{"self", value}, {"size", size}}, {ir::float_type(size)})->result();
 }
 
 bool is_float(const ir::Node& call) {
@@ -48,11 +50,11 @@ ir::Value* make(Importer& importer, const char* op) {
   for (const std::int64_t dim : dims) shape.at(static_cast<std::size_t>(dim)) = 1;
   const bool is_global_pool = shape.size() == 4 && dims.front() >= 2;
   ir::Value* reduced = nullptr;
-  if (is_global_pool && std::string_view(op) == "aten.mean") {
+  if (is_global_pool && std::string_view(op) == nodes::aten_mean) {
     const Dims& input = self->type.shape;
     const Dims kernel = {shape[2] == 1 ? input[2] : 1, shape[3] == 1 ? input[3] : 1};
     reduced = importer
-                  .node("aten.avg_pool2d",
+                  .node(nodes::aten_avg_pool2d,
                         {{"self", self},
                          {"kernel_size", kernel},
                          {"stride", kernel},
@@ -68,10 +70,10 @@ ir::Value* make(Importer& importer, const char* op) {
   return view(importer, reduced, importer.types.at(0).shape);
 }
 
-std::vector<ir::Value*> import_mean(Importer& importer) { return {make(importer, "aten.mean")}; }
-std::vector<ir::Value*> import_sum(Importer& importer) { return {make(importer, "aten.sum")}; }
-std::vector<ir::Value*> import_amax(Importer& importer) { return {make(importer, "aten.amax")}; }
-std::vector<ir::Value*> import_amin(Importer& importer) { return {make(importer, "aten.amin")}; }
+std::vector<ir::Value*> import_mean(Importer& importer) { return {make(importer, nodes::aten_mean)}; }
+std::vector<ir::Value*> import_sum(Importer& importer) { return {make(importer, nodes::aten_sum)}; }
+std::vector<ir::Value*> import_amax(Importer& importer) { return {make(importer, nodes::aten_amax)}; }
+std::vector<ir::Value*> import_amin(Importer& importer) { return {make(importer, nodes::aten_amin)}; }
 }  // namespace
 
 std::vector<AtenForm> reduce_forms() {

@@ -7,13 +7,14 @@
 #include "ops/host/broadcast.h"
 #include "ops/host/evaluate_planned.h"
 #include "ops/host/references.h"
+#include "ops/nodes.h"
 #include "ops/reduce_any/kernel.h"
 
 namespace cormorant::ops {
 namespace reduce_any {
 namespace {
 
-bool is_arg(const ir::Node& node) { return node.op == "aten.argmax" || node.op == "aten.argmin"; }
+bool is_arg(const ir::Node& node) { return node.op == nodes::aten_argmax || node.op == nodes::aten_argmin; }
 
 std::vector<ir::TensorType> infer(const ir::Node& node) {
   if (!is_arg(node)) require_numbers(node);
@@ -52,8 +53,9 @@ std::vector<evaluate::Tensor> evaluate_as(const ir::Node& node, const evaluate::
 }
 
 std::vector<evaluate::Tensor> evaluate_reduce(const ir::Node& node, const evaluate::Frame& frame) {
-  if (node.op == "aten.argmax") return evaluate_planned<ArgReduce, ArgPlan, plan_arg, execute_arg<1>>(node, frame);
-  if (node.op == "aten.argmin") return evaluate_planned<ArgReduce, ArgPlan, plan_arg, execute_arg<-1>>(node, frame);
+  if (node.op == nodes::aten_argmax) return evaluate_planned<ArgReduce, ArgPlan, plan_arg, execute_arg<1>>(node, frame);
+  if (node.op == nodes::aten_argmin)
+    return evaluate_planned<ArgReduce, ArgPlan, plan_arg, execute_arg<-1>>(node, frame);
   if (node.op == graph_name(names::cormorant_prod_any)) return evaluate_as<Product>(node, frame);
   if (node.op == graph_name(names::cormorant_amax_any)) return evaluate_as<Largest>(node, frame);
   if (node.op == graph_name(names::cormorant_amin_any)) return evaluate_as<Smallest>(node, frame);

@@ -3,6 +3,7 @@
 
 #include "base/diagnostic.h"
 #include "ops/host/references.h"
+#include "ops/nodes.h"
 #include "ops/rows/kernel.h"
 
 namespace cormorant::ops {
@@ -25,13 +26,13 @@ ir::TensorType with_height(const ir::Node& node, const ir::Value* image, std::in
 }
 
 std::vector<ir::TensorType> infer(const ir::Node& node) {
-  if (node.op == "cormorant.rows.feed") return {with_height(node, node.tensor("source"), node.integer("rows"))};
-  if (node.op == "cormorant.rows.push") {
+  if (node.op == nodes::cormorant_rows_feed) return {with_height(node, node.tensor("source"), node.integer("rows"))};
+  if (node.op == nodes::cormorant_rows_push) {
     if (node.tensor("source")->type.shape.at(2) != 1) reject(node, "rows are pushed to a tensor of one row");
     return {with_height(node, node.tensor("source"), 1)};
   }
-  if (node.op == "cormorant.rows.slab") return {with_height(node, node.tensor("row"), node.integer("rows"))};
-  if (node.op == "cormorant.rows.window") {
+  if (node.op == nodes::cormorant_rows_slab) return {with_height(node, node.tensor("row"), node.integer("rows"))};
+  if (node.op == nodes::cormorant_rows_window) {
     const ir::Value* slab = node.tensor("slab");
     ir::TensorType type = with_height(node, slab, node.integer("rows"));
     if (node.integer("start") < 0 || node.integer("start") > slab->type.shape[2] - node.integer("rows")) {
@@ -39,8 +40,8 @@ std::vector<ir::TensorType> infer(const ir::Node& node) {
     }
     return {std::move(type)};
   }
-  if (node.op == "cormorant.rows.cut" || node.op == "cormorant.rows.paste") {
-    const bool is_cut = node.op == "cormorant.rows.cut";
+  if (node.op == nodes::cormorant_rows_cut || node.op == nodes::cormorant_rows_paste) {
+    const bool is_cut = node.op == nodes::cormorant_rows_cut;
     const ir::Value* from = node.tensor(is_cut ? "rows" : "patch");
     ir::TensorType type = with_height(node, from, is_cut ? from->type.shape.at(2) : 1);
     if (node.integer("columns") < 1) reject(node, "a strip has no columns");

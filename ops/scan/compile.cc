@@ -5,6 +5,7 @@
 #include "ops/host/broadcast.h"
 #include "ops/host/evaluate_planned.h"
 #include "ops/host/references.h"
+#include "ops/nodes.h"
 #include "ops/scan/kernel.h"
 
 namespace cormorant::ops {
@@ -26,7 +27,7 @@ std::vector<evaluate::Tensor> evaluate_as(const ir::Node& node, const evaluate::
 }
 
 std::vector<evaluate::Tensor> evaluate_scan(const ir::Node& node, const evaluate::Frame& frame) {
-  if (node.op == "aten.cumsum") {
+  if (node.op == nodes::aten_cumsum) {
     return evaluate_planned<CumulativeSum, Plan, plan_sum, execute_scan<Sum>>(node, frame);
   }
   if (node.op == graph_name(names::cormorant_logcumsumexp_any)) return evaluate_as<execute_scan<LogOfSum>>(node, frame);

@@ -9,6 +9,7 @@
 #include "ops/host/build.h"
 #include "ops/host/multiplier.h"
 #include "ops/host/words.h"
+#include "ops/nodes.h"
 #include "ops/op.h"
 #include "ops/softmax/arithmetic.h"
 #include "ops/softmax/reference.h"
@@ -18,8 +19,8 @@ namespace cormorant::ops {
 namespace softmax {
 namespace {
 
-constexpr const char* kSoftmax = "aten.softmax";
-constexpr const char* kLogSoftmax = "aten.log_softmax";
+constexpr const char* kSoftmax = nodes::aten_softmax;
+constexpr const char* kLogSoftmax = nodes::aten_log_softmax;
 
 std::vector<ir::Value*> make_node(Importer& importer, const char* op) {
   ir::Value* self = importer.call->tensor("self");
@@ -160,13 +161,14 @@ ir::Value* emit_for_executorch(const Rewriter& rewriter) {
   ir::Shape turned;
   for (const std::int64_t d : there) turned.push_back(shape[static_cast<std::size_t>(d)]);
   if (dim + 1 != rank) {
-    input = add("cortex_m.transpose", {{"input", input}, {"perm", there}}, input->type, turned);
+    input = add(nodes::cortex_m_transpose, {{"input", input}, {"perm", there}}, input->type, turned);
   }
   const ir::Shape rows = {input->type.elements() / turned.back(), turned.back()};
-  ir::Value* result = emit_softmax(rewriter, add("aten.view", {{"self", input}, {"size", rows}}, input->type, rows), 1);
-  result = add("aten.view", {{"self", result}, {"size", turned}}, result->type, turned);
+  ir::Value* result =
+      emit_softmax(rewriter, add(nodes::aten_view, {{"self", input}, {"size", rows}}, input->type, rows), 1);
+  result = add(nodes::aten_view, {{"self", result}, {"size", turned}}, result->type, turned);
   if (dim + 1 == rank) return result;
-  return add("cortex_m.transpose", {{"input", result}, {"perm", back}}, result->type, shape);
+  return add(nodes::cortex_m_transpose, {{"input", result}, {"perm", back}}, result->type, shape);
 }
 
 // Every number that the kernels add up stays below 2^29.

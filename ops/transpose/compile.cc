@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "base/diagnostic.h"
+#include "ops/nodes.h"
 #include "ops/op.h"
 #include "ops/transpose/reference.h"
 #include "ops/transpose/transpose.h"
@@ -29,7 +30,7 @@ Dims identity_dims(std::int64_t rank) {
 std::vector<ir::Value*> make_permute(Importer& importer, Dims dims) {
   ir::Value* self = importer.call->tensor("self");
   if (dims == identity_dims(rank_of(importer))) return {self};
-  return importer.node("aten.permute", {{"self", self}, {"dims", std::move(dims)}})->results;
+  return importer.node(nodes::aten_permute, {{"self", self}, {"dims", std::move(dims)}})->results;
 }
 
 std::vector<ir::Value*> import_permute(Importer& importer) {

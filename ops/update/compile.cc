@@ -7,6 +7,7 @@
 #include "ops/host/evaluate_planned.h"
 #include "ops/host/movement.h"
 #include "ops/host/references.h"
+#include "ops/nodes.h"
 #include "ops/update/kernel.h"
 
 namespace cormorant::ops {
@@ -39,7 +40,7 @@ QuantRule quantize_index_copy(const ir::Node&) {
 // ExecuTorch has an index for every element.
 std::vector<ir::Value*> write_out_index_copy(const Rewriter& rewriter) {
   const ir::Node& node = rewriter.node;
-  require(node, node.op == "aten.index_copy", "ExecuTorch has no kernel for rings");
+  require(node, node.op == nodes::aten_index_copy, "ExecuTorch has no kernel for rings");
   ir::Value* index = node.tensor("index");
   const ir::Shape& shape = node.tensor("source")->type.shape;
   const auto as = [&](const char* op, const char* suffix, ir::Shape size) {
@@ -52,10 +53,10 @@ std::vector<ir::Value*> write_out_index_copy(const Rewriter& rewriter) {
   };
   ir::Shape along(shape.size(), 1);
   along.at(static_cast<std::size_t>(node.integer("dim"))) = index->type.elements();
-  as("aten.view", "_along", std::move(along));
-  if (index->type.shape != shape) as("aten.expand", "_index", shape);
+  as(nodes::aten_view, "_along", std::move(along));
+  if (index->type.shape != shape) as(nodes::aten_expand, "_index", shape);
   return {rewriter.graph
-              .add_node(node.name, "aten.scatter.src_out",
+              .add_node(node.name, nodes::aten_scatter_src_out,
                         {{"self", node.tensor("self")},
                          {"dim", node.integer("dim")},
                          {"index", index},
@@ -77,7 +78,7 @@ ir::Value* lower_index_copy(const Rewriter& rewriter) {
       ->result();
 }
 
-constexpr const char* kRing = "aten.update_ring";
+constexpr const char* kRing = nodes::aten_update_ring;
 
 std::vector<ir::TensorType> infer_ring(const ir::Node& node) {
   const ir::TensorType &ring = node.tensor("self")->type, &position = node.tensor("position")->type;

@@ -10,6 +10,7 @@
 
 #include "base/diagnostic.h"
 #include "ops/host/movement.h"
+#include "ops/nodes.h"
 #include "ops/view/view.h"
 
 namespace cormorant::ops {
@@ -18,7 +19,7 @@ namespace {
 std::vector<ir::Value*> make_view(Importer& importer, Dims size) {
   ir::Value* self = importer.call->tensor("self");
   if (size == self->type.shape) return {self};
-  return importer.node("aten.view", {{"self", self}, {"size", std::move(size)}})->results;
+  return importer.node(nodes::aten_view, {{"self", self}, {"size", std::move(size)}})->results;
 }
 
 // The exported result's shape says it all: -1 is resolved, dimensions are squeezed, flattened or split.
@@ -85,7 +86,7 @@ std::int64_t elements(const Dims& shape) { return ir::float_type(shape).elements
 
 std::vector<ir::TensorType> infer(const ir::Node& node) {
   const ir::TensorType& input = node.tensor("self")->type;
-  if (node.op == "cormorant.relayout") {
+  if (node.op == nodes::cormorant_relayout) {
     const ir::TensorType& type = node.result()->type;
     if (type.bytes() != input.bytes()) reject(node, "relayout cannot change the number of bytes");
     return {type};
@@ -130,7 +131,7 @@ evaluate::Tensor relayout(const ir::TensorType& from, const ir::TensorType& to, 
 std::vector<evaluate::Tensor> evaluate_view(const ir::Node& node, const evaluate::Frame& frame) {
   const ir::Value* self = node.tensor("self");
   const evaluate::Tensor& input = frame.get(self);
-  if (node.op == "cormorant.relayout") return {relayout(self->type, node.result()->type, input)};
+  if (node.op == nodes::cormorant_relayout) return {relayout(self->type, node.result()->type, input)};
   return {input.reshaped(node.integers("size"))};
 }
 

@@ -2,6 +2,34 @@
 # What runs on a Cortex-M, as lists of sources. Kernels are found by name in the operators' folders, and the end of a
 # name says which instruction set it is for.
 
+# An operator without a kernel file for some code of its list (ops/load/kernel_list.h) consists of loops that are
+# elsewhere: the file is generated here. Nothing where the list has no such line.
+function(cormorant_generated_kernels root operator code name result)
+  set(${result} "" PARENT_SCOPE)
+  if(NOT EXISTS ${root}/ops/${operator}/kernel.h)
+    return()
+  endif()
+  if(code STREQUAL "any_cpu")
+    file(STRINGS ${root}/ops/${operator}/${operator}.h lines REGEX "^ *(OURS|THEIRS|FOREIGN)\\(.*, any_cpu,")
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${root}/ops/${operator}/${operator}.h)
+    if(NOT lines)
+      return()
+    endif()
+  endif()
+  set(file ${CMAKE_BINARY_DIR}/generated/${operator}/${name}.cc)
+  string(TOUPPER ${operator} kernel_list)
+  file(CONFIGURE OUTPUT ${file} CONTENT
+"// Generated from the list in ops/@operator@/@operator@.h.
+#include \"ops/@operator@/kernel.h\"
+namespace cormorant::ops::@operator@ {}
+namespace cormorant::ops {
+using namespace @operator@;
+CORMORANT_KERNELS(CORMORANT_@kernel_list@_KERNELS, @code@)
+}
+" @ONLY)
+  set(${result} ${file} PARENT_SCOPE)
+endfunction()
+
 # cormorant_list_sources(ROOT PREFIX): PREFIX_runtime, PREFIX_check (a kernel.cc checks and unpacks arguments: it runs once
 # per load), PREFIX_float (exist once, in C++ that every CPU's compiler turns into the same operations: those in float, and
 # those for activations of 16 bits), PREFIX_scalar, PREFIX_dsp, PREFIX_mve
@@ -16,18 +44,8 @@ macro(cormorant_list_sources root prefix)
   foreach(operator IN LISTS CORMORANT_OPERATORS)
     foreach(isa scalar dsp mve)
       file(GLOB found CONFIGURE_DEPENDS ${root}/ops/${operator}/kernel_${isa}*.cc)
-      # An operator without such a file consists of loops in kernels/ alone: the kernels that its list names are
-      # generated here.
-      if(NOT found AND EXISTS ${root}/ops/${operator}/kernel.h)
-        set(found ${CMAKE_BINARY_DIR}/generated/${operator}_${isa}.cc)
-        string(TOUPPER ${operator} kernel_list)
-        file(CONFIGURE OUTPUT ${found} CONTENT
-"// Generated from the list in ops/@operator@/@operator@.h.
-#include \"ops/@operator@/kernel.h\"
-namespace cormorant::ops {
-CORMORANT_KERNELS(CORMORANT_@kernel_list@_KERNELS, @isa@)
-}
-" @ONLY)
+      if(NOT found)
+        cormorant_generated_kernels(${root} ${operator} ${isa} kernel_${isa} found)
       endif()
       list(APPEND ${prefix}_${isa} ${found})
     endforeach()
@@ -36,6 +54,9 @@ CORMORANT_KERNELS(CORMORANT_@kernel_list@_KERNELS, @isa@)
       list(GET kernel 1 file)
       if(EXISTS ${root}/ops/${operator}/${file})
         list(APPEND ${prefix}_${list} ${root}/ops/${operator}/${file})
+      elseif(list STREQUAL "float" AND file STREQUAL "kernel_float.cc")
+        cormorant_generated_kernels(${root} ${operator} any_cpu kernel_float found)
+        list(APPEND ${prefix}_float ${found})
       endif()
     endforeach()
   endforeach()

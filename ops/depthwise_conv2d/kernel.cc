@@ -74,8 +74,14 @@ bool has_lowest_weights(const conv::Direct& plan) {
   return false;
 }
 
-// Room for all constants and the packed kernel's scratch; none if there is too little.
-void share_workspace(Call& call, const Target& target, conv::Direct& plan) {
+// Room for all constants and the packed kernel's scratch; none if there is too little. Kept out of its callers, whose
+// frames are beneath everything that reads the arguments.
+[[gnu::noinline]] void share_workspace(Call& call, Isa isa) {
+  auto* const made = call.made_plan<conv::Direct>();
+  if (made == nullptr) return;
+  Target target;
+  target.isa = isa;
+  conv::Direct& plan = *made;
   conv::Geometry& g = plan.geometry;
   g.groups = 1;
   g.inputs_per_group = 1;
@@ -104,11 +110,7 @@ void share_workspace(Call& call, const Target& target, conv::Direct& plan) {
 template <Isa kIsa, Error (*kLoad)(Call&)>
 Error load_repacked(Call& call) {
   const Error error = kLoad(call);
-  if (error != Error::ok) return error;
-  Target target;
-  target.isa = kIsa;
-  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-const-cast)
-  share_workspace(call, target, *static_cast<conv::Direct*>(const_cast<void*>(call.plan())));
+  share_workspace(call, kIsa);
   return error;
 }
 

@@ -69,23 +69,21 @@ Plan* load_table(Call& call, std::uint32_t before, const Entry** arrival, bool h
   Run<TargetWorld> args;
   if (!call.read_signature(args)) return nullptr;
   const auto& [table, first, tensors] = args;
-  const std::uint32_t count = table.bytes() / sizeof(Entry);
-  call.require(table.constant && table.bytes() % sizeof(Entry) == 0 && count != 0 && count < Entry::kNone,
-               Error::bad_constant);
   call.require(tensors.count <= Entry::kNone, Error::bad_value);
-  call.require_aligned(table, alignof(Entry));
-  if (call.error() != Error::ok) return nullptr;
+  const auto entries = call.elements<Entry>(table);
+  const auto count = static_cast<std::uint32_t>(entries.size());
+  call.require(entries.size_bytes() == table.bytes() && count != 0 && count < Entry::kNone, Error::bad_constant);
   auto* const memory =
       static_cast<std::byte*>(call.allocate(before + sizeof(Plan) + tensors.count * sizeof(std::byte*), alignof(Plan)));
   if (memory == nullptr) return nullptr;
   auto* const plan = reinterpret_cast<Plan*>(memory + before);
-  plan->entries = table.as<const Entry>();
+  plan->entries = entries.data();
   plan->count = static_cast<std::uint16_t>(count);
   std::uint32_t ticks = 0;
   std::uint32_t calls = 0;
   std::uint32_t arrivals = 0;
   for (std::uint32_t i = 0; i < count && call.error() == Error::ok; ++i) {
-    const Entry& entry = plan->entries[i];
+    const Entry& entry = entries[i];
     const std::uint32_t own = ticks_of(entry);
     if (own > ticks) ticks = own;
     calls += entry.kind == Entry::Kind::call ? 1 : 0;
@@ -98,7 +96,7 @@ Plan* load_table(Call& call, std::uint32_t before, const Entry** arrival, bool h
     if (entry.kind != Entry::Kind::strips) continue;
     call.require(has_strips && entry.parts() < count - i, Error::bad_constant);
     for (const std::uint32_t last = i + entry.parts(); i != last && call.error() == Error::ok;) {
-      const auto& part = reinterpret_cast<const Part&>(plan->entries[++i]);
+      const auto& part = reinterpret_cast<const Part&>(entries[++i]);
       calls += part.kind == Part::Kind::call ? 1 : 0;
       check_part(call, entry, part, tensors);
     }

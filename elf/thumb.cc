@@ -171,7 +171,7 @@ void immediate32(ThumbInstruction& i, std::uint32_t a, std::uint32_t b) {
       if (rd != kPc) set(i, Effect::add, rd, rn, value);
       return;
     case 13:
-      if (rd != kPc) set(i, Effect::add, rd, rn, -value);
+      if (rd != kPc) set(i, Effect::add, rd, rn, static_cast<std::int32_t>(0U - static_cast<std::uint32_t>(value)));
       return;
     default:
       return;

@@ -382,6 +382,16 @@ TEST(Planner, EdgeCases) {
   EXPECT_EQ(peak_of(checked_plan({block(10, 0, 2), block(20, 2, 3)})), 30U);        // together at one step
 }
 
+TEST(Planner, TooManyTensorsAtOnceAreAnError) {
+  const Blocks blocks(8193, block(1, 0, 0));
+  try {
+    plan(blocks, kAnywhere);
+    FAIL();
+  } catch (const InputError& error) {
+    EXPECT_NE(std::string(error.what()).find("more than 8192 tensors are live at the same time"), std::string::npos);
+  }
+}
+
 TEST(Planner, TwoHundredTensorsTakeMilliseconds) {
   for (unsigned seed = 0; seed < 5; ++seed) {
     Random random(seed);

@@ -27,11 +27,15 @@ bool Call::is_only_input(const std::byte* data, std::size_t bytes) const {
   return input.data == data && input.bytes() == bytes;
 }
 
-void* Call::take(std::size_t bytes, std::size_t alignment) { return loader_->allocate(bytes, alignment); }
+// Where state is all that was lacking, the rest of what the call needs is counted as well.
+void* Call::take(std::size_t bytes, std::size_t alignment) {
+  const bool is_sound = error() == Error::ok || error() == Error::state_too_small;
+  return is_sound ? loader_->allocate(bytes, alignment) : nullptr;
+}
 void Call::count_on_target(std::uint32_t bytes, std::uint32_t alignment, std::uint32_t count) {
   loader_->on_target().add(bytes, alignment, count);
 }
-void* Call::share(std::size_t bytes) { return loader_->share(bytes); }
+void* Call::share(std::size_t bytes) { return error() == Error::ok ? loader_->share(bytes) : nullptr; }
 
 CallTypes Call::types() const { return types_of(loader_->source().method(), loader_->arguments()); }
 
@@ -281,7 +285,7 @@ void Call::require_aligned(const Tensor& tensor, std::uint32_t alignment) {
   require((reinterpret_cast<std::uintptr_t>(tensor.data) & (alignment - 1)) == 0, Error::misaligned);
 }
 
-bool Call::has_header(const Tensor& tensor, std::uint32_t bytes, std::uint32_t alignment) {
+bool Call::is_readable(const Tensor& tensor, std::uint32_t bytes, std::uint32_t alignment) {
   require(tensor.constant && tensor.bytes() >= bytes, Error::bad_constant);
   require_aligned(tensor, alignment);
   return error() == Error::ok;

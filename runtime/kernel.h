@@ -111,7 +111,8 @@ class Call {
   // Whether the program has exactly one input, and this is it.
   [[nodiscard]] bool is_only_input(const std::byte* data, std::size_t bytes) const;
 
-  // Memory from the state, for a plan or what belongs to one; null (and a sticky failure) when it is used up.
+  // Memory from the state, for a plan or what belongs to one; null after any failure, and (with a sticky one) when it is
+  // used up.
   template <class T>
   T* allocate() {
     count_on_target<T>(1);
@@ -133,8 +134,8 @@ class Call {
   }
 
   // Memory from the state, 16-byte aligned, that is this kernel's while it executes and other kernels' before and
-  // after; null, which is not a failure, if there is not that much. No tensor is there. For programs with too little
-  // scratch, because another runtime's kernels need none.
+  // after; null, which is not a failure, if there is not that much, and after any failure. No tensor is there. For
+  // programs with too little scratch, because another runtime's kernels need none.
   void* share(std::size_t bytes);
 
   // For operators that call others: `count` instructions from `first` on, after this one. They are loaded and verified
@@ -142,8 +143,8 @@ class Call {
   // exist, or would call others themselves.
   const cormorant_step* stages(std::int32_t first, std::uint32_t count);
 
-  // Memory for a plan, value-initialised; null (and a failure) when the state is used up. State is scarce, about 80
-  // bytes per operator: a kernel with a long signature keeps what its loop needs and no more.
+  // Memory for a plan, value-initialised; null after any failure, and when the state is used up. State is scarce, about
+  // 80 bytes per operator: a kernel with a long signature keeps what its loop needs and no more.
   template <class Plan>
   Plan* make_plan() {
     void* const memory = allocate<Plan>();
@@ -151,6 +152,12 @@ class Call {
     auto* const plan = ::new (memory) Plan{};
     set_plan(plan);
     return plan;
+  }
+
+  // The plan that another kernel's load has made, for one that adds to it; null after any failure.
+  template <class Plan>
+  [[nodiscard]] Plan* made_plan() const {
+    return error() == Error::ok ? static_cast<Plan*>(plan_) : nullptr;
   }
 
   // Reads a whole signature to the stack, for kernels that keep only an extract as their plan; false after any failure.
@@ -181,11 +188,17 @@ class Call {
   void require_apart(const Tensor& a, const Tensor& b);
   // For inner loops whose loads need more than the element's own alignment, which the loader has checked.
   void require_aligned(const Tensor& tensor, std::uint32_t alignment);
-  // The header of a packed constant: the only way to it. Null if the constant is too short or misaligned, or if any
-  // check before has failed, so that nothing is read that was not checked.
+  // What a load reads of a tensor it has from here and from nowhere else (tests/include_test.cc): the header of a
+  // packed constant, or all elements of one. Nothing if it is no constant, too short or misaligned, or if any check
+  // before has failed: so nothing is read that was not checked.
   template <class Header>
   const Header* packed(const Tensor& tensor, std::uint32_t alignment) {
-    return has_header(tensor, sizeof(Header), alignment) ? tensor.as<const Header>() : nullptr;
+    return is_readable(tensor, sizeof(Header), alignment) ? tensor.as<const Header>() : nullptr;
+  }
+  template <class T>
+  std::span<const T> elements(const Tensor& tensor) {
+    const std::uint32_t bytes = is_readable(tensor, 0, alignof(T)) ? tensor.bytes() : 0;
+    return {tensor.as<const T>(), bytes / sizeof(T)};
   }
   // For checks that are one condition each: call.require(a.dtype == DType::i8, Error::bad_value).
   void require(bool condition, Error error) {
@@ -196,7 +209,7 @@ class Call {
   // The types of all its tensors, read or not (runtime/call_types.h).
   [[nodiscard]] CallTypes types() const;
 
-  void set_plan(const void* plan) { plan_ = plan; }
+  void set_plan(void* plan) { plan_ = plan; }
   [[nodiscard]] const void* plan() const { return plan_; }
   [[nodiscard]] Error error() const { return failure_->error; }
 
@@ -216,7 +229,7 @@ class Call {
       count_on_target(Size::kBytes, Size::kAlignment, count);
     }
   }
-  bool has_header(const Tensor& tensor, std::uint32_t bytes, std::uint32_t alignment);
+  bool is_readable(const Tensor& tensor, std::uint32_t bytes, std::uint32_t alignment);
 
   // The value index of the next argument, which is from now on the one at fault; negative after a failure.
   std::int32_t next_argument();
@@ -269,7 +282,7 @@ class Call {
 
   class Loader* loader_;
   Failure* failure_;
-  const void* plan_ = nullptr;
+  void* plan_ = nullptr;
   std::uint16_t next_ = 0;
   bool computes_nothing_ = false;  // all results are empty: execute is not called, so kernels need not handle this
 };

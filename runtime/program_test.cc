@@ -292,6 +292,60 @@ TEST(Memory, of_the_state_is_shared_where_plans_leave_some) {
   wanted_share = 0;
 }
 
+// A load that forgets to look whether its checks have passed: what it is given then.
+struct Given {
+  bool fails = false;
+  const void* header = nullptr;
+  std::size_t elements = 0;
+  const void *shared = nullptr, *plan = nullptr, *made = nullptr;
+} given;
+Error load_carelessly(Call& call) {
+  Every args;
+  call.read_signature(args);
+  const Tensor& weights = std::get<constant>(args.fields);
+  call.require(!given.fails, Error::bad_value);
+  given.header = call.packed<std::uint64_t>(weights, 16);
+  given.elements = call.elements<std::uint32_t>(weights).size();
+  given.shared = call.share(8);
+  given.plan = call.make_plan<Every>();
+  given.made = call.made_plan<Every>();
+  return call.error();
+}
+
+TEST(Memory, and_constants_are_given_to_a_load_only_while_its_checks_pass) {
+  constexpr Kernel kCareless = {"toy::every.out", load_carelessly, toy::execute<Every>};
+  const Kernel* const table[] = {&kCareless, &kSum};
+  const AlignedBytes arena(64), state(4096);
+  const Region arenas[] = {region_of(arena.span())};
+  const AlignedBytes file(TestProgram().file());
+  Failure why;
+  given = {};
+  ASSERT_EQ(load_program(file.span(), "forward", table, state.span(), arenas, why).error(), Error::ok);
+  EXPECT_NE(given.header, nullptr);
+  EXPECT_EQ(given.elements, 4U);
+  EXPECT_NE(given.shared, nullptr);
+  EXPECT_NE(given.plan, nullptr);
+  EXPECT_EQ(given.made, given.plan);
+
+  given = {.fails = true};
+  EXPECT_EQ(load_program(file.span(), "forward", table, state.span(), arenas, why).error(), Error::bad_value);
+  EXPECT_EQ(given.header, nullptr);
+  EXPECT_EQ(given.elements, 0U);
+  EXPECT_EQ(given.shared, nullptr);
+  EXPECT_EQ(given.plan, nullptr);
+  EXPECT_EQ(given.made, nullptr);
+
+  // A tensor in the arena may change after it was looked at.
+  TestProgram written;
+  written.set(constant, planned({4, 4}, 0));
+  const AlignedBytes other(written.file());
+  given = {};
+  EXPECT_EQ(load_program(other.span(), "forward", table, state.span(), arenas, why).error(), Error::bad_constant);
+  EXPECT_EQ(given.header, nullptr);
+  EXPECT_EQ(given.elements, 0U);
+  EXPECT_EQ(given.plan, nullptr);
+}
+
 // ---- execution ------------------------------------------------------------------------------------------------------
 
 TEST(Execute, runs_the_steps_in_order) {

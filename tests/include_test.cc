@@ -294,18 +294,32 @@ TEST(Names, OfProgramsAreSpelledInListsOnly) {
   }
 }
 
-// A failed check does not return: what it guards is only to be had from Call::packed, which looks at all checks before.
-TEST(Loading, ReadsPackedHeadersOnlyAfterTheirChecks) {
+// A failed check does not return: what it guards is only to be had from Call, which looks at all checks before. A load
+// takes a tensor's address for its plan, but reads nothing through it.
+TEST(Loading, ReadsConstantsOnlyAfterTheirChecks) {
+  const struct {
+    const char* what;
+    std::regex form;
+  } unchecked[] = {
+      {"a header", std::regex("as<const [A-Za-z_:]*Header>")},
+      {"an address that is no plan's", std::regex("[*&]\\s*(const\\s+)?\\w+\\s*=\\s*[^;{]*\\bas<")},
+      {"an element", std::regex("\\bas<[^>]*>\\(\\)\\s*\\[|\\*\\s*[\\w.>-]+(\\.|->)as<")},
+      {"what a function is given", std::regex("[a-z_]\\([^();]*(\\.|->)as<")},
+      {"what a function is given", std::regex("[a-z_]\\([^()=!]*\\w\\.data\\b(?!\\(| [=!])")},
+  };
   std::size_t checked = 0;
-  const std::regex unchecked("as<const [A-Za-z_:]*Header>");
   for (const auto& [path, source] : sources()) {
-    if (!matches(path, "ops/[a-z0-9_]+/kernel[a-z0-9_]*\\.(cc|h)")) continue;
+    if (!matches(path, "ops/[a-z0-9_]+/kernel(_words|_float)?\\.cc|ops/[a-z_]+_(load|plan|pool)\\.h")) continue;
     std::stringstream file;
     file << std::ifstream(std::filesystem::path(CORMORANT_SOURCE_DIR) / path).rdbuf();
-    checked += file.str().find("call.packed<") != std::string::npos ? 1 : 0;
-    EXPECT_FALSE(std::regex_search(file.str(), unchecked)) << path;
+    const std::string text = file.str();
+    checked += text.find("call.packed<") != std::string::npos || text.find("call.elements<") != std::string::npos;
+    for (const auto& [what, form] : unchecked) {
+      std::smatch found;
+      EXPECT_FALSE(std::regex_search(text, found, form)) << path << ": " << what << ": " << found.str();
+    }
   }
-  EXPECT_GE(checked, 6U);
+  EXPECT_GE(checked, 10U);
 }
 
 // The text between the parentheses of each asm statement in a file.

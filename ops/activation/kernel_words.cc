@@ -59,12 +59,12 @@ bool is_within(std::int32_t value, DType dtype) {
 }
 
 // Every segment's values are in the table, and no interpolation between them leaves 32 bits.
-bool is_sound(const std::int32_t* table, std::int32_t size) {
-  if (size < 1 || table[0] < kFewestWordsBits || table[0] > kMostWordsBits) return false;
+bool is_sound(std::span<const std::int32_t> table) {
+  if (table.empty() || table[0] < kFewestWordsBits || table[0] > kMostWordsBits) return false;
   const std::int32_t segments = 1 << table[0];
-  const std::int32_t values = size - 1 - segments;
+  const std::int32_t values = static_cast<std::int32_t>(table.size()) - 1 - segments;
   if (values < 1) return false;
-  const WordsTable t = words_table(table);
+  const WordsTable t = words_table(table.data());
   for (std::int32_t i = 0; i < values; ++i) {
     if (t.values[i] < -(1 << 22) || t.values[i] > 1 << 22) return false;
   }
@@ -88,15 +88,14 @@ Error load_words_activation(Call& call) {
   if (!call.read_signature(args)) return call.error();
   const auto& [input, table, out] = args;
   call.require(input.dtype == DType::i16 && out.dtype == DType::i16 && table.dtype == DType::i32, Error::bad_value);
-  call.require(input.lies_like(out) && table.rank == 1 && table.constant, Error::bad_shape);
-  if (call.error() != Error::ok) return call.error();
-  call.require(is_sound(table.as<const std::int32_t>(), table.size(0)), Error::bad_constant);
-  if (call.error() != Error::ok) return call.error();
+  call.require(input.lies_like(out) && table.rank == 1, Error::bad_shape);
+  const auto entries = call.elements<std::int32_t>(table);
+  call.require(is_sound(entries), Error::bad_constant);
   auto* const plan = call.make_plan<WordsActivationPlan>();
   if (plan == nullptr) return call.error();
   *plan = {.input = input.as<const std::int16_t>(),
            .output = out.as<std::int16_t>(),
-           .table = words_table(table.as<const std::int32_t>()),
+           .table = words_table(entries.data()),
            .count = static_cast<std::uint32_t>(out.elements())};
   return Error::ok;
 }

@@ -40,11 +40,10 @@ struct WordsPoolPlan {
   const PoolAxis width = mean_pool_axis(call, args, 1);
   if (call.error() != Error::ok) return call.error();
   call.require(most_taps(height) * most_taps(width) <= static_cast<std::uint32_t>(kLargestWindow), Error::unsupported);
-  const auto* rows = divisors.as<const std::int32_t>();
-  for (std::int32_t i = 0; i < divisors.size(0); ++i) {
-    call.require(rows[3 * i + 1] >= 0 && rows[3 * i + 2] >= 1 && rows[3 * i + 2] <= 62, Error::bad_value);
+  const auto rows = call.elements<std::int32_t>(divisors);  // of three
+  for (std::size_t i = 2; i < rows.size(); i += 3) {
+    call.require(rows[i - 1] >= 0 && rows[i] >= 1 && rows[i] <= 62, Error::bad_value);
   }
-  if (call.error() != Error::ok) return call.error();
   auto* const plan = call.make_plan<WordsPoolPlan>();
   if (plan == nullptr) return call.error();
   *plan = {.geometry = {.input = input.as<const std::int8_t>(),
@@ -53,7 +52,7 @@ struct WordsPoolPlan {
                         .channels = static_cast<std::uint16_t>(2 * input.size(1)),
                         .height = height,
                         .width = width},
-           .divisors = rows,
+           .divisors = rows.data(),
            .divisor_count = static_cast<std::uint16_t>(divisors.size(0)),
            .count_include_pad = args.count_include_pad,
            .low = static_cast<std::int16_t>(args.output_min),

@@ -15,8 +15,6 @@ bool has_sizes(const Tensor& t, std::int32_t n, std::int32_t c, std::int32_t h, 
   return t.size(0) == n && t.size(1) == c && (same || (t.size(2) == 1 && w == 1 && t.size(3) == h));
 }
 
-bool is_aligned(const void* p, std::uintptr_t to) { return reinterpret_cast<std::uintptr_t>(p) % to == 0; }
-
 // All right shifts are 0 … −31 and all left shifts 0 … 31: once the right ones are negated, no bit but the lowest five
 // is set in any of them.
 bool has_sound_shifts(const PackedShape& shape, const std::uint8_t* stream) {
@@ -85,9 +83,9 @@ PackedShape packed_shape(const Variant& variant, const conv::Geometry& geometry)
           stream.block(),  stream.shifts_at()};
 }
 
-bool is_sound_stream(const PackedShape& shape, const conv::Header& header, std::uint32_t bytes) {
+bool is_sound_stream(const PackedShape& shape, const conv::Header& header, std::span<const std::uint8_t> stream) {
   return header.rounding <= conv::Rounding::both && shape.stream_bytes == header.stream_bytes &&
-         header.stream_bytes == bytes && has_sound_shifts(shape, reinterpret_cast<const std::uint8_t*>(&header + 1));
+         header.stream_bytes == stream.size() && has_sound_shifts(shape, stream.data());
 }
 
 Error load_packed(Call& call, bool (*is_computable)(const conv::Geometry&),
@@ -103,14 +101,13 @@ Error load_packed(Call& call, bool (*is_computable)(const conv::Geometry&),
   call.require(is_computable(g), Error::bad_constant);
   call.require(has_sizes(input, g.batch, g.in_channels, g.in_height, g.in_width), Error::bad_shape);
   call.require(has_sizes(out, g.batch, g.out_channels, g.out_height, g.out_width), Error::bad_shape);
-  if (call.error() != Error::ok) return call.error();
+  const auto bytes = call.elements<std::uint8_t>(packed);
+  if (bytes.empty()) return call.error();
   const PackedShape shape = shape_of(g);
-  call.require(is_sound_stream(shape, header, static_cast<std::uint32_t>(packed.bytes() - sizeof(conv::Header))),
-               Error::bad_constant);
+  call.require(is_sound_stream(shape, header, bytes.subspan(sizeof header)), Error::bad_constant);
   call.require_scratch(scratch_tensor, shape.scratch_bytes);
-  call.require(shape.scratch_bytes == 0 || is_aligned(scratch_tensor.data, 4), Error::misaligned);
   auto* plan = call.allocate<PackedPlan>();
-  if (call.error() != Error::ok) return call.error();
+  if (plan == nullptr) return call.error();
   *plan = {&header, input.as<const std::int8_t>(), scratch_tensor.as<std::int8_t>(), out.as<std::int8_t>()};
   call.set_plan(plan);
   return Error::ok;
@@ -135,8 +132,7 @@ Error load_halves_prelu(Call& call) { return load<kHalvesPrelu>(call); }
 
 Error plan_direct(Call& call, const DirectArguments& a, const Window& window) {
   const auto is_per_channel = [&](const Tensor& t) {
-    return t.dtype == DType::i32 && t.rank == 1 && t.size(0) == window.out_channels && t.constant &&
-           is_aligned(t.data, 4);
+    return t.dtype == DType::i32 && t.rank == 1 && t.size(0) == window.out_channels && t.constant;
   };
   call.require(is_activation(a.input) && is_activation(a.out), Error::unsupported);
   // Four paddings are top, left, bottom and right. Padding after the input follows from the sizes of the result.
@@ -149,7 +145,6 @@ Error plan_direct(Call& call, const DirectArguments& a, const Window& window) {
   call.require(is_per_channel(a.multipliers) && is_per_channel(a.shifts), Error::bad_shape);
   call.require(!a.bias.present() || is_per_channel(a.bias), Error::bad_shape);
   call.require_scratch(a.scratch, 0);
-  if (call.error() != Error::ok) return call.error();
   auto* const plan = call.make_plan<conv::Direct>();
   if (plan == nullptr) return call.error();
   // In place: a copy on the stack would be on top of the whole signature.
@@ -175,12 +170,10 @@ Error plan_direct(Call& call, const DirectArguments& a, const Window& window) {
   const std::int32_t groups = window.group_channels > 0 ? g.in_channels / window.group_channels : 0;
   call.require(groups > 0 && groups * window.group_channels == g.in_channels && g.out_channels % groups == 0,
                Error::bad_shape);
-  if (call.error() != Error::ok) return call.error();  // there are as many shifts as output channels
-  const auto* multipliers = a.multipliers.as<const std::int32_t>();
-  const auto* shifts = a.shifts.as<const std::int32_t>();
-  for (std::uint32_t i = 0; i < g.out_channels; ++i) {
-    call.require(multipliers[i] >= 0 && shifts[i] >= -31 && shifts[i] <= 31, Error::bad_value);
-  }
+  const auto multipliers = call.elements<std::int32_t>(a.multipliers);
+  const auto shifts = call.elements<std::int32_t>(a.shifts);
+  for (const std::int32_t multiplier : multipliers) call.require(multiplier >= 0, Error::bad_value);
+  for (const std::int32_t shift : shifts) call.require(shift >= -31 && shift <= 31, Error::bad_value);
   plan->group_channels = static_cast<std::uint16_t>(window.group_channels);
   plan->input_offset = static_cast<std::int16_t>(a.input_offset);
   plan->output_offset = static_cast<std::int16_t>(a.output_offset);
@@ -189,8 +182,8 @@ Error plan_direct(Call& call, const DirectArguments& a, const Window& window) {
   plan->input = a.input.as<const std::int8_t>();
   plan->weights = a.weight.as<const std::int8_t>();
   plan->bias = a.bias.present() ? a.bias.as<const std::int32_t>() : nullptr;
-  plan->multipliers = multipliers;
-  plan->shifts = shifts;
+  plan->multipliers = multipliers.data();
+  plan->shifts = shifts.data();
   plan->out = a.out.as<std::int8_t>();
   return call.error();
 }
@@ -233,15 +226,15 @@ void share_workspace(Call& call, const Variant& variant, conv::Direct& plan) {
 template <const Variant& V>
 Error load_repacked(Call& call) {
   const Error error = load_direct(call);
-  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-const-cast)
-  if (error == Error::ok) share_workspace(call, V, *static_cast<conv::Direct*>(const_cast<void*>(call.plan())));
+  auto* const plan = call.made_plan<conv::Direct>();
+  if (plan != nullptr) share_workspace(call, V, *plan);
   return error;
 }
 template <const Variant& V>
 Error load_repacked_nhwc(Call& call) {
   const Error error = load_direct_nhwc(call);
-  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-const-cast)
-  if (error == Error::ok) share_workspace(call, V, *static_cast<conv::Direct*>(const_cast<void*>(call.plan())));
+  auto* const plan = call.made_plan<conv::Direct>();
+  if (plan != nullptr) share_workspace(call, V, *plan);
   return error;
 }
 template Error load_repacked<kMveKxk>(Call& call);

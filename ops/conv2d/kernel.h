@@ -71,8 +71,8 @@ Error load_packed(Call& call, bool (*is_computable)(const conv::Geometry&),
                   PackedShape (*shape_of)(const conv::Geometry&));
 // The packed shape of a variant for a geometry that it computes.
 PackedShape packed_shape(const Variant& variant, const conv::Geometry& geometry);
-// A header with the geometry that `shape` is for, followed by a stream of which `bytes` are there.
-bool is_sound_stream(const PackedShape& shape, const conv::Header& header, std::uint32_t bytes);
+// A header with the geometry that `shape` is for, and the stream after it.
+bool is_sound_stream(const PackedShape& shape, const conv::Header& header, std::span<const std::uint8_t> stream);
 bool is_activation(const Tensor& tensor);  // int8, channels-last
 
 Error load_mve_1x1(Call& call);

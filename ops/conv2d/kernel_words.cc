@@ -60,8 +60,6 @@ void execute_plain(const void* raw) {
   }
 }
 
-bool is_aligned(const void* p, std::uintptr_t to) { return reinterpret_cast<std::uintptr_t>(p) % to == 0; }
-
 template <Layout L>
 std::uint64_t stream_bytes_of(const conv::Geometry& g) {
   return Stream(L, g).bytes();
@@ -117,10 +115,7 @@ Plan* load_packed(Call& call, bool (*is_computable)(const conv::Geometry&),
   if (call.error() != Error::ok) return nullptr;
   call.require(stream_bytes(g) == header.stream_bytes && header.stream_bytes == packed.bytes() - sizeof(Header),
                Error::bad_constant);
-  const std::uint32_t bytes = scratch_bytes(g);
-  call.require_scratch(scratch, bytes);
-  call.require(bytes == 0 || is_aligned(scratch.data, 4), Error::misaligned);
-  if (call.error() != Error::ok) return nullptr;
+  call.require_scratch(scratch, scratch_bytes(g));
   auto* const plan = call.make_plan<Plan>();
   if (plan == nullptr) return nullptr;
   *plan = {&header, input.as<const std::int16_t>(), scratch.as<std::int8_t>(), out.as<std::int16_t>()};

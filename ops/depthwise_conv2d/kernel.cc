@@ -75,8 +75,13 @@ bool has_lowest_weights(const conv::Direct& plan) {
 }
 
 // Room for all constants and the packed kernel's scratch; none if there is too little. With one channel it is an
-// ordinary convolution.
-void share_workspace(Call& call, const Target& target, const conv2d::Variant& of_one_channel, conv::Direct& plan) {
+// ordinary convolution. Kept out of its callers, whose frames are beneath everything that reads the arguments.
+[[gnu::noinline]] void share_workspace(Call& call, Isa isa, const conv2d::Variant& of_one_channel) {
+  auto* const made = call.made_plan<conv::Direct>();
+  if (made == nullptr) return;
+  Target target;
+  target.isa = isa;
+  conv::Direct& plan = *made;
   conv::Geometry& g = plan.geometry;
   g.groups = 1;
   g.inputs_per_group = 1;
@@ -98,11 +103,7 @@ void share_workspace(Call& call, const Target& target, const conv2d::Variant& of
 template <Isa kIsa, const conv2d::Variant& kOfOneChannel, Error (*kLoad)(Call&)>
 Error load_repacked(Call& call) {
   const Error error = kLoad(call);
-  if (error != Error::ok) return error;
-  Target target;
-  target.isa = kIsa;
-  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-const-cast)
-  share_workspace(call, target, kOfOneChannel, *static_cast<conv::Direct*>(const_cast<void*>(call.plan())));
+  share_workspace(call, kIsa, kOfOneChannel);
   return error;
 }
 

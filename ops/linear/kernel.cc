@@ -75,11 +75,12 @@ Error load_packed(Call& call, Layout layout) {
   call.require(header.inputs == last_size(input) && header.outputs == last_size(out), Error::bad_shape);
   call.require(packed.bytes() == geometry.bytes(), Error::bad_constant);
   const bool simple = (header.flags & kSimpleRequantize) != 0;
-  if (call.error() != Error::ok) return call.error();
-  call.require(has_sound_shifts(geometry, packed.data + sizeof header, simple), Error::bad_constant);
+  const auto bytes = call.elements<std::byte>(packed);
+  if (bytes.empty()) return call.error();
+  call.require(has_sound_shifts(geometry, bytes.data() + sizeof header, simple), Error::bad_constant);
 
   auto* plan = call.allocate<PackedPlan>();
-  if (call.error() != Error::ok) return call.error();
+  if (plan == nullptr) return call.error();
   *plan = {.input = input.as<const std::int8_t>(),
            .packed = packed.data,
            .out = out.as<std::int8_t>(),
@@ -121,7 +122,7 @@ Error load(Call& call) {
   call.require(is_int8(a.activation_min) && is_int8(a.activation_max), Error::bad_value);
 
   auto* plan = call.allocate<Plan>();
-  if (call.error() != Error::ok) return call.error();
+  if (plan == nullptr) return call.error();
   const bool folded = a.kernel_sum.present();
   *plan = {.input = a.input.as<const std::int8_t>(),
            .weights = a.weights.as<const std::int8_t>(),

@@ -69,12 +69,10 @@ Plan* load_table(Call& call, const Entry** arrival, bool has_strips) {
   Run<TargetWorld> args;
   if (!call.read_signature(args)) return nullptr;
   const auto& [table, first, tensors] = args;
-  const std::uint32_t count = table.bytes() / sizeof(Entry);
-  call.require(table.constant && table.bytes() % sizeof(Entry) == 0 && count != 0 && count < Entry::kNone,
-               Error::bad_constant);
   call.require(tensors.count <= Entry::kNone, Error::bad_value);
-  call.require_aligned(table, alignof(Entry));
-  if (call.error() != Error::ok) return nullptr;
+  const auto entries = call.elements<Entry>(table);
+  const auto count = static_cast<std::uint32_t>(entries.size());
+  call.require(entries.size_bytes() == table.bytes() && count != 0 && count < Entry::kNone, Error::bad_constant);
   Plan* plan = nullptr;
   if (arrival == nullptr) {
     plan = call.allocate_with<Plan, std::byte*>(tensors.count);
@@ -84,13 +82,13 @@ Plan* load_table(Call& call, const Entry** arrival, bool has_strips) {
     call.set_plan(fed);
   }
   if (plan == nullptr) return nullptr;
-  plan->entries = table.as<const Entry>();
+  plan->entries = entries.data();
   plan->count = static_cast<std::uint16_t>(count);
   std::uint32_t ticks = 0;
   std::uint32_t calls = 0;
   std::uint32_t arrivals = 0;
   for (std::uint32_t i = 0; i < count && call.error() == Error::ok; ++i) {
-    const Entry& entry = plan->entries[i];
+    const Entry& entry = entries[i];
     const std::uint32_t own = ticks_of(entry);
     if (own > ticks) ticks = own;
     calls += entry.kind == Entry::Kind::call ? 1 : 0;
@@ -103,7 +101,7 @@ Plan* load_table(Call& call, const Entry** arrival, bool has_strips) {
     if (entry.kind != Entry::Kind::strips) continue;
     call.require(has_strips && entry.parts() < count - i, Error::bad_constant);
     for (const std::uint32_t last = i + entry.parts(); i != last && call.error() == Error::ok;) {
-      const auto& part = reinterpret_cast<const Part&>(plan->entries[++i]);
+      const auto& part = reinterpret_cast<const Part&>(entries[++i]);
       calls += part.kind == Part::Kind::call ? 1 : 0;
       check_part(call, entry, part, tensors);
     }

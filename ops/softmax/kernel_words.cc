@@ -113,12 +113,9 @@ void for_each_row(const AnyPlan& p, Compute compute) {
 void execute_words(const void* plan) { for_each_row(*static_cast<const WordsPlan*>(plan), compute_row); }
 void execute_log_words(const void* plan) { for_each_row(*static_cast<const LogWordsPlan*>(plan), compute_log_row); }
 
-bool is_table(const Tensor& table) {
-  if (table.dtype != DType::i32 || table.rank != 1 || table.size(0) != kWordsParts || !table.constant) return false;
-  for (std::int32_t i = 0; i < kWordsParts; ++i) {
-    if (table.as<const std::int32_t>()[i] < 0) return false;
-  }
-  return true;
+void check_table(Call& call, const Tensor& table) {
+  call.require(table.dtype == DType::i32 && table.rank == 1 && table.elements() == kWordsParts, Error::bad_constant);
+  for (const std::int32_t entry : call.elements<std::int32_t>(table)) call.require(entry >= 0, Error::bad_constant);
 }
 
 // `dim` may be negative.
@@ -148,7 +145,8 @@ bool is_within(std::int32_t value, std::int32_t bound) { return value > -bound &
 Error load_words(Call& call) {
   WordsSoftmax<TargetWorld> a;
   if (!call.read_signature(a)) return call.error();
-  call.require(is_table(a.coarse) && is_table(a.fine), Error::bad_constant);
+  check_table(call, a.coarse);
+  check_table(call, a.fine);
   WordRows rows{};
   if (!fill(call, a.input, a.dim, a.out, rows)) return call.error();
   auto* const plan = call.make_plan<WordsPlan>();

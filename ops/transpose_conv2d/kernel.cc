@@ -9,8 +9,6 @@
 namespace cormorant::ops::transpose_conv2d {
 namespace {
 
-bool is_aligned(const void* p, std::uintptr_t to) { return reinterpret_cast<std::uintptr_t>(p) % to == 0; }
-
 bool fits(const Header& header, const Phase& phase, const conv::Geometry& g, const Tensor& input, const Tensor& out) {
   return input.size(0) == g.batch && input.size(1) == g.in_channels && input.size(2) == g.in_height &&
          input.size(3) == g.in_width && out.size(0) == g.batch && out.size(1) == g.out_channels &&
@@ -24,28 +22,28 @@ conv2d::PackedShape shape_of_phase(const Variant& variant, const conv::Geometry&
   return depthwise::packed_shape(*variant.depthwise_phase, g);
 }
 
-// The largest scratch of all phases; none if one of them is unsound.
-bool check_phases(const Variant& variant, const Header& header, std::uint32_t bytes, const Tensor& input,
-                  const Tensor& out, std::uint32_t& scratch) {
+// The largest scratch of all phases, which are what follows the header; none if one of them is unsound.
+bool check_phases(const Variant& variant, const Header& header, std::span<const std::uint8_t> phases,
+                  const Tensor& input, const Tensor& out, std::uint32_t& scratch) {
   constexpr std::uint32_t kHeaders = sizeof(Phase) + sizeof(conv::Header);
-  const auto* at = reinterpret_cast<const std::uint8_t*>(&header + 1);
   scratch = 0;
   for (std::uint32_t i = 0; i < header.phases; ++i) {
-    if (bytes < kHeaders) return false;
-    const auto& phase = *reinterpret_cast<const Phase*>(at);
-    if (phase.bytes > bytes - sizeof phase || phase.bytes < sizeof(conv::Header) || phase.bytes % 16 != 0) return false;
+    if (phases.size() < kHeaders) return false;
+    const auto& phase = *reinterpret_cast<const Phase*>(phases.data());
+    if (phase.bytes > phases.size() - sizeof phase || phase.bytes < sizeof(conv::Header) || phase.bytes % 16 != 0)
+      return false;
     const auto& convolution = *reinterpret_cast<const conv::Header*>(&phase + 1);
     const conv::Geometry& g = convolution.geometry;
     if (!is_computable(variant, g) || !fits(header, phase, g, input, out)) return false;
     const conv2d::PackedShape shape = shape_of_phase(variant, g);
     const auto space = static_cast<std::uint32_t>(phase.bytes - sizeof convolution);
     if (convolution.stream_bytes > space || space - convolution.stream_bytes >= 16) return false;
-    if (!conv2d::is_sound_stream(shape, convolution, convolution.stream_bytes)) return false;
+    const auto stream = phases.subspan(kHeaders, convolution.stream_bytes);
+    if (!conv2d::is_sound_stream(shape, convolution, stream)) return false;
     if (shape.scratch_bytes > scratch) scratch = shape.scratch_bytes;
-    at += sizeof phase + phase.bytes;
-    bytes -= static_cast<std::uint32_t>(sizeof phase) + phase.bytes;
+    phases = phases.subspan(sizeof phase + phase.bytes);
   }
-  return bytes == 0;
+  return phases.empty();
 }
 
 template <const Variant& V>
@@ -60,15 +58,13 @@ Error load(Call& call) {
   const Header& header = *found;
   call.require(out.size(2) == header.out_height && out.size(3) == header.out_width, Error::bad_shape);
   call.require(header.phases != 0 && header.stride_height != 0 && header.stride_width != 0, Error::bad_constant);
-  if (call.error() != Error::ok) return call.error();
-  std::uint32_t bytes = 0;
-  call.require(check_phases(V, header, packed.bytes() - static_cast<std::uint32_t>(sizeof header), input, out, bytes),
-               Error::bad_constant);
-  if (call.error() != Error::ok) return call.error();
-  call.require_scratch(scratch, bytes);
-  call.require(bytes == 0 || is_aligned(scratch.data, 4), Error::misaligned);
+  const auto bytes = call.elements<std::uint8_t>(packed);
+  if (bytes.empty()) return call.error();
+  std::uint32_t scratch_bytes = 0;
+  call.require(check_phases(V, header, bytes.subspan(sizeof header), input, out, scratch_bytes), Error::bad_constant);
+  call.require_scratch(scratch, scratch_bytes);
   auto* plan = call.make_plan<PackedPlan>();
-  if (call.error() != Error::ok) return call.error();
+  if (plan == nullptr) return call.error();
   *plan = {&header, input.as<const std::int8_t>(), scratch.as<std::int8_t>(), out.as<std::int8_t>(), out.bytes()};
   return Error::ok;
 }

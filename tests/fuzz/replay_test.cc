@@ -48,6 +48,11 @@ TEST(Corpus, EveryLoadHasASeed) {
   }
 }
 
+void leave(const std::filesystem::path& folder, const std::string& name, const Bytes& program) {
+  std::ofstream(folder / (name + ".pte"), std::ios::binary)
+      .write(reinterpret_cast<const char*>(program.data()), static_cast<std::streamsize>(program.size()));
+}
+
 // An operator that reads and writes two kinds of memory that outlive it: each may stay where it is, and nothing else
 // may be shared. What they hold is any number. `reads` are the arguments of what is new and of the two that are kept,
 // `writes` the result and what the two become.
@@ -76,10 +81,7 @@ void expect_memories_apart(const std::string& op, const std::array<std::size_t, 
   }
   const Bytes apart = program->write();
   EXPECT_EQ(exercise(apart, kernels), Error::ok);
-  if (const char* const folder = std::getenv("CORMORANT_SEEDS")) {
-    std::ofstream(std::filesystem::path(folder) / (op + ".kept.pte"), std::ios::binary)
-        .write(reinterpret_cast<const char*>(apart.data()), static_cast<std::streamsize>(apart.size()));
-  }
+  if (const char* const folder = std::getenv("CORMORANT_SEEDS")) leave(folder, op + ".kept", apart);
   arena += 512;  // the largest fits anywhere
   for (std::size_t i = 0; i < std::size(results); ++i) {
     for (std::size_t j = 0; j < std::size(read); ++j) {
@@ -95,6 +97,27 @@ void expect_memories_apart(const std::string& op, const std::array<std::size_t, 
 // By the signatures' order.
 TEST(Corpus, AMovingMeanKeepsItsMemoriesApart) { expect_memories_apart("moving_mean", {0, 1, 2}, {13, 14, 15}); }
 TEST(Corpus, ARingKeepsItsMemoriesApart) { expect_memories_apart("update_ring", {2, 0, 1}, {4, 5, 6}); }
+
+// Made by hand, since compiled graphs have none: rows that have bytes though there are no rows.
+TEST(Corpus, AnEmptyShiftMovesNothing) {
+  auto program = EditableProgram::read(read_file(CORMORANT_SOURCE_DIR "/tests/fuzz/seeds/update_shift.scalar.pte"));
+  ASSERT_TRUE(program);
+  // Alone, without what computes its source or reads its result.
+  std::erase_if(program->plan().chains.at(0)->instructions, [&](const auto& instruction) {
+    return program->operator_of(*instruction->instr_args.AsKernelCall()) != "cormorant::update_shift.scalar";
+  });
+  ASSERT_EQ(program->calls().size(), 1U);
+  const std::vector<std::int32_t> args = program->calls()[0]->args;
+  const std::int64_t dim = program->plan().values.at(static_cast<std::size_t>(args.at(1)))->val.AsInt()->int_val;
+  for (const std::size_t i : {0U, 3U, 4U}) {
+    std::vector<std::int32_t>& sizes = program->tensor(args.at(i))->sizes;
+    ASSERT_GT(sizes.size(), 1U);
+    sizes.at(dim == 0 ? 1 : 0) = 0;
+  }
+  const Bytes empty = program->write();
+  EXPECT_EQ(exercise(empty, ops::host_kernels()), Error::ok);
+  if (const char* const folder = std::getenv("CORMORANT_SEEDS")) leave(folder, "update_shift.empty", empty);
+}
 
 TEST(Corpus, FindingsStayInsideTheirMemory) {
   const std::vector<const Kernel*> kernels = ops::host_kernels();

@@ -4,8 +4,10 @@
 #pragma once
 
 #include <cstddef>
-#include <functional>
 #include <string>
+#include <string_view>
+
+#include "base/progress.h"
 
 namespace cormorant::cli {
 
@@ -14,9 +16,9 @@ std::string error_label();
 std::string warning_label();
 
 // A line of stderr that is overwritten: "calibrating 120/256, about 4 s left". Empty if stderr is not a terminal.
-std::function<void(std::size_t done, std::size_t total)> terminal_progress();
+Progress terminal_progress();
 
-// "120/256, about 4 s left"
-std::string progress_text(std::size_t done, std::size_t total, double seconds);
+// That line, after so many seconds of the task.
+std::string progress_text(std::string_view task, std::size_t done, std::size_t total, double seconds);
 
 }  // namespace cormorant::cli

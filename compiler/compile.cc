@@ -121,9 +121,9 @@ std::size_t channels_at_once(const Options& options) {
 void by_rows(ir::Graph& graph, Context& context) {
   const Options& options = context.options;
   if (options.rows) {
-    context.facts.rows = compute_by_rows(graph, options.config, *options.rows);
+    context.facts.rows = compute_by_rows(graph, options.config, *options.rows, options.progress);
   } else if (options.curve && is_for_one_cpu(options.config)) {
-    context.facts.rows = plans_by_rows(graph, options.config);
+    context.facts.rows = plans_by_rows(graph, options.config, options.progress);
   }
 }
 

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "base/progress.h"
 #include "compiler/compare.h"
 #include "compiler/rows.h"
 #include "emit/emit.h"
@@ -60,7 +61,7 @@ struct Options {
   bool equalize = true;        // outlier channels,
   bool round_weights = true;   // by their layer's sums, and
   bool correct_biases = true;  // means that quantization shifts: see quantizer/options.h
-  std::function<void(std::size_t done, std::size_t total)> progress;
+  Progress progress;
 };
 
 struct FloatOperator {

@@ -164,7 +164,7 @@ constexpr double kMostExtra = 0.125;
 class Search {
  public:
   // An input that arrives by rows, or null.
-  Search(ir::Graph& graph, const ops::Config& config, ir::Value* pushed)
+  Search(ir::Graph& graph, const ops::Config& config, ir::Value* pushed, const Progress& progress)
       : graph_(graph),
         config_(config),
         pushed_(pushed),
@@ -177,7 +177,7 @@ class Search {
     }
     find_lives();
     find_levels();
-    find_prices();
+    find_prices(progress);
   }
 
   [[nodiscard]] RowsFacts look() const {
@@ -369,7 +369,7 @@ class Search {
     return scratch;
   }
 
-  void find_prices() {
+  void find_prices(const Progress& progress) {
     find_layers();
     std::int64_t most = by_layer_.bytes;
     if (pushed_ != nullptr) {
@@ -380,7 +380,9 @@ class Search {
       for (const std::size_t reader : readers_) layers_[reader] = {.bytes = kNever};
     }
     prices_.resize(count());
+    const auto tell_of = [&](std::size_t unit) { tell(progress, "planning rows", unit, count()); };
     for (std::size_t first = 0; first < count(); ++first) {
+      tell_of(first);
       for (std::size_t last = first; last < std::min(count(), first + kLongestGroup); ++last) {
         if (!rows_.units()[last].has_rows) break;
         std::vector<Price>& prices = prices_[first].emplace_back();
@@ -402,6 +404,7 @@ class Search {
         if (is_too_large) break;
       }
     }
+    tell_of(count());
   }
 
   void find_layers() {
@@ -827,14 +830,15 @@ void lay_out_rows(ir::Graph& graph) {
   input->type.dim_order = ir::kChannelsLast;
 }
 
-RowsFacts plans_by_rows(const ir::Graph& graph, const ops::Config& config) {
+RowsFacts plans_by_rows(const ir::Graph& graph, const ops::Config& config, const Progress& progress) {
   ir::Graph copy = graph.copy();
-  return copy.nodes().empty() ? RowsFacts() : Search(copy, config, nullptr).look();
+  return copy.nodes().empty() ? RowsFacts() : Search(copy, config, nullptr, progress).look();
 }
 
-RowsFacts compute_by_rows(ir::Graph& graph, const ops::Config& config, const RowsOptions& options) {
+RowsFacts compute_by_rows(ir::Graph& graph, const ops::Config& config, const RowsOptions& options,
+                          const Progress& progress) {
   if (graph.nodes().empty()) return {};
-  return Search(graph, config, options.feed ? graph.inputs().front() : nullptr).run(options);
+  return Search(graph, config, options.feed ? graph.inputs().front() : nullptr, progress).run(options);
 }
 
 }  // namespace cormorant::compiler

@@ -9,6 +9,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/progress.h"
 #include "ir/graph.h"
 #include "ops/op.h"
 
@@ -47,10 +48,11 @@ struct RowsFacts {
 void lay_out_rows(ir::Graph& graph);
 
 // Only the facts, without choosing a plan: the alternatives.
-RowsFacts plans_by_rows(const ir::Graph& graph, const ops::Config& config);
+RowsFacts plans_by_rows(const ir::Graph& graph, const ops::Config& config, const Progress& progress = {});
 
 // Rewrites the graph, which is lowered and has its layout. Throws InputError if its input cannot arrive by rows, naming
 // the layer in the way and why.
-RowsFacts compute_by_rows(ir::Graph& graph, const ops::Config& config, const RowsOptions& options);
+RowsFacts compute_by_rows(ir::Graph& graph, const ops::Config& config, const RowsOptions& options,
+                          const Progress& progress = {});
 
 }  // namespace cormorant::compiler

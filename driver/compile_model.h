@@ -4,12 +4,12 @@
 // of it out. The command prints and writes what comes out; the Python module hands it to its caller.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 
+#include "base/progress.h"
 #include "compiler/compile.h"
 #include "driver/calibration.h"
 #include "driver/flags.h"
@@ -23,7 +23,7 @@ namespace cormorant::driver {
 // What is not said by options.
 struct CompileInputs {
   std::shared_ptr<const npy::DataSet> calibration;  // instead of --calibrate
-  std::function<void(std::size_t done, std::size_t total)> progress;
+  Progress progress;
   bool advises = true;  // where a budget is exceeded, tries what would meet it
 };
 

@@ -66,7 +66,13 @@ std::string remedies(const CompileFlags& flags, const CompileInputs& inputs, con
   if (flags.quantization.chooses_bits()) return "raise --budget, or make the largest part smaller";
   const bool is_quantized = flags.quantize || !flags.calibrate.empty() || inputs.calibration != nullptr;
   std::vector<std::string> meeting, tried;
-  for (const Remedy& remedy : candidates(flags, is_quantized, lacks_flash)) {
+  const std::vector<Remedy> all = candidates(flags, is_quantized, lacks_flash);
+  std::size_t done = 0;
+  const auto tell_of_next = [&](std::size_t number) {
+    tell(inputs.progress, "looking for what fits", number, all.size());
+  };
+  for (const Remedy& remedy : all) {
+    tell_of_next(done++);
     CompileFlags changed = flags;
     changed.intermediates.clear();
     changed.measure = false;
@@ -83,6 +89,7 @@ std::string remedies(const CompileFlags& flags, const CompileInputs& inputs, con
     }
     if (!meeting.empty()) break;
   }
+  tell_of_next(all.size());
   if (!meeting.empty()) return fmt::format("it fits with {}", meeting.front());
   if (tried.empty()) return "raise --budget, or make the largest part smaller";
   return fmt::format("no single option meets it; tried: {}. Raise --budget, or make the largest part smaller",

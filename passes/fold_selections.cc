@@ -2,7 +2,8 @@
 //
 // x[:, [2, 3, 4]] is exported as a selection by constant indices. If these are equally far apart it is a slice, which
 // costs nothing where its elements are together in memory. If they are a permutation of what one linear layer or
-// convolution then adds up, so are the layer's weights, once and for all.
+// convolution then adds up, so are the layer's weights, once and for all. torch.gather along a dimension, with constant
+// indices that are the same everywhere else, is such a selection.
 #include <algorithm>
 #include <numeric>
 #include <optional>
@@ -42,6 +43,56 @@ std::int64_t step_of(const Indices& indices) {
     if (indices[i] - indices[i - 1] != step) return 0;
   }
   return std::max<std::int64_t>(step, 0);
+}
+
+// Of aten.gather, the indices along `dim` at the origin of the other dimensions, if they are those everywhere.
+std::optional<Indices> same_indices_of(const ir::Node& gather) {
+  std::optional<Indices> all = indices_of(gather);
+  if (!all) return std::nullopt;
+  const ir::Shape& shape = gather.tensor("index")->type.shape;
+  const auto dim = static_cast<std::size_t>(gather.integer("dim"));
+  std::size_t inner = 1;
+  for (std::size_t i = dim + 1; i < shape.size(); ++i) inner *= static_cast<std::size_t>(shape[i]);
+  const auto count = static_cast<std::size_t>(shape[dim]);
+  Indices first(count);
+  for (std::size_t k = 0; k < count; ++k) first[k] = (*all)[k * inner];
+  for (std::size_t i = 0; i < all->size(); ++i) {
+    if ((*all)[i] != first[i / inner % count]) return std::nullopt;
+  }
+  return first;
+}
+
+// The part of `self` that the gather reaches in the other dimensions, and of it a selection.
+void become_selection(ir::Graph& graph, ir::Node* gather, const Indices& indices) {
+  ir::Value* self = gather->tensor("self");
+  const std::int64_t dim = gather->integer("dim");
+  const ir::Shape& wanted = gather->result()->type.shape;
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    if (static_cast<std::int64_t>(i) == dim || self->type.shape[i] == wanted[i]) continue;
+    ir::TensorType part = self->type;
+    part.shape[i] = wanted[i];
+    self = graph
+               .add_node(gather->name, "aten.slice",
+                         {{"self", self},
+                          {"dim", static_cast<std::int64_t>(i)},
+                          {"start", std::int64_t{0}},
+                          {"end", wanted[i]},
+                          {"step", std::int64_t{1}}},
+                         {std::move(part)}, gather->location, gather)
+               ->result();
+  }
+  ir::TensorType type = gather->tensor("index")->type;
+  type.dtype = DType::i64;
+  type.shape = {static_cast<std::int64_t>(indices.size())};
+  ir::Value* index =
+      graph.add_constant(gather->tensor("index")->name, std::move(type), ir::Bytes::of<std::int64_t>(indices));
+  ir::Value* selected =
+      graph
+          .add_node(gather->name, "aten.index_select", {{"self", self}, {"dim", dim}, {"index", index}},
+                    {gather->result()->type}, gather->location, gather)
+          ->result();
+  graph.replace_uses(gather->result(), selected);
+  graph.erase(gather);
 }
 
 void become_slice(ir::Graph& graph, ir::Node* select, const Indices& indices, std::int64_t step) {
@@ -103,6 +154,10 @@ void permute_weights(ir::Graph& graph, ir::Node& layer, const ir::Node& select, 
 }  // namespace
 
 void fold_selections(ir::Graph& graph) {
+  for (ir::Node* gather : graph.snapshot()) {
+    if (gather->op != "aten.gather" || gather->tensor("self")->type.rank() == 0) continue;
+    if (const std::optional<Indices> indices = same_indices_of(*gather)) become_selection(graph, gather, *indices);
+  }
   for (ir::Node* select : graph.snapshot()) {
     if (select->op != ops::nodes::aten_index_select || select->tensor("self")->type.rank() == 0) continue;
     const std::optional<Indices> indices = indices_of(*select);

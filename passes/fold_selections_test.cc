@@ -45,6 +45,26 @@ TEST(FoldSelections, OfAnythingElseStays) {
   }
 }
 
+// Indices that are the same in every row; rows beyond them are not read.
+TEST(FoldSelections, GatherByTheSameIndicesEverywhereIsOne) {
+  const auto gather = [](const char* indices) {
+    return fmt::format(
+        "graph g\ninput %x : f32[3,6]\nconst %i : i64[2,3] = [{}]\nnode \"y\" \"\" \"\"\n"
+        "  %y : f32[2,3] = aten.gather(self=%x, dim=1, index=%i, sparse_grad=false)\noutput %y\n",
+        indices);
+  };
+  const std::string slices = folded(gather("1, 2, 3, 1, 2, 3"));
+  EXPECT_NE(slices.find("aten.slice(self=%x, dim=0, start=0, end=2, step=1)"), std::string::npos) << slices;
+  EXPECT_NE(slices.find("dim=1, start=1, end=4, step=1)"), std::string::npos) << slices;
+  EXPECT_EQ(slices.find("gather"), std::string::npos) << slices;
+  const std::string selection = folded(gather("1, 5, 3, 1, 5, 3"));
+  EXPECT_NE(selection.find("aten.index_select("), std::string::npos) << selection;
+  EXPECT_NE(selection.find(": i64[3] = [1, 5, 3]"), std::string::npos) << selection;
+  for (const char* other : {"1, 2, 3, 1, 2, 4", "1, 2, 3, 2, 3, 1", "1, 2, 6, 1, 2, 6"}) {
+    EXPECT_EQ(folded(gather(other)), gather(other));
+  }
+}
+
 // x is permuted, so the columns of the weight are: both give the same products.
 TEST(FoldSelections, OfAllInAnotherOrderMovesTheWeights) {
   const std::string layer =

@@ -215,17 +215,17 @@ struct Compiled {
   }
 };
 
-using Progress = std::function<void(std::size_t, std::size_t)>;
+using PyProgress = std::function<void(std::string, std::size_t, std::size_t)>;
 
 // An exception of the callback must not unwind the compiler's threads: the first one is kept until these are done.
 class Guarded {
  public:
-  explicit Guarded(Progress callback) : callback_(std::move(callback)) {}
-  void operator()(std::size_t done, std::size_t total) {
+  explicit Guarded(PyProgress callback) : callback_(std::move(callback)) {}
+  void operator()(std::string_view task, std::size_t done, std::size_t total) {
     const nb::gil_scoped_acquire acquired;
     if (failure_) return;
     try {
-      callback_(done, total);
+      callback_(std::string(task), done, total);
     } catch (...) {
       failure_ = std::current_exception();
     }
@@ -235,12 +235,12 @@ class Guarded {
   }
 
  private:
-  Progress callback_;
+  PyProgress callback_;
   std::exception_ptr failure_;
 };
 
 Compiled compile(const std::vector<std::string>& arguments, const std::optional<std::vector<PyNamed>>& calibration,
-                 std::optional<Progress> progress) {
+                 std::optional<PyProgress> progress) {
   Compiled compiled;
   CLI::App app("", "compile");
   cli::add_compile_options(app, compiled.flags);
@@ -251,7 +251,11 @@ Compiled compile(const std::vector<std::string>& arguments, const std::optional<
     inputs.calibration = std::make_shared<const npy::DataSet>(data_set_from(*calibration, "the calibration data"));
   }
   const auto guarded = progress ? std::make_shared<Guarded>(std::move(*progress)) : nullptr;
-  if (guarded) inputs.progress = [guarded](std::size_t done, std::size_t total) { (*guarded)(done, total); };
+  if (guarded) {
+    inputs.progress = [guarded](std::string_view task, std::size_t done, std::size_t total) {
+      (*guarded)(task, done, total);
+    };
+  }
   {
     const nb::gil_scoped_release released;
     compiled.result = driver::compile_model(compiled.flags, inputs);

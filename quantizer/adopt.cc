@@ -226,8 +226,11 @@ class Adoption {
       decision.zero_point = result->type.quant->zero_point();
       decision.precision = result->type.dtype == DType::i16 ? "8w16a" : "8w8a";
     }
-    if (!node.has("weight") || !node.tensor("weight")->type.quant) return decision;
-    const ir::QuantParams& weights = *node.tensor("weight")->type.quant;
+    // Of a norm they are numbers among its arguments.
+    const auto argument = std::ranges::find(node.args, "weight", &ir::NamedArgument::name);
+    const auto* weight = argument == node.args.end() ? nullptr : std::get_if<ir::Value*>(&argument->value);
+    if (weight == nullptr || *weight == nullptr || !(*weight)->type.quant) return decision;
+    const ir::QuantParams& weights = *(*weight)->type.quant;
     decision.weights = describe_scales(weights.per_channel(), weights.scales, weights.qmax);
     if (weights.qmax <= 7 && decision.precision == "8w8a") decision.precision = "4w8a";
     return decision;

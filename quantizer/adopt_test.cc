@@ -69,6 +69,23 @@ const %b_int : i32[1] quant([0.125], [0]) = [16]
   EXPECT_NE(decision.weights.find("int8 per "), std::string::npos) << decision.weights;
 }
 
+// The factors of a norm are numbers, not a tensor of weights.
+TEST(Adopt, TakesNorms) {
+  const std::string text = "graph g\ninput %x : f32[1,2]\n" + quantize("xq", "x", "[1,2]", "0.25", "-3") +
+                           dequantize("xd", "xq", "[1,2]", "0.25", "-3") +
+                           "node \"norm\" \"norm\" \"\"\n  %norm : f32[1,2] = aten.layer_norm(input=%xd, groups=1, "
+                           "channels=2, inner=1, weight=floats[1.0, 0.5], bias=floats[0.0, 2.0], eps=1e-05, "
+                           "subtracts_mean=true)\n" +
+                           quantize("yq", "norm", "[1,2]", "0.5", "7") + dequantize("yd", "yq", "[1,2]", "0.5", "7") +
+                           "output %yd\n";
+  const auto result = adopted(text);
+  EXPECT_NE(result.text.find("%norm : i8[1,2] quant([0.5], [7]) = aten.layer_norm(input=%xq"), std::string::npos)
+      << result.text;
+  EXPECT_TRUE(result.left.empty());
+  EXPECT_EQ(result.decisions.at(0).rule, "the model's parameters");
+  EXPECT_EQ(result.decisions.at(0).weights, "");
+}
+
 TEST(Adopt, LeavesTheBorderToTheCallerWithIntegerInputsAndOutputs) {
   const std::string text = adopted(kLinear, true).text;
   EXPECT_EQ(text.find("quantized_decomposed"), std::string::npos) << text;

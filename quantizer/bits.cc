@@ -25,6 +25,7 @@ constexpr double kMayLose = 3;              // dB against 8w8a, unless a goal is
 constexpr double kNotWorth = 0.1;           // dB, for 16 bits
 constexpr double kWideIsWorth = 1.1;        // times the flash: what they must save to be worth memory and time
 constexpr std::size_t kProbes = 6;          // per direction
+constexpr std::string_view kTask = "choosing bits";
 const double kInfinity = std::numeric_limits<double>::infinity();
 
 double decibels(const Noise& noise) {
@@ -77,6 +78,7 @@ class Search {
 
   ChosenBits run() {
     const Assignment best = goal_.flash ? within_flash() : least_flash();
+    tell(options_.progress, kTask, most_measured(), most_measured());
     ChosenBits chosen = quantized(best);
     BitsReport& report = chosen.report;
     report.goal = goal_text();
@@ -165,8 +167,9 @@ class Search {
       }
       QuantizeOptions options = options_for(all);
       options.refine_alone = true;
+      options.progress = {};
       const Trial trial = quantize_with(in_.real, parameters_for(options), in_.samples, options);
-      return blame(trial.graph, in_.real, in_.samples, options_.threads);
+      return blame(trial.graph, in_.real, in_.samples, options_.threads, options_.progress);
     };
     const Noise none(in_.real.outputs().size(), 0.0);
     const auto of = [&](const Blame& all, const std::string& value) {
@@ -300,6 +303,7 @@ class Search {
 
   [[nodiscard]] ChosenBits quantized(const Assignment& all) const {
     QuantizeOptions options = options_for(all);
+    options.progress = {};
     Parameters parameters = parameters_for(options);
     Trial trial = quantize_with(in_.real, parameters, in_.samples, options);
     return {std::move(options), std::move(parameters), std::move(trial), {}};
@@ -308,6 +312,7 @@ class Search {
   double db(const Assignment& all) {
     const auto [at, is_new] = measured_.try_emplace(all, 0.0);
     if (is_new) {
+      tell(options_.progress, kTask, std::min(measured_.size(), most_measured()) - 1, most_measured());
       const std::vector<double> outputs = yardstick_.output_db(quantized(all).trial.graph);
       at->second = outputs.empty() ? kInfinity : std::ranges::min(outputs);
     }
@@ -324,6 +329,12 @@ class Search {
       at->second = goal_.footprint(std::move(graph));
     }
     return at->second;
+  }
+
+  // Networks that the search quantizes and measures, about; often it needs fewer.
+  [[nodiscard]] std::size_t most_measured() const {
+    constexpr std::size_t kOthers = 4;
+    return kOthers + (narrowing_.empty() ? 0 : kProbes) + (widening_.empty() ? 0 : 2 * kProbes);
   }
 
   bool fits_ram(const Assignment& all) { return !goal_.ram || footprint(all).ram <= *goal_.ram; }

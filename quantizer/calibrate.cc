@@ -167,7 +167,7 @@ Watched calibrate(const ir::Graph& graph, const Annotation& annotation, const Sa
   const evaluate::Evaluator evaluator(graph);
   std::mutex mutex;
   std::size_t done = 0;
-  if (options.progress) options.progress(0, samples.count);
+  tell(options.progress, kCalibrating, 0, samples.count);
   parallel_for(samples.count, threads, [&](std::size_t index, std::size_t thread) {
     Observations& to = split.is_held(index) ? per_thread[thread].held : per_thread[thread].fitted;
     (void)evaluator.run(samples.load(index), [&](const ir::Value& value, const evaluate::Tensor& tensor) {
@@ -178,7 +178,7 @@ Watched calibrate(const ir::Graph& graph, const Annotation& annotation, const Sa
     });
     if (!options.progress) return;
     const std::scoped_lock lock(mutex);
-    options.progress(++done, samples.count);
+    options.progress(kCalibrating, ++done, samples.count);
   });
   for (std::size_t t = 1; t < threads; ++t) {
     for (auto& [value, histogram] : all.fitted) histogram.merge(per_thread[t].fitted.at(value));

@@ -135,7 +135,11 @@ class Refinement {
 
   std::unordered_map<std::string, std::size_t> run() {
     const Uses uses = last_uses(quantized_), real_uses = last_uses(real_);
+    const std::size_t nodes = quantized_.nodes().size();
+    std::size_t done = 0;
+    const auto tell_of_node = [&] { tell(options_.progress, "rounding weights", done++, nodes); };
     for (ir::Node& node : quantized_.nodes()) {
+      tell_of_node();
       const auto at = real_nodes_.find(node.results.at(0)->name);
       const ir::Node* real = at != real_nodes_.end() && at->second->op == node.op ? at->second : nullptr;
       const LayerSettings own = settings_for(options_.layers, node.location.module);
@@ -165,6 +169,7 @@ class Refinement {
         for (const ir::Value* value : real_uses.at(real)) lane.reals.drop(value);
       }
     }
+    tell_of_node();
     return std::move(changed_);
   }
 

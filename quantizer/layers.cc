@@ -233,12 +233,19 @@ LayerReport compare_layers(const ir::Graph& quantized, const ir::Graph& real, co
   return report;
 }
 
-Blame blame(const ir::Graph& quantized, const ir::Graph& real, const Samples& samples, std::size_t threads) {
+Blame blame(const ir::Graph& quantized, const ir::Graph& real, const Samples& samples, std::size_t threads,
+            const Progress& progress) {
   const Comparison comparison(quantized, real);
   const std::size_t count = std::min<std::size_t>(kMostSamples, samples_to_judge_by(real, samples));
   std::vector<std::vector<std::vector<Sqnr>>> parts(count);
+  constexpr std::string_view kTask = "measuring layers";
+  std::mutex mutex;
+  std::size_t done = 0;
+  tell(progress, kTask, 0, count);
   parallel_for(count, thread_count(threads, count), [&](std::size_t k, std::size_t) {
     parts[k] = comparison.measure_alone(samples.load(k * samples.count / count));
+    const std::scoped_lock lock(mutex);
+    tell(progress, kTask, ++done, count);
   });
   Blame blame;
   for (std::size_t layer = 0; layer < comparison.layers().size(); ++layer) {

@@ -10,6 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/progress.h"
 #include "ir/graph.h"
 #include "quantizer/samples.h"
 
@@ -41,6 +42,6 @@ struct LayerReport {
 // report. `quantized` is best refined for that (QuantizeOptions::refine_alone).
 using Blame = std::unordered_map<std::string, std::vector<double>>;
 [[nodiscard]] Blame blame(const ir::Graph& quantized, const ir::Graph& real, const Samples& samples,
-                          std::size_t threads = 0);
+                          std::size_t threads = 0, const Progress& progress = {});
 
 }  // namespace cormorant::quantizer

@@ -10,6 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/progress.h"
 #include "ops/op.h"
 #include "quantizer/settings.h"
 
@@ -48,7 +49,7 @@ struct QuantizeOptions {
   bool correct_biases = true;  // by the mean error that calibration finds
   bool refine_alone = false;   // weights and biases as if no other layer were quantized
   std::size_t threads = 0;     // 0: one per core; the result is the same for any number
-  std::function<void(std::size_t, std::size_t)> progress;  // (samples done, samples in all), one call at a time
+  Progress progress;
 };
 
 }  // namespace cormorant::quantizer

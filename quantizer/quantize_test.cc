@@ -6,7 +6,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <functional>
+#include <map>
+#include <string>
 
 #include "base/diagnostic.h"
 #include "evaluate/graph.h"
@@ -401,14 +405,22 @@ TEST(Quantize, WithoutDataRandomInputsStandInAndAWarningSaysSo) {
 
 TEST(Quantize, ReportsProgressUpToTheEnd) {
   ir::Graph graph = ir::parse(kNetwork, "test");
-  std::vector<std::size_t> done;
+  using Steps = std::vector<std::size_t>;
+  std::map<std::string, Steps, std::less<>> done;
+  std::map<std::string, std::size_t, std::less<>> totals;
   QuantizeOptions options;
-  options.progress = [&](std::size_t now, std::size_t total) {
-    EXPECT_EQ(total, 5U);
-    done.push_back(now);
+  options.progress = [&](std::string_view task, std::size_t now, std::size_t total) {
+    done[std::string(task)].push_back(now);
+    totals[std::string(task)] = total;
   };
   quantize(graph, random_samples(graph, 5, 1), options);
-  EXPECT_EQ(done, (std::vector<std::size_t>{0, 1, 2, 3, 4, 5}));
+  EXPECT_EQ(done["calibrating"], (Steps{0, 1, 2, 3, 4, 5}));
+  ASSERT_TRUE(done.contains("rounding weights"));
+  for (const auto& [task, steps] : done) {
+    EXPECT_EQ(steps.front(), 0U) << task;
+    EXPECT_EQ(steps.back(), totals.at(task)) << task;
+    EXPECT_TRUE(std::ranges::is_sorted(steps)) << task;
+  }
 }
 
 TEST(Quantize, NamesTheNodeThatComputesSomethingInfinite) {

@@ -99,22 +99,29 @@ Judged quantize_with_best(const ir::Graph& real, const ir::Graph& yardstick, con
                           const Split& samples, const QuantizeOptions& options) {
   const std::size_t enough = samples.held_out ? 4 : 8;  // samples, for a network to be judged by them
   const double clearly = samples.held_out ? 0.2 : 1;    // dB: less may be chance
-  Judged best{quantize_with(real, candidates.at(0), samples.fitted, options), {}};
   const std::size_t count = samples_to_judge_by(real, samples.judged);
-  if (count < enough) return best;
+  if (count < enough) return {quantize_with(real, candidates.at(0), samples.fitted, options), {}};
+  // Networks are counted, not the layers of each.
+  QuantizeOptions silent = options;
+  silent.progress = {};
+  const auto tell_of = [&](std::size_t done) { tell(options.progress, "comparing ranges", done, candidates.size()); };
+  tell_of(0);
+  Judged best{quantize_with(real, candidates.at(0), samples.fitted, silent), {}};
   const Samples& from = samples.judged;
   const Samples judged{count, [&](std::size_t k) { return from.load(k * from.count / count); }};
   const Yardstick wanted(with_logits(yardstick), judged, options.threads);
   best.error = error_of(wanted.output_db(with_logits(best.trial.graph)));
   double least = *best.error - clearly;
   for (std::size_t k = 1; k < candidates.size(); ++k) {
-    Trial trial = quantize_with(real, candidates[k], samples.fitted, options);
+    tell_of(k);
+    Trial trial = quantize_with(real, candidates[k], samples.fitted, silent);
     const double error = error_of(wanted.output_db(with_logits(trial.graph)));
     if (error >= least) continue;
     least = error;
     trial.chosen = k;
     best = {std::move(trial), error};
   }
+  tell_of(candidates.size());
   return best;
 }
 

@@ -33,7 +33,8 @@ def compile(model: Any, target: str = "cortex-m55", calibration: Any = None, *,
     calibration  representative inputs, which quantize the model to int8: an array or tensor with samples along its first
                  axis, a mapping of them by input name, an iterable of batches (a torch DataLoader: the first entry of
                  each batch, up to 256 samples), or the path of an .npz
-    progress     a function (done, total), True or False; by default shown in notebooks and terminals
+    progress     a function (done, total) of calibration's samples, True or False; by default notebooks and terminals
+                 show what is being done and how much of it
 
     Further options are those of `cormorant compile`, with underscores: quantize=True, io="int8",
     memory={"dtcm": "64K", "sram": "1M"}, budget={"ram": "64K"}, float_layers=["head"], optimize="size", strict=True,

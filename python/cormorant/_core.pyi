@@ -33,7 +33,7 @@ def targets() -> List[str]: ...
 def compile(
     arguments: Sequence[str],
     calibration: Optional[Sequence[Tuple[str, Array]]],
-    progress: Optional[Callable[[int, int], None]],
+    progress: Optional[Callable[[str, int, int], None]],
 ) -> Compiled: ...
 
 class Program:

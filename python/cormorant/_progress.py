@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The progress of calibration: a line that is overwritten in a terminal, an output that is updated in a notebook."""
+"""The progress of long work: a line that is overwritten in a terminal, an output that is updated in a notebook."""
 from __future__ import annotations
 
 import sys
@@ -7,11 +7,12 @@ import time
 from typing import Any, Callable, Optional, Union
 
 Callback = Callable[[int, int], None]
+Tasks = Callable[[str, int, int], None]
 
 
-def text(done: int, total: int, seconds: float) -> str:
+def text(task: str, done: int, total: int, seconds: float) -> str:
     left = f", about {seconds * (total - done) / done:.0f} s left" if 0 < done < total and seconds > 1 else ""
-    return f"calibrating {done}/{total}{left}"
+    return f"{task} {done}/{total}{left}"
 
 
 class _Notebook:
@@ -19,32 +20,44 @@ class _Notebook:
         self._handle = display({"text/plain": "calibrating"}, raw=True, display_id=True)
         self._start = self._shown = time.monotonic()
 
-    def __call__(self, done: int, total: int) -> None:
+    def __call__(self, task: str, done: int, total: int) -> None:
         now = time.monotonic()
+        if done == 0:
+            self._start = now
         if done < total and now - self._shown < 0.2:
             return
         self._shown = now
-        self._handle.update({"text/plain": text(done, total, now - self._start)}, raw=True)
+        self._handle.update({"text/plain": text(task, done, total, now - self._start)}, raw=True)
 
 
 class _Terminal:
     def __init__(self) -> None:
         self._start = self._shown = time.monotonic()
 
-    def __call__(self, done: int, total: int) -> None:
+    def __call__(self, task: str, done: int, total: int) -> None:
         now = time.monotonic()
+        if done == 0:
+            self._start = now
         if done < total and now - self._shown < 0.1:
             return
         self._shown = now
         end = "\r\033[K" if done == total else ""
-        sys.stderr.write(f"\r\033[K{text(done, total, now - self._start)}{end}")
+        sys.stderr.write(f"\r\033[K{text(task, done, total, now - self._start)}{end}")
         sys.stderr.flush()
 
 
-def callback_of(progress: Union[bool, Callback, None]) -> Optional[Callback]:
-    """None means: show it in notebooks and terminals."""
+def _of_calibration(callback: Callback) -> Tasks:
+    def tell(task: str, done: int, total: int) -> None:
+        if task == "calibrating":
+            callback(done, total)
+
+    return tell
+
+
+def callback_of(progress: Union[bool, Callback, None]) -> Optional[Tasks]:
+    """None means: show it in notebooks and terminals. A user's function is told of calibration only."""
     if callable(progress):
-        return progress
+        return _of_calibration(progress)
     if progress is False:
         return None
     ipython = sys.modules.get("IPython")

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 
+#include "base/fields.h"
 #include "base/overlap.h"
 #include "ops/load/kernel_list.h"
 
@@ -70,12 +71,7 @@ struct QuantizedActivation {
   typename W::Tensor lut{};
   typename W::Out out{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("input", input);
-    v("lut", lut);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(input, lut, out)
 };
 
 inline constexpr std::int32_t kTableEntries = 256;
@@ -93,12 +89,7 @@ struct WordsActivation {
   typename W::Tensor table{};  // i32
   typename W::Out out{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("input", input);
-    v("table", table);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(input, table, out)
 };
 inline constexpr std::int32_t kWordsFraction = 7;
 inline constexpr std::int32_t kFewestWordsBits = 5;
@@ -145,17 +136,7 @@ struct WordsRequantize {
   typename W::Int output_max{};
   typename W::Out out{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("input", input);
-    v("input_zero_point", input_zero_point);
-    v("factor", factor);
-    v("shift", shift);
-    v("output_zero_point", output_zero_point);
-    v("output_min", output_min);
-    v("output_max", output_max);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(input, input_zero_point, factor, shift, output_zero_point, output_min, output_max, out)
 };
 
 }  // namespace cormorant::ops

@@ -4,6 +4,7 @@
 // others are cormorant::<function>.float with up to two parameters.
 #pragma once
 
+#include "base/fields.h"
 #include "base/overlap.h"
 
 namespace cormorant::ops::activation {
@@ -14,11 +15,7 @@ struct Unary {
   typename W::Tensor self{};
   typename W::Out out{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("self", self);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(self, out)
   void get(float (&)[3]) const {}
 };
 
@@ -30,12 +27,7 @@ struct Unary1 {
   typename W::Scalar a{};
   typename W::Out out{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("self", self);
-    v("a", a);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(self, a, out)
   void get(float (&p)[3]) const { p[0] = a.value; }
 };
 
@@ -47,13 +39,7 @@ struct Unary2 {
   typename W::Scalar b{};
   typename W::Out out{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("self", self);
-    v("a", a);
-    v("b", b);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(self, a, b, out)
   void get(float (&p)[3]) const {
     p[0] = a.value;
     p[1] = b.value;
@@ -69,14 +55,7 @@ struct Elu {
   typename W::Scalar input_scale{};
   typename W::Out out{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("self", self);
-    v("alpha", alpha);
-    v("scale", scale);
-    v("input_scale", input_scale);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(self, alpha, scale, input_scale, out)
   void get(float (&p)[3]) const {
     p[0] = alpha.value;
     p[1] = scale.value;
@@ -91,12 +70,7 @@ struct Gelu {
   typename W::String approximate{};  // "none" or "tanh"
   typename W::Out out{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("self", self);
-    v("approximate", approximate);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(self, approximate, out)
   void get(float (&p)[3]) const { p[0] = approximate == "tanh" ? 1.0F : 0.0F; }
 };
 
@@ -107,12 +81,7 @@ struct LeakyRelu {
   typename W::Scalar negative_slope{};
   typename W::Out out{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("self", self);
-    v("negative_slope", negative_slope);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(self, negative_slope, out)
   void get(float (&p)[3]) const { p[0] = negative_slope.value; }
 };
 
@@ -123,12 +92,7 @@ struct Logit {
   typename W::OptionalScalar eps{};
   typename W::Out out{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("self", self);
-    v("eps", eps);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(self, eps, out)
   void get(float (&p)[3]) const { p[0] = eps.value_or(-1); }  // none
 };
 
@@ -139,12 +103,7 @@ struct Pow {
   typename W::Scalar exponent{};
   typename W::Out out{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("self", self);
-    v("exponent", exponent);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(self, exponent, out)
   void get(float (&p)[3]) const { p[0] = exponent.value; }
 };
 
@@ -155,12 +114,7 @@ struct PowOfBase {
   typename W::Tensor exponent{};
   typename W::Out out{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("self", self);
-    v("exponent", exponent);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(self, exponent, out)
   void get(float (&p)[3]) const { p[0] = self.value; }
 };
 

@@ -11,6 +11,7 @@
 
 #include <cstdint>
 
+#include "base/fields.h"
 #include "base/overlap.h"
 #include "ops/load/kernel_list.h"
 
@@ -47,23 +48,8 @@ struct QuantizedAdd {
   typename W::Int activation_max{};
   typename W::Out out{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("self", self);
-    v("self_zero_point", self_zero_point);
-    v("self_multiplier", self_multiplier);
-    v("self_shift", self_shift);
-    v("other", other);
-    v("other_zero_point", other_zero_point);
-    v("other_multiplier", other_multiplier);
-    v("other_shift", other_shift);
-    v("output_zero_point", output_zero_point);
-    v("output_multiplier", output_multiplier);
-    v("output_shift", output_shift);
-    v("activation_min", activation_min);
-    v("activation_max", activation_max);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(self, self_zero_point, self_multiplier, self_shift, other, other_zero_point, other_multiplier,
+                   other_shift, output_zero_point, output_multiplier, output_shift, activation_min, activation_max, out)
 };
 
 // cormorant::add.scalar (which DSP cores execute too) and cormorant::add.mve; with 16-bit activations
@@ -82,18 +68,7 @@ struct FactorAdd {
   typename W::Int activation_max{};
   typename W::Out out{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("self", self);
-    v("other", other);
-    v("self_factor", self_factor);
-    v("other_factor", other_factor);
-    v("offset", offset);
-    v("shift", shift);
-    v("activation_min", activation_min);
-    v("activation_max", activation_max);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(self, other, self_factor, other_factor, offset, shift, activation_min, activation_max, out)
 };
 
 // The shifts that the compiler tries. The first, an immediate in the kernels' fast loops, keeps more of the factors'

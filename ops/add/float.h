@@ -3,6 +3,7 @@
 // out = self + alpha · other and self − alpha · other in float: ExecuTorch's portable operators.
 #pragma once
 
+#include "base/fields.h"
 #include "base/overlap.h"
 
 namespace cormorant::ops::add {
@@ -15,13 +16,7 @@ struct FloatAdd {
   typename W::Scalar alpha{};
   typename W::Out out{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("self", self);
-    v("other", other);
-    v("alpha", alpha);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(self, other, alpha, out)
 };
 
 }  // namespace cormorant::ops::add

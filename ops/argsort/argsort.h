@@ -4,6 +4,7 @@
 // NaN is larger than anything. Sorted values, the largest few and a median are elements gathered by it.
 #pragma once
 
+#include "base/fields.h"
 #include "ops/load/kernel_list.h"
 
 // clang-format off
@@ -22,13 +23,7 @@ struct Argsort {
   typename W::Bool descending{};
   typename W::Out out{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("self", self);
-    v("dim", dim);
-    v("descending", descending);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(self, dim, descending, out)
 };
 
 // For each of `values` (whose rows, if it has any, correspond to those of `sorted`) the first position in a sorted row
@@ -40,13 +35,7 @@ struct SearchSorted {
   typename W::Bool right{};
   typename W::Out out{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("sorted", sorted);
-    v("values", values);
-    v("right", right);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(sorted, values, right, out)
 };
 
 }  // namespace cormorant::ops::argsort

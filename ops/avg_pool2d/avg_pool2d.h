@@ -15,6 +15,7 @@
 
 #include <cstdint>
 
+#include "base/fields.h"
 #include "base/overlap.h"
 #include "kernels/pool_geometry.h"
 #include "ops/load/kernel_list.h"
@@ -50,19 +51,7 @@ struct QuantizedAvgPool2d {
   typename W::Scratch scratch{};
   typename W::Out out{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("input", input);
-    v("kernel_size", kernel_size);
-    v("stride", stride);
-    v("padding", padding);
-    v("ceil_mode", ceil_mode);
-    v("zero_point", zero_point);
-    v("multiplier", multiplier);
-    v("shift", shift);
-    v("scratch", scratch);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(input, kernel_size, stride, padding, ceil_mode, zero_point, multiplier, shift, scratch, out)
 };
 
 template <class W>
@@ -81,21 +70,8 @@ struct AvgPool2d {
   typename W::Int output_max{};
   typename W::Out out{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("input", input);
-    v("kernel_size", kernel_size);
-    v("stride", stride);
-    v("padding", padding);
-    v("count_include_pad", count_include_pad);
-    v("divisors", divisors);
-    v("left_shift", left_shift);
-    v("input_zero_point", input_zero_point);
-    v("output_zero_point", output_zero_point);
-    v("output_min", output_min);
-    v("output_max", output_max);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(input, kernel_size, stride, padding, count_include_pad, divisors, left_shift, input_zero_point,
+                   output_zero_point, output_min, output_max, out)
 };
 
 constexpr const char* avg_pool2d_variant(const Target& target) {

@@ -3,6 +3,8 @@
 // Average pooling in float: ExecuTorch's portable operator, in logical order.
 #pragma once
 
+#include "base/fields.h"
+
 namespace cormorant::ops {
 
 template <class W>
@@ -16,17 +18,7 @@ struct FloatAvgPool2d {
   typename W::OptionalInt divisor_override{};
   typename W::Out out{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("self", self);
-    v("kernel_size", kernel_size);
-    v("stride", stride);
-    v("padding", padding);
-    v("ceil_mode", ceil_mode);
-    v("count_include_pad", count_include_pad);
-    v("divisor_override", divisor_override);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, out)
 };
 
 // Windows that cover the input evenly: window i of n is [i · size / n, (i + 1) · size / n), ends rounded outwards.
@@ -36,12 +28,7 @@ struct FloatAdaptiveAvgPool2d {
   typename W::IntPair output_size{};
   typename W::Out out{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("self", self);
-    v("output_size", output_size);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(self, output_size, out)
 };
 
 }  // namespace cormorant::ops

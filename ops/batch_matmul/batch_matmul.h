@@ -13,6 +13,7 @@
 
 #include <cstdint>
 
+#include "base/fields.h"
 #include "ops/load/kernel_list.h"
 #include "target/target.h"
 
@@ -44,18 +45,8 @@ struct QuantizedBatchMatmul {
   typename W::Scratch scratch{};
   typename W::Out out{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("lhs", lhs);
-    v("lhs_zero_point", lhs_zero_point);
-    v("rhs_transposed", rhs_transposed);
-    v("rhs_zero_point", rhs_zero_point);
-    v("output_zero_point", output_zero_point);
-    v("output_multiplier", output_multiplier);
-    v("output_shift", output_shift);
-    v("scratch", scratch);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(lhs, lhs_zero_point, rhs_transposed, rhs_zero_point, output_zero_point, output_multiplier,
+                   output_shift, scratch, out)
 };
 
 template <class W>
@@ -71,19 +62,7 @@ struct PackedBatchMatmul {
   typename W::Scratch scratch{};
   typename W::Out out{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("lhs", lhs);
-    v("lhs_offset", lhs_offset);
-    v("rhs", rhs);
-    v("rhs_offset", rhs_offset);
-    v("rhs_is_transposed", rhs_is_transposed);
-    v("output_offset", output_offset);
-    v("multiplier", multiplier);
-    v("shift", shift);
-    v("scratch", scratch);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(lhs, lhs_offset, rhs, rhs_offset, rhs_is_transposed, output_offset, multiplier, shift, scratch, out)
 };
 
 // 16-bit activations, without zero points: sums of 64 bits, then TFLite's int16x8 arithmetic, as for convolutions:
@@ -96,14 +75,7 @@ struct WordsBatchMatmul {
   typename W::Int shift{};
   typename W::Out out{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("lhs", lhs);
-    v("rhs_transposed", rhs_transposed);
-    v("multiplier", multiplier);
-    v("shift", shift);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(lhs, rhs_transposed, multiplier, shift, out)
 };
 
 constexpr const char* words_variant(const Target& target) {

@@ -3,6 +3,8 @@
 // One matrix product per batch in float, all of rank 3: ExecuTorch's portable operator.
 #pragma once
 
+#include "base/fields.h"
+
 namespace cormorant::ops::batch_matmul {
 
 template <class W>
@@ -11,12 +13,7 @@ struct Bmm {
   typename W::Tensor mat2{};
   typename W::Out out{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("self", self);
-    v("mat2", mat2);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(self, mat2, out)
 };
 
 }  // namespace cormorant::ops::batch_matmul

@@ -3,6 +3,7 @@
 // Batch norm with fixed statistics, for ExecuTorch's files: our own compiler folds it or turns it into a product and a
 // sum. Per element: (x − mean) · (1 / √(variance + eps)) · weight + bias. The other two outs are empty at inference.
 // Without fixed statistics, those of the input itself are used: instance norm becomes this.
+#include "base/fields.h"
 #include "base/float_math.h"
 #include "ops/batch_norm/batch_norm.h"
 #include "ops/load/float_kernel.h"
@@ -17,19 +18,7 @@ struct NoTraining {  // aten::_native_batch_norm_legit_no_training.out
   float momentum = 0, eps = 0;
   OutTensor out0{}, out1{}, out2{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("input", input);
-    v("weight", weight);
-    v("bias", bias);
-    v("running_mean", running_mean);
-    v("running_var", running_var);
-    v("momentum", momentum);
-    v("eps", eps);
-    v("out0", out0);
-    v("out1", out1);
-    v("out2", out2);
-  }
+  CORMORANT_FIELDS(input, weight, bias, running_mean, running_var, momentum, eps, out0, out1, out2)
 };
 
 struct Legit {  // aten::_native_batch_norm_legit.out, whose statistics change in training, which is not supported
@@ -40,20 +29,7 @@ struct Legit {  // aten::_native_batch_norm_legit.out, whose statistics change i
   float momentum = 0, eps = 0;
   OutTensor out0{}, out1{}, out2{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("input", input);
-    v("weight", weight);
-    v("bias", bias);
-    v("running_mean", running_mean);
-    v("running_var", running_var);
-    v("training", training);
-    v("momentum", momentum);
-    v("eps", eps);
-    v("out0", out0);
-    v("out1", out1);
-    v("out2", out2);
-  }
+  CORMORANT_FIELDS(input, weight, bias, running_mean, running_var, training, momentum, eps, out0, out1, out2)
 };
 
 struct NoStats {
@@ -63,18 +39,7 @@ struct NoStats {
   float momentum = 0, eps = 0;
   OutTensor out0{}, save_mean{}, save_invstd{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("input", input);
-    v("weight", weight);
-    v("bias", bias);
-    v("training", training);
-    v("momentum", momentum);
-    v("eps", eps);
-    v("out0", out0);
-    v("save_mean", save_mean);
-    v("save_invstd", save_invstd);
-  }
+  CORMORANT_FIELDS(input, weight, bias, training, momentum, eps, out0, save_mean, save_invstd)
 };
 
 struct Plan {

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+#include "base/fields.h"
 #include "ops/load/kernel_list.h"
 
 #define CORMORANT_CAT_KERNELS(OURS, THEIRS, FOREIGN)                              \
@@ -28,12 +29,7 @@ struct Cat {
   typename W::Int dim{};
   typename W::Out out{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("tensors", tensors);
-    v("dim", dim);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(tensors, dim, out)
 };
 
 }  // namespace cormorant::ops

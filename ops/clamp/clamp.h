@@ -6,6 +6,7 @@
 
 #include <cstdint>
 
+#include "base/fields.h"
 #include "base/overlap.h"
 #include "ops/load/kernel_list.h"
 #include "target/target.h"
@@ -30,13 +31,7 @@ struct Clamp {
   typename W::Int max{};
   typename W::Out out{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("input", input);
-    v("min", min);
-    v("max", max);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(input, min, max, out)
 };
 
 // The variant for a target; the scalar one runs everywhere.

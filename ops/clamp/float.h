@@ -4,6 +4,7 @@
 // have those too.
 #pragma once
 
+#include "base/fields.h"
 #include "base/overlap.h"
 
 namespace cormorant::ops {
@@ -16,13 +17,7 @@ struct FloatClamp {
   typename W::OptionalScalar max{};
   typename W::Out out{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("self", self);
-    v("min", min);
-    v("max", max);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(self, min, max, out)
 };
 
 template <class W>
@@ -33,13 +28,7 @@ struct FloatHardtanh {
   typename W::Scalar max_val{};
   typename W::Out out{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("self", self);
-    v("min_val", min_val);
-    v("max_val", max_val);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(self, min_val, max_val, out)
 };
 
 template <class W>
@@ -48,11 +37,7 @@ struct FloatRelu {
   typename W::Tensor self{};
   typename W::Out out{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("self", self);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(self, out)
 };
 
 }  // namespace cormorant::ops

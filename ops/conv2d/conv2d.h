@@ -19,6 +19,7 @@
 #include <cstdint>
 
 #include "base/checked_size.h"
+#include "base/fields.h"
 #include "base/overlap.h"
 #include "kernels/conv_geometry.h"
 #include "kernels/requantize.h"
@@ -78,23 +79,8 @@ struct QuantizedConv2d {
   typename W::Scratch scratch{};
   typename W::Out out{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("input", input);
-    v("weight", weight);
-    v("bias", bias);
-    v("stride", stride);
-    v("padding", padding);
-    v("dilation", dilation);
-    v("input_offset", input_offset);
-    v("output_offset", output_offset);
-    v("requantize_multipliers", requantize_multipliers);
-    v("requantize_shifts", requantize_shifts);
-    v("activation_min", activation_min);
-    v("activation_max", activation_max);
-    v("scratch", scratch);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(input, weight, bias, stride, padding, dilation, input_offset, output_offset, requantize_multipliers,
+                   requantize_shifts, activation_min, activation_max, scratch, out)
 };
 
 // The variants share a signature; the overload says what `packed` holds.
@@ -106,13 +92,7 @@ struct PackedConv2d {
   typename W::Scratch scratch{};
   typename W::Out out{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("input", input);
-    v("packed", packed);
-    v("scratch", scratch);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(input, packed, scratch, out)
 };
 
 enum class Layout : std::uint8_t {

@@ -5,6 +5,8 @@
 // / groups, height, width], of a transposed convolution [inputs, outputs / groups, height, width].
 #pragma once
 
+#include "base/fields.h"
+
 namespace cormorant::ops::conv2d {
 
 template <class W>
@@ -20,19 +22,7 @@ struct FloatConvolution {
   typename W::Int groups{};
   typename W::Out out{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("input", input);
-    v("weight", weight);
-    v("bias", bias);
-    v("stride", stride);
-    v("padding", padding);
-    v("dilation", dilation);
-    v("transposed", transposed);
-    v("output_padding", output_padding);
-    v("groups", groups);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups, out)
 };
 
 }  // namespace cormorant::ops::conv2d

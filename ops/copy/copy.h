@@ -7,6 +7,7 @@
 
 #include <cstdint>
 
+#include "base/fields.h"
 #include "ops/load/kernel_list.h"
 
 #define CORMORANT_COPY_KERNELS(OURS, THEIRS, FOREIGN)                                                            \
@@ -32,11 +33,7 @@ struct PlainCopy {
   typename W::Tensor self{};
   typename W::Out out{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("self", self);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(self, out)
 };
 
 template <class W>
@@ -45,12 +42,7 @@ struct Clone {
   typename W::OptionalInt memory_format{};  // says what out's dim order says
   typename W::Out out{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("self", self);
-    v("memory_format", memory_format);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(self, memory_format, out)
 };
 
 template <class W>
@@ -60,13 +52,7 @@ struct ToCopy {
   typename W::OptionalInt memory_format{};
   typename W::Out out{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("self", self);
-    v("non_blocking", non_blocking);
-    v("memory_format", memory_format);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(self, non_blocking, memory_format, out)
 };
 
 template <class W>
@@ -76,13 +62,7 @@ struct DimOrderCopy {
   typename W::OptionalIntList dim_order{};  // out has it too
   typename W::Out out{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("self", self);
-    v("non_blocking", non_blocking);
-    v("dim_order", dim_order);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(self, non_blocking, dim_order, out)
 };
 
 // unsqueeze_copy, and squeeze_copy of one dimension.
@@ -92,12 +72,7 @@ struct SqueezeCopy {
   typename W::Int dim{};
   typename W::Out out{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("self", self);
-    v("dim", dim);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(self, dim, out)
 };
 
 template <class W>
@@ -106,12 +81,7 @@ struct SqueezeDimsCopy {
   typename W::IntList dim{};
   typename W::Out out{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("self", self);
-    v("dim", dim);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(self, dim, out)
 };
 
 }  // namespace cormorant::ops

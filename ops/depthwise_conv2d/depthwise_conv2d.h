@@ -15,6 +15,7 @@
 #include <cstdint>
 
 #include "base/checked_size.h"
+#include "base/fields.h"
 #include "kernels/conv_depthwise.h"
 #include "kernels/conv_geometry.h"
 #include "ops/load/kernel_list.h"
@@ -70,24 +71,8 @@ struct QuantizedDepthwiseConv2d {
   typename W::Scratch scratch{};
   typename W::Out out{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("input", input);
-    v("weight", weight);
-    v("bias", bias);
-    v("stride", stride);
-    v("padding", padding);
-    v("dilation", dilation);
-    v("depth_multiplier", depth_multiplier);
-    v("input_offset", input_offset);
-    v("output_offset", output_offset);
-    v("requantize_multipliers", requantize_multipliers);
-    v("requantize_shifts", requantize_shifts);
-    v("activation_min", activation_min);
-    v("activation_max", activation_max);
-    v("scratch", scratch);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(input, weight, bias, stride, padding, dilation, depth_multiplier, input_offset, output_offset,
+                   requantize_multipliers, requantize_shifts, activation_min, activation_max, scratch, out)
 };
 
 enum class Layout : std::uint8_t {

@@ -12,6 +12,7 @@
 
 #include <cstdint>
 
+#include "base/fields.h"
 #include "base/overlap.h"
 #include "ops/load/kernel_list.h"
 #include "target/target.h"
@@ -36,16 +37,7 @@ struct QuantizedDiv {
   typename W::Float output_scale{};
   typename W::Out out{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("self", self);
-    v("self_zero_point", self_zero_point);
-    v("other", other);
-    v("other_zero_point", other_zero_point);
-    v("output_zero_point", output_zero_point);
-    v("output_scale", output_scale);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(self, self_zero_point, other, other_zero_point, output_zero_point, output_scale, out)
 };
 
 // cormorant::div.scalar (which DSP cores execute too) and cormorant::div.mve.
@@ -61,17 +53,7 @@ struct TableDiv {
   typename W::Int activation_max{};
   typename W::Out out{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("self", self);
-    v("self_zero_point", self_zero_point);
-    v("other", other);
-    v("table", table);
-    v("output_zero_point", output_zero_point);
-    v("activation_min", activation_min);
-    v("activation_max", activation_max);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(self, self_zero_point, other, table, output_zero_point, activation_min, activation_max, out)
 };
 
 constexpr const char* div_variant(const Target& target) {

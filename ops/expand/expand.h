@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+#include "base/fields.h"
 #include "ops/load/kernel_list.h"
 
 #define CORMORANT_EXPAND_KERNELS(OURS, THEIRS, FOREIGN)                                                   \
@@ -21,13 +22,7 @@ struct ExpandCopy {
   typename W::Bool implicit{};
   typename W::Out out{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("self", self);
-    v("size", size);
-    v("implicit", implicit);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(self, size, implicit, out)
 };
 
 // Each dimension that often, one copy after another, and new dimensions in front.
@@ -37,12 +32,7 @@ struct Repeat {
   typename W::IntList repeats{};
   typename W::Out out{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("self", self);
-    v("repeats", repeats);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(self, repeats, out)
 };
 
 }  // namespace cormorant::ops

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+#include "base/fields.h"
 #include "ops/load/kernel_list.h"
 
 #define CORMORANT_FLIP_KERNELS(OURS, THEIRS, FOREIGN) \
@@ -19,12 +20,7 @@ struct Flip {
   typename W::IntList dims{};  // may be negative; each at most once
   typename W::Out out{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("self", self);
-    v("dims", dims);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(self, dims, out)
 };
 
 }  // namespace cormorant::ops

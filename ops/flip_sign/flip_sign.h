@@ -4,6 +4,7 @@
 // highest bit of each byte differs. A program whose inputs are pixels begins with it, in their own memory.
 #pragma once
 
+#include "base/fields.h"
 #include "base/overlap.h"
 #include "ops/load/kernel_list.h"
 #include "target/target.h"
@@ -21,11 +22,7 @@ struct FlipSign {
   typename W::Tensor input{};
   typename W::Out out{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("input", input);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(input, out)
 };
 
 // Four bytes are a word on every CPU; only MVE has more.

@@ -5,6 +5,7 @@
 // no data leads a kernel out of a tensor.
 #pragma once
 
+#include "base/fields.h"
 #include "ops/load/kernel_list.h"
 
 // clang-format off
@@ -24,13 +25,7 @@ struct IndexSelect {
   typename W::Tensor index{};
   typename W::Out out{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("self", self);
-    v("dim", dim);
-    v("index", index);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(self, dim, index, out)
 };
 
 // out[i, j, k] = self[i, index[i, j, k], k]
@@ -42,14 +37,7 @@ struct Gather {
   typename W::Bool sparse_grad{};
   typename W::Out out{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("self", self);
-    v("dim", dim);
-    v("index", index);
-    v("sparse_grad", sparse_grad);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(self, dim, index, sparse_grad, out)
 };
 
 }  // namespace cormorant::ops::gather

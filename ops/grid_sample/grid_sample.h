@@ -3,6 +3,7 @@
 // An image, or a volume, sampled at the positions that a grid holds: coordinates from −1 to 1, x first.
 #pragma once
 
+#include "base/fields.h"
 #include "ops/load/kernel_list.h"
 
 // clang-format off
@@ -22,15 +23,7 @@ struct GridSample {
   typename W::Bool align_corners{};
   typename W::Out out{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("input", input);
-    v("grid", grid);
-    v("mode", mode);
-    v("padding", padding);
-    v("align_corners", align_corners);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(input, grid, mode, padding, align_corners, out)
 };
 
 }  // namespace cormorant::ops::grid_sample

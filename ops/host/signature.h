@@ -8,8 +8,7 @@
 //     typename W::Int self_zero_point;
 //     ...
 //     typename W::Out out;
-//     template <class V> void visit(V&& v) { v("self", self); v("self_zero_point", self_zero_point); ... v("out", out);
-//     }
+//     CORMORANT_FIELDS(self, self_zero_point, ..., out)
 //   };
 //
 // In the TargetWorld (runtime/kernel.h) its fields are tensors and integers that the loader reads from a .pte; in the

@@ -4,6 +4,7 @@
 // 1 / standard deviation of each row, and an RMS norm of ours.
 #pragma once
 
+#include "base/fields.h"
 #include "base/overlap.h"
 
 namespace cormorant::ops::layer_norm {
@@ -20,17 +21,7 @@ struct NativeLayerNorm {
   typename W::Out out1{};  // mean
   typename W::Out out2{};  // 1 / standard deviation
 
-  template <class V>
-  void visit(V&& v) {
-    v("input", input);
-    v("normalized_shape", normalized_shape);
-    v("weight", weight);
-    v("bias", bias);
-    v("eps", eps);
-    v("out0", out0);
-    v("out1", out1);
-    v("out2", out2);
-  }
+  CORMORANT_FIELDS(input, normalized_shape, weight, bias, eps, out0, out1, out2)
 };
 
 template <class W>
@@ -48,20 +39,7 @@ struct NativeGroupNorm {
   typename W::Out out1{};
   typename W::Out out2{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("input", input);
-    v("weight", weight);
-    v("bias", bias);
-    v("N", N);
-    v("C", C);
-    v("HxW", HxW);
-    v("group", group);
-    v("eps", eps);
-    v("out0", out0);
-    v("out1", out1);
-    v("out2", out2);
-  }
+  CORMORANT_FIELDS(input, weight, bias, N, C, HxW, group, eps, out0, out1, out2)
 };
 
 // Over the last dimension; weight has as many entries.
@@ -73,13 +51,7 @@ struct FloatRmsNorm {
   typename W::Float eps{};
   typename W::Out out{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("input", input);
-    v("weight", weight);
-    v("eps", eps);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(input, weight, eps, out)
 };
 
 }  // namespace cormorant::ops::layer_norm

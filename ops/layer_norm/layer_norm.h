@@ -8,6 +8,7 @@
 
 #include <cstdint>
 
+#include "base/fields.h"
 #include "base/overlap.h"
 #include "ops/load/kernel_list.h"
 #include "target/target.h"
@@ -33,12 +34,7 @@ struct LayerNorm {
   typename W::Tensor packed{};
   typename W::Out out{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("input", input);
-    v("packed", packed);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(input, packed, out)
 };
 
 constexpr const char* variant_of(const Target& target) {

@@ -5,6 +5,8 @@
 // it.
 #pragma once
 
+#include "base/fields.h"
+
 namespace cormorant::ops::linear {
 
 // beta · self + alpha · mat1 · mat2, self [columns], [1, columns] or [rows, columns]
@@ -17,15 +19,7 @@ struct Addmm {
   typename W::Scalar alpha{};
   typename W::Out out{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("self", self);
-    v("mat1", mat1);
-    v("mat2", mat2);
-    v("beta", beta);
-    v("alpha", alpha);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(self, mat1, mat2, beta, alpha, out)
 };
 
 template <class W>
@@ -34,12 +28,7 @@ struct Mm {
   typename W::Tensor mat2{};
   typename W::Out out{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("self", self);
-    v("mat2", mat2);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(self, mat2, out)
 };
 
 template <class W>
@@ -49,13 +38,7 @@ struct FloatLinear {
   typename W::OptionalTensor bias{};
   typename W::Out out{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("input", input);
-    v("weight", weight);
-    v("bias", bias);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(input, weight, bias, out)
 };
 
 }  // namespace cormorant::ops::linear

@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "base/fields.h"
 #include "base/wide_product.h"
 #include "ops/load/kernel_list.h"
 #include "target/target.h"
@@ -51,21 +52,8 @@ struct QuantizedLinear {
   typename W::Int activation_min{};
   typename W::Out out{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("input", input);
-    v("weights", weights);
-    v("bias", bias);
-    v("kernel_sum", kernel_sum);
-    v("input_offset", input_offset);
-    v("filter_offset", filter_offset);
-    v("output_offset", output_offset);
-    v("requantize_multipliers", requantize_multipliers);
-    v("requantize_shifts", requantize_shifts);
-    v("activation_max", activation_max);
-    v("activation_min", activation_min);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(input, weights, bias, kernel_sum, input_offset, filter_offset, output_offset, requantize_multipliers,
+                   requantize_shifts, activation_max, activation_min, out)
 };
 
 // The variants share a signature; the overload says which layout `packed` has.
@@ -75,12 +63,7 @@ struct PackedLinear {
   typename W::Tensor packed{};
   typename W::Out out{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("input", input);
-    v("packed", packed);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(input, packed, out)
 };
 
 // How a group's weights are interleaved.

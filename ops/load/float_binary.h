@@ -3,6 +3,7 @@
 // The signature of ExecuTorch's portable operators on two tensors: aten::mul.out, aten::div.out, aten::minimum.out …
 #pragma once
 
+#include "base/fields.h"
 #include "base/overlap.h"
 
 namespace cormorant::ops {
@@ -14,12 +15,7 @@ struct FloatBinary {
   typename W::Tensor other{};
   typename W::Out out{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("self", self);
-    v("other", other);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(self, other, out)
 };
 
 }  // namespace cormorant::ops

@@ -5,6 +5,7 @@
 // floats, else all as integers; the compiler has already made their types equal by PyTorch's promotion.
 #pragma once
 
+#include "base/fields.h"
 #include "base/overlap.h"
 #include "ops/load/kernel_list.h"
 
@@ -63,11 +64,7 @@ struct Unary {
   typename W::Tensor self{};
   typename W::Out out{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("self", self);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(self, out)
 };
 
 template <class W>
@@ -77,12 +74,7 @@ struct Binary {
   typename W::Tensor other{};
   typename W::Out out{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("self", self);
-    v("other", other);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(self, other, out)
 };
 
 template <class W>
@@ -93,13 +85,7 @@ struct Where {
   typename W::Tensor other{};
   typename W::Out out{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("condition", condition);
-    v("self", self);
-    v("other", other);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(condition, self, other, out)
 };
 
 }  // namespace cormorant::ops::map

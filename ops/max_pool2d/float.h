@@ -4,6 +4,8 @@
 // twice the memory of the result: our own runtime gets cormorant::max_pool2d.float instead.
 #pragma once
 
+#include "base/fields.h"
+
 namespace cormorant::ops {
 
 template <class W>
@@ -16,16 +18,7 @@ struct FloatMaxPool2d {
   typename W::Bool ceil_mode{};
   typename W::Out out{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("self", self);
-    v("kernel_size", kernel_size);
-    v("stride", stride);
-    v("padding", padding);
-    v("dilation", dilation);
-    v("ceil_mode", ceil_mode);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(self, kernel_size, stride, padding, dilation, ceil_mode, out)
 };
 
 template <class W>
@@ -39,17 +32,7 @@ struct MaxPool2dWithIndices {
   typename W::Out out{};
   typename W::Out indices{};  // int64: the place in the image
 
-  template <class V>
-  void visit(V&& v) {
-    v("self", self);
-    v("kernel_size", kernel_size);
-    v("stride", stride);
-    v("padding", padding);
-    v("dilation", dilation);
-    v("ceil_mode", ceil_mode);
-    v("out", out);
-    v("indices", indices);
-  }
+  CORMORANT_FIELDS(self, kernel_size, stride, padding, dilation, ceil_mode, out, indices)
 };
 
 }  // namespace cormorant::ops

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 
+#include "base/fields.h"
 #include "base/overlap.h"
 #include "ops/load/kernel_list.h"
 
@@ -42,20 +43,8 @@ struct QuantizedMaxPool2d {
   typename W::Int activation_max{};
   typename W::Out out{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("input", input);
-    v("kernel_size", kernel_size);
-    v("stride", stride);
-    v("padding", padding);
-    v("dilation", dilation);
-    v("ceil_mode", ceil_mode);
-    v("input_zero_point", input_zero_point);
-    v("output_zero_point", output_zero_point);
-    v("activation_min", activation_min);
-    v("activation_max", activation_max);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(input, kernel_size, stride, padding, dilation, ceil_mode, input_zero_point, output_zero_point,
+                   activation_min, activation_max, out)
 };
 
 }  // namespace cormorant::ops

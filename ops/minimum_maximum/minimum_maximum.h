@@ -4,6 +4,7 @@
 // compared directly.
 #pragma once
 
+#include "base/fields.h"
 #include "base/overlap.h"
 #include "ops/load/kernel_list.h"
 
@@ -25,12 +26,7 @@ struct MinimumMaximum {
   typename W::Tensor other{};
   typename W::Out out{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("self", self);
-    v("other", other);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(self, other, out)
 };
 
 }  // namespace cormorant::ops::minimum_maximum

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 
+#include "base/fields.h"
 #include "base/overlap.h"
 #include "ops/load/kernel_list.h"
 #include "target/target.h"
@@ -36,21 +37,8 @@ struct QuantizedMul {
   typename W::Int output_shift{};
   typename W::Out out{};
 
-  template <class V>
-  void visit(V&& v) {
-    visit_operands(v);
-    v("out", out);
-  }
-  template <class V>
-  void visit_operands(V&& v) {
-    v("self", self);
-    v("self_zero_point", self_zero_point);
-    v("other", other);
-    v("other_zero_point", other_zero_point);
-    v("output_zero_point", output_zero_point);
-    v("output_multiplier", output_multiplier);
-    v("output_shift", output_shift);
-  }
+  CORMORANT_FIELDS(self, self_zero_point, other, other_zero_point, output_zero_point, output_multiplier, output_shift,
+                   out)
 };
 
 template <class W>
@@ -59,13 +47,8 @@ struct ClampedMul : QuantizedMul<W> {
   typename W::Int activation_min{};
   typename W::Int activation_max{};
 
-  template <class V>
-  void visit(V&& v) {
-    this->visit_operands(v);
-    v("activation_min", activation_min);
-    v("activation_max", activation_max);
-    v("out", this->out);
-  }
+  CORMORANT_FIELDS(self, self_zero_point, other, other_zero_point, output_zero_point, output_multiplier, output_shift,
+                   activation_min, activation_max, out)
 };
 
 // 16-bit activations: the upper half of self · other · factor, rounded, where the factor is real · 2^32.
@@ -79,15 +62,7 @@ struct WordsMul {
   typename W::Int activation_max{};
   typename W::Out out{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("self", self);
-    v("other", other);
-    v("factor", factor);
-    v("activation_min", activation_min);
-    v("activation_max", activation_max);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(self, other, factor, activation_min, activation_max, out)
 };
 
 constexpr const char* mul_variant(const Target& target) {

@@ -4,6 +4,8 @@
 // dimension first, before and after; negative entries cut off. The runtime reads lists of six entries.
 #pragma once
 
+#include "base/fields.h"
+
 namespace cormorant::ops {
 
 template <class W>
@@ -13,13 +15,7 @@ struct ConstantPad {
   typename W::Scalar value{};
   typename W::Out out{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("self", self);
-    v("pad", pad);
-    v("value", value);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(self, pad, value, out)
 };
 
 inline constexpr int kPaddedDims = 3;

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 
+#include "base/fields.h"
 #include "base/overlap.h"
 #include "ops/load/kernel_list.h"
 
@@ -27,14 +28,7 @@ struct Pad {
   typename W::Int pad_value{};
   typename W::Out out{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("input", input);
-    v("pre_pad", pre_pad);
-    v("post_pad", post_pad);
-    v("pad_value", pad_value);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(input, pre_pad, post_pad, pad_value, out)
 };
 
 inline constexpr int kPadRank = 4;

@@ -4,6 +4,7 @@
 // memory order.
 #pragma once
 
+#include "base/fields.h"
 #include "base/float_math.h"
 #include "ops/argsort/kernel.h"
 #include "ops/grid_sample/kernel.h"
@@ -18,13 +19,7 @@ struct Nearest {
   OptionalFloatPair scale_factors{};
   OutTensor out{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("input", input);
-    v("output_size", output_size);
-    v("scale_factors", scale_factors);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(input, output_size, scale_factors, out)
 };
 struct Bilinear {
   Tensor input{};
@@ -33,14 +28,7 @@ struct Bilinear {
   OptionalFloatPair scale_factors{};
   OutTensor out{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("input", input);
-    v("output_size", output_size);
-    v("align_corners", align_corners);
-    v("scale_factors", scale_factors);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(input, output_size, align_corners, scale_factors, out)
 };
 struct Smooth {  // aten::_upsample_bilinear2d_aa.out
   Tensor input{};
@@ -49,15 +37,7 @@ struct Smooth {  // aten::_upsample_bilinear2d_aa.out
   OptionalScalar scales_h{}, scales_w{};
   OutTensor out{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("input", input);
-    v("output_size", output_size);
-    v("align_corners", align_corners);
-    v("scales_h", scales_h);
-    v("scales_w", scales_w);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(input, output_size, align_corners, scales_h, scales_w, out)
 };
 
 struct ResizePlan {
@@ -251,17 +231,7 @@ struct MaxPool {
   bool ceil_mode{};
   OutTensor out{}, indices{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("self", self);
-    v("kernel_size", kernel_size);
-    v("stride", stride);
-    v("padding", padding);
-    v("dilation", dilation);
-    v("ceil_mode", ceil_mode);
-    v("out", out);
-    v("indices", indices);
-  }
+  CORMORANT_FIELDS(self, kernel_size, stride, padding, dilation, ceil_mode, out, indices)
 };
 struct MaxPoolPlan {
   static constexpr std::uint32_t kStateBytes = 120;

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "base/checked_size.h"
+#include "base/fields.h"
 #include "ops/argsort/kernel.h"
 #include "ops/gather/kernel.h"
 #include "ops/load/broadcast.h"
@@ -19,15 +20,7 @@ struct Embedding {
   bool scale_grad_by_freq{}, sparse{};
   OutTensor out{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("weight", weight);
-    v("indices", indices);
-    v("padding_idx", padding_idx);
-    v("scale_grad_by_freq", scale_grad_by_freq);
-    v("sparse", sparse);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(weight, indices, padding_idx, scale_grad_by_freq, sparse, out)
 };
 
 inline Error load_embedding(Call& call) {
@@ -229,12 +222,7 @@ struct Index {
   OptionalTensorList indices{};
   OutTensor out{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("self", self);
-    v("indices", indices);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(self, indices, out)
 };
 
 // The signature's own check does not cover tensors in lists.
@@ -280,14 +268,7 @@ struct IndexPut {
   bool accumulate{};
   OutTensor out{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("self", self);
-    v("indices", indices);
-    v("values", values);
-    v("accumulate", accumulate);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(self, indices, values, accumulate, out)
 };
 
 [[gnu::noinline]] inline Error plan_index_put(Call& call, ViewPlan* plan, const Tensor& self,
@@ -343,14 +324,7 @@ struct IndexPutInPlace {
   bool accumulate{};
   Tensor result{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("self", self);
-    v("indices", indices);
-    v("values", values);
-    v("accumulate", accumulate);
-    v("result", result);
-  }
+  CORMORANT_FIELDS(self, indices, values, accumulate, result)
 };
 inline Error load_index_put_in_place(Call& call) {
   IndexPutInPlace args;
@@ -368,13 +342,7 @@ struct CopyInPlace {
   bool non_blocking{};
   Tensor result{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("self", self);
-    v("src", src);
-    v("non_blocking", non_blocking);
-    v("result", result);
-  }
+  CORMORANT_FIELDS(self, src, non_blocking, result)
 };
 inline Error load_copy_in_place(Call& call) {
   CopyInPlace args;
@@ -393,14 +361,7 @@ struct ScatterValue {
   Number value{};
   OutTensor out{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("self", self);
-    v("dim", dim);
-    v("index", index);
-    v("value", value);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(self, dim, index, value, out)
 };
 
 inline Error load_scatter_value(Call& call) {
@@ -431,14 +392,7 @@ struct SelectScatter {
   std::int32_t dim{}, index{};
   OutTensor out{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("self", self);
-    v("src", src);
-    v("dim", dim);
-    v("index", index);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(self, src, dim, index, out)
 };
 struct SliceScatter {
   static constexpr Overlap kOverlap = Overlap::in_place;
@@ -448,16 +402,7 @@ struct SliceScatter {
   std::int32_t step{};
   OutTensor out{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("self", self);
-    v("src", src);
-    v("dim", dim);
-    v("start", start);
-    v("end", end);
-    v("step", step);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(self, src, dim, start, end, step, out)
 };
 
 struct PartPlan {
@@ -549,16 +494,7 @@ struct TopK {
   bool largest{}, sorted{};  // they are in any case
   OutTensor values{}, indices{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("self", self);
-    v("k", k);
-    v("dim", dim);
-    v("largest", largest);
-    v("sorted", sorted);
-    v("values", values);
-    v("indices", indices);
-  }
+  CORMORANT_FIELDS(self, k, dim, largest, sorted, values, indices)
 };
 struct TopKPlan {
   static constexpr std::uint32_t kStateBytes = 32;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/portable/kernel.h"
 
+#include "base/fields.h"
 #include "ops/load/move_plan.h"
 
 namespace cormorant::ops {
@@ -10,11 +11,7 @@ struct TCopy {
   Tensor self{};
   OutTensor out{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("self", self);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(self, out)
 };
 
 template <int kNumbers>
@@ -37,14 +34,7 @@ struct AsStrided {
   OptionalInt storage_offset{};
   OutTensor out{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("self", self);
-    v("size", size);
-    v("stride", stride);
-    v("storage_offset", storage_offset);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(self, size, stride, storage_offset, out)
 };
 
 // Steps of a view are sums and products of its source's: all of them, and a step past the end, fit 31 bits. An empty

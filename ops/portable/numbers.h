@@ -5,6 +5,7 @@
 // operands'.
 #pragma once
 
+#include "base/fields.h"
 #include "ops/map/kernel.h"
 #include "runtime/kernel.h"
 
@@ -16,12 +17,7 @@ struct WithNumber {
   Number other{};
   OutTensor out{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("self", self);
-    v("other", other);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(self, other, out)
 };
 struct WithNumberAlpha {
   static constexpr Overlap kOverlap = Overlap::in_place;
@@ -29,13 +25,7 @@ struct WithNumberAlpha {
   Number other{}, alpha{};
   OutTensor out{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("self", self);
-    v("other", other);
-    v("alpha", alpha);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(self, other, alpha, out)
 };
 template <class Other>
 struct WithMode {
@@ -45,13 +35,7 @@ struct WithMode {
   std::string_view rounding_mode;
   OutTensor out{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("self", self);
-    v("other", other);
-    v("rounding_mode", rounding_mode);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(self, other, rounding_mode, out)
 };
 struct ClampTensor {
   static constexpr Overlap kOverlap = Overlap::in_place;
@@ -59,13 +43,7 @@ struct ClampTensor {
   OptionalTensor min{}, max{};
   OutTensor out{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("self", self);
-    v("min", min);
-    v("max", max);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(self, min, max, out)
 };
 struct MaskedFill {
   static constexpr Overlap kOverlap = Overlap::in_place;
@@ -73,13 +51,7 @@ struct MaskedFill {
   Number value{};
   OutTensor out{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("self", self);
-    v("mask", mask);
-    v("value", value);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(self, mask, value, out)
 };
 struct CopyOf {  // aten::copy.out: src in the shape and type of self
   static constexpr Overlap kOverlap = Overlap::in_place;
@@ -87,13 +59,7 @@ struct CopyOf {  // aten::copy.out: src in the shape and type of self
   bool non_blocking{};
   OutTensor out{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("self", self);
-    v("src", src);
-    v("non_blocking", non_blocking);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(self, src, non_blocking, out)
 };
 
 // The number as a tensor of one element; no data (and a failure) when the state is used up.
@@ -245,12 +211,7 @@ struct FillLike {
   Number value{};
   OutTensor out{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("self", self);
-    v("value", value);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(self, value, out)
 };
 struct FullLike {
   Tensor self{};
@@ -258,25 +219,14 @@ struct FullLike {
   OptionalInt memory_format{};
   OutTensor out{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("self", self);
-    v("value", value);
-    v("memory_format", memory_format);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(self, value, memory_format, out)
 };
 struct Full {
   IntList size{};
   Number value{};
   OutTensor out{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("size", size);
-    v("value", value);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(size, value, out)
 };
 template <int kValue>
 struct Sized {
@@ -284,11 +234,7 @@ struct Sized {
   OutTensor out{};
   Number value{kValue, kValue, true};
 
-  template <class V>
-  void visit(V&& v) {
-    v("size", size);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(size, out)
 };
 // Uninitialised memory would differ from machine to machine: zeros.
 template <class Format>
@@ -298,12 +244,7 @@ struct EmptyOf {
   OutTensor out{};
   Number value{0, 0, true};
 
-  template <class V>
-  void visit(V&& v) {
-    v("size", size);
-    v("format", format);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(size, format, out)
 };
 using Empty = EmptyOf<OptionalInt>;
 using EmptyDimOrder = EmptyOf<OptionalIntList>;
@@ -311,22 +252,13 @@ struct ScalarTensor {
   Number value{};
   OutTensor out{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("value", value);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(value, out)
 };
 struct FillTensor {
   Tensor self{}, value{};
   OutTensor out{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("self", self);
-    v("value", value);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(self, value, out)
 };
 
 template <class Signature>
@@ -360,23 +292,13 @@ struct UpTo {
   Number start{0, 0, true}, end{}, step{1, 1, true};
   OutTensor out{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("end", end);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(end, out)
 };
 struct FromTo {
   Number start{}, end{}, step{};
   OutTensor out{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("start", start);
-    v("end", end);
-    v("step", step);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(start, end, step, out)
 };
 
 struct ArangePlan {
@@ -426,13 +348,7 @@ struct MaskedScatter {
   Tensor self{}, mask{}, source{};
   OutTensor out{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("self", self);
-    v("mask", mask);
-    v("source", source);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(self, mask, source, out)
 };
 
 // Where the mask is true, the source's elements in order; nothing once they are used up (PyTorch refuses that).
@@ -486,12 +402,7 @@ struct Glu {
   std::int32_t dim{};
   OutTensor out{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("self", self);
-    v("dim", dim);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(self, dim, out)
 };
 struct GluPlan {
   static constexpr std::uint32_t kStateBytes = 16;

@@ -4,6 +4,7 @@
 // border. Elements of any type.
 #pragma once
 
+#include "base/fields.h"
 #include "ops/load/planned.h"
 
 namespace cormorant::ops::portable {
@@ -84,12 +85,7 @@ struct Pad {
   IntList padding{};  // last dimension first, before and after
   OutTensor out{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("self", self);
-    v("padding", padding);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(self, padding, out)
 };
 
 // Borders may be negative, which crops.
@@ -128,13 +124,7 @@ struct Roll {
   IntList shifts{}, dims{};
   OutTensor out{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("self", self);
-    v("shifts", shifts);
-    v("dims", dims);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(self, shifts, dims, out)
 };
 
 inline std::int32_t rolled(std::int64_t shift, std::int32_t size) {
@@ -171,12 +161,7 @@ struct Tril {
   std::int32_t diagonal{};
   OutTensor out{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("self", self);
-    v("diagonal", diagonal);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(self, diagonal, out)
 };
 struct TrilPlan {
   static constexpr std::uint32_t kStateBytes = 28;

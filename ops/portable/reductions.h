@@ -3,6 +3,7 @@
 // Reductions with and without the reduced dimensions in the result, and distances.
 #pragma once
 
+#include "base/fields.h"
 #include "ops/reduce_any/kernel.h"
 
 namespace cormorant::ops::portable {
@@ -59,23 +60,14 @@ struct ReduceAll {
   Tensor self{};
   OutTensor out{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("self", self);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(self, out)
 };
 struct ReduceAllTyped {
   Tensor self{};
   OptionalInt dtype{};  // out has it
   OutTensor out{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("self", self);
-    v("dtype", dtype);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(self, dtype, out)
 };
 struct AnyAlong {
   Tensor self{};
@@ -83,13 +75,7 @@ struct AnyAlong {
   bool keepdim{};
   OutTensor out{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("self", self);
-    v("dim", dim);
-    v("keepdim", keepdim);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(self, dim, keepdim, out)
 };
 struct AnyDims {
   Tensor self{};
@@ -97,13 +83,7 @@ struct AnyDims {
   bool keepdim{};
   OutTensor out{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("self", self);
-    v("dim", dim);
-    v("keepdim", keepdim);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(self, dim, keepdim, out)
 };
 struct ProdAlong {
   Tensor self{};
@@ -112,14 +92,7 @@ struct ProdAlong {
   OptionalInt dtype{};
   OutTensor out{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("self", self);
-    v("dim", dim);
-    v("keepdim", keepdim);
-    v("dtype", dtype);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(self, dim, keepdim, dtype, out)
 };
 
 template <class Signature>
@@ -184,14 +157,7 @@ struct ExtremeAlong {
   bool keepdim{};
   OutTensor values{}, indices{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("self", self);
-    v("dim", dim);
-    v("keepdim", keepdim);
-    v("values", values);
-    v("indices", indices);
-  }
+  CORMORANT_FIELDS(self, dim, keepdim, values, indices)
 };
 struct ExtremePlan {
   static constexpr std::uint32_t kStateBytes = 28;
@@ -242,14 +208,7 @@ struct VarUnbiased {
   bool unbiased{}, keepdim{};
   OutTensor out{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("self", self);
-    v("dim", dim);
-    v("unbiased", unbiased);
-    v("keepdim", keepdim);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(self, dim, unbiased, keepdim, out)
 };
 struct VarCorrection {
   Tensor self{};
@@ -258,14 +217,7 @@ struct VarCorrection {
   bool keepdim{};
   OutTensor out{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("self", self);
-    v("dim", dim);
-    v("correction", correction);
-    v("keepdim", keepdim);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(self, dim, correction, keepdim, out)
 };
 struct VarMean {
   Tensor self{};
@@ -274,15 +226,7 @@ struct VarMean {
   bool keepdim{};
   OutTensor out{}, mean{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("self", self);
-    v("dim", dim);
-    v("correction", correction);
-    v("keepdim", keepdim);
-    v("out", out);
-    v("mean", mean);
-  }
+  CORMORANT_FIELDS(self, dim, correction, keepdim, out, mean)
 };
 
 struct VarPlan {
@@ -388,26 +332,14 @@ struct Cdist {
   OptionalInt compute_mode{};
   OutTensor out{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("x1", x1);
-    v("x2", x2);
-    v("p", p);
-    v("compute_mode", compute_mode);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(x1, x2, p, compute_mode, out)
 };
 struct Pdist {
   Tensor self{};
   float p{};
   OutTensor out{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("self", self);
-    v("p", p);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(self, p, out)
 };
 struct DistancePlan {
   static constexpr std::uint32_t kStateBytes = 32;

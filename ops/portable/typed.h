@@ -6,6 +6,7 @@
 #pragma once
 
 #include "base/checked_size.h"
+#include "base/fields.h"
 #include "ops/portable/numbers.h"
 #include "ops/portable/places.h"
 #include "ops/portable/reductions.h"
@@ -17,23 +18,14 @@ struct OfOne {
   Tensor self{};
   OutTensor out{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("self", self);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(self, out)
 };
 struct OfTwo {
   static constexpr Overlap kOverlap = Overlap::in_place;
   Tensor self{}, other{};
   OutTensor out{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("self", self);
-    v("other", other);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(self, other, out)
 };
 struct OfTwoAlpha {
   static constexpr Overlap kOverlap = Overlap::in_place;
@@ -41,13 +33,7 @@ struct OfTwoAlpha {
   Number alpha{};
   OutTensor out{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("self", self);
-    v("other", other);
-    v("alpha", alpha);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(self, other, alpha, out)
 };
 struct NumberFirst {
   static constexpr Overlap kOverlap = Overlap::in_place;
@@ -55,12 +41,7 @@ struct NumberFirst {
   Tensor exponent{};
   OutTensor out{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("self", self);
-    v("exponent", exponent);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(self, exponent, out)
 };
 struct ClampNumbers {
   static constexpr Overlap kOverlap = Overlap::in_place;
@@ -68,13 +49,7 @@ struct ClampNumbers {
   OptionalNumber min{}, max{};
   OutTensor out{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("self", self);
-    v("min", min);
-    v("max", max);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(self, min, max, out)
 };
 template <class Format>
 struct Converted {
@@ -84,13 +59,7 @@ struct Converted {
   Format format{};  // out has it
   OutTensor out{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("self", self);
-    v("non_blocking", non_blocking);
-    v("format", format);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(self, non_blocking, format, out)
 };
 
 inline Error load_one(Call& call) {
@@ -179,13 +148,7 @@ struct ReduceDims {
   bool keepdim{};
   OutTensor out{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("self", self);
-    v("dim", dim);
-    v("keepdim", keepdim);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(self, dim, keepdim, out)
 };
 struct ReduceDimsTyped {
   Tensor self{};
@@ -194,14 +157,7 @@ struct ReduceDimsTyped {
   OptionalInt dtype{};
   OutTensor out{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("self", self);
-    v("dim", dim);
-    v("keepdim", keepdim);
-    v("dtype", dtype);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(self, dim, keepdim, dtype, out)
 };
 template <class Signature>
 Error load_dims(Call& call) {
@@ -220,13 +176,7 @@ struct PadNumber {
   Number value{};
   OutTensor out{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("self", self);
-    v("padding", padding);
-    v("value", value);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(self, padding, value, out)
 };
 
 inline Error load_pad_number(Call& call) {
@@ -250,12 +200,7 @@ struct CatNumbers {
   std::int32_t dim{};
   OutTensor out{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("tensors", tensors);
-    v("dim", dim);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(tensors, dim, out)
 };
 struct CatNumbersPart {
   static constexpr std::uint32_t kStateBytes = 12;

@@ -10,6 +10,7 @@
 
 #include <cstdint>
 
+#include "base/fields.h"
 #include "base/overlap.h"
 #include "ops/load/kernel_list.h"
 #include "target/target.h"
@@ -35,18 +36,8 @@ struct Prelu {
   typename W::Int activation_max{};
   typename W::Out out{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("input", input);
-    v("factors", factors);
-    v("positive_factor", positive_factor);
-    v("input_zero_point", input_zero_point);
-    v("offset", offset);
-    v("shift", shift);
-    v("activation_min", activation_min);
-    v("activation_max", activation_max);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(input, factors, positive_factor, input_zero_point, offset, shift, activation_min, activation_max,
+                   out)
 };
 
 // DSP cores execute the scalar one: a byte load, a choice and an MLA per element leave nothing for pairs to save.

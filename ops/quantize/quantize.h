@@ -11,6 +11,7 @@
 #include <cstdint>
 
 #include "base/dtype.h"
+#include "base/fields.h"
 #include "base/overlap.h"
 #include "ops/load/kernel_list.h"
 
@@ -31,16 +32,7 @@ struct QuantizePerTensor {
   typename W::ScalarType dtype{};
   typename W::Out out{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("input", input);
-    v("scale", scale);
-    v("zero_point", zero_point);
-    v("quant_min", quant_min);
-    v("quant_max", quant_max);
-    v("dtype", dtype);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(input, scale, zero_point, quant_min, quant_max, dtype, out)
 };
 
 // Scales as the bits of a float (which order like integers), 2^-100 to 2^100. Between them, neither 1 / scale nor any

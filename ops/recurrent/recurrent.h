@@ -16,6 +16,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/fields.h"
 #include "base/overlap.h"
 #include "ops/load/kernel_list.h"
 #include "target/target.h"
@@ -55,16 +56,7 @@ struct Recurrent {
   typename W::Out states{};
   typename W::Out last{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("input", input);
-    v("h", h);
-    v("c", c);
-    v("packed", packed);
-    v("scratch", scratch);
-    v("states", states);
-    v("last", last);
-  }
+  CORMORANT_FIELDS(input, h, c, packed, scratch, states, last)
 };
 
 // The same in float. `packed` has a row per gate and unit: weights of the input, weights of h, both biases.
@@ -81,18 +73,7 @@ struct FloatRecurrent {
   typename W::Out states{};
   typename W::Out last{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("input", input);
-    v("h", h);
-    v("c", c);
-    v("packed", packed);
-    v("kind", kind);
-    v("backwards", backwards);
-    v("scratch", scratch);
-    v("states", states);
-    v("last", last);
-  }
+  CORMORANT_FIELDS(input, h, c, packed, kind, backwards, scratch, states, last)
 };
 
 // How a group's weights are interleaved: like those of ops/linear, whose header explains them.

@@ -3,6 +3,8 @@
 // Reductions in float over any dimensions, in any memory order: ExecuTorch's portable operators.
 #pragma once
 
+#include "base/fields.h"
+
 namespace cormorant::ops {
 
 template <class W>
@@ -13,14 +15,7 @@ struct FloatMean {
   typename W::OptionalInt dtype{};
   typename W::Out out{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("self", self);
-    v("dim", dim);
-    v("keepdim", keepdim);
-    v("dtype", dtype);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(self, dim, keepdim, dtype, out)
 };
 
 template <class W>
@@ -30,13 +25,7 @@ struct FloatExtreme {
   typename W::Bool keepdim{};
   typename W::Out out{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("self", self);
-    v("dim", dim);
-    v("keepdim", keepdim);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(self, dim, keepdim, out)
 };
 
 }  // namespace cormorant::ops

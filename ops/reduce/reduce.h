@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "base/dtype.h"
+#include "base/fields.h"
 #include "base/overlap.h"
 #include "ops/load/kernel_list.h"
 #include "target/target.h"
@@ -48,19 +49,8 @@ struct Mean {
   typename W::Int output_max{};
   typename W::Out out{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("input", input);
-    v("dim", dim);
-    v("input_zero_point", input_zero_point);
-    v("left_shift", left_shift);
-    v("multiplier", multiplier);
-    v("right_shift", right_shift);
-    v("output_zero_point", output_zero_point);
-    v("output_min", output_min);
-    v("output_max", output_max);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(input, dim, input_zero_point, left_shift, multiplier, right_shift, output_zero_point, output_min,
+                   output_max, out)
 };
 
 // The mean (or sum) over a window of which the input holds the newest entries. A part is `entries` entries along
@@ -87,25 +77,8 @@ struct MovingMean {
   typename W::Out next_past{};
   typename W::Out next_sums{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("input", input);
-    v("past", past);
-    v("sums", sums);
-    v("dim", dim);
-    v("axis", axis);
-    v("entries", entries);
-    v("input_zero_point", input_zero_point);
-    v("left_shift", left_shift);
-    v("multiplier", multiplier);
-    v("right_shift", right_shift);
-    v("output_zero_point", output_zero_point);
-    v("output_min", output_min);
-    v("output_max", output_max);
-    v("out", out);
-    v("next_past", next_past);
-    v("next_sums", next_sums);
-  }
+  CORMORANT_FIELDS(input, past, sums, dim, axis, entries, input_zero_point, left_shift, multiplier, right_shift,
+                   output_zero_point, output_min, output_max, out, next_past, next_sums)
 };
 
 // The type of a part's sums, for so many elements.
@@ -117,12 +90,7 @@ struct Amax {
   typename W::IntList dim{};
   typename W::Out out{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("input", input);
-    v("dim", dim);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(input, dim, out)
 };
 
 constexpr const char* mean_variant(const Target& target) {

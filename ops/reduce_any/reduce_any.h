@@ -3,6 +3,7 @@
 // Reductions that the folder reduce lacks: of integers and booleans, products, and the index of the largest.
 #pragma once
 
+#include "base/fields.h"
 #include "ops/load/kernel_list.h"
 
 // clang-format off
@@ -25,12 +26,7 @@ struct Reduce {
   typename W::IntList dim{};
   typename W::Out out{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("self", self);
-    v("dim", dim);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(self, dim, out)
 };
 
 // Over all elements if dim is none. The first of equals; a NaN is both the largest and the smallest.
@@ -41,13 +37,7 @@ struct ArgReduce {
   typename W::Bool keepdim{};
   typename W::Out out{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("self", self);
-    v("dim", dim);
-    v("keepdim", keepdim);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(self, dim, keepdim, out)
 };
 
 }  // namespace cormorant::ops::reduce_any

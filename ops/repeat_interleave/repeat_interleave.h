@@ -7,6 +7,7 @@
 
 #include <cstdint>
 
+#include "base/fields.h"
 #include "ops/load/kernel_list.h"
 #include "target/target.h"
 
@@ -24,12 +25,7 @@ struct RepeatInterleave {
   typename W::IntList repeats{};
   typename W::Out out{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("self", self);
-    v("repeats", repeats);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(self, repeats, out)
 };
 
 constexpr const char* repeat_interleave_variant(const Target& target) {

@@ -30,6 +30,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "base/fields.h"
 #include "ops/load/kernel_list.h"
 #include "target/target.h"
 
@@ -60,12 +61,7 @@ struct Run {
   typename W::Int first{};
   typename W::TensorList tensors{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("table", table);
-    v("first", first);
-    v("tensors", tensors);
-  }
+  CORMORANT_FIELDS(table, first, tensors)
 };
 
 // The mean over a whole image whose rows arrive one by one: a row's pixels are added to sums, which begin with zeros
@@ -75,11 +71,7 @@ struct Sum {
   typename W::Tensor input{};
   typename W::Out out{};  // i32, one per channel
 
-  template <class V>
-  void visit(V&& v) {
-    v("input", input);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(input, out)
 };
 // As cormorant::avg_pool2d computes it.
 template <class W>
@@ -95,19 +87,8 @@ struct Mean {
   typename W::Int output_max{};
   typename W::Out out{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("sums", sums);
-    v("elements", elements);
-    v("multiplier", multiplier);
-    v("shift", shift);
-    v("left_shift", left_shift);
-    v("input_zero_point", input_zero_point);
-    v("output_zero_point", output_zero_point);
-    v("output_min", output_min);
-    v("output_max", output_max);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(sums, elements, multiplier, shift, left_shift, input_zero_point, output_zero_point, output_min,
+                   output_max, out)
 };
 constexpr const char* sum_variant(Isa isa) {
   return isa == Isa::mve ? names::cormorant_rows_sum_mve : names::cormorant_rows_sum_scalar;

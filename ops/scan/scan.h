@@ -4,6 +4,7 @@
 // and the index of the largest or smallest so far.
 #pragma once
 
+#include "base/fields.h"
 #include "ops/load/kernel_list.h"
 
 // clang-format off
@@ -24,12 +25,7 @@ struct Scan {
   typename W::Int dim{};
   typename W::Out out{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("self", self);
-    v("dim", dim);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(self, dim, out)
 };
 
 template <class W>
@@ -39,13 +35,7 @@ struct CumulativeSum {
   typename W::OptionalInt dtype{};
   typename W::Out out{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("self", self);
-    v("dim", dim);
-    v("dtype", dtype);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(self, dim, dtype, out)
 };
 
 }  // namespace cormorant::ops::scan

@@ -4,6 +4,7 @@
 // in the order of src. An index outside the dimension is ignored (PyTorch refuses it).
 #pragma once
 
+#include "base/fields.h"
 #include "base/overlap.h"
 #include "ops/load/kernel_list.h"
 
@@ -28,14 +29,7 @@ struct Scatter {
   typename W::Tensor src{};
   typename W::Out out{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("self", self);
-    v("dim", dim);
-    v("index", index);
-    v("src", src);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(self, dim, index, src, out)
 };
 
 }  // namespace cormorant::ops::scatter

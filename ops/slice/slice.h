@@ -6,6 +6,7 @@
 
 #include <cstdint>
 
+#include "base/fields.h"
 #include "base/overlap.h"
 #include "ops/load/kernel_list.h"
 
@@ -26,15 +27,7 @@ struct SliceCopy {
   typename W::Int step{};
   typename W::Out out{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("self", self);
-    v("dim", dim);
-    v("start", start);
-    v("end", end);
-    v("step", step);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(self, dim, start, end, step, out)
 };
 
 template <class W>
@@ -44,13 +37,7 @@ struct SelectCopy {
   typename W::Int index{};
   typename W::Out out{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("self", self);
-    v("dim", dim);
-    v("index", index);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(self, dim, index, out)
 };
 
 }  // namespace cormorant::ops

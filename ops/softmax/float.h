@@ -3,6 +3,7 @@
 // Softmax and its logarithm in float over any dimension, in any memory order: ExecuTorch's portable operators.
 #pragma once
 
+#include "base/fields.h"
 #include "base/overlap.h"
 
 namespace cormorant::ops::softmax {
@@ -15,13 +16,7 @@ struct FloatSoftmax {
   typename W::Bool half_to_float{};
   typename W::Out out{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("self", self);
-    v("dim", dim);
-    v("half_to_float", half_to_float);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(self, dim, half_to_float, out)
 };
 
 }  // namespace cormorant::ops::softmax

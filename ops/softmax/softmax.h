@@ -7,6 +7,7 @@
 
 #include <cstdint>
 
+#include "base/fields.h"
 #include "base/overlap.h"
 #include "ops/load/kernel_list.h"
 #include "target/target.h"
@@ -39,17 +40,7 @@ struct Softmax {
   typename W::Int diff_min{};
   typename W::Out out{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("input", input);
-    v("dim", dim);
-    v("input_zero_point", input_zero_point);
-    v("output_zero_point", output_zero_point);
-    v("input_multiplier", input_multiplier);
-    v("input_shift", input_shift);
-    v("diff_min", diff_min);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(input, dim, input_zero_point, output_zero_point, input_multiplier, input_shift, diff_min, out)
 };
 
 // 16-bit activations, with an output scale of 1/32768. The exponential of a difference d to the largest value is the
@@ -63,14 +54,7 @@ struct WordsSoftmax {
   typename W::Int dim{};
   typename W::Out out{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("input", input);
-    v("coarse", coarse);
-    v("fine", fine);
-    v("dim", dim);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(input, coarse, fine, dim, out)
 };
 inline constexpr std::int32_t kWordsParts = 256;
 inline constexpr double kWordsOutputScale = 1.0 / 32768;
@@ -94,20 +78,8 @@ struct LogSoftmax {
   typename W::Int log_shift{};
   typename W::Out out{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("input", input);
-    v("dim", dim);
-    v("input_multiplier", input_multiplier);
-    v("input_shift", input_shift);
-    v("diff_min", diff_min);
-    v("factor", factor);
-    v("term", term);
-    v("shift", shift);
-    v("log_multiplier", log_multiplier);
-    v("log_shift", log_shift);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(input, dim, input_multiplier, input_shift, diff_min, factor, term, shift, log_multiplier, log_shift,
+                   out)
 };
 
 // For our own runtime, where many elements are worth a kilobyte: the exponential of every difference to the largest
@@ -120,13 +92,7 @@ struct TableSoftmax {
   typename W::Int dim{};
   typename W::Out out{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("input", input);
-    v("exponentials", exponentials);
-    v("dim", dim);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(input, exponentials, dim, out)
 };
 
 inline constexpr std::uint32_t kDifferences = 256;

@@ -4,6 +4,7 @@
 // slices instead; this is for ExecuTorch's files. Signatures of the target's world only: no node of a graph has them.
 #pragma once
 
+#include "base/fields.h"
 #include "ops/load/kernel_list.h"
 #include "runtime/kernel.h"
 
@@ -22,14 +23,7 @@ struct SplitWithSizesCopy {
   TensorList out{};
   TensorList results{};  // the same tensors, as ExecuTorch's compiler appends them: in a list of its own
 
-  template <class V>
-  void visit(V&& v) {
-    v("self", self);
-    v("split_sizes", split_sizes);
-    v("dim", dim);
-    v("out", out);
-    v("results", results);
-  }
+  CORMORANT_FIELDS(self, split_sizes, dim, out, results)
 };
 
 struct SplitCopy {
@@ -39,14 +33,7 @@ struct SplitCopy {
   TensorList out{};
   TensorList results{};  // the same tensors, as ExecuTorch's compiler appends them: in a list of its own
 
-  template <class V>
-  void visit(V&& v) {
-    v("self", self);
-    v("split_size", split_size);
-    v("dim", dim);
-    v("out", out);
-    v("results", results);
-  }
+  CORMORANT_FIELDS(self, split_size, dim, out, results)
 };
 
 struct UnbindCopy {
@@ -55,13 +42,7 @@ struct UnbindCopy {
   TensorList out{};
   TensorList results{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("self", self);
-    v("dim", dim);
-    v("out", out);
-    v("results", results);
-  }
+  CORMORANT_FIELDS(self, dim, out, results)
 };
 
 }  // namespace cormorant::ops

@@ -7,6 +7,7 @@
 // fractional bits. Sums are rounded to the nearest integer, ties up.
 #pragma once
 
+#include "base/fields.h"
 #include "ops/load/kernel_list.h"
 
 // clang-format off
@@ -28,14 +29,7 @@ struct Taps {
   typename W::Tensor weights{};  // [results, taps]
   typename W::Out out{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("self", self);
-    v("dim", dim);
-    v("places", places);
-    v("weights", weights);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(self, dim, places, weights, out)
 };
 
 }  // namespace cormorant::ops::taps

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/fields.h"
 #include "ops/load/kernel_list.h"
 
 #define CORMORANT_TRANSPOSE_KERNELS(OURS, THEIRS, FOREIGN)                                               \
@@ -23,12 +24,7 @@ struct Transpose {
   typename W::IntList perm{};
   typename W::Out out{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("input", input);
-    v("perm", perm);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(input, perm, out)
 };
 
 template <class W>
@@ -37,12 +33,7 @@ struct PermuteCopy {
   typename W::IntList dims{};  // may be negative
   typename W::Out out{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("self", self);
-    v("dims", dims);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(self, dims, out)
 };
 
 inline constexpr std::size_t kExecutorchTransposeRank = 4;

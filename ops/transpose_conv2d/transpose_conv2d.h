@@ -12,6 +12,7 @@
 
 #include <cstdint>
 
+#include "base/fields.h"
 #include "ops/conv2d/conv2d.h"
 #include "ops/conv2d/nibbles.h"
 #include "ops/depthwise_conv2d/depthwise_conv2d.h"
@@ -57,25 +58,9 @@ struct QuantizedTransposeConv2d {
   typename W::Scratch output_scratch{};
   typename W::Out out{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("input", input);
-    v("weight", weight);
-    v("bias", bias);
-    v("stride", stride);
-    v("padding", padding);
-    v("output_padding", output_padding);
-    v("dilation", dilation);
-    v("input_offset", input_offset);
-    v("output_offset", output_offset);
-    v("requantize_multipliers", requantize_multipliers);
-    v("requantize_shifts", requantize_shifts);
-    v("activation_min", activation_min);
-    v("activation_max", activation_max);
-    v("scratch", scratch);
-    v("output_scratch", output_scratch);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(input, weight, bias, stride, padding, output_padding, dilation, input_offset, output_offset,
+                   requantize_multipliers, requantize_shifts, activation_min, activation_max, scratch, output_scratch,
+                   out)
 };
 
 // The layouts are those of conv2d's variants for windows of any size.

@@ -10,6 +10,7 @@
 //                 read, some steps apart, are copied out
 #pragma once
 
+#include "base/fields.h"
 #include "base/overlap.h"
 #include "ops/load/kernel_list.h"
 #include "target/target.h"
@@ -41,14 +42,7 @@ struct UpdateAt {
   typename W::Tensor source{};
   typename W::Out out{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("self", self);
-    v("dim", dim);
-    v("index", index);
-    v("source", source);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(self, dim, index, source, out)
 };
 
 // out = self, but out[i, start + j, k] = source[i, j, k]
@@ -61,14 +55,7 @@ struct UpdatePart {
   typename W::Tensor source{};
   typename W::Out out{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("self", self);
-    v("dim", dim);
-    v("start", start);
-    v("source", source);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(self, dim, start, source, out)
 };
 
 // out = self without its first entries and then source; in front: source and then self without its last ones
@@ -81,14 +68,7 @@ struct UpdateShift {
   typename W::Tensor source{};
   typename W::Out out{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("self", self);
-    v("dim", dim);
-    v("in_front", in_front);
-    v("source", source);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(self, dim, in_front, source, out)
 };
 
 // next = self [entries, elements of an entry], but the entry at `position`, the oldest, is source [1, elements]; the
@@ -105,16 +85,7 @@ struct UpdateRing {
   typename W::Out next{};
   typename W::Out next_position{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("self", self);
-    v("position", position);
-    v("source", source);
-    v("step", step);
-    v("out", out);
-    v("next", next);
-    v("next_position", next_position);
-  }
+  CORMORANT_FIELDS(self, position, source, step, out, next, next_position)
 };
 
 constexpr const char* choose_variant(const Target& target, const char* scalar, const char* dsp, const char* mve) {

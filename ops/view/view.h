@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+#include "base/fields.h"
 #include "ops/load/kernel_list.h"
 
 #define CORMORANT_VIEW_KERNELS(OURS, THEIRS, FOREIGN) \
@@ -19,12 +20,7 @@ struct ViewCopy {
   typename W::IntList size{};
   typename W::Out out{};
 
-  template <class V>
-  void visit(V&& v) {
-    v("self", self);
-    v("size", size);
-    v("out", out);
-  }
+  CORMORANT_FIELDS(self, size, out)
 };
 
 }  // namespace cormorant::ops

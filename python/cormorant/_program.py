@@ -132,7 +132,7 @@ class Program:
 
     @property
     def state_bytes(self) -> Optional[int]:
-        """RAM that the runtime needs besides the arena; None if no firmware was linked."""
+        """RAM that the runtime needs besides the arena; None for no particular CPU, or ExecuTorch's runtime."""
         return self._figure("firmware")["state"]
 
     @property

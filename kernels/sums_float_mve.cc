@@ -127,6 +127,8 @@ struct Four {
 [[gnu::always_inline]] inline void add_taps_apart(Four& s, const char* x, const char* w, const Steps& step,
                                                   uint32x4_t at, uint32x4_t size) {
   float32x4_t in;
+  // In a vector: position-independent code has one general register less.
+  const uint32x4_t column = vdupq_n_u32(static_cast<std::uint32_t>(step.column));
   auto w0 = static_cast<std::uint32_t>(step.taps);  // then weights
   asm volatile(
       "dls lr, %[w0]\n"
@@ -154,13 +156,13 @@ struct Four {
       "vldrwt.u32 %q[in], [%[x], %q[at], uxtw #2]\n"
       "vmult.f32 %q[in], %q[in], %[w0]\n"
       "vaddt.f32 %q[d], %q[d], %q[in]\n"
-      "vadd.i32 %q[at], %q[at], %[cs]\n"
+      "vadd.i32 %q[at], %q[at], %q[cs]\n"
       "add %[x], %[x], %[xs]\n"
       "add %[w], %[w], %[ws]\n"
       "le lr, 1b\n"
       : [a] "+&w"(s.a), [b] "+&w"(s.b), [c] "+&w"(s.c), [d] "+&w"(s.d), [in] "=&w"(in), [at] "+&w"(at), [x] "+&r"(x),
         [w] "+&r"(w), [w0] "+&r"(w0)
-      : [size] "w"(size), [xs] "r"(step.x - 3 * step.in_output), [cs] "r"(step.column), [ws] "r"(step.weight),
+      : [size] "w"(size), [xs] "r"(step.x - 3 * step.in_output), [cs] "w"(column), [ws] "r"(step.weight),
         [o1] "r"(step.output), [o3] "r"(step.thrice), [io] "r"(step.in_output)
       : CORMORANT_VPR "lr", "memory");
 }

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // With the FPU that cores of this kind have: VCVTR rounds as FPSCR says (to nearest, ties to even, as after reset),
-// saturates and turns NaN into 0, which is the whole specification except for the bounds.
-#include <bit>
-
-#include "base/fixed_point.h"
-#include "ops/quantize/kernel.h"
+// saturates and turns NaN into 0, which is the whole specification except for the bounds. In firmware that does not use
+// it (-mfloat-abi=soft), as without one.
+#include "ops/quantize/without_fpu.h"
 
 namespace cormorant::ops {
 namespace {
 
+#if defined(__ARM_FP)
 inline std::int32_t round_to_int(float value) {
   float bits;
   asm("vcvtr.s32.f32 %0, %1" : "=t"(bits) : "t"(value));
@@ -66,6 +65,9 @@ void execute(const void* plan) {
     quantize<std::int8_t>(p);
   }
 }
+#else
+void execute(const void* plan) { execute_without_fpu(*static_cast<const QuantizePlan*>(plan)); }
+#endif
 
 }  // namespace
 

@@ -21,8 +21,8 @@ check() {  # case, example, machine, what it must print, arguments of CMake
   case $name in soft) sed -i 's/-mfloat-abi=hard/-mfloat-abi=soft/' "$project/examples/board/board.cmake" ;; esac
   echo "$name: $example"
   { cmake -S "$project/examples/$example" -B "$project/build" -G Ninja -DCMAKE_PREFIX_PATH="$work/installed" \
-      --toolchain "$project/examples/board/arm-none-eabi.cmake" "${@:5}" && cmake --build "$project/build"; } >"$work/log" 2>&1 ||
-    { cat "$work/log" >&2; echo "FAILED $name does not build"; failures=$((failures + 1)); return; }
+      --toolchain "$project/examples/board/arm-none-eabi.cmake" "${@:5}" && cmake --build "$project/build" -- -k 0; } >"$work/log" 2>&1 ||
+    { grep -v "^\[\|^-- " "$work/log" >&2; echo "FAILED $name does not build"; failures=$((failures + 1)); return; }
   grep -q "from sources" "$work/log" || { echo "FAILED $name: the archives were linked"; failures=$((failures + 1)); }
   elf=$(find "$project/build" -maxdepth 1 -type f -perm -u+x ! -name '*.*')
   said=$(timeout 60 qemu-system-arm -M "$machine" -nographic -monitor none -serial none \

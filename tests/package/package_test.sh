@@ -101,6 +101,17 @@ from_sources() {
     ! arm-none-eabi-gcc-nm "$build/$object" | grep -E 'throw|personality' || return 1
   done
 }
+
+# Kernels that other flags have once kept from compiling: floats in integer registers, and a register less.
+# tests/package/flags_test.sh builds and runs whole firmware so.
+compiles() {  # source, flags
+  local sources=$work/moved/share/cormorant/sources
+  arm-none-eabi-g++ -std=c++20 -O2 -ffp-contract=off -fno-exceptions -fno-rtti -I"$sources" -I"$sources/include" "${@:2}" \
+    -c "$sources/$1" -o "$work/object" >"$work/log" 2>&1 || { cat "$work/log"; fail "$1 with ${*:2}"; }
+}
+echo "flags"
+compiles ops/quantize/kernel_dsp.cc -mcpu=cortex-m4 -mfloat-abi=soft
+compiles kernels/sums_float_mve.cc -mcpu=cortex-m55 -mfloat-abi=hard -fpie
 echo "from sources"
 from_sources || { echo "FAILED from sources"; failures=$((failures + 1)); }
 

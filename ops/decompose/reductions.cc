@@ -2,14 +2,11 @@
 //
 // Reductions composed of sums, extremes and functions of elements.
 #include <cmath>
-#include <limits>
 
 #include "ops/decompose/forms.h"
 
 namespace cormorant::ops {
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // ---- moments --------------------------------------------------------------------------------------------------------
 

@@ -20,6 +20,17 @@ function(cormorant_optimize options)
     SKIP_PRECOMPILE_HEADERS ON) # it was built with other options
 endfunction()
 
+# cormorant_unity(target [ALONE sources…]): compiles the target's sources as one where headers are precompiled. Names in
+# anonymous namespaces must then differ; sources where they do not are compiled alone, as are those with options of their
+# own.
+function(cormorant_unity target)
+  cmake_parse_arguments(U "" "" "ALONE" ${ARGN})
+  if(CORMORANT_PRECOMPILE)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 14)
+    set_source_files_properties(${U_ALONE} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+  endif()
+endfunction()
+
 # Options for our own targets; targets that dependencies add are not ours to warn about.
 set(CORMORANT_WARNINGS -Wall -Wextra -Wpedantic -Wconversion -Wshadow)
 if(CORMORANT_WARNINGS_ARE_ERRORS)

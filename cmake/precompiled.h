@@ -31,7 +31,20 @@
 #include <variant>
 #include <vector>
 
+#include "base/diagnostic.h"
+#include "compiler/compile.h"
+#include "evaluate/graph.h"
+#include "formats/pt2/graph.h"
+#include "kernels/loops.h"
+#include "ops/host/broadcast.h"
+#include "ops/host/build.h"
+#include "ops/host/float_form.h"
+#include "ops/host/multiplier.h"
+#include "ops/host/words.h"
 #include "ops/op.h"
+#include "runtime/host.h"
+#include "runtime/kernel.h"
+#include "tests/conformance/conformance.h"
 
 // Instantiated once, here, for all: this header is only ever read to be precompiled.
 template class std::vector<bool>;
@@ -53,6 +66,7 @@ template class std::vector<cormorant::ir::Node*>;
 template class std::vector<cormorant::ir::TensorType>;
 template class std::vector<cormorant::ir::Value*>;
 template class std::vector<const cormorant::ir::Value*>;
+template class std::vector<cormorant::conformance::Case>;
 template class std::vector<cormorant::evaluate::Tensor>;
 template class std::vector<cormorant::ops::AtenForm>;
 template class std::vector<cormorant::ops::ListedKernel>;
@@ -67,6 +81,11 @@ inline bool use(ir::Argument& to, ir::Argument from) {
   to = from;
   to = std::move(from);
   return to == ir::Argument{};
+}
+inline bool use(pt2::Argument& to, pt2::Argument from) {
+  to = from;
+  to = std::move(from);
+  return to.is_none();
 }
 
 }  // namespace cormorant::precompiled

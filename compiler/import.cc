@@ -76,8 +76,8 @@ const Form* find_form(const std::string& target, DType result) {
 }
 
 std::string target_of(const pt2::Node& node) {
-  constexpr std::string_view kPrefix = "torch.ops.";
-  return node.target.starts_with(kPrefix) ? node.target.substr(kPrefix.size()) : node.target;
+  constexpr std::string_view kLibrary = "torch.ops.";
+  return node.target.starts_with(kLibrary) ? node.target.substr(kLibrary.size()) : node.target;
 }
 
 // Doubles are computed as floats.
@@ -734,7 +734,9 @@ ir::Graph import_model(const std::string& path, const ImportOptions& options) {
       pt2::SharedBytes mapped = pt2::map_file(data);
       blob = {mapped.owner, mapped.bytes};
     }
-    return import_text(text.text(), path, blob);
+    ir::Graph graph = import_text(text.text(), path, blob);
+    pte::choose_method({graph.name()}, options.method, path);
+    return graph;
   }
   if (std::filesystem::path(path).extension() == ".pte") {
     const pt2::SharedBytes file = pt2::map_file(path);

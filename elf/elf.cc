@@ -2,6 +2,7 @@
 #include "elf/elf.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <fstream>
 #include <span>
 #include <stdexcept>
@@ -11,10 +12,11 @@
 namespace cormorant {
 namespace {
 
-std::vector<std::uint8_t> read_bytes(const std::filesystem::path& path) {
+// The whole file, or its beginning.
+std::vector<std::uint8_t> read_bytes(const std::filesystem::path& path, std::size_t most = SIZE_MAX) {
   std::ifstream file(path, std::ios::binary | std::ios::ate);
   if (!file) throw std::runtime_error(fmt::format("{}: cannot be read", path.string()));
-  std::vector<std::uint8_t> bytes(static_cast<std::size_t>(file.tellg()));
+  std::vector<std::uint8_t> bytes(std::min(static_cast<std::size_t>(file.tellg()), most));
   file.seekg(0);
   file.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
   return bytes;
@@ -166,6 +168,12 @@ void require_archive(const Bytes& file, const std::string& name) {
   }
 }
 
+// The size of a member whose header is there, in decimal.
+std::size_t member_bytes(const Bytes& file, std::size_t at) {
+  const auto digits = file.slice(at + 48, 10);
+  return std::stoul(std::string(digits.begin(), digits.end()));
+}
+
 }  // namespace
 
 Elf read_elf(const std::filesystem::path& path) {
@@ -207,33 +215,38 @@ const ElfSymbol* Elf::function_at(std::uint32_t address) const {
 
 // GNU's archive index, the member "/": a count, a position per symbol, then the names. All numbers are big endian.
 std::vector<std::string> archive_symbols(const std::filesystem::path& path) {
-  const std::vector<std::uint8_t> data = read_bytes(path);
-  const Bytes file(data, path.string());
-  require_archive(file, path.string());
-  if (file.size() == kArchiveMagicBytes || file.u8(kArchiveMagicBytes) != '/' ||
-      file.u8(kArchiveMagicBytes + 1) != ' ') {
-    return {};
+  constexpr std::size_t kBegin = kArchiveMagicBytes + kMemberHeaderBytes;
+  std::size_t bytes = kBegin;
+  {
+    const std::vector<std::uint8_t> data = read_bytes(path, bytes);
+    const Bytes header(data, path.string());
+    require_archive(header, path.string());
+    if (header.size() == kArchiveMagicBytes || header.u8(kArchiveMagicBytes) != '/' ||
+        header.u8(kArchiveMagicBytes + 1) != ' ') {
+      return {};
+    }
+    bytes += member_bytes(header, kArchiveMagicBytes);
   }
-  const std::size_t begin = kArchiveMagicBytes + kMemberHeaderBytes;
-  const std::uint32_t count = file.big_endian_u32(begin);
-  std::size_t at = begin + 4 + std::size_t{4} * count;
+  const std::vector<std::uint8_t> data = read_bytes(path, bytes);
+  const Bytes index(data, path.string());
+  const std::uint32_t count = index.big_endian_u32(kBegin);
+  std::size_t at = kBegin + 4 + std::size_t{4} * count;
   std::vector<std::string> symbols;
   for (std::uint32_t i = 0; i < count; ++i) {
-    symbols.push_back(file.text(at));
+    symbols.push_back(index.text(at));
     at += symbols.back().size() + 1;
   }
   return symbols;
 }
 
-// Members begin at even positions, each after a text header, which has the size in decimal at offset 48.
+// Members begin at even positions, each after a text header.
 std::vector<Elf> read_archive(const std::filesystem::path& path) {
   const std::vector<std::uint8_t> data = read_bytes(path);
   const Bytes file(data, path.string());
   require_archive(file, path.string());
   std::vector<Elf> members;
   for (std::size_t at = kArchiveMagicBytes; at + kMemberHeaderBytes <= file.size();) {
-    const auto digits = file.slice(at + 48, 10);
-    const std::size_t size = std::stoul(std::string(digits.begin(), digits.end()));
+    const std::size_t size = member_bytes(file, at);
     at += kMemberHeaderBytes;
     if (size >= 4 && file.u32(at) == kMagic) members.push_back(read_elf(file.part(at, size), path.string()));
     at += size + size % 2;

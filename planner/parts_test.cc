@@ -10,7 +10,7 @@
 
 #include "planner/check.h"
 #include "planner/plan.h"
-#include "tests/seeds.h"
+#include "tests/check.h"
 
 namespace cormorant::planner {
 namespace {

@@ -15,7 +15,7 @@
 #include "planner/exact.h"
 #include "planner/plan.h"
 #include "planner/schedule.h"
-#include "tests/seeds.h"
+#include "tests/check.h"
 
 namespace cormorant::planner {
 namespace {

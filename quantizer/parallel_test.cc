@@ -2,9 +2,14 @@
 #include "quantizer/parallel.h"
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <atomic>
+#include <mutex>
+#include <set>
 #include <stdexcept>
+#include <thread>
 #include <vector>
 
 namespace cormorant::quantizer {
@@ -29,6 +34,41 @@ TEST(ParallelFor, PassesOnTheFirstFailure) {
                               }),
                  std::runtime_error);
   }
+}
+
+// Loops inside of loops, of different numbers of threads, in processes that come from others.
+TEST(ParallelFor, CallsEachIndexOnceInLoopsInsideOfLoops) {
+  const auto count_calls = [] {
+    std::atomic<int> calls = 0;
+    for (const std::size_t threads : {4U, 2U, 3U, 4U}) {
+      parallel_for(8, threads,
+                   [&](std::size_t, std::size_t) { parallel_for(5, 3, [&](std::size_t, std::size_t) { ++calls; }); });
+    }
+    return calls.load();
+  };
+  EXPECT_EQ(count_calls(), 160);
+  const pid_t child = fork();
+  if (child == 0) _exit(count_calls() == 160 ? 0 : 1);
+  int status = -1;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+}
+
+TEST(ParallelFor, ReusesItsThreads) {
+  const auto ids = [] {
+    std::set<std::thread::id> seen;
+    std::mutex mutex;
+    std::atomic<int> waiting = 3;
+    parallel_for(3, 3, [&](std::size_t, std::size_t) {
+      for (--waiting; waiting > 0;) std::this_thread::yield();  // until all three are here
+      const std::scoped_lock lock(mutex);
+      seen.insert(std::this_thread::get_id());
+    });
+    return seen;
+  };
+  const std::set<std::thread::id> first = ids();
+  EXPECT_EQ(first.size(), 3U);
+  EXPECT_EQ(ids(), first);
 }
 
 TEST(ThreadCount, IsBoundedByTheWork) {

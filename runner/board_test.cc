@@ -9,10 +9,10 @@
 #include "base/diagnostic.h"
 #include "fmt/format.h"
 #include "gtest/gtest.h"
-#include "runner/all_cores.h"
 #include "runner/emulator.h"
 #include "runner/process.h"
 #include "runner/toolchain.h"
+#include "tests/all_cores.h"
 
 namespace cormorant {
 namespace {

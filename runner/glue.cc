@@ -2,6 +2,7 @@
 #include "runner/glue.h"
 
 #include <algorithm>
+#include <string_view>
 #include <unordered_set>
 
 #include "base/diagnostic.h"
@@ -25,7 +26,7 @@ std::string in_quotes(std::string_view text) {
 }
 
 std::optional<std::string> best_symbol(const std::string& name, Isa isa,
-                                       const std::unordered_set<std::string>& defined) {
+                                       const std::unordered_set<std::string_view>& defined) {
   for (int candidate = static_cast<int>(isa); candidate >= 0; --candidate) {
     std::string symbol = kernel_symbol(name, static_cast<Isa>(candidate));
     if (defined.contains(symbol)) return symbol;
@@ -59,7 +60,7 @@ std::string advice_on(const std::vector<std::string>& missing, const Target& tar
 std::vector<KernelChoice> choose_kernels(const std::vector<std::string>& operators, const Target& target,
                                          const std::vector<std::string>& defined_symbols,
                                          const std::vector<std::string>& of_numbers) {
-  const std::unordered_set<std::string> defined(defined_symbols.begin(), defined_symbols.end());
+  const std::unordered_set<std::string_view> defined(defined_symbols.begin(), defined_symbols.end());
   std::vector<KernelChoice> kernels;
   std::vector<std::string> missing;
   for (const std::string& name : operators) {

@@ -12,8 +12,8 @@
 #include "fmt/format.h"
 #include "formats/pte/writer.h"
 #include "gtest/gtest.h"
-#include "runner/all_cores.h"
 #include "runner/process.h"
+#include "tests/all_cores.h"
 
 namespace cormorant {
 namespace {

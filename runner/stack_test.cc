@@ -15,10 +15,10 @@
 #include "elf/thumb.h"
 #include "fmt/format.h"
 #include "gtest/gtest.h"
-#include "runner/all_cores.h"
 #include "runner/glue.h"
 #include "runner/process.h"
 #include "runner/toolchain.h"
+#include "tests/all_cores.h"
 
 namespace cormorant {
 namespace {
@@ -264,8 +264,7 @@ TEST(BranchProtection, FindsLandingPadsAndNoComputedJumps) {
   ASSERT_TRUE(file) << build;
   const TemporaryDirectory directory;
   const std::regex precompiled("-Xclang -include-pch -Xclang \\S+"), m55("cortex-m55");
-  const std::string objects =
-      std::getenv("CORMORANT_ALL_PLACES") == nullptr ? "kernel_objects_m55_mve" : "kernel_objects_m55";
+  const std::string objects = tests::is_check() ? "kernel_objects_m55" : "kernel_objects_m55_mve";
   std::size_t sources = 0, functions = 0;
   for (const nlohmann::json& entry : nlohmann::json::parse(file)) {
     const std::string given = entry.at("command"), source = entry.at("file");

@@ -10,9 +10,9 @@
 
 #include "formats/npy/data_set.h"
 #include "program/program_io.h"
-#include "runner/all_cores.h"
 #include "runner/process.h"
 #include "target/parse.h"
+#include "tests/all_cores.h"
 #include "tests/command.h"
 #include "tests/known_state.h"
 #include "tests/stack.h"

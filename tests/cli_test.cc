@@ -157,6 +157,7 @@ std::vector<Mistake> mistakes() {
       {{"compile", "x.npy", "-q"}, kInputAtFault, {"x.npy", "NumPy array"}},
       {{"compile", zoo("README.md"), "-q"}, kInputAtFault, {"README.md", "a text file"}},
       {{"compile", "bad.txt", "-q"}, kInputAtFault, {"bad.txt", "nobody"}},
+      {{"compile", "rejected.txt", "--method=train"}, kInputAtFault, {"rejected.txt", "no method 'train'", "forward"}},
       {{"compile", "rejected.txt", "--calibrate", "rejected.npz", "--strict"},
        kInputAtFault,
        {"rejected.txt", "soft", "head.soft", "net.py:7", "4095"}},

@@ -50,6 +50,7 @@ const std::vector<Aspect>& aspects() {
       {"float-layers", {"--float-layers=second"}},
       {"layers", {"--layers=layers.txt"}},
       {"bundle", {"--bundleio"}},
+      {"method", {"--method=forward"}},
   };
   return all;
 }
@@ -99,6 +100,10 @@ node "conv_1" "second" "m.py:3"
 output %c
 )";
 
+// Three methods, and data for each.
+constexpr const char* kMethods = CORMORANT_SOURCE_DIR "/formats/pt2/testdata/methods.pt2";
+constexpr const char* kMethodsData = CORMORANT_SOURCE_DIR "/formats/pt2/testdata/methods.npz";
+
 npy::Array random_array(std::vector<std::int64_t> shape) {
   std::size_t count = 1;
   for (const std::int64_t size : shape) count *= static_cast<std::size_t>(size);
@@ -117,8 +122,9 @@ class Combinations : public testing::Test {
     npy::write_npz((directory_.path() / "sequences.npz").string(), {{"x", random_array({2, 3, 1, 2, 12, 1})}});
   }
 
-  Ran compile(const std::vector<const Aspect*>& given, const char* base = "--quantize") {
-    Arguments arguments = {"compile", "model.txt", base, "--no-link", "-o", "model.pte"};
+  Ran compile(const std::vector<const Aspect*>& given, const char* base = "--quantize",
+              const char* model = "model.txt") {
+    Arguments arguments = {"compile", model, base, "--no-link", "-o", "model.pte"};
     for (const Aspect* aspect : given) {
       arguments.insert(arguments.end(), aspect->arguments.begin(), aspect->arguments.end());
     }
@@ -134,11 +140,13 @@ class Combinations : public testing::Test {
   }
 
   // A program that the host executes.
-  void expect_runs(const Ran& ran) {
+  void expect_runs(const Ran& ran, const Arguments& methods = {""}) {
     ASSERT_EQ(ran.status, 0) << ran.command << "\n" << ran.err;
     const bool is_bundle = std::filesystem::exists(directory_.path() / "model.bpte");
     const std::string file = directory_.path() / (is_bundle ? "model.bpte" : "model.pte");
-    EXPECT_NO_THROW(execute(read_program(file), {Arrays{}}, {})) << ran.command;
+    for (const std::string& method : methods) {
+      EXPECT_NO_THROW(execute(read_program(file, method), {Arrays{}}, {})) << ran.command << method;
+    }
   }
 
   TemporaryDirectory directory_;
@@ -205,6 +213,45 @@ TEST_F(Combinations, OfOneOptionAndTheRestWorkOrAreRefusedByName) {
       }
     }
   }
+}
+
+// The same of a file with several methods, which become one program: what works with it is given in as few sets as
+// there can be, each with what looks on.
+TEST_F(Combinations, OfOneOptionAndSeveralMethodsWorkOrAreRefusedByName) {
+  const std::map<std::string, std::string> refused = {{"--bundleio", "--bundle"},
+                                                      {"--feed=rows", "--feed"},
+                                                      {"--float-layers=second", "no layer second"},
+                                                      {"--layers=layers.txt", "layers.txt"},
+                                                      {"--method=forward", "no method"}};
+  std::vector<Aspect> all = aspects();
+  for (Aspect& aspect : all) {  // inputs are others
+    if (aspect.arguments[0] == "--sequence") aspect.arguments.resize(1);
+    for (std::string& argument : aspect.arguments) {
+      if (argument == "windows.npz") argument = kMethodsData;
+      if (argument == "--stream=2:2") argument = "--stream=1:2";
+    }
+  }
+  std::vector<std::vector<const Aspect*>> sets;
+  for (const Aspect& aspect : all) {
+    const auto refusal = refused.find(aspect.arguments[0]);
+    if (refusal != refused.end()) {
+      const Aspect named = {refusal->second.c_str(), aspect.arguments};
+      expect_refused(compile({&named}, "--quantize", kMethods), {&named});
+      continue;
+    }
+    const auto set = std::ranges::find_if(sets, [&](const std::vector<const Aspect*>& others) {
+      return std::ranges::none_of(
+          others, [&](const Aspect* other) { return share_an_option(aspect, *other) || is_refused(aspect, *other); });
+    });
+    (set == sets.end() ? sets.emplace_back() : *set).push_back(&aspect);
+  }
+  const Aspect onlookers = {"explain", {"--explain", "--intermediates=stages", "--budget=ram=64K,flash=64K"}};
+  for (std::vector<const Aspect*>& set : sets) {
+    set.push_back(&onlookers);
+    expect_runs(compile(set, "--quantize", kMethods), {"encode", "decode", "follow"});
+  }
+  const Aspect report = {"--report", {"--report=report.html"}};
+  expect_refused(compile({&report}, "--quantize", kMethods), {&report});
 }
 
 }  // namespace

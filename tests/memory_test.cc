@@ -14,6 +14,7 @@
 #include "program/program_io.h"
 #include "runtime/host.h"
 #include "target/parse.h"
+#include "tests/check.h"
 #include "tests/conformance/conformance.h"
 
 namespace cormorant::conformance {
@@ -563,7 +564,8 @@ TEST(Memory, RandomNetworksComputeTheSameBitsAsWithoutReuse) {
   int smaller = 0;
   // A few here; thousands when asked for.
   const char* const asked = std::getenv("CORMORANT_NETWORKS");
-  const unsigned count = asked == nullptr ? 36 : static_cast<unsigned>(std::strtoul(asked, nullptr, 10));
+  const unsigned count =
+      asked == nullptr ? tests::seeds(36, 12) : static_cast<unsigned>(std::strtoul(asked, nullptr, 10));
   for (unsigned seed = 0; seed < count; ++seed) {
     SCOPED_TRACE(seed);
     EXPECT_NO_THROW(smaller += expect_same_bits(seed, seed % 16 == 0 && seed < 36) ? 1 : 0);

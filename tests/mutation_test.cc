@@ -140,7 +140,7 @@ TEST(Mutation, ChangedGraphsCompileToWhatLoadsOrAreRefused) {
   for (const std::string& text : operator_graphs()) {
     for (const std::string& mutant : mutants_of(text)) {
       // All of them would take minutes: a fixed sample, each in one of the ways.
-      if (++count % every(101) != 0) continue;
+      if (++count % every(199) != 0) continue;
       expect_sound(mutant, [&] { return compiler::import_text(mutant, "t", blob()); }, next_way());
     }
   }
@@ -167,7 +167,7 @@ TEST(Mutation, ChangedTextsOfLaterStagesAreSoundToo) {
       const std::string printed = ir::print(graph, &constants);
       const ir::Bytes data = ir::Bytes::own(constants);
       for (const std::string& mutant : mutants_of(printed)) {
-        if (++count % every(59) != 0) continue;
+        if (++count % every(117) != 0) continue;
         expect_sound(mutant, [&] { return compiler::import_text(mutant, "t", data); }, compiler::kFloatWay);
       }
     }

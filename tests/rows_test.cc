@@ -20,11 +20,11 @@
 #include "runner/process.h"
 #include "runtime/host.h"
 #include "target/parse.h"
+#include "tests/check.h"
 #include "tests/conformance/conformance.h"
 #include "tests/fuzz/corpus.h"
 #include "tests/fuzz/guard.h"
 #include "tests/known_state.h"
-#include "tests/seeds.h"
 
 namespace cormorant {
 namespace {

@@ -13,9 +13,10 @@
 #include "fmt/format.h"
 #include "formats/npy/data_set.h"
 #include "program/program_io.h"
-#include "runner/all_cores.h"
 #include "runner/process.h"
 #include "target/target.h"
+#include "tests/all_cores.h"
+#include "tests/check.h"
 #include "tests/command.h"
 #include "tests/known_state.h"
 #include "tests/stack.h"
@@ -40,18 +41,20 @@ Place place_of(std::string_view cpu, std::optional<Isa> isa = {}, Compiler compi
   return {{found, isa.value_or(found->isa)}, compiler};
 }
 
-// Every CPU that is tested (runner/all_cores.h), those that can do without DSP or MVE also without, and the other
-// compiler where its code differs most.
+// Every CPU that is tested (tests/all_cores.h), and the other compiler where its code differs most; in `./dev check`
+// those that can do without DSP or MVE also without.
 std::vector<Place> every_place() {
   std::vector<Place> places;
   for (const Cpu& cpu : kCpus) {
     if (is_tested(cpu)) places.push_back({{&cpu, cpu.isa}});
     if (is_tested(cpu) && cpu.name == "cortex-m33") places.push_back({{&cpu, Isa::scalar}});
   }
-  places.push_back(place_of("cortex-m55", Isa::dsp));
-  places.push_back(place_of("cortex-m55", Isa::scalar));
-  places.push_back(place_of("cortex-m0", {}, Compiler::clang));
   places.push_back(place_of("cortex-m55", {}, Compiler::clang));
+  if (is_check()) {
+    places.push_back(place_of("cortex-m55", Isa::dsp));
+    places.push_back(place_of("cortex-m55", Isa::scalar));
+    places.push_back(place_of("cortex-m0", {}, Compiler::clang));
+  }
   return places;
 }
 

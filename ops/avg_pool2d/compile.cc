@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
-#include "base/diagnostic.h"
 #include "ops/avg_pool2d/avg_pool2d.h"
 #include "ops/avg_pool2d/import.h"
 #include "ops/avg_pool2d/lower.h"
 #include "ops/avg_pool2d/reference.h"
+#include "ops/host/broadcast.h"
 #include "ops/host/pool_overlap.h"
 #include "ops/nodes.h"
 #include "ops/op.h"
@@ -13,17 +13,12 @@
 namespace cormorant::ops {
 namespace {
 
-[[noreturn]] void reject(const ir::Node& node, std::string problem, std::string advice) {
-  throw InputError(
-      {.problem = std::move(problem), .advice = std::move(advice), .node = node.name, .source = node.location.text()});
-}
-
 std::vector<ir::TensorType> infer(const ir::Node& node) {
   ir::TensorType type = node.tensor("self")->type;
   if (node.op == "aten.adaptive_avg_pool2d") {
     const auto& size = node.integers("output_size");
     if (type.rank() != 4 || size.size() != 2 || size[0] < 1 || size[1] < 1) {
-      reject(node, "adaptive average pooling needs a 4-D tensor and a two-dimensional size", {});
+      refuse(node, "adaptive average pooling needs a 4-D tensor and a two-dimensional size", {});
     }
     type.shape[2] = size[0];
     type.shape[3] = size[1];
@@ -33,13 +28,13 @@ std::vector<ir::TensorType> infer(const ir::Node& node) {
   const auto& stride = node.integers("stride");
   const auto& padding = node.integers("padding");
   if (type.rank() != 4 || kernel.size() != 2 || stride.size() != 2 || padding.size() != 2) {
-    reject(node, "average pooling needs a 4-D tensor and two-dimensional windows", {});
+    refuse(node, "average pooling needs a 4-D tensor and two-dimensional windows", {});
   }
   for (std::size_t i = 0; i < 2; ++i) {
     std::int64_t& size = type.shape[2 + i];
     if (kernel[i] < 1 || stride[i] < 1 || padding[i] < 0 || 2 * padding[i] > kernel[i] ||
         size + 2 * padding[i] < kernel[i]) {
-      reject(node, "the pooling window does not fit the input",
+      refuse(node, "the pooling window does not fit the input",
              "the padding may be at most half the window, and the window at most the padded input");
     }
     size = pooled_size(size, kernel[i], stride[i], padding[i], node.boolean("ceil_mode"));

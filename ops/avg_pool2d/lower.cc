@@ -6,6 +6,7 @@
 
 #include "base/diagnostic.h"
 #include "ops/avg_pool2d/avg_pool2d.h"
+#include "ops/host/broadcast.h"
 #include "ops/host/multiplier.h"
 #include "ops/host/words.h"
 #include "ops/nodes.h"
@@ -14,11 +15,6 @@ namespace cormorant::ops {
 namespace {
 
 using Dims = std::vector<std::int64_t>;
-
-[[noreturn]] void reject(const ir::Node& node, std::string problem, std::string advice) {
-  throw InputError(
-      {.problem = std::move(problem), .advice = std::move(advice), .node = node.name, .source = node.location.text()});
-}
 
 bool is_adaptive(const ir::Node& node) { return node.op == "aten.adaptive_avg_pool2d"; }
 
@@ -63,7 +59,7 @@ std::int64_t scratch_bytes(const Rewriter& rewriter, std::int64_t channels) {
   const Config& config = rewriter.config;
   if (config.runtime == Runtime::cormorant) return kAvgPoolScratchBytes;
   if (config.target.is_any()) {
-    reject(rewriter.node, "ExecuTorch's average pooling needs a scratch size that depends on the instruction set",
+    refuse(rewriter.node, "ExecuTorch's average pooling needs a scratch size that depends on the instruction set",
            "name a CPU with --target");
   }
   return avg_pool_upstream_scratch_bytes(channels, config.target.isa);
@@ -131,7 +127,7 @@ ir::Value* divisors(const Rewriter& rewriter, std::int32_t left) {
     std::optional<MeanMultiplier> factor = mean_multiplier(ratio / static_cast<double>(count), left);
     if (left == kWordsShift) factor = words_multiplier(ratio / static_cast<double>(count));
     if (!factor)
-      reject(node, "the scale of the pooling's result is too small for its input's",
+      refuse(node, "the scale of the pooling's result is too small for its input's",
              "calibrate with representative data");
     rows.insert(rows.end(), {static_cast<std::int32_t>(count), factor->multiplier, factor->right});
   }
@@ -145,7 +141,7 @@ ir::Value* emit_ours(const Rewriter& rewriter) {
   const ir::TensorType& input = node.tensor("self")->type;
   const ir::TensorType& output = node.result()->type;
   if (largest_window(node) > static_cast<std::int64_t>(kLargestMeanWindow)) {
-    reject(node, "average pooling of windows with more than 4 million elements", "pool in two steps");
+    refuse(node, "average pooling of windows with more than 4 million elements", "pool in two steps");
   }
   const std::int32_t left = mean_left_shift(largest_window(node));
   const bool adaptive = is_adaptive(node);
@@ -175,7 +171,7 @@ ir::Value* lower_words(const Rewriter& rewriter) {
   const ir::Node& node = rewriter.node;
   require_words(rewriter, {"self"});
   if (largest_window(node) > kLargestWindow) {
-    reject(node, "average pooling of windows with more than 65536 elements", "pool in two steps");
+    refuse(node, "average pooling of windows with more than 65536 elements", "pool in two steps");
   }
   const ir::TensorType& input = node.tensor("self")->type;
   const ir::TensorType& output = node.result()->type;
@@ -205,11 +201,11 @@ ir::Value* lower_avg_pool2d(const Rewriter& rewriter) {
   const ir::TensorType& input = node.tensor("self")->type;
   const ir::TensorType& output = node.result()->type;
   if (!input.quant || input.quant->dtype != DType::i8 || output.quant->dtype != DType::i8) {
-    reject(node, "average pooling needs an int8 input and result", "quantize both sides of it to int8");
+    refuse(node, "average pooling needs an int8 input and result", "quantize both sides of it to int8");
   }
   const std::string obstacle = executorch_obstacle(node);
   if (rewriter.config.runtime == Runtime::executorch && !obstacle.empty()) {
-    reject(node, obstacle + " has no Cortex-M operator in ExecuTorch", "compile for our own runtime");
+    refuse(node, obstacle + " has no Cortex-M operator in ExecuTorch", "compile for our own runtime");
   }
   return obstacle.empty() ? emit_executorchs(rewriter) : emit_ours(rewriter);
 }

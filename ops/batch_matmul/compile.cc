@@ -66,7 +66,7 @@ std::optional<Product> product_of(const ir::Shape& self, const ir::Shape& mat2, 
 
 namespace {
 
-Product product_of(const ir::Node& node) {
+Product product_of_node(const ir::Node& node) {
   const std::optional<Product> p =
       batch_matmul::product_of(node.tensor("self")->type.shape, node.tensor("mat2")->type.shape,
                                node.has("transposed") && node.boolean("transposed"));
@@ -76,7 +76,7 @@ Product product_of(const ir::Node& node) {
   return *p;
 }
 
-std::vector<ir::TensorType> infer(const ir::Node& node) { return {ir::float_type(product_of(node).result())}; }
+std::vector<ir::TensorType> infer(const ir::Node& node) { return {ir::float_type(product_of_node(node).result())}; }
 
 // One matrix per batch of the result, [batches, rows, columns], with rows and columns swapped if requested.
 evaluate::Tensor matrices(const evaluate::Tensor& source, const ir::Shape& batch, bool exchanged, double scale) {
@@ -108,7 +108,7 @@ evaluate::Tensor matrices(const evaluate::Tensor& source, const ir::Shape& batch
 }
 
 std::vector<evaluate::Tensor> evaluate_bmm(const ir::Node& node, const evaluate::Frame& frame) {
-  const Product p = product_of(node);
+  const Product p = product_of_node(node);
   const evaluate::Tensor left = matrices(frame.get(node.tensor("self")), p.batch, false, node.number("scale"));
   const evaluate::Tensor right = matrices(frame.get(node.tensor("mat2")), p.batch, node.boolean("transposed"), 1.0);
   return {evaluate::matmul(left, right).reshaped(p.result())};
@@ -120,7 +120,7 @@ QuantRule quantize(const ir::Node& node) {
     if (node.tensor(name)->kind == ir::ValueKind::constant) rule.weights.push_back({.argument = name, .axis = {}});
   }
   rule.precisions = precisions::w8a8_w8a16();
-  const Product p = product_of(node);
+  const Product p = product_of_node(node);
   if (rule.weights.size() == 2) rule.output = QuantRule::Reject{"both of its operands are constant"};
   if (p.mixed) {
     rule.output =
@@ -212,7 +212,7 @@ struct Sides {
 template <class T>
 Sides sides_of(const Rewriter& rewriter, ir::Value* self, ir::Value* mat2) {
   const ir::Node& node = rewriter.node;
-  Product p = product_of(node);
+  Product p = product_of_node(node);
   bool transposed = node.boolean("transposed");
   if (p.mixed || p.inner > kMaxInner || p.columns > kMaxColumns) {
     refuse(node, "a matrix product of these shapes is not supported", "expand the operands, or split the product");
@@ -334,7 +334,7 @@ ir::Value* prepack(const Rewriter& rewriter) {
 }
 
 std::int64_t macs(const ir::Node& node) {
-  const Product p = product_of(node);
+  const Product p = product_of_node(node);
   return p.batches() * p.rows * p.inner * p.columns;
 }
 

@@ -10,6 +10,7 @@
 #include "base/diagnostic.h"
 #include "evaluate/onednn.h"
 #include "ops/conv2d/conv2d.h"
+#include "ops/conv2d/import.h"
 #include "ops/host/multiplier.h"
 
 namespace cormorant::ops::conv2d {
@@ -18,12 +19,6 @@ namespace {
 [[noreturn]] void fail(const ir::Node& node, std::string problem, std::string advice) {
   throw InputError(
       {.problem = std::move(problem), .advice = std::move(advice), .node = node.name, .source = node.location.text()});
-}
-
-std::string text(const ir::Shape& shape) {
-  std::string out = "[";
-  for (const std::int64_t n : shape) out += (out.size() > 1 ? ", " : "") + std::to_string(n);
-  return out + "]";
 }
 
 // Lowering is asked of quantized nodes only.

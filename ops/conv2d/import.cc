@@ -8,13 +8,13 @@
 #include "ops/nodes.h"
 
 namespace cormorant::ops::conv2d {
-namespace {
-
 std::string text(const ir::Shape& shape) {
   std::string out = "[";
   for (const std::int64_t n : shape) out += (out.size() > 1 ? ", " : "") + std::to_string(n);
   return out + "]";
 }
+
+namespace {
 
 ir::Value* view(Importer& importer, ir::Value* value, ir::Shape shape) {
   if (value->type.shape == shape) return value;

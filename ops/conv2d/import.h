@@ -11,6 +11,8 @@ namespace cormorant::ops::conv2d {
 
 using Ints = std::vector<std::int64_t>;
 
+std::string text(const ir::Shape& shape);  // "[1, 3, 32, 32]"
+
 // A call's tensors in four dimensions. Ranks that fit nothing are rejected.
 struct Planes {
   ir::Value* input = nullptr;

@@ -12,8 +12,6 @@
 namespace cormorant::ops {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
 // The name between namespace and overload: "aten.eq_.Scalar" -> "eq".
 std::string_view name_of(const Build& b) {
   std::string_view op = b.call().op;

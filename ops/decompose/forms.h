@@ -3,11 +3,15 @@
 // PyTorch's forms that are composed of canonical nodes, by family.
 #pragma once
 
+#include <limits>
+
 #include "ops/host/build.h"
 
 namespace cormorant::ops {
 
 using Values = std::vector<ir::Value*>;
+
+inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 std::vector<AtenForm> elementwise_forms();
 std::vector<AtenForm> reduction_forms();

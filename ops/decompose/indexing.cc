@@ -3,7 +3,6 @@
 // Everything that is selected or written by indices becomes a selection, gather or scatter along one dimension: several
 // indexed dimensions are counted through as if they were one.
 #include <algorithm>
-#include <limits>
 
 #include "ops/decompose/forms.h"
 #include "ops/host/broadcast.h"
@@ -11,8 +10,6 @@
 
 namespace cormorant::ops {
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // An index that may be negative, as a position; computed now if it is constant.
 V wrapped(const Build& b, V index, std::int64_t size) {

@@ -2,15 +2,12 @@
 //
 // Reductions composed of sums, extremes and functions of elements.
 #include <cmath>
-#include <limits>
 
 #include "ops/decompose/forms.h"
 #include "ops/nodes.h"
 
 namespace cormorant::ops {
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // ---- moments --------------------------------------------------------------------------------------------------------
 

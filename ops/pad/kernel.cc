@@ -4,15 +4,15 @@
 namespace cormorant::ops {
 namespace {
 
-struct Dims {
+struct MemoryDims {
   std::int32_t size[kPadRank] = {1, 1, 1, 1};
 };
 
 // Sizes in memory order, right-aligned.
-Dims memory_dims(const Tensor& tensor) {
+MemoryDims memory_dims(const Tensor& tensor) {
   constexpr std::uint8_t kChannelsLast[] = {0, 2, 3, 1};
   const std::uint8_t* order = tensor.is_channels_last() ? kChannelsLast : tensor.dim_order;
-  Dims dims;
+  MemoryDims dims;
   for (std::size_t i = 0; i < tensor.rank; ++i) dims.size[kPadRank - tensor.rank + i] = tensor.sizes[order[i]];
   return dims;
 }
@@ -27,8 +27,8 @@ Dims memory_dims(const Tensor& tensor) {
   call.require(value >= -128 && value <= 127, Error::bad_value);
   call.require(input.rank >= 1 && input.rank <= kPadRank && out.rank == input.rank, Error::bad_shape);
   if (call.error() != Error::ok) return call.error();
-  Dims from = memory_dims(input);
-  const Dims to = memory_dims(out);
+  MemoryDims from = memory_dims(input);
+  const MemoryDims to = memory_dims(out);
   std::int32_t before[kPadRank];
   std::int32_t after[kPadRank];
   for (std::size_t i = 0; i < kPadRank; ++i) {

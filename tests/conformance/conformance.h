@@ -55,8 +55,8 @@ struct Where {
   [[nodiscard]] std::string text() const;  // "cortex-m55 dsp balanced gcc"
 };
 
-// The archives whose code differs, gcc, and clang where its code differs most; with CORMORANT_ALL_PLACES in the
-// environment every archive in every instruction set that it can execute.
+// The archives whose code differs, gcc, and clang where its code differs most; in `./dev check` every archive in every
+// instruction set that it can execute.
 std::vector<Where> everywhere();
 
 // Runs the cases on `samples` sets of random inputs (seeded; the first has only the extremes −128 and 127) at each

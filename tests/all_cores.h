@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <ostream>
 #include <span>
 #include <string>
@@ -14,6 +13,7 @@
 #include <vector>
 
 #include "runner/toolchain.h"
+#include "tests/check.h"
 
 namespace cormorant {
 
@@ -31,12 +31,12 @@ inline std::string identifier_of(const Core& core) {
   return fmt::format("{}_{}", core.cpu->archive, name_of(core.compiler));
 }
 
-// Archives take long to build: `./dev test` has gcc's for every instruction set and clang's for the two that give a
-// compiler the least and the most freedom; `./dev check` has all, and sets CORMORANT_ALL_PLACES.
+// Archives take long to build: `./dev test` has gcc's for every instruction set and clang's for the one that gives a
+// compiler the most freedom, since it has the kernels of all; `./dev check` has all.
 inline bool is_tested(const Cpu& cpu, Compiler compiler = Compiler::gcc) {
-  constexpr std::string_view kAlways[] = {"m0", "m55", "m3", "m4"};
-  const std::span<const std::string_view> archives(kAlways, compiler == Compiler::gcc ? 4 : 2);
-  return std::getenv("CORMORANT_ALL_PLACES") != nullptr || std::ranges::find(archives, cpu.archive) != archives.end();
+  constexpr std::string_view kAlways[] = {"m55", "m0", "m3", "m4"};
+  const std::span<const std::string_view> archives(kAlways, compiler == Compiler::gcc ? 4 : 1);
+  return tests::is_check() || std::ranges::find(archives, cpu.archive) != archives.end();
 }
 
 // One CPU of each archive, with each compiler.

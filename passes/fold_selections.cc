@@ -72,7 +72,7 @@ void become_selection(ir::Graph& graph, ir::Node* gather, const Indices& indices
     ir::TensorType part = self->type;
     part.shape[i] = wanted[i];
     self = graph
-               .add_node(gather->name, "aten.slice",
+               .add_node(gather->name, ops::nodes::aten_slice,
                          {{"self", self},
                           {"dim", static_cast<std::int64_t>(i)},
                           {"start", std::int64_t{0}},
@@ -88,7 +88,7 @@ void become_selection(ir::Graph& graph, ir::Node* gather, const Indices& indices
       graph.add_constant(gather->tensor("index")->name, std::move(type), ir::Bytes::of<std::int64_t>(indices));
   ir::Value* selected =
       graph
-          .add_node(gather->name, "aten.index_select", {{"self", self}, {"dim", dim}, {"index", index}},
+          .add_node(gather->name, ops::nodes::aten_index_select, {{"self", self}, {"dim", dim}, {"index", index}},
                     {gather->result()->type}, gather->location, gather)
           ->result();
   graph.replace_uses(gather->result(), selected);
@@ -155,7 +155,7 @@ void permute_weights(ir::Graph& graph, ir::Node& layer, const ir::Node& select, 
 
 void fold_selections(ir::Graph& graph) {
   for (ir::Node* gather : graph.snapshot()) {
-    if (gather->op != "aten.gather" || gather->tensor("self")->type.rank() == 0) continue;
+    if (gather->op != ops::nodes::aten_gather || gather->tensor("self")->type.rank() == 0) continue;
     if (const std::optional<Indices> indices = same_indices_of(*gather)) become_selection(graph, gather, *indices);
   }
   for (ir::Node* select : graph.snapshot()) {

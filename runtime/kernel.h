@@ -111,8 +111,8 @@ class Call {
   // Whether the program has exactly one input, and this is it.
   [[nodiscard]] bool is_only_input(const std::byte* data, std::size_t bytes) const;
 
-  // Memory from the state, for a plan or what belongs to one; null after any failure, and (with a sticky one) when it is
-  // used up.
+  // Memory from the state, for a plan or what belongs to one; null after any failure, and (with a sticky one) when it
+  // is used up.
   template <class T>
   T* allocate() {
     count_on_target<T>(1);
@@ -194,6 +194,11 @@ class Call {
   template <class Header>
   const Header* packed(const Tensor& tensor, std::uint32_t alignment) {
     return is_readable(tensor, sizeof(Header), alignment) ? tensor.as<const Header>() : nullptr;
+  }
+  // What follows a header that packed() has given; null if a check since has failed.
+  template <class T, class Header>
+  [[nodiscard]] const T* after(const Header* header) const {
+    return error() == Error::ok ? reinterpret_cast<const T*>(header + 1) : nullptr;
   }
   template <class T>
   std::span<const T> elements(const Tensor& tensor) {

@@ -101,10 +101,10 @@ Error load_packed(Call& call, bool (*is_computable)(const conv::Geometry&),
   call.require(is_computable(g), Error::bad_constant);
   call.require(has_sizes(input, g.batch, g.in_channels, g.in_height, g.in_width), Error::bad_shape);
   call.require(has_sizes(out, g.batch, g.out_channels, g.out_height, g.out_width), Error::bad_shape);
-  const auto bytes = call.elements<std::uint8_t>(packed);
-  if (bytes.empty()) return call.error();
+  const auto* const stream = call.after<std::uint8_t>(found);
+  if (stream == nullptr) return call.error();
   const PackedShape shape = shape_of(g);
-  call.require(is_sound_stream(shape, header, bytes.subspan(sizeof header)), Error::bad_constant);
+  call.require(is_sound_stream(shape, header, {stream, packed.bytes() - sizeof header}), Error::bad_constant);
   call.require_scratch(scratch_tensor, shape.scratch_bytes);
   auto* plan = call.allocate<PackedPlan>();
   if (plan == nullptr) return call.error();

@@ -75,9 +75,9 @@ Error load_packed(Call& call, Layout layout) {
   call.require(header.inputs == last_size(input) && header.outputs == last_size(out), Error::bad_shape);
   call.require(packed.bytes() == geometry.bytes(), Error::bad_constant);
   const bool simple = (header.flags & kSimpleRequantize) != 0;
-  const auto bytes = call.elements<std::byte>(packed);
-  if (bytes.empty()) return call.error();
-  call.require(has_sound_shifts(geometry, bytes.data() + sizeof header, simple), Error::bad_constant);
+  const auto* const stream = call.after<std::byte>(found);
+  if (stream == nullptr) return call.error();
+  call.require(has_sound_shifts(geometry, stream, simple), Error::bad_constant);
 
   auto* plan = call.allocate<PackedPlan>();
   if (plan == nullptr) return call.error();

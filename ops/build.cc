@@ -201,8 +201,10 @@ V Build::map(const char* op, V a) const { return node(op, {{"self", a}}, a->type
 // For floats the operator of its own folder, for integers that of the folder map.
 V Build::arithmetic(const char* real, const char* any, V a, V b) const {
   const DType type = promoted(a->type.dtype, b->type.dtype);
-  if (type != DType::f32) return map(any, to(a, type), to(b, type));
-  std::vector<ir::NamedArgument> args = {{"self", to(a, type)}, {"other", to(b, type)}};
+  a = to(a, type);
+  b = to(b, type);
+  if (type != DType::f32) return map(any, a, b);
+  std::vector<ir::NamedArgument> args = {{"self", a}, {"other", b}};
   if (std::string_view(real) == "aten.add") args.push_back({"alpha", 1.0});
   return node(real, std::move(args));
 }
@@ -210,7 +212,7 @@ V Build::arithmetic(const char* real, const char* any, V a, V b) const {
 V Build::add(V a, V b) const { return arithmetic("aten.add", "cormorant.add.any", a, b); }
 V Build::sub(V a, V b) const {
   const DType type = promoted(a->type.dtype, b->type.dtype);
-  if (type != DType::f32) return map("cormorant.sub.any", to(a, type), to(b, type));
+  if (type != DType::f32) return map("cormorant.sub.any", a, b);
   return node("aten.add", {{"self", to(a, type)}, {"other", to(b, type)}, {"alpha", -1.0}});
 }
 V Build::mul(V a, V b) const { return arithmetic("aten.mul", "cormorant.mul.any", a, b); }

@@ -5,7 +5,12 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
 #include "base/diagnostic.h"
+#include "compiler/ways.h"
 
 namespace cormorant::compiler {
 namespace {
@@ -44,6 +49,27 @@ std::string why(const pt2::Program& program) {
 }
 
 const pt2::NamedArgument kSelf = {"self", {pt2::TensorRef{"x"}}, {}};
+
+// As text_fuzz.cc takes them: the first byte chooses the way, and whatever a text calls data is any bytes. A packed
+// constant's header was once counted with before anything had compared it with the node.
+TEST(Import, TextsOfTheFuzzersCorpusCompileOrAreRefused) {
+  const ir::Bytes blob = ir::Bytes::own(std::vector<std::byte>(16384, std::byte{0x3c}));
+  std::size_t texts = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(CORMORANT_SOURCE_DIR "/compiler/testdata/texts")) {
+    std::ifstream stream(entry.path(), std::ios::binary);
+    const std::string text((std::istreambuf_iterator<char>(stream)), std::istreambuf_iterator<char>());
+    ASSERT_FALSE(text.empty()) << entry.path();
+    ++texts;
+    for (const std::size_t way : {static_cast<std::size_t>(text[0]) % kWays.size(), std::size_t{0}}) {
+      try {
+        ir::Graph graph = import_text(text.substr(1), "fuzz.txt", blob);
+        static_cast<void>(compile(graph, options_of_way(way)));
+      } catch (const InputError&) {  // the expected answer to most of them
+      }
+    }
+  }
+  EXPECT_GE(texts, 4U);
+}
 
 TEST(Import, TrainingModeIsNamedBeforeItsConsequences) {
   const std::string message =

@@ -193,7 +193,8 @@ ir::Value* mask_to_add(Importer& importer, ir::Value* mask) {
   if (mask->kind != ir::ValueKind::constant) {
     if (mask->type.dtype == DType::f32) return mask;
     const Build b(importer);
-    return b.where(mask, b.number(0), b.number(kMasked));
+    ir::Value* zero = b.number(0);
+    return b.where(mask, zero, b.number(kMasked));
   }
   if (mask->type.dtype == DType::f32) return mask;
   std::vector<float> values;

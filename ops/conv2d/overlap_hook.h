@@ -11,7 +11,19 @@
 
 namespace cormorant::ops::conv2d {
 
-// Calls read(variant, header) with the variant that a packed node names, and its header; none for another node.
+// A program that is compiled again, or a text, may have any header: its numbers count only if they are the tensors'.
+template <class Variant>
+bool fits(const Variant& variant, const conv::Geometry& g, const ir::Node& node) {
+  const auto has = [&](const ir::Value* image, std::uint32_t channels, std::uint32_t height, std::uint32_t width) {
+    return static_cast<std::uint64_t>(image->type.elements()) ==
+           std::uint64_t{g.batch} * channels * (std::uint64_t{height} * width);
+  };
+  return is_computable(variant, g) && has(node.tensor("input"), g.in_channels, g.in_height, g.in_width) &&
+         has(node.results.at(0), g.out_channels, g.out_height, g.out_width);
+}
+
+// Calls read(variant, header) with the variant that a packed node names, and its header; none for another node, or if
+// the header is not one that such a node can have.
 template <class Variants, class Read>
 auto with_packed(const ir::Node& node, const Variants& variants, Read read)
     -> std::optional<decltype(read(*variants[0], conv::Header{}))> {
@@ -22,6 +34,7 @@ auto with_packed(const ir::Node& node, const Variants& variants, Read read)
     if (packed.size() < sizeof(conv::Header)) return std::nullopt;
     conv::Header header;
     std::memcpy(&header, packed.data(), sizeof header);
+    if (!fits(*variant, header.geometry, node)) return std::nullopt;
     return read(*variant, header);
   }
   return std::nullopt;

@@ -74,7 +74,11 @@ Values import_binary(Importer& importer) {
     const bool is_real = b.type().dtype == DType::f32;
     V self = b.operand("self");
     V other = b.operand("other");
-    return {b.finish(is_real ? b.map(op, b.real(self), b.real(other)) : b.map(op, self, other))};
+    if (is_real) {
+      self = b.real(self);
+      other = b.real(other);
+    }
+    return {b.finish(b.map(op, self, other))};
   }
   b.reject(fmt::format("the operator {} is not supported", b.call().op),
            "use another one, or compute it before the model");
@@ -132,12 +136,16 @@ Values import_signbit(Importer& importer) {
 Values import_where(Importer& importer) {
   const Build b(importer);
   const DType type = b.type().dtype;
-  return {b.finish(b.where(b.tensor("condition"), b.operand("self", type), b.operand("other", type)))};
+  V self = b.operand("self", type);
+  V other = b.operand("other", type);
+  return {b.finish(b.where(b.tensor("condition"), self, other))};
 }
 Values import_masked_fill(Importer& importer) {
   const Build b(importer);
   const DType type = b.type().dtype;
-  return {b.finish(b.where(b.tensor("mask"), b.operand("value", type), b.operand("self", type)))};
+  V value = b.operand("value", type);
+  V self = b.operand("self", type);
+  return {b.finish(b.where(b.tensor("mask"), value, self))};
 }
 Values import_fill(Importer& importer) {
   const Build b(importer);
@@ -185,12 +193,15 @@ Values import_div_mode(Importer& importer) {
 Values import_pow_tensor(Importer& importer) {
   const Build b(importer);
   const DType type = b.type().dtype;
-  return {b.finish(b.map("aten.pow.Tensor_Tensor_out", b.operand("self", type), b.operand("exponent", type)))};
+  V self = b.operand("self", type);
+  V exponent = b.operand("exponent", type);
+  return {b.finish(b.map("aten.pow.Tensor_Tensor_out", self, exponent))};
 }
 Values import_float_power(Importer& importer) {
   const Build b(importer);
-  return {
-      b.finish(b.map("aten.pow.Tensor_Tensor_out", b.operand("self", DType::f32), b.operand("exponent", DType::f32)))};
+  V self = b.operand("self", DType::f32);
+  V exponent = b.operand("exponent", DType::f32);
+  return {b.finish(b.map("aten.pow.Tensor_Tensor_out", self, exponent))};
 }
 // As PyTorch: from the nearer end, so that a weight of 1 gives the end itself.
 Values import_lerp(Importer& importer) {
@@ -232,7 +243,9 @@ Values import_heaviside(Importer& importer) {
 }
 Values import_ldexp(Importer& importer) {
   const Build b(importer);
-  return {b.finish(b.mul(b.real(b.tensor("self")), b.f("exp2", b.tensor("other"))))};
+  V self = b.real(b.tensor("self"));
+  V power = b.f("exp2", b.tensor("other"));
+  return {b.finish(b.mul(self, power))};
 }
 Values import_entr(Importer& importer) {
   const Build b(importer);
@@ -245,7 +258,9 @@ Values import_glu(Importer& importer) {
   V self = b.tensor("self");
   const std::int64_t dim = b.dim("dim", self->type.rank());
   const std::int64_t half = size_at(self, dim) / 2;
-  return {b.finish(b.mul(b.slice(self, dim, 0, half), b.f("sigmoid", b.slice(self, dim, half, 2 * half))))};
+  V values = b.slice(self, dim, 0, half);
+  V gate = b.f("sigmoid", b.slice(self, dim, half, 2 * half));
+  return {b.finish(b.mul(values, gate))};
 }
 Values import_softsign(Importer& importer) {
   const Build b(importer);

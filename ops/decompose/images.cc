@@ -90,8 +90,10 @@ Values import_unpool(Importer& importer) {
   }
   if (self->type.elements() == 0) return {b.filled(0, b.type())};
   const std::int64_t rows = self->type.elements() / from;
-  return {b.finish(b.scatter(nodes::aten_scatter_src_out, b.filled(0, ir::float_type({rows, size})), 1,
-                             b.view(indices, {rows, from}), b.view(self, {rows, from})))};
+  V places = b.view(indices, {rows, from});
+  V values = b.view(self, {rows, from});
+  return {
+      b.finish(b.scatter(nodes::aten_scatter_src_out, b.filled(0, ir::float_type({rows, size})), 1, places, values))};
 }
 
 }  // namespace

@@ -19,7 +19,9 @@ V wrapped(const Build& b, V index, std::int64_t size) {
   }
   const DType type = index->type.dtype == DType::i64 ? DType::i64 : DType::i32;
   V places = b.to(index, type);
-  return b.where(b.lt(places, b.number(0, type)), b.add(places, static_cast<double>(size)), places);
+  V from_end = b.lt(places, b.number(0, type));
+  V wrapped = b.add(places, static_cast<double>(size));
+  return b.where(from_end, wrapped, places);
 }
 
 // Each truth of a constant mask as an index per dimension.
@@ -125,7 +127,9 @@ V put_along_one(const Build& b, V self, const std::vector<V>& indices, V values)
   wide[static_cast<std::size_t>(dim)] = index->type.elements();
   ir::Shape given = wide;
   if (index->type.rank() == 0) given.erase(given.begin() + dim);
-  return b.index_copy(self, dim, b.view(index, {index->type.elements()}), b.view(b.expand(values, given), wide));
+  V places = b.view(index, {index->type.elements()});
+  V source = b.view(b.expand(values, given), wide);
+  return b.index_copy(self, dim, places, source);
 }
 
 Values import_index_put(Importer& importer) {

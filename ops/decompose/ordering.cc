@@ -76,7 +76,8 @@ Values import_nanmedian_dim(Importer& importer) {
   if (self->type.rank() == 0) return at_place(b, self, 0, 0);
   V order = b.argsort(self, dim, false);
   V numbers = b.sum(b.map(nodes::aten_logical_not, b.map(nodes::aten_isnan, self)), {dim});
-  V place = b.map("aten.floor_divide", b.sub(numbers, 1), b.number(2, DType::i64));
+  V last = b.sub(numbers, 1);
+  V place = b.map("aten.floor_divide", last, b.number(2, DType::i64));
   place = b.maximum(place, b.number(0, DType::i64));
   V chosen = b.gather(order, dim, place);
   return {b.finish(b.gather(self, dim, chosen), 0), b.finish(chosen, 1)};
@@ -121,8 +122,9 @@ Values import_isin(Importer& importer) {
   if (tests->type.elements() == 0) {
     result = b.filled(0, {DType::boolean, elements->type.shape, {}, std::nullopt});
   } else {
-    V equal = b.eq(b.unsqueeze(elements, rank_of(elements)), b.view(tests, {tests->type.elements()}));
-    result = b.any(equal, {rank_of(elements)});
+    V each = b.unsqueeze(elements, rank_of(elements));
+    V all = b.view(tests, {tests->type.elements()});
+    result = b.any(b.eq(each, all), {rank_of(elements)});
     result = b.view(result, elements->type.shape);
   }
   return {b.finish(b.call().boolean("invert") ? b.map(nodes::aten_logical_not, result) : result)};
@@ -252,12 +254,19 @@ V gradient_along(const Build& b, V self, std::int64_t dim, double step, V coordi
     V a = first ? piece(steps, 0, 1) : piece(steps, n - 2, n - 1);
     V c = first ? piece(steps, 1, 2) : piece(steps, n - 3, n - 2);
     // The parabola through three points.
-    return b.sub(b.mul(near, b.div(b.add(b.mul(a, 2.0), c), b.add(a, c))), b.mul(next, b.div(a, b.add(a, c))));
+    V weight = b.add(b.mul(a, 2.0), c);
+    weight = b.div(weight, b.add(a, c));
+    V nearest = b.mul(near, weight);
+    V correction = b.mul(next, b.div(a, b.add(a, c)));
+    return b.sub(nearest, correction);
   };
   parts.push_back(edge(true));
   if (n > 2) {
     V before = piece(slopes, 0, n - 2), after = piece(slopes, 1, n - 1);
-    parts.push_back(b.div(b.add(b.mul(before, h1), b.mul(after, h0)), b.add(h0, h1)));
+    V from_before = b.mul(before, h1);
+    V from_after = b.mul(after, h0);
+    V sum = b.add(from_before, from_after);
+    parts.push_back(b.div(sum, b.add(h0, h1)));
   }
   parts.push_back(edge(false));
   return b.cat(parts, dim);

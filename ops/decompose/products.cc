@@ -253,7 +253,9 @@ Values import_kron(Importer& importer) {
   const std::int64_t rank = rank_of(self);
   const std::int64_t m = self->type.elements(), n = other->type.elements();
   b.require(m * n == b.type().elements());
-  V product = b.mul(b.view(self, {m, 1}), b.view(other, {1, n}));
+  V column = b.view(self, {m, 1});
+  V row = b.view(other, {1, n});
+  V product = b.mul(column, row);
   // [a0 a1 … b0 b1 …] -> [a0 b0 a1 b1 …]
   std::vector<std::int64_t> places;
   const ir::Shape s = self->type.shape, o = other->type.shape;
@@ -305,8 +307,11 @@ Values import_bilinear(Importer& importer) {
   const std::int64_t outputs = size_at(weight, 0), i = size_at(weight, 1), j = size_at(weight, 2);
   b.require(i > 0);
   const std::int64_t rows = x->type.elements() / i;
-  V left = b.matmul(b.view(x, {rows, i}), b.view(b.permute(weight, {1, 0, 2}), {i, outputs * j}));
-  V product = b.mul(b.view(left, {rows, outputs, j}), b.view(y, {rows, 1, j}));
+  V first = b.view(x, {rows, i});
+  V second = b.view(b.permute(weight, {1, 0, 2}), {i, outputs * j});
+  V left = b.view(b.matmul(first, second), {rows, outputs, j});
+  V right = b.view(y, {rows, 1, j});
+  V product = b.mul(left, right);
   V sum = b.view(b.sum(product, {2}), {rows, outputs});
   if (b.given("bias")) sum = b.add(sum, b.tensor("bias"));
   return {b.finish(sum)};
@@ -326,7 +331,14 @@ Values import_cross(Importer& importer) {
   const auto turned = [&](V x, std::int64_t by) {
     return b.cat({b.slice(x, dim, by, 3), b.slice(x, dim, 0, by)}, dim);
   };
-  return {b.finish(b.sub(b.mul(turned(self, 1), turned(other, 2)), b.mul(turned(self, 2), turned(other, 1))))};
+  const auto multiplied = [&](std::int64_t self_by, std::int64_t other_by) {
+    V left = turned(self, self_by);
+    V right = turned(other, other_by);
+    return b.mul(left, right);
+  };
+  V minuend = multiplied(1, 2);
+  V subtrahend = multiplied(2, 1);
+  return {b.finish(b.sub(minuend, subtrahend))};
 }
 
 }  // namespace

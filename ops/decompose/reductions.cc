@@ -166,7 +166,9 @@ Values import_cosine_similarity(Importer& importer) {
   y = b.expand(y, product->type.shape);
   const double eps = b.call().number("eps");
   const auto at_least = [&](V length) { return b.maximum(length, b.number(eps)); };
-  V lengths = b.mul(at_least(norm(b, x, 2, {dim})), at_least(norm(b, y, 2, {dim})));
+  V length = at_least(norm(b, x, 2, {dim}));
+  V other_length = at_least(norm(b, y, 2, {dim}));
+  V lengths = b.mul(length, other_length);
   return {b.finish(b.div(b.sum(product, {dim}), lengths))};
 }
 
@@ -179,7 +181,9 @@ Values import_pairwise_distance(Importer& importer) {
 // Every row of one with every row of the other.
 V distances(const Build& b, V x, V y, double p) {
   const std::int64_t rank = rank_of(x);
-  V difference = b.sub(b.unsqueeze(x, rank - 1), b.unsqueeze(y, rank_of(y) - 2));
+  V rows = b.unsqueeze(x, rank - 1);
+  V other_rows = b.unsqueeze(y, rank_of(y) - 2);
+  V difference = b.sub(rows, other_rows);
   return norm(b, difference, p, {rank_of(difference) - 1});
 }
 Values import_cdist(Importer& importer) {
@@ -201,7 +205,9 @@ Values import_pdist(Importer& importer) {
     }
   }
   if (first.empty() || size_at(self, 1) == 0) return {b.filled(0, b.type())};
-  V difference = b.sub(b.index_select(self, 0, b.indices(first)), b.index_select(self, 0, b.indices(second)));
+  V rows = b.index_select(self, 0, b.indices(first));
+  V other_rows = b.index_select(self, 0, b.indices(second));
+  V difference = b.sub(rows, other_rows);
   return {b.finish(norm(b, difference, b.call().number("p"), {1}))};
 }
 

@@ -105,7 +105,8 @@ V embedded(const Build& b, V x, std::int64_t offset) {
   const auto diagonal = diagonal_places(size, size, offset);
   for (std::size_t i = 0; i < diagonal.size(); ++i)
     places[static_cast<std::size_t>(diagonal[i])] = static_cast<std::int64_t>(i);
-  V selected = b.index_select(b.pad(x, {0, 1}, 0), rank_of(x) - 1, b.indices(places));
+  V padded = b.pad(x, {0, 1}, 0);
+  V selected = b.index_select(padded, rank_of(x) - 1, b.indices(places));
   ir::Shape shape(x->type.shape.begin(), x->type.shape.end() - 1);
   shape.push_back(size);
   shape.push_back(size);
@@ -229,8 +230,9 @@ Values import_col2im(Importer& importer) {
   const auto entries = static_cast<std::int64_t>(k.places.size());
   const std::int64_t batch = size_at(self, 0), channels = self->type.elements() / batch / entries;
   V values = b.view(self, {batch, channels, entries});
-  V sum = b.scatter("aten.scatter_add", b.filled(0, ir::float_type({batch, channels, k.height * k.width})), 2,
-                    b.expand(b.indices(k.places), {batch, channels, entries}), values);
+  V empty = b.filled(0, ir::float_type({batch, channels, k.height * k.width}));
+  V places = b.expand(b.indices(k.places), {batch, channels, entries});
+  V sum = b.scatter("aten.scatter_add", empty, 2, places, values);
   V image = b.view(sum, {batch, channels, k.height, k.width});
   return {b.finish(b.pad(image, {-k.pad_w, -k.pad_w, -k.pad_h, -k.pad_h}, 0))};
 }

@@ -15,14 +15,21 @@ V second(const Build& b) {
   return b.given("alpha") ? b.mul(other, b.operand("alpha", b.type().dtype)) : other;
 }
 V first(const Build& b) { return b.operand("self", b.type().dtype); }
+// Both, in this order: that in which a call's arguments are evaluated is each compiler's own.
+struct Operands {
+  V self, other;
+};
+Operands operands(const Build& b) { return {first(b), second(b)}; }
 
 Values import_add(Importer& importer) {
   const Build b(importer);
-  return {b.finish(b.add(first(b), second(b)))};
+  const Operands of = operands(b);
+  return {b.finish(b.add(of.self, of.other))};
 }
 Values import_sub(Importer& importer) {
   const Build b(importer);
-  return {b.finish(b.sub(first(b), second(b)))};
+  const Operands of = operands(b);
+  return {b.finish(b.sub(of.self, of.other))};
 }
 Values import_rsub(Importer& importer) {
   const Build b(importer);
@@ -31,15 +38,18 @@ Values import_rsub(Importer& importer) {
 }
 Values import_mul(Importer& importer) {
   const Build b(importer);
-  return {b.finish(b.mul(first(b), second(b)))};
+  const Operands of = operands(b);
+  return {b.finish(b.mul(of.self, of.other))};
 }
 Values import_minimum(Importer& importer) {
   const Build b(importer);
-  return {b.finish(b.minimum(first(b), second(b)))};
+  const Operands of = operands(b);
+  return {b.finish(b.minimum(of.self, of.other))};
 }
 Values import_maximum(Importer& importer) {
   const Build b(importer);
-  return {b.finish(b.maximum(first(b), second(b)))};
+  const Operands of = operands(b);
+  return {b.finish(b.maximum(of.self, of.other))};
 }
 Values import_neg(Importer& importer) {
   const Build b(importer);
@@ -53,7 +63,9 @@ Values import_sign(Importer& importer) {
   const Build b(importer);
   V self = first(b);
   V zero = b.number(0, self->type.dtype);
-  return {b.finish(b.sub(b.to(b.gt(self, zero), b.type().dtype), b.to(b.lt(self, zero), b.type().dtype)))};
+  V positive = b.to(b.gt(self, zero), b.type().dtype);
+  V negative = b.to(b.lt(self, zero), b.type().dtype);
+  return {b.finish(b.sub(positive, negative))};
 }
 Values import_same(Importer& importer) {
   const Build b(importer);

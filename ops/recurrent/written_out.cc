@@ -34,14 +34,22 @@ State WrittenOut::step(const Cell& cell, ir::Value* from_input, const State& sta
     case Form::lstm: {
       ir::Value* all = add(from_input, from_state);
       ir::Value* kept = multiply(sigmoid(part(all, 1)), state.c);
-      ir::Value* c = add(kept, multiply(sigmoid(part(all, 0)), tanh(part(all, 2))));
-      ir::Value* h = multiply(sigmoid(part(all, 3)), tanh(c));
+      ir::Value* gate = sigmoid(part(all, 0));
+      ir::Value* fresh = tanh(part(all, 2));
+      ir::Value* c = add(kept, multiply(gate, fresh));
+      ir::Value* output = sigmoid(part(all, 3));
+      ir::Value* h = multiply(output, tanh(c));
       return {cell.w_hr == nullptr ? h : linear(h, cell.w_hr, nullptr), c};
     }
     case Form::gru: {
-      ir::Value* reset = sigmoid(add(part(from_input, 0), part(from_state, 0)));
-      ir::Value* update = sigmoid(add(part(from_input, 1), part(from_state, 1)));
-      ir::Value* fresh = tanh(add(part(from_input, 2), multiply(reset, part(from_state, 2))));
+      const auto both = [&](std::int64_t k) {
+        ir::Value* input = part(from_input, k);
+        return add(input, part(from_state, k));
+      };
+      ir::Value* reset = sigmoid(both(0));
+      ir::Value* update = sigmoid(both(1));
+      ir::Value* input = part(from_input, 2);
+      ir::Value* fresh = tanh(add(input, multiply(reset, part(from_state, 2))));
       return {add(fresh, multiply(update, add(state.h, fresh, -1))), nullptr};
     }
     case Form::rnn_tanh:

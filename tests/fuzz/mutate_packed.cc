@@ -7,7 +7,9 @@
 #include <string_view>
 
 #include "ops/conv2d/conv2d.h"
+#include "ops/conv2d/nibbles.h"
 #include "ops/depthwise_conv2d/depthwise_conv2d.h"
+#include "ops/depthwise_conv2d/nibbles.h"
 #include "ops/layer_norm/layer_norm.h"
 #include "ops/linear/linear.h"
 #include "ops/transpose_conv2d/transpose_conv2d.h"
@@ -86,31 +88,67 @@ Bytes packed_bytes(conv::Header header, std::span<const std::byte> old, std::uin
   return bytes;
 }
 
+// A stream of records, whatever a weight takes.
+struct Records {
+  std::uint64_t bytes, count, each;
+  std::uint32_t shifts_at, channels;
+};
 template <class Stream>
-void clear_shifts(Bytes& bytes, std::size_t begin, const Stream& stream) {
-  for (std::uint64_t block = 0; block < stream.blocks(); ++block) {
-    std::byte* const shifts = bytes.data() + begin + block * stream.block_bytes() + stream.shifts_at();
-    std::fill_n(shifts, stream.block(), std::byte{0xff});  // to the right by one
-    std::fill_n(shifts + stream.block(), stream.block(), std::byte{0});
+Records records_of(const Stream& s) {
+  return {s.bytes(), s.blocks(), s.block_bytes(), s.shifts_at(), s.block()};
+}
+Records records_of(const ops::conv2d::nibbles::Stream& s) {
+  return {s.total(), s.bytes.blocks(), s.block_bytes(), s.shifts_at(), s.bytes.block()};
+}
+Records records_of(const ops::depthwise::nibbles::Stream& s) {
+  return {s.total(), s.bytes.blocks(), s.record().bytes(), s.shifts_at(), s.bytes.block()};
+}
+Records records_of(const ops::conv2d::Variant& v, const conv::Geometry& g) {
+  return records_of(ops::conv2d::Stream(v.layout, g));
+}
+Records records_of(const ops::conv2d::nibbles::Variant& v, const conv::Geometry& g) {
+  return records_of(ops::conv2d::nibbles::Stream(v, g));
+}
+Records records_of(const ops::depthwise::Variant& v, const conv::Geometry& g) {
+  return records_of(ops::depthwise::Stream(v, g));
+}
+Records records_of(const ops::depthwise::nibbles::Variant& v, const conv::Geometry& g) {
+  return records_of(ops::depthwise::nibbles::Stream(v, g));
+}
+Records records_of(const ops::transpose_conv2d::Variant& v, const conv::Geometry& g) {
+  if (v.nibbles_phase != nullptr) return records_of(*v.nibbles_phase, g);
+  return v.phase != nullptr ? records_of(*v.phase, g) : records_of(*v.depthwise_phase, g);
+}
+
+// The variant that computes with bytes.
+const ops::conv2d::Variant& in_bytes(const ops::conv2d::Variant& v) { return v; }
+const ops::conv2d::Variant& in_bytes(const ops::conv2d::nibbles::Variant& v) { return v.bytes; }
+const ops::depthwise::Variant& in_bytes(const ops::depthwise::Variant& v) { return v; }
+const ops::depthwise::Variant& in_bytes(const ops::depthwise::nibbles::Variant& v) { return v.bytes; }
+
+void clear_shifts(Bytes& bytes, std::size_t begin, const Records& records) {
+  for (std::uint64_t i = 0; i < records.count; ++i) {
+    std::byte* const shifts = bytes.data() + begin + i * records.each + records.shifts_at;
+    std::fill_n(shifts, records.channels, std::byte{0xff});  // to the right by one
+    std::fill_n(shifts + records.channels, records.channels, std::byte{0});
   }
 }
 
-template <class Variant, class Stream>
-bool repack(EditableProgram& p, const Arguments& a, const Variant& variant, const Stream& stream, conv::Header header,
-            CheckedSize scratch, Random& random) {
-  if (stream.bytes() > kLargestStream) return false;
+bool repack(EditableProgram& p, const Arguments& a, const Records& records, conv::Header header, CheckedSize scratch,
+            Random& random) {
+  if (records.bytes > kLargestStream) return false;
   const conv::Geometry& g = header.geometry;
-  Bytes bytes = packed_bytes(header, p.constant(*a.packed), stream.bytes(), random);
-  clear_shifts(bytes, sizeof header, stream);
+  Bytes bytes = packed_bytes(header, p.constant(*a.packed), records.bytes, random);
+  clear_shifts(bytes, sizeof header, records);
   p.replace_constant(*a.packed, bytes);
   set_image(*a.input, g.batch, g.in_channels, g.in_height, g.in_width);
   set_image(*a.out, g.batch, g.out_channels, g.out_height, g.out_width);
   set_scratch(*a.scratch, scratch);
-  static_cast<void>(variant);
   return true;
 }
 
-bool change_conv2d(EditableProgram& p, const Arguments& a, const ops::conv2d::Variant& variant, Random& random) {
+template <class Variant>
+bool change_conv2d(EditableProgram& p, const Arguments& a, const Variant& variant, Random& random) {
   conv::Header header;
   const std::span<const std::byte> old = p.constant(*a.packed);
   if (old.size() < sizeof header) return false;
@@ -118,16 +156,16 @@ bool change_conv2d(EditableProgram& p, const Arguments& a, const ops::conv2d::Va
   conv::Geometry& g = header.geometry;
   change_fields(g, random);
   change_groups(g, random);
-  if (variant.pointwise) {
+  if (in_bytes(variant).pointwise) {
     g.kernel_height = g.kernel_width = 1;
     g.pad_top = g.pad_left = 0;
   }
-  if (!ops::conv2d::is_computable(variant, g)) return false;
-  return repack(p, a, variant, ops::conv2d::Stream(variant.layout, g), header, ops::conv2d::scratch_bytes(variant, g),
-                random);
+  if (!is_computable(variant, g)) return false;
+  return repack(p, a, records_of(variant, g), header, scratch_bytes(variant, g), random);
 }
 
-bool change_depthwise(EditableProgram& p, const Arguments& a, const ops::depthwise::Variant& variant, Random& random) {
+template <class Variant>
+bool change_depthwise(EditableProgram& p, const Arguments& a, const Variant& variant, Random& random) {
   conv::Header header;
   const std::span<const std::byte> old = p.constant(*a.packed);
   if (old.size() < sizeof header) return false;
@@ -139,14 +177,14 @@ bool change_depthwise(EditableProgram& p, const Arguments& a, const ops::depthwi
   g.out_channels = static_cast<std::uint16_t>(g.in_channels * multiplier);
   g.inputs_per_group = g.in_channels;
   g.outputs_per_group = multiplier;
-  if (variant.is_3x3) g.kernel_height = g.kernel_width = 3;
-  if (variant.is_narrow) {
+  const ops::depthwise::Variant& bytes = in_bytes(variant);
+  if (bytes.is_3x3) g.kernel_height = g.kernel_width = 3;
+  if (bytes.is_narrow) {
     g.in_channels = g.out_channels = static_cast<std::uint16_t>(1U << random() % 4);
     g.stride_width = g.dilation_height = g.dilation_width = 1;
   }
-  if (!ops::depthwise::is_computable(variant, g)) return false;
-  return repack(p, a, variant, ops::depthwise::Stream(variant, g), header, ops::depthwise::scratch_bytes(variant, g),
-                random);
+  if (!is_computable(bytes, g)) return false;
+  return repack(p, a, records_of(variant, g), header, scratch_bytes(variant, g), random);
 }
 
 // One phase is enough to reach everything; its pixels are anywhere between others.
@@ -160,7 +198,7 @@ bool change_transposed(EditableProgram& p, const Arguments& a, const ops::transp
   g.in_channels = small(random, 20);
   g.out_channels = small(random, 20);
   change_fields(g, random);
-  if (variant.phase != nullptr) {
+  if (variant.depthwise_phase == nullptr) {
     change_groups(g, random);
   } else {
     g.out_channels = g.in_channels;
@@ -180,21 +218,14 @@ bool change_transposed(EditableProgram& p, const Arguments& a, const ops::transp
   header.out_width = static_cast<std::uint16_t>(phase.x + (g.out_width - 1) * header.stride_width + small(random, 3));
   header.phases = 1;
   Bytes bytes(sizeof header + sizeof phase);
-  const auto append = [&](const auto& stream, CheckedSize scratch) {
-    if (stream.bytes() > kLargestStream) return false;
-    Bytes packed = packed_bytes(phase_header, p.constant(*a.packed), stream.bytes(), random);
-    clear_shifts(packed, sizeof phase_header, stream);
-    packed.resize((packed.size() + 15) / 16 * 16);
-    phase.bytes = static_cast<std::uint32_t>(packed.size());
-    bytes.insert(bytes.end(), packed.begin(), packed.end());
-    set_scratch(*a.scratch, scratch);
-    return true;
-  };
-  const bool fits =
-      variant.phase != nullptr
-          ? append(ops::conv2d::Stream(variant.phase->layout, g), tc::phase_scratch_bytes(variant, g))
-          : append(ops::depthwise::Stream(*variant.depthwise_phase, g), tc::phase_scratch_bytes(variant, g));
-  if (!fits) return false;
+  const Records records = records_of(variant, g);
+  if (records.bytes > kLargestStream) return false;
+  Bytes packed = packed_bytes(phase_header, p.constant(*a.packed), records.bytes, random);
+  clear_shifts(packed, sizeof phase_header, records);
+  packed.resize((packed.size() + 15) / 16 * 16);
+  phase.bytes = static_cast<std::uint32_t>(packed.size());
+  bytes.insert(bytes.end(), packed.begin(), packed.end());
+  set_scratch(*a.scratch, tc::phase_scratch_bytes(variant, g));
   std::memcpy(bytes.data(), &header, sizeof header);
   std::memcpy(bytes.data() + sizeof header, &phase, sizeof phase);
   p.replace_constant(*a.packed, bytes);
@@ -281,6 +312,10 @@ bool change_geometry(EditableProgram& p, Random& random) {
   if (!a) return false;
   if (const auto* v = named(ops::conv2d::kVariants, name)) return change_conv2d(p, *a, *v, random);
   if (const auto* v = named(ops::depthwise::kVariants, name)) return change_depthwise(p, *a, *v, random);
+  namespace nibbles = ops::conv2d::nibbles;
+  constexpr const nibbles::Variant* kNibbles[] = {&nibbles::kMve, &nibbles::kDsp, &nibbles::kScalar, &nibbles::kV6m};
+  if (const auto* v = named(kNibbles, name)) return change_conv2d(p, *a, *v, random);
+  if (const auto* v = named(ops::depthwise::nibbles::kVariants, name)) return change_depthwise(p, *a, *v, random);
   if (const auto* v = named(ops::transpose_conv2d::kVariants, name)) return change_transposed(p, *a, *v, random);
   return false;
 }

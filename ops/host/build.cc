@@ -202,30 +202,19 @@ V Build::map(const char* op, V a) const { return node(op, {{"self", a}}, a->type
 // For floats the operator of its own folder, for integers that of the folder map.
 V Build::arithmetic(const char* real, const char* any, V a, V b) const {
   const DType type = promoted(a->type.dtype, b->type.dtype);
-<<<<<<< HEAD:ops/host/build.cc
-  if (type != DType::f32) return map(any, to(a, type), to(b, type));
-  std::vector<ir::NamedArgument> args = {{"self", to(a, type)}, {"other", to(b, type)}};
-  if (std::string_view(real) == nodes::aten_add) args.push_back({"alpha", 1.0});
-=======
   a = to(a, type);
   b = to(b, type);
   if (type != DType::f32) return map(any, a, b);
   std::vector<ir::NamedArgument> args = {{"self", a}, {"other", b}};
-  if (std::string_view(real) == "aten.add") args.push_back({"alpha", 1.0});
->>>>>>> n3:ops/build.cc
+  if (std::string_view(real) == nodes::aten_add) args.push_back({"alpha", 1.0});
   return node(real, std::move(args));
 }
 
 V Build::add(V a, V b) const { return arithmetic(nodes::aten_add, nodes::cormorant_add_any, a, b); }
 V Build::sub(V a, V b) const {
   const DType type = promoted(a->type.dtype, b->type.dtype);
-<<<<<<< HEAD:ops/host/build.cc
-  if (type != DType::f32) return map(nodes::cormorant_sub_any, to(a, type), to(b, type));
+  if (type != DType::f32) return map(nodes::cormorant_sub_any, a, b);
   return node(nodes::aten_add, {{"self", to(a, type)}, {"other", to(b, type)}, {"alpha", -1.0}});
-=======
-  if (type != DType::f32) return map("cormorant.sub.any", a, b);
-  return node("aten.add", {{"self", to(a, type)}, {"other", to(b, type)}, {"alpha", -1.0}});
->>>>>>> n3:ops/build.cc
 }
 V Build::mul(V a, V b) const { return arithmetic(nodes::aten_mul, nodes::cormorant_mul_any, a, b); }
 V Build::div(V a, V b) const { return node(nodes::aten_div, {{"self", real(a)}, {"other", real(b)}}); }

@@ -145,8 +145,10 @@ class Refinement {
       const LayerSettings own = settings_for(options_.layers, node.location.module);
       const bool corrects = options_.correct_biases && own.correct_bias.value_or(true);
       const bool rounds = options_.round_weights && own.round_weights.value_or(true);
-      if (rounds && real != nullptr && can_refine_weights(quantized_, node)) {
-        round(node, *real, corrects && is_correctable(node));
+      if (rounds && real != nullptr) {
+        for (const std::string& weight : refinable_weights(quantized_, node)) {
+          round(node, *real, weight, corrects && is_correctable(node));
+        }
       }
       if (corrects && real != nullptr && is_correctable(node)) {
         correct(node, *real);
@@ -209,16 +211,35 @@ class Refinement {
     parallel_for(lanes_.size(), threads_, [&](std::size_t k, std::size_t) { body(lanes_[k], k); });
   }
 
-  void round(ir::Node& node, const ir::Node& real, bool bias_takes_mean) {
-    std::vector<evaluate::Tensor> inputs;
-    for (const Lane& lane : lanes_) inputs.push_back(lane.integers.get(node.tensor("input")));
-    const RoundedWeights rounded = refine_weights(node, evaluate::constant_tensor(*real.tensor("weight")), inputs,
-                                                  bias_takes_mean, options_.threads);
-    changed_[node.name] = rounded.changed;
+  void round(ir::Node& node, const ir::Node& real, const std::string& argument, bool bias_takes_mean) {
+    std::vector<evaluate::Tensor> inputs(count_);
+    each_lane([&](Lane& lane, std::size_t k) {
+      inputs[k] = argument == "w_hh" ? h_before_steps(node, lane.integers) : lane.integers.get(node.tensor("input"));
+    });
+    const ir::Value* old = node.tensor(argument);
+    const RoundedWeights rounded = refine_weights(node, argument, evaluate::constant_tensor(*real.tensor(argument)),
+                                                  inputs, bias_takes_mean, options_.threads);
+    changed_[node.name] += rounded.changed;
     if (rounded.changed == 0) return;
-    const ir::Value* old = node.tensor("weight");
-    node.set("weight", quantized_.add_constant(old->name, old->type,
+    node.set(argument, quantized_.add_constant(old->name, old->type,
                                                ir::Bytes::of(std::span<const std::int8_t>(rounded.weights))));
+  }
+
+  // What a recurrent layer multiplies by its second weights: h of the step before, for every step.
+  static evaluate::Tensor h_before_steps(const ir::Node& node, const evaluate::Frame& frame) {
+    const evaluate::Tensor states = settled(*node.results[0], run_node(node, frame).at(0));
+    const auto step = static_cast<std::size_t>(states.shape[1] * states.shape[2]);
+    std::vector<float> first(step);
+    if (node.has("h")) std::ranges::copy(frame.get(node.tensor("h")).values(), first.begin());
+    std::vector<float> before(states.values().begin(), states.values().end());
+    if (node.boolean("backwards")) {
+      std::shift_left(before.begin(), before.end(), static_cast<std::ptrdiff_t>(step));
+      std::ranges::copy(first, before.end() - static_cast<std::ptrdiff_t>(step));
+    } else {
+      std::shift_right(before.begin(), before.end(), static_cast<std::ptrdiff_t>(step));
+      std::ranges::copy(first, before.begin());
+    }
+    return {states.shape, std::move(before)};
   }
 
   void correct(ir::Node& node, const ir::Node& real) {

@@ -17,13 +17,13 @@ using evaluate::Tensor;
 std::size_t size_at(const ir::Shape& shape, std::size_t dim) { return static_cast<std::size_t>(shape[dim]); }
 
 // A layer as sums: every output channel of a group is a sum over `taps` inputs, at each of `positions` positions of a
-// sample. A linear layer has one group, and its rows are the places.
+// sample. A linear layer has one group, and its rows are the places; so has a recurrent one, whose rows are steps.
 class Sums {
  public:
-  Sums(const ir::Node& node, const ir::Shape& input) : weight_(node.tensor("weight")->type.shape) {
+  Sums(const ir::Node& node, ir::Shape weight, const ir::Shape& input) : weight_(std::move(weight)) {
     taps = 1;
     for (std::size_t k = 1; k < weight_.size(); ++k) taps *= size_at(weight_, k);
-    if (node.op == ops::nodes::aten_linear) {
+    if (node.op != ops::nodes::aten_conv2d) {
       outputs = size_at(weight_, 0);
       positions = taps == 0 ? 0
                             : static_cast<std::size_t>(
@@ -146,20 +146,26 @@ void descend(std::span<const float> moments, std::span<float> error, std::span<f
 
 }  // namespace
 
-bool can_refine_weights(const ir::Graph& graph, const ir::Node& node) {
-  if (node.op != ops::nodes::aten_conv2d && node.op != ops::nodes::aten_linear) return false;
-  const ir::Value* weight = node.tensor("weight");
-  return weight->kind == ir::ValueKind::constant && weight->type.dtype == DType::i8 && weight->type.quant &&
-         node.tensor("input")->type.quant && graph.users(weight).size() == 1;
+std::vector<std::string> refinable_weights(const ir::Graph& graph, const ir::Node& node) {
+  std::vector<std::string> arguments;
+  if (node.op == ops::nodes::aten_conv2d || node.op == ops::nodes::aten_linear) arguments = {"weight"};
+  if (node.op == ops::nodes::aten_recurrent) arguments = {"w_ih", "w_hh"};
+  if (!arguments.empty() && !node.tensor("input")->type.quant) return {};
+  std::erase_if(arguments, [&](const std::string& argument) {
+    const ir::Value* weight = node.tensor(argument);
+    return weight->kind != ir::ValueKind::constant || weight->type.dtype != DType::i8 || !weight->type.quant ||
+           graph.users(weight).size() != 1;
+  });
+  return arguments;
 }
 
-RoundedWeights refine_weights(const ir::Node& node, const Tensor& real, const std::vector<Tensor>& inputs,
-                              bool has_bias, std::size_t threads) {
-  const ir::Value* weight = node.tensor("weight");
+RoundedWeights refine_weights(const ir::Node& node, const std::string& argument, const Tensor& real,
+                              const std::vector<Tensor>& inputs, bool has_bias, std::size_t threads) {
+  const ir::Value* weight = node.tensor(argument);
   const ir::QuantParams& quant = *weight->type.quant;
   const std::span<const std::int8_t> nearest = weight->data.as<std::int8_t>();
   RoundedWeights rounded{{nearest.begin(), nearest.end()}, 0};
-  const Sums sums(node, inputs.at(0).shape);
+  const Sums sums(node, weight->type.shape, inputs.at(0).shape);
   if (sums.positions == 0 || nearest.empty()) return rounded;
   const bool many_groups = sums.groups > 1;
   parallel_for(sums.groups, many_groups ? thread_count(threads, sums.groups) : 1, [&](std::size_t group, std::size_t) {

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "evaluate/tensor.h"
@@ -19,13 +20,13 @@ struct RoundedWeights {
   std::size_t changed = 0;  // went to the neighbour that is not the nearest
 };
 
-// Whether the node is a convolution or linear layer with int8 weights that no other node uses.
-[[nodiscard]] bool can_refine_weights(const ir::Graph& graph, const ir::Node& node);
+// The node's arguments that are int8 weights of a convolution, linear or recurrent layer, and no other node's.
+[[nodiscard]] std::vector<std::string> refinable_weights(const ir::Graph& graph, const ir::Node& node);
 
-// `real` are the weights in float, `inputs` what the layer reads, one tensor per sample. With a bias to take the mean
-// of the error, only its variance counts. The result does not depend on the number of threads.
-[[nodiscard]] RoundedWeights refine_weights(const ir::Node& node, const evaluate::Tensor& real,
-                                            const std::vector<evaluate::Tensor>& inputs, bool has_bias,
-                                            std::size_t threads);
+// `real` are the weights of this argument in float, `inputs` what they multiply, one tensor per sample. With a bias to
+// take the mean of the error, only its variance counts. The result does not depend on the number of threads.
+[[nodiscard]] RoundedWeights refine_weights(const ir::Node& node, const std::string& argument,
+                                            const evaluate::Tensor& real, const std::vector<evaluate::Tensor>& inputs,
+                                            bool has_bias, std::size_t threads);
 
 }  // namespace cormorant::quantizer

@@ -80,7 +80,7 @@ TEST(RefineWeights, SumsOfALinearLayerComeCloserOnOtherInputsToo) {
                         "%y : i8[64,8] quant([0.1], [0]) = aten.linear(input=%x, weight=%w, bias=none)\n");
   std::vector<Tensor> inputs;
   for (std::uint32_t k = 0; k < 8; ++k) inputs.push_back(correlated({64, 32}, 32, 1, k));
-  const RoundedWeights refined = refine_weights(l.node(), l.real, inputs, false, 1);
+  const RoundedWeights refined = refine_weights(l.node(), "weight", l.real, inputs, false, 1);
   EXPECT_GT(refined.changed, 0U);
 
   const std::span<const std::int8_t> nearest = l.node().tensor("weight")->data.as<std::int8_t>();
@@ -111,13 +111,14 @@ output %y
   std::vector<float> values;
   for (int k = 0; k < 64; ++k) values.insert(values.end(), 2, static_cast<float>(k % 7) - 3);
   const Tensor real({1, 2}, {1.274F, 1.274F});
-  const RoundedWeights refined = refine_weights(graph.nodes().front(), real, {Tensor({64, 2}, values)}, false, 1);
+  const std::vector<Tensor> inputs = {Tensor({64, 2}, values)};
+  const RoundedWeights refined = refine_weights(graph.nodes().front(), "weight", real, inputs, false, 1);
   EXPECT_EQ(refined.weights, (std::vector<std::int8_t>{127, 127}));
   const Tensor less({1, 2}, {1.264F, 1.264F});  // 126.4: one goes up
   ir::Graph lower = ir::parse(ir::print(graph), "test");
   lower.snapshot().front()->tensor("weight")->data =
       ir::Bytes::of(std::span<const std::int8_t>(std::array<std::int8_t, 2>{126, 126}));
-  EXPECT_EQ(refine_weights(lower.nodes().front(), less, {Tensor({64, 2}, values)}, false, 1).changed, 1U);
+  EXPECT_EQ(refine_weights(lower.nodes().front(), "weight", less, inputs, false, 1).changed, 1U);
 }
 
 // Every window of a small image reaches beyond it: sanitizers see what is read there.
@@ -126,7 +127,8 @@ TEST(RefineWeights, ReadsNothingBesideTheImage) {
       layer("[1,1,3,3]", 1, 9, {1, 1, 3, 3}, "[1,1,2,2]",
             "%y : i8[1,1,2,2] quant([0.1], [0]) = aten.conv2d(input=%x, weight=%w, bias=none, stride=[1, 1], "
             "padding=[1, 1], dilation=[1, 1], groups=1)\n");
-  const RoundedWeights refined = refine_weights(l.node(), l.real, {Tensor({1, 1, 2, 2}, {1, 2, 3, 4})}, false, 1);
+  const std::vector<Tensor> inputs = {Tensor({1, 1, 2, 2}, {1, 2, 3, 4})};
+  const RoundedWeights refined = refine_weights(l.node(), "weight", l.real, inputs, false, 1);
   EXPECT_EQ(refined.weights.size(), 9U);
 }
 
@@ -152,7 +154,7 @@ TEST(RefineWeights, SumsOfAGroupedConvolutionComeCloser) {
   std::vector<Tensor> inputs;
   for (std::uint32_t k = 0; k < 16; ++k) inputs.push_back(image(k));
   const evaluate::ConvolutionGeometry geometry{{2, 2}, {1, 1}, {1, 1}, 2};
-  const RoundedWeights refined = refine_weights(l.node(), l.real, inputs, false, 1);
+  const RoundedWeights refined = refine_weights(l.node(), "weight", l.real, inputs, false, 1);
   const std::span<const std::int8_t> nearest = l.node().tensor("weight")->data.as<std::int8_t>();
   double before = 0, after = 0;
   for (std::uint32_t k = 1000; k < 1008; ++k) {
@@ -171,9 +173,9 @@ TEST(RefineWeights, IsTheSameForAnyNumberOfThreads) {
   const Layer l = layer("[80,160]", 80, 160, {80, 160}, "[32,160]",
                         "%y : i8[32,80] quant([0.1], [0]) = aten.linear(input=%x, weight=%w, bias=none)\n");
   const std::vector<Tensor> inputs = {correlated({32, 160}, 160, 1, 1), correlated({32, 160}, 160, 1, 2)};
-  const RoundedWeights one = refine_weights(l.node(), l.real, inputs, true, 1);
-  EXPECT_EQ(one.weights, refine_weights(l.node(), l.real, inputs, true, 2).weights);
-  EXPECT_EQ(one.weights, refine_weights(l.node(), l.real, inputs, true, 5).weights);
+  const RoundedWeights one = refine_weights(l.node(), "weight", l.real, inputs, true, 1);
+  EXPECT_EQ(one.weights, refine_weights(l.node(), "weight", l.real, inputs, true, 2).weights);
+  EXPECT_EQ(one.weights, refine_weights(l.node(), "weight", l.real, inputs, true, 5).weights);
 }
 
 // Inputs that never vary say nothing about how to round.
@@ -181,7 +183,7 @@ TEST(RefineWeights, LeavesWeightsOfConstantInputsAlone) {
   const Layer l = layer("[2,4]", 2, 4, {2, 4}, "[8,4]",
                         "%y : i8[8,2] quant([0.1], [0]) = aten.linear(input=%x, weight=%w, bias=none)\n");
   const Tensor zeros({8, 4}, std::vector<float>(32, 0.0F));
-  EXPECT_EQ(refine_weights(l.node(), l.real, {zeros, zeros}, true, 1).changed, 0U);
+  EXPECT_EQ(refine_weights(l.node(), "weight", l.real, {zeros, zeros}, true, 1).changed, 0U);
 }
 
 }  // namespace

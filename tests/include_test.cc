@@ -149,6 +149,7 @@ const std::vector<Rule>& rules() {
         {"ops/repeat_interleave/compile\\.cc", "ops/expand/expand\\.h|ops/[a-z0-9_]+\\.h|evaluate/.*|ir/.*|target/.*"},
         {"ops/mul/compile\\.cc",
          "ops/minimum_maximum/minimum_maximum\\.h|ops/[a-z0-9_]+\\.h|evaluate/.*|ir/.*|target/.*"},
+        {"ops/add/prepack\\.cc", "ops/conv2d/residual\\.h|ops/[a-z0-9_]+\\.h|kernels/.*|ir/.*|target/.*"},
         {"ops/linear/compile\\.cc", "ops/batch_matmul/products\\.h|ops/[a-z0-9_]+\\.h|evaluate/.*|ir/.*|target/.*"},
         {"ops/.*", "ops/[a-z0-9_]+\\.h|kernels/.*|runtime/kernel\\.h|evaluate/.*|ir/.*|formats/pt2/.*|target/.*"},
         // Passes that make nodes of one operator know its contract.

@@ -12,6 +12,7 @@
 #include <ranges>
 #include <string>
 #include <unordered_map>
+#include <utility>
 
 #include "base/diagnostic.h"
 #include "compiler/bands.h"
@@ -51,6 +52,7 @@ struct Needs {
   std::int64_t saving = 0;    // of memory, if the operand `saved` dies here
   std::int64_t distance = 0;  // by which the result then begins before it
   Key saved;
+  bool is_sum = false;  // a convolution that does its reader's addition as well
 };
 using NeedsByNumber = std::unordered_map<std::string, Needs>;
 
@@ -84,6 +86,7 @@ NeedsByNumber needs_of(const ir::Graph& graph) {
   for (const ir::Node& node : graph.nodes()) {
     if (node.op.starts_with("cormorant.rows.")) continue;
     Needs& needs = all[node.name];
+    needs.is_sum = node.has("residual");
     for (const ir::Value* input : node.inputs()) {
       if (input->kind == ir::ValueKind::scratch) needs.scratch += align(input->type.bytes());
     }
@@ -175,6 +178,7 @@ class Search {
       rows_.push(pushed);
       find_readers();
     }
+    find_sums();
     find_lives();
     find_levels();
     find_prices(progress);
@@ -237,6 +241,10 @@ class Search {
     std::int64_t first = -1, last = -1;  // −1: it comes in
     std::int64_t bytes = 0;
   };
+  // Units.
+  struct Sum {
+    std::size_t convolution = 0, addition = 0;
+  };
   // A unit that is computed whole.
   struct Layer {
     std::int64_t bytes = 0;                                // of all that is live, and scratch
@@ -251,6 +259,30 @@ class Search {
     return found == needs.end() ? kNothing : found->second;
   }
 
+  // Layer by layer, an addition that a convolution does as well is where both are computed.
+  void find_sums() {
+    std::unordered_map<const ir::Node*, std::size_t> index;
+    for (std::size_t u = 0; u < count(); ++u) {
+      const ir::Node* const node = rows_.units()[u].node;
+      index.emplace(node, u);
+      if (by_layer_.needs.contains(numbers_.at(node))) continue;
+      for (const ir::Value* input : node->inputs()) {
+        const auto unit = index.find(input->producer);
+        if (unit == index.end()) continue;
+        const auto needs = by_layer_.needs.find(numbers_.at(input->producer));
+        if (needs == by_layer_.needs.end() || !needs->second.is_sum) continue;
+        by_layer_.needs[numbers_.at(node)] = std::exchange(needs->second, {});
+        sums_.push_back({unit->second, u});
+        break;
+      }
+    }
+  }
+  [[nodiscard]] bool separates_sum(std::size_t first, std::size_t last) const {
+    const auto is_inside = [&](std::size_t unit) { return first <= unit && unit <= last; };
+    return std::ranges::any_of(sums_,
+                               [&](const Sum& sum) { return is_inside(sum.convolution) != is_inside(sum.addition); });
+  }
+
   void find_lives() {
     std::unordered_map<const ir::Value*, std::size_t> index;
     const auto life_of = [&](const ir::Value* value) -> Life& {
@@ -262,13 +294,20 @@ class Search {
       const ir::ValueKind kind = ops::root(value)->kind;
       return kind == ir::ValueKind::input || kind == ir::ValueKind::result;
     };
+    const auto read_at = [&](const Rows::Unit& unit, std::size_t u) {
+      for (const ir::Value* input : (unit.pad != nullptr ? unit.pad : unit.node)->inputs()) {
+        if (is_activation(input)) life_of(input).last = static_cast<std::int64_t>(u);
+      }
+    };
     for (const ir::Value* input : graph_.inputs()) life_of(input);
     for (std::size_t u = 0; u < count(); ++u) {
       const Rows::Unit& unit = rows_.units()[u];
-      std::vector<ir::Value*> inputs = unit.node->inputs();
-      if (unit.pad != nullptr) inputs = unit.pad->inputs();
-      for (const ir::Value* input : inputs) {
-        if (is_activation(input)) life_of(input).last = static_cast<std::int64_t>(u);
+      read_at(unit, u);
+      const auto sum = std::ranges::find(sums_, u, &Sum::addition);
+      if (sum != sums_.end()) {
+        const Rows::Unit& convolution = rows_.units()[sum->convolution];
+        read_at(convolution, u);
+        life_of(convolution.node->result()).bytes = 0;
       }
       for (const ir::Value* result : unit.node->results) {
         Life& life = life_of(result);
@@ -386,7 +425,7 @@ class Search {
       for (std::size_t last = first; last < std::min(count(), first + kLongestGroup); ++last) {
         if (!rows_.units()[last].has_rows) break;
         std::vector<Price>& prices = prices_[first].emplace_back();
-        if (separates_readers(first, last)) continue;
+        if (separates_readers(first, last) || separates_sum(first, last)) continue;
         bool is_too_large = false;
         for (std::size_t level = 0; level < levels_.size(); ++level) {
           const auto group = rows_.group(first, last, {}, levels_[level]);
@@ -803,6 +842,7 @@ class Search {
   mutable std::map<std::int64_t, NeedsByNumber> by_rows_;  // by rows at a time
   std::vector<std::vector<std::int64_t>> levels_;          // rows at a time, per unit
   std::vector<std::size_t> readers_;                       // of the image that arrives by rows
+  std::vector<Sum> sums_;                                  // that are one instruction layer by layer
   std::vector<Life> lives_;
   std::vector<Layer> layers_;  // per unit
   // Groups by where they begin, then by how many more units they have, then by level: those that no other beats.

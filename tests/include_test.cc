@@ -136,6 +136,7 @@ const Rule kExceptions[] = {
     {"ops/activation/kernel.*", "ops/map/kernel\\.h"},
     // Operators that are made of others, and passes that make nodes of one operator, know its contract.
     {"ops/repeat_interleave/compile\\.cc", "ops/expand/expand\\.h"},
+    {"ops/add/prepack\\.cc", "ops/conv2d/residual\\.h"},
     {"ops/mul/compile\\.cc", "ops/minimum_maximum/minimum_maximum\\.h"},
     {"ops/linear/compile\\.cc", "ops/batch_matmul/products\\.h"},
     {"passes/compose_words\\.cc", "ops/transpose_conv2d/subpixel\\.h"},

@@ -13,6 +13,7 @@
 
 #include "base/fields.h"
 #include "base/overlap.h"
+#include "kernels/sum_factors.h"
 #include "ops/load/kernel_list.h"
 
 #define CORMORANT_ADD_KERNELS(OURS, THEIRS, FOREIGN)                                      \
@@ -75,20 +76,8 @@ struct FactorAdd {
 // bits; the second allows sums that are far outside the output's range.
 inline constexpr std::int32_t kShifts[] = {22, 20};
 
-struct Factors {
-  std::int32_t self;
-  std::int32_t other;
-  std::int32_t offset;
-  std::int32_t shift;
-};
-
-constexpr bool is_valid(const Factors& f) {
-  const std::int64_t self = f.self < 0 ? -std::int64_t{f.self} : f.self;
-  const std::int64_t other = f.other < 0 ? -std::int64_t{f.other} : f.other;
-  const std::int64_t offset = f.offset < 0 ? -std::int64_t{f.offset} : f.offset;
-  if (f.shift < 1 || f.shift > 30) return false;
-  return (self | other) < (1 << 24) && (self + other) * 128 + offset < (std::int64_t{1} << 31);
-}
+using Factors = SumFactors;
+using cormorant::is_valid;
 
 // With 16-bit operands.
 constexpr bool is_valid_for_words(const Factors& f) {

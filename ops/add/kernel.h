@@ -38,8 +38,9 @@ struct FactorPlan {
   std::int8_t activation_min;
   std::int8_t activation_max;
 
-  // The case that has its own loop: no clamp beyond int8.
-  [[nodiscard]] bool is_plain() const { return shift == kShifts[0] && activation_min == -128 && activation_max == 127; }
+  // The cases that have their own loops: no clamp beyond int8, and the first shift.
+  [[nodiscard]] bool is_unclamped() const { return activation_min == -128 && activation_max == 127; }
+  [[nodiscard]] bool is_plain() const { return shift == kShifts[0] && is_unclamped(); }
 };
 
 Error load_factor(Call& call);

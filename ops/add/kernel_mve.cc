@@ -2,25 +2,18 @@
 #include <arm_mve.h>
 
 #include "kernels/requantize_mve.h"
+#include "kernels/sum_mve.h"
 #include "ops/add/kernel.h"
 
 namespace cormorant::ops::add {
 namespace {
 
-// Four elements in 32-bit lanes, whose lowest bytes are loaded and stored. In the plain case the sum is shifted left,
-// with saturation, until its eight bits are uppermost, and then right. As C++:
-//   out[i] = saturate_int8((self[i] · self_factor + offset + other[i] · other_factor) >> 22)
-// (VQSHRN would do as well, but binutils 2.40 encodes it as VQRSHRN, which rounds.) If other repeats, its product is
-// part of the offset.
+// One vector after another, as in kernels/sum_mve.h, for what is left over and for other clamps. If other repeats, its
+// product is part of the offset.
 // clang-format off
 #define CORMORANT_ONE                        \
   "vldrb.s32 q0, [%[self]], #4\n\t"          \
   "vmlas.u32 q0, q2, %[offset]\n\t"
-#define CORMORANT_SUM                        \
-  "vldrb.s32 q0, [%[self]], #4\n\t"          \
-  "vldrb.s32 q1, [%[other]], #4\n\t"         \
-  "vmlas.u32 q0, q2, %[offset]\n\t"          \
-  "vmla.u32 q0, q1, %[factor]\n\t"
 #define CORMORANT_PLAIN                      \
   "vqshl.s32 q0, q0, %[up]\n\t"              \
   "vshr.s32 q0, q0, #24\n\t"                 \
@@ -30,19 +23,7 @@ namespace {
   "vmax.s32 q0, q0, q3\n\t"                  \
   "vmin.s32 q0, q0, q4\n\t"                  \
   "vstrb.32 q0, [%[out]], #4\n\t"
-#define CORMORANT_PLAIN_LOOPS(sum)           \
-  "vdup.32 q2, %[self_factor]\n\t"           \
-  "wls lr, %[turns], 2f\n"                   \
-  "1:\n\t"                                   \
-  sum CORMORANT_PLAIN sum CORMORANT_PLAIN    \
-  sum CORMORANT_PLAIN sum CORMORANT_PLAIN    \
-  "le lr, 1b\n"                              \
-  "2:\n\t"                                   \
-  "wlstp.32 lr, %[left], 4f\n"               \
-  "3:\n\t"                                   \
-  sum CORMORANT_PLAIN                        \
-  "letp lr, 3b\n"                            \
-  "4:"
+#define CORMORANT_ONE_PLAIN CORMORANT_ONE CORMORANT_PLAIN
 #define CORMORANT_CLAMPED_LOOP(sum)          \
   "vdup.32 q2, %[self_factor]\n\t"           \
   "vdup.32 q3, %[low]\n\t"                   \
@@ -55,17 +36,49 @@ namespace {
 
 void add_plain(const void* plan, const std::int8_t* self, const std::int8_t* other, std::int8_t* out) {
   const auto& p = *static_cast<const FactorPlan*>(plan);
-  asm volatile(CORMORANT_PLAIN_LOOPS(CORMORANT_SUM)
-               : [self] "+l"(self), [other] "+l"(other), [out] "+l"(out)
+  if (p.tensors.count >= 16) {
+    asm volatile("vdup.32 q2, %[self_factor]\n\t"
+                 CORMORANT_SUM_BEGIN("q0")
+                 "wls lr, %[turns], 2f\n"
+                 "1:\n\t"
+                 CORMORANT_SUM_THREE_STEPS
+                 CORMORANT_SUM_STEP("q3", "q0")
+                 "le lr, 1b\n"
+                 "2:\n\t"
+                 CORMORANT_SUM_THREE_STEPS
+                 CORMORANT_SUM_END("q3")
+                 : [self] "+&l"(self), [other] "+&l"(other), [out] "+&l"(out)
+                 : [offset] "r"(p.offset), [factor] "r"(p.other_factor), [self_factor] "r"(p.self_factor),
+                   [turns] "r"(p.tensors.count / 16 - 1), [up] "r"(24 - p.shift)
+                 : "q0", "q1", "q2", "q3", "lr", "memory");
+  }
+  asm volatile("vdup.32 q2, %[self_factor]\n\t"
+               "wlstp.32 lr, %[left], 2f\n"
+               "1:\n\t"
+               CORMORANT_SUM_BEGIN("q0")
+               CORMORANT_SUM_END("q0")
+               "letp lr, 1b\n"
+               "2:"
+               : [self] "+&l"(self), [other] "+&l"(other), [out] "+&l"(out)
                : [offset] "r"(p.offset), [factor] "r"(p.other_factor), [self_factor] "r"(p.self_factor),
-                 [turns] "r"(p.tensors.count / 16), [left] "r"(p.tensors.count % 16), [up] "i"(24 - kShifts[0])
+                 [left] "r"(p.tensors.count % 16), [up] "r"(24 - p.shift)
                : "q0", "q1", "q2", "lr", "memory");
 }
 
 void add_one_plain(const void* plan, const std::int8_t* self, const std::int8_t* other, std::int8_t* out) {
   const auto& p = *static_cast<const FactorPlan*>(plan);
-  asm volatile(CORMORANT_PLAIN_LOOPS(CORMORANT_ONE)
-               : [self] "+l"(self), [out] "+l"(out)
+  asm volatile("vdup.32 q2, %[self_factor]\n\t"
+               "wls lr, %[turns], 2f\n"
+               "1:\n\t"
+               CORMORANT_ONE_PLAIN CORMORANT_ONE_PLAIN CORMORANT_ONE_PLAIN CORMORANT_ONE_PLAIN
+               "le lr, 1b\n"
+               "2:\n\t"
+               "wlstp.32 lr, %[left], 4f\n"
+               "3:\n\t"
+               CORMORANT_ONE_PLAIN
+               "letp lr, 3b\n"
+               "4:"
+               : [self] "+&l"(self), [out] "+&l"(out)
                : [offset] "r"(p.offset + *other * p.other_factor), [self_factor] "r"(p.self_factor),
                  [turns] "r"(p.tensors.count / 16), [left] "r"(p.tensors.count % 16), [up] "i"(24 - kShifts[0])
                : "q0", "q2", "lr", "memory");
@@ -73,8 +86,8 @@ void add_one_plain(const void* plan, const std::int8_t* self, const std::int8_t*
 
 void add_clamped(const void* plan, const std::int8_t* self, const std::int8_t* other, std::int8_t* out) {
   const auto& p = *static_cast<const FactorPlan*>(plan);
-  asm volatile(CORMORANT_CLAMPED_LOOP(CORMORANT_SUM)
-               : [self] "+l"(self), [other] "+l"(other), [out] "+l"(out)
+  asm volatile(CORMORANT_CLAMPED_LOOP(CORMORANT_SUM_BEGIN("q0"))
+               : [self] "+&l"(self), [other] "+&l"(other), [out] "+&l"(out)
                : [offset] "r"(p.offset), [factor] "r"(p.other_factor), [self_factor] "r"(p.self_factor),
                  [low] "r"(std::int32_t{p.activation_min}), [high] "r"(std::int32_t{p.activation_max}), [shift] "r"(-p.shift),
                  [count] "r"(p.tensors.count)
@@ -84,7 +97,7 @@ void add_clamped(const void* plan, const std::int8_t* self, const std::int8_t* o
 void add_one_clamped(const void* plan, const std::int8_t* self, const std::int8_t* other, std::int8_t* out) {
   const auto& p = *static_cast<const FactorPlan*>(plan);
   asm volatile(CORMORANT_CLAMPED_LOOP(CORMORANT_ONE)
-               : [self] "+l"(self), [out] "+l"(out)
+               : [self] "+&l"(self), [out] "+&l"(out)
                : [offset] "r"(p.offset + *other * p.other_factor), [self_factor] "r"(p.self_factor),
                  [low] "r"(std::int32_t{p.activation_min}), [high] "r"(std::int32_t{p.activation_max}), [shift] "r"(-p.shift),
                  [count] "r"(p.tensors.count)
@@ -92,17 +105,16 @@ void add_one_clamped(const void* plan, const std::int8_t* self, const std::int8_
 }
 
 #undef CORMORANT_CLAMPED_LOOP
-#undef CORMORANT_PLAIN_LOOPS
+#undef CORMORANT_ONE_PLAIN
 #undef CORMORANT_CLAMPED
 #undef CORMORANT_PLAIN
-#undef CORMORANT_SUM
 #undef CORMORANT_ONE
 // clang-format on
 
 void execute_factor(const void* plan) {
   const auto& p = *static_cast<const FactorPlan*>(plan);
   const Stretch one = p.is_plain() ? add_one_plain : add_one_clamped;
-  const Stretch each = p.is_plain() ? add_plain : add_clamped;
+  const Stretch each = p.is_unclamped() ? add_plain : add_clamped;
   run_stretches(p.tensors, p.tensors.other_repeats ? one : each, plan);
 }
 

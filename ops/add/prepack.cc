@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "ops/add/reference.h"
+#include "ops/conv2d/residual.h"
 
 namespace cormorant::ops::add {
 namespace {
@@ -108,6 +109,9 @@ ir::Value* prepack(const Rewriter& rewriter) {
   plan.activation_max = static_cast<std::int8_t>(call.activation_max);
   const auto factors = find_factors(plan);
   if (!factors) return nullptr;
+  if (plan.activation_min == -128 && plan.activation_max == 127) {
+    if (ir::Value* sum = conv2d::absorb_sum(rewriter, call.self, call.other, *factors); sum != nullptr) return sum;
+  }
   FactorAdd<HostWorld> packed{.self = call.self, .other = call.other};
   packed.self_factor = factors->self;
   packed.other_factor = factors->other;

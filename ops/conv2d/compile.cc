@@ -25,6 +25,10 @@ std::optional<std::uint64_t> overlap(const ir::Node& node, std::string_view argu
   return conv2d::packed_overlap(node, argument, conv2d::kVariants, conv2d::order_of);
 }
 
+bool in_place(const ir::Node& node, std::string_view argument) {
+  return argument == "residual" && program_name(node.op) == names::cormorant_conv2d_mve_sum;
+}
+
 std::optional<std::int64_t> estimate(const ir::Node& node) {
   return conv2d::with_packed(node, conv2d::kVariants, [](const conv2d::Variant& variant, const conv::Header& header) {
     return conv2d::estimated_cycles(variant, header.geometry);
@@ -59,6 +63,7 @@ Operator conv2d_operator() {
           .lower = lower,
           .loads_on = loads_on,
           .prepack = conv2d::prepack,
+          .in_place = in_place,
           .overlap = overlap,
           .macs = conv2d::count_macs,
           .estimate = estimate};

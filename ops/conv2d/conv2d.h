@@ -42,6 +42,7 @@
   OURS(conv2d, mve_1x1, mve, load_mve_1x1, execute_mve_1x1, w8a8, PackedConv2d)                                 \
   OURS(conv2d, mve_kxk, mve, load_mve_kxk, execute_mve_kxk, w8a8, PackedConv2d)                                 \
   OURS(conv2d, mve_row, mve, load_mve_row, execute_mve_row, w8a8, PackedConv2d)                                 \
+  OURS(conv2d, mve_sum, mve, load_mve_sum, execute_mve_sum, w8a8, SummedConv2d)                                 \
   OURS(conv2d, scalar_prelu, scalar, load_scalar_prelu, execute_scalar_prelu, w8a8, PackedConv2d)               \
   OURS(conv2d, v6m_prelu, scalar, load_v6m_prelu, execute_v6m_prelu, w8a8, PackedConv2d)                        \
   OURS(conv2d, halves_prelu, scalar, load_halves_prelu, execute_halves_prelu, w8a8, PackedConv2d)               \
@@ -95,6 +96,25 @@ struct PackedConv2d {
   CORMORANT_FIELDS(input, packed, scratch, out)
 };
 
+// With the sum of the result and a residual connection's operand, which the sum may overwrite:
+//   out = saturate_int8((convolved · self_factor + residual · other_factor + offset) >> shift)
+// where `convolved` is what the convolution alone would return (kernels/sum_factors.h).
+template <class W>
+struct SummedConv2d {
+  static constexpr Overlap kOverlap = Overlap::in_place;
+  typename W::Tensor input{};
+  typename W::Tensor packed{};
+  typename W::Tensor residual{};
+  typename W::Int self_factor{};
+  typename W::Int other_factor{};
+  typename W::Int offset{};
+  typename W::Int shift{};
+  typename W::Scratch scratch{};
+  typename W::Out out{};
+
+  CORMORANT_FIELDS(input, packed, residual, self_factor, other_factor, offset, shift, scratch, out)
+};
+
 enum class Layout : std::uint8_t {
   mve,     // 4 channels × 2 pixels: 16 elements of each channel in turn
   dsp,     // 2 channels × 3 pixels: a word is elements k, k + 2 of both channels, the next k + 1, k + 3
@@ -128,6 +148,7 @@ struct Variant {
 inline constexpr Variant kMve1x1{names::cormorant_conv2d_mve_1x1, Layout::mve, true};
 inline constexpr Variant kMveKxk{names::cormorant_conv2d_mve_kxk, Layout::mve, false};
 inline constexpr Variant kMveRow{names::cormorant_conv2d_mve_row, Layout::mve, false, true};
+inline constexpr Variant kMveSum{names::cormorant_conv2d_mve_sum, Layout::mve, false};
 inline constexpr Variant kDsp{names::cormorant_conv2d_dsp, Layout::dsp, false};
 inline constexpr Variant kDspGroups{names::cormorant_conv2d_dsp_groups, Layout::dsp, false, false, true};
 inline constexpr Variant kDspWide{names::cormorant_conv2d_dsp_wide, Layout::dsp_wide, false};
@@ -143,9 +164,10 @@ inline constexpr Variant kDspPrelu{names::cormorant_conv2d_dsp_prelu, Layout::ds
 inline constexpr Variant kScalarPrelu{names::cormorant_conv2d_scalar_prelu, Layout::scalar_prelu, false};
 inline constexpr Variant kV6mPrelu{names::cormorant_conv2d_v6m_prelu, Layout::v6m_prelu, false};
 inline constexpr Variant kHalvesPrelu{names::cormorant_conv2d_halves_prelu, Layout::halves_prelu, false, false, true};
-inline constexpr const Variant* kVariants[] = {
-    &kMve1x1, &kMveKxk,   &kMveRow,      &kDsp,      &kDspGroups,   &kDspWide,  &kDspSmall,    &kScalar,      &kV6m,
-    &kHalves, &kMvePrelu, &kMveRowPrelu, &kDspPrelu, &kScalarPrelu, &kV6mPrelu, &kHalvesPrelu, &kHalvesGroups};
+inline constexpr const Variant* kVariants[] = {&kMve1x1,   &kMveKxk,      &kMveRow,      &kDsp,      &kDspGroups,
+                                               &kDspWide,  &kDspSmall,    &kScalar,      &kV6m,      &kHalves,
+                                               &kMveSum,   &kMvePrelu,    &kMveRowPrelu, &kDspPrelu, &kScalarPrelu,
+                                               &kV6mPrelu, &kHalvesPrelu, &kHalvesGroups};
 
 // CPUs without a long multiply and with eight registers for most instructions: ARMv6-M, ARMv8-M Baseline.
 constexpr bool is_baseline(const Target& target) { return target.isa == Isa::scalar && !target.cpu->has_long_multiply; }
@@ -173,6 +195,12 @@ constexpr bool is_for_whole(const Variant& variant) {
 constexpr bool is_computable(const Variant& variant, const conv::Geometry& g) {
   return conv::is_sound(g) && conv::has_sound_groups(g) && (!variant.pointwise || conv::is_one_pixel(g)) &&
          (!variant.by_columns || is_row_of_window(g)) && (!is_for_whole(variant) || g.groups == 1);
+}
+
+// The same for a layer with a residual connection: sums are of whole vectors, in stretches of a column (Walk::columns).
+constexpr bool is_summable(const conv::Geometry& g) {
+  return is_computable(kMveSum, g) && g.batch == 1 && g.groups == 1 && g.kernel_height > 1 && g.dilation_height == 1 &&
+         g.out_height > 1 && g.out_channels % 16 == 0;
 }
 
 // Blocks of 4 pixels take 11 cycles per weight on M3, blocks of 3 take 10; leftover pixels take a block each.
@@ -372,6 +400,9 @@ struct Stretch {
     if (each < outputs) outputs = each;
     rows = (outputs - 1) * g.stride_height + g.kernel_height;
   }
+  // Of what the windows see: vectors read up to 15 bytes past the last patch, and are written up to 15 bytes past the
+  // last row.
+  [[nodiscard]] constexpr CheckedSize bytes() const { return CheckedSize(rows) * row + 16U; }
   // Rows of the output whose windows begin in the same class of rows.
   static constexpr std::uint32_t column_outputs(const conv::Geometry& g) {
     return (std::uint32_t{g.out_height} + g.dilation_height - 1) / g.dilation_height;
@@ -419,8 +450,7 @@ constexpr CheckedSize scratch_bytes(const Variant& variant, const conv::Geometry
             // If 16 does not divide the patch, whole vectors would run past the input's end.
             return variant.pointwise && patch == g.patch() ? 0U : patch;
           case Walk::columns:
-            // Vectors read up to 15 bytes past the last patch, and are written up to 15 bytes past the last row.
-            return CheckedSize(Stretch(g).rows) * Stretch(g).row + 16U;
+            return Stretch(g).bytes();
           case Walk::pixels:
             break;
         }
@@ -445,6 +475,9 @@ constexpr CheckedSize scratch_bytes(const Variant& variant, const conv::Geometry
 constexpr CheckedSize row_scratch_bytes(const Variant& variant, const conv::Geometry& g) {
   return variant.by_columns ? CheckedSize(RowStretch(g).bytes) : scratch_bytes(variant, g);
 }
+
+// With a residual connection as many more: a stretch's results before they are added.
+constexpr CheckedSize summed_bytes(const conv::Geometry& g) { return CheckedSize(Stretch(g).outputs) * g.out_channels; }
 
 // What CMSIS-NN's arm_convolve_wrapper_s8_get_buffer_size returns, which ExecuTorch's kernel requires to the byte.
 // `padding` is symmetric here, and the weights' channels equal the input's unless the convolution is grouped.

@@ -11,6 +11,7 @@
 #include "kernels/requantize.h"
 #include "ops/conv2d/prepack.h"
 #include "ops/op.h"
+#include "passes/passes.h"
 #include "runtime/host.h"
 #include "target/parse.h"
 #include "tests/conformance/conformance.h"
@@ -228,6 +229,94 @@ std::vector<Case> sloped_cases() {
          .weight = static_cast<std::int8_t>(weight)});
   }
   return all;
+}
+
+// A residual connection: the layer's result and something else, in either order, which the sum may overwrite.
+enum class Residual : std::uint8_t { second, first, subtracted, clamped, also_read };
+Case summed(const Layer& l, Residual residual = Residual::second) {
+  const auto build_sum = [l, residual](ir::Graph& graph) {
+    ir::Value* layer = build(graph, l);
+    const ir::Shape shape = layer->type.shape;
+    ir::Value* x = conformance::int8_input(graph, shape, 0.3, 7);
+    ir::Value* other = conformance::add_quantized(graph, "aten.clamp", {{"self", x}, {"min", -30.0}}, shape, 0.3, 7);
+    const bool is_first = residual == Residual::first;
+    std::vector<ir::NamedArgument> args = {{"self", is_first ? other : layer},
+                                           {"other", is_first ? layer : other},
+                                           {"alpha", residual == Residual::subtracted ? -1.0 : 1.0}};
+    if (residual == Residual::clamped) args.push_back({"activation_min", -5.0});
+    ir::Value* sum = conformance::add_quantized(graph, "aten.add", std::move(args), shape, 0.4, 2);
+    if (residual != Residual::also_read) return sum;
+    return conformance::add_quantized(graph, "aten.add", {{"self", sum}, {"other", other}, {"alpha", 1.0}}, shape, 0.6,
+                                      -3);
+  };
+  Case c = case_of(l);
+  return {c.name + " sum " + std::to_string(static_cast<int>(residual)), build_sum};
+}
+
+Layer summed_layer(std::int64_t inputs, std::int64_t outputs, Ints size) {
+  return {.in = {1, inputs, size[0], size[1]}, .outputs = outputs, .kernel = {3, 3}, .padding = {1, 1}};
+}
+
+std::vector<Case> summed_cases() {
+  std::vector<Case> all;
+  for (const std::int64_t outputs : {16, 48}) {
+    for (const std::int64_t height : {2, 5, 8}) all.push_back(summed(summed_layer(16, outputs, {height, 3})));
+  }
+  for (const Residual order : {Residual::first, Residual::subtracted, Residual::clamped, Residual::also_read}) {
+    all.push_back(summed(summed_layer(3, 16, {4, 4}), order));
+  }
+  all.push_back(summed(summed_layer(24, 16, {40, 2})));  // stretches
+  Layer layer = summed_layer(5, 32, {9, 7});
+  layer.stride = {2, 3};
+  layer.relu = true;
+  all.push_back(summed(layer));
+  layer = summed_layer(8, 16, {6, 1});
+  layer.kernel = {5, 1};
+  layer.padding = {2, 0};
+  all.push_back(summed(layer));
+  layer = summed_layer(8, 16, {5, 9});
+  layer.kernel = {2, 5};
+  layer.padding = {0, 4};
+  layer.dilation = {1, 2};
+  all.push_back(summed(layer));
+  layer = summed_layer(4, 16, {5, 5});
+  layer.output_scale = 0.0004;
+  all.push_back(summed(layer));
+  layer.output_scale = 2;  // sums far outside the result's range: another shift
+  all.push_back(summed(layer));
+  all.push_back(summed(summed_layer(4, 17, {4, 4})));  // not whole vectors: two instructions
+  return all;
+}
+
+TEST(Conv2d, EveryVariantWithAResidualEqualsTheReference) {
+  conformance::expect_same_bits_everywhere(summed_cases(), 2);
+}
+
+std::int64_t count_sums(const Case& c, std::string_view cpu) {
+  ir::Graph graph;
+  graph.add_output(c.build(graph));
+  const Config config{.target = parse_target(cpu)};
+  passes::lower(graph, config);
+  passes::decide_layout(graph, config);
+  passes::prepack(graph, config);
+  return std::ranges::count(graph.nodes(), "cormorant.conv2d.mve_sum", &ir::Node::op);
+}
+
+TEST(Conv2d, DoesTheAdditionAfterItWhereTheSumCanTakeTheResidualsPlace) {
+  const Layer layer = summed_layer(16, 16, {8, 8});
+  for (const Residual order : {Residual::second, Residual::first, Residual::subtracted}) {
+    EXPECT_EQ(count_sums(summed(layer, order), "cortex-m55"), 1);
+  }
+  EXPECT_EQ(count_sums(summed(layer, Residual::clamped), "cortex-m55"), 0);
+  EXPECT_EQ(count_sums(summed(layer, Residual::also_read), "cortex-m55"), 0);
+  EXPECT_EQ(count_sums(summed(summed_layer(16, 17, {8, 8})), "cortex-m55"), 0);
+  EXPECT_EQ(count_sums(summed(layer), "cortex-m4"), 0);
+  const Case twice = {"twice", [&](ir::Graph& graph) {
+                        ir::Value* x = build(graph, layer);
+                        return conformance::add_quantized(
+                            graph, "aten.add", {{"self", x}, {"other", x}, {"alpha", 1.0}}, x->type.shape, 0.4, 2);
+                      }};
+  EXPECT_EQ(count_sums(twice, "cortex-m55"), 0);
 }
 
 // A compilation's time grows faster than its graph, so that some graphs are quicker than one.

@@ -88,29 +88,69 @@ bool is_sound_stream(const PackedShape& shape, const conv::Header& header, std::
          header.stream_bytes == stream.size() && has_sound_shifts(shape, stream.data());
 }
 
-Error load_packed(Call& call, bool (*is_computable)(const conv::Geometry&),
-                  PackedShape (*shape_of)(const conv::Geometry&)) {
-  PackedConv2d<TargetWorld> args;
-  if (!call.read_signature(args)) return call.error();
-  const auto& [input, packed, scratch_tensor, out] = args;
+namespace {
+
+// What the signatures of packed convolutions have in common: checks, and a plan that begins with a PackedPlan. Null
+// after any failure.
+template <class Plan, class Args>
+[[gnu::always_inline]] inline Plan* plan_packed(Call& call, const Args& args,
+                                                bool (*is_computable)(const conv::Geometry&),
+                                                PackedShape (*shape_of)(const conv::Geometry&)) {
+  const Tensor& input = args.input;
+  const Tensor& packed = args.packed;
+  const Tensor& scratch_tensor = args.scratch;
+  const Tensor& out = args.out;
   call.require(is_activation(input) && is_activation(out), Error::unsupported);
   const auto* const found = call.packed<conv::Header>(packed, 16);
-  if (found == nullptr) return call.error();
+  if (found == nullptr) return nullptr;
   const conv::Header& header = *found;
   const conv::Geometry& g = header.geometry;
   call.require(is_computable(g), Error::bad_constant);
   call.require(has_sizes(input, g.batch, g.in_channels, g.in_height, g.in_width), Error::bad_shape);
   call.require(has_sizes(out, g.batch, g.out_channels, g.out_height, g.out_width), Error::bad_shape);
   const auto* const stream = call.after<std::uint8_t>(found);
-  if (stream == nullptr) return call.error();
+  if (stream == nullptr) return nullptr;
   const PackedShape shape = shape_of(g);
   call.require(is_sound_stream(shape, header, {stream, packed.bytes() - sizeof header}), Error::bad_constant);
   call.require_scratch(scratch_tensor, shape.scratch_bytes);
-  auto* plan = call.allocate<PackedPlan>();
+  auto* plan = call.allocate<Plan>();
+  if (plan == nullptr) return nullptr;
+  static_cast<PackedPlan&>(*plan) = {&header, input.as<const std::int8_t>(), scratch_tensor.as<std::int8_t>(),
+                                     out.as<std::int8_t>()};
+  return plan;
+}
+
+}  // namespace
+
+Error load_packed(Call& call, bool (*is_computable)(const conv::Geometry&),
+                  PackedShape (*shape_of)(const conv::Geometry&)) {
+  PackedConv2d<TargetWorld> args;
+  if (!call.read_signature(args)) return call.error();
+  auto* const plan = plan_packed<PackedPlan>(call, args, is_computable, shape_of);
   if (plan == nullptr) return call.error();
-  *plan = {&header, input.as<const std::int8_t>(), scratch_tensor.as<std::int8_t>(), out.as<std::int8_t>()};
   call.set_plan(plan);
   return Error::ok;
+}
+
+Error load_mve_sum(Call& call) {
+  SummedConv2d<TargetWorld> args;
+  if (!call.read_signature(args)) return call.error();
+  const auto shape_of = [](const conv::Geometry& geometry) {
+    PackedShape shape = packed_shape(kMveSum, geometry);
+    shape.scratch_bytes = (CheckedSize(shape.scratch_bytes) + summed_bytes(geometry)).value();
+    return shape;
+  };
+  auto* const plan = plan_packed<SummedPlan>(call, args, is_summable, shape_of);
+  if (plan == nullptr) return call.error();
+  const conv::Geometry& g = plan->header->geometry;
+  call.require(is_activation(args.residual), Error::unsupported);
+  call.require(has_sizes(args.residual, g.batch, g.out_channels, g.out_height, g.out_width), Error::bad_shape);
+  call.require_apart(args.input, args.out);  // which may be where the residual is
+  plan->residual = args.residual.as<const std::int8_t>();
+  plan->factors = {args.self_factor, args.other_factor, args.offset, args.shift};
+  call.require(is_valid(plan->factors), Error::bad_value);
+  call.set_plan(plan);
+  return call.error();
 }
 
 Error load_mve_1x1(Call& call) { return load<kMve1x1>(call); }

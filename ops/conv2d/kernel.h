@@ -4,6 +4,7 @@
 #pragma once
 
 #include "kernels/conv_direct.h"
+#include "kernels/sum_factors.h"
 #include "ops/conv2d/conv2d.h"
 #include "runtime/kernel.h"
 
@@ -18,6 +19,13 @@ struct PackedPlan {
   std::int8_t* out;
 
   [[nodiscard]] const std::uint8_t* stream() const { return reinterpret_cast<const std::uint8_t*>(header + 1); }
+};
+
+// With a residual connection.
+struct SummedPlan : PackedPlan {
+  static constexpr std::uint32_t kStateBytes = PackedPlan::kStateBytes + 4 + sizeof(SumFactors);
+  const std::int8_t* residual;
+  SumFactors factors;
 };
 
 // Where the pixels of an output go: densely, or between those of others (transposed convolution).
@@ -78,6 +86,7 @@ bool is_activation(const Tensor& tensor);  // int8, channels-last
 Error load_mve_1x1(Call& call);
 Error load_mve_kxk(Call& call);
 Error load_mve_row(Call& call);
+Error load_mve_sum(Call& call);
 Error load_dsp(Call& call);
 Error load_dsp_groups(Call& call);
 Error load_dsp_wide(Call& call);

@@ -13,7 +13,8 @@ namespace cormorant::ops::conv2d {
 
 constexpr std::optional<conv::Order> order_of(const Variant& variant, const conv::Header& header) {
   const conv::Geometry& g = header.geometry;
-  if (variant.by_columns || !is_computable(variant, g)) return std::nullopt;  // the latter of a text from anywhere
+  // The latter of a text from anywhere.
+  if (variant.by_columns || variant.name == kMveSum.name || !is_computable(variant, g)) return std::nullopt;
   if (without_slopes(variant.layout) != Layout::mve) return conv::Order{pixels_of(variant.layout), 0};
   switch (variant.pointwise ? Walk::rows : walk_of(g)) {
     case Walk::rows:

@@ -58,6 +58,8 @@ static conv::MveGemm gemm_of(const Convolution& c) {
 // One row has its own walk: kernel_mve_row.cc.
 void execute_mve_row(const void* plan);
 void execute_mve_row_prelu(const void* plan);
+// Layers with a residual connection: kernel_mve_sum.cc.
+void execute_mve_sum(const void* plan);
 // Layers with slopes: kernel_mve_prelu.cc.
 void execute_mve_prelu(const void* plan);
 

@@ -37,6 +37,20 @@ void execute_row(const void* raw) {
   reference_packed(L, *static_cast<const PackedPlan*>(raw), true);
 }
 
+void execute_mve_sum(const void* raw) {
+  const auto& plan = *static_cast<const SummedPlan*>(raw);
+  const conv::Geometry& g = plan.header->geometry;
+  std::vector<std::int8_t> convolved(std::size_t{g.out_pixels()} * g.out_channels);
+  PackedPlan alone = plan;
+  alone.out = convolved.data();
+  reference_packed(Layout::mve, alone);
+  for (std::size_t i = 0; i < convolved.size(); ++i) {
+    const std::int32_t sum =
+        convolved[i] * plan.factors.self + plan.residual[i] * plan.factors.other + plan.factors.offset;
+    plan.out[i] = static_cast<std::int8_t>(clamp(sum >> plan.factors.shift, -128, 127));
+  }
+}
+
 }  // namespace
 
 void reference_packed(Layout layout, const PackedPlan& plan, bool by_columns) {

@@ -5,7 +5,10 @@
 //   compute(gemm, bytes, block_bytes)   pairs of pixels, all channels of a group, whose outputs are so many bytes
 //   gemm_of(convolution)                all that does not change from pixel to pixel
 //   stream_of(geometry)                 with block_bytes() and group_bytes()
-// and is local to the file that uses it, so that each file has its own copies.
+// and, where results are not in their places yet,
+//   finish(convolution, left, first, count)
+// for a stretch of by_columns: its pixels from y = first on, whose windows begin at x = left, are at the places' out.
+// Loops is local to the file that uses it, so that each file has its own copies.
 #pragma once
 
 #include <arm_mve.h>
@@ -217,7 +220,7 @@ void by_columns(const Convolution& c) {
   const auto compute_stretch = [&](const std::int8_t* image, std::int8_t* out, std::int32_t left, std::uint32_t first,
                                    std::uint32_t count) {
     const std::int32_t top = static_cast<std::int32_t>(first * g.stride_height) - g.pad_top;
-    out += first * c.places.row;
+    if constexpr (!requires { Loops::finish(c, left, first, count); }) out += first * c.places.row;
     gemm.stream = c.stream;
     for (std::uint32_t group = 0; group < g.groups; ++group) {
       copy_column<Loops>(c, image, top, left, (count - 1) * g.stride_height + g.kernel_height);
@@ -237,6 +240,7 @@ void by_columns(const Convolution& c) {
       out += g.group_outputs();
       gemm.stream += group_bytes;
     }
+    if constexpr (requires { Loops::finish(c, left, first, count); }) Loops::finish(c, left, first, count);
   };
 
   const std::int8_t* image = c.input;

@@ -22,6 +22,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/fields.h"
 #include "ir/graph.h"
 
 namespace cormorant::ops {

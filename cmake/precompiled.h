@@ -32,7 +32,6 @@
 #include <vector>
 
 #include "base/diagnostic.h"
-#include "compiler/compile.h"
 #include "evaluate/graph.h"
 #include "formats/pt2/graph.h"
 #include "kernels/loops.h"

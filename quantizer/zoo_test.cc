@@ -334,10 +334,12 @@ TEST(Zoo, WitheredChannelsMakeNoOutliersOfTheOthers) {
 
 // What is lost is the weights' 8 bits: the same weights with activations in float are no better.
 TEST(Zoo, SixteenBitsOfActivationsCostNothing) {
-  for (const char* const model : {"squeezenet", "mobilenet_v3", "tcn"}) {
+  std::vector<std::string> models = {"tcn"};
+  if (tests::is_check()) models.insert(models.end(), {"squeezenet", "mobilenet_v3"});
+  for (const std::string& model : models) {
     SCOPED_TRACE(model);
-    ir::Graph graph = prepared(std::string("architectures/") + model);
-    const Samples data = compiler::read_samples(zoo(std::string("architectures/") + model + "_calibration.npz"), graph);
+    ir::Graph graph = prepared("architectures/" + model);
+    const Samples data = compiler::read_samples(zoo("architectures/" + model + "_calibration.npz"), graph);
     QuantizeOptions options;
     options.scheme = ops::Precision::w8a16;
     const QuantizeReport report = quantize(graph, data, options);

@@ -72,6 +72,7 @@ void print_layers_json(const compiler::Accuracy& accuracy) {
   for (const quantizer::LayerError& layer : accuracy.report.layers) {
     nlohmann::ordered_json entry = {
         {"value", layer.value}, {"node", layer.node}, {"operator", layer.op}, {"source", layer.source}};
+    entry["precision"] = ops::name_of(layer.precision);
     entry["alone_db"] = number_or_null(layer.alone_db);
     entry["sqnr_db"] = number_or_null(layer.sqnr_db);
     entry["own_db"] = number_or_null(layer.own_db);
@@ -94,13 +95,14 @@ void print_layers(const compiler::Accuracy& accuracy, bool is_plain) {
     fmt::print("outliers: {} {}: {} channels equalized by up to {} with {}\n", layer.node, layer.source, layer.channels,
                layer.largest_factor, layer.next);
   }
-  fmt::print("\n{:>8} {:>8} {:>8} {:>9} {:>8}  {:<24} {}\n", "alone", "SQNR", "own", "inherited", "clipped", "range",
-             "layer");
+  fmt::print("\n{:>8} {:>8} {:>8} {:>9} {:>8}  {:<24} {:<9} {}\n", "alone", "SQNR", "own", "inherited", "clipped",
+             "range", "precision", "layer");
   for (const quantizer::LayerError& layer : accuracy.report.layers) {
     const auto db = [](double value) { return std::isfinite(value) ? fmt::format("{:.1f}", value) : "exact"; };
-    fmt::print("{:>8} {:>8} {:>8} {:>9} {:>6.2f} %  {:<24} {} {}  {}\n", db(layer.alone_db), db(layer.sqnr_db),
+    fmt::print("{:>8} {:>8} {:>8} {:>9} {:>6.2f} %  {:<24} {:<9} {} {}  {}\n", db(layer.alone_db), db(layer.sqnr_db),
                db(layer.own_db), db(layer.inherited_db), layer.clipped_share * 100,
-               fmt::format("{:.4g} to {:.4g}", layer.min, layer.max), layer.node, layer.op, layer.source);
+               fmt::format("{:.4g} to {:.4g}", layer.min, layer.max), ops::name_of(layer.precision), layer.node,
+               layer.op, layer.source);
   }
 }
 

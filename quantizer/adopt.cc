@@ -224,15 +224,12 @@ class Adoption {
       if (!result->type.quant || result->kind == ir::ValueKind::constant) continue;
       decision.scale = result->type.quant->scale();
       decision.zero_point = result->type.quant->zero_point();
-      decision.precision = result->type.dtype == DType::i16 ? "8w16a" : "8w8a";
+      decision.precision = ops::name_of(precision_of(node, *result));
     }
-    // Of a norm they are numbers among its arguments.
-    const auto argument = std::ranges::find(node.args, "weight", &ir::NamedArgument::name);
-    const auto* weight = argument == node.args.end() ? nullptr : std::get_if<ir::Value*>(&argument->value);
-    if (weight == nullptr || *weight == nullptr || !(*weight)->type.quant) return decision;
-    const ir::QuantParams& weights = *(*weight)->type.quant;
+    const ir::Value* const weight = weight_of(node);
+    if (weight == nullptr || !weight->type.quant) return decision;
+    const ir::QuantParams& weights = *weight->type.quant;
     decision.weights = describe_scales(weights.per_channel(), weights.scales, weights.qmax);
-    if (weights.qmax <= 7 && decision.precision == "8w8a") decision.precision = "4w8a";
     return decision;
   }
 

@@ -12,6 +12,7 @@
 #include "ops/op.h"
 #include "quantizer/observe.h"
 #include "quantizer/parallel.h"
+#include "quantizer/weights.h"
 
 namespace cormorant::quantizer {
 namespace {
@@ -186,7 +187,11 @@ class Comparison {
 
 LayerError described(const Layer& layer, const Measured& measured) {
   const ir::QuantParams& quant = *layer.value->type.quant;
-  LayerError error{layer.value->name, layer.node->name, layer.node->op, layer.node->location.text()};
+  LayerError error{.value = layer.value->name,
+                   .node = layer.node->name,
+                   .op = layer.node->op,
+                   .source = layer.node->location.text()};
+  error.precision = precision_of(*layer.node, *layer.value);
   error.min = measured.min;
   error.max = measured.max;
   error.scale = quant.scale();

@@ -12,6 +12,7 @@
 
 #include "base/progress.h"
 #include "ir/graph.h"
+#include "ops/op.h"
 #include "quantizer/samples.h"
 
 namespace cormorant::quantizer {
@@ -19,6 +20,7 @@ namespace cormorant::quantizer {
 // Ratios of signal to noise are infinite where there is no noise.
 struct LayerError {
   std::string value, node, op, source;
+  ops::Precision precision = ops::Precision::w8a8;
   double min = 0, max = 0;  // of the float tensor
   double scale = 0;
   std::int32_t zero_point = 0;

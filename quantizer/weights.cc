@@ -7,6 +7,7 @@
 #include <cmath>
 #include <limits>
 #include <stdexcept>
+#include <variant>
 
 #include "ops/host/multiplier.h"
 
@@ -172,6 +173,20 @@ std::string describe_scales(bool per_channel, const std::vector<double>& scales,
   const char* type = largest <= 8 ? "int4" : "int8";
   if (!per_channel) return fmt::format("{} per tensor, scale {:.4g}", type, low);
   return fmt::format("{} per channel, {} scales from {:.4g} to {:.4g}", type, scales.size(), low, high);
+}
+
+const ir::Value* weight_of(const ir::Node& node) {
+  const auto argument = std::ranges::find(node.args, "weight", &ir::NamedArgument::name);
+  if (argument == node.args.end()) return nullptr;
+  const auto* const tensor = std::get_if<ir::Value*>(&argument->value);
+  return tensor == nullptr ? nullptr : *tensor;
+}
+
+ops::Precision precision_of(const ir::Node& node, const ir::Value& result) {
+  if (result.type.dtype == DType::i16) return ops::Precision::w8a16;
+  const ir::Value* const weight = weight_of(node);
+  const bool has_nibbles = weight != nullptr && weight->type.quant && weight->type.quant->qmax <= 7;
+  return has_nibbles ? ops::Precision::w4a8 : ops::Precision::w8a8;
 }
 
 }  // namespace cormorant::quantizer

@@ -14,6 +14,11 @@
 
 namespace cormorant::quantizer {
 
+// The tensor of weights; null if there is none. A norm's are numbers among its arguments.
+[[nodiscard]] const ir::Value* weight_of(const ir::Node& node);
+// What a quantized node computes that result with, by the types of result and weights.
+[[nodiscard]] ops::Precision precision_of(const ir::Node& node, const ir::Value& result);
+
 // One scale per index along the axis, or one for the whole tensor.
 struct WeightScales {
   std::optional<std::int32_t> axis;

@@ -939,8 +939,8 @@ TEST_F(CommandLine, EvaluateTellsWhatEveryLayerCosts) {
   ASSERT_GE(json.at("layers").size(), 10U);
   double before = 0;
   for (const nlohmann::json& layer : json.at("layers")) {
-    for (const char* key : {"value", "node", "operator", "source", "sqnr_db", "own_db", "inherited_db", "range",
-                            "scale", "zero_point", "clipped_share"}) {
+    for (const char* key : {"value", "node", "operator", "source", "precision", "sqnr_db", "own_db", "inherited_db",
+                            "range", "scale", "zero_point", "clipped_share"}) {
       EXPECT_TRUE(layer.contains(key)) << key;
     }
     if (layer.at("alone_db").is_null()) continue;
@@ -950,6 +950,13 @@ TEST_F(CommandLine, EvaluateTellsWhatEveryLayerCosts) {
   const Ran program = cormorant(path(), {"evaluate", "digits.pte", "--layers", "--data", zoo("digits_expected.npz")});
   EXPECT_EQ(program.status, 2);
   EXPECT_TRUE(has(program.err, "give the .pt2"));
+  // What a layer computes with.
+  write_text(path() / "layers.txt", "stem.conv 8w16a\nblocks.1.conv 4w8a\n");
+  const Ran mixed = cormorant(path(), {"evaluate", "digits", "--layers", "--layer-settings=layers.txt", "--data",
+                                       zoo("digits_expected.npz"), "--calibrate", "digits_few.npz"});
+  EXPECT_TRUE(has(mixed.out, " 8w16a     conv2d aten.conv2d")) << mixed.err;
+  EXPECT_TRUE(has(mixed.out, " 4w8a      conv2d_2 aten.conv2d"));
+  EXPECT_TRUE(has(mixed.out, " 8w8a      conv2d_4 aten.conv2d"));
 }
 
 TEST_F(CommandLine, CompileExplainsEveryNode) {

@@ -45,12 +45,31 @@ inline bool has_whole_unions(const bundle_schema::BundledProgram& bundle) {
   });
 }
 
+// The verifier looks at where a vector begins, not at where its elements of eight bytes do.
+inline bool has_aligned_vectors(const schema::Program& program, const std::byte* begin) {
+  const auto is_aligned = [begin](const auto* vector) {
+    return vector == nullptr || (reinterpret_cast<const std::byte*>(vector->Data()) - begin) % 8 == 0;
+  };
+  const auto are_offsets = [&](const schema::SubsegmentOffsets* segment) {
+    return segment == nullptr || is_aligned(segment->offsets());
+  };
+  const auto is_value = [&](const schema::EValue* value) {
+    if (const auto* integers = value->val_as_IntList()) return is_aligned(integers->items());
+    if (const auto* numbers = value->val_as_DoubleList()) return is_aligned(numbers->items());
+    return true;
+  };
+  return are_offsets(program.constant_segment()) && all_of(program.mutable_data_segments(), are_offsets) &&
+         all_of(program.execution_plan(), [&](const schema::ExecutionPlan* plan) {
+           return is_aligned(plan->non_const_buffer_sizes()) && all_of(plan->values(), is_value);
+         });
+}
+
 // The root of a program or a bundle that is in `file`, which must outlive it; null if it is invalid.
 inline const schema::Program* verified_program(std::span<const std::byte> file) {
   flatbuffers::Verifier verifier(reinterpret_cast<const std::uint8_t*>(file.data()), file.size());
   if (!schema::VerifyProgramBuffer(verifier)) return nullptr;
   const schema::Program* program = schema::GetProgram(file.data());
-  return has_whole_unions(*program) ? program : nullptr;
+  return has_whole_unions(*program) && has_aligned_vectors(*program, file.data()) ? program : nullptr;
 }
 
 inline const bundle_schema::BundledProgram* verified_bundle(std::span<const std::byte> file) {

@@ -375,7 +375,7 @@ Samples correlated(int count, std::uint32_t seed) {
   return samples_of(std::move(data));
 }
 
-// Both kinds of weights: of the input, and of h.
+// A test of both kinds of weights together: those of the input alone gain the asserted decibel already.
 TEST(Zoo, WeightsOfRecurrentLayersAreRoundedJointly) {
   for (const bool backwards : {false, true}) {
     SCOPED_TRACE(backwards);

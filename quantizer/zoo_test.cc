@@ -353,6 +353,59 @@ TEST(Zoo, SixteenBitsOfActivationsCostNothing) {
   }
 }
 
+std::string numbers(std::mt19937& random, int count, double deviation) {
+  std::normal_distribution<double> normal(0, deviation);
+  std::string text;
+  for (int k = 0; k < count; ++k) text += (k == 0 ? "" : ", ") + std::to_string(normal(random));
+  return text;
+}
+
+// Sequences whose 16 numbers are sums of three.
+Samples correlated(int count, std::uint32_t seed) {
+  std::mt19937 mixing(1), random(seed);
+  std::normal_distribution<float> normal;
+  float mix[16][3];
+  for (auto& row : mix) {
+    for (float& m : row) m = normal(mixing);
+  }
+  std::vector<Sample> data;
+  for (int k = 0; k < count; ++k) {
+    std::vector<float> values;
+    for (int step = 0; step < 12; ++step) {
+      const float sources[] = {normal(random), normal(random), normal(random)};
+      for (const auto& row : mix) values.push_back(row[0] * sources[0] + row[1] * sources[1] + row[2] * sources[2]);
+    }
+    data.push_back({evaluate::Tensor({12, 1, 16}, std::move(values))});
+  }
+  return samples_of(std::move(data));
+}
+
+// A test of both kinds of weights together: those of the input alone gain the asserted decibel already.
+TEST(Zoo, WeightsOfRecurrentLayersAreRoundedJointly) {
+  for (const bool backwards : {false, true}) {
+    SCOPED_TRACE(backwards);
+    std::mt19937 random(4);
+    const ir::Graph real =
+        ir::parse("graph g\ninput %x : f32[12,1,16]\nconst %w : f32[48,16] = [" + numbers(random, 48 * 16, 0.3) +
+                      "]\nconst %u : f32[48,12] = [" + numbers(random, 48 * 12, 0.3) +
+                      "]\nnode \"lstm\" \"\" \"\"\n  %y : f32[12,1,12], %c : f32[1,12] = aten.recurrent(input=%x, "
+                      "h=none, c=none, "
+                      "w_ih=%w, w_hh=%u, b_ih=none, b_hh=none, kind=\"lstm\", backwards=" +
+                      (backwards ? "true" : "false") + ")\noutput %y\n",
+                  "test");
+    const auto db = [&](bool round_weights) {
+      ir::Graph graph = copy_of(real);
+      QuantizeOptions options;
+      options.scheme = ops::Precision::w8a16;
+      options.round_weights = round_weights;
+      const QuantizeReport report = quantize(graph, correlated(32, 11), options);
+      EXPECT_EQ(report.decisions.front().rounded_otherwise > 0, round_weights);
+      return sqnr_db(real, graph, correlated(64, 12));
+    };
+    EXPECT_GT(db(true), db(false) + 1);
+  }
+}
+
 TEST(Zoo, LayersErrorsAreOwnAndInherited) {
   ir::Graph graph = prepared("digits");
   Samples data = compiler::read_samples(zoo("digits_calibration.npz"), graph);

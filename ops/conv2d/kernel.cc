@@ -136,7 +136,7 @@ Error load_mve_sum(Call& call) {
   SummedConv2d<TargetWorld> args;
   if (!call.read_signature(args)) return call.error();
   const auto shape_of = [](const conv::Geometry& geometry) {
-    PackedShape shape = packed_shape(kMveSum, geometry);
+    PackedShape shape = packed_shape_of<kMveKxk>(geometry);  // whose stream it has
     shape.scratch_bytes = (CheckedSize(shape.scratch_bytes) + summed_bytes(geometry)).value();
     return shape;
   };

@@ -80,7 +80,7 @@ TEST_F(Hostile, FilesAreRefusedWithAReason) {
       {{"run", hostile("bundle_1.bpte"), "--target=host"}, "the program is damaged"},
       {{"run", hostile("bundle_2.bpte"), "--target=host"}, "neither a planned address nor data"},
       {{"run", hostile("bundle_3.bpte"), "--target=host"}, "the program is damaged"},
-      {{"inspect", hostile("misaligned.pte")}, "the program is damaged"},
+      {{"inspect", hostile("misaligned.pte")}, "not a .pte program, or cut short"},
       {{"compile", zoo("ad.pt2"), "--calibrate", hostile("inflates.npz")}, "more than 64-fold"},
   };
   for (const auto& row : rows) {

@@ -811,23 +811,32 @@ struct Damaged {
   std::int64_t missing = 0;  // bytes of the constant
   std::int64_t scratch = -1;
   std::int8_t right_shift = -3;
+  // Where there is a residual connection.
+  ir::Shape residual;
+  std::int64_t factor = 1 << 21, shift = 22;
 };
 
 void load(const conv2d::Variant& variant, const std::function<void(Damaged&)>& damage) {
   Damaged d;
+  const bool sums = &variant == &conv2d::kMveSum;
+  const std::uint16_t channels = sums ? 16 : 6;
   d.header.geometry = {
-      .in_height = 4, .in_width = 5, .in_channels = 3, .out_height = 4, .out_width = 5, .out_channels = 6};
+      .in_height = 4, .in_width = 5, .in_channels = 3, .out_height = 4, .out_width = 5, .out_channels = channels};
+  d.out[1] = channels;
+  d.residual = d.out;
   if (!variant.pointwise) {
     d.header.geometry.kernel_height = d.header.geometry.kernel_width = 3;
     d.header.geometry.pad_top = d.header.geometry.pad_left = 1;
   }
   const conv2d::Stream stream(variant.layout, d.header.geometry);
   d.header.stream_bytes = static_cast<std::uint32_t>(stream.bytes());
-  const std::int64_t scratch = conv2d::scratch_bytes(variant, d.header.geometry).value();
-  damage(d);
+  CheckedSize scratch = conv2d::scratch_bytes(variant, d.header.geometry);
+  if (sums) scratch = scratch + conv2d::summed_bytes(d.header.geometry);
   std::vector<std::int8_t> packed(sizeof d.header + stream.bytes());
+  const std::size_t shift_at = sizeof d.header + stream.right_shift_index(5);
+  damage(d);
   std::memcpy(packed.data(), &d.header, sizeof d.header);
-  packed[sizeof d.header + stream.right_shift_index(5)] = d.right_shift;
+  packed.at(shift_at) = d.right_shift;
   packed.resize(static_cast<std::size_t>(static_cast<std::int64_t>(packed.size()) - d.missing));
   ir::Graph graph;
   const auto i8 = [](ir::Shape shape) {
@@ -837,14 +846,21 @@ void load(const conv2d::Variant& variant, const std::function<void(Damaged&)>& d
   ir::Value* constant = graph.add_constant(
       "packed", {.dtype = DType::i8, .shape = {static_cast<std::int64_t>(packed.size())}, .dim_order = {}, .quant = {}},
       ir::Bytes::of(std::span<const std::int8_t>(packed)));
-  ir::Value* memory = graph.add_scratch("scratch", d.scratch < 0 ? scratch : d.scratch);
-  graph.add_output(graph
-                       .add_node("conv", graph_name(variant.name),
-                                 {{"input", x}, {"packed", constant}, {"scratch", memory}}, {i8(d.out)})
-                       ->result());
+  ir::Value* memory = graph.add_scratch("scratch", d.scratch < 0 ? std::int64_t{scratch.value()} : d.scratch);
+  std::vector<ir::NamedArgument> args = {{"input", x}, {"packed", constant}};
+  if (sums) {
+    args.push_back({"residual", graph.add_input("residual", i8(d.residual))});
+    for (const char* name : {"self_factor", "other_factor"}) args.push_back({name, d.factor});
+    args.push_back({"offset", std::int64_t{0}});
+    args.push_back({"shift", d.shift});
+  }
+  args.push_back({"scratch", memory});
+  graph.add_output(graph.add_node("conv", graph_name(variant.name), std::move(args), {i8(d.out)})->result());
   HostProgram program(conformance::program_of(graph), host_kernels());
-  const std::vector<std::vector<std::byte>> inputs = {
-      std::vector<std::byte>(static_cast<std::size_t>(x->type.bytes()))};
+  std::vector<std::vector<std::byte>> inputs;
+  for (const ir::Value* input : graph.inputs()) {
+    inputs.emplace_back(static_cast<std::size_t>(input->type.bytes()));
+  }
   program.run(inputs);
 }
 
@@ -886,6 +902,23 @@ TEST(Conv2dLoad, RejectsPackedConstantsThatDoNotFit) {
         },
     };
     for (std::size_t i = 0; i < std::size(damages); ++i) EXPECT_THROW(load(*variant, damages[i]), InputError) << i;
+  }
+}
+
+TEST(Conv2dLoad, RejectsResidualsThatDoNotFit) {
+  const std::function<void(Damaged&)> damages[] = {
+      [](Damaged& d) { d.residual[1] = 15; },
+      [](Damaged& d) { d.residual[3] = 4; },
+      [](Damaged& d) { d.factor = 1 << 24; },
+      [](Damaged& d) { d.shift = 0; },
+      [](Damaged& d) { d.shift = 31; },
+      // What only other convolutions can be.
+      [](Damaged& d) { d.header.geometry.batch = d.in[0] = d.out[0] = d.residual[0] = 2; },
+      [](Damaged& d) { d.header.geometry.out_channels = d.out[1] = d.residual[1] = 15; },
+      [](Damaged& d) { d.header.geometry.dilation_height = 2; },
+  };
+  for (std::size_t i = 0; i < std::size(damages); ++i) {
+    EXPECT_THROW(load(conv2d::kMveSum, damages[i]), InputError) << i;
   }
 }
 

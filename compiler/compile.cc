@@ -268,8 +268,10 @@ void Compilation::check_import() {
 void Compilation::check_strictness() const {
   if (!options_.strict || facts_.float_operators.empty()) return;
   const FloatOperator& first = facts_.float_operators.front();
-  throw InputError({fmt::format("{} operators stay in float, the first being {}: {}", facts_.float_operators.size(),
-                                first.op, first.reason),
+  const std::size_t count = facts_.float_operators.size();
+  const std::string which =
+      count == 1 ? "one operator stays in float," : fmt::format("{} operators stay in float, the first being", count);
+  throw InputError({fmt::format("{} {}: {}", which, first.op, first.reason),
                     "remove --strict to accept float operators",
                     {},
                     first.node,

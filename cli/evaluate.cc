@@ -27,7 +27,7 @@
 namespace cormorant::cli {
 namespace {
 
-struct Flags {
+struct EvaluateFlags {
   std::string model, data, float_model, target = "host", isa, compiler = "gcc", calibrate, method;
   bool json = false, layers = false, sequence = false;
 
@@ -36,11 +36,11 @@ struct Flags {
 };
 
 // --method is about whichever of the files has several: a program that was compiled from one of them has no other.
-std::string method_in(const Flags& flags, const std::vector<std::string>& methods) {
+std::string method_in(const EvaluateFlags& flags, const std::vector<std::string>& methods) {
   return methods.size() > 1 ? flags.method : "";
 }
 
-Scores score(const Flags& flags) {
+Scores score(const EvaluateFlags& flags) {
   const npy::DataSet data = npy::read_data_set(flags.data, flags.method);
   const bool is_program = kind_of(flags.model) != FileKind::model;
   if (!is_program && flags.target != "host") {
@@ -107,7 +107,7 @@ void print_layers(const compiler::Accuracy& accuracy, bool is_plain) {
 }
 
 // The model is quantized here as `compile` does it, and every layer compared with its float form over the data.
-void run_layers(const Flags& flags) {
+void run_layers(const EvaluateFlags& flags) {
   if (kind_of(flags.model) != FileKind::model) {
     throw UsageError("--layers compares a float model with its quantized form\n  give the .pt2, not the .pte");
   }
@@ -173,7 +173,7 @@ void print_scores(const Scores& scores) {
   print_confusion(scores.confusion);
 }
 
-void run(const Flags& flags) {
+void run(const EvaluateFlags& flags) {
   if (flags.layers) {
     run_layers(flags);
     return;
@@ -199,7 +199,7 @@ void run(const Flags& flags) {
 }  // namespace
 
 void add_evaluate(CLI::App& app) {
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<EvaluateFlags>();
   CLI::App* command = app.add_subcommand(
       "evaluate", "Measure a model's accuracy on labelled data, and its agreement with the float model");
   command->add_option("model", flags->model, "A .pte, or a .pt2 in float")->required();

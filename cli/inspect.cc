@@ -318,13 +318,13 @@ void print_model(const ir::Graph& graph) {
   fmt::print("{}", ir::print(graph, &blob, 4));
 }
 
-struct Flags {
+struct InspectFlags {
   std::string file, method, calibrate, target = "cortex-m55";
   bool json = false, explain = false;
 };
 
 // What compile would decide about a model: the compiler runs, and its program is thrown away.
-Json explain_model(ir::Graph& graph, const Flags& flags) {
+Json explain_model(ir::Graph& graph, const InspectFlags& flags) {
   compiler::Options options;
   options.config.target = parse_target(flags.target);
   options.quantize = !quantizer::is_quantized_model(graph);
@@ -384,7 +384,7 @@ void inspect_models(const std::string& file, const std::vector<std::string>& met
   if (as_json) fmt::print("{}\n", json.dump(2));
 }
 
-void run(const Flags& flags) {
+void run(const InspectFlags& flags) {
   const bool as_json = flags.json;
   const std::string file = find_model(flags.file);
   const FileKind kind = kind_of(file);
@@ -424,7 +424,7 @@ void run(const Flags& flags) {
 }  // namespace
 
 void add_inspect(CLI::App& app) {
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<InspectFlags>();
   CLI::App* command = app.add_subcommand("inspect", "Show what is in a .pt2, .pte or .bpte file");
   command->add_option("file", flags->file, "The file")->required();
   command->add_option("--method", flags->method, "Only this method, of a file with several");

@@ -30,7 +30,7 @@ struct Outcome {
   std::optional<StepNames> names = {};  // of the steps of a profile
 };
 
-struct Flags {
+struct RunFlags {
   std::string program, method, target, isa, board, compiler = "gcc", elf;
   std::vector<std::string> inputs, outputs;
   bool profile = false, json = false, quiet = false, sequence = false;
@@ -47,7 +47,7 @@ double milliseconds(double clock, std::uint64_t cycles) { return 1000.0 * static
 
 const char* verdict(const BundleCheck& check) { return check.passed ? "PASS" : "FAIL"; }
 
-void print_figures(const Flags& flags, const ExecuteOn& where, const Outcome& outcome) {
+void print_figures(const RunFlags& flags, const ExecuteOn& where, const Outcome& outcome) {
   const Execution& execution = outcome.execution;
   if (!execution.board) {
     fmt::print("ran on the host with the reference kernels\n");
@@ -102,7 +102,7 @@ void print_outputs(const ProgramFile& program, const Arrays& outputs) {
 }
 
 // The CPU that the program was compiled for, unless told otherwise.
-Target target_of(const Flags& flags) {
+Target target_of(const RunFlags& flags) {
   if (!flags.target.empty()) return parse_target(flags.target, flags.isa);
   const ProgramFile program = read_program(flags.program, flags.method);
   if (program.cpu.empty()) return parse_target("cortex-m55", flags.isa);
@@ -115,7 +115,7 @@ Target target_of(const Flags& flags) {
   }
 }
 
-ExecuteOn place_of(const Flags& flags) {
+ExecuteOn place_of(const RunFlags& flags) {
   ExecuteOn where;
   if (flags.target != "host") {
     where.target = target_of(flags);
@@ -172,7 +172,7 @@ npy::Array zeros(const ProgramTensor& tensor) {
 }
 
 // Per step, or of one execution.
-std::vector<Arrays> read_inputs(const Flags& flags, const ProgramFile& program) {
+std::vector<Arrays> read_inputs(const RunFlags& flags, const ProgramFile& program) {
   const std::vector<std::string> paths = files_of("--input", flags.inputs, program.inputs, flags.program);
   std::vector<Arrays> samples(1);
   bool is_first = true;
@@ -199,7 +199,7 @@ std::vector<Arrays> read_inputs(const Flags& flags, const ProgramFile& program) 
   return samples;
 }
 
-Outcome run_bundle(const Flags& flags, const ProgramFile& program, const ExecuteOn& where) {
+Outcome run_bundle(const RunFlags& flags, const ProgramFile& program, const ExecuteOn& where) {
   if (!flags.inputs.empty()) throw UsageError(flags.program + " has its own inputs\n  remove --input");
   const pte::Bundle bundle = read_bundle(flags.program);
   if (bundle.cases.empty())
@@ -210,7 +210,7 @@ Outcome run_bundle(const Flags& flags, const ProgramFile& program, const Execute
 }
 
 // 0, or 1 for a bundle whose outputs are not as expected.
-int run(const Flags& flags) {
+int run(const RunFlags& flags) {
   ExecuteOn where = place_of(flags);
   std::vector<NamedFile> read = {{"the program", flags.program}};
   for (const std::string& input : flags.inputs) {
@@ -303,7 +303,7 @@ double parse_clock(const std::string& text) {
 }
 
 void add_run(CLI::App& app) {
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<RunFlags>();
   const CLI::Validator positive(
       [](const std::string& text) {
         return std::strtod(text.c_str(), nullptr) > 0 ? std::string() : "'" + text + "' is not a number of seconds";

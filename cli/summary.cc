@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "cli/terminal.h"
 #include "driver/figures.h"
@@ -73,6 +74,21 @@ void print_calibration(const driver::CalibrationFacts& facts) {
              facts.steps > 1 ? fmt::format(" of {} steps", facts.steps) : "", text);
 }
 
+// Layers that the requested scheme did not reach, by reason. What has no weights never had any to pack.
+void print_exceptions(const std::vector<quantizer::Decision>& decisions, const std::string& scheme) {
+  std::map<std::string, std::vector<std::string>> layers;  // by reason
+  std::size_t reached = 0;
+  for (const quantizer::Decision& decision : decisions) {
+    if (decision.precision == scheme) ++reached;
+    if (decision.instead.empty() || decision.instead == quantizer::kNoWeights) continue;
+    const std::string module = decision.source.substr(0, decision.source.find(" ("));
+    layers[decision.instead].push_back(module.empty() ? decision.node : module);
+  }
+  fmt::print("  {:<11} {:>11} operator{}{}\n", scheme, reached, reached == 1 ? "" : "s",
+             layers.empty() ? "" : "; these have 8 bits instead:");
+  for (const auto& [reason, names] : layers) fmt::print("              {}: {}\n", reason, fmt::join(names, ", "));
+}
+
 std::string percentage(std::optional<double> share) {
   return share ? fmt::format(" ({:+.0f} %)", *share * 100) : std::string();
 }
@@ -116,7 +132,11 @@ void print_summary(const driver::CompileFlags& flags, const driver::CompileResul
     print_calibration(*result.calibration);
     print_comparison(facts);
   }
-  if (facts.bits) print_bits(*facts.bits);
+  if (facts.bits) {
+    print_bits(*facts.bits);
+  } else if (options.scheme != ops::Precision::w8a8) {
+    print_exceptions(facts.decisions, std::string(ops::name_of(options.scheme)));
+  }
   if (options.stream && options.stream->causal) {
     const double worst = facts.causal_db.empty() ? 0 : std::ranges::min(facts.causal_db);
     if (facts.causal_db.empty()) {

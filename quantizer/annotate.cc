@@ -180,7 +180,7 @@ Choices choose_precisions(const ir::Graph& graph, const Rules& rules, const Quan
     if (wanted == ops::Precision::w8a8) continue;
     const std::string name(ops::name_of(wanted));
     if (wanted == ops::Precision::w4a8 && rule.weights.empty()) {
-      choice.instead = "it has no weights";
+      choice.instead = kNoWeights;
     } else if (wanted == ops::Precision::w4a8 && !is_asked && is_depthwise(node)) {
       choice.instead = "depthwise layers keep 8 bits";
     } else if (!has(rule, wanted)) {

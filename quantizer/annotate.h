@@ -30,6 +30,9 @@ struct FloatNode {
   std::string reason;
 };
 
+// Why a node has no 4-bit weights: nothing that a user could change.
+inline constexpr const char* kNoWeights = "it has no weights";
+
 // What became of one node.
 struct Decision {
   std::string node, op, source;

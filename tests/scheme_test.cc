@@ -150,6 +150,16 @@ TEST(SchemeOfLayers, OfFourBitsLeavesEndsAndDepthwiseLayersAloneAndSaysSo) {
   }
   EXPECT_EQ(four, 4);     // the pointwise convolutions
   EXPECT_EQ(instead, 6);  // four depthwise ones, stem and classifier
+  std::vector<std::string> without_json = compile("kws", {"--scheme=4w8a"});
+  std::erase_if(without_json,
+                [](const std::string& argument) { return argument == "--json" || argument == "--explain"; });
+  const std::string summary = cormorant(directory.path(), without_json).out;
+  EXPECT_NE(summary.find("4 operators; these have 8 bits instead:\n"), std::string::npos) << summary;
+  EXPECT_NE(summary.find("depthwise layers keep 8 bits: blocks.0.1.conv, blocks.1.1.conv,"), std::string::npos)
+      << summary;
+  EXPECT_NE(summary.find("first and last layers keep 8 bits unless --layers says otherwise: stem.1.conv, classifier"), std::string::npos)
+      << summary;
+  EXPECT_EQ(summary.find("it has no weights"), std::string::npos) << summary;
 }
 
 // Four pointwise convolutions over an image of 4 by 4, and what they are calibrated with.

@@ -12,6 +12,7 @@
 
 #include "evaluate/graph.h"
 #include "ops/nodes.h"
+#include "quantizer/annotate.h"
 #include "quantizer/parallel.h"
 
 namespace cormorant::quantizer {
@@ -381,11 +382,9 @@ AllSeen watch(const ir::Graph& graph, const Classes& classes, const Samples& sam
 class Balance {
  public:
   Balance(ir::Graph& graph, const QuantizeOptions& options, const Samples& samples)
-      : graph_(graph),
-        options_(options),
-        classes_(graph, options.layers),
-        seen_(watch(graph, classes_, samples, options.threads)) {
+      : graph_(graph), classes_(graph, options.layers), seen_(watch(graph, classes_, samples, options.threads)) {
     for (ir::Node& node : graph.nodes()) nodes_[&node] = &node;
+    for (const auto& [node, how] : annotate(graph, options).quantized) precisions_[node] = how.precision;
   }
 
   // A channel is divided by a power of its share, at most the square root. All of it would give every channel all
@@ -470,12 +469,14 @@ class Balance {
 
   // Relative to what the layers compute: the noise of rounding their operands and their weights.
   [[nodiscard]] double noise_of(const std::vector<std::size_t>& layers, double power) const {
-    const bool wide = options_.scheme == ops::Precision::w8a16;
-    const double levels = wide ? 65535 : 255, largest = options_.scheme == ops::Precision::w4a8 ? 7 : 127;
     double sum = 0;
     for (const std::size_t l : layers) {
       const Layer& layer = classes_.layers()[l];
       const ir::Node& node = layer.node();
+      const auto known = precisions_.find(&node);
+      const ops::Precision precision = known == precisions_.end() ? ops::Precision::w8a8 : known->second;
+      const double levels = precision == ops::Precision::w8a16 ? 65535 : 255;
+      const double largest = precision == ops::Precision::w4a8 ? 7 : 127;
       const ir::Value* input = node.tensor("input");
       const Seen &in = seen_.at(input), &out = seen_.at(node.result());
       double signal = 0;
@@ -546,8 +547,8 @@ class Balance {
   }
 
   ir::Graph& graph_;
-  const QuantizeOptions& options_;
   std::unordered_map<const ir::Node*, ir::Node*> nodes_;
+  std::unordered_map<const ir::Node*, ops::Precision> precisions_;
   const Classes classes_;
   const AllSeen seen_;
   std::vector<double> share_;

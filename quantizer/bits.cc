@@ -595,4 +595,19 @@ ChosenBits choose_bits(const BitsInputs& inputs, const QuantizeOptions& options)
   return Search(inputs, options).run();
 }
 
+bool improves(BitsReport& report, const ir::Graph& quantized, const ir::Graph& real, const Samples& samples,
+              const QuantizeOptions& options) {
+  const BitsGoal& goal = *options.bits;
+  const std::vector<double> outputs =
+      Yardstick(real, few_of(samples, goal.samples), options.threads).output_db(quantized);
+  const double db = outputs.empty() ? kInfinity : std::ranges::min(outputs);
+  const Footprint footprint = goal.footprint(copy_of(quantized));
+  const bool fits = footprint.flash <= goal.flash.value_or(report.flash) && (!goal.ram || footprint.ram <= *goal.ram);
+  ++report.tried;
+  if (!fits || db <= report.db) return false;
+  report.db = db;
+  report.flash = footprint.flash;
+  return true;
+}
+
 }  // namespace cormorant::quantizer

@@ -51,4 +51,9 @@ struct ChosenBits {
 // According to options.bits. Throws InputError if its limits cannot be met, naming the nearest that can.
 [[nodiscard]] ChosenBits choose_bits(const BitsInputs& inputs, const QuantizeOptions& options);
 
+// Whether the same bits in a network that was quantized otherwise have a better SQNR within the goal; then the report
+// is about that network.
+[[nodiscard]] bool improves(BitsReport& report, const ir::Graph& quantized, const ir::Graph& real,
+                            const Samples& samples, const QuantizeOptions& options);
+
 }  // namespace cormorant::quantizer

@@ -108,6 +108,27 @@ Attempt attempt(ir::Graph graph, const ir::Graph* yardstick, const Split& split,
           std::move(watched), std::move(candidates), std::move(judged)};
 }
 
+ir::Graph balanced(const ir::Graph& graph, const Samples& samples, const QuantizeOptions& options) {
+  ir::Graph other = copy_of(graph);
+  balance(other, samples, options);
+  return other;
+}
+
+struct Final {
+  Parameters parameters;
+  Trial trial;
+};
+
+// What was chosen on a part of the samples, by all of them.
+Final finish(Attempt& attempt, const Split& split, const Samples& samples, const QuantizeOptions& options) {
+  const Parameters& best = attempt.candidates.at(attempt.judged.trial.chosen);
+  if (!split.held_out) return {best, std::move(attempt.judged.trial)};
+  Parameters parameters = parameters_by(observers_of(attempt.annotation, best), attempt.graph, attempt.annotation,
+                                        attempt.watched.all(), options);
+  Trial trial = quantize_with(*attempt.real, parameters, samples, options);
+  return {std::move(parameters), std::move(trial)};
+}
+
 }  // namespace
 
 QuantizeReport quantize(ir::Graph& graph, const Samples& samples, const QuantizeOptions& options) {
@@ -130,40 +151,39 @@ QuantizeReport quantize(ir::Graph& graph, const Samples& samples, const Quantize
   const Split split = hold_out(inputs);
   Attempt best = attempt(copy_of(graph), nullptr, split, inputs, options);
   if (options.equalize && split.held_out && best.judged.error) {
-    ir::Graph balanced = copy_of(graph);
-    balance(balanced, inputs, options);
-    Attempt other = attempt(std::move(balanced), best.real.get(), split, inputs, options);
+    Attempt other = attempt(balanced(graph, inputs, options), best.real.get(), split, inputs, options);
     constexpr double kClearly = 1;  // dB: it is better more often than not
     if (*other.judged.error < *best.judged.error + kClearly) best = std::move(other);
   }
+  Final chosen = finish(best, split, inputs, options);
+  if (options.bits) {
+    const Observations observations = best.watched.all();
+    ChosenBits bits = choose_bits({best.graph, *best.real, observations, inputs, chosen.parameters}, options);
+    chosen = {std::move(bits.parameters), std::move(bits.trial)};
+    if (options.equalize && split.held_out) {
+      // Channels were balanced for 8 bits everywhere; 4-bit weights want others.
+      Attempt other = attempt(balanced(graph, inputs, bits.options), best.real.get(), split, inputs, bits.options);
+      Final again = finish(other, split, inputs, bits.options);
+      if (improves(bits.report, again.trial.graph, *best.real, inputs, options)) {
+        best = std::move(other);
+        chosen = std::move(again);
+      }
+    }
+    report.bits = std::move(bits.report);
+    best.annotation = annotate(best.graph, bits.options);
+  }
   report.real = best.real;
   graph = std::move(best.graph);
-  const Annotation& annotation = best.annotation;
+  report.float_nodes = best.annotation.float_nodes;
   const Observations observations = best.watched.all();
-  Parameters chosen = best.candidates.at(best.judged.trial.chosen);
-  Trial trial = std::move(best.judged.trial);
-  if (split.held_out) {  // what was chosen, by all that is known
-    chosen = parameters_by(observers_of(annotation, chosen), graph, annotation, observations, options);
-    trial = quantize_with(*report.real, chosen, inputs, options);
-  }
-  const auto tell = [&](const Annotation& as, const Parameters& parameters) {
-    report.float_nodes = as.float_nodes;
-    report.decisions = decisions(graph, as, observations, parameters.params, parameters.chosen_by);
-    report.ranges = describe(as, observations, parameters.params, graph);
-  };
-  if (options.bits) {
-    ChosenBits bits = choose_bits({graph, *report.real, observations, inputs, chosen}, options);
-    report.bits = std::move(bits.report);
-    tell(annotate(graph, bits.options), bits.parameters);
-    trial = std::move(bits.trial);
-  } else {
-    tell(annotation, chosen);
-  }
+  report.decisions =
+      decisions(graph, best.annotation, observations, chosen.parameters.params, chosen.parameters.chosen_by);
+  report.ranges = describe(best.annotation, observations, chosen.parameters.params, graph);
   for (Decision& decision : report.decisions) {
-    const auto at = trial.rounded.find(decision.node);
-    if (at != trial.rounded.end()) decision.rounded_otherwise = at->second;
+    const auto at = chosen.trial.rounded.find(decision.node);
+    if (at != chosen.trial.rounded.end()) decision.rounded_otherwise = at->second;
   }
-  graph = std::move(trial.graph);
+  graph = std::move(chosen.trial.graph);
   return report;
 }
 

@@ -134,7 +134,7 @@ TEST(SchemeOfLayers, OfFourBitsIsForDepthwiseLayersIfTheyAreNamed) {
 
 TEST(SchemeOfLayers, OfFourBitsLeavesEndsAndDepthwiseLayersAloneAndSaysSo) {
   const TemporaryDirectory directory;
-  const Ran ran = cormorant(directory.path(), compile("kws", {"--scheme=4w8a"}));
+  const Ran ran = cormorant(directory.path(), compile("digits", {"--scheme=4w8a"}));
   ASSERT_EQ(ran.status, 0) << ran.err;
   int four = 0, instead = 0;
   const nlohmann::json explained = ran.json();
@@ -150,16 +150,23 @@ TEST(SchemeOfLayers, OfFourBitsLeavesEndsAndDepthwiseLayersAloneAndSaysSo) {
   }
   EXPECT_EQ(four, 4);     // the pointwise convolutions
   EXPECT_EQ(instead, 6);  // four depthwise ones, stem and classifier
-  std::vector<std::string> without_json = compile("kws", {"--scheme=4w8a"});
+  std::vector<std::string> without_json = compile("digits", {"--scheme=4w8a"});
   std::erase_if(without_json,
                 [](const std::string& argument) { return argument == "--json" || argument == "--explain"; });
   const std::string summary = cormorant(directory.path(), without_json).out;
   EXPECT_NE(summary.find("4 operators; these have 8 bits instead:\n"), std::string::npos) << summary;
-  EXPECT_NE(summary.find("depthwise layers keep 8 bits: blocks.0.1.conv, blocks.1.1.conv,"), std::string::npos)
-      << summary;
-  EXPECT_NE(summary.find("first and last layers keep 8 bits unless --layers says otherwise: stem.1.conv, classifier"), std::string::npos)
+  EXPECT_NE(summary.find("depthwise layers keep 8 bits: blocks.0.conv, blocks.2.conv,"), std::string::npos) << summary;
+  EXPECT_NE(summary.find("first and last layers keep 8 bits unless --layers says otherwise: stem.conv, classifier"),
+            std::string::npos)
       << summary;
   EXPECT_EQ(summary.find("it has no weights"), std::string::npos) << summary;
+
+  // The same bits asked for layer by layer are the same program.
+  const std::string by_scheme = read_text(directory.path() / "model.pte");
+  std::ofstream(directory.path() / "layers.txt") << "blocks.1.conv 4w8a\nblocks.3.conv 4w8a\nblocks.5.conv 4w8a\n"
+                                                    "blocks.7.conv 4w8a\n";
+  ASSERT_EQ(cormorant(directory.path(), compile("digits", {"--layers=layers.txt"})).status, 0);
+  EXPECT_EQ(read_text(directory.path() / "model.pte"), by_scheme);
 }
 
 // Four pointwise convolutions over an image of 4 by 4, and what they are calibrated with.

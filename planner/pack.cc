@@ -57,8 +57,8 @@ class Packer {
           const std::uint32_t a = alive[i], b = alive[j];
           if (blocks[a].size == 0 || blocks[b].size == 0 || anchor(a) == anchor(b)) continue;
           if (!blocks[a].lives_with(blocks[b])) continue;  // not at the same tick
-          pairs_[anchor(a)].push_back({a, b});
-          pairs_[anchor(b)].push_back({b, a});
+          pairs_[anchor(a)].push_back(pair(a, b));
+          pairs_[anchor(b)].push_back(pair(b, a));
         }
       }
     });
@@ -68,11 +68,6 @@ class Packer {
       const auto twice = std::ranges::unique(neighbours_[block]);
       neighbours_[block].erase(twice.begin(), twice.end());
     }
-  }
-
-  // How far `upper` must begin after `lower`, if it is the one that is higher.
-  [[nodiscard]] std::uint64_t distance(std::uint32_t lower, std::uint32_t upper) const {
-    return planner::distance(blocks_, lower, upper);
   }
 
   Packing place(const Order& order, Fit fit) {
@@ -101,8 +96,8 @@ class Packer {
   [[nodiscard]] bool holds_up(std::uint32_t lower, std::uint32_t upper,
                               const std::vector<std::uint64_t>& offsets) const {
     return std::ranges::any_of(pairs_[upper], [&](const Pair& pair) {
-      return anchor(pair.other) == lower && align(offsets[pair.other] + distance(pair.other, pair.member),
-                                                  blocks_[pair.member].alignment) == offsets[pair.member];
+      return anchor(pair.other) == lower &&
+             align(offsets[pair.other] + pair.above, blocks_[pair.member].alignment) == offsets[pair.member];
     });
   }
   // Most bytes alive at a step of the block's life, itself included.
@@ -136,20 +131,26 @@ class Packer {
 
   // A neighbour forbids the offsets between those at which the block is below it and those at which it is above.
   std::uint64_t find_gap(std::uint32_t block, const std::vector<std::uint64_t>& offsets, Fit fit) {
+    std::uint64_t free_from = 0, best = kNowhere, best_room = kNowhere;
     taken_.clear();
-    for (const auto& [member, other] : pairs_[block]) {
-      if (offsets[other] == kNowhere) continue;
-      const std::uint64_t inside = anchors_[member].offset;
-      const std::uint64_t below = inside + distance(member, other), above = offsets[other] + distance(other, member);
-      taken_.push_back({offsets[other] >= below, offsets[other] - below, above > inside ? above - inside : 0});
+    for (const Pair& pair : pairs_[block]) {
+      const std::uint64_t at = offsets[pair.other];
+      if (at == kNowhere) continue;
+      const std::uint64_t above = at + pair.above;
+      const std::uint64_t first_above = above > pair.inside ? above - pair.inside : 0;
+      const std::uint64_t below = pair.inside + pair.below;
+      if (at >= below) {
+        taken_.push_back({at - below, first_above});
+      } else {  // no room below it
+        free_from = std::max(free_from, first_above);
+      }
     }
     work_ += pairs_[block].size() + 1;
     std::ranges::sort(taken_);
     const std::uint64_t alignment = blocks_[block].alignment;
-    std::uint64_t free_from = 0, best = kNowhere, best_room = kNowhere;
     for (const Taken& taken : taken_) {
       const std::uint64_t offset = align(free_from, alignment);
-      if (taken.has_room_below && offset <= taken.last_below && taken.last_below - free_from < best_room) {
+      if (offset <= taken.last_below && taken.last_below - free_from < best_room) {
         if (fit == Fit::lowest) return offset;
         best = offset;
         best_room = taken.last_below - free_from;
@@ -160,15 +161,20 @@ class Packer {
   }
 
   struct Taken {
-    bool has_room_below;       // false sorts first
-    std::uint64_t last_below;  // the highest offset at which the block is below
-    std::uint64_t first_above;
+    std::uint64_t last_below;   // the highest offset at which the block is below
+    std::uint64_t first_above;  // and the lowest at which it is above
     friend auto operator<=>(const Taken&, const Taken&) = default;
   };
 
+  // Two that are alive at the same time, and how far the higher of them must begin after the other.
   struct Pair {
-    std::uint32_t member, other;  // alive at the same time
+    std::uint32_t member, other;
+    std::uint64_t inside;        // of the member, in its block
+    std::uint64_t below, above;  // if the member is below the other, and above it
   };
+  [[nodiscard]] Pair pair(std::uint32_t member, std::uint32_t other) const {
+    return {member, other, anchors_[member].offset, distance(blocks_, member, other), distance(blocks_, other, member)};
+  }
 
   std::span<const Block> blocks_;
   std::vector<Anchor> anchors_;
@@ -244,6 +250,11 @@ void climb(Packer& packer, Order order, Packing current, std::uint64_t target, s
     return static_cast<std::size_t>(state % bound);
   };
   std::vector<std::uint32_t> rank(current.offsets.size());
+  for (std::uint32_t i = 0; i < order.size(); ++i) rank[order[i]] = i;
+  const auto trade_places = [&](std::uint32_t a, std::uint32_t b) {
+    std::swap(order[rank[a]], order[rank[b]]);
+    std::swap(rank[a], rank[b]);
+  };
   const std::uint64_t limit = packer.work() + budget;
   while (packer.work() < limit && best.peak > target) {
     std::vector<std::uint32_t> tower;  // blocks at the peak and, below them, what holds them up
@@ -260,14 +271,13 @@ void climb(Packer& packer, Order order, Packing current, std::uint64_t target, s
     const auto& neighbours = packer.neighbours(block);
     if (neighbours.empty()) return;  // one block alone is the peak
     const std::uint32_t other = neighbours[random(neighbours.size())];
-    for (std::uint32_t i = 0; i < order.size(); ++i) rank[order[i]] = i;
-    std::swap(order[rank[block]], order[rank[other]]);
+    trade_places(block, other);
     Packing next = packer.place(order, Fit::lowest);
     if (next.peak <= current.peak) {
       current = std::move(next);
       if (current.peak < best.peak) best = current;
     } else {
-      std::swap(order[rank[block]], order[rank[other]]);
+      trade_places(block, other);
     }
   }
 }

@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "base/dtype.h"
-#include "runtime/program_generated.h"
+#include "formats/pte/program_generated.h"
 
 namespace cormorant::test {
 

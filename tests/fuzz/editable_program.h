@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/program_generated.h"
+#include "formats/pte/program_generated.h"
 
 namespace cormorant::fuzz {
 

@@ -4,6 +4,7 @@
 #include <deque>
 
 #include "ops/activation/functions.h"
+#include "ops/nodes.h"
 
 namespace cormorant::ops {
 namespace {
@@ -53,7 +54,8 @@ std::vector<ir::Value*> import_round_decimals(Importer& importer) {
 // Here the base is called self, and the tensor exponent.
 std::vector<ir::Value*> import_pow_of_base(Importer& importer) {
   return importer
-      .node("aten.pow_of_base", {{"self", importer.call->tensor("exponent")}, {"base", importer.call->number("self")}})
+      .node(nodes::aten_pow_of_base,
+            {{"self", importer.call->tensor("exponent")}, {"base", importer.call->number("self")}})
       ->results;
 }
 // At inference the slope is the mean of its bounds.

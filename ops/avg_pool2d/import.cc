@@ -43,7 +43,7 @@ std::vector<ir::Value*> import_adaptive(Importer& importer) {
     importer.reject("adaptive pooling to an empty output", "choose output sizes of at least 1");
   }
   if (input[2] % size[0] != 0 || input[3] % size[1] != 0) {
-    return {make_pool(importer, kDimensions, "aten.adaptive_avg_pool2d", {{"output_size", size}})};
+    return {make_pool(importer, kDimensions, nodes::aten_adaptive_avg_pool2d, {{"output_size", size}})};
   }
   const Dims kernel = {input[2] / size[0], input[3] / size[1]};
   return {make_pool(importer, kDimensions, nodes::aten_avg_pool2d,

@@ -51,7 +51,7 @@ ir::Value* reshaped(Importer& importer, ir::Value* value, const Dims& shape) {
 bool is_weight(const ir::Value* value) {
   if (value->kind == ir::ValueKind::constant) return true;
   const ir::Node* producer = value->producer;
-  return producer != nullptr && producer->op.starts_with("quantized_decomposed.dequantize") &&
+  return producer != nullptr && nodes::is_dequantization(producer->op) &&
          producer->inputs().front()->kind == ir::ValueKind::constant;
 }
 

@@ -33,7 +33,7 @@ ir::Value* weight_of_shape(Importer& importer, ir::Value* weight, const ir::Shap
     return importer.graph->add_constant(weight->name, std::move(type), weight->data);
   }
   const ir::Node* producer = weight->producer;
-  if (producer != nullptr && producer->op.starts_with("quantized_decomposed.dequantize_") && producer->has("input")) {
+  if (producer != nullptr && nodes::is_dequantization(producer->op) && producer->has("input")) {
     std::vector<ir::NamedArgument> args = producer->args;
     for (ir::NamedArgument& arg : args) {
       if (arg.name == "input") arg.value = weight_of_shape(importer, producer->tensor("input"), shape);

@@ -178,11 +178,12 @@ struct Operator {
   // The forms are for results that are integers or booleans; another folder has the same ones for floats.
   bool for_integers = false;
 
-  // The aten side: forms that import; the first names the canonical node(s) of this folder.
-  std::vector<AtenForm> forms;
+  // The aten side: forms that import; the first names the canonical node(s) of this folder. Those of import.cc, where a
+  // folder has one, are <op>_forms().
+  std::vector<AtenForm> forms = {};
   // The nodes that the hooks below are for, with their arguments: {"aten.softmax(Tensor self, int dim)"}. The table of
   // all operators keeps the names here, and gives the arguments to find_canonical().
-  std::vector<std::string> canonical;
+  std::vector<std::string> canonical = {};
   // If two folders share a canonical name (conv2d and depthwise_conv2d): whether this node is its own. Null: always.
   bool (*accepts)(const ir::Node&) = nullptr;
   // Result types of a canonical node by PyTorch's rules. Throws InputError for shapes that do not fit.

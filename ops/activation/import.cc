@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/activation/import.h"
-
+//
+// PyTorch's forms of functions of one element: elu, elu_ and aliases become aten.elu(self, alpha, …).
 #include <deque>
 
 #include "ops/activation/functions.h"
 #include "ops/nodes.h"
+#include "ops/op.h"
 
 namespace cormorant::ops {
 namespace {

@@ -2,7 +2,6 @@
 #include <algorithm>
 
 #include "ops/avg_pool2d/avg_pool2d.h"
-#include "ops/avg_pool2d/import.h"
 #include "ops/avg_pool2d/lower.h"
 #include "ops/avg_pool2d/reference.h"
 #include "ops/host/broadcast.h"
@@ -102,7 +101,6 @@ std::vector<PoolExtent> pool_extents(const ir::Node& node, std::size_t dimension
 Operator avg_pool2d_operator() {
   return {.name = "avg_pool2d",
           .layout = MemoryOrder::channels_last,
-          .forms = avg_pool2d_forms(),
           .canonical = {"aten.avg_pool2d(Tensor self, int[2] kernel_size, int[2] stride, int[2] padding, bool "
                         "ceil_mode, bool count_include_pad, int? divisor_override)",
                         "aten.adaptive_avg_pool2d(Tensor self, int[2] output_size)"},

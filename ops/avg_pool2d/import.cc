@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/avg_pool2d/import.h"
-
+//
+// Forms that become aten.avg_pool2d(self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+// or, if windows are of unequal size, aten.adaptive_avg_pool2d(self, output_size): 4-D tensors and lists of two,
+// between views if the model's tensors have another rank.
 #include <algorithm>
 
 #include "ops/host/pool_import.h"
 #include "ops/host/pool_windows.h"
 #include "ops/nodes.h"
+#include "ops/op.h"
 
 namespace cormorant::ops {
 namespace {

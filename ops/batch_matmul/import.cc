@@ -282,7 +282,12 @@ std::vector<ir::Value*> import_linear(Importer& importer) {
   return {reshaped(importer, result, shape)};
 }
 
-std::vector<AtenForm> product_forms() {
+}  // namespace cormorant::ops::batch_matmul
+
+namespace cormorant::ops {
+
+std::vector<AtenForm> batch_matmul_forms() {
+  using namespace batch_matmul;
   return {
       {"bmm.default(Tensor self, Tensor mat2)", import_bmm},
       {"matmul.default(Tensor self, Tensor other)", import_matmul},
@@ -307,4 +312,4 @@ std::vector<AtenForm> product_forms() {
   };
 }
 
-}  // namespace cormorant::ops::batch_matmul
+}  // namespace cormorant::ops

@@ -186,7 +186,6 @@ CORMORANT_REFERENCES(map, CORMORANT_MAP_KERNELS)
 Operator map_operator() {
   return {.name = "map",
           .elementwise = true,
-          .forms = {},
           .canonical = canonical_of(map::cormorant_list_map),
           .infer = map::infer,
           .evaluate = map::evaluate_map,

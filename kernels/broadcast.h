@@ -56,7 +56,7 @@ inline void for_each_stretch(const Broadcast& b, F&& stretch) {
 using Stretch = void (*)(const void* plan, const std::int8_t* self, const std::int8_t* other, std::int8_t* out);
 void run_stretches(const Broadcast& broadcast, Stretch stretch, const void* plan);
 
-// Of the whole result. (Not inline: clang 19 vectorises the loop for MVE with a gather of the wrong stride.)
+// Of the whole result. (Not inline: clang 19 vectorizes the loop for MVE with a gather of the wrong stride.)
 std::uint32_t elements_of(const Broadcast& broadcast);
 
 // How many consecutive stretches of self use the same vector of other (one value per channel, channels-last). Such

@@ -51,7 +51,7 @@ class Importer {
 struct AtenForm {
   // PyTorch's own notation without the return: "conv2d.default(Tensor input, Tensor weight, Tensor? bias=None, ...)".
   std::string_view schema;
-  // Yields the values that stand for the call's results: a normalised node's, or an input itself (identity). Null: the
+  // Yields the values that stand for the call's results: a normalized node's, or an input itself (identity). Null: the
   // node is adopted unchanged, as `aten.` + the name before the overload's dot.
   std::vector<ir::Value*> (*import)(Importer&) = nullptr;
 };

@@ -211,7 +211,7 @@ struct Operator {
   // The result is the argument's memory with another shape: no instruction, no bytes (view).
   bool is_alias = false;
   // The result's offset in its argument's memory, in bytes, if it is contiguous there (slice): as good as an alias.
-  std::optional<std::uint64_t> (*stretch)(const ir::Node&) = nullptr;
+  std::optional<std::uint64_t> (*part_offset)(const ir::Node&) = nullptr;
   // Whether the result is its arguments' memory, one after another (cat): nothing to do if they are there already.
   bool (*joins)(const ir::Node&) = nullptr;
   // Whether the result may share memory with the named argument (elementwise operators, exact size match).

@@ -53,7 +53,7 @@ ir::Value* lower(const Rewriter& rewriter) {
                     names::aten_slice_copy_Tensor_out);
 }
 
-std::optional<std::uint64_t> stretch(const ir::Node& node) {
+std::optional<std::uint64_t> part_offset(const ir::Node& node) {
   const ir::TensorType& type = node.tensor("self")->type;
   if (!node.has("start") || node.integer("step") != 1) return std::nullopt;
   const std::int64_t dim = node.integer("dim"), start = node.integer("start");
@@ -78,7 +78,7 @@ Operator slice_operator() {
           .quantize = quantize,
           .lower = lower,
           .lower_float = lower,
-          .stretch = stretch,
+          .part_offset = part_offset,
           .overlap = overlap};
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ./dev demo: a digit recogniser is compiled for a Cortex-M55, reads ten test images on the emulated board, and each is
+// ./dev demo: a digit recognizer is compiled for a Cortex-M55, reads ten test images on the emulated board, and each is
 // drawn beside what it read.
 #include <fmt/format.h>
 

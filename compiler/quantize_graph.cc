@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/diagnostic.h"
+#include "compiler/layer_settings.h"
 #include "ops/nodes.h"
 #include "passes/passes.h"
 #include "quantizer/adopt.h"
@@ -207,6 +208,20 @@ void quantize_graph(ir::Graph& graph, Context& context) {
         compare(graph, *report.real, context.options.calibration, context.options.compare, context.options.threads);
   }
   for (std::string& warning : report.warnings) context.facts.warnings.push_back(std::move(warning));
+}
+
+Accuracy compare_layers(ir::Graph& graph, const Options& options, const quantizer::Samples& data) {
+  check_layer_settings(graph, options.layers);
+  Facts facts;
+  Context context{options, facts};
+  for (const Stage& stage : default_stages(options).in_float) stage.run(graph, context);
+  if (quantizer::is_quantized_model(graph)) {
+    throw InputError({"the model is already quantized: there is no float form to compare its layers with",
+                      "give the float model, exported before quantization"});
+  }
+  quantizer::QuantizeReport report = quantizer::quantize(graph, options.calibration, quantizer_options(options));
+  const quantizer::Samples samples = quantizer::with_states(*report.real, data, options.threads);
+  return {quantizer::compare_layers(graph, *report.real, samples, options.threads), std::move(report.equalized)};
 }
 
 }  // namespace cormorant::compiler

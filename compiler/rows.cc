@@ -18,6 +18,7 @@
 #include "compiler/bands.h"
 #include "memory/buffers.h"
 #include "memory/map.h"
+#include "ops/nodes.h"
 #include "ops/rows/cover.h"
 #include "passes/passes.h"
 #include "passes/rows.h"
@@ -84,7 +85,7 @@ void find_saving(const ir::Node& node, Needs& needs) {
 NeedsByNumber needs_of(const ir::Graph& graph) {
   NeedsByNumber all;
   for (const ir::Node& node : graph.nodes()) {
-    if (node.op.starts_with("cormorant.rows.")) continue;
+    if (node.op.starts_with(ops::nodes::cormorant_rows_)) continue;
     Needs& needs = all[node.name];
     needs.is_sum = node.has("residual");
     for (const ir::Value* input : node.inputs()) {

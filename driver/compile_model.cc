@@ -79,7 +79,103 @@ void require_sqnr(double wanted, const std::string& scheme, const compiler::Fact
                     .file = model});
 }
 
+struct Model {
+  ir::Graph graph;
+  std::vector<std::string> notes;
+  double seconds = 0;  // to import it
+};
+
+// The model, and the samples that it is calibrated with.
+Model read_model(const CompileFlags& flags, const CompileInputs& inputs, CompileResult& result) {
+  const auto start = std::chrono::steady_clock::now();
+  compiler::Options& options = result.options;
+  Model model;
+  model.graph = compiler::import_model(
+      result.model, {.shapes = parse_shapes(flags.shapes), .notes = &model.notes, .method = flags.method});
+  std::shared_ptr<const npy::DataSet> data = inputs.calibration;
+  if (!data && !flags.calibrate.empty()) {
+    data = std::make_shared<const npy::DataSet>(npy::read_data_set(flags.calibrate, flags.method));
+  }
+  if (data) {
+    const compiler::Axes axes = flags.sequence ? compiler::Axes::sequences : compiler::Axes::samples;
+    options.calibration = compiler::samples_of(data, model.graph, axes);
+    options.compare = options.bits || flags.min_sqnr ? kComparedToLimit : kCompared;
+    if (!quantizer::is_quantized_model(model.graph)) {
+      result.calibration = look_at(options.calibration, *data, model.graph);
+      model.notes.insert(model.notes.end(), result.calibration->warnings.begin(), result.calibration->warnings.end());
+    }
+  }
+  model.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return model;
+}
+
+// What firmware needs besides the arena, from linking alone.
+BesidesArena besides_arena(FirmwareRequest request, const Target& target) {
+  request.execute = request.cycles = false;
+  return [request, target](const compiler::Compiled& program) -> std::optional<std::int64_t> {
+    const Firmware linked = link_for(program.program, target, request);
+    if (!linked.state_bytes) return std::nullopt;
+    const auto state = static_cast<std::int64_t>(*linked.state_bytes);
+    return state + (linked.facts ? static_cast<std::int64_t>(stack_needed(*linked.facts)) : kTypicalStack);
+  };
+}
+
+// Links the program that serves the goal. If the user measures, or wants the least flash, the balanced one is linked
+// beside it, because only then is the code known, of which the goal's program may need more; it is taken if the goal
+// loses. None if nothing was compared.
+std::optional<LinkedGoal> link_programs(const CompileFlags& flags, const FirmwareRequest& request, Programs& programs,
+                                        CompileResult& result) {
+  const Target& target = result.options.config.target;
+  compiler::Compiled& compiled = programs.chosen.compiled;
+  result.firmware = link_for(compiled.program, target, request);
+  const bool is_compared =
+      programs.balanced && result.firmware.facts && (flags.measure || target.optimize == Optimize::size);
+  if (!is_compared) return std::nullopt;
+  const Firmware balanced = link_for(programs.balanced->compiled.program, target, request);
+  if (!balanced.facts) return std::nullopt;
+  const auto exceeds = [&](const compiler::Compiled& program, const Firmware& linked) {
+    return result.budget && over_budget(*result.budget, program, linked);
+  };
+  const bool may_take = exceeds(compiled, result.firmware) || !exceeds(programs.balanced->compiled, balanced);
+  if (may_take && loses(target.optimize, flags.measure, *result.firmware.facts, *balanced.facts)) {
+    compiled = programs.balanced->compiled;
+    result.firmware = balanced;
+    programs.quantized->write_stages(programs.balanced->options);
+  }
+  return LinkedGoal{*result.firmware.facts, *balanced.facts};
+}
+
+// A budget that is exceeded, and what would meet it.
+std::optional<Diagnostic> excess_of(const CompileFlags& flags, const CompileInputs& inputs, const CompileResult& result,
+                                    const compiler::Compiled& compiled) {
+  if (!result.budget) return std::nullopt;
+  std::optional<Diagnostic> excess = over_budget(*result.budget, compiled, result.firmware);
+  if (excess && inputs.advises) {
+    const bool lacks_flash = result.budget->flash && needs_of(compiled, result.firmware).flash > *result.budget->flash;
+    excess->advice = remedies(flags, inputs, *result.budget, lacks_flash);
+  }
+  return excess;
+}
+
+// What --json prints and --explain adds.
+void describe(const CompileFlags& flags, const compiler::Compiled& compiled, CompileResult& result) {
+  result.figures = figures_of(compiled, result.options, result.firmware, flags.measure, result.goal);
+  if (result.calibration) {
+    result.figures["calibration"] = calibration_json(*result.calibration);
+    result.figures["calibration"]["sqnr_db"] = output_db_json(compiled.facts);
+  }
+  if (result.options.explain) result.explanation = explanation_json(compiled.facts);
+}
+
 }  // namespace
+
+FirmwareRequest request_of(const CompileFlags& flags, const ops::Config& config) {
+  const bool ours = config.runtime == ops::Runtime::cormorant;
+  return {.compiler = flags.compiler == "clang" ? Compiler::clang : Compiler::gcc,
+          .ours = ours,
+          .link = flags.link && ours,
+          .execute = flags.measure};
+}
 
 CompileResult compile_model(const CompileFlags& flags, const CompileInputs& inputs) {
   return compile_model(flags, options_of(flags, inputs.calibration != nullptr || !flags.calibrate.empty()), inputs);
@@ -88,85 +184,29 @@ CompileResult compile_model(const CompileFlags& flags, const CompileInputs& inpu
 CompileResult compile_model(const CompileFlags& flags, compiler::Options given, const CompileInputs& inputs) {
   CompileResult result;
   compiler::Options& options = result.options = std::move(given);
+  options.progress = inputs.progress;
   if (!flags.budget.empty()) result.budget = parse_budget(flags.budget);
   result.model = find_model(flags.model);
-  const std::string& model = result.model;
-  const auto start = std::chrono::steady_clock::now();
-  std::vector<std::string> notes;
-  ir::Graph graph =
-      compiler::import_model(model, {.shapes = parse_shapes(flags.shapes), .notes = &notes, .method = flags.method});
-  const compiler::Axes axes = flags.sequence ? compiler::Axes::sequences : compiler::Axes::samples;
-  std::shared_ptr<const npy::DataSet> data = inputs.calibration;
-  if (!data && !flags.calibrate.empty())
-    data = std::make_shared<const npy::DataSet>(npy::read_data_set(flags.calibrate, flags.method));
-  if (data) {
-    options.calibration = compiler::samples_of(data, graph, axes);
-    options.compare = options.bits || flags.min_sqnr ? kComparedToLimit : kCompared;
-    if (!quantizer::is_quantized_model(graph)) result.calibration = look_at(options.calibration, *data, graph);
-  }
-  const std::chrono::duration<double> import_time = std::chrono::steady_clock::now() - start;
-  options.progress = inputs.progress;
-
-  const bool has_goal = options.config.target.optimize != Optimize::balanced;
-  const FirmwareRequest request = {.compiler = flags.compiler == "clang" ? Compiler::clang : Compiler::gcc,
-                                   .ours = options.config.runtime == ops::Runtime::cormorant,
-                                   .link = flags.link && options.config.runtime == ops::Runtime::cormorant,
-                                   .execute = flags.measure,
-                                   .cycles = !flags.report.empty() || has_goal};
+  Model model = read_model(flags, inputs, result);
+  FirmwareRequest request = request_of(flags, options.config);
+  request.cycles = !flags.report.empty() || options.config.target.optimize != Optimize::balanced;
   if (options.bits) set_limits(flags, result, request);
 
-  const bool of_later_stage = std::filesystem::path(model).extension() != ".pt2" && is_of_later_stage(graph);
-  if (of_later_stage) check_program_operators(graph, options.config, model);
-  const auto besides = [&](const compiler::Compiled& program) -> std::optional<std::int64_t> {
-    FirmwareRequest only_link = request;
-    only_link.execute = only_link.cycles = false;
-    const Firmware linked = link_for(program.program, options.config.target, only_link);
-    if (!linked.state_bytes) return std::nullopt;
-    const auto state = static_cast<std::int64_t>(*linked.state_bytes);
-    return state + (linked.facts ? static_cast<std::int64_t>(stack_needed(*linked.facts)) : kTypicalStack);
-  };
-  Programs programs = compile_programs(graph, options, result.budget ? result.budget->ram : std::nullopt, besides,
-                                       flags.recompute, model);
+  const bool of_later_stage =
+      std::filesystem::path(result.model).extension() != ".pt2" && is_of_later_stage(model.graph);
+  if (of_later_stage) check_program_operators(model.graph, options.config, result.model);
+  Programs programs = compile_programs(model.graph, options, result.budget ? result.budget->ram : std::nullopt,
+                                       besides_arena(request, options.config.target), flags.recompute, result.model);
   compiler::Compiled& compiled = programs.chosen.compiled;
-  const std::optional<Candidate>& balanced = programs.balanced;
-  require_loadable(compiled.program, model, of_later_stage);
-  if (flags.min_sqnr) require_sqnr(*flags.min_sqnr, flags.quantization.scheme, compiled.facts, model);
-  Firmware& firmware = result.firmware = link_for(compiled.program, options.config.target, request);
-  std::optional<Firmware> balanced_firmware;
-  if (balanced && firmware.facts && (flags.measure || options.config.target.optimize == Optimize::size)) {
-    balanced_firmware = link_for(balanced->compiled.program, options.config.target, request);
-    const auto exceeds = [&](const compiler::Compiled& program, const Firmware& linked) {
-      return result.budget && over_budget(*result.budget, program, linked);
-    };
-    // Only now is the code known: the goal's program may need a kernel that balanced does not.
-    if (balanced_firmware->facts && (exceeds(compiled, firmware) || !exceeds(balanced->compiled, *balanced_firmware)) &&
-        loses(options.config.target.optimize, flags.measure, *firmware.facts, *balanced_firmware->facts)) {
-      compiled = balanced->compiled;
-      firmware = *balanced_firmware;
-      programs.quantized->write_stages(balanced->options);
-    }
-  }
-  compiled.facts.seconds.insert(compiled.facts.seconds.begin(), {"import", import_time.count()});
-  if (result.calibration) {
-    notes.insert(notes.end(), result.calibration->warnings.begin(), result.calibration->warnings.end());
-  }
-  compiled.facts.warnings.insert(compiled.facts.warnings.begin(), notes.begin(), notes.end());
-  if (result.budget) result.excess = over_budget(*result.budget, compiled, firmware);
-  if (result.excess && inputs.advises) {
-    const bool lacks_flash = result.budget->flash && needs_of(compiled, firmware).flash > *result.budget->flash;
-    result.excess->advice = remedies(flags, inputs, *result.budget, lacks_flash);
-  }
-  if (balanced) {
-    std::optional<LinkedGoal> both;
-    if (balanced_firmware && balanced_firmware->facts) both = {*firmware.facts, *balanced_firmware->facts};
-    result.goal = goal_of(compiled, balanced->compiled, both, flags.measure);
-  }
-  result.figures = figures_of(compiled, options, firmware, flags.measure, result.goal);
-  if (result.calibration) {
-    result.figures["calibration"] = calibration_json(*result.calibration);
-    result.figures["calibration"]["sqnr_db"] = output_db_json(compiled.facts);
-  }
-  if (options.explain) result.explanation = explanation_json(compiled.facts);
+  require_loadable(compiled.program, result.model, of_later_stage);
+  if (flags.min_sqnr) require_sqnr(*flags.min_sqnr, flags.quantization.scheme, compiled.facts, result.model);
+
+  const std::optional<LinkedGoal> linked = link_programs(flags, request, programs, result);
+  compiled.facts.seconds.insert(compiled.facts.seconds.begin(), {"import", model.seconds});
+  compiled.facts.warnings.insert(compiled.facts.warnings.begin(), model.notes.begin(), model.notes.end());
+  result.excess = excess_of(flags, inputs, result, compiled);
+  if (programs.balanced) result.goal = goal_of(compiled, programs.balanced->compiled, linked, flags.measure);
+  describe(flags, compiled, result);
   result.compiled = std::move(compiled);
   return result;
 }

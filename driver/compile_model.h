@@ -45,6 +45,9 @@ CompileResult compile_model(const CompileFlags& flags, const CompileInputs& inpu
 // With the flags' options (driver/options.h), where they are known already.
 CompileResult compile_model(const CompileFlags& flags, compiler::Options options, const CompileInputs& inputs);
 
+// The firmware that the flags ask for, without cycles.
+FirmwareRequest request_of(const CompileFlags& flags, const ops::Config& config);
+
 // The page of --report, for what was compiled with options.explain.
 std::string report_page(const CompileFlags& flags, const CompileResult& result);
 

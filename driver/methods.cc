@@ -160,12 +160,7 @@ CompiledMethods compile_methods(const CompileFlags& flags, const CompileInputs& 
   for (std::size_t i = 0; i < names.size(); ++i) {
     CompileResult& method = compiled.methods[i];
     const ops::Config& config = method.options.config;
-    method.firmware = link_for(compiled.program, config.target,
-                               {.compiler = flags.compiler == "clang" ? Compiler::clang : Compiler::gcc,
-                                .ours = config.runtime == ops::Runtime::cormorant,
-                                .link = flags.link && config.runtime == ops::Runtime::cormorant,
-                                .execute = flags.measure},
-                               names[i]);
+    method.firmware = link_for(compiled.program, config.target, request_of(flags, config), names[i]);
     method.figures["firmware"] = firmware_json(method.firmware, config.target);
   }
   require_budget(compiled.methods.front().budget, compiled, model);

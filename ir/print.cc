@@ -10,7 +10,7 @@
 namespace cormorant::ir {
 namespace {
 
-// The shortest text that reads back as the same number, always recognisable as a float.
+// The shortest text that reads back as the same number, always recognizable as a float.
 std::string number(double value) {
   if (std::isnan(value)) return "nan";
   if (std::isinf(value)) return value > 0 ? "inf" : "-inf";

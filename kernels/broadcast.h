@@ -53,10 +53,10 @@ inline void for_each_stretch(const Broadcast& b, F&& stretch) {
 }
 
 // The same for kernels; `plan` is passed through. One copy for all operators, in kernels/broadcast_scalar.cc.
-using Stretch = void (*)(const void* plan, const std::int8_t* self, const std::int8_t* other, std::int8_t* out);
-void run_stretches(const Broadcast& broadcast, Stretch stretch, const void* plan);
+using ComputeStretch = void (*)(const void* plan, const std::int8_t* self, const std::int8_t* other, std::int8_t* out);
+void run_stretches(const Broadcast& broadcast, ComputeStretch stretch, const void* plan);
 
-// Of the whole result. (Not inline: clang 19 vectorises the loop for MVE with a gather of the wrong stride.)
+// Of the whole result. (Not inline: clang 19 vectorizes the loop for MVE with a gather of the wrong stride.)
 std::uint32_t elements_of(const Broadcast& broadcast);
 
 // How many consecutive stretches of self use the same vector of other (one value per channel, channels-last). Such
@@ -66,6 +66,6 @@ inline std::uint32_t rows_of(const Broadcast& b) {
   return same_other && b.loops[0].self_step == static_cast<std::int32_t>(b.count) ? b.loops[0].turns : 1;
 }
 // Like run_stretches, but a call takes all rows of a stretch.
-void run_rows(const Broadcast& broadcast, Stretch rows, const void* plan);
+void run_rows(const Broadcast& broadcast, ComputeStretch rows, const void* plan);
 
 }  // namespace cormorant

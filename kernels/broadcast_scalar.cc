@@ -3,7 +3,7 @@
 
 namespace cormorant {
 
-void run_stretches(const Broadcast& broadcast, Stretch stretch, const void* plan) {
+void run_stretches(const Broadcast& broadcast, ComputeStretch stretch, const void* plan) {
   for_each_stretch(broadcast, [&](const std::int8_t* self, const std::int8_t* other, std::int8_t* out) {
     stretch(plan, self, other, out);
   });
@@ -15,7 +15,7 @@ std::uint32_t elements_of(const Broadcast& broadcast) {
   return elements;
 }
 
-void run_rows(const Broadcast& broadcast, Stretch rows, const void* plan) {
+void run_rows(const Broadcast& broadcast, ComputeStretch rows, const void* plan) {
   const std::uint32_t turns = rows_of(broadcast);
   if (turns == 1) {
     run_stretches(broadcast, rows, plan);

@@ -153,7 +153,7 @@ namespace cormorant::conv {
   "ssat r3, #8, r3, asr #1\n"         \
   "strb r3, [lr, #3]\n"               \
   "strb r0, [lr], #4\n"
-// Channels that shift left (conv_gemm_dsp.cc) are recognised by their shift, which is `at` bytes before the next block.
+// Channels that shift left (conv_gemm_dsp.cc) are recognized by their shift, which is `at` bytes before the next block.
 #define RESULT_left(sum, multiplier, at) \
   "ldrb r10, [r12, #-" at "]\n"       \
   "cmp r10, #0\n"                     \

@@ -44,7 +44,7 @@ inline constexpr std::uint32_t kFlushed = 1U << 7 | 1U << 3;
   return (status & kFlushed) != 0;
 }
 
-// Elements one by one, in scalar instructions: the asm statement keeps the compiler from vectorising the loop.
+// Elements one by one, in scalar instructions: the asm statement keeps the compiler from vectorizing the loop.
 template <class F>
 [[gnu::always_inline]] inline void map_scalar(const float* x, std::uint32_t x_step, const float* y,
                                               std::uint32_t y_step, float* out, std::uint32_t count, F f) {

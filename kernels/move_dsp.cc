@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // ARMv7-M and later load and store unaligned words, so alignment is ignored. The empty asm statements keep compilers
-// from recognising the loops and calling memcpy and memset instead.
+// from recognizing the loops and calling memcpy and memset instead.
 #include "kernels/move.h"
 
 namespace cormorant {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // ARMv6-M faults on unaligned words: the output is written in whole words, and if the input is not aligned alike, each
-// is assembled from two of the input's words. The empty asm statements keep compilers from recognising the loops and
+// is assembled from two of the input's words. The empty asm statements keep compilers from recognizing the loops and
 // calling memcpy and memset instead.
 #include "kernels/move.h"
 

@@ -72,7 +72,7 @@ class Mapper {
     state_of_ = ops::StatePlaces(graph_).states();
     for (const ir::Value* input : graph_.inputs()) add_block(input, 0);
     for (const ir::Value& value : graph_.values()) {
-      // State is initialised at load and lives from inference to inference.
+      // State is initialized at load and lives from inference to inference.
       if (value.kind == ir::ValueKind::state) {
         add_block(&value, 0);
         map_.blocks.back().last = planner::Block::kForever;

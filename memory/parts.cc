@@ -19,8 +19,8 @@ Parts::Parts(const Nodes& nodes, std::uint64_t alignment, const ir::Graph& graph
     if (op == nullptr || node->results.size() != 1 || bytes_of(node->result()) == 0) continue;
     if (placed_.contains(node->result())) continue;
     bool is_part = op->joins != nullptr && op->joins(*node) && add_pieces(*node);
-    if (!is_part && op->stretch != nullptr) {
-      const std::optional<std::uint64_t> offset = op->stretch(*node);
+    if (!is_part && op->part_offset != nullptr) {
+      const std::optional<std::uint64_t> offset = op->part_offset(*node);
       is_part = offset && add_view(*node, *offset);
     }
     if (!is_part) continue;

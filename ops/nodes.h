@@ -5,32 +5,48 @@
 // list are graph_name(names::…).
 #pragma once
 
+#include <string_view>
+
 namespace cormorant::ops::nodes {
 
 // PyTorch's, which import yields and passes rewrite.
+inline constexpr const char* aten_adaptive_avg_pool2d = "aten.adaptive_avg_pool2d";
 inline constexpr const char* aten_add = "aten.add";
+inline constexpr const char* aten_alias_copy = "aten.alias_copy";
 inline constexpr const char* aten_amax = "aten.amax";
 inline constexpr const char* aten_amin = "aten.amin";
 inline constexpr const char* aten_argmax = "aten.argmax";
 inline constexpr const char* aten_argmin = "aten.argmin";
+inline constexpr const char* aten_atan2 = "aten.atan2";
 inline constexpr const char* aten_avg_pool2d = "aten.avg_pool2d";
 inline constexpr const char* aten_batch_norm = "aten.batch_norm";
+inline constexpr const char* aten_bitwise_and_Tensor_out = "aten.bitwise_and.Tensor_out";
+inline constexpr const char* aten_bitwise_left_shift_Tensor_out = "aten.bitwise_left_shift.Tensor_out";
+inline constexpr const char* aten_bitwise_or_Tensor_out = "aten.bitwise_or.Tensor_out";
+inline constexpr const char* aten_bitwise_right_shift_Tensor_out = "aten.bitwise_right_shift.Tensor_out";
+inline constexpr const char* aten_bitwise_xor_Tensor_out = "aten.bitwise_xor.Tensor_out";
 inline constexpr const char* aten_bmm = "aten.bmm";
 inline constexpr const char* aten_cat = "aten.cat";
 inline constexpr const char* aten_clamp = "aten.clamp";
+inline constexpr const char* aten_clone = "aten.clone";
 inline constexpr const char* aten_conv2d = "aten.conv2d";
 inline constexpr const char* aten_conv_transpose2d = "aten.conv_transpose2d";
 inline constexpr const char* aten_cumsum = "aten.cumsum";
 inline constexpr const char* aten_div = "aten.div";
+inline constexpr const char* aten_eq_Tensor_out = "aten.eq.Tensor_out";
 inline constexpr const char* aten_expand = "aten.expand";
 inline constexpr const char* aten_flip = "aten.flip";
+inline constexpr const char* aten_floor_divide = "aten.floor_divide";
 inline constexpr const char* aten_gather = "aten.gather";
+inline constexpr const char* aten_ge_Tensor_out = "aten.ge.Tensor_out";
+inline constexpr const char* aten_gt_Tensor_out = "aten.gt.Tensor_out";
 inline constexpr const char* aten_hardsigmoid = "aten.hardsigmoid";
 inline constexpr const char* aten_hardswish = "aten.hardswish";
 inline constexpr const char* aten_index_copy = "aten.index_copy";
 inline constexpr const char* aten_index_select = "aten.index_select";
 inline constexpr const char* aten_isinf = "aten.isinf";
 inline constexpr const char* aten_isnan = "aten.isnan";
+inline constexpr const char* aten_le_Tensor_out = "aten.le.Tensor_out";
 inline constexpr const char* aten_leaky_relu = "aten.leaky_relu";
 inline constexpr const char* aten_linear = "aten.linear";
 inline constexpr const char* aten_log_softmax = "aten.log_softmax";
@@ -38,17 +54,23 @@ inline constexpr const char* aten_logical_and = "aten.logical_and";
 inline constexpr const char* aten_logical_not = "aten.logical_not";
 inline constexpr const char* aten_logical_or = "aten.logical_or";
 inline constexpr const char* aten_logical_xor = "aten.logical_xor";
+inline constexpr const char* aten_lt_Tensor_out = "aten.lt.Tensor_out";
 inline constexpr const char* aten_max_pool2d = "aten.max_pool2d";
 inline constexpr const char* aten_maximum = "aten.maximum";
 inline constexpr const char* aten_mean = "aten.mean";
 inline constexpr const char* aten_minimum = "aten.minimum";
 inline constexpr const char* aten_moving_mean = "aten.moving_mean";
 inline constexpr const char* aten_mul = "aten.mul";
+inline constexpr const char* aten_ne_Tensor_out = "aten.ne.Tensor_out";
 inline constexpr const char* aten_pad = "aten.pad";
 inline constexpr const char* aten_permute = "aten.permute";
+inline constexpr const char* aten_permute_copy = "aten.permute_copy";
+inline constexpr const char* aten_pow_Tensor_Tensor_out = "aten.pow.Tensor_Tensor_out";
+inline constexpr const char* aten_pow_of_base = "aten.pow_of_base";
 inline constexpr const char* aten_prelu = "aten.prelu";
 inline constexpr const char* aten_recurrent = "aten.recurrent";
 inline constexpr const char* aten_repeat_interleave = "aten.repeat_interleave";
+inline constexpr const char* aten_scatter_add = "aten.scatter_add";
 inline constexpr const char* aten_scatter_src_out = "aten.scatter.src_out";
 inline constexpr const char* aten_sigmoid = "aten.sigmoid";
 inline constexpr const char* aten_slice = "aten.slice";
@@ -58,6 +80,12 @@ inline constexpr const char* aten_tanh = "aten.tanh";
 inline constexpr const char* aten_update_ring = "aten.update_ring";
 inline constexpr const char* aten_view = "aten.view";
 inline constexpr const char* aten_where_self_out = "aten.where.self_out";
+
+// Conversions between real and quantized numbers, as PT2E and our quantizer insert them.
+inline constexpr const char* quantized_decomposed_quantize_per_tensor = "quantized_decomposed.quantize_per_tensor";
+inline constexpr const char* quantized_decomposed_dequantize_per_tensor = "quantized_decomposed.dequantize_per_tensor";
+constexpr bool is_conversion(std::string_view op) { return op.starts_with("quantized_decomposed."); }
+constexpr bool is_dequantization(std::string_view op) { return op.starts_with("quantized_decomposed.dequantize"); }
 
 // ExecuTorch's, of programs.
 inline constexpr const char* cortex_m_pad = "cortex_m.pad";
@@ -114,5 +142,10 @@ inline constexpr const char* cormorant_taps_float = "cormorant.taps.float";
 inline constexpr const char* cormorant_trunc_divide_any = "cormorant.trunc_divide.any";
 inline constexpr const char* cormorant_xlog1py_any = "cormorant.xlog1py.any";
 inline constexpr const char* cormorant_xlogy_any = "cormorant.xlogy.any";
+
+// What the names of all variants begin with.
+inline constexpr const char* cormorant_avg_pool2d_ = "cormorant.avg_pool2d.";
+inline constexpr const char* cormorant_flip_sign_ = "cormorant.flip_sign.";
+inline constexpr const char* cormorant_rows_ = "cormorant.rows.";
 
 }  // namespace cormorant::ops::nodes

@@ -51,7 +51,7 @@ class Importer {
 struct AtenForm {
   // PyTorch's own notation without the return: "conv2d.default(Tensor input, Tensor weight, Tensor? bias=None, ...)".
   std::string_view schema;
-  // Yields the values that stand for the call's results: a normalised node's, or an input itself (identity). Null: the
+  // Yields the values that stand for the call's results: a normalized node's, or an input itself (identity). Null: the
   // node is adopted unchanged, as `aten.` + the name before the overload's dot.
   std::vector<ir::Value*> (*import)(Importer&) = nullptr;
 };
@@ -178,11 +178,12 @@ struct Operator {
   // The forms are for results that are integers or booleans; another folder has the same ones for floats.
   bool for_integers = false;
 
-  // The aten side: forms that import; the first names the canonical node(s) of this folder.
-  std::vector<AtenForm> forms;
+  // The aten side: forms that import; the first names the canonical node(s) of this folder. Those of import.cc, where a
+  // folder has one, are <op>_forms().
+  std::vector<AtenForm> forms = {};
   // The nodes that the hooks below are for, with their arguments: {"aten.softmax(Tensor self, int dim)"}. The table of
   // all operators keeps the names here, and gives the arguments to find_canonical().
-  std::vector<std::string> canonical;
+  std::vector<std::string> canonical = {};
   // If two folders share a canonical name (conv2d and depthwise_conv2d): whether this node is its own. Null: always.
   bool (*accepts)(const ir::Node&) = nullptr;
   // Result types of a canonical node by PyTorch's rules. Throws InputError for shapes that do not fit.
@@ -210,7 +211,7 @@ struct Operator {
   // The result is the argument's memory with another shape: no instruction, no bytes (view).
   bool is_alias = false;
   // The result's offset in its argument's memory, in bytes, if it is contiguous there (slice): as good as an alias.
-  std::optional<std::uint64_t> (*stretch)(const ir::Node&) = nullptr;
+  std::optional<std::uint64_t> (*part_offset)(const ir::Node&) = nullptr;
   // Whether the result is its arguments' memory, one after another (cat): nothing to do if they are there already.
   bool (*joins)(const ir::Node&) = nullptr;
   // Whether the result may share memory with the named argument (elementwise operators, exact size match).

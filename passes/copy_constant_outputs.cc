@@ -4,6 +4,7 @@
 // returns a copy of it.
 #include <algorithm>
 
+#include "ops/nodes.h"
 #include "passes/passes.h"
 
 namespace cormorant::passes {
@@ -15,7 +16,8 @@ void copy_constant_outputs(ir::Graph& graph) {
     if (source->kind != ir::ValueKind::constant) continue;
     ir::Value* constant =
         source == output ? output : graph.add_constant(output->name + "_value", output->type, source->data);
-    ir::Node* copy = graph.add_node(output->name + "_copy", "aten.alias_copy", {{"self", constant}}, {output->type});
+    ir::Node* copy =
+        graph.add_node(output->name + "_copy", ops::nodes::aten_alias_copy, {{"self", constant}}, {output->type});
     std::ranges::replace(graph.outputs(), output, copy->result());
   }
   graph.erase_unused();

@@ -210,7 +210,7 @@ class LayoutPass {
     const bool real = value->type.dtype != DType::i8 && !value->type.is_quantized();
     ir::Value* result =
         graph_
-            .add_node(value->name + "_transpose", real ? "aten.permute_copy" : ops::nodes::cortex_m_transpose,
+            .add_node(value->name + "_transpose", real ? ops::nodes::aten_permute_copy : ops::nodes::cortex_m_transpose,
                       {{real ? "self" : "input", source}, {real ? "dims" : "perm", p.dims}}, {seen},
                       location_of(value, before), before)
             ->result();

@@ -157,7 +157,7 @@ void fold(ir::Graph& graph, ir::Node& producer, ir::Node& norm, const Affine& af
 // ---- what is left ---------------------------------------------------------------------------------------------------
 
 bool is_dequantized(const ir::Value* value) {
-  return value->producer != nullptr && value->producer->op.starts_with("quantized_decomposed.");
+  return value->producer != nullptr && ops::nodes::is_conversion(value->producer->op);
 }
 
 // As [N, C, H, W]; none for more dimensions. Between the conversions of a quantized model there may be only one node.

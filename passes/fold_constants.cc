@@ -20,7 +20,7 @@ bool is_number(const ir::TensorType& type) {
 }
 
 bool is_foldable(const ir::Node& node, const ops::Operator* op) {
-  if (op == nullptr || op->evaluate == nullptr || node.op.starts_with("quantized_decomposed.")) return false;
+  if (op == nullptr || op->evaluate == nullptr || ops::nodes::is_conversion(node.op)) return false;
   const std::vector<ir::Value*> inputs = node.inputs();
   return !inputs.empty() && std::ranges::all_of(inputs, [](const ir::Value* v) {
     return v->kind == ir::ValueKind::constant && is_number(v->type);
@@ -57,7 +57,8 @@ std::vector<std::byte> bytes_of(DType type, std::span<const float> values) {
 
 // A number that a quantized model still quantizes: the integers it becomes.
 bool is_quantized_number(const ir::Node& node) {
-  if (node.op != "quantized_decomposed.quantize_per_tensor" || node.result()->type.dtype != DType::i8) return false;
+  if (node.op != ops::nodes::quantized_decomposed_quantize_per_tensor || node.result()->type.dtype != DType::i8)
+    return false;
   const ir::Value* input = node.tensor("input");
   return input->kind == ir::ValueKind::constant && is_float(input->type);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Normalisation of the model's input before the first layer, x / 255, minus a mean, divided by a deviation, is one
+// Normalization of the model's input before the first layer, x / 255, minus a mean, divided by a deviation, is one
 // factor and one term per channel: y = a · x + b. The layer absorbs it: w · y = (w · a) · x + w · b, in double, as with
 // batch norms.
 //
@@ -231,7 +231,7 @@ class Folding {
     std::vector<float> means(channels_);
     for (std::size_t c = 0; c < channels_; ++c) means[c] = static_cast<float>(-total_.term[c] / total_.factor[c]);
     notes_.push_back(
-        fmt::format("the input's normalisation at {} is now part of {}; its zero padding became a border of {:.6g}, "
+        fmt::format("the input's normalization at {} is now part of {}; its zero padding became a border of {:.6g}, "
                     "rounded to the input's levels",
                     layer_.tensor("input")->producer->location.text(), layer_.name, fmt::join(means, ", ")));
     if (std::ranges::all_of(means, [&](float mean) { return mean == means.front(); })) {
@@ -276,7 +276,7 @@ class Folding {
   std::size_t axis_ = 1, channels_ = 0;
   Affine total_;
   bool any_ = false;
-  const ir::Node* pad_ = nullptr;  // of zeros, between the normalisation and the convolution
+  const ir::Node* pad_ = nullptr;  // of zeros, between the normalization and the convolution
 };
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A normalisation in front of the first layer: the graph computes the same without it, at padded borders too.
+// A normalization in front of the first layer: the graph computes the same without it, at padded borders too.
 #include <gtest/gtest.h>
 
 #include <map>

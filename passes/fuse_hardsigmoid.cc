@@ -64,7 +64,7 @@ std::optional<ir::QuantParams> parameters_before(const ir::QuantParams& result) 
 // quantize(hardsigmoid(x)) becomes quantize(x) with parameters of its own, read with the result's.
 bool fuse_into_parameters(ir::Graph& graph, ir::Node& function, ir::Value* input) {
   const ir::Node* quantize = graph.only_user(function.result());
-  if (quantize == nullptr || quantize->op != "quantized_decomposed.quantize_per_tensor") return false;
+  if (quantize == nullptr || quantize->op != ops::nodes::quantized_decomposed_quantize_per_tensor) return false;
   const ir::TensorType result = quantize->result()->type;
   const std::optional<ir::QuantParams> params = parameters_before(*result.quant);
   if (!params) return false;

@@ -9,9 +9,9 @@ namespace cormorant::passes {
 
 void join_conversions(ir::Graph& graph) {
   for (ir::Node* node : graph.snapshot()) {
-    if (node->op != "quantized_decomposed.quantize_per_tensor") continue;
+    if (node->op != ops::nodes::quantized_decomposed_quantize_per_tensor) continue;
     const ir::Node* before = node->tensor("input")->producer;
-    if (before == nullptr || before->op != "quantized_decomposed.dequantize_per_tensor") continue;
+    if (before == nullptr || before->op != ops::nodes::quantized_decomposed_dequantize_per_tensor) continue;
     ir::Value* integers = before->tensor("input");
     const ir::TensorType& type = node->result()->type;
     const auto has_kernel = [](DType dtype) { return dtype == DType::i8 || dtype == DType::i16; };

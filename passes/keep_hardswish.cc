@@ -13,7 +13,8 @@ namespace {
 // What a node's operand is dequantized from, if nothing else reads it on the way; null if it is something else.
 const ir::Node* product_before(ir::Graph& graph, const ir::Node& function) {
   const ir::Value* value = function.tensor("self");
-  for (const char* op : {"quantized_decomposed.dequantize_per_tensor", "quantized_decomposed.quantize_per_tensor"}) {
+  for (const char* op :
+       {ops::nodes::quantized_decomposed_dequantize_per_tensor, ops::nodes::quantized_decomposed_quantize_per_tensor}) {
     if (value->producer == nullptr || value->producer->op != op || graph.only_user(value) == nullptr) return nullptr;
     value = value->producer->tensor("input");
   }

@@ -67,8 +67,8 @@ bool merge_views(ir::Graph& graph) {
   return changed;
 }
 
-constexpr const char* kQuantize = "quantized_decomposed.quantize_per_tensor";
-constexpr const char* kDequantize = "quantized_decomposed.dequantize_per_tensor";
+constexpr const char* kQuantize = ops::nodes::quantized_decomposed_quantize_per_tensor;
+constexpr const char* kDequantize = ops::nodes::quantized_decomposed_dequantize_per_tensor;
 
 // The image of a dequantized tensor is the dequantized image of the integers.
 void view_integers(ir::Graph& graph, ir::Node& node) {

@@ -30,7 +30,7 @@ bool is_canonical(const ir::Node& node, const ops::Operator& op) {
 bool is_prepacked(const ir::Node& node) { return node.op.starts_with("cormorant."); }
 
 bool is_quantized(const ir::Node& node) {
-  return node.op.starts_with("quantized_decomposed.") || node.result()->type.is_quantized();
+  return ops::nodes::is_conversion(node.op) || node.result()->type.is_quantized();
 }
 
 // In float, or in integers that are not quantized. (int8 without parameters may come from another compiler's text.)

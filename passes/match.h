@@ -14,7 +14,7 @@ namespace cormorant::passes {
 // The constant that an operand comes from: itself, or the integers dequantized to it; null if it is computed.
 inline ir::Value* constant_behind(ir::Value* value) {
   if (value->kind == ir::ValueKind::constant) return value;
-  if (value->producer == nullptr || !value->producer->op.starts_with("quantized_decomposed.dequantize")) return nullptr;
+  if (value->producer == nullptr || !ops::nodes::is_dequantization(value->producer->op)) return nullptr;
   ir::Value* input = value->producer->tensor("input");
   return input->kind == ir::ValueKind::constant && input->type.is_quantized() ? input : nullptr;
 }

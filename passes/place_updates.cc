@@ -8,6 +8,7 @@
 #include <unordered_set>
 
 #include "ops/host/state_places.h"
+#include "ops/nodes.h"
 #include "ops/op.h"
 #include "passes/passes.h"
 
@@ -65,8 +66,8 @@ class Placement {
 
   ir::Value* copy_of(ir::Value* value) {
     return graph_
-        .add_node(value->name + "_kept", "aten.clone", {{"self", value}, {"memory_format", ir::None{}}}, {value->type},
-                  value->producer == nullptr ? ir::Location{} : value->producer->location)
+        .add_node(value->name + "_kept", ops::nodes::aten_clone, {{"self", value}, {"memory_format", ir::None{}}},
+                  {value->type}, value->producer == nullptr ? ir::Location{} : value->producer->location)
         ->result();
   }
 

@@ -5,6 +5,7 @@
 #include <stdexcept>
 
 #include "base/diagnostic.h"
+#include "ops/nodes.h"
 #include "passes/passes.h"
 
 namespace cormorant::passes {
@@ -30,7 +31,7 @@ void require_program_operators(const ir::Graph& graph, const ops::Config& config
            .source = node.location.text()});
     }
     if (ops::find_signature(node.op) != nullptr || ops::is_alias(node)) continue;
-    if (node.op.starts_with("quantized_decomposed.")) {
+    if (ops::nodes::is_conversion(node.op)) {
       throw std::logic_error(
           fmt::format("node '{}' ({}) was not lowered: {} must not reach a program", node.name, node.op, node.op));
     }

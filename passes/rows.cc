@@ -115,7 +115,7 @@ bool Rows::find_reads(Unit& unit) const {
                           .left = node.integers("padding").at(1)});
     return true;
   }
-  if (node.op.starts_with("cormorant.avg_pool2d.")) {  // of a whole image
+  if (node.op.starts_with(ops::nodes::cormorant_avg_pool2d_)) {  // of a whole image
     ir::Value* input = node.tensor("input");
     if (!is_activation(input) || !is_image(input) || node.result()->type.elements() != input->type.shape[1])
       return false;
@@ -129,7 +129,7 @@ bool Rows::find_reads(Unit& unit) const {
   }
   const ops::Operator* op = ops::find(node);
   const bool is_quantize = node.op == ops::nodes::cortex_m_quantize_per_tensor;
-  const bool has_rows = node.op.starts_with("cortex_m.") || node.op.starts_with("cormorant.flip_sign.");
+  const bool has_rows = node.op.starts_with("cortex_m.") || node.op.starts_with(ops::nodes::cormorant_flip_sign_);
   if (op == nullptr || !(op->elementwise || is_quantize) || ops::is_float(node) || !has_rows) return false;
   for (const ir::NamedArgument& argument : node.args) {
     const auto* value = std::get_if<ir::Value*>(&argument.value);

@@ -351,7 +351,7 @@ class Streaming {
     const ops::Operator* op = ops::find(node);
     // Lowered already: arguments are not the canonical ones.
     if (ops::find_signature(node.op) != nullptr && ops::find_canonical(node.op) == nullptr) return {};
-    if (op != nullptr && (op->elementwise || node.op.starts_with("quantized_decomposed."))) return elementwise(node);
+    if (op != nullptr && (op->elementwise || ops::nodes::is_conversion(node.op))) return elementwise(node);
     if (in == nullptr) return {};
     Streamed out = *in;
     const auto is_axis = [&](std::int64_t dim) { return static_cast<std::size_t>(dim) == in->axis; };

@@ -55,7 +55,7 @@ void take_uint8(ir::Graph& graph) {
 
 void keep_bytes(ir::Graph& graph) {
   for (ir::Node* node : graph.snapshot()) {
-    if (node->op != "quantized_decomposed.quantize_per_tensor") continue;
+    if (node->op != ops::nodes::quantized_decomposed_quantize_per_tensor) continue;
     const ir::Node* before = node->tensor("input")->producer;
     if (before == nullptr || before->op != ops::nodes::cormorant_convert_any) continue;
     ir::Value* bytes = before->tensor("self");

@@ -13,10 +13,9 @@ namespace {
 
 using Rule = ops::QuantRule;
 
-constexpr const char* kQuantize = "quantized_decomposed.quantize_per_tensor";
-constexpr std::string_view kDequantize = "quantized_decomposed.dequantize";
+constexpr const char* kQuantize = ops::nodes::quantized_decomposed_quantize_per_tensor;
 
-bool is_conversion(const ir::Node& node) { return node.op.starts_with("quantized_decomposed."); }
+bool is_conversion(const ir::Node& node) { return ops::nodes::is_conversion(node.op); }
 bool is_real(const ir::Value* value) { return value->type.dtype == DType::f32; }
 
 // Real numbers in, integers out: an index, or the truth about a comparison.
@@ -26,7 +25,7 @@ bool is_answer(const ir::Node& node) { return std::ranges::none_of(node.results,
 ir::Value* integers_of(ir::Value* value) {
   if (value->type.is_quantized()) return value;
   const ir::Node* producer = value->producer;
-  return producer != nullptr && producer->op.starts_with(kDequantize) ? producer->tensor("input") : nullptr;
+  return producer != nullptr && ops::nodes::is_dequantization(producer->op) ? producer->tensor("input") : nullptr;
 }
 
 class Adoption {
@@ -60,7 +59,7 @@ class Adoption {
   // Operators' rules ask which operands are constant, so quantized ones replace their conversions.
   void show_constants() {
     for (ir::Node* node : graph_.snapshot()) {
-      if (!node->op.starts_with(kDequantize)) continue;
+      if (!ops::nodes::is_dequantization(node->op)) continue;
       ir::Value* input = node->tensor("input");
       if (input->kind != ir::ValueKind::constant || graph_.is_kept(node->result())) continue;
       graph_.replace_uses(node->result(), input);

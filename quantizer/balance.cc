@@ -242,7 +242,7 @@ class Classes {
         for (std::size_t c = 0; c < channels_of(part); ++c) unite(first_.at(part) + c, first_.at(result) + at + c);
         at += channels_of(part);
       }
-    } else if (op == ops::nodes::aten_add || op == "aten.sub") {
+    } else if (op == ops::nodes::aten_add) {
       for (const char* argument : {"self", "other"}) {
         if (!has(from(argument)) || from(argument)->type.shape != result->type.shape) return false;
       }

@@ -5,13 +5,14 @@
 #include <map>
 #include <utility>
 
+#include "ops/nodes.h"
 #include "quantizer/weights.h"
 
 namespace cormorant::quantizer {
 namespace {
 
-constexpr const char* kQuantize = "quantized_decomposed.quantize_per_tensor";
-constexpr const char* kDequantize = "quantized_decomposed.dequantize_per_tensor";
+constexpr const char* kQuantize = ops::nodes::quantized_decomposed_quantize_per_tensor;
+constexpr const char* kDequantize = ops::nodes::quantized_decomposed_dequantize_per_tensor;
 
 using Rule = ops::QuantRule;
 

@@ -9,6 +9,7 @@
 
 #include "evaluate/graph.h"
 #include "evaluate/sqnr.h"
+#include "ops/nodes.h"
 #include "ops/op.h"
 #include "quantizer/observe.h"
 #include "quantizer/parallel.h"
@@ -63,7 +64,7 @@ struct Layer {
   std::size_t index;  // among the node's results
 };
 
-bool is_conversion(const ir::Node& node) { return node.op.starts_with("quantized_decomposed."); }
+bool is_conversion(const ir::Node& node) { return ops::nodes::is_conversion(node.op); }
 bool is_constant(const ir::Value* value) { return value->kind == ir::ValueKind::constant; }
 
 class Comparison {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which observer's range is best for a tensor. By the tensor's own squared error it is always the one that minimises
+// Which observer's range is best for a tensor. By the tensor's own squared error it is always the one that minimizes
 // just that; what counts is the resulting error where the tensor is used. Rounding noise averages out in the sums of a
 // convolution, clipped values do not. So the float graph runs over a few samples, and every layer that reads the tensor
 // is computed with each of the proposed ranges.

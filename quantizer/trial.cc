@@ -75,7 +75,7 @@ ir::Graph with_logits(const ir::Graph& graph) {
 
 ir::Value* read_by_softmax(const ir::Value* output) {
   const ir::Node* node = output->producer;
-  if (node != nullptr && node->op == "quantized_decomposed.dequantize_per_tensor")
+  if (node != nullptr && node->op == ops::nodes::quantized_decomposed_dequantize_per_tensor)
     node = node->inputs().at(0)->producer;
   return node != nullptr && node->op == ops::nodes::aten_softmax ? node->inputs().at(0) : nullptr;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Real networks through evaluator and quantizer: the float graph is PyTorch's model, and the quantized graph, evaluated
-// as the real numbers that its integers stand for, recognises what the float one does.
+// as the real numbers that its integers stand for, recognizes what the float one does.
 #include <gtest/gtest.h>
 
 #include <algorithm>

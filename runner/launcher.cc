@@ -297,6 +297,74 @@ const Board& board_for(const Cpu& cpu, const std::string& name) {
   return *board;
 }
 
+void require_room(const RunRequest& request, const Board& board) {
+  if (request.program.size() <= board.model_bytes) return;
+  throw InputError({.problem = fmt::format("the program has {} bytes, but {} has room for {}", request.program.size(),
+                                           board.name, board.model_bytes),
+                    .advice = ""});
+}
+
+struct Linked {
+  std::filesystem::path path;
+  Elf elf;
+  std::vector<KernelChoice> kernels;
+};
+
+// The model and the table of its kernels are the only new code.
+Linked link_program(const RunRequest& request, const ProgramFacts& facts, const Board& board,
+                    const std::filesystem::path& directory) {
+  const Cpu& cpu = *request.target.cpu;
+  const std::filesystem::path archives = archive_directory(cpu, request.compiler);
+  Linked linked{.path = directory / "firmware.elf", .elf = {}, .kernels = {}};
+  write_output(directory / "model.pte", request.program);
+  linked.kernels =
+      choose_kernels(facts.operators, request.target, archive_symbols(archives / "libkernels.a"), facts.of_numbers);
+  const std::string glue = assembly({.model = "model.pte",
+                                     .method = request.method,
+                                     .kernels = linked.kernels,
+                                     .arenas = place_arenas(facts.arena_bytes, board, facts.arena_names),
+                                     .pushes_rows = facts.rows != 0});
+  write_output(directory / "model.S", glue);
+  std::vector<std::string> link = {"model.S"};
+  if (request.account) link.emplace_back("-Wl,-Map=firmware.map");
+  link_firmware(archives, board.name, link, linked.path);
+  if (!request.keep_elf.empty()) {
+    std::ifstream elf_file(linked.path, std::ios::binary);
+    write_output(request.keep_elf, std::string(std::istreambuf_iterator<char>(elf_file), {}));
+  }
+  linked.elf = read_elf(linked.path);
+  if (!is_code_for(linked.elf, cpu)) {
+    throw std::runtime_error(fmt::format("the firmware contains code that a {} cannot execute", cpu.name));
+  }
+  return linked;
+}
+
+// All samples in one boot.
+EmulationResult run_samples(const RunRequest& request, const ProgramFacts& facts, const Board& board,
+                            const Linked& linked, const std::optional<StageAccount>& stages,
+                            const std::filesystem::path& directory) {
+  if (request.until == RunRequest::Until::executed) write_samples(directory / "inputs.bin", request.samples, facts);
+  if (request.steps > 0) {
+    const auto steps = static_cast<std::uint32_t>(request.steps);
+    write_output(directory / "steps.bin", std::as_bytes(std::span(&steps, 1)));
+  }
+  const bool is_fed = facts.rows != 0;
+  EmulationResult emulation =
+      emulate({.elf = linked.path,
+               .board = &board,
+               .directory = directory,
+               .time_limit = request.time_limit,
+               .count = {.markers = is_fed ? kRowMarkers : kMarkers,
+                         .scope = !request.profile ? ""
+                                  : is_fed         ? "cormorant_push_rows"
+                                                   : "cormorant_inference_execute",
+                         .cpu = request.estimate_cycles ? std::string(request.target.cpu->name) : "",
+                         .addresses = stages ? stages->entries() : std::vector<std::uint32_t>()}},
+              linked.elf);
+  check_ending(emulation, facts);
+  return emulation;
+}
+
 }  // namespace
 
 RunResult run_on_board(const RunRequest& request) {
@@ -307,80 +375,33 @@ RunResult run_on_board(const RunRequest& request, const ProgramFacts& facts) {
   if (request.target.is_any()) {
     throw UsageError("running needs a specific CPU: name it, e.g. --target=cortex-m55");
   }
-  const Cpu& cpu = *request.target.cpu;
-  const Board& board = board_for(cpu, request.board);
-  const std::filesystem::path archives = archive_directory(cpu, request.compiler);
-  if (request.program.size() > board.model_bytes) {
-    throw InputError({.problem = fmt::format("the program has {} bytes, but {} has room for {}", request.program.size(),
-                                             board.name, board.model_bytes),
-                      .advice = ""});
-  }
-
-  // Link: the model and the table of its kernels are the only new code.
+  const Board& board = board_for(*request.target.cpu, request.board);
+  require_room(request, board);
   const TemporaryDirectory directory;
-  const std::filesystem::path elf_path = directory.path() / "firmware.elf";
-  write_output(directory.path() / "model.pte", request.program);
-  const std::vector<KernelChoice> kernels =
-      choose_kernels(facts.operators, request.target, archive_symbols(archives / "libkernels.a"), facts.of_numbers);
-  const std::string glue = assembly({.model = "model.pte",
-                                     .method = request.method,
-                                     .kernels = kernels,
-                                     .arenas = place_arenas(facts.arena_bytes, board, facts.arena_names),
-                                     .pushes_rows = facts.rows != 0});
-  write_output(directory.path() / "model.S", glue);
-  std::vector<std::string> link = {"model.S"};
-  if (request.account) link.emplace_back("-Wl,-Map=firmware.map");
-  link_firmware(archives, board.name, link, elf_path);
-  if (!request.keep_elf.empty()) {
-    std::ifstream elf_file(elf_path, std::ios::binary);
-    write_output(request.keep_elf, std::string(std::istreambuf_iterator<char>(elf_file), {}));
-  }
-  const Elf elf = read_elf(elf_path);
-  if (!is_code_for(elf, cpu)) {
-    throw std::runtime_error(fmt::format("the firmware contains code that a {} cannot execute", cpu.name));
-  }
+  const Linked linked = link_program(request, facts, board, directory.path());
 
   RunResult result;
-  account_flash_and_ram(elf, result);
-  if (request.account) account_code_and_stack(elf, directory.path() / "firmware.map", result);
+  account_flash_and_ram(linked.elf, result);
+  if (request.account) account_code_and_stack(linked.elf, directory.path() / "firmware.map", result);
   result.arena_bytes = std::accumulate(facts.arena_bytes.begin(), facts.arena_bytes.end(), std::uint64_t{0});
   if (request.until == RunRequest::Until::linked) {
     result.state_bytes += state_bytes(request.program, facts, request.method, request.target);
     return result;
   }
 
-  // Run: all samples in one boot.
-  const bool executes = request.until == RunRequest::Until::executed;
-  if (executes) write_samples(directory.path() / "inputs.bin", request.samples, facts);
-  if (request.steps > 0) {
-    const auto steps = static_cast<std::uint32_t>(request.steps);
-    write_output(directory.path() / "steps.bin", std::as_bytes(std::span(&steps, 1)));
-  }
   std::optional<StageAccount> stages;
-  if (request.profile && !facts.groups.empty()) stages.emplace(elf, facts, kernels);
-  const EmulationResult emulation =
-      emulate({.elf = elf_path,
-               .board = &board,
-               .directory = directory.path(),
-               .time_limit = request.time_limit,
-               .count = {.markers = facts.rows != 0 ? kRowMarkers : kMarkers,
-                         .scope = !request.profile  ? ""
-                                  : facts.rows != 0 ? "cormorant_push_rows"
-                                                    : "cormorant_inference_execute",
-                         .cpu = request.estimate_cycles ? std::string(cpu.name) : "",
-                         .addresses = stages ? stages->entries() : std::vector<std::uint32_t>()}},
-              elf);
-  check_ending(emulation, facts);
-
+  if (request.profile && !facts.groups.empty()) stages.emplace(linked.elf, facts, linked.kernels);
+  const EmulationResult emulation = run_samples(request, facts, board, linked, stages, directory.path());
   result.console = emulation.console;
   for (const std::uint64_t bytes : numbers_of(emulation.console, "state")) result.state_bytes += bytes;
   for (const std::uint64_t bytes : numbers_of(emulation.console, "stack")) {
     result.stack_bytes = std::max(result.stack_bytes, bytes);
   }
-  account_instructions(emulation.counts, facts, kernels, result);
+  account_instructions(emulation.counts, facts, linked.kernels, result);
   if (stages) stages->run(emulation.counts, result);
-  if (!executes) return result;
-  result.outputs = read_outputs(directory.path() / "outputs.bin", result.sample_instructions.size(), facts.outputs);
+  if (request.until == RunRequest::Until::executed) {
+    result.outputs = read_outputs(directory.path() / "outputs.bin", result.sample_instructions.size(), facts.outputs);
+  }
   return result;
 }
 

@@ -63,7 +63,7 @@ struct RunResult {
   std::uint64_t load_cycles = 0, execute_cycles = 0;
   std::vector<StepProfile> steps;  // of the first sample, stages of groups after all others; with profile only
 
-  std::uint64_t code_bytes = 0;   // flash: text, read-only data and initialisers, without model and harness
+  std::uint64_t code_bytes = 0;   // flash: text, read-only data and initializers, without model and harness
   std::uint64_t model_bytes = 0;  // flash: the .pte
   std::uint64_t arena_bytes = 0;  // RAM that the program plans
   std::uint64_t state_bytes = 0;  // RAM that is neither arena nor stack: what load used, and static data

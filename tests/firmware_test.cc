@@ -145,7 +145,7 @@ TEST_F(Firmware, RunsOnBoardsThatPeopleOwn) {
   EXPECT_TRUE(has(run({"--board=arduino"}).err, "boards are mps3-an547"));
 }
 
-// Real networks, by rows: a recogniser of digits in 8 KB of RAM, keyword spotting in 16.
+// Real networks, by rows: a recognizer of digits in 8 KB of RAM, keyword spotting in 16.
 TEST_F(Firmware, RunsNetworksOnSmallBoards) {
   struct Case {
     const char *model, *target, *board;

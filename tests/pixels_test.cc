@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Programs that take and give uint8: the same numbers as in int8, from bytes whose highest bit is the other; and
-// models that normalise pixels themselves.
+// models that normalize pixels themselves.
 #include <gtest/gtest.h>
 
 #include <fstream>

@@ -61,7 +61,7 @@ TEST_P(SchemeOnZoo, KeepsTheAccuracyOfTheFloatModel) {
   EXPECT_GE(scores.at("sqnr_db").get<double>(), e.least_sqnr_db);
 }
 
-// Attention, normalisation and recurrent layers have 16-bit activations like all else: nothing falls back.
+// Attention, normalization and recurrent layers have 16-bit activations like all else: nothing falls back.
 TEST(SchemeOnTransformersAndRecurrences, IsThatOfEveryNode) {
   const TemporaryDirectory directory;
   struct {

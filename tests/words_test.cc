@@ -326,7 +326,7 @@ constexpr std::int64_t kSteps = 28, kFeatures = 28, kUnits = 24, kClasses = 10;
 
 double share_of(std::mt19937& random) { return static_cast<double>(random() >> 8) / (1 << 24); }
 
-// A recurrent layer, a linear one and log_softmax, initialised as PyTorch does it and not trained: results differ
+// A recurrent layer, a linear one and log_softmax, initialized as PyTorch does it and not trained: results differ
 // little from sample to sample.
 ir::Graph untrained(const std::string& kind) {
   ir::Graph g;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The zoo's architectures: a digit recogniser of our own and the four networks of MLPerf Tiny.
+"""The zoo's architectures: a digit recognizer of our own and the four networks of MLPerf Tiny.
 
 Batch norms stay in the models and so in the exports: folding them is the compiler's job.
 """

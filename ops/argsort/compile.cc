@@ -57,7 +57,6 @@ Operator argsort_operator() {
   using namespace argsort;  // NOLINT(google-build-using-namespace)
   return {.name = "argsort",
           .layout = MemoryOrder::contiguous,
-          .forms = {},
           .canonical = canonical_of(argsort::cormorant_list_argsort),
           .infer = infer,
           .evaluate = evaluate_argsort,

@@ -2,7 +2,6 @@
 #include <algorithm>
 
 #include "ops/avg_pool2d/avg_pool2d.h"
-#include "ops/avg_pool2d/import.h"
 #include "ops/avg_pool2d/lower.h"
 #include "ops/avg_pool2d/reference.h"
 #include "ops/host/broadcast.h"
@@ -15,7 +14,7 @@ namespace {
 
 std::vector<ir::TensorType> infer(const ir::Node& node) {
   ir::TensorType type = node.tensor("self")->type;
-  if (node.op == "aten.adaptive_avg_pool2d") {
+  if (node.op == nodes::aten_adaptive_avg_pool2d) {
     const auto& size = node.integers("output_size");
     if (type.rank() != 4 || size.size() != 2 || size[0] < 1 || size[1] < 1) {
       refuse(node, "adaptive average pooling needs a 4-D tensor and a two-dimensional size", {});
@@ -83,7 +82,7 @@ std::vector<PoolExtent> pool_extents(const ir::Node& node, std::size_t dimension
   const std::int64_t size = infer(node).front().shape[2 + dimension];
   std::vector<PoolExtent> extents;
   for (std::int64_t i = 0; i < size; ++i) {
-    if (node.op == "aten.adaptive_avg_pool2d") {
+    if (node.op == nodes::aten_adaptive_avg_pool2d) {
       const std::int64_t begin = i * input / size;
       const std::int64_t end = ((i + 1) * input + size - 1) / size;
       extents.push_back({begin, end, end - begin});
@@ -102,7 +101,6 @@ std::vector<PoolExtent> pool_extents(const ir::Node& node, std::size_t dimension
 Operator avg_pool2d_operator() {
   return {.name = "avg_pool2d",
           .layout = MemoryOrder::channels_last,
-          .forms = avg_pool2d_forms(),
           .canonical = {"aten.avg_pool2d(Tensor self, int[2] kernel_size, int[2] stride, int[2] padding, bool "
                         "ceil_mode, bool count_include_pad, int? divisor_override)",
                         "aten.adaptive_avg_pool2d(Tensor self, int[2] output_size)"},

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/avg_pool2d/import.h"
-
+//
+// Forms that become aten.avg_pool2d(self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+// or, if windows are of unequal size, aten.adaptive_avg_pool2d(self, output_size): 4-D tensors and lists of two,
+// between views if the model's tensors have another rank.
 #include <algorithm>
 
 #include "ops/host/pool_import.h"
 #include "ops/host/pool_windows.h"
 #include "ops/nodes.h"
+#include "ops/op.h"
 
 namespace cormorant::ops {
 namespace {
@@ -43,7 +46,7 @@ std::vector<ir::Value*> import_adaptive(Importer& importer) {
     importer.reject("adaptive pooling to an empty output", "choose output sizes of at least 1");
   }
   if (input[2] % size[0] != 0 || input[3] % size[1] != 0) {
-    return {make_pool(importer, kDimensions, "aten.adaptive_avg_pool2d", {{"output_size", size}})};
+    return {make_pool(importer, kDimensions, nodes::aten_adaptive_avg_pool2d, {{"output_size", size}})};
   }
   const Dims kernel = {input[2] / size[0], input[3] / size[1]};
   return {make_pool(importer, kDimensions, nodes::aten_avg_pool2d,

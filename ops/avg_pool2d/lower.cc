@@ -16,7 +16,7 @@ namespace {
 
 using Dims = std::vector<std::int64_t>;
 
-bool is_adaptive(const ir::Node& node) { return node.op == "aten.adaptive_avg_pool2d"; }
+bool is_adaptive(const ir::Node& node) { return node.op == nodes::aten_adaptive_avg_pool2d; }
 
 std::int64_t largest_window(const ir::Node& node) {
   std::int64_t taps = 1;

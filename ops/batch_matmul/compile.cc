@@ -346,7 +346,6 @@ Operator batch_matmul_operator() {
           .limits = "at most 16384 products per sum; broadcast operands only along the same dimensions",
           .layout = MemoryOrder::contiguous,
           .keeps_types = true,  // a mask of booleans is not added
-          .forms = batch_matmul::product_forms(),
           .canonical = {"aten.bmm(Tensor self, Tensor mat2, bool transposed, float scale)"},
           .infer = batch_matmul::infer,
           .evaluate = batch_matmul::evaluate_bmm,

@@ -51,7 +51,7 @@ ir::Value* reshaped(Importer& importer, ir::Value* value, const Dims& shape) {
 bool is_weight(const ir::Value* value) {
   if (value->kind == ir::ValueKind::constant) return true;
   const ir::Node* producer = value->producer;
-  return producer != nullptr && producer->op.starts_with("quantized_decomposed.dequantize") &&
+  return producer != nullptr && nodes::is_dequantization(producer->op) &&
          producer->inputs().front()->kind == ir::ValueKind::constant;
 }
 
@@ -282,7 +282,12 @@ std::vector<ir::Value*> import_linear(Importer& importer) {
   return {reshaped(importer, result, shape)};
 }
 
-std::vector<AtenForm> product_forms() {
+}  // namespace cormorant::ops::batch_matmul
+
+namespace cormorant::ops {
+
+std::vector<AtenForm> batch_matmul_forms() {
+  using namespace batch_matmul;
   return {
       {"bmm.default(Tensor self, Tensor mat2)", import_bmm},
       {"matmul.default(Tensor self, Tensor other)", import_matmul},
@@ -307,4 +312,4 @@ std::vector<AtenForm> product_forms() {
   };
 }
 
-}  // namespace cormorant::ops::batch_matmul
+}  // namespace cormorant::ops

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The shapes of aten.bmm(self, mat2, transposed, scale), and PyTorch's forms of it. Host only.
+// The shapes of aten.bmm(self, mat2, transposed, scale). Host only.
 #pragma once
 
 #include "ops/nodes.h"
@@ -24,7 +24,6 @@ struct Product {
 // None where the shapes do not match.
 std::optional<Product> product_of(const ir::Shape& self, const ir::Shape& mat2, bool transposed);
 
-std::vector<AtenForm> product_forms();
 // linear.default: aten.linear, or aten.bmm where the model computes the weight.
 std::vector<ir::Value*> import_linear(Importer& importer);
 

@@ -141,12 +141,7 @@ ir::Value* lower(const Rewriter& rewriter) {
     require_same_quantization(node, part);
     part = order.contiguous(part);
   }
-  const ir::TensorType& type = node.result()->type;
-  return order.back(rewriter
-                        .emit(Cat<HostWorld>{.tensors = std::move(parts), .dim = node.integer("dim")}, order.type(type),
-                              names::aten_cat_out)
-                        ->result(),
-                    type);
+  return order.emit(Cat<HostWorld>{.tensors = std::move(parts), .dim = node.integer("dim")}, names::aten_cat_out);
 }
 
 bool joins(const ir::Node& node) {

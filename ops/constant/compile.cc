@@ -59,8 +59,7 @@ Operator constant_operator() {
                     {"scalar_tensor.default(Scalar s, " OPTIONS ")", import_scalar},
                     {"arange.default(Scalar end, " OPTIONS ")", import_arange},
                     {"arange.start(Scalar start, Scalar end, " OPTIONS ")", import_arange},
-                    {"arange.start_step(Scalar start, Scalar end, Scalar step=1, " OPTIONS ")", import_arange}},
-          .canonical = {}};
+                    {"arange.start_step(Scalar start, Scalar end, Scalar step=1, " OPTIONS ")", import_arange}}};
 }
 
 #undef OPTIONS

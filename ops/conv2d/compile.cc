@@ -53,7 +53,6 @@ std::vector<Kernel> loads_on(const Target& target) {
 Operator conv2d_operator() {
   return {.name = "conv2d",
           .layout = ops::MemoryOrder::channels_last,
-          .forms = conv2d::convolution_forms(),
           .canonical = {conv2d::kCanonical},
           .accepts = [](const ir::Node& node) { return !conv2d::is_depthwise(node); },
           .infer = conv2d::infer_convolution,

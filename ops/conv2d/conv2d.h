@@ -331,7 +331,7 @@ struct Stream {
     return record(channel) + shifts_at() + round_up(2 * block(), 4) + lane(channel) * 4;
   }
   // MVE shifts one way or the other. The others always shift right, by 1 if they shift left by one more than necessary:
-  // kernels then recognise such a channel by the left shift alone. No shift to the right, or one beyond kMaxShift,
+  // kernels then recognize such a channel by the left shift alone. No shift to the right, or one beyond kMaxShift,
   // marks channels that only plain loops compute.
   [[nodiscard]] constexpr conv::Shifts stored_shifts(std::int32_t shift, bool is_general) const {
     return kind() == Layout::mve ? conv::split_shift(shift) : conv::marked_shift(shift, is_general);

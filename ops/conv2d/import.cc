@@ -33,7 +33,7 @@ ir::Value* weight_of_shape(Importer& importer, ir::Value* weight, const ir::Shap
     return importer.graph->add_constant(weight->name, std::move(type), weight->data);
   }
   const ir::Node* producer = weight->producer;
-  if (producer != nullptr && producer->op.starts_with("quantized_decomposed.dequantize_") && producer->has("input")) {
+  if (producer != nullptr && nodes::is_dequantization(producer->op) && producer->has("input")) {
     std::vector<ir::NamedArgument> args = producer->args;
     for (ir::NamedArgument& arg : args) {
       if (arg.name == "input") arg.value = weight_of_shape(importer, producer->tensor("input"), shape);
@@ -155,7 +155,13 @@ std::vector<ir::Value*> import_transposed(Importer& importer) {
   return shaped_as_called(importer, result);
 }
 
-std::vector<AtenForm> convolution_forms() {
+}  // namespace cormorant::ops::conv2d
+
+namespace cormorant::ops {
+
+// They become aten.conv2d, or aten.pad and aten.conv2d.
+std::vector<AtenForm> conv2d_forms() {
+  using namespace conv2d;
   return {{"conv1d.default(Tensor input, Tensor weight, Tensor? bias=None, SymInt[1] stride=1, SymInt[1] padding=0, "
            "SymInt[1] dilation=1, SymInt groups=1)",
            import_convolution},
@@ -183,4 +189,4 @@ std::vector<AtenForm> convolution_forms() {
            import_general}};
 }
 
-}  // namespace cormorant::ops::conv2d
+}  // namespace cormorant::ops

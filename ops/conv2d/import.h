@@ -35,7 +35,4 @@ std::vector<ir::Value*> import_transposed(Importer& importer);
 std::vector<ir::Value*> import_volume(Importer& importer);
 std::vector<ir::Value*> import_transposed_volume(Importer& importer);
 
-// The forms that become aten.conv2d, or aten.pad and aten.conv2d.
-std::vector<AtenForm> convolution_forms();
-
 }  // namespace cormorant::ops::conv2d

@@ -8,6 +8,7 @@
 #include "ops/conv2d/conv2d.h"
 #include "ops/conv2d/convolution.h"
 #include "ops/conv2d/nibbles.h"
+#include "ops/nodes.h"
 
 namespace cormorant::ops::conv2d {
 namespace {
@@ -157,7 +158,7 @@ namespace {
 
 // Whether the input is what a group of rows passes to its operators.
 bool is_row(const ir::Value& input) {
-  return input.producer != nullptr && input.producer->op.starts_with("cormorant.rows.");
+  return input.producer != nullptr && input.producer->op.starts_with(nodes::cormorant_rows_);
 }
 
 }  // namespace

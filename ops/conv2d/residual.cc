@@ -15,7 +15,7 @@ bool dies_at(const ir::Graph& graph, const ir::Value& value, const ir::Node& nod
   if (value.kind != ir::ValueKind::result || graph.is_kept(&value)) return false;
   const auto moves_nothing = [](const ir::Node* other) {
     const Operator* op = find(*other);
-    return op == nullptr || op->is_alias || op->stretch != nullptr || op->joins != nullptr;
+    return op == nullptr || op->is_alias || op->part_offset != nullptr || op->joins != nullptr;
   };
   const std::vector<const ir::Node*> users = graph.users(&value);
   return users.back() == &node && !moves_nothing(value.producer) && std::ranges::none_of(users, moves_nothing);

@@ -25,8 +25,7 @@ std::vector<ir::Value*> import_copy(Importer& importer) {
 Operator copy_operator() {
   return {.name = "copy",
           .forms = {{"copy.default(Tensor self, Tensor src, bool non_blocking=False)", import_copy},
-                    {"copy_.default(Tensor(a!) self, Tensor src, bool non_blocking=False)", import_copy}},
-          .canonical = {}};
+                    {"copy_.default(Tensor(a!) self, Tensor src, bool non_blocking=False)", import_copy}}};
 }
 
 CORMORANT_REFERENCES(copy, CORMORANT_COPY_KERNELS)

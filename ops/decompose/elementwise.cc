@@ -26,35 +26,35 @@ constexpr struct {
   std::string_view name;
   const char* op;
 } kBinary[] = {
-    {"eq", "aten.eq.Tensor_out"},
-    {"ne", "aten.ne.Tensor_out"},
-    {"not_equal", "aten.ne.Tensor_out"},
-    {"lt", "aten.lt.Tensor_out"},
-    {"less", "aten.lt.Tensor_out"},
-    {"le", "aten.le.Tensor_out"},
-    {"less_equal", "aten.le.Tensor_out"},
-    {"gt", "aten.gt.Tensor_out"},
-    {"greater", "aten.gt.Tensor_out"},
-    {"ge", "aten.ge.Tensor_out"},
-    {"greater_equal", "aten.ge.Tensor_out"},
+    {"eq", nodes::aten_eq_Tensor_out},
+    {"ne", nodes::aten_ne_Tensor_out},
+    {"not_equal", nodes::aten_ne_Tensor_out},
+    {"lt", nodes::aten_lt_Tensor_out},
+    {"less", nodes::aten_lt_Tensor_out},
+    {"le", nodes::aten_le_Tensor_out},
+    {"less_equal", nodes::aten_le_Tensor_out},
+    {"gt", nodes::aten_gt_Tensor_out},
+    {"greater", nodes::aten_gt_Tensor_out},
+    {"ge", nodes::aten_ge_Tensor_out},
+    {"greater_equal", nodes::aten_ge_Tensor_out},
     {"logical_and", nodes::aten_logical_and},
     {"logical_or", nodes::aten_logical_or},
     {"logical_xor", nodes::aten_logical_xor},
-    {"bitwise_and", "aten.bitwise_and.Tensor_out"},
-    {"bitwise_or", "aten.bitwise_or.Tensor_out"},
-    {"bitwise_xor", "aten.bitwise_xor.Tensor_out"},
-    {"__and__", "aten.bitwise_and.Tensor_out"},
-    {"__or__", "aten.bitwise_or.Tensor_out"},
-    {"__xor__", "aten.bitwise_xor.Tensor_out"},
-    {"bitwise_left_shift", "aten.bitwise_left_shift.Tensor_out"},
-    {"bitwise_right_shift", "aten.bitwise_right_shift.Tensor_out"},
-    {"__lshift__", "aten.bitwise_left_shift.Tensor_out"},
-    {"__rshift__", "aten.bitwise_right_shift.Tensor_out"},
+    {"bitwise_and", nodes::aten_bitwise_and_Tensor_out},
+    {"bitwise_or", nodes::aten_bitwise_or_Tensor_out},
+    {"bitwise_xor", nodes::aten_bitwise_xor_Tensor_out},
+    {"__and__", nodes::aten_bitwise_and_Tensor_out},
+    {"__or__", nodes::aten_bitwise_or_Tensor_out},
+    {"__xor__", nodes::aten_bitwise_xor_Tensor_out},
+    {"bitwise_left_shift", nodes::aten_bitwise_left_shift_Tensor_out},
+    {"bitwise_right_shift", nodes::aten_bitwise_right_shift_Tensor_out},
+    {"__lshift__", nodes::aten_bitwise_left_shift_Tensor_out},
+    {"__rshift__", nodes::aten_bitwise_right_shift_Tensor_out},
     {"fmod", "aten.fmod.Tensor_out"},
     {"remainder", "aten.remainder.Tensor_out"},
-    {"floor_divide", "aten.floor_divide"},
-    {"atan2", "aten.atan2"},
-    {"arctan2", "aten.atan2"},
+    {"floor_divide", nodes::aten_floor_divide},
+    {"atan2", nodes::aten_atan2},
+    {"arctan2", nodes::aten_atan2},
     {"hypot", nodes::cormorant_hypot_any},
     {"fmax", nodes::cormorant_fmax_any},
     {"fmin", nodes::cormorant_fmin_any},
@@ -188,20 +188,20 @@ Values import_div_mode(Importer& importer) {
   V other = b.operand("other", type);
   if (!b.given("rounding_mode")) return {b.finish(b.div(self, other))};
   const bool floor = b.call().string("rounding_mode") == "floor";
-  return {b.finish(b.map(floor ? "aten.floor_divide" : nodes::cormorant_trunc_divide_any, self, other))};
+  return {b.finish(b.map(floor ? nodes::aten_floor_divide : nodes::cormorant_trunc_divide_any, self, other))};
 }
 Values import_pow_tensor(Importer& importer) {
   const Build b(importer);
   const DType type = b.type().dtype;
   V self = b.operand("self", type);
   V exponent = b.operand("exponent", type);
-  return {b.finish(b.map("aten.pow.Tensor_Tensor_out", self, exponent))};
+  return {b.finish(b.map(nodes::aten_pow_Tensor_Tensor_out, self, exponent))};
 }
 Values import_float_power(Importer& importer) {
   const Build b(importer);
   V self = b.operand("self", DType::f32);
   V exponent = b.operand("exponent", DType::f32);
-  return {b.finish(b.map("aten.pow.Tensor_Tensor_out", self, exponent))};
+  return {b.finish(b.map(nodes::aten_pow_Tensor_Tensor_out, self, exponent))};
 }
 // As PyTorch: from the nearer end, so that a weight of 1 gives the end itself.
 Values import_lerp(Importer& importer) {

@@ -159,7 +159,7 @@ Values import_index_put(Importer& importer) {
   ir::Shape along(flat.size(), 1);
   along[static_cast<std::size_t>(x.dim)] = x.places->type.elements();
   V index = b.expand(b.view(x.places, along), flat);
-  V written = b.scatter(accumulate ? "aten.scatter_add" : nodes::aten_scatter_src_out, x.merged, x.dim, index,
+  V written = b.scatter(accumulate ? nodes::aten_scatter_add : nodes::aten_scatter_src_out, x.merged, x.dim, index,
                         b.view(b.expand(values, wide), flat));
   Dims back(x.order.size());
   for (std::size_t i = 0; i < x.order.size(); ++i)
@@ -239,10 +239,10 @@ V written(const Build& b, V self, std::int64_t dim, V index, V src, const std::s
     V ones = b.filled(1, {DType::f32, index->type.shape, {}, std::nullopt});
     V count = nullptr;
     if (is_mean || !include_self) {
-      count = b.scatter("aten.scatter_add", b.filled(0, ir::float_type(self->type.shape)), dim, index, ones);
+      count = b.scatter(nodes::aten_scatter_add, b.filled(0, ir::float_type(self->type.shape)), dim, index, ones);
     }
     V base = include_self ? self : b.where(b.gt(count, b.number(0)), 0.0, self);
-    V sum = b.scatter("aten.scatter_add", base, dim, index, src);
+    V sum = b.scatter(nodes::aten_scatter_add, base, dim, index, src);
     if (!is_mean) return sum;
     return b.div(sum, include_self ? b.add(count, 1) : b.maximum(count, b.number(1)));
   }
@@ -278,8 +278,8 @@ Values import_scatter_add(Importer& importer) {
   V self = at_least_one(b, b.tensor("self"));
   V index = at_least_one(b, b.tensor("index"));
   if (index->type.elements() == 0) return {b.finish(self)};
-  return {b.finish(
-      b.scatter("aten.scatter_add", self, b.dim("dim", self->type.rank()), index, at_least_one(b, b.tensor("src"))))};
+  return {b.finish(b.scatter(nodes::aten_scatter_add, self, b.dim("dim", self->type.rank()), index,
+                             at_least_one(b, b.tensor("src"))))};
 }
 Values import_scatter_reduce(Importer& importer) {
   const Build b(importer);
@@ -296,7 +296,7 @@ Values import_index_add(Importer& importer) {
   if (source->type.elements() == 0) return {b.finish(self)};
   source = b.mul(source, b.operand("alpha", source->type.dtype));
   V index = spread(b, b.tensor("index"), dim, source->type.shape);
-  return {b.finish(b.scatter("aten.scatter_add", self, dim, index, source))};
+  return {b.finish(b.scatter(nodes::aten_scatter_add, self, dim, index, source))};
 }
 Values import_index_copy(Importer& importer) {
   const Build b(importer);
@@ -363,14 +363,15 @@ Values import_embedding_bag(Importer& importer) {
     rows = b.where(is_padding, mode == 2 ? -kInfinity : 0.0, rows);
   }
   V along = b.expand(b.view(bag, {count, 1}), {count, width});
-  V size = b.scatter("aten.scatter_add", b.filled(0, ir::float_type({bags, 1})), 0, b.view(bag, {count, 1}), counts_in);
+  V size =
+      b.scatter(nodes::aten_scatter_add, b.filled(0, ir::float_type({bags, 1})), 0, b.view(bag, {count, 1}), counts_in);
   if (mode == 2) {
     V largest = b.scatter(nodes::cormorant_scatter_amax_any, b.filled(-kInfinity, ir::float_type({bags, width})), 0,
                           along, rows);
     results[0] = b.finish(b.where(b.eq(size, b.number(0)), 0.0, largest));
     return results;
   }
-  V sum = b.scatter("aten.scatter_add", b.filled(0, ir::float_type({bags, width})), 0, along, rows);
+  V sum = b.scatter(nodes::aten_scatter_add, b.filled(0, ir::float_type({bags, width})), 0, along, rows);
   results[0] = b.finish(mode == 1 ? b.div(sum, b.maximum(size, b.number(1))) : sum);
   return results;
 }

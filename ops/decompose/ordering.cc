@@ -77,7 +77,7 @@ Values import_nanmedian_dim(Importer& importer) {
   V order = b.argsort(self, dim, false);
   V numbers = b.sum(b.map(nodes::aten_logical_not, b.map(nodes::aten_isnan, self)), {dim});
   V last = b.sub(numbers, 1);
-  V place = b.map("aten.floor_divide", last, b.number(2, DType::i64));
+  V place = b.map(nodes::aten_floor_divide, last, b.number(2, DType::i64));
   place = b.maximum(place, b.number(0, DType::i64));
   V chosen = b.gather(order, dim, place);
   return {b.finish(b.gather(self, dim, chosen), 0), b.finish(chosen, 1)};

@@ -232,7 +232,7 @@ Values import_col2im(Importer& importer) {
   V values = b.view(self, {batch, channels, entries});
   V empty = b.filled(0, ir::float_type({batch, channels, k.height * k.width}));
   V places = b.expand(b.indices(k.places), {batch, channels, entries});
-  V sum = b.scatter("aten.scatter_add", empty, 2, places, values);
+  V sum = b.scatter(nodes::aten_scatter_add, empty, 2, places, values);
   V image = b.view(sum, {batch, channels, k.height, k.width});
   return {b.finish(b.pad(image, {-k.pad_w, -k.pad_w, -k.pad_h, -k.pad_h}, 0))};
 }

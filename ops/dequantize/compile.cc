@@ -7,12 +7,13 @@
 #include "ops/dequantize/dequantize.h"
 #include "ops/dequantize/reference.h"
 #include "ops/host/quantization.h"
+#include "ops/nodes.h"
 #include "ops/op.h"
 
 namespace cormorant::ops {
 namespace {
 
-constexpr const char* kCanonical = "quantized_decomposed.dequantize_per_tensor";
+constexpr const char* kCanonical = nodes::quantized_decomposed_dequantize_per_tensor;
 
 constexpr const char* kChannels = "quantized_decomposed.dequantize_per_channel";
 

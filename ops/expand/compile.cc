@@ -110,16 +110,11 @@ QuantRule quantize(const ir::Node&) {
 ir::Value* lower(const Rewriter& rewriter) {
   const ir::Node& node = rewriter.node;
   const PortableOrder order{rewriter};
-  const ir::TensorType& type = node.result()->type;
   require_same_quantization(node, node.tensor("self"));
-  const ir::TensorType made = order.type(type);
-  return order.back(rewriter
-                        .emit(
-                            ExpandCopy<HostWorld>{
-                                .self = order.contiguous(node.tensor("self")), .size = made.shape, .implicit = false},
-                            made, names::aten_expand_copy_out)
-                        ->result(),
-                    type);
+  return order.emit(ExpandCopy<HostWorld>{.self = order.contiguous(node.tensor("self")),
+                                          .size = order.type(node.result()->type).shape,
+                                          .implicit = false},
+                    names::aten_expand_copy_out);
 }
 
 }  // namespace

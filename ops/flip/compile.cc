@@ -77,14 +77,9 @@ QuantRule quantize(const ir::Node&) {
 ir::Value* lower(const Rewriter& rewriter) {
   const ir::Node& node = rewriter.node;
   const PortableOrder order{rewriter};
-  const ir::TensorType& type = node.result()->type;
   require_same_quantization(node, node.tensor("self"));
-  return order.back(
-      rewriter
-          .emit(Flip<HostWorld>{.self = order.contiguous(node.tensor("self")), .dims = node.integers("dims")},
-                order.type(type), names::aten_flip_out)
-          ->result(),
-      type);
+  return order.emit(Flip<HostWorld>{.self = order.contiguous(node.tensor("self")), .dims = node.integers("dims")},
+                    names::aten_flip_out);
 }
 
 }  // namespace

@@ -49,7 +49,6 @@ bool in_place(const ir::Node&, std::string_view argument) { return argument == "
 Operator flip_sign_operator() {
   return {.name = "flip_sign",
           .elementwise = true,
-          .forms = {},
           .canonical = {"cormorant.flip_sign(Tensor self)"},
           .infer = infer,
           .evaluate = evaluate_flip_sign,

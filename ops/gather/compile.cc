@@ -58,7 +58,6 @@ CORMORANT_REFERENCES(gather, CORMORANT_GATHER_KERNELS)
 Operator gather_operator() {
   return {.name = "gather",
           .layout = MemoryOrder::contiguous,
-          .forms = {},
           .canonical = canonical_of(gather::cormorant_list_gather),
           .infer = gather::infer,
           .evaluate = gather::evaluate_gather,

@@ -40,7 +40,6 @@ CORMORANT_REFERENCES(grid_sample, CORMORANT_GRID_SAMPLE_KERNELS)
 Operator grid_sample_operator() {
   return {.name = "grid_sample",
           .layout = MemoryOrder::contiguous,
-          .forms = {},
           .canonical = canonical_of(grid_sample::cormorant_list_grid_sample),
           .infer = grid_sample::infer,
           .evaluate = grid_sample::evaluate_grid_sample};

@@ -221,6 +221,12 @@ V Build::div(V a, V b) const { return node(nodes::aten_div, {{"self", real(a)}, 
 V Build::minimum(V a, V b) const { return arithmetic(nodes::aten_minimum, nodes::cormorant_minimum_any, a, b); }
 V Build::maximum(V a, V b) const { return arithmetic(nodes::aten_maximum, nodes::cormorant_maximum_any, a, b); }
 
+V Build::eq(V a, V b) const { return map(nodes::aten_eq_Tensor_out, a, b); }
+V Build::ne(V a, V b) const { return map(nodes::aten_ne_Tensor_out, a, b); }
+V Build::lt(V a, V b) const { return map(nodes::aten_lt_Tensor_out, a, b); }
+V Build::gt(V a, V b) const { return map(nodes::aten_gt_Tensor_out, a, b); }
+V Build::le(V a, V b) const { return map(nodes::aten_le_Tensor_out, a, b); }
+V Build::ge(V a, V b) const { return map(nodes::aten_ge_Tensor_out, a, b); }
 V Build::where(V condition, V a, V b) const {
   const DType type = promoted(a->type.dtype, b->type.dtype);
   return node(nodes::aten_where_self_out,

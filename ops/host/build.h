@@ -72,12 +72,12 @@ class Build {
   [[nodiscard]] V sub(V a, double b) const { return sub(a, number(b, a->type.dtype)); }
   [[nodiscard]] V mul(V a, double b) const { return b == 1 ? a : mul(a, number(b, a->type.dtype)); }
   [[nodiscard]] V div(V a, double b) const { return div(a, number(b)); }
-  [[nodiscard]] V eq(V a, V b) const { return map("aten.eq.Tensor_out", a, b); }
-  [[nodiscard]] V ne(V a, V b) const { return map("aten.ne.Tensor_out", a, b); }
-  [[nodiscard]] V lt(V a, V b) const { return map("aten.lt.Tensor_out", a, b); }
-  [[nodiscard]] V gt(V a, V b) const { return map("aten.gt.Tensor_out", a, b); }
-  [[nodiscard]] V le(V a, V b) const { return map("aten.le.Tensor_out", a, b); }
-  [[nodiscard]] V ge(V a, V b) const { return map("aten.ge.Tensor_out", a, b); }
+  [[nodiscard]] V eq(V a, V b) const;
+  [[nodiscard]] V ne(V a, V b) const;
+  [[nodiscard]] V lt(V a, V b) const;
+  [[nodiscard]] V gt(V a, V b) const;
+  [[nodiscard]] V le(V a, V b) const;
+  [[nodiscard]] V ge(V a, V b) const;
   [[nodiscard]] V where(V condition, V a, V b) const;
   [[nodiscard]] V where(V condition, double a, V b) const { return where(condition, number(a, b->type.dtype), b); }
   [[nodiscard]] V where(V condition, V a, double b) const { return where(condition, a, number(b, a->type.dtype)); }

@@ -161,7 +161,7 @@ bool may_be_integers(std::string_view argument) {
 }
 
 void check_operands(const ir::Node& node) {
-  const bool is_real = !node.op.starts_with("quantized_decomposed.") && is_float(node) && !node.result()->type.quant;
+  const bool is_real = !nodes::is_conversion(node.op) && is_float(node) && !node.result()->type.quant;
   for (const ir::NamedArgument& argument : node.args) {
     if (!is_real || may_be_integers(argument.name) || node.op == nodes::cormorant_convert_any) continue;
     std::vector<ir::Value*> values;

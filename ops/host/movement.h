@@ -5,6 +5,8 @@
 // what ExecuTorch's portable kernels need that ours do not.
 #pragma once
 
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "evaluate/tensor.h"
@@ -57,14 +59,20 @@ bool is_outermost(const ir::TensorType& type, std::size_t dim);
 void require_same_quantization(const ir::Node& node, const ir::Value* input);
 
 // ExecuTorch's portable kernels take dimensions for memory axes, whatever the tensor's dim order. As five dimensions,
-// the last of size 1, a tensor is always contiguous; back() undoes it. For our runtime both leave the value alone.
+// the last of size 1, a tensor is always contiguous. For our runtime nothing changes.
 struct PortableOrder {
   const Rewriter& rewriter;
   [[nodiscard]] ir::Value* contiguous(ir::Value* value) const;
   [[nodiscard]] ir::TensorType type(const ir::TensorType& type) const;
-  [[nodiscard]] ir::Value* back(ir::Value* value, const ir::TensorType& type) const;
+  // What replaces the node's result: that of the instruction `op`, in the node's own order.
+  template <class S>
+  [[nodiscard]] ir::Value* emit(S fields, std::string_view op) const {
+    const ir::TensorType& wanted = rewriter.node.result()->type;
+    return back(rewriter.emit(std::move(fields), type(wanted), op)->result(), wanted);
+  }
 
  private:
+  [[nodiscard]] ir::Value* back(ir::Value* value, const ir::TensorType& type) const;
   [[nodiscard]] bool applies(const ir::TensorType& type) const;
 };
 

@@ -40,13 +40,15 @@ TEST(Schema, KnowsOtherNamespaces) {
 
 TEST(Nodes, OfTheHeaderAreOperators) {
   std::ifstream header(std::string(CORMORANT_SOURCE_DIR) + "/ops/nodes.h");
-  const std::regex constant("inline constexpr const char\\* ([a-z0-9_]+) =\\s*\"([^\"]+)\";");
+  const std::regex constant("inline constexpr const char\\* ([A-Za-z0-9_]+) =\\s*\"([^\"]+)\";");
   const std::string text{std::istreambuf_iterator<char>(header), {}};
   std::size_t count = 0;
   for (auto at = std::sregex_iterator(text.begin(), text.end(), constant); at != std::sregex_iterator();
        ++at, ++count) {
     const std::string name = at->str(2);
-    EXPECT_TRUE(find_canonical(name) != nullptr || find_signature(name) != nullptr) << name << " is no operator's node";
+    const bool is_beginning = name.ends_with('.');  // of several names
+    EXPECT_TRUE(is_beginning || find_canonical(name) != nullptr || find_signature(name) != nullptr)
+        << name << " is no operator's node";
     std::string identifier = name;
     std::ranges::replace(identifier, '.', '_');
     EXPECT_EQ(at->str(1), identifier);

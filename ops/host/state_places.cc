@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "ops/nodes.h"
 #include "ops/op.h"
 
 namespace cormorant::ops {
@@ -59,7 +60,7 @@ const ir::Value* StatePlaces::replaced_by(const ir::Node& node, const ir::Value*
   if (!is_update(node)) return nullptr;
   const ir::Value* before = root(node.tensor("self"));
   const bool is_made = before->kind == ir::ValueKind::result && before->producer->results.size() == 1 &&
-                       !before->producer->op.starts_with("cormorant.rows.");
+                       !before->producer->op.starts_with(nodes::cormorant_rows_);
   if (!is_made || kept_.contains(before) || before->type.bytes() != state->type.bytes()) return nullptr;
   return is_read_before(before, &node) ? before : nullptr;
 }

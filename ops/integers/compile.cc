@@ -77,7 +77,7 @@ Values import_square(Importer& importer) {
 }
 Values import_pow(Importer& importer) {
   const Build b(importer);
-  return {b.finish(b.map("aten.pow.Tensor_Tensor_out", first(b), b.operand("exponent", b.type().dtype)))};
+  return {b.finish(b.map(nodes::aten_pow_Tensor_Tensor_out, first(b), b.operand("exponent", b.type().dtype)))};
 }
 Values import_clamp(Importer& importer) {
   const Build b(importer);

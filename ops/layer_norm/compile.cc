@@ -29,12 +29,12 @@ ir::Argument numbers(Importer& importer, const char* name, std::int64_t expected
   const ir::Value* value = importer.call->tensor(name);
   if (value == nullptr) return {};
   if (value->kind != ir::ValueKind::constant) {
-    importer.reject(std::string("the ") + name + " of a normalisation is computed by the model",
+    importer.reject(std::string("the ") + name + " of a normalization is computed by the model",
                     "make it a parameter or a buffer");
   }
   if (value->type.elements() != expected) {
     importer.reject(
-        std::string("the ") + name + " of a normalisation does not have " + std::to_string(expected) + " entries",
+        std::string("the ") + name + " of a normalization does not have " + std::to_string(expected) + " entries",
         "the model's export is inconsistent");
   }
   const evaluate::Tensor tensor = evaluate::constant_tensor(*value);
@@ -161,7 +161,7 @@ std::vector<ir::TensorType> infer(const ir::Node& node) {
     return !node.has(name) || std::ranges::ssize(std::get<std::vector<double>>(node.get(name))) == groups * channels;
   };
   if (!positive || !block || input.elements() % *block != 0 || !fits("weight") || !fits("bias")) {
-    throw InputError({.problem = "the normalised size does not divide the input, or does not match the parameters",
+    throw InputError({.problem = "the normalized size does not divide the input, or does not match the parameters",
                       .advice = "the model's export is inconsistent: export it again",
                       .node = node.name,
                       .source = node.location.text()});
@@ -205,7 +205,7 @@ std::vector<evaluate::Tensor> evaluate_norm(const ir::Node& node, const evaluate
 QuantRule quantize(const ir::Node& node) {
   const std::int64_t size = node.integer("channels") * node.integer("inner");
   if (size > kMaxSize || node.integer("groups") * node.integer("channels") > kMaxParameters) {
-    return {.output = QuantRule::Reject{"it normalises over " + std::to_string(size) + " elements, more than " +
+    return {.output = QuantRule::Reject{"it normalizes over " + std::to_string(size) + " elements, more than " +
                                         std::to_string(kMaxSize)},
             .weights = {}};
   }
@@ -247,7 +247,7 @@ std::vector<std::byte> pack(const ir::Node& node) {
   h.fraction = static_cast<std::int8_t>(std::clamp(bits + exponent, -100, largest_fraction(h.size())));
   const std::int32_t shift = h.fraction - exponent;
   if (shift < 0 || shift > 31) {
-    throw InputError({.problem = "the output's scale is too small for this normalisation",
+    throw InputError({.problem = "the output's scale is too small for this normalization",
                       .advice = "calibrate with representative data",
                       .node = node.name,
                       .source = node.location.text()});
@@ -289,7 +289,7 @@ ir::Value* lower(const Rewriter& rewriter) {
                       .source = node.location.text()});
   };
   if (rewriter.config.runtime == Runtime::executorch) {
-    refuse("ExecuTorch's Cortex-M kernels have no normalisation in integers", "compile for Cormorant's own runtime");
+    refuse("ExecuTorch's Cortex-M kernels have no normalization in integers", "compile for Cormorant's own runtime");
   }
   if (has_words(node)) {
     require_words(rewriter, {"input"});
@@ -298,7 +298,7 @@ ir::Value* lower(const Rewriter& rewriter) {
   for (const ir::Value* value : {node.tensor("input"), node.result()}) {
     const ir::QuantParams& q = value->type.quant.value();
     if (q.dtype != DType::i8 || q.per_channel()) {
-      refuse("a normalisation is supported only with int8 tensors of one scale each", "quantize the model to int8");
+      refuse("a normalization is supported only with int8 tensors of one scale each", "quantize the model to int8");
     }
   }
   return emit_norm(rewriter, variant_of(rewriter.config.target));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Normalisation by statistics of the input itself: y = (x − mean) / √(variance + ε) · γ + β. The contract between
+// Normalization by statistics of the input itself: y = (x − mean) / √(variance + ε) · γ + β. The contract between
 // compiler and kernels. The input is [outer, groups, channels, inner], contiguous; statistics are taken over channels
 // and inner, γ and β belong to (group, channel). Layer norm has one group and inner 1, group norm and instance norm
 // what their names say; RMS norm subtracts no mean and divides by √(mean of squares + ε).
@@ -55,7 +55,7 @@ struct Header {
   std::uint32_t inner;
   std::int16_t zero_point;      // the input's; only used if no mean is subtracted
   std::uint8_t subtracts_mean;  // 1 or 0
-  std::int8_t fraction;         // fractional bits of a normalised value; may be negative
+  std::int8_t fraction;         // fractional bits of a normalized value; may be negative
   std::uint64_t epsilon;        // size² · ε / scale², with variance_bits() fractional bits
   std::uint32_t shift;          // fractional bits of γ · value and of β
   std::uint32_t zero;
@@ -75,7 +75,7 @@ inline constexpr std::uint32_t kMaxSize = 1U << 15;
 inline constexpr std::uint32_t kMaxParameters = 1U << 20;
 inline constexpr std::int32_t kMaxFraction = 29;
 
-// The most fractional bits with which a normalised value, at most √size, can be computed in 32 bits.
+// The most fractional bits with which a normalized value, at most √size, can be computed in 32 bits.
 constexpr std::int32_t largest_fraction(std::uint32_t size) {
   std::int32_t bits = 0;
   while ((std::uint64_t{1} << (2 * bits)) < size) ++bits;

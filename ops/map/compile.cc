@@ -18,23 +18,22 @@ namespace cormorant::ops {
 namespace map {
 namespace {
 
+bool is_comparison(std::string_view op) {
+  constexpr std::string_view kNames[] = {nodes::aten_eq_Tensor_out, nodes::aten_ne_Tensor_out,
+                                         nodes::aten_lt_Tensor_out, nodes::aten_le_Tensor_out,
+                                         nodes::aten_gt_Tensor_out, nodes::aten_ge_Tensor_out};
+  return std::ranges::find(kNames, op) != std::end(kNames);
+}
+
 bool gives_truth(std::string_view op) {
-  constexpr std::string_view kNames[] = {"aten.eq.Tensor_out",        "aten.ne.Tensor_out",   "aten.lt.Tensor_out",
-                                         "aten.le.Tensor_out",        "aten.gt.Tensor_out",   "aten.ge.Tensor_out",
-                                         nodes::aten_logical_and,     nodes::aten_logical_or, nodes::aten_logical_xor,
+  constexpr std::string_view kNames[] = {nodes::aten_logical_and,     nodes::aten_logical_or, nodes::aten_logical_xor,
                                          nodes::aten_logical_not,     nodes::aten_isnan,      nodes::aten_isinf,
                                          nodes::cormorant_signbit_any};
-  return std::ranges::find(kNames, op) != std::end(kNames);
+  return is_comparison(op) || std::ranges::find(kNames, op) != std::end(kNames);
 }
 
 bool is_where(const ir::Node& node) {
   return node.op == nodes::aten_where_self_out || node.op == graph_name(names::cormorant_where_int8);
-}
-
-bool is_comparison(std::string_view op) {
-  constexpr std::string_view kNames[] = {"aten.eq.Tensor_out", "aten.ne.Tensor_out", "aten.lt.Tensor_out",
-                                         "aten.le.Tensor_out", "aten.gt.Tensor_out", "aten.ge.Tensor_out"};
-  return std::ranges::find(kNames, op) != std::end(kNames);
 }
 
 bool is_plain_constant(const ir::Value* value) {
@@ -152,10 +151,10 @@ std::int32_t threshold(std::string_view op, const ir::QuantParams& quant, float 
            static_cast<std::int32_t>(
                std::ranges::partition_point(all, [&](std::int32_t q) { return !is_reached(real(q)); }) - all.begin());
   };
-  if (op == "aten.gt.Tensor_out") return first([&](float x) { return x > number; }) - 1;
-  if (op == "aten.ge.Tensor_out") return first([&](float x) { return x >= number; });
-  if (op == "aten.lt.Tensor_out") return first([&](float x) { return !(x < number); });
-  if (op == "aten.le.Tensor_out") return first([&](float x) { return !(x <= number); }) - 1;
+  if (op == nodes::aten_gt_Tensor_out) return first([&](float x) { return x > number; }) - 1;
+  if (op == nodes::aten_ge_Tensor_out) return first([&](float x) { return x >= number; });
+  if (op == nodes::aten_lt_Tensor_out) return first([&](float x) { return !(x < number); });
+  if (op == nodes::aten_le_Tensor_out) return first([&](float x) { return !(x <= number); }) - 1;
   const std::int32_t candidate = first([&](float x) { return x >= number; });
   return candidate <= high && real(candidate) == number ? candidate : high + 1;
 }
@@ -187,7 +186,6 @@ CORMORANT_REFERENCES(map, CORMORANT_MAP_KERNELS)
 Operator map_operator() {
   return {.name = "map",
           .elementwise = true,
-          .forms = {},
           .canonical = canonical_of(map::cormorant_list_map),
           .infer = map::infer,
           .evaluate = map::evaluate_map,

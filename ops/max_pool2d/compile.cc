@@ -7,7 +7,6 @@
 #include "ops/host/multiplier.h"
 #include "ops/host/pool_overlap.h"
 #include "ops/host/words.h"
-#include "ops/max_pool2d/import.h"
 #include "ops/max_pool2d/max_pool2d.h"
 #include "ops/op.h"
 
@@ -138,7 +137,6 @@ bool channelwise(const ir::Node& node) {
 Operator max_pool2d_operator() {
   return {.name = "max_pool2d",
           .layout = MemoryOrder::channels_last,
-          .forms = max_pool2d_forms(),
           .canonical = {"aten.max_pool2d(Tensor self, int[2] kernel_size, int[2] stride, int[2] padding, int[2] "
                         "dilation, bool ceil_mode)"},
           .infer = infer,

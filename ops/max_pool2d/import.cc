@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/max_pool2d/import.h"
-
+//
+// Forms that become aten.max_pool2d(self, kernel_size, stride, padding, dilation, ceil_mode) with 4-D tensors and lists
+// of two, between views if the model's tensors have another rank.
 #include "ops/host/pool_import.h"
 #include "ops/host/pool_windows.h"
 #include "ops/nodes.h"
+#include "ops/op.h"
 
 namespace cormorant::ops {
 namespace {

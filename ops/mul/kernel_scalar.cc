@@ -163,8 +163,8 @@ void multiply(const void* plan, const std::int8_t* self, const std::int8_t* othe
 void execute(const void* plan) {
   const auto& p = *static_cast<const Plan*>(plan);
   if (is_narrow(p)) return run_stretches(p.tensors, multiply_narrow, plan);
-  const Stretch one = p.is_simple() ? multiply<true, true> : multiply<false, true>;
-  const Stretch each = p.is_simple() ? multiply<true, false> : multiply<false, false>;
+  const ComputeStretch one = p.is_simple() ? multiply<true, true> : multiply<false, true>;
+  const ComputeStretch each = p.is_simple() ? multiply<true, false> : multiply<false, false>;
   run_stretches(p.tensors, p.tensors.other_repeats ? one : each, plan);
 }
 

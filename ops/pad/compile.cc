@@ -9,7 +9,6 @@
 #include "ops/host/multiplier.h"
 #include "ops/host/words.h"
 #include "ops/op.h"
-#include "ops/pad/import.h"
 #include "ops/pad/pad.h"
 #include "ops/pad/reference.h"
 
@@ -153,7 +152,6 @@ bool channelwise(const ir::Node& node) {
 Operator pad_operator() {
   return {.name = "pad",
           .layout = MemoryOrder::channels_last,
-          .forms = pad_forms(),
           .canonical = {"aten.pad(Tensor self, int[] pad, float value)"},
           .infer = infer,
           .evaluate = evaluate_pad,

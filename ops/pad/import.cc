@@ -2,12 +2,11 @@
 //
 // Every padding, step by step: negative borders are cropped first; a border of one value is aten.pad; a border made of
 // the tensor itself (reflect, replicate, circular) is sliced from it and concatenated, dimension by dimension.
-#include "ops/pad/import.h"
-
 #include <algorithm>
 
 #include "ops/host/movement.h"
 #include "ops/nodes.h"
+#include "ops/op.h"
 #include "ops/pad/pad.h"
 
 namespace cormorant::ops {

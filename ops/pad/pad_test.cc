@@ -11,6 +11,7 @@
 namespace cormorant::ops {
 
 Operator pad_operator();
+std::vector<AtenForm> pad_forms();
 
 namespace {
 
@@ -113,7 +114,8 @@ TEST(PadImport, EverySpellingIsPyTorchs) {
        {{"pad", Dims{-1, 2}}, {"mode", std::string("circular")}},
        {{{1, 1, 5}, {1, 2, 3, 1, 2}}}},
   };
-  const Operator op = pad_operator();
+  Operator op = pad_operator();
+  op.forms = pad_forms();
   for (const auto& row : rows) conformance::expect_as_pytorch(op, row);
 }
 
@@ -126,7 +128,7 @@ TEST(PadImport, ABorderThatTheTensorDoesNotHaveIsRefused) {
                  {"mode", std::string(mode)},
                  {"value", {}}};
     Importer importer{&graph, &call, {}};
-    EXPECT_THROW(pad_operator().forms.front().import(importer), InputError) << mode;
+    EXPECT_THROW(pad_forms().front().import(importer), InputError) << mode;
   }
 }
 

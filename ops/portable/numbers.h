@@ -236,7 +236,7 @@ struct Sized {
 
   CORMORANT_FIELDS(size, out)
 };
-// Uninitialised memory would differ from machine to machine: zeros.
+// Uninitialized memory would differ from machine to machine: zeros.
 template <class Format>
 struct EmptyOf {
   IntList size{};

@@ -8,6 +8,7 @@
 
 #include "base/diagnostic.h"
 #include "ops/host/quantization.h"
+#include "ops/nodes.h"
 #include "ops/op.h"
 #include "ops/quantize/quantize.h"
 #include "ops/quantize/reference.h"
@@ -15,7 +16,7 @@
 namespace cormorant::ops {
 namespace {
 
-constexpr const char* kCanonical = "quantized_decomposed.quantize_per_tensor";
+constexpr const char* kCanonical = nodes::quantized_decomposed_quantize_per_tensor;
 
 std::vector<ir::TensorType> infer(const ir::Node& node) {
   check_quantization(node);

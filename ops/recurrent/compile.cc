@@ -152,7 +152,6 @@ Operator recurrent_operator() {
   return {.name = "recurrent",
           .limits = "constant weights; projections, relu and programs for ExecuTorch are unrolled step by step",
           .layout = MemoryOrder::contiguous,
-          .forms = recurrent::forms(),
           .canonical = {"aten.recurrent(Tensor input, Tensor? h, Tensor? c, Tensor w_ih, Tensor w_hh, Tensor? b_ih, "
                         "Tensor? b_hh, str kind, bool backwards)"},
           .infer = recurrent::infer,

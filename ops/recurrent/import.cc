@@ -211,7 +211,13 @@ bool is_bounded(const ir::Value& value) {
 
 bool fits(std::int64_t inputs, std::int64_t units) { return inputs <= kMaxFeatures && units <= kMaxFeatures; }
 
-std::vector<AtenForm> forms() {
+}  // namespace cormorant::ops::recurrent
+
+namespace cormorant::ops {
+
+// Layers and cells of all kinds.
+std::vector<AtenForm> recurrent_forms() {
+  using namespace recurrent;
 #define LAYERS                                                                                        \
   "Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional, " \
   "bool batch_first)"
@@ -228,4 +234,4 @@ std::vector<AtenForm> forms() {
 #undef CELL
 }
 
-}  // namespace cormorant::ops::recurrent
+}  // namespace cormorant::ops

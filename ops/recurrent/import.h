@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <vector>
-
 #include "ops/op.h"
 
 namespace cormorant::ops::recurrent {
-
-// Layers and cells of all kinds, in PyTorch's forms.
-std::vector<AtenForm> forms();
 
 // Whether a state cannot leave ±1, which is what 16 bits hold of h.
 bool is_bounded(const ir::Value& value);

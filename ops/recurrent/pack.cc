@@ -85,7 +85,7 @@ class Matrix {
  private:
   [[noreturn]] void too_large() const {
     refuse(node_, "the inputs of a recurrent layer are too large for its 16-bit gates",
-           "normalise them: gates represent −8 to 8");
+           "normalize them: gates represent −8 to 8");
   }
 
   // Scale of the sums of row n, which the products of both weights must share if they are added before scaling.

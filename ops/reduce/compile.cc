@@ -10,7 +10,6 @@
 #include "ops/host/words.h"
 #include "ops/nodes.h"
 #include "ops/op.h"
-#include "ops/reduce/import.h"
 #include "ops/reduce/reduce.h"
 
 namespace cormorant::ops {
@@ -346,7 +345,6 @@ bool channelwise(const ir::Node& node) {
 Operator reduce_operator() {
   return {
       .name = "reduce",
-      .forms = reduce_forms(),
       .canonical =
           {"aten.mean(Tensor self, int[] dim)", "aten.sum(Tensor self, int[] dim)", "aten.amax(Tensor self, int[] dim)",
            "aten.amin(Tensor self, int[] dim)",

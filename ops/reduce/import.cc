@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/reduce/import.h"
-
+//
+// Forms of reductions. They become aten.mean, aten.sum, aten.amax or aten.amin(self, dim), whose dimensions stay with
+// size 1, and a view where the model drops them; a mean over height and width of images is aten.avg_pool2d.
 #include <algorithm>
 
 #include "ops/nodes.h"
+#include "ops/op.h"
 
 namespace cormorant::ops {
 namespace {

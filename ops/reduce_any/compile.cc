@@ -78,7 +78,6 @@ Operator reduce_any_operator() {
   using namespace reduce_any;  // NOLINT(google-build-using-namespace)
   return {.name = "reduce_any",
           .layout = MemoryOrder::contiguous,
-          .forms = {},
           .canonical = canonical_of(reduce_any::cormorant_list_reduce_any),
           .infer = infer,
           .evaluate = evaluate_reduce,

@@ -66,7 +66,6 @@ CORMORANT_REFERENCES(rows, CORMORANT_ROWS_KERNELS)
 Operator rows_operator() {
   return {.name = "rows",
           .layout = MemoryOrder::channels_last,
-          .forms = {},
           .canonical = {"cormorant.rows.feed(Tensor source, int rows)", "cormorant.rows.push(Tensor source)",
                         "cormorant.rows.slab(Tensor row, int rows, int fill)",
                         "cormorant.rows.window(Tensor slab, int start, int rows)",

@@ -46,7 +46,6 @@ Operator scan_operator() {
   using namespace scan;  // NOLINT(google-build-using-namespace)
   return {.name = "scan",
           .layout = MemoryOrder::contiguous,
-          .forms = {},
           .canonical = canonical_of(scan::cormorant_list_scan),
           .infer = infer,
           .evaluate = evaluate_scan};

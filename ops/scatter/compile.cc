@@ -51,7 +51,6 @@ Operator scatter_operator() {
   using namespace scatter;  // NOLINT(google-build-using-namespace)
   return {.name = "scatter",
           .layout = MemoryOrder::contiguous,
-          .forms = {},
           .canonical = canonical_of(scatter::cormorant_list_scatter),
           .infer = infer,
           .evaluate = evaluate_scatter,

@@ -6,7 +6,6 @@
 #include "ops/host/move_reference.h"
 #include "ops/host/movement.h"
 #include "ops/host/references.h"
-#include "ops/slice/import.h"
 #include "ops/slice/kernel.h"
 #include "ops/slice/slice.h"
 
@@ -45,20 +44,16 @@ QuantRule quantize(const ir::Node&) {
 ir::Value* lower(const Rewriter& rewriter) {
   const ir::Node& node = rewriter.node;
   const PortableOrder order{rewriter};
-  const ir::TensorType& type = node.result()->type;
   require_same_quantization(node, node.tensor("self"));
-  return order.back(rewriter
-                        .emit(SliceCopy<HostWorld>{.self = order.contiguous(node.tensor("self")),
-                                                   .dim = node.integer("dim"),
-                                                   .start = node.integer("start"),
-                                                   .end = node.integer("end"),
-                                                   .step = node.integer("step")},
-                              order.type(type), names::aten_slice_copy_Tensor_out)
-                        ->result(),
-                    type);
+  return order.emit(SliceCopy<HostWorld>{.self = order.contiguous(node.tensor("self")),
+                                         .dim = node.integer("dim"),
+                                         .start = node.integer("start"),
+                                         .end = node.integer("end"),
+                                         .step = node.integer("step")},
+                    names::aten_slice_copy_Tensor_out);
 }
 
-std::optional<std::uint64_t> stretch(const ir::Node& node) {
+std::optional<std::uint64_t> part_offset(const ir::Node& node) {
   const ir::TensorType& type = node.tensor("self")->type;
   if (!node.has("start") || node.integer("step") != 1) return std::nullopt;
   const std::int64_t dim = node.integer("dim"), start = node.integer("start");
@@ -77,14 +72,13 @@ std::optional<std::uint64_t> overlap(const ir::Node& node, std::string_view argu
 
 Operator slice_operator() {
   return {.name = "slice",
-          .forms = slice_forms(),
           .canonical = {"aten.slice(Tensor self, int dim, int start, int end, int step)"},
           .infer = infer,
           .evaluate = evaluate_slice,
           .quantize = quantize,
           .lower = lower,
           .lower_float = lower,
-          .stretch = stretch,
+          .part_offset = part_offset,
           .overlap = overlap};
 }
 

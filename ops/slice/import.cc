@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/slice/import.h"
-
+//
+// PyTorch's forms of slicing, selecting and splitting.
 #include <algorithm>
 
 #include "ops/host/movement.h"
+#include "ops/op.h"
 
 namespace cormorant::ops {
 namespace {

@@ -10,6 +10,7 @@
 namespace cormorant::ops {
 
 Operator slice_operator();
+std::vector<AtenForm> slice_forms();
 
 namespace {
 
@@ -75,7 +76,8 @@ TEST(SliceImport, EverySpellingIsPyTorchs) {
       {"aten.roll.default", {{2, 3}}, {{"shifts", Dims{1}}}, {{{2, 3}, {5, 0, 1, 2, 3, 4}}}},
       {"aten.roll.default", {{2, 3}}, {{"shifts", Dims{-1, 1}}, {"dims", Dims{1, 0}}}, {{{2, 3}, {4, 5, 3, 1, 2, 0}}}},
   };
-  const Operator op = slice_operator();
+  Operator op = slice_operator();
+  op.forms = slice_forms();
   for (const auto& row : rows) conformance::expect_as_pytorch(op, row);
 }
 
@@ -89,7 +91,7 @@ TEST(SliceImport, ASliceThatKeepsEverythingIsItsInput) {
                {"end", std::int64_t{9223372036854775807}},
                {"step", std::int64_t{1}}};
   Importer importer{&graph, &call, {}};
-  EXPECT_EQ(slice_operator().forms.front().import(importer).front(), x);
+  EXPECT_EQ(slice_forms().front().import(importer).front(), x);
 }
 
 conformance::Case slice_case(ir::Shape shape, std::int64_t dim, std::int64_t start, std::int64_t end,

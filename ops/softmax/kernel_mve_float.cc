@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The exponentials of a row are vectorised; its sum has a fixed order, and MVE does not divide.
+// The exponentials of a row are vectorized; its sum has a fixed order, and MVE does not divide.
 #include "kernels/float_exp_mve.h"
 #include "ops/softmax/float_rows.h"
 #include "ops/softmax/softmax.h"

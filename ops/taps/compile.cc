@@ -96,7 +96,6 @@ CORMORANT_REFERENCES(taps, CORMORANT_TAPS_KERNELS)
 Operator taps_operator() {
   return {.name = "taps",
           .layout = MemoryOrder::channels_last,
-          .forms = {},
           .canonical = {"cormorant.taps.float(Tensor self, int dim, Tensor places, Tensor weights)"},
           .infer = taps::infer,
           .evaluate = taps::evaluate_taps,

@@ -52,4 +52,13 @@ void for_phases(const PackedPlan& plan, Convolve convolve) {
   }
 }
 
+// Where the convolution leaves the clamp to whoever calls it: once, at the end.
+template <void (*Convolve)(const conv2d::Convolution&),
+          void (*Clamp)(std::int8_t*, std::uint32_t, std::int32_t, std::int32_t)>
+void execute_phases(const void* raw) {
+  const auto& plan = *static_cast<const PackedPlan*>(raw);
+  for_phases(plan, Convolve);
+  Clamp(plan.out, plan.out_bytes, plan.header->activation_min, plan.header->activation_max);
+}
+
 }  // namespace cormorant::ops::transpose_conv2d

@@ -152,7 +152,6 @@ bool update_in_place(const ir::Node&, std::string_view argument) {
 Operator update_operator() {
   return {.name = "update",
           .layout = MemoryOrder::contiguous,
-          .forms = {},
           .canonical = {"aten.index_copy(Tensor self, int dim, Tensor index, Tensor source)",
                         "aten.update_ring(Tensor self, Tensor position, Tensor source, int step)"},
           .infer = infer,

@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "base/printable.h"
+
 namespace cormorant {
 
 std::string Diagnostic::text() const {
@@ -13,7 +15,7 @@ std::string Diagnostic::text() const {
   if (!node.empty() || !source.empty()) text += ": ";
   text += problem;
   if (!advice.empty()) text += "\n  " + advice;
-  return text;
+  return printable(std::move(text));
 }
 
 InputError::InputError(Diagnostic diagnostic)

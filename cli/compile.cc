@@ -18,6 +18,7 @@
 #include "driver/options.h"
 #include "program/bundle_io.h"
 #include "program/files.h"
+#include "program/json_text.h"
 #include "program/names.h"
 #include "report/explain.h"
 
@@ -73,7 +74,7 @@ void run_methods(const CompileFlags& flags, const driver::CompileInputs& inputs,
     for (const MethodNames& method : steps) {
       if (flags.explain) json["methods"][method.method].update(method.explanation);
     }
-    fmt::print("{}\n", json.dump(2));
+    fmt::print("{}\n", json_text(json, 2));
   } else if (!flags.quiet) {
     for (std::size_t i = 0; i < names.size(); ++i) {
       const driver::CompileResult& method = compiled.methods[i];
@@ -110,7 +111,7 @@ void run(const CompileFlags& flags) {
   if (flags.json) {
     nlohmann::ordered_json json = result.figures;
     if (flags.explain) json.update(result.explanation);
-    fmt::print("{}\n", json.dump(2));
+    fmt::print("{}\n", json_text(json, 2));
   } else if (!flags.quiet) {
     if (flags.explain) print_explanation(result.explanation);
     print_summary(flags, result, output);

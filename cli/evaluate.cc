@@ -19,6 +19,7 @@
 #include "formats/pte/method_names.h"
 #include "program/files.h"
 #include "program/json.h"
+#include "program/json_text.h"
 #include "program/program_io.h"
 #include "program/score.h"
 #include "report/explain.h"
@@ -83,7 +84,7 @@ void print_layers_json(const compiler::Accuracy& accuracy) {
     entry["clipped_share"] = layer.clipped_share;
     json["layers"].push_back(std::move(entry));
   }
-  fmt::print("{}\n", json.dump(2));
+  fmt::print("{}\n", json_text(json, 2));
 }
 
 void print_layers(const compiler::Accuracy& accuracy, bool is_plain) {
@@ -182,7 +183,7 @@ void run(const EvaluateFlags& flags) {
     throw UsageError("--calibrate needs --layers here\n  add --layers, or remove --calibrate");
   const Scores scores = score(flags);
   if (flags.json) {
-    fmt::print("{}\n", scores_json(scores).dump(2));
+    fmt::print("{}\n", json_text(scores_json(scores), 2));
     return;
   }
   for (const std::string& note : scores.notes) fmt::print(stderr, "note: {}\n", note);

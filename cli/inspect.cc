@@ -11,18 +11,21 @@
 #include <nlohmann/json.hpp>
 
 #include "base/diagnostic.h"
+#include "base/printable.h"
 #include "cli/cli.h"
 #include "compiler/compile.h"
 #include "compiler/import.h"
 #include "compiler/samples.h"
 #include "formats/pte/method_names.h"
 #include "formats/pte/origin.h"
+#include "formats/pte/proportion.h"
 #include "formats/pte/reader.h"
 #include "ir/text.h"
 #include "ops/op.h"
 #include "ops/rows/rows.h"
 #include "program/bundle_io.h"
 #include "program/files.h"
+#include "program/json_text.h"
 #include "program/names.h"
 #include "program/program_io.h"
 #include "quantizer/adopt.h"
@@ -193,6 +196,7 @@ void note_scales(Json& tensors, const std::vector<ProgramTensor>& io) {
 // Of all methods, or of one.
 Json program_json(const std::string& file, std::span<const std::byte> bytes, const std::string& only) {
   const pte::ProgramView program = value_of(pte::ProgramView::open(bytes), file);
+  pte::require_proportionate(bytes, file);
   Json json;
   json["format"] = "pte";
   json["file_bytes"] = bytes.size();
@@ -233,7 +237,7 @@ void print_row(const Json& row) {
     fmt::print("       from {}  {}\n", row["node"].get<std::string>(), row["source"].get<std::string>());
   }
   std::vector<std::string> numbers;
-  for (const auto& [name, value] : row["parameters"].items()) numbers.push_back(name + "=" + value.dump());
+  for (const auto& [name, value] : row["parameters"].items()) numbers.push_back(name + "=" + json_text(value));
   if (!numbers.empty()) fmt::print("       {}\n", fmt::join(numbers, " "));
 }
 
@@ -243,7 +247,7 @@ void print_instructions(const Json& rows, bool explain) {
     const Json& row = rows[number];
     std::vector<std::string> tensors;
     for (const Json& tensor : row["tensors"]) tensors.push_back(tensor_text(tensor));
-    fmt::print("  {:>4} {:<36} {}\n", number, indent + row["operator"].get<std::string>(), fmt::join(tensors, "  "));
+    fmt::print("  {:>4} {:<36} {}\n", number, indent + printable(row["operator"]), fmt::join(tensors, "  "));
     if (explain) print_row(row);
   };
   // Beneath a group that is no stage itself; no program that loads has others.
@@ -268,15 +272,15 @@ void print_program(const Json& json, bool explain) {
   fmt::print("program      {:>11} bytes: {} of description, {} of constants\n", grouped(json["file_bytes"]),
              grouped(json["flatbuffer_bytes"]), grouped(json["constant_bytes"]));
   for (const Json& method : json["methods"]) {
-    fmt::print("method       {}\n", method["name"].get<std::string>());
+    fmt::print("method       {}\n", printable(method["name"]));
     for (const Json& name : method.value("delegates", Json::array())) {
-      fmt::print("  delegate   {}\n", name.get<std::string>());
+      fmt::print("  delegate   {}\n", printable(name));
     }
     for (const Json& bytes : method["arena_bytes"]) fmt::print("  arena      {:>11} bytes\n", grouped(bytes));
     for (const char* kind : {"inputs", "outputs"}) {
       for (const Json& tensor : method[kind]) {
         fmt::print("  {:<10} {}{}{}{}{}\n", std::string(kind, std::string_view(kind).size() - 1), tensor_text(tensor),
-                   tensor.contains("name") ? ", " + tensor["name"].get<std::string>() : "",
+                   tensor.contains("name") ? ", " + printable(tensor["name"]) : "",
                    tensor["dim_order"] == Json({0, 2, 3, 1}) ? ", channels last" : "",
                    tensor.contains("rows") ? fmt::format(", one of {} rows", tensor["rows"].get<int>()) : "",
                    tensor.contains("scale")
@@ -336,6 +340,17 @@ Json explain_model(ir::Graph& graph, const InspectFlags& flags) {
   return explanation_json(compiled.facts);
 }
 
+// What `compile` wrote next to a program may have been written by somebody else.
+template <class F>
+auto with_names_of(const std::string& file, F f) {
+  try {
+    return f();
+  } catch (const nlohmann::json::exception&) {
+    throw InputError({"it does not have what compile writes into such a file", "compile the model again, or delete it",
+                      names_file(file)});
+  }
+}
+
 // The decisions made when a program was compiled: `compile` wrote them next to the program.
 Json explain_program(const std::string& file, std::span<const std::byte> bytes, Json& program) {
   Json explanation;
@@ -381,7 +396,7 @@ void inspect_models(const std::string& file, const std::vector<std::string>& met
       print_model(graph);
     }
   }
-  if (as_json) fmt::print("{}\n", json.dump(2));
+  if (as_json) fmt::print("{}\n", json_text(json, 2));
 }
 
 void run(const InspectFlags& flags) {
@@ -399,21 +414,21 @@ void run(const InspectFlags& flags) {
   } else if (kind == FileKind::bundle) {
     const pte::Bundle bundle = read_bundle(file);
     json = program_json(file, AlignedBytes(bundle.program).span(), flags.method);
-    if (flags.explain) explanation = explain_program(file, bundle.program, json);
+    if (flags.explain) explanation = with_names_of(file, [&] { return explain_program(file, bundle.program, json); });
     json["format"] = "bpte";
     json["test_cases"] = bundle.cases.size();
     json["tested_method"] = bundle.method;
   } else {
     const std::vector<std::byte> bytes = read_file(file);
     json = program_json(file, AlignedBytes(bytes).span(), flags.method);
-    if (flags.explain) explanation = explain_program(file, bytes, json);
+    if (flags.explain) explanation = with_names_of(file, [&] { return explain_program(file, bytes, json); });
   }
   if (!explanation.is_null()) json["explanation"] = explanation;
   if (as_json) {
-    fmt::print("{}\n", json.dump(2));
+    fmt::print("{}\n", json_text(json, 2));
     return;
   }
-  if (!explanation.is_null()) print_explanation(explanation);
+  if (!explanation.is_null()) with_names_of(file, [&] { print_explanation(explanation); });
   if (kind == FileKind::model) return;
   if (json.contains("test_cases"))
     fmt::print("bundle       {} test case(s) for method {}\n", json["test_cases"].get<int>(),

@@ -16,6 +16,7 @@
 #include "program/bundle_io.h"
 #include "program/files.h"
 #include "program/firmware_table.h"
+#include "program/json_text.h"
 #include "program/names.h"
 #include "program/program_io.h"
 #include "target/parse.h"
@@ -239,7 +240,7 @@ int run(const RunFlags& flags) {
   if (flags.json) {
     nlohmann::ordered_json json = run_json(where, outcome.execution, flags.clock, outcome.names);
     if (outcome.check) json["test_result"] = verdict(*outcome.check);
-    fmt::print("{}\n", json.dump(2));
+    fmt::print("{}\n", json_text(json, 2));
     return status;
   }
   if (!flags.quiet) {

@@ -19,6 +19,7 @@
 #include "compiler/import.h"
 #include "formats/pte/method_names.h"
 #include "formats/pte/origin.h"
+#include "formats/pte/proportion.h"
 #include "formats/pte/reader.h"
 #include "ir/text.h"
 #include "ops/nodes.h"
@@ -42,6 +43,7 @@ class ProgramImporter {
   ProgramImporter(std::span<const std::byte> bytes, std::string file, const std::string& method)
       : file_(std::move(file)), bytes_(aligned_copy(bytes)) {
     program_ = take(pte::ProgramView::open({bytes_.get(), bytes.size()}), "it");
+    pte::require_proportionate(bytes, file_);
     method_ = take(program_.method(pte::choose_method(pte::method_names(bytes), method, file_)), "its method");
     graph_ = ir::Graph(std::string(take(method_.name(), "its method's name")));
   }

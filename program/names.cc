@@ -8,6 +8,7 @@
 
 #include "base/output_file.h"
 #include "program/files.h"
+#include "program/json_text.h"
 
 namespace cormorant {
 namespace {
@@ -67,7 +68,7 @@ void write_names(const std::string& program, std::span<const std::byte> bytes, c
   json["program"] = digest(bytes);
   json["steps"] = steps_json(names);
   json["explanation"] = explanation;
-  const std::string text = json.dump(1) + "\n";
+  const std::string text = json_text(json, 1) + "\n";
   write_output(names_file(program), text);
 }
 
@@ -78,7 +79,7 @@ void write_names(const std::string& program, std::span<const std::byte> bytes,
   for (const MethodNames& method : methods) {
     json["methods"][method.method] = {{"steps", steps_json(method.steps)}, {"explanation", method.explanation}};
   }
-  write_output(names_file(program), json.dump(1) + "\n");
+  write_output(names_file(program), json_text(json, 1) + "\n");
 }
 
 std::optional<StepNames> read_names(const std::string& program, std::span<const std::byte> bytes,

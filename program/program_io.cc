@@ -20,6 +20,7 @@
 #include "formats/pte/method_names.h"
 #include "formats/pte/origin.h"
 #include "formats/pte/plan_io.h"
+#include "formats/pte/proportion.h"
 #include "formats/pte/reader.h"
 #include "ops/op.h"
 #include "program/bundle_io.h"
@@ -96,23 +97,28 @@ bool has_state(const pte::MethodView& method) {
   return false;
 }
 
-// Where each element is in memory, in logical order.
-std::vector<std::size_t> memory_indices(const ProgramTensor& tensor) {
-  std::vector<std::size_t> indices = {0};
-  std::vector<std::size_t> stride(tensor.shape.size(), 1);  // in memory, of each logical dimension
-  std::size_t step = 1;
-  for (std::size_t i = tensor.shape.size(); i-- > 0;) {
-    stride[tensor.dim_order[i]] = step;
-    step *= static_cast<std::size_t>(tensor.shape[tensor.dim_order[i]]);
+// f(logical, place) for each element: its number in logical order, and in memory.
+template <class F>
+void for_each_place(const ProgramTensor& tensor, F f) {
+  const std::size_t rank = tensor.shape.size();
+  std::vector<std::size_t> size(tensor.shape.begin(), tensor.shape.end());
+  std::vector<std::size_t> stride(rank, 1);  // in memory, of each logical dimension
+  std::size_t count = 1;
+  for (std::size_t i = rank; i-- > 0;) {
+    stride[tensor.dim_order[i]] = count;
+    count *= size[tensor.dim_order[i]];
   }
-  for (std::size_t d = 0; d < tensor.shape.size(); ++d) {
-    std::vector<std::size_t> finer;
-    for (const std::size_t base : indices) {
-      for (std::size_t i = 0; i < static_cast<std::size_t>(tensor.shape[d]); ++i) finer.push_back(base + i * stride[d]);
+  std::vector<std::size_t> index(rank, 0);
+  std::size_t place = 0;
+  for (std::size_t logical = 0; logical < count; ++logical) {
+    f(logical, place);
+    for (std::size_t d = rank; d-- > 0;) {
+      place += stride[d];
+      if (++index[d] < size[d]) break;
+      place -= size[d] * stride[d];
+      index[d] = 0;
     }
-    indices = std::move(finer);
   }
-  return indices;
 }
 
 std::vector<std::byte> quantized(const npy::Array& array, const ProgramTensor& tensor, const std::string& what) {
@@ -225,6 +231,7 @@ std::size_t ProgramTensor::element_count() const {
 }
 
 ProgramFile program_from(std::vector<std::byte> bytes, std::string file, bool plain, const std::string& wanted) {
+  pte::require_proportionate(bytes, file);
   ProgramFile program{.file = std::move(file), .bytes = pte::with_planned_io(std::move(bytes))};
   const AlignedBytes aligned(program.bytes);
   const auto opened = pte::ProgramView::open(aligned.span());
@@ -356,16 +363,18 @@ std::vector<std::byte> to_io(const npy::Array& array, const ProgramTensor& tenso
   }
   const std::size_t width = size_of(tensor.dtype);
   std::vector<std::byte> out(elements.size());
-  const std::vector<std::size_t> at = memory_indices(tensor);
-  for (std::size_t i = 0; i < at.size(); ++i) std::memcpy(&out[at[i] * width], &elements[i * width], width);
+  for_each_place(tensor, [&](std::size_t logical, std::size_t place) {
+    std::memcpy(&out[place * width], &elements[logical * width], width);
+  });
   return out;
 }
 
 npy::Array from_io(std::span<const std::byte> bytes, const ProgramTensor& tensor) {
   const std::size_t width = size_of(tensor.dtype);
   npy::Array array{tensor.dtype, tensor.shape, std::vector<std::byte>(bytes.size())};
-  const std::vector<std::size_t> at = memory_indices(tensor);
-  for (std::size_t i = 0; i < at.size(); ++i) std::memcpy(&array.data[i * width], &bytes[at[i] * width], width);
+  for_each_place(tensor, [&](std::size_t logical, std::size_t place) {
+    std::memcpy(&array.data[logical * width], &bytes[place * width], width);
+  });
   return array;
 }
 

@@ -24,6 +24,7 @@
 #include "cli/run_figures.h"
 #include "driver/compile_model.h"
 #include "program/files.h"
+#include "program/json_text.h"
 #include "program/names.h"
 #include "program/program_io.h"
 #include "program/score.h"
@@ -171,7 +172,7 @@ class Program {
       auto& to = outputs.emplace_back();
       for (const npy::Array& array : arrays) to.push_back(array_to(array));
     }
-    return {std::move(outputs), cli::run_json(where, execution, clock, names_).dump()};
+    return {std::move(outputs), json_text(cli::run_json(where, execution, clock, names_))};
   }
 
   std::string evaluate(const std::vector<PyNamed>& arrays, const std::string& float_model, const std::string& target,
@@ -181,7 +182,7 @@ class Program {
     if (!settings.contains("timeout")) request.where.time_limit = std::chrono::minutes(10);
     request.axes = sequence ? compiler::Axes::sequences : compiler::Axes::samples;
     const nb::gil_scoped_release released;
-    return scores_json(score(request, data)).dump();
+    return json_text(scores_json(score(request, data)));
   }
 
  private:
@@ -200,8 +201,8 @@ struct Compiled {
   driver::CompileFlags flags;
   driver::CompileResult result;
 
-  [[nodiscard]] std::string figures() const { return result.figures.dump(); }
-  [[nodiscard]] std::string explanation() const { return result.explanation.dump(); }
+  [[nodiscard]] std::string figures() const { return json_text(result.figures); }
+  [[nodiscard]] std::string explanation() const { return json_text(result.explanation); }
   [[nodiscard]] std::vector<std::string> warnings() const { return result.compiled.facts.warnings; }
   [[nodiscard]] std::string model() const { return result.model; }
   [[nodiscard]] std::string report() const { return driver::report_page(flags, result); }

@@ -70,9 +70,9 @@ nlohmann::ordered_json layer_bits_json(const quantizer::LayerBits& layer) {
 }
 
 void print_decision(const nlohmann::ordered_json& node) {
-  const auto rule = node["rule"].get<std::string>();
+  const auto rule = node.at("rule").get<std::string>();
   if (rule == "float") {
-    const auto reason = node["reason"].get<std::string>();
+    const auto reason = node.at("reason").get<std::string>();
     // What has no reason computes with integers or truth values, or moves what it is given as it is.
     fmt::print("  {}\n",
                reason.empty() ? "is not quantized: it has the type of what it is given" : "stays in float: " + reason);
@@ -80,19 +80,20 @@ void print_decision(const nlohmann::ordered_json& node) {
   }
   const std::string precision = node.value("precision", "8w8a");
   fmt::print("  {}, {}", precision == "8w16a" ? "int16" : "int8", rule);
-  if (node.contains("observer")) fmt::print(" by {}", node["observer"].get<std::string>());
+  if (node.contains("observer")) fmt::print(" by {}", node.at("observer").get<std::string>());
   if (node.contains("range")) {
-    fmt::print(": {:.4g} to {:.4g} seen", node["range"][0].get<double>(), node["range"][1].get<double>());
+    fmt::print(": {:.4g} to {:.4g} seen", node.at("range").at(0).get<double>(), node.at("range").at(1).get<double>());
   }
-  fmt::print(", scale {:.6g}, zero point {}\n", node["scale"].get<double>(), node["zero_point"].get<int>());
-  if (node.contains("instead")) fmt::print("  {}: {}\n", precision, node["instead"].get<std::string>());
-  if (node.contains("bits")) fmt::print("  {}\n", bought(node["bits"]));
-  if (node.contains("shares_with")) fmt::print("  shares its range with {}\n", node["shares_with"].get<std::string>());
+  fmt::print(", scale {:.6g}, zero point {}\n", node.at("scale").get<double>(), node.at("zero_point").get<int>());
+  if (node.contains("instead")) fmt::print("  {}: {}\n", precision, node.at("instead").get<std::string>());
+  if (node.contains("bits")) fmt::print("  {}\n", bought(node.at("bits")));
+  if (node.contains("shares_with"))
+    fmt::print("  shares its range with {}\n", node.at("shares_with").get<std::string>());
   if (!node.contains("weights")) return;
-  fmt::print("  weights {}", node["weights"].get<std::string>());
+  fmt::print("  weights {}", node.at("weights").get<std::string>());
   if (node.contains("rounded_otherwise")) {
     fmt::print("; {} rounded away from the nearest integer for the layer's sums",
-               node["rounded_otherwise"].get<std::size_t>());
+               node.at("rounded_otherwise").get<std::size_t>());
   }
   fmt::print("\n");
 }
@@ -115,13 +116,13 @@ std::string bought(const nlohmann::ordered_json& layer) {
   const auto db = [](const nlohmann::ordered_json& value) {
     return value.is_null() ? std::string("no noise") : fmt::format("{:.1f} dB", value.get<double>());
   };
-  const auto precision = layer["precision"].get<std::string>();
-  const auto saved = layer["weight_bytes_8w8a"].get<std::int64_t>() - layer["weight_bytes"].get<std::int64_t>();
-  const std::string plain = db(layer["alone_db_8w8a"]);
+  const auto precision = layer.at("precision").get<std::string>();
+  const auto saved = layer.at("weight_bytes_8w8a").get<std::int64_t>() - layer.at("weight_bytes").get<std::int64_t>();
+  const std::string plain = db(layer.at("alone_db_8w8a"));
   if (precision == "8w8a") return fmt::format("8w8a as chosen: alone it leaves {}", plain);
   return fmt::format("{} as chosen: {}alone it leaves {}, in 8w8a {}", precision,
                      saved > 0 ? fmt::format("saves {} bytes, ", grouped(static_cast<std::uint64_t>(saved))) : "",
-                     db(layer["alone_db"]), plain);
+                     db(layer.at("alone_db")), plain);
 }
 
 nlohmann::ordered_json bits_json(const quantizer::BitsReport& bits) {
@@ -167,20 +168,20 @@ nlohmann::ordered_json explanation_json(const compiler::Facts& facts) {
 
 void print_explanation(const nlohmann::ordered_json& explanation) {
   for (const auto& node : explanation.at("nodes")) {
-    fmt::print("{}  {}  {}\n", node["node"].get<std::string>(), node["operator"].get<std::string>(),
-               node["source"].get<std::string>());
+    fmt::print("{}  {}  {}\n", node.at("node").get<std::string>(), node.at("operator").get<std::string>(),
+               node.at("source").get<std::string>());
     if (node.contains("rule")) print_decision(node);
-    for (const auto& change : node["stages"]) {
-      const auto became = change["became"].get<std::vector<std::string>>();
-      fmt::print("  {}: {} ({})\n", change["stage"].get<std::string>(),
+    for (const auto& change : node.at("stages")) {
+      const auto became = change.at("became").get<std::vector<std::string>>();
+      fmt::print("  {}: {} ({})\n", change.at("stage").get<std::string>(),
                  became.empty() ? "no operator of its own" : fmt::format("{}", fmt::join(became, ", ")),
-                 change["why"].get<std::string>());
+                 change.at("why").get<std::string>());
     }
   }
   for (const auto& layer : explanation.at("equalized")) {
-    fmt::print("equalized: {} outlier channels of {} by up to {}, undone in {}\n", layer["channels"].get<std::size_t>(),
-               layer["node"].get<std::string>(), layer["largest_factor"].get<double>(),
-               layer["next"].get<std::string>());
+    fmt::print("equalized: {} outlier channels of {} by up to {}, undone in {}\n",
+               layer.at("channels").get<std::size_t>(), layer.at("node").get<std::string>(),
+               layer.at("largest_factor").get<double>(), layer.at("next").get<std::string>());
   }
   fmt::print("\n");
 }

@@ -193,7 +193,8 @@ void write_comparison(Html& html) {
 }
 
 void write_script(Html& html, const Report& report, std::string_view script) {
-  std::string facts = page_facts(report, program_from(report.compiled.program, report.model)).dump(-1, ' ', true);
+  std::string facts = page_facts(report, program_from(report.compiled.program, report.model))
+                          .dump(-1, ' ', true, Json::error_handler_t::replace);
   for (std::size_t at = facts.find('<'); at != std::string::npos; at = facts.find('<', at))
     facts.replace(at, 1, "\\u003c");
   html.verbatim("script", facts, {{"type", "application/json"}, {"id", "facts"}});

@@ -16,11 +16,13 @@ namespace {
 
 constexpr std::uint64_t kArenaAlignment = 16;
 
+// The file is preprocessed and assembled: text of an untrusted program must not begin a line of its own.
 std::string in_quotes(std::string_view text) {
   std::string result = "\"";
   for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
     if (c == '"' || c == '\\') result += '\\';
-    result += c;
+    result += byte >= 0x20 && byte != 0x7f ? std::string(1, c) : fmt::format("\\{:03o}", byte);
   }
   return result + '"';
 }
@@ -32,6 +34,10 @@ std::optional<std::string> best_symbol(const std::string& name, Isa isa,
     if (defined.contains(symbol)) return symbol;
   }
   return std::nullopt;
+}
+
+bool is_of_section_name(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
 }
 
 std::string arena_symbol(std::string_view owner, std::size_t index) { return fmt::format("{}_arena_{}", owner, index); }
@@ -115,9 +121,13 @@ std::vector<PlacedArena> own_arenas(const ProgramFacts& facts, const std::string
   std::vector<PlacedArena> arenas;
   for (std::size_t i = 0; i < facts.arena_bytes.size(); ++i) {
     const std::string symbol = arena_symbol(owner, i);
-    const std::string section = i < facts.arena_names.size() && !facts.arena_names[i].empty()
-                                    ? fmt::format(".arena.{}", facts.arena_names[i])
-                                    : fmt::format(".bss.{}", symbol);
+    const std::string name = i < facts.arena_names.size() ? facts.arena_names[i] : "";
+    if (!std::ranges::all_of(name, is_of_section_name)) {
+      throw InputError(
+          {.problem = fmt::format("the name of memory {} is not one of letters, digits, '_' and '-'", i + 1),
+           .advice = "compile the model again, with other names in --memory"});
+    }
+    const std::string section = name.empty() ? fmt::format(".bss.{}", symbol) : fmt::format(".arena.{}", name);
     arenas.push_back({section, facts.arena_bytes[i], symbol});
   }
   return arenas;

@@ -13,6 +13,7 @@
 #include "elf/elf.h"
 #include "fmt/format.h"
 #include "formats/pte/method_names.h"
+#include "formats/pte/proportion.h"
 #include "runner/glue.h"
 #include "runner/launcher.h"
 #include "runner/model_header.h"
@@ -34,6 +35,7 @@ std::vector<std::byte> read_file(const std::string& path) {
   if (!file) throw InputError({.problem = "cannot be read", .advice = "", .file = path});
   const std::vector<char> text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
   const auto bytes = std::as_bytes(std::span(text));
+  pte::require_proportionate(bytes, path);
   return {bytes.begin(), bytes.end()};
 }
 

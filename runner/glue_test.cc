@@ -114,6 +114,13 @@ TEST(OwnArenas, KeepTheUsersNamesForMemories) {
   EXPECT_EQ(own_arenas(facts_of({100}), "kws")[0].section, ".bss.kws_arena_0");
 }
 
+// They come from the program's file and end up in one that is assembled.
+TEST(OwnArenas, RefusesNamesThatAreMoreThanAName) {
+  for (const char* const name : {"x, \"aw\"\n    .incbin \"/etc/passwd\"\n#", "a b", "a.b", "a\"", "\x80"}) {
+    EXPECT_THROW(own_arenas(facts_of({100}, {name}), "kws"), InputError) << name;
+  }
+}
+
 TEST(SharedArenas, AreAsLargeAsTheLargest) {
   const auto shared = shared_arenas({facts_of({100, 10}), facts_of({60, 20}), facts_of({70})}, "shared");
   ASSERT_EQ(shared.size(), 2U);
@@ -173,6 +180,26 @@ TEST(ModelHeader, TellsWhatFirmwareMustKnow) {
     EXPECT_NE(text.find(line), std::string::npos) << line << "\n" << text;
   }
   EXPECT_EQ(text.find("*/ evil"), text.find("\"*/ evil\\012\"") + 1);  // in its string, and in no comment
+}
+
+// In C99 "??/" is a backslash, which would end the string before its time.
+TEST(ModelHeader, QuotesWhatOnlyC99Replaces) {
+  ProgramFacts facts = facts_of({16});
+  facts.inputs = {{.name = std::string("?") + "?/\" evil //",
+                   .dtype = DType::i8,
+                   .sizes = {1},
+                   .order = {0},
+                   .memory_id = 1,
+                   .bytes = 1}};
+  const std::string text = model_header({"net", "net.pte", facts, 1000, 300});
+  EXPECT_NE(text.find(R"("\?\?/\" evil //")"), std::string::npos) << text;
+}
+
+// The file is preprocessed: a line that begins with # would be a directive.
+TEST(Assembly, HasNoLinesOfTheMethodsName) {
+  const std::string text =
+      assembly({.model = "m.pte", .method = "x\n#include </etc/passwd>\n", .kernels = {}, .arenas = {}});
+  EXPECT_NE(text.find(R"(.asciz "x\012#include </etc/passwd>\012")"), std::string::npos) << text;
 }
 
 TEST(Assembly, QuotesAPathThatNeedsIt) {

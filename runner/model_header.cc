@@ -51,7 +51,7 @@ std::pair<int, int> range_of(DType type) {
 std::string c_string(std::string_view text) {
   std::string result = "\"";
   for (const char c : text) {
-    if (c == '"' || c == '\\') result += '\\';
+    if (c == '"' || c == '\\' || c == '?') result += '\\';  // "??/" is a backslash in C99
     const bool is_plain = static_cast<unsigned char>(c) >= 0x20 && c != 0x7f;
     result += is_plain ? std::string(1, c) : fmt::format("\\{:03o}", static_cast<unsigned char>(c));
   }

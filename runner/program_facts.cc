@@ -58,12 +58,11 @@ std::vector<std::string> region_names(const pte::MethodView& method) {
   return names;
 }
 
-// What a group calls, by its table. None if there are too many, or if the table is invalid, which load will
-// report.
-std::vector<std::vector<std::size_t>> calls_of(std::span<const std::byte> table, std::size_t first) {
+// What a group calls, by its table. None if there are more than `most`, which becomes less by them, or if the table is
+// invalid, which load will report.
+std::vector<std::vector<std::size_t>> calls_of(std::span<const std::byte> table, std::size_t first, std::size_t& most) {
   using ops::rows::Entry;
   using ops::rows::Part;
-  constexpr std::size_t kMost = 1 << 20;
   std::vector<Entry> entries(table.size() / sizeof(Entry));
   if (entries.size() >= Entry::kNone) return {};
   if (!entries.empty()) std::memcpy(entries.data(), table.data(), entries.size() * sizeof(Entry));
@@ -87,9 +86,10 @@ std::vector<std::vector<std::size_t>> calls_of(std::span<const std::byte> table,
     const std::size_t times = e.all_rows() / e.batch;
     if (times != 0) ticks = std::max(ticks, e.start + e.period * (times - 1) + 1);
   }
-  std::size_t most = entries.size();  // of what a tick does
-  for (std::size_t i = 0; i < entries.size(); ++i) most += entries[i].strips() * calls[i];
-  if (most != 0 && ticks > kMost / most) return {};
+  std::size_t each = entries.size();  // of what a tick does, at most
+  for (std::size_t i = 0; i < entries.size(); ++i) each += entries[i].strips() * calls[i];
+  if (each != 0 && ticks > most / each) return {};
+  most -= ticks * each;
   std::vector<std::vector<std::size_t>> parts(1);
   for (std::size_t tick = 0; tick < ticks; ++tick) {
     std::size_t next = first;
@@ -137,6 +137,7 @@ ProgramFacts read_facts(std::span<const std::byte> pte, const std::string& metho
     if (std::ranges::find(facts.operators, name) == facts.operators.end()) facts.operators.push_back(name);
   }
   std::size_t steps = method.instruction_count();
+  std::size_t most_calls = std::size_t{1} << 20;  // of all groups, in one execution
   for (std::uint32_t i = 0; i < method.instruction_count(); ++i) {
     const auto instruction = checked(method.instruction(i), fmt::format("instruction {}", i).c_str());
     facts.steps.push_back(name_of(checked(method.operator_at(instruction.op), "an operator")));
@@ -155,7 +156,7 @@ ProgramFacts read_facts(std::span<const std::byte> pte, const std::string& metho
       const pte::TensorView table = checked(method.tensor(instruction.args[0]), "the table of a group");
       const auto entries = program.constant(table.data_index, table.bytes);
       if (first > i && entries.ok())
-        facts.groups.push_back({i, calls_of(entries.value(), static_cast<std::size_t>(first))});
+        facts.groups.push_back({i, calls_of(entries.value(), static_cast<std::size_t>(first), most_calls)});
     }
   }
   facts.instructions = facts.steps;

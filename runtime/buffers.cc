@@ -8,34 +8,39 @@
 namespace cormorant {
 namespace {
 
-// Calls copy(memory, bytes) for each buffer; returns how many bytes they have together.
+// Calls copy(memory, at, bytes) for each buffer; returns how many bytes they have together. A hostile file has so many
+// in the same place that this overflows; nobody can have that much memory to copy them to.
 template <class Copy>
-std::size_t for_each_buffer(const cormorant_program& program, Copy copy) {
+CheckedSize for_each_buffer(const cormorant_program& program, Copy copy) {
   const std::span pte(static_cast<const std::byte*>(program.data), program.bytes);
   const Source source(pte, program.method, {program.arenas, program.arena_count});
-  std::size_t all = 0;
+  CheckedSize all = 0U;
   source.for_each_persistent([&](std::byte* memory, const std::byte* /*initial*/, std::size_t bytes, bool is_constant) {
     if (is_constant) return;
-    copy(memory, all, bytes);
-    all += bytes;
+    copy(memory, all.value(), bytes);
+    all = all + static_cast<std::uint32_t>(bytes);
   });
   return all;
+}
+
+CheckedSize bytes_of(const cormorant_program& program) {
+  return for_each_buffer(program, [](std::byte*, std::size_t, std::size_t) {});
 }
 
 }  // namespace
 }  // namespace cormorant
 
-size_t cormorant_buffer_bytes(const cormorant_program* program) {
-  return cormorant::for_each_buffer(*program, [](std::byte*, std::size_t, std::size_t) {});
-}
+size_t cormorant_buffer_bytes(const cormorant_program* program) { return cormorant::bytes_of(*program).value(); }
 
 void cormorant_save(const cormorant_program* program, void* to) {
+  if (!cormorant::bytes_of(*program).fits()) return;
   cormorant::for_each_buffer(*program, [to](const std::byte* memory, std::size_t at, std::size_t bytes) {
     std::memcpy(static_cast<std::byte*>(to) + at, memory, bytes);
   });
 }
 
 void cormorant_restore(const cormorant_program* program, const void* from) {
+  if (!cormorant::bytes_of(*program).fits()) return;
   cormorant::for_each_buffer(*program, [from](std::byte* memory, std::size_t at, std::size_t bytes) {
     std::memcpy(memory, static_cast<const std::byte*>(from) + at, bytes);
   });

@@ -18,7 +18,8 @@ namespace cormorant {
 namespace {
 
 constexpr std::size_t kAlignment = 16;
-constexpr std::int64_t kLargestArena = std::int64_t{1} << 31;  // no program for a microcontroller needs more
+constexpr std::int64_t kMostArenas = std::int64_t{1}
+                                     << 30;  // bytes of all: no program for a microcontroller needs more
 constexpr std::size_t kSmallestState = 4096;
 constexpr std::size_t kRoomyState = std::size_t{1} << 20;
 constexpr std::size_t kLargestState = std::size_t{1} << 28;
@@ -157,7 +158,11 @@ Diagnostic unknown_operators(std::span<const std::byte> pte, std::span<const Ker
 }  // namespace
 
 AlignedBytes::AlignedBytes(std::size_t size) : size_(size) {
-  // Not std::aligned_alloc, which rounds sizes up: a sanitizer should see the first byte past an arena.
+  // Of what a file claims, only what is used becomes memory. Neither this nor posix_memalign rounds sizes up: a
+  // sanitizer should see the first byte past an arena.
+  data_.reset(static_cast<std::byte*>(std::calloc(std::max<std::size_t>(size, 1), 1)));
+  if (data_ == nullptr) throw std::bad_alloc();
+  if (reinterpret_cast<std::uintptr_t>(data_.get()) % kAlignment == 0) return;
   void* data = nullptr;
   if (posix_memalign(&data, kAlignment, std::max<std::size_t>(size, 1)) != 0) throw std::bad_alloc();
   std::memset(data, 0, size);
@@ -180,11 +185,14 @@ std::vector<AlignedBytes> allocate_arenas(std::span<const std::byte> pte, const 
   const auto found = program.value().method(std::string_view(method));
   if (!found.ok()) return arenas;
   const auto sizes = found.value().memory_sizes();
+  std::int64_t room = kMostArenas;
   for (std::size_t id = 1; id < sizes.size(); ++id) {
-    if (sizes[id] < 0 || sizes[id] > kLargestArena) {
-      throw InputError(
-          {fmt::format("the program plans {} bytes of memory {}", sizes[id], id), advice(Error::bad_structure), file});
+    if (sizes[id] < 0 || sizes[id] > room) {
+      throw InputError({fmt::format("the program plans {} bytes of memory {}{}", sizes[id], id,
+                                    sizes[id] < 0 ? "" : ": more than 1 GiB in all"),
+                        advice(Error::bad_structure), file});
     }
+    room -= sizes[id];
     arenas.emplace_back(static_cast<std::size_t>(sizes[id]));
   }
   return arenas;

@@ -118,6 +118,15 @@ TEST(HostProgram, says_what_segment_or_memory_is_missing) {
   EXPECT_TRUE(contains(refusal(unplanned.file()), "alloc_graph_input"));
 }
 
+TEST(HostProgram, refuses_more_memory_than_any_program_needs) {
+  TestProgram program;
+  program.plan().non_const_buffer_sizes = {0, 64, std::int64_t{1} << 30};
+  EXPECT_TRUE(
+      contains(refusal(program.file()), "m.pte: the program plans 1073741824 bytes of memory 2: more than 1 GiB"));
+  program.plan().non_const_buffer_sizes = {0, 64, -1};
+  EXPECT_TRUE(contains(refusal(program.file()), "m.pte: the program plans -1 bytes of memory 2"));
+}
+
 TEST(HostProgram, names_the_delegates_of_a_program) {
   TestProgram program;
   program.plan().chains[0]->instructions[1]->instr_args.Set(schema::DelegateCallT());

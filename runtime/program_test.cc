@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "formats/pte/reader.h"
 #include "runtime/test_load.h"
 
 namespace {
@@ -462,6 +463,38 @@ TEST(State, is_saved_and_restored_as_one_span) {
   EXPECT_EQ(std::string(reinterpret_cast<const char*>(loaded.arena.span().data()) + 56, 6), "state!");
   running.restore(other.data() + 1);
   EXPECT_EQ(std::string(reinterpret_cast<const char*>(loaded.arena.span().data()) + 56, 6), std::string(6, '\0'));
+}
+
+// Where a size has 32 bits it would wrap, and save would write beyond what the caller has reserved.
+TEST(State, of_more_bytes_than_can_be_counted_is_neither_saved_nor_restored) {
+  constexpr std::int32_t kBytes = 1 << 24;
+  TestProgram program;
+  program.initial_value(std::string(kBytes, 'x'));
+  program.plan().non_const_buffer_sizes[1] = 64 + kBytes;
+  for (int i = 0; i < 256; ++i) {
+    schema::TensorT buffer = planned({kBytes}, 64);
+    buffer.data_buffer_idx = 1;
+    program.add(std::move(buffer));
+  }
+  const AlignedBytes file(program.file()), arena(64 + kBytes);
+  const Region region = region_of(arena.span());
+  const auto opened = pte::ProgramView::open(file.span());
+  ASSERT_TRUE(opened.ok());
+  const auto method = opened.value().method(std::string_view("forward"));
+  ASSERT_TRUE(method.ok());
+  const cormorant_program loaded = {.data = file.span().data(),
+                                    .bytes = file.span().size(),
+                                    .arenas = &region,
+                                    .arena_count = 1,
+                                    .steps = nullptr,
+                                    .step_count = 0,
+                                    .state_used = 0,
+                                    .method = method.value().position()};
+  EXPECT_EQ(cormorant_buffer_bytes(&loaded), ~std::uint32_t{0});
+  char one = '.';
+  cormorant_save(&loaded, &one);
+  cormorant_restore(&loaded, &one);
+  EXPECT_EQ(one, '.');
 }
 
 TEST(State, is_none_in_programs_without_buffers) {

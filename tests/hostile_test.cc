@@ -81,6 +81,7 @@ TEST_F(Hostile, FilesAreRefusedWithAReason) {
       {{"run", hostile("bundle_2.bpte"), "--target=host"}, "neither a planned address nor data"},
       {{"run", hostile("bundle_3.bpte"), "--target=host"}, "the program is damaged"},
       {{"inspect", hostile("misaligned.pte")}, "not a .pte program, or cut short"},
+      {{"run", hostile("arenas.pte"), "--target=host"}, "more than 1 GiB in all"},
       {{"compile", zoo("ad.pt2"), "--calibrate", hostile("inflates.npz")}, "more than 64-fold"},
   };
   for (const auto& row : rows) {
@@ -91,6 +92,39 @@ TEST_F(Hostile, FilesAreRefusedWithAReason) {
     EXPECT_TRUE(has(ran.err, row.says)) << ran.command;
   }
   EXPECT_EQ(files(), std::vector<std::string>({"order.txt", "stride.txt", "stride_zero.txt", "stride_zero.txt.data"}));
+}
+
+// JSON is UTF-8, names of a file are any bytes. No terminal gets its control characters.
+TEST_F(Hostile, NamesThatAreNoTextAreShown) {
+  for (const Arguments& command :
+       {Arguments{"inspect", hostile("utf8.pte"), "--json"}, Arguments{"inspect", hostile("utf8.pte")},
+        Arguments{"run", hostile("utf8.pte"), "--target=host", "--json"}}) {
+    const Ran ran = run(command);
+    EXPECT_EQ(ran.status, kDone) << ran.command << "\n" << ran.err;
+    EXPECT_FALSE(has(ran.out, "\x1b")) << ran.command;
+  }
+}
+
+// What compile writes next to a program can be written by anybody.
+TEST_F(Hostile, ExplanationsThatAreNoneAreRefused) {
+  write_text(path() / "m.txt", relu_graph());
+  ASSERT_EQ(run({"compile", "m.txt", "-o", "m.pte", "--no-link"}).status, kDone);
+  const std::string names = read_text(path() / "m.pte.names.json");
+  const std::string digest = names.substr(names.find("\"program\": \"") + 12, 16);
+  const std::string parts[] = {
+      R"("explanation": true)",
+      R"("explanation": [1])",
+      R"("explanation": {"nodes": [{}], "equalized": []})",
+      R"("explanation": {"nodes": 1, "equalized": []})",
+      R"("explanation": {"nodes": []})",
+      R"("explanation": {"nodes": [{"node": "n", "operator": "o", "source": "", "rule": 1}]})",
+      R"("explanation": {"nodes": [{"node": "n", "operator": "o", "source": 1, "stages": []}]})"};
+  for (const std::string& part : parts) {
+    write_text(path() / "m.pte.names.json", "{\"program\": \"" + digest + "\", \"steps\": [], " + part + "}");
+    const Ran ran = run({"inspect", "m.pte", "--explain"});
+    EXPECT_EQ(ran.status, kInputAtFault) << part << "\n" << ran.err;
+    EXPECT_TRUE(has(ran.err, "m.pte.names.json")) << part << "\n" << ran.err;
+  }
 }
 
 TEST_F(Hostile, OutputsDoNotOverwriteInputs) {

@@ -197,6 +197,29 @@ TEST(Diagnostics, ChangedEntriesAreNamed) {
   }
 }
 
+// Views that are not contiguous are copied, each by itself.
+TEST(Diagnostics, ManyCopiesOfOneStorageAreRefused) {
+  Entries entries("inplace");
+  const std::string& config = entries.content[kWeights];
+  const std::size_t begin = config.find("\"conv.weight\"");
+  std::string view = config.substr(begin, config.find("}}", begin) + 2 - begin);  // and its name
+  const auto replace = [&](const std::string& from, const std::string& to) {
+    ASSERT_NE(view.find(from), std::string::npos) << from << " in " << view;
+    view.replace(view.find(from), from.size(), to);
+  };
+  replace(R"({"as_int": 2}, {"as_int": 1}, {"as_int": 3})", R"({"as_int": 2}, {"as_int": 1048576}, {"as_int": 2})");
+  replace(R"({"as_int": 3}, {"as_int": 3}, {"as_int": 1})", R"({"as_int": 1}, {"as_int": 2}, {"as_int": 2097152})");
+  entries.content["data/weights/weight_0"].resize(std::size_t{16} << 20);
+  std::string all;
+  for (int i = 0; i < 6; ++i) {
+    std::string other = view;
+    all += other.replace(0, std::string("\"conv.weight\"").size(), "\"view" + std::to_string(i) + "\"") + ", ";
+  }
+  entries.content[kWeights].insert(begin, all);
+  EXPECT_EQ(diagnostic_of(entries.file()).problem,
+            "it is one of so many copies of 16777216 bytes of data that these expand to more than 64 MiB");
+}
+
 TEST(Diagnostics, MissingAndAddedEntriesAreNamed) {
   const struct {
     std::string part;

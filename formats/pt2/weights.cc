@@ -65,6 +65,15 @@ class Loader {
     return storages_.emplace(path, zip_.read(entry)).first->second;
   }
 
+  // Other views are copied; those of one storage may together be larger than it, too.
+  void count_copy(const TensorData& tensor, std::uint64_t dense) {
+    std::uint64_t& copied = copied_[tensor.storage.data()];
+    const auto beyond = [&] { return copied > tensor.storage.size() ? copied - tensor.storage.size() : 0; };
+    const std::uint64_t before = beyond();
+    copied += dense;
+    expanded_bytes_ += beyond() - before;
+  }
+
   void check_size(const std::string& name, const TensorData& tensor) {
     const TensorMeta& meta = tensor.meta;
     const std::size_t dense = byte_count(meta);
@@ -80,9 +89,13 @@ class Loader {
       fail(name, fmt::format("its sizes and strides need {} bytes, but its data has {}", needed, tensor.storage.size()),
            "the archive is damaged: save the model again with torch.export.save");
     }
-    if (dense > tensor.storage.size()) expanded_bytes_ += dense - tensor.storage.size();
+    if (!is_contiguous(meta)) count_copy(tensor, dense);
     if (expanded_bytes_ > kMaxExpandedBytes) {
-      fail(name, fmt::format("it expands {} bytes of data to {}", tensor.storage.size(), dense),
+      fail(name,
+           dense > tensor.storage.size()
+               ? fmt::format("it expands {} bytes of data to {}", tensor.storage.size(), dense)
+               : fmt::format("it is one of so many copies of {} bytes of data that these expand to more than {} MiB",
+                             tensor.storage.size(), kMaxExpandedBytes >> 20U),
            "let forward expand such tensors instead of storing them expanded");
     }
   }
@@ -92,6 +105,7 @@ class Loader {
   std::string folder_;
   std::map<std::string, SharedBytes> storages_;
   std::set<std::string> pickled_;
+  std::map<const std::byte*, std::uint64_t> copied_;  // by storage
   std::uint64_t expanded_bytes_ = 0;
 };
 

@@ -37,12 +37,17 @@ Offset<Vector<Offset<bundle_schema::Value>>> write_values(FlatBufferBuilder& bui
 }
 
 template <class T>
+std::size_t size_of(const Vector<T>* vector) {
+  return vector == nullptr ? 0 : vector->size() * sizeof(T);
+}
+template <class T>
 std::vector<T> copy(const Vector<T>* vector) {
   if (vector == nullptr) return {};
   return {vector->begin(), vector->end()};
 }
 
-std::vector<BundledTensor> read_values(const Vector<Offset<bundle_schema::Value>>* values) {
+// `room`: bytes that may still be read. Cases may share what they contain, but no file has many times its size.
+std::vector<BundledTensor> read_values(const Vector<Offset<bundle_schema::Value>>* values, std::size_t& room) {
   std::vector<BundledTensor> tensors;
   if (values == nullptr) return tensors;
   for (const auto* value : *values) {
@@ -51,12 +56,15 @@ std::vector<BundledTensor> read_values(const Vector<Offset<bundle_schema::Value>
       throw InputError({"the bundled program has an input or output that is not a tensor",
                         "only tensors can be passed to a program"});
     }
+    const std::size_t most = size_of(tensor->sizes()) + size_of(tensor->dim_order()) + size_of(tensor->data());
+    if (most > room) damaged("its test cases are many times as large as the file");
+    room -= most;
     BundledTensor read{static_cast<DType>(tensor->scalar_type()), copy(tensor->sizes()), copy(tensor->dim_order()), {}};
     if (tensor->data() != nullptr) {
       const auto bytes = std::as_bytes(std::span(tensor->data()->data(), tensor->data()->size()));
       read.data.assign(bytes.begin(), bytes.end());
     }
-    std::uint64_t expected = size_of(read.dtype);
+    std::uint64_t expected = cormorant::size_of(read.dtype);
     if (expected == 0) {
       throw InputError({"the bundled program has a tensor of an unknown element type, number " +
                             std::to_string(tensor->scalar_type()),
@@ -108,11 +116,15 @@ Bundle read_bundle(std::span<const std::byte> file) {
   const auto program = std::as_bytes(std::span(root->program()->data(), root->program()->size()));
   bundle.program.assign(program.begin(), program.end());
   if (root->method_test_suites() == nullptr) return bundle;
+  constexpr std::size_t kFree = std::size_t{8} << 20U, kMostTimes = 4;
+  std::size_t room = kFree + kMostTimes * file.size();
   for (const auto* suite : *root->method_test_suites()) {
     if (suite->test_cases() == nullptr || suite->test_cases()->size() == 0) continue;
     if (suite->method_name() != nullptr) bundle.method = suite->method_name()->str();
     for (const auto* test : *suite->test_cases()) {
-      bundle.cases.push_back({read_values(test->inputs()), read_values(test->expected_outputs())});
+      TestCase& read = bundle.cases.emplace_back();
+      read.inputs = read_values(test->inputs(), room);
+      read.expected_outputs = read_values(test->expected_outputs(), room);
     }
     break;
   }

@@ -5,9 +5,11 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <set>
 #include <span>
 
 #include "base/dtype.h"
+#include "formats/pte/proportion.h"
 #include "formats/pte/verified.h"
 
 namespace cormorant::pte {
@@ -30,18 +32,33 @@ void write_number(std::vector<std::byte>& file, std::size_t at, T number) {
   std::memcpy(file.data() + at, &number, sizeof number);
 }
 
-// Inputs and outputs that have neither a place nor data. The reader has seen that all of them are tensors.
+// Inputs and outputs that have neither a place nor data.
 std::vector<schema::TensorT*> unplanned(schema::ExecutionPlanT& plan) {
   std::vector<schema::TensorT*> tensors;
+  std::set<const schema::TensorT*> known;
   for (const auto* indices : {&plan.inputs, &plan.outputs}) {
     for (const std::int32_t index : *indices) {
       if (index < 0 || static_cast<std::size_t>(index) >= plan.values.size()) continue;
       schema::TensorT* tensor = plan.values[static_cast<std::size_t>(index)]->val.AsTensor();
       if (tensor == nullptr || tensor->allocation_info || tensor->data_buffer_idx != 0) continue;
-      if (std::ranges::find(tensors, tensor) == tensors.end()) tensors.push_back(tensor);
+      if (known.insert(tensor).second) tensors.push_back(tensor);
     }
   }
   return tensors;
+}
+
+// Whether there are any, without unpacking the program.
+bool has_unplanned(const schema::ExecutionPlan& plan) {
+  if (plan.values() == nullptr) return false;
+  const auto is_unplanned = [&](std::int32_t index) {
+    if (index < 0 || static_cast<std::uint32_t>(index) >= plan.values()->size()) return false;
+    const schema::Tensor* tensor = plan.values()->Get(static_cast<std::uint32_t>(index))->val_as_Tensor();
+    return tensor != nullptr && tensor->allocation_info() == nullptr && tensor->data_buffer_idx() == 0;
+  };
+  const auto any_of = [&](const flatbuffers::Vector<std::int32_t>* indices) {
+    return indices != nullptr && std::any_of(indices->begin(), indices->end(), is_unplanned);
+  };
+  return any_of(plan.inputs()) || any_of(plan.outputs());
 }
 
 // Puts them one after another; false where one has no size.
@@ -93,16 +110,14 @@ std::vector<std::byte> with_planned_io(std::vector<std::byte> file) {
   if (file.size() < kSmallest) return file;
   const schema::Program* verified = verified_program(file);
   if (verified == nullptr) return file;  // opening it reports what is wrong
+  if (all_of(verified->execution_plan(), [](const auto* plan) { return !has_unplanned(*plan); })) return file;
+  if (!is_proportionate(file)) return file;  // then loading it does
   schema::ProgramT program;
   verified->UnPackTo(&program);
-  bool changed = false;
   for (const auto& plan : program.execution_plan) {
     const std::vector<schema::TensorT*> tensors = unplanned(*plan);
-    if (tensors.empty()) continue;
-    if (!give_places(*plan, tensors)) return file;
-    changed = true;
+    if (!tensors.empty() && !give_places(*plan, tensors)) return file;
   }
-  if (!changed) return file;
   std::size_t segment_base = file.size();
   if (std::memcmp(file.data() + kHeaderOffset, "eh00", 4) == 0) {
     const auto base = read_number<std::uint64_t>(file, 24);

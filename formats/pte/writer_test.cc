@@ -17,7 +17,10 @@
 
 #include "base/diagnostic.h"
 #include "formats/pte/bundle.h"
+#include "formats/pte/bundled_program_generated.h"
+#include "formats/pte/plan_io.h"
 #include "formats/pte/program_generated.h"
+#include "formats/pte/proportion.h"
 #include "formats/pte/read_all.h"
 #include "formats/pte/reader.h"
 
@@ -441,6 +444,58 @@ TEST(PteWriter, ExecutorchFilesShrinkToHalfAndLess) {
     // A second time round nothing is left to gain or lose.
     EXPECT_EQ(write(Rewrite(ours.bytes()).program()), file) << name;
   }
+}
+
+// A list that many tables refer to is in the file once.
+TEST(PteProportion, FilesThatDescribeManyTimesTheirSizeAreRefused) {
+  flatbuffers::FlatBufferBuilder builder;
+  const auto program_of = [&](std::size_t values, std::size_t items) {
+    builder.Clear();
+    const auto list = builder.CreateVector(std::vector<std::int32_t>(items, 1));
+    const auto order = builder.CreateVector(std::vector<std::uint8_t>(items, 0));
+    schema::TensorBuilder tensor(builder);
+    tensor.add_sizes(list);
+    tensor.add_dim_order(order);
+    const auto shared = schema::CreateEValue(builder, schema::KernelTypes::Tensor, tensor.Finish().Union());
+    const auto all = builder.CreateVector(std::vector(values, shared));
+    const auto io = builder.CreateVector(std::vector<std::int32_t>{0});
+    const auto name = builder.CreateString("forward");
+    schema::ExecutionPlanBuilder plan(builder);
+    plan.add_name(name);
+    plan.add_values(all);
+    plan.add_inputs(io);  // without a place: planning would unpack the program
+    const auto plans = builder.CreateVector(std::vector{plan.Finish()});
+    schema::ProgramBuilder program(builder);
+    program.add_execution_plan(plans);
+    schema::FinishProgramBuffer(builder, program.Finish());
+    const auto bytes = std::as_bytes(std::span(builder.GetBufferPointer(), builder.GetSize()));
+    return std::vector<std::byte>(bytes.begin(), bytes.end());
+  };
+  EXPECT_TRUE(is_proportionate(program_of(1000, 4)));
+  EXPECT_TRUE(is_proportionate(some_bytes(100)));
+  const std::vector<std::byte> file = program_of(2000, 2000);
+  EXPECT_LT(file.size(), 30000U);
+  EXPECT_FALSE(is_proportionate(file));
+  EXPECT_THROW(require_proportionate(file, "m.pte"), InputError);
+  EXPECT_EQ(with_planned_io(file), file);
+}
+
+TEST(PteBundle, CasesThatAreManyTimesTheirFileAreRefused) {
+  flatbuffers::FlatBufferBuilder builder;
+  const auto data = builder.CreateVector(std::vector<std::uint8_t>(1 << 16));
+  const auto sizes = builder.CreateVector(std::vector<std::int32_t>{1 << 16});
+  const auto order = builder.CreateVector(std::vector<std::uint8_t>{0});
+  const auto tensor = bundle_schema::CreateTensor(builder, 1, sizes, data, order);
+  const auto value = bundle_schema::CreateValue(builder, bundle_schema::ValueUnion::Tensor, tensor.Union());
+  const auto values = builder.CreateVector(std::vector(1000, value));
+  const auto test = bundle_schema::CreateBundledMethodTestCase(builder, values, values);
+  const auto cases = builder.CreateVector(std::vector{test});
+  const auto name = builder.CreateString("forward");
+  const auto suites =
+      builder.CreateVector(std::vector{bundle_schema::CreateBundledMethodTestSuite(builder, name, cases)});
+  const auto program = builder.CreateVector(std::vector<std::uint8_t>(64));
+  bundle_schema::FinishBundledProgramBuffer(builder, bundle_schema::CreateBundledProgram(builder, 0, suites, program));
+  EXPECT_THROW(read_bundle(std::as_bytes(std::span(builder.GetBufferPointer(), builder.GetSize()))), InputError);
 }
 
 TEST(PteBundle, UnknownElementTypesAreRefused) {

@@ -414,7 +414,7 @@ struct Stretch {
 struct RowStretch {
   std::uint32_t step;  // bytes from a pixel's patch to the next one's
   std::uint32_t outputs;
-  std::uint32_t bytes;
+  CheckedSize bytes;
 
   constexpr explicit RowStretch(const conv::Geometry& g) : step(0), outputs(g.out_width), bytes(0) {
     const std::uint32_t column = std::uint32_t{g.kernel_height} * g.in_channels;
@@ -422,8 +422,10 @@ struct RowStretch {
     const std::uint32_t fit = (has_small_rows(g) ? 256 : 1024) / step;
     const std::uint32_t some = fit < 4 ? 4 : fit / 2 * 2;
     if (some < outputs) outputs = some;
-    bytes = outputs * step + 16;
-    if (!has_small_rows(g) && g.kernel_width > g.stride_width) bytes += (g.kernel_width - g.stride_width) * column;
+    bytes = CheckedSize(outputs) * step + 16U;
+    if (!has_small_rows(g) && g.kernel_width > g.stride_width) {
+      bytes = bytes + CheckedSize(std::uint32_t{g.kernel_width} - g.stride_width) * column;
+    }
   }
 };
 
@@ -473,7 +475,7 @@ constexpr CheckedSize scratch_bytes(const Variant& variant, const conv::Geometry
 
 // The same if it may be a row's: separate, because most programs have none.
 constexpr CheckedSize row_scratch_bytes(const Variant& variant, const conv::Geometry& g) {
-  return variant.by_columns ? CheckedSize(RowStretch(g).bytes) : scratch_bytes(variant, g);
+  return variant.by_columns ? RowStretch(g).bytes : scratch_bytes(variant, g);
 }
 
 // With a residual connection as many more: a stretch's results before they are added.

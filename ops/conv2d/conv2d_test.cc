@@ -555,6 +555,19 @@ TEST(Conv2dAccepts, AllButOneChannelPerGroup) {
 
 // ---- lowering and prepacking ----------------------------------------------------------------------------------------
 
+// Load compares it with what the program has planned: a size that wrapped would pass.
+TEST(Conv2dScratch, OfARowDoesNotWrap) {
+  conv::Geometry g;
+  g.in_height = g.kernel_height = 32;
+  g.in_channels = g.inputs_per_group = 0x8000;
+  g.out_width = 8;
+  g.stride_width = 2048;
+  ASSERT_TRUE(conv2d::is_computable(conv2d::kMveRow, g));
+  EXPECT_FALSE(conv2d::row_scratch_bytes(conv2d::kMveRow, g).fits());
+  g.stride_width = 1;
+  EXPECT_TRUE(conv2d::row_scratch_bytes(conv2d::kMveRow, g).fits());
+}
+
 TEST(Conv2dScratch, EqualsCmsisNn) {
   struct Row {
     std::uint16_t height, width, inputs, kernel_height, kernel_width, stride, pad_height, pad_width, dilation;

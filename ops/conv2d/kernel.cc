@@ -41,7 +41,7 @@ bool is_computable_by(const conv::Geometry& geometry) {
 template <const Variant& V>
 PackedShape packed_shape_of(const conv::Geometry& geometry) {
   PackedShape shape = packed_shape(V, geometry);
-  if constexpr (V.by_columns) shape.scratch_bytes = RowStretch(geometry).bytes;
+  if constexpr (V.by_columns) shape.scratch_bytes = RowStretch(geometry).bytes.value();
   return shape;
 }
 template <const Variant& V>

@@ -48,7 +48,8 @@ void execute_plain(const void* raw) {
         const auto* weights = reinterpret_cast<const std::int8_t*>(record + 16);
         pixel.for_runs(bytes, group * bytes.group_inputs(), [&](const std::int8_t* from, std::size_t run) {
           const auto count = static_cast<std::uint32_t>(run / 2);
-          if (from != nullptr) sum += dot(reinterpret_cast<const std::int16_t*>(from), weights, count);
+          if (from != nullptr)
+            sum = wrapping_sum(sum, dot(reinterpret_cast<const std::int16_t*>(from), weights, count));
           weights += count;
         });
         const std::int64_t value = rescaled(sum, factor);

@@ -66,9 +66,13 @@ constexpr Factor factor_of(Multiplier m) {
   const std::int32_t reduced = m.multiplier < 0x7FFF0000 ? (m.multiplier + (1 << 15)) >> 16 : 0x7FFF;
   return {reduced, 15 - m.shift};
 }
-// The specification.
+// The specification. Sums of our own compiler fit; those of a damaged constant's bias wrap like the hardware's.
 constexpr std::int64_t rescaled(std::int64_t sum, const Factor& f) {
-  return (sum * f.multiplier + (std::int64_t{1} << (f.shift - 1))) >> f.shift;
+  const std::uint64_t product = static_cast<std::uint64_t>(sum) * static_cast<std::uint64_t>(f.multiplier);
+  return static_cast<std::int64_t>(product + (std::uint64_t{1} << (f.shift - 1))) >> f.shift;
+}
+constexpr std::int64_t wrapping_sum(std::int64_t a, std::int64_t b) {
+  return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
 }
 
 // The same image with bytes as channels: the loops for bytes copy patches and find pixels.

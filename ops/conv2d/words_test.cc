@@ -160,5 +160,15 @@ TEST(WordsArithmetic, IsThatOfTFLitesReference) {
   }
 }
 
+// No compiler writes such a bias; a damaged constant may hold it. Sanitizers judge.
+TEST(WordsArithmetic, WrapsForSumsThatNoLayerHas) {
+  constexpr std::int64_t kLargest = std::numeric_limits<std::int64_t>::max();
+  EXPECT_EQ(wrapping_sum(kLargest, 1), std::numeric_limits<std::int64_t>::min());
+  for (const std::int64_t sum : {kLargest, -kLargest - 1}) {
+    for (const std::int32_t shift : {1, 31, 62}) rescaled(sum, {0x7FFF, shift});
+  }
+  static_assert(rescaled(kLargest, {2, 1}) == -1);
+}
+
 }  // namespace
 }  // namespace cormorant::ops::conv2d::words

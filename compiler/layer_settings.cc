@@ -71,6 +71,23 @@ void parse_setting(std::string_view word, LayerSettings& settings) {
   }
 }
 
+// What cannot hold at once: another format, observer or range. (int8 only says that a layer is not in float.)
+bool contradict(const LayerSettings& a, const LayerSettings& b) {
+  const auto differ = [](const auto& one, const auto& other) { return one && other && *one != *other; };
+  return differ(a.keep_float, b.keep_float) || differ(a.precision, b.precision) || differ(a.observer, b.observer) ||
+         differ(a.range, b.range) || (a.range && b.observer) || (a.observer && b.range);
+}
+
+// Two lines may be about the same layer, a pattern and an exception from it: the later one counts. Lines with the same
+// path are a mistake.
+void require_no_contradiction(const std::vector<LayerSettings>& all, const LayerSettings& later) {
+  for (const LayerSettings& earlier : all) {
+    if (earlier.path != later.path || !contradict(earlier, later)) continue;
+    throw InputError({fmt::format("this contradicts {}, which is about {}, too", earlier.where, later.path),
+                      "remove one of the two lines", later.where});
+  }
+}
+
 // Every module that a node is in: "blocks.2.conv" is in "blocks.2" and in "blocks" too.
 std::set<std::string> modules_of(const ir::Graph& graph) {
   std::set<std::string> modules;
@@ -113,11 +130,21 @@ std::vector<LayerSettings> parse_layer_settings(std::string_view text, const std
     if (!(words >> settings.path)) continue;
     std::string word;
     bool any = false;
-    for (; words >> word; any = true) parse_setting(word, settings);
+    for (; words >> word; any = true) {
+      LayerSettings one;
+      one.where = settings.where;
+      parse_setting(word, one);
+      if (contradict(settings, one)) {
+        throw InputError({fmt::format("'{}' contradicts what is before it", word),
+                          fmt::format("give {} only one of the two", settings.path), settings.where});
+      }
+      parse_setting(word, settings);
+    }
     if (!any) {
       throw InputError({fmt::format("no setting is given for {}", settings.path),
                         fmt::format("add one or more settings after it: {}", all_words()), settings.where});
     }
+    require_no_contradiction(all, settings);
     all.push_back(std::move(settings));
   }
   return all;

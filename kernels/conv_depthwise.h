@@ -39,7 +39,9 @@ static_assert(sizeof(void*) != 4 ||
 
 // MVE: whole vectors of channels, read and written up to 15 bytes beyond the last one.
 extern "C" void cormorant_depthwise_mve(const DepthwisePixel* pixel, MveRequantize requantize);
-// The same in intrinsics: documentation of the assembly.
+// The same with slopes.
+extern "C" void cormorant_depthwise_prelu_mve(const DepthwisePixel* pixel, MveRequantize requantize);
+// The same without slopes in intrinsics: documentation of the assembly.
 void depthwise_pixel_plain_mve(const DepthwisePixel& pixel);
 // DSP multiplies taps in pairs. Offset of a weight after the four biases of its block, in bytes: for a pair of taps,
 // the first two channels of both, then the other two; an odd last tap is one word.
@@ -57,6 +59,8 @@ constexpr std::uint32_t wide_pair_weight_index(std::uint32_t taps, std::uint32_t
 void depthwise_pixel_plain_dsp(const DepthwisePixel& pixel, std::uint32_t first);
 void depthwise_pixel_plain_dsp_wide(const DepthwisePixel& pixel, std::uint32_t first);
 void depthwise_pixel_plain_scalar(const DepthwisePixel& pixel, std::uint32_t first);
+void depthwise_pixel_prelu_plain_dsp(const DepthwisePixel& pixel, std::uint32_t first);
+void depthwise_pixel_prelu_plain_scalar(const DepthwisePixel& pixel, std::uint32_t first);
 
 // Whole blocks of four channels in assembly, for Rounding::right and positive. Saturates, but does not clamp further.
 extern "C" void cormorant_depthwise_pixel_dsp(const DepthwisePixel* pixel);
@@ -68,6 +72,10 @@ extern "C" void cormorant_depthwise_pixel_v6m(const DepthwisePixel* pixel);
 extern "C" void cormorant_depthwise_pixel_both_dsp(const DepthwisePixel* pixel);
 extern "C" void cormorant_depthwise_pixel_both_thumb2(const DepthwisePixel* pixel);
 extern "C" void cormorant_depthwise_pixel_both_v6m(const DepthwisePixel* pixel);
+// The same with slopes, for all but Rounding::general.
+extern "C" void cormorant_depthwise_pixel_prelu_dsp(const DepthwisePixel* pixel);
+extern "C" void cormorant_depthwise_pixel_prelu_thumb2(const DepthwisePixel* pixel);
+extern "C" void cormorant_depthwise_pixel_prelu_v6m(const DepthwisePixel* pixel);
 
 // MVE, 3×3: a line of output pixels, in blocks of 16 channels, from nine pointers that walk along the input. Each block
 // takes 16 bytes from each pointer; after a pixel, each group of three skips by its `tap_steps` (those in rows outside

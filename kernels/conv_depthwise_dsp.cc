@@ -209,6 +209,16 @@ namespace cormorant::conv {
   RESULT_left("r0", "r5", "4") RESULT_left("r1", "r6", "3") RESULT_left("r2", "r7", "2") RESULT_left("r3", "r8", "1") \
   "7:\n"
 
+// With slopes: sums below zero have other multipliers, which follow the shifts.
+#define BY_SIGN(sum, multiplier, at)  \
+  "cmp " sum ", #0\n"                 \
+  "it lt\n"                           \
+  "ldrlt " multiplier ", [r12, #" at "]\n"
+#define FOUR_prelu                    \
+  BY_SIGN("r0", "r5", "0") BY_SIGN("r1", "r6", "4") BY_SIGN("r2", "r7", "8") BY_SIGN("r3", "r8", "12") \
+  FOUR_OF_BOTH                        \
+  "add r12, r12, #16\n"
+
 #define DEPTHWISE(TAPS, RESULTS)      \
   CORMORANT_PUSH_R4_R11_LR            \
   CORMORANT_RESERVE("28")             \
@@ -251,6 +261,10 @@ extern "C" __attribute__((naked)) void cormorant_depthwise_pixel_both_dsp(const 
   asm volatile(DEPTHWISE(ALL_TAPS(PAIR_bytes, TAP_bytes), FOUR_OF_BOTH));
 }
 
+extern "C" __attribute__((naked)) void cormorant_depthwise_pixel_prelu_dsp(const DepthwisePixel* /*pixel*/) {
+  asm volatile(DEPTHWISE(ALL_TAPS(PAIR_bytes, TAP_bytes), FOUR_prelu));
+}
+
 extern "C" __attribute__((naked)) void cormorant_depthwise_pixel_dsp_wide(const DepthwisePixel* /*pixel*/) {
   asm volatile(DEPTHWISE(ALL_TAPS(PAIR_wide, TAP_wide), FOUR(RESULT_wide)));
 }
@@ -260,10 +274,23 @@ extern "C" __attribute__((naked)) void cormorant_depthwise_3x3_positive_dsp_wide
 }
 // clang-format on
 
+namespace {
+
+template <bool kHasSlopes>
+inline void plain_pairs(const DepthwisePixel& p, std::uint32_t first) {
+  depthwise_pixel_plain<4, 1, kHasSlopes>(
+      p, first, [&p](const std::uint8_t* weights, std::uint32_t tap, std::uint32_t lane) {
+        return static_cast<std::int8_t>(weights[pair_weight_index(p.tap_count, tap, lane)]);
+      });
+}
+
+}  // namespace
+
 [[gnu::cold]] void depthwise_pixel_plain_dsp(const DepthwisePixel& p, std::uint32_t first) {
-  depthwise_pixel_plain<4, 1>(p, first, [&p](const std::uint8_t* weights, std::uint32_t tap, std::uint32_t lane) {
-    return static_cast<std::int8_t>(weights[pair_weight_index(p.tap_count, tap, lane)]);
-  });
+  plain_pairs<false>(p, first);
+}
+[[gnu::cold]] void depthwise_pixel_prelu_plain_dsp(const DepthwisePixel& p, std::uint32_t first) {
+  plain_pairs<true>(p, first);
 }
 
 void depthwise_pixel_plain_dsp_wide(const DepthwisePixel& p, std::uint32_t first) {

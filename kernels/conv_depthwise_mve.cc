@@ -69,58 +69,67 @@ static_assert(static_cast<int>(MveRequantize::general) == 0 && static_cast<int>(
   "5:\n"                              \
   WIDEN_ODD("", "", "", "")
 
+// MULTIPLIED: all sums times their multipliers. `last` bytes follow the shifts to the right.
+// Nothing changes the flags from the comparison with 1 until the block is stored.
+#define DEPTHWISE(MULTIPLIED, last)   \
+  CORMORANT_PUSH_R4_R11_LR            \
+  CORMORANT_PUSH_D8_D15               \
+  CORMORANT_RESERVE("28")             \
+  "str r1, [sp, #20]\n"               \
+  "ldrd r7, r8, [r0]\n"               \
+  "ldrd r9, r1, [r0, #8]\n"           \
+  "ldrd r3, r11, [r0, #16]\n"         \
+  "ldrd r5, r6, [r0, #24]\n"          \
+  "ldrd r2, r10, [r0, #36]\n"         \
+  "sub r9, r9, r10, lsl #1\n"         \
+  "strd r8, r10, [sp]\n"              \
+  "str r9, [sp, #8]\n"                \
+  "strd r5, r6, [sp, #12]\n"          \
+  "add r1, r1, #15\n"                 \
+  "lsr r1, r1, #4\n"                  \
+  "mov r0, r7\n"                      \
+  "1:\n"                              \
+  "vldrw.u32 q0, [r0], #16\n"         \
+  "ldrd r4, lr, [sp]\n"               \
+  "vldrw.u32 q1, [r0], #16\n"         \
+  "vldrw.u32 q2, [r0], #16\n"         \
+  "vldrw.u32 q3, [r0], #16\n"         \
+  TAPS                                \
+  "ldr r12, [sp, #20]\n"              \
+  "cmp r12, #1\n"                     \
+  "bmi 6f\n"                          \
+  MULTIPLIED                          \
+  "beq 7f\n"                          \
+  LOWER("q0", "q4") LOWER("q1", "q5") LOWER("q2", "q6") LOWER("q3", "q7") \
+  "7:\n"                              \
+  SHIFT("q0", "q4") SHIFT("q1", "q5") SHIFT("q2", "q6") SHIFT("q3", "q7") \
+  "add r0, r0, #" last "\n"           \
+  "8:\n"                              \
+  NARROW                              \
+  "beq 9f\n"                          \
+  CLAMP("12", "16")                   \
+  "9:\n"                              \
+  "vstrb.8 q6, [r3], #16\n"           \
+  "add r2, r2, #16\n"                 \
+  "subs r1, r1, #1\n"                 \
+  "bne.w 1b\n"                        \
+  CORMORANT_CFI_LEAVING               \
+  CORMORANT_RELEASE("28")             \
+  CORMORANT_POP_D8_D15                \
+  "pop {r4-r11, pc}\n"                \
+  CORMORANT_CFI_LEFT                  \
+  "6:\n"                              \
+  REQUANTIZE_GENERAL_BY(MULTIPLIED, last) \
+  "b 8b\n"
+
 extern "C" __attribute__((naked)) void cormorant_depthwise_mve(const DepthwisePixel* /*pixel*/,
                                                                MveRequantize /*requantize*/) {
-  asm volatile(
-      CORMORANT_PUSH_R4_R11_LR
-      CORMORANT_PUSH_D8_D15
-      CORMORANT_RESERVE("28")
-      "str r1, [sp, #20]\n"
-      "ldrd r7, r8, [r0]\n"
-      "ldrd r9, r1, [r0, #8]\n"
-      "ldrd r3, r11, [r0, #16]\n"
-      "ldrd r5, r6, [r0, #24]\n"
-      "ldrd r2, r10, [r0, #36]\n"
-      "sub r9, r9, r10, lsl #1\n"
-      "strd r8, r10, [sp]\n"
-      "str r9, [sp, #8]\n"
-      "strd r5, r6, [sp, #12]\n"
-      "add r1, r1, #15\n"
-      "lsr r1, r1, #4\n"
-      "mov r0, r7\n"
-      "1:\n"
-      "vldrw.u32 q0, [r0], #16\n"
-      "ldrd r4, lr, [sp]\n"
-      "vldrw.u32 q1, [r0], #16\n"
-      "vldrw.u32 q2, [r0], #16\n"
-      "vldrw.u32 q3, [r0], #16\n"
-      TAPS
-      "ldr r12, [sp, #20]\n"
-      "cmp r12, #1\n"                  // nothing changes the flags until the block is stored
-      "bmi 6f\n"
-      MULTIPLY("q0", "q4") MULTIPLY("q1", "q5") MULTIPLY("q2", "q6") MULTIPLY("q3", "q7")
-      "beq 7f\n"
-      LOWER("q0", "q4") LOWER("q1", "q5") LOWER("q2", "q6") LOWER("q3", "q7")
-      "7:\n"
-      SHIFT("q0", "q4") SHIFT("q1", "q5") SHIFT("q2", "q6") SHIFT("q3", "q7")
-      "add r0, r0, #16\n"
-      "8:\n"
-      NARROW
-      "beq 9f\n"
-      CLAMP("12", "16")
-      "9:\n"
-      "vstrb.8 q6, [r3], #16\n"
-      "add r2, r2, #16\n"
-      "subs r1, r1, #1\n"
-      "bne.w 1b\n"
-      CORMORANT_CFI_LEAVING
-      CORMORANT_RELEASE("28")
-      CORMORANT_POP_D8_D15
-      "pop {r4-r11, pc}\n"
-      CORMORANT_CFI_LEFT
-      "6:\n"
-      REQUANTIZE_GENERAL
-      "b 8b\n");
+  asm volatile(DEPTHWISE(MULTIPLY_ALL, "16"));
+}
+
+extern "C" __attribute__((naked)) void cormorant_depthwise_prelu_mve(const DepthwisePixel* /*pixel*/,
+                                                                     MveRequantize /*requantize*/) {
+  asm volatile(DEPTHWISE(MULTIPLY_ALL_BY_SIGN, "80"));
 }
 // clang-format on
 

@@ -9,6 +9,13 @@
 #define MULTIPLY(q, t)               \
   "vldrw.u32 " t ", [r0], #16\n"     \
   "vqrdmulh.s32 " q ", " q ", " t "\n"
+// The same with slopes: sums below zero have other multipliers, 32 bytes after all of these.
+#define MULTIPLY_BY_SIGN(q, t, u)    \
+  "vldrw.u32 " u ", [r0, #96]\n"     \
+  "vldrw.u32 " t ", [r0], #16\n"     \
+  "vpte.s32 lt, " q ", zr\n"         \
+  "vqrdmulht.s32 " q ", " q ", " u "\n" \
+  "vqrdmulhe.s32 " q ", " q ", " t "\n"
 #define SHIFT(q, t)                  \
   "vldrb.s32 " t ", [r0], #4\n"      \
   "vrshl.s32 " q ", " q ", " t "\n"
@@ -25,13 +32,20 @@
   "vadd.i32 " q ", " q ", " u "\n"   \
   "vrshl.s32 " q ", " q ", " t "\n"
 
-#define REQUANTIZE_GENERAL                                              \
+#define MULTIPLY_ALL \
+  MULTIPLY("q0", "q4") MULTIPLY("q1", "q5") MULTIPLY("q2", "q6") MULTIPLY("q3", "q7")
+#define MULTIPLY_ALL_BY_SIGN                                            \
+  MULTIPLY_BY_SIGN("q0", "q4", "q5") MULTIPLY_BY_SIGN("q1", "q6", "q7") \
+  MULTIPLY_BY_SIGN("q2", "q4", "q5") MULTIPLY_BY_SIGN("q3", "q6", "q7")
+// `last` bytes follow the shifts to the right.
+#define REQUANTIZE_GENERAL REQUANTIZE_GENERAL_BY(MULTIPLY_ALL, "16")
+#define REQUANTIZE_GENERAL_BY(MULTIPLIED, last)                         \
   SHIFT_LEFT("q0", "q4", "80") SHIFT_LEFT("q1", "q5", "84")             \
   SHIFT_LEFT("q2", "q6", "88") SHIFT_LEFT("q3", "q7", "92")             \
-  MULTIPLY("q0", "q4") MULTIPLY("q1", "q5") MULTIPLY("q2", "q6") MULTIPLY("q3", "q7") \
+  MULTIPLIED                                                            \
   SHIFT_AWAY("q0", "q4", "q5") SHIFT_AWAY("q1", "q6", "q7")             \
   SHIFT_AWAY("q2", "q4", "q5") SHIFT_AWAY("q3", "q6", "q7")             \
-  "add r0, r0, #16\n"
+  "add r0, r0, #" last "\n"
 
 #define NARROW                       \
   "vqmovnb.s32 q4, q0\n"             \

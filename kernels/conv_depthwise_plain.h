@@ -8,10 +8,11 @@
 
 namespace cormorant::conv {
 
-// weight(weights, tap, lane) of a block whose weights take `kBytes` per tap; sums are multiples of `kScale`.
-template <std::uint32_t kBytes, std::int32_t kScale, class Weight>
+// weight(weights, tap, lane) of a block whose weights take `kBytes` per tap; sums are multiples of `kScale`. Where
+// layers have slopes, a second multiplier per channel follows the shifts.
+template <std::uint32_t kBytes, std::int32_t kScale, bool kHasSlopes = false, class Weight>
 inline void depthwise_pixel_plain(const DepthwisePixel& p, std::uint32_t first, Weight weight) {
-  const std::uint32_t record = 16 + kBytes * p.tap_count + 16 + 8;
+  const std::uint32_t record = 16 + kBytes * p.tap_count + 16 + 8 + (kHasSlopes ? 16 : 0);
   const std::uint8_t* stream = p.stream + first / 4 * record;
   for (std::uint32_t channel = first; channel < p.channels; ++channel) {
     const std::uint32_t lane = channel % 4;
@@ -22,8 +23,11 @@ inline void depthwise_pixel_plain(const DepthwisePixel& p, std::uint32_t first, 
     }
     const auto* multipliers = reinterpret_cast<const std::int32_t*>(weights + kBytes * p.tap_count);
     const auto* shifts = reinterpret_cast<const std::int8_t*>(multipliers + 4);
+    const std::int32_t shift = shifts[lane] + shifts[4 + lane];
     const std::int32_t value =
-        requantize_for_cpu(sum / kScale, multipliers[lane], shifts[lane] + shifts[4 + lane]) + p.output.offset;
+        (kHasSlopes ? requantize_by_sign(sum / kScale, multipliers[lane], multipliers[6 + lane], shift)
+                    : requantize_for_cpu(sum / kScale, multipliers[lane], shift)) +
+        p.output.offset;
     p.out[channel] = static_cast<std::int8_t>(clamp(value, p.output.min, p.output.max));
     if (lane == 3) stream += record;
   }

@@ -76,6 +76,16 @@ namespace cormorant::conv {
   RESULT_left("r0", "r5", "4") RESULT_left("r1", "r6", "3") RESULT_left("r2", "r7", "2") RESULT_left("r3", "r8", "1") \
   "7:\n"
 
+// With slopes: sums below zero have other multipliers, which follow the shifts.
+#define BY_SIGN(sum, multiplier, at)  \
+  "cmp " sum ", #0\n"                 \
+  "it lt\n"                           \
+  "ldrlt " multiplier ", [r12, #" at "]\n"
+#define FOUR_prelu                    \
+  BY_SIGN("r0", "r5", "0") BY_SIGN("r1", "r6", "4") BY_SIGN("r2", "r7", "8") BY_SIGN("r3", "r8", "12") \
+  FOUR_OF_BOTH                        \
+  "add r12, r12, #16\n"
+
 #define DEPTHWISE(RESULTS)            \
   CORMORANT_PUSH_R4_R11_LR            \
   CORMORANT_RESERVE("20")             \
@@ -124,6 +134,10 @@ extern "C" __attribute__((naked)) void cormorant_depthwise_pixel_thumb2(const De
 
 extern "C" __attribute__((naked)) void cormorant_depthwise_pixel_both_thumb2(const DepthwisePixel* /*pixel*/) {
   asm volatile(DEPTHWISE(FOUR_OF_BOTH));
+}
+
+extern "C" __attribute__((naked)) void cormorant_depthwise_pixel_prelu_thumb2(const DepthwisePixel* /*pixel*/) {
+  asm volatile(DEPTHWISE(FOUR_prelu));
 }
 // clang-format on
 

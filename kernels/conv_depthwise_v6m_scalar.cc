@@ -53,7 +53,13 @@ namespace cormorant::conv {
 #define RESULT_both(sum, lane) \
   PARAMETERS(lane) CORMORANT_REQUANTIZE_V6M_SHIFTED(sum, SHIFT_LEFT(lane), DOUBLE) STORE(lane)
 
-#define DEPTHWISE(RESULT)             \
+// With slopes: sums below zero have other multipliers, which follow the shifts.
+#define SHIFT_LEFT_prelu(lane) SHIFT_LEFT(lane) CORMORANT_MULTIPLIER_V6M("20", "4*" lane, "24+4*" lane)
+#define RESULT_prelu(sum, lane) \
+  PARAMETERS(lane) CORMORANT_REQUANTIZE_V6M_SHIFTED(sum, SHIFT_LEFT_prelu(lane), DOUBLE) STORE(lane)
+
+// `parameters` bytes follow a block's weights.
+#define DEPTHWISE(RESULT, parameters) \
   ".syntax unified\n"                 \
   CORMORANT_PUSH_R4_R11_LR_V6M        \
   CORMORANT_RESERVE("28")             \
@@ -104,7 +110,7 @@ namespace cormorant::conv {
   "adds r1, r1, #4\n"                 \
   "str r1, [sp, #16]\n"               \
   "ldr r3, [sp, #20]\n"               \
-  "adds r3, r3, #24\n"                \
+  "adds r3, r3, #" parameters "\n"    \
   "movs r0, #4\n"                     \
   "add r12, r12, r0\n"                \
   "ldr r0, [sp, #8]\n"                \
@@ -116,11 +122,15 @@ namespace cormorant::conv {
   CORMORANT_POP_R4_R11_PC_V6M
 
 extern "C" __attribute__((naked)) void cormorant_depthwise_pixel_v6m(const DepthwisePixel* /*pixel*/) {
-  asm volatile(DEPTHWISE(RESULT_right));
+  asm volatile(DEPTHWISE(RESULT_right, "24"));
 }
 
 extern "C" __attribute__((naked)) void cormorant_depthwise_pixel_both_v6m(const DepthwisePixel* /*pixel*/) {
-  asm volatile(DEPTHWISE(RESULT_both));
+  asm volatile(DEPTHWISE(RESULT_both, "24"));
+}
+
+extern "C" __attribute__((naked)) void cormorant_depthwise_pixel_prelu_v6m(const DepthwisePixel* /*pixel*/) {
+  asm volatile(DEPTHWISE(RESULT_prelu, "40"));
 }
 // clang-format on
 

@@ -133,6 +133,7 @@ struct HalvesGemm {
 extern "C" void cormorant_conv_gemm_halves_scalar(const HalvesGemm* gemm);  // Thumb-2
 extern "C" void cormorant_conv_gemm_halves_v6m(const HalvesGemm* gemm);     // ARMv6-M
 extern "C" void cormorant_conv_gemm_prelu_halves_scalar(const HalvesGemm* gemm);
+extern "C" void cormorant_conv_gemm_nibbles_scalar(const HalvesGemm* gemm);  // Thumb-2, weights of −8 … 7
 extern "C" void cormorant_conv_gemm_prelu_halves_v6m(const HalvesGemm* gemm);
 void conv_gemm_halves_plain(const HalvesGemm& gemm);
 void conv_gemm_prelu_halves_plain(const HalvesGemm& gemm);

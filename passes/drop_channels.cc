@@ -9,8 +9,9 @@
 // dropped from the depthwise convolution, the padding and the pooling after it as well. Such a run of values is a
 // family. It begins with the results of convolutions and linear layers and ends where others read all channels at once;
 // a channel may be removed if every reader knows what it would have read, or has no weights for it. Its producer need
-// not be known.
+// not be known. All of this holds for 8-bit and for 16-bit activations.
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <map>
 #include <optional>
@@ -30,12 +31,23 @@ using Known = std::vector<std::optional<std::int32_t>>;  // per channel: the int
 
 constexpr std::size_t kChannelAxis = 1;
 
-bool is_int8(const ir::Value* value) {
+// The integers that a tensor's elements can be.
+struct Range {
+  std::int32_t low, high;
+};
+
+bool has_words(const ir::Value* value) { return value->type.quant && value->type.quant->dtype == DType::i16; }
+// int8, or int16 with a zero point of 0.
+bool has_levels(const ir::Value* value) {
   const auto& quant = value->type.quant;
-  return quant && quant->dtype == DType::i8 && !quant->per_channel();
+  return quant && (quant->dtype == DType::i8 || (quant->dtype == DType::i16 && quant->zero_point() == 0)) &&
+         !quant->per_channel();
+}
+bool have_same_levels(const ir::Value* a, const ir::Value* b) {
+  return has_levels(a) && has_levels(b) && has_words(a) == has_words(b);
 }
 
-// A convolution or linear layer in int8, as numbers. Weights are [outputs, inputs per group, taps].
+// A convolution or linear layer in integers, as numbers. Weights are [outputs, inputs per group, taps].
 struct Products {
   ir::Node* node = nullptr;
   bool is_depthwise = false;
@@ -77,7 +89,7 @@ std::optional<Products> products_of(ir::Node& node) {
   if (!is_linear && node.op != ops::nodes::aten_conv2d) return {};
   const ir::Value* weight = node.tensor("weight");
   const ir::Value* bias = node.tensor("bias");
-  if (!is_int8(node.tensor("input")) || !is_int8(node.result()) || !is_plain_constant(weight, DType::i8)) return {};
+  if (!have_same_levels(node.tensor("input"), node.result()) || !is_plain_constant(weight, DType::i8)) return {};
   if (bias != nullptr && !is_plain_constant(bias, DType::i32)) return {};
   const auto& quant = weight->type.quant;
   if (!quant || std::ranges::any_of(quant->zero_points, [](std::int32_t z) { return z != 0; })) return {};
@@ -98,8 +110,11 @@ std::optional<Products> products_of(ir::Node& node) {
 }
 
 // The range of a sum, given what is known about the inputs.
-ops::ChannelSums sums_of(const Products& p, std::int64_t output, const Known& known) {
-  const std::int32_t zero_point = p.zero_point();
+ops::ChannelSums sums_of(const Products& p, std::int64_t output, const Known& known, const Range& range) {
+  const std::int64_t zero_point = p.zero_point();
+  // Padding has the zero point.
+  const std::int64_t low = std::min<std::int64_t>(range.low - zero_point, 0),
+                     high = std::max<std::int64_t>(range.high - zero_point, 0);
   ops::ChannelSums sums{p.bias(output), p.bias(output)};
   for (std::int64_t i = 0; i < p.inputs; ++i) {
     const auto& value = known[static_cast<std::size_t>(p.is_depthwise ? output : i)];
@@ -112,8 +127,8 @@ ops::ChannelSums sums_of(const Products& p, std::int64_t output, const Known& kn
         sums.low += std::min<std::int64_t>(0, w * (*value - zero_point));
         sums.high += std::max<std::int64_t>(0, w * (*value - zero_point));
       } else {
-        sums.low += std::min(w * (-128 - zero_point), w * (127 - zero_point));
-        sums.high += std::max(w * (-128 - zero_point), w * (127 - zero_point));
+        sums.low += std::min(w * low, w * high);
+        sums.high += std::max(w * low, w * high);
       }
     }
   }
@@ -130,26 +145,46 @@ const std::vector<double>* slopes_of(const ir::Node& node) {
   return node.has("activation_slopes") ? &std::get<std::vector<double>>(node.get("activation_slopes")) : nullptr;
 }
 
-Known results_of(const Products& p, const Known& known) {
+// With 16-bit activations factors are rounded to 16 bits (docs/numerics.md). Where results at both ends of the range
+// would be the same even if they were a little further out, they are.
+std::optional<std::int32_t> constant_word(const ops::ChannelSums& sums, double factor,
+                                          const ops::ChannelOutput& output) {
+  const auto result = [&](double sum, double sign) {
+    const double exact = sum * factor;
+    const double level = std::floor(exact + sign * (0.01 + std::abs(exact) / (1 << 14)) + 0.5);
+    return static_cast<std::int32_t>(std::clamp<double>(level, output.min, output.max));
+  };
+  const std::int32_t low = result(static_cast<double>(sums.low), -1);
+  return low == result(static_cast<double>(sums.high), 1) ? std::optional(low) : std::nullopt;
+}
+
+Range results_range(const Products& p) {
+  const ir::QuantParams& out = *p.node->result()->type.quant;
+  return {bound_of(*p.node, "activation_min", out.qmin), bound_of(*p.node, "activation_max", out.qmax)};
+}
+
+Known results_of(const Products& p, const Known& known, const Range& inputs) {
   const ir::QuantParams& in = *p.input()->type.quant;
   const ir::QuantParams& weights = *p.node->tensor("weight")->type.quant;
   const ir::QuantParams& out = *p.node->result()->type.quant;
-  const ops::ChannelOutput range = {out.zero_point(), bound_of(*p.node, "activation_min", out.qmin),
-                                    bound_of(*p.node, "activation_max", out.qmax)};
-  Known results;
+  const Range results = results_range(p);
+  const ops::ChannelOutput range = {out.zero_point(), results.low, results.high};
+  Known all;
   for (std::int64_t o = 0; o < p.outputs; ++o) {
     const double scale = weights.per_channel() ? weights.scales[static_cast<std::size_t>(o)] : weights.scale();
     const double factor = in.scale() * scale / out.scale();
-    const ops::ChannelSums sums = sums_of(p, o, known);
-    if (const std::vector<double>* slopes = slopes_of(*p.node)) {
+    const ops::ChannelSums sums = sums_of(p, o, known, inputs);
+    if (has_words(p.node->result())) {
+      all.push_back(constant_word(sums, factor, range));
+    } else if (const std::vector<double>* slopes = slopes_of(*p.node)) {
       const double slope = slopes->at(static_cast<std::size_t>(o) % slopes->size());
       const auto [positive, negative, shift] = ops::multipliers_by_sign(factor, factor * slope);
-      results.push_back(ops::constant_result(sums, {positive, shift}, negative, range));
+      all.push_back(ops::constant_result(sums, {positive, shift}, negative, range));
     } else {
-      results.push_back(ops::constant_result(sums, ops::quantize_multiplier(factor), range));
+      all.push_back(ops::constant_result(sums, ops::quantize_multiplier(factor), range));
     }
   }
-  return results;
+  return all;
 }
 
 class Dropping {
@@ -180,7 +215,8 @@ class Dropping {
   void visit(ir::Node& node) {
     if (const std::optional<Products> p = products_of(node)) {
       const Known& read = known_of(p->input());
-      known_[node.result()] = results_of(*p, read);
+      known_[node.result()] = results_of(*p, read, range_of(p->input()));
+      ranges_[node.result()] = results_range(*p);
       if (p->is_depthwise) {
         extend(node, p->input());
         return;
@@ -192,7 +228,7 @@ class Dropping {
     const ops::Operator* op = ops::find(node);
     const bool is_channelwise = op != nullptr && op->channelwise != nullptr &&
                                 ops::find_signature(node.op) == nullptr && op->channelwise(node) &&
-                                node.results.size() == 1 && is_int8(node.result()) && is_int8(node.inputs().front());
+                                node.results.size() == 1 && have_same_levels(node.result(), node.inputs().front());
     if (is_channelwise) {
       pass_on(node);
       extend(node, node.inputs().front());
@@ -212,6 +248,13 @@ class Dropping {
       known.push_back(is_zero ? std::optional(out.zero_point()) : std::nullopt);
     }
     known_[node.result()] = std::move(known);
+    // Nor does what is not negative become so.
+    if (has_words(input) && range_of(input).low >= 0) ranges_[node.result()] = {0, 32767};
+  }
+  [[nodiscard]] Range range_of(const ir::Value* value) const {
+    if (!has_words(value)) return {-128, 127};
+    const auto known = ranges_.find(value);
+    return known != ranges_.end() ? known->second : Range{-32768, 32767};
   }
 
   static std::size_t channels_of(const ir::Value* value) {
@@ -381,6 +424,7 @@ class Dropping {
   ir::Graph& graph_;
   std::size_t multiple_;
   std::unordered_map<const ir::Value*, Known> known_;
+  std::unordered_map<const ir::Value*, Range> ranges_;  // of 16-bit results; 8 bits are all used
   std::unordered_map<const ir::Value*, ir::Value*> first_;
   std::unordered_map<const ir::Value*, Family> families_;
   std::vector<ir::Value*> order_;

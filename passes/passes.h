@@ -72,7 +72,8 @@ void keep_hardswish(ir::Graph& graph);
 // A clamp (relu, relu6, hardtanh) after an operator that can clamp its own output becomes its activation_min/max.
 void fuse_activations(ir::Graph& graph);
 
-// A PReLU or leaky ReLU after a convolution becomes its activation_slopes where may_fuse(convolution, function).
+// A PReLU or leaky ReLU after a convolution or a linear layer becomes its activation_slopes where may_fuse(layer,
+// function).
 void fuse_slopes(ir::Graph& graph, const std::function<bool(const ir::Node&, const ir::Node&)>& may_fuse);
 
 // Integers that pass through float only to get another scale are converted by a table.

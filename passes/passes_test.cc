@@ -137,6 +137,25 @@ output %next
 )");
 }
 
+// Its outputs are the last dimension, which is a PReLU's only in two dimensions.
+TEST(FuseSlopes, MakesAPreluPartOfTheLinearLayerBeforeIt) {
+  const auto fused = [](const std::string& rows, const std::string& function) {
+    const std::string text =
+        "graph g\ninput %x : f32[" + rows + "3]\nconst %w : f32[2,3] = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]\n" +
+        "const %slopes : f32[2] = [0.25, -0.5]\nnode \"fc\" \"fc\" \"\"\n  %fc : f32[" + rows +
+        "2] = aten.linear(input=%x, weight=%w, bias=none)\nnode \"act\" \"act\" \"\"\n  %act : f32[" + rows +
+        "2] = " + function + "\noutput %act\n";
+    return after(text.c_str(), fuse_all_slopes).find("activation_slopes") != std::string::npos;
+  };
+  const std::string prelu = "aten.prelu(self=%fc, weight=%slopes)";
+  const std::string leaky = "aten.leaky_relu(self=%fc, negative_slope=0.125)";
+  EXPECT_TRUE(fused("4,", prelu));
+  EXPECT_TRUE(fused("4,", leaky));
+  EXPECT_TRUE(fused("1,2,", leaky));
+  EXPECT_FALSE(fused("1,2,", prelu));
+  EXPECT_FALSE(fused("65536,", leaky));
+}
+
 TEST(FuseSlopes, KeepsAFunctionWhoseInputIsSeenElsewhereOrClampedOrWhoseSlopeIsNotFinite) {
   const char* text = R"(graph g
 input %x : f32[1,1,2,2]

@@ -28,7 +28,10 @@ struct Layer {
 
 class Network {
  public:
-  explicit Network(unsigned seed) : random_(seed) { value_ = conformance::int8_input(graph, {1, 3, 6, 7}, 0.05, -3); }
+  explicit Network(unsigned seed, bool words = false) : words_(words), random_(seed) {
+    value_ = words ? conformance::words_input(graph, {1, 3, 6, 7}, kFiner * 0.05)
+                   : conformance::int8_input(graph, {1, 3, 6, 7}, 0.05, -3);
+  }
 
   void add(const Layer& layer) {
     const auto outputs = static_cast<std::int64_t>(layer.fates.size());
@@ -51,23 +54,21 @@ class Network {
     ir::Value* weight = graph.add_constant("w", ir::quantized_type(shape, quant), ir::Bytes::of<std::int8_t>(weights));
     ir::Value* bias = int32_bias(graph, value_, weight, random_, 3000);
     const std::int64_t shrink = layer.kernel - 1 - 2 * layer.padding;
-    value_ = add_quantized(graph, "aten.conv2d",
-                           {{"input", value_},
-                            {"weight", weight},
-                            {"bias", bias},
-                            {"stride", std::vector<std::int64_t>{1, 1}},
-                            {"padding", std::vector<std::int64_t>(2, layer.padding)},
-                            {"dilation", std::vector<std::int64_t>{1, 1}},
-                            {"groups", layer.is_depthwise ? outputs : std::int64_t{1}},
-                            {"activation_min", 0.0}},
-                           {1, outputs, in[2] - shrink, in[3] - shrink}, 0.03, -128);
+    add("aten.conv2d",
+        {{"input", value_},
+         {"weight", weight},
+         {"bias", bias},
+         {"stride", std::vector<std::int64_t>{1, 1}},
+         {"padding", std::vector<std::int64_t>(2, layer.padding)},
+         {"dilation", std::vector<std::int64_t>{1, 1}},
+         {"groups", layer.is_depthwise ? outputs : std::int64_t{1}},
+         {"activation_min", 0.0}},
+        {1, outputs, in[2] - shrink, in[3] - shrink});
   }
   void pad() {
     const ir::Shape in = value_->type.shape;
-    const ir::QuantParams& quant = *value_->type.quant;
-    value_ = add_quantized(graph, "aten.pad",
-                           {{"self", value_}, {"pad", std::vector<std::int64_t>{0, 1, 0, 1}}, {"value", 0.0}},
-                           {1, in[1], in[2] + 1, in[3] + 1}, quant.scale(), quant.zero_point());
+    add("aten.pad", {{"self", value_}, {"pad", std::vector<std::int64_t>{0, 1, 0, 1}}, {"value", 0.0}},
+        {1, in[1], in[2] + 1, in[3] + 1});
   }
   ir::Graph& finish() {
     graph.add_output(value_);
@@ -77,6 +78,14 @@ class Network {
   ir::Graph graph;
 
  private:
+  static constexpr double kFiner = 1.0 / 256;  // a step of 16 bits
+
+  void add(const char* op, std::vector<ir::NamedArgument> args, ir::Shape shape) {
+    value_ = words_ ? conformance::add_words(graph, op, std::move(args), std::move(shape), kFiner * 0.03)
+                    : add_quantized(graph, op, std::move(args), std::move(shape), 0.03, -128);
+  }
+
+  bool words_;
   std::mt19937 random_;
   ir::Value* value_;
 };
@@ -104,8 +113,9 @@ compiler::Options plain_options() {
   return options;
 }
 
-Result compile_and_run(unsigned seed, bool drops, const compiler::Options& options = plain_options()) {
-  Network network(seed);
+Result compile_and_run(unsigned seed, bool drops, const compiler::Options& options = plain_options(),
+                       bool words = false) {
+  Network network(seed, words);
   build(network);
   ir::Graph& graph = network.finish();
   compiler::Stages stages = compiler::default_stages(options);
@@ -119,6 +129,7 @@ Result compile_and_run(unsigned seed, bool drops, const compiler::Options& optio
   for (int s = 0; s < 4; ++s) {
     npy::Array x{program.inputs[0].dtype, program.inputs[0].shape, {}};
     for (std::size_t i = 0; i < program.inputs[0].element_count(); ++i) {
+      if (words) x.data.push_back(static_cast<std::byte>(random() % 256));
       x.data.push_back(static_cast<std::byte>(s == 0 ? 128 - random() % 2 : random() % 256));
     }
     samples.push_back({std::move(x)});
@@ -130,6 +141,17 @@ TEST(DropChannels, LeavesEveryBitAsItWas) {
   for (unsigned seed = 1; seed <= 12; ++seed) {
     const Result whole = compile_and_run(seed, false);
     const Result dropped = compile_and_run(seed, true);
+    EXPECT_EQ(whole.outputs, dropped.outputs) << seed;
+    EXPECT_GE(dropped.facts.dropped_channels, 3U) << seed;
+    EXPECT_LT(dropped.facts.macs, whole.facts.macs * 3 / 4) << seed;
+    EXPECT_LT(dropped.facts.constant_bytes, whole.facts.constant_bytes) << seed;
+  }
+}
+
+TEST(DropChannels, LeavesEveryBitOf16AsItWas) {
+  for (unsigned seed = 1; seed <= 12; ++seed) {
+    const Result whole = compile_and_run(seed, false, plain_options(), true);
+    const Result dropped = compile_and_run(seed, true, plain_options(), true);
     EXPECT_EQ(whole.outputs, dropped.outputs) << seed;
     EXPECT_GE(dropped.facts.dropped_channels, 3U) << seed;
     EXPECT_LT(dropped.facts.macs, whole.facts.macs * 3 / 4) << seed;

@@ -83,7 +83,7 @@ class Network {
                                            {"padding", Dims{padding, padding}},
                                            {"dilation", Dims{dilation, dilation}},
                                            {"groups", depthwise ? outputs : std::int64_t{1}}};
-    if (sloped_ && !depthwise) args.push_back({"activation_slopes", std::vector<double>{0.2}});
+    if (sloped_) args.push_back({"activation_slopes", std::vector<double>{0.2}});
     value_ = add_quantized(graph, "aten.conv2d", args, {1, outputs, size(shape()[2]), size(shape()[3])}, 0.07,
                            one_of({-128, -20, 5}));
   }

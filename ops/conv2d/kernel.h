@@ -61,6 +61,7 @@ inline Convolution convolution_of(const PackedPlan& plan) {
 [[gnu::noinline]] void convolve_dsp_groups(const Convolution& c);
 [[gnu::noinline]] void convolve_dsp_wide(const Convolution& c);
 [[gnu::noinline]] void convolve_scalar(const Convolution& c);
+[[gnu::noinline]] void convolve_halves_of_nibbles(const Convolution& c);  // weights of −8 … 7
 [[gnu::noinline]] void convolve_v6m(const Convolution& c);
 
 // The memory that a packed constant and its kernel need for a geometry.

@@ -137,6 +137,12 @@ struct Halves {
       kHasLongMultiply ? conv::cormorant_conv_gemm_halves_scalar : conv::cormorant_conv_gemm_halves_v6m;
   static constexpr auto plain = conv::conv_gemm_halves_plain;
 };
+struct HalvesOfNibbles {
+  static constexpr Layout kLayout = Layout::halves;
+  static constexpr auto loop =
+      kHasLongMultiply ? conv::cormorant_conv_gemm_nibbles_scalar : conv::cormorant_conv_gemm_halves_v6m;
+  static constexpr auto plain = conv::conv_gemm_halves_plain;
+};
 struct HalvesWithSlopes {
   static constexpr Layout kLayout = Layout::halves_prelu;
   static constexpr auto loop =
@@ -151,9 +157,7 @@ void compute_halves(const conv::HalvesGemm& gemm, const Stream& stream) {
 }
 
 template <class Loops>
-void execute_whole_halves(const void* raw) {
-  const auto& plan = *static_cast<const PackedPlan*>(raw);
-  const Convolution c = convolution_of(plan);
+inline void convolve_whole_halves(const Convolution& c) {
   const Stream stream(Loops::kLayout, c.header.geometry);
   auto* patches = reinterpret_cast<std::int32_t*>(c.scratch);
   conv::HalvesGemm gemm = halves_gemm_of(c, stream);
@@ -164,6 +168,12 @@ void execute_whole_halves(const void* raw) {
     put_halves(c.header, pixels[2], pixels[3], patches + 1, gemm.elements);
     compute_halves<Loops>(gemm, stream);
   });
+}
+
+template <class Loops>
+void execute_whole_halves(const void* raw) {
+  const auto& plan = *static_cast<const PackedPlan*>(raw);
+  convolve_whole_halves<Loops>(convolution_of(plan));
   conv::clamp_output(*plan.header, plan.out);
 }
 
@@ -305,6 +315,8 @@ void execute_direct(const void* raw) {
 }
 
 }  // namespace
+
+void convolve_halves_of_nibbles(const Convolution& c) { convolve_whole_halves<HalvesOfNibbles>(c); }
 
 void convolve_scalar(const Convolution& c) {
   const Stream stream(Layout::scalar, c.header.geometry);

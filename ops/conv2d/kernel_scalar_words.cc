@@ -115,7 +115,7 @@ namespace {
 
 void execute_scalar_nibbles(const void* raw) {
   const auto& plan = *static_cast<const PackedPlan*>(raw);
-  nibbles::convolve<nibbles::kScalar, convolve_scalar, nibbles::unpack_words<false>>(convolution_of(plan));
+  nibbles::convolve<nibbles::kScalar, convolve_halves_of_nibbles, nibbles::unpack_words<false>>(convolution_of(plan));
   conv::clamp_output(*plan.header, plan.out);
 }
 

@@ -17,7 +17,7 @@ struct Variant {
 };
 inline constexpr Variant kMve{names::cormorant_conv2d_mve_nibbles, kMveKxk};
 inline constexpr Variant kDsp{names::cormorant_conv2d_dsp_nibbles, conv2d::kDsp};
-inline constexpr Variant kScalar{names::cormorant_conv2d_scalar_nibbles, conv2d::kScalar};
+inline constexpr Variant kScalar{names::cormorant_conv2d_scalar_nibbles, kHalves};
 inline constexpr Variant kV6m{names::cormorant_conv2d_v6m_nibbles, conv2d::kV6m};
 
 constexpr const Variant& choose_variant(const Target& target) {

@@ -9,7 +9,7 @@
 // channel the rows under the window are first spread out in scratch, each byte once per output. A packed constant is
 // conv2d's header and one record per block of channels:
 //   bias[block] int32, weights[taps][block] int8, multiplier[block] int32, right shift[block] int8, left shift[block]
-//   int8
+//   int8, and for a layer with slopes (conv2d.h) a second multiplier[block] int32 for sums below zero
 #pragma once
 
 #include <cstdint>
@@ -34,6 +34,9 @@
   OURS(depthwise_conv2d, mve_3x3, mve, load_mve_3x3, execute_mve_3x3, w8a8, conv2d::PackedConv2d)                      \
   OURS(depthwise_conv2d, mve_3x3_narrow, mve, load_mve_3x3_narrow, execute_mve_3x3_narrow, w8a8, conv2d::PackedConv2d) \
   OURS(depthwise_conv2d, mve_kxk, mve, load_mve_kxk, execute_mve_kxk, w8a8, conv2d::PackedConv2d)                      \
+  OURS(depthwise_conv2d, scalar_prelu, scalar, load_scalar_prelu, execute_scalar_prelu, w8a8, conv2d::PackedConv2d)    \
+  OURS(depthwise_conv2d, dsp_prelu, dsp, load_dsp_prelu, execute_dsp_prelu, w8a8, conv2d::PackedConv2d)                \
+  OURS(depthwise_conv2d, mve_prelu, mve, load_mve_prelu, execute_mve_prelu, w8a8, conv2d::PackedConv2d)                \
   OURS(depthwise_conv2d, scalar_words, scalar_words, words::load_scalar, words::execute_scalar, w8a16,                 \
        conv2d::PackedConv2d)                                                                                           \
   OURS(depthwise_conv2d, v6m_words, scalar_words, words::load_v6m, words::execute_v6m, w8a16, conv2d::PackedConv2d)    \
@@ -88,6 +91,7 @@ struct Variant {
   Layout layout;
   bool is_3x3;
   bool is_narrow;  // vectors of several pixels
+  bool is_sloped = false;
 };
 
 inline constexpr Variant kMve3x3{names::cormorant_depthwise_conv2d_mve_3x3, Layout::mve, true, false};
@@ -97,8 +101,11 @@ inline constexpr Variant kDsp{names::cormorant_depthwise_conv2d_dsp, Layout::dsp
 inline constexpr Variant kDspWide{names::cormorant_depthwise_conv2d_dsp_wide, Layout::dsp_wide, false, false};
 inline constexpr Variant kDspSmall{names::cormorant_depthwise_conv2d_dsp_small, Layout::dsp, false, false};
 inline constexpr Variant kScalar{names::cormorant_depthwise_conv2d_scalar, Layout::quad, false, false};
-inline constexpr const Variant* kVariants[] = {&kMve3x3,  &kMve3x3Narrow, &kMveKxk, &kDsp,
-                                               &kDspWide, &kDspSmall,     &kScalar};
+inline constexpr Variant kMvePrelu{names::cormorant_depthwise_conv2d_mve_prelu, Layout::mve, false, false, true};
+inline constexpr Variant kDspPrelu{names::cormorant_depthwise_conv2d_dsp_prelu, Layout::dsp, false, false, true};
+inline constexpr Variant kScalarPrelu{names::cormorant_depthwise_conv2d_scalar_prelu, Layout::quad, false, false, true};
+inline constexpr const Variant* kVariants[] = {&kMve3x3,   &kMve3x3Narrow, &kMveKxk,   &kDsp,      &kDspWide,
+                                               &kDspSmall, &kScalar,       &kMvePrelu, &kDspPrelu, &kScalarPrelu};
 
 constexpr std::uint32_t whole_vectors(std::uint32_t bytes) { return (bytes + 15) / 16 * 16; }
 constexpr std::uint32_t multiplier_of(const conv::Geometry& g) {
@@ -130,6 +137,11 @@ constexpr const Variant& choose_variant(const Target& target, const conv::Geomet
   return is_computable(kMve3x3Narrow, g) ? kMve3x3Narrow : is_computable(kMve3x3, g) ? kMve3x3 : kMveKxk;
 }
 
+// The same for a layer with slopes.
+constexpr const Variant& choose_prelu_variant(const Target& target) {
+  return target.isa == Isa::mve ? kMvePrelu : target.isa == Isa::dsp ? kDspPrelu : kScalarPrelu;
+}
+
 // MVE 3×3 walks along rows, or down columns if these are longer: each line's ends are computed one by one. Vectors that
 // write past their pixel overwrite the next one of the row, so columns need whole vectors of channels.
 constexpr bool walks_columns(const Variant& variant, const conv::Geometry& g) {
@@ -144,18 +156,22 @@ struct Stream {
   std::uint32_t taps;
   std::uint32_t channels;
   bool by_columns;
+  bool has_slopes;
 
   constexpr Stream(const Variant& variant, const conv::Geometry& g)
       : layout(variant.layout),
         taps(g.taps()),
         channels(variant.is_narrow ? 16 : g.out_channels),
-        by_columns(walks_columns(variant, g)) {}
+        by_columns(walks_columns(variant, g)),
+        has_slopes(variant.is_sloped) {}
 
   [[nodiscard]] constexpr std::uint32_t block_bits() const { return layout == Layout::mve ? 4 : 2; }
   [[nodiscard]] constexpr std::uint32_t block() const { return 1U << block_bits(); }
   [[nodiscard]] constexpr std::uint32_t blocks() const { return (channels + block() - 1) >> block_bits(); }
   [[nodiscard]] constexpr std::uint32_t weight_bytes() const { return layout == Layout::dsp_wide ? 2 : 1; }
-  [[nodiscard]] constexpr std::uint32_t block_bytes() const { return block() * (4 + taps * weight_bytes() + 4 + 2); }
+  [[nodiscard]] constexpr std::uint32_t block_bytes() const {
+    return block() * (4 + taps * weight_bytes() + 4 + 2 + (has_slopes ? 4 : 0));
+  }
   [[nodiscard]] constexpr std::uint64_t bytes() const { return wide_product(blocks(), block_bytes()); }
   [[nodiscard]] constexpr std::uint32_t record(std::uint32_t channel) const {
     return channel / block() * block_bytes();
@@ -185,6 +201,9 @@ struct Stream {
   }
   [[nodiscard]] constexpr std::uint32_t left_shift_index(std::uint32_t channel) const {  // zero or positive
     return right_shift_index(channel) + block();
+  }
+  [[nodiscard]] constexpr std::uint32_t negative_multiplier_index(std::uint32_t channel) const {  // where has_slopes
+    return record(channel) + shifts_at() + 2 * block() + 4 * slot(channel);
   }
   [[nodiscard]] constexpr conv::Shifts stored_shifts(std::int32_t shift, bool is_general) const {  // as conv2d's
     return layout == Layout::mve ? conv::split_shift(shift) : conv::marked_shift(shift, is_general);

@@ -36,10 +36,11 @@ struct Layer {
   bool relu = false;
   double output_scale = 0.1;
   std::int32_t input_zero_point = -5;
-  std::int8_t weight = 0;     // all weights, unless 0
-  double activation_max = 0;  // unless 0
-  bool nibbles = false;       // weights of 4 bits
-  bool withered = false;      // every third channel is next to nothing beside its bias, every third shifts left
+  std::int8_t weight = 0;           // all weights, unless 0
+  double activation_max = 0;        // unless 0
+  bool nibbles = false;             // weights of 4 bits
+  std::vector<double> slopes = {};  // of a PReLU behind it: one, or one per output
+  bool withered = false;            // every third channel is next to nothing beside its bias, every third shifts left
 };
 
 // Results of the dead channels are half way between two steps, so that the weights tip them.
@@ -82,6 +83,7 @@ ir::Value* build(ir::Graph& graph, const Layer& l) {
                                          {"groups", l.in[1]}};
   if (l.relu) args.push_back({"activation_min", 0.0});
   if (l.activation_max != 0) args.push_back({"activation_max", l.activation_max});
+  if (!l.slopes.empty()) args.push_back({"activation_slopes", l.slopes});
   return conformance::add_quantized(graph, "aten.conv2d", std::move(args), out, l.output_scale, l.relu ? -128 : 3);
 }
 
@@ -91,7 +93,8 @@ Case case_of(const Layer& l) {
     for (const std::int64_t n : *list) name += (name.empty() ? "" : " ") + std::to_string(n);
     name += ",";
   }
-  return {name + " times " + std::to_string(l.multiplier) + (l.relu ? " relu" : "") + (l.nibbles ? " nibbles" : ""),
+  return {name + " times " + std::to_string(l.multiplier) + (l.relu ? " relu" : "") + (l.nibbles ? " nibbles" : "") +
+              (l.slopes.empty() ? "" : " slopes"),
           [l](ir::Graph& graph) { return build(graph, l); }};
 }
 
@@ -154,6 +157,34 @@ std::vector<Case> cases() {
   return all;
 }
 
+// Slopes of both signs, none, and more than one.
+std::vector<Case> sloped_cases() {
+  std::vector<Case> all;
+  const auto add = [&](Layer layer) {
+    constexpr double kSlopes[] = {0.25, 0.0, -0.4, 1.7, 0.01};
+    if (layer.slopes.empty()) {
+      for (std::int64_t c = 0; c < layer.in[1] * layer.multiplier; ++c) layer.slopes.push_back(kSlopes[c % 5]);
+    }
+    all.push_back(case_of(layer));
+  };
+  for (const std::int64_t channels : {3, 8, 16, 17, 40}) {
+    add({.in = {1, channels, 5, 7}});
+    add({.in = {2, channels, 8, 4}, .kernel = {2, 5}, .stride = {2, 1}, .padding = {0, 2}, .bias = false});
+    add({.in = {1, channels, 4, 4}, .slopes = {0.1}});
+  }
+  for (const std::int64_t multiplier : {2, 3}) add({.in = {1, 5, 6, 5}, .multiplier = multiplier, .dilation = {2, 1}});
+  // Shifts to the left; a clamp behind the slopes; channels that are constant or only for plain loops; the lowest
+  // weight.
+  add({.in = {1, 18, 4, 4}, .output_scale = 0.0004});
+  add({.in = {1, 18, 4, 4}, .relu = true});
+  add({.in = {1, 18, 4, 4}, .activation_max = 6.0});
+  for (const bool relu : {false, true}) add({.in = {1, 18, 4, 4}, .relu = relu, .withered = true});
+  for (const int weight : {-128, 127}) {
+    add({.in = {1, 20, 4, 5}, .output_scale = 2, .weight = static_cast<std::int8_t>(weight)});
+  }
+  return all;
+}
+
 // A compilation's time grows faster than its graph, so that some graphs are quicker than one.
 TEST(DepthwiseConv2d, EveryVariantEqualsTheReference) {
   const std::vector<Case> all = cases();
@@ -166,6 +197,14 @@ TEST(DepthwiseConv2d, EveryVariantEqualsTheReference) {
 }
 
 TEST(DepthwiseConv2d, IsWithinOneStepOfTheFloatSemantics) { conformance::expect_near_float_semantics(cases()); }
+
+TEST(DepthwiseConv2d, EveryVariantWithSlopesEqualsTheReference) {
+  conformance::expect_same_bits_everywhere(sloped_cases(), 2);
+}
+
+TEST(DepthwiseConv2d, WithSlopesIsWithinOneStepOfTheFloatSemantics) {
+  conformance::expect_near_float_semantics(sloped_cases());
+}
 
 // ---- lowering and prepacking ----------------------------------------------------------------------------------------
 
@@ -246,6 +285,11 @@ TEST(DepthwisePrepack, TheVariantSuitsTheTargetAndTheWeights) {
   EXPECT_EQ(packed_variant(small, kCpus[3], Isa::dsp, Optimize::speed), "cormorant.depthwise_conv2d.dsp_wide");
   EXPECT_EQ(packed_variant(small, kCpus[3], Isa::dsp, Optimize::size), "cormorant.depthwise_conv2d.dsp_small");
   EXPECT_EQ(packed_variant(small, kCpus[9], Isa::mve, Optimize::size), "cormorant.depthwise_conv2d.mve_kxk");
+  Layer sloped = small;
+  sloped.slopes = {0.1};
+  EXPECT_EQ(packed_variant(sloped, kCpus[9], Isa::mve), "cormorant.depthwise_conv2d.mve_prelu");
+  EXPECT_EQ(packed_variant(sloped, kCpus[3], Isa::dsp, Optimize::size), "cormorant.depthwise_conv2d.dsp_prelu");
+  EXPECT_EQ(packed_variant(sloped, kCpus[0], Isa::scalar), "cormorant.depthwise_conv2d.scalar_prelu");
 }
 
 TEST(DepthwiseConv2d, EqualsTheReferenceWhereFlashIsSaved) {
@@ -264,6 +308,7 @@ TEST(DepthwiseLayout, EveryConstantHasAPlaceOfItsOwn) {
         for (std::uint32_t i = 0; i < 4; ++i) {
           ++used.at(stream.bias_index(c) + i);
           ++used.at(stream.multiplier_index(c) + i);
+          if (stream.has_slopes) ++used.at(stream.negative_multiplier_index(c) + i);
         }
         ++used.at(stream.right_shift_index(c));
         ++used.at(stream.left_shift_index(c));

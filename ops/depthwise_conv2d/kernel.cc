@@ -123,6 +123,9 @@ Error load_dsp(Call& call) { return load<kDsp>(call); }
 Error load_dsp_wide(Call& call) { return load<kDspWide>(call); }
 Error load_dsp_small(Call& call) { return load<kDspSmall>(call); }
 Error load_scalar(Call& call) { return load<kScalar>(call); }
+Error load_mve_prelu(Call& call) { return load<kMvePrelu>(call); }
+Error load_dsp_prelu(Call& call) { return load<kDspPrelu>(call); }
+Error load_scalar_prelu(Call& call) { return load<kScalarPrelu>(call); }
 
 template <const nibbles::Variant& V>
 Error load_nibbles(Call& call) {

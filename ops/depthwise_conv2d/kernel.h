@@ -22,6 +22,9 @@ Error load_dsp(Call& call);
 Error load_dsp_wide(Call& call);
 Error load_dsp_small(Call& call);
 Error load_scalar(Call& call);
+Error load_mve_prelu(Call& call);
+Error load_dsp_prelu(Call& call);
+Error load_scalar_prelu(Call& call);
 Error load_direct(Call& call);  // the plan is a conv::Direct
 Error load_direct_nhwc(Call& call);
 // The same, with constants laid out for one of an instruction set's packed kernels if there is room.

@@ -15,6 +15,14 @@ void execute_dsp(const void* raw) {
   conv::clamp_output_dsp(*plan.header, plan.out);
 }
 
+// Layers with a PReLU.
+void execute_dsp_prelu(const void* raw) {
+  const auto& plan = *static_cast<const PackedPlan*>(raw);
+  convolve_pixels<Dsp>(conv2d::convolution_of(plan), kDspPrelu, conv::cormorant_depthwise_pixel_prelu_dsp,
+                       conv::depthwise_pixel_prelu_plain_dsp);
+  conv::clamp_output_dsp(*plan.header, plan.out);
+}
+
 // Never with general rounding.
 void execute_dsp_wide(const void* raw) {
   const auto& plan = *static_cast<const PackedPlan*>(raw);

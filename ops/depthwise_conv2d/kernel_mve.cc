@@ -221,24 +221,28 @@ void put_row(const conv::Header& header, const NarrowRows& rows, const std::int8
   }
 }
 
-[[gnu::noinline]] void convolve_kxk(const conv2d::Convolution& c) {
+// `kPixel` computes all channels of a pixel.
+template <const Variant& V, void (*kPixel)(const conv::DepthwisePixel*, conv::MveRequantize)>
+[[gnu::noinline]] void convolve_pixels_mve(const conv2d::Convolution& c) {
   const conv::Geometry& g = c.header.geometry;
-  const Scratch s(kMveKxk, g);
+  const Scratch s(V, g);
   const conv::MveRequantize requantize = requantize_of(c.header);
   std::int8_t* spill = c.scratch + s.taps + s.zeros;
   const std::int8_t* out_end = c.places.out + g.out_pixels() * g.out_channels;
-  for_pixels<Mve>(c, kMveKxk, [&](conv::DepthwisePixel& pixel) {
+  for_pixels<Mve>(c, V, [&](conv::DepthwisePixel& pixel) {
     if (pixel.out + s.vectors <= out_end) {
-      conv::cormorant_depthwise_mve(&pixel, requantize);
+      kPixel(&pixel, requantize);
       return;
     }
     std::int8_t* out = pixel.out;
     pixel.out = spill;
-    conv::cormorant_depthwise_mve(&pixel, requantize);
+    kPixel(&pixel, requantize);
     pixel.out = out;
     copy_bytes_mve(out, spill, g.out_channels);
   });
 }
+
+constexpr auto convolve_kxk = convolve_pixels_mve<kMveKxk, conv::cormorant_depthwise_mve>;
 
 template <void (*Convolve)(const conv2d::Convolution&)>
 void execute(const void* raw) {
@@ -278,6 +282,7 @@ void execute_direct(const void* raw) {
 constexpr auto* execute_mve_3x3 = execute<convolve_3x3>;
 constexpr auto* execute_mve_3x3_narrow = execute<convolve_3x3_narrow>;
 constexpr auto* execute_mve_kxk = execute<convolve_kxk>;
+constexpr auto* execute_mve_prelu = execute<convolve_pixels_mve<kMvePrelu, conv::cormorant_depthwise_prelu_mve>>;
 constexpr auto* execute_mve_3x3_nibbles = execute_nibbles<nibbles::kMve3x3, convolve_3x3>;
 constexpr auto* execute_mve_3x3_narrow_nibbles = execute_nibbles<nibbles::kMve3x3Narrow, convolve_3x3_narrow>;
 constexpr auto* execute_mve_kxk_nibbles = execute_nibbles<nibbles::kMveKxk, convolve_kxk>;

@@ -27,6 +27,16 @@ void execute_scalar(const void* raw) {
   conv::clamp_output(*plan.header, plan.out);
 }
 
+// Layers with a PReLU.
+void execute_scalar_prelu(const void* raw) {
+  constexpr auto kSloped =
+      kHasLongMultiply ? conv::cormorant_depthwise_pixel_prelu_thumb2 : conv::cormorant_depthwise_pixel_prelu_v6m;
+  const auto& plan = *static_cast<const PackedPlan*>(raw);
+  convolve_pixels<Scalar>(conv2d::convolution_of(plan), kScalarPrelu, kSloped,
+                          conv::depthwise_pixel_prelu_plain_scalar);
+  conv::clamp_output(*plan.header, plan.out);
+}
+
 void execute_scalar_nibbles(const void* raw) {
   const auto& plan = *static_cast<const PackedPlan*>(raw);
   convolve_nibbles<nibbles::kScalar, depthwise::convolve_scalar, conv2d::nibbles::unpack_words<false>>(plan);

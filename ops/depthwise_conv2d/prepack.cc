@@ -27,6 +27,7 @@ std::optional<std::vector<std::byte>> pack(const Variant& variant, conv2d::Unpac
   if (!is_computable(variant, u.geometry) || !scratch_bytes(variant, u.geometry).fits()) return {};
   if (variant.is_3x3 && u.has_lowest_weights) return {};
   if (variant.layout == Layout::dsp_wide && !conv::is_simple(u.header.rounding)) return {};
+  if (variant.is_sloped == u.negative_multipliers.empty()) return {};
   u.header.has_lowest_weights = u.has_lowest_weights ? 1 : 0;
 
   const Stream layout(variant, u.geometry);
@@ -36,6 +37,7 @@ std::optional<std::vector<std::byte>> pack(const Variant& variant, conv2d::Unpac
     const std::uint32_t c = i % u.geometry.out_channels;
     put_word(stream, layout.bias_index(i), u.bias[c] * layout.scale());
     put_word(stream, layout.multiplier_index(i), u.multipliers[c]);
+    if (layout.has_slopes) put_word(stream, layout.negative_multiplier_index(i), u.negative_multipliers[c]);
     const conv::Shifts shifts = layout.stored_shifts(u.shifts[c], u.is_general[c]);
     put_byte(stream, layout.right_shift_index(i), shifts.right);
     put_byte(stream, layout.left_shift_index(i), shifts.left);
@@ -67,7 +69,8 @@ ir::Value* prepack_with(const Rewriter& rewriter, const Variant* forced) {
             node.result()->type, name)
         ->result();
   };
-  if (forced == nullptr && conv2d::has_nibbles(weights)) {
+  const bool is_sloped = !u->negative_multipliers.empty();
+  if (forced == nullptr && !is_sloped && conv2d::has_nibbles(weights)) {
     const nibbles::Variant& narrow = nibbles::choose_variant(rewriter.config.target, u->geometry);
     conv2d::Unpacked copy = *u;
     const std::optional<std::vector<std::byte>> bytes = pack(narrow.bytes, copy, window, weight_at);
@@ -77,9 +80,10 @@ ir::Value* prepack_with(const Rewriter& rewriter, const Variant* forced) {
       return emit(narrow.name, conv2d::halved(stream.record(), stream.bytes.blocks(), *bytes), scratch.value());
     }
   }
-  const Variant& variant = forced != nullptr ? *forced
-                                             : choose_variant(rewriter.config.target, u->geometry,
-                                                              u->has_lowest_weights, u->header.rounding);
+  const Variant& variant =
+      forced != nullptr ? *forced
+      : is_sloped       ? choose_prelu_variant(rewriter.config.target)
+                  : choose_variant(rewriter.config.target, u->geometry, u->has_lowest_weights, u->header.rounding);
   const std::optional<std::vector<std::byte>> bytes = pack(variant, *u, window, weight_at);
   if (!bytes) return nullptr;
   return emit(variant.name, *bytes, scratch_bytes(variant, u->geometry).value());

@@ -21,6 +21,9 @@ struct Constants : conv2d::PackedConstants<Stream> {
   [[nodiscard]] std::int32_t weight(std::uint32_t c, std::uint32_t k) const {
     return stored_weight(stream.weight_index(c, k));
   }
+  [[nodiscard]] std::int32_t negative_multiplier(std::uint32_t c) const {
+    return stream.has_slopes ? word(stream.negative_multiplier_index(c)) : multiplier(c);
+  }
 };
 
 template <const Variant& V>
@@ -61,6 +64,9 @@ constexpr auto* execute_dsp_small = execute_packed<kDspSmall>;
 constexpr auto* execute_mve_3x3 = execute_packed<kMve3x3>;
 constexpr auto* execute_mve_3x3_narrow = execute_packed<kMve3x3Narrow>;
 constexpr auto* execute_mve_kxk = execute_packed<kMveKxk>;
+constexpr auto* execute_scalar_prelu = execute_packed<kScalarPrelu>;
+constexpr auto* execute_dsp_prelu = execute_packed<kDspPrelu>;
+constexpr auto* execute_mve_prelu = execute_packed<kMvePrelu>;
 constexpr auto* execute_scalar_nibbles = execute_nibbles<nibbles::kScalar>;
 constexpr auto* execute_dsp_nibbles = execute_nibbles<nibbles::kDsp>;
 constexpr auto* execute_mve_3x3_nibbles = execute_nibbles<nibbles::kMve3x3>;

@@ -97,7 +97,7 @@ bool has_large_integer(const ir::Argument& argument) {
 // A fused clamp is in two arguments that schemas do not name, a fused PReLU in a third.
 constexpr std::string_view kSlopes = "activation_slopes";
 bool is_activation(std::string_view name) { return name == "activation_min" || name == "activation_max"; }
-bool takes_slopes(const ir::Node& node) { return node.op == nodes::aten_conv2d; }
+bool takes_slopes(const ir::Node& node) { return node.op == nodes::aten_conv2d || node.op == nodes::aten_linear; }
 // One for all outputs, or one for each.
 bool has_sound_slopes(const ir::Node& node) {
   if (!node.has(kSlopes)) return true;

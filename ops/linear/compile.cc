@@ -49,12 +49,15 @@ std::vector<evaluate::Tensor> evaluate_linear(const ir::Node& node, const evalua
                                                      bias == nullptr ? nullptr : &frame.get(bias)))};
 }
 
+// A PReLU or leaky ReLU that passes::fuse_slopes made part of it.
+bool has_slopes(const ir::Node& node) { return node.has("activation_slopes"); }
+
 QuantRule quantize(const ir::Node& node) {
   if (node.tensor("weight")->kind != ir::ValueKind::constant) {
     return {.output = QuantRule::Reject{"its weight is computed by the model, not constant"}, .weights = {}};
   }
   QuantRule rule;
-  rule.precisions = precisions::w8a8_w8a16_w4a8();
+  rule.precisions = has_slopes(node) ? precisions::w8a8() : precisions::w8a8_w8a16_w4a8();
   rule.weights.push_back({.argument = "weight", .axis = 0});
   if (const ir::Value* bias = node.tensor("bias"); bias != nullptr) {
     if (bias->kind != ir::ValueKind::constant) {
@@ -111,7 +114,7 @@ bool are_smaller_in_blocks(const Rewriter& rewriter) {
   });
 }
 
-// Only convolutions unpack 4-bit weights.
+// Only convolutions unpack 4-bit weights or have multipliers for sums below zero.
 bool has_nibbles(const ir::Value& weight) { return weight.type.quant && weight.type.quant->qmax <= 7; }
 
 bool is_convolution(const Rewriter& rewriter) {
@@ -119,8 +122,8 @@ bool is_convolution(const Rewriter& rewriter) {
   const std::int64_t rows = rewriter.node.result()->type.elements() / std::max<std::int64_t>(weight[0], 1);
   return is_prepacked(rewriter.config) && rows <= kLargestExtent && weight[0] <= kLargestExtent &&
          weight[1] <= kLargestExtent &&
-         (has_nibbles(*rewriter.node.tensor("weight")) || are_quicker_in_blocks(rewriter.config.target, rows) ||
-          are_smaller_in_blocks(rewriter));
+         (has_slopes(rewriter.node) || has_nibbles(*rewriter.node.tensor("weight")) ||
+          are_quicker_in_blocks(rewriter.config.target, rows) || are_smaller_in_blocks(rewriter));
 }
 
 ir::Value* relayout(const Rewriter& rewriter, ir::Value* value, ir::TensorType type) {
@@ -141,15 +144,15 @@ ir::Value* flattened_images(const ir::Node& node) {
   return is_flat && shape[2] * shape[3] > 1 ? images : nullptr;
 }
 
-// With 16-bit activations or 4-bit weights a linear layer is a convolution on every CPU: of one pixel, or of a window
-// that is a whole image, so that the image need not be transposed.
+// With 16-bit activations, 4-bit weights or slopes a linear layer is a convolution on every CPU: of one pixel, or of a
+// window that is a whole image, so that the image need not be transposed.
 ir::Value* lower_to_convolution(const Rewriter& rewriter) {
   const ir::Node& node = rewriter.node;
   ir::Value* weight = node.tensor("weight");
   const std::int64_t outputs = weight->type.shape[0];
   const std::int64_t inputs = weight->type.shape[1];
   const std::int64_t rows = node.result()->type.elements() / outputs;
-  ir::Value* images = has_words(node) || has_nibbles(*weight) ? flattened_images(node) : nullptr;
+  ir::Value* images = has_words(node) || has_nibbles(*weight) || has_slopes(node) ? flattened_images(node) : nullptr;
   const auto pixels = [&](ir::TensorType type, std::int64_t channels) {
     type.shape = images == nullptr ? ir::Shape{1, channels, 1, rows} : ir::Shape{rows, channels, 1, 1};
     type.dim_order = ir::kChannelsLast;
@@ -169,8 +172,8 @@ ir::Value* lower_to_convolution(const Rewriter& rewriter) {
       {"padding", std::vector<std::int64_t>{0, 0}},
       {"dilation", ones},
       {"groups", std::int64_t{1}}};
-  for (const char* bound : {"activation_min", "activation_max"}) {
-    if (node.has(bound)) args.push_back({bound, node.get(bound)});
+  for (const char* part : {"activation_slopes", "activation_min", "activation_max"}) {
+    if (node.has(part)) args.push_back({part, node.get(part)});
   }
   ir::Node* convolution =
       rewriter.graph.add_node(node.name, nodes::aten_conv2d, std::move(args), {pixels(node.result()->type, outputs)},

@@ -33,7 +33,8 @@ struct Layer {
   double output_scale = 0.5;
   std::int32_t input_zero_point = -5;
   bool per_tensor = false;
-  std::int8_t weight = 0;  // all weights, unless 0
+  std::int8_t weight = 0;           // all weights, unless 0
+  std::vector<double> slopes = {};  // of a PReLU behind it: one, or one per output
 };
 
 ir::Value* build(ir::Graph& graph, const Layer& layer) {
@@ -66,6 +67,7 @@ ir::Value* build(ir::Graph& graph, const Layer& layer) {
   std::vector<ir::NamedArgument> args = {
       {"input", x}, {"weight", w}, {"bias", b == nullptr ? ir::Argument{} : ir::Argument{b}}};
   if (layer.relu) args.push_back({"activation_min", 0.0});
+  if (!layer.slopes.empty()) args.push_back({"activation_slopes", layer.slopes});
   return conformance::add_quantized(graph, "aten.linear", std::move(args), out, layer.output_scale,
                                     layer.relu ? -128 : 3);
 }
@@ -113,6 +115,34 @@ std::vector<Case> cases() {
 TEST(Linear, EveryVariantEqualsTheReference) { conformance::expect_same_bits_everywhere(cases()); }
 
 TEST(Linear, IsWithinOneStepOfTheFloatSemantics) { conformance::expect_near_float_semantics(cases(), 1.0); }
+
+// They are convolutions, of single pixels, of several, or of the images that a view turned into rows.
+std::vector<Case> sloped_cases() {
+  std::vector<Case> all = {case_of({.rows = {1}, .inputs = 33, .outputs = 3, .slopes = {0.25, -0.5, 1.5}}),
+                           case_of({.rows = {}, .inputs = 20, .outputs = 9, .relu = true, .slopes = {0.1}}),
+                           case_of({.rows = {5}, .inputs = 16, .outputs = 2, .bias = false, .slopes = {0.25, -0.5}}),
+                           case_of({.rows = {2, 3}, .inputs = 17, .outputs = 8, .slopes = {0.1}})};
+  all.push_back(
+      {"of images", [](ir::Graph& graph) {
+         std::mt19937 random(7);
+         ir::Value* x = conformance::int8_input(graph, {2, 4, 3, 2}, 0.05, -5);
+         ir::Value* flat = conformance::add_quantized(
+             graph, "aten.view", {{"self", x}, {"size", std::vector<std::int64_t>{2, 24}}}, {2, 24}, 0.05, -5);
+         ir::Value* w = conformance::int8_weights(graph, {3, 24}, 0, random);
+         ir::Value* b = conformance::int32_bias(graph, x, w, random, 3000);
+         return conformance::add_quantized(
+             graph, "aten.linear",
+             {{"input", flat}, {"weight", w}, {"bias", b}, {"activation_slopes", std::vector<double>{0.25, 1.5, -0.5}}},
+             {2, 3}, 0.5, 3);
+       }});
+  return all;
+}
+
+TEST(Linear, EveryVariantWithSlopesEqualsTheReference) { conformance::expect_same_bits_everywhere(sloped_cases()); }
+
+TEST(Linear, WithSlopesIsWithinOneStepOfTheFloatSemantics) {
+  conformance::expect_near_float_semantics(sloped_cases(), 1.0);
+}
 
 // ---- variants -------------------------------------------------------------------------------------------------------
 

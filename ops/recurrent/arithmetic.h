@@ -130,6 +130,15 @@ struct Kept {
   }
 };
 
+// With 16-bit activations, what the products of the input and those of h add to a sum meets after scaling. Both may be
+// large and cancel, so the first part, which waits as int16, has two fractional bits fewer (−32 … 32), the second one
+// 32 bits, and only their sum saturates.
+inline constexpr std::int32_t kPartShift = 2;
+template <class Saturation>
+constexpr std::int32_t add_part(std::int32_t part, std::int32_t value) {
+  return Saturation::to_16(part * (1 << kPartShift) + value);
+}
+
 // From a sum with 16-bit activations to 12 fractional bits. Multipliers are even, so that CPUs without a long multiply
 // can use doubling_high_multiply_in_pieces.
 constexpr std::int32_t scale_word_sum(std::int32_t sum, std::int32_t multiplier) {

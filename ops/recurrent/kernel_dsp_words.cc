@@ -29,9 +29,9 @@ struct DspWords {
         const auto* const multiplier = reinterpret_cast<const std::int32_t*>(products.weights);
 #pragma GCC unroll 4
         for (std::uint32_t n = 0; n < 4; ++n) {
-          std::int32_t value = SaturateInstruction::to_16(multiply_round(products.sums[n], multiplier[n]));
-          if (block.adds) value = SaturateInstruction::to_16(out[n] + value);
-          out[n] = static_cast<std::int16_t>(value);
+          const std::int32_t value = multiply_round(products.sums[n], multiplier[n]);
+          out[n] = static_cast<std::int16_t>(block.adds ? add_part<SaturateInstruction>(out[n], value)
+                                                        : SaturateInstruction::to_16(value));
         }
         record = reinterpret_cast<const std::byte*>(multiplier + 4);
       }

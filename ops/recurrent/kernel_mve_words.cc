@@ -24,8 +24,7 @@ static_assert(offsetof(Groups, rest) == 8 && offsetof(Groups, record) == 12 && o
 
 // As C++, per group:
 //   for n: sum[n] = bias[n] + Σ x[k] · weight[n][k]
-//   for n: value = saturate_16(high_multiply(sum[n], multiplier[n])), out[n] = adds ? saturate_16(out[n] + value) :
-//   value
+//   for n: value = high_multiply(sum[n], multiplier[n]), out[n] = saturate_16(adds ? 4 · out[n] + value : value)
 // Even rows gather in q0, odd ones in q1: narrowing the two to 16 bits interleaves them again. `record` advances.
 [[gnu::naked, gnu::noinline]] void run_groups(Groups* /*groups: r0*/) {
   // clang-format off
@@ -69,14 +68,17 @@ static_assert(offsetof(Groups, rest) == 8 && offsetof(Groups, record) == 12 && o
                "vldrw.u32 q3, [r3], #16\n\t"
                "vrmulh.s32 q0, q0, q2\n\t"
                "vrmulh.s32 q1, q1, q3\n\t"
-               "vqmovnb.s32 q0, q0\n\t"
-               "vqmovnt.s32 q0, q1\n\t"
                "ldr r1, [r11, #24]\n\t"
                "cmp r1, #0\n\t"
                "beq 7f\n\t"
-               "vldrh.u16 q1, [r7]\n\t"
-               "vqadd.s16 q0, q0, q1\n"
+               "vldrh.u16 q2, [r7]\n\t"
+               "vshllb.s16 q3, q2, #2\n\t"
+               "vadd.i32 q0, q0, q3\n\t"
+               "vshllt.s16 q3, q2, #2\n\t"
+               "vadd.i32 q1, q1, q3\n"
                "7:\n\t"
+               "vqmovnb.s32 q0, q0\n\t"
+               "vqmovnt.s32 q0, q1\n\t"
                "subs r9, r9, #1\n\t"
                "vstrh.16 q0, [r7], #16\n\t"
                "bne 1b\n\t"

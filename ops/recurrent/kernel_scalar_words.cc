@@ -43,9 +43,9 @@ const std::byte* multiply_block(const Block& block, std::uint32_t groups, const 
     const auto* const multiplier = reinterpret_cast<const std::int32_t*>(products.weights);
 #pragma GCC unroll 1
     for (std::uint32_t n = 0; n < 4; ++n) {
-      std::int32_t value = PlainSaturation::to_16(scale_sum(products.sums[n], multiplier[n]));
-      if (block.adds) value = PlainSaturation::to_16(out[n] + value);
-      out[n] = static_cast<std::int16_t>(value);
+      const std::int32_t value = scale_sum(products.sums[n], multiplier[n]);
+      out[n] = static_cast<std::int16_t>(block.adds ? add_part<PlainSaturation>(out[n], value)
+                                                    : PlainSaturation::to_16(value));
     }
     record = reinterpret_cast<const std::byte*>(multiplier + 4);
   }

@@ -22,7 +22,7 @@ namespace {
 struct PackedRow {
   std::vector<std::int8_t> weights;
   std::int32_t bias = 0;
-  double factor = 0;  // from the sum to 12 fractional bits
+  double factor = 0;  // from the sum to 12 fractional bits, or a part's
 };
 
 // What all of it stands for, before it is laid out.
@@ -43,7 +43,7 @@ class Matrix {
     n += block.weight_row;
     PackedRow row;
     const double unit = unit_of(n, has_input);
-    row.factor = unit / kSumScale;
+    row.factor = unit / kSumScale / (geometry_.are_parts(k) ? 1 << kPartShift : 1);
     double bias = 0;
     if (has_input) bias += append(row, w_ih_, n, x_.zero_point()) + bias_of("b_ih", n) / unit;
     if (has_h) bias += append(row, w_hh_, n, h_.zero_point()) + bias_of("b_hh", n) / unit;

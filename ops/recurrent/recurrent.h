@@ -128,7 +128,7 @@ struct Block {
   std::uint32_t rows, first, length;
   std::uint32_t weight_row;  // of w_ih and w_hh, for the first of them
   std::uint32_t out;         // the first sum
-  bool adds;                 // to what another block left there
+  bool adds;                 // to the parts that another block left there
 };
 
 struct Geometry {
@@ -139,13 +139,16 @@ struct Geometry {
   // With 16-bit activations rounding of the weights is all that counts: those of the input and of h have their own
   // units, and their products meet after scaling.
   [[nodiscard]] constexpr std::uint32_t blocks() const {
-    if (kind == Kind::gru) return 3;
+    if (kind == Kind::gru) return multiplies_words(layout) ? 4 : 3;
     return multiplies_words(layout) ? 2 : 1;
   }
   [[nodiscard]] constexpr Block block(std::uint32_t k) const {
     if (multiplies_words(layout)) {
-      if (k == 0) return {gates_of(kind) * units, 0, inputs, 0, 0, false};
-      if (k == 1) return {(kind == Kind::gru ? 2 : gates_of(kind)) * units, inputs, units, 0, 0, true};
+      // A group's surplus rows change the sums behind those of a block, which are computed later, or nothing's.
+      const std::uint32_t added = (kind == Kind::gru ? 2 : gates_of(kind)) * units;
+      if (k == 0) return {added, 0, inputs, 0, 0, false};
+      if (k == 1) return {added, inputs, units, 0, 0, true};
+      if (k == 2) return {units, 0, inputs, 2 * units, 2 * units, false};
       return {units, inputs, units, 2 * units, 3 * units, false};
     }
     if (kind != Kind::gru) return {sums_of(kind) * units, 0, inputs + units, 0, 0, false};
@@ -153,6 +156,8 @@ struct Geometry {
     if (k == 1) return {units, 0, inputs, 2 * units, 2 * units, false};
     return {units, inputs, units, 2 * units, 3 * units, false};
   }
+  // Whether the rows of a block wait for another part of their sums.
+  [[nodiscard]] constexpr bool are_parts(std::uint32_t k) const { return multiplies_words(layout) && k == 0; }
   [[nodiscard]] constexpr std::uint32_t groups(const Block& block) const {
     const std::uint32_t group = group_of(layout);
     return group == 8 ? (block.rows + 7) / 8 : (block.rows + 3) / 4;

@@ -27,13 +27,14 @@ struct Layer {
   std::int32_t weight = 0;  // all of them; 0: random
   bool words = false;       // 16-bit activations
   double coarser = 1;       // the unit of products of the input than that of h, with them
+  double opposite = 0;      // added to what the input adds to a sum, and subtracted from what h adds
 
   [[nodiscard]] std::string text() const {
     const char* const names[] = {"lstm", "gru", "rnn"};
     return std::string(names[static_cast<int>(kind)]) + " " + std::to_string(inputs) + " to " + std::to_string(units) +
            ", " + std::to_string(steps) + " steps of " + std::to_string(batch) + (given ? ", given" : "") +
            (backwards ? ", backwards" : "") + (returns_last ? ", last" : "") + (weight != 0 ? ", extreme" : "") +
-           (words ? ", words" : "") + (coarser != 1 ? ", coarser" : "");
+           (words ? ", words" : "") + (coarser != 1 ? ", coarser" : "") + (opposite != 0 ? ", opposite" : "");
   }
 };
 
@@ -41,6 +42,18 @@ ir::QuantParams words(double scale) { return {DType::i16, -32768, 32767, std::nu
 
 constexpr double kStateScale = 0.008;
 constexpr std::int32_t kStateZero = -3;
+
+// To the biases of sums that the input and h add to; a GRU has others, too.
+void add(ir::Value& bias, const Layer& layer, double number) {
+  const auto old = bias.data.as<std::int32_t>();
+  std::vector<std::int32_t> levels(old.begin(), old.end());
+  const auto rows =
+      static_cast<std::size_t>((layer.kind == Kind::gru ? 2 : recurrent::gates_of(layer.kind)) * layer.units);
+  for (std::size_t n = 0; n < rows; ++n) {
+    levels[n] += static_cast<std::int32_t>(std::lround(number / bias.type.quant->scales.at(n)));
+  }
+  bias.data = ir::Bytes::of(std::span<const std::int32_t>(levels));
+}
 
 ir::Value* build(ir::Graph& g, const Layer& layer) {
   std::mt19937 random(static_cast<unsigned>(layer.inputs * 131 + layer.units * 7 + layer.steps));
@@ -73,6 +86,10 @@ ir::Value* build(ir::Graph& g, const Layer& layer) {
     const std::int32_t magnitude = layer.words ? 1000000 : 4000;
     b_ih = conformance::int32_bias(g, x, w_ih, random, magnitude);
     b_hh = conformance::int32_bias(g, x, w_ih, random, magnitude);
+    if (layer.opposite != 0) {
+      add(*std::get<ir::Value*>(b_ih), layer, layer.opposite);
+      add(*std::get<ir::Value*>(b_hh), layer, -layer.opposite);
+    }
   }
   const ir::Shape shape = {layer.batch, layer.units};
   if (layer.given) {
@@ -141,6 +158,13 @@ std::vector<Layer> layers_of_words() {
     shared.steps = 40;
     shared.batch = 1;
     all.push_back(shared);
+  }
+  // Parts beyond the range of sums, −8 … 8, which cancel.
+  for (const Kind kind : {Kind::lstm, Kind::gru, Kind::rnn}) {
+    for (const double opposite : {-25, 12}) {
+      all.push_back(
+          {.kind = kind, .steps = 2, .batch = 1, .inputs = 9, .units = 10, .words = true, .opposite = opposite});
+    }
   }
   return all;
 }

@@ -39,11 +39,10 @@ std::int32_t weight_at(Layout layout, const std::byte* weights, std::uint32_t in
   return load_at<std::int8_t>(weights + index);
 }
 
-std::int16_t scaled(const PackedHeader& header, std::int32_t sum, std::int32_t multiplier) {
-  const std::int32_t value = multiplies_words(static_cast<Layout>(header.layout))
-                                 ? scale_word_sum(sum, multiplier)
-                                 : doubling_high_multiply(shift_left(sum, header.left), multiplier);
-  return static_cast<std::int16_t>(PlainSaturation::to_16(value));
+std::int32_t scaled(const PackedHeader& header, std::int32_t sum, std::int32_t multiplier) {
+  return multiplies_words(static_cast<Layout>(header.layout))
+             ? scale_word_sum(sum, multiplier)
+             : doubling_high_multiply(shift_left(sum, header.left), multiplier);
 }
 
 template <class Level>
@@ -70,8 +69,9 @@ struct Reference {
         const auto multiplier = load_at<std::int32_t>(weights + geometry.weight_bytes(block) +
                                                       std::size_t{4} * geometry.multiplier_slot(n % group));
         std::int16_t& out = row.sums[block.out + n];
-        const std::int16_t value = scaled(header, sum, multiplier);
-        out = block.adds ? static_cast<std::int16_t>(PlainSaturation::to_16(out + value)) : value;
+        const std::int32_t value = scaled(header, sum, multiplier);
+        out = static_cast<std::int16_t>(block.adds ? add_part<PlainSaturation>(out, value)
+                                                   : PlainSaturation::to_16(value));
       }
       record += std::size_t{geometry.groups(block)} * geometry.record_bytes(block);
     }

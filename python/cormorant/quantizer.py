@@ -12,7 +12,8 @@
 
 What training sees is what the board computes: int8 weights per channel without -128, int8 activations per tensor,
 layers that only move or select values without a rounding of their own, an activation inside the layer before it. What
-is not annotated stays in float, there as here. Needs torch and torchao.
+is not annotated stays in float, there as here. With scheme="8w16a" activations have 16 bits, with "4w8a" weights have
+4. Needs torch and torchao.
 """
 from __future__ import annotations
 
@@ -48,7 +49,7 @@ _SHARED = {
     "clamp_min",
 }
 _SPLITS = {"chunk", "split", "split_with_sizes", "unbind"}  # their results are taken by getitem
-_FIXED: Dict[str, Tuple[float, int]] = {"softmax": (1 / 256, -128), "_softmax": (1 / 256, -128)}
+_SOFTMAX = {"softmax", "_softmax"}
 
 
 def _name(node: Node) -> str:
@@ -74,18 +75,27 @@ def _tensors(node: Node) -> Iterator[Node]:
 
 
 class CortexMQuantizer(Quantizer):
-    """int8 for everything that the compiler computes in int8.
+    """Integers for everything that the compiler computes in integers.
 
     is_qat         with fake quantization, for prepare_qat_pt2e
     keep_float     called with each node, true for those that shall stay in float
+    scheme         "8w8a", "8w16a" or "4w8a": bits of weights and activations, as compile's --scheme
+    wide_weights   with 4w8a, called with each layer, true for those whose weights keep 8 bits
     """
 
-    def __init__(self, is_qat: bool = False, keep_float: Optional[Callable[[Node], bool]] = None) -> None:
+    def __init__(self, is_qat: bool = False, keep_float: Optional[Callable[[Node], bool]] = None, scheme: str = "8w8a",
+                 wide_weights: Optional[Callable[[Node], bool]] = None) -> None:
         super().__init__()
+        if scheme not in ("8w8a", "8w16a", "4w8a"):
+            raise ValueError(f"scheme is {scheme!r}: it must be '8w8a', '8w16a' or '4w8a'")
         self._keep_float = keep_float or (lambda node: False)
+        self._wide_weights = wide_weights or (lambda node: False)
+        self._scheme = scheme
         activations = dict(dtype=torch.int8, quant_min=-128, quant_max=127, qscheme=torch.per_tensor_affine)
-        weights = dict(dtype=torch.int8, quant_min=-127, quant_max=127, qscheme=torch.per_channel_symmetric)
         epsilon = {"eps": 2**-12}
+        if scheme == "8w16a":
+            activations = dict(dtype=torch.int16, quant_min=-32768, quant_max=32767, qscheme=torch.per_tensor_symmetric)
+            epsilon = {"eps": 2**-20}
         if is_qat:
             activation_observer = FusedMovingAvgObsFakeQuantize.with_args(observer=MovingAverageMinMaxObserver, **epsilon)
             # The fused form knows axis 0 only, and torchao hands the axis on only to what is called PerChannel.
@@ -98,8 +108,11 @@ class CortexMQuantizer(Quantizer):
             weight_observers = dict.fromkeys((0, 1), PerChannelMinMaxObserver.with_args(**epsilon))
         self._activation = QuantizationSpec(observer_or_fake_quant_ctr=activation_observer, **activations)  # type: ignore[arg-type]
         self._weights = {
-            axis: QuantizationSpec(observer_or_fake_quant_ctr=observer, ch_axis=axis, **weights)  # type: ignore[arg-type]
-            for axis, observer in weight_observers.items()
+            (axis, bits): QuantizationSpec(
+                dtype=torch.int8, quant_min=1 - 2 ** (bits - 1), quant_max=2 ** (bits - 1) - 1,
+                qscheme=torch.per_channel_symmetric, ch_axis=axis,
+                observer_or_fake_quant_ctr=observer)  # type: ignore[arg-type]
+            for axis, observer in weight_observers.items() for bits in (4, 8)
         }
 
     def annotate(self, model: GraphModule) -> GraphModule:
@@ -109,8 +122,8 @@ class CortexMQuantizer(Quantizer):
             name = _name(node)
             if name in _WEIGHTED:
                 self._annotate_weighted(node, name)
-            elif name in _FIXED:
-                self._annotate(node, self._fixed(*_FIXED[name]))
+            elif name in _SOFTMAX:
+                self._annotate(node, self._of_softmax())
             elif name in _ACTIVATIONS and self._ends_layer(node):
                 continue
             elif name in _SHARED:
@@ -136,7 +149,7 @@ class CortexMQuantizer(Quantizer):
         if is_transposed and len(node.args) > 6 and node.args[6] != 1:
             return
         operands: Dict[Node, Optional[QuantizationSpecBase]] = {
-            source: self._input_spec(source), weight: self._weights[1 if is_transposed else 0]
+            source: self._input_spec(source), weight: self._weights[1 if is_transposed else 0, self._weight_bits(node)]
         }
         last = self._last_of_layer(node)
         node.meta["quantization_annotation"] = QuantizationAnnotation(
@@ -214,8 +227,19 @@ class CortexMQuantizer(Quantizer):
         annotation = source.meta.get("quantization_annotation")
         return source.op == "placeholder" or (annotation is not None and annotation.output_qspec is not None)
 
-    @staticmethod
-    def _fixed(scale: float, zero_point: int) -> FixedQParamsQuantizationSpec:
+    def _weight_bits(self, node: Node) -> int:
+        """Convolutions with groups have kernels for 4 bits only if they are depthwise."""
+        if self._scheme != "4w8a" or self._wide_weights(node):
+            return 8
+        groups = node.args[6] if len(node.args) > 6 and "transpose" not in _name(node) else 1
+        inputs = node.args[0].meta["val"].shape[1] if groups != 1 else 1  # type: ignore[union-attr]
+        return 4 if groups in (1, inputs) else 8
+
+    def _of_softmax(self) -> FixedQParamsQuantizationSpec:
+        if self._scheme == "8w16a":
+            return FixedQParamsQuantizationSpec(
+                dtype=torch.int16, scale=1 / 32768, zero_point=0, quant_min=-32768, quant_max=32767,
+                qscheme=torch.per_tensor_symmetric)
         return FixedQParamsQuantizationSpec(
-            dtype=torch.int8, scale=scale, zero_point=zero_point, quant_min=-128, quant_max=127,
+            dtype=torch.int8, scale=1 / 256, zero_point=-128, quant_min=-128, quant_max=127,
             qscheme=torch.per_tensor_affine)

@@ -140,6 +140,27 @@ class WithTorch(unittest.TestCase):
             alone = cormorant.compile(torch.export.export(model, example), calibration=samples, link=False)
             self.assertEqual(alone.float_operators, [])
 
+    def test_formats_are_trained_as_the_board_computes(self):
+        torch.manual_seed(0)
+        samples, _ = digits()
+        samples = samples[:64]
+        for scheme, kernels in (("8w16a", "mve_words"), ("4w8a", "mve_nibbles")):
+            graph = torch.export.export(Residual().train(), (samples[:2],)).module()
+            prepared = prepare_qat_pt2e(graph, CortexMQuantizer(is_qat=True, scheme=scheme))
+            for pair in samples.split(2):
+                prepared(pair)
+            move_exported_model_to_eval(prepared)
+            converted = convert_pt2e(prepared)
+            program = cormorant.compile(torch.export.export(converted, (samples[:2],)), target="cortex-m55", link=False)
+            self.assertEqual(program.float_operators, [], scheme)
+            self.assertIn(f"cormorant::conv2d.{kernels}", program.operators)
+            with torch.no_grad():
+                wanted = torch.cat([converted(pair) for pair in samples[:16].split(2)])
+            got = torch.cat([program.run(pair) for pair in samples[:16].split(2)])
+            self.assertLessEqual(steps_apart(got, wanted, program), 1.01, scheme)
+        with self.assertRaisesRegex(ValueError, "8w16a"):
+            CortexMQuantizer(scheme="16w16a")
+
     def test_training_sees_one_dimension_as_the_board_does(self):
         torch.manual_seed(0)
         model, samples = Signals(), torch.randn(64, 8, 32)

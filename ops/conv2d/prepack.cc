@@ -5,6 +5,7 @@
 #include <cstring>
 #include <utility>
 
+#include "kernels/requantize_v6m.h"
 #include "ops/conv2d/conv2d.h"
 #include "ops/conv2d/convolution.h"
 #include "ops/conv2d/nibbles.h"
@@ -87,6 +88,17 @@ bool has_small_pairs(const Stream& layout, const std::vector<std::byte>& stream)
   return true;
 }
 
+// Marks the channels of which no sum can reach kSmallSumV6m: they are requantized with fewer instructions.
+void mark_small_sums(const Unpacked& u, const Stream& layout, std::vector<std::byte>& stream) {
+  for (std::uint32_t c = 0; c < u.geometry.out_channels; ++c) {
+    std::int64_t largest = std::abs(std::int64_t{u.bias[c]});
+    for (std::uint32_t k = 0; k < layout.padded_patch(); ++k) {
+      largest += std::int64_t{128} * std::abs(std::to_integer<std::int8_t>(stream[layout.weight_index(c, k)]));
+    }
+    put_byte(stream, layout.small_index(c), !u.is_general[c] && u.shifts[c] < 0 && largest < kSmallSumV6m ? 1 : 0);
+  }
+}
+
 }  // namespace
 
 std::optional<std::vector<std::byte>> pack(const Variant& variant, Unpacked& u, std::uint32_t inputs,
@@ -125,6 +137,7 @@ std::optional<std::vector<std::byte>> pack(const Variant& variant, Unpacked& u, 
     }
   }
   if (layout.kind() == Layout::halves && !has_small_pairs(layout, stream)) return {};
+  if (layout.layout == Layout::halves) mark_small_sums(u, layout, stream);
   return packed_bytes(u.header, stream);
 }
 

@@ -438,6 +438,12 @@ constexpr CheckedSize tap_table_bytes(const Variant& variant, const conv::Geomet
   return CheckedSize(4 * pixels_of(variant.layout)) * g.taps() + round_up(g.in_channels, 4);
 }
 
+// DSP takes groups of two channels two at a time (kernels/conv_pairs_dsp.h), if they are requantized in the simplest
+// way.
+constexpr bool has_pairs(const conv::Geometry& g) {
+  return g.group_inputs() == 2 && g.group_outputs() == 2 && g.groups % 2 == 0;
+}
+
 // DSP widens bytes in place if each run of a patch is whole words; else it gathers them first.
 constexpr std::uint32_t gathered_bytes(const conv::Geometry& g, std::uint32_t padded_patch) {
   return g.group_inputs() % 4 == 0 ? 0 : padded_patch;

@@ -151,6 +151,23 @@ std::vector<Case> cases() {
     window.stride = {1, 2};
     all.push_back(case_of(window));
   }
+  // Groups of two channels: two at a time, or an odd one; windows at the edge and along a row; odd numbers of taps.
+  for (const std::int64_t groups : {3, 6}) {
+    const Layer layer = {.in = {2, 2 * groups, 5, 6}, .outputs = 2 * groups, .groups = groups};
+    all.push_back(case_of(layer));
+    Layer window = layer;
+    window.kernel = {3, 3};
+    window.padding = {1, 1};
+    window.relu = groups == 6;
+    all.push_back(case_of(window));
+    window.stride = {2, 1};
+    window.kernel = {2, 3};
+    window.dilation = {1, 2};
+    window.relu = false;
+    all.push_back(case_of(window));
+    window.output_scale = 0.0004;  // shifts to the left
+    all.push_back(case_of(window));
+  }
   all.push_back(case_of({.in = {2, 8, 6, 5},
                          .outputs = 12,
                          .kernel = {2, 3},

@@ -61,6 +61,8 @@ std::uint32_t merged_groups(const Variant& variant, const conv::Geometry& g) {
       cost += walk_of(candidate) == Walk::rows ? 10 : 15 + g.kernel_width * (8 + candidate.group_inputs() / 4);
     } else if (kind == Layout::halves) {
       cost = stream.group_blocks() * (9 * patch / 4 + 30) + g.taps() * 6 + 4 * patch + 12;
+    } else if (variant.layout == Layout::dsp && has_pairs(candidate)) {
+      cost = 17 * ((g.taps() + 1) / 2) + 40;
     } else if (variant.grouped) {
       const std::uint32_t copied = candidate.group_inputs() % 4 == 0 ? 2 : 4;
       cost = stream.group_blocks() * (2 * patch + 30) + g.taps() * 5 + copied * patch + 15;

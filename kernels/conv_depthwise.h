@@ -67,7 +67,7 @@ extern "C" void cormorant_depthwise_pixel_dsp(const DepthwisePixel* pixel);
 extern "C" void cormorant_depthwise_pixel_dsp_wide(const DepthwisePixel* pixel);
 extern "C" void cormorant_depthwise_3x3_positive_dsp_wide(const DepthwisePixel* pixel);  // nine taps, positive only
 extern "C" void cormorant_depthwise_pixel_thumb2(const DepthwisePixel* pixel);           // not for ARMv6-M
-extern "C" void cormorant_depthwise_pixel_v6m(const DepthwisePixel* pixel);
+extern "C" void cormorant_depthwise_pixel_small_v6m(const DepthwisePixel* pixel);        // sums below kSmallSumV6m
 // The same for Rounding::both.
 extern "C" void cormorant_depthwise_pixel_both_dsp(const DepthwisePixel* pixel);
 extern "C" void cormorant_depthwise_pixel_both_thumb2(const DepthwisePixel* pixel);

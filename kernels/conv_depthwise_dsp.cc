@@ -106,48 +106,39 @@ namespace cormorant::conv {
   "smlad r3, r7, lr, r3\n"
 
 // See conv_gemm_dsp.cc. Shifts by a register use its lowest byte: shifting all of them brings up the next channel's.
-#define SCALED(sum, multiplier)       \
-  "smmulr " sum ", " sum ", " multiplier "\n" \
-  "lsl r10, r4, r9\n"                 \
-  "add " sum ", " sum ", " sum ", asr #31\n" \
-  "add " sum ", " sum ", r10\n"
 #define STORED(sum)                   \
   "asr " sum ", " sum ", r9\n"        \
   "lsr r9, r9, #8\n"                  \
   "ssat " sum ", #8, " sum ", asr #1\n" \
   "strb " sum ", [lr], #1\n"
-// Four of them, stage by stage: M7 computes two things at a time, and multipliers make way for shifts.
+// Four of them, in turn: M7 computes two things at a time, and multipliers make way for shifts.
 #define FOUR_bytes                    \
-  "add r0, r0, r0\n"                  \
-  "add r1, r1, r1\n"                  \
-  "smmulr r0, r0, r5\n"               \
-  "add r2, r2, r2\n"                  \
-  "smmulr r1, r1, r6\n"               \
-  "add r3, r3, r3\n"                  \
-  "smmulr r2, r2, r7\n"               \
   "lsl r10, r4, r9\n"                 \
-  "smmulr r3, r3, r8\n"               \
+  "add r10, r10, r0, asr #31\n"       \
+  "add r0, r0, r0\n"                  \
+  "smmlar r0, r0, r5, r10\n"          \
   "lsr r5, r9, #8\n"                  \
-  "add r0, r0, r0, asr #31\n"         \
-  "lsl r6, r4, r5\n"                  \
-  "add r0, r0, r10\n"                 \
-  "add r1, r1, r1, asr #31\n"         \
-  "lsr r7, r5, #8\n"                  \
-  "add r1, r1, r6\n"                  \
+  "lsl r10, r4, r5\n"                 \
+  "add r10, r10, r1, asr #31\n"       \
+  "add r1, r1, r1\n"                  \
+  "smmlar r1, r1, r6, r10\n"          \
+  "lsr r6, r5, #8\n"                  \
   "asr r0, r0, r9\n"                  \
-  "add r2, r2, r2, asr #31\n"         \
-  "lsl r10, r4, r7\n"                 \
+  "lsl r10, r4, r6\n"                 \
+  "lsr r9, r6, #8\n"                  \
+  "add r10, r10, r2, asr #31\n"       \
+  "add r2, r2, r2\n"                  \
+  "lsl r4, r4, r9\n"                  \
+  "smmlar r2, r2, r7, r10\n"          \
+  "add r4, r4, r3, asr #31\n"         \
+  "add r3, r3, r3\n"                  \
   "asr r1, r1, r5\n"                  \
-  "add r2, r2, r10\n"                 \
-  "lsr r8, r7, #8\n"                  \
-  "add r3, r3, r3, asr #31\n"         \
-  "lsl r10, r4, r8\n"                 \
-  "asr r2, r2, r7\n"                  \
-  "add r3, r3, r10\n"                 \
+  "smmlar r3, r3, r8, r4\n"           \
   "ssat r0, #8, r0, asr #1\n"         \
   "ssat r1, #8, r1, asr #1\n"         \
-  "asr r3, r3, r8\n"                  \
+  "asr r2, r2, r6\n"                  \
   "strb r1, [lr, #1]\n"               \
+  "asr r3, r3, r9\n"                  \
   "ssat r2, #8, r2, asr #1\n"         \
   "strb r2, [lr, #2]\n"               \
   "ssat r3, #8, r3, asr #1\n"         \
@@ -168,7 +159,11 @@ namespace cormorant::conv {
   "add " sum ", " sum ", r10\n"       \
   STORED(sum)
 // Wide weights and biases are doubled, hence so are their sums.
-#define RESULT_wide(sum, multiplier) SCALED(sum, multiplier) STORED(sum)
+#define RESULT_wide(sum, multiplier)  \
+  "lsl r10, r4, r9\n"                 \
+  "add r10, r10, " sum ", asr #31\n"  \
+  "smmlar " sum ", " sum ", " multiplier ", r10\n" \
+  STORED(sum)
 #define RESULT_positive_wide(sum, multiplier) \
   "lsl r10, r4, r9\n"                 \
   "smmlar " sum ", " sum ", " multiplier ", r10\n" \

@@ -18,14 +18,12 @@ namespace cormorant::conv {
   "muls r1, r2, r1\n"                 \
   "add " sum ", " sum ", r1\n"
 
-// The channel's parameters from the stream.
+// The channel's parameters from the stream; its multiplier in r5.
 #define PARAMETERS(lane)              \
   "ldr r3, [sp, #20]\n"               \
   "ldr r5, [r3, #4*" lane "]\n"       \
   "movs r7, #16+" lane "\n"           \
   "ldrsb r7, [r3, r7]\n"              \
-  "lsrs r4, r5, #16\n"                \
-  "uxth r5, r5\n"                     \
   "mvns r1, r7\n"                     \
   "rsbs r7, r7, #0\n"                 \
   "ldr r6, [sp, #12]\n"               \
@@ -33,7 +31,7 @@ namespace cormorant::conv {
 #define STORE(lane)                   \
   "ldr r1, [sp, #16]\n"               \
   "strb r0, [r1, #" lane "]\n"
-#define RESULT_right(sum, lane) PARAMETERS(lane) CORMORANT_REQUANTIZE_V6M(sum) STORE(lane)
+#define RESULT_small(sum, lane) PARAMETERS(lane) CORMORANT_PIECES_V6M CORMORANT_REQUANTIZE_SMALL_V6M(sum) STORE(lane)
 
 // A channel that shifts left does so by one more than its factor says, and right by 1: its product is doubled instead.
 // Stack: 24 the shift to the left.
@@ -50,8 +48,11 @@ namespace cormorant::conv {
   "beq 6f\n"                          \
   "lsls r0, r0, #1\n"                 \
   "6:\n"
+#define HALVES                        \
+  "lsrs r4, r5, #16\n"                \
+  "uxth r5, r5\n"
 #define RESULT_both(sum, lane) \
-  PARAMETERS(lane) CORMORANT_REQUANTIZE_V6M_SHIFTED(sum, SHIFT_LEFT(lane), DOUBLE) STORE(lane)
+  PARAMETERS(lane) HALVES CORMORANT_REQUANTIZE_V6M_SHIFTED(sum, SHIFT_LEFT(lane), DOUBLE) STORE(lane)
 
 // With slopes: sums below zero have other multipliers, which follow the shifts.
 #define SHIFT_LEFT_prelu(lane) SHIFT_LEFT(lane) CORMORANT_MULTIPLIER_V6M("20", "4*" lane, "24+4*" lane)
@@ -121,8 +122,8 @@ namespace cormorant::conv {
   CORMORANT_RELEASE("28")             \
   CORMORANT_POP_R4_R11_PC_V6M
 
-extern "C" __attribute__((naked)) void cormorant_depthwise_pixel_v6m(const DepthwisePixel* /*pixel*/) {
-  asm volatile(DEPTHWISE(RESULT_right, "24"));
+extern "C" __attribute__((naked)) void cormorant_depthwise_pixel_small_v6m(const DepthwisePixel* /*pixel*/) {
+  asm volatile(DEPTHWISE(RESULT_small, "24"));
 }
 
 extern "C" __attribute__((naked)) void cormorant_depthwise_pixel_both_v6m(const DepthwisePixel* /*pixel*/) {

@@ -172,10 +172,8 @@ static_assert(static_cast<int>(Rounding::right) == 1 && static_cast<int>(Roundin
   "mvn r9, r7\n"                      \
   "rsbs r7, r7, #0\n"                 \
   "lsl r8, r10, r9\n"
-#define SHIFTED(a, b, c)              \
-  "add " a ", " a ", r8\n"            \
-  "add " b ", " b ", r8\n"            \
-  "add " c ", " c ", r8\n"            \
+// SMMLAR adds the rounding and offset, which leaves shifts and saturation.
+#define STORABLE(a, b, c)             \
   "asr " a ", " a ", r7\n"            \
   "asr " b ", " b ", r7\n"            \
   "asr " c ", " c ", r7\n"            \
@@ -186,25 +184,34 @@ static_assert(static_cast<int>(Rounding::right) == 1 && static_cast<int>(Roundin
 #define RESULTS_positive(a, b, c)     \
   "add " a ", " a ", " a "\n"         \
   "add " b ", " b ", " b "\n"         \
-  "smmulr " a ", " a ", r6\n"         \
+  "smmlar " a ", " a ", r6, r8\n"     \
   "add " c ", " c ", " c "\n"         \
-  "smmulr " b ", " b ", r6\n"         \
-  "smmulr " c ", " c ", r6\n"         \
-  SHIFTED(a, b, c)
-// Ties of negative numbers round down.
-#define TIES(a, b, c)                 \
+  "smmlar " b ", " b ", r6, r8\n"     \
+  "smmlar " c ", " c ", r6, r8\n"     \
+  STORABLE(a, b, c)
+// Ties of negative numbers round down: one less is added to their product. If that is zero after all, one less than the
+// rounding does no harm.
+#define RESULTS_right(a, b, c)        \
+  "add r9, r8, " a ", asr #31\n"      \
+  "add " a ", " a ", " a "\n"         \
+  "add lr, r8, " b ", asr #31\n"      \
+  "smmlar " a ", " a ", r6, r9\n"     \
+  "add " b ", " b ", " b "\n"         \
+  "add r9, r8, " c ", asr #31\n"      \
+  "smmlar " b ", " b ", r6, lr\n"     \
+  "add " c ", " c ", " c "\n"         \
+  "smmlar " c ", " c ", r6, r9\n"     \
+  STORABLE(a, b, c)
+
+// The same of products: in steps.
+#define LOWERED(a, b, c)              \
   "add " a ", " a ", " a ", asr #31\n" \
   "add " b ", " b ", " b ", asr #31\n" \
-  "add " c ", " c ", " c ", asr #31\n"
-#define RESULTS_right(a, b, c)        \
-  "add " a ", " a ", " a "\n"         \
-  "add " b ", " b ", " b "\n"         \
-  "smmulr " a ", " a ", r6\n"         \
-  "add " c ", " c ", " c "\n"         \
-  "smmulr " b ", " b ", r6\n"         \
-  "smmulr " c ", " c ", r6\n"         \
-  TIES(a, b, c)                       \
-  SHIFTED(a, b, c)
+  "add " c ", " c ", " c ", asr #31\n" \
+  "add " a ", " a ", r8\n"            \
+  "add " b ", " b ", r8\n"            \
+  "add " c ", " c ", r8\n"            \
+  STORABLE(a, b, c)
 
 // A channel that shifts left does so by one more than its factor says, which is the doubling, and shifts right by 1; to
 // make up for that its product is doubled, unlike the others'. Then: r10 whether to double, lr the shift to the left.
@@ -221,21 +228,22 @@ static_assert(static_cast<int>(Rounding::right) == 1 && static_cast<int>(Roundin
   "lsl " sum ", " sum ", r10\n"
 #define RESULTS_both(a, b, c)         \
   PRODUCT_both(a) PRODUCT_both(b) PRODUCT_both(c) \
-  TIES(a, b, c)                       \
-  SHIFTED(a, b, c)
+  LOWERED(a, b, c)
 
-// Wide weights and biases are doubled, hence so are their sums: SMMLAR multiplies and adds.
-#define RESULT_positive_wide(sum)     \
-  "smmlar " sum ", " sum ", r6, r8\n" \
-  "asr " sum ", " sum ", r7\n"        \
-  "ssat " sum ", #8, " sum "\n"
-#define RESULTS_positive_wide(a, b, c) RESULT_positive_wide(a) RESULT_positive_wide(b) RESULT_positive_wide(c)
+// Wide weights and biases are doubled, hence so are their sums.
+#define RESULTS_positive_wide(a, b, c) \
+  "smmlar " a ", " a ", r6, r8\n"     \
+  "smmlar " b ", " b ", r6, r8\n"     \
+  "smmlar " c ", " c ", r6, r8\n"     \
+  STORABLE(a, b, c)
 #define RESULTS_right_wide(a, b, c)   \
-  "smmulr " a ", " a ", r6\n"         \
-  "smmulr " b ", " b ", r6\n"         \
-  "smmulr " c ", " c ", r6\n"         \
-  TIES(a, b, c)                       \
-  SHIFTED(a, b, c)
+  "add r9, r8, " a ", asr #31\n"      \
+  "add lr, r8, " b ", asr #31\n"      \
+  "smmlar " a ", " a ", r6, r9\n"     \
+  "add r9, r8, " c ", asr #31\n"      \
+  "smmlar " b ", " b ", r6, lr\n"     \
+  "smmlar " c ", " c ", r6, r9\n"     \
+  STORABLE(a, b, c)
 
 // With a multiplier for each sign. Then: lr, or r9 where channels shift left, is the one for sums below zero.
 #define PRODUCT_prelu(sum)            \
@@ -248,8 +256,7 @@ static_assert(static_cast<int>(Rounding::right) == 1 && static_cast<int>(Roundin
   "ldr lr, [r11, #20+4*" lane "-" LAST "]\n"
 #define RESULTS_prelu(a, b, c)        \
   PRODUCT_prelu(a) PRODUCT_prelu(b) PRODUCT_prelu(c) \
-  TIES(a, b, c)                       \
-  SHIFTED(a, b, c)
+  LOWERED(a, b, c)
 #define PRODUCT_both_prelu(sum)       \
   "lsls " sum ", " sum ", lr\n"       \
   "ite mi\n"                          \
@@ -261,8 +268,7 @@ static_assert(static_cast<int>(Rounding::right) == 1 && static_cast<int>(Roundin
   "ldr r9, [r11, #20+4*" lane "-" LAST "]\n"
 #define RESULTS_both_prelu(a, b, c)   \
   PRODUCT_both_prelu(a) PRODUCT_both_prelu(b) PRODUCT_both_prelu(c) \
-  TIES(a, b, c)                       \
-  SHIFTED(a, b, c)
+  LOWERED(a, b, c)
 
 #define SIX(CHANNEL, RESULTS, LAST)   \
   CHANNEL("0", LAST) RESULTS("r0", "r1", "r2") \

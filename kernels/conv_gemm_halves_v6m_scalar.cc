@@ -16,11 +16,12 @@ static_assert(offsetof(HalvesGemm, stream) == 0 && offsetof(HalvesGemm, patches)
               offsetof(HalvesGemm, out) == 8);
 static_assert(offsetof(HalvesGemm, out_step) == 12 && offsetof(HalvesGemm, elements) == 16 &&
               offsetof(HalvesGemm, channels) == 20);
-static_assert(offsetof(HalvesGemm, output.offset) == 24 && offsetof(HalvesGemm, output.rounding) == 36);
+static_assert(offsetof(HalvesGemm, output.offset) == 24);
 
+// Most channels' sums are small, as their records say; the others share the loop of those that may shift left.
 // Registers: r0 … r3 patches of two elements, r4 weight, r5 patches' pointer, r6 stream, r8 r9 r10 r7 sums, lr end of
 // the patches. Then: r8 … r11 sums, r12 out, lr out_step. Stack: 0 patches, 4 end of patches, 8 channels left, 12 2 ·
-// offset + 1, 16 out, 20 out_step, 24 whether channels may shift left, 28 record, 32 stream, 36 whether the number of
+// offset + 1, 16 out, 20 out_step, 28 record, 32 stream, 36 whether the number of
 // fours is odd, 40 and 44 shifts to the left.
 
 // clang-format off
@@ -50,7 +51,7 @@ static_assert(offsetof(HalvesGemm, output.offset) == 24 && offsetof(HalvesGemm, 
   "mov r1, r12\n"                     \
   "strb r0, [r1]\n"                   \
   "add r12, r12, lr\n"
-#define RESULT_right(sum) CORMORANT_REQUANTIZE_V6M(sum) STORE
+#define RESULT_small(sum) CORMORANT_REQUANTIZE_SMALL_V6M(sum) STORE
 // See conv_gemm_v6m_scalar.cc.
 #define SHIFT_BY(at)                  \
   "ldr r1, [sp, #" at "]\n"           \
@@ -66,11 +67,6 @@ static_assert(offsetof(HalvesGemm, output.offset) == 24 && offsetof(HalvesGemm, 
   ".syntax unified\n"                 \
   CORMORANT_PUSH_R4_R11_LR_V6M        \
   CORMORANT_RESERVE("48")             \
-  "movs r7, #36\n"                    \
-  "ldrb r7, [r0, r7]\n"               \
-  "subs r7, r7, #1\n" /* right: 0, positive: 1 */\
-  "lsrs r7, r7, #1\n"                 \
-  "str r7, [sp, #24]\n"               \
   "ldmia r0!, {r1-r6}\n" /* stream, patches, out, out_step, elements, channels */\
   "str r2, [sp]\n"                    \
   "str r3, [sp, #16]\n"               \
@@ -113,10 +109,10 @@ static_assert(offsetof(HalvesGemm, output.offset) == 24 && offsetof(HalvesGemm, 
   "str r6, [sp, #32]\n"               \
   "ldr r6, [sp, #28]\n"               \
   "ldr r5, [r6, #4]\n"                \
-  "lsrs r4, r5, #16\n"                \
-  "uxth r5, r5\n"                     \
   "movs r7, #8\n"                     \
   "ldrsb r7, [r6, r7]\n"              \
+  "ldrb r2, [r6, #9]\n"               \
+  "ldrb r3, [r6, #10]\n"              \
   "mvns r1, r7\n"                     \
   "rsbs r7, r7, #0\n"                 \
   "ldr r0, [sp, #16]\n"               \
@@ -125,9 +121,6 @@ static_assert(offsetof(HalvesGemm, output.offset) == 24 && offsetof(HalvesGemm, 
   "str r0, [sp, #16]\n"               \
   "ldr r0, [sp, #20]\n"               \
   "mov lr, r0\n"                      \
-  "ldr r0, [sp, #24]\n"               \
-  "movs r2, #9\n"                     \
-  "ldrsb r2, [r6, r2]\n"              \
   "ldr r6, [sp, #12]\n"               \
   "lsls r6, r6, r1\n"                 \
   RESULTS                             \
@@ -145,12 +138,13 @@ static_assert(offsetof(HalvesGemm, output.offset) == 24 && offsetof(HalvesGemm, 
   REST
 
 #define FOUR(RESULT) RESULT("r8") RESULT("r9") RESULT("r10") RESULT("r11")
-#define RIGHT                         \
-  "cmp r0, #0\n"                      \
-  "beq 9f\n"                          \
+#define SMALL                         \
+  "cmp r3, #0\n"                      \
+  "bne 9f\n"                          \
   "b 6f\n"                            \
   "9:\n"                              \
-  FOUR(RESULT_right)                  \
+  CORMORANT_PIECES_V6M                \
+  FOUR(RESULT_small)                  \
   "4:\n"
 // A channel that shifts left does so by one more than its factor says, and right by 1: its product is doubled instead.
 #define SHIFTS                        \
@@ -162,14 +156,16 @@ static_assert(offsetof(HalvesGemm, output.offset) == 24 && offsetof(HalvesGemm, 
   "8:\n"                              \
   "str r2, [sp, #40]\n"               \
   "str r1, [sp, #44]\n"
-#define BOTH                          \
+#define OTHERS                        \
   "6:\n"                              \
+  "lsrs r4, r5, #16\n"                \
+  "uxth r5, r5\n"                     \
   SHIFTS                              \
   FOUR(RESULT_both)                   \
   "b 4b\n"
 
 extern "C" __attribute__((naked)) void cormorant_conv_gemm_halves_v6m(const HalvesGemm* /*gemm*/) {
-  asm volatile(GEMM("12", RIGHT, BOTH));
+  asm volatile(GEMM("12", SMALL, OTHERS));
 }
 
 extern "C" __attribute__((naked)) void cormorant_conv_gemm_prelu_halves_v6m(const HalvesGemm* /*gemm*/) {

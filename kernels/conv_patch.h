@@ -131,6 +131,13 @@ class TapTable {
       pixel.for_taps(g, [&](const std::int8_t* from) { *to++ = from == nullptr ? outside_ : from; });
     }
   }
+  // Of one pixel, in place of the first one's. An odd last tap is there twice: loops may take pairs of taps.
+  void look_up_pairs(const Geometry& g, const Pixel& pixel) {
+    static_assert(N >= 2);
+    const std::int8_t** to = table_;
+    pixel.for_taps(g, [&](const std::int8_t* from) { *to++ = from == nullptr ? outside_ : from; });
+    to[0] = to[-1];
+  }
   [[nodiscard]] const std::int8_t* const* taps_of(std::uint32_t pixel) const { return table_ + pixel * taps_; }
 
  private:

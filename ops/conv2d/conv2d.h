@@ -330,6 +330,11 @@ struct Stream {
   [[nodiscard]] constexpr std::uint32_t negative_multiplier_index(std::uint32_t channel) const {
     return record(channel) + shifts_at() + round_up(2 * block(), 4) + lane(channel) * 4;
   }
+  // Where Layout::halves says whether a channel only shifts right and its sums are small (kernels/requantize_v6m.h):
+  // between the shifts and the weights.
+  [[nodiscard]] constexpr std::uint32_t small_index(std::uint32_t channel) const {
+    return right_shift_index(channel) + 2;
+  }
   // MVE shifts one way or the other. The others always shift right, by 1 if they shift left by one more than necessary:
   // kernels then recognize such a channel by the left shift alone. No shift to the right, or one beyond kMaxShift,
   // marks channels that only plain loops compute.
@@ -433,6 +438,12 @@ struct RowStretch {
 constexpr CheckedSize tap_table_bytes(const Variant& variant, const conv::Geometry& g) {
   if (!variant.grouped || g.groups == 1) return 0U;
   return CheckedSize(4 * pixels_of(variant.layout)) * g.taps() + round_up(g.in_channels, 4);
+}
+
+// DSP takes groups of two channels two at a time (kernels/conv_pairs_dsp.h), if they are requantized in the simplest
+// way.
+constexpr bool has_pairs(const conv::Geometry& g) {
+  return g.group_inputs() == 2 && g.group_outputs() == 2 && g.groups % 2 == 0;
 }
 
 // DSP widens bytes in place if each run of a patch is whole words; else it gathers them first.

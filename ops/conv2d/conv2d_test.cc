@@ -9,6 +9,7 @@
 
 #include "base/diagnostic.h"
 #include "kernels/requantize.h"
+#include "kernels/requantize_v6m.h"
 #include "ops/conv2d/prepack.h"
 #include "ops/op.h"
 #include "passes/passes.h"
@@ -44,6 +45,8 @@ struct Layer {
   // output, and every third shifts left.
   double withered = 0;
   std::vector<double> slopes = {};  // of a PReLU behind it: one, or one per output
+  // Unless 0 biases are such that the largest sum of odd channels is this and of even ones is one less.
+  std::int32_t largest_sum = 0;
 };
 
 void wither(const Layer& l, const ir::Value* x, ir::Value* w, ir::Value* b) {
@@ -59,6 +62,21 @@ void wither(const Layer& l, const ir::Value* x, ir::Value* w, ir::Value* b) {
   b->data = ir::Bytes::of(std::span<const std::int32_t>(biases));
 }
 
+// Biases of both signs.
+void set_largest_sums(const Layer& l, const ir::Value* x, ir::Value* w, ir::Value* b) {
+  const auto weights = w->data.as<std::int8_t>();
+  const std::size_t patch = weights.size() / static_cast<std::size_t>(l.outputs);
+  std::vector<std::int32_t> biases;
+  for (std::size_t c = 0; c < static_cast<std::size_t>(l.outputs); ++c) {
+    w->type.quant->scales[c] = 0.02;
+    b->type.quant->scales[c] = 0.02 * x->type.quant->scale();
+    std::int32_t bias = l.largest_sum - (c % 2 == 0 ? 1 : 0);
+    for (const std::int8_t weight : weights.subspan(c * patch, patch)) bias -= 128 * std::abs(weight);
+    biases.push_back(c % 4 < 2 ? bias : -bias);
+  }
+  b->data = ir::Bytes::of(std::span<const std::int32_t>(biases));
+}
+
 ir::Value* build(ir::Graph& graph, const Layer& l) {
   std::mt19937 random(static_cast<unsigned>(l.in[1] * 1000 + l.outputs));
   ir::Value* x = conformance::int8_input(graph, l.in, 0.05, l.input_zero_point);
@@ -70,6 +88,7 @@ ir::Value* build(ir::Graph& graph, const Layer& l) {
   ir::Argument bias;
   if (l.bias) bias = conformance::int32_bias(graph, x, w, random, 3000);
   if (l.withered != 0) wither(l, x, w, std::get<ir::Value*>(bias));
+  if (l.largest_sum != 0) set_largest_sums(l, x, w, std::get<ir::Value*>(bias));
   ir::Shape out = {l.in[0], l.outputs, 0, 0};
   for (std::size_t i = 0; i < 2; ++i) {
     out[2 + i] = (l.in[2 + i] + 2 * l.padding[i] - l.dilation[i] * (l.kernel[i] - 1) - 1) / l.stride[i] + 1;
@@ -132,6 +151,23 @@ std::vector<Case> cases() {
     window.stride = {1, 2};
     all.push_back(case_of(window));
   }
+  // Groups of two channels: two at a time, or an odd one; windows at the edge and along a row; odd numbers of taps.
+  for (const std::int64_t groups : {3, 6}) {
+    const Layer layer = {.in = {2, 2 * groups, 5, 6}, .outputs = 2 * groups, .groups = groups};
+    all.push_back(case_of(layer));
+    Layer window = layer;
+    window.kernel = {3, 3};
+    window.padding = {1, 1};
+    window.relu = groups == 6;
+    all.push_back(case_of(window));
+    window.stride = {2, 1};
+    window.kernel = {2, 3};
+    window.dilation = {1, 2};
+    window.relu = false;
+    all.push_back(case_of(window));
+    window.output_scale = 0.0004;  // shifts to the left
+    all.push_back(case_of(window));
+  }
   all.push_back(case_of({.in = {2, 8, 6, 5},
                          .outputs = 12,
                          .kernel = {2, 3},
@@ -182,6 +218,15 @@ std::vector<Case> cases() {
                            .padding = {1, 1},
                            .output_scale = 40,
                            .weight = static_cast<std::int8_t>(weight)}));
+  }
+  // Where ARMv6-M begins to requantize with more instructions.
+  for (const int weight : {127, -127}) {
+    all.push_back(case_of({.in = {1, 4, 5, 5},
+                           .outputs = 8,
+                           .output_scale = 10,
+                           .input_zero_point = 0,
+                           .weight = static_cast<std::int8_t>(weight),
+                           .largest_sum = kSmallSumV6m}));
   }
   return all;
 }
@@ -666,6 +711,30 @@ conv::Rounding packed_rounding(const Layer& layer) {
   conv::Header header;
   std::memcpy(&header, packed->producer->tensor("packed")->data.bytes.data(), sizeof header);
   return header.rounding;
+}
+
+// ARMv6-M requantizes small sums with fewer instructions: the compiler says where that is exact.
+TEST(Conv2dPrepack, MarksChannelsWithSmallSums) {
+  const auto marks_of = [](const Layer& layer) {
+    ir::Graph graph;
+    const Config config{.target = parse_target("cortex-m0")};
+    const ir::Value* packed = conv2d::prepack({graph, *lowered(graph, layer, config), config});
+    const std::span<const std::byte> bytes = packed->producer->tensor("packed")->data.bytes;
+    conv::Header header;
+    std::memcpy(&header, bytes.data(), sizeof header);
+    const conv2d::Stream stream(conv2d::Layout::halves, header.geometry);
+    std::string marks;
+    for (std::uint32_t c = 0; c < header.geometry.out_channels; ++c) {
+      marks += std::to_string(std::to_integer<int>(bytes[sizeof header + stream.small_index(c)]));
+    }
+    return marks;
+  };
+  Layer l = {.in = {1, 4, 3, 3}, .outputs = 6, .output_scale = 10, .input_zero_point = 0, .weight = 127};
+  EXPECT_EQ(marks_of(l), "111111");
+  l.largest_sum = kSmallSumV6m;
+  EXPECT_EQ(marks_of(l), "101010");
+  l = {.in = {1, 9, 3, 3}, .outputs = 6, .output_scale = 0.0004};
+  EXPECT_EQ(marks_of(l), "000000");  // shifts to the left
 }
 
 // A channel whose weights change nothing is a constant; one that shifts left asks for little more than others.

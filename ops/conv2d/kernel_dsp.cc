@@ -35,6 +35,8 @@ void execute_direct(const void* raw) {
 [[gnu::noinline]] void convolve_dsp_groups(const Convolution& c) {
   if (c.header.geometry.groups == 1) {
     convolve_dsp(c);
+  } else if (has_pairs(c.header.geometry) && conv::is_simple(c.header.rounding)) {
+    DspConvolution<Bytes>::run_pairs(c);
   } else {
     DspConvolution<Bytes>::run_groups(c);
   }

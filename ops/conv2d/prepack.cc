@@ -5,6 +5,7 @@
 #include <cstring>
 #include <utility>
 
+#include "kernels/requantize_v6m.h"
 #include "ops/conv2d/conv2d.h"
 #include "ops/conv2d/convolution.h"
 #include "ops/conv2d/nibbles.h"
@@ -61,6 +62,8 @@ std::uint32_t merged_groups(const Variant& variant, const conv::Geometry& g) {
       cost += walk_of(candidate) == Walk::rows ? 10 : 15 + g.kernel_width * (8 + candidate.group_inputs() / 4);
     } else if (kind == Layout::halves) {
       cost = stream.group_blocks() * (9 * patch / 4 + 30) + g.taps() * 6 + 4 * patch + 12;
+    } else if (variant.layout == Layout::dsp && has_pairs(candidate)) {
+      cost = 17 * ((g.taps() + 1) / 2) + 40;
     } else if (variant.grouped) {
       const std::uint32_t copied = candidate.group_inputs() % 4 == 0 ? 2 : 4;
       cost = stream.group_blocks() * (2 * patch + 30) + g.taps() * 5 + copied * patch + 15;
@@ -86,6 +89,17 @@ bool has_small_pairs(const Stream& layout, const std::vector<std::byte>& stream)
     }
   }
   return true;
+}
+
+// Marks the channels of which no sum can reach kSmallSumV6m: they are requantized with fewer instructions.
+void mark_small_sums(const Unpacked& u, const Stream& layout, std::vector<std::byte>& stream) {
+  for (std::uint32_t c = 0; c < u.geometry.out_channels; ++c) {
+    std::int64_t largest = std::abs(std::int64_t{u.bias[c]});
+    for (std::uint32_t k = 0; k < layout.padded_patch(); ++k) {
+      largest += std::int64_t{128} * std::abs(std::to_integer<std::int8_t>(stream[layout.weight_index(c, k)]));
+    }
+    put_byte(stream, layout.small_index(c), !u.is_general[c] && u.shifts[c] < 0 && largest < kSmallSumV6m ? 1 : 0);
+  }
 }
 
 }  // namespace
@@ -126,6 +140,7 @@ std::optional<std::vector<std::byte>> pack(const Variant& variant, Unpacked& u, 
     }
   }
   if (layout.kind() == Layout::halves && !has_small_pairs(layout, stream)) return {};
+  if (layout.layout == Layout::halves) mark_small_sums(u, layout, stream);
   return packed_bytes(u.header, stream);
 }
 

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "base/diagnostic.h"
+#include "kernels/requantize_v6m.h"
 #include "ops/depthwise_conv2d/nibbles.h"
 #include "ops/depthwise_conv2d/prepack.h"
 #include "ops/op.h"
@@ -41,6 +42,7 @@ struct Layer {
   bool nibbles = false;             // weights of 4 bits
   std::vector<double> slopes = {};  // of a PReLU behind it: one, or one per output
   bool withered = false;            // every third channel is next to nothing beside its bias, every third shifts left
+  std::int32_t all_biases = 0;      // every other one negative, unless 0
 };
 
 // Results of the dead channels are half way between two steps, so that the weights tip them.
@@ -53,6 +55,16 @@ void wither(const Layer& l, const ir::Value* x, ir::Value* w, ir::Value* b) {
     b->type.quant->scales[c] = unit;
     biases.push_back(
         static_cast<std::int32_t>(c % 3 == 0 ? (static_cast<double>(c) + 0.5) * l.output_scale / unit : 5));
+  }
+  b->data = ir::Bytes::of(std::span<const std::int32_t>(biases));
+}
+
+void set_biases(const Layer& l, const ir::Value* x, ir::Value* w, ir::Value* b) {
+  std::vector<std::int32_t> biases;
+  for (std::size_t c = 0; c < w->type.quant->scales.size(); ++c) {
+    w->type.quant->scales[c] = 0.02;
+    b->type.quant->scales[c] = 0.02 * x->type.quant->scale();
+    biases.push_back(c % 2 == 0 ? l.all_biases : -l.all_biases);
   }
   b->data = ir::Bytes::of(std::span<const std::int32_t>(biases));
 }
@@ -74,6 +86,7 @@ ir::Value* build(ir::Graph& graph, const Layer& l) {
   ir::Argument bias;
   if (l.bias) bias = conformance::int32_bias(graph, x, w, random, l.nibbles ? 300 : 3000);
   if (l.withered) wither(l, x, w, std::get<ir::Value*>(bias));
+  if (l.all_biases != 0) set_biases(l, x, w, std::get<ir::Value*>(bias));
   ir::Shape out = {l.in[0], outputs, 0, 0};
   for (std::size_t i = 0; i < 2; ++i) {
     out[2 + i] = (l.in[2 + i] + 2 * l.padding[i] - l.dilation[i] * (l.kernel[i] - 1) - 1) / l.stride[i] + 1;
@@ -154,6 +167,17 @@ std::vector<Case> cases() {
   for (const int weight : {-128, -127, 127}) {
     all.push_back(case_of({.in = {1, 20, 4, 5}, .output_scale = 2, .weight = static_cast<std::int8_t>(weight)}));
   }
+  // Where ARMv6-M begins to requantize with more instructions: large biases, and many taps.
+  for (const std::int32_t beyond : {-1, 0}) {
+    all.push_back(case_of({.in = {1, 8, 4, 5},
+                           .kernel = {1, 2},
+                           .padding = {0, 0},
+                           .output_scale = 10,
+                           .input_zero_point = 0,
+                           .weight = 127,
+                           .all_biases = kSmallSumV6m - 2 * 128 * 128 + beyond}));
+  }
+  all.push_back(case_of({.in = {1, 4, 9, 8}, .kernel = {8, 8}, .padding = {0, 0}, .output_scale = 10, .weight = 127}));
   return all;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/conv_direct.h"
 #include "kernels/move.h"
+#include "kernels/requantize_v6m.h"
 #include "ops/depthwise_conv2d/execute.h"
 #include "ops/depthwise_conv2d/nibbles_kernel.h"
 #include "ops/depthwise_conv2d/repack.h"
@@ -17,9 +18,28 @@ struct Scalar {
 
 // Compute whole blocks of four channels.
 constexpr auto kBlocks =
-    kHasLongMultiply ? conv::cormorant_depthwise_pixel_thumb2 : conv::cormorant_depthwise_pixel_v6m;
+    kHasLongMultiply ? conv::cormorant_depthwise_pixel_thumb2 : conv::cormorant_depthwise_pixel_small_v6m;
 constexpr auto kBlocksOfBoth =
     kHasLongMultiply ? conv::cormorant_depthwise_pixel_both_thumb2 : conv::cormorant_depthwise_pixel_both_v6m;
+
+// Whether kBlocks can requantize the sums of all channels.
+bool suits_blocks(const conv2d::Convolution& c) {
+  const conv::Geometry& g = c.header.geometry;
+  if (!conv::is_simple(c.header.rounding)) return false;
+  if constexpr (kHasLongMultiply) return true;
+  constexpr std::int32_t kLargestProduct = 128 * 128;
+  if (g.taps() >= kSmallSumV6m / kLargestProduct) return false;
+  const std::int32_t limit = kSmallSumV6m - static_cast<std::int32_t>(g.taps()) * kLargestProduct;
+  const Stream stream(kScalar, g);
+  const std::uint8_t* record = c.stream;
+  for (std::uint32_t left = stream.blocks(); left > 0; --left, record += stream.block_bytes()) {
+    for (std::uint32_t lane = 0; lane < 4; ++lane) {
+      const std::int32_t bias = reinterpret_cast<const std::int32_t*>(record)[lane];
+      if (bias >= limit || bias <= -limit) return false;
+    }
+  }
+  return true;
+}
 
 void execute_scalar(const void* raw) {
   const auto& plan = *static_cast<const PackedPlan*>(raw);
@@ -63,8 +83,7 @@ void execute_direct(const void* raw) {
 }  // namespace
 
 void convolve_scalar(const conv2d::Convolution& c) {
-  convolve_pixels<Scalar>(c, kScalar, conv::is_simple(c.header.rounding) ? kBlocks : kBlocksOfBoth,
-                          conv::depthwise_pixel_plain_scalar);
+  convolve_pixels<Scalar>(c, kScalar, suits_blocks(c) ? kBlocks : kBlocksOfBoth, conv::depthwise_pixel_plain_scalar);
 }
 
 // How programs of other compilers are loaded here.

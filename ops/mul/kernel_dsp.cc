@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Four elements at a time: SXTB16 and SADD16 compute differences as halves, SMULBB and SMULTT their products. One
-// factor is doubled, so that SMMULR directly gives the doubling high multiply. Then, for shifts to the right by n,
+// factor is doubled, so that SMMLAR directly gives the doubling high multiply, v. For shifts to the right by n,
 //   level = saturate_int8((v + (v >> 31) + 2^(n-1) + zero point · 2^n) >> n)
-// in four instructions: the second term makes ties of negative numbers round down.
+// in four instructions: the second term makes ties of negative numbers round down. The sign of the product serves as
+// well as that of v, since one less than 2^(n-1) still rounds to zero.
 #include <arm_acle.h>
 
 #include <bit>
@@ -19,9 +20,8 @@ constexpr std::int32_t kMaxShift = 22;
 
 inline std::int32_t level_of(std::int32_t doubled, std::int32_t multiplier, std::int32_t offset, std::int32_t shift) {
   std::int32_t v;
-  asm("smmulr %[v], %[doubled], %[multiplier]\n\t"
-      "add %[v], %[v], %[v], asr #31\n\t"
-      "add %[v], %[v], %[offset]\n\t"
+  asm("add %[v], %[offset], %[doubled], asr #31\n\t"
+      "smmlar %[v], %[doubled], %[multiplier], %[v]\n\t"
       "asr %[v], %[v], %[shift]\n\t"
       "ssat %[v], #8, %[v]"
       : [v] "=&r"(v)

@@ -194,24 +194,32 @@ namespace cormorant::conv {
 
 #define FOUR(RESULT)                  \
   RESULT("r0", "r5") RESULT("r1", "r6") RESULT("r2", "r7") RESULT("r3", "r8")
-#define FOUR_OF_BOTH                  \
+#define FOUR_OF_BOTH(STRAIGHT)        \
   "ldr r10, [r12, #-4]\n"             \
   "cmp r10, #0\n"                     \
   "bne 6f\n"                          \
-  FOUR_bytes                          \
+  STRAIGHT                            \
   "b 7f\n"                            \
   "6:\n"                              \
   RESULT_left("r0", "r5", "4") RESULT_left("r1", "r6", "3") RESULT_left("r2", "r7", "2") RESULT_left("r3", "r8", "1") \
   "7:\n"
 
-// With slopes: sums below zero have other multipliers, which follow the shifts.
+// With slopes: sums below zero have other multipliers, which follow the shifts. Those may be negative, so that ties are
+// told by the product.
+#define RESULT_prelu(sum, multiplier) \
+  "add " sum ", " sum ", " sum "\n"   \
+  "smmulr " sum ", " sum ", " multiplier "\n" \
+  "lsl r10, r4, r9\n"                 \
+  "add " sum ", " sum ", " sum ", asr #31\n" \
+  "add " sum ", " sum ", r10\n"       \
+  STORED(sum)
 #define BY_SIGN(sum, multiplier, at)  \
   "cmp " sum ", #0\n"                 \
   "it lt\n"                           \
   "ldrlt " multiplier ", [r12, #" at "]\n"
 #define FOUR_prelu                    \
   BY_SIGN("r0", "r5", "0") BY_SIGN("r1", "r6", "4") BY_SIGN("r2", "r7", "8") BY_SIGN("r3", "r8", "12") \
-  FOUR_OF_BOTH                        \
+  FOUR_OF_BOTH(FOUR(RESULT_prelu))    \
   "add r12, r12, #16\n"
 
 #define DEPTHWISE(TAPS, RESULTS)      \
@@ -253,7 +261,7 @@ extern "C" __attribute__((naked)) void cormorant_depthwise_pixel_dsp(const Depth
 }
 
 extern "C" __attribute__((naked)) void cormorant_depthwise_pixel_both_dsp(const DepthwisePixel* /*pixel*/) {
-  asm volatile(DEPTHWISE(ALL_TAPS(PAIR_bytes, TAP_bytes), FOUR_OF_BOTH));
+  asm volatile(DEPTHWISE(ALL_TAPS(PAIR_bytes, TAP_bytes), FOUR_OF_BOTH(FOUR_bytes)));
 }
 
 extern "C" __attribute__((naked)) void cormorant_depthwise_pixel_prelu_dsp(const DepthwisePixel* /*pixel*/) {

@@ -26,15 +26,15 @@
 #include "kernels/loops.h"
 
 // names::cormorant_add_mve = "cormorant::add.mve": what a program calls them. The identifiers are unique in all
-// operators.
+// operators. They are arrays, not pointers to literals, so that firmware links a name only together with its kernel.
 #define CORMORANT_NAMES(LIST)                                                               \
   namespace cormorant::ops::names {                                                         \
   LIST(CORMORANT_DEFINE_OUR_NAME, CORMORANT_DEFINE_THEIR_NAME, CORMORANT_DEFINE_THEIR_NAME) \
   }
 #define CORMORANT_DEFINE_OUR_NAME(op, overload, ...) \
-  inline constexpr const char* cormorant_##op##_##overload = "cormorant::" #op "." #overload;
+  inline constexpr char cormorant_##op##_##overload[] = "cormorant::" #op "." #overload;
 #define CORMORANT_DEFINE_THEIR_NAME(library, op, overload, ...) \
-  inline constexpr const char* library##_##op##_##overload = #library "::" #op "." #overload;
+  inline constexpr char library##_##op##_##overload[] = #library "::" #op "." #overload;
 
 // At the end of a kernel file, in the operator's namespace: the kernels of the list that this file defines, under the
 // symbols that runner/symbol.h computes from their names.

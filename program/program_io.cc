@@ -26,6 +26,7 @@
 #include "program/bundle_io.h"
 #include "program/files.h"
 #include "quantizer/parallel.h"
+#include "runner/program_facts.h"
 #include "runtime/host.h"
 
 namespace cormorant {
@@ -73,28 +74,6 @@ void read_notes(const pte::MethodView& method, ProgramFile& program) {
       ++number;
     }
   }
-}
-
-// A tensor that has both a place and contents is state, unless it is where the program keeps copies of its constants
-// (formats/pte/origin.h). ExecuTorch need not give it contents; what it does to a mutable buffer is done in place.
-bool has_state(const pte::MethodView& method) {
-  const auto copies = method.tensor(pte::kCopies);
-  std::string_view origin;
-  const bool has_copies = copies.ok() && pte::find_origin(method, origin) && pte::has_constants_in_ram(origin);
-  const auto is_copy = [&](const pte::TensorView& tensor) {
-    return has_copies && tensor.memory_id == copies.value().memory_id && tensor.offset >= copies.value().offset &&
-           tensor.offset < copies.value().offset + copies.value().bytes;
-  };
-  for (std::uint32_t i = 0; i < method.value_count(); ++i) {
-    const auto tensor = method.tensor(static_cast<std::int32_t>(i));
-    if (!tensor.ok() || !tensor.value().is_planned() || tensor.value().data_index == 0) continue;
-    if (!is_copy(tensor.value())) return true;
-  }
-  for (std::uint32_t i = 0; i < method.operator_count(); ++i) {
-    const auto op = method.operator_at(i);
-    if (op.ok() && op.value().name.ends_with("_")) return true;  // aten::copy_
-  }
-  return false;
 }
 
 // f(logical, place) for each element: its number in logical order, and in memory.
@@ -247,7 +226,9 @@ ProgramFile program_from(std::vector<std::byte> bytes, std::string file, bool pl
   program.inputs = io_tensors(method, value_of(method.inputs(), program.file), program.file);
   program.outputs = io_tensors(method, value_of(method.outputs(), program.file), program.file);
   read_notes(method, program);
-  program.has_state = has_state(method);
+  const KeptFacts kept = kept_by(view, method);
+  program.has_state = kept.state;
+  program.buffer_bytes = kept.buffer_bytes;
   return program;
 }
 

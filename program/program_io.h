@@ -34,6 +34,7 @@ struct ProgramFile {
   std::string method = "forward";  // the one that inputs and outputs belong to, and that is executed
   std::vector<ProgramTensor> inputs = {}, outputs = {};
   bool has_state = false;          // contents carry over from one sample to the next
+  std::uint64_t buffer_bytes = 0;  // of them, that cormorant_save copies
   std::string cpu = {}, isa = {};  // that it was compiled for; empty: any
   bool by_rows = false;            // its image arrives by rows (cormorant_push_rows); here it is whole
 };

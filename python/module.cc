@@ -144,6 +144,7 @@ class Program {
 
   [[nodiscard]] nb::bytes bytes() const { return nb::bytes(file_.bytes.data(), file_.bytes.size()); }
   [[nodiscard]] bool has_state() const { return file_.has_state; }
+  [[nodiscard]] std::uint64_t buffer_bytes() const { return file_.buffer_bytes; }
 
   // (name, type, shape, scale or none, zero point)
   using Tensor = std::tuple<std::string, std::string, std::vector<std::int64_t>, std::optional<double>, std::int32_t>;
@@ -346,6 +347,7 @@ NB_MODULE(_core, m) {
       .def_static("read", &Program::read)
       .def_prop_ro("bytes", &Program::bytes)
       .def_prop_ro("has_state", &Program::has_state)
+      .def_prop_ro("buffer_bytes", &Program::buffer_bytes)
       .def_prop_ro("inputs", &Program::inputs)
       .def_prop_ro("outputs", &Program::outputs)
       .def("run", &Program::run)

@@ -152,6 +152,25 @@ std::vector<PlacedArena> shared_arenas(const std::vector<ProgramFacts>& models, 
   return shared;
 }
 
+void require_sharable(const ProgramFacts& facts, const std::string& model, const std::string& owner) {
+  if (facts.kept.state) {
+    throw InputError(
+        {.problem = fmt::format("it has state, which would be lost in '{}', the memory that it shares with "
+                                "other models",
+                                owner),
+         .advice = "give it an arena of its own, without ARENA or --arena",
+         .file = model});
+  }
+  if (facts.kept.constants) {
+    throw InputError({.problem = fmt::format("it has constants in RAM (--weights-in), which would be lost in '{}', the "
+                                             "memory that it shares with other models",
+                                             owner),
+                      .advice = "compile it without --weights-in, or give it an arena of its own, without ARENA or "
+                                "--arena",
+                      .file = model});
+  }
+}
+
 std::string assembly(const Glue& glue) {
   const std::string& name = glue.name;
   const std::string data = glue.model_data.empty() ? name + "_model_data" : glue.model_data;

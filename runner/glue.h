@@ -48,6 +48,10 @@ std::vector<PlacedArena> own_arenas(const ProgramFacts& facts, const std::string
 // regions differ.
 std::vector<PlacedArena> shared_arenas(const std::vector<ProgramFacts>& models, const std::string& owner);
 
+// What a model keeps in its arenas would be overwritten by other models there: throws InputError for one that keeps
+// state or constants. The methods of one file need no such check: the compiler lays them out for a common arena.
+void require_sharable(const ProgramFacts& facts, const std::string& model, const std::string& owner);
+
 // Only the arenas, as an assembly file.
 std::string assembly(const std::vector<PlacedArena>& arenas);
 

@@ -52,7 +52,10 @@ void write_shared_arenas(const Flags& flags) {
   std::vector<ProgramFacts> models;
   for (const std::string& model : flags.models) {
     const std::vector<std::byte> program = read_file(model);
-    for (const std::string& method : methods_of(flags, program, model)) models.push_back(read_facts(program, method));
+    for (const std::string& method : methods_of(flags, program, model)) {
+      models.push_back(read_facts(program, method));
+      require_sharable(models.back(), model, flags.arena);
+    }
   }
   write_output(flags.output, assembly(shared_arenas(models, flags.arena)));
 }
@@ -78,7 +81,10 @@ void write_for_firmware(const Flags& flags, const Target& target, const std::vec
   const std::string& model = flags.models.front();
   const std::vector<std::string> methods = methods_of(flags, program, model);
   std::vector<ProgramFacts> facts;
-  for (const std::string& method : methods) facts.push_back(read_facts(program, method));
+  for (const std::string& method : methods) {
+    facts.push_back(read_facts(program, method));
+    if (!flags.arena.empty()) require_sharable(facts.back(), model, flags.arena);
+  }
   std::vector<PlacedArena> arenas = shared_arenas(facts, flags.arena.empty() ? flags.name : flags.arena);
   const auto are_elsewhere = [&] {
     for (PlacedArena& arena : arenas) arena.section.clear();

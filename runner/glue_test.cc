@@ -130,6 +130,29 @@ TEST(SharedArenas, AreAsLargeAsTheLargest) {
   EXPECT_THROW(shared_arenas({facts_of({1}, {"DTCM"}), facts_of({1}, {"AXI"})}, "shared"), InputError);
 }
 
+TEST(SharedArenas, AreNotForModelsThatKeepSomethingThere) {
+  ProgramFacts facts = facts_of({100});
+  EXPECT_NO_THROW(require_sharable(facts, "net.pte", "shared"));
+  const auto refusal = [](const KeptFacts& kept) -> std::string {
+    ProgramFacts facts = facts_of({100});
+    facts.kept = kept;
+    try {
+      require_sharable(facts, "net.pte", "shared");
+    } catch (const InputError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_EQ(refusal({.state = true}),
+            "net.pte: it has state, which would be lost in 'shared', the memory that it shares with other models\n"
+            "  give it an arena of its own, without ARENA or --arena");
+  EXPECT_EQ(
+      refusal({.constants = true}),
+      "net.pte: it has constants in RAM (--weights-in), which would be lost in 'shared', the memory that it shares "
+      "with other models\n"
+      "  compile it without --weights-in, or give it an arena of its own, without ARENA or --arena");
+}
+
 TEST(Assembly, OfTwoModelsHasNoSymbolInCommon) {
   const auto symbols_of = [](const std::string& name) {
     const std::string text = assembly({.name = name,
@@ -159,6 +182,7 @@ TEST(ModelHeader, MakesIdentifiersOfAnyName) {
 
 TEST(ModelHeader, TellsWhatFirmwareMustKnow) {
   ProgramFacts facts = facts_of({512}, {"DTCM"});
+  facts.kept = {.state = true, .buffer_bytes = 40};
   facts.inputs = {{.name = "x",
                    .dtype = DType::i8,
                    .sizes = {1, 3, 8, 8},
@@ -172,8 +196,8 @@ TEST(ModelHeader, TellsWhatFirmwareMustKnow) {
                    {.name = "*/ evil\n", .dtype = DType::f32, .sizes = {1}, .order = {0}, .memory_id = 1, .bytes = 4}};
   const std::string text = model_header({"net", "net.pte", facts, 1000, 300});
   for (const char* const line :
-       {"#define NET_MODEL_BYTES 1000\n", "#define NET_STATE_BYTES 300\n", "#define NET_ARENA_DTCM_BYTES 512\n",
-        "#define NET_RAM_BYTES 844\n",
+       {"#define NET_MODEL_BYTES 1000\n", "#define NET_STATE_BYTES 300\n", "#define NET_BUFFER_BYTES 40\n",
+        "#define NET_ARENA_DTCM_BYTES 512\n", "#define NET_RAM_BYTES 844\n",
         "/* Input 0, x: i8 [1, 3, 8, 8], in memory [1, 8, 8, 3]; q stands for 0.5 * (q + 128). */\n",
         "#define NET_INPUT_X_SCALE 0.5f\n", "#define NET_INPUT_X_ZERO_POINT (-128)\n", "#define NET_OUTPUT_0_BYTES 8\n",
         "program->arenas[0].data + 64"}) {

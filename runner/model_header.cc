@@ -120,8 +120,8 @@ class Writer {
 
   void memory() {
     const ProgramFacts& facts = header_.facts;
-    add("/* Bytes: of the program in flash; of the state and the arenas in RAM, and all RAM with the program's object. "
-        "*/\n");
+    add("/* Bytes: of the program in flash; of the state and the arenas in RAM, and all RAM with the program's object; "
+        "of\n * what cormorant_save copies, 0 without buffers that the model changes. */\n");
     add("#define {}_MODEL_BYTES {}\n", big_, header_.model_bytes);
     add("#define {}_STATE_BYTES {}\n", big_, header_.state_bytes);
     std::uint64_t ram = header_.state_bytes + kProgramBytes;
@@ -132,7 +132,8 @@ class Writer {
       ram += facts.arena_bytes[i];
     }
     add("#define {}_ARENA_COUNT {}\n", big_, facts.arena_bytes.size());
-    add("#define {}_RAM_BYTES {}\n\n", big_, ram);
+    add("#define {}_RAM_BYTES {}\n", big_, ram);
+    add("#define {}_BUFFER_BYTES {}\n\n", big_, facts.kept.buffer_bytes);
     add("CORMORANT_STATIC_ASSERT(sizeof(void*) == 4, {0}_is_for_a_cortex_m);\n", name_);
     const std::string_view macro = header_.isa == Isa::mve ? "__ARM_FEATURE_MVE" : "__ARM_FEATURE_DSP";
     if (header_.isa != Isa::scalar) {

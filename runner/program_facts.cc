@@ -113,6 +113,24 @@ std::vector<std::vector<std::size_t>> calls_of(std::span<const std::byte> table,
   return parts;
 }
 
+// Whether a planned tensor with contents is where the program keeps copies of its constants (formats/pte/origin.h).
+class Copies {
+ public:
+  explicit Copies(const pte::MethodView& method) : place_(method.tensor(pte::kCopies)) {
+    std::string_view origin;
+    exist_ = place_.ok() && pte::find_origin(method, origin) && pte::has_constants_in_ram(origin);
+  }
+  [[nodiscard]] bool exist() const { return exist_; }
+  [[nodiscard]] bool contain(const pte::TensorView& tensor) const {
+    return exist_ && tensor.memory_id == place_.value().memory_id && tensor.offset >= place_.value().offset &&
+           tensor.offset < place_.value().offset + place_.value().bytes;
+  }
+
+ private:
+  Result<pte::TensorView> place_;
+  bool exist_ = false;
+};
+
 // The reader requires what the runtime requires of flash: 16-byte alignment, which a span of bytes does not guarantee.
 struct alignas(16) Block {
   std::byte bytes[16];
@@ -124,6 +142,26 @@ std::vector<Block> aligned_copy(std::span<const std::byte> pte) {
 }
 
 }  // namespace
+
+// A tensor that has both a place and contents is state, unless it is a constant's copy. ExecuTorch need not give it
+// contents; what it does to a mutable buffer is done in place.
+KeptFacts kept_by(const pte::ProgramView& program, const pte::MethodView& method) {
+  const Copies copies(method);
+  KeptFacts kept = {.constants = copies.exist()};
+  for (std::uint32_t i = 0; i < method.value_count(); ++i) {
+    const auto tensor = method.tensor(static_cast<std::int32_t>(i));
+    if (!tensor.ok() || !tensor.value().is_planned() || tensor.value().data_index == 0) continue;
+    if (copies.contain(tensor.value())) continue;
+    kept.state = true;
+    const pte::TensorView& view = tensor.value();
+    if (program.initial_data(view.data_index, view.bytes) != nullptr) kept.buffer_bytes += view.bytes;
+  }
+  for (std::uint32_t i = 0; i < method.operator_count(); ++i) {
+    const auto op = method.operator_at(i);
+    if (op.ok() && op.value().name.ends_with("_")) kept.state = true;  // aten::copy_
+  }
+  return kept;
+}
 
 ProgramFacts read_facts(std::span<const std::byte> pte, const std::string& method_name) {
   const std::vector<Block> copy = aligned_copy(pte);
@@ -168,6 +206,7 @@ ProgramFacts read_facts(std::span<const std::byte> pte, const std::string& metho
   if (!facts.arena_bytes.empty()) facts.arena_bytes.erase(facts.arena_bytes.begin());  // memory id 0 does not exist
   facts.arena_names = region_names(method);
   facts.arena_names.resize(facts.arena_names.empty() ? 0 : facts.arena_bytes.size());
+  facts.kept = kept_by(program, method);
   facts.inputs = io_facts(method, checked(method.inputs(), "the inputs"), 0);
   facts.outputs = io_facts(method, checked(method.outputs(), "the outputs"), facts.inputs.size());
   return facts;

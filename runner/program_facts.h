@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/dtype.h"
+#include "formats/pte/reader.h"
 
 namespace cormorant {
 
@@ -34,6 +35,14 @@ struct GroupFacts {
   std::vector<std::vector<std::size_t>> parts;
 };
 
+// What must survive in the arenas from one execution to the next, so that nothing else may use its memory.
+struct KeptFacts {
+  bool state = false;              // contents that the program changes
+  std::uint64_t buffer_bytes = 0;  // of state, that cormorant_save copies
+  bool constants = false;          // copied to RAM by load (--weights-in)
+};
+KeptFacts kept_by(const pte::ProgramView& program, const pte::MethodView& method);
+
 struct ProgramFacts {
   std::vector<std::string> operators;  // each once, in the program's order: "cortex_m::quantized_add.out"
   // Those of them that some instruction calls with types other than float, which matters where an operator has a kernel
@@ -44,6 +53,7 @@ struct ProgramFacts {
   std::vector<GroupFacts> groups;
   std::vector<std::uint64_t> arena_bytes;  // [0] is memory id 1, and so on
   std::vector<std::string> arena_names;    // of the regions named to the compiler; empty: none
+  KeptFacts kept;
   std::vector<IoFacts> inputs, outputs;
   std::size_t rows = 0;   // that are pushed, each as the input says; 0: inputs are taken whole
   std::size_t taker = 0;  // the step that takes them

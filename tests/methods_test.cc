@@ -184,7 +184,9 @@ TEST_F(Methods, ShareOneArenaInFirmware) {
                     follow = read_program(program, "follow");
   std::vector<Arrays> steps;
   for (int sample = 0; sample < 3; ++sample) steps.push_back({array_of(samples(sample))});
-  const std::vector<Arrays> followed = execute(follow, steps, {.target = {}, .steps = 3, .keep_elf = {}}).outputs;
+  std::vector<Arrays> longer = steps;
+  longer.push_back({array_of(samples(3))});
+  const std::vector<Arrays> followed = execute(follow, longer, {.target = {}, .steps = 4, .keep_elf = {}}).outputs;
   std::vector<std::string> expected;
   for (int sample = 0; sample < 3; ++sample) {
     const Arrays code = execute(encode, {steps[static_cast<std::size_t>(sample)]}, {}).outputs[0];
@@ -192,6 +194,7 @@ TEST_F(Methods, ShareOneArenaInFirmware) {
     expected.push_back(line("decode", execute(decode, {code}, {}).outputs[0][0]));
   }
   expected.push_back(expected[0]);
+  expected.push_back(line("follow", followed[3][0]));
   ASSERT_EQ(board.console.size(), 1 + expected.size());
   EXPECT_TRUE(has(board.console[0], "ram "));
   for (std::size_t i = 0; i < expected.size(); ++i) EXPECT_EQ(board.console[1 + i], expected[i]) << i;
@@ -204,6 +207,27 @@ TEST_F(Methods, ShareOneArenaInFirmware) {
   ASSERT_EQ(ran.status, 0) << ran.err;
   EXPECT_EQ(npy::read_npy((path() / "y.npy").string()).data, execute(encode, {steps[1]}, {}).outputs[0][0].data);
   EXPECT_TRUE(has(ran.json()["operators"][0]["source"].get<std::string>(), "make.py"));
+}
+
+// Only one file's methods are laid out for a common arena.
+TEST_F(Methods, WithStateShareNoArenaWithOtherModels) {
+  ASSERT_EQ(compile({}).status, 0);
+  const std::filesystem::path archives = archive_directory(*parse_target("cortex-m55").cpu, Compiler::gcc);
+  const auto glue = [&](Arguments arguments) {
+    arguments.insert(arguments.begin(), std::filesystem::path(binary()).parent_path() / "cormorant-glue");
+    arguments.insert(arguments.end(), {"--arena=shared", "-o", "codec.S"});
+    return run_process(arguments, path(), std::chrono::minutes(5));
+  };
+  const Arguments own = {"codec.pte", "--name=codec", "--target=cortex-m55",
+                         "--kernels=" + (archives / "libkernels.a").string()};
+  for (const Arguments& arguments : {own, Arguments{"codec.pte", "codec.pte", "--arena-alone"}}) {
+    const ProcessResult refused = glue(arguments);
+    EXPECT_EQ(refused.status, 1);
+    EXPECT_TRUE(has(refused.output, "codec.pte: it has state, which would be lost in 'shared'")) << refused.output;
+  }
+  Arguments stateless = own;
+  stateless.emplace_back("--method=encode");
+  EXPECT_TRUE(glue(stateless).succeeded());
 }
 
 }  // namespace

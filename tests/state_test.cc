@@ -11,6 +11,7 @@
 
 #include "compiler/compile.h"
 #include "runner/process.h"
+#include "runtime/host.h"
 #include "target/parse.h"
 #include "tests/command.h"
 #include "tests/known_state.h"
@@ -53,6 +54,9 @@ TEST_P(State, InFloatIsPyTorchsInBothExportedForms) {
     const ProgramFile program = compile(std::string(GetParam().name) + form);
     EXPECT_EQ(program.has_state, GetParam().buffer_floats > 0);
     EXPECT_EQ(json_.at("buffer_bytes").get<int>(), 4 * GetParam().buffer_floats + 8 * GetParam().counters);
+    const HostProgram loaded(program.bytes, ops::host_kernels());
+    EXPECT_EQ(loaded.program().buffer_bytes(), program.buffer_bytes);
+    EXPECT_EQ(json_.at("buffer_bytes").get<std::uint64_t>(), program.buffer_bytes);
     const Expected data = expected(program, GetParam().name);
     ExecuteOn host;
     host.steps = data.steps;

@@ -95,6 +95,11 @@ class Program:
         return self._core.has_state
 
     @property
+    def buffer_bytes(self) -> int:
+        """What firmware keeps of a stream to continue it later (`cormorant_save`); 0 without state."""
+        return self._core.buffer_bytes
+
+    @property
     def target(self) -> str:
         return self._figure("target")
 

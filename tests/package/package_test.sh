@@ -159,6 +159,12 @@ refuses "flags that CMake does not know" "do not name a Cortex-M" "$found" "C CX
 refuses "two models of one name" "give $work/project/docs/tutorial/wave.pt2 another NAME" "$found" "C CXX ASM" "$hard" \
   "cormorant_add_model(app $model TARGET cortex-m4)
 cormorant_add_model(app $model TARGET cortex-m4)"
+configures "$found" "C CXX ASM" "$hard" "cormorant_add_model(app $model TARGET cortex-m4 ARENA shared)
+cormorant_add_model(app MODEL $root/zoo/state/delays.pt2 TARGET cortex-m4 ARENA shared)" ||
+  { cat "$work/log"; fail "two models that share an arena were refused too early"; }
+ninja -C "$work/configured/build" app.models/shared.S >"$work/log" 2>&1 && fail "a model with state shares its arena"
+grep -q "delays.pte: it has state, which would be lost in 'shared'" "$work/log" ||
+  { cat "$work/log"; fail "a model with state that shares its arena was refused with other words"; }
 header=$(find "$work/c" -name '*.h' -path '*.models*' | head -1)
 for cpu in cortex-m3 cortex-m4; do
   status=0

@@ -16,6 +16,8 @@ using cormorant::semihosting::print_line;
 codec_encode::Model encode;
 codec_decode::Model decode;
 codec_follow::Model follow;
+static_assert(CODEC_ENCODE_BUFFER_BYTES == 0);
+char saved[CODEC_FOLLOW_BUFFER_BYTES];
 
 void fill(cormorant::Span<float> input, int sample) {
   for (std::size_t i = 0; i < input.size(); ++i) {
@@ -56,8 +58,15 @@ static bool run() {
     decode.execute();
     say("decode", decode.output());
   }
+  // Its buffers fit what the header says, and a stream continues with them.
+  if (follow.buffer_bytes() != CODEC_FOLLOW_BUFFER_BYTES) return false;
+  follow.save(saved);
   follow.reset();
   fill(follow.input_x(), 0);
+  follow.execute();
+  say("follow", follow.output());
+  follow.restore(saved);
+  fill(follow.input_x(), 3);
   follow.execute();
   say("follow", follow.output());
   return true;

@@ -10,8 +10,8 @@
 #   ```python some/file the same, and nothing of the file may be missing
 #   ```text             is for the reader only
 #
-# and every relative link leads to a file. The commands read as a user types them; here they run with the program of this
-# build, and what they write goes to this build's folder.
+# every relative link leads to a file, and every error of the runtime is in embedding.md. The commands read as a user types
+# them; here they run with the program of this build, and what they write goes to this build's folder.
 set -euo pipefail
 [ $# -eq 4 ] || { echo "usage: $0 SOURCE_DIR BUILD_DIR CORMORANT CORMORANT_GLUE" >&2; exit 2; }
 # Leak checks at the end of each process would be slow; the unit tests do them.
@@ -92,6 +92,16 @@ check_links() {
     grep -vE '^(https?:|#)' || true)
 }
 
+# Every error that firmware can get is in the table that says what to do.
+check_errors() {
+  local error number
+  sed -n '/^## Errors/,/^## /s/^| \([0-9][^|]*\) |.*/\1/p' docs/embedding.md | grep -oE '[0-9]{3}(–[0-9]{3})?' |
+    sed 's/–/ /' | while read -r number last; do seq "$number" "${last:-$number}"; done >"$work/errors"
+  while read -r error _ number; do
+    grep -qx "$number" "$work/errors" || fail "docs/embedding.md: the table of errors has no $number, $error"
+  done < <(grep -oE 'CORMORANT_[A-Z_]+ = [1-9][0-9]{2}\b' include/cormorant/types.h)
+}
+
 rm -rf "$work/tutorial"
 mkdir -p "$work/ctest"
 echo "subdirs(\"$build_dir\")" >"$work/ctest/CTestTestfile.cmake"
@@ -102,5 +112,6 @@ for page in README.md docs/*.md; do
   check_links "$page"
   pages=$((pages + 1))
 done
+check_errors
 echo "$pages pages, $failures failures"
 [ $failures -eq 0 ]

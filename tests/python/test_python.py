@@ -141,6 +141,13 @@ class Package(unittest.TestCase):
         self.assertEqual(score.outputs[0]["rmse"], 0)
         self.assertIsNone(score.agreement)
 
+    def test_state(self):
+        self.assertFalse(self.digits.has_state)
+        self.assertEqual(self.digits.buffer_bytes, 0)
+        delays = cormorant.compile(self.zoo / "state" / "delays.pt2", target="m4")
+        self.assertTrue(delays.has_state)
+        self.assertEqual(delays.buffer_bytes, delays.figures["buffer_bytes"])
+
     def test_errors_have_the_programs_text(self):
         missing = self.work / "none.pt2"
         for call, arguments, status, kind in (

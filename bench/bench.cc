@@ -3,7 +3,8 @@
 // ./dev bench: what MLPerf Tiny's four networks and an LSTM cost on each core, next to the peers' figures
 // (bench/peers.json) and our own limits (bench/bars.json). Instructions are counted exactly under emulation, so a run
 // repeats to the digit: bench/results.json holds the figures of the last committed run. --check fails when one got more
-// than 2 % worse, or when a bar that was met is missed. All figures of a row come from one binary, --io as activations.
+// than 2 % worse, or when a bar that was met is missed. --layers does the same for fifty single layers, whose figures
+// are in bench/results_layers.json. All figures of a row come from one binary, --io as activations.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -18,6 +19,7 @@
 #include <string>
 #include <vector>
 
+#include "base/diagnostic.h"
 #include "bench/layers.h"
 #include "compiler/compile.h"
 #include "compiler/import.h"
@@ -59,8 +61,8 @@ constexpr const char* kCompilers[] = {"gcc", "clang"};
 
 struct Flags {
   bool check = false, quick = false, operators = false, layers = false;
-  std::string only;  // of layers, those whose names hold this
-  std::vector<std::string> cores = {std::begin(kCores), std::end(kCores)};
+  std::string only;                // of layers, those whose names hold this
+  std::vector<std::string> cores;  // all, if none
 };
 
 std::string directory = ".";
@@ -287,7 +289,15 @@ std::vector<std::string> regressions(const Json& now, const Json& committed, con
   return found;
 }
 
+constexpr const char* kResultsFile = "results.json";
+constexpr const char* kLayersFile = "results_layers.json";
+
 Json read_json(const std::string& file) { return Json::parse(std::ifstream(directory + "/bench/" + file)); }
+
+void write_json(const std::string& file, const Json& json) {
+  std::ofstream(directory + "/bench/" + file) << json.dump(1) << "\n";
+  fmt::print("written to bench/{}\n", file);
+}
 
 // Two models at a time: most of the time goes to emulation, in processes of its own.
 Json measure_all(const std::vector<std::string>& cores, bool only_quick) {
@@ -327,36 +337,87 @@ std::uint64_t cycles_of(const bench::Layer& layer, const std::string& core) {
   return execute(program, {sample}, where).board->execute_cycles;
 }
 
+// How many times faster ours must be: each layer, all but a few of them, and their geometric mean on each core.
+constexpr double kEachLayer = 0.98, kMostLayers = 1.15;
+constexpr int kFewLayers = 5;
+
+std::vector<std::string> layer_regressions(const std::string& core, const std::map<std::string, double>& ratios,
+                                           double mean, const Json& cycles, const Json& committed, const Json& bars) {
+  std::vector<std::string> found;
+  int few = 0;
+  for (const auto& [layer, ratio] : ratios) {
+    if (ratio < kEachLayer) found.push_back(fmt::format("{} {}: {:.2f} times as fast as CMSIS-NN", core, layer, ratio));
+    if (ratio < kMostLayers) ++few;
+    const auto path = Json::json_pointer("/" + core) / layer;
+    if (!committed.contains(path)) continue;
+    const double was = committed[path].get<double>(), is = cycles[layer].get<double>();
+    if (is > was * 1.02 + 16) found.push_back(fmt::format("{} {} cycles: {} was {}", core, layer, is, was));
+  }
+  if (few > kFewLayers)
+    found.push_back(fmt::format("{}: {} layers are below {} times as fast as CMSIS-NN", core, few, kMostLayers));
+  if (bars.contains(core) && mean < bars[core].get<double>())
+    found.push_back(fmt::format("{}: a geometric mean of {:.3f}, not {}", core, mean, bars[core].get<double>()));
+  return found;
+}
+
+int report_regressions(const std::vector<std::string>& worse, const char* file) {
+  for (const std::string& line : worse) fmt::print(stderr, "worse: {}\n", line);
+  if (!worse.empty())
+    fmt::print(stderr,
+               "{} figure(s) are worse than bench/{}; fix them, or run the same without --check and commit the new "
+               "figures with the reason\n",
+               worse.size(), file);
+  return worse.empty() ? 0 : 1;
+}
+
 // CMSIS-NN's cycles, ours, and how many times faster ours is.
 int run_layers(const Flags& flags) {
   const Json peers = read_json("peers_layers.json");
-  const std::vector<bench::Layer> layers = bench::layers();
-  for (const std::string& core : flags.cores) {
+  const Json bars = read_json("bars.json")["layers"];
+  const Json committed = read_json(kLayersFile);
+  std::vector<bench::Layer> layers = bench::layers();
+  std::erase_if(layers, [&](const bench::Layer& layer) { return layer.name.find(flags.only) == std::string::npos; });
+  if (layers.empty()) throw InputError({.problem = "no layer's name contains \"" + flags.only + "\"", .advice = {}});
+  Json results;
+  std::vector<std::string> worse;
+  for (const std::string& core : flags.cores.empty() ? peers["cores"].get<std::vector<std::string>>() : flags.cores) {
     const auto column = std::find(peers["cores"].begin(), peers["cores"].end(), core);
-    if (column == peers["cores"].end()) continue;
+    if (column == peers["cores"].end())
+      throw InputError({.problem = "CMSIS-NN's cycles are not known for " + core,
+                        .advice = fmt::format("they are for {}", fmt::join(peers["cores"], ", "))});
     const auto at = static_cast<std::size_t>(column - peers["cores"].begin());
     fmt::print("{:<30} {:>12} {:>12} {:>6}  cortex-{}, estimated cycles\n", "", "CMSIS-NN", "ours", "ratio", core);
+    std::map<std::string, double> ratios;
     double logarithms = 0;
-    std::size_t count = 0, low = 0;
     for (const bench::Layer& layer : layers) {
-      if (layer.name.find(flags.only) == std::string::npos) continue;
       const double theirs = peers["cycles"][layer.name][at].get<double>();
-      const auto ours = static_cast<double>(cycles_of(layer, core));
-      logarithms += std::log(theirs / ours);
-      ++count;
-      if (theirs / ours < 1.15) ++low;
-      fmt::print("{:<30} {:>12} {:>12} {:>6.2f}\n", layer.name, with_commas(theirs), with_commas(ours), theirs / ours);
+      const std::uint64_t ours = cycles_of(layer, core);
+      const double ratio = theirs / static_cast<double>(ours);
+      results[core][layer.name] = ours;
+      ratios.emplace(layer.name, ratio);
+      logarithms += std::log(ratio);
+      fmt::print("{:<30} {:>12} {:>12} {:>6.2f}\n", layer.name, with_commas(theirs), grouped(ours), ratio);
     }
-    fmt::print("geometric mean {:.3f}, {} below 1.15\n\n", std::exp(logarithms / static_cast<double>(count)), low);
+    const double mean = std::exp(logarithms / static_cast<double>(layers.size()));
+    fmt::print("geometric mean {:.3f}\n\n", mean);
+    // The means and the few slow ones are of all layers.
+    std::ranges::move(
+        layer_regressions(core, ratios, mean, results[core], committed, flags.only.empty() ? bars : Json()),
+        std::back_inserter(worse));
   }
+  if (flags.check) return report_regressions(worse, kLayersFile);
+  Json written = committed;
+  written.update(results, true);
+  write_json(kLayersFile, written);
   return 0;
 }
 
 int run(const Flags& flags) {
   const Json peers = read_json("peers.json");
   const Json bars = read_json("bars.json");
-  const Json committed = read_json("results.json");
-  Json results = measure_all(flags.cores, flags.quick);
+  const Json committed = read_json(kResultsFile);
+  Json results = measure_all(
+      flags.cores.empty() ? std::vector<std::string>(std::begin(kCores), std::end(kCores)) : flags.cores, flags.quick);
   for (auto& [core, models] : results.items()) {
     for (auto& [model, compilers] : models.items()) {
       print_block(compilers, peers, bars, core, model);
@@ -366,19 +427,11 @@ int run(const Flags& flags) {
     }
   }
   if (flags.check) {
-    const std::vector<std::string> worse = regressions(results, committed, peers, bars);
-    for (const std::string& line : worse) fmt::print(stderr, "worse: {}\n", line);
-    if (!worse.empty())
-      fmt::print(stderr,
-                 "{} figure(s) are worse than bench/results.json; fix them, or run ./dev bench and commit the new "
-                 "figures with the reason\n",
-                 worse.size());
-    return worse.empty() ? 0 : 1;
+    return report_regressions(regressions(results, committed, peers, bars), kResultsFile);
   }
   Json written = committed;
   written.update(results, true);
-  std::ofstream(directory + "/bench/results.json") << written.dump(1) << "\n";
-  fmt::print("written to bench/results.json\n");
+  write_json(kResultsFile, written);
   return 0;
 }
 
@@ -394,7 +447,7 @@ int main(int argc, char** argv) {
   app.add_flag("--layers", flags.layers, "Instead of the models fifty layers, beside CMSIS-NN's cycles");
   app.add_option("--only", flags.only, "Of the layers those whose names hold this");
   app.add_option("--cores", flags.cores,
-                 "Of m55, m33, m7, m4, m3, m0; m4-speed, m4-size, m4-ram, m4-rows for other goals")
+                 fmt::format("Of {}; of layers m55, m85, m7, m4, m3, m0", fmt::join(cormorant::kCores, ", ")))
       ->delimiter(',');
   app.add_option("--root", cormorant::directory, "The project's folder");
   CLI11_PARSE(app, argc, argv);

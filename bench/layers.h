@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Networks of one layer: the fifty for which CMSIS-NN's cycles are known (bench/peers_layers.json).
+// Networks of one layer: the fifty for which CMSIS-NN's cycles are known (bench/peers_layers.json), and two that only
+// our own figures watch.
 #pragma once
 
 #include <functional>

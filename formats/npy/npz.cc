@@ -11,6 +11,7 @@
 #include <optional>
 #include <stdexcept>
 #include <string_view>
+#include <unordered_set>
 
 #include "base/diagnostic.h"
 #include "formats/npy/header.h"
@@ -21,7 +22,7 @@ namespace {
 
 constexpr std::uint64_t kMaxDeflateRatio = 1032;          // deflate's format cannot do better
 constexpr std::uint64_t kMaxInflatedBytes = 4ULL << 30U;  // for one file, all arrays together
-// Real data does not compress more than this: small arrays may, large ones must be stored.
+// Real data does not compress more than this: arrays of that many bytes together may, further ones must be stored.
 constexpr std::uint64_t kFreeInflatedBytes = 64ULL << 20U;
 constexpr std::uint64_t kMaxUsualRatio = 64;
 
@@ -58,6 +59,7 @@ Archive open(zip_source_t* source, int flags, OwnedError& error, const std::stri
 struct Budget {
   std::uint64_t file_bytes;  // all entries together are not larger than the file they are in
   std::uint64_t inflated_bytes = kMaxInflatedBytes;
+  std::uint64_t free_bytes = kFreeInflatedBytes;  // for entries that inflate more than usual
 };
 
 std::vector<std::byte> read_entry(zip_t* archive, zip_uint64_t index, Budget& budget, const std::string& name) {
@@ -75,11 +77,16 @@ std::vector<std::byte> read_entry(zip_t* archive, zip_uint64_t index, Budget& bu
     fail("the zip entry claims an impossible size");
   }
   budget.file_bytes -= stat.comp_size;
-  if (stat.size > kFreeInflatedBytes && stat.size / kMaxUsualRatio > stat.comp_size) {
-    throw InputError({.problem = fmt::format("the array is {} bytes and inflates to {}, more than {}-fold",
-                                             stat.comp_size, stat.size, kMaxUsualRatio),
-                      .advice = "if it is meant to be that large, write it uncompressed with numpy.savez",
-                      .file = name});
+  if (stat.size / kMaxUsualRatio > stat.comp_size) {
+    if (stat.size > budget.free_bytes) {
+      throw InputError({.problem = fmt::format("the array is {} bytes and inflates to {}, more than {}-fold",
+                                               stat.comp_size, stat.size, kMaxUsualRatio),
+                        .advice = fmt::format("such arrays may have {} MiB together; if they are meant to be that "
+                                              "large, write them uncompressed with numpy.savez",
+                                              kFreeInflatedBytes >> 20U),
+                        .file = name});
+    }
+    budget.free_bytes -= stat.size;
   }
   if (stat.size > budget.inflated_bytes) {
     fail(fmt::format("the arrays are larger than {} GiB together", kMaxInflatedBytes >> 30U));
@@ -117,6 +124,7 @@ NamedArrays read_all(zip_t* archive, std::uint64_t file_bytes, const std::string
   // libzip takes an empty file for an empty zip.
   if (file_bytes == 0) throw InputError({.problem = "the file is empty", .advice = "write it again", .file = name});
   NamedArrays arrays;
+  std::unordered_set<std::string> names;
   Budget budget{.file_bytes = file_bytes};
   const zip_int64_t count = zip_get_num_entries(archive, 0);
   for (zip_uint64_t i = 0; i < static_cast<zip_uint64_t>(count); ++i) {
@@ -130,7 +138,7 @@ NamedArrays read_all(zip_t* archive, std::uint64_t file_bytes, const std::string
     }
     array_name.remove_suffix(4);
     std::string key(array_name);
-    if (find(arrays, key) != nullptr) {
+    if (!names.insert(key).second) {
       throw InputError({.problem = "two arrays have this name", .advice = "give each its own name", .file = where});
     }
     arrays.emplace_back(std::move(key), parse_npy(read_entry(archive, i, budget, where), where));

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
+#include <zip.h>
 
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <iterator>
 #include <string>
 
@@ -125,18 +127,49 @@ TEST(Npz, OtherFilesAreRefused) {
   EXPECT_THROW(static_cast<void>(read_npz("/nowhere.npz")), InputError);
 }
 
+std::string problem_of(const std::string& file) {
+  try {
+    static_cast<void>(read_npz(file));
+  } catch (const InputError& error) {
+    return error.diagnostic().file + ": " + error.diagnostic().problem;
+  }
+  return "";
+}
+
+TEST(Npz, TwoArraysOfOneNameAreRefused) {
+  const std::string path = ::testing::TempDir() + "same_name.npz";
+  write_npz(path, {{"x", bytes({1}, "a")}, {"y", bytes({1}, "b")}});
+  std::string file = bytes_of(path);
+  for (std::size_t at = 0; (at = file.find("y.npy", at)) != std::string::npos;) file[at] = 'x';
+  std::ofstream(path, std::ios::binary) << file;
+  EXPECT_EQ(problem_of(path), path + ": x.npy: two arrays have this name");
+}
+
 // 97 KB that would become 100 MB, and the same again for every further entry that names the same bytes.
 TEST(Npz, WhatInflatesBeyondMeasureIsRefused) {
-  const auto problem = [](const std::string& file) {
-    try {
-      static_cast<void>(read_npz(file));
-    } catch (const InputError& error) {
-      return error.diagnostic().problem;
-    }
-    return std::string();
-  };
-  EXPECT_NE(problem(CORMORANT_SOURCE_DIR "/tests/hostile_models/inflates.npz").find("more than 64-fold"),
+  EXPECT_NE(problem_of(CORMORANT_SOURCE_DIR "/tests/hostile_models/inflates.npz").find("more than 64-fold"),
             std::string::npos);
+}
+
+// An array of a million zeros, then too many for one that is read after it; both deflated a thousandfold. Otherwise a
+// file of 4 MB with 66 such arrays would take 4 GiB.
+TEST(Npz, SmallArraysThatInflateBeyondMeasureAreCountedTogether) {
+  const std::string path = ::testing::TempDir() + "zeros.npz";
+  write_npy(path + ".npy", bytes({1000000}, std::string(1000000, '\0')));
+  const std::string first = bytes_of(path + ".npy"), second((64U << 20U) - 1000000, '\0');
+  zip_t* archive = zip_open(path.c_str(), ZIP_CREATE | ZIP_TRUNCATE, nullptr);
+  ASSERT_NE(archive, nullptr);
+  for (const std::string& array : {std::cref(first), std::cref(second)}) {
+    zip_source_t* source = zip_source_buffer(archive, array.data(), array.size(), 0);
+    const std::string name = &array == &first ? "a.npy" : "b.npy";
+    const zip_int64_t entry = zip_file_add(archive, name.c_str(), source, ZIP_FL_ENC_UTF_8);
+    ASSERT_GE(entry, 0);
+    zip_set_file_compression(archive, static_cast<zip_uint64_t>(entry), ZIP_CM_DEFLATE, 0);
+  }
+  ASSERT_EQ(zip_close(archive), 0);
+  const std::string problem = problem_of(path);
+  EXPECT_TRUE(problem.starts_with(path + ": b.npy: the array is ")) << problem;
+  EXPECT_NE(problem.find("more than 64-fold"), std::string::npos) << problem;
 }
 
 TEST(DataSet, TheZoosTestImagesAreRead) {

@@ -274,7 +274,6 @@ class Adoption {
 
   void take_operands(ir::Node& node, const Rule& rule) {
     double input_scale = 0;
-    const ir::Value* weights = nullptr;
     for (const ir::NamedArgument& argument : node.args) {
       const Rule::Weight* weight = weight_named(rule, argument.name);
       for (ir::Value* value : tensors(argument)) {
@@ -283,20 +282,30 @@ class Adoption {
         if (integers == nullptr) integers = number(value);
         node.replace_use(argument.name, value, integers);
         if (weight == nullptr && input_scale == 0) input_scale = integers->type.quant->scale();
-        if (weight != nullptr) weights = integers;
       }
     }
+    const Rule::Weight* before = nullptr;
     for (const Rule::Weight& weight : rule.weights) {
-      if (weight.is_bias && node.has(weight.argument)) take_bias(node, weight.argument, weights, input_scale);
+      if (!weight.is_bias) before = &weight;
+      if (!weight.is_bias || before == nullptr || !node.has(weight.argument)) continue;
+      const double factor = weight.times_result ? only_parameters(node.result())->scale() : input_scale;
+      take_bias(node, weight.argument, *before, factor);
     }
   }
 
-  // A bias is added to products, so its unit is theirs, whatever unit the model gives it.
-  void take_bias(ir::Node& node, const std::string& argument, const ir::Value* weights, double input_scale) {
+  // A bias is added to products, so its unit is theirs, whatever unit the model gives it. Where the model's weights are
+  // so small that the bias would not fit 32 bits of it (a channel that training has let wither), theirs becomes
+  // coarser.
+  void take_bias(ir::Node& node, const std::string& argument, const Rule::Weight& weight, double factor) {
     const ir::Value* value = node.tensor(argument);
-    if (weights == nullptr) return;
+    const evaluate::Tensor bias = evaluate::constant_tensor(*value);
+    ir::Value* weights = node.tensor(weight.argument);
+    if (auto coarser = with_room_for(bias, *weights, weight.axis, factor)) {
+      weights = graph_.add_constant(weights->name + "_coarser", std::move(coarser->type), std::move(coarser->data));
+      node.set(weight.argument, weights);
+    }
     const ir::QuantParams& scales = *weights->type.quant;
-    IntegerConstant made = integer_bias(evaluate::constant_tensor(*value), {scales.axis, scales.scales}, input_scale);
+    IntegerConstant made = integer_bias(bias, {scales.axis, scales.scales}, factor);
     node.set(argument, graph_.add_constant(value->name + "_int", std::move(made.type), std::move(made.data)));
   }
 

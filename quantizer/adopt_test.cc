@@ -198,22 +198,23 @@ TEST(Adopt, ListsAnswersFromFloats) {
   EXPECT_EQ(result.left[0].reason, "the model does not quantize its operand");
 }
 
+void replace_all(std::string& text, const std::string& from, const std::string& to) {
+  for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size()) {
+    text.replace(at, from.size(), to);
+  }
+}
+
 // The same model with activations of 16 bits.
 std::string in_words(std::string text) {
-  const auto replace = [&](const std::string& from, const std::string& to) {
-    for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size()) {
-      text.replace(at, from.size(), to);
-    }
-  };
-  replace(" : i8[1,2] quant([0.25]", " : i16[1,2] quant(range -32768 32767, [0.25]");
-  replace(" : i8[1,1] quant(", " : i16[1,1] quant(range -32768 32767, ");
+  replace_all(text, " : i8[1,2] quant([0.25]", " : i16[1,2] quant(range -32768 32767, [0.25]");
+  replace_all(text, " : i8[1,1] quant(", " : i16[1,1] quant(range -32768 32767, ");
   for (const char* name : {"xq", "xd", "yq", "yd"}) {
     const std::size_t node = text.find("node \"" + std::string(name));
     const std::size_t at = text.find("quant_min", node);
     text.replace(at, text.find(')', at) - at, "quant_min=-32768, quant_max=32767, dtype=dtype.i16");
   }
-  replace("zero_point=-3", "zero_point=0");
-  replace("[-3]", "[0]");
+  replace_all(text, "zero_point=-3", "zero_point=0");
+  replace_all(text, "[-3]", "[0]");
   return text;
 }
 
@@ -233,6 +234,45 @@ TEST(Adopt, TakesSymmetricActivationsOf16Bits) {
                              "aten.linear(input=%xq, weight=%w, bias=%b_int)"),
             std::string::npos)
       << result.text;
+}
+
+// Training lets channels wither, and 16-bit activations have fine units: the products' unit may be 2^-35, of which 32
+// bits end at 1/16. The first bias is 2 and needs a unit 2^6 times as large; the second fits as it is.
+TEST(Adopt, ABiasThatDoesNotFitMakesItsChannelsWeightsCoarser) {
+  std::string text = in_words(kLinear);
+  replace_all(text, "[1,1]", "[1,2]");
+  replace_all(text, "zero_point=7", "zero_point=0");
+  replace_all(text, "[7]", "[0]");
+  replace_all(text, "0.25", "3.0517578125e-05");  // 2^-15
+  replace_all(text, "const %w : i8[1,2] quant([0.5], [0]) = [-128, 3]",
+              "const %w : i8[2,2] quant(axis 0, [9.5367431640625e-07, 0.5], [0, 0]) = [0, 64, -128, 3]");  // 2^-20
+  replace_all(text, "const %b : f32[1] = [2.0]", "const %b : f32[2] = [2.0, -1.0]");
+  const Adopted result = adopted(text);
+  EXPECT_TRUE(result.left.empty());
+  EXPECT_NE(result.text.find("const %w_coarser : i8[2,2] quant(axis 0, [6.103515625e-05, 0.5], [0, 0]) = "
+                             "[0, 1, -128, 3]"),
+            std::string::npos)
+      << result.text;
+  EXPECT_NE(result.text.find("const %b_int : i32[2] quant(axis 0, [1.862645149230957e-09, 1.52587890625e-05], [0, 0]) "
+                             "= [1073741824, -65536]"),
+            std::string::npos)
+      << result.text;
+}
+
+// Weights with one scale get one per channel, so that only those of the channel in question are rounded.
+TEST(Adopt, ABiasThatDoesNotFitLeavesOtherChannelsAlone) {
+  std::string text = kLinear;
+  replace_all(text, "[1,1]", "[1,2]");
+  replace_all(text, "const %w : i8[1,2] quant([0.5], [0]) = [-128, 3]",
+              "const %w : i8[2,2] quant([2.3283064365386963e-10], [0]) = [7, 64, -128, 3]");  // 2^-32
+  replace_all(text, "scale=0.5", "scale=2.3283064365386963e-10");
+  replace_all(text, "const %b : f32[1] = [2.0]", "const %b : f32[2] = [2.0, 0.0]");
+  const Adopted result = adopted(text);
+  EXPECT_NE(result.text.find("const %w_coarser : i8[2,2] quant(axis 0, [7.450580596923828e-09, "
+                             "2.3283064365386963e-10], [0, 0]) = [0, 2, -128, 3]"),
+            std::string::npos)
+      << result.text;
+  EXPECT_NE(result.text.find("= [1073741824, 0]"), std::string::npos) << result.text;
 }
 
 TEST(Adopt, TakesWeightsOf4Bits) {

@@ -157,6 +157,39 @@ IntegerConstant integer_bias(const evaluate::Tensor& bias, const WeightScales& w
   return integers<std::int32_t>(bias, std::move(quant));
 }
 
+std::optional<IntegerConstant> with_room_for(const evaluate::Tensor& bias, const ir::Value& weights,
+                                             std::optional<std::int32_t> axis, double input_scale) {
+  constexpr double kMost = 1 << 30;  // as much remains for the products
+  ir::QuantParams quant = weights.type.quant.value();
+  if (quant.axis) axis = quant.axis;
+  const std::size_t channels = channels_of(weights.type.shape, axis);
+  if (weights.type.dtype != DType::i8 || bias.values().size() != channels) return std::nullopt;
+  std::vector<double> factors(channels, 1.0);
+  for (std::size_t k = 0; k < channels; ++k) {
+    const double unit = input_scale * quant.scales[quant.per_channel() ? k : 0];
+    const double units = static_cast<double>(std::abs(bias.values()[k])) / unit;
+    if (units > std::numeric_limits<std::int32_t>::max() && std::isfinite(units)) {
+      factors[k] = std::exp2(std::ceil(std::log2(units / kMost)));
+    }
+  }
+  if (std::ranges::max(factors) == 1) return std::nullopt;
+  if (!quant.per_channel()) {
+    quant.axis = axis;
+    quant.scales.resize(channels, quant.scales[0]);
+    quant.zero_points.resize(channels, quant.zero_points[0]);
+  }
+  std::vector<std::int8_t> data(weights.data.as<std::int8_t>().begin(), weights.data.as<std::int8_t>().end());
+  for_each_channel(weights.type.shape, axis, [&](std::size_t channel, std::size_t k) {
+    const std::int32_t zero = quant.zero_points[channel];
+    const double level = std::round((data[k] - zero) / factors[channel]) + zero;
+    data[k] = static_cast<std::int8_t>(std::clamp<double>(level, quant.qmin, quant.qmax));
+  });
+  for (std::size_t k = 0; k < channels; ++k) quant.scales[k] *= factors[k];
+  ir::TensorType type = weights.type;
+  type.quant = std::move(quant);
+  return IntegerConstant{std::move(type), ir::Bytes::of(std::span<const std::int8_t>(data))};
+}
+
 IntegerConstant integer_activation(const evaluate::Tensor& tensor, const ir::QuantParams& params) {
   switch (params.dtype) {
     case DType::i8:

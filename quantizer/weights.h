@@ -64,6 +64,11 @@ struct IntegerConstant {
 [[nodiscard]] IntegerConstant integer_weight(const evaluate::Tensor& weight, const WeightScales& scales);
 [[nodiscard]] IntegerConstant integer_bias(const evaluate::Tensor& bias, const WeightScales& weight_scales,
                                            double input_scale);
+// Weights that are integers already, with a coarser unit for each channel whose bias would not fit 32 bits of the
+// products' unit; none if all do. The factor is a power of two: weights of 0 stay exact, others are rounded, by less
+// than a result's own rounding if that has room for the bias.
+[[nodiscard]] std::optional<IntegerConstant> with_room_for(const evaluate::Tensor& bias, const ir::Value& weights,
+                                                           std::optional<std::int32_t> axis, double input_scale);
 // A constant that is used as an activation.
 [[nodiscard]] IntegerConstant integer_activation(const evaluate::Tensor& tensor, const ir::QuantParams& params);
 

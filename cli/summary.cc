@@ -74,19 +74,28 @@ void print_calibration(const driver::CalibrationFacts& facts) {
              facts.steps > 1 ? fmt::format(" of {} steps", facts.steps) : "", text);
 }
 
-// Layers that the requested scheme did not reach, by reason. What has no weights never had any to pack.
+// Layers that the requested scheme did not reach, by what they have instead and why. What has no weights never had any
+// to pack.
 void print_exceptions(const std::vector<quantizer::Decision>& decisions, const std::string& scheme) {
-  std::map<std::string, std::vector<std::string>> layers;  // by reason
+  using ByReason = std::map<std::string, std::vector<std::string>>;
+  ByReason narrow, wide;
   std::size_t reached = 0;
   for (const quantizer::Decision& decision : decisions) {
     if (decision.precision == scheme) ++reached;
     if (decision.instead.empty() || decision.instead == quantizer::kNoWeights) continue;
     const std::string module = decision.source.substr(0, decision.source.find(" ("));
+    ByReason& layers = decision.precision == ops::name_of(ops::Precision::w8a16) ? wide : narrow;
     layers[decision.instead].push_back(module.empty() ? decision.node : module);
   }
-  fmt::print("  {:<11} {:>11} operator{}{}\n", scheme, reached, reached == 1 ? "" : "s",
-             layers.empty() ? "" : "; these have 8 bits instead:");
-  for (const auto& [reason, names] : layers) fmt::print("              {}: {}\n", reason, fmt::join(names, ", "));
+  fmt::print("  {:<11} {:>11} operator{}", scheme, reached, reached == 1 ? "" : "s");
+  std::string before = "; ";
+  for (const auto& [layers, bits] : {std::pair{&narrow, "8 bits"}, std::pair{&wide, "16-bit activations"}}) {
+    if (layers->empty()) continue;
+    fmt::print("{}these have {} instead:", before, bits);
+    for (const auto& [reason, names] : *layers) fmt::print("\n              {}: {}", reason, fmt::join(names, ", "));
+    before = fmt::format("\n{:26}", "");  // under the first
+  }
+  fmt::print("\n");
 }
 
 std::string percentage(std::optional<double> share) {

@@ -16,6 +16,7 @@
 #include "ops/nodes.h"
 #include "passes/passes.h"
 #include "quantizer/adopt.h"
+#include "quantizer/annotate.h"
 #include "quantizer/copy.h"
 #include "quantizer/samples.h"
 
@@ -163,9 +164,11 @@ quantizer::QuantizeOptions quantizer_options(const Options& from) {
 void fuse_slopes(ir::Graph& graph, Context& context) {
   const Options& options = context.options;
   if (!options.quantize || options.bits || quantizer::is_quantized_model(graph)) return;
+  // Also of a layer that keeps 8 bits although the scheme is another one: the first, the last.
+  const quantizer::Annotation annotation = quantizer::annotate(graph, quantizer_options(options));
   passes::fuse_slopes(graph, [&](const ir::Node& convolution, const ir::Node& function) {
-    const auto own = quantizer::settings_for(options.layers, convolution.location.module);
-    if (own.precision.value_or(options.scheme) != ops::Precision::w8a8 || own.keep_float.value_or(false)) return false;
+    const auto quantized = annotation.quantized.find(&convolution);
+    if (quantized == annotation.quantized.end() || quantized->second.precision != ops::Precision::w8a8) return false;
     return std::ranges::all_of(options.layers, [&](const quantizer::LayerSettings& layer) {
       return layer.covers(convolution.location.module) == layer.covers(function.location.module);
     });

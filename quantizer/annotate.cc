@@ -103,6 +103,14 @@ std::vector<ir::Value*> activations(const ir::Node& node, const Rule& rule) {
 
 using Rules = std::unordered_map<const ir::Node*, Rule>;
 
+std::int64_t macs_of(const ir::Node& node) {
+  const ops::Operator* op = ops::find(node);
+  return op == nullptr || op->macs == nullptr ? 0 : op->macs(node);
+}
+
+// Whether its weights are what a layer's accuracy and size depend on. A PReLU's slopes are not.
+bool has_layer_weights(const ir::Node& node, const Rule& rule) { return !rule.weights.empty() && macs_of(node) > 0; }
+
 // ---- precision ------------------------------------------------------------------------------------------------------
 
 struct Choice {
@@ -118,13 +126,13 @@ class Ends {
   Ends(const ir::Graph& graph, const Rules& rules) {
     std::unordered_set<const ir::Value*> after, before;
     for (const ir::Node& node : graph.nodes()) {
-      const bool weighs = !rules.at(&node).weights.empty();
+      const bool weighs = has_layer_weights(node, rules.at(&node));
       const bool follows = std::ranges::any_of(node.inputs(), [&](const ir::Value* v) { return after.contains(v); });
       if (weighs && !follows) ends_.insert(&node);
       if (weighs || follows) after.insert(node.results.begin(), node.results.end());
     }
     for (auto node = graph.nodes().rbegin(); node != graph.nodes().rend(); ++node) {
-      const bool weighs = !rules.at(&*node).weights.empty();
+      const bool weighs = has_layer_weights(*node, rules.at(&*node));
       const bool leads = std::ranges::any_of(node->results, [&](const ir::Value* v) { return before.contains(v); });
       if (weighs && !leads) ends_.insert(&*node);
       if (!weighs && !leads) continue;
@@ -179,13 +187,13 @@ Choices choose_precisions(const ir::Graph& graph, const Rules& rules, const Quan
     Choice& choice = choices[&node];
     if (wanted == ops::Precision::w8a8) continue;
     const std::string name(ops::name_of(wanted));
-    if (wanted == ops::Precision::w4a8 && rule.weights.empty()) {
+    if (wanted == ops::Precision::w4a8 && !has_layer_weights(node, rule)) {
       choice.instead = kNoWeights;
     } else if (wanted == ops::Precision::w4a8 && !is_asked && is_depthwise(node)) {
       choice.instead = "depthwise layers keep 8 bits";
     } else if (!has(rule, wanted)) {
       // A module may contain more than the intended layer: only nodes with weights were certainly meant.
-      if (own.precision && !rule.weights.empty()) contradict(node, own, rule);
+      if (own.precision && has_layer_weights(node, rule)) contradict(node, own, rule);
       choice.instead = "operator " + node.op + " has no " + name;
     } else if (wanted == ops::Precision::w4a8 && !is_asked && ends.contains(node)) {
       choice.instead = "first and last layers keep 8 bits unless --layers says otherwise";
@@ -460,11 +468,6 @@ const ir::Node* computed_by(const ir::Value* value) {
     value = value->producer->tensor("self");
   }
   return value->producer;
-}
-
-std::int64_t macs_of(const ir::Node& node) {
-  const ops::Operator* op = ops::find(node);
-  return op == nullptr || op->macs == nullptr ? 0 : op->macs(node);
 }
 
 }  // namespace

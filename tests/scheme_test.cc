@@ -172,23 +172,23 @@ TEST(SchemeOfLayers, OfFourBitsLeavesEndsAndDepthwiseLayersAloneAndSaysSo) {
 // Four pointwise convolutions over an image of 4 by 4, and what they are calibrated with.
 class SchemeAuto : public testing::Test {
  protected:
-  static constexpr int kChannels = 24, kSamples = 16;
+  static constexpr int kChannels = 24, kSamples = 16, kLayers = 4;
 
   void SetUp() override {
     std::ofstream model(directory_.path() / "model.txt");
     model << fmt::format("graph forward\ninput %x0 : f32[1,{},4,4]\n", kChannels);
-    for (int k = 0; k < 4; ++k) {
+    for (int k = 0; k < kLayers; ++k) {
       std::vector<double> weights(std::size_t{kChannels} * kChannels);
       for (double& weight : weights) weight = number() / 4;
       model << fmt::format("const %w{} : f32[{},{},1,1] = [{}]\n", k, kChannels, kChannels, fmt::join(weights, ", "));
     }
-    for (int k = 0; k < 4; ++k) {
+    for (int k = 0; k < kLayers; ++k) {
       model << fmt::format(
           "node \"conv_{0}\" \"layers.{0}\" \"m.py:{0}\"\n  %x{1} : f32[1,{2},4,4] = aten.conv2d(input=%x{0}, "
           "weight=%w{0}, bias=none, stride=[1, 1], padding=[0, 0], dilation=[1, 1], groups=1)\n",
           k, k + 1, kChannels);
     }
-    model << "output %x4\n";
+    model << fmt::format("output %x{}\n", kLayers);
     npy::Array data{DType::f32, {kSamples, 1, kChannels, 4, 4}, {}};
     std::vector<float> values(std::size_t{kSamples} * kChannels * 16);
     for (float& value : values) value = static_cast<float>(number());
@@ -207,7 +207,7 @@ class SchemeAuto : public testing::Test {
   // A leaky ReLU after every convolution but the last.
   void add_slopes() {
     std::string model = read_text(directory_.path() / "model.txt");
-    for (int k = 1; k < 4; ++k) {
+    for (int k = 1; k < kLayers; ++k) {
       const std::string reads = fmt::format("input=%x{}, ", k);
       model.replace(model.find(reads), reads.size(), fmt::format("input=%r{}, ", k));
       model.insert(model.find(fmt::format("node \"conv_{}\"", k)),
@@ -215,6 +215,21 @@ class SchemeAuto : public testing::Test {
                                "aten.leaky_relu(self=%x{0}, negative_slope=0.25)\n",
                                k, kChannels, k - 1));
     }
+    write_text(directory_.path() / "model.txt", model);
+  }
+
+  // A PReLU after the last convolution, with a slope per channel.
+  void end_with_prelu() {
+    std::string model = read_text(directory_.path() / "model.txt");
+    const std::string output = fmt::format("output %x{}", kLayers);
+    model.replace(model.find(output), output.size(),
+                  fmt::format("node \"prelu\" \"layers.3.prelu\" \"m.py:9\"\n  %p : f32[1,{},4,4] = "
+                              "aten.prelu(self=%x{}, weight=%slopes)\noutput %p",
+                              kChannels, kLayers));
+    std::vector<double> slopes(kChannels);
+    for (double& slope : slopes) slope = number() / 4;
+    model.insert(model.find("node"),
+                 fmt::format("const %slopes : f32[{}] = [{}]\n", kChannels, fmt::join(slopes, ", ")));
     write_text(directory_.path() / "model.txt", model);
   }
 
@@ -299,15 +314,60 @@ TEST_F(SchemeAuto, NeverLosesAgainst8w8aWithFusedSlopes) {
   EXPECT_GE(db_of(json), wanted);
 }
 
+// Whether they are to keep it, or do so by themselves: the first and the last of a network in 4w8a.
 TEST_F(SchemeAuto, LayersThatKeep8w8aHaveTheirSlopesFused) {
   add_slopes();
   const auto activations = [&](const std::vector<std::string>& more) {
     const nlohmann::json json = compile(more).json();
     return json.at("operators").value("cortex_m::quantized_activation.out", 0);
   };
-  EXPECT_EQ(activations({"--scheme=4w8a"}), 3);
+  EXPECT_EQ(activations({"--scheme=4w8a"}), 2);
   write_text(directory_.path() / "layers.txt", "layers.1 8w8a\n");
-  EXPECT_EQ(activations({"--scheme=4w8a", "--layers=layers.txt"}), 2);
+  EXPECT_EQ(activations({"--scheme=4w8a", "--layers=layers.txt"}), 1);
+  write_text(directory_.path() / "layers.txt", "layers.0 4w8a\n");
+  EXPECT_EQ(activations({"--scheme=4w8a", "--layers=layers.txt"}), 3);
+  EXPECT_EQ(activations({"--layers=layers.txt"}), 1);
+}
+
+// Its slopes are no layer's weights: 4 bits are neither for them nor an error, and the layer before it is the last.
+TEST_F(SchemeAuto, APreluIsNoLayerOfItsOwn) {
+  end_with_prelu();
+  const auto four_bits = [&](const std::vector<std::string>& more) {
+    const Ran ran = compile(more);
+    EXPECT_EQ(ran.status, 0) << ran.err;
+    std::vector<std::string> names;
+    const nlohmann::json json = ran.json();
+    for (const auto& node : json.at("nodes")) {
+      if (node.value("precision", "") == "4w8a") names.push_back(node.at("node").get<std::string>());
+    }
+    return names;
+  };
+  EXPECT_EQ(four_bits({"--scheme=4w8a"}), (std::vector<std::string>{"conv_1", "conv_2"}));
+  write_text(directory_.path() / "layers.txt", "layers.3 4w8a\n");  // both of its modules
+  EXPECT_EQ(four_bits({"--layers=layers.txt"}), (std::vector<std::string>{"conv_3"}));
+}
+
+// What a scheme does not reach need not have 8 bits.
+TEST(SchemeOfLayers, NamesWhatHas16BitsInstead) {
+  const TemporaryDirectory directory;
+  std::vector<double> weights(20);
+  for (std::size_t k = 0; k < weights.size(); ++k) weights[k] = static_cast<double>(k % 7) / 7 - 0.5;
+  write_text(
+      directory.path() / "model.txt",
+      fmt::format("graph forward\ninput %x : f32[1,4]\nconst %w : f32[5,4] = [{}]\n"
+                  "node \"fc\" \"fc\" \"m.py:1\"\n  %fc : f32[1,5] = aten.linear(input=%x, weight=%w, bias=none)\n"
+                  "node \"scores\" \"scores\" \"m.py:2\"\n  %s : f32[1,5] = aten.log_softmax(self=%fc, dim=1)\n"
+                  "output %s\n",
+                  fmt::join(weights, ", ")));
+  const Ran ran = cormorant(directory.path(), {"compile", "model.txt", "--quantize", "--scheme=4w8a",
+                                               "--target=cortex-m4", "-o", "model.pte", "--no-link"});
+  ASSERT_EQ(ran.status, 0) << ran.err;
+  const std::size_t narrow = ran.out.find("; these have 8 bits instead:\n              first and last layers"),
+                    wide = ran.out.find(
+                        "\n                          these have 16-bit activations instead:\n"
+                        "              a log_softmax that the model returns needs more than 8 bits: scores\n");
+  EXPECT_LT(narrow, wide) << ran.out;
+  EXPECT_NE(wide, std::string::npos) << ran.out;
 }
 
 TEST_F(SchemeAuto, NamesTheNearestWhereALimitCannotBeMet) {

@@ -9,7 +9,7 @@ namespace cormorant::ops {
 Operator decompose_operator() {
   Operator op{.name = "decompose", .keeps_types = true};
   for (const auto& family : {elementwise_forms(), reduction_forms(), indexing_forms(), ordering_forms(),
-                             structure_forms(), product_decompositions(), image_forms()}) {
+                             structure_forms(), product_decompositions(), image_forms(), loss_forms()}) {
     op.forms.insert(op.forms.end(), family.begin(), family.end());
   }
   return op;

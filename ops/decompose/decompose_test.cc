@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <limits>
+
+#include "base/diagnostic.h"
+#include "ops/host/build.h"
+#include "ops/host/schema.h"
 #include "ops/op.h"
 #include "tests/conformance/conformance.h"
 #include "tests/conformance/import_rows.h"
@@ -113,9 +119,209 @@ TEST(DecomposeImport, EverySpellingIsPyTorchs) {
        {{1, 1, 2, 2}},
        {{"output_size", Dims{3, 3}}, {"align_corners", true}},
        {{{1, 1, 3, 3}, {0, 0.5, 1, 1, 1.5, 2, 2, 2.5, 3}}}},
+      {"aten._upsample_bilinear2d_aa.vec",
+       {{1, 1, 1, 2}},
+       {{"output_size", Dims{1, 4}}, {"align_corners", false}},
+       {{{1, 1, 1, 4}, {0, 0.25, 0.75, 1}}}},
+      {"aten.affine_grid_generator.default",
+       {{1, 2, 3}},
+       {{"size", Dims{1, 1, 2, 2}}, {"align_corners", true}},
+       {{{1, 2, 2, 2}, {1, -2, 1, 4, 3, 6, 3, 12}}}},
+      {"aten.affine_grid_generator.default",
+       {{1, 2, 3}},
+       {{"size", Dims{1, 1, 1, 2}}, {"align_corners", false}},
+       {{{1, 1, 2, 2}, {2, 3.5, 2, 6.5}}}},
+      {"aten._weight_norm.default", {{1, 2}, {1, 1}}, {}, {{{1, 2}, {0, 2}}}},
+      {"aten._weight_norm.default", {{2, 1}, {1, 1}}, {{"dim", std::int64_t{1}}}, {{{2, 1}, {0, 2}}}},
+      {"aten._weight_norm.default", {{1, 2}, {}}, {{"dim", std::int64_t{-1}}}, {{{1, 2}, {0, 2}}}},
+      {"aten._weight_norm_interface.default", {{1, 2}, {1, 1}}, {}, {{{1, 2}, {0, 2}}, {{1, 1}, {1}}}},
+      {"aten.norm_except_dim.default",
+       {{2, 2}},
+       {{"pow", std::int64_t{1}}, {"dim", std::int64_t{1}}},
+       {{{1, 2}, {2, 4}}}},
+      {"aten.renorm.default",
+       {{2, 2}},
+       {{"p", std::int64_t{1}}, {"dim", std::int64_t{1}}, {"maxnorm", 100.0}},
+       {{{2, 2}, {0, 1, 2, 3}}}},
+      {"aten.linalg_norm.default", {{1, 2}}, {}, {{{}, {1}}}},
+      {"aten.linalg_norm.default", {{2, 3}}, {{"ord", std::int64_t{1}}}, {{{}, {7}}}},
+      {"aten.linalg_norm.default",
+       {{2, 3}},
+       {{"ord", std::numeric_limits<double>::infinity()}, {"dim", Dims{0, 1}}},
+       {{{}, {12}}}},
+      {"aten.linalg_norm.default",
+       {{2, 3}},
+       {{"ord", std::int64_t{-1}}, {"dim", Dims{-1, 0}}, {"keepdim", true}},
+       {{{1, 1}, {3}}}},
+      {"aten.linalg_norm.default", {{2, 3}}, {{"ord", std::int64_t{1}}, {"dim", Dims{1}}}, {{{2}, {3, 12}}}},
+      {"aten.linalg_norm.ord_str", {{1, 2}}, {{"ord", std::string("fro")}}, {{{}, {1}}}},
+      {"aten.linalg_matrix_norm.default", {{2, 2, 3}}, {{"ord", 1.0}, {"dim", Dims{0, 2}}}, {{{2}, {10, 16}}}},
+      {"aten.dist.default", {{2}, {2}}, {{"p", std::int64_t{1}}}, {{{}, {4}}}},
+      {"aten.isclose.default", {{4}, {1}}, {{"rtol", 0.5}, {"atol", 0.0}}, {{{4}, {0, 0, 1, 1}}}},
+      {"aten.mse_loss.default", {{2, 2}, {2, 2}}, {}, {{{}, {16}}}},
+      {"aten.mse_loss.default", {{2}, {2}}, {{"reduction", std::int64_t{0}}}, {{{2}, {4, 4}}}},
+      {"aten.l1_loss.default", {{2}, {2}}, {{"reduction", std::int64_t{2}}}, {{{}, {4}}}},
+      {"aten.smooth_l1_loss.default",
+       {{3}, {1}},
+       {{"reduction", std::int64_t{0}}, {"beta", 2.0}},
+       {{{3}, {2, 1, 0.25}}}},
+      {"aten.smooth_l1_loss.default", {{3}, {1}}, {{"reduction", std::int64_t{0}}, {"beta", 0.0}}, {{{3}, {3, 2, 1}}}},
+      {"aten.huber_loss.default", {{3}, {1}}, {{"reduction", std::int64_t{0}}, {"delta", 2.0}}, {{{3}, {4, 2, 0.5}}}},
+      {"aten.margin_ranking_loss.default",
+       {{2}, {2}, {2}},
+       {{"margin", 1.0}, {"reduction", std::int64_t{0}}},
+       {{{2}, {9, 11}}}},
+      {"aten.triplet_margin_loss.default",
+       {{2, 1}, {2, 1}, {2, 1}},
+       {{"margin", 3.0}, {"p", 1.0}, {"eps", 0.0}, {"swap", true}, {"reduction", std::int64_t{2}}},
+       {{{}, {6}}}},
   };
   const Operator op = decompose_operator();
   for (const auto& row : rows) conformance::expect_as_pytorch(op, row);
+}
+
+struct Constant {
+  DType type;
+  ir::Shape shape;
+  std::vector<double> values;
+};
+
+// What becomes of a call whose tensors, in order, are these.
+std::vector<float> result_of(const std::string& target, const std::vector<Constant>& tensors,
+                             const std::vector<ir::NamedArgument>& given, const ir::TensorType& result) {
+  const Operator op = decompose_operator();
+  const auto form = std::ranges::find_if(
+      op.forms, [&](const AtenForm& candidate) { return parse_schema(candidate.schema).target() == target; });
+  if (form == op.forms.end()) return {};
+  ir::Graph graph;
+  ir::Node call;
+  call.name = "call";
+  call.op = target;
+  Importer importer{&graph, &call, {result}};
+  std::size_t used = 0;
+  for (const SchemaArgument& argument : parse_schema(form->schema).arguments) {
+    ir::Argument value = argument.fallback.value_or(ir::None{});
+    if (argument.type == "Tensor" || (argument.type == "Tensor?" && used < tensors.size())) {
+      const Constant& tensor = tensors.at(used++);
+      value = Build(importer).constant(tensor.type, tensor.shape, tensor.values);
+    }
+    for (const ir::NamedArgument& named : given) {
+      if (named.name == argument.name) value = named.value;
+    }
+    call.args.push_back({argument.name, value});
+  }
+  graph.add_output(form->import(importer).front());
+  const evaluate::Tensor tensor = evaluate::evaluate_graph(graph, {})[0];
+  return {tensor.values().begin(), tensor.values().end()};
+}
+
+TEST(DecomposeImport, OfConstantsIsPyTorchs) {
+  const Constant scores{DType::f32, {2, 3}, {0, 1, 2, 3, 4, 5}};
+  const Constant classes{DType::i64, {2}, {2, 0}};
+  const Constant weights{DType::f32, {3}, {1, 2, 3}};
+  const auto each = std::pair<const char*, std::int64_t>("reduction", 0);
+  struct {
+    std::string target;
+    std::vector<Constant> tensors;
+    std::vector<ir::NamedArgument> args;
+    ir::TensorType type;
+    std::vector<float> expected;
+  } rows[] = {
+      {"aten.nll_loss_nd.default", {scores, classes}, {}, ir::float_type({}), {-2.5F}},
+      {"aten.nll_loss_nd.default", {scores, classes, weights}, {}, ir::float_type({}), {-2.25F}},
+      {"aten.nll_loss_nd.default",
+       {scores, classes},
+       {{each.first, each.second}, {"ignore_index", std::int64_t{2}}},
+       ir::float_type({2}),
+       {0, -3}},
+      {"aten.cross_entropy_loss.default",
+       {{DType::f32, {1, 2}, {0, 0}}, {DType::i64, {1}, {1}}},
+       {},
+       ir::float_type({}),
+       {0.6931472F}},
+      {"aten.cross_entropy_loss.default",
+       {{DType::f32, {1, 2}, {0, 0}}, {DType::f32, {1, 2}, {0.25, 0.75}}},
+       {{"label_smoothing", 0.5}},
+       ir::float_type({}),
+       {0.6931472F}},
+      {"aten.binary_cross_entropy.default",
+       {{DType::f32, {2}, {0, 1}}, {DType::f32, {2}, {1, 0}}},
+       {{each.first, each.second}},
+       ir::float_type({2}),
+       {100, 100}},
+      {"aten.binary_cross_entropy_with_logits.default",
+       {{DType::f32, {1}, {0}}, {DType::f32, {1}, {1}}},
+       {},
+       ir::float_type({}),
+       {0.6931472F}},
+      {"aten.hinge_embedding_loss.default",
+       {{DType::f32, {2}, {0.25, 0.25}}, {DType::f32, {2}, {1, -1}}},
+       {{each.first, each.second}},
+       ir::float_type({2}),
+       {0.25F, 0.75F}},
+      {"aten.cosine_embedding_loss.default",
+       {{DType::f32, {2, 1}, {2, 2}}, {DType::f32, {2, 1}, {-3, 3}}, {DType::i64, {2}, {1, -1}}},
+       {{each.first, each.second}},
+       ir::float_type({2}),
+       {2, 1}},
+      {"aten.kl_div.default",
+       {{DType::f32, {2}, {1, 2}}, {DType::f32, {2}, {0, 1}}},
+       {{each.first, each.second}},
+       ir::float_type({2}),
+       {0, -2}},
+      {"aten.poisson_nll_loss.default",
+       {{DType::f32, {2}, {0, 0}}, {DType::f32, {2}, {0, 2}}},
+       {{"log_input", true}, {"full", true}, {"eps", 1e-8}, {each.first, each.second}},
+       ir::float_type({2}),
+       {1, 1.651806F}},
+      {"aten.soft_margin_loss.default",
+       {{DType::f32, {1}, {0}}, {DType::f32, {1}, {1}}},
+       {},
+       ir::float_type({}),
+       {0.6931472F}},
+      {"aten.one_hot.default",
+       {{DType::i64, {2}, {0, 1}}},
+       {{"num_classes", std::int64_t{3}}},
+       {DType::i64, {2, 3}, {}, {}},
+       {1, 0, 0, 0, 1, 0}},
+      {"aten.masked_scatter.default",
+       {{DType::f32, {4}, {0, 1, 2, 3}}, {DType::boolean, {4}, {0, 1, 0, 1}}, {DType::f32, {4}, {4, 5, 6, 7}}},
+       {},
+       ir::float_type({4}),
+       {0, 4, 2, 5}},
+      {"aten._upsample_bilinear2d_aa.vec",
+       {{DType::f32, {1, 1, 1, 4}, {0, 1, 2, 3}}},
+       {{"output_size", Dims{1, 2}}, {"align_corners", false}},
+       ir::float_type({1, 1, 1, 2}),
+       {0.7142857F, 2.2857144F}},
+      {"aten._upsample_bicubic2d_aa.vec",
+       {{DType::f32, {1, 1, 1, 4}, {0, 1, 2, 3}}},
+       {{"output_size", Dims{1, 2}}, {"align_corners", false}},
+       ir::float_type({1, 1, 1, 2}),
+       {0.5867769F, 2.413223F}},
+      {"aten.renorm.default",
+       {{DType::f32, {2, 2}, {0, 1, 2, 3}}},
+       {{"p", std::int64_t{1}}, {"dim", std::int64_t{1}}, {"maxnorm", 2.0}},
+       ir::float_type({2, 2}),
+       {0, 0.5F, 2, 1.5F}},
+  };
+  for (const auto& row : rows) {
+    SCOPED_TRACE(row.target);
+    const std::vector<float> got = result_of(row.target, row.tensors, row.args, row.type);
+    ASSERT_EQ(got.size(), row.expected.size());
+    for (std::size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], row.expected[i], 2e-6) << i;
+  }
+}
+
+TEST(DecomposeImport, WhatDependsOnDataOrSingularValuesIsRefused) {
+  const ir::TensorType number = ir::float_type({});
+  EXPECT_THROW(result_of("aten.one_hot.default", {{DType::i64, {1}, {0}}}, {}, {DType::i64, {1, 1}, {}, {}}),
+               InputError);
+  EXPECT_THROW(
+      result_of("aten.linalg_norm.ord_str", {{DType::f32, {1, 2}, {0, 1}}}, {{"ord", std::string("nuc")}}, number),
+      InputError);
+  EXPECT_THROW(result_of("aten.linalg_matrix_norm.default", {{DType::f32, {1, 2}, {0, 1}}}, {{"ord", 2.0}}, number),
+               InputError);
 }
 
 std::vector<std::string> operators_of(std::string_view target, const ir::Shape& input, const ir::Shape& output,

@@ -126,6 +126,23 @@ Values import_isreal(Importer& importer) {
   const Build b(importer);
   return {b.filled(1, b.type())};
 }
+Values import_isclose(Importer& importer) {
+  const Build b(importer);
+  V self = b.tensor("self");
+  V other = b.tensor("other");
+  V equal = b.eq(self, other);
+  self = b.real(self);
+  other = b.real(other);
+  const auto also = [&](V condition) { equal = b.map(nodes::aten_logical_or, equal, condition); };
+  if (b.call().boolean("equal_nan")) {
+    also(b.map(nodes::aten_logical_and, b.map(nodes::aten_isnan, self), b.map(nodes::aten_isnan, other)));
+  }
+  V apart = b.f("abs", b.sub(self, other));
+  V allowed = b.add(b.mul(b.f("abs", other), std::abs(b.call().number("rtol"))), b.call().number("atol"));
+  V finite = b.lt(apart, b.number(kInfinity));
+  also(b.map(nodes::aten_logical_and, finite, b.le(apart, allowed)));
+  return {b.finish(equal)};
+}
 Values import_signbit(Importer& importer) {
   const Build b(importer);
   return {b.map(nodes::cormorant_signbit_any, b.tensor("self"))};
@@ -330,6 +347,8 @@ std::vector<AtenForm> elementwise_forms() {
       {"logical_not.default(Tensor self)", import_logical_not},
       {"bitwise_not.default(Tensor self)", import_bitwise_not},
       {"isnan.default(Tensor self)", import_isnan},
+      {"isclose.default(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False)",
+       import_isclose},
       {"isinf.default(Tensor self)", import_isinf},
       {"isfinite.default(Tensor self)", import_isfinite},
       {"isposinf.default(Tensor self)", import_isposinf},

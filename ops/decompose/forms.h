@@ -20,5 +20,9 @@ std::vector<AtenForm> ordering_forms();
 std::vector<AtenForm> structure_forms();
 std::vector<AtenForm> product_decompositions();
 std::vector<AtenForm> image_forms();
+std::vector<AtenForm> loss_forms();
+
+// The p-norm of vectors along dimensions, which stay with size 1.
+V norm(const Build& b, V x, double p, const Dims& dims);
 
 }  // namespace cormorant::ops

@@ -225,6 +225,34 @@ Values import_embedding(Importer& importer) {
   return {b.finish(b.index_select(b.tensor("weight"), 0, b.view(index, {index->type.elements()})))};
 }
 
+Values import_one_hot(Importer& importer) {
+  const Build b(importer);
+  V self = b.tensor("self");
+  const std::int64_t classes = b.call().integer("num_classes");
+  if (classes <= 0) {
+    b.reject("the number of classes depends on data", "give one_hot the number: num_classes=…");
+  }
+  std::vector<double> counting;
+  b.require_moderate({self->type.dtype, {classes}, {}, std::nullopt});
+  for (std::int64_t c = 0; c < classes; ++c) counting.push_back(static_cast<double>(c));
+  return {b.finish(b.eq(b.unsqueeze(self, rank_of(self)), b.constant(self->type.dtype, {classes}, counting)))};
+}
+// The source's elements go, in order, to where the mask is true: each place counts the truths before it.
+Values import_masked_scatter(Importer& importer) {
+  const Build b(importer);
+  const ir::Shape& shape = b.type().shape;
+  V self = b.expand(b.tensor("self"), shape);
+  V mask = b.expand(b.truth(b.tensor("mask")), shape);
+  V source = b.tensor("source");
+  if (source->type.elements() == 0) return {b.finish(self)};
+  V counted = b.to(b.view(mask, {count_of(shape)}), DType::i32);
+  V places =
+      b.node(nodes::aten_cumsum, {{"self", counted}, {"dim", std::int64_t{0}}, {"dtype", ir::None{}}}, DType::i32);
+  places = b.maximum(b.sub(places, 1), b.number(0, DType::i32));
+  V taken = b.index_select(b.view(source, {source->type.elements()}), 0, places);
+  return {b.finish(b.where(mask, b.view(taken, shape), self))};
+}
+
 // A one-dimensional index next to a source of several dimensions.
 V spread(const Build& b, V index, std::int64_t dim, const ir::Shape& shape) {
   ir::Shape along(shape.size(), 1);
@@ -428,6 +456,8 @@ std::vector<AtenForm> indexing_forms() {
        import_index_put},
       {"index_select.default(Tensor self, int dim, Tensor index)", import_index_select},
       {"gather.default(Tensor self, int dim, Tensor index, *, bool sparse_grad=False)", import_gather},
+      {"one_hot.default(Tensor self, int num_classes=-1)", import_one_hot},
+      {"masked_scatter.default(Tensor self, Tensor mask, Tensor source)", import_masked_scatter},
       {"take.default(Tensor self, Tensor index)", import_take},
       {"take_along_dim.default(Tensor self, Tensor indices, int? dim=None)", import_take_along_dim},
       {"embedding.default(Tensor weight, Tensor indices, SymInt padding_idx=-1, bool scale_grad_by_freq=False, "

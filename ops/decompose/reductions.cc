@@ -135,6 +135,8 @@ Values import_aminmax(Importer& importer) {
 
 // ---- norms ----------------------------------------------------------------------------------------------------------
 
+}  // namespace
+
 V norm(const Build& b, V x, double p, const Dims& dims) {
   x = b.real(x);
   if (p == 2) return b.f("sqrt", b.sum(b.mul(x, x), dims));
@@ -146,6 +148,8 @@ V norm(const Build& b, V x, double p, const Dims& dims) {
   return b.f("pow", b.sum(b.f("pow", size, {{"exponent", p}}), dims), {{"exponent", 1 / p}});
 }
 
+namespace {
+
 Values import_norm(Importer& importer) {
   const Build b(importer);
   V self = b.tensor("self");
@@ -153,6 +157,79 @@ Values import_norm(Importer& importer) {
   if (b.given("p")) p = b.call().number("p");
   if (b.given("ord")) p = b.call().number("ord");
   return {b.finish(norm(b, self, p, b.dims("dim", self->type.rank())))};
+}
+
+// Of the matrices that two dimensions make; the first counts rows.
+Values matrix_norm(const Build& b, const Dims& dims, double p) {
+  V self = b.real(b.tensor("self"));
+  b.require(dims.size() == 2 && dims[0] != dims[1]);
+  if (std::abs(p) != 1 && std::abs(p) != kInfinity) {
+    b.reject("this norm of a matrix needs its singular values, which programs do not compute",
+             "use the Frobenius norm, or one of order 1 or infinity");
+  }
+  const bool by_columns = std::abs(p) == 1;
+  V sums = b.sum(b.f("abs", self), {dims[by_columns ? 0 : 1]});
+  const Dims rest = {dims[by_columns ? 1 : 0]};
+  return {b.finish(p > 0 ? b.amax(sums, rest) : b.amin(sums, rest))};
+}
+// PyTorch's linalg.norm and linalg.matrix_norm: of vectors or of matrices, by the number of dimensions and the order.
+Values linalg_norm(const Build& b, bool of_matrices) {
+  V self = b.tensor("self");
+  Dims dims = all_dims(self->type.rank());
+  if (b.given("dim")) {
+    dims = b.call().integers("dim");
+    for (std::int64_t& dim : dims) dim += dim < 0 ? rank_of(self) : 0;
+    for (const std::int64_t dim : dims) b.require(dim >= 0 && dim < std::max<std::int64_t>(rank_of(self), 1));
+  }
+  if (self->type.rank() == 0) dims.clear();
+  const bool has_order = b.given("ord");
+  const auto* name = has_order ? std::get_if<std::string>(&b.call().get("ord")) : nullptr;
+  if (name != nullptr && *name != "fro") return matrix_norm(b, dims, 2);  // the nuclear norm
+  if (!has_order || name != nullptr) return {b.finish(norm(b, self, 2, dims))};
+  const double p = b.call().number("ord");
+  if (!of_matrices && dims.size() < 2) return {b.finish(norm(b, self, p, dims))};
+  return matrix_norm(b, dims, p);
+}
+Values import_linalg_norm(Importer& importer) { return linalg_norm(Build(importer), false); }
+Values import_matrix_norm(Importer& importer) { return linalg_norm(Build(importer), true); }
+
+Values import_dist(Importer& importer) {
+  const Build b(importer);
+  V difference = b.sub(b.tensor("self"), b.tensor("other"));
+  return {b.finish(norm(b, difference, b.call().number("p"), all_dims(difference->type.rank())))};
+}
+
+// The length of each vector that one index of a dimension selects; of everything if the dimension is −1.
+V lengths_along(const Build& b, V v, double p) {
+  std::int64_t dim = b.call().integer("dim");
+  Dims others = all_dims(v->type.rank());
+  if (dim == -1) return norm(b, v, p, others);
+  if (dim < 0) dim += rank_of(v);
+  b.require(dim >= 0 && dim < rank_of(v));
+  others.erase(others.begin() + dim);
+  return norm(b, v, p, others);
+}
+Values import_norm_except_dim(Importer& importer) {
+  const Build b(importer);
+  return {b.finish(lengths_along(b, b.tensor("v"), b.call().number("pow")))};
+}
+// A weight as its direction and its length: constants, unless the model computes them.
+Values import_weight_norm(Importer& importer) {
+  const Build b(importer);
+  V v = b.tensor("v");
+  V lengths = lengths_along(b, v, 2);
+  V weight = b.finish(b.mul(v, b.div(b.tensor("g"), lengths)));
+  return b.results() == 1 ? Values{weight} : Values{weight, b.finish(lengths, 1)};
+}
+// Vectors that are longer than allowed are shortened.
+Values import_renorm(Importer& importer) {
+  const Build b(importer);
+  V self = b.tensor("self");
+  constexpr double kLeast = 1e-7;  // PyTorch's, so that no length is 0
+  const double longest = b.call().number("maxnorm");
+  V lengths = lengths_along(b, self, b.call().number("p"));
+  V factors = b.div(b.number(longest), b.add(lengths, kLeast));
+  return {b.finish(b.mul(self, b.where(b.gt(lengths, b.number(longest)), factors, 1.0)))};
 }
 
 Values import_cosine_similarity(Importer& importer) {
@@ -257,6 +334,22 @@ std::vector<AtenForm> reduction_forms() {
        "ScalarType? dtype=None)",
        import_norm},
       {"frobenius_norm.dim(Tensor self, int[1] dim, bool keepdim=False)", import_norm},
+      {"linalg_norm.default(Tensor self, Scalar? ord=None, int[1]? dim=None, bool keepdim=False, *, "
+       "ScalarType? dtype=None)",
+       import_linalg_norm},
+      {"linalg_norm.ord_str(Tensor self, str ord, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None)",
+       import_linalg_norm},
+      {"linalg_matrix_norm.default(Tensor self, Scalar ord, int[] dim=[-2, -1], bool keepdim=False, *, "
+       "ScalarType? dtype=None)",
+       import_matrix_norm},
+      {"linalg_matrix_norm.str_ord(Tensor self, str ord=\"fro\", int[] dim=[-2, -1], bool keepdim=False, *, "
+       "ScalarType? dtype=None)",
+       import_matrix_norm},
+      {"dist.default(Tensor self, Tensor other, Scalar p=2)", import_dist},
+      {"norm_except_dim.default(Tensor v, int pow=2, int dim=0)", import_norm_except_dim},
+      {"_weight_norm.default(Tensor v, Tensor g, int dim=0)", import_weight_norm},
+      {"_weight_norm_interface.default(Tensor v, Tensor g, int dim=0)", import_weight_norm},
+      {"renorm.default(Tensor self, Scalar p, int dim, Scalar maxnorm)", import_renorm},
       {"cosine_similarity.default(Tensor x1, Tensor x2, int dim=1, float eps=1e-08)", import_cosine_similarity},
       {"pairwise_distance.default(Tensor x1, Tensor x2, float p=2, float eps=1e-06, bool keepdim=False)",
        import_pairwise_distance},

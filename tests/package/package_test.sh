@@ -61,6 +61,9 @@ if [ "$1" = --prefix ]; then
   for binary in bin/cormorant bin/cormorant-glue lib/cormorant/libcormorant_count.so; do
     ! grep -qF "$root" "$work/moved/$binary" || fail "$binary contains $root"
   done
+  for archive in "$work"/moved/lib/cormorant/target/*/*/lib*.a; do
+    ! grep -qF "$root" "$archive" || fail "${archive#"$work/moved/"} contains $root"
+  done
 fi
 
 # The state's size is known without cross compiler or emulator.

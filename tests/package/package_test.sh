@@ -175,6 +175,41 @@ for cpu in cortex-m3 cortex-m4; do
   case $cpu$status in cortex-m31 | cortex-m40) ;; *) cat "$work/log"; fail "the header of a model for Cortex-M4, compiled for $cpu" ;; esac
 done
 
+# Folders of one project share kernels that are compiled from sources only if they have the same flags.
+folders=$work/folders
+mkdir "$folders"
+echo "int main(void) { return 0; }" >"$folders/main.c"
+{
+  echo "cmake_minimum_required(VERSION 3.22)"
+  echo "project(folders LANGUAGES C CXX ASM)"
+  echo "find_package(cormorant REQUIRED)"
+  for folder in first second warned; do
+    mkdir "$folders/$folder"
+    echo "add_subdirectory($folder)"
+  done
+} >"$folders/CMakeLists.txt"
+for folder in first second warned; do
+  case $folder in
+    second) echo "add_compile_options(-mno-unaligned-access)" ;;
+    warned) echo "add_compile_options(-Wall -Wformat=2)" ;;
+  esac >"$folders/$folder/CMakeLists.txt"
+  echo "add_executable($folder ../main.c)
+cormorant_add_model($folder $model TARGET cortex-m4 FROM sources)" >>"$folders/$folder/CMakeLists.txt"
+done
+cmake -S "$folders" -B "$folders/build" -G Ninja -DCMAKE_PREFIX_PATH="$work/moved" -DCMAKE_SYSTEM_NAME=Generic \
+  -DCMAKE_C_COMPILER=arm-none-eabi-gcc -DCMAKE_CXX_COMPILER=arm-none-eabi-g++ -DCMAKE_C_FLAGS="$hard" \
+  -DCMAKE_CXX_FLAGS="$hard" -DCMAKE_TRY_COMPILE_TARGET_TYPE=STATIC_LIBRARY >"$work/log" 2>&1 ||
+  { cat "$work/log"; fail "a project with several folders was refused"; }
+for folder in first second warned; do
+  library=$(ninja -C "$folders/build" -t query "$folder/$folder" | grep -o 'libcormorant_kernels.*\.a$' | head -1)
+  ninja -C "$folders/build" -t commands "$folder/$folder" >"$work/log"
+  case $folder:$library:$(grep 'sums_scalar\|/linear/kernel_scalar' "$work/log" | grep -c -- -mno-unaligned-access) in
+    first:libcormorant_kernels_m4_sources.a:0 | warned:libcormorant_kernels_m4_sources.a:0) ;;
+    second:libcormorant_kernels_m4_sources_2.a:[1-9]*) ;;
+    *) fail "the folder $folder links $library" ;;
+  esac
+done
+
 # Boards that QEMU does not have: they build for the CPUs whose archives are there, fit, and begin with what their CPU reads first.
 word() {  # binary, offset
   od -A n -t x4 -j "$2" -N 4 "$1" | tr -d ' '

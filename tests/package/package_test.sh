@@ -210,6 +210,14 @@ for folder in first second warned; do
   esac
 done
 
+# The front end has Zephyr's flags, which are no flags of CMake's.
+configures "$found" "C CXX ASM" "" "add_library(zephyr_interface INTERFACE)
+target_compile_options(zephyr_interface INTERFACE $hard -mthumb)
+cormorant_add_log_mel(app NAME features)" || { cat "$work/log"; fail "a front end for Zephyr was refused"; }
+ninja -C "$work/configured/build" libcormorant_log_mel.a >"$work/log" 2>&1 || { cat "$work/log"; fail "a front end for Zephyr"; }
+arm-none-eabi-readelf -A "$work/configured/build/libcormorant_log_mel.a" | grep -q 'Tag_CPU_arch: v7E-M' ||
+  fail "the front end was not compiled with Zephyr's flags"
+
 # Boards that QEMU does not have: they build for the CPUs whose archives are there, fit, and begin with what their CPU reads first.
 word() {  # binary, offset
   od -A n -t x4 -j "$2" -N 4 "$1" | tr -d ' '

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// An image classifier whose activations are in two memories: what is used most in the fast one, the rest in the slow.
+// An image classifier whose activations are in two memories: what is used most in the fast one, the rest in the slow. The
+// model itself is in flash outside of the chip.
 #include "console.h"
 #include "digits.h"
 
@@ -29,6 +30,7 @@ bool is_in(const void* data, uint32_t begin) {
 int main() {
   if (model.load() != cormorant::Error::ok) return 1;
   if (!is_in(digits_memory.arenas[0].data, 0x20000000) || !is_in(digits_memory.arenas[1].data, 0x11000000)) return 2;
+  if (!is_in(digits_model.data, 0x38000000)) return 3;
   draw(model.input_x());
   model.execute();
   const cormorant::Span<int8_t> scores = model.output();

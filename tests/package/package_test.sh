@@ -136,7 +136,7 @@ configures() {  # how Cormorant is found, languages, flags, the arguments of cor
   cmake -S "$folder" -B "$folder/build" -G Ninja -DCMAKE_PREFIX_PATH="$work/moved" -DCMAKE_SYSTEM_NAME=Generic \
     -DCMAKE_C_COMPILER=arm-none-eabi-gcc -DCMAKE_CXX_COMPILER=arm-none-eabi-g++ -DCMAKE_C_FLAGS="$3" -DCMAKE_CXX_FLAGS="$3" \
     -DCORMORANT_PROGRAM="$work/moved/bin/cormorant" -DCORMORANT_GLUE="$work/moved/bin/cormorant-glue" \
-    -DCMAKE_TRY_COMPILE_TARGET_TYPE=STATIC_LIBRARY >"$work/log" 2>&1
+    -DCMAKE_TRY_COMPILE_TARGET_TYPE=STATIC_LIBRARY -DFETCHCONTENT_SOURCE_DIR_CORMORANT="$root" >"$work/log" 2>&1
 }
 
 refuses() {  # what it is, what must be said, then as configures
@@ -157,6 +157,10 @@ configures "$added" "C CXX ASM" "$hard" "cormorant_add_model(app $model TARGET c
   { cat "$work/log"; fail "a project that adds the sources was refused"; }
 configures "$found" "C CXX" "$hard" "cormorant_add_model(app $model TARGET cortex-m4)" ||
   { cat "$work/log"; fail "a project that leaves the assembler to find_package was refused"; }
+configures "include(FetchContent)
+FetchContent_Declare(cormorant GIT_REPOSITORY https://example.invalid/cormorant.git GIT_TAG main)
+FetchContent_MakeAvailable(cormorant)" "C CXX ASM" "$hard" "cormorant_add_model(app $model TARGET cortex-m4)" ||
+  { cat "$work/log"; fail "a project that fetches the sources was refused"; }
 refuses "flags that CMake does not know" "do not name a Cortex-M" "$found" "C CXX ASM" "" \
   "cormorant_add_model(app $model TARGET cortex-m4)"
 refuses "two models of one name" "give $work/project/docs/tutorial/wave.pt2 another NAME" "$found" "C CXX ASM" "$hard" \

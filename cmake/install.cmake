@@ -7,9 +7,17 @@ include(${CMAKE_CURRENT_LIST_DIR}/cpu-table.cmake)
 install(TARGETS cormorant cormorant_glue RUNTIME DESTINATION bin)
 install(FILES $<TARGET_FILE:count_plugin> DESTINATION lib/cormorant)
 install(DIRECTORY include/cormorant DESTINATION include)
-add_custom_command(OUTPUT ${CMAKE_BINARY_DIR}/cormorant.1 COMMAND cormorant manual > ${CMAKE_BINARY_DIR}/cormorant.1 DEPENDS cormorant)
-add_custom_target(cormorant_manual ALL DEPENDS ${CMAKE_BINARY_DIR}/cormorant.1)
+set(said cormorant.1 cormorant.bash cormorant.zsh) # what the program says about itself
+list(TRANSFORM said PREPEND ${CMAKE_BINARY_DIR}/)
+add_custom_command(OUTPUT ${said} DEPENDS cormorant
+  COMMAND cormorant manual > ${CMAKE_BINARY_DIR}/cormorant.1
+  COMMAND cormorant completion bash > ${CMAKE_BINARY_DIR}/cormorant.bash
+  COMMAND cormorant completion zsh > ${CMAKE_BINARY_DIR}/cormorant.zsh)
+add_custom_target(cormorant_manual ALL DEPENDS ${said})
 install(FILES ${CMAKE_BINARY_DIR}/cormorant.1 DESTINATION share/man/man1)
+# Where the shells look for the completion of a command by its name.
+install(FILES ${CMAKE_BINARY_DIR}/cormorant.bash DESTINATION share/bash-completion/completions RENAME cormorant)
+install(FILES ${CMAKE_BINARY_DIR}/cormorant.zsh DESTINATION share/zsh/site-functions RENAME _cormorant)
 
 set(package ${CMAKE_BINARY_DIR}/package)
 cormorant_cpu_table(${PROJECT_SOURCE_DIR} CORMORANT_CPU_TABLE)

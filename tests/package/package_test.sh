@@ -66,6 +66,13 @@ if [ "$1" = --prefix ]; then
   done
 fi
 
+# Shells find the completion of the command by its name.
+echo "completion"
+(PATH=$work/moved/bin:$PATH && . "$work/moved/share/bash-completion/completions/cormorant" &&
+  COMP_WORDS=(cormorant comp) COMP_CWORD=1 && _cormorant && [ "${COMPREPLY[*]}" = "compile completion" ]) ||
+  fail "the completion for bash"
+[ "$(head -n 1 "$work/moved/share/zsh/site-functions/_cormorant")" = "#compdef cormorant" ] || fail "the completion for zsh"
+
 # The state's size is known without cross compiler or emulator.
 echo "state"
 times=0

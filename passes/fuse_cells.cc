@@ -11,6 +11,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <utility>
 
 #include "ops/nodes.h"
 #include "ops/recurrent/import.h"
@@ -51,19 +52,70 @@ std::optional<std::int64_t> skipped_rows(const ir::Node& slice) {
   return slice.integer("start") * inner;
 }
 
-// The same rows where they come from, past views and slices.
-Rows origin(Rows rows) {
+// Where a flip finds `count` rows that follow each other; none if it takes them apart. PyTorch's decompositions compute
+// a layer's backward direction from flipped products.
+std::optional<std::int64_t> unflipped_row(const ir::Node& flip, std::int64_t first, std::int64_t count) {
+  const ir::Shape& shape = flip.tensor("self")->type.shape;
+  std::int64_t inner = 1, steps = 1;  // rows that keep their order, and how many times as many there are
+  for (const std::int64_t dim : flip.integers("dims")) {
+    if (static_cast<std::size_t>(dim) + 1 >= shape.size()) return std::nullopt;
+    if (shape[static_cast<std::size_t>(dim)] == 1) continue;
+    if (std::any_of(shape.begin(), shape.begin() + dim, [](std::int64_t n) { return n != 1; })) return std::nullopt;
+    steps = shape[static_cast<std::size_t>(dim)];
+  }
+  for (std::size_t d = 0; d + 1 < shape.size(); ++d) inner *= shape[d];
+  if (steps == 1) return first;
+  if (inner == 0) return std::nullopt;
+  inner /= steps;
+  if (first % inner + count > inner) return std::nullopt;
+  return (steps - 1 - first / inner) * inner + first % inner;
+}
+
+// The same `count` rows one node earlier, if that only moves rows.
+std::optional<Rows> moved_from(Rows rows, std::int64_t count) {
+  const ir::Node* node = rows.of->producer;
+  if (node == nullptr) return std::nullopt;
+  const bool is_slice = node->op == ops::nodes::aten_slice, is_flip = node->op == ops::nodes::aten_flip;
+  if (!is_slice && !is_flip && node->op != ops::nodes::aten_view) return std::nullopt;
+  ir::Value* self = node->tensor("self");
+  if (columns_of(self) != columns_of(rows.of)) return std::nullopt;
+  if (is_flip) {
+    const std::optional<std::int64_t> first = unflipped_row(*node, rows.first, count);
+    return first ? std::optional(Rows{self, *first}) : std::nullopt;
+  }
+  const std::optional<std::int64_t> skipped = is_slice ? skipped_rows(*node) : 0;
+  return skipped ? std::optional(Rows{self, rows.first + *skipped}) : std::nullopt;
+}
+
+// The same `count` rows where they come from, past views, slices and flips.
+Rows origin(Rows rows, std::int64_t count) {
+  while (const std::optional<Rows> earlier = moved_from(rows, count)) rows = *earlier;
+  return rows;
+}
+
+bool joins_columns(const ir::Node* cat) {
+  return cat != nullptr && cat->integer("dim") + 1 == static_cast<std::int64_t>(cat->result()->type.rank());
+}
+
+bool joins_rows(const ir::Node* cat) {
+  if (cat == nullptr || joins_columns(cat)) return false;
+  const ir::Shape& shape = cat->result()->type.shape;
+  return std::all_of(shape.begin(), shape.begin() + cat->integer("dim"), [](std::int64_t n) { return n == 1; });
+}
+
+// As origin(), and past concatenations of rows: the states of several layers may be one buffer.
+Rows origin_in_parts(Rows rows, std::int64_t count) {
   for (;;) {
-    const ir::Node* node = rows.of->producer;
-    if (node == nullptr || (node->op != ops::nodes::aten_view && node->op != ops::nodes::aten_slice)) return rows;
-    ir::Value* self = node->tensor("self");
-    if (columns_of(self) != columns_of(rows.of)) return rows;
-    if (node->op == ops::nodes::aten_slice) {
-      const std::optional<std::int64_t> skipped = skipped_rows(*node);
-      if (!skipped) return rows;
-      rows.first += *skipped;
+    rows = origin(rows, count);
+    const ir::Node* cat = maker(rows.of, ops::nodes::aten_cat);
+    if (!joins_rows(cat)) return rows;
+    const ir::Value* const joined = rows.of;
+    for (ir::Value* part : cat->tensors("tensors")) {
+      if (rows.first + count <= rows_of(part)) rows.of = part;
+      if (rows.of == part || rows.first < rows_of(part)) break;
+      rows.first -= rows_of(part);
     }
-    rows.of = self;
+    if (rows.of == joined) return rows;
   }
 }
 
@@ -89,10 +141,14 @@ struct Gate {
   std::vector<Bias> biases;
 };
 
+// Whether a product with concatenated columns is one product, or one with each of them. What is before a layer may be
+// concatenated (the two directions of another), and so may x and h.
+enum class Columns : std::uint8_t { together, apart };
+
 // What `count` columns of rows of a value, from `first` on, are the sums of.
 class Sums {
  public:
-  Sums(std::int64_t batch, std::int64_t count) : batch_(batch), count_(count) {}
+  Sums(std::int64_t batch, std::int64_t count, Columns columns) : batch_(batch), count_(count), columns_(columns) {}
 
   [[nodiscard]] std::optional<Gate> of(ir::Value* value) const {
     Gate gate;
@@ -124,14 +180,10 @@ class Sums {
       }
       return true;
     }
-    if (node->op != ops::nodes::aten_view && node->op != ops::nodes::aten_slice) return false;
+    if (const std::optional<Rows> earlier = moved_from(at, batch_)) return add(*earlier, first, deeper - 1, gate);
+    if (node->op != ops::nodes::aten_slice || node->integer("step") != 1) return false;
     ir::Value* self = node->tensor("self");
-    if (columns_of(self) == columns_of(at.of)) {
-      const std::optional<std::int64_t> skipped = node->op == ops::nodes::aten_view ? 0 : skipped_rows(*node);
-      return skipped && add({self, at.first + *skipped}, first, deeper - 1, gate);
-    }
-    const bool takes_columns = node->op == ops::nodes::aten_slice && node->integer("step") == 1 &&
-                               static_cast<std::size_t>(node->integer("dim")) + 1 == self->type.rank();
+    const bool takes_columns = static_cast<std::size_t>(node->integer("dim")) + 1 == self->type.rank();
     return takes_columns && add({self, at.first}, first + node->integer("start"), deeper - 1, gate);
   }
 
@@ -143,19 +195,18 @@ class Sums {
       if (!is_float_constant(bias)) return false;
       gate.biases.push_back({bias, first});
     }
-    const Rows input = origin({linear.tensor("input"), row});
-    const ir::Node* cat = maker(input.of, ops::nodes::aten_cat);
-    const bool joins_columns =
-        cat != nullptr && cat->integer("dim") + 1 == static_cast<std::int64_t>(input.of->type.rank());
+    const Rows input = origin({linear.tensor("input"), row}, batch_);
+    const ir::Node* cat = columns_ == Columns::apart ? maker(input.of, ops::nodes::aten_cat) : nullptr;
     std::int64_t column = 0;
-    for (ir::Value* part : joins_columns ? cat->tensors("tensors") : std::vector<ir::Value*>{input.of}) {
-      gate.terms.push_back({origin({part, input.first}), weight, first, column, columns_of(part)});
+    for (ir::Value* part : joins_columns(cat) ? cat->tensors("tensors") : std::vector<ir::Value*>{input.of}) {
+      gate.terms.push_back({origin({part, input.first}, batch_), weight, first, column, columns_of(part)});
       column += columns_of(part);
     }
     return true;
   }
 
   std::int64_t batch_, count_;
+  Columns columns_;
 };
 
 // Products of constants with x and with h, and what is added.
@@ -227,7 +278,10 @@ bool is_one(const ir::Value* value) {
 class Finder {
  public:
   explicit Finder(ir::Graph& graph) : graph_(graph) {
-    for (const ir::Update& update : graph.updates()) kept_.emplace(update.state, past_views(update.value));
+    for (const ir::Update& update : graph.updates()) kept_.emplace(update.state, update.value);
+    for (const ir::Node& node : graph.nodes()) {
+      if (node.op == ops::nodes::aten_linear) note_product(node);
+    }
   }
 
   std::vector<Cell> cells() {
@@ -237,7 +291,7 @@ class Finder {
       if (node->op == ops::nodes::aten_add) cell = gru(*node);
       if (node->op == ops::nodes::aten_tanh) cell = rnn(*node);
       if (!cell) continue;
-      made_.emplace(cell->h->result(), cell->kind);
+      made_.emplace(cell->h->result(), Made{cell->kind, *cell->gates[cell->kind == Kind::gru ? 3 : 0].h});
       cells_.push_back(std::move(*cell));
     }
     return std::move(cells_);
@@ -300,7 +354,7 @@ class Finder {
         ir::Value* r = argument_of(reset, ops::nodes::aten_sigmoid);
         if (r == nullptr) continue;
         Cell cell = cell_of(h, Kind::gru);
-        cell.old_h = origin({old_h, 0});
+        cell.old_h = origin({old_h, 0}, cell.batch);
         if (columns_of(old_h) != cell.units || rows_of(old_h) != cell.batch) continue;
         if (take(cell, {r, z, from_x, multiplied})) return cell;
       }
@@ -325,9 +379,18 @@ class Finder {
 
   // Whether the gates are sums of one x and one h: they are filled in then.
   bool take(Cell& cell, const std::vector<ir::Value*>& values) const {
+    return std::ranges::any_of(std::array{Columns::together, Columns::apart}, [&](Columns columns) {
+      Cell taken = cell;
+      const bool fits = take(taken, values, columns);
+      if (fits) cell = std::move(taken);
+      return fits;
+    });
+  }
+
+  bool take(Cell& cell, const std::vector<ir::Value*>& values, Columns columns) const {
     std::vector<Gate> gates;
     for (ir::Value* value : values) {
-      std::optional<Gate> gate = Sums(cell.batch, cell.units).of(value);
+      std::optional<Gate> gate = Sums(cell.batch, cell.units, columns).of(value);
       if (!gate) return false;
       gates.push_back(std::move(*gate));
     }
@@ -359,32 +422,69 @@ class Finder {
 
   [[nodiscard]] bool is_made(const ir::Value* h, Kind by) const {
     const auto made = made_.find(h);
-    return made != made_.end() && made->second == by;
+    return made != made_.end() && made->second.by == by;
   }
 
-  // Of two sources, the one that the step before has made, or that is kept for the next.
+  // Of two sources, the one that is h. A weight that multiplies the h of the step before, or this step's h in the next
+  // one, leaves no doubt, nor does a state that becomes this step's h.
   [[nodiscard]] std::optional<Rows> hidden_state(const Cell& cell, const Gate& gate) const {
     if (gate.terms.size() != 2) return std::nullopt;
-    std::optional<Rows> found;
-    for (const Term& term : gate.terms) {
-      if (term.columns != cell.units) continue;
-      const ir::Value* source = term.rows.of;
-      const bool is_begun = is_made(source, cell.kind) || is_zero(source);
-      const auto kept = kept_.find(source);
-      const bool is_state = kept != kept_.end() && kept->second == cell.h->result();
-      if (is_begun || is_state) return term.rows;
-      // An input that the caller passes back: not x, if x has other columns.
-      if (!cell.is_lstm()) continue;  // a tanh of two sums alone may be anything
-      const bool is_only = std::ranges::count(gate.terms, term.columns, &Term::columns) == 1;
-      if (is_only && source->kind == ir::ValueKind::input) found = term.rows;
-    }
-    return found;
+    const auto first_that = [&](auto is_it) -> std::optional<Rows> {
+      for (const Term& term : gate.terms) {
+        if (term.columns == cell.units && is_it(term)) return term.rows;
+      }
+      return std::nullopt;
+    };
+    const auto goes_on = [&](const Term& term) {
+      const auto made = made_.find(term.rows.of);
+      const auto next = products_.find(cell.h->result());
+      return (made != made_.end() && made->second.by == cell.kind && made->second.h.weight == term.weight &&
+              made->second.h.column == term.column) ||
+             (next != products_.end() && next->second.contains({term.weight, term.column}));
+    };
+    if (auto found = first_that(goes_on)) return found;
+    if (auto found = first_that([&](const Term& term) { return becomes_h(cell, term.rows); })) return found;
+    const auto is_begun = [&](const Term& term) { return is_made(term.rows.of, cell.kind) || is_zero(term.rows.of); };
+    if (auto found = first_that(is_begun)) return found;
+    // What the caller passes back, or another layer computes: not x, if x has other columns.
+    const bool is_only = std::ranges::count(gate.terms, cell.units, &Term::columns) == 1;
+    if (!cell.is_lstm() || !is_only) return std::nullopt;  // a tanh of two sums alone may be anything
+    return first_that([](const Term&) { return true; });
   }
+
+  // Whether rows of a state are this step's h from the next execution on.
+  [[nodiscard]] bool becomes_h(const Cell& cell, const Rows& state) const {
+    const auto kept = kept_.find(state.of);
+    if (kept == kept_.end()) return false;
+    const bool is_all = past_views(kept->second) == cell.h->result();
+    return is_all || origin_in_parts({kept->second, state.first}, cell.batch) == Rows{cell.h->result(), 0};
+  }
+
+  void note_product(const ir::Node& linear) {
+    ir::Value* const input = linear.tensor("input");
+    const std::int64_t count = rows_of(input);
+    const Rows rows = origin({input, 0}, count);
+    const ir::Node* cat = maker(rows.of, ops::nodes::aten_cat);
+    products_[rows.of].emplace(linear.tensor("weight"), 0);
+    if (!joins_columns(cat)) return;
+    std::int64_t column = 0;
+    for (ir::Value* part : cat->tensors("tensors")) {
+      products_[origin({part, rows.first}, count).of].emplace(linear.tensor("weight"), column);
+      column += columns_of(part);
+    }
+  }
+
+  struct Made {
+    Kind by;
+    Term h;
+  };
 
   ir::Graph& graph_;
   std::vector<Cell> cells_;
-  std::map<const ir::Value*, Kind> made_;              // h of the cells so far
-  std::map<const ir::Value*, const ir::Value*> kept_;  // what states become
+  std::map<const ir::Value*, Made> made_;        // h of the cells so far
+  std::map<const ir::Value*, ir::Value*> kept_;  // what states become
+  // Constants that multiply a value, and from which of their columns on.
+  std::map<const ir::Value*, std::set<std::pair<const ir::Value*, std::int64_t>>> products_;
 };
 
 // Cells that follow each other, forwards or backwards through a sequence.
@@ -454,7 +554,7 @@ class Fusion {
     const std::int64_t units = first.units, batch = first.batch;
     const ir::TensorType state = ir::float_type({batch, units});
     const auto given = [&](ir::Value* value) {
-      return is_zero(past_views(value)) ? ir::Argument() : ir::Argument(view(value, state.shape));
+      return is_zero(origin({value, 0}, batch).of) ? ir::Argument() : ir::Argument(view(value, state.shape));
     };
     const Rows x = now(first.x), last_x = now(last.x);
     const bool backwards = last_x.first < x.first;
@@ -537,16 +637,24 @@ class Fusion {
     return graph_.add_constant(name_ + suffix, ir::float_type(std::move(shape)),
                                ir::Bytes::of(std::span<const float>(values)));
   }
+  // Whole steps of a layer's states are a slice of them, as in a model that has the layer itself.
   ir::Value* rows(const Rows& rows, std::int64_t count) {
     const std::int64_t all = rows_of(rows.of), columns = columns_of(rows.of);
     if (count == all) return rows.of;
+    ir::Shape shape = rows.of->type.shape;
+    const std::int64_t inner = shape.size() > 1 && shape[0] > 0 ? all / shape[0] : 1;
+    const bool is_whole = inner > 0 && rows.first % inner == 0 && count % inner == 0;
+    if (!is_whole || shape.size() < 2) shape = {all, columns};
+    const std::int64_t each = is_whole ? inner : 1;
+    ir::Value* const self = view(rows.of, shape);
+    shape[0] = count / each;
     return add(ops::nodes::aten_slice,
-               {{"self", view(rows.of, {all, columns})},
+               {{"self", self},
                 {"dim", std::int64_t{0}},
-                {"start", rows.first},
-                {"end", rows.first + count},
+                {"start", rows.first / each},
+                {"end", (rows.first + count) / each},
                 {"step", std::int64_t{1}}},
-               {count, columns});
+               shape);
   }
   ir::Value* view(ir::Value* value, ir::Shape shape) {
     if (value->type.shape == shape) return value;
@@ -564,26 +672,82 @@ class Fusion {
   std::string name_;
 };
 
-// The steps' states, put together again, are what the layer returns.
+// Rows of a concatenation of layers' last states are those of one part.
+void take_rows_of_parts(ir::Graph& graph) {
+  for (ir::Node* slice : graph.snapshot()) {
+    if (slice->op != ops::nodes::aten_slice) continue;
+    const std::int64_t count = rows_of(slice->result());
+    const Rows rows = origin({slice->result(), 0}, count);
+    const ir::Node* cat = maker(rows.of, ops::nodes::aten_cat);
+    if (!joins_rows(cat)) continue;
+    std::int64_t first = 0;
+    for (ir::Value* part : cat->tensors("tensors")) {
+      const bool is_it = first == rows.first && rows_of(part) == count;
+      first += rows_of(part);
+      if (!is_it || maker(origin({part, 0}, count).of, ops::nodes::aten_recurrent) == nullptr) continue;
+      const ir::Shape& shape = slice->result()->type.shape;
+      const ir::Node* view = graph.add_node(slice->name, ops::nodes::aten_view, {{"self", part}, {"size", shape}},
+                                            {ir::float_type(shape)}, slice->location, slice);
+      graph.replace_uses(slice->result(), view->result());
+      break;
+    }
+  }
+}
+
+// The steps' states, put together again, are what the layer returns, or that flipped.
 void join_rows(ir::Graph& graph) {
   for (ir::Node* cat : graph.snapshot()) {
-    if (cat->op != ops::nodes::aten_cat) continue;
-    std::int64_t next = 0;
-    ir::Value* all = nullptr;
-    const bool is_all = std::ranges::all_of(cat->tensors("tensors"), [&](ir::Value* part) {
-      const Rows rows = origin({part, 0});
-      if (all == nullptr) all = rows.of;
-      const bool follows = rows == Rows{all, next} && columns_of(part) == columns_of(cat->result());
-      next += rows_of(part);
-      return follows;
-    });
+    if (cat->op != ops::nodes::aten_cat || !joins_rows(cat)) continue;
+    const std::vector<ir::Value*>& parts = cat->tensors("tensors");
+    const std::int64_t count = rows_of(parts.front());
+    ir::Value* const all = origin({parts.front(), 0}, count).of;
+    const std::int64_t rows = rows_of(all), columns = columns_of(all);
+    if (maker(all, ops::nodes::aten_recurrent) == nullptr || columns_of(cat->result()) != columns) continue;
+    if (rows_of(cat->result()) != rows) continue;
+    const auto is_in_order = [&](bool backwards) {
+      std::int64_t next = 0;
+      return std::ranges::all_of(parts, [&](ir::Value* part) {
+        const std::int64_t first = std::exchange(next, next + rows_of(part));
+        const bool is_step = !backwards || rows_of(part) == count;
+        return is_step && origin({part, 0}, rows_of(part)) == Rows{all, backwards ? rows - count - first : first};
+      });
+    };
+    const bool is_forwards = is_in_order(false);
+    if (!is_forwards && !is_in_order(true)) continue;
+    const auto add = [&](const char* op, ir::NamedArgument argument, ir::Value* self, const ir::Shape& shape) {
+      return graph
+          .add_node(cat->name, op, {{"self", self}, std::move(argument)}, {ir::float_type(shape)}, cat->location, cat)
+          ->result();
+    };
     const ir::Shape& shape = cat->result()->type.shape;
-    const auto dim = cat->integer("dim");
-    const bool is_outermost = std::all_of(shape.begin(), shape.begin() + dim, [](std::int64_t n) { return n == 1; });
-    if (!is_all || !is_outermost || next != rows_of(all) || maker(all, ops::nodes::aten_recurrent) == nullptr) continue;
-    const ir::Node* view = graph.add_node(cat->name, ops::nodes::aten_view, {{"self", all}, {"size", shape}},
-                                          {ir::float_type(shape)}, cat->location, cat);
-    graph.replace_uses(cat->result(), view->result());
+    ir::Value* joined = nullptr;
+    if (is_forwards) {
+      joined = add(ops::nodes::aten_view, {"size", shape}, all, shape);
+    } else {
+      const ir::Shape steps = {rows / count, count, columns};
+      joined = add(ops::nodes::aten_view, {"size", steps}, all, steps);
+      joined = add(ops::nodes::aten_flip, {"dims", std::vector<std::int64_t>{0}}, joined, steps);
+      joined = add(ops::nodes::aten_view, {"size", shape}, joined, shape);
+    }
+    graph.replace_uses(cat->result(), joined);
+  }
+  take_rows_of_parts(graph);
+  // What was flipped twice.
+  for (ir::Node* flip : graph.snapshot()) {
+    if (flip->op != ops::nodes::aten_flip) continue;
+    const std::int64_t rows = rows_of(flip->result());
+    const Rows first = origin({flip->result(), 0}, 1);
+    if (rows_of(first.of) != rows || columns_of(first.of) != columns_of(flip->result())) continue;
+    if (first.of == flip->tensor("self") || maker(first.of, ops::nodes::aten_recurrent) == nullptr) continue;
+    bool is_same = true;
+    for (std::int64_t row = 0; row < rows && is_same; ++row) {
+      is_same = origin({flip->result(), row}, 1) == Rows{first.of, row};
+    }
+    if (!is_same) continue;
+    const ir::Shape& shape = flip->result()->type.shape;
+    const ir::Node* view = graph.add_node(flip->name, ops::nodes::aten_view, {{"self", first.of}, {"size", shape}},
+                                          {ir::float_type(shape)}, flip->location, flip);
+    graph.replace_uses(flip->result(), view->result());
   }
   graph.erase_unused();
 }

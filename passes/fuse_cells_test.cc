@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <random>
 
 #include "evaluate/graph.h"
@@ -20,8 +21,10 @@ constexpr int kInputs = 3, kUnits = 2;
 // Graphs as text, node by node.
 class Text {
  public:
-  std::string state(const std::string& name, const std::string& kind = "state") {
-    text_ += fmt::format("{} %{} : f32[1,{}]{}\n", kind, name, kUnits, kind == "input" ? "" : " = [0.0, 0.0]");
+  std::string state(const std::string& name, const std::string& kind = "state", int rows = 1) {
+    const std::vector<std::string> zeros(static_cast<std::size_t>(rows * kUnits), "0.0");
+    text_ += fmt::format("{} %{} : f32[{},{}]", kind, name, rows, kUnits);
+    text_ += kind == "input" ? "\n" : fmt::format(" = [{}]\n", fmt::join(zeros, ", "));
     return "%" + name;
   }
   std::string input(int steps) {
@@ -66,6 +69,12 @@ class Text {
   }
   std::string row(const std::string& all, int k, int columns) {
     return node(columns, fmt::format("slice(self={}, dim=0, start={}, end={}, step=1)", all, k, k + 1));
+  }
+  std::string flip(const std::string& all, int columns, int rows) {
+    return node(columns, fmt::format("flip(self={}, dims=[0])", all), rows);
+  }
+  std::string cat(const std::vector<std::string>& parts, int dim, int columns, int rows) {
+    return node(columns, fmt::format("cat(tensors={{{}}}, dim={})", fmt::join(parts, ", "), dim), rows);
   }
   void line(const std::string& text) { text_ += text + "\n"; }
   [[nodiscard]] ir::Graph graph() const { return ir::parse("graph g\n" + text_, "test"); }
@@ -197,6 +206,129 @@ TEST(FuseCells, LayersReadTheLayersBeforeThem) {
   const Fused found = fused(t);
   EXPECT_EQ(found.steps, (std::vector<std::int64_t>{3, 3}));
   EXPECT_EQ(found.others, 0U);
+}
+
+// As PyTorch decomposes a layer's backward direction: its steps go forwards through flipped products.
+enum class Flips : std::uint8_t { products, inputs_and_results };
+
+TEST(FuseCells, StepsThroughWhatIsFlippedGoBackwards) {
+  for (const Flips flips : {Flips::products, Flips::inputs_and_results}) {
+    Text t;
+    constexpr int kSteps = 4;
+    const std::string x = t.input(kSteps), w = t.constant(4 * kUnits, kInputs), u = t.constant(4 * kUnits, kUnits);
+    State state{t.state("h", "const"), t.state("c", "const")};
+    const bool at_once = flips == Flips::products;
+    const std::string from_x = at_once ? t.flip(t.linear(x, w, "none", 4 * kUnits, kSteps), 4 * kUnits, kSteps)
+                                       : t.linear(t.flip(x, kInputs, kSteps), w, "none", 4 * kUnits, kSteps);
+    std::vector<std::string> all;
+    for (int k = 0; k < kSteps; ++k) {
+      const std::string from_h = t.linear(state.h, u, "none", 4 * kUnits);
+      state = lstm(t, t.add(from_h, t.row(from_x, k, 4 * kUnits), 4 * kUnits), state.c);
+      all.push_back(state.h);
+    }
+    if (at_once) std::ranges::reverse(all);
+    const std::string made = t.cat(all, 0, kUnits, kSteps);
+    t.line("output " + (at_once ? made : t.flip(made, kUnits, kSteps)));
+    const Fused found = fused(t);
+    EXPECT_EQ(found.steps, std::vector<std::int64_t>{kSteps});
+    EXPECT_EQ(found.backwards, std::vector<bool>{true});
+    EXPECT_EQ(found.others, 0U);
+  }
+}
+
+// A flip that takes a batch apart is not a direction.
+TEST(FuseCells, AFlippedBatchIsNotAStep) {
+  Text t;
+  const std::string x = t.input(4), w = t.constant(4 * kUnits, kInputs), u = t.constant(4 * kUnits, kUnits);
+  State state{t.state("h", "const", 2), t.state("c", "const", 2)};
+  const std::string from_x = t.flip(t.linear(x, w, "none", 4 * kUnits, 4), 4 * kUnits, 4);
+  const auto gate = [&](const std::string& sums, int k) {
+    return t.node(kUnits,
+                  fmt::format("slice(self={}, dim=1, start={}, end={}, step=1)", sums, k * kUnits, k * kUnits + kUnits),
+                  2);
+  };
+  const auto of = [&](const char* op, const std::string& a, const std::string& b = "") {
+    const std::string other = b.empty() ? "" : ", other=" + b;
+    return t.node(kUnits, fmt::format("{}(self={}{})", op, a, other), 2);
+  };
+  for (int k = 0; k < 2; ++k) {
+    const std::string rows =
+        t.node(4 * kUnits, fmt::format("slice(self={}, dim=0, start={}, end={}, step=1)", from_x, 2 * k, 2 * k + 2), 2);
+    const std::string from_h = t.linear(state.h, u, "none", 4 * kUnits, 2);
+    const std::string sums = t.node(4 * kUnits, fmt::format("add(self={}, other={}, alpha=1.0)", from_h, rows), 2);
+    const std::string kept = of("mul", of("sigmoid", gate(sums, 1)), state.c);
+    const std::string added = of("mul", of("sigmoid", gate(sums, 0)), of("tanh", gate(sums, 2)));
+    state.c = t.node(kUnits, fmt::format("add(self={}, other={}, alpha=1.0)", kept, added), 2);
+    state.h = of("mul", of("sigmoid", gate(sums, 3)), of("tanh", state.c));
+  }
+  t.line("output " + state.h);
+  EXPECT_TRUE(fused(t).steps.empty());
+}
+
+TEST(FuseCells, ALayerReadsBothDirectionsOfTheOneBeforeIt) {
+  Text t;
+  const std::string x = t.input(3);
+  const std::string both = t.cat({unrolled_lstm(t, x, 3, false), unrolled_lstm(t, x, 3, true)}, 1, 2 * kUnits, 3);
+  t.line("output " + unrolled_lstm(t, both, 3, false, 2 * kUnits));
+  const Fused found = fused(t);
+  EXPECT_EQ(found.steps, (std::vector<std::int64_t>{3, 3, 3}));
+  EXPECT_EQ(found.backwards, (std::vector<bool>{false, true, false}));
+  EXPECT_EQ(found.others, 1U);  // the concatenation
+}
+
+// Its update is what the last step makes, not the first, and x may be as wide as h.
+TEST(FuseCells, SeveralStepsGoOnFromAState) {
+  for (const int inputs : {kInputs, kUnits}) {
+    Text t;
+    std::string x = t.input(3);
+    if (inputs != kInputs) x = t.linear(x, t.constant(inputs, kInputs), "none", inputs, 3);
+    const std::string w = t.constant(4 * kUnits, inputs), u = t.constant(4 * kUnits, kUnits);
+    State state{t.state("h"), t.state("c")};
+    for (int k = 0; k < 3; ++k) {
+      const std::string from_x = t.linear(t.row(x, k, inputs), w, "none", 4 * kUnits);
+      state = lstm(t, t.add(from_x, t.linear(state.h, u, "none", 4 * kUnits), 4 * kUnits), state.c);
+    }
+    t.line("update %h = " + state.h + "\nupdate %c = " + state.c + "\noutput " + state.h);
+    const Fused found = fused(t);
+    EXPECT_EQ(found.steps, std::vector<std::int64_t>{3});
+    EXPECT_EQ(found.others, inputs == kInputs ? 0U : 1U);
+  }
+}
+
+TEST(FuseCells, LayersMayShareABufferForTheirStates) {
+  Text t;
+  std::string x = t.input(1);
+  const std::string h = t.state("h", "state", 2), c = t.state("c", "state", 2);
+  std::vector<std::string> all_h, all_c;
+  for (int layer = 0; layer < 2; ++layer) {
+    const std::string w = t.constant(4 * kUnits, layer == 0 ? kInputs : kUnits), u = t.constant(4 * kUnits, kUnits);
+    const std::string from_x = t.linear(x, w, "none", 4 * kUnits);
+    const std::string from_h = t.linear(t.row(h, layer, kUnits), u, "none", 4 * kUnits);
+    const State next = lstm(t, t.add(from_x, from_h, 4 * kUnits), t.row(c, layer, kUnits));
+    x = next.h;
+    all_h.push_back(next.h);
+    all_c.push_back(next.c);
+  }
+  t.line("update %h = " + t.cat(all_h, 0, kUnits, 2) + "\nupdate %c = " + t.cat(all_c, 0, kUnits, 2) + "\noutput " + x);
+  const Fused found = fused(t);
+  EXPECT_EQ(found.steps, (std::vector<std::int64_t>{1, 1}));
+  EXPECT_EQ(found.others, 2U);  // the concatenations
+}
+
+TEST(FuseCells, AnLstmMayBeginWithWhatAnotherLayerComputes) {
+  Text t;
+  const std::string x = t.input(3), w = t.constant(4 * kUnits, kInputs), u = t.constant(4 * kUnits, kUnits);
+  const std::string first = t.row(x, 0, kInputs);
+  State state{t.linear(first, t.constant(kUnits, kInputs), "none", kUnits),
+              t.linear(first, t.constant(kUnits, kInputs), "none", kUnits)};
+  for (int k = 0; k < 3; ++k) {
+    const std::string from_x = t.linear(t.row(x, k, kInputs), w, "none", 4 * kUnits);
+    state = lstm(t, t.add(from_x, t.linear(state.h, u, "none", 4 * kUnits), 4 * kUnits), state.c);
+  }
+  t.line("output " + state.h);
+  const Fused found = fused(t);
+  EXPECT_EQ(found.steps, std::vector<std::int64_t>{3});
+  EXPECT_EQ(found.others, 2U);
 }
 
 TEST(FuseCells, ACellStateThatIsReadInBetweenEndsALayer) {

@@ -110,23 +110,29 @@ TEST_F(StateCommands, ARunningSumStaysInFloatAndIsNamed) {
   EXPECT_NE(reasons.find("the buffer 'count' is a running sum"), std::string::npos) << reasons;
 }
 
+// In PyTorch's decomposed form, too, which computes a layer step by step.
 TEST_F(StateCommands, RecurrentLayersAndCellsAreOneOperatorEach) {
-  const auto operators = [&](const char* name, int layers, bool in_int8) {
-    Arguments more = {"--target", "cortex-m4"};
-    const std::string data = zoo("state/" + std::string(name) + "_expected.npz");
-    if (in_int8) more.insert(more.end(), {"--sequence", "--calibrate", data});
-    compile(name, more);
-    const char* const expected = in_int8 ? "cormorant::recurrent.dsp_pairs" : "cormorant::recurrent.float";
-    EXPECT_EQ(json_.at("operators").value(expected, 0), layers) << name << "\n" << json_.at("operators").dump(1);
-    if (in_int8) {
-      EXPECT_TRUE(json_.at("float_operators").empty()) << name;
+  struct {
+    const char* name;
+    int layers;
+  } table[] = {{"cells", 3}, {"lstm", 1}, {"lstm_window", 4}, {"gru_window", 4}, {"recurrent_mixed", 3}};
+  for (const auto& [name, layers] : table) {
+    for (const bool in_int8 : {false, true}) {
+      SCOPED_TRACE(name + std::string(in_int8 ? " in int8" : " in float"));
+      Arguments more = {"--target", "cortex-m4"};
+      const std::string data = zoo("state/" + std::string(name) + "_expected.npz");
+      if (in_int8) more.insert(more.end(), {"--sequence", "--calibrate", data});
+      compile(name, more);
+      const nlohmann::json operators = json_.at("operators"), buffer_bytes = json_.at("buffer_bytes");
+      const char* const expected = in_int8 ? "cormorant::recurrent.dsp_pairs" : "cormorant::recurrent.float";
+      EXPECT_EQ(operators.value(expected, 0), layers) << operators.dump(1);
+      if (in_int8) {
+        EXPECT_TRUE(json_.at("float_operators").empty());
+      }
+      compile(name + std::string("_functional"), more);
+      EXPECT_EQ(json_.at("operators"), operators);
+      EXPECT_EQ(json_.at("buffer_bytes"), buffer_bytes);
     }
-  };
-  for (const bool in_int8 : {false, true}) {
-    operators("cells", 3, in_int8);
-    operators("lstm", 1, in_int8);
-    operators("lstm_window", 4, in_int8);
-    operators("gru_window", 4, in_int8);
   }
 }
 

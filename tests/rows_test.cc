@@ -354,6 +354,69 @@ TEST(Rows, AreComputedAgainWhereThatSavesMemory) {
   }
 }
 
+// A convolution and the image that it reads are added up: an addition that the convolution does as well on MVE. Before
+// it 16 channels become more, which are convolved one by one, and 16 again.
+ir::Graph summed(std::int64_t size, bool is_expanded) {
+  ir::Graph graph;
+  std::mt19937 random(1);
+  ir::Value* value = conformance::int8_input(graph, {1, 16, size, size}, 0.1, 0);
+  const auto convolve = [&](std::int64_t outputs, std::int64_t kernel, bool depthwise) {
+    ir::Value* weight =
+        conformance::int8_weights(graph, {outputs, depthwise ? 1 : value->type.shape[1], kernel, kernel}, 0, random);
+    value = add_quantized(graph, "aten.conv2d",
+                          {{"input", value},
+                           {"weight", weight},
+                           {"bias", conformance::int32_bias(graph, value, weight, random)},
+                           {"stride", Dims{1, 1}},
+                           {"padding", Dims{kernel / 2, kernel / 2}},
+                           {"dilation", Dims{1, 1}},
+                           {"groups", depthwise ? outputs : std::int64_t{1}}},
+                          {1, outputs, size, size}, 0.2, 1);
+  };
+  convolve(is_expanded ? 64 : 16, 1, false);
+  if (is_expanded) {
+    convolve(64, 3, true);
+    convolve(16, 1, false);
+  }
+  ir::Value* const skip = value;
+  convolve(16, 3, false);
+  graph.add_output(add_quantized(graph, "aten.add", {{"self", value}, {"other", skip}, {"alpha", std::int64_t{1}}},
+                                 skip->type.shape, 0.3, 1));
+  return graph;
+}
+
+// A group calls both, since the sum would be written over a slab.
+TEST(Rows, LeaveAdditionsToNodesOfTheirOwn) {
+  const Target target = parse_target("cortex-m55");
+  npy::Array x{DType::i8, {1, 16, 8, 8}, {}};
+  for (std::size_t i = 0; i < 16UL * 8 * 8; ++i) x.data.push_back(static_cast<std::byte>(i * 37 % 251));
+  ExecuteOn board;
+  board.target = target;
+  std::vector<Arrays> expected;
+  for (const std::int64_t batch : {0, 2, 4}) {  // rows at a time; none: layer by layer
+    SCOPED_TRACE(batch);
+    ir::Graph graph = summed(8, false);
+    const compiler::Options options = options_for(target, false);
+    compiler::Stages stages = compiler::default_stages(options);
+    std::ranges::find(stages.for_target, "rows", &compiler::Stage::name)->run = [&](ir::Graph& own,
+                                                                                    compiler::Context&) {
+      passes::Rows rows(own, Isa::mve);
+      std::vector<passes::Rows::Group> groups;
+      if (batch != 0) groups.push_back(*rows.group(0, rows.units().size() - 1, {}, {batch, batch, batch}));
+      rows.rewrite(groups);
+    };
+    compiler::Compilation compilation(graph, options, stages);
+    compilation.quantize();
+    compiler::Compiled compiled = compilation.finish();
+    EXPECT_EQ(compiled.facts.operators.contains("cormorant::conv2d.mve_sum"), batch == 0);
+    const ProgramFile program = program_from(std::move(compiled.program), "test.pte");
+    const std::vector<Arrays> outputs = execute(program, {Arrays{x}}, {}).outputs;
+    if (batch == 0) expected = outputs;
+    EXPECT_TRUE(outputs == expected);
+    EXPECT_TRUE(execute(program, {Arrays{x}}, board).outputs == expected);
+  }
+}
+
 // Rows of five pixels are calls for little: several at a time need more memory and less time. The least memory is left
 // to those who ask for it by a budget.
 TEST(Rows, AreComputedSeveralAtATimeWhereTheyAreShort) {

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "ops/conv2d/conv2d.h"
+#include "ops/nodes.h"
 
 namespace cormorant::ops::conv2d {
 namespace {
@@ -19,6 +20,16 @@ bool dies_at(const ir::Graph& graph, const ir::Value& value, const ir::Node& nod
   };
   const std::vector<const ir::Node*> users = graph.users(&value);
   return users.back() == &node && !moves_nothing(value.producer) && std::ranges::none_of(users, moves_nothing);
+}
+
+// Whether it is a stage of a group of rows, which has a schedule for each of its nodes, and whose images stay where
+// they are from tick to tick. A group's nodes are adjacent, those that feed it first, the group itself last.
+bool is_in_group(const ir::Graph& graph, const ir::Node& node) {
+  for (auto at = node.membership.at; at != graph.nodes().begin();) {
+    --at;
+    if (at->op.starts_with(nodes::cormorant_rows_)) return at->op != nodes::cormorant_rows_group;
+  }
+  return false;
 }
 
 // None if the node is no such convolution.
@@ -42,7 +53,7 @@ ir::Value* absorb(const Rewriter& rewriter, ir::Value* convolved, ir::Value* res
   const ir::TensorType& type = node.result()->type;
   if (convolved == residual || convolved->producer == nullptr) return nullptr;
   if (rewriter.graph.only_user(convolved) != &node) return nullptr;
-  if (!dies_at(rewriter.graph, *residual, node)) return nullptr;
+  if (is_in_group(rewriter.graph, node) || !dies_at(rewriter.graph, *residual, node)) return nullptr;
   for (const ir::Value* operand : {convolved, residual}) {
     if (operand->type.shape != type.shape || operand->type.dim_order != type.dim_order) return nullptr;
   }

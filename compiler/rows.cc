@@ -64,6 +64,9 @@ void find_saving(const ir::Node& node, Needs& needs) {
   for (const ir::NamedArgument& argument : node.args) {
     const auto* value = std::get_if<ir::Value*>(&argument.value);
     if (value == nullptr || *value == nullptr || (*value)->kind == ir::ValueKind::constant) continue;
+    // What other arguments read as well stays, as in memory::map_memory.
+    const auto is_same = [&](const ir::Value* input) { return ops::root(input) == ops::root(*value); };
+    if (std::ranges::count_if(node.inputs(), is_same) != 1) continue;
     const std::int64_t in = (*value)->type.bytes(), out = node.result()->type.bytes();
     std::int64_t saving = 0, distance = 0;
     if (op->in_place != nullptr && in == out && op->in_place(node, argument.name)) {
@@ -617,7 +620,7 @@ class Search {
       for (std::size_t last = first; last < std::min(count(), first + kLongestWithStrips); ++last) {
         if (!rows_.units()[last].has_rows) break;
         std::vector<Choice>& choices = all[first].emplace_back();
-        if (separates_readers(first, last)) continue;
+        if (separates_readers(first, last) || separates_sum(first, last)) continue;
         Choice choice;
         const auto add = [&] {
           std::vector<Rows::Strips> strips;

@@ -385,6 +385,21 @@ ir::Graph summed(std::int64_t size, bool is_expanded) {
   return graph;
 }
 
+// The sum cannot take the place of what the convolution reads; and the convolution's own result is nowhere, so that a
+// group with only one of the two would be taken for less than it needs.
+TEST(Rows, AreCountedWithTheAdditionsOfConvolutions) {
+  for (const double recompute : {1.0, 3.0}) {
+    ir::Graph graph = summed(16, recompute > 1);
+    compiler::Options options = options_for({}, false);
+    options.rows = compiler::RowsOptions{.bytes = 1, .recompute = recompute};
+    compiler::Compilation compilation(graph, options);
+    compilation.quantize();
+    const compiler::Compiled compiled = compilation.finish();
+    EXPECT_LE(compiler::arena_bytes(compiled.facts), compiled.facts.rows->bytes) << recompute;
+    EXPECT_EQ(compiled.facts.rows->extra_macs > 0, recompute > 1);
+  }
+}
+
 // A group calls both, since the sum would be written over a slab.
 TEST(Rows, LeaveAdditionsToNodesOfTheirOwn) {
   const Target target = parse_target("cortex-m55");

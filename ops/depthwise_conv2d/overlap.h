@@ -14,8 +14,7 @@ namespace cormorant::ops::depthwise {
 constexpr std::optional<conv::Order> order_of(const Variant& variant, const conv::Header& header) {
   const conv::Geometry& g = header.geometry;
   if (variant.layout != Layout::mve) return conv::Order{1, 0};
-  // An image that is taller than wide may be computed column by column.
-  if (variant.is_3x3 && g.out_height > g.out_width) return std::nullopt;
+  if (walks_columns(variant, g)) return std::nullopt;
   return conv::Order{1, 15};
 }
 

@@ -13,6 +13,7 @@
 #include "cli/summary.h"
 #include "cli/terminal.h"
 #include "compiler/import.h"
+#include "driver/compile_error.h"
 #include "driver/compile_model.h"
 #include "driver/methods.h"
 #include "driver/options.h"
@@ -50,7 +51,7 @@ void check_files(const CompileFlags& flags, const std::string& model, const std:
                                          {"the model's weights file", model + ".data"},
                                          {"--calibrate", flags.calibrate},
                                          {"--bundle", flags.bundle},
-                                         {"--layers", flags.quantization.layers_file}};
+                                         {"--layer-settings", flags.quantization.layers_file}};
   require_other_file({"--output", output}, inputs);
   require_other_file({"--output", names_file(output)}, inputs);
   require_other_file({"--report", flags.report}, inputs);
@@ -64,7 +65,7 @@ void run_methods(const CompileFlags& flags, const driver::CompileInputs& inputs,
   std::vector<MethodNames> steps;
   for (std::size_t i = 0; i < names.size(); ++i) {
     const driver::CompileResult& method = compiled.methods[i];
-    if (!flags.quiet) print_warnings(method.compiled.facts);
+    if (!flags.quiet) print_warnings(driver::warnings_of(method.compiled.facts));
     steps.push_back({names[i], method.compiled.facts.steps, method.explanation});
   }
   write_output(output, compiled.program);
@@ -103,8 +104,8 @@ void run(const CompileFlags& flags) {
   if (methods.size() > 1) return run_methods(flags, inputs, methods, output);
   const driver::CompileResult result = driver::compile_model(flags, std::move(options), inputs);
   const compiler::Compiled& compiled = result.compiled;
+  if (!flags.quiet) print_warnings(driver::warnings_of(compiled.facts));
   if (!flags.report.empty()) write_output(flags.report, report_page(flags, result));
-  if (!flags.quiet) print_warnings(compiled.facts);
   if (result.excess) throw InputError(*result.excess);  // after the report, which shows where it goes
   write_output(output, flags.bundles() ? bundle(flags, compiled, model) : compiled.program);
   if (flags.names) write_names(output, compiled.program, compiled.facts.steps, result.explanation);
@@ -132,7 +133,12 @@ void add_compile(CLI::App& app) {
       "  cormorant compile -m mv2 -q -o mv2.pte                             by name, exported by PyTorch\n");
   command->callback([flags] {
     if (flags->model.empty()) throw CLI::RequiredError("model");
-    run(*flags);
+    try {
+      run(*flags);
+    } catch (const driver::CompileError& error) {
+      if (!flags->quiet) print_warnings(error.warnings());
+      throw;
+    }
   });
 }
 

@@ -3,7 +3,7 @@
 
 #include <CLI/CLI.hpp>
 
-#include "cli/quantization_options.h"
+#include "cli/shared_options.h"
 
 namespace cormorant::cli {
 
@@ -51,16 +51,14 @@ void add_compile_options(CLI::App& command, driver::CompileFlags& flags) {
   command.add_option("--runtime", flags.runtime, "Which runtime executes the program")
       ->check(CLI::IsMember({"cormorant", "executorch"}))
       ->capture_default_str();
-  command
-      .add_option("--shape", flags.shapes, "Shape of an input with dynamic dimensions: NAME=D,D,… or METHOD.NAME=D,D,…")
-      ->allow_extra_args(false);
+  add_shapes(command, flags.shapes);
   command.add_option("--memory", flags.memory, "Memory regions in order of preference: dtcm=64K,sram=1M");
   command.add_option("-i,--intermediates", flags.intermediates,
                      "Write the graph as text to this folder after every stage");
   command.add_flag("--explain", flags.explain,
                    "For every node, show which rule applied, with which parameters, or why it stays in float; and what "
                    "less memory would cost in time");
-  add_quantization(command, flags.quantization, "--layers,--layer-settings", true);
+  add_quantization(command, flags.quantization, "--layer-settings,--layers", true);
   command.add_option(
       "--min-sqnr", flags.min_sqnr,
       "Minimum SQNR in dB of the worst output on calibration data; less is an error. With --scheme=auto, "

@@ -11,10 +11,13 @@
 
 #include "base/diagnostic.h"
 #include "cli/cli.h"
-#include "cli/quantization_options.h"
+#include "cli/shared_options.h"
+#include "cli/summary.h"
 #include "compiler/compile.h"
 #include "compiler/import.h"
 #include "compiler/samples.h"
+#include "driver/calibration.h"
+#include "driver/options.h"
 #include "formats/npy/data_set.h"
 #include "formats/pte/method_names.h"
 #include "program/files.h"
@@ -30,6 +33,7 @@ namespace {
 
 struct EvaluateFlags {
   std::string model, data, float_model, target = "host", isa, compiler = "gcc", calibrate, method;
+  std::vector<std::string> shapes;
   bool json = false, layers = false, sequence = false;
 
   [[nodiscard]] compiler::Axes axes() const { return sequence ? compiler::Axes::sequences : compiler::Axes::samples; }
@@ -48,6 +52,10 @@ Scores score(const EvaluateFlags& flags) {
     throw UsageError("a .pt2 is evaluated in float on the host\n  compile it first to evaluate it on " + flags.target);
   }
   ScoreRequest request{.float_model = is_program ? flags.float_model : flags.model, .where = {}, .axes = flags.axes()};
+  if (request.float_model.empty() && !flags.shapes.empty()) {
+    throw UsageError(
+        "--shape is for a .pt2, and a program's shapes are fixed\n  add --float MODEL.pt2, or remove --shape");
+  }
   std::optional<ProgramFile> program;
   if (is_program) {
     program = read_program(flags.model, flags.float_model.empty()
@@ -55,7 +63,9 @@ Scores score(const EvaluateFlags& flags) {
                                             : method_in(flags, pte::method_names(read_file(flags.model))));
   }
   if (!request.float_model.empty()) {
-    request.method = method_in(flags, compiler::method_names(find_model(request.float_model)));
+    const std::string model = find_model(request.float_model);
+    request.method = method_in(flags, compiler::method_names(model));
+    request.shapes = driver::shapes_for(model, flags.shapes, request.method);
   }
   request.program = program ? &*program : nullptr;
   if (flags.target != "host") request.where.target = parse_target(flags.target, flags.isa);
@@ -112,15 +122,25 @@ void run_layers(const EvaluateFlags& flags) {
   if (kind_of(flags.model) != FileKind::model) {
     throw UsageError("--layers compares a float model with its quantized form\n  give the .pt2, not the .pte");
   }
-  ir::Graph graph = compiler::import_model(find_model(flags.model), {.method = flags.method});
-  const quantizer::Samples data = compiler::read_samples(flags.data, graph, flags.axes(), flags.method);
+  const std::string model = find_model(flags.model);
+  std::vector<std::string> notes;
+  ir::Graph graph = compiler::import_model(
+      model,
+      {.shapes = driver::shapes_for(model, flags.shapes, flags.method), .notes = &notes, .method = flags.method});
+  print_warnings(notes);
+  const bool has_own = flags.calibrate.empty();
+  const driver::Calibration calibration =
+      driver::read_calibration(has_own ? flags.data : flags.calibrate, graph, flags.axes(), flags.method);
+  print_warnings(calibration.facts.warnings);
+  const quantizer::Samples data =
+      has_own ? calibration.samples : compiler::read_samples(flags.data, graph, flags.axes(), flags.method);
   compiler::Options options;
   options.config.target = parse_target(flags.target == "host" ? "cortex-m55" : flags.target, flags.isa);
   options.quantize = true;
   apply(flags.quantization, options);
-  options.calibration =
-      flags.calibrate.empty() ? data : compiler::read_samples(flags.calibrate, graph, flags.axes(), flags.method);
+  options.calibration = calibration.samples;
   const compiler::Accuracy accuracy = compiler::compare_layers(graph, options, data);
+  print_warnings(accuracy.warnings);
   if (flags.json) {
     print_layers_json(accuracy);
   } else {
@@ -226,6 +246,7 @@ void add_evaluate(CLI::App& app) {
                     "Quantize the .pt2 as compile does and report what every layer costs, worst first");
   command->add_option("--calibrate", flags->calibrate,
                       "With --layers: inputs for calibration (default: those of --data)");
+  add_shapes(*command, flags->shapes);
   add_quantization(*command, flags->quantization, "--layer-settings", false);
   command->add_flag("--json", flags->json, "Print one JSON object and nothing else");
   command->footer(

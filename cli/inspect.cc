@@ -13,9 +13,12 @@
 #include "base/diagnostic.h"
 #include "base/printable.h"
 #include "cli/cli.h"
+#include "cli/shared_options.h"
+#include "cli/summary.h"
 #include "compiler/compile.h"
 #include "compiler/import.h"
-#include "compiler/samples.h"
+#include "driver/calibration.h"
+#include "driver/options.h"
 #include "formats/pte/method_names.h"
 #include "formats/pte/origin.h"
 #include "formats/pte/proportion.h"
@@ -324,8 +327,17 @@ void print_model(const ir::Graph& graph) {
 
 struct InspectFlags {
   std::string file, method, calibrate, target = "cortex-m55";
-  bool json = false, explain = false;
+  std::vector<std::string> shapes;
+  bool json = false, explain = false, sequence = false;
 };
+
+ir::Graph read_graph(const std::string& file, const std::string& method, const InspectFlags& flags) {
+  std::vector<std::string> notes;
+  ir::Graph graph = compiler::import_model(
+      file, {.shapes = driver::shapes_for(file, flags.shapes, method), .notes = &notes, .method = method});
+  print_warnings(notes);
+  return graph;
+}
 
 // What compile would decide about a model: the compiler runs, and its program is thrown away.
 Json explain_model(ir::Graph& graph, const InspectFlags& flags) {
@@ -333,10 +345,14 @@ Json explain_model(ir::Graph& graph, const InspectFlags& flags) {
   options.config.target = parse_target(flags.target);
   options.quantize = !quantizer::is_quantized_model(graph);
   options.explain = true;
-  if (!flags.calibrate.empty())
-    options.calibration = compiler::read_samples(flags.calibrate, graph, compiler::Axes::samples, flags.method);
+  if (!flags.calibrate.empty()) {
+    const compiler::Axes axes = flags.sequence ? compiler::Axes::sequences : compiler::Axes::samples;
+    driver::Calibration calibration = driver::read_calibration(flags.calibrate, graph, axes, flags.method);
+    if (options.quantize) print_warnings(calibration.facts.warnings);
+    options.calibration = std::move(calibration.samples);
+  }
   const compiler::Compiled compiled = compiler::compile(graph, options);
-  for (const std::string& warning : compiled.facts.warnings) fmt::print(stderr, "warning: {}\n", warning);
+  print_warnings(compiled.facts.warnings);
   return explanation_json(compiled.facts);
 }
 
@@ -382,10 +398,11 @@ Json explain_program(const std::string& file, std::span<const std::byte> bytes, 
 }
 
 // A file with several models shows all of them, unless told otherwise.
-void inspect_models(const std::string& file, const std::vector<std::string>& methods, bool as_json) {
+void inspect_models(const std::string& file, const std::vector<std::string>& methods, const InspectFlags& flags) {
+  const bool as_json = flags.json;
   Json json = {{"format", "pt2"}, {"methods", Json::array()}};
   for (const std::string& method : methods) {
-    const ir::Graph graph = compiler::import_model(file, {.method = method});
+    const ir::Graph graph = read_graph(file, method, flags);
     if (as_json) {
       Json model = {{"name", method}};
       model.update(model_json(graph));
@@ -403,11 +420,14 @@ void run(const InspectFlags& flags) {
   const bool as_json = flags.json;
   const std::string file = find_model(flags.file);
   const FileKind kind = kind_of(file);
+  if (kind != FileKind::model && !flags.shapes.empty()) {
+    throw UsageError("--shape is for a .pt2, and a program's shapes are fixed\n  remove --shape");
+  }
   Json json, explanation;
   if (kind == FileKind::model) {
     const std::vector<std::string> methods = compiler::method_names(file);
-    if (methods.size() > 1 && flags.method.empty() && !flags.explain) return inspect_models(file, methods, as_json);
-    ir::Graph graph = compiler::import_model(file, {.method = flags.method});
+    if (methods.size() > 1 && flags.method.empty() && !flags.explain) return inspect_models(file, methods, flags);
+    ir::Graph graph = read_graph(file, flags.method, flags);
     if (!as_json && !flags.explain) return print_model(graph);
     json = model_json(graph);
     if (flags.explain) explanation = explain_model(graph, flags);
@@ -443,11 +463,14 @@ void add_inspect(CLI::App& app) {
   CLI::App* command = app.add_subcommand("inspect", "Show what is in a .pt2, .pte or .bpte file");
   command->add_option("file", flags->file, "The file")->required();
   command->add_option("--method", flags->method, "Only this method, of a file with several");
+  add_shapes(*command, flags->shapes);
   command->add_flag("--json", flags->json, "Print one JSON object and nothing else");
   command->add_flag("--explain", flags->explain,
                     "For every node, show which rule applies, with which parameters, or why it stays in float; for a "
                     "program, show what compile recorded next to it, and the numbers of every instruction");
   command->add_option("--calibrate", flags->calibrate, "With --explain of a float .pt2: inputs for calibration");
+  command->add_flag("--sequence", flags->sequence,
+                    "With --calibrate: arrays are [samples, steps, …], where … is the input's whole shape");
   command->add_option("-t,--target", flags->target, "With --explain of a .pt2: the CPU")->capture_default_str();
   command->callback([flags] { run(*flags); });
 }

@@ -186,9 +186,13 @@ void print_summary(const driver::CompileFlags& flags, const driver::CompileResul
   if (result.goal) print_goal(*result.goal, name_of(target.optimize));
 }
 
-void print_warnings(const compiler::Facts& facts) {
-  for (const std::string& warning : facts.warnings) fmt::print(stderr, "{} {}\n", warning_label(), warning);
-  for (const compiler::FloatOperator& op : facts.float_operators) {
+void print_warnings(const std::vector<std::string>& warnings) {
+  for (const std::string& warning : warnings) fmt::print(stderr, "{} {}\n", warning_label(), warning);
+}
+
+void print_warnings(const driver::Warnings& warnings) {
+  print_warnings(warnings.texts);
+  for (const compiler::FloatOperator& op : warnings.float_operators) {
     fmt::print(stderr, "float: {} ({}) at {}: {}\n", op.node, op.op, op.source, op.reason);
   }
 }

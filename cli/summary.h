@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "driver/compile_error.h"
 #include "driver/compile_model.h"
 #include "driver/methods.h"
 
@@ -17,6 +18,7 @@ void print_summary(const driver::CompileFlags& flags, const driver::CompileResul
 void print_methods(const driver::CompiledMethods& compiled, const std::string& output);
 
 // To stderr: what the compiler warns of, and the operators that stay in float.
-void print_warnings(const compiler::Facts& facts);
+void print_warnings(const driver::Warnings& warnings);
+void print_warnings(const std::vector<std::string>& warnings);
 
 }  // namespace cormorant::cli

@@ -7,7 +7,7 @@
 #     TARGET cortex-m55       or as the program takes it: m55
 #     [CALIBRATE data.npz]    like `cormorant compile --calibrate`
 #     [NAME kws]              prefix of its symbols, and name of its header; default: the model's name
-#     [OPTIONS --io=int8 …]   further options of `cormorant compile`; --layers=FILE is relative to this folder
+#     [OPTIONS --io=int8 …]   further options of `cormorant compile`; --layer-settings=FILE is relative to this folder
 #     [ARENA shared]          name of an arena that several models share; only one of them may run at a time
 #     [ISA scalar|dsp|mve]    default: the CPU's
 #     [STATE bytes]           size of the runtime's state; default: exactly what the model needs
@@ -16,7 +16,7 @@
 #                             match this project's float ABI, else sources
 #   )
 #
-# compiles the model when it, its data or its --layers change, links exactly the kernels that it calls, and writes NAME.h.
+# compiles the model when it, its data or its --layer-settings change, links exactly the kernels that it calls, and writes NAME.h.
 #
 #   cormorant_add_log_mel(TARGET_OF_YOURS NAME features
 #     [RATE 16000] [WINDOW 480] [HOP 320] [FFT 512] [MELS 40]   in samples
@@ -146,7 +146,7 @@ function(cormorant_kernel_library cpu from result)
   set(${result} ${library} PARENT_SCOPE)
 endfunction()
 
-# What to add to a language's options in this folder: -O2, but in configurations that are optimised for size. -O0 would make
+# What to add to a language's options in this folder: -O2, but in configurations that are optimized for size. -O0 would make
 # kernels several times slower, and -O3, which CMake chooses for releases, only larger.
 function(cormorant_optimization language result)
   get_directory_property(options COMPILE_OPTIONS)

@@ -169,6 +169,7 @@ Compiled compile(ir::Graph& graph, const Options& options);
 struct Accuracy {
   quantizer::LayerReport report;
   std::vector<quantizer::EqualizedLayer> equalized;
+  std::vector<std::string> warnings;
 };
 Accuracy compare_layers(ir::Graph& graph, const Options& options, const quantizer::Samples& data);
 

@@ -19,6 +19,7 @@
 #include "formats/pt2/zip.h"
 #include "formats/pte/method_names.h"
 #include "ir/text.h"
+#include "ops/host/advice.h"
 #include "ops/host/build.h"
 #include "ops/host/check.h"
 #include "ops/host/movement.h"
@@ -351,10 +352,9 @@ class ProgramImport {
     } catch (const InputError& error) {
       fail(error.diagnostic());
     } catch (const std::out_of_range&) {
-      fail(pt2::diagnose(node, "it lacks results or dimensions that this operator must have",
-                         "the model is inconsistent: export it again"));
+      fail(pt2::diagnose(node, "it lacks results or dimensions that this operator must have", ops::kInconsistent));
     } catch (const ir::ArgumentError& error) {  // a number where this form needs a tensor
-      fail(pt2::diagnose(node, error.what(), "the model is inconsistent: export it again"));
+      fail(pt2::diagnose(node, error.what(), ops::kInconsistent));
     }
     results.resize(std::max(results.size(), names.size()), nullptr);
     for (std::size_t i = 0; i < names.size(); ++i) {
@@ -381,7 +381,7 @@ class ProgramImport {
       fail(pt2::diagnose(node,
                          fmt::format("its result '{}' is declared as [{}], but its arguments give [{}]", names[i],
                                      fmt::join(recorded[i].shape, ", "), fmt::join(results[i]->type.shape, ", ")),
-                         "the model is inconsistent: export it again"));
+                         ops::kInconsistent));
     }
   }
 
@@ -727,7 +727,12 @@ std::vector<std::string> method_names(const std::string& path) {
 }
 
 ir::Graph import_model(const std::string& path, const ImportOptions& options) {
+  const auto require_no_shapes = [&] {
+    if (options.shapes.empty()) return;
+    throw InputError({"--shape is for dynamic dimensions of a .pt2; this file has none", "remove --shape", path});
+  };
   if (std::filesystem::path(path).extension() == ".txt") {
+    require_no_shapes();
     const pt2::SharedBytes text = pt2::map_file(path);
     ir::Bytes blob;
     if (const std::string data = path + ".data"; std::filesystem::exists(data)) {
@@ -740,10 +745,14 @@ ir::Graph import_model(const std::string& path, const ImportOptions& options) {
   }
   if (std::filesystem::path(path).extension() == ".pte") {
     const pt2::SharedBytes file = pt2::map_file(path);
-    if (!pt2::looks_like_zip(file.bytes)) return import_pte(file.bytes, path, options.method);
+    if (!pt2::looks_like_zip(file.bytes)) {
+      require_no_shapes();
+      return import_pte(file.bytes, path, options.method);
+    }
   }
   const std::string method = pte::choose_method(pt2::read_names(path), options.method, path);
-  const pt2::Archive archive = pt2::read(path, {.shapes = options.shapes, .only = method});
+  const pt2::Archive archive =
+      pt2::read(path, {.shapes = options.shapes, .defaults = options.defaults, .only = method});
   const pt2::Program& program = archive.programs.front();
   if (options.notes != nullptr) {
     options.notes->insert(options.notes->end(), program.notes.begin(), program.notes.end());

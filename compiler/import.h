@@ -17,6 +17,7 @@ namespace cormorant::compiler {
 // Options of the caller for a model, and messages of import for the user.
 struct ImportOptions {
   pt2::Shapes shapes = {};                    // of inputs with dynamic dimensions
+  pt2::Shapes defaults = {};                  // for dimensions that these leave open: what a program made of it has
   std::vector<std::string>* notes = nullptr;  // appended to
   std::string method = {};                    // of a file that has several
 };

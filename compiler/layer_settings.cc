@@ -153,7 +153,8 @@ std::vector<LayerSettings> parse_layer_settings(std::string_view text, const std
 std::vector<LayerSettings> read_layer_settings(const std::string& file) {
   std::ifstream in(file, std::ios::binary);
   std::string text((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
-  if (!in) throw InputError({"cannot read the file", "--layers names a file with one line per module path", file});
+  if (!in)
+    throw InputError({"cannot read the file", "--layer-settings names a file with one line per module path", file});
   return parse_layer_settings(text, file);
 }
 

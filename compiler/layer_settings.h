@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The file of --layers: one line per exception, a module path (with * and ? to match several) and what is different
-// there. '#' starts a comment.
+// The file of --layer-settings: one line per exception, a module path (with * and ? to match several) and what is
+// different there. '#' starts a comment.
 //
 //     features.0       float
 //     blocks.*.conv    observer=minmax no-weight-rounding

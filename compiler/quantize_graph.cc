@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <limits>
 #include <optional>
 #include <string>
@@ -222,9 +223,12 @@ Accuracy compare_layers(ir::Graph& graph, const Options& options, const quantize
     throw InputError({"the model is already quantized: there is no float form to compare its layers with",
                       "give the float model, exported before quantization"});
   }
+  warn_of_absorbed_layers(graph, context);
   quantizer::QuantizeReport report = quantizer::quantize(graph, options.calibration, quantizer_options(options));
+  std::ranges::move(report.warnings, std::back_inserter(facts.warnings));
   const quantizer::Samples samples = quantizer::with_states(*report.real, data, options.threads);
-  return {quantizer::compare_layers(graph, *report.real, samples, options.threads), std::move(report.equalized)};
+  return {quantizer::compare_layers(graph, *report.real, samples, options.threads), std::move(report.equalized),
+          std::move(facts.warnings)};
 }
 
 }  // namespace cormorant::compiler

@@ -216,6 +216,14 @@ CalibrationFacts look_at(const quantizer::Samples& samples, const npy::DataSet& 
   return facts;
 }
 
+Calibration read_calibration(const std::string& path, const ir::Graph& graph, compiler::Axes axes,
+                             const std::string& method) {
+  const auto data = std::make_shared<const npy::DataSet>(npy::read_data_set(path, method));
+  Calibration calibration{compiler::samples_of(data, graph, axes), {}};
+  calibration.facts = look_at(calibration.samples, *data, graph);
+  return calibration;
+}
+
 nlohmann::ordered_json calibration_json(const CalibrationFacts& facts) {
   nlohmann::ordered_json json = {{"samples", facts.samples / std::max<std::size_t>(1, facts.steps)},
                                  {"steps", facts.steps}};

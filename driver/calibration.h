@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "compiler/samples.h"
 #include "formats/npy/data_set.h"
 #include "ir/graph.h"
 #include "quantizer/samples.h"
@@ -31,6 +32,14 @@ struct CalibrationFacts {
 
 // `graph` is the model as it was imported, with its batch norms.
 CalibrationFacts look_at(const quantizer::Samples& samples, const npy::DataSet& data, const ir::Graph& graph);
+
+// The samples in a file for that model.
+struct Calibration {
+  quantizer::Samples samples;
+  CalibrationFacts facts;
+};
+Calibration read_calibration(const std::string& path, const ir::Graph& graph, compiler::Axes axes,
+                             const std::string& method);
 nlohmann::ordered_json calibration_json(const CalibrationFacts& facts);
 
 }  // namespace cormorant::driver

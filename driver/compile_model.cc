@@ -12,6 +12,7 @@
 #include "base/diagnostic.h"
 #include "compiler/import.h"
 #include "compiler/samples.h"
+#include "driver/compile_error.h"
 #include "driver/figures.h"
 #include "driver/options.h"
 #include "driver/programs.h"
@@ -66,32 +67,35 @@ void set_limits(const CompileFlags& flags, CompileResult& result, FirmwareReques
 // The search keeps the limit; one scheme for all may miss it.
 void require_sqnr(double wanted, const std::string& scheme, const compiler::Facts& facts, const std::string& model) {
   if (!facts.comparison) {
-    throw InputError(
+    throw CompileError(
         {.problem = "--min-sqnr cannot be measured: the model is already quantized, so there is no float form",
          .advice = "remove --min-sqnr, or compile the float model",
-         .file = model});
+         .file = model},
+        warnings_of(facts));
   }
   const std::vector<double>& outputs = facts.comparison->output_db;
   if (facts.bits || outputs.empty() || std::ranges::min(outputs) >= wanted) return;
-  throw InputError({.problem = fmt::format("--min-sqnr={:g} is not met: the worst output has {:.1f} dB in {}", wanted,
-                                           std::ranges::min(outputs), scheme),
-                    .advice = "--scheme=auto gives layers the bits this takes, or reports how close it gets",
-                    .file = model});
+  throw CompileError({.problem = fmt::format("--min-sqnr={:g} is not met: the worst output has {:.1f} dB in {}", wanted,
+                                             std::ranges::min(outputs), scheme),
+                      .advice = "--scheme=auto gives layers the bits this takes, or reports how close it gets",
+                      .file = model},
+                     warnings_of(facts));
 }
 
 struct Model {
   ir::Graph graph;
-  std::vector<std::string> notes;
   double seconds = 0;  // to import it
 };
 
-// The model, and the samples that it is calibrated with.
-Model read_model(const CompileFlags& flags, const CompileInputs& inputs, CompileResult& result) {
+// The model, and the samples that it is calibrated with. Appends to `notes` what the user should know of them.
+Model read_model(const CompileFlags& flags, const CompileInputs& inputs, CompileResult& result,
+                 std::vector<std::string>& notes) {
   const auto start = std::chrono::steady_clock::now();
   compiler::Options& options = result.options;
   Model model;
   model.graph = compiler::import_model(
-      result.model, {.shapes = parse_shapes(flags.shapes), .notes = &model.notes, .method = flags.method});
+      result.model,
+      {.shapes = shapes_for(result.model, flags.shapes, flags.method), .notes = &notes, .method = flags.method});
   std::shared_ptr<const npy::DataSet> data = inputs.calibration;
   if (!data && !flags.calibrate.empty()) {
     data = std::make_shared<const npy::DataSet>(npy::read_data_set(flags.calibrate, flags.method));
@@ -102,7 +106,7 @@ Model read_model(const CompileFlags& flags, const CompileInputs& inputs, Compile
     options.compare = options.bits || flags.min_sqnr ? kComparedToLimit : kCompared;
     if (!quantizer::is_quantized_model(model.graph)) {
       result.calibration = look_at(options.calibration, *data, model.graph);
-      model.notes.insert(model.notes.end(), result.calibration->warnings.begin(), result.calibration->warnings.end());
+      notes.insert(notes.end(), result.calibration->warnings.begin(), result.calibration->warnings.end());
     }
   }
   model.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -167,27 +171,15 @@ void describe(const CompileFlags& flags, const compiler::Compiled& compiled, Com
   if (result.options.explain) result.explanation = explanation_json(compiled.facts);
 }
 
-}  // namespace
-
-FirmwareRequest request_of(const CompileFlags& flags, const ops::Config& config) {
-  const bool ours = config.runtime == ops::Runtime::cormorant;
-  return {.compiler = flags.compiler == "clang" ? Compiler::clang : Compiler::gcc,
-          .ours = ours,
-          .link = flags.link && ours,
-          .execute = flags.measure};
-}
-
-CompileResult compile_model(const CompileFlags& flags, const CompileInputs& inputs) {
-  return compile_model(flags, options_of(flags, inputs.calibration != nullptr || !flags.calibrate.empty()), inputs);
-}
-
-CompileResult compile_model(const CompileFlags& flags, compiler::Options given, const CompileInputs& inputs) {
+// Appends to `notes` what is known of the model before it is compiled.
+CompileResult compile_noting(const CompileFlags& flags, compiler::Options given, const CompileInputs& inputs,
+                             std::vector<std::string>& notes) {
   CompileResult result;
   compiler::Options& options = result.options = std::move(given);
   options.progress = inputs.progress;
   if (!flags.budget.empty()) result.budget = parse_budget(flags.budget);
   result.model = find_model(flags.model);
-  Model model = read_model(flags, inputs, result);
+  Model model = read_model(flags, inputs, result, notes);
   FirmwareRequest request = request_of(flags, options.config);
   request.cycles = !flags.report.empty() || options.config.target.optimize != Optimize::balanced;
   if (options.bits) set_limits(flags, result, request);
@@ -203,12 +195,35 @@ CompileResult compile_model(const CompileFlags& flags, compiler::Options given, 
 
   const std::optional<LinkedGoal> linked = link_programs(flags, request, programs, result);
   compiled.facts.seconds.insert(compiled.facts.seconds.begin(), {"import", model.seconds});
-  compiled.facts.warnings.insert(compiled.facts.warnings.begin(), model.notes.begin(), model.notes.end());
+  compiled.facts.warnings.insert(compiled.facts.warnings.begin(), notes.begin(), notes.end());
   result.excess = excess_of(flags, inputs, result, compiled);
   if (programs.balanced) result.goal = goal_of(compiled, programs.balanced->compiled, linked, flags.measure);
   describe(flags, compiled, result);
   result.compiled = std::move(compiled);
   return result;
+}
+
+}  // namespace
+
+FirmwareRequest request_of(const CompileFlags& flags, const ops::Config& config) {
+  const bool ours = config.runtime == ops::Runtime::cormorant;
+  return {.compiler = flags.compiler == "clang" ? Compiler::clang : Compiler::gcc,
+          .ours = ours,
+          .link = flags.link && ours,
+          .execute = flags.measure};
+}
+
+CompileResult compile_model(const CompileFlags& flags, const CompileInputs& inputs) {
+  return compile_model(flags, options_of(flags, inputs.calibration != nullptr || !flags.calibrate.empty()), inputs);
+}
+
+CompileResult compile_model(const CompileFlags& flags, compiler::Options given, const CompileInputs& inputs) {
+  std::vector<std::string> notes;
+  try {
+    return compile_noting(flags, std::move(given), inputs, notes);
+  } catch (const InputError& error) {
+    throw CompileError(error.diagnostic(), warnings_before({notes, {}}, error));
+  }
 }
 
 std::string report_page(const CompileFlags& flags, const CompileResult& result) {

@@ -40,7 +40,8 @@ struct CompileResult {
   nlohmann::ordered_json explanation;  // what --explain adds; null where it was not recorded
 };
 
-// Writes nothing but --intermediates.
+// Writes nothing but --intermediates. Where the model or the data is at fault it throws a CompileError, with what it
+// had to warn of (driver/compile_error.h).
 CompileResult compile_model(const CompileFlags& flags, const CompileInputs& inputs);
 // With the flags' options (driver/options.h), where they are known already.
 CompileResult compile_model(const CompileFlags& flags, compiler::Options options, const CompileInputs& inputs);

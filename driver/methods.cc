@@ -8,6 +8,7 @@
 #include <filesystem>
 
 #include "base/diagnostic.h"
+#include "driver/compile_error.h"
 #include "formats/pte/methods.h"
 #include "program/files.h"
 #include "program/program_io.h"
@@ -24,41 +25,22 @@ void require_one_program(const CompileFlags& flags, const std::vector<std::strin
                                names.size(), fmt::join(names, ", ")));
 }
 
-// encode.x=1,3,8,8 is for that method alone; x=1,3,8,8 for all.
-std::vector<std::string> shapes_for(const std::string& method, const CompileFlags& flags,
-                                    const std::vector<std::string>& names) {
-  std::vector<std::string> shapes;
-  for (const std::string& shape : flags.shapes) {
-    const auto is_of = [&](const std::string& name) { return shape.starts_with(name + "."); };
-    if (is_of(method)) {
-      shapes.push_back(shape.substr(method.size() + 1));
-    } else if (std::ranges::none_of(names, is_of)) {
-      shapes.push_back(shape);
-    }
-  }
-  return shapes;
-}
-
-CompileResult compile_one(const std::string& method, const CompileFlags& flags, const CompileInputs& inputs,
-                          const std::vector<std::string>& names) {
+CompileResult compile_one(const std::string& method, const CompileFlags& flags, const CompileInputs& inputs) {
   CompileFlags own = flags;
   own.method = method;
-  own.shapes = shapes_for(method, flags, names);
   own.measure = false;
   own.link = flags.link && flags.optimize == "size";  // whose choice depends on code; else all are linked together
   if (!flags.intermediates.empty()) own.intermediates = (std::filesystem::path(flags.intermediates) / method).string();
   CompileInputs of_one = inputs;
   of_one.advises = false;
-  const auto name_method = [&](Diagnostic diagnostic) {
-    diagnostic.problem = fmt::format("method {}: {}", method, diagnostic.problem);
-    return InputError(std::move(diagnostic));
-  };
   try {
     CompileResult result = compile_model(own, of_one);
-    if (result.excess) throw InputError(*result.excess);
+    if (result.excess) throw CompileError(*result.excess, warnings_of(result.compiled.facts));
     return result;
   } catch (const InputError& error) {
-    throw name_method(error.diagnostic());
+    Diagnostic diagnostic = error.diagnostic();
+    diagnostic.problem = fmt::format("method {}: {}", method, diagnostic.problem);
+    throw CompileError(std::move(diagnostic), warnings_before({}, error));
   }
 }
 
@@ -125,6 +107,29 @@ nlohmann::ordered_json figures_of(const CompiledMethods& compiled) {
   return json;
 }
 
+void compile_all(const CompileFlags& flags, const CompileInputs& inputs, CompiledMethods& compiled) {
+  const std::vector<std::string>& names = compiled.names;
+  std::vector<AlignedBytes> files;
+  std::vector<pte::NamedProgram> programs;
+  for (const std::string& name : names) {
+    compiled.methods.push_back(compile_one(name, flags, inputs));
+    files.emplace_back(std::span<const std::byte>(compiled.methods.back().compiled.program));
+    programs.push_back({name, files.back().span()});
+  }
+  compiled.program = pte::join_methods(programs);
+  const std::string& model = compiled.methods.front().model;
+  require_loadable(compiled.program, model, false);
+  find_arenas(compiled, model);
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    CompileResult& method = compiled.methods[i];
+    const ops::Config& config = method.options.config;
+    method.firmware = link_for(compiled.program, config.target, request_of(flags, config), names[i]);
+    method.figures["firmware"] = firmware_json(method.firmware, config.target);
+  }
+  require_budget(compiled.methods.front().budget, compiled, model);
+  compiled.figures = figures_of(compiled);
+}
+
 }  // namespace
 
 MethodTotals totals_of(const CompiledMethods& compiled) {
@@ -146,25 +151,13 @@ CompiledMethods compile_methods(const CompileFlags& flags, const CompileInputs& 
                                 const std::vector<std::string>& names) {
   require_one_program(flags, names);
   CompiledMethods compiled{.names = names, .methods = {}, .program = {}, .arenas = {}, .figures = {}};
-  std::vector<AlignedBytes> files;
-  std::vector<pte::NamedProgram> programs;
-  for (const std::string& name : names) {
-    compiled.methods.push_back(compile_one(name, flags, inputs, names));
-    files.emplace_back(std::span<const std::byte>(compiled.methods.back().compiled.program));
-    programs.push_back({name, files.back().span()});
+  try {
+    compile_all(flags, inputs, compiled);
+  } catch (const InputError& error) {
+    Warnings warnings;
+    for (const CompileResult& method : compiled.methods) warnings.append(warnings_of(method.compiled.facts));
+    throw CompileError(error.diagnostic(), warnings_before(std::move(warnings), error));
   }
-  compiled.program = pte::join_methods(programs);
-  const std::string& model = compiled.methods.front().model;
-  require_loadable(compiled.program, model, false);
-  find_arenas(compiled, model);
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    CompileResult& method = compiled.methods[i];
-    const ops::Config& config = method.options.config;
-    method.firmware = link_for(compiled.program, config.target, request_of(flags, config), names[i]);
-    method.figures["firmware"] = firmware_json(method.firmware, config.target);
-  }
-  require_budget(compiled.methods.front().budget, compiled, model);
-  compiled.figures = figures_of(compiled);
   return compiled;
 }
 

@@ -9,7 +9,9 @@
 #include <cmath>
 
 #include "base/diagnostic.h"
+#include "compiler/import.h"
 #include "compiler/layer_settings.h"
+#include "formats/pte/method_names.h"
 #include "planner/memory.h"
 #include "target/parse.h"
 
@@ -67,8 +69,6 @@ passes::StreamOptions parse_stream(const std::string& text) {
   return stream;
 }
 
-}  // namespace
-
 pt2::Shapes parse_shapes(const std::vector<std::string>& flags) {
   pt2::Shapes shapes;
   for (const std::string& flag : flags) {
@@ -88,6 +88,25 @@ pt2::Shapes parse_shapes(const std::vector<std::string>& flags) {
           "'--shape {}' is not a shape\n  give an input's name and its dimensions: --shape x=1,3,96,96", flag));
     }
     shapes[flag.substr(0, equals)] = std::move(shape);
+  }
+  return shapes;
+}
+
+}  // namespace
+
+pt2::Shapes shapes_for(const std::string& model, const std::vector<std::string>& flags, const std::string& method) {
+  if (flags.empty()) return {};
+  const pt2::Shapes given = parse_shapes(flags);
+  const std::vector<std::string> methods = compiler::method_names(model);
+  const std::string chosen = pte::choose_method(methods, method, model);
+  pt2::Shapes shapes;
+  for (const auto& [input, shape] : given) {
+    const auto is_of = [&](const std::string& name) { return input.starts_with(name + "."); };
+    if (is_of(chosen)) {
+      shapes[input.substr(chosen.size() + 1)] = shape;
+    } else if (std::ranges::none_of(methods, is_of)) {
+      shapes.try_emplace(input, shape);
+    }
   }
   return shapes;
 }
@@ -121,7 +140,8 @@ compiler::Options options_of(const CompileFlags& flags, bool has_data) {
   options.strict = flags.strict;
   apply(flags.quantization, options);
   if (flags.quantization.names_layers() && !options.quantize) {
-    throw UsageError("--float-layers and --layers need a quantized model\n  add --calibrate FILE (or --quantize)");
+    throw UsageError(
+        "--float-layers and --layer-settings need a quantized model\n  add --calibrate FILE (or --quantize)");
   }
   if (flags.optimize == "ram") {
     require_own_runtime(options.config, "--optimize=ram");
@@ -162,7 +182,7 @@ compiler::Options options_of(const CompileFlags& flags, bool has_data) {
   }
   if (options.bits && (options.config.runtime != ops::Runtime::cormorant || options.config.target.is_any())) {
     throw UsageError(
-        "--scheme=auto needs a specific CPU and our own runtime\n  name a scheme, or the CPU with --target");
+        "--scheme=auto needs a specific CPU and Cormorant's own runtime\n  name a scheme, or the CPU with --target");
   }
   if (flags.min_sqnr && !std::isfinite(*flags.min_sqnr)) {
     throw UsageError("--min-sqnr is not a number of decibels\n  give one, for example --min-sqnr=30");

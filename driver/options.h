@@ -13,8 +13,9 @@
 
 namespace cormorant::driver {
 
-// Each is an input's name and its dimensions: x=1,3,96,96.
-pt2::Shapes parse_shapes(const std::vector<std::string>& flags);
+// Each is an input's name and its dimensions, x=1,3,96,96, or encode.x=1,3,96,96 for one of the model's methods alone.
+// Those for the given method, or the only one.
+pt2::Shapes shapes_for(const std::string& model, const std::vector<std::string>& flags, const std::string& method = {});
 
 // `has_data`: there are calibration samples, from --calibrate or from the caller.
 compiler::Options options_of(const CompileFlags& flags, bool has_data);

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/diagnostic.h"
+#include "driver/compile_error.h"
 #include "quantizer/copy.h"
 
 namespace cormorant::driver {
@@ -82,14 +83,14 @@ void Quantized::write_stages(const compiler::Options& options) const {
 
 Programs compile_programs(ir::Graph& graph, const compiler::Options& options, const std::optional<std::uint64_t>& ram,
                           const BesidesArena& besides, double recompute, const std::string& model) {
+  compiler::Compilation compilation(graph, options);
+  Programs programs{.chosen = {options}, .balanced = {}, .quantized = {}};
   try {
-    compiler::Compilation compilation(graph, options);
     compilation.quantize();
     const bool has_goal = options.config.target.optimize != Optimize::balanced;
     const bool may_do_without_rows = options.rows && !options.rows->bytes && !options.rows->feed;
     const bool may_compute_rows = ram && options.config.runtime == ops::Runtime::cormorant &&
                                   !options.config.target.is_any() && options.memory.size() <= 1;
-    Programs programs{.chosen = {options}, .balanced = {}, .quantized = {}};
     if (has_goal || may_do_without_rows || may_compute_rows)
       programs.quantized.emplace(quantizer::copy_of(graph), compilation.facts());
     if (has_goal) {
@@ -113,7 +114,9 @@ Programs compile_programs(ir::Graph& graph, const compiler::Options& options, co
   } catch (const InputError& error) {
     Diagnostic diagnostic = error.diagnostic();
     if (diagnostic.file.empty()) diagnostic.file = model;
-    throw InputError(std::move(diagnostic));
+    const bool is_finished = !programs.chosen.compiled.program.empty();  // and has the facts
+    throw CompileError(std::move(diagnostic),
+                       warnings_of(is_finished ? programs.chosen.compiled.facts : compilation.facts()));
   }
 }
 

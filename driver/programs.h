@@ -43,7 +43,8 @@ inline constexpr std::int64_t kTypicalStack = 1032;
 // Bytes of state and stack, if they are known.
 using BesidesArena = std::function<std::optional<std::int64_t>(const compiler::Compiled&)>;
 
-// With a budget of `ram`, rows are computed where layer by layer exceeds it. Errors name the file `model`.
+// With a budget of `ram`, rows are computed where layer by layer exceeds it. Errors are CompileErrors
+// and name the file `model`.
 Programs compile_programs(ir::Graph& graph, const compiler::Options& options, const std::optional<std::uint64_t>& ram,
                           const BesidesArena& besides, double recompute, const std::string& model);
 

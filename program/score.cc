@@ -30,12 +30,26 @@ struct Outputs {
   std::vector<Shape> input_shapes;
   std::vector<Values> values;  // per output
   std::size_t samples = 0;
+  std::vector<std::string> notes;  // of how the model was read
 };
+
+// Of a program's inputs.
+pt2::Shapes shapes_of(const ProgramFile* program) {
+  pt2::Shapes shapes;
+  if (program == nullptr) return shapes;
+  for (const ProgramTensor& input : program->inputs) shapes[input.name] = input.shape;
+  return shapes;
+}
 
 // For every step if there are sequences.
 Outputs evaluate_float(const ScoreRequest& request, const npy::DataSet& data) {
   const compiler::Axes axes = request.axes;
-  const ir::Graph graph = compiler::import_model(find_model(request.float_model), {.method = request.method});
+  Outputs outputs;
+  const ir::Graph graph =
+      compiler::import_model(find_model(request.float_model), {.shapes = request.shapes,
+                                                               .defaults = shapes_of(request.program),
+                                                               .notes = &outputs.notes,
+                                                               .method = request.method});
   const quantizer::Samples samples = compiler::samples_of(std::make_shared<const npy::DataSet>(data), graph, axes);
   const evaluate::Evaluator evaluator(graph);
   std::vector<std::vector<evaluate::Tensor>> all(samples.count);
@@ -46,7 +60,6 @@ Outputs evaluate_float(const ScoreRequest& request, const npy::DataSet& data) {
       all[i] = evaluator.step(samples.load(i), states);
     }
   });
-  Outputs outputs;
   outputs.samples = samples.count;
   for (const ir::Value* input : graph.inputs()) outputs.input_shapes.push_back(input->type.shape);
   for (const ir::Value* output : graph.outputs()) {
@@ -361,6 +374,7 @@ Scores score(const ScoreRequest& request, const npy::DataSet& data) {
   }
   Scores scores;
   scores.samples = outputs.samples;
+  scores.notes = reference ? reference->notes : outputs.notes;
   if (request.program != nullptr) note_unused(outputs, input_arrays(*request.program, data), data, scores);
   for (std::size_t k = 0; k < outputs.shapes.size(); ++k) {
     scores.outputs.push_back(score_output(k, outputs, reference ? &*reference : nullptr, data, scores));

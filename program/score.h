@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "formats/npy/data_set.h"
+#include "formats/pt2/symbols.h"
 #include "program/program_io.h"
 
 namespace cormorant {
@@ -40,6 +41,7 @@ struct ScoreRequest {
   const ProgramFile* program = nullptr;  // none: the float model itself is scored
   std::string float_model;               // a file; empty: nothing to compare with
   std::string method = {};               // of a float model that has several
+  pt2::Shapes shapes = {};               // of its inputs with dynamic dimensions; else those that the program has
   ExecuteOn where;
   compiler::Axes axes = compiler::Axes::samples;
 };

@@ -22,6 +22,7 @@
 #include "cli/cli.h"
 #include "cli/compile_options.h"
 #include "cli/run_figures.h"
+#include "driver/compile_error.h"
 #include "driver/compile_model.h"
 #include "program/files.h"
 #include "program/json_text.h"
@@ -264,7 +265,9 @@ Compiled compile(const std::vector<std::string>& arguments, const std::optional<
     if (!compiled.flags.report.empty()) write_output(compiled.flags.report, compiled.report());
   }
   if (guarded) guarded->rethrow();
-  if (compiled.result.excess) throw InputError(*compiled.result.excess);
+  if (compiled.result.excess) {
+    throw driver::CompileError(*compiled.result.excess, driver::warnings_of(compiled.result.compiled.facts));
+  }
   compiled.result.options.progress = nullptr;
   return compiled;
 }
@@ -275,7 +278,8 @@ struct Errors {
   PyObject *input = nullptr, *usage = nullptr, *board = nullptr, *internal = nullptr;
 };
 
-void set_error(PyObject* type, const std::string& text, const Diagnostic* diagnostic = nullptr) {
+void set_error(PyObject* type, const std::string& text, const Diagnostic* diagnostic = nullptr,
+               const std::vector<std::string>& warnings = {}) {
   const nb::object error = nb::borrow(type)(text);
   if (diagnostic != nullptr) {
     error.attr("problem") = diagnostic->problem;
@@ -283,6 +287,7 @@ void set_error(PyObject* type, const std::string& text, const Diagnostic* diagno
     error.attr("file") = diagnostic->file;
     error.attr("node") = diagnostic->node;
     error.attr("source") = diagnostic->source;
+    error.attr("warnings") = warnings;
   }
   PyErr_SetObject(type, error.ptr());
 }
@@ -296,6 +301,8 @@ void translate(const std::exception_ptr& thrown, void* payload) {
     throw;
   } catch (const nb::builtin_exception&) {
     throw;
+  } catch (const driver::CompileError& error) {
+    set_error(errors.input, error.what(), &error.diagnostic(), error.warnings().texts);
   } catch (const InputError& error) {
     set_error(errors.input, error.what(), &error.diagnostic());
   } catch (const UsageError& error) {

@@ -196,7 +196,7 @@ Choices choose_precisions(const ir::Graph& graph, const Rules& rules, const Quan
       if (own.precision && has_layer_weights(node, rule)) contradict(node, own, rule);
       choice.instead = "operator " + node.op + " has no " + name;
     } else if (wanted == ops::Precision::w4a8 && !is_asked && ends.contains(node)) {
-      choice.instead = "first and last layers keep 8 bits unless --layers says otherwise";
+      choice.instead = "first and last layers keep 8 bits unless --layer-settings says otherwise";
     } else {
       choice.precision = wanted;
     }

@@ -31,6 +31,11 @@ npy::Array array(DType dtype, std::vector<std::int64_t> shape) {
   return {dtype, std::move(shape), std::vector<std::byte>(bytes)};
 }
 
+npy::Array floats(std::vector<std::int64_t> shape, const std::vector<float>& values) {
+  const auto bytes = std::as_bytes(std::span(values));
+  return {DType::f32, std::move(shape), {bytes.begin(), bytes.end()}};
+}
+
 std::string foreign(const std::string& name) { return CORMORANT_SOURCE_DIR "/tests/executorch/" + name; }
 
 // A folder with files of every kind, made once.
@@ -231,7 +236,7 @@ TEST_F(CommandLine, TellsWhoIsAtFaultAndWhatToDo) {
     SCOPED_TRACE(ran.command);
     EXPECT_EQ(ran.status, mistake.status) << ran.err;
     std::string_view told = ran.err;  // warnings may come before it
-    while (told.starts_with("warning: ")) told.remove_prefix(told.find('\n') + 1);
+    while (told.starts_with("warning: ") || told.starts_with("float: ")) told.remove_prefix(told.find('\n') + 1);
     EXPECT_TRUE(told.starts_with("error: ")) << ran.err;
     for (const std::string& part : mistake.told) EXPECT_TRUE(has(ran.err, part));
     EXPECT_EQ(ran.out, "");
@@ -266,7 +271,7 @@ TEST_F(CommandLine, HasHelpOnEverything) {
         "--bundleio",
         "--delegate",
         "--observer",
-        "--layers",
+        "--layer-settings",
         "--explain",
         "--no-equalize",
         "--no-weight-rounding",
@@ -654,6 +659,47 @@ TEST_F(CommandLine, RunWritesTheOutputInTheModelsShape) {
   EXPECT_EQ(npy::read_npy(path() / "host.npy"), npy::read_npy(path() / "cortex-m55.npy"));
 }
 
+// Constants are no memory that a program writes, but its outputs are.
+TEST_F(CommandLine, AConstantCanBeAnOutput) {
+  write_text(path() / "constant.txt", R"(graph forward
+input %x : f32[1,2]
+const %c : f32[1,2] = [3.0, -4.0]
+node "add" "" "here.py:1"
+  %y : f32[1,2] = aten.add(self=%x, other=%x, alpha=1.0)
+output %y
+output %c
+)");
+  npy::write_npy(path() / "two.npy", floats({1, 2}, {1, 2}));
+  for (const std::string target : {"cortex-m55", "any"}) {
+    const Ran compiled = cormorant(path(), {"compile", "constant.txt", "--no-link", "--target", target});
+    ASSERT_EQ(compiled.status, kDone) << compiled.err;
+    const Ran ran = cormorant(path(), {"run", "constant.pte", "--target=host", "--input", "two.npy", "--output",
+                                       "y.npy", "--output", "c.npy"});
+    ASSERT_EQ(ran.status, kDone) << ran.err;
+    EXPECT_EQ(npy::read_npy(path() / "y.npy"), floats({1, 2}, {2, 4}));
+    EXPECT_EQ(npy::read_npy(path() / "c.npy"), floats({1, 2}, {3, -4}));
+  }
+}
+
+// Runtimes expect one name, whatever a text calls its graph.
+TEST_F(CommandLine, AGraphMayHaveAnotherNameThanForward) {
+  write_text(path() / "step.txt", R"(graph step
+input %x : f32[1,2]
+node "add" "" "here.py:1"
+  %y : f32[1,2] = aten.add(self=%x, other=%x, alpha=1.0)
+output %y
+)");
+  ASSERT_EQ(cormorant(path(), {"compile", "step.txt", "--no-link"}).status, kDone);
+  EXPECT_EQ(cormorant(path(), {"inspect", "step.pte", "--json"}).json()["methods"][0]["name"], "forward");
+  npy::write_npy(path() / "two.npy", floats({1, 2}, {1, 2}));
+  for (const std::string target : {"host", "cortex-m55"}) {
+    const Ran ran =
+        cormorant(path(), {"run", "step.pte", "--target", target, "--input", "two.npy", "--output", "y.npy"});
+    ASSERT_EQ(ran.status, kDone) << ran.err;
+    EXPECT_EQ(npy::read_npy(path() / "y.npy"), floats({1, 2}, {2, 4}));
+  }
+}
+
 TEST_F(CommandLine, InspectShowsEveryKindOfFile) {
   ASSERT_EQ(cormorant(path(), {"compile", "digits", "-q", "--bundleio", "-o", "d.pte"}).status, kDone);
   const struct {
@@ -706,11 +752,6 @@ TEST_F(CommandLine, EvaluateTellsItsScoresAsJson) {
 
 // ---- the kinds of data, and what they are compared with ---------------------------------------------------------
 
-npy::Array floats(std::vector<std::int64_t> shape, const std::vector<float>& values) {
-  const auto bytes = std::as_bytes(std::span(values));
-  return {DType::f32, std::move(shape), {bytes.begin(), bytes.end()}};
-}
-
 // Two inputs' sum, as a map of two classes at three places, and one number.
 constexpr const char* kMap = R"(graph forward
 input %a : f32[1,2,3]
@@ -756,6 +797,82 @@ TEST_F(CommandLine, EvaluateComparesWhatTheModelIs) {
   const Ran bad = cormorant(path(), {"evaluate", "map.pte", "--data", "bad.npz"});
   EXPECT_EQ(bad.status, kInputAtFault);
   EXPECT_TRUE(has(bad.err, "labels must be between 0 and 1"));
+}
+
+// A warning may be what explains the error.
+TEST_F(CommandLine, CompileWarnsEvenWhereItEndsInAnError) {
+  const std::string few = "warning: only 1 calibration sample";
+  const std::string open = CORMORANT_SOURCE_DIR "/formats/pt2/testdata/dynamic.pt2";
+  const struct {
+    Arguments arguments;
+    std::string error, warning;
+  } cases[] = {
+      {{"digits", "--calibrate", "one.npz", "--min-sqnr=99"}, "--min-sqnr=99 is not met", few},
+      {{"rejected.txt", "-q", "--strict"}, "one operator stays in float", "warning: no calibration data"},
+      {{"rejected.txt", "-q", "--strict"}, "one operator stays in float", "float: soft (aten.softmax) at head.soft"},
+      {{"digits", "--calibrate", "one.npz", "--memory=sram=1K"}, "'sram' has 1024 bytes", few},
+      {{open, "--calibrate", "one.npz"}, "does not fit the model's input", "batch size is dynamic and is set to 1"},
+  };
+  for (const auto& [given, error, warning] : cases) {
+    Arguments arguments = {"compile", "--no-link", "-o", "warned.pte"};
+    arguments.insert(arguments.end(), given.begin(), given.end());
+    const Ran ran = cormorant(path(), arguments);
+    EXPECT_EQ(ran.status, kInputAtFault) << ran.command;
+    EXPECT_TRUE(has(ran.err, error));
+    EXPECT_TRUE(has(ran.err, warning)) << ran.command;
+    EXPECT_LT(ran.err.find(warning), ran.err.find("error: ")) << ran.err;
+    arguments.emplace_back("--quiet");
+    EXPECT_TRUE(cormorant(path(), arguments).err.starts_with("error: ")) << ran.command;
+  }
+}
+
+// The batch of this model is open, of 2 to 8.
+TEST_F(CommandLine, OpenDimensionsAreTheProgramsOrThoseOfShape) {
+  const std::string open = CORMORANT_SOURCE_DIR "/formats/pt2/testdata/dynamic.pt2";
+  ASSERT_EQ(cormorant(path(), {"compile", open, "--shape=input=5,2", "--no-link", "-o", "five.pte"}).status, kDone);
+  std::vector<float> x(30);
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i % 7) - 3;
+  npy::write_npz((path() / "five.npz").string(), {{"x", floats({3, 5, 2}, x)}});
+  const auto ran = [&](const std::string& what, Arguments more) {
+    Arguments arguments = {what};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return cormorant(path(), arguments);
+  };
+  const Ran compared = ran("evaluate", {"five.pte", "--data", "five.npz", "--float", open, "--json"});
+  ASSERT_EQ(compared.status, kDone) << compared.err;
+  EXPECT_EQ(compared.json()["samples"], 3);
+  EXPECT_EQ(compared.json()["notes"], nlohmann::json::array());
+  const Ran wrong = ran("evaluate", {"five.pte", "--data", "five.npz", "--float", open, "--shape=input=4,2"});
+  EXPECT_EQ(wrong.status, kInputAtFault);
+  EXPECT_TRUE(has(wrong.err, "'input' of shape [4, 2]")) << wrong.err;
+
+  for (const Arguments& options : {Arguments{"--json"}, {"--layers", "--json"}}) {
+    Arguments given = {open, "--data", "five.npz"};
+    given.insert(given.end(), options.begin(), options.end());
+    EXPECT_TRUE(has(ran("evaluate", given).err, "'input' of shape [1, 2]"));
+    given.push_back("--shape=input=5,2");
+    const Ran fits = ran("evaluate", given);
+    EXPECT_EQ(fits.status, kDone) << fits.err;
+  }
+  const nlohmann::json five = ran("inspect", {open, "--shape=model.input=5,2", "--json"}).json();
+  EXPECT_EQ(five["inputs"][0]["shape"], nlohmann::json({5, 2}));
+  const Ran one = ran("inspect", {open, "--json"});
+  EXPECT_EQ(one.json()["inputs"][0]["shape"], nlohmann::json({1, 2}));
+  EXPECT_TRUE(has(one.err, "warning: the model's batch size is dynamic and is set to 1")) << one.err;
+
+  // Of a file whose shapes are fixed.
+  for (const Arguments& given : {Arguments{"evaluate", "five.pte", "--data", "five.npz"}, {"inspect", "five.pte"}}) {
+    const Ran fixed = ran(given[0], [&] {
+      Arguments more(given.begin() + 1, given.end());
+      more.push_back("--shape=input=5,2");
+      return more;
+    }());
+    EXPECT_EQ(fixed.status, kCommandLineAtFault);
+    EXPECT_TRUE(has(fixed.err, "--shape is for a .pt2")) << fixed.err;
+  }
+  const Ran text = ran("compile", {"bad.txt", "--shape=x=1,2"});
+  EXPECT_EQ(text.status, kInputAtFault);
+  EXPECT_TRUE(has(text.err, "--shape is for dynamic dimensions")) << text.err;
 }
 
 TEST_F(CommandLine, CompileWarnsOfDataThatCannotBeMeant) {
@@ -950,6 +1067,12 @@ TEST_F(CommandLine, EvaluateTellsWhatEveryLayerCosts) {
   const Ran program = cormorant(path(), {"evaluate", "digits.pte", "--layers", "--data", zoo("digits_expected.npz")});
   EXPECT_EQ(program.status, 2);
   EXPECT_TRUE(has(program.err, "give the .pt2"));
+  // The data, and what the compiler does with it, are warned of as in compile.
+  write_text(path() / "absorbed.txt", "stem.bn no-equalize\n");
+  const Ran warned = cormorant(path(), {"evaluate", "digits", "--layers", "--data", zoo("digits_expected.npz"),
+                                        "--calibrate", "one.npz", "--layer-settings=absorbed.txt"});
+  EXPECT_TRUE(has(warned.err, "warning: only 1 calibration sample")) << warned.err;
+  EXPECT_TRUE(has(warned.err, "absorbed.txt:1: nothing of stem.bn is left to change")) << warned.err;
   // What a layer computes with.
   write_text(path() / "layers.txt", "stem.conv 8w16a\nblocks.1.conv 4w8a\n");
   const Ran mixed = cormorant(path(), {"evaluate", "digits", "--layers", "--layer-settings=layers.txt", "--data",

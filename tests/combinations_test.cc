@@ -50,7 +50,7 @@ const std::vector<Aspect>& aspects() {
       {"memory", {"--memory=dtcm=100,sram=64K"}},
       {"weights-in", {"--weights-in=sram", "--memory=sram=64K"}},
       {"float-layers", {"--float-layers=second"}},
-      {"layers", {"--layers=layers.txt"}},
+      {"layers", {"--layer-settings=layers.txt"}},
       {"bundle", {"--bundleio"}},
       {"method", {"--method=forward"}},
   };
@@ -106,6 +106,9 @@ output %c
 constexpr const char* kMethods = CORMORANT_SOURCE_DIR "/formats/pt2/testdata/methods.pt2";
 constexpr const char* kMethodsData = CORMORANT_SOURCE_DIR "/formats/pt2/testdata/methods.npz";
 
+// One linear layer; the batch is open.
+constexpr const char* kDynamic = CORMORANT_SOURCE_DIR "/formats/pt2/testdata/dynamic.pt2";
+
 npy::Array random_array(std::vector<std::int64_t> shape) {
   std::size_t count = 1;
   for (const std::int64_t size : shape) count *= static_cast<std::size_t>(size);
@@ -159,7 +162,7 @@ TEST_F(Combinations, AreOfAllOptionsThatChangeTheProgram) {
   std::set<std::string> given = {"--help", "--help-all", "--model_name", "--output", "--quantize",
                                  // How ranges and weights are chosen: the program has the same operators.
                                  "--observer", "--no-equalize", "--no-weight-rounding", "--no-bias-correction",
-                                 // Of dynamic dimensions, of which nothing is left when a model has been read.
+                                 // Of another model than the others' (below).
                                  "--shape",
                                  // What is done with the program when it is there.
                                  "--bundle", "--link", "--no-link", "--compiler", "--measure", "--delegate", "--quiet",
@@ -242,13 +245,54 @@ TEST_F(Combinations, OfOneOptionAndTheRestWorkOrAreRefusedByName) {
   }
 }
 
-// The same of a file with several methods, which become one program: what works with it is given in as few sets as
-// there can be, each with what looks on.
+// The aspects in as few sets as there can be: what does not go together is in different ones.
+std::vector<std::vector<const Aspect*>> sets_of(const std::vector<const Aspect*>& aspects) {
+  std::vector<std::vector<const Aspect*>> sets;
+  for (const Aspect* aspect : aspects) {
+    const auto set = std::ranges::find_if(sets, [&](const std::vector<const Aspect*>& others) {
+      return std::ranges::none_of(
+          others, [&](const Aspect* other) { return share_an_option(*aspect, *other) || is_refused(*aspect, *other); });
+    });
+    (set == sets.end() ? sets.emplace_back() : *set).push_back(aspect);
+  }
+  return sets;
+}
+
+// The same of dynamic dimensions, of which nothing is left when the model has been read.
+TEST_F(Combinations, OfOneOptionAndAShapeWorkOrAreRefusedByName) {
+  const std::map<std::string, std::string> refused = {{"--feed=rows", "rows"},
+                                                      {"--float-layers=second", "no layer second"},
+                                                      {"--layer-settings=layers.txt", "layers.txt"}};
+  std::vector<Aspect> all = aspects();
+  npy::write_npz((directory_.path() / "windows.npz").string(), {{"x", random_array({6, 4, 2})}});
+  npy::write_npz((directory_.path() / "sequences.npz").string(), {{"x", random_array({2, 3, 4, 2})}});
+  const Aspect shape = {"shape", {"--shape=input=4,2"}};
+  std::vector<const Aspect*> working;
+  for (Aspect& aspect : all) {
+    for (std::string& argument : aspect.arguments) {
+      if (argument == "--stream=2:2") argument = "--stream=0:2";
+      if (argument == "--method=forward") argument = "--method=model";
+    }
+    const auto refusal = refused.find(aspect.arguments[0]);
+    if (refusal == refused.end()) {
+      working.push_back(&aspect);
+      continue;
+    }
+    const Aspect named = {refusal->second.c_str(), aspect.arguments};
+    expect_refused(compile({&named, &shape}, "--quantize", kDynamic), {&named});
+  }
+  for (std::vector<const Aspect*> set : sets_of(working)) {
+    set.push_back(&shape);
+    expect_runs(compile(set, "--quantize", kDynamic));
+  }
+}
+
+// The same of a file with several methods, which become one program, each with what looks on.
 TEST_F(Combinations, OfOneOptionAndSeveralMethodsWorkOrAreRefusedByName) {
   const std::map<std::string, std::string> refused = {{"--bundleio", "--bundle"},
                                                       {"--feed=rows", "--feed"},
                                                       {"--float-layers=second", "no layer second"},
-                                                      {"--layers=layers.txt", "layers.txt"},
+                                                      {"--layer-settings=layers.txt", "layers.txt"},
                                                       {"--method=forward", "no method"}};
   std::vector<Aspect> all = aspects();
   npy::NamedArrays sequences = npy::read_npz(kMethodsData);
@@ -265,22 +309,18 @@ TEST_F(Combinations, OfOneOptionAndSeveralMethodsWorkOrAreRefusedByName) {
       if (argument == "--memory=dtcm=100,sram=64K") argument = "--memory=dtcm=200,sram=64K";
     }
   }
-  std::vector<std::vector<const Aspect*>> sets;
+  std::vector<const Aspect*> working;
   for (const Aspect& aspect : all) {
     const auto refusal = refused.find(aspect.arguments[0]);
-    if (refusal != refused.end()) {
-      const Aspect named = {refusal->second.c_str(), aspect.arguments};
-      expect_refused(compile({&named}, "--quantize", kMethods), {&named});
+    if (refusal == refused.end()) {
+      working.push_back(&aspect);
       continue;
     }
-    const auto set = std::ranges::find_if(sets, [&](const std::vector<const Aspect*>& others) {
-      return std::ranges::none_of(
-          others, [&](const Aspect* other) { return share_an_option(aspect, *other) || is_refused(aspect, *other); });
-    });
-    (set == sets.end() ? sets.emplace_back() : *set).push_back(&aspect);
+    const Aspect named = {refusal->second.c_str(), aspect.arguments};
+    expect_refused(compile({&named}, "--quantize", kMethods), {&named});
   }
   const Aspect onlookers = {"explain", {"--explain", "--intermediates=stages", "--budget=ram=64K,flash=64K"}};
-  for (std::vector<const Aspect*>& set : sets) {
+  for (std::vector<const Aspect*> set : sets_of(working)) {
     set.push_back(&onlookers);
     expect_runs(compile(set, "--quantize", kMethods), {"encode", "decode", "follow"});
   }

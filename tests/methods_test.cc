@@ -140,6 +140,30 @@ TEST_F(Methods, ThatAreNotThereAreNamed) {
   EXPECT_TRUE(has(budget.err, "the budget for RAM is 100 bytes"));
 }
 
+TEST_F(Methods, AreWarnedOfBeforeAnErrorOfTheLast) {
+  npy::NamedArrays arrays;
+  for (auto& [name, array] : npy::read_npz(kData)) {
+    if (name.starts_with("encode.")) arrays.emplace_back(name, std::move(array));
+  }
+  for (auto& [name, array] : arrays) {  // one sample is few
+    array.data.resize(array.data.size() / static_cast<std::size_t>(array.shape[0]));
+    array.shape[0] = 1;
+  }
+  npy::write_npz((path() / "few.npz").string(), arrays);
+  const Ran refused = compile({"--calibrate", "few.npz"});
+  EXPECT_EQ(refused.status, 1);
+  EXPECT_TRUE(has(refused.err, "method decode: it contains no arrays"));
+  EXPECT_TRUE(has(refused.err, "warning: only 1 calibration sample")) << refused.err;
+  // What all of them need together is only known at the end.
+  const nlohmann::json whole = compile({"--quantize", "--json"}).json();
+  auto needed = whole["state"].get<std::size_t>();
+  for (const nlohmann::json& bytes : whole["arena_bytes"]) needed += bytes.get<std::size_t>();
+  const Ran budget = compile({"--quantize", fmt::format("--budget=ram={}", needed - 1)});
+  EXPECT_EQ(budget.status, 1);
+  EXPECT_TRUE(has(budget.err, "all methods together need"));
+  EXPECT_TRUE(has(budget.err, "warning: no calibration data")) << budget.err;
+}
+
 std::vector<float> samples(int sample) {  // as the firmware makes them
   std::vector<float> values;
   for (int i = 0; i < 16; ++i) values.push_back(static_cast<float>((i * 7 + 3 * sample) % 11) * 0.25F - 1.0F);

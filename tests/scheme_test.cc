@@ -156,8 +156,9 @@ TEST(SchemeOfLayers, OfFourBitsLeavesEndsAndDepthwiseLayersAloneAndSaysSo) {
   const std::string summary = cormorant(directory.path(), without_json).out;
   EXPECT_NE(summary.find("4 operators; these have 8 bits instead:\n"), std::string::npos) << summary;
   EXPECT_NE(summary.find("depthwise layers keep 8 bits: blocks.0.conv, blocks.2.conv,"), std::string::npos) << summary;
-  EXPECT_NE(summary.find("first and last layers keep 8 bits unless --layers says otherwise: stem.conv, classifier"),
-            std::string::npos)
+  EXPECT_NE(
+      summary.find("first and last layers keep 8 bits unless --layer-settings says otherwise: stem.conv, classifier"),
+      std::string::npos)
       << summary;
   EXPECT_EQ(summary.find("it has no weights"), std::string::npos) << summary;
 

@@ -381,5 +381,15 @@ TEST_F(StateCommands, CalibratingStateOneStepAtATimeIsWarnedOf) {
   EXPECT_NE(ran.err.find("calibrate on sequences with --sequence"), std::string::npos) << ran.err;
 }
 
+TEST_F(StateCommands, InspectExplainsWithSequences) {
+  npy::write_npz(directory_.path() / "x.npz", {{"x", {DType::f32, {2, 3, 1, 5}, std::vector<std::byte>(120)}}});
+  const Ran ran = cormorant(directory_.path(), {"inspect", zoo("state/cell.pt2"), "--explain", "--calibrate", "x.npz",
+                                                "--sequence", "--json"});
+  ASSERT_EQ(ran.status, 0) << ran.err;
+  EXPECT_FALSE(ran.json().at("explanation").at("nodes").empty());
+  EXPECT_TRUE(has(ran.err, "warning: only 2 calibration samples")) << ran.err;
+  EXPECT_FALSE(has(ran.err, "calibrate on sequences")) << ran.err;
+}
+
 }  // namespace
 }  // namespace cormorant::tests

@@ -87,6 +87,7 @@ struct Archive {
 
 struct ParseOptions {
   Shapes shapes = {};            // of inputs whose dimensions are symbols
+  Shapes defaults = {};          // the same, for symbols that are still open; what does not fit is passed over
   std::string only = {};         // the program of this name; empty: all
   bool verify_checksums = true;  // off for fuzzing, which would never get past one
 };

@@ -82,6 +82,15 @@ TEST(Diagnostics, AnOpenBatchIsOneUnlessTheCallerSaysAnother) {
   const Program given = read_as({{"input", shape}});
   EXPECT_EQ(given.graph.tensors.at("input").sizes, shape);
   EXPECT_TRUE(given.notes.empty());
+  const auto size_with = [&](const Shapes& shapes, const Shapes& defaults) {
+    const ParseOptions options = {.shapes = shapes, .defaults = defaults};
+    return parse(shared.bytes, shared.owner, "m.pt2", options).programs.front().graph.tensors.at("input").sizes.at(0);
+  };
+  EXPECT_EQ(size_with({}, {{"input", {6, 2}}}), 6);
+  EXPECT_EQ(size_with({{"input", shape}}, {{"input", {6, 2}}}), 5);
+  for (const Shapes& unfit : {Shapes{{"other", {6, 2}}}, {{"input", {6}}}, {{"input", {9, 2}}}}) {
+    EXPECT_EQ(size_with({}, unfit), 1);
+  }
   EXPECT_THROW(read_as({{"other", shape}}), InputError);
   EXPECT_THROW(read_as({{"input", {5}}}), InputError);
 }

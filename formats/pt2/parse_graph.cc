@@ -171,14 +171,33 @@ std::vector<OpenSize> open_sizes(const Json& module, std::map<std::string, std::
   return open;
 }
 
+bool allows(const ParseContext& context, const std::string& symbol, std::int64_t size) {
+  const auto bounds = context.ranges.find(symbol);
+  return bounds == context.ranges.end() || bounds->second.allow(size);
+}
+
+void bind_defaults(const std::map<std::string, std::vector<Extent>>& inputs, const Shapes& defaults,
+                   ParseContext& context) {
+  for (const auto& [name, shape] : defaults) {
+    const auto input = inputs.find(name);
+    if (input == inputs.end() || input->second.size() != shape.size()) continue;
+    for (std::size_t i = 0; i < shape.size(); ++i) {
+      const auto symbol = symbol_of(input->second[i].expression);
+      if (!symbol || context.symbols.binds(*symbol) || !allows(context, *symbol, shape[i])) continue;
+      context.symbols.bind(*symbol, shape[i]);
+    }
+  }
+}
+
 // From the given shapes; an unbound symbol that is only the first dimension of inputs is a batch, of one.
-void bind_symbols(const Json& module, const Shapes& shapes, ParseContext& context, std::vector<std::string>& notes) {
+void bind_symbols(const Json& module, const ParseOptions& options, ParseContext& context,
+                  std::vector<std::string>& notes) {
   std::map<std::string, std::vector<Extent>> inputs;
   const std::vector<OpenSize> open = open_sizes(module, inputs);
   const auto fail = [&](std::string problem, std::string advice) {
     throw InputError({.problem = std::move(problem), .advice = std::move(advice), .file = context.file});
   };
-  for (const auto& [name, shape] : shapes) {
+  for (const auto& [name, shape] : options.shapes) {
     const auto input = inputs.find(name);
     if (input == inputs.end()) {
       std::string names;
@@ -198,10 +217,9 @@ void bind_symbols(const Json& module, const Shapes& shapes, ParseContext& contex
       }
       const auto symbol = symbol_of(extent.expression);
       if (extent.expression.empty() || !symbol || context.symbols.binds(*symbol)) continue;
-      const auto bounds = context.ranges.find(*symbol);
-      if (bounds != context.ranges.end() && !bounds->second.allow(shape[i])) {
+      if (!allows(context, *symbol, shape[i])) {
         fail(fmt::format("dimension {} of the input '{}' cannot be {}: the model was exported for {}", i, name,
-                         shape[i], bounds->second.text()),
+                         shape[i], context.ranges.at(*symbol).text()),
              "give another shape, or export the model with other bounds (torch.export.Dim)");
       }
       context.symbols.bind(*symbol, shape[i]);
@@ -216,6 +234,7 @@ void bind_symbols(const Json& module, const Shapes& shapes, ParseContext& contex
       }
     }
   }
+  bind_defaults(inputs, options.defaults, context);
   std::set<std::string> batches;
   for (const OpenSize& size : open) {
     if (context.symbols.value(size.expression)) continue;
@@ -225,8 +244,7 @@ void bind_symbols(const Json& module, const Shapes& shapes, ParseContext& contex
   }
   if (batches.size() != 1) return;
   const std::string& batch = *batches.begin();
-  if (const auto bounds = context.ranges.find(batch); bounds != context.ranges.end() && !bounds->second.allow(1))
-    return;
+  if (!allows(context, batch, 1)) return;
   context.symbols.bind(batch, 1);
   notes.push_back("the model's batch size is dynamic and is set to 1; --shape NAME=D,D,… sets another shape");
 }
@@ -372,7 +390,7 @@ Program parse_program(std::string_view text, const JsonOrigin& origin, const Par
   Program program;
   program.torch_version = context.torch_version;
   const Json module = root["graph_module"];
-  bind_symbols(module, options.shapes, context, program.notes);
+  bind_symbols(module, options, context, program.notes);
   program.graph = parse_graph(module["graph"], context);
   const Json signature = module["signature"];
   for (const Json& spec : signature["input_specs"].items()) program.inputs.push_back(parse_input_spec(spec, context));

@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/quantization_options.h"
+#include "cli/shared_options.h"
 
 #include <CLI/CLI.hpp>
 
 namespace cormorant::cli {
+
+void add_shapes(CLI::App& command, std::vector<std::string>& shapes) {
+  command
+      .add_option("--shape", shapes, "Shape of a .pt2's input with dynamic dimensions: NAME=D,D,… or METHOD.NAME=D,D,…")
+      ->allow_extra_args(false);
+}
 
 void add_quantization(CLI::App& command, driver::QuantizationFlags& flags, const std::string& layers_option,
                       bool chooses) {

@@ -95,7 +95,7 @@ Accuracy accuracy(const ir::Graph& real, const ir::Graph& integers, const std::s
 }
 
 // As ExecuTorch's linear has it, one scale for all of a layer's weights; accuracy_test has a scale per channel.
-TEST(Zoo, NetworksWithOneScalePerLinearLayerRecogniseWhatTheFloatOnesDo) {
+TEST(Zoo, NetworksWithOneScalePerLinearLayerRecognizeWhatTheFloatOnesDo) {
   struct Case {
     const char* model;
     double may_lose;  // points
@@ -294,6 +294,34 @@ TEST(Zoo, AnOutlierChannelCostsNextToNothingAndIsNamedFirst) {
   const LayerReport layers = compare_layers(as_it_comes, *plain.real, data);
   EXPECT_EQ(layers.layers.at(0).node, "conv2d_2");
   EXPECT_LT(layers.layers[0].alone_db, 10);
+}
+
+// Whatever keeps a relu from becoming part of the layer before it.
+TEST(Equalize, GoesThroughARelu) {
+  const auto equalized = [](const std::string& clamp) {
+    ir::Graph graph = ir::parse(R"(graph g
+input %x : f32[1,1,2,2]
+const %v : f32[4,1,1,1] = [100.0, 1.0, 1.0, 1.0]
+const %w : f32[1,4,1,1] = [0.01, 1.0, 1.0, 1.0]
+node "first" "" ""
+  %a : f32[1,4,2,2] = aten.conv2d(input=%x, weight=%v, bias=none, stride=[1, 1], padding=[0, 0], dilation=[1, 1], groups=1)
+node "clamp" "" ""
+  %b : f32[1,4,2,2] = aten.clamp(self=%a, )" +
+                                    clamp + R"()
+node "second" "" ""
+  %c : f32[1,1,2,2] = aten.conv2d(input=%b, weight=%w, bias=none, stride=[1, 1], padding=[0, 0], dilation=[1, 1], groups=1)
+output %c
+)",
+                                "test");
+    const Samples data = samples_of({{evaluate::Tensor({1, 1, 2, 2}, {-1, 0.5, 0.25, 1})}});
+    return quantize(graph, data).equalized;
+  };
+  const std::vector<EqualizedLayer> through = equalized("min=0.0, max=none");
+  ASSERT_EQ(through.size(), 1U);
+  EXPECT_EQ(through[0].node, "first");
+  EXPECT_EQ(through[0].next, "second");
+  EXPECT_GE(through[0].largest_factor, 64);
+  EXPECT_TRUE(equalized("min=0.0, max=6.0").empty());  // which channels reach at other places then
 }
 
 Samples images_for_small_residual() {

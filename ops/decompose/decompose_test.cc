@@ -108,6 +108,7 @@ TEST(DecomposeImport, EverySpellingIsPyTorchs) {
        {{"dims_self", Dims{1}}, {"dims_other", Dims{0}}},
        {{{2, 2}, {28, 31, 100, 112}}}},
       {"aten.einsum.default", {{2, 2}, {2, 2}}, {{"equation", std::string("ij,jk->ki")}}, {{{2, 2}, {6, 26, 7, 31}}}},
+      {"aten.einsum.default", {{2}, {3}}, {{"equation", std::string("i,j->ij")}}, {{{2, 3}, {0, 0, 0, 2, 3, 4}}}},
       {"aten.einsum.default", {{2, 2}}, {{"equation", std::string("ii->i")}}, {{{2}, {0, 3}}}},
       {"aten.einsum.default", {{2, 2, 2}, {2}}, {{"equation", std::string("...i,i")}}, {{{2, 2}, {9, 43, 77, 111}}}},
       {"aten.bilinear.default", {{1, 2}, {1, 2}, {1, 2, 2}}, {}, {{{1, 1}, {33}}}},

@@ -112,8 +112,12 @@ inline bool are_alike(const PoolAxis& axis) {
   return axis.padding == 0 && (axis.output - 1) * axis.stride + reach < axis.input;
 }
 
+constexpr std::int32_t wrapping_product(std::int32_t a, std::int32_t b) {
+  return static_cast<std::int32_t>(static_cast<std::uint32_t>(a) * static_cast<std::uint32_t>(b));
+}
+
 // Calls pool(window, rows, columns) for every output pixel, or for a row of them if they are alike; rows and columns
-// are its spans.
+// are its spans. Where a window without taps would be is computed, in 32 bits that wrap, but not read.
 template <PoolKind kKind, class Pool>
 inline void for_each_pool_window(const PoolGeometry& g, Pool pool) {
   const std::int32_t at_once = are_alike<kKind>(g.width) ? g.width.output : 1;
@@ -125,16 +129,16 @@ inline void for_each_pool_window(const PoolGeometry& g, Pool pool) {
     PoolSpans<kKind> down(g.height);
     for (std::int32_t y = 0; y < g.height.output; ++y) {
       const PoolSpan rows = down.next();
-      const std::int8_t* row = image + rows.first * row_bytes;
+      const std::int8_t* row = image + wrapping_product(rows.first, row_bytes);
       PoolSpans<kKind> across(g.width);
       for (std::int32_t x = 0; x < g.width.output; x += at_once, output += at_once * channels) {
         const PoolSpan columns = across.next();
-        pool(Window{.input = row + columns.first * channels,
+        pool(Window{.input = row + wrapping_product(columns.first, channels),
                     .output = output,
                     .rows = static_cast<std::uint32_t>(rows.taps),
                     .columns = static_cast<std::uint32_t>(columns.taps),
-                    .row_step = g.height.dilation * row_bytes,
-                    .column_step = g.width.dilation * channels,
+                    .row_step = wrapping_product(g.height.dilation, row_bytes),
+                    .column_step = wrapping_product(g.width.dilation, channels),
                     .channels = static_cast<std::uint32_t>(channels),
                     .more = static_cast<std::uint32_t>(at_once - 1),
                     .next = at_once == 1 ? 0 : g.width.stride * channels},

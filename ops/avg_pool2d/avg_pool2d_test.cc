@@ -10,6 +10,7 @@
 #include "ops/host/multiplier.h"
 #include "ops/op.h"
 #include "passes/passes.h"
+#include "runtime/host.h"
 #include "tests/conformance/conformance.h"
 
 namespace cormorant::ops {
@@ -469,6 +470,45 @@ TEST(AvgPool, OursRejectsWhatItCannotReadSafely) {
                                    {ir::quantized_type(t.out, ir::per_tensor_i8(1.0, 0), ir::kChannelsLast)})
                          ->result());
     EXPECT_EQ(conformance::loads(graph), std::string_view(t.what) == "nothing") << t.what;
+  }
+}
+
+// With the padding, a window has more taps than 32 bits can count: no divisor is for it, so the first is taken.
+TEST(AvgPool, WindowsOfMostlyPaddingAreDividedByTheFirst) {
+  const auto quantized = [](ir::Shape shape, bool is_words) {
+    return ir::quantized_type(
+        std::move(shape),
+        is_words ? ir::QuantParams{DType::i16, -32768, 32767, std::nullopt, {1.0}, {0}} : ir::per_tensor_i8(1.0, 0),
+        ir::kChannelsLast);
+  };
+  for (const bool is_words : {false, true}) {
+    ir::Graph graph;
+    ir::Value* x = graph.add_input("x", quantized({1, 1, 1, 1}, is_words));
+    const std::vector<std::int32_t> half = {1, 1 << 30, is_words ? 31 : 1};
+    ir::Value* divisors =
+        graph.add_constant("divisors", {.dtype = DType::i32, .shape = {1, 3}, .dim_order = {}, .quant = {}},
+                           ir::Bytes::of(std::span<const std::int32_t>(half)));
+    graph.add_output(graph
+                         .add_node("pool", is_words ? "cormorant.avg_pool2d.words" : "cormorant.avg_pool2d.scalar",
+                                   {{"input", x},
+                                    {"kernel_size", Dims{65535, 65535}},
+                                    {"stride", Dims{65535, 65535}},
+                                    {"padding", Dims{65535, 65535}},
+                                    {"count_include_pad", true},
+                                    {"divisors", divisors},
+                                    {"left_shift", std::int64_t{is_words ? 0 : 1}},
+                                    {"input_zero_point", std::int64_t{0}},
+                                    {"output_zero_point", std::int64_t{0}},
+                                    {"output_min", std::int64_t{-100}},
+                                    {"output_max", std::int64_t{100}}},
+                                   {quantized({1, 1, 2, 2}, is_words)})
+                         ->result());
+    HostProgram program(conformance::program_of(graph), host_kernels());
+    const std::vector<std::byte> out = program.run({{std::vector(is_words ? 2 : 1, std::byte{0x20})}}).at(0);
+    const std::vector<std::int32_t> expected = {0, 0, 0, is_words ? 100 : 16};
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+      EXPECT_EQ(is_words ? std::to_integer<int>(out.at(2 * i)) : static_cast<std::int8_t>(out.at(i)), expected[i]) << i;
+    }
   }
 }
 

@@ -159,8 +159,8 @@ void execute_mean_pool2d(const MeanPoolPlan& p, void (*window_mean)(const Window
                      .zero_point = p.output_zero_point};
   const auto pool = [&](const Window& window, const PoolSpan& rows, const PoolSpan& columns) {
     const std::int32_t taps = rows.taps * columns.taps;
-    const std::int32_t* divisor =
-        divisor_row(p.divisors, p.divisor_count, p.count_include_pad ? rows.counted * columns.counted : taps);
+    const std::int32_t* divisor = divisor_row(
+        p.divisors, p.divisor_count, p.count_include_pad ? wrapping_product(rows.counted, columns.counted) : taps);
     scale.offset = -taps * p.input_zero_point;
     scale.multiplier = divisor[1];
     scale.right = right_shift_of(divisor);

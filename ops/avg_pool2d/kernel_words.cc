@@ -83,7 +83,8 @@ void execute_words(const void* raw) {
   const auto& p = *static_cast<const WordsPoolPlan*>(raw);
   for_each_pool_window<PoolKind::adaptive>(
       p.geometry, [&](const Window& window, const PoolSpan& rows, const PoolSpan& columns) {
-        const std::int32_t count = p.count_include_pad ? rows.counted * columns.counted : rows.taps * columns.taps;
+        const std::int32_t count =
+            p.count_include_pad ? wrapping_product(rows.counted, columns.counted) : rows.taps * columns.taps;
         pool(p, window, divisor_row(p.divisors, p.divisor_count, count));
       });
 }

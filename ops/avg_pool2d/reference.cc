@@ -61,7 +61,8 @@ void execute_mean(const void* plan) {
       for (int ox = 0; ox < g.width.output; ++ox) {
         const Taps rows = taps_of(g.height, oy, p.count_include_pad);
         const Taps columns = taps_of(g.width, ox, p.count_include_pad);
-        const std::int32_t* divisor = divisor_row(p.divisors, p.divisor_count, rows.counted * columns.counted);
+        const std::int32_t* divisor =
+            divisor_row(p.divisors, p.divisor_count, wrapping_product(rows.counted, columns.counted));
         for (int c = 0; c < g.channels; ++c) {
           int distance = 0;
           for (int y = rows.begin; y < rows.end; ++y) {

@@ -39,10 +39,12 @@ void copy_columns(const Convolution& c, std::int32_t left, std::uint32_t columns
   if (until < before) until = before;
   if (before != 0) fill_bytes_mve(c.scratch, c.header.pad_value, before * column);
   std::int8_t* to = c.scratch + before * column;
-  const std::int8_t* from = c.input + (left + static_cast<std::int32_t>(before)) * static_cast<std::int32_t>(channels);
   const std::uint32_t row_bytes = std::uint32_t{g.dilation_height} * g.in_width * channels;
-  for (std::uint32_t y = g.kernel_height; y > 0 && until != before; --y, to += channels, from += row_bytes) {
-    copy_taps<Loops>(to, from, until - before, channels, column, channels);
+  if (until != before) {  // else the columns may be any distance from the image
+    const std::int8_t* from = c.input + (static_cast<std::uint32_t>(left) + before) * channels;
+    for (std::uint32_t y = g.kernel_height; y > 0; --y, to += channels, from += row_bytes) {
+      copy_taps<Loops>(to, from, until - before, channels, column, channels);
+    }
   }
   if (until != columns) fill_bytes_mve(c.scratch + until * column, c.header.pad_value, (columns - until) * column);
 }

@@ -10,6 +10,7 @@
 #include "kernels/pool_geometry.h"
 #include "ops/op.h"
 #include "passes/passes.h"
+#include "runtime/host.h"
 #include "tests/conformance/conformance.h"
 
 namespace cormorant::ops {
@@ -252,6 +253,43 @@ TEST(MaxPool, LoadRejectsWindowsThatDoNotFit) {
                                    {ir::quantized_type(t.out, ir::per_tensor_i8(1.0, 0), ir::kChannelsLast)})
                          ->result());
     EXPECT_EQ(conformance::loads(graph), std::string_view(t.what) == "nothing") << t.what;
+  }
+}
+
+// Windows that padding takes 2^31 bytes away from the image: they have no taps.
+TEST(MaxPool, WindowsFarFromTheImageAreEmpty) {
+  constexpr std::int64_t kChannels = 32767;
+  for (const bool is_words : {false, true}) {
+    const auto quantized = [&](std::int64_t size) {
+      return ir::quantized_type(
+          {1, kChannels, size, size},
+          is_words ? ir::QuantParams{DType::i16, -32768, 32767, std::nullopt, {1.0}, {0}} : ir::per_tensor_i8(1.0, 0),
+          ir::kChannelsLast);
+    };
+    ir::Graph graph;
+    ir::Value* x = graph.add_input("x", quantized(1));
+    graph.add_output(graph
+                         .add_node("pool", is_words ? "cormorant.max_pool2d.words" : "cortex_m.quantized_max_pool2d",
+                                   {{"input", x},
+                                    {"kernel_size", Dims{1, 1}},
+                                    {"stride", Dims{65535, 65535}},
+                                    {"padding", Dims{65535, 65535}},
+                                    {"dilation", Dims{65535, 65535}},
+                                    {"ceil_mode", false},
+                                    {"input_zero_point", std::int64_t{0}},
+                                    {"output_zero_point", std::int64_t{0}},
+                                    {"activation_min", std::int64_t{0}},
+                                    {"activation_max", std::int64_t{127}}},
+                                   {quantized(3)})
+                         ->result());
+    HostProgram program(conformance::program_of(graph), host_kernels());
+    const std::size_t image = (is_words ? 2 : 1) * std::size_t{kChannels};
+    const std::vector<std::byte> out = program.run({{std::vector(image, std::byte{5})}}).at(0);
+    const int inside = is_words ? 127 : 5;  // 5 · 257 as a word
+    for (std::size_t i = 0; i < out.size(); ++i) {
+      const bool is_low = !is_words || i % 2 == 0;
+      ASSERT_EQ(std::to_integer<int>(out[i]), i / image == 4 && is_low ? inside : 0) << i;
+    }
   }
 }
 

@@ -2,7 +2,9 @@
 //
 // What follows the sums of a recurrent step, in 16 bits throughout: the meaning of every kernel.
 //
-//   before a function   12 fractional bits: −8 … 8
+//   before a function   12 fractional bits: −8 … 8; with 16-bit activations 11, −16 … 16, of all sums but those of
+//   which
+//                       nothing but the tanh is taken
 //   gates, tanh, GRU h  15 fractional bits: −1 … 1
 //   LSTM c              11 fractional bits: −16 … 16
 //
@@ -67,6 +69,7 @@ constexpr std::int32_t shift_right_16(std::int32_t value, std::int32_t exponent)
 
 // tanh and sigmoid of x with kSumBits fractional bits; results have 15.
 struct Functions {
+  static constexpr std::int32_t kShift = 0;     // of a GRU's sums to 12 fractional bits
   const std::int16_t* middle = kTanh.at + 128;  // of the table
 
   [[nodiscard]] constexpr std::int32_t tanh(std::int32_t x) const {
@@ -80,19 +83,31 @@ struct Functions {
   }
 };
 
+// With 16-bit activations sums before a sigmoid have one fractional bit less: at 8 it is 3 · 10^-4 from 1, which is too
+// far for a gate that keeps a state for long. What is looked up is then the sum's own tanh. A GRU's new state is made
+// of two sums that may be large and cancel: they have one bit less, too.
+struct WideFunctions : Functions {
+  static constexpr std::int32_t kShift = 1;
+  [[nodiscard]] constexpr std::int32_t sigmoid(std::int32_t x) const {
+    const std::int16_t* const at = middle + (x >> 8);
+    return (at[0] + (((at[1] - at[0]) * (x & 255) + 128 + 32767 * 256) >> 8)) >> 1;
+  }
+};
+
 // One unit: from its sums to the kept state, which it replaces, and h.
-template <class Saturation>
-constexpr std::int32_t lstm_unit(Functions f, std::int32_t input, std::int32_t forget, std::int32_t cell,
-                                 std::int32_t output, std::int16_t& c) {
+template <class Saturation, class F>
+constexpr std::int32_t lstm_unit(F f, std::int32_t input, std::int32_t forget, std::int32_t cell, std::int32_t output,
+                                 std::int16_t& c) {
   const std::int32_t fresh = shift_right_16(multiply_16(f.sigmoid(input), f.tanh(cell)), 4);
   const std::int32_t next = Saturation::to_16(multiply_16(f.sigmoid(forget), c) + fresh);
   c = static_cast<std::int16_t>(next);
   return multiply_16(f.sigmoid(output), f.tanh(Saturation::to_16(2 * next)));
 }
-template <class Saturation>
-constexpr std::int32_t gru_unit(Functions f, std::int32_t reset, std::int32_t update, std::int32_t from_input,
+template <class Saturation, class F>
+constexpr std::int32_t gru_unit(F f, std::int32_t reset, std::int32_t update, std::int32_t from_input,
                                 std::int32_t from_h, std::int16_t& h) {
-  const std::int32_t fresh = f.tanh(Saturation::to_16(from_input + multiply_16(f.sigmoid(reset), from_h)));
+  const std::int32_t fresh =
+      f.tanh(Saturation::to_16((from_input + multiply_16(f.sigmoid(reset), from_h)) * (1 << F::kShift)));
   const std::int32_t kept = f.sigmoid(update);
   h = static_cast<std::int16_t>(Saturation::to_16(multiply_16(kept, h) + multiply_16(32767 - kept, fresh)));
   return h;
@@ -105,6 +120,7 @@ constexpr std::int32_t rnn_unit(Functions f, std::int32_t sum, std::int16_t& h) 
 // h as int8.
 struct Narrow {
   using Element = std::int8_t;
+  using Gates = Functions;
 
   std::int32_t multiplier, shift, half, zero_point;
 
@@ -123,6 +139,7 @@ struct Narrow {
 // h as it is, for 16-bit activations.
 struct Kept {
   using Element = std::int16_t;
+  using Gates = WideFunctions;
   constexpr explicit Kept(const PackedHeader& /*header*/) {}
   template <class Saturation>
   [[nodiscard]] constexpr std::int16_t of(std::int32_t h) const {
@@ -131,16 +148,16 @@ struct Kept {
 };
 
 // With 16-bit activations, what the products of the input and those of h add to a sum meets after scaling. Both may be
-// large and cancel, so the first part, which waits as int16, has two fractional bits fewer (−32 … 32), the second one
-// 32 bits, and only their sum saturates.
+// large and cancel, so the first part, which waits as int16, has two fractional bits fewer (−32 … 32, before a sigmoid
+// −64 … 64), the second one 32 bits, and only their sum saturates.
 inline constexpr std::int32_t kPartShift = 2;
 template <class Saturation>
 constexpr std::int32_t add_part(std::int32_t part, std::int32_t value) {
   return Saturation::to_16(part * (1 << kPartShift) + value);
 }
 
-// From a sum with 16-bit activations to 12 fractional bits. Multipliers are even, so that CPUs without a long multiply
-// can use doubling_high_multiply_in_pieces.
+// From a sum with 16-bit activations to 12 fractional bits, or 11. Multipliers are even, so that CPUs without a long
+// multiply can use doubling_high_multiply_in_pieces.
 constexpr std::int32_t scale_word_sum(std::int32_t sum, std::int32_t multiplier) {
   return doubling_high_multiply(sum, multiplier >> 1);
 }

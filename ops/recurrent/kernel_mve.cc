@@ -111,6 +111,8 @@ struct Bytes {
     return vreinterpretq_s16_s8(vqmovnbq_s16(vreinterpretq_s8_s16(level), level));
   }
   static void store(std::int8_t* to, int16x8_t h, mve_pred16_t lanes) { vstrbq_p_s16(to, h, lanes); }
+  static constexpr int kShift = Functions::kShift;
+  static int16x8_t sigmoid(int16x8_t x) { return sigmoid_of(x); }
 };
 
 struct Mve {

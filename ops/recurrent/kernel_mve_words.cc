@@ -111,6 +111,8 @@ struct Words {
   explicit Words(const PackedHeader& /*header*/) {}
   [[nodiscard]] static int16x8_t of(int16x8_t h) { return h; }
   static void store(std::int16_t* to, int16x8_t h, mve_pred16_t lanes) { vstrhq_p_s16(to, h, lanes); }
+  static constexpr int kShift = WideFunctions::kShift;
+  static int16x8_t sigmoid(int16x8_t x) { return wide_sigmoid_of(x); }
 };
 
 struct MveWords {

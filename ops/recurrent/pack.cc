@@ -22,7 +22,7 @@ namespace {
 struct PackedRow {
   std::vector<std::int8_t> weights;
   std::int32_t bias = 0;
-  double factor = 0;  // from the sum to 12 fractional bits, or a part's
+  double factor = 0;  // from the sum to 12 fractional bits, or 11, or a part's
 };
 
 // What all of it stands for, before it is laid out.
@@ -44,6 +44,7 @@ class Matrix {
     PackedRow row;
     const double unit = unit_of(n, has_input);
     row.factor = unit / kSumScale / (geometry_.are_parts(k) ? 1 << kPartShift : 1);
+    if (multiplies_words(geometry_.layout) && !is_only_of_tanh(n)) row.factor /= 2;
     double bias = 0;
     if (has_input) bias += append(row, w_ih_, n, x_.zero_point()) + bias_of("b_ih", n) / unit;
     if (has_h) bias += append(row, w_hh_, n, h_.zero_point()) + bias_of("b_hh", n) / unit;
@@ -86,6 +87,12 @@ class Matrix {
   [[noreturn]] void too_large() const {
     refuse(node_, "the inputs of a recurrent layer are too large for its 16-bit gates",
            "normalize them: gates represent −8 to 8");
+  }
+
+  // The rows are those of the gates, one gate after the other.
+  [[nodiscard]] bool is_only_of_tanh(std::uint32_t n) const {
+    const std::uint32_t gate = n / geometry_.units;
+    return geometry_.kind == Kind::rnn || (geometry_.kind == Kind::lstm && gate == 2);
   }
 
   // Scale of the sums of row n, which the products of both weights must share if they are added before scaling.

@@ -222,6 +222,7 @@ TEST(RecurrentArithmetic, FunctionsAreWithinATenThousandth) {
     const double real = x / 4096.0;
     ASSERT_NEAR(recurrent::Functions().tanh(x) / 32768.0, std::tanh(real), 2.3e-4) << x;
     ASSERT_NEAR(recurrent::Functions().sigmoid(x) / 32768.0, 1 / (1 + std::exp(-real)), 1.5e-4) << x;
+    ASSERT_NEAR(recurrent::WideFunctions().sigmoid(x) / 32768.0, 1 / (1 + std::exp(-2 * real)), 1.5e-4) << x;
   }
 }
 

@@ -93,10 +93,12 @@ struct Reference {
       std::int32_t h = 0;
       switch (static_cast<Kind>(row.header.kind)) {
         case Kind::lstm:
-          h = lstm_unit<PlainSaturation>({}, sum[0], sum[units], sum[2 * units], sum[3 * units], kept);
+          h = lstm_unit<PlainSaturation>(typename Level::Gates{}, sum[0], sum[units], sum[2 * units], sum[3 * units],
+                                         kept);
           break;
         case Kind::gru:
-          h = gru_unit<PlainSaturation>({}, sum[0], sum[units], sum[2 * units], sum[3 * units], kept);
+          h = gru_unit<PlainSaturation>(typename Level::Gates{}, sum[0], sum[units], sum[2 * units], sum[3 * units],
+                                        kept);
           break;
         case Kind::rnn:
           h = rnn_unit({}, sum[0], kept);

@@ -36,7 +36,7 @@ inline void step_units(const Row<typename Level::Element>& row, typename Level::
 
 template <class Saturation, class Level>
 inline void step_units(const Row<typename Level::Element>& row, typename Level::Element* states) {
-  Functions f;
+  typename Level::Gates f;
   asm("" : "+r"(f.middle));  // an index from the middle is signed: compilers would add 128 to each
   const std::uint32_t units = row.header.units;
   const auto kind = static_cast<Kind>(row.header.kind);
